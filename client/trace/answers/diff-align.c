@@ -66,13 +66,12 @@ static uint32_t reach_along(struct lists *l, uint32_t x, int k)
 static int reach_ends(struct lists *l, struct reach *r)
 {
 	int64_t end = (int64_t)l->n_a - l->n_b;
-	int odd, k;
 	bool down;
 
 	if (end > ODD_MAX || end < -ODD_MAX)
 		return -1;
-	for (odd = 0; odd <= ODD_MAX; odd++) {
-		for (k = -odd; k <= odd; k += 2) {
+	for (int odd = 0; odd <= ODD_MAX; odd++) {
+		for (int k = -odd; k <= odd; k += 2) {
 			uint32_t x = odd ? reach_begin(l, r, odd, k, &down) : 0;
 
 			if (x != NOWHERE)
@@ -180,7 +179,7 @@ bool diff_align(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t n_b
 		uint64_t *work)
 {
 	struct lists l = {.a = a, .b = b, .n_a = n_a, .n_b = n_b};
-	uint32_t i, head = 0;
+	uint32_t head = 0;
 	bool fine;
 
 	memset(match, 0xff, n_a * sizeof(*match));
@@ -192,7 +191,7 @@ bool diff_align(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t n_b
 	l.work = n_a - l.n_a + head + 1;
 	l = (struct lists){.a = a + head, .b = b + head, .n_a = l.n_a - head, .n_b = l.n_b - head, .work = l.work};
 	fine = align_middle(&l, match + head, ordered);
-	for (i = head; i < head + l.n_a; i++)
+	for (uint32_t i = head; i < head + l.n_a; i++)
 		match[i] += match[i] == MPROF_NONE ? 0 : head;
 	*work += l.work;
 	return fine;

@@ -86,10 +86,10 @@ static bool compare_counters(const struct mprof_diff *d, struct map *bad_ones, s
 static bool index_counters(const struct mprof_diff *d, struct map *map)
 {
 	const struct diff_side *b = &d->side[BAD];
-	uint32_t i, stream;
+	uint32_t stream;
 	uint64_t key;
 
-	for (i = 0; i < b->view->n_counters; i++) {
+	for (uint32_t i = 0; i < b->view->n_counters; i++) {
 		stream = good_stream(d, b->view->counters[i].stream);
 		key = counter_key(b, &b->view->counters[i], stream);
 		if (stream == MPROF_NONE || map_get(map, key) != MPROF_NONE)

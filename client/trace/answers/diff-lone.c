@@ -26,9 +26,8 @@ static int compare_unmatched(const void *a, const void *b)
 static bool list_unmatched(const struct diff_side *s, uint8_t side, struct grow *list)
 {
 	struct unmatched *l;
-	uint32_t i;
 
-	for (i = 0; i < s->view->n_threads; i++) {
+	for (uint32_t i = 0; i < s->view->n_threads; i++) {
 		if (s->match[i] != MPROF_NONE || !diff_is_reported(s, i))
 			continue;
 		l = grow_add(list, sizeof(*l));
@@ -64,9 +63,8 @@ static int compare_kinds(const void *a, const void *b)
 static bool join_unmatched(const struct unmatched *list, uint32_t n, struct grow *kinds)
 {
 	struct unmatched_kind *kind = NULL;
-	uint32_t i;
 
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		if (!i || list[i].label != list[i - 1].label || list[i].type != list[i - 1].type) {
 			kind = grow_add(kinds, sizeof(*kind));
 			if (!kind)

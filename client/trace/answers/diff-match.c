@@ -64,9 +64,7 @@ static uint64_t key_at(const struct diff_side *s, enum level level, uint32_t thr
 
 static void make_keys(struct match_state *m, int side, enum level level, const uint32_t *list, uint32_t n)
 {
-	uint32_t i;
-
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		m->keys[side][i] = key_at(&m->d->side[side], level, list[i]);
 }
 
@@ -81,9 +79,9 @@ bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad)
 /* Move the threads of LIST without a counterpart to its front. Return their number. */
 static uint32_t keep_unmatched(const struct diff_side *s, uint32_t *list, uint32_t n)
 {
-	uint32_t i, kept = 0;
+	uint32_t kept = 0;
 
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		if (s->match[list[i]] == MPROF_NONE)
 			list[kept++] = list[i];
 	return kept;
@@ -91,9 +89,7 @@ static uint32_t keep_unmatched(const struct diff_side *s, uint32_t *list, uint32
 
 void diff_pair_matches(struct match_state *m, const uint32_t *a, uint32_t n_a, const uint32_t *b, const uint32_t *match)
 {
-	uint32_t i;
-
-	for (i = 0; i < n_a; i++)
+	for (uint32_t i = 0; i < n_a; i++)
 		if (match[i] != MPROF_NONE && diff_may_pair(m->d, a[i], b[match[i]]))
 			diff_pair(m, a[i], b[match[i]]);
 }
@@ -104,9 +100,9 @@ static bool match_lists(struct match_state *m, enum level level, uint32_t *a, ui
 static bool match_between(struct match_state *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b,
 			  const uint32_t *match)
 {
-	uint32_t from_a = 0, from_b = 0, i;
+	uint32_t from_a = 0, from_b = 0;
 
-	for (i = 0; i <= n_a; i++) {
+	for (uint32_t i = 0; i <= n_a; i++) {
 		if (i < n_a && match[i] == MPROF_NONE)
 			continue;
 		if (!match_lists(m, level, a + from_a, i - from_a, b + from_b, (i < n_a ? match[i] : n_b) - from_b))
@@ -147,10 +143,10 @@ static uint32_t list_children(struct match_state *m, int side, uint32_t thread, 
 {
 	const struct diff_side *s = &m->d->side[side];
 	const uint32_t *made;
-	uint32_t n, i, kept = 0, child;
+	uint32_t n, kept = 0, child;
 
 	made = buckets_of(&s->why->made, thread, &n);
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		child = made[backwards ? n - 1 - i : i];
 		if (!diff_is_anonymous(s, child))
 			m->list[side][kept++] = child;
@@ -207,9 +203,9 @@ static void match_roots(struct match_state *m)
 {
 	const struct mprof_model_view *good = m->d->side[GOOD].view, *bad = m->d->side[BAD].view;
 	const uint32_t *streams = m->d->options.streams;
-	uint32_t i, at;
+	uint32_t at;
 
-	for (i = 0; i < bad->n_streams; i++) {
+	for (uint32_t i = 0; i < bad->n_streams; i++) {
 		at = streams ? streams[i] : i;
 		if (at < good->n_streams && m->d->side[GOOD].match[good->streams[at].root] == MPROF_NONE)
 			diff_pair(m, good->streams[at].root, bad->streams[i].root);
@@ -295,12 +291,12 @@ static uint64_t trait_shape(const struct diff_side *s, uint32_t thread)
 static uint64_t trait_child(const struct diff_side *s, uint32_t thread)
 {
 	const uint32_t *made;
-	uint32_t n, i;
+	uint32_t n;
 
 	if (!diff_is_anonymous(s, thread))
 		return 0;
 	made = buckets_of(&s->why->made, thread, &n);
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		if (diff_label(s, made[i]) != MPROF_NONE)
 			return trait_shape(s, made[i]);
 	return 0;
@@ -319,10 +315,10 @@ static uint32_t list_left(struct match_state *m, int side,
 			  uint64_t (*trait)(const struct diff_side *s, uint32_t thread))
 {
 	const struct diff_side *s = &m->d->side[side];
-	uint32_t i, n = 0, stream, root;
+	uint32_t n = 0, stream, root;
 	uint64_t key;
 
-	for (i = 0; i < s->view->n_threads; i++) {
+	for (uint32_t i = 0; i < s->view->n_threads; i++) {
 		stream = diff_thread(s, i)->stream;
 		root = s->view->streams[stream].root;
 		key = s->match[i] == MPROF_NONE && s->match[root] != MPROF_NONE ? trait(s, i) : 0;
@@ -360,9 +356,9 @@ static bool same_type(const struct mprof_thread *a, const struct mprof_thread *b
 static bool match_creators(struct match_state *m)
 {
 	const struct diff_side *g = &m->d->side[GOOD], *b = &m->d->side[BAD];
-	uint32_t i, good, bad;
+	uint32_t good, bad;
 
-	for (i = g->view->n_threads; i-- > 0;) {
+	for (uint32_t i = g->view->n_threads; i-- > 0;) {
 		if (g->match[i] == MPROF_NONE || diff_root(g, i))
 			continue;
 		good = diff_thread(g, i)->creator;

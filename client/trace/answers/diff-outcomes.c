@@ -128,9 +128,8 @@ static bool judge_lone(struct outcome_search *j, int side, uint32_t thread)
 static void note_failures(struct outcome_search *j, int side)
 {
 	const struct diff_side *s = &j->d->side[side];
-	uint32_t i;
 
-	for (i = 0; i < s->view->n_threads; i++)
+	for (uint32_t i = 0; i < s->view->n_threads; i++)
 		if (s->match[i] == MPROF_NONE && fails(diff_thread(s, i)))
 			j->failures[s->shapes[diff_thread(s, i)->failure]] |= (uint8_t)(1u << side);
 }
@@ -138,18 +137,17 @@ static void note_failures(struct outcome_search *j, int side)
 static bool judge_all(struct outcome_search *j)
 {
 	const struct diff_side *g = &j->d->side[GOOD], *b = &j->d->side[BAD];
-	uint32_t i;
 
 	note_failures(j, GOOD);
 	note_failures(j, BAD);
-	for (i = 0; i < g->view->n_threads; i++) {
+	for (uint32_t i = 0; i < g->view->n_threads; i++) {
 		if (g->match[i] == MPROF_NONE ? !diff_is_reported(g, i)
 					      : !diff_is_reported(g, i) && !diff_is_reported(b, g->match[i]))
 			continue;
 		if (!(g->match[i] == MPROF_NONE ? judge_lone(j, GOOD, i) : judge_pair(j, i, g->match[i])))
 			return false;
 	}
-	for (i = 0; i < b->view->n_threads; i++)
+	for (uint32_t i = 0; i < b->view->n_threads; i++)
 		if (b->match[i] == MPROF_NONE && diff_is_reported(b, i) && !judge_lone(j, BAD, i))
 			return false;
 	return true;
@@ -177,11 +175,10 @@ static bool join_victims(struct outcome_search *j)
 {
 	struct victim *list = j->victims.items;
 	struct mprof_diff_outcome *o = NULL;
-	uint32_t i;
 
 	if (j->victims.n)
 		qsort(list, j->victims.n, sizeof(*list), compare_victims);
-	for (i = 0; i < j->victims.n; i++) {
+	for (uint32_t i = 0; i < j->victims.n; i++) {
 		if (!i || list[i].kind != list[i - 1].kind || list[i].cause != list[i - 1].cause) {
 			o = grow_add(&j->d->outcomes, sizeof(*o));
 			if (!o)
@@ -237,14 +234,13 @@ static bool part(struct mprof_diff *d, struct mprof_diff_outcome *o, int side, c
 {
 	uint32_t candidates[3] = {MPROF_NONE, MPROF_NONE, side == GOOD ? o->good : o->bad};
 	struct diff_fork fork;
-	size_t i;
 
 	if (answer) {
 		candidates[0] = answer->condition;
 		candidates[1] = answer->root;
 	}
 	o->parting = MPROF_NONE;
-	for (i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++)
 		if (candidates[i] != MPROF_NONE &&
 		    parts_near(d, side, candidates[i], answer ? answer->since : 0, &fork))
 			return diff_fork_report(d, &fork, &o->parting);
@@ -275,14 +271,13 @@ static bool explain(struct mprof_diff *d, struct mprof_diff_outcome *o)
 static bool report_outcomes(struct mprof_diff *d)
 {
 	struct mprof_diff_outcome *list = d->outcomes.items;
-	uint32_t i;
 
 	d->view.all_outcomes = d->outcomes.n;
 	if (d->outcomes.n)
 		qsort(list, d->outcomes.n, sizeof(*list), compare_outcomes);
 	if (d->outcomes.n > d->options.told)
 		d->outcomes.n = d->options.told;
-	for (i = 0; i < d->outcomes.n; i++)
+	for (uint32_t i = 0; i < d->outcomes.n; i++)
 		if (!explain(d, &list[i]))
 			return false;
 	return true;

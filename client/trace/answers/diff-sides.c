@@ -17,9 +17,9 @@
 /* Write TEXT with each run of digits as one # to SHAPE. Return its length. */
 static size_t make_shape(const char *text, size_t bytes, char *shape)
 {
-	size_t i, n = 0;
+	size_t n = 0;
 
-	for (i = 0; i < bytes; i++) {
+	for (size_t i = 0; i < bytes; i++) {
 		if (text[i] < '0' || text[i] > '9')
 			shape[n++] = text[i];
 		else if (!n || shape[n - 1] != '#')
@@ -51,12 +51,11 @@ static bool number_shapes(struct diff_side *s, struct intern *strings)
 static bool number_texts(struct diff_side *s, struct intern *strings)
 {
 	const struct mprof_model_view *v = s->view;
-	uint32_t i;
 
 	s->texts = malloc(((size_t)v->n_strings + 1) * sizeof(*s->texts));
 	if (!s->texts)
 		return false;
-	for (i = 0; i < v->n_strings; i++) {
+	for (uint32_t i = 0; i < v->n_strings; i++) {
 		const struct mprof_string *string = &v->strings[i];
 
 		s->texts[i] = intern_add(strings, string->bytes ? v->text + string->offset : "", string->bytes);
@@ -79,9 +78,8 @@ static uint64_t mix(uint64_t hash, uint64_t more)
 static void hash_kin(struct diff_side *s)
 {
 	const struct mprof_thread *t;
-	uint32_t i;
 
-	for (i = 0; i < s->view->n_threads; i++) {
+	for (uint32_t i = 0; i < s->view->n_threads; i++) {
 		t = diff_thread(s, i);
 		s->kin[i] = mix(t->type, diff_label(s, i));
 		if (t->creator != MPROF_NONE)
@@ -98,12 +96,11 @@ static uint64_t behaviour_bit(uint64_t kind, uint64_t kin)
 static void hash_behaviour(struct diff_side *s)
 {
 	const struct mprof_model_view *v = s->view;
-	uint32_t i;
 
-	for (i = 0; i < v->n_labels; i++)
+	for (uint32_t i = 0; i < v->n_labels; i++)
 		if (v->labels[i].sample == MPROF_NONE)
 			s->exact[v->labels[i].thread] |= behaviour_bit(MPROF_STEP_LABEL, s->shapes[v->labels[i].text]);
-	for (i = 0; i < v->n_interactions; i++) {
+	for (uint32_t i = 0; i < v->n_interactions; i++) {
 		const struct mprof_interaction *it = &v->interactions[i];
 
 		s->exact[it->thread] |= behaviour_bit(32 + it->kind, s->kin[it->other]);
@@ -118,12 +115,12 @@ static void hash_behaviour(struct diff_side *s)
 static bool hash_exact(struct diff_side *s)
 {
 	uint64_t *below = calloc((size_t)s->view->n_threads + 1, sizeof(*below));
-	uint32_t i, creator;
+	uint32_t creator;
 
 	if (!below)
 		return false;
 	hash_behaviour(s);
-	for (i = s->view->n_threads; i-- > 0;) {
+	for (uint32_t i = s->view->n_threads; i-- > 0;) {
 		s->exact[i] = mix(mix(s->kin[i], s->exact[i]), below[i]);
 		creator = diff_thread(s, i)->creator;
 		if (creator != MPROF_NONE)
@@ -152,9 +149,8 @@ static void note_times(struct diff_side *s)
 {
 	const struct mprof_model_stream *streams = s->view->streams;
 	bool some = false;
-	uint32_t i;
 
-	for (i = 0; i < s->view->n_streams; i++) {
+	for (uint32_t i = 0; i < s->view->n_streams; i++) {
 		if (!streams[i].events)
 			continue;
 		s->start = some && s->start < streams[i].start ? s->start : streams[i].start;

@@ -41,9 +41,8 @@ static bool list_slow(const struct mprof_diff *d, struct grow *list)
 {
 	const struct diff_side *g = &d->side[GOOD], *b = &d->side[BAD];
 	struct slow s, *added;
-	uint32_t i;
 
-	for (i = 0; i < g->view->n_threads; i++) {
+	for (uint32_t i = 0; i < g->view->n_threads; i++) {
 		s = (struct slow){.good = i, .bad = g->match[i], .leader = MPROF_NONE};
 		if (s.bad == MPROF_NONE || (!diff_is_reported(g, i) && !diff_is_reported(b, s.bad)) ||
 		    !lasted(g, i, &s.good_ns) || !lasted(b, s.bad, &s.bad_ns) ||
@@ -82,9 +81,9 @@ static int compare_excess(const void *a, const void *b)
  */
 static void find_leaders(struct slow *list, uint32_t n, const uint32_t *place, const uint32_t *source)
 {
-	uint32_t i, at;
+	uint32_t at;
 
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		at = source[list[i].bad];
 		at = at == MPROF_NONE ? MPROF_NONE : place[at];
 		if (at == MPROF_NONE || at >= i || excess(&list[at]) < excess(&list[i]) / 4 * 3)

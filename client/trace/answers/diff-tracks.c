@@ -74,9 +74,9 @@ static int next_list(const struct walk *w)
 		w->label < v->n_labels ? v->labels[w->label].time : UINT64_MAX,
 		w->interaction < v->n_interactions ? v->interactions[w->interaction].time : UINT64_MAX,
 	};
-	int i, best = 0;
+	int best = 0;
 
-	for (i = 1; i < 3; i++)
+	for (int i = 1; i < 3; i++)
 		best = times[i] < times[best] ? i : best;
 	return times[best] == UINT64_MAX ? 3 : best;
 }
@@ -104,7 +104,6 @@ static void walk_thread(struct walk *w)
 
 static void walk_all(struct walk *w)
 {
-	uint32_t i;
 	int list;
 
 	memset(w->latest, 0xff, w->s->view->n_threads * sizeof(*w->latest));
@@ -118,7 +117,7 @@ static void walk_all(struct walk *w)
 			add_interaction(w, w->interaction++);
 	}
 	/* All later steps are the other thread's. */
-	for (i = 0; i < w->s->view->n_threads; i++)
+	for (uint32_t i = 0; i < w->s->view->n_threads; i++)
 		if (diff_thread(w->s, i)->becomes != MPROF_NONE)
 			add(w, i, MPROF_STEP_BECOMES, i, MPROF_NONE, MPROF_NONE);
 }
@@ -129,12 +128,12 @@ static void walk_all(struct walk *w)
  */
 static bool walk_twice(struct walk *w)
 {
-	uint32_t *first = w->s->first_track, n = w->s->view->n_threads, i, count;
+	uint32_t *first = w->s->first_track, n = w->s->view->n_threads, count;
 	uint64_t sum = 0;
 
 	w->counting = true;
 	walk_all(w);
-	for (i = 0; i <= n; i++) {
+	for (uint32_t i = 0; i <= n; i++) {
 		count = first[i];
 		first[i] = (uint32_t)sum;
 		sum += count;
@@ -146,7 +145,7 @@ static bool walk_twice(struct walk *w)
 		return false;
 	w->counting = false;
 	walk_all(w);
-	for (i = n; i > 0; i--)
+	for (uint32_t i = n; i > 0; i--)
 		first[i] = first[i - 1];
 	first[0] = 0;
 	return true;

@@ -33,9 +33,8 @@ static void view_totals(struct mprof_diff *d)
 {
 	struct mprof_diff_view *v = &d->view;
 	const struct diff_side *g = &d->side[GOOD], *b = &d->side[BAD];
-	uint32_t i;
 
-	for (i = 0; i < g->view->n_threads; i++)
+	for (uint32_t i = 0; i < g->view->n_threads; i++)
 		v->matched += g->match[i] != MPROF_NONE && !diff_root(g, i);
 	v->good_threads = g->view->n_threads - g->view->n_streams;
 	v->bad_threads = b->view->n_threads - b->view->n_streams;
@@ -103,11 +102,9 @@ struct mprof_diff *mprof_diff_new(const struct mprof_model_view *good, const str
 
 struct mprof_diff *mprof_diff_free(struct mprof_diff *d)
 {
-	int i;
-
 	if (!d)
 		return NULL;
-	for (i = GOOD; i <= BAD; i++) {
+	for (int i = GOOD; i <= BAD; i++) {
 		side_trim(&d->side[i]);
 		free(d->side[i].match);
 		mprof_why_free(d->side[i].why);

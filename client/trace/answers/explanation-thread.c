@@ -42,9 +42,9 @@ static void tell_beginning(struct mprof_explanation *e, uint32_t thread)
 static uint64_t read_after(const struct mprof_explanation *e, uint32_t look)
 {
 	const struct mprof_interaction *list = e->view->interactions;
-	uint32_t i, steps = 0;
+	uint32_t steps = 0;
 
-	for (i = list[look].next; i != MPROF_NONE && steps++ < ACTIONS_MAX; i = list[i].next)
+	for (uint32_t i = list[look].next; i != MPROF_NONE && steps++ < ACTIONS_MAX; i = list[i].next)
 		if (list[i].kind == MPROF_INTERACTION_READ && list[i].other == list[look].other)
 			return list[i].time;
 	return 0;
@@ -145,9 +145,9 @@ static void tell_running(struct mprof_explanation *e, uint32_t thread)
 {
 	const struct mprof_activation *list = e->view->activations;
 	uint64_t ran = 0, longest = 0, span;
-	uint32_t i, pieces = 0;
+	uint32_t pieces = 0;
 
-	for (i = explain_thread(e, thread)->first_activation; i != MPROF_NONE; i = list[i].next, pieces++) {
+	for (uint32_t i = explain_thread(e, thread)->first_activation; i != MPROF_NONE; i = list[i].next, pieces++) {
 		span = list[i].end - list[i].start;
 		ran += span;
 		longest = span > longest ? span : longest;

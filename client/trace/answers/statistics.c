@@ -89,11 +89,10 @@ static void count_sample(const struct walk *w, const struct mprof_sample *s)
 static bool count_labels(const struct walk *w)
 {
 	uint8_t *seen = calloc((size_t)w->v->n_strings + 1, 1);
-	uint32_t i;
 
 	if (!seen)
 		return false;
-	for (i = 0; i < w->v->n_labels; i++) {
+	for (uint32_t i = 0; i < w->v->n_labels; i++) {
 		const struct mprof_label *l = &w->v->labels[i];
 
 		if (l->sample != MPROF_NONE || !inside(w, l->time))
@@ -144,13 +143,12 @@ static void offer(const struct walk *w, uint32_t thread, uint64_t ran)
 static bool count_running(const struct walk *w)
 {
 	uint64_t *ran = calloc((size_t)w->v->n_threads + 1, sizeof(*ran));
-	uint32_t i;
 
 	if (!ran)
 		return false;
-	for (i = 0; i < w->v->n_activations; i++)
+	for (uint32_t i = 0; i < w->v->n_activations; i++)
 		ran[w->v->activations[i].thread] += piece(w, &w->v->activations[i]);
-	for (i = 0; i < w->v->n_threads; i++) {
+	for (uint32_t i = 0; i < w->v->n_threads; i++) {
 		if (w->v->threads[i].flags & MPROF_THREAD_ROOT) {
 			w->n->all.sleeping_ns += ran[i];
 			continue;
@@ -158,7 +156,7 @@ static bool count_running(const struct walk *w)
 		w->n->all.running_ns += ran[i];
 		offer(w, i, ran[i]);
 	}
-	for (i = 0; i < w->n->all.busiest; i++)
+	for (uint32_t i = 0; i < w->n->all.busiest; i++)
 		w->n->busiest[i].label = label_of(w, w->n->busiest[i].thread);
 	free(ran);
 	return true;
@@ -168,9 +166,8 @@ static void bound(const struct walk *w)
 {
 	struct mprof_statistics_totals *all = &w->n->all;
 	uint64_t first = UINT64_MAX, last = 0;
-	uint32_t i;
 
-	for (i = 0; i < w->v->n_streams; i++) {
+	for (uint32_t i = 0; i < w->v->n_streams; i++) {
 		const struct mprof_model_stream *s = &w->v->streams[i];
 
 		if (!s->events)
@@ -186,7 +183,6 @@ struct mprof_statistics *mprof_statistics_new(const struct mprof_model_view *vie
 {
 	struct mprof_statistics *n = calloc(1, sizeof(*n));
 	const struct walk w = {.v = view, .n = n, .from = from, .to = to};
-	uint32_t i;
 
 	if (!n)
 		return NULL;
@@ -194,13 +190,13 @@ struct mprof_statistics *mprof_statistics_new(const struct mprof_model_view *vie
 	if (!n->counters || !count_labels(&w) || !count_running(&w))
 		return mprof_statistics_free(n);
 	bound(&w);
-	for (i = 0; i < view->n_threads; i++)
+	for (uint32_t i = 0; i < view->n_threads; i++)
 		count_thread(&w, &view->threads[i]);
-	for (i = 0; i < view->n_interactions; i++)
+	for (uint32_t i = 0; i < view->n_interactions; i++)
 		count_interaction(&w, &view->interactions[i]);
-	for (i = 0; i < view->n_collections; i++)
+	for (uint32_t i = 0; i < view->n_collections; i++)
 		count_collection(&w, &view->collections[i]);
-	for (i = 0; i < view->n_samples; i++)
+	for (uint32_t i = 0; i < view->n_samples; i++)
 		count_sample(&w, &view->samples[i]);
 	return n;
 }

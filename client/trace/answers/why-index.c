@@ -12,13 +12,13 @@
 #include "alias.h"
 #include "why-index.h"
 
-static void count(struct buckets *b, const void *data, uint32_t items, uint32_t keys,
-		  uint32_t (*key)(const void *data, uint32_t i))
+static void count(struct buckets *b, const void *context, uint32_t items, uint32_t keys,
+		  uint32_t (*key)(const void *context, uint32_t i))
 {
-	uint32_t i, k, sum = 0, n;
+	uint32_t k, sum = 0, n;
 
-	for (i = 0; i < items; i++) {
-		k = key(data, i);
+	for (uint32_t i = 0; i < items; i++) {
+		k = key(context, i);
 		if (k != MPROF_NONE)
 			b->start[k]++;
 	}
@@ -29,18 +29,18 @@ static void count(struct buckets *b, const void *data, uint32_t items, uint32_t 
 	}
 }
 
-bool buckets_init(struct buckets *b, const void *data, uint32_t items, uint32_t keys,
-		  uint32_t (*key)(const void *data, uint32_t i))
+bool buckets_init(struct buckets *b, const void *context, uint32_t items, uint32_t keys,
+		  uint32_t (*key)(const void *context, uint32_t i))
 {
-	uint32_t i, k;
+	uint32_t k;
 
 	b->start = calloc((size_t)keys + 1, sizeof(*b->start));
 	b->items = malloc(((size_t)items + 1) * sizeof(*b->items));
 	if (!b->start || !b->items)
 		return false;
-	count(b, data, items, keys, key);
-	for (i = 0; i < items; i++) {
-		k = key(data, i);
+	count(b, context, items, keys, key);
+	for (uint32_t i = 0; i < items; i++) {
+		k = key(context, i);
 		if (k != MPROF_NONE)
 			b->items[b->start[k]++] = i;
 	}
@@ -69,21 +69,21 @@ void buckets_deinit(struct buckets *b)
 
 #define BUSY (UINT32_MAX - 1) /* mark of a thread on the path being followed; never a thread */
 
-static uint32_t receiver_of(const void *data, uint32_t i)
+static uint32_t receiver_of(const void *context, uint32_t i)
 {
-	const struct mprof_interaction *it = (const struct mprof_interaction *)data + i;
+	const struct mprof_interaction *it = (const struct mprof_interaction *)context + i;
 
 	return it->kind == MPROF_INTERACTION_SIGNAL ? it->other : MPROF_NONE;
 }
 
-static uint32_t creator_of(const void *data, uint32_t i)
+static uint32_t creator_of(const void *context, uint32_t i)
 {
-	return ((const struct mprof_thread *)data)[i].creator;
+	return ((const struct mprof_thread *)context)[i].creator;
 }
 
-static uint32_t labelled_of(const void *data, uint32_t i)
+static uint32_t labelled_of(const void *context, uint32_t i)
 {
-	const struct mprof_label *label = (const struct mprof_label *)data + i;
+	const struct mprof_label *label = (const struct mprof_label *)context + i;
 
 	return label->sample == MPROF_NONE ? label->thread : MPROF_NONE;
 }
@@ -99,12 +99,12 @@ static int compare_times(const void *a, const void *b)
 static void sort_ends(struct mprof_why *w)
 {
 	const struct mprof_model_view *v = w->view;
-	uint32_t i, k, n, at = 0;
+	uint32_t n, at = 0;
 
-	for (i = 0; i < v->n_threads; i++, at += n) {
+	for (uint32_t i = 0; i < v->n_threads; i++, at += n) {
 		const uint32_t *made = buckets_of(&w->made, i, &n);
 
-		for (k = 0; k < n; k++)
+		for (uint32_t k = 0; k < n; k++)
 			w->ends[at + k] = why_resolved(w, made[k]) ? v->threads[made[k]].end : UINT64_MAX;
 		qsort(w->ends + at, n, sizeof(*w->ends), compare_times);
 	}
@@ -139,13 +139,13 @@ static bool reserve(struct mprof_why *w)
 
 static void find_finals(struct mprof_why *w)
 {
-	uint32_t i, becomes;
+	uint32_t becomes;
 
-	for (i = 0; i < w->view->n_threads; i++) {
+	for (uint32_t i = 0; i < w->view->n_threads; i++) {
 		becomes = w->view->threads[i].becomes;
 		w->final[i] = becomes == MPROF_NONE ? i : becomes;
 	}
-	for (i = 0; i < w->view->n_threads; i++)
+	for (uint32_t i = 0; i < w->view->n_threads; i++)
 		w->final[i] = alias_find(w->final, i);
 }
 
@@ -179,11 +179,10 @@ static void note_look(struct mprof_why *w, uint32_t i)
 static void find_links(struct mprof_why *w)
 {
 	const struct mprof_interaction *it = w->view->interactions;
-	uint32_t i;
 
 	memset(w->link, 0xff, w->view->n_threads * sizeof(*w->link));
 	memset(w->looked, 0xff, w->view->n_threads * sizeof(*w->looked));
-	for (i = 0; i < w->view->n_interactions; i++) {
+	for (uint32_t i = 0; i < w->view->n_interactions; i++) {
 		if (it[i].kind != MPROF_INTERACTION_TRY_READ && it[i].kind != MPROF_INTERACTION_READ)
 			continue;
 		if (it[i].time < w->looked[it[i].other])
@@ -198,11 +197,11 @@ static void find_links(struct mprof_why *w)
  */
 static uint32_t settle_cycle(struct mprof_why *w, uint32_t entry, const uint32_t *path, uint32_t top)
 {
-	uint32_t first = top, i;
+	uint32_t first = top;
 
 	while (first > 0 && path[--first] != entry) {
 	}
-	for (i = first; i < top; i++) {
+	for (uint32_t i = first; i < top; i++) {
 		w->root[path[i]] = path[i];
 		w->depth[path[i]] = top - first;
 	}
@@ -263,10 +262,10 @@ static void find_likes(struct mprof_why *w)
 {
 	const struct mprof_model_view *v = w->view;
 	const uint32_t *labels;
-	uint32_t i, n, *like;
+	uint32_t n, *like;
 
 	memset(w->like, 0xff, v->n_strings * sizeof(*w->like));
-	for (i = 0; i < v->n_threads; i++) {
+	for (uint32_t i = 0; i < v->n_threads; i++) {
 		labels = buckets_of(&w->labels, i, &n);
 		if (!n || !was_resolved_by_another(w, i))
 			continue;
@@ -287,10 +286,10 @@ static void keep_later(const struct mprof_why *w, uint32_t *last, uint32_t i)
 static void find_last(struct mprof_why *w)
 {
 	const struct mprof_thread *t;
-	uint32_t i, n = w->view->n_streams;
+	uint32_t n = w->view->n_streams;
 
 	memset(w->last, 0xff, (size_t)n * 2 * sizeof(*w->last));
-	for (i = 0; i < w->view->n_activations; i++) {
+	for (uint32_t i = 0; i < w->view->n_activations; i++) {
 		t = &w->view->threads[w->view->activations[i].thread];
 		keep_later(w, &w->last[t->stream], i);
 		if (!(t->flags & MPROF_THREAD_ROOT))

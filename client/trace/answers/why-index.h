@@ -13,11 +13,11 @@ struct buckets {
 };
 
 /*
- * Sort ITEMS items of DATA by KEY, which returns a number below KEYS, or MPROF_NONE to leave the
+ * Sort ITEMS items of CONTEXT by KEY, which returns a number below KEYS, or MPROF_NONE to leave the
  * item out. Return false without memory. Call buckets_deinit() in any case.
  */
-bool buckets_init(struct buckets *b, const void *data, uint32_t items, uint32_t keys,
-		  uint32_t (*key)(const void *data, uint32_t i));
+bool buckets_init(struct buckets *b, const void *context, uint32_t items, uint32_t keys,
+		  uint32_t (*key)(const void *context, uint32_t i));
 void buckets_deinit(struct buckets *b);
 
 /* Return the items of KEY, and their number in *N. B owns them. */

@@ -79,11 +79,11 @@ static void count_signals(const struct mprof_why *w, struct mprof_why_answer *a)
 	struct waiters at;
 	const uint32_t *signals;
 	uint64_t now;
-	uint32_t n, i;
+	uint32_t n;
 
 	waiters_init(&at, w, a->condition);
 	signals = buckets_of(&w->signals, a->condition, &n);
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		if (list[signals[i]].flags & MPROF_INTERACTION_BEGINS_WAIT)
 			continue;
 		now = list[signals[i]].time;
@@ -97,7 +97,7 @@ static uint32_t like_of(const struct mprof_why *w, uint32_t root)
 {
 	const struct mprof_thread *threads = w->view->threads, *t = &threads[root];
 	const uint32_t *list;
-	uint32_t n, i, like = MPROF_NONE;
+	uint32_t n, like = MPROF_NONE;
 
 	list = buckets_of(&w->labels, root, &n);
 	if (n)
@@ -105,7 +105,7 @@ static uint32_t like_of(const struct mprof_why *w, uint32_t root)
 	if (t->creator == MPROF_NONE || (threads[t->creator].flags & MPROF_THREAD_ROOT))
 		return MPROF_NONE;
 	list = buckets_of(&w->made, t->creator, &n);
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct mprof_thread *other = &threads[list[i]];
 
 		if (other->type != t->type || !why_resolved(w, list[i]) || other->resolver == MPROF_NONE ||
@@ -120,10 +120,10 @@ static uint32_t like_of(const struct mprof_why *w, uint32_t root)
 /* Return the time at which the last thread of the chain began to wait on the root. */
 static uint64_t last_look(const struct mprof_why *w, const struct mprof_why_answer *a)
 {
-	uint32_t thread = a->thread, i;
+	uint32_t thread = a->thread;
 	uint64_t time = w->view->threads[a->root].created;
 
-	for (i = 0; i < a->links; i++) {
+	for (uint32_t i = 0; i < a->links; i++) {
 		time = w->view->interactions[w->link[thread]].time;
 		thread = why_next(w, thread);
 	}
@@ -189,12 +189,12 @@ uint32_t mprof_why_link(const struct mprof_why *w, uint32_t thread)
 
 uint32_t mprof_why_label(const struct mprof_why *w, uint32_t thread, uint64_t time)
 {
-	uint32_t n, low = 0, high;
+	uint32_t n, low = 0;
 	const uint32_t *labels = buckets_of(&w->labels, thread, &n);
 
 	if (!n)
 		return MPROF_NONE;
-	for (high = n; low < high;) {
+	for (uint32_t high = n; low < high;) {
 		uint32_t middle = low + (high - low) / 2;
 
 		if (w->view->labels[labels[middle]].time <= time)

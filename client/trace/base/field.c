@@ -74,9 +74,7 @@ void field_deinit(struct field *f)
 /* Set BITS in ANY of the nodes above position AT. */
 static void summarize(const struct field *f, uint32_t at, uint64_t bits)
 {
-	uint32_t level;
-
-	for (level = 0; level < f->levels; level++) {
+	for (uint32_t level = 0; level < f->levels; level++) {
 		struct field_node *n = nodes_of(f, level) + (at >> FIELD_FAN_BITS * (level + 1));
 
 		if ((n->any & bits) == bits)
@@ -138,9 +136,8 @@ void field_add(struct field *f, uint32_t from, uint32_t to, uint64_t bits)
 static uint64_t own_above(const struct field *f, uint32_t first, uint32_t last)
 {
 	uint64_t bits = 0;
-	uint32_t level;
 
-	for (level = 0; level < f->levels; level++) {
+	for (uint32_t level = 0; level < f->levels; level++) {
 		const struct field_node *n = nodes_of(f, level);
 
 		first >>= FIELD_FAN_BITS;
@@ -199,9 +196,8 @@ static bool full_in_group(const struct field *f, uint32_t at, uint64_t above, ui
 bool field_full(const struct field *f, uint32_t at, uint32_t *from, uint32_t *to)
 {
 	uint64_t bits = 0, behind;
-	uint32_t level;
 
-	for (level = f->levels; level-- > 0;) {
+	for (uint32_t level = f->levels; level-- > 0;) {
 		uint32_t shift = FIELD_FAN_BITS * (level + 1);
 
 		bits |= nodes_of(f, level)[at >> shift].own;

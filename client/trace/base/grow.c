@@ -284,9 +284,7 @@ bool pool_reserve(struct pool *p, size_t size, uint32_t extra)
 
 void pool_deinit(struct pool *p)
 {
-	uint32_t i;
-
-	for (i = 0; i < p->pieces.n; i++)
+	for (uint32_t i = 0; i < p->pieces.n; i++)
 		grow_deinit(piece_at(p, i));
 	grow_deinit(&p->pieces);
 	*p = (struct pool){0};
@@ -295,9 +293,8 @@ void pool_deinit(struct pool *p)
 uint64_t pool_memory(const struct pool *p, size_t size)
 {
 	uint64_t bytes = (uint64_t)p->pieces.room * sizeof(struct grow);
-	uint32_t i;
 
-	for (i = 0; i < p->pieces.n; i++)
+	for (uint32_t i = 0; i < p->pieces.n; i++)
 		bytes += (uint64_t)piece_at(p, i)->room * size;
 	return bytes;
 }

@@ -48,7 +48,6 @@ bool map_reserve(struct map *map, uint32_t extra)
 {
 	struct map old = *map;
 	uint64_t need = (uint64_t)map->n + extra, room = map->room ? map->room : MAP_FIRST;
-	uint32_t i;
 
 	while (need > room / 4 * 3)
 		room *= 2;
@@ -63,7 +62,7 @@ bool map_reserve(struct map *map, uint32_t extra)
 	}
 	map->room = (uint32_t)room;
 	memset(map->entries, 0xff, (size_t)room * sizeof(*map->entries)); /* all values MPROF_NONE */
-	for (i = 0; i < old.room; i++)
+	for (uint32_t i = 0; i < old.room; i++)
 		if (old.entries[i].value != MPROF_NONE)
 			place(map, old.entries[i].key, old.entries[i].value);
 	free(old.entries);

@@ -125,9 +125,9 @@ static bool steps_back(uint16_t from, uint16_t to)
 /* Rule 2. Return the first packet of the rotated input, or 0 without a rotation. */
 static size_t rotation(const struct mprof_order *o)
 {
-	size_t start = 0, i;
+	size_t start = 0;
 
-	for (i = 1; i < o->n; i++) {
+	for (size_t i = 1; i < o->n; i++) {
 		uint16_t step = (uint16_t)(o->entries[i].count - o->entries[i - 1].count);
 
 		if (step <= 1)
@@ -144,9 +144,7 @@ static size_t rotation(const struct mprof_order *o)
 /* Rule 1. Return true when the counts go back. */
 static bool goes_back(const struct mprof_order *o)
 {
-	size_t i;
-
-	for (i = 1; i < o->n; i++)
+	for (size_t i = 1; i < o->n; i++)
 		if (steps_back(o->entries[i - 1].count, o->entries[i].count))
 			return true;
 	return false;
@@ -173,9 +171,8 @@ static bool looks_like_stream(const struct mprof_order *o)
 {
 	bool ascends = true, timed = false, cut = true;
 	uint64_t last = 0;
-	size_t i;
 
-	for (i = 0; i < o->n; i++) {
+	for (size_t i = 0; i < o->n; i++) {
 		const struct entry *e = &o->entries[i];
 
 		cut = cut && e->packet_bytes == e->content_bytes;
@@ -194,10 +191,8 @@ static bool looks_like_stream(const struct mprof_order *o)
 /* Rule 3. Sort by count, unless two counts are equal. */
 static void sort_ring(struct mprof_order *o)
 {
-	size_t i;
-
 	qsort(o->entries, o->n, sizeof(o->entries[0]), by_distance);
-	for (i = 1; i < o->n; i++) {
+	for (size_t i = 1; i < o->n; i++) {
 		if (o->entries[i].distance == o->entries[i - 1].distance) {
 			qsort(o->entries, o->n, sizeof(o->entries[0]), by_offset);
 			return;

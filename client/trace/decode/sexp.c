@@ -121,11 +121,11 @@ static int digit(char c, int base)
 /* Read N digits of BASE after an escape, as a byte. Return false when there are none. */
 static bool take_code(struct cursor *c, int base, int n, char *out)
 {
-	int value = 0, i;
+	int value = 0;
 
 	if (c->end - c->p < n)
 		return false;
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		int d = digit(c->p[i], base);
 
 		if (d < 0)
@@ -299,9 +299,7 @@ static bool to_ns(const struct item *item, uint64_t *ns)
 
 static uint8_t to_type(const struct item *item)
 {
-	unsigned int type;
-
-	for (type = 0; type < MPROF_THREAD_TYPES; type++)
+	for (unsigned int type = 0; type < MPROF_THREAD_TYPES; type++)
 		if (is_word(item, mprof_thread_type_name((uint8_t)type)))
 			return (uint8_t)type;
 	return MPROF_THREAD_UNKNOWN;

@@ -25,7 +25,7 @@ static const char hex[] = "0123456789abcdef";
 static size_t utf8_load(const uint8_t *p, size_t left, uint32_t *c)
 {
 	uint8_t low = 0x80, high = 0xbf;
-	size_t n, i;
+	size_t n;
 
 	*c = p[0];
 	if (p[0] < 0x80)
@@ -42,7 +42,7 @@ static size_t utf8_load(const uint8_t *p, size_t left, uint32_t *c)
 	else if (p[0] == 0xf4)
 		high = 0x8f;
 	*c = p[0] & (0xffu >> (n + 1));
-	for (i = 1; i < n; i++) {
+	for (size_t i = 1; i < n; i++) {
 		if (p[i] < low || p[i] > high)
 			return 0;
 		low = 0x80;
@@ -84,15 +84,13 @@ static char *put_bytes_escaped(char *out, const uint8_t *p, size_t n)
 
 static char *put_utf16_escaped(char *out, uint32_t c)
 {
-	int shift;
-
 	if (c > 0xffff) {
 		out = put_utf16_escaped(out, 0xd800 + ((c - 0x10000) >> 10));
 		c = 0xdc00 + ((c - 0x10000) & 0x3ff);
 	}
 	*out++ = '\\';
 	*out++ = 'u';
-	for (shift = 12; shift >= 0; shift -= 4)
+	for (int shift = 12; shift >= 0; shift -= 4)
 		*out++ = hex[c >> shift & 15];
 	return out;
 }

@@ -51,9 +51,8 @@ static const struct layout layouts[MPROF_EVENT_IDS] = {
 static const uint8_t *find_nul(const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *found;
-	int words;
 
-	for (words = 0; words < 4 && end - p >= 8; words++, p += 8) {
+	for (int words = 0; words < 4 && end - p >= 8; words++, p += 8) {
 		uint64_t word = mprof_load64(p);
 		uint64_t zeros = (word - 0x0101010101010101) & ~word & 0x8080808080808080;
 

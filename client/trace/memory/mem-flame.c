@@ -127,11 +127,11 @@ static int place_compare(const void *a, const void *b)
 static bool order(struct mprof_flame *f, const struct mprof_mem *d)
 {
 	struct place *places = malloc((f->nodes.n + 1u) * sizeof(*places));
-	uint32_t n = 0, i;
+	uint32_t n = 0;
 
 	if (!places)
 		return false;
-	for (i = 1; i < f->nodes.n; i++) {
+	for (uint32_t i = 1; i < f->nodes.n; i++) {
 		const struct mprof_flame_node *node = mem_flame_at(f, i);
 
 		if (!node->total)
@@ -142,7 +142,7 @@ static bool order(struct mprof_flame *f, const struct mprof_mem *d)
 		n++;
 	}
 	qsort(places, n, sizeof(*places), place_compare);
-	for (i = n; i-- > 0;) {
+	for (uint32_t i = n; i-- > 0;) {
 		struct mprof_flame_node *node = mem_flame_at(f, places[i].i), *parent = mem_flame_at(f, node->parent);
 
 		node->next_sibling = parent->first_child;

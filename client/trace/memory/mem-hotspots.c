@@ -271,18 +271,18 @@ static int pair_compare(const void *a, const void *b)
 /* Sort the hotspots by what they allocate. IS[i] becomes the new index of I. */
 static bool order_spots(struct hotspot_build *f, uint32_t *is)
 {
-	uint32_t n = f->h->list.n, i;
+	uint32_t n = f->h->list.n;
 	struct ranked *ranked = calloc(n + 1u, sizeof(*ranked));
 
 	if (!ranked)
 		return false;
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		ranked[i] = (struct ranked){.spot = *spot_at(f->h, i), .name = "", .was = i};
 		if (ranked[i].spot.name != MPROF_NONE)
 			ranked[i].name = mprof_mem_string(f->d, ranked[i].spot.name, &ranked[i].bytes);
 	}
 	qsort(ranked, n, sizeof(*ranked), ranked_compare);
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		*spot_at(f->h, i) = ranked[i].spot;
 		is[ranked[i].was] = i;
 	}
@@ -294,17 +294,17 @@ static bool order_pairs(struct hotspot_build *f, const uint32_t *is)
 {
 	struct pair *pairs = f->pair_list.items;
 	struct mprof_hotspot_caller *told;
-	uint32_t n = f->pair_list.n, i;
+	uint32_t n = f->pair_list.n;
 
 	if (!grow_reserve(&f->h->callers, sizeof(*told), n))
 		return false;
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		pairs[i].told.caller = is[pairs[i].told.caller];
 		pairs[i].told.callee = is[pairs[i].told.callee];
 	}
 	if (n)
 		qsort(pairs, n, sizeof(*pairs), pair_compare);
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		struct mprof_hotspot *callee = spot_at(f->h, pairs[i].told.callee);
 
 		told = grow_take(&f->h->callers, sizeof(*told));
@@ -331,7 +331,6 @@ static bool order(struct hotspot_build *f)
 static bool find(struct hotspot_build *f, struct mprof_profile *p)
 {
 	enum mem_step step;
-	uint32_t i;
 
 	if (!mem_walk_init(&f->walk, p))
 		return false;
@@ -343,7 +342,7 @@ static bool find(struct hotspot_build *f, struct mprof_profile *p)
 	f->at_place = calloc(f->places + 1u, sizeof(*f->at_place));
 	if (!f->below || !f->at_place)
 		return false;
-	for (i = f->walk.n; i-- > 0;) {
+	for (uint32_t i = f->walk.n; i-- > 0;) {
 		f->below[i] += mem_weight(&f->walk.nodes[i], f->weight);
 		if (i)
 			f->below[f->walk.nodes[i].parent] += f->below[i];

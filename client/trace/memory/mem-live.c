@@ -45,9 +45,9 @@ static uint32_t mixed_of(const struct mem_live *live, int64_t id)
 struct mem_object *mem_live_find_old(struct mem_live *live, int64_t id)
 {
 	uint32_t mixed = mixed_of(live, id);
-	size_t mask = live->room - 1, at;
+	size_t mask = live->room - 1;
 
-	for (at = mixed & mask; live->places[at].object != FREE; at = (at + 1) & mask)
+	for (size_t at = mixed & mask; live->places[at].object != FREE; at = (at + 1) & mask)
 		if (live->places[at].mixed == mixed && live->objects[live->places[at].object].id == id)
 			return &live->objects[live->places[at].object];
 	return NULL;

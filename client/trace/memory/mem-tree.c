@@ -195,8 +195,6 @@ const struct mprof_profile_node *mem_tree_nodes(struct mem_tree *t, uint32_t *n)
 
 bool mem_walk_init(struct mem_walk *w, struct mprof_profile *p)
 {
-	uint32_t i;
-
 	*w = (struct mem_walk){.seed = profile_seed(p)};
 	w->nodes = mprof_profile_nodes(p, &w->n);
 	if (!w->nodes || !w->n)
@@ -207,7 +205,7 @@ bool mem_walk_init(struct mem_walk *w, struct mprof_profile *p)
 		return false;
 	memset(w->first, 0xff, w->n * sizeof(*w->first));
 	w->next[0] = MPROF_NONE;
-	for (i = 1; i < w->n; i++) {
+	for (uint32_t i = 1; i < w->n; i++) {
 		w->next[i] = w->first[w->nodes[i].parent];
 		w->first[w->nodes[i].parent] = i;
 	}

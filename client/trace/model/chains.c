@@ -49,9 +49,8 @@ static void meet_expectations(struct mprof_model *m, uint32_t never)
 {
 	struct mprof_expectation *list = m->arrays[MODEL_EXPECTATIONS].items;
 	struct mprof_thread *t;
-	uint32_t i;
 
-	for (i = 0; i < m->arrays[MODEL_EXPECTATIONS].n; i++) {
+	for (uint32_t i = 0; i < m->arrays[MODEL_EXPECTATIONS].n; i++) {
 		list[i].final = alias_find(model_aliases(m), list[i].thread);
 		model_thread(m, list[i].thread)->flags |= MPROF_THREAD_SHOULD_RESOLVE;
 		t = model_thread(m, list[i].final);
@@ -107,9 +106,9 @@ static void prefetch(const struct mprof_model *m, uint32_t thread)
 static void drop_replaced(struct mprof_model *m)
 {
 	struct mprof_interaction *list = m->arrays[MODEL_INTERACTIONS].items;
-	uint32_t i, kept = 0;
+	uint32_t kept = 0;
 
-	for (i = 0; i < m->arrays[MODEL_INTERACTIONS].n; i++)
+	for (uint32_t i = 0; i < m->arrays[MODEL_INTERACTIONS].n; i++)
 		if (list[i].thread != MPROF_NONE)
 			list[kept++] = list[i];
 	m->arrays[MODEL_INTERACTIONS].n = kept;
@@ -118,9 +117,8 @@ static void drop_replaced(struct mprof_model *m)
 static void chain_interactions(struct mprof_model *m)
 {
 	struct mprof_interaction *list = m->arrays[MODEL_INTERACTIONS].items;
-	uint32_t i;
 
-	for (i = m->arrays[MODEL_INTERACTIONS].n; i-- > 0;) {
+	for (uint32_t i = m->arrays[MODEL_INTERACTIONS].n; i-- > 0;) {
 		uint32_t *head = &model_thread(m, list[i].thread)->first_interaction;
 		uint64_t *checked = model_checked(m, list[i].other);
 
@@ -135,9 +133,8 @@ static void chain_interactions(struct mprof_model *m)
 static void chain_labels(struct mprof_model *m)
 {
 	struct mprof_label *list = m->arrays[MODEL_LABELS].items;
-	uint32_t i;
 
-	for (i = m->arrays[MODEL_LABELS].n; i-- > 0;) {
+	for (uint32_t i = m->arrays[MODEL_LABELS].n; i-- > 0;) {
 		uint32_t *head = &model_thread(m, list[i].thread)->first_label;
 
 		prefetch(m, list[i < AHEAD ? 0 : i - AHEAD].thread);
@@ -149,9 +146,8 @@ static void chain_labels(struct mprof_model *m)
 static void chain_activations(struct mprof_model *m)
 {
 	struct mprof_activation *list = m->arrays[MODEL_ACTIVATIONS].items;
-	uint32_t i;
 
-	for (i = m->arrays[MODEL_ACTIVATIONS].n; i-- > 0;) {
+	for (uint32_t i = m->arrays[MODEL_ACTIVATIONS].n; i-- > 0;) {
 		uint32_t *head = &model_thread(m, list[i].thread)->first_activation;
 
 		prefetch(m, list[i < AHEAD ? 0 : i - AHEAD].thread);

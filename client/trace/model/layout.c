@@ -112,7 +112,6 @@ static bool blockers_add(struct blockers *b, uint32_t row, const struct life *li
 {
 	struct blocker_row *r;
 	struct blocker *few;
-	uint32_t i;
 
 	if (!rows_made(b, row))
 		return false;
@@ -126,7 +125,7 @@ static bool blockers_add(struct blockers *b, uint32_t row, const struct life *li
 	r->first = b->few.n - 1;
 	if (++r->n <= FEW)
 		return true;
-	for (i = r->first; i != END; i = few_at(b, i)->next)
+	for (uint32_t i = r->first; i != END; i = few_at(b, i)->next)
 		if (!note(b, r, &few_at(b, i)->life, few_at(b, i)->id))
 			return false;
 	return true;
@@ -136,7 +135,7 @@ static bool blockers_add(struct blockers *b, uint32_t row, const struct life *li
 static bool blockers_above(struct blockers *b, uint32_t row, const struct life *life, int64_t id)
 {
 	struct blocker_row *r;
-	uint32_t from, to, i;
+	uint32_t from, to;
 
 	if (row >= b->rows.n)
 		return false;
@@ -145,7 +144,7 @@ static bool blockers_above(struct blockers *b, uint32_t row, const struct life *
 		life_wanted(life, &from, &to);
 		return spans_get(&b->spans, &r->highest, from, to) > rank(id);
 	}
-	for (i = r->first; i != END; i = few_at(b, i)->next)
+	for (uint32_t i = r->first; i != END; i = few_at(b, i)->next)
 		if (few_at(b, i)->id > id && life_in_the_way(&few_at(b, i)->life, life))
 			return true;
 	return false;
@@ -200,9 +199,7 @@ static void prefetch(const struct layout *l, uint32_t row, uint32_t near, uint32
 /* Place N threads of one stream. */
 static bool place_all(struct layout *l, const uint32_t *threads, uint32_t n)
 {
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		if (!place(l, threads[i]))
 			return false;
 		if (i + 2 * AHEAD < n)
@@ -259,12 +256,12 @@ static uint32_t stream_threads(const struct mprof_model *m, uint32_t stream, uin
 bool model_layout(struct mprof_model *m)
 {
 	struct layout l = {.m = m, .budget = rows_budget(model_count(m, MODEL_THREADS))};
-	uint32_t i, n, at = 0, used = 0;
+	uint32_t n, at = 0, used = 0;
 	bool ok = places_init(&l.places, m, &m->spare);
 
 	model_note_memory(m, places_memory(&l.places));
 	m->notes.rows_not_first = 0;
-	for (i = 0; i < m->streams.n && ok; i++, at += n) {
+	for (uint32_t i = 0; i < m->streams.n && ok; i++, at += n) {
 		struct mprof_model_stream *s = &model_stream_at(m, i)->seen;
 
 		n = stream_threads(m, i, at);

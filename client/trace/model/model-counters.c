@@ -139,9 +139,8 @@ static bool scale_counter(struct mprof_model *m, struct mprof_counter *c)
 bool model_counters_scale(struct mprof_model *m)
 {
 	struct mprof_counter *counters = m->arrays[MODEL_COUNTERS].items;
-	uint32_t i;
 
-	for (i = 0; i < m->arrays[MODEL_COUNTERS].n; i++)
+	for (uint32_t i = 0; i < m->arrays[MODEL_COUNTERS].n; i++)
 		if (!scale_counter(m, &counters[i]))
 			return false;
 	return true;

@@ -53,14 +53,12 @@ struct mprof_model *mprof_model_new(const struct mprof_model_options *options)
 
 struct mprof_model *mprof_model_free(struct mprof_model *m)
 {
-	uint32_t i;
-
 	if (!m)
 		return NULL;
-	for (i = 0; i < m->streams.n; i++)
+	for (uint32_t i = 0; i < m->streams.n; i++)
 		if (model_stream_at(m, i)->owns_index)
 			thread_index_free(model_stream_at(m, i)->index);
-	for (i = 0; i < MODEL_ARRAYS; i++)
+	for (uint32_t i = 0; i < MODEL_ARRAYS; i++)
 		grow_deinit(&m->arrays[i]);
 	grow_deinit(&m->streams);
 	grow_deinit(&m->shown);
@@ -75,9 +73,9 @@ struct mprof_model *mprof_model_free(struct mprof_model *m)
 
 bool model_reserve(struct mprof_model *m)
 {
-	uint32_t slack = UINT32_MAX, i, fits;
+	uint32_t slack = UINT32_MAX, fits;
 
-	for (i = 0; i < MODEL_ARRAYS; i++) {
+	for (uint32_t i = 0; i < MODEL_ARRAYS; i++) {
 		struct grow *g = &m->arrays[i];
 
 		if (g->room - g->n < SLACK_MIN * kinds[i].per_event &&
@@ -93,10 +91,8 @@ bool model_reserve(struct mprof_model *m)
 /* Return the index of the ids of GUEST: that of another stream of the guest, if there is one. */
 static struct thread_index *index_of(const struct mprof_model *m, uint32_t guest, bool *owns)
 {
-	uint32_t i;
-
 	*owns = false;
-	for (i = 0; i < m->streams.n; i++)
+	for (uint32_t i = 0; i < m->streams.n; i++)
 		if (model_stream_at(m, i)->seen.guest == guest)
 			return model_stream_at(m, i)->index;
 	*owns = true;
@@ -160,10 +156,9 @@ enum mprof_status mprof_model_gap(struct mprof_model *m, uint32_t stream, uint64
 
 void mprof_model_expect(struct mprof_model *m, double share)
 {
-	uint32_t i;
 	double more;
 
-	for (i = 0; i < MODEL_ARRAYS && m->stage == STAGE_OPEN && share >= EXPECT_LEAST && share < 1; i++) {
+	for (uint32_t i = 0; i < MODEL_ARRAYS && m->stage == STAGE_OPEN && share >= EXPECT_LEAST && share < 1; i++) {
 		more = m->arrays[i].n * (1 / share - 1) * EXPECT_MARGIN;
 		/* Without this room, the array grows with the events. */
 		if (m->arrays[i].n >= EXPECT_ITEMS && more < UINT32_MAX / 2)
@@ -174,11 +169,10 @@ void mprof_model_expect(struct mprof_model *m, double share)
 static uint64_t held(const struct mprof_model *m)
 {
 	uint64_t bytes = sizeof(*m) + (uint64_t)m->streams.room * sizeof(struct model_stream);
-	uint32_t i;
 
-	for (i = 0; i < MODEL_ARRAYS; i++)
+	for (uint32_t i = 0; i < MODEL_ARRAYS; i++)
 		bytes += (uint64_t)m->arrays[i].room * kinds[i].size;
-	for (i = 0; i < m->streams.n; i++)
+	for (uint32_t i = 0; i < m->streams.n; i++)
 		if (model_stream_at(m, i)->owns_index)
 			bytes += thread_index_memory(model_stream_at(m, i)->index);
 	bytes += m->spare.held + (uint64_t)m->shown.room * sizeof(struct mprof_model_stream);
@@ -204,13 +198,11 @@ void mprof_model_memory(const struct mprof_model *m, uint64_t *now, uint64_t *mo
 /* Free what only adding events needs. */
 static void free_input_state(struct mprof_model *m)
 {
-	uint32_t i;
-
 	model_note_memory(m, 0);
 	map_deinit(&m->strings.map);
 	map_deinit(&m->counters);
 	map_deinit(&m->scales);
-	for (i = 0; i < m->streams.n; i++) {
+	for (uint32_t i = 0; i < m->streams.n; i++) {
 		struct model_stream *s = model_stream_at(m, i);
 
 		if (s->owns_index)
@@ -220,7 +212,7 @@ static void free_input_state(struct mprof_model *m)
 	}
 	grow_trim(&m->strings.arena, 1);
 	grow_trim(&m->strings.list, sizeof(struct mprof_string));
-	for (i = 0; i < MODEL_ARRAYS; i++)
+	for (uint32_t i = 0; i < MODEL_ARRAYS; i++)
 		grow_trim(&m->arrays[i], kinds[i].size);
 }
 
@@ -264,9 +256,7 @@ static void show(struct mprof_model *m)
 /* Close the activations that last to the end of the trace. */
 static bool close_running(struct mprof_model *m)
 {
-	uint32_t i;
-
-	for (i = 0; i < m->streams.n; i++) {
+	for (uint32_t i = 0; i < m->streams.n; i++) {
 		struct model_stream *s = model_stream_at(m, i);
 
 		if (!m->slack && !model_reserve(m))
@@ -279,12 +269,10 @@ static bool close_running(struct mprof_model *m)
 
 static bool show_streams(struct mprof_model *m)
 {
-	uint32_t i;
-
 	if (!grow_reserve(&m->shown, sizeof(struct mprof_model_stream), m->streams.n))
 		return false;
 	m->shown.n = 0;
-	for (i = 0; i < m->streams.n; i++)
+	for (uint32_t i = 0; i < m->streams.n; i++)
 		*(struct mprof_model_stream *)grow_take(&m->shown, sizeof(struct mprof_model_stream)) =
 			model_stream_at(m, i)->seen;
 	return true;
@@ -333,12 +321,11 @@ const struct mprof_model_view *mprof_model_view(const struct mprof_model *m)
 struct thread_index *thread_index_new(uint64_t seed)
 {
 	struct thread_index *ix = calloc(1, sizeof(*ix));
-	size_t i;
 
 	if (!ix)
 		return NULL;
 	map_init(&ix->map, seed);
-	for (i = 0; i < INDEX_RECENT; i++)
+	for (size_t i = 0; i < INDEX_RECENT; i++)
 		ix->recent[i].page = MPROF_NONE;
 	return ix;
 }

@@ -51,9 +51,9 @@ static uint64_t number_of(const struct sorting *s, uint64_t entry)
 /* Turn the counts of digits into their start positions. */
 static void add_up(uint32_t *starts, uint32_t digits)
 {
-	uint32_t i, sum = 0, count;
+	uint32_t sum = 0, count;
 
-	for (i = 0; i < digits; i++) {
+	for (uint32_t i = 0; i < digits; i++) {
 		count = starts[i];
 		starts[i] = sum;
 		sum += count;
@@ -64,21 +64,20 @@ static void add_up(uint32_t *starts, uint32_t digits)
 static void sort_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned shift, unsigned bits, uint32_t *starts)
 {
 	uint64_t mask = (UINT64_C(1) << bits) - 1;
-	size_t i;
 
 	memset(starts, 0, sizeof(*starts) << bits);
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		starts[from[i] >> shift & mask]++;
 	add_up(starts, UINT32_C(1) << bits);
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		to[starts[from[i] >> shift & mask]++] = from[i];
 }
 
 static void sort_few(uint64_t *words, size_t n, unsigned shift)
 {
-	size_t i, k;
+	size_t k;
 
-	for (i = 1; i < n; i++) {
+	for (size_t i = 1; i < n; i++) {
 		uint64_t word = words[i];
 
 		for (k = i; k > 0 && words[k - 1] >> shift > word >> shift; k--)
@@ -90,7 +89,7 @@ static void sort_few(uint64_t *words, size_t n, unsigned shift)
 /* Sort N words by their bits from LOW to HIGH. ROOM is a buffer of the same size. */
 static void sort_words(uint64_t *words, uint64_t *room, size_t n, unsigned low, unsigned high)
 {
-	unsigned bits = n < DIGITS ? SMALL_BITS : DIGIT_BITS, shift;
+	unsigned bits = n < DIGITS ? SMALL_BITS : DIGIT_BITS;
 	uint64_t *from = words, *to = room, *swap;
 	uint32_t starts[DIGITS];
 
@@ -98,7 +97,7 @@ static void sort_words(uint64_t *words, uint64_t *room, size_t n, unsigned low, 
 		sort_few(words, n, low);
 		return;
 	}
-	for (shift = low; shift < high; shift += bits) {
+	for (unsigned shift = low; shift < high; shift += bits) {
 		sort_digit(from, to, n, shift, bits, starts);
 		swap = from;
 		from = to;
@@ -115,13 +114,13 @@ static void sort_words(uint64_t *words, uint64_t *room, size_t n, unsigned low, 
 static void sort_all(struct sorting *s, unsigned low, unsigned high)
 {
 	unsigned top = high > low + DIGIT_BITS ? high - DIGIT_BITS : low;
-	uint32_t ends[DIGITS], i, begin = 0;
+	uint32_t ends[DIGITS], begin = 0;
 	uint64_t *swap = s->from;
 
 	sort_digit(s->from, s->to, s->n, top, DIGIT_BITS, ends);
 	s->from = s->to;
 	s->to = swap;
-	for (i = 0; i < DIGITS && top > low; begin = ends[i++])
+	for (uint32_t i = 0; i < DIGITS && top > low; begin = ends[i++])
 		sort_words(s->from + begin, s->to + begin, ends[i] - begin, low, top);
 }
 
@@ -129,9 +128,8 @@ static void sort_all(struct sorting *s, unsigned low, unsigned high)
 static void sort_part(struct sorting *s, unsigned low)
 {
 	unsigned high;
-	size_t i;
 
-	for (i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n; i++) {
 		uint64_t number = low ? number_of(s, s->from[i]) : i;
 		uint64_t time = low ? time_of(s, number) : s->from[i] - s->first;
 
@@ -146,10 +144,9 @@ static void sort_part(struct sorting *s, unsigned low)
 static void measure(struct sorting *s)
 {
 	uint64_t last = 0;
-	size_t i;
 
 	s->first = UINT64_MAX;
-	for (i = 0; i < s->n / 2; i++) {
+	for (size_t i = 0; i < s->n / 2; i++) {
 		const struct mprof_thread *t = model_thread(s->m, thread_of(s, 2 * i));
 
 		if (i + AHEAD < s->n / 2)
@@ -167,9 +164,8 @@ static uint32_t number(struct places *p, const struct sorting *s, bool whole)
 {
 	uint64_t time, before = 0;
 	uint32_t place = 0;
-	size_t i;
 
-	for (i = 0; i < s->n; i++) {
+	for (size_t i = 0; i < s->n; i++) {
 		uint64_t n = number_of(s, s->from[i]);
 		struct life *life = (struct life *)p->of.items + thread_of(s, n);
 

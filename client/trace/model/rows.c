@@ -12,6 +12,8 @@
  */
 #include "rows.h"
 
+#include "array.h"
+
 /* Largest size of a group's field for each life in the group, bytes. */
 #define FLAT_BYTES 160u
 
@@ -186,14 +188,12 @@ static struct row_group *group_at(const struct rows *rows, uint32_t i)
 
 void rows_deinit(struct rows *rows)
 {
-	uint32_t i;
-
-	for (i = 0; i < rows->groups.n; i++)
+	for (uint32_t i = 0; i < rows->groups.n; i++)
 		row_group_deinit(group_at(rows, i));
 	spans_deinit(&rows->store.spans);
 	grow_deinit(&rows->store.spare);
 	grow_deinit(&rows->groups);
-	for (i = 0; i < ROWS_LEVELS; i++)
+	for (uint32_t i = 0; i < ROWS_LEVELS; i++)
 		grow_deinit(&rows->levels[i]);
 }
 
@@ -201,11 +201,10 @@ uint64_t rows_memory(const struct rows *rows)
 {
 	uint64_t bytes = spans_memory(&rows->store.spans) + rows->store.spare.held +
 			 (uint64_t)rows->groups.room * sizeof(struct row_group);
-	uint32_t i;
 
-	for (i = 0; i < rows->groups.n; i++)
+	for (uint32_t i = 0; i < rows->groups.n; i++)
 		bytes += row_group_memory(group_at(rows, i));
-	for (i = 0; i < ROWS_LEVELS; i++)
+	for (uint32_t i = 0; i < ROWS_LEVELS; i++)
 		bytes += (uint64_t)rows->levels[i].room * sizeof(struct span_tree);
 	return bytes;
 }
@@ -272,9 +271,8 @@ static bool propagate_full(struct rows *rows, uint32_t level, uint32_t tree, con
 	const uint32_t probes[] = {range->from, range->from + 1, range->from + (range->to - range->from) / 2,
 				   range->to - 1};
 	struct range full;
-	uint32_t i;
 
-	for (i = 0; i < sizeof(probes) / sizeof(probes[0]) && level + 1 < ROWS_LEVELS; i++)
+	for (uint32_t i = 0; i < ARRAY_SIZE(probes) && level + 1 < ROWS_LEVELS; i++)
 		if (probes[i] < range->to &&
 		    spans_full(&rows->store.spans, tree_at(rows, level, tree), probes[i], &full.from, &full.to))
 			return full.to == UINT32_MAX || note_full(rows, level + 1, tree, &full);

@@ -81,19 +81,18 @@ _Static_assert(sizeof(struct span_inner) * POOL_PIECE < LARGE_MIN, "a piece of n
 static void span_sum_up(const struct spans *s, struct span_inner *n, uint32_t i, uint32_t height)
 {
 	uint64_t any = 0, all = UINT64_MAX;
-	uint32_t k;
 
 	if (height == 0) {
 		const struct span_leaf *leaf = span_leaf_at(s, n->child[i]);
 
-		for (k = 0; k < leaf->n; k++) {
+		for (uint32_t k = 0; k < leaf->n; k++) {
 			any = span_together(s, any, leaf->value[k]);
 			all &= leaf->value[k];
 		}
 	} else {
 		const struct span_inner *below = span_inner_at(s, n->child[i]);
 
-		for (k = 0; k < below->n; k++) {
+		for (uint32_t k = 0; k < below->n; k++) {
 			any = span_together(s, any, below->any[k]);
 			all &= below->all[k];
 		}
@@ -215,11 +214,11 @@ static bool span_leaf_begin_at(struct span_leaf *leaf, uint32_t x)
  */
 static void span_begin_at(struct spans *s, struct span_tree *tree, uint32_t x)
 {
-	uint32_t node, height, i;
+	uint32_t node, i;
 
 	split_root(s, tree, x);
 	node = tree->root;
-	for (height = tree->height; height > 0; height--) {
+	for (uint32_t height = tree->height; height > 0; height--) {
 		i = span_position(span_inner_at(s, node)->at, span_inner_at(s, node)->n, x);
 		if (is_full(s, span_inner_at(s, node)->child[i], height - 1)) {
 			split_child(s, node, i, height - 1, x);
@@ -319,12 +318,11 @@ static bool leaf_add(const struct spans *s, struct span_leaf *leaf, uint32_t end
 static bool add_below(struct spans *s, uint32_t node, uint32_t height, uint32_t end, const struct range *r)
 {
 	struct span_inner *n;
-	uint32_t i;
 
 	if (height == 0)
 		return leaf_add(s, span_leaf_at(s, node), end, r);
 	n = span_inner_at(s, node);
-	for (i = span_position(n->at, n->n, r->from); i < n->n && n->at[i] < r->to; i++) {
+	for (uint32_t i = span_position(n->at, n->n, r->from); i < n->n && n->at[i] < r->to; i++) {
 		if (n->at[i] >= r->from && end_of(n, i, end) <= r->to) {
 			n->mark[i] = span_together(s, n->mark[i], r->value);
 			n->any[i] = span_together(s, n->any[i], r->value);
@@ -358,10 +356,10 @@ struct way {
  */
 static bool find_leaf(const struct spans *s, struct span_tree *tree, const struct range *r, struct way *way)
 {
-	uint32_t from = 0, end = UINT32_MAX, node = tree->root, height, i;
+	uint32_t from = 0, end = UINT32_MAX, node = tree->root, i;
 	uint64_t marks = 0, known = UINT64_MAX;
 
-	for (height = tree->height; height > 0; height--) {
+	for (uint32_t height = tree->height; height > 0; height--) {
 		const struct span_inner *n = span_inner_at(s, node);
 
 		i = span_position(n->at, n->n, r->from);
@@ -396,13 +394,12 @@ static bool add_in_leaf(struct spans *s, struct span_tree *tree, const struct ra
 {
 	bool known = remembers(tree, r) && span_together(s, tree->known, r->value) == tree->known;
 	struct way way;
-	uint32_t i;
 
 	if (!known && !find_leaf(s, tree, r, &way))
 		return false;
 	if (!leaf_add(s, span_leaf_at(s, tree->leaf), tree->to, r))
 		return false;
-	for (i = 0; i < tree->height && !known; i++)
+	for (uint32_t i = 0; i < tree->height && !known; i++)
 		note_added(s, span_inner_at(s, way.nodes[i]), way.places[i], i, r->value);
 	tree->known = span_together(s, tree->known, r->value);
 	return true;
@@ -437,9 +434,8 @@ bool spans_add(struct spans *s, struct span_tree *tree, uint32_t from, uint32_t 
 static uint64_t get_in_leaf(const struct spans *s, const struct span_leaf *leaf, const struct range *r)
 {
 	uint64_t value = 0;
-	uint32_t i;
 
-	for (i = span_position(leaf->at, leaf->n, r->from); i < leaf->n && leaf->at[i] < r->to; i++)
+	for (uint32_t i = span_position(leaf->at, leaf->n, r->from); i < leaf->n && leaf->at[i] < r->to; i++)
 		value = span_together(s, value, leaf->value[i]);
 	return value;
 }
@@ -448,12 +444,11 @@ static uint64_t get_below(const struct spans *s, uint32_t node, uint32_t height,
 {
 	const struct span_inner *n;
 	uint64_t value = 0;
-	uint32_t i;
 
 	if (height == 0)
 		return get_in_leaf(s, span_leaf_at(s, node), r);
 	n = span_inner_at(s, node);
-	for (i = span_position(n->at, n->n, r->from); i < n->n && n->at[i] < r->to; i++) {
+	for (uint32_t i = span_position(n->at, n->n, r->from); i < n->n && n->at[i] < r->to; i++) {
 		if (n->at[i] >= r->from && end_of(n, i, end) <= r->to) {
 			value = span_together(s, value, n->any[i]);
 		} else {
@@ -497,14 +492,14 @@ static bool full_in_leaf(const struct span_leaf *leaf, uint32_t i, uint64_t mark
 
 bool spans_full(const struct spans *s, const struct span_tree *tree, uint32_t at, uint32_t *from, uint32_t *to)
 {
-	uint32_t end = UINT32_MAX, node = tree->root, height, i;
+	uint32_t end = UINT32_MAX, node = tree->root, i;
 	uint64_t marks = 0;
 	const struct span_leaf *leaf;
 	struct range r;
 
 	if (node == UINT32_MAX)
 		return false;
-	for (height = tree->height; height > 0; height--) {
+	for (uint32_t height = tree->height; height > 0; height--) {
 		const struct span_inner *n = span_inner_at(s, node);
 
 		i = span_position(n->at, n->n, at);
@@ -527,23 +522,21 @@ bool spans_full(const struct spans *s, const struct span_tree *tree, uint32_t at
 
 struct visit {
 	const struct spans *s;
-	void (*each)(void *to, uint32_t from, uint32_t end, uint64_t value);
-	void *to;
+	void (*each)(void *context, uint32_t from, uint32_t end, uint64_t value);
+	void *context;
 };
 
 static void visit_below(const struct visit *v, uint32_t node, uint32_t height, uint32_t end, uint64_t marks)
 {
-	uint32_t i;
-
 	if (height == 0) {
 		const struct span_leaf *leaf = span_leaf_at(v->s, node);
 
-		for (i = 0; i < leaf->n; i++)
-			v->each(v->to, leaf->at[i], i + 1 < leaf->n ? leaf->at[i + 1] : end,
+		for (uint32_t i = 0; i < leaf->n; i++)
+			v->each(v->context, leaf->at[i], i + 1 < leaf->n ? leaf->at[i + 1] : end,
 				span_together(v->s, marks, leaf->value[i]));
 		return;
 	}
-	for (i = 0; i < span_inner_at(v->s, node)->n; i++) {
+	for (uint32_t i = 0; i < span_inner_at(v->s, node)->n; i++) {
 		const struct span_inner *n = span_inner_at(v->s, node);
 
 		visit_below(v, n->child[i], height - 1, end_of(n, i, end), span_together(v->s, marks, n->mark[i]));
@@ -551,9 +544,9 @@ static void visit_below(const struct visit *v, uint32_t node, uint32_t height, u
 }
 
 void spans_each(const struct spans *s, const struct span_tree *tree,
-		void (*each)(void *to, uint32_t from, uint32_t end, uint64_t value), void *to)
+		void (*each)(void *context, uint32_t from, uint32_t end, uint64_t value), void *context)
 {
-	const struct visit v = {s, each, to};
+	const struct visit v = {s, each, context};
 
 	if (tree->root != UINT32_MAX)
 		visit_below(&v, tree->root, tree->height, UINT32_MAX, 0);

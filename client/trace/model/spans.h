@@ -51,6 +51,6 @@ uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint32_t from,
 bool spans_full(const struct spans *s, const struct span_tree *tree, uint32_t at, uint32_t *from, uint32_t *to);
 /* Call EACH for all ranges of one value, from position 0 on; the last one ends at UINT32_MAX. */
 void spans_each(const struct spans *s, const struct span_tree *tree,
-		void (*each)(void *to, uint32_t from, uint32_t end, uint64_t value), void *to);
+		void (*each)(void *context, uint32_t from, uint32_t end, uint64_t value), void *context);
 
 #endif

@@ -84,9 +84,7 @@ static const struct mprof_interaction *wake_of(const struct mprof_model *m, uint
 /* Set PARENT, START and flags of the binds that move, but not the chains of children. */
 static void simplify_mark(struct mprof_model *m)
 {
-	uint32_t i;
-
-	for (i = 0; i < model_count(m, MODEL_THREADS); i++) {
+	for (uint32_t i = 0; i < model_count(m, MODEL_THREADS); i++) {
 		struct mprof_thread *t = model_thread(m, i);
 		const struct mprof_interaction *wake;
 
@@ -108,9 +106,7 @@ static void simplify_mark(struct mprof_model *m)
  */
 static void measure(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves)
 {
-	uint32_t i;
-
-	for (i = model_count(m, MODEL_THREADS); i-- > 0;) {
+	for (uint32_t i = model_count(m, MODEL_THREADS); i-- > 0;) {
 		const struct mprof_thread *t = model_thread(m, i);
 		struct tree_move *move = &moves[i], *creator;
 
@@ -140,9 +136,9 @@ static void put_first(struct tree_node *nodes, uint32_t parent, uint32_t i)
  */
 static void leave(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves, uint32_t *left)
 {
-	uint32_t i, roots = 0;
+	uint32_t roots = 0;
 
-	for (i = 0; i < model_count(m, MODEL_THREADS); i++) {
+	for (uint32_t i = 0; i < model_count(m, MODEL_THREADS); i++) {
 		uint32_t creator = model_thread(m, i)->creator;
 
 		if (creator == MPROF_NONE) {
@@ -259,9 +255,9 @@ static bool sort_children(const struct mprof_model *m, struct tree_node *nodes, 
 /* List all threads in ORDER, each after its parent, stream by stream. */
 static void put_in_order(const struct mprof_model *m, const struct tree_node *nodes, uint32_t *order)
 {
-	uint32_t s, i;
+	uint32_t i;
 
-	for (s = 0; s < m->streams.n; s++) {
+	for (uint32_t s = 0; s < m->streams.n; s++) {
 		i = model_stream_at(m, s)->seen.root;
 		while (i != MPROF_NONE) {
 			*order++ = i;
@@ -278,9 +274,7 @@ static void put_in_order(const struct mprof_model *m, const struct tree_node *no
 
 static void show(struct mprof_model *m, const struct tree_node *nodes)
 {
-	uint32_t i;
-
-	for (i = 0; i < model_count(m, MODEL_THREADS); i++) {
+	for (uint32_t i = 0; i < model_count(m, MODEL_THREADS); i++) {
 		struct mprof_thread *t = model_thread(m, i);
 
 		t->parent = nodes[i].parent;

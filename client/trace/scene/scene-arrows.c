@@ -60,23 +60,23 @@ static void put(struct frame *f, const struct links *l, uint32_t place)
 /* Draw some of the links from FROM up to, but not including, TO. */
 static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t to)
 {
-	uint32_t n = to - from, shown[1 + LINKS_WAYS], i, k;
+	uint32_t n = to - from, shown[1 + LINKS_WAYS], k;
 	struct link_node farthest;
 	struct link links[1 + LINKS_WAYS];
 
 	if (n <= FEW) {
-		for (i = from; i < to; i++)
+		for (uint32_t i = from; i < to; i++)
 			put(f, l, i);
 		return;
 	}
 	links_farthest(l, from, to, &farthest);
 	shown[0] = from;
-	for (i = 0; i < LINKS_WAYS; i++)
+	for (uint32_t i = 0; i < LINKS_WAYS; i++)
 		shown[1 + i] = farthest.at[i];
 	/* Each load misses the cache; loading them together overlaps the misses. */
-	for (i = 0; i < 1 + LINKS_WAYS; i++)
+	for (uint32_t i = 0; i < 1 + LINKS_WAYS; i++)
 		links_get(l, shown[i], &links[i]);
-	for (i = 0; i < 1 + LINKS_WAYS; i++) {
+	for (uint32_t i = 0; i < 1 + LINKS_WAYS; i++) {
 		for (k = 0; k < i && shown[k] != shown[i]; k++) {
 		}
 		if (k == i)
@@ -138,8 +138,6 @@ void draw_verticals(struct frame *f)
 
 void draw_arrows(struct frame *f)
 {
-	unsigned of;
-
-	for (of = LINKS_RESOLVE; of < LINKS_KINDS; of++)
+	for (unsigned of = LINKS_RESOLVE; of < LINKS_KINDS; of++)
 		draw_links(f, of);
 }

@@ -37,9 +37,7 @@ static bool sum_up(struct band_sums *sums, const struct row_index *l)
 
 bool bands_init(struct mprof_scene *s)
 {
-	unsigned i;
-
-	for (i = 0; i < BANDS; i++)
+	for (unsigned i = 0; i < BANDS; i++)
 		if (!row_index_init(&s->bands[i], s->view, row_index_kinds[i], NULL, NULL) ||
 		    !sum_up(&s->sums[i], &s->bands[i]))
 			return false;
@@ -180,7 +178,6 @@ static void extent(const struct frame *f, uint32_t stream, double *top, double *
 void draw_bands(struct frame *f)
 {
 	struct strip strip = {.f = f};
-	unsigned i;
 
 	for (; strip.stream < f->v->n_streams && !f->failed; strip.stream++) {
 		f->s->steps++;
@@ -191,7 +188,7 @@ void draw_bands(struct frame *f)
 				return;
 			extent(f, strip.stream, &strip.top, &strip.bottom);
 		}
-		for (i = 0; i < BANDS; i++) {
+		for (unsigned i = 0; i < BANDS; i++) {
 			strip.l = &f->s->bands[i];
 			strip.sums = &f->s->sums[i];
 			strip.kind = kinds[i];
@@ -233,9 +230,9 @@ static void name_band(struct frame *f, const struct mprof_mark *band)
 /* Name the bands that were drawn; their marks come first. */
 void draw_band_names(struct frame *f)
 {
-	uint32_t i, n = f->s->marks.n;
+	uint32_t n = f->s->marks.n;
 
-	for (i = 0; i < n && !f->failed; i++) {
+	for (uint32_t i = 0; i < n && !f->failed; i++) {
 		struct mprof_mark band = ((struct mprof_mark *)f->s->marks.items)[i];
 
 		if (band.kind > MPROF_MARK_GAP && band.kind != MPROF_MARK_TAIL)

@@ -16,20 +16,20 @@
 
 enum { LEAST, GREATEST, WAYS };
 
-static uint32_t counter_of(const void *data, uint32_t item)
+static uint32_t counter_of(const void *context, uint32_t item)
 {
-	return ((const struct mprof_model_view *)data)->samples[item].counter;
+	return ((const struct mprof_model_view *)context)->samples[item].counter;
 }
 
-static uint64_t time_of(const void *data, uint32_t item)
+static uint64_t time_of(const void *context, uint32_t item)
 {
-	return ((const struct mprof_model_view *)data)->samples[item].time;
+	return ((const struct mprof_model_view *)context)->samples[item].time;
 }
 
 /* Keys in the order of the values. */
-static void measure(const void *data, uint32_t place, uint64_t *keys)
+static void measure(const void *context, uint32_t place, uint64_t *keys)
 {
-	const struct mprof_scene *s = data;
+	const struct mprof_scene *s = context;
 	uint64_t value = (uint64_t)s->view->samples[s->samples.items[place]].value ^ UINT64_C(1) << 63;
 
 	keys[LEAST] = value;
@@ -206,17 +206,17 @@ static void put_name(const struct curve *c, double y)
 
 void draw_counters(struct frame *f)
 {
-	uint32_t i, n = f->s->counters.n, *list = f->s->counters.items;
+	uint32_t n = f->s->counters.n, *list = f->s->counters.items;
 	double *ends = calloc((size_t)n + 1, sizeof(*ends)), *taken = calloc((size_t)n + 1, sizeof(*taken));
 
 	f->failed = f->failed || !ends || !taken;
-	for (i = 0; i < n && !f->failed; i++) {
+	for (uint32_t i = 0; i < n && !f->failed; i++) {
 		struct curve c = {.f = f, .counter = list[i], .scale = &f->v->scales[f->v->counters[list[i]].scale]};
 
 		draw_curve(&c);
 		ends[i] = c.y;
 	}
-	for (i = 0; i < n && !f->failed; i++)
+	for (uint32_t i = 0; i < n && !f->failed; i++)
 		put_name(&(struct curve){.f = f, .counter = list[i]}, take_height(taken, i, fmax(ends[i] - 2, NAME)));
 	free(ends);
 	free(taken);

@@ -41,25 +41,23 @@ struct sorting {
 	enum density_kind kind;
 };
 
-static uint32_t group_of(const void *data, uint32_t item)
+static uint32_t group_of(const void *context, uint32_t item)
 {
-	(void)data;
+	(void)context;
 	(void)item;
 	return 0;
 }
 
-static uint64_t key_of(const void *data, uint32_t item)
+static uint64_t key_of(const void *context, uint32_t item)
 {
-	const struct sorting *s = data;
+	const struct sorting *s = context;
 
 	return time_of(s->view, s->kind, item);
 }
 
 static bool is_sorted(const struct sorting *s, uint32_t n)
 {
-	uint32_t i;
-
-	for (i = 1; i < n; i++)
+	for (uint32_t i = 1; i < n; i++)
 		if (key_of(s, i) < key_of(s, i - 1))
 			return false;
 	return true;
@@ -69,15 +67,14 @@ bool density_init(struct mprof_scene *s)
 {
 	struct sorting sorting = {.view = s->view};
 	struct scene_groups g;
-	uint32_t n, i;
-	unsigned kind;
+	uint32_t n;
 
 	s->origin = UINT64_MAX;
-	for (i = 0; i < s->view->n_streams; i++)
+	for (uint32_t i = 0; i < s->view->n_streams; i++)
 		if (s->view->streams[i].events && s->view->streams[i].start < s->origin)
 			s->origin = s->view->streams[i].start;
 	s->origin = s->origin == UINT64_MAX ? 0 : s->origin;
-	for (kind = 0; kind < DENSITY_KINDS; kind++) {
+	for (unsigned kind = 0; kind < DENSITY_KINDS; kind++) {
 		sorting.kind = kind;
 		n = count(s->view, kind);
 		if (is_sorted(&sorting, n))
@@ -92,9 +89,7 @@ bool density_init(struct mprof_scene *s)
 
 void density_deinit(struct mprof_scene *s)
 {
-	unsigned kind;
-
-	for (kind = 0; kind < DENSITY_KINDS; kind++)
+	for (unsigned kind = 0; kind < DENSITY_KINDS; kind++)
 		free(s->by_time[kind]);
 }
 
@@ -124,16 +119,15 @@ static uint64_t part_start(uint64_t from, uint64_t to, uint32_t i, uint32_t n)
 
 void mprof_scene_density(const struct mprof_scene *s, uint64_t from, uint64_t to, uint32_t *parts, uint32_t n)
 {
-	uint32_t i, at, next;
-	unsigned kind;
+	uint32_t at, next;
 
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		parts[i] = 0;
 	if (to <= from)
 		return;
-	for (kind = 0; kind < DENSITY_KINDS; kind++) {
+	for (unsigned kind = 0; kind < DENSITY_KINDS; kind++) {
 		at = n ? before(s, kind, 0, from) : 0;
-		for (i = 0; i < n; i++, at = next) {
+		for (uint32_t i = 0; i < n; i++, at = next) {
 			next = before(s, kind, at, part_start(from, to, i + 1, n));
 			parts[i] = UINT32_MAX - parts[i] > next - at ? parts[i] + (next - at) : UINT32_MAX;
 		}

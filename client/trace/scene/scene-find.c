@@ -23,12 +23,12 @@ struct needle {
 
 static bool needle_init(struct needle *n, const char *text, size_t bytes)
 {
-	size_t i, k = 0;
+	size_t k = 0;
 
 	*n = (struct needle){malloc(bytes + 1), malloc((bytes + 1) * sizeof(*n->borders)), bytes};
 	if (!n->text || !n->borders)
 		return false;
-	for (i = 0; i < bytes; i++) {
+	for (size_t i = 0; i < bytes; i++) {
 		n->text[i] = lower(text[i]);
 		while (i && k && n->text[k] != n->text[i])
 			k = n->borders[k - 1];
@@ -46,9 +46,9 @@ static void needle_deinit(struct needle *n)
 
 static bool matches(const struct needle *n, const char *text, size_t bytes)
 {
-	size_t i, k = 0;
+	size_t k = 0;
 
-	for (i = 0; i < bytes && k < n->bytes; i++) {
+	for (size_t i = 0; i < bytes && k < n->bytes; i++) {
 		char c = lower(text[i]);
 
 		while (k && n->text[k] != c)
@@ -75,12 +75,11 @@ static void search_labels(struct search *s)
 {
 	const struct mprof_model_view *v = s->v;
 	char text[128];
-	uint32_t i;
 
-	for (i = 0; i < v->n_strings; i++)
+	for (uint32_t i = 0; i < v->n_strings; i++)
 		s->strings[i] = matches(&s->needle, v->strings[i].bytes ? v->text + v->strings[i].offset : "",
 					v->strings[i].bytes);
-	for (i = 0; i < v->n_labels; i++) {
+	for (uint32_t i = 0; i < v->n_labels; i++) {
 		const struct mprof_label *label = &v->labels[i];
 		size_t bytes = label->sample != MPROF_NONE && !s->strings[label->text]
 				       ? mprof_label_text(v, i, text, sizeof(text))
@@ -95,9 +94,8 @@ static void search_threads(struct search *s)
 {
 	const struct mprof_thread *t = s->v->threads;
 	char text[24];
-	uint32_t i;
 
-	for (i = 0; i < s->v->n_threads; i++) {
+	for (uint32_t i = 0; i < s->v->n_threads; i++) {
 		if (t[i].failure != MPROF_NONE && s->strings[t[i].failure])
 			see(s, i, t[i].end);
 		snprintf(text, sizeof(text), "%" PRId64, t[i].id);
@@ -108,14 +106,14 @@ static void search_threads(struct search *s)
 	}
 }
 
-static uint32_t group_of(const void *data, uint32_t item)
+static uint32_t group_of(const void *context, uint32_t item)
 {
-	return ((const struct search *)data)->when[item] == UINT64_MAX ? UINT32_MAX : 0;
+	return ((const struct search *)context)->when[item] == UINT64_MAX ? UINT32_MAX : 0;
 }
 
-static uint64_t time_of(const void *data, uint32_t item)
+static uint64_t time_of(const void *context, uint32_t item)
 {
-	return ((const struct search *)data)->when[item];
+	return ((const struct search *)context)->when[item];
 }
 
 static bool run(struct search *s, struct scene_groups *found, const char *text, size_t bytes)
@@ -190,7 +188,7 @@ static double nearest(struct near *n, struct row_index *l, unsigned level, uint3
 /* Descend from a block to a row, by the distance in time. */
 static void look(struct near *n, struct row_index *l, const struct row_group *group)
 {
-	uint32_t block = group->block, piece, child, best_child, i;
+	uint32_t block = group->block, piece, child, best_child;
 	unsigned level = group->level;
 	double x = nearest(n, l, level, block, &piece), its, distance = hypot(x, group->y - n->y);
 
@@ -199,7 +197,7 @@ static void look(struct near *n, struct row_index *l, const struct row_group *gr
 	for (; level; level--) {
 		x = INFINITY;
 		best_child = block << ROW_INDEX_SHIFT;
-		for (i = 0; i < 1u << ROW_INDEX_SHIFT; i++) {
+		for (uint32_t i = 0; i < 1u << ROW_INDEX_SHIFT; i++) {
 			child = (block << ROW_INDEX_SHIFT) + i;
 			if (child >= (level > 1 ? l->levels[level - 1].blocks : l->rows))
 				break;
@@ -224,14 +222,13 @@ uint32_t mprof_scene_near(struct mprof_scene *s, const struct mprof_window *wind
 	struct near n = {.y = y, .reach = reach, .best = INFINITY, .thread = MPROF_NONE};
 	const struct row_group *groups;
 	struct frame f;
-	uint32_t i;
 
 	if (!(reach >= 0) || !isfinite(x) || !isfinite(y) || !frame_init(&f, s, window) || !frame_group_rows(&f))
 		return MPROF_NONE;
 	n.f = &f;
 	n.time = frame_time(&f, x);
 	groups = s->groups.items;
-	for (i = 0; i < s->groups.n; i++) {
+	for (uint32_t i = 0; i < s->groups.n; i++) {
 		if (fabs((double)groups[i].y - y) > reach)
 			continue;
 		if (s->threads.n)
@@ -255,10 +252,9 @@ double mprof_scene_focus(const struct mprof_scene *s, const struct mprof_window 
 	struct mprof_window w = *window;
 	double low = 0, high = s->view->rows ? s->view->rows - 1.0 : 0;
 	struct fisheye fisheye;
-	int i;
 
 	/* The farther down the focus, the farther up a row is. */
-	for (i = 0; i < HALVINGS; i++) {
+	for (int i = 0; i < HALVINGS; i++) {
 		w.focus = (low + high) / 2;
 		fisheye_init(&fisheye, &w, s->view->rows);
 		if (fisheye_y(&fisheye, row) > y)

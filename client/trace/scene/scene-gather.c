@@ -45,9 +45,9 @@ static uint32_t short_of(uint64_t from, uint64_t to)
 
 static void keep_times(struct row_index *l, const struct scene_stretch *s, uint32_t from, uint32_t n)
 {
-	uint32_t i, place;
+	uint32_t place;
 
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		place = from + i;
 		if (place % (1u << NODE_SHIFT) == 0)
 			l->bases[place >> NODE_SHIFT] = s[i].start;
@@ -70,15 +70,13 @@ static bool arrays_init(struct row_index *l)
 
 static bool rows_init(struct row_index *l, const uint32_t *starts, struct scene_stretch *all)
 {
-	uint32_t row, i;
-
-	for (row = 0; row < l->rows; row++)
+	for (uint32_t row = 0; row < l->rows; row++)
 		if (!scene_sort_stretches(all + starts[row], starts[row + 1] - starts[row]))
 			return false;
-	for (i = 0; i < l->n; i++)
+	for (uint32_t i = 0; i < l->n; i++)
 		/* Each is set: as many were put as were counted.  NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
 		l->items[i] = all[i].item;
-	for (row = 0; row < l->rows; row++) {
+	for (uint32_t row = 0; row < l->rows; row++) {
 		uint32_t from = starts[row], n = starts[row + 1] - from;
 
 		if (!cover(l, all + from, from, n))
@@ -107,9 +105,8 @@ static inline void put(const struct gather *g, uint32_t row, struct scene_stretc
 static void put_threads(const struct gather *g, const struct scene_life *lives, const uint8_t *chosen)
 {
 	enum row_index_kind of = g->l->of;
-	uint32_t i;
 
-	for (i = 0; i < g->l->view->n_threads; i++) {
+	for (uint32_t i = 0; i < g->l->view->n_threads; i++) {
 		const struct scene_life *t = &lives[i];
 
 		if (t->row == MPROF_NONE || (of != ROW_INDEX_ALL && t->failed != (of == ROW_INDEX_FAILED)) ||
@@ -122,9 +119,9 @@ static void put_threads(const struct gather *g, const struct scene_life *lives, 
 static void put_running(const struct gather *g, const struct scene_life *lives)
 {
 	const struct mprof_activation *a = g->l->view->activations;
-	uint32_t i, row;
+	uint32_t row;
 
-	for (i = 0; i < g->l->view->n_activations; i++) {
+	for (uint32_t i = 0; i < g->l->view->n_activations; i++) {
 		row = lives[a[i].thread].row;
 		if (row != MPROF_NONE)
 			put(g, row, (struct scene_stretch){a[i].start, a[i].end, i});
@@ -135,17 +132,16 @@ static void put_running(const struct gather *g, const struct scene_life *lives)
 static void put_sleeping(const struct gather *g)
 {
 	const struct mprof_model_view *v = g->l->view;
-	uint32_t stream, i;
 
-	for (stream = 0; stream < v->n_streams; stream++)
-		for (i = v->threads[v->streams[stream].root].first_activation; i != MPROF_NONE;
+	for (uint32_t stream = 0; stream < v->n_streams; stream++)
+		for (uint32_t i = v->threads[v->streams[stream].root].first_activation; i != MPROF_NONE;
 		     i = v->activations[i].next)
 			put(g, stream, (struct scene_stretch){v->activations[i].start, v->activations[i].end, i});
 }
 
 static void put_all(const struct gather *g, const struct scene_life *lives, const uint8_t *chosen)
 {
-	uint32_t i, n = g->l->of == ROW_INDEX_COLLECTIONS ? g->l->view->n_collections : g->l->view->n_gaps;
+	uint32_t n = g->l->of == ROW_INDEX_COLLECTIONS ? g->l->view->n_collections : g->l->view->n_gaps;
 
 	if (g->l->of < ROW_INDEX_RUNNING) {
 		put_threads(g, lives, chosen);
@@ -154,7 +150,7 @@ static void put_all(const struct gather *g, const struct scene_life *lives, cons
 	} else if (g->l->of == ROW_INDEX_SLEEPING) {
 		put_sleeping(g);
 	} else {
-		for (i = 0; i < n; i++)
+		for (uint32_t i = 0; i < n; i++)
 			put(g, row_index_row(g->l, i),
 			    (struct scene_stretch){row_index_item_start(g->l, i), row_index_item_end(g->l, i), i});
 	}
@@ -163,9 +159,9 @@ static void put_all(const struct gather *g, const struct scene_life *lives, cons
 /* Turn counts into start positions. Return their sum. */
 static uint32_t number_starts(uint32_t *starts, uint32_t rows)
 {
-	uint32_t row, n, sum = 0;
+	uint32_t n, sum = 0;
 
-	for (row = 0; row <= rows; row++) {
+	for (uint32_t row = 0; row <= rows; row++) {
 		n = starts[row];
 		starts[row] = sum;
 		sum += n;
@@ -176,7 +172,6 @@ static uint32_t number_starts(uint32_t *starts, uint32_t rows)
 bool row_index_gather(struct row_index *l, const struct scene_life *lives, const uint8_t *chosen, uint32_t *starts)
 {
 	struct gather g = {.l = l, .starts = starts};
-	uint32_t row;
 	bool ok;
 
 	put_all(&g, lives, chosen);
@@ -186,7 +181,7 @@ bool row_index_gather(struct row_index *l, const struct scene_life *lives, const
 		return false;
 	put_all(&g, lives, chosen);
 	/* Each start is now the start of the next row. */
-	for (row = l->rows; row > 0; row--)
+	for (uint32_t row = l->rows; row > 0; row--)
 		starts[row] = starts[row - 1];
 	starts[0] = 0;
 	ok = arrays_init(l) && rows_init(l, starts, g.all);

@@ -33,12 +33,11 @@ struct ruler {
 static void spell(const struct ruler *r, bool negative, uint64_t ns, char *buf, size_t size)
 {
 	uint64_t one = 1, fraction;
-	unsigned i;
 
-	for (i = 0; i < r->unit->digits; i++)
+	for (unsigned i = 0; i < r->unit->digits; i++)
 		one *= 10;
 	fraction = ns % one;
-	for (i = r->decimals; i < r->unit->digits; i++)
+	for (unsigned i = r->decimals; i < r->unit->digits; i++)
 		fraction /= 10;
 	if (r->decimals)
 		snprintf(buf, size, "%s%" PRIu64 ".%0*" PRIu64 " %s", negative ? "-" : "", ns / one, (int)r->decimals,
@@ -73,10 +72,9 @@ static void choose(struct ruler *r)
 {
 	static const uint64_t parts[] = {1, 2, 5};
 	uint64_t ten = 1;
-	unsigned zeros, i;
 
-	for (zeros = 0; zeros < 19; zeros++, ten *= 10)
-		for (i = 0; i < 3; i++) {
+	for (unsigned zeros = 0; zeros < 19; zeros++, ten *= 10)
+		for (unsigned i = 0; i < 3; i++) {
 			r->round = ten < UINT64_MAX / 10 ? ten * 10 : ten;
 			if ((zeros == 18 && parts[i] > 5) || fits(r, parts[i] * ten, zeros))
 				return;

@@ -29,14 +29,14 @@ struct line {
 	uint32_t at, end;   /* places in the list of labels */
 };
 
-static uint32_t thread_of(const void *data, uint32_t item)
+static uint32_t thread_of(const void *context, uint32_t item)
 {
-	return ((const struct mprof_model_view *)data)->labels[item].thread;
+	return ((const struct mprof_model_view *)context)->labels[item].thread;
 }
 
-static uint64_t time_of(const void *data, uint32_t item)
+static uint64_t time_of(const void *context, uint32_t item)
 {
-	return ((const struct mprof_model_view *)data)->labels[item].time;
+	return ((const struct mprof_model_view *)context)->labels[item].time;
 }
 
 bool labels_init(struct mprof_scene *s)
@@ -271,12 +271,12 @@ static void draw_above(struct frame *f, struct line *l)
 
 void draw_labels(struct frame *f)
 {
-	uint32_t i, n = f->s->named.n, pass;
+	uint32_t n = f->s->named.n;
 	double said = -INFINITY;
 	struct line l;
 
-	for (pass = 0; pass < 2; pass++)
-		for (i = 0; i < n && !f->failed; i++) {
+	for (uint32_t pass = 0; pass < 2; pass++)
+		for (uint32_t i = 0; i < n && !f->failed; i++) {
 			uint32_t thread = ((uint32_t *)f->s->named.items)[i];
 
 			if (!has_room(f, &f->v->threads[thread], pass, &said))

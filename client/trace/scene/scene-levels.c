@@ -65,10 +65,10 @@ static inline uint32_t first_of(const struct build *b, uint32_t piece)
 
 static void children_init(struct children *c, struct build *b, uint32_t block)
 {
-	uint32_t way, child, blocks = b->level > 1 ? b->l->levels[b->level - 1].blocks : b->l->rows;
+	uint32_t child, blocks = b->level > 1 ? b->l->levels[b->level - 1].blocks : b->l->rows;
 	const uint32_t *starts = b->level > 1 ? b->l->levels[b->level - 1].starts : b->row_starts;
 
-	for (way = 0; way < WAYS; way++) {
+	for (uint32_t way = 0; way < WAYS; way++) {
 		child = (block << ROW_INDEX_SHIFT) + way;
 		c->start[way] = NO_MORE;
 		if (child >= blocks)
@@ -83,9 +83,9 @@ static void children_init(struct children *c, struct build *b, uint32_t block)
 /* Return the child whose next piece begins first, or WAYS. */
 static inline uint32_t children_next(const struct children *c)
 {
-	uint32_t way, best = 0;
+	uint32_t best = 0;
 
-	for (way = 1; way < WAYS; way++)
+	for (uint32_t way = 1; way < WAYS; way++)
 		best = c->start[way] < c->start[best] ? way : best;
 	return c->start[best] < NO_MORE ? best : WAYS;
 }
@@ -141,9 +141,9 @@ static void merge_block(struct build *b, uint32_t block)
 static void close_gaps(struct build *b, uint32_t from, uint64_t blur)
 {
 	struct row_piece *out = b->out.items;
-	uint32_t i, kept = from;
+	uint32_t kept = from;
 
-	for (i = from + 1; i < b->out.n; i++) {
+	for (uint32_t i = from + 1; i < b->out.n; i++) {
 		if (row_index_place_start(b->l, out[i].first) - row_index_place_end(b->l, out[kept].last) <= blur)
 			out[kept].last = out[i].last;
 		else

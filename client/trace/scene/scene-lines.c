@@ -101,9 +101,8 @@ void draw_running(struct frame *f)
 void draw_open_ends(struct frame *f)
 {
 	const struct open_end *ends = f->s->open.items;
-	uint32_t i;
 
-	for (i = 0; i < f->s->open.n && !f->failed; i++) {
+	for (uint32_t i = 0; i < f->s->open.n && !f->failed; i++) {
 		struct mprof_mark *mark =
 			ends[i].x <= f->w.width + 6 && ends[i].x >= 0 ? frame_mark(f, MPROF_MARK_OPEN_END) : NULL;
 

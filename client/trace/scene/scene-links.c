@@ -85,17 +85,17 @@ static uint32_t arrow_of(const struct mprof_interaction *it, const struct scene_
 	}
 }
 
-static uint32_t vertical_group(const void *data, uint32_t item)
+static uint32_t vertical_group(const void *context, uint32_t item)
 {
-	const struct link_source *from = data;
+	const struct link_source *from = context;
 	const struct scene_life *life = &from->lives[item];
 
 	return (from->of == LINKS_CREATION ? life->created : life->becomes) ? 0 : UINT32_MAX;
 }
 
-static uint32_t arrow_group(const void *data, uint32_t item)
+static uint32_t arrow_group(const void *context, uint32_t item)
 {
-	const struct link_source *from = data;
+	const struct link_source *from = context;
 	const struct mprof_interaction *it = &from->view->interactions[item];
 
 	if (it->thread == it->other || from->lives[it->thread].row == MPROF_NONE ||
@@ -104,16 +104,16 @@ static uint32_t arrow_group(const void *data, uint32_t item)
 	return arrow_of(it, &from->lives[it->other]);
 }
 
-static uint64_t vertical_time(const void *data, uint32_t item)
+static uint64_t vertical_time(const void *context, uint32_t item)
 {
-	const struct link_source *from = data;
+	const struct link_source *from = context;
 
 	return from->of == LINKS_CREATION ? from->lives[item].start : from->lives[item].end;
 }
 
-static uint64_t arrow_time(const void *data, uint32_t item)
+static uint64_t arrow_time(const void *context, uint32_t item)
 {
-	return ((const struct link_source *)data)->view->interactions[item].time;
+	return ((const struct link_source *)context)->view->interactions[item].time;
 }
 
 static bool links_index(struct links *l, const struct link_source *from, enum links_of of, const uint32_t *items,
@@ -147,11 +147,10 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view, cons
 	struct link_source from = {.view = view, .lives = lives};
 	struct scene_source verticals = {&from, view->n_threads, 1, vertical_group, vertical_time};
 	struct scene_source arrows = {&from, view->n_interactions, LINKS_KINDS, arrow_group, arrow_time};
-	unsigned of;
 
 	all->rows = rows_of(view, lives);
 	from.rows = all->rows;
-	for (of = LINKS_CREATION; of <= LINKS_BECOMES; of++) {
+	for (unsigned of = LINKS_CREATION; of <= LINKS_BECOMES; of++) {
 		from.of = of;
 		if (!scene_group(&all->verticals[of], &verticals) ||
 		    !links_index(&all->of[of], &from, of, all->verticals[of].items, all->verticals[of].n))
@@ -160,7 +159,7 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view, cons
 	/* Group all kinds of arrows in one pass, because there are so many. */
 	if (!scene_group(&all->arrows, &arrows))
 		return false;
-	for (of = LINKS_RESOLVE; of < LINKS_KINDS; of++)
+	for (unsigned of = LINKS_RESOLVE; of < LINKS_KINDS; of++)
 		if (!links_index(&all->of[of], &from, of, all->arrows.items + all->arrows.starts[of],
 				 all->arrows.starts[of + 1] - all->arrows.starts[of]))
 			return false;
@@ -169,9 +168,7 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view, cons
 
 void links_deinit(struct links_all *all)
 {
-	unsigned of;
-
-	for (of = 0; of < LINKS_KINDS; of++)
+	for (unsigned of = 0; of < LINKS_KINDS; of++)
 		links_nodes_deinit(&all->of[of]);
 	scene_groups_deinit(&all->verticals[LINKS_CREATION]);
 	scene_groups_deinit(&all->verticals[LINKS_BECOMES]);
@@ -301,17 +298,16 @@ static void fill(struct links *l, unsigned level, uint32_t i, uint32_t below)
 
 bool links_nodes_init(struct links *l)
 {
-	uint32_t below = l->n, count, i;
-	unsigned level;
+	uint32_t below = l->n, count;
 
-	for (level = 0; below >= SIXTEEN; level++, below = count) {
+	for (unsigned level = 0; below >= SIXTEEN; level++, below = count) {
 		count = (below - 1) / SIXTEEN + 1;
 		l->nodes[level] = malloc((size_t)count * sizeof(*l->nodes[level]));
 		if (!level)
 			l->times = malloc((size_t)count * sizeof(*l->times));
 		if (!l->nodes[level] || !l->times)
 			return false;
-		for (i = 0; i < count; i++)
+		for (uint32_t i = 0; i < count; i++)
 			if (level)
 				fill(l, level, i, below);
 			else
@@ -322,9 +318,7 @@ bool links_nodes_init(struct links *l)
 
 void links_nodes_deinit(struct links *l)
 {
-	unsigned level;
-
-	for (level = 0; level < LINKS_LEVELS; level++)
+	for (unsigned level = 0; level < LINKS_LEVELS; level++)
 		free(l->nodes[level]);
 	free(l->times);
 }

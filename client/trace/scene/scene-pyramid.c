@@ -26,7 +26,7 @@ static uint64_t key_of(const struct pyramid *p, uint32_t way, uint32_t place)
 {
 	uint64_t keys[PYRAMID_WAYS];
 
-	p->keys(p->data, place, keys);
+	p->keys(p->context, place, keys);
 	return keys[way];
 }
 
@@ -47,7 +47,7 @@ static void fill_lowest(struct pyramid *p, uint32_t i)
 	uint64_t least[PYRAMID_WAYS], keys[PYRAMID_WAYS];
 
 	for (k = i * EIGHT; k < end; k++) {
-		p->keys(p->data, k, keys);
+		p->keys(p->context, k, keys);
 		for (way = 0; way < p->ways; way++)
 			if (k == i * EIGHT || keys[way] < least[way]) {
 				least[way] = keys[way];
@@ -58,13 +58,13 @@ static void fill_lowest(struct pyramid *p, uint32_t i)
 
 static void fill(struct pyramid *p, unsigned level, uint32_t i, uint32_t below)
 {
-	uint32_t way, k, end = below - i * EIGHT < EIGHT ? below : i * EIGHT + EIGHT;
+	uint32_t end = below - i * EIGHT < EIGHT ? below : i * EIGHT + EIGHT;
 
-	for (way = 0; way < p->ways; way++) {
+	for (uint32_t way = 0; way < p->ways; way++) {
 		uint32_t best = place_at(p, way, level, i * EIGHT);
 		uint64_t least = key_of(p, way, best);
 
-		for (k = i * EIGHT + 1; k < end; k++) {
+		for (uint32_t k = i * EIGHT + 1; k < end; k++) {
 			uint32_t place = place_at(p, way, level, k);
 			uint64_t key = key_of(p, way, place);
 
@@ -78,18 +78,17 @@ static void fill(struct pyramid *p, unsigned level, uint32_t i, uint32_t below)
 }
 
 bool pyramid_init(struct pyramid *p, uint32_t n, uint32_t ways,
-		  void (*keys)(const void *data, uint32_t place, uint64_t *keys), const void *data)
+		  void (*keys)(const void *context, uint32_t place, uint64_t *keys), const void *context)
 {
-	uint32_t below = n, count, i;
-	unsigned level;
+	uint32_t below = n, count;
 
-	*p = (struct pyramid){.n = n, .ways = ways, .keys = keys, .data = data};
-	for (level = 0; below > EIGHT; level++, below = count) {
+	*p = (struct pyramid){.n = n, .ways = ways, .keys = keys, .context = context};
+	for (unsigned level = 0; below > EIGHT; level++, below = count) {
 		count = entries(n, level);
 		p->levels[level] = malloc((size_t)count * ways * sizeof(uint32_t));
 		if (!p->levels[level])
 			return false;
-		for (i = 0; i < count; i++)
+		for (uint32_t i = 0; i < count; i++)
 			if (level)
 				fill(p, level, i, below);
 			else
@@ -100,9 +99,7 @@ bool pyramid_init(struct pyramid *p, uint32_t n, uint32_t ways,
 
 void pyramid_deinit(struct pyramid *p)
 {
-	unsigned level;
-
-	for (level = 0; level < PYRAMID_LEVELS; level++)
+	for (unsigned level = 0; level < PYRAMID_LEVELS; level++)
 		free(p->levels[level]);
 	*p = (struct pyramid){0};
 }

@@ -16,17 +16,17 @@ struct pyramid {
 	uint32_t *levels[PYRAMID_LEVELS];
 	uint32_t n;
 	uint32_t ways;
-	void (*keys)(const void *data, uint32_t place, uint64_t *keys);
-	const void *data;
+	void (*keys)(const void *context, uint32_t place, uint64_t *keys);
+	const void *context;
 	uint64_t steps; /* number of accesses to a place */
 };
 
 /*
- * Build over N places. KEYS returns the keys of a place; KEYS and DATA must outlive P. Return false
+ * Build over N places. KEYS returns the keys of a place; KEYS and CONTEXT must outlive P. Return false
  * without memory. Call pyramid_deinit() in any case.
  */
 bool pyramid_init(struct pyramid *p, uint32_t n, uint32_t ways,
-		  void (*keys)(const void *data, uint32_t place, uint64_t *keys), const void *data);
+		  void (*keys)(const void *context, uint32_t place, uint64_t *keys), const void *context);
 void pyramid_deinit(struct pyramid *p);
 
 /*

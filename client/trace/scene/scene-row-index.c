@@ -113,8 +113,6 @@ bool row_index_init(struct row_index *l, const struct mprof_model_view *view, en
 
 void row_index_deinit(struct row_index *l)
 {
-	unsigned i;
-
 	free(l->items);
 	free(l->cover);
 	free(l->bases);
@@ -122,7 +120,7 @@ void row_index_deinit(struct row_index *l)
 	free(l->lengths);
 	free(l->row_starts);
 	row_nodes_deinit(&l->nodes);
-	for (i = 0; i < ROW_INDEX_LEVELS; i++) {
+	for (unsigned i = 0; i < ROW_INDEX_LEVELS; i++) {
 		free(l->levels[i].starts);
 		grow_deinit(&l->levels[i].grown);
 		free(l->levels[i].blurs);
@@ -287,15 +285,14 @@ static void fill(struct row_index *l, unsigned level, struct row_nodes *nodes, u
 bool row_index_sum_up(struct row_index *l, unsigned level, uint32_t n)
 {
 	struct row_nodes *nodes = level ? &l->levels[level].nodes : &l->nodes;
-	uint32_t below = n, count, i;
-	unsigned k;
+	uint32_t below = n, count;
 
-	for (k = 0; below >= SIXTEEN; k++, below = count) {
+	for (unsigned k = 0; below >= SIXTEEN; k++, below = count) {
 		count = (below - 1) / SIXTEEN + 1;
 		nodes->levels[k] = malloc((size_t)count * sizeof(*nodes->levels[k]));
 		if (!nodes->levels[k])
 			return false;
-		for (i = 0; i < count; i++)
+		for (uint32_t i = 0; i < count; i++)
 			if (k)
 				fill(l, level, nodes, k, i, below);
 			else
@@ -312,9 +309,8 @@ const struct row_nodes *row_index_nodes(const struct row_index *l, unsigned leve
 uint32_t row_index_skip(const struct row_nodes *nodes, uint32_t from, uint32_t to, double gap, double width)
 {
 	uint32_t size = 1;
-	unsigned k;
 
-	for (k = 0; k < ROW_INDEX_NODES && nodes->levels[k]; k++) {
+	for (unsigned k = 0; k < ROW_INDEX_NODES && nodes->levels[k]; k++) {
 		const struct row_node *node = &nodes->levels[k][(uint64_t)from >> (NODE_SHIFT * (k + 1))];
 		uint64_t next = UINT64_C(1) << (NODE_SHIFT * (k + 1));
 
@@ -327,9 +323,7 @@ uint32_t row_index_skip(const struct row_nodes *nodes, uint32_t from, uint32_t t
 
 void row_nodes_deinit(struct row_nodes *nodes)
 {
-	unsigned k;
-
-	for (k = 0; k < ROW_INDEX_NODES; k++)
+	for (unsigned k = 0; k < ROW_INDEX_NODES; k++)
 		free(nodes->levels[k]);
 	*nodes = (struct row_nodes){0};
 }

@@ -79,33 +79,32 @@ bool scene_sort_stretches(struct scene_stretch *s, uint32_t n)
 }
 
 /* Check ITEMS, or with NULL the first N items. */
-static bool is_sorted(const uint32_t *items, uint32_t n, uint64_t (*key)(const void *data, uint32_t item),
-		      const void *data)
+static bool is_sorted(const uint32_t *items, uint32_t n, uint64_t (*key)(const void *context, uint32_t item),
+		      const void *context)
 {
 	uint64_t last = 0, next;
-	uint32_t i;
 
-	for (i = 0; i < n; i++, last = next) {
-		next = key(data, items ? items[i] : i);
+	for (uint32_t i = 0; i < n; i++, last = next) {
+		next = key(context, items ? items[i] : i);
 		if (next < last)
 			return false;
 	}
 	return true;
 }
 
-bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *data, uint32_t item), const void *data)
+bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *context, uint32_t item), const void *context)
 {
 	struct scene_stretch *keyed;
 	uint32_t i;
 	bool ok;
 
-	if (is_sorted(items, n, key, data))
+	if (is_sorted(items, n, key, context))
 		return true;
 	keyed = malloc(n * sizeof(*keyed));
 	if (!keyed)
 		return false;
 	for (i = 0; i < n; i++)
-		keyed[i] = (struct scene_stretch){.start = key(data, items[i]), .item = items[i]};
+		keyed[i] = (struct scene_stretch){.start = key(context, items[i]), .item = items[i]};
 	ok = scene_sort_stretches(keyed, n);
 	for (i = 0; ok && i < n; i++)
 		items[i] = keyed[i].item;
@@ -116,14 +115,14 @@ bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *data, u
 /* Store the group of each item in ROOM, and count the items of each group. */
 static void count(struct scene_groups *g, const struct scene_source *from, uint32_t *room)
 {
-	uint32_t i, k, sum = 0, n;
+	uint32_t sum = 0, n;
 
-	for (i = 0; i < from->total; i++) {
-		room[i] = from->group(from->data, i);
+	for (uint32_t i = 0; i < from->total; i++) {
+		room[i] = from->group(from->context, i);
 		if (room[i] != UINT32_MAX)
 			g->starts[room[i]]++;
 	}
-	for (k = 0; k <= from->groups; k++) {
+	for (uint32_t k = 0; k <= from->groups; k++) {
 		n = g->starts[k];
 		g->starts[k] = sum;
 		sum += n;
@@ -133,13 +132,11 @@ static void count(struct scene_groups *g, const struct scene_source *from, uint3
 
 static void fill(struct scene_groups *g, const struct scene_source *from, const uint32_t *room)
 {
-	uint32_t i, k;
-
-	for (i = 0; i < from->total; i++)
+	for (uint32_t i = 0; i < from->total; i++)
 		if (room[i] != UINT32_MAX)
 			g->items[g->starts[room[i]]++] = i;
 	/* Each start is now the start of the next group. */
-	for (k = from->groups; k > 0; k--)
+	for (uint32_t k = from->groups; k > 0; k--)
 		g->starts[k] = g->starts[k - 1];
 	g->starts[0] = 0;
 }
@@ -162,10 +159,10 @@ bool scene_group(struct scene_groups *g, const struct scene_source *from)
 	fill(g, from, room);
 	free(room);
 	/* Mostly all items are sorted, which one check finds without one for each group. */
-	if (!from->key || is_sorted(NULL, from->total, from->key, from->data))
+	if (!from->key || is_sorted(NULL, from->total, from->key, from->context))
 		return true;
 	for (k = 0; ok && k < from->groups; k++)
-		ok = scene_sort(g->items + g->starts[k], g->starts[k + 1] - g->starts[k], from->key, from->data);
+		ok = scene_sort(g->items + g->starts[k], g->starts[k + 1] - g->starts[k], from->key, from->context);
 	if (!ok)
 		scene_groups_deinit(g);
 	return ok;

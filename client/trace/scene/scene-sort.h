@@ -24,15 +24,15 @@ bool scene_sort_stretches(struct scene_stretch *s, uint32_t n);
  * Sort N items by KEY, stably. Linear when sorted, n log n at worst. Return false without memory,
  * with nothing changed.
  */
-bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *data, uint32_t item), const void *data);
+bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *context, uint32_t item), const void *context);
 
 /* Source of TOTAL items in GROUPS groups. */
 struct scene_source {
-	const void *data;
+	const void *context;
 	uint32_t total;
 	uint32_t groups;
-	uint32_t (*group)(const void *data, uint32_t item); /* group of the item, or UINT32_MAX to leave it out */
-	uint64_t (*key)(const void *data, uint32_t item);   /* sort key; NULL: keep the order of each group's items */
+	uint32_t (*group)(const void *context, uint32_t item); /* group of the item, or UINT32_MAX to leave it out */
+	uint64_t (*key)(const void *context, uint32_t item); /* sort key; NULL: keep the order of each group's items */
 };
 
 struct scene_groups {

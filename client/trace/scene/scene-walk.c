@@ -146,11 +146,11 @@ static unsigned level_for(const struct frame *f, uint32_t row, double y)
 
 bool frame_group_rows(struct frame *f)
 {
-	uint64_t row, rows = f->v->rows;
+	uint64_t rows = f->v->rows;
 	double above = 0, y;
 
 	f->s->groups.n = 0;
-	for (row = 0; row < rows;) {
+	for (uint64_t row = 0; row < rows;) {
 		struct row_group *group = grow_add(&f->s->groups, sizeof(*group));
 		uint64_t n;
 

@@ -41,15 +41,13 @@ struct mprof_scene *mprof_scene_new(const struct mprof_model_view *view)
 
 struct mprof_scene *mprof_scene_free(struct mprof_scene *s)
 {
-	unsigned i;
-
 	if (!s)
 		return NULL;
 	row_index_deinit(&s->threads);
 	row_index_deinit(&s->failed);
 	row_index_deinit(&s->running);
 	row_index_deinit(&s->highlights);
-	for (i = 0; i < BANDS; i++) {
+	for (unsigned i = 0; i < BANDS; i++) {
 		row_index_deinit(&s->bands[i]);
 		free(s->sums[i].at);
 	}
@@ -80,8 +78,6 @@ static bool is_window(const struct mprof_window *w)
 
 bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_window *window)
 {
-	uint32_t i;
-
 	if (!is_window(window))
 		return false;
 	*f = (struct frame){
@@ -93,25 +89,23 @@ bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_windo
 		.budget = CLOSER * (uint64_t)(window->width + window->height),
 	};
 	fisheye_init(&f->fisheye, window, s->view->rows);
-	for (i = 0; i < FRAME_ROWS; i++)
+	for (uint32_t i = 0; i < FRAME_ROWS; i++)
 		f->rows[i].row = MPROF_NONE;
 	s->marks.n = s->text.n = 0;
 	s->steps = s->threads.steps = s->failed.steps = s->running.steps = s->highlights.steps = s->values.steps = 0;
-	for (i = 0; i < BANDS; i++)
+	for (uint32_t i = 0; i < BANDS; i++)
 		s->bands[i].steps = 0;
-	for (i = 0; i < LINKS_KINDS; i++)
+	for (uint32_t i = 0; i < LINKS_KINDS; i++)
 		s->links.of[i].steps = 0;
 	return true;
 }
 
 static void count_steps(struct mprof_scene *s)
 {
-	uint32_t i;
-
 	s->steps += s->threads.steps + s->failed.steps + s->running.steps + s->highlights.steps + s->values.steps;
-	for (i = 0; i < BANDS; i++)
+	for (uint32_t i = 0; i < BANDS; i++)
 		s->steps += s->bands[i].steps;
-	for (i = 0; i < LINKS_KINDS; i++)
+	for (uint32_t i = 0; i < LINKS_KINDS; i++)
 		s->steps += s->links.of[i].steps;
 }
 

@@ -64,11 +64,9 @@ static void stream_close(struct loader_stream *a)
 
 struct loader *loader_free(struct loader *l)
 {
-	uint32_t i;
-
 	if (!l)
 		return NULL;
-	for (i = 0; i < l->streams.n; i++)
+	for (uint32_t i = 0; i < l->streams.n; i++)
 		stream_close(stream_at(l, i));
 	grow_deinit(&l->streams);
 	grow_deinit(&l->damages);
@@ -83,9 +81,8 @@ struct loader *loader_free(struct loader *l)
 static bool share(const struct loader *l, uint32_t guest)
 {
 	bool shared = false;
-	uint32_t i;
 
-	for (i = 0; i < l->streams.n; i++)
+	for (uint32_t i = 0; i < l->streams.n; i++)
 		if (stream_at(l, i)->guest == guest) {
 			shared = true;
 			stream_at(l, i)->shared = true;
@@ -141,11 +138,11 @@ static enum mprof_status on_damage(struct loader *l, uint32_t stream)
 static enum mprof_status add(struct loader *l, uint32_t stream, const struct mprof_event *events, size_t n)
 {
 	uint64_t *by_type = stream_at(l, stream)->counts.events_by_type;
-	size_t added, i;
+	size_t added;
 
 	if (mprof_model_add_batch(l->model, stream, events, n, &added) != MPROF_OK)
 		return MPROF_NOMEM;
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		by_type[events[i].raw.id]++;
 	return MPROF_OK;
 }
@@ -274,10 +271,10 @@ static enum mprof_status refill(struct loader *l, uint32_t i)
  */
 static uint32_t oldest(const struct loader *l, uint64_t *elsewhere)
 {
-	uint32_t i, best = MPROF_NONE;
+	uint32_t best = MPROF_NONE;
 
 	*elsewhere = UINT64_MAX;
-	for (i = 0; i < l->streams.n; i++) {
+	for (uint32_t i = 0; i < l->streams.n; i++) {
 		const struct loader_stream *a = stream_at(l, i);
 
 		if (!a->shared || !a->n)

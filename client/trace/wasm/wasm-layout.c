@@ -11,6 +11,7 @@
 #include <mprof/scene.h>
 #include <mprof/statistics.h>
 
+#include "array.h"
 #include "loader.h"
 #include "wasm.h"
 
@@ -495,10 +496,10 @@ static const struct place places[] = {
 
 const char *wasm_layout(void)
 {
-	size_t room = 64 * sizeof(places) / sizeof(places[0]), used = 0, i;
+	size_t room = 64 * ARRAY_SIZE(places), used = 0, i;
 	char *text = malloc(room);
 
-	for (i = 0; text && i < sizeof(places) / sizeof(places[0]); i++)
+	for (i = 0; text && i < ARRAY_SIZE(places); i++)
 		used += (size_t)snprintf(text + used, room - used, "%c %s %" PRIu32 " %u\n", places[i].kind,
 					 places[i].name, places[i].at, places[i].bytes);
 	return text;

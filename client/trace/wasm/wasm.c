@@ -242,10 +242,9 @@ void wasm_warm_up(void)
 	struct mprof_model_source source = {0};
 	struct warm_up w = {.model = mprof_model_new(&(struct mprof_model_options){.simplify = true})};
 	uint32_t stream;
-	int64_t i;
 
 	if (w.model && mprof_model_stream(w.model, &source, &stream) == MPROF_OK) {
-		for (i = 1; i <= ROUNDS; i++)
+		for (int64_t i = 1; i <= ROUNDS; i++)
 			add_thread(&w, i);
 		if (mprof_model_finish(w.model) == MPROF_OK)
 			draw(&w);
