@@ -49,9 +49,9 @@ class Bundles(daemons.Case):
             self.assertEqual(file["clocks"], {"sync_to": sync, "offset_ns": file["mprof"]["offset_ns"]})
             got = perfettos.read(members[file["path"]])
             self.assertFalse(got.clocks, "a file with clocks of its own cannot be pinned")
-            labels = [act for act in got.acts if act.category == "label"]
+            labels = [act for act in got.events if act.category == "label"]
             self.assertTrue(labels)
-            self.assertEqual(file["mprof"]["events"], sum(a.kind != "end" and a.category not in ("life", "gap") for a in got.acts))
+            self.assertEqual(file["mprof"]["events"], sum(a.kind != "end" and a.category not in ("life", "gap") for a in got.events))
             moved[file["path"]] = [(act.time + file["clocks"]["offset_ns"], int(act.name)) for act in labels]
             pids += [t.pid for t in got.tracks.values() if t.kind == "process"]
         self.assertEqual(len(pids), len(set(pids)), "two processes of one number")

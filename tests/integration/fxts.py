@@ -1,8 +1,8 @@
-"""The Fuchsia trace format, read as its specification says: records, tables, references.  What comes out are acts (see acts.py)."""
+"""The Fuchsia trace format, read as its specification says: records, tables, references.  They become slice events (see slice_events.py)."""
 
 import struct
 
-from acts import Act, Track
+from slice_events import SliceEvent, Track
 
 MAGIC = 0x0016547846040010
 INSTANT, COUNTER, BEGIN, END, ASYNC_BEGIN, ASYNC_END, FLOW_BEGIN, FLOW_END = 0, 1, 2, 3, 5, 7, 8, 10
@@ -45,7 +45,7 @@ class Record:
 class Reader:
     def __init__(self, data):
         assert len(data) % 8 == 0
-        self.strings, self.threads, self.tracks, self.acts = {}, {}, {}, []
+        self.strings, self.threads, self.tracks, self.events = {}, {}, {}, []
         self.provider = self.ticks = None
         self.counts = {}
         at = 0
@@ -141,20 +141,20 @@ class Reader:
             key = ("counter", track.parent, name)
             if key not in self.tracks:
                 self.tracks[key] = Track(key, name, track.parent, "counter")
-            self.acts.append(Act("value", self.tracks[key], time, category, name, {}, None, notes["value"], thread=track))
+            self.events.append(SliceEvent("value", self.tracks[key], time, category, name, {}, None, notes["value"], thread=track))
         elif kind in (FLOW_BEGIN, FLOW_END):
-            duration = self.acts[-1]
+            duration = self.events[-1]
             assert duration.kind == "begin" and duration.track is track and duration.time == time, "a flow outside of a duration"
             duration.flow = ("begins" if kind == FLOW_BEGIN else "ends", last)
-        elif kind == END and self.acts[-1].kind == "begin" and self.acts[-1].flow:
-            duration = self.acts[-1]
+        elif kind == END and self.events[-1].kind == "begin" and self.events[-1].flow:
+            duration = self.events[-1]
             assert (duration.track, duration.time, duration.category, duration.name) == (track, time, category, name)
             duration.kind = "instant"
         else:
             assert kind in (INSTANT, BEGIN, END, ASYNC_BEGIN, ASYNC_END), f"event type {kind}"
             assert last is None or last == track.uuid
             word = {INSTANT: "instant", BEGIN: "begin", ASYNC_BEGIN: "begin"}.get(kind, "end")
-            self.acts.append(Act(word, track, time, category, name, notes, None, None, life=last is not None))
+            self.events.append(SliceEvent(word, track, time, category, name, notes, None, None, life=last is not None))
 
 
 def read(data):

@@ -18,10 +18,10 @@ import unittest
 
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import acts  # noqa: E402
 import fxts  # noqa: E402
 import parts  # noqa: E402
 import perfettos  # noqa: E402
+import slice_events  # noqa: E402
 
 sys.path.append(os.path.join(ROOT, "tests", "traces"))
 import unpack  # noqa: E402
@@ -80,7 +80,7 @@ class Exports(unittest.TestCase):
     def compare(self, got, path, kind):
         """Events, in order, and the same fields."""
         want = list(dumped(path))
-        have = acts.events(got.acts)
+        have = slice_events.events(got.events)
         counts = [collections.Counter(e["event"] for e in some) for some in (have, want)]
         self.assertEqual(*counts)
         for a, b in zip(have, want):
@@ -97,7 +97,7 @@ class Exports(unittest.TestCase):
     def increases(self, got, want):
         """Sums of a counter's changes are its values."""
         sums = collections.defaultdict(int)
-        values = [act for act in got.acts if act.kind == "value"]
+        values = [act for act in got.events if act.kind == "value"]
         changes = [e for e in want if e["event"] in ("counter", "increase")]
         self.assertEqual(len(values), len(changes))
         for act, e in zip(values, changes):
@@ -135,11 +135,11 @@ class Exports(unittest.TestCase):
         got = READERS[kind](data)
         want = self.compare(got, path, kind)
         self.increases(got, want)
-        pairs = sum(e["event"] in acts.KEYS and len(acts.KEYS[e["event"]]) == 2 and e["event"] != "creates" for e in want)
+        pairs = sum(e["event"] in slice_events.KEYS and len(slice_events.KEYS[e["event"]]) == 2 and e["event"] != "creates" for e in want)
         alone = sum(e["event"] in ("read", "try_read", "read_later") and e["source"] == -1 for e in want)
-        self.assertEqual(acts.check_flows(got.acts), pairs - alone)
+        self.assertEqual(slice_events.check_flows(got.events), pairs - alone)
         stats = json.loads(answer("stats", "--json", path))
-        slices = acts.Slices(got.acts)
+        slices = slice_events.Slices(got.events)
         if not stats["lost_packets"]:  # what ran before a gap is not said to have run through it
             self.lives(slices, path)
             self.times(slices, stats)
@@ -147,7 +147,7 @@ class Exports(unittest.TestCase):
         if name != "truncated":  # what is missing behind the last event is counted by the decoder alone
             self.assertEqual(packets, stats["lost_packets"])
         if name == "killed":
-            self.assertEqual(sum(a.category == "damage" for a in got.acts), stats["damages"])
+            self.assertEqual(sum(a.category == "damage" for a in got.events), stats["damages"])
         return data, got
 
     def test_perfetto(self):
@@ -177,14 +177,14 @@ class Exports(unittest.TestCase):
             code, data, said = run("export", "hostile.ctf", "--to", kind, "-o", "-")
             self.assertEqual((code, said), (0, ""))
             got = READERS[kind](data)
-            have = [e for e in acts.events(got.acts)]
+            have = [e for e in slice_events.events(got.events)]
             self.assertEqual([e["event"] for e in have], [e["event"] for e in want])
             for key, event in (("label", "label"), ("exn", "fails")):
                 texts = [[e[key] for e in some if e["event"] == event] for some in (have, want)]
                 self.assertEqual(texts[0], [cut(text, most) for text in texts[1]])
             self.assertEqual([e["time_ns"] for e in have], [e["time_ns"] for e in want])
-            acts.Slices(got.acts)
-            acts.check_flows(got.acts)
+            slice_events.Slices(got.events)
+            slice_events.check_flows(got.events)
         scales = {t.scale for t in perfettos.read(run("export", "hostile.ctf", "--to", "perfetto", "-o", "-")[1]).tracks.values()}
         self.assertEqual(scales - {None}, {"queue"})
 
@@ -200,10 +200,10 @@ class Exports(unittest.TestCase):
             self.assertEqual((code, said), (0, ""))
             got = read(data)
             counts = collections.Counter()
-            for act in got.acts:
+            for act in got.events:
                 process = got.tracks[act.track.parent]
                 self.assertEqual(process.kind, "process")
-                counts[process.name] += acts.event_of(act) is not None
+                counts[process.name] += slice_events.event_of(act) is not None
             self.assertEqual(counts, {"net": 20, "disk": 30})
             if kind == "perfetto":
                 self.assertEqual({t.pid for t in got.tracks.values() if t.kind == "process"}, {1, 2})
@@ -217,10 +217,12 @@ class Exports(unittest.TestCase):
                 packets = perfettos.protoc(data, os.path.join(ROOT, "client", "ctl", "export"))
                 self.assertEqual(len(packets), got.packets)
                 told = [(dict(p)["timestamp"], dict(dict(p)["track_event"])) for p in packets if "track_event" in dict(p)]
-                self.assertEqual(len(told), len(got.acts))
+                self.assertEqual(len(told), len(got.events))
                 names = {"begin": "TYPE_SLICE_BEGIN", "end": "TYPE_SLICE_END", "instant": "TYPE_INSTANT", "value": "TYPE_COUNTER"}
-                for (time, event), act in zip(told, got.acts):
-                    self.assertEqual((time, event["type"], event["track_uuid"]), (str(act.time), names[act.kind], str(act.track.uuid)))
+                for (time, event), act in zip(told, got.events):
+                    self.assertEqual(
+                        (time, event["type"], event["track_uuid"]), (str(act.time), names[act.kind], str(act.track.uuid))
+                    )
 
 
 if __name__ == "__main__":

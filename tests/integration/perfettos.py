@@ -1,11 +1,11 @@
 """Perfetto traces, read by their bytes: tags, varints and lengths, with the numbers of Perfetto's documentation and not those of our .proto.
 
-What comes out are acts (see acts.py).
+They become slice events (see slice_events.py).
 """
 
 import subprocess
 
-from acts import Act, Track
+from slice_events import SliceEvent, Track
 
 # Of TracePacket, TrackEvent, TrackDescriptor, InternedData, DebugAnnotation.
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
@@ -64,10 +64,10 @@ def signed(value):
 
 
 class Reader:
-    """One file: tracks by uuid, acts in order, and clock snapshots."""
+    """One file: tracks by uuid, slice events in order, and clock snapshots."""
 
     def __init__(self, data):
-        self.tracks, self.acts, self.clocks = {}, [], []
+        self.tracks, self.events, self.clocks = {}, [], []
         self.strings = {1: {}, 2: {}, 3: {}}
         self.packets = 0
         for number, packet in fields(data):
@@ -143,7 +143,7 @@ class Reader:
         value = signed(only(e, 30)) if 30 in e else None
         assert (value is None) == (kind != "value")
         name = track.name if kind == "value" else name
-        self.acts.append(Act(kind, track, time, category, name, notes, flow, value))
+        self.events.append(SliceEvent(kind, track, time, category, name, notes, flow, value))
 
     def snapshot(self, s):
         assert only(s, 2) == 3

@@ -1,4 +1,4 @@
-/* What exports are made of, where it is bounded or at its edges: numbers, door plates, the gate, packets of CTF, directories. */
+/* What exports are made of, where it is bounded or at its edges: numbers, track names, the time filter, packets of CTF, directories. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static void test_digits(void)
 }
 
 /* A name that does not fit is cut between characters; a track gives way to the one so many behind it. */
-static void test_plates(void)
+static void test_track_names(void)
 {
 	char name[TRACK_NAME_BYTES + 3];
 	struct track_names p;
@@ -312,7 +312,7 @@ static void test_table(void)
 int main(void)
 {
 	CHECK_RUN(test_digits);
-	CHECK_RUN(test_plates);
+	CHECK_RUN(test_track_names);
 	CHECK_RUN(test_gate);
 	CHECK_RUN(test_ctf_stream);
 	CHECK_RUN(test_ctf_stream_of_long_texts);

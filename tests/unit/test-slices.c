@@ -21,7 +21,7 @@ struct judge {
 	bool life[TRACKS_MAX];
 	uint64_t flow;	/* that is open, 0 = none */
 	uint64_t flows; /* that are over */
-	uint64_t own;	/* acts that stand for an event */
+	uint64_t own;	/* slice events that stand for an event */
 	uint64_t slices, tracks;
 	const char *category; /* of the last one of those */
 	int64_t value;

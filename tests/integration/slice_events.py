@@ -28,7 +28,7 @@ class Track:
         self.pid = self.scale = None
 
 
-class Act:
+class SliceEvent:
     def __init__(self, kind, track, time, category, name, notes, flow, value, thread=None, life=None):
         self.kind, self.track, self.time, self.category, self.name = kind, track, time, category, name
         self.notes, self.flow, self.value, self.thread, self.life = notes, flow, value, thread, life
@@ -59,10 +59,10 @@ def event_of(act):
     return event
 
 
-def events(acts):
+def events(slice_events):
     """All of them; a collection's time is that of its slice's end."""
     found, open_gc = [], {}
-    for act in acts:
+    for act in slice_events:
         event = event_of(act)
         if event and act.category == "gc":
             open_gc[act.track] = event, act
@@ -79,10 +79,10 @@ def events(acts):
 class Slices:
     """Slices in order of the file, on each track one inside of the other; lives apart where the format keeps them apart."""
 
-    def __init__(self, acts):
+    def __init__(self, slice_events):
         self.lives, self.runs, self.open = {}, [], collections.defaultdict(list)
         self.others = []
-        for act in acts:
+        for act in slice_events:
             stack = self.open[(act.track, bool(act.life))]
             if act.kind == "begin":
                 stack.append(act)
@@ -103,10 +103,10 @@ class Slices:
             self.others.append((begin, end))
 
 
-def check_flows(acts):
+def check_flows(slice_events):
     """Each begins once and ends once, not before."""
     open_flows, seen = {}, set()
-    for act in acts:
+    for act in slice_events:
         if not act.flow:
             continue
         way, number = act.flow
