@@ -198,28 +198,36 @@ static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *a
 	return STEP_STILL;
 }
 
+/*
+ * Sweep again and return RING_E_RENEWED if both sweeps agree. A sweep that the writer overtook looks
+ * like a new ring too, and two equal ones do not.
+ */
+static int confirm_renewed(struct ring *ring, struct sweep *sweep)
+{
+	const struct sweep first = *sweep;
+	int r = ring_sweep_load(ring, sweep);
+
+	if (r)
+		return r;
+	return sweep->counts == first.counts && sweep->first_of_0 == first.first_of_0 && sweep->new_ring
+		       ? RING_E_RENEWED
+		       : STEP_STILL;
+}
+
 int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason reason, bool oldest)
 {
 	bool at_least = ring_count_may_wrap(ring, clock_mono() - ring->polled_at) ||
 			(ring->restart.pending && ring->restart.at_least);
 	uint64_t newest, start;
-	struct sweep sweep, again;
+	struct sweep sweep;
 	int r;
 
 	ring->counters.lapped++;
 	r = ring_sweep_load(ring, &sweep);
 	if (r)
 		return r;
-	if (renewed(ring, &sweep)) {
-		/* A sweep that the writer overtook looks like that too. Two equal sweeps do not. */
-		again = sweep;
-		r = ring_sweep_load(ring, &sweep);
-		if (r)
-			return r;
-		return sweep.counts == again.counts && sweep.first_of_0 == again.first_of_0 && sweep.new_ring
-			       ? RING_E_RENEWED
-			       : STEP_STILL;
-	}
+	if (renewed(ring, &sweep))
+		return confirm_renewed(ring, &sweep);
 	r = newest_sequence(ring, &sweep, &at_least, &newest);
 	if (r)
 		return r;

@@ -220,9 +220,7 @@ class Exports(unittest.TestCase):
                 self.assertEqual(len(told), len(got.events))
                 names = {"begin": "TYPE_SLICE_BEGIN", "end": "TYPE_SLICE_END", "instant": "TYPE_INSTANT", "value": "TYPE_COUNTER"}
                 for (time, event), act in zip(told, got.events):
-                    self.assertEqual(
-                        (time, event["type"], event["track_uuid"]), (str(act.time), names[act.kind], str(act.track.uuid))
-                    )
+                    self.assertEqual((time, event["type"], event["track_uuid"]), (str(act.time), names[act.kind], str(act.track.uuid)))
 
 
 if __name__ == "__main__":
