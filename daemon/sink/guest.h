@@ -42,9 +42,9 @@ struct offer {
 };
 
 /* Start to record the guest that M names, and answer ASKER. */
-void guest_start(struct receiver *r, struct control_asker asker, const struct message *m);
+void guest_start(struct receiver *s, struct control_asker asker, const struct message *m);
 /* Connect to a guest that offers its profile since NOW, if its policy allows that. */
-void guest_offered(struct receiver *r, const struct offer *offer, uint64_t now);
+void guest_offered(struct receiver *s, const struct offer *offer, uint64_t now);
 /* Note that the guest offers its profile at another PORT now. */
 void guest_moved(struct guest *g, uint32_t port);
 /*

@@ -62,25 +62,25 @@ struct receiver_options {
 };
 
 /* Open everything. On failure return -errno and a SENTENCE of SIZE bytes. Call receiver_deinit() in any case. */
-int receiver_init(struct receiver *r, const struct config *config, const struct receiver_options *options,
+int receiver_init(struct receiver *s, const struct config *config, const struct receiver_options *options,
 		  char *sentence, size_t size);
 /* Run until SIGTERM. Return 0 or -errno. */
-int receiver_run(struct receiver *r);
-void receiver_deinit(struct receiver *r);
+int receiver_run(struct receiver *s);
+void receiver_deinit(struct receiver *s);
 
 /* Hand over to the commit thread soon, or at once if enough has come. */
-void receiver_dirty(struct receiver *r);
+void receiver_dirty(struct receiver *s);
 /* Return NULL if ACCOUNT may send BYTES more; otherwise the reason why not, which is counted. */
-const char *receiver_room(struct receiver *r, struct account *account, uint64_t bytes);
+const char *receiver_room(struct receiver *s, struct account *account, uint64_t bytes);
 /* Count garbage from ADDRESS, and log it once per address. WHAT completes the sentence "what came from a guest". */
-void receiver_complain(struct receiver *r, const char *address, const char *what);
+void receiver_complain(struct receiver *s, const char *address, const char *what);
 
 /* ---- listener.c ---- */
 
 struct sockaddr_storage;
 
 /* Accept guests on TEXT, HOST:PORT. On failure return -errno and a SENTENCE of SIZE bytes. */
-int receiver_listen(struct receiver *r, const char *text, char *sentence, size_t size);
+int receiver_listen(struct receiver *s, const char *text, char *sentence, size_t size);
 /* Parse a numeric address such as "10.0.0.1" or "::1" into STORE; *LEN is its size. Return false if TEXT is none. */
 bool address_parse(const char *text, uint32_t port, struct sockaddr_storage *store, unsigned *len);
 /* Write an address as text of at most STREAM_ADDRESS_MAX bytes. IPv4 in IPv6 is written as IPv4. */
@@ -91,6 +91,6 @@ void address_text(const struct sockaddr_storage *store, char *text, uint32_t *po
 /* Answer a request on the control socket. */
 control_request receiver_request;
 /* Answer the requests whose items have been committed. */
-void receiver_answers(struct receiver *r, struct batch *done);
+void receiver_answers(struct receiver *s, struct batch *done);
 
 #endif
