@@ -287,8 +287,7 @@ class Soak(daemons.Case):
         for writer in writers:
             writer.terminate()
             writer.wait(60)
-        with contextlib.suppress(OSError):
-            self.host.wait_ended(name)
+        self.patient(lambda: self.host.wait_ended(name))
         pages = self.patient(lambda: self.host.packets(name))
         runs = self.patient(lambda: self.host.run_list(name))
         if len(runs) == 1:
