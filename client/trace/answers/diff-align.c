@@ -91,7 +91,8 @@ static void match_back(const struct lists *l, struct reach *r, int odd, uint32_t
 	bool down = false;
 
 	for (; odd >= 0; odd--) {
-		/* The way back goes where the way there came from.  NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
+		/* The way back visits items that were set. */
+		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
 		uint32_t x = reach_row(r, odd)[k], begin = odd ? reach_begin(l, r, odd, k, &down) : 0;
 
 		for (; x > begin; x--)

@@ -191,7 +191,7 @@ static bool more(char *from, size_t bytes)
 	if (mprotect(from, bytes, PROT_READ | PROT_WRITE) != 0)
 		return false;
 #ifdef MADV_POPULATE_WRITE
-	madvise(from, bytes, MADV_POPULATE_WRITE); /* a system without it gives memory at the first access */
+	madvise(from, bytes, MADV_POPULATE_WRITE); /* optional: else the first access does */
 #endif
 	return true;
 }

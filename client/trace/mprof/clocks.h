@@ -35,8 +35,8 @@ struct mprof_copied {
 
 /* Bounds collected so far. A zeroed one knows nothing. Owns no memory. */
 struct mprof_clocks {
-	struct mprof_clock mono, real;		      /* offsets from the guest's clock to each clock of dom0 */
-	struct mprof_stamp polls[MPROF_CLOCKS_POLLS]; /* newest polls that certainly differ, oldest first */
+	struct mprof_clock mono, real;		      /* offsets to each clock of dom0 */
+	struct mprof_stamp polls[MPROF_CLOCKS_POLLS]; /* newest distinct polls, oldest first */
 	struct mprof_stamp latest;		      /* newest stamp by the monotonic clock */
 	uint64_t stamps;			      /* number of stamps seen */
 	uint32_t n_polls;

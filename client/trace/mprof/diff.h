@@ -2,7 +2,8 @@
  * libmprof: compare two finished models, a good run and a bad one: match their threads and find
  * where they differ.
  *
- *   d = mprof_diff_new(mprof_model_view(good), mprof_model_view(bad), &(struct mprof_diff_options){.seed = random});
+ *   d = mprof_diff_new(mprof_model_view(good), mprof_model_view(bad),
+ *                      &(struct mprof_diff_options){.seed = random});
  *   v = mprof_diff_view(d);
  *   for (i = 0; i < v->n_outcomes; i++)
  *           report(&v->outcomes[i]);                // the most important first
@@ -172,7 +173,7 @@ struct mprof_diff_view {
 	/* Those that should resolve first, then by number of threads. */
 	const struct mprof_diff_outcome *outcomes;
 	const struct mprof_diff_slower *slower;	   /* by additional time, the largest first */
-	const struct mprof_diff_lone *lone;	   /* labelled ones first, then by difference in number */
+	const struct mprof_diff_lone *lone;	   /* labelled first, then by difference in number */
 	const struct mprof_diff_counter *counters; /* by relative difference, the largest first */
 	const struct mprof_diff_parting *partings; /* unordered */
 	const struct mprof_diff_step *steps;

@@ -4,7 +4,7 @@
  *   e = mprof_explanation_new(view, why, NULL);
  *   mprof_explanation_why(e, thread);
  *   for (piece = mprof_explanation_pieces(e, &n); n; n--, piece++)
- *           ...             // fwrite(mprof_explanation_text(e) + piece->offset, 1, piece->bytes, stdout)
+ *           fwrite(mprof_explanation_text(e) + piece->offset, 1, piece->bytes, stdout);
  *
  * An explanation is lines of pieces. A piece can name a thread, which makes it a link, or a time,
  * which a program can format otherwise. Texts of the trace are made printable (mprof_text_show()).

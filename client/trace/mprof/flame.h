@@ -134,7 +134,7 @@ MPROF_API const struct mprof_hotspot_caller *mprof_hotspots_callers(const struct
 struct mprof_leak {
 	/* Code of the profile's node; MPROF_NONE for allocations without a stack. */
 	uint32_t code;
-	uint32_t node;			  /* node of the profile: the stack with the most live samples */
+	uint32_t node;			  /* node of the stack with the most live samples */
 	uint64_t at_node;		  /* live samples of that stack */
 	uint64_t live;			  /* live samples of all stacks */
 	uint64_t parts[MPROF_LEAK_PARTS]; /* live samples by the part of the run that allocated them */

@@ -2,8 +2,9 @@
  * libmprof: sums, time line and stack tree of a memory profile.
  *
  *   p = mprof_profile_new(&(struct mprof_profile_options){.tree = true, .seed = random});
- *   while ((status = mprof_profile_read(p, d)) != MPROF_END)     // or mprof_mem_next() and mprof_profile_add()
- *           ...                                                  // MPROF_MORE: feed D; MPROF_CORRUPT: mprof_mem_damage(d)
+ *   // or mprof_mem_next() and mprof_profile_add()
+ *   while ((status = mprof_profile_read(p, d)) != MPROF_END)
+ *           ...             // MPROF_MORE: feed D; MPROF_CORRUPT: mprof_mem_damage(d)
  *   sums = mprof_profile_sums(p);
  *   nodes = mprof_profile_nodes(p, &n);
  *

@@ -3,7 +3,8 @@
  * (a canvas, an SVG).
  *
  *   scene = mprof_scene_new(mprof_model_view(m));
- *   mprof_scene_draw(scene, &(struct mprof_window){.from = 0, .to = view_end, .width = 1200, .height = 800, .letter = 7}, &picture);
+ *   window = (struct mprof_window){.to = end, .width = 1200, .height = 800, .letter = 7};
+ *   mprof_scene_draw(scene, &window, &picture);
  *   for (i = 0; i < picture.n_marks; i++)
  *           paint(&picture.marks[i]);               // in this order: later ones lie above earlier ones
  *

@@ -10,7 +10,7 @@
  *   while ((n = read(fd, buf, sizeof(buf))) > 0) {
  *           mprof_decoder_feed(d, buf, n);
  *           while ((status = mprof_decoder_next(d, &event)) != MPROF_MORE)
- *                   ...                       // MPROF_OK: event; MPROF_CORRUPT: mprof_decoder_damage(d)
+ *                   ...             // MPROF_OK: event; MPROF_CORRUPT: mprof_decoder_damage(d)
  *   }
  *   mprof_decoder_finish(d);
  *   while ((status = mprof_decoder_next(d, &event)) != MPROF_END)
@@ -89,7 +89,7 @@ struct mprof_damage {
 	uint64_t packet;		 /* index of the packet */
 	uint64_t packet_offset;		 /* position of its header */
 	uint64_t offset;		 /* position of the fault, bytes from the start of the input */
-	uint64_t skipped;		 /* bytes skipped of the content, or with a bad header of the input */
+	uint64_t skipped;		 /* bytes skipped */
 	bool counted;			 /* COUNT is known */
 	uint16_t count;			 /* count of the packet, from a valid header */
 	uint8_t id;			 /* for MPROF_DAMAGE_UNKNOWN_ID */

@@ -74,7 +74,8 @@ static bool rows_init(struct row_index *l, const uint32_t *starts, struct scene_
 		if (!scene_sort_stretches(all + starts[row], starts[row + 1] - starts[row]))
 			return false;
 	for (uint32_t i = 0; i < l->n; i++)
-		/* Each is set: as many were put as were counted.  NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
+		/* All items are set: as many were stored as counted. */
+		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
 		l->items[i] = all[i].item;
 	for (uint32_t row = 0; row < l->rows; row++) {
 		uint32_t from = starts[row], n = starts[row + 1] - from;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /*
- * The analyser does not follow that whoever has items to sort has room for them, and that there are groups where there is an item of one.
+ * The analyser does not see that there is room whenever there are items, and a group for each item.
  * NOLINTBEGIN(clang-analyzer-core.*)
  */
 static bool is_before(const struct scene_stretch *a, const struct scene_stretch *b)

@@ -31,8 +31,8 @@ struct scene_source {
 	const void *context;
 	uint32_t total;
 	uint32_t groups;
-	uint32_t (*group)(const void *context, uint32_t item); /* group of the item, or UINT32_MAX to leave it out */
-	uint64_t (*key)(const void *context, uint32_t item); /* sort key; NULL: keep the order of each group's items */
+	uint32_t (*group)(const void *context, uint32_t item); /* UINT32_MAX: leave it out */
+	uint64_t (*key)(const void *context, uint32_t item);   /* NULL: keep each group's order */
 };
 
 struct scene_groups {

@@ -53,7 +53,7 @@ const uint8_t *recording_at(const struct recording *k, uint64_t at, size_t *n);
 struct scan_options {
 	uint64_t seed;			       /* as in struct mprof_mem_options */
 	uint64_t recording;		       /* likewise */
-	const struct mprof_mem_filter *filter; /* NULL: all objects; must outlive the scan, with its names */
+	const struct mprof_mem_filter *filter; /* NULL: all; outlives the scan */
 	/* Time of the last event, as a scan of all objects reported; for FILTER. */
 	uint64_t last_us;
 	/*
