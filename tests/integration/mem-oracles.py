@@ -685,7 +685,7 @@ class Damaged(unittest.TestCase):
 class Chosen(unittest.TestCase):
     def test_all_of_what_is_damaged(self):
         """A filter that all objects pass changes nothing: what it says of an object is said of the same one, whatever was passed over."""
-        with open(os.path.join(ROOT, "tests", "fuzz", "corpus", "pass", "names-with-events"), "rb") as f:
+        with open(os.path.join(ROOT, "tests", "fuzz", "corpus", "scan", "names-with-events"), "rb") as f:
             made = f.read()[5:]  # behind what the fuzzer chooses by
         said = []
         for option in ((), ("--allocated=0s..",)):
