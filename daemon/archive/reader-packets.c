@@ -259,3 +259,26 @@ int reader_check_held(struct reader *r, int64_t stream, bool *all)
 	*all = sqlite3_column_int(s, 0) != 0;
 	return 0;
 }
+
+/* Check all rows of a packet. */
+static int check_packet(struct reader *r, int64_t stream, uint64_t sequence)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_ENDS_BELOW, VALUES(stream, sequence_column(sequence), UINT32_MAX), &s);
+
+	while (s && (rc = ends_step(r, s, stream, sequence)) == STATEMENT_ROW)
+		;
+	return rc;
+}
+
+int reader_check_displaced(struct reader *r, int64_t stream, uint64_t from, uint64_t end)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_DISPLACED, VALUES(stream, sequence_column(from), sequence_column(end)), &s);
+	int checked = 0;
+
+	while (s && checked == 0 && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW)
+		if (sqlite3_column_type(s, 0) != SQLITE_NULL)
+			checked = check_packet(r, stream, column_u64(s, 0));
+	return checked ? checked : rc;
+}

@@ -155,6 +155,14 @@ int reader_check(struct reader *r, struct reader_source source, struct reader_st
  */
 int reader_check_held(struct reader *r, int64_t stream, bool *all);
 
+/*
+ * Check the rows of packets that may have come from the hole FROM to END, which is not included: a
+ * sequence that changed on the disk moves a packet and leaves their number as it was. Packets out of
+ * the order of time are checked, at most 64, and those beside the hole. Return ARCHIVE_E_DAMAGED if
+ * one does not hold.
+ */
+int reader_check_displaced(struct reader *r, int64_t stream, uint64_t from, uint64_t end);
+
 /* The damage that the reader met last. */
 struct reader_damage {
 	int64_t stream;

@@ -285,6 +285,22 @@ class Damage(daemons.Case):
             self.assertLess(len(d.get(path)), len(whole[path]))
         self.assertIn("damaged on the disk", d.said())
 
+    def test_moved(self):
+        """A packet that one bit moved elsewhere in its stream is missed also where others were deleted."""
+        d = self.daemons_of("moved")
+        found = """SELECT DISTINCT k.id, a.capture FROM chunks k JOIN streams s ON s.id = k.stream JOIN capture_streams a ON a.stream = s.id
+            WHERE s.deletions > 0 AND k.flags & 1 AND k.length > 0 AND k.sequence BETWEEN a.first_sequence AND a.last_sequence"""
+        with contextlib.closing(sqlite3.connect(os.path.join(d.state, TRACE))) as db:
+            rows = db.execute(found).fetchall()
+        self.assertGreater(len(rows), 0)
+        for row, capture in rows:
+            path = f"/v1/captures/{capture}/ctf.tar"
+            for bit in (30, 8, 3):
+                self.damage(d, f"UPDATE chunks SET sequence = (sequence | {1 << bit}) - (sequence & {1 << bit}) WHERE id = {row}")
+                self.restart_reader(d)
+                self.assertIn(self.fetch(d, path)[0], (0, 500), (row, capture, bit))
+                self.damage(d, f"UPDATE chunks SET sequence = (sequence | {1 << bit}) - (sequence & {1 << bit}) WHERE id = {row}")
+
     def test_profile(self):
         """A memory profile ends before what is damaged of it."""
         d = self.daemons_of("profile")

@@ -179,6 +179,8 @@ static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 		rc = reader_check_held(w->reader, source.stream, &all);
 	if (rc == 0 && (!w->check.deletions || !all))
 		rc = reader_note_damage(w->reader, source, end);
+	if (rc == 0)
+		rc = reader_check_displaced(w->reader, source.stream, from, end);
 	return rc;
 }
 
