@@ -221,8 +221,7 @@ test("timeline: damage of a file is told, and drawn where bytes were passed over
 	const place = await page.locator("#tl-canvas").boundingBox();
 	await page.mouse.move(place.x + (gap.x0 + gap.x1) / 2, place.y + 300);
 	const named = async () => (await drawn(page, "band-name")).some((it) => it.text === "damaged: skipped");
-	for (let i = 0; i < 40 && !(await named()); i++)
-		await page.mouse.wheel(0, -300);
+	for (let i = 0; i < 40 && !(await named()); i++) await page.mouse.wheel(0, -300);
 	ok(await named(), "its name");
 	await t.look(page, "damage");
 });
