@@ -1,8 +1,6 @@
 /*
- * A ring in a file.
- *
- * The file stays open for as long as it is mapped, and by nothing but the mapping: the kernel then reports the end of the writer to
- * whoever watches the directory at the unmap, at exit and at a kill alike.
+ * A ring in a file. Only the mapping keeps the file open. The kernel therefore reports the writer's
+ * end to a process that watches the directory, at unmap, exit and kill alike.
  */
 #include <mprof/recorder-file.h>
 
@@ -22,7 +20,9 @@ static int file_create(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Blocks are taken now: a disk that fills up later would end a program that stores to a page without one. */
+/*
+ * Allocate the blocks now: on a full disk, a store to an unallocated page would kill the program.
+ */
 static int file_map(int fd, size_t size, void **memory)
 {
 	int r = posix_fallocate(fd, 0, (off_t)size);

@@ -1,25 +1,31 @@
 /*
  * The recorder.
  *
- * A reader in another domain follows the ring while it is being written, without a lock and without being noticed.  What it may
- * rely on here is the order of our stores, and this file exists to keep it:
+ * A reader in another domain follows the ring while the recorder writes it. The reader takes no
+ * lock, and the recorder does not notice the reader. The reader relies on the order of the
+ * recorder's stores:
  *
- *   1. An event's bytes are all there before the size that counts them.
- *   2. A packet that is used again is empty (its size 240 bits) before one byte behind its header changes, and a new count
- *      appears only when the first event is there.  So whoever sees a count sees the first timestamp that belongs to it, and
- *      whoever sees bytes of the new event can see that the old packet is gone: each step comes after a release fence.
- *   3. Count and size are bytes 24 to 29 of a packet.  Packets begin at multiples of 8, so both lie in one aligned word together
- *      with the first two bytes of the first timestamp (24 to 31), and one store changes both.  No reader sees a size whose halves
- *      are of two events, nor a count with another packet's size.
- *   4. The first timestamps of packets rise strictly, because a reader tells two packets of the same 16-bit count apart by them.
+ *  1. All bytes of an event are stored before the size that counts them.
+ *  2. A reused packet becomes empty (size 240 bits) before any byte behind its header changes.
+ *     Its new count appears only with the first event. A release fence separates the steps. A
+ *     reader that sees a count therefore sees the first timestamp of that count, and a reader
+ *     that sees bytes of a new event can see that the old packet is gone.
+ *  3. Count and size are bytes 24 to 29 of a packet. Packets begin at multiples of 8, so both
+ *     lie in one aligned word with the first two bytes of the first timestamp (24 to 31), and
+ *     one store changes both. No reader sees halves of two sizes, or a count with the size of
+ *     another packet.
+ *  4. The first timestamps of packets rise strictly: a reader uses them to tell two packets
+ *     with the same 16-bit count apart.
  *
- * Where the machine has no atomic store of 8 bytes, count and low half are one aligned word of 4 bytes and the high half is
- * stored behind it.  A reader then can see the new low half under the old high half, a size too small; it never sees a greater low
- * half under that high half, and so (schema/mprof/ring.h, the reader's rule of confirmed positions) never takes it for the end of
- * an event.  The other order would show sizes too big, which later become believable.  A packet being recycled would show a size
- * that falls to something odd; so there the first timestamp goes to zero first, which ends the old packet for every reader.
+ * If the machine has no atomic 8-byte store, the count and the low half of the size form one
+ * aligned 4-byte word, and the high half is stored after it. A reader can then see the new low half
+ * with the old high half: a size that is too small. It never sees a greater low half with that high
+ * half, so the rule of confirmed positions (schema/mprof/ring.h) never accepts that size as the end
+ * of an event. The opposite order would show sizes that are too big and that later become
+ * believable. The size of a packet being reused could fall to any value; the recorder therefore
+ * zeroes the first timestamp first, which ends the old packet for every reader.
  *
- * Nothing is ever read back from the ring but the two bytes of rule 3.
+ * The recorder reads nothing back from the ring except the two bytes of rule 3.
  */
 #include <mprof/recorder.h>
 
@@ -29,17 +35,17 @@
 #define SIZE_AT	   offsetof(struct mprof_packet_wire, packet_size)
 #define HIGH_AT	   offsetof(struct mprof_packet_wire, content_high)
 #define FIRST_AT   offsetof(struct mprof_packet_wire, first_timestamp)
-#define STEP_LIMIT 1000000000u /* a clock that goes back further than a second was set, and is followed */
+#define STEP_LIMIT 1000000000u /* ns; a clock that goes back further was set, and is followed */
 
 _Static_assert(offsetof(struct mprof_packet_wire, count) % 8 == 0, "the word of count and size is aligned");
 
-/* What was stored before is seen before what is stored after. */
+/* Make earlier stores visible before later stores. */
 static inline void release(void)
 {
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* Keeps the compiler, not the machine, from moving stores over this: against our own interrupts. */
+/* Keep the compiler from moving stores across this line, for interrupts on this processor. */
 static inline void barrier(void)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -55,7 +61,7 @@ static inline uint64_t little64(uint64_t v)
 	return v;
 }
 
-/* Say that packet P is number COUNT and has CONTENT bytes. */
+/* Set packet P's count to COUNT and its size to CONTENT bytes. */
 static void header_publish(uint8_t *p, uint16_t count, uint32_t content)
 {
 	uint64_t word = count | (uint64_t)(content * 8) << 16 | (uint64_t)mprof_load16(p + FIRST_AT) << 48;
@@ -63,7 +69,7 @@ static void header_publish(uint8_t *p, uint16_t count, uint32_t content)
 	__atomic_store_n((uint64_t *)(void *)(p + COUNT_AT), little64(word), __ATOMIC_RELAXED);
 }
 
-/* Empty packet P before it is used again; it keeps its number. */
+/* Empty packet P before it is reused. Its number stays. */
 static void header_withdraw(uint8_t *p, uint16_t count)
 {
 	header_publish(p, count, MPROF_PACKET_HEADER_BYTES);
@@ -107,7 +113,7 @@ static void header_withdraw(uint8_t *p, uint16_t count)
 
 #endif
 
-/* Without memcpy where the compiler does not make one: a guest may have none. */
+/* Copy N bytes without calling memcpy: a guest may have no memcpy. */
 static void copy(uint8_t *to, const uint8_t *from, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -122,7 +128,7 @@ static bool has_nul(const char *text, size_t n)
 	return false;
 }
 
-/* Everything of a header but its magic; the packet is empty and has no first timestamp. */
+/* Write packet P's header except the magic. The packet is empty and has no first timestamp. */
 static void packet_prepare(uint8_t *p, uint32_t index, uint32_t bytes)
 {
 	static const uint8_t uuid[16] = MPROF_PACKET_UUID;
@@ -157,7 +163,10 @@ static enum mprof_recorder_status geometry_check(const void *memory, size_t size
 	return MPROF_RECORDER_OK;
 }
 
-/* The magics come last, and that of the first packet last of all: a reader that finds it finds a whole ring. */
+/*
+ * Format every packet. Store the magics last and the first packet's magic last of all: a reader
+ * that finds it finds a complete ring.
+ */
 static void ring_format(const struct mprof_recorder *r)
 {
 	for (uint32_t i = 0; i < r->packets; i++)
@@ -222,13 +231,13 @@ uint64_t mprof_recorder_dropped(const struct mprof_recorder *r)
 	return sum;
 }
 
-/* What the clock says.  May record. */
+/* Return the time in nanoseconds. The clock may record events. */
 static uint64_t clock_read(const struct mprof_recorder *r)
 {
 	return r->clock ? r->clock(r->clock_context) : r->now_ns;
 }
 
-/* The timestamp for an event at NS: never below the last one, unless the clock was set back. */
+/* Return the timestamp of an event at NS: not below the last one, unless the clock was set back. */
 static uint64_t event_time(struct mprof_recorder *r, uint64_t ns)
 {
 	if (ns < r->clock_ns)
@@ -237,7 +246,7 @@ static uint64_t event_time(struct mprof_recorder *r, uint64_t ns)
 	return ns < r->last_ns && r->last_ns - ns <= STEP_LIMIT ? r->last_ns : ns;
 }
 
-/* Make the next packet the active one: empty, and still under its old number. */
+/* Make the next packet the active one. It is empty and keeps its old number. */
 static void packet_turn(struct mprof_recorder *r)
 {
 	uint64_t old;
@@ -254,7 +263,10 @@ static void packet_turn(struct mprof_recorder *r)
 	}
 }
 
-/* The first timestamp of a packet differs from that of the packet before and, unless the clock was set back, is newer. */
+/*
+ * Return the first timestamp of a packet for the time NS. It differs from the previous packet's and
+ * is greater, unless the clock was set back.
+ */
 static uint64_t first_time(const struct mprof_recorder *r, uint64_t ns)
 {
 	if (ns == 0)
@@ -264,7 +276,7 @@ static uint64_t first_time(const struct mprof_recorder *r, uint64_t ns)
 	return ns;
 }
 
-/* Why an event of BYTES bytes cannot be recorded; MPROF_DROPS if it can. */
+/* Return why an event of BYTES bytes must be dropped, or MPROF_DROPS if it fits. */
 static enum mprof_drop drop_reason(const struct mprof_recorder *r, size_t bytes)
 {
 	if (!r->memory)
@@ -275,8 +287,9 @@ static enum mprof_drop drop_reason(const struct mprof_recorder *r, size_t bytes)
 }
 
 /*
- * Open an event of BYTES bytes and write its timestamp and id.  Returns where the rest goes, or NULL if the event is dropped.  An event
- * ends strictly before the packet's end, as in every ring of this format.  The clock comes first: it may record, or even stop us.
+ * Open an event of BYTES bytes and write its timestamp and id. Return the place for the rest, or
+ * NULL if the event is dropped. An event ends strictly before its packet's end, as in every ring of
+ * this format. The clock is read first, because it may record or stop the recorder.
  */
 static uint8_t *event_open(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes)
 {
@@ -298,13 +311,13 @@ static uint8_t *event_open(struct mprof_recorder *r, enum mprof_event_id id, siz
 	at = r->packet + r->content;
 	mprof_store64(at, ns);
 	if (r->content == MPROF_PACKET_HEADER_BYTES)
-		release(); /* who copies the old packet's bytes and meets a new one must meet the new first timestamp too */
+		release(); /* a reader that copies these bytes must also see the new first timestamp */
 	at[8] = (uint8_t)id;
 	r->last_ns = ns;
 	return at + MPROF_EVENT_HEADER_BYTES;
 }
 
-/* Publish the event of BYTES bytes that was opened last. */
+/* Publish the event of BYTES bytes that event_open opened. */
 static void event_close(struct mprof_recorder *r, size_t bytes)
 {
 	r->content += (uint32_t)bytes;
@@ -315,7 +328,7 @@ static void event_close(struct mprof_recorder *r, size_t bytes)
 	r->busy = false;
 }
 
-/* An event of one number behind the header: switch, gc. */
+/* Record an event with one number: switch or gc. */
 static void record_one(struct mprof_recorder *r, enum mprof_event_id id, uint64_t number)
 {
 	const size_t bytes = MPROF_EVENT_HEADER_BYTES + 8;
@@ -327,7 +340,7 @@ static void record_one(struct mprof_recorder *r, enum mprof_event_id id, uint64_
 	event_close(r, bytes);
 }
 
-/* An event of two threads. */
+/* Record an event with two threads. */
 static void record_two(struct mprof_recorder *r, enum mprof_event_id id, int64_t thread, int64_t other)
 {
 	const size_t bytes = MPROF_EVENT_HEADER_BYTES + 16;
@@ -340,14 +353,14 @@ static void record_two(struct mprof_recorder *r, enum mprof_event_id id, int64_t
 	event_close(r, bytes);
 }
 
-/* An event of a thread, a number if NUMBER is not NULL, and a text. */
+/* Record an event with a thread, *NUMBER unless NUMBER is NULL, and a text of N bytes. */
 static void record_text(struct mprof_recorder *r, enum mprof_event_id id, int64_t thread, const int64_t *number,
 			const char *text, size_t n)
 {
 	const size_t fixed = MPROF_EVENT_HEADER_BYTES + (number ? 16 : 8);
 	uint8_t *p;
 
-	/* A length near the end of size_t must not wrap around into one that fits. */
+	/* A length near SIZE_MAX must not wrap around to a size that fits. */
 	if (n < r->packet_bytes && has_nul(text, n)) {
 		r->dropped[r->memory ? MPROF_DROP_NUL : MPROF_DROP_OFF]++;
 		return;

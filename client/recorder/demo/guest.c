@@ -1,9 +1,10 @@
 /*
  * The demo guest's workload.
  *
- * Each step is one wake-up: the ambient thread runs, devices resolve what was due, the threads that waited on it go on and start new
- * work, and the guest sleeps.  Ids are given in order and never again.  Every event goes through EMIT, so that a limit on events ends the
- * trace after exactly that many, in the middle of a request if need be.
+ * Each step is one wake-up: the ambient thread runs, devices resolve the requests that are due, the
+ * waiting threads continue and start new work, and the guest sleeps. Ids are never reused. Every
+ * event goes through EMIT, so a limit ends the trace after exactly that many events, even in the
+ * middle of a request.
  */
 #include "guest.h"
 
@@ -13,7 +14,7 @@
 
 enum guest_wait_kind { WAIT_DISK, WAIT_TIMER, WAIT_ARP, WAIT_FIBRE, WAIT_KINDS };
 
-/* Record one event if the limit lets it. */
+/* Record one event unless the limit is reached. */
 #define EMIT(g, call)                    \
 	do {                             \
 		if (guest_may_record(g)) \
@@ -28,7 +29,7 @@ static bool guest_may_record(struct guest *g)
 	return true;
 }
 
-/* xorshift64*: small, and the same everywhere. */
+/* xorshift64*: small, and the same on every machine. */
 static uint32_t guest_random(struct guest *g, uint32_t below)
 {
 	g->random ^= g->random >> 12;
@@ -67,7 +68,7 @@ static void guest_counter(struct guest *g, int64_t value, const char *name)
 	EMIT(g, mprof_recorder_counter(g->recorder, value, name, strlen(name)));
 }
 
-/* A switch is only an event where the thread changes. */
+/* Record a switch only if the thread changes. */
 static void guest_switch(struct guest *g, int64_t thread)
 {
 	if (thread != mprof_recorder_current(g->recorder))
@@ -85,7 +86,7 @@ static void guest_fail(struct guest *g, int64_t thread, const char *exn)
 	EMIT(g, mprof_recorder_fails(g->recorder, thread, exn, strlen(exn)));
 }
 
-/* A bind of WAITER on a thread that is not resolved yet: the device will resolve it DUE steps from now. */
+/* Bind WAITER to an unresolved thread. The device resolves that thread in DUE steps. */
 static void guest_wait_on(struct guest *g, enum guest_wait_kind kind, int64_t thread, unsigned conn, unsigned due)
 {
 	int64_t waiter;
@@ -125,7 +126,7 @@ static void start_arp(struct guest *g, unsigned conn)
 	guest_wait_on(g, WAIT_ARP, query, conn, 1 + guest_random(g, 3));
 }
 
-/* The threads that a call of Lwt's combinators makes around a request that has just been answered. */
+/* Create the threads that Lwt's combinators make around a request that has just been answered. */
 static void combinators(struct guest *g, int64_t source)
 {
 	static const enum mprof_thread_type result[] = {MPROF_THREAD_Try, MPROF_THREAD_Map, MPROF_THREAD_Join,
@@ -198,7 +199,9 @@ static void arp_done(struct guest *g, const struct guest_wait *w)
 	EMIT(g, mprof_recorder_fulfills(g->recorder, w->waiter));
 }
 
-/* A part of the guest is written with fibres, which say of a wait when it ends and not when it begins. */
+/*
+ * Run the part of the guest that uses fibres. Fibres record the end of a wait, not its beginning.
+ */
 static void fibre_done(struct guest *g, const struct guest_wait *w)
 {
 	EMIT(g, mprof_recorder_read_later(g->recorder, w->waiter, w->thread));
@@ -218,7 +221,9 @@ static void start_fibre(struct guest *g)
 	guest_wait_on(g, WAIT_FIBRE, made, 0, 1 + guest_random(g, 5));
 }
 
-/* What was due is resolved by the ambient thread, in the order in which it was asked for. */
+/*
+ * Resolve the requests that are due, in the order in which they were made, in the ambient thread.
+ */
 static void resolve_due(struct guest *g)
 {
 	static void (*const done[WAIT_KINDS])(struct guest *, const struct guest_wait *) = {disk_done, timer_done,
@@ -239,7 +244,10 @@ static void resolve_due(struct guest *g)
 	}
 }
 
-/* A packet has come for a connection: the driver signals its condition, the connection's thread takes it. */
+/*
+ * Deliver a packet to a connection: the driver signals the connection's condition, and the
+ * connection's thread continues.
+ */
 static void receive(struct guest *g)
 {
 	unsigned conn = guest_random(g, GUEST_CONNS);
@@ -260,7 +268,7 @@ static void receive(struct guest *g)
 		start_fibre(g);
 }
 
-/* Connections come and go. */
+/* Open and close connections. */
 static void conn_open(struct guest *g, unsigned i)
 {
 	struct guest_conn *c = &g->conns[i];
@@ -330,7 +338,7 @@ bool guest_step(struct guest *g)
 		conn_close(g, i);
 		conn_open(g, i);
 	}
-	/* The one that should have resolved is looked at now and then, in vain. */
+	/* Read the thread that should resolve. It never does. */
 	if (g->steps % 100 == 0)
 		EMIT(g, mprof_recorder_try_read(g->recorder, g->disk_loop, g->stuck));
 	if (g->minor_words > 4096)

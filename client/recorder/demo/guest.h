@@ -1,8 +1,7 @@
 /*
- * The demo guest's workload: a unikernel that serves packets from a network interface and blocks from a disk.
- *
- * It is simulated, and decided by its seed alone: two guests of one seed record the same events in the same order, but for the
- * timestamps and the lengths of their pauses.
+ * The demo guest's workload: a simulated unikernel that serves packets from a network interface and
+ * blocks from a disk. The seed decides everything: two guests with one seed record the same events
+ * in the same order. Only timestamps and the lengths of pauses differ.
  */
 #ifndef DEMO_GUEST_H
 #define DEMO_GUEST_H
@@ -15,18 +14,18 @@
 #define GUEST_WAITS_MAX 48u
 #define GUEST_CONNS	6u
 
-/* A thread that waits for the outside world. */
+/* A thread that waits for a device. */
 struct guest_wait {
-	int64_t thread; /* what the device resolves */
-	int64_t waiter; /* who goes on then */
+	int64_t thread; /* the thread that the device resolves */
+	int64_t waiter; /* the thread that continues then */
 	unsigned kind;	/* enum guest_wait_kind */
-	unsigned due;	/* steps from now */
+	unsigned due;	/* steps until it resolves */
 	unsigned conn;
 };
 
 struct guest_conn {
 	int64_t thread;
-	int64_t ready; /* a condition: data has come */
+	int64_t ready; /* a condition, signalled when data arrives */
 	int64_t bytes;
 	uint16_t port;
 };
@@ -34,7 +33,7 @@ struct guest_conn {
 struct guest {
 	struct mprof_recorder *recorder;
 	uint64_t random;
-	uint64_t left; /* events that may still be recorded */
+	uint64_t left; /* events left before the limit */
 	int64_t next_id;
 	unsigned steps;
 
@@ -46,13 +45,22 @@ struct guest {
 	unsigned minor_words;
 };
 
-/* Record into RECORDER, which stays the caller's, at most COUNT events (0: no limit), decided by SEED. */
+/*
+ * Prepare *G to record at most COUNT events (0: no limit) into RECORDER, which stays the caller's.
+ * SEED decides the events.
+ */
 void guest_init(struct guest *g, struct mprof_recorder *recorder, uint64_t seed, uint64_t count);
 
-/* Start up: the main thread, the drivers, the connections, and the one thread that should resolve and never does. */
+/*
+ * Start the main thread, the drivers, the connections, and one thread that should resolve and never
+ * does.
+ */
 void guest_boot(struct guest *g);
 
-/* Handle what one wake-up of the guest brings, some 10 to 200 events, and go to sleep again.  False when COUNT is reached. */
+/*
+ * Handle one wake-up of the guest, some 10 to 200 events, and go to sleep again. Return false when
+ * COUNT is reached.
+ */
 bool guest_step(struct guest *g);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * mprof-demo-guest: a guest to look at where there is no Xen.
+ * mprof-demo-guest: a guest to trace on a machine without Xen.
  *
- * Records a simulated unikernel's life into a ring that is mapped to a file, as a Unix program does that is traced, until it is told to
- * end.  Like such a program it sleeps between its wake-ups, so that its events come in bursts and at the rate that was asked for on average.
+ * It records the events of a simulated unikernel into a ring in a mapped file, as a traced Unix
+ * program does, until a signal ends it. It sleeps between wake-ups: events come in bursts, at the
+ * requested rate on average.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -54,7 +55,7 @@ static void usage(FILE *f)
 	      f);
 }
 
-/* A whole decimal number; says what is wrong with anything else. */
+/* Parse a whole decimal number. Print an error for any other text. */
 static bool number(const char *option, const char *text, uint64_t *value)
 {
 	char *rest;
@@ -67,7 +68,7 @@ static bool number(const char *option, const char *text, uint64_t *value)
 	return false;
 }
 
-/* Returns -1 to go on, or an exit code. */
+/* Return -1 to continue, or the program's exit code. */
 static int options_parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -100,7 +101,7 @@ static int options_parse(struct options *o, int argc, char **argv)
 	return 2;
 }
 
-/* Sleep until the events recorded so far are due at the rate that was asked for. */
+/* Sleep until the events recorded so far are due at the requested rate. */
 static void pace(const struct options *o, const struct mprof_recorder *r, uint64_t began)
 {
 	struct timespec until;

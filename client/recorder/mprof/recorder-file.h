@@ -1,7 +1,9 @@
 /*
- * A ring in a file: for programs that run on a system with files, and are read by `mprofd --source dir:PATH`.
+ * A ring in a file, for a program that runs on a system with files. `mprofd --source dir:PATH`
+ * reads it.
  *
- * Not part of the freestanding recorder: this one calls the system, before and after recording.
+ * This is no part of the freestanding recorder: open and close make system calls. Recording makes
+ * none.
  */
 #ifndef MPROF_RECORDER_FILE_H
 #define MPROF_RECORDER_FILE_H
@@ -18,12 +20,13 @@ struct mprof_recorder_file {
 };
 
 /*
- * Make a new file of SIZE bytes at PATH, mode 0640 less the umask, and map it.  A file that is there already is replaced, not
- * overwritten: a program that still writes to it keeps its own.  Returns 0, or -errno and *F closed.
+ * Create a file of SIZE bytes at PATH, mode 0640 less the umask, and map it. An existing file is
+ * unlinked first, not overwritten: a program that still writes to the old file keeps it. Return 0,
+ * or -errno; then *F is closed. *F owns the mapping until mprof_recorder_file_close.
  */
 int mprof_recorder_file_open(struct mprof_recorder_file *f, const char *path, size_t size);
 
-/* Unmap it; the file stays.  Stop the recorder first.  Does nothing to a closed or zeroed one. */
+/* Unmap the ring; the file stays. Stop the recorder first. Do nothing if *F is closed or zeroed. */
 void mprof_recorder_file_close(struct mprof_recorder_file *f);
 
 #ifdef __cplusplus

@@ -1,15 +1,18 @@
 /*
- * The recorder: writes a program's events into a trace ring that a reader follows while it is being written.
+ * The recorder: write a program's events into a trace ring while a reader follows the ring.
  *
- * One writer, memory given by the caller, and nothing else: no allocation, no lock, no system call, no C library.
- * Recording never fails and never waits.  What cannot be recorded is dropped and counted, by reason.
+ * The caller gives the memory. The recorder allocates nothing, takes no lock, makes no system call
+ * and needs no C library. Recording never fails and never waits: an event that cannot be recorded
+ * is dropped and counted by reason (enum mprof_drop).
  *
- * One recorder has one writer: calls for it must not overlap, except that the clock callback may itself record
- * (a garbage collection in the middle of taking the time, say).  An event that comes in the middle of another one's
- * bytes, from an interrupt, is dropped and counted as MPROF_DROP_NESTED.
+ * A recorder has one writer. Calls on one recorder must not overlap, with one exception: the clock
+ * callback may record (for example a garbage collection that runs while the clock is read). An
+ * event that an interrupt records while another event is being written is dropped and counted as
+ * MPROF_DROP_NESTED.
  *
- * Times are nanoseconds of any clock that does not go back.  Thread ids are the program's own, signed; -1 is "no
- * thread".  Texts are bytes without NUL and with a length; they are copied before the call returns.
+ * Times are nanoseconds of a clock that does not go back. Thread ids are chosen by the program and
+ * signed; -1 (MPROF_THREAD_NONE) means "no thread". A text is a pointer and a length in bytes,
+ * contains no NUL, and needs no terminator. The recorder copies the text before the call returns.
  *
  *	static struct mprof_recorder recorder;
  *
@@ -30,126 +33,153 @@
 extern "C" {
 #endif
 
-#define MPROF_RECORDER_PACKETS	  4u  /* the default: what every reader of these rings has always seen */
-#define MPROF_RECORDER_PACKET_MIN 64u /* bytes; a header and the longest event without text fit */
-#define MPROF_RECORDER_ALIGNMENT  8u  /* of the memory, so that a header's count and size are one aligned word */
+#define MPROF_RECORDER_PACKETS	  4u  /* the default; every reader supports it */
+#define MPROF_RECORDER_PACKET_MIN 64u /* bytes; room for a header and the longest event without text */
+#define MPROF_RECORDER_ALIGNMENT  8u  /* bytes; puts a header's count and size into one aligned word */
 
 enum mprof_recorder_status {
 	MPROF_RECORDER_OK = 0,
 	MPROF_RECORDER_E_SIZE,	  /* below MPROF_RING_BYTES_MIN or above MPROF_RING_BYTES_MAX */
-	MPROF_RECORDER_E_PACKETS, /* not 2 to 1,024, or too many for packets of MPROF_RECORDER_PACKET_MIN bytes */
+	MPROF_RECORDER_E_PACKETS, /* below 2 or above 1,024, or packets below MPROF_RECORDER_PACKET_MIN bytes */
 	MPROF_RECORDER_E_MEMORY,  /* NULL, or not aligned to MPROF_RECORDER_ALIGNMENT */
 };
 
 enum mprof_drop {
-	MPROF_DROP_TOO_BIG, /* longer than an empty packet */
-	MPROF_DROP_NUL,	    /* a NUL in a text would end it for a reader, who would lose the rest of the packet */
-	MPROF_DROP_NESTED,  /* came in the middle of another event's bytes */
-	MPROF_DROP_OFF,	    /* the recorder was not initialised, or was stopped */
+	MPROF_DROP_TOO_BIG, /* the event does not fit an empty packet */
+	MPROF_DROP_NUL,	    /* the text contains a NUL; the reader would lose the rest of the packet */
+	MPROF_DROP_NESTED,  /* another event was being written */
+	MPROF_DROP_OFF,	    /* the recorder is not initialised, or stopped */
 	MPROF_DROPS,
 };
 
 /*
- * The caller provides the storage and does not touch the fields.  A zeroed recorder is off: it drops everything.
+ * The recorder's state. The caller allocates it and leaves the fields alone. A zeroed recorder is
+ * off and drops every event.
  */
 struct mprof_recorder {
-	uint8_t *memory; /* NULL = off */
+	uint8_t *memory; /* the caller's; NULL = off */
 	uint32_t packets;
-	uint32_t packet_bytes; /* of each packet but the last, which has more */
-	uint32_t last_bytes;   /* of the last packet */
+	uint32_t packet_bytes; /* bytes of each packet but the last */
+	uint32_t last_bytes;   /* bytes of the last packet, at least packet_bytes */
 
-	uint8_t *packet;    /* the one being filled */
-	uint32_t active;    /* its index */
+	uint8_t *packet;    /* the packet being filled */
+	uint32_t active;    /* its index in the ring */
 	uint32_t room;	    /* its bytes, header included */
 	uint32_t content;   /* its used bytes, header included */
 	uint64_t sequence;  /* its number; its count is the low 16 bits */
-	uint64_t first_ns;  /* its first timestamp, and while it is empty that of the packet before */
-	uint64_t last_ns;   /* the last timestamp recorded */
-	uint64_t clock_ns;  /* the last time the clock, or the caller, said */
-	uint64_t now_ns;    /* without a clock: what the caller said */
-	int64_t current;    /* the thread that runs */
-	bool volatile busy; /* an event's bytes are being written */
+	uint64_t first_ns;  /* its first timestamp; the previous packet's while it is empty */
+	uint64_t last_ns;   /* the newest event's timestamp */
+	uint64_t clock_ns;  /* the last time read, unadjusted */
+	uint64_t now_ns;    /* set by mprof_recorder_at; used without a clock */
+	int64_t current;    /* the running thread */
+	bool volatile busy; /* an event is being written */
 
-	uint64_t (*clock)(void *context); /* now, in nanoseconds */
+	uint64_t (*clock)(void *context); /* return nanoseconds; NULL = use now_ns */
 	void *clock_context;
 
-	uint64_t events; /* recorded since init */
+	uint64_t events; /* events recorded since init */
 	uint64_t dropped[MPROF_DROPS];
-	uint64_t clock_steps; /* how often the clock went back */
+	uint64_t clock_steps; /* number of times that the clock went back */
 };
 
 /*
- * Make a new ring of SIZE bytes at MEMORY, cut into PACKETS packets (0: MPROF_RECORDER_PACKETS), and record into it.  MEMORY stays
- * the caller's and must stay mapped until mprof_recorder_stop.  It may already be visible to a reader, and may hold an old ring:
- * the headers are made so that a reader sees a ring only when all of them are there.  CLOCK is called once per event with
- * CONTEXT; NULL if the caller gives the times with mprof_recorder_at.  On anything but MPROF_RECORDER_OK the recorder is off.
+ * Create a ring of SIZE bytes (1 KiB to 256 MiB) at MEMORY and start to record into it.
+ *
+ * MEMORY is aligned to MPROF_RECORDER_ALIGNMENT. The caller owns it and keeps it mapped until
+ * mprof_recorder_stop returns. A reader may already have it mapped, and it may hold an old ring:
+ * the reader finds the new ring only when every header is complete. PACKETS is 2 to 1,024; 0 means
+ * MPROF_RECORDER_PACKETS.
+ *
+ * CLOCK returns the time in nanoseconds. The recorder passes CONTEXT to CLOCK and calls it at most
+ * once per event; both must stay valid until mprof_recorder_stop. If CLOCK is NULL, the caller sets
+ * the time with mprof_recorder_at.
+ *
+ * Return MPROF_RECORDER_OK. On any other status the recorder is off and MEMORY is unchanged.
  */
 enum mprof_recorder_status mprof_recorder_init(struct mprof_recorder *r, void *memory, size_t size, unsigned packets,
 					       uint64_t (*clock)(void *context), void *context);
 
-/* One sentence for people. */
+/* Return one sentence that describes STATUS. The string is constant and never freed. */
 const char *mprof_recorder_status_text(enum mprof_recorder_status status);
 
-/* Record nothing more.  The ring stays as it is, for its reader.  Counters stay readable. */
+/*
+ * Stop recording. The ring stays as it is, and MEMORY is the caller's again. The counters stay
+ * readable; later events are dropped as MPROF_DROP_OFF.
+ */
 void mprof_recorder_stop(struct mprof_recorder *r);
 
-/* Without a clock: the time of the events that follow. */
+/*
+ * Set the time of the next events to NS nanoseconds. Has an effect only if the recorder has no
+ * clock.
+ */
 static inline void mprof_recorder_at(struct mprof_recorder *r, uint64_t ns)
 {
 	r->now_ns = ns;
 }
 
-/* The thread that runs, as far as the events so far tell; MPROF_THREAD_NONE at the start. */
+/* Return the running thread as the calls so far tell; MPROF_THREAD_NONE at the start. */
 static inline int64_t mprof_recorder_current(const struct mprof_recorder *r)
 {
 	return r->current;
 }
 
-/* The number of the packet being filled: it goes up by one with each packet that is finished. */
+/* Return the number of the packet being filled, 0 for the first. It grows by 1 with each packet. */
 static inline uint64_t mprof_recorder_sequence(const struct mprof_recorder *r)
 {
 	return r->sequence;
 }
 
-/* All that was dropped. */
+/* Return the number of events dropped since init, all reasons together. */
 uint64_t mprof_recorder_dropped(const struct mprof_recorder *r);
 
-/* The current thread creates CHILD. */
+/* The running thread creates the thread CHILD of type TYPE. */
 void mprof_recorder_creates(struct mprof_recorder *r, int64_t child, enum mprof_thread_type type);
 
-/* READER looked at SOURCE, which is resolved; READER runs from now on.  Reading oneself only changes the current thread. */
+/*
+ * READER reads the value of SOURCE, which is resolved, and READER runs now. If READER is SOURCE,
+ * nothing is recorded and only the running thread changes.
+ */
 void mprof_recorder_read(struct mprof_recorder *r, int64_t reader, int64_t source);
 
-/* READER found SOURCE unresolved.  The current thread stays. */
+/* READER finds SOURCE unresolved. The running thread stays the same. */
 void mprof_recorder_try_read(struct mprof_recorder *r, int64_t reader, int64_t source);
 
-/* The current thread resolves RESOLVEE: with a value, or with an exception. */
+/*
+ * The running thread resolves RESOLVEE: fulfills with a value, fails with the exception EXN of
+ * EXN_BYTES bytes.
+ */
 void mprof_recorder_fulfills(struct mprof_recorder *r, int64_t resolvee);
 void mprof_recorder_fails(struct mprof_recorder *r, int64_t resolvee, const char *exn, size_t exn_bytes);
 
-/* THREAD is from now on an alias of SLEEPER. */
+/* THREAD becomes an alias of SLEEPER. */
 void mprof_recorder_becomes(struct mprof_recorder *r, int64_t thread, int64_t sleeper);
 
-/* Say what THREAD is.  "__should_resolve" marks it as one that a viewer flags if it never resolves. */
+/*
+ * Label THREAD with TEXT of TEXT_BYTES bytes. The label "__should_resolve" asks viewers to flag
+ * THREAD if it never resolves.
+ */
 void mprof_recorder_label(struct mprof_recorder *r, int64_t thread, const char *text, size_t text_bytes);
 
-/* The current thread changes a counter: by AMOUNT, or to VALUE. */
+/*
+ * The running thread changes the counter NAME (NAME_BYTES bytes): increase adds AMOUNT, which may
+ * be negative; counter sets VALUE.
+ */
 void mprof_recorder_increase(struct mprof_recorder *r, int64_t amount, const char *name, size_t name_bytes);
 void mprof_recorder_counter(struct mprof_recorder *r, int64_t value, const char *name, size_t name_bytes);
 
-/* THREAD runs from now on.  Says nothing if it does already. */
+/* THREAD runs now. If THREAD is already the running thread, nothing is recorded. */
 void mprof_recorder_switch(struct mprof_recorder *r, int64_t thread);
 
-/* No thread runs: the program is about to wait.  Recorded each time. */
+/* No thread runs: the program is about to wait. Recorded at each call. */
 void mprof_recorder_suspend(struct mprof_recorder *r);
 
-/* A garbage collection of DURATION nanoseconds has just ended. */
+/* A garbage collection that took DURATION nanoseconds has just ended. */
 void mprof_recorder_gc(struct mprof_recorder *r, uint64_t duration);
 
-/* SOURCE passes control to RECEIVER through a condition; RECEIVER runs from now on. */
+/* SOURCE signals RECEIVER through a condition, and RECEIVER runs now. */
 void mprof_recorder_signal(struct mprof_recorder *r, int64_t receiver, int64_t source);
 
-/* The fibre dialect's read and signal, which change nothing about who runs. */
+/* Read and signal as fibres record them: the running thread stays the same. */
 void mprof_recorder_read_later(struct mprof_recorder *r, int64_t reader, int64_t source);
 void mprof_recorder_signal_noswitch(struct mprof_recorder *r, int64_t receiver, int64_t source);
 
