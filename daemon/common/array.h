@@ -2,7 +2,7 @@
 #ifndef COMMON_ARRAY_H
 #define COMMON_ARRAY_H
 
-/* Return the number of elements of A, which is an array and not a pointer. */
+/* Return the number of elements of the array A. A must not be a pointer. */
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

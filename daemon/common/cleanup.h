@@ -1,4 +1,7 @@
-/* Cleanup attributes: an owner names its release at its declaration, so that every way out of a function releases it. */
+/*
+ * Cleanup attributes: a variable's declaration names the function that releases it, and every way
+ * out of the scope calls that function.
+ */
 #ifndef COMMON_CLEANUP_H
 #define COMMON_CLEANUP_H
 
@@ -35,7 +38,7 @@ static inline void fclosep(FILE **f)
 	*f = NULL;
 }
 
-/* Give up ownership: the variable's cleanup then does nothing. */
+/* Return the pointer and set the variable to NULL: its cleanup then does nothing. */
 #define TAKE_PTR(p)                         \
 	__extension__({                     \
 		__typeof__(p) taken_ = (p); \

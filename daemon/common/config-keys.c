@@ -1,4 +1,7 @@
-/* The keys of the configuration: section, place, limits, and the words that tell a person what to write. */
+/*
+ * The keys of the configuration: section, field, limits, and the expected value for error
+ * sentences.
+ */
 #include "config-keys.h"
 
 #include <string.h>
@@ -14,7 +17,7 @@ const char *const config_sections[SECTIONS] = {
 #define AGE_HINT   "a duration such as 90s, 12h or 30d, or 0 for no limit"
 #define WAIT_HINT  "a duration such as 10s, from 1s to 1d"
 
-/* In the order in which mprofd.conf describes them. */
+/* Sorted as mprofd.conf describes them. */
 const struct config_key config_keys[] = {
 	{SECTION_COLLECTOR, "queue", KIND_BYTES, offsetof(struct config, queue_bytes), MIB, 64 * GIB,
 	 BYTES_HINT ", from 1M to 64G"},
@@ -128,7 +131,7 @@ bool config_key_parse(const struct config_key *key, const char *value, void *out
 	case KIND_DURATION:
 		is_number = quantity_duration(value, &number);
 		break;
-	case KIND_SHARE: /* in millionths, so that limits and parser are those of the others */
+	case KIND_SHARE: /* in millionths, to use the limits and the parser of whole numbers */
 		is_number = quantity_number(value, 1000000, &number);
 		break;
 	case KIND_COUNT:

@@ -1,4 +1,4 @@
-/* The keys of the configuration, as config.c reads them: everything that it knows of a key stands in the table. */
+/* The keys of the configuration. This table is all that config.c knows of a key. */
 #ifndef COMMON_CONFIG_KEYS_H
 #define COMMON_CONFIG_KEYS_H
 
@@ -15,7 +15,7 @@ enum section {
 	SECTIONS,
 };
 
-/* As they are written; there is none of SECTION_NONE. */
+/* Names of the sections as users write them. SECTION_NONE has no name. */
 extern const char *const config_sections[SECTIONS];
 
 enum kind {
@@ -34,18 +34,21 @@ struct config_key {
 	enum section section;
 	const char *name;
 	enum kind kind;
-	size_t offset;	      /* in struct config, of a policy's key in struct policy */
-	uint64_t least, most; /* of a number, both included */
-	const char *hint;     /* what to write */
+	size_t offset;	      /* offset in struct config; in struct policy for a policy's key */
+	uint64_t least, most; /* limits of a number, inclusive */
+	const char *hint;     /* the expected value, for error sentences */
 };
 
-/* In the order in which mprofd.conf describes them; at most 32. */
+/* Sorted as mprofd.conf describes them; at most 32. */
 extern const struct config_key config_keys[];
 extern const size_t config_n_keys;
 
-/* Parse VALUE into the field at OUT; false if it is not of the key's kind or outside its limits.  Not for addresses and paths. */
+/*
+ * Parse VALUE into the field at OUT. Return false if VALUE is of another kind or outside the key's
+ * limits. Do not use it for addresses and paths.
+ */
 bool config_key_parse(const struct config_key *key, const char *value, void *out);
-/* Bytes of the field in struct policy. */
+/* Return the size in bytes of the key's field in struct policy. */
 size_t config_key_policy_size(const struct config_key *key);
 
 #endif

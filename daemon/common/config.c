@@ -1,11 +1,9 @@
 /*
  * The configuration.
  *
- * inih takes the lines apart; the sections are read here, before a line reaches it, because inih cuts long section names off
- * in silence, does not speak of a section without keys, and does not tell line numbers.  Everything that is known of a key stands in the table of
- * config-keys.c.
- *
- * The first fault ends the reading, so a sentence always speaks of the first one.
+ * inih splits the lines. This file parses the section headers before a line reaches inih, because
+ * inih cuts long section names without an error, reports no section without keys, and gives no line
+ * numbers. The table of config-keys.c describes the keys. The first error ends the reading.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,13 +23,13 @@
 #define CONFIG_FILE "/etc/mprofd/mprofd.conf"
 #endif
 
-/* Where xenconsoled writes them when it is told to. */
+/* xenconsoled's directory, if it is told to log. */
 #define CONSOLE_LOGS "/var/log/xen/console"
 
 #define POLICIES_MAX 1024u
 #define LISTEN_MAX   64u
 
-/* One policy section.  A key's bit of SET is its index in the table. */
+/* One policy section. Bit I of SET stands for the key at index I of the table. */
 struct config_policy {
 	char *glob; /* NULL = every guest */
 	uint64_t set;
@@ -46,12 +44,12 @@ struct parser {
 	enum section section;
 	char *error;
 	size_t error_size;
-	int fault; /* -errno of the first fault, or 0 */
+	int fault; /* -errno of the first error, or 0 */
 };
 
 static int fail(struct parser *p, int fault, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Note the first fault with its place.  Returns the handler's "no". */
+/* Record the first error with its file and line. Return 0, the handler's failure. */
 static int fail(struct parser *p, int fault, const char *format, ...)
 {
 	char sentence[512];
@@ -108,7 +106,7 @@ static int set_listen(struct parser *p, const struct config_key *key, const char
 	return more[n] ? 1 : fail_memory(p);
 }
 
-/* A path replaces the one before it, the default's too. */
+/* A path replaces the previous one, also the default. */
 static int set_path(struct parser *p, const struct config_key *key, const char *value, char **path)
 {
 	char *copy;
@@ -135,7 +133,7 @@ static int fail_unknown(struct parser *p, const char *name)
 	return fail(p, -EINVAL, "[%s] has no key %s: write one of %s", config_sections[p->section], name, known);
 }
 
-/* inih's handler: 0 is an error there.  The section that it passes is not used. */
+/* Handle one key for inih; 0 means failure there. The section that inih passes is not used. */
 static int handle_pair(void *context, const char *section, const char *name, const char *value)
 {
 	struct parser *p = context;
@@ -170,7 +168,10 @@ static int handle_pair(void *context, const char *section, const char *name, con
 	return 1;
 }
 
-/* Has each [ of GLOB its ]?  As fnmatch reads it: \\[ is a letter, and so is a ] that comes first. */
+/*
+ * Return whether each [ of GLOB has its ], as fnmatch reads it: \\[ is a letter, and so is a ] that
+ * comes first.
+ */
 static bool glob_closed(const char *glob)
 {
 	for (; *glob; glob++) {
@@ -220,7 +221,10 @@ static void begin_policy(struct parser *p, const char *glob)
 	c->n_policies++;
 }
 
-/* The ']' that ends the section: the first with nothing but a comment behind it, since a glob may have brackets of its own. */
+/*
+ * Find the ']' that ends the section: the first with nothing but a comment behind it, since a glob
+ * may contain brackets.
+ */
 static char *section_end(char *line)
 {
 	for (char *end = strchr(line, ']'); end; end = strchr(end + 1, ']')) {
@@ -261,7 +265,9 @@ static void begin_section(struct parser *p, char *line)
 		     name, *glob ? " " : "", glob);
 }
 
-/* inih's reader: one line a call.  Leading blanks go, because inih would take such a line for more of the value before it. */
+/*
+ * Read one line for inih. Skip leading blanks: inih would append such a line to the previous value.
+ */
 static char *next_line(char *out, int size, void *context)
 {
 	struct parser *p = context;
@@ -289,7 +295,7 @@ static char *next_line(char *out, int size, void *context)
 	return out;
 }
 
-/* Read one file into C.  An absent one is none if MAY_BE_ABSENT. */
+/* Read one file into C. If MAY_BE_ABSENT, a missing file is no error. */
 static int load_file(struct config *c, const char *file, bool may_be_absent, char *error, size_t error_size)
 {
 	struct parser p = {.config = c, .file = file, .error = error, .error_size = error_size};

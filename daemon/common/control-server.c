@@ -13,7 +13,7 @@
 #include "log.h"
 
 #define CLIENTS_MAX 64u
-#define RATE_MAX    200u /* messages a second, per client */
+#define RATE_MAX    200u /* messages per second and client */
 
 struct client {
 	struct client *next;
@@ -36,11 +36,11 @@ struct control_server {
 	struct client *clients;
 	unsigned n_clients;
 	uint64_t last_id;
-	char sentence[512]; /* that holds; "" = none */
+	char sentence[512]; /* the current sentence; "" = none */
 	char buffer[MESSAGE_BYTES_MAX + 1], answer[MESSAGE_BYTES_MAX];
 };
 
-/* ---- answers --------------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void client_send(struct client *client, const struct message_writer *w)
 {
@@ -112,7 +112,7 @@ void control_announce(struct control_server *s, const char *sentence)
 			client_announce(s, client);
 }
 
-/* ---- clients ------------------------------------------------------------------------------------------------------------ */
+/* ---- clients --------------------------------------------------------------------------------- */
 
 static void client_free(struct client *client)
 {
@@ -138,7 +138,7 @@ static int on_pause_over(sd_event_source *source, uint64_t usec, void *context)
 	return 0;
 }
 
-/* More than so many a second are read later. */
+/* Read the rest in the next second. */
 static void client_throttle(struct client *client)
 {
 	uint64_t now = clock_mono();
@@ -229,7 +229,7 @@ static int on_connect(sd_event_source *source, int fd, uint32_t events, void *co
 	return 0;
 }
 
-/* ---- the socket --------------------------------------------------------------------------------------------------------- */
+/* ---- the socket ------------------------------------------------------------------------------ */
 
 static void make_directory(const char *path)
 {
@@ -239,7 +239,7 @@ static void make_directory(const char *path)
 	if (!end)
 		return;
 	*end = '\0';
-	mkdir(directory, 0755); /* where systemd-tmpfiles did not */
+	mkdir(directory, 0755); /* if systemd-tmpfiles did not make it */
 }
 
 static int server_bind(struct control_server *s)

@@ -1,10 +1,10 @@
 /*
  * Logging.
  *
- * The one piece of process state: which program speaks and where to.  It is set once by log_init, before any thread starts, and only
- * read after that.  A line is put together first and leaves with one write, so that two threads' lines never mix.
- *
- * Nothing but printable ASCII reaches a terminal or the journal: names come from guests, and a terminal obeys what it is shown.
+ * The only process-wide state: the program's name and the log's destination. log_init sets it
+ * before any thread starts; afterwards it is only read. A line is built first and written with one
+ * call, so lines of two threads do not mix. Only printable ASCII reaches a terminal or the journal:
+ * names come from guests, and a terminal obeys control characters.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -26,11 +26,14 @@
 
 static struct {
 	const char *name;
-	bool journal; /* stderr is a stream of the journal's: speak its own protocol, which has fields */
+	bool journal; /* stderr is a journal stream: use the journal's own protocol, which has fields */
 	bool debug;
 } log_state = {.name = "mprof"};
 
-/* systemd names the device and inode of the journal's stream; it speaks of stderr only while that was not redirected. */
+/*
+ * systemd names the device and inode of the journal's stream. They match stderr only if stderr was
+ * not redirected.
+ */
 static bool stderr_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -51,7 +54,10 @@ void log_init(const char *name)
 	log_state.debug = debug && strcmp(debug, "1") == 0;
 }
 
-/* Copy TEXT to OUT (of SIZE bytes), showing what is not printable as \xNN; what does not fit is left out. */
+/*
+ * Copy TEXT to OUT (SIZE bytes), with bytes that are not printable as \xNN. Drop the rest if it
+ * does not fit.
+ */
 static void make_printable(char *out, size_t size, const char *text)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -128,11 +134,11 @@ static void write_stderr(enum log_level level, const char *guest, const char *me
 	char line[LINE_BYTES + GUEST_BYTES + 128], prefix[8] = "";
 	struct iovec v;
 
-	if (log_state.journal) /* its socket did not take the message, but its stream understands a priority */
+	if (log_state.journal) /* the journal's socket refused the message, but its stream understands a priority */
 		snprintf(prefix, sizeof(prefix), "<%d>", (int)level);
 	v = field(line, sizeof(line), "%s%s: %s%s%s%s\n", prefix, log_state.name, level_text(level), guest ? guest : "",
 		  guest ? ": " : "", message);
-	/* There is nobody left to tell that the log cannot be written. */
+	/* If the log cannot be written, there is nobody to tell. */
 	while (write(STDERR_FILENO, v.iov_base, v.iov_len) < 0 && errno == EINTR)
 		;
 }
@@ -141,7 +147,7 @@ __attribute__((format(printf, 4, 0))) static void log_vwrite(enum log_level leve
 							     uint32_t held_back, const char *format, va_list args)
 {
 	char raw[LINE_BYTES - 64], message[LINE_BYTES], name[GUEST_BYTES];
-	int saved = errno; /* a caller logs between an error and its return */
+	int saved = errno; /* a caller may log between an error and its return */
 	size_t len;
 
 	if (level == LOG_LEVEL_DEBUG && !log_state.debug)
@@ -170,7 +176,10 @@ void log_write(enum log_level level, const char *guest, const char *format, ...)
 	va_end(args);
 }
 
-/* Take a place in the window; a new window gives back how many were held back in *HELD_BACK. */
+/*
+ * Take a place in the window. The first place of a new window returns the number of suppressed
+ * lines in *HELD_BACK.
+ */
 static bool limit_take(struct log_limit *limit, uint64_t now, uint32_t *held_back)
 {
 	if (limit->window_began == 0 || now - limit->window_began >= LOG_LIMIT_INTERVAL_NS) {

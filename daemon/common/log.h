@@ -1,11 +1,13 @@
 /*
- * Logging: one line an event, to the journal under systemd, else to stderr.
+ * Logging: one line per event, to the journal under systemd, else to stderr.
  *
- * A message is a sentence, then a colon and name=value pairs where there are any.  What a guest, a client or a file can
- * cause at will goes through a struct log_limit, so that nobody floods the log.
+ * A message is a sentence, then optionally a colon and name=value pairs. Messages that a guest, a
+ * client or a file can cause at will use a struct log_limit, so that nobody floods the log.
  *
- *   ERROR    the daemon cannot do its work        WARNING  something was lost or refused
- *   INFO     what an operator wants to know       DEBUG    what a developer wants to know (MPROFD_DEBUG=1)
+ *  ERROR    the daemon cannot do its work
+ *  WARNING  something was lost or refused
+ *  INFO     for operators
+ *  DEBUG    for developers (MPROFD_DEBUG=1)
  */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
@@ -19,8 +21,8 @@ enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6,
 #define LOG_LIMIT_INTERVAL_NS 30000000000ull
 
 /*
- * At most LOG_LIMIT_BURST lines each interval; what was held back is counted and said with the next line.  Zeroed is ready.  One
- * thread owns a limit.
+ * A limit of LOG_LIMIT_BURST lines per interval. The next line reports the number of suppressed
+ * lines. A zeroed limit is ready. One thread owns a limit.
  */
 struct log_limit {
 	uint64_t window_began; /* CLOCK_MONOTONIC ns */
@@ -28,13 +30,18 @@ struct log_limit {
 	uint32_t held_back;
 };
 
-/* Say which program logs; looks at JOURNAL_STREAM and MPROFD_DEBUG.  NAME is borrowed for ever. */
+/*
+ * Set the program's NAME, which must stay valid for ever, and read JOURNAL_STREAM and MPROFD_DEBUG.
+ */
 void log_init(const char *name);
 
-/* GUEST (NULL = none) becomes the journal field MPROF_GUEST; bytes that are not printable are shown as \xNN. */
+/*
+ * Log one line. GUEST (NULL = none) becomes the journal field MPROF_GUEST. Bytes that are not
+ * printable appear as \xNN.
+ */
 __attribute__((format(printf, 3, 4))) void log_write(enum log_level level, const char *guest, const char *format, ...);
 
-/* As log_write, but only if LIMIT has room.  Returns whether the line was written. */
+/* Log one line if LIMIT has room. Return whether the line was written. */
 __attribute__((format(printf, 4, 5))) bool log_write_limited(struct log_limit *limit, enum log_level level,
 							     const char *guest, const char *format, ...);
 

@@ -1,8 +1,7 @@
 /*
- * Messages of the control sockets.
- *
- * What comes in was written by another process, so it is checked whole, here and once: it is UTF-8 without NUL, before and after the
- * percent encoding is undone.  Who holds a struct message holds nothing but C strings that can go on to a log or into JSON.
+ * Messages of the control sockets. Another process wrote the message, so this file checks all of it
+ * once: UTF-8 without NUL, before and after percent decoding. A struct message holds only C strings
+ * that are safe for a log and for JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +9,10 @@
 
 #include "message.h"
 
-/* How many bytes the UTF-8 sequence at P has, of which LEN are there; 0 if it is none (overlong, surrogate, NUL). */
+/*
+ * Return the length in bytes of the UTF-8 sequence at P (LEN bytes), or 0 if it is invalid
+ * (overlong, surrogate, NUL).
+ */
 static size_t utf8_sequence(const unsigned char *p, size_t len)
 {
 	uint32_t c, least;
@@ -84,7 +86,7 @@ static int hex_digit(char c)
 	return -1;
 }
 
-/* Undo the percent encoding in place. */
+/* Decode percent escapes in place. */
 static bool decode_value(char *value)
 {
 	char *out = value;
@@ -142,7 +144,7 @@ bool message_parse(struct message *m, char *text, size_t len)
 		return false;
 	text[len] = '\0';
 	is_valid = is_text(text, len);
-	/* The first line is read in any case: its tag is what a refusal is answered to. */
+	/* Parse the first line in any case: a refusal is answered to its tag. */
 	next = strchr(text, '\n');
 	if (next)
 		*next++ = '\0';

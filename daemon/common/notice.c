@@ -1,6 +1,6 @@
 /*
- * The control client.  It never waits: a daemon that does not read loses our requests (they are answered 503), and
- * one that is not there is looked for again each second.
+ * The control client. It never waits: if the daemon does not read, requests are lost (and answered
+ * 503); if the daemon is absent, the client retries each second.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "log.h"
 #include "notice.h"
 
-#define NOTICE_BURST 64u /* messages taken per wake */
+#define NOTICE_BURST 64u /* messages read per wake-up */
 
 struct notice {
 	sd_event *event;

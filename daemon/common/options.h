@@ -5,8 +5,9 @@
 #include <stdbool.h>
 
 /*
- * Check the VALUE of OPTION (as it is written, "--state"), which names a directory.  If it is empty, files would be made in the root
- * directory: print one sentence for PROGRAM to stderr and return false.
+ * Check that VALUE, the directory given to OPTION ("--state"), is not empty: an empty one would put
+ * files into the root directory. If it is empty, print one sentence for PROGRAM to stderr and
+ * return false.
  */
 bool option_directory(const char *program, const char *option, const char *value);
 

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-/* A decimal number, the LEN bytes at TEXT, times UNIT, rounded down; false if it is none or does not fit. */
+/*
+ * Parse the decimal number in the LEN bytes at TEXT, times UNIT, rounded down. Return false if it
+ * is no number or does not fit.
+ */
 static bool scale_number(const char *text, size_t len, uint64_t unit, uint64_t *value)
 {
 	size_t whole = strspn(text, "0123456789"), end = whole;
@@ -18,7 +21,7 @@ static bool scale_number(const char *text, size_t len, uint64_t unit, uint64_t *
 		end = whole + 1 + strspn(text + whole + 1, "0123456789");
 		if (end == whole + 1)
 			return false;
-		/* From the last digit on, so that nothing is ever larger than ten units. */
+		/* Start at the last digit, so that no intermediate value exceeds ten units. */
 		for (size_t i = end - 1; i > whole; i--)
 			fraction = ((uint64_t)(text[i] - '0') * unit + fraction) / 10;
 	}

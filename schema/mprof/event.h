@@ -1,6 +1,5 @@
 /*
- * Events: the table as C, the one way to take one event apart, and the walk that cuts an unproven tail.
- *
+ * Events: the event table as C, the parser of one event, and the walk that cuts an unproven tail.
  * Pure functions over private bytes: no I/O, no allocation, no state.
  */
 #ifndef MPROF_SCHEMA_EVENT_H
@@ -25,25 +24,25 @@ enum mprof_shape {
 	MPROF_SHAPE_DURATION,
 };
 
-/* One event, taken apart.  TEXT points into the bytes it was read from and is NUL-terminated there. */
+/* One parsed event. TEXT points into the parsed bytes and is NUL-terminated there. */
 struct mprof_raw_event {
-	uint64_t timestamp; /* nanoseconds, the guest's clock */
+	uint64_t timestamp; /* nanoseconds of the guest's clock */
 	uint8_t id;	    /* enum mprof_event_id */
-	uint8_t type;	    /* creates: thread type, any value */
-	int64_t context;    /* the context thread; 0 where the event has none */
-	int64_t number;	    /* the payload's thread, amount or duration; 0 where it has none */
-	const char *text;   /* NULL where the event has none */
-	size_t text_bytes;  /* without the terminator */
-	size_t bytes;	    /* the whole event */
+	uint8_t type;	    /* creates: the thread type, any value */
+	int64_t context;    /* the context thread; 0 if the event has none */
+	int64_t number;	    /* the payload's thread, amount or duration; 0 if the event has none */
+	const char *text;   /* NULL if the event has none */
+	size_t text_bytes;  /* bytes, without the terminator */
+	size_t bytes;	    /* bytes of the whole event */
 };
 
 enum mprof_event_status {
 	MPROF_EVENT_OK = 0,
 	MPROF_EVENT_CUT,	/* the bytes end inside the event */
-	MPROF_EVENT_UNKNOWN_ID, /* the id is past the table */
+	MPROF_EVENT_UNKNOWN_ID, /* the id is not in the table */
 };
 
-/* The shape of event ID, which must be below MPROF_EVENT_IDS. */
+/* Return the shape of event ID, which is below MPROF_EVENT_IDS. */
 static inline enum mprof_shape mprof_event_shape(uint8_t id)
 {
 	static const uint8_t shapes[MPROF_EVENT_IDS] = {
@@ -54,7 +53,7 @@ static inline enum mprof_shape mprof_event_shape(uint8_t id)
 	return (enum mprof_shape)shapes[id];
 }
 
-/* Has event ID, which must be below MPROF_EVENT_IDS, a context thread? */
+/* Return whether event ID, which is below MPROF_EVENT_IDS, has a context thread. */
 static inline bool mprof_event_has_context(uint8_t id)
 {
 	static const bool has[MPROF_EVENT_IDS] = {
@@ -65,7 +64,7 @@ static inline bool mprof_event_has_context(uint8_t id)
 	return has[id];
 }
 
-/* Its name, "unknown" past the table. */
+/* Return the name of event ID, or "unknown" if ID is not in the table. */
 static inline const char *mprof_event_name(uint8_t id)
 {
 	static const char *const names[MPROF_EVENT_IDS] = {
@@ -76,7 +75,7 @@ static inline const char *mprof_event_name(uint8_t id)
 	return id < MPROF_EVENT_IDS ? names[id] : "unknown";
 }
 
-/* The name of a thread type, "Unknown" past the table. */
+/* Return the name of a thread type, or "Unknown" if the type is not in the table. */
 static inline const char *mprof_thread_type_name(uint8_t type)
 {
 	static const char *const names[MPROF_THREAD_TYPES] = {
@@ -88,8 +87,8 @@ static inline const char *mprof_thread_type_name(uint8_t type)
 }
 
 /*
- * Take the event at P apart, of which LEN bytes are there.  On anything but MPROF_EVENT_OK only timestamp and id
- * of *E mean something, and those only if LEN reaches past them.  TEXT is borrowed from P.
+ * Parse the event at P, which has LEN bytes. On any status but MPROF_EVENT_OK only the timestamp
+ * and the id of *E are valid, and only if LEN covers them. E->text points into P.
  */
 static inline enum mprof_event_status mprof_event_load(struct mprof_raw_event *e, const uint8_t *p, size_t len)
 {
@@ -134,18 +133,19 @@ static inline enum mprof_event_status mprof_event_load(struct mprof_raw_event *e
 	return MPROF_EVENT_OK;
 }
 
-/* What a walk of an unproven tail knows besides the bytes. */
+/* The limits for the walk of an unproven tail. */
 struct mprof_tail {
-	uint64_t not_before;   /* timestamp of the event before the tail; 0 where there is none */
-	uint64_t not_after;    /* guest time of the capture; UINT64_MAX where it is not known */
-	const uint8_t *before; /* what the slot's incarnation before had at the same place, or NULL */
-	size_t before_bytes;   /* how much of that is known */
+	uint64_t not_before;   /* timestamp of the event before the tail; 0 = none */
+	uint64_t not_after;    /* guest time of the capture; UINT64_MAX = unknown */
+	const uint8_t *before; /* bytes of the slot's previous incarnation at the same place, or NULL */
+	size_t before_bytes;   /* bytes at previous */
 };
 
 /*
- * How many bytes of the tail at P, LEN bytes, hold: whole events, each not older than the one before it, none newer
- * than the capture, none that is byte for byte what the incarnation before had in its slot.  The writer counts an event
- * before it writes it, so that a tail can end in an old lap's event that parses.
+ * Return how many of the LEN bytes at P hold valid events. A valid event is complete, not older
+ * than the event before it, not newer than the capture, and not byte for byte what the previous
+ * incarnation had at that place. The writer counts an event before it writes the event, so a tail
+ * can end with an event of an old lap that parses.
  */
 static inline size_t mprof_tail_walk(const struct mprof_tail *tail, const uint8_t *p, size_t len)
 {

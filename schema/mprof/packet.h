@@ -1,7 +1,8 @@
 /*
  * The packet header: the one way to read, check and write it.
  *
- * Pure functions over private bytes.  Nobody hands shared memory to them: copy first, then check the copy.
+ * Pure functions over private bytes.  Nobody hands shared memory to them: copy first, then check
+ * the copy.
  */
 #ifndef MPROF_SCHEMA_PACKET_H
 #define MPROF_SCHEMA_PACKET_H
@@ -60,8 +61,9 @@ static inline bool mprof_packet_content_ok(uint32_t content, uint32_t packet)
 }
 
 /*
- * Read a header from LEN private bytes at P.  On anything but MPROF_PACKET_OK the fields of *H that were read
- * before the fault are set and the others zero.  That the packet fits its container is for the caller to check.
+ * Read a header from LEN private bytes at P.  On anything but MPROF_PACKET_OK the fields of *H that
+ * were read before the fault are set and the others zero.  That the packet fits its container is
+ * for the caller to check.
  */
 static inline enum mprof_packet_status mprof_packet_load(struct mprof_packet_header *h, const uint8_t *p, size_t len)
 {

@@ -1,36 +1,42 @@
 /*
- * The trace ring: what a guest and dom0 share.
+ * The trace ring: the memory that a guest shares with dom0.
  *
- * A ring is a plain concatenation of N packets of fixed offset and size; there is no ring header, no index and no
- * writer position.  mirage-profile (0.1 to 0.9.1) always cuts a ring of S bytes into four packets of floor(S/4)
- * bytes, the last one taking the remainder.  All integers are little-endian and byte-packed: nothing in a ring is
- * aligned, not even a packet (250,880-byte packets in a 245-page ring).
+ * A ring is N packets of fixed offset and size, one after the other. It has no ring header, no
+ * index and no writer position. mirage-profile (0.1 to 0.9.1) always cuts a ring of S bytes into
+ * four packets of floor(S/4) bytes; the last one also takes the remainder. All integers are
+ * little-endian and byte-packed: nothing in a ring is aligned, not even a packet (250,880-byte
+ * packets in a 245-page ring).
  *
- *      +---------------- packet 0 ----------------+---- packet 1 ----+-- ... --+-- packet N-1 --+
- *      | header (30) | event | event | ... | pad  |                  |         |                |
- *      +-------------+-------+-------+-----+------+------------------+---------+----------------+
+ *     +---------------- packet 0 ----------------+---- packet 1 ----+-- ... --+-- packet N-1 --+
+ *     | header (30) | event | event | ... | pad  |                  |         |                |
+ *     +-------------+-------+-------+-----+------+------------------+---------+----------------+
  *
- *      0         4                 20            24            26             28            30
- *      | magic   | uuid            | packet_size | count       | content low  | content high | first event ...
+ *     0        4               20             24       26             28             30
+ *     | magic  | uuid          | packet_size  | count  | content low  | content high | first event ...
  *
- * How the mirage-profile writer stores, which a reader has to live with (no barriers anywhere):
+ * The mirage-profile writer stores as follows, without any barrier; a reader must cope with it:
  *
- *   an event      content low half, content high half, then the timestamp, the id, the rest byte by byte.
- *                 The event is thus counted before any of its bytes exist.  A GC event may be written
- *                 inside another event, between its size and its bytes, and may even turn the packet.
- *   a new packet  count, content low half (240), content high half (0).
+ *  an event      content low half, content high half, then the timestamp, the id, the rest byte by
+ *                byte. The event is thus counted before any of its bytes exist. A GC event may be
+ *                written inside another event, between its size and its bytes, and may even move
+ *                the writer to the next packet.
+ *  a new packet  count, content low half (240), content high half (0).
  *
- * How our own recorder stores (client/recorder/recorder.c says why), a release fence between any two of the steps:
+ * mprofd's recorder (client/recorder/recorder.c) stores as follows, with a release fence between
+ * any two steps:
  *
- *   an event      all its bytes, then the size: bytes 24 to 31 of a packet are one aligned word there, stored at once.
- *   a new packet  the size 240 under the old count, then the first event's bytes, then the new count and the size
- *                 behind that event in one store.  A new count is thus never seen without its first timestamp; a size that falls
- *                 to 240 under the old count and the old timestamp is a packet being recycled, not a second writer.
- *                 No writer leaves a packet empty when it moves on: a packet that is behind the newest and has the size 240 under
- *                 its own count has just been lost to a lap; it was not empty.
+ *  an event      all its bytes, then the size: bytes 24 to 31 of a packet are one aligned word,
+ *                stored at once.
+ *  a new packet  the size 240 under the old count, then the first event's bytes, then the new
+ *                count and the size behind that event in one store. A new count is thus never
+ *                seen without its first timestamp. A size that falls to 240 under the old count
+ *                and the old timestamp is a packet being reused, not a second writer. No writer
+ *                leaves a packet empty when it moves on: a packet behind the newest with size 240
+ *                under its own count has just been lost to a lap; it was not empty.
  *
- * Its packets begin at multiples of 8 bytes, the last takes the remainder.  On a machine without an atomic store of
- * 8 bytes it zeroes the first timestamp before the size falls, and stores count and low half at once, then the high half.
+ * The recorder's packets begin at multiples of 8 bytes, and the last takes the remainder. On a
+ * machine without an atomic 8-byte store, the recorder zeroes the first timestamp before the size
+ * falls, and stores count and low half at once, then the high half.
  */
 #ifndef MPROF_SCHEMA_RING_H
 #define MPROF_SCHEMA_RING_H

@@ -13,7 +13,7 @@ static inline uint64_t clock_ns(clockid_t id)
 {
 	struct timespec t;
 
-	clock_gettime(id, &t); /* cannot fail with the clocks below */
+	clock_gettime(id, &t); /* cannot fail for the clocks below */
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
@@ -27,7 +27,7 @@ static inline uint64_t clock_real(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-/* One moment on both of dom0's clocks. */
+/* One moment on both of dom0's clocks, CLOCK_MONOTONIC and CLOCK_REALTIME, in nanoseconds. */
 struct moment {
 	uint64_t mono;
 	uint64_t real;
