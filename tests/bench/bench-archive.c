@@ -1,8 +1,10 @@
 /*
- * The archive's writer against raw write and fdatasync of the same bytes, in turns, so that both see the same disk.
+ * Compare the archive's writer with write and fdatasync of the same bytes, in turns, so that both
+ * see the same disk.
  *
- * The bytes are packets of a ring as guests write them: events with ascending times and few distinct threads.  A turn is what the
- * collector flushes at a time: 1 MiB in one transaction.  Wrong is: an archive that does not end where the writing ended.
+ * The bytes are packets of a ring as guests write them: events with ascending times and few
+ * distinct threads. A turn is one flush of the collector: 1 MiB in one transaction. The result is
+ * wrong if the archive does not end where the writing ended.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -25,11 +27,11 @@
 struct bench {
 	struct archive_writer *writer;
 	int raw;
-	uint8_t *packet; /* PACKET_BYTES of a ring's packet */
+	uint8_t *packet; /* a ring packet of PACKET_BYTES */
 	uint64_t time;	 /* of the newest event */
 	uint64_t seed;
 	uint64_t sequence;   /* of the next packet */
-	uint64_t archive_ns; /* spent in each */
+	uint64_t archive_ns; /* time spent in each */
 	uint64_t raw_ns;
 };
 
@@ -39,7 +41,7 @@ static uint64_t next_random(struct bench *b)
 	return b->seed >> 33;
 }
 
-/* Fill the packet with 25-byte events; returns the content's end. */
+/* Fill the packet with 25-byte events. Return the content's end. */
 static uint32_t fill(struct bench *b)
 {
 	struct mprof_packet_header header = {.packet_bytes = PACKET_BYTES, .count = (uint16_t)b->sequence};
@@ -79,7 +81,7 @@ static int append(struct bench *b, uint32_t end)
 	return archive_writer_append(b->writer, &piece);
 }
 
-/* One flush to each.  Making the bytes is not measured. */
+/* Write one flush to each. The time to make the bytes is not measured. */
 static int turn(struct bench *b)
 {
 	uint64_t began, archive = 0, raw = 0;
@@ -132,12 +134,14 @@ static int check_end(void *context, const struct archive_resume *resume)
 {
 	struct bench *b = context;
 
-	/* All packets are complete: the next byte wanted is the first of the packet behind them. */
+	/*
+	 * All packets are complete: the next position is the first byte of the packet behind them.
+	 */
 	b->seed = resume->any && resume->sequence == b->sequence && resume->offset == MPROF_PACKET_HEADER_BYTES;
 	return 0;
 }
 
-/* There is an AIM for what is stored as it is; compression pays with processor time for room on the disk. */
+/* Only uncompressed storage has an AIM; compression trades processor time for disk space. */
 static void print_line(const char *name, const struct bench *b, bool raw)
 {
 	double bytes = (double)b->sequence * PACKET_BYTES / 1e6;
@@ -152,7 +156,7 @@ static void print_line(const char *name, const struct bench *b, bool raw)
 	fflush(stdout);
 }
 
-/* Archive TURNS flushes at this compression LEVEL into the directory STATE. */
+/* Archive TURNS flushes at this compression LEVEL in the directory STATE. */
 static bool measure(const char *name, const char *state, int level, unsigned turns)
 {
 	struct archive_options options = {.wal_limit_bytes = 64u << 20, .level = level};

@@ -1,8 +1,10 @@
 /*
- * From a guest's death to the commit of its last byte, through real rings, the queue and a real archive.
+ * Measure the time from a guest's death to the commit of its last byte, through real rings, the
+ * queue and a real archive.
  *
- * One guest of 1 MiB by itself, and 64 that die within the same moment, several times over; the medians.  What is measured is the copy out of
- * the ring too.  Wrong is: a capture without the last event of its guest, or a packet that was lost.
+ * One guest of 1 MiB alone, and 64 guests that die at the same moment, several times; the medians
+ * are printed. The time includes the copy out of the ring. The result is wrong if a capture lacks
+ * its guest's last event or a packet was lost.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -50,7 +52,7 @@ static uint64_t next_random(struct bench *b)
 	return b->seed >> 33;
 }
 
-/* A full ring, as the guest leaves it. */
+/* Make a full ring, as the guest leaves it. */
 static void fill(struct bench *b, struct life *life)
 {
 	const uint32_t size = RING_BYTES / PACKETS;
@@ -89,7 +91,7 @@ static int life_begin(struct bench *b, struct life *life)
 	return r ? r : guest_set_state(&life->guest, "running", NULL);
 }
 
-/* Wait until all that was queued is committed. */
+/* Wait until all queued items are committed. */
 static int wait_commit(struct bench *b)
 {
 	struct item *item = queue_item(b->queue, NULL, ITEM_PATCH, 0, false);
@@ -108,7 +110,10 @@ static int wait_commit(struct bench *b)
 	return state.failed ? -1 : 0;
 }
 
-/* N guests die at once; *TOOK: until the last byte of the last one is committed, *COPIED: until the last mapping could go. */
+/*
+ * Let N guests die at once. *TOOK: time until the last byte of the last one is committed; *COPIED:
+ * time until the last mapping can be released.
+ */
 static int turn(struct bench *b, unsigned n, uint64_t *took, uint64_t *copied)
 {
 	uint64_t began, next;
@@ -178,7 +183,7 @@ static int measure(struct bench *b, const char *name, unsigned n, unsigned turns
 	return 0;
 }
 
-/* Does the archive have all bytes, and of each guest a capture of its end? */
+/* Check that the archive has all bytes, and a capture of each guest's end. */
 static bool check_end(const struct bench *b)
 {
 	sqlite3 *db = NULL;

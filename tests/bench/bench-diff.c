@@ -1,10 +1,11 @@
 /*
- * bench-diff [--brief]: two runs of two million events each beside each other, one core.
+ * bench-diff [--brief]: compare two runs of two million events each, on one core.
  *
- * A server that answers requests, each a few threads; of the second run other ids, fifty requests more, and one that is never
- * answered.  Then a pair that is made to be slow: all threads siblings, of two kinds, in no order that the two runs share.  That time
- * grows no worse than n log n is seen by pairs of a quarter of the size: their rate is the peer.  Wrong is another number of counterparts, or
- * another outcome, than was made.
+ * The first pair is a server that answers requests with a few threads each; the second run has
+ * other ids, fifty requests more, and one that is never answered. The second pair is made to be
+ * slow: all threads are siblings, of two kinds, in no order that the two runs share. Pairs of a
+ * quarter of the size are the peer: their rate shows that the time grows no worse than n log n. The
+ * result is wrong if the number of counterparts or the outcome differs from the generated one.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,12 +1,15 @@
 /*
  * decode-load: a trace for the benchmarks of readers, and the library's decoder over it.
  *
- *   decode-load make FILE BYTES [N [NS]]  what a busy guest records, by the recorder, N times as long in as many pieces, since a ring
- *                                         has an end, NS between two events (240); prints how many events
- *   decode-load decode FILE               the decoder alone, over the mapped file; prints one line of JSON
+ *  decode-load make FILE BYTES [N [NS]]
+ *      Record a busy guest's events with the recorder, NS nanoseconds between two events (240), in
+ *      N pieces (1), since a ring has an end. Print the number of events.
+ *  decode-load decode FILE
+ *      Run only the decoder over the mapped file. Print one line of JSON.
  *
- * The trace is of requests that wait for a device, sixteen at a time, as a traced guest's: of each kind of event as many as the
- * reference workload has, about 25 bytes an event, and a model that holds together.
+ * The events are requests that wait for a device, sixteen at a time, as in a traced guest: the
+ * reference workload's share of each kind of event, about 25 bytes per event, and a consistent
+ * model.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,7 +29,7 @@
 #define PENDING	     5u
 #define BATCH	     256u
 #define PACE	     240u
-/* Events of one request, at most, are smaller than this: where less is left, the trace is full. */
+/* Upper limit of the bytes of one request's events: if less room is left, the trace is full. */
 #define REQUEST_BYTES 2048u
 
 /* A request that waits: the threads that its answer will wake. */
@@ -37,7 +40,7 @@ struct request {
 struct maker {
 	struct mprof_recorder r;
 	uint64_t now, random, pace;
-	int64_t last; /* thread created last */
+	int64_t last; /* the thread created last */
 	struct request waiting[IN_FLIGHT];
 };
 
@@ -111,7 +114,7 @@ static void answer(struct maker *m, const struct request *q)
 		mprof_recorder_gc(next(m), 2000 + draw(m, 9000));
 }
 
-/* Fill the ring, not one lap more: its packets stay in order. */
+/* Fill the ring once, not one lap more: its packets stay in order. */
 static void fill(struct maker *m, size_t size, unsigned packets)
 {
 	uint64_t n = 0;
@@ -127,7 +130,7 @@ static void fill(struct maker *m, size_t size, unsigned packets)
 		die("the trace is not as it should be");
 }
 
-/* The next piece, at AT of the file. */
+/* Make the next piece, at offset AT of the file. */
 static uint64_t piece(struct maker *m, int fd, size_t at, size_t size)
 {
 	unsigned int packets = (unsigned int)(size / PACKET_BYTES);
@@ -149,7 +152,7 @@ static int make(const char *path, size_t size, unsigned int pieces, uint64_t pac
 	uint64_t events = 0;
 	unsigned int i;
 
-	/* Pieces lie at whole pages. */
+	/* Pieces begin at whole pages. */
 	if (pieces > 1)
 		size -= size % PACKET_BYTES;
 	if (fd < 0 || ftruncate(fd, (off_t)(size * pieces)) != 0)

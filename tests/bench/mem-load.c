@@ -1,9 +1,11 @@
 /*
- * The memory profile that readers of them are measured with: mem-load FILE BYTES [LIVE].  And what is compared with other readers of it: mem-load --read
- * FILE goes through it event by event, stacks decoded, and only counts.
+ * mem-load FILE BYTES [LIVE]: write the memory profile for the benchmarks of its readers. mem-load
+ * --read FILE: decode it event by event, with its stacks, and only count; the peer of other
+ * readers.
  *
- * A program of two thousand places that allocate walks up and down the tree of its five thousand stacks: 7.6 frames on average.  Each four
- * hundred small objects a minor collection follows, which promotes one in twenty; twenty thousand (LIVE) that were promoted, or were large, live at a time.
+ * A program with two thousand allocating places walks up and down the tree of its five thousand
+ * stacks: 7.6 frames on average. A minor collection follows every four hundred small objects and
+ * promotes one in twenty. Twenty thousand (LIVE) promoted or large objects live at a time.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +23,7 @@
 #define LIVE	  20000u
 #define READ	  (256u << 10)
 
-/* One beginning of stacks: who calls, and what is called from here. */
+/* A prefix of stacks: a caller, and the calls made from it. */
 struct call {
 	uint32_t by, place, depth;
 	uint32_t first, n; /* calls from here */
@@ -35,7 +37,7 @@ struct loading {
 	struct mprof_mem_location locations[PLACES];
 	char name[64];
 	struct call calls[CALLS];
-	uint32_t at; /* the call that runs */
+	uint32_t at; /* the running call */
 	uint32_t stack[DEPTH_MAX];
 	int64_t young[YOUNG];
 	int64_t live[LIVE]; /* 0: none yet */
@@ -91,7 +93,7 @@ static void places_make(struct loading *l)
 	}
 }
 
-/* The tree, by depth: each call makes up to three others. */
+/* Make the tree, by depth: each call makes up to three others. */
 static void calls_make(struct loading *l)
 {
 	uint32_t n = 1;
@@ -108,7 +110,7 @@ static void calls_make(struct loading *l)
 	}
 }
 
-/* To the next place that allocates: a few returns, and more calls. */
+/* Go to the next place that allocates: a few returns, and more calls. */
 static void step(struct loading *l)
 {
 	uint64_t returns = draw(l, 3), calls = 1 + draw(l, 5);
@@ -123,7 +125,7 @@ static void step(struct loading *l)
 	}
 }
 
-/* The stack that leads to the call that runs; returns its frames. */
+/* Write the stack of the running call. Return the number of its frames. */
 static uint32_t stack_of(struct loading *l)
 {
 	uint32_t depth = l->calls[l->at].depth, at = l->at;
@@ -138,7 +140,7 @@ static int end(struct loading *l, uint8_t kind, int64_t id)
 	return mem_encoder_add(l->encoder, &(struct mprof_mem_event){.kind = kind, .time_us = l->time_us, .id = id});
 }
 
-/* An object that lives for long; another one goes. */
+/* Allocate an object that lives for long, and end another one. */
 static int keep(struct loading *l, int64_t id)
 {
 	uint32_t i = l->n_live < l->most_live ? l->n_live++ : (uint32_t)draw(l, l->most_live);
@@ -219,7 +221,7 @@ static int load(struct loading *l, uint64_t bytes)
 	return r;
 }
 
-/* As a reader that only counts. */
+/* Read as a reader that only counts. */
 static int count(FILE *in)
 {
 	struct mprof_mem *d = mprof_mem_new(&(struct mprof_mem_options){.stacks = true, .seed = 1});

@@ -1,11 +1,11 @@
 /*
- * Build a model, of which one line of JSON is printed.
+ * Build a model and print one line of JSON about it.
  *
- *   model-load FILE                  decode a trace
- *   model-load shape NAME THREADS    the events of an awkward shape (shapes.h)
+ *  model-load FILE                  decode a trace
+ *  model-load shape NAME THREADS    the events of an awkward shape (shapes.h)
  *
- * The file is mapped and its packets are in order.  Memory is what the model says that it held at most, and what the system says that the
- * process grew by; the trace itself, being mapped from a file, is in neither.
+ * The file is mapped and its packets are in order. Memory is the model's own maximum, and the
+ * growth of the process; the trace is mapped from a file and is in neither.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Time of the processor, so that what else runs on the machine is not in it. */
+/* Return the process's processor time, so that other programs on the machine do not count. */
 static uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -38,7 +38,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* The most anonymous memory that the process had so far, in bytes: the file's pages are not counted. */
+/*
+ * Return the maximum anonymous memory of the process so far, in bytes. The mapped file's pages do
+ * not count.
+ */
 static uint64_t anonymous(void)
 {
 	FILE *status = fopen("/proc/self/status", "r");

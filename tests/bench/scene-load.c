@@ -1,8 +1,10 @@
 /*
- * The index and the pictures of a model, of which one line of JSON is printed: what model-load takes, scene-load FILE | shape NAME THREADS
+ * Build a model's index and pictures and print one line of JSON about them. Arguments as of
+ * model-load: scene-load FILE | shape NAME THREADS
  *
- * A tour zooms in at three places and pans at three depths.  After each picture the same is drawn by the peer, which looks at every item of the
- * model and makes a mark of each that the window holds; and each thread that the peer drew must lie on a line of the picture.
+ * A tour zooms in at three places and pans at three depths. After each picture the peer draws the
+ * same window: it visits every item of the model and makes a mark of each item in the window. Each
+ * thread that the peer draws must lie on a line of the picture.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,8 +25,8 @@
 #define WIDE  1600
 #define HIGH  1000
 #define TOUR  1000u
-#define MARKS 65536u /* of the peer's, again and again */
-#define NEAR  2	     /* pixels: rows that are drawn on one height are as far apart */
+#define MARKS 65536u /* of the peer's drawing, repeated */
+#define NEAR  2	     /* pixels; rows drawn at one height are this far apart */
 
 static void die(const char *what)
 {
@@ -82,7 +84,7 @@ static void add_shape(struct mprof_model *m, const struct shape *shape, uint64_t
 		}
 }
 
-/* What draws without an index. */
+/* The peer, which draws without an index. */
 struct peer {
 	struct mprof_scene *scene;
 	const struct mprof_model_view *v;
@@ -90,7 +92,7 @@ struct peer {
 	float *heights; /* of each row */
 	struct mprof_mark *marks;
 	uint64_t n;
-	uint8_t *drawn; /* by the scene: pixels with a line of a thread */
+	uint8_t *drawn; /* set by the scene: pixels with a line of a thread */
 	uint64_t hidden;
 };
 
@@ -139,7 +141,7 @@ static void scan(struct peer *p)
 		put(p, v->samples[i].time, v->samples[i].time, v->samples[i].thread, v->samples[i].thread, i);
 }
 
-/* Which pixels the lines of threads in PICTURE take. */
+/* Collect the pixels of the threads' lines in PICTURE. */
 static void paint(struct peer *p, const struct mprof_picture *picture)
 {
 	uint32_t i;
@@ -158,7 +160,9 @@ static void paint(struct peer *p, const struct mprof_picture *picture)
 	}
 }
 
-/* Is a thread, whose line begins or ends in the picture, on a line of it? */
+/*
+ * Return whether a thread, whose line begins or ends in the picture, is on a line of the picture.
+ */
 static bool is_seen(const struct peer *p, double x, float height)
 {
 	int y, at = (int)height, column = (int)x;

@@ -1,7 +1,6 @@
 /*
- * Shapes that a model could be slow on.
- *
- * Each event is made from its number alone, so that making it costs next to nothing and a shape can be of any size.
+ * Shapes that could make a model slow. Each event is made from its number alone, so it costs next
+ * to nothing, and a shape can have any size.
  */
 #include "shapes.h"
 
@@ -29,7 +28,7 @@ static void set(struct mprof_raw_event *e, uint64_t time, uint8_t id, uint64_t c
 	};
 }
 
-/* All are children of one thread, which looks at each of them once; nobody resolves them. */
+/* All are children of one thread, which reads each of them once; nobody resolves them. */
 static void children(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text)
 {
 	(void)n;
@@ -40,7 +39,7 @@ static void children(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event 
 		set(e, i, MPROF_EVENT_try_read, 1, i + 2);
 }
 
-/* Each becomes the next one, and the first of all is spoken of. */
+/* Each becomes the next one, and the events are about the first. */
 static void becomes(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text)
 {
 	(void)n;
@@ -63,7 +62,10 @@ static void counters(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event 
 	e->text_bytes = (size_t)snprintf(text, 32, "%" PRIu64 "#counter", i);
 }
 
-/* Half of the threads take 64 rows each at 64 different times, below each other; the others last longer than all and pass them. */
+/*
+ * Half of the threads take 64 rows each at 64 different times, below each other; the others live
+ * longer than all and pass them.
+ */
 static void combs(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text)
 {
 	bool lasting = i >= n / 2;

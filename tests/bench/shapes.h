@@ -11,11 +11,11 @@
 struct shape {
 	const char *name;
 	uint32_t events; /* for each thread */
-	/* Event K of thread I, of N threads; text goes to TEXT, which has 32 bytes. */
+	/* Make event K of thread I, of N threads. Its text goes to TEXT, which has 32 bytes. */
 	void (*event)(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text);
 };
 
-/* NULL where there is none of that name. */
+/* Return the shape of that name, or NULL. */
 const struct shape *shape_find(const char *name);
 
 #endif

@@ -1,12 +1,15 @@
 /*
- * writer-load: guests for benchmarks, as cheap as can be, so that what is measured is the reader.
+ * writer-load: guests for benchmarks, as cheap as possible, so that the benchmark measures the
+ * reader.
  *
- * --rings K rings are written at --rate bytes a second each, in the recorder's order: a batch of events prepared once is copied behind the
- * content, its timestamps are set, and then one store moves the size past all of them. --idle N rings hold ten events each and
- * stay mapped. Prints "ready" when all rings are there, and at the end one line of JSON about what was written and what it cost.
+ * It writes --rings K rings at --rate bytes a second each, in the recorder's order: it copies a
+ * prepared batch of events behind the content, sets their timestamps, and moves the size past all
+ * of them with one store. --idle N rings hold ten events each and stay mapped. It prints "ready"
+ * when all rings exist, and at the end one line of JSON with the written amounts and their cost.
  *
- * Nobody writes a batch larger than BATCH_EVENTS, nor faster than twice the rate: a writer that had to wait for its processor does not
- * make up for it in one burst, which no guest would do and no reader could follow.
+ * No batch is larger than BATCH_EVENTS, and no ring is written faster than twice the rate: a writer
+ * that had to wait for its processor does not catch up in one burst, which no guest would do and no
+ * reader could follow.
  */
 #include <inttypes.h>
 #include <sys/resource.h>
@@ -22,7 +25,7 @@
 #define IDLE_BYTES   65536u
 #define RINGS_MAX    1024u
 
-/* Prepared events; AT[i] is where event i begins, AT[BATCH_EVENTS] where they end. */
+/* Prepared events: AT[i] is the offset of event i, AT[BATCH_EVENTS] the end. */
 struct batch {
 	uint8_t bytes[BATCH_BYTES];
 	uint32_t at[BATCH_EVENTS + 1];
@@ -44,7 +47,7 @@ struct load {
 	uint64_t late_ns;
 };
 
-/* A batch is made by the recorder itself: the events of a new ring's first packet. */
+/* Let the recorder make the batch: the events of a new ring's first packet. */
 static void batch_make(struct batch *b)
 {
 	static _Alignas(8) uint8_t memory[2 * BATCH_BYTES + 64];
@@ -126,7 +129,7 @@ static void ring_open(struct load *l, uint64_t i)
 				   .content = MPROF_PACKET_HEADER_BYTES};
 }
 
-/* Count and size of the active packet, in one store; everything stored so far is seen before. */
+/* Store count and size of the active packet at once. All earlier stores are visible before. */
 static void publish(uint8_t *p, uint64_t sequence, uint32_t content)
 {
 	uint64_t word = (uint16_t)sequence | (uint64_t)(content * 8) << 16 | (uint64_t)mprof_load16(p + 30) << 48;
@@ -149,7 +152,7 @@ static uint8_t *turn(struct ring *r)
 	return p;
 }
 
-/* Write as much of the batch as the packet takes, at time NOW. */
+/* Write as much of the batch as fits the packet, at time NOW. */
 static void batch_write(struct ring *r, const struct batch *b, uint64_t now)
 {
 	uint8_t *p = r->memory + (size_t)r->active * r->packet_bytes;

@@ -1,6 +1,6 @@
 /*
- * Fuzz the configuration: any bytes as a file.  It loads, or says one sentence of one line with the file's name; and what it
- * loaded is within the limits that the header states.
+ * Fuzz the configuration: any bytes as a file. It loads, or gives one sentence with the file's name
+ * for one line. Every loaded value is within the limits that the header states.
  */
 #include <stdint.h>
 #include <stdio.h>

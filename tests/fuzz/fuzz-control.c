@@ -1,6 +1,6 @@
 /*
- * Fuzz the messages of the control sockets: any bytes as a message.  What parses is bounded, lies in the buffer, and comes out the same
- * when it is written and parsed again.
+ * Fuzz the messages of the control sockets: any bytes as a message. A parsed message is bounded,
+ * lies in the buffer, and is the same when it is written and parsed again.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static void check_inside(const char *text, size_t len, const char *part)
 	require(part >= text && part <= text + len && part + strlen(part) <= text + len);
 }
 
-/* Written with what was read, it reads the same. */
+/* Write the parsed message and parse it again: both are the same. */
 static void check_again(const struct message *m)
 {
 	static char text[4 * MESSAGE_BYTES_MAX + 1];
@@ -37,7 +37,7 @@ static void check_again(const struct message *m)
 	}
 }
 
-/* Into a buffer that is too small nothing is written past its end, and it says so. */
+/* Write into a buffer that is too small: nothing goes past its end, and the writer reports it. */
 static void check_small(const struct message *m)
 {
 	char text[32];

@@ -1,6 +1,6 @@
 /*
- * The decoder and the order of packets over any bytes.  The first byte says how the rest is cut: whatever comes out must be the same as
- * without a cut, and lie inside the input.
+ * Fuzz the decoder and the order of packets with any bytes. The first byte sets the cuts of the
+ * rest: the output must be the same as without a cut, and lie inside the input.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -79,12 +79,15 @@ static void drain(struct mprof_decoder *d, struct sum *sum, size_t size, enum mp
 			add_event(sum, &event, size);
 		else
 			add_damage(sum, mprof_decoder_damage(d), size);
-		/* Each takes at least one byte of the input, but for an end inside a packet. */
+		/*
+		 * Each call consumes at least one byte of the input, except at an end inside a
+		 * packet.
+		 */
 		require(sum->n < 100 * (uint64_t)size + 100);
 	}
 }
 
-/* The same by batches: the fast walk must say what the careful path says. */
+/* The same in batches: the fast walk must give the same events as the careful path. */
 static void drain_batches(struct mprof_decoder *d, struct sum *sum, size_t size, enum mprof_status stop, size_t batch)
 {
 	struct mprof_event events[64];
@@ -110,7 +113,10 @@ static void drain_either(struct mprof_decoder *d, struct sum *sum, size_t size, 
 		drain(d, sum, size, stop);
 }
 
-/* Decode in pieces of STEP bytes, each a block of its own; events singly (BATCH 0) or up to BATCH at once. */
+/*
+ * Decode in pieces of STEP bytes, each a heap block of its own; events singly (BATCH 0) or up to
+ * BATCH at once.
+ */
 static struct sum decode(const uint8_t *data, size_t size, size_t step, size_t batch)
 {
 	struct mprof_decoder *d = mprof_decoder_new();
@@ -135,7 +141,7 @@ static struct sum decode(const uint8_t *data, size_t size, size_t step, size_t b
 	return sum;
 }
 
-/* The spans of an order are the input, each byte once. */
+/* The spans of an order cover the input, each byte once. */
 static void check_order(const uint8_t *data, size_t size)
 {
 	struct mprof_order *order = mprof_order_new();

@@ -1,7 +1,8 @@
 /*
- * Two runs over any events.  The first byte says how many streams there are and whether the second run begins like the first, the second
- * one where the events of the first end.  Whatever comes in, what is told holds together: counterparts are each other's, every index is one, what
- * is counted adds up, and the work is in proportion.  A run beside itself is alike.
+ * Fuzz the comparison of two runs with any events. The first byte sets the number of streams and
+ * whether the second run begins like the first; the second byte sets the end of the first run's
+ * events. The result is always consistent: counterparts are mutual, every index is valid, counts
+ * add up, and the work is proportional. A run compared with itself has no differences.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * Fuzz directory pages: the input is one page after the other, the last filled up with zeros; each is read as if the one before had led to it.
- *
- * The judge looks at a page as a whole: where its first zero is, where its first reference that is none, and where there is no more room.
+ * Fuzz directory pages: the input is one page after the other, the last filled up with zeros. Each
+ * page is read as if the previous one had led to it. The check looks at a page as a whole: its
+ * first zero, its first invalid reference, and the place where the room ends.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define REFS	(3 * DIRECTORY_REFS / 2) /* so that a second page may find no room */
 #define NOWHERE SIZE_MAX
 
-/* The first of N words that is below LIMIT. */
+/* Return the index of the first of N words below LIMIT. */
 static size_t first_below(const uint32_t *words, size_t n, uint32_t limit)
 {
 	for (size_t i = 0; i < n; i++)
@@ -38,7 +38,7 @@ static enum fault judge(const uint32_t *words, size_t room, size_t *taken, uint3
 	return bad != NOWHERE && bad <= room ? FAULT_REFERENCE : FAULT_PAGES;
 }
 
-/* Returns whether the ring goes on in another page. */
+/* Return whether the ring continues in another page. */
 static bool check_page(const uint8_t *page, uint32_t *refs, size_t *n)
 {
 	uint32_t words[WORDS], next = 77, want_next;

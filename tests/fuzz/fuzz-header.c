@@ -1,7 +1,6 @@
 /*
- * Fuzz the pure checks that everything rests on: a packet header, and the walk of an unproven tail.
- *
- * The input is a packet; its first byte says how much of it the incarnation before is taken to have had.
+ * Fuzz the two checks that everything rests on: a packet header, and the walk of an unproven tail.
+ * The input is a packet; its first byte sets how many of its bytes the previous incarnation had.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,7 +27,10 @@ static void check_header(const uint8_t *data, size_t size)
 	require(mprof_sequence_after(h.packet_bytes, h.count) - h.packet_bytes <= UINT16_MAX);
 }
 
-/* What holds is whole events, each no older than the one before it; and it still holds where more lies behind. */
+/*
+ * Valid bytes are whole events, each no older than the one before, and they stay valid if more
+ * bytes lie behind them.
+ */
 static void check_tail(const struct mprof_tail *tail, const uint8_t *p, size_t len)
 {
 	size_t holds = mprof_tail_walk(tail, p, len), at = 0;
@@ -57,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	data += MPROF_PACKET_HEADER_BYTES;
 	size -= MPROF_PACKET_HEADER_BYTES;
 	check_tail(&tail, data, size);
-	/* The same bytes, one event further on, as what was there before. */
+	/* The same bytes, one event further on, as the previous incarnation's bytes. */
 	tail.before = data + size / 2;
 	tail.before_bytes = size - size / 2;
 	check_tail(&tail, data, size);

@@ -1,4 +1,4 @@
-/* Input taken byte by byte, of which events are made. */
+/* Input that is read byte by byte, to make events. */
 #ifndef FUZZ_INPUT_H
 #define FUZZ_INPUT_H
 
@@ -10,7 +10,7 @@ struct input {
 	uint64_t time; /* of the last event */
 };
 
-/* The next byte; 0 behind the end. */
+/* Return the next byte, or 0 behind the end. */
 static inline uint8_t take(struct input *in)
 {
 	if (!in->left)

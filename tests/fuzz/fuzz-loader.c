@@ -1,6 +1,7 @@
 /*
- * A whole trace loaded as the viewer does it: the first byte says how it is cut and what it is said to be.  However it comes, the model is the
- * same as when it comes at once; what is drawn and told of it lies inside the model.
+ * Fuzz the loading of a whole trace, as the viewer does it: the first byte sets the cuts and the
+ * announced kind. The model is the same as for a trace loaded at once; pictures and explanations
+ * stay inside the model.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "fuzz.h"
 #include "loader.h"
 
-/* NULL where it must be held after all. */
+/* NULL if the trace must be held after all. */
 static struct loader *load(const uint8_t *data, size_t size, size_t step, enum input_kind kind)
 {
 	struct loader *l = loader_new(&(struct mprof_model_options){.simplify = true, .seed = 7});
@@ -94,7 +95,7 @@ static void check_numbers(const struct mprof_model_view *v)
 	mprof_statistics_free(n);
 }
 
-/* Whole, and around an event deep inside. */
+/* The whole range, and a range around an event deep inside. */
 static void check_scene(const struct mprof_model_view *v)
 {
 	struct mprof_scene *scene = mprof_scene_new(v);

@@ -1,8 +1,9 @@
 /*
  * Runs a fuzz target over its corpus, as a test: fuzz-x DIRECTORY…
  *
- * Try each file as it is, then with single bytes changed in a fixed, repeatable way, so that a small corpus reaches a part of what a
- * fuzzer would. A large corpus reaches more by itself: its files share a number of changes. With libFuzzer (meson option `fuzzer`) this file is not linked.
+ * Try each file as it is, then with single bytes changed in a fixed, repeatable way, so that a
+ * small corpus reaches a part of what a fuzzer would. A large corpus reaches more by itself: its
+ * files share a number of changes. With libFuzzer (meson option `fuzzer`) this file is not linked.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -13,11 +14,14 @@
 #include "fuzz.h"
 
 #define INPUT_MAX     (4u << 20)
-#define CHANGES	      400u /* of a file, at most ... */
-#define CHANGES_LEAST 50u  /* ... and at least, where the files share: */
+#define CHANGES	      400u /* changes per file, at most ... */
+#define CHANGES_LEAST 50u  /* ... and at least, if the files share them: */
 #define CHANGES_ALL   60000u
 
-/* Each input is a heap block of exactly its size, so that a sanitizer sees any step past it. */
+/*
+ * Each input is a heap block of exactly its size, so that a sanitizer detects any access past its
+ * end.
+ */
 static void try_input(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);

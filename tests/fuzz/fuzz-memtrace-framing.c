@@ -1,6 +1,6 @@
 /*
- * Fuzz the framing of memtrace streams: what comes in pieces, whose sizes the first byte sets, is framed as what comes at once, and what is
- * taken for whole packets is.
+ * Fuzz the framing of memtrace streams: the first byte sets the sizes of the pieces. Input in
+ * pieces is framed like input at once, and so is input that is passed as whole packets.
  */
 #include <stdint.h>
 #include <stdlib.h>

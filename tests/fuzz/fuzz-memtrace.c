@@ -1,5 +1,6 @@
 /*
- * A memtrace stream of any bytes: the first byte says how the rest is cut, and in any cut the same comes out of it, event by event or many at once.
+ * Fuzz memtrace streams with any bytes: the first byte sets the cuts of the rest. The output is the
+ * same for any cut, event by event or many at once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static uint64_t add_text(uint64_t hash, const char *text, size_t bytes)
 	return hash;
 }
 
-/* Everything of a code is there. */
+/* Check that everything of a code is there. */
 static uint64_t add_code(uint64_t hash, const struct mprof_mem *d, uint32_t i)
 {
 	const struct mprof_mem_code *code;
@@ -74,7 +75,10 @@ static uint64_t run(const uint8_t *data, size_t size, size_t piece)
 	while (size) {
 		size_t n = piece < size ? piece : size;
 
-		/* In memory of its own, so that a byte too far is seen. */
+		/*
+		 * Use a memory block of its own, so that a sanitizer detects an access past its
+		 * end.
+		 */
 		copy = malloc(n);
 		require(copy != NULL);
 		memcpy(copy, data, n);
@@ -92,7 +96,7 @@ static uint64_t run(const uint8_t *data, size_t size, size_t piece)
 	return hash;
 }
 
-/* What D has goes into P, many events at once or one by one. */
+/* Pass D's events to P, many at once or one by one. */
 static void sum(struct mprof_profile *p, struct mprof_mem *d, bool at_once, enum mprof_status stop)
 {
 	struct mprof_mem_event e;

@@ -1,7 +1,8 @@
 /*
- * The model over any events.  The first byte says whether binds are simplified, how many streams there are, and whether the rest is a trace for the
- * decoder or events of a few bytes each, in which threads meet more often.  Whatever comes in, the model holds together: every index
- * is one, every thread is in the tree once and on a row, every chain is in order, and memory is in proportion.
+ * Fuzz the model with any events. The first byte sets whether binds are simplified, the number of
+ * streams, and whether the rest is a trace for the decoder or events of a few bytes each, in which
+ * threads meet more often. The model is always consistent: every index is valid, every thread is in
+ * the tree once and on a row, every chain is in order, and memory is proportional.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #include "fuzz-input.h"
 
-/* A number that is small most of the time. */
+/* Return a number that is small most of the time. */
 static int64_t number(struct input *in)
 {
 	uint8_t first = take(in);
@@ -94,7 +95,7 @@ static void check_thread(const struct mprof_model_view *v, uint32_t i)
 	require(t->failure == MPROF_NONE || t->failure < v->n_strings);
 }
 
-/* Each thread below its parent, each once: as many as there are. */
+/* Check that each thread is below its parent, each once: as many as there are. */
 static void check_tree(const struct mprof_model_view *v)
 {
 	uint32_t i, child, seen = 0;
@@ -109,7 +110,10 @@ static void check_tree(const struct mprof_model_view *v)
 	require(seen + v->n_streams == v->n_threads);
 }
 
-/* From each thread up to a root in no more steps than there are threads, each step of which is marked. */
+/*
+ * Check that each thread reaches a root in no more steps than there are threads, and that each step
+ * is marked.
+ */
 static void check_roots(const struct mprof_model_view *v)
 {
 	uint32_t *marks = calloc(v->n_threads + 1, sizeof(*marks)), i, at;
@@ -172,7 +176,10 @@ static void check_texts(const struct mprof_model_view *v)
 		require(mprof_label_text(v, i, text, sizeof(text)) >= strlen(text));
 }
 
-/* Every chain comes to its root, and around its circle; not asked of too many, because each counts the signals anew. */
+/*
+ * Check that every chain comes to its root, and around its circle. Only a few threads are asked,
+ * because each counts the signals anew.
+ */
 static void check_why(const struct mprof_model_view *v)
 {
 	struct mprof_why *w = mprof_why_new(v);

@@ -1,6 +1,7 @@
 /*
- * Events of any kind, ids and stacks, from the bytes of the input: through a selection, a profile, trees of functions both ways, hotspots, leaks and
- * the encoder.  What each says must agree with the others, and what was encoded must be read back.
+ * Fuzz events of any kind, ids and stacks, made from the input's bytes: through a selection, a
+ * profile, trees of functions in both directions, hotspots, leaks and the encoder. The results must
+ * agree with each other, and an encoded stream must decode to the same events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct input {
 	const uint8_t *at, *end;
 };
 
-/* A stream through the encoder, whose names the bytes choose too. */
+/* Make a stream with the encoder; the bytes choose its names, too. */
 struct stream {
 	uint8_t *bytes;
 	size_t n;
@@ -81,7 +82,7 @@ static void event_add(struct mem_encoder *e, struct input *in, uint64_t *now)
 	struct mprof_mem_event event = {
 		.kind = MPROF_MEM_ALLOC + what % 3, .source = what / 3 % 3, .stack = stack, .domain = what / 9 % 3};
 
-	/* Of several domains the clocks differ. */
+	/* Several domains have different clocks. */
 	*now += next(in);
 	event.time_us = *now - (event.domain == 2 ? 100 : 0);
 	event.id = mem_encoder_next_id(e) - next(in);
@@ -129,7 +130,7 @@ static struct mprof_mem *read_all(const struct stream *s, struct mprof_profile *
 	require(d != NULL);
 	mprof_mem_feed(d, s->bytes, s->n);
 	mprof_mem_finish(d);
-	/* What was encoded is sound, whatever was asked for. */
+	/* The encoded stream is valid for any options. */
 	while ((status = mprof_mem_next(d, &e)) != MPROF_END) {
 		require(status == MPROF_OK);
 		require(!selection || mprof_selection_add(selection, d, &e) == MPROF_OK);
@@ -174,7 +175,7 @@ static void check_profile(struct mprof_profile *p, const struct mprof_mem *d, en
 		require(list[i].self <= list[i].total && list[i].total <= all);
 		selves += list[i].self;
 	}
-	/* What has no stack has no function. */
+	/* An event without a stack has no function. */
 	require(selves <= all);
 	mprof_hotspots_free(h);
 	mprof_flame_free(turned);

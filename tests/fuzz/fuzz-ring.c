@@ -1,9 +1,9 @@
 /*
- * Fuzz the copy over an array: a writer that stores what it likes between any two loads.
- *
- * The input's first bytes say what the ring looks like, the rest is read as a program: each load of the ring takes some stores from it
- * first, and between calls it says which call comes next.  Whatever it does, no load lies outside the ring, every call ends after a
- * bounded number of loads, and what is handed over is contiguous but for gaps that say so.
+ * Fuzz the copy over an array: a writer that makes any store between any two loads. The input's
+ * first bytes set the ring's shape, and the rest is a program: each load of the ring takes some
+ * stores from it first, and between calls it chooses the next call. No load lies outside the ring,
+ * every call ends after a bounded number of loads, and the output is contiguous except for declared
+ * gaps.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -34,9 +34,9 @@ struct fuzz {
 	size_t reserved;
 	bool is_reserved, is_tail, capturing;
 	bool started;
-	uint64_t sequence; /* what must come next */
+	uint64_t sequence; /* the expected next position */
 	uint32_t offset;
-	unsigned full; /* so many of the next reservations find no room */
+	unsigned full; /* number of next reservations that find no room */
 };
 
 static uint8_t next_byte(struct fuzz *f)
@@ -47,9 +47,12 @@ static uint8_t next_byte(struct fuzz *f)
 	return *f->program++;
 }
 
-/* ---- the writer ------------------------------------------------------------------------------------------------------ */
+/* ---- the writer ------------------------------------------------------------------------------ */
 
-/* One store: of a count, of half a size, of a first timestamp, of an event's end, or of any byte. */
+/*
+ * Make one store: of a count, of half a size, of a first timestamp, of an event's end, or of any
+ * byte.
+ */
 static void store(struct fuzz *f)
 {
 	uint8_t what = next_byte(f), value = next_byte(f);
@@ -100,7 +103,7 @@ static bool load(const struct memory *memory, uint64_t offset, void *to, size_t 
 	return true;
 }
 
-/* ---- the sink -------------------------------------------------------------------------------------------------------- */
+/* ---- the sink -------------------------------------------------------------------------------- */
 
 static struct fuzz *fuzz_of(struct ring_sink *sink)
 {
@@ -136,7 +139,7 @@ static void sink_chunk(struct ring_sink *sink, const struct ring_chunk *c)
 
 	require(f->is_reserved && c->length <= f->reserved && c->tail == f->is_tail);
 	f->is_reserved = false;
-	/* The sizes that stood in the headers when it was attached: the writer may have changed them before. */
+	/* The headers' sizes at the attach: the writer may have changed them before. */
 	require(c->packet_bytes <= f->bytes && c->offset >= MPROF_PACKET_HEADER_BYTES);
 	require(c->offset <= c->packet_bytes && c->length <= c->packet_bytes - c->offset);
 	if (c->tail)
@@ -166,7 +169,7 @@ static bool sink_gap(struct ring_sink *sink, const struct ring_gap *gap)
 	return true;
 }
 
-/* ---- the reader ------------------------------------------------------------------------------------------------------ */
+/* ---- the reader ------------------------------------------------------------------------------ */
 
 static void ring_fill(struct fuzz *f, uint8_t counts, uint8_t fill)
 {
@@ -204,7 +207,7 @@ static int attach(struct fuzz *f, struct ring *ring, bool resume)
 	return r;
 }
 
-/* One call, as the program says.  Returns whether the ring is still attached. */
+/* Make the call that the program chooses. Return whether the ring is still attached. */
 static bool call(struct fuzz *f, struct ring *ring)
 {
 	struct ring_mark at = {0};

@@ -1,6 +1,7 @@
 /*
- * A recording that is kept, as its bytes come: whatever they are, a pass that follows them says what one at the end does, the curve says what the
- * profile's own time line does, and a filter selects no more than there is.
+ * Fuzz a recording that is kept in memory, as its bytes come: a scan that follows them gives the
+ * same result as one at the end, the curve equals the profile's own time line, and a filter selects
+ * no more than there is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static struct scan *make(const struct recording *k, struct scan_options options)
 	return p;
 }
 
-/* Keep what is left of IN in pieces, P beside it. */
+/* Keep the rest of IN in pieces, with P beside it. */
 static void follow(struct recording *k, struct scan *p, struct input *in, size_t piece, uint64_t step)
 {
 	while (in->at < in->end) {
@@ -67,7 +68,7 @@ static uint64_t samples(const struct scan *p)
 	return sums(p)->samples[0] + sums(p)->samples[1] + sums(p)->samples[2];
 }
 
-/* The line of A, that followed, beside that of a pass that has it from the profile. */
+/* Compare the line of A, which followed, with the line of a scan that takes it from the profile. */
 static void check_line(const struct recording *k, const struct scan *a, uint64_t recording, uint64_t from,
 		       uint64_t length)
 {
@@ -101,7 +102,7 @@ static void check_filter(const struct recording *k, const struct scan *all, uint
 	scan_free(p);
 }
 
-/* What is shown of a pass names nothing that its decoder does not know. */
+/* A scan's results name nothing that its decoder does not know. */
 static void check_pictures(const struct scan *p)
 {
 	const struct mprof_mem *d = scan_decoder(p);

@@ -1,7 +1,8 @@
 /*
- * Pictures of any model in any window.  The first bytes say how many streams there are and what is looked at, the rest are events of a few bytes
- * each.  Whatever comes in: marks are in the picture or cut not far from it, name what is there, their texts are printable, they are no more than
- * a picture can hold, and so are the steps to it.
+ * Fuzz pictures of any model in any window. The first bytes set the number of streams and the
+ * window, the rest are events of a few bytes each. Marks lie in the picture or are cut close to it,
+ * their items exist, their texts are printable, and the numbers of marks and of steps are bounded
+ * by the picture's size.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static void add_event(struct mprof_model *m, struct input *in, uint32_t streams)
 		require(mprof_model_gap(m, stream, (uint64_t)e.number) == MPROF_OK);
 }
 
-/* How many items there are of what a mark names. */
+/* Return the number of items of the kind that a mark refers to. */
 static uint32_t items(const struct mprof_model_view *v, uint8_t kind)
 {
 	switch (kind) {

@@ -1,4 +1,7 @@
-/* A log of s-expressions of any bytes: the first byte says how the rest is cut, and in any cut the same events come out of it. */
+/*
+ * Fuzz logs of s-expressions with any bytes: the first byte sets the cuts of the rest, and any cut
+ * gives the same events.
+ */
 #include <stdlib.h>
 #include <string.h>
 

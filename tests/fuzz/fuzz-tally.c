@@ -1,13 +1,13 @@
 /*
- * The numbers of a trace of any bytes, with so little memory that threads are forgotten and strings left out: every loop ends, and what
- * comes out is JSON.
+ * Fuzz the statistics of a trace with any bytes and so little memory that threads are forgotten and
+ * strings left out: every loop ends, and the output is JSON.
  */
 #include <stdlib.h>
 
 #include "fuzz.h"
 #include "stats-answer.h"
 
-#define SHARES 131072u /* of the memory that there is: 32 threads, 32 strings, 1 KiB of them */
+#define SHARES 131072u /* with this little memory: 32 threads, 32 strings, 1 KiB of them */
 
 static void check(struct tally *t, const struct mprof_totals *totals, size_t size)
 {

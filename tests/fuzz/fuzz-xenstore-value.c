@@ -1,8 +1,7 @@
 /*
- * Fuzz what is read of a guest's XenStore values: references, numbers, labels, and the text that subtrees and consoles become.
- *
- * The judge reads the same bytes by other means: a number is what prints as it was written, references are what join to the value again, and
- * printable text is what the bytes can be had back from.
+ * Fuzz the parsers of a guest's XenStore values: references, numbers, labels, and the text of
+ * subtrees and consoles. The check reads the same bytes by other means: a number prints as it was
+ * written, references join to the value again, and printable text converts back to the bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 
 #define REFS_MAX 4096u
 
-/* The number that LEN bytes of TEXT are the print of. */
+/* Return the number whose decimal form is the LEN bytes of TEXT. */
 static bool number_judge(const char *text, size_t len, uint32_t *number)
 {
 	char copy[16] = "", print[16];
@@ -45,7 +44,7 @@ static void check_number(const char *text, size_t len)
 	}
 }
 
-/* The first fault from the left, token by token. */
+/* Find the first error from the left, token by token. */
 static enum fault refs_judge(const char *text, size_t len, size_t max)
 {
 	size_t begin = 0, n = 0;
@@ -103,7 +102,7 @@ static int hex(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* PRINT is fit to be shown, and says exactly LEN bytes of TEXT. */
+/* Check that PRINT is printable and represents exactly LEN bytes of TEXT. */
 static void check_print(const char *print, const char *text, size_t len, bool lines)
 {
 	size_t at = 0;
@@ -116,7 +115,7 @@ static void check_print(const char *print, const char *text, size_t len, bool li
 		if (byte == '\\' && *p == 'x') {
 			require(hex(p[1]) >= 0 && hex(p[2]) >= 0);
 			byte = (uint8_t)(hex(p[1]) << 4 | hex(p[2]));
-			require(byte < 0x20 || byte >= 0x7f); /* what can be shown is shown */
+			require(byte < 0x20 || byte >= 0x7f); /* printable bytes are not escaped */
 			p += 3;
 		} else if (byte == '\\') {
 			require(*p++ == '\\');

@@ -1,4 +1,7 @@
-/* What every fuzzer has: its one function, and a demand that also builds without assertions meet. */
+/*
+ * Declarations for every fuzzer: its one function, and an assertion that also works in builds
+ * without assertions.
+ */
 #ifndef FUZZ_H
 #define FUZZ_H
 

@@ -1,6 +1,9 @@
 /*
- * For LD_PRELOAD: kill the process at its DIE_AT_WRITE-th write to an archive's files, before a byte of that write is there, or (every second one)
- * after half of it.  Counted from 1; what is a write is a pwrite64 or an ftruncate64 of a regular file, as SQLite makes them.
+ * For LD_PRELOAD: kill the process at its DIE_AT_WRITE-th write to an archive's files, before any
+ * byte of that write is stored, or (every second write) after half of them.
+ *
+ * Writes count from 1. A write is a pwrite64 or an ftruncate64 of a regular file, as SQLite makes
+ * them.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -18,7 +21,7 @@ static int is_last(int fd)
 	return at && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && ++writes == (unsigned)atoi(at);
 }
 
-/* The C library's header names the parameters in its own way. */
+/* The C library's header uses other names for the parameters. */
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 ssize_t pwrite64(int fd, const void *data, size_t len, off64_t at)
 {

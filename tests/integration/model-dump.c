@@ -1,8 +1,9 @@
 /*
- * The model of a trace as JSON lines, one thread each, for model-oracles.py: model-dump [-r] FILE
+ * Print the model of a trace as JSON lines, one thread each, for model-oracles.py: model-dump [-r]
+ * FILE
  *
- * Times are nanoseconds from the first event, strings arrays of bytes.  -r: binds as they were recorded.  Behind the threads comes one object
- * with the rest.
+ * Times are nanoseconds from the first event, strings are arrays of bytes. -r: binds as they were
+ * recorded. One object with the rest follows the threads.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,7 +48,7 @@ static uint8_t *read_all(const char *path, size_t *len)
 	return bytes;
 }
 
-/* As the viewer loads it. */
+/* Load the trace as the viewer does. */
 static struct loader *load(const uint8_t *bytes, size_t len, bool simplify)
 {
 	struct loader *l = need(loader_new(&(struct mprof_model_options){.simplify = simplify}));

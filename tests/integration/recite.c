@@ -1,8 +1,9 @@
 /*
- * recite: what standard input says, recorded into a ring: recite FILE BYTES PACKETS
+ * recite: record the calls of standard input into a ring: recite FILE BYTES PACKETS
  *
- * Each line is a call: TIME KIND A B TEXT, numbers in decimal and TEXT in hexadecimal, `-` for an empty one. KIND is an event's number, and
- * 14 suspends. A line `.` waits until the ring's reader has had time to come by. Prints how many events were recorded.
+ * Each line is a call: TIME KIND A B TEXT, with numbers in decimal and TEXT in hexadecimal, `-` for
+ * an empty text. KIND is an event's number, or 14 for suspend. A line `.` waits until the ring's
+ * reader has had time to poll. The program prints the number of recorded events.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static void take_text(struct call *c, const char *hex)
 		c->text[c->len++] = (char)byte;
 }
 
-/* The calls about two threads. */
+/* Record a call with two threads. */
 static void call_two(struct mprof_recorder *r, const struct call *c)
 {
 	switch (c->kind) {

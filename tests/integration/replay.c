@@ -1,5 +1,6 @@
 /*
- * replay: a real mirage-profile writer's stores (replayer.h), into one ring file that stays mapped.  At each image it holds for a while.
+ * replay: repeat a real mirage-profile writer's stores (replayer.h) in one ring file that stays
+ * mapped. Pause at each image.
  */
 #include "replayer.h"
 
@@ -29,7 +30,10 @@ int main(int argc, char **argv)
 	replayer_init(&r, reference, truth);
 	r.pause_ns = pause_us * 1000;
 	r.rate = rate;
-	/* The writer is in the middle of its life: nobody sees the ring before its first state is there. */
+	/*
+	 * The writer is in the middle of its life: make the first state before anybody sees the
+	 * ring.
+	 */
 	snprintf(hidden, sizeof(hidden), "%s%s", spare ? spare : ring, spare ? "" : ".new");
 	replayer_begin(&r, writer_map(hidden, O_CREAT | O_TRUNC, r.size));
 	if (rename(hidden, ring) < 0)

@@ -1,5 +1,6 @@
 /*
- * The replayer.  Every store is volatile and of the recorder's own width, so that a reader may meet any state between two of them.
+ * The replayer. Every store is volatile and has the recorder's own width, so that a reader may meet
+ * any state between two of them.
  */
 #include "replayer.h"
 
@@ -9,7 +10,7 @@
 
 #define PACKETS 4u
 
-/* ---- the files ----------------------------------------------------------------------------------------------------- */
+/* ---- the files ------------------------------------------------------------------------------- */
 
 static uint8_t *file_read(const char *path, size_t *size)
 {
@@ -67,7 +68,7 @@ static struct replayer_truth truth_read(const char *path)
 	return t;
 }
 
-/* The first packet begins where the file's bytes do. */
+/* The first packet begins at the file's first byte. */
 static void truth_free(struct replayer_truth *t)
 {
 	free((uint8_t *)(uintptr_t)t->packets[0]);
@@ -86,7 +87,7 @@ static uint32_t content_of(const uint8_t *p)
 	return mprof_load32(p + 26) / 8;
 }
 
-/* The length of the event at AT of a packet of the truth; 0 at its end. */
+/* Return the length of the event at AT of a packet of the truth, or 0 at its end. */
 static uint32_t event_bytes(const uint8_t *p, uint32_t at)
 {
 	struct mprof_raw_event e;
@@ -98,7 +99,7 @@ static uint32_t event_bytes(const uint8_t *p, uint32_t at)
 	return (uint32_t)e.bytes;
 }
 
-/* ---- the writer ---------------------------------------------------------------------------------------------------- */
+/* ---- the writer ------------------------------------------------------------------------------ */
 
 struct piece16 {
 	uint16_t v;
@@ -140,7 +141,7 @@ static void pace(struct replayer *r)
 		writer_sleep_until(due);
 }
 
-/* Write packet COUNT on up to UNTIL, an end of an event. */
+/* Write packet COUNT up to UNTIL, an end of an event. */
 static void packet_fill(struct replayer *r, uint32_t until)
 {
 	const uint8_t *from = truth_packet(&r->truth, r->count);
@@ -163,7 +164,7 @@ static void packet_fill(struct replayer *r, uint32_t until)
 	}
 }
 
-/* Go on to packet COUNT. */
+/* Continue with packet COUNT. */
 static void packet_turn(struct replayer *r, uint32_t count)
 {
 	r->count = count;
@@ -172,7 +173,7 @@ static void packet_turn(struct replayer *r, uint32_t count)
 	store_size(slot(r, count), MPROF_PACKET_HEADER_BYTES);
 }
 
-/* Write everything up to byte UNTIL of packet COUNT; with JUMP only what a ring holds of it. */
+/* Write everything up to byte UNTIL of packet COUNT; with JUMP only the part that a ring holds. */
 static void advance(struct replayer *r, uint32_t count, uint32_t until, bool jump)
 {
 	uint32_t next;
@@ -189,7 +190,10 @@ static void advance(struct replayer *r, uint32_t count, uint32_t until, bool jum
 	packet_fill(r, until);
 }
 
-/* Count the next event as the image has it: its size is there, and of its bytes what the image shows. */
+/*
+ * Count the next event as the image has it: its size is stored, and the part of its bytes that the
+ * image shows.
+ */
 static void tear(struct replayer *r, const uint8_t *image)
 {
 	uint32_t n = event_bytes(truth_packet(&r->truth, r->count), r->used);
@@ -202,9 +206,9 @@ static void tear(struct replayer *r, const uint8_t *image)
 	r->torn_events++;
 }
 
-/* ---- the images ---------------------------------------------------------------------------------------------------- */
+/* ---- the images ------------------------------------------------------------------------------ */
 
-/* Where in an image the newest packet is. */
+/* Find the newest packet of an image. */
 static const uint8_t *image_newest(const uint8_t *image, uint32_t each)
 {
 	const uint8_t *newest = image;
@@ -215,7 +219,7 @@ static const uint8_t *image_newest(const uint8_t *image, uint32_t each)
 	return newest;
 }
 
-/* How far the newest packet's bytes are the truth, in whole events. */
+/* Return how far the newest packet's bytes equal the truth, in whole events. */
 static uint32_t image_true(const struct replayer *r, const uint8_t *newest)
 {
 	const uint8_t *from = truth_packet(&r->truth, mprof_load16(newest + 24));
@@ -226,7 +230,10 @@ static uint32_t image_true(const struct replayer *r, const uint8_t *newest)
 	return at;
 }
 
-/* The ring's first state, before anybody looks: full packets, and the newest as far as the first image shows it. */
+/*
+ * Make the ring's first state before a reader looks: full packets, and the newest as far as the
+ * first image shows it.
+ */
 static void ring_begin(struct replayer *r, uint32_t count)
 {
 	const uint8_t *p;
@@ -239,7 +246,10 @@ static void ring_begin(struct replayer *r, uint32_t count)
 	packet_turn(r, count);
 }
 
-/* Is the ring what the image shows?  Only where the image was copied faster than the writer wrote. */
+/*
+ * Return whether the ring equals the image. It does only if the image was copied faster than the
+ * writer wrote.
+ */
 static bool image_shown(const struct replayer *r, const uint8_t *image)
 {
 	const uint8_t *a, *b;

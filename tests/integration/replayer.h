@@ -1,11 +1,14 @@
 /*
- * Lets a real mirage-profile writer write once more, from the snapshots that were taken of it, into memory that the caller gives.
+ * Repeat the stores of a real mirage-profile writer in the caller's memory, from the snapshots that
+ * were taken of its ring.
  *
- * A reference directory has successive images of one ring (snap-NN.ctf), and the truth says where each image stands: every packet that
- * the writer finished, as one CTF stream.  Replayed are the writer's stores between two images: an event is counted (low half, high
- * half) before its bytes come, a packet that is used again gets count, low half, high half.  At each image the ring is as the writer
- * had it, the event that was torn in the image torn in the same way.  An image that was copied slowly never was in memory as a whole:
- * there the ring is what the writer had when the image's newest packet was copied.
+ * A reference directory has successive images of one ring (snap-NN.ctf), and the truth has every
+ * packet that the writer finished, as one CTF stream; it shows the place of each image. The
+ * replayer makes the writer's stores between two images: an event is counted (low half, high half)
+ * before its bytes come, and a reused packet gets count, low half, high half. At each image the
+ * ring is as the writer had it, with the image's torn event torn in the same way. An image that was
+ * copied slowly was never in memory as a whole: there the ring is what the writer had when the
+ * image's newest packet was copied.
  *
  * A failure ends the program: this is a test's tool.
  */
@@ -19,7 +22,7 @@
 #define REPLAYER_IMAGES_MAX 100u
 
 struct replayer_truth {
-	const uint8_t **packets; /* each with its header, at its count minus FIRST */
+	const uint8_t **packets; /* each with its header, at index count - FIRST */
 	uint32_t first, n;
 };
 
@@ -28,27 +31,31 @@ struct replayer {
 	uint32_t packet_bytes;
 	struct replayer_truth truth;
 	uint8_t *images[REPLAYER_IMAGES_MAX];
-	size_t size; /* of an image, and so of the ring */
-	uint32_t n;  /* images */
+	size_t size; /* bytes of an image, and so of the ring */
+	uint32_t n;  /* number of images */
 
-	uint32_t count;		     /* of the packet being written: the truth has no more than 65,536 */
+	uint32_t count;		     /* of the packet being written; the truth has at most 65,536 packets */
 	uint32_t used;		     /* of it, whole events */
-	uint32_t torn;		     /* bytes of the event behind it that are counted and not written */
+	uint32_t torn;		     /* bytes of the next event that are counted and not written */
 	uint64_t pause_ns;	     /* between two events */
-	uint64_t rate, bytes, began; /* bytes in a second, 0 = as fast as can be; since when (ns, CLOCK_MONOTONIC) */
+	uint64_t rate, bytes, began; /* bytes per second, 0 = as fast as possible; since when (ns, CLOCK_MONOTONIC) */
 	uint64_t events, torn_events, skipped, shown;
 };
 
-/* Read the images of DIRECTORY and the truth, which is not compressed.  replayer_deinit frees them. */
+/* Read the images of DIRECTORY and the uncompressed truth. replayer_deinit frees them. */
 void replayer_init(struct replayer *r, const char *directory, const char *truth);
 void replayer_deinit(struct replayer *r);
 
-/* Make the ring's first state in RING, of r->size bytes, which stays the caller's: nobody may look before this returns. */
+/*
+ * Make the ring's first state in RING, of r->size bytes. RING stays the caller's; no reader may
+ * look before this returns.
+ */
 void replayer_begin(struct replayer *r, uint8_t *ring);
 
 /*
- * Write until the ring is what image I shows.  Between two images the real writer wrote far more than they show, and all of it is
- * written too; with JUMP only what the next image shows, as a reader sees it that was lapped.
+ * Write until the ring equals image I. Between two images the real writer wrote far more than they
+ * show, and all of it is written too; with JUMP only the part that the next image shows, as a
+ * lapped reader sees it.
  */
 void replayer_image(struct replayer *r, uint32_t i, bool jump);
 

@@ -1,10 +1,11 @@
 /*
- * ring-follow: the sequence-checked copy alone, on a ring file, without the daemon around it.
+ * ring-follow: run the sequence-checked copy alone on a ring file, without the daemon.
  *
- * Looks at the ring every --poll-us, and writes what it was given: OUT.<run>.ctf, a CTF stream in which each chunk is a packet of its
- * own, and OUT.<run>.json with the packets and gaps in the form of /packets, for truth.py.  A ring that was made anew is a new
- * run.  Ends on SIGTERM, or --seconds after the start: then what lies beyond the proven bytes is taken as of a dead writer, and of it
- * what holds.
+ * It polls the ring every --poll-us and writes the output: OUT.<run>.ctf, a CTF stream in which
+ * each chunk is a packet of its own, and OUT.<run>.json with the packets and gaps in the form of
+ * /packets, for truth.py. A ring that was made anew is a new run. It ends on SIGTERM, or --seconds
+ * after the start. It then treats the bytes after the proven ones as a dead writer's, and writes
+ * the valid part.
  */
 #include <inttypes.h>
 
@@ -24,9 +25,9 @@ struct follow {
 
 	FILE *stream, *list;
 	uint8_t *buffer;
-	size_t room, held; /* of a chunk that goes on in the next piece */
+	size_t room, held; /* of a chunk that continues in the next piece */
 	uint64_t last_ns;  /* of the last event written */
-	uint64_t listed;   /* sequence listed last, plus one */
+	uint64_t listed;   /* the sequence listed last, plus one */
 	bool any_packet, any_gap;
 	char *gaps; /* JSON, until the run ends */
 	size_t gaps_bytes;
@@ -53,7 +54,10 @@ static void follow_drop(struct ring_sink *sink)
 	(void)sink;
 }
 
-/* Walk events for the last timestamp; proven bytes are whole events, or the copy is wrong, which truth.py will say. */
+/*
+ * Walk the events for the last timestamp. Proven bytes are whole events; if not, the copy is wrong,
+ * and truth.py reports it.
+ */
 static void follow_note_time(struct follow *f, const uint8_t *p, size_t n)
 {
 	struct mprof_raw_event e;
@@ -88,7 +92,7 @@ static void follow_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
 		return;
 	n = chunk->tail ? mprof_tail_walk(&tail, f->buffer, f->held) : f->held;
 	f->cut += f->held - n;
-	/* A tail's first timestamp is only the truth's where the walk let it pass. */
+	/* A tail's first timestamp equals the truth's only if the walk accepted it. */
 	if (n)
 		follow_list(f, chunk, n, f->held - n);
 	h.packet_bytes = h.content_bytes = (uint32_t)(MPROF_PACKET_HEADER_BYTES + n);
@@ -128,7 +132,7 @@ static FILE *follow_open(const struct follow *f, const char *suffix)
 	return file;
 }
 
-/* Attach what is at the path now: a new run.  False where there is no ring, or not yet. */
+/* Attach the ring at the path as a new run. Return false if there is no ring yet. */
 static bool follow_attach(struct follow *f)
 {
 	const char *fault;
@@ -157,7 +161,7 @@ static bool follow_attach(struct follow *f)
 	return true;
 }
 
-/* The run is over; with DEAD its tail is taken. */
+/* End the run; with DEAD take its tail. */
 static void follow_detach(struct follow *f, bool dead)
 {
 	struct ring_mark at = {0};
@@ -174,7 +178,7 @@ static void follow_detach(struct follow *f, bool dead)
 		writer_die("the output: %s", strerror(errno));
 }
 
-/* Is the file at the path another one than that which is followed, or another size? */
+/* Return whether the file at the path is not the followed one, or has another size. */
 static bool follow_replaced(const struct follow *f)
 {
 	struct stat at, open;

@@ -1,7 +1,8 @@
 /*
- * Pictures of fixed windows of a trace as bytes, for wasm.mjs: scene-dump FILE
+ * Write the pictures of fixed windows of a trace as bytes, for wasm.mjs: scene-dump FILE
  *
- * Of each picture the number of its marks, the marks as they lie, the number of its bytes of text, and those.
+ * Each picture is the number of its marks, the marks as they are in memory, the number of its text
+ * bytes, and the text bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /*
- * What is drawn of a trace, as JSON lines for scene-oracles.py: scene-marks FILE FROM TO WIDTH HEIGHT FOCUS
+ * Print the picture of a trace as JSON lines for scene-oracles.py: scene-marks FILE FROM TO WIDTH
+ * HEIGHT FOCUS
  *
- * FROM and TO are nanoseconds behind the first event.  First a line with the model's rows, then one for each mark; one that is a thread's has the
- * thread's id.
+ * FROM and TO are nanoseconds after the first event. The first line has the model's rows; then
+ * comes one line per mark. A thread's mark has the thread's id.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -87,7 +88,7 @@ static void add_all(struct mprof_model *m, uint32_t stream, const uint8_t *bytes
 	mprof_order_free(order);
 }
 
-/* The thread that a mark is of, or MPROF_NONE. */
+/* Return the thread of a mark, or MPROF_NONE. */
 static uint32_t thread_of(const struct mprof_model_view *v, const struct mprof_mark *mark)
 {
 	switch (mark->kind) {

@@ -1,7 +1,8 @@
 /*
- * shifted: a program whose clock is not the host's: shifted FILE SHIFT-NS EVENTS PAUSE-US
+ * shifted: a program whose clock differs from the host's: shifted FILE SHIFT-NS EVENTS PAUSE-US
  *
- * Each event is a label that says what the host's monotonic clock was just then; its timestamp is SHIFT-NS more.  SIGTERM ends it before the last one.
+ * Each event is a label with the present time of the host's monotonic clock; its timestamp is
+ * SHIFT-NS greater. SIGTERM ends the program before its last event.
  */
 #include <errno.h>
 #include <inttypes.h>

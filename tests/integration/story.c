@@ -1,11 +1,14 @@
 /*
- * story: the tale of the lost ARP reply, told by the recorder: story good|bad|circle|unsaid FILE
+ * story: the story of the lost ARP reply, written with the recorder: story good|bad|circle|unsaid
+ * FILE
  *
- * A program looks up a hardware address.  It writes its question to the network's ring, and only when the ring has said that the
- * question is sent does it begin to wait for the answer, on a condition.  In the good run the answer comes later.  In the bad run it is in
- * the ring together with the acknowledgement and is handled first: the condition is signalled before anybody waits, and the connection,
- * which is marked as one that should resolve, never does.  In the third run two threads wait on each other.  The fourth is the bad run, by a recorder
- * that writes no signal of the thread that begins to wait.
+ * A program looks up a hardware address. It writes its question to the network's ring. Only when
+ * the ring has reported that the question is sent, it begins to wait for the answer, on a
+ * condition. In the good run the answer comes later. In the bad run the answer is in the ring
+ * together with the acknowledgement and is handled first: the condition is signalled before any
+ * thread waits, and the connection, which is marked as a thread that should resolve, never does. In
+ * the third run two threads wait on each other. The fourth is the bad run, with a recorder that
+ * writes no signal of the thread that begins to wait.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,15 +18,15 @@
 
 #define RING_BYTES 16384u
 
-/* Who takes part. */
+/* The threads of the story. */
 enum {
 	MAIN,
-	CONNECTION, /* waits on the question, and so on the answer */
+	CONNECTION, /* waits for the question, and so for the answer */
 	CONDITION,
 	SENT,	  /* the ring's acknowledgement */
-	QUESTION, /* goes on when the question is sent, and waits for the answer */
+	QUESTION, /* continues when the question is sent, and waits for the answer */
 	ANSWER,
-	NETWORK, /* handles what comes */
+	NETWORK, /* handles the incoming packets */
 };
 
 static struct mprof_recorder recorder;
@@ -40,7 +43,7 @@ static void pass(uint64_t ns)
 	mprof_recorder_at(&recorder, now);
 }
 
-/* A thread that the running one creates. */
+/* Create a thread as a child of the running one. */
 static void begin(int64_t thread, enum mprof_thread_type type, const char *text)
 {
 	pass(1000);
@@ -49,7 +52,7 @@ static void begin(int64_t thread, enum mprof_thread_type type, const char *text)
 		say(thread, text);
 }
 
-/* SENDER signals the condition and goes on. */
+/* SENDER signals the condition and continues. */
 static void signal_by(int64_t sender)
 {
 	pass(1000);
@@ -72,7 +75,7 @@ static void ask(void)
 	mprof_recorder_suspend(&recorder);
 }
 
-/* The ring has sent the question: now, and only now, it waits for the answer. */
+/* The ring has sent the question: only now the thread waits for the answer. */
 static void sent(bool unsaid)
 {
 	pass(1000);

@@ -1,16 +1,18 @@
 /*
- * writer-hostile: a guest that means harm, for N seconds, and now and then behaves.
+ * writer-hostile: a hostile guest that runs for N seconds and sometimes behaves correctly.
  *
- * --mode chaos     every field of every header and any byte behind it, at random and at full speed. Nothing that a reader gets from
- *                  it has to mean anything; the reader has to live.
- * --mode pattern   as hostile as a writer can be whose bytes still belong together: each incarnation of a packet is filled
- *                  with records that all bear its number, and its number, count, first timestamp and slot go to --log. Whoever has
- *                  a packet can tell whether its bytes are of one incarnation (incarnations.py).  Counts jump, the clock goes back,
- *                  sizes fall, tear, point into the middle of a record or past the packet, magic and sizes go bad and come back.
- *                  What it does not do is what no reader could see through: change bytes that a size has counted and claim, under
- *                  one count and one first timestamp, that nothing happened.
+ *  --mode chaos     Write every field of every header and any byte behind it, at random and at full
+ *                   speed. The reader's output need not mean anything; the reader must survive.
+ *  --mode pattern   Fill each incarnation of a packet with records that all have its number, and
+ *                   write its number, count, first timestamp and slot to --log. A packet thus shows
+ *                   whether its bytes are of one incarnation (incarnations.py). Counts jump, the
+ *                   clock goes back, sizes fall, tear, point into the middle of a record or past
+ *                   the packet; magic and sizes go bad and come back. The only omission is a lie
+ *                   that no reader could detect: changing bytes that a size has counted under the
+ *                   same count and the same first timestamp.
  *
- * Both truncate, extend, replace (rename over), remove and re-create the file, and make the ring anew in place.
+ * Both modes truncate, extend, replace (rename over), remove and re-create the file, and make the
+ * ring anew in place.
  */
 #include "writer.h"
 
@@ -23,7 +25,7 @@
 struct hostile {
 	const char *path, *spare;
 	uint8_t *memory;
-	size_t size, limit; /* what the file has at the moment: nothing may be stored past it */
+	size_t size, limit; /* the file's present size: nothing may be stored past it */
 	uint64_t random;
 	FILE *log;
 	uint64_t incarnation, last_ns, pause_us;
@@ -77,7 +79,7 @@ static void pause_a_little(struct hostile *w)
 		writer_sleep(1000ull * chance(w, (uint32_t)w->pause_us + 1));
 }
 
-/* The halves of a size, in either order, with time for a reader between them. */
+/* Store the halves of a size, in either order, with time for a reader between them. */
 static void put_size(struct hostile *w, uint32_t slot, uint32_t bytes, bool high_first)
 {
 	uint32_t bits = bytes * 8;
@@ -91,7 +93,7 @@ static void put_size(struct hostile *w, uint32_t slot, uint32_t bytes, bool high
 		put16(w, slot, 28, (uint16_t)(bits >> 16));
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------ */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static void headers_put(struct hostile *w)
 {
@@ -109,7 +111,7 @@ static void headers_put(struct hostile *w)
 	w->generation++;
 }
 
-/* No packet is any incarnation that it was: for what comes before its bytes change behind its back. */
+/* No packet has a valid incarnation any more: its bytes change from outside. */
 static void identities_end(struct hostile *w)
 {
 	for (uint32_t i = 0; i < PACKETS; i++) {
@@ -134,7 +136,7 @@ static void file_new(struct hostile *w, const char *path)
 	w->files++;
 }
 
-/* Something happens to the file; afterwards there is a new ring in a whole file. */
+/* Do something to the file. Afterwards there is a new ring in a whole file. */
 static void file_trick(struct hostile *w)
 {
 	switch (chance(w, 6)) {
@@ -162,7 +164,7 @@ static void file_trick(struct hostile *w)
 		writer_sleep(chance(w, 3000) * 1000ull);
 		file_length(w, w->size);
 		break;
-	case 4: /* made longer, and shorter again */
+	case 4: /* extended, and shortened again */
 		file_length(w, w->size + 1 + chance(w, 100000));
 		writer_sleep(chance(w, 3000) * 1000ull);
 		file_length(w, w->size);
@@ -177,7 +179,7 @@ static void file_trick(struct hostile *w)
 	headers_put(w);
 }
 
-/* ---- pattern ------------------------------------------------------------------------------------------------------- */
+/* ---- pattern --------------------------------------------------------------------------------- */
 
 static void log_put(struct hostile *w, uint64_t first)
 {
@@ -192,8 +194,14 @@ static void log_put(struct hostile *w, uint64_t first)
 		writer_die("the log: %s", strerror(errno));
 }
 
-/* The log: incarnation u64, first timestamp u64, count u32, slot u32, generation u32, zero u32, little-endian. */
-/* Record K of an incarnation whose first timestamp is FIRST.  incarnations.py makes the same bytes. */
+/*
+ * The log: incarnation u64, first timestamp u64, count u32, slot u32, generation u32, zero u32,
+ * little-endian.
+ */
+/*
+ * Make record K of an incarnation whose first timestamp is FIRST. incarnations.py makes the same
+ * bytes.
+ */
 static void record_make(const struct hostile *w, uint8_t *b, uint64_t first, uint32_t k)
 {
 	char digits[17];
@@ -206,7 +214,7 @@ static void record_make(const struct hostile *w, uint8_t *b, uint64_t first, uin
 	memcpy(b + 25, digits, sizeof(digits));
 }
 
-/* The clock rises, mostly; never is a first timestamp used twice. */
+/* The clock mostly rises; a first timestamp is never used twice. */
 static uint64_t first_timestamp(struct hostile *w)
 {
 	uint64_t now = writer_now();
@@ -217,15 +225,15 @@ static uint64_t first_timestamp(struct hostile *w)
 	return chance(w, 200) ? now : now - chance(w, 1000000000);
 }
 
-/* Lies about a packet of which WRITTEN bytes are true, and then the truth again. */
+/* Lie about a packet with WRITTEN true bytes, and then restore the truth. */
 static void lie(struct hostile *w, uint32_t written)
 {
 	switch (chance(w, 6)) {
-	case 0: /* a size that falls, to the middle of a record too; its halves never say more than what is written */
+	case 0: /* a size that falls, also into the middle of a record; its halves never exceed the written bytes */
 		put_size(w, w->slot, MPROF_PACKET_HEADER_BYTES + chance(w, written - MPROF_PACKET_HEADER_BYTES + 1),
 			 true);
 		break;
-	case 1: /* no whole number of bytes */
+	case 1: /* not a whole number of bytes */
 		put16(w, w->slot, 26, (uint16_t)(1 + 8 * chance(w, 8192)));
 		break;
 	case 2: /* past the packet's end */
@@ -244,7 +252,7 @@ static void lie(struct hostile *w, uint32_t written)
 	pause_a_little(w);
 }
 
-/* Magic, uuid and packet sizes as they belong; count and content stay. */
+/* Restore magic, uuid and packet sizes; count and content stay. */
 static void heads_mend(struct hostile *w)
 {
 	struct mprof_packet_header h = {.content_bytes = MPROF_PACKET_HEADER_BYTES};
@@ -257,7 +265,7 @@ static void heads_mend(struct hostile *w)
 	}
 }
 
-/* Begin a new incarnation in the next slot: in the recorder's order, or as mirage-profile does. */
+/* Begin a new incarnation in the next slot, in the recorder's order or in mirage-profile's. */
 static void incarnation_begin(struct hostile *w, bool disciplined)
 {
 	w->slot = (w->slot + 1) % PACKETS;
@@ -301,7 +309,7 @@ static void incarnation_write(struct hostile *w, bool lies)
 	w->good += behaves;
 }
 
-/* ---- chaos --------------------------------------------------------------------------------------------------------- */
+/* ---- chaos ----------------------------------------------------------------------------------- */
 
 static void chaos_store(struct hostile *w)
 {
@@ -344,14 +352,14 @@ static void chaos_store(struct hostile *w)
 	}
 }
 
-/* ---- the program --------------------------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static void run(struct hostile *w, bool chaos, uint64_t until, bool files)
 {
 	uint64_t now = writer_now(), trick = now + NS_PER_S / 2;
 
 	while (!writer_ended && (now = writer_now()) < until) {
-		/* Good times and bad times, a fifth of a second each. */
+		/* Alternate between correct and hostile phases, a fifth of a second each. */
 		bool bad = now / (NS_PER_S / 5) % 2;
 
 		if (chaos && bad)

@@ -1,17 +1,17 @@
 /*
- * writer-legacy: writes a ring as mirage-profile does, store by store, and keeps the truth.
+ * writer-legacy: write a ring as mirage-profile does, store by store, and record the truth.
  *
- * The order of the stores is that of schema/mprof/ring.h: an event is counted, low half then high half, before any of its bytes exist;
- * then come its timestamp, its id, and the rest byte by byte.  A packet that is used again gets its count first, then the low half,
- * then the high half of its size.  While the outer event takes its time a collection may happen: its event lies behind the outer
- * one's slot, or in the next packet, and is whole before the outer one has a byte.
+ * The order of the stores is in schema/mprof/ring.h: an event is counted, low half then high half,
+ * before any of its bytes exist; then come its timestamp, its id, and the rest byte by byte. A
+ * reused packet gets its count first, then the low half, then the high half of its size. While the
+ * outer event is being written, a collection may happen: its event lies behind the outer one's
+ * slot, or in the next packet, and is whole before the outer one has a byte.
  *
- * With --after it begins to write once that file is there, for who has to have seen the ring before.
- *
- * Between any two stores it may sleep (--pause-every, --pause-us) or be killed (--kill-after), so that a reader meets every state.
- *
- * The truth (--truth FILE) is a CTF stream of every packet ever written, oldest first, each with exactly the events whose last byte was
- * written.  Each event has a serial number as its context, so that no two are the same.
+ * With --after, writing begins once that file exists, for a reader that must have seen the ring
+ * before. Between any two stores the program may sleep (--pause-every, --pause-us) or be killed
+ * (--kill-after), so that a reader meets every state. The truth (--truth FILE) is a CTF stream of
+ * every packet ever written, oldest first, each with exactly the events whose last byte was
+ * written. Each event has a serial number as its context, so that no two are equal.
  */
 #include "writer.h"
 
@@ -21,12 +21,12 @@
 #define EVENT_MAX 400u
 #define TEXT_MAX  300u
 #define GC_BYTES  17u
-#define BATCH_NS  200000ull /* the rate is kept over this long */
+#define BATCH_NS  200000ull /* the rate holds over this period */
 
 struct packet {
 	volatile uint8_t *at;
 	uint32_t bytes;
-	uint8_t *truth; /* as at, without what is not yet complete */
+	uint8_t *truth; /* like at, without the incomplete events */
 	uint32_t used;
 	uint64_t sequence;
 };
@@ -38,15 +38,15 @@ struct legacy {
 	uint64_t serial;
 	uint64_t random;
 	FILE *truth;
-	bool between_halves; /* of a size, of which only the lower is stored */
-	int unfinished;	     /* a packet that was left while an event in it was open; -1 none */
+	bool between_halves; /* of a size with only the lower half stored */
+	int unfinished;	     /* a packet that was left while an event in it was open; -1 = none */
 
 	uint64_t stores, pause_every, pause_ns, kill_after, next_pause;
 	uint64_t gc_percent, torn;
 	uint64_t events, bytes, nested, nested_turned;
 };
 
-/* ---- the truth ----------------------------------------------------------------------------------------------------- */
+/* ---- the truth ------------------------------------------------------------------------------- */
 
 static void truth_put(struct legacy *w, const struct packet *p)
 {
@@ -62,7 +62,7 @@ static void truth_put(struct legacy *w, const struct packet *p)
 		writer_die("the truth: %s", strerror(errno));
 }
 
-/* DONE: the active packet ends before its USED bytes, at the first event that is not complete. */
+/* DONE: the active packet ends before its USED bytes, at the first incomplete event. */
 static void truth_end(struct legacy *w, uint32_t done)
 {
 	struct packet *p = &w->packets[w->active];
@@ -75,16 +75,19 @@ static void truth_end(struct legacy *w, uint32_t done)
 	w->truth = NULL;
 }
 
-/* ---- stores -------------------------------------------------------------------------------------------------------- */
+/* ---- stores ---------------------------------------------------------------------------------- */
 
-/* An event being written: where its slot is, and what is nested around it. */
+/* An event being written: the offset of its slot, and the outer event. */
 struct open_event {
 	unsigned slot;
 	uint32_t at;
 	const struct open_event *outer;
 };
 
-/* Killed here: what is complete is what lies before the outermost open event of each packet.  Where those are is printed. */
+/*
+ * The writer is killed here: the complete bytes of each packet end before its outermost open event.
+ * Print those positions.
+ */
 static void die_here(struct legacy *w, const struct open_event *e)
 {
 	uint32_t done = w->packets[w->active].used;
@@ -107,7 +110,7 @@ static void die_here(struct legacy *w, const struct open_event *e)
 	raise(SIGKILL);
 }
 
-/* Before each store. */
+/* Called before each store. */
 static void store_point(struct legacy *w, const struct open_event *e)
 {
 	w->stores++;
@@ -119,7 +122,7 @@ static void store_point(struct legacy *w, const struct open_event *e)
 	}
 }
 
-/* An unaligned store of N bytes in one piece, which a compiler neither splits nor drops. */
+/* Store N unaligned bytes at once; the compiler neither splits nor drops the store. */
 struct piece16 {
 	uint16_t v;
 } __attribute__((packed));
@@ -155,13 +158,13 @@ static void store_size(struct legacy *w, const struct open_event *e, struct pack
 	uint32_t bits = p->used * 8;
 
 	store16(w, e, p->at + 26, (uint16_t)bits);
-	/* Between the two the size is 8 KiB less than it should be where the upper half goes up. */
+	/* Between the two stores the size is 8 KiB too small if the upper half rises. */
 	w->between_halves = ((volatile struct piece16 *)(p->at + 28))->v != (uint16_t)(bits >> 16);
 	store16(w, e, p->at + 28, (uint16_t)(bits >> 16));
 	w->between_halves = false;
 }
 
-/* ---- packets ------------------------------------------------------------------------------------------------------- */
+/* ---- packets --------------------------------------------------------------------------------- */
 
 static void turn(struct legacy *w, const struct open_event *outer)
 {
@@ -199,7 +202,7 @@ static struct open_event slot_take(struct legacy *w, uint32_t n, const struct op
 	return e;
 }
 
-/* Store the N bytes of an event whose slot is E; TRUTH gets them when the last one is there. */
+/* Store the N bytes of an event in slot E. TRUTH gets them with the last byte. */
 static void slot_fill(struct legacy *w, const struct open_event *e, const uint8_t *bytes, uint32_t n)
 {
 	struct packet *p = &w->packets[e->slot];
@@ -215,7 +218,7 @@ static void slot_fill(struct legacy *w, const struct open_event *e, const uint8_
 	memcpy(p->truth + e->at, bytes, n);
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void collect_garbage(struct legacy *w, const struct open_event *outer)
 {
@@ -242,7 +245,7 @@ static uint32_t put_text(struct legacy *w, uint8_t *to, uint32_t longest)
 	return n + 1;
 }
 
-/* An event of any kind but its timestamp; returns its length. */
+/* Make an event of any kind without its timestamp. Return its length. */
 static uint32_t event_make(struct legacy *w, uint8_t *bytes, uint32_t room)
 {
 	uint8_t id = (uint8_t)writer_random(&w->random, MPROF_EVENT_counter + 1);
@@ -265,7 +268,7 @@ static uint32_t event_make(struct legacy *w, uint8_t *bytes, uint32_t room)
 	return n;
 }
 
-/* Write one event, and a collection in the middle of it now and then. */
+/* Write one event, sometimes with a collection in its middle. */
 static void event_write(struct legacy *w)
 {
 	/* Any packet holds at least two of them. */
@@ -283,7 +286,7 @@ static void event_write(struct legacy *w)
 	w->unfinished = -1;
 }
 
-/* ---- the ring ------------------------------------------------------------------------------------------------------ */
+/* ---- the ring -------------------------------------------------------------------------------- */
 
 static void ring_make(struct legacy *w, uint8_t *memory, uint32_t size)
 {
@@ -308,7 +311,10 @@ static void ring_make(struct legacy *w, uint8_t *memory, uint32_t size)
 	}
 }
 
-/* Events until COUNT, the time or a signal ends it, RATE bytes a second (0: all that goes). */
+/*
+ * Write events until COUNT, the time or a signal ends it, at RATE bytes per second (0: as fast as
+ * possible).
+ */
 static void run(struct legacy *w, uint64_t rate, uint64_t until, uint64_t count)
 {
 	uint64_t began = writer_now(), now = began, due;

@@ -1,8 +1,8 @@
 /*
- * writer-recorder: our own recorder, with events of every kind at a given rate, and the truth.
- *
- * The truth (--truth FILE) is a CTF stream of every packet written, oldest first. It is taken from the ring itself when the recorder
- * has gone on to the next packet: until it comes around again nothing there changes.
+ * writer-recorder: run mprofd's recorder with events of every kind at a given rate, and record the
+ * truth. The truth (--truth FILE) is a CTF stream of every packet written, oldest first. Each
+ * packet is copied from the ring when the recorder has moved to the next packet: until it is
+ * reused, nothing in it changes.
  */
 #include <inttypes.h>
 
@@ -15,7 +15,7 @@ struct recording {
 	struct mprof_recorder recorder;
 	const uint8_t *memory;
 	FILE *truth;
-	uint64_t random, taken, bytes; /* packets in the truth; of their content */
+	uint64_t random, taken, bytes; /* packets in the truth; bytes of their content */
 	int64_t serial;
 };
 
@@ -25,7 +25,7 @@ static uint64_t now(void *context)
 	return writer_now();
 }
 
-/* Where packet I of the ring begins, by the headers before it. */
+/* Return the offset of packet I of the ring, by the headers before it. */
 static const uint8_t *packet_at(const struct recording *r, uint32_t i)
 {
 	const uint8_t *p = r->memory;

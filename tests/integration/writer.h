@@ -1,4 +1,7 @@
-/* What the test writers share: numbers from the command line, the time, chance, and a mapped ring file. */
+/*
+ * Shared by the test writers: numbers from the command line, the time, random numbers, and a mapped
+ * ring file.
+ */
 #ifndef INTEGRATION_WRITER_H
 #define INTEGRATION_WRITER_H
 
@@ -21,7 +24,7 @@
 
 #define NS_PER_S 1000000000ull
 
-/* Say what failed and end: these are tests' tools, and their test fails with them. */
+/* Print the error and exit: these are tests' tools, and their test fails with them. */
 #define writer_die(...)                       \
 	do {                                  \
 		fprintf(stderr, __VA_ARGS__); \
@@ -49,7 +52,7 @@ static inline void writer_sleep(uint64_t ns)
 	writer_sleep_until(writer_now() + ns);
 }
 
-/* splitmix64: any seed will do, 0 too. */
+/* splitmix64: any seed works, also 0. */
 static inline uint64_t writer_random64(uint64_t *state)
 {
 	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
@@ -59,7 +62,7 @@ static inline uint64_t writer_random64(uint64_t *state)
 	return x ^ (x >> 31);
 }
 
-/* 0 to BELOW - 1. */
+/* Return a random number from 0 to BELOW - 1. */
 static inline uint32_t writer_random(uint64_t *state, uint32_t below)
 {
 	return (uint32_t)((writer_random64(state) >> 32) * below >> 32);
@@ -83,8 +86,8 @@ static inline uint64_t writer_number(const char *text)
 }
 
 /*
- * Parse --NAME VALUE pairs: OPTIONS ends with a zero entry; the value of entry i goes to *NUMBERS[i], or, where that is NULL, to
- * *TEXTS[i].
+ * Parse --NAME VALUE pairs. OPTIONS ends with a zero entry; the value of entry i goes to
+ * *NUMBERS[i], or to *TEXTS[i] if NUMBERS[i] is NULL.
  */
 static inline void writer_options(int argc, char **argv, const struct option *options, uint64_t *const *numbers,
 				  const char **const *texts)
@@ -111,7 +114,7 @@ static inline void writer_end(int signal)
 	writer_ended = 1;
 }
 
-/* From now on SIGTERM and SIGINT set writer_ended. */
+/* Let SIGTERM and SIGINT set writer_ended. */
 static inline void writer_catch_end(void)
 {
 	struct sigaction action = {.sa_handler = writer_end};
@@ -120,7 +123,10 @@ static inline void writer_catch_end(void)
 	sigaction(SIGINT, &action, NULL);
 }
 
-/* Map SIZE bytes of the file at PATH, opened with FLAGS beside O_RDWR; the file is open by its mapping alone. */
+/*
+ * Map SIZE bytes of the file at PATH, opened with FLAGS and O_RDWR. Only the mapping keeps the file
+ * open.
+ */
 static inline uint8_t *writer_map(const char *path, int flags, size_t size)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0644);

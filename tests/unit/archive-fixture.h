@@ -1,4 +1,7 @@
-/* A scratch archive for tests: its own directory, packets of known bytes, and a look at the tables from outside. */
+/*
+ * A scratch archive for tests: a directory of its own, packets with known bytes, and direct SQL
+ * access to its tables.
+ */
 #ifndef UNIT_ARCHIVE_FIXTURE_H
 #define UNIT_ARCHIVE_FIXTURE_H
 
@@ -50,7 +53,10 @@ static inline bool fixture_init(struct fixture *f)
 	return CHECK(mkdtemp(f->state) != NULL) && fixture_open(f);
 }
 
-/* A file system of 16 MiB of our own on PATH, to be unmounted; false where we may not mount one. */
+/*
+ * Mount a 16 MiB file system on PATH; the caller unmounts it. Return false if this process may not
+ * mount.
+ */
 static inline bool fixture_mount(const char *path)
 {
 	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
@@ -88,7 +94,10 @@ static inline int fixture_put(struct fixture *f, int64_t run, const char *name, 
 	return c ? c : archive_writer_commit(f->w);
 }
 
-/* The bytes that a packet has at OFFSET: they differ by stream, sequence and place, and compress as traces do. */
+/*
+ * Return the byte of a packet at OFFSET. Bytes differ by stream, sequence and offset, and compress
+ * as traces do.
+ */
 static inline void fixture_fill(uint8_t *out, int64_t stream, uint64_t sequence, uint32_t offset, uint32_t length)
 {
 	for (uint32_t i = 0; i < length; i++) {
@@ -99,7 +108,10 @@ static inline void fixture_fill(uint8_t *out, int64_t stream, uint64_t sequence,
 	}
 }
 
-/* Append bytes [OFFSET, OFFSET+LENGTH) whose only chunk end is their end, or none.  Copied at REAL. */
+/*
+ * Append bytes [OFFSET, OFFSET+LENGTH). The only chunk end is their end, or there is none. The copy
+ * time is REAL.
+ */
 static inline int fixture_append(struct fixture *f, int64_t stream, uint64_t sequence, uint32_t offset, uint32_t length,
 				 uint32_t flags, bool has_end, uint64_t real)
 {
@@ -123,7 +135,7 @@ static inline int fixture_append(struct fixture *f, int64_t stream, uint64_t seq
 	return r;
 }
 
-/* One whole packet of CONTENT bytes, header included, in a transaction of its own. */
+/* Append one whole packet of CONTENT bytes, header included, in a transaction of its own. */
 static inline int fixture_packet(struct fixture *f, int64_t stream, uint64_t sequence, uint32_t content, uint64_t real)
 {
 	int r = archive_writer_begin(f->w);
@@ -177,14 +189,14 @@ static inline bool fixture_integrity(const struct fixture *f)
 	return ok;
 }
 
-/* What a packet's rows say, every byte compared with what was written there. */
+/* Summary of a packet's rows, with every byte compared to the byte that was written. */
 struct fixture_packet {
 	unsigned rows, ends;
 	uint32_t end;	   /* of the content */
 	uint32_t last_end; /* the last chunk end */
-	bool is_whole;	   /* the rows lie one behind the other from 30, ends ascend, bytes are right */
+	bool is_whole;	   /* the rows are adjacent from 30 on, ends ascend, bytes are right */
 	bool is_complete;  /* the last row, and no other, has the LAST flag */
-	uint32_t flags;	   /* of all rows */
+	uint32_t flags;	   /* number of rows */
 };
 
 static inline bool fixture_row_holds(sqlite3_stmt *s, int64_t stream, uint64_t sequence, struct fixture_packet *p)

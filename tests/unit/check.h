@@ -1,14 +1,16 @@
 /*
- * Checks for tests: each prints file, line and what it saw when it fails, and goes on.
+ * Checks for tests. If a check fails, it prints file, line and the value that it saw, and the test
+ * goes on.
  *
- *   int main(void)
- *   {
- *           CHECK_RUN(test_empty);
- *           CHECK_RUN(test_full);
- *           return check_done();
- *   }
+ *	int main(void)
+ *	{
+ *		CHECK_RUN(test_empty);
+ *		CHECK_RUN(test_full);
+ *		return check_done();
+ *	}
  *
- * A test that cannot run here says why: return check_skip("no reference traces beside the checkout").
+ * A test that cannot run here gives the reason: return check_skip("no reference traces beside the
+ * checkout").
  */
 #ifndef UNIT_CHECK_H
 #define UNIT_CHECK_H
@@ -19,9 +21,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHECK_SKIPPED 77 /* what meson takes for a skip */
+#define CHECK_SKIPPED 77 /* meson's exit code for a skipped test */
 
-/* One per test program.  A header's static is private to each file, so a test program of several files counts in each. */
+/*
+ * One count per test program. A static in a header is private to each file, so a program of several
+ * files needs a common count.
+ */
 struct check_count {
 	unsigned long done, failed;
 };
@@ -89,14 +94,17 @@ static inline bool check_mem(const void *got, const void *want, size_t len, cons
 	return false;
 }
 
-/* Each is an expression that is true where the check holds, so that a test can stop: if (!CHECK(p)) return; */
+/*
+ * Each check is an expression that is true if the check holds, so a test can stop: if (!CHECK(p))
+ * return;
+ */
 #define CHECK(cond)		     check_true((cond), #cond, __FILE__, __LINE__)
 #define CHECK_EQ_INT(got, want)	     check_int((int64_t)(got), (int64_t)(want), #got, __FILE__, __LINE__)
 #define CHECK_EQ_UINT(got, want)     check_uint((uint64_t)(got), (uint64_t)(want), #got, __FILE__, __LINE__)
 #define CHECK_EQ_STR(got, want)	     check_str((got), (want), #got, __FILE__, __LINE__)
 #define CHECK_EQ_MEM(got, want, len) check_mem((got), (want), (len), #got, __FILE__, __LINE__)
 
-/* Run one test function and say which one failed. */
+/* Run one test function and print its name if it failed. */
 #define CHECK_RUN(fn)                                                      \
 	do {                                                               \
 		unsigned long before_ = check_count()->failed;             \
@@ -105,7 +113,7 @@ static inline bool check_mem(const void *got, const void *want, size_t len, cons
 			fprintf(stderr, "%s: FAILED %s\n", __FILE__, #fn); \
 	} while (0)
 
-/* The exit code of main: 0, or 1 where a check failed or none was made. */
+/* Return the exit code of main: 0; or 1 if a check failed or none was made. */
 static inline int check_done(void)
 {
 	const struct check_count *count = check_count();
@@ -114,7 +122,7 @@ static inline int check_done(void)
 	return count->failed || !count->done;
 }
 
-/* Say why and return what main must return for "this cannot run here". */
+/* Print why the test cannot run here, and return the exit code for main. */
 static inline int check_skip(const char *reason)
 {
 	printf("SKIP: %s\n", reason);

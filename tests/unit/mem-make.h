@@ -1,4 +1,4 @@
-/* Memtrace streams made for tests, through the encoder, and a decoder of what was made. */
+/* Memtrace streams for tests, made with the encoder, and a decoder that reads them. */
 #ifndef UNIT_MEM_MAKE_H
 #define UNIT_MEM_MAKE_H
 
@@ -54,7 +54,7 @@ static const char *made_string(void *names, uint32_t i, size_t *bytes)
 	return m->name;
 }
 
-/* A stream that has said what it is: of every thousandth word of 8 bytes. */
+/* Begin a stream that samples every thousandth word of 8 bytes. */
 static inline void made_begin(struct made *m, uint32_t version)
 {
 	const struct mprof_mem_info info = {.rate = 0.001,
@@ -83,7 +83,10 @@ static inline void made_begin(struct made *m, uint32_t version)
 	m->encoder = mem_encoder_new(&info, &ops);
 }
 
-/* An allocation US behind the start; its stack is PLACES, up to the first 0.  Returns its id. */
+/*
+ * Write an allocation at US microseconds after the start. Its stack is PLACES, up to the first 0.
+ * Return its id.
+ */
 static inline int64_t made_alloc(struct made *m, uint64_t us, uint64_t samples, enum mprof_mem_source source,
 				 const uint32_t *places)
 {
@@ -121,7 +124,10 @@ static inline void made_free(struct made *m)
 	*m = (struct made){0};
 }
 
-/* Give each event of M to P and S, either of which may be NULL.  Returns the decoder, to be freed. */
+/*
+ * Pass each event of M to P and S, either of which may be NULL. Return the decoder; the caller
+ * frees it.
+ */
 static inline struct mprof_mem *made_read(struct made *m, struct mprof_profile *p, struct mprof_selection *s)
 {
 	struct mprof_mem *d = mprof_mem_new(&(struct mprof_mem_options){.stacks = true, .seed = 11});

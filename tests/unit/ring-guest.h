@@ -1,8 +1,9 @@
 /*
- * A guest whose ring is written by hand, one step at a time, and a sink that keeps what it is given.
+ * A guest whose ring the test writes step by step, and a sink that records its input.
  *
- * Each event is 17 bytes long and has the next time; its last eight bytes depend on that time.  The sink checks that chunks and gaps follow
- * one another, and that the events between two gaps have consecutive times.  A hook can change the ring before any load.
+ * Each event is 17 bytes long and has the next time; its last eight bytes depend on that time. The
+ * sink checks that chunks and gaps are adjacent and that the events between two gaps have
+ * consecutive times. A hook can change the ring before any load.
  */
 #ifndef UNIT_RING_GUEST_H
 #define UNIT_RING_GUEST_H
@@ -27,18 +28,18 @@ struct guest {
 	struct ring ring;
 
 	/* the writer */
-	uint32_t n, room; /* packets, and bytes of each */
-	uint32_t bytes;	  /* of the ring that can be loaded */
+	uint32_t n, room; /* number of packets, and bytes of each */
+	uint32_t bytes;	  /* bytes of the ring that can be loaded */
 	uint64_t sequence, time;
 	uint32_t used;
 	void (*hook)(struct guest *guest, uint64_t offset, size_t n); /* called before each load */
 	unsigned loads, armed;
 
-	/* what the sink was given */
+	/* the sink's input */
 	struct ring_chunk chunks[GUEST_CHUNKS];
 	struct ring_gap gaps[GUEST_GAPS];
 	unsigned n_chunks, n_gaps, n_tails, n_drops;
-	unsigned room_for; /* reservations that find room before the sink is full */
+	unsigned room_for; /* successful reservations before the sink is full */
 	bool takes_no_gap, started, after_gap;
 	uint64_t next_sequence, next_time;
 	uint32_t next_offset;
@@ -85,7 +86,7 @@ static inline void guest_drop(struct ring_sink *sink)
 	guest_of(sink)->n_drops++;
 }
 
-/* Check the events of the chunk in the buffer.  Returns the time of the last one. */
+/* Check the events of the chunk in the buffer. Return the time of the last one. */
 static inline uint64_t guest_check_events(struct guest *g, const struct ring_chunk *chunk)
 {
 	uint64_t time = 0;
@@ -109,7 +110,7 @@ static inline void guest_chunk(struct ring_sink *sink, const struct ring_chunk *
 	if (CHECK(g->n_chunks < GUEST_CHUNKS))
 		g->chunks[g->n_chunks++] = *chunk;
 	if (chunk->length && (chunk->offset - MPROF_PACKET_HEADER_BYTES) % GUEST_EVENT) {
-		g->after_gap = true; /* it begins in the middle of an event */
+		g->after_gap = true; /* the chunk begins in the middle of an event */
 	} else if (chunk->length) {
 		uint64_t last = guest_check_events(g, chunk);
 
@@ -117,7 +118,7 @@ static inline void guest_chunk(struct ring_sink *sink, const struct ring_chunk *
 			g->tail_last = last;
 	}
 	if (chunk->length % GUEST_EVENT)
-		g->after_gap = true; /* or it ends there */
+		g->after_gap = true; /* or it ends in one */
 	if (chunk->tail) {
 		g->n_tails++;
 		g->tail += chunk->length;
@@ -151,7 +152,7 @@ static inline bool guest_gap(struct ring_sink *sink, const struct ring_gap *gap)
 	return true;
 }
 
-/* Forget what the sink was given. */
+/* Clear the sink's records. */
 static inline void guest_forget(struct guest *g)
 {
 	g->n_chunks = g->n_gaps = g->n_tails = g->n_drops = 0;
@@ -170,7 +171,7 @@ static inline void guest_size(struct guest *g, uint64_t sequence, uint32_t used)
 	mprof_store32(guest_packet(g, sequence) + 26, used * 8);
 }
 
-/* Make the ring as it is at creation: packets numbered 0, 1, 2 …, all empty.  The time goes on. */
+/* Make the ring as it is at creation: packets numbered 0, 1, 2 …, all empty. The time goes on. */
 static inline void guest_format(struct guest *g)
 {
 	memset(g->data, 0, (size_t)g->n * g->room);
@@ -229,7 +230,10 @@ static inline void guest_write_to(struct guest *g, uint64_t sequence, uint32_t e
 		guest_event(g);
 }
 
-/* Make the ring as it is when packet SEQUENCE has EVENTS events, without writing all that comes before. */
+/*
+ * Make the ring as it is when packet SEQUENCE has EVENTS events, without writing the earlier
+ * packets.
+ */
 static inline void guest_jump(struct guest *g, uint64_t sequence, uint32_t events)
 {
 	g->time += 1000000;
@@ -258,7 +262,7 @@ static inline int guest_look(struct guest *g)
 	return ring_poll(&g->ring, &g->sink);
 }
 
-/* Write EVENTS events with a look behind each. */
+/* Write EVENTS events and poll after each. */
 static inline void guest_watch(struct guest *g, unsigned events)
 {
 	while (events--) {

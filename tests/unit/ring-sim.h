@@ -1,9 +1,10 @@
 /*
  * A guest that writes between any two loads of the reader.
  *
- * The simulated writer makes its stores one by one in mirage-profile's order (or in the disciplined one of our recorder), GC events
- * nested in others and packets turned under them; each load of the ring lets it make some of them first.  What it meant to write is kept, so
- * that every byte that the copy hands over, every chunk end and every gap can be checked against it.
+ * The simulated writer makes its stores one by one, in mirage-profile's order or in the recorder's.
+ * GC events are nested in others and may move the writer to the next packet. Each load of the ring
+ * lets the writer make some stores first. The simulation keeps the true bytes, so every copied
+ * byte, chunk end and gap can be checked.
  */
 #ifndef UNIT_RING_SIM_H
 #define UNIT_RING_SIM_H
@@ -20,12 +21,12 @@
 
 #define SIM_PACKETS    8u
 #define SIM_PACKET_MAX 20000u
-#define SIM_ARENA      (48u << 20) /* bytes that remember what was written */
+#define SIM_ARENA      (48u << 20) /* bytes of history */
 #define SIM_STORES     1024u
 
 struct sim_packet {
 	uint64_t sequence;
-	uint32_t length;	       /* 30 and up */
+	uint32_t length;	       /* 30 or more */
 	uint8_t *bytes, *ends, *taken; /* SIZE of the largest packet each, in the arena */
 };
 
@@ -36,7 +37,7 @@ struct sim_store {
 	uint8_t bytes[8];
 };
 
-/* What was handed over and could be taken back. */
+/* A chunk or gap that was handed over and can be taken back. */
 struct sim_handed {
 	struct ring_cursor from;
 	uint64_t sequence, lost;
@@ -45,7 +46,7 @@ struct sim_handed {
 #define SIM_HANDED 64u
 
 struct sim {
-	struct memory memory; /* first: the ring's view of it */
+	struct memory memory; /* first: the ring's view of the simulation */
 	struct ring_sink sink;
 	uint64_t random;
 
@@ -58,15 +59,15 @@ struct sim {
 	uint64_t time;
 	struct sim_store stores[SIM_STORES];
 	uint32_t n_stores, next_store;
-	uint64_t safe_sequence; /* everything before this was stored whole, once the next event has begun */
+	uint64_t safe_sequence; /* everything before this is stored completely, once the next event has begun */
 	uint32_t safe_used;
-	uint32_t pace;		    /* stores in 16 loads, on average */
-	struct sim_packet *packets; /* the last HISTORY of them */
+	uint32_t pace;		    /* average number of stores in 16 loads */
+	struct sim_packet *packets; /* the last HISTORY packets */
 	uint8_t *arena;
 	uint32_t history, largest;
 	uint64_t first_kept;
 
-	/* what was handed over */
+	/* the reader's output */
 	uint8_t buffer[RING_PIECE_MAX];
 	bool reserved;
 	uint64_t next_sequence;
@@ -78,7 +79,7 @@ struct sim {
 	const struct ring *looked; /* NULL: nothing is taken back */
 	struct sim_handed handed[SIM_HANDED];
 	uint32_t n_handed, pieces, evictions;
-	uint32_t cost, pieces_before; /* of the newest packets alone: */
+	uint32_t cost, pieces_before; /* only for the newest packets: */
 	uint64_t room, before, newest_from;
 };
 
@@ -153,7 +154,10 @@ static inline void sim_turn(struct sim *sim)
 		sim_store16(sim, at + 24, (uint16_t)sim->sequence);
 }
 
-/* Place an event: its bytes go to the truth at once, its size to the stores; returns where it lies in the ring. */
+/*
+ * Place an event: its bytes go to the truth at once, its size to the queued stores. Return its
+ * place in the ring.
+ */
 static inline uint32_t sim_place(struct sim *sim, const uint8_t *event, uint32_t len)
 {
 	struct sim_packet *p;
@@ -177,7 +181,7 @@ static inline void sim_publish(struct sim *sim, uint32_t slot, uint32_t used)
 	sim->stores[sim->n_stores - 1].high = true;
 }
 
-/* The event's bytes: the timestamp in one store or in two, the rest byte by byte. */
+/* Queue the event's bytes: the timestamp in one store or in two, the rest byte by byte. */
 static inline void sim_payload(struct sim *sim, uint32_t at, const uint8_t *event, uint32_t len)
 {
 	if (sim_random(sim, 2)) {
@@ -194,7 +198,9 @@ static inline uint32_t sim_event(struct sim *sim, uint8_t *event, bool gc)
 {
 	uint32_t len = gc ? 17 : 17 + (uint32_t)sim_random(sim, 24);
 
-	/* Bytes that differ in every event, so that one of another place never passes. */
+	/*
+	 * Make bytes that differ in every event, so that an event from another place never passes.
+	 */
 	for (uint32_t i = 0; i < len; i++)
 		event[i] = (uint8_t)sim_random(sim, 256);
 	sim->time += 1 + sim_random(sim, 100);
@@ -239,7 +245,7 @@ static inline void sim_write(struct sim *sim, unsigned stores)
 		if (sim->next_store == sim->n_stores)
 			sim_next_event(sim);
 		s = &sim->stores[sim->next_store];
-		/* Dwell between the halves of a size whose high half changes: the rarest of moments. */
+		/* Pause between the two halves of a size whose high half changes, a rare moment. */
 		if (sim->dwell && s->high && memcmp(sim->ring + s->at, s->bytes, 2) != 0 && sim_random(sim, 64))
 			return;
 		sim->next_store++;
@@ -253,7 +259,7 @@ static inline bool sim_load(const struct memory *memory, uint64_t offset, void *
 
 	if (!sim->frozen && sim_random(sim, 16) < (sim->pace < 16 ? sim->pace : 16)) {
 		sim_write(sim, 1 + (unsigned)sim_random(sim, sim->pace < 16 ? 2 : 2 * sim->pace / 16));
-		/* Now and then it is not we who run for a while. */
+		/* Sometimes the reader is the one that is paused. */
 		if (sim->pace && sim_random(sim, 4000) == 0)
 			sim_write(sim, (unsigned)sim_random(sim, 20000));
 	}
@@ -274,7 +280,7 @@ static inline bool sim_load(const struct memory *memory, uint64_t offset, void *
 
 /* ---- the sink: checks everything ---- */
 
-/* Remember what may be taken back; the oldest of it is archived meanwhile. */
+/* Remember an output that may be taken back. The oldest is archived meanwhile. */
 static inline void sim_hand(struct sim *sim, struct sim_handed handed)
 {
 	if (!sim->looked)
@@ -285,7 +291,9 @@ static inline void sim_hand(struct sim *sim, struct sim_handed handed)
 	sim->handed[sim->n_handed++] = handed;
 }
 
-/* Take the newest of it back: who asks for it again gets it, or is told that it is lost. */
+/*
+ * Take the newest output back. A reader that asks for it again gets it, or is told that it is lost.
+ */
 static inline bool sim_evict(struct sim *sim, struct ring *ring)
 {
 	uint32_t keep;
@@ -345,11 +353,11 @@ static inline void sim_chunk(struct ring_sink *sink, const struct ring_chunk *ch
 		return;
 	}
 	if (chunk->tail) {
-		/* Unproven: only where it lies is promised. */
+		/* The bytes are unproven: only their place is guaranteed. */
 		sim->tail += chunk->length;
 		if (to > sim->largest)
 			sim_fail(sim, "a tail past its packet");
-		/* It may reach 8 KiB past the content, where the size could be half-stored. */
+		/* A tail may reach 8 KiB past the content, where the size could be half-stored. */
 		if (sim->tail_checked && chunk->offset < p->length &&
 		    memcmp(sim->buffer, p->bytes + chunk->offset, (to < p->length ? to : p->length) - chunk->offset) !=
 			    0)
@@ -443,7 +451,10 @@ static inline void sim_init(struct sim *sim, uint64_t seed, uint32_t n, uint32_t
 	sim->arena = malloc((size_t)sim->history * 3 * sim->largest);
 	if (!sim->ring || !sim->packets || !sim->arena)
 		abort();
-	/* Begin three laps before a high number: the writer has then written every packet, and all that came before is overwritten. */
+	/*
+	 * Begin three laps before a high number: the writer has written every packet, and
+	 * everything earlier is overwritten.
+	 */
 	sim->sequence = begin_at / n > 3 ? (begin_at / n - 3) * n : 0;
 	for (uint32_t i = 0; i < n; i++) {
 		struct mprof_packet_header h = {
@@ -473,7 +484,7 @@ static inline uint64_t sim_handed_since(const struct sim *sim)
 	return sim->taken + sim->tail - sim->before + (uint64_t)(sim->pieces - sim->pieces_before) * sim->cost;
 }
 
-/* No room for all of a dead ring: its newest packets stay. */
+/* There is no room for all of a dead ring: keep its newest packets. */
 static inline void sim_newest(struct sim *sim, struct ring *ring)
 {
 	struct ring_mark at = {0};
@@ -496,14 +507,20 @@ static inline void sim_newest(struct sim *sim, struct ring *ring)
 	sim->pieces_before = sim->pieces;
 }
 
-/* At the end of the writer: everything it wrote since the reader began was handed over or lies in a declared gap. */
+/*
+ * Check, at the writer's end, that everything written since the reader began was handed over or
+ * lies in a declared gap.
+ */
 static inline void sim_finish(struct sim *sim, struct ring *ring)
 {
 	struct ring_mark at = {0};
 
 	sim->frozen = true;
 	sim->full = false;
-	/* Dead between the halves of a size: only where more was seen before does anything tell.  Elsewhere not here. */
+	/*
+	 * The writer died between the halves of a size: only a greater size that was seen before
+	 * can show this.
+	 */
 	if (ring->writer.active != sim->sequence ||
 	    ring->writer.seen * 8 <= mprof_load32(sim->ring + sim->at[sim->slot] + 26))
 		while (sim->next_store < sim->n_stores && sim->stores[sim->next_store].high) {
@@ -511,7 +528,10 @@ static inline void sim_finish(struct sim *sim, struct ring *ring)
 
 			memcpy(sim->ring + s->at, s->bytes, s->n);
 		}
-	/* It dies in the middle of an event, or it ends what it has begun, and then every byte can be compared. */
+	/*
+	 * The writer dies in the middle of an event, or completes it; in the second case every byte
+	 * can be compared.
+	 */
 	sim->tail_checked = sim_random(sim, 2);
 	if (sim->tail_checked) {
 		while (sim->next_store < sim->n_stores) {

@@ -1,4 +1,7 @@
-/* What guests may send: a bucket that fills at a rate, and accounts that go over all streams of a guest, also behind each other. */
+/*
+ * Rate limits of guests: a bucket that fills at a rate, and accounts that cover all streams of a
+ * guest, open or closed.
+ */
 #include "account.h"
 #include "check.h"
 #include "clock.h"
@@ -10,12 +13,12 @@ static void test_bucket(void)
 	struct bucket b = {0};
 
 	CHECK(bucket_take(&b, 0, S, UINT64_MAX)); /* no limit */
-	CHECK(bucket_take(&b, 100, 5 * S, 1000)); /* what comes in ten seconds, at once */
+	CHECK(bucket_take(&b, 100, 5 * S, 1000)); /* the bytes of ten seconds, at once */
 	CHECK(!bucket_take(&b, 100, 5 * S, 1));
 	CHECK(!bucket_take(&b, 100, 5 * S, 1));
 	CHECK(bucket_take(&b, 100, 6 * S, 100));
 	CHECK(!bucket_take(&b, 100, 6 * S, 1));
-	CHECK(bucket_take(&b, 100, 600 * S, 1000)); /* no more than that, however long nothing came */
+	CHECK(bucket_take(&b, 100, 600 * S, 1000)); /* the bucket holds no more, however long the guest was silent */
 	CHECK(!bucket_take(&b, 100, 600 * S, 1));
 	CHECK(!bucket_take(&b, 100, 601 * S, 101));
 	CHECK(bucket_take(&b, UINT64_MAX, 700 * S, UINT64_MAX / 2));
@@ -43,10 +46,10 @@ static void test_accounts(void)
 	CHECK(bucket_take(&web->bucket, 100, 100 * S, 1000));
 	account_leave(&all, web, 5, 100 * S);
 	accounts_tidy(&all, 109 * S);
-	again = account_enter(&all, "uuid", "x", 0); /* whoever is back so soon is remembered */
+	again = account_enter(&all, "uuid", "x", 0); /* the account is still there when the guest returns so soon */
 	CHECK(again == web && !bucket_take(&again->bucket, 100, 100 * S, 1000));
 	account_leave(&all, again, 0, 109 * S);
-	account_leave(&all, other, 1, 109 * S); /* nothing came: at once */
+	account_leave(&all, other, 1, 109 * S); /* nothing was sent: available at once */
 	CHECK(all.first == web && !web->next);
 	accounts_tidy(&all, 110 * S);
 	CHECK(!all.first);

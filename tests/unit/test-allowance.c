@@ -1,4 +1,4 @@
-/* Who may map how many pages: ordinary rings always find room, however greedy some guests are. */
+/* Page allowances of guests: ordinary rings always find room, however greedy some guests are. */
 #include "check.h"
 #include "limits.h"
 
@@ -21,7 +21,7 @@ static void greedy_guests(void)
 	uint64_t has[64];
 	unsigned small = 0;
 
-	/* Each takes as much as it is given. */
+	/* Each guest takes as much as it can get. */
 	for (unsigned i = 0; i < 64; i++) {
 		uint64_t pages = 32768;
 
@@ -36,7 +36,7 @@ static void greedy_guests(void)
 	CHECK_EQ_INT(a.used, 0);
 	CHECK_EQ_INT(a.large, 0);
 
-	/* Sixteen of them leave room for many with 1 MiB. */
+	/* Sixteen greedy guests leave room for many guests with 1 MiB. */
 	for (unsigned i = 0; i < 16; i++)
 		for (uint64_t pages = 32768; pages > 256 && !allowance_take(&a, 0, pages);)
 			pages /= 2;
@@ -52,10 +52,10 @@ static void several_rings_of_one(void)
 	CHECK(allowance_take(&a, 0, 200));
 	CHECK(allowance_take(&a, 200, 100)); /* 44 beyond the first 256 */
 	CHECK_EQ_INT(a.large, 44);
-	/* Half of half of the limit, beside the first 256. */
+	/* A quarter of the limit, beside the first 256. */
 	CHECK(!allowance_take(&a, 300, 2048 + 256 - 300 + 1));
 	CHECK(allowance_take(&a, 300, 2048 + 256 - 300));
-	/* The next one has half of what is left of that. */
+	/* The next guest gets half of the rest. */
 	CHECK(!allowance_take(&a, 0, 256 + 1024 + 1));
 	CHECK(allowance_take(&a, 0, 256 + 1024));
 	allowance_give(&a, 2304, 2104);

@@ -1,4 +1,4 @@
-/* A bundle's members, and the line that they are put on. */
+/* A bundle's members, and the common time line of its guests. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void test_names(void)
 	bundle_deinit(&b);
 }
 
-/* A member that an old tar could not hold: what it is and how long stands before it; written up to where its bytes begin. */
+/* A member that an old tar cannot hold: its header and its offset, up to its first byte. */
 static void test_large(void)
 {
 	struct bundle b = {0};
@@ -65,7 +65,7 @@ static void test_large(void)
 	bundle_deinit(&b);
 }
 
-/* A guest that was copied when dom0's clocks said so, SHIFT behind its own. */
+/* Add a guest whose clock showed GUEST when dom0's clocks showed MONO and REAL. */
 static void add(struct bundle *b, uint64_t mono, uint64_t real, uint64_t guest)
 {
 	struct bundle_member *m = bundle_add(b, "guest", "guest", 1, 0);
@@ -77,7 +77,10 @@ static void add(struct bundle *b, uint64_t mono, uint64_t real, uint64_t guest)
 	mprof_clock_before(&m->clocks.real, guest, real);
 }
 
-/* As long as dom0's clocks stand to each other as they did, its monotonic one is the line; else it has booted, and its wall clock is. */
+/*
+ * While the offset between dom0's clocks stays the same, the monotonic clock is the time line. If
+ * it changes, dom0 has rebooted, and the wall clock is.
+ */
 static void test_line(void)
 {
 	struct bundle b = {0};

@@ -1,11 +1,14 @@
-/* The cadence: as often as a ring's speed needs, seldom where nothing happens, and never past the budget. */
+/*
+ * The poll cadence: as often as a ring's rate needs, seldom if nothing happens, and never over the
+ * budget.
+ */
 #include "cadence.h"
 #include "check.h"
 
 #define MIB	(1u << 20)
 #define COST_NS 1000u
 
-/* Look for SECONDS at a ring that is written at RATE bytes a second; returns the number of looks. */
+/* Poll a ring that is written at RATE bytes a second for SECONDS. Return the number of polls. */
 static unsigned follow(struct cadence *c, struct cadence_budget *b, double rate, double seconds, uint64_t *now,
 		       double *written, uint64_t *longest)
 {
@@ -47,10 +50,13 @@ static void test_pause(void)
 	double written = 0;
 
 	follow(&c, &b, 20e6, 1, &now, &written, &longest);
-	/* A pause of a few looks is no reason to look more seldom ... */
+	/* A pause of a few polls does not slow the cadence ... */
 	follow(&c, &b, 0, 0.004, &now, &written, &longest);
 	CHECK(longest <= 7 * NS_PER_MS);
-	/* ... and a long one is, up to the time in which three quarters would fill at the assumed burst. */
+	/*
+	 * ... and a long one does, up to the time in which the assumed burst fills three quarters
+	 * of the ring.
+	 */
 	follow(&c, &b, 0, 5, &now, &written, &longest);
 	CHECK(longest > 150 * NS_PER_MS && longest <= 188 * NS_PER_MS);
 }
@@ -84,7 +90,7 @@ static void test_budget(void)
 				spent += 2 * COST_NS;
 		}
 	}
-	/* A thousand looks of 2 us each, every millisecond if there were no budget. */
+	/* A thousand polls of 2 us each, one per millisecond without a budget. */
 	CHECK((double)spent / 2e9 < 0.02);
 	CHECK(spent > 0);
 }
@@ -95,12 +101,15 @@ static void test_dear(void)
 	struct cadence c = {0};
 	uint64_t now = NS_PER_S;
 
-	/* A look of 5 ms (a hostile ring) is not had again within 40. */
+	/* After a poll of 5 ms (a hostile ring), the next one comes 40 ms later at the earliest. */
 	cadence_next(&c, &b, MIB, MIB / 4, 0, false, now, 5 * NS_PER_MS);
 	CHECK(cadence_next(&c, &b, MIB, MIB / 4, MIB, false, now + NS_PER_MS, 5 * NS_PER_MS) >= now + 40 * NS_PER_MS);
 }
 
-/* However far past the budget, each ring is looked at once a second, and the rate of a burst counts from its first look on. */
+/*
+ * However far over the budget, each ring is polled once a second, and the rate of a burst counts
+ * from its first poll on.
+ */
 static void test_seldom(void)
 {
 	struct cadence_budget b = {.share = 0.001, .burst_rate = 0};
@@ -114,7 +123,7 @@ static void test_seldom(void)
 	}
 	CHECK(b.stretch > 10);
 	CHECK(longest > 900 * NS_PER_MS && longest <= NS_PER_S);
-	/* 200 KB came in at most a second. */
+	/* 200 KB arrived within at most a second. */
 	next = cadence_next(&c, &b, MIB, MIB / 4, 200000, false, now, COST_NS);
 	CHECK(c.rate >= 199000 && next - now <= CADENCE_MAX);
 }

@@ -1,4 +1,4 @@
-/* Offsets of clocks from the stamps of packets. */
+/* Clock offsets from the stamps of packets. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -22,7 +22,7 @@ static json_t *stamp(unsigned int offset, uint64_t mono)
 	return json_pack("{s:i, s:s, s:s}", "offset", (int)offset, "mono", mono_text, "real", real_text);
 }
 
-/* A packet of the guest's time GUEST, copied up to OFFSET at FIRST and to 2046 at LAST. */
+/* Add a packet with guest time GUEST, copied up to OFFSET at FIRST and to 2046 at LAST. */
 static void packet(struct mprof_clocks *c, uint64_t guest, uint64_t first, uint64_t last, bool stepped)
 {
 	char text[24];
@@ -36,7 +36,10 @@ static void packet(struct mprof_clocks *c, uint64_t guest, uint64_t first, uint6
 	json_decref(json);
 }
 
-/* A guest whose clock is SHIFT ahead: each packet begins at its time, is copied a little later and is complete 50 ms after. */
+/*
+ * Add packets of a guest whose clock is SHIFT ahead: each begins at its time, is copied a little
+ * later and is complete 50 ms after.
+ */
 static void run(struct mprof_clocks *c, int64_t shift, unsigned int packets)
 {
 	unsigned int i;
@@ -58,7 +61,10 @@ static void check_offset(const struct mprof_clocks *c, bool realtime, int64_t tr
 	CHECK(uncertainty <= most && offset - (int64_t)uncertainty <= truth);
 }
 
-/* The offset is that of the earliest copy; and what was not there four looks before bounds it from below. */
+/*
+ * The earliest copy gives the offset. An event that was missing four polls earlier bounds it from
+ * below.
+ */
 static void test_bounds(void)
 {
 	struct mprof_clocks c = {0};
@@ -77,7 +83,7 @@ static void test_bounds(void)
 	check_offset(&c, false, 3 * (int64_t)S, 500 * MS);
 }
 
-/* Copies that may be of one look say nothing of what was not there. */
+/* Copies that may come from one poll do not bound the offset from below. */
 static void test_one_look(void)
 {
 	struct mprof_clocks c = {0};
@@ -88,19 +94,22 @@ static void test_one_look(void)
 	CHECK(!mprof_clocks_offset(&c, false, &offset, &uncertainty));
 	CHECK_EQ_INT(offset, 0);
 	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
-	for (i = 0; i < 50; i++) /* a full ring, found late: all of it copied at once */
+	for (i = 0; i < 50; i++) /* a full ring, found late and copied at once */
 		packet(&c, 10 * S + i * MS, 500 * S + i, 500 * S + i, false);
 	CHECK(mprof_clocks_offset(&c, false, &offset, &uncertainty));
 	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
 	CHECK_EQ_INT(offset, 500 * (int64_t)S + 49 - 10 * (int64_t)S - 49 * (int64_t)MS);
-	/* Seconds apart they are of different looks. */
+	/* Copies that are seconds apart come from different polls. */
 	c = (struct mprof_clocks){0};
 	for (i = 0; i < 8; i++)
 		packet(&c, 10 * S + i * 3 * S, 500 * S + i * 3 * S, 500 * S + i * 3 * S, false);
 	check_offset(&c, false, 490 * (int64_t)S, 13 * S);
 }
 
-/* A packet as long as one copy takes was copied in two looks, a longer one perhaps in one; of stamps of one time the last counts. */
+/*
+ * A packet no larger than one copy was copied in two polls if its first and last stamps differ; a
+ * larger one may come from one poll. The last of several stamps with one time counts.
+ */
 static void test_borders(void)
 {
 	static const uint64_t rooms[] = {1u << 20, (1u << 20) + 1};
@@ -119,7 +128,10 @@ static void test_borders(void)
 	}
 }
 
-/* Looks are different by both of dom0's clocks: after it booted again, or its clock was set, one alone says nothing. */
+/*
+ * Polls are different only if both dom0 clocks say so: after a reboot or a clock change one clock
+ * alone proves nothing.
+ */
 static void test_both_clocks(void)
 {
 	static const struct mprof_stamp second[] = {
@@ -138,7 +150,7 @@ static void test_both_clocks(void)
 	}
 }
 
-/* Behind a step of the guest's clock only what came after counts. */
+/* After a step of the guest's clock only later stamps count. */
 static void test_step(void)
 {
 	struct mprof_clocks c = {0};
@@ -153,7 +165,7 @@ static void test_step(void)
 	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
 }
 
-/* Clocks of different speeds: the uncertainty says by how much they part. */
+/* If the clocks run at different speeds, the uncertainty covers their drift. */
 static void test_drift(void)
 {
 	struct mprof_clocks c = {0};
@@ -161,7 +173,7 @@ static void test_drift(void)
 	int64_t offset;
 	unsigned int i;
 
-	for (i = 0; i < 1000; i++) { /* the guest's is slow by one in a hundred */
+	for (i = 0; i < 1000; i++) { /* the guest's clock is slow by one in a hundred */
 		uint64_t at = 100 * S + i * 100 * MS;
 
 		packet(&c, at - i * MS, at + MS, at + 50 * MS, false);
@@ -170,7 +182,7 @@ static void test_drift(void)
 	CHECK(uncertainty > 400 * MS && uncertainty < S);
 }
 
-/* What an answer may be instead. */
+/* Alternative answers. */
 static void test_nonsense(void)
 {
 	static const char *const texts[] = {
@@ -195,7 +207,10 @@ static void test_nonsense(void)
 	CHECK_EQ_UINT(c.stamps, 0);
 }
 
-/* Guests of one boot of dom0 share its monotonic clock; after another boot it began anew beside a wall clock that went on. */
+/*
+ * Guests of one boot of dom0 share its monotonic clock. After a reboot the monotonic clock begins
+ * anew, and the wall clock goes on.
+ */
 static void test_apart(void)
 {
 	struct mprof_clocks one = {0}, two = {0}, none = {0};
@@ -207,7 +222,7 @@ static void test_apart(void)
 	two.latest.mono -= 90 * S;
 	CHECK(mprof_clocks_apart(&one, &two));
 	CHECK(mprof_clocks_apart(&two, &one));
-	/* Two seconds are what a clock may be moved by. */
+	/* A clock may be moved by two seconds. */
 	one.latest = (struct mprof_stamp){.mono = 10 * S, .real = 20 * S};
 	two.latest = (struct mprof_stamp){.mono = 10 * S, .real = 22 * S};
 	CHECK(!mprof_clocks_apart(&one, &two) && !mprof_clocks_apart(&two, &one));

@@ -1,4 +1,7 @@
-/* The thread that commits: which items become which rows of a real archive, and what it says is committed. */
+/*
+ * The commit thread: how queue items become rows of a real archive, and what it reports as
+ * committed.
+ */
 #include <poll.h>
 #include <sys/eventfd.h>
 
@@ -39,7 +42,7 @@ static void world_start(struct world *w)
 	CHECK_EQ_INT(commit_thread_start(&w->commit_thread, &w->f.w, w->queue, &w->config, w->wake), 0);
 }
 
-/* Wait until there were COMMITS of them; returns the state then. */
+/* Wait for COMMITS commits. Return the state after the last one. */
 static struct commit_thread_state world_wait(struct world *w, uint64_t commits)
 {
 	struct commit_thread_state state = {0};
@@ -67,7 +70,7 @@ static void world_deinit(struct world *w)
 	close(w->wake);
 }
 
-/* A whole number that SQL asks the archive for. */
+/* Return a whole number from an SQL query on the archive. */
 static int64_t ask(const struct world *w, const char *sql)
 {
 	char path[128];
@@ -108,7 +111,7 @@ static uint64_t push_stream(struct world *w, int64_t id)
 	return queue_push(w->queue, item);
 }
 
-/* LENGTH bytes from OFFSET of packet SEQUENCE, each of the value FILL. */
+/* Make LENGTH bytes from OFFSET of packet SEQUENCE, each with the value FILL. */
 static uint64_t push_chunk(struct world *w, int64_t stream, uint64_t sequence, uint32_t offset, uint32_t length,
 			   bool last)
 {
@@ -151,7 +154,7 @@ static uint64_t push_patch(struct world *w, enum item_kind kind, int64_t capture
 	return queue_push(w->queue, item);
 }
 
-/* A row takes 512 chunk ends, however many small chunks lie one behind the other, and none is lost. */
+/* A row takes 512 chunk ends, however many small adjacent chunks there are, and none is lost. */
 static void test_many_ends(void)
 {
 	const unsigned n = 2000;
@@ -176,7 +179,10 @@ static void test_many_ends(void)
 	world_deinit(&w);
 }
 
-/* Chunks become one row where they are of one stream and packet and lie one behind the other, up to the packet's end. */
+/*
+ * Chunks join one row if they belong to one stream and packet and are adjacent, up to the packet's
+ * end.
+ */
 static void test_joined(void)
 {
 	struct world w;
@@ -187,7 +193,7 @@ static void test_joined(void)
 	push_stream(&w, STREAM);
 	push_stream(&w, STREAM + 1);
 	push_chunk(&w, STREAM, 0, HEADER, 40, false);
-	push_chunk(&w, STREAM + 1, 0, HEADER, 40, false); /* of another stream, in between */
+	push_chunk(&w, STREAM + 1, 0, HEADER, 40, false); /* another stream's chunk, in between */
 	push_chunk(&w, STREAM, 0, HEADER + 40, 40, true);
 	push_chunk(&w, STREAM, 1, HEADER, 10, false);
 	push_chunk(&w, STREAM + 1, 0, HEADER + 40, 5, false);
@@ -203,7 +209,10 @@ static void test_joined(void)
 	world_deinit(&w);
 }
 
-/* Bytes that do not go on where the row ends are never taken for its next ones; here they have no place at all. */
+/*
+ * Bytes that do not start at the row's end are never joined to the row; these bytes have no valid
+ * place at all.
+ */
 static void test_hole(void)
 {
 	struct world w;
@@ -221,7 +230,7 @@ static void test_hole(void)
 	world_deinit(&w);
 }
 
-/* A row takes a mebibyte. */
+/* A row takes at most 1 MiB. */
 static void test_large_rows(void)
 {
 	struct world w;
@@ -241,8 +250,8 @@ static void test_large_rows(void)
 }
 
 /*
- * What is written last in a flush need not have come last: "committed" is the greatest ticket.  Who waits for a ticket would be answered
- * late, or before what it waits for is there.
+ * The item written last in a flush need not be the newest. "committed" is the greatest ticket;
+ * another value would answer a waiter too late, or before its item is there.
  */
 static void test_committed(void)
 {
@@ -268,7 +277,7 @@ static void test_committed(void)
 	CHECK_EQ_UINT(state.bytes, 20);
 	CHECK_EQ_INT(result, 0);
 	CHECK_EQ_INT(absent, ARCHIVE_E_ABSENT);
-	/* What describes comes first, a capture behind the chunks. */
+	/* Descriptions are written first, a capture after the chunks. */
 	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM chunks"), 2);
 	CHECK_EQ_INT(ask(&w, "SELECT pinned FROM captures WHERE id = 91"), 1);
 	last = push_run(&w, "ended");
@@ -279,7 +288,10 @@ static void test_committed(void)
 	world_deinit(&w);
 }
 
-/* The end of a run is written behind the last bytes that came with it, and its beginning before the first. */
+/*
+ * The end of a run is written after the last bytes that came with it, and its beginning before the
+ * first.
+ */
 static void test_run_of_one_flush(void)
 {
 	struct world w;
@@ -298,7 +310,7 @@ static void test_run_of_one_flush(void)
 	world_deinit(&w);
 }
 
-/* A piece whose stream is not there has no place and ends nothing; what comes behind it is archived. */
+/* A piece without a stream has no place and ends nothing; the items after it are archived. */
 static void test_orphan(void)
 {
 	struct world w;
@@ -339,7 +351,10 @@ static void make_damaged_tail(struct world *w)
 	sqlite3_close(db);
 }
 
-/* Reports of damage in one flush: equal ones are looked at once, those of the packet and of a capture's tail each. */
+/*
+ * Damage reports in one flush: equal reports are checked once, those of a packet and of a capture's
+ * tail separately.
+ */
 static void test_reports(void)
 {
 	int results[4] = {7, 7, 7, 7};
@@ -365,7 +380,9 @@ static void test_reports(void)
 	world_deinit(&w);
 }
 
-/* Somebody who reads live has what comes at once, and what is urgent comes at once without. */
+/*
+ * A live reader gets each item at once. An urgent item is committed at once without a reader, too.
+ */
 static void test_when(void)
 {
 	struct world w;

@@ -1,4 +1,4 @@
-/* The configuration: defaults, values, drop-ins, policies, and the sentence for each fault. */
+/* The configuration: defaults, values, drop-ins, policies, and the error sentences. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>
@@ -120,7 +120,7 @@ static void test_values(void)
 	config_deinit(&c);
 }
 
-/* No console is read where the key has no value. */
+/* No console log is read if the key is empty. */
 static void test_no_consoles(void)
 {
 	struct config c;
@@ -183,7 +183,7 @@ static void test_drop_ins(void)
 		 "wal-limit, reserve",
 		 directory);
 	CHECK_EQ_STR(error, path);
-	/* A section goes to the end of its file, not into the next. */
+	/* A section ends with its file, not in the next file. */
 	put("mprofd.conf.d/50-d.conf", "bytes = 10G\n");
 	CHECK_EQ_INT(load(&c, "[archive]\n"), -EINVAL);
 	for (const char *const *name =
@@ -194,7 +194,7 @@ static void test_drop_ins(void)
 	}
 }
 
-/* Each fault is one sentence that names the line and says what to write. */
+/* Each error is one sentence that names the line and the accepted values. */
 static void test_faults(void)
 {
 	static const struct {
@@ -280,7 +280,10 @@ static void test_numbers(void)
 	      !quantity_bytes("1..5K", &v));
 }
 
-/* Uncomment what the shipped file says line by line: it must be the defaults, and have every key that the parser knows. */
+/*
+ * Uncomment the shipped file line by line: it must contain the defaults and every key of the
+ * parser.
+ */
 static void test_shipped(void)
 {
 	char line[512], section[64] = "", text[16384] = "", known[64][2][32];
@@ -310,7 +313,7 @@ static void test_shipped(void)
 		if (!CHECK(i < n && strcmp(known[i][0], s) == 0 && strcmp(known[i][1], k) == 0))
 			fprintf(stderr, "  [%s] %s is not described, or elsewhere\n", s, k);
 	CHECK_EQ_UINT(n, i);
-	/* As it is shipped it says nothing. */
+	/* The shipped file sets nothing. */
 	CHECK_EQ_INT(config_load(&c, SHIPPED, error, sizeof(error)), 0);
 	check_defaults(&c);
 	config_deinit(&c);

@@ -1,4 +1,7 @@
-/* The parts of mprofctl that need neither a daemon nor a terminal: names, options, output files, tables, escaping. */
+/*
+ * The parts of mprofctl that need neither a daemon nor a terminal: names, options, output files,
+ * tables, escaping.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -146,7 +149,7 @@ static void test_output(void)
 	CHECK_EQ_INT(output_open(&o, "a.ctf", OUTPUT_NEW, "fetch"), CTL_OK);
 	CHECK_EQ_INT(output_write(&o, "12345", 5), 0);
 	CHECK_EQ_INT(size_of("a.ctf"), -1);
-	output_close(&o); /* no commit: nothing stays */
+	output_close(&o); /* no commit: no file is left */
 	CHECK_EQ_INT(rmdir(dir), 0);
 	CHECK(mkdir(dir, 0700) == 0 && chdir(dir) == 0);
 	CHECK_EQ_INT(output_open(&o, "a.ctf", OUTPUT_NEW, "fetch"), CTL_OK);
@@ -159,7 +162,7 @@ static void test_output(void)
 	CHECK_EQ_INT(output_open(&o, "a.ctf", OUTPUT_NEW, "fetch"), CTL_FAILED);
 	output_close(&o);
 	CHECK_EQ_INT(output_open(&o, "b.ctf", OUTPUT_NEW, "fetch"), CTL_OK);
-	CHECK_EQ_INT(link("a.ctf", "b.ctf"), 0); /* someone else was faster */
+	CHECK_EQ_INT(link("a.ctf", "b.ctf"), 0); /* another process was faster */
 	CHECK_EQ_INT(output_commit(&o), CTL_FAILED);
 	output_close(&o);
 	CHECK_EQ_INT(size_of("b.ctf"), 3);
@@ -180,7 +183,10 @@ static void test_printable(void)
 	CHECK_EQ_STR(text, "a\\x1b[2J \"q\" \\ λ");
 }
 
-/* A period of one moment is one, and one that ends before it begins is none, as far as that is known. */
+/*
+ * A period may be one moment. A period that ends before it begins is refused, as far as the times
+ * are known.
+ */
 static void test_period(void)
 {
 	struct period p;
@@ -209,7 +215,7 @@ static void test_bytes(void)
 	CHECK_EQ_STR(text, "16.0 EB");
 }
 
-/* A text of M through the dumper, read back; JSON or text. */
+/* Pass a text of M through the dumper, as JSON or text, and read it back. */
 static void dump(const struct make *m, bool json, char *text, size_t size)
 {
 	FILE *file = tmpfile();
@@ -243,7 +249,7 @@ static void test_dumper(void)
 	CHECK_EQ_STR(text,
 		     "{\"time_ns\":\"1\",\"event\":\"label\",\"thread\":1,\"label\":\"a\\u000a\\\"λ\xef\xbf\xbd\","
 		     "\"label_hex\":\"610a22cebbff\"}\n");
-	/* A string over the writer's pieces: 20,000 bytes that become four each. */
+	/* A string longer than the writer's pieces: 20,000 bytes that become four each. */
 	memset(long_text, 1, sizeof(long_text) - 1);
 	m.used = 0;
 	make_packet(&m);

@@ -1,4 +1,4 @@
-/* Bits that flip in rows: each is seen by whoever reads the row, and what is gone is declared. */
+/* Flipped bits in rows: every reader of the row detects them, and the lost data is declared. */
 #include <errno.h>
 
 #define XXH_INLINE_ALL
@@ -12,7 +12,10 @@
 #define CHUNKS ((struct reader_source){.stream = 1})
 #define TAIL   ((struct reader_source){.stream = 1, .capture = 9})
 
-/* A run with packets 3 (complete), 4 (two rows, the second without the packet's end), and a capture with a tail of two rows. */
+/*
+ * Make a run with packets 3 (complete), 4 (two rows, the second without the packet's end), and a
+ * capture with a tail of two rows.
+ */
 static bool archive_make(struct fixture *f)
 {
 	struct archive_capture capture = {.id = 9, .run = 1, .kind = "crash", .real = 5};
@@ -52,7 +55,7 @@ __attribute__((format(printf, 2, 3))) static void change(const struct fixture *f
 	sqlite3_close(db);
 }
 
-/* The schema says how a checksum is made. */
+/* The schema defines the checksum. */
 static void test_as_the_schema_says(void)
 {
 	static const char *const numbers = "SELECT stream, sequence, offset, length, flags, first_timestamp, "
@@ -89,7 +92,7 @@ static void test_as_the_schema_says(void)
 	fixture_deinit(&f);
 }
 
-/* Nothing is read that is not as it was written: 0 with the right bytes, or damage that is noted. */
+/* Read everything: each result has the right bytes, or is damage that is recorded. */
 static void look(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset, const char *what)
 {
 	static uint8_t out[2 * ARCHIVE_PIECE_MAX], want[ARCHIVE_PIECE_MAX];
@@ -115,7 +118,7 @@ static void look(struct reader *r, struct reader_source source, uint64_t sequenc
 	}
 }
 
-/* Each bit of each number of a row, and bits of what else it holds. */
+/* Flip each bit of each number of a row, and some bits of its other fields. */
 static void test_flips(void)
 {
 	static const struct {
@@ -157,7 +160,7 @@ static void test_flips(void)
 	fixture_deinit(&f);
 }
 
-/* What is read without the data is checked too. */
+/* Rows that are read without their data are checked too. */
 static void test_ends(void)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
@@ -179,7 +182,7 @@ static void test_ends(void)
 	fixture_deinit(&f);
 }
 
-/* Only rows from before may lack a checksum; those are unpacked before they are handed on. */
+/* Only old rows may lack a checksum; they are unpacked before they are returned. */
 static void test_rows_from_before(void)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
@@ -249,7 +252,10 @@ static void test_vanished(void)
 	}
 }
 
-/* What the writer believes that the stream holds: quotas of just that delete nothing, and of one byte less do. */
+/*
+ * Check the writer's count of the stream's bytes: a quota of exactly that count deletes nothing,
+ * and one byte less does.
+ */
 static void check_tally(struct fixture *f)
 {
 	int64_t bytes = fixture_number(f, "SELECT (SELECT coalesce(sum(length), 0) FROM chunks) + "
@@ -263,7 +269,7 @@ static void check_tally(struct fixture *f)
 	CHECK(fixture_number(f, "SELECT count(*) FROM chunks") < rows);
 }
 
-/* A row that does not hold goes with those behind it, once; the rows before it stay. */
+/* A damaged row is deleted once, together with the rows behind it; the rows before it stay. */
 static void test_repair(void)
 {
 	struct archive_damage d;
@@ -300,7 +306,10 @@ static void test_repair(void)
 	fixture_deinit(&f);
 }
 
-/* The writer meets damage when it joins a packet's rows: the packet ends there, and the stream goes on. */
+/*
+ * The writer finds damage when it joins a packet's rows: the packet ends there, and the stream goes
+ * on.
+ */
 static void test_compaction(void)
 {
 	struct fixture f;
@@ -318,7 +327,7 @@ static void test_compaction(void)
 		if (sequence == 2)
 			change(&f, "UPDATE chunks SET data = CAST(data || x'01' AS BLOB) WHERE sequence = 2 AND offset "
 				   "= 530");
-		if (sequence == 3) /* all rows are one already, and this one is bad */
+		if (sequence == 3) /* all rows are one already, and this one is damaged */
 			change(&f, "DELETE FROM chunks WHERE sequence = 3 AND offset > 30; UPDATE chunks SET flags = 2 "
 				   "WHERE sequence = 3");
 		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
@@ -336,7 +345,7 @@ static void test_compaction(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT packets FROM streams"), 1);
 	CHECK_EQ_INT(fixture_packet(&f, 1, 4, 530, 12), 0);
 	CHECK(fixture_read(&f, 1, 4).is_complete);
-	/* One that is only completed holds, too. */
+	/* A packet that is only completed is valid, too. */
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 5, 30, 500, 0, true, 13), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 5, 530, 0, ARCHIVE_CHUNK_LAST, false, 13), 0);
@@ -356,7 +365,7 @@ static void test_compaction(void)
 	fixture_deinit(&f);
 }
 
-/* So does it when it declares a gap: the gap stands, and no error ends the archive. */
+/* So does a row before a declared gap: the gap stays, and no error stops the archive. */
 static void test_gap(void)
 {
 	struct archive_gap gap = {.stream = 1,
@@ -393,7 +402,7 @@ static int take(void *context, const struct archive_resume *resume)
 	return 0;
 }
 
-/* So does a collector that starts: it goes on behind what holds. */
+/* A collector that starts does the same: it continues after the valid rows. */
 static void test_resume(void)
 {
 	struct archive_resume at = {0};
@@ -417,7 +426,7 @@ static int take_name(void *context, const struct archive_resume *resume)
 	return 0;
 }
 
-/* Damage can leave NULL in a column that is declared NOT NULL: texts that are always there are "" then. */
+/* Damage can leave NULL in a column that is declared NOT NULL: mandatory texts are "" then. */
 static void test_resume_without_texts(void)
 {
 	bool has_texts = false;
@@ -434,7 +443,7 @@ static void test_resume_without_texts(void)
 	fixture_deinit(&f);
 }
 
-/* What must be there is known through deletion. */
+/* The rows that must be there are known through deletion. */
 static void test_deletion(void)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
@@ -474,7 +483,7 @@ static void test_deletion(void)
 	fixture_deinit(&f);
 }
 
-/* ---- memory profiles ---------------------------------------------------------------------------------------------------- */
+/* ---- memory profiles ------------------------------------------------------------------------- */
 
 static int ignore_piece(void *context, const struct memtraces_piece *piece)
 {
@@ -515,7 +524,9 @@ static void profile_change(const char *state, const char *sql)
 	sqlite3_close(db);
 }
 
-/* Any flip in a piece's row is seen; a recording ends before it from then on, also one that goes on. */
+/*
+ * Any flip in a piece's row is detected; a recording then ends before it, also one that continues.
+ */
 static void test_profile(void)
 {
 	static const char *const damage[] = {
@@ -569,11 +580,11 @@ static void test_profile(void)
 		CHECK_EQ_INT(memtraces_repair(m, 2, &pieces), 0);
 		CHECK_EQ_UINT(pieces, 1);
 		CHECK_EQ_INT(memtraces_commit(m), 0);
-		put_piece(m, &t, 600); /* the guest sends on: nothing more is kept */
+		put_piece(m, &t, 600); /* the guest continues to send: nothing more is kept */
 		CHECK_EQ_INT(memtraces_get(r, 2, take_recording, numbers), 0);
 		CHECK_EQ_UINT(numbers[0], 800 + (i == 6 ? 700 : 0));
 		CHECK_EQ_INT(memtraces_check(r, 2), 0);
-		/* It is damaged once more, before that: what is out of service adds up. */
+		/* It is damaged once more, earlier: the lost bytes add up. */
 		CHECK_EQ_UINT(numbers[1], i == 6 ? 0 : 700);
 		profile_change(state, "UPDATE pieces SET length = length + 1 WHERE offset = 0");
 		CHECK_EQ_INT(memtraces_begin(m), 0);
@@ -588,7 +599,7 @@ static void test_profile(void)
 	}
 }
 
-/* ---- --fsck ---------------------------------------------------------------------------------------------------------------- */
+/* ---- --fsck ---------------------------------------------------------------------------------- */
 
 static int check(const struct fixture *f, char *said, size_t size)
 {

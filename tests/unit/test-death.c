@@ -1,8 +1,9 @@
 /*
- * Room for the dead: real rings, guests, the queue between, and a real archive behind it.
+ * Queue room for dead guests: real rings, guests, the queue between, and a real archive behind it.
  *
- * Every event that a guest writes says which it is, so that what the archive has in the end can be compared byte by byte, and where it has
- * nothing a gap must say so: with room taken back from the living at any moment, and a commit thread that comes late, is slow, or never comes.
+ * Every event has its own number, so the archived bytes can be compared one by one, and every
+ * missing byte must lie in a declared gap. Room is taken back from running guests at any moment,
+ * and the commit thread comes late, is slow, or never comes.
  */
 #include <sys/eventfd.h>
 
@@ -13,7 +14,7 @@
 #include "commit-thread.h"
 #include "guest.h"
 
-/* A sanitizer is slow at bytes one by one. */
+/* A sanitizer is slow at single bytes. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -39,7 +40,7 @@ struct life {
 	uint64_t sequence;
 };
 
-/* Up to where the archive must know of a stream, when all is over. */
+/* The position up to which the archive must know of a stream at the end. */
 struct past {
 	int64_t stream;
 	uint64_t sequence;
@@ -61,7 +62,7 @@ static uint64_t random_below(struct host *host, uint64_t below)
 	return below ? (host->random >> 33) % below : 0;
 }
 
-/* ---- the writer --------------------------------------------------------------------------------------------------- */
+/* ---- the writer ------------------------------------------------------------------------------ */
 
 static void event_make(int64_t stream, uint64_t sequence, uint32_t offset, uint8_t *event)
 {
@@ -92,7 +93,7 @@ static void life_write(struct life *life, uint32_t n)
 	}
 }
 
-/* An empty ring for it, not attached yet. */
+/* Make an empty ring for the guest, not attached yet. */
 static void ring_make(struct life *life, uint32_t ring_bytes)
 {
 	*life = (struct life){.size = ring_bytes / PACKETS, .used = MPROF_PACKET_HEADER_BYTES};
@@ -138,7 +139,7 @@ static void life_deinit(struct life *life)
 	free(life->bytes);
 }
 
-/* It dies, and everything up to its last event must be known of. */
+/* Kill the guest. The archive must know of everything up to its last event. */
 static void life_end(struct life *life, struct host *host)
 {
 	uint64_t began = clock_mono();
@@ -155,7 +156,9 @@ static void life_end(struct life *life, struct host *host)
 	life_deinit(life);
 }
 
-/* Its ring goes: what had been handed over once must be there or declared. */
+/*
+ * Remove the guest's ring. Everything that was handed over once must be archived or declared lost.
+ */
 static void life_leave(struct life *life, struct host *host)
 {
 	const struct ring *ring = &life->stream.ring;
@@ -177,14 +180,14 @@ static bool host_init(struct host *host, uint64_t seed, size_t limit, size_t per
 	return CHECK(host->queue != NULL);
 }
 
-/* ---- the archive -------------------------------------------------------------------------------------------------- */
+/* ---- the archive ----------------------------------------------------------------------------- */
 
-/* One stream as the archive has it, read in order. */
+/* One stream of the archive, read in order. */
 struct walk {
 	int64_t stream;
 	uint64_t sequence;
 	uint32_t offset;
-	bool complete; /* the packet at OFFSET is */
+	bool complete; /* the packet at OFFSET */
 	uint64_t lost;
 };
 
@@ -203,7 +206,10 @@ static bool bytes_hold(const struct walk *walk, uint32_t offset, const uint8_t *
 	return true;
 }
 
-/* A row of chunks or tails: it begins where the one before ended, and says what was written there. */
+/*
+ * Check a row of chunks or tails: it begins at the end of the previous row and contains the bytes
+ * that were written there.
+ */
 static bool row_holds(struct walk *walk, sqlite3_stmt *s)
 {
 	uint32_t offset = (uint32_t)sqlite3_column_int64(s, 2), length = (uint32_t)sqlite3_column_int64(s, 3);
@@ -243,8 +249,8 @@ static bool gap_holds(struct walk *walk, sqlite3_stmt *s)
 }
 
 /*
- * All there is of the stream, in order: chunks, gaps, and the tail of its last capture, in which a packet of a dead ring is complete where
- * the next one begins, or a gap does.
+ * Check the whole stream in order: chunks, gaps, and the tail of its last capture. A packet of a
+ * dead ring is complete if the next packet, or a gap, begins behind it.
  */
 static const char *const WALK =
 	"SELECT 0, sequence, offset, length, flags, codec, data FROM chunks WHERE stream = ?1 UNION ALL "
@@ -291,7 +297,7 @@ static void archive_check(const struct fixture *f, const struct host *host, cons
 	for (size_t i = 0; i < host->n_past; i++) {
 		const struct past *past = &host->past[i];
 
-		/* A run that ended and of which nothing but gaps is left is deleted. */
+		/* A run that has ended and has nothing left but gaps is deleted. */
 		if (fixture_number(f, "SELECT count(*) FROM streams WHERE id = %lld", (long long)past->stream))
 			walk_stream(db, past, &lost);
 		else
@@ -303,7 +309,7 @@ static void archive_check(const struct fixture *f, const struct host *host, cons
 	CHECK_EQ_INT(fixture_number(f, "SELECT count(*) FROM gaps WHERE reason NOT IN ('lapped', '%s')", reason), 0);
 }
 
-/* ---- everything that was written is archived or declared ---------------------------------------------------------- */
+/* ---- everything that was written is archived or declared ------------------------------------- */
 
 static void rounds(struct host *host, struct life *lives, size_t n, unsigned count)
 {
@@ -355,15 +361,18 @@ static void test_evictions(void)
 {
 	uint64_t evicted = 0;
 
-	/* Whether the commit thread is ever behind enough hangs on the machine. */
+	/* The machine decides whether the commit thread is ever late enough. */
 	for (uint64_t seed = 1; seed <= (SANITIZED ? 3 : 8) || (evicted == 0 && seed <= 32); seed++)
 		run_once(seed, &evicted);
 	CHECK(evicted > 0);
 }
 
-/* ---- a mapping that must go ----------------------------------------------------------------------------------------- */
+/* ---- a mapping that must go ------------------------------------------------------------------ */
 
-/* Sixty-four guests die at once while nothing is archived and the queue is full of the living: all of it finds room, at once. */
+/*
+ * Sixty-four guests die at once while nothing is archived and running guests have filled the queue:
+ * all data of the dead finds room at once.
+ */
 static void test_many(void)
 {
 	enum { DEAD = 64, LIVING = 4 };
@@ -398,7 +407,7 @@ static void test_many(void)
 	CHECK(took < (SANITIZED ? 60 : 5) * NS_PER_S);
 	CHECK_EQ_UINT(host.shared.counters.queue_full, full);
 	CHECK(host.shared.counters.evicted_bytes >= 8 * MIB);
-	CHECK(host.shared.counters.evicted_bytes < 17 * MIB); /* no more than it takes */
+	CHECK(host.shared.counters.evicted_bytes < 17 * MIB); /* no more than it needs */
 	CHECK_EQ_UINT(host.shared.counters.lost_packets, lost);
 	for (size_t i = 0; i < DEAD; i++)
 		life_deinit(&dead[i]);
@@ -407,7 +416,10 @@ static void test_many(void)
 	queue_free(host.queue);
 }
 
-/* More than there is room for, and nobody makes any: the newest is kept, and the mapping goes when the patience is over. */
+/*
+ * There is more data than room, and nobody makes room: the newest data is kept, and the mapping is
+ * released when the patience ends.
+ */
 static void test_newest(void)
 {
 	struct host host;
@@ -422,7 +434,7 @@ static void test_newest(void)
 	life_write(&life, 5 * MIB / 2); /* packets 0 and 1, and a part of 2 */
 	life_end(&life, &host);
 	CHECK_EQ_UINT(host.shared.counters.lost_packets, 2);
-	life_begin(&life, &host, 64 * KIB, PATIENCE); /* the next one finds room all the same */
+	life_begin(&life, &host, 64 * KIB, PATIENCE); /* the next guest finds room all the same */
 	life_write(&life, 60 * KIB);
 	life_end(&life, &host);
 	CHECK_EQ_UINT(host.shared.counters.lost_packets, 2);
@@ -437,7 +449,10 @@ static void test_newest(void)
 	close(wake);
 }
 
-/* The same where nothing of it is proven, so that it is a tail from its start: that is cut too, behind what it has got. */
+/*
+ * The same if none of the data is proven, so that it is a tail from its start: the tail is cut too,
+ * behind the bytes that found room.
+ */
 static void test_newest_tail(void)
 {
 	struct host host;
@@ -462,7 +477,7 @@ static void test_newest_tail(void)
 	close(wake);
 }
 
-/* Two rings of one guest, and room for neither: each keeps its newest. */
+/* Two rings of one guest, and room for neither: each keeps its newest data. */
 static void test_two_rings(void)
 {
 	struct host host;
@@ -490,7 +505,7 @@ static void test_two_rings(void)
 	CHECK(guest_capture_done(&first.guest));
 	past_add(&host, 1, first.sequence, first.used);
 	past_add(&host, 2, second.sequence, second.used);
-	CHECK_EQ_UINT(host.shared.counters.lost_packets, 5); /* the second also has what the first left of its share */
+	CHECK_EQ_UINT(host.shared.counters.lost_packets, 5); /* the second ring also has the first ring's rest */
 	life_deinit(&first);
 	free(second.bytes);
 	CHECK_EQ_INT(commit_thread_start(&commit_thread, &f.w, host.queue, &host.config, wake), 0);
@@ -502,7 +517,7 @@ static void test_two_rings(void)
 	close(wake);
 }
 
-/* The disk is full: there is nothing to wait for. */
+/* The disk is full: waiting does not help. */
 static void test_disk(void)
 {
 	struct host host;
@@ -530,7 +545,10 @@ static void test_disk(void)
 	close(wake);
 }
 
-/* A commit thread that keeps up makes room for a ring that is larger than all room there is, while the patience lasts. */
+/*
+ * A commit thread that keeps up makes room for a ring that is larger than the whole reserve, while
+ * the patience lasts.
+ */
 static void test_large(void)
 {
 	struct host host;

@@ -1,4 +1,4 @@
-/* The decoder: every event, every cut, damage, continuations, the count's wrap. */
+/* The decoder: every event, every cut, damage, continuations, the wrap of the count. */
 #include <stdlib.h>
 
 #include <mprof/trace.h>
@@ -6,7 +6,7 @@
 #include "check.h"
 #include "trace-make.h"
 
-/* Everything that came out of a decoder, as text: one line an event or damage. */
+/* Everything that a decoder reported, as text: one line per event or damage. */
 struct log {
 	char text[1 << 16];
 	size_t used;
@@ -58,7 +58,7 @@ static void drain(struct mprof_decoder *d, struct log *log, enum mprof_status st
 	}
 }
 
-/* The same by batches of at most N. */
+/* The same in batches of at most N events. */
 static void drain_batches(struct mprof_decoder *d, struct log *log, enum mprof_status stop, size_t n)
 {
 	struct mprof_event events[16];
@@ -78,8 +78,11 @@ static void drain_batches(struct mprof_decoder *d, struct log *log, enum mprof_s
 	}
 }
 
-/* Decode LEN bytes, cut at FIRST and then every STEP bytes (0 = no further cut).  Each piece is a copy of its own size, so that
- * a sanitizer sees any step past it, and any look at it after it was used up.  BATCH: events at once, 0 = one by one. */
+/*
+ * Decode LEN bytes, cut at FIRST and then every STEP bytes (0 = no further cut). Each piece is a
+ * copy of its own size, so that a sanitizer detects any access past its end or after its use.
+ * BATCH: events at once, 0 = one by one.
+ */
 static void decode_by(struct log *log, const uint8_t *bytes, size_t len, size_t first, size_t step, size_t batch)
 {
 	struct mprof_decoder *d = mprof_decoder_new();
@@ -117,7 +120,10 @@ static void decode(struct log *log, const uint8_t *bytes, size_t len, size_t fir
 	decode_by(log, bytes, len, first, step, 0);
 }
 
-/* Decode it whole, then with every cut and in pieces of several sizes: all must say the same. */
+/*
+ * Decode the input whole, then with every cut and in pieces of several sizes: all results must be
+ * equal.
+ */
 static void decode_every_way(struct log *whole, const struct make *m)
 {
 	static struct log part;
@@ -196,7 +202,7 @@ static void test_empty_inputs(void)
 	CHECK_EQ_STR(log.text, "");
 }
 
-/* Each way in which one packet of three can be damaged; the packets around it must come out whole. */
+/* Damage one packet of three in each way; the packets around it must be decoded completely. */
 static void check_middle(void (*damage)(struct make *m, size_t start), enum mprof_damage_reason reason, uint64_t offset,
 			 uint64_t skipped)
 {
@@ -266,7 +272,7 @@ static void test_damage(void)
 	check_middle(bad_content, MPROF_DAMAGE_HEADER, 0, 74);
 }
 
-/* Garbage before the first packet that looks like a header in part. */
+/* Garbage before the first packet that partly looks like a header. */
 static void test_resynchronise(void)
 {
 	static struct make m, good;
@@ -301,7 +307,7 @@ static void test_garbage_to_the_end(void)
 	CHECK_EQ_UINT(log.last.skipped, 36);
 }
 
-/* How many events of a packet made by make_all_events() end within its first LEN bytes. */
+/* Return how many events of a packet from make_all_events() end within its first LEN bytes. */
 static size_t whole_events(const struct make *m, size_t len)
 {
 	struct mprof_raw_event e;
@@ -314,7 +320,10 @@ static size_t whole_events(const struct make *m, size_t len)
 	return n;
 }
 
-/* An input that ends at each of its bytes gives the whole events up to there, and damage but at a packet's end. */
+/*
+ * An input that ends at any of its bytes gives the whole events up to there, and damage except at a
+ * packet's end.
+ */
 static void test_every_truncation(void)
 {
 	static struct make m;
@@ -335,7 +344,7 @@ static void test_every_truncation(void)
 	CHECK_EQ_INT(log.last.reason, MPROF_DAMAGE_CUT_INPUT);
 }
 
-/* Continuations bear the same count, and a wrap of the count is a step of one. */
+/* Continuations have the same count, and a wrap of the count is a step of one. */
 static void test_sequence(void)
 {
 	static struct make m;
@@ -383,8 +392,8 @@ static void test_long_strings(void)
 	free(bytes);
 }
 
-/* Piecewise decoding in an order of one's own. */
-/* An event of the most bytes that are allowed, and one more, whichever way it is read. */
+/* Decode in pieces in a given order. */
+/* An event of the maximum size, and one byte more, on every reading path. */
 static void test_longest_event(void)
 {
 	static const size_t totals[] = {MPROF_EVENT_BYTES_MAX - 9, MPROF_EVENT_BYTES_MAX - 8, MPROF_EVENT_BYTES_MAX,
@@ -399,7 +408,7 @@ static void test_longest_event(void)
 
 		memset(bytes, 'x', room);
 		mprof_packet_store(&h, bytes);
-		/* Behind another one, since the first of a batch is read with care. */
+		/* Behind another event, since the first event of a batch takes the careful path. */
 		memset(bytes + 30, 0, 34);
 		bytes[30 + 8] = MPROF_EVENT_switch;
 		bytes[47 + 8] = MPROF_EVENT_label;

@@ -1,7 +1,7 @@
 /*
- * A good run beside a bad one: models made by hand, each one story, random programs told twice, and hostile ones.
- *
- * What is said of the tale of the ARP reply, and of recorded traces, is the matter of tests/integration/diff.py.
+ * Comparison of a good run and a bad run: models made by hand, each with one story, random programs
+ * recorded twice, and hostile models. tests/integration/diff.py checks the explanation of the ARP
+ * reply and of recorded traces.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ struct line {
 	uint64_t time;
 	uint8_t id;
 	int64_t context;
-	int64_t number; /* of a `creates` the child */
+	int64_t number; /* the child of a `creates` */
 	uint8_t type;
 	const char *text;
 };
@@ -80,7 +80,7 @@ static struct mprof_model *tell(const struct line *lines, size_t n)
 
 #define TELL(lines) tell(lines, sizeof(lines) / sizeof((lines)[0]))
 
-/* Two runs and what is between them. */
+/* Two runs and their comparison. */
 struct two {
 	struct mprof_model *good, *bad;
 	const struct mprof_model_view *g, *b;
@@ -108,7 +108,7 @@ static void two_deinit(struct two *t)
 	mprof_model_free(t->good);
 }
 
-/* The newest thread of ID. */
+/* Return the newest thread of ID. */
 static uint32_t thread(const struct mprof_model_view *v, int64_t id)
 {
 	uint32_t i;
@@ -119,7 +119,7 @@ static uint32_t thread(const struct mprof_model_view *v, int64_t id)
 	return MPROF_NONE;
 }
 
-/* The id of the bad run's counterpart of the good one's ID, or -2. */
+/* Return the id of the bad run's counterpart of the good run's thread ID, or -2. */
 static int64_t match(const struct two *t, int64_t id)
 {
 	uint32_t i = t->v->good_match[thread(t->g, id)];
@@ -138,7 +138,7 @@ static void test_nothing(void)
 	CHECK(mprof_diff_free(NULL) == NULL);
 }
 
-/* Somebody waits on a condition, and is woken, or too early. */
+/* A thread waits on a condition and is woken, or the wake-up comes too early. */
 #define STORY                                                                                          \
 	DOES(1, switch, 0, 0), SAYS(1, 0, "main"), CREATES(10, 0, 9, Condition), SAYS(10, 9, "reply"), \
 		CREATES(11, 0, 5, Task), SAYS(11, 5, "network")
@@ -190,7 +190,7 @@ static void test_missed_signal(void)
 		CHECK_EQ_UINT(t.v->steps[p->good_next].kind, MPROF_STEP_SIGNALLED);
 		CHECK_EQ_INT(t.g->threads[t.v->steps[p->good_next].other].id, 0);
 		CHECK_EQ_INT(t.b->threads[t.v->steps[p->bad_next].other].id, 5);
-		/* What the bad run does now, the good one does later, and the other way round. */
+		/* The good run does later what the bad run does now, and the other way round. */
 		CHECK_EQ_UINT(t.v->steps[p->good_later].time, 32);
 		CHECK_EQ_UINT(t.v->steps[p->bad_later].time, 21);
 	}
@@ -198,7 +198,10 @@ static void test_missed_signal(void)
 	two_deinit(&t);
 }
 
-/* What is not resolved because the trace ended first is none; the runs do not part there either. */
+/*
+ * A thread that is unresolved because the trace ended first is no difference; the runs do not part
+ * there either.
+ */
 static void test_undue(void)
 {
 	static const struct line good[] = {
@@ -218,7 +221,10 @@ static void test_undue(void)
 	two_deinit(&t);
 }
 
-/* One failure that is handed on is one outcome, of which the first labelled thread is told; one that is nowhere in the other run too. */
+/*
+ * A failure that is passed on is one outcome, reported for its first labelled thread. A failure of
+ * a thread that the other run lacks is reported, too.
+ */
 static void test_failures(void)
 {
 #define WORK                                                                                           \
@@ -258,7 +264,7 @@ static void test_failures(void)
 	two_deinit(&t);
 }
 
-/* A thread that goes on as another in one run alone is judged by how that one ended. */
+/* A thread that becomes another in one run only is compared by the outcome of that other thread. */
 static void test_becomes_in_one(void)
 {
 #define REQUEST DOES(1, switch, 0, 0), CREATES(2, 0, 1, Task), SAYS(3, 1, "request"), CREATES(4, 1, 2, Task)
@@ -336,13 +342,16 @@ static void test_counters(void)
 
 		names[i] = v->text[v->strings[v->counters[c->good == MPROF_NONE ? c->bad : c->good].name].offset];
 	}
-	/* Those that are not there first, and of the others the one whose largest fell by more than half. */
+	/* First the missing threads, then the one whose largest value fell by more than half. */
 	CHECK_EQ_STR(names, "bdca");
 	CHECK(!t.v->alike);
 	two_deinit(&t);
 }
 
-/* Many of a kind, some of them odd: as many counterparts as there can be, and the odd ones by kind. */
+/*
+ * Many threads of a kind, some of them different: as many counterparts as possible, and the
+ * different ones by kind.
+ */
 static void test_numbers(void)
 {
 	struct mprof_model *m[2];
@@ -370,7 +379,9 @@ static void test_numbers(void)
 	two_deinit(&t);
 }
 
-/* A number in a label is an id as any other, but where both runs have the same one it tells. */
+/*
+ * A number in a label is treated as an id, but a number that both runs share distinguishes labels.
+ */
 static void test_numbers_in_labels(void)
 {
 	static const struct line good[] = {
@@ -396,7 +407,7 @@ static void test_numbers_in_labels(void)
 	two_deinit(&t);
 }
 
-/* Children whose creator is another thread in the other run, or from before it. */
+/* Children whose creator is another thread in the other run, or is older than the trace. */
 static void test_moved(void)
 {
 	static const struct line good[] = {
@@ -432,7 +443,7 @@ static uint32_t pick(struct random *r, uint32_t n)
 
 #define PROGRAM 400
 
-/* A program of N events with threads 1 up; each is created by an older one. */
+/* Make a program of N events with threads from 1 up; each thread is created by an older one. */
 static size_t program(struct random *r, struct line *lines)
 {
 	static const char *const labels[] = {"request", "read", "write", "timer", "retry"};
@@ -470,7 +481,7 @@ static size_t program(struct random *r, struct line *lines)
 	return n;
 }
 
-/* The same told with other ids and at other times. */
+/* The same program with other ids and at other times. */
 static void retell(struct line *lines, size_t n, uint64_t shift, uint64_t factor)
 {
 	size_t i;
@@ -483,7 +494,7 @@ static void retell(struct line *lines, size_t n, uint64_t shift, uint64_t factor
 	}
 }
 
-/* Neither ids nor times make a difference, and every thread has itself for a counterpart. */
+/* Ids and times make no difference, and every thread is its own counterpart. */
 static void test_other_ids(void)
 {
 	static struct line lines[PROGRAM];
@@ -506,7 +517,7 @@ static void test_other_ids(void)
 	}
 }
 
-/* In one run each task has an id of its own, in the other all have the same one. */
+/* In one run each task has its own id, in the other all share one. */
 static void test_ids_used_again(void)
 {
 	struct mprof_model *m[2];
@@ -532,7 +543,10 @@ static void test_ids_used_again(void)
 	two_deinit(&t);
 }
 
-/* Whether matches are matches: of a pair each is the other's, and no thread of a root. */
+/*
+ * Check the matches: counterparts are mutual, a root matches only a root, and roots do not count as
+ * matched.
+ */
 static void check_matches(const struct two *t)
 {
 	uint32_t i, n = 0, bad;
@@ -548,7 +562,7 @@ static void check_matches(const struct two *t)
 	CHECK_EQ_UINT(t->v->matched, n);
 }
 
-/* A server: an accept loop that makes a task for each request, which has a part of its own. */
+/* A server: an accept loop creates a task for each request, and each task creates one part. */
 static void serve(struct mprof_model *m, int from, int to, int64_t base)
 {
 	static char names[200][16];
@@ -567,7 +581,7 @@ static void serve(struct mprof_model *m, int from, int to, int64_t base)
 	}
 }
 
-/* The bad trace is from a ring that has wrapped: what came first is gone. */
+/* The bad trace is from a ring that has wrapped: its beginning is gone. */
 static void test_cut(void)
 {
 	struct mprof_model *good = begin(1), *bad = begin(1);
@@ -596,7 +610,7 @@ static void test_cut(void)
 	two_deinit(&t);
 }
 
-/* The good trace goes on for longer. */
+/* The good trace is longer. */
 static void test_short(void)
 {
 	static struct line lines[PROGRAM];
@@ -645,7 +659,7 @@ static void test_circles(void)
 	two_deinit(&t);
 }
 
-/* Two guests in one model, each the other's counterpart where the options say so. */
+/* Two guests in one model, each the other's counterpart if the options say so. */
 static void test_streams(void)
 {
 	static const uint32_t crossed[] = {1, 0}, none[] = {MPROF_NONE, 0};
@@ -677,7 +691,7 @@ static void test_streams(void)
 	two_deinit(&t);
 }
 
-/* Few are told, of later ones only, and how many there are is said. */
+/* Only a few differences are listed, only later ones, and their number is reported. */
 static void test_told(void)
 {
 	struct mprof_model *m[2];
@@ -731,7 +745,7 @@ static void test_without_memory(void)
 	mprof_model_free(bad);
 }
 
-/* ---- lists beside each other */
+/* ---- lists side by side */
 
 static uint32_t common(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t n_b)
 {
@@ -746,7 +760,7 @@ static uint32_t common(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint3
 	return best[n_a][n_b];
 }
 
-/* As many counterparts in order as there can be, whatever the lists. */
+/* The matcher finds as many counterparts in order as possible, for any lists. */
 static void test_align(void)
 {
 	uint64_t a[40], b[40], work = 0;
@@ -776,7 +790,7 @@ static void test_align(void)
 	}
 }
 
-/* SWAPPED: by twos, the second before the first.  MORE: they do something more. */
+/* SWAPPED: in pairs, the second before the first. MORE: they do something more. */
 static struct mprof_model *siblings(bool swapped, bool more)
 {
 	static const char *const names[] = {"left", "right", "up", "down", "here", "there"};
@@ -805,7 +819,10 @@ static struct mprof_model *siblings(bool swapped, bool more)
 	return m;
 }
 
-/* Of siblings that nearly all differ some are alike, and some are in another order: each has its counterpart once. */
+/*
+ * Nearly all siblings differ, some are equal, and some are in another order: each has at most one
+ * counterpart.
+ */
 static void test_swapped(void)
 {
 	struct two t;
@@ -819,7 +836,10 @@ static void test_swapped(void)
 	two_deinit(&t);
 }
 
-/* A million siblings on each side of which nothing can be told apart, or all are in another order: steps, not seconds, are counted. */
+/*
+ * A million siblings on each side that cannot be distinguished, or that are all in another order.
+ * Count steps, not seconds.
+ */
 static void test_many_siblings(void)
 {
 	const uint32_t n = 1000000;
@@ -843,7 +863,7 @@ static void test_many_siblings(void)
 	free(found);
 }
 
-/* The same with whole models: the work grows as they do. */
+/* The same with whole models: the work grows linearly with them. */
 static void test_work(void)
 {
 	struct mprof_model *m[2];

@@ -1,4 +1,7 @@
-/* What exports are made of, where it is bounded or at its edges: numbers, track names, the time filter, packets of CTF, directories. */
+/*
+ * Limits and edge cases of exports: numbers, track names, the time filter, CTF packets,
+ * directories.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -43,7 +46,10 @@ static void test_digits(void)
 	}
 }
 
-/* A name that does not fit is cut between characters; a track gives way to the one so many behind it. */
+/*
+ * A name that does not fit is cut between characters. A track makes room for the track whose id is
+ * TRACK_NAMES_MAX greater.
+ */
 static void test_track_names(void)
 {
 	char name[TRACK_NAME_BYTES + 3];
@@ -68,7 +74,7 @@ static void test_track_names(void)
 	track_names_deinit(&p);
 }
 
-/* What came through, as text. */
+/* The events that passed, as text. */
 struct heard {
 	char text[256];
 	size_t used;
@@ -135,17 +141,17 @@ static void test_gate(void)
 
 	check_gate(NULL, NULL, "0:10 0:11 0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
 	check_gate("+2ns", NULL, "0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
-	check_gate("15ns", NULL, "0:15 0:16 1-5 "); /* what was missing is before that */
+	check_gate("15ns", NULL, "0:15 0:16 1-5 "); /* the missing part is before that */
 	check_gate("11ns", "14ns", "0:11 0:12 1:12 1:13 0-3 0:14 ");
 	check_gate("1s", "2s", "");
-	/* One stream that nobody named, and one who does not listen to gaps and wants no more. */
+	/* One unnamed stream, and a receiver that ignores gaps and stops early. */
 	time_filter_init(&g, &consumer, &period);
 	CHECK_EQ_INT(g.consumer.gap(g.consumer.context, 0, 2), 0);
 	CHECK_EQ_INT(put_events(&g, 0, 10, 1), -EIO);
 	time_filter_deinit(&g);
 }
 
-/* What the decoder makes of the file: events, packets, lost ones. */
+/* Decode the file: count its events, packets and lost packets. */
 static void check_stream(const char *path, uint64_t events, uint64_t packets, uint64_t lost)
 {
 	struct mprof_decoder *d = mprof_decoder_new();
@@ -197,11 +203,11 @@ static void test_ctf_stream(void)
 	int fd = mkstemp(path);
 
 	close(fd);
-	/* Nothing is a packet too, or it would be no stream. */
+	/* An empty stream is one packet too; without it there would be no stream. */
 	stream_begin(&s, path);
 	stream_end(&s);
 	check_stream(path, 0, 1, 0);
-	/* Times that cannot be. */
+	/* Impossible times. */
 	stream_begin(&s, path);
 	stream_put(&s, 10, "a", 1);
 	stream_put(&s, 9, "a", 1);
@@ -210,7 +216,10 @@ static void test_ctf_stream(void)
 	CHECK_EQ_UINT(s.moved, 2);
 	stream_end(&s);
 	check_stream(path, 4, 1, 0);
-	/* Missing at the beginning, in between for longer than a count tells, and at the end. */
+	/*
+	 * Packets are missing at the beginning, at the end, and in between for longer than a count
+	 * can express.
+	 */
 	stream_begin(&s, path);
 	CHECK_EQ_INT(ctf_stream_gap(&s, 3), 0);
 	stream_put(&s, 1, "a", 1);
@@ -236,9 +245,9 @@ static void test_ctf_stream_of_long_texts(void)
 	memset(text, 'y', sizeof(text));
 	stream_begin(&s, path);
 	stream_put(&s, 1, "a", 1);
-	stream_put(&s, 2, text, sizeof(text)); /* one by itself */
+	stream_put(&s, 2, text, sizeof(text)); /* a packet by itself */
 	stream_put(&s, 3, "a", 1);
-	for (i = 0; i < 4; i++) /* 262,144 - 30 - 17 - 1 is the longest that fits */
+	for (i = 0; i < 4; i++) /* 262,144 - 30 - 17 - 1 is the longest text that fits */
 		stream_put(&s, 4, text, 262144 - 30 - 19 + i);
 	stream_end(&s);
 	check_stream(path, 7, 7, 0);
@@ -265,14 +274,14 @@ static void test_output_directory(void)
 	CHECK_EQ_INT(output_directory_open(&d, path, "test"), CTL_OK);
 	put_part(&d, "file", "bytes");
 	CHECK_EQ_INT(output_directory_file(&d, "file"), -EEXIST);
-	CHECK_EQ_INT(rmdir(top), 0); /* nothing is there before it is complete */
+	CHECK_EQ_INT(rmdir(top), 0); /* no file is there before it is complete */
 	output_directory_close(&d);
 	CHECK(mkdtemp(memcpy(top, "directory.XXXXXX", sizeof(top))));
 	snprintf(path, sizeof(path), "%s/out", top);
 	CHECK_EQ_INT(output_directory_open(&d, path, "test"), CTL_OK);
 	put_part(&d, "file", "bytes");
 	put_part(&d, "other", "");
-	/* Somebody else was quicker. */
+	/* Another process was faster. */
 	CHECK_EQ_INT(mkdir(path, 0700), 0);
 	snprintf(path, sizeof(path), "%s/out/theirs", top);
 	CHECK_EQ_INT(mkdir(path, 0700), 0);
@@ -290,7 +299,7 @@ static void test_output_directory(void)
 	CHECK_EQ_INT(rmdir(top), 0);
 }
 
-/* Each format is whole, and found by its name alone. */
+/* Each format is complete and is found by its exact name only. */
 static void test_table(void)
 {
 	const struct exporter *e;

@@ -1,4 +1,4 @@
-/* Fields against an array of words. */
+/* Fields compared with an array of words. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -23,7 +23,7 @@ static uint64_t slow_get(const uint64_t *words, uint32_t from, uint32_t to)
 	return bits;
 }
 
-/* What is said to be full is. */
+/* Every position that a field reports as full is full. */
 static bool is_full(const uint64_t *words, uint32_t n, uint32_t at, uint32_t from, uint32_t to)
 {
 	if (from > at || to <= at || to > n)
@@ -34,7 +34,7 @@ static bool is_full(const uint64_t *words, uint32_t n, uint32_t at, uint32_t fro
 	return true;
 }
 
-/* Ranges of up to LENGTH positions of N; what is full at a position is found unless it is by several nodes. */
+/* Ranges of up to LENGTH positions of N: a full position is found unless several nodes cover it. */
 static void compare(uint32_t n, uint32_t length, bool all)
 {
 	uint64_t *words = calloc(n, sizeof(*words)), bits;

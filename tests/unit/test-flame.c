@@ -1,4 +1,4 @@
-/* Functions out of stacks: trees both ways, recursion, hidden functions, callers, leaks. */
+/* Functions from stacks: trees in both directions, recursion, hidden functions, callers, leaks. */
 #include "mem-make.h"
 
 static struct mprof_profile *profile_new(void)
@@ -78,7 +78,10 @@ static void test_trees(void)
 	check_flame(&(struct mprof_flame_options){0}, true, "all 11/0(f3 7/0(f1 6/6,f2 1/0(f1 1/1)),f2 4/0(f1 4/4))");
 }
 
-/* One code that is two functions, the inner one hidden: what it allocates has no place in the outer one. */
+/*
+ * One code address stands for two functions, and the inner one is hidden: its allocations have no
+ * place in the outer function.
+ */
 static void test_hidden_inside(void)
 {
 	const struct mprof_mem_clause hidden = {.name = "f6", .whole = true};
@@ -131,7 +134,7 @@ static void test_hotspots(void)
 	h = mprof_hotspots_new(p, d, MPROF_WEIGHT_ALL);
 	spot = spot_find(h, d, "f1");
 	CHECK(spot);
-	/* It stands twice on one stack, which counts once. */
+	/* A function that is on a stack twice counts once. */
 	CHECK_EQ_UINT(spot->self, 1);
 	CHECK_EQ_UINT(spot->total, 11);
 	CHECK_EQ_UINT(spot->n_callers, 2);
@@ -147,7 +150,10 @@ static void test_hotspots(void)
 	made_free(&m);
 }
 
-/* Two codes without a name in a row take the one before them; a third does not, and behind a name it begins anew. */
+/*
+ * Two unnamed codes in a row share the previous name. A third does not, and a name restarts the
+ * count.
+ */
 static void test_borrowed_names(void)
 {
 	struct mprof_profile *p = profile_new();
@@ -172,7 +178,7 @@ static void test_borrowed_names(void)
 	made_free(&m);
 }
 
-/* What the writer cut off stands as a frame of its own, and comes back so out of the encoder too. */
+/* The cut-off part of a stack is a frame of its own, and the encoder preserves it. */
 static void test_truncated(void)
 {
 	struct mprof_profile *p = profile_new();
@@ -190,7 +196,10 @@ static void test_truncated(void)
 	mprof_profile_free(p);
 }
 
-/* What is made at the last moment belongs to the last part, of a run without a length too; of two stacks of one size the first is shown. */
+/*
+ * An allocation at the last moment belongs to the last part, also in a run without length. If two
+ * stacks have one size, the first is shown.
+ */
 static void test_leaks_at_the_end(void)
 {
 	struct made m = {0};
@@ -228,7 +237,7 @@ static void test_leaks_at_the_end(void)
 	made_free(&m);
 }
 
-/* Of two places one leaks, the other one keeps what it made at first. */
+/* One of two places leaks, the other keeps what it allocated first. */
 static void test_leaks(void)
 {
 	struct made m = {0};
@@ -265,7 +274,7 @@ static void test_leaks(void)
 	made_free(&m);
 }
 
-/* Nothing at all is a root, and no hotspot. */
+/* An empty profile is a root and has no hotspot. */
 static void test_empty(void)
 {
 	struct mprof_profile *p = profile_new();

@@ -1,4 +1,4 @@
-/* Where memtrace packets begin and end, at every cut; and what the first one says. */
+/* The bounds of memtrace packets, at every cut; and the contents of the first one. */
 #include <string.h>
 
 #include "check.h"
@@ -6,7 +6,7 @@
 
 #include <mprof/bytes.h>
 
-/* A packet of BYTES (header included) at P. */
+/* Write a packet of BYTES bytes, header included, at P. */
 static size_t put_packet(uint8_t *p, size_t bytes, uint32_t version)
 {
 	memset(p, 0, bytes);

@@ -1,8 +1,11 @@
-/* What the archive does when there is no room on the disk: nothing of a transaction is kept, nothing breaks, and it goes on. */
+/*
+ * The archive on a full disk: nothing of a failed transaction is kept, nothing breaks, and the
+ * archive continues.
+ */
 #include "archive-fixture.h"
 #include "space.h"
 
-/* Enforce to the end in steps of LIMIT; how many steps it took. */
+/* Enforce the quota to the end in steps of LIMIT. Return the number of steps. */
 static unsigned enforce(struct fixture *f, const char *name, uint64_t bytes, uint64_t before_real, unsigned limit)
 {
 	unsigned steps = 0;
@@ -21,7 +24,7 @@ static int64_t count(const struct fixture *f, int64_t stream)
 	return fixture_number(f, "SELECT count(DISTINCT sequence) FROM chunks WHERE stream = %d", (int)stream);
 }
 
-/* Append packets until the disk is full; what of the last transaction was kept must be nothing. */
+/* Append packets until the disk is full. Nothing of the last transaction may be kept. */
 static uint64_t fill_disk(struct fixture *f, uint64_t sequence)
 {
 	int r = 0;
@@ -58,7 +61,7 @@ static void test_full_disk(void)
 	CHECK(sequence > 4);
 	CHECK(fixture_integrity(&f));
 	CHECK_EQ_INT(count(&f, 1), (int64_t)sequence);
-	/* The reserve gives deletion its room; then it goes on. */
+	/* The reserve gives room to delete; then the archive continues. */
 	CHECK_EQ_INT(space_release_reserve(archive_writer_store(f.w)), 0);
 	left = enforce(&f, NULL, 1500000, 0, 2);
 	CHECK(left > 0);
@@ -70,7 +73,10 @@ static void test_full_disk(void)
 	CHECK_EQ_INT(space_restore_reserve(archive_writer_store(f.w)), 0);
 	CHECK_EQ_INT(fixture_packet(&f, 1, sequence, 500030, sequence), 0);
 	CHECK(fixture_read(&f, 1, sequence).is_complete);
-	/* Full again, and opened again while it is: that takes the reserve, and what was committed is there. */
+	/*
+	 * Fill the disk again and reopen the archive: opening takes the reserve, and all committed
+	 * data is there.
+	 */
 	sequence = fill_disk(&f, sequence + 1);
 	f.w = archive_writer_free(f.w);
 	if (!CHECK_EQ_INT(archive_writer_open(&f.w, f.state, &options, sentence, sizeof(sentence)), 0))

@@ -1,4 +1,7 @@
-/* Arrays that grow on the heap, with addresses of their own, and where the system has none for them or no memory. */
+/*
+ * Arrays that grow on the heap or in an address range of their own, also if the system has no
+ * addresses or no memory.
+ */
 #include <sys/mman.h>
 
 #include "check.h"
@@ -8,9 +11,9 @@ struct item {
 	uint64_t a, b, c;
 };
 
-static unsigned refused_mmap, refused_mprotect; /* how many calls from now on */
+static unsigned refused_mmap, refused_mprotect; /* number of next calls to refuse */
 
-/* Of a large file's mmap(), which is what all of it is called here, on a machine of 64 bits the same as the other. */
+/* mmap() has the name mmap64 here, for large files; on a 64-bit machine both are the same. */
 void *__real_mmap64(void *p, size_t bytes, int protection, int flags, int fd, int64_t offset);
 void *__wrap_mmap64(void *p, size_t bytes, int protection, int flags, int fd, int64_t offset);
 int __real_mprotect(void *p, size_t bytes, int protection);
@@ -84,7 +87,7 @@ static void test_large(void)
 	grow_and_trim(SIZE_MAX > UINT32_MAX);
 }
 
-/* No addresses: the heap must do. */
+/* No address range: use the heap. */
 static void test_no_addresses(void)
 {
 	refused_mmap = 1000000;
@@ -132,7 +135,10 @@ static void test_zeroed(void)
 	CHECK_EQ_UINT(sum, 0);
 }
 
-/* The memory of a large one that is not needed any more; a small one's is not worth it. */
+/*
+ * Release the memory of a large array that is no longer needed; a small array's is not worth the
+ * call.
+ */
 static void test_pass(void)
 {
 	const uint32_t n = 2 * LARGE_MIN / sizeof(struct item);

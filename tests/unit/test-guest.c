@@ -1,4 +1,4 @@
-/* A guest of three streams over rings in memory and a real queue, of which nobody takes anything but the test. */
+/* A guest of three streams over rings in memory and a real queue that only the test empties. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 
 /* ---- rings ---- */
 
-/* A ring written in the disciplined order, an event at a time. */
+/* A ring written in the recorder's order, one event at a time. */
 struct toy {
 	uint8_t bytes[PACKETS * PACKET_BYTES];
 	struct memory_array memory;
@@ -66,7 +66,7 @@ static void toy_write(struct toy *toy, unsigned n)
 
 /* ---- the queue ---- */
 
-/* What was taken off it. */
+/* The items taken off the queue. */
 struct tape {
 	struct queue *queue;
 	struct item *list;
@@ -92,7 +92,7 @@ static int64_t item_stream(const struct item *item)
 	return item->kind == ITEM_RANGE ? item->range.stream : item->stream;
 }
 
-/* The nth item (from 0) of KIND, of STREAM (0 = any), or NULL. */
+/* Return the nth item (from 0) of KIND and STREAM (0 = any), or NULL. */
 static const struct item *tape_nth(const struct tape *tape, enum item_kind kind, int64_t stream, unsigned nth)
 {
 	for (const struct item *i = tape->list; i; i = i->next)
@@ -110,7 +110,7 @@ static unsigned tape_count(const struct tape *tape, enum item_kind kind, int64_t
 	return n;
 }
 
-/* Does every item of KIND of STREAM come before every one of LATER? */
+/* Return whether every item of KIND of STREAM comes before every item of LATER. */
 static bool tape_before(const struct tape *tape, enum item_kind kind, enum item_kind later, int64_t stream)
 {
 	bool seen = false;
@@ -209,7 +209,10 @@ static int look(struct world *w, unsigned k)
 	return stream_poll(&w->streams[k], clock_mono(), &next);
 }
 
-/* N events in each stream that is attached, each seen as it comes: so all but the last are proven. */
+/*
+ * Write N events to each attached stream and poll after each one, so that all but the last are
+ * proven.
+ */
 static void world_write(struct world *w, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -220,7 +223,7 @@ static void world_write(struct world *w, unsigned n)
 		}
 }
 
-/* Nobody wants what lies in the queue. */
+/* Discard the items in the queue. */
 static void world_clear(struct world *w)
 {
 	struct tape tape;
@@ -272,7 +275,7 @@ static void test_rows_first(void)
 	}
 	tape_free(&tape);
 	CHECK_EQ_INT(w.shared.last_stream, 73);
-	/* The streams are told of once, however often the guest goes on. */
+	/* The streams are announced once, however often the guest continues. */
 	CHECK_EQ_INT(guest_set_state(&w.guest, "running", NULL), 0);
 	tape = tape_take(w.shared.queue);
 	CHECK(tape_count(&tape, ITEM_RUN, 0) == 1 && tape_count(&tape, ITEM_STREAM, 0) == 0);
@@ -280,7 +283,9 @@ static void test_rows_first(void)
 	world_deinit(&w);
 }
 
-/* A ring that is published late is told of by its first look, where its source does not. */
+/*
+ * A ring that is published late is announced by its first poll, if its source does not announce it.
+ */
 static void test_late_stream(void)
 {
 	struct world w;
@@ -313,7 +318,7 @@ static void check_captured(const struct tape *tape, int64_t capture, const struc
 
 	CHECK_EQ_UINT(tape_count(tape, ITEM_RANGE, stream->id), 1);
 	CHECK(tape_count(tape, ITEM_TAIL, stream->id) > 0);
-	/* Where the archive has the range it has all. */
+	/* If the archive has the range, it has all of it. */
 	CHECK(tape_before(tape, ITEM_TAIL, ITEM_RANGE, stream->id));
 	if (!CHECK(range != NULL))
 		return;
@@ -341,7 +346,7 @@ static void test_capture(bool dead)
 	gone = w.streams[1].id;
 	stream_detach(&w.streams[1]);
 	CHECK(!guest_capture_done(&w.guest));
-	/* One that comes meanwhile is no part of it. */
+	/* A stream that appears meanwhile is not part of it. */
 	CHECK(world_attach(&w, 1) && !w.streams[1].capture.wanted);
 	CHECK_EQ_INT(look(&w, 2), 0);
 	CHECK(guest_capture_done(&w.guest));
@@ -389,7 +394,7 @@ static void test_capture_only(void)
 	CHECK_EQ_UINT(tape_count(&tape, ITEM_RANGE, 0), 1);
 	check_captured(&tape, 91, &w.streams[1]);
 	tape_free(&tape);
-	/* Of what is not attached there is none. */
+	/* A stream that is not attached has none. */
 	stream_detach(&w.streams[1]);
 	CHECK_EQ_INT(guest_capture_begin(&w.guest, "ended", NULL, true, &w.streams[1]), 0);
 	for (unsigned k = 0; k < STREAMS; k++)
@@ -399,7 +404,10 @@ static void test_capture_only(void)
 	world_deinit(&w);
 }
 
-/* A queue without room: the dead use theirs, the living wait, and nobody for ever. */
+/*
+ * A queue without room: dead guests use their reserve, running guests wait, and nobody waits for
+ * ever.
+ */
 static void test_no_room(void)
 {
 	struct world w;
@@ -437,7 +445,7 @@ static void test_no_room(void)
 	world_deinit(&w);
 }
 
-/* A manual capture that finds no room, and then the guest dies: its end goes before. */
+/* A manual capture finds no room, and then the guest dies: the capture's end is queued first. */
 static void test_abandon(void)
 {
 	struct world w;
@@ -461,7 +469,7 @@ static void test_abandon(void)
 	CHECK(guest_capture_done(&w.guest));
 	tape = tape_take(w.shared.queue);
 	CHECK_EQ_UINT(tape_count(&tape, ITEM_CAPTURE, 0), 2);
-	CHECK_EQ_UINT(tape_count(&tape, ITEM_RANGE, 0), 4); /* what the first had got of the first stream stays */
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_RANGE, 0), 4); /* the part of the first stream stays */
 	CHECK_EQ_INT(tape_nth(&tape, ITEM_RANGE, w.streams[0].id, 0)->range.capture, 91);
 	CHECK_EQ_INT(tape_nth(&tape, ITEM_RANGE, w.streams[0].id, 1)->range.capture, 92);
 	tape_free(&tape);
@@ -469,7 +477,10 @@ static void test_abandon(void)
 	world_deinit(&w);
 }
 
-/* A capture that a kill came into is gone on with under its number; one of the dead that ends with the process claims nothing. */
+/*
+ * A capture that a kill interrupted continues under its number. A capture of a dead guest that ends
+ * with the process claims nothing.
+ */
 static void test_capture_again(void)
 {
 	struct world w;
@@ -513,7 +524,7 @@ static void test_states(void)
 		CHECK_EQ_INT(guest_set_state(&w.guest, steps[i].state, steps[i].reason), 0);
 		CHECK_EQ_INT(guest_is_running(&w.guest), steps[i].running);
 		CHECK_EQ_INT(guest_is_archived(&w.guest), steps[i].told);
-		/* A commit is asked for. */
+		/* Request a commit. */
 		tape = (struct tape){w.shared.queue, queue_take(w.shared.queue, MIB, 100 * NS_PER_S, 0)};
 		if (CHECK(tape.list && tape.list->kind == ITEM_RUN && !tape.list->next)) {
 			CHECK_EQ_STR(tape.list->run.state, steps[i].state);
@@ -524,7 +535,7 @@ static void test_states(void)
 		tape_free(&tape);
 	}
 	guest_deinit(&w.guest);
-	/* Who never had a ring is nobody. */
+	/* A guest that never had a ring is not recorded. */
 	if (world_guest(&w, "idle", 0)) {
 		CHECK_EQ_INT(guest_set_state(&w.guest, "ended", "crash"), 0);
 		CHECK(tape_take(w.shared.queue).list == NULL && w.guest.run == 0);
@@ -553,7 +564,7 @@ static void test_rename(void)
 		CHECK_EQ_STR(tape.list->run.state, "running");
 	}
 	tape_free(&tape);
-	/* And back: every packet is wanted again. */
+	/* And back: every packet is recorded again. */
 	world_write(&w, 300);
 	CHECK_EQ_INT(guest_rename(&w.guest, "web"), 0);
 	world_write(&w, 30);
@@ -563,7 +574,7 @@ static void test_rename(void)
 	if (CHECK(tape_count(&tape, ITEM_GAP, w.streams[0].id) == 1))
 		CHECK_EQ_STR(tape_nth(&tape, ITEM_GAP, w.streams[0].id, 0)->gap.kind, "skipped");
 	tape_free(&tape);
-	/* Of a run that has ended the archive hears no more. */
+	/* The archive gets no more items of a run that has ended. */
 	CHECK_EQ_INT(guest_set_state(&w.guest, "ended", "ended"), 0);
 	world_clear(&w);
 	CHECK_EQ_INT(guest_rename(&w.guest, "other"), 0);
@@ -616,7 +627,10 @@ static void test_periodic(void)
 	world_write(&w, 100);
 	CHECK(tape_take(w.shared.queue).list == NULL && guest_capture_done(&w.guest));
 	now = clock_mono() + 2 * NS_PER_S;
-	/* The first that is looked at when it is due begins it for all; those come when their time is there. */
+	/*
+	 * The first ring polled when a snapshot is due begins it for all; the others follow at
+	 * their own times.
+	 */
 	CHECK_EQ_INT(stream_poll(&w.streams[1], now, &next), 0);
 	CHECK(!guest_capture_done(&w.guest) && w.streams[0].capture.wanted && w.streams[2].capture.wanted);
 	CHECK_EQ_INT(stream_poll(&w.streams[0], now, &next), 0);
@@ -633,7 +647,7 @@ static void test_periodic(void)
 	CHECK_EQ_INT(stream_poll(&w.streams[0], now + NS_PER_S, &next), 0);
 	CHECK(!guest_capture_done(&w.guest));
 	guest_capture_abandon(&w.guest);
-	/* Of a guest that does not run there is none. */
+	/* There is no snapshot of a guest that does not run. */
 	CHECK_EQ_INT(guest_set_state(&w.guest, "suspended", NULL), 0);
 	CHECK_EQ_INT(stream_poll(&w.streams[0], now + 3 * NS_PER_S, &next), 0);
 	CHECK(guest_capture_done(&w.guest));
@@ -667,7 +681,10 @@ static void test_gaps(void)
 	world_clear(&w);
 	one = &w.streams[0];
 	two = &w.streams[1];
-	/* Those with nothing between them become one; those of another stream, of another kind, or behind bytes, do not. */
+	/*
+	 * Gaps with nothing between them join. Gaps of other streams, of other kinds, or behind
+	 * bytes do not.
+	 */
 	CHECK(declare(one, 5, 100, 9, RING_GAP_LAPPED) && declare(two, 9, 30, 12, RING_GAP_LAPPED));
 	CHECK(declare(one, 9, 30, 14, RING_GAP_LAPPED) && declare(one, 14, 30, 15, RING_GAP_DAMAGED));
 	CHECK(declare(one, 15, 30, 20, RING_GAP_POLICY) && declare(one, 20, 60, 21, RING_GAP_POLICY));
@@ -687,7 +704,7 @@ static void test_gaps(void)
 	CHECK_EQ_UINT(w.shared.counters.gaps, 4);
 	CHECK_EQ_UINT(w.shared.counters.lost_packets, 13);
 	CHECK_EQ_UINT(w.shared.counters.skipped_packets, 6);
-	/* One that waits for more to join is queued after a second of nothing. */
+	/* A gap that waits to join others is queued after one second without bytes. */
 	CHECK(declare(two, 10, 30, 12, RING_GAP_LAPPED));
 	now = clock_mono();
 	CHECK_EQ_INT(stream_poll(two, now, &next), 0);
@@ -696,7 +713,7 @@ static void test_gaps(void)
 	tape = tape_take(w.shared.queue);
 	CHECK_EQ_UINT(tape_count(&tape, ITEM_GAP, two->id), 1);
 	tape_free(&tape);
-	/* One that waits goes when its ring does. */
+	/* A waiting gap is queued when its ring is removed. */
 	CHECK(declare(two, 12, 30, 13, RING_GAP_LAPPED));
 	CHECK(tape_take(w.shared.queue).list == NULL);
 	stream_detach(two);
@@ -767,7 +784,7 @@ static void test_context(void)
 	world_deinit(&w);
 }
 
-/* The reason of the only gap of STREAM that waits or is queued; the queue is empty afterwards. */
+/* Return the reason of the only gap of STREAM that waits or is queued, and empty the queue. */
 static void check_reason(struct world *w, unsigned k, const char *reason)
 {
 	struct tape tape;
@@ -783,7 +800,10 @@ static void check_reason(struct world *w, unsigned k, const char *reason)
 	world_clear(w);
 }
 
-/* A ring goes round: because nobody looked; because there was no room; and, when there is room again, because nobody looked. */
+/*
+ * A ring wraps three times: without a poll; without room in the queue; and again without a poll
+ * when there is room.
+ */
 static void test_reasons(void)
 {
 	struct world w;
@@ -818,7 +838,7 @@ static void test_reasons(void)
 	world_deinit(&w);
 }
 
-/* What rings count is counted for all of them. */
+/* The counters of rings are summed over all rings. */
 static void test_counters(void)
 {
 	struct world w;

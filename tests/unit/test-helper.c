@@ -1,6 +1,7 @@
 /*
- * The helper as it is: a real process.  What it answers of console logs, what it refuses, and that neither side's end or silence does the
- * other harm.  A machine that is no dom0 has no states; that they are then not known is told here, what Xen says elsewhere.
+ * The helper as a real process: its answers about console logs, its refusals, and that the end or
+ * silence of one side does not harm the other. On a machine that is no dom0 the states are unknown,
+ * and this test checks that. tests/xen checks Xen's states.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +38,7 @@ static void path_of(const char *name, char *path, size_t size)
 	snprintf(path, size, "%s/%s", logs, name);
 }
 
-/* The next answer, waited for. */
+/* Wait for the next answer. */
 static bool answer_wait(struct helper *helper, struct helper_answer *answer)
 {
 	struct pollfd pfd = {.fd = helper_fd(helper), .events = POLLIN};
@@ -60,7 +61,7 @@ static int console_error(struct helper *helper, const char *name, struct helper_
 	return answer->error;
 }
 
-/* Our only child. */
+/* Return this process's only child. */
 static pid_t helper_pid(void)
 {
 	CLEANUP(fclosep) FILE *file = NULL;
@@ -111,7 +112,7 @@ static void test_hostile_names(void)
 
 	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
 		return;
-	/* Where "guest-../x.log" would lead, were it taken. */
+	/* The target of "guest-../x.log", if the helper accepted it. */
 	path_of("guest-..", path, sizeof(path));
 	mkdir(path, 0700);
 	file_write("guest-../x.log", "secret", 6);
@@ -122,7 +123,7 @@ static void test_hostile_names(void)
 	CHECK_EQ_INT(console_error(helper, name, &answer), -EINVAL);
 	name[HELPER_NAME_MAX] = '\0';
 	CHECK_EQ_INT(console_error(helper, name, &answer), -ENOENT);
-	/* Whatever is no plain file. */
+	/* Anything but a regular file. */
 	path_of("guest-link.log", path, sizeof(path));
 	path_of("guest-web.log", to, sizeof(to));
 	CHECK_EQ_INT(symlink(to, path), 0);
@@ -149,7 +150,7 @@ static void test_no_logs(void)
 	}
 }
 
-/* Nothing is known of any domain, which is not the same as that there is none. */
+/* An unknown domain is not the same as an absent one. */
 static void test_states(void)
 {
 	CLEANUP(helper_stopp) struct helper *helper = NULL;
@@ -183,7 +184,7 @@ static void test_bounded(void)
 
 	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
 		return;
-	/* Answers that nobody fetches count as open: with them the socket's two ends stay bounded. */
+	/* Unread answers count as open requests, which bounds both ends of the socket. */
 	while ((r = helper_ask_console(helper, asked, "full")) == 0 && asked < 1000)
 		asked++;
 	CHECK_EQ_INT(r, -EAGAIN);
@@ -209,7 +210,7 @@ static void test_death(void)
 	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
 		return;
 	pid = helper_pid();
-	/* A stop of the whole unit is not its end. */
+	/* A stop of the whole unit is not the helper's own end. */
 	kill(pid, SIGTERM);
 	kill(pid, SIGINT);
 	kill(pid, SIGHUP);
@@ -224,7 +225,7 @@ static void test_death(void)
 	CHECK(!helper_knows_states(helper, NULL));
 }
 
-/* It may hang for ever: asking goes on to be refused, and stopping takes a bounded time. */
+/* The helper may hang for ever: requests are refused, and stopping takes a bounded time. */
 static void test_hangs(void)
 {
 	struct helper *helper = NULL;
@@ -244,7 +245,7 @@ static void test_hangs(void)
 	CHECK_EQ_INT(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-/* The collector dies, and its helper with it: it becomes our child, and ends. */
+/* The collector dies, and its helper with it: the helper becomes this process's child and ends. */
 static void test_collector_dies(void)
 {
 	int ready[2], code = -1;
@@ -284,7 +285,10 @@ static unsigned files_open(pid_t pid)
 	return n;
 }
 
-/* It keeps three standard files and the socket, of which one leads to the collector's, and has its own name. */
+/*
+ * The helper keeps three standard files and the socket, which leads to the collector's, and has its
+ * own name.
+ */
 static void test_keeps_little(void)
 {
 	CLEANUP(helper_stopp) struct helper *helper = NULL;
@@ -298,7 +302,7 @@ static void test_keeps_little(void)
 	file = fopen(path, "re");
 	CHECK(file && fgets(name, sizeof(name), file));
 	CHECK_EQ_STR(name, "mprofd-helper\n");
-	/* Its files may be listed by root alone, and so by nobody who took the collector over. */
+	/* Only root may list its files, so a process that took over the collector cannot. */
 	if (geteuid() != 0)
 		CHECK_EQ_UINT(files_open(helper_pid()), 0);
 	else if (!helper_knows_states(helper, NULL))

@@ -1,10 +1,13 @@
-/* Kicks: honest ones are seen at once, storms cost no more than polling, silence is doubted. */
+/*
+ * Kicks: honest ones cause a poll at once, storms cost no more than polling, silence is not
+ * trusted.
+ */
 #include "check.h"
 #include "kick.h"
 
 #define POLL (250 * NS_PER_MS)
 
-/* The first look after a bind is the bind's own. */
+/* The first poll after a bind belongs to the bind. */
 static struct kick bound(uint64_t now)
 {
 	struct kick kick;
@@ -39,7 +42,7 @@ static void unbound_is_polled(void)
 	CHECK(!unmask);
 }
 
-/* A kick as soon as the port is let go: LOOKS in ten seconds at an idle ring. */
+/* A kick as soon as the port is unmasked: LOOKS polls of an idle ring in ten seconds. */
 static void storm_costs_no_more_than_polling(void)
 {
 	uint64_t now = 1000 * NS_PER_S, end = now + 10 * NS_PER_S, due = now;
@@ -64,7 +67,7 @@ static void honest_kicks_are_never_masked_for_long(void)
 	struct kick kick = bound(now);
 	bool unmask;
 
-	/* A packet every 300 ms, each kicked for. */
+	/* A packet every 300 ms, each with a kick. */
 	for (int i = 0; i < 100; i++) {
 		now += 300 * NS_PER_MS;
 		kick_come(&kick);
@@ -81,7 +84,7 @@ static void silence_is_doubted(void)
 
 	due = kick_polled(&kick, 5, true, now, now + POLL, &unmask);
 	CHECK_EQ_INT(due, now + KICK_IDLE_NS);
-	/* One finished packet may be a kick on its way; two are not. */
+	/* After one finished packet a kick may still be on its way; after two it is missing. */
 	now = due;
 	kick_polled(&kick, 6, false, now, now + POLL, &unmask);
 	CHECK_EQ_INT(kick.doubted, 0);

@@ -1,4 +1,7 @@
-/* A trace by its bytes: what is held, what is merged, what is missing; and what is counted and told of it. */
+/*
+ * Loading a trace from its bytes: packets held, merged and missing, and the counts and messages
+ * about them.
+ */
 #include <stdlib.h>
 
 #include <mprof/explanation.h>
@@ -10,7 +13,7 @@
 
 static struct make make;
 
-/* Packets of one event each, COUNTS at the times TIMES, of thread ID. */
+/* Make packets of one event each with COUNTS at the times TIMES, of thread ID. */
 static void packets(const uint16_t *counts, const uint64_t *times, size_t n, int64_t id)
 {
 	size_t i;
@@ -54,7 +57,10 @@ static const struct mprof_model_view *finish(struct loader *l)
 static const uint16_t wrapped[] = {7, 8, 5, 6};
 static const uint64_t wrapped_times[] = {70, 80, 50, 60};
 
-/* The image of a wrapped ring is in order however it is cut; as it comes it is refused, where it is known to be had again. */
+/*
+ * The image of a wrapped ring is in order however it is cut. A stream that can be read again is
+ * refused as it comes.
+ */
 static void test_wrapped(void)
 {
 	const struct mprof_model_view *v;
@@ -76,7 +82,7 @@ static void test_wrapped(void)
 	}
 }
 
-/* What is in order is decoded as it comes: the model has it before the end. */
+/* Packets in order are decoded as they come: the model has them before the end. */
 static void test_straight(void)
 {
 	static const uint16_t counts[] = {65534, 65535, 0, 1};
@@ -94,7 +100,7 @@ static void test_straight(void)
 	loader_free(l);
 }
 
-/* More packets than a ring has are no ring, and need not be held, even where they go back. */
+/* More packets than a ring can have are no ring and are not held, even if they go back in time. */
 static void test_many(void)
 {
 	struct loader *l = fresh(INPUT_TWICE);
@@ -111,7 +117,7 @@ static void test_many(void)
 	loader_free(l);
 }
 
-/* Lost packets and damage are gaps, and damage a sentence. */
+/* Lost packets and damage are gaps, and damage gets a sentence. */
 static void test_missing(void)
 {
 	static const uint16_t counts[] = {1, 2, 6, 7};
@@ -134,7 +140,7 @@ static void test_missing(void)
 	loader_free(l);
 }
 
-/* Streams of one guest come in the order of time, of another's they do not matter. */
+/* Streams of one guest must come in order of time; another guest's streams need not. */
 static void test_streams(void)
 {
 	static const uint16_t counts[] = {1, 2, 3};
@@ -158,7 +164,7 @@ static void test_streams(void)
 	loader_free(l);
 }
 
-/* One thread resolves another that it made, and collects garbage. */
+/* A thread resolves another one that it created, and collects garbage. */
 static struct loader *story(void)
 {
 	struct loader *l = fresh(INPUT_FILE);
@@ -191,7 +197,7 @@ static void test_numbers(void)
 	CHECK(all->busiest == 1 && v->threads[mprof_statistics_busiest(n)[0].thread].id == 1);
 	CHECK(mprof_statistics_counters(n)[0].samples == 1 && mprof_statistics_counters(n)[0].last == 7);
 	mprof_statistics_free(n);
-	/* Both ends belong to a range; what ran is cut at them. */
+	/* A range includes both ends; intervals are cut at them. */
 	n = mprof_statistics_new(v, 1100, 1300);
 	all = mprof_statistics_totals(n);
 	CHECK(all->created == 1 && all->collections == 1 && all->running_ns == 200 && all->sleeping_ns == 0);
@@ -204,7 +210,10 @@ static void test_numbers(void)
 	loader_free(l);
 }
 
-/* Of threads that ran as long as each other the first are told; a stream that says nothing is none of the trace's beginning. */
+/*
+ * If threads have equal run times, the first are listed. A stream without events does not set the
+ * trace's beginning.
+ */
 static void test_statistics_borders(void)
 {
 	struct mprof_model *m = mprof_model_new(&(struct mprof_model_options){.seed = 1});
@@ -231,7 +240,10 @@ static void test_statistics_borders(void)
 	mprof_model_free(m);
 }
 
-/* The tale as one text, its lines ended, its links as `<thread>` behind what they name. */
+/*
+ * Return the explanation as one text, with line ends, and with links as `<thread>` behind their
+ * names.
+ */
 static const char *told(const struct mprof_explanation *t)
 {
 	static char text[4096];

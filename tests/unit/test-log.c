@@ -1,4 +1,4 @@
-/* Logging: what a line looks like, what cannot get into it, and how many there are. */
+/* Logging: the format of a line, the bytes that it must not contain, and the rate limit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "clock.h"
 #include "log.h"
 
-/* Take what stderr gets: everything after begin, as text. */
+/* Return everything written to stderr since begin(), as text. */
 struct catch
 {
 	int saved, fd;
@@ -108,17 +108,17 @@ static void test_debug(void)
 	static struct catch c;
 
 	setenv("MPROFD_DEBUG", "1", 1);
-	setenv("JOURNAL_STREAM", "1:2", 1); /* of another file: stderr was redirected since */
+	setenv("JOURNAL_STREAM", "1:2", 1); /* another file's inode: stderr was redirected meanwhile */
 	log_init("mprofd");
 	catch_begin(&c);
 	log_debug("wanted");
 	CHECK_EQ_STR(catch_end(&c), "mprofd: debug: wanted\n");
 }
 
-/* The journal's entries, each field on a line; libsystemd's own call is not linked. */
+/* The journal's entries, one field per line. libsystemd's own call is not linked. */
 static struct {
 	char text[1024];
-	int answer; /* what the journal says: 0 or -errno */
+	int answer; /* the journal's result: 0 or -errno */
 } journal;
 
 int sd_journal_sendv(const struct iovec *fields, int n);
@@ -148,7 +148,10 @@ static void journal_begin(struct catch *c, int answer)
 	unsetenv("JOURNAL_STREAM");
 }
 
-/* A line goes to the journal, and to stderr with its priority where the journal does not take it. */
+/*
+ * A line goes to the journal. If the journal does not take it, the line goes to stderr with its
+ * priority.
+ */
 static void test_journal(void)
 {
 	static const char entry[] =

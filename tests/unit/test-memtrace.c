@@ -1,4 +1,7 @@
-/* Memtrace streams: what sound ones say, in any cut, and what is kept of damaged ones.  tests/integration/mem-oracles.py has real ones. */
+/*
+ * Memtrace streams: the events of valid streams in any cut, and the events kept of damaged ones.
+ * tests/integration/mem-oracles.py checks real streams.
+ */
 #include <stdlib.h>
 
 #include <mprof/bytes.h>
@@ -14,7 +17,7 @@
 struct stream {
 	uint8_t bytes[1 << 20];
 	size_t n;
-	size_t packet; /* where the open one begins */
+	size_t packet; /* offset of the open packet */
 	uint16_t version;
 	uint64_t next_id;
 	uint64_t time;
@@ -50,7 +53,7 @@ static void put_text(const char *text)
 	put(text, strlen(text) + 1);
 }
 
-/* An event's word at US behind the start. */
+/* Write an event's word at US microseconds after the start. */
 static void put_event(uint32_t id, uint64_t us)
 {
 	uint8_t word[4];
@@ -92,7 +95,7 @@ static void packet_end(void)
 	mprof_store64(p + header_bytes() - 8, made.next_id);
 }
 
-/* A stream that has said what it is. */
+/* Begin a stream with its trace info. */
 static void stream_begin(uint16_t version)
 {
 	double rate = 0.001;
@@ -113,7 +116,7 @@ static void stream_begin(uint16_t version)
 	packet_end();
 }
 
-/* An alloc of LENGTH words, at most 16, PREFIX frames as before; N codewords are to follow. */
+/* Write an alloc of LENGTH words, at most 16, with PREFIX frames as before. N codewords follow. */
 static void put_alloc(uint32_t length, uint8_t prefix, uint8_t n, uint64_t us)
 {
 	put_event(100 + length, us);
@@ -148,7 +151,7 @@ static void put_location(uint32_t line, uint8_t file, uint8_t function, const ch
 		put_text(new_function);
 }
 
-/* A packet with an alloc of two frames. */
+/* Write a packet with an alloc of two frames. */
 static void packet_plain(uint64_t us, uint16_t domain)
 {
 	packet_begin(us, domain);
@@ -160,7 +163,7 @@ static void packet_plain(uint64_t us, uint16_t domain)
 
 /* ---- reading one ---- */
 
-/* What came out, as lines. */
+/* The decoder's output, as lines. */
 struct told {
 	char text[1 << 16];
 	size_t n;
@@ -219,7 +222,7 @@ static void drain(struct told *told, struct mprof_mem *d, enum mprof_status stop
 static struct told *read_in(struct told *told, size_t piece, bool stacks)
 {
 	struct mprof_mem *d = mprof_mem_new(&(struct mprof_mem_options){.stacks = stacks, .seed = 5});
-	/* In memory of its own, so that a sanitizer sees a byte too far. */
+	/* Copy the input to its own memory, so that a sanitizer detects an access past its end. */
 	uint8_t *bytes;
 	size_t at, n;
 
@@ -240,7 +243,7 @@ static struct told *read_in(struct told *told, size_t piece, bool stacks)
 	return told;
 }
 
-/* What the stream says, the same in all cuts. */
+/* Check that the stream decodes to this text in all cuts. */
 static const char *says(void)
 {
 	static struct told whole, cut;
@@ -272,7 +275,7 @@ static void test_events(void)
 	put_miss(11, 0x300);
 	made.next_id++;
 	put_alloc(16, 0, 1, 102);
-	put_hit(7, 1); /* and what follows it: an event begins at no bucket but 0, so 11 did not follow 7 */
+	put_hit(7, 1); /* and what follows: only bucket 0 begins an event, so 11 did not follow 7 */
 	put_event(3, 103), put8(1);
 	put_event(4, 104), put8(2);
 	packet_end();
@@ -322,7 +325,7 @@ static void test_names(void)
 	CHECK_EQ_STR(says(), "b0 @0\na0 @100 2*1 s0 f0 +0: 100=A.f@a.ml:10=B.g@b.ml:20 200=A.f@a.ml:30\n");
 }
 
-/* Names of no letters, and no others. */
+/* Empty names. */
 static void test_empty_names(void)
 {
 	stream_begin(2);
@@ -334,7 +337,7 @@ static void test_empty_names(void)
 	CHECK_EQ_STR(says(), "b0 @0\na0 @100 2*1 s0 f0 +0: 100=@:10 200\n");
 }
 
-/* A table that names what it does not have: names are lost, and nothing else. */
+/* A table refers to entries that it does not have: names are lost, and nothing else. */
 static void test_bad_names(void)
 {
 	stream_begin(2);
@@ -355,7 +358,9 @@ static void test_bad_names(void)
 			     "a1 @200 2*1 s0 f0 +0: 100=A.f@a.ml:10 200\n");
 }
 
-/* The writer stops at 4,096 bytes of one stack, and counts the next one's prefix on the whole. */
+/*
+ * The writer stops at 4,096 bytes per stack, and counts the next stack's prefix on the whole stack.
+ */
 static void test_truncated(void)
 {
 	struct told told;
@@ -396,7 +401,10 @@ static void test_check(void)
 			     "a2 @201 2*1 s0 f2 +0:\n");
 }
 
-/* A clock that steps back within a packet and between two, and one that stands before the trace's start. */
+/*
+ * The clock steps back within a packet and between two packets, and one time is before the trace's
+ * start.
+ */
 static void test_clock(void)
 {
 	stream_begin(2);
@@ -419,7 +427,7 @@ static void test_clock(void)
 			     "a5 @1400 1*1 s0 f0 +0:\n");
 }
 
-/* More than 33.55 s later the low bits have wrapped. */
+/* After more than 33.55 s the low bits have wrapped. */
 static void test_long_time(void)
 {
 	stream_begin(2);
@@ -435,16 +443,16 @@ static void test_domains(void)
 	stream_begin(3);
 	packet_plain(100, 1);
 	made.next_id = 700;
-	packet_begin(90, 2); /* earlier, and nothing of the other's caches */
+	packet_begin(90, 2); /* earlier, and without the other stream's caches */
 	put_alloc(4, 0, 1, 90);
 	put_hit(7, 0);
-	put_event(4, 95), put8(254), put64(0), made.n -= 4; /* a signed number of 32 bits */
+	put_event(4, 95), put8(254), put64(0), made.n -= 4; /* a signed 32-bit number */
 	mprof_store32(made.bytes + made.n - 4, (uint32_t)-300);
 	packet_end();
 	CHECK_EQ_STR(says(), "b0 @0\na0 @100 2*1 s0 f0 +0: 100 200\na700 @90 4*1 s0 f0 +0: 0\nc1000 @95\n");
 }
 
-/* Of more domains than there can be at a time there are no stacks. */
+/* Above the limit of domains at a time, stacks are dropped. */
 static void test_many_domains(void)
 {
 	static struct told told;
@@ -471,7 +479,10 @@ static void test_garbage(void)
 			     "damage 8 skipped 3\n");
 }
 
-/* An event that cannot be costs the rest of its packet and, since bytes of them are missing, stacks; not ids. */
+/*
+ * An invalid event costs the rest of its packet. Since bytes are missing, it also costs stacks, but
+ * not ids.
+ */
 static void test_bad_event(void)
 {
 	stream_begin(2);
@@ -484,7 +495,10 @@ static void test_bad_event(void)
 	CHECK_EQ_STR(says(), "b0 @0\na0 @100 1*1 s0 f0 +0:\ndamage 4 skipped 10\na2 @200 2*1 s0 f2 +0:\n");
 }
 
-/* Names that were in the rest of a packet that is spoilt are missing in the table: what it says from there on is not believed. */
+/*
+ * Names in the rest of a damaged packet are missing in the table: later references to them are not
+ * trusted.
+ */
 static void test_names_behind_bad_event(void)
 {
 	static struct told told;
@@ -576,7 +590,7 @@ static void test_without_stacks(void)
 	CHECK_EQ_STR(told.text, "b0 @0\na0 @100 2*1 s0 f0 +0:\na1 @200 2*1 s0 f0 +0:\n");
 }
 
-/* A few bytes say a stack of a million frames: it is not followed for ever. */
+/* A few bytes encode a stack of a million frames: the decoder does not follow it without limit. */
 static void test_deep(void)
 {
 	static struct told told;

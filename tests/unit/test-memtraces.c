@@ -1,4 +1,7 @@
-/* The archive of memory profiles: what was committed is there and the same, in every order of growing, ending, deleting. */
+/*
+ * The archive of memory profiles: committed data is there and unchanged, in every order of growing,
+ * ending and deleting.
+ */
 #include "archive-fixture.h"
 #include "memtraces-reader.h"
 
@@ -120,7 +123,7 @@ static void test_grows(void)
 	bench_deinit(&b);
 }
 
-/* What a transaction that was not committed held is not there after a restart, and its recordings have ended. */
+/* An uncommitted transaction is gone after a restart, and its recordings have ended. */
 static void test_restart(void)
 {
 	struct memtraces_totals totals;

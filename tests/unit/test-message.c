@@ -1,10 +1,13 @@
-/* Control messages: what is one, what is refused, and that what is written reads back. */
+/* Control messages: valid ones, refused ones, and that written messages read back. */
 #include <stdlib.h>
 
 #include "check.h"
 #include "message.h"
 
-/* Parse LEN bytes from a heap block that has room for just the terminator, so that a sanitizer sees one byte more. */
+/*
+ * Parse LEN bytes from a heap block with room for just the terminator, so that a sanitizer detects
+ * one byte more.
+ */
 static bool parse(struct message *m, char **block, const char *text, size_t len)
 {
 	free(*block);
@@ -121,7 +124,7 @@ static void test_write(void)
 	CHECK_EQ_UINT(message_end(&w), 6);
 }
 
-/* A buffer of every size: either all of the message, or 0 and nothing past the buffer. */
+/* With a buffer of any size: the whole message, or 0 and nothing past the buffer. */
 static void test_overflow(void)
 {
 	for (size_t size = 0; size < 40; size++) {

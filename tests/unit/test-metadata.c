@@ -1,4 +1,4 @@
-/* The CTF metadata says what the event table says: its generated part is made again here and compared. */
+/* The CTF metadata matches the event table: generate its generated part again and compare. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void make(void)
 #include <mprof/events.def>
 }
 
-/* The file's text, at most SIZE - 1 bytes of it. */
+/* Read the file's text, at most SIZE - 1 bytes. */
 static bool file_read(const char *path, char *text, size_t size)
 {
 	FILE *f = fopen(path, "r");
@@ -87,7 +87,7 @@ static void test_generated_part(void)
 	CHECK_EQ_STR(begin + strlen(MARK_BEGIN), made);
 }
 
-/* What stands outside the generated part and has a constant in schema/mprof. */
+/* The constants outside the generated part that schema/mprof also defines. */
 static void test_constants(void)
 {
 	static const uint8_t uuid[16] = MPROF_PACKET_UUID;
@@ -102,7 +102,7 @@ static void test_constants(void)
 	CHECK(strstr(text, want) != NULL);
 }
 
-/* test-metadata --print shows what the generated part must be. */
+/* test-metadata --print prints the generated part. */
 int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "--print") == 0) {

@@ -1,4 +1,7 @@
-/* The collector's metrics: whole lines, whatever the source writes and however little room there is. */
+/*
+ * The collector's metrics: only whole lines, whatever the source writes and however little room
+ * there is.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +37,7 @@ static void write_nothing(const struct source *source, char *text, size_t size)
 	(void)size;
 }
 
-/* Each line is a comment or a name with a number. */
+/* Each line is a comment, or a name with a number. */
 static bool lines_ok(const char *text)
 {
 	while (*text) {

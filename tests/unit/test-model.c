@@ -1,7 +1,6 @@
 /*
- * The model's interface: streams, gaps, clocks, what is refused, what is held back, and memory that runs out.
- *
- * What a model must be of a trace is the matter of tests/integration/model-oracles.py and model-property.py.
+ * The model's interface: streams, gaps, clocks, refusals, pending events, and memory that runs out.
+ * tests/integration/model-oracles.py and model-property.py check the model of a trace.
  */
 #include <stdlib.h>
 
@@ -39,7 +38,7 @@ static struct mprof_model *fresh(uint32_t *stream)
 	return m;
 }
 
-/* The newest thread of ID. */
+/* Return the newest thread of ID. */
 static const struct mprof_thread *thread(const struct mprof_model_view *v, uint32_t stream, int64_t id)
 {
 	uint32_t i;
@@ -94,7 +93,10 @@ static void test_misuse(void)
 	mprof_model_free(m);
 }
 
-/* Two streams of one guest know each other's threads, another guest's are its own; offsets move the times. */
+/*
+ * Two streams of one guest share threads, another guest's threads are separate; offsets move the
+ * times.
+ */
 static void test_streams(void)
 {
 	const struct mprof_model_view *v;
@@ -120,7 +122,7 @@ static void test_streams(void)
 	CHECK(thread(v, c, 7)->flags & MPROF_THREAD_PREEXISTING);
 	CHECK_EQ_UINT(v->streams[b].start, 1050);
 	CHECK_EQ_UINT(v->notes.late, 1);
-	/* Each stream's rows are its own. */
+	/* Each stream has its own rows. */
 	CHECK_EQ_UINT(v->streams[a].first_row, 0);
 	CHECK_EQ_UINT(v->streams[b].first_row, v->streams[a].rows);
 	CHECK_EQ_UINT(v->streams[c].first_row, v->streams[b].first_row + v->streams[b].rows);
@@ -129,7 +131,7 @@ static void test_streams(void)
 	mprof_model_free(m);
 }
 
-/* What ran before a gap does not run through it. */
+/* A thread that ran before a gap does not run through it. */
 static void test_gap(void)
 {
 	const struct mprof_model_view *v;
@@ -157,7 +159,7 @@ static void test_gap(void)
 	mprof_model_free(m);
 }
 
-/* Times past 2^63 - 1 ns are held there, whatever the offset; counters stop at the ends of 64 bits. */
+/* Times past 2^63 - 1 ns are clamped, whatever the offset; counters stop at the ends of 64 bits. */
 static void test_limits(void)
 {
 	const struct mprof_model_view *v;
@@ -211,7 +213,7 @@ static void test_counters(void)
 	CHECK_EQ_UINT(v->n_counters, 4);
 	CHECK(text_is(v, v->counters[0].name, "queue#1") && text_is(v, v->counters[1].name, "queue#2"));
 	CHECK(!v->counters[0].relative && v->counters[1].relative);
-	/* From where a counter is set on it is known. */
+	/* A counter's value is known from its first set on. */
 	CHECK(!v->counters[3].relative);
 	CHECK_EQ_UINT(v->counters[0].scale, v->counters[1].scale);
 	CHECK(v->scales[v->counters[0].scale].min == -2 && v->scales[v->counters[0].scale].max == 41);
@@ -223,7 +225,10 @@ static void test_counters(void)
 	mprof_model_free(m);
 }
 
-/* A marked thread that became another is expected to resolve as that one; one that never did goes on to the end. */
+/*
+ * If a marked thread became another, that one is expected to resolve. If it never does, the wait
+ * goes on to the end.
+ */
 static void test_expectations(void)
 {
 	const struct mprof_model_view *v;
@@ -251,7 +256,7 @@ static void test_expectations(void)
 	mprof_model_free(m);
 }
 
-/* Ten thousand aliases in a row, closed to a circle: one step each, and the circle is passed over. */
+/* Ten thousand aliases in a row, closed to a circle: one step each, and the circle is skipped. */
 static void test_long_chain(void)
 {
 	const struct mprof_model_view *v;
@@ -274,7 +279,7 @@ static void test_long_chain(void)
 	mprof_model_free(m);
 }
 
-/* A thread that ends when it begins is none that ends before. */
+/* A thread that ends when it begins is not listed as ending before. */
 static void test_backwards(void)
 {
 	const struct mprof_model_view *v;
@@ -290,7 +295,7 @@ static void test_backwards(void)
 	v = mprof_model_view(m);
 	CHECK_EQ_UINT(v->notes.backwards, 1);
 	mprof_model_free(m);
-	/* What is resolved runs no longer than to its end, and not beyond what is told of it either. */
+	/* A resolved thread's interval ends at its resolution, also in its description. */
 	m = fresh(&stream);
 	add(m, stream, 2, MPROF_EVENT_switch, 7, 0, NULL);
 	add(m, stream, 10, MPROF_EVENT_fulfills, 7, 7, NULL);
@@ -344,7 +349,7 @@ static void test_clock(void)
 
 #define STORY 3000u
 
-/* Something of everything. */
+/* A story with every kind of event. */
 static struct mprof_raw_event story(uint32_t i, char *text)
 {
 	const int64_t id = (int64_t)i, old = (int64_t)(i / 2);
@@ -373,7 +378,7 @@ static struct mprof_raw_event story(uint32_t i, char *text)
 	}
 }
 
-/* Build the story, where every so many allocations one fails and the call is made again. */
+/* Build the story with one of every few allocations failing, and repeat each failed call. */
 static struct mprof_model *build(long every)
 {
 	struct mprof_model *m;
@@ -438,7 +443,10 @@ static void test_no_memory(void)
 	mprof_model_free(whole);
 }
 
-/* The story in batches of N, where every so many allocations one fails and the rest is given again. */
+/*
+ * Build the story in batches of N with one of every few allocations failing, and repeat the rest of
+ * each batch.
+ */
 static struct mprof_model *build_batches(size_t n, long every)
 {
 	static struct mprof_event events[STORY];
@@ -490,7 +498,7 @@ static void test_batches(void)
 	mprof_model_free(single);
 }
 
-/* The batch against the calls one by one. */
+/* The batch compared with single calls. */
 static void test_batch_and_single(void)
 {
 	struct mprof_model *single, *batches = build_batches(100, -1);
@@ -510,7 +518,7 @@ static void test_batch_and_single(void)
 	mprof_model_free(batches);
 }
 
-/* Each id in a place of its own, far apart: memory grows with the events. */
+/* Ids far apart, each in its own place: memory grows with the number of events. */
 static void test_crafted_ids(void)
 {
 	struct mprof_model *m;

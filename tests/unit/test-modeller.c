@@ -1,4 +1,4 @@
-/* Gaps on their way into a model: one counts with the event behind it. */
+/* Gaps on their way into a model: a gap counts with the event behind it. */
 #include "check.h"
 #include "ctl.h"
 #include "modeller.h"
@@ -10,7 +10,7 @@ static void put(const struct consumer *consumer, unsigned int stream, uint64_t n
 	CHECK_EQ_INT(consumer->events(consumer->context, stream, &e, 1), 0);
 }
 
-/* The gaps of a model, of all streams, that was cut at TO: how many, and how many packets. */
+/* Count the gaps of a model cut at TO, all streams, and their packets. */
 static void check_gaps(const char *to, uint32_t gaps, uint64_t packets)
 {
 	char *const names[] = {"a", "b"};
@@ -47,11 +47,11 @@ static void check_gaps(const char *to, uint32_t gaps, uint64_t packets)
 static void test_gaps(void)
 {
 	check_gaps(NULL, 2, 12);
-	check_gaps("30ns", 1, 5); /* what came later is not known */
+	check_gaps("30ns", 1, 5); /* later events are unknown */
 	check_gaps("29ns", 0, 0);
 }
 
-/* One stream, which nobody names. */
+/* One unnamed stream. */
 static void test_one_stream(void)
 {
 	struct period period = {0};

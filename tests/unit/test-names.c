@@ -1,4 +1,4 @@
-/* Names from outside: printable, whatever a file name holds, and never two alike. */
+/* Names from outside: printable, whatever a file name contains, and never two equal ones. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -25,7 +25,7 @@ static void test_names(void)
 	same("\xed\xa0\x80", "\\xed\\xa0\\x80"); /* half a surrogate pair */
 	same("\xe2\x80\xae"
 	     "drow",
-	     "\\xe2\\x80\\xaedrow"); /* turns the direction of what follows */
+	     "\\xe2\\x80\\xaedrow"); /* reverses the direction of the text behind it */
 	same("\xc2\x9b"
 	     "31m",
 	     "\\xc2\\x9b31m"); /* a terminal's control sequence in one character */

@@ -1,4 +1,4 @@
-/* The logical order of packets: rings, damaged rings, and streams that must stay as they are. */
+/* The logical order of packets: rings, damaged rings, and streams that must keep their order. */
 #include <mprof/trace.h>
 
 #include "check.h"
@@ -8,7 +8,7 @@
 
 static struct make m;
 
-/* What the decoder gives in the order found, as the numbers of the packets' events. */
+/* Decode in the order found. Return the numbers of the packets' events. */
 static const char *decoded(void)
 {
 	static char text[4096];
@@ -42,7 +42,7 @@ static const char *decoded(void)
 	return text;
 }
 
-/* Packets of these counts, their events numbered in the order of TIMES. */
+/* Make packets with these counts, their events numbered in the order of TIMES. */
 static void make_counts(const uint16_t *counts, const uint64_t *times, size_t n, size_t pad)
 {
 	size_t i;
@@ -52,7 +52,7 @@ static void make_counts(const uint16_t *counts, const uint64_t *times, size_t n,
 		make_numbered(&m, counts[i], times ? times[i] : counts[i], pad);
 }
 
-/* Does the input stay in the order that it has? */
+/* Return whether the input keeps its order. */
 static bool in_place(void)
 {
 	struct mprof_order *order = mprof_order_new();
@@ -84,7 +84,7 @@ static void test_empty_packets(void)
 {
 	size_t i;
 
-	/* A ring that never wrapped: empty packets with the counts 2 and 3 stand behind. */
+	/* A ring that never wrapped: empty packets with the counts 2 and 3 are at the end. */
 	m.used = 0;
 	make_numbered(&m, 0, 1, PAD + 17);
 	make_numbered(&m, 1, 2, PAD + 17);
@@ -93,7 +93,7 @@ static void test_empty_packets(void)
 		make_close(&m, (uint16_t)i, PAD + 34);
 	}
 	CHECK_EQ_STR(decoded(), "1 2");
-	/* The newest packet was just recycled: empty. */
+	/* The newest packet was just reused: empty. */
 	m.used = 0;
 	make_numbered(&m, 8, 8, PAD);
 	make_packet(&m);
@@ -103,7 +103,10 @@ static void test_empty_packets(void)
 	CHECK_EQ_STR(decoded(), "6 7 8");
 }
 
-/* The image of a ring that was lapped while it was copied: laps are mixed, still the older stand first. */
+/*
+ * The image of a ring that was lapped during the copy: laps are mixed, but older packets come
+ * first.
+ */
 static void test_damaged_ring(void)
 {
 	make_counts((uint16_t[]){12, 9, 6, 7}, NULL, 4, PAD);
@@ -113,18 +116,20 @@ static void test_damaged_ring(void)
 	/* Cut off at the end of the third of four packets. */
 	make_counts((uint16_t[]){92, 93, 90}, NULL, 3, PAD);
 	CHECK_EQ_STR(decoded(), "90 92 93");
-	/* A bad header in the middle: its packet is reported and the others are in order. */
+	/* A bad header in the middle: its packet is reported, and the others are in order. */
 	make_counts((uint16_t[]){8, 9, 6, 7}, NULL, 4, PAD);
 	m.bytes[m.used / 4] ^= 1;
 	CHECK_EQ_STR(decoded(), "6 7 8 !1");
-	/* Two of them: each is reported by its place in the input. */
+	/* Two bad headers: each is reported by its place in the input. */
 	make_counts((uint16_t[]){10, 11, 6, 7, 8, 9}, NULL, 6, PAD);
 	m.bytes[m.used / 6] ^= 1;
 	m.bytes[m.used / 6 * 3] ^= 1;
 	CHECK_EQ_STR(decoded(), "6 !3 8 9 10 !1");
 }
 
-/* What the daemon serves: packets cut to their content, continuations, gaps of any length, in order. */
+/*
+ * The daemon's output: packets cut to their content, continuations, gaps of any length, in order.
+ */
 static void test_streams(void)
 {
 	make_counts((uint16_t[]){3, 3, 3, 4}, (uint64_t[]){1, 2, 3, 4}, 4, 0);
@@ -138,7 +143,10 @@ static void test_streams(void)
 	CHECK_EQ_STR(decoded(), "1 2 3 4");
 }
 
-/* At the borders of the rule: a step of half of all counts is none back, and packets of one time do not ascend. */
+/*
+ * At the limits of the rule: a step of half of all counts is not a step back, and packets of one
+ * time do not ascend.
+ */
 static void test_borders(void)
 {
 	make_counts((uint16_t[]){0, 0x8000}, (uint64_t[]){2, 1}, 2, PAD);
@@ -152,7 +160,7 @@ static void test_borders(void)
 	CHECK(in_place());
 }
 
-/* More packets than a ring can have, over the count's wrap and with a long gap. */
+/* More packets than a ring can have, over the wrap of the count and with a long gap. */
 static void test_long_stream(void)
 {
 	struct mprof_order *order = mprof_order_new();
@@ -167,7 +175,7 @@ static void test_long_stream(void)
 	mprof_order_free(order);
 }
 
-/* A ring of the most packets that there are. */
+/* A ring with the maximum number of packets. */
 static void test_large_ring(void)
 {
 	struct mprof_order *order = mprof_order_new();

@@ -1,4 +1,7 @@
-/* Places against sorting: times close together, equal ones, and times that no word has room for beside their number. */
+/*
+ * Places compared with sorting: times close together, equal times, and times too large to share a
+ * word with their number.
+ */
 #include <stdlib.h>
 
 #include "check.h"
@@ -23,7 +26,7 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* How many different times stand before TIME. */
+/* Return how many distinct times are before TIME. */
 static uint32_t slow_place(const uint64_t *times, uint32_t n, uint64_t time)
 {
 	uint32_t i, place = 0;
@@ -54,7 +57,7 @@ static uint32_t wrong_places(const struct places *p, uint32_t n)
 	return wrong;
 }
 
-/* Every other of the threads that there are is asked about, and then all but the first, which might be the only root. */
+/* Query every other thread, and then all but the first, which may be the only root. */
 static void compare_threads(void)
 {
 	struct mprof_model m = {0};
@@ -78,7 +81,7 @@ static void compare_threads(void)
 	places_deinit(&p);
 }
 
-/* N threads with times below RANGE. */
+/* Make N threads with times below RANGE. */
 static void compare(uint64_t range, uint64_t unit)
 {
 	uint32_t i;
@@ -90,7 +93,7 @@ static void compare(uint64_t range, uint64_t unit)
 	compare_threads();
 }
 
-/* All at once in two moments that lie far apart, but for a few. */
+/* Nearly all threads at two moments far apart. */
 static void test_bursts(void)
 {
 	uint32_t i;

@@ -1,4 +1,6 @@
-/* Items in pieces: none is lost or moved behind a whole piece, and what cannot be is refused. */
+/*
+ * Items in pieces: none is lost or moved behind a whole piece, and impossible requests are refused.
+ */
 #include "check.h"
 #include "grow.h"
 

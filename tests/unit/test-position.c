@@ -1,6 +1,6 @@
 /*
- * Positions, request targets, headers and routes: all that mprofd-http parses before it reads the
- * archive.
+ * Positions, request targets, headers and routes: everything that mprofd-http parses before it
+ * reads the archive.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* What events add up to: peaks, promotions, ends that contradict themselves, filters, the order of time.  mem-oracles.py has real profiles. */
+/*
+ * Sums over events: peaks, promotions, contradictory ends, filters, the order of time.
+ * mem-oracles.py checks real profiles.
+ */
 #include "mem-make.h"
 
 #define NEW(...) mprof_profile_new(&(struct mprof_profile_options){.seed = 5, __VA_ARGS__})
@@ -39,7 +42,7 @@ static void test_sums(void)
 	made_free(&m);
 }
 
-/* What lived at the peak, node by node, where several peaks follow each other. */
+/* Live objects at the peak, node by node, if several peaks follow each other. */
 static void test_peak(void)
 {
 	struct made m = {0};
@@ -81,7 +84,7 @@ static void test_peak(void)
 	made_free(&m);
 }
 
-/* Events that no sound writer makes change nothing but the sums that count them. */
+/* Events that no valid writer makes change only the sums that count them. */
 static void test_contradictions(void)
 {
 	struct mprof_profile *p = NEW(.tree = false);
@@ -108,7 +111,7 @@ static void test_contradictions(void)
 	CHECK_EQ_UINT(s->unknown, 4);
 	CHECK_EQ_UINT(s->live, 0);
 	CHECK_EQ_UINT(s->live_objects, 0);
-	/* Nothing was hit of it: nothing can be said of it. */
+	/* No sample hit the object: nothing is known about it. */
 	e = (struct mprof_mem_event){.kind = MPROF_MEM_ALLOC, .id = 10, .time_us = 8};
 	CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
 	CHECK_EQ_UINT(s->repeated, 2);
@@ -116,7 +119,7 @@ static void test_contradictions(void)
 	mprof_profile_free(p);
 }
 
-/* Many objects, most of which go: the map of those that live finds each, and no other. */
+/* Many objects, most of which end: the map of live objects finds each live one, and no other. */
 static void many(int64_t step)
 {
 	struct mprof_profile *p = NEW(.tree = false);
@@ -145,7 +148,7 @@ static void many(int64_t step)
 	mprof_profile_free(p);
 }
 
-/* Ids that count up, and others that all want the same few places. */
+/* Ids that count up, and ids that all hash to the same few places. */
 static void test_many(void)
 {
 	many(1);
@@ -154,7 +157,10 @@ static void test_many(void)
 	many(-3);
 }
 
-/* A stream with a little of everything: deep stacks, large blocks, a long life, ends of what never was. */
+/*
+ * A stream with a little of everything: deep stacks, large blocks, a long life, ends of unknown
+ * objects.
+ */
 static void any_stream(struct made *m)
 {
 	uint32_t random = 1, stack[41];
@@ -181,7 +187,7 @@ static void any_stream(struct made *m)
 	made_finish(m);
 }
 
-/* Many events at once add up to what they do one by one, whatever else is asked for. */
+/* Many events at once give the same sums as single events, with any other options. */
 static void test_read(void)
 {
 	const struct mprof_profile_options options[] = {
@@ -222,7 +228,7 @@ static void test_read(void)
 	made_free(&m);
 }
 
-/* Of two domains the events come out of the order of time, and the peak is another. */
+/* Events of two domains come out of the order of time, and the peak differs. */
 static void test_sort(void)
 {
 	static const struct mprof_mem_event events[] = {
@@ -252,7 +258,9 @@ static void test_sort(void)
 
 /* ---- selections ---- */
 
-/* Three objects: a young one that goes, one that is promoted and goes, and a large one that stays. */
+/*
+ * Three objects: a young one that ends, one that is promoted and ends, and a large one that stays.
+ */
 static void objects_make(struct made *m)
 {
 	int64_t young, old;
@@ -267,7 +275,7 @@ static void objects_make(struct made *m)
 	made_finish(m);
 }
 
-/* Samples that FILTER selects, and the most of them that lived at a time into *PEAK. */
+/* Return the samples that FILTER selects, and put the maximum that lived at a time into *PEAK. */
 static uint64_t selected(struct mprof_mem_filter filter, uint64_t *peak)
 {
 	struct made m = {0};
@@ -327,7 +335,7 @@ static void test_filters(void)
 	CHECK_EQ_UINT(chosen(FILTER(.n_clauses = 2, .clauses = {{.name = "1"}, {.name = "3", .whole = false}})), 2);
 }
 
-/* The minor heap is left by promotion. */
+/* Promotion ends the life in the minor heap. */
 static void test_heaps(void)
 {
 	uint64_t peak;
@@ -338,12 +346,12 @@ static void test_heaps(void)
 	CHECK_EQ_UINT(peak, 402);
 	CHECK_EQ_UINT(selected(FILTER(.heaps = MPROF_HEAP_EXTERNAL), &peak), 0);
 	CHECK_EQ_UINT(peak, 0);
-	/* Begun with its promotion, at 400, it did not live before. */
+	/* Its life in the major heap begins at its promotion, at 400. */
 	CHECK_EQ_UINT(chosen(FILTER(.heaps = MPROF_HEAP_MAJOR, .allocated = TO(350))), 400);
 	CHECK_EQ_UINT(chosen(FILTER(.heaps = MPROF_HEAP_MINOR, .lifetime = TO(200))), 2);
 }
 
-/* A second recording in the same stream begins anew, for selections too. */
+/* A second recording in the same stream begins anew, also for selections. */
 static void test_joined(void)
 {
 	struct made m = {0};
@@ -368,7 +376,7 @@ static void test_joined(void)
 	made_free(&m);
 }
 
-/* A stack of a million frames, and one of them for each event: work is by what is new. */
+/* A stack of a million frames, and one of its frames per event: the work follows the new frames. */
 static void test_deep(void)
 {
 	enum { DEEP = 200000, EVENTS = 20000 };
@@ -394,7 +402,7 @@ static void test_deep(void)
 	free(stack);
 }
 
-/* The peak is told of the first of several moments at which as much lived. */
+/* If several moments have the same peak, the first is reported. */
 static void test_first_peak(void)
 {
 	struct made m = {0};

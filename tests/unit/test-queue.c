@@ -56,17 +56,17 @@ static void test_limits(void)
 	CHECK(chunk(queue, a, 20 * KIB) == NULL); /* its own share */
 	second = chunk(queue, b, 40 * KIB);
 	CHECK(second != NULL);
-	CHECK(chunk(queue, b, 15 * KIB) == NULL); /* the whole */
+	CHECK(chunk(queue, b, 15 * KIB) == NULL); /* the whole queue */
 	tail = queue_item(queue, b, ITEM_TAIL, 25 * KIB, true);
-	CHECK(tail != NULL);						/* the dead have room beside it */
-	CHECK(queue_item(queue, b, ITEM_TAIL, 25 * KIB, true) == NULL); /* but none has more than it leaves */
+	CHECK(tail != NULL);						/* the reserve for dead guests is extra */
+	CHECK(queue_item(queue, b, ITEM_TAIL, 25 * KIB, true) == NULL); /* but none has more than the reserve leaves */
 	third = queue_item(queue, a, ITEM_GAP, 0, false);
-	CHECK(third != NULL); /* what is small is never lost */
+	CHECK(third != NULL); /* small items are never lost */
 	queue_item_free(queue, first);
 	queue_item_free(queue, tail);
 	first = chunk(queue, a, 50 * KIB);
 	CHECK(first != NULL);
-	account_release(queue, a); /* the guest goes before its items */
+	account_release(queue, a); /* the guest is queued before its items */
 	queue_item_free(queue, first);
 	queue_item_free(queue, second);
 	queue_item_free(queue, third);
@@ -75,9 +75,9 @@ static void test_limits(void)
 	queue_free(queue);
 }
 
-/* ---- taking back -------------------------------------------------------------------------------------------------- */
+/* ---- taking back ----------------------------------------------------------------------------- */
 
-/* A waiting chunk of OWNER's stream: packet SEQUENCE of N bytes. */
+/* Queue a chunk of N bytes for packet SEQUENCE of OWNER's stream. */
 static void wait_chunk(struct queue *queue, struct account *account, struct lane *lane, uint64_t sequence, size_t n)
 {
 	struct item *item = chunk(queue, account, n);
@@ -111,7 +111,10 @@ static unsigned count(const struct item *list)
 	return n;
 }
 
-/* The newest of whom has most waiting goes; what was handed over to the commit thread, and the rest of the stream, stay. */
+/*
+ * The newest chunk of the guest with the most waiting bytes is taken back. Items that the commit
+ * thread has, and the rest of the stream, stay.
+ */
 static void test_evict(void)
 {
 	struct queue *queue = queue_new(1024 * KIB, 1024 * KIB, 128 * KIB);
@@ -129,17 +132,17 @@ static void test_evict(void)
 	CHECK_EQ_UINT(count(list), 2);
 	wait_gap(queue, account, lane, 12);
 	account_died(queue, dead, true);
-	CHECK(!queue_evict(queue, dead, 10 * KIB, &evicted)); /* there is room as it is */
+	CHECK(!queue_evict(queue, dead, 10 * KIB, &evicted)); /* there is enough room already */
 	CHECK(queue_item(queue, dead, ITEM_CHUNK, 300 * KIB, true) == NULL);
 	CHECK(queue_evict(queue, dead, 300 * KIB, &evicted));
 	CHECK(evicted.owner == &account);
-	CHECK_EQ_UINT(evicted.to.sequence, 10); /* no more than it takes */
+	CHECK_EQ_UINT(evicted.to.sequence, 10); /* no more than needed */
 	CHECK_EQ_UINT(evicted.bytes, 120 * KIB);
 	CHECK(evicted.packets == 5 && evicted.gaps == 1 && evicted.at_least);
 	CHECK(!queue_evict(queue, dead, 2000 * KIB, &evicted)); /* nothing would help */
 	free_all(queue, list);
 	list = queue_take(queue, 10000 * KIB, 0, 0);
-	CHECK_EQ_UINT(count(list), 12); /* 1 to 9 of the one, 1 to 3 of the other */
+	CHECK_EQ_UINT(count(list), 12); /* 1 to 9 of the first guest, 1 to 3 of the second */
 	free_all(queue, list);
 	CHECK_EQ_UINT(queue_level(queue).bytes, 0);
 	lane_close(queue, lane);
@@ -150,7 +153,7 @@ static void test_evict(void)
 	queue_free(queue);
 }
 
-/* What is not taken back: of the dead, of captures, of rings that are detached. */
+/* Items that are never taken back: those of dead guests, of captures, and of detached rings. */
 static void test_evict_not(void)
 {
 	struct queue *queue = queue_new(1000 * KIB, 1000 * KIB, 0);
@@ -171,7 +174,7 @@ static void test_evict_not(void)
 	wait_chunk(queue, account, lane, 4, 150 * KIB);
 	CHECK(queue_evict(queue, dead, 80 * KIB, &evicted));
 	CHECK_EQ_UINT(evicted.to.sequence, 4);
-	/* There is no room again, and the sealed 100 KiB would make some. */
+	/* There is no room again, and taking back the sealed 100 KiB would make some. */
 	fill = queue_item(queue, NULL, ITEM_CHUNK, 130 * KIB, false);
 	CHECK(fill != NULL && !queue_evict(queue, dead, 80 * KIB, &evicted));
 	queue_item_free(queue, fill);
@@ -183,7 +186,10 @@ static void test_evict_not(void)
 	queue_free(queue);
 }
 
-/* One large guest that dies leaves room for the many small ones that die with it, also where they come later. */
+/*
+ * One large guest that dies leaves room for many small guests that die with it, also if they come
+ * later.
+ */
 static void test_share(void)
 {
 	struct queue *queue = queue_new(64 * KIB * KIB, 32 * KIB * KIB, 64 * KIB * KIB);
@@ -213,7 +219,7 @@ static void test_share(void)
 	queue_free(queue);
 }
 
-/* What a guest had waiting when it died is not held against its end. */
+/* The bytes that a guest had waiting when it died do not count against its end. */
 static void test_full_share(void)
 {
 	struct queue *queue = queue_new(1024 * KIB, 1024 * KIB, 1024 * KIB);
@@ -243,7 +249,7 @@ static void test_when(void)
 	uint64_t began = clock_mono();
 
 	queue_push(queue, chunk(queue, NULL, 10));
-	CHECK(queue_take(queue, KIB, 10 * NS_PER_S, 0) == NULL); /* neither old nor much */
+	CHECK(queue_take(queue, KIB, 10 * NS_PER_S, 0) == NULL); /* neither old nor large */
 	item = chunk(queue, NULL, 10);
 	item->urgent = true;
 	queue_push(queue, item);
@@ -253,7 +259,7 @@ static void test_when(void)
 
 	queue_push(queue, chunk(queue, NULL, 2 * KIB));
 	list = queue_take(queue, KIB, 10 * NS_PER_S, 0);
-	CHECK(list != NULL); /* much */
+	CHECK(list != NULL); /* large */
 	free_all(queue, list);
 
 	queue_push(queue, chunk(queue, NULL, 10));

@@ -1,13 +1,13 @@
-/* Quotas, and room on the disk. */
+/* Quotas, and free room on the disk. */
 #include <sys/stat.h>
 
 #include "archive-fixture.h"
 #include "clock.h"
 #include "space.h"
 
-#define PACKET 10030u /* content of a test packet, of which 10,000 are archived */
+#define PACKET 10030u /* content of a test packet; 10,000 bytes of it are archived */
 
-/* Enforce to the end in steps of LIMIT; how many steps it took. */
+/* Enforce the quota to the end in steps of LIMIT. Return the number of steps. */
 static unsigned enforce(struct fixture *f, const char *name, uint64_t bytes, uint64_t before_real, unsigned limit)
 {
 	unsigned steps = 0;
@@ -77,36 +77,39 @@ static void test_bytes(void)
 	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
 	CHECK_EQ_INT(fixture_put(&f, 2, "web", "running", 2), 0); /* another life of the same guest */
 	CHECK_EQ_INT(fixture_put(&f, 3, "db", "running", 3), 0);
-	for (uint64_t i = 0; i < 20; i++) { /* by turns, so that the oldest is now in one, now in the other */
+	for (uint64_t i = 0; i < 20; i++) { /* alternately, so that the oldest packet is now in one, now in the other */
 		CHECK_EQ_INT(fixture_packet(&f, 1, i, PACKET, 100 + 2 * i), 0);
 		CHECK_EQ_INT(fixture_packet(&f, 2, i, PACKET, 101 + 2 * i), 0);
 		CHECK_EQ_INT(fixture_packet(&f, 3, i, PACKET, 50 + i), 0);
 	}
 	CHECK_EQ_INT(put_gap(&f, 1, 3, 4, 0), 0);
 	CHECK_EQ_INT(put_gap(&f, 1, 12, 13, 0), 0);
-	CHECK_EQ_UINT(enforce(&f, "web", 400000, 0, 100), 1); /* it is exactly that */
+	CHECK_EQ_UINT(enforce(&f, "web", 400000, 0, 100), 1); /* exactly the quota */
 	CHECK_EQ_INT(count(&f, 1) + count(&f, 2), 40);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT sum(deletions) FROM streams"), 0);
-	CHECK_EQ_UINT(enforce(&f, "web", 199999, 0, 10), 3); /* 21 packets, 10 a call */
+	CHECK_EQ_UINT(enforce(&f, "web", 199999, 0, 10), 3); /* 21 packets, 10 per call */
 	CHECK_EQ_INT(oldest(&f, 1), 11);
 	CHECK_EQ_INT(oldest(&f, 2), 10);
 	CHECK_EQ_INT(count(&f, 3), 20);
 	CHECK(fixture_number(&f, "SELECT deletions FROM streams WHERE id = 1") > 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT deletions FROM streams WHERE id = 3"), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT after_sequence FROM gaps"),
-		     12); /* the older one went with its packets */
+		     12); /* the older run was deleted with its packets */
 	CHECK_EQ_INT(fixture_number(&f, "SELECT lost_packets FROM streams WHERE id = 1"), 0);
-	/* The same after the tally was made anew, and over all guests. */
+	/* The same after the tally was rebuilt, and over all guests. */
 	fixture_reopen(&f);
 	CHECK_EQ_UINT(enforce(&f, NULL, 300000, 0, 100), 1);
 	CHECK_EQ_INT(count(&f, 1) + count(&f, 2) + count(&f, 3), 30);
-	CHECK_EQ_INT(oldest(&f, 3), 9); /* the oldest of all were these */
+	CHECK_EQ_INT(oldest(&f, 3), 9); /* these were the oldest packets of all */
 	/* The newest packet of a running stream stays, whatever the quota. */
 	enforce(&f, NULL, 1, 0, 7);
 	CHECK_EQ_INT(count(&f, 1) + count(&f, 2) + count(&f, 3), 3);
 	CHECK_EQ_INT(oldest(&f, 1), 19);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 3);
-	/* In a transaction of the caller's that is rolled back nothing goes, and the tally knows it. */
+	/*
+	 * If the caller's transaction is rolled back, nothing is deleted, and the tally is
+	 * restored.
+	 */
 	CHECK_EQ_INT(fixture_packet(&f, 1, 20, PACKET, 200), 0);
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	enforce(&f, "web", 15000, 0, 100);
@@ -137,10 +140,10 @@ static void test_age(void)
 	CHECK_EQ_INT(oldest(&f, 1), 5);
 	CHECK_EQ_INT(oldest(&f, 2), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 1);
-	/* An ended run goes whole, its captures too; a running one keeps its place. */
+	/* An ended run is deleted whole with its captures; a running one keeps its position. */
 	CHECK_EQ_INT(fixture_put(&f, 1, "web", "ended", 1), 0);
 	CHECK_EQ_INT(put_gap(&f, 1, 9, 11, 0), 0);
-	/* Where that is rolled back its stream goes on. */
+	/* After a rollback its stream goes on. */
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	enforce(&f, "web", 0, 1000, 3);
 	archive_writer_rollback(f.w);
@@ -154,13 +157,13 @@ static void test_age(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM streams"), 1);
 	CHECK_EQ_INT(count(&f, 2), 1);
-	CHECK_EQ_INT(archive_writer_begin(f.w), 0); /* its stream is gone from the tally as well */
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0); /* the tally no longer has its stream, too */
 	CHECK_EQ_INT(fixture_append(&f, 1, 11, 30, 10, 0, true, 5), ARCHIVE_E_ABSENT);
 	archive_writer_rollback(f.w);
 	fixture_deinit(&f);
 }
 
-/* A run that never had a ring is forgotten a day after its end, and not before. */
+/* A run that never had a ring is deleted a day after its end, and not before. */
 static void test_without_ring(void)
 {
 	const uint64_t now = clock_real(), hour = 3600 * NS_PER_S;
@@ -195,7 +198,7 @@ static void test_pinned(void)
 	CHECK_EQ_INT(put_capture(&f, 1, 1, 1, 3, 6, 106, true, 500), 0);
 	CHECK_EQ_INT(put_capture(&f, 2, 1, 1, 5, 8, 108, true, 0), 0);
 	CHECK_EQ_INT(put_capture(&f, 3, 1, 1, 9, 11, 111, false, 700), 0);
-	/* Nothing but what is pinned is left, and that is said to be all that can be done. */
+	/* Only pinned runs are left, and the result says that nothing more can be deleted. */
 	CHECK(enforce(&f, "web", 1, 0, 100) < 3);
 	CHECK_EQ_INT(count(&f, 1), 6);
 	CHECK_EQ_INT(oldest(&f, 1), 3);
@@ -206,14 +209,14 @@ static void test_pinned(void)
 	CHECK_EQ_INT(count(&f, 1), 6);
 	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 1, 0, NULL, NULL), 0);
 	enforce(&f, "web", 1, 0, 100);
-	CHECK_EQ_INT(count(&f, 1), 4); /* the other still holds 5 to 8 */
+	CHECK_EQ_INT(count(&f, 1), 4); /* the other stream still has 5 to 8 */
 	CHECK_EQ_INT(oldest(&f, 1), 5);
-	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 2); /* for bytes, as 5 and 6 are left */
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 2); /* by bytes, since 5 and 6 are left */
 	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 2), 0);
 	enforce(&f, "web", 1, 0, 100);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 0);
-	/* Identifiers outlive their rows. */
+	/* Identifiers are not reused after their rows are deleted. */
 	int64_t run, stream, capture;
 	fixture_reopen(&f);
 	CHECK_EQ_INT(archive_writer_last_ids(f.w, &run, &stream, &capture), 0);
@@ -222,7 +225,10 @@ static void test_pinned(void)
 	fixture_deinit(&f);
 }
 
-/* A capture whose tail is all there is counts, and goes in its turn; one of which packets are left stays for bytes alone. */
+/*
+ * A capture that consists of its tail alone counts and is deleted in its turn. A capture with
+ * packets left is not deleted for its bytes alone.
+ */
 static void test_tails(void)
 {
 	struct fixture f;
@@ -292,7 +298,7 @@ static void test_reserve(void)
 	CHECK_EQ_INT(space_release_reserve(archive_writer_store(f.w)), 0);
 	CHECK(stat(path, &st) < 0);
 	CHECK_EQ_INT(space_restore_reserve(archive_writer_store(f.w)), 0);
-	CHECK_EQ_INT(truncate(path, 5), 0); /* one that a kill left half-made is made again */
+	CHECK_EQ_INT(truncate(path, 5), 0); /* a half-made one, left by a kill, is made again */
 	CHECK_EQ_INT(space_restore_reserve(archive_writer_store(f.w)), 0);
 	CHECK(stat(path, &st) == 0 && st.st_size == 3 << 20);
 	fixture_deinit(&f);

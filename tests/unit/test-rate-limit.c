@@ -1,4 +1,4 @@
-/* How fast a guest may change its keys. */
+/* The limit on how fast a guest may change its keys. */
 #include "check.h"
 #include "limits.h"
 
@@ -12,7 +12,7 @@ int main(void)
 	for (n = 0; rate_limit_take(&rate_limit, now + n); n++)
 		;
 	CHECK_EQ_INT(n, RATE_PER_SECOND);
-	/* Below the limit of a second, above that of a minute. */
+	/* Below the limit per second, above the limit per minute. */
 	rate_limit = (struct rate_limit){0};
 	for (n = 0; rate_limit_take(&rate_limit, now + n * (NS_PER_S / 100)); n++)
 		;
@@ -21,7 +21,7 @@ int main(void)
 	rate_limit = (struct rate_limit){0};
 	for (n = 0; n < 10000; n++)
 		CHECK(rate_limit_take(&rate_limit, now + n * (NS_PER_S / 16)));
-	/* After a rest it may begin anew. */
+	/* After a pause the guest may burst again. */
 	rate_limit = (struct rate_limit){0};
 	for (n = 0; n <= RATE_PER_SECOND; n++)
 		rate_limit_take(&rate_limit, now);

@@ -1,4 +1,4 @@
-/* The archive's read-only side, on what the writer wrote. */
+/* The archive's read-only side, on archives that the writer made. */
 #include <errno.h>
 
 #include "archive-fixture.h"
@@ -106,7 +106,7 @@ static void test_pieces(void)
 		return;
 	fixture_put(&f, 1, "web", "running", 5);
 	archive_writer_begin(f.w);
-	for (uint32_t i = 0; i < 5; i++) /* the last one has no chunk end */
+	for (uint32_t i = 0; i < 5; i++) /* the last piece has no chunk end */
 		CHECK_EQ_INT(fixture_append(&f, 5, 7, 30 + i * 300000, 300000, 0, i < 4, 1000 + i), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
 	CHECK_EQ_INT(reader_new(&r, f.state), 0);
@@ -169,7 +169,7 @@ static void test_stored(void)
 	fixture_deinit(&f);
 }
 
-/* Whatever a damaged archive says, it is an error and no more. */
+/* Whatever a damaged archive contains, reading it gives an error and nothing worse. */
 static void test_damaged(void)
 {
 	static const char *const damage[] = {
@@ -230,9 +230,9 @@ static void test_transaction_is_short(void)
 	fixture_packet(&f, 5, 3, 5030, 1000);
 	CHECK_EQ_INT(reader_new(&r, f.state), 0);
 	CHECK_EQ_INT(reader_packets(r, STREAM, 0, INT64_MAX, false, &p, &n), 0);
-	/* Nothing is held after a call, so the WAL can be emptied: 0 = not busy. */
+	/* No lock is held after a call, so the WAL can be emptied: 0 = not busy. */
 	CHECK_EQ_INT(fixture_number(&f, "PRAGMA wal_checkpoint(TRUNCATE)"), 0);
-	/* Within a transaction what is read agrees, whatever is committed meanwhile. */
+	/* Reads within a transaction agree, whatever is committed meanwhile. */
 	CHECK_EQ_INT(reader_begin(r), 0);
 	n = 1;
 	CHECK_EQ_INT(reader_packets(r, STREAM, 4, 4, false, &p, &n), 0);
@@ -246,7 +246,7 @@ static void test_transaction_is_short(void)
 	usleep(200000);
 	reader_end(r);
 	CHECK(reader_longest(r) >= 200 * NS_PER_MS &&
-	      reader_longest(r) > before); /* what the caller does meanwhile counts */
+	      reader_longest(r) > before); /* time that the caller spends meanwhile counts */
 	CHECK(reader_longest(r) <= clock_mono() - began);
 	n = 1;
 	CHECK_EQ_INT(reader_packets(r, STREAM, 4, 4, false, &p, &n), 0);
@@ -255,7 +255,9 @@ static void test_transaction_is_short(void)
 	fixture_deinit(&f);
 }
 
-/* Two statements at once are one transaction; one that is left early is over with its call. */
+/*
+ * Two statements at once are one transaction; a statement that is left early is over with its call.
+ */
 static int wait_and_read(void *context, const struct archive_run *run)
 {
 	struct reader_packet p;
@@ -284,7 +286,10 @@ static void test_longest_counts_what_overlaps(void)
 	usleep(300000);
 	began = clock_mono();
 	CHECK_EQ_INT(reader_run(r, 1, count_run, &n), 0);
-	/* What lies between the two is in neither; the second one may take long by itself, on a machine that is busy. */
+	/*
+	 * The time between the two is in neither. The second one may take long by itself on a busy
+	 * machine.
+	 */
 	CHECK(reader_longest(r) == longest || reader_longest(r) <= clock_mono() - began);
 	r = reader_free(r);
 	fixture_deinit(&f);

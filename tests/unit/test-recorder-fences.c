@@ -1,8 +1,9 @@
 /*
  * The recorder on a machine that shows stores in any order.
  *
- * Such a machine keeps an order only over a release fence.  Here each fence and each atomic store of the recorder is a call of the test,
- * which keeps the ring as it was at the last fence: what a store relies on must have been there at that time.
+ * Such a machine keeps an order only across a release fence. Here each fence and each atomic store
+ * of the recorder calls the test, which keeps a copy of the ring at the last fence: every store
+ * that a later one relies on must be in that copy.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@ static void store_seen(const void *at, uint64_t value, size_t bytes);
 		CHECK_EQ_INT(order, __ATOMIC_RELAXED);              \
 	} while (0)
 
-/* The macros above stand for what the recorder publishes with. */
+/* The macros above replace the operations that publish. */
 #include "../../client/recorder/recorder.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define RING_BYTES 1024u
@@ -46,7 +47,10 @@ static bool changed(size_t from, size_t to)
 	return memcmp(ring + from, fenced + from, to - from) != 0;
 }
 
-/* A new ring: a packet without its magic is made, then it gets its magic, and the first packet is the last to have one. */
+/*
+ * Check a new ring: a packet is made without its magic, then gets its magic, and the first packet
+ * gets its magic last.
+ */
 static void check_formatting(void)
 {
 	for (size_t at = 0; at < RING_BYTES; at += ROOM) {
@@ -66,8 +70,9 @@ static void check_formatting(void)
 }
 
 /*
- * Between two fences the bytes behind a packet's first timestamp do not change together with it: a reader tells the laps apart by it.  Nor
- * does any byte of a packet change together with its size that becomes empty.
+ * Check that between two fences the bytes behind a packet's first timestamp do not change together
+ * with it, because a reader tells the laps apart by it. No byte of a packet may change together
+ * with its size that becomes empty, either.
  */
 static void check_steps(void)
 {
@@ -86,7 +91,7 @@ static void barrier_seen(void)
 	barriers++;
 }
 
-/* An event that comes in the middle of another one's bytes is dropped, and changes nothing. */
+/* An event in the middle of another event's bytes is dropped and changes nothing. */
 static void check_nested(void)
 {
 	static bool inside;
@@ -117,7 +122,7 @@ static void fence_seen(int order)
 
 #ifdef MPROF_RECORDER_HALVES
 
-static size_t low_stored; /* where the packet is whose low half waits for its high half, and 1; 0 = none */
+static size_t low_stored; /* 1 plus the offset of the packet whose high half is missing; 0 = none */
 
 static void store_seen(const void *at, uint64_t value, size_t bytes)
 {
@@ -126,7 +131,7 @@ static void store_seen(const void *at, uint64_t value, size_t bytes)
 
 	CHECK_EQ_UINT(offset % bytes, 0);
 	if (bytes == 2) {
-		/* The high half: the low half is there already, and was released. */
+		/* The high half: the low half is already stored and released. */
 		CHECK_EQ_UINT(low_stored, packet + 1);
 		low_stored = 0;
 		CHECK_EQ_UINT(offset - packet, HIGH_AT);
@@ -159,7 +164,10 @@ static void store_seen(const void *at, uint64_t value, size_t bytes)
 	size_t offset = (size_t)((const uint8_t *)at - ring), packet = offset / ROOM * ROOM;
 	uint32_t bits = (uint32_t)(value >> 16);
 
-	/* Count and size in one aligned store, which leaves the two bytes behind them as they are. */
+	/*
+	 * Check a store of count and size in one aligned word, which leaves the next two bytes as
+	 * they are.
+	 */
 	CHECK_EQ_UINT(bytes, 8);
 	CHECK_EQ_UINT(offset % 8, 0);
 	CHECK_EQ_UINT(offset - packet, COUNT_AT);
@@ -191,7 +199,7 @@ static void test_order(void)
 	uint64_t ticks = 0x0101010101010101; /* every byte of a time differs from zero */
 	unsigned events = 0;
 
-	/* In memory that holds an old ring, so that each magic must go first. */
+	/* In memory that holds an old ring, so that each magic must be removed first. */
 	for (unsigned lap = 0; lap < 2; lap++) {
 		fences = 0;
 		formatting = true;

@@ -1,6 +1,6 @@
 /*
- * The recorder: the bytes of every event, how packets turn, what is dropped and why, and the order of its stores as another
- * process sees them.
+ * The recorder: the bytes of every event, the move to the next packet, drops and their reasons, and
+ * the order of its stores as another process sees them.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static _Alignas(8) uint8_t ring[RING_BYTES + 64];
 static struct mprof_recorder recorder;
 static uint64_t ticks;
 
-/* A clock that moves by one at each look. */
+/* A clock that advances by one per call. */
 static uint64_t tick(void *context)
 {
 	(void)context;
@@ -43,7 +43,9 @@ static struct mprof_packet_header header_at(const uint8_t *p)
 	return h;
 }
 
-/* The newest event, which begins AT in the active packet and must end where the content ends. */
+/*
+ * Return the newest event, which begins AT in the active packet and must end at the content's end.
+ */
 static struct mprof_raw_event newest(uint32_t at)
 {
 	struct mprof_packet_header h = header_at(recorder.packet);
@@ -54,7 +56,7 @@ static struct mprof_raw_event newest(uint32_t at)
 	return e;
 }
 
-/* What EVENT is recorded as. */
+/* Make CALL and check the event that it records. */
 #define CHECK_EVENT(call, want_id, want_context, want_number, want_text) \
 	do {                                                             \
 		uint32_t at_ = recorder.content;                         \
@@ -111,7 +113,7 @@ static void test_geometry(void)
 	CHECK_EQ_INT(mprof_recorder_init(&r, ring, 0, 4, tick, NULL), MPROF_RECORDER_E_SIZE);
 	CHECK_EQ_INT(mprof_recorder_init(&r, ring + 4, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_E_MEMORY);
 	CHECK_EQ_INT(mprof_recorder_init(&r, NULL, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_E_MEMORY);
-	/* The largest ring and the most packets that are allowed. */
+	/* The largest ring and the maximum number of packets. */
 	largest = mmap(NULL, MPROF_RING_BYTES_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		       -1, 0);
 	if (CHECK(largest != MAP_FAILED)) {
@@ -151,7 +153,10 @@ static void test_every_event(void)
 	CHECK_EQ_UINT(mprof_recorder_dropped(r), 0);
 }
 
-/* One event of each shape, byte by byte: the reader of the other tests could share a mistake with the writer. */
+/*
+ * One event of each shape, byte by byte: the reader in the other tests could share a mistake with
+ * the writer.
+ */
 static void test_bytes(void)
 {
 	static const uint8_t creates[] = {0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff,
@@ -196,7 +201,10 @@ static void test_current_thread(void)
 	CHECK_EQ_UINT(r->events, 10);
 }
 
-/* Every packet of the ring: counts consecutive, events whole, timestamps rising by at least STEP. */
+/*
+ * Check every packet of the ring: counts consecutive, events whole, timestamps rising by at least
+ * STEP.
+ */
 static uint64_t check_ring(uint64_t step, uint32_t *least_pad)
 {
 	uint64_t last = 0, events = 0;
@@ -223,7 +231,7 @@ static uint64_t check_ring(uint64_t step, uint32_t *least_pad)
 	return events;
 }
 
-/* Sizes that divide by nothing, and more packets than the count's 16 bits hold. */
+/* Odd sizes, and more packets than a 16-bit count holds. */
 static void test_turns(void)
 {
 	static const struct {
@@ -273,7 +281,7 @@ static void test_drops(void)
 	CHECK_EQ_UINT(r->events, 1);
 	CHECK_EQ_UINT(r->sequence, 0);
 
-	/* The longest that fits does, in a packet of its own. */
+	/* The longest event that fits is recorded, in a packet of its own. */
 	mprof_recorder_label(r, 1, text, longest);
 	CHECK_EQ_UINT(r->sequence, 1);
 	CHECK_EQ_UINT(header_at(r->packet).content_bytes, 1023);
@@ -285,7 +293,7 @@ static void test_drops(void)
 	CHECK_EQ_UINT(r->dropped[MPROF_DROP_OFF], 2);
 	CHECK_EQ_UINT(r->events, before);
 	CHECK_EQ_UINT(mprof_recorder_dropped(r), 7);
-	/* The clock of a recorder that is off is not asked. */
+	/* A recorder that is off does not call the clock. */
 	before = ticks;
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(ticks, before);
@@ -301,7 +309,7 @@ static void test_times(void)
 	struct mprof_recorder *r = &recorder;
 	uint32_t at;
 
-	/* Given per call; a small step back is smoothed, a clock that was set is followed. */
+	/* Times set per call: a small step back is smoothed, a clock that was set is followed. */
 	CHECK_EQ_INT(mprof_recorder_init(r, ring, RING_BYTES, 4, NULL, NULL), MPROF_RECORDER_OK);
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(newest(30).timestamp, 1);
@@ -316,7 +324,7 @@ static void test_times(void)
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(newest(at).timestamp, 100);
 	CHECK_EQ_UINT(r->clock_steps, 2);
-	/* A step is counted once, also where the clock goes on below what it was before. */
+	/* A step is counted once, also if the clock goes on below its earlier value. */
 	mprof_recorder_at(r, 101);
 	mprof_recorder_gc(r, 1);
 	mprof_recorder_gc(r, 1);
@@ -335,7 +343,10 @@ static void test_times(void)
 		mprof_recorder_gc(r, 1);
 		CHECK_EQ_UINT(newest(at).timestamp, more ? 4000000000 - more : 5000000000);
 	}
-	/* So it is between the first times of two packets, where the last event was later; and no packet begins at time 0. */
+	/*
+	 * The same holds for the first times of two packets if the last event was later; and no
+	 * packet begins at time 0.
+	 */
 	for (unsigned i = 0; i < 3; i++) {
 		static const uint64_t times[] = {4000000000, 3999999999, 0}, want[] = {5000000001, 3999999999, 1};
 
@@ -351,7 +362,7 @@ static void test_times(void)
 		CHECK_EQ_UINT(newest(30).timestamp, want[i]);
 	}
 
-	/* A clock that stands still: events share a timestamp, packets' first ones do not. */
+	/* A clock that stands still: events share a timestamp, packets' first timestamps differ. */
 	CHECK_EQ_INT(mprof_recorder_init(r, ring, RING_BYTES, 4, NULL, NULL), MPROF_RECORDER_OK);
 	mprof_recorder_at(r, 1000);
 	while (r->sequence < 10)
@@ -360,7 +371,7 @@ static void test_times(void)
 	CHECK_EQ_UINT(r->clock_steps, 0);
 }
 
-/* A collection that happens while the time is taken. */
+/* A garbage collection that runs while the clock is read. */
 static uint64_t clock_that_collects(void *context)
 {
 	bool *inside = (bool *)context;
@@ -389,7 +400,7 @@ static void test_nested_in_clock(void)
 	CHECK(newest(47).timestamp > e.timestamp);
 }
 
-/* The clock's own event changes the thread that runs. */
+/* The clock's own event changes the running thread. */
 static uint64_t clock_that_switches(void *context)
 {
 	bool *inside = (bool *)context;
@@ -401,7 +412,7 @@ static uint64_t clock_that_switches(void *context)
 	return ++ticks;
 }
 
-/* The thread that creates another is the one that ran at the call. */
+/* The creator of a thread is the thread that ran at the call. */
 static void test_switch_in_clock(void)
 {
 	bool inside = false;
@@ -421,7 +432,10 @@ static void interrupt(int signal)
 	mprof_recorder_gc(&recorder, 99);
 }
 
-/* Interrupts that record, while the program does: dropped or whole, never in the middle of another event. */
+/*
+ * Interrupts that record while the program records: their events are dropped or whole, never in the
+ * middle of another event.
+ */
 static void test_interrupts(void)
 {
 	struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
@@ -442,19 +456,22 @@ static void test_interrupts(void)
 	} while (now.tv_sec == began.tv_sec || now.tv_nsec < began.tv_nsec);
 	timer_delete(timer);
 	signal(SIGALRM, SIG_IGN);
-	/* Timestamps may be equal here: the handler's event can come between the other one's time and its bytes. */
+	/*
+	 * Timestamps may be equal here: the handler's event can come between the other event's time
+	 * and its bytes.
+	 */
 	CHECK(check_ring(0, &least_pad) > 4);
 	CHECK_EQ_UINT(mprof_recorder_dropped(&recorder), recorder.dropped[MPROF_DROP_NESTED]);
 }
 
-/* ---- as another process sees it ---------------------------------------------------------------------------------- */
+/* ---- as another process sees it -------------------------------------------------------------- */
 
 struct seen {
 	uint16_t count, low, high;
 	uint64_t first;
 };
 
-/* The reader's header load: count, high, low, high, count, after the first timestamp. */
+/* Load a header as the reader does: count, high, low, high, count, after the first timestamp. */
 static bool header_see(const volatile uint8_t *p, struct seen *s)
 {
 	uint16_t count, high;
@@ -473,7 +490,7 @@ static bool header_see(const volatile uint8_t *p, struct seen *s)
 	return high == s->high && count == s->count;
 }
 
-/* Records for ever; each event's number is its timestamp, so that a mixture is seen. */
+/* Record for ever. Each event's number is its timestamp, so that a mixture is detected. */
 static _Noreturn void write_for_ever(void *memory, size_t size)
 {
 	uint64_t t = 0;
@@ -487,7 +504,10 @@ static _Noreturn void write_for_ever(void *memory, size_t size)
 	}
 }
 
-/* The events of a copy that was checked: each must be of one piece, or the recorder counted it too early. */
+/*
+ * Check the events of a copy that passed the checks: each must be of one piece, or the recorder
+ * counted it too early.
+ */
 static bool copy_holds(const uint8_t *p, size_t n, uint64_t first)
 {
 	struct mprof_raw_event e;
@@ -503,8 +523,9 @@ static bool copy_holds(const uint8_t *p, size_t n, uint64_t first)
 }
 
 /*
- * May BEFORE's size be believed, with AFTER of the same packet?  Stored in one piece it always may, and falls only to empty; in halves
- * it needs to be confirmed by the same high half and a greater low half.  1 yes, 0 no, -1 the recorder broke its word.
+ * Return whether BEFORE's size can be trusted, given AFTER of the same packet: 1 yes, 0 no, -1 the
+ * recorder broke its promise. A size stored in one piece can always be trusted and falls only to
+ * empty. A size stored in halves must be confirmed by the same high half and a greater low half.
  */
 static int size_believed(const struct seen *before, const struct seen *after, uint32_t room)
 {
@@ -522,13 +543,13 @@ static int size_believed(const struct seen *before, const struct seen *after, ui
 #endif
 }
 
-/* What a number of looks came to. */
+/* The results of a number of looks. */
 struct looks {
 	unsigned long all, good, wrong;
-	unsigned long busy; /* the writer wrote to the packet while it was looked at */
+	unsigned long busy; /* the writer wrote to the packet during the look */
 };
 
-/* One look at packet P: 1 for a good copy, 0 for none, -1 for a wrong one. */
+/* Look at packet P once. Return 1 for a good copy, 0 for none, -1 for a wrong one. */
 static int look(const uint8_t *p, uint32_t room, uint8_t *copy, struct looks *looks)
 {
 	struct seen before = {0}, after = {0};
@@ -562,7 +583,10 @@ static uint64_t monotonic(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Look until the writer was met at work BUSY times, or for three seconds: the two may have to share a processor. */
+/*
+ * Look until the writer was met at work BUSY times, or for three seconds: both may have to share a
+ * processor.
+ */
 static void watch(size_t size, unsigned long busy)
 {
 	uint8_t *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -589,14 +613,17 @@ static void watch(size_t size, unsigned long busy)
 	waitpid(child, NULL, 0);
 	fprintf(stderr, "ring of %zu bytes: %lu looks, the writer at work in %lu, %lu good copies, %lu wrong\n", size,
 		looks.all, looks.busy, looks.good, looks.wrong);
-	/* A machine that let the writer run for moments only shows nothing, right or wrong. */
+	/* A machine that ran the writer only for moments shows nothing, right or wrong. */
 	CHECK(looks.good > 0 || looks.busy < busy);
 	CHECK_EQ_UINT(looks.wrong, 0);
 	munmap(memory, size);
 	free(copy);
 }
 
-/* Small packets turn all the time; large ones cross the halves of a size, at every 8,192 bytes. */
+/*
+ * Small packets wrap all the time; large packets cross a change of the size's high half, at every
+ * 8,192 bytes.
+ */
 static void test_seen_from_outside(void)
 {
 	watch(4096, 10000);

@@ -1,4 +1,7 @@
-/* What the archive knew: asked for by key, by life and by stream, and each run ended once. */
+/*
+ * The resume index: the archive's runs, found by key, by life and by stream, and each run ended
+ * once.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,13 +47,13 @@ static void deinit(struct collector *c)
 	c->queue = queue_free(c->queue);
 }
 
-/* The next run that the archive is told of; its identifier, or 0. */
+/* Return the identifier of the next run reported to the archive, or 0. */
 static int64_t told(struct collector *c, uint64_t *ended_real, char *reason)
 {
 	struct item *item = queue_take(c->queue, 1, 0, 0);
 	int64_t run = 0;
 
-	/* A small BYTES: one at a time. */
+	/* With a small BYTES: one at a time. */
 	if (item && CHECK(item->kind == ITEM_RUN)) {
 		CHECK_EQ_STR(item->run.state, "ended");
 		CHECK_EQ_STR(item->run.uuid, "its uuid");
@@ -76,7 +79,7 @@ static void test_find(void)
 	CHECK(!collector_resume_find(&c, "dir", "boot 5 u 1", 0));
 	entry = collector_resume_find(&c, "xen", "boot 7 w 0", 0);
 	CHECK(entry && entry->resume.run == 5 && entry->resume.stream == 0);
-	/* The newest run of a key; when that is settled, none before it. */
+	/* Find the newest run of a key; when that run is settled, no older one. */
 	entry = collector_resume_find(&c, "xen", "boot 5 u 0", 0);
 	CHECK(entry && entry->resume.run == 6);
 	collector_resume_taken_up(&c, 6);
@@ -90,7 +93,7 @@ static void test_find(void)
 	entry = collector_resume_stream(&c, 2, 8);
 	CHECK(entry && entry->resume.stream == 4);
 	CHECK(!collector_resume_stream(&c, 2, 1) && !collector_resume_stream(&c, 3, 0));
-	CHECK(!collector_resume_stream(&c, 5, 0)); /* it has none */
+	CHECK(!collector_resume_stream(&c, 5, 0)); /* it has no streams */
 	CHECK(collector_resume_stream(&c, 6, 0) && !collector_resume_stream(&c, 7, 0) &&
 	      !collector_resume_stream(&c, 0, 0));
 	deinit(&c);
@@ -107,7 +110,7 @@ static void test_over(void)
 	for (uint32_t k = 0; k <= 8; k++)
 		CHECK(!collector_resume_find(&c, "xen", "boot 5 u 1", k));
 	CHECK_EQ_INT(told(&c, &real, reason), 2);
-	CHECK_EQ_UINT(real, 40); /* when the last of its streams was heard of */
+	CHECK_EQ_UINT(real, 40); /* after the report of its last stream */
 	CHECK_EQ_STR(reason, "ended");
 	collector_resume_taken_up(&c, 6);
 	collector_resume_settle(&c, "dir");

@@ -1,6 +1,6 @@
 /*
- * What goes from the archive, and when: where there is no room, on a small disk that guests, or others, fill; and while somebody reads.  What quotas
- * let go is the matter of test-quota.c.
+ * Retention: the data that is deleted, and when, on a small disk that guests or others fill, and
+ * during reads. test-quota.c tests the quotas.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static void disk_deinit(struct disk *d)
 	fixture_deinit(&d->f);
 }
 
-/* N packets in one transaction, as a flush brings them.  The condition. */
+/* Append N packets in one transaction, as a flush does. Return the condition. */
 static int flush(struct disk *d, unsigned n)
 {
 	int r = archive_writer_begin(d->f.w);
@@ -86,7 +86,7 @@ static bool has_reserve(const struct disk *d)
 	return stat(path, &st) == 0 && (uint64_t)st.st_size == d->config.reserve_bytes;
 }
 
-/* Somebody else takes all that is left. */
+/* Fill the rest of the disk with another file. */
 static void take_all(const struct disk *d)
 {
 	static const char zeroes[65536];
@@ -101,7 +101,10 @@ static void take_all(const struct disk *d)
 	close(fd);
 }
 
-/* The archive fills the disk over and over, and is looked after only once it is full: it never comes to where nothing can go any more. */
+/*
+ * The archive fills the disk over and over, and retention runs only when the disk is full: it can
+ * always delete something.
+ */
 static void test_full_again_and_again(void)
 {
 	struct disk d;
@@ -129,7 +132,7 @@ static void test_full_again_and_again(void)
 	disk_deinit(&d);
 }
 
-/* Looked after behind each transaction it is never full. */
+/* With retention after each transaction the disk is never full. */
 static void test_never_full(void)
 {
 	struct disk d;
@@ -149,7 +152,10 @@ static void test_never_full(void)
 	disk_deinit(&d);
 }
 
-/* Others fill it: all goes but the newest, then nothing helps but to wait; once they make room, it goes on. */
+/*
+ * Another program fills the disk: everything but the newest is deleted, then only waiting helps.
+ * Once that program makes room, the archive goes on.
+ */
 static void test_others_fill_it(void)
 {
 	struct disk d;
@@ -173,7 +179,7 @@ static void test_others_fill_it(void)
 	disk_deinit(&d);
 }
 
-/* While it is full it is closed, and opened again. */
+/* The archive is closed on a full disk, and opened again. */
 static void test_opened_while_full(void)
 {
 	struct disk d;
@@ -197,7 +203,7 @@ static void test_opened_while_full(void)
 	disk_deinit(&d);
 }
 
-/* Without a reserve it says so only where nothing more can be tried. */
+/* Without a reserve the archive reports a full disk only if nothing more can be deleted. */
 static void test_no_reserve(void)
 {
 	struct disk d;
@@ -212,7 +218,7 @@ static void test_no_reserve(void)
 	disk_deinit(&d);
 }
 
-/* A reserve that the disk has no room for: it is done without. */
+/* The disk has no room for a reserve: the archive works without one. */
 static void test_reserve_too_large(void)
 {
 	struct disk d;
@@ -229,7 +235,7 @@ static void test_reserve_too_large(void)
 	disk_deinit(&d);
 }
 
-/* Quotas are looked at in this very moment. */
+/* The quotas are enforced at this very moment. */
 static void keep_now(struct disk *d)
 {
 	d->retention.checked_at = 0;
@@ -244,7 +250,7 @@ static int hold(const struct disk *d, int *fd)
 	return hold_take(path, fd);
 }
 
-/* Those who have begun to read are waited for; not for ever, and then until the quota holds. */
+/* Retention waits for readers that have begun; not for ever, and then until the quota holds. */
 static void test_readers_are_waited_for(void)
 {
 	CLEANUP(closep) int one = -1;
@@ -267,7 +273,7 @@ static void test_readers_are_waited_for(void)
 	keep_now(&d);
 	keep_now(&d);
 	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 100);
-	/* Now it is waited again. */
+	/* Now it waits again. */
 	CHECK_EQ_INT(flush(&d, 64), 0);
 	keep_now(&d);
 	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 164);
@@ -279,7 +285,7 @@ static void test_readers_are_waited_for(void)
 	disk_deinit(&d);
 }
 
-/* Where room is getting short nobody is waited for. */
+/* If room gets short, it does not wait for readers. */
 static void test_room_before_readers(void)
 {
 	CLEANUP(closep) int fd = -1;
@@ -298,7 +304,10 @@ static void test_room_before_readers(void)
 	disk_deinit(&d);
 }
 
-/* While something is deleted nobody begins; who holds, or cannot, is no harm to the writer. */
+/*
+ * During a deletion no reader begins; a reader that holds the lock, or cannot get it, does not harm
+ * the writer.
+ */
 static void test_hold(void)
 {
 	CLEANUP(closep) int fd = -1;

@@ -1,4 +1,7 @@
-/* Rights that are given up are gone: for the process, and for a program that user 0 executes afterwards. */
+/*
+ * Rights that are given up are gone: for the process, and for a program that user 0 executes
+ * afterwards.
+ */
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -11,7 +14,7 @@
 
 #define BIT(n) (UINT64_C(1) << (n))
 
-/* The number behind NAME in a status file, hexadecimal. */
+/* Return the hexadecimal number behind NAME in a status file. */
 static uint64_t status(const char *file, const char *name)
 {
 	CLEANUP(fclosep) FILE *f = fopen(file, "re");
@@ -35,7 +38,7 @@ static void check_sets(const char *file, uint64_t want)
 	CHECK_EQ_UINT(status(file, "NoNewPrivs"), 1);
 }
 
-/* What is checked in a child is counted there: its exit code is its verdict. */
+/* A child counts its own checks: its exit code is its result. */
 static void in_child(void (*fn)(void))
 {
 	pid_t pid = fork();
@@ -55,13 +58,13 @@ static void child_drops(void)
 {
 	CHECK_EQ_INT(rights_drop(), 0);
 	check_sets("/proc/self/status", 0);
-	/* Twice is once. */
+	/* A second call gives the same result. */
 	CHECK_EQ_INT(rights_drop(), 0);
 	CHECK_EQ_INT(rights_keep_reading(), 0);
 	check_sets("/proc/self/status", 0);
 }
 
-/* What user 0 executes has nothing either: its verdict is the child's. */
+/* A program that user 0 executes has no rights either. Its result is the child's. */
 static void child_executes(void)
 {
 	CHECK_EQ_INT(rights_drop(), 0);
@@ -73,13 +76,13 @@ static void child_reads(void)
 {
 	CHECK_EQ_INT(rights_keep_reading(), 0);
 	check_sets("/proc/self/status", BIT(CAP_DAC_READ_SEARCH));
-	/* The right to empty the bounding set went before. */
+	/* The right to empty the bounding set is already gone. */
 	CHECK_EQ_INT(rights_drop(), 0);
 	CHECK_EQ_UINT(status("/proc/self/status", "CapPrm"), 0);
 	CHECK_EQ_UINT(status("/proc/self/status", "CapEff"), 0);
 }
 
-/* As under the unit, which gives CAP_DAC_OVERRIDE alone. */
+/* As under the systemd unit, which gives CAP_DAC_OVERRIDE alone. */
 static void child_overrides(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -1,8 +1,10 @@
 /*
- * The sequence-checked copy, case by case: what it hands over and declares of a ring that is written by hand.
+ * The sequence-checked copy, case by case: its output and its gaps for a ring that is written by
+ * hand.
  *
- * test-ring.c tries many schedules of a writer that behaves; here is what those reach seldom or never: counts that go round, rings that are
- * initialised again, sizes that no writer leaves, dead rings that are cut, and the exact number of bytes that is proven.
+ * test-ring.c tries many schedules of a correct writer. This file has the cases that those
+ * schedules reach seldom or never: counts that wrap, rings that are initialised again, sizes that
+ * no writer leaves, dead rings that are cut, and the exact number of proven bytes.
  */
 #include <errno.h>
 
@@ -10,7 +12,7 @@
 #include "ring-guest.h"
 
 #define SMALL 300u   /* packets of 15 events */
-#define LARGE 20000u /* packets of 1,174 events; 65,536 of them take longer than any look is late */
+#define LARGE 20000u /* packets of 1,174 events; writing 65,536 of them takes longer than any poll is late */
 
 static struct guest g;
 
@@ -25,7 +27,7 @@ static void gap_is(unsigned i, uint64_t after, uint64_t next, bool at_least, enu
 	CHECK_EQ_INT(g.gaps[i].reason, reason);
 }
 
-/* ---- attach ---------------------------------------------------------------------------------------------------------- */
+/* ---- attach ---------------------------------------------------------------------------------- */
 
 static int attach_fault(uint64_t bytes, bool dead, const char *want)
 {
@@ -48,7 +50,10 @@ static void test_attach_sizes(void)
 	CHECK_EQ_INT(attach_fault((256u << 20) + 1, false, "it is not between 1 KiB and 256 MiB"), RING_E_REFUSED);
 	CHECK_EQ_INT(attach_fault(256u << 20, false, "its packets do not fill it"), RING_E_NOT_YET);
 	CHECK_EQ_INT(attach_fault(1025, false, "its packets do not fill it"), RING_E_NOT_YET);
-	/* Bytes behind the last packet that are no header are no packet; of a dead file that was cut they are. */
+	/*
+	 * Bytes behind the last packet that are no header are no packet; in a dead file that was
+	 * cut they are one.
+	 */
 	CHECK_EQ_INT(attach_fault(1024 + 29, false, "its packets do not fill it"), RING_E_NOT_YET);
 	g.bytes = 1024 + 30;
 	CHECK_EQ_INT(attach_fault(1024 + 29, true, ""), 0);
@@ -76,12 +81,12 @@ static void test_attach_packets(void)
 	g.data[512] ^= 1;
 	CHECK_EQ_INT(attach_fault(1024, false, "bad magic"), RING_E_NOT_YET);
 	g.data[512] ^= 1;
-	/* The bytes go while it is attached. */
+	/* The bytes disappear while the ring is attached. */
 	g.bytes = 512;
 	CHECK_EQ_INT(attach_fault(1024, false, "its packets do not fill it"), RING_E_NOT_YET);
 }
 
-/* Packets of any size, also of one that differs, and too small for an event. */
+/* Packets of any size, also one that differs, and one too small for an event. */
 static void test_attach_uneven(void)
 {
 	static const uint32_t sizes[] = {30, 500, 37, 38, 419};
@@ -107,11 +112,11 @@ static void test_attach_uneven(void)
 	CHECK_EQ_UINT(g.n_chunks, 0);
 }
 
-/* The numbers that a ring begins with, where its counts stand around their end. */
+/* The numbers that a ring begins with if its counts are near their wrap. */
 static void test_attach_counts(void)
 {
 	static const struct {
-		uint64_t newest, oldest; /* as written, and as the reader numbers it */
+		uint64_t newest, oldest; /* the number as written, and as the reader assigns it */
 	} cases[] = {
 		{7, 4},		{65533, 65530}, {65535, 65532}, {65536, 65533},
 		{65537, 65534}, {65538, 65535}, {65539, 0},	{65540, 1},
@@ -124,7 +129,7 @@ static void test_attach_counts(void)
 		CHECK_EQ_UINT(g.ring.cursor.sequence, cases[i].oldest);
 		CHECK_EQ_UINT(g.ring.cursor.offset, 30);
 		CHECK_EQ_INT(guest_look(&g), 0);
-		/* Of the packets that the writer has left, all but the last are proven at once. */
+		/* All packets that the writer has left but the last are proven at once. */
 		CHECK_EQ_UINT(g.n_chunks, 2);
 		CHECK_EQ_UINT(g.chunks[0].sequence, cases[i].oldest);
 		CHECK_EQ_UINT(g.ring.cursor.sequence, cases[i].oldest + 2);
@@ -135,7 +140,10 @@ static void test_attach_counts(void)
 	}
 }
 
-/* A ring whose older packets do not belong to the newest: only what follows without a hole is taken. */
+/*
+ * A ring whose older packets do not belong to the newest: only packets that follow without a hole
+ * are accepted.
+ */
 static void test_attach_history(void)
 {
 	guest_new(&g, 5, SMALL);
@@ -143,7 +151,10 @@ static void test_attach_history(void)
 	mprof_store16(guest_packet(&g, 9) + 24, 4);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 10);
-	/* Its numbers say that packets are missing: so they are in a dead file that was cut, and not in a ring that is written. */
+	/*
+	 * Its counts say that packets are missing: a dead file that was cut may miss packets, a
+	 * ring that is written may not.
+	 */
 	mprof_store16(guest_packet(&g, 8) + 24, 2);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	CHECK_EQ_UINT(g.ring.n, 5);
@@ -151,7 +162,7 @@ static void test_attach_history(void)
 	CHECK_EQ_UINT(g.ring.n, 11);
 	CHECK_EQ_INT(guest_look(&g), 0);
 
-	/* A new ring: what is behind the active packet is empty and older than nothing. */
+	/* A new ring: the packets behind the active one are empty and older than nothing. */
 	guest_new(&g, 5, SMALL);
 	guest_write_to(&g, 2, 1);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
@@ -171,7 +182,7 @@ static void test_attach_history(void)
 	CHECK_EQ_UINT(g.n_gaps, 0);
 }
 
-/* ---- what is proven, exactly ----------------------------------------------------------------------------------------- */
+/* ---- the proven bytes, exactly --------------------------------------------------------------- */
 
 static void test_proof(void)
 {
@@ -179,7 +190,10 @@ static void test_proof(void)
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK(!ring_pending(&g.ring));
-	/* A size is confirmed by the next one, and two confirmed sizes prove what is before the first of them. */
+	/*
+	 * The next size confirms a size, and two confirmed sizes prove the bytes before the first
+	 * of them.
+	 */
 	for (unsigned i = 1; i <= 10; i++) {
 		guest_watch(&g, 1);
 		CHECK_EQ_UINT(g.n_chunks, i < 3 ? 0 : i - 2);
@@ -194,13 +208,13 @@ static void test_proof(void)
 	}
 	CHECK_EQ_UINT(g.ring.counters.bytes, g.handed);
 	CHECK_EQ_UINT(g.ring.counters.polls, 11);
-	/* A look at which nothing changed costs two loads. */
+	/* A poll without any change costs two loads. */
 	g.loads = 0;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.loads, 2);
 }
 
-/* The end of a packet: complete, and where it lies is known from then on. */
+/* The end of a packet: the packet is complete, and its end is known from then on. */
 static void test_proof_over_packets(void)
 {
 	guest_new(&g, 3, 500);
@@ -208,7 +222,10 @@ static void test_proof_over_packets(void)
 	guest_write_to(&g, 0, 27);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	guest_watch(&g, 1);
-	/* The packet is left: its last size is final.  The one before was never confirmed. */
+	/*
+	 * The writer has left the packet: its last size is final. The size before was never
+	 * confirmed.
+	 */
 	CHECK_EQ_UINT(g.sequence, 1);
 	CHECK_EQ_UINT(g.handed, 0);
 	guest_watch(&g, 1);
@@ -225,7 +242,10 @@ static void test_proof_over_packets(void)
 	CHECK_EQ_UINT(g.ring.counters.dropped, 0);
 }
 
-/* Sizes on either side of 8 KiB do not confirm one another: the high half of the first could be missing. */
+/*
+ * Sizes on either side of 8 KiB do not confirm each other: the high half of the first could be
+ * missing.
+ */
 static void test_proof_over_halves(void)
 {
 	guest_new(&g, 2, LARGE);
@@ -233,7 +253,7 @@ static void test_proof_over_halves(void)
 	while (g.used + GUEST_EVENT <= 8192)
 		guest_event(&g);
 	CHECK_EQ_INT(guest_look(&g), 0); /* a candidate below */
-	guest_watch(&g, 1);		 /* one above */
+	guest_watch(&g, 1);		 /* a candidate above */
 	CHECK_EQ_UINT(g.ring.proof.n_marks, 0);
 	guest_watch(&g, 1);
 	CHECK_EQ_UINT(g.ring.proof.n_marks, 1);
@@ -242,7 +262,10 @@ static void test_proof_over_halves(void)
 	CHECK_EQ_UINT(g.ring.cursor.offset, g.used - 2 * GUEST_EVENT);
 }
 
-/* A chunk is at most 1 MiB long; a longer one goes on in the next, and just the last piece has an end. */
+/*
+ * A chunk is at most 1 MiB long; a longer one continues in the next, and only the last piece has an
+ * end.
+ */
 static void test_pieces(void)
 {
 	guest_new(&g, 2, (3u << 19) - 100);
@@ -260,7 +283,7 @@ static void test_pieces(void)
 	CHECK(g.chunks[1].end && g.chunks[1].last);
 }
 
-/* A sink without room: what it did not take comes later, and nothing twice. */
+/* A sink without room: the refused bytes come later, and nothing comes twice. */
 static void test_sink_full(void)
 {
 	guest_new(&g, 4, SMALL);
@@ -274,7 +297,7 @@ static void test_sink_full(void)
 	g.room_for = UINT32_MAX;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.handed, 3 * GUEST_EVENT);
-	/* The writer laps what there was no room for. */
+	/* The writer laps the refused bytes. */
 	g.room_for = 0;
 	guest_event(&g);
 	CHECK_EQ_INT(guest_look(&g), RING_E_FULL);
@@ -290,9 +313,9 @@ static void test_sink_full(void)
 	gap_is(0, 0, 4, g.gaps[0].at_least, RING_GAP_LAPPED);
 }
 
-/* ---- laps ------------------------------------------------------------------------------------------------------------ */
+/* ---- laps ------------------------------------------------------------------------------------ */
 
-/* A reader in the middle of packet 5, of which it has something. */
+/* Make a reader in the middle of packet 5 that has copied part of it. */
 static void read_to_five(uint32_t n, uint32_t room)
 {
 	guest_new(&g, n, room);
@@ -305,8 +328,9 @@ static void read_to_five(uint32_t n, uint32_t room)
 }
 
 /*
- * Exactly 65,536 packets pass between two looks: the counts are what they were.  The first timestamp tells, and the gap says that its number
- * is a guess.  So it is when a few more have passed, and the packet at the cursor bears its old count.
+ * Exactly 65,536 packets pass between two polls, so the counts are the same as before. The first
+ * timestamp shows it, and the gap says that its number is a guess. The same holds if a few more
+ * packets have passed and the packet at the cursor has its old count.
  */
 static void test_count_goes_round(void)
 {
@@ -333,8 +357,8 @@ static void test_count_goes_round(void)
 }
 
 /*
- * A round later the ring has more packets than the number of the newest: those before packet 0 are of the round before, and there is no
- * packet before number 0.
+ * A round later the ring has more packets than the newest packet's number: the packets before
+ * packet 0 are from the round before, and no packet has a negative number.
  */
 static void test_numbers_below_zero(void)
 {
@@ -354,7 +378,7 @@ static void test_numbers_below_zero(void)
 		guest_watch(&g, 3);
 		CHECK_EQ_UINT(g.ring.cursor.sequence, newest);
 	}
-	/* A hostile guest has the archive's last packet and such packets before it. */
+	/* A hostile guest keeps the archive's last packet and such packets before it. */
 	guest_new(&g, 16, SMALL);
 	guest_jump(&g, 65541, 12);
 	resume = (struct ring_resume){5, 30 + 10 * GUEST_EVENT, 5, mprof_load64(guest_packet(&g, 65541) + 30),
@@ -364,7 +388,7 @@ static void test_numbers_below_zero(void)
 	gap_is(0, 5, 65541 - 15, true, RING_GAP_RESTART);
 }
 
-/* Fewer packets pass: how many is known, unless there was time for 32,768 and more. */
+/* Fewer packets pass: their number is known, unless there was time for 32,768 or more. */
 static void test_lap(void)
 {
 	read_to_five(4, LARGE);
@@ -399,7 +423,10 @@ static void test_lap(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
 
-	/* The writer laps by a little: what is left of packet 5 is gone, the oldest packet is the next to go. */
+	/*
+	 * The writer laps the reader by a little: the rest of packet 5 is lost, and the oldest
+	 * packet is the next to be overwritten.
+	 */
 	read_to_five(4, LARGE);
 	guest_write_to(&g, 9, 1);
 	g.ring.polled_at = clock_mono();
@@ -413,7 +440,7 @@ static void test_lap(void)
 	CHECK_EQ_UINT(g.ring.writer.active, 8);
 }
 
-/* A newest packet behind the active one is a count that went round only where it stays there. */
+/* A newest packet behind the active one is a count that wrapped only if it stays there. */
 static void test_count_falls(void)
 {
 	read_to_five(4, LARGE);
@@ -427,14 +454,14 @@ static void test_count_falls(void)
 	gap_is(0, 5, 4 + 65536 - 2, false, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(g.ring.writer.behind, 0);
 
-	/* Where there was time for so many it is believed at once. */
+	/* If there was time for that many packets, it is accepted at once. */
 	read_to_five(4, LARGE);
 	guest_jump(&g, 4 + 65536, 9);
 	g.ring.polled_at = clock_mono() - 10 * NS_PER_S;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 4 + 65536 - 2, true, RING_GAP_LAPPED);
 
-	/* Up to 32,767 packets are a lap, one more is behind. */
+	/* Up to 32,767 packets are a lap; one more is behind. */
 	read_to_five(4, LARGE);
 	guest_jump(&g, 5 + 32767, 9);
 	g.ring.polled_at = clock_mono();
@@ -447,11 +474,14 @@ static void test_count_falls(void)
 	CHECK_EQ_UINT(g.n_gaps, 0);
 }
 
-/* ---- a ring that is initialised again -------------------------------------------------------------------------------- */
+/* ---- a ring that is initialised again -------------------------------------------------------- */
 
 static void test_renewed(void)
 {
-	/* Empty, with something in its first packet, and in its first lap with all but the last one filled. */
+	/*
+	 * Empty; with something in its first packet; and in its first lap with all packets filled
+	 * but the last.
+	 */
 	for (uint32_t filled = 0; filled < 4; filled++) {
 		read_to_five(4, LARGE);
 		guest_format(&g);
@@ -463,7 +493,10 @@ static void test_renewed(void)
 	}
 }
 
-/* A reader that was started anew in the middle of packet 1 of a new ring: packet 0's first timestamp tells it, too. */
+/*
+ * A reader that was restarted in the middle of packet 1 of a new ring: packet 0's first timestamp
+ * identifies the ring, too.
+ */
 static void renewed_after_restart(unsigned events)
 {
 	struct ring_resume resume = {
@@ -480,7 +513,7 @@ static void renewed_after_restart(unsigned events)
 	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 }
 
-/* In its first lap, where the counts are the same again. */
+/* In its first lap, when the counts are the same again. */
 static void test_renewed_early(void)
 {
 	for (unsigned events = 0; events < 20; events += 9) {
@@ -496,7 +529,7 @@ static void test_renewed_early(void)
 		CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
 		CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 
-		/* In the packet that the reader is in, with more and with fewer events. */
+		/* In the reader's packet, with more and with fewer events. */
 		guest_new(&g, 4, LARGE);
 		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 		guest_watch(&g, 12);
@@ -511,7 +544,7 @@ static void test_renewed_early(void)
 		/* After a restart of the reader. */
 		renewed_after_restart(events);
 	}
-	/* A ring of which nothing was taken yet is simply followed. */
+	/* A ring from which nothing was taken yet is simply followed. */
 	guest_new(&g, 4, LARGE);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	CHECK_EQ_INT(guest_look(&g), 0);
@@ -524,8 +557,9 @@ static void test_renewed_early(void)
 }
 
 /*
- * Counts 0, 1 and 2 full and an empty 3 behind them: a new ring in its first lap, or one whose count has just gone round and whose writer
- * has renumbered its next packet.  The reader's last position tells.
+ * Counts 0, 1 and 2 full and an empty 3 behind them: a new ring in its first lap, or a ring whose
+ * count has just wrapped and whose writer has renumbered its next packet. The reader's last
+ * position decides.
  */
 static void test_renewed_or_round(void)
 {
@@ -540,7 +574,7 @@ static void test_renewed_or_round(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 65534, 65536, false, RING_GAP_LAPPED);
 
-	/* Just its first packet has something: that is no count that went round. */
+	/* Only its first packet has something: the count did not wrap. */
 	guest_new(&g, 4, LARGE);
 	guest_jump(&g, 65534, 1);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
@@ -561,16 +595,19 @@ static void test_renewed_or_round(void)
 	CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
 }
 
-/* ---- a packet that changes while it is copied ------------------------------------------------------------------------ */
+/* ---- a packet that changes during the copy --------------------------------------------------- */
 
-/* The load that copies events, of a packet that began before the hook was armed. */
+/* Hook the load that copies events, of a packet that began before the hook was armed. */
 static bool is_copy(const struct guest *guest, uint64_t offset, size_t n)
 {
 	return guest->armed && n >= GUEST_EVENT && n != sizeof(struct mprof_packet_wire) - 8 &&
 	       offset % guest->room >= MPROF_PACKET_HEADER_BYTES;
 }
 
-/* The ring is initialised again, and written to as far as it was, between the choice of the bytes and their copy. */
+/*
+ * The ring is initialised again, and written to the same place, between the choice of the bytes and
+ * their copy.
+ */
 static void renew_in_copy(struct guest *guest, uint64_t offset, size_t n)
 {
 	uint32_t used = guest->used;
@@ -594,7 +631,7 @@ static void test_renewed_in_copy(void)
 	guest_forget(&g);
 	g.hook = renew_in_copy;
 	g.armed = 1;
-	/* The sink sees that the events' times do not follow. */
+	/* The sink detects that the events' times do not follow. */
 	for (unsigned i = 0; i < 4 && r == 0; i++) {
 		guest_event(&g);
 		r = guest_look(&g);
@@ -606,7 +643,10 @@ static void test_renewed_in_copy(void)
 	CHECK_EQ_UINT(g.ring.counters.dropped, 1);
 }
 
-/* A writer comes round to the packet while it is copied: it bears a new count, its bytes and size are still the old ones. */
+/*
+ * A writer laps to the packet during the copy: the packet has a new count, and its bytes and size
+ * are still the old ones.
+ */
 static void renumber_in_copy(struct guest *guest, uint64_t offset, size_t n)
 {
 	uint8_t *p = guest->data + offset / guest->room * guest->room;
@@ -617,7 +657,7 @@ static void renumber_in_copy(struct guest *guest, uint64_t offset, size_t n)
 	mprof_store16(p + 24, (uint16_t)(mprof_load16(p + 24) + guest->n));
 }
 
-/* Our recorder empties it first, under its old count. */
+/* mprofd's recorder empties the packet first, under its old count. */
 static void empty_in_copy(struct guest *guest, uint64_t offset, size_t n)
 {
 	if (!is_copy(guest, offset, n))
@@ -644,21 +684,24 @@ static void lapped_in_copy(void (*hook)(struct guest *, uint64_t, size_t), uint6
 		CHECK(g.chunks[i].sequence >= next);
 }
 
-/* What is left of the packet is lost, and of the oldest one behind it nothing is begun while the writer is that near. */
+/*
+ * The rest of the packet is lost. While the writer is that near, nothing of the oldest packet
+ * behind it is begun.
+ */
 static void test_lapped_in_copy(void)
 {
 	lapped_in_copy(renumber_in_copy, 2);
 	lapped_in_copy(empty_in_copy, 1);
 }
 
-/* ---- sizes that no honest writer leaves ------------------------------------------------------------------------------ */
+/* ---- sizes that no correct writer leaves ----------------------------------------------------- */
 
 static void test_bad_sizes(void)
 {
 	static const uint32_t bits[] = {0, 8 * 29, 30 * 8 + 1, 8 * (SMALL + 1), UINT32_MAX};
 
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
-		/* In the active packet a bad size is waited for to pass. */
+		/* In the active packet the reader waits for a bad size to pass. */
 		guest_new(&g, 4, SMALL);
 		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 		guest_watch(&g, 6);
@@ -669,7 +712,7 @@ static void test_bad_sizes(void)
 		CHECK_EQ_UINT(g.handed, 7 * GUEST_EVENT);
 		CHECK_EQ_UINT(g.ring.counters.bad_sizes, 1);
 		CHECK_EQ_UINT(g.n_gaps, 0);
-		/* One that it was left with is a loss. */
+		/* A bad size in a packet that the writer has left is a loss. */
 		guest_write_to(&g, 1, 1);
 		mprof_store32(guest_packet(&g, 0) + 26, bits[i]);
 		guest_watch(&g, 1);
@@ -690,7 +733,7 @@ static void test_bad_sizes(void)
 	CHECK(g.chunks[0].last);
 }
 
-/* A confirmed size that falls: several write at once, and nothing is proven any more. */
+/* A confirmed size that falls: several writers write at once, and nothing is proven any more. */
 static void test_several_writers(void)
 {
 	guest_new(&g, 4, SMALL);
@@ -709,7 +752,10 @@ static void test_several_writers(void)
 	for (unsigned i = 0; i < g.n_chunks; i++)
 		CHECK(g.chunks[i].unproven);
 
-	/* A packet that is left with less than was confirmed: the same, and the rest is a loss. */
+	/*
+	 * The writer leaves a packet with less than was confirmed: the same, and the rest is a
+	 * loss.
+	 */
 	guest_new(&g, 4, SMALL);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	guest_watch(&g, 6);
@@ -723,8 +769,8 @@ static void test_several_writers(void)
 }
 
 /*
- * A packet that is renumbered before it is emptied, as mirage-profile does: new count, old size, old bytes.  It is no size of the new packet,
- * however often it is seen.
+ * A packet that is renumbered before it is emptied, as mirage-profile does: new count, old size,
+ * old bytes. The size is never accepted as the new packet's, however often it is seen.
  */
 static void test_old_bytes_under_new_number(void)
 {
@@ -747,8 +793,9 @@ static void test_old_bytes_under_new_number(void)
 }
 
 /*
- * A GC event turns the packet in the middle of the first event of packet 6, whose size is there and whose time is not: the packet's old time
- * must not make the bytes of the packet behind it, also old, look new.
+ * A GC event moves the writer to the next packet in the middle of packet 6's first event, whose
+ * size is stored and whose time is not: the packet's old time must not make the old bytes of the
+ * packet behind it look new.
  */
 static void test_old_time_of_left_packet(void)
 {
@@ -765,8 +812,8 @@ static void test_old_time_of_left_packet(void)
 }
 
 /*
- * The recorder of a machine without stores of 8 bytes died while it emptied the oldest packet: first timestamp zero, low half of the size
- * stored, high half not.  The size that the header shows is none.
+ * A recorder without 8-byte stores died while it emptied the oldest packet: first timestamp zero,
+ * low half of the size stored, high half not. The header's size is not a size that any writer set.
  */
 static void test_dead_while_emptying(void)
 {
@@ -787,7 +834,7 @@ static void test_dead_while_emptying(void)
 			CHECK_EQ_UINT(g.ring.counters.bad_sizes, 1);
 		}
 	}
-	/* A size that has this low half and is whole, of a packet that is not the next. */
+	/* A size with this low half that is whole, in a packet that is not the next. */
 	guest_new(&g, 5, LARGE);
 	guest_jump(&g, 9, 1000);
 	mprof_store16(guest_packet(&g, 6) + 26, MPROF_PACKET_EMPTY_BITS);
@@ -798,9 +845,9 @@ static void test_dead_while_emptying(void)
 	CHECK_EQ_UINT(g.chunks[1].length, (65536 * 2 + MPROF_PACKET_EMPTY_BITS) / 8 - 30);
 }
 
-/* ---- a first timestamp that is not new ------------------------------------------------------------------------------- */
+/* ---- a first timestamp that is not new ------------------------------------------------------- */
 
-/* The reader is in packet 6, which has five events whose first time is MORE than packet 5's. */
+/* Put the reader into packet 6, which has five events; its first time is packet 5's plus MORE. */
 static void stand_still(uint64_t more)
 {
 	read_to_five(4, SMALL);
@@ -820,7 +867,10 @@ static void stand_still(uint64_t more)
 	g.after_gap = true;
 }
 
-/* One that is equal to the packet's before is refused for a second, and then believed if it is not what stood there before. */
+/*
+ * A first timestamp equal to the previous packet's is refused for a second, and then accepted
+ * unless it is the one that was there before.
+ */
 static void test_clock_stands_still(void)
 {
 	struct ring_mark at;
@@ -833,7 +883,7 @@ static void test_clock_stands_still(void)
 	CHECK_EQ_UINT(g.ring.writer.active, 7);
 	CHECK_EQ_UINT(g.ring.writer.seen, 30);
 	CHECK(g.ring.reference.stale_since != 0);
-	/* A second ago: it was read as another one in the lap before. */
+	/* A second ago: it was read in the lap before. */
 	g.ring.reference.stale_since -= 2 * NS_PER_S;
 	g.ring.slots[g.ring.writer.slot].has_before = true;
 	g.ring.slots[g.ring.writer.slot].before = 1;
@@ -851,7 +901,7 @@ static void test_clock_stands_still(void)
 	mprof_store64(guest_packet(&g, 7) + 30, g.time + 5);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK(!g.ring.slots[g.ring.writer.slot].clock);
-	/* The next packet is waited for anew. */
+	/* The wait for the next packet begins anew. */
 	stand_still(0);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	g.ring.reference.stale_since -= 2 * NS_PER_S;
@@ -864,7 +914,7 @@ static void test_clock_stands_still(void)
 	guest_turn(&g);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK(g.ring.writer.saw_empty);
-	/* The same one as in the lap before, or none that is known. */
+	/* The same first timestamp as in the lap before, or an unknown one. */
 	for (unsigned known = 0; known < 2; known++) {
 		stand_still(0);
 		CHECK_EQ_INT(guest_look(&g), 0);
@@ -881,8 +931,8 @@ static void test_clock_stands_still(void)
 }
 
 /*
- * A ring in which nothing belongs to the newest packet, which bears a new number over old bytes: it is measured by the newest of all others,
- * and not by those that are empty.
+ * A ring in which nothing belongs to the newest packet, which has a new number over old bytes: it
+ * is compared with the newest of all others, empty packets excluded.
  */
 static void test_guessed_reference(void)
 {
@@ -901,7 +951,7 @@ static void test_guessed_reference(void)
 		CHECK_EQ_INT(guest_look(&g), 0);
 		CHECK_EQ_UINT(g.ring.writer.seen, fresh ? guest_full(&g) : 30);
 	}
-	/* A new ring has nothing to be measured by. */
+	/* A new ring has no packet to compare with. */
 	guest_new(&g, 4, SMALL);
 	guest_write_to(&g, 0, 3);
 	mprof_store64(guest_packet(&g, 2) + 30, g.time + 10);
@@ -909,7 +959,10 @@ static void test_guessed_reference(void)
 	CHECK(!g.ring.reference.known);
 }
 
-/* Of a dead ring the first timestamp before the newest packet's is read again: it may have been read half-written. */
+/*
+ * In a dead ring the first timestamp before the newest packet's is read again: it may have been
+ * read half-written.
+ */
 static void test_dead_reference(void)
 {
 	struct ring_mark at = {0};
@@ -920,7 +973,7 @@ static void test_dead_reference(void)
 	CHECK_EQ_UINT(g.ring.writer.active, 6);
 	mprof_store64(guest_packet(&g, 5) + 30, g.time + 10);
 	g.ring.slots[g.ring.writer.slot].has_before =
-		false; /* else one that differs would do, as the clock may have stepped */
+		false; /* else a different one would be accepted, as the clock may have stepped */
 	ring_set_dead(&g.ring, true);
 	guest_forget(&g);
 	at.sequence = 6;
@@ -929,7 +982,7 @@ static void test_dead_reference(void)
 	CHECK_EQ_UINT(g.n_tails, 0);
 }
 
-/* ---- something happens at any load ----------------------------------------------------------------------------------- */
+/* ---- a change at any load -------------------------------------------------------------------- */
 
 enum change { CHANGE_RENEW, CHANGE_ROUND, CHANGE_LAP, CHANGE_TURN, CHANGE_RENUMBER, CHANGE_GONE, CHANGES };
 
@@ -968,7 +1021,10 @@ static void change_at(struct guest *guest, uint64_t offset, size_t n)
 	}
 }
 
-/* Follow it until it changed and all that can be proven is had.  The sink checks every event.  Returns what ended it. */
+/*
+ * Poll until the ring has changed and everything provable is copied. The sink checks every event.
+ * Return the result that ended it.
+ */
 static int follow_on(void)
 {
 	int r = 0;
@@ -983,7 +1039,10 @@ static int follow_on(void)
 	return -ETIME;
 }
 
-/* A reader in the middle of packet SEQUENCE looks, or went back and looks; at its load number LOAD the ring changes. */
+/*
+ * A reader in the middle of packet SEQUENCE polls, or has gone back and polls; at its load number
+ * LOAD the ring changes.
+ */
 static void change_once(uint64_t sequence, bool back, unsigned load)
 {
 	struct ring_cursor start;
@@ -1032,7 +1091,10 @@ static void test_change_at_any_load(void)
 		}
 }
 
-/* A first timestamp that was read half-written: the packet is started afresh, and what was confirmed of it is forgotten. */
+/*
+ * A first timestamp that was read half-written: the packet is started afresh, and its confirmed
+ * sizes are forgotten.
+ */
 static void test_started_afresh(void)
 {
 	guest_new(&g, 4, SMALL);
@@ -1074,7 +1136,10 @@ static void test_unsteady(void)
 	CHECK_EQ_UINT(g.n_gaps, 0);
 }
 
-/* The writer has begun a packet without an event: behind the first lap that is seen, in a new ring all packets look so. */
+/*
+ * The writer has begun a packet without an event: after the first lap this is detected; in a new
+ * ring all packets look so.
+ */
 static void test_empty_packet(void)
 {
 	guest_new(&g, 4, SMALL);
@@ -1088,7 +1153,7 @@ static void test_empty_packet(void)
 	}
 }
 
-/* The bytes go while it is attached: there is no ring yet. */
+/* The bytes disappear while the ring is attached: there is no ring yet. */
 static void test_gone_at_attach(void)
 {
 	change = CHANGE_GONE;
@@ -1103,9 +1168,9 @@ static void test_gone_at_attach(void)
 	}
 }
 
-/* ---- resuming -------------------------------------------------------------------------------------------------------- */
+/* ---- resuming -------------------------------------------------------------------------------- */
 
-/* The archive ends behind ten events of packet 5. */
+/* The archive ends after ten events of packet 5. */
 static struct ring_resume resume_five(void)
 {
 	guest_new(&g, 4, LARGE);
@@ -1142,7 +1207,7 @@ static void test_resume_same_packet(void)
 	CHECK_EQ_UINT(g.n_gaps, 0);
 	CHECK_EQ_UINT(g.handed, 3 * GUEST_EVENT);
 
-	/* Three packets later it is still there. */
+	/* Three packets later the packet is still there. */
 	resume = resume_five();
 	guest_write_to(&g, 8, 3);
 	resume_look(&resume, 0);
@@ -1151,7 +1216,7 @@ static void test_resume_same_packet(void)
 	CHECK_EQ_UINT(g.chunks[0].offset, resume.offset);
 	CHECK_EQ_UINT(g.n_chunks, 2);
 
-	/* The archive ends at the end of packet 5, or is ahead of what is there. */
+	/* The archive ends at the end of packet 5, or is ahead of the ring. */
 	resume = resume_five();
 	resume.sequence = 6;
 	resume.offset = 30;
@@ -1175,19 +1240,19 @@ static void test_resume_lapped(void)
 	CHECK_EQ_UINT(g.chunks[0].sequence, 6);
 	CHECK(!g.ring.restart.pending);
 
-	/* Long ago: the count can have gone round. */
+	/* Long ago: the count may have wrapped. */
 	resume = resume_five();
 	guest_write_to(&g, 9, 3);
 	resume.last_real -= 60 * NS_PER_S;
 	resume_look(&resume, 0);
 	gap_is(0, 5, 6, true, RING_GAP_RESTART);
-	/* dom0's clock was set back meanwhile: nothing is known to have been long ago. */
+	/* dom0's clock was set back meanwhile: nothing is known to be long ago. */
 	resume = resume_five();
 	guest_write_to(&g, 9, 3);
 	resume.last_real += 60 * NS_PER_S;
 	resume_look(&resume, 0);
 	gap_is(0, 5, 6, false, RING_GAP_RESTART);
-	/* The packet is still there, however long ago: so many cannot have passed. */
+	/* The packet is still there, however long ago: that many packets cannot have passed. */
 	resume = resume_five();
 	guest_write_to(&g, 8, 3);
 	resume.last_real -= 60 * NS_PER_S;
@@ -1196,7 +1261,7 @@ static void test_resume_lapped(void)
 	CHECK(!g.ring.restart.at_least);
 }
 
-/* The counts look as if nothing had passed, and the packet is another. */
+/* The counts are the same as before, and the packet is another. */
 static void test_resume_round(void)
 {
 	for (uint32_t more = 0; more < 4; more++) {
@@ -1233,12 +1298,12 @@ static void test_resume_renewed(void)
 	guest_format(&g);
 	guest_write_to(&g, 1, 12);
 	resume_look(&resume, RING_E_RENEWED);
-	/* And of a ring that is there no more. */
+	/* And for a ring that no longer exists. */
 	g.bytes -= 1;
 	CHECK_EQ_INT(guest_attach(&g, &resume, false), RING_E_NOT_YET);
 }
 
-/* ---- snapshots ------------------------------------------------------------------------------------------------------- */
+/* ---- snapshots ------------------------------------------------------------------------------- */
 
 static void test_skip_and_seek(void)
 {
@@ -1257,7 +1322,7 @@ static void test_skip_and_seek(void)
 	}
 	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 18);
-	/* No room for the gap: it goes on skipping. */
+	/* No room for the gap: the reader goes on skipping. */
 	g.takes_no_gap = true;
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), RING_E_FULL);
 	CHECK(g.ring.skipping);
@@ -1268,7 +1333,7 @@ static void test_skip_and_seek(void)
 	gap_is(0, 5, 16, false, RING_GAP_POLICY);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.chunks[0].sequence, 16);
-	/* Of a dead ring the oldest packet, too. */
+	/* In a dead ring the oldest packet, too. */
 	ring_skip(&g.ring);
 	guest_write_to(&g, 40, 5);
 	CHECK_EQ_INT(guest_look(&g), 0);
@@ -1277,7 +1342,10 @@ static void test_skip_and_seek(void)
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 37);
 }
 
-/* A restart after a lap, of a ring of which only snapshots are wanted: one gap says all, at the next snapshot. */
+/*
+ * A restart after a lap, of a ring with snapshots only: one gap at the next snapshot covers
+ * everything.
+ */
 static void test_seek_after_restart(void)
 {
 	for (int at_least = 0; at_least < 2; at_least++) {
@@ -1302,7 +1370,7 @@ static void test_seek_after_restart(void)
 	}
 }
 
-/* ---- captures, and what is left of a dead ring ----------------------------------------------------------------------- */
+/* ---- captures, and the rest of a dead ring --------------------------------------------------- */
 
 static void test_capture(void)
 {
@@ -1321,13 +1389,15 @@ static void test_capture(void)
 	CHECK_EQ_UINT(at.sequence, 1);
 	CHECK_EQ_UINT(g.ring.cursor.offset, 30 + 4 * GUEST_EVENT);
 
-	/* One that was begun goes on where it was. */
+	/* A capture that was begun continues at its position. */
 	at = (struct ring_mark){0, 30 + 5 * GUEST_EVENT};
 	guest_forget(&g);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
 	CHECK_EQ_UINT(g.tail, GUEST_EVENT);
 
-	/* Over several packets; the sink is full after the first, and it goes on there. */
+	/*
+	 * Over several packets; the sink is full after the first, and the capture continues there.
+	 */
 	guest_write_to(&g, 2, 4);
 	g.room_for = 0;
 	CHECK_EQ_INT(guest_look(&g), RING_E_FULL);
@@ -1343,7 +1413,7 @@ static void test_capture(void)
 	g.room_for = UINT32_MAX;
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
 	CHECK_EQ_UINT(g.n_tails, 2);
-	/* The bytes go. */
+	/* The bytes disappear. */
 	at = (struct ring_mark){0};
 	g.bytes = 100;
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), RING_E_GONE);
@@ -1370,7 +1440,10 @@ static void test_capture_lapped(void)
 	CHECK_EQ_UINT(g.n_tails, 0);
 }
 
-/* The writer has left the packet of the tail, and nobody has looked: nothing is served under the old number. */
+/*
+ * The writer has left the packet of the tail, and nobody has polled: nothing is returned under the
+ * old number.
+ */
 static void test_capture_renumbered(void)
 {
 	struct ring_mark at = {0};
@@ -1382,7 +1455,10 @@ static void test_capture_renumbered(void)
 	CHECK_EQ_UINT(at.sequence, 6);
 }
 
-/* It had been followed to packet LAST without copying, and lapped the cursor, when it died: what is left begins at the oldest packet. */
+/*
+ * The reader had followed the ring to packet LAST without copying, and the writer had lapped the
+ * cursor, when the writer died: the rest begins at the oldest packet.
+ */
 static void left_lapped(uint64_t last)
 {
 	struct ring_mark at = {0};
@@ -1415,7 +1491,7 @@ static void test_left_lapped(void)
 	left_lapped(4); /* the cursor's packet has just been overwritten */
 }
 
-/* A dead ring, whole: the proven part by a look, the rest by a capture. */
+/* A dead ring, whole: a poll copies the proven part, a capture the rest. */
 static void dead_ring(uint64_t newest, uint32_t events)
 {
 	guest_new(&g, 4, SMALL);
@@ -1436,7 +1512,10 @@ static void test_dead(void)
 	CHECK_EQ_UINT(g.tail_last, g.time - 1);
 	CHECK_EQ_UINT(at.sequence, 11);
 
-	/* It died between the count of a new packet and its size: the bytes there are the old packet's. */
+	/*
+	 * The writer died between a new packet's count and its size: the bytes there are the old
+	 * packet's.
+	 */
 	dead_ring(10, 15);
 	mprof_store16(guest_packet(&g, 11) + 24, 11);
 	at = (struct ring_mark){0};
@@ -1449,7 +1528,10 @@ static void test_dead(void)
 	CHECK_EQ_UINT(g.tail_last, g.time - 1);
 }
 
-/* The clock stood still when the newest packet began: its bytes may be the packet's that was there before, and are no tail. */
+/*
+ * The clock stood still when the newest packet began: its bytes may belong to the packet that was
+ * there before, and are no tail.
+ */
 static void test_dead_stale(void)
 {
 	for (unsigned more = 0; more < 2; more++) {
@@ -1466,7 +1548,10 @@ static void test_dead_stale(void)
 	}
 }
 
-/* A dead file that was cut inside a packet that is not its newest: as far as that goes it is handed over, and not called proven. */
+/*
+ * A dead file that was cut inside a packet other than its newest: that packet's existing bytes are
+ * handed over, and not as proven.
+ */
 static void test_dead_cut(void)
 {
 	guest_new(&g, 4, SMALL);
@@ -1484,7 +1569,10 @@ static void test_dead_cut(void)
 	CHECK(g.chunks[1].unproven);
 }
 
-/* A dead file that lacks its last packets, and whose writer had gone round: what is older lies behind those that are missing. */
+/*
+ * A dead file that lacks its last packets, and whose writer had wrapped: older packets lie behind
+ * the missing ones.
+ */
 static void test_dead_missing(void)
 {
 	struct ring_mark at = {0};
@@ -1507,7 +1595,10 @@ static void test_dead_missing(void)
 	}
 }
 
-/* It died between the halves of a size: where more was seen before, that is in the tail. */
+/*
+ * The writer died between the halves of a size: if a greater size was seen before, the tail
+ * includes it.
+ */
 static void dead_between_halves(uint32_t room, unsigned events)
 {
 	struct ring_mark at = {0};
@@ -1535,7 +1626,10 @@ static void test_dead_between_halves(void)
 	dead_between_halves(30 + 500 * GUEST_EVENT, 20); /* the packet is full */
 }
 
-/* It died with a smaller size than was seen, and 8 KiB more would be past the packet's end: up to what was confirmed. */
+/*
+ * The writer died with a smaller size than was seen, and 8 KiB more would be past the packet's end:
+ * the tail ends at the confirmed size.
+ */
 static void test_dead_smaller(void)
 {
 	struct ring_mark at = {0};
@@ -1565,7 +1659,7 @@ static void test_left(void)
 	gap_is(0, 7, 8, false, RING_GAP_LAPPED);
 	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, full + newest), 0);
 	gap_is(1, 8, 9, false, RING_GAP_LAPPED);
-	/* The newest packet stays, whatever room there is. */
+	/* The newest packet stays, however little room there is. */
 	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, 0), 0);
 	gap_is(2, 9, 10, false, RING_GAP_LAPPED);
 	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, 0), 0);
@@ -1576,7 +1670,7 @@ static void test_left(void)
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 	CHECK_EQ_UINT(g.handed + g.tail, 5 * GUEST_EVENT);
 
-	/* Whoever asks what is left has not taken it. */
+	/* A query for the rest does not take it. */
 	dead_ring(10, 5);
 	at = (struct ring_mark){0};
 	CHECK_EQ_INT(guest_look(&g), 0);
@@ -1589,7 +1683,7 @@ static void test_left(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.handed, 2 * 15 * GUEST_EVENT);
 
-	/* In a ring that never turned. */
+	/* In a ring that never wrapped. */
 	guest_new(&g, 4, SMALL);
 	guest_write_to(&g, 0, 5);
 	at = (struct ring_mark){0};
@@ -1600,7 +1694,7 @@ static void test_left(void)
 	CHECK_EQ_UINT(g.n_gaps, 0);
 }
 
-/* Part of a tail was taken: what is left begins there, and the cursor stays. */
+/* Part of a tail was taken: the rest begins there, and the cursor stays. */
 static void test_left_of_tail(void)
 {
 	struct ring_mark at = {0};
@@ -1615,7 +1709,7 @@ static void test_left_of_tail(void)
 	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 0, &at, &left), 0);
 	CHECK_EQ_UINT(left, 5 * GUEST_EVENT);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 9);
-	/* No room for it, and it is declared lost behind what was taken. */
+	/* No room for it: the bytes behind the part that was taken are declared lost. */
 	CHECK_EQ_INT(ring_declare_rest(&g.ring, &g.sink, &at), 0);
 	gap_is(0, 10, 11, false, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(g.gaps[0].after_offset, 30);
@@ -1651,7 +1745,10 @@ static void test_left_of_tail(void)
 	CHECK_EQ_UINT(g.n_gaps, 1);
 }
 
-/* A packet in the middle of a dead ring's tail has an impossible size: it is declared lost, the rest is had. */
+/*
+ * A packet in the middle of a dead ring's tail has an impossible size: it is declared lost, and the
+ * rest is copied.
+ */
 static void test_dead_damaged(void)
 {
 	struct ring_mark at = {0};
@@ -1669,7 +1766,7 @@ static void test_dead_damaged(void)
 	CHECK_EQ_UINT(g.tail, (15 + 5) * GUEST_EVENT);
 }
 
-/* ---- a cursor that goes back ----------------------------------------------------------------------------------------- */
+/* ---- a cursor that goes back ----------------------------------------------------------------- */
 
 static void test_rewind(void)
 {
@@ -1696,7 +1793,10 @@ static void test_rewind(void)
 	CHECK(!ring_owes(&g.ring));
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 6);
 
-	/* What went meanwhile is a gap from where it went back to; "at least" is kept with it. */
+	/*
+	 * The bytes lost meanwhile are a gap from the position that the cursor went back to; "at
+	 * least" stays set.
+	 */
 	for (int at_least = 0; at_least < 2; at_least++) {
 		read_to_five(4, LARGE);
 		start = g.ring.cursor;
@@ -1713,7 +1813,10 @@ static void test_rewind(void)
 	}
 }
 
-/* What was taken back and cannot be proven again is in the tail of a dead ring: then nothing is owed. */
+/*
+ * Bytes that were taken back and cannot be proven again are in the tail of a dead ring: then no gap
+ * is due.
+ */
 static void test_rewind_of_dead(void)
 {
 	struct ring_cursor start;
@@ -1735,7 +1838,10 @@ static void test_rewind_of_dead(void)
 	CHECK(!ring_owes(&g.ring));
 }
 
-/* The cursor's packet is the oldest, and was emptied to be used again when the writer died: the rest of it is lost. */
+/*
+ * The cursor's packet is the oldest, and the writer died after it emptied this packet for reuse:
+ * the rest of the packet is lost.
+ */
 static void test_rewind_to_emptied(void)
 {
 	struct ring_cursor start;
@@ -1756,7 +1862,7 @@ static void test_rewind_to_emptied(void)
 	CHECK_EQ_UINT(g.chunks[0].sequence, 6);
 }
 
-/* A ring of which from now on only snapshots are wanted declares what was taken back. */
+/* A ring that switches to snapshots only declares the bytes that were taken back. */
 static void test_rewind_and_skip(void)
 {
 	struct ring_cursor start;
@@ -1775,7 +1881,7 @@ static void test_rewind_and_skip(void)
 	CHECK_EQ_UINT(g.n_gaps, 1);
 }
 
-/* A ring that goes says what it owes, up to the end of the packet it was in. */
+/* A ring that is removed declares its open gap, up to the end of the packet that it was in. */
 static void test_forfeit(void)
 {
 	struct ring_cursor start;
@@ -1788,7 +1894,7 @@ static void test_forfeit(void)
 		guest_write_to(&g, 6, 1);
 		guest_watch(&g, 6);
 		ring_rewind(&g.ring, &start, at_least);
-		/* Back once more: it owes what it owed first. */
+		/* Back once more: the open gap is the first one. */
 		start.offset -= GUEST_EVENT;
 		ring_rewind(&g.ring, &start, false);
 		guest_forget(&g);
@@ -1803,7 +1909,7 @@ static void test_forfeit(void)
 		CHECK(!ring_owes(&g.ring));
 		CHECK(!g.ring.debt.rewound && !g.ring.debt.at_least);
 	}
-	/* It was at the beginning of a packet: that one is not lost. */
+	/* The cursor was at the beginning of a packet: that packet is not lost. */
 	read_to_five(4, LARGE);
 	start = g.ring.cursor;
 	guest_write_to(&g, 5, (LARGE - 31) / GUEST_EVENT);

@@ -6,14 +6,14 @@
 
 static struct sim sim;
 
-/* The ring goes while something is taken back: that is lost, and said. */
+/* The ring is removed while bytes are taken back: they are lost and declared. */
 static void forfeit(struct ring *ring)
 {
 	uint64_t sequence = sim.next_sequence;
 	uint32_t offset = sim.next_offset;
 
 	sim.full = false;
-	sim.leaving = true; /* the rest of a packet that it is still writing is lost, too */
+	sim.leaving = true; /* the rest of a packet that the writer is still writing is lost, too */
 	if (!sim_evict(&sim, ring))
 		return;
 	if (ring_declare_owed(ring, &sim.sink))
@@ -33,7 +33,7 @@ static bool run_once(uint64_t seed, bool print)
 	const char *fault;
 	int r;
 
-	/* Sizes of which the high half changes: packets over 8 KiB. */
+	/* Sizes whose high half changes: packets over 8 KiB. */
 	if (seed % 6 == 5)
 		size = seed % 12 == 5 ? 9000 : 17000;
 	if (size > 8192 && begin > 100)
@@ -69,7 +69,7 @@ static bool run_once(uint64_t seed, bool print)
 			struct ring_mark at = {0};
 
 			ring_capture(&ring, &sim.sink, false, &at);
-			sim.n_handed = 0; /* what a capture names stays */
+			sim.n_handed = 0; /* the range of a capture stays */
 		}
 	}
 	if (sim.looked && sim_random(&sim, 4) == 0)
@@ -89,8 +89,9 @@ static bool run_once(uint64_t seed, bool print)
 }
 
 /*
- * Schedules that found a mistake which the first 200 do not find.  They are run first, whatever range is asked for.  Add one with a sentence
- * that says what it found; a change to ring-sim.h changes what a seed stands for, so that its mistake must be put in and tried again then.
+ * Seeds whose schedules found a mistake that the first 200 do not find. They run first, for any
+ * range. Add one with a sentence that names the mistake. A change to ring-sim.h changes the
+ * schedule of each seed: put the mistake in again and try the seed then.
  */
 static const struct {
 	uint64_t seed;
@@ -101,7 +102,7 @@ static const struct {
 	{2549, "the same in a smaller ring"},
 };
 
-/* Try SEED.  Returns false where it fails, and says how to keep it. */
+/* Run SEED. If it fails, print how to keep it and return false. */
 static bool seed_holds(uint64_t seed, const char *found)
 {
 	if (run_once(seed, false))
@@ -115,7 +116,10 @@ static bool seed_holds(uint64_t seed, const char *found)
 	return false;
 }
 
-/* The range of seeds in TEXT: "2000" is 0 to 1999, "400:600" is 400 to 599.  Returns false for any other text. */
+/*
+ * Parse the range of seeds in TEXT: "2000" is 0 to 1999, "400:600" is 400 to 599. Return false for
+ * any other text.
+ */
 static bool seeds_parse(const char *text, uint64_t *from, uint64_t *to)
 {
 	char *end;
@@ -157,7 +161,7 @@ static void test_seeds(void)
 	CHECK(!seeds_parse("5:6x", &from, &to));
 }
 
-/* ---- a guest whose clock is set back -------------------------------------------------------------------------------- */
+/* ---- a guest whose clock is set back --------------------------------------------------------- */
 
 #define CLOCK_PACKETS 4u
 #define CLOCK_BYTES   512u
@@ -169,7 +173,7 @@ struct clock_guest {
 	uint8_t bytes[CLOCK_PACKETS * CLOCK_BYTES], buffer[16384];
 	uint32_t used;
 	uint64_t sequence;
-	uint64_t copied, marked; /* chunks of the newest packet, and those of them that say that the clock stepped */
+	uint64_t copied, marked; /* chunks of the newest packet, and those of them that report a clock step */
 };
 
 static uint8_t *clock_reserve(struct ring_sink *sink, size_t n, bool tail)
@@ -217,7 +221,7 @@ static void clock_turn(struct clock_guest *g)
 	clock_size(g);
 }
 
-/* Write a switch event at TIME, and look. */
+/* Write a switch event at TIME, and poll. */
 static void clock_event(struct clock_guest *g, uint64_t time)
 {
 	uint8_t *at = clock_packet(g) + g->used;
@@ -250,19 +254,22 @@ static void test_clock_set_back(void)
 		if (g.used + 17 >= CLOCK_BYTES)
 			clock_turn(&g);
 	}
-	/* Packet 5 begins long before packet 4: for a while that is what an old packet under a new number looks like ... */
+	/*
+	 * Packet 5 begins long before packet 4: for a while an old packet under a new number would
+	 * look the same ...
+	 */
 	g.copied = g.marked = 0;
 	began = clock_mono();
 	for (uint64_t time = 10; time < 16; time++)
 		clock_event(&g, time);
 	CHECK(g.copied == 0 || clock_mono() - began >= NS_PER_S);
-	/* ... and after a second it is believed, and said. */
+	/* ... and after a second it is accepted and declared. */
 	usleep(1100000);
 	for (uint64_t time = 16; time < 22; time++)
 		clock_event(&g, time);
 	CHECK(g.copied > 0);
 	CHECK_EQ_UINT(g.marked, g.copied);
-	/* The packet behind it is measured by the new time. */
+	/* The packet behind it is compared with the new time. */
 	clock_turn(&g);
 	g.copied = g.marked = 0;
 	for (uint64_t time = 30; time < 36; time++)
@@ -273,8 +280,9 @@ static void test_clock_set_back(void)
 }
 
 /*
- * A dead file that was cut before its last packet, and whose first packet's size bears the low half of an empty one: whether the writer
- * is about to empty it cannot be asked of a packet that is not there.
+ * A dead file was cut before its last packet, and the size of its first packet has the low half of
+ * an empty packet's. The reader cannot check a missing packet, so it does not know whether the
+ * writer was about to empty this one.
  */
 static void test_cut_file(void)
 {

@@ -1,4 +1,4 @@
-/* The first free row against going through all of them. */
+/* The first free row, compared with a search through all rows. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -49,8 +49,8 @@ static uint32_t slow_first(struct slow *s, uint32_t row, const struct life *life
 }
 
 /*
- * N lives over a line of LINE places; each begins to look on a row that another one has, or on the first.  Some are put where
- * they are in the way of others, as children of threads with lower ids are.
+ * Place N lives on a line of LINE places. Each begins its search on the row of another one, or on
+ * the first. Some get in the way of others, as children of threads with lower ids do.
  */
 static void compare(uint32_t n, uint32_t line, uint32_t length, bool open)
 {
@@ -88,14 +88,14 @@ static void test_few_rows(void)
 	compare(3000, 100000, 300, false);
 }
 
-/* Thousands of rows: all that begins stays. */
+/* Thousands of rows: every life that begins stays. */
 static void test_many_rows(void)
 {
 	compare(6000, 6000, 0, true);
 	compare(6000, 500, 400, false);
 }
 
-/* Lives of no length and of little, many at the same places. */
+/* Lives of little or no length, many at the same places. */
 static void test_points(void)
 {
 	compare(4000, 300, 0, false);
@@ -111,8 +111,8 @@ static void test_flat(void)
 }
 
 /*
- * Ten thousand that live together, and as many short ones below each of the first: each of them has to pass all the rows below, and must not
- * look at them one by one.
+ * Ten thousand lives at once, and as many short ones below each of the first: each has to pass all
+ * the rows below without a look at each row.
  */
 static void test_wide(void)
 {
@@ -139,7 +139,10 @@ static void test_wide(void)
 	rows_deinit(&rows);
 }
 
-/* Rows that are taken at different times, made so that each search is in vain: it ends, and what it gives is free. */
+/*
+ * Rows that are taken at different times, so that each search is in vain: it ends, and its result
+ * is free.
+ */
 static void test_crafted(void)
 {
 	const uint32_t n = 2000;

@@ -1,4 +1,7 @@
-/* A recording that is kept: gone through at once, in steps, while it grows, by a filter, in the order of time.  heap.mjs has real ones. */
+/*
+ * Scans of a recording that is kept in memory: at once, in steps, while it grows, with a filter, in
+ * the order of time. heap.mjs checks real recordings.
+ */
 #include "curve.h"
 #include "mem-make.h"
 #include "scan.h"
@@ -38,7 +41,7 @@ static void test_curve(void)
 	curve_deinit(&c);
 }
 
-/* A stream may say that an object has nearly all samples that a number can hold. */
+/* A stream may say that an object has nearly as many samples as a number can hold. */
 static void test_large_changes(void)
 {
 	static const uint64_t lives[] = {UINT64_MAX,	    5, 5 + (UINT64_C(1) << 63), 4,
@@ -55,9 +58,9 @@ static void test_large_changes(void)
 	curve_deinit(&c);
 }
 
-/* ---- passes */
+/* ---- scans */
 
-/* Objects of three places that come and go; of several DOMAINS not in the order of time. */
+/* Objects of three places that begin and end; of several DOMAINS, not in the order of time. */
 static void make(struct made *m, uint32_t n, uint32_t domains)
 {
 	int64_t ids[8] = {0};
@@ -167,7 +170,7 @@ static void test_steps(void)
 	made_free(&m);
 }
 
-/* What ends inside of a packet is damage only where no more comes. */
+/* A stream that ends inside a packet is damaged only if no more bytes come. */
 static void test_cut(void)
 {
 	struct made m = {0};
@@ -195,7 +198,7 @@ static void test_cut(void)
 	made_free(&m);
 }
 
-/* A filter is of what was there when its pass began. */
+/* A filter covers the data that was there when its scan began. */
 static void test_filter(void)
 {
 	const struct mprof_mem_filter filter = {.heaps = MPROF_HEAP_MAJOR, .bytes = {.least = 100, .has_least = true}};
@@ -222,7 +225,7 @@ static void test_filter(void)
 	CHECK_EQ_UINT(mprof_mem_totals(scan_decoder(p))->recordings, 1);
 	CHECK_EQ_UINT(scan_bytes(p), m.n);
 	scan_free(p);
-	/* Of two that are joined the last, or the one that is asked for. */
+	/* If two recordings are joined, use the last one, or the requested one. */
 	p = scan_new(k, &(struct scan_options){.seed = 5});
 	finish(p, 100);
 	CHECK_EQ_UINT(mprof_mem_totals(scan_decoder(p))->recordings, 2);
@@ -236,7 +239,10 @@ static void test_filter(void)
 	made_free(&m);
 }
 
-/* What begins a second recording cannot be believed: the first one stays, with its names, and nothing behind is counted to it. */
+/*
+ * The bytes that begin a second recording are not trusted: the first recording stays, with its
+ * names, and nothing behind it is counted.
+ */
 static void test_bad_begin(void)
 {
 	const struct mprof_flame_options all = {.weight = MPROF_WEIGHT_ALL};
@@ -269,7 +275,7 @@ static void test_bad_begin(void)
 	made_free(&m);
 }
 
-/* Several domains: the line in the order of time is that of mprof_profile_timeline(). */
+/* Several domains: the line in the order of time equals mprof_profile_timeline(). */
 static void test_sorted(void)
 {
 	struct made m = {0};

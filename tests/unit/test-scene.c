@@ -1,7 +1,6 @@
 /*
- * Scenes: what a picture costs, whatever the model; what stands in it; and memory that runs out.
- *
- * What must be drawn of recorded traces is the matter of tests/integration/scene-oracles.py.
+ * Scenes: the cost of a picture for any model, its marks, and memory that runs out.
+ * tests/integration/scene-oracles.py checks the pictures of recorded traces.
  */
 #include <malloc.h>
 #include <math.h>
@@ -10,9 +9,9 @@
 #include "check.h"
 #include "scene-state.h"
 
-/* Each allocation of the library fails where this counts down to 0; below 0 none does. */
+/* An allocation of the library fails when this counts down to 0; below 0 none fails. */
 static long fail_in = -1;
-static size_t held; /* bytes that the library has */
+static size_t held; /* bytes that the library has allocated */
 
 static bool fails(void)
 {
@@ -112,21 +111,21 @@ static void tale_deinit(struct tale *t)
 	mprof_model_free(t->m);
 }
 
-/* Any numbers, the same in each run. */
+/* Numbers that look random, the same in each run. */
 static uint64_t any(uint64_t *state)
 {
 	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return *state >> 33;
 }
 
-/* ---- what a picture costs */
+/* ---- the cost of a picture */
 
 #define ITEMS 300000
 #define WIDE  120
 #define HIGH  80
 /*
- * Each of a picture's pixels may be looked at a few times, and each column and row in log n; and then there are the steps to look closer.  That
- * is less than the items of any of these models, and does not grow with them.
+ * A few steps per pixel, log n steps per column and row, and the steps of a closer search. This
+ * limit is below the number of items in any of these models and does not grow with them.
  */
 #define COST_MAX (10 * WIDE * HIGH + 600 * (WIDE + HIGH))
 
@@ -146,7 +145,7 @@ static uint64_t cost(struct tale *t, uint64_t from, uint64_t to, double focus, u
 	return t->s->steps;
 }
 
-/* All zooms at some places in time, at some rows: the dearest picture. */
+/* All zooms at some times and some rows. Return the most expensive picture. */
 static void check_cost(struct tale *t, const char *name)
 {
 	uint64_t start = t->v->streams[0].start, span = t->v->streams[0].end - start, part, at, most = 0, its;
@@ -165,7 +164,7 @@ static void check_cost(struct tale *t, const char *name)
 			most_marks, t->v->rows);
 }
 
-/* End the tale, and see that the index is small. */
+/* Finish the model, and check that the index is small. */
 static void weigh(struct tale *t, const char *name)
 {
 	size_t before;
@@ -181,7 +180,7 @@ static void weigh(struct tale *t, const char *name)
 	tale_deinit(t);
 }
 
-/* One row with a great many short threads. */
+/* One row with very many short threads. */
 static void test_one_row(void)
 {
 	struct tale t;
@@ -209,7 +208,7 @@ static void test_all_rows(void)
 	weigh(&t, "all rows");
 }
 
-/* Many rows with many threads each, that leave gaps at different times: nothing that is merged is ever full. */
+/* Many rows with many threads each, with gaps at different times: no merged range is ever full. */
 static void test_ragged_rows(void)
 {
 	const uint64_t rows = 3000;
@@ -230,7 +229,7 @@ static void test_ragged_rows(void)
 	weigh(&t, "ragged rows");
 }
 
-/* Arrows between two threads and from afar, and all that runs meanwhile. */
+/* Arrows between two threads and from far away, with running threads between. */
 static void test_arrows(void)
 {
 	static const uint8_t kinds[] = {MPROF_EVENT_signal, MPROF_EVENT_read, MPROF_EVENT_try_read};
@@ -253,7 +252,10 @@ static void test_arrows(void)
 	weigh(&t, "arrows");
 }
 
-/* Threads that run by turns, with sleep of any length between: however many rows are looked at together, nothing merges. */
+/*
+ * Threads that run alternately, with sleeps of any length between: rows never merge, however many
+ * are drawn together.
+ */
 static void test_turns(void)
 {
 	uint64_t seed = 11, time = 1;
@@ -274,7 +276,7 @@ static void test_turns(void)
 	weigh(&t, "turns");
 }
 
-/* One thread with a great many labels, of which one is long. */
+/* One thread with very many labels, one of them long. */
 static void test_labels(void)
 {
 	static char text[10000001];
@@ -308,7 +310,7 @@ static void test_counters(void)
 	weigh(&t, "counters");
 }
 
-/* Collections of any length over each other, gaps, and times that go back. */
+/* Overlapping collections of any length, gaps, and times that go back. */
 static void test_bands(void)
 {
 	uint64_t seed = 9, time = 1000000;
@@ -343,7 +345,7 @@ static void test_streams(void)
 	weigh(&t, "streams");
 }
 
-/* ---- what stands in a picture */
+/* ---- the marks of a picture */
 
 static struct mprof_picture picture(struct tale *t, struct mprof_window w)
 {
@@ -353,7 +355,7 @@ static struct mprof_picture picture(struct tale *t, struct mprof_window w)
 	return p;
 }
 
-/* Mark I of a kind, or NULL. */
+/* Return mark I of a kind, or NULL. */
 static const struct mprof_mark *mark(const struct mprof_picture *p, enum mprof_mark_kind kind, uint32_t i)
 {
 	uint32_t k;
@@ -423,7 +425,7 @@ static void test_story(void)
 	tale_deinit(&t);
 }
 
-/* Whatever a label says, it is printable, and where it was cut it is so too. */
+/* Any label is printable in the picture, also after it was cut. */
 static void test_texts(void)
 {
 	bool quoted = false, sentence = false, failed = false;
@@ -448,7 +450,7 @@ static void test_texts(void)
 	tale_deinit(&t);
 }
 
-/* Times beyond 53 bits differ by single nanoseconds. */
+/* Times beyond 53 bits that differ by single nanoseconds. */
 static void test_late_times(void)
 {
 	const uint64_t zero = UINT64_C(9000000000000000001);
@@ -514,7 +516,10 @@ static void test_near(void)
 	tale_deinit(&t);
 }
 
-/* The rows keep their order, the first and the last one their places, and a row comes where it is wanted. */
+/*
+ * The rows keep their order, the first and the last keep their places, rows at the focus have room,
+ * and fisheye_row inverts fisheye_y.
+ */
 static void test_fold(void)
 {
 	struct mprof_window w = {.from = 0, .to = 1, .width = 100, .height = 600, .letter = 7};
@@ -561,7 +566,7 @@ static void test_highlights(void)
 	mprof_scene_plain(t.s);
 	CHECK_EQ_UINT(count_highlights(&t), 0);
 	mprof_scene_family(t.s, i);
-	CHECK_EQ_UINT(count_highlights(&t), 3); /* 4, 3, and the way between them */
+	CHECK_EQ_UINT(count_highlights(&t), 3); /* 4, 3, and the distance between them */
 	mprof_scene_highlight(t.s, MPROF_NONE);
 	tale_deinit(&t);
 }
@@ -583,7 +588,7 @@ static void test_find(void)
 	CHECK(n == 1 && t.v->threads[found[0]].id == 4);
 	CHECK_EQ_INT(mprof_scene_find(t.s, "", 0, &found, &n), MPROF_OK);
 	CHECK_EQ_UINT(n, 0);
-	/* The root bears an id that no thread has, and is none. */
+	/* The root has an id that no thread has, and is no thread. */
 	CHECK_EQ_INT(mprof_scene_find(t.s, "-1", 2, &found, &n), MPROF_OK);
 	CHECK_EQ_UINT(n, 0);
 	tale_deinit(&t);
@@ -640,7 +645,7 @@ static void test_counter_switch(void)
 	tale_deinit(&t);
 }
 
-/* Without memory there is no scene, or no picture, and nothing else. */
+/* Without memory there is no scene, or no picture, and no other effect. */
 static void test_no_memory(void)
 {
 	struct mprof_picture p;
@@ -649,7 +654,7 @@ static void test_no_memory(void)
 	long i, left;
 
 	tell(&t);
-	/* What only gives memory back may fail. */
+	/* A call that only gives memory back may fail. */
 	for (i = 0, left = -1; left < 0; i++) {
 		fail_in = i;
 		s = mprof_scene_new(t.v);

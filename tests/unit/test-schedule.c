@@ -1,4 +1,7 @@
-/* The schedule: whatever is put in, moved and taken out, the first is the one that is due first. */
+/*
+ * The schedule: after any insertion, move and removal, the first entry is the one that is due
+ * first.
+ */
 #include <stdlib.h>
 
 #include "check.h"
@@ -21,7 +24,7 @@ static void test_heap(void)
 
 		if (rand() % 3 == 0) {
 			schedule_remove(&schedule, task);
-			schedule_remove(&schedule, task); /* again: nothing */
+			schedule_remove(&schedule, task); /* again: no effect */
 		} else {
 			CHECK_EQ_INT(schedule_at(&schedule, task, (uint64_t)(rand() % 1000)), 0);
 		}

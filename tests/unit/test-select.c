@@ -1,4 +1,4 @@
-/* What a person asks for: patterns, times, filters, and words that were meant. */
+/* Options that a person types: patterns, times, filters, and suggestions for misspelt words. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -22,7 +22,7 @@ static void test_glob(void)
 	CHECK(matches("\\*", "*") && !matches("\\*", "x") && matches("a\\?", "a?") && matches("\\\\", "\\"));
 	CHECK(!matches("abc", "ab") && !matches("ab", "abc") && !matches("a", ""));
 	CHECK(glob_match("a*", "a\0b", 3) && !glob_match("a", "a\0", 2));
-	/* A pattern that takes others for ever. */
+	/* A pattern that a naive matcher needs very long for. */
 	memset(many, 'a', sizeof(many) - 1);
 	many[sizeof(many) - 1] = 0;
 	CHECK(!matches("a*a*a*a*a*a*a*a*a*a*a*a*b", many));
@@ -43,7 +43,7 @@ static void test_period(void)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CHECK_EQ_INT(parse(&p, bad[i], NULL), CTL_USAGE);
 	CHECK_EQ_INT(parse(&p, "2", "1"), CTL_USAGE);
-	/* One moment is a period too. */
+	/* One moment is a period, too. */
 	CHECK_EQ_INT(parse(&p, "2", "2"), CTL_OK);
 	CHECK(!period_holds(&p, 1999999999) && period_holds(&p, 2000000000) && !period_holds(&p, 2000000001));
 	CHECK_EQ_INT(parse(&p, NULL, NULL), CTL_OK);
@@ -87,7 +87,7 @@ static void test_filter_words(void)
 	CHECK_EQ_INT(filter_parse(&f, NULL, "7,,8", NULL, "dump"), CTL_USAGE);
 }
 
-/* A counter's value is no thread, nor is a collection's duration. */
+/* A counter's value is no thread, and neither is a collection's duration. */
 static void test_filter_threads(void)
 {
 	SCOPED(filter_deinit) struct filter f = {0};
@@ -108,14 +108,14 @@ static void test_filter_label(void)
 	CHECK(!takes(&f, MPROF_EVENT_switch, 7, 0, NULL));
 	CHECK(takes(&f, MPROF_EVENT_label, 7, 0, "network") && takes(&f, MPROF_EVENT_switch, 7, 0, NULL));
 	CHECK(takes(&f, MPROF_EVENT_read, 1, 7, NULL) && !takes(&f, MPROF_EVENT_read, 1, 2, NULL));
-	CHECK(!filter_takes(&f, 1, &other)); /* the thread 7 of another stream */
+	CHECK(!filter_takes(&f, 1, &other)); /* thread 7 of another stream */
 	for (id = 100; id < 1100; id++)
 		CHECK(takes(&f, MPROF_EVENT_label, id, 0, "net"));
 	for (id = 0; id < 1200; id++)
 		CHECK_EQ_INT(takes(&f, MPROF_EVENT_switch, id, 0, NULL), id == 7 || (id >= 100 && id < 1100));
 }
 
-/* The label of a thread is known inside the time asked for, also where it was said before. */
+/* A thread's label is known inside the requested period, also if it was set earlier. */
 static void test_filter_time(void)
 {
 	SCOPED(filter_deinit) struct filter f = {0};

@@ -1,4 +1,4 @@
-/* The logs of 2014: every operation, every cut, and lines that are none. */
+/* The logs of 2014: every operation, every cut, and invalid lines. */
 #include <stdlib.h>
 
 #include <mprof/trace.h>
@@ -40,7 +40,7 @@ static void drain(struct mprof_sexp *s, struct log *log, enum mprof_status stop)
 	}
 }
 
-/* In pieces of STEP bytes, each a block of its own. */
+/* Read TEXT in pieces of STEP bytes, each a heap block of its own. */
 static const char *read_by(struct log *log, const char *text, size_t len, size_t step)
 {
 	struct mprof_sexp *s = mprof_sexp_new();
@@ -64,7 +64,7 @@ static const char *read_by(struct log *log, const char *text, size_t len, size_t
 	return log->text;
 }
 
-/* TEXT must be read as WANT, in any cut. */
+/* Check that TEXT is read as WANT, in any cut. */
 static void check(const char *text, const char *want)
 {
 	static struct log log;
@@ -117,7 +117,7 @@ static void test_lines(void)
 	      "@34 2.000000000 switch thread=1\n");
 }
 
-/* Each of these is no event, and nothing is read past it. */
+/* Each of these lines is no event, and nothing is read past its end. */
 static void test_damaged(void)
 {
 	static const char *const bad[] = {

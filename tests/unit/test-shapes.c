@@ -1,7 +1,8 @@
 /*
- * Traces of awkward shapes: each gives a whole model, and takes no more processor time than n log n does.
+ * Traces of awkward shapes: each gives a whole model in processor time of O(n log n).
  *
- * The limit is generous, for sanitizers and slow machines; anything quadratic passes it many times over.
+ * The limit is generous, for sanitizers and slow machines; anything quadratic exceeds it many times
+ * over.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -69,7 +70,7 @@ static void deep(struct shape *s)
 	}
 }
 
-/* A chain in which each reads the one that created it. */
+/* A chain in which each thread reads its creator. */
 static void upwards(struct shape *s)
 {
 	int64_t i;
@@ -80,7 +81,7 @@ static void upwards(struct shape *s)
 		add(s, MPROF_EVENT_read, i, i - 1, NULL);
 }
 
-/* A chain in which each reads what it created. */
+/* A chain in which each thread reads the thread that it created. */
 static void downwards(struct shape *s)
 {
 	int64_t i;
@@ -91,7 +92,7 @@ static void downwards(struct shape *s)
 		add(s, MPROF_EVENT_read, i, i + 1, NULL);
 }
 
-/* Each reads any other. */
+/* Each thread reads any other. */
 static void tangled(struct shape *s)
 {
 	int64_t i;
@@ -102,7 +103,7 @@ static void tangled(struct shape *s)
 		add(s, MPROF_EVENT_read, i, draw(s, N) + 1, NULL);
 }
 
-/* Rows that are taken at different times, and threads that last longer than all. */
+/* Rows that are taken at different times, and threads that live longer than all. */
 static void combs(struct shape *s)
 {
 	int64_t i;
@@ -141,7 +142,7 @@ static void random_lives(struct shape *s)
 		add_at(s, 1000000 + (uint64_t)draw(s, 1000000000), MPROF_EVENT_fulfills, 0, draw(s, N), NULL);
 }
 
-/* A chain of aliases with falling ids, each of which is created by the one before. */
+/* A chain of aliases with falling ids, each created by the previous one. */
 static void aliases(struct shape *s)
 {
 	int64_t i;

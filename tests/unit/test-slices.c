@@ -1,4 +1,6 @@
-/* What formats of slices and flows are told: it must hold together whatever the events say, and in bounded memory. */
+/*
+ * The output for formats with slices and flows: consistent for any events, and in bounded memory.
+ */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,18 +14,18 @@
 
 #define TRACKS_MAX 20000u
 
-/* What was told so far. */
+/* The output so far. */
 struct judge {
 	struct slice_ops ops;
 	bool known[TRACKS_MAX];
 	uint64_t slice[TRACKS_MAX]; /* when the last one began or ended */
 	uint32_t depth[TRACKS_MAX];
 	bool life[TRACKS_MAX];
-	uint64_t flow;	/* that is open, 0 = none */
-	uint64_t flows; /* that are over */
-	uint64_t own;	/* slice events that stand for an event */
+	uint64_t flow;	/* open slices, 0 = none */
+	uint64_t flows; /* finished slices */
+	uint64_t own;	/* slice events that represent an event */
 	uint64_t slices, tracks;
-	const char *category; /* of the last one of those */
+	const char *category; /* of the last such event */
 	int64_t value;
 	char name[64]; /* of the last track */
 };
@@ -58,7 +60,7 @@ static void check_slice(struct judge *j, const struct slice_event *event)
 	CHECK(event->time >= j->slice[event->track]);
 	j->slice[event->track] = event->time;
 	if (event->kind == SLICE_BEGIN) {
-		/* A life holds what ran of it. */
+		/* A life contains its run intervals. */
 		CHECK(!event->life || !j->depth[event->track]);
 		j->life[event->track] = j->life[event->track] || event->life;
 		j->depth[event->track]++;
@@ -122,7 +124,7 @@ static uint64_t random_next(uint64_t *state)
 	return *state >> 33;
 }
 
-/* Ids that contradict each other, and now and then a new one. */
+/* Ids that contradict each other, and sometimes a new one. */
 static int64_t random_id(uint64_t *state)
 {
 	static const int64_t ids[] = {-1, 0, 1, 2, 3, 4, 5, INT64_MAX, INT64_MIN};
@@ -158,7 +160,7 @@ static struct mprof_event random_event(uint64_t *state, uint64_t *now)
 	return e;
 }
 
-/* N random events of SEED to OPS; at most MOST threads, 0 = as many as there is room for. */
+/* Pass N random events of SEED to OPS, with at most MOST threads; 0 = as many as fit. */
 static void play(const struct slice_ops *ops, uint64_t seed, unsigned int n, uint32_t most)
 {
 	struct slices a;
@@ -189,7 +191,10 @@ static void play(const struct slice_ops *ops, uint64_t seed, unsigned int n, uin
 	slices_deinit(&a);
 }
 
-/* Times that go back, ids used again, threads that become each other: slices hold each other all the same, and each event is told once. */
+/*
+ * Times that go back, ids used again, threads that become each other: slices are nested all the
+ * same, and each event is reported once.
+ */
 static void test_contradictions(void)
 {
 	uint64_t seed;
@@ -201,7 +206,7 @@ static void test_contradictions(void)
 	}
 }
 
-/* With room for a few only, the rest share a track. */
+/* With room for only a few threads, the rest share a track. */
 static void test_bounded(void)
 {
 	uint64_t seed;
@@ -213,7 +218,7 @@ static void test_bounded(void)
 	}
 }
 
-/* Both formats take all of it. */
+/* Both formats accept all of it. */
 static void test_formats(void)
 {
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -233,7 +238,7 @@ static void test_formats(void)
 	close(fd);
 }
 
-/* What creates and ends threads for ever needs no more room than what is alive. */
+/* A program that creates and ends threads for ever needs no more room than its live threads. */
 static void test_forgetting(void)
 {
 	struct thread_table c;
@@ -257,7 +262,7 @@ static void test_forgetting(void)
 	thread_table_deinit(&c);
 }
 
-/* Those that became another are that one, in circles too, until they are forgotten. */
+/* A thread that became another stays that other one, also in circles, until it is forgotten. */
 static void test_becoming(void)
 {
 	uint32_t running = THREAD_NONE, a, b, d;
@@ -290,7 +295,10 @@ static int ends_act(void *context, const struct slice_event *event)
 	return 0;
 }
 
-/* What should resolve and became another thread goes on as that one, to the end of the trace. */
+/*
+ * If a thread that should resolve becomes another, its life continues as that one, to the end of
+ * the trace.
+ */
 static void test_expected_becoming(void)
 {
 	static const struct mprof_event e[] = {
@@ -317,7 +325,7 @@ static void test_expected_becoming(void)
 	slices_deinit(&a);
 }
 
-/* Which thread a flow begins at, and which it ends at. */
+/* The threads at which a flow begins and ends. */
 struct flows {
 	uint32_t track_of[3]; /* of the threads 1 and 2 */
 	int64_t from, to;
@@ -339,7 +347,10 @@ static int flows_act(void *context, const struct slice_event *event)
 	else
 		f->to = id;
 	f->n++;
-	/* The ids are told at the thread that did it: here always the first of the event, 1, but for a signal, whose sender is the second. */
+	/*
+	 * Flow ids are reported at the acting thread: the event's first one, 1, except for a
+	 * signal, whose sender is the second.
+	 */
 	if (strcmp(event->category, "target") != 0)
 		CHECK_EQ_INT(event->notes[0].number, id);
 	return 0;
@@ -367,7 +378,7 @@ static void check_direction(enum mprof_event_id id, int64_t from, int64_t to)
 	slices_deinit(&a);
 }
 
-/* What was read comes from its source; all else goes from who does it. */
+/* The flow of a read begins at its source; every other flow begins at the acting thread. */
 static void test_directions(void)
 {
 	check_direction(MPROF_EVENT_read, 2, 1);

@@ -1,4 +1,4 @@
-/* Spans against an array of values. */
+/* Spans compared with an array of values. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -37,7 +37,10 @@ static uint64_t slow_get(const struct slow *s, uint64_t from, uint64_t to)
 	return value;
 }
 
-/* Ranges of all lengths, and as threads come: from the latest to the earliest, short ones within long ones. */
+/*
+ * Ranges of all lengths, in the order of threads: from the latest to the earliest, short ones
+ * within long ones.
+ */
 static void range(unsigned i, unsigned n, unsigned form, uint32_t *from, uint32_t *to)
 {
 	uint32_t length = (uint32_t)(form == 0 ? 1 + draw(LINE / 2) : 1 + draw(draw(8) ? 6 : LINE / 2));
@@ -69,7 +72,7 @@ static void compare(bool largest, unsigned form)
 		value = largest ? draw(1000) : UINT64_C(1) << draw(64);
 		slow_add(slow, from, to, value);
 		CHECK(spans_add(&s, &tree, from, to, value));
-		if (i % 64 == 0) /* another tree of the same store is none of its business */
+		if (i % 64 == 0) /* another tree in the same store does not matter */
 			CHECK(spans_add(&s, &other, from, to, UINT64_MAX));
 		range(i, 6000, form, &from, &to);
 		wrong += spans_get(&s, &tree, from, to) != slow_get(slow, from, to);
@@ -90,7 +93,9 @@ static void test_values(void)
 	}
 }
 
-/* What is said to be full is; and where little was added, what is full is said to be. */
+/*
+ * Every range reported as full is full; if little was added, every full range is reported as full.
+ */
 static void test_full(void)
 {
 	struct slow *slow = calloc(1, sizeof(*slow));
@@ -121,7 +126,7 @@ static void test_full(void)
 	free(slow);
 }
 
-/* Positions at the ends of what there is. */
+/* Positions at the ends of the range. */
 static void test_ends(void)
 {
 	struct span_tree tree = SPAN_TREE_EMPTY;

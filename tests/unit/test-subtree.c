@@ -1,7 +1,9 @@
 /*
- * A subtree that is read in steps, from a store that changes meanwhile, and the context that is made of it.
+ * A subtree that is read in steps from a store that changes meanwhile, and the context that is made
+ * from it.
  *
- * The store is the test's own xen_read and xen_list: a short list of paths, or a tree made up on the way that is too large in some way.
+ * The store is the test's own xen_read and xen_list: a short list of paths, or a generated tree
+ * that is too large in some way.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,12 +18,12 @@ struct node {
 };
 
 struct xen {
-	const struct node *nodes; /* parents are listed too; ends with an empty one */
+	const struct node *nodes; /* parents are listed too; ends with an empty entry */
 	const char *prefix;
-	unsigned width, bytes; /* made up: WIDTH children each, of names alike, and values of BYTES */
+	unsigned width, bytes; /* generated: WIDTH children each, with similar names, and values of BYTES bytes */
 	unsigned questions;
-	unsigned gone_after; /* 0: never; the subtree is gone after so many questions */
-	int error;	     /* what every question is answered */
+	unsigned gone_after; /* the subtree is gone after this many questions; 0 = never */
+	int error;	     /* the answer to every question */
 };
 
 static int store_fails(struct xen *xen)
@@ -32,7 +34,7 @@ static int store_fails(struct xen *xen)
 	return xen->error;
 }
 
-/* PATH below the domain's, or NULL. */
+/* Return the entry at PATH, relative to the domain's path, or NULL. */
 static const char *below(const struct xen *xen, const char *path)
 {
 	size_t len = strlen(xen->prefix);
@@ -78,7 +80,7 @@ static bool is_child(const char *path, const char *parent)
 	return *path && !strchr(path, '/');
 }
 
-/* One block, as libxenstore's: the pointers, then the names. */
+/* One block, as libxenstore allocates it: the pointers, then the names. */
 int xen_list(struct xen *xen, uint32_t t, const char *path, char ***names, size_t *n)
 {
 	const char *rest = below(xen, path);
@@ -146,7 +148,9 @@ static void test_few(void)
 	}
 }
 
-/* The guest's own nodes come first, and a walk that has to begin again keeps what it saw. */
+/*
+ * The guest's own nodes come first, and a walk that has to begin again keeps its earlier results.
+ */
 static void test_begun_again(void)
 {
 	struct xen xen = {.nodes = few, .prefix = "/local/domain/12"};
@@ -167,7 +171,7 @@ static void test_begun_again(void)
 	subtree_deinit(&subtree);
 }
 
-/* No step asks more than it may. */
+/* No step asks more than its limit. */
 static void test_steps(void)
 {
 	struct xen xen = {.width = 3, .prefix = "/local/domain/12"};
@@ -216,7 +220,7 @@ static void test_bounds(void)
 	}
 }
 
-/* Levels beyond the last are left out and said. */
+/* Levels below the last are left out, and the result says so. */
 static void test_depth(void)
 {
 	struct xen xen = {.width = 1, .prefix = "/local/domain/12"};
@@ -241,7 +245,7 @@ static void test_gone(void)
 		CHECK_EQ_UINT(json_object_size(subtree.seen), 6);
 		CHECK(subtree.complete);
 		subtree_deinit(&subtree);
-		/* The first walk already: a part is better than nothing. */
+		/* Already in the first walk: a part is better than nothing. */
 		xen.questions = 0;
 		xen.gone_after = after;
 		walk(&subtree, &xen, 50);
@@ -261,7 +265,7 @@ static void test_lost(void)
 	CHECK_EQ_INT(subtree_step(&subtree, &xen, 2), 1);
 	xen.error = -EPIPE;
 	CHECK_EQ_INT(subtree_step(&subtree, &xen, 2), -EPIPE);
-	/* Begun again while it is under way, and forgotten. */
+	/* Restarted while it is under way, and forgotten. */
 	CHECK_EQ_INT(subtree_begin(&subtree, 13), 0);
 	subtree_deinit(&subtree);
 }
@@ -292,7 +296,7 @@ static void test_context(void)
 	context.reason = "unknown";
 	context.console = log;
 	context.console_len = sizeof(log) - 1;
-	/* Twice: the subtree is still there after the first. */
+	/* Twice: the subtree is still there after the first time. */
 	for (int i = 0; i < 2; i++)
 		check_context(
 			&context,

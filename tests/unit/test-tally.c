@@ -1,4 +1,4 @@
-/* The numbers of a trace where memory is bounded: strings, threads, counters. */
+/* Trace statistics in bounded memory: strings, threads, counters. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,11 +30,14 @@ static void test_texts(void)
 		;
 	CHECK_EQ_UINT(t.refused, 1);
 	CHECK(t.n <= 1000 && t.used <= 5000);
-	CHECK_EQ_UINT(texts_add(&t, "n7", 2), 7); /* what is known stays known */
+	CHECK_EQ_UINT(texts_add(&t, "n7", 2), 7); /* a known string stays known */
 	texts_deinit(&t);
 }
 
-/* Names of two words, of which the second takes away again what the first made of a hash whose numbers are known. */
+/*
+ * Names of two words, chosen so that the second word cancels the first one's effect on a hash with
+ * known constants.
+ */
 static void test_crafted_texts(void)
 {
 	struct texts t, other;
@@ -65,7 +68,7 @@ static void event(struct thread_stats *r, uint64_t ns, uint8_t id, int64_t conte
 	thread_stats_event(r, &e, THREAD_STAT_NONE, false);
 }
 
-/* Ids that meet in one place of a table whose numbers are known. */
+/* Ids that collide in one place of a table with known constants. */
 static void test_crafted_threads(void)
 {
 	uint32_t i, full = 0, most = 0;
@@ -82,7 +85,7 @@ static void test_crafted_threads(void)
 	thread_stats_deinit(&r);
 }
 
-/* A guest that creates and resolves threads for ever, a few of which stay and run. */
+/* A guest that creates and resolves threads for ever; a few of them stay and run. */
 static void test_threads_are_forgotten(void)
 {
 	struct thread_stat busiest[THREAD_STATS_BUSIEST];
@@ -96,7 +99,7 @@ static void test_threads_are_forgotten(void)
 
 		event(&r, ns, MPROF_EVENT_creates, 0, id);
 		event(&r, ns, MPROF_EVENT_switch, id, 0);
-		/* The 500th runs for longer than any, and is long gone at the end. */
+		/* The 500th thread runs longer than any other, and has long ended at the end. */
 		event(&r, ns + (id == 500 ? 50 : 10), MPROF_EVENT_switch, 0, 0);
 		if (id % 1000)
 			event(&r, ns + 60, MPROF_EVENT_fulfills, 0, id);
@@ -116,7 +119,7 @@ static void test_threads_are_forgotten(void)
 	thread_stats_deinit(&r);
 }
 
-/* Where nothing ends, what is new is left out, and what is known goes on. */
+/* If nothing ends, new threads are left out, and known ones go on. */
 static void test_threads_that_stay(void)
 {
 	struct thread_stats r;
@@ -128,7 +131,7 @@ static void test_threads_that_stay(void)
 	CHECK_EQ_UINT(r.n, 1024);
 	CHECK(r.untracked >= 5000 - 1024);
 	event(&r, 6000, MPROF_EVENT_switch, 5, 0);
-	event(&r, 6100, MPROF_EVENT_switch, 4999, 0); /* one of those that are not known */
+	event(&r, 6100, MPROF_EVENT_switch, 4999, 0); /* one of the unknown threads */
 	event(&r, 6200, MPROF_EVENT_switch, -1, 0);
 	event(&r, 6300, MPROF_EVENT_becomes, 5, 4999);
 	event(&r, 6300, MPROF_EVENT_becomes, 4999, 5);
@@ -136,7 +139,7 @@ static void test_threads_that_stay(void)
 	thread_stats_deinit(&r);
 }
 
-/* One runs that there was no room for, and then others are forgotten. */
+/* A thread without room runs, and then other threads are forgotten. */
 static void test_unknown_runs(void)
 {
 	struct thread_stats r;
@@ -155,7 +158,10 @@ static void test_unknown_runs(void)
 	thread_stats_deinit(&r);
 }
 
-/* Where the one that runs stands further behind than those that are forgotten, its time is still its own. */
+/*
+ * The running thread's entry moves when the threads before it are forgotten: its run time stays its
+ * own.
+ */
 static void test_running_moves(void)
 {
 	struct thread_stats r;
@@ -177,7 +183,7 @@ static void test_running_moves(void)
 	thread_stats_deinit(&r);
 }
 
-/* What is expected stays, and so does what it has become. */
+/* A thread that should resolve stays, and so does the thread that it became. */
 static void test_expected_stay(void)
 {
 	struct mprof_raw_event mark = {.timestamp = 2, .id = MPROF_EVENT_label, .context = 1};
@@ -209,7 +215,7 @@ static void test_expected_stay(void)
 	thread_stats_deinit(&r);
 }
 
-/* An interval ends with its thread, and goes on with what it becomes. */
+/* An interval ends with its thread, and continues with the thread that it becomes. */
 static void test_running(void)
 {
 	struct thread_stats r;
@@ -222,7 +228,7 @@ static void test_running(void)
 	event(&r, 45, MPROF_EVENT_read, 3, 1);	 /* it runs already */
 	event(&r, 50, MPROF_EVENT_switch, 1, 0); /* has ended */
 	event(&r, 60, MPROF_EVENT_switch, -1, 0);
-	event(&r, 65, MPROF_EVENT_read, 1, -1); /* says nothing */
+	event(&r, 65, MPROF_EVENT_read, 1, -1); /* records nothing */
 	event(&r, 70, MPROF_EVENT_signal, 4, 1);
 	event(&r, 80, MPROF_EVENT_signal_noswitch, 5, 1);
 	thread_stats_end(&r, 90);

@@ -1,4 +1,4 @@
-/* Events as text: escaping of what a guest wrote, exact times, extreme numbers, JSON. */
+/* Events as text: escaping of guests' bytes, exact times, extreme numbers, JSON. */
 #include <stdlib.h>
 
 #include <mprof/trace.h>
@@ -52,7 +52,7 @@ static void test_ill_formed(void)
 		     "aλ"); /* cut, then sound */
 }
 
-/* In a small room the same comes out in pieces. */
+/* With little room the same text comes out in pieces. */
 static void test_pieces(void)
 {
 	static const char source[] = "λ\x01 long \"text\" that does not fit into the room \xf0\x9f\x90\xab\xff at once";
@@ -139,7 +139,7 @@ static void test_numbers(void)
 	}
 }
 
-/* Every thread type is named; what is past the table is not. */
+/* Every thread type has a name; types past the table have none. */
 static void test_thread_types(void)
 {
 	struct mprof_raw_event e = {.id = MPROF_EVENT_creates};

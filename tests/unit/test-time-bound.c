@@ -214,7 +214,10 @@ static void test_booted_again(void)
 	CHECK_EQ_UINT(life_held(&l), 2);
 }
 
-/* Dom0 slept before the guest died, or its wall clock was set back: one clock says that seconds have passed, and the other is right. */
+/*
+ * Dom0 slept before the guest died, or its wall clock was set back: one clock says that seconds
+ * have passed, and the other is right.
+ */
 static void test_slept(void)
 {
 	for (unsigned wall = 0; wall < 2; wall++) {

@@ -1,4 +1,4 @@
-/* Values that guests write: what the contract says is taken, and nothing else. */
+/* Values that guests write: the contract's values are accepted, and nothing else. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -69,7 +69,7 @@ static void test_labels(void)
 	CHECK(!value_label(long_label, VALUE_LABEL_MAX, to, sizeof(to) - 1));
 	CHECK(value_label("vcpu \xc3\xa9\0\x1b[31m\xff\\\xe2\x80\xae", 18, to, sizeof(to)));
 	CHECK_EQ_STR(to, "vcpu \xc3\xa9\\x00\\x1b[31m\\xff\\\\\\xe2\\x80\\xae");
-	/* A character that ends behind the label is none. */
+	/* A character that ends behind the label is invalid. */
 	CHECK(value_label("a\xc3\xa9", 2, to, sizeof(to)));
 	CHECK_EQ_STR(to, "a\\xc3");
 }
@@ -95,7 +95,7 @@ static void test_duplicates(void)
 	CHECK(value_duplicates(list, 2, scratch));
 }
 
-/* Labels of a metric: each its own, in its alphabet, with a sentence. */
+/* Labels of a metric: each label separate, in its alphabet, with a sentence for errors. */
 static void test_faults(void)
 {
 	for (int i = 0; i < FAULT_MAX; i++) {

@@ -1,7 +1,6 @@
 /*
- * Why a thread waits: models made by hand, each one story, and hostile ones.
- *
- * What is said of the tale of the ARP reply, and of recorded traces, is the matter of tests/integration/why.py.
+ * Explanations of waits: models made by hand, each with one story, and hostile models.
+ * tests/integration/why.py checks the explanation of the ARP reply and of recorded traces.
  */
 #include <stdlib.h>
 
@@ -15,7 +14,7 @@ struct line {
 	uint64_t time;
 	uint8_t id;
 	int64_t context;
-	int64_t number; /* of a `creates` the child */
+	int64_t number; /* the child of a `creates` */
 	uint8_t type;
 	const char *text;
 };
@@ -89,7 +88,7 @@ static void story_deinit(struct story *s)
 	mprof_model_free(s->m);
 }
 
-/* The newest thread of ID. */
+/* Return the newest thread of ID. */
 static uint32_t thread(const struct story *s, int64_t id)
 {
 	uint32_t i;
@@ -118,7 +117,9 @@ static struct mprof_why_answer ask(const struct story *s, int64_t id)
 	return a;
 }
 
-/* Thread 1 waits on 2, which the condition 9 creates at 20 because of the signal that the wait is. */
+/*
+ * Thread 1 waits on 2. The condition 9 creates 2 at 20, caused by the signal that begins the wait.
+ */
 #define WAIT_ON_CONDITION \
 	CREATES(20, 9, 2, Task), DOES(21, switch, 0, 0), CREATES(22, 0, 1, Bind), MARKS(22, 1), DOES(23, try_read, 1, 2)
 
@@ -151,7 +152,7 @@ static void test_missed_signal(void)
 	story_deinit(&s);
 }
 
-/* Thread 1 waits on 2, which the condition 9 creates at 20; nobody says that the wait begins. */
+/* Thread 1 waits on 2. The condition 9 creates 2 at 20; no event says that the wait begins. */
 #define WAIT_UNSAID \
 	CREATES(20, 9, 2, Task), DOES(21, switch, 4, 0), CREATES(22, 4, 1, Bind), MARKS(22, 1), DOES(23, try_read, 1, 2)
 
@@ -246,14 +247,17 @@ static void test_wait_unsaid(void)
 	CHECK_MISSED(at_once, 20, 1);
 	CHECK_MISSED(fibre, 10, 1);
 	CHECK_MISSED(from_before, 10, 1);
-	/* Of three signals the second woke somebody: one alone is in a row. */
+	/* The second of three signals woke a thread: only one signal in a row was missed. */
 	TELL(&s, interrupted);
 	CHECK_EQ_UINT(ask(&s, 1).lost_signals, 1);
 	CHECK_EQ_UINT(ask(&s, 1).signals, 3);
 	story_deinit(&s);
 }
 
-/* The signal by which a thread begins to wait is none, also where the trace or what is known ends right behind it. */
+/*
+ * The signal by which a thread begins to wait is not a wake-up, also if the trace or the known
+ * range ends right behind it.
+ */
 static void test_wait_said(void)
 {
 	static const struct line looks[] = {
@@ -293,7 +297,7 @@ static void test_wait_said(void)
 	CHECK_MISSED(two, 0, 0);
 }
 
-/* A condition from before the trace, whose first signal comes when somebody waits already. */
+/* A condition older than the trace. A thread already waits when its first signal comes. */
 static void test_signalled_first_since(void)
 {
 	static const struct line lines[] = {
@@ -312,7 +316,7 @@ static void test_signalled_first_since(void)
 	story_deinit(&s);
 }
 
-/* A signal that another thread waited for is not missed, and one that comes later neither. */
+/* A signal that another thread waited for is not missed, and neither is one that comes later. */
 static void test_signals_that_are_not_missed(void)
 {
 	static const struct line served[] = {
@@ -360,7 +364,7 @@ static void test_signals_that_are_not_missed(void)
 	story_deinit(&s);
 }
 
-/* At one time: who was served, who looked, which of two was last. */
+/* Events at one time: the thread that was served, the thread that looked, and the later of two. */
 static void test_equal_times(void)
 {
 	static const struct line served[] = {
@@ -404,7 +408,7 @@ static void test_equal_times(void)
 	TELL(&s, resolved);
 	CHECK_EQ_INT(ask(&s, 4).verdict, MPROF_WHY_MISSED_RESOLVE);
 	story_deinit(&s);
-	/* The threads of one creator in their order, and those with one label too. */
+	/* The threads of one creator in their order, and also those with one label. */
 	TELL(&s, alike);
 	CHECK_EQ_INT(id_of(&s, ask(&s, 4).like), 3);
 	CHECK_EQ_INT(id_of(&s, ask(&s, 7).like), 6);
@@ -414,7 +418,7 @@ static void test_equal_times(void)
 	story_deinit(&s);
 }
 
-/* A condition from before the trace has no type: that it is signalled tells it. */
+/* A condition older than the trace has no type: its signals identify it. */
 static void test_condition_from_before(void)
 {
 	static const struct line lines[] = {
@@ -433,7 +437,7 @@ static void test_condition_from_before(void)
 	story_deinit(&s);
 }
 
-/* The fibres' way: the thing itself is looked at and signalled. */
+/* Fibres: a fibre reads and signals the condition itself. */
 static void test_looked_at_itself(void)
 {
 	static const struct line lines[] = {
@@ -455,7 +459,7 @@ static void test_looked_at_itself(void)
 	story_deinit(&s);
 }
 
-/* A signal that somebody had looked for is not lost to who looks later. */
+/* A signal that another thread had looked for is not lost for a thread that looks later. */
 static void test_looked_for_by_another(void)
 {
 	static const struct line lines[] = {
@@ -469,7 +473,10 @@ static void test_looked_for_by_another(void)
 	story_deinit(&s);
 }
 
-/* The like of a thread bears its label and was resolved by another; what has no label is like its creator's of its type. */
+/*
+ * A similar thread has the same label and was resolved by another thread. A thread without a label
+ * is similar to its creator's threads of its type.
+ */
 static void test_likes(void)
 {
 	static const struct line lines[] = {
@@ -520,7 +527,7 @@ static void test_resolutions(void)
 	story_deinit(&s);
 }
 
-/* A join waits on what is not resolved of its parts, and what becomes another waits as that. */
+/* A join waits on its unresolved parts, and a thread that becomes another waits as that one. */
 static void test_joins_and_becomes(void)
 {
 	static const struct line lines[] = {
@@ -631,7 +638,10 @@ static void test_empty(void)
 	CHECK(mprof_why_free(NULL) == NULL);
 }
 
-/* A chain of half a million threads, of which each waits on the next, and one that comes back: all are asked at once. */
+/*
+ * A chain of half a million threads, each waiting on the next, and a chain that returns to its
+ * start: explain all at once.
+ */
 static void test_long_chains(void)
 {
 	enum { LONG = 500000 };
@@ -666,7 +676,7 @@ static uint64_t random_next(uint64_t *state)
 	return (*state * 0x2545f4914f6cdd1dull) >> 33;
 }
 
-/* Whatever is said in whatever order and at whatever time: every thread has an answer, and its chain leads to the root. */
+/* Random events at random times: every thread has an answer, and its chain leads to the root. */
 static void check_answers(const struct story *s)
 {
 	struct mprof_why_answer a;
@@ -685,7 +695,7 @@ static void check_answers(const struct story *s)
 	}
 }
 
-/* A signal that is said to begin a wait made its receiver create a thread. */
+/* A signal that seems to begin a wait made its receiver create a thread. */
 static void check_flags(const struct story *s)
 {
 	uint32_t i, k;
@@ -733,15 +743,16 @@ static void test_nonsense(void)
 }
 
 /*
- * A program that waits on conditions, wakes and resolves at random, told by a recorder that writes a signal for each wait or none.  What is known of its
- * wake-ups is compared with every answer.
+ * A program that waits on conditions, wakes and resolves at random. One recorder writes a signal
+ * for each wait, another writes none. Compare the program's own record of wake-ups with every
+ * answer.
  */
 enum { CONDITIONS = 3, WAITS = 40, WAKES = 60 };
 
 struct program {
 	struct story s;
 	uint64_t random, now;
-	uint64_t wakes[CONDITIONS][WAKES]; /* when each was signalled by who does not wait */
+	uint64_t wakes[CONDITIONS][WAKES]; /* times of each condition's signals from threads that do not wait */
 	uint32_t n_wakes[CONDITIONS];
 	struct {
 		uint64_t since;
@@ -751,7 +762,10 @@ struct program {
 	uint32_t n_waits;
 };
 
-/* Threads: the program's are 1 to 5, conditions 10 and up, what is waited on 100 and up, who looks at it 200 and up. */
+/*
+ * Thread ids: the program's threads are 1 to 5, conditions 10 and up, threads waited on 100 and up,
+ * readers of those 200 and up.
+ */
 static void program_does(struct program *p, uint8_t id, int64_t context, int64_t number, uint8_t type)
 {
 	story_add(p->s.m, &(struct line){p->now, id, context, number, type, NULL});
@@ -792,7 +806,7 @@ static void program_wake(struct program *p)
 		p->waits[i].resolved = true;
 		program_does(p, MPROF_EVENT_fulfills, 10 + condition, 100 + i, 0);
 	}
-	/* Not every recorder says that the sender runs on. */
+	/* Not every recorder records that the sender runs on. */
 	if (random_next(&p->random) % 2)
 		program_does(p, MPROF_EVENT_switch, sender, 0, 0);
 }
@@ -823,7 +837,7 @@ static bool says(const char *text, size_t bytes, const char *words)
 	return memmem(text, bytes, words, strlen(words)) != NULL;
 }
 
-/* The sentences deny no signal either. */
+/* The sentences do not deny a signal, either. */
 static void program_check_words(struct program *p, uint32_t i)
 {
 	struct mprof_explanation *tale = mprof_explanation_new(p->s.v, p->s.w, NULL);

@@ -65,7 +65,7 @@ static void test_newer_and_damaged(void)
 	for (int i = 0; i < 5000; i++)
 		fputs("this is no database\n", file);
 	fclose(file);
-	snprintf(path, sizeof(path), "%s/archive/trace.db-wal", f.state); /* it would heal the file */
+	snprintf(path, sizeof(path), "%s/archive/trace.db-wal", f.state); /* it would repair the file */
 	CHECK(unlink(path) == 0);
 	CHECK_EQ_INT(archive_writer_open(&w, f.state, &options, sentence, sizeof(sentence)), -EBADMSG);
 	CHECK(strstr(sentence, "damaged") != NULL);
@@ -90,12 +90,12 @@ static void test_one_append(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT bytes FROM streams"), 250030);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT last_seen_real FROM streams"), 99);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT codec FROM chunks"), 1);
-	/* The same again, at once and after the end of it, changes nothing. */
+	/* The same again, at once and after its end, changes nothing. */
 	CHECK_EQ_INT(fixture_packet(&f, 1, 5, 250030, 99), 0);
 	CHECK_EQ_INT(fixture_packet(&f, 1, 5, 1030, 99), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 1);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT packets FROM streams"), 1);
-	/* An empty packet, and one of raw bytes. */
+	/* An empty packet, and a packet of raw bytes. */
 	archive_writer_level(f.w, 0);
 	CHECK_EQ_INT(fixture_packet(&f, 1, 6, 30, 100), 0);
 	CHECK_EQ_INT(fixture_packet(&f, 1, 7, 5030, 100), 0);
@@ -107,7 +107,9 @@ static void test_one_append(void)
 	fixture_deinit(&f);
 }
 
-/* Append all of packet 5 once more, and 1,000 bytes behind it: two of the ends are known. */
+/*
+ * Append all of packet 5 once more, and 1,000 bytes behind it: two of the ends are already known.
+ */
 static int append_again(struct fixture *f)
 {
 	static uint8_t data[2500];
@@ -192,7 +194,7 @@ static void test_compaction(void)
 	fixture_deinit(&f);
 }
 
-/* Completing a packet that is one piece, by a piece of length 0, must not write its bytes again. */
+/* Completing a packet of one piece with a piece of length 0 must not rewrite its bytes. */
 static void test_complete_only(void)
 {
 	struct fixture_packet p;
@@ -224,7 +226,10 @@ static void test_complete_only(void)
 	fixture_deinit(&f);
 }
 
-/* A packet of many mebibytes, in pieces of LENGTH with an end every EVERY pieces, stays as few rows as it can be. */
+/*
+ * A packet of many mebibytes, in pieces of LENGTH with an end every EVERY pieces, stays in the
+ * fewest possible rows.
+ */
 static void large_packet(uint32_t total, uint32_t length, uint32_t every)
 {
 	uint32_t content = total - 30, pieces = (content + length - 1) / length, ends = 0;
@@ -244,7 +249,7 @@ static void large_packet(uint32_t total, uint32_t length, uint32_t every)
 					    is_last ? ARCHIVE_CHUNK_LAST : 0, has_end, 100 + i),
 			     0);
 		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
-		if (has_end && length < MIB) /* it never grows to more than the full rows and one mebibyte of pieces */
+		if (has_end && length < MIB) /* it never grows beyond the full rows and 1 MiB of pieces */
 			CHECK(fixture_number(&f, "SELECT count(*) FROM chunks") <=
 			      at / MIB + 1 + MIB / length + every + 1);
 	}
@@ -262,7 +267,7 @@ static void test_large(void)
 {
 	large_packet(5 * MIB + 12345, 250000, 1);
 	large_packet(5 * MIB + 12345, 250000, 7);
-	large_packet(6 * MIB + 30, MIB, 1); /* full rows already: nothing is rewritten */
+	large_packet(6 * MIB + 30, MIB, 1); /* the rows are full already: nothing is rewritten */
 	large_packet(6 * MIB + 31, MIB, 6);
 	large_packet(4 * MIB + 30, 700001, 2);
 	large_packet(2 * MIB + 30, 60000, 3);
@@ -281,7 +286,10 @@ static int64_t resident_peak(void)
 	return kib;
 }
 
-/* 256 MiB in mebibytes that do not lie on row borders, without an end until the last: the worst to compact. */
+/*
+ * 256 MiB in mebibytes off the row borders, without an end until the last: the worst case for
+ * compaction.
+ */
 static void test_huge(void)
 {
 	const uint32_t total = 256 * MIB, length = MIB - 1000;
@@ -307,7 +315,10 @@ static void test_huge(void)
 	fixture_deinit(&f);
 }
 
-/* What append, compaction and commit cost in pages: a small commit writes the end of chunks and a leaf of its index. */
+/*
+ * Page costs of append, compaction and commit: a small commit writes the end of the chunks and a
+ * leaf of their index.
+ */
 static void test_small_commit_pages(void)
 {
 	struct fixture f;
@@ -329,7 +340,10 @@ static void test_small_commit_pages(void)
 	}
 	CHECK(stat(path, &after) == 0);
 	CHECK_EQ_INT((after.st_size - before.st_size) / (65536 + 24), 100);
-	/* Putting what is already there again writes nothing, and neither does an empty transaction. */
+	/*
+	 * Writing rows that are already there writes no page, and neither does an empty
+	 * transaction.
+	 */
 	before = after;
 	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
@@ -405,7 +419,7 @@ static void test_resume(void)
 	seen = resume(&f);
 	CHECK(seen.last.any && seen.last.sequence == 70 && seen.last.offset == 530 && seen.last.last_sequence == 70);
 	CHECK(seen.last.first_timestamp == 7070 && seen.last.last_real == 40);
-	/* Behind a complete one. */
+	/* Behind a complete packet. */
 	CHECK_EQ_INT(append_one(&f, 70, 530, 500, ARCHIVE_CHUNK_LAST, true, 41), 0);
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 71 && seen.last.offset == 30 && seen.last.last_sequence == 70);
@@ -416,7 +430,7 @@ static void test_resume(void)
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 71 && seen.last.offset == 530 && seen.last.last_real == 42);
 	CHECK_EQ_UINT(fixture_read(&f, 1, 71).end, 530);
-	/* A gap ends the packet and drops what dangles. */
+	/* A gap ends the packet and drops dangling pieces. */
 	CHECK_EQ_INT(append_one(&f, 71, 530, 500, 0, false, 43), 0);
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
@@ -427,7 +441,7 @@ static void test_resume(void)
 	CHECK_EQ_UINT(fixture_read(&f, 1, 71).end, 530);
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 80 && seen.last.offset == 30 && seen.last.last_sequence == 71);
-	/* A packet of which nothing is proven goes whole, and the gap before it counts again. */
+	/* A packet without proven bytes is dropped whole, and the gap before it counts again. */
 	CHECK_EQ_INT(append_one(&f, 80, 30, 500, 0, false, 50), 0);
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 80 && seen.last.offset == 30 && seen.last.last_sequence == 71);
@@ -457,7 +471,10 @@ int __wrap_fdatasync(int fd)
 	return __real_fdatasync(fd);
 }
 
-/* The writer holds a stream at as many bytes as its rows have: quotas of just that delete nothing. */
+/*
+ * The writer's byte count of a stream equals the bytes of its rows: a quota of exactly that deletes
+ * nothing, and one byte less does.
+ */
 static void check_tally(struct fixture *f)
 {
 	int64_t bytes = fixture_number(f, "SELECT (SELECT coalesce(sum(length), 0) FROM chunks) + "
@@ -471,7 +488,10 @@ static void check_tally(struct fixture *f)
 	CHECK_EQ_INT(fixture_number(f, "SELECT count(DISTINCT sequence) FROM chunks"), packets - 1);
 }
 
-/* Two packets dangle: all of the newest, and the end of the one before it.  Quotas count what is left, and the tail of a kill does not count. */
+/*
+ * Two packets dangle: all of the newest, and the end of the one before it. Quotas count the rest;
+ * the tail of a kill does not count.
+ */
 static void test_resume_two(void)
 {
 	struct archive_capture capture = {.id = 3, .run = 1, .kind = "crash"};
@@ -502,7 +522,7 @@ static void test_resume_two(void)
 	fixture_deinit(&f);
 }
 
-/* Captures are on the disk when they are committed; nothing else waits for that. */
+/* Captures are on the disk when they are committed; no other commit waits for the disk. */
 static void test_flushed(void)
 {
 	struct archive_capture capture = {.id = 3, .run = 1, .kind = "crash"};
@@ -531,7 +551,7 @@ static void test_flushed(void)
 	fixture_deinit(&f);
 }
 
-/* A reserve without room behind it is none, nor is one of another size. */
+/* A reserve without room behind it is invalid, and so is a reserve of another size. */
 static void test_reserve(void)
 {
 	struct archive_options options = {.wal_limit_bytes = 4 * MIB, .reserve_bytes = MIB, .level = 1};
@@ -610,12 +630,15 @@ static void test_captures(void)
 	CHECK_EQ_INT(archive_writer_put_capture_stream(f.w, &range), 0);
 	CHECK_EQ_INT(archive_writer_tail(f.w, 4, &tail), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
-	CHECK(!resume(&f).last.captured); /* not one of its end */
+	CHECK(!resume(&f).last.captured); /* not a capture of its end */
 	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, 1, NULL, NULL), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'why'"), 1);
 	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, "because", NULL), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'because'"), 1);
-	/* What is known later comes later, and leaves the rest alone; what leaves it out keeps it. */
+	/*
+	 * Fields that become known later are set later and leave the rest alone; absent fields keep
+	 * their values.
+	 */
 	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, NULL, "{\"reason\":\"crash\"}"), 0);
 	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, NULL, NULL), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'because'"
@@ -626,7 +649,7 @@ static void test_captures(void)
 	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 4), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT (SELECT count(*) FROM tails) + (SELECT count(*) FROM capture_streams)"),
 		     0);
-	/* Identifiers never come again. */
+	/* Identifiers are never reused. */
 	CHECK_EQ_INT(archive_writer_last_ids(f.w, &run, &stream, &id), 0);
 	CHECK(run == 1 && stream == 1 && id == 4);
 	capture.id = 5;
@@ -641,7 +664,7 @@ static void test_captures(void)
 	fixture_deinit(&f);
 }
 
-/* Which captures end a life, and that a suspended run is kept for one that goes on. */
+/* The captures that end a life; a suspended run is kept for a guest that resumes. */
 static void test_kinds(void)
 {
 	static const struct {
@@ -698,7 +721,10 @@ static int put_capture(struct fixture *f, int64_t id, const char *kind, int64_t 
 	return r ? r : archive_writer_commit(f->w);
 }
 
-/* What is known of captures of the end: a kill may come between any two of their rows, and the range is the last. */
+/*
+ * Captures of a guest's end after a kill: the kill may come between any two of their rows, and the
+ * range is written last.
+ */
 static void test_resume_captures(void)
 {
 	struct archive_run run = {.id = 1,
@@ -730,19 +756,19 @@ static void test_resume_captures(void)
 	seen = resume(&f);
 	CHECK(seen.n == 1 && seen.last.stream == 1 && !seen.last.captured && !seen.last.unfinished);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 2);
-	/* Its end, without the range: what came of the tail is dropped. */
+	/* Its end without the range: the written part of the tail is dropped. */
 	CHECK_EQ_INT(put_capture(&f, 3, "crash", 1, 0), 0);
 	seen = resume(&f);
 	CHECK(seen.last.captured && !seen.last.captured_real && seen.last.unfinished == 3);
 	CHECK_EQ_STR(seen.captured_as, "crash");
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 2);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 3);
-	/* And with it. */
+	/* Its end with the range. */
 	CHECK_EQ_INT(put_capture(&f, 3, "crash", 1, 1), 0);
 	seen = resume(&f);
 	CHECK(seen.last.captured && seen.last.captured_real == 300 && !seen.last.unfinished);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 3);
-	/* Of two streams one is through. */
+	/* One of two streams is complete. */
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(archive_writer_put_stream(f.w, &other), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
@@ -752,7 +778,7 @@ static void test_resume_captures(void)
 	fixture_deinit(&f);
 }
 
-/* A stream's flags stay, whoever puts it again without them. */
+/* A stream's flags stay if a later put omits them. */
 static void test_stream_flags(void)
 {
 	struct archive_stream stream = {.id = 1, .run = 1, .flags = ARCHIVE_STREAM_WRITERS};
@@ -770,7 +796,7 @@ static void test_stream_flags(void)
 	fixture_deinit(&f);
 }
 
-/* Readers that hold the WAL: commits go on, and it shrinks once they let go. */
+/* Readers that hold the WAL: commits go on, and the WAL shrinks once the readers let go. */
 static void test_wal(void)
 {
 	struct archive_options options = {.wal_limit_bytes = 4 * MIB, .level = 0};
@@ -798,8 +824,8 @@ static void test_wal(void)
 		clock_gettime(CLOCK_MONOTONIC, &t1);
 		slow += (t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000 >= 2000;
 	}
-	CHECK(slow <= 2); /* nobody waits for the reader; a disk that is busy may be waited for */
-	CHECK(stat(path, &st) == 0 && st.st_size > (off_t)(16 * MIB)); /* the reader does hold it */
+	CHECK(slow <= 2); /* nobody waits for the reader; a wait for a busy disk is allowed */
+	CHECK(stat(path, &st) == 0 && st.st_size > (off_t)(16 * MIB)); /* the reader does hold the WAL */
 	sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
 	sqlite3_close(db);
 	CHECK_EQ_INT(fixture_packet(&f, 1, 60, 100, 60), 0);
@@ -808,7 +834,10 @@ static void test_wal(void)
 	fixture_deinit(&f);
 }
 
-/* Nobody reads: the log is begun anew each time that it has grown by a quarter of its limit, however often. */
+/*
+ * Nobody reads: the log restarts each time that it has grown by a quarter of its limit, however
+ * often.
+ */
 static void test_wal_in_peace(void)
 {
 	struct archive_options options = {.wal_limit_bytes = 16 * MIB, .level = 0};
@@ -860,7 +889,7 @@ static void append_for_ever(struct fixture *f)
 	}
 }
 
-/* Every packet is there from the first to the last, complete but for the last. */
+/* Every packet is there from the first to the last; only the last may be incomplete. */
 static uint64_t check_contiguous(const struct fixture *f)
 {
 	int64_t last = fixture_number(f, "SELECT coalesce(max(sequence), -1) FROM chunks");
@@ -901,7 +930,7 @@ static void test_kill(void)
 		now = check_contiguous(&f);
 		CHECK(now >= before);
 		before = now;
-		if (before == 0 && longer < 64) /* on a machine that is busy it may not have come to write */
+		if (before == 0 && longer < 64) /* on a busy machine it may not have written yet */
 			longer *= 2;
 	}
 	CHECK(before > 0);

@@ -1,4 +1,4 @@
-/* Make packets and events for tests of the decoder and of what stands on it. */
+/* Packets and events for tests of the decoder and of the code above it. */
 #ifndef UNIT_TRACE_MAKE_H
 #define UNIT_TRACE_MAKE_H
 
@@ -34,7 +34,7 @@ static inline void make_packet(struct make *m)
 	m->used += MPROF_PACKET_HEADER_BYTES;
 }
 
-/* Close it: COUNT, and PADDING bytes of 0xee behind its content. */
+/* Close the packet with COUNT, and with PADDING bytes of 0xee behind its content. */
 static inline void make_close(struct make *m, uint16_t count, size_t padding)
 {
 	struct mprof_packet_header h = {
@@ -48,7 +48,7 @@ static inline void make_close(struct make *m, uint16_t count, size_t padding)
 	m->used += padding;
 }
 
-/* One event, by its shape. */
+/* Write one event, by its shape. */
 static inline void make_event(struct make *m, uint64_t timestamp, uint8_t id, int64_t context, int64_t number,
 			      uint8_t type, const char *text)
 {
@@ -66,7 +66,7 @@ static inline void make_event(struct make *m, uint64_t timestamp, uint8_t id, in
 		make_bytes(m, text, strlen(text) + 1);
 }
 
-/* A packet of COUNT with one event, `switch` to thread NUMBER at that time, and padding. */
+/* Write a packet of COUNT with one event, `switch` to thread NUMBER at that time, and padding. */
 static inline void make_numbered(struct make *m, uint16_t count, uint64_t number, size_t padding)
 {
 	make_packet(m);

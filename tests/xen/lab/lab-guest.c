@@ -1,12 +1,19 @@
 /*
- * lab-guest: the program of the lab's guests.  It publishes rings, writes events into them that can be checked, and obeys what domain 0
- * writes to its data/lab/cmd: "ID VERB [NUMBER]".  To each it answers in data/lab/done, with the id and the last serial of each stream.
+ * lab-guest: the program of the lab's guests. It publishes rings, writes events that can be
+ * checked, and obeys the commands that domain 0 writes to its data/lab/cmd: "ID VERB [NUMBER]". It
+ * answers each command in data/lab/done, with the id and the last serial of each stream.
  *
- *   write N | rate N (events a second, in each stream) | say      kicks MS: as fast as it can
- *   withdraw | publish (new pages where it was withdrawn, else the same ones; a new life)
- *   crash | poweroff | reboot | watchdog                          play: the reference traces, where it has them
+ *  write N      write N events
+ *  rate N       write N events a second, in each stream
+ *  say          only answer
+ *  kicks MS     kick as fast as possible
+ *  withdraw     withdraw the rings
+ *  publish      publish them in a new life: new pages after withdraw, else the same pages
+ *  play         replay the reference traces, if the guest has them
+ *  crash, poweroff, reboot, watchdog
  *
- * A guest that is told to die says on its console what its last events will be, waits until that is out, writes these events and dies at once.
+ * A guest that is told to die prints its last events' serials on its console, waits until that is
+ * written, writes these events and dies at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +39,7 @@ struct lab_guest {
 	struct lab_xen xen;
 	struct lab_stream streams[STREAMS_MAX];
 	unsigned n;
-	uint64_t rate, began, due; /* events in a second; since when (ns); written since */
+	uint64_t rate, began, due; /* events per second; since when (ns); written since */
 	const char *reference;
 	struct replayer replayer;
 };
@@ -124,7 +131,7 @@ static void sysrq(char c)
 		lab_die("sysrq");
 }
 
-/* Xen's watchdog, which nobody feeds. */
+/* Arm Xen's watchdog and never reset it. */
 static int watchdog_arm(void)
 {
 	int fd = open("/dev/watchdog", O_WRONLY | O_CLOEXEC), seconds = 2;

@@ -1,6 +1,6 @@
 /*
- * Streams in granted pages.  The grants are read-only for domain 0, as the contract asks; the order of stores to the ring is the
- * recorder's.
+ * Streams in granted pages. The grants are read-only for domain 0, as the contract requires; the
+ * recorder orders the stores to the ring.
  */
 #include "lab-stream.h"
 
@@ -54,7 +54,9 @@ static uint32_t chain_pages(const struct lab_stream *s)
 	return (s->pages + LAB_DIRECTORY_REFS - 1) / LAB_DIRECTORY_REFS;
 }
 
-/* The directory's pages: references in order, the last word of each names the next page. */
+/*
+ * Fill the directory's pages: references in order; the last word of each page names the next page.
+ */
 static void chain_share(struct lab_stream *s)
 {
 	const uint32_t n = chain_pages(s), words = LAB_PAGE / 4;
@@ -109,7 +111,7 @@ void lab_stream_begin(struct lab_stream *s)
 	s->serial = s->kicked = 0;
 }
 
-/* The references as one value. */
+/* Write the references as one value. */
 static char *refs_text(const struct lab_stream *s)
 {
 	char *text = malloc((size_t)s->pages * 11), *p = text;

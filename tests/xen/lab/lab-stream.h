@@ -1,9 +1,10 @@
 /*
- * A stream of a guest of the lab: a ring in pages granted to domain 0, published in one of the ways of schema/xenstore.md, and in it
- * events that can be checked.
+ * A stream of a lab guest: a ring in pages granted to domain 0, published in one of the ways of
+ * schema/xenstore.md, with events that can be checked.
  *
- * Each event is a counter whose value is a serial number, 1 for the first of a life, and whose name says which life of the stream it
- * is: all are of one size, so an event's place in the ring follows from its serial.  A failure ends the program, and with it the guest.
+ * Each event is a counter. Its value is a serial number, 1 for the first event of a life, and its
+ * name identifies the life of the stream. All events have one size, so an event's place in the ring
+ * follows from its serial. A failure ends the program, and with it the guest.
  */
 #ifndef LAB_STREAM_H
 #define LAB_STREAM_H
@@ -19,7 +20,7 @@
 #include <mprof/recorder.h>
 
 #define LAB_PAGE	   4096u
-#define LAB_DIRECTORY_REFS 1023u /* of ring pages in a directory page */
+#define LAB_DIRECTORY_REFS 1023u /* references to ring pages in a directory page */
 
 struct lab_xen {
 	struct xs_handle *store;
@@ -33,9 +34,9 @@ struct lab_stream {
 	bool directory, kicks;
 	uint32_t pages, packets;
 
-	uint8_t *ring;	 /* PAGES, NULL while withdrawn */
-	uint32_t *refs;	 /* of each */
-	uint32_t *chain; /* the directory's pages, where there is one */
+	uint8_t *ring;	 /* PAGES; NULL while withdrawn */
+	uint32_t *refs;	 /* of each page */
+	uint32_t *chain; /* the directory's pages, if there is one */
 	uint32_t chain_refs[LAB_DIRECTORY_REFS];
 	int port;
 
@@ -51,7 +52,7 @@ void lab_xen_open(struct lab_xen *xen);
 /* Write TEXT to the guest's own KEY, relative to its node. */
 void lab_put(const struct lab_xen *xen, const char *key, const char *text);
 
-/* Grant the pages; the fields of the first group stand already. */
+/* Grant the pages; the caller has set the fields of the first group. */
 void lab_stream_share(struct lab_stream *s);
 
 /* Begin a new life in the granted pages with a recorder. */
@@ -60,10 +61,12 @@ void lab_stream_begin(struct lab_stream *s);
 /* Write all keys, the commit key last. */
 void lab_stream_publish(struct lab_stream *s);
 
-/* Remove the commit key, wait until the collector must have let go, and end the grants. */
+/*
+ * Remove the commit key, wait until the collector must have unmapped the ring, and end the grants.
+ */
 void lab_stream_withdraw(struct lab_stream *s);
 
-/* Record N events more, and kick for each packet that they finish. */
+/* Record N more events, and kick for each packet that they complete. */
 void lab_stream_write(struct lab_stream *s, uint64_t n);
 
 #endif

@@ -1,10 +1,12 @@
 /*
- * libxengnttab and libxenevtchn as mprofd calls them, over the simulation's files: linked in front of the real ones.
+ * libxengnttab and libxenevtchn as mprofd calls them, over the simulation's files: linked in front
+ * of the real ones.
  *
- * What the real ones refuse is refused here: references that nobody granted, revoked ones, granted read-only and asked for writing;
- * domains that are gone; ports that are not offered or bound already.  Event channels behave as those of the kernel's device: a port that
- * was read is masked until it is unmasked, and what comes meanwhile comes up once, then.  What is mapped, and what came when, stands in files
- * that a test can look at (sim.h).
+ * They refuse the calls that the real ones refuse: references that nobody granted, revoked
+ * references, writable mappings of read-only grants; domains that are gone; ports that are not
+ * offered or already bound. Event channels behave as the kernel's device: a port that was read is
+ * masked until it is unmasked, and an event that comes meanwhile is reported once, then. Files
+ * record the mappings and the events' times for the tests (sim.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,15 +23,15 @@
 #include "sim.h"
 #include "xen.h"
 
-#define MAP_PAGES_MAX 65536u /* of gntdev, at once */
+#define MAP_PAGES_MAX 65536u /* gntdev's limit of pages at once */
 
-/* In front of the one that looks into /proc. */
+/* Replaces the function that looks into /proc. */
 bool xen_is_dom0(void)
 {
 	return true;
 }
 
-/* ---- grants -------------------------------------------------------------------------------------------------------- */
+/* ---- grants ---------------------------------------------------------------------------------- */
 
 struct mapping {
 	struct mapping *next;
@@ -59,7 +61,7 @@ static struct sim_maps *maps_of(unsigned domid)
 	snprintf(name, sizeof(name), "maps.%u", domid);
 	maps = sim_map(name, sizeof(*maps));
 	if (maps && maps->pid && maps->pid != (uint32_t)getpid()) {
-		/* Those of a process that was killed went with it. */
+		/* Drop the mappings of a killed process. */
 		munmap(maps, sizeof(*maps));
 		sim_path(path, sizeof(path), "%s", name);
 		unlink(path);
@@ -128,7 +130,7 @@ static void wait_ms(long ms)
 	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* What a test asked for: a mapping that takes its time, or in whose middle something happens. */
+/* Obey the test's request: delay a mapping, or pause in its middle. */
 static void mapping_hooks(unsigned domid)
 {
 	char pause[512], paused[512], path[512];
@@ -201,7 +203,7 @@ void *xengnttab_map_grant_ref(xengnttab_handle *xgt, uint32_t domid, uint32_t re
 	return xengnttab_map_domain_grant_refs(xgt, 1, domid, &ref, prot);
 }
 
-/* As munmap would be, but for parts of a mapping, which gntdev refuses. */
+/* Unmap as munmap does, but refuse parts of a mapping, as gntdev does. */
 int xengnttab_unmap(xengnttab_handle *xgt, void *start_address, uint32_t count)
 {
 	struct mapping *m;
@@ -224,7 +226,7 @@ int xengnttab_set_max_grants(xengnttab_handle *xgt, uint32_t nr_grants)
 	return 0;
 }
 
-/* ---- event channels -------------------------------------------------------------------------------------------------- */
+/* ---- event channels -------------------------------------------------------------------------- */
 
 struct xenevtchn_handle {
 	int fifo;
@@ -239,7 +241,7 @@ static _Atomic uint32_t *ports_of(unsigned domid)
 	return sim_map(name, SIM_GUEST_PORTS * sizeof(uint32_t));
 }
 
-/* Close dom0's end; the guest's is offered again. */
+/* Close dom0's end; the guest's end is offered again. */
 static void port_close(struct sim_port *port, evtchn_port_t local)
 {
 	_Atomic uint32_t *ports = ports_of(port->domid);
@@ -275,11 +277,11 @@ xenevtchn_handle *xenevtchn_open(struct xentoollog_logger *logger, unsigned flag
 		xenevtchn_close(xce);
 		return NULL;
 	}
-	/* What a process that was killed had bound. */
+	/* Release the ports that a killed process had bound. */
 	ports_close(xce->table);
 	while (ioctl(xce->fifo, FIONREAD, &left) == 0 && left && read(xce->fifo, &stale, sizeof(stale)) > 0)
 		;
-	/* As the kernel's device, which waits unless it is told not to. */
+	/* Block as the kernel's device does, unless it is non-blocking. */
 	fcntl(xce->fifo, F_SETFL, 0);
 	xce->table->pid = (uint32_t)getpid();
 	return xce;
@@ -306,7 +308,7 @@ int xenevtchn_fd(xenevtchn_handle *xce)
 
 static void port_raise(const struct xenevtchn_handle *xce, evtchn_port_t local)
 {
-	/* Holds each port but once or twice, and is long enough for all of them. */
+	/* It holds each port once or twice, and is long enough for all ports. */
 	if (write(xce->fifo, &local, sizeof(local)) < 0)
 		abort();
 }

@@ -1,7 +1,7 @@
 /*
- * libxenctrl.so.4.17 for the helper that asks how a domain is: the three calls that it makes, answered from the simulation's files.
- *
- * The helper loads the library at run time, since its soname is Xen's version; it finds this one by LD_LIBRARY_PATH.
+ * libxenctrl.so.4.17 for the helper that queries domain states: its three calls, answered from the
+ * simulation's files. The helper loads the library at run time, because its soname is Xen's
+ * version; LD_LIBRARY_PATH makes it find this one.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,15 @@
 /*
- * kicker: guests' event channels, for tests that are not C.  Reads commands from standard input, a line each, and answers each with a line:
+ * kicker: guests' event channels, for tests that are not C.
  *
- *   offer DOMID PORT         the port can be bound by dom0
- *   take DOMID PORT          somebody else in dom0 has bound it
- *   close DOMID PORT         it is no port any more
- *   kick DOMID PORT          notify dom0; the answer is when, CLOCK_MONOTONIC ns, or 0: nobody has bound it
- *   storm DOMID PORT US MS   kicks for MS milliseconds, US microseconds after each other; the answer is how many reached somebody
+ * It reads commands from standard input, one per line, and answers each with a line:
+ *
+ *  offer DOMID PORT         let dom0 bind the port
+ *  take DOMID PORT          another program in dom0 has bound it
+ *  close DOMID PORT         close the port
+ *  kick DOMID PORT          notify dom0; the answer is the time, CLOCK_MONOTONIC ns, or 0 if the
+ *                           port is not bound
+ *  storm DOMID PORT US MS   kick for MS milliseconds, every US microseconds; the answer is the
+ *                           number of kicks that reached a bound port
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +28,7 @@ static _Atomic uint32_t *ports_of(unsigned domid)
 	return sim_map(name, SIM_GUEST_PORTS * sizeof(uint32_t));
 }
 
-/* As Xen: what is masked stays pending, what is pending already comes up once. */
+/* As Xen: a masked port stays pending, and a port that is already pending is reported once. */
 static uint64_t kick(struct sim_evtchn *table, _Atomic uint32_t *ports, unsigned port)
 {
 	uint32_t bound = ports[port], local = bound & ~SIM_PORT_BOUND;
@@ -68,7 +72,9 @@ int main(void)
 	while (table && fgets(line, sizeof(line), stdin)) {
 		if (sscanf(line, "%15s %u %u %u %u", word, &domid, &port, &us, &ms) < 3 || port >= SIM_GUEST_PORTS)
 			return 2;
-		/* A domid that is used again has a file of its own: mapped anew each time but for kicks in a row. */
+		/*
+		 * A reused domid has a new file: map it anew each time, except for kicks in a row.
+		 */
 		if (ports && (domid != last || word[0] != 'k')) {
 			munmap((void *)ports, SIM_GUEST_PORTS * sizeof(*ports));
 			ports = NULL;

@@ -1,13 +1,14 @@
 /*
- * probe: the fakes from the inside, for the simulation's own tests.  A command a line from standard input, an answer a line:
+ * probe: the fakes from the inside, for the simulation's own tests. It reads one command per line
+ * from standard input and answers each with a line:
  *
- *   map DOMID REF…     the first byte of each page in decimal, or "errno N"
- *   write DOMID REF    a mapping for writing, which must fail
- *   unmap              the mapping made last; "ok" or "errno N"
- *   bind DOMID PORT    dom0's port, or "errno N"
- *   unbind PORT        "ok" or "errno N"
- *   pending            the port that came up, or 0 where none is within 100 ms
- *   unmask PORT        "ok" or "errno N"
+ *  map DOMID REF…     the first byte of each page in decimal, or "errno N"
+ *  write DOMID REF    try a writable mapping, which must fail
+ *  unmap              unmap the newest mapping; "ok" or "errno N"
+ *  bind DOMID PORT    dom0's port, or "errno N"
+ *  unbind PORT        "ok" or "errno N"
+ *  pending            the next pending port, or 0 if there is none within 100 ms
+ *  unmask PORT        "ok" or "errno N"
  */
 #include <errno.h>
 #include <poll.h>

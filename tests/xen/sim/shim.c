@@ -1,9 +1,10 @@
 /*
- * LD_PRELOADed into xenstored and oxenstored, and into nothing else: gives them a dom0 to run in.
+ * LD_PRELOADed into xenstored and oxenstored only: it gives them a dom0 to run in.
  *
- * Both find dom0's own ring in /proc/xen, the domains by libxenctrl, the guests' rings by grants (the C one) or by libxenctrl (the OCaml
- * one), and hear of guests by event channels.  All of that comes from the simulation's files (sim.h).  What oxenstored has compiled in as
- * paths below /var lies in $MPROFD_SIM_DIR instead.
+ * Both find dom0's own ring in /proc/xen, the domains through libxenctrl, the guests' rings through
+ * grants (the C one) or libxenctrl (the OCaml one), and receive guests' events through event
+ * channels. All of this comes from the simulation's files (sim.h). oxenstored has compiled-in paths
+ * below /var; they are mapped into $MPROFD_SIM_DIR.
  */
 #undef _FILE_OFFSET_BITS /* open and open64 are two functions here */
 #include <dlfcn.h>
@@ -28,7 +29,7 @@
 #define STORE_PORTS 4096u
 #define STORE_REF   1u /* GNTTAB_RESERVED_XENSTORE */
 
-/* ---- libxenctrl: which domains there are, and how they are ------------------------------------------------------------ */
+/* ---- libxenctrl: the domains and their states ------------------------------------------------ */
 
 xc_interface *xc_interface_open(xentoollog_logger *logger, xentoollog_logger *dombuild_logger, unsigned flags)
 {
@@ -54,7 +55,7 @@ int xc_domain_getinfo(xc_interface *xch, uint32_t first, unsigned int max, xc_do
 		memset(&info[n], 0, sizeof(info[n]));
 		info[n].domid = domain.domid;
 		info[n].dying = domain.dying;
-		/* The library makes these two exclude each other. */
+		/* The library makes these two exclusive. */
 		info[n].crashed = domain.shutdown && domain.reason == 3;
 		info[n].shutdown = domain.shutdown && !info[n].crashed;
 		info[n].shutdown_reason = domain.reason;
@@ -83,7 +84,10 @@ int xc_domain_getinfolist(xc_interface *xch, uint32_t first, unsigned int max, x
 	return (int)n;
 }
 
-/* oxenstored maps a guest's ring so; its frame is not known here, but there is only one that it can mean. */
+/*
+ * oxenstored maps a guest's ring this way. Its frame is unknown here, but there is only one
+ * possible page.
+ */
 void *xc_map_foreign_range(xc_interface *xch, uint32_t domid, int size, int prot, unsigned long mfn);
 
 void *xc_map_foreign_range(xc_interface *xch, uint32_t domid, int size, int prot, unsigned long mfn)
@@ -94,7 +98,7 @@ void *xc_map_foreign_range(xc_interface *xch, uint32_t domid, int size, int prot
 	return sim_pages(domid, 1, &(uint32_t){STORE_REF}, prot);
 }
 
-/* ---- libxengnttab ------------------------------------------------------------------------------------------------------- */
+/* ---- libxengnttab ---------------------------------------------------------------------------- */
 
 struct xengntdev_handle {
 	int unused;
@@ -132,11 +136,11 @@ int xengnttab_unmap(xengnttab_handle *xgt, void *start, uint32_t n)
 	return munmap(start, (size_t)n * SIM_PAGE);
 }
 
-/* ---- libxenevtchn --------------------------------------------------------------------------------------------------------- */
+/* ---- libxenevtchn ---------------------------------------------------------------------------- */
 
 struct xenevtchn_handle {
 	int fifo;
-	struct sim_event port[STORE_PORTS]; /* what each is bound to */
+	struct sim_event port[STORE_PORTS]; /* each port's remote end */
 	bool bound[STORE_PORTS];
 };
 
@@ -230,9 +234,12 @@ xenevtchn_port_or_error_t xenevtchn_pending(xenevtchn_handle *xce)
 	return -1;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
-/* The files by which dom0's store finds dom0's own ring, and Xen: a descriptor, or -2 for any other path. */
+/*
+ * Open one of the files by which dom0's store finds dom0's own ring and Xen. Return a descriptor,
+ * or -2 for any other path.
+ */
 static int stand_in(const char *path)
 {
 	int fd;
@@ -265,7 +272,7 @@ static const char *moved(const char *path, char *to, size_t size)
 	return path;
 }
 
-/* The function of this name that would have been called without us. */
+/* Return the next function of this name, which this library replaces. */
 static void *next_of(const char *name)
 {
 	return dlsym(RTLD_NEXT, name);
@@ -331,7 +338,7 @@ int open64(const char *path, int flags, ...)
 	return open_as("open64", path, flags, mode);
 }
 
-/* oxenstored insists on more descriptors than a container may allow. */
+/* oxenstored requires more descriptors than a container may allow. */
 int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 {
 	(void)resource;

@@ -1,4 +1,4 @@
-/* The files that make up the simulated machine.  See sim.h. */
+/* The files of the simulated machine. See sim.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,9 @@ int sim_fifo(const char *name)
 	sim_path(path, sizeof(path), "%s", name);
 	if (mkfifo(path, 0666) < 0 && errno != EEXIST)
 		return -1;
-	/* For writing too: with no other writer it would be readable for ever, at its end. */
+	/*
+	 * Open for writing too: without any writer the FIFO would be readable for ever, at its end.
+	 */
 	return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }
 
@@ -86,9 +88,9 @@ bool sim_alive(uint32_t pid)
 	return pid && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
-/* ---- domains ------------------------------------------------------------------------------------------------------- */
+/* ---- domains --------------------------------------------------------------------------------- */
 
-/* Does a mapping keep what is left of it?  Those of a process that was killed are gone with it. */
+/* Return whether a live process has memory of the domain mapped. */
 static bool domain_held(unsigned domid)
 {
 	uint32_t head[2] = {0}; /* pid and pages */
@@ -168,9 +170,12 @@ bool sim_domain_from(unsigned first, struct sim_domain *domain)
 	return found;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Map the first references of REFS that lie one behind the other in one file; how many, or 0 where there are none. */
+/*
+ * Map the first references of REFS that are adjacent in one file. Return their number, or 0 if
+ * there are none.
+ */
 static size_t pages_piece(unsigned domid, size_t n, const uint32_t *refs, int protection, char *at)
 {
 	char path[512];

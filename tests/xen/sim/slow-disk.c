@@ -1,8 +1,7 @@
 /*
- * A disk that takes its time: while the simulation's file slow-disk is there, each write of a database page, and each flush, takes as many
- * milliseconds longer as it says.
- *
- * Linked into the program, these are found before the C library's, by SQLite too.
+ * A slow disk: while the simulation's file slow-disk exists, each write of a database page and each
+ * flush takes the file's number of milliseconds longer. These functions are linked into the
+ * program, so the program and SQLite find them before the C library's.
  */
 #undef _FILE_OFFSET_BITS /* pwrite and pwrite64 are two functions here */
 #include <stdio.h>
