@@ -54,6 +54,14 @@ stuck=$(sed -n 's/^label: .*{ thread = \([0-9]*\) }, { label = "__should_resolve
 [ -n "$stuck" ] || fail "no thread is marked __should_resolve"
 ! grep -E "^(fulfills|fails): .*resolvee = ${stuck}[ ,]" "$tmp/one.events" || fail "thread $stuck resolves"
 
+# A timeout is passed on: the thread that waits reads the one that failed.
+awk '
+	/^fails: .*Block.Timeout/ { gsub(/[^0-9]+/, " "); failed = $2 == $3 ? "" : $3; next }
+	failed != "" && /^read: / { gsub(/[^0-9]+/, " "); $3 == failed ? read++ : wrong++; failed = "" }
+	failed != "" { wrong++; failed = "" }
+	END { exit wrong || !read }
+' "$tmp/one.events" || fail "a timeout is not read by the thread that waits"
+
 # It runs until it is told to end, at about the rate that was asked for.
 began=$(date +%s%N)
 "$guest" --ring "$tmp/live.ctf" --size 4000000 --rate 5000 2>"$tmp/live.log" &

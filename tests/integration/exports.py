@@ -471,6 +471,10 @@ class Outputs(Exports):
         self.assertIn("name a format with --to", run("export", "web.ctf", "--to", "+1s", code=2)[1])
         self.assertIn("is later than", run("export", "web.ctf", "--to", "json", "--from", "+2s", "--to", "+1s", code=2)[1])
         self.assertIn("select from the daemon's traces", run("export", "web.ctf", "--to", "json", "--last", "1s", code=2)[1])
+        for pixels in "1000px", "nan", "wide", "99":
+            for option in "--width", "--height":
+                said = run("export", "web.ctf", "--to", "svg", option, pixels, code=2)[1]
+                self.assertIn(f"{option} {pixels} is not a number of pixels from 100 to", said)
         self.assertIn("there is no option --form", run("export", "web.ctf", "--to", "json", "--form", "+2s", code=2)[1])
         self.assertIn(b"  csv ", run("export", "--help")[0])
 

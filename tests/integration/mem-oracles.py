@@ -487,6 +487,12 @@ class Written(unittest.TestCase):
                     for (x, w), (following, _) in zip(row, row[1:]):
                         self.assertLessEqual(x + w, following + 1e-6)
                 self.assertEqual(len(list(root.iter(space + "script"))), 1)
+                # All frames are between the head and the line of what is pointed at.
+                texts = {text.get("id"): float(text.get("y")) for text in root.iter(space + "text")}
+                tops = [float(g.find(f".//{space}rect").get("y")) for g in frames]
+                self.assertGreater(min(tops), texts["found"])
+                self.assertLess(max(tops), texts["status"])
+                self.assertLess(texts["status"], float(root.get("height")))
 
     def test_leaks(self):
         """Of the program that leaks sessions and what belongs to them these."""

@@ -11,6 +11,7 @@
 #include "check.h"
 #include "ctl.h"
 #include "dumper.h"
+#include "http-limits.h"
 #include "options.h"
 #include "output.h"
 #include "scope.h"
@@ -183,6 +184,20 @@ static void test_printable(void)
 	CHECK_EQ_STR(text, "a\\x1b[2J \"q\" \\ λ");
 }
 
+/* A server is silent after the limit's seconds, to the millisecond, and slow below the rate of a window. */
+static void test_rate(void)
+{
+	const struct limits limits = {.rate = 10, .seconds = 2};
+	struct rate r = {.limits = &limits};
+
+	CHECK_EQ_INT(rate_wait(&r, 1999), RATE_OK);
+	CHECK_EQ_INT(rate_wait(&r, 1), RATE_SILENT);
+	rate_add(&r, 19);
+	CHECK_EQ_INT(rate_wait(&r, 2000), RATE_SLOW);
+	rate_add(&r, 20);
+	CHECK_EQ_INT(rate_wait(&r, 2000), RATE_OK);
+}
+
 /*
  * A period may be one moment. A period that ends before it begins is refused, as far as the times
  * are known.
@@ -271,6 +286,7 @@ int main(void)
 	CHECK_RUN(test_options);
 	CHECK_RUN(test_output);
 	CHECK_RUN(test_printable);
+	CHECK_RUN(test_rate);
 	CHECK_RUN(test_period);
 	CHECK_RUN(test_bytes);
 	CHECK_RUN(test_dumper);

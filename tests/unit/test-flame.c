@@ -150,6 +150,39 @@ static void test_hotspots(void)
 	made_free(&m);
 }
 
+/* List the three largest places of a function that allocates at four, the largest first. */
+static void test_places(void)
+{
+	struct mprof_profile *p = profile_new();
+	struct made m = {0};
+	struct mprof_hotspots *h;
+	const struct mprof_hotspot *spot;
+	struct mprof_mem *d;
+
+	made_begin(&m, 2);
+	for (uint32_t i = 5; i <= 7; i++) {
+		m.locations[i].function = 4;
+		m.locations[i].file = MADE_PLACES + 4;
+	}
+	made_alloc(&m, 1, 10, MPROF_MEM_MAJOR, STACK(1, 4));
+	made_alloc(&m, 2, 8, MPROF_MEM_MAJOR, STACK(1, 5));
+	made_alloc(&m, 3, 2, MPROF_MEM_MAJOR, STACK(1, 6));
+	made_alloc(&m, 4, 5, MPROF_MEM_MAJOR, STACK(1, 7));
+	made_finish(&m);
+	d = made_read(&m, p, NULL);
+	h = mprof_hotspots_new(p, d, MPROF_WEIGHT_ALL);
+	spot = spot_find(h, d, "f4");
+	if (CHECK(spot) && CHECK_EQ_UINT(spot->n_places, 4)) {
+		CHECK_EQ_UINT(mprof_mem_location(d, spot->places[0])->line, 4);
+		CHECK_EQ_UINT(mprof_mem_location(d, spot->places[1])->line, 5);
+		CHECK_EQ_UINT(mprof_mem_location(d, spot->places[2])->line, 7);
+	}
+	mprof_hotspots_free(h);
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	made_free(&m);
+}
+
 /*
  * Two unnamed codes in a row share the previous name. A third does not, and a name restarts the
  * count.
@@ -303,6 +336,7 @@ int main(void)
 	CHECK_RUN(test_trees);
 	CHECK_RUN(test_hidden_inside);
 	CHECK_RUN(test_hotspots);
+	CHECK_RUN(test_places);
 	CHECK_RUN(test_borrowed_names);
 	CHECK_RUN(test_truncated);
 	CHECK_RUN(test_leaks);
