@@ -12,7 +12,7 @@
  *     +-------------+-------+-------+-----+------+------------------+---------+----------------+
  *
  *     0        4               20             24       26             28             30
- *     | magic  | uuid          | packet_size  | count  | content low  | content high | first event ...
+ *     | magic  | uuid          | packet_size  | count  | content low  | content high | event ...
  *
  * The mirage-profile writer stores as follows, without any barrier; a reader must cope with it:
  *

@@ -130,7 +130,7 @@ static void fill(struct maker *m, size_t size, unsigned packets)
 		die("the trace is not as it should be");
 }
 
-/* Make the next piece, at offset AT of the file. */
+/* Make the next piece, at offset AT of the file. Return its number of events. */
 static uint64_t piece(struct maker *m, int fd, size_t at, size_t size)
 {
 	unsigned int packets = (unsigned int)(size / PACKET_BYTES);

@@ -21,7 +21,7 @@ static uint64_t add_text(uint64_t hash, const char *text, size_t bytes)
 	return hash;
 }
 
-/* Check that everything of a code is there. */
+/* Add a code's locations and names, which must exist, to HASH. Return the new hash. */
 static uint64_t add_code(uint64_t hash, const struct mprof_mem *d, uint32_t i)
 {
 	const struct mprof_mem_code *code;

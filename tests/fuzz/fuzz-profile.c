@@ -19,7 +19,7 @@ struct input {
 	const uint8_t *at, *end;
 };
 
-/* Make a stream with the encoder; the bytes choose its names, too. */
+/* A stream made with the encoder; the bytes choose its names, too. */
 struct stream {
 	uint8_t *bytes;
 	size_t n;

@@ -95,8 +95,8 @@ static inline int fixture_put(struct fixture *f, int64_t run, const char *name, 
 }
 
 /*
- * Return the byte of a packet at OFFSET. Bytes differ by stream, sequence and offset, and compress
- * as traces do.
+ * Fill OUT with a packet's bytes from OFFSET on. Bytes differ by stream, sequence and offset, and
+ * compress as traces do.
  */
 static inline void fixture_fill(uint8_t *out, int64_t stream, uint64_t sequence, uint32_t offset, uint32_t length)
 {

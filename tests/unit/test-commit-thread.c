@@ -111,7 +111,7 @@ static uint64_t push_stream(struct world *w, int64_t id)
 	return queue_push(w->queue, item);
 }
 
-/* Make LENGTH bytes from OFFSET of packet SEQUENCE, each with the value FILL. */
+/* Queue LENGTH bytes from OFFSET of packet SEQUENCE, each with the value FILL. */
 static uint64_t push_chunk(struct world *w, int64_t stream, uint64_t sequence, uint32_t offset, uint32_t length,
 			   bool last)
 {

@@ -249,7 +249,7 @@ static bool gap_holds(struct walk *walk, sqlite3_stmt *s)
 }
 
 /*
- * Check the whole stream in order: chunks, gaps, and the tail of its last capture. A packet of a
+ * All rows of the stream in order: chunks, gaps, and the tail of its last capture. A packet of a
  * dead ring is complete if the next packet, or a gap, begins behind it.
  */
 static const char *const WALK =

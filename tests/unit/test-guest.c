@@ -318,7 +318,7 @@ static void check_captured(const struct tape *tape, int64_t capture, const struc
 
 	CHECK_EQ_UINT(tape_count(tape, ITEM_RANGE, stream->id), 1);
 	CHECK(tape_count(tape, ITEM_TAIL, stream->id) > 0);
-	/* If the archive has the range, it has all of it. */
+	/* The range is queued last: if the archive has the range, it has every tail. */
 	CHECK(tape_before(tape, ITEM_TAIL, ITEM_RANGE, stream->id));
 	if (!CHECK(range != NULL))
 		return;
@@ -784,7 +784,7 @@ static void test_context(void)
 	world_deinit(&w);
 }
 
-/* Return the reason of the only gap of STREAM that waits or is queued, and empty the queue. */
+/* Check the reason of the only gap of STREAM that waits or is queued, and empty the queue. */
 static void check_reason(struct world *w, unsigned k, const char *reason)
 {
 	struct tape tape;

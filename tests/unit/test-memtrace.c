@@ -243,7 +243,7 @@ static struct told *read_in(struct told *told, size_t piece, bool stacks)
 	return told;
 }
 
-/* Check that the stream decodes to this text in all cuts. */
+/* Decode the stream in several cuts, which must agree. Return its text. */
 static const char *says(void)
 {
 	static struct told whole, cut;

@@ -279,7 +279,7 @@ static void test_long_chain(void)
 	mprof_model_free(m);
 }
 
-/* A thread that ends when it begins is not listed as ending before. */
+/* A thread that ends at its beginning does not count as ending before it. */
 static void test_backwards(void)
 {
 	const struct mprof_model_view *v;

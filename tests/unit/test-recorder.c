@@ -523,7 +523,7 @@ static bool copy_holds(const uint8_t *p, size_t n, uint64_t first)
 }
 
 /*
- * Return whether BEFORE's size can be trusted, given AFTER of the same packet: 1 yes, 0 no, -1 the
+ * Decide whether BEFORE's size can be trusted, given AFTER of the same packet: 1 yes, 0 no, -1 the
  * recorder broke its promise. A size stored in one piece can always be trusted and falls only to
  * empty. A size stored in halves must be confirmed by the same high half and a greater low half.
  */

@@ -47,13 +47,13 @@ static void deinit(struct collector *c)
 	c->queue = queue_free(c->queue);
 }
 
-/* Return the identifier of the next run reported to the archive, or 0. */
+/* Take the next ended run off the queue. Return its identifier, or 0. */
 static int64_t told(struct collector *c, uint64_t *ended_real, char *reason)
 {
 	struct item *item = queue_take(c->queue, 1, 0, 0);
 	int64_t run = 0;
 
-	/* With a small BYTES: one at a time. */
+	/* BYTES is 1: take one item at a time. */
 	if (item && CHECK(item->kind == ITEM_RUN)) {
 		CHECK_EQ_STR(item->run.state, "ended");
 		CHECK_EQ_STR(item->run.uuid, "its uuid");

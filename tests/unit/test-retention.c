@@ -52,7 +52,7 @@ static void disk_deinit(struct disk *d)
 	fixture_deinit(&d->f);
 }
 
-/* Append N packets in one transaction, as a flush does. Return the condition. */
+/* Append N packets in one transaction, as a flush does. Return 0 or the writer's error. */
 static int flush(struct disk *d, unsigned n)
 {
 	int r = archive_writer_begin(d->f.w);

@@ -111,7 +111,7 @@ void lab_stream_begin(struct lab_stream *s)
 	s->serial = s->kicked = 0;
 }
 
-/* Write the references as one value. */
+/* Return the references as one value. The caller frees it. */
 static char *refs_text(const struct lab_stream *s)
 {
 	char *text = malloc((size_t)s->pages * 11), *p = text;

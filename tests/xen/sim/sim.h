@@ -76,7 +76,7 @@ struct sim_event {
 	uint32_t domid, port;
 };
 
-/* Return the path of a file of the simulation. */
+/* Write the path of a file of the simulation to PATH (SIZE bytes). */
 void sim_path(char *path, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /*
  * Map SIZE bytes of a file of the simulation; create the file if it is missing. On failure return
