@@ -120,6 +120,19 @@ static void test_values(void)
 	config_deinit(&c);
 }
 
+/* The shortest interval and the longest are values. */
+static void test_limits(void)
+{
+	struct config c;
+
+	CHECK_EQ_INT(load(&c, "[collector]\nflush-interval = 10ms\n"), 0);
+	CHECK_EQ_UINT(c.flush_interval_ns, S / 100);
+	config_deinit(&c);
+	CHECK_EQ_INT(load(&c, "[collector]\nflush-interval = 60s\n"), 0);
+	CHECK_EQ_UINT(c.flush_interval_ns, 60 * S);
+	config_deinit(&c);
+}
+
 /* No console log is read if the key is empty. */
 static void test_no_consoles(void)
 {
@@ -214,6 +227,7 @@ static void test_faults(void)
 		{"[collector]\nqueue = -5M\n", 2, "write a number of bytes"},
 		{"[collector]\nqueue = 99999999999999999999G\n", 2, "write a number of bytes"},
 		{"[collector]\nflush-interval = 5\n", 2, "write a duration"},
+		{"[collector]\nflush-interval = 9ms\n", 2, "from 10ms to 60s"},
 		{"[collector]\nflush-interval = 61s\n", 2, "from 10ms to 60s"},
 		{"[collector]\ncpu-budget = 1.5\n", 2, "from 0.001 to 1"},
 		{"[xen]\npages = 1M\n", 2, "a whole number of pages"},
@@ -329,6 +343,7 @@ int main(void)
 	snprintf(file, sizeof(file), "%s/mprofd.conf", directory);
 	CHECK_RUN(test_defaults);
 	CHECK_RUN(test_values);
+	CHECK_RUN(test_limits);
 	CHECK_RUN(test_no_consoles);
 	CHECK_RUN(test_policies);
 	CHECK_RUN(test_drop_ins);

@@ -145,7 +145,7 @@ static uint64_t cost(struct tale *t, uint64_t from, uint64_t to, double focus, u
 	return t->s->steps;
 }
 
-/* All zooms at some times and some rows. Return the most expensive picture. */
+/* Check the most expensive picture of all zooms, at some times and some rows. */
 static void check_cost(struct tale *t, const char *name)
 {
 	uint64_t start = t->v->streams[0].start, span = t->v->streams[0].end - start, part, at, most = 0, its;
@@ -422,6 +422,10 @@ static void test_story(void)
 	CHECK(m && m->x0 == 1000 && t.v->threads[m->item].id == 3 && !mark(&p, MPROF_MARK_OPEN_END, 1));
 	CHECK(says(&p, mark(&p, MPROF_MARK_GRID, 1), "0.1 us"));
 	CHECK_EQ_UINT(p.grid_ns, 100);
+	/* An end within the leftmost pixel is seen. */
+	p = picture(&t, (struct mprof_window){.from = 999, .to = 1999, .width = 500, .height = 300, .letter = 7});
+	m = mark(&p, MPROF_MARK_OPEN_END, 1);
+	CHECK(m && m->x0 == 0.5f && t.v->threads[m->item].id == 3);
 	tale_deinit(&t);
 }
 

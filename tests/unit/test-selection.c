@@ -346,6 +346,27 @@ static void test_rows_that_went(void)
 	}
 }
 
+/* A packet that lost a row inside is damaged. */
+static void test_row_missing_inside(void)
+{
+	struct reader_packet p;
+	struct served s;
+	uint32_t end;
+
+	if (!served_init(&s, 1))
+		return;
+	append(&s.f, 1, 30, 2, 0);
+	append(&s.f, 1, 30 + 2 * EVENT, 1, 0);
+	append(&s.f, 1, 30 + 3 * EVENT, 1, 0);
+	CHECK_EQ_INT(stream_newest(s.reader, STREAM, &p), 0);
+	CHECK_EQ_INT(packet_chunks_end(s.reader, STREAM, &p, &end), 0);
+	CHECK_EQ_UINT(end, 30 + 4 * EVENT);
+	fixture_number(&s.f, "DELETE FROM chunks WHERE sequence = 1 AND offset = %u", 30 + 2 * EVENT);
+	CHECK_EQ_INT(stream_newest(s.reader, STREAM, &p), 0);
+	CHECK_EQ_INT(packet_chunks_end(s.reader, STREAM, &p, &end), ARCHIVE_E_DAMAGED);
+	served_deinit(&s);
+}
+
 /* If a packet is added after the plan, the planned bytes come, and a body of frames breaks off. */
 static void test_rows_that_came(void)
 {
@@ -411,6 +432,7 @@ int main(void)
 	CHECK_RUN(test_last_bytes);
 	CHECK_RUN(test_hash);
 	CHECK_RUN(test_rows_that_went);
+	CHECK_RUN(test_row_missing_inside);
 	CHECK_RUN(test_rows_that_came);
 	CHECK_RUN(test_begin_inside_a_gap);
 	return check_done();
