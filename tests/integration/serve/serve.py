@@ -886,6 +886,38 @@ class LiveBodies(Case):
             live.close()
         self.wait(lambda: count() == 0)
 
+    def test_events_that_are_forgotten(self):
+        """A client that reads more slowly than events come is told to read everything anew, and then of what comes."""
+        self.guest()
+        slow = Live(self.server, "/v1/events")
+
+        def until(live, text):
+            end = time.monotonic() + 60
+            while text not in live.data:
+                self.assertLess(time.monotonic(), end, text)
+                live.data += live.response.read1(65536)
+
+        until(slow, b"event: hello")
+        first = re.search(rb"id: (\S+)", slow.data)[1].decode()
+        self.archive.commit(*[f"capture {n} 1 manual {'x' * 4000}" for n in range(1, 1301)])
+
+        def forgotten():
+            with contextlib.closing(Live(self.server, "/v1/events", **{"Last-Event-ID": first})) as back:
+                until(back, b"event: ")
+                return b"event: reset" in back.data
+
+        self.wait(forgotten)
+        # Fewer events than are kept are still to come.
+        fresh = Live(self.server, "/v1/events")
+        until(fresh, b"event: hello")
+        self.archive.commit("patch 1 -1 all-came")
+        until(fresh, b"all-came")
+        until(slow, b"event: reset")
+        self.archive.commit("patch 1 -1 goes-on")
+        until(slow, b"goes-on")
+        slow.close()
+        fresh.close()
+
     def test_stops_while_clients_wait(self):
         self.guest()
         lives = [Live(self.server, "/v1/domains/web/live") for _ in range(5)]
@@ -1230,10 +1262,13 @@ class Context(Case):
         return self.server.get(f"/v1/captures/{capture}/context")
 
     def test_life(self):
+        before = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
         self.guest(name="web", uuid=GUEST_UUID, domid=12, source="xen", state="ended")
         self.archive.commit("capture 1 1 crash -")
         began = self.server.get("/v1/domains/web").json()["run_list"][0]["began"]
         time_ = self.server.get("/v1/captures/1").json()["time"]
+        self.assertLess(before, began)
+        self.assertLessEqual(began, time_)
         want = {"id": 1, "run": 1, "domain": "web", "uuid": GUEST_UUID, "domid": 12, "kind": "crash", "began": began, "time": time_, "memtrace": None}
         self.assertEqual(self.get().json(), {**want, **dict.fromkeys(self.WHOLE)})
         self.put(json.dumps(self.WHOLE))  # the collector comes with it a moment later
