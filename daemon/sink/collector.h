@@ -1,6 +1,6 @@
 /*
- * Questions to the collector: which guest has an address, where a domain is, and which guests offer a profile. The receiver knows none of that
- * by itself.
+ * Questions to the collector: which guest has an address, where a domain is, and which guests offer
+ * a profile. The receiver knows none of that by itself.
  */
 #ifndef SINK_COLLECTOR_H
 #define SINK_COLLECTOR_H

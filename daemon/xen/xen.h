@@ -33,9 +33,10 @@ struct xen *xen_close(struct xen *xen); /* unmaps and unbinds what is left; acce
 CLEANUP_DEFINE(struct xen, xen_close)
 
 /*
- * ---- XenStore.  Each call is a round trip to xenstored, of some 50 us and more. ----
+ * ---- XenStore. Each call is a round trip to xenstored, of some 50 us and more. ----
  *
- * -EPIPE from any of them: the connection is lost, which is fatal.  Every other error is xenstored's answer to this one question.
+ * -EPIPE from any of them: the connection is lost, which is fatal. Every other error is xenstored's
+ * answer to this one question.
  */
 
 /*
