@@ -86,9 +86,11 @@ class Bundles(daemons.Case):
             self.assertGreaterEqual(-SHIFTS[name], file["mprof"]["offset_ns"] - file["mprof"]["uncertainty_ns"])
             self.assertLess(file["mprof"]["uncertainty_ns"], 20 * 10**9)
             self.aligned(moved, file)
-        # Both ran at once: on one line they overlap, though their own clocks are hours apart.
+        # Both ran at once, unless the machine was too busy to start them so: on one line they overlap, though their own clocks are hours apart.
+        true = [(events[0][1], events[-1][1]) for events in moved.values()]
         spans = [(events[0][0], events[-1][0]) for events in moved.values()]
-        self.assertLess(max(start for start, _ in spans), min(end for _, end in spans))
+        if max(start for start, _ in true) < min(end for _, end in true):
+            self.assertLess(max(start for start, _ in spans), min(end for _, end in spans))
         self.clocks_of_host(d, "two.tar")
         self.table_and_refusals(d)
 
