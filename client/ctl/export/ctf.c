@@ -17,6 +17,7 @@
 #include "ctl.h"
 #include "exporter.h"
 #include "scope.h"
+#include "writer.h"
 
 #define PACKET_BYTES 262144u
 /* A larger jump would look like a step back. */
@@ -36,21 +37,6 @@ void ctf_stream_deinit(struct ctf_stream *s)
 		close(s->fd);
 	free(s->packet);
 	*s = (struct ctf_stream){.fd = -1};
-}
-
-static int write_all(int fd, const void *bytes, size_t len)
-{
-	const char *p = bytes;
-	ssize_t n;
-
-	while (len) {
-		n = write(fd, p, len);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		p += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
 }
 
 /* Write the packet so far. It continues with MORE bytes that the caller writes. */

@@ -23,6 +23,7 @@
 #include "scope.h"
 #include "stream-decoder.h"
 #include "unpack.h"
+#include "writer.h"
 
 /* Limit of an archive's unpacked size. A small archive can claim to hold any number of zeros. */
 #define SPOOL_MAX (16ull << 30)
@@ -131,21 +132,13 @@ static int run_merge(struct input *in, struct merge *l)
 static int unpacked_bytes(void *context, const void *bytes, size_t len)
 {
 	struct unpack_state *u = context;
-	const char *p = bytes;
-	ssize_t n;
 
 	if (!u->archive)
 		return stream_decoder_put(u->decoder, bytes, len);
 	u->spooled += len;
 	if (u->spooled > SPOOL_MAX)
 		return -EFBIG;
-	for (; len; len -= (size_t)n, p += n) {
-		n = write(u->fd, p, len);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		n = n < 0 ? 0 : n;
-	}
-	return 0;
+	return write_all(u->fd, bytes, len);
 }
 
 /* Add the finished member to the merge. */

@@ -1,7 +1,6 @@
 /* `mprofctl mem dump`: a memory profile, one event per line. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +13,7 @@
 
 #include "ctl.h"
 #include "json.h"
+#include "mem-formats.h"
 #include "mem-input.h"
 #include "mem.h"
 #include "options.h"
@@ -123,8 +123,6 @@ static const struct mem_place *mem_places_at(struct mem_places *places, const st
 	return &places->list[i];
 }
 
-#define LINE_MAX_BYTES 200u
-
 static const char *const sources[] = {"alloc", "alloc_major", "alloc_ext"};
 
 struct dump_state {
@@ -140,18 +138,6 @@ static void dump_state_deinit(struct dump_state *d)
 	mem_places_deinit(&d->places);
 }
 
-__attribute__((format(printf, 2, 3))) static void put_format(struct writer *out, const char *format, ...)
-{
-	char *at = writer_room(out, LINE_MAX_BYTES);
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(at, LINE_MAX_BYTES, format, args);
-	va_end(args);
-	writer_advance(out, n < 0 ? 0 : (size_t)n);
-}
-
 /* Write a stack: each frame behind a space, or as a JSON list. */
 static int put_stack(struct dump_state *d, const struct mprof_mem *decoder, const struct mprof_mem_event *e)
 {
@@ -164,9 +150,9 @@ static int put_stack(struct dump_state *d, const struct mprof_mem *decoder, cons
 			writer_put(&d->out, place->text, place->bytes);
 			continue;
 		}
-		put_format(&d->out, i ? ",\"" : "\"");
+		mem_put_format(&d->out, i ? ",\"" : "\"");
 		write_json_text(&d->out, place->text + 1, place->bytes - 1);
-		put_format(&d->out, "\"");
+		mem_put_format(&d->out, "\"");
 	}
 	return 0;
 }
@@ -175,13 +161,13 @@ static int put_line(struct dump_state *d, const struct mprof_mem *decoder, const
 {
 	int r = 0;
 
-	put_format(&d->out, "%010" PRId64 " %010" PRId64, (int64_t)(e->time_us - d->start_us), e->id);
+	mem_put_format(&d->out, "%010" PRId64 " %010" PRId64, (int64_t)(e->time_us - d->start_us), e->id);
 	if (e->kind == MPROF_MEM_ALLOC) {
-		put_format(&d->out, " %s %" PRIu64 " len=%" PRIu64 " dom=%u % 4" PRId64 ":", sources[e->source],
-			   e->samples, e->length, e->domain, (int64_t)e->prefix);
+		mem_put_format(&d->out, " %s %" PRIu64 " len=%" PRIu64 " dom=%u % 4" PRId64 ":", sources[e->source],
+			       e->samples, e->length, e->domain, (int64_t)e->prefix);
 		r = put_stack(d, decoder, e);
 	} else {
-		put_format(&d->out, e->kind == MPROF_MEM_PROMOTE ? " promote" : " collect");
+		mem_put_format(&d->out, e->kind == MPROF_MEM_PROMOTE ? " promote" : " collect");
 	}
 	writer_put(&d->out, "\n", 1);
 	return r;
@@ -192,18 +178,19 @@ static int put_json_line(struct dump_state *d, const struct mprof_mem *decoder, 
 	const char *event = e->kind == MPROF_MEM_PROMOTE ? "promote" : e->kind == MPROF_MEM_ALLOC ? "alloc" : "collect";
 	int r = 0;
 
-	put_format(&d->out, "{\"time_us\":\"%" PRIu64 "\",\"id\":\"%" PRId64 "\",\"event\":\"%s\",\"domain\":%u",
-		   e->time_us, e->id, event, e->domain);
+	mem_put_format(&d->out, "{\"time_us\":\"%" PRIu64 "\",\"id\":\"%" PRId64 "\",\"event\":\"%s\",\"domain\":%u",
+		       e->time_us, e->id, event, e->domain);
 	if (e->kind == MPROF_MEM_ALLOC) {
 		static const char *const heaps[] = {"minor", "major", "external"};
 
-		put_format(&d->out, ",\"source\":\"%s\",\"samples\":%" PRIu64 ",\"words\":%" PRIu64, heaps[e->source],
-			   e->samples, e->length);
-		put_format(&d->out, ",\"truncated\":%s,\"stack\":[", e->flags & MPROF_MEM_TRUNCATED ? "true" : "false");
+		mem_put_format(&d->out, ",\"source\":\"%s\",\"samples\":%" PRIu64 ",\"words\":%" PRIu64,
+			       heaps[e->source], e->samples, e->length);
+		mem_put_format(&d->out, ",\"truncated\":%s,\"stack\":[",
+			       e->flags & MPROF_MEM_TRUNCATED ? "true" : "false");
 		r = put_stack(d, decoder, e);
-		put_format(&d->out, "]");
+		mem_put_format(&d->out, "]");
 	}
-	put_format(&d->out, "}\n");
+	mem_put_format(&d->out, "}\n");
 	return r;
 }
 

@@ -12,6 +12,7 @@
 #include "options.h"
 #include "output.h"
 #include "scope.h"
+#include "writer.h"
 
 /*
  * The page reads the stream itself, so it gets the stream unpacked but otherwise as it is. The page
@@ -20,20 +21,6 @@
 
 /* Enough to recognize a memtrace stream. */
 #define HEAD_BYTES 64u
-
-static int write_all(int fd, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		n = n < 0 ? 0 : n;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
 
 static int take_bytes(void *context, const void *bytes, size_t len)
 {

@@ -17,6 +17,7 @@
 #include "output.h"
 #include "scope.h"
 #include "seed.h"
+#include "writer.h"
 
 /* Limit of reported damages for each input. */
 #define REPORTED_MAX 10u
@@ -35,21 +36,19 @@ static ssize_t read_some(int fd, void *buf, size_t n)
 static int spool(struct mem_input *in)
 {
 	char buf[1 << 16];
-	ssize_t n, r;
-	int fd = spool_file();
+	ssize_t n;
+	int fd = spool_file(), r = 0;
 
 	if (fd < 0)
 		return fd;
-	while ((n = read_some(in->fd, buf, sizeof(buf))) > 0)
-		for (ssize_t done = 0; done < n; done += r) {
-			r = write(fd, buf + done, (size_t)(n - done));
-			if (r < 0 && errno != EINTR) {
-				r = -errno;
-				close(fd);
-				return (int)r;
-			}
-			r = r < 0 ? 0 : r;
-		}
+	while (r == 0 && (n = read_some(in->fd, buf, sizeof(buf))) > 0)
+		r = write_all(fd, buf, (size_t)n);
+	if (r) {
+		close(fd);
+		return r;
+	}
+	if (in->owned)
+		close(in->fd);
 	in->fd = fd;
 	in->owned = true;
 	return (int)n;

@@ -17,6 +17,7 @@
 #include "output.h"
 #include "scope.h"
 #include "table.h"
+#include "writer.h"
 
 /*
  * A growing recording is fetched as it is at that moment, so that all readings see the same bytes.
@@ -48,16 +49,7 @@ static int put(void *context, const uint8_t *bytes, size_t len)
 {
 	const int *fd = context;
 
-	while (len) {
-		ssize_t n = write(*fd, bytes, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		n = n < 0 ? 0 : n;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return write_all(*fd, bytes, len);
 }
 
 static int start_over(void *context)

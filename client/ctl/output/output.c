@@ -21,6 +21,7 @@
 #include "ctl.h"
 #include "output.h"
 #include "scope.h"
+#include "writer.h"
 
 #define FD_PATH_MAX 32u
 #define TRIES	    100 /* attempts to find a free name */
@@ -160,19 +161,7 @@ int output_open(struct output *o, const char *path, enum output_mode mode, const
 
 int output_write(struct output *o, const void *bytes, size_t len)
 {
-	const char *p = bytes;
-
-	while (len) {
-		ssize_t n = write(o->fd, p, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			p += n;
-			len -= (size_t)n;
-		}
-	}
-	return 0;
+	return write_all(o->fd, bytes, len);
 }
 
 int output_start_over(struct output *o)

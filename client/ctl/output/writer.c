@@ -8,6 +8,23 @@
 
 #include "writer.h"
 
+int write_all(int fd, const void *bytes, size_t len)
+{
+	const char *p = bytes;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			p += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
 bool writer_init(struct writer *w, int fd)
 {
 	*w = (struct writer){.fd = fd, .buf = malloc(WRITER_BYTES)};
@@ -20,25 +37,15 @@ void writer_deinit(struct writer *w)
 	w->buf = NULL;
 }
 
-static void write_all(struct writer *w, const char *p, size_t n)
+static void put_all(struct writer *w, const void *bytes, size_t n)
 {
-	while (n && !w->error) {
-		ssize_t done = write(w->fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0) {
-			w->error = errno;
-			return;
-		}
-		p += done;
-		n -= (size_t)done;
-	}
+	if (!w->error)
+		w->error = -write_all(w->fd, bytes, n);
 }
 
 int writer_flush(struct writer *w)
 {
-	write_all(w, w->buf, w->used);
+	put_all(w, w->buf, w->used);
 	w->used = 0;
 	return -w->error;
 }
@@ -46,7 +53,7 @@ int writer_flush(struct writer *w)
 void writer_put_long(struct writer *w, const void *bytes, size_t n)
 {
 	writer_flush(w);
-	write_all(w, bytes, n);
+	put_all(w, bytes, n);
 }
 
 /* RFC 4648, section 4. */

@@ -9,6 +9,9 @@
 
 #define WRITER_BYTES (256u << 10)
 
+/* Write all LEN bytes to FD. Return 0 or -errno. */
+int write_all(int fd, const void *bytes, size_t len);
+
 struct writer {
 	int fd;
 	size_t used;
