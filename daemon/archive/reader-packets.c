@@ -4,6 +4,9 @@
 
 #include "reader-state.h"
 
+/* Packets out of the order of time that one answer checks, in pairs. */
+#define INVERSIONS_MOST 32u
+
 static void packet_columns(sqlite3_stmt *s, struct reader_packet *p)
 {
 	*p = (struct reader_packet){
@@ -271,14 +274,40 @@ static int check_packet(struct reader *r, int64_t stream, uint64_t sequence)
 	return rc;
 }
 
-int reader_check_displaced(struct reader *r, int64_t stream, uint64_t from, uint64_t end)
+int reader_check_beside(struct reader *r, int64_t stream, uint64_t from, uint64_t end)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int rc = reader_statement(r, S_DISPLACED, VALUES(stream, sequence_column(from), sequence_column(end)), &s);
+	int rc = reader_statement(r, S_BESIDE, VALUES(stream, sequence_column(from), sequence_column(end)), &s);
 	int checked = 0;
 
 	while (s && checked == 0 && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW)
 		if (sqlite3_column_type(s, 0) != SQLITE_NULL)
 			checked = check_packet(r, stream, column_u64(s, 0));
 	return checked ? checked : rc;
+}
+
+int reader_check_order(struct reader *r, int64_t stream)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	uint64_t before = 0, time_before = 0;
+	int rc = reader_statement(r, S_TIMES, VALUES(stream), &s);
+	unsigned int inversions = 0;
+	int checked = 0;
+
+	while (s && checked == 0 && inversions < INVERSIONS_MOST &&
+	       (rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
+		uint64_t sequence = column_u64(s, 0), time = column_u64(s, 1);
+
+		if (time < time_before) {
+			inversions++;
+			checked = check_packet(r, stream, before);
+			if (checked == 0)
+				checked = check_packet(r, stream, sequence);
+		}
+		before = sequence;
+		time_before = time;
+	}
+	if (checked)
+		return checked;
+	return rc == STATEMENT_ROW ? 0 : rc;
 }

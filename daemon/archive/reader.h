@@ -156,12 +156,17 @@ int reader_check(struct reader *r, struct reader_source source, struct reader_st
 int reader_check_held(struct reader *r, int64_t stream, bool *all);
 
 /*
- * Check the rows of packets that may have come from the hole FROM to END, which is not included: a
- * sequence that changed on the disk moves a packet and leaves their number as it was. Packets out of
- * the order of time are checked, at most 64, and those beside the hole. Return ARCHIVE_E_DAMAGED if
- * one does not hold.
+ * A sequence that changed on the disk moves a packet and leaves the number of packets as it was.
+ * These two calls look for such a packet after a hole was met. ARCHIVE_E_DAMAGED: a row does not
+ * hold.
  */
-int reader_check_displaced(struct reader *r, int64_t stream, uint64_t from, uint64_t end);
+/* Check the rows of the two packets beside the hole FROM to END, END not included. */
+int reader_check_beside(struct reader *r, int64_t stream, uint64_t from, uint64_t end);
+/*
+ * Check the rows of the packets that are out of the order of time, at most 64 of them. This reads
+ * the times of all packets of the stream: call it once for an answer.
+ */
+int reader_check_order(struct reader *r, int64_t stream);
 
 /* The damage that the reader met last. */
 struct reader_damage {

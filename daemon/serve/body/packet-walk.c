@@ -180,8 +180,11 @@ static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 	if (rc == 0 && (!w->check.deletions || !all))
 		rc = reader_note_damage(w->reader, source, end);
 	if (rc == 0)
-		rc = reader_check_displaced(w->reader, source.stream, from, end);
-	return rc;
+		rc = reader_check_beside(w->reader, source.stream, from, end);
+	if (rc != 0 || w->order_checked)
+		return rc;
+	w->order_checked = true;
+	return reader_check_order(w->reader, source.stream);
 }
 
 static int see_gap(void *context, const struct archive_gap *gap)

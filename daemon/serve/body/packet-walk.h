@@ -39,9 +39,10 @@ struct packet_walk {
 	uint64_t not_after; /* ... and the latest that an event of the tail can have */
 	bool checked;	    /* CHECK was read */
 	struct reader_stream_check check;
-	uint64_t expected; /* the next packet, if none is missing */
-	bool follows;	   /* the packet before EXPECTED was seen: the walk does not begin there */
-	bool is_open;	   /* that packet is not complete */
+	uint64_t expected;  /* the next packet, if none is missing */
+	bool follows;	    /* the packet before EXPECTED was seen: the walk does not begin there */
+	bool is_open;	    /* that packet is not complete */
+	bool order_checked; /* the order of time was checked */
 	struct reader_packet page[PACKET_WALK_PAGE];
 	size_t n, at;
 };
