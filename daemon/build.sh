@@ -64,10 +64,15 @@ xen_need() {
 	xen_unpack || die "apt-get could not download $xen_utils; see $builds/apt.log"
 }
 
-xen_unpack() (
-	mkdir -p "$MPROFD_XEN"
-	cd "$MPROFD_XEN" || exit
-	apt-get download "$xen_utils" >>"$builds/apt.log" 2>&1 && dpkg -x "$xen_utils"_*.deb . && : >ready
+xen_unpack() {
+	unpack "$MPROFD_XEN" "$xen_utils"
+}
+
+# unpack DIRECTORY PACKAGE: download the Debian package and unpack it there, without installing it.
+unpack() (
+	mkdir -p "$1"
+	cd "$1" || exit
+	apt-get download "$2" >>"$builds/apt.log" 2>&1 && dpkg -x "$2"_*.deb . && : >ready
 )
 
 # The caller prints the log where it wants to.
