@@ -124,6 +124,28 @@ class Served(Case):
         self.assertEqual(d.ask("/v1/domains/web/captures", "POST")[0], 409)
         self.assertEqual(d.captures("web")[0]["kind"], "ended")
 
+    def test_answers_are_as_new_as_the_archive(self):
+        """The same question, asked again and again: a rate falls to 0 though nothing is committed, and a commit is seen at once."""
+        d = self.daemons()
+        ring = self.guest(d, events=400)
+        d.wait(lambda: d.domain("web")["streams"][0]["rate"] > 0)
+        d.wait(lambda: d.domain("web")["streams"][0]["rate"] == 0)
+        for path in ("/v1/domains", "/v1/domains/web", "/v1/captures", "/v1/domains/web/captures", "/v1/domains/web/packets"):
+            self.assertEqual(d.get(path), d.get(path))
+        self.assertEqual(d.trace("web"), d.trace("web"))
+        for n in range(1, 4):
+            where = d.ask("/v1/domains/web/captures", "POST")[1]["Location"]
+            self.assertEqual((len(d.captures("web")), d.domain("web")["captures"]), (n, n))
+            self.assertEqual(d.json(where)["note"], "")
+            self.assertEqual(d.ask(where, "PATCH", '{"note": "%d"}' % n)[0], 200)
+            self.assertEqual(d.json(where)["note"], str(n))
+        self.assertEqual(d.ask(where, "DELETE")[0], 204)
+        self.assertEqual((len(d.captures("web")), d.ask(where)[0]), (2, 404))
+        seen = len(events_of(d.trace("web")))
+        ring.add_slowly(50)
+        d.wait(lambda: len(events_of(d.trace("web"))) > seen)
+        ring.close()
+
     def test_captures_at_once(self):
         """Several clients ask for one of the same guest: each is answered."""
         d = self.daemons()

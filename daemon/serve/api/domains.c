@@ -45,14 +45,35 @@ static void add_recordings(struct exchange *x, json_t *guests)
 	json_t *guest, *id;
 	char run[24];
 	size_t i;
+	int rc = -ENOMEM;
 
-	if (!recordings || memtraces_recording(exchange_memtraces(x), take_recording, recordings) != 0)
+	if (recordings)
+		rc = memtraces_recording(exchange_memtraces(x), take_recording, recordings);
+	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
+		exchange_forget(x); /* the next answer can have them */
+	if (rc != 0)
 		return;
 	json_array_foreach(guests, i, guest)
 	{
 		snprintf(run, sizeof(run), "%lld", (long long)json_integer_value(json_object_get(guest, "run")));
 		id = json_object_get(recordings, run);
 		json_object_set_new(guest, "memtrace", id ? json_incref(id) : json_null());
+	}
+}
+
+/* Do not keep an answer with a rate, which changes with the time. A rate of 0 stays 0 until the next commit. */
+static void forget_rates(struct exchange *x, json_t *guests)
+{
+	json_t *guest, *stream;
+	size_t i, k;
+
+	json_array_foreach(guests, i, guest)
+	{
+		json_array_foreach(json_object_get(guest, "streams"), k, stream)
+		{
+			if (json_integer_value(json_object_get(stream, "rate")) != 0)
+				exchange_forget(x);
+		}
 	}
 }
 
@@ -82,6 +103,7 @@ enum outcome get_domains(struct exchange *x)
 		return exchange_reader_problem(x, rc, "");
 	}
 	add_recordings(x, array);
+	forget_rates(x, array);
 	return exchange_json(x, MHD_HTTP_OK, json_pack("{s:O, s:o}", "domains", array, "next", next));
 }
 
@@ -134,5 +156,6 @@ enum outcome get_domain(struct exchange *x)
 		return exchange_reader_problem(x, rc, "The guest was deleted meanwhile.");
 	json_array_append(one, guest);
 	add_recordings(x, one);
+	forget_rates(x, one);
 	return exchange_json(x, MHD_HTTP_OK, json_incref(guest));
 }

@@ -18,6 +18,8 @@
 
 #define CTF_TYPE  "application/x-ctf-stream"
 #define GAPS_MOST 65536u
+/* A body up to half this size is read before it is sent, with room for the frames of zstd. */
+#define SHORT_MOST 262144u
 
 struct download {
 	struct plan plan;
@@ -132,22 +134,38 @@ static void on_body_free(void *context)
 	free(context);
 }
 
-static enum outcome send_body(struct exchange *x, struct download *d)
+/*
+ * Read all of B into memory, which the caller frees; *BYTES becomes its length. Return NULL with
+ * the reason in *RC, which is 0 if B has more than SHORT_MOST bytes.
+ */
+static char *read_short(struct body *b, size_t *bytes, int *rc)
 {
-	uint64_t bytes = d->part ? d->last - d->first + 1 : d->plan.total;
-	struct MHD_Response *response;
-	struct body *b = calloc(1, sizeof(*b));
+	char *text = malloc(SHORT_MOST);
+	size_t n;
 
-	if (!b || body_init(b, exchange_reader(x), exchange_scratch(x), &d->plan, d->zstd, d->part, bytes) < 0) {
-		free(b);
-		return exchange_reader_problem(x, -ENOMEM, "");
+	*bytes = 0;
+	*rc = text ? 0 : -ENOMEM;
+	while (*rc == 0 && *bytes < SHORT_MOST) {
+		*rc = body_pull(b, text + *bytes, SHORT_MOST - *bytes, &n);
+		*bytes += n;
 	}
-	response = MHD_create_response_from_callback(d->zstd ? MHD_SIZE_UNKNOWN : bytes, EXCHANGE_BLOCK, on_body, b,
-						     on_body_free);
-	if (!response) {
-		on_body_free(b);
-		return exchange_reader_problem(x, -ENOMEM, "");
+	if (*rc == BODY_E_END) {
+		*rc = 0;
+		return text;
 	}
+	if (*rc == BODY_E_CHANGED)
+		*rc = ARCHIVE_E_BUSY;
+	free(text);
+	return NULL;
+}
+
+static enum outcome respond_body(struct exchange *x, struct download *d, struct MHD_Response *response,
+				 size_t in_memory)
+{
+	unsigned status = d->part ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK;
+
+	if (!response)
+		return exchange_reader_problem(x, -ENOMEM, "");
 	add_plan_headers(x, d, response);
 	add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CTF_TYPE);
 	if (d->zstd)
@@ -155,7 +173,50 @@ static enum outcome send_body(struct exchange *x, struct download *d)
 	if (d->part)
 		add_header(response, MHD_HTTP_HEADER_CONTENT_RANGE, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, d->first,
 			   d->last, d->plan.total);
-	return exchange_respond(x, d->part ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, response);
+	return in_memory ? exchange_respond_memory(x, status, response, in_memory)
+			 : exchange_respond(x, status, response);
+}
+
+/* Send a short body of BYTES uncompressed bytes from memory. False: it is too long after all. */
+static bool send_short(struct exchange *x, struct download *d, uint64_t bytes)
+{
+	struct MHD_Response *response;
+	struct body b;
+	size_t n;
+	char *text;
+	int rc = body_init(&b, exchange_reader(x), exchange_scratch(x), &d->plan, d->zstd, d->part, bytes);
+
+	text = rc == 0 ? read_short(&b, &n, &rc) : NULL;
+	body_deinit(&b);
+	if (rc != 0)
+		exchange_reader_problem(x, rc, "");
+	if (!text)
+		return rc != 0;
+	response = MHD_create_response_from_buffer(n, text, MHD_RESPMEM_MUST_FREE);
+	if (!response)
+		free(text);
+	respond_body(x, d, response, n);
+	return true;
+}
+
+static enum outcome send_body(struct exchange *x, struct download *d)
+{
+	uint64_t bytes = d->part ? d->last - d->first + 1 : d->plan.total;
+	struct MHD_Response *response;
+	struct body *b;
+
+	if (bytes <= SHORT_MOST / 2 && send_short(x, d, bytes))
+		return OUTCOME_DONE;
+	b = calloc(1, sizeof(*b));
+	if (!b || body_init(b, exchange_reader(x), exchange_scratch(x), &d->plan, d->zstd, d->part, bytes) < 0) {
+		free(b);
+		return exchange_reader_problem(x, -ENOMEM, "");
+	}
+	response = MHD_create_response_from_callback(d->zstd ? MHD_SIZE_UNKNOWN : bytes, EXCHANGE_BLOCK, on_body, b,
+						     on_body_free);
+	if (!response)
+		on_body_free(b);
+	return respond_body(x, d, response, 0);
 }
 
 static enum outcome send_not_modified(struct exchange *x, struct download *d)

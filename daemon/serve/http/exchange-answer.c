@@ -13,27 +13,76 @@
 #include "array.h"
 #include "http-state.h"
 
+static void queue(struct exchange *x, unsigned status, struct MHD_Response *response)
+{
+	x->http->counts.client_errors += status >= 400 && status < 500;
+	x->http->counts.server_errors += status >= 500;
+	MHD_add_response_header(response, "X-Content-Type-Options",
+				"nosniff"); /* bytes that guests wrote are never a page */
+	x->answered = MHD_queue_response(x->connection, status, response) == MHD_YES;
+}
+
 enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response)
 {
 	if (response) {
-		x->http->counts.client_errors += status >= 400 && status < 500;
-		x->http->counts.server_errors += status >= 500;
-		MHD_add_response_header(response, "X-Content-Type-Options",
-					"nosniff"); /* bytes that guests wrote are never a page */
-		x->answered = MHD_queue_response(x->connection, status, response) == MHD_YES;
+		queue(x, status, response);
 		MHD_destroy_response(response);
 	}
 	return OUTCOME_DONE;
 }
 
-static struct MHD_Response *json_response(json_t *json, const char *type)
+/* Return whether a response for X may be kept or found, and its KEY. */
+static bool response_key_of(struct exchange *x, struct response_key *key)
+{
+	if (exchange_header(x, MHD_HTTP_HEADER_RANGE) || exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH))
+		return false;
+	response_key_make(key, &x->request, request_accepts_zstd(exchange_header(x, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
+			  x->http10);
+	return true;
+}
+
+bool exchange_respond_kept(struct exchange *x)
+{
+	struct MHD_Response *response;
+	struct response_key key;
+
+	x->keep = x->route->keep == KEPT && x->method == METHOD_GET && response_key_of(x, &key) &&
+		  archive_state_read(exchange_reader(x), exchange_memtraces(x), &x->made_from);
+	response = x->keep ? response_cache_find(&x->http->responses, &x->made_from, &key) : NULL;
+	if (response)
+		x->answered = MHD_queue_response(x->connection, MHD_HTTP_OK, response) == MHD_YES;
+	return response != NULL;
+}
+
+void exchange_forget(struct exchange *x)
+{
+	x->keep = false;
+}
+
+enum outcome exchange_respond_memory(struct exchange *x, unsigned status, struct MHD_Response *response, size_t bytes)
+{
+	struct archive_state now;
+	struct response_key key;
+
+	if (!response || !x->keep || status != MHD_HTTP_OK || !response_key_of(x, &key) ||
+	    !archive_state_read(exchange_reader(x), exchange_memtraces(x), &now) ||
+	    !archive_state_equal(&now, &x->made_from))
+		return exchange_respond(x, status, response);
+	queue(x, status, response);
+	response_cache_add(&x->http->responses, &now, &key, response, bytes);
+	return OUTCOME_DONE;
+}
+
+/* *BYTES becomes the length of the text. */
+static struct MHD_Response *json_response(json_t *json, const char *type, size_t *bytes)
 {
 	char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	struct MHD_Response *response = NULL;
 
 	json_decref(json);
+	*bytes = text ? strlen(text) : 0;
 	if (text)
-		response = MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
+		response = MHD_create_response_from_buffer(*bytes, text, MHD_RESPMEM_MUST_FREE);
 	if (!response) {
 		free(text);
 		return NULL;
@@ -45,12 +94,16 @@ static struct MHD_Response *json_response(json_t *json, const char *type)
 
 enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json)
 {
-	return exchange_respond(x, status, json_response(json, "application/json"));
+	size_t bytes;
+	struct MHD_Response *response = json_response(json, "application/json", &bytes);
+
+	return exchange_respond_memory(x, status, response, bytes);
 }
 
 enum outcome exchange_created(struct exchange *x, const char *location, json_t *json)
 {
-	struct MHD_Response *response = json_response(json, "application/json");
+	size_t bytes;
+	struct MHD_Response *response = json_response(json, "application/json", &bytes);
 
 	if (response)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, location);
@@ -132,7 +185,8 @@ json_t *problem_json(unsigned status, const char *detail, json_t *more)
 static enum outcome problem_respond(struct exchange *x, unsigned status, const char *detail, json_t *more,
 				    const char *allow)
 {
-	struct MHD_Response *response = json_response(problem_json(status, detail, more), PROBLEM_TYPE);
+	size_t bytes;
+	struct MHD_Response *response = json_response(problem_json(status, detail, more), PROBLEM_TYPE, &bytes);
 
 	if (response && status == MHD_HTTP_SERVICE_UNAVAILABLE)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");

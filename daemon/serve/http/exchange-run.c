@@ -156,6 +156,7 @@ static bool route(struct exchange *x, const char *method)
 static enum MHD_Result run(struct exchange *x, const char *method)
 {
 	enum outcome outcome = OUTCOME_DONE;
+	bool first = !x->route;
 	int rc;
 
 	if (x->gone)
@@ -163,7 +164,8 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 	if (x->route || route(x, method)) {
 		rc = reader_ready(exchange_reader(x));
 		(void)rc; /* opens a replaced archive again; the handler's own reads return errors */
-		outcome = x->route->handlers[x->method](x);
+		if (!first || !exchange_respond_kept(x))
+			outcome = x->route->handlers[x->method](x);
 	}
 	if (outcome == OUTCOME_DONE)
 		return x->answered ? MHD_YES : MHD_NO;

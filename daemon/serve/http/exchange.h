@@ -16,6 +16,7 @@
 #include "message.h"
 #include "reader.h"
 #include "request.h"
+#include "response-cache.h"
 #include "services.h"
 
 #define EXCHANGE_UPLOAD_MAX 65536u
@@ -68,11 +69,13 @@ struct exchange {
 	char *upload;
 	size_t upload_bytes;
 	enum wait wait;
-	sd_event_source *answer_timer; /* while it waits for an answer */
-	bool gone;		       /* the client takes nothing more, or the server stops */
-	int hold;		       /* a descriptor that holds back deletion; -1 = none */
-	uint64_t hold_tried;	       /* CLOCK_MONOTONIC ns of the first attempt; 0 = none */
-	sd_event_source *hold_timer;   /* ends the hold */
+	sd_event_source *answer_timer;	/* while it waits for an answer */
+	bool gone;			/* the client takes nothing more, or the server stops */
+	int hold;			/* a descriptor that holds back deletion; -1 = none */
+	uint64_t hold_tried;		/* CLOCK_MONOTONIC ns of the first attempt; 0 = none */
+	sd_event_source *hold_timer;	/* ends the hold */
+	bool keep;			/* the answer may be kept ... */
+	struct archive_state made_from; /* ... if the archives still have this state when it is ready */
 	struct answer answer;
 	struct live *live;	/* the live body; NULL = none */
 	struct events *events;	/* the body of events; NULL = none */
@@ -100,9 +103,16 @@ const char *exchange_header(struct exchange *x, const char *name);
 enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json); /* steals JSON; NULL = no memory */
 enum outcome exchange_created(struct exchange *x, const char *location, json_t *json);
 enum outcome exchange_text(struct exchange *x, const char *type, const char *text, size_t bytes);
+/* Do not keep the answer: it depends on the time, or lacks something. */
+void exchange_forget(struct exchange *x);
 enum outcome exchange_empty(struct exchange *x, unsigned status);
 /* Steal RESPONSE; NULL = no memory. */
 enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response);
+/*
+ * The same for a response whose BYTES lie in memory. If STATUS is 200 and the route is KEPT, the
+ * next equal request gets this response again, until an archive changes.
+ */
+enum outcome exchange_respond_memory(struct exchange *x, unsigned status, struct MHD_Response *response, size_t bytes);
 __attribute__((format(printf, 3, 4))) enum outcome exchange_problem(struct exchange *x, unsigned status,
 								    const char *format, ...);
 /* Steal MORE, further members of the problem. */

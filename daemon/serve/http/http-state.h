@@ -3,6 +3,7 @@
 #define SERVE_HTTP_STATE_H
 
 #include "http.h"
+#include "response-cache.h"
 
 #define LISTENERS_MAX 16u
 
@@ -34,6 +35,7 @@ struct http {
 	struct exchange *exchanges;
 	sd_event_source *again;
 	struct http_counts counts;
+	struct response_cache responses;
 };
 
 /* ---- exchange-run.c: callbacks of libmicrohttpd, with the listener as CONTEXT. ---- */
@@ -45,6 +47,9 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 			enum MHD_RequestTerminationCode code);
 
 /* ---- exchange-answer.c ---- */
+
+/* Answer X, whose route was found just now, with a kept response. False: there is none. */
+bool exchange_respond_kept(struct exchange *x);
 
 #define PROBLEM_TYPE "application/problem+json"
 

@@ -123,6 +123,7 @@ struct http *http_free(struct http *h)
 		MHD_run(h->listeners[i].daemon); /* no connection may be suspended when its daemon stops */
 	for (size_t i = 0; i < h->n_listeners; i++)
 		listener_stop(&h->listeners[i]);
+	response_cache_clear(&h->responses);
 	sd_event_source_disable_unref(h->again);
 	free(h);
 	return NULL;

@@ -8,9 +8,13 @@
 
 typedef enum outcome handler(struct exchange *x);
 
+/* Whether the archives and the request determine the answer to GET, if the handler does not call exchange_forget(). */
+enum route_keep { FRESH, KEPT };
+
 struct route {
-	const char *path;    /* as in the OpenAPI document, with of several {parameters} the handler gets the last */
+	const char *path;    /* as in the OpenAPI document, the handler gets the last {parameter} */
 	const char *queries; /* the query parameters that it takes, each between blanks: " run stream " */
+	enum route_keep keep;
 	handler *handlers[METHODS];
 };
 
