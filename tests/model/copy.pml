@@ -240,7 +240,7 @@ proctype writer() provided (!dead)
 
 #endif
 
-/* ---- the reader: daemon/ring/ring.c ---- */
+/* ---- the reader: daemon/ring ---- */
 
 /* What it works with; all of it private. */
 byte act;		  /* the packet that the writer is believed to be in */
@@ -465,7 +465,7 @@ look:
 		fi
 	};
 
-	/* ring.c step_active: the first timestamp, then the header. */
+	/* ring-follow.c step_active: the first timestamp, then the header. */
 #ifndef LATE_STAMP
 	STAMP(slot);
 #endif
@@ -523,7 +523,7 @@ look:
 		goto take
 	};
 
-moved:	/* ring.c step_moved: the final size of the packet that the writer left, loaded after that was seen. */
+moved:	/* ring-follow.c step_moved: the final size of the packet that the writer left, loaded after that was seen. */
 #ifndef LATE_MOVED
 	STAMP(slot);
 #endif
@@ -576,7 +576,7 @@ moved:	/* ring.c step_moved: the final size of the packet that the writer left, 
 		seen[nextslot] = act % M
 	};
 
-take:	/* ring.c take: copy up to the mark before the last, in the packet at the cursor. */
+take:	/* ring-copy.c ring_take: copy up to the mark before the last, in the packet at the cursor. */
 	atomic {
 		if
 		:: !BEFORE_LIMIT ->
@@ -607,7 +607,7 @@ take:	/* ring.c take: copy up to the mark before the last, in the packet at the 
 		}
 	:: else -> break
 	od;
-	/* ring.c still_there: the first timestamp, then the header: neither changed, nor is the packet being emptied. */
+	/* ring-copy.c still_there: the first timestamp, then the header: neither changed, nor is the packet being emptied. */
 	i_ = 0;
 	STAMP(CURSLOT);
 	hlow = low[CURSLOT];
@@ -650,7 +650,7 @@ changed:
 		fi
 	};
 
-lapped:	/* ring.c resync: where is the writer? */
+lapped:	/* ring-sweep.c ring_resync: where is the writer? */
 	atomic { idle = false; stamp = 0; FORGET_HEADER; goto sweep };
 sweep:
 	do
@@ -712,7 +712,7 @@ sweep:
 	};
 	if
 	:: i_ <= curseq && curseq <= newest && curat > 0 ->
-		/* ring.c cursor_check: is the packet at the cursor still that one? */
+		/* ring-sweep.c cursor_check: is the packet at the cursor still that one? */
 		STAMP(CURSLOT);
 		HEADER(CURSLOT);
 		atomic {
@@ -754,7 +754,7 @@ sweep:
 		i_ = 0
 	};
 #ifndef NO_REFERENCE
-	/* ring.c newest_other_first. */
+	/* ring-sweep.c newest_other_first. */
 	do
 	:: best == 1 && i_ < N ->
 		if
@@ -785,7 +785,7 @@ sweep:
 #endif
 	atomic { i_ = 0; best = 0; goto look };
 
-finish:	/* ring.c ring_capture: the dead stand still. */
+finish:	/* ring-tail.c ring_capture: the memory of a dead guest no longer changes. */
 	atomic {
 		if
 		:: gopen == 255 -> gopen = wseq; gopenat = wused
