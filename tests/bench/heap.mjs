@@ -1,4 +1,5 @@
-/* What the worker of memory profiles does with FILE, in processor's milliseconds, as one line of JSON: heap.mjs FILE ROUNDS; MPROF_WASM names the wasm. */
+/* Measure the worker of memory profiles on FILE: heap.mjs FILE ROUNDS. Prints one line of JSON,
+   times in milliseconds of the processor. MPROF_WASM names the wasm. */
 import {readFileSync} from "node:fs";
 import {Answers} from "../../client/viewer/worker/heap-answers.js";
 import {infoOf} from "../../client/viewer/worker/heap-info.js";

@@ -1,4 +1,5 @@
-/* The tour of scene-load.c in mprof.wasm under node: scene.mjs FILE prints one line of JSON.  MPROF_WASM names the module. */
+/* Measure the tour of scene-load.c in mprof.wasm under node: scene.mjs FILE prints one line of
+   JSON. MPROF_WASM names the module. */
 import {openSync, readSync, statSync} from "node:fs";
 import {setTimeout} from "node:timers/promises";
 import {Trace} from "../../client/viewer/worker/trace.js";
@@ -12,7 +13,7 @@ const ns = () => {
 	return (user + system) * 1000;
 };
 
-/* As the page's worker opens a file. */
+/* Load a file as the page's worker does. */
 function load(name) {
 	const trace = new Trace(wasm, {seed: 42n});
 	const stream = trace.stream({}, "TWICE");

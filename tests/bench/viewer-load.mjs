@@ -1,4 +1,4 @@
-/* What the viewer is measured with. */
+/* Traces and archives for the viewer's benchmarks. */
 import {execFileSync} from "node:child_process";
 import {closeSync, openSync, readSync} from "node:fs";
 import path from "node:path";
@@ -6,12 +6,15 @@ import path from "node:path";
 import {BUILD} from "../browser/harness.mjs";
 import {event, trace} from "../browser/trace-make.mjs";
 
-const PACKET = 262144; /* of decode-load.c */
+const PACKET = 262144; /* the packet size of decode-load.c */
 const HEADER = 30;
 const PACKET_EVENTS = 5000;
-const BATCH = 32; /* packets of the archive that are written at once */
+const BATCH = 32; /* packets written to the archive at once */
 
-/** A trace of BYTES in FILE, what a busy guest records, NS between two events: how many events. */
+/**
+ * Write a trace of BYTES to FILE, as a busy guest records it, with NS between two events. Return
+ * the number of events.
+ */
 export function make(file, bytes, pieces = 1, ns = 240) {
 	const said = execFileSync(path.join(BUILD, "tests/bench/decode-load"), [
 		"make",
@@ -24,7 +27,10 @@ export function make(file, bytes, pieces = 1, ns = 240) {
 	return JSON.parse(said).events;
 }
 
-/** N threads that all live until the end, each waiting on the one before, and resolved then. */
+/**
+ * Return a trace of N threads. Each waits for the thread before it, all live until the end, and
+ * all are resolved there.
+ */
 export function wide(n) {
 	const all = [];
 	const packets = [];
@@ -39,7 +45,7 @@ export function wide(n) {
 	return trace(packets);
 }
 
-/** The packets of FILE as the archive of a guest NAME, which HOST has no collector for. */
+/** Write the packets of FILE to the archive as guest NAME. HOST runs no collector. */
 export async function archive(host, name, file, bytes) {
 	const write = host.writer();
 	const fd = openSync(file, "r");
@@ -62,7 +68,7 @@ export async function archive(host, name, file, bytes) {
 	closeSync(fd);
 }
 
-/** Lines of the archive for N guests, some of them crashed. */
+/** Return archive lines for N guests, some of them crashed. */
 export function guests(n) {
 	const lines = ["begin"];
 

@@ -1,7 +1,8 @@
-/* A page under measurement: what blocks it, what it costs the processor, and a hand that goes through a trace. */
+/* Measure a page: the tasks that block it, the processor time it takes, and a simulated user who
+   zooms and pans. */
 import {box, settled} from "../browser/timeline-tools.mjs";
 
-const MISSED_MS = 25; /* between two frames of 60 a second: one is missing */
+const MISSED_MS = 25; /* a frame is missed: frames come 60 a second */
 
 export const part = (list, share) => {
 	const sorted = [...list].sort((a, b) => a - b);
@@ -9,7 +10,8 @@ export const part = (list, share) => {
 	return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 };
 
-/* Runs in the page, before anything else: tasks of this thread that took more than 50 ms are told by the browser. */
+/* Record this thread's tasks of more than 50 ms, as the browser reports them. Runs in the page
+   before anything else. */
 export function watchTasks() {
 	window.longTasks = [];
 	new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((it) => it.duration))).observe({
@@ -18,12 +20,12 @@ export function watchTasks() {
 	});
 }
 
-/** The longest time that input waited, ms; 0 stands for less than 50.  What was before is forgotten. */
+/** Return the longest time that input waited since the last call, in ms; 0 means less than 50. */
 export function blocked(page) {
 	return page.evaluate(() => Math.round(Math.max(0, ...window.longTasks.splice(0))));
 }
 
-/** Time of the processor that the page's process took since it began, ms. */
+/** Return the processor time of the page's process since it began, in ms. */
 export async function processTime(page) {
 	const session = await page.context().newCDPSession(page);
 
@@ -33,7 +35,10 @@ export async function processTime(page) {
 	return 1000 * metrics.find((it) => it.name === "ProcessTime").value;
 }
 
-/** Time of the processor that WHAT takes, ms: of the page's main thread, and of its process with the worker in it. */
+/**
+ * Return the processor time that WHAT takes, in ms: of the page's main thread, and of its
+ * process, which includes the worker.
+ */
 export async function cpu(page, what) {
 	const session = await page.context().newCDPSession(page);
 	const now = async () => {
@@ -52,9 +57,10 @@ export async function cpu(page, what) {
 }
 
 /**
- * What the browser's own trace has of the main thread's tasks while WHAT is done: {answer, frames: ms of the processor from one frame to the next,
- * wall and cpu: ms of the longest task by the clock, and of the one that took most of the processor}.  Where cores are shared the clock goes on while a
- * task waits for one; the processor's time does not.
+ * Run WHAT and read the main thread's tasks from the browser's own trace. Return {answer,
+ * frames: processor ms from one frame to the next, wall: ms of the longest task by the clock,
+ * cpu: ms of the task that took most of the processor}. On shared cores the clock also counts
+ * the time a task waits for a core; processor time does not.
  */
 export async function tasks(page, what) {
 	const browser = page.context().browser();
@@ -108,7 +114,10 @@ function countFrames(page) {
 
 const frame = (page) => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => resolve())));
 
-/** Zoom and pan as a hand does, an event a frame.  {work: ms of each frame of the picture, gaps: ms between frames, and as tasks()}. */
+/**
+ * Zoom and pan as a user does, one event a frame. Return {work: ms of each frame of the picture,
+ * gaps: ms between frames} and the fields of tasks().
+ */
 export async function tour(page, steps) {
 	const place = await box(page);
 	const [x, y] = [place.x + place.width / 3, place.y + place.height / 2];

@@ -1,8 +1,10 @@
 /*
- * The viewer in Chromium: node viewer.mjs [--brief] [SCENARIO…].  MPROF_BUILD and MPROF_BROWSER as for tests/browser/run.mjs.
+ * Measure the viewer in Chromium: node viewer.mjs [--brief] [SCENARIO…]. MPROF_BUILD and
+ * MPROF_BROWSER are as for tests/browser/run.mjs.
  *
- * Prints one JSON object a line.  Wrong is: a page that does not show the trace, or one that says that something is amiss.  Chromium renders in
- * software here, and shares the cores with the server and what else runs: beside times stand times of the processor.
+ * Prints one JSON object a line. A scenario fails when the page does not show the trace or
+ * reports a problem. Chromium renders in software here and shares the cores with the server and
+ * with other programs, so processor times stand beside the clock times.
  */
 import {renameSync, rmSync, writeFileSync} from "node:fs";
 import {cpus, loadavg, tmpdir} from "node:os";
@@ -19,8 +21,8 @@ const EVENTS_BYTES = brief ? 8 << 20 : 250000000;
 const STEPS = brief ? 30 : 400;
 const WIDE = brief ? 3000 : 100000;
 const GUESTS = brief ? 100 : 1000;
-const DAY_PIECES = 16; /* of as many packets as a ring may have */
-const DAY_BYTES = brief ? 2 << 20 : 64 << 20; /* of each */
+const DAY_PIECES = 16; /* as many packets as a ring may have */
+const DAY_BYTES = brief ? 2 << 20 : 64 << 20; /* bytes of each packet */
 const DAY_NS = 86400e9;
 const EVENT_BYTES = 25;
 
@@ -41,7 +43,7 @@ function line(name, ours, unit, aim = null) {
 const timeline = (page, what) => page.evaluate(what);
 const scratch = (name) => path.join(tmpdir(), `mprof-bench-${process.pid}-${name}`);
 
-/** A page of HOST with FILE opened in it: {page, picture: ms until its picture, cpu: ms of the processor}. */
+/** Open FILE in a page of HOST. Return {page, picture: ms until its picture, cpu: processor ms}. */
 async function file(t, host, name) {
 	const page = await t.open(host, `/#file=${path.basename(name)}`, {init: watchTasks});
 
@@ -101,7 +103,7 @@ async function tourLines(page, of) {
 	line(`${of}blocked-picture`, await blocked(page), "ms at most that input waited (0: under 50)", 100);
 }
 
-/** Ten million events, of the archive slice by slice. */
+/** Show ten million events of the archive slice by slice. */
 async function slices(t, name, events) {
 	const host = await t.host({collector: false});
 
@@ -128,7 +130,7 @@ async function slices(t, name, events) {
 	return host;
 }
 
-/** The same as one model, as a file is opened; and a hand that goes through it. */
+/** Open the same events as one model, as the page opens a file, then zoom and pan through it. */
 async function whole(t, host, name, events) {
 	const {page, picture, process} = await file(t, host, name);
 	const {all, memory} = await timeline(page, () => {
@@ -154,7 +156,7 @@ const scenarios = {
 		await whole(t, host, name, events);
 	},
 
-	/* All alive at once, each in a row of its own. */
+	/* Show threads that are all alive at once, each in a row of its own. */
 	async threads(t) {
 		const name = scratch("wide.ctf");
 
@@ -195,7 +197,7 @@ const scenarios = {
 		line("domains-find-blocked", await blocked(page), "ms at most that input waited (0: under 50)", 100);
 	},
 
-	/* A day of a guest, 1 GiB of packets. */
+	/* Show a day of a guest: 1 GiB of packets. */
 	async day(t) {
 		const name = scratch("day.ctf");
 		const bytes = DAY_BYTES * DAY_PIECES;

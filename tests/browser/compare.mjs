@@ -1,4 +1,5 @@
-/* Several guests on one time line, and two traces one above the other: as a person comes to them, and what is drawn then. */
+/* Several guests on one time line, and two traces one above the other: how a user opens them,
+   and what the page draws. */
 import {spawn} from "node:child_process";
 import {once} from "node:events";
 import {readFileSync} from "node:fs";
@@ -11,7 +12,10 @@ import {event, piece} from "./trace-make.mjs";
 const HOUR = 3600n * 10n ** 9n;
 const SHIFTS = {early: -(10n ** 9n) / 2n, late: 5n * HOUR + 123456789n};
 
-/** A guest whose clock is SHIFT ahead of the host's, and who writes the host's time into its labels. */
+/**
+ * Start a guest whose clock is SHIFT ahead of the host's and who writes the host's time into its
+ * labels.
+ */
 async function shifted(host, name, shift, events = 900, pause = 800) {
 	const program = spawn(
 		path.join(BUILD, "tests/integration/shifted"),
@@ -23,7 +27,7 @@ async function shifted(host, name, shift, events = 900, pause = 800) {
 	equal(program.exitCode, 0, "the guest's exit code");
 }
 
-/** Two guests that ran at once by clocks that are hours apart. */
+/** Start two guests that run at once and whose clocks are hours apart. */
 async function two(t) {
 	const host = await t.host();
 
@@ -59,7 +63,8 @@ test("compare: guests with clocks of their own are ticked, and stand on one time
 		heads.every((it) => it.length >= 1),
 		"whiskers",
 	);
-	/* Each label says when it was: no event stands before it happened, nor later than is said. */
+	/* Each label holds the time at which it was written. No event is drawn before that time, or
+	   later than the page's own bound. */
 	const facts = await inPage(page, async () => {
 		const {session} = document.getElementById("page").timeline;
 		const out = [];
@@ -95,7 +100,7 @@ test("compare: guests with clocks of their own are ticked, and stand on one time
 		);
 	}
 	ok(BigInt(facts[0].start) < BigInt(facts[1].end) && BigInt(facts[1].start) < BigInt(facts[0].end), "both at once");
-	/* The names of guests wherever a thread is told of. */
+	/* The panels name the guest of each thread. */
 	await page.keyboard.press("f");
 	await page.keyboard.press("j");
 	await until(async () => /^early: /.test(await page.locator("#tl-panel-title").textContent()));
@@ -106,20 +111,23 @@ test("compare: guests with clocks of their own are ticked, and stand on one time
 	const place = await box(page);
 	await page.mouse.move(place.x + 500, place.y + 300);
 	ok(await until(async () => (await drawn(page, "uncertain")).length), "the uncertainty at the pointer");
-	/* The address is enough. */
+	/* The address alone restores the view. */
 	const address = await page.evaluate(() => location.hash);
 	const again = await opened(t, host, address);
 	equal((await drawn(again, "guest")).length, 2, "headings by the address");
 });
 
-/** A host with the good and the bad run of one program, and the page that compares them. */
+/**
+ * Start a host with the good and the bad run of one program, and open the page that compares
+ * them.
+ */
 async function pair(t, options) {
 	const host = await t.host({rings: {good: reference("public/arp-good.ctf"), bad: reference("public/arp-bad.ctf")}});
 
 	return {host, page: await opened(t, host, "#domain=bad&against=domain%3Agood", options)};
 }
 
-/** What is painted below. */
+/** Return what the lower picture shows. */
 async function below(page, ...kinds) {
 	await settled(page);
 	return page.evaluate(
@@ -131,7 +139,7 @@ async function below(page, ...kinds) {
 	);
 }
 
-/** Where a moment of each trace is on the screen: the events at which both began. */
+/** Return the screen position of the event at which each trace begins. */
 const beginnings = (page) =>
 	page.evaluate(() => {
 		const {camera, session, comparison} = document.getElementById("page").timeline;
@@ -156,7 +164,7 @@ test("compare: two captures are ticked and compared, and what differs is marked 
 	const panel = page.locator(".tl-panel-body");
 	await until(async () => /Here they part first/.test(await panel.textContent()));
 	ok(/Resolved (below|above) only/.test(await panel.textContent()), "an outcome in words");
-	/* The marks lie over what is painted, from the frame after that on. */
+	/* The page lays the marks over the picture one frame later. */
 	const [above, under] = await until(async () => {
 		const marks = [
 			await drawn(page, "parting", "outcome", "lone"),
@@ -209,7 +217,7 @@ test("compare: two traces move together, are aligned on a label or on threads, a
 		});
 
 	await below(page);
-	/* Zooming below zooms above. */
+	/* Zooming in the lower picture also zooms the upper one. */
 	const before = await camera(page);
 	await page.mouse.move(place.x + 30, place.y + 100);
 	for (let i = 0; i < 8; i++) await page.mouse.wheel(0, -500);
@@ -222,7 +230,7 @@ test("compare: two traces move together, are aligned on a label or on threads, a
 	await below(page);
 	const [moved] = await link();
 	equal(moved, shift, "how far they are apart after moving above");
-	/* A difference is gone to. */
+	/* A click on a difference moves both cameras there. */
 	await page.keyboard.press("f");
 	await page.getByRole("button", {name: /Resolved below only: 4452/}).click();
 	await becomes(
@@ -230,7 +238,8 @@ test("compare: two traces move together, are aligned on a label or on threads, a
 		[1, 1],
 		"selected in both",
 	);
-	/* On the two threads that are selected, by the panel as it is since: the one that is open is not. */
+	/* The panel has changed: it is now about the two selected threads. The panel that is open is
+	   the old one. */
 	await page.keyboard.press("d");
 	await page.locator(".tl-panel").waitFor({state: "hidden"});
 	await page.keyboard.press("d");
@@ -242,7 +251,7 @@ test("compare: two traces move together, are aligned on a label or on threads, a
 		return [camera.xOf(selection.thread.start), comparison.camera.xOf(comparison.thread.start)];
 	});
 	ok(Math.abs(x - y) < 0.01, `the threads: ${x}, ${y}`);
-	/* On a label; what is not there is said. */
+	/* Align on a label. The panel reports a label that does not exist. */
 	await page.getByLabel("Align on the first label with").fill("TCP connect");
 	await page.getByRole("button", {name: "Align", exact: true}).click();
 	await until(async () => /first label with “TCP connect”/.test(await page.locator(".tl-panel-body").textContent()));
@@ -286,7 +295,8 @@ test("compare: what cannot be compared is said in a sentence", async (t) => {
 test("compare: running guests are followed together", {timeout: 240000}, async (t) => {
 	const host = await t.host();
 
-	/* How a clock stands is known from both sides once the ring was gone around, which takes some seconds; so few events leave the page room to rest. */
+	/* mprofd knows a clock from both sides once the ring has wrapped, which takes some seconds.
+	   Few events leave the page idle time. */
 	host.guest("one", "--size", "65536", "--rate", "500");
 	host.guest("two", "--size", "131072", "--rate", "500");
 	for (const name of ["one", "two"])
@@ -306,10 +316,11 @@ test("compare: running guests are followed together", {timeout: 240000}, async (
 	const first = await ends();
 	await until(async () => (await ends()).every((end, i) => BigInt(end) > BigInt(first[i])));
 	await becomes(async () => (await drawn(page, "guest")).length, 2, "headings");
-	/* The longer they are watched, the better their clocks are known. */
+	/* The longer mprofd watches the guests, the better it knows their clocks. */
 	await until(async () => (await drawn(page, "guest")).every((it) => /or up to/.test(it.text)), 80000);
 	await t.look(page, "compare-live");
-	/* Both clocks are the host's: what is new of either is as new as what is new of the other. */
+	/* The page converts both clocks to the host's, so the newest events of both guests are
+	   equally new. */
 	const [a, b] = (await ends()).map(BigInt);
 	ok((a > b ? a - b : b - a) < 5n * 10n ** 9n, `ends ${a} and ${b}`);
 });

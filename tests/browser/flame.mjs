@@ -6,7 +6,7 @@ import path from "node:path";
 
 import {BUILD, equal, ok, reference, test} from "./harness.mjs";
 
-/** The frames that are seen: function, left and right edge. */
+/** Return the visible frames: function, left and right edge. */
 const seen = (page) =>
 	page.evaluate(() =>
 		[...document.querySelectorAll(".frame")]

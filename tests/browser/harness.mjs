@@ -1,5 +1,6 @@
 /*
- * What the browser's tests share: real daemons over a directory of rings, a real browser, and the rule that nothing may go wrong unseen.
+ * Shared by the browser tests: real daemons over a directory of rings, a real browser, and a
+ * watch for errors in the page.
  *
  *     test("what it shows", async (t) => {
  *         const host = await t.host({rings: {web: reference("small.ctf")}});
@@ -7,8 +8,9 @@
  *         ...
  *     });
  *
- * Whatever a test starts ends with it.  A test fails where the page writes an error or a warning to its console, throws, breaks its
- * Content-Security-Policy, or asks any other host for anything; `t.allow(/…/)` names what a test provokes on purpose.
+ * The harness ends whatever a test starts. A test fails when the page writes an error or a
+ * warning to its console, throws, breaks its Content-Security-Policy, or requests anything from
+ * another host. `t.allow(/…/)` names the errors that a test provokes on purpose.
  */
 import {execFileSync, spawn} from "node:child_process";
 import {once} from "node:events";
@@ -25,7 +27,8 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 export const TOP = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 export const BUILD = process.env.MPROF_BUILD;
-/* Where reference traces are: ours in the tree, then what others made, which is not in it. */
+/* Directories of reference traces: this project's in the tree, then published ones, which are
+   not in the tree. */
 const REFERENCE = [
 	path.join(TOP, "tests/traces"),
 	path.join(process.env.MPROF_REFERENCE ?? path.join(TOP, "../shared"), "traces"),
@@ -39,10 +42,10 @@ const PROGRAMS = {
 	"demo-guest": "client/recorder/demo/mprof-demo-guest",
 	"archive-driver": "tests/integration/archive-driver",
 };
-/* Only what never ends is to run into these: a busy machine may take its time. */
+/* Limits for what never ends. A busy machine may be slow without running into them. */
 const TIMEOUT = 180000;
 const WAIT = 40000;
-/* Where a test asks for it, what a person would have seen is left there to be looked at. */
+/* Directory for the screenshots that tests leave for a person to look at. */
 const SHOTS = process.env.MPROF_SCREENSHOTS;
 
 export const tests = [];
@@ -75,7 +78,10 @@ const referenceFile = (name) =>
 
 export const hasReference = (name) => referenceFile(name) !== undefined;
 
-/** The bytes of a reference trace, unpacked.  A test that needs a published trace is skipped where MPROF_REFERENCE does not have it. */
+/**
+ * Return the bytes of a reference trace, unpacked. Skip the test if it needs a published trace
+ * that MPROF_REFERENCE does not have.
+ */
 export function reference(name) {
 	const file = referenceFile(name);
 
@@ -88,7 +94,10 @@ export function reference(name) {
 
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Ask WHAT until it answers something true, which is returned.  What it throws meanwhile is told where it never does. */
+/**
+ * Call WHAT until it returns something true, and return that. On a timeout, report the last
+ * exception that WHAT threw.
+ */
 export async function until(what, wait = WAIT) {
 	const end = performance.now() + wait;
 	let last;
@@ -106,7 +115,7 @@ export async function until(what, wait = WAIT) {
 	}
 }
 
-/** Until ASK answers what is WANTED; where it never does, that is told as equal() tells it. */
+/** Wait until ASK returns WANTED. On a timeout, report the difference as equal() does. */
 export function becomes(ask, wanted, what) {
 	return until(async () => {
 		equal(await ask(), wanted, what);
@@ -114,7 +123,10 @@ export function becomes(ask, wanted, what) {
 	});
 }
 
-/** The least of what up to three tries of MEASURE give, no more of them than it takes to be below MOST: one that chance has held up says nothing. */
+/**
+ * Return the least of up to three results of MEASURE; stop at the first below MOST. A single
+ * slow measurement may be chance.
+ */
 export async function least(measure, most) {
 	let best = Infinity;
 
@@ -148,7 +160,7 @@ class Program {
 			stream.on("data", (text) => (this.said = (this.said + text).slice(-65536)));
 	}
 
-	/** Until it has said what EXPRESSION matches; returns the match. */
+	/** Wait until the program's output matches EXPRESSION. Return the match. */
 	says(expression) {
 		return until(() => {
 			if (this.process.exitCode !== null) fail(`${this.name} ended with ${this.process.exitCode}: ${this.said}`);
@@ -173,12 +185,15 @@ export class Host {
 		for (const name of ["rings", "state", "run"]) mkdirSync(path.join(directory, name), {recursive: true});
 	}
 
-	/** Write ring NAME: its bytes at once, as a file whose writer is gone. */
+	/** Write ring NAME as a file of BYTES whose writer is gone. */
 	ring(name, bytes) {
 		writeFileSync(path.join(this.rings, `${name}.ctf`), bytes);
 	}
 
-	/** Lines for the archive's writer (tests/integration/serve/archive-driver.c); only while no collector runs. */
+	/**
+	 * Send lines to the archive's writer (tests/integration/serve/archive-driver.c). Call it
+	 * only while no collector runs.
+	 */
 	async archive(lines) {
 		const driver = new Program("archive-driver", [path.join(this.directory, "state")], this.directory, "pipe");
 
@@ -188,7 +203,7 @@ export class Host {
 			fail(`the archive was not written: ${driver.said.slice(-2000)}`);
 	}
 
-	/** A writer of the archive that stays: `await line(…)` writes more. */
+	/** Start a writer of the archive that keeps running: `await line(…)` writes more. */
 	writer() {
 		const driver = new Program("archive-driver", [path.join(this.directory, "state")], this.directory, "pipe");
 		let asked = 0;
@@ -210,7 +225,7 @@ export class Host {
 		);
 	}
 
-	/** What receives memory profiles: guests connect to `sinkPort`. */
+	/** Start mprofd-sink, which receives memory profiles. Guests connect to `sinkPort`. */
 	async startSink() {
 		this.sinkPort = await freePort();
 		appendFileSync(
@@ -223,7 +238,10 @@ export class Host {
 		);
 	}
 
-	/** A guest that sends a memtrace stream to the sink: `guest.write(bytes)`, `guest.end()`. */
+	/**
+	 * Connect a guest that sends a memtrace stream to the sink: `guest.write(bytes)`,
+	 * `guest.end()`.
+	 */
 	profiled(bytes) {
 		const guest = connect(this.sinkPort, "127.0.0.1");
 
@@ -233,7 +251,11 @@ export class Host {
 		return guest;
 	}
 
-	/** A guest that offers a memtrace stream on a port of its own: BYTES to whoever connects, then what `offer.send(bytes)` gives, until the other side shuts. */
+	/**
+	 * Start a guest that offers a memtrace stream on a port of its own. It sends BYTES to each
+	 * client that connects, then what `offer.send(bytes)` passes, until the other side shuts the
+	 * connection.
+	 */
 	async offered(bytes) {
 		const offer = {clients: [], send: (more) => offer.clients.forEach((client) => client.write(more))};
 		const server = createServer({allowHalfOpen: true}, (client) => {
@@ -253,7 +275,7 @@ export class Host {
 		return offer;
 	}
 
-	/** On the port that it had, where it had one. */
+	/** Start the server, on its last port if it had one. */
 	async startServer() {
 		this.server = new Program(
 			"mprofd-http",
@@ -282,7 +304,7 @@ export class Host {
 		this.server = null;
 	}
 
-	/** Start a guest that records a simulated unikernel until it is stopped: `await guest.stop()`. */
+	/** Start a guest that records a simulated unikernel until `await guest.stop()`. */
 	guest(name, ...options) {
 		const guest = new Program(
 			"demo-guest",
@@ -301,7 +323,7 @@ export class Host {
 		return answer.json();
 	}
 
-	/** What is said of a guest, or undefined. */
+	/** Return the server's entry for a guest, or undefined. */
 	async domain(name) {
 		return (await this.get("/v1/domains?limit=1000")).domains.find((domain) => domain.name === name);
 	}
@@ -333,7 +355,7 @@ class Test {
 		this.later = [];
 	}
 
-	/** Console messages that match are no failure. */
+	/** Ignore console messages that match. */
 	allow(expression) {
 		this.allowed.push(expression);
 	}
@@ -342,7 +364,10 @@ class Test {
 		throw new Skip(reason);
 	}
 
-	/** A running host.  RINGS: {name: bytes}; ARCHIVE: lines that are in the archive before; COLLECTOR false: the server alone; SINK true: that too. */
+	/**
+	 * Start a host. RINGS: {name: bytes}; ARCHIVE: lines to write to the archive first;
+	 * COLLECTOR false: start the server alone; SINK true: start the sink too.
+	 */
 	async host({rings = {}, archive = [], collector = true, sink = false, config} = {}) {
 		const host = new Host(mkdtempSync(path.join(tmpdir(), "mprof-browser.")));
 
@@ -357,7 +382,10 @@ class Test {
 		return host;
 	}
 
-	/** A page of HOST.  OPTIONS: width, height, dark, touch, INIT to run before it, and what else playwright takes for a context. */
+	/**
+	 * Open a page of HOST. OPTIONS: width, height, dark, touch, INIT to run before the page, and
+	 * any other option of a playwright context.
+	 */
 	async open(host, address = "/", {width = 1280, height = 800, dark = false, touch = false, init, ...more} = {}) {
 		const context = await browser.newContext({
 			viewport: {width, height},
@@ -375,7 +403,7 @@ class Test {
 		return page;
 	}
 
-	/** Note whatever goes wrong in PAGE. */
+	/** Note every error in PAGE. */
 	watch(page, host) {
 		page.setDefaultTimeout(WAIT);
 		page.on("console", (message) => {
@@ -390,7 +418,7 @@ class Test {
 		});
 	}
 
-	/** No fault that axe-core knows of in PAGE, or below SELECTOR. */
+	/** Check that axe-core finds no fault in PAGE, or below SELECTOR. */
 	async accessible(page, selector) {
 		await page.evaluate(axe);
 		const faults = await page.evaluate(async (where) => {
@@ -407,7 +435,7 @@ class Test {
 		if (faults.length) fail(`axe-core: ${faults.join("\n")}`);
 	}
 
-	/** Leave a picture of PAGE to be looked at, where $MPROF_SCREENSHOTS names a directory. */
+	/** Save a screenshot of PAGE if $MPROF_SCREENSHOTS names a directory. */
 	async look(page, name) {
 		if (!SHOTS) return;
 		mkdirSync(SHOTS, {recursive: true});
@@ -436,7 +464,7 @@ async function bounded(work, ms) {
 	}
 }
 
-/** Run one test: {verdict, reason}. */
+/** Run one test. Return {verdict, reason}. */
 export async function run({name, run: body, timeout = TIMEOUT}) {
 	const t = new Test(name);
 	let verdict = "passed";

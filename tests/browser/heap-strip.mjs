@@ -1,4 +1,5 @@
-/* The heap beside the threads of the same guest: on the same clock, in the same window, with the numbers that were sent. */
+/* The heap beside the threads of the same guest: on the same clock, in the same window, with the
+   sums that the guest sent. */
 import {spawn} from "node:child_process";
 import {once} from "node:events";
 import path from "node:path";
@@ -8,18 +9,19 @@ import {info, writer} from "./memtrace-make.mjs";
 import {box, settled} from "./timeline-tools.mjs";
 
 const HOUR_NS = 3600n * 10n ** 9n;
-const SHIFT = 5n * HOUR_NS; /* of the guest's trace clock ahead of the host's */
-const WALL_US = 7200n * 1000000n; /* of its wall clock */
+const SHIFT = 5n * HOUR_NS; /* the guest's trace clock is this far ahead of the host's */
+const WALL_US = 7200n * 1000000n; /* the guest's wall clock is this far ahead */
 const KB = 1024;
 const MB = 1024 * KB;
-/* [ms after the beginning, bytes, ms until it goes]: sums are 8, 24, 8 and 40 million. */
+/* [ms after the beginning, bytes, ms until the block is freed]. The sums are 8, 24, 8 and 40
+   million. */
 const BLOCKS = [
 	[100, 8000000, null],
 	[300, 16000000, 700],
 	[900, 32000000, null],
 ];
 
-/* Have what web OFFERs recorded; the ns in which it began. */
+/* Ask the sink to record the OFFER of web. Return the ns in which the recording began. */
 async function record(host, offer) {
 	const asked = process.hrtime.bigint();
 	const answer = await fetch(`${host.url}/v1/domains/web/memtraces`, {
@@ -32,14 +34,14 @@ async function record(host, offer) {
 	return process.hrtime.bigint() - asked;
 }
 
-/* Until N bytes of the newest profile have come. */
+/* Wait until N bytes of the newest profile have arrived. */
 function arrived(host, n) {
 	return until(async () => (await host.get("/v1/memtraces")).memtraces[0]?.bytes >= n);
 }
 
 /*
- * A guest that traces, whose memory is profiled while it does; then all is over.  What is returned says when things were, by the host's clock, and how
- * long the sink took to begin, ns.
+ * Run a guest that traces while its memory is profiled, until both have ended. Return when each
+ * thing happened by the host's clock, and how long the sink took to begin, in ns.
  */
 async function both(t, {more = {}} = {}) {
 	const host = await t.host({sink: true});
@@ -82,7 +84,7 @@ async function both(t, {more = {}} = {}) {
 const strip = (page) => page.getByRole("slider", {name: /^Heap over time/});
 const inPage = (page, what, arg) => page.evaluate(what, arg);
 const shown = (page) => page.evaluate(() => document.getElementById("page").timeline.heap.shown);
-/* The trace's time MS after the profile began, as the page draws it; a string. */
+/* Return the trace time MS after the profile began, as the page draws it, as a string. */
 const timeOf = (page, ms) =>
 	inPage(page, (at) => String(document.getElementById("page").timeline.heap.tracks.list[0].time(at * 1000)), ms);
 
@@ -92,7 +94,7 @@ async function there(page) {
 	await until(async () => (await shown(page))?.some((it) => it.kind === "heap" && it.points.length));
 }
 
-/* Put the pointer on the strip, MS after the profile began. */
+/* Move the pointer to the strip, MS after the profile began. */
 async function pointAt(page, ms) {
 	const place = await strip(page).boundingBox();
 	const x = await inPage(
@@ -109,7 +111,7 @@ async function pointAt(page, ms) {
 }
 
 const tip = (page) => page.locator(".tl-heap-tooltip").innerText();
-/* How many µs a hand is off where it points, at most: a click knows whole pixels. */
+/* Return how many µs a pointer position may be off: a click has whole pixels. */
 const off = (page) =>
 	inPage(page, () => 2000 + (2 * Number(document.getElementById("page").timeline.camera.length(1))) / 1000);
 
@@ -119,7 +121,7 @@ test("heap strip: it is there, on the same clock as the threads, with what was s
 
 	await there(page);
 	await t.look(page, "strip");
-	/* Sums under the pointer, and where they change. */
+	/* Check the sums under the pointer and the times at which they change. */
 	for (const [ms, said] of [
 		[50, "0 bytes"],
 		[200, "7.6 MB"],
@@ -134,7 +136,7 @@ test("heap strip: it is there, on the same clock as the threads, with what was s
 	}
 	await pointAt(page, 500);
 	await t.look(page, "strip-tip");
-	/* No event is drawn before it can have been, nor later: by what the strip itself says of how sure it is. */
+	/* The strip draws no event earlier or later than its own bounds allow. */
 	const place = await inPage(page, () => {
 		const {earlierNs, laterNs} = document.getElementById("page").timeline.heap.tracks.list[0].place;
 		return {earlier: String(earlierNs), later: String(laterNs)};
@@ -155,7 +157,7 @@ test("heap strip: it is there, on the same clock as the threads, with what was s
 		),
 		await tip(page),
 	);
-	/* What is drawn: the steps where they are, at the heights that their numbers have. */
+	/* The strip draws the steps at their times, at the heights of their sums. */
 	await settled(page);
 	const picture = await shown(page);
 	const {points} = picture.find(({kind}) => kind === "heap");
@@ -175,7 +177,7 @@ test("heap strip: it is there, on the same clock as the threads, with what was s
 		points.some((at, i) => i % 2 === 0 && Math.abs(at - x) < 1.5),
 		"a step where 32 MB came",
 	);
-	/* In words, for whoever asks. */
+	/* The panel describes the strip in words. */
 	await page.getByRole("button", {name: "About"}).click();
 	await page.locator(".tl-panel-body", {hasText: "Heap: memory profile"}).waitFor();
 	const about = await page.locator(".tl-panel-body").textContent();
@@ -191,7 +193,7 @@ test("heap strip: it follows the camera, to the pixel", async (t) => {
 	await there(page);
 	const aligned = async (what) => {
 		await settled(page);
-		/* The worker tells the steps of another window a moment later. */
+		/* The worker sends the steps of another window a moment later. */
 		await until(async () => {
 			const {x, points} = await inPage(page, () => {
 				const {camera, heap} = document.getElementById("page").timeline;
@@ -223,7 +225,7 @@ test("heap strip: it follows the camera, to the pixel", async (t) => {
 	await aligned("dragged");
 	await page.keyboard.press("f");
 	await aligned("fitted");
-	/* The time line's own pointer shows the value, too. */
+	/* The pointer on the time line shows the value, too. */
 	await page.mouse.move(place.x + at + 20, place.y + 200);
 	await until(async () => (await shown(page)).some(({kind}) => kind === "dot"));
 });
@@ -349,7 +351,7 @@ test("heap strip: of a running guest it comes, and grows, before one's eyes", as
 				)) >=
 				sum * 1000000,
 		);
-		/* The picture comes a frame or more behind what it shows. */
+		/* The picture follows the camera a frame or more later. */
 		await until(async () => (await shown(page)).some(({kind, points}) => kind === "heap" && points.length));
 	}
 	equal(
@@ -359,7 +361,7 @@ test("heap strip: of a running guest it comes, and grows, before one's eyes", as
 		56024000,
 	);
 	await t.look(page, "strip-live");
-	/* It goes when it is deleted. */
+	/* The strip goes when the profile is deleted. */
 	await fetch(`${host.url}/v1/memtraces/1/recording`, {method: "DELETE"});
 	await fetch(`${host.url}/v1/memtraces/1`, {method: "DELETE"});
 	await strip(page).waitFor({state: "hidden"});
@@ -399,7 +401,7 @@ test("heap strip: several profiles of one run, each in its place, and the way th
 	ok(first.at(-2) < second[0], `one after the other: until ${first.at(-2)}, from ${second[0]}`);
 	await page.getByRole("link", {name: "memory profile 2"}).waitFor();
 	await t.look(page, "strip-several");
-	/* Before them there is none, and a button leads there. */
+	/* Before the profile there is nothing to draw, and a button leads to it. */
 	await inPage(page, () => {
 		const {timeline} = document.getElementById("page");
 		const {camera} = timeline;

@@ -1,4 +1,5 @@
-/* Memory profiles on the host's page, used as a person uses it: guests that offer one, guests that send one, and what is kept of them. */
+/* Memory profiles on the host's page, as a user sees them: guests that offer one, guests that
+   send one, and the list of recordings. */
 import {connect} from "node:net";
 
 import {becomes, equal, ok, test, until} from "./harness.mjs";
@@ -11,7 +12,7 @@ const text = (locator) => locator.evaluate((element) => element.innerText);
 const focused = (locator) => () => locator.evaluate((element) => element === document.activeElement);
 const hidden = (locator) => locator.waitFor({state: "hidden"});
 
-/* What a guest sends first, and from then on 80 blocks of 8000 bytes a call. */
+/* Return a function that gives the guest's first bytes, then 80 blocks of 8000 bytes a call. */
 function sender(more = {}) {
 	const start = now();
 	const write = writer(start);
@@ -38,7 +39,7 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	const button = row.getByRole("button", {name: "Profile the memory of web"});
 	await button.click();
 	const dialog = page.getByRole("dialog", {name: "Profile the memory of web"});
-	/* The guest is a file: nothing says where it could be reached, and that is said. */
+	/* The guest is a file and has no address. The dialog says so. */
 	await dialog.getByRole("alert").filter({hasText: "address"}).waitFor();
 	await becomes(focused(dialog.getByLabel("Address of the guest")), true, "whether the focus is where to type");
 	await t.accessible(page);
@@ -54,7 +55,7 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	await dialog.getByLabel("Port, if not 4242").fill(String(offer.port));
 	await page.keyboard.press("Enter");
 	await dialog.waitFor({state: "detached"});
-	/* Its row says so, and the list has it. */
+	/* The guest's row and the list both show the recording. */
 	const link = row.getByRole("link", {name: /memory of web is being profiled/});
 	await link.waitFor();
 	equal(await link.getAttribute("href"), "#memtrace=1");
@@ -64,7 +65,7 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	await until(async () =>
 		(await page.getByRole("status").textContent()).includes("The memory of web is being profiled."),
 	);
-	/* It grows before one's eyes. */
+	/* The size grows while the page is open. */
 	offer.send(next());
 	offer.send(next());
 	await until(async () => {
@@ -80,7 +81,7 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 		"the way to its threads",
 	);
 	await t.look(page, "profile-recording");
-	/* A second client is refused, in a sentence. */
+	/* The server refuses a second client, and the page shows its sentence. */
 	const other = page.getByRole("button", {name: "Profile another guest…"});
 	await other.click();
 	await page.getByLabel("Guest: a name for it").fill("db");
@@ -94,7 +95,7 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 		.waitFor();
 	await page.keyboard.press("Escape");
 	await becomes(focused(other), true, "whether the focus is where it was");
-	/* Stopped from the guest's row. */
+	/* A user stops the recording from the guest's row. */
 	await row.getByRole("button", {name: "Stop profiling the memory of web"}).click();
 	await profileRow(page, 1).getByText("Stopped", {exact: true}).waitFor();
 	await hidden(link);
@@ -126,7 +127,7 @@ test("profiles: what others begin and end is seen; pin, note, delete, filters, k
 	);
 	one.end();
 	await row.getByText("Ended", {exact: true}).waitFor();
-	/* Kept and described. */
+	/* A user pins the profile and writes a note. */
 	await row.getByRole("button", {name: /^Keep for ever: the memory profile of guest at 127/}).press("Enter");
 	await row.getByText("Pinned", {exact: true}).waitFor();
 	await row.getByRole("button", {name: /^Note on/}).press("Enter");
@@ -140,14 +141,14 @@ test("profiles: what others begin and end is seen; pin, note, delete, filters, k
 			[true, "<b>grows</b>\u202e"],
 		],
 	);
-	/* Filtered. */
+	/* A user filters the list. */
 	await page.getByRole("group", {name: "Which memory profiles"}).getByRole("button", {name: "Pinned"}).click();
 	await profileRow(page, 2).waitFor({state: "detached"});
 	await page.getByRole("group", {name: "Which memory profiles"}).getByRole("button", {name: "Recording"}).click();
 	await profileRow(page, 2).waitFor();
 	await row.waitFor({state: "detached"});
 	await page.getByRole("group", {name: "Which memory profiles"}).getByRole("button", {name: "All"}).click();
-	/* Deleted, once that was confirmed; by another client without. */
+	/* A user deletes a profile after confirming. Another client deletes one without. */
 	await row.getByRole("button", {name: /^Delete/}).click();
 	await page.getByRole("dialog").getByRole("button", {name: "Cancel"}).click();
 	ok(await row.isVisible(), "it is there still");
@@ -221,8 +222,8 @@ test("profiles: a guest that traces nothing is there for its profile alone", asy
 
 	await row.waitFor();
 	await becomes(() => row.locator(".kept").innerText(), "no trace", "what is kept");
-	await hidden(row.getByRole("button", {name: /snapshot/})); /* there is nothing to take one of */
-	await hidden(row.getByRole("checkbox")); /* nor to lay on a time line */
+	await hidden(row.getByRole("button", {name: /snapshot/})); /* a guest without a trace has no snapshot */
+	await hidden(row.getByRole("checkbox")); /* nor a time line */
 	const answer = await fetch(`${host.url}/v1/domains/quiet/memtraces`, {
 		method: "POST",
 		headers: {"Content-Type": "application/json"},
@@ -232,7 +233,7 @@ test("profiles: a guest that traces nothing is there for its profile alone", asy
 	await row.getByRole("link", {name: /memory of quiet is being profiled/}).waitFor();
 	await becomes(() => row.locator("a.name").getAttribute("href"), "#memtrace=1", "where its name leads");
 	await profileRow(page, 1).waitFor();
-	await hidden(profileRow(page, 1).getByRole("link", {name: /beside the threads/})); /* there are none */
+	await hidden(profileRow(page, 1).getByRole("link", {name: /beside the threads/})); /* there are no threads */
 	await t.look(page, "profiles-ringless");
 });
 

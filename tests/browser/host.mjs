@@ -1,4 +1,4 @@
-/* The host's page, used as a person uses it. */
+/* The host's page, as a user sees it. */
 import {becomes, equal, least, ok, reference, sleep, test, until} from "./harness.mjs";
 
 const UUID = (n) => `0a1b2c3d-0000-4000-8000-${n.toString(16).padStart(12, "0")}`;
@@ -11,7 +11,7 @@ const CONTEXT = {
 	console_complete: false,
 };
 
-/* A host whose archive has one guest in each state. */
+/* Archive lines: one guest in each state. */
 const STORY = [
 	"begin",
 	`run 1 xen a web ${UUID(1)} 3 running -`,
@@ -33,7 +33,7 @@ const STORY = [
 const names = (page) => page.locator(".guests tbody .name").allTextContents();
 const row = (page, name) => page.locator(".guests tbody tr", {has: page.getByRole("link", {name, exact: true})});
 
-/* In the page: what is said from now on. */
+/* Record the news that the page announces from now on. Runs in the page. */
 function watchNews() {
 	window.said = [];
 	new MutationObserver(() => window.said.push(document.querySelector(".news").textContent)).observe(
@@ -46,7 +46,7 @@ test("host: crashes come first, then what runs, then what is gone", async (t) =>
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
 
-	/* A row is filled in the frame in which there is time for it. */
+	/* The page fills a row in the first frame that has time for it. */
 	await becomes(() => names(page), ["db", "web", "mail", "dns"], "the guests");
 	equal(
 		await page
@@ -202,7 +202,7 @@ test("host: an empty host says how a guest appears, and shows it when it does", 
 	await t.look(page, "host-empty");
 	host.guest("demo", "--size", "65536");
 	await row(page, "demo").waitFor();
-	await page.getByRole("heading", {name: "No guest"}).waitFor({state: "hidden"}); /* the advice */
+	await page.getByRole("heading", {name: "No guest"}).waitFor({state: "hidden"}); /* the advice for a host without guests */
 });
 
 test("host: guests come and go before one's eyes", async (t) => {
@@ -215,7 +215,7 @@ test("host: guests come and go before one's eyes", async (t) => {
 	await until(async () => (await page.getByRole("status").textContent()).includes("one started."));
 	await until(async () => /^\d.*\/s$/.test(await row(page, "one").locator(".rate").textContent()));
 	await until(async () => (await row(page, "one").locator(".spark path").getAttribute("d")).length > 20);
-	/* The focus stays while rows come above and below. */
+	/* The focus stays when rows appear above and below. */
 	const snapshot = row(page, "one").getByRole("button", {name: "Take a snapshot of one"});
 	await snapshot.focus();
 	host.guest("a-first", "--size", "65536");
@@ -245,7 +245,7 @@ test("host: captures are taken, pinned, noted and deleted with the keyboard alon
 	await capture.getByText("Snapshot", {exact: true}).waitFor();
 	await becomes(() => row(page, "one").locator(".captures button").textContent(), "1", "how many captures");
 	await until(async () => /snapshot/.test(await page.evaluate(() => window.said.join())));
-	await sleep(4000); /* until what comes as an event would have been said, too */
+	await sleep(4000); /* long enough for the page to announce an event, too */
 	equal((await page.evaluate(() => window.said.join())).match(/snapshot/g)?.length, 1, "how often it is said");
 	await capture.getByRole("button", {name: /^Keep for ever/}).focus();
 	await page.keyboard.press("Space");
@@ -276,7 +276,7 @@ test("host: captures are taken, pinned, noted and deleted with the keyboard alon
 		true,
 		"whether the focus is where the list begins",
 	);
-	/* What another client does is seen too. */
+	/* The page shows a change that another client made. */
 	const answer = await fetch(`${host.url}/v1/domains/one/captures`, {
 		method: "POST",
 		headers: {"Content-Type": "application/json"},
@@ -439,7 +439,7 @@ test("host: a run that is forgotten, a new name, a crash are seen as they happen
 	await until(async () => (await names(page)).join() === "www,db,mail");
 });
 
-/* In the page: how long its longest task took. */
+/* Measure the longest task from now on. Runs in the page. */
 function watchTasks() {
 	window.longest = 0;
 	new PerformanceObserver((list) =>
@@ -447,7 +447,7 @@ function watchTasks() {
 	).observe({type: "longtask", buffered: true});
 }
 
-/* In the page: the keys of the rows that are changed from now on. */
+/* Record the keys of the rows that change from now on. Runs in the page. */
 function watchRows() {
 	window.longest = 0;
 	window.touched = new Set();
@@ -479,7 +479,7 @@ test("host: a thousand guests, and the page stays quick", {timeout: 240000}, asy
 	);
 	await page.getByText("Live", {exact: true}).waitFor();
 	await page.evaluate(() => scrollTo(0, 20000));
-	/* One guest changes: its row does, and no other is touched. */
+	/* When one guest changes, the page changes its row and no other. */
 	const change = async (id) => {
 		await page.evaluate(watchRows);
 		await write("begin", `run ${id} xen k${id} guest-${id} ${UUID(id)} ${id} suspended -`, "commit");

@@ -1,7 +1,7 @@
-/* What the tests of a memory profile's page share. */
+/* Shared by the tests of a memory profile's page. */
 import {equal, reference, until} from "./harness.mjs";
 
-/** The oracle of reference trace NAME: {key: number}, and its sites by kind. */
+/** Return the oracle of reference trace NAME: {key: number}, and its sites by kind. */
 export function oracle(name) {
 	const out = {site: new Map(), live_site: new Map(), peak_site: new Map()};
 
@@ -14,7 +14,10 @@ export function oracle(name) {
 	return out;
 }
 
-/** Send BYTES to HOST's sink as a guest does, all of it or, with OPEN, as one that goes on; the number of the recording. */
+/**
+ * Send BYTES to HOST's sink as a guest does. With OPEN the stream stays open. Return the number
+ * of the recording.
+ */
 export async function recorded(host, bytes, open = false) {
 	const before = (await host.get("/v1/memtraces")).memtraces.length;
 	const guest = host.profiled(bytes);
@@ -27,7 +30,7 @@ export async function recorded(host, bytes, open = false) {
 	return {id: it.id, guest};
 }
 
-/** The page of recording ID, once everything that was asked is there. */
+/** Open the page of recording ID and wait until all its requests are answered. */
 export async function opened(t, host, id, more = "", options = {}) {
 	const page = await t.open(host, `/#memtrace=${id}${more}`, options);
 
@@ -35,7 +38,7 @@ export async function opened(t, host, id, more = "", options = {}) {
 	return page;
 }
 
-/** Until all answers are on the page. */
+/** Wait until all answers are on the page. */
 export async function settled(page) {
 	await until(() =>
 		page.evaluate(() => {
@@ -55,7 +58,7 @@ export async function settled(page) {
 	);
 }
 
-/** What is counted: {bytes, objects, samples}. */
+/** Return the page's totals: {bytes, objects, samples}. */
 export async function counted(page) {
 	await settled(page);
 	return page.evaluate(() => {
@@ -65,7 +68,10 @@ export async function counted(page) {
 	});
 }
 
-/** The value of key KEY in the address, once it is there as WANTED (undefined: it is not there). */
+/**
+ * Wait until key KEY of the address has the value WANTED (undefined: the address lacks the key).
+ * Return the value.
+ */
 export function addressed(page, key, wanted) {
 	return until(async () => {
 		const got = new URLSearchParams(new URL(page.url()).hash.slice(1)).getAll(key);
@@ -75,7 +81,7 @@ export function addressed(page, key, wanted) {
 	});
 }
 
-/** The boxes of the flame graph in words: [{name, row, x, wide}], the zoomed one first. */
+/** Return the boxes of the flame graph: [{name, row, x, wide}], the zoomed box first. */
 export async function boxes(page) {
 	await settled(page);
 	return page.evaluate(() => {
@@ -91,7 +97,7 @@ export async function boxes(page) {
 	});
 }
 
-/** Where the middle of BOX is on the page. */
+/** Return the middle of BOX in the page's coordinates. */
 export function middle(page, box) {
 	return page.evaluate(({row, x, wide}) => {
 		const {scroller, height, up} = document.getElementById("page").memory.flame;
@@ -102,7 +108,10 @@ export function middle(page, box) {
 	}, box);
 }
 
-/** What the reference viewer's rules give for trace NAME: {numbers, filters: [{words, objects, samples, most}], functions: [[name, samples]]}. */
+/**
+ * Return the reference viewer's results for trace NAME: {numbers, filters: [{words, objects,
+ * samples, most}], functions: [[name, samples]]}.
+ */
 export function viewer(name) {
 	const out = {numbers: {}, filters: [], functions: []};
 
@@ -123,7 +132,10 @@ export function viewer(name) {
 	return out;
 }
 
-/** Every allocation of trace NAME by the reference's dump: {us, samples, end (Infinity: it lives)}. */
+/**
+ * Return every allocation of trace NAME from the reference's dump: {us, samples, end (Infinity:
+ * the block is never freed)}.
+ */
 export function allocated(name) {
 	const all = new Map();
 
@@ -153,7 +165,10 @@ const WORDS = [
 	[/^not inside a function whose name contains "(.*)"$/, "outside", "has"],
 ];
 
-/** Fill in a condition that the reference's file calls CLAUSE (of WORDS, where "and" parts two conditions or the ends of a range). */
+/**
+ * Fill in the condition that the reference's file calls CLAUSE. It is part of WORDS, where "and"
+ * separates two conditions or the ends of a range.
+ */
 export async function condition(page, clause, words) {
 	const whole = /between/.test(clause) ? words : clause;
 	const [[, ...texts], kind, how] = WORDS.map(([expression, ...rest]) => [expression.exec(whole), ...rest]).find(
@@ -173,7 +188,7 @@ export async function condition(page, clause, words) {
 	if (texts.length) await page.keyboard.press("Enter");
 }
 
-/** Where the packets of a stream end. */
+/** Return the offset at which each packet of a stream ends. */
 export function packets(bytes) {
 	const ends = [];
 
@@ -181,7 +196,7 @@ export function packets(bytes) {
 	return ends;
 }
 
-/** BYTES with texts in place of others of the same length: {old: new}. */
+/** Return BYTES with texts replaced by others of the same length: {old: new}. */
 export function renamed(bytes, names) {
 	const out = Buffer.from(bytes);
 
@@ -194,7 +209,7 @@ export function renamed(bytes, names) {
 	return out;
 }
 
-/** Drop a file onto what SELECTOR finds. */
+/** Drop a file onto the element that SELECTOR finds. */
 export async function drop(page, selector, name, bytes) {
 	await page.evaluate(
 		([where, called, text]) => {

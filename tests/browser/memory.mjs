@@ -1,4 +1,5 @@
-/* A memory profile on the screen, used as a person uses it; numbers are held to the reference reader's. */
+/* A memory profile on the screen, as a user sees it. Its numbers must be those of the reference
+   reader. */
 import {readFileSync} from "node:fs";
 
 import {becomes, equal, hasReference, ok, reference, test, until} from "./harness.mjs";
@@ -29,7 +30,7 @@ async function leaky(t, more = "", options = {}) {
 	return opened(t, host, id, more, options);
 }
 
-/** A profile of a second: what comes first, and what comes then. */
+/** Return a profile of one second in two parts: the bytes that come first, and the rest. */
 function growing() {
 	const start = BigInt(Date.now()) * 1000n;
 
@@ -43,7 +44,7 @@ const chart = (page) => page.locator("#mem-chart");
 const flame = (page) => page.locator("#mem-flame");
 const what = (page) => page.getByLabel("Count", {exact: true});
 
-/** The place on the chart of SHARE of its time. */
+/** Return the point on the chart at SHARE of its time. */
 async function along(page, share) {
 	const box = await chart(page).boundingBox();
 
@@ -55,7 +56,7 @@ test("memory: the sums are the reference's", async (t) => {
 
 	for (const name of ["leaky", "shortlived", "multidom-v3", "manylocs", "mirage-quiet", "v1-lists", "truncstack"]) {
 		if (name === "v1-lists" && !hasReference(`memtrace/${name}.trace`))
-			continue; /* made by others, not in the tree */
+			continue; /* a published trace, not in the tree */
 		const {id} = await recorded(host, trace(name));
 		const page = await opened(t, host, id);
 		const wanted = oracle(name);
@@ -70,7 +71,8 @@ test("memory: the sums are the reference's", async (t) => {
 		await what(page).selectOption("live");
 		equal((await counted(page)).samples, wanted.live_end_samples, `${name}: what lives at the end`);
 		await what(page).selectOption("peak");
-		/* Of several domains in the order of time: file order would say what never was. */
+		/* Several domains must be merged by time. The order of the file would give a heap that
+		   never existed. */
 		const {peak_merged_samples: most, peak_merged_time_us: when} = viewer(name).numbers;
 		equal((await counted(page)).samples, most, `${name}: what lived at the peak`);
 		const {peakUs} = await page.evaluate(() => document.getElementById("page").memory.info.sums);
@@ -106,7 +108,7 @@ test("memory: functions have what the reference says of their places", async (t)
 		return sums;
 	});
 	for (const [name, samples] of total) equal(inTree[name], samples, `all below ${name}`);
-	/* On the page, by a person's means: sorted, sought, unrolled. */
+	/* A user sorts the table, searches it and unrolls a row. */
 	await page.getByRole("tab", {name: "Functions"}).click();
 	await page.locator("#mem-panel-functions tbody tr").first().getByText("Stdlib__Buffer.create").waitFor();
 	await page.getByRole("columnheader", {name: "Total", exact: true}).getByRole("button").click();
@@ -143,12 +145,14 @@ for (const name of ["leaky", "multidom-v3"])
 			for (const clause of words.split(" and ").flatMap((it) => (/^\d/.test(it) ? [] : [it])))
 				await condition(page, clause, words);
 			const got = await counted(page);
-			/* At the peak itself; the reference's rule means the end of its microsecond, in which something of it may die. */
+			/* The page counts at the peak itself. The reference's rule means the end of the
+			   peak's microsecond, and some blocks may be freed within it. */
 			const exact = words === "live at peak" ? viewer(name).numbers.peak_merged_samples : samples;
 			equal(got.samples, exact, `“${words}”: samples`);
 			if (exact === samples) equal(got.objects, objects, `“${words}”: objects`);
 			if (words === "none") continue;
-			/* The line of what is filtered passes no higher than the reference's does, and at the pixels it is seen it is not lower than its own end. */
+			/* The line of the filtered blocks never rises above the reference's. At the drawn
+			   pixels it is not below its own last value. */
 			const line = await page.evaluate(() => {
 				const {chart, info} = document.getElementById("page").memory;
 				return Math.max(...chart.lines.part) * (info.rate / info.wordBytes);
@@ -256,7 +260,7 @@ test("memory: flame graph and icicle, both ways, by mouse and by key", async (t)
 		.getByRole("button", {name: path[1]})
 		.click();
 	equal((await boxes(page))[0].name, path[1], "an ancestor");
-	/* Keys: to the heaviest child, beside it, zoom, out. */
+	/* Keys: to the heaviest child, to the box beside it, zoom in, zoom out. */
 	await flame(page).focus();
 	await page.keyboard.press("ArrowUp");
 	await page
@@ -274,7 +278,7 @@ test("memory: flame graph and icicle, both ways, by mouse and by key", async (t)
 	await until(() => page.url().includes("Parser"));
 	await page.keyboard.press("Escape");
 	equal((await boxes(page))[0].name, "Dune__exe__Leaky.handle");
-	/* Back is the way back. */
+	/* The browser's back button undoes each step. */
 	await until(() => page.url().includes("handle") && !page.url().includes("Parser"));
 	await page.goBack();
 	await until(async () => (await boxes(page))[0].name === "Dune__exe__Leaky.Parser.parse");
@@ -314,7 +318,7 @@ test("memory: search tells how much it found, and what is hidden is gone", async
 	await page.keyboard.press("/");
 	await page.keyboard.type("list");
 	await addressed(page, "find", "list");
-	/* Each letter finds something: of all of the word this is what is said. */
+	/* The page searches at each letter. This result is the one for the whole word. */
 	const share = `${((100 * samples) / oracle("leaky").samples_total).toFixed(1)} %`;
 	await becomes(
 		() =>
@@ -433,7 +437,7 @@ test("memory: a recording grows before one's eyes, stands still, is stopped and 
 	await until(async () => (await now()) > 0);
 	const before = await now();
 	ok(before < wanted.samples_total, `${before} samples at first`);
-	/* What a person chose stays. */
+	/* The page keeps what the user chose. */
 	const box = (await boxes(page)).find((it) => it.name === "Dune__exe__Leaky.handle");
 	const at = await middle(page, box);
 	await page.mouse.click(at.x, at.y);
@@ -509,7 +513,7 @@ test("memory: what a guest calls things is text, bounded, and deceives nobody", 
 	await until(() => new URLSearchParams(page.url().split("#")[1]).getAll("path").includes(evil));
 	equal(await scripts(), [1, 0, 0], "its path");
 	await t.look(page, "memory-hostile");
-	/* And an address that somebody wrote. */
+	/* The page also takes an address that somebody wrote by hand. */
 	const other = await opened(
 		t,
 		host,
@@ -539,14 +543,14 @@ test("memory: a file is dropped or chosen, and what is damaged says so", async (
 		.setInputFiles({name: "mirage-cut-events.trace", mimeType: "", buffer: trace("mirage-cut-events")});
 	await settled(page);
 	equal((await counted(page)).samples, samples, "chosen again");
-	/* A trace that is dropped here goes where traces are shown, and back. */
+	/* A trace dropped here opens in the trace view. The way back works, too. */
 	await drop(page, ".mem", "small.ctf", reference("small.ctf"));
 	await page.locator("#tl-canvas").waitFor();
 	await until(() => page.url().includes("file=small.ctf"));
 	await drop(page, ".tl", "bad-badloc.trace", trace("bad-badloc"));
 	await settled(page);
 	equal((await counted(page)).samples, oracle("manylocs").samples_total, "only names may be missing");
-	/* No recording of that number; no memtrace stream. */
+	/* A recording of that number does not exist; a file is no memtrace stream. */
 	t.allow(/404/);
 	await page.evaluate(() => (location.hash = "#memtrace=77"));
 	await page
@@ -624,7 +628,7 @@ test("memory: a tree of a million nodes costs what its pixels cost", async (t) =
 			tree.total[b] = tree.total[i] * 0.4;
 		}
 		flame.show({callees: tree, callers: tree}, flame.names, "a million");
-		/* The least of some: what holds up one of them says nothing. */
+		/* Take the least of three times: one of them may be slow by chance. */
 		const took = [1, 2, 3].map(() => {
 			const began = performance.now();
 			flame.lay();
@@ -702,7 +706,7 @@ test("memory: its guest's threads at the chosen moment are a click away", async 
 	const at = await page.evaluate(() => document.getElementById("page").memory.choice.at);
 	const link = page.getByRole("link", {name: "Its threads"});
 	await link.waitFor();
-	/* The demo guest's clock is this host's monotonic one. */
+	/* The demo guest's clock is this host's monotonic clock. */
 	const wanted = BigInt(began_mono) + BigInt(at) * 1000n;
 	await until(async () => {
 		const query = new URLSearchParams((await link.getAttribute("href")).slice(1));

@@ -1,10 +1,11 @@
 /*
- * Memtrace streams whose heap is known to the byte: blocks without backtraces, at a rate at which each sampled word stands for a round number of bytes.
+ * Make memtrace streams whose heap is known to the byte: blocks without backtraces, sampled at a
+ * rate at which each sampled word stands for a round number of bytes.
  *
  *     const more = writer(start);                                                       // start: BigInt, microseconds since the epoch
- *     info({start}), more([{at: us since START, bytes, until: us or absent}, …]), …     // one behind the other: bytes are multiples of GRAIN
+ *     info({start}), more([{at: us since START, bytes, until: us or absent}, …]), …     // concatenate them; bytes are multiples of GRAIN
  *
- * The layout is that of schema/memtrace.md, version 2.
+ * schema/memtrace.md, version 2, defines the layout.
  */
 const MAGIC = 0xc1fc1fc1;
 const HEAD = 66;
@@ -26,7 +27,10 @@ function vint(n) {
 	return out;
 }
 
-/** A packet of events between FROM and TO, allocations numbered from FIRST up to LAST. */
+/**
+ * Return a packet of events between FROM and TO. Its allocations have the numbers FIRST up to
+ * LAST.
+ */
 function packet(body, from, to, first, last) {
 	const head = Buffer.alloc(HEAD);
 
@@ -49,7 +53,10 @@ function event(kind, time, ...parts) {
 	return Buffer.concat([word, ...parts]);
 }
 
-/** The first packet: START in microseconds since the epoch (BigInt); the rest are labels. */
+/**
+ * Return the first packet. START is in microseconds since the epoch (BigInt); the rest are
+ * labels.
+ */
 export function info({start, rate = 1e-3, program = "mirage", host = "mirage_unikernel", context = ""}) {
 	const head = Buffer.alloc(9);
 	const text = (it) => Buffer.from(`${it}\0`);
@@ -72,7 +79,10 @@ export function info({start, rate = 1e-3, program = "mirage", host = "mirage_uni
 	);
 }
 
-/** A writer of what comes behind: `more(blocks)` gives the packets of BLOCKS, one for each event; each block lives for ever without `until`. */
+/**
+ * Return a writer of later packets: `more(blocks)` returns the packets of BLOCKS, one for each
+ * event. A block without `until` is never freed.
+ */
 export function writer(start) {
 	let known = 0; /* allocations so far */
 

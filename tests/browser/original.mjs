@@ -1,6 +1,7 @@
 /*
- * Side by side with the original viewer: what the page has painted of the reference traces, in fixed windows, is judged by what the original's
- * model and layout call for there (tests/integration/scene-oracles.py, each way: nothing is missing, nothing is too much).
+ * Compare the page's pictures of the reference traces, in fixed windows, with the original
+ * viewer's model and layout. tests/integration/scene-oracles.py judges both ways: the page draws
+ * everything the original calls for, and nothing more.
  */
 import {spawnSync} from "node:child_process";
 import path from "node:path";
@@ -14,13 +15,16 @@ function oracles(how, input = "") {
 	return spawnSync("python3", ["-B", ORACLES, TOP, how], {input, encoding: "utf8", maxBuffer: 1 << 28});
 }
 
-/** Make the picture as large as the window wants it: the page around it takes what it takes. */
+/**
+ * Resize the page until the picture has the size of the window; the controls around it take
+ * their own space.
+ */
 async function size(page, width, height) {
 	const room = () => page.locator(".tl-pictures").evaluate((it) => [it.clientWidth, it.clientHeight]);
 
 	await until(async () => {
 		const all = page.viewportSize();
-		const [w, h] = await room(); /* as the page is by now: the camera learns of it a frame later */
+		const [w, h] = await room(); /* the page's size by now: the camera learns of it a frame later */
 
 		if (w !== width || h !== height) {
 			await page.setViewportSize({width: all.width + width - w, height: all.height + height - h});
@@ -31,7 +35,7 @@ async function size(page, width, height) {
 	});
 }
 
-/** What is painted, its threads named as the trace names them. */
+/** Return what the page has painted, with threads named as in the trace. */
 function painted(page) {
 	return page.evaluate(async () => {
 		const {painted, session} = document.getElementById("page").timeline;
@@ -68,7 +72,8 @@ for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "publi
 				async () => Math.abs((await camera(page)).focus - Math.min(focus, (await camera(page)).rows)) < 1e-6,
 			);
 			await settled(page);
-			/* The page leaves no more beside a trace than a margin: it shows what it may, and that is judged. */
+			/* The page limits the margin beside a trace. Where it cannot show the whole window,
+			   judge the window it shows. */
 			const is = await camera(page);
 			const wanted = Math.abs(Number(is.to - is.from) - (to - from)) <= 2;
 			if (!wanted) fail(`${trace}: ${is.to - is.from} ns are shown, ${to - from} were asked for`);

@@ -1,5 +1,6 @@
 /*
- * The pictures of README.md and docs/viewer.md.  Each is made in every run of the tests, and written only where $MPROF_PICTURES names a directory:
+ * Make the pictures of README.md and docs/viewer.md. Every run of the tests makes each picture,
+ * and writes it only if $MPROF_PICTURES names a directory:
  *
  *     MPROF_PICTURES=docs/pictures node tests/browser/run.mjs build/gcc build/browser /dev/null picture:
  */
@@ -28,7 +29,8 @@ async function picture(page, name) {
 	if (WHERE) writeFileSync(path.join(WHERE, `${name}.png`), bytes);
 }
 
-/* Have the memory of guest NAME profiled; what is returned sends three seconds of it: a heap that requests fill and collections empty. */
+/* Have the memory of guest NAME profiled. Return a function that sends three seconds of it: a
+   heap that requests fill and collections empty. */
 async function profiled(host, name) {
 	const blocks = Array.from({length: 600}, (_, i) => ({
 		at: i * 5000,
@@ -52,7 +54,7 @@ async function profiled(host, name) {
 
 test("picture: a missed wake-up", async (t) => {
 	const host = await t.host({archive: story("web", "bad"), collector: false});
-	/* The microseconds in which it happens: the signal, and who begins to wait for it just after. */
+	/* These microseconds hold the signal and the threads that begin to wait for it just after. */
 	const page = await opened(t, host, "#domain=web&from=1000999000&to=1001020000&panel=why", SIZE);
 
 	await page.locator(".tl-panel", {hasText: "missed wake-up"}).waitFor();
@@ -101,7 +103,7 @@ test("picture: the host's page", async (t) => {
 
 	await page.getByText("Live", {exact: true}).waitFor();
 	await until(async () => (await page.locator(".guests .rate", {hasText: "/s"}).count()) === 2);
-	/* Until there is something to see of what they did. */
+	/* Wait until the guests have done something visible. */
 	await page.waitForTimeout(WHERE ? 12000 : 500);
 	await picture(page, "host");
 });

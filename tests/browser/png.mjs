@@ -1,9 +1,9 @@
-/* Pictures of a page: read, and set beside each other. */
+/* Read pictures of a page and compare them. */
 import {inflateSync} from "node:zlib";
 
 const MAGIC = Buffer.from([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10]);
-const CHANNELS = {2: 3, 6: 4}; /* by colour type: RGB, RGBA */
-/* A pixel is like another where no channel is further away. */
+const CHANNELS = {2: 3, 6: 4}; /* bytes a pixel by colour type: RGB, RGBA */
+/* Two pixels are alike if no channel differs by more. */
 const LIKE = 48;
 
 function paeth(a, b, c) {
@@ -12,7 +12,7 @@ function paeth(a, b, c) {
 	return pa <= pb && pa <= pc ? a : pb <= pc ? b : c;
 }
 
-/* Undo the filter of the line at AT of OUT, whose bytes stand there, with that before it. */
+/* Undo the filter of the line at AT in OUT, using the line before it. */
 function unfilter(filter, out, at, stride, pixel) {
 	for (let i = 0; i < stride; i++) {
 		const left = i >= pixel ? out[at + i - pixel] : 0;
@@ -23,7 +23,10 @@ function unfilter(filter, out, at, stride, pixel) {
 	}
 }
 
-/** {width, height, pixel: bytes of each, data} of the bytes of a PNG as browsers write it: 8 bits a channel, not interlaced. */
+/**
+ * Return {width, height, pixel: bytes of each, data} of a PNG as browsers write it: 8 bits a
+ * channel, not interlaced.
+ */
 export function read(bytes) {
 	const parts = [];
 	let head = null;
@@ -61,7 +64,7 @@ function like(a, i, b, j) {
 	);
 }
 
-/* Is there nothing in B, within a pixel of X and Y, that is like what A has there? */
+/* Return whether B has no pixel within one of X and Y that is like the pixel of A there. */
 function alone(a, b, x, y) {
 	const i = (y * a.width + x) * a.pixel;
 
@@ -72,8 +75,9 @@ function alone(a, b, x, y) {
 }
 
 /**
- * What of A is not in B, and the other way round: {share: of all pixels, box: [x0, y0, x1, y1] of them}.  A line that lies a pixel off, or whose edge is
- * smoothed otherwise, is the same.
+ * Return the pixels of A that B lacks and those of B that A lacks: {share: part of all pixels,
+ * box: [x0, y0, x1, y1] of them}. A line that is one pixel off, or whose edge is smoothed
+ * differently, counts as equal.
  */
 export function difference(a, b) {
 	const box = [a.width, a.height, 0, 0];

@@ -1,10 +1,12 @@
 /*
  * Run the viewer's tests: node run.mjs BUILD NODE-MODULES RESULTS [WORD…]
  *
- * unit-*.mjs need no browser: each is a script of node:test.  Every other file here registers tests with harness.mjs.
+ * unit-*.mjs need no browser: each is a script of node:test. Every other file here registers
+ * tests with harness.mjs.
  *
- * BUILD is a build directory of the project, NODE-MODULES where `npm ci` was run; to RESULTS goes a line per test: passed, failed or skipped, its
- * name, the reason.  With WORDs only those tests run whose name has one of them.  Exit code 1 where one failed or none ran.
+ * BUILD is a build directory of the project. NODE-MODULES is the folder in which `npm ci` was
+ * run. RESULTS gets a line per test: passed, failed or skipped, its name, the reason. With WORDs
+ * run only the tests whose name has one of them. Exit with 1 if a test failed or none ran.
  */
 import {spawnSync} from "node:child_process";
 import {appendFileSync, readdirSync} from "node:fs";
@@ -30,7 +32,7 @@ function report(verdict, name, reason) {
 	console.log(`${verdict}: ${name}${reason ? `: ${reason}` : ""}`);
 }
 
-/* The tests of one script of node:test, from its TAP. */
+/* Run one script of node:test and return its tests, read from its TAP. */
 function unit(file) {
 	const done = spawnSync(process.execPath, ["--test-reporter=tap", file], {
 		encoding: "utf8",
@@ -60,7 +62,7 @@ for (const file of readdirSync(here).sort()) {
 		report("failed", file, error.stack);
 	}
 }
-/* The names of the tests that were skipped, by reason: each reason is one line. */
+/* Names of the skipped tests by reason. Each reason is printed as one line. */
 const skipped = new Map();
 
 for (const test of tests) {

@@ -1,11 +1,11 @@
 /*
- * Screenshots of fixed views, compared with those that are kept in shots/.
+ * Compare screenshots of fixed views with those in shots/.
  *
- * Where what is shown was changed on purpose, renew them, look at each, and commit them:
+ * After a change to a view, renew the screenshots, look at each, and commit them:
  *
  *     MPROF_SHOTS=renew node tests/browser/run.mjs build/gcc build/browser /dev/null shot:
  *
- * What differs is left in $MPROF_SCREENSHOTS, where that names a directory.
+ * If $MPROF_SCREENSHOTS names a directory, each screenshot that differs is left there.
  */
 import {existsSync, mkdirSync, readFileSync, writeFileSync} from "node:fs";
 import path from "node:path";
@@ -18,7 +18,7 @@ import {server, story} from "./workload.mjs";
 
 const KEPT = path.join(TOP, "tests/browser/shots");
 const RENEW = process.env.MPROF_SHOTS === "renew";
-const SHARE = 0.0003; /* of the pixels may be otherwise */
+const SHARE = 0.0003; /* part of the pixels that may differ */
 const LATE_MS = 3000;
 const SIZE = {width: 900, height: 520};
 const UUID = "0a1b2c3d-0000-4000-8000-00000000000";
@@ -42,7 +42,7 @@ const HOST = [
 	"commit",
 ];
 
-/* What tells the time of day is not compared. */
+/* Return the elements that show the time of day. The comparison masks them. */
 const clocks = (page) => [
 	page.locator("time"),
 	page.locator("td.seen"),
@@ -64,7 +64,7 @@ async function compare(t, page, name) {
 	ok(existsSync(kept), `${kept}, which a look at the new ones and a commit would make,`);
 	const wanted = read(readFileSync(kept));
 	try {
-		/* Something may be painted a moment later. */
+		/* The page may paint something a moment later. */
 		await until(async () => {
 			const {share, box} = difference(read(await take()), wanted);
 			return (
@@ -80,7 +80,10 @@ async function compare(t, page, name) {
 	}
 }
 
-/** A view of a guest on the host that ON() says: the HASH of its address, what else a person does there. */
+/**
+ * Register a test of one view. ON() returns the host, HASH is the view's address, and ACT does
+ * what else the user does there.
+ */
 function shot(name, on, hash, options = {}, act = () => {}) {
 	test(`shot: ${name}`, async (t) => {
 		const host = await t.host(on());
@@ -136,7 +139,10 @@ shot(
 	{height: 700},
 );
 
-/** A view of the memory profile of a reference trace: MORE of its address. */
+/**
+ * Register a test of one view of a reference trace's memory profile; MORE is added to its
+ * address.
+ */
 function memory(name, more, options = {}) {
 	test(`shot: ${name}`, async (t) => {
 		const host = await t.host({sink: true, collector: false});

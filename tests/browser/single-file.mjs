@@ -1,4 +1,5 @@
-/* The viewer and a trace in one file, opened from a disk, without a server and without a network. */
+/* The viewer and a trace in one file, opened from a disk, without a server and without a
+   network. */
 import {execFileSync, spawnSync} from "node:child_process";
 import {mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
@@ -18,7 +19,7 @@ function directory(t) {
 	return made;
 }
 
-/** A directory with the file NAME.html of these bytes. */
+/** Export BYTES as NAME.html into a new directory. Return the directory. */
 function exported(t, name, bytes, ...options) {
 	const where = directory(t);
 
@@ -39,7 +40,10 @@ function exported(t, name, bytes, ...options) {
 const from = (where) => ({url: `file://${where}`});
 const alone = (t, where, address, options) => opened(t, from(where), address, {offline: true, ...options});
 
-/** What both paint: of a ring whose writer is gone the host knows which part was not proven, and a file does not. */
+/**
+ * Return what both pages paint. The host knows which part of a dead writer's ring is not proven;
+ * a file does not.
+ */
 const common = async (page) => (await drawn(page)).filter((it) => it.kind !== "tail" && it.text !== "not proven");
 
 test("one file: paints what the served page paints of the same trace and window", async (t) => {
@@ -102,7 +106,7 @@ test("one file: all streams of a guest and of a capture", async (t) => {
 			"-o",
 			path.join(where, "smp.html"),
 		]);
-		const wide = {width: 1900}; /* so that what is said of a capture leaves the picture its height */
+		const wide = {width: 1900}; /* wide enough that the text about a capture does not make the picture lower */
 		const served = await opened(t, host, hash, wide);
 		const page = await alone(t, where, "smp.html", wide);
 		const names = await page.evaluate(() =>
@@ -128,7 +132,7 @@ test("one file: all streams of a guest and of a capture", async (t) => {
 	}
 });
 
-/** Write the file at FILE again, with what CHANGE makes of its contents. */
+/** Rewrite FILE with its contents passed through CHANGE. */
 function altered(file, change) {
 	const text = readFileSync(file, "utf8");
 	const [all, head, contents] = /(<script type="application\/json" id="contents">)([^<]*)/.exec(text);
@@ -164,7 +168,7 @@ test("one file: what was not proven of a guest and of a capture is marked as the
 	const file = path.join(where, "web.html");
 	const wide = {width: 1900};
 	const tails = (page) => drawn(page, "tail");
-	/* The served page asks for it when it has painted already. */
+	/* The served page asks for the tail only after its first picture. */
 	const all = (page) => until(async () => (await tails(page)).length && drawn(page));
 
 	for (const [what, hash] of [
@@ -186,7 +190,7 @@ test("one file: what was not proven of a guest and of a capture is marked as the
 		equal([mark.stream, (await tails(page)).length], [1, 1], "its stream");
 		await t.look(page, "file-tail");
 	}
-	/* A file may say anything of it. */
+	/* A file may claim anything about its tail. */
 	for (const tail of ["1030000", "0x10", "9".repeat(21), String(1n << 64n), 1030000]) {
 		altered(file, (told) => Object.assign(told.traces[0].streams[0], {tail}));
 		const page = await alone(t, where, "web.html", wide);
@@ -364,7 +368,10 @@ test("one file: a memory profile, beside a trace", async (t) => {
 	await t.accessible(page);
 });
 
-/** A trace of at least so many bytes: threads that are created, named, run, and are resolved by the next. */
+/**
+ * Return a trace of at least SIZE bytes: threads that are created, named, run, and resolved by
+ * the next thread.
+ */
 function long(size) {
 	const packets = [];
 	let bytes = 0;

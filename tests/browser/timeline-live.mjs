@@ -1,8 +1,8 @@
-/* Runs that go on, and runs that are too long to be loaded at once. */
+/* Runs that go on, and runs that are too long to load at once. */
 import {becomes, equal, ok, test, until} from "./harness.mjs";
 import {camera, drawn, opened, settled} from "./timeline-tools.mjs";
 
-const SLOW_MS = 60000; /* megabytes are fetched and made a model */
+const SLOW_MS = 60000; /* the page fetches megabytes and builds a model */
 
 const loaded = (page) =>
 	page.evaluate(() => {
@@ -60,13 +60,15 @@ test(
 		await until(async () => (await host.domain("busy"))?.state === "ended", SLOW_MS);
 		const page = await opened(t, host, "#domain=busy");
 
-		/* What was written by a guest that is gone stands in for one that runs: it is read in the same steps. */
+		/* A guest that is gone stands in for one that runs: the page reads both in the same
+		   steps. */
 		await page.evaluate(async () => {
 			const timeline = document.getElementById("page").timeline;
 			const {session} = timeline;
 			session.source.goesOn = async () => true;
 			await session.beginLive();
-			/* Its last bytes say that it is over, which the first step would find, however soon that comes. */
+			/* Its last bytes say that the run has ended. Without this property the first step
+			   would find that, however soon it comes. */
 			Object.defineProperty(session.live, "over", {value: false});
 			session.follow(null);
 		});

@@ -1,4 +1,4 @@
-/* Traces as no sound guest makes them: hostile, cut, with gaps, of several streams, late in time. */
+/* Traces that no sound guest writes: hostile, cut, with gaps, of several streams, late in time. */
 import {writeFileSync} from "node:fs";
 import path from "node:path";
 
@@ -17,7 +17,7 @@ const HOSTILE = [
 	"&amp;&lt;",
 ];
 
-/** A file that a person opens, in a page of HOST. */
+/** Open a file in a page of HOST as a user does. */
 async function file(t, host, name, bytes) {
 	const page = await t.open(host, `/#file=${name}`);
 
@@ -25,7 +25,10 @@ async function file(t, host, name, bytes) {
 	return page;
 }
 
-/** Threads with LABELS, one after the other, from time AT on, numbered from FIRST. */
+/**
+ * Return events of threads with LABELS, one after the other, from time AT on, numbered from
+ * FIRST.
+ */
 function labelled(labels, at = 1000n, first = 100) {
 	return labels.flatMap((label, i) => {
 		const time = at + BigInt(i) * 1000000n;
@@ -39,7 +42,7 @@ function labelled(labels, at = 1000n, first = 100) {
 
 const FROZEN_MS = 1000;
 
-/** The longest that PAGE answers nothing in MS, while what was begun before goes on. */
+/** Return the longest time within MS in which PAGE did not respond, while earlier work goes on. */
 const frozen = (page, ms) =>
 	page.evaluate(async (time) => {
 		let most = 0;
@@ -185,7 +188,7 @@ test("timeline: times past 2^53 are told to the nanosecond", async (t) => {
 		),
 		"its time",
 	);
-	/* The panel has made the picture narrower, once that is painted. */
+	/* Wait until the page has painted the picture at the width that the panel leaves. */
 	await until(async () => {
 		const now = await camera(page);
 		const want = (Number(at + 3n - now.from) / Number(now.to - now.from)) * now.width;

@@ -1,7 +1,7 @@
-/* What the tests of the time line share. */
+/* Shared by the tests of the time line. */
 import {until} from "./harness.mjs";
 
-/** The page of a trace, loaded and painted. */
+/** Open the page of a trace and wait until it is loaded and painted. */
 export async function opened(t, host, address, options) {
 	const page = await t.open(host, `/${address}`, options);
 
@@ -9,7 +9,7 @@ export async function opened(t, host, address, options) {
 	return page;
 }
 
-/** Until the pictures that are shown are those of the camera, and nothing is under way. */
+/** Wait until the shown pictures are those of the camera and no work is under way. */
 export async function settled(page) {
 	await until(() =>
 		page.evaluate(async () => {
@@ -18,7 +18,7 @@ export async function settled(page) {
 			const still = ({shown, asking, arrived, wanted}) => shown && !asking && !arrived && !wanted;
 
 			if (alert) throw new Error(alert.textContent);
-			/* A model is there before all is that belongs to it, and so is a picture. */
+			/* The model and the picture exist before everything that belongs to them. */
 			if (
 				!(await Promise.race([
 					it?.ready?.then(() => true),
@@ -38,7 +38,7 @@ export async function settled(page) {
 	);
 }
 
-/** The primitives that are shown, of KINDS where they are given. */
+/** Return the shown primitives, those of KINDS if any are given. */
 export async function drawn(page, ...kinds) {
 	await settled(page);
 	const all = await page.evaluate(() => document.getElementById("page").timeline.painted);
@@ -46,7 +46,7 @@ export async function drawn(page, ...kinds) {
 	return kinds.length ? all.filter((it) => kinds.includes(it.kind)) : all;
 }
 
-/** The window: {from, to, focus, start, end, width, height}, times as BigInt. */
+/** Return the window: {from, to, focus, start, end, width, height}, times as BigInt. */
 export async function camera(page) {
 	await settled(page);
 	const it = await page.evaluate(() => {
@@ -59,7 +59,7 @@ export async function camera(page) {
 	return it;
 }
 
-/** Where the picture is on the page. */
+/** Return the picture's box in the page's coordinates. */
 export function box(page) {
 	return page.locator("#tl-canvas").boundingBox();
 }

@@ -1,4 +1,4 @@
-/* The time line, used as a person uses it; what is drawn is asked of the primitives behind the canvas. */
+/* The time line, as a user sees it. The tests read the primitives behind the canvas. */
 import {readFileSync} from "node:fs";
 
 import {becomes, equal, fail, ok, reference, test, until} from "./harness.mjs";
@@ -8,7 +8,7 @@ const SMALL = () => reference("small.ctf");
 const near = (a, b, by, what) =>
 	Math.abs(Number(a) - Number(b)) <= by || fail(`${what}: ${a} is not within ${by} of ${b}`);
 
-/** A host with one guest and its page. */
+/** Start a host with one guest and open the guest's page. */
 async function one(t, name, bytes, options, hash = "") {
 	const host = await t.host({rings: {[name]: bytes}});
 
@@ -295,7 +295,7 @@ test("timeline: search counts, highlights, goes to the next match and back, and 
 	ok(await page.evaluate(() => document.activeElement.matches("input[type=search]")), "the box has the focus");
 	await page.keyboard.type("SLEEP");
 	const count = page.locator(".tl-count");
-	/* Each letter finds something: all of the word is looked for. */
+	/* The page searches at each letter; wait for the whole word. */
 	await until(() =>
 		page.evaluate(() =>
 			(({text, looking}) => text === "SLEEP" && !looking)(document.getElementById("page").timeline.search),
@@ -330,7 +330,7 @@ test("timeline: search counts, highlights, goes to the next match and back, and 
 	await until(async () => (await count.textContent()) === "no match");
 });
 
-/** A thread of some length with a label, of which a point is not covered by another. */
+/** Return a thread of some length with a label, and a point of it that no other thread covers. */
 async function someThread(page) {
 	const lines = await drawn(page, "thread");
 	const {width, height} = await camera(page);
@@ -384,7 +384,8 @@ test("timeline: a double click highlights a thread and what it becomes", async (
 	const place = await box(page);
 	ok(becoming.length, "threads that become others");
 	const [{item, becomes}] = becoming;
-	/* Where the page was held up between the two clicks, they are none, and a hand tries again: by then the panel has made the picture narrower. */
+	/* If the page was busy between the two clicks, they are no double click, and the test tries
+	   again: by then the panel has made the picture narrower. */
 	const yellow = await until(async () => {
 		const line = (await drawn(page, "thread")).find((it) => it.item === item);
 		await page.mouse.dblclick(place.x + (Math.max(line.x0, 0) + line.x1) / 2, place.y + line.y0);
@@ -393,7 +394,7 @@ test("timeline: a double click highlights a thread and what it becomes", async (
 		const marks = await drawn(page, "highlight");
 		return marks.length && marks;
 	});
-	/* The one that ends, the one that goes on in its place, and no other. */
+	/* The thread that ends, the thread that goes on in its place, and no other. */
 	const family = await page.evaluate(async (start) => {
 		const {engine} = document.getElementById("page").timeline.session;
 		const all = new Set();
@@ -410,7 +411,7 @@ test("timeline: a double click highlights a thread and what it becomes", async (
 test("timeline: the second click of two means what the first one met, though a panel came between them", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const {width} = await camera(page);
-	/* To the right, where the panel will be. */
+	/* Choose a thread at the right, under the panel that will open. */
 	const line = (await drawn(page, "thread")).filter((it) => it.x1 > width - 200).sort((a, b) => b.x0 - a.x0)[0];
 	const [x, y] = [(Math.max(line.x0, width - 200) + Math.min(line.x1, width)) / 2, line.y0];
 	const selected = () =>
@@ -545,7 +546,7 @@ test("timeline: a range is selected, measured, and counted", async (t) => {
 	const panel = page.locator(".tl-panel");
 	await until(async () => /events here/.test(await panel.innerText()));
 	await becomes(async () => (await drawn(page, "range")).length, 1, "ranges");
-	/* What the address has while a hand still draws may come first. */
+	/* The address may first hold a value from before the user ended the gesture. */
 	const measured = (ns) =>
 		until(() => {
 			const [, begin, end] = /measure=(\d+)-(\d+)/.exec(new URL(page.url()).hash);
@@ -607,7 +608,7 @@ test("timeline: the address names the view; back, forward and reload restore it"
 		await page.locator(".tl-panel h2").textContent(),
 		await drawn(page, "selected"),
 	];
-	/* The panel is there, and the picture as narrow as it makes it. */
+	/* Wait until the panel is open and the picture is as narrow as the panel makes it. */
 	await page.locator(".tl-panel h2").waitFor();
 	await until(async () => (await drawn(page, "selected")).length === 1 && (await camera(page)).width < first.width);
 	const was = await state();
@@ -635,7 +636,7 @@ test("timeline: going back leaves the way forward, however late the view is ther
 	await page.keyboard.press("Enter");
 	await until(() => /thread=/.test(page.url()) && /find=request/.test(page.url()));
 	await until(async () => (await drawn(page, "selected")).length === 1);
-	await page.waitForTimeout(1000); /* more than the address waits for */
+	await page.waitForTimeout(1000); /* longer than the address waits */
 	const last = page.url();
 	const places = () => page.evaluate(() => navigation.entries().map((it) => it.url));
 	const before = await places();
@@ -648,7 +649,8 @@ test("timeline: going back leaves the way forward, however late the view is ther
 		};
 	});
 	const steps = before.indexOf(last) - before.indexOf(first);
-	/* The address is about to be written when it changes, before the page is told. */
+	/* Make the page write the address after the browser has changed it and before the page is
+	   told. */
 	await page.evaluate((by) => {
 		addEventListener("popstate", () => document.getElementById("page").timeline.viewUrl.write(), {once: true});
 		history.go(by);
@@ -659,7 +661,7 @@ test("timeline: going back leaves the way forward, however late the view is ther
 	equal(await find.inputValue(), "", "what is sought");
 	equal((await drawn(page, "selected")).length, 0, "what is selected");
 	equal([page.url(), await places()], [first, before], "places to come back to");
-	/* Back and forth at once: what came last is seen, and nothing of what came before it. */
+	/* Go back and forth at once: the page shows the last address, and nothing of the one before. */
 	await page.evaluate(
 		(by) => (history.go(by), setTimeout(() => history.go(-by), 100), setTimeout(() => history.go(by), 200)),
 		steps,
@@ -750,7 +752,8 @@ test("timeline: a hand is followed by one picture a frame, and the old one goes 
 			canvas.dispatchEvent(
 				new WheelEvent("wheel", {deltaY: -10, clientX: 400, clientY: 300, bubbles: true, cancelable: true}),
 			);
-		/* Behind the page's own in the same frame: what comes after that is another one. */
+		/* This callback runs after the page's own in the same frame; the next one belongs to
+		   another frame. */
 		await new Promise((resolve) =>
 			requestAnimationFrame(() => {
 				told.went = canvasView.picture.style.transform;
@@ -797,7 +800,7 @@ test("timeline: dark", async (t) => {
 	await until(() => page.evaluate(() => document.getElementById("page").timeline.dark === false));
 });
 
-/** What a press of ITEM in the menu downloads. */
+/** Press ITEM in the menu and return what it downloads. */
 async function saved(page, item) {
 	await page.locator("summary", {hasText: "Save"}).click();
 	const [download] = await Promise.all([
@@ -838,7 +841,8 @@ test("timeline: the trace and the picture are saved", async (t) => {
 test("timeline: Perfetto is asked until it answers, and gets the bytes", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 
-	/* Its page is elsewhere: in its place stands one that answers as its documentation says. */
+	/* Perfetto's page is on another host. A local page that answers as its documentation says
+	   stands in for it. */
 	await page.context().route("https://ui.perfetto.dev/**", (route) =>
 		route.fulfill({
 			contentType: "text/html",

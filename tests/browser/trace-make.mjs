@@ -1,4 +1,4 @@
-/* Traces made on purpose, for what no real one has. */
+/* Make traces that no real guest writes. */
 const MAGIC = 0xc1fc1fc1;
 const UUID = Buffer.from("05883b8d521a487bb397456ab150680c", "hex");
 const HEADER = 30;
@@ -17,7 +17,7 @@ export const EVENTS = {
 	counter: 11,
 };
 
-/** The bytes of one event.  PARTS: numbers and bigints of 64 bits, {u8}, texts. */
+/** Return the bytes of one event. PARTS: numbers and bigints of 64 bits, {u8}, texts. */
 export function event(time, name, ...parts) {
 	const head = Buffer.alloc(9);
 
@@ -35,7 +35,7 @@ export function event(time, name, ...parts) {
 	]);
 }
 
-/** A trace of one packet for each list of events, numbered by COUNTS. */
+/** Return a trace of one packet for each list of events. COUNTS numbers the packets. */
 export function trace(packets, counts = packets.map((_, i) => i)) {
 	return Buffer.concat(
 		packets.map((events, i) => {
@@ -52,7 +52,7 @@ export function trace(packets, counts = packets.map((_, i) => i)) {
 	);
 }
 
-/** Lines for the archive's writer: EVENTS as packet SEQUENCE of STREAM. */
+/** Return lines for the archive's writer: EVENTS as packet SEQUENCE of STREAM. */
 export function piece(stream, sequence, events) {
 	const content = Buffer.concat(events);
 	let end = HEADER;

@@ -1,4 +1,4 @@
-/* Addresses: round trips, and whatever anybody writes there. */
+/* Addresses: round trips, and text that is no address. */
 import assert from "node:assert/strict";
 import {test} from "node:test";
 

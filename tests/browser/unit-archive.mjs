@@ -1,4 +1,4 @@
-/* Which part of a long run is loaded; and what the sources say. */
+/* The part of a long run that the page loads, and the sentences about sources. */
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
@@ -7,7 +7,7 @@ import {endOf} from "../../client/viewer/trace/live.js";
 import {fileName} from "../../client/viewer/trace/save.js";
 import {remarks} from "../../client/viewer/trace/source.js";
 
-/** 100 buckets of 10 ns from 1,000 on, of 1 MB each. */
+/** Return 100 buckets of 10 ns from 1,000 on, of 1 MB each. */
 function overview(bytes = () => 1 << 20) {
 	const buckets = Array.from({length: 100}, (_, i) => ({
 		from: 1000n + 10n * BigInt(i),
@@ -51,14 +51,15 @@ test("another part is loaded where the window leaves this one, and only then", (
 	assert.equal(leaves(loaded, all, 1470n, 1550n), false);
 	assert.equal(leaves(loaded, all, 1550n, 1570n), true);
 	assert.equal(leaves(loaded, all, 1400n, 1410n), true);
-	/* The whole: what is there is shown in its place. */
+	/* The whole run is shown: the loaded part is shown in its place. */
 	assert.equal(leaves(loaded, all, 900n, 2100n), false);
 	assert.equal(leaves(loaded, all, 1600n, 1900n), true);
-	/* Where less was loaded than might be: a window for which there is room, and one for which there is none. */
+	/* The page has loaded less than it might: a window that fits into memory, and one that does
+	   not. */
 	assert.equal(leaves({from: 1960n, to: 2000n}, all, 1900n, 2000n, false), false);
 	assert.equal(leaves({from: 1960n, to: 2000n}, all, 1900n, 2000n, true), true);
 	assert.equal(leaves({from: 1960n, to: 2000n}, all, 1000n, 2000n, true), false);
-	/* Margins beside the run are no part of it. */
+	/* Margins beside the run do not belong to it. */
 	assert.equal(leaves({from: 1900n, to: 2000n}, all, 1950n, 2100n), false);
 });
 

@@ -1,4 +1,4 @@
-/* The camera is exact wherever time is, and stays within the trace. */
+/* The camera is exact at every time, and stays within the trace. */
 import assert from "node:assert/strict";
 import {test} from "node:test";
 

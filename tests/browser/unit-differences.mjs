@@ -1,4 +1,4 @@
-/* Two traces compared: what is said and what is marked, and the cameras that look at both. */
+/* Two compared traces: the sentences, the marks, and the cameras for both. */
 import assert from "node:assert/strict";
 import test from "node:test";
 

@@ -1,4 +1,4 @@
-/* Hostile text: it reads as what it is, and ends. */
+/* Hostile text: the page shows its characters as they are, and bounds its length. */
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
@@ -24,7 +24,8 @@ test("guest text: it ends, and says how long it is", () => {
 	assert.equal(shown("x".repeat(120)), "x".repeat(120));
 	assert.equal(shown("x".repeat(10240)), `${"x".repeat(120)}… (10,240 characters)`);
 	assert.equal(shown("🐫".repeat(200), 3), "🐫🐫🐫… (400 characters)");
-	/* Of what is long only what is shown is looked at; the least of three, since anything may hold one up. */
+	/* The page looks only at the shown part of a long text. Take the least of three times: one
+	   may be slow by chance. */
 	const long = "\u202e".repeat(10 << 20);
 	const took = [1, 2, 3].map(() => {
 		const began = performance.now();

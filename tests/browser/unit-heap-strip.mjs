@@ -1,4 +1,5 @@
-/* Where a memory profile lies on a trace's time line, how sure that is, and how it is drawn, without a page. */
+/* The position of a memory profile on a trace's time line, the bounds of that position, and its
+   drawing, without a page. */
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
@@ -19,13 +20,13 @@ const memtrace = (more = {}) => ({
 	says: {program: "mirage"},
 	...more,
 });
-const START = BigInt(Date.parse("2026-11-21T12:59:59.998Z")) * 1000n; /* 2 ms before it came */
+const START = BigInt(Date.parse("2026-11-21T12:59:59.998Z")) * 1000n; /* 2 ms before the profile arrived */
 const info = (lasts) => ({startUs: START, endUs: START + BigInt(lasts * 1e6)});
 
 test("heap strip: a profile lies where its first packet came, by the trace's clock", () => {
 	const place = placed(memtrace(), info(19), CLOCK);
 
-	/* In the middle of what is known of the trace's clock. */
+	/* The position is the middle of the trace clock's known range. */
 	assert.deepEqual(received(memtrace(), CLOCK), {from: 150n * S + HALF, to: 170n * S + HALF});
 	assert.equal(place.base, 150n * S + HALF);
 	assert.equal(place.earlierNs, 10n * S + HALF);
@@ -39,14 +40,15 @@ test("heap strip: a profile lies where its first packet came, by the trace's clo
 });
 
 test("heap strip: it has not ended after it ended, and what nobody knows is said", () => {
-	/* 24 s of events in 20: they happened 4 s before they would be drawn. */
+	/* 24 s of events arrived in 20 s: the events happened 4 s before the page would draw them. */
 	const place = placed(memtrace(), info(24), CLOCK);
 
 	assert.deepEqual([place.base, place.earlierNs], [146n * S + HALF, 6n * S + HALF]);
 	const sent = placed(memtrace(), info(3600), CLOCK);
 	assert.deepEqual([sent.base + 3600n * S, sent.earlierNs], [170n * S + HALF, null]);
 	assert.match(tells(memtrace(), sent).join(" "), /do not fit when it came/);
-	/* It began once it was connected; who connected by himself may have begun a little before that was seen. */
+	/* The profile began after the sink connected. A guest that connects by itself may have begun
+	   a little before the sink noticed. */
 	const asked = {origin: "asked", connected_mono: String(50n * S - 4000000n)};
 	assert.equal(placed(memtrace(asked), info(19), CLOCK).earlierNs, 4000000n + HALF);
 	assert.equal(placed(memtrace({...asked, origin: "listened"}), info(19), CLOCK).earlierNs, 1004000000n + HALF);
@@ -100,7 +102,8 @@ test("heap strip: of a thousand profiles a few are loaded at a time", () => {
 	);
 });
 
-/* A profile of 10 s with 100 at first and 300 from the middle on, drawn from trace time 20 s on. */
+/* A profile of 10 s with 100 bytes at first and 300 from the middle on, drawn from trace time 20
+   s on. */
 function track(more = {}) {
 	const base = 20n * S;
 

@@ -1,4 +1,4 @@
-/* What the host's page knows and how it puts it in order, without a page. */
+/* The state of the host's page and its order, without a page. */
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
@@ -101,7 +101,7 @@ test("host model: events change what the lists said", () => {
 	model.rates({streams: [stream(1, {stream: 1, rate: 3})]}, NOW);
 	assert.equal(web.rates.at(-1).rate, 10);
 	model.capture({change: "made", capture: capture(5, "web", 1, "crash")});
-	model.capture({change: "made", capture: capture(5, "web", 1, "crash")}); /* said twice */
+	model.capture({change: "made", capture: capture(5, "web", 1, "crash")}); /* the second message about one capture */
 	model.domain({change: "ended", domain: domain("web", 1, "ended", {captures: 1})});
 	assert.equal(stateOf(model.guests.get("n:web")), "crashed");
 	assert.equal(model.guests.get("n:web").domain.captures, 1);

@@ -1,4 +1,4 @@
-/* Memory profiles without a page: what people type, what stands in the address, where boxes stand. */
+/* Memory profiles without a page: typed text, addresses, box positions. */
 import assert from "node:assert/strict";
 import {test} from "node:test";
 

@@ -1,4 +1,4 @@
-/* Guests on one time line: what is pure of it. */
+/* Guests on one time line: the functions that need no page. */
 import assert from "node:assert/strict";
 import test from "node:test";
 

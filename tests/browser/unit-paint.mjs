@@ -1,4 +1,4 @@
-/* From marks to layers, and from layers to a canvas and to an SVG. */
+/* Painting: from marks to layers, and from layers to a canvas and to an SVG. */
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
@@ -10,7 +10,7 @@ import {palette} from "../../client/viewer/draw/theme.js";
 const SIZE = {width: 1000, height: 500};
 const LIGHT = palette(false);
 
-/** A buffer as the worker gives it. */
+/** Return a buffer as the worker sends it. */
 function marks(...list) {
 	const buffer = new ArrayBuffer(list.length * 32);
 	const view = new DataView(buffer);
@@ -65,7 +65,7 @@ test("arrows have the colours and heads of the original", () => {
 		const layers = plan(marks({kind, x0: 10, y0: 100, x1: 40, y1: 200, shade: 65535}), LIGHT, SIZE);
 		assert.equal(layer(layers, kind, "line").colour, colour);
 		assert.equal(layer(layers, kind, "head").colour, colour);
-		/* Rows more than 10 pixels apart: an upright head. */
+		/* Rows more than 10 pixels apart: the arrow's head is upright. */
 		assert.deepEqual(layer(layers, kind, "head").data, [
 			40,
 			200,
@@ -182,7 +182,7 @@ test("a band is as strong as the share of its time", () => {
 	assert.deepEqual(layers[2].data, [20, 0, 1, 500]);
 });
 
-/** A canvas's pen that only notes what it is told. */
+/** Return a canvas context that records its calls. */
 function pen() {
 	const calls = [];
 	const proxy = new Proxy(

@@ -1,4 +1,4 @@
-/* What is asked for ahead is what a page imports. */
+/* The page preloads the modules that it imports. */
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import {posix} from "node:path";
@@ -6,7 +6,7 @@ import {test} from "node:test";
 
 const viewer = (name) => readFileSync(new URL(`../../client/viewer/${name}.js`, import.meta.url), "utf8");
 
-/** NAME and all that it imports, and so on. */
+/** Return NAME and all modules that it imports, directly or not. */
 function needed(name, found = new Set()) {
 	if (found.has(name)) return found;
 	found.add(name);
@@ -24,6 +24,6 @@ test("what is preloaded for a time line is what it imports", () => {
 		names.filter((name) => !all.has(name)),
 		[],
 	);
-	/* One that is missing costs time alone, but not many may be. */
+	/* A missing module only costs time, but few may be missing. */
 	assert.ok(names.length > 0.8 * all.size, `of ${[...all].join()}`);
 });

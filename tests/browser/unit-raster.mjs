@@ -16,7 +16,7 @@ function raster(width, height, ratio = 1) {
 	return new Raster({width, height}, ratio);
 }
 
-/** The pixels as lines of text. */
+/** Return the pixels as lines of text. */
 function seen(it) {
 	return Array.from({length: it.height}, (_, y) =>
 		Array.from({length: it.width}, (_, x) => (it.words[y * it.width + x] ? "x" : ".")).join(""),

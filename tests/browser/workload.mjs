@@ -1,6 +1,6 @@
 /*
- * Guests that are the same each time, for pictures of them: a web server with a disk, and the tale of the lost ARP reply
- * (tests/integration/story.c).
+ * Guests that are the same each time, for pictures of them: a web server with a disk, and the
+ * story of the lost ARP reply (tests/integration/story.c).
  */
 import {execFileSync} from "node:child_process";
 import {mkdtempSync, readFileSync, rmSync} from "node:fs";
@@ -47,7 +47,7 @@ class Server {
 		return this.last;
 	}
 
-	/* A request comes, and waits for a sector. */
+	/* Begin a request, which waits for a sector. */
 	begin() {
 		const task = this.create(NETWORK, "task", `GET /page/${this.requests++}`);
 		const disk = this.create(task, "wait", `read sector ${8 * this.draw(4000)}`);
@@ -58,7 +58,7 @@ class Server {
 		this.waiting.push({task, disk, answer});
 	}
 
-	/* The disk has answered one of them. */
+	/* End the request at AT: the disk has answered. */
 	end(at, failure) {
 		const [{task, disk, answer}] = this.waiting.splice(at, 1);
 
@@ -95,7 +95,7 @@ class Server {
 	}
 }
 
-/** Lines for the archive's writer: guest NAME, a web server, of so many wake-ups. */
+/** Return lines for the archive's writer: guest NAME, a web server, of STEPS wake-ups. */
 export function server(name, steps) {
 	const events = new Server().run(steps);
 	const lines = ["begin", `run 1 xen ${name} ${name} - 7 ended poweroff`, "stream 1 1 0 262144 4 0"];
@@ -105,7 +105,10 @@ export function server(name, steps) {
 	return [...lines, "commit"];
 }
 
-/** The same for the tale of the lost ARP reply, HOW it goes: "good", or "bad"; the archive's run RUN. */
+/**
+ * Return lines of the story of the lost ARP reply, "good" or "bad" by HOW, as run RUN of the
+ * archive.
+ */
 export function story(name, how, run = 1) {
 	const directory = mkdtempSync(path.join(tmpdir(), "mprof-story."));
 
@@ -117,7 +120,7 @@ export function story(name, how, run = 1) {
 	}
 }
 
-/* A ring that has not wrapped, as an archive has it. */
+/* Return archive lines of a ring that has not wrapped. */
 function archived(name, ring, run) {
 	const lines = ["begin", `run ${run} xen ${name} ${name} - 7 ended poweroff`, `stream ${run} ${run} 0 16384 4 0`];
 

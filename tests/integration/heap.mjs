@@ -1,8 +1,11 @@
 /*
- * Memory profiles in mprof.wasm, under node: heap.mjs SOURCE-ROOT MPROFCTL MEM-RECORDING own|reference
+ * Test memory profiles in mprof.wasm, under node: heap.mjs SOURCE-ROOT MPROFCTL MEM-RECORDING
+ * own|reference
  *
- * What the worker of memory profiles answers is what `mprofctl mem` says of the same stream, and of the reference traces what an independent reader and
- * the reference viewer's rules say of them. Then what only a page does: pieces of any size, more that comes, gzip, questions that overtake each other.
+ * The worker of memory profiles must answer as `mprofctl mem` does for the same stream, and as
+ * an independent reader and the reference viewer's rules do for the reference traces. Then test
+ * what only a page does: pieces of any size, streams that grow, gzip, requests that overtake
+ * each other.
  */
 import {execFileSync, spawnSync} from "node:child_process";
 import {existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
@@ -24,7 +27,7 @@ const module = await WebAssembly.compile(readFileSync(process.env.MPROF_WASM));
 const wasm = await Wasm.open(module);
 const names = new Names();
 const texts = [];
-/* Of these the reference tells nothing, or a beginning. */
+/* Traces of which the reference reads nothing, or only a beginning. */
 const UNREAD = ["bad-badloc", "bad-clockback"];
 const SEVERAL_DOMAINS = "multidom-v3"; // its oracles are in the order of the file
 let failures = 0;
@@ -43,7 +46,10 @@ function done(step) {
 	while (!step(performance.now() + 1000));
 }
 
-/** A recording of BYTES, fed in pieces of PIECE bytes; of a file, or of one that GROWS. */
+/**
+ * Return a recording of BYTES, fed in pieces of PIECE bytes. With GROWS it is a recording that
+ * goes on, else a file.
+ */
 function recordingOf(bytes, {piece = bytes.length || 1, grows = false, recording} = {}) {
 	const made = new Recording(wasm, {seed: 42n, recording});
 
@@ -63,7 +69,7 @@ function answersOf(recording, filter = null, line = null) {
 	return new Answers(wasm, names, view.at);
 }
 
-/** As heap.timeline(). */
+/** Return a line as heap.timeline() does. */
 function lineOf(recording, filter, from, to, n) {
 	return answersOf(recording, filter, [BigInt(from), BigInt(to - from), n]).line(from, to, n).bytes;
 }
@@ -95,13 +101,13 @@ function checkSums(recording, file, what) {
 	return info;
 }
 
-/** NAME of number I in a tree. */
+/** Return the name that has number I in a tree. */
 function nameOf(i) {
 	texts.push(...names.fresh());
 	return texts[i];
 }
 
-/** Every number in TREE belongs to the others. */
+/** Check that the numbers in TREE agree with each other. */
 function checkTree(tree, all, what) {
 	const none = 0xffffffff;
 	const seen = new Uint8Array(tree.n);
@@ -176,7 +182,10 @@ function checkLeaks(recording, file, what) {
 	}
 }
 
-/** FILTER and the OPTIONS of mprofctl that mean the same: what is selected, and its line. */
+/**
+ * Compare FILTER with the OPTIONS of mprofctl that mean the same: the selected allocations, and
+ * their line.
+ */
 function checkFilter(recording, file, filter, options, what) {
 	const N = 200;
 	const {startUs, endUs} = infoOf(recording, names);
@@ -187,7 +196,7 @@ function checkFilter(recording, file, filter, options, what) {
 	same([profile.objects, profile.samples], [out.objects, out.samples], `${what}: ${options}`);
 	checkTree(profile.callees, profile.bytes, `${what}: ${options}`);
 	check(line.length === N && out.points.every(({bytes}, i) => near(bytes, line[i])), `${what}: line of ${options}`);
-	/* A part of it is the same at the same times. */
+	/* Half of the line must be the same at the same times. */
 	const half = lineOf(
 		recording,
 		filter,
@@ -224,7 +233,7 @@ function checkFile(bytes, file, what) {
 
 // ---- against the reference
 
-/** The fields of the reader's report. */
+/** Return the fields of the reader's report. */
 function oracleOf(name) {
 	const lines = readFileSync(join(traces, `${name}.oracle.txt`), "utf8").split("\n");
 
@@ -265,7 +274,7 @@ function checkOracle(recording, name) {
 	);
 }
 
-/** A condition of the viewer's oracle as a filter. */
+/** Convert a condition of the viewer's oracle to a filter. */
 function filterOf(text, told) {
 	const filter = {};
 	const time = (n) => ({least: Number(n), most: Number(n)});
@@ -312,7 +321,7 @@ function viewerOf(name) {
 	return told;
 }
 
-/** Of each function the samples and allocations that it is in, from a tree without recursion. */
+/** Return the samples and allocations below each function, from a tree without recursion. */
 function totalsOf({n, parent, self, allocs, name}) {
 	const totals = new Map();
 
@@ -337,7 +346,7 @@ function checkViewer(recording, name) {
 	for (const [i, [, , bytes]] of told.timeline.entries())
 		check(Math.abs(line[i] - Number(bytes)) <= 1, `${name}: time line at ${i}`);
 	for (const [text, objects, selected, , most] of told.filter) {
-		if (text === "live at peak" && told.peak_time_us === told.end_us) continue; // There the oracle has the viewer's fault of showing nothing.
+		if (text === "live at peak" && told.peak_time_us === told.end_us) continue; // Here the oracle has the viewer's fault of showing nothing.
 		const answers = answersOf(recording, filterOf(text, told));
 		const all = answers.byFunctions({}, null);
 
@@ -357,7 +366,7 @@ function checkViewer(recording, name) {
 const withoutMemory = (info) =>
 	JSON.stringify({...info, memory: 0}, (_, value) => (typeof value === "bigint" ? String(value) : value));
 
-/** Everything that is said of a recording, to be compared. */
+/** Return every answer about a recording as text, for comparing. */
 function said(recording) {
 	const info = infoOf(recording, names);
 	const length = Number(info.endUs - info.startUs);
@@ -384,13 +393,13 @@ function checkPieces(bytes, what) {
 		check(said(recording) === want, `${what}: in pieces of ${piece}`);
 		recording.close();
 	}
-	/* One that grew, and ended. */
+	/* A recording that grew, and ended. */
 	const grown = recordingOf(bytes, {piece: 5000, grows: true});
 	grown.end();
 	done((time) => grown.follow(time));
 	check(said(grown) === want, `${what}: one that grew`);
 	grown.close();
-	/* One that was taken for all, and went on. */
+	/* A recording that was complete, and then grew. */
 	const half = recordingOf(bytes.subarray(0, bytes.length / 2));
 	half.add(bytes.subarray(bytes.length / 2));
 	half.end();
@@ -400,7 +409,7 @@ function checkPieces(bytes, what) {
 	whole.close();
 }
 
-/** What was closed is free for the next. */
+/** Check that closing a recording frees its memory for the next. */
 function checkMemory(bytes) {
 	const sizes = [];
 
@@ -416,7 +425,7 @@ function checkMemory(bytes) {
 	same(sizes[11], sizes[1], "memory after many recordings");
 }
 
-/** Cut anywhere, or with noise in it, all questions are answered. */
+/** Check that a stream that is cut anywhere, or has noise in it, still gets all its answers. */
 function checkHostile(bytes, what) {
 	let random = 1;
 	const draw = (n) => (random = (random * 48271) % 0x7fffffff) % n;
@@ -509,7 +518,7 @@ async function checkQuestions(heap, bytes) {
 	const lives = (us) => heap.profile({filter: {live: {least: us, most: us}}});
 	const info = await heap.load({bytes: new Uint8Array(bytes)});
 	const length = Number(info.endUs - info.startUs);
-	/* What answers at once is asked apart from what is overtaken. */
+	/* Ask separately for the answers that come at once and those that later requests overtake. */
 	const overtaken = await Promise.all([
 		lives(1),
 		lives(2),
@@ -524,7 +533,7 @@ async function checkQuestions(heap, bytes) {
 		[false, false, false, true, true],
 		"the newest question of a kind wins",
 	);
-	/* Without what went in the same microsecond. */
+	/* The sum leaves out blocks that were freed in the same microsecond. */
 	check(overtaken[5].objects > 0 && overtaken[5].objects <= info.sums.peakObjects, "what lived at the peak");
 	check(overtaken[4].bytes[8] === info.sums.liveBytes, "the line ends with what lives");
 	const [line, profile, leaks] = await Promise.all([
@@ -573,7 +582,7 @@ async function checkGrowing(heap, bytes) {
 		check((await Promise.all(answers)).every(Boolean), "questions while it grows");
 	}
 	check(withoutMemory(info) === want, "what grew is another recording");
-	/* Several at a time, and after one that was a file. */
+	/* Feed several pieces at a time, after a recording that was a file. */
 	await heap.load({bytes: new Uint8Array(bytes.slice(0, 100000))});
 	const fed = await Promise.all([
 		heap.feed(new Uint8Array(bytes.slice(100000, 200000))),

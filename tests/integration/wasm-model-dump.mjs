@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 /*
- * What model-dump prints, made by mprof.wasm through client/viewer/worker/wasm.js: wasm-model-dump.mjs [-r] FILE
+ * Print what model-dump prints, from mprof.wasm through client/viewer/worker/wasm.js:
+ * wasm-model-dump.mjs [-r] FILE
  *
- * MPROF_WASM names the wasm.  wasm.mjs compares the output with that of model-dump, which model-oracles.py holds to the original viewer.
+ * MPROF_WASM names the wasm. wasm.mjs compares the output with model-dump's, which
+ * model-oracles.py compares with the original viewer.
  */
 import {readFileSync} from "node:fs";
 import {open} from "./wasm-open.mjs";

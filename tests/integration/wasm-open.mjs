@@ -1,4 +1,5 @@
-/* mprof.wasm for the tests: MPROF_WASM names it. Seeds are fixed, so that node 18, which has no global crypto, does. */
+/* Open mprof.wasm for the tests: MPROF_WASM names it. Seeds are fixed, because node 18 has no
+   global crypto. */
 import {readFileSync} from "node:fs";
 import {Trace} from "../../client/viewer/worker/trace.js";
 import {Wasm} from "../../client/viewer/worker/wasm.js";
@@ -6,7 +7,7 @@ import {Wasm} from "../../client/viewer/worker/wasm.js";
 export async function open() {
 	const wasm = await Wasm.open(await WebAssembly.compile(readFileSync(process.env.MPROF_WASM)));
 
-	/** A trace of one file, or of several streams; cut into pieces of PIECE bytes. */
+	/** Return a trace of one file, or of several streams, fed in pieces of PIECE bytes. */
 	wasm.load = (files, {simplify = true, kind = "FILE", piece = 1 << 20, guest} = {}) => {
 		const trace = new Trace(wasm, {simplify, seed: 42n});
 		const streams = files.map((_, i) => trace.stream({name: files.length > 1 ? `s${i}` : "", guest}, kind));

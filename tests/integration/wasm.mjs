@@ -1,9 +1,12 @@
 /*
- * mprof.wasm, under node, against the native programs: wasm.mjs SOURCE-ROOT MPROFCTL MODEL-DUMP SCENE-DUMP own|reference|public
+ * Compare mprof.wasm, under node, with the native programs: wasm.mjs SOURCE-ROOT MPROFCTL
+ * MODEL-DUMP SCENE-DUMP own|reference|public
  *
- * Of each trace the events, the model, the numbers, the sentences (of damage, and of why) and the pictures of fixed windows are those of the same
- * library in native code, which other tests hold to what others made of the same traces. Then what only a page does: pieces of any size, several
- * streams, a worker, gzip, giving up, and loading again and again in the same memory.
+ * For each trace the events, the model, the statistics, the sentences (about damage, and about
+ * waits) and the pictures of fixed windows must be those of the same library in native code.
+ * Other tests compare the native library with independent decoders. Then test what only a page
+ * does: pieces of any size, several streams, a worker, gzip, cancelling, and loading repeatedly
+ * in the same memory.
  */
 import {execFileSync, spawnSync} from "node:child_process";
 import {existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
@@ -46,7 +49,7 @@ function list(directory, pattern) {
 		: [];
 }
 
-/** The lines of `mprofctl dump`, by the decoder alone. */
+/** Return the lines of `mprofctl dump`, from the decoder alone. */
 function dumped(bytes) {
 	const {c} = wasm,
 		{numbers} = wasm,
@@ -92,7 +95,7 @@ function dumped(bytes) {
 	return lines.map((line) => line + "\n").join("");
 }
 
-/** The windows of scene-dump. */
+/** Return the pictures of scene-dump's windows. */
 function pictures(trace) {
 	const stream = trace.items("streams", "mprof_model_stream")[0],
 		span = stream.end - stream.start + 1n,
@@ -114,7 +117,7 @@ function pictures(trace) {
 				flags: 7,
 			});
 		} catch {
-			continue; // of torn clocks there are windows past the end of time, which scene-dump leaves out too
+			continue; // with torn clocks some windows lie past the end of time; scene-dump leaves them out too
 		}
 		out.push(Buffer.from(Uint32Array.of(picture.n).buffer), Buffer.from(picture.marks));
 		out.push(Buffer.from(Uint32Array.of(picture.text.length).buffer), Buffer.from(picture.text));
@@ -126,7 +129,7 @@ const plain = (_, value) => (typeof value === "bigint" ? Number(value) : value);
 
 const sorted = (object) => Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)));
 
-/** What a trace of one stream has in numbers, with the one thing that a model does not keep: which labels are marks. */
+/** Compare the statistics of a trace of one stream. A model does not keep which labels are marks. */
 function checkStats(name, trace, file, gaps) {
 	const theirs = JSON.parse(text.decode(run(mprofctl, "stats", "--json", file).out));
 	const ours = JSON.parse(JSON.stringify(trace.stats(0n, 2n ** 63n), plain));
@@ -144,7 +147,8 @@ function checkStats(name, trace, file, gaps) {
 	}
 	ours.counters = sorted(ours.counters);
 	theirs.counters = sorted(theirs.counters);
-	// What ran stops at a gap; of a clock that goes back the first event is not the earliest; names that are no text are spelled otherwise.
+	// These differ: running time stops at a gap; with a clock that goes back the first event is not
+	// the earliest; names that are no text are spelled differently.
 	const {late} = trace.wasm.object("mprof_model_notes", trace.get("notes"));
 	const other = [
 		...(gaps || late ? ["busiest", "sleeping_ns", "sleeping_share", "first_ns"] : []),
@@ -170,7 +174,10 @@ function checkWhy(name, trace, file) {
 	check((theirs.match(/^thread /gm) ?? []).length === answers.length, `${name}: ${answers.length} answers`);
 }
 
-/** Compare all that is made of a trace with the native programs: its model as drawn, and with the binds as recorded too where RAW. */
+/**
+ * Compare all that is made of a trace with the native programs: the model as drawn, and with RAW
+ * also the binds as recorded.
+ */
 function checkTrace(path, raw = false) {
 	const name = path.split("/").slice(-2).join("/").replace(/\.xz$/, ""),
 		bytes = read(path),
@@ -205,9 +212,9 @@ function checkTrace(path, raw = false) {
 	trace.close();
 }
 
-// What only a page does.
+// ---- what only a page does
 
-/** A canonical form of a model: every array, byte for byte. */
+/** Return a canonical form of a model: every array, byte for byte. */
 function model(trace) {
 	const arrays = [
 		["threads", "mprof_thread"],
@@ -246,7 +253,10 @@ function checkCuts(bytes) {
 		check(modelOf([bytes], {kind, piece: 1000}).equals(whole), `${kind}: another model`);
 }
 
-/** What goes back is not taken as it comes; what does not is, with the same model. */
+/**
+ * Check that kind TWICE refuses a trace that goes back in time, and makes the same model of one
+ * that does not.
+ */
 function checkTwice(wrapped, straight) {
 	let refused = null;
 
@@ -262,7 +272,7 @@ function checkTwice(wrapped, straight) {
 	);
 }
 
-/** Memory is used again: after the first few it grows no more. */
+/** Check that memory is reused: it stops growing after the first few traces. */
 function checkMemory(bytes) {
 	const {memory} = wasm.c;
 	let after = 0;
@@ -285,7 +295,7 @@ function checkMemory(bytes) {
 	);
 }
 
-/** Streams of one guest are merged; of two they stand side by side. */
+/** Check that streams of one guest are merged, and that streams of two guests stand side by side. */
 function checkStreams(bytes) {
 	const apart = wasm.load([bytes, bytes]).trace,
 		together = wasm.load([bytes, bytes], {guest: 7}).trace;
@@ -301,7 +311,7 @@ function checkStreams(bytes) {
 	for (const trace of [apart, together, one]) trace.close();
 }
 
-/** Two traces in one memory, against `mprofctl diff`: what parts, in what order. */
+/** Compare two traces in one memory with `mprofctl diff`: the differences and their order. */
 function checkDiff(good, bad) {
 	const files = [good, bad].map((bytes, i) => {
 		const file = join(scratch, `run${i}`);
