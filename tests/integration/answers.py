@@ -1,4 +1,5 @@
-"""What mprofd-http answers over archives that were made for it: answers.py BUILD-DIRECTORY [TEST…]"""
+"""Test the answers of mprofd-http over archives made for them: answers.py BUILD-DIRECTORY [TEST…]
+"""
 
 import contextlib
 import http.client
@@ -18,7 +19,7 @@ PROVEN, LAST, UNPROVEN = 0, 1, 2
 
 
 def packets_of(body):
-    """The counts in the headers of a CTF body's packets."""
+    """Return the counts in the headers of a CTF body's packets."""
     counts, at = [], 0
     while at < len(body):
         _, _, size, count, _ = daemons.HEADER.unpack_from(body, at)
@@ -56,7 +57,7 @@ class Archive:
         self.commit(f"piece 10 {sequence} {offset} {flags} 4096 {first} {offset + len(content)} {content.hex()}")
 
     def tail(self, sequence, offset, content, capture=1):
-        """A capture of the run's end, and what lies behind its proven bytes, which end at OFFSET."""
+        """Add a capture of the run's end with CONTENT behind its proven bytes, which end at OFFSET."""
         first = struct.unpack_from("<Q", content)[0]
         self.commit(
             f"capture {capture} 1 ended -",
@@ -82,7 +83,7 @@ def events(sequence, n=4):
 
 class Answers(Case):
     def served(self, collector=False):
-        """A server of ./state."""
+        """Start a server of ./state."""
         d = self.enterContext(Daemons())
         if collector:
             d.start_collector()
@@ -92,7 +93,8 @@ class Answers(Case):
     # ---- live
 
     def test_live_ends_where_counting_would_go_wrong(self):
-        """A gap of at least so many packets may be of 65,536 more: the body ends before it, and the next begins behind it."""
+        """A gap of at least N packets may be of N + 65,536. The body ends before such a gap, and
+        the next body begins behind it."""
         with Archive() as archive:
             archive.run()
             for sequence in range(2):
@@ -110,7 +112,8 @@ class Answers(Case):
         self.assertEqual(events_of(body), events_of_contents(9, 10, 14))
 
     def test_live_ends_before_a_count_that_tells_nothing(self):
-        """A gap to the 65,536th packet behind leaves the count as it would be without it; one that is a packet shorter does not."""
+        """A gap up to the 65,536th packet leaves the count unchanged, so the body ends before it. A
+        gap that is one packet shorter does not end it."""
         with Archive() as archive:
             archive.run()
             for sequence in range(2):
@@ -125,7 +128,8 @@ class Answers(Case):
         self.assertEqual((status, headers["Mprof-Position"], packets_of(body)), (200, "1.0.65537.30", [1, 0]))
 
     def test_live_goes_on_behind_what_does_not_hold(self):
-        """Of a packet of several writers what does not hold is left out; the packets behind it are not."""
+        """The body leaves out the broken part of a packet of several writers, and has the packets
+        behind it."""
         with Archive() as archive:
             archive.run()
             archive.packet(0, events(0) + event(5, 9), LAST | UNPROVEN)
@@ -138,7 +142,7 @@ class Answers(Case):
         self.assertEqual((packets_of(body), events_of(body)), ([1, 2], events_of_contents(1, 2)))
 
     def test_live_from_the_packet_to_come(self):
-        """Behind the newest packet a body may begin, and not behind that."""
+        """A body may begin right behind the newest packet, and no later."""
         with Archive() as archive:
             archive.run(state="running")
             for sequence in range(2):
@@ -151,7 +155,8 @@ class Answers(Case):
             connection.close()
 
     def test_live_breaks_off_at_what_was_deleted(self):
-        """Packets that went before they were sent, without a gap that says so, end the body as an error."""
+        """Packets that are deleted before they are sent, without a gap that says so, end the body
+        as an error."""
         with Archive() as archive:
             archive.run(state="running")
             for sequence in range(2):
@@ -174,10 +179,10 @@ class Answers(Case):
         status, _, body = d.ask("/v1/domains/web/live?after=1.0.1.98")
         self.assertEqual(status, 410, body)
 
-    # ---- what is said of bodies
+    # ---- what the server says about bodies
 
     def test_lost_packets(self):
-        """Of a gap that lies within the body, up to the packet behind it."""
+        """Count the lost packets of a gap that lies within the body, up to the packet behind it."""
         with Archive() as archive:
             archive.run()
             for sequence in range(2):
@@ -189,7 +194,8 @@ class Answers(Case):
             self.assertEqual(d.ask(f"/v1/domains/web/trace{query}")[1]["Mprof-Lost-Packets"], lost, query)
 
     def test_tags_and_rows(self):
-        """Other rows of the same bytes are other frames: the tag of the zstd body changes, that of the bytes does not."""
+        """The same bytes in other rows make other frames: the tag of the zstd body changes, and the
+        tag of the bytes does not."""
         with Archive() as archive:
             archive.run()
             archive.packet(0, events(0))
@@ -207,7 +213,7 @@ class Answers(Case):
         self.assertEqual((after[0], after[1] != before[1]), (before[0], True))
 
     def test_what_gaps_do_not_explain(self):
-        """A gap behind packets that were deleted does not say that these never were."""
+        """A gap behind deleted packets does not mean that these packets never existed."""
         with Archive() as archive:
             archive.run()
             for sequence in range(6):
@@ -228,7 +234,8 @@ class Answers(Case):
     # ---- tails
 
     def test_tail_of_a_period(self):
-        """The tail of a run's end is in what reaches it, and If-Range takes no body for another one."""
+        """A period that reaches the end of a run has the run's tail, and If-Range accepts no other
+        body."""
         with Archive() as archive:
             archive.run()
             for sequence in range(3):
@@ -248,7 +255,7 @@ class Answers(Case):
         self.assertEqual((other[0], len(other[2])), (200, len(d.trace("web"))))
 
     def test_deleting_the_end(self):
-        """A capture that alone has the end of its run does not go by mistake."""
+        """A capture that alone has the end of its run is not deleted without a confirmation."""
         with Archive() as archive:
             archive.run()
             archive.tail(0, 30, events(0, 6))
@@ -266,7 +273,7 @@ class Answers(Case):
         self.assertEqual(d.ask("/v1/captures/1")[0], 404)
 
     def test_deleting_what_is_elsewhere(self):
-        """A capture without a tail, and one whose run went on, go without a question."""
+        """A capture without a tail, and one whose run went on, are deleted without a confirmation."""
         with Archive() as archive:
             archive.run(state="running")
             archive.packet(0, events(0))
@@ -278,7 +285,8 @@ class Answers(Case):
         self.assertEqual(len(events_of(d.trace("web"))), 8)
 
     def test_a_name_cut_inside_a_character(self):
-        """A sentence that names the beginning of what was asked for is an answer, wherever that was cut."""
+        """A sentence that quotes the beginning of a request is valid, wherever the server cut the
+        quote."""
         with Archive() as archive:
             archive.run()
         d = self.served()
@@ -291,7 +299,8 @@ class Answers(Case):
     # ---- pages
 
     def test_origins(self):
-        """A page changes something only at the server that it came from: scheme, host and port."""
+        """A page may change something only at the server that it came from: same scheme, host and
+        port."""
         with Archive() as archive:
             archive.run()
         d = self.enterContext(Daemons(daemons.QUIET + "[http]\nlisten = 127.0.0.1:0\n"))

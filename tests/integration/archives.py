@@ -1,4 +1,5 @@
-"""Archives that earlier versions wrote are migrated, whatever comes into that, and served as ever: archives.py BUILD-DIRECTORY [TEST…]"""
+"""Archives of earlier versions are migrated, even if the migration is killed, and are served as
+before: archives.py BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
 import json
@@ -20,12 +21,12 @@ import sink
 
 SETS = sorted(name for name in os.listdir(ARCHIVES) if os.path.exists(os.path.join(ARCHIVES, name, "answers.json")))
 FILES = ("archive/trace.db", "memtraces/memtraces.db")
-NEW = {"damaged"}  # what the answers of a set need not have: it came later
-SETTLED = ("/v1/memtraces",)  # mprofd-sink ends what was being recorded: these differ once it ran
+NEW = {"damaged"}  # fields that came later: the answers of an old set lack them
+SETTLED = ("/v1/memtraces",)  # mprofd-sink ends the recordings that were going on, so these answers change once it ran
 
 
 def versions(state):
-    """The migrations that each archive has."""
+    """Return the migrations that each archive has."""
     found = []
     for name in FILES:
         with contextlib.closing(sqlite3.connect(f"file:{state}/{name}?mode=ro", uri=True)) as db:
@@ -34,7 +35,7 @@ def versions(state):
 
 
 def known():
-    """Which there are."""
+    """Return the number of migrations of each archive in the tree."""
     schema = os.path.join(daemons.HERE, "..", "..", "schema", "archive")
     return [sum(name.endswith(".sql") for name in os.listdir(os.path.join(schema, part))) for part in ("", "memtraces")]
 
@@ -46,7 +47,7 @@ def without(value, names):
 
 
 class Old(sink.Sink):
-    """The programs of today over a state directory of then."""
+    """Today's programs over a state directory of an earlier version."""
 
     def __init__(self, name):
         super().__init__(config=make.CONFIG)
@@ -56,7 +57,7 @@ class Old(sink.Sink):
             self.then = json.load(f)
 
     def migrate(self):
-        """Both archives, by the writers alone: no run ends by that."""
+        """Run the writers alone, which migrate both archives and end no run."""
         process = self.writer()
         process.stdin.close()
         process.wait()
@@ -92,7 +93,7 @@ class Archives(daemons.Case):
                 self.assertEqual(make.hashlib.sha256(unpacked).hexdigest(), then["sha256"], path)
 
     def test_served_as_ever(self):
-        """Every answer is what it was, of the archives as they are once they are migrated."""
+        """Every answer about a migrated archive is the one of the earlier version."""
         for name in SETS:
             with self.subTest(name):
                 os.makedirs(name)
@@ -106,7 +107,7 @@ class Archives(daemons.Case):
                 os.chdir("..")
 
     def test_collector_goes_on(self):
-        """The collector and the sink run on them, and no byte is served otherwise."""
+        """The collector and the sink run on old archives, and the served bytes stay the same."""
         d = self.old(SETS[0])
         d.start_collector()
         d.start_sink()
@@ -117,25 +118,28 @@ class Archives(daemons.Case):
         d.check_integrity()
 
     def compare_ended(self, d):
-        """Bodies of what had ended before.  What was running has ended now, of which the archive has no tail."""
+        """Compare the bodies of runs that had ended before. A run that was going on has ended by
+        now, and the archive has no tail of it."""
         for path, then in d.then.items():
             if make.is_body(path):
                 status, _, body = d.ask(path)
                 self.assertEqual((status, make.hashlib.sha256(body).hexdigest()), (200, then["sha256"]), path)
 
     def test_server_waits(self):
-        """A server that comes before the writers answers 503 until they have migrated, then serves."""
+        """A server that starts before the writers answers 503 until they have migrated the
+        archives, then serves them."""
         d = self.old(SETS[0])
         d.start_server()
         for path in ("/v1/domains", "/v1/captures/1/trace", "/v1/memtraces", "/v1/memtraces/1/data", "/readyz"):
             status, headers, _ = d.ask(path)
             self.assertEqual((status, headers["Retry-After"]), (503, "1"), path)
-        self.assertEqual(versions(d.state), [1, 1])  # it changes nothing by itself
+        self.assertEqual(versions(d.state), [1, 1])  # the server changes nothing by itself
         d.migrate()
         self.compare(d, bodies_only=True)
 
     def test_killed_while_migrating(self):
-        """A kill at any write to the files leaves an archive that the next start migrates whole."""
+        """A kill at any write to the files leaves an archive that the next start migrates
+        completely."""
         library = os.path.join(daemons.BUILD, "tests", "integration", "libdie-at-write.so")
         n, kills = 0, 0
         while True:
@@ -164,7 +168,8 @@ class Archives(daemons.Case):
         self.assertGreater(kills, 5)
 
     def test_too_new(self):
-        """An archive of a later version is refused in a sentence, and left alone."""
+        """The programs refuse an archive of a later version with one sentence, and do not change
+        it."""
         d = self.old(SETS[0])
         d.migrate()
         with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db")) as db:

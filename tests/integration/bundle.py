@@ -1,7 +1,7 @@
-"""`mprofctl bundle`: several guests on one time line: bundle.py BUILD-DIRECTORY [TEST…]
+"""Test `mprofctl bundle`, several guests on one time line: bundle.py BUILD-DIRECTORY [TEST…]
 
-Two guests with clocks of their own write into their events what the host's clock was; in the bundle each event must stand where it
-happened, to within what the bundle says of its offset.
+Two guests with clocks of their own write the host's time into their events. In the bundle each
+event must stand at that time, within the bundle's own bound for the guest's offset.
 """
 
 import json
@@ -24,7 +24,7 @@ def run(*arguments):
 
 
 def unpack(path):
-    """The manifest and the members of an archive."""
+    """Return the manifest and the members of an archive."""
     with tarfile.open(path, format=tarfile.USTAR_FORMAT) as archive:
         members = {m.name: archive.extractfile(m).read() for m in archive.getmembers()}
         names = [m.name for m in archive.getmembers()]
@@ -38,7 +38,8 @@ def unpack(path):
 
 class Bundles(daemons.Case):
     def check(self, path, clock="MONOTONIC"):
-        """Each label says when it was; returns the events by file, moved onto the host's clock, and the manifest."""
+        """Check the times of all labels. Return the events by file, moved onto the host's clock,
+        and the manifest."""
         manifest, members = unpack(path)
         self.assertEqual(manifest["trace_time"], {"clock": clock, "file": "host.pftrace"})
         host = perfettos.read(members["host.pftrace"])
@@ -58,7 +59,7 @@ class Bundles(daemons.Case):
         return moved, manifest
 
     def aligned(self, moved, file):
-        """No event stands before it happened, nor later than is said."""
+        """Check that no event stands before it happened, or later than the bound."""
         late = [at - truth for at, truth in moved[file["path"]]]
         self.assertGreaterEqual(min(late), 0)
         self.assertLessEqual(max(late), file["mprof"]["uncertainty_ns"])
@@ -81,12 +82,13 @@ class Bundles(daemons.Case):
         for file, name in zip(manifest["files"][1:], SHIFTS):
             self.assertEqual(file["machine"]["name"], name)
             self.assertTrue(file["mprof"]["offset_known"])
-            # The true offset is between what is said and what it can be less.
+            # The true offset lies between the bundle's offset and the lower bound of that.
             self.assertLessEqual(-SHIFTS[name], file["mprof"]["offset_ns"])
             self.assertGreaterEqual(-SHIFTS[name], file["mprof"]["offset_ns"] - file["mprof"]["uncertainty_ns"])
             self.assertLess(file["mprof"]["uncertainty_ns"], 20 * 10**9)
             self.aligned(moved, file)
-        # Both ran at once, unless the machine was too busy to start them so: on one line they overlap, though their own clocks are hours apart.
+        # Both guests ran at once, unless the machine was too busy to start them so: on one line
+        # they overlap, though their own clocks are hours apart.
         true = [(events[0][1], events[-1][1]) for events in moved.values()]
         spans = [(events[0][0], events[-1][0]) for events in moved.values()]
         if max(start for start, _ in true) < min(end for _, end in true):
@@ -95,7 +97,7 @@ class Bundles(daemons.Case):
         self.table_and_refusals(d)
 
     def clocks_of_host(self, d, path):
-        """The host's file has readings of both of its clocks, those of stamps."""
+        """Check that the host's file has readings of both host clocks, taken from stamps."""
         _, members = unpack(path)
         clocks = perfettos.read(members["host.pftrace"]).clocks
         self.assertEqual(len(clocks), 2)
@@ -110,7 +112,7 @@ class Bundles(daemons.Case):
         self.assertEqual(code, 4)
         self.assertIn("nobody", said)
         self.assertFalse(os.path.exists("none.tar"))
-        # A file beside a guest: its times are taken as they are, and that is said.
+        # A file beside a guest: the bundle keeps the file's times and says so.
         code, _, said = run("bundle", "early", "rings/late.ctf", "-o", "mixed.tar")
         self.assertEqual(code, 0)
         self.assertIn("rings/late.ctf: its clock offset is unknown", said)
@@ -118,7 +120,7 @@ class Bundles(daemons.Case):
         self.assertEqual(manifest["files"][2]["clocks"]["offset_ns"], 0)
         self.assertFalse(manifest["files"][2]["mprof"]["offset_known"])
         self.assertIsNone(manifest["files"][2]["mprof"]["uncertainty_ns"])
-        # A name need not be text.
+        # A file name need not be UTF-8.
         code, out, _ = run("bundle", "rings/late.ctf", "-o", b"a\xff.tar", "--json")
         self.assertEqual((code, json.loads(out)["path"]), (0, "a\ufffd.tar"))
 

@@ -1,6 +1,7 @@
-"""Completion in the shells: completion.py SOURCE-ROOT MPROFCTL [TEST…]
+"""Test the completion in shells: completion.py SOURCE-ROOT MPROFCTL [TEST…]
 
-What bash, zsh and fish offer of mprofctl where a person presses tab, with a daemon that answers, one that does not, and none.
+Check the words that bash, zsh and fish offer for mprofctl, with a daemon that answers, with one
+that does not, and without one.
 """
 
 import http.server
@@ -22,7 +23,7 @@ NAMES = ["web", "web-2", "$(touch pwned)", "a;b", "-rf", "x y", "", "line\nbreak
 
 
 class Daemon(http.server.BaseHTTPRequestHandler):
-    """Guests that chose their names, and captures."""
+    """Serve guests that chose their own names, and captures."""
 
     def do_GET(self):
         if self.path.startswith("/v1/domains"):
@@ -41,7 +42,7 @@ class Daemon(http.server.BaseHTTPRequestHandler):
 
 
 class Mute(socketserver.BaseRequestHandler):
-    """Takes a connection and says nothing."""
+    """Accept a connection and send nothing."""
 
     def handle(self):
         time.sleep(40)
@@ -83,7 +84,7 @@ MEM = ["dump", "identify", "hotspots", "flame", "peak", "leaks", "timeline", "di
 
 
 class Words(Case):
-    """What mprofctl itself says, with what it is."""
+    """The words that `mprofctl complete` prints, with their descriptions."""
 
     def complete(self, *words):
         return [line.split("\t") for line in self.run_shell("mprofctl", "complete", "--", *words)]
@@ -96,7 +97,7 @@ class Words(Case):
         self.assertEqual(self.complete("nothing", ""), [])
 
     def test_options(self):
-        """All that the help of a verb names, and those that every verb takes."""
+        """`complete` offers all options in a verb's help, and those of every verb."""
         for verb, _ in self.complete(""):
             text = subprocess.run([MPROFCTL, verb, "--help"], capture_output=True, text=True, check=True).stdout
             wanted = {name for line in re.findall(r"^  (-.*)", text, re.M) for name in re.findall(r"(?<!\S)(-o|--[a-z-]+)", line.split("   ")[0])}
@@ -120,7 +121,7 @@ class Words(Case):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
 
     def test_mute(self):
-        """A daemon that does not answer holds nobody up for long, and what is known without it is there."""
+        """With a daemon that does not answer, completion soon offers the words that need no daemon."""
         server, self.host = serve(Mute)
         self.addCleanup(server.server_close)
         began = time.monotonic()
@@ -129,7 +130,7 @@ class Words(Case):
 
 
 class Shell:
-    """The same of each shell: self.offer(WORDS…) is what it offers for the last one."""
+    """Tests for every shell. self.offer(WORDS…) returns the shell's offers for the last word."""
 
     def test_syntax(self):
         self.run_shell(self.shell, "-n", SCRIPTS + self.shell)
@@ -149,7 +150,7 @@ class Shell:
         self.assertEqual(self.offer("diff", "good.ctf", "go") - {"good.ctf/"}, {"good.ctf"})
 
     def test_harmless(self):
-        """Guests choose their names, and none makes a shell do anything."""
+        """Guests choose their names, and no name makes a shell run anything."""
         server, self.host = serve(Daemon)
         self.addCleanup(server.server_close)
         self.assertEqual(self.offer("snapshot", ""), {"web", "web-2"})
@@ -169,7 +170,7 @@ class Bash(Shell, Case):
         return set(self.run_shell("bash", "--norc", "-c", script, SCRIPTS + "bash", *words))
 
     def test_equals(self):
-        """Bash makes words of its own of an option, an equals sign and a value."""
+        """Bash splits an option, an equals sign and a value into separate words."""
         self.assertEqual(self.offer("dump", "--event", "=", "fa"), {"fails"})
         self.assertIn("fulfills", self.offer("dump", "--event", "="))
 
@@ -183,7 +184,7 @@ class Bash(Shell, Case):
 class Zsh(Shell, Case):
     shell = "zsh"
 
-    # What the script hands to zsh's own functions, which need a terminal.
+    # Stand-ins for zsh's own functions, which need a terminal. They print the arguments.
     STUBS = """
         _describe() { local entry; for entry in "${(@P)${@[-1]}}"; do print -r -- "${${entry//\\\\\\\\:/}%%:*}"; done }
         _files() { print -rl -- "${words[CURRENT]}"*(N) }
@@ -196,7 +197,7 @@ class Zsh(Shell, Case):
         return set(self.run_shell("zsh", "-f", "-c", self.STUBS, "zsh", SCRIPTS + "zsh", "mprofctl", *words))
 
     def test_loaded(self):
-        """The completion system takes the file for what it is."""
+        """The completion system recognizes the file."""
         shutil.copy(SCRIPTS + "zsh", f"{self.work.name}/_mprofctl")
         script = 'fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -d dump; print -r -- "${_comps[mprofctl]}"'
         self.assertEqual(self.run_shell("zsh", "-f", "-c", script), ["_mprofctl"])

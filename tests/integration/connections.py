@@ -1,6 +1,7 @@
-"""The connections of mprofd-http, on every kind of listener: limits, deadlines, and clients that leave: connections.py BUILD-DIRECTORY [TEST…]
+"""Test the connections of mprofd-http on every kind of listener: limits, deadlines, and clients
+that leave: connections.py BUILD-DIRECTORY [TEST…]
 
-A client that is held has been answered once, so that the server is known to have accepted it.
+A held client has one answer already, so the server is known to have accepted it.
 """
 
 import contextlib
@@ -40,7 +41,7 @@ KINDS = ["ipv4", "unix", "activated-unix", "activated-tcp", *(["ipv6"] if has_ip
 
 
 class Client:
-    """A connection, byte for byte."""
+    """A connection that sends and reads raw bytes."""
 
     def __init__(self, server, source=None):
         self.socket = socket.socket(server.family)
@@ -55,7 +56,8 @@ class Client:
         return self
 
     def head(self):
-        """(status, headers); the status is 0 where the connection was closed."""
+        """Read a header. Return (status, headers); the status is 0 if the server closed the
+        connection."""
         first = self.stream.readline().split()
         headers = {}
         while line := self.stream.readline().strip():
@@ -64,7 +66,7 @@ class Client:
         return int(first[1]) if first else 0, headers
 
     def answer(self):
-        """(status, body), of an answer that says how long it is."""
+        """Read an answer with a Content-Length. Return (status, body)."""
         status, headers = self.head()
         return status, self.stream.read(int(headers.get("content-length", 0)))
 
@@ -76,7 +78,7 @@ class Client:
         return self
 
     def is_open(self):
-        """Has the server neither closed it nor sent anything?"""
+        """Return whether the server has neither closed the connection nor sent anything."""
         self.socket.setblocking(False)
         try:
             self.socket.recv(1, socket.MSG_PEEK)
@@ -89,7 +91,8 @@ class Client:
             self.socket.settimeout(daemons.PATIENCE)
 
     def rest(self):
-        """What comes until the server closes it; one that it closes with bytes unread is reset."""
+        """Read until the server closes the connection. A connection closed with unread bytes is
+        reset."""
         data = b""
         with contextlib.suppress(ConnectionError):
             while got := self.stream.read1(65536):
@@ -151,7 +154,7 @@ class Server:
 
 
 def counters(client):
-    """What /metrics says of connections, over CLIENT."""
+    """Return the counters of connections in /metrics, read over CLIENT."""
     text = client.send(ASK % b"/metrics").answer()[1].decode()
     return {name: int(value) for name, value in re.findall(r"(?m)^mprofd_http_connections_?(\w*) (\d+)$", text)}
 
@@ -172,7 +175,7 @@ class Connections(Case):
             time.sleep(0.01)
 
     def hold(self, server, n):
-        """N clients that were answered, in that order."""
+        """Return N connected clients that have one answer each, in that order."""
         clients = []
         for _ in range(n):
             clients.append(self.client(server))
@@ -180,7 +183,7 @@ class Connections(Case):
         return clients
 
     def listen_to(self, server, n):
-        """N clients whose answer does not end."""
+        """Return N clients whose answers do not end."""
         clients = [self.client(server).send(EVENTS) for _ in range(n)]
         for client in clients:
             self.assertEqual(client.head()[0], 200)
@@ -189,7 +192,8 @@ class Connections(Case):
     # ---- limits
 
     def held(self, server, limit, n):
-        """N clients at a limit: one more than that closes the one that waits longest, and none else."""
+        """Check N clients at a limit: each client above it closes the client that has waited
+        longest, and no other."""
         clients = self.hold(server, n)
         for client in clients[: max(0, n - limit)]:
             self.assertEqual(client.rest(), b"")
@@ -200,7 +204,8 @@ class Connections(Case):
         self.assertEqual(self.client(server).ask(), 200)
 
     def test_at_the_limit(self):
-        """One less, exactly, and one more than the limit, on every kind of listener; when all have gone, the next is answered."""
+        """Try one client less than the limit, exactly the limit, and one more, on every kind of
+        listener. When all have gone, the next client gets an answer."""
         for kind in KINDS:
             for limit in (1, 2, 4, 8):
                 with self.subTest(kind=kind, limit=limit), Server(kind, f"connections = {limit}\n{LONG}") as server:
@@ -214,7 +219,8 @@ class Connections(Case):
                     self.held(server, 256, n)
 
     def test_answers_are_not_cut_for_others(self):
-        """Where every place has an answer under way, the next client waits until one of these ends, or is done."""
+        """If every place has an answer under way, the next client waits until one of the answers
+        ends."""
         for kind in KINDS:
             for limit in (1, 4):
                 with self.subTest(kind=kind, limit=limit), Server(kind, f"connections = {limit}\n{LONG}") as server:
@@ -228,7 +234,8 @@ class Connections(Case):
                     self.assertEqual(self.client(server).ask(), 200)
 
     def test_whole_requests_do_not_wait_for_headers(self):
-        """Of two that wait, the one whose header began last stays: a slow start does not cost those that came later."""
+        """The server closes an idle client before one whose request header is under way: a slow
+        start costs later clients nothing."""
         server = self.server(config=f"connections = 3\n{LONG}")
         first, second = self.hold(server, 2)
         self.assertEqual(first.ask(), 200)
@@ -238,7 +245,8 @@ class Connections(Case):
         self.assertEqual(counters(fourth), {"": 3, "refused_total": 0, "evicted_total": 1, "timed_out_total": 0})
 
     def test_one_peer(self):
-        """A peer closes its own connections for its next one, is refused where all of them have answers, and costs others nothing."""
+        """A peer at its limit closes its own oldest connections. It is refused if all of them have
+        answers under way, and other peers are not affected."""
         server = self.server("ipv4", f"connections = 4\nconnections-per-peer = 2\n{LONG}")
         other = self.client(server, "127.0.0.2")
         self.assertEqual(other.ask(), 200)
@@ -276,7 +284,7 @@ class Connections(Case):
         self.assertEqual(os.waitpid(child, 0)[1], 0)
 
     def test_without_descriptors(self):
-        """A server that has none left answers again when clients have gone."""
+        """A server without free descriptors answers again when clients have gone."""
         for kind in ("unix", "ipv4"):
             with self.subTest(kind=kind), Server(kind, LONG) as server:
                 used = len(os.listdir(f"/proc/{server.process.pid}/fd"))
@@ -294,7 +302,7 @@ class Connections(Case):
         self.assertEqual(counters(self.client(server))["timed_out_total"], 1)
 
     def test_header_deadline(self):
-        """Also of a client that sends a byte now and then."""
+        """The deadline also closes a client that sends a byte now and then."""
         for part in (b"", b"G", b"GET /healthz HTTP/1.1\r\nHost: loc"):
             with self.subTest(part=part), Server("unix", LONG.replace("header-timeout = 1d", "header-timeout = 1s")) as server:
                 self.timed_out(server, self.client(server).send(part))
@@ -321,21 +329,22 @@ class Connections(Case):
         self.timed_out(server, client)
 
     def test_idle_deadline(self):
-        """One that asks nothing further is closed, one whose answer goes on is not."""
+        """The server closes a client that sends no further request, and keeps one whose answer goes
+        on."""
         server = self.server(config=LONG.replace("idle-timeout = 1d", "idle-timeout = 1s"))
         (listener,) = self.listen_to(server, 1)
         (idle,) = self.hold(server, 1)
         self.timed_out(server, idle)
-        listener.stream.readline()  # retry:
+        listener.stream.readline()  # the line "retry:"
         listener.stream.readline()
         self.assertTrue(listener.is_open())
 
     def test_nothing_taken(self):
-        """A client that takes nothing of its answers is closed."""
+        """The server closes a client that reads nothing of its answers."""
         server = self.server(config=LONG.replace("idle-timeout = 1d", "idle-timeout = 1s"))
         client = self.client(server)
         client.socket.settimeout(0.2)
-        with contextlib.suppress(OSError):  # until neither side takes any more, or the server has closed it already
+        with contextlib.suppress(OSError):  # until neither side takes any more bytes, or the server has closed the connection
             client.send(ASK % b"/v1/openapi.yaml" * 1000)
 
         def timed_out():
@@ -347,7 +356,7 @@ class Connections(Case):
     # ---- clients that send FIN
 
     def test_fin_before_the_request_is_whole(self):
-        """It ends the connection; no deadline has to."""
+        """FIN inside a request ends the connection before any deadline."""
         parts = (b"", b"G", b"GET /healthz HTTP/1.1\r\nHost: l", b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1234")
         for kind in KINDS:
             with self.subTest(kind=kind), Server(kind, LONG) as server:
@@ -359,7 +368,7 @@ class Connections(Case):
                 self.wait(lambda: counters(last)[""] == 1)
 
     def test_left_at_once(self):
-        """Clients that send a byte and close cost no place."""
+        """Clients that send a byte and close occupy no place."""
         for kind in KINDS:
             with self.subTest(kind=kind), Server(kind, LONG) as server:
                 for _ in range(50):
@@ -369,7 +378,7 @@ class Connections(Case):
                 self.assertEqual(counters(last)["evicted_total"], 0)
 
     def test_fin_behind_the_request(self):
-        """The answer is still sent, of each request that is whole, and then the connection ends."""
+        """The server still answers each complete request, then ends the connection."""
         for kind in KINDS:
             with self.subTest(kind=kind), Server(kind, LONG) as server:
                 for behind in (b"", b"GET /hea"):
@@ -390,7 +399,7 @@ class Connections(Case):
 
 
 class Followed(Case):
-    """Beside a collector."""
+    """Connections to a server with a collector."""
 
     def test_fin(self):
         d = self.daemons()
@@ -409,7 +418,7 @@ class Followed(Case):
         live = client(ASK % b"/v1/domains/web/live")
         self.assertEqual(live.head()[0], 200)
         self.assertTrue(live.finish().rest().endswith(b"0\r\n\r\n"))
-        # A capture takes a while: its client has sent FIN long before.
+        # A capture takes a while: its client has sent FIN long before the answer.
         post = client(b"POST /v1/domains/web/captures HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}").finish()
         self.assertEqual(post.answer()[0], 201)
         self.assertEqual(post.rest(), b"")

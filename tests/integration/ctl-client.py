@@ -1,12 +1,13 @@
-"""What mprofctl does when the other end misbehaves: ctl-client.py SOURCE-ROOT MPROFCTL
+"""Test mprofctl against a server that misbehaves: ctl-client.py SOURCE-ROOT MPROFCTL
 
-A stand-in for mprofd-http breaks connections at chosen bytes, changes bodies between two requests, deletes, refuses and lies. That
-mprofctl works with the real server other tests show; no real server can be made to fail at exactly these places.
+A stand-in for mprofd-http breaks connections at chosen bytes, changes bodies between two requests,
+deletes, refuses and lies. Other tests run mprofctl against the real server, which cannot be made to
+fail at exactly these places.
 """
 
 import sys
 
-sys.path.pop(0)  # the scripts beside this one are no modules, though one may have the name of one
+sys.path.pop(0)  # the scripts beside this one are no modules, though one may have a module's name
 
 import http.server
 import json
@@ -22,7 +23,7 @@ import tempfile
 import threading
 import time
 
-# Under nohup it is ignored, and what this starts would inherit that.
+# nohup ignores SIGINT, and the programs started here would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 root, mprofctl = map(os.path.abspath, sys.argv[1:3])
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
@@ -36,7 +37,7 @@ def check(holds, what):
 
 
 def packet(count, events):
-    """A packet as served, of EVENTS `switch` events that are numbered by it."""
+    """Return a packet as served, of EVENTS `switch` events that are numbered by it."""
     body = b"".join(struct.pack("<QBq", count * 1000 + i, 7, count * 1000 + i) for i in range(events))
     bits = 8 * (30 + len(body))
     return struct.pack("<I", 0xC1FC1FC1) + UUID + struct.pack("<IHI", bits, count % 65536, bits) + body
@@ -47,20 +48,20 @@ EVIL = "we\u202eb\x1b[31m"
 
 
 class Script:
-    """How the server answers, and what it was asked."""
+    """The server's behaviour, and the requests it got."""
 
     def __init__(self):
         self.body = TRACE
         self.etag = '"one"'
-        self.breaks = []  # after how many bytes of each body the connection is cut
-        self.change_after = None  # at which request the body becomes another one
-        self.deleted = 0  # how often what stands at fixed positions is said to be deleted
+        self.breaks = []  # number of bytes of each body after which the connection is cut
+        self.change_after = None  # number of the request at which the body becomes another one
+        self.deleted = 0  # how often the server says that a fixed range is deleted
         self.zstd = None
         self.asked = []
         self.live = []  # for each connection: (position, body, how it ends)
         self.posted = None
-        self.answers = {}  # path: (status, JSON, or the sentence of a problem)
-        self.behind = None  # what comes behind a position, in place of a part of the body: bytes, or a status
+        self.answers = {}  # path: (status, JSON, or the sentence of an error)
+        self.behind = None  # what to answer for a request behind a position: bytes, or a status
 
 
 script = Script()
@@ -89,7 +90,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.reply(status, {"type": "about:blank", "title": "t", "status": status, "detail": detail, **more}, "application/problem+json")
 
     def send_body(self, status, body, headers):
-        """Send it, or part of it and cut the connection."""
+        """Send the body, or part of it, and then cut the connection."""
         self.send_response(status)
         for name, text in headers:
             self.send_header(name, text)
@@ -286,7 +287,7 @@ def test_resume():
 
 
 def test_weak_tag():
-    """A weak entity tag does not say that two bodies are the same byte for byte: nothing is continued by it."""
+    """A weak entity tag does not promise equal bytes, so mprofctl does not continue a body with it."""
     fresh()
     script.etag, script.breaks = 'W/"one"', [1000]
     result = run("fetch", "web")
@@ -308,7 +309,8 @@ def test_changed():
 
 
 def test_deleted():
-    """What the first answer fixed is deleted before it is all there: the whole is asked for anew."""
+    """The range of the first answer is deleted before mprofctl has all of it: mprofctl asks for the
+    whole again."""
     fresh()
     script.breaks, script.deleted, script.change_after = [1000], 1, 1
     result = run("fetch", "web")
@@ -533,7 +535,8 @@ COPIED = dict(TOLD, copied={"last": {"offset": 370}})
 
 
 def tailed(packets, code=0, to="svg", target="domain:web", state="ended", behind=None, answer=None, capture=CAPTURE, streams=(0,), options=()):
-    """What is drawn as not proven, where its packets are said to be these, and what was asked for beside the trace."""
+    """Draw a trace whose packets the server describes as PACKETS. Return the marks for unproven
+    bytes and the additional requests."""
     fresh()
     streams = [{"stream": number, "name": None, "tail_bytes": 0} for number in streams]
     script.answers = {
@@ -551,7 +554,7 @@ def tailed(packets, code=0, to="svg", target="domain:web", state="ended", behind
 
 
 def test_tails():
-    """What mprofctl takes for an unproven tail; where the answers are true: tails.py."""
+    """Check which answers mprofctl accepts as an unproven tail. tails.py tests true answers."""
     packets = "/v1/domains/web/packets?run=3&stream=0&last=4194304&limit=1000"
     first = "/v1/domains/web/trace?run=3&stream=0&first=3.0.65590.370"
     behind = packet(65590, 9)
@@ -583,12 +586,12 @@ def test_tails_refused():
 
 
 def test_tails_hostile():
-    """No answer is believed, nor does one do harm: there is no mark then."""
+    """mprofctl checks every answer about a tail; a wrong one gives no mark and does no harm."""
     odd = (None, True, -1, 1.5, "5", 10**30, [], {}, "")
     for key in "tail_bytes", "cut":
         for value in odd:
             if isinstance(value, int) and value > 10**18:
-                continue  # that is no JSON to jansson, as is said
+                continue  # jansson takes this for no JSON, and mprofctl says so
             check(not tailed([dict(TOLD, **{key: value})])[0], "%s is %r" % (key, value))
     for value in odd[:5] + odd[6:] + ("-1", "+5", " 5", "5 ", "0x5", "1e3", str(2**64), "9" * 40, 5, str(2**64 - 1)):
         drawn = tailed([dict(TOLD, first_timestamp=value)])[0]
@@ -638,7 +641,8 @@ def test_follow():
 
 
 def test_dump_follows():
-    """dump --follow prints what comes at once, each event once over broken connections, and ends with the run."""
+    """dump --follow prints events at once, prints each event once over broken connections, and ends
+    with the run."""
     packets = [packet(5, 3), packet(6, 2), packet(7, 1)]
     want = b"".join(b"0.%09d switch thread=%d\n" % (n * 1000 + i, n * 1000 + i) for n, count in ((5, 3), (6, 2), (7, 1)) for i in range(count))
     fresh()

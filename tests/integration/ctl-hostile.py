@@ -1,7 +1,9 @@
-"""mprofctl against a server that wants its time, its disk or a wrong file: ctl-hostile.py SOURCE-ROOT MPROFCTL [TEST…]
+"""Test mprofctl against a server that wastes its time, its disk, or sends a wrong file:
+ctl-hostile.py SOURCE-ROOT MPROFCTL [TEST…]
 
-Lists that never end, answers that come by drops, bodies that unpack to thousands of times their size, and ranges that are others than was asked
-for. Each ends with a sentence; a slow link, a slow reader and a silent guest that is followed do not. The environment makes the limits short.
+The server sends endless lists, answers byte by byte, bodies that unpack to thousands of times their
+size, and wrong ranges. mprofctl must end each with a sentence, and must not end for a slow link, a
+slow reader or a silent guest that it follows. Environment variables make the limits short.
 """
 
 import contextlib
@@ -32,7 +34,7 @@ TRACE = b"".join(packet(count, 40) for count in range(50))
 
 
 def bomb(mib):
-    """A zstd frame of zeros: of four bytes each block says 128 KiB."""
+    """Return a zstd frame of MIB zeros: four bytes for each block of 128 KiB."""
     blocks = [(131072 << 3 | 1 << 1 | (i + 1 == mib * 8)).to_bytes(3, "little") + b"\0" for i in range(mib * 8)]
     return b"\x28\xb5\x2f\xfd\x00\x38" + b"".join(blocks)
 
@@ -62,7 +64,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def drip(self, body, seconds, most=30):
-        """A byte each so many seconds, until the client leaves or MOST seconds passed."""
+        """Send a byte every SECONDS, until the client leaves or MOST seconds have passed."""
         until = time.monotonic() + most
         for byte in body:
             self.wfile.write(bytes([byte]))
@@ -121,7 +123,7 @@ class Lists(Case):
         return answer
 
     def test_repeated(self):
-        """One cursor for ever, and three in turns."""
+        """The list repeats one cursor for ever, or three in turns."""
         for key, words in self.LISTS:
             for most in 1, 3:
                 self.server.asked.clear()
@@ -131,7 +133,7 @@ class Lists(Case):
                 self.assertEqual(len(self.server.asked), most + 1)
 
     def test_endless(self):
-        """A new cursor each time, with entries and without."""
+        """The list gives a new cursor each time, with entries and without."""
         for key, words in self.LISTS:
             for entries in 0, 5:
                 self.server.asked.clear()
@@ -149,7 +151,7 @@ class Lists(Case):
         self.assertEqual((code, out.count(b"{}"), said), (0, 20, ""))
 
     def test_packets(self):
-        """Those by which a bundle learns the guest's clock."""
+        """The pages of /packets, from which a bundle learns the guest's clock, never end."""
 
         def answer(h):
             if "/packets" in h.path:
@@ -176,7 +178,8 @@ class Lists(Case):
 
 class Slow(Case):
     def test_drops(self):
-        """A byte each tenth of a second: of the body, of a header, and of the header of what may be silent later."""
+        """Send a byte each tenth of a second: of a body, of a header, and of the header of an
+        answer that may be silent later."""
 
         def body(h):
             h.head(100000)
@@ -191,7 +194,7 @@ class Slow(Case):
                 if name in h.path.split("?")[0].split("/")[-1]:
                     way(h)
 
-        # All at once: each would take half a minute to be whole.
+        # Run all commands at once: each answer would take half a minute.
         self.server.answer = answer
         tries = [
             (self.start(*words, MPROFCTL_TIMEOUT="1"), want)
@@ -208,7 +211,8 @@ class Slow(Case):
             self.assertIn(want, said)
 
     def test_fetch(self):
-        """What is taken up again must bring more than a few bytes each time; the first way breaks the connection, the second is slow."""
+        """Each retry must bring more than a few bytes. One server breaks the connection, the other
+        is slow."""
 
         def part(h):
             at = int(h.headers.get("Range", "bytes=0-")[6:-1])
@@ -235,7 +239,8 @@ class Slow(Case):
         self.assertEqual(os.listdir(self.work), [])
 
     def test_honest(self):
-        """A link of 8 KiB/s, over some windows; a reader that pauses; and where the rate is lower, whatever comes."""
+        """These do not fail: a link of 8 KiB/s over some windows, a reader that pauses, and any
+        link when the limit is lower."""
 
         def link(h):
             h.head(len(TRACE))
@@ -268,7 +273,8 @@ class Slow(Case):
             self.assertEqual(self.ended(process)[0], 0)
 
     def test_follow(self):
-        """A guest that says nothing for some windows, and a server that answers late."""
+        """Following does not fail for a guest that is silent for some windows, or a server that
+        answers late."""
 
         def live(h):
             time.sleep(1.5 if len(self.server.asked) == 1 else 0)
@@ -287,7 +293,8 @@ class Slow(Case):
 
 class Bodies(Case):
     def test_bomb(self):
-        """64 KiB that unpack to 2 GiB: no disk is filled, and what is sent uncompressed is taken."""
+        """64 KiB unpack to 2 GiB: mprofctl does not fill the disk, and accepts the same body
+        uncompressed."""
         packed = bomb(2048)
         self.assertLess(len(packed), 68000)
 
@@ -310,13 +317,14 @@ class Bodies(Case):
             self.assertEqual(f.read(), TRACE)
 
     def test_not_yet_a_bomb(self):
-        """Little that unpacks to much is what a trace of zeros is."""
+        """A trace of zeros also unpacks to much more than its size, and is accepted."""
         code, _, said = self.run_it("fetch", "domain:web", answer=lambda h: h.body(bomb(16), Content_Encoding="zstd"))
         self.assertEqual((code, said), (0, ""))
         self.assertEqual(os.path.getsize(self.path("web.ctf")), 16 * MiB)
 
     def ranged(self, says, bytes_of=lambda at: TRACE[at:], tail=206):
-        """A connection that breaks in the middle, and what the answer to the Range is said to be."""
+        """Break the connection in the middle and answer the Range request with the Content-Range
+        SAYS."""
 
         def answer(h):
             if "Range" not in h.headers:
@@ -354,16 +362,16 @@ class Bodies(Case):
             self.assertIn("the trace changed while it was fetched", said)
 
     def test_part_of_a_range(self):
-        """A server may give less of a range than was asked for: the rest is fetched."""
+        """A server may answer with less than the requested range: mprofctl fetches the rest."""
         few = lambda at: TRACE[at : at + 9000]
         got = self.ranged(lambda at: f"bytes {at}-{at + len(few(at)) - 1}/{len(TRACE)}", few)
         self.assertEqual(got, (0, TRACE, ""))
-        # More than the whole is none.
+        # A range that is larger than the whole is refused.
         code, got, said = self.ranged(lambda at: f"bytes {at}-{len(TRACE) - 1}/{len(TRACE)}", lambda at: TRACE[at:] + b"more")
         self.assertEqual((code, got), (1, None), said)
 
     def test_many_breaks(self):
-        """A link that breaks time and again, and brings something each time, brings all of it."""
+        """mprofctl fetches everything over a link that breaks often and brings something each time."""
         whole = TRACE * 40
 
         def answer(h):

@@ -1,4 +1,5 @@
-"""A collector and its server, started by hand in a directory of their own: what the tests of the running daemons share."""
+"""Start a collector and its server in a directory of their own. Shared by the tests of the running
+daemons."""
 
 import contextlib
 import http.client
@@ -29,9 +30,9 @@ PROGRAMS = {
 HEADER = struct.Struct("<I16sIHI")
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 START = 30
-PATIENCE = 60  # seconds until what must come has come, whatever else the machine does
+PATIENCE = 60  # seconds to wait for an event that must come, however busy the machine is
 IDLE_PATIENCE = 20  # the same on a machine with no more to run than it has processors
-LATER_PATIENCE = 5  # after one event has not come the script has failed, and the next that is missing is known sooner
+LATER_PATIENCE = 5  # after one missing event the script has failed, and later ones get less time
 QUIET = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n"
 
 
@@ -46,7 +47,8 @@ class Patience:
 
     @classmethod
     def over(cls, waited, seconds):
-        """Return whether an event that has not come after WAITED seconds is missing; SECONDS is the most that a test gives it."""
+        """Return whether an event that has not come after WAITED seconds is missing. SECONDS is the
+        test's own limit."""
         if cls.missed:
             return waited > min(seconds, LATER_PATIENCE)
         if waited > IDLE_PATIENCE and seconds >= PATIENCE:
@@ -55,7 +57,7 @@ class Patience:
 
 
 class Lost(Exception):
-    """An answer that is no success."""
+    """An answer with an error status."""
 
     def __init__(self, status, body):
         super().__init__(f"status {status}: {body[:500]!r}")
@@ -74,7 +76,8 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Daemons:
-    """mprofd over ./rings and mprofd-http, in the directory that is current when this is made."""
+    """mprofd over ./rings and mprofd-http, in the directory that is current when the object is
+    made."""
 
     def __init__(self, config=QUIET, state="state"):
         self.root = os.getcwd()
@@ -87,7 +90,7 @@ class Daemons:
             os.makedirs(path, exist_ok=True)
         self.configure(config)
         self.collector = self.server = None
-        self.prefix = []  # a command that runs the collector, as another user or within limits
+        self.prefix = []  # a command that runs the collector as another user or within limits
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.bind(os.path.join(self.root, "notify"))
         self.notify.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -120,7 +123,8 @@ class Daemons:
             return subprocess.Popen([*prefix, program(name), *paths, *options], stderr=log, env=env)
 
     def _listen(self):
-        """What the programs tell a service manager; one that is not read would block them."""
+        """Read the programs' messages to a service manager. A socket that nobody reads would block
+        them."""
         with contextlib.suppress(OSError):
             while True:
                 text, control, _, _ = self.notify.recvmsg(4096, 256)
@@ -138,7 +142,7 @@ class Daemons:
             time.sleep(0.005)
 
     def status(self, process):
-        """What it said last of itself."""
+        """Return the last STATUS that PROCESS sent."""
         lines = [line for text in self.told.get(process.pid, []) for line in text.splitlines()]
         return next((line[7:] for line in reversed(lines) if line.startswith("STATUS=")), "")
 
@@ -157,7 +161,7 @@ class Daemons:
         self._ready(self.server)
 
     def stop(self):
-        """Both, in order; a program that fails while it ends (a leak, too) is a failure of the test."""
+        """Stop both, in order. A program that fails while it ends (also by a leak) fails the test."""
         self.stop_server()
         self.stop_collector()
 
@@ -197,10 +201,10 @@ class Daemons:
         with open(self.log, encoding="utf-8", errors="replace") as f:
             return f.read()
 
-    # ---- what they answer
+    # ---- answers
 
     def ask(self, path, method="GET", body=None, headers=None, timeout=15):
-        """(status, headers, body)"""
+        """Send a request. Return (status, headers, body)."""
         connection = UnixConnection(self.socket, timeout)
         try:
             connection.request(method, path, body, headers or {})
@@ -219,18 +223,18 @@ class Daemons:
         return json.loads(self.get(path))
 
     def domain(self, name):
-        """What is said of a guest, or None."""
+        """Return the server's entry for a guest, or None."""
         return next((d for d in self.json("/v1/domains?limit=1000")["domains"] if d["name"] == name), None)
 
     def captures(self, name):
         return self.json(f"/v1/domains/{name}/captures?limit=1000")["captures"]
 
     def run_list(self, name):
-        """All runs of a guest, oldest first."""
+        """Return all runs of a guest, oldest first."""
         return sorted(self.json(f"/v1/domains/{name}?limit=1000")["run_list"], key=lambda run: run["run"])
 
     def packets(self, name, query=""):
-        """All pages of /packets."""
+        """Return all pages of /packets."""
         pages, cursor = [], ""
         while True:
             page = self.json(f"/v1/domains/{name}/packets?limit=1000{query}{cursor}")
@@ -243,7 +247,7 @@ class Daemons:
         return self.get(f"/v1/domains/{name}/trace{query}")
 
     def wait(self, what, seconds=PATIENCE):
-        """Until WHAT() is true; returns it."""
+        """Wait until WHAT() is true. Return its value."""
         began = time.monotonic()
         while True:
             with contextlib.suppress(Lost):
@@ -257,7 +261,7 @@ class Daemons:
             time.sleep(0.02)
 
     def wait_ended(self, name, runs=1, seconds=PATIENCE):
-        """Until the guest has RUNS runs, all of them ended."""
+        """Wait until the guest has RUNS runs, all of them ended."""
 
         def ended():
             listed = self.run_list(name)
@@ -269,7 +273,8 @@ class Daemons:
             raise AssertionError(f"{name} has not ended: {self.run_list(name)}") from error
 
     def wait_archived(self, ring, name, n):
-        """Until N events of a ring that is written slowly are archived.  What came while nobody looked is proven by what comes then."""
+        """Write events slowly until N of them are archived. Later events prove those that came
+        between two polls."""
 
         def enough():
             found = len(events_of(self.trace(name)))
@@ -281,21 +286,21 @@ class Daemons:
         self.wait(enough)
 
     def wait_begun(self, path, n):
-        """Until the writer of a ring has begun N more packets, whenever it gets to that."""
+        """Wait until the writer of a ring has begun N more packets."""
         began = newest(path)
         self.wait(lambda: newest(path) >= began + n)
 
     def wait_written(self, name, n):
-        """The same of the ring of a guest in the directory."""
+        """Wait until the writer of a guest's ring has begun N more packets."""
         self.wait_begun(os.path.join(self.rings, f"{name}.ctf"), n)
 
     def query(self, sql):
-        """Rows of the archive."""
+        """Return rows of the archive."""
         with contextlib.closing(sqlite3.connect(f"file:{self.state}/archive/trace.db?mode=ro", uri=True)) as db:
             return db.execute(sql).fetchall()
 
     def check_integrity(self):
-        """Of the archive as it lies there."""
+        """Check the integrity of the archive's file."""
         rows = self.query("PRAGMA integrity_check")
         if rows != [("ok",)]:
             raise AssertionError(f"integrity_check: {rows}")
@@ -305,7 +310,7 @@ class Daemons:
 
 
 def event(timestamp, thread=1):
-    """A switch, 17 bytes."""
+    """Return a switch event of 17 bytes."""
     return struct.pack("<QBQ", timestamp, 7, thread)
 
 
@@ -314,7 +319,8 @@ def header(room, count, content=0):
 
 
 def image(bodies, rooms, first=0):
-    """A ring of packets of ROOMS bytes; BODIES are the contents of the first of them, counted from FIRST."""
+    """Return a ring of packets of ROOMS bytes. BODIES are the contents of its first packets, which
+    are counted from FIRST."""
     parts = []
     for index, room in enumerate(rooms):
         body = bodies[index] if index < len(bodies) else b""
@@ -327,19 +333,21 @@ def rooms(size, n):
 
 
 def small_ring(base=1000, n=10, size=4096, packets=4):
-    """N events in a ring that was never full."""
+    """Return a ring of N events that was never full."""
     return image([b"".join(event(base + i, i) for i in range(n))], rooms(size, packets))
 
 
 def newest(path, packets=4):
-    """The highest count in the headers of a ring, which is that of the packet that is being filled."""
+    """Return the highest count in the headers of a ring: the count of the packet that is being
+    filled."""
     with open(path, "rb") as f:
         sizes = rooms(os.fstat(f.fileno()).st_size, packets)
         return max(HEADER.unpack(os.pread(f.fileno(), START, sum(sizes[:i])))[3] for i in range(packets))
 
 
 def free_port():
-    """One that nobody listens at; not of those that the kernel gives away, or a connection might have it a moment later."""
+    """Return a port without a listener, outside the kernel's ephemeral range, so that no connection
+    takes it a moment later."""
     while True:
         port = random.SystemRandom().randrange(10_000, 32_000)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -347,7 +355,7 @@ def free_port():
 
 
 class Ring:
-    """A ring file written event by event, in the recorder's order, by whoever holds it open."""
+    """A ring file that the test writes event by event, in the recorder's order, and keeps open."""
 
     def __init__(self, path, size=4096, packets=4, make=True, base=1_000_000):
         self.rooms, self.base = rooms(size, packets), base
@@ -359,7 +367,7 @@ class Ring:
             self.file.write(image([], self.rooms))
 
     def add(self, n):
-        """N events more.  Their threads count from 0."""
+        """Add N events. Their threads count from 0."""
         for _ in range(n):
             slot = self.sequence % len(self.rooms)
             if self.used + 17 >= self.rooms[slot]:
@@ -374,13 +382,15 @@ class Ring:
             self.n += 1
 
     def add_packet(self):
-        """Events up to the end of the packet that is being filled, and one of the next, which proves that packet."""
+        """Add events up to the end of the current packet, and one event of the next packet, which
+        proves the current one."""
         sequence = self.sequence
         while self.sequence == sequence:
             self.add(1)
 
     def add_slowly(self, n):
-        """Events so slowly that each event is seen as it comes: of a ring that rests nothing can be proven."""
+        """Add events so slowly that the collector sees each event as it comes. The last event of a
+        ring at rest cannot be proven."""
         for _ in range(n):
             self.add(1)
             time.sleep(0.005)
@@ -399,7 +409,7 @@ class Ring:
 
 
 def events_of(stream):
-    """(timestamp, thread) of the switches in a CTF stream."""
+    """Return (timestamp, thread) of the switches in a CTF stream."""
     found, at = [], 0
     while at < len(stream):
         _, _, size, _, content = HEADER.unpack_from(stream, at)
@@ -413,7 +423,7 @@ def events_of(stream):
 
 
 def judge(what, truth, stream, pages, *options):
-    """truth.py on what was fetched.  Returns what it counted."""
+    """Run truth.py on a fetched stream. Return its counts."""
     with open(f"{what}.fetched.ctf", "wb") as f:
         f.write(stream)
     paths = []
@@ -430,7 +440,7 @@ def judge(what, truth, stream, pages, *options):
 
 
 class Case(unittest.TestCase):
-    """A test in a directory of its own; each gets its own daemons."""
+    """A test in a directory of its own, with daemons of its own."""
 
     def setUp(self):
         directory = tempfile.mkdtemp(prefix="mprof.")
@@ -439,19 +449,20 @@ class Case(unittest.TestCase):
         os.chdir(directory)
 
     def daemons(self, *arguments, **options):
-        """Running ones, stopped at the end of the test."""
+        """Start daemons and stop them at the end of the test."""
         daemons = self.enterContext(Daemons(*arguments, **options))
         daemons.start()
         return daemons
 
     def writer(self, name, *arguments):
-        """A program that is killed at the end of the test at the latest."""
+        """Start a program and kill it at the end of the test, if it still runs."""
         process = subprocess.Popen([program(name), *map(str, arguments)], stdout=subprocess.PIPE, text=True)
         self.addCleanup(end_writer, process)
         return process
 
     def writer_seen(self, d, name, options):
-        """writer-legacy, which begins to write when the ring RINGS/NAME.ctf is known: however fast it goes round, all of it is read or declared."""
+        """Start writer-legacy, which waits until the collector knows ring RINGS/NAME.ctf. However
+        fast it writes, the collector reads all of it or declares gaps."""
         paths = f"--ring rings/{name}.ctf --truth {name}.truth --after {name}.seen"
         process = self.writer("writer-legacy", *paths.split(), *options.split())
         d.wait(lambda: d.domain(name))
@@ -460,7 +471,7 @@ class Case(unittest.TestCase):
         return process
 
     def write(self, name, *arguments):
-        """The same, until it ends by itself.  Returns what it says."""
+        """Run a program until it ends. Return its output."""
         process = self.writer(name, *arguments)
         said = process.communicate(timeout=120)[0]
         self.assertEqual(process.returncode, 0)

@@ -1,6 +1,8 @@
-"""Bits that flip on the disk: no wrong byte is served, what is gone is declared, and nothing crashes or hangs: damage.py BUILD-DIRECTORY [TEST…]
+"""Flip bits on the disk: no wrong byte is served, lost bytes are declared, and no program crashes
+or hangs: damage.py BUILD-DIRECTORY [TEST…]
 
-MPROF_SEED repeats a run; MPROF_FLIPS says how many bits flip in rows and pieces (40), and half as many anywhere in the files.
+MPROF_SEED repeats a run. MPROF_FLIPS is the number of bits to flip in rows and pieces (40); half as
+many flip anywhere in the files.
 """
 
 import contextlib
@@ -23,7 +25,7 @@ import sink
 
 FLIPS = int(os.environ.get("MPROF_FLIPS", "40"))
 TRACE, MEMTRACES = "archive/trace.db", "memtraces/memtraces.db"
-# What is flipped: the file, the table, its key, and the columns.
+# Cells to flip: the file, the table, its key, and the columns.
 ROWS = {
     "chunks": (
         TRACE,
@@ -43,7 +45,7 @@ CORRUPT = "mprofd: error: "
 
 
 class Flipped(sink.Sink):
-    """A copy of the archives; each row has a checksum unless OLD."""
+    """A copy of the archives. Each row has a checksum unless OLD."""
 
     def __init__(self, source):
         super().__init__(config=make.CONFIG)
@@ -52,7 +54,7 @@ class Flipped(sink.Sink):
 
 
 def unpack(directory):
-    """The set of an earlier version as the programs of today have it after --fsck."""
+    """Unpack the set of an earlier version and bring it up to date with --fsck."""
     with tarfile.open(os.path.join(ARCHIVES, "schema-1", "state.tar.xz")) as tar:
         tar.extractall(directory, filter="data")
     return directory
@@ -66,7 +68,7 @@ def fsck(state, timeout=300):
 
 
 def settle(state):
-    """Bring what the logs hold into the files, so that a flip in a file is not hidden by a log."""
+    """Move the logs' pages into the files, so that no log hides a flip in a file."""
     for name in (TRACE, MEMTRACES):
         with contextlib.closing(sqlite3.connect(os.path.join(state, name))) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -99,7 +101,7 @@ class Damage(daemons.Case):
         return d
 
     def bodies(self, d):
-        """What each body is, of the whole archives."""
+        """Return each body of the undamaged archives."""
         found = {}
         for path in make.paths(d):
             if make.is_body(path):
@@ -109,7 +111,7 @@ class Damage(daemons.Case):
         return found
 
     def fetch(self, d, path, headers=None):
-        """(status, body); a body that was broken off is None."""
+        """Return (status, body); the body is None if the server broke it off."""
         try:
             status, _, body = d.ask(path, headers=headers or {}, timeout=30)
         except (ConnectionError, daemons.http.client.HTTPException):
@@ -122,7 +124,8 @@ class Damage(daemons.Case):
     # ---- flips
 
     def choose(self, state, table):
-        """A row and a column, by weights of the columns alone: (file, table, key, column, value)."""
+        """Choose a row and a column, by the weights of the columns: (file, table, key, column,
+        value)."""
         file, key, columns = ROWS[table]
         with contextlib.closing(sqlite3.connect(os.path.join(state, file))) as db:
             keys = [row[0] for row in db.execute(f"SELECT {key} FROM {table} ORDER BY 1")]
@@ -131,7 +134,7 @@ class Damage(daemons.Case):
         return file, key, at, column, value
 
     def flip_cell(self, state, table):
-        """One bit of one cell, by SQL.  Returns what it was, and what undoes it."""
+        """Flip one bit of one cell by SQL. Return the old value and a function that restores it."""
         file, key, at, column, value = self.choose(state, table)
         if value is None or value == b"" or (table, column) == ("chunks", "stream") and self.is_last_commit(state, at):
             return None
@@ -147,7 +150,8 @@ class Damage(daemons.Case):
         return f"{table} {at}.{column} bit {bit}", lambda: self.put(state, table, key, at, column, value)
 
     def is_last_commit(self, state, row):
-        """Is it the newest row of a guest that runs?  Without it the archive is as it was a commit before, as after a loss of power: only the collector can miss it."""
+        """Return whether ROW is the newest row of a running guest. Without it the archive is the
+        one before the last commit, as after a loss of power: only the collector can notice."""
         sql = """SELECT 1 FROM chunks k JOIN streams s ON s.id = k.stream JOIN runs r ON r.id = s.run WHERE k.id = ? AND r.state <> 'ended' AND NOT k.flags & 1
             AND NOT EXISTS (SELECT 1 FROM chunks n WHERE n.stream = k.stream AND (n.sequence, n.offset) > (k.sequence, k.offset))"""
         with contextlib.closing(sqlite3.connect(os.path.join(state, TRACE))) as db:
@@ -159,7 +163,7 @@ class Damage(daemons.Case):
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def flip_stored(self, state, table):
-        """One bit of a blob where it lies in the file."""
+        """Flip one bit of a blob in the file."""
         file, _, at, column, value = self.choose(state, table)
         path = os.path.join(state, file)
         if not isinstance(value, bytes) or len(value) < 12:
@@ -173,7 +177,7 @@ class Damage(daemons.Case):
         return f"{table} {at}.{column} in the file, bit {bit}", flip_file(path, where + bit // 8, bit % 8)
 
     def check(self, d, what, whole):
-        """No answer is wrong, and what is not answered is an error that says so."""
+        """Check that no answer is wrong, and that a missing answer is an error that says so."""
         missing = 0
         for path, want in whole.items():
             for headers in (None, {"Accept-Encoding": "zstd"} if "ctf.tar" not in path else None):
@@ -186,7 +190,8 @@ class Damage(daemons.Case):
         return missing
 
     def test_flips_in_rows(self):
-        """In pieces, tails, ranges and their rows, by SQL and where they lie in the file: none is served."""
+        """Flip bits in pieces, tails, ranges and their rows, by SQL and in the file: no flipped
+        byte is served."""
         d = self.daemons_of("rows")
         whole = self.bodies(d)
         noticed = silent = 0
@@ -207,12 +212,12 @@ class Damage(daemons.Case):
         self.assertGreater(noticed, FLIPS // 2)
 
     def restart_reader(self, d):
-        """So that it holds no page of what was there before."""
+        """Restart the server, so that it holds no page from before."""
         d.kill_server()
-        d.told.clear()  # process ids come again
+        d.told.clear()  # process ids are reused
         d.start_server()
 
-    # ---- what is done about it
+    # ---- how the daemons react to damage
 
     def damage(self, d, sql, file=TRACE):
         with contextlib.closing(sqlite3.connect(os.path.join(d.state, file), isolation_level=None)) as db:
@@ -222,7 +227,8 @@ class Damage(daemons.Case):
         return next(int(line.split()[1]) for line in d.get("/metrics").decode().splitlines() if line.startswith(f"{name} "))
 
     def test_declared(self):
-        """What is damaged is told to the collector, which looks by itself: a gap, the metrics and the log have it, and the rest is served."""
+        """The server reports damage to the collector, which checks by itself. A gap, the metrics
+        and the log show the damage, and the rest is served."""
         d = self.daemons_of("declared")
         run = d.run_list("web")[0]["run"]
         path = f"/v1/domains/web/trace?run={run}&stream=0"
@@ -245,7 +251,7 @@ class Damage(daemons.Case):
         self.assertEqual(fsck(d.state)[0], 0)
 
     def test_vanished(self):
-        """A packet's rows that are gone, at either end or between, are missed."""
+        """The programs miss the rows of a packet that are gone, at either end or between."""
         for where, sequence in (("first", "min"), ("last", "max")):
             d = self.daemons_of(f"{where}")
             d.start_collector()
@@ -267,7 +273,8 @@ class Damage(daemons.Case):
             d.stop()
 
     def test_end_hidden(self):
-        """A range that says it ends before its rows do is damage: a dead guest's trace is not served without its tail."""
+        """A range whose end is before its last rows is damage: a dead guest's trace is not served
+        without its tail."""
         d = self.daemons_of("hidden")
         found = """SELECT a.capture, a.stream, r.id, s.number, r.name FROM capture_streams a JOIN captures c ON c.id = a.capture
             JOIN streams s ON s.id = a.stream JOIN runs r ON r.id = s.run
@@ -286,7 +293,8 @@ class Damage(daemons.Case):
         self.assertIn("damaged on the disk", d.said())
 
     def test_moved(self):
-        """A packet that one bit moved elsewhere in its stream is missed also where others were deleted."""
+        """The programs miss a packet that one bit moved elsewhere in its stream, also among deleted
+        packets."""
         d = self.daemons_of("moved")
         found = """SELECT DISTINCT k.id, a.capture FROM chunks k JOIN streams s ON s.id = k.stream JOIN capture_streams a ON a.stream = s.id
             WHERE s.deletions > 0 AND k.flags & 1 AND k.length > 0 AND k.sequence BETWEEN a.first_sequence AND a.last_sequence"""
@@ -302,7 +310,7 @@ class Damage(daemons.Case):
                 self.damage(d, f"UPDATE chunks SET sequence = (sequence | {1 << bit}) - (sequence & {1 << bit}) WHERE id = {row}")
 
     def test_profile(self):
-        """A memory profile ends before what is damaged of it."""
+        """A memory profile ends before its damaged part."""
         d = self.daemons_of("profile")
         with contextlib.closing(sqlite3.connect(os.path.join(d.state, MEMTRACES))) as db:
             (recording,) = db.execute("SELECT recording FROM pieces WHERE offset > 0").fetchone()
@@ -319,7 +327,8 @@ class Damage(daemons.Case):
         self.assertEqual(d.metric("damaged_pieces_total"), 1)
 
     def test_profile_that_sqlite_cannot_read(self):
-        """A page of the profiles' file is damaged: the sink says so, once a report, and goes on."""
+        """With a damaged page in the profiles' file the sink logs one sentence for each report, and
+        goes on."""
         d = self.daemons_of("page")
         path = os.path.join(d.state, MEMTRACES)
         with contextlib.closing(sqlite3.connect(path)) as db:
@@ -335,7 +344,7 @@ class Damage(daemons.Case):
         self.assertIn("mprofd --fsck saves what is whole", d.said())
 
     def test_reports_of_a_recording(self):
-        """A recording that goes on is not cut by reports of damage that is not there, whenever they come."""
+        """False reports of damage do not cut a recording that goes on."""
         d = self.daemons_of("going-on")
         d.start_sink()
         whole = sink.stream(400, size=30000)
@@ -352,7 +361,7 @@ class Damage(daemons.Case):
         self.assertEqual(d.rows("bytes, damaged", f"id = {before + 1}")[0], (len(whole), None))
 
     def test_false_reports(self):
-        """The collector and the sink believe no report."""
+        """The collector and the sink check each report and ignore false ones."""
         d = self.daemons_of("reports")
         whole = self.bodies(d)
         d.start_sink()
@@ -369,7 +378,7 @@ class Damage(daemons.Case):
     # ---- --fsck, and flips anywhere
 
     def test_fsck(self):
-        """It says what is gone, saves what is whole, and wants the archive for itself."""
+        """--fsck says what is lost, saves what is whole, and needs the archive for itself."""
         d = self.daemons_of("fsck")
         d.start_collector()
         d.start_sink()
@@ -390,7 +399,8 @@ class Damage(daemons.Case):
         self.assertIn("damaged", [gap["reason"] for page in d.packets("web", "&run=101&stream=0") for gap in page["gaps"]])
 
     def test_salvage(self):
-        """A file that SQLite cannot read whole: every packet that can be read is there afterwards, byte for byte."""
+        """SQLite cannot read the whole file: --fsck saves every packet that can be read, byte for
+        byte."""
         d = self.daemons_of("salvage")
         whole = self.bodies(d)
         d.stop_server()
@@ -409,13 +419,14 @@ class Damage(daemons.Case):
         self.assertEqual(fsck(d.state)[0], 0)
 
     def unpacked(self, name):
-        """A copy of the set of an earlier version, with what its logs hold in the files; and what its rows are."""
+        """Return a copy of an earlier version's set with its logs checkpointed, the path of its
+        archive, and its row counts."""
         state = unpack(os.path.join(os.getcwd(), name))
         settle(state)
         return state, os.path.join(state, TRACE), self.counts(state)
 
     def counts(self, state):
-        """How many rows each table with checksums has."""
+        """Return the number of rows in each table with checksums."""
         found = []
         for table, (file, *_) in ROWS.items():
             with contextlib.closing(sqlite3.connect(os.path.join(state, file))) as db:
@@ -423,7 +434,8 @@ class Damage(daemons.Case):
         return found
 
     def test_salvage_of_an_earlier_version(self):
-        """Rows that never had a checksum are not damaged for that, whatever else of their file is: its header, an index, the notes on checksums, a row of streams."""
+        """Rows that never had a checksum are not damaged, even if their file's header, an index,
+        the notes on checksums or a row of streams is."""
         state, path, whole = self.unpacked("header")
         for file in (path, os.path.join(state, MEMTRACES)):
             with open(file, "r+b") as f:
@@ -462,7 +474,8 @@ class Damage(daemons.Case):
         self.assertEqual(fsck(self.whole)[0], 0)
 
     def test_flips_anywhere(self):
-        """Anywhere in the files, and worse than bits: an answer or a sentence of each program, never a crash or a hang."""
+        """Flip bits anywhere in the files, and overwrite sectors: each program answers or ends with
+        a sentence, and never crashes or hangs."""
         d = self.daemons_of("anywhere", serve=False)
         d.start_server()
         paths = [path for path in make.paths(d) if "tail=raw" not in path]
@@ -480,8 +493,8 @@ class Damage(daemons.Case):
         print(f"{len(codes)} flips anywhere: --fsck said {[codes.count(code) for code in (0, 1, 2)]} times 0, 1, 2", file=sys.stderr)
 
     def run_all(self, d, paths):
-        """All programs on archives that are damaged.  Returns what --fsck said."""
-        d.told.clear()  # process ids come again
+        """Run all programs on damaged archives. Return the output of --fsck."""
+        d.told.clear()  # process ids are reused
         d.start_server()
         for path in self.random.sample(paths, min(len(paths), 12)):
             self.fetch(d, path)
@@ -492,7 +505,8 @@ class Damage(daemons.Case):
         return fsck(d.state)[0]
 
     def vandalize(self, path, number):
-        """A bit; every eighth time a whole sector, where structures are likely: at the beginning of a page."""
+        """Flip a bit. Every eighth time overwrite a whole sector at the beginning of a page, where
+        structures are likely."""
         size = os.path.getsize(path)
         if number % 8 == 7:
             at = self.random.randrange(size // 65536) * 65536 + self.random.choice((0, 100, 512, 4096))
@@ -507,7 +521,7 @@ class Damage(daemons.Case):
         return f"bit {bit} of byte {at}"
 
     def run_briefly(self, d, name, *options):
-        """It begins and ends when it is told to, or ends by itself in a sentence."""
+        """Start a program. It must end when it is told to, or end by itself with a sentence."""
         before = len(d.said())
         process = d._spawn(name, *options)
         until = time.monotonic() + 60
@@ -532,7 +546,7 @@ def ask(d, text):
 
 
 def flip_file(path, at, bit):
-    """Flip a bit of a file; returns what flips it back."""
+    """Flip a bit of a file. Return a function that flips it back."""
 
     def flip():
         with open(path, "r+b") as f:

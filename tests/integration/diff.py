@@ -1,7 +1,7 @@
-"""`mprofctl diff`: diff.py SOURCE-ROOT MPROFCTL STORY [TEST…]
+"""Test `mprofctl diff`: diff.py SOURCE-ROOT MPROFCTL STORY [TEST…]
 
-The tale of the lost ARP reply, told well and badly by our recorder, and where the reference traces are beside the checkout as it really
-happened. Every trace beside itself is alike.
+The story of the lost ARP reply, with a good and a bad end: recorded by this project's recorder, and
+as the published traces have it, if they lie beside the checkout. Every trace is equal to itself.
 """
 
 import glob
@@ -41,7 +41,7 @@ def steps(run):
 
 
 class Tale(unittest.TestCase):
-    """Our own recording."""
+    """The recorder's own traces of the story."""
 
     @classmethod
     def setUpClass(cls):
@@ -112,7 +112,8 @@ class Tale(unittest.TestCase):
         self.assertEqual(out.splitlines()[-1], "the two are alike: the same threads, each with the same steps in the same order")
 
     def test_at_another_time(self):
-        """Before the answer came the good run, too, waits; and what is asked of later threads is not told of earlier ones."""
+        """Before the answer comes, the good run waits, too. A difference in later threads does not
+        count for earlier ones."""
         got = ask(self.good, self.bad, "--to", "+1.005ms")
         self.assertTrue(got["alike"], got)
         self.assertEqual(ask(self.good, self.bad, "--from", "+1s")["outcomes"], [])
@@ -120,7 +121,8 @@ class Tale(unittest.TestCase):
         self.assertEqual((outcome["threads"], names(outcome["bad"])), (1, (5, "Task", "ARP response")))
 
     def test_several_streams(self):
-        """Streams of two directories are counterparts by their names; one that only one of them has is nobody's."""
+        """Streams of two directories are matched by their names. A stream that only one of them has
+        stays unmatched."""
         for name, streams in ("one", (("a", self.good), ("b", self.bad))), ("two", (("0", self.good), ("a", self.good), ("b", self.good))):
             os.mkdir(f"{self.work.name}/{name}")
             for stream, path in streams:
@@ -159,7 +161,7 @@ class Others(unittest.TestCase):
         return glob.glob(f"{TRACES}/*.ctf.xz") + glob.glob(f"{PUBLIC}/*.ctf*")
 
     def test_alike(self):
-        """Every trace that there is beside itself."""
+        """Every available trace is equal to itself."""
         self.assertGreater(len(self.traces()), 5)
         for path in self.traces():
             code, out, _ = run(path, path, "--json")
@@ -169,7 +171,8 @@ class Others(unittest.TestCase):
             self.assertEqual(got["counterparts"], got["good"]["threads"])
 
     def test_any_two(self):
-        """Of any two traces something is told, and not too much of it; what has no counterpart adds up."""
+        """diff reports something about any two traces, within bounds, and the unmatched threads add
+        up."""
         paths = sorted(self.traces())
         for good, bad in zip(paths, paths[1:]):
             code, out, _ = run(good, bad)
@@ -187,7 +190,7 @@ class Others(unittest.TestCase):
 
 @unittest.skipUnless(os.path.isdir(PUBLIC), f"no published traces in {PUBLIC}")
 class Arp(unittest.TestCase):
-    """The two traces of the tutorial."""
+    """The two published traces of the tutorial."""
 
     def test_story(self):
         got = ask(f"{PUBLIC}/arp-good.ctf", f"{PUBLIC}/arp-bad.ctf")

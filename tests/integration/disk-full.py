@@ -1,4 +1,4 @@
-"""A disk that is full, and has room again: disk-full.py BUILD-DIRECTORY [TEST…]"""
+"""Test a disk that becomes full and has room again: disk-full.py BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
 import os
@@ -52,13 +52,13 @@ class Full(daemons.Case):
                 f.write(bytes(65536))
 
     def fill(self):
-        """Somebody else takes all that is left."""
+        """Fill the disk from outside."""
         with open("state/ballast", "wb", buffering=0) as f:
             self.take(f)
 
     @contextlib.contextmanager
     def filled(self):
-        """Somebody else takes all that is left, and whatever becomes free, until everything of it goes."""
+        """Fill the disk from outside, and keep taking freed space until the block ends."""
         done = threading.Event()
 
         def taker():
@@ -113,7 +113,7 @@ class Full(daemons.Case):
         self.assertGreater(d.domain("guest")["streams"][0]["lost_packets"], 10)
 
     def test_stopped_while_full(self):
-        """It ends in time, and what it had not written is declared by the next one."""
+        """The daemon ends in time, and the next one declares what was not written."""
         self.disk(32)
         d = self.daemons(CONFIG.format(free="0", reserve="0"))
         writer = self.guest(1_000_000)
@@ -139,7 +139,8 @@ class Full(daemons.Case):
         self.assertRegex(d.said(), "(?i)full|no space|room")
 
     def test_oldest_packets_make_room(self):
-        """The archive itself fills the disk: the oldest packets go, and nothing is lost of what comes."""
+        """The archive itself fills the disk: the daemon deletes the oldest packets and loses no new
+        one."""
         self.disk(16)
         d = self.daemons(CONFIG.format(free="2M", reserve="2M"))
         writer = self.guest(3_000_000)
@@ -147,13 +148,13 @@ class Full(daemons.Case):
         first = d.wait(lambda: d.packets("guest")[0]["packets"])[0]["sequence"]
         d.wait(lambda: (left := d.packets("guest")[0]["packets"]) and left[0]["sequence"] > first)
         time.sleep(2)
-        d.wait(lambda: d.ask("/readyz")[0] == 200)  # not so in the moments when room is being made
+        d.wait(lambda: d.ask("/readyz")[0] == 200)  # not while the daemon makes room
         writer.terminate()
         writer.wait(20)
         d.wait_ended("guest")
 
         def settled():
-            """No more is deleted: where room is short that does not wait for readers."""
+            """Return whether deletion has stopped. On a full disk it does not wait for readers."""
             before = d.packets("guest")[0]["packets"][0]
             time.sleep(2)
             return d.packets("guest")[0]["packets"][0] == before

@@ -1,13 +1,15 @@
-"""`mprofctl dump` against what others made of the same traces: dump-oracles.py SOURCE-ROOT MPROFCTL own|reference|public
+"""Compare `mprofctl dump` with other decoders of the same traces: dump-oracles.py SOURCE-ROOT
+MPROFCTL own|reference|public
 
-Part own compares each ring of tests/traces with its kept dump, text and JSON.  Part reference compares it with the output of the original viewer's
-loader, which prints strings in OCaml's way and does not know the thread types Stream and Mutex.  Part public does so for the traces that others
-published, where MPROF_REFERENCE has them.
+Part own compares each ring of tests/traces with its stored dump, text and JSON. Part reference
+compares it with the output of the original viewer's loader, which prints strings in OCaml's way and
+does not know the thread types Stream and Mutex. Part public does so for the published traces, if
+MPROF_REFERENCE has them.
 """
 
 import sys
 
-sys.path.pop(0)  # the scripts beside this one are no modules, though one may have the name of one
+sys.path.pop(0)  # the scripts beside this one are no modules, though one may have a module's name
 
 import glob
 import json
@@ -25,7 +27,7 @@ import unpack  # noqa: E402
 public = os.path.join(unpack.REFERENCE, "public")
 failures = []
 
-# Where a trace is damaged: the exit code is 3 and stderr has this one sentence behind the file's name.
+# Damaged traces: the exit code is 3, and stderr has this sentence after the file's name.
 DAMAGE = {
     "killed": "packet 1 (count 397) at byte 4096: unknown event id 31 at byte 5259; 26 bytes skipped",
     "truncated": "packet 2 (count 90) at byte 65536: the input ends inside the packet at byte 90001; 22 bytes skipped",
@@ -42,7 +44,8 @@ def read(path):
 
 
 def dump(data, *options):
-    """The dump of DATA from a file and through a pipe, which must be the same: exit code, lines, stderr."""
+    """Dump DATA from a file and through a pipe, which must be the same. Return exit code, lines,
+    stderr."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()
@@ -69,7 +72,7 @@ SIMPLE = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b"}
 
 
 def unescape(text):
-    """What OCaml's %S made of it, back to bytes."""
+    """Undo OCaml's %S."""
 
     def one(match):
         code = match.group(1)
@@ -79,7 +82,8 @@ def unescape(text):
 
 
 def escape(text):
-    """As mprofctl must write it; for the strings in the reference, which have no odd characters beyond the controls."""
+    """Escape a text as mprofctl must. The strings of the reference have no unusual characters
+    except controls."""
     out = []
     for char in text.decode("utf-8", "surrogateescape"):
         if char in '"\\':
@@ -95,14 +99,14 @@ STRING = re.compile(rb'^(.*? (?:exn|label|counter)=")(.*)"$', re.S)
 
 
 def oracle_lines(path):
-    """The loader's lines, with strings as mprofctl writes them."""
+    """Return the loader's lines, with strings as mprofctl writes them."""
     for line in read(path).split(b"\n"):
         match = STRING.match(line)
         yield match.group(1) + escape(unescape(match.group(2))) + b'"' if match else line
 
 
 def same(ours, theirs):
-    """Is it the same line?  The loader prints Unknown for types that we name."""
+    """Return whether two lines are equal. The loader prints Unknown for types that mprofctl names."""
     if ours == theirs:
         return True
     return re.sub(rb"type=(Stream|Mutex)$", b"type=Unknown", ours) == theirs
@@ -113,7 +117,7 @@ def check_oracle(path):
     name = os.path.basename(base)
     code, out, said = dump(read(path))
     check_damage(name, code, said)
-    if name == "truncated":  # the loader refuses it; ours shows the whole events of the three packets that are there
+    if name == "truncated":  # the loader refuses this trace; mprofctl prints the whole events of its three packets
         whole = dump(read(base.replace("truncated", "wrapped") + ".ctf"))[1].splitlines()
         ours = out.splitlines()
         if len(ours) != 2598 or not set(ours) <= set(whole):
@@ -138,7 +142,7 @@ def check_own(path):
 
 
 def check_json(name, text, objects):
-    """Each line of --json is an object of the same event with the same fields."""
+    """Check that each line of --json is an object of the same event with the same fields."""
     lines, objects = text.decode().splitlines(), objects.decode().split("\n")[:-1]
     if len(lines) != len(objects):
         fail("%s: %d lines of text and %d of JSON" % (name, len(lines), len(objects)))
@@ -158,7 +162,7 @@ def check_json(name, text, objects):
 
 
 def packets(data):
-    """(offset, count, content bytes) of each packet in file order."""
+    """Return (offset, count, content bytes) of each packet in file order."""
     at = 0
     while at < len(data):
         size, count, content = struct.unpack_from("<IHI", data, at + 20)
@@ -167,7 +171,8 @@ def packets(data):
 
 
 def check_long(path):
-    """A long archive, one packet per count: as many events as lines, in file order, as a whole and in two halves."""
+    """Check a long archive with one packet per count, whole and in two halves: as many events as
+    lines, in file order."""
     data = read(path)
     code, out, said = dump(data)
     if code or said:
@@ -178,7 +183,8 @@ def check_long(path):
 
 
 def check_live(directory):
-    """Snapshots of a ring that is being written: at least the events known to be good are in each dump."""
+    """Check snapshots of a ring that is being written: each dump has at least the events known to
+    be good."""
     with open(os.path.join(directory, "match.jsonl")) as file:
         rows = [json.loads(line) for line in file]
     for row in rows:

@@ -1,4 +1,5 @@
-"""What a person, a shell or a service manager does to the daemons: environment.py BUILD-DIRECTORY [TEST…]"""
+"""Test how users, shells and service managers run the daemons: environment.py BUILD-DIRECTORY
+[TEST…]"""
 
 import itertools
 import os
@@ -15,7 +16,7 @@ DAEMONS = ("mprofd", "mprofd-http", "mprofd-sink")
 
 class Arguments(daemons.Case):
     def refused(self, name, *arguments):
-        """NAME refuses its arguments with one sentence, which is returned."""
+        """Check that NAME refuses its arguments with one sentence. Return the sentence."""
         done = subprocess.run([daemons.program(name), *arguments], capture_output=True, text=True, check=False, timeout=60)
         self.assertIn(done.returncode, (1, 2), done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -23,7 +24,7 @@ class Arguments(daemons.Case):
         return done.stderr
 
     def test_empty_directories(self):
-        """They would be the root directory."""
+        """An empty directory name would mean the root directory."""
         os.makedirs("rings")
         source = ["--source", "dir:rings"]
         for name in DAEMONS:
@@ -45,7 +46,8 @@ class Arguments(daemons.Case):
 
 
 class Deleted(daemons.Case):
-    """The archive goes while it is written: the daemon says so and ends, and the next one begins a new archive."""
+    """The archive is deleted while the daemon writes it. The daemon says so and ends, and the next
+    one begins a new archive."""
 
     def check(self, make_room):
         d = self.daemons()
@@ -99,7 +101,7 @@ class Deleted(daemons.Case):
 
 
 class SizeLimit(daemons.Case):
-    """A size limit of files is told like a full disk, and kills nobody."""
+    """The daemons report a limit of file sizes like a full disk, and are not killed by it."""
 
     def test_while_it_runs(self):
         d = self.enterContext(daemons.Daemons())
@@ -109,7 +111,7 @@ class SizeLimit(daemons.Case):
         parts, made = rooms(1 << 20, 4), itertools.count()
 
         def full():
-            # Threads at random, so that the archive grows.
+            # Random threads make the archive grow.
             bodies = [b"".join(event(1000 + i, random.getrandbits(63)) for i in range(15000)) for _ in range(3)]
             with open(f"rings/guest-{next(made)}.ctf", "wb") as f:
                 f.write(image(bodies, parts))

@@ -1,6 +1,7 @@
-"""GET /v1/events of the running daemons: events.py BUILD-DIRECTORY [TEST…]
+"""Test GET /v1/events of the running daemons: events.py BUILD-DIRECTORY [TEST…]
 
-What a client that listens is told, against what the lists say; what one is told that comes back; and that one that does not read hurts nobody.
+Compare the events that a client gets with the lists. Check the events for a client that comes back,
+and that a client which does not read affects no other.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ GUEST_UUID = "0a1b2c3d-0000-4000-8000-00000000000a"
 
 
 class Follower(threading.Thread):
-    """Reads events until it is closed, or the server ends them."""
+    """Read events until the test closes it, or the server ends them."""
 
     def __init__(self, d, last=None):
         super().__init__(daemon=True)
@@ -57,7 +58,7 @@ class Follower(threading.Thread):
         return [data for kind, data, _ in self.events if kind == name]
 
     def close(self):
-        """From another thread: one that reads learns it as the end."""
+        """Close from another thread: a reading thread sees the end."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         if self.is_alive():
@@ -97,12 +98,12 @@ class Events(Case):
         self.assertEqual(ended["run"], began["run"])
         capture = self.told(d, f, "capture")
         self.assertEqual((capture["change"], capture["capture"]["kind"], capture["capture"]["domain"]), ("made", "ended", "web"))
-        # Whoever applied what it was told has what the lists say.
+        # A client that applies all events has the contents of the lists.
         self.assertEqual(capture["capture"], d.captures("web")[0])
         domain = d.domain("web")
         d.wait(lambda: f.named("rates")[-1]["streams"] == domain["streams"])
         last = [data for data in f.named("domain") if data["change"] == "ended"][-1]["domain"]
-        self.assertIsNone(domain.pop("memtrace"))  # which events do not tell
+        self.assertIsNone(domain.pop("memtrace"))  # events do not carry this field
         self.assertEqual({**last, "streams": 0, "last_seen": 0, "captures": 0}, {**domain, "streams": 0, "last_seen": 0, "captures": 0})
 
     def test_captures(self):
@@ -122,7 +123,8 @@ class Events(Case):
         self.assertEqual(len(f.named("capture")), 2)
 
     def test_a_gap_and_restarts(self):
-        """The collector is away while a ring laps; the stream of events goes on, and that of a server that is new begins anew."""
+        """The collector is away while a ring laps. The stream of events goes on, and starts again
+        with a new server."""
         d = self.daemons()
         ring = self.enterContext(Ring(os.path.join(d.rings, "web.ctf")))
         ring.add_slowly(100)
@@ -163,7 +165,7 @@ class Events(Case):
         d.wait(lambda: len(back.events) >= len(missed))
         self.assertEqual(back.events[: len(missed)], missed)
         self.assertEqual(back.named("hello") + back.named("reset"), [])
-        # From here on, nothing that is left: up to date at once, and told what comes.
+        # The client's state is deleted. It is up to date at once, and gets later events.
         newest = self.follow(d, back.events[-1][2])
         d.ask("/v1/captures/1", "DELETE")
         self.assertEqual(self.told(d, newest, "capture-deleted"), {"id": 1})
@@ -175,7 +177,8 @@ class Events(Case):
             lost.close()
 
     def test_another_archive(self):
-        """Who listens while another archive takes the first one's place is told to read all anew; who comes back behind that is not."""
+        """Another archive takes the first one's place. A listening client is told to read
+        everything again; a client that comes back later is not."""
         d = self.daemons()
         ring = self.enterContext(Ring(os.path.join(d.rings, "web.ctf")))
         ring.add_slowly(100)
@@ -193,7 +196,8 @@ class Events(Case):
         self.assertEqual(back.named("hello") + back.named("reset"), [])
 
     def test_without_a_collector(self):
-        """What another process writes is seen without notices: a rename, a suspension, what the quotas delete."""
+        """The server sees another process's changes without notices: a rename, a suspension,
+        deletions by the quotas."""
         d = self.enterContext(daemons.Daemons())
         driver = subprocess.Popen([program("archive-driver"), d.state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(driver.stdout.close)
@@ -225,7 +229,8 @@ class Events(Case):
         self.assertEqual(self.told(d, f, "capture-deleted"), {"id": 1})
 
     def test_many_at_once(self):
-        """A thousand guests that come at once: each is told once, and others are answered meanwhile."""
+        """A thousand guests come at once: each gets one event, and the server answers others
+        meanwhile."""
         d = self.daemons()
         f = self.follow(d)
         self.come(d, 1000)
@@ -235,7 +240,7 @@ class Events(Case):
             d.ask("/healthz")
             took.append(time.monotonic() - began)
             time.sleep(0.02)
-        # A machine that is busy may stop the server for a moment; it does so once or twice.
+        # A busy machine may stop the server for a moment, once or twice.
         self.assertLessEqual(sum(seconds > 1 for seconds in took), 2, max(took))
         counted = [data["domain"]["name"] for data in f.named("domain") if data["change"] == "began"]
         self.assertEqual(len(counted), len(set(counted)))
@@ -251,11 +256,12 @@ class Events(Case):
             ring.write(daemons.small_ring())
         d.wait(lambda: all(f.named("domain") for f in all_))
         all_[0].close()
-        # One that left is noticed without an event for it, and its place is free.
+        # The server notices a client that left without sending an event, and frees its place.
         d.wait(lambda: (f := Follower(d)).status == 200 and self.addCleanup(f.close) is None)
 
     def test_a_stalled_client(self):
-        """One that reads nothing is cut off; who reads misses nothing, and silence is broken."""
+        """The server closes a client that reads nothing. A client that reads misses nothing, and
+        gets a comment during silence."""
         d = self.daemons()
         stalled = daemons.UnixConnection(d.socket, 60)
         self.addCleanup(stalled.close)

@@ -1,8 +1,10 @@
-"""Random models, told to the recorder, through ring, collector, HTTP and decoder: export-property.py BUILD-DIRECTORY [N [FIRST]]
+"""Send random models through recorder, ring, collector, HTTP and decoder: export-property.py
+BUILD-DIRECTORY [N [FIRST]]
 
-What comes out are the events that the calls stand for, written down here without the recorder, and the slow model of model-property.py of
-them; and each format that the trace is exported to, read back by its reader, holds them too. Most rings hold all that is told, so that
-nothing may be missing; in some the writer goes round and the reader has to keep up, and where it does not, what is missing is counted.
+The output must be the events of the calls, computed here without the recorder, and the slow model
+of model-property.py of these events. Each export format, read back by its reader, must hold them
+too. Most rings hold all events, so nothing may be missing. In some rings the writer wraps and the
+reader has to keep up; missing events are counted there.
 """
 
 import importlib.util
@@ -25,7 +27,7 @@ COUNTERS = [b"a", b"buf#1", b"buf#2", b"tcp-to-ip", b"#", b"", b"\xfe"]
 
 
 def slow_model():
-    """model-property.py as a module."""
+    """Load model-property.py as a module."""
     path = list(sys.path)
     spec = importlib.util.spec_from_file_location("model_property", os.path.join(HERE, "model-property.py"))
     module = importlib.util.module_from_spec(spec)
@@ -35,7 +37,7 @@ def slow_model():
 
 
 class Tale:
-    """Random calls, and the events that they stand for: (time, id, context, number, type, text)."""
+    """Random calls, and their events: (time, id, context, number, type, text)."""
 
     def __init__(self, seed):
         self.r = random.Random(seed)
@@ -47,7 +49,7 @@ class Tale:
         self.calls, self.events = [], []
         for _ in range(self.r.choice([1, 20, 150, 600]) if not self.laps else 900):
             self.call()
-        while not self.events:  # a call may say nothing new
+        while not self.events:  # a call may add no event
             self.call()
 
     def thread(self):
@@ -96,7 +98,7 @@ class Tale:
             self.tell(kind, a)
         else:
             self.current = a if kind in (1, 9) else self.current
-            if kind != 1 or a != b:  # reading oneself says nothing
+            if kind != 1 or a != b:  # a thread that reads itself adds no event
                 self.record(kind, a, b)
             self.tell(kind, a, b)
 
@@ -104,13 +106,13 @@ class Tale:
         return sum(40 + len(event[5] or b"") for event in self.events)
 
     def script(self):
-        """Where the writer goes round it rests after each quarter of what a packet holds."""
+        """Return the calls as text. If the writer wraps, it rests after each quarter of a packet."""
         if not self.laps:
             return "".join(self.calls)
         return "".join(call + (".\n" if number % 8 == 7 else "") for number, call in enumerate(self.calls))
 
     def json(self):
-        """As `dump --json` has them."""
+        """Return the events as `dump --json` prints them."""
         for time, kind, context, number, kind_of, text in self.events:
             acts, other, amount, said = FIELDS[NAMES[kind]]
             one = {"time_ns": str(time), "event": NAMES[kind]}
@@ -130,7 +132,7 @@ class Tale:
 
 
 def replaced(text):
-    """Each byte that is no UTF-8 is a replacement character."""
+    """Replace each byte that is no UTF-8 by a replacement character."""
     out, at = "", 0
     while at < len(text):
         for n in (1, 2, 3, 4):
@@ -154,7 +156,7 @@ class Check:
         self.writer = None
 
     def begin(self):
-        """The ring appears when it is written to; all of them are at once."""
+        """Start the writer, which makes its ring. All rings exist at once."""
         tale = self.tale
         size = 16384 if tale.laps else max(4096, 2 * tale.bytes() + 4096)
         packets = 8 if tale.laps else random.Random(self.seed).choice([2, 3, 4])
@@ -171,7 +173,7 @@ class Check:
         return done.stdout
 
     def finish(self):
-        """What is wrong, or None."""
+        """Return the error, or None."""
         said = self.writer.stdout.read()
         self.writer.stdout.close()
         if self.writer.wait():
@@ -194,7 +196,7 @@ class Check:
         return wrong or self.exports(where, got, lost)
 
     def model(self):
-        """The model of what came is the slow one of what was told."""
+        """Compare the model of the fetched trace with the slow model of the calls."""
         self.ctl("fetch", f"domain:{self.name}", "-o", self.name + ".fetched")
         with open(self.name + ".fetched", "rb") as file:
             mine, _ = self.slow.run(program("model-dump"), file.read())

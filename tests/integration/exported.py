@@ -1,4 +1,4 @@
-"""What `mprofctl export` writes, as others read it: what the tests of exports share."""
+"""Read the output of `mprofctl export` as other programs do. Shared by the tests of exports."""
 
 import csv
 import json
@@ -8,7 +8,7 @@ import subprocess
 TYPES = "Wait Task Bind Try Choose Pick Join Map Condition On_success On_failure On_termination On_any Ignore_result Async".split()
 TYPES += "Promise Semaphore Switch Stream Mutex".split()
 
-# Of each event: the field of the acting thread, of the other one, of a number, of a text.
+# Fields of each event: the acting thread, the other thread, a number, a text.
 FIELDS = {
     "creates": ("parent", "child", None, None),
     "read": ("reader", "source", None, None),
@@ -33,12 +33,12 @@ def read_json(path):
 
 
 def plain(cell):
-    """Without the apostrophe in front of what may be a formula."""
+    """Remove the apostrophe in front of a text that may be a formula."""
     return cell[1:] if cell.startswith("'") else cell
 
 
 def read_csv(path):
-    """The rows as `dump --json` has them."""
+    """Return the rows as `dump --json` prints them."""
     with open(path, encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, strict=True):
             acts, other, number, text = FIELDS[row["event"]]
@@ -65,14 +65,14 @@ SHORT = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 27: "e", 34
 
 
 def bt_text(one, key):
-    """A text as babeltrace2 prints it."""
+    """Return a text as babeltrace2 prints it."""
     raw = bytes.fromhex(one[key + "_hex"]) if key + "_hex" in one else one[key].encode()
     text = "".join("\\" + SHORT[c] if c in SHORT else "\\x%02x" % c if c < 32 or c == 127 else chr(c) for c in raw)
     return b'"' + text.encode("latin-1") + b'"'
 
 
 def bt_line(one):
-    """The line that babeltrace2 prints of an event."""
+    """Return the line that babeltrace2 prints for an event."""
     acts, other, number, text = FIELDS[one["event"]]
     time = int(one["time_ns"])
     fields = []
@@ -92,7 +92,7 @@ def bt_line(one):
     return line
 
 
-# What the metadata calls otherwise.
+# Fields that the metadata names differently.
 NAMES = {"main": "sleeper", "sender": "source"}
 UNKNOWN = re.compile(rb"thread_type = \( <unknown> : container = \d+ \)")
 
@@ -106,7 +106,7 @@ def babeltrace(path):
 
 
 def monotonic(events):
-    """CTF's times do not go back, and stop at 2^63 - 1."""
+    """Make times monotonic: CTF's times do not go back, and stop at 2^63 - 1."""
     last, out = {}, []
     for one in events:
         stream, time = one.get("stream"), int(one["time_ns"])
@@ -116,7 +116,7 @@ def monotonic(events):
 
 
 def differ(got, wanted):
-    """Where two lists are not the same, in words, or None: they are long."""
+    """Return the first difference of two lists as a sentence, or None."""
     for number, (a, b) in enumerate(zip(got, wanted)):
         if a != b:
             return f"number {number} is {str(a)[:2000]} and not {str(b)[:2000]}"
@@ -124,7 +124,8 @@ def differ(got, wanted):
 
 
 def bt_differ(lines, events):
-    """The same of what babeltrace2 prints; 2.0.4 prints of an empty text the text of another event."""
+    """Return the first difference in babeltrace2's lines. Version 2.0.4 prints the text of another
+    event for an empty text."""
     got, wanted = [], []
     for line, one in zip(lines, events):
         want = bt_line(one)

@@ -1,8 +1,9 @@
-"""What `mprofctl export` writes, read back by others: exports.py SOURCE-ROOT MPROFCTL own|reference [TEST…]
+"""Read the output of `mprofctl export` back: exports.py SOURCE-ROOT MPROFCTL own|reference [TEST…]
 
-CTF by babeltrace2 and by ourselves, JSON and Chrome's by Python's json, CSV by Python's csv: all hold the events that `dump --json` prints,
-which the oracles have judged, and what babeltrace2 prints of the original where there is an oracle of that. The traces are the
-generated ones, a directory of several streams, a log of s-expressions, and one with all that a hostile guest can say; or the reference.
+CTF is read by babeltrace2 and by mprofctl, JSON and Chrome's format by Python's json, CSV by
+Python's csv. All must hold the events that `dump --json` prints, which dump-oracles.py has checked,
+and babeltrace2's lines for the original ring where the tree has them. The traces are the generated
+ones, a directory of several streams, a log of s-expressions, and a hostile trace; or the reference.
 """
 
 import collections
@@ -23,7 +24,7 @@ import unittest
 
 from exported import babeltrace, bt_differ, differ, monotonic, read_csv, read_json
 
-# Under nohup it is ignored, and what this starts would inherit that.
+# nohup ignores SIGINT, and the programs started here would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 PART = sys.argv[3]
@@ -37,7 +38,7 @@ UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 
 
 def run(*arguments, code=0, stdin=None):
-    """Standard output and error of mprofctl."""
+    """Run mprofctl. Return its standard output and error."""
     done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=120)
     if done.returncode != code:
         raise AssertionError(f"{arguments}: exit code {done.returncode} and not {code}: {done.stderr.decode()}")
@@ -51,21 +52,23 @@ def packet(count, *events):
 
 
 def event(time, number, *fields):
-    """Threads and amounts are numbers, a type a byte, a text bytes."""
+    """Return an event. Threads and amounts are numbers, a type a byte, a text bytes."""
     parts = [struct.pack("<QB", time, number)]
     for field in fields:
         parts.append(struct.pack("<q", field) if isinstance(field, int) else field)
     return b"".join(parts)
 
 
-# What texts can be: quotes, lines, escapes, formulas, no UTF-8, half of a surrogate, directions, a character outside of the first plane.
+# Unusual texts: quotes, lines, escapes, formulas, no UTF-8, half of a surrogate, directions, a
+# character outside of the first plane.
 TEXTS = [b"", b'"', b'""', b"a,b;c", b"\r\n", b"\n", b"\t", b"\x01\x1b[31m\x7f", b"\\x41\\", b"=1+1", b"+1", b"-1", b"@x", b"'", b"'=1"]
 TEXTS += ["＝1".encode(), "＠".encode(), b"\xff\xfe", b"a\xc3", b"\xed\xa0\x80", "\u202eabc\u2066".encode(), "\U0001f42b".encode(), b"</script>"]
 TEXTS += ["\u2028".encode(), b"\xe2\x80", b"x" * 100_000, b"\xf0\x9f" * 3000, b'"' * 9000, "é".encode() * 9000]
 
 
 def hostile():
-    """One stream with all texts in all events that have one, numbers at their limits, ids that are made twice, gaps."""
+    """Return a stream with all texts in all events that have one, numbers at their limits, ids that
+    are used twice, and gaps."""
     low, high = -(2**63), 2**63 - 1
     packets, time = [], 1000
     for count, text in enumerate(TEXTS):
@@ -96,7 +99,7 @@ class Exports(unittest.TestCase):
         os.chdir(self.work)
 
     def export(self, path, to, out, code, *options):
-        """Written to OUT, and for a file the same to standard output."""
+        """Export to OUT. For a file, standard output must get the same bytes."""
         said = run("export", path, "--to", to, "-o", out, *options, code=code)[1]
         if not os.path.isdir(out):
             with open(out, "rb") as file:
@@ -174,13 +177,13 @@ class Exports(unittest.TestCase):
             self.assertEqual(told[name], number, name)
         self.assertEqual(told["damage"], damages)
         self.assertEqual(sum(one["args"].get("packets", 0) for one in by["X"]), lost)
-        # Each label is there, at its time.
+        # Each label is at its time.
         labels = collections.Counter((one["name"], one["ts"]) for one in by["n"] if one["args"]["event"] == "label")
         self.assertEqual(labels, collections.Counter((one["label"], int(one["time_ns"]) / 1000) for one in events if one["event"] == "label"))
 
     @staticmethod
     def stats(path, *options, code):
-        """What `stats` counts, of all streams together."""
+        """Return the counts of `stats`, summed over all streams."""
         told = json.loads(run("stats", path, "--json", *options, code=code)[0])
         told = told.get("streams", [told])
         sums = {key: sum(one[key] for one in told) for key in ("lost_packets", "damages", "threads", "events")}
@@ -190,7 +193,7 @@ class Exports(unittest.TestCase):
         return {**sums, "events_by_type": dict(kinds)}
 
     def all(self, path, code=0):
-        """Each format of the trace at PATH; returns its events."""
+        """Check each format of the trace at PATH. Return its events."""
         events = [json.loads(line) for line in run("dump", path, "--json", code=code)[0].splitlines()]
         stats = self.stats(path, code=code)
         streams = sorted(name for name in os.listdir(path) if name != "metadata") if os.path.isdir(path) else None
@@ -215,7 +218,7 @@ class Exports(unittest.TestCase):
 
 
 class Decoded(Exports):
-    """Traces beside what babeltrace2 decodes of the original rings."""
+    """Compare with babeltrace2's lines for the original rings."""
 
     def decoded(self, pattern, least):
         found = sorted(glob.glob(pattern))
@@ -226,7 +229,7 @@ class Decoded(Exports):
                 damaged = name in ("killed", "truncated")
                 events = self.all(path, 3 if damaged else 0)
                 oracle = lzma.open(f"{os.path.dirname(path)}/{name}.bt2.txt.xz").read().splitlines()
-                if not damaged:  # it stops there
+                if not damaged:  # babeltrace2 stops at damage
                     self.bt_same([re.sub(rb"{ stream_packet_count = \d+ }(, )?", b"", line) for line in oracle], events)
 
 
@@ -235,7 +238,7 @@ class Reference(Decoded):
         self.decoded(TRACES + "/*.ctf.xz", 10)
 
     def test_long(self):
-        """The first 64 packets of a writer at full speed."""
+        """Export the first 64 packets of a writer at full speed."""
         with open(os.path.join(unpack.scratch("live"), "live", "truth.ctf"), "rb") as file:
             data, at = file.read(), 0
         for _ in range(64):
@@ -270,7 +273,8 @@ class Own(Exports):
         self.all("hostile")
 
     def test_period(self):
-        """What is inside, as valid as the whole; a gap counts with the event behind it."""
+        """The export of a period holds its events and is as valid as the whole. A gap belongs to
+        the event behind it."""
         path = os.path.join(TRACES, "wrapped.ctf.xz")
         events = [json.loads(line) for line in run("dump", path, "--json")[0].splitlines()]
         times = [int(one["time_ns"]) for one in events]
@@ -288,7 +292,7 @@ class Own(Exports):
             self.json("hostile", events, None, lost, 0, 0, *options)
 
     def test_gaps(self):
-        """However long: what a count can tell at once is half of its range."""
+        """Gaps of any length: one step of a count can show at most half of its range."""
         for steps, told in (([5], True), ([32767, 20000], True), ([32767, 32767, 32767], False)):
             count, packets, lost = 0, [packet(0, event(5, 7, 1))], 0
             for number, step in enumerate(steps):
@@ -308,7 +312,7 @@ class Own(Exports):
                 self.assertEqual(babeltrace("out")[1], lost if told else 0)
 
     def test_names_of_streams(self):
-        """A stream's name becomes a file's."""
+        """A stream's name becomes a file name."""
         with lzma.open(os.path.join(TRACES, "started-only.ctf.xz")) as file:
             data = file.read()
         names = ["a b", "a_b", "a\tb", "-x", "x" * 255, "\u202eé", "=1", '"']
@@ -332,7 +336,7 @@ class Own(Exports):
 
 
 class Outputs(Exports):
-    """Where it goes, and what is said."""
+    """The output files, and the messages about them."""
 
     def setUp(self):
         super().setUp()
@@ -376,14 +380,16 @@ class Outputs(Exports):
         self.assertEqual(sorted(os.listdir()), ["empty", "link", "web.ctf"])
 
     def test_nothing_is_left(self):
-        """A trace that cannot be read, an output that is full: no file, none under another name."""
+        """A trace that cannot be read, or an output that is full, leaves no file, also none under
+        another name."""
         for to in "ctf", "json", "csv", "chrome":
             self.assertIn("cannot open", run("export", "file:none", "--to", to, code=4)[1])
             self.assertIn("File too large", self.limited("export", "web.ctf", "--to", to))
         self.assertEqual(os.listdir(), ["web.ctf"])
 
     def test_interrupted(self):
-        """Whoever stops it finds nothing of it, wherever files can do without a name until they are complete."""
+        """An interrupted export leaves nothing, on file systems whose files need no name until they
+        are complete."""
         with open("web.ctf", "rb") as file:
             data = file.read()
         try:
@@ -393,14 +399,14 @@ class Outputs(Exports):
         for number in signal.SIGINT, signal.SIGKILL:
             for arguments in ("--to", "json"), ("--to", "csv", "-o", "out.csv"), ("--to", "svg"), ("--to", "ctf"):
                 with subprocess.Popen([MPROFCTL, "export", "-", *arguments], stdin=subprocess.PIPE) as process:
-                    process.stdin.write(data)  # more than a pipe holds: it has begun when this was taken
+                    process.stdin.write(data)  # the text is more than a pipe holds, so the export has begun once this write returns
                     process.stdin.flush()
                     process.send_signal(number)
                 self.assertEqual(process.returncode, -number)
                 self.assertEqual(os.listdir(), ["web.ctf"])
 
     def test_modes(self):
-        """A file is as open to others as any new one, and takes the place of one that was named."""
+        """A file gets the access mode of any new file, and replaces one of its name."""
         before = os.umask(0o027)
         try:
             for name in "one.json", "one.json", "other.json":
@@ -412,7 +418,7 @@ class Outputs(Exports):
 
     @staticmethod
     def limited(*arguments):
-        """Where no file grows past 8 KiB."""
+        """Run mprofctl where no file grows past 8 KiB."""
 
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -430,7 +436,8 @@ class Outputs(Exports):
             self.assertTrue(file.read().startswith(b"time_ns,"))
 
     def test_links(self):
-        """What a link leads to is written, whether it is there already or not, and the link stays."""
+        """The export writes to the target of a link, whether that exists or not, and the link
+        stays."""
         os.mkdir("there")
         self.write("there/old", b"before")
         for name, target in ("a", "there/old"), ("there/b", "../a"), ("c", "there/new"), ("round", "round"):
@@ -447,7 +454,7 @@ class Outputs(Exports):
 
     @unittest.skipUnless(os.geteuid() == 0, "links of others need root to make")
     def test_links_of_others(self):
-        """In a directory like /tmp a link of another user is followed no further than the kernel does."""
+        """In a directory like /tmp mprofctl follows another user's link only if the kernel does."""
         os.mkdir("shared")
         os.chmod("shared", 0o1777)
         self.write("mine", b"before")

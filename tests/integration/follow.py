@@ -1,7 +1,8 @@
-"""Following a guest over connections that break at random: follow.py BUILD-DIRECTORY [TEST…]
+"""Follow a guest over connections that break at random: follow.py BUILD-DIRECTORY [TEST…]
 
-The raw live body with ?after=, and `mprofctl follow` through a relay, both cut in the middle of anything: packet by packet they get, byte for byte, what
-/trace gives in the end, nothing twice and nothing missing.
+One client reads the raw live body with ?after=, another is `mprofctl follow` through a relay. Both
+are cut anywhere. Packet by packet, byte for byte, they must get the final contents of /trace,
+nothing twice and nothing missing.
 """
 
 import json
@@ -15,11 +16,11 @@ import time
 import daemons
 from daemons import HEADER, START, judge, program
 
-LONGEST = 100_000  # bytes before a connection breaks; a packet of the ring has a third of it
+LONGEST = 100_000  # bytes before a connection breaks; a packet of the ring has a third of that
 
 
 def join(stream):
-    """(count, content) of each packet; pieces of one packet put together."""
+    """Return (count, content) of each packet, with the pieces of a packet joined."""
     joined, at = [], 0
     while at < len(stream):
         _, _, size, count, content = HEADER.unpack_from(stream, at)
@@ -34,7 +35,7 @@ def join(stream):
 
 
 class Position:
-    """As the API's description tells a client to count."""
+    """A position, counted as the API's description tells a client to."""
 
     def __init__(self, text):
         self.run, self.stream, self.sequence, self.offset = map(int, text.split("."))
@@ -51,7 +52,7 @@ class Position:
 
 
 class Raw(threading.Thread):
-    """A client of the live body that goes away after some bytes, or some time, and comes back."""
+    """A client of the live body that leaves after some bytes, or some time, and comes back."""
 
     def __init__(self, d, name, seed):
         super().__init__(daemon=True)
@@ -62,11 +63,11 @@ class Raw(threading.Thread):
         try:
             while self.body():
                 self.breaks += 1
-        except Exception as error:  # told by the test
+        except Exception as error:  # the test reports it
             self.fault = repr(error)
 
     def body(self):
-        """One connection; false where the run has ended and all of it was had."""
+        """Read one connection. Return false if the run has ended and the client has all of it."""
         connection = daemons.UnixConnection(self.d.socket, 30)
         after = f"?after={self.position}" if self.position else ""
         connection.request("GET", f"/v1/domains/{self.name_}/live{after}")
@@ -74,7 +75,7 @@ class Raw(threading.Thread):
         if answer.status != 200:
             raise AssertionError(f"{answer.status}: {answer.read()}")
         if self.position and answer.headers["Mprof-Position"] != str(self.position):
-            # Only behind what was lost may it go on elsewhere.
+            # The body may begin elsewhere only behind lost packets.
             self.repeat += Position(answer.headers["Mprof-Position"]).sequence <= self.position.sequence
         self.position = Position(answer.headers["Mprof-Position"])
         ended, had = answer.headers["Mprof-Run-State"] == "ended", len(self.got)
@@ -82,7 +83,7 @@ class Raw(threading.Thread):
         try:
             while limit > 0 and time.monotonic() < until:
                 piece = answer.read1(min(limit, 5000))
-                if not piece:  # the end, or a gap, behind which it goes on
+                if not piece:  # the end, or a gap: the body goes on behind it
                     return not ended or len(self.got) > had
                 limit -= len(piece)
                 held = self.take(held + piece)
@@ -91,7 +92,7 @@ class Raw(threading.Thread):
         return True
 
     def take(self, held):
-        """Whole packets of HELD are had; returns the rest."""
+        """Take the whole packets of HELD. Return the rest."""
         while len(held) >= START:
             _, _, size, count, content = HEADER.unpack_from(held)
             if len(held) < size // 8:
@@ -103,7 +104,7 @@ class Raw(threading.Thread):
 
 
 class Relay(threading.Thread):
-    """A Unix socket before the server's, whose connections break."""
+    """A Unix socket in front of the server's, whose connections break."""
 
     def __init__(self, d, path, seed):
         super().__init__(daemon=True)
@@ -170,7 +171,7 @@ class Follow(daemons.Case):
         self.assertEqual(follower.returncode, 0, follower.stderr.read())
         trace = d.trace("web")
         counted = judge("web", "web.truth", trace, d.packets("web"), "--ended", "--begin", "0")
-        # A ring that is read too late by a machine that is busy has gaps, which are judged too.
+        # A busy machine may read the ring too late. The gaps are judged, too.
         self.assertEqual(counted["events"] + counted["in_gaps"] + counted["at_end"], said["events"])
         wanted = join(trace)
         for one in raw:

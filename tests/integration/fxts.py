@@ -1,4 +1,5 @@
-"""The Fuchsia trace format, read as its specification says: records, tables, references.  They become slice events (see slice_events.py)."""
+"""Read the Fuchsia trace format by its specification: records, tables, references. They become
+slice events (see slice_events.py)."""
 
 import struct
 
@@ -9,12 +10,12 @@ INSTANT, COUNTER, BEGIN, END, ASYNC_BEGIN, ASYNC_END, FLOW_BEGIN, FLOW_END = 0, 
 
 
 def bits(word, low, high):
-    """The field [low .. high] of a word."""
+    """Return the field [low .. high] of a word."""
     return word >> low & (1 << high - low + 1) - 1
 
 
 class Record:
-    """The words of one, taken from the front."""
+    """The words of a record, taken from the front."""
 
     def __init__(self, data, at):
         self.header = struct.unpack_from("<Q", data, at)[0]

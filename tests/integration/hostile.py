@@ -1,8 +1,10 @@
-"""Guests that mean harm beside an honest one: hostile.py BUILD-DIRECTORY [TEST…]
+"""Run hostile guests beside an honest one: hostile.py BUILD-DIRECTORY [TEST…]
 
-For 30 seconds (5 with MPROF_BRIEF=1) one writer rewrites headers and bytes of its ring at random and another lies in every field but logs
-what it wrote; both truncate, replace and remove their files.  Meanwhile both programs answer at once, memory and descriptors stay bounded,
-and the log stays short.  No packet that was archived mixes incarnations, the honest guest has lost nothing, and all of it is served.
+For 30 seconds (5 with MPROF_BRIEF=1) one writer rewrites headers and bytes of its ring at random,
+and another lies in every field but logs what it wrote. Both truncate, replace and remove their
+files. Meanwhile both programs must answer at once, their memory and descriptors must stay bounded,
+and the log must stay short. No archived packet may mix incarnations, the honest guest must lose
+nothing, and all of it must be served.
 """
 
 import contextlib
@@ -19,25 +21,25 @@ import daemons
 from daemons import judge
 
 SECONDS = 5 if os.environ.get("MPROF_BRIEF") else 30
-ANSWER = 2.0  # seconds that anything may take to answer ...
-LATE = 3  # ... but for a few times, when the machine itself let a program wait: the guests mean harm all the time
-MEMORY = 700 << 20  # of a collector under a sanitizer; the queue and its reserve are 128 MiB of it
-GROWTH = 64 << 20  # in the last two thirds of the time
+ANSWER = 2.0  # seconds that any answer may take ...
+LATE = 3  # ... except a few times, when the machine itself stopped a program: the guests are hostile all the time
+MEMORY = 700 << 20  # of a collector under a sanitizer; the queue and its reserve take 128 MiB of it
+GROWTH = 64 << 20  # growth in the last two thirds of the time
 LINES = 400
-# What is archived of the wildest is deleted all the time; of the one whose packets are judged much is kept.
+# The archive of the wildest guest is deleted all the time; much of the judged one is kept.
 CONFIG = daemons.QUIET + "[policy chaos]\nbytes = 16M\n[policy pattern]\nbytes = 96M\n"
 DOCUMENTED = (200, 404, 409, 410)
 
 
 def figures(process):
-    """Resident bytes and open descriptors."""
+    """Return the resident bytes and open descriptors of PROCESS."""
     with open(f"/proc/{process.pid}/status", encoding="ascii") as f:
         resident = next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS"))
     return resident, len(os.listdir(f"/proc/{process.pid}/fd"))
 
 
 class Watch(threading.Thread):
-    """Asks both programs all the time how they are."""
+    """Ask both programs for their status all the time."""
 
     def __init__(self, d):
         super().__init__(daemon=True)
@@ -92,14 +94,14 @@ class Hostile(daemons.Case):
         self.answers = {}
 
     def ask(self, path):
-        """Whatever is there may be gone again; anything else than that is an error."""
+        """Return an answer. A deleted resource is allowed; any other error is not."""
         status, _, body = self.d.ask(path, timeout=30)
         self.answers[status] = self.answers.get(status, 0) + 1
         self.assertIn(status, DOCUMENTED, f"{path}: {body[:300]}")
         return body if status == 200 else None
 
     def browse(self, until):
-        """A viewer that looks at everything while it changes."""
+        """Request everything while it changes, as a viewer does."""
         chance = random.Random(1)
         while time.monotonic() < until:
             name = chance.choice(["chaos", "pattern", "honest"])
@@ -148,7 +150,7 @@ class Hostile(daemons.Case):
         self.assertEqual(len(self.d.run_list("honest")), 1)
 
     def serve_all(self, name):
-        """Each run, each capture, in each way."""
+        """Request each run and each capture in each form."""
         streams = []
         runs = json.loads(self.ask(f"/v1/domains/{name}?limit=1000"))["run_list"]
         for number in (run["run"] for run in runs):

@@ -1,8 +1,9 @@
-"""Pages of one file: html-file.py SOURCE-ROOT MPROFCTL own|large [TEST…]
+"""Test pages of one file: html-file.py SOURCE-ROOT MPROFCTL own|large [TEST…]
 
-What `mprofctl export --to html` and `mprofctl view` write is taken apart here as a browser would: what its policy allows is what is in it, nothing
-is loaded from elsewhere, what a guest says stands in it as base64 alone, and the trace in it is the trace. That it works in a browser is
-tests/browser/single-file.mjs. The joining of modules (client/viewer/onefile.py) is held to node's own.
+Parse the output of `mprofctl export --to html` and `mprofctl view` as a browser would: its policy
+allows exactly its own parts, it loads nothing from elsewhere, guests' texts stand in it only as
+base64, and its trace is the trace. tests/browser/single-file.mjs tests the page in a browser. node
+checks the joining of modules (client/viewer/onefile.py).
 """
 
 import base64
@@ -30,13 +31,13 @@ ONEFILE = os.path.join(ROOT, "client", "viewer", "onefile.py")
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 NODE = shutil.which("node")
 QUIET = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
-# What would be markup, a script, or deceive, where it stood in a page as it is.
+# Texts that would be markup or a script, or would deceive, if they stood in a page unencoded.
 HOSTILE = [b"</script><script>alert(1)</script>", b"<!--<script>", b"]]>", b"&lt;img src=x onerror=alert(1)&gt;", b"\xff\xfe</SCRIPT >"]
 HOSTILE += ["\u2028\u202e".encode(), b'"><img src=//elsewhere.example/x>', b"javascript:alert(1)", b"@import url(//elsewhere.example)"]
 
 
 def run(*arguments, code=0, stdin=None, env=None):
-    """Standard output and error of mprofctl."""
+    """Run mprofctl. Return its standard output and error."""
     done = subprocess.run([MPROFCTL, *arguments], input=stdin, capture_output=True, timeout=120, env={**os.environ, **QUIET, **(env or {})})
     if done.returncode != code:
         raise AssertionError(f"{arguments}: exit code {done.returncode} and not {code}: {done.stderr.decode()}")
@@ -54,7 +55,8 @@ def label(time, thread, text):
 
 
 class Page(html.parser.HTMLParser):
-    """A page as a browser takes it apart: [(tag, attributes, text)] of all elements in their order, text up to the next tag."""
+    """A page as a browser parses it: [(tag, attributes, text)] of all elements in their order, text
+    up to the next tag."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -95,7 +97,7 @@ def contents(page):
 
 
 def streams(page, trace=0):
-    """The bytes of each stream of a trace."""
+    """Return the bytes of each stream of a trace."""
     out = []
     for i, stream in enumerate(contents(page)["traces"][trace]["streams"]):
         pieces = page.of("script", data_part=f"{trace}.{i}")
@@ -119,7 +121,7 @@ class Files(unittest.TestCase):
             file.write(data)
 
     def read(self, path):
-        """The page, which is as it may be."""
+        """Read a page and check its form."""
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
         page = Page(text)
@@ -146,7 +148,7 @@ class Files(unittest.TestCase):
 
     def policy(self, page):
         (meta,) = page.of("meta", http_equiv="Content-Security-Policy")
-        # It holds for what comes behind it alone.
+        # The policy applies only to what follows it.
         self.assertEqual(page.elements.index(meta), 3)
         policy = dict(part.strip().split(" ", 1) for part in meta[1]["content"].split(";"))
         self.assertEqual(set(policy), {"default-src", "script-src", "style-src", "worker-src", "img-src", "base-uri", "form-action"})
@@ -156,7 +158,7 @@ class Files(unittest.TestCase):
         return policy
 
     def code(self, page, policy):
-        """What the policy names is what is there."""
+        """Check that the policy names exactly the scripts and styles in the page."""
         scripts = [text for _, attributes, text in page.of("script") if not attributes]
         styles = [text for _, attributes, text in page.of("style")]
         hashes = ["'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'" for text in scripts + styles]
@@ -165,7 +167,7 @@ class Files(unittest.TestCase):
         self.assertEqual(policy["style-src"].split(), [hashes[1]])
 
     def same(self, path, got, code=0):
-        """The streams GOT hold what the trace at PATH does: events, and what is missing between them."""
+        """Check that the streams GOT hold the events and gaps of the trace at PATH."""
         events = [json.loads(line) for line in run("dump", path, "--json", code=code)[0].splitlines()]
         for one in events:
             one.pop("stream", None)
@@ -201,7 +203,7 @@ class Own(Files):
                 with open("out.html", "rb") as file:
                     data = file.read()
                 heads.add(data[: data.index(b"<script type=")])
-                # The same again, byte for byte, and to a pipe.
+                # A second export and an export to a pipe give the same bytes.
                 self.assertEqual(run("export", path, "--to", "html", "-o", "-", code=code)[0], data)
         self.assertEqual(len(heads), 1)
         print(f"a page is {len(heads.pop()) / 1024:.0f} KiB and the trace", file=sys.stderr)
@@ -229,7 +231,7 @@ class Own(Files):
         self.same("none", streams(self.read("none.html")))
 
     def test_hostile(self):
-        """Names and labels are nowhere in the file but in base64."""
+        """Names and labels stand in the file only as base64."""
         events = [label(1000 + i, i, text) for i, text in enumerate(HOSTILE)] + [label(10, 1, b"back to 10"), label(2**64 - 1, 1, b"late")]
         for text in HOSTILE:
             self.write(b"trace/".decode() + os.fsdecode(text.replace(b"/", b"_")), packet(0, *events))
@@ -250,7 +252,7 @@ class Own(Files):
         self.assertEqual(contents(self.read("name.html"))["traces"][0]["name"], "<img src=x>\ufffd\n.ctf")
 
     def test_damage(self):
-        """Sentences of it, not of each of too many."""
+        """The page has sentences for the damage, up to a bound."""
         self.write("damaged", b"".join(packet(i, label(i + 1, 1, b"x"), b"\1" * 8 + b"\xee") for i in range(300)))
         run("export", "damaged", "--to", "html", code=3)
         notes = contents(self.read("damaged.html"))["traces"][0]["notes"]
@@ -269,7 +271,7 @@ class Own(Files):
         self.assertEqual(run("dump", "part")[0], run("dump", path, *span)[0])
 
     def test_script(self):
-        """A classic script, and the worker in it another one, as node reads them."""
+        """node reads the page's script as a classic script, and the worker in it as another one."""
         if not NODE:
             self.skipTest("there is no node")
         run("export", os.path.join(TRACES, "small.ctf.xz"), "--to", "html", "-o", "out.html")
@@ -287,7 +289,7 @@ class Memory(Files):
 
     def setUp(self):
         super().setUp()
-        # Of these inputs the first five bytes are choices.
+        # The first five bytes of these inputs are the fuzzer's choices.
         with open(os.path.join(ROOT, "tests/fuzz/corpus/scan/joined"), "rb") as file:
             self.joined = file.read()[5:]
         self.write("joined.trace", self.joined)
@@ -357,17 +359,18 @@ class View(Files):
         self.same("small.ctf", streams(self.read(path)))
 
     def test_browsers(self):
-        """One after the other, until one does not fail; one that goes on is not waited for."""
+        """mprofctl tries the browsers one after the other until one does not fail, and does not
+        wait for a running one."""
         bad, late = self.browser("bad", b"exit 1\n"), self.browser("late", b"exec sleep 20\n")
         told = json.loads(self.view("small.ctf", "-o", "page.html", "--json", BROWSER=f":/no/such:{bad}:{late}:{bad}")[0])
         self.assertEqual(told, {"path": self.work + "/page.html", "opened": True})
-        until = time.monotonic() + 60  # it may not have come to say so
+        until = time.monotonic() + 60  # the script may not have written its file yet
         while len(self.asked()) < 4 and time.monotonic() < until:
             time.sleep(0.02)
         self.assertEqual(self.asked(), [bad, told["path"], late, told["path"]])
 
     def test_desktop(self):
-        """xdg-open and sensible-browser are asked where there is a desktop."""
+        """On a desktop mprofctl runs xdg-open, then sensible-browser."""
         os.mkdir("bin")
         self.browser("bin/xdg-open", b"exit 3\n")
         sensible = self.browser("bin/sensible-browser", b"exit 0\n")
@@ -379,7 +382,8 @@ class View(Files):
         self.assertFalse(os.path.exists("asked"))
 
     def test_arguments(self):
-        """A command has arguments, %s is the file, and what is in the file's name is no command's."""
+        """A browser's command has arguments, %s stands for the file, and the file's name cannot add
+        to the command."""
         good = self.browser("good", b"exit 0\n")
         os.mkdir("a %s b")
         page = self.work + "/a %s b/page.html"
@@ -412,7 +416,7 @@ class View(Files):
         self.same("eio.ctf", streams(self.read("two.html"), 1))
 
     def test_words(self):
-        """What is wrong is said before anything is made; nothing stays of what failed."""
+        """mprofctl reports wrong arguments before it makes a file, and a failure leaves none."""
         self.assertIn("only one of the two", self.view("-", "-", code=2)[1])
         self.assertIn("a browser opens files", self.view("small.ctf", "-o", "-", code=2)[1])
         self.assertIn("one argument too many", self.view("a", "b", "c", code=2)[1])
@@ -426,7 +430,7 @@ class View(Files):
 
 
 class Joined(Files):
-    """client/viewer/onefile.py"""
+    """Tests of client/viewer/onefile.py."""
 
     GOOD = {
         "single-file.js": """import {
@@ -476,7 +480,7 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
         return done.stdout
 
     def test_same(self):
-        """What joined modules do is what they did."""
+        """Joined modules behave like the separate ones."""
         self.join()
         if not NODE:
             self.skipTest("there is no node")
@@ -511,7 +515,8 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
             self.assertIn("viewer_page_bytes = 0;", file.read())
 
     def test_unknown(self):
-        """Each form that would be joined wrongly ends the build, by a sentence."""
+        """The build ends with a sentence for each form of import or export that it would join
+        wrongly."""
         head = 'import {one} from "./a.js";\n'
         for text, words in (
             ('import * as a from "./a.js";\n', "is not known"),
@@ -546,7 +551,7 @@ console.log(one, second(), new Late().name, Late.name, text, regex, half, this =
 
 class Large(Files):
     def test_bound(self):
-        """More than a page can hold: a sentence, and no file."""
+        """A trace that is too long for a page gives a sentence and no file."""
         one = packet(0, label(1, 1, b"x" * (1 << 20)))
         packed = gzip.compress(b"".join([one] * 16), 1)
         self.write("long.gz", packed * 33)
@@ -557,7 +562,7 @@ class Large(Files):
         self.assertEqual(os.listdir(), ["long.gz"])
 
     def test_pieces(self):
-        """A stream of many pieces."""
+        """Export a stream of many pieces."""
         noise = os.urandom(9 << 20).replace(b"\0", b"\1")
         self.write("noise", b"".join(packet(i, label(i + 1, 1, noise[i << 18 : (i + 1) << 18])) for i in range(36)))
         run("export", "noise", "--to", "html")

@@ -1,9 +1,10 @@
-"""Is each packet of one incarnation?  incarnations.py LOG STREAM.ctf...
+"""Check that each packet is of one incarnation: incarnations.py LOG STREAM.ctf...
 
-LOG is what writer-hostile --mode pattern wrote; the streams are what was archived of its ring.  Each packet's bytes must be those of
-exactly one incarnation of the log, from anywhere in it on.  Prints a line of JSON; exit code 1 where a packet is not, 2
-where there was nothing to check.  A packet that is whole but bears another count than the log says is counted apart: a clock
-that goes back lets an old incarnation pass for a new one.
+LOG is the log of writer-hostile --mode pattern; the streams are the archive of its ring. The bytes
+of each packet must be those of exactly one incarnation of the log, from any record on. Prints a
+line of JSON. Exits with 1 if a packet is of none or of several, with 2 if there was nothing to
+check. A whole packet whose count differs from the log is counted apart: a clock that goes back lets
+an old incarnation pass for a new one.
 """
 
 import json
@@ -17,7 +18,7 @@ U64 = 2**64 - 1
 
 
 def pattern(incarnation, first, start, length):
-    """LENGTH bytes of an incarnation from record START on."""
+    """Return LENGTH bytes of an incarnation from record START on."""
     number = struct.pack("<BQQ", 11, incarnation, incarnation * 0x9E3779B97F4A7C15 & U64) + b"%016x\0" % incarnation
     records = range(start, start + (length + RECORD - 1) // RECORD)
     return b"".join(struct.pack("<Q", first + k) + number for k in records)[:length]
@@ -34,7 +35,8 @@ def packets(data):
 
 
 def judge(log, count, body):
-    """None, or what is wrong with a packet.  It may begin inside a record, where a size lied; a short one proves nothing."""
+    """Return None, or the error of a packet. A packet may begin inside a record if a size was
+    wrong; a short packet proves nothing."""
     fault = "of no incarnation"
     for shift in range(min(RECORD, max(0, len(body) - 17))):
         time, kind, incarnation = struct.unpack_from("<QBQ", body, shift)

@@ -1,7 +1,8 @@
-"""`mprofctl` reads a trace from whatever it is in: inputs.py SOURCE-ROOT MPROFCTL [TEST…]
+"""Test all inputs from which `mprofctl` reads a trace: inputs.py SOURCE-ROOT MPROFCTL [TEST…]
 
-The same rings plain, compressed, as a directory, as an archive, merged, cut and hostile; logs of s-expressions. Where the reference
-traces are beside the checkout, their compressed ones and their logs too.
+The same rings plain, compressed, as a directory, as an archive, merged, cut and hostile; and logs
+of s-expressions. If the reference traces lie beside the checkout, their compressed traces and logs
+too.
 """
 
 import glob
@@ -95,7 +96,8 @@ class Inputs(unittest.TestCase):
             self.assertEqual((code, out), (3, ""))
 
     def test_compressed_is_what_it_was(self):
-        """Zeros, of which some readers of archives make the end of one, nothing, and zeros before a trace: the answer and its code are those of the plain file."""
+        """Compressed input gives the answer and exit code of the plain file: zeros (which some
+        readers take for the end of an archive), an empty file, and zeros before a trace."""
         old = io.BytesIO()
         with tarfile.open(fileobj=old, mode="w", format=tarfile.USTAR_FORMAT) as tar:
             member = tarfile.TarInfo("x/stream")
@@ -112,7 +114,7 @@ class Inputs(unittest.TestCase):
             self.assertEqual(run("dump", "packed.gz")[:2], run("dump", "plain")[:2])
 
     def test_old_archive(self):
-        """A tar of before 1988 has no magic, and names a member all the same."""
+        """A tar from before 1988 has no magic, and its members are read all the same."""
         data = io.BytesIO()
         with open(METADATA, "rb") as file:
             metadata = file.read()
@@ -145,7 +147,7 @@ class Inputs(unittest.TestCase):
         self.assertEqual(run("dump", "trace"), (1, "", "mprofctl: trace holds no stream of a trace\n"))
 
     def merged(self, text, *names):
-        """TEXT is the streams of NAMES, merged by time, each line with its stream."""
+        """Check that TEXT is the streams of NAMES, merged by time, each line with its stream."""
         left = {name: lines(name) for name in names}
         times = []
         for line in text.splitlines():
@@ -181,7 +183,8 @@ class Inputs(unittest.TestCase):
         self.assertEqual(run("dump", "none"), (1, "", "mprofctl: none holds no stream of a trace\n"))
 
     def test_hostile_archive(self):
-        """Names that lead elsewhere write nothing; links and devices are passed over; a cut one gives what it has."""
+        """Names that lead elsewhere write nothing, links and devices are skipped, and a cut archive
+        gives what it has."""
         data = ring("wrapped")
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as tar:
@@ -247,7 +250,8 @@ class Inputs(unittest.TestCase):
             self.check_log(lzma.open(f"{PUBLIC}/{name}.sexp.xz", "rt").read().splitlines(), out.splitlines())
 
     def check_log(self, log, dump):
-        """The same times, operations and threads, found by eye and not by a parser."""
+        """Compare the times, operations and threads with the log by regular expressions, without a
+        parser."""
         names = {
             "creates": "Creates",
             "read": "Reads",

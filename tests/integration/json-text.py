@@ -1,7 +1,9 @@
-"""JSON of mprofctl, of texts that could steer a terminal: json-text.py SOURCE-ROOT MPROFCTL MEM-RECORDING [TEST…]
+"""Test the JSON of mprofctl for texts that could control a terminal: json-text.py SOURCE-ROOT
+MPROFCTL MEM-RECORDING [TEST…]
 
-Each verb with --json and each export as JSON reads a trace, a memory profile or a server's answer whose texts hold controls, marks of
-direction, separators, noncharacters and bytes that are no UTF-8. None of them comes out raw, and a JSON parser reads what the text was.
+Each verb with --json and each export as JSON reads a trace, a memory profile or a server's answer
+whose texts hold controls, marks of direction, separators, noncharacters and bytes that are no
+UTF-8. The output has none of them unescaped, and a JSON parser reads the original text.
 """
 
 import base64
@@ -43,7 +45,7 @@ ALL = "".join(WORDS)
 
 
 def forbidden(c):
-    """As client/trace/decode/text.c says it."""
+    """Return whether client/trace/decode/text.c escapes C."""
     code = ord(c)
     if code in (0x061C, 0x200E, 0x200F, 0xFEFF) or 0x2028 <= code <= 0x202E or 0x2066 <= code <= 0x2069:
         return True
@@ -51,7 +53,7 @@ def forbidden(c):
 
 
 def said(text):
-    """What JSON says of a text: each byte that is no UTF-8 is a replacement character."""
+    """Return the text that JSON holds: each byte that is no UTF-8 is a replacement character."""
     out, at = [], 0
     while at < len(text):
         for n in 1, 2, 3, 4:
@@ -68,7 +70,7 @@ def said(text):
 
 
 def strings(value):
-    """All strings in a value of JSON, keys too."""
+    """Return all strings in a value of JSON, keys too."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -94,7 +96,8 @@ def packet(count, *events):
 
 
 def trace(bad=False):
-    """Threads that are labelled, fail and should resolve, and counters; half of the threads never resolve where it is BAD."""
+    """Return a trace of threads that are labelled, fail and should resolve, and of counters. If
+    BAD, half of the threads never resolve."""
     events, time = [], 1000
     for i, text in enumerate(TEXTS):
         thread, waiter = 2 * i + 1, 2 * i + 2
@@ -133,7 +136,7 @@ class Case(unittest.TestCase):
         return text
 
     def ask(self, *arguments, lines=False):
-        """The strings of what it prints as JSON."""
+        """Return the strings in the JSON that mprofctl prints."""
         text = self.read(self.run_it(*arguments), arguments)
         value = [json.loads(line) for line in text.splitlines()] if lines else json.loads(text)
         return set(strings(value))
@@ -161,7 +164,7 @@ class Traces(Case):
         self.holds(self.ask("diff", "good.ctf", "bad.ctf", "--json"), TEXTS[1::2])
 
     def test_bytes(self):
-        """What JSON cannot say is there in hexadecimal besides."""
+        """JSON adds the hexadecimal bytes of a text that it cannot hold."""
         for line in self.run_it("dump", "bad.ctf", "--json").splitlines():
             one = json.loads(line)
             for key in "label", "failure", "counter":
@@ -181,7 +184,7 @@ class Traces(Case):
         self.assertIn("bad.ctf", set(strings(json.loads(self.read(base64.b64decode(head[1]), "html")))))
 
     def test_streams(self):
-        """Names of streams are those of files."""
+        """File names become names of streams."""
         os.makedirs("many", exist_ok=True)
         with open("many/metadata", "w") as f:
             f.write("/* CTF 1.8 */\n")
@@ -248,7 +251,7 @@ class Memory(Case):
 
 
 class Server(Case):
-    """Strings of a server's answers."""
+    """The strings in a server's answers."""
 
     def setUp(self):
         super().setUp()

@@ -1,7 +1,7 @@
-"""The judges themselves: do truth.py and incarnations.py see what they are for?  judges.py BUILD-DIRECTORY
+"""Test that truth.py and incarnations.py find the errors they are for: judges.py BUILD-DIRECTORY
 
-A truth is made by writer-legacy, then changed in each way that a wrong collector could change it.  The replay of the reference must
-pass through the very states of the reference's images.
+writer-legacy makes a truth, and the tests then change it in each way that a wrong collector could.
+The replay of the reference must pass through the states of the reference's images.
 """
 
 import json
@@ -31,7 +31,7 @@ def run(program, *arguments):
 
 
 def stream(packets):
-    """CTF of (count, body) pairs."""
+    """Return CTF of (count, body) pairs."""
     parts = []
     for count, body in packets:
         bits = (len(body) + 30) * 8
@@ -40,7 +40,7 @@ def stream(packets):
 
 
 def packet_list(bodies, first, gaps, cut=0):
-    """What /packets says of (sequence, body) pairs."""
+    """Return the answer of /packets for (sequence, body) pairs."""
     listed = [{"sequence": first + sequence, "first_timestamp": str(struct.unpack_from("<Q", body)[0]), "cut": 0} for sequence, body in bodies]
     listed[-1]["cut"] = cut
     return {"packets": listed, "gaps": gaps}
@@ -57,7 +57,7 @@ def gap(after, offset, following, packets, at_least=False):
 
 
 def expect(code, what, packets, listed=None, *options):
-    """truth.py says CODE of a stream."""
+    """Check that truth.py exits with CODE for a stream."""
     global failures
     with open("stream.ctf", "wb") as f:
         f.write(stream(packets))
@@ -132,7 +132,8 @@ def judge_truth():
 
 
 def copy_slowly(path, to):
-    """Piece by piece, so that the writer has its turn in between also where it has to share a processor.  Returns what was copied."""
+    """Copy piece by piece, so that the writer runs in between even on one processor. Return the
+    copy."""
     parts = []
     with open(path, "rb") as f:
         size = os.fstat(f.fileno()).st_size
@@ -145,7 +146,8 @@ def copy_slowly(path, to):
 
 
 def judge_incarnations():
-    """A copy that is taken while the writer writes, without any check, holds mixtures sooner or later; the files it leaves do not."""
+    """A copy taken without any check while the writer writes holds mixtures sooner or later. The
+    writer's own files never do."""
     global failures
     check = [sys.executable, "-B", f"{HERE}/incarnations.py", "log"]
     arguments = ["--mode", "pattern", "--seed", "1", "--log", "log", "--files", "0", "--seconds", "2"]
@@ -173,7 +175,7 @@ def judge_incarnations():
 
 
 def judge_replay():
-    """Replay the snapshots of a ring that was written meanwhile."""
+    """Replay the snapshots of a ring that was being written."""
     global failures
     for name, all_shown in (("live", True), ("live-slow", False)):
         unpack.series(name, ".")
@@ -186,7 +188,8 @@ def judge_replay():
 
 
 def judge_patience():
-    """Check that an event that does not come is given the whole time once, and that the next is known to be missing sooner."""
+    """Check that a missing event gets the whole time once, and that the next missing event gets
+    less."""
     global failures
     silent = types.SimpleNamespace(said=lambda: "")
     daemons.LATER_PATIENCE = 0.3

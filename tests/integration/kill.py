@@ -1,7 +1,8 @@
-"""kill -9 of each program at random, under load: kill.py BUILD-DIRECTORY [TEST…]
+"""Kill each program at random with SIGKILL, under load: kill.py BUILD-DIRECTORY [TEST…]
 
-What was committed before a kill is there after it, and reaches to at most a flush interval before it; at the end each guest's trace is
-held against its truth: no event twice, no false gap.  MPROF_KILLS kills of each, by default a hundred; with --brief (or MPROF_BRIEF=1) fifteen.
+What was committed before a kill is in the archive after it, and reaches to at most a flush interval
+before the kill. At the end each guest's trace is compared with its truth: no event twice, no false
+gap. MPROF_KILLS is the number of kills of each program (100; 15 with --brief or MPROF_BRIEF=1).
 """
 
 import json
@@ -18,8 +19,8 @@ from daemons import QUIET, judge
 BRIEF = "--brief" in sys.argv or os.environ.get("MPROF_BRIEF") == "1"
 KILLS = 15 if BRIEF else int(os.environ.get("MPROF_KILLS", "100"))
 FLUSH = 0.1
-SLACK = 2.0  # for a machine that is busy and a program that is full of checks ...
-STOPPED = 10.0  # ... and once in a while for one that let the guest or the collector wait
+SLACK = 2.0  # for a busy machine and a program under sanitizers ...
+STOPPED = 10.0  # ... and a few times for a machine that stopped the guest or the collector
 STEADY = ("steady", "--size 2097152 --rate 250000")
 FAST = ("fast", "--size 32768 --rate 800000")
 VICTIM = "--size 2097152 --rate 400000 --gc-percent 10"
@@ -31,20 +32,20 @@ class Killed(daemons.Case):
         self.seed = int(os.environ.get("MPROF_SEED", time.time_ns() % 2**32))
         self.random = random.Random(self.seed)
         self.victims = 0
-        self.last = {}  # where in its events, and in what store, a victim was killed
-        self.behind = []  # how long before a kill the newest was copied that is there after it
+        self.last = {}  # the event and the store at which a victim was killed
+        self.behind = []  # seconds from the newest archived copy to the kill
 
     def guest(self, name, options):
         return self.writer("writer-legacy", "--ring", f"rings/{name}.ctf", "--truth", f"{name}.truth", *options.split())
 
     def next_victim(self):
-        """A guest that kills itself at some store: its truth is known to the byte."""
+        """Start a guest that kills itself at some store, so that its truth is known to the byte."""
         self.victims += 1
         after = self.random.randrange(20_000, 200_000)
         return self.guest(f"victim-{self.victims}", f"{VICTIM} --kill-after {after} --seed {self.victims}")
 
     def committed(self, d):
-        """Where each stream ends in the archive."""
+        """Return the end of each stream in the archive."""
         rows = d.query("SELECT stream, sequence, max(offset + length) FROM chunks GROUP BY stream, sequence")
         ends = {}
         for stream, sequence, end in rows:
@@ -52,7 +53,7 @@ class Killed(daemons.Case):
         return ends
 
     def last_stamp(self, d):
-        """When the newest bytes of the steady guest were copied, in seconds."""
+        """Return the time at which the newest bytes of the steady guest were copied, in seconds."""
         sql = "SELECT ends FROM chunks WHERE stream = (SELECT s.id FROM streams s JOIN runs r ON s.run = r.id WHERE r.name = "
         rows = d.query(f"{sql} 'steady') AND length(ends) > 0 ORDER BY sequence DESC, offset DESC LIMIT 1")
         return struct.unpack_from("<IQQ", rows[0][0], len(rows[0][0]) - 20)[2] / 1e9 if rows else None
@@ -72,7 +73,7 @@ class Killed(daemons.Case):
         if number % 10 == 0:
             d.check_integrity()
         d.start_collector()
-        # As long as it takes to get going, or not quite.
+        # Wait about as long as a program takes to start, or not quite.
         time.sleep(self.random.random() * 0.2 + (0.3 if number % 4 == 0 else 0))
 
     def kill_server(self, d):
@@ -119,7 +120,8 @@ class Killed(daemons.Case):
             last = self.last.get(name, {"open": [], "torn": False})
             judge(name, f"{name}.truth", d.trace(name), pages, "--ended", *["--torn"] * last["torn"], "--open", *last["open"])
             gaps = [gap for page in pages for gap in page["gaps"]]
-            # A ring of seconds is never lapped while nobody looks; one of a few hundredths is.
+            # A ring that holds seconds is never lapped during a restart; a ring that holds
+            # hundredths of a second is.
             if name != "fast":
                 self.assertEqual(gaps, [], f"{name}: {d.said()[-3000:] if BRIEF else str()}")
             self.assertLessEqual({gap["kind"] for gap in gaps}, {"lost"}, name)

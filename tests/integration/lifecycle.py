@@ -1,4 +1,5 @@
-"""How ring files come and go, and what that makes of runs: lifecycle.py BUILD-DIRECTORY [TEST…]"""
+"""Test how ring files come and go, and the runs that result: lifecycle.py BUILD-DIRECTORY [TEST…]
+"""
 
 import contextlib
 import json
@@ -14,14 +15,14 @@ SMALL = [(1000 + i, i) for i in range(10)]
 
 
 def put(path, data):
-    """A whole file at once, as a rename makes it."""
+    """Write a whole file at once, by a rename."""
     with open("whole", "wb") as f:
         f.write(data)
     os.rename("whole", path)
 
 
 class Found(daemons.Case):
-    """Whatever order file, size, headers and events come in."""
+    """The collector finds a ring in whatever order file, size, headers and events come."""
 
     def test_before_and_after_the_start(self):
         os.makedirs("rings")
@@ -40,7 +41,8 @@ class Found(daemons.Case):
         self.assertEqual(events_of(d.trace("open")), ring.written)
 
     def test_step_by_step(self):
-        """An empty file, its size, its headers one by one, and then events."""
+        """The writer makes an empty file, sets its size, writes its headers one by one, and then
+        events."""
         d = self.daemons()
         with open("rings/steps.ctf", "wb", buffering=0) as f:
             time.sleep(0.1)
@@ -72,7 +74,7 @@ class Found(daemons.Case):
         self.copy_slowly(self.daemons(), "slow", 100, 0.02)
 
     def test_copied_packet_by_packet(self):
-        """What is there is a whole ring already, of two packets and then of three."""
+        """A partial copy is a whole ring already, first of two packets and then of three."""
         self.copy_slowly(self.daemons(), "packets", 1024, 0.25)
 
     def test_sizes(self):
@@ -98,7 +100,7 @@ class Found(daemons.Case):
                 self.assertEqual((stream["ring_bytes"], stream["ring_packets"], stream["lost_packets"]), (size, n, 0))
 
     def test_names(self):
-        """A name is the file's, without .ctf; what cannot be printed is spelled out."""
+        """A guest's name is the file's, without .ctf; unprintable characters are escaped."""
         d = self.daemons()
         names = {b"plain": "plain", b"with space.ctf": "with space", "Gr\u00fc\u00dfe.ctf".encode(): "Gr\u00fc\u00dfe"}
         names |= {b"x" * 251 + b".ctf": "x" * 251, b"bad\xff\n.ctf": "bad\\xff\\x0a", b"back\\slash.ctf": "back\\\\slash"}
@@ -110,7 +112,8 @@ class Found(daemons.Case):
 
 class Refused(daemons.Case):
     def test_no_rings(self):
-        """What is no ring is said once, and what cannot be read as a file is not touched."""
+        """The log has one line for a file that is no ring. The collector does not touch what it
+        cannot read as a file."""
         os.makedirs("rings")
         put("rings/noise.ctf", os.urandom(5000))
         put("rings/one.ctf", image([], [4096]))
@@ -135,7 +138,7 @@ class Refused(daemons.Case):
         d.wait_ended("good")
         refused = ("noise.ctf", "one.ctf", "many.ctf", "small.ctf", "empty.ctf", "zeros.ctf", "huge.ctf")
         d.wait(lambda: all(name in d.said() for name in refused))
-        for _ in range(3):  # asked again, and not told again
+        for _ in range(3):  # asked again, but not logged again
             for name in refused:
                 with open(f"rings/{name}", "ab"):
                     pass
@@ -147,7 +150,7 @@ class Refused(daemons.Case):
             self.assertNotIn(name, d.said())
 
     def test_not_while_it_is_being_made(self):
-        """Whoever has the file open may make a ring of it yet."""
+        """A process that has the file open for writing may still make a ring of it."""
         d = self.daemons()
         with open("rings/slow.ctf", "wb", buffering=0) as f:
             f.write(os.urandom(5000))
@@ -158,7 +161,8 @@ class Refused(daemons.Case):
         d.wait(lambda: "slow.ctf is no trace ring" in d.said())
 
     def test_a_flood_of_them(self):
-        """A thousand are not a thousand lines, and a ring among them is found."""
+        """A thousand files that are no rings do not log a thousand lines, and a ring among them is
+        found."""
         d = self.daemons()
         for i in range(1000):
             put(f"rings/{i}.ctf", b"no ring" * 100)
@@ -168,7 +172,7 @@ class Refused(daemons.Case):
         self.assertLess(d.said().count("no trace ring"), 100)
 
     def test_becomes_a_ring(self):
-        """What was refused is taken when it has become one."""
+        """The collector takes a refused file once it has become a ring."""
         d = self.daemons()
         put("rings/late.ctf", os.urandom(4096))
         d.wait(lambda: "late.ctf is no trace ring" in d.said())
@@ -179,7 +183,7 @@ class Refused(daemons.Case):
 
 
 class Renewed(daemons.Case):
-    """Each begins a new run."""
+    """Each change begins a new run."""
 
     def begin(self, name):
         d = self.daemons()
@@ -191,7 +195,8 @@ class Renewed(daemons.Case):
         return d, ring
 
     def check(self, d, name, old, new):
-        """The old run with what was written of it, the new one with what came then."""
+        """Check that the old run has the events written to it, and the new run has the later
+        events."""
         d.wait(lambda: d.run_list(name)[0]["state"] == "ended")
         listed = d.run_list(name)
         self.assertEqual([run["state"] for run in listed], ["ended", "running"])
@@ -217,7 +222,7 @@ class Renewed(daemons.Case):
         self.check(d, "cut", ring.written, new)
 
     def test_made_anew_in_place(self):
-        """The same inode, its headers written again as a recorder does that starts in it."""
+        """The same inode: a recorder that starts in the file writes its headers again."""
         d, ring = self.begin("anew")
         new = Ring("rings/anew.ctf", make=False, base=9_000_000)
         os.pwrite(new.file.fileno(), image([], rooms(4096, 4)), 0)
@@ -227,7 +232,7 @@ class Renewed(daemons.Case):
         self.check(d, "anew", ring.written, new)
 
     def test_replaced(self):
-        """The old writer writes on in a file that has no name any more, and is captured at its end."""
+        """The old writer goes on in a file without a name, and is captured at its end."""
         d, ring = self.begin("swap")
         new = Ring("rings/.swap", base=9_000_000)
         new.add(3)
@@ -252,7 +257,8 @@ class Renewed(daemons.Case):
         self.assertEqual(events_of(d.trace("gone", f"?run={listed[0]['run']}")), ring.written)
 
     def test_replaced_again_and_again(self):
-        """Faster than anybody looks: the last one is there, none is mixed up, and nothing piles up."""
+        """The file is replaced faster than the collector polls: the last ring is found, no two are
+        mixed, and nothing accumulates."""
         d = self.daemons()
         for i in range(300):
             put("rings/often.ctf", small_ring(base=1000 + 1000 * i))  # a first event at time 0 would be none
@@ -267,10 +273,11 @@ class Renewed(daemons.Case):
 
 
 class Writers(daemons.Case):
-    """Who counts as one, and when the last is gone."""
+    """Which processes are writers, and when the last one is gone."""
 
     def test_mapping_counts(self):
-        """A writer that has only its mapping left goes on, whoever else opens the file for writing and closes it."""
+        """A writer that holds only its mapping is a writer, also after another process has opened
+        the file for writing and closed it."""
         d = self.daemons()
         writer = self.writer_seen(d, "map", "--rate 100000 --size 524288")
         for _ in range(10):
@@ -286,7 +293,7 @@ class Writers(daemons.Case):
         self.assertEqual(d.domain("map")["streams"][0]["lost_packets"], 0)
 
     def test_killed(self):
-        """Of a writer that was killed inside an event all is there but that event."""
+        """All events of a killed writer are archived, except the one that it was writing."""
         d = self.daemons()
         options = "--ring rings/dead.ctf --truth truth.ctf --rate 300000 --size 65536 --kill-after 1000000"
         writer = self.writer("writer-legacy", *options.split())
@@ -305,7 +312,8 @@ class Writers(daemons.Case):
         self.assertEqual(len(d.captures("was")), 1)
 
     def test_writes_on(self):
-        """After the end somebody opens the file again and writes on: the run goes on, and nothing comes twice."""
+        """After the end a process opens the file again and writes on: the run goes on, and no event
+        comes twice."""
         d = self.daemons()
         ring = Ring("rings/on.ctf")
         ring.add(70)
@@ -324,7 +332,8 @@ class Writers(daemons.Case):
         self.assertEqual(d.domain("on")["streams"][0]["lost_packets"], 0)
 
     def test_writes_on_by_another_name(self):
-        """No event tells that it is closed: the look that finds new events asks by itself whether a writer is left."""
+        """No event tells of this close: the poll that finds new events checks by itself whether a
+        writer is left."""
         d = self.daemons()
         with Ring("rings/on.ctf") as ring:
             ring.add(70)
@@ -338,7 +347,8 @@ class Writers(daemons.Case):
         self.assertEqual(events_of(d.trace("on")), ring.written)
 
     def test_gone_a_moment_after_the_event(self):
-        """The kernel tells of a close before it is done; here by a second name, of whose close it does not tell at all."""
+        """The kernel reports a close before it is complete. Here the close of a second name is not
+        reported at all."""
         d = self.daemons()
         ring = Ring("rings/slow.ctf")
         ring.add(70)
@@ -353,7 +363,7 @@ class Writers(daemons.Case):
 
 
 class NoDom0(daemons.Case):
-    """Started by hand, with what is the default, where there is no Xen."""
+    """mprofd started by hand with default options, on a machine without Xen."""
 
     def test_sentence(self):
         with contextlib.suppress(OSError), open("/proc/xen/capabilities", encoding="ascii") as f:

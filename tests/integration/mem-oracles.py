@@ -1,4 +1,5 @@
-"""Memory profiles: `mprofctl mem` against what the reference tools and an independent reader say of the same traces: mem-oracles.py SOURCE-ROOT MPROFCTL [TEST…]"""
+"""Compare `mprofctl mem` with the reference tools and with an independent reader of the same
+traces: mem-oracles.py SOURCE-ROOT MPROFCTL [TEST…]"""
 
 import functools
 import glob
@@ -23,7 +24,7 @@ sys.path.append(os.path.join(ROOT, "tests", "traces"))
 import unpack  # noqa: E402
 
 TRACES = os.path.join(unpack.scratch("memtrace"), "memtrace")
-# What the reference cannot read: of these it tells nothing, or a beginning.
+# Traces of which the reference reads nothing, or only a beginning.
 CUT_HEADER, BAD_NAMES, CLOCK_BACK = "mirage-cut-header", "bad-badloc", "bad-clockback"
 ALIKE = {CUT_HEADER: "mirage-cut-locations", BAD_NAMES: "manylocs", CLOCK_BACK: "shortlived"}
 
@@ -33,7 +34,8 @@ def names():
 
 
 def mem(verb, name, *options, code=None):
-    """The output of the verb, run where the trace is, as the reference was."""
+    """Return the output of the verb. Run it in the directory of the trace, as the reference was
+    run."""
     done = subprocess.run([MPROFCTL, "mem", verb, f"{name}.trace", *options], cwd=TRACES, capture_output=True, check=False, timeout=100)
     if done.returncode not in ((0, 3) if code is None else (code,)):
         raise AssertionError(f"{verb} {name}: {done.returncode}: {done.stderr.decode()[-2000:]}")
@@ -41,7 +43,7 @@ def mem(verb, name, *options, code=None):
 
 
 def oracle(name):
-    """The fields of the reader's report, and its tables."""
+    """Return the fields of the reader's report, and its tables."""
     fields, tables = {}, {}
     with open(os.path.join(TRACES, f"{name}.oracle.txt"), encoding="utf-8") as f:
         for line in f:
@@ -62,7 +64,7 @@ class Oracles(unittest.TestCase):
     maxDiff = 2000
 
     def test_dump(self):
-        """Byte for byte."""
+        """The dump is equal byte for byte."""
         for name in names():
             if name in (BAD_NAMES, CLOCK_BACK):
                 continue
@@ -71,10 +73,10 @@ class Oracles(unittest.TestCase):
                 self.assertEqual(mem("dump", name, code=code), reference_dump(name))
 
     def test_damaged(self):
-        """All that can be kept of what the reference does not read."""
+        """mprofctl keeps all it can of traces that the reference does not read."""
 
         def fields(line, keep):
-            # Time, id, event, numbers; of a stack as many frames as there are.
+            # Time, id, event, numbers, and every frame of a stack.
             parts = line.split()
             return parts[keep:7]
 
@@ -107,7 +109,8 @@ class Oracles(unittest.TestCase):
             fields, tables = oracle(name)
             got = json.loads(mem("identify", name, "--json"))
             if len(tables.get("domain", [])) > 1:
-                # The reader takes the peak in the order of the file, where events of several domains are out of the order of time.
+                # The reader takes the peak in the order of the file. Events of several domains are
+                # not sorted by time there.
                 merged = viewer(name)
                 self.assertNotEqual(merged["peak_merged_samples"], fields["peak_samples"])
                 fields |= {"peak_samples": merged["peak_merged_samples"], "peak_time_us": merged["peak_merged_time_us"]}
@@ -147,7 +150,7 @@ class Oracles(unittest.TestCase):
 
 
 def viewer(name):
-    """The lines of the viewer's numbers, by their first word; None where there are none."""
+    """Return the viewer's lines by their first word, or None if there are none."""
     path = os.path.join(TRACES, f"{name}.viewer.txt")
     if not os.path.exists(path):
         return None
@@ -163,7 +166,7 @@ def viewer(name):
 
 
 def options_of(text):
-    """A filter as the viewer's oracle says it, as options."""
+    """Return the options that mean the same filter as the viewer's oracle TEXT."""
     options = []
     for part in re.split(r" and (?=live|collected|inside|allocated)", text):
         for pattern, made in (
@@ -194,12 +197,13 @@ def options_of(text):
 
 
 class Viewer(unittest.TestCase):
-    """The numbers of the reference viewer's rules."""
+    """Results by the reference viewer's rules."""
 
     def each(self, but=()):
         for name in names():
             told = viewer(name)
-            # Of several domains the oracle takes end and peak in the order of the file; ours are in the order of time.
+            # For several domains the oracle takes end and peak in the order of the file; mprofctl
+            # takes them in the order of time.
             if told and name not in but:
                 with self.subTest(name):
                     yield name, told, 3 if "cut" in name else 0
@@ -208,7 +212,7 @@ class Viewer(unittest.TestCase):
         for name, told, code in self.each(but=["multidom-v3"]):
             for text, objects, samples, _, most in told["filter"]:
                 if text == "live at peak" and told["peak_time_us"] == told["end_us"]:
-                    continue  # There the oracle has the viewer's fault of showing nothing.
+                    continue  # Here the oracle has the viewer's fault of showing nothing.
                 got = json.loads(mem("timeline", name, "--json", "--points=1", *options_of(text), code=code))
                 with self.subTest(text):
                     self.assertEqual(f"objects {got['objects']}", objects)
@@ -216,7 +220,7 @@ class Viewer(unittest.TestCase):
                     self.assertEqual(f"timeline_max_samples {got['peak_samples']}", most)
 
     def test_filtered_hotspots(self):
-        """What hotspots tell of is what the filter selects."""
+        """Hotspots count the allocations that the filter selects."""
         for options in (["--live=peak"], ["--inside=List", "--live=peak"], ["--heap=major,external"]):
             want = json.loads(mem("timeline", "leaky", "--json", "--points=1", *options))
             got = json.loads(mem("hotspots", "leaky", "--json", *options))
@@ -235,7 +239,8 @@ class Viewer(unittest.TestCase):
                 self.assertLessEqual(abs(point["bytes"] - float(want[2])), 1, want)
 
     def test_functions(self):
-        """Each function's samples, itself and all below, as both a share of hotspots and a node of the export."""
+        """Each function's samples, itself and all below, are the same in a share of hotspots and in
+        a node of the export."""
         for name, told, code in self.each():
             totals = everything(name, code)
             for function, samples, allocs in told["function"]:
@@ -243,7 +248,8 @@ class Viewer(unittest.TestCase):
 
 
 def tree_sites(name, code, weight):
-    """Samples by the innermost location of the last frame, as the reader's oracle names it."""
+    """Return samples by the innermost location of the last frame, with the names of the reader's
+    oracle."""
     tree = exported(name, code)
     sites = {}
     for node in tree["nodes"]:
@@ -265,7 +271,7 @@ def tree_sites(name, code, weight):
 
 
 class Trees(unittest.TestCase):
-    """What belongs to which stack."""
+    """The stacks of allocations."""
 
     maxDiff = 3000
 
@@ -284,28 +290,29 @@ class Trees(unittest.TestCase):
                     self.assertEqual(got, want)
 
     def test_hotspots(self):
-        """Shown functions, what they allocate, and shares."""
+        """Compare the shown functions, their allocations and their shares."""
         for name in names():
             with open(os.path.join(TRACES, f"{name}.hotspots.txt"), encoding="utf-8") as f:
                 text = f.read()
             wanted = re.findall(r"^ *(\S+ \w+) \( *([\d.]+)%\) at (\S+|#\S+) \(", text, re.M)
             if "exit 2" in text or not wanted or name == "truncstack":
-                continue  # Of truncated stacks the reference takes the last frame that is left for the one that allocates.
+                continue  # For truncated stacks the reference counts the last remaining frame as the allocating one.
             with self.subTest(name):
                 got = json.loads(mem("hotspots", name, "--json", code=3 if "cut" in name else 0))
-                # The reference gives a code without a name, wherever it is, that of the frame before where it was met first.
+                # The reference gives a code without a name the name of the frame before the code's
+                # first use.
                 _, tables = oracle(ALIKE.get(name, name))
                 unnamed = sum(int(row.split()[0]) for row in tables["site"] if row.split()[2].startswith("$"))
                 delta = 0.051 + 100 * unnamed / got["samples"]
-                # A name can be that of functions of several files.
+                # Functions of several files can have the same name.
                 shares = [(s["function"], 100 * s["self"] / got["samples"]) for s in got["functions"]]
                 for _, share, function in wanted:
                     near = [f for f, of in shares if f == function and abs(of - float(share)) <= delta]
                     self.assertTrue(near, function)
 
     def test_callers(self):
-        """
-        Of each pair the samples, from the dump. (The reference counts events, a recursive function twice, and of inlined calls the innermost alone.)
+        """Compare the samples of each pair with the dump. (The reference counts events, a recursive
+        function twice, and of inlined calls only the innermost.)
         """
         for name in (name for name in ("leaky", "ocamlopt-v3", "shortlived") if name in names()):
             pairs, totals = {}, {}
@@ -336,7 +343,7 @@ class Trees(unittest.TestCase):
                 self.assertGreater(exact, 0.9 * len(pairs))
 
     def test_commas(self):
-        """A comma of a name is written behind a backslash."""
+        """A comma in a name is escaped with a backslash."""
         with open(os.path.join(TRACES, "leaky.trace"), "rb") as f:
             data = f.read().replace(b"Leaky.handle", b"Leaky,handle")
         with tempfile.NamedTemporaryFile(suffix=".trace") as out:
@@ -349,7 +356,7 @@ class Trees(unittest.TestCase):
             self.assertEqual(json.loads(run("hotspots", out.name, "--json", "--inside=Leaky.handle"))["objects"], 0)
 
     def test_collapsed(self):
-        """As the reference, which loses stacks of one frame."""
+        """The stacks are those of the reference, which loses stacks of one frame."""
         for name in names():
             path = os.path.join(TRACES, f"{name}.flamegraph.txt")
             if os.path.exists(path):
@@ -372,10 +379,11 @@ class Trees(unittest.TestCase):
 
 
 class Written(unittest.TestCase):
-    """What other programs are given, read by others."""
+    """Output files for other programs, read by other readers."""
 
     def test_subsample_of_all(self):
-        """With all samples the stream tells the same; of one domain its ids too."""
+        """A subsample of all samples gives the same answers. With one domain the ids are the same,
+        too."""
         for name in {"leaky", "deep", "manylocs", "manylocs-v3", "ocamlopt-v3", "stripped-v3", "mirage-quiet", "v1-lists"} & set(names()):
             with self.subTest(name), tempfile.NamedTemporaryFile(suffix=".trace") as out:
                 run("subsample", "1", os.path.join(TRACES, f"{name}.trace"), "-o", out.name)
@@ -388,7 +396,7 @@ class Written(unittest.TestCase):
             self.assertEqual(drop(run("dump", out.name)), drop(mem("dump", "multidom-v3")))
 
     def test_subsample(self):
-        """A tenth of the samples, the same estimates; what is kept has its ends."""
+        """A tenth of the samples gives the same estimates. Each sample that stays keeps its end."""
         with tempfile.NamedTemporaryFile(suffix=".trace") as out:
             run("subsample", "10", os.path.join(TRACES, "leaky.trace"), "-o", out.name)
             whole = json.loads(mem("identify", "leaky", "--json"))
@@ -420,7 +428,8 @@ class Written(unittest.TestCase):
             self.assertEqual((done.returncode, b"there is no recording 3, only 2" in done.stderr), (4, True))
 
     def test_subsample_of_recordings(self):
-        """Each recording has ids of its own: those that lived at the end of one are others' in the next."""
+        """Each recording has its own ids: the ids alive at its end mean other samples in the next
+        recording."""
         with tempfile.NamedTemporaryFile(suffix=".trace") as joined, tempfile.NamedTemporaryFile(suffix=".trace") as out:
             with open(os.path.join(TRACES, "leaky.trace"), "rb") as f:
                 joined.write(f.read() * 2)
@@ -471,7 +480,7 @@ class Written(unittest.TestCase):
             self.assertTrue(re.search(r'^string_table: ""', text, re.M))
 
     def test_flame(self):
-        """Well-formed, as wide as what was allocated, and names are text."""
+        """The SVG is well-formed, as wide as the allocations, and its names are text."""
         space = "{http://www.w3.org/2000/svg}"
         for name in ("leaky", "deep", "stripped-v3"):
             for way in ([], ["--callers"]):
@@ -487,7 +496,7 @@ class Written(unittest.TestCase):
                     for (x, w), (following, _) in zip(row, row[1:]):
                         self.assertLessEqual(x + w, following + 1e-6)
                 self.assertEqual(len(list(root.iter(space + "script"))), 1)
-                # All frames are between the head and the line of what is pointed at.
+                # All frames lie between the head and the line for the frame under the pointer.
                 texts = {text.get("id"): float(text.get("y")) for text in root.iter(space + "text")}
                 tops = [float(g.find(f".//{space}rect").get("y")) for g in frames]
                 self.assertGreater(min(tops), texts["found"])
@@ -495,7 +504,7 @@ class Written(unittest.TestCase):
                 self.assertLess(texts["status"], float(root.get("height")))
 
     def test_leaks(self):
-        """Of the program that leaks sessions and what belongs to them these."""
+        """The leaks of the program that leaks sessions are sessions and what belongs to them."""
         got = json.loads(mem("leaks", "leaky", "--json"))
         stacks = [" ".join(frame["function"] for frame in leak["stack"]) for leak in got["leaks"] if leak["sure"] != "possible"]
         self.assertTrue(stacks and all("Session" in stack for stack in stacks), stacks)
@@ -518,7 +527,8 @@ def run(*arguments):
 
 
 def everything(name, code):
-    """Of each function the samples and allocations of the stacks that it is in, from the exported tree."""
+    """Return each function's samples and allocations over the stacks that contain it, from the
+    exported tree."""
     tree = exported(name, code)
     totals = {}
     sets = []
@@ -558,7 +568,7 @@ class Mistakes(unittest.TestCase):
         self.assertEqual((code, "is not a memory profile" in said), (1, True))
 
     def test_filters(self):
-        """One sentence for each mistake, with what was written and what is right."""
+        """Each mistake gets one sentence with the wrong text and the correct form."""
         for option, sentence in (
             ("--live=x", "1.5s..2s"),
             ("--allocated=2s..1s", "1.5s..2s"),
@@ -579,7 +589,7 @@ class Mistakes(unittest.TestCase):
 
 
 def packets(name):
-    """The packets of a stream."""
+    """Return the packets of a stream."""
     with open(os.path.join(TRACES, f"{name}.trace"), "rb") as f:
         data = f.read()
     cut = []
@@ -591,17 +601,18 @@ def packets(name):
 
 
 def with_field(packet, at, size, change):
-    """With another value in a field of the header."""
+    """Return PACKET with another value in a field of the header."""
     value = change(int.from_bytes(packet[at : at + size], "little"))
     return packet[:at] + value.to_bytes(size, "little") + packet[at + size :]
 
 
 class Damaged(unittest.TestCase):
-    """Sound streams, damaged in each way that is known: all that can be kept is kept, and the rest is told."""
+    """Sound streams, damaged in every known way: mprofctl keeps all it can and reports the rest."""
 
     def setUp(self):
         self.packets = packets("leaky")
-        # Events, not places in the source, in the middle of it: these say which ids they have.
+        # Choose a packet of events, not of places in the source, in the middle of the stream: the
+        # ids in its header go up.
         ids = [int.from_bytes(p[50:58], "little") for p in self.packets]
         ends = [int.from_bytes(p[58:66], "little") for p in self.packets]
         self.at = [i for i, p in enumerate(self.packets) if ends[i] > ids[i] and i > 3][2]
@@ -618,7 +629,7 @@ class Damaged(unittest.TestCase):
         return self.dumped([*self.packets[: self.at], *packet, *self.packets[self.at + 1 :]])
 
     def test_tiny_rate(self):
-        """A rate of which a sample would be more than any number of bytes: amounts stay numbers."""
+        """At this rate one sample would be more than any number of bytes: amounts stay numbers."""
         at = (68 if self.packets[0][28] == 3 else 66) + 4
         first = self.packets[0][:at] + struct.pack("<d", 1e-307) + self.packets[0][at + 8 :]
         with tempfile.NamedTemporaryFile() as f:
@@ -653,7 +664,7 @@ class Damaged(unittest.TestCase):
                 self.assertEqual(line[6:], want[6:] if known else line[6:7], line)
 
     def test_lost_packet(self):
-        """Those events alone are missing that were in it; the stacks behind it are not known."""
+        """Only the events of the lost packet are missing, and the stacks behind it are unknown."""
         got = self.replaced([])
         kept = {tuple(line[:3]) for line in got}
         lost = [line for line in self.whole if tuple(line[:3]) not in kept]
@@ -661,7 +672,7 @@ class Damaged(unittest.TestCase):
         self.assertLessEqual(kept, {tuple(line[:3]) for line in self.whole})
 
     def test_bad_event(self):
-        """The rest of its packet is lost, no other event."""
+        """The rest of the packet is lost, and no other event."""
         packet = self.packets[self.at]
         got = self.replaced([packet[:66] + b"\xff\xff\xff\xff" + packet[70:]])
         kept = {tuple(line[:3]) for line in got}
@@ -669,7 +680,7 @@ class Damaged(unittest.TestCase):
         self.assertEqual(lost, set(self.ids))
 
     def test_places_lost(self):
-        """A packet of places is lost: all is there, and some frames are numbers."""
+        """A packet of places is lost: every event is there, and some frames are numbers."""
         at = next(i for i, p in enumerate(self.packets) if i > 1 and p[50:58] == p[58:66])
         done = subprocess.run(
             [MPROFCTL, "mem", "dump", "-"], input=b"".join(self.packets[:at] + self.packets[at + 1 :]), capture_output=True, check=False, timeout=100
@@ -690,9 +701,10 @@ class Damaged(unittest.TestCase):
 
 class Chosen(unittest.TestCase):
     def test_all_of_what_is_damaged(self):
-        """A filter that all objects pass changes nothing: what it says of an object is said of the same one, whatever was passed over."""
+        """A filter that all objects pass changes nothing: each answer is about the same object,
+        whatever was skipped."""
         with open(os.path.join(ROOT, "tests", "fuzz", "corpus", "scan", "names-with-events"), "rb") as f:
-            made = f.read()[5:]  # behind what the fuzzer chooses by
+            made = f.read()[5:]  # behind the fuzzer's choices
         said = []
         for option in ((), ("--allocated=0s..",)):
             done = subprocess.run([MPROFCTL, "mem", "hotspots", *option, "-"], input=made, capture_output=True, check=False, timeout=100)
@@ -703,7 +715,7 @@ class Chosen(unittest.TestCase):
 
 
 class Recordings(unittest.TestCase):
-    """What the daemon has, by its number."""
+    """The daemon's recordings, by number."""
 
     def setUp(self):
         with open(os.path.join(TRACES, "leaky.trace"), "rb") as f:
@@ -744,7 +756,7 @@ class Recordings(unittest.TestCase):
         self.assertEqual(self.ask("identify", "8"), (4, b"", b"mprofctl: there is no memory profile 8\n"))
         self.assertEqual(self.ask("identify", "recording:x")[0], 2)
         with tempfile.TemporaryDirectory() as made:
-            # A file is what its name says, whatever it looks like.
+            # An existing file is read as a file, even if its name is a number.
             with open(os.path.join(made, "7"), "wb") as f:
                 f.write(b"no profile")
             done = subprocess.run([MPROFCTL, "mem", "dump", "7"], cwd=made, capture_output=True, check=False, timeout=30)

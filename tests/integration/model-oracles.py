@@ -1,13 +1,14 @@
-"""The model of each trace against what the first viewer made of it: model-oracles.py SOURCE-ROOT MODEL-DUMP own|reference|public
+"""Compare the model of each trace with the original viewer's: model-oracles.py SOURCE-ROOT
+MODEL-DUMP own|reference|public
 
-Part own compares rings of tests/traces with their kept models.  Part reference compares them with the viewer's own output, thread by thread and in
-every field; docs/viewer-differences.md says where it is not followed, and why.  Part public does so for the traces that others published, where
-MPROF_REFERENCE has them.
+Part own compares rings of tests/traces with their stored models. Part reference compares them with
+the viewer's own output, thread by thread and in every field; docs/viewer-differences.md lists the
+deliberate differences. Part public does so for the published traces, if MPROF_REFERENCE has them.
 """
 
 import sys
 
-sys.path.pop(0)  # the scripts beside this one are no modules, though one may have the name of one
+sys.path.pop(0)  # the scripts beside this one are no modules, though one may have a module's name
 
 import glob
 import json
@@ -27,7 +28,7 @@ failures = []
 RESOLVED, SIMPLIFIED, PREEXISTING = 4, 64, 2
 # Thread types that the viewer does not know.
 UNKNOWN = {"Stream", "Mutex"}
-# The published model of arp-good has two arrows that its trace, which was made from it, cannot have.
+# The published model of arp-good has two arrows that its trace cannot have.
 ARROWS = {"arp-good": 2}
 
 
@@ -42,7 +43,7 @@ def read(path):
 
 
 def model(data, *options):
-    """The lines of model-dump for DATA: threads, and the rest."""
+    """Return the lines of model-dump for DATA: threads, and the rest."""
     with tempfile.NamedTemporaryFile() as f:
         f.write(data)
         f.flush()
@@ -58,12 +59,12 @@ def ns(seconds):
 
 
 def text(string):
-    """What the oracle writes of a string's bytes: each as the character of that number."""
+    """Return the oracle's form of a string's bytes: the character of each byte's number."""
     return list(string.encode("latin-1"))
 
 
 def theirs(thread):
-    """A thread of the oracle in our terms."""
+    """Convert a thread of the oracle to model-dump's fields."""
     return {
         "type": thread["type"],
         "start": ns(thread["start"]),
@@ -87,7 +88,8 @@ def type_of(thread):
 
 
 def ours(thread):
-    """One of ours with what the viewer puts among the labels: a failure, and the id where there is nothing else."""
+    """Return a thread with the labels that the viewer shows: also its failure, and its id if it has
+    nothing else."""
     labels = list(thread["labels"])
     if thread["failure"] is not None:
         labels.append([thread["end"], thread["failure"]])
@@ -110,7 +112,7 @@ def ours(thread):
 
 
 def compare_threads(name, mine, wanted):
-    """Thread by thread and field by field; the number of threads that differ, of which the first are shown."""
+    """Compare threads field by field. Print the first that differ and return their number."""
     mine = {thread["tid"]: ours(thread) for thread in mine}
     wanted = {thread["tid"]: theirs(thread) for thread in wanted}
     if set(mine) != set(wanted):
@@ -124,7 +126,7 @@ def compare_threads(name, mine, wanted):
 
 
 def compare_rest(name, rest, wanted):
-    """The summary of the viewer's model: rows, collections, counters."""
+    """Compare the summary of the viewer's model: rows, collections, counters."""
     got = {
         "rows": rest["rows"],
         "end": rest["end"],
@@ -150,7 +152,7 @@ def check_oracle(path):
     base = re.sub(r"\.ctf(\.xz)?$", "", path)
     name = os.path.basename(base)
     threads, rest = model(read(path))
-    if name == "truncated":  # the viewer refuses it
+    if name == "truncated":  # the viewer refuses this trace
         if len(threads) < 500 or not rest["events"] == 2598:
             fail("truncated: %d threads of %d events" % (len(threads), rest["events"]))
         return
@@ -163,14 +165,15 @@ def check_oracle(path):
 
 
 def check_published(name, threads, wanted):
-    """The model that the website published; the creation of a simplified bind is not in it."""
+    """Compare with the model that the website published, which lacks the creation of a simplified
+    bind."""
     different = compare_threads(name + " as published", threads, wanted)
     if different > ARROWS.get(name, 0):
         fail("%s as published: %d threads differ" % (name, different))
 
 
 def consistent(name, threads, rest):
-    """What holds for every model: a tree, rows, and no thread that ends before it begins."""
+    """Check what holds for every model: a tree, rows, and no thread that ends before it begins."""
     placed = sum(len(thread["creates"]) for thread in threads)
     if placed != len(threads) - 1:
         fail("%s: %d threads, of which %d are below another" % (name, len(threads), placed))
@@ -181,7 +184,8 @@ def consistent(name, threads, rest):
 
 
 def check_live(directory):
-    """Torn copies of a ring, of which the viewer's model stops at some: ours is always one."""
+    """Check torn copies of a ring. The viewer's model stops at some; model-dump prints a consistent
+    model of each."""
     for path in sorted(glob.glob(os.path.join(directory, "snap-*.ctf"))):
         name = "/".join(path.split("/")[-2:])
         threads, rest = model(read(path))

@@ -1,12 +1,14 @@
-"""Random traces through the decoder and the model, against a slow model that is written as the rules are: model-property.py MODEL-DUMP [N [FIRST]]
+"""Compare decoder and model with a slow model, over random traces: model-property.py MODEL-DUMP [N
+[FIRST]]
 
-Half of the traces are what a recorder could write; the others contradict themselves in every way that there is. What the slow model does
-with lists and in no better than quadratic time is what the rules of docs/viewer-differences.md and of the viewer say, word for word.
+A recorder could write half of the traces; the others contradict themselves in every known way. The
+slow model uses lists and quadratic time, and follows the rules of docs/viewer-differences.md and of
+the viewer word for word.
 """
 
 import sys
 
-sys.path.pop(0)  # the scripts beside this one are no modules, though one may have the name of one
+sys.path.pop(0)  # the scripts beside this one are no modules, though one may have a module's name
 
 import json
 import random
@@ -26,14 +28,14 @@ TIME_MAX = 2**63 - 1
 
 
 def ids(r, chaos):
-    """Ids to choose from: a recorder's are counted up, any others are anything."""
+    """Return ids to choose from: counted up as a recorder does, or, for CHAOS, any numbers."""
     if chaos:
         return [r.choice([r.randrange(-3, 12), r.getrandbits(64) - 2**63, r.randrange(0, 400)]) for _ in range(r.randrange(2, 40))]
     return list(range(0, r.randrange(3, 60)))
 
 
 class Maker:
-    """A trace of about N events, with more or less care for what a recorder can write."""
+    """Make a trace of about N events. An even seed keeps to what a recorder can write."""
 
     def __init__(self, seed, n):
         self.r = random.Random(seed)
@@ -51,7 +53,7 @@ class Maker:
         return self.r.choice(self.known[-12:]) if self.r.randrange(6) else self.r.choice(self.known)
 
     def unresolved(self):
-        """A thread that can be resolved: with care each is once."""
+        """Return a thread to resolve; without chaos each only once."""
         if self.chaos:
             return self.thread()
         left = [thread for thread in self.known[-16:] if thread not in self.resolved] or [0]
@@ -285,7 +287,8 @@ class Model:
         return time, other
 
     def simplify(self, parent):
-        """Depth first; what moves to a thread whose children are being visited comes before those."""
+        """Simplify depth first. Children moved to a thread that is being visited come before its
+        own."""
         self.visited.add(parent)
         own, parent.children, kept, moved = parent.children, [], [], []
         for thread in own:
@@ -325,7 +328,8 @@ class Model:
 
     @staticmethod
     def overlap(thread, placed):
-        """Is PLACED in the way of THREAD? It depends on which of them has no length."""
+        """Return whether PLACED is in the way of THREAD. That depends on which of them has no
+        length."""
         if thread.start == thread.end:
             return placed.start <= thread.start < placed.end
         if placed.start == placed.end:
@@ -350,7 +354,7 @@ class Model:
         return parent is self.root or row > parent.row or other.tid > parent.tid
 
     def lines(self):
-        """As model-dump writes them."""
+        """Return the lines that model-dump writes."""
         for thread in self.threads:
             yield {
                 "tid": thread.tid,
@@ -384,7 +388,7 @@ def run(model_dump, data, *options):
 
 
 def check(seed, model_dump):
-    """True where the two models of the trace of SEED are the same."""
+    """Return whether both models of the trace of SEED are equal."""
     sys.setrecursionlimit(10000)
     maker = Maker(seed, random.Random(seed).choice([1, 30, 150, 400]))
     for options in (), ("-r",):

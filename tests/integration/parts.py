@@ -1,7 +1,8 @@
-"""The tests of a script in parts, so that meson runs the parts side by side: SCRIPT … [NAME…] [--without NAME,NAME…]
+"""Run the tests of a script in parts, so that meson runs the parts side by side: SCRIPT … [NAME…]
+[--without NAME,NAME…]
 
-A NAME is a class, or a class and a test (Class.test).  --without leaves the tests out that other parts run.  The last part names nothing but these:
-it has each new class, so no test can be in no part.
+A NAME is a class, or a class and a test (Class.test). --without skips tests that other parts run.
+The last part has only --without, so it runs each new class and no test is in no part.
 """
 
 import sys
@@ -9,7 +10,8 @@ import unittest
 
 
 def names(arguments):
-    """Return ARGUMENTS as unittest wants them, with the names of the tests that are left instead of --without."""
+    """Return ARGUMENTS as unittest wants them: --without is replaced by the names of the remaining
+    tests."""
     if "--without" not in arguments:
         return arguments
     at = arguments.index("--without")

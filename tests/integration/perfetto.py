@@ -1,7 +1,9 @@
-"""`mprofctl export --to perfetto` and `--to fxt` hold the events of the trace: perfetto.py SOURCE-ROOT MPROFCTL [TEST…]
+"""Check that `mprofctl export --to perfetto` and `--to fxt` hold the events of the trace:
+perfetto.py SOURCE-ROOT MPROFCTL [TEST…]
 
-Each is read by its bytes with a reader of its own, the first by protoc too, and compared with `dump --json`, with the lives of
-`threads --json`, and with the running and sleeping times of `stats --json`.
+A reader of its own parses each format's bytes, and protoc reads the first one too. Compare the
+result with `dump --json`, with the lives in `threads --json`, and with the running and sleeping
+times in `stats --json`.
 """
 
 import collections
@@ -52,7 +54,7 @@ def sources():
 
 
 def dumped(path):
-    """What dump prints, told as the exports can tell it."""
+    """Yield the events of dump, with texts as the exports can hold them."""
     for line in answer("dump", "--json", path).splitlines():
         event = json.loads(line)
         for key in ("label_hex", "counter_hex", "exn_hex"):
@@ -72,20 +74,20 @@ def stream(events):
 
 
 def cut(text, most):
-    """What fits of it in MOST bytes, in whole characters."""
+    """Return the whole characters of TEXT that fit into MOST bytes."""
     return text.encode()[:most].decode(errors="ignore")
 
 
 class Exports(unittest.TestCase):
     def compare(self, got, path, kind):
-        """Events, in order, and the same fields."""
+        """Compare the events, their order and their fields."""
         want = list(dumped(path))
         have = slice_events.events(got.events)
         counts = [collections.Counter(e["event"] for e in some) for some in (have, want)]
         self.assertEqual(*counts)
         for a, b in zip(have, want):
             a, b = dict(a), dict(b)
-            if b["event"] == "creates":  # types are numbers in one and names in the other
+            if b["event"] == "creates":  # types are numbers in one output and names in the other
                 a.pop("type"), b.pop("type")
             if kind == "fxt" and b["event"] in ("counter", "increase"):
                 a.pop("thread", None), b.pop("thread"), a.pop("amount", None), b.pop("amount", None)
@@ -95,7 +97,7 @@ class Exports(unittest.TestCase):
         return want
 
     def increases(self, got, want):
-        """Sums of a counter's changes are its values."""
+        """Check that the sums of a counter's changes are its values."""
         sums = collections.defaultdict(int)
         values = [act for act in got.events if act.kind == "value"]
         changes = [e for e in want if e["event"] in ("counter", "increase")]
@@ -105,7 +107,7 @@ class Exports(unittest.TestCase):
             self.assertEqual((act.track.name, act.value), (e["counter"], sums[e["counter"]]))
 
     def lives(self, slices, path):
-        """Each thread has one life, from and to when the model says."""
+        """Check that each thread has one life, with the model's begin and end."""
         want = collections.Counter()
         for t in json.loads(answer("threads", "--json", path))["threads"]:
             want[(t["thread"], t["type"], int(t["start_ns"]), int(t["end_ns"]))] += 1
@@ -117,7 +119,7 @@ class Exports(unittest.TestCase):
         self.assertEqual((have - want, want - have), (collections.Counter(), collections.Counter()))
 
     def times(self, slices, stats):
-        """How long threads ran, and how long none did."""
+        """Check how long threads ran, and how long none did."""
         ran = collections.Counter()
         idle = 0
         for begin, end in slices.runs:
@@ -140,11 +142,11 @@ class Exports(unittest.TestCase):
         self.assertEqual(slice_events.check_flows(got.events), pairs - alone)
         stats = json.loads(answer("stats", "--json", path))
         slices = slice_events.Slices(got.events)
-        if not stats["lost_packets"]:  # what ran before a gap is not said to have run through it
+        if not stats["lost_packets"]:  # a thread that ran before a gap does not count as running through it
             self.lives(slices, path)
             self.times(slices, stats)
         packets = sum(b.notes["packets"] for b, _ in slices.others if b.category == "gap")
-        if name != "truncated":  # what is missing behind the last event is counted by the decoder alone
+        if name != "truncated":  # only the decoder counts what is missing behind the last event
             self.assertEqual(packets, stats["lost_packets"])
         if name == "killed":
             self.assertEqual(sum(a.category == "damage" for a in got.events), stats["damages"])
@@ -161,7 +163,8 @@ class Exports(unittest.TestCase):
                 self.check(name, path, "fxt")
 
     def test_hostile(self):
-        """Strings that are long, empty, no UTF-8, or more than a table holds; more threads than a table holds; times past 63 bits."""
+        """Export strings that are long, empty, no UTF-8, or more than a table holds; more threads
+        than a table holds; times past 63 bits."""
         events = [record(1000 + i, 0, struct.pack("<qqB", -1, i, 1 + i % 5)) for i in range(1000)]
         odd = [b"", b"\xff\xfe", b"a" * 255, b"b" * 256, b"c" * 257, "é".encode() * 9000, b"\xc3" * 20000, b"d" * 70000]
         odd += [b"label %d" % i for i in range(35000)]
@@ -189,7 +192,7 @@ class Exports(unittest.TestCase):
         self.assertEqual(scales - {None}, {"queue"})
 
     def test_streams(self):
-        """A process for each stream of a directory, and its events below it."""
+        """Each stream of a directory becomes a process with its events below it."""
         os.mkdir("two")
         shutil.copy(os.path.join(ROOT, "schema", "ctf", "metadata.tsdl"), "two/metadata")
         for name, count in (("net", 20), ("disk", 30)):

@@ -1,4 +1,5 @@
-"""Perfetto traces, read by their bytes: tags, varints and lengths, with the numbers of Perfetto's documentation and not those of our .proto.
+"""Parse Perfetto traces by their bytes: tags, varints and lengths, with the numbers of Perfetto's
+documentation instead of the project's .proto.
 
 They become slice events (see slice_events.py).
 """
@@ -7,7 +8,7 @@ import subprocess
 
 from slice_events import SliceEvent, Track
 
-# Of TracePacket, TrackEvent, TrackDescriptor, InternedData, DebugAnnotation.
+# Field numbers of TracePacket, TrackEvent, TrackDescriptor, InternedData, DebugAnnotation.
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 KINDS = {BEGIN: "begin", END: "end", INSTANT: "instant", COUNTER: "value"}
 CLEARED, NEEDED = 1, 2
@@ -26,7 +27,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """(number, value) of a message: an integer, or bytes."""
+    """Yield (number, value) of a message: an integer, or bytes."""
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
@@ -46,7 +47,7 @@ def fields(data):
 
 
 def message(data):
-    """number -> values"""
+    """Return the fields of a message: number -> values."""
     found = {}
     for number, value in fields(data):
         found.setdefault(number, []).append(value)
@@ -64,7 +65,7 @@ def signed(value):
 
 
 class Reader:
-    """One file: tracks by uuid, slice events in order, and clock snapshots."""
+    """A file: tracks by uuid, slice events in order, and clock snapshots."""
 
     def __init__(self, data):
         self.tracks, self.events, self.clocks = {}, [], []
@@ -155,7 +156,8 @@ def read(data):
 
 
 def protoc(data, proto):
-    """What protoc reads of it with the .proto: a list of packets, each as nested lists of (name, value)."""
+    """Return protoc's output for DATA with the .proto: a list of packets, each as nested lists of
+    (name, value)."""
     command = ["protoc", "--decode=perfetto.protos.Trace", "-I", proto, f"{proto}/perfetto.proto"]
     done = subprocess.run(command, input=data, capture_output=True, check=True)
     top, stack = [], []

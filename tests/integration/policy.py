@@ -1,4 +1,5 @@
-"""What is kept of a guest, by its name: policy.py BUILD-DIRECTORY [TEST…]"""
+"""Test the policies, which choose by a guest's name what the archive keeps: policy.py
+BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
 import http.client
@@ -38,7 +39,8 @@ class Modes(daemons.Case):
         return stream, [gap for page in pages for gap in page["gaps"]], d.captures(name)
 
     def test_continuous_beside_others(self):
-        """The last glob that matches counts, and what one guest skips is another's whole trace."""
+        """The last glob that matches counts. The collector may skip one guest and keep all of
+        another."""
         d = self.daemons(POLICIES)
         writer = self.guest("c-not", 200_000, 1 << 20)
         d.wait(lambda: d.query("SELECT count(*) FROM chunks") > [(0,)])  # while it runs
@@ -47,7 +49,7 @@ class Modes(daemons.Case):
         self.assertEqual([c["kind"] for c in captures], ["ended"])
 
     def test_on_crash(self):
-        """Nothing until the writer is gone, and then the whole ring."""
+        """The archive has nothing until the writer is gone, and then the whole ring."""
         d = self.daemons(POLICIES)
         writer = self.guest("c-guest", 500_000)
         d.wait(lambda: d.domain("c-guest"))
@@ -73,7 +75,7 @@ class Modes(daemons.Case):
         self.assertEqual(d.domain("c-small")["streams"][0]["skipped_packets"], 0)
 
     def test_on_crash_over_a_restart(self):
-        """What passed while no collector ran was not wanted either."""
+        """Events written while no collector ran are skipped, too."""
         d = self.daemons(POLICIES)
         writer = self.guest("c-down", 500_000)
         d.wait(lambda: d.domain("c-down"))
@@ -88,7 +90,8 @@ class Modes(daemons.Case):
         self.assertEqual({(gap["kind"], gap["reason"]) for gap in gaps}, {("skipped", "policy")})
 
     def test_on_crash_asked_for(self):
-        """A capture by hand gives what the ring holds, of a guest of which nothing else is kept."""
+        """A capture by hand has the contents of the ring, though the policy keeps nothing else of
+        the guest."""
         d = self.daemons(POLICIES)
         writer = self.guest("c-hand", 300_000)
         d.wait(lambda: d.domain("c-hand"))
@@ -103,7 +106,7 @@ class Modes(daemons.Case):
         self.assertEqual(d.query("SELECT count(*) FROM chunks"), before)
         _, gaps, captures = self.end(d, writer, "c-hand")
         self.assertIn("skipped", {gap["kind"] for gap in gaps})
-        # A machine that is busy may let the ring go round while it is captured.
+        # On a busy machine the ring may wrap during the capture.
         self.assertEqual({gap["kind"] for gap in gaps} - {"lost"}, {"skipped"})
         self.assertEqual(sorted(c["kind"] for c in captures), ["ended", "manual"])
 
@@ -126,7 +129,7 @@ class Modes(daemons.Case):
 
 
 def events_in(stream):
-    """The events' bytes of a CTF stream, packet by packet."""
+    """Return the bytes of each event in a CTF stream, packet by packet."""
     from truth import event_ends, packets
 
     found = []
@@ -140,7 +143,7 @@ def events_in(stream):
 
 class Quotas(daemons.Case):
     def fill(self, d, name, n=600):
-        """A run of about ten packets, in a ring that holds them all."""
+        """Write a run of about ten packets, in a ring that holds them all."""
         with Ring(f"rings/{name}.ctf", 16384, 16) as ring:
             d.wait(lambda: d.domain(name))
             for _ in range(n // 20):
@@ -153,7 +156,8 @@ class Quotas(daemons.Case):
         return d.query(f"{sql}(SELECT s.id FROM streams s JOIN runs r ON s.run = r.id WHERE r.name = '{name}')")[0][0]
 
     def test_bytes(self):
-        """The oldest packets go first, of that guest only; a pinned capture's stay."""
+        """The quota deletes the oldest packets of its guest only, and keeps those of a pinned
+        capture."""
         d = self.daemons(QUIET + "[policy small-*]\nbytes = 4K\n")
         self.fill(d, "small-one")
         self.fill(d, "large")
@@ -166,7 +170,7 @@ class Quotas(daemons.Case):
 
     @contextlib.contextmanager
     def slow_download(self, d, name):
-        """A client that has taken the beginning; yields what reads the rest."""
+        """Begin a download. Yield a function that reads the rest."""
         connection = daemons.UnixConnection(d.socket, 60)
         connection.request("GET", f"/v1/domains/{name}/trace")
         answer = connection.getresponse()
@@ -175,7 +179,7 @@ class Quotas(daemons.Case):
         connection.close()
 
     def test_read_at_the_quota(self):
-        """What deletes waits for those who have begun to read, and not for long."""
+        """Deletion waits for downloads that have begun, but not for long."""
         d = self.daemons("[collector]\nflush-interval = 100ms\n[policy]\nbytes = 8M\n")
         self.writer("writer-legacy", *"--ring rings/full.ctf --truth truth.ctf --size 1048576 --rate 3000000".split())
 

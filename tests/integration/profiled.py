@@ -1,6 +1,8 @@
-"""A real program that the OCaml runtime profiles, through the sink, over HTTP, to what mprofctl says of it: profiled.py BUILD-DIRECTORY [TEST…]
+"""Run a real program that the OCaml runtime profiles through the sink, HTTP and mprofctl:
+profiled.py BUILD-DIRECTORY [TEST…]
 
-profiled.ml says how much each of its functions allocated; what is estimated of the samples is that, within its error.
+profiled.ml reports how much each of its functions allocated. The estimate from the samples must be
+that, within its error.
 """
 
 import json
@@ -33,7 +35,7 @@ class Profiled(sink.Case):
         return json.loads(subprocess.run([program("mprofctl"), "mem", verb, "--json", path], capture_output=True, check=True).stdout)
 
     def judge(self, d, recording, said):
-        """What the archive holds of it, as mprofctl reads it, against what the program said."""
+        """Compare the archived profile, as mprofctl reads it, with the program's own report."""
         with open("profile.ctf", "wb") as f:
             f.write(d.get(f"/v1/memtraces/{recording}/data"))
         about = self.mem("identify", "profile.ctf")
@@ -44,13 +46,14 @@ class Profiled(sink.Case):
             estimate, error = functions[name]["self_bytes"] / 8, functions[name]["error"]
             self.assertLess(error, 0.2)
             self.assertLess(abs(estimate - words), SURE * error * words, (name, estimate, words, error))
-        # Beside them there is the list of what is kept, and the work of sending is not sampled: nothing else.
+        # The only other allocations are the list of kept blocks; the sending code is not sampled.
         self.assertLess(sum(f["self_bytes"] for name, f in functions.items() if name not in said), 0.01 * hotspots["samples_bytes"])
         self.assertGreater(about["live_samples"] * 1000, 0.8 * said["keep"])
         return about
 
     def test_offered(self):
-        """Started and stopped over HTTP, twice; what it writes when it is stopped, which is nearly all of it, arrives."""
+        """Start and stop over HTTP, twice. The program writes nearly all of its profile when it is
+        stopped, and all of that arrives."""
         self.build()
         d = self.enterContext(sink.Sink())
         d.start_sink()
@@ -76,7 +79,7 @@ class Profiled(sink.Case):
             self.assertGreater(int(about["last_us"]) - int(about["start_us"]), 1_400_000)
 
     def test_command(self):
-        """The same by mprofctl: started, listed, asked by its number while it grows, and stopped."""
+        """Do the same with mprofctl: start, list, ask by number while the profile grows, and stop."""
         self.build()
         d = self.enterContext(sink.Sink())
         d.start_sink()
@@ -111,7 +114,7 @@ class Profiled(sink.Case):
             self.assertEqual((done.returncode, sentence in done.stderr), (2, True), done)
 
     def test_connecting(self):
-        """At full speed, and it ends by itself."""
+        """The program runs at full speed and ends by itself."""
         self.build()
         d = self.enterContext(sink.Sink())
         d.start_sink()

@@ -1,7 +1,8 @@
-"""Slow readers against the writer: readers.py BUILD-DIRECTORY [TEST…]
+"""Run slow readers against the writer: readers.py BUILD-DIRECTORY [TEST…]
 
-Ten clients download and follow, none faster than a slow line, while eight guests write.  The write-ahead log stays bounded, each
-client has whole packets and true ones, and nothing is lost on their account.
+Ten clients download and follow, none faster than a slow line, while eight guests write. The
+write-ahead log must stay bounded, each client must get whole and true packets, and no event may be
+lost because of them.
 """
 
 import os
@@ -26,7 +27,7 @@ RATE = 150_000
 
 
 class Client(threading.Thread):
-    """Reads a few KiB at a time, with a small socket buffer, and takes its time."""
+    """Read slowly, a few KiB at a time, with a small socket buffer."""
 
     def __init__(self, d, path):
         super().__init__()
@@ -38,7 +39,7 @@ class Client(threading.Thread):
         try:
             while not self.stop.is_set():
                 self.request()
-        except Exception as error:  # told by the thread that waits for this one
+        except Exception as error:  # the thread that waits for this one reports it
             self.error = error
 
     def request(self):
@@ -65,7 +66,7 @@ class Client(threading.Thread):
 
 class Slow(daemons.Case):
     def watch(self, d):
-        """The log's largest size while it goes on."""
+        """Return the log's largest size during the test."""
         largest, until = 0, time.monotonic() + SECONDS
         while time.monotonic() < until:
             largest = max(largest, os.path.getsize(f"{d.state}/archive/trace.db-wal"))
@@ -73,7 +74,8 @@ class Slow(daemons.Case):
         return largest
 
     def check_body(self, name, client, index):
-        """Every packet of every answer is true; of a stream that goes on the last one may be cut."""
+        """Check that every packet of every answer is true. The last packet of a stream that goes on
+        may be cut."""
         for body in client.bodies:
             if "live" in client.path:
                 body = whole_packets(body)

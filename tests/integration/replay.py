@@ -1,7 +1,8 @@
-"""Writers whose truth is known, through a running collector and its server: replay.py BUILD-DIRECTORY [TEST…]
+"""Run writers with known truths through a collector and its server: replay.py BUILD-DIRECTORY
+[TEST…]
 
-What is fetched over HTTP has no event that is not in the truth, and lacks none but what the gaps of /packets declare, or, behind the last
-proven byte, its cuts: truth.py says so.
+A trace fetched over HTTP may only have events of the truth. It may lack only the events in the gaps
+of /packets and those behind the last proven byte, in its cuts. truth.py checks this.
 """
 
 import json
@@ -15,7 +16,7 @@ sys.path.append(os.path.join(daemons.HERE, "..", "traces"))
 import unpack  # noqa: E402
 from truth import event_ends
 
-# As writer-legacy may be run, and whether gaps must be ("yes") or only may be ("maybe") there.
+# Options of writer-legacy, and whether gaps must ("yes") or may ("maybe") be there.
 LEGACY = [
     ("slow", "maybe", "--size 65536 --rate 1000000 --seconds 2"),
     ("nested", "maybe", "--size 16384 --rate 1000000 --seconds 2 --gc-percent 50"),
@@ -36,13 +37,13 @@ RECORDER = [
 
 class Known(daemons.Case):
     def fetched(self, d, what, truth, *options):
-        """One life, which has ended: judged.  Returns what truth.py counted."""
+        """Judge a run that has ended. Return the counts of truth.py."""
         listed = d.wait_ended(what, seconds=60)
         self.assertEqual(len(listed), 1, what)
         return judge(what, truth, d.trace(what), d.packets(what), *options)
 
     def together(self, d, program, rings, width=6):
-        """Some writers at a time; each is judged while it writes, and when it has ended."""
+        """Run WIDTH writers at a time. Judge each while it writes, and when it has ended."""
         for at in range(0, len(rings), width):
             some = rings[at : at + width]
             running = []
@@ -71,7 +72,8 @@ class Writers(Known):
         self.together(self.daemons(), "writer-legacy", LEGACY)
 
     def test_legacy_killed(self):
-        """In the middle of an event, of its count, of a new packet, of a collection inside an event: wherever it hits."""
+        """Kill writers at any point: inside an event, its count, a new packet, or a collection
+        inside an event."""
         rings = [
             (f"killed-{i}", "maybe", f"--size 16384 --rate 2000000 --kill-after {400_000 + 7_919 * i} --gc-percent 30 --seed {i}") for i in range(12)
         ]
@@ -81,7 +83,7 @@ class Writers(Known):
         self.together(self.daemons(), "writer-recorder", RECORDER)
 
     def test_while_it_writes(self):
-        """What is fetched of a living ring is true and whole up to where it ends."""
+        """A trace fetched from a running guest is true and whole up to its end."""
         d = self.daemons()
         process = self.writer_seen(d, "live", "--size 65536 --rate 500000 --seconds 3 --gc-percent 20")
         d.wait(lambda: d.trace("live"))
@@ -94,7 +96,7 @@ class Writers(Known):
 
 
 class Replayed(Known):
-    """A real mirage-profile writer, writing once more."""
+    """A real mirage-profile writer, replayed."""
 
     def replay(self, name, width=2):
         d = self.daemons()
@@ -133,13 +135,14 @@ class Replayed(Known):
 
 
 def timeless(body):
-    """Events without their timestamps; a collection's duration is a time too."""
+    """Return the events without their timestamps. A collection's duration is a time, too."""
     ends = event_ends(body)
     return [body[at + 8 : end] if body[at + 8] != 8 else b"\x08" for at, end in zip([0, *ends], ends)]
 
 
 class Demo(Known):
-    """The demo guest: its seed decides all but the times, so that one whose ring holds everything is the truth for all others."""
+    """The demo guest. Its seed decides everything but the times, so a run whose ring holds
+    everything is the truth for all others."""
 
     def setUp(self):
         super().setUp()
@@ -158,7 +161,7 @@ class Demo(Known):
             self.d.wait_ended(name, seconds=60)
 
     def compare(self, name, count, rate):
-        """Packets of 16 KiB, in a ring of four; the truth has a thousand of them."""
+        """Compare a ring of four packets of 16 KiB with a truth of a thousand packets."""
         self.demo(name, f"rings/{name}.ctf", "--size", 65536, "--packets", 4, "--rate", rate, "--count", count)
         self.demo("truth", "truth.ring", "--size", 16384 * 1024, "--packets", 1024, "--rate", 0, "--count", count)
         with open("truth.ring", "rb") as f:
@@ -167,7 +170,7 @@ class Demo(Known):
         pages = self.d.packets(name)
         gaps = [gap for page in pages for gap in page["gaps"]]
         listed = {packet["sequence"]: packet for page in pages for packet in page["packets"]}
-        begin = min(listed)  # it may have been found late
+        begin = min(listed)  # the collector may have found the ring late
         had = {}
         for number, body in self.packets_of(self.d.trace(name)):
             had[number] = had.get(number, []) + timeless(body)
@@ -184,7 +187,7 @@ class Demo(Known):
         self.assertEqual(self.compare("slowly", 4000, 1000), [])
 
     def test_full_speed(self):
-        """Often it is over before it is found."""
+        """The writer has often ended before the collector finds its ring."""
         if not any(self.compare(f"fast-{i}", 500000, 0) for i in range(8)):
             self.fail("it overtook nobody: this tests nothing")
 

@@ -1,4 +1,4 @@
-"""What a new collector makes of what the one before it left: restart.py BUILD-DIRECTORY [TEST…]"""
+"""Restart the collector over the archive of the previous one: restart.py BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
 import os
@@ -13,7 +13,8 @@ TAILS = "SELECT sequence, offset, length(data) FROM tails ORDER BY sequence, off
 
 
 class Restarted(daemons.Case):
-    """While a guest writes.  The run goes on: nothing comes twice, and lost is only what was overwritten."""
+    """The guest writes during the restart. The run goes on: no event comes twice, and only
+    overwritten events are lost."""
 
     def end(self, d, kill):
         if kill:
@@ -22,14 +23,15 @@ class Restarted(daemons.Case):
             d.stop_collector()
 
     def archive_more(self, d):
-        """Something new of it, and half a second in any case."""
+        """Wait until more of the guest is archived, and for at least half a second."""
         newest = lambda: d.query("SELECT max(sequence), sum(length) FROM chunks")
         before = newest()
         time.sleep(0.5)
         d.wait(lambda: newest() != before)
 
     def restarts(self, kill, rate, size, down):
-        """DOWN: how many packets the guest begins while no collector runs."""
+        """Restart several times. DOWN is the number of packets that the guest begins while no
+        collector runs."""
         d = self.daemons()
         writer = self.writer_seen(d, "busy", f"--rate {rate} --size {size}")
         for _ in range(3):
@@ -65,10 +67,10 @@ class Restarted(daemons.Case):
 
 
 class Down(daemons.Case):
-    """What happens while no collector runs."""
+    """Events while no collector runs."""
 
     def begin(self, kill=True):
-        """A guest in the middle of its life, and no collector any more."""
+        """Start a guest, then stop the collector."""
         d = self.daemons()
         ring = Ring("rings/guest.ctf")
         self.addCleanup(ring.close)
@@ -82,7 +84,7 @@ class Down(daemons.Case):
         return d, ring
 
     def check_two(self, d, ring, new):
-        """The old run has ended, with what the archive has of it; the new one is whole."""
+        """Check that the old run has ended with its archived events, and that the new run is whole."""
         listed = d.wait_ended("guest", 2)
         self.assertEqual(len(listed), 2)
         old = events_of(d.trace("guest", f"?run={listed[0]['run']}"))
@@ -111,7 +113,7 @@ class Down(daemons.Case):
         self.assertEqual(events_of(d.trace("guest")), ring.written)
 
     def test_lapped(self):
-        """What was overwritten meanwhile is a gap, and says why."""
+        """Events overwritten during the restart are a gap with a reason."""
         d, ring = self.begin()
         ring.add(1000)
         ring.close()
@@ -142,7 +144,7 @@ class Down(daemons.Case):
         self.check_two(d, ring, [(9_000_000 + i, i) for i in range(10)])
 
     def removed(self, kill):
-        """A run whose file is gone is over, though nobody can say since when."""
+        """A run whose file is gone has ended, at an unknown time."""
         d, ring = self.begin(kill)
         os.unlink("rings/guest.ctf")
         d.start_collector()
@@ -159,7 +161,7 @@ class Down(daemons.Case):
         self.removed(False)
 
     def test_ended_once(self):
-        """A run that has ended stays so, and is captured once, however often the collector starts."""
+        """A run that has ended stays so and has one capture, however often the collector starts."""
         d = self.daemons()
         with Ring("rings/guest.ctf") as ring:
             d.wait(lambda: d.domain("guest"))
@@ -177,7 +179,7 @@ class Down(daemons.Case):
         self.assertEqual([run["state"] for run in d.run_list("guest")], ["ended"])
         self.assertEqual(len(d.captures("guest")), 1)
         self.assertEqual(events_of(d.trace("guest")), ring.written)
-        ring.file = open("rings/guest.ctf", "r+b", buffering=0)  # and goes on where somebody writes on
+        ring.file = open("rings/guest.ctf", "r+b", buffering=0)  # the run goes on if a process writes on
         ring.add_slowly(20)
         ring.close()
         d.wait(lambda: events_of(d.trace("guest")) == ring.written)
@@ -200,7 +202,8 @@ class Down(daemons.Case):
 
 
 class Ending(daemons.Case):
-    """A kill between the first row of an end and the last.  The archive is made as one at that moment leaves it."""
+    """A kill between the first and the last row of a run's end. The test makes the archive as such
+    a kill leaves it."""
 
     def ended(self):
         d = self.daemons()
@@ -232,7 +235,7 @@ class Ending(daemons.Case):
             d.kill_collector()
 
     def check_same(self, d):
-        """One run with one capture, the one that it had, with all that it had."""
+        """Check that the run has its one capture and all its events."""
         self.check(d)
         self.assertEqual(d.captures("guest"), [self.capture])
         self.assertEqual(d.trace("guest"), self.found)
@@ -255,7 +258,7 @@ class Ending(daemons.Case):
         self.check_same(d)
 
     def test_written_on(self):
-        """Another end is another capture."""
+        """A second end makes a second capture."""
         d, ring = self.ended()
         self.undo(d)
         ring.file = open("rings/guest.ctf", "r+b", buffering=0)
@@ -265,7 +268,8 @@ class Ending(daemons.Case):
         self.assertEqual(events_of(d.trace("guest")), ring.written)
 
     def test_before_the_range_of_a_second_end(self):
-        """The first end is whole, and the file looks no younger, as one does that was written through a mapping."""
+        """The first end is complete, and the file's time is old, as if it was written through a
+        mapping."""
         d = self.daemons()
         with Ring("rings/guest.ctf") as ring:
             d.wait(lambda: d.domain("guest"))
@@ -290,7 +294,7 @@ class Ending(daemons.Case):
 
 class Archives(daemons.Case):
     def test_two_collectors(self):
-        """A second one on the same archive says so and goes."""
+        """A second collector on the same archive says so and exits."""
         d = self.daemons()
         second = d._spawn("mprofd", "--source", f"dir:{d.rings}")
         self.assertEqual(second.wait(20), 1)

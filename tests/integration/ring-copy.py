@@ -1,7 +1,8 @@
-"""The sequence-checked copy alone against each writer: ring-copy.py BUILD-DIRECTORY writers|replay
+"""Test the sequence-checked copy alone against each writer: ring-copy.py BUILD-DIRECTORY
+writers|replay
 
-What ring-follow had of a ring is judged by truth.py: nothing in it that is not in the truth, nothing missing but what a gap
-declares; and against the hostile writer by incarnations.py.
+truth.py judges the output of ring-follow: every event must be in the truth, and only events in a
+declared gap may be missing. incarnations.py judges the output for the hostile writer.
 """
 
 import json
@@ -19,7 +20,8 @@ import unpack  # noqa: E402
 PROGRAMS = os.path.join(sys.argv[1], "tests", "integration")
 failures = 0
 
-# What, who writes, how often is looked (microseconds), and whether gaps must be, may be or must not be.
+# Name, writer, microseconds between polls, whether gaps must, may or must not be there, and
+# options.
 RINGS = [
     ("legacy, slow", "writer-legacy", 300, "never", "--size 65536 --rate 2000000 --seconds 2"),
     ("legacy, odd size", "writer-legacy", 200, "may", "--size 10007 --rate 300000 --seconds 2 --torn 1"),
@@ -42,14 +44,14 @@ def fail(what, said):
 
 
 def wait_for_attach():
-    """The follower is at work once its first run is open."""
+    """Wait until the follower works: it has opened its first run."""
     deadline = time.monotonic() + 60
     while not os.path.exists("out.0.ctf") and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
 def follow(writer, poll_us):
-    """Run a writer with the follower beside it.  Returns what both said."""
+    """Run a writer with the follower beside it. Return the output of both."""
     for name in os.listdir("."):
         if name.startswith(("out.", "ring.")):
             os.unlink(name)
@@ -76,7 +78,7 @@ def judge(what, *arguments):
 
 
 def try_ring(what, program, poll_us, gaps, options):
-    for _ in range(3):  # a busy machine may let the reader come when all is written
+    for _ in range(3):  # on a busy machine the reader may start when everything is written
         wrote, had = follow([f"{PROGRAMS}/{program}", "--ring", "ring.ctf", "--truth", "truth.ctf", *options.split()], poll_us)
         if wrote is None:
             return
@@ -87,7 +89,8 @@ def try_ring(what, program, poll_us, gaps, options):
         fail(what, f"one writer, one life: {had}")
     if gaps == "must" and not had["gaps"]:
         fail(what, "the writer overtook nobody: this tests nothing")
-    # A busy machine may stop the reader for so long that the ring is overtaken; then it says so, which is judged above.
+    # A busy machine may stop the reader until the writer overtakes it. The reader then reports a
+    # gap, which is judged above.
     if gaps == "never" and had["gaps"]:
         print(f"{what}: {had['gaps']} gaps, on a busy machine")
 

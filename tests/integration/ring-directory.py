@@ -1,4 +1,5 @@
-"""The ring directory itself: replaced, covered, crowded, closed to the daemon: ring-directory.py BUILD-DIRECTORY [TEST…]"""
+"""Test the ring directory itself: replaced, mounted over, with too many files, or not readable:
+ring-directory.py BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
 import ctypes
@@ -19,21 +20,21 @@ NOBODY = 65534
 
 
 def put(path, data):
-    """A whole file at once, as a rename makes it."""
+    """Write a whole file at once, by a rename."""
     with open("whole", "wb") as f:
         f.write(data)
     os.rename("whole", path)
 
 
 def metric(d, name):
-    """A metric's value, or None."""
+    """Return a metric's value, or None."""
     lines = d.get("/metrics").decode().splitlines()
     return next((float(line.split()[-1]) for line in lines if line.startswith(f"{name} ")), None)
 
 
 class Case(daemons.Case):
     def begin(self, name, n=100, directory="rings"):
-        """A ring that is being written, N events of which have come."""
+        """Begin a ring that stays open for writing. Wait until N of its events are archived."""
         ring = Ring(f"{directory}/{name}.ctf")
         self.addCleanup(ring.close)
         self.d.wait(lambda: self.d.domain(name))
@@ -42,7 +43,8 @@ class Case(daemons.Case):
         return ring
 
     def ended(self, name, ring, at_least=1):
-        """The first run of NAME has ended properly: with a capture, and with what RING had."""
+        """Check that the first run of NAME has ended properly, with a capture and the contents of
+        RING."""
         self.d.wait(lambda: self.d.run_list(name) and self.d.run_list(name)[0]["state"] == "ended")
         run = self.d.run_list(name)[0]
         self.assertEqual(run["reason"], "ended")
@@ -55,13 +57,13 @@ class Case(daemons.Case):
         self.d.wait(lambda: self.d.ask("/readyz")[0] == status)
 
     def away(self):
-        """It is said that the directory is away, once in the log."""
+        """Check that the daemon reports the missing directory, once in the log."""
         self.ready(503)
         answer = self.d.ask("/readyz")[2].decode()
         self.assertIn("ring directory", answer)
         self.assertIn("rings", answer)
         self.assertEqual(metric(self.d, "mprofd_directory_present"), 0)
-        time.sleep(2.2)  # it is looked for twice more, and nothing is said
+        time.sleep(2.2)  # two more polls that log nothing
         self.assertEqual(self.d.said().count("cannot be watched"), 1)
 
 
@@ -81,14 +83,14 @@ class Replaced(Case):
         self.d.wait_ended("other")
         self.assertEqual(events_of(self.d.trace("other")), new.written)
         self.assertEqual(metric(self.d, "mprofd_directory_replacements_total"), 1)
-        # What is written into the old one now is nobody's guest.
+        # A ring written into the old directory now is no guest.
         put("moved/lost.ctf", small_ring())
         put("rings/found.ctf", small_ring())
         self.d.wait_ended("found")
         self.assertIsNone(self.d.domain("lost"))
 
     def test_moved_and_another_in_its_place(self):
-        """A rename over it, which leaves no moment without one."""
+        """A rename over the directory leaves no moment without one."""
         self.d = self.daemons()
         old = self.begin("guest")
         os.mkdir("next")
@@ -101,7 +103,7 @@ class Replaced(Case):
         self.d.wait(lambda: "is another directory now" in self.d.said())
 
     def test_removed_and_made_anew(self):
-        """Many guests at once: each of them ends with all that was in its ring."""
+        """Many guests lose their directory at once: each ends with the whole contents of its ring."""
         self.d = self.daemons()
         names = [f"guest-{i}" for i in range(80)]
         rings = {name: self.enterContext(Ring(f"rings/{name}.ctf")) for name in names}
@@ -158,7 +160,7 @@ class Replaced(Case):
         self.ready(200)
 
     def test_absent_at_the_start(self):
-        """A path that is wrong is told at once."""
+        """The daemon reports a wrong path at once."""
         done = subprocess.run(
             [daemons.program("mprofd"), "--source", "dir:absent", "--state", "state", "--run", "run", "--config", os.devnull],
             capture_output=True,
@@ -172,7 +174,7 @@ class Replaced(Case):
 
 class Mounted(Case):
     def test_mounted_and_unmounted(self):
-        """inotify sees neither."""
+        """inotify reports neither mount nor unmount."""
         libc = ctypes.CDLL(None, use_errno=True)
         if os.geteuid() != 0 or libc.unshare(CLONE_NEWNS) != 0:
             raise unittest.SkipTest("only root may mount, in a mount namespace of its own")
@@ -193,7 +195,7 @@ class Mounted(Case):
 
 class Crowded(Case):
     def test_a_change_costs_the_same_among_many(self):
-        """Lookups and scans are counted, not time."""
+        """A change costs the same number of lookups and scans among many files."""
         self.d = self.daemons()
         for i in range(1500):
             put(f"rings/junk-{i}", b"no ring")
@@ -214,7 +216,8 @@ class Crowded(Case):
         return metric(self.d, "mprofd_directory_lookups_total"), metric(self.d, "mprofd_directory_scans_total")
 
     def test_past_the_limit(self):
-        """What is left alone is said in the log, in the metrics and where it is asked for, and is found when there is room."""
+        """Files past the limit are reported in the log, in the metrics and in /readyz, and are
+        found when there is room."""
         os.makedirs("rings")
         for i in range(LIMIT):
             with open(f"rings/junk-{i}", "wb"):
@@ -237,7 +240,8 @@ class Crowded(Case):
             self.d.wait_ended(name)
         self.d.wait(lambda: metric(self.d, "mprofd_directory_files_left") == 0)
         self.d.wait(lambda: "holds more than" not in self.absent("nobody"))
-        # It is over, too, where what was left alone goes; the first time a scan that is due already may see that.
+        # The report also ends when the files past the limit go. The first time, a scan that is due
+        # already may notice.
         for i in range(3):
             put(f"rings/more-{i}.ctf", small_ring())
         self.d.wait(lambda: metric(self.d, "mprofd_directory_files_left") == 3)
@@ -252,7 +256,7 @@ class Crowded(Case):
         return body.decode()
 
     def test_many_at_once(self):
-        """More names change between two looks than are remembered; all of them are found."""
+        """Between two polls more names change than the daemon remembers; it finds all of them."""
         self.d = self.daemons()
         self.d.collector.send_signal(signal.SIGSTOP)
         for i in range(2500):
@@ -265,7 +269,8 @@ class Crowded(Case):
         self.d.wait(lambda: metric(self.d, "mprofd_directory_files") == 2501)
 
     def test_lost_events(self):
-        """The daemon stands still until the kernel drops events: a close, a new ring and one that goes are among them."""
+        """The daemon is stopped until the kernel drops events: a close, a new ring and a deleted
+        one are among them."""
         with open("/proc/sys/fs/inotify/max_queued_events", encoding="ascii") as f:
             queue = int(f.read())
         if queue > 100_000:
@@ -290,7 +295,7 @@ class Crowded(Case):
 
 
 class Closed(Case):
-    """Permissions, of which root sees nothing: the collector runs as somebody else."""
+    """Permissions. They do not apply to root, so the collector runs as another user."""
 
     def start(self):
         d = self.enterContext(daemons.Daemons())
@@ -307,7 +312,7 @@ class Closed(Case):
         return d
 
     def test_a_ring(self):
-        """A ring that may not be read is taken as soon as it may, without another event."""
+        """The collector takes an unreadable ring as soon as it may read it, without another event."""
         self.d = self.start()
         put("closed.ctf", small_ring())
         os.chmod("closed.ctf", 0)
@@ -356,11 +361,11 @@ class Names(Case):
         self.assertEqual(len(self.d.json("/v1/domains")["domains"]), 4)
 
     def test_a_name_taken_while_the_file_was_empty(self):
-        """`web.ctf` is there first and becomes a ring when `web` has become one."""
+        """`web.ctf` exists first, and becomes a ring after `web` has become one."""
         self.d = self.daemons()
         with open("rings/web.ctf", "w+b"):
             self.enterContext(Ring("rings/other"))
-            self.d.wait(lambda: self.d.domain("other"))  # the empty file was looked at
+            self.d.wait(lambda: self.d.domain("other"))  # the collector has seen the empty file
             self.enterContext(Ring("rings/web"))
             self.d.wait(lambda: self.d.domain("web"))
             self.enterContext(Ring("rings/web.ctf", base=7_000_000))

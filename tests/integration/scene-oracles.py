@@ -1,12 +1,14 @@
-"""What is drawn of a trace is what the original viewer would draw.
+"""Check that mprofctl and the page draw what the original viewer would draw.
 
     scene-oracles.py SOURCE-ROOT SCENE-MARKS MPROFCTL
-    scene-oracles.py SOURCE-ROOT --windows    the windows that are looked at, as JSON, for tests/browser/original.mjs
-    scene-oracles.py SOURCE-ROOT --judge      what that page painted in them, from standard input
+    scene-oracles.py SOURCE-ROOT --windows    print the windows as JSON, for tests/browser/original.mjs
+    scene-oracles.py SOURCE-ROOT --judge      judge what that page painted in them, from standard input
 
-From the original's model and layout of a trace (*.viewer-threads.jsonl.xz) all that must be seen in a window is computed here by the drawing rules
-alone: lines from start and end, rows by the fish-eye, arrows with their ends, labels, steps of counters.  It is compared with the marks that
-scene-marks prints, or with those behind the page's canvas, each way.  And what `mprofctl export --to svg` makes of them is XML with all of it in.
+The script computes everything that must be visible in a window from the original's model and layout
+of a trace (*.viewer-threads.jsonl.xz) by the drawing rules alone: lines from start and end, rows by
+the fisheye, arrows with their ends, labels, steps of counters. It compares the result both ways
+with the marks that scene-marks prints, or with those behind the page's canvas. `mprofctl export
+--to svg` must make valid XML with all of the marks.
 """
 
 import json
@@ -26,7 +28,7 @@ import unpack  # noqa: E402
 MARGIN, ROW, LETTER = 30, 30, 7
 # Name, from and to in parts of the trace's time, width, height, focused row.
 TRACES = ["small", "wrapped"]
-PUBLIC = ["public/net", "public/arp-good", "public/arp-bad"]  # where MPROF_REFERENCE has them
+PUBLIC = ["public/net", "public/arp-good", "public/arp-bad"]  # if MPROF_REFERENCE has them
 if os.path.isdir(os.path.join(unpack.REFERENCE, "public")):
     TRACES += PUBLIC
 WINDOWS = [
@@ -54,7 +56,7 @@ def read(path):
 
 
 class View:
-    """A window over a model, in the terms of the original: seconds, and units of 30 a row."""
+    """A window over a model, in the units of the original: seconds, and 30 a row."""
 
     def __init__(self, threads, window, letter=LETTER):
         """WINDOW: from and to in nanoseconds from the first event, size in pixels, focused row."""
@@ -107,7 +109,7 @@ def near(a, b, by=NEAR):
 
 
 class Place:
-    """Marks by where they are, to be found again within a pixel."""
+    """Marks by their position, found again within a pixel."""
 
     def __init__(self, marks, *keys):
         self.keys = keys
@@ -117,7 +119,7 @@ class Place:
             self.cells.setdefault(tuple(round(mark[key]) for key in keys), []).append(mark)
 
     def find(self, *values, by=NEAR):
-        """A mark near to that, or None; all that are near count as found."""
+        """Return a mark near VALUES, or None. All marks near VALUES count as found."""
         best, cells = None, [()]
         for value in values:
             cells = [cell + (round(value) + step,) for cell in cells for step in (-1, 0, 1)]
@@ -130,7 +132,7 @@ class Place:
 
 
 def rest(name, marks, what):
-    """All marks must have been called for."""
+    """Check that every mark was called for."""
     left = [mark for mark in marks if not mark["matched"]]
     if left:
         fail(f"{name}: {len(left)} {what} that nothing calls for, the first {left[0]}")
@@ -141,7 +143,8 @@ def failed(thread):
 
 
 def check_lines(name, view, kinds):
-    """Each thread that is seen lies on a line of its kind and row; what is two pixels long has its own, with its ends."""
+    """Check that each visible thread lies on a line of its kind and row. A thread of at least two
+    pixels has its own line, with its ends."""
     for kind, wanted in (("thread", False), ("failed", True)):
         marks = kinds.get(kind, [])
         for mark in marks:
@@ -201,7 +204,8 @@ def check_bands(name, view, kinds):
 
 
 def check_links(name, kind, kinds, wanted):
-    """WANTED: (x0, y0, x1, y1) of each.  All marks are among them, and all of them are marks but where a column has more than seven."""
+    """Compare marks with WANTED, (x0, y0, x1, y1) of each. Each mark must be wanted, and each
+    wanted one must be a mark unless its column has more than seven."""
     marks = kinds.get(kind, [])
     place = Place(marks, "x0", "y0", "x1", "y1")
     columns = {}
@@ -241,7 +245,7 @@ def check_births(name, view, kinds):
 
 
 def arrow(view, source, begin, target, time):
-    """Clipped as the picture clips it, or None where it is not drawn."""
+    """Return an arrow clipped as the picture clips it, or None if it is not drawn."""
     if source["tid"] == -1 or target["tid"] == -1 or source["tid"] == target["tid"]:
         return None
     x0, x1 = view.x(begin), view.x(time)
@@ -292,7 +296,7 @@ def room(view, thread, beside):
 
 
 def printable(text):
-    """Texts of the oracle are bytes as characters; what can be shown of it."""
+    """Return the printable part of an oracle's text, which has a character for each byte."""
     try:
         decoded = text.encode("latin-1").decode()
     except (UnicodeDecodeError, UnicodeEncodeError):
@@ -301,7 +305,8 @@ def printable(text):
 
 
 def check_labels(name, view, kinds):
-    """Each label that stands in the picture is one of its thread's; one that is alone on its thread and has room stands there, whole."""
+    """Check that each label in the picture is one of its thread's labels, and that a thread's only
+    label stands there whole if it has room."""
     texts, own = {}, 0
     for mark in kinds.get("label", []):
         texts.setdefault(mark["id"], []).append(mark)
@@ -314,7 +319,7 @@ def check_labels(name, view, kinds):
         drawn = texts.pop(thread["tid"], [])
         labels = [printable(text) for _, text in thread["labels"]]
         for mark in drawn:
-            # The oracle may hold the id of a thread that has no label, and what it failed of.
+            # The oracle may show a thread's id instead of a label, and its failure.
             if None not in labels and not any(label.startswith(mark["text"][:-1] or mark["text"]) for label in labels):
                 fail(f"{name}: {thread['tid']} has no label {mark['text']!r}, but {labels[:5]}")
             if not near(mark["y0"], view.row(thread)) or mark["x0"] < x0 - NEAR or mark["x0"] > x1 + NEAR:
@@ -340,7 +345,7 @@ def check_labels(name, view, kinds):
 
 
 def check_counters(name, view, kinds, samples):
-    """Each sample is on a step of its counter, and every step is at a sample's value."""
+    """Check that each sample is on a step of its counter, and every step is at a sample's value."""
     by_item = {}
     for mark in kinds.get("counter", []):
         by_item.setdefault(mark["item"], []).append(mark)
@@ -365,7 +370,8 @@ def check_counters(name, view, kinds, samples):
 
 
 def samples_of(base, model):
-    """Name to scale and samples of each counter, from the original loader's events: absolute values, and sums of increases."""
+    """Return scale and samples of each counter by name, from the original loader's events: absolute
+    values, and sums of increases."""
     samples, first = {}, None
     for line in read(base + ".viewer-events.txt").decode("latin-1").splitlines():
         time = float(line.split(" ", 1)[0])
@@ -401,7 +407,7 @@ def check_svg(path, name):
 
 
 class Oracle:
-    """What the original says of a trace."""
+    """The original's results for a trace."""
 
     def __init__(self, trace):
         self.name = trace
@@ -412,7 +418,7 @@ class Oracle:
         self.own = 0
 
     def window(self, window):
-        """WINDOW with its times in nanoseconds."""
+        """Return WINDOW with its times in nanoseconds."""
         total = max(thread["end"] for thread in self.threads if thread["tid"] == -1)
         start = round(window[0] * total * 1e9)
         return (start, max(round(window[1] * total * 1e9), start + 1), *window[2:])
@@ -445,7 +451,7 @@ def check(trace, directory):
 
 
 def check_painted(page):
-    """What a page painted of a trace: {trace, letter, rows, windows: [{window, marks}]}."""
+    """Check a page's picture of a trace: {trace, letter, rows, windows: [{window, marks}]}."""
     oracle = Oracle(page["trace"])
     for painted in page["windows"]:
         view = View(oracle.threads, painted["window"], page["letter"])

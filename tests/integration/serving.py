@@ -1,6 +1,7 @@
-"""mprofd-http beside the real collector: serving.py BUILD-DIRECTORY [TEST…]
+"""Test mprofd-http beside the real collector: serving.py BUILD-DIRECTORY [TEST…]
 
-serve/serve.py plays the collector, so that it can misbehave; here it is the real one, which starts, stops, stalls and is killed.
+serve/serve.py stands in for the collector, so that it can misbehave. Here the real collector
+starts, stops, stalls and is killed.
 """
 
 import io
@@ -23,14 +24,15 @@ STOPPED = 503
 
 class Served(Case):
     def guest(self, d, name="web", events=400):
-        """A ring that holds all that a test writes, and whose events are written so slowly that they are proven; returns it."""
+        """Write a ring that holds all events of a test, so slowly that they are proven. Return the
+        ring."""
         ring = self.enterContext(Ring(os.path.join(d.rings, name + ".ctf"), 16384, 16))
         ring.add_slowly(events)
         d.wait(lambda: d.domain(name))
         return ring
 
     def timed(self, d, most, *arguments, **options):
-        """What is answered, within MOST seconds: a machine that is busy gets another chance or two, since that is not so each time."""
+        """Return an answer that came within MOST seconds. A busy machine gets two more tries."""
         for _ in range(3):
             began = time.monotonic()
             answer = d.ask(*arguments, **options)
@@ -63,7 +65,8 @@ class Served(Case):
             self.assertEqual(said.count("switch"), len(events))
 
     def test_live(self):
-        """The raw body and mprofctl follow, from before the first event to the end of the run."""
+        """Follow the raw body and run mprofctl follow, from before the first event to the end of
+        the run."""
         d = self.daemons()
         ring = self.guest(d, events=20)
         followed = subprocess.Popen([program("mprofctl"), "--host", f"unix:{d.socket}", "follow", "web", "-o", "followed.ctf"])
@@ -79,7 +82,7 @@ class Served(Case):
             self.assertEqual(events_of(f.read()), ring.written)
 
     def test_live_comes_soon(self):
-        """A follower does not wait for the flush interval, which here is long."""
+        """A follower does not wait for the flush interval, which is long here."""
         d = self.daemons(daemons.QUIET.replace("100ms", "20s"))
         ring = self.guest(d, events=20)
         connection = daemons.UnixConnection(d.socket, 10)
@@ -147,7 +150,7 @@ class Served(Case):
         ring.close()
 
     def test_captures_at_once(self):
-        """Several clients ask for one of the same guest: each is answered."""
+        """Several clients ask for a capture of the same guest at once: each gets an answer."""
         d = self.daemons()
         ring = self.guest(d)
         answers = []
@@ -178,7 +181,7 @@ class Served(Case):
         self.assertEqual(len(names), len(re.findall(r"^# TYPE (\S+) .*\n# HELP \1 ", text, re.M)))
 
     def test_collector_comes_and_goes(self):
-        """/readyz says at each moment what is so, soon."""
+        """/readyz soon shows each change."""
         d = self.daemons()
         self.assertEqual(self.timed(d, 2, "/readyz")[0], 200)
         d.stop_collector()
@@ -210,7 +213,8 @@ class Served(Case):
         return "ring"
 
     def test_ready_while_everything_starts(self):
-        """Asked without a pause from before there is a socket: always answered within 2 s, and soon 200."""
+        """Ask all the time, from before the socket exists: each answer comes within 2 s, and soon
+        the status is 200."""
         d = self.enterContext(daemons.Daemons())
         for first in ("collector", "server"):
             took, codes, stop = [], [], threading.Event()
@@ -234,7 +238,8 @@ class Served(Case):
             stop.set()
             for thread in asking:
                 thread.join()
-            # A machine that is busy may stop a program for a moment: then one answer is late for each that asks.
+            # A busy machine may stop a program for a moment: one late answer for each client is
+            # allowed.
             self.assertLessEqual(sum(seconds > 2 for seconds in took), len(asking), max(took))
             self.assertLessEqual(set(codes), {200, STOPPED})
             d.stop()

@@ -1,4 +1,5 @@
-"""The sink with real connections: guests that send, stall, break, lie; guests that offer; a kill: sink.py BUILD-DIRECTORY [TEST…]"""
+"""Test the sink with real connections: guests that send, stall, break, lie; guests that offer; a
+kill: sink.py BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
 import json
@@ -17,14 +18,15 @@ from daemons import QUIET
 from events import Follower
 
 daemons.PROGRAMS["mprofd-sink"] = "daemon/sink/mprofd-sink"
-CLOSE_WAIT = 8  # of TCP: the other end has nothing more to say, and listens
+CLOSE_WAIT = 8  # TCP state: the other end has sent FIN, and still receives
 MAGIC = bytes.fromhex("c11ffcc1")
-# When a real guest that allocated little sent packets of which size: silence for half a minute, then what it was about.
+# Seconds and sizes of packets from a real guest that allocated little: silence for half a minute,
+# then the packets of that time.
 QUIET_GUEST = [(0, 174), (30.01, 2949), (30.01, 11747), (60.08, 685), (60.08, 11775), (90.13, 125), (90.13, 12190), (101.08, 145), (101.08, 4167)]
 
 
 def packet(body, version=2):
-    """A packet with a header of zeros."""
+    """Return a packet with a header of zeros."""
     room = 66 if version < 3 else 68
     head = MAGIC + struct.pack("<I20xH", (room + len(body)) * 8, version)
     return head.ljust(room, b"\0") + body
@@ -36,7 +38,7 @@ def info(context="test", rate=1e-4, version=2, program="mirage"):
 
 
 def stream(packets=5, size=3000, seed=1):
-    """A stream and where its packets end."""
+    """Return a stream, and the offset at which each packet ends."""
     rng = random.Random(seed)
     parts = [info(f"seed {seed}")] + [packet(rng.randbytes(size // 2) + bytes(size // 2)) for _ in range(packets)]
     return b"".join(parts)
@@ -77,7 +79,7 @@ class Offer:
 
 
 class Sink(daemons.Daemons):
-    """A sink that listens, and the server; no collector unless it is started."""
+    """A sink that listens, and the server. The collector runs only if it is started."""
 
     def __init__(self, more="", config=QUIET):
         self.port = daemons.free_port()
@@ -114,7 +116,7 @@ class Sink(daemons.Daemons):
         return self.wait(lambda: (lambda rows: rows if len(rows) >= n else None)(self.rows(columns, where)))
 
     def bytes_of(self, recording):
-        """What the archive holds of it, piece by piece."""
+        """Return the archived bytes of a recording, piece by piece."""
         with contextlib.closing(sqlite3.connect(f"file:{self.state}/memtraces/memtraces.db?mode=ro", uri=True)) as db:
             sql = f"SELECT offset, length, codec, data FROM pieces WHERE recording = {recording} ORDER BY offset"
             parts, at = [], 0
@@ -128,7 +130,7 @@ class Sink(daemons.Daemons):
         return b"".join(parts)
 
     def say(self, verb, **pairs):
-        """What the control socket answers: (verb, {key: value})."""
+        """Send VERB to the control socket. Return (verb, {key: value})."""
         self.tag += 1
         lines = [f"{verb} {self.tag}"] + [f"{key.replace('_', '-')}={value}" for key, value in pairs.items()]
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
@@ -159,7 +161,8 @@ class Case(daemons.Case):
 
 class Listening(Case):
     def test_whole_stream(self):
-        """What a guest sends, cut anyhow, is there byte for byte, with what its first packet says."""
+        """The archive has a guest's stream byte for byte, however the sends are cut, and its first
+        packet's fields."""
         d = self.sink()
         data = stream(40, 20000)
         with d.connect() as guest:
@@ -176,7 +179,8 @@ class Listening(Case):
         self.assertEqual(d.bytes_of(row[0]), data)
 
     def test_versions(self):
-        """The three of them; and a packet of another one ends a stream, of which the rest is kept."""
+        """Record all three versions. A packet of another version ends a stream, and the bytes
+        before it are kept."""
         d = self.sink()
         for version in (1, 2, 3):
             with d.connect() as guest:
@@ -188,7 +192,8 @@ class Listening(Case):
         self.assertEqual(d.wait_rows(1, "reason = 'damaged'", "packets"), [(2,)])
 
     def test_broken_off(self):
-        """The whole packets of what is cut or reset are kept, and what came behind them is counted."""
+        """A stream that is cut or reset keeps its whole packets, and the bytes behind them are
+        counted."""
         d = self.sink()
         data = stream(3)
         with d.connect() as guest:
@@ -204,7 +209,8 @@ class Listening(Case):
         self.assertEqual(d.bytes_of(row[0]), data)
 
     def test_garbage(self):
-        """Refused at its first bytes: no recording, one line in the log for the address, and a count."""
+        """The sink refuses garbage at its first bytes: no recording, one line in the log for the
+        address, and a count."""
         d = self.sink()
         huge = MAGIC + struct.pack("<I", 0xFFFFFFF8)
         for text in (b"GET / HTTP/1.1\r\n", b"\xc1\x1f\xfc\x00", huge, MAGIC + bytes(100), packet(b"no info"), info(rate=7)):
@@ -218,7 +224,8 @@ class Listening(Case):
         self.assertEqual(d.said().count("what came from a guest"), 1)
 
     def test_quiet(self):
-        """A quiet guest's packets, as a real one sent them, eight times as fast: each is there within a second, and silence ends nothing."""
+        """A quiet guest's packets, as a real one sent them, eight times as fast: each is archived
+        within a second, and silence ends nothing."""
         d = self.sink()
         silent = self.enterContext(d.connect())
         silent.sendall(info("silent"))
@@ -234,14 +241,15 @@ class Listening(Case):
                 sent = time.monotonic()
                 d.wait(lambda: d.rows("bytes", "context = 'quiet'") == [(total,)])
                 took.append(time.monotonic() - sent)
-        # Within a second, or two where the machine is busy; it may be busier once.
+        # Each within a second, or two on a busy machine; one may take longer.
         self.assertLess(sorted(took)[-2], 2, took)
         guest.close()
         d.wait_rows(1, f"context = 'quiet' AND reason = 'closed' AND bytes = {total}")
         self.assertEqual(d.rows("state", "context = 'silent'"), [("recording",)])
 
     def test_two_hundred(self):
-        """At once, some that stall within a packet, some that never finish: each is right by itself."""
+        """Two hundred guests send at once, some stall within a packet, some never finish: each
+        recording is right."""
         d = self.sink()
         guests = [(d.connect(), stream(6, 5000, seed)) for seed in range(200)]
         for step in range(4):
@@ -261,10 +269,11 @@ class Listening(Case):
         for guest, _ in guests:
             guest.close()
         self.assertEqual(len(d.wait_rows(20, "reason = 'cut'")), 20)
-        self.assertLess(d.said().count("memory profile"), 100)  # of 400 lines, all of them guests'
+        self.assertLess(d.said().count("memory profile"), 100)  # the guests caused 400 log lines
 
     def test_reconnecting(self):
-        """Guests that come again and again, every second, have a recording for each time, and take nothing that stays."""
+        """Guests that reconnect every second get a recording for each connection, and use up no
+        resource."""
         d = self.sink()
         for n in range(6):
             for k in range(10):
@@ -277,10 +286,11 @@ class Listening(Case):
         d.wait(lambda: len(os.listdir(f"/proc/{d.sink.pid}/fd")) < 40)
 
     def test_kill(self):
-        """What was read a second before a kill is in the archive; the next sink says so and goes on with new numbers."""
+        """Bytes read a second before a kill are in the archive. The next sink says so and goes on
+        with new numbers."""
         d = self.sink()
         data = stream(50)
-        for _ in range(3):  # a machine that is busy may stop the sink for that second, but not each time
+        for _ in range(3):  # a busy machine may stop the sink for that second, but not each time
             guest = d.connect()
             guest.sendall(data + b"\xc1")
             d.wait(lambda: d.metric("received_bytes_total") == len(data))
@@ -300,7 +310,7 @@ class Listening(Case):
         d.wait_rows(1, f"id = {recording + 1} AND state = 'ended'")
 
     def test_end(self):
-        """What came before SIGTERM is kept."""
+        """The sink keeps everything that came before SIGTERM."""
         d = self.sink()
         with d.connect() as guest:
             guest.sendall(stream(2))
@@ -310,7 +320,8 @@ class Listening(Case):
         self.assertEqual(d.rows("state, reason, packets"), [("ended", "shutdown", 4)])
 
     def test_late(self):
-        """A sink that ends, and is stopped itself until its guests' time is over, takes what came before all the same."""
+        """A sink that is ending, and is stopped until its guests' time is over, still takes what
+        came before."""
         d = self.sink()
         guests = [self.enterContext(d.connect()) for _ in range(10)]
         for seed, guest in enumerate(guests):
@@ -324,10 +335,10 @@ class Listening(Case):
             with contextlib.suppress(ConnectionError):
                 guest.sendall(packet(b"last"))
         time.sleep(1)
-        # Whose time was over before, on a machine that is busy, was refused.
+        # On a busy machine a guest whose time was over already was refused.
         open_ = [seed for seed, guest in enumerate(guests) if guest.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT]
         d.sink.send_signal(signal.SIGCONT)
-        d.sink.wait(30)  # a second SIGTERM would end it at once
+        d.sink.wait(30)  # a second SIGTERM would end the sink at once
         d.stop_sink()
         rows = {context: (reason, packets) for context, reason, packets in d.rows("context, reason, packets")}
         self.assertEqual([rows[f"seed {seed}"] for seed in open_], [("shutdown", 4)] * len(open_))
@@ -344,7 +355,7 @@ class Quotas(Case):
             guest.close()
 
     def send_until_cut(self, d, n, size=30000):
-        """N packets, of which not all are taken; it is cut off for that, however long it takes."""
+        """Send N packets until the sink cuts the guest off. It must not take all of them."""
         with d.connect() as guest, contextlib.suppress(ConnectionError):
             guest.sendall(info())
             for _ in range(n):
@@ -353,7 +364,7 @@ class Quotas(Case):
             guest.recv(1)
 
     def test_bytes(self):
-        """One recording above the quota is cut off at it, and old ones go."""
+        """The sink cuts off a recording at the quota, and deletes old ones."""
         d = self.sink("bytes-per-guest = 1M")
         self.send_until_cut(d, 60)
         self.assertLessEqual(d.wait_rows(1, "reason = 'quota'", "bytes")[0][0], 1 << 20)
@@ -363,7 +374,7 @@ class Quotas(Case):
         d.wait(lambda: d.metric("deleted_total") == 1)
 
     def test_bytes_of_all(self):
-        """The same of several guests together; what is being recorded does not go, however old."""
+        """A quota over several guests. A recording that goes on is not deleted, however old."""
         d = self.sink("bytes = 1M")
         with d.connect() as first, d.connect() as second:
             first.sendall(info() + packet(random.randbytes(200000)) * 3)
@@ -376,14 +387,15 @@ class Quotas(Case):
             self.assertEqual(d.rows("id", "state = 'recording'"), [(1,)])
 
     def test_rate(self):
-        """Of a guest: another connection, at the same time or behind it, has no more."""
+        """The rate limit is a guest's: a second connection, at the same time or later, gets no
+        more."""
         d = self.sink("rate-per-guest = 100K")
         began = time.monotonic()
         self.send_until_cut(d, 100)
         self.assertEqual(len(d.wait_rows(1, "reason = 'rate'")), 1)
         self.send_until_cut(d, 100)
         d.wait(lambda: d.metric("over_rate_total") == 2)
-        more = 102_400 * (time.monotonic() - began)  # the slower the machine, the more may come
+        more = 102_400 * (time.monotonic() - began)  # a slower machine lets more bytes through
         d.wait(lambda: d.metric("streams") == 0 and d.metric("held_bytes") == 0)
         self.assertTrue(900_000 < d.rows("sum(bytes)")[0][0] < 1_100_000 + more)
 
@@ -394,7 +406,8 @@ class Quotas(Case):
             began = time.monotonic()
             for guest in guests:
                 with contextlib.suppress(ConnectionError):
-                    # Of small packets: of one that is not whole nothing stays, and all of them may be read by turns.
+                    # Small packets: the sink drops a packet that is not whole, and reads all
+                    # connections in turn.
                     guest.sendall(info() + b"".join(packet(random.randbytes(20_000)) for _ in range(20)))
             d.wait(lambda: d.metric("over_rate_total") >= 4)
             d.wait(lambda: d.rows("total(bytes)")[0][0] > 700_000)
@@ -422,12 +435,12 @@ class Quotas(Case):
 
 
 class Overrun(Case):
-    """The archive takes nothing for a while: what waits has a bound, and guests are not made to wait."""
+    """The archive takes nothing for a while: the queue has a limit, and guests do not wait."""
 
     CONFIG = QUIET + "[sink]\nqueue = 4M\n"
 
     def send(self, guest, megabytes):
-        """True: all went, in a moment; False: cut off."""
+        """Return true if all bytes went at once, false if the sink cut the guest off."""
         guest.settimeout(20)
         with contextlib.suppress(ConnectionError):
             for _ in range(megabytes * 10):
@@ -436,7 +449,8 @@ class Overrun(Case):
         return False
 
     def test_slow_archive(self):
-        """Somebody holds it: who sends too much is cut off, who sends little is not, and all that was taken is there in the end."""
+        """Another process locks the archive: a guest that sends too much is cut off, a quiet one is
+        not, and all accepted bytes are archived in the end."""
         d = self.sink(config=self.CONFIG)
         quiet, loud = self.enterContext(d.connect()), self.enterContext(d.connect())
         quiet.sendall(info("quiet"))
@@ -464,13 +478,14 @@ class Overrun(Case):
 
     @staticmethod
     def take_all():
-        """Somebody else takes all that is left."""
+        """Fill the disk."""
         with open("state/ballast", "wb", buffering=0) as f, contextlib.suppress(OSError):
             while True:
                 f.write(bytes(65536))
 
     def test_begun_on_a_full_disk(self):
-        """The reserve, without which there is no beginning, is not for what comes in: nothing is written before it is back."""
+        """Incoming bytes may not use the reserve, which is needed for a beginning: the sink writes
+        nothing before it has the reserve back."""
         self.small_disk()
         d = self.sink(config=QUIET.replace("reserve = 0", "reserve = 2M\nwal-limit = 1M"))
         d.stop_sink()
@@ -486,7 +501,8 @@ class Overrun(Case):
         self.assertEqual(os.path.getsize("state/memtraces/reserve"), 2 << 20)
 
     def test_full_disk(self):
-        """It is said; what waits is written when there is room again, without a hole."""
+        """The sink reports a full disk. When there is room again, it writes the queue without a
+        hole."""
         self.small_disk()
         d = self.sink(config=self.CONFIG)
         patient, greedy = self.enterContext(d.connect()), self.enterContext(d.connect())
@@ -510,7 +526,7 @@ class Overrun(Case):
 
 class Offered(Case):
     def test_start_and_stop(self):
-        """Nothing is written to it; it is stopped by our end of the connection, and its tail arrives."""
+        """The sink writes nothing to the guest, closes its own end to stop it, and gets its tail."""
         d = self.sink()
         offer = self.offer(tail=packet(b"the tail"))
         verb, answer = d.say("start", address="127.0.0.1", port=offer.port, name="web", run=7)
@@ -540,7 +556,7 @@ class Offered(Case):
         self.assertEqual(d.rows(), [])
 
     def test_deaf(self):
-        """A guest that does not end is closed after a while."""
+        """The sink closes a guest that does not end after a while."""
         d = self.sink()
         offer = self.offer(deaf=30)
         recording = d.say("start", address="127.0.0.1", port=offer.port)[1]["recording"]
@@ -550,7 +566,7 @@ class Offered(Case):
         self.assertEqual(d.rows("reason"), [("stopped",)])
 
     def test_reconnects(self):
-        """A guest that is lost is connected to again; one that stays away is given up."""
+        """The sink reconnects to a lost guest, and gives up a guest that stays away."""
         d = self.sink("reconnect = 3s")
         offer = self.offer()
         d.say("start", address="127.0.0.1", port=offer.port, name="web")
@@ -563,7 +579,7 @@ class Offered(Case):
         self.assertEqual(len(d.rows()), 2)
 
     def test_given_up(self):
-        """A guest that is lost and stays away is connected to no more, once that has lasted as long as the configuration says."""
+        """The sink gives up a lost guest after the configured time."""
         d = self.sink("reconnect = 1s")
         offer = self.offer()
         d.say("start", address="127.0.0.1", port=offer.port, name="web")
@@ -585,11 +601,12 @@ class Offered(Case):
 
 
 class Collector:
-    """What the sink asks, answered: WHO by address, WHERE by domid, OFFERS; each a dict of what the answer says, None: nobody."""
+    """Answers to the sink: WHO by address, WHERE by domid, OFFERS. Each is a dict of the answer's
+    fields, or None for no guest."""
 
     def __init__(self, runs):
         self.who, self.where, self.offers, self.asked = {}, {}, "", []
-        self.late = 0  # seconds until it answers who
+        self.late = 0  # seconds before the answer to who
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         os.makedirs(runs, exist_ok=True)
         self.listener.bind(os.path.join(runs, "collect.sock"))
@@ -605,7 +622,7 @@ class Collector:
 
     def _serve(self):
         with contextlib.suppress(OSError):
-            while True:  # who was not answered in time comes again
+            while True:  # a sink without an answer in time asks again
                 client, _ = self.listener.accept()
                 with client, contextlib.suppress(OSError):
                     self._talk(client)
@@ -623,7 +640,8 @@ class Collector:
 
 
 class Identified(Case):
-    """Who a guest is, by what the collector says of it; which may be later than the guest, or of its next life."""
+    """The guest's identity comes from the collector, possibly after the guest, or with its next
+    run."""
 
     def sink(self, *arguments, **options):
         d = self.enterContext(Sink(*arguments, **options))
@@ -636,7 +654,7 @@ class Identified(Case):
         return {"run": run, "name": name, "uuid": f"uuid of {name}", "domid": domid, "address": "127.0.0.1", "memtrace-port": port}
 
     def test_known_later(self):
-        """A collector that does not know it yet is asked again."""
+        """The sink asks again when the collector does not know the guest yet."""
         d = self.sink()
         guest = self.enterContext(d.connect())
         guest.sendall(info())
@@ -650,7 +668,8 @@ class Identified(Case):
         self.assertEqual(len(self.collector.asked), asked)
 
     def test_gone_before_the_answer(self):
-        """A guest that is gone before a collector that is busy can say who it is: its recording waits for that."""
+        """A guest leaves before a busy collector can identify it: its recording waits for the
+        answer."""
         d = self.sink()
         self.collector.who["127.0.0.1"] = self.domain(7)
         self.collector.late = 1
@@ -659,20 +678,22 @@ class Identified(Case):
         self.assertEqual(d.wait_rows(1, "state = 'ended'", "run, name"), [(7, "web")])
 
     def test_another_life(self):
-        """A guest that was asked for, and is lost, and comes back as another run: that is said of what it sends then."""
+        """A requested guest is lost and comes back as another run: the recording of that connection
+        has the new run."""
         d = self.sink()
         offer = self.offer()
         self.collector.where[5] = self.domain(7)
         self.assertEqual(d.say("start", address="127.0.0.1", port=offer.port, name="web", run=7, domid=5)[0], "ok")
         offer.client.shutdown(socket.SHUT_RDWR)
-        d.wait_rows(1, "id = 2 AND run = 7 AND domid = 5")  # the same life
+        d.wait_rows(1, "id = 2 AND run = 7 AND domid = 5")  # the same run
         self.collector.where.clear()
         self.collector.who["127.0.0.1"] = self.domain(8, domid=6)
         offer.client.shutdown(socket.SHUT_RDWR)
         d.wait_rows(1, "id = 3 AND run = 8 AND domid = 6 AND name = 'web'")
 
     def test_domid_of_another(self):
-        """A guest that offers is gone, and its domid is another's, before the sink asks where it is."""
+        """A guest that offers is gone, and another has its domid, before the sink asks for its
+        address."""
         d = self.sink()
         offer = self.offer()
         self.collector.where[5] = self.domain(8, "db", port=offer.port)
@@ -684,7 +705,7 @@ class Identified(Case):
         d.wait_rows(1, "run = 7 AND name = 'web'")
 
     def test_asked_while_connecting(self):
-        """Who asks for a guest that is being connected to, and sends nothing yet, hears what comes of it."""
+        """A client that asks for a guest while the sink connects to it gets the result."""
         d = self.sink()
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
@@ -702,7 +723,8 @@ class Identified(Case):
         self.assertEqual(d.say("start", domid=5, run=7)[1]["status"], "409")
 
     def test_offered_again(self):
-        """A guest that offers no more is let go of; where it offers again while it is, it is connected to again."""
+        """The sink drops a guest that offers no more. If the guest offers again meanwhile, the sink
+        connects again."""
         d = self.sink()
         offer = self.offer(deaf=3)
         self.collector.where[5] = self.domain(7, port=offer.port)
@@ -724,12 +746,12 @@ class Http(Case):
             ring.add(20)
             d.wait(lambda: d.domain("web") and d.domain("web")["state"] == "running")
             self.ring = ring.file.fileno()
-            self.held = os.dup(self.ring)  # it runs while its file is open
+            self.held = os.dup(self.ring)  # the guest runs while its file is open
             self.addCleanup(self.let_go)
         return d
 
     def let_go(self):
-        """The end of the guest."""
+        """End the guest."""
         if self.held is not None:
             os.close(self.held)
         self.held = None
@@ -785,7 +807,8 @@ class Http(Case):
         self.assertEqual(self.call(d, "DELETE", home)[0], 404)
 
     def test_death(self):
-        """The capture of a guest's end names the profile that ran, also where that broke off first, and not one that had ended before."""
+        """The capture of a guest's end names the profile that was running, even if it broke off
+        first, and none that had ended before."""
         d = self.all()
         for n in range(2):
             offer = self.offer()
@@ -793,7 +816,7 @@ class Http(Case):
             self.assertEqual(status, 201, memtrace)
             if n == 0:
                 self.assertEqual(self.call(d, "DELETE", f"/v1/memtraces/{memtrace['id']}/recording")[0], 200)
-        offer.close()  # nor is it connected to again
+        offer.close()  # the sink does not connect again
         offer.client.shutdown(socket.SHUT_RDWR)
         self.let_go()
         d.wait(lambda: d.captures("web"))
@@ -802,7 +825,7 @@ class Http(Case):
         self.assertEqual(d.json(f"/v1/captures/{capture['id']}/context")["memtrace"], memtrace["id"])
 
     def test_data(self):
-        """Ranges, tags, frames; over several pieces, of which some are not stored as frames."""
+        """Ranges, tags and frames over several pieces, some of which are not stored as frames."""
         d = self.all()
         data = info() + b"".join(packet(random.randbytes(30000)) for _ in range(40)) + packet(bytes(30000))
         with d.connect() as guest:
@@ -837,7 +860,8 @@ class Http(Case):
         self.assertEqual(d.json("/v1/memtraces")["memtraces"][0]["domain"], "untraced")
 
     def test_events(self):
-        """Who applies what is told has what the lists say; growth is told every two seconds at most."""
+        """A client that applies all events has the contents of the lists. Events about growth come
+        every two seconds at most."""
         d = self.all()
         offer = self.offer(first=info("told"))
         f = Follower(d)
@@ -868,17 +892,17 @@ class Http(Case):
         self.assertEqual(self.call(d, "POST", "/v1/domains/web/memtraces", {"address": "127.0.0.1", "port": offer.port})[0], 201)
         run = d.domain("web")["run"]
         d.wait(lambda: any(t["run"] == run for t in told("began")))
-        # Whoever comes back gets what came meanwhile, and no more.
+        # A client that comes back gets the events that came meanwhile, and no other.
         again = Follower(d, last)
         self.addCleanup(again.close)
         d.wait(lambda: len(again.named("memtrace")) >= 2 and again.named("memtrace-deleted"))
         missed = f.events[[number for _, _, number in f.events].index(last) + 1 :]
-        n = min(len(missed), len(again.events))  # one of them may have more by now
+        n = min(len(missed), len(again.events))  # one client may have more events by now
         self.assertEqual(again.events[:n], missed[:n])
         self.assertEqual(again.named("hello") + again.named("reset"), [])
 
     def test_health(self):
-        """Ready, metrics, and both while the sink is gone."""
+        """Check readiness and metrics, and both while the sink is gone."""
         d = self.all()
         d.wait(lambda: self.call(d, "GET", "/readyz")[0] == 200)
         metrics = d.get("/metrics").decode()

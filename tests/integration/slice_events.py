@@ -1,9 +1,10 @@
-"""What an exported trace is made of, and the events that it must hold: those that `mprofctl dump --json` prints."""
+"""Slice events of exported traces, and the events they must hold: those that `mprofctl dump --json`
+prints."""
 
 import collections
 
 SENT = ("signal", "signal_noswitch")
-# Of an event: the keys of who did it, and to whom.
+# For each event the keys of the acting thread and the other thread.
 KEYS = {
     "creates": ("parent", "child"),
     "read": ("reader", "source"),
@@ -35,7 +36,7 @@ class SliceEvent:
 
 
 def event_of(act):
-    """The event that ACT stands for, as `dump --json` has it, or None."""
+    """Return the event of slice event ACT, as `dump --json` prints it, or None."""
     if act.kind == "end" or act.category not in KEYS and act.category != "gc":
         return None
     event = {"time_ns": str(act.notes.get("time_ns", act.time) % (1 << 64)), "event": act.category}
@@ -55,12 +56,12 @@ def event_of(act):
             event["amount"] = act.notes.get("amount")
     elif act.category == "gc":
         event["duration_ns"] = str(act.notes["duration_ns"] % (1 << 64))
-        event["time_ns"] = None  # of its end
+        event["time_ns"] = None  # the time of its end, set there
     return event
 
 
 def events(slice_events):
-    """All of them; a collection's time is that of its slice's end."""
+    """Return all events. A collection's time is that of its slice's end."""
     found, open_gc = [], {}
     for act in slice_events:
         event = event_of(act)
@@ -77,7 +78,8 @@ def events(slice_events):
 
 
 class Slices:
-    """Slices in order of the file, on each track one inside of the other; lives apart where the format keeps them apart."""
+    """Slices in order of the file, nested on each track. The lives are separate if the format
+    separates them."""
 
     def __init__(self, slice_events):
         self.lives, self.runs, self.open = {}, [], collections.defaultdict(list)
@@ -104,7 +106,7 @@ class Slices:
 
 
 def check_flows(slice_events):
-    """Each begins once and ends once, not before."""
+    """Check that each flow begins once and ends once, not before its beginning."""
     open_flows, seen = {}, set()
     for act in slice_events:
         if not act.flow:

@@ -1,14 +1,17 @@
-"""Every attack at once beside honest guests and clients: soak.py BUILD-DIRECTORY [TEST…]
+"""Run every attack at once beside honest guests and clients: soak.py BUILD-DIRECTORY [TEST…]
 
-For MPROF_SOAK seconds (1,800 by default) one host bears, all at the same time:
-- 1,000 clients that connect, send a byte or nothing, and leave, so that the listener stands at its limit;
-- a client that sends mutated requests, and one that reads everything while it changes;
-- hostile writers of rings, thousands of junk files, and a ring directory that is replaced every half minute;
-- hostile memtrace streams at the sink;
-- kill -9 of the collector, the server and the sink;
-- a second archive in which bits flip while it is served.
-Honest clients of a TCP listener ask all the time, an honest guest writes all the time.  Every answer is true or an error, every loss of the
-honest guest is declared, memory and descriptors stay bounded, and no program ends by itself.  Prints the figures as one line of JSON.
+For MPROF_SOAK seconds (1,800 by default) one host gets, all at the same time:
+  - 1,000 clients that connect, send a byte or nothing, and leave, so that the listener is at its limit;
+  - a client that sends mutated requests, and one that reads everything while it changes;
+  - hostile writers of rings, thousands of junk files, and a ring directory that is replaced every half minute;
+  - hostile memtrace streams at the sink;
+  - SIGKILL of the collector, the server and the sink;
+  - a second archive in which bits flip while it is served.
+
+Honest clients of a TCP listener ask all the time, and an honest guest writes all the time. Every
+answer must be true or an error, every loss of the honest guest must be declared, memory and
+descriptors must stay bounded, and no program may end by itself. Prints the figures as one line of
+JSON.
 """
 
 import collections
@@ -34,19 +37,19 @@ from daemons import QUIET, judge
 SECONDS = float(os.environ.get("MPROF_SOAK", "1800"))
 DAWDLERS = 1000
 CONNECTIONS = 256
-GENERATION = 30  # seconds that a ring directory lives
+GENERATION = 30  # seconds between replacements of the ring directory
 KILL_EVERY = 45
 JUNK = 2000
 FLIPS = 16  # in one turn of damage.py
-MEMORY = 900 << 20  # of any program under a sanitizer
-HONEST_ADDRESS = "127.0.0.2"  # another peer than the dawdlers'
+MEMORY = 900 << 20  # limit of each program under a sanitizer
+HONEST_ADDRESS = "127.0.0.2"  # another peer than the idle clients
 CONFIG = (
     QUIET + f"[http]\nconnections = {CONNECTIONS}\n" + "[policy chaos]\nbytes = 16M\n[policy pattern]\nbytes = 96M\n[policy honest*]\nbytes = 256M\n"
 )
 
 
 class Figures(collections.Counter):
-    """What happened, by name; and how long honest requests took."""
+    """Counts of events by name, and the times of honest requests."""
 
     def __init__(self):
         super().__init__()
@@ -55,7 +58,7 @@ class Figures(collections.Counter):
 
 
 class Worker(threading.Thread):
-    """A thread that does its part until the end; whatever it raises is a fault of the run."""
+    """A thread that runs PART until the end. Any exception in it fails the run."""
 
     def __init__(self, soak, part):
         super().__init__(daemon=True, name=part.__name__)
@@ -105,7 +108,7 @@ class Host(daemons.Daemons):
 
 
 def resident(process):
-    """Resident bytes and open descriptors of a process."""
+    """Return the resident bytes and open descriptors of a process."""
     with open(f"/proc/{process.pid}/status", encoding="ascii") as f:
         size = next(int(line.split()[1]) * 1024 for line in f if line.startswith("VmRSS"))
     return size, len(os.listdir(f"/proc/{process.pid}/fd"))
@@ -122,10 +125,10 @@ class Soak(daemons.Case):
         self.quiet_until = 0.0  # a killed program is away until then
         self.most = collections.defaultdict(lambda: [0, 0])
 
-    # ---- clients that mean harm
+    # ---- hostile clients
 
     def dawdle(self):
-        """Hold 1,000 connections that do nothing of use, each for a while."""
+        """Hold 1,000 idle connections, each for a while."""
         chance = random.Random(self.seed)
         poll, held = select.poll(), {}
         while not self.over.is_set():
@@ -214,10 +217,11 @@ class Soak(daemons.Case):
                 s.sendall(text[: chance.randrange(len(text))])
                 self.figures["memtraces"] += 1
 
-    # ---- clients that mean well
+    # ---- honest clients
 
     def honest(self):
-        """Ask for small things all the time: by TCP from an address of its own, from that of the dawdlers, and by the Unix socket."""
+        """Send small requests all the time: by TCP from an address of its own, from the idle
+        clients' address, and by the Unix socket."""
         asks = {
             "own_address": self._ask_tcp,
             "same_address": lambda: self._ask_tcp("127.0.0.1"),
@@ -263,7 +267,8 @@ class Soak(daemons.Case):
     # ---- guests, directories and kills
 
     def generations(self):
-        """Replace the ring directory again and again, each with an honest writer, hostile ones and junk."""
+        """Replace the ring directory repeatedly. Each has an honest writer, hostile writers and
+        junk."""
         number = 0
         while not self.over.is_set():
             number += 1
@@ -283,7 +288,7 @@ class Soak(daemons.Case):
             self.figures["directories"] += 1
 
     def finish(self, name, writers):
-        """End the writers, and hold what was archived of the honest one against its truth."""
+        """End the writers, and compare the honest writer's archive with its truth."""
         for writer in writers:
             writer.terminate()
             writer.wait(60)
@@ -299,7 +304,7 @@ class Soak(daemons.Case):
                 os.unlink(path)
 
     def patient(self, ask):
-        """Ask until the server is there."""
+        """Ask until the server answers."""
         until = time.monotonic() + 60
         while True:
             try:
@@ -339,7 +344,7 @@ class Soak(daemons.Case):
     # ---- bit rot
 
     def rot(self):
-        """Flip bits of archives that are served, again and again: damage.py knows what a true answer is."""
+        """Flip bits of served archives repeatedly. damage.py knows the true answers."""
         turn = 0
         while not self.over.is_set():
             turn += 1

@@ -1,6 +1,7 @@
-"""`mprofctl stats --json` against what others counted: stats.py SOURCE-ROOT MPROFCTL [TEST…]
+"""Compare `mprofctl stats --json` with other counts: stats.py SOURCE-ROOT MPROFCTL [TEST…]
 
-Each trace is compared with what the original viewer's loader and model said of it, and our own traces with their dump, counted here.
+Each reference trace is compared with the original viewer's loader and model, and each generated
+trace with its dump, which the tests count.
 """
 
 import collections
@@ -40,7 +41,7 @@ def nanoseconds(text):
 
 
 class Counted(unittest.TestCase):
-    """Our own traces, counted from their dumps."""
+    """The generated traces, counted from their dumps."""
 
     def events(self, name):
         text = lzma.open(os.path.join(TRACES, name + ".dump.txt.xz")).read().decode()
@@ -50,7 +51,7 @@ class Counted(unittest.TestCase):
             yield nanoseconds(time), event, dict(re.findall(r"(\w+)=(-?\d+|[A-Z]\w*)", fields.split('"')[0])), string and string.group(1)
 
     def check(self, got, events):
-        """The numbers of EVENTS, a list."""
+        """Compare the statistics with those of EVENTS, a list."""
         kinds = collections.Counter(event for _, event, _, _ in events)
         self.assertEqual(got["events"], len(events))
         self.assertEqual(got["events_by_type"], kinds)
@@ -82,7 +83,7 @@ class Counted(unittest.TestCase):
             self.assertLess(got["sleeping_ns"], high - low)
 
     def test_pieces_add_up(self):
-        """Running and sleeping of two halves are those of the whole."""
+        """Running and sleeping times of two halves add up to those of the whole."""
         path = f"{TRACES}/wrapped.ctf.xz"
         middle = "2364.000000000"
         whole, before, after = stats(path), stats(path, "--to", middle), stats(path, "--from", middle)
@@ -94,7 +95,7 @@ class Counted(unittest.TestCase):
         self.assertEqual((got["damages"], got["packets"], got["lost_packets"]), (1, 4, 0))
         self.assertEqual(run("stats", f"{TRACES}/killed.ctf.xz")[0], 3)
         data = lzma.open(f"{TRACES}/wrapped-dense.ctf.xz").read()
-        with tempfile.NamedTemporaryFile() as file:  # without its oldest packet but one
+        with tempfile.NamedTemporaryFile() as file:  # the trace without its second oldest packet
             quarter = len(data) // 4
             packets = sorted((data[i * quarter : (i + 1) * quarter] for i in range(4)), key=lambda p: p[24:26][::-1])
             file.write(packets[0] + packets[2] + packets[3])
@@ -110,7 +111,8 @@ class Counted(unittest.TestCase):
             self.assertEqual(got, {name: stats(f"{work}/{name}") for name in ("wrapped", "small")})
 
     def test_sum_of_streams(self):
-        """Beside the streams stands their sum under the same keys; a counter of both begins with the earlier one and ends with the later."""
+        """The sum of the streams stands beside them under the same keys. A counter of both begins
+        with the earlier and ends with the later stream."""
         with tempfile.TemporaryDirectory() as work:
             for name in "wrapped", "small":
                 with open(f"{work}/{name}", "wb") as file:
@@ -224,7 +226,7 @@ class Reference(unittest.TestCase):
             yield json.loads(line)
 
     def test_busiest(self):
-        """What ran for longest, by the activations of the original's model."""
+        """Compare the threads that ran longest with the activations of the original's model."""
         for name in "wrapped", "small", "eio", *(p + name for p in PUBLIC for name in ("net", "parallelisation-a")):
             ran = {}
             for thread in self.threads(name):

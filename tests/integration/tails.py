@@ -1,7 +1,9 @@
-"""What was not proven when a guest ended, in what mprofctl makes of it: tails.py BUILD-DIRECTORY [TEST…]
+"""Test how mprofctl shows the bytes that were not proven when a guest ended: tails.py
+BUILD-DIRECTORY [TEST…]
 
-The archive's writer makes the tails, so that it is known to the nanosecond where each begins; one is of a real ring that its writer left. What
-mprofctl does where the other end lies of them is in ctl-client.py, and that the page draws them in tests/browser.
+The archive's writer makes the tails, so the tests know to the nanosecond where each begins. One
+tail is of a real ring that its writer left. ctl-client.py tests mprofctl against wrong answers
+about tails, and tests/browser tests that the page draws them.
 """
 
 import base64
@@ -33,7 +35,8 @@ class Tails(daemons.Case):
         self.d.start_server()
 
     def web(self, *more):
-        """A guest that crashed while it wrote; capture 1 is of its crash, and 2 of before."""
+        """Archive a guest that crashed while it wrote. Capture 1 is of its crash, capture 2 of an
+        earlier time."""
         end = START + len(said(PROVEN))
         self.archive(
             "run 1 xen a web - 3 ended crash",
@@ -60,7 +63,7 @@ class Tails(daemons.Case):
         return done.stdout.decode()
 
     def svg(self, trace, *options):
-        """(from, to) in pixels of what is drawn as not proven in a picture 1400 wide, or None."""
+        """Return (from, to) in pixels of the unproven part in a picture 1400 wide, or None."""
         text = self.ctl("export", trace, "--to", "svg", "-o", "-", *options)
         bands = re.findall(r'<path fill="url\(#tail\)" d="M([\d.-]+) [\d.-]+H([\d.-]+)V', text)
         self.assertEqual("The hatched end was not proven." in text, bool(bands))
@@ -68,7 +71,7 @@ class Tails(daemons.Case):
         return tuple(map(float, bands[0])) if bands else None
 
     def html(self, trace, *options, verb="export"):
-        """What the contents of the page say of each stream: [(name, tail or None)]."""
+        """Return each stream in the contents of the page: [(name, tail or None)]."""
         to = ["--to", "html"] if verb == "export" else []
         self.ctl(verb, trace, *to, "-o", "out.html", *options)
         with open("out.html", encoding="utf-8") as file:
@@ -84,7 +87,7 @@ class Tails(daemons.Case):
     def test_where_it_begins(self):
         self.web()
         for trace in "capture:1", "1", "domain:web", "web":
-            # Without edges there is a margin of 20 pixels, a nanosecond more or less.
+            # Without edges there is a margin of 20 pixels, within a nanosecond.
             x = 20 + 1360 * (TAIL[0] - PROVEN[0]) / (TAIL[-1] - PROVEN[0])
             self.near(self.svg(trace), (x, 1380))
             self.assertEqual(self.html(trace), [("", str(TAIL[0]))])
@@ -94,7 +97,7 @@ class Tails(daemons.Case):
             self.assertEqual(self.html(trace, *options), [("", str(TAIL[0]))])
 
     def test_none(self):
-        """Of what is proven nothing is marked: another capture of the run, a file with the same bytes."""
+        """Proven bytes get no mark: another capture of the run, and a file with the same bytes."""
         self.web()
         self.ctl("fetch", "capture:1", "-o", "fetched.ctf")
         for trace in "capture:2", "fetched.ctf":
@@ -107,12 +110,13 @@ class Tails(daemons.Case):
         self.near(self.svg("web", *edges(1000000, 1140000)), (1000, 1190))
         self.assertIsNone(self.svg("web", *edges(1000000, 1090000)))
         self.assertEqual(self.html("web", *edges(1000000, 1090000)), [("", None)])
-        # Of the tail alone: it began before.
+        # The window shows the tail alone, which began before.
         self.assertLessEqual(self.svg("web", *edges(1105000, 1140000))[0], 0)
         self.assertEqual(self.html("web", *edges(1105000, 1140000)), [("", str(TAIL[0]))])
 
     def test_behind_whole_packets(self):
-        """The packet in which it begins may be nothing but tail; and of the proven part's packet nothing may be left."""
+        """The packet in which the tail begins may be only tail, and the packet of the proven part
+        may be deleted."""
         end = START + len(said(PROVEN))
         begin = lambda run, name: [f"run {run} xen {name} {name} - {run} ended crash", f"stream {run} {run} 0 65536 4 0"]
         self.archive(
@@ -134,7 +138,7 @@ class Tails(daemons.Case):
             self.assertIsNone(self.svg(trace))
 
     def test_streams(self):
-        """Each has its own; the number of one need not be its place."""
+        """Each stream has its own tail. A stream's number need not be its position."""
         end = START + len(said(PROVEN))
         lines = ["run 1 xen smp smp - 3 ended crash"]
         for i, number in enumerate((2, 5, 7), 1):
@@ -150,14 +154,14 @@ class Tails(daemons.Case):
             self.assertIsNone(self.svg(trace, "--stream", "2"))
 
     def test_newest_run(self):
-        """Of a guest that runs again what is exported is that run, and the tail of the one before is not its."""
+        """The export of a guest that runs again is its newest run, without the earlier run's tail."""
         end = START + len(said(PROVEN))
         self.web("run 2 xen b web - 4 running -", "stream 2 2 0 65536 4 0", f"piece 2 0 {START} 0 65536 {PROVEN[0]} {end} {said(PROVEN).hex()}")
         self.assertEqual(self.html("web"), [("", None)])
         self.assertEqual(self.html("web", "--run", "1"), [("", str(TAIL[0]))])
 
     def test_real(self):
-        """The ring of a guest that is gone: what its last look did not prove."""
+        """The ring of a guest that is gone: its last poll did not prove everything."""
         with open(f"{self.d.rings}/left.ctf", "wb") as file:
             file.write(daemons.small_ring())
         self.d.start()

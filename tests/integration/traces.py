@@ -1,7 +1,8 @@
-"""Every trace that there is, dropped into the directory, comes back over HTTP: traces.py BUILD-DIRECTORY [TEST…]
+"""Drop every available trace into the directory and read it back over HTTP: traces.py
+BUILD-DIRECTORY [TEST…]
 
-What `mprofctl dump` prints of a guest is what it prints of the file, and babeltrace2 reads the same events with the same timestamps
-from the guest's ctf.tar.
+`mprofctl dump` must print the same for the guest as for the file, and babeltrace2 must read the
+same events with the same timestamps from the guest's ctf.tar.
 """
 
 import glob
@@ -21,13 +22,13 @@ TRACES = os.path.join(daemons.HERE, "..", "traces")
 sys.path.append(TRACES)
 import unpack  # noqa: E402
 
-# Packets that are missing behind the end of a file that was cut: name to number.
+# Number of packets missing behind the end of a cut file, by name.
 CUT = {"truncated": 1}
 STAMP = re.compile(r"^\[(\d+\.\d{9})\]", re.M)
 
 
 def sources():
-    """Name and path of each trace; the published ones where they are."""
+    """Return name and path of each trace, with the published ones if available."""
     patterns = [f"{TRACES}/*.ctf.xz", f"{unpack.REFERENCE}/public/*.ctf*"]
     return {os.path.basename(path).split(".")[0]: path for pattern in patterns for path in glob.glob(pattern)}
 
@@ -47,7 +48,7 @@ def stamps(lines):
 
 
 def babeltrace(tar, name):
-    """The timestamps that babeltrace2 finds in a ctf.tar."""
+    """Return the timestamps that babeltrace2 finds in a ctf.tar."""
     with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
         archive.extractall(f"ctf-{name}", filter="data")
     command = ["babeltrace2", "--clock-seconds", "--no-delta", f"ctf-{name}"]
@@ -76,7 +77,7 @@ class Traces(daemons.Case):
         _, ours = dump("--host", f"unix:{self.d.socket}", "dump", f"domain:{name}")
         _, file = dump("dump", f"{name}.ctf")
         self.assertEqual(ours, file)
-        # Of a file that was cut the packets behind the cut are missing, and said to be.
+        # The packets behind the cut of a file are missing, and are reported.
         self.assertEqual(self.d.domain(name)["streams"][0]["lost_packets"], CUT.get(name, 0))
         capture = self.d.captures(name)
         self.assertEqual([c["kind"] for c in capture], ["ended"])

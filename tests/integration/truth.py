@@ -1,20 +1,21 @@
-"""Is what was fetched true, and all there?  truth.py TRUTH STREAM [OPTION...]
+"""Check that a fetched stream is true and complete: truth.py TRUTH STREAM [OPTION...]
 
-TRUTH   a CTF stream of every packet that the writer finished, oldest first; may be compressed with xz
-STREAM  what was fetched of it: a CTF stream; several chunks of one packet may be packets of their own
+TRUTH is a CTF stream of every packet that the writer finished, oldest first. It may be compressed
+with xz. STREAM is the fetched CTF stream; several chunks of one packet may be packets of their own.
 
---packets FILE   the answer of /v1/domains/{domain}/packets for the same run and stream (several: its pages): what is missing must be
-                 covered by its gaps, no gap may cover what is there, its sequences must count as the truth does
---begin COUNT    the stream must begin with the first event of the packet of this count, or a gap must say why not
---until C:O      the writer got to byte O of packet C of the truth, and no further
---ended          the writer is gone: what is missing at the end must be what the packets' "cut" says
---torn          the writer was killed between the halves of a size, which is then up to 8 KiB too small: no reader can tell
---open C:O...    the writer was killed in events that begin there: what was fetched behind may be anything, if it is said to be of a tail
---end-events N   instead: at most N of the last events may be missing
---match FILE --snapshot NAME
-                 instead of all that: the stream is one image of the reference's, and must have at least the events that are good in it
+  --packets FILE   the answer of /v1/domains/{domain}/packets for the same run and stream (several: its pages): its gaps must cover
+                   every missing event and no other, and its sequences must count as the truth does
+  --begin COUNT    the stream must begin with the first event of the packet of this count, or a gap must say why not
+  --until C:O      the writer got to byte O of packet C of the truth, and no further
+  --ended          the writer is gone: the packets' "cut" must cover what is missing at the end
+  --torn           the writer was killed between the halves of a size, which is then up to 8 KiB too small: no reader can tell
+  --open C:O...    the writer was killed in events that begin there: the bytes behind may be anything if they belong to a tail
+  --end-events N   instead: at most N of the last events may be missing
+  --match FILE --snapshot NAME
+                   instead of all these: the stream is one image of the reference's, and must have at least its good events
 
-Prints a line of JSON.  Exit code 1 where something is false or missing, 2 where there was nothing to check.
+Prints a line of JSON. Exits with 1 if an event is false or missing, with 2 if there was nothing to
+check.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import sys
 
 HEADER = struct.Struct("<I16sIHI")
 START = 30
-TORN = 8192  # the worth of the lowest bit of a size's upper half
+TORN = 8192  # the value of the lowest bit of a size's upper half
 # Bytes before the text or the end, and whether there is a text; by event id.
 FIXED = {0: 26, 1: 25, 2: 25, 3: 25, 4: 25, 5: 17, 6: 25, 7: 17, 8: 17, 9: 25, 10: 25, 11: 25, 12: 25, 13: 25}
 TEXT = {3, 5, 6, 11}
@@ -36,7 +37,7 @@ class Fault(Exception):
 
 
 def event_ends(body):
-    """Where each event of a packet's content ends, header excluded."""
+    """Return the offset at which each event of a packet's content ends, header excluded."""
     ends, at = [], 0
     while at < len(body):
         if at + 9 > len(body) or body[at + 8] not in FIXED:
@@ -57,7 +58,7 @@ def read(path):
 
 
 def packets(data, what):
-    """(count, content without header) of each packet."""
+    """Return (count, content without header) of each packet."""
     at, result = 0, []
     while at < len(data):
         if at + START > len(data):
@@ -87,7 +88,7 @@ class Truth:
                 at = end
 
     def place(self, count, body):
-        """Where in the truth a fetched packet's events are: (index, from, to)."""
+        """Return where in the truth a fetched packet's events are: (index, from, to)."""
         ends = event_ends(body)
         for index, at in self.places.get(body[: ends[0]], []):
             if self.packets[index][0] == count and self.packets[index][1][at : at + len(body)] == body:
@@ -103,7 +104,7 @@ class Truth:
         return f"packet {count}: its events are true, but not in this order"
 
     def events(self, first, last):
-        """How many events begin from place FIRST (index, offset) to before LAST."""
+        """Return the number of events from place FIRST (index, offset) to before LAST."""
         return sum(
             sum((index, at) >= first and (index, at) < last for at in [0, *self.ends[index][:-1]])
             for index in range(first[0], min(last[0], len(self.packets) - 1) + 1)
@@ -111,7 +112,8 @@ class Truth:
         )
 
     def after(self, place):
-        """The place of the next event at or behind a place: ends of packets are beginnings of the next."""
+        """Return the place of the next event at or behind a place: the end of a packet is the
+        beginning of the next."""
         index, at = place
         while index < len(self.packets) and at >= len(self.packets[index][1]):
             index, at = index + 1, 0
@@ -119,7 +121,7 @@ class Truth:
 
 
 class Declared:
-    """Gaps and cuts of /packets, in places of the truth."""
+    """Gaps and cuts of /packets, as places of the truth."""
 
     def __init__(self, paths, truth):
         pages = [json.loads(read(path)) for path in paths]
@@ -135,7 +137,7 @@ class Declared:
                 self.gaps.append((truth.after(first), (gap["next_sequence"] - self.shift, 0), gap))
 
     def _shift(self, truth):
-        """What is to be taken from a sequence to get an index into the truth: one number for all packets."""
+        """Return the number to subtract from each sequence to get an index into the truth."""
         first = {body[:8]: index for index, (_, body) in enumerate(truth.packets) if body}
         shifts = {}
         for packet in self.listed:
@@ -150,13 +152,14 @@ class Declared:
         return next(iter(shifts), 0)
 
     def check(self, truth, have):
-        """No gap says that something is lost that is there, and each says how much."""
+        """Check that no gap covers an event that is there, and that each gap has the right size."""
         for first, last, gap in self.gaps:
             for index, at, end in have:
                 if (index, at) < last and (index, end) > first and end > at:
                     raise Fault(f"a gap says that {gap['after_sequence']} to {gap['next_sequence']} is lost, but it is there")
             lost = sum(1 for index in range(first[0], last[0]) if index < len(truth.packets))
-            # A packet that was overtaken behind its last event may have had more, for all that the collector can know.
+            # A packet that was overtaken behind its last event may have had more events. The
+            # collector cannot know.
             doubt = first[1] == 0 and gap["after_offset"] > START
             lap = 65536 if gap["at_least"] else 2**63
             if last[0] <= len(truth.packets) and (gap["packets"] - lost) % lap not in ([0, 1] if doubt else [0]):
@@ -171,7 +174,8 @@ class Declared:
 
 
 def check_missing(truth, have, declared, begin):
-    """All between the first and the last event fetched is there or declared.  Returns how many events gaps cover."""
+    """Check that each event between the first and the last fetched one is there or declared. Return
+    the number of events in gaps."""
     covered = 0
     place = (begin, 0) if begin is not None else have[0][:2]
     for index, at, end in have:
@@ -188,7 +192,8 @@ def check_missing(truth, have, declared, begin):
 
 
 def forget_open(stream, declared, places):
-    """Take what lies behind events that were never finished out of the stream: of a tail it may be."""
+    """Remove from the stream the bytes behind events that were never finished. A tail may have
+    them."""
     for count, offset in (map(int, place.split(":")) for place in places):
         index = max((i for i, packet in enumerate(stream) if packet[0] == count), default=None)
         if index is None or START + len(stream[index][1]) <= offset:
@@ -200,7 +205,7 @@ def forget_open(stream, declared, places):
 
 
 def check_end(truth, place, declared, arguments):
-    """What lacks at the end must be declared too.  Returns how many events that are."""
+    """Check that events missing at the end are declared. Return their number."""
     end = (len(truth.packets), 0)
     missing = truth.events(place, end) if place < end else 0
     if not missing or (declared and declared.covers(place, end)):
@@ -215,7 +220,7 @@ def check_end(truth, place, declared, arguments):
 
 
 def check_snapshot(truth, stream, arguments):
-    """An image: each event is true, and there are at least as many as are good in it."""
+    """Check an image: each event is true, and all its good events are there."""
     lines = (json.loads(line) for line in read(arguments.match).decode().splitlines())
     wanted = next(line["packets"] for line in lines if line["file"] == arguments.snapshot)
     shown = {}

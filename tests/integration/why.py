@@ -1,7 +1,8 @@
-"""`mprofctl why` and `mprofctl threads`: why.py SOURCE-ROOT MPROFCTL STORY [TEST…]
+"""Test `mprofctl why` and `mprofctl threads`: why.py SOURCE-ROOT MPROFCTL STORY [TEST…]
 
-The tale of the lost ARP reply, told by our recorder, and where the reference traces are beside the checkout as it really happened. What
-`threads` lists is held against the dump.
+The traces are the story of the lost ARP reply, recorded by this project's recorder, and the
+published traces of it, if they lie beside the checkout. The output of `threads` is compared with
+the dump.
 """
 
 import collections
@@ -60,7 +61,7 @@ def packet(events):
 
 
 class Tale(unittest.TestCase):
-    """Our own recording."""
+    """The recorder's own traces of the story."""
 
     def setUp(self):
         self.work = tempfile.TemporaryDirectory()
@@ -105,7 +106,8 @@ class Tale(unittest.TestCase):
             self.assertRegex(out, re.compile(want, re.M))
 
     def test_unsaid(self):
-        """Without a signal of the thread that waits, the one before the wait is the same wake-up as with it."""
+        """A waiting thread that records no signal of its own gets the same explanation: the wake-up
+        before the wait is the same."""
         (said,), (unsaid,) = (ask(self.path(name))["answers"] for name in ("bad", "unsaid"))
         for key in "verdict", "missed_signals", "signals", "signals_since":
             self.assertEqual(unsaid[key], said[key], key)
@@ -126,7 +128,8 @@ class Tale(unittest.TestCase):
         self.assertNotIn("missed", out)
 
     def test_at_another_time(self):
-        """The good run, before the answer came, is one that waits; the signal of the wait itself is none."""
+        """Before the answer comes, the good run waits. The signal of the wait itself does not
+        count."""
         (answer,) = ask(self.path("good"), "--to", "+1.5ms")["answers"]
         self.assertEqual((answer["verdict"], answer["signals"], answer["missed"]), ("never-signalled", 0, None))
         code, out, said = run("why", self.path("good"), "--to", "+1.5ms")
@@ -183,7 +186,8 @@ class Tale(unittest.TestCase):
 
 
 class Api(http.server.BaseHTTPRequestHandler):
-    """A daemon that has one trace, of captures of several kinds and of guests that ended for several reasons."""
+    """A daemon that serves one trace as captures of several kinds, of guests that ended for several
+    reasons."""
 
     captures = {"12": "crash", "13": "manual", "14": "poweroff", "15": "destroyed"}
     runs = {"web": ("ended", "crash"), "db": ("running", None), "dns": ("ended", "reboot"), "lost": ("ended", None)}
@@ -213,7 +217,7 @@ class Api(http.server.BaseHTTPRequestHandler):
 
 
 class Ending(unittest.TestCase):
-    """What ran last is told where it may be what the guest died of; in JSON always."""
+    """The text names the last running thread if the guest may have died of it. JSON always does."""
 
     def test_all(self):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api)
@@ -269,7 +273,7 @@ class Others(unittest.TestCase):
         self.assertIn("no thread is marked", out)
 
     def test_like_dump(self):
-        """Every thread that a dump creates is listed, with its type, its time and its end."""
+        """`threads` lists every thread of a dump, with its type, time and end."""
         for name in "small", "wrapped", "eio":
             path = f"{TRACES}/{name}.ctf.xz"
             created, resolved, seconds = {}, {}, lambda text: str(int(text.split(".")[0]) * 10**9 + int(text.split(".")[1]))
@@ -306,7 +310,8 @@ class Others(unittest.TestCase):
             self.assertIn("last:" if verb == "why" else "LABEL", out)
 
     def test_became(self):
-        """A marked thread is told as what it became, once, and by its own id too."""
+        """A thread that became another is reported once, as the other, and also found by its own
+        id."""
         events = event(5, number(1), b"__should_resolve\0") + event(5, number(2), b"__should_resolve\0")
         events += event(4, number(1), number(2)) + event(4, number(2), number(3)) + event(10, number(3), number(4))
         (answer,) = json.loads(run("why", "-", "--json", stdin=packet(events))[1])["answers"]
@@ -314,7 +319,7 @@ class Others(unittest.TestCase):
         self.assertIn("thread 3 (Unknown), which 1 has become, should resolve and never did\n", run("why", "-", stdin=packet(events))[1])
 
     def test_many_answers(self):
-        """More threads than anybody reads are counted, a chain longer than that is cut, and no label steers a terminal."""
+        """Too many threads are only counted, a long chain is cut, and no label controls a terminal."""
         events = b""
         for i in range(1000):
             events += event(10, number(i), number(i + 1)) + event(5, number(i), b"__should_resolve\0") + event(5, number(i), b"\x1b[2J\xff\0")
@@ -329,7 +334,7 @@ class Others(unittest.TestCase):
         self.assertNotIn("\x1b", text + run("threads", "-", stdin=data)[1])
 
     def test_hostile(self):
-        """Bytes that were changed at random give valid JSON all the same."""
+        """Randomly changed bytes give valid JSON."""
         generator = random.Random(4)
         whole = lzma.open(f"{TRACES}/wrapped.ctf.xz").read()
         for _ in range(30):
@@ -345,7 +350,7 @@ class Others(unittest.TestCase):
 
 @unittest.skipUnless(os.path.isdir(PUBLIC), f"no published traces in {PUBLIC}")
 class Arp(unittest.TestCase):
-    """As it happened."""
+    """The published traces."""
 
     def test_bad(self):
         (answer,) = ask(f"{PUBLIC}/arp-bad.ctf")["answers"]
@@ -366,7 +371,8 @@ class Arp(unittest.TestCase):
         self.assertEqual((waited["verdict"], waited["resolution"]["thread"]), ("resolved", 4453))
 
     def test_an_idle_wait_is_no_fault(self):
-        """What waits for the next packet when the trace ends has missed nothing: the signals before it woke others."""
+        """A thread that waits for the next packet when the trace ends has missed nothing: the
+        signals before woke other threads."""
         answers = [one for one in ask(f"{PUBLIC}/arp-bad.ctf", "port-4")["answers"] if one["verdict"] != "resolved"]
         self.assertEqual([(one["thread"], one["verdict"]) for one in answers], [(4499, "never-signalled")])
         self.assertEqual(answers[0]["like"]["thread"], 4494)

@@ -1,6 +1,7 @@
-"""mprofd-http driven with real HTTP over a Unix socket and loopback: serve.py MPROFD_HTTP ARCHIVE_DRIVER OPENAPI MPROFCTL [TEST…]
+"""Test mprofd-http with real HTTP over a Unix socket and loopback: serve.py MPROFD_HTTP
+ARCHIVE_DRIVER OPENAPI MPROFCTL [TEST…]
 
-The archive is written by its real writer; the collector's control socket is played by this test.
+The real writer writes the archive. This test stands in for the collector's control socket.
 """
 
 import contextlib
@@ -27,13 +28,13 @@ import unittest
 HTTP, DRIVER, OPENAPI, CTL = map(os.path.abspath, sys.argv[1:5])
 VIEWER = os.path.join(os.path.dirname(OPENAPI), "../../client/viewer")
 with open(HTTP, "rb") as program:
-    SANITIZED = b"__asan_init" in program.read()  # costs memory and time that are not the server's
+    SANITIZED = b"__asan_init" in program.read()  # a sanitizer costs memory and time that are not the server's
 UUID_BYTES = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 GUEST_UUID = "0a1b2c3d-0000-4000-8000-00000000000a"
 
 
 def event(timestamp, thread=1):
-    return struct.pack("<QBQ", timestamp, 7, thread)  # switch, 17 bytes
+    return struct.pack("<QBQ", timestamp, 7, thread)  # a switch of 17 bytes
 
 
 def label(timestamp, text):
@@ -46,7 +47,7 @@ def packet(sequence, content):
 
 
 def split(body):
-    """A CTF body as (count, content) pairs; what is left of a partial packet comes last."""
+    """Split a CTF body into (count, content) pairs and the bytes of a partial last packet."""
     out = []
     while len(body) >= 30:
         magic, uuid, size, count, content = struct.unpack("<I16sIHI", body[:30])
@@ -104,7 +105,7 @@ def piece(stream, sequence, offset, content, flags=0, room=4096, ends=None, firs
 
 
 class Collector(threading.Thread):
-    """The control socket: answers what it is asked, sends commit notices when told."""
+    """The control socket: answers requests, and sends commit notices when told to."""
 
     def __init__(self, path, archive):
         super().__init__(daemon=True)
@@ -288,7 +289,7 @@ class Case(unittest.TestCase):
         )
 
     def fill(self, stream=10, sequences=range(0, 6), events=20):
-        """Complete packets; returns what the identity body is."""
+        """Write complete packets. Return the identity body."""
         out = []
         for s in sequences:
             content = b"".join(event(1000 * s + i + 1, i) for i in range(events))
@@ -300,7 +301,7 @@ class Case(unittest.TestCase):
         return float(re.search(r"(?m)^mprofd_http_read_seconds_max (\S+)$", self.server.get("/metrics").body.decode())[1])
 
     def wait(self, what, seconds=60):
-        """Until WHAT() is true; returns it."""
+        """Wait until WHAT() is true. Return its value."""
         until = time.monotonic() + seconds
         while not (result := what()):
             self.assertLess(time.monotonic(), until, f"it did not come within {seconds} s")
@@ -308,11 +309,12 @@ class Case(unittest.TestCase):
         return result
 
     def connected(self):
-        """Until the collector is, which is looked for once a second."""
+        """Wait until the server is connected to the collector, which it tries once a second."""
         self.wait(lambda: any(verb == "watch" for verb, _ in self.collector.asked))
 
     def short(self, ask):
-        """The longest read transaction while ASK() is done is short; on a busy machine again, of a server that has read nothing yet."""
+        """Check that the longest read transaction of ASK() is short. On a busy machine try again
+        with a new server."""
         for _ in range(6):
             with Lateness() as machine:
                 ask()
@@ -326,7 +328,7 @@ class Case(unittest.TestCase):
             self.assertLess(read, limit)
 
     def ctl(self, *arguments):
-        """mprofctl at this server: (exit code, what it printed, what it said)."""
+        """Run mprofctl on this server. Return (exit code, output, errors)."""
         got = subprocess.run(
             [CTL, "--host", "unix:" + self.server.socket, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.root, timeout=30
         )
@@ -341,7 +343,7 @@ class Case(unittest.TestCase):
 
 
 class Lateness:
-    """How late, in seconds, this machine lets a thread run that only sleeps."""
+    """Measure how late, in seconds, this machine wakes a thread that only sleeps."""
 
     def __init__(self):
         self.late, self.over = 0, threading.Event()
@@ -416,7 +418,7 @@ class Domains(Case):
             domains = self.server.get("/v1/domains?limit=1000").json()["domains"]
             took.append(time.monotonic() - began)
             self.assertEqual(len(domains), 1000)
-            if len(took) == 1:  # later that window has gone by
+            if len(took) == 1:  # the second time that window has passed
                 self.assertEqual({d["streams"][0]["rate"] for d in domains}, {5 * 34})
 
         self.short(lambda: [ask() for _ in range(3)])
@@ -449,7 +451,7 @@ class Domains(Case):
         self.assertIsNone(self.server.get("/v1/domains/old").json()["domid"])
 
     def test_every_name_has_an_address(self):
-        """Also one that reads like something else."""
+        """A name that looks like another kind of address has an address, too."""
         names = ["domid:1", GUEST_UUID, "12", "name:x", "x", "domain:x", "name:"]
         for i, name in enumerate(names):
             self.guest(
@@ -555,7 +557,8 @@ class Trace(Case):
         self.assertEqual(self.problem(self.server.get("/v1/domains/web/trace", Range=f"bytes={len(want)}-"), 416)["bytes"], len(want))
         self.assertEqual(self.server.get("/v1/domains/web/trace", Range="bytes=5-", If_Range=tag).status, 206)
         self.assertEqual(self.server.get("/v1/domains/web/trace", Range="bytes=5-", If_Range='"x"').status, 200)
-        # every cut of a download can be mended from the fixed positions, although the guest goes on
+        # a client can continue every cut download from the fixed positions, although the guest goes
+        # on
         self.fill(sequences=range(40, 44))
         where = full.headers["Content-Location"]
         for at in range(1, len(want), 997):
@@ -628,7 +631,8 @@ class Trace(Case):
         self.problem(self.server.get("/v1/domains/web/live"), 409)
 
     def test_every_gap_is_listed(self):
-        """Also one before the first packet, behind the last, and one that begins in a packet of which nothing came."""
+        """Gaps are listed before the first packet, behind the last, and in a packet of which
+        nothing came."""
         self.guest()
         self.archive.commit("gap 10 lost lapped 3 30 5 2 0")
         self.fill(sequences=range(5, 7))
@@ -645,7 +649,7 @@ class Trace(Case):
         self.list_many_gaps()
 
     def list_many_gaps(self):
-        """More than fit on a page: it ends before."""
+        """List more gaps than fit on a page: the page ends earlier."""
         self.archive.commit(*[f"gap 10 lost lapped {s} 30 {s + 2} 2 0" for s in range(14, 2514, 2)])
         self.fill(sequences=range(2514, 2516))
         gaps, packets, cursor = [], [], ""
@@ -751,7 +755,7 @@ class Tails(Case):
         self.assertEqual(Live(self.server, "/v1/domains/web/live?after=1.0.4.132").status, 200)
 
     def tail(self, tail):
-        """A run that ended with a tail behind packet 5, whose slot had packet 1."""
+        """Write a run that ended with a tail behind packet 5, in the slot of packet 1."""
         self.guest(state="running")
         p = self.fill(sequences=range(5))
         head = event(6000) + event(6001)
@@ -763,7 +767,7 @@ class Tails(Case):
 
     def test_capture_tail(self):
         good = event(6002) + event(6003)
-        stale = event(1004, 3)  # what packet 1 has at this place
+        stale = event(1004, 3)  # the bytes of packet 1 at this place
         p, head = self.tail(good + event(1005, 4))
         want = b"".join(p) + packet(5, head + good)
         for path in ("/v1/domains/web/trace", "/v1/captures/1/trace"):
@@ -822,7 +826,7 @@ class LiveBodies(Case):
             self.archive.commit(piece(10, sequence, 30 + 17 * k, e, flags=1 if k == 5 else 0, first=sequence * 6 + 1))
             if i % 2 == 0:
                 self.collector.notify()
-            if i % 7 == 3:  # drop the connection wherever it is
+            if i % 7 == 3:  # drop the connection at any point
                 packets = live.until(1)
                 got += b"".join(c for _, c in packets)
                 position = advance(position, packets)
@@ -887,7 +891,8 @@ class LiveBodies(Case):
         self.wait(lambda: count() == 0)
 
     def test_events_that_are_forgotten(self):
-        """A client that reads more slowly than events come is told to read everything anew, and then of what comes."""
+        """A client that reads more slowly than events come is told to read everything again, and
+        then gets later events."""
         self.guest()
         slow = Live(self.server, "/v1/events")
 
@@ -907,7 +912,7 @@ class LiveBodies(Case):
                 return b"event: reset" in back.data
 
         self.wait(forgotten)
-        # Fewer events than are kept are still to come.
+        # The number of events to come is less than the server keeps.
         fresh = Live(self.server, "/v1/events")
         until(fresh, b"event: hello")
         self.archive.commit("patch 1 -1 all-came")
@@ -1006,7 +1011,7 @@ class Captures(Case):
         self.problem(self.server.get("/v1/captures/9/trace"), 404)
 
     def kept(self, capture, path="trace"):
-        """(complete, as its header says it, sequences) or the status."""
+        """Return (complete, from the header; sequences), or the status."""
         answer = self.server.get(f"/v1/captures/{capture}/{path}")
         if answer.status != 200:
             return self.problem(answer, answer.status)["status"]
@@ -1023,7 +1028,7 @@ class Captures(Case):
         self.assertEqual(self.kept(2), (True, "true", [2, 3, 6, 7, 8]))
         self.archive.commit("patch 3 1 -")  # pinned: packets 6 to 9 stay
         seen = []
-        for packets in range(17, 4, -1):  # each time one goes
+        for packets in range(17, 4, -1):  # each step deletes one packet
             self.archive.say(f"enforce web {packets * 340}")
             sequences = [p["sequence"] for p in self.server.get("/v1/domains/web/packets").json()["packets"]]
             for capture, first, last in ((1, 0, 1), (2, 2, 8), (3, 6, 9), (4, 10, 13)):
@@ -1032,7 +1037,7 @@ class Captures(Case):
                 want = (left == names, str(left == names).lower(), left) if left else 410
                 got = self.kept(capture)
                 if got == 404 and not left:
-                    continue  # what has nothing left is deleted itself, by and by
+                    continue  # a capture without packets is deleted itself, soon
                 self.assertEqual(got, want, (capture, sequences))
                 seen.append((capture, len(left)))
                 if not left:
@@ -1042,7 +1047,7 @@ class Captures(Case):
 
 
 class Xen(Case):
-    """What only guests of Xen have: UUIDs and domids, several streams, suspension, names that change."""
+    """Guests of Xen: UUIDs and domids, several streams, suspension, names that change."""
 
     def life(self, run, name, domid, state="running", uuid=GUEST_UUID, streams=1):
         self.guest(run=run, name=name, state=state, uuid=uuid, domid=domid, source="xen", streams=streams)
@@ -1055,7 +1060,7 @@ class Xen(Case):
         self.life(1, "web", 4, "ended")
         self.life(2, "web", 5, "ended")
         self.life(3, "web", 6)
-        self.life(4, "db", 5, uuid=GUEST_UUID.replace("a", "b"))  # a domid that was used before
+        self.life(4, "db", 5, uuid=GUEST_UUID.replace("a", "b"))  # a domid that another guest had before
         first = self.fill(stream=10, sequences=range(2))
         last = self.fill(stream=30, sequences=range(5, 8))
         domains = self.server.get("/v1/domains").json()["domains"]
@@ -1079,7 +1084,7 @@ class Xen(Case):
         self.life(1, "web", 4, "ended")
         self.life(2, "web", 5)
         self.archive.commit(f"run 2 xen key2 web-new {GUEST_UUID} 5 running -")
-        for text in ("web", "web-new", GUEST_UUID):  # nobody else bears the old name
+        for text in ("web", "web-new", GUEST_UUID):  # no other guest has the old name
             self.assertEqual((self.of(text)["name"], self.of(text)["run"], self.of(text)["runs"]), ("web-new", 2, 2), text)
         self.assertEqual([d["name"] for d in self.server.get("/v1/domains").json()["domains"]], ["web-new"])
         self.life(3, "web", 6, uuid=GUEST_UUID.replace("a", "b"))
@@ -1094,7 +1099,7 @@ class Xen(Case):
             self.assertEqual((self.of(text)["run"], self.of(text)["state"]), (1, "running"), text)
         self.assertEqual([(d["name"], d["state"], d["domid"]) for d in self.server.get("/v1/domains").json()["domains"]], [("web", "running", 4)])
         self.life(1, "web", 4, "ended")
-        self.assertEqual(self.of("web")["run"], 2)  # the newest, where all have ended
+        self.assertEqual(self.of("web")["run"], 2)  # the newest run, if all have ended
 
     def test_suspended(self):
         self.connected()
@@ -1108,7 +1113,7 @@ class Xen(Case):
         self.assertEqual((len(live.until(3)), live.headers["Mprof-Run-State"]), (3, "running"))
         self.assertEqual(self.server.get("/v1/domains/web/captures", "POST").status, 201)
         self.assertRegex(self.server.get("/metrics").body.decode(), r"(?m)^mprofd_archive_runs_running 1$")
-        self.life(1, "web", 4)  # it resumes, and the body goes on
+        self.life(1, "web", 4)  # the guest resumes, and the body goes on
         self.archive.commit(piece(10, 3, 30, event(9000)))
         self.collector.notify()
         self.assertEqual(len(live.until(4)), 4)
@@ -1123,7 +1128,7 @@ class Xen(Case):
         self.assertEqual(self.server.get("/v1/captures/1/trace").body, packet(0, proven + tail))
         self.archive.commit(f"run 1 xen key1 web {GUEST_UUID} 4 ended suspend")
         self.assertEqual(self.server.get("/v1/domains/web/trace").body, packet(0, proven + tail))
-        self.archive.commit(f"run 1 xen key1 web {GUEST_UUID} 4 ended destroyed")  # it came back before it ended
+        self.archive.commit(f"run 1 xen key1 web {GUEST_UUID} 4 ended destroyed")  # the stream came back before the run ended
         self.archive.commit(piece(10, 0, 64, more))
         self.assertEqual(self.server.get("/v1/domains/web/trace").body, packet(0, proven + more))
 
@@ -1171,7 +1176,7 @@ class Xen(Case):
         self.problem(self.server.get("/v1/domains/web/live?stream=3"), 404)
         self.assertEqual([s for s, _ in split(self.server.get("/v1/captures/1/trace?stream=2").body)[0]], [2, 3, 4, 5])
         self.assertIn("capture", self.problem(self.server.get("/v1/captures/1/trace?stream=1"), 404)["detail"])
-        self.assertEqual(split(self.server.get("/v1/captures/2/trace").body), split(bodies[1]))  # its only one
+        self.assertEqual(split(self.server.get("/v1/captures/2/trace").body), split(bodies[1]))  # its only stream
         names = lambda path: tarfile.open(fileobj=io.BytesIO(self.server.get(path).body)).getnames()[1:]
         self.assertEqual(names("/v1/domains/web/ctf.tar"), [f"web/run-1-stream-{k}" for k in range(3)])
         self.assertEqual(names("/v1/captures/1/ctf.tar"), ["web/run-1-stream-0", "web/run-1-stream-2"])
@@ -1193,7 +1198,7 @@ class Xen(Case):
         for verb in (("fetch", "web", "-o", "-"), ("fetch", "1", "-o", "-"), ("follow", "web"), ("dump", "domid:4"), ("dump", "capture:1")):
             code, out, said = self.ctl(*verb)
             if verb[1] == "domid:4":
-                self.assertEqual((code, out), (4, b""))  # it has ended
+                self.assertEqual((code, out), (4, b""))  # the run has ended
                 continue
             self.assertEqual((code, out), (1, b""), verb)
             self.assertIn("several streams", said)
@@ -1240,7 +1245,7 @@ class Xen(Case):
         shown = json.loads(self.ctl("show", "1", "--json")[1])
         self.assertEqual(shown["capture"], self.server.get("/v1/captures/1").json())
         self.assertEqual(shown["context"], self.server.get("/v1/captures/1/context").json())
-        self.archive.commit("patch 1 1 -")  # pinned; of capture 2 nothing stays
+        self.archive.commit("patch 1 1 -")  # pinned; capture 2 loses all its packets
         self.fill(sequences=range(3, 9))
         self.archive.say("enforce web 1")
         self.assertEqual([self.ctl("show", k)[0] for k in ("1", "9")], [0, 4])
@@ -1271,7 +1276,7 @@ class Context(Case):
         self.assertLessEqual(began, time_)
         want = {"id": 1, "run": 1, "domain": "web", "uuid": GUEST_UUID, "domid": 12, "kind": "crash", "began": began, "time": time_, "memtrace": None}
         self.assertEqual(self.get().json(), {**want, **dict.fromkeys(self.WHOLE)})
-        self.put(json.dumps(self.WHOLE))  # the collector comes with it a moment later
+        self.put(json.dumps(self.WHOLE))  # the collector follows a moment later
         self.assertEqual(self.get().json(), {**want, **self.WHOLE})
         self.assertEqual(self.server.get("/v1/captures/1").json()["time"], time_)
         self.put(json.dumps({**self.WHOLE, "reason": "unknown", "console": None, "xenstore": {}, "later": [1]}), 2)
@@ -1380,7 +1385,7 @@ class Service(Case):
         self.assertRegex(metrics, r"(?m)^mprofd_archive_runs 0$")
 
     def test_the_front_door(self):
-        """A browser gets the page, whoever else the sentence."""
+        """A browser gets the page, and any other client gets the sentence."""
         page = self.server.get("/", Accept="text/html,application/xhtml+xml,*/*;q=0.8")
         with open(os.path.join(VIEWER, "index.html"), "rb") as f:
             self.assertEqual(page.body, f.read())
@@ -1392,7 +1397,8 @@ class Service(Case):
         self.assertEqual(self.server.get("/", "HEAD", Accept="text/html").body, b"")
 
     def test_the_viewer(self):
-        """Each of its files, by tag and packed, and nothing that is in the page comes from elsewhere."""
+        """The server sends each file of the viewer, by tag and packed, and the page loads nothing
+        from elsewhere."""
         types = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
         paths = [os.path.join(folder, name) for folder, _, names in os.walk(VIEWER) for name in names]
         names = [os.path.relpath(path, VIEWER) for path in paths if os.path.splitext(path)[1] in types]
@@ -1432,7 +1438,7 @@ class Service(Case):
         self.problem(self.server.get("/viewer/main.js", "POST"), 405)
 
     def late(self, most, *arguments):
-        """What is answered within MOST seconds; this machine may be busy, once or twice."""
+        """Return an answer that came within MOST seconds. A busy machine gets two more tries."""
         for _ in range(3):
             began = time.monotonic()
             answer = self.server.get(*arguments)
@@ -1442,7 +1448,7 @@ class Service(Case):
         raise AssertionError(f"{arguments} took {took:.1f} s, at the third time")
 
     def ask_everything(self):
-        """Once, of an archive of 2,000 packets."""
+        """Ask each route once, over an archive of 2,000 packets."""
         for path in (
             "/v1/domains",
             "/v1/domains/web",
@@ -1471,13 +1477,13 @@ class Service(Case):
         for s in range(2000):
             self.archive.commit(piece(10, s, 30, struct.pack("<Q", 1000 * s + 1) + content[8:], flags=1, room=1 << 16))
         self.archive.commit("capture 1 1 manual -", "range 1 10 10 1999 34030")
-        self.archive.say("enforce web 67700000")  # so that something was deleted, and captures are counted
+        self.archive.say("enforce web 67700000")  # so that the archive has deleted packets, and the server counts captures
         for s in range(2000, 2009):
             self.archive.commit(piece(10, s, 30, struct.pack("<Q", 1000 * s + 1) + content[8:], flags=1, room=1 << 16))
         self.short(self.ask_everything)
 
     def test_mute_collector(self):
-        """One that is stopped, or has not begun to read: nothing waits for it without an end."""
+        """The collector is stopped, or does not read yet: every wait for it has a limit."""
         self.guest()
         self.archive.commit("capture 1 1 manual -")
         self.collector.mute = True
@@ -1501,10 +1507,10 @@ class Service(Case):
         os.unlink(os.path.join(self.server.run, "collect.sock"))
         for thread in threads:
             thread.join()
-        self.assertLess(time.monotonic() - began, 3)  # where nobody noticed it would be five
+        self.assertLess(time.monotonic() - began, 3)  # it would be five if the server did not notice
         self.assertEqual(answers, [503] * 3)
         self.collector = Collector(os.path.join(self.server.run, "collect.sock"), self.archive)
-        self.assertEqual(self.server.get("/readyz").status, 200)  # it is looked for at once
+        self.assertEqual(self.server.get("/readyz").status, 200)  # the server looks for the collector at once
 
     def test_methods(self):
         for path, method, allow in (
@@ -1540,7 +1546,7 @@ class Service(Case):
         self.problem(post(Origin=f"http://127.0.0.1:{port}", Sec_Fetch_Site="same-origin"), 404)
         self.problem(post(), 404)
         self.assertEqual(get("localhost", Origin="http://evil.example").status, 200)
-        self.problem(self.server.get("/v1/captures/99", "DELETE", Origin="http://evil.example"), 404)  # not on TCP
+        self.problem(self.server.get("/v1/captures/99", "DELETE", Origin="http://evil.example"), 404)  # only TCP checks the origin
 
     def test_hostile(self):
         for text in (
@@ -1558,7 +1564,7 @@ class Service(Case):
             said = b""
             with contextlib.suppress(OSError):
                 s.sendall(text)
-                s.shutdown(socket.SHUT_WR)  # nothing more comes, so the server need not wait for the rest of a request
+                s.shutdown(socket.SHUT_WR)  # the client sends nothing more, so the server need not wait for the rest of a request
                 said = s.recv(100)
             s.close()
             self.assertRegex(said, rb"\A(HTTP/1.1 (400|413|414|431|505) .*)?", text[:40])
@@ -1572,7 +1578,7 @@ class Service(Case):
         said = {f"{m.upper()} {p}" for p, item in document["paths"].items() for m in item if m != "parameters"}
         served = set(subprocess.run([HTTP, "--routes"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")) - {""}
         self.assertEqual(said, served)
-        # every query parameter that the document names is taken, and no other
+        # the server takes every query parameter of the document, and no other
         names = document["components"]["parameters"]
         for path, item in document["paths"].items():
             real = path.replace("{domain}", "nobody").replace("{id}", "1")
@@ -1591,7 +1597,7 @@ class Service(Case):
         self.fill(sequences=range(9, 10))
 
         def same(name, value):
-            optional = {"memtrace"} if name == "Domain" else set()  # not in events
+            optional = {"memtrace"} if name == "Domain" else set()  # events do not carry it
             self.assertEqual(set(schemas[name]["required"]) | optional, set(schemas[name]["properties"]), name)
             self.assertEqual(set(value), set(schemas[name]["properties"]), name)
 
@@ -1663,7 +1669,7 @@ class Start(unittest.TestCase):
             archive.commit("run 1 dir key1 web - -1 running -", "stream 10 1 0 16384 4 0", piece(10, 0, 30, event(1)))
             os.mkdir(os.path.join(root, "run"))
             os.chown(os.path.join(root, "run"), 65534, 65534)
-            shutil.copy(HTTP, program)  # where the user may run it
+            shutil.copy(HTTP, program)  # in a directory where the user may run it
             os.chmod(program, 0o755)
             config = os.path.join(root, "c")
             open(config, "w").close()
@@ -1708,7 +1714,8 @@ class Start(unittest.TestCase):
             self.assertEqual(process.wait(20), 0)
 
     def test_watchdog(self):
-        """The service manager hears from the loop, also while followers wait and a request is half sent."""
+        """The service manager gets the loop's keep-alive messages, also while followers wait and a
+        request is half sent."""
         with tempfile.TemporaryDirectory() as root, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
             notify.bind(os.path.join(root, "notify"))
             notify.settimeout(30)
@@ -1733,7 +1740,7 @@ class Start(unittest.TestCase):
                         half.sendall(b"GET /v1/dom")
                 self.assertLess(statistics.median(b - a for a, b in zip(heard, heard[1:])), 0.4)
                 self.assertTrue(any("READY=1" in text for text in said))
-                self.assertLessEqual(sum("STATUS=" in text for text in said), 1)  # said when it is new, and seldom
+                self.assertLessEqual(sum("STATUS=" in text for text in said), 1)  # a status is sent when it is new, and seldom
             finally:
                 process.terminate()
                 self.assertEqual(process.wait(10), 0)
