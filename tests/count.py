@@ -1,8 +1,9 @@
 """Count one meson test log: count.py NAME SUITE BUILD-DIRECTORY RESULTS WORDS
 
-Reads meson-logs/NAME.json of the build directory.  Appends a line per test (passed, failed or skipped; its name; the reason) to RESULTS, says
-what was skipped and why, and prints what a failed test wrote, the end of it also to WORDS.  Exit code 1 where a test of the suite has no
-result, or there is no test: a suite that does not run, or that breaks off, must not pass.
+Reads meson-logs/NAME.json of the build directory. Appends a line per test (passed, failed or
+skipped; its name; the reason) to RESULTS, prints which tests were skipped and why, and prints the
+output of each failed test, its end also to WORDS. Exits with 1 if a test of the suite has no
+result, or if there is no test: a suite that does not run, or that breaks off, must not pass.
 """
 
 import collections
@@ -19,7 +20,7 @@ def said(test):
 
 
 def defined(suite, build):
-    """How many tests of each name meson defined for the suite."""
+    """Return the number of tests of each name that meson defined for the suite."""
     with open(os.path.join(build, "meson-info", "intro-tests.json"), encoding="utf-8") as f:
         return collections.Counter(t["name"] for t in json.load(f) if suite in (s.split(":")[-1] for s in t["suite"]))
 

@@ -1,13 +1,15 @@
 """The tests of each meson suite, as tests/suites.list names them.
 
-    suites.py compare BUILD [SUITE…]   compare the list with the tests that meson defined in the build directory BUILD
+    suites.py compare BUILD [SUITE…]   compare the list with the tests that meson defined in BUILD
     suites.py renew BUILD              write the list anew from BUILD, which has all parts
 
-A line of the list is SUITE NAME [PART…]: meson defines the test NAME of SUITE in every build that has each PART. A part is one of meson's
-options (daemon, viewer, xen). A build lacks a part if its option is disabled; suites.py asks the options, not what meson found, so that a
-missing package shows. --without PART says that a build with automatic options lacks PART too.
+A line of the list is SUITE NAME [PART…]: meson defines the test NAME of SUITE in every build that
+has each PART. A part is one of meson's options (daemon, viewer, xen). A build lacks a part if its
+option is disabled. suites.py reads the options and not what meson found, so that a missing package
+shows. --without PART says that a build with automatic options lacks PART too.
 
-compare prints a line NAME<tab>REASON for each difference. Exit code 1 if there is any, 2 if BUILD is not configured.
+compare prints a line NAME<tab>REASON for each difference. Exit code 1 if there is any, 2 if BUILD
+is not configured.
 """
 
 import json

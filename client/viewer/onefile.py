@@ -44,7 +44,8 @@ HEAD = """<!doctype html>
 <div id="page"><noscript>This file holds a trace and the scripts that show it. Allow scripts, or use <code>mprofctl</code>.</noscript></div>
 """
 
-# The end of an operand. A slash behind it divides; any other begins a regular expression.
+# The end of an operand. A slash behind an operand divides; any other slash begins a regular
+# expression.
 OPERAND = re.compile(r"(?:[\w$)\]}]|\+\+|--)$")
 KEYWORD = re.compile(r"\b(?:return|typeof|case|in|of|delete|void|throw|new|else|do|yield|await|instanceof)$")
 PLAIN = re.compile(
@@ -64,7 +65,7 @@ class Unknown(Exception):
 
 def blank(text):
     """Return TEXT with spaces for comments and the content of strings, templates and regular expressions. Code in templates stays."""
-    out, at, depths = [], 0, []  # DEPTHS: of braces in each open template
+    out, at, depths = [], 0, []  # DEPTHS: number of open braces in each open template
 
     def keep(to, inside=True):
         nonlocal at

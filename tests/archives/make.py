@@ -1,7 +1,9 @@
-"""Make a set of archives with the programs of a build, and what its mprofd-http serves of them: make.py BUILD-DIRECTORY OUT-DIRECTORY
+"""Make a set of archives with the programs of a build, and the answers of its mprofd-http: make.py
+BUILD-DIRECTORY OUT-DIRECTORY
 
-OUT gets state.tar.xz (the state directory, as a kill -9 of all writers left it, with its write-ahead logs) and answers.json: for each
-path the status, the bytes and their SHA-256, and of a JSON answer the JSON.  README.md says which sets are kept.
+OUT-DIRECTORY gets state.tar.xz and answers.json. The first is the state directory with its
+write-ahead logs, as SIGKILL of all writers left it. The second has for each path the status, the
+length and the SHA-256 of the body, and a JSON answer itself. README.md lists the sets in the tree.
 """
 
 import contextlib
@@ -26,11 +28,11 @@ CONFIG = "[collector]\nflush-interval = 50ms\n[archive]\nfree-space = 1M\nreserv
 LARGE = 1_300_000  # bytes of a packet that takes two rows
 
 
-# ---- what is asked
+# ---- requests
 
 
 def paths(d):
-    """Every path whose answer is kept, in an order that is the same each time."""
+    """Return every path whose answer is stored, always in the same order."""
     found = ["/v1/domains?limit=1000", "/v1/captures?limit=1000", "/v1/memtraces?limit=1000"]
     for domain in d.json(found[0])["domains"]:
         for run in d.run_list(domain["name"]):
@@ -51,25 +53,25 @@ def paths(d):
 
 
 def streams(d, name, run):
-    """The numbers of a run's streams, of the archive itself."""
+    """Return the numbers of a run's streams, from the archive."""
     rows = d.query(f"SELECT number FROM streams WHERE run = {int(run)} ORDER BY number")
     return [row[0] for row in rows]
 
 
 def is_body(path):
-    """Is the answer of PATH bytes that a guest wrote?"""
+    """Return whether the answer of PATH holds bytes that a guest wrote."""
     return re.search(r"/(trace|ctf\.tar|data)(\?|$)", path) is not None
 
 
 def without_rate(value):
-    """JSON without the rates, which are of the moment in which they are asked for."""
+    """Return JSON without the rates, which depend on the time of the request."""
     if isinstance(value, dict):
         return {key: without_rate(inner) for key, inner in value.items() if key != "rate"}
     return [without_rate(inner) for inner in value] if isinstance(value, list) else value
 
 
 def answer(d, path):
-    """What is kept of the answer to PATH."""
+    """Return what is stored of the answer to PATH."""
     status, headers, body = d.ask(path, timeout=60)
     kept = {"status": status, "bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()}
     if not is_body(path):
@@ -81,15 +83,15 @@ def answer(d, path):
 
 
 def answers(d):
-    """By path; what a clock changes from one moment to the next is left out."""
+    """Return all answers by path, without fields that change with the clock."""
     return {path: answer(d, path) for path in paths(d)}
 
 
-# ---- what is archived
+# ---- the archives' contents
 
 
 class Set(sink.Sink):
-    """All daemons, in the directory that is current; of the build that daemons.BUILD names."""
+    """All daemons of the build daemons.BUILD, in the current directory."""
 
     def __init__(self):
         super().__init__(config=CONFIG)
@@ -109,7 +111,8 @@ def ring(name, **options):
 
 
 def guests(d):
-    """One that ended and has a tail, one that goes on, one that was lapped, one that was captured and pinned."""
+    """Write guests: one that ended and has a tail, one that goes on, one that was lapped, one that
+    was captured and pinned."""
     with ring("ended") as ended:
         d.wait(lambda: d.domain("ended"))
         for _ in range(3):
@@ -138,7 +141,8 @@ def guests(d):
 
 
 def recordings(d):
-    """One that ended, one that broke off in a packet, one of two pieces, and one that goes on.  Returns its connection."""
+    """Send recordings: one that ended, one cut inside a packet, one of two pieces, and one that
+    goes on. Return the connection of the last."""
     large = sink.info("large") + b"".join(sink.packet(bytes([n]) * 30_000) for n in range(40)) + sink.packet(b"end" * 999)
     for data in (sink.stream(6, 1500, 1), sink.stream(4, 1500, 2)[:-100], large):
         with d.connect() as guest:
@@ -163,7 +167,7 @@ def hex_piece(stream, sequence, offset, content, flags=0, room=1 << 22, ends=Non
 
 
 def large_packet(stream, sequence):
-    """A packet past a mebibyte, in pieces as they come."""
+    """Yield a packet of more than a mebibyte, in pieces as they arrive."""
     content = switches(10_000_000, LARGE // 17)
     step = 17 * 20_000
     for at in range(0, len(content), step):
@@ -172,7 +176,8 @@ def large_packet(stream, sequence):
 
 
 def domains_of_xen():
-    """Runs with a UUID and two streams, that crashed; several writers; quotas that left what is pinned."""
+    """Yield archive lines: runs that crashed, with a UUID and two streams; several writers; quotas
+    that left pinned packets."""
     yield "begin"
     yield f"run 101 xen dom0/7 web {GUEST_UUID} 7 ended crash"
     yield "stream 1001 101 0 4194304 4 0 main"
@@ -204,7 +209,8 @@ def domains_of_xen():
 
 
 def drive(state):
-    """The same by the archive's writer; it is killed at the end, so that what it wrote is in the write-ahead log alone."""
+    """Write runs of Xen with the archive's writer, and kill it at the end, so that its rows are in
+    the write-ahead log alone."""
     driver = daemons.program("archive-driver")
     with subprocess.Popen([driver, state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ok\n"
@@ -235,7 +241,7 @@ def make(out):
         stack.enter_context(recordings(d))
         d.kill()
         drive(d.state)
-        time.sleep(1.1)  # a server that connected to the sink before sees that it is gone
+        time.sleep(1.1)  # a server that connected to the sink before notices that the sink is gone
         d.stop_server()
         d.start_server()
         with open(os.path.join(out, "answers.json"), "w", encoding="utf-8") as f:

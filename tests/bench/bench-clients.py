@@ -1,8 +1,10 @@
-"""A small request beside a thousand clients that dawdle, all of one address and with default settings.
+"""Measure a small request beside a thousand slow clients, all of one address and with default
+settings.
 
-A third of them connect, send a byte and close, over and over; a third send a byte now and then; a third send FIN behind part of a
-request. Each takes a new connection as soon as its old one is closed. Meanwhile an honest client connects and asks for /healthz.
-Wrong is: an honest request that is not answered 200.
+A third of them connect, send a byte and close, over and over; a third send a byte now and then; a
+third send FIN behind part of a request. Each reconnects as soon as its old connection is closed.
+Meanwhile an honest client connects and asks for /healthz. The benchmark fails if an honest request
+is not answered with 200.
 """
 
 import os
@@ -23,7 +25,8 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n
 
 
 class Dawdlers(threading.Thread):
-    """CLIENTS of them at ADDRESS, in one thread, at a pace that leaves the processors to others."""
+    """CLIENTS slow clients at ADDRESS, in one thread, slow enough to leave the processors to
+    others."""
 
     def __init__(self, family, address):
         super().__init__()
@@ -47,7 +50,7 @@ class Dawdlers(threading.Thread):
             self.drop(index)
 
     def step(self, index):
-        """A connection where there is none, else what that kind of client does."""
+        """Connect client INDEX if it has no connection, else do what its kind of client does."""
         s = self.sockets[index]
         try:
             if s is None:
@@ -77,7 +80,7 @@ class Dawdlers(threading.Thread):
 
 
 def ask(family, address):
-    """Seconds until an honest client has its answer."""
+    """Return the seconds until an honest client has its answer."""
     began = time.monotonic()
     with socket.socket(family) as s:
         s.settimeout(30)

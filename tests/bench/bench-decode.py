@@ -1,9 +1,10 @@
-"""Reading a trace of 160 MB, one core, all in the same run: the decoder alone beside `babeltrace2 -o dummy`, and `mprofctl dump`
-beside babeltrace2's text, `mprofctl stats`.
+"""Measure reading a trace of 160 MB on one core. In one run, compare the decoder alone with
+`babeltrace2 -o dummy`, and `mprofctl dump` and `mprofctl stats` with babeltrace2's text.
 
-The trace is what the recorder writes for a busy guest, about 25 bytes an event (decode-load.c). Times are processor time of whole
-processes, user and system, from start to exit, the median of seven each; outputs go to /dev/null. Wrong is: another number of
-events than was recorded, or other timestamps than babeltrace2 prints.
+The trace is what the recorder writes for a busy guest, about 25 bytes an event (decode-load.c).
+Times are processor time of whole processes, user and system, from start to exit, the median of
+seven each; outputs go to /dev/null. The benchmark fails if the number of events is not the recorded
+one, or the timestamps are not babeltrace2's.
 """
 
 import json
@@ -32,7 +33,7 @@ COMMANDS = {
 
 
 def make():
-    """The trace as a CTF directory; returns how many events it has."""
+    """Make the trace as a CTF directory. Return its number of events."""
     os.makedirs("trace")
     shutil.copy(METADATA, "trace/metadata")
     made = subprocess.run([LOAD, "make", "trace/stream", str(BYTES)], check=True, capture_output=True)
@@ -40,7 +41,7 @@ def make():
 
 
 def seconds(command):
-    """Processor time: what others do on this machine does not count."""
+    """Return the processor time of COMMAND, which leaves out other work on this machine."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -50,7 +51,7 @@ def seconds(command):
 
 
 def stamps(command, pattern):
-    """The timestamps that COMMAND prints, one a line."""
+    """Yield the timestamps that COMMAND prints, one a line."""
     run = subprocess.Popen(command, stdout=subprocess.PIPE)
     for row in run.stdout:
         yield pattern.match(row).group(1)
@@ -77,7 +78,7 @@ def main():
     events = make()
     if BRIEF:
         check(events)
-    # One after the other, so that a noisy neighbour disturbs all alike.
+    # Run the commands in turns, so that other work on the machine disturbs all alike.
     times = {name: [] for name in COMMANDS}
     for _ in range(ROUNDS):
         for name, command in COMMANDS.items():

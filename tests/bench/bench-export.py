@@ -1,10 +1,12 @@
-"""Exporting a trace of 160 MB, one core, each format beside babeltrace2's text in the same run; and the most memory that dump, stats and
-each format that streams hold while 1 GiB goes by.
+"""Measure exporting a trace of 160 MB on one core, each format beside babeltrace2's text in the
+same run, and the most memory that dump, stats and each streaming format hold for a trace of 1 GiB.
 
-The trace is that of bench-decode. Times are processor time of whole processes, user and system, the median of three each, taken in turns;
-outputs go to /dev/null, but for CTF, which is a directory. Memory is the largest resident set, of a trace that comes by a pipe as the
-daemon serves it. Wrong is: another number of events than was recorded, or more memory than tables of threads may need, which is less than
-the trace: a form that holds the trace does not pass.
+The trace is that of bench-decode. Times are processor time of whole processes, user and system, the
+median of three each, taken in turns; outputs go to /dev/null, except CTF, which is a directory.
+Memory is the largest resident set while the trace comes through a pipe, as the daemon serves it.
+The benchmark fails if the number of events is not the recorded one, or memory exceeds what the
+tables of threads need. That limit is below the size of the trace, so a format that holds the trace
+fails.
 """
 
 import csv
@@ -22,7 +24,7 @@ MPROFCTL = f"{BUILD}/client/ctl/mprofctl"
 METADATA = os.path.join(os.path.dirname(__file__), "..", "..", "schema", "ctf", "metadata.tsdl")
 BYTES = 8_000_000 if BRIEF else 160_000_000
 ROUNDS = 1 if BRIEF else 3
-# Of the large trace: bytes of a piece, pieces, and MiB that nothing may need more than.
+# Sizes for the memory test: bytes of a piece, pieces, and the limit in MiB.
 LARGE, PIECES, MOST = (8 << 20, 12, 84) if BRIEF else (128 << 20, 8, 512)
 FORMATS = "ctf json csv chrome perfetto fxt".split()
 TEXT = ["babeltrace2", "--clock-seconds", "--no-delta", "trace"]
@@ -38,7 +40,8 @@ def make(path, size, pieces):
 
 
 def run(command, source=None):
-    """Processor time in seconds and the largest resident set in MiB; the trace at SOURCE comes by a pipe."""
+    """Return processor time in seconds and the largest resident set in MiB of COMMAND. The trace at
+    SOURCE comes through a pipe."""
     feeder = subprocess.Popen(["cat", source], stdout=subprocess.PIPE) if source else None
     process = subprocess.Popen(command, stdin=feeder.stdout if feeder else None, stdout=subprocess.DEVNULL)
     if feeder:
@@ -52,7 +55,7 @@ def run(command, source=None):
 
 
 def check(events):
-    """Each format holds all events, as far as that can be counted from outside."""
+    """Check that each format holds all events, as far as their number shows from outside."""
     done = subprocess.run(export("json", "trace/stream"), check=True, capture_output=True)
     document = json.loads(done.stdout)
     if len(document["records"]) != events or document["events"] != events:
@@ -91,7 +94,7 @@ def speed():
 
 def memory():
     make("ring", LARGE, PIECES)
-    # As the daemon serves it: no packet has more room than it needs.
+    # Pack the trace as the daemon serves it: no packet has more room than it needs.
     subprocess.run(export("ctf", "ring"), check=True)
     os.rename("out-ctf/stream", "large")
     os.unlink("ring")
@@ -108,5 +111,5 @@ def memory():
 if shutil.which("babeltrace2") is None:
     sys.exit("babeltrace2 is not installed")
 os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
-memory()  # first: what a process held before it became another program counts
+memory()  # measure memory first: a process counts the memory of the program that it replaced
 speed()

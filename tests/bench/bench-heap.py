@@ -1,8 +1,10 @@
-"""The page of a memory profile of 50 MB: what its worker does, in mprof.wasm under node.
+"""Measure the worker of a memory profile's page on 50 MB, in mprof.wasm under node.
 
-Reading it all, then a time line of 1,600 points with the profile of all (trees both ways, functions), then both of what lived at the peak, and of what a
-function is on the stack of. The peers are `mprofctl mem` with the same question in the same run, which reads the file for each. All times are the
-processor's, medians, with the compiler's threads of node. Wrong is: other samples than mprofctl says.
+Read the whole profile, then get a time line of 1,600 points with the profile of all allocations
+(trees both ways, functions), then both for what lived at the peak, and for the stacks that contain
+one function. The peers are `mprofctl mem` with the same question in the same run; it reads the file
+for each question. All times are medians of processor time, including node's compiler threads. The
+benchmark fails if the samples are not those of mprofctl.
 """
 
 import json
@@ -23,7 +25,7 @@ ROUNDS = 1 if BRIEF else 7
 
 
 def peer(*options):
-    """Samples that mprofctl selects, and the processor's milliseconds that it takes."""
+    """Return the samples that mprofctl selects, and its processor time in ms."""
     taken = []
     for _ in range(ROUNDS):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

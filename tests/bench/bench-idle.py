@@ -1,7 +1,7 @@
-"""A thousand idle rings: the collector's share of a core, and its resident memory.
+"""Measure a thousand idle rings: the collector's share of a core, and its resident memory.
 
-Each ring holds ten events and has a writer that does nothing (so that nothing in it is proven yet).  Wrong is: a ring that is not
-in the archive as a running guest's.
+Each ring holds ten events and has a writer that does nothing, so nothing in it is proven yet. The
+benchmark fails if a ring is not in the archive as a running guest's.
 """
 
 import time

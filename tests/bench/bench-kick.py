@@ -1,7 +1,8 @@
-"""A guest with an event channel that says when there is something to see: how long from the kick to the copy, where nobody would look at its idle
-ring for a second.
+"""Measure the time from a kick to the copy, for a guest with an event channel whose idle ring would
+be polled once a second.
 
-Real store, fake grants and event channels (tests/xen).  Wrong is: a kick that nothing is copied for.
+The store is real, grants and event channels are simulated (tests/xen). The benchmark fails if a
+kick causes no copy.
 """
 
 import contextlib
@@ -28,11 +29,11 @@ def main():
         daemons.wait(lambda: daemons.domain("kicks") and guest.port(PORT))
         for _ in range(KICKS):
             time.sleep(0.1)
-            ring.add_packet()  # what a kick tells proves the packet before it
+            ring.add_packet()  # this kick proves the packet before it
             kicked.append(guest.kick(PORT))
 
         def copies():
-            """When each packet's last byte was copied."""
+            """Return when each packet's last byte was copied."""
             rows = (p["copied"] for page in daemons.packets("kicks") for p in page["packets"])
             return sorted(int(copied["last"]["mono"]) for copied in rows if copied)
 

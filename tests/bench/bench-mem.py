@@ -1,11 +1,15 @@
-"""A memory profile of 50 MB, one core, all in the same run: reading it with stacks beside `zstd -d` of the same file, and the verbs that a person
-waits for.
+"""Measure a memory profile of 50 MB on one core, all in one run: reading it with stacks beside
+`zstd -d` of the same file, and the verbs that a user waits for.
 
-The profile is what the OCaml runtime tells of a busy program (mem-load.c). "read" is what other readers are measured by: every event with its stack is
-decoded and counted; "identify" is `mprofctl mem identify`, with all sums and what lives. The last lines are of a profile of which a thousand objects
-live at a time, by a pipe, and of another one four times as long: memory follows what lives, not the length. Times are processor time of whole processes, user and system, from start
-to exit, the median of nine each; outputs go to /dev/null. The known figure of the reference reader, 26 million events a second, is of another
-machine and stands beside ours for orientation. Wrong is: another number of events than the dump has lines, damage, more memory than 24 MiB, or memory that grows by more than 2 MiB with the length.
+The profile is the OCaml runtime's of a busy program (mem-load.c). "read" decodes and counts every
+event with its stack, as other readers are measured; "identify" is `mprofctl mem identify`, with all
+sums and the live objects. The last lines use a profile in which a thousand objects live at a time,
+through a pipe, and another one four times as long: memory must follow the live objects, not the
+length. Times are processor time of whole processes, user and system, from start to exit, the median
+of nine each; outputs go to /dev/null. The reference reader's published 26 million events a second
+were measured on another machine and are printed for orientation. The benchmark fails if the number
+of events is not the dump's number of lines, on damage, if memory exceeds 24 MiB, or if it grows by
+more than 2 MiB with the length.
 """
 
 import json
@@ -30,7 +34,7 @@ COMMANDS = {
 
 
 def used(command):
-    """Processor time, so that what others do on this machine counts less."""
+    """Return the processor time of COMMAND, so that other work on this machine counts less."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -40,7 +44,8 @@ def used(command):
 
 
 def resident(command, stdin=None):
-    """The largest resident set, in MiB, looked at while it runs: what wait4() tells of it is that of this script too, from which it forked."""
+    """Return the largest resident set in MiB, sampled while COMMAND runs. The figure of wait4()
+    would include this script's memory before exec."""
     process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL)
     most = 0
     while process.poll() is None:
@@ -55,7 +60,7 @@ def resident(command, stdin=None):
 
 
 def grows():
-    """Memory of each verb on a profile by a pipe, and on one four times as long."""
+    """Measure the memory of each verb on a profile from a pipe, and on one four times as long."""
     for verb in (["hotspots"], ["identify"], ["leaks"], ["timeline"], ["flame", "-o", "live.svg"], ["dump"]):
         most = []
         for size in (BYTES // 4, BYTES):
@@ -80,7 +85,7 @@ def main():
     if told["damages"] or told["unknown"] or told["live_objects"] < 20000 - 1:
         wrong(f"the profile reads as {told}")
     taken = {name: [] for name in COMMANDS}
-    # One after the other, so that a noisy neighbour disturbs all alike.
+    # Run the commands in turns, so that other work on the machine disturbs all alike.
     for _ in range(ROUNDS):
         for name, command in COMMANDS.items():
             taken[name].append(used(command))

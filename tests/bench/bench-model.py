@@ -1,12 +1,16 @@
-"""The model of a trace of 160 MB, one core: events per second from the mapped file to the finished rows, and memory for each event.
+"""Measure the model of a trace of 160 MB on one core: events per second from the mapped file to the
+finished rows, and memory for each event.
 
-The trace is that of bench-decode.py; `babeltrace2 -o dummy`, which only decodes it, is the peer, in turns with ours. Time is the
-processor's, page faults included; the first line is decoding, the model and its layout, the second decoding and what each event does to the
-model, the third the ends, the chains, the tree and the rows. Memory is the most that the model held, room for growth included, as it counts
-itself. That the time grows no worse than n log n is seen by a trace of a quarter of the size, whose rate is the peer of model-growth.
+The trace is that of bench-decode.py. The peer, in turns with mprofctl's model, is `babeltrace2 -o
+dummy`, which only decodes. Time is processor time, page faults included. The first line is
+decoding, the model and its layout. The second is decoding and applying each event to the model. The
+third is the ends, the chains, the tree and the rows. Memory is the most that the model held by its
+own count, including room for growth. A trace of a quarter of the size shows that the time grows no
+worse than n log n: its rate is the peer of model-growth.
 
-The shapes are what a model could be slow on (shapes.c), a million threads each; the peer is again a quarter of them. Wrong is: another
-number of events than was recorded, an id that was created twice, or a row that was not the first free one.
+The shapes are models that could be slow (shapes.c), a million threads each; the peer is again a
+quarter of them. The benchmark fails if the number of events is not the recorded one, an id was
+created twice, or a row was not the first free one.
 """
 
 import json
@@ -40,7 +44,7 @@ def model(events, *arguments):
 
 
 def dummy():
-    """Processor time of the peer, or None where it is not installed."""
+    """Return the processor time of the peer, or None if it is not installed."""
     if shutil.which("babeltrace2") is None:
         return None
     process = subprocess.Popen(["babeltrace2", "-o", "dummy", "trace"], stdout=subprocess.DEVNULL)

@@ -1,6 +1,8 @@
-"""Eight rings of 1 MiB, each written at 20 MB/s: packets lost, and what copying costs beside memcpy of the same bytes.
+"""Measure eight rings of 1 MiB, each written at 20 MB/s: lost packets, and the cost of copying
+beside memcpy of the same bytes.
 
-Wrong is: packets and gaps that do not follow each other, or that do not add up to what was written.
+The benchmark fails if packets and gaps do not follow each other, or do not add up to the written
+events.
 """
 
 import time
@@ -13,7 +15,8 @@ SECONDS = 3 if BRIEF else 30
 
 
 def memcpy_seconds(n):
-    """CPU seconds for copying N bytes in blocks of a packet's size out of a ring's worth of memory."""
+    """Return the CPU seconds for copying N bytes in blocks of a packet's size out of a ring's worth
+    of memory."""
     block = 256 << 10
     source = memoryview(bytearray(RINGS << 20))
     target = memoryview(bytearray(block))
@@ -35,7 +38,7 @@ def main():
         rss = collector.rss()
     check_sequences()
     archived = content_bytes()
-    # The end of each is in the tail of its last capture, since nothing came after it that would prove it.
+    # The end of each ring is in the tail of its last capture, because no later event proves it.
     last = query(
         "SELECT stream, max(sequence) + 1 FROM" " (SELECT stream, sequence FROM chunks UNION ALL SELECT stream, sequence FROM tails) GROUP BY stream"
     )

@@ -1,8 +1,11 @@
-"""The viewer's pictures: the index over a model of 10 million events, and a tour of zooms and pans at 1,600 x 1,000 pixels.
+"""Measure the viewer's pictures: the index over a model of 10 million events, and a tour of zooms
+and pans at 1,600 x 1,000 pixels.
 
-The same in native code and in mprof.wasm under node (where the compiler's threads count too, and how long loading took before); all times are
-the processor's.  The peer is the same tour with a plain look at every item of the model for each picture, in native code; ratios are the peer's median over ours, so that more is
-better.  Wrong is: another number of events than was recorded, or a thread that the peer draws and no line of the picture covers.
+Measure native code, and mprof.wasm under node, where the compiler's threads count too, as well as
+the loading time. All times are processor time. The peer is the same tour in native code with a scan
+over every item of the model for each picture. Ratios are the peer's median over ours, so that more
+is better. The benchmark fails if the number of events is not the recorded one, or if no line of the
+picture covers a thread that the peer draws.
 """
 
 import json

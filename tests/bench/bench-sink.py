@@ -1,8 +1,8 @@
-"""The sink's share of a core: 200 streams that together send 1 MB/s, the same streams that send 1 MB/s each, as far as a machine that also plays the
-guests makes that, and what it takes when they send all they can.
+"""Measure the sink's share of a core with 200 streams: at 1 MB/s together, at 1 MB/s each as far as
+the machine can also send that, and at full speed.
 
-The content is a stream's as a guest sends it: packets of 28 KB that compress to about a third.  Wrong is: a recording that is not there
-byte for byte, a stream that was cut off, or memory that is not given back.
+The content is a guest's stream: packets of 28 KB that compress to about a third. The benchmark
+fails if a recording is not there byte for byte, a stream was cut off, or memory was not freed.
 """
 
 import concurrent.futures
@@ -35,7 +35,7 @@ INFO = packet(struct.pack("<IdB", 0, 1e-4, 64) + b"mirage\0mirage_unikernel\0\0"
 
 
 def packets(n):
-    """Bodies of which a third is noise."""
+    """Return N packets whose bytes are random to a third."""
     rng = random.Random(7)
     return [packet(b"".join(rng.randbytes(6) + bytes(12) for _ in range((SIZE - 66) // 18))) for _ in range(n)]
 
@@ -47,7 +47,7 @@ def cpu(pid):
 
 
 def memory(pid):
-    """MiB that are its own."""
+    """Return the anonymous memory of a process in MiB."""
     with open(f"/proc/{pid}/status", encoding="ascii") as f:
         return next(int(row.split()[1]) for row in f if row.startswith("RssAnon:")) / 1024
 
@@ -72,7 +72,7 @@ def sink():
 
 
 def check(streams, size):
-    """All are there, and whole."""
+    """Check that all recordings are there and complete."""
     with contextlib.closing(sqlite3.connect("file:state/memtraces/memtraces.db?mode=ro", uri=True)) as db:
         rows = db.execute("SELECT count(*), sum(bytes) FROM recordings WHERE reason = 'closed'").fetchone()
         held = db.execute("SELECT sum(length) FROM pieces").fetchone()[0]
@@ -81,7 +81,7 @@ def check(streams, size):
 
 
 def steady(process, guests, bodies):
-    """RATE over all of them."""
+    """Send RATE over all guests together."""
     sent, began, before = 0, time.monotonic(), cpu(process.pid)
     for i in range(RATE * SECONDS // SIZE):
         guests[i % len(guests)].sendall(bodies[i % len(bodies)])
@@ -91,7 +91,8 @@ def steady(process, guests, bodies):
 
 
 class Senders:
-    """Four threads that send as all guests, and no further ahead of the archive than the sink may hold."""
+    """Four threads that send for all guests, no further ahead of the archive than the sink may
+    hold."""
 
     AHEAD = 256 << 20
 
@@ -121,7 +122,8 @@ class Senders:
                 time.sleep(max(0, began + i * 4 * SIZE / rate - time.monotonic()))
 
     def send(self, size, rate=None):
-        """SIZE bytes or so, no faster than RATE a second where that is set: bytes, and seconds."""
+        """Send about SIZE bytes, no faster than RATE a second if it is set. Return bytes and
+        seconds."""
         before, began = self.sent, time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for done in [pool.submit(self._send, k, size // SIZE // 4, rate, began) for k in range(4)]:
@@ -130,11 +132,11 @@ class Senders:
 
 
 def paced(senders):
-    """RATE of each, as far as the machine makes it."""
+    """Send RATE for each guest, as far as the machine can."""
     rate = RATE * len(senders.guests)
     before = cpu(senders.process.pid)
     sent, seconds = senders.send(rate * SECONDS, rate)
-    time.sleep(1)  # what came last is committed, too
+    time.sleep(1)  # the last bytes are committed, too
     share = (cpu(senders.process.pid) - before) / sent * rate
     line("sink-1MB/s-of-each-stream", share * 100, f"% of a core, at {sent / seconds / 1e6:.0f} MB/s in all", aim=50, met=share < 0.5)
 

@@ -1,7 +1,8 @@
-"""Guests of Xen that die with a full ring: how long until their last bytes are committed, one alone and 64 at once.
+"""Measure how long the last bytes of a Xen guest take to be committed when it dies with a full
+ring: one guest alone and 64 at once.
 
-Real store, fake grants (tests/xen).  Each ring has a mebibyte of events that nobody has seen yet.  Wrong is: anything but every byte of
-each, in a capture, and nothing mapped any more.
+The store is real, grants are simulated (tests/xen). Each ring has a mebibyte of new events. The
+benchmark fails unless a capture has every byte of each ring and no page stays mapped.
 """
 
 import contextlib
@@ -23,7 +24,8 @@ PACKETS = 4
 
 
 class Archive(threading.Thread):
-    """When each capture was committed, CLOCK_MONOTONIC ns: seen by asking the archive all the time."""
+    """The time at which each capture was committed, in CLOCK_MONOTONIC ns. Polls the archive all
+    the time."""
 
     def __init__(self, path):
         super().__init__(daemon=True)
@@ -33,14 +35,14 @@ class Archive(threading.Thread):
     def run(self):
         with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as db:
             while not self.over:
-                # The range is the last that is written of a capture.
+                # The range is the last row that is written of a capture.
                 for run, capture in db.execute("SELECT c.run, c.id FROM captures c JOIN capture_streams s ON s.capture = c.id"):
                     self.seen.setdefault((run, capture), time.monotonic_ns())
                 time.sleep(0.002)
 
 
 def ring_image():
-    """A full ring and its events."""
+    """Return a full ring and its events."""
     chance, at, written, bodies = random.Random(1), 1_000_000, [], []
     for room in sim.rooms(SIZE, PACKETS):
         body = []
@@ -59,10 +61,10 @@ class Bench:
         self.archive = Archive(f"{self.daemons.state}/archive/trace.db")
         self.full, self.content = ring_image()
         self.empty = sim.image([], sim.rooms(SIZE, PACKETS))
-        self.mapped_s = 0.0  # the longest that a ring was mapped after its guest's death
+        self.mapped_s = 0.0  # the longest time that a ring stayed mapped after its guest's death
 
     def guests(self, n, name):
-        """N guests with empty rings, attached."""
+        """Return N attached guests with empty rings."""
         guests = []
         for i in range(n):
             guest = self.dom0.guest(1 + i, f"{name}-{i}")
@@ -75,7 +77,8 @@ class Bench:
         return guests
 
     def storm(self, guests):
-        """All die; seconds from the death of each to its commit, and from the first death to the last commit."""
+        """Let all guests die. Return the seconds from the death of each to its commit, and from the
+        first death to the last commit."""
         for guest in guests:
             with open(guest.ring_path(1), "r+b") as f:
                 f.write(self.full)
@@ -101,7 +104,7 @@ class Bench:
         return list(took.values()), whole
 
     def check(self, guest):
-        """Every byte, in one capture."""
+        """Check that one capture has every byte of the guest."""
         captures = self.daemons.captures(guest.name)
         if [capture["kind"] for capture in captures] != ["crash"]:
             wrong(f"{guest.name} has the captures {captures}")

@@ -1,6 +1,6 @@
-"""A guest that writes 10 KB/s: bytes written to disk for each byte archived.
+"""Measure the bytes written to disk for each archived byte, for a guest that writes 10 KB/s.
 
-Wrong is: an archive whose packets and gaps do not follow each other, or that holds nothing.
+The benchmark fails if the archive's packets and gaps do not follow each other, or if it is empty.
 """
 
 import subprocess
@@ -9,7 +9,7 @@ import time
 from collector import BRIEF, BUILD, Collector, check_sequences, content_bytes, line, query, wrong
 
 SECONDS = 5 if BRIEF else 60
-EVENTS_PER_SECOND = 400  # of about 25 bytes
+EVENTS_PER_SECOND = 400  # each has about 25 bytes
 
 
 def main():
@@ -24,7 +24,7 @@ def main():
         wrong("nothing was archived")
     check_sequences()
     lost = query("SELECT sum(lost_packets) FROM streams")[0][0]
-    # The peer: appending to a plain file once a second, a block each time.
+    # The peer appends to a plain file once a second, a block each time.
     peer = max(1.0, SECONDS * 4096 / archived)
     line("trickle-written", written / archived, "bytes on disk per byte", peer=peer)
     line("trickle-lost", lost, "packets", aim=0, met=lost == 0)

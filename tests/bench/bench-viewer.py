@@ -1,7 +1,9 @@
-"""The viewer in Chromium: how soon a picture is there, what blocks it, and what a hand that zooms and pans costs.
+"""Measure the viewer in Chromium: the time to a picture, the tasks that block the page, and the
+cost of zooming and panning.
 
-The measuring is done by viewer.mjs, with the tools of tests/browser: ten million events by slices and as one model, 100,000 threads that live at
-once, a list of 1,000 guests, a day of 1 GiB in the archive.  Wrong is: a page that does not show the trace.  It writes up to 4 GB to $TMPDIR.
+viewer.mjs measures, with the tools of tests/browser: ten million events by slices and as one model,
+100,000 threads that live at once, a list of 1,000 guests, a day of 1 GiB in the archive. The
+benchmark fails if a page does not show its trace. It writes up to 4 GB to $TMPDIR.
 """
 
 import os
@@ -14,7 +16,7 @@ BROWSER = os.path.join(HERE, "../browser")
 
 
 def modules():
-    """Where playwright is: as `sh tests/run browser` installs it."""
+    """Return the directory of playwright, installed as `sh tests/run browser` does."""
     where = os.environ.get("MPROF_BROWSER") or os.path.join(os.environ["MPROF_BUILD"], "../browser")
     if not os.path.exists(os.path.join(where, "node_modules/playwright-core")):
         os.makedirs(where, exist_ok=True)

@@ -1,4 +1,5 @@
-"""What the benchmarks of the running collector share.  They run in a directory of their own, from tests/bench/run."""
+"""Shared by the benchmarks of the running collector. They run in a directory of their own, from
+tests/bench/run."""
 
 import json
 import os
@@ -17,7 +18,7 @@ BRIEF = "--brief" in sys.argv[1:]
 
 
 def line(name, ours, unit, peer=None, ratio=None, aim=None, met=None):
-    """One measurement.  RATIO defaults to ours over peer."""
+    """Print one measurement. RATIO defaults to ours over peer."""
     if ratio is None and peer:
         ratio = ours / peer
     row = {"name": name, "ours": ours, "peer": peer, "unit": unit, "ratio": ratio, "aim": aim, "met": met}
@@ -25,12 +26,13 @@ def line(name, ours, unit, peer=None, ratio=None, aim=None, met=None):
 
 
 def wrong(sentence):
-    """The answer is wrong, whatever the time."""
+    """End the benchmark: a result is wrong, whatever the time."""
     sys.exit(f"wrong: {sentence}")
 
 
 class Load:
-    """A writer-load in ./rings, from the moment its rings are there; its report stands in .report after wait()."""
+    """A writer-load in ./rings. The object exists once the rings exist; .report has the report
+    after wait()."""
 
     def __init__(self, *arguments):
         os.makedirs("rings", exist_ok=True)
@@ -50,7 +52,7 @@ class Load:
         self.process.wait()
 
     def wait(self):
-        """Until it has written for as long as it was told to."""
+        """Wait until the writer has written for the given time."""
         self.report = json.loads(self.process.stdout.readline())
         self.process.wait()
 
@@ -89,7 +91,7 @@ class Collector:
         self.notify.settimeout(0.001)
 
     def stop(self):
-        """End it and wait until all is committed."""
+        """End the collector and wait until all is committed."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         if self.process.wait(60) != 0:
@@ -97,7 +99,7 @@ class Collector:
             wrong(f"mprofd ended with {self.process.returncode}: {self.log.read()[-2000:]}")
 
     def cpu(self, thread=None):
-        """CPU seconds: of the whole process, or of its thread 'loop' (the first) or 'rest'."""
+        """Return CPU seconds of the whole process, or of its thread 'loop' (the first) or 'rest'."""
         tasks = {task: self._task_cpu(f"/proc/{self.process.pid}/task/{task}") for task in self._tasks()}
         first = tasks[str(self.process.pid)]
         return {None: sum(tasks.values()), "loop": first, "rest": sum(tasks.values()) - first}[thread]
@@ -111,18 +113,18 @@ class Collector:
             return int(f.read().split()[0]) / 1e9
 
     def rss(self):
-        """Resident bytes, without the file pages that others own."""
+        """Return resident bytes, without shared memory."""
         with open(f"/proc/{self.process.pid}/status") as f:
             return sum(int(row.split()[1]) for row in f if row.startswith(("RssAnon:", "RssFile:"))) * 1024
 
     def written(self):
-        """Bytes it caused to be written to disk."""
+        """Return the bytes that the process caused to be written to disk."""
         with open(f"/proc/{self.process.pid}/io") as f:
             return next(int(row.split()[1]) for row in f if row.startswith("write_bytes:"))
 
 
 def query(sql):
-    """Rows of the archive."""
+    """Return rows of the archive."""
     db = sqlite3.connect("file:state/archive/trace.db?mode=ro", uri=True)
     try:
         return db.execute(sql).fetchall()
@@ -131,16 +133,16 @@ def query(sql):
 
 
 def content_bytes():
-    """Content bytes in the archive, without what compression saves."""
+    """Return the number of content bytes in the archive, before compression."""
     return query("SELECT coalesce(sum(length), 0) FROM chunks")[0][0]
 
 
 def check_sequences():
-    """Every packet of a stream is there or in a gap, and none that is there lies inside a gap."""
+    """Check that every packet of a stream is either archived or in a gap."""
     for (stream,) in query("SELECT id FROM streams"):
         have = {row[0] for row in query(f"SELECT DISTINCT sequence FROM chunks WHERE stream = {stream}")}
         gone = set()
-        # An offset of 30 or less: nothing of that packet was there before the gap.
+        # With an offset of 30 or less no byte of that packet came before the gap.
         for after, offset, following in query(f"SELECT after_sequence, after_offset, next_sequence FROM gaps WHERE stream = {stream}"):
             gone.update(range(after if offset <= 30 else after + 1, following))
         if not have:

@@ -1,4 +1,5 @@
-"""A dom0 for benchmarks: the real store, fake grants and event channels (tests/xen), and the daemons."""
+"""A dom0 for benchmarks: the real store, simulated grants and event channels (tests/xen), and the
+daemons."""
 
 import os
 import sys
@@ -14,7 +15,7 @@ import sim  # noqa: E402
 
 
 class Dom0:
-    """In the present directory; what is opened is closed with STACK."""
+    """A dom0 in the current directory. STACK closes its resources."""
 
     def __init__(self, stack, config):
         if not sim.store_program("xenstored"):

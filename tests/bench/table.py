@@ -1,4 +1,4 @@
-"""Lines of JSON from standard input as a table."""
+"""Print lines of JSON from standard input as a table."""
 
 import json
 import sys

@@ -1,8 +1,9 @@
-"""The areas of the C code, and the tests that look at each.
+"""The areas of the C code, and the tests of each.
 
-FILES are patterns of paths; those with ! in front are left out.  TESTS are names of meson tests, of the suites unit, fuzz, quick and
-integration; NAME=VALUE behind a name sets a variable of the environment.  They are run in the order of the time that each took on the code
-as it is, and a test that fails there is left out.
+FILES are patterns of paths; a pattern with ! in front excludes files. TESTS are names of meson
+tests in the suites unit, fuzz, quick and integration; NAME=VALUE behind a name sets an environment
+variable. The tests run in the order of their times on the unchanged code, and a test that fails
+there is skipped.
 """
 
 AREAS = {

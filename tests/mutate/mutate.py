@@ -1,15 +1,18 @@
 #!/usr/bin/python3
-"""Put small mistakes into the C code, one at a time, and see which tests notice: sh tests/run mutate [OPTION…] [FILE…]
+"""Put small mistakes into the C code, one at a time, and see which tests notice them.
 
-  FILE           mistakes in these files; without any, in those of all areas (tests/mutate/areas.py)
-  --list         show the mistakes that can be made, and make none
+  sh tests/run mutate [OPTION…] [FILE…]
+
+  FILE           make mistakes in these files (default: in those of all areas, see tests/mutate/areas.py)
+  --list         list the possible mistakes and make none
   --seed N       draw in the order that N gives; a draw is the same each time (default 1)
-  --count N      end when N mistakes were tried (default: 40 without FILE, else all)
-  --longest S    leave tests out that take longer than S seconds on the code as it is (default 60)
+  --count N      end after N mistakes (default: 40 without FILE, else all)
+  --longest S    skip tests that take longer than S seconds on the unchanged code (default 60)
   --jobs N       N copies of the tree at once (default 1; each builds with all processors)
 
-All is done in copies of the checkout in $MPROFD_BUILD/mutate, never in the checkout.  A mistake that does not compile does not count.
-One that went through needs a test, or, where it changes nothing, a sentence in tests/mutate/equivalent.
+The script works in copies of the checkout in $MPROFD_BUILD/mutate, never in the checkout. A mistake
+that does not compile does not count. A mistake that no test notices needs a test, or, if it changes
+nothing, a sentence in tests/mutate/equivalent.
 """
 
 import argparse
@@ -36,7 +39,7 @@ BUILDS = os.path.realpath(os.environ.get("MPROFD_BUILD") or os.path.join(TOP, "b
 NOTED = os.path.join(HERE, "equivalent")
 SETUP = ["-Dwerror=false", "-Dviewer=disabled", "-Db_sanitize=address,undefined", "-Doptimization=1"]
 NOT_COPIED = {".git", "build"}
-SKIPPED = 77  # what a test exits with that cannot be run here
+SKIPPED = 77  # exit code of a test that cannot run here
 
 
 def die(text):
@@ -51,14 +54,14 @@ def say(text):
 
 
 def alternatives(pattern):
-    """PATTERN without {a,b}: one pattern for each choice."""
+    """Expand {a,b} in PATTERN: return one pattern for each choice."""
     parts = re.split(r"\{([^{}]*)\}", pattern)
     choices = [part.split(",") if i % 2 else [part] for i, part in enumerate(parts)]
     return ["".join(choice) for choice in itertools.product(*choices)]
 
 
 def files_all():
-    """The C files of the checkout, each with its area."""
+    """Return the C files of the checkout, each with its area."""
     found = {}
     for folder, folders, names in os.walk(TOP):
         folders[:] = [name for name in folders if name not in NOT_COPIED]
@@ -91,11 +94,12 @@ def files_chosen(named):
     return chosen
 
 
-# ---- places that were judged ------------------------------------------------------------------------------------------------
+# ---- judged places
+# ---------------------------------------------------------------------------------------------------------
 
 
 def noted_load():
-    """{(file, line, change): sentence} of tests/mutate/equivalent."""
+    """Return {(file, line, change): sentence} of tests/mutate/equivalent."""
     noted, place, change = {}, None, None
     with open(NOTED, encoding="utf-8") as f:
         for line in f:
@@ -128,13 +132,14 @@ class Copy:
         self.generate()
         with open(os.path.join(self.build, "meson-info/intro-tests.json"), encoding="utf-8") as f:
             self.tests = {}
-            for test in json.load(f):  # a unit test and an integration test may have one name
+            for test in json.load(f):  # a unit test and an integration test may have the same name
                 self.tests.setdefault(test["name"], []).append(test)
         with open(os.path.join(self.build, "meson-info/intro-targets.json"), encoding="utf-8") as f:
             self.targets = {target["id"]: target["filename"] for target in json.load(f)}
 
     def sync(self):
-        """Make the copy equal to the checkout.  A file that is equal stays, so that only what changed is compiled again."""
+        """Make the copy equal to the checkout. Leave equal files alone, so that only changed files
+        are compiled again."""
         wanted = set()
         for folder, folders, names in os.walk(TOP):
             at = os.path.relpath(folder, TOP)
@@ -180,7 +185,8 @@ class Copy:
             die(f"the sources that programs write could not be made; see {self.log}")
 
     def run(self, command, seconds, env=None, cwd=None):
-        """Run COMMAND in a session of its own, and end all of it after so many SECONDS.  Returns its exit code, or None then."""
+        """Run COMMAND in a session of its own, and end all of it after SECONDS. Return its exit
+        code, or None after that time."""
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=cwd, start_new_session=True)
             try:
@@ -192,7 +198,7 @@ class Copy:
                 self.process.wait()
 
     def stop(self):
-        """End what runs, with all that it started."""
+        """End the running command and everything that it started."""
         if self.process:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -200,7 +206,7 @@ class Copy:
                 pass
 
     def arguments(self, path):
-        """What PATH is compiled with, as far as a parser needs to know."""
+        """Return the compiler's arguments for PATH that a parser needs."""
         with open(os.path.join(self.build, "compile_commands.json"), encoding="utf-8") as f:
             for entry in json.load(f):
                 if os.path.normpath(os.path.join(entry["directory"], entry["file"])) == os.path.join(self.root, path):
@@ -209,7 +215,7 @@ class Copy:
         return None
 
     def outputs(self, test):
-        """What ninja must make for the tests of the name TEST."""
+        """Return the targets that ninja must make for the tests of the name TEST."""
         paths = []
         for about in self.tests[test]:
             paths += [os.path.normpath(a) for a in about["cmd"] if a.startswith(self.build + "/")]
@@ -218,12 +224,13 @@ class Copy:
         return sorted({os.path.relpath(p, self.build) for p in paths if p.startswith(self.build + "/") and not os.path.isdir(p)})
 
     def make(self, tests):
-        """Build what TESTS need; false where it does not compile."""
+        """Build the targets of TESTS. Return false if they do not compile."""
         outputs = sorted({output for test in tests for output in self.outputs(test)})
         return not outputs or self.run(["ninja", "-C", self.build, *outputs], 1800) == 0
 
     def try_test(self, name, variables, seconds):
-        """Run the tests of that NAME.  Returns the exit code of one that fails, or None where it took more than SECONDS."""
+        """Run the tests of that NAME. Return the exit code of one that fails, or None after
+        SECONDS."""
         codes = []
         for about in self.tests[name]:
             env = dict(os.environ, **about["env"], **variables)
@@ -244,12 +251,13 @@ class Test:
         self.name, *pairs = words.split()
         self.variables = dict(pair.split("=", 1) for pair in pairs)
         self.seconds = seconds
-        # With processors that others use too it may take longer, and a mistake that makes it hang is seen all the same.
+        # A test may take longer when others use the processors. The limit still finds a mistake
+        # that makes it hang.
         self.limit = max(30, 8 * seconds)
 
 
 def baseline(copy, area, longest):
-    """The tests of AREA that pass on the code as it is, the quickest first."""
+    """Return the tests of AREA that pass on the unchanged code, the quickest first."""
     tests = []
     known = [words for words in areas.AREAS[area]["tests"] if words.split()[0] in copy.tests]
     for words in areas.AREAS[area]["tests"]:
@@ -279,7 +287,8 @@ def stages(tests):
 
 
 def judge(copy, tests):
-    """What notices the mistake that is in COPY: a test's name, "" for none, None where it does not compile."""
+    """Return the name of the test that notices the mistake in COPY, "" if none does, None if it
+    does not compile."""
     for stage in stages(tests):
         if not copy.make([test.name for test in stage]):
             return None
@@ -296,7 +305,7 @@ def judge(copy, tests):
 
 
 class Draw:
-    """Mistakes to try, and what became of them.  Several threads share it."""
+    """Mistakes to try, and their results. Several threads share it."""
 
     def __init__(self, drawn, count, noted):
         self.left = iter(drawn)
@@ -319,7 +328,7 @@ class Draw:
         with self.lock:
             if noticed is None:
                 self.broken += 1
-                self.begun -= 1  # another is drawn instead
+                self.begun -= 1  # another one is drawn instead
                 return
             why = self.noted.get((site.path, site.text, sites.site_change(site))) if noticed == "" else None
             self.results.append((site, area, noticed, why))
@@ -328,7 +337,7 @@ class Draw:
 
 
 def work(copy, draw, tests, chosen):
-    """Try mistakes until none are left.  Each is taken out again before the next."""
+    """Try mistakes until none are left. Undo each before the next."""
     while (site := draw.next()) is not None:
         path = os.path.join(copy.root, site.path)
         with open(path, "rb") as f:

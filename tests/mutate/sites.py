@@ -1,15 +1,15 @@
-"""Find the places of a C file where a small mistake can be put in.
+"""Find the places of a C file for a small mistake.
 
-libclang parses the file with the arguments of its compilation, so that comments, strings, preprocessor lines and the text of macros are
-never taken for code.  Five kinds of mistakes are made:
+libclang parses the file with the arguments of its compilation, so that comments, strings,
+preprocessor lines and the text of macros are not taken for code. There are five kinds of mistakes:
 
-  compare    a comparison is flipped: < to <=, < to >=, == to !=, and so on
-  condition  one side of && or || is dropped
-  drop       a statement is dropped, or an if that has a block and no else
-  constant   an integer is one greater or one less, true is false
-  swap       two neighbouring arguments of one kind of type are swapped
+  compare    flip a comparison: < to <=, < to >=, == to !=, and so on
+  condition  drop one side of && or ||
+  drop       drop a statement, or an if that has a block and no else
+  constant   make an integer one greater or one less, or true false
+  swap       swap two neighbouring arguments of one kind of type
 
-A declaration, an array's size, a call that writes to the log and a cast to void are left alone.
+Declarations, array sizes, calls that write to the log and casts to void stay unchanged.
 """
 
 import bisect
@@ -78,7 +78,7 @@ class Finder:
         return cursor.location.file is not None and cursor.location.file.name == self.unit.spelling
 
     def in_macro(self, begin, end):
-        """Does BEGIN to END lie in a macro's use, or cut one into two?"""
+        """Return whether BEGIN to END lies in a macro's use, or cuts one in two."""
         for a, b, _ in self.macros:
             if a >= end:
                 break
@@ -87,7 +87,8 @@ class Finder:
         return False
 
     def in_directive(self, begin):
-        """Is the line of offset BEGIN, or one that is continued on it, a preprocessor line?"""
+        """Return whether the line of offset BEGIN, or the line that it continues, is a preprocessor
+        line."""
         n = bisect.bisect_right(self.starts, begin) - 1
         while n > 0 and self.source[self.starts[n - 1] : self.starts[n]].rstrip().endswith(b"\\"):
             n -= 1
@@ -220,7 +221,8 @@ def alike(a, b):
 
 
 def sites_find(path, name, arguments):
-    """The sites of the file PATH, which is called NAME in them, compiled with ARGUMENTS.  ValueError where it does not parse."""
+    """Return the sites of the file PATH, compiled with ARGUMENTS; NAME is the file's name in them.
+    Raise ValueError if it does not parse."""
     options = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
     unit = cindex.Index.create().parse(path, args=arguments, options=options)
     for said in unit.diagnostics:
@@ -231,13 +233,13 @@ def sites_find(path, name, arguments):
 
 
 def site_apply(site, source):
-    """SOURCE, the bytes of the site's file, with the mistake put in."""
+    """Return SOURCE, the bytes of the site's file, with the mistake put in."""
     if source[site.begin : site.end].decode() != site.was:
         raise ValueError(f"{site.path}:{site.line} has changed")
     return source[: site.begin] + site.becomes.encode() + source[site.end :]
 
 
 def site_change(site):
-    """The change in one line of words."""
+    """Return the change as one line of text."""
     was, becomes = " ".join(site.was.split()), " ".join(site.becomes.split())
     return f"drop {was}" if site.kind == "drop" else f"{was} -> {becomes}"

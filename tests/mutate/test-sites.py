@@ -1,4 +1,5 @@
-"""Check the finder of places on a file that has all that it must leave alone, then run what is named: test-sites.py [COMMAND…]"""
+"""Test the finder of places on a file with all code that it must leave alone, then run a command:
+test-sites.py [COMMAND…]"""
 
 import os
 import sys

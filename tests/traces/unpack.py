@@ -1,14 +1,15 @@
 """Unpack the reference traces: unpack.py DIRECTORY [rings|memtrace|live|live-slow]…
 
-Fills DIRECTORY, which must exist.  Without a choice everything is unpacked:
+Fills DIRECTORY, which must exist. Without a choice unpacks everything:
 
-    NAME.ctf, NAME.expected.json   rings, and what other decoders made of them
-    memtrace/                      memory profiles and what other readers said of them
+    NAME.ctf, NAME.expected.json   rings, and the output of other decoders
+    memtrace/                      memory profiles and the output of other readers
     live/, live-slow/              snapshots of one ring, taken while it was written
-    public                         a link to the traces that others published, where MPROF_REFERENCE has them; they are not in this tree
+    public                         a link to the published traces, which are not in this tree, if MPROF_REFERENCE has them
 
-Files that the tests read with lzma (*.dump.txt.xz, *.bt2.txt.xz, *.viewer-*.xz) are linked as they are.  MPROF_REFERENCE is by default ../shared
-beside the checkout; the memory profiles there that this tree does not have are linked too.
+Links files that the tests read with lzma (*.dump.txt.xz, *.bt2.txt.xz, *.viewer-*.xz) without
+unpacking. MPROF_REFERENCE is by default ../shared beside the checkout; memory profiles there that
+this tree does not have are linked too.
 """
 
 import atexit

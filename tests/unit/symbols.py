@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""libmprof.so exports the functions that its public headers declare, and has no code that only the viewer needs.
+"""Check that libmprof.so exports the functions of its public headers, and has no code that only the
+viewer needs.
 
 Arguments: the library, the folder of its sources.
 """
@@ -20,7 +21,7 @@ def read(path):
 
 
 def symbols(library, *options):
-    """The names that LIBRARY defines, without their versions."""
+    """Return the names that LIBRARY defines, without their versions."""
     out = subprocess.run(["nm", "--defined-only", *options, library], check=True, stdout=subprocess.PIPE, text=True).stdout
     return {line.split()[2].split("@")[0] for line in out.splitlines() if len(line.split()) == 3}
 

@@ -1,4 +1,5 @@
-"""Who has an address, by what the toolstack wrote: addresses.py BUILD-DIRECTORY [TEST…]"""
+"""Test the mapping of addresses to guests, from the toolstack's nodes: addresses.py BUILD-DIRECTORY
+[TEST…]"""
 
 import contextlib
 import os
@@ -31,7 +32,8 @@ class Addresses(sim.Case):
         d.wait(lambda: self.say(d, "where", f"domid={guest.domid}")[0] == "ok")
 
     def test_who(self):
-        """Several addresses, several vifs, both families; a guest without a ring is known too, and has a run from then on."""
+        """Guests have several addresses, several vifs, both families. A guest without a ring is
+        known too, and has a run from then on."""
         web, db = self.guest(5, "web"), self.guest(6, "db")
         self.ip(web, "10.0.0.5 fe80::5")
         self.ip(web, "192.168.7.5/24", 1)
@@ -51,7 +53,8 @@ class Addresses(sim.Case):
             self.assertEqual(self.who(d, address)[1].get("status"), "404", address)
 
     def test_not_the_guests_word(self):
-        """What a guest writes of itself is not believed; nor is an old life's address once it is gone."""
+        """The collector ignores addresses that a guest writes itself, and the address of a guest
+        that is gone."""
         honest, liar = self.guest(5, "honest"), self.guest(6, "liar")
         self.ip(honest, "10.0.0.5")
         liar.write("data/ip", "10.0.0.5")
@@ -67,7 +70,8 @@ class Addresses(sim.Case):
         d.wait(lambda: self.who(d, "10.0.0.5")[1].get("name") == "again")
 
     def test_where(self):
-        """The first address, and where it offers profiles; a port that is none is not handed on."""
+        """The answer has the guest's first address and the port of its profiles. It leaves out an
+        invalid port."""
         guest = self.guest(5, "web")
         d = self.daemons()
         self.known(d, guest)
@@ -87,7 +91,8 @@ class Addresses(sim.Case):
         return [part for part in self.say(d, "offers")[1]["offers"].split(",") if part]
 
     def test_without_a_ring(self):
-        """A guest that offers its profile is there, with a run, without a ring; it gets one, loses it, is suspended, goes."""
+        """A guest that offers its profile has a run without a ring. It publishes a ring, withdraws
+        it, is suspended, and goes."""
         guest = self.guest(5, "web")
         d = self.daemons()
         self.known(d, guest)
@@ -125,7 +130,7 @@ class Addresses(sim.Case):
         d.wait(lambda: d.ask("/readyz")[0] == 200)
 
     def offering(self, domid, name, **options):
-        """A guest that offers its profile, and what answers there."""
+        """Make a guest that offers its profile, and the server behind the offer."""
         guest = self.guest(domid, name)
         self.ip(guest, "127.0.0.1")
         offer = sink.Offer(**options)
@@ -134,7 +139,8 @@ class Addresses(sim.Case):
         return guest, offer
 
     def test_automatic(self):
-        """A guest that offers is connected to, again when it is lost, not again when it was stopped, but where somebody asks; until it is gone."""
+        """The sink connects to a guest that offers, and again after a lost connection until the
+        guest is gone. After a stop it connects again only on request."""
         web, offer = self.offering(5, "web", tail=sink.packet(b"the tail"))
         db, other = self.offering(6, "db", first=sink.info("db"))
         d = self.daemons(daemons.QUIET + "[policy d*]\nmemtrace = asked\n")
@@ -163,7 +169,8 @@ class Addresses(sim.Case):
         self.assertEqual(offer.got, [b"", b"", b""])
 
     def test_profiles(self):
-        """The sink asks: a guest that connects is known by its address, and one that offers is found by its domid."""
+        """The sink asks the collector: a connecting guest is known by its address, an offering
+        guest is found by its domid."""
         guest = self.guest(5, "web")
         self.ip(guest, "127.0.0.1")
         port = daemons.free_port()
@@ -174,7 +181,7 @@ class Addresses(sim.Case):
         body = struct.pack("<IdB", 0, 1e-4, 64) + b"mirage\0host\0\0" + b"\xff" * 8 + b"\0"
         info = (b"\xc1\x1f\xfc\xc1" + struct.pack("<I20xH", (66 + len(body)) * 8, 2)).ljust(66, b"\0") + body
         with socket.create_connection(("127.0.0.1", port)) as client:
-            client.sendall(info)  # and is gone before anybody could be asked
+            client.sendall(info)  # the guest is gone before the sink can ask
         listed = lambda: d.json("/v1/memtraces")["memtraces"]
         got = d.wait(lambda: [t for t in listed() if t["state"] == "ended"])[0]
         self.assertEqual((got["domain"], got["uuid"], got["domid"], got["run"]), ("web", guest.uuid, 5, run))

@@ -1,4 +1,4 @@
-"""Events that meet a guest in a state where nobody expects them: edges.py BUILD-DIRECTORY [TEST…]"""
+"""Test events that come in unexpected states of a guest: edges.py BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
 import os
@@ -21,7 +21,8 @@ class Edges(sim.Case):
 
 class Streams(Edges):
     def test_number_comes_again(self):
-        """A stream is withdrawn, and another ring published under its number: a run has each number once."""
+        """A stream is withdrawn, and another ring published under its number: a run has each number
+        once."""
         d = self.daemons()
         guest = self.guest(5, "again")
         ring = self.publish(guest)
@@ -41,7 +42,8 @@ class Streams(Edges):
         d.check_integrity()
 
     def test_too_many(self):
-        """64 rings of one guest, and not one more, which is said; one that goes makes room."""
+        """A guest may have 64 rings. The daemon reports the 65th, and takes it when another one
+        goes."""
         d = self.daemons()
         guest = self.guest(5, "many")
         rings = []
@@ -62,7 +64,7 @@ class Streams(Edges):
         d.wait(lambda: guest.mapped() == 4 * 64)
 
     def test_not_ready_yet(self):
-        """Keys that come before their ring: tried again, and no run until then."""
+        """Keys come before their ring: the daemon tries again, and makes no run until then."""
         d = self.daemons()
         guest = self.guest(5, "early")
         ring = guest.ring()
@@ -87,10 +89,11 @@ class Streams(Edges):
         self.assertNotIn("withdrawn", d.said())
 
     def test_refused_once(self):
-        """What is refused is not tried on and on, and what is published right afterwards is taken."""
+        """The daemon does not retry a refused ring, and takes a ring that is published right
+        afterwards."""
         d = self.daemons()
         guest = self.guest(5, "wrong")
-        guest.write("data/mprof/ring-ref", "8,9")  # zeros
+        guest.write("data/mprof/ring-ref", "8,9")  # pages of zeros
         d.wait(lambda: d.metric('mprofd_xenstore_refused_total{reason="ring"}'))
         time.sleep(1)
         self.assertEqual(d.metric('mprofd_xenstore_refused_total{reason="ring"}'), 1)
@@ -116,7 +119,8 @@ class Streams(Edges):
 
 class Busy(Edges):
     def test_others_are_heard(self):
-        """Guests that have all their streams read again, as often as they may, put off nobody who withdraws or dies."""
+        """Guests that make the daemon read all their streams as often as they may do not delay a
+        withdrawal or death of another."""
         d = self.daemons()
         good = self.guest(5, "good")
         noisy = [self.guest(6 + i, f"noisy{i}") for i in range(3)]
@@ -148,7 +152,7 @@ class Suspended(Edges):
         d.wait(lambda: not guest.mapped())
 
     def test_the_same_ring_published_again(self):
-        """Keys that are written anew are a new ring, also where it looks as if the old one went on."""
+        """Keys written again mean a new ring, even if the old one seems to go on."""
         d = self.daemons()
         guest = self.guest(5, "same")
         ring = self.publish(guest)
@@ -161,7 +165,7 @@ class Suspended(Edges):
         self.attached(d, "same")
 
     def test_another_ring_afterwards(self):
-        """A guest that publishes as it goes on has begun another run."""
+        """A guest that publishes again while it runs has begun another run."""
         d = self.daemons()
         guest = self.guest(5, "fresh")
         first = self.publish(guest)
@@ -178,7 +182,7 @@ class Suspended(Edges):
         self.assertEqual(traces, [first.written, second.written])
 
     def test_number_used_again(self):
-        """It was destroyed, and its number is another's before anybody has looked."""
+        """A guest was destroyed, and another has its number before the daemon notices."""
         d = self.daemons()
         guest = self.guest(5, "slept")
         self.publish(guest)
@@ -186,7 +190,8 @@ class Suspended(Edges):
         self.suspended(d, guest)
         guest.destroy()
         guest.forget()
-        # Xen knows the other before the toolstack has written its nodes, for longer than the collector takes to ask again.
+        # Xen knows the new guest before the toolstack has written its nodes, for longer than the
+        # collector takes to ask again.
         guest.set("running")
         guest.store.virq()
         time.sleep(1.5)
@@ -200,7 +205,7 @@ class Suspended(Edges):
         self.assertEqual(self.kinds(d, "slept"), ["suspend"])
 
     def test_found_suspended(self):
-        """The collector begins anew while it sleeps: one run, one capture."""
+        """The collector starts again while the guest is suspended: one run, one capture."""
         d = self.daemons()
         guest = self.guest(5, "dream")
         ring = self.publish(guest)
@@ -222,7 +227,7 @@ class Suspended(Edges):
 
 
 class Helper(Edges):
-    """Who should say how domains are is silent, or gone."""
+    """The helper, which tells the state of domains, is silent or gone."""
 
     def test_silent(self):
         d = self.daemons()
@@ -259,7 +264,8 @@ class Helper(Edges):
 
 class Corpses(Edges):
     def test_kill_in_its_capture(self):
-        """Nothing of the end of a preserved guest is lost, and it has one capture, when a kill comes into that."""
+        """A kill during the capture of a preserved guest loses nothing of its end, and leaves one
+        capture."""
         d = self.daemons()
         guest = self.guest(5, "half")
         ring = self.publish(guest)
@@ -289,7 +295,7 @@ class Corpses(Edges):
         d.start_collector()
 
     def test_not_wanted(self):
-        """Under the policy on-crash a preserved poweroff is nothing, at no start."""
+        """Under the policy on-crash a preserved poweroff is not captured, at any start."""
         guest = self.guest(5, "plain")
         self.publish(guest)
         guest.stop("poweroff")
@@ -302,7 +308,7 @@ class Corpses(Edges):
             d.start_collector()
 
     def test_orderly_ends_not_wanted(self):
-        """The same of guests that end while they are looked at: only what may be a crash is captured."""
+        """Guests end while they are watched: only a possible crash is captured."""
         d = self.daemons(sim.QUIET + "[policy *]\nmode = on-crash\n")
         kinds = {"poweroff": [], "reboot": [], "suspend": [], "running": [], "crashed": ["crash"], "watchdog": ["watchdog"]}
         guests = {}

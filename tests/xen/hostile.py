@@ -1,4 +1,4 @@
-"""What a guest of Xen may do on purpose, and what comes of it for others: nothing.  hostile.py BUILD-DIRECTORY [TEST…]"""
+"""Test that a hostile guest of Xen does not affect others: hostile.py BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
 import os
@@ -10,7 +10,8 @@ import sim
 from daemons import events_of, image, rooms
 from sim import PAGE, Refused
 
-# Values of ring-ref and the reason for which each is refused.  8 to 11 hold a ring, which is not looked for.
+# Values of ring-ref and the reason for refusing each. Pages 8 to 11 hold a ring, but the daemon
+# must not get to them.
 MALFORMED = {
     "": "grammar",
     ",": "grammar",
@@ -52,7 +53,7 @@ MALFORMED = {
 
 class Hostile(sim.Case):
     def neighbour(self, d):
-        """Another guest, who writes all the time."""
+        """Start another guest, which writes all the time."""
         guest = self.guest(1, "neighbour")
         ring = guest.ring(size=16 * PAGE)
         self.addCleanup(ring.close)
@@ -61,7 +62,7 @@ class Hostile(sim.Case):
         return guest, ring
 
     def unharmed(self, d, neighbour):
-        """All of it, in time."""
+        """Check that all events of the neighbour are archived in time."""
         guest, ring = neighbour
         for _ in range(5):
             ring.add(20)
@@ -74,21 +75,21 @@ class Hostile(sim.Case):
         self.assertEqual(d.domain("neighbour")["streams"][0]["lost_packets"], 0)
 
     def lines(self, d, name):
-        """Those of the log that name the guest as refused."""
+        """Return the lines of the log about refusing the guest."""
         return [line for line in d.said().splitlines() if f"{name}: " in line and " refused: " in line]
 
     def refused(self, d, reason):
         return d.metric(f'mprofd_xenstore_refused_total{{reason="{reason}"}}')
 
     def check(self, d, guest, reason, lines=1):
-        """Refused for REASON: one line with its name, and a metric."""
+        """Check that the guest is refused for REASON, with one line of the log and a metric."""
         found = d.wait(lambda: self.lines(d, guest.name))
         d.wait(lambda: self.refused(d, reason) >= 1)
         self.assertEqual(len(found), lines, found)
         self.assertEqual(guest.mapped(), 0)
 
     def fill(self, guest, refs, packets=4, n=20):
-        """A ring in these pages of its memory."""
+        """Write a ring into these pages of the guest's memory."""
         data = image([b"".join(struct.pack("<QBQ", 1000 + i, 7, i) for i in range(n))], rooms(len(refs) * PAGE, packets))
         for i, ref in enumerate(refs):
             guest.page(ref, data[i * PAGE : (i + 1) * PAGE])
@@ -96,11 +97,13 @@ class Hostile(sim.Case):
 
 class Values(Hostile):
     def test_malformed(self):
-        """Each is refused, with one line and a count; what the guest writes then is taken."""
+        """Each malformed value is refused, with one line and a count. A good value afterwards is
+        taken."""
         d = self.daemons()
         neighbour = self.neighbour(d)
         counts, guests = {}, []
-        # The stores let a guest write about two thousand bytes; the one of C more to dom0, the other one does not.
+        # The stores let a guest write about two thousand bytes. The C store lets dom0 write more,
+        # the other one does not.
         values = {v: r for v, r in MALFORMED.items() if len(v) < 1900 or self.STORE == "xenstored"}
         for i, (value, reason) in enumerate(values.items()):
             guest = self.guest(100 + i, f"bad{i}x")
@@ -122,18 +125,18 @@ class Values(Hostile):
         self.unharmed(d, neighbour)
 
     def test_said_once(self):
-        """The same again and again is one line."""
+        """The same mistake repeated is one line."""
         d = self.daemons()
         guest = self.guest(5, "stubborn")
         for _ in range(30):
             guest.write("data/mprof/ring-ref", "7")
             time.sleep(0.02)
-        # What was written while nobody listened counts once.
+        # Several writes between two reads count once.
         d.wait(lambda: self.refused(d, "reference") >= 5 or guest.write("data/mprof/ring-ref", "7"))
         self.assertEqual(len(self.lines(d, "stubborn")), 1)
 
     def test_limits_of_numbers(self):
-        """The last that are taken beside the first that are not."""
+        """The last accepted numbers, and the first refused ones."""
         d = self.daemons()
         cases = {"stream/1": True, "stream/1023": True, "stream/0": False, "stream/1024": False, "stream/01": False}
         cases |= {"stream/-1": False, "stream/x": False, "stream/99999999999": False}
@@ -148,7 +151,7 @@ class Values(Hostile):
                 self.check(d, guest, "stream-zero" if key == "stream/0" else "streams")
 
     def test_packets_of_a_ring(self):
-        """2 to 1,024, tiling it exactly."""
+        """A ring has 2 to 1,024 packets, which tile it exactly."""
         d = self.daemons()
         layouts = {
             "two": (rooms(16384, 2), True),
@@ -171,7 +174,7 @@ class Values(Hostile):
                 self.assertEqual(guest.mapped(), 0)
 
     def test_pages(self):
-        """65,536 are a guest's, 65,537 are not, and neither are two rings that are more together."""
+        """A guest may have 65,536 pages. 65,537 are too many, also in two rings together."""
         d = self.daemons("[xen]\npages = 1000000\n" + sim.QUIET)
         guest = self.guest(5, "huge")
         ring = guest.ring(size=65536 * PAGE, packets=1024)
@@ -210,12 +213,13 @@ class Values(Hostile):
         self.assertEqual(self.refused(d, "pages"), 0)
 
     def pages(self, guest):
-        """More grantable pages for directories than the few of a small guest."""
+        """Give the guest more grantable pages for directories than a small guest has."""
         guest.grow(128)
         return range(8, 128)
 
     def test_pages_of_the_host(self):
-        """What all may have together: the first are served, the rest is told why not, and room that comes free is used."""
+        """A limit for all guests together: the first are served, the others get a reason, and freed
+        room is used."""
         d = self.daemons("[xen]\npages = 10\n" + sim.QUIET)
         first = self.guest(5, "first")
         one = first.ring(size=8 * PAGE)
@@ -238,7 +242,7 @@ class Values(Hostile):
         d.wait(lambda: second.mapped() == 4)
 
     def test_labels(self):
-        """Printable or spelled out, up to 64 bytes."""
+        """Labels are printable or escaped, up to 64 bytes."""
         d = self.daemons()
         labels = {b"plain": "plain", "Gr\u00fc\u00dfe".encode(): "Gr\u00fc\u00dfe", b"a\nb\x1b[31m": "a\\x0ab\\x1b[31m", b"x" * 64: "x" * 64}
         labels |= {b"\xff" * 64: "\\xff" * 64}
@@ -269,7 +273,7 @@ class Values(Hostile):
         d.wait(lambda: guest.mapped() == 2)
 
     def test_shared_between_streams(self):
-        """A page is of one stream only."""
+        """A page may belong to one stream only."""
         d = self.daemons()
         guest = self.guest(5, "greedy")
         self.fill(guest, [8, 9])
@@ -281,7 +285,7 @@ class Values(Hostile):
         self.assertEqual(guest.mapped(8, 9, 10), [1, 1, 0])
 
     def test_names(self):
-        """A toolstack's names come from people too: shown printably, one line each."""
+        """Users also choose a toolstack's names: they are escaped, one line each."""
         d = self.daemons()
         names = {"with space": "with space", "new\nline": "new\\x0aline", "esc\x1b]0;x": "esc\\x1b]0;x", "a/b": "a/b"}
         for i, (name, shown) in enumerate(names.items()):
@@ -294,7 +298,7 @@ class Values(Hostile):
 
 class Grants(Hostile):
     def test_revoked(self):
-        """Before they are mapped, and while."""
+        """Pages are revoked before they are mapped, and afterwards."""
         d = self.daemons()
         guest = self.guest(5, "revoker")
         self.fill(guest, [8, 9, 10, 11])
@@ -305,13 +309,13 @@ class Grants(Hostile):
         self.fill(other, [8, 9])
         other.write("data/mprof/ring-ref", "8,9")
         d.wait(lambda: other.mapped() == 2)
-        other.revoke(8, 9)  # what is mapped stays so
+        other.revoke(8, 9)  # mapped pages stay mapped
         other.stop("crashed")
         d.wait_ended("later")
         self.assertEqual(len(events_of(d.trace("later"))), 20)
 
     def test_dies_in_the_middle(self):
-        """Of a mapping: no zombie, no run, and others are served."""
+        """The guest dies during the mapping: no zombie, no run, and others are served."""
         d = self.daemons()
         neighbour = self.neighbour(d)
         for reason, removed in (("crashed", False), ("crashed", True), ("running", True)):
@@ -339,7 +343,7 @@ class Grants(Hostile):
         self.unharmed(d, neighbour)
 
     def test_slow_to_map(self):
-        """One whose pages take their time to map does not lose what others write."""
+        """A guest whose pages take long to map does not make others lose events."""
         d = self.daemons()
         neighbour = self.neighbour(d)
         guest = self.guest(5, "slow")
@@ -353,7 +357,7 @@ class Grants(Hostile):
         self.unharmed(d, neighbour)
 
     def test_rings_of_noise(self):
-        """Whatever the pages hold."""
+        """Rings of random pages."""
         d = self.daemons()
         neighbour = self.neighbour(d)
         for i in range(20):
@@ -430,7 +434,7 @@ class Directories(Hostile):
         self.unharmed(d, neighbour)
 
     def test_behind_a_zero(self):
-        """A zero ends the list; what stands behind it is not read."""
+        """A zero ends the list, and the daemon does not read on."""
         d = self.daemons()
         guest = self.guest(5, "zero")
         self.fill(guest, [8, 9])
@@ -440,7 +444,7 @@ class Directories(Hostile):
         self.assertEqual(self.lines(d, "zero"), [])
 
     def test_full_page(self):
-        """1,023 references in one page; the next one is in another."""
+        """One page holds 1,023 references; the next one is in another."""
         d = self.daemons()
         for i, n in enumerate((1023, 1024)):
             guest = self.guest(5 + i, f"n{n}")
@@ -450,7 +454,8 @@ class Directories(Hostile):
             d.wait(lambda guest=guest, n=n: guest.mapped() == n)
 
     def test_changes_while_it_is_read(self):
-        """It is copied once: what is mapped is one state of it or another, and never what was not allowed."""
+        """The daemon copies the list once: it maps one state of the list or another, and never a
+        forbidden page."""
         d = self.daemons()
         neighbour = self.neighbour(d)
         guest = self.guest(5, "flicker")
@@ -482,12 +487,13 @@ class Directories(Hostile):
         self.unharmed(d, neighbour)
 
 
-PACE_MINUTE = 1000  # changes of a guest that are taken in a minute: schema/xenstore.md
+PACE_MINUTE = 1000  # changes of a guest that are processed in a minute: schema/xenstore.md
 
 
 class Floods(Hostile):
     def flood(self, d, guest, write, seconds=3):
-        """WRITE(i) as fast as the store takes it, and on a slow machine often enough; until the guest is left alone."""
+        """Call WRITE(i) as fast as the store takes it, and often enough on a slow machine, until
+        the daemon ignores the guest."""
         until, i = time.monotonic() + seconds, 0
         while time.monotonic() < until or i < 2 * PACE_MINUTE:
             write(i)
@@ -501,7 +507,8 @@ class Floods(Hostile):
             return int(f.read().split()[0]) / 1e9
 
     def test_of_keys(self):
-        """Left alone after some hundreds: one line, and what it writes costs nothing any more."""
+        """After some hundreds of changes the daemon ignores the guest: one line, and further writes
+        cost nothing."""
         d = self.daemons()
         neighbour = self.neighbour(d)
         guest = self.guest(5, "flood")
@@ -517,7 +524,8 @@ class Floods(Hostile):
         self.unharmed(d, neighbour)
 
     def test_of_runs(self):
-        """Another ring, again and again, but not so often that it were too many changes: ten runs in a minute are let be."""
+        """The guest publishes another ring repeatedly, below the limit for changes: the daemon
+        takes ten runs a minute."""
         d = self.daemons()
         guest = self.guest(5, "restless")
         ring = guest.ring()
@@ -535,7 +543,7 @@ class Floods(Hostile):
         self.assertLess(len(d.run_list("restless")), 14)
 
     def test_of_names(self):
-        """Keys that mean nothing are changes too."""
+        """Changes of unknown keys count, too."""
         d = self.daemons()
         neighbour = self.neighbour(d)
         guest = self.guest(5, "names")
@@ -543,7 +551,7 @@ class Floods(Hostile):
         self.unharmed(d, neighbour)
 
     def test_of_streams(self):
-        """Each with a malformed value."""
+        """Each stream has a malformed value."""
         d = self.daemons()
         neighbour = self.neighbour(d)
         guest = self.guest(5, "many")
@@ -552,7 +560,7 @@ class Floods(Hostile):
         self.unharmed(d, neighbour)
 
     def test_crashes_while_it_is_left_alone(self):
-        """What is mapped is looked at all the same, and let go of in time."""
+        """The daemon still polls the mapped ring of an ignored guest, and unmaps it in time."""
         d = self.daemons()
         guest = self.guest(5, "rests")
         ring = self.publish(guest, 30)
@@ -566,14 +574,14 @@ class Floods(Hostile):
         self.assertEqual([c["kind"] for c in d.captures("rests")], ["crash"])
 
     def test_of_domains(self):
-        """Domains that come and go without ever publishing."""
+        """Domains come and go without ever publishing."""
         d = self.daemons()
         neighbour = self.neighbour(d)
         for i in range(150):
             guest = self.guest(10 + i % 50, f"brief{i}")
             guest.write("data/mprof/ring-ref", "7" if i % 2 else "8")
             guest.destroy()
-            d.wait(lambda guest=guest: not guest.mapped())  # to see what is there
+            d.wait(lambda guest=guest: not guest.mapped())  # so that the daemon sees each domain
             guest.forget()
         self.unharmed(d, neighbour)
         self.assertLess(len(d.said().splitlines()), 400)
@@ -584,7 +592,7 @@ class Floods(Hostile):
 
 class Quotas(Hostile):
     def test_full(self):
-        """A guest that has used up what the store gives it hurts itself only."""
+        """A guest that has used up its quota of the store only hurts itself."""
         d = self.daemons()
         neighbour = self.neighbour(d)
         guest = self.guest(5, "full")
@@ -596,7 +604,7 @@ class Quotas(Hostile):
         self.unharmed(d, neighbour)
 
     def test_thousands_of_streams(self):
-        """64 are served, whatever else is there: one line for the others."""
+        """The daemon serves 64 streams of thousands, with one line for the others."""
         d = self.daemons()
         neighbour = self.neighbour(d)
         guest = self.guest(5, "wide")
@@ -611,7 +619,7 @@ class Quotas(Hostile):
         self.unharmed(d, neighbour)
 
     def test_sixty_four_streams(self):
-        """The 65th is refused."""
+        """The 65th stream is refused."""
         d = self.daemons()
         guest = self.guest(5, "wide")
         guest.grow(256)
@@ -632,7 +640,8 @@ class Quotas(Hostile):
         d.wait(lambda: guest.mapped() == 128)
 
     def test_large_subtree(self):
-        """The context of a capture holds what it may, and says that there was more."""
+        """The context of a capture holds as much of the subtree as it may, and says that there was
+        more."""
         d = self.daemons()
         guest = self.guest(5, "tree")
         ring = guest.ring()

@@ -1,4 +1,4 @@
-"""Guests that say when there is something to see: kicks.py BUILD-DIRECTORY [TEST…]"""
+"""Test guests that notify the collector of new events: kicks.py BUILD-DIRECTORY [TEST…]"""
 
 import os
 import statistics
@@ -24,13 +24,13 @@ class Kicks(sim.Case):
         return d.wait(lambda: guest.port(port))
 
     def looks(self, d, seconds):
-        """Looks at rings, in a second."""
+        """Return the number of polls in a second."""
         began, since = d.metric("mprofd_looks_total"), time.monotonic()
         time.sleep(seconds)
         return (d.metric("mprofd_looks_total") - began) / (time.monotonic() - since)
 
     def test_serviced(self):
-        """From the kick to the copy of what it told of: at once, where nobody would look at an idle ring for a second."""
+        """The collector copies at once after a kick. It would poll an idle ring only once a second."""
         d = self.daemons("[collector]\nflush-interval = 10ms\n[archive]\nfree-space = 1M\nreserve = 0\n")
         guest, ring = self.begin(d, size=16384, packets=16)
         self.bound(d, guest)
@@ -39,15 +39,16 @@ class Kicks(sim.Case):
             time.sleep(0.15)
             ring.add_packet()
             kicked.append(guest.kick(3))
-        # Of what a kick tells the packet before it is proven at once, and the one itself by what follows.
+        # A kick proves the packet before its own at once; its own packet is proven by the next
+        # events.
         copies = lambda: sorted(int(p["copied"]["last"]["mono"]) for page in d.packets("kicks") for p in page["packets"] if p["copied"])
         copied = d.wait(lambda: (found := copies()) and found[-1] >= kicked[-2] and found)
         took = sorted(min(at - kick for at in copied if at >= kick) for kick in kicked if copied[-1] >= kick)
         self.assertGreaterEqual(len(took), 24)
-        self.assertLess(statistics.median(took), 25 * MS, took)  # a few where nothing else goes on
+        self.assertLess(statistics.median(took), 25 * MS, took)  # a few ms if nothing else runs
 
     def test_idle(self):
-        """Costs about one look a second; a polled one a few."""
+        """An idle ring with kicks costs about one poll a second; without kicks a few."""
         d = self.daemons()
         guest, _ = self.begin(d)
         self.bound(d, guest)
@@ -67,14 +68,14 @@ class Kicks(sim.Case):
         d.wait(lambda: not guest.port(3)["masked"])
 
     def cpu(self, d):
-        """Seconds that the loop has spent."""
+        """Return the processor time of the loop in seconds."""
         with open(f"/proc/{d.collector.pid}/task/{d.collector.pid}/schedstat", encoding="ascii") as f:
             return int(f.read().split()[0]) / 1e9
 
     def test_storm(self):
-        """A guest that kicks as fast as it can costs no more than one that is polled."""
+        """A guest that kicks as fast as it can costs no more than a polled guest."""
         d = self.daemons()
-        # Polled, an idle ring of this size is looked at four times a second.
+        # Without kicks the collector polls an idle ring of this size four times a second.
         guest, _ = self.begin(d, size=4 << 20)
         quiet, _ = self.begin(d, 6, "quiet", 4, size=4 << 20)
         self.bound(d, guest)
@@ -87,11 +88,11 @@ class Kicks(sim.Case):
         self.assertLess(looks, 20)
         self.assertLess(guest.port(3)["delivered"] - delivered, 60)
         self.assertLess(spent, 0.15)
-        # The other is served as before.
+        # The other guest is served as before.
         before = quiet.port(4)["delivered"]
         quiet.kick(4)
         d.wait(lambda: quiet.port(4)["delivered"] == before + 1)
-        # And so is this one, when it is quiet again.
+        # The kicking guest is served again when it is quiet.
         time.sleep(4)
         d.wait(lambda: not guest.port(3)["masked"])
         before = guest.port(3)["delivered"]
@@ -99,7 +100,7 @@ class Kicks(sim.Case):
         d.wait(lambda: guest.port(3)["delivered"] > before)
 
     def test_storm_on_a_small_ring(self):
-        """It is polled more often, and no more than that for being kicked."""
+        """A small ring is polled more often, and kicks do not add to that."""
         d = self.daemons()
         guest, _ = self.begin(d, port=None)
         time.sleep(1)
@@ -113,7 +114,7 @@ class Kicks(sim.Case):
         self.assertLess(looks, 1.3 * polled + 10)
 
     def test_storm_of_a_writer(self):
-        """Events and kicks at full speed: nothing is lost for it."""
+        """Events and kicks at full speed lose no event."""
         d = self.daemons()
         guest = self.guest(5, "both")
         options = f"--ring {guest.ring_path(1)} --truth truth --rate 200000 --size 524288"
@@ -129,7 +130,7 @@ class Kicks(sim.Case):
         self.assertEqual(d.domain("both")["streams"][0]["lost_packets"], 0)
 
     def test_port_of_somebody_else(self):
-        """Bound already: the ring is polled, and the log says why."""
+        """The port is bound already: the collector polls the ring, and the log says why."""
         d = self.daemons()
         guest = self.guest(5, "taken")
         guest.take(3)
@@ -158,7 +159,7 @@ class Kicks(sim.Case):
         self.bound(d, guest, 8)
         guest.rm("data/mprof/event-channel")
         d.wait(lambda: not guest.port(8))
-        time.sleep(1.1)  # the look that was due when it kicked
+        time.sleep(1.1)  # the poll that was due when the guest kicked
         ring.add_slowly(30)
         d.wait_archived(ring, "kicks", 21)
         self.assertEqual(d.domain("kicks")["run"], run)
@@ -172,7 +173,7 @@ class Kicks(sim.Case):
         self.bound(d, guest)
 
     def test_let_go_at_the_end(self):
-        """With the guest's death, its withdrawal, and the collector's end."""
+        """The port is released when the guest dies, when it withdraws, and when the collector ends."""
         d = self.daemons()
         guests = [self.begin(d, 5 + i, f"end{i}")[0] for i in range(3)]
         for guest in guests:
@@ -191,7 +192,7 @@ class Kicks(sim.Case):
         self.bound(d, guests[2])
 
     def test_dead_port(self):
-        """A port of a dead guest comes up once by being bound: nothing comes of it."""
+        """Binding the port of a dead guest triggers it once, without effect."""
         guest = self.guest(5, "dead")
         ring = guest.ring()
         self.addCleanup(ring.close)
@@ -204,7 +205,7 @@ class Kicks(sim.Case):
         d.wait(lambda: not guest.mapped() and not guest.port(3))
 
     def test_ports(self):
-        """The lowest and the highest, and what is none."""
+        """The lowest and the highest port, and invalid ones."""
         d = self.daemons()
         for i, port in enumerate((1, 131071)):
             guest, _ = self.begin(d, 5 + i, f"port{port}", port)

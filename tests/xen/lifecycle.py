@@ -1,4 +1,5 @@
-"""How guests of Xen come and go, and what that makes of runs and captures: lifecycle.py BUILD-DIRECTORY [TEST…]"""
+"""Test how guests of Xen come and go, and the runs and captures that result: lifecycle.py
+BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
 import json
@@ -13,13 +14,13 @@ import sim
 from daemons import event, events_of, header, image, judge, rooms
 from sim import PAGE, SECOND
 
-# How Xen says that a domain stopped, and the capture that it makes.
+# States in which Xen reports a stopped domain, and the resulting capture.
 STOPS = {"crashed": "crash", "watchdog": "watchdog", "poweroff": "poweroff", "reboot": "reboot", "suspend": "suspend"}
 
 
 class Lifecycle(sim.Case):
     def ended(self, d, guest, ring, kind, runs=1, captures=1):
-        """Its latest run ended so, with all that was written, and a capture of it."""
+        """Check that the latest run ended for this reason, with all its events and a capture."""
         listed = d.wait_ended(guest.name, runs)
         self.assertEqual(len(listed), runs)
         self.assertEqual(listed[-1]["reason"], kind)
@@ -36,7 +37,7 @@ class Lifecycle(sim.Case):
 
 
 class Found(Lifecycle):
-    """However a guest publishes."""
+    """The ways in which a guest can publish."""
 
     def test_before_and_after_the_start(self):
         early = self.guest(5, "early")
@@ -56,7 +57,7 @@ class Found(Lifecycle):
             self.ended(d, guest, written, "crash")
 
     def test_written_while_looked_at(self):
-        """A real writer at speed, and the judge."""
+        """A real writer at full speed, judged by truth.py."""
         d = self.daemons()
         guest = self.guest(5, "busy")
         options = f"--ring {guest.ring_path(1)} --truth truth.ctf --rate 200000 --size 524288"
@@ -73,7 +74,7 @@ class Found(Lifecycle):
         self.assertEqual(d.domain("busy")["streams"][0]["lost_packets"], 0)
 
     def test_scattered_pages(self):
-        """The pages in any order are one ring in theirs."""
+        """Pages in any order are one ring in that order."""
         d = self.daemons()
         guest = self.guest(5, "scattered")
         refs = [20, 8, 63, 9, 31, 30, 29, 50]
@@ -103,7 +104,7 @@ class Found(Lifecycle):
         self.ended(d, guest, ring, "crash")
 
     def test_streams(self):
-        """Several rings of one guest; one comes later; each is its own."""
+        """Several rings of one guest, one of them later: each is a stream of its own."""
         d = self.daemons()
         guest = self.guest(5, "several")
         written = []
@@ -131,7 +132,7 @@ class Found(Lifecycle):
         self.assertEqual(len(capture[0]["streams"]), 3)
 
     def test_in_one_transaction(self):
-        """The commit key need not be last then."""
+        """In a transaction the commit key need not be last."""
         d = self.daemons()
         guest = self.guest(5, "once")
         ring = guest.ring()
@@ -153,7 +154,7 @@ class Found(Lifecycle):
         self.attached(d, "slow")
 
     def test_many(self):
-        """A hundred at once."""
+        """A hundred guests at once."""
         guests = [self.guest(i, f"many{i}") for i in range(1, 51)]
         for guest in guests:
             self.publish(guest, n=5)
@@ -172,10 +173,10 @@ class Found(Lifecycle):
 
 
 class Changes(Lifecycle):
-    """What a guest does with its keys while it runs."""
+    """Changes that a guest makes to its keys while it runs."""
 
     def test_republished(self):
-        """Another ring, or the same keys again: a new run each time, and nothing of one in the other."""
+        """Another ring, or the same keys again: each time a new run, without events of the other."""
         d = self.daemons()
         guest = self.guest(5, "again")
         first = self.publish(guest)
@@ -196,7 +197,7 @@ class Changes(Lifecycle):
         self.assertEqual(traces, [first.written, second.written[:60], second.written])
 
     def test_withdrawn(self):
-        """Unmapped within a second, a capture of what was left, and the guest goes on."""
+        """The daemon unmaps within a second and captures the rest, and the guest goes on."""
         d = self.daemons()
         guest = self.guest(5, "shy")
         ring = self.publish(guest)
@@ -205,7 +206,7 @@ class Changes(Lifecycle):
         guest.withdraw()
         self.unmapped(d, guest, since)
         self.ended(d, guest, ring, "ended")
-        guest.revoke(*ring.refs)  # what it may do now
+        guest.revoke(*ring.refs)  # which the guest may do now
         other = self.publish(guest, base=9_000_000)
         d.wait(lambda: len(d.run_list("shy")) == 2)
         self.attached(d, "shy")
@@ -213,7 +214,7 @@ class Changes(Lifecycle):
         self.ended(d, guest, other, "reboot", runs=2, captures=2)
 
     def test_one_stream_withdrawn(self):
-        """The other goes on in the same run."""
+        """The other stream goes on in the same run."""
         d = self.daemons()
         guest = self.guest(5, "half")
         ring = self.publish(guest)
@@ -259,10 +260,10 @@ class Changes(Lifecycle):
 
 
 class Deaths(Lifecycle):
-    """Each way to die."""
+    """All the ways in which a guest can die."""
 
     def test_kinds(self):
-        """With on_crash=destroy and the like: last bytes, kind, no zombie."""
+        """With on_crash=destroy and similar settings: the last bytes, the kind, no zombie."""
         d = self.daemons()
         guests = {}
         for i, reason in enumerate([*STOPS, "running"]):
@@ -272,7 +273,7 @@ class Deaths(Lifecycle):
             self.attached(d, guest.name)
             ring.add(50)
         for reason, (guest, ring) in guests.items():
-            ring.add(3)  # its very last words
+            ring.add(3)  # its very last events
             since = guest.destroy() if reason == "running" else guest.die(reason)
             self.unmapped(d, guest, since)
             guest.forget()
@@ -282,7 +283,8 @@ class Deaths(Lifecycle):
             self.assertEqual(context["reason"], STOPS.get(reason, "destroyed"))
 
     def test_nodes_go_before_it_is_paused(self):
-        """An answer from before the pause does not count: it was destroyed, and withdrew nothing."""
+        """An answer from before the pause does not count: the guest was destroyed, and withdrew
+        nothing."""
         d = self.daemons()
         judged = 0
         for i in range(12):
@@ -293,7 +295,7 @@ class Deaths(Lifecycle):
             self.store.toolstack.rm(guest.home)
             time.sleep(0.03)
             guest.set("running paused dying")
-            late = time.monotonic() - began > 0.1  # then mprofd was right to believe that it lives
+            late = time.monotonic() - began > 0.1  # then mprofd was right to take the guest for alive
             self.store.virq()
             d.wait_ended(guest.name)
             if not late:
@@ -305,7 +307,8 @@ class Deaths(Lifecycle):
             self.skipTest("this machine is too busy to let it happen in a tenth of a second")
 
     def test_preserved(self):
-        """It stays as it is; its pages do not stay mapped, and its removal later makes no second capture."""
+        """A preserved guest stays. Its pages are unmapped, and its removal later makes no second
+        capture."""
         d = self.daemons()
         guest = self.guest(5, "kept")
         ring = self.publish(guest)
@@ -318,7 +321,7 @@ class Deaths(Lifecycle):
         self.ended(d, guest, ring, "crash")
 
     def test_killed_while_it_writes(self):
-        """The memory stands still in the middle of an event: all is there but that one."""
+        """The guest stops in the middle of an event: all other events are there."""
         d = self.daemons()
         guest = self.guest(5, "torn")
         options = f"--ring {guest.ring_path(1)} --truth truth.ctf --rate 300000 --size 65536 --kill-after 1000000"
@@ -351,7 +354,7 @@ class Deaths(Lifecycle):
         self.ended(d, guest, second, "crash", runs=2, captures=2)
 
     def told(self, d, domid, seconds):
-        """A guest that crashes so long after it has published, and the context of that."""
+        """Crash a guest SECONDS after it has published. Return the context of the capture."""
         guest = self.guest(domid, f"told{domid}")
         self.publish(guest)
         self.attached(d, guest.name)
@@ -366,10 +369,10 @@ class Deaths(Lifecycle):
         return guest, d.wait(lambda: (found := d.json(path))["console"] and found)
 
     def test_context(self):
-        """Why, and around what."""
+        """The context holds the reason and the guest's subtree."""
         os.makedirs("console")
         d = self.daemons(sim.QUIET + f"[xen]\nconsole-logs = {os.getcwd()}/console\n")
-        # Its subtree is read beside everything else; where the machine is busy that takes its time.
+        # The subtree is read in the background, which takes time on a busy machine.
         for domid, seconds in ((5, 0.5), (6, 2), (7, 10)):
             guest, context = self.told(d, domid, seconds)
             if context["xenstore_complete"]:
@@ -383,7 +386,7 @@ class Deaths(Lifecycle):
         self.assertTrue(context["console_complete"])
 
     def test_reason_unknown(self):
-        """Without libxenctrl a guest that is gone has ended, and nobody knows why."""
+        """Without libxenctrl a guest that is gone has ended for an unknown reason."""
         del os.environ["LD_LIBRARY_PATH"]
         d = self.daemons()
         guest = self.guest(5, "mute")
@@ -395,7 +398,7 @@ class Deaths(Lifecycle):
 
 
 class Reborn(Lifecycle):
-    """Numbers and identities that come again."""
+    """Numbers and identities that are used again."""
 
     def test_reboot(self):
         """The same UUID under a new number is a new run of the same guest."""
@@ -413,7 +416,7 @@ class Reborn(Lifecycle):
         self.ended(d, again, second, "poweroff", runs=2, captures=2)
 
     def test_number_used_again(self):
-        """By another guest, at once."""
+        """Another guest gets the number at once."""
         d = self.daemons()
         for i in range(5):
             guest = self.guest(7, f"one{i}")
@@ -425,7 +428,7 @@ class Reborn(Lifecycle):
         self.assertEqual(len(d.json("/v1/domains")["domains"]), 5)
 
     def test_suspended_and_resumed(self):
-        """No watch fires: it is asked each second, mapped again, and the run goes on."""
+        """No watch fires: the collector asks each second, maps the ring again, and the run goes on."""
         d = self.daemons()
         guest = self.guest(5, "sleeper")
         ring = self.publish(guest)
@@ -450,7 +453,7 @@ class Reborn(Lifecycle):
         self.assertEqual(sorted(c["kind"] for c in d.captures("sleeper")), ["crash", "suspend", "suspend"])
 
     def test_suspended_before_its_first_event(self):
-        """There was nothing by which its ring could be known again; its run goes on all the same."""
+        """The ring has no event to recognize it by; its run goes on all the same."""
         d = self.daemons()
         guest = self.guest(5, "empty")
         ring = self.publish(guest, n=0)
@@ -467,7 +470,7 @@ class Reborn(Lifecycle):
         self.assertEqual(events_of(d.trace("empty")), ring.written)
 
     def test_suspended_and_gone(self):
-        """It was saved, or has migrated: no second capture."""
+        """The guest was saved or has migrated: no second capture."""
         d = self.daemons()
         guest = self.guest(5, "leaver")
         ring = self.publish(guest)
@@ -478,7 +481,8 @@ class Reborn(Lifecycle):
         self.ended(d, guest, ring, "suspend")
 
     def test_saved_and_held(self):
-        """What `xl save` leaves while a back end lets go slowly: suspended, dying, and still there.  Its run is over."""
+        """The state after `xl save` while a back end is slow to release the domain: suspended,
+        dying, and still there. The run is over."""
         d = self.daemons()
         guest = self.guest(5, "saved")
         ring = self.publish(guest)
@@ -489,7 +493,7 @@ class Reborn(Lifecycle):
         self.ended(d, guest, ring, "suspend")
 
     def test_found_saved(self):
-        """The same, when the collector finds it so."""
+        """The collector starts while a saved guest is still held."""
         guest = self.guest(5, "found")
         ring = self.publish(guest)
         guest.set("suspend paused dying held")
@@ -497,7 +501,8 @@ class Reborn(Lifecycle):
         self.ended(d, guest, ring, "suspend")
 
     def test_found_dead(self):
-        """A preserved, crashed guest that a collector finds is captured once, over any number of restarts."""
+        """A preserved, crashed guest that a collector finds is captured once, over any number of
+        restarts."""
         guest = self.guest(5, "corpse")
         ring = self.publish(guest)
         guest.offer(4)
@@ -518,15 +523,15 @@ class Reborn(Lifecycle):
 
 
 class SlowDisk(Lifecycle):
-    """Whatever the archive does, a dead guest's pages go."""
+    """A dead guest's pages are unmapped, however slow the archive is."""
 
     def slow(self, ms):
-        """How much longer a write takes from now on."""
+        """Make each write take MS longer from now on."""
         with open(f"{self.directory}/slow-disk", "w", encoding="ascii") as f:
             f.write(str(ms))
 
     def test_slow(self):
-        """A commit that takes seconds keeps no page."""
+        """A commit that takes seconds keeps no page mapped."""
         d = self.daemons()
         guest = self.guest(5, "waits")
         ring = self.publish(guest)
@@ -535,7 +540,7 @@ class SlowDisk(Lifecycle):
         self.attached(d, "waits")
         self.attached(d, "writes")
         self.slow(500)
-        noise.add(20)  # what the commit thread waits for
+        noise.add(20)  # the commit thread waits for these
         time.sleep(0.3)
         ring.add(20)
         self.unmapped(d, guest, guest.die("crashed"))
@@ -574,7 +579,8 @@ class SlowDisk(Lifecycle):
         self.ended(d, guest, ring, "crash")
 
     def large(self):
-        """A daemon with little room and a slow disk, and a guest whose ring of 8 MiB is filled behind its back."""
+        """Start a daemon with little room and a slow disk, and fill a guest's ring of 8 MiB while
+        the daemon does not look."""
         small = "[collector]\nflush-interval = 100ms\nqueue = 4M\nqueue-per-guest = 1M\nqueue-reserve = 1M\n"
         d = self.daemons(small + "[archive]\nfree-space = 1M\nreserve = 0\n")
         guest, other = self.guest(5, "large"), self.guest(6, "writes")
@@ -597,7 +603,7 @@ class SlowDisk(Lifecycle):
         return d, guest, ring
 
     def newest(self, d, ring):
-        """Its newest packets are there, and the rest is declared."""
+        """Check that the newest packets are archived and the others declared."""
         d.wait_ended("large")
         found = events_of(d.trace("large"))
         self.assertEqual(found[-1], ring.written[-1])
@@ -606,17 +612,17 @@ class SlowDisk(Lifecycle):
         return found
 
     def test_large(self):
-        """A ring that is larger than the room for the dead."""
+        """The ring is larger than the room for dead guests."""
         d, guest, ring = self.large()
         self.unmapped(d, guest, guest.die("crashed"))
         self.slow(0)
         self.assertGreater(len(self.newest(d, ring)), 60_000)
 
     def test_large_terminated(self):
-        """The daemon is told to end while it takes what such a ring has left."""
+        """The daemon is told to end while it copies the rest of such a ring."""
         d, guest, ring = self.large()
         guest.stop("crashed")
-        d.wait(lambda: "no room for all of a ring that goes" in d.said())  # it has begun to take what is left
+        d.wait(lambda: "no room for all of a ring that goes" in d.said())  # the daemon has begun to copy the rest
         quick = threading.Timer(1, self.slow, [0])
         quick.start()
         d.stop_collector()

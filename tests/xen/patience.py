@@ -1,4 +1,4 @@
-"""What takes a minute: patience.py BUILD-DIRECTORY [TEST…]"""
+"""Tests that take a minute: patience.py BUILD-DIRECTORY [TEST…]"""
 
 import time
 
@@ -8,7 +8,8 @@ from daemons import events_of
 
 class Patience(sim.Case):
     def test_looked_at_again(self):
-        """A guest that changed its keys too often is left alone for a minute; then what it publishes is taken."""
+        """The daemon ignores a guest that changed its keys too often for a minute, then takes what
+        it publishes."""
         d = self.daemons()
         guest = self.guest(5, "calm")
         until = time.monotonic() + 3
@@ -26,7 +27,7 @@ class Patience(sim.Case):
         d.wait(lambda: guest.mapped() == 4, 15)
         self.assertGreater(time.monotonic() - began, 55)
         d.wait(lambda: guest.port(3))
-        guest.withdraw()  # and its keys are heard of again
+        guest.withdraw()  # and the daemon sees its keys again
         d.wait(lambda: not guest.mapped())
         d.wait_ended("calm")
         self.assertEqual(events_of(d.trace("calm")), ring.written)

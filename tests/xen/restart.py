@@ -1,4 +1,5 @@
-"""A collector that ends and begins again while guests of Xen write: restart.py BUILD-DIRECTORY [TEST…]"""
+"""Test a collector that ends and starts again while guests of Xen write: restart.py BUILD-DIRECTORY
+[TEST…]"""
 
 import os
 import time
@@ -17,11 +18,11 @@ class Restart(sim.Case):
         d.start_collector()
 
     def archived(self, d):
-        """The newest packet of which something is."""
+        """Return the newest packet of which any byte is archived."""
         return d.query("SELECT coalesce(max(sequence), -1) FROM chunks")[0][0]
 
     def writing(self, d, guest, k=1, rate=100000, size=524288, stream=0):
-        """A guest that a real writer plays."""
+        """Start a guest with a real writer."""
         truth = f"truth.{guest.domid}.{k}"
         options = f"--ring {guest.ring_path(k)} --truth {truth} --after {truth}.seen --rate {rate} --size {size}"
         writer = self.writer("writer-legacy", *options.split())
@@ -45,7 +46,7 @@ class Restart(sim.Case):
         d.check_integrity()
 
     def test_while_it_writes(self):
-        """In time: same run, no duplicate, no gap."""
+        """A restart in time: same run, no duplicate, no gap."""
         d = self.daemons()
         guest = self.guest(5, "writes")
         writer, truth = self.writing(d, guest)
@@ -58,7 +59,8 @@ class Restart(sim.Case):
         self.assertEqual(d.domain("writes")["streams"][0]["lost_packets"], 0)
 
     def test_overwritten(self):
-        """Too late: what was overwritten is a declared gap, and nothing else is missing."""
+        """A restart that is too late: the overwritten events are a declared gap, and nothing else
+        is missing."""
         d = self.daemons()
         guest = self.guest(5, "fast")
         writer, truth = self.writing(d, guest, rate=500000, size=65536)
@@ -74,7 +76,7 @@ class Restart(sim.Case):
         self.assertGreater(sum(gap["packets"] for gap in gaps), 4)
 
     def test_streams(self):
-        """Each of several rings goes on where it was."""
+        """Each of several rings goes on at its position."""
         d = self.daemons()
         guest = self.guest(5, "two")
         writers = [self.writing(d, guest, 1), self.writing(d, guest, 2, stream=1)]
@@ -88,7 +90,7 @@ class Restart(sim.Case):
             judge(f"two.{k}", truth, d.trace("two", f"?stream={k}"), d.packets("two", query), "--ended", "--begin", "0")
 
     def test_many(self):
-        """All are mapped again before an ordinary ring has gone round."""
+        """All guests are mapped again before an ordinary ring has wrapped."""
         guests = []
         for i in range(64):
             guest = self.guest(10 + i)
@@ -108,7 +110,8 @@ class Restart(sim.Case):
         self.assertEqual({domain["runs"] for domain in d.json("/v1/domains?limit=1000")["domains"]}, {1})
 
     def test_dies_meanwhile(self):
-        """Nobody looks while the guest dies: with its pages still there they are taken, else the run has ended."""
+        """Guests die while no collector runs: if the pages still exist, their events are archived,
+        else the run has ended."""
         d = self.daemons()
         kept, gone, again = (self.guest(5 + i, name) for i, name in enumerate(("kept", "gone", "again")))
         rings = []
@@ -119,7 +122,7 @@ class Restart(sim.Case):
             rings.append(ring)
             self.attached(d, guest.name)
             ring.add_slowly(30)
-            # A run that ends with nothing archived of it is not remembered for long.
+            # The collector soon forgets a run that ended without archived events.
             d.wait_archived(ring, guest.name, 1)
         d.kill_collector()
         for ring in rings:
@@ -147,7 +150,7 @@ class Restart(sim.Case):
         self.assertEqual(events_of(d.trace("again", f"?run={listed[-1]['run']}")), second.written)
 
     def test_suspended_meanwhile(self):
-        """A suspended guest is the same after a restart, and after its resumption."""
+        """A suspended guest is the same after a restart, and after it resumes."""
         d = self.daemons()
         guest = self.guest(5, "sleeper")
         ring = self.publish(guest, 40)
@@ -170,7 +173,8 @@ class Restart(sim.Case):
 
 class StoreGone(sim.Case):
     def test_said_in_a_sentence(self):
-        """Without the store nothing can be learned any more: the collector ends, and says so; another one begins anew."""
+        """Without the store the collector can learn nothing: it says so in one sentence and ends.
+        The next one starts again."""
         d = self.daemons()
         guest = self.guest(5, "orphan")
         ring = self.publish(guest, 20)

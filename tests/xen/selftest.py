@@ -1,4 +1,4 @@
-"""The simulated dom0 behaves as a real one was seen to: selftest.py BUILD-DIRECTORY [TEST…]"""
+"""Check that the simulated dom0 behaves like a real one: selftest.py BUILD-DIRECTORY [TEST…]"""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ class Selftest(sim.Case):
 
 
 class Stores(Selftest):
-    """Which watches fire, and what a guest may write."""
+    """The watches that fire, and a guest's permissions."""
 
     def test_permissions(self):
         guest = self.guest(5)
@@ -41,7 +41,7 @@ class Stores(Selftest):
                 guest.write(path, "x")
 
     def test_quota(self):
-        """A guest can fill what it is given, and not more."""
+        """A guest can fill its quota, and not more."""
         guest = self.guest(5)
         with self.assertRaisesRegex(Refused, "EQUOTA|ENOSPC"):
             for i in range(20000):
@@ -73,7 +73,7 @@ class Stores(Selftest):
             self.assertIn("/local/domain/5/data/mprof/ring-ref", fired("/local/domain/5/data/mprof/ring-ref"))
 
     def test_deaths(self):
-        """The order of the watches at each."""
+        """The order of the watches at each kind of death."""
         fired = self.watched()
         guest = self.guest(5)
         fired("@introduceDomain")
@@ -94,7 +94,7 @@ class Stores(Selftest):
         self.assertEqual(found[-1], "@releaseDomain")
 
     def test_suspension(self):
-        """The resumption fires nothing."""
+        """Resuming fires no watch."""
         fired = self.watched()
         guest = self.guest(5)
         fired("@introduceDomain")
@@ -134,7 +134,8 @@ class Fakes(Selftest):
         self.assertEqual(probe("map 5 8 9"), "errno 22")
 
     def test_zombie(self):
-        """A dead domain is there until its last page is unmapped; a killed daemon's mappings go with it."""
+        """A dead domain exists until its last page is unmapped. A killed daemon's mappings go with
+        it."""
         guest = self.guest(5)
         probe = self.probe()
         self.assertEqual(probe("map 5 8"), "0")
@@ -160,7 +161,7 @@ class Fakes(Selftest):
         port = probe("bind 5 3")
         self.assertEqual(probe("bind 5 3"), "errno 22")
         self.assertEqual(probe("bind 6 3"), "errno 3")
-        self.assertEqual(probe("pending"), port)  # by the bind itself
+        self.assertEqual(probe("pending"), port)  # the bind itself triggers it
         self.assertEqual(probe("pending"), "0")
         guest.kick(3)
         self.assertEqual(probe("pending"), "0")  # masked

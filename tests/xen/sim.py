@@ -1,4 +1,5 @@
-"""A dom0 without a hypervisor: the real store, and guests and a toolstack played by the test.  What the files mean: sim/sim.h."""
+"""A dom0 without a hypervisor: the store is real, and the test acts as guests and toolstack.
+sim/sim.h describes the files."""
 
 import contextlib
 import glob
@@ -19,13 +20,13 @@ import daemons  # noqa: E402
 from daemons import BUILD, QUIET, Ring, image, rooms  # noqa: E402,F401
 
 SIM = os.path.join(os.path.abspath(BUILD), "tests", "xen", "sim")
-# Where xen-utils was unpacked; tests/run says so.
+# The directory into which xen-utils was unpacked; tests/run sets it.
 XEN = os.environ.get("MPROFD_XEN", "/")
 STORES = ("xenstored", "oxenstored")
 PAGE = 4096
 SECOND = 1_000_000_000
-SEEN = 2.0  # s that the toolstack waits at most before it removes what stopped: a busy machine lets dom0 look late
-STOPPED = 4 * SECOND  # how much longer what has a limit may take once in a while, on a machine that let a program wait
+SEEN = 2.0  # the longest time in s that the toolstack waits before it removes a stopped domain: a busy machine is slow to notice
+STOPPED = 4 * SECOND  # how much longer a bounded step may take once in a while, on a machine that stopped a program
 DIRECTORY, READ, GET_PERMS, WATCH, UNWATCH, BEGIN, END, INTRODUCE, RELEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
 WRITE, MKDIR, RM, SET_PERMS, EVENT, ERROR, RESUME = 11, 12, 13, 14, 15, 16, 18
 WIRE = struct.Struct("<IIII")
@@ -36,7 +37,7 @@ daemons.PROGRAMS["mprofd-sim"] = "tests/xen/sim/mprofd-sim"
 
 
 class Refused(Exception):
-    """The store's answer is an error, by its name."""
+    """An error answer of the store, by its name."""
 
 
 class Talk:
@@ -46,7 +47,7 @@ class Talk:
         self.events = []
 
     def request(self, kind, *parts, tx=0):
-        """PARTS end with a NUL each, but for the last one if it is bytes."""
+        """Send a request. PARTS end with a NUL each, except the last one if it is bytes."""
         body = b"".join(part if isinstance(part, bytes) else str(part).encode() + b"\0" for part in parts)
         self._send(WIRE.pack(kind, 1, tx, len(body)) + body)
         while True:
@@ -91,7 +92,7 @@ class Talk:
 
 
 class Toolstack(Talk):
-    """dom0's side, over the socket."""
+    """dom0's connection to the store, over the socket."""
 
     def __init__(self, path):
         super().__init__()
@@ -119,12 +120,13 @@ class Toolstack(Talk):
         return data
 
     def drain(self, until=None, seconds=0.15):
-        """The events until none comes for this long, but not before one of the path UNTIL has come."""
+        """Return the events until none comes for SECONDS, but not before one of the path UNTIL has
+        come."""
         try:
             while True:
                 self.socket.settimeout(seconds if not until or until in (path for path, _ in self.events) else 60)
                 kind, _, _, size = WIRE.unpack(self._receive(WIRE.size))
-                self.socket.settimeout(60)  # the rest of it
+                self.socket.settimeout(60)  # the rest of the message
                 body = self._receive(size)
                 if kind == EVENT:
                     self.events.append(tuple(part.decode() for part in body.split(b"\0")[:2]))
@@ -152,7 +154,7 @@ class Store:
         program = store_program(kind)
         env = {**os.environ, "LD_PRELOAD": os.path.join(SIM, "sim-shim.so"), "MPROFD_SIM_DIR": path}
         env |= {"XENSTORED_RUNDIR": path, "XENSTORED_ROOTDIR": path, "XENSTORED_PATH": self.socket}
-        env.pop("LD_LIBRARY_PATH", None)  # the real libxenctrl is what the shim stands in front of
+        env.pop("LD_LIBRARY_PATH", None)  # the shim stands in front of the real libxenctrl
         if kind == "oxenstored":
             lines = ["xenstored-kva = /proc/xen/xsd_kva", "xenstored-port = /proc/xen/xsd_port", "persistent = false"]
             lines += [f"xenstored-log-file = {path}/xenstored.log", f"access-log-file = {path}/access.log"]
@@ -182,11 +184,11 @@ class Store:
             time.sleep(0.002)
 
     def tell(self, domid, port):
-        """An event for the store."""
+        """Send an event to the store."""
         os.write(self.fifo, struct.pack("<II", domid, port))
 
     def virq(self):
-        """Xen says that something about a domain has changed."""
+        """Send Xen's notification that a domain has changed."""
         self.tell(VIRQ, VIRQ_DOM_EXC)
 
     def kill(self):
@@ -200,7 +202,7 @@ class Store:
 
 
 class Kicker:
-    """Guests' event channels."""
+    """The guests' event channels."""
 
     def __init__(self, path):
         self.process = subprocess.Popen(
@@ -229,7 +231,8 @@ class Kicker:
 
 
 class Guest(Talk):
-    """A domain: what the toolstack does with it, and what it does itself through its own ring to the store."""
+    """A domain: the toolstack's operations on it, and the guest's own through its ring to the
+    store."""
 
     SLOT = struct.Struct("<6I5Q")
     REQ, RSP = (PAGE + 2048) // 4, (PAGE + 2056) // 4  # consumer and producer of each half of the ring to the store
@@ -249,7 +252,7 @@ class Guest(Talk):
     # ---- the toolstack
 
     def create(self, introduce=True):
-        """As xl: the nodes come before the introduction."""
+        """Create the domain as xl does: the nodes come before the introduction."""
         if os.path.exists(self.path("dom")):
             raise AssertionError(f"there is a domain {self.domid}: {self.state()}")
         with contextlib.suppress(FileNotFoundError):
@@ -275,7 +278,7 @@ class Guest(Talk):
         return self
 
     def grow(self, pages):
-        """As many pages of memory, of which grant references are the numbers."""
+        """Give the guest PAGES pages of memory. Their numbers are the grant references."""
         with open(self.path("mem"), "a+b") as f:
             f.truncate(pages * PAGE)
             self.memory = mmap.mmap(f.fileno(), pages * PAGE)
@@ -289,11 +292,11 @@ class Guest(Talk):
         self.store.toolstack.write(f"{self.home}/name", name)
 
     def set(self, words):
-        """How Xen says the domain is: running, crashed, poweroff dying…"""
+        """Set the domain's state in Xen: running, crashed, poweroff dying…"""
         self.words = words
         with open(self.path("dom") + ".new", "w", encoding="utf-8") as f:
             f.write(words)
-        # Not dom.N.new: what begins with dom. is a domain.
+        # The name must not be dom.N.new: a name with dom. in front is a domain.
         os.rename(self.path("dom") + ".new", self.path("dom"))
 
     def state(self):
@@ -301,14 +304,16 @@ class Guest(Talk):
             return f.read()
 
     def stop(self, reason):
-        """It stops by itself, as crashed, poweroff, reboot, suspend, watchdog, soft-reset; its nodes stay.  Returns when."""
+        """Stop the guest by itself: crashed, poweroff, reboot, suspend, watchdog or soft-reset. Its
+        nodes stay. Return when."""
         self.set(reason)
         at = time.monotonic_ns()
         self.store.virq()
         return at
 
     def destroy(self, after=0.0, held=False):
-        """The toolstack removes it: paused, its nodes, then the domain, which is a zombie while something of it is mapped; HELD by others."""
+        """Remove the domain as the toolstack does: pause it, delete its nodes, then the domain. It
+        is a zombie while any page is mapped, or others hold it (HELD)."""
         time.sleep(after)
         tools = self.store.toolstack
         self.set(f"{self.words} paused")
@@ -321,7 +326,8 @@ class Guest(Talk):
         return at
 
     def die(self, reason):
-        """Both, as xl does with on_crash=destroy and the like, once dom0 has seen that it stopped.  Returns when it stopped."""
+        """Stop and destroy the guest, as xl does with on_crash=destroy, once dom0 has noticed the
+        stop. Return when it stopped."""
         at = self.stop(reason)
         seen_by = time.monotonic() + SEEN
         while self.mapped() and time.monotonic() < seen_by:
@@ -330,17 +336,17 @@ class Guest(Talk):
         return at
 
     def forget(self):
-        """Its number can be used again, as Xen does when nothing is left of it."""
+        """Free the number for another domain, as Xen does when nothing is left of this one."""
         if self.mapped():
             raise AssertionError(f"domain {self.domid} is a zombie: {self.mapped()} pages are mapped")
         os.unlink(self.path("dom"))
 
     def resume(self):
-        """From a suspension, under the same number: no watch fires."""
+        """Resume from a suspension, under the same number. No watch fires."""
         self.set("running")
         self.store.toolstack.request(RESUME, self.domid)
 
-    # ---- what dom0 has of it
+    # ---- dom0's view of the guest
 
     def _maps(self):
         try:
@@ -351,7 +357,7 @@ class Guest(Talk):
         return pages if os.path.exists(f"/proc/{pid}") else 0, *rest
 
     def mapped(self, *refs):
-        """Pages that are mapped; with REFS: how often each is."""
+        """Return the number of mapped pages; with REFS, how often each is mapped."""
         pages = self._maps()[0]
         if not refs:
             return pages
@@ -359,11 +365,11 @@ class Guest(Talk):
             return [os.pread(f.fileno(), 1, PAGE + ref)[0] if pages else 0 for ref in refs]
 
     def map_counts(self):
-        """(maps, unmaps, refused) so far."""
+        """Return (maps, unmaps, refused) so far."""
         return self._maps()[1:4]
 
     def unmapped_at(self):
-        """When the last mapping went, CLOCK_MONOTONIC ns."""
+        """Return when the last mapping went, in CLOCK_MONOTONIC ns."""
         with open(self.path("maps"), "rb") as f:
             return struct.unpack("<Q", os.pread(f.fileno(), 8, 40))[0]
 
@@ -405,11 +411,11 @@ class Guest(Talk):
         self.store.tell(self.domid, 1)
 
     def ring_path(self, k):
-        """The file behind references (K << 16) and up; K from 1."""
+        """Return the file behind references (K << 16) and up; K counts from 1."""
         return os.path.join(self.store.path, f"ring.{self.domid}.{k}")
 
     def ring(self, size=4 * PAGE, packets=4, k=None, **options):
-        """A ring in memory of its own: a Ring with .refs."""
+        """Make a ring in memory of its own. Return a Ring with .refs."""
         self.rings += 1
         k = k or self.rings
         with contextlib.suppress(FileNotFoundError):
@@ -427,7 +433,8 @@ class Guest(Talk):
         return f"data/mprof/stream/{stream}" if stream else "data/mprof"
 
     def publish(self, ring, stream=0, port=None, name=None):
-        """Share a ring (or references), in a value or a directory as it needs: the commit key comes last."""
+        """Share a ring (or references), in a value or a directory, as its size requires. The commit
+        key comes last."""
         refs = getattr(ring, "refs", ring)
         if port is not None:
             self.offer(port)
@@ -440,11 +447,11 @@ class Guest(Talk):
             self.write(f"{self._under(stream)}/ring-ref", ",".join(map(str, refs)))
 
     def page(self, ref, data):
-        """Put DATA into the grantable page REF, below what grow() has made."""
+        """Put DATA into the grantable page REF, below the size that grow() set."""
         self.memory[ref * PAGE : ref * PAGE + len(data)] = data
 
     def publish_directory(self, ring, stream=0, pages=(40, 41, 42, 43)):
-        """The same through directory pages."""
+        """Share a ring through directory pages."""
         refs = list(getattr(ring, "refs", ring))
         parts = [refs[i : i + 1023] for i in range(0, len(refs), 1023)]
         for i, part in enumerate(parts):
@@ -462,15 +469,15 @@ class Guest(Talk):
         self.kicker.ask("offer", self.domid, port)
 
     def take(self, port):
-        """Somebody else in dom0 binds it."""
+        """Bind the port for another process in dom0."""
         self.kicker.ask("take", self.domid, port)
 
     def kick(self, port):
-        """Returns when, or 0: nobody has bound it."""
+        """Kick the port. Return when, or 0 if no process has bound it."""
         return self.kicker.ask("kick", self.domid, port)
 
     def port(self, port):
-        """dom0's end of a port: a dict, or None."""
+        """Return dom0's end of a port as a dict, or None."""
         try:
             with open(self.path("ports"), "rb") as f:
                 word = struct.unpack("<I", os.pread(f.fileno(), 4, 4 * port))[0]
@@ -495,7 +502,7 @@ class Daemons(daemons.Daemons):
         self.wait(lambda: os.path.exists(path))
 
     def metric(self, name):
-        """The value of a metric, its labels as they are written; 0 where there is none."""
+        """Return the value of a metric, given with its labels as printed; 0 if it does not exist."""
         for line in self.get("/metrics").decode().splitlines():
             if line.startswith(name + " "):
                 return float(line.split()[1])
@@ -510,7 +517,7 @@ class Case(daemons.Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.ends = []  # of each end whether its pages went in time
+        cls.ends = []  # for each end, whether its pages were unmapped in time
 
     @classmethod
     def tearDownClass(cls):
@@ -539,7 +546,7 @@ class Case(daemons.Case):
         return d
 
     def publish(self, guest, n=60, stream=0, **options):
-        """A ring with N events in it, shared."""
+        """Share a ring with N events."""
         ring = guest.ring(**options)
         self.addCleanup(ring.close)
         ring.add(n)
@@ -547,7 +554,7 @@ class Case(daemons.Case):
         return ring
 
     def attached(self, d, name, streams=1):
-        """Until the guest runs with that many streams; what is said of it."""
+        """Wait until the guest runs with STREAMS streams. Return its entry."""
 
         def found():
             domain = d.domain(name)
@@ -556,12 +563,13 @@ class Case(daemons.Case):
         return d.wait(found)
 
     def unmapped(self, d, guest, since, within=SECOND):
-        """All of it, in time."""
+        """Check that all pages of the guest are unmapped in time."""
         d.wait(lambda: not guest.mapped())
         self.in_time(guest.unmapped_at() - since, within)
 
     def in_time(self, took, within=SECOND):
-        """From the end until nothing was mapped, in ns; a machine that is busy may be late with one, not with each."""
+        """Check the time in ns from a guest's end until no page was mapped. On a busy machine one
+        guest may be late, but not each."""
         self.ends.append(took < within)
         self.assertLess(took, within + STOPPED, "ns from the end until nothing was mapped")
 

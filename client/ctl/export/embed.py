@@ -1,4 +1,4 @@
-"""The bytes of a file as a C array: embed.py NAME FILE"""
+"""Write the bytes of a file as a C array: embed.py NAME FILE"""
 
 import sys
 

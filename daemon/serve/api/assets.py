@@ -1,6 +1,7 @@
 """Write the viewer's files as C: assets.py OUT DEPFILE DIRECTORY [FILE…]
 
-DIRECTORY's pages, styles, scripts and pictures, also those of its folders, and each FILE.  A new file is a change of its folder, which DEPFILE names.
+The output has the pages, styles, scripts and pictures of DIRECTORY and its folders, and each FILE.
+DEPFILE also names the folders, because a new file changes its folder.
 """
 
 import gzip
@@ -33,7 +34,7 @@ def main(out, depfile, directory, *files):
         with open(path, "rb") as f:
             data = f.read()
         packed = gzip.compress(data, 9, mtime=0)
-        # What hardly shrinks is not worth a second copy in the program.
+        # A file that hardly shrinks gets no second, packed copy in the program.
         pays = len(packed) < len(data) * 0.9
         arrays.append(array(f"plain_{i}", data or b"\n"))
         arrays.append(array(f"gzip_{i}", packed) if pays else "")

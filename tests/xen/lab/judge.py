@@ -1,7 +1,8 @@
-"""Was what the lab left right?  judge.py MACHINE OUT RESULTS TRUTH
+"""Judge the results of the lab: judge.py MACHINE OUT RESULTS TRUTH
 
-OUT is what `boot` left; TRUTH all packets of the ring that one guest plays.  A line per check goes to RESULTS: passed, failed
-or skipped, its name, the reason.  What a person needs to see of a failure is printed.
+OUT is the output directory of `boot`. TRUTH has all packets of the ring that one guest replays.
+RESULTS gets a line per check: passed, failed or skipped, its name, the reason. The script prints
+the details of a failure.
 """
 
 import json
@@ -14,7 +15,7 @@ import serials
 from serials import Wrong
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEATHS = {  # of the guest as it was called last: the capture's kind
+DEATHS = {  # the guest's last name: the capture's kind
     "full": {
         "legacy": "crash",
         "directory": "crash",
@@ -62,7 +63,8 @@ class Judge:
             f.write(f"{verdict}\t{self.machine}: {name}\t{line}\n")
 
     def check(self, name, *steps):
-        """A check that is a function; it fails with what the function raises, and with the steps that it stands on."""
+        """Run a function as a check. It fails with the function's exception, or if one of the STEPS
+        that it depends on failed."""
 
         def judge(function):
             try:
@@ -78,7 +80,7 @@ class Judge:
 
         return judge
 
-    # ---- what was left
+    # ---- evidence
 
     def guest(self, name):
         return self.load(f"domain-{name}.json")
@@ -87,7 +89,7 @@ class Judge:
         return sorted(self.guest(name)["run_list"], key=lambda run: run["run"])
 
     def captures(self, run, kind=None):
-        """Of a run, oldest first."""
+        """Return the captures of a run, oldest first."""
         found = []
         for name in os.listdir(os.path.join(self.out, "evidence")):
             if re.fullmatch(r"capture-\d+\.json", name):
@@ -100,15 +102,16 @@ class Judge:
         return serials.Stream(self.path(f"run-{run}-{stream}.ctf"), self.load(f"run-{run}-{stream}.json"))
 
     def said(self, console):
-        """What a guest said on its console."""
+        """Return the output of a guest on its console."""
         return serials.said(self.read(f"log/console/guest-{console}.log"))
 
 
 class Xen(Judge):
-    """A boot of Xen."""
+    """Checks for a boot of Xen."""
 
     def lives(self):
-        """(guest, name of its console, place of the life) for each guest that writes serials."""
+        """Yield (guest, name of its console, number of its life) for each guest that writes
+        serials."""
         names = {"legacy": "legacy", "directory": "directory", "kick": "kick"}
         names["renamed" if self.scenario == "full" else "streams"] = "streams"
         if self.scenario == "full":
@@ -207,7 +210,8 @@ class Xen(Judge):
     # ---- restarts
 
     def continuing(self):
-        """What was archived of each life, from its first event to its last, over all restarts and kills."""
+        """Check the archive of each life, from its first event to its last, over all restarts and
+        kills."""
         for name, console in self.lives().items():
 
             @self.check(f"{name}: every serial once and in order, what is missing is a declared gap, and no gap is false", "collect")
@@ -265,7 +269,8 @@ class Xen(Judge):
 
         @self.check("a guest that kicks in a storm costs no more than one that is polled", "storm")
         def _():
-            # Polled it is looked at up to 20 times a second; kicks may add an eighth of that, and a first burst.
+            # Without kicks a ring is polled up to 20 times a second. Kicks may add an eighth of
+            # that, and a first burst.
             said = f"{self.seen['storm_looks']} looks in 3 s, and {self.seen['calm_looks']} in the 3 s before"
             need(self.seen["storm_looks"] < 2 * self.seen["calm_looks"] + 80, said)
 
@@ -281,12 +286,12 @@ class Xen(Judge):
     # ---- deaths
 
     def holds_last(self, capture, console, life=-1):
-        """The capture's events end with the very last that the guest said it would write."""
+        """Check that the capture's events end with the very last that the guest announced."""
         said = self.said(console)
         for stream in capture["streams"]:
             last = [s for s in said if s.what in ("last", "serial") and s.stream == stream["stream"]][life]
             had = serials.events(self.path(f"capture-{capture['id']}-{stream['stream']}.ctf"))
-            if console != "legacy":  # which was overwritten while no daemon ran
+            if console != "legacy":  # the legacy guest's were overwritten while no daemon ran
                 serials.consecutive(had, f"stream {stream['stream']} of the capture")
             need(had and had[-1].serial == last.serial, f"stream {stream['stream']} ends at {had and had[-1].serial}, not {last.serial}")
             need(had[-1].life == last.life, f"stream {stream['stream']}: life {had[-1].life}, not {last.life}")
@@ -325,7 +330,7 @@ class Xen(Judge):
                 need(runs[-1]["run"] > runs[0]["run"], "no new run")
 
     def replay_captured(self, capture):
-        """The capture ends where the run does, which was judged with the truth."""
+        """Check that the capture ends where the run does, which was judged with the truth."""
         with open(self.path(f"capture-{capture['id']}-0.ctf"), "rb") as f:
             had = serials.body(f.read())
         with open(self.path(f"run-{capture['run']}-0.ctf"), "rb") as f:
@@ -380,7 +385,7 @@ class Xen(Judge):
 
 
 class Plain(Judge):
-    """The same root without Xen."""
+    """Checks for the same root without Xen."""
 
     def judge(self):
         shown = self.load("plain.json")

@@ -1,7 +1,8 @@
-"""What happens in dom0: guests publish, live and die, the daemons are restarted and killed.  /out/scenario says which scenario.
+"""Run a scenario in dom0: guests publish, live and die, the daemons are restarted and killed.
+/out/scenario names the scenario.
 
-Nothing is judged here but what it cannot go on without: what was seen is left in evidence/, for judge.py on the host.  A step that fails
-is told there, and the next one begins.
+This script only checks what it needs to go on. It writes evidence/ for judge.py on the host. It
+reports a failed step there and begins the next one.
 """
 
 import os
@@ -19,7 +20,7 @@ RATE = 200  # events a second, in each stream
 
 
 def step(function):
-    """A step, which returns whether it went well; what went wrong in it is told in evidence/steps.json."""
+    """Make FUNCTION a step, which returns whether it succeeded. evidence/steps.json gets the error."""
 
     def begin(*arguments, **options):
         name = function.__name__
@@ -42,7 +43,7 @@ class Lab:
     def __init__(self):
         self.store = xen.XenStore()
         self.guests = {}
-        self.seen = {}  # what is measured, by name
+        self.seen = {}  # measurements, by name
 
     def note(self, **what):
         self.seen.update(what)
@@ -51,7 +52,7 @@ class Lab:
     # ---- the daemons
 
     def attached(self, names, seconds=60):
-        """Until the daemon has mapped each ring of these guests, and answers for them as running."""
+        """Wait until the daemon has mapped each ring of these guests, and lists them as running."""
         pid = xen.live_pid()
         rings = self.rings(names)
         _, took = xen.wait(lambda: xen.maps(pid) >= rings, seconds, f"mprofd maps {rings} rings")
@@ -69,7 +70,7 @@ class Lab:
         return domain and domain["state"] == "running" and domain["streams"]
 
     def names(self):
-        """Of the guests that live."""
+        """Return the names of the live guests."""
         return [name for name, guest in self.guests.items() if guest and guest.alive]
 
     @step
@@ -108,7 +109,7 @@ class Lab:
 
     @step
     def live(self):
-        """While they write: what is listed, and each trace, by curl and by mprofctl."""
+        """Save the lists and each trace while the guests write, by curl and by mprofctl."""
         xen.save("domains.json", xen.ask("/v1/domains"))
         for name in self.names():
             for stream in xen.domain(name)["streams"]:
@@ -123,7 +124,7 @@ class Lab:
 
     @step
     def fill(self):
-        """The large ring's pages, all of them, with pauses in which they are copied."""
+        """Fill the large ring's pages, with pauses in which they are copied."""
         for _ in range(6):
             self.guests["directory"].do("write", 34000)
             time.sleep(0.5)
@@ -147,7 +148,8 @@ class Lab:
 
     @step
     def come_late(self):
-        """A guest that crashes before any daemon has seen it.  How long that takes is the machine's doing, so only one overwrites its ring meanwhile."""
+        """Create a guest that crashes before any daemon has seen it. The machine decides how long
+        that takes, so only one guest overwrites its ring meanwhile."""
         others = [self.guests[name] for name in self.names() if name not in ("legacy", "replay")]
         for guest in others:
             guest.do("rate", 0)
@@ -174,7 +176,8 @@ class Lab:
 
     @step
     def withdraw(self):
-        """How many mappings there are before, one second after the commit key is gone, and after it is there again."""
+        """Count the mappings before the commit key is deleted, one second after, and after it is
+        written again."""
         pid, kick = xen.live_pid(), self.guests["kick"]
         self.attached(self.names())
         before = xen.wait(lambda: xen.maps(pid) == self.rings() and self.rings(), 30, "mprofd maps what lives, and nothing else")[0]
@@ -189,7 +192,8 @@ class Lab:
 
     @step
     def storm(self):
-        """What a guest that kicks in a storm costs: looks, since under emulation its kicks take the time of everybody."""
+        """Measure the cost of a guest that kicks in a storm. Count polls, because under emulation
+        the kicks slow down everything."""
 
         def looks():
             text = xen.get("/metrics")[2].decode()
@@ -209,7 +213,7 @@ class Lab:
     # ---- deaths
 
     def captured(self, name, kind, had, seconds=30):
-        """Until there is a capture more, of this kind."""
+        """Wait until there is one more capture of this kind."""
         _, took = xen.wait(
             lambda: [c for c in xen.captures(name)[: len(xen.captures(name)) - had] if c["kind"] == kind],
             seconds,
@@ -218,7 +222,8 @@ class Lab:
         return took
 
     def death(self, name, kind, how):
-        """HOW ends the guest.  What `xl list` shows until it has been told of the death for two seconds is left."""
+        """End the guest by HOW. Save the output of `xl list` from the two seconds after the daemon
+        learned of the death."""
         guest = self.guests[name]
         had = len(xen.captures(name))
         guest.alive = False
@@ -244,7 +249,8 @@ class Lab:
 
     @step
     def save(self):
-        """Afterwards nobody of the toolstack looks after the guest any more, so it must be one that is to be preserved."""
+        """Save a guest. The toolstack does not look after it any more afterwards, so the guest must
+        be one to preserve."""
         guest = self.guests["legacy"]
         had = len(xen.captures("legacy"))
         guest.do("write", 5)
@@ -290,7 +296,7 @@ class Lab:
 
     @step
     def corpses(self):
-        """Daemons that start again find the preserved ones again; then these are destroyed."""
+        """Restart the daemons, which find the preserved guests again; then destroy the guests."""
         xen.run("systemctl", "restart", "mprofd")
         xen.wait(lambda: xen.ask("/v1/domains") is not None, 30, "the socket answers")
         time.sleep(3)
@@ -304,7 +310,7 @@ class Lab:
         self.note(corpse_zombies=listed)
         self.note(corpse_captures_after={name: [c["kind"] for c in xen.captures(name)] for name in preserved})
 
-    # ---- what is left for the judge
+    # ---- evidence for the judge
 
     @step
     def collect(self):
@@ -369,7 +375,7 @@ def short(lab):
     lab.live()
     lab.restart()
     lab.kill()
-    time.sleep(10)  # until the nodes of all guests have been read: under emulation that takes so long
+    time.sleep(10)  # until the daemon has read the nodes of all guests, which takes so long under emulation
     lab.crash_preserved()
     lab.crash_destroyed()
     lab.destroy("streams")
@@ -378,7 +384,7 @@ def short(lab):
 
 
 def plain():
-    """A machine without Xen: the unit is skipped, not failed."""
+    """A machine without Xen skips the unit instead of failing it."""
     shown = {"enable": xen.run("systemctl", "enable", "--now", "mprofd", check=False)}
     for unit in ("mprofd", "mprofd-http.socket"):
         shown[unit] = xen.run("systemctl", "show", "-p", "ActiveState,ConditionResult,Result,UnitFileState", unit)

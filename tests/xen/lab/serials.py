@@ -1,7 +1,8 @@
-"""The events that the lab's guests write: counters whose value is a serial number and whose name says which life of the ring it is.
+"""The events of the lab's guests: counters whose value is a serial number and whose name is the
+life of the ring.
 
-All are of one size, so an event's place in its ring follows from its serial: that makes every claim about what is there, what is missing
-and what a gap says checkable without asking anybody.
+All have one size, so an event's place in its ring follows from its serial. Every claim about what
+is there, what is missing and what a gap says can be checked without other data.
 """
 
 import collections
@@ -21,16 +22,16 @@ Said = collections.namedtuple("Said", "what stream life serial")
 
 
 class Wrong(Exception):
-    """What is not as it must be."""
+    """An error in a stream."""
 
 
 def body(stream):
-    """The events' bytes of a CTF stream."""
+    """Return the bytes of the events in a CTF stream."""
     return b"".join(content for _, content in packets(stream, "stream"))
 
 
 def events(path):
-    """Of a CTF stream: chunks of one packet follow one another."""
+    """Return the events of a CTF stream, in which chunks of one packet follow one another."""
     with open(path, "rb") as f:
         try:
             parts = packets(f.read(), os.path.basename(path))
@@ -57,12 +58,12 @@ def consecutive(found, where):
 
 
 def said(console):
-    """What a guest said on its console, in order."""
+    """Return a guest's console output, in order."""
     return [Said(match[1], int(match[2]), int(match[3]), int(match[4])) for match in re.finditer(r"^lab: (\w+) (\d+) (\d+) (\d+)\r?$", console, re.M)]
 
 
 class Stream:
-    """What was fetched of a stream, and what /packets says of it."""
+    """A fetched stream, and its answers of /packets."""
 
     def __init__(self, path, pages):
         self.events, self.pages, self.gaps, seen = events(path), pages, [], set()
@@ -75,12 +76,13 @@ class Stream:
         self.per_packet = (self.listed[0]["room"] - START) // EVENT.size if self.listed else 0
 
     def serial_at(self, sequence, offset):
-        """That of the event there."""
+        """Return the serial of the event at a place."""
         return 1 + sequence * self.per_packet + (max(offset, START) - START) // EVENT.size
 
 
 def whole(stream, where):
-    """Every serial from 1 to the last, in its place, once and in order, or in a gap that says exactly so much."""
+    """Check that every serial from 1 to the last is in its place, once and in order, or in a gap of
+    exactly the right size."""
     if not stream.events:
         raise Wrong(f"{where}: no event")
     if len({event.life for event in stream.events}) != 1:

@@ -1,4 +1,5 @@
-"""What the scenario needs of a dom0: XenStore, guests, and the daemons' answers, without a process for each question."""
+"""Access to a dom0 for the scenario: XenStore, guests, and the daemons' answers, without a process
+for each request."""
 
 import contextlib
 import http.client
@@ -14,7 +15,7 @@ START = time.monotonic()
 
 
 class Failed(Exception):
-    """Something that the scenario cannot go on without."""
+    """An error after which the scenario cannot go on."""
 
 
 def log(text):
@@ -22,7 +23,7 @@ def log(text):
 
 
 def wait(what, seconds, why, step=0.05):
-    """Until WHAT() is true; returns it and how long that took."""
+    """Wait until WHAT() is true. Return its value and the time that took."""
     began = time.monotonic()
     while True:
         result = what()
@@ -61,7 +62,7 @@ class XenStore:
         return parts
 
     def _ask(self, kind, body):
-        """The answer's body, or None where it is an error."""
+        """Return the answer's body, or None for an error."""
         self.socket.sendall(self.HEADER.pack(kind, 0, 0, len(body)) + body)
         answer, _, _, length = self.HEADER.unpack(self._receive(self.HEADER.size))
         body = self._receive(length)
@@ -81,7 +82,7 @@ class XenStore:
 
 
 class Guest:
-    """A guest of the lab; its program is lab-guest, which obeys."""
+    """A guest of the lab. Its program is lab-guest, which takes commands."""
 
     def __init__(self, store, name, words, image="guest.cpio", memory=80, **events):
         self.store, self.name, self.commands = store, name, 0
@@ -95,7 +96,7 @@ class Guest:
         self.find()
 
     def find(self):
-        """Where the guest is now; its domid changes with a reboot."""
+        """Find the guest's domid, which changes with a reboot."""
         self.domid = int(run("xl", "domid", self.name))
         self.node = f"/local/domain/{self.domid}"
         self.commands, self.alive = 0, True
@@ -109,7 +110,7 @@ class Guest:
         self.store.write(f"{self.node}/data/lab/cmd", f"{self.commands} {verb} {number}")
 
     def do(self, verb, number=0, seconds=60):
-        """Tell, and wait for the answer: the last serial of each stream."""
+        """Send a command and wait for the answer: the last serial of each stream."""
         self.tell(verb, number)
 
         def done():
@@ -129,7 +130,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 def get(path, method="GET"):
-    """(status, headers, body)"""
+    """Return (status, headers, body)."""
     with contextlib.closing(UnixConnection("localhost", timeout=30)) as connection:
         connection.request(method, path)
         answer = connection.getresponse()
@@ -137,7 +138,7 @@ def get(path, method="GET"):
 
 
 def ask(path):
-    """A JSON answer, or None."""
+    """Return a JSON answer, or None."""
     try:
         status, _, body = get(path)
     except (OSError, http.client.HTTPException):
@@ -154,12 +155,13 @@ def captures(name):
 
 
 def zombies(listed):
-    """Lines of `xl list` of domains that are dying and held by somebody's mapping; one that is being made has no name either."""
+    """Return the lines of `xl list` about domains that are dying and held by a mapping. A domain
+    under construction has no name either."""
     return [line for line in listed.splitlines() if re.match(r"\(null\) .* [-r][-b][-p][-s][-a-z]d ", line)]
 
 
 def main_pid(unit="mprofd"):
-    """0 while there is none."""
+    """Return the main process of the unit, or 0."""
     return int(run("systemctl", "show", "-p", "MainPID", "--value", unit))
 
 
@@ -171,7 +173,7 @@ def live_pid(unit="mprofd"):
 
 
 def maps(pid):
-    """How many mappings of grants a process has."""
+    """Return the number of grant mappings of a process."""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
         return sum("xen/gntdev" in line for line in f)
 
