@@ -1,12 +1,12 @@
-# What the project's commands share: packages and build directories.  Sourced, never run.
+# Shared by the project's commands: packages and build directories. Sourced, never run.
 #
 #   top                the checkout
-#   builds             where the build directories are: $MPROFD_BUILD, else build/ in the checkout
-#   packages_need P…   Debian packages that are missing are installed; one sentence where that cannot be
-#   xen_need           XenStore's two servers, in $MPROFD_XEN: tests run them without a hypervisor
-#   build_ready N A…   configure (with meson's arguments A) and compile the build directory N, its log in N.log; just the targets $build_only
-#                      where that is set; if $configure_only is set, compile nothing
-#   release_options    meson's arguments for a build as it is installed
+#   builds             the folder of the build directories: $MPROFD_BUILD, else build/ in the checkout
+#   packages_need P…   install missing Debian packages; end with one sentence if that is impossible
+#   xen_need           unpack XenStore's two servers into $MPROFD_XEN: tests run them without a hypervisor
+#   build_ready N A…   configure (with meson's arguments A) and compile the build directory N, its log in N.log. If $build_only is set,
+#                      compile only these targets; if $configure_only is set, compile nothing
+#   release_options    meson's arguments for a build to install
 
 builds=${MPROFD_BUILD:-$top/build}
 case $builds in /*) ;; *) builds=$PWD/$builds ;; esac
@@ -15,7 +15,7 @@ mkdir -p "$builds"
 # shellcheck disable=SC2034
 release_options="--prefix=/usr --libdir=lib --buildtype=release"
 
-# What each part of the project is built with: the client, and meson's options daemon, xen and viewer.
+# Packages to build each part: the client, and meson's options daemon, xen and viewer.
 packages_client="gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libcurl4-openssl-dev libarchive-dev
 	libprotobuf-c-dev protobuf-c-compiler"
 packages_daemon="libsystemd-dev libsqlite3-dev libzstd-dev libxxhash-dev libinih-dev libmicrohttpd-dev"
@@ -29,7 +29,7 @@ die() {
 }
 
 packages_need() {
-	command -v dpkg-query >/dev/null || return 0 # not Debian: the build says what is missing
+	command -v dpkg-query >/dev/null || return 0 # not Debian: the build reports missing packages
 	missing=
 	for package; do
 		[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing="$missing $package"
@@ -37,7 +37,7 @@ packages_need() {
 	[ "$missing" ] || return 0
 	[ "$(id -u)" = 0 ] || die "Missing packages: run this once as root, or install them first:$missing"
 	printf 'installing:%s\n' "$missing" >&2
-	# Lists that are absent or old show as a failure; only then are they fetched.
+	# apt fails if its lists are absent or old. Fetch them only then.
 	# shellcheck disable=SC2086
 	packages_install $missing && return 0
 	apt-get update >"$builds/apt.log" 2>&1 || :
@@ -51,7 +51,7 @@ packages_install() {
 	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >>"$builds/apt.log" 2>&1
 }
 
-# Unpacked and never installed: what it starts where it is installed is for a dom0.
+# The package is unpacked and never installed: its services belong to a dom0.
 xen_utils=xen-utils-4.17
 MPROFD_XEN=${MPROFD_XEN:-$builds/xen}
 export MPROFD_XEN
@@ -75,8 +75,8 @@ unpack() (
 	apt-get download "$2" >>"$builds/apt.log" 2>&1 && dpkg -x "$2"_*.deb . && : >ready
 )
 
-# The caller prints the log where it wants to.
-# Every part is built unless an argument disables it. So a missing package fails here, and no test is lost.
+# The caller prints the log where it wants to. Every part is built unless an argument disables it.
+# So a missing package fails here, and no test is lost.
 build_ready() {
 	build=$1
 	shift

@@ -57,35 +57,35 @@ CREATE TABLE chunks (
 	id              INTEGER PRIMARY KEY,
 	stream          INTEGER NOT NULL,
 	sequence        INTEGER NOT NULL,     -- 64-bit sequence number of the packet
-	offset          INTEGER NOT NULL,     -- of the piece's first byte in the packet, header included: >= 30
+	offset          INTEGER NOT NULL,     -- offset of the piece's first byte in the packet, header included: >= 30
 	length          INTEGER NOT NULL,     -- uncompressed bytes; 0 only for an empty packet
 	flags           INTEGER NOT NULL,     -- 1 the packet is complete and this is its last piece, 2 unproven (several writers), 4 clock
-	first_timestamp INTEGER NOT NULL,     -- of the packet's first event
+	first_timestamp INTEGER NOT NULL,     -- timestamp of the packet's first event
 	packet_bytes    INTEGER NOT NULL,     -- the packet's room in the ring
 	codec           INTEGER NOT NULL,     -- 0 raw, 1 one zstd frame that declares its content size
 	ends            BLOB NOT NULL,        -- chunk ends: u32 offset, u64 mono, u64 real each, little-endian
-	data            BLOB NOT NULL         -- last, so that the rest is read without it
+	data            BLOB NOT NULL         -- last column, so that the others are read without it
 );
--- Covers what lists and overviews need, so that these never read a page of blobs.
+-- Covers all columns of lists and overviews, which therefore never read a page of blobs.
 CREATE INDEX chunks_by_position ON chunks (stream, sequence, offset, length, flags, first_timestamp, packet_bytes);
 
--- What is not there, and why.
+-- Missing packets, and the reason.
 CREATE TABLE gaps (
 	id             INTEGER PRIMARY KEY,
 	stream         INTEGER NOT NULL,
 	kind           TEXT NOT NULL,         -- 'lost' or 'skipped' (not wanted by policy)
 	reason         TEXT NOT NULL,         -- 'lapped', 'queue', 'disk', 'restart', 'policy', 'damaged'
-	after_sequence INTEGER NOT NULL,      -- the last archived byte before it is in this packet, below this offset
-	after_offset   INTEGER NOT NULL,      -- 30 or less: nothing of that packet is there
-	next_sequence  INTEGER NOT NULL,      -- the first packet behind it
+	after_sequence INTEGER NOT NULL,      -- the last archived byte before the gap is in this packet, below this offset
+	after_offset   INTEGER NOT NULL,      -- 30 or less: the archive has no byte of that packet
+	next_sequence  INTEGER NOT NULL,      -- the first packet behind the gap
 	packets        INTEGER NOT NULL,      -- lost wholly or in part
-	at_least       INTEGER NOT NULL,      -- 1: that many, or that many plus a multiple of 65,536
-	real           INTEGER NOT NULL,      -- when it was found
+	at_least       INTEGER NOT NULL,      -- 1: the number in packets, or that plus a multiple of 65,536
+	real           INTEGER NOT NULL,      -- time at which the gap was found
 	mono           INTEGER NOT NULL
 );
 CREATE INDEX gaps_by_position ON gaps (stream, after_sequence);
 
--- A named range of packets, and why it was taken.
+-- A named range of packets, and the reason for taking it.
 CREATE TABLE captures (
 	id      INTEGER PRIMARY KEY,
 	run     INTEGER NOT NULL REFERENCES runs (id),
@@ -94,7 +94,7 @@ CREATE TABLE captures (
 	mono    INTEGER NOT NULL,
 	pinned  INTEGER NOT NULL DEFAULT 0,
 	note    TEXT NOT NULL DEFAULT '',
-	context TEXT                          -- JSON, where there is one
+	context TEXT                          -- JSON, or NULL
 );
 CREATE INDEX captures_by_run ON captures (run, id);
 
@@ -102,13 +102,14 @@ CREATE TABLE capture_streams (
 	capture        INTEGER NOT NULL REFERENCES captures (id) ON DELETE CASCADE,
 	stream         INTEGER NOT NULL,
 	first_sequence INTEGER NOT NULL,
-	last_sequence  INTEGER NOT NULL,      -- of the packet that holds the last proven byte
-	last_offset    INTEGER NOT NULL,      -- where the proven bytes end in it
+	last_sequence  INTEGER NOT NULL,      -- sequence of the packet with the last proven byte
+	last_offset    INTEGER NOT NULL,      -- end of the proven bytes in that packet
 	PRIMARY KEY (capture, stream)
 ) WITHOUT ROWID;
 CREATE INDEX capture_streams_by_stream ON capture_streams (stream, capture);
 
--- What lay beyond the proven bytes when a capture was taken: unproven, to be walked event by event.  Pieces as in chunks.
+-- Bytes beyond the proven ones when a capture was taken: unproven, to be read event by event.
+-- Pieces as in chunks.
 CREATE TABLE tails (
 	id              INTEGER PRIMARY KEY,
 	capture         INTEGER NOT NULL REFERENCES captures (id) ON DELETE CASCADE,

@@ -13,11 +13,12 @@
 ALTER TABLE chunks ADD COLUMN checksum BLOB;
 ALTER TABLE tails ADD COLUMN checksum BLOB;
 ALTER TABLE capture_streams ADD COLUMN tail_bytes INTEGER;  -- sum of length over the capture's tails of this stream
-ALTER TABLE capture_streams ADD COLUMN reached INTEGER;     -- where the rows of packet last_sequence ended then, at most last_offset
+ALTER TABLE capture_streams ADD COLUMN reached INTEGER;     -- end of the rows of packet last_sequence at the time of the capture, at most last_offset
 ALTER TABLE capture_streams ADD COLUMN checksum BLOB;
 
--- What a stream must have: its rows cannot vanish unseen, but for the newest row of a packet that is not complete, of a run that goes on: without
--- that row the archive is as it was one commit before.  NULL: not known.
+-- The rows that a stream must have, so that lost rows are noticed. The one exception is the newest
+-- row of an incomplete packet of a run that goes on: without that row the archive is the one of the
+-- commit before. NULL: not known.
 ALTER TABLE streams ADD COLUMN oldest INTEGER;              -- no packet above this one may be the stream's first in chunks
 ALTER TABLE streams ADD COLUMN newest INTEGER;              -- no packet below this one may be the stream's last in chunks
 ALTER TABLE streams ADD COLUMN held INTEGER;                -- complete packets in chunks

@@ -5,7 +5,7 @@ The trace is that of bench-decode. Times are processor time of whole processes, 
 median of three each, taken in turns; outputs go to /dev/null, except CTF, which is a directory.
 Memory is the largest resident set while the trace comes through a pipe, as the daemon serves it.
 The benchmark fails if the number of events is not the recorded one, or memory exceeds what the
-tables of threads need. That limit is below the size of the trace, so a format that holds the trace
+tables of threads need. The limit is below the size of the trace, so a format that holds the trace
 fails.
 """
 

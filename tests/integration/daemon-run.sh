@@ -1,5 +1,6 @@
 #!/bin/sh
-# `sh daemon/run` as a new user meets it: it starts, the three commands that it prints do what they say, it ends by itself.
+# Run `sh daemon/run` as a new user does: it starts, the three commands that it prints work, and it
+# ends by itself.
 set -eu
 top=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -26,7 +27,7 @@ until grep -q '^Ctrl-C' "$work/said"; do
 	sleep 0.2
 done
 cat "$work/said"
-sleep 2 # a flush, and some more events
+sleep 2 # longer than a flush, for some more events
 
 mkdir "$work/user"
 cd "$work/user"
@@ -51,7 +52,7 @@ END
 wait $daemon
 daemon=
 tail -n 1 "$work/said" | grep -q '^stopping$'
-# What it started is gone.
+# The programs that it started are gone.
 if curl -s -o /dev/null "$(sed -n 's/^mprofd is running: \([^ ]*\) .*/\1/p' "$work/said")"; then
 	echo "the server still answers"
 	exit 1

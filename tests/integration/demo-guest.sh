@@ -1,5 +1,6 @@
 #!/bin/sh
-# What the demo guest records is what babeltrace2 reads with our metadata: demo-guest.sh SOURCE-ROOT MPROF-DEMO-GUEST
+# Check that babeltrace2 reads the demo guest's events with schema/ctf/metadata.tsdl: demo-guest.sh
+# SOURCE-ROOT MPROF-DEMO-GUEST
 set -eu
 root=$1
 guest=$2
@@ -16,7 +17,8 @@ fail() {
 	exit 1
 }
 
-# read_trace NAME: one line an event, in $tmp/NAME.txt, and without the times in $tmp/NAME.events.
+# read_trace NAME: write one line an event to $tmp/NAME.txt, and the lines without times to
+# $tmp/NAME.events.
 read_trace() {
 	mkdir -p "$tmp/$1.dir"
 	cp "$root/schema/ctf/metadata.tsdl" "$tmp/$1.dir/metadata"
@@ -39,7 +41,7 @@ cmp "$tmp/one.events" "$tmp/two.events" || fail "two guests of one seed differ"
 read_trace other
 ! cmp -s "$tmp/one.events" "$tmp/other.events" || fail "two guests of different seeds are the same"
 
-# Every event and every thread type is in it.
+# The trace has every event and every thread type.
 for event in creates read fulfills fails becomes label increase switch gc signal try_read counter read_later signal_noswitch; do
 	grep -q "^$event: " "$tmp/one.events" || fail "no event $event"
 done
@@ -49,12 +51,12 @@ for type in Wait Task Bind Try Choose Pick Join Map Condition On_success On_fail
 done
 grep -q '^switch: .*{ thread = -1 }' "$tmp/one.events" || fail "it never sleeps"
 
-# The thread that should resolve is there, and does not.
+# The trace has a thread that should resolve, and does not.
 stuck=$(sed -n 's/^label: .*{ thread = \([0-9]*\) }, { label = "__should_resolve" }/\1/p' "$tmp/one.events")
 [ -n "$stuck" ] || fail "no thread is marked __should_resolve"
 ! grep -E "^(fulfills|fails): .*resolvee = ${stuck}[ ,]" "$tmp/one.events" || fail "thread $stuck resolves"
 
-# A timeout is passed on: the thread that waits reads the one that failed.
+# A timeout is passed on: the waiting thread reads the failed one.
 awk '
 	/^fails: .*Block.Timeout/ { gsub(/[^0-9]+/, " "); failed = $2 == $3 ? "" : $3; next }
 	failed != "" && /^read: / { gsub(/[^0-9]+/, " "); $3 == failed ? read++ : wrong++; failed = "" }
@@ -62,7 +64,7 @@ awk '
 	END { exit wrong || !read }
 ' "$tmp/one.events" || fail "a timeout is not read by the thread that waits"
 
-# It runs until it is told to end, at about the rate that was asked for.
+# The guest runs until it is told to end, at about the requested rate.
 began=$(date +%s%N)
 "$guest" --ring "$tmp/live.ctf" --size 4000000 --rate 5000 2>"$tmp/live.log" &
 pid=$!
@@ -74,12 +76,13 @@ took=$(($(date +%s%N) - began))
 read_trace live
 lines=$(wc -l <"$tmp/live.txt")
 grep -q "events=$lines dropped=0" "$tmp/live.log" || fail "it says $(cat "$tmp/live.log"), the ring has $lines events"
-# No more than that, but for what it writes at once; a machine that is busy may have let it wait for half of the time.
+# The guest writes no more than that, except for what it writes at once. A busy machine may have
+# stopped it for half of the time.
 if [ "$lines" -le 4000 ] || [ "$lines" -ge $((took / 200000 + 6000)) ]; then
 	fail "$lines events in $((took / 1000000)) ms at 5000 a second"
 fi
 
-# A ring for which there is no room is said to be none, and nothing stays where it would have been.
+# Without room for a ring the guest reports that and leaves no file.
 code=0
 (
 	trap '' XFSZ

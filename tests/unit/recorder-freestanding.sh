@@ -1,6 +1,6 @@
 #!/bin/sh
-# The recorder's core compiles for a machine without a C library, and then needs nothing but perhaps memcpy and memset:
-# recorder-freestanding.sh SOURCE-ROOT COMPILER…
+# Compile the recorder's core for a machine without a C library, and check that it then needs at
+# most memcpy and memset: recorder-freestanding.sh SOURCE-ROOT COMPILER…
 set -eu
 root=$1
 shift
@@ -17,7 +17,7 @@ for how in "" -DMPROF_RECORDER_HALVES; do
 			echo "recorder.c with $level $how needs: $needs"
 			exit 1
 		fi
-		# Nothing global may change: two recorders in one program must not meet.
+		# No global data may change: two recorders in one program are independent.
 		state=$(nm "$tmp/recorder.o" | awk '$2 ~ /^[BbDdC]$/ { print $NF }')
 		if [ -n "$state" ]; then
 			echo "recorder.c with $level $how has state of its own: $state"
@@ -26,8 +26,9 @@ for how in "" -DMPROF_RECORDER_HALVES; do
 	done
 done
 
-# The order of the stores in the object code of a machine that keeps an order only over a fence: of x86's code a fence leaves no trace.
-# order FUNCTION: the fences, and the stores that are not to the recorder itself (in x0), each with its offset in the packet.
+# Check the order of stores in object code for aarch64, which keeps an order only over a fence. A
+# fence leaves no trace in x86 code. order FUNCTION: print the fences, and the stores that are not
+# to the recorder itself (in x0), each with its offset in the packet.
 order() {
 	awk -v name="$1:" '
 		$1 == name { inside = 1 }
@@ -36,7 +37,8 @@ order() {
 		inside && $1 == "ret" { exit }' "$tmp/order.s"
 }
 
-# An event is released before the size that counts it.  A packet is emptied before anything in it changes.
+# The recorder releases an event before the size that counts it, and empties a packet before it
+# changes anything in it.
 if command -v clang >/dev/null; then
 	cat >"$tmp/order.c" <<-END
 		#include "$root/client/recorder/recorder.c"

@@ -16,27 +16,27 @@ INSERT INTO identifiers VALUES (0, 0);
 -- One memtrace stream: one TCP connection of a guest.
 CREATE TABLE recordings (
 	id         INTEGER PRIMARY KEY,
-	run        INTEGER,                   -- of the trace archive, where the collector knew it; a name across archives, no reference
-	name       TEXT,                      -- the guest's, NULL where it was not known
+	run        INTEGER,                   -- run of the trace archive, if the collector knew it; a name across archives, no reference
+	name       TEXT,                      -- the guest's name, NULL if unknown
 	uuid       TEXT,
 	domid      INTEGER,
-	address    TEXT NOT NULL,             -- the peer's, as text
-	port       INTEGER NOT NULL,          -- 'listened': the peer's; 'asked': the one that was connected to
+	address    TEXT NOT NULL,             -- the peer's address, as text
+	port       INTEGER NOT NULL,          -- 'listened': the peer's port; 'asked': the port that the sink connected to
 	origin     TEXT NOT NULL,             -- 'listened': the guest connected; 'asked': the sink did
-	state      TEXT NOT NULL,             -- 'recording', 'ended', or 'deleted': it goes, a few pieces at a time
+	state      TEXT NOT NULL,             -- 'recording', 'ended', or 'deleted': a few pieces at a time are removed
 	reason     TEXT,                      -- why it ended: closed cut reset stopped damaged quota rate overrun disk restart shutdown
 	began_real INTEGER NOT NULL,
-	began_mono INTEGER NOT NULL,          -- its first packet came; the guest had made it since connected_mono
-	connected_mono INTEGER,               -- 'listened': it was accepted; 'asked': we began to connect
+	began_mono INTEGER NOT NULL,          -- the first packet arrived; the guest made it after connected_mono
+	connected_mono INTEGER,               -- 'listened': the sink accepted; 'asked': the sink began to connect
 	ended_real INTEGER,
 	ended_mono INTEGER,
-	bytes      INTEGER NOT NULL DEFAULT 0, -- of whole packets: what pieces add up to
+	bytes      INTEGER NOT NULL DEFAULT 0, -- bytes of whole packets: the sum of the pieces
 	packets    INTEGER NOT NULL DEFAULT 0,
-	dropped    INTEGER NOT NULL DEFAULT 0, -- bytes that came behind the last whole packet and are not kept
+	dropped    INTEGER NOT NULL DEFAULT 0, -- bytes behind the last whole packet, which are not stored
 	pinned     INTEGER NOT NULL DEFAULT 0,
 	note       TEXT NOT NULL DEFAULT '',
-	-- What the stream's first packet says; labels, written by the guest and believed by nobody.
-	version    INTEGER NOT NULL,          -- of the format: 1, 2 or 3
+	-- Fields of the stream's first packet: labels that the guest wrote, not to be trusted.
+	version    INTEGER NOT NULL,          -- version of the format: 1, 2 or 3
 	program    TEXT,
 	host       TEXT,
 	pid        INTEGER,

@@ -4,8 +4,8 @@
 -- NULL: a version wrote the row that knew no checksums.  Only rows up to the identifier in the table unchecked may have NULL.
 ALTER TABLE pieces ADD COLUMN checksum BLOB;
 
--- Bytes that were damaged on the disk, and all behind them: taken out of service.  NULL: none.  Then bytes says where they began, and
--- nothing is appended any more.
+-- Number of bytes out of service: those damaged on the disk, and all behind them. NULL: none. If set,
+-- bytes is the offset of the first one, and no byte is appended any more.
 ALTER TABLE recordings ADD COLUMN damaged INTEGER;
 
 -- The largest identifier of a piece that may lack a checksum.  One row.
