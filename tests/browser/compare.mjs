@@ -38,7 +38,7 @@ async function two(t) {
 
 const inPage = (page, what) => page.evaluate(what);
 
-test("compare: guests with clocks of their own are ticked, and stand on one time line with the uncertainty of each", async (t) => {
+test("compare: ticked guests with their own clocks share one time line, which shows the uncertainty of each", async (t) => {
 	const host = await two(t);
 	const page = await t.open(host);
 
@@ -147,7 +147,7 @@ const beginnings = (page) =>
 		return [camera.xOf(session.summary.start), comparison.camera.xOf(comparison.summary.start)];
 	});
 
-test("compare: two captures are ticked and compared, and what differs is marked in both pictures and told", async (t) => {
+test("compare: the page compares two ticked captures, marks the differences in both pictures and lists them", async (t) => {
 	const host = await t.host({rings: {good: reference("public/arp-good.ctf"), bad: reference("public/arp-bad.ctf")}});
 	const page = await t.open(host);
 
@@ -202,7 +202,7 @@ test("compare: two captures are ticked and compared, and what differs is marked 
 	equal([...saved.matchAll(/class="ruler"/g)].length, 2, "pictures in the SVG");
 });
 
-test("compare: two traces move together, are aligned on a label or on threads, and a difference is gone to in both", async (t) => {
+test("compare: two traces move together, align on a label or on threads, and both go to a difference", async (t) => {
 	const {page} = await pair(t);
 	const place = await page.locator("#tl-canvas-below").boundingBox();
 	const link = () =>
@@ -265,7 +265,7 @@ test("compare: two traces move together, are aligned on a label or on threads, a
 	await until(() => page.evaluate(() => document.getElementById("page").timeline.comparison.how?.label));
 });
 
-test("compare: compared in the dark, and where there is little room", async (t) => {
+test("compare: the dark theme, and a narrow page", async (t) => {
 	for (const [name, options] of [
 		["dark", {dark: true}],
 		["narrow", {width: 480, height: 900}],
@@ -280,7 +280,7 @@ test("compare: compared in the dark, and where there is little room", async (t) 
 	}
 });
 
-test("compare: what cannot be compared is said in a sentence", async (t) => {
+test("compare: a sentence says why traces cannot be compared", async (t) => {
 	const host = await t.host({rings: {good: reference("public/arp-good.ctf")}});
 
 	t.allow(/404/);
@@ -292,7 +292,7 @@ test("compare: what cannot be compared is said in a sentence", async (t) => {
 	}
 });
 
-test("compare: running guests are followed together", {timeout: 240000}, async (t) => {
+test("compare: the page follows running guests together", {timeout: 240000}, async (t) => {
 	const host = await t.host();
 
 	/* mprofd knows a clock from both sides once the ring has wrapped, which takes some seconds.
@@ -325,7 +325,7 @@ test("compare: running guests are followed together", {timeout: 240000}, async (
 	ok((a > b ? a - b : b - a) < 5n * 10n ** 9n, `ends ${a} and ${b}`);
 });
 
-test("compare: what was not proven when a guest ended is marked from where it begins, and nothing else is", async (t) => {
+test("compare: the page marks exactly the bytes that were not proven when a guest ended", async (t) => {
 	const said = (from, n) => Array.from({length: n}, (_, i) => event(from + BigInt(i) * 1000n, "label", 1, `at ${i}`));
 	const proven = [event(999000n, "creates", -1, 1, {u8: 2}), ...said(1000000n, 40)];
 	const tail = said(1100000n, 20);

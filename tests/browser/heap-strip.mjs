@@ -115,7 +115,7 @@ const tip = (page) => page.locator(".tl-heap-tooltip").innerText();
 const off = (page) =>
 	inPage(page, () => 2000 + (2 * Number(document.getElementById("page").timeline.camera.length(1))) / 1000);
 
-test("heap strip: it is there, on the same clock as the threads, with what was sent", async (t) => {
+test("heap strip: the strip shows the sent profile on the clock of the threads", async (t) => {
 	const {host, mono, took} = await both(t);
 	const page = await t.open(host, "/#domain=web");
 
@@ -186,7 +186,7 @@ test("heap strip: it is there, on the same clock as the threads, with what was s
 	await t.accessible(page);
 });
 
-test("heap strip: it follows the camera, to the pixel", async (t) => {
+test("heap strip: the strip follows the camera to the pixel", async (t) => {
 	const {host} = await both(t);
 	const page = await t.open(host, "/#domain=web");
 
@@ -230,7 +230,7 @@ test("heap strip: it follows the camera, to the pixel", async (t) => {
 	await until(async () => (await shown(page)).some(({kind}) => kind === "dot"));
 });
 
-test("heap strip: a click opens the memory page at that moment, and back", async (t) => {
+test("heap strip: a click opens the memory page at that moment, and the way back works", async (t) => {
 	const {host} = await both(t);
 	const page = await t.open(host, "/#domain=web");
 
@@ -250,7 +250,7 @@ test("heap strip: a click opens the memory page at that moment, and back", async
 	await there(page);
 });
 
-test("heap strip: a drag measures both", async (t) => {
+test("heap strip: a drag measures threads and heap", async (t) => {
 	const {host} = await both(t);
 	const page = await t.open(host, "/#domain=web");
 
@@ -275,7 +275,7 @@ test("heap strip: a drag measures both", async (t) => {
 	await t.accessible(page);
 });
 
-test("heap strip: by keyboard; hidden and shown, which the address names", async (t) => {
+test("heap strip: the keyboard moves, hides and shows the strip, and the address says so", async (t) => {
 	const {host} = await both(t);
 	const page = await t.open(host, "/#domain=web");
 
@@ -310,7 +310,7 @@ test("heap strip: by keyboard; hidden and shown, which the address names", async
 	ok(await strip(page).isHidden(), "hidden by its own button");
 });
 
-test("heap strip: of a running guest it comes, and grows, before one's eyes", async (t) => {
+test("heap strip: the strip of a running guest appears and grows on the open page", async (t) => {
 	const host = await t.host({sink: true});
 
 	host.guest("web", "--size", "65536", "--rate", "2000");
@@ -367,7 +367,7 @@ test("heap strip: of a running guest it comes, and grows, before one's eyes", as
 	await strip(page).waitFor({state: "hidden"});
 });
 
-test("heap strip: several profiles of one run, each in its place, and the way there from elsewhere", async (t) => {
+test("heap strip: several profiles of one run stand at their times, and links lead there", async (t) => {
 	const host = await t.host({sink: true});
 
 	host.guest("web", "--size", "65536", "--rate", "2000");

@@ -28,7 +28,7 @@ async function recorded(host) {
 	return (await host.get("/v1/memtraces")).memtraces;
 }
 
-test("profiles: one is started where the guest offers it, watched, and stopped", async (t) => {
+test("profiles: a user starts a profile that a guest offers, watches it, and stops it", async (t) => {
 	const host = await t.host({sink: true});
 	const page = await t.open(host);
 	const {first, next} = sender({context: "requests"});
@@ -41,7 +41,7 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	const dialog = page.getByRole("dialog", {name: "Profile the memory of web"});
 	/* The guest is a file and has no address. The dialog says so. */
 	await dialog.getByRole("alert").filter({hasText: "address"}).waitFor();
-	await becomes(focused(dialog.getByLabel("Address of the guest")), true, "whether the focus is where to type");
+	await becomes(focused(dialog.getByLabel("Address of the guest")), true, "the focus in the text field");
 	await t.accessible(page);
 	await t.look(page, "profile-where");
 	await page.keyboard.type("127.0.0.1");
@@ -61,7 +61,7 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	equal(await link.getAttribute("href"), "#memtrace=1");
 	await becomes(() => profileRow(page, 1).locator(".program").innerText(), "mirage", "its program");
 	await until(async () => (await text(profileRow(page, 1))).includes("requests"));
-	ok((await text(profileRow(page, 1))).includes("Recording"), "that it is being recorded");
+	ok((await text(profileRow(page, 1))).includes("Recording"), "the recording in the row");
 	await until(async () =>
 		(await page.getByRole("status").textContent()).includes("The memory of web is being profiled."),
 	);
@@ -107,7 +107,7 @@ test("profiles: one is started where the guest offers it, watched, and stopped",
 	await t.look(page, "profile-stopped");
 });
 
-test("profiles: what others begin and end is seen; pin, note, delete, filters, keyboard", async (t) => {
+test("profiles: the page shows what other clients start and stop; pin, note, delete, filters, keyboard", async (t) => {
 	const host = await t.host({sink: true});
 	const page = await t.open(host);
 
@@ -162,7 +162,7 @@ test("profiles: what others begin and end is seen; pin, note, delete, filters, k
 	equal(await recorded(host), []);
 });
 
-test("profiles: a capture leads to the profile that ran, from its row and its context", async (t) => {
+test("profiles: a capture's row and context link to the profile that ran", async (t) => {
 	const host = await t.host({sink: true});
 	const page = await t.open(host);
 	const offer = await host.offered(sender().first);
@@ -210,7 +210,7 @@ test("profiles: a capture leads to the profile that ran, from its row and its co
 	await until(async () => (await host.domain("web")).state === "ended");
 });
 
-test("profiles: a guest that traces nothing is there for its profile alone", async (t) => {
+test("profiles: a guest without a trace has a row for its profile", async (t) => {
 	const host = await t.host({
 		sink: true,
 		collector: false,
@@ -221,7 +221,7 @@ test("profiles: a guest that traces nothing is there for its profile alone", asy
 	const row = guestRow(page, "quiet");
 
 	await row.waitFor();
-	await becomes(() => row.locator(".kept").innerText(), "no trace", "what is kept");
+	await becomes(() => row.locator(".kept").innerText(), "no trace", "the archived trace");
 	await hidden(row.getByRole("button", {name: /snapshot/})); /* a guest without a trace has no snapshot */
 	await hidden(row.getByRole("checkbox")); /* nor a time line */
 	const answer = await fetch(`${host.url}/v1/domains/quiet/memtraces`, {
@@ -231,7 +231,7 @@ test("profiles: a guest that traces nothing is there for its profile alone", asy
 	});
 	equal(answer.status, 201);
 	await row.getByRole("link", {name: /memory of quiet is being profiled/}).waitFor();
-	await becomes(() => row.locator("a.name").getAttribute("href"), "#memtrace=1", "where its name leads");
+	await becomes(() => row.locator("a.name").getAttribute("href"), "#memtrace=1", "the link of its name");
 	await profileRow(page, 1).waitFor();
 	await hidden(profileRow(page, 1).getByRole("link", {name: /beside the threads/})); /* there are no threads */
 	await t.look(page, "profiles-ringless");
@@ -270,7 +270,7 @@ for (const [what, options] of Object.entries({
 		await t.look(page, `profiles-${what}`);
 	});
 
-test("profiles: without a sink the page says so, and has all the rest", async (t) => {
+test("profiles: without a sink the page says so, and everything else works", async (t) => {
 	const host = await t.host();
 	const page = await t.open(host);
 

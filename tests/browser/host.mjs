@@ -42,7 +42,7 @@ function watchNews() {
 	);
 }
 
-test("host: crashes come first, then what runs, then what is gone", async (t) => {
+test("host: crashed guests come first, then running ones, then ended ones", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
 
@@ -65,7 +65,7 @@ test("host: crashes come first, then what runs, then what is gone", async (t) =>
 	await t.look(page, "host");
 });
 
-test("host: one click leads to a trace, of a guest and of a capture", async (t) => {
+test("host: one click opens the trace of a guest or of a capture", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
 
@@ -101,7 +101,7 @@ for (const [what, options] of Object.entries({
 		await t.look(page, `host-context-${what.replaceAll(" ", "-")}`);
 	});
 
-test("host: why a guest crashed is told as text, and Escape leads back", async (t) => {
+test("host: the reason of a crash is text, and Escape leads back", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
 	const button = row(page, "db").getByRole("button", {name: "Why it crashed: db"});
@@ -134,7 +134,7 @@ test("host: why a guest crashed is told as text, and Escape leads back", async (
 	await page.getByRole("dialog").getByText("Nothing else was kept").waitFor();
 });
 
-test("host: hostile names are text, and bounded", async (t) => {
+test("host: hostile names stay text of bounded length", async (t) => {
 	const evil = [
 		"<img/src=x/onerror=alert(1)>",
 		"a\u202egpj.exe",
@@ -192,7 +192,7 @@ test("host: hostile names are text, and bounded", async (t) => {
 	await t.look(page, "host-hostile");
 });
 
-test("host: an empty host says how a guest appears, and shows it when it does", async (t) => {
+test("host: an empty host says how to add a guest, and shows the first one", async (t) => {
 	const host = await t.host();
 	const page = await t.open(host);
 
@@ -205,7 +205,7 @@ test("host: an empty host says how a guest appears, and shows it when it does", 
 	await page.getByRole("heading", {name: "No guest"}).waitFor({state: "hidden"}); /* the advice for a host without guests */
 });
 
-test("host: guests come and go before one's eyes", async (t) => {
+test("host: guests come and go on the open page", async (t) => {
 	const host = await t.host();
 	const page = await t.open(host);
 
@@ -232,7 +232,7 @@ test("host: guests come and go before one's eyes", async (t) => {
 	await until(async () => /one ended/.test(await page.getByRole("status").textContent()));
 });
 
-test("host: captures are taken, pinned, noted and deleted with the keyboard alone", async (t) => {
+test("host: the keyboard alone takes, pins, notes and deletes captures", async (t) => {
 	const host = await t.host();
 	const page = await t.open(host);
 	const status = async () => (await host.get("/v1/captures")).captures;
@@ -250,7 +250,7 @@ test("host: captures are taken, pinned, noted and deleted with the keyboard alon
 	await capture.getByRole("button", {name: /^Keep for ever/}).focus();
 	await page.keyboard.press("Space");
 	await capture.getByRole("button", {pressed: true}).waitFor();
-	await becomes(async () => (await status()).map((c) => c.pinned), [true], "what is pinned");
+	await becomes(async () => (await status()).map((c) => c.pinned), [true], "the pinned captures");
 	await page.keyboard.press("Tab");
 	await page.keyboard.press("Enter");
 	await page.keyboard.type("slow <b>again");
@@ -286,7 +286,7 @@ test("host: captures are taken, pinned, noted and deleted with the keyboard alon
 	await page.getByText("from afar").waitFor();
 });
 
-test("host: what cannot be done is said", async (t) => {
+test("host: the page says why a command failed", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
 
@@ -298,7 +298,7 @@ test("host: what cannot be done is said", async (t) => {
 	await becomes(() => page.getByRole("alert").textContent(), "", "the alert");
 });
 
-test("host: guests are found by name, captures by guest and kind", async (t) => {
+test("host: search finds guests by name, captures by guest and kind", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
 	const captures = () => page.locator(".captures tbody .name").allTextContents();
@@ -318,7 +318,7 @@ test("host: guests are found by name, captures by guest and kind", async (t) => 
 	await becomes(captures, ["db"], "crashes");
 });
 
-test("host: the lives of a guest are listed", async (t) => {
+test("host: the page lists the runs of a guest", async (t) => {
 	const host = await t.host({
 		archive: [
 			...STORY,
@@ -341,7 +341,7 @@ test("host: the lives of a guest are listed", async (t) => {
 	await t.look(page, "host-runs");
 });
 
-test("host: a server that goes and comes back is said, and nothing is missed", async (t) => {
+test("host: the page reports a server that goes and comes back, and misses no event", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
 
@@ -362,7 +362,7 @@ test("host: a server that goes and comes back is said, and nothing is missed", a
 	await becomes(() => page.locator(".captures tbody .name").allTextContents(), ["db"], "the captures");
 });
 
-test("host: a page that nobody looks at gives its connection back, and misses nothing", async (t) => {
+test("host: a hidden page closes its connection, and misses no event", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
 	const followers = async () =>
@@ -374,16 +374,16 @@ test("host: a page that nobody looks at gives its connection back, and misses no
 		}, hidden);
 
 	await page.getByText("Live", {exact: true}).waitFor();
-	await becomes(followers, 1, "who follows");
+	await becomes(followers, 1, "the followers");
 	await hide(true);
 	await until(async () => (await followers()) === 0);
 	await host.archive(["begin", `run 5 xen e new ${UUID(5)} 7 running -`, "stream 5 5 0 4096 4 0", "commit"]);
 	await hide(false);
 	await row(page, "new").waitFor();
-	await becomes(followers, 1, "who follows again");
+	await becomes(followers, 1, "the followers afterwards");
 });
 
-test("host: what many do at once is told in one sentence", async (t) => {
+test("host: one sentence announces many changes at once", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
 	const write = host.writer();
@@ -418,7 +418,7 @@ test("host: on a telephone, one tap leads to a trace and back", async (t) => {
 	await row(page, "small").waitFor();
 });
 
-test("host: a run that is forgotten, a new name, a crash are seen as they happen", async (t) => {
+test("host: the page shows a deleted run, a new name and a crash at once", async (t) => {
 	const host = await t.host({archive: STORY, collector: false});
 	const page = await t.open(host);
 	const write = host.writer();
@@ -464,7 +464,7 @@ function watchRows() {
 	});
 }
 
-test("host: a thousand guests, and the page stays quick", {timeout: 240000}, async (t) => {
+test("host: the page stays fast with a thousand guests", {timeout: 240000}, async (t) => {
 	const lines = ["begin"];
 	for (let i = 1; i <= 1000; i++)
 		lines.push(`run ${i} xen k${i} guest-${i} ${UUID(i)} ${i} running -`, `stream ${i} ${i} 0 4096 4 0`);

@@ -51,7 +51,7 @@ async function along(page, share) {
 	return {x: box.x + 64 + share * (box.width - 64 - 14), y: box.y + 80};
 }
 
-test("memory: the sums are the reference's", async (t) => {
+test("memory: the sums are those of the reference", async (t) => {
 	const host = await t.host({sink: true, collector: false});
 
 	for (const name of ["leaky", "shortlived", "multidom-v3", "manylocs", "mirage-quiet", "v1-lists", "truncstack"]) {
@@ -82,7 +82,7 @@ test("memory: the sums are the reference's", async (t) => {
 	}
 });
 
-test("memory: functions have what the reference says of their places", async (t) => {
+test("memory: functions have the reference's samples for their places", async (t) => {
 	const page = await leaky(t);
 	const wanted = new Map();
 
@@ -133,7 +133,7 @@ test("memory: functions have what the reference says of their places", async (t)
 });
 
 for (const name of ["leaky", "multidom-v3"])
-	test(`memory: every filter counts what the reference viewer counts, of ${name}`, {timeout: 240000}, async (t) => {
+	test(`memory: every filter counts as the reference viewer does, for ${name}`, {timeout: 240000}, async (t) => {
 		const host = await t.host({sink: true, collector: false});
 		const {id} = await recorded(host, trace(name));
 		const page = await opened(t, host, id);
@@ -173,7 +173,7 @@ test("memory: a click on the chart chooses a moment, drawing chooses a range", a
 		const {choice, heap} = document.getElementById("page").memory;
 		return [choice.at, (await heap.timeline(null, choice.at, choice.at + 1, 2)).bytes[0]];
 	});
-	equal(bytes, lives, "what lived then, twice");
+	equal(bytes, lives, "the live objects, twice");
 	await addressed(page, "at", String(at));
 	ok((await what(page).locator("option:checked").textContent()).startsWith("what lived at +112"), "it is said");
 	const from = await along(page, 0.25);
@@ -245,7 +245,7 @@ test("memory: flame graph and icicle, both ways, by mouse and by key", async (t)
 		.getByText(/^Dune__exe__Leaky\.Render\.page: 203 MB \(78\.9 %\) ± 1 %/)
 		.waitFor();
 	await page.mouse.click(at.x, at.y);
-	equal((await boxes(page))[0].name, page_.name, "what is zoomed to");
+	equal((await boxes(page))[0].name, page_.name, "the zoomed function");
 	const path = ["Dune__exe__Run_leaky", "Dune__exe__Leaky.main", "Dune__exe__Leaky.handle", page_.name];
 	/* The first frame of this program has no name. */
 	await until(
@@ -287,16 +287,16 @@ test("memory: flame graph and icicle, both ways, by mouse and by key", async (t)
 	await page.getByLabel("Whose calls").selectOption("callers");
 	await addressed(page, "tree", "callers");
 	const roots = (await boxes(page)).filter((it) => it.row === 1);
-	equal(roots[0].name, "Stdlib__Buffer.create", "what allocates most");
+	equal(roots[0].name, "Stdlib__Buffer.create", "the largest allocator");
 	equal(Math.round(roots[0].total / (8 / 3e-4)), 1673, "its samples");
 	await t.look(page, "memory-icicle");
 	const first = await middle(page, roots[0]);
 	await page.mouse.click(first.x, first.y);
-	equal((await boxes(page)).filter((it) => it.row === 1)[0].name, "Stdlib__Printf.ksprintf.k'", "who called it");
+	equal((await boxes(page)).filter((it) => it.row === 1)[0].name, "Stdlib__Printf.ksprintf.k'", "the callers");
 	await t.accessible(page);
 });
 
-test("memory: what was zoomed to comes back, though a filter took it away meanwhile", async (t) => {
+test("memory: the zoomed function comes back after a filter removed it", async (t) => {
 	const page = await leaky(t);
 	const whole = (await boxes(page)).find((it) => it.name === "Dune__exe__Leaky.Parser.parse");
 	const place = await middle(page, whole);
@@ -309,7 +309,7 @@ test("memory: what was zoomed to comes back, though a filter took it away meanwh
 	await until(async () => (await boxes(page))[0].name === whole.name);
 });
 
-test("memory: search tells how much it found, and what is hidden is gone", async (t) => {
+test("memory: search reports how much it found, and a hidden function disappears", async (t) => {
 	const page = await leaky(t);
 	const {samples} = viewer("leaky").filters.find((it) =>
 		it.words.startsWith("inside a function whose name contains"),
@@ -336,11 +336,11 @@ test("memory: search tells how much it found, and what is hidden is gone", async
 	await page.locator(".mem-found").getByText("Nothing has that in its name.").first().waitFor();
 	await settled(page);
 	ok(!(await boxes(page)).some((it) => it.name.includes("List")), "no List is left");
-	equal((await counted(page)).samples, oracle("leaky").samples_total, "what is counted is the same");
+	equal((await counted(page)).samples, oracle("leaky").samples_total, "the same counts");
 	await addressed(page, "hide", "hide:has:List");
 });
 
-test("memory: what is incomplete or wrong in a filter is said, and does not count", async (t) => {
+test("memory: the page reports an incomplete or wrong filter and ignores it", async (t) => {
 	const page = await leaky(t);
 	const all = oracle("leaky").samples_total;
 	const line = page.locator(".mem-clauses li");
@@ -399,7 +399,7 @@ test("memory: the address is the view, after a reload and in another browser", a
 			await until(() => new URLSearchParams(page.url().split("#")[1]).getAll(key).includes(value));
 });
 
-test("memory: leaks are told with their stacks", async (t) => {
+test("memory: leaks have their stacks", async (t) => {
 	const page = await leaky(t);
 
 	await page.getByRole("tab", {name: "Flame graph"}).focus();
@@ -417,7 +417,7 @@ test("memory: leaks are told with their stacks", async (t) => {
 	await t.accessible(page);
 });
 
-test("memory: a recording grows before one's eyes, stands still, is stopped and kept", async (t) => {
+test("memory: a recording grows on the open page, pauses, is stopped and pinned", async (t) => {
 	const host = await t.host({sink: true});
 	const bytes = trace("leaky");
 	const half = packets(bytes).find((at) => at > bytes.length / 2);
@@ -451,7 +451,7 @@ test("memory: a recording grows before one's eyes, stands still, is stopped and 
 	await until(async () => (await now()) > before);
 	offer.send(bytes.subarray(parts[0]));
 	await until(async () => (await now()) === wanted.samples_total);
-	equal((await boxes(page))[0].name, "Dune__exe__Leaky.handle", "what is zoomed to");
+	equal((await boxes(page))[0].name, "Dune__exe__Leaky.handle", "the zoomed function");
 	await t.look(page, "memory-recording");
 	await page.getByRole("button", {name: "Stop recording"}).click();
 	await page.getByText(/: it was stopped$/).waitFor();
@@ -468,7 +468,7 @@ test("memory: a recording grows before one's eyes, stands still, is stopped and 
 	await t.accessible(page);
 });
 
-test("memory: what a guest calls things is text, bounded, and deceives nobody", async (t) => {
+test("memory: a guest's names stay text, of bounded length, without misleading characters", async (t) => {
 	const host = await t.host({sink: true, collector: false});
 	const evil = "<img src=x onerror=alert(1)>";
 	const {id} = await recorded(
@@ -496,7 +496,7 @@ test("memory: what a guest calls things is text, bounded, and deceives nobody", 
 		`the context in ${facts}`,
 	);
 	equal(await page.getByRole("heading", {level: 1}).textContent(), "<b>h</b>!");
-	ok(!(await page.evaluate(() => document.body.innerText)).match(/[\u202e\u0007]/), "nothing that turns or rings");
+	ok(!(await page.evaluate(() => document.body.innerText)).match(/[\u202e\u0007]/), "no direction marks or controls");
 	for (const tab of ["Functions", "Leaks", "Flame graph"]) {
 		await page.getByRole("tab", {name: tab}).click();
 		await settled(page);
@@ -521,11 +521,11 @@ test("memory: what a guest calls things is text, bounded, and deceives nobody", 
 		`&only=${encodeURIComponent(`inside:has:${evil}`)}&only=nonsense&only=size:most&hide=${encodeURIComponent("hide:is:<b>")}&find=%3Cb%3E&path=%3Cb%3E&at=99999999999999999&during=5-1&tab=x&sort=__proto__&weight=constructor`,
 	);
 	equal(await other.evaluate(() => document.querySelectorAll("#page b, #page script, #page img").length), 0);
-	equal((await counted(other)).samples, 7970, "what is inside that function, as the reference counts it");
+	equal((await counted(other)).samples, 7970, "the allocations inside that function, as the reference counts");
 	await t.accessible(other);
 });
 
-test("memory: a file is dropped or chosen, and what is damaged says so", async (t) => {
+test("memory: a file is dropped or chosen, and the page reports its damage", async (t) => {
 	const host = await t.host({collector: false});
 	const page = await t.open(host, "/");
 
@@ -579,7 +579,7 @@ test("memory: dark, narrow, by touch, and a stack of thousands of calls", async 
 	await t.look(page, "memory-dark");
 	await t.accessible(page);
 	const small = await opened(t, host, id, "", {width: 380, height: 700, touch: true});
-	equal(await small.evaluate(() => document.documentElement.scrollWidth), 380, "nothing stands out at the side");
+	equal(await small.evaluate(() => document.documentElement.scrollWidth), 380, "no element wider than the page");
 	const box = (await boxes(small)).find((it) => it.row === 2);
 	const at = await middle(small, box);
 	await flame(small).scrollIntoViewIfNeeded();
@@ -589,7 +589,7 @@ test("memory: dark, narrow, by touch, and a stack of thousands of calls", async 
 	await chart(small).scrollIntoViewIfNeeded();
 	const moment = await along(small, 0.5);
 	await small.touchscreen.tap(moment.x, moment.y);
-	await becomes(() => what(small).inputValue(), "at", "what is counted after a tap on a moment");
+	await becomes(() => what(small).inputValue(), "at", "the counts after a tap on a moment");
 	await t.look(small, "memory-narrow");
 	for (const tab of ["Functions", "Leaks"]) {
 		await small.getByRole("tab", {name: tab}).tap();
@@ -599,7 +599,7 @@ test("memory: dark, narrow, by touch, and a stack of thousands of calls", async 
 	await t.accessible(small);
 });
 
-test("memory: a tree of a million nodes costs what its pixels cost", async (t) => {
+test("memory: the cost of a tree of a million nodes depends on its pixels only", async (t) => {
 	const page = await leaky(t);
 	const {painted, laid, ms} = await page.evaluate(async () => {
 		const {flame} = document.getElementById("page").memory;
@@ -644,7 +644,7 @@ test("memory: a tree of a million nodes costs what its pixels cost", async (t) =
 	ok(ms < 1000, `${ms} ms`);
 });
 
-test("memory: the graph and the profile are saved", async (t) => {
+test("memory: a user saves the graph and the profile", async (t) => {
 	const page = await leaky(t);
 	const saved = async (name) => {
 		const coming = page.waitForEvent("download");
@@ -672,7 +672,7 @@ test("memory: the graph and the profile are saved", async (t) => {
 	ok(tree.length > 50, "nodes");
 });
 
-test("memory: its guest's threads at the chosen moment are a click away", async (t) => {
+test("memory: one click opens the guest's threads at the chosen moment", async (t) => {
 	const host = await t.host({sink: true});
 
 	host.guest("web", "--size", "262144", "--rate", "2000");

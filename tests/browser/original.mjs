@@ -55,7 +55,7 @@ function painted(page) {
 }
 
 for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "public/arp-bad"])
-	test(`original: what is painted of ${trace} is what the original draws`, {timeout: 240000}, async (t) => {
+	test(`original: the page paints ${trace} as the original does`, {timeout: 240000}, async (t) => {
 		const name = path.basename(trace);
 		const host = await t.host({rings: {[name]: reference(`${trace}.ctf`)}});
 		const page = await opened(t, host, `#domain=${name}`);
@@ -72,7 +72,7 @@ for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "publi
 				async () => Math.abs((await camera(page)).focus - Math.min(focus, (await camera(page)).rows)) < 1e-6,
 			);
 			await settled(page);
-			/* The page limits the margin beside a trace. Where it cannot show the whole window,
+			/* The page limits the margin beside a trace. If it cannot show the whole window,
 			   judge the window it shows. */
 			const is = await camera(page);
 			const wanted = Math.abs(Number(is.to - is.from) - (to - from)) <= 2;

@@ -46,7 +46,7 @@ const alone = (t, where, address, options) => opened(t, from(where), address, {o
  */
 const common = async (page) => (await drawn(page)).filter((it) => it.kind !== "tail" && it.text !== "not proven");
 
-test("one file: paints what the served page paints of the same trace and window", async (t) => {
+test("one file: the page paints the same trace and window as the served page does", async (t) => {
 	for (const name of ["small", "wrapped", "public/arp-bad"].filter((it) => hasReference(`${it}.ctf`))) {
 		const bytes = reference(`${name}.ctf`);
 		const plain = path.basename(name);
@@ -142,7 +142,7 @@ function altered(file, change) {
 	writeFileSync(file, text.replace(all, head + Buffer.from(JSON.stringify(told)).toString("base64")));
 }
 
-test("one file: what was not proven of a guest and of a capture is marked as the served page marks it", async (t) => {
+test("one file: the page marks unproven bytes of a guest and of a capture as the served page does", async (t) => {
 	const said = (from, n) => Array.from({length: n}, (_, i) => event(from + BigInt(i) * 1000n, "label", 1, `at ${i}`));
 	const proven = said(1000000n, 40);
 	const end = 30 + Buffer.concat(proven).length;
@@ -208,7 +208,7 @@ test("one file: what was not proven of a guest and of a capture is marked as the
 	equal(await tails(page), [], "tails of what is proven");
 });
 
-test("one file: search, the panel, why, numbers and what is saved", async (t) => {
+test("one file: search, the panel, explanations, statistics and saving", async (t) => {
 	const bytes = reference("public/arp-bad.ctf");
 	const where = exported(t, "bad", bytes);
 	const page = await alone(t, where, "bad.html");
@@ -241,7 +241,7 @@ test("one file: search, the panel, why, numbers and what is saved", async (t) =>
 	await t.accessible(page);
 });
 
-test("one file: hostile names and labels stay texts", async (t) => {
+test("one file: hostile names and labels stay text", async (t) => {
 	const where = directory(t);
 	const name = "</script><script>document.title='x'<!-- \u202e&amp;";
 	const labels = ["</script><img src=x onerror=alert(1)>", "<!--", "-->\u2028"];
@@ -268,7 +268,7 @@ test("one file: hostile names and labels stay texts", async (t) => {
 	);
 });
 
-test("one file: two traces are both in it", async (t) => {
+test("one file: two traces in one file", async (t) => {
 	const where = directory(t);
 
 	for (const name of ["arp-good", "arp-bad"])
@@ -413,7 +413,7 @@ test("one file: with 16 MB of trace in it", {timeout: 240000}, async (t) => {
 	);
 });
 
-test("one file: that is cut short says so", async (t) => {
+test("one file: a file that was cut short says so", async (t) => {
 	const where = exported(t, "small", reference("small.ctf"));
 	const bytes = readFileSync(path.join(where, "small.html"));
 
@@ -422,7 +422,7 @@ test("one file: that is cut short says so", async (t) => {
 	await page.getByText("cut short").waitFor();
 });
 
-test("one file: a damaged trace tells its damage", async (t) => {
+test("one file: the page reports a trace's damage", async (t) => {
 	const page = await alone(t, exported(t, "killed", reference("killed.ctf").subarray(0, 20000)), "killed.html");
 
 	await page.getByRole("button", {name: "About"}).click();

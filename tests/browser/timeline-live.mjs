@@ -16,7 +16,7 @@ const loaded = (page) =>
 		};
 	});
 
-test("timeline: a running guest is followed, paused, and left alone where a person looks back", async (t) => {
+test("timeline: the page follows a running guest, pauses, and stays when the user looks back", async (t) => {
 	const host = await t.host();
 	const guest = host.guest("web", "--rate", "3000");
 	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
@@ -87,7 +87,7 @@ test(
 	},
 );
 
-test("timeline: a run too long for one model is gone through slice by slice", {timeout: 240000}, async (t) => {
+test("timeline: the page loads a run that is too long for one model slice by slice", {timeout: 240000}, async (t) => {
 	const host = await t.host();
 	const guest = host.guest("long", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "2000000");
 	await guest.ended;

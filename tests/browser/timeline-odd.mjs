@@ -54,7 +54,7 @@ const frozen = (page, ms) =>
 		return most;
 	}, ms);
 
-test("timeline: hostile labels are text everywhere", async (t) => {
+test("timeline: hostile labels stay text everywhere", async (t) => {
 	const host = await t.host();
 	const page = await file(t, host, "evil.ctf", trace([labelled(HOSTILE)]));
 	let alerts = 0;
@@ -69,7 +69,7 @@ test("timeline: hostile labels are text everywhere", async (t) => {
 	}
 	const text = await page.locator(".tl").innerText();
 	ok(!/[\u202a-\u202e\u001b]/.test(text), "no character that turns text around");
-	ok((await page.locator(".tl-panel").innerText()).length < 20000, "what is told is bounded");
+	ok((await page.locator(".tl-panel").innerText()).length < 20000, "the text is bounded");
 	await page.locator("summary", {hasText: "Save"}).click();
 	const [download] = await Promise.all([
 		page.waitForEvent("download"),
@@ -93,7 +93,7 @@ test("timeline: a label of 10 MB freezes nothing", async (t) => {
 	ok(slow < FROZEN_MS, `${slow} ms without an answer`);
 	await page.locator("body").press("j");
 	await page.locator(".tl-panel h2").waitFor();
-	ok((await page.locator(".tl").innerText()).length < 100000, "what is told is bounded");
+	ok((await page.locator(".tl").innerText()).length < 100000, "the text is bounded");
 });
 
 test("timeline: a million names of counters freeze nothing", {timeout: 300000}, async (t) => {
@@ -127,7 +127,7 @@ test("timeline: a million names of counters freeze nothing", {timeout: 300000}, 
 	ok(listing < FROZEN_MS, `what is listed is bounded: ${listing} ms without an answer`);
 });
 
-test("timeline: many counters are listed as far as one reads, and filtered", async (t) => {
+test("timeline: the list of many counters is bounded, and filtered", async (t) => {
 	const events = [event(1000n, "creates", 0, 1, {u8: 1})];
 
 	for (let i = 0; i < 50000; i++) events.push(event(2000n + BigInt(i), "counter", 1, i, `counter ${i}`));
@@ -141,7 +141,7 @@ test("timeline: many counters are listed as far as one reads, and filtered", asy
 	await until(async () => (await page.locator(".tl-counters li").count()) === 11);
 });
 
-test("timeline: a gap is drawn as what it is, and told", async (t) => {
+test("timeline: the page draws a gap and describes it", async (t) => {
 	const host = await t.host();
 	const packet = (at) => labelled(["a", "b"], at);
 	const page = await file(t, host, "gap.ctf", trace([packet(1000n), packet(50000000n)], [3, 9]));
@@ -157,7 +157,7 @@ test("timeline: a gap is drawn as what it is, and told", async (t) => {
 	await t.look(page, "gap");
 });
 
-test("timeline: times past 2^53 are told to the nanosecond", async (t) => {
+test("timeline: times past 2^53 are exact to the nanosecond", async (t) => {
 	const at = (1n << 62n) + 1n;
 	const host = await t.host();
 	const page = await file(
@@ -197,7 +197,7 @@ test("timeline: times past 2^53 are told to the nanosecond", async (t) => {
 	});
 });
 
-test("timeline: a trace cut anywhere is shown as far as it goes", async (t) => {
+test("timeline: the page shows a cut trace up to the cut", async (t) => {
 	const host = await t.host();
 	const whole = reference("small.ctf");
 
@@ -211,7 +211,7 @@ test("timeline: a trace cut anywhere is shown as far as it goes", async (t) => {
 	}
 });
 
-test("timeline: damage of a file is told, and drawn where bytes were passed over", async (t) => {
+test("timeline: the page reports a file's damage, and draws it at the skipped bytes", async (t) => {
 	const host = await t.host();
 	const bytes = reference("small.ctf");
 
@@ -229,7 +229,7 @@ test("timeline: damage of a file is told, and drawn where bytes were passed over
 	await t.look(page, "damage");
 });
 
-test("timeline: what is no trace is refused in a sentence", async (t) => {
+test("timeline: a sentence refuses a file that is no trace", async (t) => {
 	const host = await t.host();
 	const page = await file(
 		t,

@@ -15,7 +15,7 @@ async function one(t, name, bytes, options, hash = "") {
 	return {host, page: await opened(t, host, `#domain=${name}${hash}`, options)};
 }
 
-test("timeline: every kind of mark is drawn, in the colours of the original", async (t) => {
+test("timeline: the page draws every kind of mark, in the original's colours", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const marks = await drawn(page);
 	const kinds = [
@@ -88,7 +88,7 @@ test("timeline: a thread that should have resolved is red to the right edge and 
 	await t.look(page, "arp-bad-fit");
 });
 
-test("timeline: the wheel zooms by a fifth, and what is under the pointer stays", async (t) => {
+test("timeline: the wheel zooms by a fifth around the pointer", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const place = await box(page);
 	const x = 400;
@@ -105,7 +105,7 @@ test("timeline: the wheel zooms by a fifth, and what is under the pointer stays"
 	await until(async () => (await camera(page)).to === before.to);
 });
 
-test("timeline: down to nanoseconds by wheel, and the ruler tells them apart", async (t) => {
+test("timeline: the wheel zooms down to nanoseconds, and the ruler separates them", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const place = await box(page);
 
@@ -259,7 +259,7 @@ test("timeline: resizing keeps the range", async (t) => {
 	equal([after.from, after.to], [before.from, before.to], "the range");
 });
 
-test("timeline: the strip shows the whole, and its window is dragged", async (t) => {
+test("timeline: the strip shows the whole trace, and a drag moves its window", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 
 	await page.focus("#tl-canvas");
@@ -345,7 +345,7 @@ async function someThread(page) {
 	return line;
 }
 
-test("timeline: a click selects, the panel tells the story, and its links lead on", async (t) => {
+test("timeline: a click selects a thread, the panel describes it, and its links lead on", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const place = await box(page);
 	const line = await someThread(page);
@@ -365,7 +365,7 @@ test("timeline: a click selects, the panel tells the story, and its links lead o
 	const links = panel.locator("p .tl-link");
 	await links.last().click();
 	await until(async () => new URL(page.url()).hash !== hash);
-	ok(await page.locator("[role=status]", {hasText: "Selected:"}).count(), "what is selected is said");
+	ok(await page.locator("[role=status]", {hasText: "Selected:"}).count(), "the announced selection");
 	await t.look(page, "small-story");
 	await t.accessible(page);
 });
@@ -408,7 +408,7 @@ test("timeline: a double click highlights a thread and what it becomes", async (
 	await t.look(page, "net-family");
 });
 
-test("timeline: the second click of two means what the first one met, though a panel came between them", async (t) => {
+test("timeline: the second click of a double click means the thread of the first one, though a panel opened between them", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const {width} = await camera(page);
 	/* Choose a thread at the right, under the panel that will open. */
@@ -420,9 +420,9 @@ test("timeline: the second click of two means what the first one met, though a p
 	await page.evaluate((at) => document.getElementById("page").timeline.gestures.hooks.click(...at), [x, y]);
 	await until(async () => (await camera(page)).width < x);
 	const met = await selected();
-	ok(met !== null, "what the first click met");
+	ok(met !== null, "the thread under the first click");
 	await page.evaluate((at) => document.getElementById("page").timeline.gestures.hooks.double(...at), [x, y]);
-	equal(await selected(), met, "what is selected");
+	equal(await selected(), met, "the selection");
 	equal(
 		await page.evaluate(() => document.getElementById("page").timeline.selection.family),
 		met,
@@ -430,7 +430,7 @@ test("timeline: the second click of two means what the first one met, though a p
 	);
 });
 
-test("timeline: what is told at the pointer is what it rests at, however late that is found", async (t) => {
+test("timeline: the tooltip is about the thread under the pointer, however late the answer comes", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const place = await box(page);
 	const line = await someThread(page);
@@ -450,7 +450,7 @@ test("timeline: what is told at the pointer is what it rests at, however late th
 	await until(async () => /ran .*at \+/s.test(await tip.textContent()));
 });
 
-test("timeline: hovering tells thread, type, labels and time", async (t) => {
+test("timeline: hovering shows thread, type, labels and time", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const place = await box(page);
 	const line = await someThread(page);
@@ -470,7 +470,7 @@ test("timeline: hovering tells thread, type, labels and time", async (t) => {
 	equal((await drawn(page, "pointer")).length, 1, "lines at the pointer's time");
 });
 
-test("timeline: why is told, and its chain drawn", async (t) => {
+test("timeline: the page explains a wait and draws its chain", async (t) => {
 	const {page} = await one(t, "bad", reference("public/arp-bad.ctf"));
 
 	await page.focus("#tl-canvas");
@@ -496,10 +496,10 @@ test("timeline: why is told, and its chain drawn", async (t) => {
 	await t.look(page, "arp-bad-why");
 	await until(() => page.url().includes("panel=why"));
 	await page.keyboard.press("Escape");
-	equal((await drawn(page, "why")).length, 0, "nothing of it is left");
+	equal((await drawn(page, "why")).length, 0, "the search is gone");
 });
 
-test("timeline: counters are chosen by check boxes, and space toggles all", async (t) => {
+test("timeline: check boxes choose counters, and space toggles all", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const shown = async () => new Set((await drawn(page, "counter")).map((it) => it.item));
 	const all = await shown();
@@ -532,7 +532,7 @@ test("timeline: counters are chosen by check boxes, and space toggles all", asyn
 	await t.accessible(page);
 });
 
-test("timeline: a range is selected, measured, and counted", async (t) => {
+test("timeline: a selected range is measured and counted", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const place = await box(page);
 	const c = await camera(page);
@@ -570,7 +570,7 @@ test("timeline: a range is selected, measured, and counted", async (t) => {
 	await measured((Number(wide.to - wide.from) * 50) / wide.width);
 });
 
-test("timeline: Enter goes to a match of what was typed, however late that is found", async (t) => {
+test("timeline: Enter goes to a match of the typed text, however late the answer comes", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 
 	await page.evaluate(() => {
@@ -625,7 +625,7 @@ test("timeline: the address names the view; back, forward and reload restore it"
 	await until(async () => (await camera(page)).from === zoomed.from);
 });
 
-test("timeline: going back leaves the way forward, however late the view is there", async (t) => {
+test("timeline: going back keeps the way forward, however late the view is ready", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const find = page.locator(".tl-find");
 
@@ -658,8 +658,8 @@ test("timeline: going back leaves the way forward, however late the view is ther
 	await until(() => page.url() === first);
 	await settled(page);
 	await page.waitForTimeout(1000);
-	equal(await find.inputValue(), "", "what is sought");
-	equal((await drawn(page, "selected")).length, 0, "what is selected");
+	equal(await find.inputValue(), "", "the searched text");
+	equal((await drawn(page, "selected")).length, 0, "the selection");
 	equal([page.url(), await places()], [first, before], "places to come back to");
 	/* Go back and forth at once: the page shows the last address, and nothing of the one before. */
 	await page.evaluate(
@@ -667,10 +667,10 @@ test("timeline: going back leaves the way forward, however late the view is ther
 		steps,
 	);
 	await until(async () => (await find.inputValue()) === "request");
-	await becomes(async () => [page.url(), (await drawn(page, "selected")).length], [last, 1], "what is seen at last");
+	await becomes(async () => [page.url(), (await drawn(page, "selected")).length], [last, 1], "the last view");
 });
 
-test("timeline: another range in the address is shown exactly", async (t) => {
+test("timeline: the page shows another range in the address exactly", async (t) => {
 	const host = await t.host({rings: {small: SMALL()}});
 	const page = await opened(t, host, "#domain=small");
 	const c = await camera(page);
@@ -681,7 +681,7 @@ test("timeline: another range in the address is shown exactly", async (t) => {
 	equal((await camera(page)).to, to, "the end");
 });
 
-test("timeline: a hostile address is read as far as it can be", async (t) => {
+test("timeline: the page uses the valid parts of a hostile address", async (t) => {
 	const {page} = await one(
 		t,
 		"small",
@@ -708,7 +708,7 @@ test("timeline: help lists every key", async (t) => {
 	await t.look(page, "small-help");
 });
 
-test("timeline: threads are gone through by key, listed, and told as text", async (t) => {
+test("timeline: keys go from thread to thread, and a list and a text describe them", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 
 	await page.focus("#tl-canvas");
@@ -739,7 +739,7 @@ test("timeline: no panel has a fault that axe-core knows of", async (t) => {
 	await t.accessible(page);
 });
 
-test("timeline: a hand is followed by one picture a frame, and the old one goes along", async (t) => {
+test("timeline: a gesture gets one picture a frame, and the old picture moves along", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 	const {asked, frames, went} = await page.evaluate(async () => {
 		const {canvasView} = document.getElementById("page").timeline;
@@ -790,7 +790,7 @@ test("timeline: the browser's own menu stays", async (t) => {
 	);
 });
 
-test("timeline: dark", async (t) => {
+test("timeline: the dark theme", async (t) => {
 	const {page} = await one(t, "small", SMALL(), {dark: true});
 
 	equal(await page.evaluate(() => document.getElementById("page").timeline.dark), true, "dark");
@@ -811,7 +811,7 @@ async function saved(page, item) {
 	return {name: download.suggestedFilename(), bytes: readFileSync(await download.path())};
 }
 
-test("timeline: the trace and the picture are saved", async (t) => {
+test("timeline: a user saves the trace and the picture", async (t) => {
 	const {host, page} = await one(t, "small", SMALL());
 	const ctf = await saved(page, "The trace (CTF)");
 	const served = Buffer.from(await (await fetch(`${host.url}/v1/domains/small/trace`)).arrayBuffer());
@@ -838,7 +838,7 @@ test("timeline: the trace and the picture are saved", async (t) => {
 	);
 });
 
-test("timeline: Perfetto is asked until it answers, and gets the bytes", async (t) => {
+test("timeline: the page calls Perfetto until it answers, and sends the trace", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 
 	/* Perfetto's page is on another host. A local page that answers as its documentation says
@@ -859,7 +859,7 @@ test("timeline: Perfetto is asked until it answers, and gets the bytes", async (
 	await until(async () => /^small \d{5,}$/.test(await other.title()));
 });
 
-test("timeline: what cannot be shown is said in a sentence", async (t) => {
+test("timeline: a sentence says why a trace cannot be shown", async (t) => {
 	const host = await t.host({rings: {small: SMALL()}});
 
 	t.allow(/404|Failed to load resource/);
@@ -871,7 +871,7 @@ test("timeline: what cannot be shown is said in a sentence", async (t) => {
 	await until(async () => /capture/.test(await message.textContent()));
 });
 
-test("timeline: damage is told", async (t) => {
+test("timeline: the page reports damage", async (t) => {
 	const bytes = SMALL();
 
 	bytes.fill(0xff, 70000, 70040);
@@ -883,7 +883,7 @@ test("timeline: damage is told", async (t) => {
 	await page.locator(".tl-panel", {hasText: "Packets"}).waitFor();
 });
 
-test("timeline: a file is opened, dropped, and asked for again after a reload", async (t) => {
+test("timeline: a file is opened or dropped, and the page asks for it again after a reload", async (t) => {
 	const host = await t.host();
 	const page = await t.open(host, "/#file=small.ctf");
 

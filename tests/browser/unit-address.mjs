@@ -21,7 +21,7 @@ test("a view comes back as it was", () => {
 	}
 });
 
-test("what is not well formed is left out", () => {
+test("malformed parts of an address are left out", () => {
 	assert.deepEqual(
 		parse("#domain=x&from=5&to=3&run=-1&stream=1e3&thread=1.x&panel=../x&measure=7-7&row=Infinity&heap=on"),
 		{

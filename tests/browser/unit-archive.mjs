@@ -20,7 +20,7 @@ function overview(bytes = () => 1 << 20) {
 
 const MOST = 10 << 20;
 
-test("the newest part reaches the end, and has as much as it may", () => {
+test("the newest part reaches the end and is as long as allowed", () => {
 	assert.deepEqual(newest(overview(), MOST), {from: 1900n, to: 2000n});
 	assert.deepEqual(
 		newest(
@@ -38,13 +38,13 @@ test("the newest part reaches the end, and has as much as it may", () => {
 	);
 });
 
-test("what is looked at lies in the middle of what is loaded", () => {
+test("the loaded part has the window in its middle", () => {
 	assert.deepEqual(around(overview(), 1500n, 1510n, MOST), {from: 1460n, to: 1560n});
 	assert.deepEqual(around(overview(), 0n, 10n, MOST), {from: 1000n, to: 1100n});
 	assert.deepEqual(around(overview(), 9000n, 9010n, MOST), {from: 1900n, to: 2000n});
 });
 
-test("another part is loaded where the window leaves this one, and only then", () => {
+test("another part is loaded only when the window leaves this one", () => {
 	const loaded = {from: 1460n, to: 1560n};
 	const all = overview();
 
@@ -77,14 +77,14 @@ test("headers become sentences", () => {
 	assert.match(said({"Mprof-Complete": "false"})[0], /quotas/);
 });
 
-test("a position is read from where an answer says it is", () => {
+test("a position is read from Content-Location", () => {
 	const answer = (place) => ({headers: new Headers(place ? {"Content-Location": place} : {})});
 
 	assert.equal(endOf(answer("/v1/domains/a%2Fb/trace?first=1.0.0.30&end=1.0.7.4711")), "1.0.7.4711");
 	assert.equal(endOf(answer(null)), null);
 });
 
-test("a file's name is made of whatever a guest calls itself", () => {
+test("a file's name is made of any guest name", () => {
 	assert.equal(fileName("web", "ctf"), "web.ctf");
 	assert.equal(fileName("../../etc/passwd", "ctf"), "etc-passwd.ctf");
 	assert.equal(fileName("a\u202eb<c>", "svg"), "a-u202eb-c-.svg");

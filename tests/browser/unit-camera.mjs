@@ -35,7 +35,7 @@ test("a nanosecond is a nanosecond behind 2^62", () => {
 	}
 });
 
-test("what is under the pointer stays there through two hundred steps", () => {
+test("the time under the pointer stays there through two hundred steps", () => {
 	const c = camera(LATE, LATE + 10n ** 15n);
 	const x = 333.25;
 	const there = c.timeAt(x);
@@ -74,7 +74,7 @@ test("zooming out ends at the whole, panning at the margins", () => {
 	assert.ok(c.xOf(2000000n) >= 1000 - MARGIN - 11 && c.xOf(2000000n) <= 1000 - MARGIN + 1);
 });
 
-test("panning by pixels and back is where it was", () => {
+test("panning by pixels and back restores the window", () => {
 	const c = camera(LATE, LATE + 10n ** 15n);
 
 	c.show(LATE + 10n ** 14n, LATE + 10n ** 14n + 777777n);
@@ -88,7 +88,7 @@ test("panning by pixels and back is where it was", () => {
 	}
 });
 
-test("dragging moves what is grabbed with the pointer", () => {
+test("dragging moves the grabbed time with the pointer", () => {
 	const c = camera(0n, 10n ** 9n);
 
 	c.show(10n ** 8n, 2n * 10n ** 8n);

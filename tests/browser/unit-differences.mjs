@@ -56,7 +56,7 @@ const DIFF = {
 	all_counters: 1,
 };
 
-test("differences are told, the first parting first, and each says whom to show", () => {
+test("differences are listed, the first in time first, each with the threads to show", () => {
 	const list = differences(DIFF);
 
 	assert.deepEqual(
@@ -112,10 +112,10 @@ test("differences are marked where their threads are", () => {
 	const [flag, line] = drawn(marks, camera, (row) => row * 10);
 	assert.deepEqual([Math.round(flag.x0), flag.y0], [Math.round(camera.xOf(9n)), 70]);
 	assert.deepEqual([line.x0, line.x1, line.y0], [camera.xOf(10n), camera.xOf(20n), 20]);
-	assert.deepEqual(marked(differences(DIFF), "bad", new Map([[2, {index: 2, row: null}]])), [], "what is not drawn");
+	assert.deepEqual(marked(differences(DIFF), "bad", new Map([[2, {index: 2, row: null}]])), [], "the items that are not drawn");
 });
 
-test("threads without counterpart are marked, as many as can be seen", () => {
+test("threads without counterpart are marked, up to the visible number", () => {
 	const list = Array.from({length: 5000}, (_, item) => ({kind: "thread", item, x0: 0, x1: 500, y0: item}));
 	const shown = {marks: {list: () => list}, window: {from: 100n, to: 300n, width: 1000}, rowAt: (y) => y / 2};
 	const match = Uint32Array.from(list, (_, i) => (i % 2 ? NONE : 0));
@@ -125,7 +125,7 @@ test("threads without counterpart are marked, as many as can be seen", () => {
 	assert.deepEqual(lone[0], {kind: "lone", row: 0.5, from: 100n, to: 200n, thread: 1});
 });
 
-test("a linked camera looks where the other does, also before 0, and nowhere else", () => {
+test("a linked camera follows the other one, also before 0, and ignores its own moves", () => {
 	const [camera, linked] = [new Camera(), new LinkedCamera()];
 
 	camera.trace(1000n, 2000n, 5);

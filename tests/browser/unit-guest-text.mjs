@@ -4,12 +4,12 @@ import {test} from "node:test";
 
 import {shown, shownLines} from "../../client/viewer/page/guest-text.js";
 
-test("guest text: what can be read stays as it is", () => {
+test("guest text: readable text stays as it is", () => {
 	for (const text of ["web", "Größe", "日本語", "emoji 🐫", "<b>&amp;", "a\\b"]) assert.equal(shown(text), text);
 	assert.equal(shown(null), "");
 });
 
-test("guest text: what moves the direction, the line or the eye is an escape", () => {
+test("guest text: characters that change direction or line, or cannot be seen, are escaped", () => {
 	assert.equal(shown("a\u202egpj.exe"), "a\\u202egpj.exe");
 	assert.equal(shown("a\nb\tc\0\x1b[31m"), "a\\u000ab\\u0009c\\u0000\\u001b[31m");
 	assert.equal(
@@ -20,7 +20,7 @@ test("guest text: what moves the direction, the line or the eye is an escape", (
 	assert.equal(shown("\u2028\u2029\x85"), "\\u2028\\u2029\\u0085");
 });
 
-test("guest text: it ends, and says how long it is", () => {
+test("guest text: long text is cut, with its length", () => {
 	assert.equal(shown("x".repeat(120)), "x".repeat(120));
 	assert.equal(shown("x".repeat(10240)), `${"x".repeat(120)}… (10,240 characters)`);
 	assert.equal(shown("🐫".repeat(200), 3), "🐫🐫🐫… (400 characters)");

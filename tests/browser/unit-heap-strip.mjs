@@ -23,7 +23,7 @@ const memtrace = (more = {}) => ({
 const START = BigInt(Date.parse("2026-11-21T12:59:59.998Z")) * 1000n; /* 2 ms before the profile arrived */
 const info = (lasts) => ({startUs: START, endUs: START + BigInt(lasts * 1e6)});
 
-test("heap strip: a profile lies where its first packet came, by the trace's clock", () => {
+test("heap strip: a profile begins at the arrival of its first packet, by the trace's clock", () => {
 	const place = placed(memtrace(), info(19), CLOCK);
 
 	/* The position is the middle of the trace clock's known range. */
@@ -39,7 +39,7 @@ test("heap strip: a profile lies where its first packet came, by the trace's clo
 	);
 });
 
-test("heap strip: it has not ended after it ended, and what nobody knows is said", () => {
+test("heap strip: a profile that ended lies before its end, and a misfit is reported", () => {
 	/* 24 s of events arrived in 20 s: the events happened 4 s before the page would draw them. */
 	const place = placed(memtrace(), info(24), CLOCK);
 
@@ -63,7 +63,7 @@ test("heap strip: it has not ended after it ended, and what nobody knows is said
 	);
 });
 
-test("heap strip: a scale ends with a round number", () => {
+test("heap strip: a scale ends at a round number", () => {
 	for (const [peak, end] of [
 		[1, 1],
 		[7, 8],
@@ -78,7 +78,7 @@ test("heap strip: a scale ends with a round number", () => {
 	assert.equal(scaleOf(Infinity), Infinity, "it ends, whatever a guest says");
 });
 
-test("heap strip: of a thousand profiles a few are loaded at a time", () => {
+test("heap strip: a few of a thousand profiles are loaded at a time", () => {
 	const tracks = new Tracks({}, {source: {}}, {changed() {}, failed() {}});
 	const load = function () {
 		this.state = "loading";
@@ -146,7 +146,7 @@ test("heap strip: values step where they change, at the camera's pixels", () => 
 	}
 });
 
-test("heap strip: the value and its uncertainty stand at the pointer, and none where nothing is known", () => {
+test("heap strip: the value and its uncertainty stand at the pointer, and unknown ones are left out", () => {
 	const camera = new Camera();
 
 	camera.trace(0n, 40n * S, 1);

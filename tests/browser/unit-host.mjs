@@ -59,7 +59,7 @@ function capture(id, name, run, kind, time = "2026-11-21T11:00:00Z") {
 
 const order = (model) => model.sorted(NOW).map(({domain: {name}}) => name);
 
-test("host model: crashes first, then what runs, then what is gone", () => {
+test("host model: crashed guests first, then running ones, then ended ones", () => {
 	const model = new HostModel();
 
 	model.reset(
@@ -86,7 +86,7 @@ test("host model: crashes first, then what runs, then what is gone", () => {
 	assert.equal(stateOf(model.guests.get("n:back")), "running");
 });
 
-test("host model: events change what the lists said", () => {
+test("host model: events change the lists", () => {
 	const model = new HostModel();
 
 	model.reset([domain("web", 1)], [], false);
@@ -115,7 +115,7 @@ test("host model: events change what the lists said", () => {
 	assert.equal(model.guests.size, 0);
 });
 
-test("host model: what was of no guest is of none, and lists replace it all", () => {
+test("host model: events about unknown guests are ignored, and lists replace everything", () => {
 	const model = new HostModel();
 
 	model.gap({stream: stream(4)});
@@ -160,7 +160,7 @@ test("sparkline: a packet fills the time up to the next", () => {
 	assert.match(curve([0, 5]), /^M0 20L0\.0 19\.0L96\.0 1\.0L96 20Z$/);
 });
 
-test("host text: times and losses as people say them", () => {
+test("host text: times and losses in words", () => {
 	const now = new Date(2026, 10, 21, 12, 0, 0);
 
 	assert.equal(when(null), "never");
@@ -172,7 +172,7 @@ test("host text: times and losses as people say them", () => {
 	assert.equal(loss({lost: 0, skipped: 0, gaps: 0}), null);
 });
 
-test("host profiles: what ended is not recorded again by what was said before that", () => {
+test("host profiles: an older answer does not restart an ended profile", () => {
 	const model = new ProfileModel(() => {});
 	const profile = {id: 3, run: 7, state: "recording", bytes: 1, packets: 1};
 

@@ -84,7 +84,7 @@ test("amounts and times are read as people write them", () => {
 	assert.equal(wall(1n << 62n, 0), `${1n << 62n} µs`);
 });
 
-test("clauses come together, and what is wrong is left out with a sentence", () => {
+test("clauses are combined, and a wrong one is left out with a sentence", () => {
 	const read = (...texts) => gather(texts.map(clauseOf), START, 1000);
 
 	assert.deepEqual(read("allocated:most:2", "allocated:between:1 s~3 s", "size:least:1K").filter, {
@@ -141,7 +141,7 @@ const TREE = {
 	name: [0, 1, 2, 4, 3, 3],
 };
 
-test("boxes stand where their bytes say, and what is under half a pixel has none", () => {
+test("boxes stand at their bytes, and a function under half a pixel has none", () => {
 	const layout = new Layout(TREE, 0, 100);
 
 	assert.deepEqual(layout.nodes, [0, 1, 2, 4, 5], "d is 0.4 pixels wide");
@@ -149,7 +149,7 @@ test("boxes stand where their bytes say, and what is under half a pixel has none
 	assert.deepEqual(layout.rows, [0, 1, 3, 5]);
 	assert.equal(layout.nodes[layout.at(1, 59.9)], 1);
 	assert.equal(layout.nodes[layout.at(1, 60)], 2);
-	assert.equal(layout.at(2, 55), -1, "what a allocates itself");
+	assert.equal(layout.at(2, 55), -1, "the allocations of a itself");
 	assert.equal(layout.at(1, 99.9), -1);
 	assert.equal(layout.at(3, 5), -1);
 	assert.ok(new Layout(TREE, 0, 1000).nodes.includes(3));
@@ -171,7 +171,7 @@ test("lines of the axes are round", () => {
 	assert.equal(step(1, 10), 0.1);
 });
 
-test("a memory profile is known by its first bytes", async () => {
+test("a memory profile is recognized by its first bytes", async () => {
 	const head = (bits, version) => {
 		const bytes = new DataView(new ArrayBuffer(70));
 		bytes.setUint32(0, 0xc1fc1fc1, true);
@@ -186,7 +186,7 @@ test("a memory profile is known by its first bytes", async () => {
 	assert.ok(!(await isMemtrace(new Blob(["CTF"]))));
 });
 
-test("a guest that says that it samples next to nothing is told in numbers", () => {
+test("a guest with a tiny sampling rate gives finite numbers", () => {
 	assert.equal(scaleOf(8, 1e-3), 8000);
 	assert.ok(Number.isFinite(scaleOf(8, 2.3e-308) * 2 ** 64));
 	assert.ok(Number.isFinite(step(scaleOf(8, 2.3e-308) * 2 ** 64, 5, 1024)));

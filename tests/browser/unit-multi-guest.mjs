@@ -10,7 +10,7 @@ import {clockText, copied, memberView, realNs} from "../../client/viewer/compare
 
 const stamp = (offset, mono) => ({offset, mono: String(mono), real: "2026-01-01T00:00:00.000000005Z"});
 
-test("the packets that say something of a clock become numbers, the others are left out", () => {
+test("packets with clock readings become numbers, others are left out", () => {
 	const packet = {
 		first_timestamp: "7",
 		room: 4096,
@@ -74,7 +74,7 @@ test("an address names several guests, and one below another", () => {
 	assert.equal(memberView("file:x"), null);
 });
 
-test("strips have headings, and whiskers as long as the clock is uncertain", () => {
+test("strips have headings, and whiskers as long as the clock's uncertainty", () => {
 	const stream = (name, guest, row, most) => ({
 		name,
 		guest,
@@ -108,7 +108,7 @@ test("strips have headings, and whiskers as long as the clock is uncertain", () 
 	assert.deepEqual(strips([stream("a", 0, 0, 0n), stream("b", 0, 10, 0n)]), [], "streams of one guest");
 });
 
-test("clocks are told in words", () => {
+test("clocks are described in words", () => {
 	assert.match(clockText({name: "x", known: false}), /nothing says/);
 	assert.match(
 		clockText({name: "x", known: true, offsetNs: -5000000000n, uncertaintyNs: 2000000n}),
@@ -120,7 +120,7 @@ test("clocks are told in words", () => {
 	);
 });
 
-test("a tail is where something of it is left", () => {
+test("the first entry with remaining tail bytes has the tail", () => {
 	assert.equal(
 		tailed([
 			{tail_bytes: 0, cut: 0},

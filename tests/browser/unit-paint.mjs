@@ -36,7 +36,7 @@ function marks(...list) {
 
 const layer = (layers, kind, shape) => layers.find((it) => it.kind === kind && (!shape || it.shape === shape));
 
-test("marks are read as they lie", () => {
+test("marks are read from their buffer", () => {
 	const m = marks({kind: "label", x0: 1.5, y0: 2, x1: 3, y1: 4, item: 4294967295, text: "é", stream: 255, shade: 7});
 
 	assert.deepEqual(m.list(), [
@@ -79,7 +79,7 @@ test("arrows have the colours and heads of the original", () => {
 	assert.deepEqual(layer(level, "read", "head").data, [60, 105, 50, 101, 50, 109]);
 });
 
-test("an arrow as long as it may be is not there", () => {
+test("an arrow of shade 0 is not painted", () => {
 	const layers = plan(marks({kind: "read", x0: 0, y0: 0, x1: 900, y1: 90, shade: 0}), LIGHT, SIZE);
 
 	assert.equal(layers.length, 0);
@@ -165,7 +165,7 @@ test("a type gives way to the label of the row below", () => {
 	);
 });
 
-test("a band is as strong as the share of its time", () => {
+test("a band's opacity is its share of time", () => {
 	const layers = plan(
 		marks(
 			{kind: "sleeping", x0: 0, y0: 0, x1: 10, y1: 500, shade: 65535},
@@ -234,7 +234,7 @@ test("an SVG is well formed and holds a guest's text as text", () => {
 		assert.ok(text.includes(part), part);
 });
 
-test("of several pictures an SVG has one below the other", () => {
+test("an SVG has several pictures one below the other", () => {
 	const layers = plan(marks({kind: "gap", x0: 200, x1: 300}), LIGHT, SIZE);
 	const text = svg(
 		[

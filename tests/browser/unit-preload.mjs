@@ -15,7 +15,7 @@ function needed(name, found = new Set()) {
 	return found;
 }
 
-test("what is preloaded for a time line is what it imports", () => {
+test("a time line's preloaded modules are its imports", () => {
 	const list = /timeline: \[([^\]]*)\]/.exec(viewer("preload"))[1];
 	const names = [...list.matchAll(/"([\w/-]+)"/g)].map(([, name]) => name);
 	const all = needed("trace/timeline");

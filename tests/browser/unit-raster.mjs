@@ -51,7 +51,7 @@ test("a head is filled between its edges, also partly outside", () => {
 	);
 });
 
-test("what is put is only where something is, and nothing is left behind", () => {
+test("only painted parts are put on the canvas, and no pixel stays behind", () => {
 	const it = raster(5, 9);
 	const calls = [];
 	const note =

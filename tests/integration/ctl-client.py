@@ -61,7 +61,7 @@ class Script:
         self.live = []  # for each connection: (position, body, how it ends)
         self.posted = None
         self.answers = {}  # path: (status, JSON, or the sentence of an error)
-        self.behind = None  # what to answer for a request behind a position: bytes, or a status
+        self.behind = None  # answer to a request behind a position: bytes, or a status
 
 
 script = Script()

@@ -55,7 +55,7 @@ def dump(data, *options):
     if whole.stdout != piped.stdout or whole.returncode != piped.returncode:
         fail("file and pipe differ")
     if said != piped.stderr.decode().replace("standard input", "NAME"):
-        fail("file and pipe differ in what they say")
+        fail("the messages for file and pipe differ")
     return whole.returncode, whole.stdout, said
 
 

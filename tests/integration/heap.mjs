@@ -500,8 +500,8 @@ async function checkLoading(heap, bytes) {
 		(await message(heap.load({bytes: new Uint8Array(9999)}))).includes("no memory profile"),
 		"something else is loaded",
 	);
-	check((await message(heap.load({bytes: new Uint8Array(0)}))).includes("no memory profile"), "nothing is loaded");
-	check((await message(heap.profile())).includes("No memory profile"), "what could not be loaded answers");
+	check((await message(heap.load({bytes: new Uint8Array(0)}))).includes("no memory profile"), "no recording is loaded");
+	check((await message(heap.profile())).includes("No memory profile"), "a recording that failed to load answers");
 	const stop = new AbortController();
 	const given = message(heap.load({response: new Response(bytes)}, () => stop.abort(), stop.signal));
 
@@ -534,7 +534,7 @@ async function checkQuestions(heap, bytes) {
 		"the newest question of a kind wins",
 	);
 	/* The sum leaves out blocks that were freed in the same microsecond. */
-	check(overtaken[5].objects > 0 && overtaken[5].objects <= info.sums.peakObjects, "what lived at the peak");
+	check(overtaken[5].objects > 0 && overtaken[5].objects <= info.sums.peakObjects, "the live objects at the peak");
 	check(overtaken[4].bytes[8] === info.sums.liveBytes, "the line ends with what lives");
 	const [line, profile, leaks] = await Promise.all([
 		heap.timeline(filter, 0, length, 50),
@@ -548,7 +548,7 @@ async function checkQuestions(heap, bytes) {
 	check(near(line.bytes[49], profile.bytes), "line and profile are of the same objects");
 	const [hidden, shown] = [await heap.profile({hidden: [{name: "function_"}]}), await heap.profile({sites: true})];
 	same(hidden.callees.n, 1, "all functions are hidden");
-	check(hidden.bytes === shown.bytes && near(hidden.callees.self[0], shown.bytes), "what is hidden is counted");
+	check(hidden.bytes === shown.bytes && near(hidden.callees.self[0], shown.bytes), "a hidden function is counted");
 	check(
 		[...shown.callees.name].some((i) => /^src\/module_\d+\.ml:\d+:4-20$/.test(heap.names[i])),
 		"places of allocation",
@@ -581,14 +581,14 @@ async function checkGrowing(heap, bytes) {
 		same(info.bytes, Math.min(at + 70001, bytes.length), "what came");
 		check((await Promise.all(answers)).every(Boolean), "questions while it grows");
 	}
-	check(withoutMemory(info) === want, "what grew is another recording");
+	check(withoutMemory(info) === want, "the recording that grew differs");
 	/* Feed several pieces at a time, after a recording that was a file. */
 	await heap.load({bytes: new Uint8Array(bytes.slice(0, 100000))});
 	const fed = await Promise.all([
 		heap.feed(new Uint8Array(bytes.slice(100000, 200000))),
 		heap.feed(new Uint8Array(bytes.slice(200000))),
 	]);
-	check(withoutMemory(fed[1]) === want, "what was fed is another recording");
+	check(withoutMemory(fed[1]) === want, "the fed recording differs");
 }
 
 async function checkJoined(heap, bytes) {
@@ -603,7 +603,7 @@ async function checkJoined(heap, bytes) {
 	writeFileSync(file, joined);
 	same(first.sums.allocs, ctl("identify", file, "--json", "--recording=1").out.allocs, "the first of two recordings");
 	same(last.sums.allocs, ctl("identify", file, "--json", "--recording=2").out.allocs, "the last of two recordings");
-	check(last.recordings === 2 && last.notes.some((it) => it.includes("2 recordings")), "that there are two is told");
+	check(last.recordings === 2 && last.notes.some((it) => it.includes("2 recordings")), "the two recordings are reported");
 	check(last.damages.length === 1, "the second one is cut");
 }
 

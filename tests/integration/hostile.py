@@ -23,7 +23,7 @@ from daemons import judge
 SECONDS = 5 if os.environ.get("MPROF_BRIEF") else 30
 ANSWER = 2.0  # seconds that any answer may take ...
 LATE = 3  # ... except a few times, when the machine itself stopped a program: the guests are hostile all the time
-MEMORY = 700 << 20  # of a collector under a sanitizer; the queue and its reserve take 128 MiB of it
+MEMORY = 700 << 20  # limit of a collector under a sanitizer; the queue and its reserve take 128 MiB of it
 GROWTH = 64 << 20  # growth in the last two thirds of the time
 LINES = 400
 # The archive of the wildest guest is deleted all the time; much of the judged one is kept.
@@ -164,7 +164,7 @@ class Hostile(daemons.Case):
         for capture in self.d.captures(name):
             for way in ("", "/trace", "/packets", "/context"):
                 self.ask(f"/v1/captures/{capture['id']}{way}")
-        self.assertTrue(streams, f"nothing of {name} was archived: this tests nothing")
+        self.assertTrue(streams, f"no event of {name} was archived: the test shows nothing")
         return streams
 
     def check_watch(self, watch, began, before):
@@ -177,7 +177,7 @@ class Hostile(daemons.Case):
             self.assertLess(max(resident), MEMORY, what)
             self.assertLess(max(resident[len(resident) // 2 :]), max(resident[: len(resident) // 2 + 1]) + GROWTH, what)
             self.assertLess(max(files), was[1] + 40, what)
-            self.assertLessEqual(files[-1], was[1] + 6, f"{what}: descriptors that nobody closes")
+            self.assertLessEqual(files[-1], was[1] + 6, f"{what}: descriptors that stay open")
 
     def judge_pattern(self, streams):
         command = [sys.executable, "-B", f"{daemons.HERE}/incarnations.py", "log.pattern", *streams]

@@ -1,8 +1,9 @@
 """Kill each program at random with SIGKILL, under load: kill.py BUILD-DIRECTORY [TEST…]
 
-Everything committed before a kill is in the archive after it, and reaches to at most a flush interval
-before the kill. At the end each guest's trace is compared with its truth: no event twice, no false
-gap. MPROF_KILLS is the number of kills of each program (100; 15 with --brief or MPROF_BRIEF=1).
+Everything committed before a kill is in the archive after it, and reaches to at most a flush
+interval before the kill. At the end each guest's trace is compared with its truth: no event twice,
+no false gap. MPROF_KILLS is the number of kills of each program (100; 15 with --brief or
+MPROF_BRIEF=1).
 """
 
 import json

@@ -375,7 +375,7 @@ class NoDom0(daemons.Case):
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertIn("no Xen dom0", done.stderr)
         self.assertIn("--source dir:PATH", done.stderr)
-        self.assertEqual(os.listdir("."), [], "nothing is left behind")
+        self.assertEqual(os.listdir("."), [], "files left in the directory")
 
 
 if __name__ == "__main__":

@@ -328,7 +328,7 @@ class Model:
 
     @staticmethod
     def overlap(thread, placed):
-        """Return whether PLACED is in the way of THREAD. That depends on which of them has no
+        """Return whether PLACED is in the way of THREAD. The answer depends on which of them has no
         length."""
         if thread.start == thread.end:
             return placed.start <= thread.start < placed.end

@@ -62,7 +62,7 @@ class Known(daemons.Case):
         lost = sum(stream["lost_packets"] for stream in d.domain(name)["streams"])
         self.assertEqual(lost > 0, had["gaps"] > 0)
         if gaps == "yes":
-            self.assertGreater(had["in_gaps"], 0, "the writer overtook nobody: this tests nothing")
+            self.assertGreater(had["in_gaps"], 0, "the writer did not overtake the reader: the test shows nothing")
         if not killed and had["packets"] == said["packets"]:
             self.assertEqual(had["events"] + had["in_gaps"] + had["at_end"], said["events"])
 
@@ -189,7 +189,7 @@ class Demo(Known):
     def test_full_speed(self):
         """The writer has often ended before the collector finds its ring."""
         if not any(self.compare(f"fast-{i}", 500000, 0) for i in range(8)):
-            self.fail("it overtook nobody: this tests nothing")
+            self.fail("the writer did not overtake the reader: the test shows nothing")
 
 
 if __name__ == "__main__":

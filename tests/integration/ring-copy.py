@@ -88,7 +88,7 @@ def try_ring(what, program, poll_us, gaps, options):
     if had["unproven"] or had["runs"] != 1:
         fail(what, f"one writer, one life: {had}")
     if gaps == "must" and not had["gaps"]:
-        fail(what, "the writer overtook nobody: this tests nothing")
+        fail(what, "the writer did not overtake the reader: the test shows nothing")
     # A busy machine may stop the reader until the writer overtakes it. The reader then reports a
     # gap, which is judged above.
     if gaps == "never" and had["gaps"]:
@@ -112,7 +112,7 @@ def try_hostile(mode, files):
     _, had = follow([f"{PROGRAMS}/writer-hostile", "--ring", "ring.ctf", "--spare", "ring.spare", *options], 200)
     runs = range(had.get("runs", 0))
     if not runs:
-        fail(f"hostile, {mode}", "nothing was attached")
+        fail(f"hostile, {mode}", "the reader attached no ring")
     elif mode == "pattern":
         judge(f"hostile, {' '.join(options)}", "incarnations.py", "log", *[f"out.{run}.ctf" for run in runs])
 

@@ -135,7 +135,7 @@ def rest(name, marks, what):
     """Check that every mark was called for."""
     left = [mark for mark in marks if not mark["matched"]]
     if left:
-        fail(f"{name}: {len(left)} {what} that nothing calls for, the first {left[0]}")
+        fail(f"{name}: {len(left)} {what} too many, the first {left[0]}")
 
 
 def failed(thread):

@@ -601,8 +601,8 @@ class Offered(Case):
 
 
 class Collector:
-    """Answers to the sink: WHO by address, WHERE by domid, OFFERS. Each is a dict of the answer's
-    fields, or None for no guest."""
+    """Answers to the sink: who by address, where by domid, and the list of offers. Each is a dict of
+    the answer's fields, or None for no guest."""
 
     def __init__(self, runs):
         self.who, self.where, self.offers, self.asked = {}, {}, "", []

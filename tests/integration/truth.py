@@ -185,7 +185,7 @@ def check_missing(truth, have, declared, begin):
             missing = truth.events(place, (index, at))
             where = f"{missing} events from packet {truth.packets[place[0]][0]}, byte {place[1] + START} on"
             if not declared or not declared.covers(place, (index, at)):
-                raise Fault(f"{where} are missing, and no gap says so")
+                raise Fault(f"{where} are missing, and no gap declares them")
             covered += missing
         place = truth.after((index, end))
     return covered, place
@@ -200,7 +200,7 @@ def forget_open(stream, declared, places):
             continue
         tail = max((p["sequence"], p["tail_bytes"]) for p in declared.listed if p["sequence"] & 0xFFFF == count)[1]
         if START + len(stream[index][1]) - tail > offset:
-            raise Fault(f"packet {count}: the event at byte {offset} was never finished, and is said to be proven")
+            raise Fault(f"packet {count}: the event at byte {offset} was never finished, but the packet list calls it proven")
         stream[index] = (count, stream[index][1][: offset - START])
 
 

@@ -445,7 +445,7 @@ async function checkEngine(bytes, wrapped) {
 	);
 	check((await engine.thread(1e9)) === null, "a thread that is not there");
 	check((await engine.density(plainly.start, plainly.end, 7)).length === 7, "density");
-	check((await engine.find("")).threads.length === 0, "nothing is searched for");
+	check((await engine.find("")).threads.length === 0, "an empty search");
 	check((await message(engine.diff())).includes("no two traces"), "one trace is compared");
 	await engine.compare([{bytes: copy(wrapped)}]);
 	check(

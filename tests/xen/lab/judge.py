@@ -161,7 +161,7 @@ class Xen(Judge):
         ways = {"legacy": "ring-ref", "directory": "directory-ref", "streams": "two streams", "kick": "an event channel"}
         for name, way in ways.items():
 
-            @self.check(f"{way}: the trace of the running guest is what it wrote", "publish", "live")
+            @self.check(f"{way}: the trace of the running guest has the written events", "publish", "live")
             def _(name=name):
                 for stream in range(2 if name == "streams" else 1):
                     live = serials.events(self.path(f"live-{name}-{stream}.ctf"))
@@ -196,7 +196,7 @@ class Xen(Judge):
         def _():
             run = self.runs("replay")[0]["run"]
             played = re.search(r"lab: played (\S+)", self.read("log/console/guest-replay.log"))
-            need(played, "the guest never said that it played")
+            need(played, "the guest never reported that it replayed")
             command = [sys.executable, "-B", os.path.join(HERE, "../../integration/truth.py"), self.truth]
             command += [self.path(f"run-{run}-0.ctf"), "--ended", "--until", played.group(1), "--packets"]
             for index, page in enumerate(self.load(f"run-{run}-0.json")):
@@ -214,13 +214,13 @@ class Xen(Judge):
         kills."""
         for name, console in self.lives().items():
 
-            @self.check(f"{name}: every serial once and in order, what is missing is a declared gap, and no gap is false", "collect")
+            @self.check(f"{name}: every serial once and in order, missing ones in declared gaps, and no false gap", "collect")
             def _(name=name, console=console):
                 said = self.said(console)
                 for run in self.runs(name):
                     for stream in run["streams"]:
                         serials.whole(self.stream(run["run"], stream["stream"]), f"run {run['run']}, stream {stream['stream']}")
-                need(said, "the guest said nothing")
+                need(said, "the guest has no console output")
 
         @self.check("a restart and a kill -9 continue the runs", "restart", "kill", "collect")
         def _():
@@ -229,7 +229,7 @@ class Xen(Judge):
                 most = 3 if name == "kick" and self.scenario == "full" else 1
                 need(1 <= len(runs) <= most, f"{name} has {len(runs)} runs: {[run['run'] for run in runs]}")
 
-        @self.check("a restart and a kill -9 while guests write lose nothing of what the rings still hold", "restart", "kill", "collect")
+        @self.check("a restart and a kill -9 while guests write lose no event that the rings still hold", "restart", "kill", "collect")
         def _():
             for name in set(self.lives()) - {"legacy"}:
                 for run in self.runs(name):
@@ -240,7 +240,7 @@ class Xen(Judge):
     # ---- changes
 
     def changes(self):
-        @self.check("what was overwritten while no daemon ran is a declared gap", "come_late", "collect")
+        @self.check("events overwritten while no daemon ran are a declared gap", "come_late", "collect")
         def _():
             stream = self.stream(self.runs("legacy")[0]["run"], 0)
             need(len(stream.gaps) == 1, f"gaps: {stream.gaps}")
@@ -251,7 +251,7 @@ class Xen(Judge):
             run = self.runs("unseen")[0]["run"]
             self.holds_last(self.captures(run, "crash")[0], "unseen")
 
-        @self.check("xl rename: the guest goes by its new name, in the same run", "rename", "collect")
+        @self.check("xl rename: the guest has its new name, in the same run", "rename", "collect")
         def _():
             need(len(self.runs("renamed")) == 1, "it has several runs")
             need(self.guest("renamed")["runs"] == 1, "it has several runs")
@@ -267,14 +267,14 @@ class Xen(Judge):
             withdrawn = next(said for said in self.said("kick") if said.what == "withdrawn")
             need(found[0][-1].serial == withdrawn.serial, f"withdrawn at serial {withdrawn.serial}, archived up to {found[0][-1].serial}")
 
-        @self.check("a guest that kicks in a storm costs no more than one that is polled", "storm")
+        @self.check("a storm of kicks costs no more than polling", "storm")
         def _():
             # Without kicks a ring is polled up to 20 times a second. Kicks may add an eighth of
             # that, and a first burst.
             said = f"{self.seen['storm_looks']} looks in 3 s, and {self.seen['calm_looks']} in the 3 s before"
             need(self.seen["storm_looks"] < 2 * self.seen["calm_looks"] + 80, said)
 
-        @self.check("xl save -c: a capture of kind suspend; the guest goes on, and what it writes then arrives", "save", "collect")
+        @self.check("xl save -c: a capture of kind suspend; the guest goes on, and its later events arrive", "save", "collect")
         def _():
             run = self.runs("legacy")[0]["run"]
             saved = self.captures(run, "suspend")
@@ -356,7 +356,7 @@ class Xen(Judge):
                 need("crash" in shown and "lab: last" in shown, f"mprofctl show says: {shown[:300]}")
 
     def end(self):
-        @self.check("preserved corpses are not captured again, neither by a daemon that starts again nor when they go", "corpses")
+        @self.check("preserved dead guests are not captured again, by a restarted daemon or when they are destroyed", "corpses")
         def _():
             for moment in ("corpse_captures", "corpse_captures_after"):
                 for name, kinds in self.seen[moment].items():
@@ -365,7 +365,7 @@ class Xen(Judge):
             late = [look for look in self.seen["corpse_zombies"] if look["zombies"] and look["at"] > 1.5]
             need(not late, f"zombies of corpses that were destroyed: {late[:2]}")
 
-        @self.check("the metrics count what happened", "collect")
+        @self.check("the metrics have the right counts", "collect")
         def _():
             with open(self.path("metrics.txt"), encoding="utf-8") as f:
                 text = f.read()
@@ -397,7 +397,7 @@ class Plain(Judge):
                     need(line in shown[unit].split(), f"{line} is not so: {shown[unit]}")
                 need(unit.split(".", maxsplit=1)[0] not in shown["failed"], shown["failed"])
 
-        @self.check("no dom0: mprofd by hand says so in one sentence, and what to do")
+        @self.check("no dom0: mprofd by hand says so in one sentence, with advice")
         def _():
             need(shown["by hand"].count("\n") == 1 and "--source dir:" in shown["by hand"], shown["by hand"])
 

@@ -98,4 +98,4 @@ def whole(stream, where):
             raise Wrong(f"{where}: serial {following} comes after {first - 1}")
     declared = [(stream.serial_at(gap["after_sequence"], gap["after_offset"]), stream.serial_at(gap["next_sequence"], START)) for gap in stream.gaps]
     if sorted(holes) != sorted(declared):
-        raise Wrong(f"{where}: missing are serials {holes[:5]} (from, to before), and the gaps say {declared[:5]}")
+        raise Wrong(f"{where}: the missing serials are {holes[:5]} (from, to before), but the gaps declare {declared[:5]}")
