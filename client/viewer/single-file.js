@@ -19,7 +19,7 @@ import {Timeline} from "./trace/timeline.js";
 const VERSION = 1;
 const ABOUT = "a file by itself";
 const LACKS = "This file has no host page and no live data: mprofd-http shows them.";
-const CUT = "This file is cut short, or was changed: write it again with mprofctl";
+const CUT = "This file is cut short or was changed; write it again with mprofctl";
 
 function bytesOf(base64) {
 	const text = atob(base64);

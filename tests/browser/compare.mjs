@@ -43,7 +43,7 @@ test("compare: ticked guests with their own clocks share one time line, which sh
 	const page = await t.open(host);
 
 	for (const name of Object.keys(SHIFTS))
-		await page.getByLabel(`Tick ${name}, to see it beside others`).first().check();
+		await page.getByLabel(`Tick ${name}, to show it beside others`).first().check();
 	await t.look(page, "compare-ticked");
 	await t.accessible(page);
 	await page.getByRole("link", {name: "On one time line"}).click();
@@ -55,7 +55,7 @@ test("compare: ticked guests with their own clocks share one time line, which sh
 		"the headings",
 	);
 	ok(
-		heads.every((it) => /or up to [\d.]+ (µs|ms|s) before/.test(it.text)),
+		heads.every((it) => /or up to [\d.]+ (µs|ms|s) earlier/.test(it.text)),
 		heads.map((it) => it.text).join(),
 	);
 	ok(heads[0].y0 === 0 && heads[1].y0 > 50, "their places");

@@ -131,7 +131,7 @@ test("profiles: the page shows what other clients start and stop; pin, note, del
 	await row.getByRole("button", {name: /^Keep for ever: the memory profile of guest at 127/}).press("Enter");
 	await row.getByText("Pinned", {exact: true}).waitFor();
 	await row.getByRole("button", {name: /^Note on/}).press("Enter");
-	await page.getByLabel("Note, for whoever").fill("<b>grows</b>\u202e");
+	await page.getByLabel("Note, for later readers").fill("<b>grows</b>\u202e");
 	await page.getByRole("button", {name: "Save", exact: true}).click();
 	await row.getByText("<b>grows</b>\\u202e").waitFor();
 	equal(

@@ -178,7 +178,7 @@ export async function condition(page, clause, words) {
 	if (!kind) return;
 	await page.getByRole("button", {name: "Add a condition"}).click();
 	const line = page.locator(".mem-clauses li").last();
-	await line.getByLabel("What must hold").selectOption(kind);
+	await line.getByLabel("Condition", {exact: true}).selectOption(kind);
 	await line.getByLabel("How").selectOption(how ?? texts.shift());
 	for (let i = 0; i < texts.length && how !== "peak" && how !== "end"; i++)
 		await line

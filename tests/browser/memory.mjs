@@ -282,9 +282,9 @@ test("memory: flame graph and icicle, both ways, by mouse and by key", async (t)
 	await until(() => page.url().includes("handle") && !page.url().includes("Parser"));
 	await page.goBack();
 	await until(async () => (await boxes(page))[0].name === "Dune__exe__Leaky.Parser.parse");
-	await page.getByLabel("Which way it grows").selectOption("down");
+	await page.getByLabel("Direction of growth").selectOption("down");
 	await addressed(page, "grow", "down");
-	await page.getByLabel("Whose calls").selectOption("callers");
+	await page.getByLabel("Direction of calls").selectOption("callers");
 	await addressed(page, "tree", "callers");
 	const roots = (await boxes(page)).filter((it) => it.row === 1);
 	equal(roots[0].name, "Stdlib__Buffer.create", "the largest allocator");
@@ -333,7 +333,7 @@ test("memory: search reports how much it found, and a hidden function disappears
 	await page.getByText("Filters", {exact: true}).click();
 	await page.getByRole("button", {name: "Hide a function"}).click();
 	await page.getByLabel("Name", {exact: true}).fill("List");
-	await page.locator(".mem-found").getByText("Nothing has that in its name.").first().waitFor();
+	await page.locator(".mem-found").getByText("No function has that in its name.").first().waitFor();
 	await settled(page);
 	ok(!(await boxes(page)).some((it) => it.name.includes("List")), "no List is left");
 	equal((await counted(page)).samples, oracle("leaky").samples_total, "the same counts");
@@ -350,20 +350,23 @@ test("memory: the page reports an incomplete or wrong filter and ignores it", as
 	await line.getByText("Say an amount, such as 512 B, 4K or 1.5M.").waitFor();
 	await page.getByText("Filters: 0, and 1 incomplete one, which does not count").waitFor();
 	await page.getByLabel("Amount").fill("4 apples");
-	await line.getByText("“4 apples” is not understood; say an amount, such as 512 B, 4K or 1.5M.").waitFor();
+	await line.getByText("“4 apples” is not understood; give an amount, such as 512 B, 4K or 1.5M.").waitFor();
 	equal(await page.getByLabel("Amount").getAttribute("aria-invalid"), "true");
 	equal((await counted(page)).samples, all, "all is counted");
 	await line.getByLabel("How").selectOption("between");
 	await page.getByLabel("Amount").first().fill("1M");
 	await page.getByLabel("Amount").nth(1).fill("1K");
-	await line.getByText("The first is more than the second; exchange them.").waitFor();
-	await line.getByLabel("What must hold").selectOption("allocated");
+	await line.getByText("The first value is larger than the second; exchange them.").waitFor();
+	await line.getByLabel("Condition", {exact: true}).selectOption("allocated");
 	await page.getByLabel("Time", {exact: true}).fill("2026-11-20 10:00:00");
 	await line.getByText("“2026-11-20 10:00:00” is before the recording began.").waitFor();
-	await line.getByLabel("What must hold").selectOption("on");
+	await line.getByLabel("Condition", {exact: true}).selectOption("on");
 	await page.getByRole("button", {name: "Add a condition"}).click();
-	await line.nth(1).getByLabel("What must hold").selectOption("off");
-	await line.nth(1).getByText("With this no heap is left; remove it, or another condition on heaps.").waitFor();
+	await line.nth(1).getByLabel("Condition", {exact: true}).selectOption("off");
+	await line
+		.nth(1)
+		.getByText("The conditions exclude every heap; remove this or another condition on heaps.")
+		.waitFor();
 	await t.look(page, "memory-wrong");
 	await t.accessible(page);
 	await page.getByRole("button", {name: "Remove condition 2"}).click();
@@ -392,7 +395,7 @@ test("memory: the address is the view, after a reload and in another browser", a
 	await page.reload();
 	await settled(page);
 	await becomes(seen, before, "the view after a reload");
-	await page.getByLabel("Which way it grows").selectOption("up");
+	await page.getByLabel("Direction of growth").selectOption("up");
 	await addressed(page, "grow", undefined);
 	for (const [key, value] of new URLSearchParams(more.slice(1)))
 		if (key !== "grow")

@@ -222,7 +222,7 @@ test("one file: search, the panel, explanations, statistics and saving", async (
 	await page.keyboard.press("w");
 	await page.getByRole("heading", {name: "Why does it wait?"}).waitFor();
 	await page.keyboard.press("s");
-	await page.getByRole("heading", {name: "What is in view"}).waitFor();
+	await page.getByRole("heading", {name: "In view"}).waitFor();
 	await page.keyboard.press("/");
 	await page.keyboard.type("ARP");
 	await until(async () => /^1 of \d+|^\d+ /.test(await page.locator(".tl-search").innerText()));

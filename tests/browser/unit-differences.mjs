@@ -76,7 +76,7 @@ test("differences are listed, the first in time first, each with the threads to 
 	assert.equal(leftOut(DIFF), 3);
 	assert.match(
 		summary(DIFF),
-		/^7 threads have a counterpart, of 9 above and 8 below; what is above lasts 2 s, below 1 s\.$/,
+		/^7 threads have a counterpart, of 9 above and 8 below; the trace above lasts 2 s, below 1 s\.$/,
 	);
 	assert.match(summary({...DIFF, alike: true}), /^Nothing differs but times/);
 	for (const kind of [

@@ -46,7 +46,7 @@ test("heap strip: a profile that ended lies before its end, and a misfit is repo
 	assert.deepEqual([place.base, place.earlierNs], [146n * S + HALF, 6n * S + HALF]);
 	const sent = placed(memtrace(), info(3600), CLOCK);
 	assert.deepEqual([sent.base + 3600n * S, sent.earlierNs], [170n * S + HALF, null]);
-	assert.match(tells(memtrace(), sent).join(" "), /do not fit when it came/);
+	assert.match(tells(memtrace(), sent).join(" "), /do not match its arrival/);
 	/* The profile began after the sink connected. A guest that connects by itself may have begun
 	   a little before the sink noticed. */
 	const asked = {origin: "asked", connected_mono: String(50n * S - 4000000n)};
@@ -56,7 +56,7 @@ test("heap strip: a profile that ended lies before its end, and a misfit is repo
 	assert.equal(placed(memtrace({ended: null}), info(3600), CLOCK).base, 150n * S + HALF);
 	assert.equal(placed(memtrace(), info(1), {...CLOCK, known: false}), null);
 	assert.equal(received(memtrace({began_mono: "x"}), CLOCK), null);
-	assert.match(sure(placed(memtrace(), info(1), {...CLOCK, uncertaintyNs: null})), /nobody knows how much later/);
+	assert.match(sure(placed(memtrace(), info(1), {...CLOCK, uncertaintyNs: null})), /later by an unknown time/);
 	assert.equal(
 		sure(placed(memtrace(), info(1), {...CLOCK, uncertaintyNs: 0n})),
 		"against the threads: here or up to 10 s earlier",

@@ -103,11 +103,11 @@ test("clauses are combined, and a wrong one is left out with a sentence", () => 
 	const {filter, errors} = read("on:major", "off:major", "size:most:x", "lifetime:between:2~1");
 	assert.deepEqual(filter.heaps, ["major"]);
 	assert.equal(errors[0], null);
-	assert.match(errors[1], /no heap is left/);
+	assert.match(errors[1], /exclude every heap/);
 	assert.match(errors[2], /“x” is not understood/);
 	assert.match(errors[3], /exchange them/);
 	assert.equal(read("size:most:x").filter, null);
-	assert.match(gather([clauseOf("allocated:most:12:30")], 0n, 0).errors[0], /does not say when it began/);
+	assert.match(gather([clauseOf("allocated:most:12:30")], 0n, 0).errors[0], /has no start time/);
 	const many = gather(
 		Array.from({length: 9}, () => clauseOf("inside:has:f")),
 		START,

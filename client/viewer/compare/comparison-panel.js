@@ -33,7 +33,7 @@ function alignment(comparison) {
 	);
 
 	return [
-		make("p", {textContent: `Both stand so that ${on} are above each other.`}),
+		make("p", {textContent: `The traces are aligned on ${on}.`}),
 		make(
 			"div",
 			{className: "tl-align"},

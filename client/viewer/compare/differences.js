@@ -102,7 +102,7 @@ function counter({good, bad}) {
 		kind: "counter",
 		text:
 			good && bad
-				? `The counter ${short(bad.name ?? "")} goes elsewhere.`
+				? `The counter ${short(bad.name ?? "")} has other values.`
 				: `The counter ${short((bad ?? good).name ?? "")} is ${bad ? "above" : "below"} only.`,
 		good: null,
 		bad: null,
@@ -129,12 +129,12 @@ export function differences(diff) {
 /** Return a sentence on how alike the traces are. */
 export function summary(diff) {
 	const {matched, bad_threads: above, good_threads: below} = diff;
-	const took = `above lasts ${rough(diff.bad_end - diff.bad_start)}, below ${rough(diff.good_end - diff.good_start)}`;
+	const took = `the trace above lasts ${rough(diff.bad_end - diff.bad_start)}, below ${rough(diff.good_end - diff.good_start)}`;
 	const told = diff.alike
 		? "Nothing differs but times"
 		: `${count(matched, "thread has", "threads have")} a counterpart, of ${above.toLocaleString("en")} above and ${below.toLocaleString("en")} below`;
 
-	return `${told}; what is ${took}.`;
+	return `${told}; ${took}.`;
 }
 
 /** Return the number of differences that are not listed. */

@@ -25,14 +25,14 @@ export function strips(streams) {
 
 /** Return in a few words how uncertain the strip's times are. */
 export function sure({uncertaintyNs}) {
-	return uncertaintyNs === null ? "how much earlier it was is not known" : `or up to ${rough(uncertaintyNs)} earlier`;
+	return uncertaintyNs === null ? "or earlier by an unknown time" : `or up to ${rough(uncertaintyNs)} earlier`;
 }
 
 /** Return the heading of a strip. */
 function heading({name, uncertaintyNs}) {
 	return uncertaintyNs === null
 		? `${name} · its clock may be ahead by any amount`
-		: `${name} · each event where it stands, or up to ${rough(uncertaintyNs)} before`;
+		: `${name} · each event where it is drawn, or up to ${rough(uncertaintyNs)} earlier`;
 }
 
 /**

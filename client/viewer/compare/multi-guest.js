@@ -57,18 +57,17 @@ export function memberView(text) {
 
 /** Return a sentence on how the guest's clock differs from dom0's. */
 export function clockText({name, known, offsetNs, uncertaintyNs}) {
-	if (!known)
-		return `${name}: nothing says how its clock stands to dom0's; its own times are shown as if they were dom0's`;
+	if (!known) return `${name}: the offset of its clock to dom0's is unknown; its own times are shown as dom0's times`;
 	const by =
 		offsetNs === 0n
 			? "as dom0's"
 			: `${rough(offsetNs < 0n ? -offsetNs : offsetNs)} ${offsetNs < 0n ? "ahead of" : "behind"} dom0's`;
 	const sure =
 		uncertaintyNs === null
-			? "what is drawn happened there, or nobody knows how long before"
-			: `what is drawn happened there, or up to ${rough(uncertaintyNs)} before`;
+			? "events happened where they are drawn, or earlier by an unknown time"
+			: `events happened where they are drawn, or up to ${rough(uncertaintyNs)} earlier`;
 
-	return `${name}: its clock is ${by}, and that is taken out; ${sure}`;
+	return `${name}: its clock is ${by}, and its times are corrected by that; ${sure}`;
 }
 
 class MultiGuest {

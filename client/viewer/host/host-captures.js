@@ -69,7 +69,10 @@ export class Captures {
 			button.setAttribute("aria-pressed", String(button.dataset.filter === filter));
 		this.only.hidden = !guest;
 		this.only.textContent = guest ? `Only ${called(guest.name)} ✕` : "";
-		this.only.setAttribute("aria-label", guest ? `Only captures of ${called(guest.name)}; show everybody's` : "");
+		this.only.setAttribute(
+			"aria-label",
+			guest ? `Only captures of ${called(guest.name)}; show those of all guests` : "",
+		);
 		this.update(this.model);
 	}
 

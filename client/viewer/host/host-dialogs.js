@@ -152,7 +152,7 @@ export async function showRuns(api, domain) {
 /** Ask for a note on WHAT, by default the guest. Return null if it stays the same. */
 export async function askNote(capture, what = called(capture.domain)) {
 	const input = make("textarea", {id: "note", value: capture.note, maxLength: 4096, rows: 4});
-	const label = make("label", {for: "note", textContent: "Note, for whoever looks at this later"});
+	const label = make("label", {for: "note", textContent: "Note, for later readers"});
 	const {closed} = open(
 		`Note on ${what}`,
 		[label, input],

@@ -25,11 +25,11 @@ const ENDS = {
 	reset: ["Broke off", "The connection broke, as it does when a guest dies; the data before that is complete."],
 	stopped: ["Stopped", "It was stopped here."],
 	damaged: ["Damaged", "The guest sent data that is no memory profile; the data before it is complete."],
-	quota: ["Cut off", "The guest's quota was used up; mprofd.conf says how large it is."],
-	rate: ["Cut off", "The guest sent faster than it may; mprofd.conf says how fast that is."],
+	quota: ["Cut off", "The guest used up its quota, which mprofd.conf sets."],
+	rate: ["Cut off", "The guest sent faster than the limit in mprofd.conf."],
 	overrun: ["Cut off", "The disk was too slow for the data."],
 	disk: ["Cut off", "The disk was full."],
-	restart: ["Broke off", "mprofd-sink was started anew."],
+	restart: ["Broke off", "mprofd-sink was restarted."],
 	shutdown: ["Ended", "mprofd-sink was stopped."],
 };
 

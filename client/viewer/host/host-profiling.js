@@ -61,7 +61,7 @@ export async function askWhere(name, because, start) {
 		[
 			make("p", {
 				className: "quiet",
-				textContent: "The guest must offer it: memtrace-mirage does, on port 4242 if it was given no other.",
+				textContent: "The guest must offer the profile: memtrace-mirage does, by default on port 4242.",
 			}),
 			form,
 		],
@@ -204,7 +204,7 @@ export class Profiling {
 	}
 
 	async remove(profile) {
-		const what = `It began ${when(profile.began)}, lasted ${lasted(profile)} and has ${bytes(profile.bytes)}. Nothing else keeps it.`;
+		const what = `It began ${when(profile.began)}, lasted ${lasted(profile)} and has ${bytes(profile.bytes)}. There is no other copy.`;
 
 		if (!(await ask(`Delete this memory profile of ${whose(profile)}?`, what, "Delete"))) return;
 		await this.api.change("DELETE", `v1/memtraces/${profile.id}`);

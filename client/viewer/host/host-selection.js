@@ -38,7 +38,7 @@ export class HostSelection {
 		if (box.member?.key === member.key) return;
 		box.member = {...member, box};
 		box.checked = this.members.has(member.key);
-		box.setAttribute("aria-label", `Tick ${member.name}, to see it beside others`);
+		box.setAttribute("aria-label", `Tick ${member.name}, to show it beside others`);
 	}
 
 	set(member, on) {

@@ -340,7 +340,7 @@ export class HostPage {
 		} catch (error) {
 			if (error.status !== 409) throw error;
 			/* No other capture has the tail of the run's end. */
-			const lost = "The last bytes of the run are in this capture alone: they are deleted with it.";
+			const lost = "Only this capture has the last bytes of the run: they are deleted with it.";
 
 			if (!(await ask(`Delete the end of ${called(capture.domain)}, too?`, lost, "Delete both"))) return;
 			await this.api.change("DELETE", `v1/captures/${capture.id}?with=tail`);

@@ -7,8 +7,8 @@ import {HEIGHT, Plot} from "./memory-plot.js";
 
 const DRAG = 4; /* pixels a click may move */
 const ASKED_MAX = 4096;
-const HOW = "Click for what lived at a moment; draw for what was allocated in a range.";
-const PART = " The lower line, orange, is what is counted.";
+const HOW = "Click: objects that lived then. Draw: objects allocated in a range.";
+const PART = " The lower, orange line: the counted objects.";
 
 export class Chart extends Plot {
 	/**

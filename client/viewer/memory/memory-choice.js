@@ -133,6 +133,6 @@ export class Choice {
 	tell({bytes, objects, samples, relativeError}, whole) {
 		this.says.textContent = samples
 			? `${amount(bytes)} ${give(relativeError)} in ${count(objects, "sampled object")}, ${share(bytes, whole)} of all that was allocated`
-			: "Nothing is chosen by that: no sampled object fits.";
+			: "No sampled object fits the choice.";
 	}
 }

@@ -72,9 +72,9 @@ function value(text, fill, startUs) {
 		return got < 0 ? {error: `“${text.slice(0, 40)}” is before the recording began.`} : {value: got};
 	if (fill === "time" && startUs <= 0n && text.includes(":"))
 		return {
-			error: "The recording does not say when it began, so a time of day means nothing in it; say seconds since its start.",
+			error: "The recording has no start time, so it has no times of day; give seconds since its start.",
 		};
-	return {error: `“${text.slice(0, 40)}” is not understood; say ${wanted}.`};
+	return {error: `“${text.slice(0, 40)}” is not understood; give ${wanted}.`};
 }
 
 function ranged(clause, fill, startUs) {
@@ -82,7 +82,7 @@ function ranged(clause, fill, startUs) {
 	const b = clause.how === "between" ? value(clause.b, fill, startUs) : null;
 
 	if (a.error || b?.error) return {error: a.error ?? b.error};
-	if (b && a.value > b.value) return {error: "The first is more than the second; exchange them."};
+	if (b && a.value > b.value) return {error: "The first value is larger than the second; exchange them."};
 	return {
 		range: {least: {least: a.value}, most: {most: a.value}, at: {least: a.value, most: a.value}}[clause.how] ?? {
 			least: a.value,
@@ -100,7 +100,7 @@ export function meaning(clause, startUs) {
 
 	if (fill === "name")
 		return clause.a === ""
-			? {error: "Say the name of a function, or a part of it."}
+			? {error: "Give the name of a function, or a part of it."}
 			: {name: clause.a, whole: clause.how === "is"};
 	if (fill === null) return {heap: clause.how};
 	return FIXED.includes(clause.how) ? {fixed: clause.how} : ranged(clause, fill, startUs);
@@ -154,12 +154,12 @@ export function gather(clauses, startUs, peakUs) {
 
 		if (meant.error) return meant.error;
 		if (meant.name !== undefined && all.filter.clauses.length === FUNCTIONS_MAX)
-			return `More than ${FUNCTIONS_MAX} conditions on functions cannot be looked at together.`;
+			return `More than ${FUNCTIONS_MAX} conditions on functions cannot be combined; remove one.`;
 		const before = all.heaps;
 		all.take(clause, meant);
 		if (all.heaps.size) return null;
 		all.heaps = before;
-		return "With this no heap is left; remove it, or another condition on heaps.";
+		return "The conditions exclude every heap; remove this or another condition on heaps.";
 	});
 
 	return {filter: all.done(), errors};

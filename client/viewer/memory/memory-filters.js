@@ -70,7 +70,7 @@ class List {
 		if (Object.keys(this.kinds).length > 1)
 			parts.push(
 				this.select(
-					"What must hold",
+					"Condition",
 					Object.entries(this.kinds).map(([key, it]) => [key, it.text]),
 					clause.kind,
 					(kind) => this.rekind(i, kind),

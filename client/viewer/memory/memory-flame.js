@@ -71,7 +71,7 @@ export class Flame {
 		};
 
 		this.treeChoice = select(
-			"Whose calls",
+			"Direction of calls",
 			[
 				["callees", "From the root: callees"],
 				["callers", "From the allocating functions: callers"],
@@ -79,20 +79,17 @@ export class Flame {
 			() => this.turn(),
 		);
 		this.growChoice = select(
-			"Which way it grows",
+			"Direction of growth",
 			[
 				["up", "Upward (flame)"],
 				["down", "Downward (icicle)"],
 			],
 			() => this.regrow(),
 		);
-		const [sites, sitesLabel] = check(
-			"Places",
-			"Below each function that allocates, the places in its file where it does",
-		);
+		const [sites, sitesLabel] = check("Places", "Show the places of allocation below each function that allocates");
 		const [recursion, recursionLabel] = check(
 			"Recursion",
-			"Keep every frame of a function that calls itself; else it stands once on a stack",
+			"Keep every frame of a function that calls itself; without it, the function stands once on a stack",
 		);
 		this.sites = sites;
 		this.recursion = recursion;
@@ -163,7 +160,7 @@ export class Flame {
 		this.hits = names;
 		this.found.textContent = nodes
 			? `${count(nodes, "box", "boxes")}, ${amount(bytes)}, ${share(bytes, this.tree.total[0])}`
-			: "Nothing has that in its name.";
+			: "No function has that in its name.";
 	}
 
 	// Drawing.

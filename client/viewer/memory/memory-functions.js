@@ -7,7 +7,7 @@ import {count} from "../page/times.js";
 const ROWS = 100; /* rows at first and per press of the button */
 const CALLERS = 20;
 const COLUMNS = [
-	["name", "Function", "Name of the function, and where it is"],
+	["name", "Function", "Name of the function, and its place"],
 	["self", "Self", "Bytes that it allocates itself"],
 	["total", "Total", "Bytes that it and its callees allocate"],
 ];
@@ -140,7 +140,7 @@ export class Functions {
 						colSpan: 6,
 						textContent: this.spots.length
 							? "No function has that in its name or file."
-							: "Nothing was allocated of what is chosen.",
+							: "No chosen object was allocated.",
 					}),
 				),
 			);

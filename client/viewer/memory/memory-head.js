@@ -24,7 +24,7 @@ export class Head {
 		this.pauseButton = make("button", {type: "button", hidden: true, onclick: () => hooks.pause()});
 		this.stopButton = button(
 			"Stop recording",
-			"End the recording: what the guest still has is read",
+			"End the recording, and read the guest's last samples",
 			() => hooks.stop(),
 			{hidden: true},
 		);
@@ -113,15 +113,15 @@ export class Head {
 		if (!source.memtrace) return;
 		this.pinButton.textContent = source.memtrace.pinned ? "Unpin" : "Pin";
 		this.pinButton.title = source.memtrace.pinned
-			? "Let quotas delete it again"
-			: "Keep it, whatever the quotas say";
+			? "Let quotas delete the recording again"
+			: "Keep the recording in spite of quotas";
 	}
 
 	sayPause(paused) {
 		this.pauseButton.textContent = paused ? "Go on" : "Pause";
 		this.pauseButton.title = paused
 			? "Show the new data and follow the recording"
-			: "Let the picture stand still; it is recorded on";
+			: "Stop the picture; the recording goes on";
 	}
 
 	/** Show the facts of INFO, from heap.js, and SOURCE. */

@@ -60,7 +60,7 @@ export class Leaks {
 						head("Growth", "From the first part of the recording to its end"),
 						head(
 							"A leak?",
-							"In how many parts of the recording it rose, and what that and its samples say",
+							"The number of parts of the recording in which it grew, and the verdict from that and its samples",
 						),
 						head("Over time", "", "mem-lesser"),
 						head("Error", "", "mem-number mem-lesser"),

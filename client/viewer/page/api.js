@@ -25,7 +25,7 @@ async function problem(answer) {
 
 		return new Problem(String(body.detail).slice(0, 1000), answer.status, body);
 	} catch {
-		return new Problem(`mprofd-http answered ${answer.status} and did not say why`, answer.status);
+		return new Problem(`mprofd-http answered ${answer.status} without a reason`, answer.status);
 	}
 }
 
@@ -55,7 +55,7 @@ export class Api {
 			answer = await fetch(this.url(path), {cache: "no-store", redirect: "error", ...options});
 		} catch (error) {
 			if (error.name === "AbortError") throw error;
-			throw new Problem("mprofd-http does not answer; see whether it runs, and try again");
+			throw new Problem("mprofd-http does not answer; check that it runs, and try again");
 		}
 		if (!answer.ok) throw await problem(answer);
 		return answer;

@@ -79,7 +79,7 @@ export function placed(memtrace, info, clock) {
 	};
 }
 
-const upTo = (ns, way) => (ns === null ? `nobody knows how much ${way}` : `up to ${rough(ns)} ${way}`);
+const upTo = (ns, way) => (ns === null ? `${way} by an unknown time` : `up to ${rough(ns)} ${way}`);
 
 /** Return the error of a position in a few words. */
 export function sure({earlierNs, laterNs}) {
@@ -89,18 +89,20 @@ export function sure({earlierNs, laterNs}) {
 /** Return sentences on the position of a profile. */
 export function tells({id, says}, {earlierNs, laterNs, aheadNs}) {
 	const out = [
-		`Heap: memory profile ${id}${says.program ? ` of ${shown(says.program)}` : ""}, drawn by when its first packet came to this host.`,
+		`Heap: memory profile ${id}${says.program ? ` of ${shown(says.program)}` : ""}, drawn by the arrival of its first packet at this host.`,
 	];
 
 	if (earlierNs === null)
-		out.push("Its own times do not fit when it came, as if it had been sent later: it is drawn by when it ended.");
+		out.push(
+			"Its own times do not match its arrival, as if it had been sent later: it is drawn by the time of its end.",
+		);
 	out.push(
 		`Against the threads it may have been ${upTo(earlierNs, "earlier")}, or ${upTo(laterNs, "later")}: ` +
-			"so far it is known when the guest was connected and began, and how the clock of the trace stands.",
+			"the begin of the connection and the clock of the trace are known to that precision.",
 	);
 	if (aheadNs !== null)
 		out.push(
-			`By that the guest's wall clock is ${rough(aheadNs < 0n ? -aheadNs : aheadNs)} ${aheadNs < 0n ? "behind" : "ahead of"} this host's.`,
+			`So the guest's wall clock is ${rough(aheadNs < 0n ? -aheadNs : aheadNs)} ${aheadNs < 0n ? "behind" : "ahead of"} this host's.`,
 		);
 	return out;
 }

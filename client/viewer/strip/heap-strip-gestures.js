@@ -51,7 +51,7 @@ export class StripGestures {
 		if (time === null) return;
 		const track = this.strip.trackAt(time);
 		const at = `+${span(time - camera.start)}`;
-		const text = track ? `${bytes(track.at(time))} lived at ${at}` : `nothing is known of the heap at ${at}`;
+		const text = track ? `${bytes(track.at(time))} lived at ${at}` : `the heap at ${at} is unknown`;
 		const quiet = (line) => make("div", {className: "tl-quiet", textContent: line});
 		tooltip.replaceChildren(
 			make("strong", {textContent: text}),
@@ -59,7 +59,7 @@ export class StripGestures {
 				? [
 						quiet("estimated from samples"),
 						quiet(sure(track.place)),
-						quiet("click: what lived then; drag: measure"),
+						quiet("click: objects that lived then; drag: measure"),
 					]
 				: []),
 		);

@@ -175,9 +175,9 @@ export class HeapStrip {
 			return this.tracks.list.some((it) => it.extent.from > camera.to)
 				? "heap: a memory profile began later"
 				: "heap: the memory profile ended before";
-		if (one.isLarge) return `heap: ${bytes(one.memtrace.bytes)} are too much to be drawn here`;
+		if (one.isLarge) return `heap: ${bytes(one.memtrace.bytes)} are too much to draw here`;
 		if (one.state === "failed") return "heap: it could not be loaded";
-		return one.steps ? "heap" : one.state === "ready" ? "heap: nothing has come yet" : "heap: loading…";
+		return one.steps ? "heap" : one.state === "ready" ? "heap: no data yet" : "heap: loading…";
 	}
 
 	/** Move the camera to the nearest profile. */

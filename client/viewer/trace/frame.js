@@ -7,10 +7,10 @@ const BUTTONS = [
 	["why", "Why?", "Why does it wait? (w)"],
 	["diff", "Differences", "Differences between the two traces (d)"],
 	["threads", "Threads", "The threads in view, as a list (t)"],
-	["stats", "Numbers", "Numbers of the selected range, or of what is in view (s)"],
+	["stats", "Numbers", "Numbers of the selected range, or of the range in view (s)"],
 	["counters", "Counters", "Choose counters (space shows or hides all)"],
 	["trace", "About", "Contents, gaps and origin of this trace"],
-	["help", "?", "Help: what is drawn, keys and pointer (?)"],
+	["help", "?", "Help: signs, keys and pointer (?)"],
 ];
 
 export class Frame {

@@ -177,7 +177,7 @@ export class Loading {
 		];
 
 		if (!totals.events)
-			out.push(`There are no events in it yet: ${source.title} records none, or was not made to trace.`);
+			out.push(`There are no events yet: ${source.title} records none, or was built without tracing.`);
 		if (totals.lost_packets && !notes.some((it) => it.includes("were lost")))
 			out.push(`${totals.lost_packets.toLocaleString("en")} packets are missing; the picture shows where.`);
 		out.push(...summary.damages.slice(0, 20).map((it) => `Damage: ${it}.`));

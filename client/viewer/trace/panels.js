@@ -106,7 +106,7 @@ export class Panels {
 		const {comparison} = this;
 
 		return [
-			"What differs",
+			"Differences",
 			comparison?.diff
 				? comparisonPanel(comparison)
 				: [
@@ -159,7 +159,7 @@ export class Panels {
 		const stats = await session.engine.stats(what.from, what.to);
 
 		return [
-			range ? "The selected range" : "What is in view",
+			range ? "The selected range" : "In view",
 			[
 				...measured(what, stats, camera.start, (it) => this.choose(it), session.source.clock),
 				...((await this.hooks.heap()?.measured(what)) ?? []),

@@ -61,10 +61,10 @@ export class Session {
 			this.notes = source.notes;
 			return this.load(source.parts(), "begin");
 		}
-		this.hooks.progress("Asking for the overview", null);
+		this.hooks.progress("Loading the overview", null);
 		this.overview = await source.overview({signal: this.abort.signal});
 		if (!this.overview && !source.running)
-			throw new Error(`Nothing is left of ${source.title}: quotas deleted it, or nothing was ever recorded.`);
+			throw new Error(`${source.title} has no packets: quotas deleted them, or none were recorded.`);
 		if (source.running) return this.beginLive();
 		if (this.overview.bytes <= 2 * SLICE_BYTES) return this.part(null, "begin");
 		this.few = !range && !source.compared;
@@ -117,8 +117,7 @@ export class Session {
 
 	progress({phase, bytes, total}) {
 		this.arrived = performance.now();
-		if (phase === "building")
-			return this.hooks.progress(`${amount(bytes)} are here; finding out who waited for whom`, null);
+		if (phase === "building") return this.hooks.progress(`${amount(bytes)} loaded; building the model`, null);
 		const of = total ? ` of ${amount(total)}` : "";
 		this.hooks.progress(`Loading: ${amount(bytes)}${of}`, total ? Math.min(bytes / total, 1) : null);
 	}

@@ -50,7 +50,7 @@ export function remarks(headers, name) {
 				`${count(Number(cut[2]), "packet")}.`,
 		);
 	if (headers.get("Mprof-Complete") === "false")
-		out.push(`${of}quotas have deleted some of what this capture names; what is left is shown.`);
+		out.push(`${of}quotas have deleted a part of this capture; the rest is shown.`);
 	return out;
 }
 

@@ -66,20 +66,20 @@ function notesOf(totals, sums, {number: chosen}) {
 		],
 		[
 			totals.clock,
-			(n) => `The clock stepped back ${many(n, "time")}; what came behind has the latest time before it.`,
+			(n) => `The clock stepped back ${many(n, "time")}; later events have the latest time before the step.`,
 		],
-		[totals.truncated, (n) => `The writer cut ${many(n, "stack")}: the place of the allocation is missing there.`],
-		[
-			totals.stackless,
-			(n) => `Of ${many(n, "allocation")} the stack is not known, because bytes were lost before.`,
-		],
-		[totals.unnamed, (n) => `Names and places past the limits of what is kept are missing: ${number(n)}.`],
+		[totals.truncated, (n) => `The writer cut ${many(n, "stack")}, which lack the place of the allocation.`],
+		[totals.stackless, (n) => `The stack of ${many(n, "allocation")} is unknown, because earlier bytes were lost.`],
+		[totals.unnamed, (n) => `Names and places beyond the limits are missing: ${number(n)}.`],
 		[
 			sums.left_out,
-			(n) => `There are too many different stacks: of ${many(n, "sample")} the innermost frames are left out.`,
+			(n) => `There are too many different stacks: the innermost frames of ${many(n, "sample")} are left out.`,
 		],
-		[sums.unknown, (n) => `What was not there was promoted or freed ${many(n, "time")}; that is passed over.`],
-		[sums.repeated, (n) => `What was there already was allocated ${many(n, "time")}; that is passed over.`],
+		[sums.unknown, (n) => `Unknown objects were promoted or freed ${many(n, "time")}; these events are ignored.`],
+		[
+			sums.repeated,
+			(n) => `Objects that lived already were allocated ${many(n, "time")}; these events are ignored.`,
+		],
 	];
 
 	return said.filter(([n]) => n).map(([n, sentence]) => sentence(n));

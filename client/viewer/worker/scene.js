@@ -78,7 +78,7 @@ export class Scene {
 				const status = c.mprof_scene_draw(scene, at, picture);
 				if (status !== numbers.MPROF_OK)
 					throw new Error(
-						status === numbers.MPROF_NOMEM ? OUT_OF_MEMORY : "There is no such window of time to be drawn.",
+						status === numbers.MPROF_NOMEM ? OUT_OF_MEMORY : "This window of time cannot be drawn.",
 					);
 				const p = wasm.object("mprof_picture", picture),
 					{buffer} = c.memory;

@@ -137,7 +137,7 @@ class Server {
 	#diff() {
 		const [bad, good] = this.traces;
 
-		if (!bad || !good) throw new Error("There are no two traces to be compared.");
+		if (!bad || !good) throw new Error("A comparison needs two traces.");
 		return [bad.diff(good)];
 	}
 
