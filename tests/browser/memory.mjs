@@ -175,7 +175,10 @@ test("memory: a click on the chart chooses a moment, drawing chooses a range", a
 	});
 	equal(bytes, lives, "the live objects, twice");
 	await addressed(page, "at", String(at));
-	ok((await what(page).locator("option:checked").textContent()).startsWith("what lived at +112"), "it is said");
+	ok(
+		(await what(page).locator("option:checked").textContent()).startsWith("objects that lived at +112"),
+		"it is said",
+	);
 	const from = await along(page, 0.25);
 	const to = await along(page, 0.75);
 	await page.mouse.move(from.x, from.y);

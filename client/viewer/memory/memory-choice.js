@@ -81,17 +81,17 @@ export class Choice {
 	build() {
 		const {timeText} = this.hooks;
 		const options = [
-			["all", "all that was allocated"],
-			["live", "what lives at the end"],
-			["peak", "what lived at the peak"],
+			["all", "all allocated objects"],
+			["live", "objects that live at the end"],
+			["peak", "objects that lived at the peak"],
 		];
 
-		if (this.at !== null) options.push(["at", `what lived at ${timeText(this.at)}`]);
+		if (this.at !== null) options.push(["at", `objects that lived at ${timeText(this.at)}`]);
 		if (this.during) {
 			const range = `from ${timeText(this.during.from)} to ${timeText(this.during.to)}`;
 			options.push(
-				["during", `what was allocated ${range}`],
-				["still", `what was allocated ${range} and lives then`],
+				["during", `objects allocated ${range}`],
+				["still", `objects allocated ${range} that live then`],
 			);
 		}
 		this.select.replaceChildren(...options.map(([value, textContent]) => make("option", {value, textContent})));
@@ -132,7 +132,7 @@ export class Choice {
 	/** Show what PROFILE counts, of a recording of WHOLE bytes. */
 	tell({bytes, objects, samples, relativeError}, whole) {
 		this.says.textContent = samples
-			? `${amount(bytes)} ${give(relativeError)} in ${count(objects, "sampled object")}, ${share(bytes, whole)} of all that was allocated`
+			? `${amount(bytes)} ${give(relativeError)} in ${count(objects, "sampled object")}, ${share(bytes, whole)} of all allocations`
 			: "No sampled object fits the choice.";
 	}
 }

@@ -185,7 +185,7 @@ export class Head {
 				"Events",
 				`${count(sumOf(sums.allocs), "allocation")}, ${count(sums.promotes, "promotion")}, ${count(sums.collects, "collection")}; ${count(sumOf(sums.samples), "sample")}`,
 			],
-			["Peak", `${amount(sums.peakBytes)}, ${share(sums.peakBytes, sums.totalBytes)} of all that was allocated`],
+			["Peak", `${amount(sums.peakBytes)}, ${share(sums.peakBytes, sums.totalBytes)} of all allocations`],
 			...source.facts,
 		];
 	}
