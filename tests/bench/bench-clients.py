@@ -24,7 +24,7 @@ REQUESTS = 50 if BRIEF else 1000
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
-class Dawdlers(threading.Thread):
+class SlowClients(threading.Thread):
     """CLIENTS slow clients at ADDRESS, in one thread, slow enough to leave the processors to
     others."""
 
@@ -93,18 +93,18 @@ def ask(family, address):
 
 
 def measure(name, family, address):
-    dawdlers = Dawdlers(family, address)
-    dawdlers.start()
+    slow_clients = SlowClients(family, address)
+    slow_clients.start()
     try:
-        while dawdlers.connected < CLIENTS:
+        while slow_clients.connected < CLIENTS:
             time.sleep(0.01)
         times = []
         for _ in range(REQUESTS):
             times.append(ask(family, address) * 1000)
             time.sleep(0.002)
     finally:
-        dawdlers.over.set()
-        dawdlers.join()
+        slow_clients.over.set()
+        slow_clients.join()
     times.sort()
     line(f"clients-{name}-median", times[len(times) // 2], "ms")
     line(f"clients-{name}-worst", times[-1], "ms", aim=100, met=times[-1] < 100)

@@ -131,7 +131,7 @@ class Senders:
         return self.sent - before, time.monotonic() - began
 
 
-def paced(senders):
+def at_rate(senders):
     """Send RATE for each guest, as far as the machine can."""
     rate = RATE * len(senders.guests)
     before = cpu(senders.process.pid)
@@ -152,7 +152,7 @@ def main():
         sent, share = steady(process, guests, bodies)
         line("sink-1MB/s-of-200-streams", share * 100, "% of a core", aim=50, met=share < 0.5)
         senders = Senders(process, guests, bodies)
-        paced(senders)
+        at_rate(senders)
         before, began = cpu(process.pid), time.monotonic()
         more, _ = senders.send(BURST)
         for guest in guests:

@@ -65,7 +65,7 @@ function like(a, i, b, j) {
 }
 
 /* Return whether B has no pixel within one of X and Y that is like the pixel of A there. */
-function alone(a, b, x, y) {
+function lacks(a, b, x, y) {
 	const i = (y * a.width + x) * a.pixel;
 
 	for (let v = Math.max(y - 1, 0); v <= Math.min(y + 1, b.height - 1); v++)
@@ -88,7 +88,7 @@ export function difference(a, b) {
 		for (let x = 0; x < a.width; x++) {
 			if (
 				like(a, (y * a.width + x) * a.pixel, b, (y * b.width + x) * b.pixel) ||
-				!(alone(a, b, x, y) || alone(b, a, x, y))
+				!(lacks(a, b, x, y) || lacks(b, a, x, y))
 			)
 				continue;
 			n++;

@@ -38,7 +38,7 @@ function exported(t, name, bytes, ...options) {
 }
 
 const from = (where) => ({url: `file://${where}`});
-const alone = (t, where, address, options) => opened(t, from(where), address, {offline: true, ...options});
+const openFile = (t, where, address, options) => opened(t, from(where), address, {offline: true, ...options});
 
 /**
  * Return what both pages paint. The host knows which part of a dead writer's ring is not proven;
@@ -52,7 +52,7 @@ test("one file: the page paints the same trace and window as the served page doe
 		const plain = path.basename(name);
 		const host = await t.host({rings: {[plain]: bytes}});
 		const served = await opened(t, host, `#domain=${plain}`);
-		const page = await alone(t, exported(t, plain, bytes), `${plain}.html`);
+		const page = await openFile(t, exported(t, plain, bytes), `${plain}.html`);
 		const [a, b] = [await camera(served), await camera(page)];
 
 		equal(b, a, "the window of all of it");
@@ -108,7 +108,7 @@ test("one file: all streams of a guest and of a capture", async (t) => {
 		]);
 		const wide = {width: 1900}; /* wide enough that the text about a capture does not make the picture lower */
 		const served = await opened(t, host, hash, wide);
-		const page = await alone(t, where, "smp.html", wide);
+		const page = await openFile(t, where, "smp.html", wide);
 		const names = await page.evaluate(() =>
 			document.getElementById("page").timeline.session.summary.streams.map((it) => it.name),
 		);
@@ -127,7 +127,7 @@ test("one file: all streams of a guest and of a capture", async (t) => {
 			"-o",
 			path.join(where, "one.html"),
 		]);
-		const one = await alone(t, where, "one.html");
+		const one = await openFile(t, where, "one.html");
 		ok(!(await drawn(one, "label")).some((it) => it.text.includes("on the first")), "the second stream alone");
 	}
 });
@@ -176,7 +176,7 @@ test("one file: the page marks unproven bytes of a guest and of a capture as the
 		["capture:1", "#capture=1"],
 	]) {
 		execFileSync(MPROFCTL, ["--host", host.url, "export", what, "--to", "html", "-o", file]);
-		const page = await alone(t, where, "web.html", wide);
+		const page = await openFile(t, where, "web.html", wide);
 		equal(await all(page), await all(await opened(t, host, hash, wide)), `what is drawn of ${what}`);
 		const [mark] = await tails(page);
 		const [from, to] = await page.evaluate(() => {
@@ -193,7 +193,7 @@ test("one file: the page marks unproven bytes of a guest and of a capture as the
 	/* A file may claim anything about its tail. */
 	for (const tail of ["1030000", "0x10", "9".repeat(21), String(1n << 64n), 1030000]) {
 		altered(file, (told) => Object.assign(told.traces[0].streams[0], {tail}));
-		const page = await alone(t, where, "web.html", wide);
+		const page = await openFile(t, where, "web.html", wide);
 		await all(page);
 		await settled(page);
 		equal(
@@ -203,7 +203,7 @@ test("one file: the page marks unproven bytes of a guest and of a capture as the
 		);
 	}
 	execFileSync(MPROFCTL, ["--host", host.url, "export", "capture:2", "--to", "html", "-o", file]);
-	const page = await alone(t, where, "web.html", wide);
+	const page = await openFile(t, where, "web.html", wide);
 	await settled(page);
 	equal(await tails(page), [], "tails of what is proven");
 });
@@ -211,7 +211,7 @@ test("one file: the page marks unproven bytes of a guest and of a capture as the
 test("one file: search, the panel, explanations, statistics and saving", async (t) => {
 	const bytes = reference("public/arp-bad.ctf");
 	const where = exported(t, "bad", bytes);
-	const page = await alone(t, where, "bad.html");
+	const page = await openFile(t, where, "bad.html");
 	const saved = async (name) => {
 		await page.getByText("Save", {exact: true}).click();
 		const waiting = page.waitForEvent("download");
@@ -255,7 +255,7 @@ test("one file: hostile names and labels stay text", async (t) => {
 		"-o",
 		path.join(where, "x.html"),
 	]);
-	const page = await alone(t, where, "x.html");
+	const page = await openFile(t, where, "x.html");
 
 	ok(
 		(await page.title()).includes("\\u202e") || !(await page.title()).includes("\u202e"),
@@ -284,7 +284,7 @@ test("one file: two traces in one file", async (t) => {
 		],
 		{env, stdio: "pipe"},
 	);
-	const page = await alone(t, where, "both.html");
+	const page = await openFile(t, where, "both.html");
 	const good = await drawn(page);
 
 	await page.getByRole("link", {name: "arp-bad.ctf"}).click();
@@ -399,7 +399,7 @@ test("one file: with 16 MB of trace in it", {timeout: 240000}, async (t) => {
 	const where = exported(t, "long", bytes);
 	const size = statSync(path.join(where, "long.html")).size;
 	const began = performance.now();
-	const page = await alone(t, where, "long.html");
+	const page = await openFile(t, where, "long.html");
 	const {events} = await page.evaluate(() => document.getElementById("page").timeline.session.summary.totals);
 	const {marks, memory} = await page.evaluate(() => {
 		const it = document.getElementById("page").timeline;
@@ -423,7 +423,7 @@ test("one file: a file that was cut short says so", async (t) => {
 });
 
 test("one file: the page reports a trace's damage", async (t) => {
-	const page = await alone(t, exported(t, "killed", reference("killed.ctf").subarray(0, 20000)), "killed.html");
+	const page = await openFile(t, exported(t, "killed", reference("killed.ctf").subarray(0, 20000)), "killed.html");
 
 	await page.getByRole("button", {name: "About"}).click();
 	await page

@@ -43,7 +43,7 @@ test("timeline: the page follows a running guest, pauses, and stays when the use
 	const back = await camera(page);
 	await until(async () => (await camera(page)).end > back.end + 500000000n);
 	const now = await camera(page);
-	equal([now.from, now.to], [back.from, back.to], "the window of who looks back");
+	equal([now.from, now.to], [back.from, back.to], "the window that the user went back to");
 	await t.look(page, "live");
 	await guest.stop();
 	await page.locator(".tl-about", {hasText: "ended"}).waitFor();

@@ -34,7 +34,7 @@ def versions(state):
     return found
 
 
-def known():
+def migrations():
     """Return the number of migrations of each archive in the tree."""
     schema = os.path.join(daemons.HERE, "..", "..", "schema", "archive")
     return [sum(name.endswith(".sql") for name in os.listdir(os.path.join(schema, part))) for part in ("", "memtraces")]
@@ -99,9 +99,9 @@ class Archives(daemons.Case):
                 os.makedirs(name)
                 os.chdir(name)
                 d = self.old(name)
-                self.assertNotEqual(versions(d.state), known())
+                self.assertNotEqual(versions(d.state), migrations())
                 d.migrate()
-                self.assertEqual(versions(d.state), known())
+                self.assertEqual(versions(d.state), migrations())
                 d.start_server()
                 self.compare(d)
                 os.chdir("..")
@@ -157,9 +157,9 @@ class Archives(daemons.Case):
                     self.assertEqual(said, "ok\n")
                     break
                 kills += 1
-                self.assertIn(versions(d.state)[0], (before[0], known()[0]))
+                self.assertIn(versions(d.state)[0], (before[0], migrations()[0]))
                 d.migrate()
-                self.assertEqual(versions(d.state), known())
+                self.assertEqual(versions(d.state), migrations())
                 d.check_integrity()
                 if n % 4 == 1:
                     d.start_server()

@@ -40,7 +40,7 @@ def steps(run):
     return [(step["step"], step["other"] and step["other"]["thread"]) for step in run["next"]]
 
 
-class Tale(unittest.TestCase):
+class Story(unittest.TestCase):
     """The recorder's own traces of the story."""
 
     @classmethod

@@ -36,7 +36,7 @@ def slow_model():
     return module
 
 
-class Tale:
+class Scenario:
     """Random calls, and their events: (time, id, context, number, type, text)."""
 
     def __init__(self, seed):
@@ -151,18 +151,18 @@ def replaced(text):
 class Check:
     def __init__(self, d, seed, slow):
         self.d, self.seed, self.slow = d, seed, slow
-        self.tale = Tale(seed)
-        self.name = f"tale-{seed}"
+        self.scenario = Scenario(seed)
+        self.name = f"scenario-{seed}"
         self.writer = None
 
     def begin(self):
         """Start the writer, which makes its ring. All rings exist at once."""
-        tale = self.tale
-        size = 16384 if tale.laps else max(4096, 2 * tale.bytes() + 4096)
-        packets = 8 if tale.laps else random.Random(self.seed).choice([2, 3, 4])
+        scenario = self.scenario
+        size = 16384 if scenario.laps else max(4096, 2 * scenario.bytes() + 4096)
+        packets = 8 if scenario.laps else random.Random(self.seed).choice([2, 3, 4])
         command = [program("recite"), os.path.join(self.d.rings, self.name + ".ctf"), str(size // 8 * 8), str(packets)]
         self.writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.writer.stdin.write(tale.script())
+        self.writer.stdin.write(scenario.script())
         self.writer.stdin.close()
 
     def ctl(self, *arguments):
@@ -178,14 +178,14 @@ class Check:
         self.writer.stdout.close()
         if self.writer.wait():
             return "the writer failed"
-        events = list(self.tale.json())
+        events = list(self.scenario.json())
         if int(said) != len(events):
             return f"{said.strip()} events were recorded and not {len(events)}"
         self.d.wait_ended(self.name)
         where = f"domain:{self.name}"
         got = [json.loads(line) for line in self.ctl("dump", where, "--json").splitlines()]
         lost = json.loads(self.ctl("stats", where, "--json"))["lost_packets"]
-        if not self.tale.laps and lost:
+        if not self.scenario.laps and lost:
             return f"{lost} packets were lost of a ring that holds all"
         if lost:
             left = iter(events)
@@ -200,7 +200,7 @@ class Check:
         self.ctl("fetch", f"domain:{self.name}", "-o", self.name + ".fetched")
         with open(self.name + ".fetched", "rb") as file:
             mine, _ = self.slow.run(program("model-dump"), file.read())
-        wanted = list(self.slow.Model(self.tale.events, True).lines())
+        wanted = list(self.slow.Model(self.scenario.events, True).lines())
         return differ(mine, wanted)
 
     def exports(self, where, events, lost):

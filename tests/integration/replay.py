@@ -35,7 +35,7 @@ RECORDER = [
 ]
 
 
-class Known(daemons.Case):
+class Judged(daemons.Case):
     def fetched(self, d, what, truth, *options):
         """Judge a run that has ended. Return the counts of truth.py."""
         listed = d.wait_ended(what, seconds=60)
@@ -67,7 +67,7 @@ class Known(daemons.Case):
             self.assertEqual(had["events"] + had["in_gaps"] + had["at_end"], said["events"])
 
 
-class Writers(Known):
+class Writers(Judged):
     def test_legacy(self):
         self.together(self.daemons(), "writer-legacy", LEGACY)
 
@@ -95,7 +95,7 @@ class Writers(Known):
             judge("live", "live.truth", stream, pages, "--begin", "0")
 
 
-class Replayed(Known):
+class Replayed(Judged):
     """A real mirage-profile writer, replayed."""
 
     def replay(self, name, width=2):
@@ -140,7 +140,7 @@ def timeless(body):
     return [body[at + 8 : end] if body[at + 8] != 8 else b"\x08" for at, end in zip([0, *ends], ends)]
 
 
-class Demo(Known):
+class Demo(Judged):
     """The demo guest. Its seed decides everything but the times, so a run whose ring holds
     everything is the truth for all others."""
 

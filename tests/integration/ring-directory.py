@@ -193,7 +193,7 @@ class Mounted(Case):
         self.assertEqual(self.d.domain("below")["state"], "running")
 
 
-class Crowded(Case):
+class Limit(Case):
     def test_a_change_costs_the_same_among_many(self):
         """A change costs the same number of lookups and scans among many files."""
         self.d = self.daemons()

@@ -35,7 +35,7 @@ import sink
 from daemons import QUIET, judge
 
 SECONDS = float(os.environ.get("MPROF_SOAK", "1800"))
-DAWDLERS = 1000
+IDLE_CLIENTS = 1000
 CONNECTIONS = 256
 GENERATION = 30  # seconds between replacements of the ring directory
 KILL_EVERY = 45
@@ -127,30 +127,30 @@ class Soak(daemons.Case):
 
     # ---- hostile clients
 
-    def dawdle(self):
+    def hold_idle(self):
         """Hold 1,000 idle connections, each for a while."""
         chance = random.Random(self.seed)
         poll, held = select.poll(), {}
         while not self.over.is_set():
-            while len(held) < DAWDLERS and not self.over.is_set():
+            while len(held) < IDLE_CLIENTS and not self.over.is_set():
                 with contextlib.suppress(OSError):
                     s = socket.socket()
                     s.setblocking(False)
                     s.connect_ex(("127.0.0.1", self.host.port))
                     held[s.fileno()] = [s, time.monotonic() + chance.random() * 8, chance.choice("nGbhr")]
                     poll.register(s, select.POLLIN | select.POLLHUP)
-                    self.figures["dawdlers"] += 1
+                    self.figures["idle_clients"] += 1
                     continue
                 break
             for number, _ in poll.poll(50):
-                self._dawdler_heard(poll, held, number)
+                self._idle_heard(poll, held, number)
             now = time.monotonic()
             for number in list(held):
-                self._dawdler_acts(poll, held, number, now, chance)
+                self._idle_acts(poll, held, number, now, chance)
         for s, _, _ in held.values():
             s.close()
 
-    def _dawdler_heard(self, poll, held, number):
+    def _idle_heard(self, poll, held, number):
         try:
             gone = not held[number][0].recv(65536)
         except BlockingIOError:
@@ -158,12 +158,12 @@ class Soak(daemons.Case):
         except OSError:
             gone = True
         if gone:
-            self.figures["dawdlers_sent_away"] += 1
+            self.figures["idle_clients_closed"] += 1
             poll.unregister(number)
             held.pop(number)[0].close()
 
     @staticmethod
-    def _dawdler_acts(poll, held, number, now, chance):
+    def _idle_acts(poll, held, number, now, chance):
         s, until, kind = held[number]
         with contextlib.suppress(OSError):
             if kind == "G":
@@ -374,7 +374,7 @@ class Soak(daemons.Case):
     def test_all_at_once(self):
         self.host = self.enterContext(Host(CONFIG))
         self.host.start()
-        parts = [self.dawdle, self.fuzz, self.memtraces, self.honest, self.browse, self.generations, self.kills, self.rot]
+        parts = [self.hold_idle, self.fuzz, self.memtraces, self.honest, self.browse, self.generations, self.kills, self.rot]
         workers = [Worker(self, part) for part in parts]
         for worker in workers:
             worker.start()

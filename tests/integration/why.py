@@ -60,7 +60,7 @@ def packet(events):
     return bytes.fromhex("c11ffcc105883b8d521a487bb397456ab150680c") + size + b"\0\0" + size + events
 
 
-class Tale(unittest.TestCase):
+class Story(unittest.TestCase):
     """The recorder's own traces of the story."""
 
     def setUp(self):

@@ -40,7 +40,7 @@ AREAS = {
             "follow",
             "tails",
             "ring-directory",
-            "ring-directory-crowded",
+            "ring-directory-limit",
             "environment",
             "fuzz-config",
             "fuzz-control",

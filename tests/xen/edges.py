@@ -262,7 +262,7 @@ class Helper(Edges):
         d.wait_ended("goes")
 
 
-class Corpses(Edges):
+class Preserved(Edges):
     def test_kill_in_its_capture(self):
         """A kill during the capture of a preserved guest loses nothing of its end, and leaves one
         capture."""

@@ -487,7 +487,7 @@ class Directories(Hostile):
         self.unharmed(d, neighbour)
 
 
-PACE_MINUTE = 1000  # changes of a guest that are processed in a minute: schema/xenstore.md
+CHANGES_A_MINUTE = 1000  # changes of a guest that are processed in a minute: schema/xenstore.md
 
 
 class Floods(Hostile):
@@ -495,7 +495,7 @@ class Floods(Hostile):
         """Call WRITE(i) as fast as the store takes it, and often enough on a slow machine, until
         the daemon ignores the guest."""
         until, i = time.monotonic() + seconds, 0
-        while time.monotonic() < until or i < 2 * PACE_MINUTE:
+        while time.monotonic() < until or i < 2 * CHANGES_A_MINUTE:
             write(i)
             i += 1
         found = d.wait(lambda: self.lines(d, guest.name))

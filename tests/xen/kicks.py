@@ -23,7 +23,7 @@ class Kicks(sim.Case):
     def bound(self, d, guest, port=3):
         return d.wait(lambda: guest.port(port))
 
-    def looks(self, d, seconds):
+    def polls(self, d, seconds):
         """Return the number of polls in a second."""
         began, since = d.metric("mprofd_looks_total"), time.monotonic()
         time.sleep(seconds)
@@ -53,7 +53,7 @@ class Kicks(sim.Case):
         guest, _ = self.begin(d)
         self.bound(d, guest)
         time.sleep(2)
-        self.assertLess(self.looks(d, 4), 1.6)
+        self.assertLess(self.polls(d, 4), 1.6)
 
     def test_bind_raises_once(self):
         d = self.daemons()
@@ -82,10 +82,10 @@ class Kicks(sim.Case):
         time.sleep(2)
         delivered, spent = guest.port(3)["delivered"], self.cpu(d)
         self.kicker.tell("storm", 5, 3, 10, 3200)
-        looks = self.looks(d, 3)
+        polls = self.polls(d, 3)
         spent = self.cpu(d) - spent
         self.assertGreater(self.kicker.answer(), 10_000)
-        self.assertLess(looks, 20)
+        self.assertLess(polls, 20)
         self.assertLess(guest.port(3)["delivered"] - delivered, 60)
         self.assertLess(spent, 0.15)
         # The other guest is served as before.
@@ -104,14 +104,14 @@ class Kicks(sim.Case):
         d = self.daemons()
         guest, _ = self.begin(d, port=None)
         time.sleep(1)
-        polled = max(self.looks(d, 1) for _ in range(3))  # the collector may be stopped for a while, too
+        polled = max(self.polls(d, 1) for _ in range(3))  # the collector may be stopped for a while, too
         guest.offer(3)
         guest.write("data/mprof/event-channel", "3")
         self.bound(d, guest)
         self.kicker.tell("storm", 5, 3, 10, 2800)
-        looks = self.looks(d, 2.5)
+        polls = self.polls(d, 2.5)
         self.kicker.answer()
-        self.assertLess(looks, 1.3 * polled + 10)
+        self.assertLess(polls, 1.3 * polled + 10)
 
     def test_storm_of_a_writer(self):
         """Events and kicks at full speed lose no event."""

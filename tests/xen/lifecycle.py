@@ -56,7 +56,7 @@ class Found(Lifecycle):
             self.unmapped(d, guest, guest.die("crashed"))
             self.ended(d, guest, written, "crash")
 
-    def test_written_while_looked_at(self):
+    def test_written_while_polled(self):
         """A real writer at full speed, judged by truth.py."""
         d = self.daemons()
         guest = self.guest(5, "busy")
@@ -353,7 +353,7 @@ class Deaths(Lifecycle):
         self.unmapped(d, guest, guest.die("crashed"))
         self.ended(d, guest, second, "crash", runs=2, captures=2)
 
-    def told(self, d, domid, seconds):
+    def crash_context(self, d, domid, seconds):
         """Crash a guest SECONDS after it has published. Return the context of the capture."""
         guest = self.guest(domid, f"told{domid}")
         self.publish(guest)
@@ -374,7 +374,7 @@ class Deaths(Lifecycle):
         d = self.daemons(sim.QUIET + f"[xen]\nconsole-logs = {os.getcwd()}/console\n")
         # The subtree is read in the background, which takes time on a busy machine.
         for domid, seconds in ((5, 0.5), (6, 2), (7, 10)):
-            guest, context = self.told(d, domid, seconds)
+            guest, context = self.crash_context(d, domid, seconds)
             if context["xenstore_complete"]:
                 break
         self.assertEqual((context["uuid"], context["domid"], context["domain"]), (guest.uuid, domid, guest.name))
@@ -397,7 +397,7 @@ class Deaths(Lifecycle):
         self.assertEqual(d.json(f"/v1/captures/{capture['id']}/context")["reason"], "unknown")
 
 
-class Reborn(Lifecycle):
+class Reused(Lifecycle):
     """Numbers and identities that are used again."""
 
     def test_reboot(self):
@@ -646,7 +646,7 @@ class DeathsOCaml(Deaths):
     STORE = "oxenstored"
 
 
-class RebornOCaml(Reborn):
+class ReusedOCaml(Reused):
     STORE = "oxenstored"
 
 

@@ -7,7 +7,7 @@ from daemons import events_of
 
 
 class Patience(sim.Case):
-    def test_looked_at_again(self):
+    def test_accepted_again(self):
         """The daemon ignores a guest that changed its keys too often for a minute, then takes what
         it publishes."""
         d = self.daemons()

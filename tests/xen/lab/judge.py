@@ -271,8 +271,8 @@ class Xen(Judge):
         def _():
             # Without kicks a ring is polled up to 20 times a second. Kicks may add an eighth of
             # that, and a first burst.
-            said = f"{self.seen['storm_looks']} looks in 3 s, and {self.seen['calm_looks']} in the 3 s before"
-            need(self.seen["storm_looks"] < 2 * self.seen["calm_looks"] + 80, said)
+            said = f"{self.seen['storm_polls']} polls in 3 s, and {self.seen['calm_polls']} in the 3 s before"
+            need(self.seen["storm_polls"] < 2 * self.seen["calm_polls"] + 80, said)
 
         @self.check("xl save -c: a capture of kind suspend; the guest goes on, and its later events arrive", "save", "collect")
         def _():
@@ -356,14 +356,14 @@ class Xen(Judge):
                 need("crash" in shown and "lab: last" in shown, f"mprofctl show says: {shown[:300]}")
 
     def end(self):
-        @self.check("preserved dead guests are not captured again, by a restarted daemon or when they are destroyed", "corpses")
+        @self.check("preserved dead guests are not captured again, by a restarted daemon or when they are destroyed", "restart_preserved")
         def _():
-            for moment in ("corpse_captures", "corpse_captures_after"):
+            for moment in ("preserved_captures", "preserved_captures_after"):
                 for name, kinds in self.seen[moment].items():
                     deaths = [kind for kind in kinds if kind not in ("suspend", "manual")]
                     need(deaths == ["crash"], f"{name}: {kinds}")
-            late = [look for look in self.seen["corpse_zombies"] if look["zombies"] and look["at"] > 1.5]
-            need(not late, f"zombies of corpses that were destroyed: {late[:2]}")
+            late = [poll for poll in self.seen["zombies_left"] if poll["zombies"] and poll["at"] > 1.5]
+            need(not late, f"zombies of preserved guests that were destroyed: {late[:2]}")
 
         @self.check("the metrics have the right counts", "collect")
         def _():

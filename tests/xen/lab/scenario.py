@@ -195,19 +195,19 @@ class Lab:
         """Measure the cost of a guest that kicks in a storm. Count polls, because under emulation
         the kicks slow down everything."""
 
-        def looks():
+        def polls():
             text = xen.get("/metrics")[2].decode()
             return int(re.search(r"^mprofd_looks_total (\d+)$", text, re.MULTILINE).group(1))
 
         def spent(seconds, began):
             time.sleep(max(0, began + seconds - time.monotonic()))
-            return looks()
+            return polls()
 
-        began, before = time.monotonic(), looks()
+        began, before = time.monotonic(), polls()
         calm = spent(3, began) - before
         self.guests["kick"].tell("kicks", 3000)
-        began, before = time.monotonic(), looks()
-        self.note(storm_looks=spent(3, began) - before, calm_looks=calm)
+        began, before = time.monotonic(), polls()
+        self.note(storm_polls=spent(3, began) - before, calm_polls=calm)
         self.guests["kick"].do("say")
 
     # ---- deaths
@@ -295,20 +295,20 @@ class Lab:
         self.death(name, "destroyed", lambda: xen.run("xl", "destroy", name))
 
     @step
-    def corpses(self):
+    def restart_preserved(self):
         """Restart the daemons, which find the preserved guests again; then destroy the guests."""
         xen.run("systemctl", "restart", "mprofd")
         xen.wait(lambda: xen.ask("/v1/domains") is not None, 30, "the socket answers")
         time.sleep(3)
         preserved = [name for name in ("legacy", "unseen") if self.guests.get(name)]
-        self.note(corpse_captures={name: [c["kind"] for c in xen.captures(name)] for name in preserved})
+        self.note(preserved_captures={name: [c["kind"] for c in xen.captures(name)] for name in preserved})
         for name in preserved:
             xen.run("xl", "destroy", name)
         began, listed = time.monotonic(), []
         while time.monotonic() - began < 3:
             listed.append({"at": round(time.monotonic() - began, 2), "zombies": xen.zombies(xen.run("xl", "list"))})
-        self.note(corpse_zombies=listed)
-        self.note(corpse_captures_after={name: [c["kind"] for c in xen.captures(name)] for name in preserved})
+        self.note(zombies_left=listed)
+        self.note(preserved_captures_after={name: [c["kind"] for c in xen.captures(name)] for name in preserved})
 
     # ---- evidence for the judge
 
@@ -365,7 +365,7 @@ def full(lab):
     lab.watchdog()
     if lab.guests.get("replay"):
         lab.destroy("replay")
-    lab.corpses()
+    lab.restart_preserved()
     lab.collect()
 
 
@@ -379,7 +379,7 @@ def short(lab):
     lab.crash_preserved()
     lab.crash_destroyed()
     lab.destroy("streams")
-    lab.corpses()
+    lab.restart_preserved()
     lab.collect()
 
 
