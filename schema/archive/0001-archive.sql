@@ -1,4 +1,4 @@
--- The trace archive, migration 1.  Forward only: a released migration is never edited.
+-- The trace archive, migration 1. Forward only: a released migration is never edited.
 --
 -- One writer (mprofd), any number of readers in other processes.  page_size=65536, auto_vacuum=INCREMENTAL and
 -- journal_mode=WAL are set before this runs; PRAGMA user_version is the number of the last migration.
@@ -7,7 +7,7 @@
 -- own nanoseconds, unsigned 64-bit stored as the signed integer of the same bits.
 -- Identifiers of runs, streams and captures are given by the collector, ascend and are never reused.
 
--- The largest identifiers ever given: rows go, their identifiers do not come again.  One row.
+-- The largest identifiers ever given: rows go, their identifiers do not come again. One row.
 CREATE TABLE identifiers (
 	id      INTEGER PRIMARY KEY CHECK (id = 0),
 	run     INTEGER NOT NULL,
@@ -32,7 +32,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_name ON runs (name, id);
 CREATE INDEX runs_by_uuid ON runs (uuid, id) WHERE uuid IS NOT NULL;
 
--- One ring of a run.  The counters speak of complete packets; the packet being filled is found in chunks.
+-- One ring of a run. The counters speak of complete packets; the packet being filled is found in chunks.
 CREATE TABLE streams (
 	id              INTEGER PRIMARY KEY,
 	run             INTEGER NOT NULL REFERENCES runs (id),
@@ -50,8 +50,8 @@ CREATE TABLE streams (
 	UNIQUE (run, number)
 );
 
--- Content bytes of packets, in pieces of at most 1 MiB uncompressed.  Within one packet the pieces lie one behind the other,
--- the first at offset 30.  A piece has the list of chunk ends inside it: every chunk end is the end of an event, and only bytes up to the
+-- Content bytes of packets, in pieces of at most 1 MiB uncompressed. Within one packet the pieces lie one behind the other,
+-- the first at offset 30. A piece has the list of chunk ends inside it: every chunk end is the end of an event, and only bytes up to the
 -- last chunk end of a packet are served.
 CREATE TABLE chunks (
 	id              INTEGER PRIMARY KEY,

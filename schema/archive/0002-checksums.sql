@@ -1,4 +1,4 @@
--- The trace archive, migration 2: checksums.  Forward only: a released migration is never edited.
+-- The trace archive, migration 2: checksums. Forward only: a released migration is never edited.
 --
 -- A checksum is 16 bytes: two XXH3 (64 bit, seed 0), little-endian.
 --   bytes 0 to 7   of the column data, as it is stored
@@ -8,7 +8,7 @@
 --                  empty
 -- capture_streams  capture, stream, first_sequence, last_sequence, last_offset, tail_bytes, reached; no data
 --
--- NULL: a version wrote the row that knew no checksums.  Only rows up to the identifiers in the table unchecked may have NULL;
+-- NULL: a version wrote the row that knew no checksums. Only rows up to the identifiers in the table unchecked may have NULL;
 -- `mprofd --fsck` gives them checksums and sets those identifiers to 0.
 ALTER TABLE chunks ADD COLUMN checksum BLOB;
 ALTER TABLE tails ADD COLUMN checksum BLOB;
@@ -24,7 +24,7 @@ ALTER TABLE streams ADD COLUMN newest INTEGER;              -- no packet below t
 ALTER TABLE streams ADD COLUMN held INTEGER;                -- complete packets in chunks
 ALTER TABLE streams ADD COLUMN damaged_packets INTEGER NOT NULL DEFAULT 0; -- taken out of service, wholly or in part
 
--- The largest identifiers of rows that may lack a checksum.  One row.
+-- The largest identifiers of rows that may lack a checksum. One row.
 CREATE TABLE unchecked (
 	id       INTEGER PRIMARY KEY CHECK (id = 0),
 	chunks   INTEGER NOT NULL,

@@ -1,5 +1,7 @@
-/* Measure the worker of memory profiles on FILE: heap.mjs FILE ROUNDS. Prints one line of JSON,
-   times in milliseconds of the processor. MPROF_WASM names the wasm. */
+/*
+ * Measure the worker of memory profiles on FILE: heap.mjs FILE ROUNDS. Prints one line of JSON,
+ * times in milliseconds of the processor. MPROF_WASM names the wasm.
+ */
 import {readFileSync} from "node:fs";
 import {Answers} from "../../client/viewer/worker/heap-answers.js";
 import {infoOf} from "../../client/viewer/worker/heap-info.js";

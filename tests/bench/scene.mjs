@@ -1,5 +1,7 @@
-/* Measure the tour of scene-load.c in mprof.wasm under node: scene.mjs FILE prints one line of
-   JSON. MPROF_WASM names the module. */
+/*
+ * Measure the tour of scene-load.c in mprof.wasm under node: scene.mjs FILE prints one line of
+ * JSON. MPROF_WASM names the module.
+ */
 import {openSync, readSync, statSync} from "node:fs";
 import {setTimeout} from "node:timers/promises";
 import {Trace} from "../../client/viewer/worker/trace.js";

@@ -1,5 +1,7 @@
-/* Measure a page: the tasks that block it, the processor time it takes, and a simulated user who
-   zooms and pans. */
+/*
+ * Measure a page: the tasks that block it, the processor time it takes, and a simulated user who
+ * zooms and pans.
+ */
 import {box, settled} from "../browser/timeline-tools.mjs";
 
 const MISSED_MS = 25; /* a frame is missed: frames come 60 a second */
@@ -10,8 +12,10 @@ export const part = (list, share) => {
 	return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 };
 
-/* Record this thread's tasks of more than 50 ms, as the browser reports them. Runs in the page
-   before anything else. */
+/*
+ * Record this thread's tasks of more than 50 ms, as the browser reports them. Runs in the page
+ * before anything else.
+ */
 export function watchTasks() {
 	window.longTasks = [];
 	new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((it) => it.duration))).observe({

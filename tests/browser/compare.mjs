@@ -1,5 +1,7 @@
-/* Several guests on one time line, and two traces one above the other: how a user opens them,
-   and what the page draws. */
+/*
+ * Several guests on one time line, and two traces one above the other: how a user opens them,
+ * and what the page draws.
+ */
 import {spawn} from "node:child_process";
 import {once} from "node:events";
 import {readFileSync} from "node:fs";
@@ -63,8 +65,10 @@ test("compare: ticked guests with their own clocks share one time line, which sh
 		heads.every((it) => it.length >= 1),
 		"whiskers",
 	);
-	/* Each label holds the time at which it was written. No event is drawn before that time, or
-	   later than the page's own bound. */
+	/*
+	 * Each label holds the time at which it was written. No event is drawn before that time, or
+	 * later than the page's own bound.
+	 */
 	const facts = await inPage(page, async () => {
 		const {session} = document.getElementById("page").timeline;
 		const out = [];
@@ -238,8 +242,10 @@ test("compare: two traces move together, align on a label or on threads, and bot
 		[1, 1],
 		"selected in both",
 	);
-	/* The panel has changed: it is now about the two selected threads. The panel that is open is
-	   the old one. */
+	/*
+	 * The panel has changed: it is now about the two selected threads. The panel that is open is
+	 * the old one.
+	 */
 	await page.keyboard.press("d");
 	await page.locator(".tl-panel").waitFor({state: "hidden"});
 	await page.keyboard.press("d");
@@ -295,8 +301,10 @@ test("compare: a sentence says why traces cannot be compared", async (t) => {
 test("compare: the page follows running guests together", {timeout: 240000}, async (t) => {
 	const host = await t.host();
 
-	/* mprofd knows a clock from both sides once the ring has wrapped, which takes some seconds.
-	   Few events leave the page idle time. */
+	/*
+	 * mprofd knows a clock from both sides once the ring has wrapped, which takes some seconds.
+	 * Few events leave the page idle time.
+	 */
 	host.guest("one", "--size", "65536", "--rate", "500");
 	host.guest("two", "--size", "131072", "--rate", "500");
 	for (const name of ["one", "two"])
@@ -319,8 +327,10 @@ test("compare: the page follows running guests together", {timeout: 240000}, asy
 	/* The longer mprofd watches the guests, the better it knows their clocks. */
 	await until(async () => (await drawn(page, "guest")).every((it) => /or up to/.test(it.text)), 80000);
 	await t.look(page, "compare-live");
-	/* The page converts both clocks to the host's, so the newest events of both guests are
-	   equally new. */
+	/*
+	 * The page converts both clocks to the host's, so the newest events of both guests are
+	 * equally new.
+	 */
 	const [a, b] = (await ends()).map(BigInt);
 	ok((a > b ? a - b : b - a) < 5n * 10n ** 9n, `ends ${a} and ${b}`);
 });

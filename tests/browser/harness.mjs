@@ -27,8 +27,10 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 export const TOP = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 export const BUILD = process.env.MPROF_BUILD;
-/* Directories of reference traces: this project's in the tree, then published ones, which are
-   not in the tree. */
+/*
+ * Directories of reference traces: this project's in the tree, then published ones, which are
+ * not in the tree.
+ */
 const REFERENCE = [
 	path.join(TOP, "tests/traces"),
 	path.join(process.env.MPROF_REFERENCE ?? path.join(TOP, "../shared"), "traces"),

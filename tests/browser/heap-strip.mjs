@@ -1,5 +1,7 @@
-/* The heap beside the threads of the same guest: on the same clock, in the same window, with the
-   sums that the guest sent. */
+/*
+ * The heap beside the threads of the same guest: on the same clock, in the same window, with the
+ * sums that the guest sent.
+ */
 import {spawn} from "node:child_process";
 import {once} from "node:events";
 import path from "node:path";
@@ -13,8 +15,10 @@ const SHIFT = 5n * HOUR_NS; /* the guest's trace clock is this far ahead of the 
 const WALL_US = 7200n * 1000000n; /* the guest's wall clock is this far ahead */
 const KB = 1024;
 const MB = 1024 * KB;
-/* [ms after the beginning, bytes, ms until the block is freed]. The sums are 8, 24, 8 and 40
-   million. */
+/*
+ * [ms after the beginning, bytes, ms until the block is freed]. The sums are 8, 24, 8 and 40
+ * million.
+ */
 const BLOCKS = [
 	[100, 8000000, null],
 	[300, 16000000, 700],

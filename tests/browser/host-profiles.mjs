@@ -1,5 +1,7 @@
-/* Memory profiles on the host's page, as a user sees them: guests that offer one, guests that
-   send one, and the list of recordings. */
+/*
+ * Memory profiles on the host's page, as a user sees them: guests that offer one, guests that
+ * send one, and the list of recordings.
+ */
 import {connect} from "node:net";
 
 import {becomes, equal, ok, test, until} from "./harness.mjs";

@@ -1,5 +1,7 @@
-/* A memory profile on the screen, as a user sees it. Its numbers must be those of the reference
-   reader. */
+/*
+ * A memory profile on the screen, as a user sees it. Its numbers must be those of the reference
+ * reader.
+ */
 import {readFileSync} from "node:fs";
 
 import {becomes, equal, hasReference, ok, reference, test, until} from "./harness.mjs";
@@ -71,8 +73,10 @@ test("memory: the sums are those of the reference", async (t) => {
 		await what(page).selectOption("live");
 		equal((await counted(page)).samples, wanted.live_end_samples, `${name}: what lives at the end`);
 		await what(page).selectOption("peak");
-		/* Several domains must be merged by time. The order of the file would give a heap that
-		   never existed. */
+		/*
+		 * Several domains must be merged by time. The order of the file would give a heap that
+		 * never existed.
+		 */
 		const {peak_merged_samples: most, peak_merged_time_us: when} = viewer(name).numbers;
 		equal((await counted(page)).samples, most, `${name}: what lived at the peak`);
 		const {peakUs} = await page.evaluate(() => document.getElementById("page").memory.info.sums);
@@ -145,14 +149,18 @@ for (const name of ["leaky", "multidom-v3"])
 			for (const clause of words.split(" and ").flatMap((it) => (/^\d/.test(it) ? [] : [it])))
 				await condition(page, clause, words);
 			const got = await counted(page);
-			/* The page counts at the peak itself. The reference's rule means the end of the
-			   peak's microsecond, and some blocks may be freed within it. */
+			/*
+			 * The page counts at the peak itself. The reference's rule means the end of the
+			 * peak's microsecond, and some blocks may be freed within it.
+			 */
 			const exact = words === "live at peak" ? viewer(name).numbers.peak_merged_samples : samples;
 			equal(got.samples, exact, `“${words}”: samples`);
 			if (exact === samples) equal(got.objects, objects, `“${words}”: objects`);
 			if (words === "none") continue;
-			/* The line of the filtered blocks never rises above the reference's. At the drawn
-			   pixels it is not below its own last value. */
+			/*
+			 * The line of the filtered blocks never rises above the reference's. At the drawn
+			 * pixels it is not below its own last value.
+			 */
 			const line = await page.evaluate(() => {
 				const {chart, info} = document.getElementById("page").memory;
 				return Math.max(...chart.lines.part) * (info.rate / info.wordBytes);

@@ -72,8 +72,10 @@ for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "publi
 				async () => Math.abs((await camera(page)).focus - Math.min(focus, (await camera(page)).rows)) < 1e-6,
 			);
 			await settled(page);
-			/* The page limits the margin beside a trace. If it cannot show the whole window,
-			   judge the window it shows. */
+			/*
+			 * The page limits the margin beside a trace. If it cannot show the whole window,
+			 * judge the window it shows.
+			 */
 			const is = await camera(page);
 			const wanted = Math.abs(Number(is.to - is.from) - (to - from)) <= 2;
 			if (!wanted) fail(`${trace}: ${is.to - is.from} ns are shown, ${to - from} were asked for`);

@@ -29,8 +29,10 @@ async function picture(page, name) {
 	if (WHERE) writeFileSync(path.join(WHERE, `${name}.png`), bytes);
 }
 
-/* Have the memory of guest NAME profiled. Return a function that sends three seconds of it: a
-   heap that requests fill and collections empty. */
+/*
+ * Have the memory of guest NAME profiled. Return a function that sends three seconds of it: a
+ * heap that requests fill and collections empty.
+ */
 async function profiled(host, name) {
 	const blocks = Array.from({length: 600}, (_, i) => ({
 		at: i * 5000,

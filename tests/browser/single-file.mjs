@@ -1,5 +1,7 @@
-/* The viewer and a trace in one file, opened from a disk, without a server and without a
-   network. */
+/*
+ * The viewer and a trace in one file, opened from a disk, without a server and without a
+ * network.
+ */
 import {execFileSync, spawnSync} from "node:child_process";
 import {mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";

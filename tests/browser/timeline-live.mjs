@@ -60,15 +60,19 @@ test(
 		await until(async () => (await host.domain("busy"))?.state === "ended", SLOW_MS);
 		const page = await opened(t, host, "#domain=busy");
 
-		/* A guest that is gone stands in for one that runs: the page reads both in the same
-		   steps. */
+		/*
+		 * A guest that is gone stands in for one that runs: the page reads both in the same
+		 * steps.
+		 */
 		await page.evaluate(async () => {
 			const timeline = document.getElementById("page").timeline;
 			const {session} = timeline;
 			session.source.goesOn = async () => true;
 			await session.beginLive();
-			/* Its last bytes say that the run has ended. Without this property the first step
-			   would find that, however soon it comes. */
+			/*
+			 * Its last bytes say that the run has ended. Without this property the first step
+			 * would find that, however soon it comes.
+			 */
 			Object.defineProperty(session.live, "over", {value: false});
 			session.follow(null);
 		});

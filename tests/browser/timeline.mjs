@@ -384,8 +384,10 @@ test("timeline: a double click highlights a thread and what it becomes", async (
 	const place = await box(page);
 	ok(becoming.length, "threads that become others");
 	const [{item, becomes}] = becoming;
-	/* If the page was busy between the two clicks, they are no double click, and the test tries
-	   again: by then the panel has made the picture narrower. */
+	/*
+	 * If the page was busy between the two clicks, they are no double click, and the test tries
+	 * again: by then the panel has made the picture narrower.
+	 */
 	const yellow = await until(async () => {
 		const line = (await drawn(page, "thread")).find((it) => it.item === item);
 		await page.mouse.dblclick(place.x + (Math.max(line.x0, 0) + line.x1) / 2, place.y + line.y0);
@@ -649,8 +651,10 @@ test("timeline: going back keeps the way forward, however late the view is ready
 		};
 	});
 	const steps = before.indexOf(last) - before.indexOf(first);
-	/* Make the page write the address after the browser has changed it and before the page is
-	   told. */
+	/*
+	 * Make the page write the address after the browser has changed it and before the page is
+	 * told.
+	 */
 	await page.evaluate((by) => {
 		addEventListener("popstate", () => document.getElementById("page").timeline.viewUrl.write(), {once: true});
 		history.go(by);
@@ -752,8 +756,10 @@ test("timeline: a gesture gets one picture a frame, and the old picture moves al
 			canvas.dispatchEvent(
 				new WheelEvent("wheel", {deltaY: -10, clientX: 400, clientY: 300, bubbles: true, cancelable: true}),
 			);
-		/* This callback runs after the page's own in the same frame; the next one belongs to
-		   another frame. */
+		/*
+		 * This callback runs after the page's own in the same frame; the next one belongs to
+		 * another frame.
+		 */
 		await new Promise((resolve) =>
 			requestAnimationFrame(() => {
 				told.went = canvasView.picture.style.transform;
@@ -841,8 +847,10 @@ test("timeline: a user saves the trace and the picture", async (t) => {
 test("timeline: the page calls Perfetto until it answers, and sends the trace", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 
-	/* Perfetto's page is on another host. A local page that answers as its documentation says
-	   stands in for it. */
+	/*
+	 * Perfetto's page is on another host. A local page that answers as its documentation says
+	 * stands in for it.
+	 */
 	await page.context().route("https://ui.perfetto.dev/**", (route) =>
 		route.fulfill({
 			contentType: "text/html",

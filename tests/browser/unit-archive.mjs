@@ -54,8 +54,10 @@ test("another part is loaded only when the window leaves this one", () => {
 	/* The whole run is shown: the loaded part is shown in its place. */
 	assert.equal(leaves(loaded, all, 900n, 2100n), false);
 	assert.equal(leaves(loaded, all, 1600n, 1900n), true);
-	/* The page has loaded less than it might: a window that fits into memory, and one that does
-	   not. */
+	/*
+	 * The page has loaded less than it might: a window that fits into memory, and one that does
+	 * not.
+	 */
 	assert.equal(leaves({from: 1960n, to: 2000n}, all, 1900n, 2000n, false), false);
 	assert.equal(leaves({from: 1960n, to: 2000n}, all, 1900n, 2000n, true), true);
 	assert.equal(leaves({from: 1960n, to: 2000n}, all, 1000n, 2000n, true), false);

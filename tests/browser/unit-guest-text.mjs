@@ -24,8 +24,10 @@ test("guest text: long text is cut, with its length", () => {
 	assert.equal(shown("x".repeat(120)), "x".repeat(120));
 	assert.equal(shown("x".repeat(10240)), `${"x".repeat(120)}… (10,240 characters)`);
 	assert.equal(shown("🐫".repeat(200), 3), "🐫🐫🐫… (400 characters)");
-	/* The page looks only at the shown part of a long text. Take the least of three times: one
-	   may be slow by chance. */
+	/*
+	 * The page looks only at the shown part of a long text. Take the least of three times: one
+	 * may be slow by chance.
+	 */
 	const long = "\u202e".repeat(10 << 20);
 	const took = [1, 2, 3].map(() => {
 		const began = performance.now();

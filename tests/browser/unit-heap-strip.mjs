@@ -1,5 +1,7 @@
-/* The position of a memory profile on a trace's time line, the bounds of that position, and its
-   drawing, without a page. */
+/*
+ * The position of a memory profile on a trace's time line, the bounds of that position, and its
+ * drawing, without a page.
+ */
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
@@ -47,8 +49,10 @@ test("heap strip: a profile that ended lies before its end, and a misfit is repo
 	const sent = placed(memtrace(), info(3600), CLOCK);
 	assert.deepEqual([sent.base + 3600n * S, sent.earlierNs], [170n * S + HALF, null]);
 	assert.match(tells(memtrace(), sent).join(" "), /do not match its arrival/);
-	/* The profile began after the sink connected. A guest that connects by itself may have begun
-	   a little before the sink noticed. */
+	/*
+	 * The profile began after the sink connected. A guest that connects by itself may have begun
+	 * a little before the sink noticed.
+	 */
 	const asked = {origin: "asked", connected_mono: String(50n * S - 4000000n)};
 	assert.equal(placed(memtrace(asked), info(19), CLOCK).earlierNs, 4000000n + HALF);
 	assert.equal(placed(memtrace({...asked, origin: "listened"}), info(19), CLOCK).earlierNs, 1004000000n + HALF);
@@ -102,8 +106,10 @@ test("heap strip: a few of a thousand profiles are loaded at a time", () => {
 	);
 });
 
-/* A profile of 10 s with 100 bytes at first and 300 from the middle on, drawn from trace time 20
-   s on. */
+/*
+ * A profile of 10 s with 100 bytes at first and 300 from the middle on, drawn from trace time 20
+ * s on.
+ */
 function track(more = {}) {
 	const base = 20n * S;
 

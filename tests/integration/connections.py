@@ -234,8 +234,8 @@ class Connections(Case):
                     self.assertEqual(self.client(server).ask(), 200)
 
     def test_whole_requests_do_not_wait_for_headers(self):
-        """The server closes an idle client before one whose request header is under way: a slow
-        start costs later clients nothing."""
+        """The server closes the waiting client whose last request header began first: a slow start
+        costs later clients nothing."""
         server = self.server(config=f"connections = 3\n{LONG}")
         first, second = self.hold(server, 2)
         self.assertEqual(first.ask(), 200)

@@ -165,7 +165,7 @@ class Events(Case):
         d.wait(lambda: len(back.events) >= len(missed))
         self.assertEqual(back.events[: len(missed)], missed)
         self.assertEqual(back.named("hello") + back.named("reset"), [])
-        # The client's state is deleted. It is up to date at once, and gets later events.
+        # A client that missed no event is up to date at once, and gets later events.
         newest = self.follow(d, back.events[-1][2])
         d.ask("/v1/captures/1", "DELETE")
         self.assertEqual(self.told(d, newest, "capture-deleted"), {"id": 1})

@@ -347,8 +347,8 @@ class Writers(daemons.Case):
         self.assertEqual(events_of(d.trace("on")), ring.written)
 
     def test_gone_a_moment_after_the_event(self):
-        """The kernel reports a close before it is complete. Here the close of a second name is not
-        reported at all."""
+        """The kernel reports a close before it is complete. Here a writer remains behind a
+        second name, whose close is not reported at all."""
         d = self.daemons()
         ring = Ring("rings/slow.ctf")
         ring.add(70)

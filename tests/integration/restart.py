@@ -268,8 +268,8 @@ class Ending(daemons.Case):
         self.assertEqual(events_of(d.trace("guest")), ring.written)
 
     def test_before_the_range_of_a_second_end(self):
-        """The first end is complete, and the file's time is old, as if it was written through a
-        mapping."""
+        """A kill cost the second end its range. The first end is complete, and the file's time is as
+        old as that of a file written through a mapping."""
         d = self.daemons()
         with Ring("rings/guest.ctf") as ring:
             d.wait(lambda: d.domain("guest"))

@@ -216,8 +216,8 @@ class Limit(Case):
         return metric(self.d, "mprofd_directory_lookups_total"), metric(self.d, "mprofd_directory_scans_total")
 
     def test_past_the_limit(self):
-        """Files past the limit are reported in the log, in the metrics and in /readyz, and are
-        found when there is room."""
+        """Files past the limit are reported in the log, in the metrics and in answers about absent
+        guests, and are found when there is room."""
         os.makedirs("rings")
         for i in range(LIMIT):
             with open(f"rings/junk-{i}", "wb"):

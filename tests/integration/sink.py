@@ -406,7 +406,7 @@ class Quotas(Case):
             began = time.monotonic()
             for guest in guests:
                 with contextlib.suppress(ConnectionError):
-                    # Small packets: the sink drops a packet that is not whole, and reads all
+                    # Use small packets: the sink drops a packet that is not whole, and may read the
                     # connections in turn.
                     guest.sendall(info() + b"".join(packet(random.randbytes(20_000)) for _ in range(20)))
             d.wait(lambda: d.metric("over_rate_total") >= 4)

@@ -1,5 +1,7 @@
-/* Open mprof.wasm for the tests: MPROF_WASM names it. Seeds are fixed, because node 18 has no
-   global crypto. */
+/*
+ * Open mprof.wasm for the tests: MPROF_WASM names it. Seeds are fixed, because node 18 has no
+ * global crypto.
+ */
 import {readFileSync} from "node:fs";
 import {Trace} from "../../client/viewer/worker/trace.js";
 import {Wasm} from "../../client/viewer/worker/wasm.js";

@@ -1,5 +1,7 @@
-/* Run a page's worker as a worker of node: the worker of traces, or the module that workerData
-   names. */
+/*
+ * Run a page's worker as a worker of node: the worker of traces, or the module that workerData
+ * names.
+ */
 import {webcrypto} from "node:crypto";
 import {parentPort, workerData} from "node:worker_threads";
 

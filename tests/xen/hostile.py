@@ -10,8 +10,8 @@ import sim
 from daemons import events_of, image, rooms
 from sim import PAGE, Refused
 
-# Values of ring-ref and the reason for refusing each. Pages 8 to 11 hold a ring, but the daemon
-# must not get to them.
+# Values of ring-ref and the reason for refusing each. Pages 8 to 11 hold a ring, which the daemon
+# does not look for.
 MALFORMED = {
     "": "grammar",
     ",": "grammar",
@@ -524,8 +524,8 @@ class Floods(Hostile):
         self.unharmed(d, neighbour)
 
     def test_of_runs(self):
-        """The guest publishes another ring repeatedly, below the limit for changes: the daemon
-        takes ten runs a minute."""
+        """The guest publishes another ring repeatedly, too slowly for the limit of changes: ten runs
+        a minute are allowed."""
         d = self.daemons()
         guest = self.guest(5, "restless")
         ring = guest.ring()

@@ -1,4 +1,4 @@
--- The archive of memory profiles, migration 1: <state>/memtraces/memtraces.db.  Forward only: a released migration is never edited.
+-- The archive of memory profiles, migration 1: <state>/memtraces/memtraces.db. Forward only: a released migration is never edited.
 --
 -- One writer (mprofd-sink), any number of readers in other processes.  page_size=65536, auto_vacuum=INCREMENTAL and
 -- journal_mode=WAL are set before this runs; PRAGMA user_version is the number of the last migration.
@@ -6,7 +6,7 @@
 -- Times: *_real are dom0's CLOCK_REALTIME, *_mono its CLOCK_MONOTONIC, both in nanoseconds.
 -- Identifiers of recordings are given by the sink, ascend and are never reused.
 
--- The largest identifier ever given: rows go, their identifiers do not come again.  One row.
+-- The largest identifier ever given: rows go, their identifiers do not come again. One row.
 CREATE TABLE identifiers (
 	id        INTEGER PRIMARY KEY CHECK (id = 0),
 	recording INTEGER NOT NULL
