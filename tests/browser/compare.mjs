@@ -229,7 +229,7 @@ test("compare: two traces move together, align on a label or on threads, and bot
 	await settled(page);
 	await below(page);
 	const [from, to, shift] = await link();
-	equal([from, to], [shift, shift], "how far they are apart");
+	equal([from, to], [shift, shift], "the distance between them");
 	await page.keyboard.press("End");
 	await below(page);
 	const [moved] = await link();

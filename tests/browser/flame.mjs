@@ -50,7 +50,7 @@ test("flame graph: zooms to a frame and back, and finds functions", async (t) =>
 	ok(zoomed.x === 0 && Math.abs(zoomed.end - width) < 1, "it is as wide as the picture");
 	ok(
 		near.length < whole.length && near[0].name === "all",
-		"what stands beside it is gone, what stands below it stays",
+		"frames beside it are gone, frames below it stay",
 	);
 	await page.locator("#reset").click();
 	equal(await seen(page), whole, "as before");
@@ -65,7 +65,7 @@ test("flame graph: zooms to a frame and back, and finds functions", async (t) =>
 	);
 	ok(
 		found.some((it) => it.hit),
-		"something is found",
+		"the search finds a frame",
 	);
 	const part = await page.locator("#found").textContent();
 	ok(/^"Buffer": \d+\.\d%$/.test(part) && parseFloat(part.slice(10)) > 10 && parseFloat(part.slice(10)) < 100, part);

@@ -323,7 +323,7 @@ test("heap strip: the strip of a running guest appears and grows on the open pag
 	const page = await t.open(host, "/#domain=web");
 	await settled(page);
 	ok(await strip(page).isHidden(), "there is none yet");
-	ok(await page.getByRole("button", {name: "Heap", exact: true}).isHidden(), "nor a button for it");
+	ok(await page.getByRole("button", {name: "Heap", exact: true}).isHidden(), "no button for it");
 	let began, write;
 	const offer = await host.offered(() => {
 		const start = BigInt(Date.now()) * 1000n;
@@ -423,12 +423,12 @@ for (const [what, options] of Object.entries({dark: {dark: true}, narrow: {width
 		const page = await t.open(host, "/#domain=web", options);
 
 		await there(page);
-		equal(await page.locator("#page img, #page script").count(), 0, "elements that a guest made");
+		equal(await page.locator("#page img, #page script").count(), 0, "elements made by a guest's text");
 		await pointAt(page, 400);
 		await t.accessible(page);
 		ok(
 			await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
-			"nothing sticks out at the side",
+			"no element wider than the page",
 		);
 		await t.look(page, `strip-${what}`);
 		await page.getByRole("button", {name: "About"}).click();

@@ -153,7 +153,7 @@ test("profiles: the page shows what other clients start and stop; pin, note, del
 	/* A user deletes a profile after confirming. Another client deletes one without. */
 	await row.getByRole("button", {name: /^Delete/}).click();
 	await page.getByRole("dialog").getByRole("button", {name: "Cancel"}).click();
-	ok(await row.isVisible(), "it is there still");
+	ok(await row.isVisible(), "the row remains");
 	await row.getByRole("button", {name: /^Delete/}).click();
 	await page.getByRole("dialog").getByRole("button", {name: "Delete"}).click();
 	await row.waitFor({state: "detached"});
@@ -257,7 +257,7 @@ for (const [what, options] of Object.entries({
 		await row.waitFor();
 		await guestRow(page, "web").waitFor();
 		await becomes(() => row.locator(".program").innerText(), HOSTILE.program, "its program");
-		equal(await page.locator("#page img, #page script").count(), 0, "elements that a guest made");
+		equal(await page.locator("#page img, #page script").count(), 0, "elements made by a guest's text");
 		equal((await page.content()).match(/\u202e/), null, "characters that deceive");
 		ok(
 			(await row.evaluate((element) => element.offsetHeight)) < (options.width < 1100 ? 500 : 200),
@@ -267,7 +267,7 @@ for (const [what, options] of Object.entries({
 		await t.accessible(page);
 		ok(
 			await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
-			"nothing sticks out at the side",
+			"no element wider than the page",
 		);
 		await t.look(page, `profiles-${what}`);
 	});

@@ -60,7 +60,7 @@ test("host: crashed guests come first, then running ones, then ended ones", asyn
 		"Traces of this host's guests: 1 crashed, 1 running, 1 suspended, 1 gone",
 	);
 	equal(await row(page, "dns").locator(".gaps").textContent(), "3 packets lost");
-	equal(await page.getByRole("status").textContent(), "", "the news of a page that has just come");
+	equal(await page.getByRole("status").textContent(), "", "the announcements of a new page");
 	await page.getByText("Live", {exact: true}).waitFor();
 	await t.look(page, "host");
 });
@@ -89,7 +89,7 @@ for (const [what, options] of Object.entries({
 		await t.accessible(page);
 		ok(
 			await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
-			"nothing sticks out at the side",
+			"no element wider than the page",
 		);
 		await t.look(page, `host-${what.replaceAll(" ", "-")}`);
 		await row(page, "db")
@@ -119,7 +119,7 @@ test("host: the reason of a crash is text, and Escape leads back", async (t) => 
 		),
 	);
 	await dialog.getByText("End of the console").waitFor();
-	equal(await dialog.locator("b, img").count(), 0, "elements that a guest made");
+	equal(await dialog.locator("b, img").count(), 0, "elements made by a guest's text");
 	await page.keyboard.press("Escape");
 	await dialog.waitFor({state: "detached"});
 	await becomes(
@@ -176,11 +176,11 @@ test("host: hostile names stay text of bounded length", async (t) => {
 		"\\u0007bell",
 	])
 		ok(shown.includes(wanted), `${wanted} among ${JSON.stringify(shown).slice(0, 2000)}`);
-	equal(await page.locator("#page img, #page script, #page b").count(), 0, "elements that a guest made");
+	equal(await page.locator("#page img, #page script, #page b").count(), 0, "elements made by a guest's text");
 	ok(
 		(await page.locator(".guests tbody tr").evaluateAll((rows) => Math.max(...rows.map((r) => r.offsetHeight)))) <
 			200,
-		"rows are not as tall as names are long",
+		"the rows' heights do not depend on the names",
 	);
 	ok(
 		await page.locator("a.name").evaluateAll((links) => links.every((a) => a.protocol === "http:")),
@@ -274,7 +274,7 @@ test("host: the keyboard alone takes, pins, notes and deletes captures", async (
 	await becomes(
 		() => page.locator("#captures-title").evaluate((element) => element === document.activeElement),
 		true,
-		"whether the focus is where the list begins",
+		"the focus at the beginning of the list",
 	);
 	/* The page shows a change that another client made. */
 	const answer = await fetch(`${host.url}/v1/domains/one/captures`, {

@@ -199,7 +199,7 @@ test("memory: a click on the chart chooses a moment, drawing chooses a range", a
 	equal(
 		(await counted(page)).samples,
 		all.reduce((sum, it) => sum + it.samples, 0),
-		"what was allocated in the range",
+		"the allocations in the range",
 	);
 	await addressed(page, "during", `${range.from}-${range.to}`);
 	await addressed(page, "at", undefined);
@@ -208,7 +208,7 @@ test("memory: a click on the chart chooses a moment, drawing chooses a range", a
 	equal(
 		(await counted(page)).samples,
 		all.filter((it) => it.end > range.to).reduce((sum, it) => sum + it.samples, 0),
-		"what of it lives at its end",
+		"its live objects at its end",
 	);
 	await addressed(page, "still", "1");
 	await page.getByRole("button", {name: "Everything"}).click();
@@ -236,7 +236,7 @@ test("memory: the chart by key, in elapsed and in wall time", async (t) => {
 	await page.getByLabel("Times", {exact: true}).selectOption("wall");
 	ok(
 		/from 2026-11-21 11:07:5\d\.\d{3} UTC to/.test(await what(page).locator("option:checked").textContent()),
-		"wall time is told",
+		"the wall time is shown",
 	);
 	await addressed(page, "clock", "wall");
 	await t.look(page, "memory-wall");
@@ -502,7 +502,7 @@ test("memory: a guest's names stay text, of bounded length, without misleading c
 			document.querySelectorAll("#page b, #page script, #page img").length,
 		]);
 
-	equal(await scripts(), [1, 0, 0], "no markup came of it");
+	equal(await scripts(), [1, 0, 0], "no markup from the text");
 	await page.getByText("About this recording").click();
 	const facts = await page.locator(".mem-more dd").allTextContents();
 	ok(
@@ -588,7 +588,7 @@ test("memory: dark, narrow, by touch, and a stack of thousands of calls", async 
 	await settled(page);
 	ok(
 		await page.evaluate(() => document.getElementById("page").memory.flame.painted < 2000),
-		"only what is seen is painted",
+		"only visible items are painted",
 	);
 	await t.look(page, "memory-dark");
 	await t.accessible(page);

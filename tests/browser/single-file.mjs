@@ -207,7 +207,7 @@ test("one file: the page marks unproven bytes of a guest and of a capture as the
 	execFileSync(MPROFCTL, ["--host", host.url, "export", "capture:2", "--to", "html", "-o", file]);
 	const page = await openFile(t, where, "web.html", wide);
 	await settled(page);
-	equal(await tails(page), [], "tails of what is proven");
+	equal(await tails(page), [], "tails of proven bytes");
 });
 
 test("one file: search, the panel, explanations, statistics and saving", async (t) => {

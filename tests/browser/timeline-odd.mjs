@@ -76,7 +76,7 @@ test("timeline: hostile labels stay text everywhere", async (t) => {
 		page.getByRole("button", {name: "The picture (SVG)"}).click(),
 	]);
 	ok(download.suggestedFilename() === "evil.svg", "its name");
-	equal(await page.locator(".tl img, .tl script, .tl iframe").count(), 0, "elements that a guest made");
+	equal(await page.locator(".tl img, .tl script, .tl iframe").count(), 0, "elements made by a guest's text");
 	equal(alerts, 0, "alerts");
 	await t.accessible(page);
 });

@@ -428,7 +428,7 @@ test("timeline: the second click of a double click means the thread of the first
 	equal(
 		await page.evaluate(() => document.getElementById("page").timeline.selection.family),
 		met,
-		"whose family is highlighted",
+		"the highlighted family",
 	);
 });
 

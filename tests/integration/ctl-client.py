@@ -107,7 +107,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             script.body, script.etag = TRACE[::-1][:5000], '"two"'
         if script.deleted and "first=" in self.path:
             script.deleted -= 1
-            self.problem(410, "What is asked for was deleted.")
+            self.problem(410, "The resource was deleted.")
             return
         if script.behind is not None and "first=" in self.path:
             if isinstance(script.behind, int):
@@ -340,7 +340,7 @@ def test_zstd():
         result = run("fetch", "web", host=TCP)
         check(result.returncode == 0 and content("web.ctf") == TRACE, "compressed, cut at %r: %r" % (breaks, result.stderr))
         check("zstd" in script.asked[0][1].get("Accept-Encoding", ""), "asks for zstd over TCP")
-        check(all("zstd" not in headers.get("Accept-Encoding", "") for _, headers in script.asked[1:]), "and only first")
+        check(all("zstd" not in headers.get("Accept-Encoding", "") for _, headers in script.asked[1:]), "asks for zstd only first")
 
 
 def test_problems():
@@ -357,7 +357,7 @@ def test_problems():
     result = run("domains", host="unix:" + work + "/none")
     check(result.returncode == 5 and b"cannot reach" in result.stderr, "unreachable is 5")
     check(run("domains", host="http://127.0.0.1:1").returncode == 5, "refused is 5")
-    check(run("dump", "no-such-file", host="http://127.0.0.1:1").stderr.count(b"no file no-such-file"), "no file either")
+    check(run("dump", "no-such-file", host="http://127.0.0.1:1").stderr.count(b"no file no-such-file"), "the sentence names the missing file, too")
 
 
 def test_usage():
@@ -386,7 +386,7 @@ def test_usage():
     for arguments in ("--help",), ("fetch", "--help"), ("--version",):
         result = run(*arguments)
         check(result.returncode == 0 and result.stdout and not result.stderr, "%r" % (arguments,))
-    check(script.asked == [], "nothing was asked")
+    check(script.asked == [], "no request was sent")
 
 
 def test_lists():
@@ -409,7 +409,7 @@ def test_lists():
     check(script.posted == ("/v1/domains/web/captures", b'{"note":"why \\"so\\""}', "application/json"), "its request")
     check(json.loads(run("snapshot", "web", "--json").stdout)["id"] == 12, "snapshot as JSON")
     with open("/dev/full", "w") as full:
-        check(run("domains", stdout=full).returncode == 1, "a full disk is noticed")
+        check(run("domains", stdout=full).returncode == 1, "a full disk is reported")
 
 
 CAPTURE = {
@@ -485,7 +485,7 @@ def test_show():
         == [["0", "-", "5-9", "5", "1.8", "KB", "4", "0", "12", "B"], ["3", "vcpu-3\\x07", "0-1", "-", "0", "B", "-", "-", "0", "B"]],
         "its streams: %r" % table,
     )
-    check(table[3].startswith("Quotas have deleted"), "what was deleted is said")
+    check(table[3].startswith("Quotas have deleted"), "deleted packets are reported")
     store = lines[lines.index("XenStore, as last seen:") + 1 :][:3]
     check(
         store[0] == "  data/\\x1b]0;x\\x07 = a\\x0ab"
@@ -496,7 +496,7 @@ def test_show():
         "its XenStore: %r" % store,
     )
     check(lines[lines.index("Console:") + 1 :] == ["  one", "  two", "  ", "  \\x1b[31mlast\\x1B"], "its console: %r" % lines[-6:])
-    check(b"\x1b" not in result.stdout and b"\x07" not in result.stdout, "nothing steers a terminal")
+    check(b"\x1b" not in result.stdout and b"\x07" not in result.stdout, "no text controls the terminal")
     answer = json.loads(run("show", "capture:7", "--json").stdout)
     check((answer["capture"], answer["context"], len(answer["overviews"])) == (CAPTURE, CONTEXT, 2), "show as JSON: %r" % answer)
 
@@ -518,7 +518,7 @@ def test_show_less():
     out = show(context=dict(CONTEXT, reason="unknown", console=None, xenstore={}, xenstore_complete=False)).stdout.decode()
     check("unknown: Xen could not be asked" in out and "No console was logged." in out and "  (nothing)\n  (there were more" in out, "less: %r" % out)
     check("Console, its end:" in show(context=dict(CONTEXT, console_complete=False)).stdout.decode(), "the console was longer")
-    check("lived" not in show(context=dict(CONTEXT, began="later")).stdout.decode(), "a time that is none")
+    check("lived" not in show(context=dict(CONTEXT, began="later")).stdout.decode(), "an invalid time")
     result = show(overview=(410, "It was deleted."))
     check(result.returncode == 0 and b" - " in result.stdout and not result.stderr, "a stream of which nothing is left: %r" % result)
     check(show(overview=(500, "no")).returncode == 1, "an answer that failed")
@@ -559,13 +559,13 @@ def test_tails():
     first = "/v1/domains/web/trace?run=3&stream=0&first=3.0.65590.370"
     behind = packet(65590, 9)
     proven = dict(TOLD, tail_bytes=0, cut=0)
-    check(tailed([proven, dict(TOLD, cut=170), TOLD]) == (True, [packets], b""), "nothing is proven of its packet")
-    check(tailed([COPIED, dict(TOLD, first_timestamp="no")], behind=behind) == (True, [packets, first], b""), "a part is")
-    check(tailed([proven]) == (False, [packets], b""), "there is none")
+    check(tailed([proven, dict(TOLD, cut=170), TOLD]) == (True, [packets], b""), "no byte of its packet is proven")
+    check(tailed([COPIED, dict(TOLD, first_timestamp="no")], behind=behind) == (True, [packets, first], b""), "a part of its packet is proven")
+    check(tailed([proven]) == (False, [packets], b""), "the run has no tail")
     asked = tailed([TOLD], streams=(0, 1), options=("--stream", "1"))
     check(asked == (True, [packets.replace("stream=0", "stream=1")], b""), "of two streams the second is read: %r" % (asked,))
-    check(tailed([TOLD], state="running") == (False, [], b""), "of a run that goes on nothing is asked")
-    check(tailed([TOLD], to="chrome") == (False, [], b""), "nor for what has no mark")
+    check(tailed([TOLD], state="running") == (False, [], b""), "no request for a run that goes on")
+    check(tailed([TOLD], to="chrome") == (False, [], b""), "no request for a format without the mark")
     check(
         tailed([TOLD], target="capture:7", capture=dict(CAPTURE, streams=CAPTURE["streams"][1:])) == (False, [], b""), "nor of a capture without one"
     )
@@ -582,7 +582,7 @@ def test_tails_refused():
         check(not drawn and (b"It is not so." in said) == bool(code), "packets answered with %d: %r" % (status, said))
         drawn, _, said = tailed([COPIED], code, behind=status)
         check(not drawn and (b"It is not there." in said) == bool(code), "the first event answered with %d: %r" % (status, said))
-    check(only(), "nothing stays")
+    check(only(), "no file stays")
 
 
 def test_tails_hostile():
@@ -687,7 +687,7 @@ def test_follow_stops():
     follow = subprocess.Popen([mprofctl, "follow", "web", "-o", "out.ctf"], env=ENV)
     check(wait_for(lambda: content("out.ctf") == packet(5, 3)), "follow writes whole packets at once")
     follow.send_signal(signal.SIGINT)
-    check(follow.wait(60) == 0 and content("out.ctf") == packet(5, 3), "SIGINT ends it in good order")
+    check(follow.wait(60) == 0 and content("out.ctf") == packet(5, 3), "SIGINT ends it cleanly")
     fresh()
     script.live = [("1.0.5.30", b"".join(packet(n, 2000) for n in range(5, 20)), "wait")]
     follow = subprocess.Popen([mprofctl, "follow", "web"], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -700,7 +700,7 @@ def test_follow_stops():
     show = subprocess.Popen([mprofctl, "dump", "-"], stdin=follow.stdout, stdout=subprocess.PIPE)
     check(show.stdout.readline() == b"0.000005000 switch thread=5000\n", "follow | dump - prints at once")
     follow.terminate()
-    check(follow.wait(60) == 0 and show.wait(60) == 0, "and ends with it")
+    check(follow.wait(60) == 0 and show.wait(60) == 0, "dump ends with follow")
 
 
 def test_terminal():
@@ -734,7 +734,7 @@ def test_pipe():
     os.mkdir("empty")
     check(run("dump", "empty").returncode == 1, "a directory without a stream is no trace")
     with open("/dev/full", "w") as full:
-        check(run("dump", "t.ctf", stdout=full).returncode == 1, "dump: a full disk is noticed")
+        check(run("dump", "t.ctf", stdout=full).returncode == 1, "dump: a full disk is reported")
 
 
 try:

@@ -181,7 +181,7 @@ class Follow(daemons.Case):
             self.assertGreater(one.breaks, 10)
             self.assertTrue(join(one.got) == wanted, "the live body is not the trace")
         with open("followed.ctf", "rb") as f:
-            self.assertTrue(join(f.read()) == wanted, "what was followed is not the trace")
+            self.assertTrue(join(f.read()) == wanted, "the followed stream differs from the trace")
         self.assertGreater(relay.breaks, 10)
 
 

@@ -93,11 +93,11 @@ function checkSums(recording, file, what) {
 		[out.allocs, out.samples, out.promotes, out.collects, out.live_objects, out.peak_objects, out.peak_us],
 		`${what}: sums`,
 	);
-	check(near(sums.liveBytes * info.rate, out.live_samples * info.wordBytes), `${what}: what lives`);
+	check(near(sums.liveBytes * info.rate, out.live_samples * info.wordBytes), `${what}: live objects`);
 	check(near(sums.peakBytes * info.rate, out.peak_samples * info.wordBytes), `${what}: the peak`);
-	same([info.rate, info.pid ?? -1], [out.rate, out.pid], `${what}: what it says of itself`);
+	same([info.rate, info.pid ?? -1], [out.rate, out.pid], `${what}: labels of the profile`);
 	for (const sentence of info.damages) check(said.includes(sentence), `${what}: damage ${sentence}`);
-	check(info.damages.length > 0 === said.includes("skipped"), `${what}: damage is told`);
+	check(info.damages.length > 0 === said.includes("skipped"), `${what}: damage is reported`);
 	return info;
 }
 
@@ -124,7 +124,7 @@ function checkTree(tree, all, what) {
 			below += last;
 			seen[child] = 1;
 		}
-		check(near(below, tree.total[i]), `${what}: ${i} is the sum of what is below`);
+		check(near(below, tree.total[i]), `${what}: ${i} is the sum of its children`);
 		check(typeof nameOf(tree.name[i]) === "string", `${what}: a name`);
 	}
 	for (let i = 0; i < tree.n; i++) check(seen[i] || !tree.total[i], `${what}: node ${i} is found`);
@@ -397,14 +397,14 @@ function checkPieces(bytes, what) {
 	const grown = recordingOf(bytes, {piece: 5000, grows: true});
 	grown.end();
 	done((time) => grown.follow(time));
-	check(said(grown) === want, `${what}: one that grew`);
+	check(said(grown) === want, `${what}: a recording that grew`);
 	grown.close();
 	/* A recording that was complete, and then grew. */
 	const half = recordingOf(bytes.subarray(0, bytes.length / 2));
 	half.add(bytes.subarray(bytes.length / 2));
 	half.end();
 	done((time) => half.follow(time));
-	check(said(half) === want, `${what}: one that went on`);
+	check(said(half) === want, `${what}: a recording that went on`);
 	half.close();
 	whole.close();
 }
@@ -510,7 +510,7 @@ async function checkLoading(heap, bytes) {
 		message(heap.load({bytes: copy(bytes)})),
 		message(heap.load({bytes: copy(bytes)})),
 	]);
-	check(older !== "nothing" && newer === "nothing", `of two loadings the newer wins: ${older}; ${newer}`);
+	check(older !== "nothing" && newer === "nothing", `the newer of two loads wins: ${older}; ${newer}`);
 }
 
 async function checkQuestions(heap, bytes) {
@@ -535,7 +535,7 @@ async function checkQuestions(heap, bytes) {
 	);
 	/* The sum leaves out blocks that were freed in the same microsecond. */
 	check(overtaken[5].objects > 0 && overtaken[5].objects <= info.sums.peakObjects, "the live objects at the peak");
-	check(overtaken[4].bytes[8] === info.sums.liveBytes, "the line ends with what lives");
+	check(overtaken[4].bytes[8] === info.sums.liveBytes, "the line ends with the live objects");
 	const [line, profile, leaks] = await Promise.all([
 		heap.timeline(filter, 0, length, 50),
 		heap.profile({filter, weight: "live"}),
@@ -558,7 +558,7 @@ async function checkQuestions(heap, bytes) {
 		message(heap.profile({filter: {clauses}})),
 		heap.timeline(null, 0, length, 3),
 	]);
-	check(odd.includes("eight") && even.bytes.length === 3, "a question that cannot be answered leaves the others");
+	check(odd.includes("eight") && even.bytes.length === 3, "a request that fails leaves the others");
 }
 
 async function checkGrowing(heap, bytes) {
@@ -572,14 +572,14 @@ async function checkGrowing(heap, bytes) {
 		[0, "", true, 0],
 		"a recording of which nothing came",
 	);
-	check((await heap.profile()).callees.n === 1 && (await heap.leaks()).length === 0, "questions of nothing");
+	check((await heap.profile()).callees.n === 1 && (await heap.leaks()).length === 0, "empty requests");
 	for (let at = 0, answers = []; at < bytes.length; at += 70001) {
 		const piece = bytes.slice(at, at + 70001);
 
 		answers = [heap.profile({filter}), heap.timeline(null, 0, 1e6, 9)];
 		info = await heap.feed(new Uint8Array(piece));
-		same(info.bytes, Math.min(at + 70001, bytes.length), "what came");
-		check((await Promise.all(answers)).every(Boolean), "questions while it grows");
+		same(info.bytes, Math.min(at + 70001, bytes.length), "the fed bytes");
+		check((await Promise.all(answers)).every(Boolean), "requests during growth");
 	}
 	check(withoutMemory(info) === want, "the recording that grew differs");
 	/* Feed several pieces at a time, after a recording that was a file. */
@@ -610,8 +610,8 @@ async function checkJoined(heap, bytes) {
 async function checkHeap(bytes) {
 	const heap = await Heap.open({worker: new Port(), wasm: module});
 
-	check((await message(heap.profile())).includes("No memory profile"), "questions without a recording");
-	check((await message(heap.feed(new Uint8Array(1)))).includes("No memory profile"), "more of no recording");
+	check((await message(heap.profile())).includes("No memory profile"), "requests without a recording");
+	check((await message(heap.feed(new Uint8Array(1)))).includes("No memory profile"), "feeding without a recording");
 	await checkLoading(heap, bytes);
 	await checkQuestions(heap, bytes);
 	await checkGrowing(heap, bytes);

@@ -80,11 +80,11 @@ def judge_truth():
     ends = judge.event_ends(truth[7][1])
     some = ends[10]
 
-    expect(0, "all of it", truth, None, "--begin", "0", "--end-events", "0")
-    expect(2, "nothing", [])
+    expect(0, "the whole truth", truth, None, "--begin", "0", "--end-events", "0")
+    expect(2, "an empty stream", [])
     expect(0, "from the middle on", truth[5:])
-    expect(1, "from the middle on, where all was asked for", truth[5:], None, "--begin", "0")
-    expect(0, "all of it, with another numbering", truth, packet_list(numbered, 65536, []), "--ended")
+    expect(1, "from the middle on, instead of the whole", truth[5:], None, "--begin", "0")
+    expect(0, "the whole truth, with another numbering", truth, packet_list(numbered, 65536, []), "--ended")
 
     pieces = truth[:7] + [(7, truth[7][1][:some]), (7, truth[7][1][some:])] + truth[8:]
     expect(0, "a packet in two pieces", pieces)
@@ -102,15 +102,15 @@ def judge_truth():
 
     holed, listed = truth[:5] + truth[8:], numbered[:5] + numbered[8:]
     expect(1, "packets are missing", holed)
-    expect(1, "packets are missing, and nothing says so", holed, packet_list(listed, 0, []))
+    expect(1, "packets are missing without a gap", holed, packet_list(listed, 0, []))
     last = 30 + len(truth[4][1])
-    expect(0, "a gap says so", holed, packet_list(listed, 0, [gap(4, last, 8, 3)]))
-    expect(0, "a gap says so, from the next packet on", holed, packet_list(listed, 0, [gap(5, 30, 8, 3)]))
+    expect(0, "a gap declares them", holed, packet_list(listed, 0, [gap(4, last, 8, 3)]))
+    expect(0, "a gap declares them, from the next packet on", holed, packet_list(listed, 0, [gap(5, 30, 8, 3)]))
     expect(0, "a gap of many laps", holed, packet_list(listed, 0, [gap(4, last, 8, 3 + 65536, True)]))
     expect(1, "the gap is too short", holed, packet_list(listed, 0, [gap(4, last, 7, 2)]))
-    expect(1, "the gap says a wrong number", holed, packet_list(listed, 0, [gap(4, last, 8, 5)]))
-    expect(1, "so does one that knows where it begins", holed, packet_list(listed, 0, [gap(5, 30, 8, 4)]))
-    expect(1, "a gap that is none", truth, packet_list(numbered, 0, [gap(4, last, 8, 3)]))
+    expect(1, "the gap has a wrong number", holed, packet_list(listed, 0, [gap(4, last, 8, 5)]))
+    expect(1, "the gap has a wrong number at a packet's beginning", holed, packet_list(listed, 0, [gap(5, 30, 8, 4)]))
+    expect(1, "a gap over packets that are there", truth, packet_list(numbered, 0, [gap(4, last, 8, 3)]))
 
     part = truth[:7] + [(7, truth[7][1][:some])] + truth[8:]
     expect(1, "a packet's end is missing", part)
@@ -125,10 +125,10 @@ def judge_truth():
     short = truth[:-1] + [(truth[-1][0], truth[-1][1][: final[-3]])]
     lack = len(truth[-1][1]) - final[-3]
     expect(0, "the last events of a live ring", short, None, "--end-events", "2")
-    expect(1, "too many of them", short, None, "--end-events", "1")
-    expect(1, "of a dead one", short, packet_list(numbered, 0, []), "--ended")
-    expect(0, "of a dead one, cut", short, packet_list(numbered, 0, [], lack), "--ended")
-    expect(0, "and where the writer stopped there", short, None, "--end-events", "0", "--until", f"{truth[-1][0]}:{30 + final[-3]}")
+    expect(1, "too many last events of a live ring", short, None, "--end-events", "1")
+    expect(1, "the last events of a dead ring", short, packet_list(numbered, 0, []), "--ended")
+    expect(0, "the last events of a dead ring, with a cut", short, packet_list(numbered, 0, [], lack), "--ended")
+    expect(0, "the last events, with a writer that stopped there", short, None, "--end-events", "0", "--until", f"{truth[-1][0]}:{30 + final[-3]}")
 
 
 def copy_slowly(path, to):
