@@ -21,7 +21,7 @@ PARTS = ("daemon", "viewer", "xen")
 HEAD = """\
 # Each test that meson defines: SUITE NAME [PART...]. A test that needs a part of the project is absent where -DPART=disabled.
 # sh tests/run fails if meson defines other tests. Renew this list: python3 tests/suites.py renew build/gcc
-# The parts of a test are kept; those of a new test are written by hand.
+# Renewing keeps the parts of a test. Write those of a new test by hand.
 """
 
 
