@@ -498,7 +498,7 @@ test("timeline: the page explains a wait and draws its chain", async (t) => {
 	await t.look(page, "arp-bad-why");
 	await until(() => page.url().includes("panel=why"));
 	await page.keyboard.press("Escape");
-	equal((await drawn(page, "why")).length, 0, "the search is gone");
+	equal((await drawn(page, "why")).length, 0, "the chain is gone");
 });
 
 test("timeline: check boxes choose counters, and space toggles all", async (t) => {
