@@ -9,8 +9,8 @@
 
 #include <mprof/trace.h>
 
+#include "cleanup.h"
 #include "ctl.h"
-#include "scope.h"
 
 /*
  * Remove the backslashes in front of quotes and backslashes: a person reads the text, no parser
@@ -42,8 +42,8 @@ char *printable(const char *text, size_t len)
 
 __attribute__((format(printf, 1, 0))) static void say_list(const char *format, va_list args)
 {
-	SCOPED(freep) char *text = NULL;
-	SCOPED(freep) char *safe = NULL;
+	CLEANUP(freep) char *text = NULL;
+	CLEANUP(freep) char *safe = NULL;
 
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "cleanup.h"
 #include "ctl.h"
 #include "dumper.h"
 #include "http-limits.h"
 #include "options.h"
 #include "output.h"
-#include "scope.h"
 #include "stream-decoder.h"
 #include "table.h"
 #include "time-filter.h"
@@ -46,7 +46,7 @@ static void test_target(void)
 static void check_file_name(const char *name, const char *want)
 {
 	struct trace_source t = {.kind = SOURCE_DOMAIN, .name = name};
-	SCOPED(freep) char *got = trace_source_file_name(&t, ".ctf");
+	CLEANUP(freep) char *got = trace_source_file_name(&t, ".ctf");
 
 	CHECK_EQ_STR(got, want);
 }
@@ -86,10 +86,10 @@ static void test_selection(void)
 
 static void test_path(void)
 {
-	SCOPED(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = {.signals = -1};
 	struct trace_source t = {.kind = SOURCE_DOMAIN, .name = "a b/ü?"};
 	struct selection s = {.last = "10s", .stream = "2"};
-	SCOPED(freep) char *path = NULL;
+	CLEANUP(freep) char *path = NULL;
 
 	CHECK_EQ_INT(http_open(&h, "http://host:1/"), CTL_OK);
 	CHECK_EQ_STR(h.base, "http://host:1");
@@ -179,7 +179,7 @@ static void test_output(void)
 
 static void test_printable(void)
 {
-	SCOPED(freep) char *text = printable("a\x1b[2J \"q\" \\ λ", 14);
+	CLEANUP(freep) char *text = printable("a\x1b[2J \"q\" \\ λ", 14);
 
 	CHECK_EQ_STR(text, "a\\x1b[2J \"q\" \\ λ");
 }

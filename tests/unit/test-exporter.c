@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "cleanup.h"
 #include "ctf.h"
 #include "ctl.h"
 #include "digits.h"
 #include "exporter.h"
 #include "output-directory.h"
-#include "scope.h"
 #include "thread-table.h"
 #include "time-filter.h"
 
@@ -156,7 +156,7 @@ static void check_stream(const char *path, uint64_t events, uint64_t packets, ui
 {
 	struct mprof_decoder *d = mprof_decoder_new();
 	static uint8_t bytes[4 << 20];
-	SCOPED(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = read(fd, bytes, sizeof(bytes));
 	struct mprof_event event;
 	uint64_t seen = 0, last = 0;

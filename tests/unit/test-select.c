@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "cleanup.h"
 #include "ctl.h"
 #include "filter.h"
 #include "options.h"
-#include "scope.h"
 
 static bool matches(const char *pattern, const char *text)
 {
@@ -75,7 +75,7 @@ static bool takes(struct filter *f, uint8_t id, int64_t context, int64_t number,
 
 static void test_filter_words(void)
 {
-	SCOPED(filter_deinit) struct filter f = {0};
+	CLEANUP(filter_deinit) struct filter f = {0};
 
 	CHECK_EQ_INT(filter_parse(&f, "label,fails", "-1,7", NULL, "dump"), CTL_OK);
 	CHECK(takes(&f, MPROF_EVENT_fails, 7, 3, "x") && takes(&f, MPROF_EVENT_fails, 3, 7, "x"));
@@ -90,7 +90,7 @@ static void test_filter_words(void)
 /* A counter's value is no thread, and neither is a collection's duration. */
 static void test_filter_threads(void)
 {
-	SCOPED(filter_deinit) struct filter f = {0};
+	CLEANUP(filter_deinit) struct filter f = {0};
 
 	CHECK_EQ_INT(filter_parse(&f, NULL, "0,5", NULL, "dump"), CTL_OK);
 	CHECK(!takes(&f, MPROF_EVENT_counter, 1, 5, "c") && takes(&f, MPROF_EVENT_counter, 5, 1, "c"));
@@ -100,7 +100,7 @@ static void test_filter_threads(void)
 
 static void test_filter_label(void)
 {
-	SCOPED(filter_deinit) struct filter f = {0};
+	CLEANUP(filter_deinit) struct filter f = {0};
 	struct mprof_raw_event other = event(MPROF_EVENT_switch, 7, 0, NULL);
 	int64_t id;
 
@@ -118,7 +118,7 @@ static void test_filter_label(void)
 /* A thread's label is known inside the requested period, also if it was set earlier. */
 static void test_filter_time(void)
 {
-	SCOPED(filter_deinit) struct filter f = {0};
+	CLEANUP(filter_deinit) struct filter f = {0};
 	struct mprof_raw_event e = event(MPROF_EVENT_label, 7, 0, "net");
 
 	CHECK_EQ_INT(period_parse(&f.period, "2", NULL, "dump"), CTL_OK);

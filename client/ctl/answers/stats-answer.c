@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "ctl.h"
 #include "json.h"
-#include "scope.h"
 #include "stats-answer.h"
 #include "table.h"
 
@@ -219,7 +219,7 @@ static void show_head(const json_t *json)
 static int show_counts(const json_t *json, const char *key, const char *head)
 {
 	const char *const heads[] = {head, ">COUNT"};
-	SCOPED(table_deinit) struct table t = {0};
+	CLEANUP(table_deinit) struct table t = {0};
 	const json_t *counts = json_object_get(json, key);
 	const char *name;
 	json_t *value;
@@ -247,7 +247,7 @@ static void add_signed(struct table *t, const json_t *value)
 static int show_counters(const json_t *json)
 {
 	static const char *const heads[] = {"COUNTER", ">SAMPLES", ">FIRST", ">LAST", ">MIN", ">MAX", ">PER SECOND"};
-	SCOPED(table_deinit) struct table t = {0};
+	CLEANUP(table_deinit) struct table t = {0};
 	const json_t *counters = json_object_get(json, "counters"), *rate;
 	const char *name;
 	char text[32];
@@ -275,7 +275,7 @@ static int show_counters(const json_t *json)
 static int show_busiest(const json_t *json)
 {
 	static const char *const heads[] = {">BUSIEST", "TYPE", ">RAN FOR", "LABEL"};
-	SCOPED(table_deinit) struct table t = {0};
+	CLEANUP(table_deinit) struct table t = {0};
 	const json_t *array = json_object_get(json, "busiest");
 	char text[32];
 
@@ -297,7 +297,7 @@ static int show_busiest(const json_t *json)
 static int show_should_resolve(const json_t *json)
 {
 	static const char *const heads[] = {">SHOULD RESOLVE", "RESOLVED", "LABEL"};
-	SCOPED(table_deinit) struct table t = {0};
+	CLEANUP(table_deinit) struct table t = {0};
 	const json_t *array = json_object_get(json, "should_resolve");
 
 	if (!json_array_size(array))
@@ -317,7 +317,7 @@ static int show_should_resolve(const json_t *json)
 static int show_stream(const json_t *json)
 {
 	const char *name = json_string_value(json_object_get(json, "stream"));
-	SCOPED(freep) char *safe = name ? printable(name, strlen(name)) : NULL;
+	CLEANUP(freep) char *safe = name ? printable(name, strlen(name)) : NULL;
 	int r;
 
 	if (name)

@@ -13,9 +13,9 @@
 #include <archive_entry.h>
 
 #include "bundle.h"
+#include "cleanup.h"
 #include "json.h"
 #include "output.h"
-#include "scope.h"
 
 /*
  * Version 1 of Perfetto's manifest. A pinned file has a clock of its own; that clock reads T when
@@ -58,7 +58,7 @@ static json_t *file_json(const struct bundle *b, const struct bundle_member *m)
 
 char *bundle_manifest(const struct bundle *b)
 {
-	SCOPED(freep) char *inner = NULL;
+	CLEANUP(freep) char *inner = NULL;
 	json_t *files = json_array(), *json;
 	char *all = NULL;
 	size_t i;
@@ -146,7 +146,7 @@ static char *member_path(const struct bundle *b, const char *name)
 /* Return a name as valid UTF-8, not empty. */
 static char *machine_name(const char *name)
 {
-	SCOPED(utf8_deinit) struct utf8 u = {0};
+	CLEANUP(utf8_deinit) struct utf8 u = {0};
 
 	if (utf8_set(&u, *name ? name : "?", *name ? strlen(name) : 1))
 		return NULL;
@@ -334,8 +334,8 @@ static int put_file(struct tar_writer *t, const char *path, int fd, uint64_t byt
 
 static int put_all(struct bundle *b, struct tar_writer *t)
 {
-	SCOPED(freep) char *manifest = bundle_manifest(b);
-	SCOPED(closep) int host = -1;
+	CLEANUP(freep) char *manifest = bundle_manifest(b);
+	CLEANUP(closep) int host = -1;
 	uint64_t bytes = 0;
 	int r = manifest ? write_host(b, &host, &bytes) : -ENOMEM;
 
@@ -351,7 +351,7 @@ static int put_all(struct bundle *b, struct tar_writer *t)
 
 int bundle_write(struct bundle *b, struct output *o)
 {
-	SCOPED(freep) char *buf = malloc(COPY_BYTES);
+	CLEANUP(freep) char *buf = malloc(COPY_BYTES);
 	struct tar_writer t = {.archive = archive_write_new(), .output = o, .buf = buf};
 	int r = -ENOMEM;
 

@@ -12,11 +12,11 @@
 
 #include <mprof/packet.h>
 
+#include "cleanup.h"
 #include "ctf-metadata.h"
 #include "ctf.h"
 #include "ctl.h"
 #include "exporter.h"
-#include "scope.h"
 #include "writer.h"
 
 #define PACKET_BYTES 262144u
@@ -276,7 +276,7 @@ static int ctf_open(struct export_job *job, struct consumer *consumer)
 /* Write the schema's text. If COUNTED, rename the packets' count for other readers. */
 static int write_metadata(struct output_directory *dir, bool counted)
 {
-	SCOPED(closep) int fd = output_directory_file(dir, "metadata");
+	CLEANUP(closep) int fd = output_directory_file(dir, "metadata");
 	const char *text = (const char *)ctf_metadata;
 	const char *count = memmem(text, sizeof(ctf_metadata), COUNT, strlen(COUNT));
 	size_t head = (size_t)(count - text), tail = head + strlen(COUNT);

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "ctl.h"
 #include "exporter.h"
-#include "scope.h"
 #include "svg.h"
 #include "table.h"
 
@@ -26,7 +26,7 @@ enum { OPTION_WIDTH, OPTION_HEIGHT, OPTION_FOCUS, OPTION_THREAD };
 
 static const struct export_option options[] = {{"--width"}, {"--height"}, {"--focus"}, {"--thread"}, {NULL}};
 
-SCOPED_DEFINE(struct mprof_scene, mprof_scene_free)
+CLEANUP_DEFINE(struct mprof_scene, mprof_scene_free)
 
 static bool number(const char *text, double *value)
 {
@@ -77,7 +77,7 @@ static float pixels(const struct export_job *job, int option, double otherwise)
  */
 static uint32_t find_thread(const struct modeller *m, const char *name)
 {
-	SCOPED(freep) uint8_t *labelled = NULL;
+	CLEANUP(freep) uint8_t *labelled = NULL;
 	const struct mprof_model_view *v = m->view;
 	char *end;
 	long long id;
@@ -171,7 +171,7 @@ static int draw(struct export_job *job, const struct modeller *m, struct mprof_s
 		.letter = SVG_LETTER,
 		.flags = MPROF_WINDOW_COUNTERS | MPROF_WINDOW_LABELS | MPROF_WINDOW_ARROWS,
 	};
-	SCOPED(freep) char *name = printable(job->trace, strlen(job->trace));
+	CLEANUP(freep) char *name = printable(job->trace, strlen(job->trace));
 	struct mprof_picture picture;
 	char text[512];
 	int r;
@@ -194,7 +194,7 @@ static int draw(struct export_job *job, const struct modeller *m, struct mprof_s
 
 static int svg_draw(struct export_job *job, const struct modeller *m)
 {
-	SCOPED(mprof_scene_freep) struct mprof_scene *s = mprof_scene_new(m->view);
+	CLEANUP(mprof_scene_freep) struct mprof_scene *s = mprof_scene_new(m->view);
 
 	if (!s)
 		return -ENOMEM;

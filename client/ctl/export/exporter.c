@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "ctl.h"
 #include "exporter.h"
 #include "options.h"
-#include "scope.h"
 #include "trace-source.h"
 
 /* One per line. */
@@ -61,7 +61,7 @@ const struct exporter *exporter_find(const char *name, const char *verb)
 char *export_path(const char *operand, const char *suffix)
 {
 	static const char *const endings[] = {".gz", ".xz", ".zst", ".tar", ".ctf", ".sexp"};
-	SCOPED(freep) char *name = NULL;
+	CLEANUP(freep) char *name = NULL;
 	struct trace_source t;
 	const char *slash;
 	size_t i, len, n;

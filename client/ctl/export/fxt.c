@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "ctl.h"
 #include "exporter.h"
 #include "fxt.h"
-#include "scope.h"
 
 #define MAGIC	       0x0016547846040010u
 #define PER_SECOND     1000000000u
@@ -261,7 +261,7 @@ static int on_track(void *context, const struct slice_track *track)
 
 int fxt_begin(struct fxt *f, const char *name)
 {
-	SCOPED(utf8_deinit) struct utf8 u = {0};
+	CLEANUP(utf8_deinit) struct utf8 u = {0};
 	const uint64_t magic = MAGIC;
 	size_t len;
 

@@ -11,13 +11,13 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include "cleanup.h"
 #include "ctl.h"
 #include "exporter.h"
 #include "html.h"
 #include "json.h"
 #include "modeller.h"
 #include "output.h"
-#include "scope.h"
 #include "trace-source.h"
 #include "viewer-page.h"
 #include "writer.h"
@@ -259,7 +259,7 @@ static int complaint(struct archive *a, const struct packer *x)
 
 static int copy(struct archive *a, struct packer *x, int fd)
 {
-	SCOPED(freep) char *buf = malloc(COPY_BYTES);
+	CLEANUP(freep) char *buf = malloc(COPY_BYTES);
 	off_t at = 0;
 	ssize_t n = 1;
 
@@ -357,7 +357,7 @@ int html_add_memory(struct html *h, const char *name, int fd, uint64_t recording
 int html_end(struct html *h)
 {
 	json_t *contents = json_pack("{si sO}", "version", 1, "traces", h->traces);
-	SCOPED(freep) char *text = contents ? json_text(contents, JSON_COMPACT) : NULL;
+	CLEANUP(freep) char *text = contents ? json_text(contents, JSON_COMPACT) : NULL;
 	struct base64 b = {.out = h->out};
 
 	json_decref(contents);

@@ -6,7 +6,7 @@
 
 #include "api.h"
 #include "array.h"
-#include "scope.h"
+#include "cleanup.h"
 
 const char *domain_name(const char *domain)
 {
@@ -84,7 +84,7 @@ static bool run_crashed(const json_t *domain, const char *name)
 /* Return the API's object of the trace, or NULL. The caller decrefs it. */
 static json_t *ask(struct http *h, const struct trace_source *t)
 {
-	SCOPED(freep) char *path = trace_source_path(t, h, "", &(struct selection){0});
+	CLEANUP(freep) char *path = trace_source_path(t, h, "", &(struct selection){0});
 	json_t *json = NULL;
 
 	if (!path)
@@ -95,7 +95,7 @@ static json_t *ask(struct http *h, const struct trace_source *t)
 
 bool end_reason_is_crash(const struct ctl *ctl, const char *operand, const struct selection *s)
 {
-	SCOPED(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = {.signals = -1};
 	struct trace_source t;
 	bool settled = trace_source_parse(&t, operand, true), crash = true;
 	json_t *json;

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "api.h"
+#include "cleanup.h"
 #include "clocks.h"
 #include "http-limits.h"
-#include "scope.h"
 
 #define PAGE 1000
 
@@ -47,7 +47,7 @@ static char *page_path(const char *path, const char *cursor)
 /* Read the page that P asks for, and turn P to the next. */
 static int read_page(struct mprof_clocks *c, struct http *h, const char *path, struct pages *p)
 {
-	SCOPED(freep) char *page = page_path(path, p->cursor);
+	CLEANUP(freep) char *page = page_path(path, p->cursor);
 	const json_t *packets;
 	json_t *json = NULL;
 	int r = page ? http_json_unless(h, page, 404, &json) : say_memory();
@@ -64,8 +64,8 @@ static int read_page(struct mprof_clocks *c, struct http *h, const char *path, s
 
 int clocks_read(struct mprof_clocks *c, struct http *h, const struct trace_source *t, const struct selection *s)
 {
-	SCOPED(freep) char *path = trace_source_path(t, h, "packets", s);
-	SCOPED(pages_deinit) struct pages p = {.what = "packets"};
+	CLEANUP(freep) char *path = trace_source_path(t, h, "packets", s);
+	CLEANUP(pages_deinit) struct pages p = {.what = "packets"};
 	int r;
 
 	if (!path)

@@ -16,9 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "ctl.h"
 #include "download.h"
-#include "scope.h"
 #include "table.h"
 
 #define TRIES_MAX 6 /* without progress */
@@ -236,7 +236,7 @@ static bool whole(struct attempt *a, const struct http_answer *answer)
 /* Make one request. Return an exit code that ends the download, or -1 to try again. */
 static int attempt_once(struct attempt *a, struct http *h, const char *path)
 {
-	SCOPED(http_answer_deinit) struct http_answer answer = {0};
+	CLEANUP(http_answer_deinit) struct http_answer answer = {0};
 	bool zstd = a->d->start_over && !h->unix_path && !a->plain && !a->offset;
 	struct http_request request = {
 		.path = a->location ? a->location : path,
@@ -271,7 +271,7 @@ static int attempt_once(struct attempt *a, struct http *h, const char *path)
 
 int download_run(struct download *d, struct http *h, const char *path)
 {
-	SCOPED(attempt_deinit) struct attempt a = {.d = d};
+	CLEANUP(attempt_deinit) struct attempt a = {.d = d};
 	int r;
 
 	do
@@ -308,7 +308,7 @@ void progress_init(struct progress *p, const char *name)
 
 void progress_add(struct progress *p, uint64_t bytes)
 {
-	SCOPED(freep) char *name = NULL;
+	CLEANUP(freep) char *name = NULL;
 	char done[24], rate[24];
 	int64_t now;
 

@@ -16,8 +16,8 @@
 
 #include <mprof/packet.h>
 
+#include "cleanup.h"
 #include "follow.h"
-#include "scope.h"
 
 #define PATIENCE_MS (120 * 1000) /* without a byte; then the daemon is given up */
 struct position {
@@ -141,7 +141,7 @@ static bool take_packets(void *context, const struct http_answer *answer, const 
 static char *live_path(const struct follow *f, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	static const struct selection none = {0};
-	SCOPED(freep) char *base = trace_source_path(t, h, "live", f->known ? &none : s);
+	CLEANUP(freep) char *base = trace_source_path(t, h, "live", f->known ? &none : s);
 	char *path = NULL;
 
 	if (!base || !f->known)
@@ -177,8 +177,8 @@ static int judge(struct follow *f, struct http *h, int r, const struct http_answ
 /* Serve one connection from its first to its last byte. Return as judge(). */
 static int follow_once(struct follow *f, struct http *h, const struct trace_source *t, const struct selection *s)
 {
-	SCOPED(http_answer_deinit) struct http_answer answer = {0};
-	SCOPED(freep) char *path = live_path(f, h, t, s);
+	CLEANUP(http_answer_deinit) struct http_answer answer = {0};
+	CLEANUP(freep) char *path = live_path(f, h, t, s);
 	struct http_request request = {.path = path, .unending = true, .body = take_packets, .context = f};
 	int r;
 
@@ -194,7 +194,7 @@ static int follow_once(struct follow *f, struct http *h, const struct trace_sour
 
 int follow_run(struct http *h, const struct trace_source *t, const struct selection *s, struct follow_ops *ops)
 {
-	SCOPED(follow_deinit) struct follow f = {.ops = ops};
+	CLEANUP(follow_deinit) struct follow f = {.ops = ops};
 	const struct http_answer none = {0};
 	int wait = 100, waited = 0, r;
 

@@ -14,9 +14,9 @@
 #include <time.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "http-limits.h"
 #include "http.h"
-#include "scope.h"
 
 #define DEFAULT_SOCKET "/run/mprofd/http.sock"
 #define DEFAULT_URL    "http://127.0.0.1:7080"
@@ -224,7 +224,7 @@ static bool add_header(struct curl_slist **list, const char *line)
 /* Set the headers of the request. Return false without memory. */
 static bool set_headers(struct http *h, const struct http_request *q, struct curl_slist **list)
 {
-	SCOPED(freep) char *if_range = NULL;
+	CLEANUP(freep) char *if_range = NULL;
 	char range[32];
 
 	if (q->if_range) {
@@ -246,7 +246,7 @@ static bool set_headers(struct http *h, const struct http_request *q, struct cur
 
 static bool set_target(struct http *h, const struct http_request *q)
 {
-	SCOPED(freep) char *url = NULL;
+	CLEANUP(freep) char *url = NULL;
 
 	if (asprintf(&url, "%s%s", h->base, q->path) < 0) {
 		url = NULL;
@@ -357,7 +357,7 @@ static int condition_of(CURLcode code, const struct exchange *x)
 
 int http_perform(struct http *h, const struct http_request *request, struct http_answer *answer)
 {
-	SCOPED(slistp) struct curl_slist *headers = NULL;
+	CLEANUP(slistp) struct curl_slist *headers = NULL;
 	struct exchange x = {.easy = h->easy,
 			     .request = request,
 			     .answer = answer,
@@ -401,7 +401,7 @@ static void list_streams(const json_t *problem, char *buf, size_t size)
 
 static void say_problem(const struct http *h, const struct http_answer *answer)
 {
-	SCOPED(json_decrefp) json_t *problem = NULL;
+	CLEANUP(json_decrefp) json_t *problem = NULL;
 	const char *sentence = NULL;
 	char streams[256];
 
@@ -479,10 +479,10 @@ static bool take_text(void *context, const struct http_answer *answer, const uin
 /* Request one JSON answer; none if the status is ALLOWED. Add its size to *BYTES, if not NULL. */
 static int json_request(struct http *h, const struct http_request *asked, long allowed, json_t **json, uint64_t *bytes)
 {
-	SCOPED(http_answer_deinit) struct http_answer answer = {0};
+	CLEANUP(http_answer_deinit) struct http_answer answer = {0};
 	struct http_request request = *asked;
 	struct text text = {0};
-	SCOPED(freep) char *owned = NULL;
+	CLEANUP(freep) char *owned = NULL;
 	const char *path = request.path;
 	json_error_t error;
 	int r;
@@ -526,8 +526,8 @@ int http_json_unless(struct http *h, const char *path, long status, json_t **jso
 /* Read the page that P asks for, append its entries to ARRAY, and turn P to the next page. */
 static int list_page(struct http *h, const char *path, struct pages *p, json_t *array)
 {
-	SCOPED(json_decrefp) json_t *page = NULL;
-	SCOPED(freep) char *url = NULL;
+	CLEANUP(json_decrefp) json_t *page = NULL;
+	CLEANUP(freep) char *url = NULL;
 	char *escaped = p->cursor ? http_escape(h, p->cursor) : NULL;
 	struct http_request request = {0};
 	int r;
@@ -555,8 +555,8 @@ static int list_page(struct http *h, const char *path, struct pages *p, json_t *
 
 int http_list(struct http *h, const char *path, const char *key, json_t **json)
 {
-	SCOPED(json_decrefp) json_t *list = json_object();
-	SCOPED(pages_deinit) struct pages p = {.what = key};
+	CLEANUP(json_decrefp) json_t *list = json_object();
+	CLEANUP(pages_deinit) struct pages p = {.what = key};
 	json_t *array = json_array();
 	int r;
 

@@ -14,13 +14,13 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "download.h"
 #include "follow.h"
 #include "input.h"
 #include "merge.h"
 #include "output.h"
 #include "remote-streams.h"
-#include "scope.h"
 #include "stream-decoder.h"
 #include "unpack.h"
 #include "writer.h"
@@ -175,7 +175,7 @@ static int no_stream(struct input *in)
 /* Read a compressed file or an archive. Return 0, -errno, or an exit code. */
 static int read_packed(struct input *in, struct stream_decoder *f, int fd, const uint8_t *head, size_t len)
 {
-	SCOPED(unpack_state_deinit)
+	CLEANUP(unpack_state_deinit)
 	struct unpack_state u = {.in = in, .decoder = f, .fd = -1, .merge = {.consumer = &in->consumer}};
 	const struct unpack_ops ops = {.bytes = unpacked_bytes, .member = unpacked_member, .context = &u};
 	int r = unpack_run(fd, head, len, in->name, &ops);
@@ -241,7 +241,7 @@ static ssize_t read_head(int fd, uint8_t *head)
 
 static int read_descriptor(struct input *in, int fd, bool regular)
 {
-	SCOPED(stream_decoder_deinit) struct stream_decoder f = {0};
+	CLEANUP(stream_decoder_deinit) struct stream_decoder f = {0};
 	uint8_t head[UNPACK_HEAD];
 	ssize_t n = read_head(fd, head);
 	bool packed;
@@ -266,7 +266,7 @@ static void merge_deinitp(struct merge *l)
 
 static int read_directory(struct input *in)
 {
-	SCOPED(merge_deinitp) struct merge l = {.consumer = &in->consumer};
+	CLEANUP(merge_deinitp) struct merge l = {.consumer = &in->consumer};
 	int r = merge_add_directory(&l, in->name);
 
 	if (!r && !l.n)
@@ -276,7 +276,7 @@ static int read_directory(struct input *in)
 
 static int read_file(struct input *in, const struct trace_source *t)
 {
-	SCOPED(closep) int owned = -1;
+	CLEANUP(closep) int owned = -1;
 	int fd = STDIN_FILENO;
 	struct stat st = {0};
 
@@ -302,9 +302,9 @@ static int remote_write(void *context, const uint8_t *bytes, size_t len)
 /* Read a capture, or what the daemon has of a domain. Return as read_packed(). */
 static int read_remote(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
-	SCOPED(freep) char *path = trace_source_path(t, h, "trace", s);
-	SCOPED(stream_decoder_deinit) struct stream_decoder f = {0};
-	SCOPED(download_deinit) struct download download = {.write = remote_write, .context = &f};
+	CLEANUP(freep) char *path = trace_source_path(t, h, "trace", s);
+	CLEANUP(stream_decoder_deinit) struct stream_decoder f = {0};
+	CLEANUP(download_deinit) struct download download = {.write = remote_write, .context = &f};
 	int r;
 
 	if (!path || !stream_decoder_init(&f, &in->consumer, in->name, STREAM_DECODER_STREAM))
@@ -321,7 +321,7 @@ static int read_remote(struct input *in, struct http *h, const struct trace_sour
 /* Read all streams of a capture or domain. Return as read_packed(). */
 static int read_streams(struct input *in, struct http *h, const struct remote *x, const struct selection *s)
 {
-	SCOPED(merge_deinitp) struct merge l = {.consumer = &in->consumer};
+	CLEANUP(merge_deinitp) struct merge l = {.consumer = &in->consumer};
 	int r = remote_streams(&l, h, x, s);
 
 	return r ? r : run_merge(in, &l);
@@ -332,7 +332,7 @@ static int read_streams(struct input *in, struct http *h, const struct remote *x
  */
 static int read_with_tails(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
-	SCOPED(remote_deinit) struct remote x = {0};
+	CLEANUP(remote_deinit) struct remote x = {0};
 	struct selection one = *s;
 	char run[24];
 	int r = remote_ask(&x, h, t, s);
@@ -352,7 +352,7 @@ static int read_with_tails(struct input *in, struct http *h, const struct trace_
 /* Read a domain's trace as it grows. */
 static int read_live(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
-	SCOPED(stream_decoder_deinit) struct stream_decoder f = {0};
+	CLEANUP(stream_decoder_deinit) struct stream_decoder f = {0};
 	struct follow_ops ops = {.write = remote_write, .context = &f};
 	int r;
 
@@ -386,7 +386,7 @@ static int verdict(const struct input *in, int r)
 
 static int run_remote(struct input *in, struct trace_source *t, const struct selection *s, bool settled, bool follow)
 {
-	SCOPED(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = {.signals = -1};
 	int r = http_open(&h, in->ctl->host);
 
 	if (!r && !settled)

@@ -15,8 +15,8 @@
 
 #include <mprof/packet.h>
 
+#include "cleanup.h"
 #include "merge.h"
-#include "scope.h"
 #include "stream-decoder.h"
 
 #define PIECE (256u << 10)
@@ -47,7 +47,7 @@ static void stream_free(struct merge_stream *a)
 
 int merge_add(struct merge *l, const char *name, int fd)
 {
-	SCOPED(closep) int owned = fd; /* until a stream owns it */
+	CLEANUP(closep) int owned = fd; /* until a stream owns it */
 	struct stat st = {0};
 	struct merge_stream *a;
 
@@ -90,7 +90,7 @@ static ssize_t read_at(int fd, void *buf, size_t n, uint64_t at)
 /* Find the order of the packets if the file can be a ring's image. */
 static int stream_order(struct merge_stream *a)
 {
-	SCOPED(freep) uint8_t *bytes = NULL;
+	CLEANUP(freep) uint8_t *bytes = NULL;
 	size_t used = 0;
 	ssize_t n = 1;
 
@@ -282,7 +282,7 @@ bool directory_wants(const char *path)
 
 int merge_add_file(struct merge *l, const char *name, int fd)
 {
-	SCOPED(closep) int owned = fd;
+	CLEANUP(closep) int owned = fd;
 	uint8_t magic[4];
 
 	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) || mprof_load32(magic) != MPROF_PACKET_MAGIC)
@@ -310,7 +310,7 @@ static int add_entry(struct merge *l, int dir, const char *name)
 
 int merge_add_directory(struct merge *l, const char *path)
 {
-	SCOPED(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent **entries;
 	int n, r = 0;
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "filter.h"
 #include "json.h"
 #include "modeller.h"
-#include "scope.h"
 #include "seed.h"
 
 static int add_streams(struct modeller *m, unsigned int n)
@@ -147,7 +147,7 @@ json_t *modeller_string(const struct modeller *m, uint32_t i)
 uint8_t *modeller_labelled(const struct modeller *m, const char *glob)
 {
 	const struct mprof_model_view *v = m->view;
-	SCOPED(freep) uint8_t *matches = calloc((size_t)v->n_strings + 1, 1);
+	CLEANUP(freep) uint8_t *matches = calloc((size_t)v->n_strings + 1, 1);
 	uint8_t *labelled = calloc((size_t)v->n_threads + 1, 1);
 
 	if (!matches || !labelled) {

@@ -12,11 +12,11 @@
 #include <mprof/trace.h>
 
 #include "api.h"
+#include "cleanup.h"
 #include "ctl.h"
 #include "download.h"
 #include "output.h"
 #include "remote-streams.h"
-#include "scope.h"
 
 /* Return the guest's run that X selects; NULL if the answer lacks it. */
 static const json_t *run_of(const struct remote *x, const struct selection *s)
@@ -66,9 +66,9 @@ static int start_over(void *context)
 
 static int fetch(struct merge *l, struct http *h, const char *path, const char *name)
 {
-	SCOPED(closep) int fd = spool_file();
+	CLEANUP(closep) int fd = spool_file();
 	struct output out = {.fd = fd};
-	SCOPED(download_deinit) struct download d = {.write = to_file, .start_over = start_over, .context = &out};
+	CLEANUP(download_deinit) struct download d = {.write = to_file, .start_over = start_over, .context = &out};
 	int r;
 
 	if (fd < 0)
@@ -89,7 +89,7 @@ static int fetch_stream(struct merge *l, struct http *h, const struct remote *x,
 	const char *name = json_string_value(json_object_get(stream, "name"));
 	char number_text[24], run_text[24], otherwise[40];
 	struct selection one = {.last = s->last, .stream = number_text, .run = runs ? run_text : NULL};
-	SCOPED(freep) char *path = NULL;
+	CLEANUP(freep) char *path = NULL;
 
 	snprintf(number_text, sizeof(number_text), "%" PRId64, number);
 	snprintf(run_text, sizeof(run_text), "%" PRId64, x->run);
@@ -123,7 +123,7 @@ int remote_streams(struct merge *l, struct http *h, const struct remote *x, cons
 #define PACKETS	  "1000"
 #define FIRST_MAX 65536u /* an event must begin within this many bytes */
 
-SCOPED_DEFINE(struct mprof_decoder, mprof_decoder_free)
+CLEANUP_DEFINE(struct mprof_decoder, mprof_decoder_free)
 
 /* A stream of a run, as text for requests. */
 struct place {
@@ -168,8 +168,8 @@ static int ask_packets(const struct remote *x, struct http *h, const struct plac
 {
 	struct selection s = {
 		.run = x->source->kind == SOURCE_DOMAIN ? at->run : NULL, .stream = at->stream, .last = LAST};
-	SCOPED(freep) char *path = trace_source_path(x->source, h, "packets", &s);
-	SCOPED(freep) char *page = NULL;
+	CLEANUP(freep) char *path = trace_source_path(x->source, h, "packets", &s);
+	CLEANUP(freep) char *page = NULL;
 
 	if (!path || asprintf(&page, "%s&limit=" PACKETS, path) < 0) {
 		page = NULL;
@@ -207,8 +207,8 @@ static bool take_first(void *context, const struct http_answer *answer, const ui
 
 static int ask_first(struct http *h, const char *path, uint64_t *from_ns)
 {
-	SCOPED(mprof_decoder_freep) struct mprof_decoder *decoder = mprof_decoder_new();
-	SCOPED(http_answer_deinit) struct http_answer answer = {0};
+	CLEANUP(mprof_decoder_freep) struct mprof_decoder *decoder = mprof_decoder_new();
+	CLEANUP(http_answer_deinit) struct http_answer answer = {0};
 	struct first first = {.decoder = decoder, .ns = NONE};
 	struct http_request request = {.path = path, .body = take_first, .context = &first};
 	int r;
@@ -240,8 +240,8 @@ static int find_behind(const struct remote *x, struct http *h, const struct plac
 {
 	const json_t *last = json_object_get(json_object_get(packet, "copied"), "last");
 	struct trace_source guest = guest_of(x);
-	SCOPED(freep) char *path = NULL;
-	SCOPED(freep) char *first = NULL;
+	CLEANUP(freep) char *path = NULL;
+	CLEANUP(freep) char *first = NULL;
 	uint64_t sequence, offset;
 
 	if (!guest.name || !natural(packet, "sequence", &sequence) || !natural(last, "offset", &offset))
@@ -258,7 +258,7 @@ static int find_behind(const struct remote *x, struct http *h, const struct plac
 /* Set *FROM_NS to the time of the first event in the tail of STREAM, or to NONE. */
 static int find(const struct remote *x, struct http *h, const json_t *stream, uint64_t *from_ns)
 {
-	SCOPED(json_decrefp) json_t *json = NULL;
+	CLEANUP(json_decrefp) json_t *json = NULL;
 	const json_t *packet;
 	struct place at;
 	uint64_t number;

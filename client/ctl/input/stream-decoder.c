@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "ctl.h"
-#include "scope.h"
 #include "stream-decoder.h"
 
 #define PIECE		 (1u << 20)
 #define DAMAGES_REPORTED 100
 #define BATCH		 256u /* events; with their fields they fit a processor's first-level cache */
 
-SCOPED_DEFINE(struct mprof_order, mprof_order_free)
+CLEANUP_DEFINE(struct mprof_order, mprof_order_free)
 
 bool stream_decoder_init(struct stream_decoder *f, const struct consumer *consumer, const char *name,
 			 enum stream_decoder_kind kind)
@@ -180,7 +180,7 @@ int stream_decoder_advance(struct stream_decoder *f, size_t n)
 /* Decode all held bytes in logical order. */
 static int pass_whole(struct stream_decoder *f)
 {
-	SCOPED(mprof_order_freep) struct mprof_order *order = mprof_order_new();
+	CLEANUP(mprof_order_freep) struct mprof_order *order = mprof_order_new();
 	int r = 0;
 
 	if (!order)

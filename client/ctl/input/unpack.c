@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "ctl.h"
-#include "scope.h"
 #include "unpack.h"
 
 #define PIECE (256u << 10)
@@ -31,7 +31,7 @@ static struct archive *reader_free(struct archive *a)
 	return NULL;
 }
 
-SCOPED_DEFINE(struct archive, reader_free)
+CLEANUP_DEFINE(struct archive, reader_free)
 
 static const struct {
 	uint8_t bytes[6];
@@ -243,7 +243,7 @@ static int unpack_file(struct unpacked *u, const struct source *s, const char *n
 
 static int unpack_tar(struct unpacked *u, const struct source *s, const char *name, const struct unpack_ops *ops)
 {
-	SCOPED(reader_freep) struct archive *tar = archive_read_new();
+	CLEANUP(reader_freep) struct archive *tar = archive_read_new();
 
 	if (!tar)
 		return -ENOMEM;
@@ -256,8 +256,8 @@ static int unpack_tar(struct unpacked *u, const struct source *s, const char *na
 
 int unpack_run(int fd, const uint8_t *head, size_t len, const char *name, const struct unpack_ops *ops)
 {
-	SCOPED(freep) struct source *s = calloc(1, sizeof(*s));
-	SCOPED(reader_freep) struct archive *a = archive_read_new();
+	CLEANUP(freep) struct source *s = calloc(1, sizeof(*s));
+	CLEANUP(reader_freep) struct archive *a = archive_read_new();
 	struct unpacked u = {.a = a, .status = ARCHIVE_OK};
 	struct archive_entry *entry;
 	int status;

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "json.h"
 #include "mem-load.h"
 #include "mem.h"
-#include "scope.h"
 #include "table.h"
 
 #define SHOWN_MAX 20u
@@ -168,7 +168,7 @@ static int ranked_compare(const void *a, const void *b)
 
 static json_t *rows_json(const struct side sides[2], const struct row *rows, size_t n)
 {
-	SCOPED(freep) struct ranked *ranked = calloc(n + 1, sizeof(*ranked));
+	CLEANUP(freep) struct ranked *ranked = calloc(n + 1, sizeof(*ranked));
 	json_t *list = ranked ? json_array() : NULL;
 
 	if (!list)
@@ -185,7 +185,7 @@ static json_t *rows_json(const struct side sides[2], const struct row *rows, siz
 static json_t *answer_json(const struct side sides[2])
 {
 	uint32_t a, b;
-	SCOPED(freep) struct row *rows = NULL;
+	CLEANUP(freep) struct row *rows = NULL;
 	size_t n = 0;
 	json_t *list;
 
@@ -258,9 +258,9 @@ static int show(const json_t *answer)
 
 int mem_diff(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(side_deinit) struct side a = {.l = {.in = {.fd = -1, .host = ctl->host}}};
-	SCOPED(side_deinit) struct side b = {.l = {.in = {.fd = -1, .host = ctl->host}}};
-	SCOPED(mem_filter_deinit) struct mem_filter f = {0}, g = {0};
+	CLEANUP(side_deinit) struct side a = {.l = {.in = {.fd = -1, .host = ctl->host}}};
+	CLEANUP(side_deinit) struct side b = {.l = {.in = {.fd = -1, .host = ctl->host}}};
+	CLEANUP(mem_filter_deinit) struct mem_filter f = {0}, g = {0};
 	struct mem_filter_options o = {0};
 	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};
 	struct operands left;

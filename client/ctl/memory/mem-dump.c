@@ -11,13 +11,13 @@
 
 #include <mprof/memtrace.h>
 
+#include "cleanup.h"
 #include "ctl.h"
 #include "json.h"
 #include "mem-formats.h"
 #include "mem-input.h"
 #include "mem.h"
 #include "options.h"
-#include "scope.h"
 #include "writer.h"
 
 /* Codes of a memory profile as text: `Function@file.ml:10:3-20`. */
@@ -56,7 +56,7 @@ static void put_name(FILE *out, const struct mprof_mem *d, uint32_t string, bool
 {
 	size_t bytes;
 	const char *name = mprof_mem_string(d, string, &bytes);
-	SCOPED(freep) char *safe = NULL;
+	CLEANUP(freep) char *safe = NULL;
 
 	bytes = bytes < NAME_MAX_BYTES ? bytes : NAME_MAX_BYTES;
 	if (raw) {
@@ -211,8 +211,8 @@ static int dump_event(void *context, const struct mprof_mem *decoder, const stru
 
 int mem_dump(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
-	SCOPED(dump_state_deinit) struct dump_state d = {.json = ctl->json, .places = {.raw = ctl->json}};
+	CLEANUP(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
+	CLEANUP(dump_state_deinit) struct dump_state d = {.json = ctl->json, .places = {.raw = ctl->json}};
 	const struct mem_consumer consumer = {.event = dump_event, .context = &d};
 	const char *recording = NULL;
 	const struct option_def defs[] = {{"--recording", NULL, &recording, NULL}};

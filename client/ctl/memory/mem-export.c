@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "html.h"
 #include "mem-formats.h"
 #include "mem-page.h"
 #include "mem.h"
 #include "options.h"
 #include "output.h"
-#include "scope.h"
 #include "writer.h"
 
 /*
@@ -152,7 +152,7 @@ bool mem_page_is(const char *operand)
 
 static int write_page(const struct mem_page *p, struct output *o)
 {
-	SCOPED(writer_deinit) struct writer out = {0};
+	CLEANUP(writer_deinit) struct writer out = {0};
 	struct html h;
 	int r;
 
@@ -169,8 +169,8 @@ static int write_page(const struct mem_page *p, struct output *o)
 
 int mem_page_export(const char *host, const char *operand, uint64_t recording, const char *file)
 {
-	SCOPED(mem_page_deinit) struct mem_page p = {.in = {.host = host}, .fd = -1};
-	SCOPED(output_close) struct output o = {.fd = -1};
+	CLEANUP(mem_page_deinit) struct mem_page p = {.in = {.host = host}, .fd = -1};
+	CLEANUP(output_close) struct output o = {.fd = -1};
 	int r, written;
 
 	if (!html_possible())
@@ -216,7 +216,7 @@ static int format_find(const char *name)
 /* Write the profile in a format. Return an exit code. */
 static int write_to(struct mem_load *l, const struct mem_filter *filter, int format, const char *file)
 {
-	SCOPED(output_close) struct output out = {.fd = -1};
+	CLEANUP(output_close) struct output out = {.fd = -1};
 	struct mem_format_job f = {.l = l, .filter = filter, .out = &out};
 	int r;
 
@@ -242,8 +242,8 @@ static int write_to(struct mem_load *l, const struct mem_filter *filter, int for
 
 int mem_export(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
-	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
+	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
+	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
 	struct mem_filter_options o = {0};
 	const char *to = NULL, *file = NULL;
 	const struct option_def defs[] = {

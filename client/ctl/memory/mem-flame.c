@@ -13,13 +13,13 @@
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "json.h"
 #include "mem-flame-js.h"
 #include "mem-formats.h"
 #include "mem-load.h"
 #include "mem.h"
 #include "output.h"
-#include "scope.h"
 #include "table.h"
 
 #define WIDTH	    1200
@@ -32,7 +32,7 @@
 #define DEPTH_MAX   400u
 #define TITLE_BYTES 200u
 
-SCOPED_DEFINE(struct mprof_flame, mprof_flame_free)
+CLEANUP_DEFINE(struct mprof_flame, mprof_flame_free)
 
 struct drawing {
 	struct writer *out;
@@ -188,7 +188,7 @@ static int draw(struct drawing *w)
 static struct mprof_flame *flame_make(struct mem_load *l, const struct mem_filter *filter, bool callers)
 {
 	const struct mprof_flame_options options = {.hidden = filter->hidden, .n_hidden = filter->n_hidden};
-	SCOPED(mprof_flame_freep) struct mprof_flame *f = mprof_flame_new(l->profile, l->in.decoder, &options);
+	CLEANUP(mprof_flame_freep) struct mprof_flame *f = mprof_flame_new(l->profile, l->in.decoder, &options);
 	struct mprof_flame *made = f;
 
 	if (f && callers)
@@ -218,8 +218,8 @@ static int report(const struct ctl *ctl, const struct drawing *w, const struct o
 static int flame_write(const struct ctl *ctl, struct mem_load *l, const struct mprof_flame *f, const char *title,
 		       const char *file, bool callers)
 {
-	SCOPED(output_close) struct output o = {.fd = -1};
-	SCOPED(writer_deinit) struct writer out = {0};
+	CLEANUP(output_close) struct output o = {.fd = -1};
+	CLEANUP(writer_deinit) struct writer out = {0};
 	struct drawing w = {.out = &out, .d = l->in.decoder, .scale = mem_load_scale(l), .callers = callers};
 	uint32_t n;
 	int r = output_open(&o, file ? file : "flame.svg", file ? OUTPUT_REPLACE : OUTPUT_NEW, "mem");
@@ -239,9 +239,9 @@ static int flame_write(const struct ctl *ctl, struct mem_load *l, const struct m
 
 int mem_flame(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
-	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
-	SCOPED(mprof_flame_freep) struct mprof_flame *flame = NULL;
+	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
+	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
+	CLEANUP(mprof_flame_freep) struct mprof_flame *flame = NULL;
 	struct mem_filter_options o = {0};
 	const char *file = NULL, *title = NULL;
 	bool callers = false;

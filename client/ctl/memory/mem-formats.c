@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "json.h"
 #include "mem-formats.h"
-#include "scope.h"
 #include "writer.h"
 
 /* Most bytes of a format's output: numbers and fixed texts. */
@@ -68,7 +68,7 @@ void mem_put_format(struct writer *out, const char *format, ...)
  * that allocates.
  */
 
-SCOPED_DEFINE(struct mprof_flame, mprof_flame_free)
+CLEANUP_DEFINE(struct mprof_flame, mprof_flame_free)
 
 /*
  * Write a function's name as a frame, without semicolons and newlines, which separate frames and
@@ -112,7 +112,7 @@ static int put_all(struct mem_format_job *f, struct writer *out, const struct mp
 {
 	uint32_t n, most = 1, at = 0;
 	const struct mprof_flame_node *nodes = mprof_flame_nodes(flame, &n);
-	SCOPED(freep) uint32_t *path = NULL;
+	CLEANUP(freep) uint32_t *path = NULL;
 
 	for (uint32_t i = 0; i < n; i++)
 		most = nodes[i].depth > most ? nodes[i].depth : most;
@@ -137,9 +137,9 @@ static int put_all(struct mem_format_job *f, struct writer *out, const struct mp
 int mem_write_collapsed(struct mem_format_job *f)
 {
 	const struct mprof_flame_options options = {.hidden = f->filter->hidden, .n_hidden = f->filter->n_hidden};
-	SCOPED(mprof_flame_freep)
+	CLEANUP(mprof_flame_freep)
 	struct mprof_flame *flame = mprof_flame_new(f->l->profile, f->l->in.decoder, &options);
-	SCOPED(writer_deinit) struct writer out = {0};
+	CLEANUP(writer_deinit) struct writer out = {0};
 
 	if (!flame || !writer_init(&out, f->out->fd))
 		return -ENOMEM;
@@ -224,7 +224,7 @@ static void put_node(struct writer *out, const struct mprof_profile_node *node)
 
 int mem_write_json(struct mem_format_job *f)
 {
-	SCOPED(writer_deinit) struct writer out = {0};
+	CLEANUP(writer_deinit) struct writer out = {0};
 	const struct mprof_profile_node *nodes;
 	uint32_t n;
 
@@ -316,9 +316,9 @@ static int put_profile(struct speedscope *s, const char *name, enum mprof_weight
 	const struct mem_filter *filter = s->f->filter;
 	const struct mprof_flame_options options = {
 		.weight = weight, .hidden = filter->hidden, .n_hidden = filter->n_hidden};
-	SCOPED(mprof_flame_freep)
+	CLEANUP(mprof_flame_freep)
 	struct mprof_flame *flame = mprof_flame_new(s->f->l->profile, s->f->l->in.decoder, &options);
-	SCOPED(freep) uint64_t *ends = NULL;
+	CLEANUP(freep) uint64_t *ends = NULL;
 	const struct mprof_flame_node *nodes;
 	uint32_t n, most = 0;
 
@@ -361,7 +361,7 @@ static void put_frames(struct speedscope *s)
 int mem_write_speedscope(struct mem_format_job *f)
 {
 	const struct mprof_mem *d = f->l->in.decoder;
-	SCOPED(speedscope_deinit)
+	CLEANUP(speedscope_deinit)
 	struct speedscope s = {.f = f, .n_strings = mprof_mem_strings(d), .scale = mem_load_scale(f->l)};
 	const char *program = mprof_mem_info(d)->program;
 	size_t room = s.n_strings + 2u;

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "json.h"
 #include "mem.h"
-#include "scope.h"
 #include "table.h"
 
 #define SHOWN_MAX   20u
@@ -24,7 +24,7 @@
 #define PART_MIN    0.10
 #define PART_FACTOR 1.2
 
-SCOPED_DEFINE(struct mprof_hotspots, mprof_hotspots_free)
+CLEANUP_DEFINE(struct mprof_hotspots, mprof_hotspots_free)
 
 struct subject {
 	const struct mprof_mem *d;
@@ -202,7 +202,7 @@ static uint64_t objects(const struct mprof_profile_sums *s, enum mprof_weight we
 static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answer *a)
 {
 	const struct mprof_profile_sums *s = mprof_profile_sums(l->profile);
-	SCOPED(mprof_hotspots_freep)
+	CLEANUP(mprof_hotspots_freep)
 	struct mprof_hotspots *h = mprof_hotspots_new(l->profile, l->in.decoder, a->weight);
 	struct subject t = {.d = l->in.decoder, .scale = mem_load_scale(l), .brief = brief};
 	json_t *answer = json_object();

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "cleanup.h"
 #include "json.h"
 #include "mem-load.h"
 #include "mem.h"
 #include "options.h"
-#include "scope.h"
 #include "table.h"
 
 /* Return BYTES with about three digits: "812 kB", "1.1 GB", " 64 kB". */
@@ -28,7 +28,7 @@ static const char *short_bytes(double bytes, char buf[32])
 
 static void put_text(const char *before, const char *text, const char *behind)
 {
-	SCOPED(freep) char *safe = printable(text, strlen(text));
+	CLEANUP(freep) char *safe = printable(text, strlen(text));
 
 	printf("%s%s%s", before, safe ? safe : "?", behind);
 }
@@ -117,7 +117,7 @@ static json_t *identify_json(const struct mem_input *in, const struct mprof_prof
 
 int mem_identify(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
+	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
 	struct mem_filter all = {0};
 	const char *recording = NULL;
 	const struct option_def defs[] = {{"--recording", NULL, &recording, NULL}};

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "mem-recordings.h"
 #include "output.h"
-#include "scope.h"
 #include "seed.h"
 #include "writer.h"
 

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "json.h"
 #include "mem.h"
-#include "scope.h"
 #include "table.h"
 
 #define SHOWN_MAX  10u
@@ -27,7 +27,7 @@
 #define LIKELY_GROWTH  8u
 #define REPORTED_PARTS 3u
 
-SCOPED_DEFINE(struct mprof_leaks, mprof_leaks_free)
+CLEANUP_DEFINE(struct mprof_leaks, mprof_leaks_free)
 
 struct subject {
 	const struct mprof_mem *d;
@@ -99,7 +99,7 @@ static json_t *leak_json(const struct subject *t, const struct mprof_leak *leak)
 static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answer *a)
 {
 	uint64_t length = l->whole.last_us - l->start_us;
-	SCOPED(mprof_leaks_freep)
+	CLEANUP(mprof_leaks_freep)
 	struct mprof_leaks *leaks = mprof_leaks_new(l->profile, l->in.decoder, l->start_us, l->whole.last_us);
 	struct subject t = {.d = l->in.decoder, .scale = mem_load_scale(l)};
 	const struct mprof_leak *list;

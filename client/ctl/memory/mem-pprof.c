@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "mem-formats.h"
 #include "pprof.pb-c.h"
-#include "scope.h"
 #include "utf8.h"
 
 /* Strings in front of the profile's own; number 0 must be empty. */
@@ -263,7 +263,7 @@ static int put_stack(struct pprof_writer *w, const struct mprof_profile_node *no
 
 int mem_write_pprof(struct mem_format_job *f)
 {
-	SCOPED(pprof_writer_deinit) struct pprof_writer w = {.f = f, .d = f->l->in.decoder};
+	CLEANUP(pprof_writer_deinit) struct pprof_writer w = {.f = f, .d = f->l->in.decoder};
 	const struct mprof_profile_node *nodes;
 	uint32_t n;
 	int r;

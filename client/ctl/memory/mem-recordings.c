@@ -8,6 +8,7 @@
 
 #include "api.h"
 #include "array.h"
+#include "cleanup.h"
 #include "download.h"
 #include "http.h"
 #include "json.h"
@@ -15,7 +16,6 @@
 #include "mem.h"
 #include "options.h"
 #include "output.h"
-#include "scope.h"
 #include "table.h"
 #include "writer.h"
 
@@ -61,8 +61,8 @@ static int start_over(void *context)
 
 int mem_recording_fetch(const char *host, const char *id, int *fd)
 {
-	SCOPED(http_close) struct http h = {.signals = -1};
-	SCOPED(download_deinit) struct download d = {.write = put, .start_over = start_over, .context = fd};
+	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(download_deinit) struct download d = {.write = put, .start_over = start_over, .context = fd};
 	char path[64];
 	int r;
 
@@ -97,7 +97,7 @@ static int print_list(const json_t *list)
 {
 	static const char *const heads[] = {">ID",    "DOMAIN", "ADDRESS", "PROGRAM", "BEGAN",
 					    ">BYTES", "STATE",	"PINNED",  "NOTE"};
-	SCOPED(table_deinit) struct table t;
+	CLEANUP(table_deinit) struct table t;
 	const json_t *memtrace;
 	size_t i;
 
@@ -137,7 +137,7 @@ static bool is_of(const json_t *memtrace, const char *domain)
  */
 static int keep_of(json_t *answer, const char *domain)
 {
-	SCOPED(json_decrefp) json_t *kept = json_array();
+	CLEANUP(json_decrefp) json_t *kept = json_array();
 	json_t *memtrace;
 	size_t i;
 
@@ -151,8 +151,8 @@ static int keep_of(json_t *answer, const char *domain)
 
 int mem_list(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(json_decrefp) json_t *list = NULL;
-	SCOPED(http_close) struct http h = {.signals = -1};
+	CLEANUP(json_decrefp) json_t *list = NULL;
+	CLEANUP(http_close) struct http h = {.signals = -1};
 	struct operands left;
 	int r = options_parse(argc, argv, NULL, 0, &left, 0, 1);
 
@@ -186,7 +186,7 @@ static int parse_port(const char *text, long *port)
  */
 static char *start_body(const char *address, long port)
 {
-	SCOPED(json_decrefp) json_t *body = json_object();
+	CLEANUP(json_decrefp) json_t *body = json_object();
 
 	if (!body || (address && json_object_set_new(body, "address", json_string(address)) < 0) ||
 	    (port && json_object_set_new(body, "port", json_integer(port)) < 0))
@@ -196,10 +196,10 @@ static char *start_body(const char *address, long port)
 
 int mem_start(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(json_decrefp) json_t *memtrace = NULL;
-	SCOPED(freep) char *path = NULL;
-	SCOPED(freep) char *body = NULL;
-	SCOPED(http_close) struct http h = {.signals = -1};
+	CLEANUP(json_decrefp) json_t *memtrace = NULL;
+	CLEANUP(freep) char *path = NULL;
+	CLEANUP(freep) char *body = NULL;
+	CLEANUP(http_close) struct http h = {.signals = -1};
 	const char *address = NULL, *port_text = NULL;
 	const struct option_def defs[] = {{"--address", NULL, &address, NULL}, {"--port", NULL, &port_text, NULL}};
 	struct operands left;
@@ -225,8 +225,8 @@ int mem_start(const struct ctl *ctl, int argc, char **argv)
 
 int mem_stop(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(json_decrefp) json_t *memtrace = NULL;
-	SCOPED(http_close) struct http h = {.signals = -1};
+	CLEANUP(json_decrefp) json_t *memtrace = NULL;
+	CLEANUP(http_close) struct http h = {.signals = -1};
 	struct operands left;
 	const char *id;
 	char path[64];

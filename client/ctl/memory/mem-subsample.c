@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "mem-encode.h"
 #include "mem-input.h"
 #include "mem-live.h"
 #include "mem-load.h"
 #include "mem.h"
 #include "output.h"
-#include "scope.h"
 #include "seed.h"
 #include "writer.h"
 
@@ -175,9 +175,9 @@ static int run(struct subsampler *t, struct mem_input *in, struct output *out)
 
 int mem_subsample(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
-	SCOPED(output_close) struct output out = {.fd = -1};
-	SCOPED(subsampler_deinit) struct subsampler t = {.random = 0x9e3779b97f4a7c15, .to_us = UINT64_MAX};
+	CLEANUP(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
+	CLEANUP(output_close) struct output out = {.fd = -1};
+	CLEANUP(subsampler_deinit) struct subsampler t = {.random = 0x9e3779b97f4a7c15, .to_us = UINT64_MAX};
 	const char *file = NULL, *from = NULL, *to = NULL, *recording = NULL;
 	const struct option_def defs[] = {{"--output", "-o", &file, NULL},
 					  {"--from", NULL, &from, NULL},

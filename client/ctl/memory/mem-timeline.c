@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "mem-load.h"
 #include "mem.h"
-#include "scope.h"
 #include "table.h"
 
 #define POINTS	     450u
@@ -73,9 +73,9 @@ static int points_parse(const char *s, uint32_t *n)
 
 int mem_timeline(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
-	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
-	SCOPED(freep) uint64_t *line = NULL;
+	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
+	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
+	CLEANUP(freep) uint64_t *line = NULL;
 	struct mem_filter_options o = {0};
 	const char *points = NULL;
 	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o), {"--points", NULL, &points, NULL}};

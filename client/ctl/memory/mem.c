@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "mem.h"
 #include "options.h"
-#include "scope.h"
 #include "table.h"
 
 static const struct {
@@ -37,9 +37,9 @@ int cmd_mem(const struct ctl *ctl, int argc, char **argv)
 
 int mem_answer_run(const struct ctl *ctl, int argc, char **argv, const struct mem_answer *a)
 {
-	SCOPED(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
-	SCOPED(mem_filter_deinit) struct mem_filter f = {0};
-	SCOPED(json_decrefp) json_t *answer = NULL;
+	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
+	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
+	CLEANUP(json_decrefp) json_t *answer = NULL;
 	struct mem_filter_options o = {0};
 	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};
 	struct operands left;

@@ -12,16 +12,16 @@
 
 #include <mprof/trace.h>
 
+#include "cleanup.h"
 #include "ctl.h"
 #include "json.h"
-#include "scope.h"
 #include "table.h"
 
 #define PIECE 512u
 
 json_t *text_json(const char *text, size_t len)
 {
-	SCOPED(freep) char *quoted = NULL;
+	CLEANUP(freep) char *quoted = NULL;
 	size_t room = len * MPROF_TEXT_FACTOR + 64, n;
 
 	if (mprof_text_is_utf8(text, len))
@@ -206,7 +206,7 @@ void print_span(uint64_t from, uint64_t to)
 
 void print_safe(const char *text)
 {
-	SCOPED(freep) char *safe = printable(text, strlen(text));
+	CLEANUP(freep) char *safe = printable(text, strlen(text));
 
 	fputs(safe ? safe : "?", stdout);
 }

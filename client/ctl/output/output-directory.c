@@ -15,10 +15,10 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
+#include "cleanup.h"
 #include "ctl.h"
 #include "output-directory.h"
 #include "output.h"
-#include "scope.h"
 
 #define FD_PATH_MAX 32u
 #define COPY_BYTES  (1u << 20)
@@ -59,7 +59,7 @@ static bool is_taken(const char *path)
 static int open_above(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	SCOPED(freep) char *name = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	CLEANUP(freep) char *name = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	int fd = name ? open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (!name)
@@ -102,7 +102,7 @@ int output_directory_open(struct output_directory *d, const char *path, const ch
 static int open_nameless(const struct output_directory *d)
 {
 	int fd = openat(d->above, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-	SCOPED(freep) char *name = NULL;
+	CLEANUP(freep) char *name = NULL;
 
 	if (fd >= 0)
 		return fd;
@@ -171,7 +171,7 @@ static int copy(int from, int to)
 static int put_part(const struct output_part *part, int dir)
 {
 	char source[FD_PATH_MAX];
-	SCOPED(closep) int fd = -1;
+	CLEANUP(closep) int fd = -1;
 
 	snprintf(source, sizeof(source), "/proc/self/fd/%d", part->fd);
 	if (linkat(AT_FDCWD, source, dir, part->name, AT_SYMLINK_FOLLOW) == 0)
@@ -182,7 +182,7 @@ static int put_part(const struct output_part *part, int dir)
 
 static int put_parts(const struct output_directory *d, const char *temp)
 {
-	SCOPED(closep) int dir = open(temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	CLEANUP(closep) int dir = open(temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	mode_t mask = umask(0);
 	int r = 0;
 
@@ -200,7 +200,7 @@ static int put_parts(const struct output_directory *d, const char *temp)
 
 static int put_all(const struct output_directory *d)
 {
-	SCOPED(freep) char *temp = output_aside(d->path, "XXXXXX");
+	CLEANUP(freep) char *temp = output_aside(d->path, "XXXXXX");
 	int r;
 
 	if (!temp)

@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "ctl.h"
 #include "output.h"
-#include "scope.h"
 #include "writer.h"
 
 #define FD_PATH_MAX 32u
@@ -77,7 +77,7 @@ static int follow_links(const char *path, char **place)
 static bool open_nameless(struct output *o, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	SCOPED(freep) char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	CLEANUP(freep) char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	char buf[FD_PATH_MAX];
 
 	o->fd = dir ? open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
@@ -272,7 +272,7 @@ int output_complain(const struct output *o, int error)
 int spool_file(void)
 {
 	const char *dir = getenv("TMPDIR");
-	SCOPED(freep) char *path = NULL;
+	CLEANUP(freep) char *path = NULL;
 	int fd;
 
 	if (asprintf(&path, "%s/mprofctl.XXXXXX", dir && *dir ? dir : "/var/tmp") < 0)

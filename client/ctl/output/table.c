@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "ctl.h"
 #include "json.h"
-#include "scope.h"
 #include "table.h"
 
 void table_init(struct table *t, const char *const *heads, size_t columns)

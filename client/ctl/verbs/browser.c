@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "browser.h"
-#include "scope.h"
+#include "cleanup.h"
 
 #define PATIENCE_MS 3000
 #define STEP_MS	    20
@@ -136,7 +136,7 @@ static void command_deinit(struct command *c)
 
 static bool run_line(char *line, const char *path)
 {
-	SCOPED(command_deinit) struct command c = {0};
+	CLEANUP(command_deinit) struct command c = {0};
 
 	if (!line[strspn(line, " \t")])
 		return false;
@@ -153,7 +153,7 @@ static const char *setting(const char *name)
 
 bool browser_open(const char *path)
 {
-	SCOPED(freep) char *list = strdup(setting("BROWSER"));
+	CLEANUP(freep) char *list = strdup(setting("BROWSER"));
 	char *rest = list, *line;
 
 	while (rest && (line = strsep(&rest, ":")))

@@ -12,10 +12,10 @@
 
 #include "array.h"
 #include "bundle.h"
+#include "cleanup.h"
 #include "input.h"
 #include "json.h"
 #include "options.h"
-#include "scope.h"
 #include "table.h"
 
 #define RUN_AMOUNT "64MB" /* part of a run that is read to know its clock */
@@ -46,8 +46,8 @@ static int part_failed(int error)
 /* Read the trace OPERAND, as S selects, into member M. */
 static int read_member(struct bundle_job *x, struct bundle_member *m, const char *operand, const struct selection *s)
 {
-	SCOPED(input_deinit) struct input in = {0};
-	SCOPED(bundle_part_deinitp) struct bundle_part part = {0};
+	CLEANUP(input_deinit) struct input in = {0};
+	CLEANUP(bundle_part_deinitp) struct bundle_part part = {0};
 	int r = bundle_part_init(&part, x->bundle, m);
 
 	if (r)
@@ -100,7 +100,7 @@ static int take_stream(struct bundle_job *x, struct http *h, const struct trace_
 {
 	const char *name = json_string_value(json_object_get(json, t->kind == SOURCE_CAPTURE ? "domain" : "name"));
 	int64_t run = json_integer_value(json_object_get(json, "run"));
-	SCOPED(freep) char *operand = NULL;
+	CLEANUP(freep) char *operand = NULL;
 	char run_text[24], stream_text[24];
 	struct selection s = {.last = x->last, .stream = stream_text};
 	struct bundle_member *m;
@@ -145,7 +145,7 @@ static int take_streams(struct bundle_job *x, struct http *h, const struct trace
 
 static int take_remote(struct bundle_job *x, struct trace_source *t, bool settled)
 {
-	SCOPED(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = {.signals = -1};
 	json_t *json = NULL;
 	int r = http_open(&h, x->ctl->host);
 
@@ -247,8 +247,8 @@ static int report(const struct ctl *ctl, const struct bundle *b, const struct ou
 
 int cmd_bundle(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(bundle_deinit) struct bundle bundle = {0};
-	SCOPED(output_close) struct output out = {.fd = -1};
+	CLEANUP(bundle_deinit) struct bundle bundle = {0};
+	CLEANUP(output_close) struct output out = {.fd = -1};
 	struct bundle_job x = {.ctl = ctl, .verb = argv[0], .bundle = &bundle};
 	const char *file = NULL;
 	const struct option_def defs[] = {

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "diff-answer.h"
 #include "input.h"
 #include "options.h"
-#include "scope.h"
 #include "seed.h"
 #include "table.h"
 
@@ -137,7 +137,7 @@ static void share_selection(struct pair *p, const struct selection *s, const cha
 
 int cmd_diff(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(pair_deinit) struct pair p = {0};
+	CLEANUP(pair_deinit) struct pair p = {0};
 	struct selection s = {0};
 	const char *from = NULL, *to = NULL, *good_run = NULL, *bad_run = NULL;
 	const struct option_def defs[] = {

@@ -6,12 +6,12 @@
 #include <mprof/trace.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "dumper.h"
 #include "filter.h"
 #include "input.h"
 #include "json.h"
 #include "options.h"
-#include "scope.h"
 
 /* Write errors stay in the writer; the verb reports them. */
 
@@ -136,9 +136,9 @@ static int refusal(const struct dumper *d)
 
 int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(input_deinit) struct input in = {0};
-	SCOPED(filter_deinit) struct filter filter = {0};
-	SCOPED(dumper_deinitp) struct dumper d = {0};
+	CLEANUP(input_deinit) struct input in = {0};
+	CLEANUP(filter_deinit) struct filter filter = {0};
+	CLEANUP(dumper_deinitp) struct dumper d = {0};
 	struct selection s = {0};
 	const char *from = NULL, *to = NULL, *events = NULL, *threads = NULL, *label = NULL;
 	bool follow = false;

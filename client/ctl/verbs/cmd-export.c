@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "exporter.h"
 #include "input.h"
 #include "json.h"
 #include "options.h"
 #include "output-directory.h"
 #include "output.h"
-#include "scope.h"
 #include "table.h"
 #include "time-filter.h"
 
@@ -152,7 +152,7 @@ static int report(const struct export *x, bool named, int verdict)
 
 static int run(struct export *x, const char *operand, const struct selection *s, const char *verb)
 {
-	SCOPED(input_deinit) struct input in = {0};
+	CLEANUP(input_deinit) struct input in = {0};
 	const struct consumer *consumer;
 	int r = open_format(x, &consumer), done;
 
@@ -259,7 +259,7 @@ static int parse(struct export *x, int argc, char **argv, struct selection *s, s
 
 int cmd_export(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(export_deinit)
+	CLEANUP(export_deinit)
 	struct export x = {.ctl = ctl, .out = {.fd = -1}, .dir = {.above = -1}};
 	struct selection s = {0};
 	const char *file = NULL;

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "download.h"
 #include "follow.h"
 #include "options.h"
 #include "output.h"
-#include "scope.h"
 #include "trace-source.h"
 
 struct fetch {
@@ -46,7 +46,7 @@ static void report_losses(const struct download *d)
 
 static int fetch_run(struct fetch *f, struct http *h, const char *path)
 {
-	SCOPED(download_deinit)
+	CLEANUP(download_deinit)
 	struct download d = {
 		.write = fetch_write,
 		.start_over = f->out.can_start_over ? fetch_start_over : NULL,
@@ -65,10 +65,10 @@ static int fetch_run(struct fetch *f, struct http *h, const char *path)
 
 int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(http_close) struct http h = {.signals = -1};
-	SCOPED(fetch_deinit) struct fetch f = {.out = {.fd = -1}};
-	SCOPED(freep) char *name = NULL;
-	SCOPED(freep) char *path = NULL;
+	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(fetch_deinit) struct fetch f = {.out = {.fd = -1}};
+	CLEANUP(freep) char *name = NULL;
+	CLEANUP(freep) char *path = NULL;
 	struct selection s = {0};
 	const char *file = NULL;
 	const struct option_def defs[] = {{"--output", "-o", &file, NULL}, SELECTION_OPTIONS(s)};
@@ -109,8 +109,8 @@ static int follow_write(void *context, const uint8_t *bytes, size_t len)
 
 int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(http_close) struct http h = {.signals = -1};
-	SCOPED(output_closep) struct output out = {.fd = -1};
+	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(output_closep) struct output out = {.fd = -1};
 	struct follow_ops ops = {.write = follow_write, .context = &out};
 	struct selection s = {0};
 	const char *file = NULL;

@@ -4,10 +4,10 @@
 
 #include "api.h"
 #include "array.h"
+#include "cleanup.h"
 #include "http.h"
 #include "json.h"
 #include "options.h"
-#include "scope.h"
 #include "table.h"
 
 /* Return the sum of KEY over an array of objects. */
@@ -34,7 +34,7 @@ static int print_domains(const json_t *domains)
 {
 	static const char *const heads[] = {"NAME",	 "STATE",    "SOURCE", ">DOMID", ">STREAMS", ">RUNS",
 					    ">CAPTURES", ">PACKETS", ">BYTES", ">RATE",	 ">LOST",    "LAST SEEN"};
-	SCOPED(table_deinit) struct table t;
+	CLEANUP(table_deinit) struct table t;
 	const json_t *domain;
 	size_t i;
 
@@ -62,7 +62,7 @@ static int print_domains(const json_t *domains)
 static int print_captures(const json_t *captures)
 {
 	static const char *const heads[] = {">ID", "DOMAIN", ">RUN", "KIND", "TIME", "PINNED", ">STREAMS", "NOTE"};
-	SCOPED(table_deinit) struct table t;
+	CLEANUP(table_deinit) struct table t;
 	const json_t *capture;
 	size_t i;
 
@@ -83,8 +83,8 @@ static int print_captures(const json_t *captures)
 
 int cmd_domains(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(json_decrefp) json_t *list = NULL;
-	SCOPED(http_close) struct http h = {.signals = -1};
+	CLEANUP(json_decrefp) json_t *list = NULL;
+	CLEANUP(http_close) struct http h = {.signals = -1};
 	struct operands left;
 	int r = options_parse(argc, argv, NULL, 0, &left, 0, 0);
 
@@ -97,9 +97,9 @@ int cmd_domains(const struct ctl *ctl, int argc, char **argv)
 
 int cmd_captures(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(json_decrefp) json_t *list = NULL;
-	SCOPED(freep) char *path = NULL;
-	SCOPED(http_close) struct http h = {.signals = -1};
+	CLEANUP(json_decrefp) json_t *list = NULL;
+	CLEANUP(freep) char *path = NULL;
+	CLEANUP(http_close) struct http h = {.signals = -1};
 	struct operands left;
 	int r = options_parse(argc, argv, NULL, 0, &left, 0, 1);
 
@@ -118,7 +118,7 @@ int cmd_captures(const struct ctl *ctl, int argc, char **argv)
 /* Return the body of a snapshot request. The caller frees it. */
 static char *snapshot_body(const char *note)
 {
-	SCOPED(json_decrefp) json_t *body = json_object();
+	CLEANUP(json_decrefp) json_t *body = json_object();
 
 	if (!body || (note && json_object_set_new(body, "note", json_string(note)) < 0))
 		return NULL;
@@ -127,10 +127,10 @@ static char *snapshot_body(const char *note)
 
 int cmd_snapshot(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(json_decrefp) json_t *capture = NULL;
-	SCOPED(freep) char *path = NULL;
-	SCOPED(freep) char *body = NULL;
-	SCOPED(http_close) struct http h = {.signals = -1};
+	CLEANUP(json_decrefp) json_t *capture = NULL;
+	CLEANUP(freep) char *path = NULL;
+	CLEANUP(freep) char *body = NULL;
+	CLEANUP(http_close) struct http h = {.signals = -1};
 	const char *note = NULL;
 	const struct option_def defs[] = {{"--note", NULL, &note, NULL}};
 	struct operands left;

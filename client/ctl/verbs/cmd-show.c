@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "http.h"
 #include "options.h"
-#include "scope.h"
 #include "table.h"
 #include "trace-source.h"
 
@@ -29,7 +29,7 @@ static void shown_deinit(struct shown *s)
 /* Print LEN bytes of TEXT escaped. */
 static void put_bytes(const char *text, size_t len)
 {
-	SCOPED(freep) char *safe = len ? printable(text, len) : strdup("");
+	CLEANUP(freep) char *safe = len ? printable(text, len) : strdup("");
 
 	fputs(safe ? safe : "?", stdout);
 }
@@ -160,7 +160,7 @@ static int put_streams(const struct shown *s)
 	static const char *const heads[] = {">STREAM", "NAME",	">SEQUENCES", ">PACKETS",
 					    ">BYTES",  ">LOST", ">SKIPPED",   ">UNPROVEN"};
 	const json_t *ranges = json_object_get(s->capture, "streams"), *range;
-	SCOPED(table_deinit) struct table t = {0};
+	CLEANUP(table_deinit) struct table t = {0};
 	size_t i;
 
 	putchar('\n');
@@ -203,7 +203,7 @@ static int put_xenstore(const struct shown *s)
 {
 	json_t *tree = json_object_get(s->context, "xenstore"), *value;
 	size_t n = 0, size = json_object_size(tree);
-	SCOPED(freep) const char **paths = calloc(size + 1, sizeof(*paths));
+	CLEANUP(freep) const char **paths = calloc(size + 1, sizeof(*paths));
 	const char *path;
 
 	if (!paths)
@@ -312,7 +312,7 @@ static int show_ask(struct shown *s, struct http *h, const char *id)
 
 static int show_json(const struct shown *s)
 {
-	SCOPED(json_decrefp)
+	CLEANUP(json_decrefp)
 	json_t *all =
 		json_pack("{s:O, s:O, s:O}", "capture", s->capture, "context", s->context, "overviews", s->overviews);
 
@@ -321,8 +321,8 @@ static int show_json(const struct shown *s)
 
 int cmd_show(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(http_close) struct http h = {.signals = -1};
-	SCOPED(shown_deinit) struct shown s = {0};
+	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(shown_deinit) struct shown s = {0};
 	static const struct selection all = {0};
 	struct operands left;
 	struct trace_source t;

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "input.h"
-#include "scope.h"
 #include "stats-answer.h"
 #include "table.h"
 
@@ -108,7 +108,7 @@ static json_t *all_expected(const json_t *streams)
 static json_t *total_json(const struct stats *s, const struct input *in, const json_t *streams)
 {
 	static const char *const single[] = {"busiest", "sleeping_ns", "sleeping_share"};
-	SCOPED(tally_deinit) struct tally total;
+	CLEANUP(tally_deinit) struct tally total;
 	struct mprof_totals totals = {0};
 	uint64_t bytes = 0;
 	json_t *object;
@@ -160,8 +160,8 @@ static int stats_print(struct stats *s, const struct trace_args *from)
 
 int cmd_stats(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(trace_args_deinit) struct trace_args args = {0};
-	SCOPED(stats_deinit) struct stats stats = {.period = &args.period};
+	CLEANUP(trace_args_deinit) struct trace_args args = {0};
+	CLEANUP(stats_deinit) struct stats stats = {.period = &args.period};
 	const struct consumer consumer = {.streams = stats_streams, .events = stats_events, .context = &stats};
 	int r = trace_args_parse(&args, ctl, argc, argv, NULL, 0, 1), printed;
 

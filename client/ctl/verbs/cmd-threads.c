@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "input.h"
 #include "json.h"
 #include "modeller.h"
-#include "scope.h"
 #include "table.h"
 
 #define COLUMNS 7 /* columns of short texts; the label stands behind them */
@@ -140,9 +140,9 @@ static bool line_tail(const struct threads *t, uint32_t i)
 	const struct mprof_model_view *v = view_of(t);
 	uint32_t text = first_label(v, &v->threads[i]);
 	const struct mprof_string *s = text == MPROF_NONE ? NULL : &v->strings[text];
-	SCOPED(freep) char *label = s ? printable(s->bytes ? v->text + s->offset : "", s->bytes) : NULL;
+	CLEANUP(freep) char *label = s ? printable(s->bytes ? v->text + s->offset : "", s->bytes) : NULL;
 	const char *name = t->modeller.names ? t->modeller.names[v->threads[i].stream] : NULL;
-	SCOPED(freep) char *stream = name ? printable(name, strlen(name)) : NULL;
+	CLEANUP(freep) char *stream = name ? printable(name, strlen(name)) : NULL;
 
 	if ((s && !label) || (name && !stream))
 		return false;
@@ -248,8 +248,8 @@ static int threads_print(struct threads *t, bool json)
 
 int cmd_threads(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(trace_args_deinit) struct trace_args args = {0};
-	SCOPED(threads_deinit) struct threads t = {.period = &args.period};
+	CLEANUP(trace_args_deinit) struct trace_args args = {0};
+	CLEANUP(threads_deinit) struct threads t = {.period = &args.period};
 	const char *longest = NULL;
 	const struct option_def own[] = {
 		{"--label", NULL, &t.label, NULL},

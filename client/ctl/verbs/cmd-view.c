@@ -12,6 +12,7 @@
 
 #include "array.h"
 #include "browser.h"
+#include "cleanup.h"
 #include "exporter.h"
 #include "html.h"
 #include "input.h"
@@ -19,7 +20,6 @@
 #include "mem-page.h"
 #include "options.h"
 #include "output.h"
-#include "scope.h"
 #include "table.h"
 #include "time-filter.h"
 
@@ -120,7 +120,7 @@ static int read_trace(struct view *v, const char *operand, const struct selectio
 static char *private_path(struct view *v, const char *operand)
 {
 	const char *tmp = getenv("TMPDIR");
-	SCOPED(freep) char *name = export_path(operand, ".html");
+	CLEANUP(freep) char *name = export_path(operand, ".html");
 	char *path = NULL;
 
 	if (!name || asprintf(&v->dir, "%s/mprofctl.XXXXXX", tmp && *tmp ? tmp : "/tmp") < 0) {
@@ -188,8 +188,8 @@ static int report(const struct view *v, const char *path, bool opened)
 
 static int show(struct view *v, const char *file, const char *operand)
 {
-	SCOPED(freep) char *path = file ? strdup(file) : private_path(v, operand);
-	SCOPED(freep) char *whole = NULL;
+	CLEANUP(freep) char *path = file ? strdup(file) : private_path(v, operand);
+	CLEANUP(freep) char *whole = NULL;
 	int r;
 
 	if (!path)
@@ -206,7 +206,7 @@ static int show(struct view *v, const char *file, const char *operand)
 
 int cmd_view(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(view_deinit) struct view v = {.ctl = ctl, .verb = argv[0], .out = {.fd = -1}};
+	CLEANUP(view_deinit) struct view v = {.ctl = ctl, .verb = argv[0], .out = {.fd = -1}};
 	const char *from = NULL, *to = NULL, *file = NULL;
 	struct selection s = {.all = true};
 	const struct option_def defs[] = {

@@ -8,15 +8,15 @@
 #include <string.h>
 
 #include "api.h"
+#include "cleanup.h"
 #include "input.h"
 #include "modeller.h"
-#include "scope.h"
 #include "table.h"
 #include "why-answer.h"
 
 #define ANSWERS_MAX 100u
 
-SCOPED_DEFINE(struct mprof_explanation, mprof_explanation_free)
+CLEANUP_DEFINE(struct mprof_explanation, mprof_explanation_free)
 
 /* CHOSEN: the thread is asked about. ANSWERED: the thread that it became has an answer. */
 enum { CHOSEN = 1, ANSWERED = 2 };
@@ -67,7 +67,7 @@ static bool choose_id(struct query *a, const char *name)
 
 static bool choose_labelled(struct query *a, const char *glob)
 {
-	SCOPED(freep) uint8_t *labelled = modeller_labelled(&a->modeller, glob);
+	CLEANUP(freep) uint8_t *labelled = modeller_labelled(&a->modeller, glob);
 	const struct mprof_model_view *v = a->modeller.view;
 
 	if (!labelled)
@@ -151,7 +151,7 @@ static json_t *query_json(struct query *a, const struct input *in)
  */
 static int show(const struct query *a, const json_t *json, bool last)
 {
-	SCOPED(mprof_explanation_freep)
+	CLEANUP(mprof_explanation_freep)
 	struct mprof_explanation *tale = mprof_explanation_new(a->modeller.view, a->why, a->modeller.names);
 
 	if (!tale)
@@ -188,8 +188,8 @@ static int query_print(struct query *a, const struct trace_args *from)
 
 int cmd_why(const struct ctl *ctl, int argc, char **argv)
 {
-	SCOPED(trace_args_deinit) struct trace_args args = {0};
-	SCOPED(query_deinit) struct query a = {0};
+	CLEANUP(trace_args_deinit) struct trace_args args = {0};
+	CLEANUP(query_deinit) struct query a = {0};
 	int r = trace_args_parse(&args, ctl, argc, argv, NULL, 0, 2), printed;
 
 	if (r)

@@ -16,11 +16,11 @@
 #include <mprof/event.h>
 
 #include "array.h"
+#include "cleanup.h"
 #include "ctl.h"
 #include "exporter.h"
 #include "http.h"
 #include "options.h"
-#include "scope.h"
 
 /*
  * The word to complete. Each candidate is a line on standard output: a word, a tab and its
@@ -187,7 +187,7 @@ static void offer_captures(const struct offer *o, struct http *h)
  */
 static void offer_remote(const struct offer *o, const char *host, bool domains, bool captures)
 {
-	SCOPED(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = {.signals = -1};
 
 	if ((!domains && !captures) || !freopen("/dev/null", "w", stderr))
 		return;
@@ -400,7 +400,7 @@ static void read_word(struct completion *c, const char *word)
 int cmd_complete(const struct ctl *ctl, int argc, char **argv)
 {
 	struct completion c = {.host = ctl->host};
-	SCOPED(freep) char *option = NULL;
+	CLEANUP(freep) char *option = NULL;
 	const char *equals;
 	int i = argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
 

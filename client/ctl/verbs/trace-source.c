@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "array.h"
-#include "scope.h"
+#include "cleanup.h"
 #include "trace-source.h"
 
 #define DIGITS "0123456789"
@@ -47,7 +47,7 @@ bool trace_source_parse(struct trace_source *t, const char *name, bool files)
 
 int trace_source_ask(struct trace_source *t, struct http *h)
 {
-	SCOPED(http_answer_deinit) struct http_answer answer = {0};
+	CLEANUP(http_answer_deinit) struct http_answer answer = {0};
 	char path[64];
 	struct http_request request = {.path = path};
 	int r;
@@ -142,7 +142,7 @@ int trace_source_json(const struct trace_source *t, struct http *h, json_t **jso
 {
 	bool capture = t->kind == SOURCE_CAPTURE;
 	char *name = http_escape(h, t->name);
-	SCOPED(freep) char *path = NULL;
+	CLEANUP(freep) char *path = NULL;
 	int n = -1;
 
 	if (name)

@@ -2,8 +2,8 @@
  * Cleanup attributes: a variable's declaration names the function that releases it, and every way
  * out of the scope calls that function.
  */
-#ifndef COMMON_CLEANUP_H
-#define COMMON_CLEANUP_H
+#ifndef INCLUDE_CLEANUP_H
+#define INCLUDE_CLEANUP_H
 
 #include <stdio.h>
 #include <stdlib.h>
