@@ -14,10 +14,11 @@ struct control;
 
 /*
  * The archive's state of one stream when the process began, or of a run that has no stream
- * (resume.stream 0). The texts are owned.
+ * (resume.stream 0).
  */
 struct resume_entry {
 	struct archive_resume resume;
+	char *texts;  /* owned: the texts of RESUME */
 	bool settled; /* its run was resumed, or is over */
 };
 
@@ -72,7 +73,7 @@ void collector_report_trouble(struct collector *c, const char *sentence);
  */
 void collector_metrics(const struct collector *c, char *text, size_t size);
 
-/* ---- what the archive knew (known.c); what is returned is borrowed until collector_deinit ---- */
+/* ---- resume index (resume-index.c); results are borrowed until collector_deinit ---- */
 
 /*
  * Return the entry of stream NUMBER in the newest run that the archive had of this source and key;

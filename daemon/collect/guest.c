@@ -17,12 +17,6 @@
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static int text_copy(const char **to, const char *from)
-{
-	*to = from ? strdup(from) : NULL;
-	return from && !*to ? -ENOMEM : 0;
-}
-
 int guest_init(struct guest *guest, struct guest_shared *shared, const struct guest_identity *identity, int64_t run,
 	       uint64_t patience)
 {
@@ -90,14 +84,15 @@ void guest_remove(struct guest *guest, struct stream *stream)
 static int run_queue(struct guest_shared *shared, struct account *account, const struct archive_run *run)
 {
 	struct item *item = queue_item(shared->queue, account, ITEM_RUN, 0, false);
+	struct archive_run *to;
 
 	if (!item)
 		return -ENOMEM;
 	item->run = *run;
-	item->run.source = item->run.key = item->run.name = item->run.uuid = item->run.state = item->run.reason = NULL;
-	if (text_copy(&item->run.source, run->source) || text_copy(&item->run.key, run->key) ||
-	    text_copy(&item->run.name, run->name) || text_copy(&item->run.uuid, run->uuid) ||
-	    text_copy(&item->run.state, run->state) || text_copy(&item->run.reason, run->reason)) {
+	to = &item->run;
+	item->texts =
+		texts_copy((const char **[]){&to->source, &to->key, &to->name, &to->uuid, &to->state, &to->reason}, 6);
+	if (!item->texts) {
 		queue_item_free(shared->queue, item);
 		return -ENOMEM;
 	}
@@ -241,8 +236,10 @@ static int capture_queue(struct guest *guest, int64_t id, const char *kind, cons
 		.kind = kind,
 		.real = now.real,
 		.mono = now.mono,
+		.note = note,
 	};
-	if (text_copy(&item->capture.note, note)) {
+	item->texts = texts_copy((const char **[]){&item->capture.note}, 1);
+	if (!item->texts) {
 		queue_item_free(guest->shared->queue, item);
 		return -ENOMEM;
 	}

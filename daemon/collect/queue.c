@@ -132,42 +132,14 @@ struct item *queue_item(struct queue *queue, struct account *account, enum item_
 	return item;
 }
 
-static void run_deinit(struct archive_run *run)
-{
-	free((char *)run->source);
-	free((char *)run->key);
-	free((char *)run->name);
-	free((char *)run->uuid);
-	free((char *)run->state);
-	free((char *)run->reason);
-}
-
 void queue_item_free(struct queue *queue, struct item *item)
 {
 	if (!item)
 		return;
-	switch (item->kind) {
-	case ITEM_RUN:
-		run_deinit(&item->run);
-		break;
-	case ITEM_STREAM:
-		free((char *)item->record.name);
-		break;
-	case ITEM_CAPTURE:
-		free((char *)item->capture.note);
-		free((char *)item->capture.context);
-		break;
-	case ITEM_PATCH:
+	free(item->texts);
+	if (item->kind == ITEM_PATCH) {
 		free(item->patch.note);
 		free(item->patch.context);
-		break;
-	case ITEM_CHUNK:
-	case ITEM_GAP:
-	case ITEM_RANGE:
-	case ITEM_TAIL:
-	case ITEM_DELETE:
-	case ITEM_DAMAGE:
-		break;
 	}
 	pthread_mutex_lock(&queue->mutex);
 	account_less(queue, item->account, item->bytes, item->of_end);

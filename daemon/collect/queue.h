@@ -62,11 +62,12 @@ struct item {
 	int64_t stream;		 /* for CHUNK, GAP, TAIL */
 	struct ring_cursor from; /* for CHUNK and GAP in a lane: the ring's cursor before it */
 	int *result; /* receives 0 or an archive_condition from PATCH, DELETE and DAMAGE; borrowed until the commit */
+	char *texts; /* owned: the texts of RUN, RECORD or CAPTURE; NULL = none */
 	union {
-		struct archive_run run; /* its texts are owned by the item */
+		struct archive_run run;
 		struct archive_stream record;
 		struct archive_gap gap;
-		struct archive_capture capture; /* note and context are owned */
+		struct archive_capture capture;
 		struct archive_capture_stream range;
 		struct {
 			int64_t capture;

@@ -10,30 +10,16 @@
 
 #include "collector.h"
 #include "log.h"
+#include "text.h"
 
 #define GROWTH 64u
-
-static int text_copy(const char **to, const char *from)
-{
-	*to = from ? strdup(from) : NULL;
-	return from && !*to ? -ENOMEM : 0;
-}
-
-static void texts_free(struct archive_resume *r)
-{
-	free((char *)r->source);
-	free((char *)r->key);
-	free((char *)r->name);
-	free((char *)r->uuid);
-	free((char *)r->state);
-	free((char *)r->captured_as);
-}
 
 int collector_resume_add(void *context, const struct archive_resume *resume)
 {
 	struct collector *c = context;
 	struct archive_resume copy = *resume;
 	struct resume_entry *entry;
+	char *texts;
 
 	if (c->n_resume % GROWTH == 0) {
 		entry = realloc(c->resume_index, (c->n_resume + GROWTH) * sizeof(*entry));
@@ -41,21 +27,18 @@ int collector_resume_add(void *context, const struct archive_resume *resume)
 			return -ENOMEM;
 		c->resume_index = entry;
 	}
-	copy.source = copy.key = copy.name = copy.uuid = copy.state = copy.captured_as = NULL;
-	if (text_copy(&copy.source, resume->source) || text_copy(&copy.key, resume->key) ||
-	    text_copy(&copy.name, resume->name) || text_copy(&copy.uuid, resume->uuid) ||
-	    text_copy(&copy.state, resume->state) || text_copy(&copy.captured_as, resume->captured_as)) {
-		texts_free(&copy);
+	texts = texts_copy(
+		(const char **[]){&copy.source, &copy.key, &copy.name, &copy.uuid, &copy.state, &copy.captured_as}, 6);
+	if (!texts)
 		return -ENOMEM;
-	}
-	c->resume_index[c->n_resume++] = (struct resume_entry){.resume = copy};
+	c->resume_index[c->n_resume++] = (struct resume_entry){.resume = copy, .texts = texts};
 	return 0;
 }
 
 void collector_resume_free(struct collector *c)
 {
 	for (size_t i = 0; i < c->n_resume; i++)
-		texts_free(&c->resume_index[i].resume);
+		free(c->resume_index[i].texts);
 	free(c->resume_index);
 	c->resume_index = NULL;
 	c->n_resume = 0;

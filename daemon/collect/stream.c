@@ -15,6 +15,7 @@
 
 #include "guest.h"
 #include "log.h"
+#include "text.h"
 
 #define FULL_NS	      (5 * NS_PER_MS)	/* the queue was full: interval to the next poll */
 #define SKIP_NS	      (250 * NS_PER_MS) /* interval for a ring of which only snapshots are wanted */
@@ -145,22 +146,23 @@ static void sink_drop(struct ring_sink *sink)
 static int record_queue(struct stream *stream)
 {
 	struct item *item = stream_item(stream, ITEM_STREAM, 0, false);
-	char *label = stream->label ? strdup(stream->label) : NULL;
 
-	if (!item || (stream->label && !label)) {
-		queue_item_free(stream->guest->shared->queue, item);
-		free(label);
+	if (!item)
 		return -ENOMEM;
-	}
 	item->record = (struct archive_stream){
 		.id = stream->id,
 		.run = stream->guest->run,
 		.number = stream->number,
-		.name = label,
+		.name = stream->label,
 		.ring_bytes = stream->ring.bytes,
 		.ring_packets = stream->ring.n,
 		.flags = stream->flags,
 	};
+	item->texts = texts_copy((const char **[]){&item->record.name}, 1);
+	if (!item->texts) {
+		queue_item_free(stream->guest->shared->queue, item);
+		return -ENOMEM;
+	}
 	queue_push(stream->guest->shared->queue, item);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* A name may hold anything that a file name may. */
+/* A name from outside may hold anything that a file name may. */
 #include "text.h"
 
 #include <stdbool.h>
@@ -70,4 +70,23 @@ char *text_printable_bytes(const char *text, size_t len, bool lines)
 char *text_printable(const char *text)
 {
 	return text_printable_bytes(text, strlen(text), false);
+}
+
+char *texts_copy(const char **const texts[], size_t n)
+{
+	size_t bytes = 0;
+	char *copy, *to;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += *texts[i] ? strlen(*texts[i]) + 1 : 0;
+	copy = to = malloc(bytes + !bytes);
+	for (size_t i = 0; copy && i < n; i++) {
+		size_t len = *texts[i] ? strlen(*texts[i]) + 1 : 0;
+
+		if (len == 0)
+			continue;
+		*texts[i] = memcpy(to, *texts[i], len);
+		to += len;
+	}
+	return copy;
 }

@@ -1,4 +1,4 @@
-/* Make names from outside fit to be shown, logged and sent as JSON. */
+/* Texts: copies of them, and names from outside made fit to be shown, logged and sent as JSON. */
 #ifndef COLLECT_TEXT_H
 #define COLLECT_TEXT_H
 
@@ -12,5 +12,12 @@
 char *text_printable(const char *text);
 /* Do the same for LEN bytes, NULs among them. With LINES keep line ends (\n, \r\n). */
 char *text_printable_bytes(const char *text, size_t len, bool lines);
+
+/*
+ * Copy the texts of N variables into one allocation, and set each variable to its copy. NULL stays
+ * NULL. Return the allocation, which the caller frees, or NULL without memory; then the variables
+ * are unchanged.
+ */
+char *texts_copy(const char **const texts[], size_t n);
 
 #endif

@@ -92,10 +92,10 @@ static uint64_t push_run(struct world *w, const char *state)
 	struct item *item = queue_item(w->queue, NULL, ITEM_RUN, 0, false);
 
 	item->run = (struct archive_run){.id = 41,
-					 .source = strdup("dir"),
-					 .key = strdup("key"),
-					 .name = strdup("web"),
-					 .state = strdup(state),
+					 .source = "dir",
+					 .key = "key",
+					 .name = "web",
+					 .state = state,
 					 .domid = -1,
 					 .began_real = 1000,
 					 .ended_real = strcmp(state, "ended") == 0 ? clock_real() : 0};
