@@ -203,7 +203,7 @@ static int load(struct loading *l, uint64_t bytes)
 		.context = "",
 	};
 	const struct mem_encoder_ops ops = {
-		.put = put, .code = code, .location = location, .string = string, .data = l, .names = l};
+		.put = put, .code = code, .location = location, .string = string, .context = l, .names = l};
 	int r = 0;
 
 	places_make(l);

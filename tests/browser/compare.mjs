@@ -171,8 +171,8 @@ test("compare: the page compares two ticked captures, marks the differences in b
 	/* The page lays the marks over the picture one frame later. */
 	const [above, under] = await until(async () => {
 		const marks = [
-			await drawn(page, "parting", "outcome", "lone"),
-			await below(page, "parting", "outcome", "lone"),
+			await drawn(page, "divergence", "outcome", "unmatched"),
+			await below(page, "divergence", "outcome", "unmatched"),
 		];
 		return marks.every((list) => list.length) && marks;
 	});
@@ -181,11 +181,11 @@ test("compare: the page compares two ticked captures, marks the differences in b
 		["below", under],
 	]) {
 		ok(
-			marks.some((it) => it.kind === "parting" && it.text === "they part here"),
+			marks.some((it) => it.kind === "divergence" && it.text === "they part here"),
 			`where they part, ${where}`,
 		);
 		ok(
-			marks.some((it) => it.kind === "lone"),
+			marks.some((it) => it.kind === "unmatched"),
 			`threads without counterpart, ${where}`,
 		);
 	}

@@ -8,7 +8,7 @@ import {
 	differences,
 	drawn,
 	leftOut,
-	loneLines,
+	unmatchedLines,
 	marked,
 	stepText,
 	summary,
@@ -28,7 +28,7 @@ const DIFF = {
 	good_end: 1000000005n,
 	outcomes: [{kind: "bad-waits", good: who(1), bad: who(2, "connect"), threads: 3, root: who(5, "ARP")}],
 	all_outcomes: 4,
-	partings: [
+	divergences: [
 		{
 			good: who(3),
 			bad: who(4),
@@ -46,10 +46,10 @@ const DIFF = {
 			bad_next: [step("fails", 9n, {self: true})],
 		},
 	],
-	all_partings: 2,
+	all_divergences: 2,
 	first: 1,
-	lone: [{good: null, bad: who(8, "extra"), good_n: 0, bad_n: 2}],
-	all_lone: 1,
+	unmatched: [{good: null, bad: who(8, "extra"), good_n: 0, bad_n: 2}],
+	all_unmatched: 1,
 	slower: [{good: who(1), bad: who(2), good_ns: 1000n, bad_ns: 5000000n, followers: 1}],
 	all_slower: 1,
 	counters: [{good: null, bad: {index: 0, name: "gntref"}}],
@@ -61,7 +61,7 @@ test("differences are listed, the first in time first, each with the threads to 
 
 	assert.deepEqual(
 		list.map((it) => it.kind),
-		["parting", "outcome", "parting", "lone", "slower", "counter"],
+		["divergence", "outcome", "divergence", "unmatched", "slower", "counter"],
 	);
 	assert.match(list[0].text, /^Here they part first: 107 \(Bind\).* above it fails, below it reads 101 \(Bind\)\.$/);
 	assert.equal(
@@ -104,9 +104,9 @@ test("differences are marked where their threads are", () => {
 	assert.deepEqual(
 		marks.map((it) => [it.kind, it.row, it.text]),
 		[
-			["parting", 7, "they part here"],
+			["divergence", 7, "they part here"],
 			["outcome", 2, "Resolved below only"],
-			["parting", 4, ""],
+			["divergence", 4, ""],
 		],
 	);
 	const [flag, line] = drawn(marks, camera, (row) => row * 10);
@@ -119,10 +119,10 @@ test("threads without counterpart are marked, up to the visible number", () => {
 	const list = Array.from({length: 5000}, (_, item) => ({kind: "thread", item, x0: 0, x1: 500, y0: item}));
 	const shown = {marks: {list: () => list}, window: {from: 100n, to: 300n, width: 1000}, rowAt: (y) => y / 2};
 	const match = Uint32Array.from(list, (_, i) => (i % 2 ? NONE : 0));
-	const lone = loneLines(shown, match);
+	const unmatched = unmatchedLines(shown, match);
 
-	assert.equal(lone.length, 1000);
-	assert.deepEqual(lone[0], {kind: "lone", row: 0.5, from: 100n, to: 200n, thread: 1});
+	assert.equal(unmatched.length, 1000);
+	assert.deepEqual(unmatched[0], {kind: "unmatched", row: 0.5, from: 100n, to: 200n, thread: 1});
 });
 
 test("a linked camera follows the other one, also before 0, and ignores its own moves", () => {

@@ -96,14 +96,14 @@ static void check_steps(const struct mprof_diff_view *v, const struct mprof_mode
 		check_step(&v->steps[later], m, thread);
 }
 
-static void check_partings(const struct mprof_diff_view *v, const struct mprof_model_view *good,
-			   const struct mprof_model_view *bad)
+static void check_divergences(const struct mprof_diff_view *v, const struct mprof_model_view *good,
+			      const struct mprof_model_view *bad)
 {
 	uint32_t i;
 
-	require(v->first == MPROF_NONE ? !v->all_partings : v->first < v->n_partings);
-	for (i = 0; i < v->n_partings; i++) {
-		const struct mprof_diff_parting *p = &v->partings[i];
+	require(v->first == MPROF_NONE ? !v->all_divergences : v->first < v->n_divergences);
+	for (i = 0; i < v->n_divergences; i++) {
+		const struct mprof_diff_divergence *p = &v->divergences[i];
 
 		require(v->good_match[p->good] == p->bad && p->good_n + p->bad_n > 0);
 		require((p->good_common == MPROF_NONE) == (p->bad_common == MPROF_NONE));
@@ -123,30 +123,30 @@ static void check_outcomes(const struct mprof_diff_view *v, const struct mprof_m
 		const struct mprof_model_view *m = in_bad ? bad : good;
 
 		require(o->good == MPROF_NONE ? o->bad < bad->n_threads : o->good < good->n_threads);
-		require((in_bad ? o->bad : o->good) != MPROF_NONE && o->threads && o->should <= o->threads);
+		require((in_bad ? o->bad : o->good) != MPROF_NONE && o->threads && o->should_resolve <= o->threads);
 		require(o->root == MPROF_NONE || o->root < m->n_threads);
 		require(o->condition == MPROF_NONE || o->condition < m->n_threads);
-		require(o->lost == MPROF_NONE || o->lost < m->n_interactions);
-		require(o->parting == MPROF_NONE || o->parting < v->n_partings);
+		require(o->lost_signal == MPROF_NONE || o->lost_signal < m->n_interactions);
+		require(o->divergence == MPROF_NONE || o->divergence < v->n_divergences);
 	}
 }
 
 static void check_rest(const struct mprof_diff_view *v, const struct mprof_model_view *good,
 		       const struct mprof_model_view *bad)
 {
-	uint64_t lone = 0;
+	uint64_t unmatched = 0;
 	uint32_t i;
 
 	for (i = 0; i < v->n_slower; i++)
 		require(v->good_match[v->slower[i].good] == v->slower[i].bad &&
 			v->slower[i].bad_ns > v->slower[i].good_ns);
-	for (i = 0; i < v->n_lone; i++) {
-		require(v->lone[i].good != MPROF_NONE || v->lone[i].bad != MPROF_NONE);
-		require((v->lone[i].good == MPROF_NONE) == !v->lone[i].good_n);
-		lone += v->lone[i].good_n + v->lone[i].bad_n;
+	for (i = 0; i < v->n_unmatched; i++) {
+		require(v->unmatched[i].good != MPROF_NONE || v->unmatched[i].bad != MPROF_NONE);
+		require((v->unmatched[i].good == MPROF_NONE) == !v->unmatched[i].good_n);
+		unmatched += v->unmatched[i].good_n + v->unmatched[i].bad_n;
 	}
-	if (v->n_lone == v->all_lone)
-		require(lone == (uint64_t)v->good_threads + v->bad_threads - 2 * (uint64_t)v->matched);
+	if (v->n_unmatched == v->all_unmatched)
+		require(unmatched == (uint64_t)v->good_threads + v->bad_threads - 2 * (uint64_t)v->matched);
 	for (i = 0; i < v->n_counters; i++)
 		require(v->counters[i].good == MPROF_NONE ? v->counters[i].bad < bad->n_counters
 							  : v->counters[i].good < good->n_counters);
@@ -161,7 +161,7 @@ static void check(struct mprof_model *good, struct mprof_model *bad, const struc
 	require(d != NULL);
 	v = mprof_diff_view(d);
 	check_matches(v, g, b);
-	check_partings(v, g, b);
+	check_divergences(v, g, b);
 	check_outcomes(v, g, b);
 	check_rest(v, g, b);
 	if (good == bad)
@@ -184,7 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(mprof_model_finish(good) == MPROF_OK && mprof_model_finish(bad) == MPROF_OK);
 	check(good, bad, &(struct mprof_diff_options){.seed = 5, .slower_percent = 101, .slower_ns = 1});
 	check(good, good, NULL);
-	check(bad, bad, &(struct mprof_diff_options){.told = 1, .slower_percent = 101, .slower_ns = 1});
+	check(bad, bad, &(struct mprof_diff_options){.results_max = 1, .slower_percent = 101, .slower_ns = 1});
 	mprof_model_free(good);
 	mprof_model_free(bad);
 	return 0;

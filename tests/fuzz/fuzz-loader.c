@@ -99,7 +99,7 @@ static void check_numbers(const struct mprof_model_view *v)
 static void check_scene(const struct mprof_model_view *v)
 {
 	struct mprof_scene *scene = mprof_scene_new(v);
-	struct mprof_window w = {.width = 300, .height = 200, .letter = 6, .flags = 7, .focus = v->rows / 2.0};
+	struct mprof_window w = {.width = 300, .height = 200, .letter_width = 6, .flags = 7, .focus = v->rows / 2.0};
 	struct mprof_picture p;
 	uint32_t parts[16], i, k;
 

@@ -190,7 +190,7 @@ static void check_why(const struct mprof_model_view *v)
 	for (i = 0; i < v->n_threads && i < 200; i++) {
 		mprof_why_ask(w, i, &a);
 		require(a.thread < v->n_threads && a.root < v->n_threads && a.links < v->n_threads);
-		for (t = a.thread, k = 0; k < a.links + a.circle; k++) {
+		for (t = a.thread, k = 0; k < a.links + a.cycle; k++) {
 			require((t == a.root) == (k == a.links));
 			t = mprof_why_final(w, v->interactions[mprof_why_link(w, t)].other);
 		}

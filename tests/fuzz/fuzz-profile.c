@@ -108,7 +108,7 @@ static void stream_make(struct stream *s, struct input *in)
 					    .parameters = "",
 					    .context = ""};
 	const struct mem_encoder_ops ops = {
-		.put = put, .code = code, .location = location, .string = string, .data = s, .names = s};
+		.put = put, .code = code, .location = location, .string = string, .context = s, .names = s};
 	struct mem_encoder *e;
 	uint64_t now = info.start_us + 100;
 

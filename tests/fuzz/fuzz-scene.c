@@ -106,7 +106,7 @@ static void check_picture(struct mprof_scene *s, const struct mprof_model_view *
 
 static void look(struct mprof_scene *s, const struct mprof_model_view *v, struct input in)
 {
-	struct mprof_window w = {.letter = 7, .flags = 7};
+	struct mprof_window w = {.letter_width = 7, .flags = 7};
 	uint32_t parts[16], n;
 	const uint32_t *found;
 
@@ -118,7 +118,7 @@ static void look(struct mprof_scene *s, const struct mprof_model_view *v, struct
 	if (w.to > MPROF_TIME_MAX)
 		return;
 	check_picture(s, v, &w);
-	mprof_scene_family(s, take(&in));
+	mprof_scene_highlight_aliases(s, take(&in));
 	mprof_scene_counter(s, take(&in) % 4, take(&in) & 1);
 	mprof_scene_tail(s, 0, w.from + take(&in));
 	check_picture(s, v, &w);

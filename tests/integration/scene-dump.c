@@ -58,7 +58,7 @@ static void dump(struct mprof_scene *scene, const struct mprof_window *window)
 static void dump_all(struct mprof_scene *scene, const struct mprof_model_stream *s, uint32_t rows)
 {
 	uint64_t span = s->end - s->start + 1;
-	struct mprof_window w = {.width = 1200, .height = 800, .letter = 7, .flags = 7};
+	struct mprof_window w = {.width = 1200, .height = 800, .letter_width = 7, .flags = 7};
 	unsigned int i;
 
 	for (i = 0; i < 24; i++) {

@@ -132,7 +132,7 @@ static void print_mark(const struct mprof_model_view *v, const struct mprof_pict
 static int print_all(const struct mprof_model_view *v, char **numbers)
 {
 	struct mprof_scene *s = need(mprof_scene_new(v));
-	struct mprof_window w = {.letter = 7};
+	struct mprof_window w = {.letter_width = 7};
 	struct mprof_picture p;
 	uint32_t i;
 

@@ -326,7 +326,7 @@ function checkDiff(good, bad) {
 
 	check(theirs.outcomes.length > 0 && theirs.partings > 0, "runs that do not differ are compared");
 	check(
-		ours.matched === theirs.counterparts && ours.all_partings === theirs.partings && ours.alike === theirs.alike,
+		ours.matched === theirs.counterparts && ours.all_divergences === theirs.partings && ours.alike === theirs.alike,
 		"diff: other numbers",
 	);
 	check(
@@ -346,8 +346,8 @@ function checkDiff(good, bad) {
 	for (const side of ["good", "bad"])
 		for (const [i, step] of theirs.first_parting[side].next.entries())
 			check(
-				step.step === ours.partings[ours.first][side + "_next"][i].step &&
-					id(step.other) === id(ours.partings[ours.first][side + "_next"][i].other),
+				step.step === ours.divergences[ours.first][side + "_next"][i].step &&
+					id(step.other) === id(ours.divergences[ours.first][side + "_next"][i].other),
 				`diff: step ${i}`,
 			);
 	for (const trace of traces) trace.close();
@@ -358,7 +358,7 @@ function checkAlike(bytes) {
 		diff = traces[0].diff(traces[1]);
 
 	check(
-		diff.alike && diff.matched === traces[0].summary().totals.threads && !diff.partings.length,
+		diff.alike && diff.matched === traces[0].summary().totals.threads && !diff.divergences.length,
 		"a trace differs from itself",
 	);
 	for (const trace of traces) trace.close();
@@ -449,7 +449,7 @@ async function checkEngine(bytes, wrapped) {
 	check((await message(engine.diff())).includes("two traces"), "one trace is compared");
 	await engine.compare([{bytes: copy(wrapped)}]);
 	check(
-		(await engine.diff()).all_lone > 9 && (await engine.compared.thread(3)).start !== thread.start,
+		(await engine.diff()).all_unmatched > 9 && (await engine.compared.thread(3)).start !== thread.start,
 		"the trace beside",
 	);
 	check((await engine.compared.frame(window)).n > 0, "the picture beside");

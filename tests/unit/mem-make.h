@@ -70,7 +70,7 @@ static inline void made_begin(struct made *m, uint32_t version)
 					    .code = made_code,
 					    .location = made_location,
 					    .string = made_string,
-					    .data = m,
+					    .context = m,
 					    .names = m};
 
 	for (uint32_t i = 0; i < MADE_PLACES; i++) {

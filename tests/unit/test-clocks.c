@@ -116,7 +116,8 @@ static void test_borders(void)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		struct mprof_copied packet = {.room = rooms[i], .first = {.mono = 5 * S, .real = 9 * S, .offset = 100}};
+		struct mprof_copied_packet packet = {.packet_bytes = rooms[i],
+						     .first = {.mono = 5 * S, .real = 9 * S, .offset = 100}};
 		struct mprof_clocks c = {0};
 
 		packet.last = (struct mprof_stamp){.mono = 5 * S + MS, .real = 9 * S + MS, .offset = 200};
@@ -139,8 +140,8 @@ static void test_both_clocks(void)
 	unsigned int i;
 
 	for (i = 0; i < 3; i++) {
-		struct mprof_copied packet = {.first = {.mono = 50 * S, .real = 50 * S},
-					      .last = {.mono = 50 * S, .real = 50 * S}};
+		struct mprof_copied_packet packet = {.first = {.mono = 50 * S, .real = 50 * S},
+						     .last = {.mono = 50 * S, .real = 50 * S}};
 		struct mprof_clocks c = {0};
 
 		mprof_clocks_packet(&c, &packet);
@@ -217,20 +218,20 @@ static void test_apart(void)
 
 	run(&one, 5 * (int64_t)S, 3);
 	run(&two, -3 * (int64_t)S, 3);
-	CHECK(!mprof_clocks_apart(&one, &two));
-	CHECK(!mprof_clocks_apart(&one, &none));
+	CHECK(!mprof_clocks_rebooted(&one, &two));
+	CHECK(!mprof_clocks_rebooted(&one, &none));
 	two.latest.mono -= 90 * S;
-	CHECK(mprof_clocks_apart(&one, &two));
-	CHECK(mprof_clocks_apart(&two, &one));
+	CHECK(mprof_clocks_rebooted(&one, &two));
+	CHECK(mprof_clocks_rebooted(&two, &one));
 	/* A clock may be moved by two seconds. */
 	one.latest = (struct mprof_stamp){.mono = 10 * S, .real = 20 * S};
 	two.latest = (struct mprof_stamp){.mono = 10 * S, .real = 22 * S};
-	CHECK(!mprof_clocks_apart(&one, &two) && !mprof_clocks_apart(&two, &one));
+	CHECK(!mprof_clocks_rebooted(&one, &two) && !mprof_clocks_rebooted(&two, &one));
 	two.latest.real++;
-	CHECK(mprof_clocks_apart(&one, &two) && mprof_clocks_apart(&two, &one));
+	CHECK(mprof_clocks_rebooted(&one, &two) && mprof_clocks_rebooted(&two, &one));
 	two.latest = (struct mprof_stamp){.mono = UINT64_MAX / 2 + 1};
 	one.latest = (struct mprof_stamp){.real = UINT64_MAX / 2};
-	CHECK(mprof_clocks_apart(&one, &two));
+	CHECK(mprof_clocks_rebooted(&one, &two));
 }
 
 int main(void)

@@ -160,7 +160,7 @@ static void test_missed_signal(void)
 	};
 	static const struct line bad[] = { STORY, STORY_ANSWER(15), STORY_WAITS(20), DOES(900, switch, 0, 0) };
 	const struct mprof_diff_outcome *o;
-	const struct mprof_diff_parting *p;
+	const struct mprof_diff_divergence *p;
 	struct two t;
 
 	two_make(&t, TELL(good), TELL(bad), NULL);
@@ -172,16 +172,16 @@ static void test_missed_signal(void)
 	CHECK_EQ_INT(t.b->threads[o->bad].id, 1);
 	CHECK_EQ_INT(t.g->threads[o->good].id, 1);
 	CHECK_EQ_UINT(o->threads, 2);
-	CHECK_EQ_UINT(o->should, 1);
+	CHECK_EQ_UINT(o->should_resolve, 1);
 	CHECK_EQ_UINT(o->good_ns, 11);
 	CHECK_EQ_UINT(o->bad_ns, 900 - 24);
 	CHECK_EQ_UINT(o->verdict, MPROF_WHY_MISSED_SIGNAL);
 	CHECK_EQ_INT(t.b->threads[o->root].id, 2);
-	CHECK_EQ_UINT(o->root_of, thread(t.g, 2));
+	CHECK_EQ_UINT(o->root_match, thread(t.g, 2));
 	CHECK_EQ_INT(t.b->threads[o->condition].id, 9);
-	CHECK_EQ_UINT(t.b->interactions[o->lost].time, 17);
-	if (CHECK(o->parting < t.v->n_partings)) {
-		p = &t.v->partings[o->parting];
+	CHECK_EQ_UINT(t.b->interactions[o->lost_signal].time, 17);
+	if (CHECK(o->divergence < t.v->n_divergences)) {
+		p = &t.v->divergences[o->divergence];
 		CHECK_EQ_INT(t.g->threads[p->good].id, 9);
 		CHECK_EQ_UINT(t.v->steps[p->good_common].kind, MPROF_STEP_LABEL);
 		CHECK_EQ_UINT(p->ns, 16);
@@ -194,7 +194,7 @@ static void test_missed_signal(void)
 		CHECK_EQ_UINT(t.v->steps[p->good_later].time, 32);
 		CHECK_EQ_UINT(t.v->steps[p->bad_later].time, 21);
 	}
-	CHECK_EQ_UINT(t.v->undue, 0);
+	CHECK_EQ_UINT(t.v->not_due, 0);
 	two_deinit(&t);
 }
 
@@ -215,8 +215,8 @@ static void test_undue(void)
 
 	two_make(&t, TELL(good), TELL(bad), NULL);
 	CHECK_EQ_UINT(t.v->n_outcomes, 0);
-	CHECK_EQ_UINT(t.v->undue, 1);
-	CHECK_EQ_UINT(t.v->all_partings, 0);
+	CHECK_EQ_UINT(t.v->not_due, 1);
+	CHECK_EQ_UINT(t.v->all_divergences, 0);
 	CHECK(!t.v->alike);
 	two_deinit(&t);
 }
@@ -371,11 +371,11 @@ static void test_numbers(void)
 	}
 	two_make(&t, m[0], m[1], NULL);
 	CHECK_EQ_UINT(t.v->matched, 101);
-	CHECK_EQ_UINT(t.v->n_lone, 3);
-	CHECK_EQ_UINT(t.v->lone[0].bad_n, 2);
-	CHECK_EQ_UINT(t.v->lone[0].good, MPROF_NONE);
-	CHECK_EQ_UINT(t.v->lone[1].bad_n, 1);
-	CHECK_EQ_UINT(t.b->threads[t.v->lone[2].bad].type, MPROF_THREAD_Choose);
+	CHECK_EQ_UINT(t.v->n_unmatched, 3);
+	CHECK_EQ_UINT(t.v->unmatched[0].bad_n, 2);
+	CHECK_EQ_UINT(t.v->unmatched[0].good, MPROF_NONE);
+	CHECK_EQ_UINT(t.v->unmatched[1].bad_n, 1);
+	CHECK_EQ_UINT(t.b->threads[t.v->unmatched[2].bad].type, MPROF_THREAD_Choose);
 	two_deinit(&t);
 }
 
@@ -606,7 +606,7 @@ static void test_cut(void)
 	CHECK_EQ_UINT(t.v->bad_threads, 161);
 	CHECK_EQ_UINT(t.v->matched, 161);
 	CHECK_EQ_UINT(t.v->n_outcomes, 0);
-	CHECK_EQ_UINT(t.v->all_partings, 0);
+	CHECK_EQ_UINT(t.v->all_divergences, 0);
 	two_deinit(&t);
 }
 
@@ -682,7 +682,7 @@ static void test_streams(void)
 	mprof_diff_free(t.d);
 	two_make(&t, m[0], m[1], &(struct mprof_diff_options){.streams = none});
 	CHECK_EQ_UINT(t.v->matched, 2);
-	CHECK_EQ_UINT(t.v->all_lone, 2);
+	CHECK_EQ_UINT(t.v->all_unmatched, 2);
 	CHECK_EQ_UINT(t.v->n_counters, 2);
 	mprof_diff_free(t.d);
 	two_make(&t, m[0], m[1], NULL);
@@ -712,13 +712,13 @@ static void test_told(void)
 	}
 	two_make(&t, m[0], m[1], NULL);
 	CHECK_EQ_UINT(t.v->all_outcomes, 300);
-	CHECK_EQ_UINT(t.v->n_outcomes, MPROF_DIFF_TOLD_MAX);
-	CHECK_EQ_UINT(t.v->all_partings, 301);
+	CHECK_EQ_UINT(t.v->n_outcomes, MPROF_DIFF_RESULTS_MAX);
+	CHECK_EQ_UINT(t.v->all_divergences, 301);
 	mprof_diff_free(t.d);
-	two_make(&t, m[0], m[1], &(struct mprof_diff_options){.told = 3, .good_from = 291, .bad_from = 291});
+	two_make(&t, m[0], m[1], &(struct mprof_diff_options){.results_max = 3, .good_from = 291, .bad_from = 291});
 	CHECK_EQ_UINT(t.v->n_outcomes, 3);
 	CHECK_EQ_UINT(t.v->all_outcomes, 10);
-	CHECK_EQ_UINT(t.v->all_partings, 10);
+	CHECK_EQ_UINT(t.v->all_divergences, 10);
 	two_deinit(&t);
 }
 

@@ -129,7 +129,7 @@ static uint64_t any(uint64_t *state)
  */
 #define COST_MAX (10 * WIDE * HIGH + 600 * (WIDE + HIGH))
 
-static const struct mprof_window base = {.width = WIDE, .height = HIGH, .letter = 6, .flags = 7};
+static const struct mprof_window base = {.width = WIDE, .height = HIGH, .letter_width = 6, .flags = 7};
 
 static uint64_t cost(struct tale *t, uint64_t from, uint64_t to, double focus, uint32_t *marks)
 {
@@ -371,7 +371,8 @@ static bool says(const struct mprof_picture *p, const struct mprof_mark *m, cons
 	return m && m->bytes == strlen(text) && !memcmp(p->text + m->text, text, m->bytes);
 }
 
-static const struct mprof_window whole = {.from = 0, .to = 1000, .width = 1000, .height = 300, .letter = 7, .flags = 7};
+static const struct mprof_window whole = {
+	.from = 0, .to = 1000, .width = 1000, .height = 300, .letter_width = 7, .flags = 7};
 
 static void tell(struct tale *t)
 {
@@ -423,7 +424,7 @@ static void test_story(void)
 	CHECK(says(&p, mark(&p, MPROF_MARK_GRID, 1), "0.1 us"));
 	CHECK_EQ_UINT(p.grid_ns, 100);
 	/* An end within the leftmost pixel is seen. */
-	p = picture(&t, (struct mprof_window){.from = 999, .to = 1999, .width = 500, .height = 300, .letter = 7});
+	p = picture(&t, (struct mprof_window){.from = 999, .to = 1999, .width = 500, .height = 300, .letter_width = 7});
 	m = mark(&p, MPROF_MARK_OPEN_END, 1);
 	CHECK(m && m->x0 == 0.5f && t.v->threads[m->item].id == 3);
 	tale_deinit(&t);
@@ -492,7 +493,7 @@ static void test_windows(void)
 	bad[1].width = 0;
 	bad[2].height = NAN;
 	bad[3].focus = INFINITY;
-	bad[4].letter = 0;
+	bad[4].letter_width = 0;
 	bad[5].to = UINT64_MAX;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CHECK_EQ_INT(mprof_scene_draw(t.s, &bad[i], &p), MPROF_CORRUPT);
@@ -526,7 +527,7 @@ static void test_near(void)
  */
 static void test_fold(void)
 {
-	struct mprof_window w = {.from = 0, .to = 1, .width = 100, .height = 600, .letter = 7};
+	struct mprof_window w = {.from = 0, .to = 1, .width = 100, .height = 600, .letter_width = 7};
 	struct fisheye f;
 	double last, y, focus;
 	uint32_t i, row;
@@ -567,9 +568,9 @@ static void test_highlights(void)
 	}
 	mprof_scene_highlight(t.s, i);
 	CHECK_EQ_UINT(count_highlights(&t), 1);
-	mprof_scene_plain(t.s);
+	mprof_scene_highlight_none(t.s);
 	CHECK_EQ_UINT(count_highlights(&t), 0);
-	mprof_scene_family(t.s, i);
+	mprof_scene_highlight_aliases(t.s, i);
 	CHECK_EQ_UINT(count_highlights(&t), 3); /* 4, 3, and the distance between them */
 	mprof_scene_highlight(t.s, MPROF_NONE);
 	tale_deinit(&t);
@@ -668,7 +669,7 @@ static void test_no_memory(void)
 			mprof_scene_free(s);
 	}
 	CHECK(i > 30);
-	mprof_scene_family(s, 1);
+	mprof_scene_highlight_aliases(s, 1);
 	for (i = 0;; i++) {
 		fail_in = i;
 		if (mprof_scene_draw(s, &whole, &p) == MPROF_OK)

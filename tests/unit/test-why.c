@@ -143,7 +143,7 @@ static void test_missed_signal(void)
 	CHECK_EQ_INT(id_of(&s, a.condition), 9);
 	CHECK_EQ_UINT(a.links, 1);
 	CHECK_EQ_UINT(a.since, 20);
-	CHECK_EQ_UINT(time_of(&s, a.lost), 12);
+	CHECK_EQ_UINT(time_of(&s, a.lost_signal), 12);
 	CHECK_EQ_UINT(a.lost_signals, 2);
 	CHECK_EQ_UINT(a.signals, 2);
 	CHECK_EQ_UINT(a.signals_since, 0);
@@ -165,7 +165,7 @@ static void check_missed(const struct line *lines, size_t n, uint64_t lost, uint
 	a = ask(&s, 1);
 	CHECK_EQ_INT(a.verdict, lost ? MPROF_WHY_MISSED_SIGNAL : MPROF_WHY_NEVER_SIGNALLED);
 	CHECK_EQ_INT(id_of(&s, a.condition), 9);
-	CHECK_EQ_UINT(time_of(&s, a.lost), lost);
+	CHECK_EQ_UINT(time_of(&s, a.lost_signal), lost);
 	CHECK_EQ_UINT(a.lost_signals, signals);
 	CHECK_EQ_UINT(a.signals, signals);
 	story_deinit(&s);
@@ -312,7 +312,7 @@ static void test_signalled_first_since(void)
 	TELL(&s, lines);
 	a = ask(&s, 1);
 	CHECK_EQ_INT(a.verdict, MPROF_WHY_SIGNALLED_SINCE);
-	CHECK_EQ_UINT(time_of(&s, a.first_since), 30);
+	CHECK_EQ_UINT(time_of(&s, a.first_signal_since), 30);
 	story_deinit(&s);
 }
 
@@ -348,14 +348,14 @@ static void test_signals_that_are_not_missed(void)
 	CHECK_EQ_INT(a.verdict, MPROF_WHY_NEVER_SIGNALLED);
 	CHECK_EQ_UINT(a.signals, 2);
 	CHECK_EQ_UINT(time_of(&s, a.last_signal), 12);
-	CHECK_EQ_UINT(a.lost, MPROF_NONE);
-	CHECK_EQ_INT(id_of(&s, a.like), 3);
+	CHECK_EQ_UINT(a.lost_signal, MPROF_NONE);
+	CHECK_EQ_INT(id_of(&s, a.similar), 3);
 	story_deinit(&s);
 	TELL(&s, later);
 	a = ask(&s, 1);
 	CHECK_EQ_INT(a.verdict, MPROF_WHY_SIGNALLED_SINCE);
 	CHECK_EQ_UINT(a.signals_since, 2);
-	CHECK_EQ_UINT(time_of(&s, a.first_since), 30);
+	CHECK_EQ_UINT(time_of(&s, a.first_signal_since), 30);
 	story_deinit(&s);
 	TELL(&s, silent);
 	a = ask(&s, 1);
@@ -410,8 +410,8 @@ static void test_equal_times(void)
 	story_deinit(&s);
 	/* The threads of one creator in their order, and also those with one label. */
 	TELL(&s, alike);
-	CHECK_EQ_INT(id_of(&s, ask(&s, 4).like), 3);
-	CHECK_EQ_INT(id_of(&s, ask(&s, 7).like), 6);
+	CHECK_EQ_INT(id_of(&s, ask(&s, 4).similar), 3);
+	CHECK_EQ_INT(id_of(&s, ask(&s, 7).similar), 6);
 	story_deinit(&s);
 	TELL(&s, ran);
 	CHECK_EQ_INT(id_of(&s, s.v->activations[mprof_why_last(s.w, 0, true)].thread), 3);
@@ -489,9 +489,9 @@ static void test_likes(void)
 	struct story s;
 
 	TELL(&s, lines);
-	CHECK_EQ_INT(id_of(&s, ask(&s, 4).like), 2);
-	CHECK_EQ_UINT(ask(&s, 5).like, MPROF_NONE);
-	CHECK_EQ_INT(id_of(&s, ask(&s, 7).like), 6);
+	CHECK_EQ_INT(id_of(&s, ask(&s, 4).similar), 2);
+	CHECK_EQ_UINT(ask(&s, 5).similar, MPROF_NONE);
+	CHECK_EQ_INT(id_of(&s, ask(&s, 7).similar), 6);
 	story_deinit(&s);
 }
 
@@ -548,11 +548,11 @@ static void test_joins_and_becomes(void)
 	CHECK_EQ_INT(id_of(&s, mprof_why_final(s.w, thread(&s, 6))), 7);
 	a = ask(&s, 6);
 	CHECK_EQ_INT(id_of(&s, a.thread), 7);
-	CHECK_EQ_INT(a.verdict, MPROF_WHY_CIRCLE);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_CYCLE);
 	CHECK_EQ_UINT(a.links, 0);
-	CHECK_EQ_UINT(a.circle, 1);
+	CHECK_EQ_UINT(a.cycle, 1);
 	a = ask(&s, 8);
-	CHECK_EQ_INT(a.verdict, MPROF_WHY_CIRCLE);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_CYCLE);
 	CHECK_EQ_UINT(a.links, 1);
 	CHECK_EQ_INT(id_of(&s, a.root), 7);
 	story_deinit(&s);
@@ -590,8 +590,8 @@ static void test_circle(void)
 		uint32_t t, i;
 
 		a = ask(&s, id);
-		CHECK_EQ_INT(a.verdict, MPROF_WHY_CIRCLE);
-		CHECK_EQ_UINT(a.circle, 3);
+		CHECK_EQ_INT(a.verdict, MPROF_WHY_CYCLE);
+		CHECK_EQ_UINT(a.cycle, 3);
 		for (t = a.thread, i = 0; i < a.links; i++)
 			t = mprof_why_final(s.w, s.v->interactions[mprof_why_link(s.w, t)].other);
 		CHECK_EQ_UINT(t, a.root);
@@ -663,8 +663,8 @@ static void test_long_chains(void)
 		story_add(s.m, &(struct line)DOES((uint64_t)i + 1, try_read, i, (i + 1) % LONG));
 	story_end(&s);
 	a = ask(&s, 77);
-	CHECK_EQ_INT(a.verdict, MPROF_WHY_CIRCLE);
-	CHECK_EQ_UINT(a.circle, LONG);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_CYCLE);
+	CHECK_EQ_UINT(a.cycle, LONG);
 	story_deinit(&s);
 }
 
@@ -687,9 +687,9 @@ static void check_answers(const struct story *s)
 		for (t = a.thread, k = 0; k < a.links; k++)
 			t = mprof_why_final(s->w, s->v->interactions[mprof_why_link(s->w, t)].other);
 		CHECK_EQ_UINT(t, a.root);
-		CHECK((a.verdict == MPROF_WHY_CIRCLE) == (a.circle > 0));
-		CHECK((a.verdict == MPROF_WHY_MISSED_SIGNAL) <= (a.lost != MPROF_NONE));
-		for (k = 0; k < a.circle; k++)
+		CHECK((a.verdict == MPROF_WHY_CYCLE) == (a.cycle > 0));
+		CHECK((a.verdict == MPROF_WHY_MISSED_SIGNAL) <= (a.lost_signal != MPROF_NONE));
+		for (k = 0; k < a.cycle; k++)
 			t = mprof_why_final(s->w, s->v->interactions[mprof_why_link(s->w, t)].other);
 		CHECK_EQ_UINT(t, a.root);
 	}
@@ -823,11 +823,11 @@ static void program_check(struct program *p, uint32_t i)
 	CHECK_EQ_UINT(a.signals, n);
 	CHECK_EQ_UINT(a.signals_since, n - before);
 	CHECK_EQ_UINT(time_of(&p->s, a.last_signal), n ? wakes[n - 1] : 0);
-	CHECK_EQ_UINT(time_of(&p->s, a.first_since), before < n ? wakes[before] : 0);
+	CHECK_EQ_UINT(time_of(&p->s, a.first_signal_since), before < n ? wakes[before] : 0);
 	CHECK((a.verdict == MPROF_WHY_SIGNALLED_SINCE) == (before < n));
 	CHECK((a.verdict == MPROF_WHY_MISSED_SIGNAL) <= (before == n && before > 0));
-	if (a.lost != MPROF_NONE)
-		CHECK_EQ_UINT(time_of(&p->s, a.lost), wakes[before - 1]);
+	if (a.lost_signal != MPROF_NONE)
+		CHECK_EQ_UINT(time_of(&p->s, a.lost_signal), wakes[before - 1]);
 	CHECK(a.verdict == MPROF_WHY_SIGNALLED_SINCE || a.verdict == MPROF_WHY_MISSED_SIGNAL ||
 	      a.verdict == MPROF_WHY_NEVER_SIGNALLED);
 }

@@ -81,14 +81,14 @@ static json_t *steps_json(const struct subject *t, int side, uint32_t from, uint
 	return array;
 }
 
-static json_t *parting_json(const struct subject *t, uint32_t i)
+static json_t *divergence_json(const struct subject *t, uint32_t i)
 {
-	const struct mprof_diff_parting *p;
+	const struct mprof_diff_divergence *p;
 	json_t *good, *bad;
 
 	if (i == MPROF_NONE)
 		return json_null();
-	p = &t->v->partings[i];
+	p = &t->v->divergences[i];
 	good = json_pack("{so so so so}", "thread", who(t, GOOD, p->good), "common", step_json(t, GOOD, p->good_common),
 			 "next", steps_json(t, GOOD, p->good_next, p->good_n), "later",
 			 step_json(t, GOOD, p->good_later));
@@ -160,15 +160,15 @@ static json_t *outcome_json(const struct subject *t, const struct mprof_diff_out
 	int side = o->kind == MPROF_DIFF_BAD_WAITS || o->kind == MPROF_DIFF_BAD_FAILS ? BAD : GOOD;
 	json_t *object = json_pack("{ss so so sI sI}", "outcome", outcome_name(o->kind), "good",
 				   life_json(t, GOOD, o->good, o->good_ns), "bad", life_json(t, BAD, o->bad, o->bad_ns),
-				   "threads", (json_int_t)o->threads, "should_resolve", (json_int_t)o->should);
+				   "threads", (json_int_t)o->threads, "should_resolve", (json_int_t)o->should_resolve);
 
 	json_object_set_new(object, "root", life_json(t, side, o->root, 0));
 	json_object_del(json_object_get(object, "root"), "lasted_ns");
-	json_object_set_new(object, "root_counterpart", life_json(t, !side, o->root_of, 0));
+	json_object_set_new(object, "root_counterpart", life_json(t, !side, o->root_match, 0));
 	json_object_del(json_object_get(object, "root_counterpart"), "lasted_ns");
 	json_object_set_new(object, "condition", who(t, side, o->condition));
-	json_object_set_new(object, "missed", lost_json(t, side, o->lost));
-	json_object_set_new(object, "parting", parting_json(t, o->parting));
+	json_object_set_new(object, "missed", lost_json(t, side, o->lost_signal));
+	json_object_set_new(object, "parting", divergence_json(t, o->divergence));
 	return object;
 }
 
@@ -225,12 +225,12 @@ static json_t *first_label(const struct subject *t, int side, uint32_t thread, b
 	return json;
 }
 
-static json_t *lone_json(const struct subject *t)
+static json_t *unmatched_json(const struct subject *t)
 {
 	json_t *array = json_array(), *object;
 
-	for (uint32_t i = 0; i < t->v->n_lone; i++) {
-		const struct mprof_diff_lone *l = &t->v->lone[i];
+	for (uint32_t i = 0; i < t->v->n_unmatched; i++) {
+		const struct mprof_diff_unmatched *l = &t->v->unmatched[i];
 		int side = l->good == MPROF_NONE ? BAD : GOOD;
 		uint32_t thread = side == GOOD ? l->good : l->bad;
 
@@ -300,8 +300,8 @@ json_t *diff_json(const struct mprof_diff *d, const struct diff_run runs[2])
 	json_t *left_out = json_object();
 	json_t *object =
 		json_pack("{sb so so sI sI sI so}", "alike", (int)v->alike, "good", run_json(&t, GOOD), "bad",
-			  run_json(&t, BAD), "counterparts", (json_int_t)v->matched, "undue", (json_int_t)v->undue,
-			  "partings", (json_int_t)v->all_partings, "first_parting", parting_json(&t, v->first));
+			  run_json(&t, BAD), "counterparts", (json_int_t)v->matched, "undue", (json_int_t)v->not_due,
+			  "partings", (json_int_t)v->all_divergences, "first_parting", divergence_json(&t, v->first));
 
 	if (!object) {
 		json_decref(left_out);
@@ -311,11 +311,11 @@ json_t *diff_json(const struct mprof_diff *d, const struct diff_run runs[2])
 	json_object_set_new(object, "slower_ns", modeller_time(v->slower_ns));
 	json_object_set_new(object, "outcomes", outcomes_json(&t));
 	json_object_set_new(object, "slower", slower_json(&t));
-	json_object_set_new(object, "lone", lone_json(&t));
+	json_object_set_new(object, "lone", unmatched_json(&t));
 	json_object_set_new(object, "counters", counters_json(&t));
 	put_left_out(left_out, "outcomes", v->all_outcomes, v->n_outcomes);
 	put_left_out(left_out, "slower", v->all_slower, v->n_slower);
-	put_left_out(left_out, "lone", v->all_lone, v->n_lone);
+	put_left_out(left_out, "lone", v->all_unmatched, v->n_unmatched);
 	put_left_out(left_out, "counters", v->all_counters, v->n_counters);
 	json_object_set_new(object, "left_out", left_out);
 	return object;

@@ -126,9 +126,9 @@ static void show_next(const char *name, const json_t *run, const json_t *later, 
 }
 
 /* Print where two counterparts part: both threads on the present line, then a line per step. */
-static void show_parting(const json_t *parting)
+static void show_divergence(const json_t *divergence)
 {
-	const json_t *good = answer_get(parting, "good"), *bad = answer_get(parting, "bad");
+	const json_t *good = answer_get(divergence, "good"), *bad = answer_get(divergence, "bad");
 	const json_t *common = answer_get(good, "common");
 
 	put_both(answer_get(good, "thread"), answer_get(bad, "thread"));
@@ -236,7 +236,7 @@ static void show_outcome(const json_t *outcome)
 		{"good-fails", "failed in the good run only"},
 	};
 	const json_t *good = answer_get(outcome, "good"), *bad = answer_get(outcome, "bad");
-	const json_t *parting = answer_get(outcome, "parting");
+	const json_t *divergence = answer_get(outcome, "parting");
 
 	for (size_t i = 0; i < 4; i++)
 		if (strcmp(answer_string(outcome, "outcome"), kinds[i].name) == 0)
@@ -249,9 +249,9 @@ static void show_outcome(const json_t *outcome)
 		show_end("bad", bad);
 	else if (json_object_size(bad))
 		show_wait("bad", "good", outcome, bad);
-	if (json_object_size(parting)) {
+	if (json_object_size(divergence)) {
 		fputs("  the runs part at ", stdout);
-		show_parting(parting);
+		show_divergence(divergence);
 	}
 	putchar('\n');
 }
@@ -293,7 +293,7 @@ static void show_outcomes(const json_t *json)
 	}
 }
 
-/* Print the first parting, unless an outcome has shown it. */
+/* Print the first divergence, unless an outcome has shown it. */
 static void show_first(const json_t *json)
 {
 	const json_t *first = answer_get(json, "first_parting"), *outcomes = answer_get(json, "outcomes");
@@ -306,7 +306,7 @@ static void show_first(const json_t *json)
 	fputs(json_array_size(outcomes) ? "the first step that differs at all, which may not be the cause, is of "
 					: "the order of steps first parts at ",
 	      stdout);
-	show_parting(first);
+	show_divergence(first);
 	if (answer_count(json, "partings") > 1) {
 		fputs("  in all ", stdout);
 		put_count(answer_count(json, "partings"), "thread");
@@ -346,16 +346,16 @@ static void show_slower(const json_t *json)
 	putchar('\n');
 }
 
-static void show_lone(const json_t *json)
+static void show_unmatched(const json_t *json)
 {
-	const json_t *lone = answer_get(json, "lone");
-	size_t n = least(json_array_size(lone), OTHERS_MAX), i;
+	const json_t *unmatched = answer_get(json, "lone");
+	size_t n = least(json_array_size(unmatched), OTHERS_MAX), i;
 
 	if (!n)
 		return;
 	puts("threads without a counterpart, good and bad:");
 	for (i = 0; i < n; i++) {
-		const json_t *one = json_array_get(lone, i);
+		const json_t *one = json_array_get(unmatched, i);
 		const char *label = json_string_value(answer_get(one, "label"));
 
 		printf("  %6" JSON_INTEGER_FORMAT " %6" JSON_INTEGER_FORMAT "  %s", answer_count(one, "good"),
@@ -445,7 +445,7 @@ int diff_show(const json_t *json)
 	show_outcomes(json);
 	show_first(json);
 	show_slower(json);
-	show_lone(json);
+	show_unmatched(json);
 	show_counters(json);
 	show_verdict(json);
 	return stdout_verdict();

@@ -45,7 +45,7 @@ static json_t *signal_json(const struct subject *t, uint32_t i)
 static json_t *chain_json(const struct subject *t, const struct mprof_why_answer *a)
 {
 	json_t *array = json_array(), *object;
-	uint64_t links = (uint64_t)a->links + a->circle;
+	uint64_t links = (uint64_t)a->links + a->cycle;
 	uint32_t thread = a->thread, link;
 
 	for (uint32_t i = 0; i < links && i < WHY_LINKS_MAX; i++) {
@@ -68,7 +68,7 @@ static const char *verdict_name(enum mprof_why_verdict verdict)
 		[MPROF_WHY_SIGNALLED_SINCE] = "signalled-since",
 		[MPROF_WHY_NEVER_SIGNALLED] = "never-signalled",
 		[MPROF_WHY_NEVER_RESOLVED] = "never-resolved",
-		[MPROF_WHY_CIRCLE] = "circle",
+		[MPROF_WHY_CYCLE] = "circle",
 	};
 
 	return names[verdict];
@@ -116,9 +116,9 @@ static json_t *root_json(const struct subject *t, uint32_t root, uint64_t since)
 static void put_condition(const struct subject *t, const struct mprof_why_answer *a, json_t *object)
 {
 	json_object_set_new(object, "condition", who(t, a->condition, a->since));
-	json_object_set_new(object, "missed", signal_json(t, a->lost));
+	json_object_set_new(object, "missed", signal_json(t, a->lost_signal));
 	json_object_set_new(object, "missed_signals", json_integer(a->lost_signals));
-	json_object_set_new(object, "first_since", signal_json(t, a->first_since));
+	json_object_set_new(object, "first_since", signal_json(t, a->first_signal_since));
 	json_object_set_new(object, "signals_since", json_integer(a->signals_since));
 	json_object_set_new(object, "last_signal", signal_json(t, a->last_signal));
 	json_object_set_new(object, "signals", json_integer(a->signals));
@@ -145,10 +145,10 @@ json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t t
 	json_object_set_new(object, "resolution", resolution_json(&t, a.thread));
 	if (a.verdict == MPROF_WHY_RESOLVED)
 		return object;
-	json_object_set_new(object, "links", json_integer((json_int_t)a.links + a.circle));
+	json_object_set_new(object, "links", json_integer((json_int_t)a.links + a.cycle));
 	json_object_set_new(object, "chain", chain_json(&t, &a));
 	json_object_set_new(object, "root", root_json(&t, a.root, a.since));
-	json_object_set_new(object, "like", like_json(&t, a.like));
+	json_object_set_new(object, "like", like_json(&t, a.similar));
 	put_condition(&t, &a, object);
 	return object;
 }

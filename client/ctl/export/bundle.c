@@ -229,7 +229,7 @@ void bundle_align(struct bundle *b)
 		if (!c->stamps)
 			continue;
 		first = first ? first : c;
-		b->realtime = b->realtime || mprof_clocks_apart(c, first);
+		b->realtime = b->realtime || mprof_clocks_rebooted(c, first);
 	}
 	for (size_t i = 0; i < b->n; i++)
 		b->list[i].known = mprof_clocks_offset(&b->list[i].clocks, b->realtime, &b->list[i].offset_ns,

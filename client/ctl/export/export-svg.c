@@ -133,7 +133,7 @@ static int find_focus(const struct export_job *job, const struct modeller *m, st
 		say("there is no thread with the id or a label like \"%s\"", name);
 		return CTL_NOT_FOUND;
 	}
-	mprof_scene_family(s, thread);
+	mprof_scene_highlight_aliases(s, thread);
 	w->focus = mprof_scene_focus(s, w, m->view->threads[thread].row, w->height / 2);
 	return CTL_OK;
 }
@@ -168,7 +168,7 @@ static int draw(struct export_job *job, const struct modeller *m, struct mprof_s
 	struct mprof_window w = {
 		.width = pixels(job, OPTION_WIDTH, WIDTH),
 		.height = pixels(job, OPTION_HEIGHT, HEIGHT),
-		.letter = SVG_LETTER,
+		.letter_width = SVG_LETTER,
 		.flags = MPROF_WINDOW_COUNTERS | MPROF_WINDOW_LABELS | MPROF_WINDOW_ARROWS,
 	};
 	CLEANUP(freep) char *name = printable(job->trace, strlen(job->trace));

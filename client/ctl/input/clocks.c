@@ -22,8 +22,8 @@ void clocks_packet(struct mprof_clocks *c, const json_t *packet)
 {
 	const json_t *copied = json_object_get(packet, "copied");
 	json_int_t room = json_integer_value(json_object_get(packet, "room"));
-	struct mprof_copied it = {
-		.room = room < 0 ? UINT64_MAX : (uint64_t)room,
+	struct mprof_copied_packet it = {
+		.packet_bytes = room < 0 ? UINT64_MAX : (uint64_t)room,
 		.stepped = json_is_true(json_object_get(packet, "clock_stepped")),
 	};
 

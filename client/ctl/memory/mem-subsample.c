@@ -85,7 +85,7 @@ static int begin(struct subsampler *t, const struct mprof_mem *d, const struct m
 		.code = mem_encoder_code,
 		.location = mem_encoder_location,
 		.string = mem_encoder_string,
-		.data = t,
+		.context = t,
 		.names = (void *)d,
 	};
 	int r = t->encoder ? mem_encoder_flush(t->encoder) : 0;

@@ -110,7 +110,7 @@ static bool report_counters(struct mprof_diff *d, struct grow *list)
 	d->view.all_counters = list->n;
 	if (list->n)
 		qsort(items, list->n, sizeof(*items), compare_differing);
-	for (i = 0; i < list->n && i < d->options.told; i++) {
+	for (i = 0; i < list->n && i < d->options.results_max; i++) {
 		told = grow_add(&d->counters, sizeof(*told));
 		if (!told)
 			return false;

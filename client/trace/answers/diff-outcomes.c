@@ -11,7 +11,7 @@
 #include "diff-state.h"
 
 /*
- * Largest number of steps before a wait at which a parting of the condition can explain the wait.
+ * Largest number of steps before a wait at which a divergence of the condition can explain the wait.
  */
 #define FORK_STEPS_MAX 16u
 
@@ -21,7 +21,7 @@ struct victim {
 	uint64_t cause; /* root, or text of the failure */
 	uint32_t good, bad;
 	uint32_t kind;
-	bool should, labelled;
+	bool should_resolve, labelled;
 };
 
 struct outcome_search {
@@ -79,8 +79,8 @@ static bool add_victim(struct outcome_search *j, uint32_t kind, uint32_t good, u
 		.bad = bad,
 		.kind = kind,
 		.cause = s->why->root[final],
-		.should = (good != MPROF_NONE && should(&j->d->side[GOOD], good)) ||
-			  (bad != MPROF_NONE && should(&j->d->side[BAD], bad)),
+		.should_resolve = (good != MPROF_NONE && should(&j->d->side[GOOD], good)) ||
+				  (bad != MPROF_NONE && should(&j->d->side[BAD], bad)),
 		.labelled = diff_label(s, own) != MPROF_NONE,
 	};
 	if (kind == MPROF_DIFF_BAD_FAILS || kind == MPROF_DIFF_GOOD_FAILS)
@@ -105,11 +105,11 @@ static bool judge_pair(struct outcome_search *j, uint32_t good, uint32_t bad)
 	b_ns = took(b, bad);
 	if (of_bad == FATE_WAITS ? b_ns > g_ns : g_ns > b_ns)
 		return add_victim(j, of_bad == FATE_WAITS ? MPROF_DIFF_BAD_WAITS : MPROF_DIFF_GOOD_WAITS, good, bad);
-	j->d->view.undue++;
+	j->d->view.not_due++;
 	return true;
 }
 
-static bool judge_lone(struct outcome_search *j, int side, uint32_t thread)
+static bool judge_unmatched(struct outcome_search *j, int side, uint32_t thread)
 {
 	const struct diff_side *s = &j->d->side[side];
 	const struct mprof_thread *t = diff_thread(s, thread);
@@ -144,11 +144,11 @@ static bool judge_all(struct outcome_search *j)
 		if (g->match[i] == MPROF_NONE ? !diff_is_reported(g, i)
 					      : !diff_is_reported(g, i) && !diff_is_reported(b, g->match[i]))
 			continue;
-		if (!(g->match[i] == MPROF_NONE ? judge_lone(j, GOOD, i) : judge_pair(j, i, g->match[i])))
+		if (!(g->match[i] == MPROF_NONE ? judge_unmatched(j, GOOD, i) : judge_pair(j, i, g->match[i])))
 			return false;
 	}
 	for (uint32_t i = 0; i < b->view->n_threads; i++)
-		if (b->match[i] == MPROF_NONE && diff_is_reported(b, i) && !judge_lone(j, BAD, i))
+		if (b->match[i] == MPROF_NONE && diff_is_reported(b, i) && !judge_unmatched(j, BAD, i))
 			return false;
 	return true;
 }
@@ -161,8 +161,8 @@ static int compare_victims(const void *a, const void *b)
 		return x->kind < y->kind ? -1 : 1;
 	if (x->cause != y->cause)
 		return x->cause < y->cause ? -1 : 1;
-	if (x->should != y->should)
-		return x->should ? -1 : 1;
+	if (x->should_resolve != y->should_resolve)
+		return x->should_resolve ? -1 : 1;
 	if (x->labelled != y->labelled)
 		return x->labelled ? -1 : 1;
 	if (x->bad != y->bad)
@@ -190,7 +190,7 @@ static bool join_victims(struct outcome_search *j)
 			};
 		}
 		o->threads++;
-		o->should += list[i].should;
+		o->should_resolve += list[i].should_resolve;
 	}
 	return true;
 }
@@ -204,8 +204,8 @@ static int compare_outcomes(const void *a, const void *b)
 {
 	const struct mprof_diff_outcome *x = a, *y = b;
 
-	if (!x->should != !y->should)
-		return x->should ? -1 : 1;
+	if (!x->should_resolve != !y->should_resolve)
+		return x->should_resolve ? -1 : 1;
 	if (in_bad(x) != in_bad(y))
 		return in_bad(x) ? -1 : 1;
 	if (x->threads != y->threads)
@@ -228,7 +228,7 @@ static bool parts_near(const struct mprof_diff *d, int side, uint32_t thread, ui
 }
 
 /*
- * Choose the parting that explains O best: a thread of SIDE waits as ANSWER says, or fails (NULL).
+ * Choose the divergence that explains O best: a thread of SIDE waits as ANSWER says, or fails (NULL).
  */
 static bool part(struct mprof_diff *d, struct mprof_diff_outcome *o, int side, const struct mprof_why_answer *answer)
 {
@@ -239,11 +239,11 @@ static bool part(struct mprof_diff *d, struct mprof_diff_outcome *o, int side, c
 		candidates[0] = answer->condition;
 		candidates[1] = answer->root;
 	}
-	o->parting = MPROF_NONE;
+	o->divergence = MPROF_NONE;
 	for (size_t i = 0; i < 3; i++)
 		if (candidates[i] != MPROF_NONE &&
 		    parts_near(d, side, candidates[i], answer ? answer->since : 0, &fork))
-			return diff_fork_report(d, &fork, &o->parting);
+			return diff_fork_report(d, &fork, &o->divergence);
 	return true;
 }
 
@@ -258,13 +258,13 @@ static bool explain(struct mprof_diff *d, struct mprof_diff_outcome *o)
 	o->bad_ns = o->bad == MPROF_NONE ? 0 : took(&d->side[BAD], o->bad);
 	mprof_why_ask(s->why, side == GOOD ? o->good : o->bad, &answer);
 	o->verdict = answer.verdict;
-	o->root = o->root_of = o->condition = o->lost = MPROF_NONE;
+	o->root = o->root_match = o->condition = o->lost_signal = MPROF_NONE;
 	if (o->kind == MPROF_DIFF_BAD_FAILS || o->kind == MPROF_DIFF_GOOD_FAILS)
 		return part(d, o, side, NULL);
 	o->root = answer.root;
-	o->root_of = s->match[answer.root];
+	o->root_match = s->match[answer.root];
 	o->condition = answer.condition;
-	o->lost = answer.verdict == MPROF_WHY_MISSED_SIGNAL ? answer.lost : MPROF_NONE;
+	o->lost_signal = answer.verdict == MPROF_WHY_MISSED_SIGNAL ? answer.lost_signal : MPROF_NONE;
 	return part(d, o, side, &answer);
 }
 
@@ -275,8 +275,8 @@ static bool report_outcomes(struct mprof_diff *d)
 	d->view.all_outcomes = d->outcomes.n;
 	if (d->outcomes.n)
 		qsort(list, d->outcomes.n, sizeof(*list), compare_outcomes);
-	if (d->outcomes.n > d->options.told)
-		d->outcomes.n = d->options.told;
+	if (d->outcomes.n > d->options.results_max)
+		d->outcomes.n = d->options.results_max;
 	for (uint32_t i = 0; i < d->outcomes.n; i++)
 		if (!explain(d, &list[i]))
 			return false;

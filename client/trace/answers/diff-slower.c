@@ -125,7 +125,7 @@ static bool report_slow(struct mprof_diff *d, struct slow *list, uint32_t n)
 	d->view.all_slower = kept;
 	if (kept)
 		qsort(list, kept, sizeof(*list), compare_excess);
-	for (i = 0; i < kept && i < d->options.told; i++) {
+	for (i = 0; i < kept && i < d->options.results_max; i++) {
 		told = grow_add(&d->slower, sizeof(*told));
 		if (!told)
 			return false;

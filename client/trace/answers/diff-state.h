@@ -2,8 +2,8 @@
  * State of a diff, shared by the diff-*.c files.
  *
  * diff-sides.c numbers texts and hashes threads. diff-match.c finds counterparts, with
- * diff-align.c. diff-tracks.c lists each thread's steps, and diff-partings.c compares them.
- * diff-outcomes.c, diff-slower.c, diff-lone.c and diff-counters.c make the results. diff.c owns the
+ * diff-align.c. diff-tracks.c lists each thread's steps, and diff-divergences.c compares them.
+ * diff-outcomes.c, diff-slower.c, diff-unmatched.c and diff-counters.c make the results. diff.c owns the
  * state.
  */
 #ifndef TRACE_DIFF_STATE_H
@@ -51,11 +51,11 @@ struct diff_side {
 struct mprof_diff {
 	struct mprof_diff_options options;
 	struct diff_side side[2];
-	struct grow partings; /* struct mprof_diff_parting */
+	struct grow divergences; /* struct mprof_diff_divergence */
 	struct grow steps;
 	struct grow outcomes;
 	struct grow slower;
-	struct grow lone;
+	struct grow unmatched;
 	struct grow counters;
 	uint32_t n_texts; /* number of texts of both runs */
 	struct mprof_diff_view view;
@@ -100,15 +100,15 @@ static inline bool diff_is_reported(const struct diff_side *s, uint32_t thread)
 bool diff_sides(struct mprof_diff *d);
 bool diff_match(struct mprof_diff *d);
 bool diff_tracks(struct mprof_diff *d);
-bool diff_partings(struct mprof_diff *d);
+bool diff_divergences(struct mprof_diff *d);
 bool diff_outcomes(struct mprof_diff *d);
 bool diff_slower(struct mprof_diff *d);
-bool diff_lone(struct mprof_diff *d);
+bool diff_unmatched(struct mprof_diff *d);
 bool diff_counters(struct mprof_diff *d);
 
 /* First difference between the steps of two counterparts, after SAME equal steps. */
 struct diff_fork {
-	uint64_t ns; /* as in struct mprof_diff_parting */
+	uint64_t ns; /* as in struct mprof_diff_divergence */
 	uint32_t good, bad;
 	uint32_t same;
 	bool unseen; /* the traces do not have their creation */
@@ -117,7 +117,7 @@ struct diff_fork {
 /* Return true, with *FORK filled, when GOOD's steps differ from its counterpart's. */
 bool diff_fork_find(const struct mprof_diff *d, uint32_t good, struct diff_fork *fork);
 /*
- * Add FORK to the reported partings, unless it is there, and store its index in *I. Return false
+ * Add FORK to the reported divergences, unless it is there, and store its index in *I. Return false
  * without memory.
  */
 bool diff_fork_report(struct mprof_diff *d, const struct diff_fork *fork, uint32_t *i);

@@ -20,8 +20,8 @@ static void take_options(struct mprof_diff *d, const struct mprof_diff_options *
 		o->slower_percent = SLOWER_PERCENT;
 		o->slower_ns = SLOWER_NS;
 	}
-	if (!o->told || o->told > MPROF_DIFF_TOLD_MAX)
-		o->told = MPROF_DIFF_TOLD_MAX;
+	if (!o->results_max || o->results_max > MPROF_DIFF_RESULTS_MAX)
+		o->results_max = MPROF_DIFF_RESULTS_MAX;
 	d->side[GOOD].from = o->good_from;
 	d->side[BAD].from = o->bad_from;
 	d->view.slower_percent = o->slower_percent;
@@ -43,7 +43,7 @@ static void view_totals(struct mprof_diff *d)
 	v->bad_start = b->start;
 	v->bad_end = b->end;
 	v->alike = v->matched == v->good_threads && v->matched == v->bad_threads && !v->all_outcomes &&
-		   !v->all_partings && !v->all_counters && !v->undue;
+		   !v->all_divergences && !v->all_counters && !v->not_due;
 }
 
 static void view_fill(struct mprof_diff *d)
@@ -54,15 +54,15 @@ static void view_fill(struct mprof_diff *d)
 	v->bad_match = d->side[BAD].match;
 	v->outcomes = d->outcomes.items;
 	v->slower = d->slower.items;
-	v->lone = d->lone.items;
+	v->unmatched = d->unmatched.items;
 	v->counters = d->counters.items;
-	v->partings = d->partings.items;
+	v->divergences = d->divergences.items;
 	v->steps = d->steps.items;
 	v->n_outcomes = d->outcomes.n;
 	v->n_slower = d->slower.n;
-	v->n_lone = d->lone.n;
+	v->n_unmatched = d->unmatched.n;
 	v->n_counters = d->counters.n;
-	v->n_partings = d->partings.n;
+	v->n_divergences = d->divergences.n;
 	v->n_steps = d->steps.n;
 	view_totals(d);
 }
@@ -91,8 +91,8 @@ struct mprof_diff *mprof_diff_new(const struct mprof_model_view *good, const str
 	d->side[GOOD].view = good;
 	d->side[BAD].view = bad;
 	take_options(d, options);
-	if (!diff_sides(d) || !diff_match(d) || !diff_tracks(d) || !diff_partings(d) || !diff_outcomes(d) ||
-	    !diff_slower(d) || !diff_lone(d) || !diff_counters(d))
+	if (!diff_sides(d) || !diff_match(d) || !diff_tracks(d) || !diff_divergences(d) || !diff_outcomes(d) ||
+	    !diff_slower(d) || !diff_unmatched(d) || !diff_counters(d))
 		return mprof_diff_free(d);
 	view_fill(d);
 	side_trim(&d->side[GOOD]);
@@ -109,11 +109,11 @@ struct mprof_diff *mprof_diff_free(struct mprof_diff *d)
 		free(d->side[i].match);
 		mprof_why_free(d->side[i].why);
 	}
-	grow_deinit(&d->partings);
+	grow_deinit(&d->divergences);
 	grow_deinit(&d->steps);
 	grow_deinit(&d->outcomes);
 	grow_deinit(&d->slower);
-	grow_deinit(&d->lone);
+	grow_deinit(&d->unmatched);
 	grow_deinit(&d->counters);
 	free(d);
 	return NULL;

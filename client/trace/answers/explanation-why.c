@@ -72,7 +72,7 @@ static void tell_title(const struct why_text *w, uint32_t asked)
 
 static void tell_chain(const struct why_text *w)
 {
-	uint64_t links = (uint64_t)w->a->links + w->a->circle, i;
+	uint64_t links = (uint64_t)w->a->links + w->a->cycle, i;
 	uint32_t thread = w->a->thread;
 	const struct mprof_interaction *link;
 
@@ -93,12 +93,12 @@ static void tell_chain(const struct why_text *w)
 
 static void say_missed_signal(const struct why_text *w)
 {
-	const struct mprof_interaction *lost = interaction(w, w->a->lost);
+	const struct mprof_interaction *lost = interaction(w, w->a->lost_signal);
 
 	explain_put(w->e, "missed wake-up: ");
 	explain_who(w->e, w->a->condition, w->a->since);
 	explain_put(w->e, " was signalled by ");
-	tell_signal(w, w->a->lost);
+	tell_signal(w, w->a->lost_signal);
 	explain_put(w->e, ", when nobody waited for it. ");
 	tell_root(w);
 	explain_put(w->e, " began to wait at ");
@@ -166,7 +166,7 @@ static void say_signalled_since(const struct why_text *w)
 	tell_waits(w);
 	explain_put(w->e, ". Signalled %" PRIu32 " times since, it was still not resolved; the first was by ",
 		    w->a->signals_since);
-	tell_signal(w, w->a->first_since);
+	tell_signal(w, w->a->first_signal_since);
 	explain_put(w->e, ".");
 	explain_line(w->e);
 }
@@ -209,7 +209,7 @@ static void (*const verdicts[])(const struct why_text *w) = {
 	[MPROF_WHY_SIGNALLED_SINCE] = say_signalled_since,
 	[MPROF_WHY_NEVER_SIGNALLED] = say_never_signalled,
 	[MPROF_WHY_NEVER_RESOLVED] = say_never_resolved,
-	[MPROF_WHY_CIRCLE] = say_circle,
+	[MPROF_WHY_CYCLE] = say_circle,
 };
 
 /*
@@ -218,18 +218,18 @@ static void (*const verdicts[])(const struct why_text *w) = {
  */
 static void tell_helpers(const struct why_text *w)
 {
-	if (w->a->lost != MPROF_NONE) {
+	if (w->a->lost_signal != MPROF_NONE) {
 		explain_put(w->e, "could have resolved it: ");
-		explain_who(w->e, interaction(w, w->a->lost)->thread, interaction(w, w->a->lost)->time);
+		explain_who(w->e, interaction(w, w->a->lost_signal)->thread, interaction(w, w->a->lost_signal)->time);
 		explain_put(w->e, ", by a signal after that time");
 		explain_line(w->e);
 	}
-	if (w->a->like != MPROF_NONE) {
+	if (w->a->similar != MPROF_NONE) {
 		explain_put(w->e, "the last one like it, ");
-		explain_who(w->e, w->a->like, UINT64_MAX);
+		explain_who(w->e, w->a->similar, UINT64_MAX);
 		explain_put(w->e, ", was resolved by ");
-		explain_who_when(w->e, explain_thread(w->e, w->a->like)->resolver,
-				 explain_thread(w->e, w->a->like)->end);
+		explain_who_when(w->e, explain_thread(w->e, w->a->similar)->resolver,
+				 explain_thread(w->e, w->a->similar)->end);
 		explain_line(w->e);
 	}
 	if (w->root->flags & MPROF_THREAD_PREEXISTING) {

@@ -6,7 +6,7 @@
 struct mprof_statistics {
 	struct mprof_statistics_totals all;
 	struct mprof_statistics_counter *counters;
-	struct mprof_statistics_busy busiest[MPROF_STATISTICS_BUSIEST];
+	struct mprof_statistics_thread busiest[MPROF_STATISTICS_BUSIEST];
 };
 
 struct walk {
@@ -126,7 +126,7 @@ static uint32_t label_of(const struct walk *w, uint32_t thread)
 /* Insert the thread into the list of the busiest, after those that ran as long. */
 static void offer(const struct walk *w, uint32_t thread, uint64_t ran)
 {
-	struct mprof_statistics_busy *best = w->n->busiest;
+	struct mprof_statistics_thread *best = w->n->busiest;
 	uint32_t at = w->n->all.busiest;
 
 	if (!ran || (at == MPROF_STATISTICS_BUSIEST && ran <= best[at - 1].running_ns))
@@ -137,7 +137,7 @@ static void offer(const struct walk *w, uint32_t thread, uint64_t ran)
 		w->n->all.busiest++;
 	for (; at && best[at - 1].running_ns < ran; at--)
 		best[at] = best[at - 1];
-	best[at] = (struct mprof_statistics_busy){.running_ns = ran, .thread = thread};
+	best[at] = (struct mprof_statistics_thread){.running_ns = ran, .thread = thread};
 }
 
 static bool count_running(const struct walk *w)
@@ -201,25 +201,25 @@ struct mprof_statistics *mprof_statistics_new(const struct mprof_model_view *vie
 	return n;
 }
 
-struct mprof_statistics *mprof_statistics_free(struct mprof_statistics *n)
+struct mprof_statistics *mprof_statistics_free(struct mprof_statistics *s)
 {
-	if (n)
-		free(n->counters);
-	free(n);
+	if (s)
+		free(s->counters);
+	free(s);
 	return NULL;
 }
 
-const struct mprof_statistics_totals *mprof_statistics_totals(const struct mprof_statistics *n)
+const struct mprof_statistics_totals *mprof_statistics_totals(const struct mprof_statistics *s)
 {
-	return &n->all;
+	return &s->all;
 }
 
-const struct mprof_statistics_counter *mprof_statistics_counters(const struct mprof_statistics *n)
+const struct mprof_statistics_counter *mprof_statistics_counters(const struct mprof_statistics *s)
 {
-	return n->counters;
+	return s->counters;
 }
 
-const struct mprof_statistics_busy *mprof_statistics_busiest(const struct mprof_statistics *n)
+const struct mprof_statistics_thread *mprof_statistics_busiest(const struct mprof_statistics *s)
 {
-	return n->busiest;
+	return s->busiest;
 }

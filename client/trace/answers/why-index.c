@@ -132,9 +132,9 @@ static bool reserve(struct mprof_why *w)
 	w->depth = malloc(n * sizeof(*w->depth));
 	w->looked = malloc(n * sizeof(*w->looked));
 	w->ends = malloc(n * sizeof(*w->ends));
-	w->like = malloc(((size_t)w->view->n_strings + 1) * sizeof(*w->like));
+	w->similar = malloc(((size_t)w->view->n_strings + 1) * sizeof(*w->similar));
 	w->last = malloc(((size_t)w->view->n_streams + 1) * 2 * sizeof(*w->last));
-	return w->final && w->link && w->root && w->depth && w->looked && w->ends && w->like && w->last;
+	return w->final && w->link && w->root && w->depth && w->looked && w->ends && w->similar && w->last;
 }
 
 static void find_finals(struct mprof_why *w)
@@ -262,16 +262,16 @@ static void find_likes(struct mprof_why *w)
 {
 	const struct mprof_model_view *v = w->view;
 	const uint32_t *labels;
-	uint32_t n, *like;
+	uint32_t n, *similar;
 
-	memset(w->like, 0xff, v->n_strings * sizeof(*w->like));
+	memset(w->similar, 0xff, v->n_strings * sizeof(*w->similar));
 	for (uint32_t i = 0; i < v->n_threads; i++) {
 		labels = buckets_of(&w->labels, i, &n);
 		if (!n || !was_resolved_by_another(w, i))
 			continue;
-		like = &w->like[v->labels[labels[0]].text];
-		if (*like == MPROF_NONE || v->threads[i].end >= v->threads[*like].end)
-			*like = i;
+		similar = &w->similar[v->labels[labels[0]].text];
+		if (*similar == MPROF_NONE || v->threads[i].end >= v->threads[*similar].end)
+			*similar = i;
 	}
 }
 
@@ -324,7 +324,7 @@ struct mprof_why *mprof_why_free(struct mprof_why *w)
 	free(w->root);
 	free(w->depth);
 	free(w->looked);
-	free(w->like);
+	free(w->similar);
 	free(w->ends);
 	free(w->last);
 	buckets_deinit(&w->signals);

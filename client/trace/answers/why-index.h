@@ -46,7 +46,7 @@ struct mprof_why {
 	/* Ends of the threads in MADE, sorted for each creator; UINT64_MAX for unresolved ones. */
 	uint64_t *ends;
 	/* For each string: the last resolved thread with this first label, or MPROF_NONE. */
-	uint32_t *like;
+	uint32_t *similar;
 	/*
 	 * For each stream its last activation; behind those, for each stream the last one of a
 	 * thread that is no root.

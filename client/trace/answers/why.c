@@ -66,10 +66,10 @@ static void note_signal(struct mprof_why_answer *a, uint32_t i, uint64_t time, b
 	a->last_signal = i;
 	if (time > a->since) {
 		a->signals_since++;
-		a->first_since = a->first_since == MPROF_NONE ? i : a->first_since;
+		a->first_signal_since = a->first_signal_since == MPROF_NONE ? i : a->first_signal_since;
 		return;
 	}
-	a->lost = lost ? i : MPROF_NONE;
+	a->lost_signal = lost ? i : MPROF_NONE;
 	a->lost_signals = lost ? a->lost_signals + 1 : 0;
 }
 
@@ -93,15 +93,15 @@ static void count_signals(const struct mprof_why *w, struct mprof_why_answer *a)
 }
 
 /* Return the last resolved thread of ROOT's kind: its resolver could have resolved ROOT. */
-static uint32_t like_of(const struct mprof_why *w, uint32_t root)
+static uint32_t similar_to(const struct mprof_why *w, uint32_t root)
 {
 	const struct mprof_thread *threads = w->view->threads, *t = &threads[root];
 	const uint32_t *list;
-	uint32_t n, like = MPROF_NONE;
+	uint32_t n, similar = MPROF_NONE;
 
 	list = buckets_of(&w->labels, root, &n);
 	if (n)
-		return w->like[w->view->labels[list[0]].text];
+		return w->similar[w->view->labels[list[0]].text];
 	if (t->creator == MPROF_NONE || (threads[t->creator].flags & MPROF_THREAD_ROOT))
 		return MPROF_NONE;
 	list = buckets_of(&w->made, t->creator, &n);
@@ -111,10 +111,10 @@ static uint32_t like_of(const struct mprof_why *w, uint32_t root)
 		if (other->type != t->type || !why_resolved(w, list[i]) || other->resolver == MPROF_NONE ||
 		    w->final[other->resolver] == list[i] || other->becomes != MPROF_NONE)
 			continue;
-		if (like == MPROF_NONE || other->end >= threads[like].end)
-			like = list[i];
+		if (similar == MPROF_NONE || other->end >= threads[similar].end)
+			similar = list[i];
 	}
-	return like;
+	return similar;
 }
 
 /* Return the time at which the last thread of the chain began to wait on the root. */
@@ -135,24 +135,24 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 	const struct mprof_thread *root = &w->view->threads[a->root];
 
 	a->since = last_look(w, a);
-	if (a->circle) {
-		a->verdict = MPROF_WHY_CIRCLE;
+	if (a->cycle) {
+		a->verdict = MPROF_WHY_CYCLE;
 		return;
 	}
 	if (why_resolved(w, a->root)) {
 		a->verdict = root->end <= a->since ? MPROF_WHY_MISSED_RESOLVE : MPROF_WHY_NOT_WOKEN;
 		return;
 	}
-	a->like = like_of(w, a->root);
+	a->similar = similar_to(w, a->root);
 	a->condition = condition_of(w, a->root);
 	if (a->condition != a->root)
 		a->since = root->created;
 	if (a->condition == MPROF_NONE)
 		return;
 	count_signals(w, a);
-	a->verdict = a->signals_since	     ? MPROF_WHY_SIGNALLED_SINCE
-		     : a->lost != MPROF_NONE ? MPROF_WHY_MISSED_SIGNAL
-					     : MPROF_WHY_NEVER_SIGNALLED;
+	a->verdict = a->signals_since		    ? MPROF_WHY_SIGNALLED_SINCE
+		     : a->lost_signal != MPROF_NONE ? MPROF_WHY_MISSED_SIGNAL
+						    : MPROF_WHY_NEVER_SIGNALLED;
 }
 
 void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_answer *answer)
@@ -163,13 +163,13 @@ void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_
 		.thread = final,
 		.root = w->root[final],
 		.links = final == w->root[final] ? 0 : w->depth[final],
-		.circle = w->depth[w->root[final]],
+		.cycle = w->depth[w->root[final]],
 		.verdict = MPROF_WHY_NEVER_RESOLVED,
 		.condition = MPROF_NONE,
-		.lost = MPROF_NONE,
-		.first_since = MPROF_NONE,
+		.lost_signal = MPROF_NONE,
+		.first_signal_since = MPROF_NONE,
 		.last_signal = MPROF_NONE,
-		.like = MPROF_NONE,
+		.similar = MPROF_NONE,
 	};
 	if (why_resolved(w, final))
 		answer->verdict = MPROF_WHY_RESOLVED;

@@ -155,7 +155,7 @@ static int packet_put(struct mem_encoder *e, struct packet *p, uint64_t end_us, 
 	mprof_store64(p->bytes + 16, end_us);
 	mprof_store64(p->bytes + head_bytes(e) - 8, end_id);
 	p->n = 0;
-	return e->ops.put(e->ops.data, p->bytes, n);
+	return e->ops.put(e->ops.context, p->bytes, n);
 }
 
 /*

@@ -10,15 +10,15 @@
 
 #include <mprof/profile.h>
 
-/* Output, called with DATA, and source of names, called with NAMES. */
+/* Output, called with CONTEXT, and source of names, called with NAMES. */
 struct mem_encoder_ops {
 	/* Write N bytes. Return 0, or a -errno that the encoder returns. */
-	int (*put)(void *data, const void *bytes, size_t n);
+	int (*put)(void *context, const void *bytes, size_t n);
 	/* Meaning of a stack's codes, as from a decoder. Index 0 is code 0. */
 	const struct mprof_mem_code *(*code)(void *names, uint32_t i);
 	const struct mprof_mem_location *(*location)(void *names, uint32_t i);
 	const char *(*string)(void *names, uint32_t i, size_t *bytes);
-	void *data;
+	void *context;
 	void *names;
 };
 

@@ -81,8 +81,8 @@ static uint64_t event_time(struct mprof_mem *d, uint32_t word, uint8_t *flags)
 	if (low < (p->begin_us & MEM_CLOCK_MASK))
 		t += 1u << MEM_CLOCK_BITS;
 	if (t > latest || t < d->domain->last_us) {
-		d->totals.clock++;
-		*flags |= MPROF_MEM_OWN_CLOCK;
+		d->totals.clock_steps++;
+		*flags |= MPROF_MEM_CLOCK_STEPPED;
 		return d->domain->last_us;
 	}
 	d->domain->last_us = t;

@@ -96,7 +96,7 @@ static void bound(struct mprof_clocks *c, uint64_t guest, const struct mprof_sta
 	mprof_clock_after(&c->real, guest, before->real);
 }
 
-void mprof_clocks_packet(struct mprof_clocks *c, const struct mprof_copied *packet)
+void mprof_clocks_packet(struct mprof_clocks *c, const struct mprof_copied_packet *packet)
 {
 	const struct mprof_stamp *first = &packet->first, *last = &packet->last;
 	struct mprof_stamp oldest;
@@ -111,7 +111,7 @@ void mprof_clocks_packet(struct mprof_clocks *c, const struct mprof_copied *pack
 	note_stamp(c, first, false);
 	oldest = c->polls[0];
 	bound(c, packet->guest_ns, first, c->n_polls == MPROF_CLOCKS_POLLS ? &oldest : NULL);
-	pieces = last->offset > first->offset && packet->room <= PIECE_BYTES;
+	pieces = last->offset > first->offset && packet->packet_bytes <= PIECE_BYTES;
 	note_stamp(c, last, pieces);
 }
 
@@ -135,7 +135,7 @@ static int64_t between(const struct mprof_clocks *c)
 	return (int64_t)(c->latest.real - c->latest.mono);
 }
 
-bool mprof_clocks_apart(const struct mprof_clocks *a, const struct mprof_clocks *b)
+bool mprof_clocks_rebooted(const struct mprof_clocks *a, const struct mprof_clocks *b)
 {
 	int64_t apart;
 

@@ -24,16 +24,16 @@ struct mprof_stamp {
 };
 
 /*
- * One archived packet whose content is proven. The route …/packets of the daemon has these fields.
+ * One archived packet whose content is proven. The daemon's route …/packets gives these numbers.
  */
-struct mprof_copied {
-	uint64_t guest_ns; /* guest clock at the packet's first event, ns */
-	uint64_t room;	   /* size of the packet, bytes */
+struct mprof_copied_packet {
+	uint64_t guest_ns;     /* guest clock at the packet's first event, ns */
+	uint64_t packet_bytes; /* size of the packet */
 	struct mprof_stamp first, last;
 	bool stepped; /* the guest's clock went back before this packet */
 };
 
-/* Bounds collected so far. A zeroed one knows nothing. Owns no memory. */
+/* Bounds collected so far. Zero it first: it then has no bound. It owns no memory. */
 struct mprof_clocks {
 	struct mprof_clock mono, real;		      /* offsets to each clock of dom0 */
 	struct mprof_stamp polls[MPROF_CLOCKS_POLLS]; /* newest distinct polls, oldest first */
@@ -44,17 +44,19 @@ struct mprof_clocks {
 };
 
 /*
- * Take the stamps of one more packet. Call it in the order of one stream; call
+ * Add the stamps of one more packet to C. Call it in the order of one stream; call
  * mprof_clocks_stream() before the next stream of the same guest, and wherever the order begins
- * anew. A subset of the packets, in order, gives valid bounds too, only wider ones.
+ * anew. A subset of the packets, in order, gives valid bounds too, only wider ones. PACKET is used
+ * during the call only. Neither call fails.
  */
-MPROF_API void mprof_clocks_packet(struct mprof_clocks *c, const struct mprof_copied *packet);
+MPROF_API void mprof_clocks_packet(struct mprof_clocks *c, const struct mprof_copied_packet *packet);
 MPROF_API void mprof_clocks_stream(struct mprof_clocks *c);
 
 /*
  * Store the offset to dom0's monotonic clock, or with REALTIME to its real-time clock, in *OFFSET:
  * nanoseconds to add to a guest time. The true offset is at most *UNCERTAINTY nanoseconds below;
- * UINT64_MAX: no lower bound. Return false, with offset 0, when nothing is known.
+ * UINT64_MAX: no lower bound. Return false, with offset 0 and uncertainty UINT64_MAX, when there is
+ * no upper bound.
  */
 MPROF_API bool mprof_clocks_offset(const struct mprof_clocks *c, bool realtime, int64_t *offset, uint64_t *uncertainty);
 
@@ -62,7 +64,7 @@ MPROF_API bool mprof_clocks_offset(const struct mprof_clocks *c, bool realtime, 
  * Return true when dom0 booted between A and B, so that they do not share a monotonic clock. Return
  * false when either has no stamp.
  */
-MPROF_API bool mprof_clocks_apart(const struct mprof_clocks *a, const struct mprof_clocks *b);
+MPROF_API bool mprof_clocks_rebooted(const struct mprof_clocks *a, const struct mprof_clocks *b);
 
 #ifdef __cplusplus
 }

@@ -27,9 +27,9 @@
 extern "C" {
 #endif
 
-/* Default and largest number of results of each kind. */
-#define MPROF_DIFF_TOLD_MAX 100u
-/* Largest number of steps that a parting lists for each run. */
+/* Default, and upper limit, of mprof_diff_options.results_max. */
+#define MPROF_DIFF_RESULTS_MAX 100u
+/* Largest number of steps that a divergence lists for each run. */
 #define MPROF_DIFF_STEPS_MAX 4u
 
 struct mprof_diff_options {
@@ -51,8 +51,8 @@ struct mprof_diff_options {
 	 * first matches the first, and so on.
 	 */
 	const uint32_t *streams;
-	/* Largest number of results of each kind; 0 or a larger number: MPROF_DIFF_TOLD_MAX. */
-	uint32_t told;
+	/* Largest number of results of each kind; 0 or a larger number: MPROF_DIFF_RESULTS_MAX. */
+	uint32_t results_max;
 };
 
 enum mprof_diff_step_kind {
@@ -88,7 +88,7 @@ struct mprof_diff_step {
  * The first difference between the steps of two counterparts. COMMON, NEXT and LATER are indices of
  * the view's steps; N is the number of steps from NEXT on, 0 when the thread did nothing more.
  */
-struct mprof_diff_parting {
+struct mprof_diff_divergence {
 	/* Time of the earlier of the two next steps, ns since its trace's first event. */
 	uint64_t ns;
 	uint32_t good; /* threads */
@@ -115,7 +115,7 @@ enum mprof_diff_kind {
  * Threads with different outcomes in the two runs, for one reason: they wait on the same root, or
  * fail with the same text. GOOD and BAD name one of them; one of the two is MPROF_NONE when it has
  * no counterpart (then only threads that should resolve, and failures, are reported). A thread
- * whose resolution was not due before its trace ended is counted in UNDUE instead.
+ * whose resolution was not due before its trace ended is counted in NOT_DUE instead.
  */
 struct mprof_diff_outcome {
 	uint64_t good_ns; /* ns from its creation to its end, or to the end of the trace */
@@ -123,15 +123,15 @@ struct mprof_diff_outcome {
 	uint32_t kind; /* enum mprof_diff_kind */
 	uint32_t good;
 	uint32_t bad;
-	uint32_t threads;   /* number of threads, the named one included */
-	uint32_t should;    /* number of them that should resolve */
-	uint32_t root;	    /* for waits: end of the chain, in that run (see <mprof/why.h>) */
-	uint32_t root_of;   /* counterpart of ROOT, or MPROF_NONE */
-	uint32_t verdict;   /* enum mprof_why_verdict of the waiting thread */
-	uint32_t condition; /* condition to be signalled, in that run, or MPROF_NONE */
-	uint32_t lost;	    /* for MPROF_WHY_MISSED_SIGNAL: the lost signal, an interaction */
-	/* Parting of the condition, else of the root, else of the thread; or MPROF_NONE. */
-	uint32_t parting;
+	uint32_t threads;	 /* number of threads, the named one included */
+	uint32_t should_resolve; /* number of them that should resolve */
+	uint32_t root;		 /* for waits: end of the chain, in that run (see <mprof/why.h>) */
+	uint32_t root_match;	 /* counterpart of ROOT, or MPROF_NONE */
+	uint32_t verdict;	 /* enum mprof_why_verdict of the waiting thread */
+	uint32_t condition;	 /* condition to be signalled, in that run, or MPROF_NONE */
+	uint32_t lost_signal;	 /* interaction, for MPROF_WHY_MISSED_SIGNAL; else MPROF_NONE */
+	/* Divergence of the condition, else of the root, else of the thread; or MPROF_NONE. */
+	uint32_t divergence;
 	uint32_t reserved;
 };
 
@@ -152,7 +152,7 @@ struct mprof_diff_slower {
  * Threads without a counterpart, of one type and first label. GOOD and BAD are the first of each
  * run, or MPROF_NONE.
  */
-struct mprof_diff_lone {
+struct mprof_diff_unmatched {
 	uint32_t good;
 	uint32_t bad;
 	uint32_t good_n;
@@ -165,40 +165,43 @@ struct mprof_diff_counter {
 	uint32_t bad;
 };
 
-/* All results. The diff owns all arrays until it is freed. */
+/*
+ * All results. Threads, counters and interactions are indices of the view of the run that a field
+ * names. The diff owns all arrays until it is freed.
+ */
 struct mprof_diff_view {
-	/* Counterpart of each thread of the good run, or MPROF_NONE. */
+	/* Counterpart of each thread of the good run, or MPROF_NONE; length: its view's N_THREADS. */
 	const uint32_t *good_match;
-	const uint32_t *bad_match;
+	const uint32_t *bad_match; /* likewise of the bad run */
 	/* Those that should resolve first, then by number of threads. */
 	const struct mprof_diff_outcome *outcomes;
-	const struct mprof_diff_slower *slower;	   /* by additional time, the largest first */
-	const struct mprof_diff_lone *lone;	   /* labelled first, then by difference in number */
-	const struct mprof_diff_counter *counters; /* by relative difference, the largest first */
-	const struct mprof_diff_parting *partings; /* unordered */
+	const struct mprof_diff_slower *slower;		 /* by additional time, the largest first */
+	const struct mprof_diff_unmatched *unmatched;	 /* labelled first, then by difference in number */
+	const struct mprof_diff_counter *counters;	 /* by relative difference, the largest first */
+	const struct mprof_diff_divergence *divergences; /* unordered */
 	const struct mprof_diff_step *steps;
 	uint32_t n_outcomes;
 	uint32_t n_slower;
-	uint32_t n_lone;
+	uint32_t n_unmatched;
 	uint32_t n_counters;
-	uint32_t n_partings;
+	uint32_t n_divergences;
 	uint32_t n_steps;
 	/*
-	 * Earliest parting, preferably of threads whose creation is in the traces; or MPROF_NONE.
+	 * Earliest divergence, preferably of threads whose creation is in the traces; or MPROF_NONE.
 	 */
 	uint32_t first;
 	/* Number of all outcomes, also those past the limit; likewise below. */
 	uint32_t all_outcomes;
 	uint32_t all_slower; /* without followers */
-	uint32_t all_lone;
+	uint32_t all_unmatched;
 	uint32_t all_counters;
-	uint32_t all_partings;
+	uint32_t all_divergences;
 	uint32_t matched;      /* number of threads with a counterpart, without roots */
 	uint32_t good_threads; /* number of threads, without roots */
 	uint32_t bad_threads;
 	/* Number of threads resolved in one run, when the other trace ended before that was due. */
-	uint32_t undue;
-	/* 1 when all threads match and no outcome, parting or counter differs; times may differ */
+	uint32_t not_due;
+	/* 1 when all threads match and no outcome, divergence or counter differs; times may differ */
 	uint32_t alike;
 	uint32_t reserved;
 	/* Time of the earliest event, and of the latest; 0 without an event. */
@@ -214,13 +217,15 @@ struct mprof_diff_view {
 struct mprof_diff;
 
 /*
- * Compare two finished models, which must outlive the diff. Copy OPTIONS, which may be NULL. Return
- * NULL without memory.
+ * Compare two finished models, GOOD and BAD, which must outlive the diff. Copy OPTIONS except its
+ * STREAMS, which are used during the call only; NULL: all defaults. Return the diff, which the
+ * caller frees, or NULL without memory.
  */
 MPROF_API struct mprof_diff *mprof_diff_new(const struct mprof_model_view *good, const struct mprof_model_view *bad,
 					    const struct mprof_diff_options *options);
 /* Free D, which may be NULL. Return NULL. */
 MPROF_API struct mprof_diff *mprof_diff_free(struct mprof_diff *d);
+/* Return the results, never NULL. D owns them until it is freed. */
 MPROF_API const struct mprof_diff_view *mprof_diff_view(const struct mprof_diff *d);
 /*
  * Return the index that explains why threads of the good or bad run wait. The diff owns it until it

@@ -43,7 +43,7 @@ struct mprof_explanation;
 MPROF_API struct mprof_explanation *mprof_explanation_new(const struct mprof_model_view *view,
 							  const struct mprof_why *why, char *const *streams);
 /* Free E, which may be NULL. Return NULL. */
-MPROF_API struct mprof_explanation *mprof_explanation_free(struct mprof_explanation *t);
+MPROF_API struct mprof_explanation *mprof_explanation_free(struct mprof_explanation *e);
 
 /*
  * Explain why THREAD waits, with times of the trace; list the actions of THREAD and on it, with
@@ -51,17 +51,17 @@ MPROF_API struct mprof_explanation *mprof_explanation_free(struct mprof_explanat
  * previous text. Return MPROF_OK; MPROF_NOMEM, with an empty text; or MPROF_CORRUPT when there is
  * no such thread or stream.
  */
-MPROF_API enum mprof_status mprof_explanation_why(struct mprof_explanation *t, uint32_t thread);
-MPROF_API enum mprof_status mprof_explanation_thread(struct mprof_explanation *t, uint32_t thread);
-MPROF_API enum mprof_status mprof_explanation_last(struct mprof_explanation *t, uint32_t stream);
+MPROF_API enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t thread);
+MPROF_API enum mprof_status mprof_explanation_thread(struct mprof_explanation *e, uint32_t thread);
+MPROF_API enum mprof_status mprof_explanation_last(struct mprof_explanation *e, uint32_t stream);
 
 /*
  * Return the pieces, their number in *N, and the text that they are of. Both are valid until the
  * next call that explains.
  */
-MPROF_API const struct mprof_explanation_piece *mprof_explanation_pieces(const struct mprof_explanation *t,
+MPROF_API const struct mprof_explanation_piece *mprof_explanation_pieces(const struct mprof_explanation *e,
 									 uint32_t *n);
-MPROF_API const char *mprof_explanation_text(const struct mprof_explanation *t);
+MPROF_API const char *mprof_explanation_text(const struct mprof_explanation *e);
 
 #ifdef __cplusplus
 }

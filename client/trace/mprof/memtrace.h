@@ -98,7 +98,7 @@ enum mprof_mem_flag {
 	/* The stack is unknown: bytes were lost before, or a limit was reached. */
 	MPROF_MEM_NO_STACK = 2,
 	/* The clock stepped back: TIME_US is the latest time before that. */
-	MPROF_MEM_OWN_CLOCK = 4,
+	MPROF_MEM_CLOCK_STEPPED = 4,
 };
 
 struct mprof_mem_event {
@@ -165,13 +165,13 @@ struct mprof_mem_totals {
 	uint64_t bytes;
 	uint64_t packets;
 	uint64_t damages;
-	uint64_t skipped;    /* bytes skipped because of damage */
-	uint64_t foreign;    /* packets of other processes */
-	uint64_t clock;	     /* events with an earlier stamp than the event before */
-	uint64_t truncated;  /* stacks that the writer cut */
-	uint64_t stackless;  /* allocs with MPROF_MEM_NO_STACK */
-	uint64_t unnamed;    /* codes, locations and names past the limits */
-	uint64_t recordings; /* recordings begun, up to the one behind the chosen one */
+	uint64_t skipped;     /* bytes skipped because of damage */
+	uint64_t foreign;     /* packets of other processes */
+	uint64_t clock_steps; /* events with an earlier stamp than the event before */
+	uint64_t truncated;   /* stacks that the writer cut */
+	uint64_t stackless;   /* allocs with MPROF_MEM_NO_STACK */
+	uint64_t unnamed;     /* codes, locations and names past the limits */
+	uint64_t recordings;  /* recordings begun, up to the one behind the chosen one */
 };
 
 struct mprof_mem;
@@ -209,16 +209,20 @@ MPROF_API const struct mprof_mem_totals *mprof_mem_totals(const struct mprof_mem
 MPROF_API size_t mprof_mem_damage_text(const struct mprof_mem_damage *damage, char *buf, size_t size);
 
 /*
- * Return the number of codes known so far; code I, below that number; location I; the number of
- * locations; the number of strings. Stacks hold indices of codes. A code that is explained after
- * its first use has no location until then. Pointers are valid until the next mprof_mem_next().
+ * Return the number of codes known so far; code I, below that number; location I, below the number
+ * of locations; that number; the number of strings. Indices are not checked. Stacks hold indices of
+ * codes. A code that is explained after its first use has no location until then. Pointers are
+ * valid until the next mprof_mem_next().
  */
 MPROF_API uint32_t mprof_mem_codes(const struct mprof_mem *d);
 MPROF_API const struct mprof_mem_code *mprof_mem_code(const struct mprof_mem *d, uint32_t i);
 MPROF_API const struct mprof_mem_location *mprof_mem_location(const struct mprof_mem *d, uint32_t i);
 MPROF_API uint32_t mprof_mem_locations(const struct mprof_mem *d);
 MPROF_API uint32_t mprof_mem_strings(const struct mprof_mem *d);
-/* Return string I, raw bytes without a terminator, and its length in *BYTES. */
+/*
+ * Return string I, below the number of strings: raw bytes without a terminator, never NULL. Store
+ * its length in *BYTES. Valid until the next mprof_mem_next().
+ */
 MPROF_API const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *bytes);
 
 #ifdef __cplusplus

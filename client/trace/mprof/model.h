@@ -320,20 +320,20 @@ MPROF_API enum mprof_status mprof_model_finish(struct mprof_model *m);
  */
 MPROF_API const struct mprof_model_view *mprof_model_view(const struct mprof_model *m);
 
-/* Store the bytes of memory that the model holds now, and the most that it ever held. */
+/* Store the bytes of memory that M holds, in *NOW, and the most that it ever held, in *MOST. */
 MPROF_API void mprof_model_memory(const struct mprof_model *m, uint64_t *now, uint64_t *most);
 
 /*
  * Write the text of label I of the view into BUF of SIZE bytes, terminated: raw as in the trace,
- * with the change appended for a counter (`gntref+1`). Return the full length, which can be SIZE or
- * more.
+ * with the change appended for a counter (`gntref+1`). I is below the view's N_LABELS. Return the
+ * full length, which can be SIZE or more; then the text was cut.
  */
 MPROF_API size_t mprof_label_text(const struct mprof_model_view *view, uint32_t i, char *buf, size_t size);
 
 /*
- * Bounds of the offset from a guest's clock to a host's, for struct mprof_model_source. A zeroed
- * one knows nothing. mprof_clock_before() takes that an event stamped GUEST_NS happened before
- * HOST_NS, mprof_clock_after() that it happened after.
+ * Bounds of the offset from a guest's clock to a host's, for struct mprof_model_source. Zero it
+ * first: it then has no bound. mprof_clock_before() takes that an event stamped GUEST_NS happened
+ * before HOST_NS, mprof_clock_after() that it happened after.
  */
 struct mprof_clock {
 	int64_t most;  /* upper bound of HOST - GUEST, ns, when BOUNDED_ABOVE */

@@ -3,7 +3,7 @@
  * (a canvas, an SVG).
  *
  *   scene = mprof_scene_new(mprof_model_view(m));
- *   window = (struct mprof_window){.to = end, .width = 1200, .height = 800, .letter = 7};
+ *   window = (struct mprof_window){.to = end, .width = 1200, .height = 800, .letter_width = 7};
  *   mprof_scene_draw(scene, &window, &picture);
  *   for (i = 0; i < picture.n_marks; i++)
  *           paint(&picture.marks[i]);               // in this order: later ones lie above earlier ones
@@ -36,13 +36,13 @@ enum mprof_window_flag {
 
 struct mprof_window {
 	uint64_t from; /* time at x = 0, ns */
-	uint64_t to;   /* time at x = WIDTH, ns, more than FROM */
+	uint64_t to;   /* time at x = WIDTH, ns, more than FROM, at most MPROF_TIME_MAX */
 	/* Row with the full height, from 0 to the model's rows; may be fractional. */
 	double focus;
 	float width; /* pixels, 1 to 16,384; HEIGHT too */
 	float height;
-	float letter;	/* average width of a letter, pixels; decides which texts fit */
-	uint32_t flags; /* enum mprof_window_flag */
+	float letter_width; /* average, pixels, 1 to 16,384; decides which texts fit */
+	uint32_t flags;	    /* enum mprof_window_flag */
 };
 
 /*
@@ -111,7 +111,10 @@ struct mprof_mark {
 	uint32_t shade;
 };
 
-/* One picture. The scene owns it until its next picture. */
+/*
+ * One picture. The scene owns the marks and the text, which are valid until its next
+ * mprof_scene_draw() or mprof_scene_near().
+ */
 struct mprof_picture {
 	const struct mprof_mark *marks;
 	/* printable UTF-8: control and direction characters, and broken bytes, are escaped */
@@ -131,20 +134,24 @@ MPROF_API struct mprof_scene *mprof_scene_new(const struct mprof_model_view *vie
 /* Free S, which may be NULL. Return NULL. */
 MPROF_API struct mprof_scene *mprof_scene_free(struct mprof_scene *s);
 
-/* Draw WINDOW into *PICTURE. Return MPROF_OK; MPROF_CORRUPT for an invalid window; MPROF_NOMEM. */
+/*
+ * Draw WINDOW into *PICTURE. Return MPROF_OK; MPROF_CORRUPT for an invalid window, or MPROF_NOMEM,
+ * both with an empty picture.
+ */
 MPROF_API enum mprof_status mprof_scene_draw(struct mprof_scene *s, const struct mprof_window *window,
 					     struct mprof_picture *picture);
 
 /*
  * Return the thread whose line is nearest to the point X, Y of the picture, at most REACH pixels
- * away, or MPROF_NONE.
+ * away. Return MPROF_NONE when there is none, for an invalid window, and without memory.
  */
 MPROF_API uint32_t mprof_scene_near(struct mprof_scene *s, const struct mprof_window *window, float x, float y,
 				    float reach);
 
 /*
- * Return the height at which ROW is drawn, pixels; and the focus at which ROW is drawn at height Y,
- * or as near to it as possible.
+ * Return the y coordinate at which ROW is drawn, pixels; and the focus, in rows, at which ROW is
+ * drawn at Y, or as near to it as possible. WINDOW must be valid; mprof_scene_focus() ignores its
+ * focus.
  */
 MPROF_API float mprof_scene_y(const struct mprof_scene *s, const struct mprof_window *window, double row);
 MPROF_API double mprof_scene_focus(const struct mprof_scene *s, const struct mprof_window *window, double row, float y);
@@ -156,14 +163,18 @@ MPROF_API double mprof_scene_focus(const struct mprof_scene *s, const struct mpr
 MPROF_API bool mprof_scene_tail(struct mprof_scene *s, uint32_t stream, uint64_t from_ns);
 
 /*
- * Highlight nothing; highlight THREAD in addition; highlight THREAD and all threads that it became
- * or that became it.
+ * Highlight no thread; highlight THREAD in addition; highlight in addition THREAD and all threads
+ * that it became or that became it. A THREAD that the model does not have is ignored. Without
+ * memory less is highlighted.
  */
-MPROF_API void mprof_scene_plain(struct mprof_scene *s);
+MPROF_API void mprof_scene_highlight_none(struct mprof_scene *s);
 MPROF_API void mprof_scene_highlight(struct mprof_scene *s, uint32_t thread);
-MPROF_API void mprof_scene_family(struct mprof_scene *s, uint32_t thread);
+MPROF_API void mprof_scene_highlight_aliases(struct mprof_scene *s, uint32_t thread);
 
-/* Show or hide COUNTER. At first the first MPROF_SCENE_COUNTERS are shown. */
+/*
+ * Show or hide COUNTER, an index of the view's counters; any other number is ignored. At first the
+ * first MPROF_SCENE_COUNTERS are shown. Without memory the counter stays hidden.
+ */
 MPROF_API void mprof_scene_counter(struct mprof_scene *s, uint32_t counter, bool shown);
 
 /*
@@ -176,7 +187,8 @@ MPROF_API enum mprof_status mprof_scene_find(struct mprof_scene *s, const char *
 
 /*
  * Count labels, interactions, activations and samples in each of N equal parts of the time from
- * FROM to TO, into PARTS.
+ * FROM to TO, ns. Store the N counts in PARTS, clamped to 32 bits; all are 0 when TO is not after
+ * FROM.
  */
 MPROF_API void mprof_scene_density(const struct mprof_scene *s, uint64_t from, uint64_t to, uint32_t *parts,
 				   uint32_t n);

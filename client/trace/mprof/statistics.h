@@ -16,12 +16,14 @@
 extern "C" {
 #endif
 
+/* Largest number of threads in mprof_statistics_busiest(). */
 #define MPROF_STATISTICS_BUSIEST 10u
 
-struct mprof_statistics_busy {
-	uint64_t running_ns;
-	uint32_t thread;
-	uint32_t label; /* string, the thread's first label, or MPROF_NONE */
+/* One of the threads that ran longest. */
+struct mprof_statistics_thread {
+	uint64_t running_ns; /* running time in the range */
+	uint32_t thread;     /* index of the view */
+	uint32_t label;	     /* string, the thread's first label, or MPROF_NONE */
 };
 
 /* Statistics of one counter of the view. */
@@ -31,7 +33,7 @@ struct mprof_statistics_counter {
 	int64_t last;
 	int64_t min;
 	int64_t max;
-	uint64_t first_ns;
+	uint64_t first_ns; /* time of the first sample */
 	uint64_t last_ns;
 };
 
@@ -46,9 +48,9 @@ struct mprof_statistics_totals {
 	uint64_t collections;
 	/* Sum over collections that ended in the range, clamped to 64 bits. */
 	uint64_t collecting_ns;
-	uint64_t longest_ns;
-	uint64_t running_ns; /* sum over all threads */
-	uint64_t sleeping_ns;
+	uint64_t longest_ns;  /* longest of these collections */
+	uint64_t running_ns;  /* sum over all threads */
+	uint64_t sleeping_ns; /* time in which nothing ran */
 	/* Part of the range that the trace covers; empty when FIRST_NS is the later one. */
 	uint64_t first_ns;
 	uint64_t last_ns;
@@ -64,16 +66,16 @@ struct mprof_statistics;
  */
 MPROF_API struct mprof_statistics *mprof_statistics_new(const struct mprof_model_view *view, uint64_t from,
 							uint64_t to);
-/* Free N, which may be NULL. Return NULL. */
-MPROF_API struct mprof_statistics *mprof_statistics_free(struct mprof_statistics *n);
+/* Free S, which may be NULL. Return NULL. */
+MPROF_API struct mprof_statistics *mprof_statistics_free(struct mprof_statistics *s);
 
 /*
  * Return the totals; an array with an item for each counter of the view; the threads that ran
- * longest. N owns them until it is freed.
+ * longest, BUSIEST of them (mprof_statistics_totals). S owns them until it is freed.
  */
-MPROF_API const struct mprof_statistics_totals *mprof_statistics_totals(const struct mprof_statistics *n);
-MPROF_API const struct mprof_statistics_counter *mprof_statistics_counters(const struct mprof_statistics *n);
-MPROF_API const struct mprof_statistics_busy *mprof_statistics_busiest(const struct mprof_statistics *n);
+MPROF_API const struct mprof_statistics_totals *mprof_statistics_totals(const struct mprof_statistics *s);
+MPROF_API const struct mprof_statistics_counter *mprof_statistics_counters(const struct mprof_statistics *s);
+MPROF_API const struct mprof_statistics_thread *mprof_statistics_busiest(const struct mprof_statistics *s);
 
 #ifdef __cplusplus
 }

@@ -191,7 +191,7 @@ struct mprof_span {
 struct mprof_order;
 
 /*
- * Return an object of about 40 KiB, or NULL without memory; free one, which may be NULL, and return
+ * Return an object of about 40 KiB, or NULL without memory; free O, which may be NULL, and return
  * NULL.
  */
 MPROF_API struct mprof_order *mprof_order_new(void);
@@ -204,7 +204,8 @@ MPROF_API struct mprof_order *mprof_order_free(struct mprof_order *o);
  */
 MPROF_API void mprof_order_scan(struct mprof_order *o, const void *bytes, size_t len);
 /*
- * Return the number of pieces, and piece I. Decode them in this order, each from
+ * Return the number of pieces; and piece I, below that number, which O owns until the next scan.
+ * Decode them in this order, each from
  * mprof_decoder_begin() to MPROF_END. Together they are the whole input.
  */
 MPROF_API size_t mprof_order_spans(const struct mprof_order *o);

@@ -36,7 +36,7 @@ enum mprof_why_verdict {
 	/* No signal of its condition just before was lost, and none came since. */
 	MPROF_WHY_NEVER_SIGNALLED,
 	MPROF_WHY_NEVER_RESOLVED, /* it has no condition, and no thread resolved it */
-	MPROF_WHY_CIRCLE,	  /* threads that wait on each other */
+	MPROF_WHY_CYCLE,	  /* deadlock: threads that wait on each other in a cycle */
 };
 
 /*
@@ -50,21 +50,21 @@ struct mprof_why_answer {
 	uint32_t root;
 	uint32_t links; /* number of waits from THREAD to ROOT */
 	/* Number of waits around the cycle, from ROOT to itself; 0 without a cycle. */
-	uint32_t circle;
+	uint32_t cycle;
 	uint32_t condition; /* condition that must be signalled to resolve ROOT */
-	/* Start of the wait for ROOT: its creation, or the last try_read of the chain. */
+	/* Start of the wait for ROOT, ns: its creation, or the last try_read of the chain. */
 	uint64_t since;
-	uint32_t lost;		/* last signal before SINCE, when no thread waited for it */
-	uint32_t lost_signals;	/* number of such signals in a row, up to LOST */
-	uint32_t first_since;	/* first signal after SINCE */
-	uint32_t signals_since; /* number of signals after SINCE */
-	uint32_t last_signal;	/* last signal */
-	uint32_t signals;	/* number of all signals, without those that begin a wait */
+	uint32_t lost_signal;	     /* last signal before SINCE, when no thread waited for it */
+	uint32_t lost_signals;	     /* number of such signals in a row, up to LOST_SIGNAL */
+	uint32_t first_signal_since; /* first signal after SINCE */
+	uint32_t signals_since;	     /* number of signals after SINCE */
+	uint32_t last_signal;	     /* last signal of all */
+	uint32_t signals;	     /* number of all signals, without those that begin a wait */
 	/*
 	 * Last resolved thread with ROOT's first label; without a label, of ROOT's type and
 	 * creator.
 	 */
-	uint32_t like;
+	uint32_t similar;
 };
 
 struct mprof_why;
@@ -77,6 +77,11 @@ MPROF_API struct mprof_why *mprof_why_new(const struct mprof_model_view *view);
 /* Free W, which may be NULL. Return NULL. */
 MPROF_API struct mprof_why *mprof_why_free(struct mprof_why *w);
 
+/*
+ * In the calls below, THREAD and STREAM are indices of the view, below its N_THREADS or N_STREAMS;
+ * the library does not check them. None of the calls fails or allocates.
+ */
+
 /* Return the thread that THREAD became in the end, or itself. */
 MPROF_API uint32_t mprof_why_final(const struct mprof_why *w, uint32_t thread);
 /*
@@ -85,8 +90,8 @@ MPROF_API uint32_t mprof_why_final(const struct mprof_why *w, uint32_t thread);
  */
 MPROF_API uint32_t mprof_why_link(const struct mprof_why *w, uint32_t thread);
 /*
- * Return the latest label of THREAD at TIME that is no counter's, else its first one; MPROF_NONE
- * without labels.
+ * Return THREAD's latest label at or before TIME (ns) that is no counter's, else its first one;
+ * MPROF_NONE without labels.
  */
 MPROF_API uint32_t mprof_why_label(const struct mprof_why *w, uint32_t thread, uint64_t time);
 

@@ -197,7 +197,7 @@ static void put_name(const struct curve *c, double y)
 		return;
 	letters = frame_text(c->f, mark, s->bytes ? c->f->v->text + s->offset : "", s->bytes, NAME_MAX);
 	mark->x1 = c->f->w.width;
-	mark->x0 = (float)fmax(c->f->w.width - letters * (double)c->f->w.letter, 0);
+	mark->x0 = (float)fmax(c->f->w.width - letters * (double)c->f->w.letter_width, 0);
 	mark->y0 = mark->y1 = (float)y;
 	mark->item = c->counter;
 	mark->shade = c->counter % COLOURS;

@@ -193,7 +193,7 @@ uint32_t frame_text(struct frame *f, struct mprof_mark *mark, const char *text, 
 
 uint32_t frame_letters(const struct frame *f, double width)
 {
-	double letters = width / f->w.letter;
+	double letters = width / f->w.letter_width;
 
 	return letters < 0 ? 0 : letters > TEXT_MAX ? TEXT_MAX : (uint32_t)letters;
 }

@@ -65,7 +65,7 @@ static bool fits(struct ruler *r, uint64_t step, unsigned zeros)
 	r->decimals = zeros < r->unit->digits ? r->unit->digits - zeros : 0;
 	r->step = step;
 	spell(r, r->f->w.from < r->f->origin, far, text, sizeof(text));
-	return (double)step * r->f->scale >= ((double)strlen(text) + SPACE) * r->f->w.letter;
+	return (double)step * r->f->scale >= ((double)strlen(text) + SPACE) * r->f->w.letter_width;
 }
 
 static void choose(struct ruler *r)

@@ -107,7 +107,7 @@ static double put_text(const struct line *l, enum mprof_mark_kind kind, double x
 	if (!mark)
 		return left;
 	letters = frame_text(l->f, mark, text, bytes, room + 1);
-	width = letters * (double)l->f->w.letter;
+	width = letters * (double)l->f->w.letter_width;
 	at = centre(x, width, left, right);
 	if (!letters || (letters > room && room < LETTERS)) {
 		l->f->s->marks.n--;
@@ -115,7 +115,7 @@ static double put_text(const struct line *l, enum mprof_mark_kind kind, double x
 	}
 	mark->x0 = (float)at;
 	/* A painter's letters may be wider than the given average. */
-	mark->x1 = (float)fmin(right, at + width * SLACK + l->f->w.letter);
+	mark->x1 = (float)fmin(right, at + width * SLACK + l->f->w.letter_width);
 	mark->y0 = mark->y1 = (float)frame_y(l->f, l->t->row);
 	mark->item = l->thread;
 	mark->stream = frame_stream(l->f, l->thread);
@@ -251,9 +251,9 @@ static bool has_room(struct frame *f, const struct mprof_thread *t, bool below, 
 {
 	double y = frame_y(f, t->row);
 
-	if (room(f, t, below ? 1 : -1) >= (below ? BELOW : ABOVE) * f->w.letter)
+	if (room(f, t, below ? 1 : -1) >= (below ? BELOW : ABOVE) * f->w.letter_width)
 		return true;
-	if (below || !(t->flags & MPROF_THREAD_NEVER_RESOLVED) || y - *said < ABOVE * f->w.letter)
+	if (below || !(t->flags & MPROF_THREAD_NEVER_RESOLVED) || y - *said < ABOVE * f->w.letter_width)
 		return false;
 	*said = y;
 	return true;
@@ -261,7 +261,7 @@ static bool has_room(struct frame *f, const struct mprof_thread *t, bool below, 
 
 static void draw_above(struct frame *f, struct line *l)
 {
-	if (room(f, l->t, -1) < ABOVE * f->w.letter)
+	if (room(f, l->t, -1) < ABOVE * f->w.letter_width)
 		put_failure(l, l->left);
 	else if (l->at == l->end && l->t->failure == MPROF_NONE)
 		put_id(l);

@@ -138,7 +138,7 @@ static bool is_chosen(const struct mprof_scene *s, uint32_t thread)
 	return s->chosen[thread / 8] >> thread % 8 & 1;
 }
 
-void mprof_scene_plain(struct mprof_scene *s)
+void mprof_scene_highlight_none(struct mprof_scene *s)
 {
 	free(s->chosen);
 	s->chosen = NULL;
@@ -151,7 +151,7 @@ void mprof_scene_highlight(struct mprof_scene *s, uint32_t thread)
 	choose(s, thread);
 }
 
-void mprof_scene_family(struct mprof_scene *s, uint32_t thread)
+void mprof_scene_highlight_aliases(struct mprof_scene *s, uint32_t thread)
 {
 	const struct mprof_thread *t = s->view->threads;
 	uint32_t *final, i;

@@ -72,8 +72,8 @@ struct mprof_scene *mprof_scene_free(struct mprof_scene *s)
 static bool is_window(const struct mprof_window *w)
 {
 	return w->to > w->from && w->to <= MPROF_TIME_MAX && isfinite(w->focus) && w->width >= 1 &&
-	       w->width <= WIDTH_MAX && w->height >= 1 && w->height <= WIDTH_MAX && w->letter >= 1 &&
-	       w->letter <= WIDTH_MAX;
+	       w->width <= WIDTH_MAX && w->height >= 1 && w->height <= WIDTH_MAX && w->letter_width >= 1 &&
+	       w->letter_width <= WIDTH_MAX;
 }
 
 bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_window *window)

@@ -58,9 +58,9 @@ struct mprof_clocks *wasm_clocks(void)
 void wasm_clocks_packets(struct mprof_clocks *c, const uint64_t *numbers, uint32_t n)
 {
 	for (; n; n--, numbers += COPIED_NUMBERS)
-		mprof_clocks_packet(c, &(struct mprof_copied){
+		mprof_clocks_packet(c, &(struct mprof_copied_packet){
 					       .guest_ns = numbers[0],
-					       .room = numbers[1],
+					       .packet_bytes = numbers[1],
 					       .first = {numbers[2], numbers[3], numbers[4]},
 					       .last = {numbers[5], numbers[6], numbers[7]},
 					       .stepped = numbers[8] != 0,

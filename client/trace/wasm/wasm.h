@@ -36,7 +36,7 @@ struct mprof_diff *wasm_diff(const struct mprof_model_view *good, const struct m
 /* Return bounds, which the caller frees; NULL without memory. */
 struct mprof_clocks *wasm_clocks(void);
 /*
- * Add N packets, each as the numbers of a struct mprof_copied in order: the offset of each stamp
+ * Add N packets, each as the numbers of a struct mprof_copied_packet in order: the offset of each stamp
  * after its clocks, STEPPED as 0 or 1.
  */
 void wasm_clocks_packets(struct mprof_clocks *c, const uint64_t *numbers, uint32_t n);

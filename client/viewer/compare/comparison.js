@@ -4,7 +4,7 @@
  * other.
  */
 import {Counters} from "../trace/counters.js";
-import {NONE, differences, loneLines, marked} from "./differences.js";
+import {NONE, differences, marked, unmatchedLines} from "./differences.js";
 import {Gestures} from "../trace/gestures.js";
 import {LinkedCamera} from "../trace/camera.js";
 import {make} from "../page/make.js";
@@ -272,12 +272,12 @@ export class Comparison {
 	/** Return the marks over the picture of CANVASVIEW. */
 	marksOf(side, canvasView) {
 		if (!this.diff || !canvasView.shown) return [];
-		canvasView.lone =
+		canvasView.unmatched =
 			canvasView.loneOf === canvasView.shown
-				? canvasView.lone
-				: loneLines(canvasView.shown, this.diff[`${side}_match`]);
+				? canvasView.unmatched
+				: unmatchedLines(canvasView.shown, this.diff[`${side}_match`]);
 		canvasView.loneOf = canvasView.shown;
-		return [...canvasView.lone, ...this.marks[side]];
+		return [...canvasView.unmatched, ...this.marks[side]];
 	}
 
 	/** Return the time above of the pointer below, or null. */

@@ -61,11 +61,11 @@ function outcome(it) {
 	};
 }
 
-function parting(it, first) {
+function divergence(it, first) {
 	const common = it.bad_common ? ` until it ${stepText(it.bad_common)}` : "";
 
 	return {
-		kind: "parting",
+		kind: "divergence",
 		first,
 		text: `${first ? "Here they part first: " : ""}${who(it.bad)} does the same in both${common}; then above it ${stepText(it.bad_next[0])}, below it ${stepText(it.good_next[0])}.`,
 		good: it.good,
@@ -75,11 +75,11 @@ function parting(it, first) {
 	};
 }
 
-function lone({good, bad, good_n: below, bad_n: above}) {
+function unmatched({good, bad, good_n: below, bad_n: above}) {
 	const {type, label} = bad ?? good;
 
 	return {
-		kind: "lone",
+		kind: "unmatched",
 		text: `Without a counterpart: ${type}${label ? ` “${short(label, 60)}”` : ""}, ${above} above and ${below} below.`,
 		good,
 		bad,
@@ -114,13 +114,13 @@ function counter({good, bad}) {
  * the threads to show.
  */
 export function differences(diff) {
-	const {partings, first} = diff;
+	const {divergences, first} = diff;
 
 	return [
-		...(first === null ? [] : [parting(partings[first], true)]),
+		...(first === null ? [] : [divergence(divergences[first], true)]),
 		...diff.outcomes.map(outcome),
-		...partings.filter((_, i) => i !== first).map((it) => parting(it, false)),
-		...diff.lone.map(lone),
+		...divergences.filter((_, i) => i !== first).map((it) => divergence(it, false)),
+		...diff.unmatched.map(unmatched),
 		...diff.slower.map(slower),
 		...diff.counters.map(counter),
 	];
@@ -139,7 +139,7 @@ export function summary(diff) {
 
 /** Return the number of differences that are not listed. */
 export function leftOut(diff) {
-	return ["outcomes", "slower", "lone", "counters", "partings"].reduce(
+	return ["outcomes", "slower", "unmatched", "counters", "divergences"].reduce(
 		(sum, name) => sum + diff[`all_${name}`] - diff[name].length,
 		0,
 	);
@@ -155,9 +155,9 @@ export function marked(list, side, threads) {
 	for (const it of list) {
 		const thread = threads.get(it[side]?.index);
 		if (!thread || thread.row === null) continue;
-		if (it.kind === "parting" && it[`${side}Time`] !== null)
+		if (it.kind === "divergence" && it[`${side}Time`] !== null)
 			out.push({
-				kind: "parting",
+				kind: "divergence",
 				row: thread.row,
 				time: it[`${side}Time`],
 				text: it.first ? "they part here" : "",
@@ -177,7 +177,7 @@ export function marked(list, side, threads) {
 /**
  * Return the threads of the picture SHOWN that have no counterpart in MATCH, with times and rows.
  */
-export function loneLines({marks, window, rowAt}, match) {
+export function unmatchedLines({marks, window, rowAt}, match) {
 	const out = [];
 	const time = (x) =>
 		window.from +
@@ -185,7 +185,7 @@ export function loneLines({marks, window, rowAt}, match) {
 
 	for (const it of marks.list(["thread", "failed"])) {
 		if (match[it.item] !== NONE) continue;
-		out.push({kind: "lone", row: rowAt(it.y0), from: time(it.x0), to: time(it.x1), thread: it.item});
+		out.push({kind: "unmatched", row: rowAt(it.y0), from: time(it.x0), to: time(it.x1), thread: it.item});
 		if (out.length === LONE_MAX) break;
 	}
 	return out;
@@ -198,7 +198,7 @@ export function drawn(marks, camera, yOf) {
 	return marks.map(({kind, row, time, from, to, text, thread}) => {
 		const y = yOf(row);
 
-		return kind === "parting"
+		return kind === "divergence"
 			? {kind, x0: x(time), y0: y, x1: x(time), y1: y, text}
 			: {kind, x0: x(from), y0: y, x1: x(to), y1: y, text, thread};
 	});

@@ -73,7 +73,7 @@ const SIGNS = [
 	["collection", "Garbage is collected"],
 	["tail", "Not proven when it was copied"],
 	["part", "Two traces compared: a difference, or a thread that resolved in one only"],
-	["lone", "Two traces compared: it has no counterpart in the other"],
+	["unmatched", "Two traces compared: it has no counterpart in the other"],
 	["uncertain", "Several guests: the uncertainty of the clock; an event may be earlier by that much"],
 	[
 		"heap",

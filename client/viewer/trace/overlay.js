@@ -147,7 +147,7 @@ function uncertain(ctx, it, palette) {
 }
 
 /** Draw a flag at the thread where the traces diverge. */
-function parting(ctx, it, palette) {
+function divergence(ctx, it, palette) {
 	ctx.fillStyle = palette.part;
 	ctx.fillRect(it.x0 - 1, it.y0 - 14, 2, 28);
 	ctx.beginPath();
@@ -171,12 +171,12 @@ function said(ctx, it, x, y, colour, palette) {
 }
 
 const PAINTERS = {
-	lone: (ctx, it, palette) => line(ctx, {...it, y0: it.y0 + 4, y1: it.y1 + 4}, palette.lone, 2, 1, [4, 3]),
+	unmatched: (ctx, it, palette) => line(ctx, {...it, y0: it.y0 + 4, y1: it.y1 + 4}, palette.unmatched, 2, 1, [4, 3]),
 	outcome: (ctx, it, palette) => {
 		line(ctx, it, palette.part, 6, 0.45);
 		said(ctx, it, Math.max(it.x0, 0) + 8, it.y0 + BELOW, palette.part, palette);
 	},
-	parting,
+	divergence,
 	guest,
 	uncertain,
 	unloaded,
@@ -217,14 +217,14 @@ export function overLayers(list, palette) {
 				layer(kind, "text", palette.why, {
 					texts: [{text, x: Math.max(x0, 0) + 24, y: y0 + BELOW, align: "left"}],
 				});
-		} else if (kind === "lone") {
-			layer(kind, "line", palette.lone, {width: 2, data: [x0, y0 + 4, x1, y1 + 4]});
-		} else if (kind === "outcome" || kind === "parting") {
+		} else if (kind === "unmatched") {
+			layer(kind, "line", palette.unmatched, {width: 2, data: [x0, y0 + 4, x1, y1 + 4]});
+		} else if (kind === "outcome" || kind === "divergence") {
 			layer(
 				kind,
 				"line",
 				palette.part,
-				kind === "parting"
+				kind === "divergence"
 					? {width: 2, data: [x0, y0 - 14, x0, y0 + 14]}
 					: {width: 6, alpha: 0.45, data: [x0, y0, x1, y1]},
 			);

@@ -41,7 +41,7 @@ export function clocksOf(wasm, guests) {
 	try {
 		for (const streams of guests) all.push(known(wasm, streams));
 		/* If dom0 rebooted between them, the guests share no monotonic clock. */
-		const realtime = all.some((one) => all.some((other) => wasm.c.mprof_clocks_apart(one, other)));
+		const realtime = all.some((one) => all.some((other) => wasm.c.mprof_clocks_rebooted(one, other)));
 		return {realtime, guests: all.map((clocks) => told(wasm, clocks, realtime))};
 	} finally {
 		for (const clocks of all) wasm.c.free(clocks);

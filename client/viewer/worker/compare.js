@@ -50,7 +50,7 @@ class Diff {
 		return Array.from({length: n}, (_, i) => this.#step(side, from + i));
 	}
 
-	#parting(it) {
+	#divergence(it) {
 		return {
 			...this.#both(it),
 			ns: it.ns,
@@ -74,12 +74,12 @@ class Diff {
 			good_ns: it.good_ns,
 			bad_ns: it.bad_ns,
 			threads: it.threads,
-			should: it.should,
+			should: it.should_resolve,
 			root: this.#who(side, it.root),
-			root_of: this.#who(side === "bad" ? "good" : "bad", it.root_of),
+			root_of: this.#who(side === "bad" ? "good" : "bad", it.root_match),
 			condition: this.#who(side, it.condition),
 			verdict: VERDICTS[names(wasm, "MPROF_WHY_")[it.verdict]],
-			parting: this.none(it.parting),
+			divergence: this.none(it.divergence),
 		};
 	}
 
@@ -104,7 +104,7 @@ class Diff {
 			matched: view.matched,
 			good_threads: view.good_threads,
 			bad_threads: view.bad_threads,
-			undue: view.undue,
+			undue: view.not_due,
 			alike: Boolean(view.alike),
 			good_start: view.good_start,
 			good_end: view.good_end,
@@ -119,19 +119,19 @@ class Diff {
 				followers: it.followers,
 			})),
 			all_slower: view.all_slower,
-			lone: this.#list("lone", "mprof_diff_lone", (it) => ({
+			unmatched: this.#list("unmatched", "mprof_diff_unmatched", (it) => ({
 				...this.#both(it),
 				good_n: it.good_n,
 				bad_n: it.bad_n,
 			})),
-			all_lone: view.all_lone,
+			all_unmatched: view.all_unmatched,
 			counters: this.#list("counters", "mprof_diff_counter", (it) => ({
 				good: this.#counter("good", it.good),
 				bad: this.#counter("bad", it.bad),
 			})),
 			all_counters: view.all_counters,
-			partings: this.#list("partings", "mprof_diff_parting", (it) => this.#parting(it)),
-			all_partings: view.all_partings,
+			divergences: this.#list("divergences", "mprof_diff_divergence", (it) => this.#divergence(it)),
+			all_divergences: view.all_divergences,
 			first: this.none(view.first),
 			good_match: this.#matches("good"),
 			bad_match: this.#matches("bad"),

@@ -121,7 +121,7 @@ export class Explanations {
 
 		for (
 			let i = 0, at = answer.thread;
-			i < answer.links + answer.circle && i < wasm.numbers.MPROF_EXPLANATION_LINKS;
+			i < answer.links + answer.cycle && i < wasm.numbers.MPROF_EXPLANATION_LINKS;
 			i++
 		) {
 			const link = c.mprof_why_link(this.#why(), at) >>> 0,
@@ -181,20 +181,20 @@ export class Explanations {
 
 		if (answer.verdict === numbers.MPROF_WHY_RESOLVED) return object;
 		const like =
-			answer.like === numbers.MPROF_NONE
+			answer.similar === numbers.MPROF_NONE
 				? null
-				: {...this.who(answer.like, UINT64_MAX), resolution: this.#resolution(answer.like)};
+				: {...this.who(answer.similar, UINT64_MAX), resolution: this.#resolution(answer.similar)};
 
 		return {
 			...object,
-			links: answer.links + answer.circle,
+			links: answer.links + answer.cycle,
 			chain: this.#chainOf(answer),
 			root: this.#root(answer),
 			like,
 			condition: this.who(answer.condition, answer.since),
-			missed: this.#signal(answer.lost),
+			missed: this.#signal(answer.lost_signal),
 			missed_signals: answer.lost_signals,
-			first_since: this.#signal(answer.first_since),
+			first_since: this.#signal(answer.first_signal_since),
 			signals_since: answer.signals_since,
 			last_signal: this.#signal(answer.last_signal),
 			signals: answer.signals,

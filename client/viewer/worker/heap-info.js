@@ -65,7 +65,7 @@ function notesOf(totals, sums, {number: chosen}) {
 			(n) => `${many(n, "recording")} are joined here; this is the last of them.`,
 		],
 		[
-			totals.clock,
+			totals.clock_steps,
 			(n) => `The clock stepped back ${many(n, "time")}; later events have the latest time before the step.`,
 		],
 		[totals.truncated, (n) => `The writer cut ${many(n, "stack")}, which lack the place of the allocation.`],

@@ -43,10 +43,10 @@ export class RangeStatistics {
 	#busiest(numbers, n) {
 		const {wasm} = this,
 			base = wasm.c.mprof_statistics_busiest(numbers) >>> 0,
-			size = wasm.size("mprof_statistics_busy");
+			size = wasm.size("mprof_statistics_thread");
 
 		return Array.from({length: n}, (_, i) => {
-			const {thread, label, running_ns} = wasm.object("mprof_statistics_busy", base + i * size);
+			const {thread, label, running_ns} = wasm.object("mprof_statistics_thread", base + i * size);
 
 			return {
 				index: thread,

@@ -29,8 +29,9 @@ export class Scene {
 		const flags =
 			window.flags ?? numbers.MPROF_WINDOW_COUNTERS | numbers.MPROF_WINDOW_LABELS | numbers.MPROF_WINDOW_ARROWS;
 		return wasm.lend(wasm.size("mprof_window"), (at) => {
-			for (const name of ["from", "to", "focus", "width", "height", "letter"])
+			for (const name of ["from", "to", "focus", "width", "height"])
 				wasm.set("mprof_window", at, name, window[name]);
+			wasm.set("mprof_window", at, "letter_width", window.letter);
 			wasm.set("mprof_window", at, "flags", flags);
 			return use(scene, at);
 		});
@@ -109,7 +110,7 @@ export class Scene {
 			{c, numbers} = wasm,
 			scene = this.prepare(),
 			bytes = new TextEncoder().encode(text);
-		c.mprof_scene_plain(scene);
+		c.mprof_scene_highlight_none(scene);
 		if (!bytes.length) return {threads: new Uint32Array(0)};
 		return wasm.lend(bytes.length, (at) =>
 			wasm.lend(8, (found) => {
@@ -128,8 +129,8 @@ export class Scene {
 	family(thread) {
 		const {c} = this.wasm,
 			scene = this.prepare();
-		c.mprof_scene_plain(scene);
-		if (thread !== null && thread < this.trace.get("n_threads")) c.mprof_scene_family(scene, thread);
+		c.mprof_scene_highlight_none(scene);
+		if (thread !== null && thread < this.trace.get("n_threads")) c.mprof_scene_highlight_aliases(scene, thread);
 	}
 
 	counter(index, shown) {

@@ -20,7 +20,7 @@ export const VERDICTS = {
 	signalled_since: "signalled-since",
 	never_signalled: "never-signalled",
 	never_resolved: "never-resolved",
-	circle: "circle",
+	cycle: "circle",
 };
 
 export const OUT_OF_MEMORY =

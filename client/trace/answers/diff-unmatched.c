@@ -41,7 +41,7 @@ static bool list_unmatched(const struct diff_side *s, uint8_t side, struct grow 
 
 /* Threads of one type and label, with their rank. */
 struct unmatched_kind {
-	struct mprof_diff_lone l;
+	struct mprof_diff_unmatched l;
 	bool labelled;
 };
 
@@ -83,14 +83,14 @@ static bool join_unmatched(const struct unmatched *list, uint32_t n, struct grow
 static bool report_kinds(struct mprof_diff *d, struct grow *kinds)
 {
 	struct unmatched_kind *list = kinds->items;
-	struct mprof_diff_lone *told;
+	struct mprof_diff_unmatched *told;
 	uint32_t i;
 
-	d->view.all_lone = kinds->n;
+	d->view.all_unmatched = kinds->n;
 	if (kinds->n)
 		qsort(list, kinds->n, sizeof(*list), compare_kinds);
-	for (i = 0; i < kinds->n && i < d->options.told; i++) {
-		told = grow_add(&d->lone, sizeof(*told));
+	for (i = 0; i < kinds->n && i < d->options.results_max; i++) {
+		told = grow_add(&d->unmatched, sizeof(*told));
 		if (!told)
 			return false;
 		*told = list[i].l;
@@ -98,7 +98,7 @@ static bool report_kinds(struct mprof_diff *d, struct grow *kinds)
 	return true;
 }
 
-bool diff_lone(struct mprof_diff *d)
+bool diff_unmatched(struct mprof_diff *d)
 {
 	struct grow list = {0}, kinds = {0};
 	bool fine = list_unmatched(&d->side[GOOD], GOOD, &list) && list_unmatched(&d->side[BAD], BAD, &list);

@@ -1,5 +1,5 @@
 /*
- * Partings: the first step that one of two counterparts takes and the other does not.
+ * Divergences: the first step that one of two counterparts takes and the other does not.
  *
  * Each thread's steps are compared by themselves. Two runs in which each thread does the same in
  * the same order are the same to the program, whatever the order between threads, and a difference
@@ -183,16 +183,16 @@ static bool report_later(struct mprof_diff *d, int side, const struct diff_fork 
 
 bool diff_fork_report(struct mprof_diff *d, const struct diff_fork *f, uint32_t *i)
 {
-	struct mprof_diff_parting p = {.ns = f->ns, .good = f->good, .bad = f->bad}, *list = d->partings.items;
+	struct mprof_diff_divergence p = {.ns = f->ns, .good = f->good, .bad = f->bad}, *list = d->divergences.items;
 
-	for (*i = 0; *i < d->partings.n; ++*i)
+	for (*i = 0; *i < d->divergences.n; ++*i)
 		if (list[*i].good == f->good)
 			return true;
 	if (!report_steps(d, GOOD, f->good, f->same, &p.good_common, &p.good_next, &p.good_n) ||
 	    !report_steps(d, BAD, f->bad, f->same, &p.bad_common, &p.bad_next, &p.bad_n) ||
 	    !report_later(d, GOOD, f, &p.good_later) || !report_later(d, BAD, f, &p.bad_later))
 		return false;
-	list = grow_add(&d->partings, sizeof(p));
+	list = grow_add(&d->divergences, sizeof(p));
 	if (list)
 		*list = p;
 	return list;
@@ -216,15 +216,15 @@ static bool report_forks(struct mprof_diff *d, struct grow *forks)
 
 	if (forks->n)
 		qsort(list, forks->n, sizeof(*list), compare_forks);
-	for (i = 0; i < forks->n && i < d->options.told; i++)
+	for (i = 0; i < forks->n && i < d->options.results_max; i++)
 		if (!diff_fork_report(d, &list[i], &at))
 			return false;
 	d->view.first = forks->n ? 0 : MPROF_NONE;
-	d->view.all_partings = forks->n;
+	d->view.all_divergences = forks->n;
 	return true;
 }
 
-bool diff_partings(struct mprof_diff *d)
+bool diff_divergences(struct mprof_diff *d)
 {
 	const struct diff_side *g = &d->side[GOOD], *b = &d->side[BAD];
 	struct diff_fork fork, *added;
