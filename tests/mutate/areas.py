@@ -50,6 +50,8 @@ AREAS = {
         "files": ["daemon/xen/*.c"],
         "tests": [
             "value",
+            "keys",
+            "attachment",
             "allowance",
             "rate-limit",
             "directory",
@@ -193,6 +195,6 @@ AREAS = {
     },
     "sink": {
         "files": ["daemon/sink/*.c"],
-        "tests": ["account", "framing", "memtraces", "fuzz-memtrace-framing", "profiled", "sink", "sink-listening"],
+        "tests": ["account", "framing", "sink-stream", "memtraces", "fuzz-memtrace-framing", "profiled", "sink", "sink-listening"],
     },
 }

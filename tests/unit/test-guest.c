@@ -1,4 +1,5 @@
 /* A guest of three streams over rings in memory and a real queue that only the test empties. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,6 +8,17 @@
 #include "guest.h"
 
 #include <mprof/packet.h>
+
+/* strdup fails when this counts down to 0; below 0 it never does. */
+static long copies_left = -1;
+
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+
+char *__wrap_strdup(const char *text)
+{
+	return copies_left >= 0 && copies_left-- == 0 ? NULL : __real_strdup(text);
+}
 
 #define MIB	     (1u << 20)
 #define PACKETS	     4u
@@ -858,6 +870,37 @@ static void test_counters(void)
 	world_deinit(&w);
 }
 
+/* Whatever there was no memory for leaves nothing in the queue's accounts, and can be asked for again. */
+static void test_without_memory(void)
+{
+	struct world w;
+	size_t bytes;
+	long n = 0;
+	int r;
+
+	if (!world_init(&w, "web", MIB, 0, 0))
+		return;
+	bytes = account_bytes(w.shared.queue, w.guest.account);
+	do {
+		copies_left = n++;
+		r = guest_set_state(&w.guest, "suspended", "suspend");
+		copies_left = -1;
+		if (r) {
+			CHECK_EQ_INT(r, -ENOMEM);
+			CHECK_EQ_STR(w.guest.state, "running");
+			CHECK_EQ_UINT(account_bytes(w.shared.queue, w.guest.account), bytes);
+		}
+	} while (r && n < 100);
+	CHECK(n > 5); /* there is one for each text of a run */
+	bytes = account_bytes(w.shared.queue, w.guest.account);
+	copies_left = 0;
+	CHECK_EQ_INT(guest_capture_begin(&w.guest, "snapshot", "a note", false, NULL), -ENOMEM);
+	copies_left = -1;
+	CHECK(guest_capture_done(&w.guest));
+	CHECK_EQ_UINT(account_bytes(w.shared.queue, w.guest.account), bytes);
+	world_deinit(&w);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_rows_first);
@@ -877,5 +920,6 @@ int main(void)
 	CHECK_RUN(test_was);
 	CHECK_RUN(test_context);
 	CHECK_RUN(test_counters);
+	CHECK_RUN(test_without_memory);
 	return check_done();
 }

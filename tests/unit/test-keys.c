@@ -1,0 +1,80 @@
+/*
+ * The keys of a stream, read in a transaction. The store is the test's own xen_read_begin, xen_read
+ * and xen_read_end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "keys.h"
+#include "xen.h"
+
+#define BEGUN 7u /* the number of every transaction */
+
+struct xen {
+	unsigned changed; /* transactions that a write of somebody else spoils */
+	unsigned begun, ended;
+	int error;	  /* the answer to every read */
+	const char *refs; /* as of the last transaction that was begun; "8,9" in one that is spoilt */
+};
+
+int xen_read_begin(struct xen *xen, uint32_t *t)
+{
+	xen->begun++;
+	*t = BEGUN;
+	return 0;
+}
+
+int xen_read_end(struct xen *xen, uint32_t t)
+{
+	CHECK_EQ_UINT(t, BEGUN);
+	return ++xen->ended <= xen->changed ? -EAGAIN : 0;
+}
+
+int xen_read(struct xen *xen, uint32_t t, const char *path, char **value, size_t *len)
+{
+	CHECK_EQ_UINT(t, BEGUN);
+	if (xen->error)
+		return xen->error;
+	if (strcmp(path, "/local/domain/5/data/mprof/ring-ref") != 0)
+		return -ENOENT;
+	*value = strdup(xen->begun <= xen->changed ? "8,9" : xen->refs);
+	*len = strlen(*value);
+	return 0;
+}
+
+/* What was read in a transaction counts only if its end says so. */
+static void test_spoilt(void)
+{
+	struct xen xen = {.changed = 2, .refs = "10"};
+	struct keys keys;
+
+	CHECK_EQ_INT(keys_read(&keys, &xen, 5, 0), FAULT_NONE);
+	if (CHECK_EQ_UINT(keys.n_refs, 1))
+		CHECK_EQ_UINT(keys.refs[0], 10);
+	CHECK_EQ_UINT(xen.begun, 3);
+	keys_deinit(&keys);
+	xen = (struct xen){.changed = 100, .refs = "10"};
+	CHECK_EQ_INT(keys_read(&keys, &xen, 5, 0), FAULT_STORE);
+	CHECK(!keys.published && !keys.refs);
+	CHECK_EQ_UINT(xen.begun, xen.ended);
+	keys_deinit(&keys);
+}
+
+/* A transaction is ended even if a read in it fails, and that is not tried again. */
+static void test_refused(void)
+{
+	struct xen xen = {.error = -EACCES};
+	struct keys keys;
+
+	CHECK_EQ_INT(keys_read(&keys, &xen, 5, 0), FAULT_STORE);
+	CHECK(xen.begun == 1 && xen.ended == 1);
+	keys_deinit(&keys);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_spoilt);
+	CHECK_RUN(test_refused);
+	return check_done();
+}

@@ -1,0 +1,164 @@
+/*
+ * A stream of the sink once the collector has said whose it is. The loop and the collector are the
+ * test's own.
+ */
+#include <stdlib.h>
+
+#include "check.h"
+#include "collector.h"
+#include "guest.h"
+#include "receiver.h"
+#include "stream.h"
+
+#define MOST 3u /* streams of one guest */
+
+void receiver_dirty(struct receiver *s)
+{
+	(void)s;
+}
+
+const char *receiver_room(struct receiver *s, struct account *account, uint64_t bytes)
+{
+	(void)s;
+	(void)account;
+	(void)bytes;
+	return NULL;
+}
+
+void receiver_complain(struct receiver *s, const char *address, const char *what)
+{
+	(void)s;
+	(void)address;
+	(void)what;
+}
+
+void collector_ask_who(struct stream *s)
+{
+	(void)s;
+}
+
+void guest_recording(struct guest *g)
+{
+	(void)g;
+}
+
+void guest_ended(struct guest *g, const char *reason, bool recorded)
+{
+	(void)g;
+	(void)reason;
+	(void)recorded;
+}
+
+/* Add a stream that records, of a guest that is not known yet. */
+static struct stream *stream_make(struct receiver *receiver, int64_t recording)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+
+	s->receiver = receiver;
+	s->fd = -1;
+	s->state = STREAM_RECORDING;
+	s->about = (struct memtrace){.id = recording, .domid = -1, .state = "recording", .address = s->address};
+	snprintf(s->address, sizeof(s->address), "10.0.0.%d", (int)recording);
+	s->account = account_enter(&receiver->accounts, NULL, s->address, 0);
+	s->next = receiver->streams;
+	receiver->streams = s;
+	receiver->n_streams++;
+	return s;
+}
+
+static const struct memtrace *last_put(const struct receiver *receiver)
+{
+	const struct memtrace *put = NULL;
+
+	for (const struct item *i = receiver->batch.first; i; i = i->next)
+		put = i->kind == ITEM_PUT ? i->put : put;
+	return put;
+}
+
+/* A guest has as many streams as the configuration allows, whichever addresses it has. */
+static void test_streams_of_a_guest(void)
+{
+	const struct config config = {.sink_guest_streams = MOST};
+	struct receiver receiver = {.config = &config};
+	const struct memtrace *put;
+
+	batch_init(&receiver.batch);
+	for (unsigned i = 1; i <= MOST + 1; i++) {
+		stream_identify(stream_make(&receiver, i), 4, "web", "a-uuid", 5);
+		CHECK_EQ_UINT(receiver.n_streams, i <= MOST ? i : MOST);
+		CHECK_EQ_UINT(receiver.counts.refused, i > MOST);
+	}
+	put = last_put(&receiver);
+	if (CHECK(put)) {
+		CHECK_EQ_INT(put->id, MOST + 1);
+		CHECK_EQ_STR(put->state, "ended");
+		CHECK_EQ_STR(put->reason, "quota");
+	}
+	/* One that is told again who its guest is takes no second place. */
+	stream_identify(receiver.streams, 4, "web", "a-uuid", 5);
+	CHECK_EQ_UINT(receiver.n_streams, MOST);
+	while (receiver.streams)
+		stream_end(receiver.streams, "ended");
+	accounts_deinit(&receiver.accounts);
+	batch_deinit(&receiver.batch);
+}
+
+/* What the collector says is written, though not a byte came since. */
+static void test_identity(void)
+{
+	const struct config config = {.sink_guest_streams = MOST};
+	struct receiver receiver = {.config = &config};
+	const struct memtrace *put;
+	struct stream *s;
+
+	batch_init(&receiver.batch);
+	s = stream_make(&receiver, 1);
+	stream_flush(s, &receiver.batch);
+	CHECK(!receiver.batch.first);
+	stream_identify(s, 4, "web", "a-uuid", 5);
+	stream_flush(s, &receiver.batch);
+	put = last_put(&receiver);
+	if (CHECK(put)) {
+		CHECK_EQ_INT(put->run, 4);
+		CHECK_EQ_INT(put->domid, 5);
+		CHECK_EQ_STR(put->name, "web");
+		CHECK_EQ_STR(put->uuid, "a-uuid");
+	}
+	stream_end(s, "ended");
+	accounts_deinit(&receiver.accounts);
+	batch_deinit(&receiver.batch);
+}
+
+/* The bytes behind the last whole packet are counted as dropped, once. */
+static void test_cut(void)
+{
+	const struct config config = {.sink_guest_streams = MOST};
+	struct receiver receiver = {.config = &config, .held = 70};
+	const struct memtrace *put;
+	struct stream *s;
+
+	batch_init(&receiver.batch);
+	s = stream_make(&receiver, 1);
+	s->block = calloc(1, 70);
+	s->room = s->len = 70;
+	s->whole = 66;
+	stream_end(s, "reset");
+	CHECK_EQ_UINT(receiver.counts.dropped, 4);
+	CHECK_EQ_UINT(receiver.held, 66); /* until they are committed */
+	put = last_put(&receiver);
+	if (CHECK(put)) {
+		CHECK_EQ_UINT(put->dropped, 4);
+		CHECK_EQ_UINT(put->bytes, 66);
+		CHECK_EQ_STR(put->reason, "reset");
+	}
+	accounts_deinit(&receiver.accounts);
+	batch_deinit(&receiver.batch);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_streams_of_a_guest);
+	CHECK_RUN(test_identity);
+	CHECK_RUN(test_cut);
+	return check_done();
+}
