@@ -195,6 +195,6 @@ AREAS = {
     },
     "sink": {
         "files": ["daemon/sink/*.c"],
-        "tests": ["account", "framing", "sink-stream", "memtraces", "fuzz-memtrace-framing", "profiled", "sink", "sink-listening"],
+        "tests": ["account", "batch", "framing", "sink-stream", "memtraces", "fuzz-memtrace-framing", "profiled", "sink", "sink-listening"],
     },
 }

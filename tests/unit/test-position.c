@@ -89,6 +89,11 @@ static void test_targets(void)
 	CHECK_EQ_INT(request_parse(&r, "/%c3%a9"), REQUEST_OK);
 	CHECK_EQ_INT(request_parse(&r, "/%ed%a0%80"), REQUEST_BAD);
 	CHECK_EQ_INT(request_parse(&r, "/1/2/3/4/5/6/7/8/9"), REQUEST_BAD);
+	/* As many queries as there is room for, and one more. */
+	CHECK_EQ_INT(request_parse(&r, "/?a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p"), REQUEST_OK);
+	CHECK_EQ_UINT(r.n_queries, REQUEST_QUERIES_MAX);
+	CHECK_EQ_STR(request_query(&r, "p"), "");
+	CHECK_EQ_INT(request_parse(&r, "/?a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p&q"), REQUEST_BAD);
 	memset(text, 'a', REQUEST_TARGET_MAX + 2);
 	text[0] = '/';
 	text[REQUEST_TARGET_MAX + 1] = '\0';

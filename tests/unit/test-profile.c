@@ -346,6 +346,8 @@ static void test_heaps(void)
 	CHECK_EQ_UINT(peak, 402);
 	CHECK_EQ_UINT(selected(FILTER(.heaps = MPROF_HEAP_EXTERNAL), &peak), 0);
 	CHECK_EQ_UINT(peak, 0);
+	/* For both heaps together a promotion ends nothing. */
+	CHECK_EQ_UINT(chosen(FILTER(.heaps = MPROF_HEAP_MINOR | MPROF_HEAP_MAJOR, .lifetime = FROM(300))), 3);
 	/* Its life in the major heap begins at its promotion, at 400. */
 	CHECK_EQ_UINT(chosen(FILTER(.heaps = MPROF_HEAP_MAJOR, .allocated = TO(350))), 400);
 	CHECK_EQ_UINT(chosen(FILTER(.heaps = MPROF_HEAP_MINOR, .lifetime = TO(200))), 2);

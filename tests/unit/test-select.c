@@ -35,8 +35,12 @@ static int parse(struct period *p, const char *from, const char *to)
 
 static void test_period(void)
 {
-	static const char *const bad[] = {"",	"x", "+", "1.", ".5", "1x", "-1", "1e3", "1..2", "99999999999999999999",
-					  "+ 1"};
+	static const char *const bad[] = {"",	  "x",
+					  "+",	  "1.",
+					  ".5",	  "1x",
+					  "-1",	  "1e3",
+					  "1..2", "99999999999999999999",
+					  "+ 1",  "18446744073.709551616"};
 	struct period p;
 	size_t i;
 
@@ -46,6 +50,8 @@ static void test_period(void)
 	/* One moment is a period, too. */
 	CHECK_EQ_INT(parse(&p, "2", "2"), CTL_OK);
 	CHECK(!period_holds(&p, 1999999999) && period_holds(&p, 2000000000) && !period_holds(&p, 2000000001));
+	CHECK_EQ_INT(parse(&p, "18446744073.709551615", NULL), CTL_OK);
+	CHECK(!period_holds(&p, UINT64_MAX - 1) && period_holds(&p, UINT64_MAX));
 	CHECK_EQ_INT(parse(&p, NULL, NULL), CTL_OK);
 	CHECK(period_holds(&p, 0) && period_holds(&p, UINT64_MAX));
 	CHECK_EQ_INT(parse(&p, "2363.936157894", "2363.936157896"), CTL_OK);

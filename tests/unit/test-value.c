@@ -13,8 +13,12 @@ static bool number(const char *text, uint32_t min, uint32_t max, uint32_t *value
 
 static void test_numbers(void)
 {
-	static const char *const bad[] = {"",	 " 1",	"1 ", "+1",  "-1",	   "01",	 "00",
-					  "1\n", "0x1", "1.", "1e1", "4294967296", "9999999999", "10000000000"};
+	static const char *const bad[] = {
+		"",	      " 1",	     "1 ",
+		"+1",	      "-1",	     "01",
+		"00",	      "1\n",	     "0x1",
+		"1.",	      "1e1",	     "4294967296",
+		"9999999999", "10000000000", "18446744073709551623" /* 7, without what is above 64 bits */};
 	uint32_t value = 7;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

@@ -459,6 +459,10 @@ static void test_resume(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT lost_packets FROM streams"), 9);
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 90 && seen.last.offset == 30);
+	/* A packet that was begun behind the gap goes on where it stands. */
+	CHECK_EQ_INT(append_one(&f, 90, 30, 500, 0, true, 60), 0);
+	seen = resume(&f);
+	CHECK(seen.last.sequence == 90 && seen.last.offset == 530);
 	fixture_deinit(&f);
 }
 

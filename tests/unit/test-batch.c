@@ -1,0 +1,72 @@
+/* Batches that change hands between the sink's loop and its commit thread. */
+#include <stdlib.h>
+
+#include "batch.h"
+#include "check.h"
+
+/* Items keep their order, and what is added to either batch afterwards is in that one alone. */
+static void test_move(void)
+{
+	struct batch from, to;
+
+	batch_init(&from);
+	batch_init(&to);
+	CHECK_EQ_INT(batch_append(&from, 1, 0, malloc(5), 5), 0);
+	CHECK_EQ_INT(batch_append(&from, 1, 5, malloc(7), 7), 0);
+	batch_move(&from, &to);
+	CHECK(!from.first && from.bytes == 0 && to.bytes == 12);
+	CHECK(batch_add(&to, ITEM_DELETE, 2) && batch_add(&from, ITEM_DELETE, 3));
+	if (CHECK(to.first && to.first->next && to.first->next->next && !to.first->next->next->next)) {
+		CHECK_EQ_UINT(to.first->length, 5);
+		CHECK_EQ_UINT(to.first->next->offset, 5);
+		CHECK_EQ_INT(to.first->next->next->recording, 2);
+	}
+	CHECK(from.first && from.first->recording == 3 && !from.first->next);
+	batch_deinit(&from);
+	batch_deinit(&to);
+}
+
+static void test_move_nothing(void)
+{
+	struct batch from, to;
+
+	batch_init(&from);
+	batch_init(&to);
+	batch_move(&from, &to);
+	CHECK(batch_add(&to, ITEM_DELETE, 2));
+	CHECK(!from.first);
+	CHECK(to.first && to.first->recording == 2);
+	batch_deinit(&from);
+	batch_deinit(&to);
+}
+
+/* A recording is put as it was then. */
+static void test_put(void)
+{
+	char name[] = "web";
+	const struct memtrace recording = {
+		.id = 4, .name = name, .state = "recording", .address = "10.0.0.5", .bytes = 9};
+	struct batch b;
+	struct item *item;
+
+	batch_init(&b);
+	item = batch_put(&b, &recording);
+	name[0] = 'x';
+	if (CHECK(item)) {
+		CHECK(item == b.first && item->kind == ITEM_PUT && item->recording == 4);
+		CHECK_EQ_STR(item->put->name, "web");
+		CHECK_EQ_STR(item->put->uuid, NULL);
+		CHECK_EQ_STR(item->put->address, "10.0.0.5");
+		CHECK_EQ_STR(item->put->state, "recording");
+		CHECK_EQ_UINT(item->put->bytes, 9);
+	}
+	batch_deinit(&b);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_move);
+	CHECK_RUN(test_move_nothing);
+	CHECK_RUN(test_put);
+	return check_done();
+}
