@@ -52,6 +52,7 @@ AREAS = {
             "value",
             "keys",
             "attachment",
+            "mapping",
             "allowance",
             "rate-limit",
             "directory",

@@ -157,6 +157,27 @@ static void test_many(void)
 	many(-3);
 }
 
+/* What is known of an object stays with it when younger ones take its place. */
+static void test_many_selected(void)
+{
+	const struct mprof_mem_filter filter = {
+		.bytes = {.least = 24, .most = 24, .has_least = true, .has_most = true}};
+	struct mprof_selection *s = mprof_selection_new(&filter, MADE_START + 10000, 3);
+	struct made m = {0};
+	uint64_t objects, samples;
+
+	made_begin(&m, 2);
+	for (unsigned i = 0; i < 10000; i++)
+		made_alloc(&m, i, i < 10 ? 3 : 1, MPROF_MEM_MAJOR, STACK(1, 2));
+	made_finish(&m);
+	mprof_mem_free(made_read(&m, NULL, s));
+	mprof_selection_count(s, &objects, &samples);
+	CHECK_EQ_UINT(objects, 10);
+	CHECK_EQ_UINT(samples, 30);
+	mprof_selection_free(s);
+	made_free(&m);
+}
+
 /*
  * A stream with a little of everything: deep stacks, large blocks, a long life, ends of unknown
  * objects.
@@ -429,6 +450,7 @@ int main(void)
 	CHECK_RUN(test_peak);
 	CHECK_RUN(test_contradictions);
 	CHECK_RUN(test_many);
+	CHECK_RUN(test_many_selected);
 	CHECK_RUN(test_read);
 	CHECK_RUN(test_sort);
 	CHECK_RUN(test_filters);

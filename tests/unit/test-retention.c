@@ -285,6 +285,29 @@ static void test_readers_are_waited_for(void)
 	disk_deinit(&d);
 }
 
+/* How long a reader was waited for does not count against the next one, though there is more to delete. */
+static void test_next_reader(void)
+{
+	CLEANUP(closep) int fd = -1;
+	struct disk d;
+	int64_t left;
+
+	if (!disk_init(&d, MIB, MIB))
+		return;
+	d.config.archive_bytes = 20 * CONTENT;
+	for (unsigned i = 0; i < 4; i++)
+		CHECK_EQ_INT(flush(&d, 64), 0);
+	d.retention.blocked_since = clock_mono() - 11 * NS_PER_S;
+	keep_now(&d);
+	left = fixture_number(&d.f, "SELECT count(*) FROM chunks");
+	CHECK(left > 20 && left < 256);
+	CHECK_EQ_INT(hold(&d, &fd), 0);
+	keep_now(&d);
+	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), left);
+	closep(&fd);
+	disk_deinit(&d);
+}
+
 /* If room gets short, it does not wait for readers. */
 static void test_room_before_readers(void)
 {
@@ -350,6 +373,7 @@ int main(void)
 	CHECK_RUN(test_no_reserve);
 	CHECK_RUN(test_reserve_too_large);
 	CHECK_RUN(test_readers_are_waited_for);
+	CHECK_RUN(test_next_reader);
 	CHECK_RUN(test_room_before_readers);
 	CHECK_RUN(test_hold);
 	return check_done();

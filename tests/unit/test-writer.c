@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "archive-fixture.h"
+#include "store.h"
 
 #define MIB (1u << 20)
 
@@ -463,6 +464,30 @@ static void test_resume(void)
 	CHECK_EQ_INT(append_one(&f, 90, 30, 500, 0, true, 60), 0);
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 90 && seen.last.offset == 530);
+	fixture_deinit(&f);
+}
+
+static int refuse(void *context)
+{
+	(void)context;
+	return 1;
+}
+
+/* A transaction that could not be committed is over: nothing of it counts, and the next one begins. */
+static void test_commit_fails(void)
+{
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(append_one(&f, 1, 30, 500, 0, true, 40), 0);
+	sqlite3_commit_hook(archive_writer_store(f.w)->db, refuse, NULL);
+	CHECK(append_one(&f, 1, 530, 500, 0, true, 41) != 0);
+	sqlite3_commit_hook(archive_writer_store(f.w)->db, NULL, NULL);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 1);
+	CHECK_EQ_INT(append_one(&f, 1, 530, 500, 0, true, 41), 0);
+	CHECK_EQ_INT(fixture_number(&f, "SELECT sum(length) FROM chunks"), 1000);
 	fixture_deinit(&f);
 }
 
@@ -957,6 +982,7 @@ int main(void)
 	CHECK_RUN(test_huge);
 	CHECK_RUN(test_small_commit_pages);
 	CHECK_RUN(test_resume);
+	CHECK_RUN(test_commit_fails);
 	CHECK_RUN(test_resume_cut);
 	CHECK_RUN(test_captures);
 	CHECK_RUN(test_kinds);
