@@ -54,6 +54,10 @@ test("another part is loaded only when the window leaves this one", () => {
 	/* The whole run is shown: the loaded part is shown in its place. */
 	assert.equal(leaves(loaded, all, 900n, 2100n), false);
 	assert.equal(leaves(loaded, all, 1600n, 1900n), true);
+	/* A window that is too large to load begins or ends exactly at the edge of this part. */
+	assert.equal(leaves(loaded, all, 1560n, 1900n), true);
+	assert.equal(leaves(loaded, all, 1100n, 1460n), true);
+	assert.equal(leaves(loaded, all, 1559n, 1900n), false);
 	/*
 	 * The page has loaded less than it might: a window that fits into memory, and one that does
 	 * not.

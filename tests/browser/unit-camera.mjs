@@ -62,6 +62,14 @@ test("no step in or out is lost to rounding", () => {
 	assert.equal(c.span, 11n);
 });
 
+test("a time at the edge of the window is seen, and one at the edge of its margin", () => {
+	const c = camera(0n, 10n ** 12n);
+
+	c.show(1000n, 2000n);
+	assert.ok(c.sees(1000n) && c.sees(2000n) && !c.sees(999n) && !c.sees(2001n));
+	assert.ok(c.sees(1010n, 10) && c.sees(1990n, 10) && !c.sees(1009n, 10) && !c.sees(1991n, 10));
+});
+
 test("zooming out ends at the whole, panning at the margins", () => {
 	const c = camera(1000000n, 2000000n);
 

@@ -73,6 +73,8 @@ test("differences are listed, the first in time first, each with the threads to 
 	assert.match(list[4].text, /takes 5 ms, below 1 µs, and 1 other that waited for it/);
 	assert.match(list[5].text, /gntref is above only/);
 	assert.deepEqual([list[1].good.index, list[1].bad.index], [1, 2]);
+	const [, alone] = differences({...DIFF, outcomes: [{...DIFF.outcomes[0], threads: 1, root: null}]});
+	assert.equal(alone.text, "Resolved below only: 102 (Bind, “connect”).");
 	assert.equal(leftOut(DIFF), 3);
 	assert.match(
 		summary(DIFF),

@@ -46,6 +46,7 @@ test("heap strip: a profile that ended lies before its end, and a misfit is repo
 	const place = placed(memtrace(), info(24), CLOCK);
 
 	assert.deepEqual([place.base, place.earlierNs], [146n * S + HALF, 6n * S + HALF]);
+	assert.equal(placed(memtrace(), info(30), CLOCK).earlierNs, HALF, "sent as late as it can have been");
 	const sent = placed(memtrace(), info(3600), CLOCK);
 	assert.deepEqual([sent.base + 3600n * S, sent.earlierNs], [170n * S + HALF, null]);
 	assert.match(tells(memtrace(), sent).join(" "), /do not match its arrival/);

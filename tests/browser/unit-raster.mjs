@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {Raster} from "../../client/viewer/draw/raster.js";
+import {BatchRaster, Raster} from "../../client/viewer/draw/raster.js";
 
 globalThis.ImageData = class {
 	constructor(width, height) {
@@ -72,4 +72,47 @@ test("only painted parts are put on the canvas, and no pixel stays behind", () =
 	);
 	assert.deepEqual(calls[1], ["draw", 0, 3, 5, 2, 0, 3, 5, 2]);
 	assert.ok(it.empty && it.words.every((pixel) => pixel === 0));
+	it.heads([2.5, 2, 0, 6, 5, 6], RED);
+	it.put(pen, sheet, 1);
+	assert.deepEqual(calls.at(-2), ["draw", 0, 2, 5, 4, 0, 2, 5, 4]);
+	assert.ok(it.words.every((pixel) => pixel === 0));
+});
+
+test("layers of one opacity share a raster, another one begins a new one", () => {
+	const drawn = [];
+	const sheet = {canvas: {}, putImageData() {}, clearRect() {}};
+	const ctx = {
+		canvas: {width: 9, height: 9},
+		getTransform: () => ({a: 1}),
+		setTransform() {},
+		save() {},
+		restore() {},
+		drawImage: (canvas, x, y) => drawn.push([ctx.globalAlpha, y]),
+	};
+	const layer = (alpha, y) => ({
+		shape: "rect",
+		kind: alpha < 1 ? "counter" : "thread",
+		alpha,
+		colour: RED,
+		data: Array.from({length: 1000}, () => [0, y, 1, 1]).flat(),
+	});
+	globalThis.OffscreenCanvas = class {
+		getContext() {
+			return sheet;
+		}
+	};
+	const batch = new BatchRaster(ctx);
+
+	assert.ok(batch.take(layer(1, 0)) && batch.take(layer(1, 1)));
+	assert.deepEqual(drawn, []);
+	assert.ok(batch.take(layer(0.5, 2)));
+	assert.deepEqual(drawn, [[1, 0]]);
+	assert.ok(batch.take(layer(1, 3)));
+	batch.flush();
+	assert.deepEqual(drawn.slice(1), [
+		[0.5, 2],
+		[1, 3],
+	]);
+	assert.ok(!batch.take({...layer(1, 0), data: [0, 0, 1, 1]}), "few shapes are drawn one by one");
+	assert.ok(!batch.take({...layer(0.5, 0), kind: "thread"}), "what lies over itself is drawn one by one");
 });
