@@ -82,6 +82,7 @@ AREAS = {
             "writer",
             "full-disk",
             "quota",
+            "usage",
             "memtraces",
             "reader",
             "time-bound",

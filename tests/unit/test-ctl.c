@@ -175,6 +175,10 @@ static void test_output(void)
 	CHECK(o.temp == NULL && !o.can_start_over);
 	output_close(&o);
 	CHECK(unlink("a.ctf") == 0 && unlink("b.ctf") == 0 && rmdir(dir) == 0);
+	/* Whoever reads standard output may have had enough; whoever named a pipe gave it to somebody who did not. */
+	CHECK_EQ_INT(output_complain(&(struct output){0}, EPIPE), CTL_OK);
+	CHECK_EQ_INT(output_complain(&(struct output){.path = (char[]){"pipe"}}, EPIPE), CTL_FAILED);
+	CHECK_EQ_INT(output_complain(&(struct output){0}, ENOSPC), CTL_FAILED);
 }
 
 static void test_printable(void)
@@ -214,6 +218,19 @@ static void test_period(void)
 	CHECK_EQ_INT(period_parse(&p, "0.000000002", "0.000000001", "dump"), CTL_USAGE);
 	CHECK_EQ_INT(period_parse(&p, "7.0", "+5ns", "dump"), CTL_OK);
 	CHECK_EQ_INT(period_parse(&p, "+7s", "5.0", "dump"), CTL_OK);
+}
+
+/* Tables leave out the fraction of a second. */
+static void test_time(void)
+{
+	char text[32];
+
+	time_text("2026-11-22T10:00:00.123456789Z", text, sizeof(text));
+	CHECK_EQ_STR(text, "2026-11-22T10:00:00Z");
+	time_text("2026-11-22T10:00:00Z", text, sizeof(text));
+	CHECK_EQ_STR(text, "2026-11-22T10:00:00Z");
+	time_text(".5", text, sizeof(text));
+	CHECK_EQ_STR(text, ".5");
 }
 
 static void test_bytes(void)
@@ -288,6 +305,7 @@ int main(void)
 	CHECK_RUN(test_printable);
 	CHECK_RUN(test_rate);
 	CHECK_RUN(test_period);
+	CHECK_RUN(test_time);
 	CHECK_RUN(test_bytes);
 	CHECK_RUN(test_dumper);
 	return check_done();

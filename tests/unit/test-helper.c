@@ -123,6 +123,9 @@ static void test_hostile_names(void)
 	CHECK_EQ_INT(console_error(helper, name, &answer), -EINVAL);
 	name[HELPER_NAME_MAX] = '\0';
 	CHECK_EQ_INT(console_error(helper, name, &answer), -ENOENT);
+	/* Only two of the names that begin with a dot are a directory's. */
+	CHECK_EQ_INT(console_error(helper, ".x", &answer), -ENOENT);
+	CHECK_EQ_INT(console_error(helper, "...", &answer), -ENOENT);
 	/* Anything but a regular file. */
 	path_of("guest-link.log", path, sizeof(path));
 	path_of("guest-web.log", to, sizeof(to));

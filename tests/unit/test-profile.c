@@ -399,6 +399,31 @@ static void test_joined(void)
 	made_free(&m);
 }
 
+/* What was selected of the recording before says nothing of this one. */
+static void test_joined_selected(void)
+{
+	const struct mprof_mem_filter filter = FILTER(.bytes = TO(8));
+	struct mprof_selection *s = mprof_selection_new(&filter, MADE_START + 500, 3);
+	struct mprof_profile *p;
+	struct made m = {0};
+	int64_t small;
+
+	made_begin(&m, 2);
+	small = made_alloc(&m, 5, 1, MPROF_MEM_MAJOR, STACK(6));
+	made_end(&m, 10, MPROF_MEM_COLLECT, small);
+	made_finish(&m);
+	made_begin(&m, 2);
+	made_alloc(&m, 20, 50, MPROF_MEM_MAJOR, STACK(6));
+	made_finish(&m);
+	mprof_mem_free(made_read(&m, NULL, s));
+	p = NEW(.selection = s);
+	mprof_mem_free(made_read(&m, p, NULL));
+	CHECK_EQ_UINT(mprof_profile_sums(p)->live, 0);
+	mprof_profile_free(p);
+	mprof_selection_free(s);
+	made_free(&m);
+}
+
 /* A stack of a million frames, and one of its frames per event: the work follows the new frames. */
 static void test_deep(void)
 {
@@ -456,6 +481,7 @@ int main(void)
 	CHECK_RUN(test_filters);
 	CHECK_RUN(test_heaps);
 	CHECK_RUN(test_joined);
+	CHECK_RUN(test_joined_selected);
 	CHECK_RUN(test_deep);
 	CHECK_RUN(test_first_peak);
 	return check_done();
