@@ -59,6 +59,8 @@ class Script:
         self.zstd = None
         self.asked = []
         self.live = []  # for each connection: (position, body, how it ends)
+        self.shrinks = None  # how many bytes are left of the body, by the second request
+        self.busy = []  # what each answer says of when to come again, while the server has no time: seconds, or None
         self.posted = None
         self.answers = {}  # path: (status, JSON, or the sentence of an error)
         self.behind = None  # answer to a request behind a position: bytes, or a status
@@ -105,9 +107,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def trace(self):
         if script.change_after is not None and len(script.asked) > script.change_after:
             script.body, script.etag = TRACE[::-1][:5000], '"two"'
+        if script.shrinks and script.asked[:-1]:
+            script.body = script.body[: script.shrinks]
         if script.deleted and "first=" in self.path:
             script.deleted -= 1
             self.problem(410, "The resource was deleted.")
+            return
+        if script.busy:
+            after = script.busy.pop(0)
+            self.send_body(503, b"{}", [("Retry-After", after)] if after else [])
             return
         if script.behind is not None and "first=" in self.path:
             if isinstance(script.behind, int):
@@ -286,6 +294,18 @@ def test_resume():
     check(result.returncode == 5 and only(), "gives up in the end, and nothing stays: %r" % result)
 
 
+def test_busy():
+    """A server that has no time is asked again, also in the middle of a trace; not for ever."""
+    fresh()
+    script.busy = [None]
+    result = run("fetch", "web")
+    check(result.returncode == 0 and content("web.ctf") == TRACE and len(script.asked) == 2, "asks again: %r" % result.stderr)
+    fresh()
+    script.busy = ["0"] * 50
+    result = run("fetch", "web")
+    check(result.returncode != 0 and only() and 1 < len(script.asked) < 50, "gives up: %r" % result)
+
+
 def test_weak_tag():
     """A weak entity tag does not promise equal bytes, so mprofctl does not continue a body with it."""
     fresh()
@@ -306,6 +326,18 @@ def test_changed():
     script.change_after = 1
     result = run("dump", "web")
     check(result.returncode == 1 and b"changed" in result.stderr, "dump cannot begin anew: %r" % result.stderr)
+
+
+def test_shrunk():
+    """Where the server has fewer bytes than came already, those are not the whole."""
+    fresh()
+    script.breaks, script.shrinks = [1000], 500
+    result = run("fetch", "web")
+    check(result.returncode != 0 and only(), "fewer bytes than came: %r" % result)
+    fresh()
+    script.breaks, script.shrinks = [1000], 1000
+    result = run("fetch", "web")
+    check(result.returncode == 0 and content("web.ctf") == TRACE[:1000], "as many bytes as came: %r" % result.stderr)
 
 
 def test_deleted():

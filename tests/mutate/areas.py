@@ -174,6 +174,7 @@ AREAS = {
             "select",
             "slices",
             "bundle-line",
+            "merge",
             "clocks",
             "exporter",
             "modeller",

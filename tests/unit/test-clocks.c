@@ -106,6 +106,18 @@ static void test_one_look(void)
 	check_offset(&c, false, 490 * (int64_t)S, 13 * S);
 }
 
+/* The latest stamp is the newest of all streams, in whichever order they come. */
+static void test_latest(void)
+{
+	struct mprof_clocks c = {0};
+
+	packet(&c, 10 * S, 500 * S, 600 * S, false);
+	mprof_clocks_stream(&c);
+	packet(&c, 10 * S, 400 * S, 450 * S, false);
+	CHECK_EQ_UINT(c.latest.mono, 600 * S);
+	CHECK_EQ_UINT(c.latest.real, epoch + 600 * S);
+}
+
 /*
  * A packet no larger than one copy was copied in two polls if its first and last stamps differ; a
  * larger one may come from one poll. The last of several stamps with one time counts.
@@ -238,6 +250,7 @@ int main(void)
 {
 	CHECK_RUN(test_bounds);
 	CHECK_RUN(test_one_look);
+	CHECK_RUN(test_latest);
 	CHECK_RUN(test_borders);
 	CHECK_RUN(test_both_clocks);
 	CHECK_RUN(test_step);

@@ -297,6 +297,12 @@ static void test_drops(void)
 	before = ticks;
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(ticks, before);
+	/* It is off even if an interrupt finds it within an event. */
+	r->busy = true;
+	mprof_recorder_gc(r, 1);
+	r->busy = false;
+	CHECK_EQ_UINT(r->dropped[MPROF_DROP_OFF], 4);
+	CHECK_EQ_UINT(r->dropped[MPROF_DROP_NESTED], 0);
 
 	*r = (struct mprof_recorder){0};
 	mprof_recorder_gc(r, 1);

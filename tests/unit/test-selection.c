@@ -2,6 +2,9 @@
 #include "archive-fixture.h"
 #include "body.h"
 #include "clock.h"
+#include "rate.h"
+
+#include <mprof/event.h>
 
 #define STREAM 5
 #define EVENT  17u
@@ -169,6 +172,62 @@ static void test_tail_with_a_hole(void)
 	for (unsigned i = 0; i < 2; i++)
 		CHECK_EQ_INT(packet_walk_next(&w, &v, &have), 0);
 	CHECK_EQ_INT(packet_walk_next(&w, &v, &have), ARCHIVE_E_DAMAGED);
+	served_deinit(&s);
+}
+
+/* A guest may leave a text without an end: such an event is none, and takes no more room than there is. */
+static void test_tail_without_an_end(void)
+{
+	static uint8_t data[ARCHIVE_PIECE_MAX];
+	struct archive_piece p = {.stream = STREAM,
+				  .sequence = 2,
+				  .offset = 30,
+				  .length = sizeof(data),
+				  .packet_bytes = 8 * ARCHIVE_PIECE_MAX,
+				  .first_timestamp = 200,
+				  .data = data};
+	uint64_t not_before = 0;
+	uint32_t valid_end;
+	struct served s;
+
+	if (!served_init(&s, 2))
+		return;
+	capture(&s.f, 1, 30 + PACKET * EVENT);
+	memset(data, 'a', sizeof(data));
+	mprof_store64(data, 200);
+	data[8] = MPROF_EVENT_label;
+	for (unsigned i = 0; i < 4; i++, p.offset += p.length) {
+		CHECK_EQ_INT(archive_writer_begin(s.f.w), 0);
+		CHECK_EQ_INT(archive_writer_tail(s.f.w, 1, &p), 0);
+		CHECK_EQ_INT(archive_writer_commit(s.f.w), 0);
+		memset(data, 'a', 9);
+	}
+	CHECK_EQ_INT(tail_verify(s.reader, &s.scratch, (struct reader_source){.stream = STREAM, .capture = 1}, 4, 2, 30,
+				 p.offset, UINT64_MAX, &not_before, &valid_end),
+		     0);
+	CHECK_EQ_UINT(valid_end, 30);
+	served_deinit(&s);
+}
+
+/* A rate is that of the content, without packets' headers. */
+static void test_rate(void)
+{
+	struct served s;
+	struct reader_packet newest;
+	uint64_t rate;
+	size_t n = 1;
+
+	if (!served_init(&s, 0))
+		return;
+	append(&s.f, 0, 30, 60, 0);
+	CHECK_EQ_INT(
+		reader_packets(s.reader, (struct reader_source){.stream = STREAM}, 0, UINT64_MAX, true, &newest, &n),
+		0);
+	CHECK_EQ_UINT(n, 1);
+	CHECK_EQ_INT(rate_of_stream(s.reader, STREAM, &newest, RATE_SECONDS * NS_PER_S + 2999, &rate), 0);
+	CHECK_EQ_UINT(rate, 60 * EVENT / RATE_SECONDS);
+	CHECK_EQ_INT(rate_of_stream(s.reader, STREAM, &newest, RATE_SECONDS * NS_PER_S + 3000, &rate), 0);
+	CHECK_EQ_UINT(rate, 0);
 	served_deinit(&s);
 }
 
@@ -426,7 +485,9 @@ static void test_begin_inside_a_gap(void)
 int main(void)
 {
 	CHECK_RUN(test_tail_joined);
+	CHECK_RUN(test_rate);
 	CHECK_RUN(test_tail_with_a_hole);
+	CHECK_RUN(test_tail_without_an_end);
 	CHECK_RUN(test_times_and_the_tail);
 	CHECK_RUN(test_times_before_all);
 	CHECK_RUN(test_last_bytes);
