@@ -50,6 +50,7 @@ AREAS = {
         "files": ["daemon/xen/*.c"],
         "tests": [
             "value",
+            "addresses",
             "keys",
             "attachment",
             "mapping",

@@ -727,7 +727,7 @@ static void test_without_memory(void)
 	static struct line lines[PROGRAM];
 	struct random r = {3};
 	struct mprof_model *good, *bad;
-	struct mprof_diff *d = NULL;
+	struct mprof_diff *d = NULL, *whole;
 	long i;
 
 	program(&r, lines);
@@ -740,6 +740,14 @@ static void test_without_memory(void)
 	}
 	fail_in = -1;
 	CHECK(i > 60);
+	/* An answer is whole, or there is none. */
+	whole = mprof_diff_new(mprof_model_view(good), mprof_model_view(bad), NULL);
+	if (CHECK(d && whole)) {
+		CHECK_EQ_UINT(mprof_diff_view(d)->n_partings, mprof_diff_view(whole)->n_partings);
+		CHECK_EQ_UINT(mprof_diff_view(d)->n_steps, mprof_diff_view(whole)->n_steps);
+		CHECK_EQ_UINT(mprof_diff_view(d)->n_lone, mprof_diff_view(whole)->n_lone);
+	}
+	mprof_diff_free(whole);
 	mprof_diff_free(d);
 	mprof_model_free(good);
 	mprof_model_free(bad);

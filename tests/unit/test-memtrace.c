@@ -337,6 +337,20 @@ static void test_empty_names(void)
 	CHECK_EQ_STR(says(), "b0 @0\na0 @100 2*1 s0 f0 +0: 100=@:10 200\n");
 }
 
+/* A sentence that is cut is as long as what there is of it. */
+static void test_damage_text(void)
+{
+	const struct mprof_mem_damage damage = {.reason = MPROF_MEM_DAMAGE_HEADER};
+	char text[200], cut[10];
+	size_t n = mprof_mem_damage_text(&damage, text, sizeof(text));
+
+	CHECK_EQ_UINT(n, strlen(text));
+	CHECK_EQ_UINT(mprof_mem_damage_text(&damage, cut, sizeof(cut)), sizeof(cut) - 1);
+	CHECK(memcmp(text, cut, sizeof(cut) - 1) == 0 && cut[sizeof(cut) - 1] == '\0');
+	CHECK_EQ_UINT(mprof_mem_damage_text(&damage, text, n + 1), n);
+	CHECK_EQ_UINT(mprof_mem_damage_text(&damage, NULL, 0), 0);
+}
+
 /* A table refers to entries that it does not have: names are lost, and nothing else. */
 static void test_bad_names(void)
 {
@@ -613,6 +627,7 @@ int main(void)
 	CHECK_RUN(test_info);
 	CHECK_RUN(test_names);
 	CHECK_RUN(test_empty_names);
+	CHECK_RUN(test_damage_text);
 	CHECK_RUN(test_bad_names);
 	CHECK_RUN(test_truncated);
 	CHECK_RUN(test_check);

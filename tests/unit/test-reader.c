@@ -132,9 +132,42 @@ static void test_pieces(void)
 	CHECK_EQ_UINT(end.offset, 300030);
 	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 700000, &end), 0);
 	CHECK_EQ_UINT(end.offset, 900030);
+	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 600000, &end), 0); /* just as far */
+	CHECK_EQ_UINT(end.offset, 900030);
+	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 599999, &end), 0);
+	CHECK_EQ_UINT(end.offset, 600030);
 	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 1, &end), 0);
 	CHECK_EQ_UINT(end.offset, 600030);
 	CHECK_EQ_INT(reader_end_above(r, 5, 7, 1500040, 0, &end), ARCHIVE_E_ABSENT);
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+static int refuse(void *context, const struct reader_capture *c)
+{
+	(void)c;
+	++*(unsigned *)context;
+	return 7;
+}
+
+/* Whoever reads captures may have had enough at the first. */
+static void test_captures_refused(void)
+{
+	struct archive_capture c = {.run = 1, .kind = "snapshot", .real = 100};
+	struct fixture f;
+	struct reader *r;
+	unsigned n = 0;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	for (c.id = 1; c.id <= 2; c.id++)
+		CHECK_EQ_INT(archive_writer_put_capture(f.w, &c), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_captures(r, 0, INT64_MAX, 10, refuse, &n), 7);
+	CHECK_EQ_UINT(n, 1);
 	r = reader_free(r);
 	fixture_deinit(&f);
 }
@@ -301,6 +334,7 @@ int main(void)
 	CHECK_RUN(test_newer);
 	CHECK_RUN(test_replaced);
 	CHECK_RUN(test_pieces);
+	CHECK_RUN(test_captures_refused);
 	CHECK_RUN(test_stored);
 	CHECK_RUN(test_damaged);
 	CHECK_RUN(test_transaction_is_short);

@@ -1595,6 +1595,17 @@ static void test_dead_missing(void)
 	}
 }
 
+/* A ring of as many packets as there may be is known as well when its file was cut. */
+static void test_dead_missing_of_most(void)
+{
+	guest_new(&g, MPROF_RING_PACKETS_MAX, 1024);
+	guest_jump(&g, MPROF_RING_PACKETS_MAX + 3, 5);
+	g.bytes -= 2 * 1024;
+	CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
+	CHECK_EQ_UINT(g.ring.n, MPROF_RING_PACKETS_MAX);
+	CHECK_EQ_UINT(g.ring.cursor.sequence, 4);
+}
+
 /*
  * The writer died between the halves of a size: if a greater size was seen before, the tail
  * includes it.
@@ -1972,6 +1983,7 @@ int main(void)
 	CHECK_RUN(test_dead_stale);
 	CHECK_RUN(test_dead_cut);
 	CHECK_RUN(test_dead_missing);
+	CHECK_RUN(test_dead_missing_of_most);
 	CHECK_RUN(test_dead_between_halves);
 	CHECK_RUN(test_dead_smaller);
 	CHECK_RUN(test_left_lapped);
