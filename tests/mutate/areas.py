@@ -53,6 +53,7 @@ AREAS = {
             "addresses",
             "keys",
             "attachment",
+            "domain-keys",
             "mapping",
             "allowance",
             "rate-limit",

@@ -91,6 +91,10 @@ static void test_info(void)
 		CHECK(!framing_info(data, cut, &info));
 	put_info(data, 2, 1.5, TEXTS, sizeof(TEXTS));
 	CHECK(!framing_info(data, n, &info));
+	/* A text that ends only in the packet behind it has no end. */
+	n = put_info(data, 2, 0.5, TEXTS, sizeof(TEXTS) - 1);
+	put_packet(data + n, 66, 2);
+	CHECK(data[n + 7] == 0 && !framing_info(data, n + 66, &info));
 	n = put_info(data, 1, 1, TEXTS, 24);
 	CHECK(framing_info(data, n, &info) && info.context[0] == '\0');
 	n = put_info(data, 3, 1, TEXTS, sizeof(TEXTS));

@@ -153,6 +153,33 @@ static void test_evict(void)
 	queue_free(queue);
 }
 
+/* What was committed of a guest counts no more when the one with the most bytes is looked for. */
+static void test_evict_after_commit(void)
+{
+	struct queue *queue = queue_new(1000 * KIB, 1000 * KIB, 0);
+	struct account *first = account_new(), *second = account_new(), *dead = account_new();
+	struct lane *large = lane_open(queue, first, &first), *small = lane_open(queue, second, &second);
+	struct evicted evicted;
+
+	for (uint64_t i = 0; i < 6; i++)
+		wait_chunk(queue, first, large, i, 100 * KIB);
+	free_all(queue, queue_take(queue, 500 * KIB, 0, 0));
+	wait_chunk(queue, first, large, 6, 100 * KIB);
+	for (uint64_t i = 0; i < 4; i++)
+		wait_chunk(queue, second, small, i, 100 * KIB);
+	wait_chunk(queue, NULL, NULL, 0, 300 * KIB);
+	account_died(queue, dead, true);
+	CHECK(queue_evict(queue, dead, 200 * KIB, &evicted));
+	CHECK(evicted.owner == &second);
+	free_all(queue, queue_take(queue, 10000 * KIB, 0, 0));
+	lane_close(queue, large);
+	lane_close(queue, small);
+	account_release(queue, first);
+	account_release(queue, second);
+	account_release(queue, dead);
+	queue_free(queue);
+}
+
 /* Items that are never taken back: those of dead guests, of captures, and of detached rings. */
 static void test_evict_not(void)
 {
@@ -329,6 +356,7 @@ int main(void)
 	CHECK_RUN(test_order);
 	CHECK_RUN(test_limits);
 	CHECK_RUN(test_evict);
+	CHECK_RUN(test_evict_after_commit);
 	CHECK_RUN(test_evict_not);
 	CHECK_RUN(test_share);
 	CHECK_RUN(test_full_share);

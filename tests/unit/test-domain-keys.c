@@ -1,0 +1,194 @@
+/* What XenStore's events note at a domain. Nothing is read. */
+#include <errno.h>
+
+#include "check.h"
+#include "domain.h"
+#include "xen.h"
+
+#define TRIES 20u /* that were made for each attachment */
+
+/* ---- what is not asked for here ---- */
+
+int xen_watch(struct xen *xen, const char *path, const char *token)
+{
+	(void)xen;
+	(void)path;
+	(void)token;
+	return -EINVAL;
+}
+
+int xen_unwatch(struct xen *xen, const char *path, const char *token)
+{
+	return xen_watch(xen, path, token);
+}
+
+int xen_read_begin(struct xen *xen, uint32_t *t)
+{
+	(void)xen;
+	(void)t;
+	return -EINVAL;
+}
+
+int xen_read_end(struct xen *xen, uint32_t t)
+{
+	(void)xen;
+	(void)t;
+	return -EINVAL;
+}
+
+int xen_read(struct xen *xen, uint32_t t, const char *path, char **value, size_t *len)
+{
+	(void)xen;
+	(void)t;
+	(void)path;
+	(void)value;
+	(void)len;
+	return -ENOENT;
+}
+
+int xen_list(struct xen *xen, uint32_t t, const char *path, char ***names, size_t *n)
+{
+	(void)xen;
+	(void)t;
+	(void)path;
+	(void)names;
+	(void)n;
+	return -ENOENT;
+}
+
+int xen_map(struct xen *xen, uint32_t domid, const uint32_t *refs, size_t n, const volatile uint8_t **bytes)
+{
+	(void)xen;
+	(void)domid;
+	(void)refs;
+	(void)n;
+	(void)bytes;
+	return -EINVAL;
+}
+
+void xen_unmap(struct xen *xen, const volatile uint8_t *bytes, size_t n)
+{
+	(void)xen;
+	(void)bytes;
+	(void)n;
+}
+
+int xen_bind(struct xen *xen, uint32_t domid, uint32_t port, uint32_t *local)
+{
+	(void)xen;
+	(void)domid;
+	(void)port;
+	(void)local;
+	return -EINVAL;
+}
+
+void xen_unbind(struct xen *xen, uint32_t local)
+{
+	(void)xen;
+	(void)local;
+}
+
+void xen_unmask(struct xen *xen, uint32_t local)
+{
+	(void)xen;
+	(void)local;
+}
+
+int host_port_set(struct host *host, uint32_t local, struct attachment *attachment)
+{
+	(void)host;
+	(void)local;
+	(void)attachment;
+	return 0;
+}
+
+void host_drain(struct host *host)
+{
+	(void)host;
+}
+
+void host_asked(struct host *host, uint64_t now)
+{
+	(void)host;
+	(void)now;
+}
+
+void host_sweep_soon(struct host *host)
+{
+	(void)host;
+}
+
+/* ---- the domain ---- */
+
+static struct host host;
+static struct attachment attachments[2];
+static struct domain domain;
+
+static void domain_make(void)
+{
+	attachments[0] = (struct attachment){.number = 0, .domain = &domain, .tries = TRIES, .next = &attachments[1]};
+	attachments[1] = (struct attachment){.number = 3, .domain = &domain, .tries = TRIES};
+	domain = (struct domain){
+		.host = &host, .domid = 5, .phase = PHASE_NEW, .attachments = &attachments[0], .n_attachments = 2};
+}
+
+/* Only an attachment whose keys are written is read again, and tried as often as the first time. */
+static void test_commit(void)
+{
+	static const char *const keys[] = {"/local/domain/5/data/mprof/ring-ref",
+					   "/local/domain/5/data/mprof/directory-ref",
+					   "/local/domain/5/data/mprof/stream/3/ring-ref"};
+
+	for (unsigned i = 0; i < 3; i++) {
+		const struct attachment *is = &attachments[i / 2], *other = &attachments[i < 2];
+
+		domain_make();
+		domain_on_keys(&domain, keys[i], 1);
+		CHECK(is->dirty && is->writes == 1 && is->tries == 0 && !is->rebind);
+		CHECK(!other->dirty && other->writes == 0 && other->tries == TRIES);
+		CHECK(!domain.scan && !domain.offer);
+	}
+}
+
+/* An event channel is no other ring. */
+static void test_port(void)
+{
+	domain_make();
+	domain_on_keys(&domain, "/local/domain/5/data/mprof/event-channel", 1);
+	CHECK(attachments[0].dirty && attachments[0].rebind && attachments[0].writes == 0);
+	domain_on_keys(&domain, "/local/domain/5/data/mprof/ring-ref", 1);
+	CHECK(attachments[0].rebind && attachments[0].writes == 1);
+}
+
+static void test_others(void)
+{
+	domain_make();
+	domain_on_keys(&domain, "/local/domain/5/data/mprof/name", 1);
+	domain_on_keys(&domain, "/local/domain/5/data/mprof/stream/3/name", 1);
+	CHECK(!attachments[0].dirty && !attachments[1].dirty && !domain.scan && !domain.offer);
+	domain_on_keys(&domain, "/local/domain/5/data/mprof/memtrace-port", 1);
+	CHECK(!attachments[0].dirty && domain.offer && !domain.scan);
+	domain_on_keys(&domain, "/local/domain/5/data/mprof/stream", 1);
+	CHECK(attachments[0].dirty && attachments[1].dirty && domain.scan);
+}
+
+/* A stream's number says what is wrong with it. */
+static void test_numbers(void)
+{
+	domain_make();
+	domain_on_keys(&domain, "/local/domain/5/data/mprof/stream/0/ring-ref", 1);
+	CHECK_EQ_UINT(host.refused[FAULT_STREAM_ZERO], 1);
+	domain_on_keys(&domain, "/local/domain/5/data/mprof/stream/03/ring-ref", 1);
+	domain_on_keys(&domain, "/local/domain/5/data/mprof/stream/1024/ring-ref", 1);
+	CHECK_EQ_UINT(host.refused[FAULT_STREAMS], 2);
+	CHECK(!attachments[0].dirty && !attachments[1].dirty);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_commit);
+	CHECK_RUN(test_port);
+	CHECK_RUN(test_others);
+	CHECK_RUN(test_numbers);
+	return check_done();
+}
