@@ -53,7 +53,7 @@ AREAS = {
             "addresses",
             "keys",
             "attachment",
-            "domain-keys",
+            "domain",
             "mapping",
             "allowance",
             "rate-limit",

@@ -1328,6 +1328,11 @@ static void test_skip_and_seek(void)
 	CHECK(g.ring.skipping);
 	g.takes_no_gap = false;
 	g.ring.polled_at = clock_mono();
+	/* Nor does it stop while a sweep is behind the writer. */
+	g.ring.writer.active++;
+	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), RING_E_FULL);
+	CHECK(g.ring.skipping);
+	g.ring.writer.active--;
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), 0);
 	CHECK(!g.ring.skipping);
 	gap_is(0, 5, 16, false, RING_GAP_POLICY);

@@ -1,8 +1,8 @@
-/* What XenStore's events note at a domain. Nothing is read. */
+/* What XenStore's events note at a domain, and what a run leaves to the next. Nothing is read. */
 #include <errno.h>
 
 #include "check.h"
-#include "domain.h"
+#include "domain-steps.h"
 #include "xen.h"
 
 #define TRIES 20u /* that were made for each attachment */
@@ -184,11 +184,26 @@ static void test_numbers(void)
 	CHECK(!attachments[0].dirty && !attachments[1].dirty);
 }
 
+/* The next run has its own rings: no position and no number of the one before counts. */
+static void test_run_end(void)
+{
+	domain_make();
+	domain.unfinished = 7;
+	domain.numbers_used[0] = 9;
+	attachments[0].has_held = true;
+	attachments[1].has_held = true;
+	domain_run_end(&domain);
+	CHECK(!domain.has_guest && !domain.unfinished && !domain.numbers_used[0]);
+	CHECK(!attachments[0].has_held && attachments[0].dirty);
+	CHECK(!attachments[1].has_held && attachments[1].dirty);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_commit);
 	CHECK_RUN(test_port);
 	CHECK_RUN(test_others);
 	CHECK_RUN(test_numbers);
+	CHECK_RUN(test_run_end);
 	return check_done();
 }
