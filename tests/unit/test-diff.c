@@ -743,9 +743,9 @@ static void test_without_memory(void)
 	/* An answer is whole, or there is none. */
 	whole = mprof_diff_new(mprof_model_view(good), mprof_model_view(bad), NULL);
 	if (CHECK(d && whole)) {
-		CHECK_EQ_UINT(mprof_diff_view(d)->n_partings, mprof_diff_view(whole)->n_partings);
+		CHECK_EQ_UINT(mprof_diff_view(d)->n_divergences, mprof_diff_view(whole)->n_divergences);
 		CHECK_EQ_UINT(mprof_diff_view(d)->n_steps, mprof_diff_view(whole)->n_steps);
-		CHECK_EQ_UINT(mprof_diff_view(d)->n_lone, mprof_diff_view(whole)->n_lone);
+		CHECK_EQ_UINT(mprof_diff_view(d)->n_unmatched, mprof_diff_view(whole)->n_unmatched);
 	}
 	mprof_diff_free(whole);
 	mprof_diff_free(d);
