@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "array.h"
 #include "collector.h"
 
 struct metric {
@@ -70,7 +71,7 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 	size_t at = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
 		at = metric_put(text, size, at, &metrics[i]);
 	if (!c->source || !c->source->metrics)
 		return;

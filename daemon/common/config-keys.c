@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "array.h"
 #include "quantity.h"
 
 const char *const config_sections[SECTIONS] = {
@@ -83,8 +84,8 @@ const struct config_key config_keys[] = {
 	{SECTION_POLICY, "age", KIND_DURATION, offsetof(struct policy, age_ns), 0, INT64_MAX, AGE_HINT},
 	{SECTION_POLICY, "memtrace", KIND_MEMTRACE, offsetof(struct policy, memtrace), 0, 0, "automatic or asked"},
 };
-const size_t config_n_keys = sizeof(config_keys) / sizeof(config_keys[0]);
-_Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= 64, "a bit for each key");
+const size_t config_n_keys = ARRAY_SIZE(config_keys);
+_Static_assert(ARRAY_SIZE(config_keys) <= 64, "a bit for each key");
 
 bool config_key(size_t index, const char **section, const char **key)
 {
@@ -103,7 +104,7 @@ static bool parse_mode(const char *value, enum policy_mode *mode)
 		[POLICY_ON_CRASH] = "on-crash",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (strcmp(value, names[i]) == 0) {
 			*mode = (enum policy_mode)i;
 			return true;

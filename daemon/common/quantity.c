@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "array.h"
+
 /*
  * Parse the decimal number in the LEN bytes at TEXT, times UNIT, rounded down. Return false if it
  * is no number or does not fit.
@@ -57,7 +59,7 @@ bool quantity_duration(const char *text, uint64_t *ns)
 		*ns = 0;
 		return true;
 	}
-	return parse_unit(text, units, sizeof(units) / sizeof(units[0]), ns);
+	return parse_unit(text, units, ARRAY_SIZE(units), ns);
 }
 
 bool quantity_bytes(const char *text, uint64_t *bytes)
@@ -66,7 +68,7 @@ bool quantity_bytes(const char *text, uint64_t *bytes)
 		{"", 1}, {"B", 1}, {"K", KIB}, {"KB", KIB}, {"M", MIB}, {"MB", MIB}, {"G", GIB}, {"GB", GIB},
 	};
 
-	return parse_unit(text, units, sizeof(units) / sizeof(units[0]), bytes);
+	return parse_unit(text, units, ARRAY_SIZE(units), bytes);
 }
 
 bool quantity_number(const char *text, uint64_t unit, uint64_t *value)

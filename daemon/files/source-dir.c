@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "source-dir-state.h"
 #include "source-dir.h"
@@ -91,7 +92,7 @@ static void dir_metrics(const struct source *source, char *text, size_t size)
 	};
 	size_t at = 0;
 
-	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics) && at < size; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(metrics) && at < size; i++)
 		at += (size_t)snprintf(
 			text + at, size - at, "# TYPE mprofd_%s %s\n# HELP mprofd_%s %s\nmprofd_%s%s %llu\n",
 			metrics[i].name, metrics[i].type, metrics[i].name, metrics[i].help, metrics[i].name,

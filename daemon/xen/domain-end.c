@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "collector.h"
 #include "domain-steps.h"
 #include "log.h"
@@ -28,7 +29,7 @@ bool domain_wants_end(const struct domain *domain, const struct run_end *ending)
 
 	if (config_policy(domain->host->collector->config, domain->name).mode != POLICY_ON_CRASH)
 		return true;
-	for (size_t i = 0; i < sizeof(orderly) / sizeof(*orderly); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(orderly); i++)
 		if (strcmp(ending->kind, orderly[i]) == 0)
 			return false;
 	return true;

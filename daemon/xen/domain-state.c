@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "collector.h"
 #include "domain-steps.h"
 #include "log.h"
@@ -28,9 +29,8 @@ static bool state_ends(const struct domain_state *state, struct run_end *ending)
 	if (!state)
 		return false;
 	if (state->flags & DOMAIN_SHUTDOWN) {
-		*ending = state->reason < sizeof(endings) / sizeof(*endings)
-				  ? endings[state->reason]
-				  : (struct run_end){"ended", "unknown", AFTER_OVER};
+		*ending = state->reason < ARRAY_SIZE(endings) ? endings[state->reason]
+							      : (struct run_end){"ended", "unknown", AFTER_OVER};
 		/*
 		 * A domain that was saved or has migrated and is being removed does not continue.
 		 */

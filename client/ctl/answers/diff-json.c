@@ -201,7 +201,7 @@ static json_t *slower_json(const struct subject *t)
  */
 static json_t *first_label(const struct subject *t, int side, uint32_t thread, bool several)
 {
-	uint32_t label = mprof_why_label(t->why[side], thread, 0), i, n = 0;
+	uint32_t label = mprof_why_label(t->why[side], thread, 0), n = 0;
 	const struct mprof_string *string;
 	const char *text;
 	json_t *json = NULL;
@@ -213,7 +213,7 @@ static json_t *first_label(const struct subject *t, int side, uint32_t thread, b
 	string = &model(t, side)->strings[model(t, side)->labels[label].text];
 	text = string->bytes ? model(t, side)->text + string->offset : "";
 	shape = malloc((size_t)string->bytes + 1);
-	for (i = 0; shape && i < string->bytes; i++) {
+	for (uint32_t i = 0; shape && i < string->bytes; i++) {
 		if (text[i] < '0' || text[i] > '9')
 			shape[n++] = text[i];
 		else if (!n || shape[n - 1] != '#')

@@ -281,10 +281,10 @@ static size_t least(size_t a, size_t b)
 static void show_outcomes(const json_t *json)
 {
 	const json_t *outcomes = answer_get(json, "outcomes");
-	size_t n = least(json_array_size(outcomes), OUTCOMES_MAX), i;
+	size_t n = least(json_array_size(outcomes), OUTCOMES_MAX);
 	json_int_t rest = left_out(json, "outcomes", n);
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		show_outcome(json_array_get(outcomes, i));
 	if (rest > 0) {
 		fputs("threads end differently for ", stdout);
@@ -318,7 +318,7 @@ static void show_first(const json_t *json)
 static void show_slower(const json_t *json)
 {
 	const json_t *slower = answer_get(json, "slower");
-	size_t n = least(json_array_size(slower), OTHERS_MAX), i;
+	size_t n = least(json_array_size(slower), OTHERS_MAX);
 	double times = (double)answer_count(json, "slower_percent") / 100;
 
 	if (!n)
@@ -326,7 +326,7 @@ static void show_slower(const json_t *json)
 	printf("took much longer in the bad run (%g times as long or more, and ", times);
 	put_ns(json, "slower_ns");
 	puts(" or more):");
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const json_t *one = json_array_get(slower, i);
 
 		fputs("  ", stdout);
@@ -349,12 +349,12 @@ static void show_slower(const json_t *json)
 static void show_unmatched(const json_t *json)
 {
 	const json_t *unmatched = answer_get(json, "lone");
-	size_t n = least(json_array_size(unmatched), OTHERS_MAX), i;
+	size_t n = least(json_array_size(unmatched), OTHERS_MAX);
 
 	if (!n)
 		return;
 	puts("threads without a counterpart, good and bad:");
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const json_t *one = json_array_get(unmatched, i);
 		const char *label = json_string_value(answer_get(one, "label"));
 
@@ -382,12 +382,12 @@ static void put_value(const json_t *counter, const char *key)
 static void show_counters(const json_t *json)
 {
 	const json_t *counters = answer_get(json, "counters");
-	size_t n = least(json_array_size(counters), OTHERS_MAX), i;
+	size_t n = least(json_array_size(counters), OTHERS_MAX);
 
 	if (!n)
 		return;
 	puts("counters, good and bad:");
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const json_t *one = json_array_get(counters, i), *good = answer_get(one, "good");
 		const json_t *bad = answer_get(one, "bad");
 

@@ -114,10 +114,10 @@ static json_t *should_resolve_json(struct tally *t)
 static json_t *busiest_json(const struct tally *t)
 {
 	struct thread_stat busiest[THREAD_STATS_BUSIEST];
-	size_t n = thread_stats_busiest(&t->thread_stats, busiest), i;
+	size_t n = thread_stats_busiest(&t->thread_stats, busiest);
 	json_t *array = json_array();
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		json_array_append_new(array,
 				      json_pack("{sI so ss so}", "thread", (json_int_t)busiest[i].id, "label",
 						label_json(t, busiest[i].label), "type", type_name(busiest[i].type),

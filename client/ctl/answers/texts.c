@@ -55,7 +55,7 @@ static uint32_t *slot(const struct texts *t, uint64_t hash, const char *text, si
 /* Double the room of the list and its index. */
 static bool grow_list(struct texts *t)
 {
-	uint32_t room = t->room ? t->room * 2 : 64, i, at;
+	uint32_t room = t->room ? t->room * 2 : 64, at;
 	struct text *list = realloc(t->list, room * sizeof(*list));
 	uint32_t *index;
 
@@ -66,7 +66,7 @@ static bool grow_list(struct texts *t)
 	if (!index)
 		return false;
 	memset(index, 0xff, room * 2 * sizeof(*index));
-	for (i = 0; i < t->n; i++) {
+	for (uint32_t i = 0; i < t->n; i++) {
 		for (at = (uint32_t)list[i].hash & (room * 2 - 1); index[at] != TEXT_NONE;)
 			at = (at + 1) & (room * 2 - 1);
 		index[at] = i;

@@ -99,12 +99,12 @@ static void offer(struct thread_stat *best, uint32_t *n, const struct thread_sta
  */
 static uint32_t *mark_kept(struct thread_stats *r)
 {
-	uint32_t *map = malloc(r->n * sizeof(*map)), i;
+	uint32_t *map = malloc(r->n * sizeof(*map));
 
 	if (!map)
 		return NULL;
 	memset(map, 0xff, r->n * sizeof(*map));
-	for (i = 0; i < r->n; i++) {
+	for (uint32_t i = 0; i < r->n; i++) {
 		if ((r->list[i].flags & THREAD_STAT_ENDED) && !(r->list[i].flags & THREAD_STAT_EXPECTED) &&
 		    !(r->state == RUNNING_THREAD && r->running == i))
 			continue;
@@ -117,27 +117,27 @@ static uint32_t *mark_kept(struct thread_stats *r)
 /* Forget the threads that have ended. */
 static void forget(struct thread_stats *r)
 {
-	uint32_t *map = mark_kept(r), i, n = 0;
+	uint32_t *map = mark_kept(r), n = 0;
 
 	if (!map) {
 		r->failed = true;
 		return;
 	}
-	for (i = 0; i < r->n; i++) {
+	for (uint32_t i = 0; i < r->n; i++) {
 		if (map[i] != THREAD_STAT_NONE)
 			map[i] = n++;
 		else
 			offer(r->retired, &r->retired_n, &r->list[i]);
 	}
 	/* mark_kept() has shortened the aliases, so that each leads to a thread that stays. */
-	for (i = 0; i < r->n; i++) {
+	for (uint32_t i = 0; i < r->n; i++) {
 		uint32_t final = map[i] == THREAD_STAT_NONE ? 0 : thread_stats_alias(r, i);
 
 		if (map[i] == THREAD_STAT_NONE)
 			continue;
 		r->list[i].alias = final;
 	}
-	for (i = 0; i < r->n; i++) {
+	for (uint32_t i = 0; i < r->n; i++) {
 		if (map[i] == THREAD_STAT_NONE)
 			continue;
 		r->list[map[i]] = r->list[i];

@@ -140,12 +140,12 @@ static struct labelled *slot(struct labelled *table, size_t room, uint64_t facto
 
 static bool grow(struct filter *f)
 {
-	size_t room = f->found_room ? f->found_room * 2 : 64, i;
+	size_t room = f->found_room ? f->found_room * 2 : 64;
 	struct labelled *table = calloc(room, sizeof(*table));
 
 	if (!table)
 		return false;
-	for (i = 0; i < f->found_room; i++)
+	for (size_t i = 0; i < f->found_room; i++)
 		if (f->found[i].used)
 			*slot(table, room, f->factor, f->found[i].stream, f->found[i].id) = f->found[i];
 	free(f->found);

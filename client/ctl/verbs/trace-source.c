@@ -68,11 +68,11 @@ static bool is_amount(const char *s)
 {
 	static const char *const units[] = {"",	  "B",	"K",  "KB", "M", "MB", "G", "GB",
 					    "ns", "us", "ms", "s",  "m", "h",  "d"};
-	size_t digits = strspn(s, DIGITS), i;
+	size_t digits = strspn(s, DIGITS);
 
 	if (!digits || digits > 18)
 		return false;
-	for (i = 0; i < ARRAY_SIZE(units); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		if (strcmp(s + digits, units[i]) == 0)
 			return true;
 	return false;

@@ -116,9 +116,8 @@ static int compare_entries(const void *a, const void *b)
 static struct entry *sorted(const uint64_t *keys, uint32_t n)
 {
 	struct entry *list = malloc(((size_t)n + 1) * sizeof(*list));
-	uint32_t i;
 
-	for (i = 0; list && i < n; i++)
+	for (uint32_t i = 0; list && i < n; i++)
 		list[i] = (struct entry){.key = keys[i], .at = i};
 	if (list)
 		qsort(list, n, sizeof(*list), compare_entries);
@@ -139,17 +138,17 @@ bool diff_count_off(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t
 		    uint64_t *work)
 {
 	struct entry *list_a = sorted(a, n_a), *list_b = sorted(b, n_b);
-	uint32_t i, k, x, y, z;
+	uint32_t x, y;
 	bool fine = list_a && list_b;
 
 	memset(match, 0xff, n_a * sizeof(*match));
-	for (i = k = 0; fine && i < n_a && k < n_b; i += x, k += y) {
+	for (uint32_t i = 0, k = 0; fine && i < n_a && k < n_b; i += x, k += y) {
 		x = list_a[i].key > list_b[k].key ? 0 : same_from(list_a, n_a, i);
 		y = list_b[k].key > list_a[i].key ? 0 : same_from(list_b, n_b, k);
 		*work += x + y;
 		if (equal && x != y)
 			continue;
-		for (z = 0; z < x && z < y; z++)
+		for (uint32_t z = 0; z < x && z < y; z++)
 			match[list_a[i + z].at] = list_b[k + z].at;
 	}
 	free(list_a);

@@ -69,15 +69,15 @@ static bool compare_counters(const struct mprof_diff *d, struct map *bad_ones, s
 	const struct diff_side *g = &d->side[GOOD], *b = &d->side[BAD];
 	uint8_t *seen = calloc((size_t)b->view->n_counters + 1, 1);
 	bool fine = seen;
-	uint32_t i, bad;
+	uint32_t bad;
 
-	for (i = 0; fine && i < g->view->n_counters; i++) {
+	for (uint32_t i = 0; fine && i < g->view->n_counters; i++) {
 		bad = map_get(bad_ones, counter_key(g, &g->view->counters[i], g->view->counters[i].stream));
 		if (bad != MPROF_NONE)
 			seen[bad] = 1;
 		fine = add_differing(list, i, bad, bad == MPROF_NONE ? 2 : counters_apart(d, i, bad));
 	}
-	for (i = 0; fine && i < b->view->n_counters; i++)
+	for (uint32_t i = 0; fine && i < b->view->n_counters; i++)
 		fine = seen[i] || add_differing(list, MPROF_NONE, i, 2);
 	free(seen);
 	return fine;
@@ -105,12 +105,11 @@ static bool report_counters(struct mprof_diff *d, struct grow *list)
 {
 	struct differing *items = list->items;
 	struct mprof_diff_counter *told;
-	uint32_t i;
 
 	d->view.all_counters = list->n;
 	if (list->n)
 		qsort(items, list->n, sizeof(*items), compare_differing);
-	for (i = 0; i < list->n && i < d->options.results_max; i++) {
+	for (uint32_t i = 0; i < list->n && i < d->options.results_max; i++) {
 		told = grow_add(&d->counters, sizeof(*told));
 		if (!told)
 			return false;

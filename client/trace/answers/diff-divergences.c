@@ -146,7 +146,7 @@ static uint32_t report_step(struct mprof_diff *d, int side, uint32_t thread, uin
 static bool report_steps(struct mprof_diff *d, int side, uint32_t thread, uint32_t same, uint32_t *common,
 			 uint32_t *next, uint32_t *n)
 {
-	uint32_t i, all = track_count(&d->side[side], thread);
+	uint32_t all = track_count(&d->side[side], thread);
 
 	*common = MPROF_NONE;
 	if (same) {
@@ -156,7 +156,7 @@ static bool report_steps(struct mprof_diff *d, int side, uint32_t thread, uint32
 	}
 	*next = d->steps.n;
 	*n = 0;
-	for (i = same; i < all && *n < MPROF_DIFF_STEPS_MAX; i++, ++*n)
+	for (uint32_t i = same; i < all && *n < MPROF_DIFF_STEPS_MAX; i++, ++*n)
 		if (report_step(d, side, thread, i) == MPROF_NONE)
 			return false;
 	return true;
@@ -166,13 +166,13 @@ static bool report_steps(struct mprof_diff *d, int side, uint32_t thread, uint32
 static bool report_later(struct mprof_diff *d, int side, const struct diff_fork *f, uint32_t *later)
 {
 	const struct diff_side *s = &d->side[side], *other = &d->side[side == GOOD ? BAD : GOOD];
-	uint32_t thread = side == GOOD ? f->good : f->bad, counterpart = side == GOOD ? f->bad : f->good, i;
+	uint32_t thread = side == GOOD ? f->good : f->bad, counterpart = side == GOOD ? f->bad : f->good;
 	uint32_t n = track_count(s, thread), first = s->first_track[thread];
 
 	*later = MPROF_NONE;
 	if (f->same >= track_count(other, counterpart))
 		return true;
-	for (i = f->same; i < n && i - f->same < LATER_MAX; i++) {
+	for (uint32_t i = f->same; i < n && i - f->same < LATER_MAX; i++) {
 		if (!same_step(&s->tracks[first + i], &other->tracks[other->first_track[counterpart] + f->same]))
 			continue;
 		*later = report_step(d, side, thread, i);
@@ -212,11 +212,11 @@ static int compare_forks(const void *a, const void *b)
 static bool report_forks(struct mprof_diff *d, struct grow *forks)
 {
 	struct diff_fork *list = forks->items;
-	uint32_t i, at;
+	uint32_t at;
 
 	if (forks->n)
 		qsort(list, forks->n, sizeof(*list), compare_forks);
-	for (i = 0; i < forks->n && i < d->options.results_max; i++)
+	for (uint32_t i = 0; i < forks->n && i < d->options.results_max; i++)
 		if (!diff_fork_report(d, &list[i], &at))
 			return false;
 	d->view.first = forks->n ? 0 : MPROF_NONE;
@@ -230,9 +230,8 @@ bool diff_divergences(struct mprof_diff *d)
 	struct diff_fork fork, *added;
 	struct grow forks = {0};
 	bool fine = true;
-	uint32_t i;
 
-	for (i = 0; fine && i < g->view->n_threads; i++) {
+	for (uint32_t i = 0; fine && i < g->view->n_threads; i++) {
 		if (!diff_fork_find(d, i, &fork))
 			continue;
 		d->view.work += fork.same;

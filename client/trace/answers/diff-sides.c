@@ -33,11 +33,10 @@ static bool number_shapes(struct diff_side *s, struct intern *strings)
 	const struct mprof_model_view *v = s->view;
 	char *shape = malloc((size_t)v->text_bytes + 1);
 	bool fine = shape;
-	uint32_t i;
 
 	s->shapes = malloc(((size_t)v->n_strings + 1) * sizeof(*s->shapes));
 	fine = fine && s->shapes;
-	for (i = 0; fine && i < v->n_strings; i++) {
+	for (uint32_t i = 0; fine && i < v->n_strings; i++) {
 		const struct mprof_string *string = &v->strings[i];
 		const char *text = string->bytes ? v->text + string->offset : "";
 

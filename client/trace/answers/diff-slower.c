@@ -97,14 +97,14 @@ static bool lead(const struct mprof_diff *d, struct slow *list, uint32_t n)
 {
 	const struct mprof_model_view *v = d->side[BAD].view;
 	uint32_t *place = malloc(((size_t)v->n_threads + 1) * sizeof(*place));
-	uint32_t *source = malloc(((size_t)v->n_threads + 1) * sizeof(*source)), i;
+	uint32_t *source = malloc(((size_t)v->n_threads + 1) * sizeof(*source));
 
 	if (place && source) {
 		memset(place, 0xff, v->n_threads * sizeof(*place));
 		memset(source, 0xff, v->n_threads * sizeof(*source));
-		for (i = 0; i < n; i++)
+		for (uint32_t i = 0; i < n; i++)
 			place[list[i].bad] = i;
-		for (i = 0; i < v->n_interactions; i++)
+		for (uint32_t i = 0; i < v->n_interactions; i++)
 			if (v->interactions[i].kind == MPROF_INTERACTION_READ)
 				source[v->interactions[i].thread] = v->interactions[i].other;
 		find_leaders(list, n, place, source);
@@ -117,15 +117,15 @@ static bool lead(const struct mprof_diff *d, struct slow *list, uint32_t n)
 static bool report_slow(struct mprof_diff *d, struct slow *list, uint32_t n)
 {
 	struct mprof_diff_slower *told;
-	uint32_t i, kept = 0;
+	uint32_t kept = 0;
 
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		if (list[i].leader == MPROF_NONE)
 			list[kept++] = list[i];
 	d->view.all_slower = kept;
 	if (kept)
 		qsort(list, kept, sizeof(*list), compare_excess);
-	for (i = 0; i < kept && i < d->options.results_max; i++) {
+	for (uint32_t i = 0; i < kept && i < d->options.results_max; i++) {
 		told = grow_add(&d->slower, sizeof(*told));
 		if (!told)
 			return false;

@@ -84,12 +84,11 @@ static bool report_kinds(struct mprof_diff *d, struct grow *kinds)
 {
 	struct unmatched_kind *list = kinds->items;
 	struct mprof_diff_unmatched *told;
-	uint32_t i;
 
 	d->view.all_unmatched = kinds->n;
 	if (kinds->n)
 		qsort(list, kinds->n, sizeof(*list), compare_kinds);
-	for (i = 0; i < kinds->n && i < d->options.results_max; i++) {
+	for (uint32_t i = 0; i < kinds->n && i < d->options.results_max; i++) {
 		told = grow_add(&d->unmatched, sizeof(*told));
 		if (!told)
 			return false;

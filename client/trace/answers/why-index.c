@@ -238,12 +238,12 @@ static void settle(struct mprof_why *w, uint32_t thread, uint32_t *path)
 
 static bool find_roots(struct mprof_why *w)
 {
-	uint32_t *path = malloc(((size_t)w->view->n_threads + 1) * sizeof(*path)), i;
+	uint32_t *path = malloc(((size_t)w->view->n_threads + 1) * sizeof(*path));
 
 	if (!path)
 		return false;
 	memset(w->root, 0xff, w->view->n_threads * sizeof(*w->root));
-	for (i = 0; i < w->view->n_threads; i++)
+	for (uint32_t i = 0; i < w->view->n_threads; i++)
 		settle(w, i, path);
 	free(path);
 	return true;

@@ -111,16 +111,16 @@ static uint32_t last_group(uint32_t from, uint32_t to)
 
 void field_add(struct field *f, uint32_t from, uint32_t to, uint64_t bits)
 {
-	uint32_t begin = first_group(from, to), end = last_group(begin, to), i, level;
+	uint32_t begin = first_group(from, to), end = last_group(begin, to);
 	uint64_t *words = word_at(f, 0);
 
-	for (i = from; i < begin; i++)
+	for (uint32_t i = from; i < begin; i++)
 		words[i] |= bits;
-	for (i = end; i < to; i++)
+	for (uint32_t i = end; i < to; i++)
 		words[i] |= bits;
 	summarize(f, from, bits);
 	summarize(f, to - 1, bits);
-	for (level = 0; begin < end; level++) {
+	for (uint32_t level = 0; begin < end; level++) {
 		struct field_node *n = nodes_of(f, level);
 
 		from = begin >> FIELD_FAN_BITS;
@@ -158,15 +158,15 @@ static uint64_t get_nodes(const struct field_node *n, uint32_t from, uint32_t to
 
 uint64_t field_get(const struct field *f, uint32_t from, uint32_t to)
 {
-	uint32_t begin = first_group(from, to), end = last_group(begin, to), i, level;
+	uint32_t begin = first_group(from, to), end = last_group(begin, to);
 	const uint64_t *words = word_at(f, 0);
 	uint64_t bits = own_above(f, from, to - 1);
 
-	for (i = from; i < begin; i++)
+	for (uint32_t i = from; i < begin; i++)
 		bits |= words[i];
-	for (i = end; i < to; i++)
+	for (uint32_t i = end; i < to; i++)
 		bits |= words[i];
-	for (level = 0; begin < end; level++) {
+	for (uint32_t level = 0; begin < end; level++) {
 		const struct field_node *n = nodes_of(f, level);
 
 		from = begin >> FIELD_FAN_BITS;

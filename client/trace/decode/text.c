@@ -149,10 +149,10 @@ size_t mprof_text_json(char *out, size_t room, const char **text, size_t *left)
 
 size_t mprof_text_show(char *out, size_t room, const char **text, size_t *left)
 {
-	size_t n = escape(out, room, text, left, false), in, kept = 0;
+	size_t n = escape(out, room, text, left, false), kept = 0;
 
 	/* Escapes are complete, so that no backslash is the last byte. */
-	for (in = 0; in < n; in++) {
+	for (size_t in = 0; in < n; in++) {
 		if (out[in] == '\\' && (out[in + 1] == '"' || out[in + 1] == '\\'))
 			in++;
 		out[kept++] = out[in];

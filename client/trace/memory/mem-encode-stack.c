@@ -89,7 +89,7 @@ static uint32_t run(const struct mem_encode_domain *d, uint32_t i, uint32_t n, u
 
 /* Encode the frames from I up to N. Return the number of frames encoded in all. */
 static uint32_t words_put(struct mem_encode_domain *d, uint32_t i, uint32_t n,
-			  uint64_t (*value)(const void *data, uint32_t code), const void *data,
+			  uint64_t (*value)(const void *context, uint32_t code), const void *context,
 			  struct mem_encode_words *words)
 {
 	uint16_t before = 0, bucket;
@@ -103,7 +103,7 @@ static uint32_t words_put(struct mem_encode_domain *d, uint32_t i, uint32_t n,
 		before = bucket;
 		if (d->codes[bucket] != d->frames[i] + 1) {
 			mprof_store16(at, (uint16_t)(bucket << 2 | WORD_NEW));
-			mprof_store64(at + 2, value(data, d->frames[i]));
+			mprof_store64(at + 2, value(context, d->frames[i]));
 			d->codes[bucket] = d->frames[i++] + 1;
 			words->n_bytes += 10;
 			continue;
@@ -119,7 +119,7 @@ static uint32_t words_put(struct mem_encode_domain *d, uint32_t i, uint32_t n,
 }
 
 int mem_encode_stack(struct mem_encode_domain *d, const uint32_t *stack, uint32_t n, uint32_t last,
-		     uint64_t (*value)(const void *data, uint32_t code), const void *data,
+		     uint64_t (*value)(const void *context, uint32_t code), const void *context,
 		     struct mem_encode_words *words)
 {
 	uint32_t all = n + (last != MPROF_NONE), same = 0;
@@ -137,7 +137,7 @@ int mem_encode_stack(struct mem_encode_domain *d, const uint32_t *stack, uint32_
 	words->n = 0;
 	words->n_bytes = 0;
 	words->prefix = same;
-	d->n = words_put(d, same, all, value, data, words);
+	d->n = words_put(d, same, all, value, context, words);
 	return 0;
 }
 

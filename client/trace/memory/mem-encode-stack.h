@@ -38,7 +38,7 @@ struct mem_encode_words {
  * address of a code. Return 0 or -ENOMEM.
  */
 int mem_encode_stack(struct mem_encode_domain *d, const uint32_t *stack, uint32_t n, uint32_t last,
-		     uint64_t (*value)(const void *data, uint32_t code), const void *data,
+		     uint64_t (*value)(const void *context, uint32_t code), const void *context,
 		     struct mem_encode_words *words);
 
 /*

@@ -182,9 +182,9 @@ static uint64_t first_id(const struct mem_encoder *e)
 	return mprof_load64(e->events.bytes + head_bytes(e) - 16);
 }
 
-static uint64_t code_value(const void *data, uint32_t i)
+static uint64_t code_value(const void *context, uint32_t i)
 {
-	const struct mem_encoder *e = data;
+	const struct mem_encoder *e = context;
 
 	if (i >= MPROF_CODE_UNKNOWN)
 		return i == MPROF_CODE_TRUNCATED ? CODE_TRUNCATED : CODE_UNKNOWN;
@@ -387,11 +387,11 @@ static int add_alloc(struct mem_encoder *e, const struct mprof_mem_event *event)
 	uint32_t last = event->flags & MPROF_MEM_TRUNCATED  ? MPROF_CODE_TRUNCATED
 			: event->flags & MPROF_MEM_NO_STACK ? MPROF_CODE_UNKNOWN
 							    : MPROF_NONE;
-	uint32_t n = event->flags & MPROF_MEM_NO_STACK ? 0 : event->frames, i;
+	uint32_t n = event->flags & MPROF_MEM_NO_STACK ? 0 : event->frames;
 	int r = mem_encode_stack(e->domain, event->stack, n, last, code_value, e, &e->words);
 
 	/* The frames shared with the previous stack are explained. */
-	for (i = e->words.prefix; !r && i < e->domain->n; i++)
+	for (uint32_t i = e->words.prefix; !r && i < e->domain->n; i++)
 		r = code_use(e, e->domain->frames[i]);
 	if (!r)
 		put_alloc(e, event);

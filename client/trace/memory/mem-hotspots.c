@@ -217,7 +217,7 @@ static void leave(struct hotspot_build *f)
 static void rank_place(struct hotspot_build *f, uint32_t place)
 {
 	const struct mprof_mem_location *l = mprof_mem_location(f->d, place);
-	uint32_t i = map_get(&f->spots, (uint64_t)l->file << 32 | l->function), at = 2, k;
+	uint32_t i = map_get(&f->spots, (uint64_t)l->file << 32 | l->function), at = 2;
 	struct mprof_hotspot *spot;
 
 	if (i == MPROF_NONE)
@@ -228,7 +228,7 @@ static void rank_place(struct hotspot_build *f, uint32_t place)
 		return;
 	while (at > 0 && (spot->places[at - 1] == MPROF_NONE || f->at_place[spot->places[at - 1]] < f->at_place[place]))
 		at--;
-	for (k = 2; k > at; k--)
+	for (uint32_t k = 2; k > at; k--)
 		spot->places[k] = spot->places[k - 1];
 	spot->places[at] = place;
 }
@@ -317,10 +317,10 @@ static bool order_pairs(struct hotspot_build *f, const uint32_t *is)
 
 static bool order(struct hotspot_build *f)
 {
-	uint32_t *is = malloc((f->h->list.n + 1u) * sizeof(*is)), i;
+	uint32_t *is = malloc((f->h->list.n + 1u) * sizeof(*is));
 	bool done;
 
-	for (i = 0; i < f->places; i++)
+	for (uint32_t i = 0; i < f->places; i++)
 		if (f->at_place[i])
 			rank_place(f, i);
 	done = is && order_spots(f, is) && order_pairs(f, is);

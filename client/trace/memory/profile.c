@@ -291,11 +291,10 @@ static enum mprof_status apply_batch(struct mprof_profile *p, const struct mem_r
 {
 	bool plain = !p->options.sort && !p->options.selection && p->line_at == p->line_n;
 	enum mprof_status r = MPROF_OK;
-	uint32_t i;
 
-	for (i = 0; plain && i < n; i++)
+	for (uint32_t i = 0; plain && i < n; i++)
 		mem_live_prefetch(&p->live, records[i].id, records[i].kind == MPROF_MEM_ALLOC);
-	for (i = 0; !r && i < n; i++)
+	for (uint32_t i = 0; !r && i < n; i++)
 		r = plain	      ? apply(p, &records[i], NULL)
 		    : p->options.sort ? wait(p, &records[i])
 				      : apply_any(p, &records[i]);
@@ -337,13 +336,12 @@ static enum mprof_status apply_sorted(struct mprof_profile *p)
 	const struct mem_record *records = p->waiting.items;
 	const struct mem_record **order = malloc((p->waiting.n + 1u) * sizeof(*order));
 	enum mprof_status r = order ? MPROF_OK : MPROF_NOMEM;
-	uint32_t i;
 
-	for (i = 0; order && i < p->waiting.n; i++)
+	for (uint32_t i = 0; order && i < p->waiting.n; i++)
 		order[i] = &records[i];
 	if (order)
 		qsort(order, p->waiting.n, sizeof(*order), record_compare);
-	for (i = 0; !r && i < p->waiting.n; i++)
+	for (uint32_t i = 0; !r && i < p->waiting.n; i++)
 		r = apply_any(p, order[i]);
 	free(order);
 	p->waiting.n = 0;

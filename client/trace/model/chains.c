@@ -65,12 +65,12 @@ static void meet_expectations(struct mprof_model *m, uint32_t never)
 
 bool model_ends(struct mprof_model *m)
 {
-	uint32_t never = intern_add(&m->strings, NEVER, sizeof(NEVER) - 1), i;
+	uint32_t never = intern_add(&m->strings, NEVER, sizeof(NEVER) - 1);
 
 	if (never == MPROF_NONE || !model_counters_scale(m))
 		return false;
 	meet_expectations(m, never);
-	for (i = 0; i < m->arrays[MODEL_THREADS].n; i++) {
+	for (uint32_t i = 0; i < m->arrays[MODEL_THREADS].n; i++) {
 		struct mprof_thread *t = model_thread(m, i);
 
 		if (!(t->flags & (MPROF_THREAD_ENDED | MPROF_THREAD_ROOT)))

@@ -212,9 +212,7 @@ static bool place_all(struct layout *l, const uint32_t *threads, uint32_t n)
 /* Move the rows of a stream below those of the previous one. */
 static void move_down(struct mprof_model *m, const uint32_t *threads, uint32_t n, uint32_t by)
 {
-	uint32_t i;
-
-	for (i = 0; by && i < n; i++)
+	for (uint32_t i = 0; by && i < n; i++)
 		model_thread(m, threads[i])->row += by;
 }
 

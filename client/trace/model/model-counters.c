@@ -170,23 +170,23 @@ bool model_counters_sort(struct mprof_model *m)
 {
 	struct mprof_counter *counters = m->arrays[MODEL_COUNTERS].items;
 	struct mprof_sample *samples = m->arrays[MODEL_SAMPLES].items;
-	uint32_t n = m->arrays[MODEL_COUNTERS].n, i, *places;
+	uint32_t n = m->arrays[MODEL_COUNTERS].n, *places;
 	struct named *list;
 
 	if (!n)
 		return true;
 	list = calloc(n, sizeof(*list));
 	places = calloc(n, sizeof(*places));
-	for (i = 0; list && places && i < n; i++)
+	for (uint32_t i = 0; list && places && i < n; i++)
 		list[i] = (struct named){counters[i], intern_text(&m->strings, counters[i].name),
 					 intern_at(&m->strings, counters[i].name)->bytes, i};
 	if (list && places) {
 		qsort(list, n, sizeof(*list), by_name);
-		for (i = 0; i < n; i++) {
+		for (uint32_t i = 0; i < n; i++) {
 			counters[i] = list[i].counter;
 			places[list[i].was] = i;
 		}
-		for (i = 0; i < m->arrays[MODEL_SAMPLES].n; i++)
+		for (uint32_t i = 0; i < m->arrays[MODEL_SAMPLES].n; i++)
 			samples[i].counter = places[samples[i].counter];
 	}
 	free(list);

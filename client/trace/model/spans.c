@@ -283,7 +283,7 @@ static void leaf_open(struct span_leaf *leaf, uint32_t i, uint32_t behind, uint3
  */
 static bool leaf_add(const struct spans *s, struct span_leaf *leaf, uint32_t end, const struct range *r)
 {
-	uint32_t first = span_position(leaf->at, leaf->n, r->from), last = first, begins, ends, i;
+	uint32_t first = span_position(leaf->at, leaf->n, r->from), last = first, begins, ends;
 	uint64_t behind;
 
 	while (last + 1 < leaf->n && leaf->at[last + 1] < r->to)
@@ -306,7 +306,7 @@ static bool leaf_add(const struct spans *s, struct span_leaf *leaf, uint32_t end
 		leaf->value[last + begins + 1] = behind;
 	}
 	leaf->n += begins + ends;
-	for (i = first + begins; i <= last + begins; i++)
+	for (uint32_t i = first + begins; i <= last + begins; i++)
 		leaf->value[i] = span_together(s, leaf->value[i], r->value);
 	return true;
 }

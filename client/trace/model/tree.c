@@ -159,16 +159,16 @@ static void leave(const struct mprof_model *m, struct tree_node *nodes, struct t
  */
 static void simplify_tree(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves, uint32_t *left)
 {
-	uint32_t n = model_count(m, MODEL_THREADS), i, k;
+	uint32_t n = model_count(m, MODEL_THREADS);
 
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		nodes[i] = (struct tree_node){MPROF_NONE, MPROF_NONE, MPROF_NONE};
 		moves[i] = (struct tree_move){0, 0, MPROF_NONE, MPROF_NONE};
 	}
 	measure(m, nodes, moves);
 	leave(m, nodes, moves, left);
-	for (k = 0; k < n; k++)
-		for (i = moves[left[k]].first; i != MPROF_NONE; i = moves[i].next)
+	for (uint32_t k = 0; k < n; k++)
+		for (uint32_t i = moves[left[k]].first; i != MPROF_NONE; i = moves[i].next)
 			put_first(nodes, nodes[i].parent, i);
 }
 
@@ -201,11 +201,11 @@ static void detach(struct mprof_model *m, struct tree_node *nodes, uint32_t i)
  */
 static void break_cycles(struct mprof_model *m, struct tree_node *nodes, uint32_t *marks)
 {
-	uint32_t n = model_count(m, MODEL_THREADS), i, at;
+	uint32_t n = model_count(m, MODEL_THREADS), at;
 
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		marks[i] = nodes[i].parent == MPROF_NONE ? REACHED : 0;
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		for (at = i; !marks[at]; at = nodes[at].parent)
 			marks[at] = i + 1;
 		if (marks[at] == i + 1)
@@ -285,7 +285,7 @@ static void show(struct mprof_model *m, const struct tree_node *nodes)
 
 bool model_tree(struct mprof_model *m)
 {
-	uint32_t n = model_count(m, MODEL_THREADS), *order = model_aliases(m), i;
+	uint32_t n = model_count(m, MODEL_THREADS), *order = model_aliases(m);
 	struct grow nodes = {0}, moves = {0};
 	bool ok =
 		grow_reserve(&nodes, sizeof(struct tree_node), n) && grow_reserve(&moves, sizeof(struct tree_move), n);
@@ -299,7 +299,7 @@ bool model_tree(struct mprof_model *m)
 		simplify_tree(m, nodes.items, moves.items, order);
 		break_cycles(m, nodes.items, order);
 	}
-	for (i = 0; i < m->streams.n && ok; i++)
+	for (uint32_t i = 0; i < m->streams.n && ok; i++)
 		ok = sort_children(m, nodes.items, model_stream_at(m, i)->seen.root);
 	if (ok) {
 		put_in_order(m, nodes.items, order);

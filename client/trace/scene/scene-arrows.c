@@ -100,7 +100,7 @@ static uint32_t column_end(const struct frame *f, struct links *l, uint32_t plac
 static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
 {
 	uint64_t last = frame_time(f, 2 * (double)f->w.width);
-	uint32_t end, stop = last < MPROF_TIME_MAX ? links_from(l, place, last + 1, 0) : l->n, n;
+	uint32_t end, stop = last < MPROF_TIME_MAX ? links_from(l, place, last + 1, 0) : l->n;
 
 	while (!f->failed) {
 		place = links_reaching(l, place, stop, f->w.to);
@@ -108,7 +108,7 @@ static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
 			return;
 		end = column_end(f, l, place);
 		end = end < stop ? end : stop;
-		for (n = 0; n < FEW && place < end; n++) {
+		for (uint32_t n = 0; n < FEW && place < end; n++) {
 			put(f, l, place);
 			place = links_reaching(l, place + 1, end, f->w.to);
 		}

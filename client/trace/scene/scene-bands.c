@@ -24,10 +24,9 @@ static const enum row_index_kind row_index_kinds[BANDS] = {ROW_INDEX_SLEEPING, R
 static bool sum_up(struct band_sums *sums, const struct row_index *l)
 {
 	uint64_t sum = 0;
-	uint32_t i;
 
 	sums->at = malloc(((size_t)l->n / STEP + 1) * sizeof(*sums->at));
-	for (i = 0; sums->at && i < l->n; i++) {
+	for (uint32_t i = 0; sums->at && i < l->n; i++) {
 		if (i % STEP == 0)
 			sums->at[i / STEP] = sum;
 		sum += row_index_item_end(l, l->items[i]) - row_index_item_start(l, l->items[i]);

@@ -38,13 +38,13 @@ static void measure(const void *context, uint32_t place, uint64_t *keys)
 
 bool counters_init(struct mprof_scene *s)
 {
-	uint32_t i, *shown;
+	uint32_t *shown;
 
 	if (!scene_group(&s->samples, &(struct scene_source){s->view, s->view->n_samples, s->view->n_counters,
 							     counter_of, time_of}) ||
 	    !pyramid_init(&s->values, s->samples.n, WAYS, measure, s))
 		return false;
-	for (i = 0; i < s->view->n_counters && i < MPROF_SCENE_COUNTERS; i++) {
+	for (uint32_t i = 0; i < s->view->n_counters && i < MPROF_SCENE_COUNTERS; i++) {
 		shown = grow_add(&s->counters, sizeof(*shown));
 		if (!shown)
 			return false;

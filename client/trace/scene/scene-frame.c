@@ -125,9 +125,9 @@ uint8_t frame_stream(const struct frame *f, uint32_t thread)
 /* A picture shows quotes and backslashes as they are. */
 static size_t unquote(char *s, size_t n)
 {
-	size_t in, out = 0;
+	size_t out = 0;
 
-	for (in = 0; in < n; in++) {
+	for (size_t in = 0; in < n; in++) {
 		if (s[in] == '\\' && in + 1 < n && (s[in + 1] == '"' || s[in + 1] == '\\'))
 			in++;
 		s[out++] = s[in];

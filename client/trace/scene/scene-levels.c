@@ -169,10 +169,10 @@ static uint8_t blur_for(const struct build *b, uint32_t n, uint32_t most)
 static uint8_t blur_below(const struct build *b, uint32_t block)
 {
 	const struct row_level *below = &b->l->levels[b->level - 1];
-	uint32_t i, child;
+	uint32_t child;
 	uint8_t blur = 0;
 
-	for (i = 0; b->level > 1 && i < WAYS; i++) {
+	for (uint32_t i = 0; b->level > 1 && i < WAYS; i++) {
 		child = (block << ROW_INDEX_SHIFT) + i;
 		if (child < below->blocks && below->blurs[child] > blur)
 			blur = below->blurs[child];
@@ -204,12 +204,11 @@ static bool level_make(struct row_index *l, unsigned level, const uint32_t *row_
 	struct build b = {.l = l, .level = level, .row_starts = row_starts};
 	struct row_level *made = &l->levels[level];
 	struct row_piece *end;
-	uint32_t i;
 
 	made->blocks = ((level > 1 ? l->levels[level - 1].blocks : l->rows) - 1) / WAYS + 1;
 	made->starts = malloc(((size_t)made->blocks + 1) * sizeof(*made->starts));
 	made->blurs = malloc(made->blocks);
-	for (i = 0; made->starts && made->blurs && !b.failed && i < made->blocks; i++)
+	for (uint32_t i = 0; made->starts && made->blurs && !b.failed && i < made->blocks; i++)
 		make_block(&b, i);
 	end = made->starts && made->blurs && !b.failed ? grow_add(&b.out, sizeof(*end)) : NULL;
 	if (!end) {

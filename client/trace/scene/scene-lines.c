@@ -154,14 +154,14 @@ void mprof_scene_highlight(struct mprof_scene *s, uint32_t thread)
 void mprof_scene_highlight_aliases(struct mprof_scene *s, uint32_t thread)
 {
 	const struct mprof_thread *t = s->view->threads;
-	uint32_t *final, i;
+	uint32_t *final;
 
 	if (thread >= s->view->n_threads)
 		return;
 	final = malloc(s->view->n_threads * sizeof(*final));
-	for (i = 0; final && i < s->view->n_threads; i++)
+	for (uint32_t i = 0; final && i < s->view->n_threads; i++)
 		final[i] = t[i].becomes == MPROF_NONE ? i : t[i].becomes;
-	for (i = 0; final && i < s->view->n_threads; i++)
+	for (uint32_t i = 0; final && i < s->view->n_threads; i++)
 		if (alias_find(final, i) == alias_find(final, thread))
 			choose(s, i);
 	if (!final)

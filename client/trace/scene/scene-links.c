@@ -135,9 +135,9 @@ static bool links_index(struct links *l, const struct link_source *from, enum li
 static uint32_t *rows_of(const struct mprof_model_view *view, const struct scene_life *lives)
 {
 	bool few = view->n_threads <= view->n_interactions / 3 * 2;
-	uint32_t *rows = few ? malloc(((size_t)view->n_threads + 1) * sizeof(*rows)) : NULL, i;
+	uint32_t *rows = few ? malloc(((size_t)view->n_threads + 1) * sizeof(*rows)) : NULL;
 
-	for (i = 0; rows && i < view->n_threads; i++)
+	for (uint32_t i = 0; rows && i < view->n_threads; i++)
 		rows[i] = lives[i].row;
 	return rows;
 }

@@ -28,11 +28,10 @@ static void mark_verticals(const struct mprof_thread *t, const struct scene_life
 struct scene_life *scene_lives_new(const struct mprof_model_view *view)
 {
 	struct scene_life *lives = malloc(((size_t)view->n_threads + 1) * sizeof(*lives));
-	uint32_t i;
 
-	for (i = 0; lives && i < view->n_threads; i++)
+	for (uint32_t i = 0; lives && i < view->n_threads; i++)
 		lives[i] = scene_life_of(&view->threads[i]);
-	for (i = 0; lives && i < view->n_threads; i++)
+	for (uint32_t i = 0; lives && i < view->n_threads; i++)
 		mark_verticals(&view->threads[i], lives, &lives[i]);
 	return lives;
 }
@@ -245,9 +244,9 @@ static float larger(float a, float b)
 static void fill_lowest(const struct row_index *l, unsigned level, struct row_node *node, uint32_t at, uint32_t n)
 {
 	const struct row_piece *pieces = level ? l->levels[level].pieces : NULL;
-	uint64_t end = 0, start, gap = 0, width = 0, i;
+	uint64_t end = 0, start, gap = 0, width = 0;
 
-	for (i = at; i < n && i < (uint64_t)at + SIXTEEN; i++) {
+	for (uint64_t i = at; i < n && i < (uint64_t)at + SIXTEEN; i++) {
 		start = row_index_place_start(l, pieces ? pieces[i].first : (uint32_t)i);
 		if (i > at && start > end && start - end > gap)
 			gap = start - end;
@@ -270,10 +269,9 @@ static void fill(struct row_index *l, unsigned level, struct row_nodes *nodes, u
 {
 	struct row_node *node = &nodes->levels[k][i];
 	const struct row_node *part;
-	uint32_t at;
 
 	*node = (struct row_node){0};
-	for (at = i << NODE_SHIFT; at < below && at < (i + 1) << NODE_SHIFT; at++) {
+	for (uint32_t at = i << NODE_SHIFT; at < below && at < (i + 1) << NODE_SHIFT; at++) {
 		part = &nodes->levels[k - 1][at];
 		node->width = larger(node->width, part->width);
 		node->gap = larger(node->gap, part->gap);

@@ -95,7 +95,6 @@ static bool is_sorted(const uint32_t *items, uint32_t n, uint64_t (*key)(const v
 bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *context, uint32_t item), const void *context)
 {
 	struct scene_stretch *keyed;
-	uint32_t i;
 	bool ok;
 
 	if (is_sorted(items, n, key, context))
@@ -103,10 +102,10 @@ bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *context
 	keyed = malloc(n * sizeof(*keyed));
 	if (!keyed)
 		return false;
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		keyed[i] = (struct scene_stretch){.start = key(context, items[i]), .item = items[i]};
 	ok = scene_sort_stretches(keyed, n);
-	for (i = 0; ok && i < n; i++)
+	for (uint32_t i = 0; ok && i < n; i++)
 		items[i] = keyed[i].item;
 	free(keyed);
 	return ok;
@@ -143,7 +142,7 @@ static void fill(struct scene_groups *g, const struct scene_source *from, const 
 
 bool scene_group(struct scene_groups *g, const struct scene_source *from)
 {
-	uint32_t *room = malloc(((size_t)from->total + 1) * sizeof(*room)), k;
+	uint32_t *room = malloc(((size_t)from->total + 1) * sizeof(*room));
 	bool ok = true;
 
 	*g = (struct scene_groups){.starts = calloc((size_t)from->groups + 1, sizeof(*g->starts))};
@@ -161,7 +160,7 @@ bool scene_group(struct scene_groups *g, const struct scene_source *from)
 	/* Mostly all items are sorted, which one check finds without one for each group. */
 	if (!from->key || is_sorted(NULL, from->total, from->key, from->context))
 		return true;
-	for (k = 0; ok && k < from->groups; k++)
+	for (uint32_t k = 0; ok && k < from->groups; k++)
 		ok = scene_sort(g->items + g->starts[k], g->starts[k + 1] - g->starts[k], from->key, from->context);
 	if (!ok)
 		scene_groups_deinit(g);

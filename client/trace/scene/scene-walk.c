@@ -96,13 +96,13 @@ static void walk_group(struct frame *f, struct row_index *l, const struct row_gr
 		       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group))
 {
 	unsigned by = group->level ? closer(f, l, group->level, group->block) : 0;
-	uint64_t n = UINT64_C(1) << (ROW_INDEX_SHIFT * by), i, before = l->steps, spent;
+	uint64_t n = UINT64_C(1) << (ROW_INDEX_SHIFT * by), before = l->steps, spent;
 	struct row_group part = *group;
 	struct walk w;
 	struct run run;
 
 	part.level = (uint16_t)(group->level - by);
-	for (i = 0; i < n; i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		uint64_t block = ((uint64_t)group->block << (ROW_INDEX_SHIFT * by)) + i;
 
 		if (part.level ? block >= l->levels[part.level].blocks : block >= l->rows)
@@ -123,9 +123,8 @@ void walk_rows(struct frame *f, struct row_index *l,
 	       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group))
 {
 	const struct row_group *groups = f->s->groups.items;
-	uint32_t i;
 
-	for (i = 0; l->n && i < f->s->groups.n && !f->failed; i++)
+	for (uint32_t i = 0; l->n && i < f->s->groups.n && !f->failed; i++)
 		walk_group(f, l, &groups[i], draw);
 }
 

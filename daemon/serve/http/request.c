@@ -137,7 +137,6 @@ const char *request_query(const struct request *r, const char *key)
 static bool authority_is(const char *text, size_t len, const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
-	size_t i;
 
 	if (n == 0 || len < n || strncasecmp(text, name, n) != 0)
 		return false;
@@ -145,7 +144,7 @@ static bool authority_is(const char *text, size_t len, const char *name)
 		return true;
 	if (text[n] != ':' || len > n + 6)
 		return false;
-	for (i = n + 1; i < len; i++)
+	for (size_t i = n + 1; i < len; i++)
 		if (text[i] < '0' || text[i] > '9')
 			return false;
 	return true;
