@@ -339,15 +339,6 @@ int memtraces_sums(struct memtraces *m, memtraces_sum_call *call, void *context)
 	return r;
 }
 
-char *memtrace_guest(const char *uuid, const char *name, const char *address)
-{
-	char *guest;
-
-	if (asprintf(&guest, "%c:%s", uuid ? 'u' : name ? 'n' : 'a', uuid ? uuid : name ? name : address) < 0)
-		return NULL;
-	return guest;
-}
-
 int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t before_real, uint64_t *bytes)
 {
 	int64_t id;

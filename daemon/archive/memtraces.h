@@ -105,8 +105,6 @@ typedef int memtraces_sum_call(void *context, const char *guest, uint64_t bytes)
  * ends the call, which returns it. Needs no transaction.
  */
 int memtraces_sums(struct memtraces *m, memtraces_sum_call *call, void *context);
-/* Return the guest's name as memtraces_sums() has it, to be freed; NULL = no memory. */
-char *memtrace_guest(const char *uuid, const char *name, const char *address);
 /*
  * Delete the oldest recording of GUEST (NULL = of all guests) that has ended, is not pinned, and
  * began before BEFORE_REAL (0 = at any time). *BYTES is its size. ARCHIVE_E_ABSENT: there is none.

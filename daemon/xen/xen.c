@@ -223,15 +223,6 @@ int xen_list(struct xen *xen, uint32_t t, const char *path, char ***names, size_
 	return *names ? 0 : store_failure(xen);
 }
 
-int xen_introduced(struct xen *xen, uint32_t domid)
-{
-	errno = 0;
-	if (xs_is_domain_introduced(xen->store, domid))
-		return 1;
-	/* "No" leaves errno alone, or nearly: only a lost connection is an error here. */
-	return errno && store_failure(xen) == -EPIPE ? -EPIPE : 0;
-}
-
 /* ---- grants ---------------------------------------------------------------------------------- */
 
 int xen_map(struct xen *xen, uint32_t domid, const uint32_t *refs, size_t n, const volatile uint8_t **bytes)

@@ -67,8 +67,6 @@ int xen_read_end(struct xen *xen, uint32_t t);
 int xen_read(struct xen *xen, uint32_t t, const char *path, char **value, size_t *len);
 /* List the names below PATH. One free() frees all of them. Return 0, -ENOENT or -errno. */
 int xen_list(struct xen *xen, uint32_t t, const char *path, char ***names, size_t *n);
-/* Return 1 if XenStore knows the domain, else 0, or -EPIPE. */
-int xen_introduced(struct xen *xen, uint32_t domid);
 
 /* ---- grants ---- */
 

@@ -232,10 +232,3 @@ void print_thread(const json_t *who)
 	}
 	putchar(')');
 }
-
-void print_action(const json_t *deed)
-{
-	print_thread(deed);
-	fputs(" at ", stdout);
-	print_time(answer_time(deed, "time_ns"));
-}

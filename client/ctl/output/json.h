@@ -72,7 +72,5 @@ void print_safe(const char *text);
  * thread is the program itself.
  */
 void print_thread(const json_t *who);
-/* As print_thread(), with the time `time_ns` of the action. */
-void print_action(const json_t *deed);
 
 #endif
