@@ -3,6 +3,10 @@
  * test's own.
  */
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <mprof/bytes.h>
 
 #include "check.h"
 #include "collector.h"
@@ -155,10 +159,64 @@ static void test_cut(void)
 	batch_deinit(&receiver.batch);
 }
 
+/* The first packet of a profile: version 2, rate 1/2, words of 64 bits, three texts, a process, a context. */
+static size_t info_put(uint8_t *p)
+{
+	static const char texts[] = "web\0host\0v=0\0\x07\0\0\0\0\0\0\0";
+	const double rate = 0.5;
+	size_t n = 66 + 13 + sizeof(texts);
+	uint64_t bits;
+
+	memset(p, 0, n);
+	memcpy(p, "\xc1\x1f\xfc\xc1", 4);
+	mprof_store32(p + 4, (uint32_t)n * 8);
+	mprof_store16(p + 28, 2);
+	memcpy(&bits, &rate, sizeof(bits));
+	mprof_store64(p + 66 + 4, bits);
+	p[66 + 12] = 64;
+	memcpy(p + 66 + 13, texts, sizeof(texts));
+	return n;
+}
+
+/* However few bytes come at once, they are kept until the packet is whole. */
+static void test_few_bytes(void)
+{
+	const struct config config = {.sink_guest_streams = MOST};
+	uint8_t packet[256];
+	size_t n = info_put(packet);
+
+	for (size_t first = 0; first < 8; first++) {
+		struct receiver receiver = {.config = &config};
+		struct stream *s;
+		int fds[2];
+
+		batch_init(&receiver.batch);
+		CHECK(sd_event_new(&receiver.event) >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+		s = stream_new(&receiver, fds[0], "10.0.0.5", 4242, NULL);
+		for (size_t at = 0, end = first; at < n; at = end, end = n) {
+			if (end == at)
+				continue;
+			CHECK(write(fds[1], packet + at, end - at) == (ssize_t)(end - at));
+			CHECK(sd_event_run(receiver.event, UINT64_MAX) > 0);
+		}
+		if (CHECK(receiver.streams == s && s->state == STREAM_RECORDING)) {
+			CHECK_EQ_UINT(s->whole, n);
+			CHECK_EQ_UINT(s->about.packets, 1);
+			CHECK_EQ_STR(s->about.program, "web");
+			stream_end(s, "closed");
+		}
+		close(fds[1]);
+		sd_event_unref(receiver.event);
+		accounts_deinit(&receiver.accounts);
+		batch_deinit(&receiver.batch);
+	}
+}
+
 int main(void)
 {
 	CHECK_RUN(test_streams_of_a_guest);
 	CHECK_RUN(test_identity);
 	CHECK_RUN(test_cut);
+	CHECK_RUN(test_few_bytes);
 	return check_done();
 }
