@@ -48,10 +48,7 @@ test("flame graph: zooms to a frame and back, and finds functions", async (t) =>
 	const near = await seen(page);
 	const zoomed = near.find((it) => it.at === before.at);
 	ok(zoomed.x === 0 && Math.abs(zoomed.end - width) < 1, "it is as wide as the picture");
-	ok(
-		near.length < whole.length && near[0].name === "all",
-		"frames beside it are gone, frames below it stay",
-	);
+	ok(near.length < whole.length && near[0].name === "all", "frames beside it are gone, frames below it stay");
 	await page.locator("#reset").click();
 	equal(await seen(page), whole, "as before");
 

@@ -202,7 +202,9 @@ test("host: an empty host says how to add a guest, and shows the first one", asy
 	await t.look(page, "host-empty");
 	host.guest("demo", "--size", "65536");
 	await row(page, "demo").waitFor();
-	await page.getByRole("heading", {name: "No guest"}).waitFor({state: "hidden"}); /* the advice for a host without guests */
+	await page
+		.getByRole("heading", {name: "No guest"})
+		.waitFor({state: "hidden"}); /* the advice for a host without guests */
 });
 
 test("host: guests come and go on the open page", async (t) => {

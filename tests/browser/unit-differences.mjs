@@ -114,7 +114,11 @@ test("differences are marked where their threads are", () => {
 	const [flag, line] = drawn(marks, camera, (row) => row * 10);
 	assert.deepEqual([Math.round(flag.x0), flag.y0], [Math.round(camera.xOf(9n)), 70]);
 	assert.deepEqual([line.x0, line.x1, line.y0], [camera.xOf(10n), camera.xOf(20n), 20]);
-	assert.deepEqual(marked(differences(DIFF), "bad", new Map([[2, {index: 2, row: null}]])), [], "the items that are not drawn");
+	assert.deepEqual(
+		marked(differences(DIFF), "bad", new Map([[2, {index: 2, row: null}]])),
+		[],
+		"the items that are not drawn",
+	);
 });
 
 test("threads without counterpart are marked, up to the visible number", () => {

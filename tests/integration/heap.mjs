@@ -500,7 +500,10 @@ async function checkLoading(heap, bytes) {
 		(await message(heap.load({bytes: new Uint8Array(9999)}))).includes("no memory profile"),
 		"something else is loaded",
 	);
-	check((await message(heap.load({bytes: new Uint8Array(0)}))).includes("no memory profile"), "no recording is loaded");
+	check(
+		(await message(heap.load({bytes: new Uint8Array(0)}))).includes("no memory profile"),
+		"no recording is loaded",
+	);
 	check((await message(heap.profile())).includes("No memory profile"), "a recording that failed to load answers");
 	const stop = new AbortController();
 	const given = message(heap.load({response: new Response(bytes)}, () => stop.abort(), stop.signal));
@@ -603,7 +606,10 @@ async function checkJoined(heap, bytes) {
 	writeFileSync(file, joined);
 	same(first.sums.allocs, ctl("identify", file, "--json", "--recording=1").out.allocs, "the first of two recordings");
 	same(last.sums.allocs, ctl("identify", file, "--json", "--recording=2").out.allocs, "the last of two recordings");
-	check(last.recordings === 2 && last.notes.some((it) => it.includes("2 recordings")), "the two recordings are reported");
+	check(
+		last.recordings === 2 && last.notes.some((it) => it.includes("2 recordings")),
+		"the two recordings are reported",
+	);
 	check(last.damages.length === 1, "the second one is cut");
 }
 
