@@ -34,7 +34,6 @@ enum memtraces_statement {
 	M_EXTENT,
 	M_DELETE_FROM,
 	M_CUT,
-	M_UNCHECKED,
 	M_DELETE,
 	M_END_ALL,
 	M_SUMS,
@@ -69,7 +68,6 @@ static const char *const sql[M_STATEMENTS] = {
 	[M_EXTENT] = "SELECT bytes FROM recordings WHERE id = ?1 AND state <> 'deleted'",
 	[M_DELETE_FROM] = "DELETE FROM pieces WHERE recording = ?1 AND offset >= ?2",
 	[M_CUT] = "UPDATE recordings SET damaged = coalesce(damaged, 0) + max(bytes - ?2, 0), bytes = ?2 WHERE id = ?1",
-	[M_UNCHECKED] = "SELECT pieces FROM unchecked",
 	[M_PATCH] = "UPDATE recordings SET pinned = coalesce(?2, pinned), note = coalesce(?3, note) "
 		    "WHERE id = ?1 AND state <> 'deleted'",
 	[M_DELETE] = "UPDATE recordings SET state = 'deleted' WHERE id = ?1 AND state <> 'deleted'",
@@ -278,15 +276,6 @@ int memtraces_repair(struct memtraces *m, int64_t id, uint64_t *pieces)
 	*pieces += *pieces == 0; /* a piece is missing */
 	r = statement_run(&m->store.statements, M_DELETE_FROM, VALUES(id, end));
 	return r ? r : statement_run(&m->store.statements, M_CUT, VALUES(id, end));
-}
-
-int memtraces_unchecked(struct memtraces *m, bool *unchecked)
-{
-	int64_t largest = 0;
-	int r = database_number(m->store.db, sql[M_UNCHECKED], &largest);
-
-	*unchecked = r == 0 && largest > 0;
-	return r;
 }
 
 /* Return ARCHIVE_E_ABSENT if a change of one row, with the result R, changed none. */

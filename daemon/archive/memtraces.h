@@ -88,11 +88,6 @@ int memtraces_patch(struct memtraces *m, int64_t id, int pinned, const char *not
  * the number of damaged pieces. ARCHIVE_E_ABSENT.
  */
 int memtraces_repair(struct memtraces *m, int64_t id, uint64_t *pieces);
-/*
- * Find out whether the archive may have pieces without checksums, from an earlier version. Needs no
- * transaction.
- */
-int memtraces_unchecked(struct memtraces *m, bool *unchecked);
 /* Mark a recording as deleted; memtraces_purge() takes its bytes away. ARCHIVE_E_ABSENT. */
 int memtraces_delete(struct memtraces *m, int64_t id);
 /* End all recordings that the last writer left open, for REASON. */

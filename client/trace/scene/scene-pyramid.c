@@ -132,26 +132,3 @@ uint32_t pyramid_least(struct pyramid *p, uint32_t way, uint32_t from, uint32_t 
 	}
 	return best;
 }
-
-/* Return the first place of entry I at LEVEL with a key of at most LIMIT; there is one. */
-static uint32_t descend(struct pyramid *p, uint32_t way, unsigned level, uint32_t i, uint64_t limit)
-{
-	for (; level; level--) {
-		i <<= SHIFT;
-		while (look(p, way, place_at(p, way, level - 1, i)) > limit)
-			i++;
-	}
-	return i;
-}
-
-uint32_t pyramid_next(struct pyramid *p, uint32_t way, uint32_t from, uint32_t to, uint64_t limit)
-{
-	unsigned level;
-
-	for (; from < to; from += UINT32_C(1) << (SHIFT * level)) {
-		level = level_at(p, from, to);
-		if (look(p, way, place_at(p, way, level, from >> (SHIFT * level))) <= limit)
-			return descend(p, way, level, from >> (SHIFT * level), limit);
-	}
-	return to;
-}

@@ -34,10 +34,5 @@ void pyramid_deinit(struct pyramid *p);
  * TO.
  */
 uint32_t pyramid_least(struct pyramid *p, uint32_t way, uint32_t from, uint32_t to);
-/*
- * Return the first place from FROM up to, but not including, TO whose key WAY is at most LIMIT;
- * else TO.
- */
-uint32_t pyramid_next(struct pyramid *p, uint32_t way, uint32_t from, uint32_t to, uint64_t limit);
 
 #endif
