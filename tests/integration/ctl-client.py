@@ -295,7 +295,7 @@ def test_resume():
 
 
 def test_busy():
-    """A server that has no time is asked again, also in the middle of a trace; not for ever."""
+    """mprofctl asks a busy server (503) again, and gives up in the end."""
     fresh()
     script.busy = [None]
     result = run("fetch", "web")
@@ -329,7 +329,7 @@ def test_changed():
 
 
 def test_shrunk():
-    """Where the server has fewer bytes than came already, those are not the whole."""
+    """A server with fewer bytes than came already has another trace: the fetch fails."""
     fresh()
     script.breaks, script.shrinks = [1000], 500
     result = run("fetch", "web")

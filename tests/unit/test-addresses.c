@@ -63,7 +63,7 @@ static unsigned found(struct addresses *a, const char *address)
 	return domain ? (unsigned)domain->serial : 0;
 }
 
-/* Of several domains that have an address it is the youngest, wherever it stands in the list. */
+/* If several domains have an address, the youngest is found, in any order of the list. */
 static void test_youngest(void)
 {
 	static const unsigned orders[][DOMAINS] = {{1, 2, 3}, {3, 2, 1}, {2, 3, 1}};

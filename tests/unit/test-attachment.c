@@ -186,7 +186,7 @@ static void write_and_look(struct world *w, struct writer *writer, unsigned n)
 
 /* ---- tests ---- */
 
-/* Where nothing was written there is nothing by which the ring could be known again. */
+/* An empty ring cannot be recognized again: the held position is empty. */
 static void test_hold_nothing(void)
 {
 	struct world w;
@@ -199,7 +199,7 @@ static void test_hold_nothing(void)
 	world_deinit(&w);
 }
 
-/* Within a packet its own first timestamp says that the ring goes on. */
+/* Within a packet, the position holds that packet's first timestamp. */
 static void test_hold_within(void)
 {
 	struct world w;
@@ -222,7 +222,7 @@ static void test_hold_within(void)
 	world_deinit(&w);
 }
 
-/* At the beginning of a packet the newest one does, and the stream goes on without a gap. */
+/* At the beginning of a packet, the position holds the newest packet. The stream goes on without a gap. */
 static void test_hold_between(void)
 {
 	struct world w;

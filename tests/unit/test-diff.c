@@ -740,7 +740,7 @@ static void test_without_memory(void)
 	}
 	fail_in = -1;
 	CHECK(i > 60);
-	/* An answer is whole, or there is none. */
+	/* A result is complete, or NULL. */
 	whole = mprof_diff_new(mprof_model_view(good), mprof_model_view(bad), NULL);
 	if (CHECK(d && whole)) {
 		CHECK_EQ_UINT(mprof_diff_view(d)->n_divergences, mprof_diff_view(whole)->n_divergences);

@@ -1,13 +1,13 @@
-/* What XenStore's events note at a domain, and what a run leaves to the next. Nothing is read. */
+/* Notes of XenStore's events at a domain, and the end of a run. No test reads XenStore. */
 #include <errno.h>
 
 #include "check.h"
 #include "domain-steps.h"
 #include "xen.h"
 
-#define TRIES 20u /* that were made for each attachment */
+#define TRIES 20u /* tries of each attachment so far */
 
-/* ---- what is not asked for here ---- */
+/* ---- stubs ---- */
 
 int xen_watch(struct xen *xen, const char *path, const char *token)
 {
@@ -132,7 +132,7 @@ static void domain_make(void)
 		.host = &host, .domid = 5, .phase = PHASE_NEW, .attachments = &attachments[0], .n_attachments = 2};
 }
 
-/* Only an attachment whose keys are written is read again, and tried as often as the first time. */
+/* A commit key marks only its own attachment, and resets its tries. */
 static void test_commit(void)
 {
 	static const char *const keys[] = {"/local/domain/5/data/mprof/ring-ref",
@@ -172,7 +172,7 @@ static void test_others(void)
 	CHECK(attachments[0].dirty && attachments[1].dirty && domain.scan);
 }
 
-/* A stream's number says what is wrong with it. */
+/* A bad number of a stream is refused with its reason. */
 static void test_numbers(void)
 {
 	domain_make();
@@ -184,7 +184,7 @@ static void test_numbers(void)
 	CHECK(!attachments[0].dirty && !attachments[1].dirty);
 }
 
-/* The next run has its own rings: no position and no number of the one before counts. */
+/* The end of a run clears its held positions and its stream numbers. */
 static void test_run_end(void)
 {
 	domain_make();

@@ -877,7 +877,7 @@ static void test_counters(void)
 	world_deinit(&w);
 }
 
-/* Whatever there was no memory for leaves nothing in the queue's accounts, and can be asked for again. */
+/* A call that fails for want of memory leaves the queue's accounts as they were, and can be repeated. */
 static void test_without_memory(void)
 {
 	struct world w;

@@ -123,7 +123,7 @@ static void test_hostile_names(void)
 	CHECK_EQ_INT(console_error(helper, name, &answer), -EINVAL);
 	name[HELPER_NAME_MAX] = '\0';
 	CHECK_EQ_INT(console_error(helper, name, &answer), -ENOENT);
-	/* Only two of the names that begin with a dot are a directory's. */
+	/* Names that begin with a dot are allowed, except "." and "..". */
 	CHECK_EQ_INT(console_error(helper, ".x", &answer), -ENOENT);
 	CHECK_EQ_INT(console_error(helper, "...", &answer), -ENOENT);
 	/* Anything but a regular file. */

@@ -12,7 +12,7 @@
 #define BEGUN 7u /* the number of every transaction */
 
 struct xen {
-	unsigned changed; /* transactions that a write of somebody else spoils */
+	unsigned changed; /* number of transactions, from the first on, that a concurrent write spoils */
 	unsigned begun, ended;
 	int error;	  /* the answer to every read */
 	const char *refs; /* as of the last transaction that was begun; "8,9" in one that is spoilt */
@@ -43,7 +43,7 @@ int xen_read(struct xen *xen, uint32_t t, const char *path, char **value, size_t
 	return 0;
 }
 
-/* What was read in a transaction counts only if its end says so. */
+/* The values of a transaction count only if its end succeeds. */
 static void test_spoilt(void)
 {
 	struct xen xen = {.changed = 2, .refs = "10"};
@@ -61,7 +61,7 @@ static void test_spoilt(void)
 	keys_deinit(&keys);
 }
 
-/* A transaction is ended even if a read in it fails, and that is not tried again. */
+/* A failed read ends its transaction, and is not repeated. */
 static void test_refused(void)
 {
 	struct xen xen = {.error = -EACCES};

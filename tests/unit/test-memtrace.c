@@ -337,7 +337,7 @@ static void test_empty_names(void)
 	CHECK_EQ_STR(says(), "b0 @0\na0 @100 2*1 s0 f0 +0: 100=@:10 200\n");
 }
 
-/* A sentence that is cut is as long as what there is of it. */
+/* The returned length of a cut sentence is that of the text in the buffer. */
 static void test_damage_text(void)
 {
 	const struct mprof_mem_damage damage = {.reason = MPROF_MEM_DAMAGE_HEADER};

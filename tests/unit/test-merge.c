@@ -7,7 +7,7 @@
 #include "merge.h"
 #include "trace-make.h"
 
-/* What the consumer was given: "stream:time " of each event, and "stream!packets " of each gap. */
+/* The consumer's input as text: "stream:time " for each event, "stream!packets " for each gap. */
 struct told {
 	char text[400];
 	size_t n;
@@ -64,7 +64,7 @@ static void test_order(void)
 	merge_deinit(&merge);
 }
 
-/* A gap is told once, before the first event behind it. */
+/* A gap is reported once, before the first event behind it. */
 static void test_gap(void)
 {
 	struct told told = {0};

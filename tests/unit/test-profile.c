@@ -157,7 +157,7 @@ static void test_many(void)
 	many(-3);
 }
 
-/* What is known of an object stays with it when younger ones take its place. */
+/* An object keeps its details when it moves from the young ring to the map. */
 static void test_many_selected(void)
 {
 	const struct mprof_mem_filter filter = {
@@ -399,7 +399,7 @@ static void test_joined(void)
 	made_free(&m);
 }
 
-/* What was selected of the recording before says nothing of this one. */
+/* The selection of a recording does not carry over to the next. */
 static void test_joined_selected(void)
 {
 	const struct mprof_mem_filter filter = FILTER(.bytes = TO(8));

@@ -153,7 +153,7 @@ static void test_evict(void)
 	queue_free(queue);
 }
 
-/* What was committed of a guest counts no more when the one with the most bytes is looked for. */
+/* Eviction picks the lane with the most waiting bytes; committed bytes do not count. */
 static void test_evict_after_commit(void)
 {
 	struct queue *queue = queue_new(1000 * KIB, 1000 * KIB, 0);

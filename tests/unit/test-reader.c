@@ -150,7 +150,7 @@ static int refuse(void *context, const struct reader_capture *c)
 	return 7;
 }
 
-/* Whoever reads captures may have had enough at the first. */
+/* An error of the callback ends the list, and is returned. */
 static void test_captures_refused(void)
 {
 	struct archive_capture c = {.run = 1, .kind = "snapshot", .real = 100};

@@ -297,7 +297,7 @@ static void test_drops(void)
 	before = ticks;
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(ticks, before);
-	/* It is off even if an interrupt finds it within an event. */
+	/* Off comes before nested, if an interrupt finds the recorder within an event. */
 	r->busy = true;
 	mprof_recorder_gc(r, 1);
 	r->busy = false;

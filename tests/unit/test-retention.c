@@ -285,7 +285,7 @@ static void test_readers_are_waited_for(void)
 	disk_deinit(&d);
 }
 
-/* How long a reader was waited for does not count against the next one, though there is more to delete. */
+/* The patience with a reader begins anew after each deletion, even if more is left to delete. */
 static void test_next_reader(void)
 {
 	CLEANUP(closep) int fd = -1;

@@ -1328,7 +1328,7 @@ static void test_skip_and_seek(void)
 	CHECK(g.ring.skipping);
 	g.takes_no_gap = false;
 	g.ring.polled_at = clock_mono();
-	/* Nor does it stop while a sweep is behind the writer. */
+	/* A sweep behind the writer decides nothing: the reader goes on skipping. */
 	g.ring.writer.active++;
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), RING_E_FULL);
 	CHECK(g.ring.skipping);
@@ -1600,7 +1600,7 @@ static void test_dead_missing(void)
 	}
 }
 
-/* A ring of as many packets as there may be is known as well when its file was cut. */
+/* A cut file of a ring with the largest number of packets. */
 static void test_dead_missing_of_most(void)
 {
 	guest_new(&g, MPROF_RING_PACKETS_MAX, 1024);

@@ -62,7 +62,7 @@ static void test_period(void)
 	CHECK(period_holds(&p, 2500000000) && !period_holds(&p, 2500000001));
 	CHECK_EQ_INT(parse(&p, "+0", "+1us"), CTL_OK);
 	CHECK(period_holds(&p, 5) && period_holds(&p, 1005) && !period_holds(&p, 1006));
-	/* So long behind the first event that there is no such time. */
+	/* A relative time past the largest time is the largest. */
 	CHECK_EQ_INT(parse(&p, NULL, "+18446744073.709551615"), CTL_OK);
 	CHECK(period_holds(&p, 5) && period_holds(&p, UINT64_MAX));
 	CHECK_EQ_INT(parse(&p, "1", "+1h"), CTL_OK);

@@ -175,7 +175,7 @@ static void test_tail_with_a_hole(void)
 	served_deinit(&s);
 }
 
-/* A guest may leave a text without an end: such an event is none, and takes no more room than there is. */
+/* A text without an end, longer than the window, is no event. */
 static void test_tail_without_an_end(void)
 {
 	static uint8_t data[ARCHIVE_PIECE_MAX];

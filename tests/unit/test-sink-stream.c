@@ -1,6 +1,6 @@
 /*
- * A stream of the sink once the collector has said whose it is. The loop and the collector are the
- * test's own.
+ * A stream of the sink, after the collector's answer and while bytes come. The receiver and the
+ * collector are stubs.
  */
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -79,7 +79,7 @@ static const struct memtrace *last_put(const struct receiver *receiver)
 	return put;
 }
 
-/* A guest has as many streams as the configuration allows, whichever addresses it has. */
+/* The limit of streams counts all addresses of a guest. */
 static void test_streams_of_a_guest(void)
 {
 	const struct config config = {.sink_guest_streams = MOST};
@@ -98,7 +98,7 @@ static void test_streams_of_a_guest(void)
 		CHECK_EQ_STR(put->state, "ended");
 		CHECK_EQ_STR(put->reason, "quota");
 	}
-	/* One that is told again who its guest is takes no second place. */
+	/* A repeated answer for a stream does not count it twice. */
 	stream_identify(receiver.streams, 4, "web", "a-uuid", 5);
 	CHECK_EQ_UINT(receiver.n_streams, MOST);
 	while (receiver.streams)
@@ -107,7 +107,7 @@ static void test_streams_of_a_guest(void)
 	batch_deinit(&receiver.batch);
 }
 
-/* What the collector says is written, though not a byte came since. */
+/* The collector's answer is written even if no byte came since. */
 static void test_identity(void)
 {
 	const struct config config = {.sink_guest_streams = MOST};
@@ -178,7 +178,7 @@ static size_t info_put(uint8_t *p)
 	return n;
 }
 
-/* However few bytes come at once, they are kept until the packet is whole. */
+/* A packet may come in pieces of any size. */
 static void test_few_bytes(void)
 {
 	const struct config config = {.sink_guest_streams = MOST};

@@ -26,7 +26,7 @@ static void test_rollback(void)
 	usage_deinit(&usage);
 }
 
-/* A stream without bytes is a change, too: it goes with its transaction, or stays. */
+/* A stream without bytes follows its transaction, too. */
 static void test_empty_stream(void)
 {
 	struct usage usage = {0};

@@ -473,7 +473,7 @@ static int refuse(void *context)
 	return 1;
 }
 
-/* A transaction that could not be committed is over: nothing of it counts, and the next one begins. */
+/* A failed commit rolls its transaction back. The next transaction can begin. */
 static void test_commit_fails(void)
 {
 	struct fixture f;
