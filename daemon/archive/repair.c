@@ -338,7 +338,7 @@ static int repair_end(struct repair *m, const struct archive_capture_stream *ran
 static int capture_repair(struct repair *m, int64_t capture)
 {
 	struct tail_damage d = {0};
-	struct archive_capture_stream range;
+	struct archive_capture_stream range = {0};
 	int64_t expected = -1, bytes = 0;
 	bool is_null;
 	int r = read_range(m, capture, &range, &expected);

@@ -104,8 +104,10 @@ int space_give_back(struct store *s, uint64_t want, uint64_t *has)
 {
 	uint64_t had = 0;
 	bool more = true;
-	int r = space_free(s, has);
+	int r;
 
+	*has = 0;
+	r = space_free(s, has);
 	while (r == 0 && more && *has < want && *has >= had) {
 		had = *has + 1;
 		r = space_vacuum(s, VACUUM_PAGES, &more);
