@@ -309,6 +309,26 @@ class Damage(daemons.Case):
                 self.assertIn(self.fetch(d, path)[0], (0, 500), (row, capture, bit))
                 self.damage(d, f"UPDATE chunks SET sequence = (sequence | {1 << bit}) - (sequence & {1 << bit}) WHERE id = {row}")
 
+    def test_packet_without_a_size(self):
+        """A packet whose size became 0 is damaged. It is not left out without a word."""
+        d = self.daemons_of("unsized")
+        found = """SELECT DISTINCT k.id, r.name, r.id FROM {} k JOIN streams s ON s.id = k.stream JOIN runs r ON r.id = s.run
+            WHERE k.length > 0 ORDER BY k.id LIMIT 64"""
+        with contextlib.closing(sqlite3.connect(os.path.join(d.state, TRACE))) as db:
+            rows = [(table, *row) for table in ("chunks", "tails") for row in db.execute(found.format(table)).fetchall()]
+        self.assertEqual({table for table, _, _, _ in rows}, {"chunks", "tails"})
+        for table, row, name, run in rows:
+            path = f"/v1/domains/name:{name}/ctf.tar?run={run}"
+            status, whole = self.fetch(d, path)
+            with contextlib.closing(sqlite3.connect(os.path.join(d.state, TRACE))) as db:
+                (size,) = db.execute(f"SELECT packet_bytes FROM {table} WHERE id = {row}").fetchone()
+            self.damage(d, f"UPDATE {table} SET packet_bytes = 0 WHERE id = {row}")
+            self.restart_reader(d)
+            damaged, body = self.fetch(d, path)
+            self.assertTrue(damaged != 200 or (status == 200 and body == whole), (table, row, path, damaged))
+            self.damage(d, f"UPDATE {table} SET packet_bytes = {size} WHERE id = {row}")
+            self.restart_reader(d)
+
     def test_profile(self):
         """A memory profile ends before its damaged part."""
         d = self.daemons_of("profile")

@@ -56,6 +56,8 @@ static int view_chunks(struct packet_walk *w, const struct reader_packet *p, str
 	uint64_t newest = p->first_timestamp;
 	int rc = packet_chunks_end(w->reader, s->stream, p, &end);
 
+	if (rc == 0 && p->room == 0) /* no packet has this size; without a size it would be left out unseen */
+		rc = reader_note_damage(w->reader, (struct reader_source){.stream = s->stream}, p->sequence);
 	if (rc != 0)
 		return rc;
 	*v = (struct packet_view){.sequence = p->sequence,
@@ -95,7 +97,7 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 	uint32_t valid_end = t->end;
 	int rc = 0;
 
-	if (!t->whole)
+	if (!t->whole || t->room == 0)
 		return reader_note_damage(w->reader, source, t->sequence);
 	if (t->begin != v->end || v->cut) {
 		struct reader_piece first;
