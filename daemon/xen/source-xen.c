@@ -142,7 +142,7 @@ void host_sweep_soon(struct host *host)
 		collector_at(host->collector, &source->sweep, due);
 }
 
-/* Ask for the states of all domains. Return false if that is not possible now. */
+/* Ask for the states of the domains that need one. Return false to be called again later. */
 static bool states_ask(struct host *host)
 {
 	uint32_t domids[HELPER_DOMIDS_MAX];

@@ -33,7 +33,7 @@ void resource_deinit(struct resource *res);
  * Resolve {domain} to a run: by UUID, name or domid, in this order.
  */
 bool resource_run(struct exchange *x, int64_t *run);
-/* Resolve {domain} without an answer. Return what the reader returns. */
+/* Resolve {domain} and send no problem. Return what the reader returns. */
 int resource_find_run(struct exchange *x, int64_t *run);
 /* Resolve {domain} and the query's run, or the run of position FIRST (NULL = none). */
 bool resource_domain(struct exchange *x, const struct position *first, struct resource *res);
