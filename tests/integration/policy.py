@@ -4,6 +4,7 @@ BUILD-DIRECTORY [TEST…]"""
 import contextlib
 import http.client
 import json
+import signal
 import statistics
 import time
 
@@ -181,7 +182,8 @@ class Quotas(daemons.Case):
     def test_read_at_the_quota(self):
         """Deletion waits for downloads that have begun, but not for long."""
         d = self.daemons("[collector]\nflush-interval = 100ms\n[policy]\nbytes = 8M\n")
-        self.writer("writer-legacy", *"--ring rings/full.ctf --truth truth.ctf --size 1048576 --rate 3000000".split())
+        options = "--ring rings/full.ctf --truth truth.ctf --size 1048576 --rate 3000000"
+        writer = self.writer("writer-legacy", *options.split())
 
         def oldest():
             return d.query("SELECT coalesce(min(sequence), 0) FROM chunks")[0][0]
@@ -193,14 +195,19 @@ class Quotas(daemons.Case):
         wait_deleted()
         whole = 0
         for _ in range(6):
+            # A deletion that is behind waits for nobody anew, so let it end before the download begins.
+            writer.send_signal(signal.SIGSTOP)
+            d.wait(lambda: self.content(d, "full") <= 8 << 20)
+            time.sleep(2)  # so that the next check, 5 s after this one, falls into the download
             began = time.monotonic()
             with self.slow_download(d, "full") as rest:
-                time.sleep(4.5)
+                writer.send_signal(signal.SIGCONT)
+                time.sleep(4)
                 try:
                     self.assertGreater(len(rest()), 4_000_000)
                     whole += 1
-                except http.client.IncompleteRead:  # a busy machine took longer than deletion waits
-                    self.assertGreater(time.monotonic() - began, 9)
+                except http.client.IncompleteRead:  # a busy machine took longer than a download holds back deletion
+                    self.assertGreater(time.monotonic() - began, 5)
             if whole == 2:
                 break
         self.assertEqual(whole, 2)
