@@ -11,7 +11,10 @@
 
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
-/* Define fn##p, which applies FN (T * -> T *, NULL allowed) to a variable that leaves its scope. */
+/*
+ * Define the cleanup function fn##p, for variables of type T *: it calls FN and stores the result
+ * in the variable. FN has the type T *(T *) and accepts NULL.
+ */
 #define CLEANUP_DEFINE(T, fn)           \
 	static inline void fn##p(T **p) \
 	{                               \
@@ -38,7 +41,10 @@ static inline void fclosep(FILE **f)
 	*f = NULL;
 }
 
-/* Return the pointer and set the variable to NULL: its cleanup then does nothing. */
+/*
+ * Return the variable's pointer and set the variable to NULL, so its cleanup does nothing: the
+ * caller now owns the pointer. TAKE_FD does the same for a file descriptor, which it sets to -1.
+ */
 #define TAKE_PTR(p)                         \
 	__extension__({                     \
 		__typeof__(p) taken_ = (p); \

@@ -1,6 +1,6 @@
 /*
- * Events: the event table as C, the parser of one event, and the walk that cuts an unproven tail.
- * Pure functions over private bytes: no I/O, no allocation, no state.
+ * Events: the event table as C, the parser of one event, and mprof_tail_walk(). Pure functions over
+ * private bytes: no I/O, no allocation, no state.
  */
 #ifndef MPROF_SCHEMA_EVENT_H
 #define MPROF_SCHEMA_EVENT_H
@@ -28,7 +28,7 @@ enum mprof_shape {
 struct mprof_raw_event {
 	uint64_t timestamp; /* nanoseconds of the guest's clock */
 	uint8_t id;	    /* enum mprof_event_id */
-	uint8_t type;	    /* creates: the thread type, any value */
+	uint8_t type;	    /* thread type of a `creates` event; any value is possible */
 	int64_t context;    /* the context thread; 0 if the event has none */
 	int64_t number;	    /* the payload's thread, amount or duration; 0 if the event has none */
 	const char *text;   /* NULL if the event has none */
@@ -42,7 +42,7 @@ enum mprof_event_status {
 	MPROF_EVENT_UNKNOWN_ID, /* the id is not in the table */
 };
 
-/* Return the shape of event ID, which is below MPROF_EVENT_IDS. */
+/* Return the shape of the event type ID, which must be below MPROF_EVENT_IDS. */
 static inline enum mprof_shape mprof_event_shape(uint8_t id)
 {
 	static const uint8_t shapes[MPROF_EVENT_IDS] = {
@@ -53,7 +53,7 @@ static inline enum mprof_shape mprof_event_shape(uint8_t id)
 	return (enum mprof_shape)shapes[id];
 }
 
-/* Return whether event ID, which is below MPROF_EVENT_IDS, has a context thread. */
+/* Return whether events of type ID have a context thread. ID must be below MPROF_EVENT_IDS. */
 static inline bool mprof_event_has_context(uint8_t id)
 {
 	static const bool has[MPROF_EVENT_IDS] = {
@@ -64,7 +64,7 @@ static inline bool mprof_event_has_context(uint8_t id)
 	return has[id];
 }
 
-/* Return the name of event ID, or "unknown" if ID is not in the table. */
+/* Return the name of the event type ID, or "unknown" if ID is not in the table. */
 static inline const char *mprof_event_name(uint8_t id)
 {
 	static const char *const names[MPROF_EVENT_IDS] = {
@@ -87,8 +87,9 @@ static inline const char *mprof_thread_type_name(uint8_t type)
 }
 
 /*
- * Parse the event at P, which has LEN bytes. On any status but MPROF_EVENT_OK only the timestamp
- * and the id of *E are valid, and only if LEN covers them. E->text points into P.
+ * Parse the event at P into *E, which then points into P. The bytes at P end after LEN bytes. If
+ * the status is not MPROF_EVENT_OK, only the timestamp and the id of *E are valid, and only if LEN
+ * covers them.
  */
 static inline enum mprof_event_status mprof_event_load(struct mprof_raw_event *e, const uint8_t *p, size_t len)
 {
@@ -133,19 +134,27 @@ static inline enum mprof_event_status mprof_event_load(struct mprof_raw_event *e
 	return MPROF_EVENT_OK;
 }
 
-/* The limits for the walk of an unproven tail. */
+/*
+ * An unproven tail: bytes at the end of a packet that may be half written. mprof_tail_walk() judges
+ * the events in it by the limits of this struct.
+ */
 struct mprof_tail {
-	uint64_t not_before;   /* timestamp of the event before the tail; 0 = none */
-	uint64_t not_after;    /* guest time of the capture; UINT64_MAX = unknown */
-	const uint8_t *before; /* bytes of the slot's previous incarnation at the same place, or NULL */
-	size_t before_bytes;   /* bytes at previous */
+	uint64_t not_before; /* timestamp of the event before the tail; 0 = none */
+	uint64_t not_after;  /* guest time of the capture; UINT64_MAX = unknown */
+	/*
+	 * bytes that an earlier copy found at the place of the tail, in the packet that the slot
+	 * held before; NULL = unknown
+	 */
+	const uint8_t *before;
+	size_t before_bytes; /* bytes at BEFORE */
 };
 
 /*
- * Return how many of the LEN bytes at P hold valid events. A valid event is complete, not older
- * than the event before it, not newer than the capture, and not byte for byte what the previous
- * incarnation had at that place. The writer counts an event before it writes the event, so a tail
- * can end with an event of an old lap that parses.
+ * Return how many of the LEN bytes at P, an unproven tail, hold valid events. A valid event is
+ * complete, not older than the event before it, not newer than the capture, and different from the
+ * bytes of TAIL->before at the same place. That last check is needed because the writer counts an
+ * event before it writes the event: the tail can end with an event of the packet that the slot held
+ * before, and such an event parses.
  */
 static inline size_t mprof_tail_walk(const struct mprof_tail *tail, const uint8_t *p, size_t len)
 {

@@ -1,6 +1,6 @@
 /*
- * The numbers of events and thread types. They are in a file of their own because a recorder in a
- * guest needs them and has no C library headers.
+ * The ids of events and thread types. They have a file of their own because a guest's recorder
+ * needs them and may lack the C library's headers.
  */
 #ifndef MPROF_SCHEMA_IDS_H
 #define MPROF_SCHEMA_IDS_H
@@ -19,7 +19,7 @@ enum mprof_thread_type {
 };
 
 #define MPROF_EVENT_HEADER_BYTES 9u   /* u64 timestamp, u8 id */
-#define MPROF_EVENT_BYTES_MIN	 17u  /* events switch and gc */
-#define MPROF_THREAD_NONE	 (-1) /* no thread runs: the program is suspended */
+#define MPROF_EVENT_BYTES_MIN	 17u  /* bytes of the shortest events, switch and gc */
+#define MPROF_THREAD_NONE	 (-1) /* thread id of a `switch` event: no thread runs, the program is suspended */
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The packet header: the one way to read, check and write it.
+ * The packet header: the functions that load, check and store it. All programs use them.
  *
- * Pure functions over private bytes.  Nobody hands shared memory to them: copy first, then check
+ * Pure functions over private bytes. Never pass shared memory to them: copy it first, then check
  * the copy.
  */
 #ifndef MPROF_SCHEMA_PACKET_H
@@ -15,8 +15,8 @@
 #include <mprof/ring.h>
 
 struct mprof_packet_header {
-	uint32_t packet_bytes;	/* the packet's room, header included */
-	uint32_t content_bytes; /* its used part, header included: 30 = empty */
+	uint32_t packet_bytes;	/* bytes of the whole packet, header included */
+	uint32_t content_bytes; /* bytes of header and events; 30 = no events */
 	uint16_t count;		/* sequence number modulo 65,536 */
 };
 
@@ -25,8 +25,9 @@ enum mprof_packet_status {
 	MPROF_PACKET_SHORT, /* fewer than 30 bytes */
 	MPROF_PACKET_BAD_MAGIC,
 	MPROF_PACKET_BAD_UUID,
-	MPROF_PACKET_BAD_SIZE,	  /* packet_size is no whole number of bytes, or no room for the header */
-	MPROF_PACKET_BAD_CONTENT, /* content_size is no whole number of bytes, below 240 or above packet_size */
+	MPROF_PACKET_BAD_SIZE, /* packet_size is no multiple of 8 bits, or has no room for the header */
+	/* content_size is no multiple of 8 bits, is below 240 bits, or exceeds packet_size */
+	MPROF_PACKET_BAD_CONTENT,
 };
 
 static inline const char *mprof_packet_status_text(enum mprof_packet_status status)
@@ -48,22 +49,22 @@ static inline const char *mprof_packet_status_text(enum mprof_packet_status stat
 	return "unknown";
 }
 
-/* A size field in bits as bytes; 0 where it is not a whole number of bytes. */
+/* Convert a size field from bits to bytes. Return 0 if BITS is not a multiple of 8. */
 static inline uint32_t mprof_packet_bytes(uint32_t bits)
 {
 	return bits % 8 ? 0 : bits / 8;
 }
 
-/* Is CONTENT (bytes) a possible fill of a packet of PACKET bytes? */
+/* Return whether a packet of PACKET bytes can have CONTENT bytes of header and events. */
 static inline bool mprof_packet_content_ok(uint32_t content, uint32_t packet)
 {
 	return content >= MPROF_PACKET_HEADER_BYTES && content <= packet;
 }
 
 /*
- * Read a header from LEN private bytes at P.  On anything but MPROF_PACKET_OK the fields of *H that
- * were read before the fault are set and the others zero.  That the packet fits its container is
- * for the caller to check.
+ * Load and check the header at P, which has LEN private bytes. On any status but MPROF_PACKET_OK,
+ * *H has the fields that were loaded before the fault; the other fields are 0. The caller checks
+ * that the packet fits into its file or ring.
  */
 static inline enum mprof_packet_status mprof_packet_load(struct mprof_packet_header *h, const uint8_t *p, size_t len)
 {
@@ -86,7 +87,10 @@ static inline enum mprof_packet_status mprof_packet_load(struct mprof_packet_hea
 	return MPROF_PACKET_OK;
 }
 
-/* Write the 30 bytes of *H at P.  Sizes must be below 512 MiB, as 32 bits of bits hold. */
+/*
+ * Store *H as the 30 bytes at P. Both sizes must be below 512 MiB: the packet stores them as 32-bit
+ * numbers of bits.
+ */
 static inline void mprof_packet_store(const struct mprof_packet_header *h, uint8_t *p)
 {
 	static const uint8_t uuid[16] = MPROF_PACKET_UUID;
@@ -98,7 +102,10 @@ static inline void mprof_packet_store(const struct mprof_packet_header *h, uint8
 	mprof_store32(p + offsetof(struct mprof_packet_wire, content_low), h->content_bytes * 8);
 }
 
-/* Widen a 16-bit COUNT to the 64-bit sequence at or after REFERENCE that bears it. */
+/*
+ * Widen the 16-bit COUNT to 64 bits: return the smallest sequence number that is at least REFERENCE
+ * and equals COUNT modulo 65,536.
+ */
 static inline uint64_t mprof_sequence_after(uint64_t reference, uint16_t count)
 {
 	return reference + (uint16_t)(count - (uint16_t)reference);

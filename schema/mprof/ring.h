@@ -1,42 +1,47 @@
 /*
  * The trace ring: the memory that a guest shares with dom0.
  *
- * A ring is N packets of fixed offset and size, one after the other. It has no ring header, no
- * index and no writer position. mirage-profile (0.1 to 0.9.1) always cuts a ring of S bytes into
- * four packets of floor(S/4) bytes; the last one also takes the remainder. All integers are
- * little-endian and byte-packed: nothing in a ring is aligned, not even a packet (250,880-byte
- * packets in a 245-page ring).
+ * A ring is N packets of fixed offset and size, one after the other. A ring has no header of its
+ * own, no index and no writer position. mirage-profile (0.1 to 0.9.1) always cuts a ring of S bytes
+ * into four packets of floor(S/4) bytes; the last packet also takes the remainder. All integers are
+ * little-endian. Nothing in a ring is aligned, not even a packet (250,880-byte packets in a
+ * 245-page ring).
  *
- *     +---------------- packet 0 ----------------+---- packet 1 ----+-- ... --+-- packet N-1 --+
- *     | header (30) | event | event | ... | pad  |                  |         |                |
- *     +-------------+-------+-------+-----+------+------------------+---------+----------------+
+ *    +---------------- packet 0 ----------------+---- packet 1 ----+-- ... --+-- packet N-1 --+
+ *    | header (30) | event | event | ... | pad  |                  |         |                |
+ *    +-------------+-------+-------+-----+------+------------------+---------+----------------+
  *
- *     0        4               20             24       26             28             30
- *     | magic  | uuid          | packet_size  | count  | content low  | content high | event ...
+ *    0        4               20             24       26             28             30
+ *    | magic  | uuid          | packet_size  | count  | content low  | content high | event ...
  *
- * The mirage-profile writer stores as follows, without any barrier; a reader must cope with it:
+ * A *slot* is the memory of one packet. The writer fills the slots in turn and begins again at slot
+ * 0: each round is a *lap*. The packet that a slot holds during one lap is an *incarnation* of the
+ * slot.
  *
- *  an event      content low half, content high half, then the timestamp, the id, the rest byte by
- *                byte. The event is thus counted before any of its bytes exist. A GC event may be
- *                written inside another event, between its size and its bytes, and may even move
- *                the writer to the next packet.
+ * mirage-profile stores in this order, without any barrier, and a reader must cope with that:
+ *
+ *  an event      content low half, content high half, then the timestamp, the id, and the payload
+ *                byte by byte. So the size counts the event before any of its bytes exist. A GC
+ *                event may be written inside another event, between its size and its bytes, and may
+ *                even move the writer to the next packet.
  *  a new packet  count, content low half (240), content high half (0).
  *
- * mprofd's recorder (client/recorder/recorder.c) stores as follows, with a release fence between
+ * mprofd's recorder (client/recorder/recorder.c) stores in this order, with a release fence between
  * any two steps:
  *
- *  an event      all its bytes, then the size: bytes 24 to 31 of a packet are one aligned word,
- *                stored at once.
- *  a new packet  the size 240 under the old count, then the first event's bytes, then the new
- *                count and the size behind that event in one store. A new count is thus never
- *                seen without its first timestamp. A size that falls to 240 under the old count
- *                and the old timestamp is a packet being reused, not a second writer. No writer
- *                leaves a packet empty when it moves on: a packet behind the newest with size 240
- *                under its own count has just been lost to a lap; it was not empty.
+ *  an event      all its bytes, then the size: bytes 24 to 31 of a packet are one aligned word, which
+ *                is stored at once.
+ *  a new packet  first the size 240, while the slot still has its old count; then the first event's
+ *                bytes; then, in one store, the new count and the size up to the end of that event.
+ *                So a reader never sees a new count without its first timestamp. If the size falls
+ *                to 240 while count and first timestamp stay the same, the slot is being reused; no
+ *                second writer is at work. The recorder never leaves a packet without events when it
+ *                goes to the next slot. So if an older packet than the newest shows its own count and
+ *                the size 240, the writer has just begun to overwrite that packet.
  *
- * The recorder's packets begin at multiples of 8 bytes, and the last takes the remainder. On a
- * machine without an atomic 8-byte store, the recorder zeroes the first timestamp before the size
- * falls, and stores count and low half at once, then the high half.
+ * The recorder's packets begin at multiples of 8 bytes, and the last packet takes the remainder. On
+ * a machine without an atomic 8-byte store, the recorder sets the first timestamp to 0 before it
+ * stores the size 240; and it stores count and low half at once, then the high half.
  */
 #ifndef MPROF_SCHEMA_RING_H
 #define MPROF_SCHEMA_RING_H
@@ -51,24 +56,30 @@
 
 #define MPROF_PACKET_MAGIC 0xc1fc1fc1u
 
-/* 05883b8d-521a-487b-b397-456ab150680c, the same in every trace of every dialect. */
+/*
+ * 05883b8d-521a-487b-b397-456ab150680c, the same in every trace that mirage-profile or mprofd's
+ * recorder writes.
+ */
 #define MPROF_PACKET_UUID                                                                                      \
 	{                                                                                                      \
 		0x05, 0x88, 0x3b, 0x8d, 0x52, 0x1a, 0x48, 0x7b, 0xb3, 0x97, 0x45, 0x6a, 0xb1, 0x50, 0x68, 0x0c \
 	}
 
 #define MPROF_PACKET_HEADER_BYTES 30u
-#define MPROF_PACKET_EMPTY_BITS	  240u /* content_size of a packet without events: the header alone */
+#define MPROF_PACKET_EMPTY_BITS	  240u /* content_size of a packet without events: 30 bytes in bits */
 
-/* The wire form.  Never overlaid on shared memory: it gives offsets and nothing else. */
+/*
+ * The layout in memory. Only the offsets of the fields are used: nobody casts a pointer to shared
+ * memory to this struct.
+ */
 struct mprof_packet_wire {
 	uint8_t magic[4];
 	uint8_t uuid[16];
 	uint8_t packet_size[4]; /* bits, constant after creation */
 	uint8_t count[2];	/* sequence number modulo 65,536 */
-	uint8_t content_low[2]; /* used bits, header included; written as two 16-bit stores */
+	uint8_t content_low[2]; /* low half of the bits of header and events; each half is a store of its own */
 	uint8_t content_high[2];
-	uint8_t first_timestamp[8]; /* of the first event, nanoseconds */
+	uint8_t first_timestamp[8]; /* timestamp of the first event, in nanoseconds */
 };
 
 _Static_assert(offsetof(struct mprof_packet_wire, uuid) == 4, "uuid follows the magic");
