@@ -1,6 +1,7 @@
 /*
- * The keys of the configuration: section, field, limits, and the expected value for error
- * sentences.
+ * The table of configuration keys, and the parser of their values. A table entry gives a key's
+ * section, its field in struct config or struct policy, its limits, and the sentence about accepted
+ * values that error messages print.
  */
 #include "config-keys.h"
 
@@ -18,7 +19,7 @@ const char *const config_sections[SECTIONS] = {
 #define AGE_HINT   "a duration such as 90s, 12h or 30d, or 0 for no limit"
 #define WAIT_HINT  "a duration such as 10s, from 1s to 1d"
 
-/* Sorted as mprofd.conf describes them. */
+/* In the order in which mprofd.conf describes the keys. */
 const struct config_key config_keys[] = {
 	{SECTION_COLLECTOR, "queue", KIND_BYTES, offsetof(struct config, queue_bytes), MIB, 64 * GIB,
 	 BYTES_HINT ", from 1M to 64G"},
@@ -132,7 +133,7 @@ bool config_key_parse(const struct config_key *key, const char *value, void *out
 	case KIND_DURATION:
 		is_number = quantity_duration(value, &number);
 		break;
-	case KIND_SHARE: /* in millionths, to use the limits and the parser of whole numbers */
+	case KIND_SHARE: /* a fraction of one, parsed as a whole number of millionths */
 		is_number = quantity_number(value, 1000000, &number);
 		break;
 	case KIND_COUNT:

@@ -1,4 +1,7 @@
-/* The keys of the configuration. This table is all that config.c knows of a key. */
+/*
+ * The table of configuration keys. config.c reads everything that it knows about a key from this
+ * table.
+ */
 #ifndef COMMON_CONFIG_KEYS_H
 #define COMMON_CONFIG_KEYS_H
 
@@ -34,18 +37,21 @@ struct config_key {
 	enum section section;
 	const char *name;
 	enum kind kind;
-	size_t offset;	      /* offset in struct config; in struct policy for a policy's key */
-	uint64_t least, most; /* limits of a number, inclusive */
-	const char *hint;     /* the expected value, for error sentences */
+	size_t offset;	      /* in struct config; for a key of SECTION_POLICY in struct policy */
+	uint64_t least, most; /* limits of a number, both inclusive */
+	const char *hint;     /* accepted values, for error messages */
 };
 
-/* Sorted as mprofd.conf describes them; at most 32. */
+/*
+ * In the order in which mprofd.conf describes the keys. At most 64 entries, because config.c keeps
+ * a set of them in 64 bits.
+ */
 extern const struct config_key config_keys[];
 extern const size_t config_n_keys;
 
 /*
- * Parse VALUE into the field at OUT. Return false if VALUE is of another kind or outside the key's
- * limits. Do not use it for addresses and paths.
+ * Parse VALUE and store the result at OUT, the key's field. Return false if VALUE does not parse as
+ * the key's kind or is outside the key's limits. Not for the kinds KIND_LISTEN and KIND_PATH.
  */
 bool config_key_parse(const struct config_key *key, const char *value, void *out);
 /* Return the size in bytes of the key's field in struct policy. */

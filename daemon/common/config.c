@@ -1,9 +1,10 @@
 /*
- * The configuration.
+ * Load the configuration.
  *
- * inih splits the lines. This file parses the section headers before a line reaches inih, because
- * inih cuts long section names without an error, reports no section without keys, and gives no line
- * numbers. The table of config-keys.c describes the keys. The first error ends the reading.
+ * The library inih splits a line into key and value. This file parses the section headers itself,
+ * before inih sees the line, because inih truncates long section names without an error, does not
+ * report sections without keys, and gives no line numbers. The table of config-keys.c describes the
+ * keys. Parsing ends at the first error.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,13 +24,13 @@
 #define CONFIG_FILE "/etc/mprofd/mprofd.conf"
 #endif
 
-/* xenconsoled's directory, if it is told to log. */
+/* xenconsoled's log directory, if xenconsoled is configured to write logs. */
 #define CONSOLE_LOGS "/var/log/xen/console"
 
 #define POLICIES_MAX 1024u
 #define LISTEN_MAX   64u
 
-/* One policy section. Bit I of SET stands for the key at index I of the table. */
+/* One policy section of a file. Bit I of SET: the section sets the key of config_keys[I]. */
 struct config_policy {
 	char *glob; /* NULL = every guest */
 	uint64_t set;
@@ -49,7 +50,10 @@ struct parser {
 
 static int fail(struct parser *p, int fault, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Record the first error with its file and line. Return 0, the handler's failure. */
+/*
+ * Record the first error, with its file and line. Return 0, by which a handler tells inih that it
+ * failed.
+ */
 static int fail(struct parser *p, int fault, const char *format, ...)
 {
 	char sentence[512];
@@ -106,7 +110,7 @@ static int set_listen(struct parser *p, const struct config_key *key, const char
 	return more[n] ? 1 : fail_memory(p);
 }
 
-/* A path replaces the previous one, also the default. */
+/* Set *PATH to a copy of VALUE and free the previous path. Return 1, or 0 after fail(). */
 static int set_path(struct parser *p, const struct config_key *key, const char *value, char **path)
 {
 	char *copy;
@@ -133,7 +137,10 @@ static int fail_unknown(struct parser *p, const char *name)
 	return fail(p, -EINVAL, "[%s] has no key %s: write one of %s", config_sections[p->section], name, known);
 }
 
-/* Handle one key for inih; 0 means failure there. The section that inih passes is not used. */
+/*
+ * inih calls this for each key. Return 1, or 0 on failure. SECTION is not used, because this file
+ * parses section headers itself.
+ */
 static int handle_pair(void *context, const char *section, const char *name, const char *value)
 {
 	struct parser *p = context;
@@ -169,8 +176,8 @@ static int handle_pair(void *context, const char *section, const char *name, con
 }
 
 /*
- * Return whether each [ of GLOB has its ], as fnmatch reads it: \\[ is a letter, and so is a ] that
- * comes first.
+ * Return whether each [ of GLOB has its closing ], by the rules of fnmatch: \\[ is a literal
+ * bracket, and so is a ] directly behind the [.
  */
 static bool glob_closed(const char *glob)
 {
@@ -222,8 +229,8 @@ static void begin_policy(struct parser *p, const char *glob)
 }
 
 /*
- * Find the ']' that ends the section: the first with nothing but a comment behind it, since a glob
- * may contain brackets.
+ * Return the ']' that ends the section header in LINE, or NULL. It is the first ']' behind which
+ * only blanks or a comment follow: a glob may contain brackets, too.
  */
 static char *section_end(char *line)
 {
@@ -266,7 +273,8 @@ static void begin_section(struct parser *p, char *line)
 }
 
 /*
- * Read one line for inih. Skip leading blanks: inih would append such a line to the previous value.
+ * inih calls this for each line. Skip the blanks at the start of a line, because inih would append
+ * an indented line to the previous value.
  */
 static char *next_line(char *out, int size, void *context)
 {
@@ -295,7 +303,10 @@ static char *next_line(char *out, int size, void *context)
 	return out;
 }
 
-/* Read one file into C. If MAY_BE_ABSENT, a missing file is no error. */
+/*
+ * Read one file into C. If MAY_BE_ABSENT, a missing file is no error. Return 0; or -errno, with a
+ * sentence in ERROR (ERROR_SIZE bytes).
+ */
 static int load_file(struct config *c, const char *file, bool may_be_absent, char *error, size_t error_size)
 {
 	struct parser p = {.config = c, .file = file, .error = error, .error_size = error_size};
@@ -331,7 +342,7 @@ static int is_drop_in(const struct dirent *entry)
 
 static int compare_names(const struct dirent **a, const struct dirent **b)
 {
-	return strcmp((*a)->d_name, (*b)->d_name); /* bytes, whatever the locale */
+	return strcmp((*a)->d_name, (*b)->d_name); /* compare bytes, independent of the locale */
 }
 
 static int load_drop_ins(struct config *c, const char *file, char *error, size_t error_size)

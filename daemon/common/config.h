@@ -13,7 +13,7 @@
  *               memtrace = automatic | asked
  *
  * If a section or key is unknown or a value does not parse, the program prints one sentence (file,
- * line, error, accepted values) and does not start: nobody should find a typo in a quota when the
+ * line, error, accepted values) and does not start. So nobody finds a typo in a quota only when the
  * disk is full.
  */
 #ifndef COMMON_CONFIG_H
@@ -30,60 +30,68 @@ enum policy_memtrace { MEMTRACE_AUTOMATIC, MEMTRACE_ASKED };
 /* How to record one guest and how long to keep its data. */
 struct policy {
 	enum policy_mode mode;	       /* default continuous */
-	uint64_t interval_ns;	       /* periodic: between snapshots; default 60 s */
-	uint64_t bytes;		       /* of archived content per guest; 0 = no limit; default 1 GiB */
-	uint64_t age_ns;	       /* 0 = no limit; default 30 days */
+	uint64_t interval_ns;	       /* time between snapshots, if mode is periodic; default 60 s */
+	uint64_t bytes;		       /* limit of archived content per guest; 0 = no limit; default 1 GiB */
+	uint64_t age_ns;	       /* age at which content is deleted; 0 = no limit; default 30 days */
 	enum policy_memtrace memtrace; /* default automatic */
 };
 
 struct config {
-	uint64_t queue_bytes;		/* default 64 MiB, least 1 MiB */
-	uint64_t queue_per_guest_bytes; /* default 32 MiB */
-	uint64_t queue_reserve_bytes;	/* queue bytes reserved for guests that have ended; default 64 MiB */
-	uint64_t flush_interval_ns;	/* default 1 s; 10 ms to 60 s */
-	uint64_t burst_rate;		/* bytes per second that an idle ring is assumed to burst at; default 4 MiB/s */
+	uint64_t queue_bytes;		/* bytes of the queue of all guests; default 64 MiB, least 1 MiB */
+	uint64_t queue_per_guest_bytes; /* bytes of one guest in the queue; default 32 MiB */
+	uint64_t queue_reserve_bytes;	/* further queue bytes, for guests that have ended; default 64 MiB */
+	uint64_t flush_interval_ns;	/* time between commits; default 1 s; 10 ms to 60 s */
+	uint64_t burst_rate;		/* bytes per second that an idle ring may suddenly receive; default 4 MiB/s */
 	double cpu_budget;		/* share of one core for polling rings; default 0.003 */
-	uint64_t xen_pages;		/* mapped pages, all guests; 0 = 1/4 of dom0's maptrack entries; default 0 */
-	char *xen_console_logs;		/* absolute; "" = read no console logs; default /var/log/xen/console */
-	uint64_t archive_bytes;		/* bytes of the whole archive; 0 = no limit; default 0 */
-	uint64_t archive_age_ns;	/* 0 = no limit; default 0 */
-	uint64_t free_space_bytes;	/* bytes of the file system to keep free; default 256 MiB */
-	uint64_t wal_limit_bytes;	/* bytes; default 64 MiB */
-	uint64_t reserve_bytes;		/* of the reserve file, deleted on a full disk; 0 = no file; default 64 MiB */
-	char **listen;			/* NULL-terminated; NULL = none configured */
-	uint32_t connections;		/* per listener; default 256 */
-	uint32_t peer_connections;	/* connections per peer; default 192 */
-	uint64_t header_timeout_ns;	/* to receive a whole request header; default 10 s; 1 s to 1 d */
-	uint64_t body_timeout_ns;	/* to receive a whole request body; default 30 s; same range */
-	uint64_t idle_timeout_ns;	/* without any progress; default 120 s; same range */
-	char **sink_listen;		/* NULL-terminated; NULL = guests cannot connect */
-	uint32_t sink_streams;		/* streams at a time; default 1024 */
-	uint32_t sink_guest_streams;	/* streams per guest; default 4 */
-	uint64_t sink_rate;		/* bytes per second, all guests; 0 = no limit; default 256 MiB */
-	uint64_t sink_guest_rate;	/* bytes per second per guest; default 16 MiB */
-	uint64_t sink_bytes;		/* bytes of recordings, all guests; 0 = no limit; default 16 GiB */
-	uint64_t sink_guest_bytes;	/* bytes of recordings per guest; default 1 GiB */
-	uint64_t sink_age_ns;		/* 0 = no limit; default 30 days */
-	uint64_t sink_queue_bytes;	/* bytes not yet committed; default 64 MiB, least 4 MiB */
-	uint64_t sink_reconnect_ns;	/* time to retry a requested guest; 0 = no retry; default 60 s */
+	/* limit of mapped pages, all guests; 0 = 1/4 of dom0's maptrack entries; default 0 */
+	uint64_t xen_pages;
+	char *xen_console_logs;	   /* absolute path; "" = read no console logs; default /var/log/xen/console */
+	uint64_t archive_bytes;	   /* limit of the whole archive; 0 = no limit; default 0 */
+	uint64_t archive_age_ns;   /* age at which content is deleted; 0 = no limit; default 0 */
+	uint64_t free_space_bytes; /* bytes of the file system to keep free; default 256 MiB */
+	uint64_t wal_limit_bytes;  /* limit of the write-ahead log; default 64 MiB */
+	/*
+	 * bytes of the reserve file, which is deleted when the disk is full; 0 = no file; default
+	 * 64 MiB
+	 */
+	uint64_t reserve_bytes;
+	char **listen;		     /* addresses; NULL-terminated; NULL = none configured */
+	uint32_t connections;	     /* connections per listener; default 256 */
+	uint32_t peer_connections;   /* connections per client address; default 192 */
+	uint64_t header_timeout_ns;  /* to receive a whole request header; default 10 s; 1 s to 1 d */
+	uint64_t body_timeout_ns;    /* to receive a whole request body; default 30 s; same range */
+	uint64_t idle_timeout_ns;    /* time without any byte received or sent; default 120 s; same range */
+	char **sink_listen;	     /* addresses; NULL-terminated; NULL = guests cannot connect */
+	uint32_t sink_streams;	     /* streams at a time, all guests; default 1024 */
+	uint32_t sink_guest_streams; /* streams at a time per guest; default 4 */
+	uint64_t sink_rate;	     /* bytes per second, all guests; 0 = no limit; default 256 MiB/s */
+	uint64_t sink_guest_rate;    /* bytes per second per guest; default 16 MiB/s */
+	uint64_t sink_bytes;	     /* limit of recordings, all guests; 0 = no limit; default 16 GiB */
+	uint64_t sink_guest_bytes;   /* limit of recordings per guest; default 1 GiB */
+	uint64_t sink_age_ns;	     /* age at which a recording is deleted; 0 = no limit; default 30 days */
+	uint64_t sink_queue_bytes;   /* received bytes that are not yet committed; default 64 MiB, least 4 MiB */
+	/*
+	 * how long to try to reach a guest that a client asked for; 0 = one attempt; default 60 s
+	 */
+	uint64_t sink_reconnect_ns;
 	struct config_policy *policies; /* owned; in the order of the file */
 	size_t n_policies;
 };
 
 /*
  * Read FILE and its drop-ins into *C. If FILE is NULL, read mprofd.conf in the build's sysconfdir
- * (/etc/mprofd/mprofd.conf), which may be absent. Bytes take K, M, G (powers of 1024) with an
+ * (/etc/mprofd/mprofd.conf), which may be absent. Sizes take K, M, G (powers of 1024) with an
  * optional B; durations end in ns, us, ms, s, m, h or d. Return 0; the caller frees *C with
- * config_deinit. On failure return -errno, put a sentence into ERROR (ERROR_SIZE bytes) and leave
+ * config_deinit(). On failure return -errno, put a sentence into ERROR (ERROR_SIZE bytes) and leave
  * *C untouched.
  */
 int config_load(struct config *c, const char *file, char *error, size_t error_size);
 void config_deinit(struct config *c);
 
 /*
- * Return the bytes to keep free on the archive's file system, without the reserve file: the
- * configured free space and twice the limit of the write-ahead log, which may grow that far before
- * a checkpoint.
+ * Return the number of bytes to keep free on the archive's file system, not counting the reserve
+ * file. It is the configured free space plus twice the limit of the write-ahead log, because the
+ * log may grow to twice its limit before a checkpoint.
  */
 uint64_t config_free_space(const struct config *c);
 
@@ -91,8 +99,8 @@ uint64_t config_free_space(const struct config *c);
 struct policy config_policy(const struct config *c, const char *name);
 
 /*
- * Return the key at INDEX of the parser's table and its section, as constant strings. Return false
- * if INDEX is past the last key.
+ * Return in *SECTION and *KEY the names of the key at INDEX of config_keys, as constant strings.
+ * Return false if INDEX is past the last key.
  */
 bool config_key(size_t index, const char **section, const char **key);
 

@@ -36,7 +36,7 @@ struct control_server {
 	struct client *clients;
 	unsigned n_clients;
 	uint64_t last_id;
-	char sentence[512]; /* the current sentence; "" = none */
+	char sentence[512]; /* the sentence that control_announce() got last; "" = none */
 	char buffer[MESSAGE_BYTES_MAX + 1], answer[MESSAGE_BYTES_MAX];
 };
 
@@ -138,7 +138,10 @@ static int on_pause_over(sd_event_source *source, uint64_t usec, void *context)
 	return 0;
 }
 
-/* Read the rest in the next second. */
+/*
+ * Count a message of CLIENT. At RATE_MAX messages in one second, stop reading from CLIENT for a
+ * second.
+ */
 static void client_throttle(struct client *client)
 {
 	uint64_t now = clock_mono();
@@ -239,7 +242,7 @@ static void make_directory(const char *path)
 	if (!end)
 		return;
 	*end = '\0';
-	mkdir(directory, 0755); /* if systemd-tmpfiles did not make it */
+	mkdir(directory, 0755); /* if systemd-tmpfiles did not create it */
 }
 
 static int server_bind(struct control_server *s)

@@ -1,10 +1,10 @@
 /*
  * Logging.
  *
- * The only process-wide state: the program's name and the log's destination. log_init sets it
- * before any thread starts; afterwards it is only read. A line is built first and written with one
- * call, so lines of two threads do not mix. Only printable ASCII reaches a terminal or the journal:
- * names come from guests, and a terminal obeys control characters.
+ * The only state is the program's name and the log's destination. log_init() sets both before any
+ * thread starts; afterwards they are only read. log_vwrite() builds a whole line and writes it with
+ * one call, so lines of two threads do not mix. Only printable ASCII reaches a terminal or the
+ * journal, because names come from guests, and a terminal obeys control characters.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -26,13 +26,13 @@
 
 static struct {
 	const char *name;
-	bool journal; /* stderr is a journal stream: use the journal's own protocol, which has fields */
+	bool journal; /* stderr is the journal: send messages by the journal's own protocol, which has fields */
 	bool debug;
 } log_state = {.name = "mprof"};
 
 /*
- * systemd names the device and inode of the journal's stream. They match stderr only if stderr was
- * not redirected.
+ * Return whether stderr is the journal. JOURNAL_STREAM has the device and inode that systemd gave
+ * to stderr, so it does not match if stderr was redirected since.
  */
 static bool stderr_is_journal(void)
 {
@@ -55,8 +55,8 @@ void log_init(const char *name)
 }
 
 /*
- * Copy TEXT to OUT (SIZE bytes), with bytes that are not printable as \xNN. Drop the rest if it
- * does not fit.
+ * Copy TEXT to OUT (SIZE bytes) and write each byte that is not printable as \xNN. A text that does
+ * not fit is cut.
  */
 static void make_printable(char *out, size_t size, const char *text)
 {
@@ -134,11 +134,12 @@ static void write_stderr(enum log_level level, const char *guest, const char *me
 	char line[LINE_BYTES + GUEST_BYTES + 128], prefix[8] = "";
 	struct iovec v;
 
-	if (log_state.journal) /* the journal's socket refused the message, but its stream understands a priority */
+	/* the journal's socket refused the message; on its stream a prefix gives the priority */
+	if (log_state.journal)
 		snprintf(prefix, sizeof(prefix), "<%d>", (int)level);
 	v = field(line, sizeof(line), "%s%s: %s%s%s%s\n", prefix, log_state.name, level_text(level), guest ? guest : "",
 		  guest ? ": " : "", message);
-	/* If the log cannot be written, there is nobody to tell. */
+	/* An error of this write cannot be reported anywhere. */
 	while (write(STDERR_FILENO, v.iov_base, v.iov_len) < 0 && errno == EINTR)
 		;
 }
@@ -147,7 +148,7 @@ __attribute__((format(printf, 4, 0))) static void log_vwrite(enum log_level leve
 							     uint32_t held_back, const char *format, va_list args)
 {
 	char raw[LINE_BYTES - 64], message[LINE_BYTES], name[GUEST_BYTES];
-	int saved = errno; /* a caller may log between an error and its return */
+	int saved = errno; /* callers may log between a failed call and their use of errno */
 	size_t len;
 
 	if (level == LOG_LEVEL_DEBUG && !log_state.debug)
@@ -177,8 +178,8 @@ void log_write(enum log_level level, const char *guest, const char *format, ...)
 }
 
 /*
- * Take a place in the window. The first place of a new window returns the number of suppressed
- * lines in *HELD_BACK.
+ * Return whether LIMIT admits one more line. The first line of a new interval gets in *HELD_BACK
+ * the number of lines that were suppressed before.
  */
 static bool limit_take(struct log_limit *limit, uint64_t now, uint32_t *held_back)
 {

@@ -1,8 +1,8 @@
 /*
  * Logging: one line per event, to the journal under systemd, else to stderr.
  *
- * A message is a sentence, then optionally a colon and name=value pairs. Messages that a guest, a
- * client or a file can cause at will use a struct log_limit, so that nobody floods the log.
+ * A message is a sentence, then optionally a colon and name=value pairs. A message that a guest, a
+ * client or a file can cause at will uses a struct log_limit, so it cannot flood the log.
  *
  *  ERROR    the daemon cannot do its work
  *  WARNING  something was lost or refused
@@ -21,8 +21,8 @@ enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6,
 #define LOG_LIMIT_INTERVAL_NS 30000000000ull
 
 /*
- * A limit of LOG_LIMIT_BURST lines per interval. The next line reports the number of suppressed
- * lines. A zeroed limit is ready. One thread owns a limit.
+ * At most LOG_LIMIT_BURST lines in LOG_LIMIT_INTERVAL_NS. The first line of the next interval
+ * reports the number of suppressed lines. A zeroed limit is ready. One thread owns a limit.
  */
 struct log_limit {
 	uint64_t window_began; /* CLOCK_MONOTONIC ns */
@@ -31,17 +31,18 @@ struct log_limit {
 };
 
 /*
- * Set the program's NAME, which must stay valid for ever, and read JOURNAL_STREAM and MPROFD_DEBUG.
+ * Set the program's NAME, which must stay valid until the program ends, and read JOURNAL_STREAM and
+ * MPROFD_DEBUG.
  */
 void log_init(const char *name);
 
 /*
- * Log one line. GUEST (NULL = none) becomes the journal field MPROF_GUEST. Bytes that are not
- * printable appear as \xNN.
+ * Log one line. GUEST is the name of the guest concerned (NULL = none) and becomes the journal
+ * field MPROF_GUEST. Bytes that are not printable appear as \xNN.
  */
 __attribute__((format(printf, 3, 4))) void log_write(enum log_level level, const char *guest, const char *format, ...);
 
-/* Log one line if LIMIT has room. Return whether the line was written. */
+/* Log one line unless LIMIT is used up. Return whether the line was written. */
 __attribute__((format(printf, 4, 5))) bool log_write_limited(struct log_limit *limit, enum log_level level,
 							     const char *guest, const char *format, ...);
 

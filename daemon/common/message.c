@@ -1,7 +1,7 @@
 /*
- * Messages of the control sockets. Another process wrote the message, so this file checks all of it
- * once: UTF-8 without NUL, before and after percent decoding. A struct message holds only C strings
- * that are safe for a log and for JSON.
+ * Messages of the control sockets. Another process wrote the message, so this file checks all of
+ * it: the text must be UTF-8 without NUL, before and after percent decoding. So every string of a
+ * struct message is safe for a log and for JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,7 +53,9 @@ static bool is_text(const char *text, size_t len)
 	return true;
 }
 
-/* Verbs and keys: lower-case letters, digits, hyphen and underscore. */
+/*
+ * Return whether TEXT can be a verb or a key: lower-case letters, digits, hyphens and underscores.
+ */
 static bool is_word(const char *text)
 {
 	return *text && text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_")] == '\0';
@@ -86,7 +88,10 @@ static int hex_digit(char c)
 	return -1;
 }
 
-/* Decode percent escapes in place. */
+/*
+ * Decode the percent escapes of VALUE in place. Return false if an escape or the decoded text is
+ * invalid.
+ */
 static bool decode_value(char *value)
 {
 	char *out = value;
@@ -104,7 +109,7 @@ static bool decode_value(char *value)
 		}
 	}
 	*out = '\0';
-	return is_text(value, (size_t)(out - value)); /* also finds a %00, which no C string can hold */
+	return is_text(value, (size_t)(out - value)); /* also refuses %00, which would end the string */
 }
 
 static bool parse_first_line(struct message *m, char *line)
@@ -144,7 +149,10 @@ bool message_parse(struct message *m, char *text, size_t len)
 		return false;
 	text[len] = '\0';
 	is_valid = is_text(text, len);
-	/* Parse the first line in any case: a refusal is answered to its tag. */
+	/*
+	 * Parse the first line even if the text is invalid: the refusal is sent with the tag of
+	 * that line.
+	 */
 	next = strchr(text, '\n');
 	if (next)
 		*next++ = '\0';

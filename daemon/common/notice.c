@@ -1,6 +1,7 @@
 /*
- * The control client. It never waits: if the daemon does not read, requests are lost (and answered
- * 503); if the daemon is absent, the client retries each second.
+ * The client of a control socket. It never waits. If the daemon does not read, notice_send() fails,
+ * and mprofd-http answers its own client with 503. If the daemon is absent, notice_tick() tries
+ * again to connect.
  */
 #include <errno.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 /*
- * Check that VALUE, the directory given to OPTION ("--state"), is not empty: an empty one would put
- * files into the root directory. If it is empty, print one sentence for PROGRAM to stderr and
- * return false.
+ * Check that VALUE, the directory given to OPTION ("--state"), is not empty: with an empty
+ * directory the daemon would create its files in the root directory. If VALUE is empty, print one
+ * sentence for PROGRAM to stderr and return false.
  */
 bool option_directory(const char *program, const char *option, const char *value);
 

@@ -1,4 +1,4 @@
-/* Amounts as people write them. */
+/* Parse amounts as people write them. */
 #include "quantity.h"
 
 #include <string.h>
@@ -6,8 +6,8 @@
 #include "array.h"
 
 /*
- * Parse the decimal number in the LEN bytes at TEXT, times UNIT, rounded down. Return false if it
- * is no number or does not fit.
+ * Parse the decimal number in the LEN bytes at TEXT, multiply it by UNIT and round down. Return
+ * false if the text is no number, or if the product does not fit in 64 bits.
  */
 static bool scale_number(const char *text, size_t len, uint64_t unit, uint64_t *value)
 {
@@ -23,7 +23,7 @@ static bool scale_number(const char *text, size_t len, uint64_t unit, uint64_t *
 		end = whole + 1 + strspn(text + whole + 1, "0123456789");
 		if (end == whole + 1)
 			return false;
-		/* Start at the last digit, so that no intermediate value exceeds ten units. */
+		/* Start at the last digit, so no intermediate value exceeds ten times UNIT. */
 		for (size_t i = end - 1; i > whole; i--)
 			fraction = ((uint64_t)(text[i] - '0') * unit + fraction) / 10;
 	}

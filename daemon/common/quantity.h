@@ -1,6 +1,7 @@
 /*
  * Amounts as people write them: whole or decimal numbers with a unit, rounded down. Each function
- * returns false if TEXT is anything else or exceeds 64 bits; the output is then undefined.
+ * returns false if TEXT is anything else, or if the amount does not fit in 64 bits; the output is
+ * then undefined.
  */
 #ifndef COMMON_QUANTITY_H
 #define COMMON_QUANTITY_H
@@ -15,19 +16,25 @@
 #define GIB (1ull << 30)
 #define DAY (86400 * NS_PER_S)
 
-/* Parse a duration, "10s", into nanoseconds. Units: ns, us, ms, s, m, h, d; only 0 needs none. */
+/*
+ * Parse a duration, such as "10s", into nanoseconds. Units: ns, us, ms, s, m, h, d; only 0 may lack
+ * its unit.
+ */
 bool quantity_duration(const char *text, uint64_t *ns);
 /*
- * Parse a size, "5MB", into bytes. Units: K, M, G (powers of 1024), each with an optional B; B or
- * nothing for bytes.
+ * Parse a size, such as "5MB", into bytes. Units: K, M, G (powers of 1024), each with an optional
+ * B; B, or none, for bytes.
  */
 bool quantity_bytes(const char *text, uint64_t *bytes);
-/* Parse "1.5", where one unit is worth UNIT. */
+/* Parse a decimal number, such as "1.5", and store it multiplied by UNIT in *VALUE. */
 bool quantity_number(const char *text, uint64_t unit, uint64_t *value);
 
-/* Read the decimal number at *P, at most MAX (9 or more), and move *P behind its digits. */
+/*
+ * Parse the decimal digits at *P, and move *P behind them. The number may be at most MAX, which is
+ * 9 or more.
+ */
 bool quantity_digits(const char **p, uint64_t max, uint64_t *value);
-/* Parse "42": digits without leading zeros, at most MAX. */
+/* Parse a whole number, such as "42", without leading zeros and at most MAX. */
 bool quantity_whole(const char *text, uint64_t max, uint64_t *value);
 
 #endif

@@ -1,4 +1,4 @@
-/* Time, in nanoseconds. */
+/* Read the clocks, in nanoseconds. */
 #ifndef COMMON_CLOCK_H
 #define COMMON_CLOCK_H
 
@@ -27,7 +27,7 @@ static inline uint64_t clock_real(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-/* One moment on both of dom0's clocks, CLOCK_MONOTONIC and CLOCK_REALTIME, in nanoseconds. */
+/* The same moment on two clocks of this machine, in nanoseconds. */
 struct moment {
 	uint64_t mono;
 	uint64_t real;
