@@ -1,8 +1,8 @@
 /*
- * libxl writes the ip of a vif's configuration to /local/domain/0/backend/vif/<domid>/<n>/ip,
- * several addresses separated by blanks. Other toolstacks do the same for their scripts. Answers
- * are kept for a while, because two hundred guests may connect at once and each key is a round
- * trip.
+ * libxl writes the ip of a vif's configuration to /local/domain/0/backend/vif/<domid>/<n>/ip: one
+ * or more addresses, separated by blanks. Other toolstacks write the same key for their hotplug
+ * scripts. This file caches the addresses of a domain for FRESH_NS, because two hundred guests may
+ * connect at once and reading a key is a round trip to xenstored.
  */
 #include "addresses.h"
 
@@ -25,7 +25,7 @@ void addresses_deinit(struct addresses *a)
 	*a = (struct addresses){0};
 }
 
-/* Drop the entries of domains that are gone. */
+/* Remove the cache entries of domains that have ended. */
 static void forget(struct addresses *a, const struct host *host)
 {
 	size_t kept = 0;
@@ -92,8 +92,8 @@ static void read_entry(struct addresses_entry *e, const struct domain *domain)
 }
 
 /*
- * Parse the next address at *AT into the bytes of its family, without a prefix length. Return false
- * at the end.
+ * Parse the next address at *AT. Copy its text to TEXT without a prefix length, and store its
+ * family and binary form in *FAMILY and BYTES. Return false at the end of *AT.
  */
 static bool next_address(const char **at, char *text, int *family, uint8_t bytes[16])
 {

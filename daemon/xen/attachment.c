@@ -1,6 +1,6 @@
 /*
- * Map and attach a guest's pages. Mapped pages keep a dead guest a zombie, so attachment_detach,
- * and nothing else, gives everything back.
+ * Map and attach a guest's pages. Xen keeps a dead guest as a zombie until its pages are unmapped;
+ * attachment_detach() is the only function that unmaps them.
  */
 #include "attachment.h"
 
@@ -16,7 +16,7 @@
 
 #define PAGES_MAX (MPROF_RING_BYTES_MAX / XEN_PAGE_BYTES)
 
-/* Return a fault if a page that was found also belongs to another ring of the guest. */
+/* Return a fault if a page of MAPPING also belongs to another attached ring of the guest. */
 static enum fault shared_twice(const struct domain *domain, const struct mapping *mapping)
 {
 	size_t n = mapping->pages;
@@ -43,7 +43,10 @@ static enum fault shared_twice(const struct domain *domain, const struct mapping
 	return twice ? FAULT_DUPLICATE : FAULT_NONE;
 }
 
-/* Map the pages, within the limits of guest and host. */
+/*
+ * Find and map the pages that KEYS name, within the limits of guest and host. Return FAULT_NONE or
+ * the fault.
+ */
 static enum fault pages_take(struct attachment *attachment, struct keys *keys)
 {
 	struct domain *domain = attachment->domain;
@@ -140,7 +143,7 @@ void attachment_hold(struct attachment *attachment)
 		attachment->held.last_sequence = ring->cursor.sequence;
 		attachment->held.first_timestamp = ring->cursor.first;
 	} else if (slot->has_first) {
-		/* Any packet that is there now shows that the ring continues. */
+		/* If this packet is still there after the resume, the ring continues. */
 		attachment->held.last_sequence = ring->writer.active;
 		attachment->held.first_timestamp = slot->first;
 	} else {
@@ -180,8 +183,8 @@ int attachment_poll(struct attachment *attachment, uint64_t now, uint64_t *next)
 	if (r == RING_E_GONE || r == RING_E_RENEWED)
 		return r;
 	/*
-	 * An idle ring always ends in bytes that are not proven. It counts as idle when nothing
-	 * came and the early polls are over.
+	 * An idle ring always ends in unproven bytes, so WRITTEN and not the cursor says whether
+	 * bytes came. The ring is idle if no bytes came and no early poll is due (cadence.soon).
 	 */
 	idle = r == 0 && stream->ring.writer.written == attachment->written && stream->cadence.soon == 0 &&
 	       !stream->capture.wanted;

@@ -1,6 +1,6 @@
 /*
- * An attachment: one stream as a guest publishes it, and what mprofd holds of it: mapped pages, an
- * event channel, the stream.
+ * An attachment: one stream that a guest publishes, with its mapped pages, its event channel and
+ * its struct stream. Stream 0 always has an attachment, also if nothing is attached.
  */
 #ifndef XEN_ATTACHMENT_H
 #define XEN_ATTACHMENT_H
@@ -15,54 +15,63 @@ struct domain;
 struct keys;
 
 struct attachment {
-	struct task task; /* first; polls the ring */
+	struct task task; /* first member; polls the ring */
 	struct attachment *next;
 	struct domain *domain;
-	uint32_t number;
+	uint32_t number; /* number of the stream */
 
-	/* notes from XenStore's events */
-	bool dirty;	 /* the keys are to be read */
-	bool gone;	 /* the commit key was gone: withdrawn, or the guest is dead */
-	bool rebind;	 /* event-channel was written */
-	unsigned writes; /* writes of a commit key seen so far */
-	unsigned taken;	 /* of these, seen before the attached keys were read */
-	unsigned tries;	 /* attempts to attach a ring that was not ready */
-	uint64_t
-		retry_at; /* CLOCK_MONOTONIC ns when to read the keys again, because XenStore gave no answer; 0 = not */
+	/*
+	 * Notes that XenStore's events left. A commit key is ring-ref or directory-ref
+	 * (schema/xenstore.md).
+	 */
+	bool dirty;	 /* the keys must be read */
+	bool gone;	 /* the commit key is gone: the guest withdrew the ring, or is dead */
+	bool rebind;	 /* event-channel was written: bind again */
+	unsigned writes; /* number of writes of the commit key */
+	unsigned taken;	 /* value of WRITES when the keys of the attached ring were read */
+	unsigned tries;	 /* attempts to read the keys, or to attach the ring, that failed since the last success */
+	/* when to read the keys again after XenStore gave no answer, CLOCK_MONOTONIC ns; 0 = never */
+	uint64_t retry_at;
 
-	/* resources */
+	/* State of the attached ring. */
 	bool attached;
-	bool withdrawn;	    /* withdrawn: to be detached when its end is captured */
-	bool capture_begun; /* that capture was begun */
-	uint64_t detach_by; /* CLOCK_MONOTONIC ns when to detach it in any case */
+	bool withdrawn;	    /* the guest withdrew this ring: detach it after its capture */
+	bool capture_begun; /* the capture of the withdrawn ring was begun */
+	uint64_t detach_by; /* when to detach a withdrawn ring in any case, CLOCK_MONOTONIC ns */
 	struct mapping mapping;
-	uint32_t directory; /* reference of the directory that lists the pages; 0 = none */
+	uint32_t directory; /* grant reference of the first directory page; 0 = none */
 	struct memory_array memory;
 	struct stream stream;
 	struct kick kick;
-	uint32_t local;	  /* local port, while kick.bound */
-	uint64_t written; /* bytes written at the last poll */
+	uint32_t local;	  /* local port, valid if kick.bound */
+	uint64_t written; /* position up to which the writer had written at the last poll; see ring.h */
 
-	struct archive_resume held; /* where a suspended guest's stream continues */
+	/* position at which the stream of a suspended guest continues, valid if HAS_HELD */
+	struct archive_resume held;
 	bool has_held;
 };
 
 /*
- * Map and attach the ring that KEYS name. DEAD: nobody writes any more. Return FAULT_NONE, or the
- * fault and hold nothing. With FAULT_RING *SENTENCE (a constant) says what is wrong with the ring.
- * *CONDITION is RING_E_NOT_YET or RING_E_RENEWED if that is the reason.
+ * Map and attach the ring that KEYS name. RESUME is the position at which the stream continues in
+ * the archive; NULL = it begins. DEAD: the guest is dead and writes no more. Return FAULT_NONE; or
+ * the fault, and nothing is mapped or attached. With FAULT_RING, *SENTENCE (a constant) says what
+ * is wrong with the ring. *CONDITION is stream_attach()'s return value.
  */
 enum fault attachment_attach(struct attachment *attachment, struct keys *keys, const struct archive_resume *resume,
 			     bool dead, const char **sentence, int *condition);
-/* Unmap, unbind, detach. Accept one that holds nothing. */
+/* Detach the stream, unmap its pages and unbind its port. Do nothing if nothing is attached. */
 void attachment_detach(struct attachment *attachment);
 /* Remember where the stream stands, for when the guest resumes. */
 void attachment_hold(struct attachment *attachment);
 /*
- * Bind to PORT instead of the present one; 0 = to none. Return FAULT_NONE or FAULT_EVENT_CHANNEL.
+ * Bind to the guest's PORT in place of the port that is bound; 0 = bind none. Return FAULT_NONE or
+ * FAULT_EVENT_CHANNEL.
  */
 enum fault attachment_bind(struct attachment *attachment, uint32_t port);
-/* Poll the ring and set when to poll next. As stream_poll. */
+/*
+ * Poll the ring. *NEXT is when to poll again, CLOCK_MONOTONIC ns. Return what stream_poll()
+ * returns.
+ */
 int attachment_poll(struct attachment *attachment, uint64_t now, uint64_t *next);
 
 #endif

@@ -1,4 +1,4 @@
-/* Apart from xen.c, because it needs none of Xen's libraries. */
+/* xen_is_dom0() is in a file of its own because it needs none of Xen's libraries. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * A domain's attachments: one record for each stream that it publishes, the attach and the polls.
+ * The attachments of a domain: one for each stream that the domain publishes. This file creates,
+ * attaches, polls and frees them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,13 @@
 #include "domain-steps.h"
 #include "log.h"
 
-#define MAP_SHARE   4u	/* no more of a guest's pages are mapped for this many times the time that mapping took */
-#define MAP_REFUSED 20u /* the same, after a mapping that was refused */
+/*
+ * after a mapping, no other page of the guest is mapped for this many times the mapping's duration
+ */
+#define MAP_SHARE   4u
+#define MAP_REFUSED 20u /* the same factor after a mapping that was refused */
 
-/* ---- records --------------------------------------------------------------------------------- */
+/* ---- the list of attachments ----------------------------------------------------------------- */
 
 static struct attachment *attachment_find(const struct domain *domain, uint32_t number)
 {
@@ -21,7 +25,9 @@ static struct attachment *attachment_find(const struct domain *domain, uint32_t 
 	return NULL;
 }
 
-/* Return true if there are attachments of streams that are gone. A scan frees them. */
+/*
+ * Return whether DOMAIN has attachments that nothing uses any more: streams_read() will free them.
+ */
 static bool attachments_idle(const struct domain *domain)
 {
 	for (const struct attachment *a = domain->attachments; a; a = a->next)
@@ -74,7 +80,7 @@ void domain_attachments_free(struct domain *domain)
 		attachment_free(domain->attachments);
 }
 
-/* ---- attaching what is published ------------------------------------------------------------- */
+/* ---- attaching published rings --------------------------------------------------------------- */
 
 static const struct archive_resume *attachment_resume(const struct attachment *attachment)
 {
@@ -114,7 +120,10 @@ static void attachment_take(struct attachment *attachment, struct keys *keys, ui
 	enum fault fault;
 	int condition;
 
-	/* A dead guest cannot wait. */
+	/*
+	 * Wait until the guest may map again. A dead guest cannot wait, because its pages must be
+	 * unmapped soon.
+	 */
 	if (now < domain->map_at && !domain->found_dead) {
 		collector_at(domain->host->collector, &attachment->task, domain->map_at);
 		return;
@@ -139,7 +148,10 @@ static void attachment_take(struct attachment *attachment, struct keys *keys, ui
 	}
 }
 
-/* Return true if KEYS name the attached pages, as far as keys tell. */
+/*
+ * Return whether KEYS name the pages that are attached. Of a ring with a directory only the first
+ * directory page is compared.
+ */
 static bool same_pages(const struct attachment *attachment, const struct keys *keys)
 {
 	if (keys->directory || attachment->directory)
@@ -157,9 +169,9 @@ void attachment_unpublished(struct attachment *attachment, uint64_t now)
 }
 
 /*
- * Return true if the published ring is another one than the ring that the run had under this
- * number. A run has each number once. A suspended guest that was resumed has not written its keys
- * again. Nothing is attached.
+ * For an attachment with nothing attached: return whether the published ring differs from the ring
+ * that the run had under this stream number. A run uses each stream number once. A guest that was
+ * suspended has not written its keys again after the resume if its ring is the same.
  */
 static bool attachment_is_another(const struct attachment *attachment)
 {
@@ -187,11 +199,11 @@ void attachment_published(struct attachment *attachment, struct keys *keys, uint
 	attachment->rebind = false;
 }
 
-/* ---- a withdrawn ring, one of several -------------------------------------------------------- */
+/* ---- withdrawing one of several rings -------------------------------------------------------- */
 
 /*
- * End one of several rings, which was withdrawn, with a capture of its own. Return true if it is
- * detached.
+ * End a withdrawn ring, one of several of the guest, with a capture of its own. Return true if the
+ * ring is detached, false if the capture is not complete yet.
  */
 static bool attachment_withdraw(struct attachment *attachment, uint64_t now)
 {
@@ -219,13 +231,13 @@ void domain_attachment_run(struct task *task, uint64_t now)
 	int r;
 
 	if (!attachment->attached || (attachment->retry_at && now >= attachment->retry_at)) {
-		/* The ring was not ready, or its keys could not be read. */
+		/* The ring was not ready, or its keys could not be read: read the keys again. */
 		attachment->retry_at = 0;
 		attachment->dirty = true;
 		if (domain->phase == PHASE_ON)
 			domain_at(domain, now);
 	}
-	/* Nobody told in time why the keys are gone. */
+	/* The helper did not say in time why the keys are gone. */
 	if (domain->keys_gone && now >= domain->decide_by)
 		domain_keys_gone_on_state(domain, NULL, now);
 	if (!attachment->attached)
@@ -245,7 +257,7 @@ void domain_attachment_run(struct task *task, uint64_t now)
 		return;
 	}
 	if (attachment->withdrawn && attachment_withdraw(attachment, now)) {
-		/* The free record makes room for another stream. */
+		/* Free the attachment, so another stream can have its place. */
 		if (!attachment->dirty && attachment->number)
 			attachment_free(attachment);
 		return;

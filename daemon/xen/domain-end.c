@@ -1,7 +1,7 @@
 /*
- * The ends of a domain's runs. The rest of its rings becomes a capture, everything is detached
- * within a second, and then the capture gets its context: the nodes as last seen, and the end of
- * the console.
+ * End a domain's run. When a run ends, a capture takes the bytes that are still in its rings;
+ * within a second everything is detached; and then the capture gets its context: the XenStore nodes
+ * as last seen, and the end of the guest's console.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +13,17 @@
 #include "log.h"
 #include "subtree.h"
 
-#define CLOSE_NS     (800 * NS_PER_MS) /* time to capture the rest */
-#define CONSOLE_NS   (300 * NS_PER_MS) /* xenconsoled writes its log a moment later */
+#define CLOSE_NS (800 * NS_PER_MS) /* time for a capture of the rings' remaining bytes */
+/* wait before asking for the console: xenconsoled writes its log a moment after the end */
+#define CONSOLE_NS   (300 * NS_PER_MS)
 #define ANSWER_NS    (2 * NS_PER_S)
 #define SUBTREE_STEP 2u
 #define FINISH_US    1000
-#define RENEWALS_MAX 10u /* of a guest's rings in a minute */
+#define RENEWALS_MAX 10u /* new runs of a guest in a minute */
 
 /* ---- the end of a run ------------------------------------------------------------------------ */
 
-/* The policy on-crash wants only what may be a crash. */
+/* With the policy on-crash, only an end that may be a crash is captured. */
 bool domain_wants_end(const struct domain *domain, const struct run_end *ending)
 {
 	const char *const orderly[] = {"poweroff", "reboot", "suspend", "destroyed"};
@@ -76,7 +77,10 @@ void domain_run_end(struct domain *domain)
 	}
 }
 
-/* Begin another run. A guest with too many runs a minute wants to fill the archive with them. */
+/*
+ * End the run and begin another one. If a guest begins more than RENEWALS_MAX runs in a minute, its
+ * keys are ignored for a while, because it could fill the archive with runs.
+ */
 static void renew(struct domain *domain, uint64_t now)
 {
 	domain_run_end(domain);
@@ -88,7 +92,7 @@ static void renew(struct domain *domain, uint64_t now)
 	}
 	if (++domain->renewals > RENEWALS_MAX)
 		domain_ignore_keys(domain, now);
-	/* It may have died meanwhile. */
+	/* The domain may have died meanwhile. */
 	host_sweep_soon(domain->host);
 }
 
@@ -155,7 +159,7 @@ void domain_renew(struct domain *domain, uint64_t now)
 	domain_closed(domain, now);
 }
 
-/* ---- the context of its capture -------------------------------------------------------------- */
+/* ---- the context of a capture ---------------------------------------------------------------- */
 
 static void context_write(struct domain *domain, const struct helper_answer *console)
 {
@@ -172,7 +176,10 @@ static void context_write(struct domain *domain, const struct helper_answer *con
 		log_warning("%s: out of memory", domain->name);
 }
 
-/* Write what is known at once. It may be all there will be. */
+/*
+ * Write the context without the console at once, and ask for the console later. If mprofd ends
+ * before the console comes, the capture keeps this context.
+ */
 static void context_begin(struct domain *domain, uint64_t now)
 {
 	domain->console_at = 0;
@@ -218,7 +225,7 @@ bool domain_context_step(struct domain *domain, uint64_t now, uint64_t *next)
 		domain->console_at = *next = now + ANSWER_NS;
 		return false;
 	}
-	/* Nobody can tell, or nobody has answered. */
+	/* The helper is gone or has not answered in time: the context stays without a console. */
 	context_write(domain, NULL);
 	domain->console_at = 0;
 	domain->capture = 0;

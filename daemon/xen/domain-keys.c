@@ -1,9 +1,10 @@
 /*
- * The keys that a domain writes to XenStore.
+ * Read the keys that a domain writes to XenStore.
  *
- * XenStore's events come in the order of the writes, and the events of writes before a read come
- * before its answer. So read, take in all events, and believe the answer only if no event was about
- * it. A later event of a commit key then means a new ring, even if the value is the same.
+ * XenStore delivers events in the order of the writes, and the event of a write before the answer
+ * to a later read. So this file reads the keys, takes in all waiting events, and uses the answer
+ * only if none of these events is about the keys. An event of a commit key that comes later then
+ * means a new ring, even if the key's value is the same.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "domain-steps.h"
 #include "log.h"
 
-/* ---- events: each leaves a note at its attachment, nothing is read --------------------------- */
+/* ---- events: each one leaves a note at its attachment; nothing is read here ------------------ */
 
 int domain_watch(struct domain *domain)
 {
@@ -69,7 +70,7 @@ void domain_ignore_keys(struct domain *domain, uint64_t now)
 	domain_at(domain, domain->ignored_until);
 }
 
-/* Note that KEY of a stream was written. */
+/* Note the event of a write to KEY of stream NUMBER. */
 static void on_key(struct domain *domain, uint32_t number, const char *key)
 {
 	bool commit = strcmp(key, "ring-ref") == 0 || strcmp(key, "directory-ref") == 0;
@@ -121,7 +122,10 @@ void domain_on_keys(struct domain *domain, const char *path, uint64_t now)
 	} else if (strncmp(path, base, len) == 0 && path[len] == '/' && strcmp(path + len, "/stream") != 0) {
 		on_key(domain, 0, path + len + 1);
 	} else {
-		/* The first event of the watch, or a node above the keys came or went. */
+		/*
+		 * This is the first event of the watch, or a node above the keys was created or
+		 * removed.
+		 */
 		domain->scan = true;
 		for (struct attachment *a = domain->attachments; a; a = a->next)
 			a->dirty = true;
@@ -137,7 +141,7 @@ void domain_on_name(struct domain *domain, uint64_t now)
 		domain_at(domain, now);
 }
 
-/* ---- the offer of a memory profile, which the sink receives ---------------------------------- */
+/* ---- the offer of a memory profile, which mprofd-sink receives ------------------------------- */
 
 uint32_t domain_memtrace_port(struct domain *domain)
 {
@@ -157,7 +161,7 @@ bool domain_offers(const struct domain *domain)
 	return domain->memtrace_port || domain->profiled;
 }
 
-/* Begin a run without a ring, if there is none and the domain lives. */
+/* Give the domain a run without a ring, if the domain is alive and has no run. */
 static void hold(struct domain *domain)
 {
 	if (domain->phase != PHASE_ON || domain->found_dead || (domain->has_guest && guest_is_running(&domain->guest)))
@@ -213,7 +217,10 @@ static void attachment_read(struct attachment *attachment, uint64_t now)
 	fault = keys_read(&keys, host->xen, domain->domid, attachment->number);
 	host_drain(host);
 	if (attachment->dirty || domain->ignored_until) {
-		/* Written meanwhile: the answer may be from before or after that write. */
+		/*
+		 * The guest wrote to the keys during the read. DIRTY is set, so they will be read
+		 * again.
+		 */
 	} else if (fault == FAULT_STORE && ++attachment->tries < READY_TRIES) {
 		attachment->retry_at = now + READY_NS;
 		if (!attachment->attached)
@@ -229,7 +236,7 @@ static void attachment_read(struct attachment *attachment, uint64_t now)
 	keys_deinit(&keys);
 }
 
-/* Read which streams there are. */
+/* List the streams that the domain publishes, and mark each of them dirty. */
 static void streams_read(struct domain *domain)
 {
 	struct host *host = domain->host;
@@ -240,7 +247,7 @@ static void streams_read(struct domain *domain)
 	snprintf(path, sizeof(path), "/local/domain/%u/data/mprof/stream", domain->domid);
 	domain->scan = false;
 	domain->offer = true;
-	/* Free attachments that hold nothing, to make room for the streams that are there. */
+	/* Free the attachments that nothing uses, to make room for new streams. */
 	for (attachment = domain->attachments; attachment; attachment = next) {
 		next = attachment->next;
 		if (!attachment->attached && !attachment->has_held && attachment->number)

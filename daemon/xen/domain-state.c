@@ -1,6 +1,7 @@
 /*
- * A domain's state, as the helper tells it or as the lack of its nodes shows it, and what follows:
- * the domain begins, continues, stops or is gone.
+ * Act on a domain's state. The state comes from the helper, or is concluded from nodes that are
+ * gone. The domain then begins, continues, is suspended or has ended; this file decides which, and
+ * why it ended.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +12,13 @@
 #include "domain-steps.h"
 #include "log.h"
 
-#define DECIDE_NS (150 * NS_PER_MS) /* wait for an answer */
-#define DETACH_NS (700 * NS_PER_MS) /* time to capture the rest of a withdrawn ring */
+#define DECIDE_NS (150 * NS_PER_MS) /* time to wait for the helper to say why keys are gone */
+#define DETACH_NS (700 * NS_PER_MS) /* time for a capture of a withdrawn ring's remaining bytes */
 
-/* Set the end that STATE tells of. Return false if the domain lives. */
+/*
+ * Return whether STATE says that the run has ended or the domain is suspended, and fill *ENDING
+ * with the way it ended.
+ */
 static bool state_ends(const struct domain_state *state, struct run_end *ending)
 {
 	static const struct run_end endings[] = {
@@ -32,7 +36,8 @@ static bool state_ends(const struct domain_state *state, struct run_end *ending)
 		*ending = state->reason < ARRAY_SIZE(endings) ? endings[state->reason]
 							      : (struct run_end){"ended", "unknown", AFTER_OVER};
 		/*
-		 * A domain that was saved or has migrated and is being removed does not continue.
+		 * A domain that is suspended and dying was saved or has migrated, and its toolstack
+		 * is removing it: the domain does not continue.
 		 */
 		if (state->flags & DOMAIN_DYING)
 			ending->after = AFTER_OVER;
@@ -43,7 +48,9 @@ static bool state_ends(const struct domain_state *state, struct run_end *ending)
 }
 
 /*
- * Resume the archive's run of this domain, if it has not ended. Return the archive's state of it.
+ * If the archive has a run of this domain that has not ended, continue that run. Return the
+ * archive's record of the domain's last run, or NULL if the archive has none. Borrowed from the
+ * resume index.
  */
 static const struct archive_resume *run_resume(struct domain *domain)
 {
@@ -69,7 +76,9 @@ static const struct archive_resume *run_resume(struct domain *domain)
 	return resume;
 }
 
-/* Return the capture of RUN's end that a kill interrupted, or 0. */
+/*
+ * Return the capture of RUN's end that mprofd had begun when it was killed, or 0 if there is none.
+ */
 static int64_t run_unfinished(const struct collector *c, int64_t run)
 {
 	int64_t unfinished = 0;
@@ -80,7 +89,9 @@ static int64_t run_unfinished(const struct collector *c, int64_t run)
 	return unfinished;
 }
 
-/* Skip an end that is archived already, or not wanted. */
+/*
+ * Do not capture the domain's end: the archive already has the capture, or the policy wants none.
+ */
 static void end_skip(struct domain *domain, uint64_t now)
 {
 	domain_run_end(domain);
@@ -121,7 +132,7 @@ void domain_resumed(struct domain *domain, uint64_t now)
 	domain_at(domain, now);
 }
 
-/* ---- keys that are gone ---------------------------------------------------------------------- */
+/* ---- keys that are gone: was the ring withdrawn, or has the domain died? --------------------- */
 
 void domain_keys_gone(struct domain *domain, uint64_t now)
 {
@@ -134,7 +145,7 @@ void domain_keys_gone(struct domain *domain, uint64_t now)
 		return;
 	}
 	domain_ask(domain);
-	/* A poll notices when nobody answers. */
+	/* If the helper does not answer, domain_attachment_run() decides at DECIDE_BY. */
 	for (struct attachment *a = domain->attachments; a; a = a->next)
 		if (a->attached && (!a->task.place || a->task.due > domain->decide_by))
 			collector_at(domain->host->collector, &a->task, domain->decide_by);
@@ -151,8 +162,9 @@ void domain_keys_gone_on_state(struct domain *domain, const struct domain_state 
 	size_t gone = 0;
 
 	/*
-	 * A toolstack that destroys a domain pauses it, removes its nodes, and then it dies. This
-	 * answer may be from before the pause.
+	 * When a toolstack destroys a domain, it pauses the domain, removes its nodes and then
+	 * destroys it. A state that is neither paused nor dying may be from before the pause: ask
+	 * again.
 	 */
 	if (nodes && state && !(state->flags & DOMAIN_PAUSED) && now < domain->decide_by) {
 		domain_ask(domain);
@@ -184,8 +196,9 @@ void domain_keys_gone_on_state(struct domain *domain, const struct domain_state 
 /* ---- states ---------------------------------------------------------------------------------- */
 
 /*
- * Act on a state without an end. States go by domid: a suspended domain may be removed and its
- * domid be another's, whose nodes may not all be there yet.
+ * Act on a state that is no end. The helper's answer has only a domid. A suspended domain may have
+ * been removed and its domid given to a new domain, so domain_uuid_matches() is checked before this
+ * domain counts as resumed.
  */
 static void on_alive(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
@@ -208,7 +221,10 @@ static void on_end(struct domain *domain, const struct run_end *ending, uint64_t
 {
 	if (domain->phase == PHASE_SUSPENDED) {
 		if (ending->after == AFTER_OVER) {
-			/* Its context may still be on its way. */
+			/*
+			 * domain_closed() writes the capture's context if that has not happened
+			 * yet.
+			 */
 			domain->ending = (struct run_end){"suspend", "suspend", AFTER_OVER};
 			domain_closed(domain, now);
 		}
@@ -220,7 +236,7 @@ static void on_end(struct domain *domain, const struct run_end *ending, uint64_t
 		domain_close(domain, ending, now);
 		return;
 	}
-	/* Read first what it published last. */
+	/* Read the keys that the domain wrote last before it is closed. */
 	domain->found_dead = true;
 	domain->ending = *ending;
 	domain_at(domain, now);
@@ -243,7 +259,10 @@ bool domain_wants_state(const struct domain *domain)
 	return domain->phase == PHASE_ASKED || domain->phase == PHASE_ON || domain->phase == PHASE_SUSPENDED;
 }
 
-/* A guest of which nothing was attached yet has no run. */
+/*
+ * Return whether the domain has a run in the archive. A guest has none until something is attached
+ * or its memory profile begins.
+ */
 static bool has_run(const struct domain *domain)
 {
 	return domain->has_guest && domain->guest.run;

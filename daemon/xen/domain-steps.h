@@ -1,7 +1,7 @@
 /*
- * Shared by the files of a domain: domain.c (its phases), domain-state.c (what the helper says
- * about it), domain-keys.c (what it writes to XenStore), domain-attachments.c (its streams),
- * domain-end.c (its ends).
+ * Shared by the files of a domain: domain.c (its phases), domain-state.c (its state and how it
+ * ended), domain-keys.c (the keys that it writes to XenStore), domain-attachments.c (its streams),
+ * domain-end.c (the end of its runs).
  */
 #ifndef XEN_DOMAIN_STEPS_H
 #define XEN_DOMAIN_STEPS_H
@@ -9,93 +9,131 @@
 #include "domain.h"
 #include "keys.h"
 
-/* Run the domain's task at DUE. */
+/* Schedule the domain's task for DUE, CLOCK_MONOTONIC ns. */
 void domain_at(struct domain *domain, uint64_t due);
-/* Ask for the domain's state. The answer comes to domain_on_state. */
+/* Ask the helper for the domain's state. The answer is passed to domain_on_state(). */
 void domain_ask(struct domain *domain);
-/* Count a refusal, and log it once for each fault. DETAIL follows the sentence, or is "". */
+/*
+ * Count a refusal of stream NUMBER, and log it the first time that this FAULT occurs. DETAIL is
+ * appended to the sentence; "" = none.
+ */
 void domain_refuse(struct domain *domain, uint32_t number, enum fault fault, const char *detail);
-/* Make the guest of the present run, if there is none. Return 0 or -ENOMEM. */
+/*
+ * Create the guest of the current run, if there is none. RUN is the archive's run to continue; 0 =
+ * a new run. Return 0 or -ENOMEM.
+ */
 int domain_guest(struct domain *domain, int64_t run);
 size_t domain_attached(const struct domain *domain);
-/* Enter PHASE at NOW. */
+/* Enter PHASE. NOW is CLOCK_MONOTONIC ns. */
 void domain_phase_set(struct domain *domain, enum phase phase, uint64_t now);
-/* Return true if an attachment is waiting to be read or attached. */
+/* Return whether the domain has an attachment that waits to be read or attached. */
 bool domain_waits(const struct domain *domain);
 
-/* ---- domain.c: its life ---- */
+/* ---- domain.c ---- */
 
 /*
- * Return true if the nodes of the domid still belong to this domain, also if it never had a UUID;
- * false if they are gone or another's.
+ * Return whether the XenStore nodes of the domid still belong to this domain, also if the domain
+ * never had a UUID. Return false if the nodes are gone, or belong to another domain.
  */
 bool domain_uuid_matches(struct domain *domain);
 
-/* ---- domain-state.c: how it is ---- */
+/* ---- domain-state.c ---- */
 
 /*
- * Decide on a guest that was there before mprofd, or is new: continue with it, or take what a dead
- * one left, once. STATE as in domain_on_state.
+ * Decide how to treat a domain in phase ASKED: continue the archive's run, begin a new run, or
+ * capture the end of a domain that is dead. STATE as in domain_on_state().
  */
 void domain_decide(struct domain *domain, const struct domain_state *state, uint64_t now);
-/* Continue with a suspended domain that was resumed. */
+/* Continue with a domain that was suspended and has resumed. */
 void domain_resumed(struct domain *domain, uint64_t now);
-/* Find out why commit keys are gone. */
+/*
+ * The commit keys are gone: ask the helper why, because the guest may have withdrawn them or may be
+ * dead.
+ */
 void domain_keys_gone(struct domain *domain, uint64_t now);
-/* Decide why they are gone. STATE as in domain_on_state. */
+/* Decide why the commit keys are gone. STATE as in domain_on_state(). */
 void domain_keys_gone_on_state(struct domain *domain, const struct domain_state *state, uint64_t now);
 
-/* ---- domain-keys.c: what it writes to XenStore ---- */
+/* ---- domain-keys.c ---- */
 
-#define READY_NS \
-	(100 * NS_PER_MS) /* interval of attempts for a ring that is not ready, or a store that gave no answer */
-#define READY_TRIES 20u	  /* number of attempts */
+/* Time between attempts for a ring that is not ready, or a XenStore that does not answer. */
+#define READY_NS    (100 * NS_PER_MS)
+#define READY_TRIES 20u /* number of attempts */
 
-/* Watch the domain's keys. The first event causes a read of all of them. Return 0 or -errno. */
+/*
+ * Watch the domain's keys. The watch's first event makes domain_keys_step() read all keys. Return 0
+ * or -errno.
+ */
 int domain_watch(struct domain *domain);
 void domain_unwatch(struct domain *domain);
-/* Ignore the domain's keys for a while, because they change too often. */
+/* Ignore the domain's keys for RATE_IGNORE_NS, because they change too often. */
 void domain_ignore_keys(struct domain *domain, uint64_t now);
-/* Take one step with the domain's keys. Return false if there is none to take. */
+/* Read one of the domain's keys that must be read. Return false if there is none. */
 bool domain_keys_step(struct domain *domain, uint64_t now);
-/* Read the port at which the domain offers its memory profile; 0 = none. */
+/*
+ * Read and return the TCP port at which the domain offers its memory profile; 0 = it offers none.
+ */
 uint32_t domain_memtrace_port(struct domain *domain);
-/* Note that a memory profile came from the domain, and give it a run. */
+/*
+ * Note that mprofd-sink receives a memory profile of the domain, and give the domain a run if it
+ * has none.
+ */
 void domain_is_profiled(struct domain *domain);
-/* Return true if the run continues without a ring. */
+/*
+ * Return whether the domain has a run even without a ring, because it offers a memory profile or
+ * one was received.
+ */
 bool domain_offers(const struct domain *domain);
-/* Find out whether the domain withdrew its offer or is gone. */
+/* Find out whether the domain has withdrawn the offer of its memory profile, or has died. */
 void domain_offer_gone(struct domain *domain, uint64_t now);
 
-/* ---- domain-attachments.c: what is held of each stream ---- */
+/* ---- domain-attachments.c ---- */
 
-/* Return the attachment of stream NUMBER, a new one if there is none; NULL if there is no room. */
+/*
+ * Return the attachment of stream NUMBER, and create it if there is none. Return NULL if the domain
+ * has DOMAIN_ATTACHMENTS_MAX attachments or memory is short.
+ */
 struct attachment *attachment_get(struct domain *domain, uint32_t number);
-/* Detach and free it. */
+/* Detach ATTACHMENT, remove it from its domain and free it. */
 void attachment_free(struct attachment *attachment);
 void domain_attachments_free(struct domain *domain);
-/* Act on keys that name a ring. */
+/*
+ * Act on keys that publish a ring: attach the ring, or begin a new run if it replaces another ring.
+ */
 void attachment_published(struct attachment *attachment, struct keys *keys, uint64_t now);
-/* Act on keys that name no ring, or a wrong one. */
+/* Act on keys that publish no ring, or were refused. */
 void attachment_unpublished(struct attachment *attachment, uint64_t now);
-/* Poll an attachment. For its task. */
+/* Poll the ring. This is the attachment's task. */
 void domain_attachment_run(struct task *task, uint64_t now);
 
 /* ---- domain-end.c ---- */
 
-/* Return true if the domain's policy wants a capture of such an end. */
+/* Return whether the domain's policy wants a capture of an end like ENDING. */
 bool domain_wants_end(const struct domain *domain, const struct run_end *ending);
-/* Capture what is left and detach it; at once if nothing is attached. */
+/*
+ * Begin to close the domain: capture the bytes that are left in its rings, and then call
+ * domain_closed(). If nothing is attached, call domain_closed() at once.
+ */
 void domain_close(struct domain *domain, const struct run_end *ending, uint64_t now);
-/* End the run, if there is one, as ENDING says. Another run follows. */
+/*
+ * End the domain's run, if it has one, with the state and kind of domain->ending. The next run gets
+ * a new epoch.
+ */
 void domain_run_end(struct domain *domain);
-/* Detach: everything is captured, or the time for it is over. */
+/*
+ * Detach all rings and enter the phase that follows domain->ending. To be called when the capture
+ * is complete, or its time is over.
+ */
 void domain_closed(struct domain *domain, uint64_t now);
-/* End the run because its ring was initialised again: nothing of the old one is left. */
+/*
+ * End the run because the guest has initialised its ring again. No capture is taken: the old bytes
+ * are overwritten.
+ */
 void domain_renew(struct domain *domain, uint64_t now);
 /*
- * Take one step with the subtree, the console or the context. Return false if there is none now;
- * *NEXT is when there may be one (0 = never).
+ * Advance the work on the capture's context by one step: read a few nodes of the subtree, or ask
+ * for the console. Return false if there is nothing to do now; *NEXT is then when to call again,
+ * CLOCK_MONOTONIC ns, or 0 if nothing is left to do.
  */
 bool domain_context_step(struct domain *domain, uint64_t now, uint64_t *next);
 

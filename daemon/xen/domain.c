@@ -1,7 +1,7 @@
 /*
- * The phases of a domain. XenStore's events and the helper's answers only leave notes. One task
- * acts on them in small steps, because each read of XenStore is a round trip and rings must be
- * polled meanwhile.
+ * The phases of a domain. XenStore's events and the helper's answers only set fields of struct
+ * domain, called notes. One task per domain acts on the notes in small steps, because each read of
+ * XenStore is a round trip and rings must be polled meanwhile.
  */
 #include "domain.h"
 
@@ -15,15 +15,15 @@
 #include "log.h"
 #include "text.h"
 
-#define IDENTIFY_NS  (100 * NS_PER_MS) /* interval of attempts to read name and UUID */
-#define IDENTIFY_MAX (5 * NS_PER_S)    /* after this time a toolstack that writes no name is not waited for any more */
-#define ANSWER_NS    (2 * NS_PER_S)    /* a helper that is silent for this time cannot tell */
+#define IDENTIFY_NS  (100 * NS_PER_MS) /* time between attempts to read name and UUID */
+#define IDENTIFY_MAX (5 * NS_PER_S)    /* after this time go on without a name or UUID */
+#define ANSWER_NS    (2 * NS_PER_S)    /* after this time go on without the helper's answer */
 #define AGAIN_NS     NS_PER_S
-#define PATIENCE_NS  (700 * NS_PER_MS) /* of a dead guest's capture, before its mapping goes */
-#define STORE_SHARE  9u		       /* XenStore is read for a tenth of the time at most */
+#define PATIENCE_NS  (700 * NS_PER_MS) /* time for a dead guest's capture; the pages are unmapped then */
+#define STORE_SHARE  9u		       /* after a step, XenStore rests for this many times the step's duration */
 #define STORE_MAX    (500 * NS_PER_MS)
 #define UUID_LENGTH  36u
-#define STORE_FIRST  1u /* for half of it, if a guest waits for its ring to be attached */
+#define STORE_FIRST  1u /* the same factor for urgent steps */
 
 /* ---- shared by the files of a domain --------------------------------------------------------- */
 
@@ -117,7 +117,9 @@ static char *node_read(struct domain *domain, const char *node)
 	return xen_read(domain->host->xen, 0, path, &value, &len) ? NULL : value;
 }
 
-/* Return the UUID that the domid has now in XenStore, which the caller frees; NULL = none. */
+/*
+ * Return the UUID that XenStore has for the domid now, or NULL if it has none. The caller frees it.
+ */
 static char *uuid_read(struct domain *domain)
 {
 	CLEANUP(freep) char *vm = node_read(domain, "vm");
@@ -133,7 +135,7 @@ bool domain_uuid_matches(struct domain *domain)
 	return !domain->uuid || (uuid && strcmp(uuid, domain->uuid) == 0);
 }
 
-/* Read the present name. Return true if there is one. */
+/* Read the domain's name from XenStore. Return whether the domain has a name. */
 static bool name_read(struct domain *domain)
 {
 	CLEANUP(freep) char *given = node_read(domain, "name");
@@ -153,7 +155,7 @@ static bool name_read(struct domain *domain)
 	return true;
 }
 
-/* Wait until the toolstack has written the nodes, which it does one by one. */
+/* Wait until the toolstack has written name and UUID. It writes its nodes one after the other. */
 static void step_new(struct domain *domain, uint64_t now)
 {
 	bool late = now - domain->since > IDENTIFY_MAX;
@@ -181,7 +183,10 @@ static void step_new(struct domain *domain, uint64_t now)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Check whether the domid was used again. Return true if this domain is gone. */
+/*
+ * Check by the UUID whether the domid belongs to a new domain now. Return true if this domain is
+ * gone: it is then being closed, or is freed.
+ */
 static bool step_check(struct domain *domain, uint64_t now)
 {
 	struct host *host = domain->host;
@@ -207,7 +212,7 @@ static bool step_check(struct domain *domain, uint64_t now)
 	return true;
 }
 
-/* Handle a run with nothing mapped. */
+/* Nothing is attached any more: end the run, unless the domain still offers a memory profile. */
 static void step_unpublished(struct domain *domain, uint64_t now)
 {
 	if (domain->guest.run && domain->without_ring) {
@@ -218,7 +223,7 @@ static void step_unpublished(struct domain *domain, uint64_t now)
 		domain_close(domain, &(struct run_end){"ended", "withdrawn", AFTER_RENEW}, now);
 		return;
 	}
-	/* All keys were refused: no run has begun. */
+	/* No run was begun, because all keys were refused. */
 	guest_deinit(&domain->guest);
 	domain->has_guest = false;
 }
@@ -229,7 +234,7 @@ static void step_on(struct domain *domain, uint64_t now)
 
 	if (domain->renamed) {
 		domain->renamed = false;
-		/* A domain without a run has no context to read the subtree for. */
+		/* The subtree is read only for the context of a run's capture. */
 		if (name_read(domain) && domain->has_guest)
 			domain->reads_subtree = subtree_begin(&domain->subtree, domain->domid) == 0;
 	} else if (!domain_keys_step(domain, now) && !domain_context_step(domain, now, &next)) {
@@ -251,22 +256,22 @@ static void step_on(struct domain *domain, uint64_t now)
 		domain_at(domain, clock_mono());
 }
 
-/* Ask each second whether the domain was resumed. */
+/* Ask each second whether the suspended domain was resumed. */
 static void step_suspended(struct domain *domain, uint64_t now)
 {
 	uint64_t next;
 
 	if (!domain->host->knows_states) {
 		/*
-		 * The helper is gone, so nobody will tell. A guest that does not continue is not
-		 * harmed.
+		 * Without the helper nobody reports the resume. So assume that the domain was
+		 * resumed; if it was not, polling its ring does no harm.
 		 */
 		domain_resumed(domain, now);
 		return;
 	}
 	/*
-	 * Ask before anything is read: a slow XenStore takes long, and a guest that resumes
-	 * meanwhile overwrites its ring.
+	 * Ask before any node is read: XenStore may be slow, and a guest that resumes meanwhile
+	 * overwrites its ring.
 	 */
 	if (now >= domain->asked_at + AGAIN_NS) {
 		domain->asked_at = now;
@@ -293,8 +298,8 @@ static void step_over(struct domain *domain, uint64_t now)
 }
 
 /*
- * Return true if a guest waits for its ring to be attached or detached. Until it is mapped it may
- * be overwritten unread; everything else can wait.
+ * Return whether the domain has work that must not wait: a new ring can be overwritten before it is
+ * attached, and a dead guest's nodes can be removed before they are read.
  */
 static bool domain_is_urgent(const struct domain *domain)
 {
@@ -303,13 +308,14 @@ static bool domain_is_urgent(const struct domain *domain)
 	for (const struct attachment *a = domain->attachments; a; a = a->next)
 		keys = keys || a->dirty;
 	if (domain->capture && domain->reads_subtree)
-		return true; /* its nodes may go at any moment */
+		return true; /* its nodes may be removed at any moment */
 	return domain->phase == PHASE_NEW || (domain->phase == PHASE_ON && keys);
 }
 
 /*
- * Leave XenStore alone for a while after a step that took SPENT, so that other polls have their
- * turn. Guests can cause urgent steps all the time, so these do not put off the others.
+ * Let XenStore rest after a step that took SPENT ns, so rings are polled in time. Guests can cause
+ * urgent steps (see domain_is_urgent()) all the time, so an urgent step does not delay the steps
+ * that are not urgent.
  */
 static void store_rest(struct host *host, uint64_t spent, bool urgent)
 {
@@ -322,8 +328,8 @@ static void store_rest(struct host *host, uint64_t spent, bool urgent)
 }
 
 /*
- * Run the domain's task. All reads of XenStore pass here, which limits their share of the time over
- * all domains.
+ * Run the domain's task. All reads of XenStore happen below this function, which limits their share
+ * of the time over all domains.
  */
 static void domain_run(struct task *task, uint64_t now)
 {
@@ -337,7 +343,7 @@ static void domain_run(struct task *task, uint64_t now)
 		return;
 	}
 	if (domain->phase == PHASE_ENDING) {
-		domain_closed(domain, now); /* its time is over */
+		domain_closed(domain, now); /* the time for its capture is over */
 		return;
 	}
 	if (now < ready) {

@@ -1,12 +1,14 @@
 /*
- * A domain: one guest of this host, from when it is first seen until it is forgotten.
+ * A domain: a guest of this host, from the moment when mprofd first sees it until mprofd forgets
+ * it. Its phases:
  *
- *   NEW        its name and UUID are not known yet
- *   ASKED      its state was asked for
- *   ON         its keys are read, its rings polled
- *   ENDING     it is dead, suspended, or published again: the rest is captured, within a second
- *   SUSPENDED  nothing is attached; asked each second whether it was resumed
- *   OVER       dead, and everything captured; forgotten when its nodes are gone
+ *  NEW        its name and UUID are not known yet
+ *  ASKED      mprofd has asked the helper for its state
+ *  ON         its keys are read and its rings are polled
+ *  ENDING     it is dead, suspended, or publishes a new ring: a capture takes the bytes that are
+ *             left in its rings, within a second
+ *  SUSPENDED  nothing is attached; the helper is asked each second whether it was resumed
+ *  OVER       dead, and everything is captured; forgotten when its XenStore nodes are gone
  */
 #ifndef XEN_DOMAIN_H
 #define XEN_DOMAIN_H
@@ -22,93 +24,103 @@
 #define DOMAIN_ATTACHMENTS_MAX 64u
 
 enum phase { PHASE_NEW, PHASE_ASKED, PHASE_ON, PHASE_ENDING, PHASE_SUSPENDED, PHASE_OVER };
-/* The phase after an end. */
+/* How a domain goes on after an end. */
 enum after {
-	AFTER_OVER,    /* none */
-	AFTER_SUSPEND, /* perhaps the guest is resumed */
-	AFTER_RENEW,   /* another run of the same domain, with the keys that it has */
-	AFTER_RESET,   /* another run, once the domain runs again */
+	AFTER_OVER,    /* not at all */
+	AFTER_SUSPEND, /* the guest may be resumed, in the same run */
+	AFTER_RENEW,   /* another run of the domain begins, with the keys that it has now */
+	AFTER_RESET,   /* another run begins as soon as the domain runs again */
 };
 
 struct run_end {
-	const char *kind;   /* of the capture; a constant */
-	const char *reason; /* for people */
+	const char *kind;   /* kind of the capture, "crash" for instance; a constant */
+	const char *reason; /* reason for the log and the context; a constant */
 	enum after after;
 };
 
 struct domain {
-	struct task task; /* first; runs every step that is no poll */
+	struct task task; /* first member; runs all of the domain's work except polls */
 	struct domain *next;
 	struct host *host;
 	uint32_t domid;
-	uint64_t serial;
-	char *name;	/* printable */
-	char *raw_name; /* the name as the toolstack wrote it; NULL = none */
-	char *uuid;	/* NULL = none */
+	uint64_t serial; /* number of the domain, never used again; part of its watches' tokens */
+	char *name;	 /* the name, with unprintable bytes as \xNN */
+	char *raw_name;	 /* the name as the toolstack wrote it; NULL = none */
+	char *uuid;	 /* NULL = none */
 	enum phase phase;
-	uint64_t since;	   /* CLOCK_MONOTONIC ns when the present phase began */
-	uint64_t asked_at; /* SUSPENDED: when its state was last asked for */
-	bool initial;	   /* was there when the collector began, and its run is not decided yet */
-	bool listed;	   /* found by the running sweep */
+	uint64_t since;	   /* when the current phase began, CLOCK_MONOTONIC ns */
+	uint64_t asked_at; /* SUSPENDED: when the helper was last asked for the state, CLOCK_MONOTONIC ns */
+	bool initial;	   /* the domain existed when mprofd started, and domain_decide() was not called yet */
+	bool listed;	   /* the current sweep found it in XenStore */
 
-	/* XenStore */
+	/* State of the domain's XenStore keys. */
 	bool watched;
 	struct rate_limit rate_limit;
-	uint64_t ignored_until; /* it changes its keys too fast: they are ignored until then; 0 = not */
-	bool scan;		/* the list of its streams is to be read */
+	uint64_t ignored_until; /* ignore its keys, which changed too fast, until then, CLOCK_MONOTONIC ns; 0 = no */
+	bool scan;		/* the list of its streams must be read */
 	bool renamed;
-	bool check_uuid;    /* its UUID is to be read again: the domid may be used again */
-	bool keys_gone;	    /* keys are gone; its state was asked for and will say why */
-	uint64_t decide_by; /* CLOCK_MONOTONIC ns when to decide without an answer */
-	uint32_t refused;   /* set of 1 << enum fault: logged already */
+	bool check_uuid;    /* its UUID must be read again, because the domid may belong to another domain now */
+	bool keys_gone;	    /* commit keys are gone, and the helper was asked why */
+	uint64_t decide_by; /* when to decide without the helper's answer, CLOCK_MONOTONIC ns */
+	uint32_t refused;   /* set of 1 << enum fault: faults that were logged already */
 	struct attachment *attachments;
 	size_t n_attachments;
-	uint64_t pages;	 /* mapped */
-	uint64_t map_at; /* CLOCK_MONOTONIC ns before which nothing more is mapped, because mapping stops the loop */
-	bool offer;	 /* its memtrace-port is to be read */
-	uint32_t memtrace_port; /* as last read; 0 = none */
-	bool profiled;		/* a memory profile came from it in this run */
+	uint64_t pages;	 /* number of mapped pages */
+	uint64_t map_at; /* map no further pages before this CLOCK_MONOTONIC ns, because mapping blocks the loop */
+	bool offer;	 /* memtrace-port must be read */
+	uint32_t memtrace_port; /* memtrace-port as last read; 0 = none */
+	bool profiled;		/* mprofd-sink received a memory profile of it in this run */
 
-	/* run */
+	/* The current run. */
 	struct guest guest;
 	bool has_guest;
-	bool without_ring;			   /* the run began without a ring */
-	uint64_t renewed;			   /* CLOCK_MONOTONIC ns when the count of renewals began */
-	unsigned renewals;			   /* runs since then that ended with another to follow */
-	unsigned epoch;				   /* runs of the same boot, domid and UUID before this one */
-	uint64_t numbers_used[VALUE_STREAMS / 64]; /* a bit for each stream number of the run: a run has each once */
-	int64_t unfinished;			   /* capture of its end that a kill interrupted; 0 = none */
-	bool found_dead;			   /* it was dead when found: ENDING says how it ended */
+	bool without_ring; /* the run began without a ring */
+	uint64_t renewed;  /* when RENEWALS began to count, CLOCK_MONOTONIC ns */
+	/* runs that were followed by another run (AFTER_RENEW, AFTER_RESET) since RENEWED */
+	unsigned renewals;
+	unsigned epoch;				   /* number of earlier runs with the same boot, domid and UUID */
+	uint64_t numbers_used[VALUE_STREAMS / 64]; /* set of the stream numbers that this run has used */
+	/* capture of the run's end that mprofd had begun when it was killed; 0 = none */
+	int64_t unfinished;
+	/* the domain was already dead when mprofd read its state: ENDING says how it ended */
+	bool found_dead;
 	struct run_end ending;
 
-	/* context of its end */
+	/* The context of the run's capture. */
 	struct subtree subtree;
-	bool reads_subtree;  /* the subtree is being read */
-	int64_t capture;     /* capture whose context waits for the console; 0 = none */
-	uint64_t console_at; /* when to ask for the console, or to give it up; 0 = not */
+	bool reads_subtree; /* the subtree is being read */
+	int64_t capture;    /* capture whose context is not complete; 0 = none */
+	/* when to ask for the console, or to stop waiting for it, CLOCK_MONOTONIC ns; 0 = never */
+	uint64_t console_at;
 	bool console_asked;
-	const char *context_reason; /* reason in that context */
+	const char *context_reason; /* reason to write into the context */
 };
 
-/* Return a domain that has just been seen, or NULL without memory. */
+/* Return a new domain in phase NEW, or NULL without memory. HOST owns the domain. */
 struct domain *domain_new(struct host *host, uint32_t domid);
-/* Take what is left of a domain that is ENDING, within its time. Called when the process ends. */
+/*
+ * Complete the capture of a domain in phase ENDING, within the time that it has. To be called when
+ * mprofd ends.
+ */
 void domain_finish(struct domain *domain);
-/* Detach everything and forget the domain. A run that has not ended is left as it is. */
+/*
+ * Detach all rings and free the domain. The archive's run keeps its state, so the next mprofd can
+ * continue it.
+ */
 void domain_free(struct domain *domain);
 
-/* Note XenStore's event for PATH below its data/mprof, or for its name. */
+/* Note the event of a write to PATH, relative to the domain's data/mprof. */
 void domain_on_keys(struct domain *domain, const char *path, uint64_t now);
 void domain_on_name(struct domain *domain, uint64_t now);
 
-/* Act on the domain's state; NULL = nobody can tell it. */
+/* Act on STATE, the domain's state; NULL = the helper cannot say. */
 void domain_on_state(struct domain *domain, const struct domain_state *state, uint64_t now);
-/* Act on a domain without nodes in XenStore. May free it. */
+/* Act on a domain whose nodes are gone from XenStore. May free the domain. */
 void domain_missing(struct domain *domain, uint64_t now);
-/* Take the console log that was asked for. */
+/* Add the console log that the helper has read to the capture's context. */
 void domain_on_console(struct domain *domain, const struct helper_answer *answer);
 
-/* Return true if a sweep should ask for its state. */
+/* Return whether a sweep should ask the helper for the domain's state. */
 bool domain_wants_state(const struct domain *domain);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * Messages between the collector and its helper: one packet each, of these layouts, cut after the
- * bytes in use.
+ * Messages between the collector and its helper. Each is one packet that has one of these layouts
+ * and ends after the last used byte.
  *
- * Both are the same program, so layouts agree. Yet neither trusts the other, because either may
- * have been taken over: lengths and counts are checked on arrival.
+ * Both processes run the same program, so the layouts agree. But neither trusts the other, because
+ * an attacker may have taken over either of them: each checks the lengths and counts that it
+ * receives.
  */
 #ifndef XEN_HELPER_MESSAGE_H
 #define XEN_HELPER_MESSAGE_H
@@ -13,7 +14,7 @@
 
 #include "helper.h"
 
-/* Questions that may be open at a time. */
+/* Limit of questions that are not answered yet. */
 #define HELPER_OPEN_MAX	    16u
 #define HELPER_SENTENCE_MAX 256u
 
@@ -21,7 +22,7 @@ enum helper_kind { HELPER_READY = 1, HELPER_STATES, HELPER_CONSOLE };
 
 struct helper_question {
 	uint32_t kind;
-	uint32_t n; /* domids, or bytes of the name */
+	uint32_t n; /* number of domids; or bytes of the name */
 	uint64_t tag;
 	union {
 		uint32_t domids[HELPER_DOMIDS_MAX];
@@ -31,10 +32,10 @@ struct helper_question {
 
 struct helper_reply {
 	uint32_t kind;
-	uint32_t n; /* states, or bytes of the log or of the sentence */
+	uint32_t n; /* number of states; or bytes of the log or the sentence */
 	uint64_t tag;
 	int32_t error;
-	uint32_t flag; /* READY: states are known; CONSOLE: complete */
+	uint32_t flag; /* READY: libxenctrl was found; CONSOLE: the log is not longer */
 	union {
 		struct domain_state states[HELPER_DOMIDS_MAX];
 		char console[HELPER_CONSOLE_MAX];
@@ -46,8 +47,8 @@ struct helper_reply {
 #define HELPER_REPLY_HEAD    offsetof(struct helper_reply, body)
 
 /*
- * Run the helper in the forked process: answer on SOCKET until its other end is closed. Never
- * return.
+ * Run the helper, in the forked process: answer questions on SOCKET until its other end is closed.
+ * CONSOLE_LOGS as in helper_start(). Does not return.
  */
 _Noreturn void helper_process(int socket, const char *console_logs);
 

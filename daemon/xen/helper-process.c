@@ -1,11 +1,10 @@
 /*
- * The helper's side. It has rights that the collector gives up, so it does two things only and
- * trusts nothing.
+ * The helper's side of the questions. The helper has rights that the collector gives up, so it
+ * answers two kinds of question only, and trusts none.
  *
- * It reads no guest's memory. It takes from a question domids, which it asks Xen for one by one,
- * and a name, which must be that of a file directly in the directory of logs. It allocates nothing
- * after its start, waits for questions only, and ends when the collector's end of the socket is
- * closed or the collector dies.
+ * It reads no guest's memory. From a question it takes domids, which it looks up one by one, and a
+ * name, which must be that of a file directly in the directory of logs. After its start it
+ * allocates no memory. It ends when the collector closes the socket or dies.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +26,7 @@
 struct helper_self {
 	int socket;
 	const char *logs;
-	struct xenctrl *xenctrl; /* NULL = states are not known */
+	struct xenctrl *xenctrl; /* NULL = libxenctrl was not found: no state is known */
 	struct helper_question question;
 	struct helper_reply reply;
 };
@@ -46,7 +45,10 @@ static bool name_ok(const char *name, size_t len)
 	return true;
 }
 
-/* Open the log of the domain NAME. The directory may have come after the helper. */
+/*
+ * Open the console log of the domain NAME. The directory is opened each time, because it may be
+ * created after the helper. Return a descriptor or -errno.
+ */
 static int log_open(const char *directory, const char *name, size_t len)
 {
 	CLEANUP(closep) int dir = -1;
@@ -63,7 +65,7 @@ static int log_open(const char *directory, const char *name, size_t len)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* Copy the last bytes of FD to the reply. */
+/* Copy the last HELPER_CONSOLE_MAX bytes of FD to REPLY. Return 0 or -errno. */
 static int log_tail(int fd, struct helper_reply *reply)
 {
 	struct stat st;
@@ -111,7 +113,10 @@ static size_t console_answer(struct helper_self *self)
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
-/* Leave out a domain whose state Xen does not tell. */
+/*
+ * Write the states of the asked domains to the reply. Leave out a domain whose state Xen did not
+ * tell. Return the bytes of the reply's body.
+ */
 static size_t states_answer(struct helper_self *self)
 {
 	const struct helper_question *q = &self->question;
@@ -123,7 +128,7 @@ static size_t states_answer(struct helper_self *self)
 	return reply->n * sizeof(reply->body.states[0]);
 }
 
-/* ---- its phases ------------------------------------------------------------------------------ */
+/* ---- the helper's loop ----------------------------------------------------------------------- */
 
 static void reply_send(struct helper_self *self, size_t body)
 {
@@ -133,10 +138,10 @@ static void reply_send(struct helper_self *self, size_t body)
 		r = send(self->socket, &self->reply, HELPER_REPLY_HEAD + body, MSG_NOSIGNAL);
 	while (r < 0 && errno == EINTR);
 	if (r < 0)
-		_exit(0); /* nobody is there to be answered */
+		_exit(0); /* the collector has closed its end */
 }
 
-/* Check that the question, of LEN bytes, is well-formed. */
+/* Return whether the question, of LEN bytes, is well-formed. */
 static bool question_ok(const struct helper_question *q, size_t len)
 {
 	if (len < HELPER_QUESTION_HEAD)
@@ -161,7 +166,10 @@ static void question_answer(struct helper_self *self)
 	do
 		len = recv(self->socket, &self->question, sizeof(self->question), MSG_TRUNC);
 	while (len < 0 && errno == EINTR);
-	/* The socket is closed, or the other end is not the collector any more. */
+	/*
+	 * End the helper if the socket is closed, or if a question is not well-formed: the other
+	 * end may not be the collector's code any more.
+	 */
 	if (len <= 0 || (size_t)len > sizeof(*q) || !question_ok(q, (size_t)len))
 		_exit(0);
 	memset(reply, 0, HELPER_REPLY_HEAD);
@@ -170,7 +178,10 @@ static void question_answer(struct helper_self *self)
 	reply_send(self, q->kind == HELPER_STATES ? states_answer(self) : console_answer(self));
 }
 
-/* Close every descriptor of the collector but the socket, and stderr for a library's messages. */
+/*
+ * Close all descriptors that came from the collector but SOCKET and stderr, to which a library may
+ * print. Return SOCKET's new number.
+ */
 static int files_close(int socket)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -184,8 +195,8 @@ static int files_close(int socket)
 }
 
 /*
- * Ignore signals: the helper ends when the collector does and not before, and a stop of the unit
- * sends SIGTERM to both.
+ * Ignore SIGTERM and SIGINT: a stop of the unit sends them to both processes, but the helper must
+ * not end before the collector.
  */
 static void signals_reset(void)
 {
@@ -200,12 +211,13 @@ static void signals_reset(void)
 
 _Noreturn void helper_process(int socket, const char *console_logs)
 {
-	static struct helper_self self; /* only in this process, and too large for some stacks */
+	static struct helper_self self; /* static, because it is too large for some stacks; only the helper uses it */
 	struct helper_reply *reply = &self.reply;
 
 	signals_reset();
 	prctl(PR_SET_NAME, "mprofd-helper", 0, 0, 0);
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the collector has the same user and must not look inside */
+	/* the collector has the same user, and must not read the helper's memory */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	self.socket = files_close(socket);
 	self.logs = console_logs;
 	reply->kind = HELPER_READY;

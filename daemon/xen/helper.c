@@ -1,6 +1,7 @@
 /*
- * The collector's side. Only the start (READY_MS) and the stop (STOP_MS) wait. A question that does
- * not fit into the socket is asked again later; an answer is fetched when it is there.
+ * The collector's side of the helper. Only the start (at most READY_MS) and the stop (at most
+ * STOP_MS) wait. If the socket is full, the caller asks again later. helper_next() fetches an
+ * answer once it is there.
  */
 #include "helper.h"
 
@@ -25,17 +26,18 @@
 struct helper {
 	pid_t pid;
 	int socket;
-	unsigned open; /* questions without an answer */
+	unsigned open; /* number of questions without an answer */
 	bool gone;
 	bool knows;
 	char sentence[HELPER_SENTENCE_MAX + 1];
 	struct helper_reply reply;
 };
 
-/* ---- its phases ------------------------------------------------------------------------------ */
+/* ---- start and stop of the process ----------------------------------------------------------- */
 
 /*
- * Run the child. It ends with the collector, even if the collector ended before this was arranged.
+ * Run the helper in the child. The kernel kills the child when the collector ends. The check of the
+ * parent catches a collector that ended before prctl().
  */
 static _Noreturn void child(int socket, pid_t parent, const char *console_logs)
 {
@@ -91,7 +93,10 @@ struct helper *helper_stop(struct helper *helper)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Receive the next reply and the length of its BODY. Return 1, 0 (none now), or -EPIPE. */
+/*
+ * Receive the next reply. *BODY is the number of bytes behind its head. Return 1, 0 (none now), or
+ * -EPIPE (the helper is gone).
+ */
 static int reply_receive(struct helper *helper, size_t *body)
 {
 	ssize_t len;
@@ -135,8 +140,8 @@ static int question_send(struct helper *helper, const struct helper_question *qu
 /* ---- the start ------------------------------------------------------------------------------- */
 
 /*
- * Wait for the first message, which says whether the helper knows states. Without one, end the
- * helper.
+ * Wait for the helper's first message, which says whether the helper could load libxenctrl. If no
+ * message comes in READY_MS, stop the helper and go on without it.
  */
 static void ready_wait(struct helper *helper)
 {
@@ -211,8 +216,8 @@ int helper_ask_console(struct helper *helper, uint64_t tag, const char *name)
 	size_t len = strlen(name);
 
 	/*
-	 * A name that is too long is sent as an empty one, which is refused: there is an answer in
-	 * any case.
+	 * Send a name that is too long as an empty name: the helper answers that with an error, so
+	 * the caller gets an answer.
 	 */
 	if (len > HELPER_NAME_MAX)
 		len = 0;

@@ -1,10 +1,11 @@
 /*
- * A process beside the collector with what the collector must not have: libxenctrl's handle, which
- * may do anything to any domain, and the right to read root's console logs. It is forked before
- * rights are dropped. It answers two questions and reads nothing else.
+ * The helper: a process with rights that the collector must not have. It holds a handle of
+ * libxenctrl, which may do anything to any domain, and may read root's console logs. It is forked
+ * before the collector drops its rights. It answers questions about states and consoles, and reads
+ * nothing else.
  *
- * Questions are sent and answers are fetched later, so nobody waits. A helper that hangs or has
- * died counts as one that cannot tell.
+ * The collector sends a question and fetches the answer later, so the collector never waits. A
+ * helper that hangs or has died counts as a helper that knows nothing.
  */
 #ifndef XEN_HELPER_H
 #define XEN_HELPER_H
@@ -16,18 +17,21 @@
 #include "cleanup.h"
 
 #define HELPER_DOMIDS_MAX  256u
-#define HELPER_CONSOLE_MAX 16384u /* bytes of a console log's end */
+#define HELPER_CONSOLE_MAX 16384u /* bytes of the end of a console log */
 #define HELPER_NAME_MAX	   128u
 
 enum domain_flag {
-	DOMAIN_KNOWN = 1, /* Xen knows the domid; otherwise the rest is 0 */
+	DOMAIN_KNOWN = 1, /* Xen knows the domid; if not set, flags and reason are 0 */
 	DOMAIN_DYING = 2,
-	DOMAIN_SHUTDOWN =
-		4, /* stopped, crashed or suspended, REASON says why; also after it was restarted as another domain */
+	/*
+	 * stopped, crashed or suspended: REASON says which; stays set after the guest was
+	 * restarted as another domain
+	 */
+	DOMAIN_SHUTDOWN = 4,
 	DOMAIN_PAUSED = 8,
 };
 
-/* Xen's shutdown reasons. */
+/* Xen's shutdown reasons (SHUTDOWN_* in xen/include/public/sched.h). */
 enum shutdown_reason {
 	SHUTDOWN_POWEROFF,
 	SHUTDOWN_REBOOT,
@@ -40,54 +44,54 @@ enum shutdown_reason {
 struct domain_state {
 	uint32_t domid;
 	uint32_t flags;	 /* set of enum domain_flag */
-	uint32_t reason; /* with DOMAIN_SHUTDOWN; may be an unknown number */
+	uint32_t reason; /* why it shut down, if DOMAIN_SHUTDOWN is set; the number may be unknown */
 };
 
 struct helper;
 
 /*
- * Fork the helper, before there is another thread. CONSOLE_LOGS is the directory of xenconsoled's
- * logs (guest-NAME.log), borrowed for the call; "" = read none. The helper ends when the
- * collector's calling thread does, however that ends. Wait at most 5 s for its first message;
- * without one the helper counts as gone, which is no failure. Return 0 or -errno.
+ * Fork the helper. No other thread may exist yet. CONSOLE_LOGS is the directory of xenconsoled's
+ * logs (guest-NAME.log), borrowed for the call; "" = read none. The kernel kills the helper when
+ * the calling thread ends. Wait at most 5 s for the helper's first message; if none comes, the
+ * helper counts as gone, which is no failure. Return 0, with the helper in *HP, or -errno.
  */
 int helper_start(struct helper **hp, const char *console_logs);
 struct helper *helper_stop(struct helper *helper); /* accepts NULL */
 CLEANUP_DEFINE(struct helper, helper_stop)
 
 /*
- * Return true if libxenctrl was found; without it states are not known. Valid once helper_start has
- * returned. If false, *SENTENCE says why (borrowed).
+ * Return whether the helper can tell states of domains: it runs, and it has found libxenctrl. If
+ * false, *SENTENCE says why (borrowed). SENTENCE may be NULL.
  */
 bool helper_knows_states(const struct helper *helper, const char **sentence);
 
-/* Return a descriptor that is readable when an answer is there, or the helper is gone. */
+/* Return a descriptor that becomes readable when an answer has come or the helper is gone. */
 int helper_fd(const struct helper *helper);
 
 /*
- * Ask for the states of N domids, at most HELPER_DOMIDS_MAX. The answer lacks each domid whose
- * state Xen did not tell, and every domid if states are not known; that is not the same as a domid
- * that Xen does not know. Return 0, -EAGAIN (too many open questions: ask later) or -EPIPE (the
- * helper is gone).
+ * Ask for the states of N domids, at most HELPER_DOMIDS_MAX. The answer omits a domid whose state
+ * Xen did not tell, and omits all domids if libxenctrl was not found. A domid that does not exist
+ * is in the answer, without DOMAIN_KNOWN. Return 0, -EAGAIN (too many open questions: ask later) or
+ * -EPIPE (the helper is gone).
  */
 int helper_ask_states(struct helper *helper, const uint32_t *domids, size_t n);
 /*
- * Ask for the end of the console log of the domain NAME. TAG comes back with the answer. Answers
- * come in the order of questions. Return values as above.
+ * Ask for the end of the console log of the domain NAME. The answer carries TAG. Answers come in
+ * the order of the questions. Return values as helper_ask_states().
  */
 int helper_ask_console(struct helper *helper, uint64_t tag, const char *name);
 
 struct helper_answer {
 	bool is_console;
-	size_t n; /* states, or bytes of the log */
+	size_t n; /* number of states, or bytes of the log */
 	struct domain_state states[HELPER_DOMIDS_MAX];
 	uint64_t tag;
-	int error;     /* console: 0 or -errno: -ENOENT if nobody logs, -EINVAL for a name that no log can have */
-	bool complete; /* console: the log is no longer than this */
+	int error;     /* console: 0; -ENOENT if there is no log, -EINVAL for an impossible name, or another -errno */
+	bool complete; /* console: CONSOLE has the whole log */
 	char console[HELPER_CONSOLE_MAX];
 };
 
-/* Fetch the next answer. Return 1, 0 (none now), or -EPIPE (the helper is gone). */
+/* Fetch the next answer into *ANSWER. Return 1, 0 (none now), or -EPIPE (the helper is gone). */
 int helper_next(struct helper *helper, struct helper_answer *answer);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The host: shared by all domains of this dom0. Owned by the Xen source. Domains and attachments
- * borrow it.
+ * The host: state that all domains of this dom0 share. source-xen.c owns it; domains and
+ * attachments borrow it.
  */
 #ifndef XEN_HOST_H
 #define XEN_HOST_H
@@ -21,33 +21,36 @@ struct attachment;
 struct host {
 	struct collector *collector;
 	struct xen *xen;
-	struct helper *helper; /* NULL = it is gone */
-	bool knows_states;     /* the helper can tell the states of domains */
-	char boot[40];	       /* dom0's boot id: each boot counts domids from the start */
+	struct helper *helper; /* NULL = the helper is gone */
+	bool knows_states;     /* the helper can tell states of domains */
+	char boot[40];	       /* dom0's boot id; part of a run's key, because each boot counts domids from 1 */
 	struct domain *domains;
 	size_t n_domains;
-	uint64_t serial; /* last one given to a domain; part of its watches' tokens */
+	uint64_t serial; /* last number given to a domain; see struct domain */
 	struct allowance allowance;
 	uint64_t refused[FAULT_MAX];
-	struct attachment **ports; /* attachments by local port */
+	struct attachment **ports; /* the attachment bound to each local port, by port */
 	size_t n_ports;
 	/*
-	 * CLOCK_MONOTONIC ns before which XenStore is not read, so that rings are polled meanwhile
+	 * read XenStore for no step before this CLOCK_MONOTONIC ns, so that rings are polled
+	 * meanwhile
 	 */
 	uint64_t store_ready;
-	uint64_t store_urgent; /* the same, for guests whose rings are not attached yet */
-	uint64_t asked; /* CLOCK_MONOTONIC ns since when a question to the helper waits for its answer; 0 = none */
-	int lost;	/* -errno: the connection to XenStore is gone */
+	uint64_t store_urgent; /* the same for urgent steps, see domain_is_urgent() */
+	uint64_t asked; /* since when a question waits for the helper's answer, CLOCK_MONOTONIC ns; 0 = none waits */
+	int lost;	/* -errno if the connection to XenStore is lost; else 0 */
 };
 
-/* Take in all of XenStore's events. Each only leaves a note at its domain. */
+/*
+ * Take in all waiting events of XenStore. An event only leaves a note at its domain (see domain.c).
+ */
 void host_drain(struct host *host);
-/* Note that the helper was asked something. */
+/* Note that a question was sent to the helper. */
 void host_asked(struct host *host, uint64_t now);
-/* Sweep soon: list the domains and ask for their states. */
+/* Schedule a sweep: ask for the states of all domains, and list the domains that exist. */
 void host_sweep_soon(struct host *host);
 
-/* Set the attachment that waits at the local port LOCAL; NULL = none. Return 0 or -ENOMEM. */
+/* Set the attachment that is bound to the local port LOCAL; NULL = none. Return 0 or -ENOMEM. */
 int host_port_set(struct host *host, uint32_t local, struct attachment *attachment);
 struct attachment *host_port(const struct host *host, uint32_t local);
 

@@ -1,7 +1,7 @@
 /*
- * A transaction for reading is optimistic: only its end tells whether everything was so at one
- * moment, and a guest that writes all the time can spoil it each time. So it is tried a few times.
- * Each write causes another read anyway.
+ * XenStore's transactions are optimistic: only at its end does a transaction say whether all values
+ * that were read existed at one moment. A guest that keeps writing can make each attempt fail, so
+ * there are only a few attempts. Each write of the guest causes another read anyway.
  */
 #include "keys.h"
 
@@ -38,7 +38,7 @@ void keys_path(char *path, size_t size, uint32_t domid, uint32_t number)
 		snprintf(path, size, "/local/domain/%u/data/mprof", domid);
 }
 
-/* Read one value; NULL if it is absent. */
+/* Read the value of BASE/KEY. *TEXT is NULL if the key is absent. Return 0 or -errno. */
 static int value_read(struct xen *xen, uint32_t t, const char *base, const char *key, char **text, size_t *len)
 {
 	char path[128];

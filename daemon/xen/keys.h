@@ -1,4 +1,4 @@
-/* The keys of one stream below a guest's data/mprof, read at one moment and checked. */
+/* The keys of one stream of a guest, below data/mprof: all read at one moment, and checked. */
 #ifndef XEN_KEYS_H
 #define XEN_KEYS_H
 
@@ -11,24 +11,24 @@
 struct xen;
 
 struct keys {
-	bool published; /* a commit key is there */
-	uint32_t *refs; /* of ring-ref; owned; NULL if a directory lists the pages */
+	bool published; /* ring-ref or directory-ref exists */
+	uint32_t *refs; /* grant references of ring-ref; owned; NULL if there is a directory instead */
 	size_t n_refs;
-	uint32_t directory; /* of directory-ref; 0 = none */
-	uint32_t port;	    /* 0 = none */
-	bool bad_port;	    /* event-channel is there and is no port */
-	char *label;	    /* printable; owned; NULL = none */
+	uint32_t directory; /* grant reference of directory-ref; 0 = none */
+	uint32_t port;	    /* event-channel; 0 = none */
+	bool bad_port;	    /* event-channel exists but is no valid port */
+	char *label;	    /* name of the stream, printable; owned; NULL = none */
 };
 
 /*
- * Read the keys of stream NUMBER of DOMID in one transaction. *KEYS needs keys_deinit in any case.
- * Return FAULT_NONE, or why they are refused. FAULT_STORE: XenStore gave no steady answer; ask
- * again.
+ * Read the keys of stream NUMBER of DOMID in one transaction. The caller frees *KEYS with
+ * keys_deinit(), also after a fault. Return FAULT_NONE, or why the keys are refused. FAULT_STORE:
+ * XenStore did not answer, or the keys changed during each attempt; ask again later.
  */
 enum fault keys_read(struct keys *keys, struct xen *xen, uint32_t domid, uint32_t number);
 void keys_deinit(struct keys *keys);
 
-/* Write the directory of these keys to PATH of SIZE bytes. */
+/* Write the path of the XenStore directory of stream NUMBER's keys to PATH (SIZE bytes). */
 void keys_path(char *path, size_t size, uint32_t domid, uint32_t number);
 
 #endif

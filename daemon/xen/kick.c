@@ -1,13 +1,19 @@
-/* Pure policy; see kick.h. */
+/* See kick.h. This file decides only: it makes no calls to Xen. */
 #include "kick.h"
 
-/* A finished packet brings a kick. Two packets without one are no mere delay. */
+/*
+ * A guest kicks when a packet is finished. If it finishes more than this many packets between two
+ * polls without a kick, its kicks are not just late.
+ */
 #define UNKICKED_MAX 1u
 #define MASKED_LOOKS 8u
 
 void kick_bound(struct kick *kick, uint64_t now)
 {
-	/* The bind itself makes the port pending: the first poll finds nothing, and is free. */
+	/*
+	 * Binding makes the port pending once, so the first kick is no kick of the guest. There is
+	 * a token for it.
+	 */
 	*kick = (struct kick){.bound = true, .tokens = KICK_BURST, .counted = now};
 }
 
@@ -18,8 +24,9 @@ void kick_come(struct kick *kick)
 }
 
 /*
- * Give one token for each poll that plain polling would have made, and one for each few of them
- * while the port is masked and the ring is polled anyway.
+ * Give tokens for the time since COUNTED: one for each poll that a ring without kicks would have
+ * had at INTERVAL (ns). While the port is masked for lack of tokens, the ring is polled anyway, so
+ * give only one token for each MASKED_LOOKS polls.
  */
 static void tokens_give(struct kick *kick, uint64_t now, uint64_t interval)
 {
@@ -51,7 +58,10 @@ uint64_t kick_polled(struct kick *kick, uint64_t active, bool idle, uint64_t now
 		kick->masked = false;
 		*unmask = true;
 	}
-	/* A masked port tells nothing. Then, and when kicks are missing, the ring is polled. */
+	/*
+	 * A masked port brings no kicks. So while the port is masked, or the guest is in doubt,
+	 * poll the ring like any other.
+	 */
 	if (idle && !kick->masked && now >= kick->doubted && due < now + KICK_IDLE_NS)
 		return now + KICK_IDLE_NS;
 	return due;

@@ -1,6 +1,6 @@
 #include "limits.h"
 
-/* There are two windows. Each begins again when it is over. */
+/* Count in two windows, a second and a minute. A window begins again when it is over. */
 bool rate_limit_take(struct rate_limit *rate_limit, uint64_t now)
 {
 	if (now - rate_limit->second >= NS_PER_S) {

@@ -1,6 +1,4 @@
-/*
- * The limits of a guest: how fast it may change its keys, and how many of its pages may be mapped.
- */
+/* Limits of a guest: how often its keys may change, and how many of its pages may be mapped. */
 #ifndef XEN_LIMITS_H
 #define XEN_LIMITS_H
 
@@ -9,41 +7,44 @@
 
 #include "clock.h"
 
-#define RATE_PER_SECOND 400u  /* changes in a second: 64 streams of five keys published at once are few */
+#define RATE_PER_SECOND 400u  /* changes in a second; 64 streams with five keys each, published at once, make 320 */
 #define RATE_PER_MINUTE 1000u /* changes in a minute */
-#define RATE_IGNORE_NS	(60 * NS_PER_S)
+#define RATE_IGNORE_NS	(60 * NS_PER_S) /* time for which a guest's keys are ignored */
 
 struct rate_limit {
-	uint64_t second, minute; /* CLOCK_MONOTONIC ns when they began */
-	unsigned in_second, in_minute;
+	uint64_t second, minute;       /* begin of the current second and minute, CLOCK_MONOTONIC ns */
+	unsigned in_second, in_minute; /* changes since then */
 };
 
 /*
- * Count a change of a key. Return false if there are too many: leave the guest alone for
- * RATE_IGNORE_NS.
+ * Count a change of a key. Return false if the guest has reached a limit: the caller ignores its
+ * keys for RATE_IGNORE_NS.
  */
 bool rate_limit_take(struct rate_limit *rate_limit, uint64_t now);
 
 /*
- * Number of guest pages that may be mapped. Block and network back ends share dom0's maptrack
- * table, so a guest must not be able to take what others need.
+ * The number of guest pages that may be mapped. Block and network back ends use the same maptrack
+ * table of dom0, so the traces of guests must never fill it.
  *
- * All guests together have a limit. The first ALLOWANCE_SMALL pages of each guest come out of the
- * whole of it. The other pages come out of half of it, and one guest may have at most half of what
- * the others leave of that half. So some guests with huge rings leave room for many with ordinary
- * ones.
+ * LIMIT pages may be mapped over all guests. The first ALLOWANCE_SMALL pages of each guest (small
+ * pages) may use the whole limit. All further pages (large pages) may use half of the limit, and
+ * one guest's large pages may use half of what is free of that half. So a few guests with huge
+ * rings leave room for many guests with ordinary rings.
  */
 #define ALLOWANCE_SMALL 256u /* pages: 1 MiB */
 
 struct allowance {
-	uint64_t limit; /* pages */
-	uint64_t used;
-	uint64_t large; /* of these, past the first ones of each guest */
+	uint64_t limit; /* limit over all guests, in pages */
+	uint64_t used;	/* pages that are mapped */
+	uint64_t large; /* mapped pages beyond the first ALLOWANCE_SMALL of each guest */
 };
 
-/* Let a guest that has HAS pages map PAGES more. Return false if it may not. */
+/*
+ * Count PAGES more pages for a guest that has HAS pages mapped. Return false if the limits do not
+ * allow it; nothing is counted then.
+ */
 bool allowance_take(struct allowance *allowance, uint64_t has, uint64_t pages);
-/* Give back PAGES of a guest that has HAS pages. */
+/* Take off PAGES of a guest that has HAS pages mapped. */
 void allowance_give(struct allowance *allowance, uint64_t has, uint64_t pages);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A directory page belongs to the guest, which may write to it at any time. So it is mapped, copied
- * once and unmapped, and only the copy is used.
+ * Find and map the pages of a ring. The guest can write to a directory page at any time. So the
+ * page is mapped, copied once and unmapped, and only the copy is parsed.
  */
 #include "mapping.h"
 
@@ -11,7 +11,10 @@
 #include "value.h"
 #include "xen.h"
 
-/* Copy the page that REF grants. */
+/*
+ * Copy the page that the grant reference REF of DOMID names to PAGE. Return FAULT_NONE or
+ * FAULT_MAP.
+ */
 static enum fault page_copy(struct xen *xen, uint32_t domid, uint32_t ref, uint8_t *page)
 {
 	const volatile uint8_t *bytes;
@@ -24,7 +27,7 @@ static enum fault page_copy(struct xen *xen, uint32_t domid, uint32_t ref, uint8
 	return FAULT_NONE;
 }
 
-/* Return true if a page of the ring is also one of its directory pages. */
+/* Return whether a page of the ring is also one of its N directory pages. */
 static bool tells_of_itself(const struct mapping *mapping, const uint32_t *directory, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -34,7 +37,10 @@ static bool tells_of_itself(const struct mapping *mapping, const uint32_t *direc
 	return false;
 }
 
-/* Make room for the references of one more directory page. */
+/*
+ * Make room in MAPPING->refs for the references of one more directory page, up to MAX. Return false
+ * without memory.
+ */
 static bool refs_grow(struct mapping *mapping, size_t max, size_t *room)
 {
 	size_t want = mapping->pages + DIRECTORY_REFS < max ? mapping->pages + DIRECTORY_REFS : max;

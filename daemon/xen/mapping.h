@@ -1,4 +1,4 @@
-/* The pages of one ring, mapped one after the other. */
+/* The pages of one ring, mapped at consecutive addresses. */
 #ifndef XEN_MAPPING_H
 #define XEN_MAPPING_H
 
@@ -12,19 +12,20 @@ struct xen;
 
 struct mapping {
 	const volatile uint8_t *bytes; /* NULL = nothing is mapped */
-	uint32_t *refs;		       /* owned */
-	size_t pages;
+	uint32_t *refs;		       /* grant references of the pages; owned */
+	size_t pages;		       /* number of pages */
 };
 
 /*
- * Find the references that KEYS name, through a directory if there is one, at most MAX. MAPPING
- * then has refs and pages; nothing is mapped. Return FAULT_NONE, _REFERENCE, _DUPLICATE (within the
- * ring), _PAGES, _DIRECTORY, _MAP (of a directory page) or _STORE (no memory).
+ * Find the grant references that KEYS name, in the key itself or in directory pages, and store them
+ * in MAPPING. MAX is the largest number of pages. Nothing stays mapped. Return FAULT_NONE,
+ * FAULT_REFERENCE, FAULT_DUPLICATE (within the ring), FAULT_PAGES, FAULT_DIRECTORY, FAULT_MAP (of a
+ * directory page) or FAULT_STORE (no memory).
  */
 enum fault mapping_find(struct mapping *mapping, struct xen *xen, uint32_t domid, struct keys *keys, size_t max);
-/* Map the pages. Return FAULT_NONE, or FAULT_MAP and set *ERROR to -errno. */
+/* Map the pages of MAPPING->refs. Return FAULT_NONE; or FAULT_MAP, with -errno in *ERROR. */
 enum fault mapping_map(struct mapping *mapping, struct xen *xen, uint32_t domid, int *error);
-/* Unmap and forget. Accept one that holds nothing. */
+/* Unmap the pages and free the references. Do nothing for a zeroed MAPPING. */
 void mapping_drop(struct mapping *mapping, struct xen *xen);
 
 #endif

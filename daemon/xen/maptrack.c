@@ -1,7 +1,8 @@
 /*
- * Xen tells its parameters through hypfs. The library came with Xen 4.14 and may be absent, and a
- * Xen may be built without hypfs. So the library is loaded if it is there, asked once, and closed.
- * libxenhypfs.so.1 is a stable interface.
+ * Read the size of dom0's maptrack table from hypfs, which has Xen's boot parameters. libxenhypfs
+ * came with Xen 4.14 and may be absent, and a Xen can be built without hypfs. So the library is
+ * loaded at run time if it is installed, asked once, and closed. libxenhypfs.so.1 is a stable
+ * interface.
  */
 #include "maptrack.h"
 
@@ -24,14 +25,16 @@ struct hypfs {
 
 static bool hypfs_load(struct hypfs *hypfs, void *library)
 {
-	/* POSIX lets a function's address pass through void *, ISO C does not: hence the copies. */
+	/*
+	 * POSIX lets a function's address be stored in a void *, ISO C does not. Hence these casts.
+	 */
 	*(void **)&hypfs->open = dlsym(library, "xenhypfs_open");
 	*(void **)&hypfs->read = dlsym(library, "xenhypfs_read");
 	*(void **)&hypfs->close = dlsym(library, "xenhypfs_close");
 	return hypfs->open && hypfs->read && hypfs->close;
 }
 
-/* Return the number of frames, or 0 if it is not known. */
+/* Return the number in TEXT, or 0 if it is invalid or greater than MAPTRACK_FRAMES_MAX. */
 static uint64_t frames_parse(const char *text)
 {
 	unsigned long frames;

@@ -1,13 +1,16 @@
 /*
- * A logger for Xen's libraries that prints nothing. By default each library prints every failure to
- * stderr, for instance each map of a bad reference, which a guest can cause at will.
+ * A logger for Xen's libraries that prints nothing. By default a library prints every failure to
+ * stderr. A guest can cause failures at will, for instance with bad grant references.
  */
 #ifndef XEN_NULL_LOGGER_H
 #define XEN_NULL_LOGGER_H
 
 #include <stdarg.h>
 
-/* Layout of Xen's struct xentoollog_logger, for a library that is loaded without its headers. */
+/*
+ * The layout of Xen's struct xentoollog_logger, for xenctrl.c and maptrack.c, which load libraries
+ * without their headers.
+ */
 struct null_logger {
 	void (*vmessage)(struct null_logger *logger, int level, int error, const char *context, const char *format,
 			 va_list args);

@@ -1,10 +1,11 @@
 /*
- * Capabilities are per thread, and the system calls below change the calling thread alone, so they
- * are made before there is another thread.
+ * Capabilities are per thread, and these system calls change the calling thread only. So they are
+ * made before there is another thread.
  *
- * With no_new_privs an executed program gains nothing by its set-user bits or file capabilities,
- * nor when user 0 runs it. The bounding set is emptied too, which takes a right (CAP_SETPCAP) that
- * the hardened unit never gives: there no_new_privs is all.
+ * With no_new_privs, an executed program gains no rights by set-user bits or file capabilities, nor
+ * by running as user 0. bounding_empty() also empties the bounding set if the process has
+ * CAP_SETPCAP; the hardened systemd unit does not give that capability, so there no_new_privs alone
+ * protects.
  */
 #include "rights.h"
 
@@ -56,7 +57,7 @@ static int permitted_get(uint64_t *set)
 	return 0;
 }
 
-/* Keep KEEP and nothing else, and verify it. */
+/* Give up all capabilities of this thread but KEEP, and verify that. Return 0 or -errno. */
 static int rights_keep(int keep)
 {
 	uint64_t left = UINT64_MAX;

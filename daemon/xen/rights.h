@@ -4,14 +4,15 @@
 
 /*
  * Give up every capability of the calling thread (effective, permitted, inheritable, ambient) and
- * the way to gain one. Later threads have none either. Existing threads keep theirs, so there must
- * be none. Return 0, or -errno: then the process must not go on.
+ * every way to gain one. Threads that this thread creates later have none either. No other thread
+ * may exist yet, because it would keep its capabilities. Return 0, or -errno: then the process must
+ * end.
  */
 int rights_drop(void);
 
 /*
- * Do the same, but keep CAP_DAC_READ_SEARCH, or CAP_DAC_OVERRIDE if the former was never held, for
- * reading root's logs.
+ * Do the same, but keep the capability to read root's logs: CAP_DAC_READ_SEARCH, or
+ * CAP_DAC_OVERRIDE if the thread never had the former. Return as rights_drop().
  */
 int rights_keep_reading(void);
 

@@ -1,12 +1,13 @@
 /*
- * Xen's guests: the domains of this host, their XenStore events, the helper's answers and their
- * event channels.
+ * The source `xen`: finds the domains of this host, and passes on their XenStore events, the
+ * helper's answers and their event channels.
  *
- * Watches are on @introduceDomain, @releaseDomain, and each domain's own data/mprof and name; never
- * on /local/domain as a whole, which fires for every write of every guest. The two special ones
- * tell no domid, so a sweep asks for the states of all known domains and lists the present ones.
- * Each wake takes in all events (libxenstore queues without bound); an event only leaves a note,
- * see domain.c.
+ * There are watches on @introduceDomain, @releaseDomain, and each domain's own data/mprof and name.
+ * There is none on /local/domain, because it would fire for every write of every guest. The events
+ * of @introduceDomain and @releaseDomain carry no domid, so each of them causes a *sweep*: ask the
+ * helper for the states of all known domains, and list the domains that exist. libxenstore queues
+ * events without bound, so each wake-up takes in all of them; an event only leaves a note at its
+ * domain (see domain.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,13 +19,13 @@
 #include "log.h"
 #include "source-xen.h"
 
-#define SWEEP_LEAST (10 * NS_PER_MS) /* between two sweeps */
-#define SWEEP_SLOW  (60 * NS_PER_S)  /* without any event, to find what was missed */
-#define PULSE_NS    NS_PER_S	     /* a lost connection causes no wake-up: check it this often */
-#define SILENT_NS   (5 * NS_PER_S)   /* a helper that is silent for this time never answers */
+#define SWEEP_LEAST (10 * NS_PER_MS) /* least time between two sweeps */
+#define SWEEP_SLOW  (60 * NS_PER_S)  /* time between sweeps without any event, to find what was missed */
+#define PULSE_NS    NS_PER_S	     /* interval of checks of the connection, because its loss wakes nobody up */
+#define SILENT_NS   (5 * NS_PER_S)   /* if the helper is silent for this time, it counts as gone */
 #define SETTLE_NS   (100 * NS_PER_MS)
 #define SETTLE_MAX  (30 * NS_PER_S)
-#define KICKS_MAX   1024u /* taken in one go, before polls have their turn */
+#define KICKS_MAX   1024u /* kicks fetched in one go, before rings are polled */
 #define PORTS_STEP  256u
 
 struct source_xen {
@@ -33,8 +34,8 @@ struct source_xen {
 	struct addresses addresses;
 	sd_event_source *store, *events, *answers;
 	struct task sweep, settle, pulse;
-	uint64_t swept, began;
-	bool listed; /* the domains were listed once */
+	uint64_t swept, began; /* when the last sweep and the source began, CLOCK_MONOTONIC ns */
+	bool listed;	       /* a sweep has listed the domains at least once */
 	struct helper_answer answer;
 };
 
@@ -75,7 +76,7 @@ static void on_event(struct host *host, const char *path, const char *token, uin
 		host_sweep_soon(host);
 		return;
 	}
-	domain = domain_of_token(host, token); /* a domain that was forgotten has none */
+	domain = domain_of_token(host, token); /* NULL if the domain was freed meanwhile */
 	if (domain && token[0] == 'k')
 		domain_on_keys(domain, path, now);
 	else if (domain && token[0] == 'n')
@@ -84,7 +85,7 @@ static void on_event(struct host *host, const char *path, const char *token, uin
 
 void host_drain(struct host *host)
 {
-	char path[XEN_VALUE_MAX], token[64];
+	char path[XEN_PATH_MAX], token[64];
 	uint64_t now = clock_mono();
 	int r;
 
@@ -112,7 +113,10 @@ static void helper_lost(struct host *host, const char *how)
 	host->helper = helper_stop(host->helper);
 }
 
-/* Check the connection and the helper, whose loss causes no event. */
+/*
+ * The task that checks, each PULSE_NS, for a lost connection to XenStore and a helper that does not
+ * answer.
+ */
 static void pulse_run(struct task *task, uint64_t now)
 {
 	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, pulse));
@@ -142,7 +146,10 @@ void host_sweep_soon(struct host *host)
 		collector_at(host->collector, &source->sweep, due);
 }
 
-/* Ask for the states of the domains that need one. Return false to be called again later. */
+/*
+ * Ask the helper for the states of all domains whose state a sweep needs. Return false if not all
+ * questions could be sent: the caller tries again in the next sweep.
+ */
 static bool states_ask(struct host *host)
 {
 	uint32_t domids[HELPER_DOMIDS_MAX];
@@ -176,7 +183,10 @@ static void domain_listed(struct host *host, uint32_t domid, uint64_t now)
 		return;
 	}
 	domain->listed = true;
-	/* A mapping of a dead domain's pages keeps its domid from being used again. */
+	/*
+	 * While pages of a dead domain are mapped, Xen cannot use its domid again, so the UUID
+	 * needs no check.
+	 */
 	if (domain->pages == 0 && domain->phase >= PHASE_ON) {
 		domain->check_uuid = true;
 		if (domain->phase != PHASE_ENDING)
@@ -184,7 +194,10 @@ static void domain_listed(struct host *host, uint32_t domid, uint64_t now)
 	}
 }
 
-/* List the domains that are there. */
+/*
+ * List the domains that exist. Create those that are new, and tell those that are gone. Return 0 or
+ * -errno.
+ */
 static int domains_list(struct host *host, uint64_t now)
 {
 	struct domain *domain, *next;
@@ -219,8 +232,7 @@ static void sweep_run(struct task *task, uint64_t now)
 
 	source->swept = now;
 	/*
-	 * States first: a dead domain's memory is held, and its nodes may be there for a moment
-	 * more.
+	 * Ask for the states first, while the nodes of a domain that has just died may still exist.
 	 */
 	if (!states_ask(host))
 		next = now + SWEEP_LEAST;
@@ -234,7 +246,10 @@ static void sweep_run(struct task *task, uint64_t now)
 		collector_at(host->collector, task, next);
 }
 
-/* End the archive's runs whose domains are gone. The state of each present domain was asked for. */
+/*
+ * The task that ends the archive's runs whose domains are gone. It waits until the state of each
+ * present domain has been decided, or SETTLE_MAX.
+ */
 static void settle_run(struct task *task, uint64_t now)
 {
 	struct source_xen *source = (struct source_xen *)((char *)task - offsetof(struct source_xen, settle));
@@ -327,7 +342,10 @@ static int on_kick(sd_event_source *source, int fd, uint32_t events, void *conte
 		collector_at(host->collector, &attachment->task, clock_mono());
 	}
 	if (r < 0) {
-		/* Ports stay masked then, and rings that kick would be polled once a second. */
+		/*
+		 * Without this read no port is ever unmasked, and rings with an event channel would
+		 * be polled only once a second.
+		 */
 		log_error("Event channels cannot be read; ending, to be started anew: error=%s", strerror(-r));
 		host->collector->failed = r;
 		sd_event_exit(host->collector->event, 1);
@@ -431,7 +449,10 @@ static void xen_close_source(struct source *source)
 	struct source_xen *xen = (struct source_xen *)source;
 	struct schedule *schedule = &xen->host.collector->schedule;
 
-	/* The bytes of dead guests go with their mappings. There is time to take them. */
+	/*
+	 * Complete the captures of dead guests now, because their pages are unmapped when the
+	 * process ends.
+	 */
 	for (struct domain *d = xen->host.domains; d; d = d->next)
 		domain_finish(d);
 	while (xen->host.domains)
@@ -449,7 +470,7 @@ static void xen_close_source(struct source *source)
 	free(xen);
 }
 
-/* Read dom0's boot id: a line of 36 characters. */
+/* Read dom0's boot id, a line of 36 characters, into BOOT (SIZE bytes). Return 0 or -EIO. */
 static int boot_read(char *boot, size_t size)
 {
 	CLEANUP(fclosep) FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");

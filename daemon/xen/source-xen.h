@@ -1,6 +1,6 @@
 /*
- * The source `xen`: every domain of this dom0 that publishes a ring, or offers a memory profile, is
- * a guest.
+ * The source `xen`: a guest for every domain of this dom0 that publishes a ring or offers a memory
+ * profile.
  */
 #ifndef XEN_SOURCE_XEN_H
 #define XEN_SOURCE_XEN_H
@@ -12,26 +12,27 @@ struct helper;
 struct source;
 struct xen;
 
-/* Handles that take rights to open. */
+/* Handles that can be opened only before rights are dropped. */
 struct xen_access {
 	struct xen *xen;
 	struct helper *helper;
 };
 
 /*
- * Open what takes rights, and give the rights up. To be called before there is another thread,
- * because capabilities are per thread, and before anything is opened that the helper must not
- * inherit: it is forked here. CONSOLE_LOGS as in helper_start. On failure return -errno and write a
- * SENTENCE of SIZE bytes; ACCESS is to be closed then too.
+ * Open the handles that need rights, fork the helper, and then give up the rights. No other thread
+ * may exist yet, because capabilities are per thread. The helper inherits every open descriptor, so
+ * call this before opening anything that the helper must not have. CONSOLE_LOGS as in
+ * helper_start(). Return 0; or -errno, with a sentence in SENTENCE (SIZE bytes), and the caller
+ * still closes ACCESS.
  */
 int xen_access_open(struct xen_access *access, const char *console_logs, char *sentence, size_t size);
-/* Close the handles that are left. */
+/* Close the handles that source_xen_open() has not taken. */
 void xen_access_close(struct xen_access *access);
 
 /*
- * Watch the domains of this dom0. Take both handles out of ACCESS, also on failure. This starts the
- * thread of libxenstore. The first sweep is done on return. On failure return -errno and write a
- * SENTENCE of SIZE bytes.
+ * Watch the domains of this dom0. Take both handles from ACCESS, also on failure. This starts
+ * libxenstore's thread. The first sweep is complete on return. Return 0, with the source in *SP; or
+ * -errno, with a sentence in SENTENCE (SIZE bytes).
  */
 int source_xen_open(struct source **sp, struct collector *collector, struct xen_access *access, char *sentence,
 		    size_t size);

@@ -1,10 +1,13 @@
 /*
- * The walk is depth first, over a stack of the paths still to be read. Each path is on it once, and
- * read and waiting nodes together are no more than SUBTREE_NODES, so the walk's memory is bounded
- * whatever the guest writes meanwhile.
+ * Read a domain's XenStore subtree, and build the context of a capture.
  *
- * A node that goes during the walk is left out. If the whole subtree goes, the result before it is
- * worth more than the rest that was still found; the end of the walk checks for that.
+ * The walk is depth first, with a stack of the paths that must still be read. A path is on the
+ * stack once, and the nodes that were read and those that wait are together at most SUBTREE_NODES.
+ * So the memory of a walk is bounded, whatever the guest writes meanwhile.
+ *
+ * A node that is removed during the walk is left out. If the toolstack removes the whole subtree
+ * during the walk, the result of the previous walk is kept, because it is more complete; walk_end()
+ * checks for that.
  */
 #include "subtree.h"
 
@@ -19,13 +22,13 @@
 
 struct walk {
 	uint32_t domid;
-	json_t *found;
+	json_t *found;		      /* the nodes read so far: path -> value */
 	char *waiting[SUBTREE_NODES]; /* relative paths; "" is the subtree's root */
 	size_t n_waiting;
 	size_t n_read;
-	size_t bytes; /* of FOUND */
-	bool complete;
-	bool gone; /* a node was listed and then absent */
+	size_t bytes;  /* bytes of paths and values in FOUND */
+	bool complete; /* no limit has left out a node */
+	bool gone;     /* a node was listed by its parent and absent when read */
 };
 
 static struct walk *walk_free(struct walk *walk)
@@ -67,7 +70,7 @@ int subtree_begin(struct subtree *subtree, uint32_t domid)
 	walk->n_waiting = 1;
 	if (!walk->found)
 		return -ENOMEM;
-	/* An incomplete walk has seen more than none. */
+	/* If no walk was ever complete, the nodes of this one are better than none. */
 	if (subtree->walk && !subtree->seen && json_object_size(subtree->walk->found)) {
 		subtree->seen = json_incref(subtree->walk->found);
 		subtree->complete = false;
@@ -79,12 +82,12 @@ int subtree_begin(struct subtree *subtree, uint32_t domid)
 
 /* ---- one node -------------------------------------------------------------------------------- */
 
-/* Write the whole path of PATH to TO, of XEN_VALUE_MAX bytes. Return false if it is too long. */
+/* Write the absolute path of PATH to TO (XEN_PATH_MAX bytes). Return false if it is too long. */
 static bool path_whole(const struct walk *walk, const char *path, char *to)
 {
-	int n = snprintf(to, XEN_VALUE_MAX, "/local/domain/%u%s%s", walk->domid, *path ? "/" : "", path);
+	int n = snprintf(to, XEN_PATH_MAX, "/local/domain/%u%s%s", walk->domid, *path ? "/" : "", path);
 
-	return n > 0 && (size_t)n < XEN_VALUE_MAX;
+	return n > 0 && (size_t)n < XEN_PATH_MAX;
 }
 
 static unsigned path_depth(const char *path)
@@ -96,7 +99,10 @@ static unsigned path_depth(const char *path)
 	return depth;
 }
 
-/* Return 0 if ERROR concerns this node alone, or the error. */
+/*
+ * Note what ERROR, the failure to read a node, means for the walk. Return 0 if the walk goes on, or
+ * ERROR if the connection is lost.
+ */
 static int node_error(struct walk *walk, int error)
 {
 	if (error == -EPIPE)
@@ -134,7 +140,10 @@ static int value_read(struct walk *walk, struct xen *xen, const char *path, cons
 	return r ? node_error(walk, r) : value_add(walk, path, value, len);
 }
 
-/* Read the rings' nodes first, because there may be no time for the rest. */
+/*
+ * Move PATH to the top of the stack. The rings' nodes are read first, because a dead domain's other
+ * nodes may be removed before they are read.
+ */
 static void first(struct walk *walk, const char *path)
 {
 	size_t last = walk->n_waiting - 1;
@@ -174,7 +183,7 @@ static int node_read(struct walk *walk, struct xen *xen)
 {
 	CLEANUP(freep) char *path = walk->waiting[--walk->n_waiting];
 	CLEANUP(freep) char **names = NULL;
-	char whole[XEN_VALUE_MAX];
+	char whole[XEN_PATH_MAX];
 	size_t n;
 	int r;
 
@@ -190,13 +199,13 @@ static int node_read(struct walk *walk, struct xen *xen)
 	return r ? node_error(walk, r) : children_push(walk, path, names, n);
 }
 
-/* ---- its end --------------------------------------------------------------------------------- */
+/* ---- the end of a walk ----------------------------------------------------------------------- */
 
-/* Check that the root is still there. Return 1, 0, or -EPIPE. */
+/* Return 1 if the subtree's root still exists, 0 if not, or -EPIPE. */
 static int root_there(const struct walk *walk, struct xen *xen)
 {
 	CLEANUP(freep) char **names = NULL;
-	char whole[XEN_VALUE_MAX];
+	char whole[XEN_PATH_MAX];
 	size_t n;
 	int r;
 
@@ -239,8 +248,8 @@ int subtree_step(struct subtree *subtree, struct xen *xen, unsigned nodes)
 /* ---- the context of a capture ---------------------------------------------------------------- */
 
 /*
- * The members are those that schema/http/openapi.yaml names for a capture's context. The server
- * adds what it knows itself.
+ * Return the context's member for the console. Members have the names and meanings that
+ * schema/http/openapi.yaml gives for a capture's context; mprofd-http adds some more.
  */
 static json_t *console_json(const struct context *context)
 {

@@ -1,10 +1,11 @@
 /*
- * A domain's XenStore subtree as last seen, for the time after the toolstack has removed its nodes.
+ * A domain's XenStore subtree as mprofd saw it last. mprofd reads it while the domain lives,
+ * because the toolstack removes the nodes of a dead domain.
  *
- * A few nodes are read at a time, because each is a round trip to xenstored and rings must be
- * polled meanwhile. Until a walk is complete, the result of the one before it stands. Bounded by
- * SUBTREE_NODES nodes, SUBTREE_BYTES bytes and SUBTREE_DEPTH levels; the rest is left out, and
- * COMPLETE is false.
+ * A *walk* reads the subtree, a few nodes at a time, because reading a node is a round trip to
+ * xenstored and rings must be polled meanwhile. Until a walk is complete, the result of the
+ * previous one is kept. A walk stops at SUBTREE_NODES nodes, SUBTREE_BYTES bytes and SUBTREE_DEPTH
+ * levels; nodes beyond these limits are left out, and COMPLETE is false.
  */
 #ifndef XEN_SUBTREE_H
 #define XEN_SUBTREE_H
@@ -16,42 +17,48 @@
 struct xen;
 
 #define SUBTREE_NODES 512u
-#define SUBTREE_BYTES 65536u /* of paths and values together, as printed */
+#define SUBTREE_BYTES 65536u /* bytes of paths and values together, in printable form */
 #define SUBTREE_DEPTH 10u
 
 struct subtree {
-	json_t *seen;	   /* relative path -> value, both printable as by text.h; NULL = nothing was read yet; owned */
-	bool complete;	   /* SEEN is all of it */
-	struct walk *walk; /* under way; NULL = none */
+	/*
+	 * object of relative path -> value, made printable by text.h; NULL = nothing was read yet;
+	 * owned
+	 */
+	json_t *seen;
+	bool complete;	   /* SEEN has the whole subtree */
+	struct walk *walk; /* the walk that is being made; NULL = none */
 };
 
 void subtree_init(struct subtree *subtree);
 void subtree_deinit(struct subtree *subtree);
 /*
- * Begin to read /local/domain/<DOMID>, data/mprof first. A walk under way begins again; if none was
- * ever complete, its result is kept. Return 0 or -ENOMEM.
+ * Begin a walk of /local/domain/<DOMID>, which reads data/mprof first. A walk that has not ended is
+ * given up; if no walk was ever complete, SEEN becomes the nodes that it has read. Return 0 or
+ * -ENOMEM.
  */
 int subtree_begin(struct subtree *subtree, uint32_t domid);
 /*
- * Read at most NODES more nodes, with two questions to xenstored each. Return 1 (there is more), 0
- * (done: SEEN is new, or no walk is under way), -EPIPE (the connection is lost) or -ENOMEM. A walk
- * that finds the subtree gone is done, and keeps the result before it, or if there is none, the
- * part that it still found, as not complete.
+ * Read at most NODES more nodes. Each takes two round trips to xenstored. Return 1 (the walk has
+ * not ended), 0 (it has ended, or there is none), -EPIPE (the connection is lost) or -ENOMEM. When
+ * the walk ends, SEEN is its result. If the whole subtree was removed during the walk, SEEN stays
+ * as it was; if there was no SEEN, it becomes the part that was read, with COMPLETE false.
  */
 int subtree_step(struct subtree *subtree, struct xen *xen, unsigned nodes);
 
-/* The context of a capture, as the archive keeps it: the JSON of column captures.context. */
+/* The context of a capture. context_json() makes it the JSON of the column captures.context. */
 struct context {
-	const char *reason;	       /* "crash", "poweroff", … or "unknown" */
+	const char *reason;	       /* how the guest ended: "crash", "poweroff", ... or "unknown" */
 	const struct subtree *subtree; /* NULL = none */
-	const char *console;	       /* CONSOLE_LEN bytes as the guest wrote them; NULL = none */
+	/* CONSOLE_LEN bytes of the console log's end, as the guest wrote them; NULL = none */
+	const char *console;
 	size_t console_len;
 	bool console_complete;
 };
 
 /*
- * Return the text, which the caller frees, or NULL without memory. Guest bytes that are not
- * printable UTF-8 become \xNN; line ends stay.
+ * Return the context as JSON, or NULL without memory. The caller frees it. Bytes of the guest that
+ * are not printable UTF-8 become \xNN; line ends stay.
  */
 char *context_json(const struct context *context);
 

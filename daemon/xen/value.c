@@ -1,6 +1,6 @@
 /*
- * Values are read once from left to right, and the first fault is reported. Nothing is skipped,
- * trimmed or guessed.
+ * Parse the values that guests write. A value is read once from left to right, and the first fault
+ * is returned. No character is skipped or corrected.
  */
 #include "value.h"
 
@@ -119,7 +119,7 @@ bool value_duplicates(const uint32_t *refs, size_t n, uint32_t *scratch)
 {
 	bool ascending = true;
 
-	/* Guests give them out in ascending order; only others need to be sorted. */
+	/* Guests mostly write ascending references, which need no sorting. */
 	for (size_t i = 1; i < n && ascending; i++)
 		ascending = refs[i - 1] < refs[i];
 	if (ascending)

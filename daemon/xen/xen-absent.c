@@ -1,6 +1,6 @@
 /*
- * The source `xen` in a build without Xen's libraries: instead of source-xen.c, xen-access.c and
- * xen.c.
+ * The source `xen` in a build without Xen's libraries: refuse to open it. This file replaces
+ * source-xen.c, xen-access.c and xen.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ int xen_access_open(struct xen_access *access, const char *console_logs, char *s
 
 void xen_access_close(struct xen_access *access)
 {
-	(void)access; /* never opened */
+	(void)access; /* never opened in this build */
 }
 
 int source_xen_open(struct source **sp, struct collector *collector, struct xen_access *access, char *sentence,

@@ -1,4 +1,4 @@
-/* Open what takes rights, then give the rights up. */
+/* Open the handles that need rights, then give up the rights. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

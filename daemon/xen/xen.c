@@ -1,8 +1,9 @@
 /*
- * Xen's libraries. No other file of the project includes their headers.
+ * Calls of Xen's libraries. No other file of the project includes their headers.
  *
- * They print nothing (null-logger.h); the returned error says what went wrong. A list of the
- * mappings is kept only so that closing leaves none behind: closing /dev/xen/gntdev does not unmap.
+ * The libraries print nothing (null-logger.h): a returned error says what went wrong. Closing
+ * /dev/xen/gntdev does not unmap, so this file keeps a list of all mappings and unmaps them when
+ * the handle is closed.
  */
 #include "xen.h"
 
@@ -38,7 +39,10 @@ struct xen {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* The libraries do not change their logger, though their types allow it. */
+/*
+ * Return the null logger. The libraries never change a logger, though their functions take a
+ * pointer to non-const.
+ */
 static struct xentoollog_logger *logger(void)
 {
 	_Static_assert(sizeof(null_logger) == sizeof(struct xentoollog_logger),
@@ -47,15 +51,18 @@ static struct xentoollog_logger *logger(void)
 }
 
 /*
- * Return the error of the call that has just failed. Some error paths of the libraries do not set
- * errno.
+ * Return -errno of the library call that has just failed, or -OTHERWISE: some error paths of the
+ * libraries do not set errno.
  */
 static int failure(int otherwise)
 {
 	return errno > 0 ? -errno : -otherwise;
 }
 
-/* Open the event channels, without blocking reads: the loop says when ports are pending. */
+/*
+ * Open the event channels for reads that do not block: the loop polls the descriptor. Return 0 or
+ * -errno.
+ */
 static int events_open(struct xen *xen)
 {
 	int fd, flags;
@@ -116,7 +123,7 @@ struct xen *xen_close(struct xen *xen)
 	if (xen->store)
 		xs_close(xen->store);
 	if (xen->events)
-		xenevtchn_close(xen->events); /* closes every port that is bound */
+		xenevtchn_close(xen->events); /* also closes every port that is bound */
 	if (xen->grants)
 		xengnttab_close(xen->grants);
 	free(xen);
@@ -126,9 +133,9 @@ struct xen *xen_close(struct xen *xen)
 /* ---- XenStore -------------------------------------------------------------------------------- */
 
 /*
- * Return the error of the call that has just failed. A lost connection shows in several ways, and
- * as EINVAL too, which may also be an answer. A question that always has an answer tells them
- * apart.
+ * Return the error of the XenStore call that has just failed, -EPIPE if the connection is lost. A
+ * lost connection gives several errno values. One of them is EINVAL, which may also be xenstored's
+ * answer; so after EINVAL ask a question that always has an answer.
  */
 static int store_failure(struct xen *xen)
 {
@@ -155,7 +162,7 @@ static int store_failure(struct xen *xen)
 
 int xen_watch(struct xen *xen, const char *path, const char *token)
 {
-	/* The descriptor must exist before the first event, so that none is missed. */
+	/* xs_fileno() creates the descriptor, which must exist before the first event. */
 	if (!xen->watched && xs_fileno(xen->store) < 0)
 		return failure(EMFILE);
 	xen->watched = true;
@@ -236,7 +243,7 @@ int xen_map(struct xen *xen, uint32_t domid, const uint32_t *refs, size_t n, con
 		return -ENOMEM;
 	mapping->n = (uint32_t)n;
 	errno = 0;
-	/* The library takes the references as writable and only reads them. */
+	/* The library's parameter is not const, but the references are only read. */
 	mapping->bytes = xengnttab_map_domain_grant_refs(xen->grants, mapping->n, domid, (uint32_t *)refs, PROT_READ);
 	if (!mapping->bytes)
 		return failure(EINVAL);

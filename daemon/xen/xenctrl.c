@@ -1,7 +1,8 @@
 /*
- * Without Xen's header, because no single version of it is right. In every Xen from 4.1 on a
- * domain's description begins with its 16-bit number, two bytes of padding and 32 bits of flags:
- * bit 0 dying, 2 shut down, 3 paused, 16 to 23 the reason.
+ * This file does not use Xen's header, because the header fits one version of Xen only. From Xen
+ * 4.1 on, in every version, a domain's description (struct xen_domctl_getdomaininfo) begins with
+ * the 16-bit domid, two bytes of padding and 32 bits of flags: bit 0 dying, 2 shut down, 3 paused,
+ * 16 to 23 the shutdown reason.
  */
 #include "xenctrl.h"
 
@@ -18,7 +19,7 @@
 #define VERSION_DIRECTORY "/sys/hypervisor/version"
 #define MINOR_OLDEST	  14u
 #define MINOR_NEWEST	  30u
-#define DESCRIPTION_BYTES 4096u /* far more than any version uses */
+#define DESCRIPTION_BYTES 4096u /* bytes for a description; no version needs that many */
 
 #define XEN_DYING     (1u << 0)
 #define XEN_SHUTDOWN  (1u << 2)
@@ -43,7 +44,10 @@ static bool version_part(const char *name, unsigned *part)
 	return file && fscanf(file, "%3u", part) == 1;
 }
 
-/* Load one version of the library and open Xen through it. */
+/*
+ * Load version MAJOR.MINOR of the library and open Xen's privileged interface through it. Return 0;
+ * or -errno, with a sentence in SENTENCE (SIZE bytes).
+ */
 static int version_open(struct xenctrl *x, unsigned major, unsigned minor, char *sentence, size_t size)
 {
 	char name[64];
@@ -54,7 +58,9 @@ static int version_open(struct xenctrl *x, unsigned major, unsigned minor, char 
 		snprintf(sentence, size, "%s is not installed or does not load", name);
 		return -ENOENT;
 	}
-	/* POSIX lets a function's address pass through void *, ISO C does not: hence the copies. */
+	/*
+	 * POSIX lets a function's address be stored in a void *, ISO C does not. Hence these casts.
+	 */
 	*(void **)&x->open = dlsym(x->library, "xc_interface_open");
 	*(void **)&x->list = dlsym(x->library, "xc_domain_getinfolist");
 	*(void **)&x->close = dlsym(x->library, "xc_interface_close");
@@ -71,7 +77,10 @@ static int version_open(struct xenctrl *x, unsigned major, unsigned minor, char 
 	return -ENODEV;
 }
 
-/* Try versions from the newest on, because Xen does not say its version. */
+/*
+ * Try all versions from the newest to the oldest, because Xen's own version is not known here.
+ * Return 0; or -errno, with a sentence in SENTENCE (SIZE bytes).
+ */
 static int versions_try(struct xenctrl *x, char *sentence, size_t size)
 {
 	bool said = false;
@@ -135,7 +144,9 @@ int xenctrl_state(struct xenctrl *xenctrl, uint32_t domid, struct domain_state *
 		return errno ? -errno : -EIO;
 	memcpy(&found, description, sizeof(found));
 	memcpy(&flags, description + 4, sizeof(flags));
-	/* Xen returns the first domain that is not below the one asked for: perhaps another. */
+	/*
+	 * Xen returns the first domain whose number is at least DOMID, so it may be another domain.
+	 */
 	if (n == 0 || found != domid)
 		return 0;
 	state->flags = DOMAIN_KNOWN | (flags & XEN_DYING ? DOMAIN_DYING : 0) |
