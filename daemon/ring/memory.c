@@ -1,4 +1,4 @@
-/* Loads from a file and from an array; memory.h says what they promise. */
+/* Load bytes from a file and from an array. See memory.h. */
 #include "memory.h"
 
 #include <errno.h>
@@ -38,7 +38,10 @@ static bool array_load(const struct memory *memory, uint64_t offset, void *to, s
 
 	if (offset > array->size || n > array->size - offset)
 		return false;
-	/* The writer stores halves of a size as 16 bits. Load them as such if they are aligned. */
+	/*
+	 * The writer stores each half of a size as 16 bits. Load an aligned half with one 16-bit
+	 * load.
+	 */
 	if (n == 2 && (uintptr_t)from % 2 == 0) {
 		uint16_t half = *(const volatile uint16_t *)from;
 

@@ -1,4 +1,4 @@
-/* Attach a ring: read its geometry once, and decide where to begin. */
+/* Attach a ring: read its geometry once, and decide at which packet to begin. */
 #include "ring-state.h"
 
 #include <errno.h>
@@ -20,7 +20,10 @@ static int slot_add(struct ring *ring, uint64_t at, uint64_t bytes, bool cut)
 	return 0;
 }
 
-/* Read offsets and sizes of the packets, once (rule 1). */
+/*
+ * Read the offsets and sizes of all packets, once (rule 1). Return 0, -ENOMEM, RING_E_NOT_YET or
+ * RING_E_REFUSED; *FAULT then says why.
+ */
 static int geometry_load(struct ring *ring, bool dead, const char **fault)
 {
 	uint8_t raw[MPROF_PACKET_HEADER_BYTES];
@@ -31,13 +34,16 @@ static int geometry_load(struct ring *ring, bool dead, const char **fault)
 
 	while ((left = ring->bytes - at) > 0) {
 		if (left < sizeof(raw) && dead && ring->n)
-			break; /* the file is cut inside a header */
+			break; /* the file ends inside a header */
 		if (left < sizeof(raw) || !ring->memory->load(ring->memory, at, raw, sizeof(raw))) {
 			*fault = "its packets do not fill it";
 			return RING_E_NOT_YET;
 		}
 		status = mprof_packet_load(&h, raw, sizeof(raw));
-		/* A content size may be wrong for a moment, while the writer stores its halves. */
+		/*
+		 * A wrong content size is no fault here: the writer may be storing its halves just
+		 * now.
+		 */
 		if (status != MPROF_PACKET_OK && status != MPROF_PACKET_BAD_CONTENT) {
 			*fault = mprof_packet_status_text(status);
 			return RING_E_NOT_YET;
@@ -63,9 +69,10 @@ static int geometry_load(struct ring *ring, bool dead, const char **fault)
 }
 
 /*
- * Add slots for the packets that a dead file lacks because it was cut. If the oldest packet that is
- * there does not follow the newest, the numbers tell how many packets the ring had. Nothing can be
- * loaded from the added slots; older packets are found behind them.
+ * The end of a dead file may be missing, with whole packets in it. If the packet in the slot behind
+ * the newest one does not have the number that a full ring would have there, the numbers tell how
+ * many packets the ring had. Add slots for the packets that are missing, with MISSING set: nothing
+ * can be loaded from them. Then sweep again.
  */
 static int missing_add(struct ring *ring, struct sweep *sweep)
 {
@@ -88,7 +95,10 @@ static int missing_add(struct ring *ring, struct sweep *sweep)
 	return ring_sweep_load(ring, sweep);
 }
 
-/* Resume a ring where the archive ends. Return 0, RING_E_RENEWED, RING_E_GONE or STEP_STILL. */
+/*
+ * Continue a ring at the position where the archive ends. Return 0, RING_E_RENEWED, RING_E_GONE or
+ * STEP_STILL.
+ */
 static int resume_at(struct ring *ring, const struct ring_resume *resume, const struct sweep *sweep)
 {
 	uint64_t newest, oldest, first, gone = clock_real() - resume->last_real;
@@ -105,8 +115,8 @@ static int resume_at(struct ring *ring, const struct ring_resume *resume, const 
 		return RING_E_RENEWED;
 	newest = mprof_sequence_after(resume->last_sequence, ring->slots[sweep->newest].count);
 	/*
-	 * The count wrapped around if the counts are the same and the packets are not, or if there
-	 * are packets before packet 0.
+	 * The 16-bit count has wrapped around if a packet has the same count as the archive's last
+	 * packet but another first timestamp, or if the ring holds packets with numbers before 0.
 	 */
 	if ((!known && newest - resume->last_sequence < ring->n) || newest < sweep->history)
 		newest += 65536;
@@ -145,7 +155,7 @@ int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, 
 	} else if (r == 0) {
 		uint64_t newest = ring->slots[sweep.newest].count;
 
-		/* The count wrapped around already: packets before it have numbers too. */
+		/* Packets before number 0 exist, so the count has wrapped around already. */
 		if (newest < sweep.history)
 			newest += 65536;
 		ring->cursor.sequence = newest - sweep.history;

@@ -1,11 +1,13 @@
-/* Copy what is proven, and declare what is lost: rules 4 and 5 of ring.c. */
+/*
+ * Copy the bytes that are proven (rule 4 of ring.c), and declare the bytes that are lost (rule 5).
+ */
 #include "ring-state.h"
 
 #include <mprof/ring.h>
 
 /*
- * x86 shows stores in their order. Elsewhere bytes may be seen later than the size that was stored
- * after them, so proven bytes are copied one poll later.
+ * x86 makes stores visible in their order. On other machines an event's bytes may become visible
+ * after the size that was stored later, so proven bytes are copied one poll later (RING_SETTLE).
  */
 #ifndef RING_SETTLE
 #if defined(__x86_64__) || defined(__i386__)
@@ -15,11 +17,10 @@
 #endif
 #endif
 
-#define PROOF_LAG 1u /* marks that must follow the mark up to which bytes are copied */
+#define PROOF_LAG 1u /* number of marks that must follow a mark before the bytes up to it are copied */
 
 /*
- * Set LIMIT to the position up to which everything is complete (rule 4). Return false if there is
- * none.
+ * Set *LIMIT to the position up to which all bytes are proven (rule 4). Return false if no byte is.
  */
 static bool proven_limit(struct ring *ring, struct ring_mark *limit)
 {
@@ -38,9 +39,10 @@ static bool proven_limit(struct ring *ring, struct ring_mark *limit)
 }
 
 /*
- * Check after a copy that packet SEQUENCE in SLOT is still the incarnation whose first timestamp is
- * FIRST. Load the count last: mirage-profile changes it first. Our recorder changes the size and
- * then the timestamp. Return 0, STEP_LAPPED or RING_E_GONE.
+ * Check, after its bytes were copied, that packet SEQUENCE in SLOT still has this count and the
+ * first timestamp FIRST. The count is loaded last, because mirage-profile changes the count first
+ * when it reuses a slot. mprofd's recorder changes the size first, then the timestamp. Return 0,
+ * STEP_LAPPED (the slot holds another packet) or RING_E_GONE.
  */
 static int still_there(struct ring *ring, uint64_t sequence, const struct ring_slot *slot, uint64_t first)
 {
@@ -52,7 +54,9 @@ static int still_there(struct ring *ring, uint64_t sequence, const struct ring_s
 	    !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, content_high), &high) ||
 	    !ring_load16(ring, slot->at + offsetof(struct mprof_packet_wire, count), &count))
 		return RING_E_GONE;
-	/* In the active packet this may be half of a size. */
+	/*
+	 * Size 240: the slot is being reused. In the active packet it may also be half of a size.
+	 */
 	if (sequence != ring->writer.active && low == MPROF_PACKET_EMPTY_BITS && high == 0)
 		return STEP_LAPPED;
 	return count == (uint16_t)sequence && first_now == first ? 0 : STEP_LAPPED;
@@ -85,7 +89,10 @@ int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence
 	return 0;
 }
 
-/* Take packet SEQUENCE from the cursor up to TO. LAST: the packet is complete there. */
+/*
+ * Copy packet SEQUENCE from the cursor to the offset TO, and move the cursor there. LAST: the
+ * packet is complete at TO. Return as ring_copy_piece().
+ */
 static int take_upto(struct ring *ring, struct ring_sink *sink, uint32_t to, bool last)
 {
 	uint64_t sequence = ring->cursor.sequence;
@@ -142,13 +149,13 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 		return 0;
 	while (ring_mark_before(ring_cursor_mark(ring), limit)) {
 		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->cursor.sequence)];
-		/* The packet is proven as a whole, and the writer has left it. */
+		/* The whole packet is proven, and the writer has left it. */
 		bool whole = ring->cursor.sequence < limit.sequence ||
 			     (ring->cursor.sequence < ring->writer.active && limit.offset == slot->final);
 
 		/*
-		 * The writer was followed further than the sink had room: the slot holds another
-		 * packet.
+		 * The sink had no room while the writer went on, so the slot holds a newer packet
+		 * by now.
 		 */
 		if (ring->writer.active - ring->cursor.sequence >= ring->n)
 			return STEP_LAPPED;
@@ -160,13 +167,19 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 		}
 		r = take_upto(ring, sink, whole ? slot->final : limit.offset, whole);
 		if (r == STEP_LAPPED && ring->cursor.offset == MPROF_PACKET_HEADER_BYTES) {
-			/* Nothing of the packet was taken. Perhaps it was read too early. */
+			/*
+			 * No byte of the packet was taken yet. Its first timestamp may have been
+			 * loaded too early: follow the packet from its beginning again.
+			 */
 			ring_return_to(ring, ring->cursor.sequence);
 			return STEP_AGAIN;
 		}
 		if (r)
 			return r;
-		/* The reference for the next packet's freshness is certain now, even if it fell. */
+		/*
+		 * This packet was copied, so its first timestamp is certain: use it as the
+		 * reference (rule 2), even if it is older than the previous reference.
+		 */
 		if (ring->cursor.sequence + 1 == ring->writer.active) {
 			ring->reference.first = slot->first;
 			ring->reference.known = true;

@@ -1,7 +1,7 @@
 /*
- * Follow the writer from packet to packet: rules 2 and 3 of ring.c. A step reads the packet after
- * the active one, to see whether the writer has moved on, and then the active one. A position that
- * is certain becomes a mark.
+ * Follow the writer from packet to packet (rules 2 and 3 of ring.c). A step reads the packet after
+ * the active one, to see whether the writer has moved on, and then the active packet. A position of
+ * the writer that is confirmed becomes a mark.
  */
 #include "ring-state.h"
 
@@ -9,7 +9,7 @@
 
 #include <mprof/packet.h>
 
-#define STALE_NS NS_PER_S /* an old first timestamp is believed after this time */
+#define STALE_NS NS_PER_S /* accept an old first timestamp if it stays for this time */
 
 static void mark_add(struct ring *ring, uint64_t sequence, uint32_t offset)
 {
@@ -18,7 +18,7 @@ static void mark_add(struct ring *ring, uint64_t sequence, uint32_t offset)
 	if (offset <= MPROF_PACKET_HEADER_BYTES)
 		return;
 	if (newest && newest->sequence == sequence && offset <= newest->offset) {
-		/* The position of a single writer never falls. */
+		/* With a single writer the position in a packet never falls. */
 		if (offset < newest->offset)
 			ring->proof.several_writers = true;
 		return;
@@ -48,7 +48,9 @@ void ring_active_set(struct ring *ring, uint64_t sequence, uint32_t slot)
 	ring->glance.known = false;
 }
 
-/* Read packet SEQUENCE again as if for the first time. */
+/*
+ * Forget all that was seen of the packets from SEQUENCE on, and follow the writer from there again.
+ */
 void ring_return_to(struct ring *ring, uint64_t sequence)
 {
 	uint32_t slot = ring_slot_of(ring, sequence);
@@ -68,8 +70,9 @@ void ring_return_to(struct ring *ring, uint64_t sequence)
 }
 
 /*
- * Check that FIRST, loaded as packet SEQUENCE's first timestamp, belongs to the known incarnation
- * (rule 2). Return 0, STEP_AGAIN or STEP_LAPPED.
+ * Compare FIRST, which was loaded as packet SEQUENCE's first timestamp, with the first timestamp
+ * that was seen before (rule 2). Return 0, STEP_AGAIN (it changed before bytes were taken: the
+ * packet starts afresh) or STEP_LAPPED.
  */
 static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *slot, uint64_t first)
 {
@@ -86,7 +89,10 @@ static int first_check(struct ring *ring, uint64_t sequence, struct ring_slot *s
 	return STEP_AGAIN;
 }
 
-/* Return true if this first timestamp lets the active packet's header count (rule 2). */
+/*
+ * Return whether the first timestamp FIRST shows that the active packet's header is of this
+ * incarnation, so that its size counts (rule 2).
+ */
 static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t first, uint64_t now)
 {
 	if (ring->reference.known ? first > ring->reference.first : first > 0) {
@@ -97,7 +103,7 @@ static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t firs
 		ring->reference.stale_since = now;
 	if (now - ring->reference.stale_since < STALE_NS)
 		return false;
-	/* The guest's clock stepped back or stands still. Accept the packet, but mark it. */
+	/* The guest's clock stepped back or stands still: accept the packet, but set its CLOCK. */
 	if ((slot->has_before && first != slot->before) || ring->writer.saw_empty) {
 		slot->clock = true;
 		return true;
@@ -106,9 +112,9 @@ static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t firs
 }
 
 /*
- * Find out whether a packet that the writer left is on its way to its next incarnation. Our
- * recorder empties a packet before it renumbers it, low half first, and only while it is in the
- * packet before that one. Return 0, STEP_STILL (the packet is whole), or RING_E_GONE.
+ * The writer has left this packet: find out whether the packet is being reused. mprofd's recorder
+ * stores the size 240, low half first, before it stores the new count, and only while it is in the
+ * packet before this one. Return 0 (it is being reused), STEP_STILL (it is whole) or RING_E_GONE.
  */
 static int being_emptied(const struct ring *ring, const struct ring_header *h)
 {
@@ -122,7 +128,10 @@ static int being_emptied(const struct ring *ring, const struct ring_header *h)
 	return count == (uint16_t)(ring->writer.active - 1 + ring->n) ? 0 : STEP_STILL;
 }
 
-/* Load the active packet's first timestamp and header, if it still has its number. */
+/*
+ * Load the active packet's first timestamp and header. Return 0, STEP_LAPPED (its count has
+ * changed), or as ring_incarnation_load().
+ */
 static int active_load(struct ring *ring, uint64_t *first, struct ring_header *h)
 {
 	int r = ring_incarnation_load(ring, &ring->slots[ring->writer.slot], first, h);
@@ -130,7 +139,10 @@ static int active_load(struct ring *ring, uint64_t *first, struct ring_header *h
 	return r ? r : h->count == (uint16_t)ring->writer.active ? 0 : STEP_LAPPED;
 }
 
-/* Fix the size of the active packet, which the writer has left. */
+/*
+ * The writer has left the active packet: store the packet's final size, and make the next packet
+ * the active one. Return STEP_MOVED, or another value to try again.
+ */
 static int step_moved(struct ring *ring)
 {
 	struct ring_slot *slot = &ring->slots[ring->writer.slot];
@@ -160,8 +172,8 @@ static int step_moved(struct ring *ring)
 		ring->writer.written += slot->final - ring->writer.seen;
 	mark_add(ring, ring->writer.active, slot->final);
 	/*
-	 * A falling first timestamp is not believed until the packet is taken: it may have been
-	 * read before the first event was written.
+	 * Do not use a first timestamp that is older than the reference as the new reference before
+	 * the packet is taken: it may have been loaded before the first event was written.
 	 */
 	if (slot->final > MPROF_PACKET_HEADER_BYTES &&
 	    (!ring->reference.known || ring->reference.guessed || first > ring->reference.first)) {
@@ -183,22 +195,26 @@ static int step_moved(struct ring *ring)
 }
 
 /*
- * Handle an active packet that was filled and is empty under the same number. Half of a size looks
- * like that for a moment. So does a ring that was initialised again in its first lap; then the
- * first packet changed too. Return STEP_STILL, STEP_LAPPED or RING_E_GONE.
+ * The active packet had content and now has size 240 under the same count. There are two reasons: a
+ * half of a size that is being stored, or a ring that is initialised again in its first lap. In the
+ * second case the first timestamp of packet 0 has changed, too. Return STEP_STILL (half a size),
+ * STEP_LAPPED (initialised again) or RING_E_GONE.
  */
 static int emptied(struct ring *ring)
 {
 	const struct ring_slot *zero = &ring->slots[0];
 	uint64_t first;
 
-	ring->glance.known = false; /* a glance does not see the next change */
+	ring->glance.known = false; /* the bytes that a glance compares may be the same after the next change */
 	if (!ring_first_load(ring, zero, &first))
 		return RING_E_GONE;
 	return ring->writer.active < ring->n && zero->has_first && first != zero->first ? STEP_LAPPED : STEP_STILL;
 }
 
-/* Find how far the writer is in the active packet (rules 2 and 3). */
+/*
+ * See how far the writer has come in the active packet, and add a mark if an earlier size is
+ * confirmed (rules 2 and 3). Return STEP_*, or RING_E_GONE.
+ */
 static int step_active(struct ring *ring, uint64_t now)
 {
 	struct ring_slot *slot = &ring->slots[ring->writer.slot];
@@ -246,7 +262,7 @@ int ring_step(struct ring *ring, uint64_t now)
 	r = ring_header_load(ring, next, &h);
 	if (r)
 		return r;
-	/* A new ring has the counts 1, 2, 3 from the start, without packets. */
+	/* In its first lap a ring has the counts 1, 2, 3 already, with empty packets. */
 	if (h.count == (uint16_t)(ring->writer.active + 1) &&
 	    (ring->writer.active + 1 >= ring->n || ring_header_bits(&h) > MPROF_PACKET_EMPTY_BITS))
 		return step_moved(ring);

@@ -1,4 +1,4 @@
-/* Load a packet's header and first timestamp: rule 1 of ring.c. */
+/* Load a packet's header and first timestamp (rule 1 of ring.c). */
 #include "ring-state.h"
 
 #include <mprof/packet.h>
@@ -48,7 +48,10 @@ int ring_header_load(struct ring *ring, const struct ring_slot *slot, struct rin
 	const uint64_t high = slot->at + offsetof(struct mprof_packet_wire, content_high);
 
 	if (slot->missing) {
-		/* An impossible size, and not that of an empty packet: the writer was there. */
+		/*
+		 * The packet is missing from a file that was cut. It counts as a packet with an
+		 * impossible size that the writer has left.
+		 */
 		*h = (struct ring_header){.count = slot->count, .low = UINT16_MAX, .high = UINT16_MAX};
 		return 0;
 	}
@@ -71,8 +74,8 @@ bool ring_first_load(const struct ring *ring, const struct ring_slot *slot, uint
 	uint8_t raw[8] = {0};
 
 	/*
-	 * A packet may be too small for any event. The bytes after it then belong to another
-	 * packet.
+	 * A packet may be too small for an event. The eight bytes behind its header then belong to
+	 * the next packet; load them only if the file has them.
 	 */
 	if (!slot->missing && slot->bytes >= MPROF_PACKET_HEADER_BYTES + sizeof(raw) &&
 	    !ring->memory->load(ring->memory, slot->at + MPROF_PACKET_HEADER_BYTES, raw, sizeof(raw)))

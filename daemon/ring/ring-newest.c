@@ -1,8 +1,8 @@
 /*
- * Keep the newest packets of a dead ring for which there is no room.
+ * Keep the newest packets of a dead ring, if there is no room for all of its bytes.
  *
- * A packet's bytes mean nothing without the bytes before them, so whole packets are left out,
- * oldest first. If the newest packet alone is too large, its beginning is kept.
+ * The bytes of a packet cannot be decoded without the bytes before them, so whole packets are
+ * declared lost, oldest first. If the newest packet alone does not fit, its beginning is kept.
  */
 #include "ring-state.h"
 
@@ -14,7 +14,10 @@ void ring_set_dead(struct ring *ring, bool dead)
 	ring->glance.known = false;
 }
 
-/* Follow the writer to its end, so that the sizes of all packets are known. */
+/*
+ * Follow the writer to its end without copying, so that the sizes of all packets are known. Return
+ * as ring_remaining().
+ */
 static int follow_to_end(struct ring *ring, struct ring_sink *sink)
 {
 	int r = ring_settle(ring, sink);
@@ -24,19 +27,22 @@ static int follow_to_end(struct ring *ring, struct ring_sink *sink)
 		r = ring_follow(ring, sink, clock_mono());
 	if (r == 0 && ring->writer.active >= ring->cursor.sequence + ring->n) {
 		/*
-		 * The writer was followed further than was copied, and lapped that. Begin at the
-		 * oldest packet that is there.
+		 * While nothing was copied, the writer overwrote the packet at the cursor. Continue
+		 * at the oldest packet that the ring still holds.
 		 */
 		r = ring_resync(ring, sink, RING_GAP_LAPPED, true);
 		if (r == 0)
 			r = ring_follow(ring, sink, clock_mono());
 	}
 	ring->held = false;
-	ring->glance.known = false; /* what was seen is still to be copied */
+	ring->glance.known = false; /* the bytes that were followed are not copied yet */
 	return r == STEP_STILL ? RING_E_FULL : r;
 }
 
-/* Return where the remaining bytes begin: at the cursor, or where an unfinished tail continues. */
+/*
+ * Return where the remaining bytes begin: at *AT, if a tail was begun behind the cursor, else at
+ * the cursor.
+ */
 static struct ring_mark left_from(const struct ring *ring, const struct ring_mark *at)
 {
 	const struct ring_mark cursor = ring_cursor_mark(ring);
@@ -44,7 +50,10 @@ static struct ring_mark left_from(const struct ring *ring, const struct ring_mar
 	return ring_mark_before(cursor, *at) ? *at : cursor;
 }
 
-/* Compute the bytes that packet SEQUENCE has to hand over, at FROM or after it. */
+/*
+ * Set *BYTES to the number of bytes of packet SEQUENCE at or after FROM that remain to be copied,
+ * plus COST for each piece. Return 0 or RING_E_GONE.
+ */
 static int packet_left(struct ring *ring, uint64_t sequence, const struct ring_mark *from, uint32_t cost,
 		       uint64_t *bytes)
 {
@@ -56,7 +65,10 @@ static int packet_left(struct ring *ring, uint64_t sequence, const struct ring_m
 	if (r)
 		return r;
 	length = end > begin && !slot->damaged ? end - begin : 0;
-	/* It may be cut where its proven bytes end, and where it is completed. */
+	/*
+	 * Besides the pieces of RING_PIECE_MAX there may be a cut where the proven bytes end, one
+	 * where the packet is complete, and a last short piece.
+	 */
 	*bytes = length + (length / RING_PIECE_MAX + 3) * cost;
 	return 0;
 }
@@ -79,8 +91,8 @@ int ring_remaining(struct ring *ring, struct ring_sink *sink, uint32_t cost, con
 }
 
 /*
- * Declare everything from FROM to packet NEXT lost, and continue there: with the cursor, or with
- * the tail, which the cursor does not pass.
+ * Declare all bytes from FROM to the beginning of packet NEXT lost. If FROM is the cursor, move the
+ * cursor to NEXT; else move *AT, the position of the tail. Return 0 or RING_E_FULL.
  */
 static int leave_out(struct ring *ring, struct ring_sink *sink, const struct ring_mark *from, struct ring_mark *at,
 		     uint64_t next)

@@ -1,11 +1,13 @@
 /*
  * Move the cursor back.
  *
- * Bytes that were handed over and are not archived yet can be taken back, to make room for a dead
- * guest's last bytes. Most of them are still in the ring. The ring is then handled like one whose
- * writer was lost (ring-sweep.c): what is there is followed and proven again, the rest is a gap
- * that begins where the archive will end. Until the cursor passes its former position the bytes in
- * between are owed; a ring that is detached earlier declares them lost.
+ * To make room for a dead guest's last bytes, the queue can drop bytes of a living guest that are
+ * not archived yet. Most of those bytes are still in the ring, so the cursor moves back and they
+ * are copied again. The ring is then treated like one whose writer was lost (ring-sweep.c): the
+ * packets that it still holds are followed and proven again, and the others become a gap that
+ * begins where the archive's bytes end. Until the cursor reaches its former position again, the
+ * bytes up to that position are *owed*. If the ring is detached before that, the owed bytes are
+ * declared lost.
  */
 #include "ring-state.h"
 

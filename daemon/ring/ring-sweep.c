@@ -1,13 +1,14 @@
 /*
- * Find a writer that was lost: read every header once while the writer runs. A sweep may show a
- * state that never existed at any one moment, so the steps that follow check each conclusion again.
+ * Find the writer again after it was lost, by a *sweep*: load every header once while the writer
+ * goes on. The headers that a sweep loads may never have existed at one moment, so later steps
+ * check each conclusion again.
  */
 #include "ring-state.h"
 
 #include <mprof/packet.h>
 
 #define WRITER_BYTES_PER_S 500000000ull /* no writer is faster; limits how many packets can have passed unseen */
-#define BEHIND_POLLS	   3u /* after this number of polls a count that fell is taken for one that wrapped around */
+#define BEHIND_POLLS	   3u		/* polls after which a count that fell counts as wrapped around */
 
 int ring_sweep_load(struct ring *ring, struct sweep *sweep)
 {
@@ -53,9 +54,9 @@ int ring_sweep_load(struct ring *ring, struct sweep *sweep)
 }
 
 /*
- * Set the reference to the newest first timestamp of all packets but the one in SLOT: the first
- * timestamp of an older packet is below that of the active one. This is a guess, because the writer
- * may have been past SLOT when the others were read.
+ * Set the reference to the newest first timestamp of all packets but the one in SLOT, because a
+ * packet's first timestamp is newer than that of every older packet. The reference is a guess: the
+ * writer may have left SLOT before the other packets were loaded.
  */
 static int newest_other_first(struct ring *ring, uint32_t slot)
 {
@@ -71,7 +72,7 @@ static int newest_other_first(struct ring *ring, uint32_t slot)
 		r = ring_incarnation_load(ring, &ring->slots[i], &first, &h);
 		if (r == RING_E_GONE)
 			return r;
-		/* The packet was renewed since the sweep, or is about to be. */
+		/* The slot was reused since the sweep, or is being reused. */
 		if (r || h.count != ring->slots[i].count || ring_header_bits(&h) == MPROF_PACKET_EMPTY_BITS)
 			continue;
 		if (first && (!ring->reference.known || first > ring->reference.first)) {
@@ -104,8 +105,8 @@ int ring_follow_from(struct ring *ring, uint64_t start, uint64_t newest, const s
 		ring->writer.seen = ring->cursor.offset;
 	}
 	/*
-	 * In the first lap packet 0 shows whether a ring is initialised again. The writer has left
-	 * it, and it is not followed any more.
+	 * In the first lap, the first timestamp of packet 0 tells whether the ring is initialised
+	 * again (see emptied() and renewed()). The writer has left packet 0, so it is not followed.
 	 */
 	if (newest < ring->n && start > 0) {
 		ring->slots[0].first = sweep->first_of_0;
@@ -131,7 +132,7 @@ bool ring_count_may_wrap(const struct ring *ring, uint64_t ns)
 	return (double)ns * (WRITER_BYTES_PER_S / 1e9) / (double)smallest >= 32768;
 }
 
-/* Return true if the ring was initialised again since the last poll. */
+/* Return whether the ring was initialised again since the last poll. */
 static bool renewed(const struct ring *ring, const struct sweep *sweep)
 {
 	const struct ring_slot *zero = &ring->slots[0];
@@ -145,8 +146,9 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
 	if (sweep->newest + 2 != ring->n)
 		return true;
 	/*
-	 * One empty packet after full ones can also be a count that has just wrapped around, if
-	 * there was time for that.
+	 * Full packets with one empty packet behind them look like a ring in its first lap, but the
+	 * count may also have just wrapped around. Return whether the time since the last poll was
+	 * too short for a wrap.
 	 */
 	passed = (uint16_t)(ring->n - 1 - (uint16_t)ring->writer.active);
 	return (double)passed * zero->bytes >
@@ -154,13 +156,14 @@ static bool renewed(const struct ring *ring, const struct sweep *sweep)
 }
 
 /*
- * Check that the packet at the cursor, of which bytes were taken, is still the known one. Return 0,
- * STEP_LAPPED (the same number and another packet: the count wrapped around), STEP_MOVED (it is
- * being emptied: the rest of it is lost), STEP_STILL (undecided) or RING_E_GONE.
+ * Bytes of the packet at the cursor were taken: check that its slot still holds that packet. Return
+ * 0; STEP_LAPPED (another packet with the same count: the count wrapped around); STEP_MOVED (the
+ * slot is being reused: the packet's remaining bytes are lost); STEP_STILL (undecided: try again)
+ * or RING_E_GONE.
  */
 static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *sweep)
 {
-	const uint32_t n = ring->n ? ring->n : 1; /* never 0; the analyser does not know that loads leave it alone */
+	const uint32_t n = ring->n ? ring->n : 1; /* N is never 0; this tells it to the static analyser */
 	uint64_t back = (newest - ring->cursor.sequence) % n, first;
 	struct ring_slot *slot = &ring->slots[(sweep->newest + n - back) % n];
 	struct ring_header h;
@@ -179,10 +182,10 @@ static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *
 }
 
 /*
- * Set NEWEST to the sequence of the packet that a sweep found to be the newest. If it is behind the
- * active packet, either the count wrapped around or the writer overtook the sweep; a wrap is
- * believed only if it stays. If the ring has packets before packet 0, the count wrapped at least
- * once: set *AT_LEAST. Return 0, or STEP_STILL to sweep again.
+ * Set *NEWEST to the 64-bit number of the newest packet of the sweep. If that number is before the
+ * active packet, either the count wrapped around or the writer overtook the sweep; it counts as a
+ * wrap only after BEHIND_POLLS polls. If packets with numbers before 0 exist, the count has wrapped
+ * at least once: set *AT_LEAST. Return 0, or STEP_STILL to sweep again.
  */
 static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *at_least, uint64_t *newest)
 {
@@ -199,8 +202,9 @@ static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *a
 }
 
 /*
- * Sweep again and return RING_E_RENEWED if both sweeps agree. A sweep that the writer overtook looks
- * like a new ring too, and two equal ones do not.
+ * Sweep again. Return RING_E_RENEWED if both sweeps found the same headers, and a new ring; else
+ * STEP_STILL or RING_E_GONE. A sweep that the writer overtakes can look like a new ring too, but
+ * two such sweeps differ.
  */
 static int confirm_renewed(struct ring *ring, struct sweep *sweep)
 {
@@ -235,10 +239,7 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 		return ring_follow_from(ring, newest, newest, &sweep);
 
 	start = newest - sweep.history;
-	/*
-	 * The oldest packet is the next to be overwritten: a bad place to begin while the writer
-	 * moves.
-	 */
+	/* The writer overwrites the oldest packet next, so do not begin there while it runs. */
 	if (!oldest && start < newest && sweep.history + 1 == ring->n)
 		start++;
 	if (start <= ring->cursor.sequence && ring->cursor.sequence <= newest) {
@@ -246,8 +247,8 @@ int ring_resync(struct ring *ring, struct ring_sink *sink, enum ring_gap_reason 
 		if (r == 0)
 			return ring_follow_from(ring, ring->cursor.sequence, newest, &sweep);
 		/*
-		 * If only the oldest packet is emptied, it is used again. Otherwise the ring is
-		 * being initialised again.
+		 * If only the oldest packet is emptied, the writer reuses its slot. If a later
+		 * packet is, the ring is being initialised again: sweep again to see that.
 		 */
 		if (r == STEP_MOVED && start < ring->cursor.sequence)
 			return STEP_STILL;

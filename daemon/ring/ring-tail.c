@@ -1,13 +1,17 @@
-/* Hand over what is past the proven bytes when a capture is taken; for a dead ring, everything. */
+/*
+ * Copy the bytes past the proven ones, as a capture's tail. For a dead ring the tail has all
+ * remaining bytes.
+ */
 #include "ring-state.h"
 
 #include <mprof/packet.h>
 
 /*
- * Return the end of the active packet of a dead ring. The writer may have stored the low half of a
- * size without the high half; the header then states 8 KiB too little. If more was seen before,
- * these 8 KiB are part of the tail, and the reader checks its events one by one. Otherwise they are
- * not: the bytes after a true end are from an older lap and might pass for events.
+ * Return the offset at which the active packet of a dead ring ends. The writer may have died after
+ * it stored the low half of a size and before the high half; the size in the header is then 8 KiB
+ * too small. If a greater size was seen earlier, these 8 KiB belong to the tail, and the reader of
+ * the archive checks its events one by one. Otherwise they do not: bytes behind the true end are of
+ * an earlier lap, and might pass for events.
  */
 static uint32_t dead_end(const struct ring *ring, const struct ring_slot *slot, const struct ring_header *h)
 {
@@ -16,7 +20,10 @@ static uint32_t dead_end(const struct ring *ring, const struct ring_slot *slot, 
 	return ring->writer.seen > stated && stated + lap <= slot->bytes ? stated + lap : ring_header_bytes(h, slot);
 }
 
-/* Load the reference for the active packet's first timestamp again, now that nobody writes. */
+/*
+ * Load the reference for the active packet's first timestamp (rule 2) again: it is final now that
+ * the ring is dead. Return false if its bytes cannot be loaded.
+ */
 static bool dead_reference(struct ring *ring)
 {
 	const struct ring_slot *slot;
@@ -52,8 +59,8 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
 	if (h.count != (uint16_t)sequence)
 		return 0;
 	/*
-	 * A packet whose first timestamp is not fresh is the incarnation before, under a new
-	 * number.
+	 * If the first timestamp is not fresh, the slot has the new count but still the bytes of
+	 * its earlier incarnation.
 	 */
 	if (!slot->clock && !(ring->reference.known ? first > ring->reference.first : first > 0) &&
 	    !(dead && slot->has_before && first != slot->before))
@@ -70,7 +77,9 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
 	return 0;
 }
 
-/* Hand over the tail of the packet at *AT up to END. */
+/*
+ * Copy the tail of the packet at *AT up to offset END, and move *AT. Return as ring_copy_piece().
+ */
 static int tail_copy(struct ring *ring, struct ring_sink *sink, struct ring_mark *at, uint32_t end)
 {
 	while (at->offset < end) {
@@ -91,7 +100,10 @@ static int tail_copy(struct ring *ring, struct ring_sink *sink, struct ring_mark
 	return 0;
 }
 
-/* Declare a packet of a dead ring lost that cannot be copied: the only loss past the cursor. */
+/*
+ * Declare a packet of a dead ring that cannot be copied as lost. Only this function declares a loss
+ * behind the cursor. Return false if the sink has no room.
+ */
 static bool tail_lost(struct ring_sink *sink, const struct ring_mark *at)
 {
 	const struct ring_gap gap = {
@@ -111,7 +123,7 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 	if (ring_mark_before(*at, ring_cursor_mark(ring)))
 		*at = ring_cursor_mark(ring);
 	if (ring->writer.active >= ring->n && at->sequence + ring->n <= ring->writer.active)
-		return 0; /* the writer is a lap ahead: the bytes after the cursor are gone */
+		return 0; /* the writer is a lap ahead: the bytes behind the cursor are overwritten */
 	for (; at->sequence <= ring->writer.active;
 	     *at = (struct ring_mark){at->sequence + 1, MPROF_PACKET_HEADER_BYTES}) {
 		const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, at->sequence)];
@@ -121,13 +133,13 @@ int ring_capture(struct ring *ring, struct ring_sink *sink, bool dead, struct ri
 		if (r == 0)
 			r = slot->damaged && dead ? STEP_LAPPED : tail_copy(ring, sink, at, end);
 		if (r == STEP_LAPPED && !dead)
-			return 0; /* the writer is faster: the rest is no longer a tail */
+			return 0; /* the writer has moved on meanwhile: these bytes are no tail any more */
 		if (r == STEP_LAPPED && !tail_lost(sink, at))
 			return RING_E_FULL;
 		if (r && r != STEP_LAPPED)
 			return r;
 	}
-	/* The tail holds what was taken back and could not be proven again. */
+	/* The tail has all bytes that were owed after a rewind. */
 	if (dead)
 		ring->debt.owed = (struct ring_mark){0};
 	return 0;

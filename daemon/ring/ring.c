@@ -2,25 +2,29 @@
  * The sequence-checked copy.
  *
  * The writer takes no notice of the reader. It publishes a size before the bytes exist, stores a
- * size in two halves, renumbers a packet before it empties it, and may be hostile. These rules make
- * a byte acceptable all the same:
+ * size in two halves, changes a packet's count before it empties the packet, and may be hostile.
+ * These rules decide which bytes are copied (schema/mprof/ring.h says what slot, lap and
+ * incarnation mean):
  *
- *   1. Geometry is read once, at attach, and frozen. A header counts only if one load of count, high,
- *      low, high, count agrees with itself.
- *   2. An incarnation is its count and its first timestamp. The first timestamp is loaded before the
- *      header. While the writer is in the packet, the header counts only if that timestamp is newer
- *      than the one of the packet before; otherwise it may be "new count, old size, old bytes". Once
- *      bytes of a packet were taken its first timestamp must stay. Before that it may have been read
- *      half-written, and a change only starts the packet afresh.
- *   3. A size is a position only when a later load of the same incarnation shows the same high half
- *      and a greater low half, or when the writer has moved on and the size is loaded again after.
- *   4. Between two such marks m1 < m2 everything up to m1 is complete: the confirmation of m2 shows
- *      that two later events have begun, and one writer nests at most one (its GC event). Bytes are
- *      loaded after that proof, and count and first timestamp again after the bytes; if either
- *      differs, the copy is dropped.
- *   5. Whatever the cursor passes without handing it over is declared as a gap.
+ *  1. Geometry is read once, at attach, and never again. A header counts only if the loads of count,
+ *     high, low, high, count, in this order, give the same count and the same high half twice.
+ *  2. An incarnation is identified by its count and its first timestamp. The first timestamp is
+ *     loaded before the header. While the writer is in a packet, the packet's header counts only if
+ *     that timestamp is *fresh*: newer than the first timestamp of the packet before (the
+ *     *reference*). If it is not, the slot may have the new count with the old size and bytes. Once
+ *     bytes of a packet were taken, its first timestamp must not change. Before that it may have
+ *     been loaded half-written, so a change only makes the reader follow the packet from its
+ *     beginning again.
+ *  3. A size becomes a *mark*, a confirmed position of the writer, only when a later load of the
+ *     same incarnation shows the same high half and a greater low half; or when the writer has moved
+ *     on and the size is loaded again after that.
+ *  4. Of two marks m1 < m2, everything up to m1 is complete (*proven*): the confirmation of m2 shows
+ *     that two later events have begun, and a single writer nests at most one event in another (a GC
+ *     event). The bytes are loaded after that proof, and count and first timestamp again after the
+ *     bytes; if either has changed, the copy is dropped.
+ *  5. All bytes that the cursor passes without handing them over are declared as a gap.
  *
- * tests/model states these rules and checks them against the writer store by store.
+ * tests/model checks these rules against a writer that makes its stores one by one.
  */
 #include "ring-state.h"
 
@@ -30,16 +34,17 @@
 
 #define RESYNCS_PER_POLL 3u
 /*
- * A writer that wrote this many bytes since the last poll will write as many before the next. A
- * size is proven only by loads less than 8 KiB apart, so the writer is watched for a moment at
- * once.
+ * If the guest wrote more than EAGER_BYTES since the last poll, it will probably write as many
+ * before the next. But a size is confirmed only by two loads between which less than 8 KiB were
+ * written (rule 3). So the poll goes on watching the writer for EAGER_NS.
  */
 #define EAGER_BYTES 4096u
 #define EAGER_NS    (20 * NS_PER_US)
 
 /*
- * Load the bytes of the two headers that show any change. They only decide whether to read the ring
- * more closely.
+ * Load the bytes of the active packet and of the next one in which any change of the ring shows.
+ * *SAME says whether they are as at the last poll. They only decide whether the ring is read
+ * closely. Return 0 or RING_E_GONE.
  */
 static int glance(struct ring *ring, bool *same)
 {
@@ -59,8 +64,8 @@ static int glance(struct ring *ring, bool *same)
 }
 
 /*
- * Return true if another step at once is worth it. MORE bytes were written since the last poll;
- * this one began at NOW.
+ * Return whether this poll, which began at NOW, should make another step at once. MORE is the
+ * number of bytes written since the last poll.
  */
 static bool watch(const struct ring *ring, uint64_t more, uint64_t now)
 {
@@ -77,7 +82,7 @@ int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 	ring->writer.confirmed = false;
 	for (uint32_t steps = 0; steps < 2 * ring->n + 8;) {
 		r = ring_step(ring, now);
-		steps += r != STEP_STILL; /* still steps end by time */
+		steps += r != STEP_STILL; /* steps without progress are limited by time instead */
 		if (r == STEP_STILL || r == STEP_MOVED) {
 			int taken = ring_take(ring, sink);
 
@@ -100,7 +105,8 @@ int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 		if (r != STEP_MOVED && r != STEP_AGAIN)
 			return r;
 	}
-	ring->glance.known = false; /* not seen to the end: read closely at the next poll */
+	/* the writer was not followed to its position: read the ring closely at the next poll */
+	ring->glance.known = false;
 	return 0;
 }
 
@@ -108,11 +114,11 @@ int ring_settle(struct ring *ring, struct ring_sink *sink)
 {
 	int r;
 
-	/* In a ring of which only snapshots are wanted, the next snapshot declares the gap. */
+	/* While a ring is skipped, only ring_seek() declares the loss before the attach. */
 	if (ring->restart.pending && !ring->skipping) {
 		/*
-		 * The attach put the active packet where the archive continues. The bytes in
-		 * between are gone.
+		 * ring_attach() made the oldest packet that exists the active one. The bytes
+		 * between the archive's end and that packet are lost.
 		 */
 		r = ring_declare(ring, sink, ring->writer.active, ring->writer.active - ring->cursor.sequence,
 				 ring->restart.at_least, RING_GAP_RESTART);
