@@ -1,17 +1,17 @@
 /*
- * A ring file, from the first poll to its end.
+ * A ring file, from the first attempt to attach it until it is forgotten. A task advances the file
+ * through these states:
  *
- * A file passes through these states, each step made when its task is due:
+ *  PENDING   it has no ring yet: attempts to attach, less and less often
+ *  LIVE      attached, and a program may write to it
+ *  DRAIN     its last writer has gone: the last proven bytes are copied
+ *  ENDING    the capture of its end is being taken
+ *  REST      its run has ended; polled once a second, because a program may write again
  *
- *   PENDING   it has no ring yet: read again, less and less often
- *   LIVE      attached, and somebody may write
- *   DRAIN     its last writer is gone: the rest is taken
- *   ENDING    the capture of its end is under way
- *   REST      ended; polled once a second, because a program may write again
- *
- * A read lease tells whether a writer is left: the kernel refuses it while the file is open for
- * writing or mapped so. The lease is given back at once. If mprofd may not take one (the file is
- * another user's), the close event decides, or a minute of silence.
+ * A read lease tells whether a writer is left: the kernel refuses the lease while any process has
+ * the file open for writing, or mapped for writing. mprofd gives the lease back at once. If mprofd
+ * may not take a lease because the file is another user's, the last writer counts as gone when
+ * inotify reports a close, or after a minute without new bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #define REST_NS	     NS_PER_S
 #define SILENCE_NS   (60 * NS_PER_S)
 #define MEASURE_NS   NS_PER_S
-#define REFUSE_TRIES 3u /* polls after which a file without a writer is reported as no ring */
+#define REFUSE_TRIES 3u /* polls without a writer after which a file is reported as no ring */
 #define PATIENCE_NS  (10 * NS_PER_S)
 #define ASK_NS	     (10 * NS_PER_S)
 
@@ -45,8 +45,8 @@ static enum writers writers_left(int fd)
 }
 
 /*
- * The kernel reports a close before the file counts as closed, and the closing process may wait in
- * between.
+ * inotify reports a close before the kernel counts the file as closed, and the closing process may
+ * be delayed in between. So ask for the writers at each poll for ASK_NS.
  */
 void ring_file_closed(struct ring_file *file, uint64_t now)
 {
@@ -93,9 +93,9 @@ void ring_file_free(struct ring_file *file)
 }
 
 /*
- * Return the length of FILE's name without `.ctf`, or 0 if it has no such ending. The ending is no
- * part of the guest's name unless the directory has a ring whose file has the name without it:
- * those are two guests.
+ * Return the length of FILE's name without its ending `.ctf`, or 0 if the name has no such ending.
+ * The guest's name does not have the ending either, unless the directory also has a ring file whose
+ * name lacks it: these are two guests with different names.
  */
 static size_t name_stem(const struct ring_file *file)
 {
@@ -114,8 +114,8 @@ static char *file_guest_name(const struct ring_file *file)
 }
 
 /*
- * FILE has become a ring: the guest of the file with the same name but for `.ctf` gets its full
- * name from now on.
+ * FILE has become a ring. If there is also a file with the same name and the ending `.ctf`, rename
+ * the guest of that file to its full name.
  */
 static void file_claim_name(const struct ring_file *file)
 {
@@ -132,8 +132,8 @@ static void file_claim_name(const struct ring_file *file)
 }
 
 /*
- * FILE has become a ring: name its guest by what the directory has now, because other rings may
- * have come meanwhile.
+ * FILE has become a ring: determine its guest's name again, because other ring files may have been
+ * created since.
  */
 static void file_name_again(struct ring_file *file)
 {
@@ -143,21 +143,26 @@ static void file_name_again(struct ring_file *file)
 		log_warning("%s: out of memory", file->guest.name);
 }
 
-/* Report that the file is no ring, and that nobody is left who could make it one. */
+/*
+ * Report that the file is no ring, after REFUSE_TRIES attempts during which nobody had it open for
+ * writing.
+ */
 static void file_refuse(struct ring_file *file, const char *fault)
 {
 	if (file->refused || ++file->tries < REFUSE_TRIES)
 		return;
 	file->refused = true;
 	file->dir->collector->shared.counters.refused_rings++;
-	/* Files that do not claim to be rings may lie there too. */
+	/* A file without the ending `.ctf` may be no ring: refuse it without a log message. */
 	if (!name_stem(file))
 		return;
 	log_write_limited(&file->dir->refusals, LOG_LEVEL_WARNING, file->guest.name,
 			  "%s/%s is no trace ring and is left alone: %s", file->dir->path, file->name, fault);
 }
 
-/* Return true if the archive has the file's end, and nobody has written since. */
+/*
+ * Return whether the archive has the capture of the file's end, and the file was not written since.
+ */
 static bool file_rests(const struct archive_resume *resume, const struct stat *st)
 {
 	uint64_t changed = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
@@ -165,12 +170,12 @@ static bool file_rests(const struct archive_resume *resume, const struct stat *s
 
 	if (!resume || !resume->captured_real || resume->unfinished)
 		return false;
-	/* A kill may have come between the capture and the end of the run. */
+	/* mprofd may have been killed after the capture and before it set the run's end. */
 	since = strcmp(resume->state, "ended") == 0 ? resume->ended_real : resume->captured_real;
 	return changed <= since;
 }
 
-/* Skip an end that the archive has already. */
+/* Enter the state REST without a capture, because the archive has one of this end. */
 static void file_rest(struct ring_file *file, const struct archive_resume *resume, uint64_t now)
 {
 	if (strcmp(resume->state, "ended") != 0) {
@@ -212,7 +217,10 @@ static int file_key(const struct ring_file *file, char *key, size_t size)
 {
 	struct statx stx;
 
-	/* An inode's number is used again at once. Together with its time of birth it is unique. */
+	/*
+	 * An inode number can be used again at once. Inode number and time of birth together are
+	 * unique.
+	 */
 	if (statx(file->fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &stx) < 0)
 		return -errno;
 	snprintf(key, size, "%s %llu %lld.%09u", file->name, (unsigned long long)stx.stx_ino,
@@ -220,7 +228,10 @@ static int file_key(const struct ring_file *file, char *key, size_t size)
 	return 0;
 }
 
-/* Begin the run of the file's next ring: one that the archive knows, unless that is over. */
+/*
+ * Create the guest of the file's next run. If the archive has a run of this file that is not over,
+ * continue it. Return 0 or -errno.
+ */
 static int file_identify(struct ring_file *file)
 {
 	struct collector *c = file->dir->collector;
@@ -252,7 +263,7 @@ static void step_pending(struct ring_file *file, uint64_t now)
 		ring_file_free(file);
 		return;
 	}
-	/* First of all: bytes that are read after the last writer has gone are final. */
+	/* Check for writers before reading: if none was left, the bytes that are read are final. */
 	writers = writers_left(file->fd);
 	if (file->resume && file->resume->settled)
 		guest_deinit(&file->guest);
@@ -296,9 +307,9 @@ static void file_renewed(struct ring_file *file, uint64_t now)
 }
 
 /*
- * Return true if the file's size changed. A file that is copied piece by piece can look like a
- * whole ring of fewer packets on the way. Checked now and then, and always before the end, because
- * it costs as much as a poll.
+ * Return whether the file's size has changed. While a file is being copied by another program, its
+ * beginning can look like a whole ring with fewer packets. fstat() costs as much as a poll, so a
+ * file in state LIVE is checked once in MEASURE_NS.
  */
 static bool file_resized(struct ring_file *file, uint64_t now)
 {
@@ -310,7 +321,10 @@ static bool file_resized(struct ring_file *file, uint64_t now)
 	return fstat(file->fd, &st) < 0 || (uint64_t)st.st_size != file->bytes;
 }
 
-/* Poll once. Return true if the file is still in the same state. */
+/*
+ * Poll the ring. *R is the value that stream_poll() returned, *NEXT when to poll again. Return
+ * false if the file has changed its state.
+ */
 static bool file_poll(struct ring_file *file, uint64_t now, int *r, uint64_t *next)
 {
 	if (file_resized(file, now)) {
@@ -336,7 +350,10 @@ static void step_live(struct ring_file *file, uint64_t now)
 	uint64_t next;
 	int r;
 
-	/* Asked before the poll, so that a poll that finds nothing has seen all there will be. */
+	/*
+	 * Ask for writers before the poll: if none is left, the poll sees all bytes that will ever
+	 * come.
+	 */
 	if (ask)
 		writers = writers_left(file->fd);
 	if (!file_poll(file, now, &r, &next))
@@ -350,7 +367,10 @@ static void step_live(struct ring_file *file, uint64_t now)
 	ring_file_at(file, next);
 }
 
-/* Begin the capture of its end, or continue one that a kill interrupted. */
+/*
+ * Begin the capture of the file's end, or continue a capture that mprofd had begun when it was
+ * killed. Return as guest_capture_begin().
+ */
 static int64_t file_capture(struct ring_file *file)
 {
 	if (file->unfinished)
@@ -406,7 +426,7 @@ static void step_rest(struct ring_file *file, uint64_t now)
 		return;
 	next = now + REST_NS;
 	if (file->stream.ring.writer.written != before && !file->unpolled) {
-		/* Somebody opened it again and writes on. */
+		/* A program has opened the file again and writes on. */
 		guest_set_state(&file->guest, "running", NULL);
 		file->state = FILE_LIVE;
 		ring_file_closed(file, now);

@@ -1,10 +1,13 @@
 /*
- * The files of a ring directory.
+ * Find the files of a ring directory.
  *
  * An inotify event names one file, and only that file is looked up, so a change costs the same
- * however many files there are. The whole directory is read at the start, after events were lost,
- * and when there is room again for files beyond the limit. Both are done in small steps with pauses
- * in proportion to their cost: a flood of changes takes a fifth of a core at most.
+ * however many files there are. A *scan* reads the whole directory: at the start, after inotify has
+ * lost events, and when there is room again for files beyond the limit FILES_MAX. Lookups and scans
+ * are made in small steps, with pauses proportional to the cost of the step, so many changes take a
+ * fifth of a core at most.
+ *
+ * An *orphan* is a file that the directory no longer names, but whose end is not archived yet.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,15 +21,15 @@
 
 #define FILES_MAX    4096u
 #define ORPHANS_MAX  4096u
-#define CHANGED_MAX  1024u /* names that wait; past it the directory is read instead */
+#define CHANGED_MAX  1024u /* names that wait to be looked up; if there are more, the directory is scanned instead */
 #define STEP_NAMES   64u
 #define STEP_ENTRIES 256u
-#define STEP_PAUSE   4u /* times the cost of the step */
+#define STEP_PAUSE   4u /* pause after a step, in multiples of the step's duration */
 
-#define SOON_NS		(5 * NS_PER_MS)	 /* a file that is being made is complete by then */
-#define SCAN_PAUSE	20u		 /* times the cost of the last scan, between two scans */
-#define SCAN_SOON_LEAST (50 * NS_PER_MS) /* the same, at least, in a hurry */
-#define SCAN_LEAST	NS_PER_S	 /* the same, at least, otherwise */
+#define SOON_NS		(5 * NS_PER_MS)	 /* wait before a scan, in which a program can complete a new file */
+#define SCAN_PAUSE	20u		 /* pause between scans, in multiples of the last scan's duration */
+#define SCAN_SOON_LEAST (50 * NS_PER_MS) /* least pause before a hasty scan */
+#define SCAN_LEAST	NS_PER_S	 /* least pause before any other scan */
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -52,7 +55,10 @@ static void file_orphan(struct ring_file *file, uint64_t now)
 		dir_scan(dir, false);
 	if (dir->n_orphans <= ORPHANS_MAX)
 		return;
-	/* Somebody replaces files faster than their ends are archived. */
+	/*
+	 * There are more than ORPHANS_MAX orphans: files are replaced faster than their ends are
+	 * archived. Give up the oldest one.
+	 */
 	oldest = TAILQ_FIRST(&dir->orphans);
 	if (guest_is_running(&oldest->guest))
 		guest_set_state(&oldest->guest, "ended", "ended");
@@ -60,8 +66,9 @@ static void file_orphan(struct ring_file *file, uint64_t now)
 }
 
 /*
- * Open a file, without updating its access time where allowed (the file is ours): the update waits
- * for the file system's journal, and a poll is no access to record.
+ * Open a file for reading, if allowed (the file is mprofd's own) without updating its access time.
+ * The update waits for the file system's journal, and a poll is no access that matters. Return the
+ * descriptor or -1.
  */
 static int file_open(const struct source_dir *dir, const char *name)
 {
@@ -72,8 +79,8 @@ static int file_open(const struct source_dir *dir, const char *name)
 }
 
 /*
- * A file without permission is looked up again when its permissions change. Other failures end
- * without an event.
+ * The file NAME could not be opened. If that may change without an inotify event, scan the
+ * directory later. A change of permissions causes an event.
  */
 static void file_unreadable(struct source_dir *dir, const char *name, int error)
 {
@@ -86,8 +93,8 @@ static void file_unreadable(struct source_dir *dir, const char *name, int error)
 }
 
 /*
- * Return a new file for FD, which it takes over; NULL if ST describes no ring file, or without
- * memory.
+ * Return a new file for the descriptor FD, which it then owns. Return NULL if FD is not the regular
+ * file that ST describes, or without memory.
  */
 static struct ring_file *file_new(struct source_dir *dir, const char *name, const struct stat *st, int fd)
 {
@@ -111,7 +118,10 @@ static struct ring_file *file_new(struct source_dir *dir, const char *name, cons
 	return file;
 }
 
-/* Set how many files are ignored beyond the limit, and tell users when that begins or ends. */
+/*
+ * Set the number of files that are ignored because they are beyond the limit. Tell users when that
+ * number becomes or ceases to be 0.
+ */
 static void limit_set(struct source_dir *dir, size_t left)
 {
 	char sentence[sizeof(dir->trouble)] = "";
@@ -129,7 +139,7 @@ static void limit_set(struct source_dir *dir, size_t left)
 	collector_report_trouble(dir->collector, sentence);
 }
 
-/* Add a file. Return false if there are too many files already. */
+/* Open and add a file. Return false if there are FILES_MAX files already. */
 static bool file_add(struct source_dir *dir, const char *name, const struct stat *st, uint64_t now)
 {
 	struct ring_file *file;
@@ -156,7 +166,10 @@ static bool file_add(struct source_dir *dir, const char *name, const struct stat
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Compare NAME with what is known of it. Return false if it is a file beyond the limit. */
+/*
+ * Compare the file that NAME names now with the file known by that name, and add, replace or orphan
+ * it. Return false if it is a file beyond the limit.
+ */
 static bool name_lookup(struct source_dir *dir, const char *name, uint64_t now)
 {
 	struct ring_file *file;
@@ -164,8 +177,7 @@ static bool name_lookup(struct source_dir *dir, const char *name, uint64_t now)
 	int error;
 
 	/*
-	 * `metadata` belongs beside the streams of a CTF directory. A hidden file is work in
-	 * progress.
+	 * A file `metadata` is the metadata of a CTF directory. A hidden file is not complete yet.
 	 */
 	if (name[0] == '.' || strcmp(name, "metadata") == 0)
 		return true;
@@ -183,7 +195,7 @@ static bool name_lookup(struct source_dir *dir, const char *name, uint64_t now)
 	if (file)
 		file_orphan(file, now);
 	else if (error && dir->left)
-		dir_scan(dir, false); /* it may be one beyond the limit */
+		dir_scan(dir, false); /* the removed file may be one beyond the limit */
 	return error || !S_ISREG(st.st_mode) || file_add(dir, name, &st, now);
 }
 
@@ -231,7 +243,7 @@ void dir_lookup_run(struct task *task, uint64_t now)
 		if (!name_lookup(dir, name->name, now)) {
 			if (!dir->left)
 				limit_set(dir, 1);
-			dir_scan(dir, false); /* to count them */
+			dir_scan(dir, false); /* count the files beyond the limit */
 		}
 		free(name);
 	}
@@ -276,7 +288,7 @@ static bool scan_begin(struct source_dir *dir, uint64_t now)
 	dir_trouble(dir, "The ring directory %s cannot be listed: error=%s", dir->shown, strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	/* A change of permissions brings an event. Other reasons end without one. */
+	/* A change of permissions causes an event. For other failures scan again later. */
 	dir_scan(dir, false);
 	return false;
 }
@@ -288,8 +300,8 @@ static void scan_end(struct source_dir *dir, uint64_t now)
 	closedir(dir->listing);
 	dir->listing = NULL;
 	/*
-	 * Look up each file that was not listed, because it may have come back. A lookup can free
-	 * only orphans.
+	 * Look up each file that the scan did not list, because it may have been created again. A
+	 * lookup frees orphans only.
 	 */
 	for (struct ring_file *f = LIST_FIRST(&dir->files); f; f = next) {
 		next = LIST_NEXT(f, entry);
@@ -304,7 +316,7 @@ static void scan_end(struct source_dir *dir, uint64_t now)
 	dir->again = dir->hasty = false;
 }
 
-/* Read at most N entries. Return false at the end of the scan. */
+/* Read at most N entries of the directory. Return false at the end of the scan. */
 static bool scan_step(struct source_dir *dir, unsigned n, uint64_t now)
 {
 	struct dirent *entry;
@@ -341,7 +353,8 @@ void dir_scan_now(struct source_dir *dir, uint64_t now)
 		while (scan_step(dir, STEP_ENTRIES, now))
 			;
 	/*
-	 * The cost of this scan, which includes opening the files, does not predict the next one.
+	 * scan_cost stays 0: this first scan opens all files, so its cost says nothing about the
+	 * next one.
 	 */
 }
 

@@ -1,11 +1,9 @@
 /*
- * The directory that a path names, and its inotify events.
- *
- * A directory can be renamed, removed, or covered by a mount, and another one can take its place.
- * The watch of the parent reports a rename at once. inotify does not see a mount, so each second
- * the path's device and inode are compared with those of the open directory. The files of a
- * directory that is gone become orphans: their ends are archived. Both watches use one inotify
- * descriptor.
+ * The directory that a path names, and its inotify events. A directory can be renamed, removed, or
+ * covered by a mount, and another directory can take its place. The watch of the parent directory
+ * reports a rename at once. inotify does not report mounts, so the path's device and inode are
+ * compared once a second with those of the open directory. If they differ, the files of the open
+ * directory become orphans, and their ends are archived. Both watches use one inotify descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +18,9 @@
 #include "source-dir-state.h"
 
 #define COMPARE_NS    NS_PER_S
-#define COMPARE_LEAST (50 * NS_PER_MS) /* between two comparisons, however often the name changes */
-#define READS	      16	       /* bounded, so that a flood of events leaves time for polls */
+#define COMPARE_LEAST (50 * NS_PER_MS) /* least time between two comparisons */
+/* events of at most this many reads per wake-up, so that rings are polled in time */
+#define READS 16
 
 void dir_trouble(struct source_dir *dir, const char *format, ...)
 {
@@ -43,7 +42,9 @@ void dir_trouble(struct source_dir *dir, const char *format, ...)
 
 /* ---- the directory of a path ----------------------------------------------------------------- */
 
-/* Return the last component of PATH; "" if events of a parent cannot name it. */
+/*
+ * Return the last component of PATH, or "" if it is `.` or `..`, which no event of a parent names.
+ */
 static const char *last_name(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -51,7 +52,7 @@ static const char *last_name(const char *path)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ? "" : name;
 }
 
-/* Watch the parent of PATH. The comparison each second makes up for a failure. */
+/* Watch the parent directory of PATH. If that fails, the comparison once a second is enough. */
 static void parent_watch(struct source_dir *dir)
 {
 	const uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR | IN_MASK_ADD;
@@ -76,7 +77,7 @@ int dir_enter(struct source_dir *dir)
 	fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	/* If another directory gets the name in between, the next comparison sees it. */
+	/* If PATH names another directory since the open(), the next comparison notices it. */
 	dir->watch = inotify_add_watch(dir->inotify, dir->path, mask);
 	if (dir->watch < 0)
 		return -errno;
@@ -95,7 +96,7 @@ static void dir_leave(struct source_dir *dir, uint64_t now)
 	closep(&dir->fd);
 }
 
-/* Return true if PATH names the open directory. */
+/* Return whether PATH still names the open directory. */
 static bool same(const struct source_dir *dir)
 {
 	struct stat st;
@@ -156,8 +157,8 @@ static void compare_soon(struct source_dir *dir)
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /*
- * Handle an event of a name: a writer closed the file, the name means another file now, or its
- * permissions changed.
+ * Handle an event that names a file: a writer has closed it, the name means another file now, or
+ * its permissions have changed.
  */
 static void on_name(struct source_dir *dir, const struct inotify_event *event)
 {
@@ -179,7 +180,9 @@ static void on_event(struct source_dir *dir, const struct inotify_event *event)
 	if (event->mask & IN_Q_OVERFLOW) {
 		struct ring_file *file;
 
-		/* Closes may be among the lost events: ask for every file. */
+		/*
+		 * Events were lost. A close may be among them, so check the writers of every file.
+		 */
 		for (file = LIST_FIRST(&dir->files); file; file = LIST_NEXT(file, entry))
 			ring_file_closed(file, clock_mono());
 		dir_scan(dir, true);
@@ -199,7 +202,7 @@ static void on_event(struct source_dir *dir, const struct inotify_event *event)
 	if (event->mask & (IN_IGNORED | IN_UNMOUNT | IN_MOVE_SELF | IN_DELETE_SELF))
 		compare_soon(dir);
 	else if (event->len == 0)
-		dir_scan(dir, true); /* the directory's own permissions */
+		dir_scan(dir, true); /* the permissions of the directory itself changed */
 	else if (!(event->mask & IN_ISDIR))
 		on_name(dir, event);
 }

@@ -1,8 +1,7 @@
 /*
- * A directory of ring files: programs that trace into a mapped file leave one each.
- *
- * A file that was replaced or removed continues as an orphan until its end is archived. A new file
- * of that name is another run.
+ * The source `dir:`, a directory of ring files: each program that traces into a mapped file leaves
+ * one. If a file is replaced or removed, it stays as an orphan until its end is archived. A new
+ * file of the same name is a new run.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,9 +18,12 @@
 #include "text.h"
 
 #define SHOWN_MAX 256u
-#define SETTLE_NS NS_PER_S /* after the start: a run that was not resumed by then is over */
+#define SETTLE_NS NS_PER_S /* time after the start; a run that was not continued by then is over */
 
-/* By now every file that was there has been attached, or is no ring any more. */
+/*
+ * Every file that existed at the start has been attached by now, or is no ring: end the other runs
+ * that the archive has.
+ */
 static void settle_run(struct task *task, uint64_t now)
 {
 	struct source_dir *dir = (struct source_dir *)((char *)task - offsetof(struct source_dir, settle));
@@ -119,7 +121,7 @@ static void dir_close(struct source *source)
 	free(dir);
 }
 
-/* Raise the limit of descriptors: each file takes one. */
+/* Raise the limit of open descriptors, because each file takes one. */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;
@@ -140,7 +142,7 @@ static char *path_copy(const char *path)
 	return strndup(path, len);
 }
 
-/* Return PATH as text for sentences. */
+/* Return a copy of PATH for messages, printable and cut to SHOWN_MAX bytes. The caller frees it. */
 static char *path_shown(const char *path)
 {
 	char *shown = text_printable(path), *end;
@@ -188,7 +190,7 @@ int source_dir_open(struct source **sp, struct collector *collector, const char 
 	if (!dir)
 		return -ENOMEM;
 	allow_descriptors();
-	signal(SIGIO, SIG_IGN); /* for a lease that is broken while it is held */
+	signal(SIGIO, SIG_IGN); /* the kernel sends SIGIO if a lease is broken while mprofd holds it */
 	r = !dir->path || !dir->shown ? -ENOMEM : dir->inotify < 0 ? -errno : dir_enter(dir);
 	if (r < 0)
 		snprintf(sentence, size, "--source dir:%s cannot be watched: error=%s", path, strerror(-r));

@@ -8,8 +8,9 @@ struct collector;
 struct source;
 
 /*
- * Watch the directory PATH. The first scan is done on return. On failure return -errno and write a
- * SENTENCE of SIZE bytes.
+ * Open the source `dir:` for the directory PATH, and watch that directory. The first scan is
+ * complete on return. Return 0, with the source in *SP; or -errno, with a sentence in SENTENCE
+ * (SIZE bytes).
  */
 int source_dir_open(struct source **sp, struct collector *collector, const char *path, char *sentence, size_t size);
 
