@@ -1,4 +1,7 @@
-/* mprofd: arguments, the configuration, and the collector with its source. */
+/*
+ * mprofd: parse the arguments, load the configuration, and run the collector with the chosen
+ * source.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -104,15 +107,16 @@ static void arguments_parse(struct arguments *a, int argc, char **argv)
 	}
 }
 
-/* The source that --source names. */
+/* The source that the option --source chooses. */
 struct chosen {
 	const char *directory; /* directory of ring files; NULL = Xen */
 	struct xen_access xen;
 };
 
 /*
- * Choose the source that NAME names. Open Xen's handles here, before there is a thread or a file
- * that the helper would inherit.
+ * Choose the source NAME. For `xen`, open Xen's handles and fork the helper here, before there is
+ * another thread or a file that the helper would inherit. Return 0; or -errno, with a sentence in
+ * SENTENCE (SIZE bytes).
  */
 static int source_choose(struct chosen *chosen, const char *name, const struct config *config, char *sentence,
 			 size_t size)
@@ -178,7 +182,10 @@ int main(int argc, char **argv)
 	if (!arguments.source)
 		arguments.source = "xen";
 	log_init("mprofd");
-	/* A write past a size limit of files then fails like one on a full disk. */
+	/*
+	 * A write beyond the limit of file sizes then fails with EFBIG, and is handled like a full
+	 * disk.
+	 */
 	signal(SIGXFSZ, SIG_IGN);
 	if (arguments.fsck)
 		return archive_fsck(arguments.state, stdout);
