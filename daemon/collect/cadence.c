@@ -1,11 +1,12 @@
-/* When to poll next; cadence.h has the rule. */
+/* Decide when a ring is polled next. cadence.h has the rule. */
 #include "cadence.h"
 
 #define PROOF_BYTES 2048.0
-#define PROOF_LOOKS 4u		      /* this one, and three sooner */
-#define PERIOD	    (100 * NS_PER_MS) /* period of the budget */
+#define PROOF_LOOKS 4u		      /* number of polls that try to prove the same bytes */
+#define PERIOD	    (100 * NS_PER_MS) /* time over which the budget counts */
 #define STRETCH_MAX 1024.0
-#define GRID	    (16 * NS_PER_MS) /* idle rings are polled together, so that the process wakes seldom */
+/* polls of idle rings are moved to multiples of this time, so the process wakes up rarely */
+#define GRID (16 * NS_PER_MS)
 
 static uint64_t longest(const struct cadence_budget *budget, uint64_t ring_bytes)
 {
@@ -27,8 +28,8 @@ static void budget_spend(struct cadence_budget *budget, uint64_t now, uint64_t c
 		return;
 	used = (double)budget->spent / (double)(now - budget->began);
 	/*
-	 * SPENT is the cost of the present stretch. Approach the share in steps that do not
-	 * oscillate.
+	 * Change STRETCH in small steps: SPENT is the cost with the present stretch, and large
+	 * steps would oscillate.
 	 */
 	if (used > budget->share)
 		budget->stretch *= used / budget->share < 2 ? used / budget->share : 2;
@@ -42,20 +43,23 @@ static void budget_spend(struct cadence_budget *budget, uint64_t now, uint64_t c
 	budget->spent = 0;
 }
 
-/* Set rate and interval of a ring that moved by MORE bytes since the last poll. */
+/*
+ * Set rate and interval of a ring to which MORE bytes were written in the ELAPSED ns since the last
+ * poll.
+ */
 static void busy(struct cadence *cadence, uint64_t packet_bytes, uint64_t more, uint64_t elapsed)
 {
 	double rate = (double)more * 1e9 / (double)(elapsed ? elapsed : 1), ns;
 
-	/* Rise at once and fall slowly, because a burst comes back. */
+	/* Raise the rate at once and lower it slowly, because bursts come again. */
 	cadence->rate = rate > cadence->rate ? rate : 0.7 * cadence->rate + 0.3 * rate;
 	ns = cadence->rate > 0 ? (double)packet_bytes * 0.5 / cadence->rate * 1e9 : (double)CADENCE_MAX;
 	cadence->interval = ns >= (double)CADENCE_MAX ? CADENCE_MAX : (uint64_t)ns;
 }
 
 /*
- * Return the interval after which about 2 KiB more will have been written, or INTERVAL if that is
- * sooner.
+ * Return the time in ns after which about PROOF_BYTES more will have been written, or INTERVAL if
+ * that is shorter.
  */
 static uint64_t soon(const struct cadence *cadence, uint64_t interval)
 {
@@ -80,8 +84,8 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 		cadence->grew = now;
 	} else if (cadence->interval < now - cadence->grew) {
 		/*
-		 * Wait as long again as the ring has been idle. A pause shorter than the present
-		 * interval says nothing.
+		 * Poll after as much time as the ring has been idle. A time shorter than the
+		 * present interval does not lower the interval.
 		 */
 		cadence->interval = now - cadence->grew;
 	}
@@ -89,7 +93,10 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 	cadence->written = written;
 	if (cadence->interval > max)
 		cadence->interval = max;
-	/* Poll an expensive (hostile) ring only as often as leaves time for the others. */
+	/*
+	 * A ring whose polls are expensive (a hostile one) gets at most about a ninth of the time,
+	 * so other rings are polled too.
+	 */
 	if (cadence->interval < 8 * cost)
 		cadence->interval = 8 * cost;
 	if (cadence->interval < CADENCE_MIN)

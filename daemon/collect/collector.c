@@ -1,7 +1,7 @@
 /*
- * The loop. One timer drives every poll (schedule.h). An eventfd brings the commit thread's news.
- * The source and the control socket add what they wait for. Nothing here touches a ring or the
- * archive.
+ * The collector's loop. One timer runs all tasks of the schedule, polls among them. The commit
+ * thread reports each commit through an eventfd. The source and the control socket add their own
+ * event sources. This file itself touches no ring and no archive.
  */
 #include "collector.h"
 
@@ -19,7 +19,7 @@
 #include "control.h"
 #include "log.h"
 
-#define BATCH_NS      (10 * NS_PER_MS) /* of polls in one go, before other events have their turn */
+#define BATCH_NS      (10 * NS_PER_MS) /* time for tasks in one go, before other events are handled */
 #define STATUS_NS     (10 * NS_PER_S)
 #define FILE_CHECK_NS NS_PER_S
 #define POLL_NICE     (-10)
@@ -39,7 +39,10 @@ static void timer_set(struct collector *c, uint64_t at)
 void collector_at(struct collector *c, struct task *task, uint64_t due)
 {
 	if (schedule_at(&c->schedule, task, due)) {
-		/* A lost task would be a guest that is never polled again. */
+		/*
+		 * A task that is not in the schedule would mean a ring that is never polled again:
+		 * end the process.
+		 */
 		c->failed = -ENOMEM;
 		sd_event_exit(c->event, 1);
 		return;
@@ -73,7 +76,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 	return 0;
 }
 
-/* ---- the commit thread's news ---------------------------------------------------------------- */
+/* ---- reports of the commit thread ------------------------------------------------------------ */
 
 static int on_wake(sd_event_source *source, int fd, uint32_t events, void *context)
 {
@@ -98,8 +101,9 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 /* ---- the archive's file ---------------------------------------------------------------------- */
 
 /*
- * End the loop if the archive was deleted or replaced: what is archived from now on would be lost.
- * The next process makes a new archive, in which each running guest has a new run.
+ * End the loop if the archive's file was deleted or replaced, because all bytes written from now on
+ * would be lost. systemd starts mprofd anew; it creates a new archive, and each running guest gets
+ * a new run.
  */
 static void file_check_run(struct task *task, uint64_t now)
 {
@@ -147,7 +151,7 @@ static int archive_open(struct collector *c, const char *state, char *sentence, 
 	CLEANUP(archive_writer_freep) struct archive_writer *w = NULL;
 	int r;
 
-	mkdir(state, 0750); /* in case systemd-tmpfiles did not; the next step reports a failure */
+	mkdir(state, 0750); /* if systemd-tmpfiles did not create it; opening the archive reports an error */
 	r = archive_writer_open(&w, state, &options, sentence, size);
 	if (r)
 		return r < 0 ? r : -EIO;
@@ -214,8 +218,9 @@ int collector_init(struct collector *c, const struct config *config, const struc
 {
 	*c = (struct collector){.config = config, .wake = -1, .began = clock_mono(), .timer_at = UINT64_MAX};
 	/*
-	 * Rows pass from thread to thread: use one arena, and keep pages that are wanted again at
-	 * once.
+	 * The commit thread frees memory that the loop has allocated. One arena for both threads
+	 * lets the loop use that memory again, and the thresholds keep glibc from returning it to
+	 * the kernel each time.
 	 */
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 4 << 20);
@@ -233,8 +238,8 @@ int collector_init(struct collector *c, const struct config *config, const struc
 }
 
 /*
- * Raise the priority of this thread where allowed (LimitNICE= in the unit): a late poll loses
- * packets, and a poll costs little. On Linux this concerns the calling thread only.
+ * Raise the priority of this thread if allowed (LimitNICE= in the unit): a late poll loses packets,
+ * and a poll costs little. On Linux this changes the calling thread only.
  */
 static void prefer_polls(void)
 {

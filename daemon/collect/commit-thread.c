@@ -1,10 +1,11 @@
 /*
- * One transaction per flush. Items stay in memory, accounted, until the commit has succeeded, so a
- * full disk loses nothing that was taken from a ring.
+ * The commit thread. It makes one transaction per flush. Items stay in memory, and are counted by
+ * the queue, until the commit has succeeded, so a full disk loses no bytes that were taken from a
+ * ring.
  *
- * Order inside a flush: first descriptions (runs, streams), then each stream's chunks and gaps in
- * the order in which they came, then captures and whatever ends or changes things. Adjacent chunks
- * of one packet become one row.
+ * Order of the items in a flush: first runs that begin and streams; then each stream's chunks and
+ * gaps, in the order in which they were queued; then captures, and last runs that end and changes
+ * of captures. Adjacent chunks of one packet become one row, a *piece*.
  */
 #include "commit-thread.h"
 
@@ -21,7 +22,7 @@
 #include "space.h"
 
 #define FLUSH_BYTES   (1u << 20)
-#define FOLLOW_NS     (20 * NS_PER_MS) /* flush interval while somebody reads live */
+#define FOLLOW_NS     (20 * NS_PER_MS) /* time between flushes while a client reads live */
 #define FULL_RETRY_NS NS_PER_S
 #define ENDS_MAX      512u
 
@@ -36,12 +37,12 @@ struct commit_thread {
 	struct commit_thread_state state;
 	_Atomic uint64_t follow_until;
 
-	uint8_t *row; /* the row that chunks are joined to */
+	uint8_t *row; /* bytes of the piece that is being joined from chunks */
 	struct archive_piece piece;
 	struct archive_end ends[ENDS_MAX];
 	bool open;
 	struct log_limit orphans, damages;
-	struct archive_damage damage; /* last damage that was logged */
+	struct archive_damage damage; /* damage that was logged already */
 
 	struct retention retention;
 };
@@ -50,12 +51,15 @@ static void tell(struct commit_thread *t)
 {
 	uint64_t one = 1;
 
-	/* The counter cannot overflow in practice, and the next wake-up makes up for a lost one. */
+	/*
+	 * The counter of an eventfd cannot overflow in practice. After another error the next
+	 * wake-up reports this commit, too.
+	 */
 	if (write(t->wake, &one, sizeof(one)) < 0)
 		return;
 }
 
-/* Set whether the archive takes bytes, and log each change. */
+/* Set whether the archive takes bytes, and why not (SENTENCE). Log each change. */
 static void set_archiving(struct commit_thread *t, bool archiving, const char *sentence)
 {
 	bool changed;
@@ -89,8 +93,8 @@ static int row_write(struct commit_thread *t)
 	if (r != ARCHIVE_E_ABSENT)
 		return r;
 	/*
-	 * The stream was deleted, or the chunk does not follow the end of the archive: there is no
-	 * place for it.
+	 * The stream was deleted from the archive, or the chunk does not follow the archive's last
+	 * byte of the stream: drop the chunk.
 	 */
 	log_write_limited(&t->orphans, LOG_LEVEL_WARNING, NULL,
 			  "A piece has no place in the archive: stream=%lld sequence=%llu", (long long)t->piece.stream,
@@ -104,7 +108,7 @@ static uint32_t chunk_flags(const struct ring_chunk *c)
 	       (c->clock ? ARCHIVE_CHUNK_CLOCK : 0u);
 }
 
-/* Return true if the chunk of ITEM follows the open row, and fits. */
+/* Return whether the chunk of ITEM follows the open row and fits into it. */
 static bool row_continues(const struct commit_thread *t, const struct item *item)
 {
 	const struct ring_chunk *c = &item->piece.chunk;
@@ -194,12 +198,15 @@ static int write_item(struct commit_thread *t, const struct item *item)
 
 	if (item->kind == ITEM_CHUNK)
 		return write_chunk(t, item);
-	if (item->kind == ITEM_DAMAGE) /* done, in a transaction of its own */
+	if (item->kind == ITEM_DAMAGE) /* repair_all() handles it in a transaction of its own */
 		return 0;
 	r = row_write(t);
 	if (r == 0)
 		r = write_row(t, item);
-	/* The row it belongs to may have been deleted meanwhile. The archive goes on. */
+	/*
+	 * The row that the item belongs to may have been deleted. That is no failure of the
+	 * archive.
+	 */
 	if (r != 0 && r != ARCHIVE_E_ABSENT)
 		return r;
 	if (item->result)
@@ -207,7 +214,7 @@ static int write_item(struct commit_thread *t, const struct item *item)
 	return 0;
 }
 
-/* Return the place of ITEM in its flush. */
+/* Return the rank by which a flush is sorted: items of lower rank are written first. */
 static int64_t item_rank(const struct item *item)
 {
 	if (item->kind == ITEM_RUN)
@@ -248,8 +255,8 @@ static int transact(struct commit_thread *t, struct item **items, size_t n)
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 /*
- * Return true if one of the items is of a capture. Somebody waits for it, or its guest is gone and
- * these bytes are the last copy.
+ * Return whether ITEMS belong to a capture in part: a client may wait for the capture, or its guest
+ * is dead and these bytes are the only copy. The commit must then be on the disk.
  */
 static bool has_capture(struct item **items, size_t n)
 {
@@ -260,8 +267,8 @@ static bool has_capture(struct item **items, size_t n)
 }
 
 /*
- * Return the compression level: as dense as there is time for. The gain of level 3 over 1 is not
- * worth twice the time if somebody waits.
+ * Return the zstd level: the fuller the queue, the faster. Level 3 takes twice the time of level 1,
+ * so it is not used if a client waits (WAITED_FOR).
  */
 static int level_for(struct commit_thread *t, bool waited_for)
 {
@@ -301,7 +308,7 @@ static void fail(struct commit_thread *t, int r)
 	set_archiving(t, false, sentence);
 }
 
-/* Log the damage found since the last time. */
+/* Log the damage that was found since the last call. */
 static void tell_damage(struct commit_thread *t)
 {
 	struct archive_damage d = archive_writer_damage(t->w);
@@ -336,7 +343,10 @@ static int flush_once(struct commit_thread *t, struct item **items, size_t n)
 	return 0;
 }
 
-/* A write past the size limit of files fails like one on a full disk (SIGXFSZ is ignored). */
+/*
+ * Return why the archive is full. A write beyond the limit of file sizes fails as if the disk were
+ * full, because SIGXFSZ is ignored.
+ */
 static const char *full_sentence(void)
 {
 	if (space_is_limited())
@@ -346,7 +356,7 @@ static const char *full_sentence(void)
 	return "the disk is full; delete captures or files, or lower the quotas";
 }
 
-/* Commit these items, however long the disk is full. */
+/* Commit ITEMS. While the disk is full, try again until there is room. Return 0 or -errno. */
 static int flush(struct commit_thread *t, struct item **items, size_t n)
 {
 	for (unsigned tries = 0;; tries++) {
@@ -364,8 +374,8 @@ static int flush(struct commit_thread *t, struct item **items, size_t n)
 }
 
 /*
- * Check the place where a reader met damage, in a transaction of its own: SQLite itself may fail
- * there, and the archive goes on.
+ * Check the place at which a reader met damage. This is a transaction of its own, because SQLite
+ * itself may fail there, and the archive must go on.
  */
 static void repair(struct commit_thread *t, struct item *item)
 {
@@ -381,7 +391,7 @@ static void repair(struct commit_thread *t, struct item *item)
 		*item->result = r < 0 ? ARCHIVE_E_DAMAGED : r ? r : damaged ? 0 : ARCHIVE_E_ABSENT;
 }
 
-/* Handle the reports of damage among ITEMS; equal ones once. */
+/* Handle the reports of damage among ITEMS. Of several equal reports handle one. */
 static void repair_all(struct commit_thread *t, struct item **items, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -1,9 +1,10 @@
 /*
  * The thread that compresses and commits.
  *
- * It takes the items of the queue, sorts them, joins chunks that belong together, and writes them
- * in one transaction. A full disk stops archiving and nothing else: the transaction is kept and
- * tried again, the queue fills up, and rings lose what they overwrite, which is counted.
+ * It takes items from the queue, sorts them, joins adjacent chunks of a packet, and writes them in
+ * one transaction. When the disk is full, the thread keeps its items and tries the transaction
+ * again. Meanwhile the queue fills up, and guests overwrite bytes of their rings that were not
+ * copied; these losses are counted. Nothing else stops.
  */
 #ifndef COLLECT_COMMIT_THREAD_H
 #define COLLECT_COMMIT_THREAD_H
@@ -19,29 +20,29 @@
 struct commit_thread;
 
 struct commit_thread_state {
-	uint64_t committed;			  /* largest ticket in the archive */
-	uint64_t serial;			  /* commits so far */
-	bool archiving;				  /* false: the disk is full, or the archive failed */
-	bool failed;				  /* it failed for good: the process must end */
-	char sentence[256];			  /* reason while not archiving */
-	uint64_t bytes;				  /* content bytes committed */
-	uint64_t commit_ns;			  /* time spent in transactions, ns */
-	uint64_t damaged_pieces, damaged_packets; /* found on the disk and taken out of service */
+	uint64_t committed;			  /* largest ticket of the items in the archive */
+	uint64_t serial;			  /* number of commits */
+	bool archiving;				  /* false: the disk is full, or the archive has failed */
+	bool failed;				  /* the archive has failed for good: the process must end */
+	char sentence[256];			  /* why ARCHIVING is false */
+	uint64_t bytes;				  /* number of content bytes committed */
+	uint64_t commit_ns;			  /* ns spent in transactions */
+	uint64_t damaged_pieces, damaged_packets; /* pieces and packets found damaged, and taken out of service */
 };
 
 /*
- * Start the thread. Take over *W (NULL afterwards, on success). Borrow CONFIG, QUEUE and the
- * eventfd WAKE until commit_thread_stop. The thread writes to WAKE after each commit and each
- * change of state. Return 0 or -errno.
+ * Start the thread. It takes over *W, which becomes NULL; on failure *W stays the caller's. QUEUE,
+ * CONFIG and the eventfd WAKE are borrowed until commit_thread_stop(). The thread writes to WAKE
+ * after each commit and each change of its state. Return 0, with the thread in *TP, or -errno.
  */
 int commit_thread_start(struct commit_thread **tp, struct archive_writer **w, struct queue *queue,
 			const struct config *config, int wake);
-/* Close the queue, commit the rest of it, end the thread. Accept NULL. */
+/* Close the queue, commit the items in it, and end the thread. Accept NULL. Return NULL. */
 struct commit_thread *commit_thread_stop(struct commit_thread *t);
 CLEANUP_DEFINE(struct commit_thread, commit_thread_stop)
 
 void commit_thread_state(struct commit_thread *t, struct commit_thread_state *state);
-/* Commit at once until this moment (CLOCK_MONOTONIC ns): somebody reads live. */
+/* Commit every FOLLOW_NS until this CLOCK_MONOTONIC ns, because a client reads live. */
 void commit_thread_follow(struct commit_thread *t, uint64_t until);
 
 #endif

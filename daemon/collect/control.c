@@ -1,7 +1,7 @@
 /*
  * The collector's answers on the control socket. control-server.h has the socket and its clients.
- * An order is a request that is answered when its item is committed. Until then the commit thread
- * writes the order's result, so the orders of clients that left are kept too.
+ * An *order* is a request that is answered when its item is committed. The commit thread writes the
+ * item's result into the order, so an order is kept until the commit, even if its client has left.
  */
 #include "control.h"
 
@@ -13,22 +13,26 @@
 #include "collector.h"
 #include "control-server.h"
 
-#define ORDERS_MAX    1024u /* orders that wait for a commit */
-#define ORDERS_CLIENT 64u   /* the same, of one client */
+#define ORDERS_MAX    1024u /* limit of orders that wait for a commit */
+#define ORDERS_CLIENT 64u   /* limit of orders of one client */
 #define FOLLOW_FOR_NS (5 * NS_PER_S)
 #define NOTE_MAX      4096u
 #define OFFERS_BYTES  (60u << 10)
-#define METRICS_BYTES (20u << 10) /* a message in which each byte takes three still fits */
+#define METRICS_BYTES (20u << 10) /* fits into a message even if each byte is escaped to three bytes */
 
 /* A request that waits for a commit. */
 struct order {
 	struct order *next;
 	struct control_asker asker;
-	uint64_t ticket; /* ticket of the item to be committed; 0 = the capture's items are not all queued */
-	int64_t capture; /* capture that was begun; 0 = none */
+	/*
+	 * ticket of the item whose commit answers the order; 0 = the capture's items are not all
+	 * queued yet
+	 */
+	uint64_t ticket;
+	int64_t capture; /* capture that the order began; 0 = none */
 	int64_t run;
 	int result;
-	bool is_damage; /* a report of damage */
+	bool is_damage; /* the request was a report of damage */
 };
 
 struct control {
@@ -60,7 +64,7 @@ static struct order *order_new(struct control *control, struct control_asker ask
 	return order;
 }
 
-/* Take back the last order. */
+/* Remove and free the newest order, whose request has failed. */
 static void order_forget(struct control *control, struct order *order)
 {
 	control->orders = order->next;
@@ -69,8 +73,8 @@ static void order_forget(struct control *control, struct order *order)
 }
 
 /*
- * Queue an item that marks the end of the order's capture, once its guest has no capture under way
- * any more: all of the capture's items are then queued.
+ * When the guest has finished the order's capture, all of the capture's items are queued: queue one
+ * more item, whose commit answers the order.
  */
 static void order_mark(struct collector *c, struct order *order)
 {
@@ -80,7 +84,7 @@ static void order_mark(struct collector *c, struct order *order)
 	if (guest && guest->capture.id == order->capture)
 		return;
 	/*
-	 * This item changes nothing. Its commit means that all items before it are in the archive.
+	 * This item changes nothing. When it is committed, all items before it are in the archive.
 	 */
 	item = queue_item(c->queue, NULL, ITEM_PATCH, 0, false);
 	if (!item)
@@ -178,7 +182,7 @@ static void on_capture(struct control *control, struct control_asker asker, cons
 	c->source->poll_soon(c->source, (int64_t)run);
 }
 
-/* Answer patch-capture and delete-capture. */
+/* Handle patch-capture and delete-capture. */
 static void on_change(struct control *control, struct control_asker asker, const struct message *m, enum item_kind kind)
 {
 	struct collector *c = control->collector;
@@ -209,7 +213,7 @@ static void on_change(struct control *control, struct control_asker asker, const
 	order->ticket = queue_push(c->queue, item);
 }
 
-/* Answer a report of damage that a reader met. The commit thread checks the place itself. */
+/* Handle a report of damage: queue an item, by which the commit thread checks the place itself. */
 static void on_damaged(struct control *control, struct control_asker asker, const struct message *m)
 {
 	struct collector *c = control->collector;
@@ -276,7 +280,10 @@ static void on_status_request(struct control *control, struct control_asker aske
 	control_send(control->server, asker, &w);
 }
 
-/* Answer which guest has an address, and where a domain is. */
+/*
+ * Handle the verbs who (WHERE false: which guest has an address) and where (WHERE true: the address
+ * of a domain).
+ */
 static void on_who(struct control *control, struct control_asker asker, const struct message *m, bool where)
 {
 	struct source *source = control->collector->source;
@@ -306,7 +313,7 @@ static void on_who(struct control *control, struct control_asker asker, const st
 	control_send(control->server, asker, &w);
 }
 
-/* Offers as text, as far as there is room. */
+/* The offers of memory profiles, as text of at most OFFERS_BYTES. */
 struct offers {
 	char text[OFFERS_BYTES];
 	size_t len;

@@ -1,8 +1,8 @@
 /*
  * A run of a guest, and its captures.
  *
- * A capture has several streams. Each goes through it at its own polls (stream.c); the capture ends
- * when no stream wants more of it.
+ * A capture covers several streams. Each stream contributes its part at its own polls (stream.c);
+ * the capture ends when every stream has contributed.
  */
 #include "guest.h"
 
@@ -13,7 +13,8 @@
 #include "log.h"
 #include "text.h"
 
-#define CAPTURE_NS (10 * NS_PER_S) /* after this time a living guest's capture that finds no room is cut */
+/* limit for a capture of a living guest; bytes that found no room by then are left out */
+#define CAPTURE_NS (10 * NS_PER_S)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
@@ -78,9 +79,12 @@ void guest_remove(struct guest *guest, struct stream *stream)
 	*at = stream->next;
 }
 
-/* ---- telling the archive --------------------------------------------------------------------- */
+/* ---- reports to the archive ------------------------------------------------------------------ */
 
-/* Queue a copy of RUN, with texts of its own. A commit soon needs queue_hurry afterwards. */
+/*
+ * Queue a copy of RUN with its own copies of the strings. To have it committed soon, call
+ * queue_hurry() afterwards. Return 0 or -ENOMEM.
+ */
 static int run_queue(struct guest_shared *shared, struct account *account, const struct archive_run *run)
 {
 	struct item *item = queue_item(shared->queue, account, ITEM_RUN, 0, false);
@@ -167,7 +171,7 @@ int guest_set_state(struct guest *guest, const char *state, const char *reason)
 			ring_set_dead(&s->ring, false);
 	for (struct stream *s = guest_is_archived(guest) ? guest->streams : NULL; s && r == 0; s = s->next)
 		r = stream_announce(s);
-	/* Only now, so that nobody sees a run without its streams. */
+	/* Commit only now, so that readers never see a run without its streams. */
 	queue_hurry(guest->shared->queue);
 	return r;
 }
@@ -202,7 +206,7 @@ int guest_rename(struct guest *guest, const char *name)
 
 /* ---- captures -------------------------------------------------------------------------------- */
 
-/* Let the streams, or ONLY, go through capture ID from now on. */
+/* Begin capture ID of all streams, or of ONLY: their next polls take part in it. */
 static void capture_start(struct guest *guest, int64_t id, bool dead, struct stream *only)
 {
 	guest->capture = (struct guest_capture){
@@ -210,7 +214,7 @@ static void capture_start(struct guest *guest, int64_t id, bool dead, struct str
 		.dead = dead,
 		.give_up = clock_mono() + (dead ? guest->patience : CAPTURE_NS),
 	};
-	/* A single ring that goes while its guest lives takes no room from others. */
+	/* If a living guest withdraws one ring, that ring's end takes no room from other guests. */
 	if (dead && !only)
 		account_died(guest->shared->queue, guest->account, true);
 	for (struct stream *s = guest->streams; s; s = s->next) {

@@ -1,8 +1,8 @@
 /*
- * A guest: one run of it, its streams, its policy and its captures.
+ * A guest: one run of it, with its streams, its policy and its captures.
  *
- * A source (a directory of ring files, or XenStore) finds guests, attaches their rings (stream.h)
- * and says when they begin and end. Only the collector's thread calls this.
+ * A source (daemon/files or daemon/xen) finds guests, attaches their rings (stream.h), and reports
+ * when their runs begin and end. Only the collector's thread calls these functions.
  */
 #ifndef COLLECT_GUEST_H
 #define COLLECT_GUEST_H
@@ -15,13 +15,13 @@
 #include "queue.h"
 #include "stream.h"
 
-/* Shared by all guests of a process. Owned by the collector, which outlives the guests. */
+/* State that all guests of the process share. The collector owns it and outlives the guests. */
 struct guest_shared {
 	const struct config *config;
 	struct queue *queue;
 	struct cadence_budget budget;
-	int64_t last_run, last_stream, last_capture; /* last identifiers given */
-	bool archiving;				     /* as the commit thread last said */
+	int64_t last_run, last_stream, last_capture; /* last identifiers that were given out */
+	bool archiving;				     /* the commit thread's state, as last read */
 	struct {
 		uint64_t polls, bytes, gaps, lost_packets, skipped_packets, queue_full, bad_sizes, unsteady,
 			dropped_copies, captures, refused_rings, evicted_bytes;
@@ -29,23 +29,23 @@ struct guest_shared {
 };
 
 /*
- * Identity of a guest. Texts are copied. Bytes of NAME that are not printable UTF-8 are shown as
- * \xNN.
+ * The identity of a guest. Strings are copied, except SOURCE. In NAME, bytes that are not printable
+ * UTF-8 become \xNN.
  */
 struct guest_identity {
-	const char *source; /* "dir" or "xen": a constant, not copied */
+	const char *source; /* "dir" or "xen"; a constant */
 	const char *name;
-	const char *key;  /* identity of this run at its source */
+	const char *key;  /* key of this run, unique in its source */
 	const char *uuid; /* NULL = none */
 	int64_t domid;	  /* -1 = none */
 };
 
-/* A capture under way: large tails may have to wait for room. */
+/* A capture that is being taken. It takes time because large tails may have to wait for room. */
 struct guest_capture {
-	int64_t id; /* 0 = none under way */
+	int64_t id; /* 0 = no capture is being taken */
 	bool dead;
-	size_t streams;	  /* streams that are not done yet */
-	uint64_t give_up; /* CLOCK_MONOTONIC ns; bytes without room by then are left out */
+	size_t streams;	  /* number of streams that have not contributed yet */
+	uint64_t give_up; /* CLOCK_MONOTONIC ns; bytes that found no room by then are left out */
 };
 
 struct guest {
@@ -53,77 +53,87 @@ struct guest {
 	const char *source;
 	char *name, *key, *uuid;
 	int64_t domid;
-	int64_t run;	     /* 0 = none yet: the first attach makes one */
-	uint64_t began_real; /* 0 = when its first ring is attached; a source that knows better sets it before that */
-	uint64_t patience;   /* ns that a capture of a dead guest may wait for room */
+	int64_t run; /* 0 = no run yet: the first attach begins one */
+	/*
+	 * begin of the run, CLOCK_REALTIME ns; 0 = the first attach sets it; a source that knows
+	 * better sets it earlier
+	 */
+	uint64_t began_real;
+	uint64_t patience; /* limit of time for a capture of the dead guest, ns */
 	struct policy policy;
 	struct account *account;
 	struct stream *streams;
-	uint64_t next_period; /* policy `periodic`: when the next snapshot is due */
+	uint64_t next_period; /* policy `periodic`: when to take the next snapshot, CLOCK_MONOTONIC ns */
 	struct guest_capture capture;
-	const char *state; /* as last queued: "running", "suspended" or "ended"; NULL: never */
+	const char *state; /* state reported last: "running", "suspended" or "ended"; NULL = none yet */
 };
 
 /*
- * Initialise a guest. RUN: the archive's run to continue, or 0 for a new one. PATIENCE: see struct
- * guest. Return 0 or -ENOMEM.
+ * Initialise a guest. RUN is the archive's run to continue; 0 = begin a new run. PATIENCE: see
+ * struct guest. Return 0 or -ENOMEM.
  */
 int guest_init(struct guest *guest, struct guest_shared *shared, const struct guest_identity *identity, int64_t run,
 	       uint64_t patience);
-/* Detach and forget everything, without telling the archive. */
+/*
+ * Detach all streams and free the guest's memory. The archive is not told: its run stays as it is.
+ */
 void guest_deinit(struct guest *guest);
 
 /*
- * Rename the guest and apply the policy of the new name. Tell the archive if the run has begun and
- * not ended. Return 0, or -ENOMEM and keep the old name.
+ * Rename the guest and apply the policy of the new name. If the run has begun and has not ended,
+ * queue the new name for the archive. Return 0; or -ENOMEM, and the old name is kept.
  */
 int guest_rename(struct guest *guest, const char *name);
 
-/* Return true if the archive was told that the guest runs. */
+/* Return whether the state that was reported last is "running". */
 bool guest_is_running(const struct guest *guest);
 /*
- * Tell the archive "running", "suspended" or "ended" (STATE and REASON, a capture kind or NULL, are
- * constants), and unless it has ended, the streams that are attached. Do nothing for a guest
- * without a run. Return 0 or -ENOMEM.
+ * Report the guest's STATE to the archive: "running", "suspended" or "ended". Unless the guest has
+ * ended, also report its attached streams. REASON is a kind of capture or NULL. STATE and REASON
+ * are constants. Do nothing if the guest has no run. Return 0 or -ENOMEM.
  */
 int guest_set_state(struct guest *guest, const char *state, const char *reason);
-/* Begin the run without a ring, if it has not begun. */
+/* Begin a run without a ring, unless a run was begun. */
 void guest_begin(struct guest *guest);
 /*
- * Tell the archive that a run ended while mprofd was down, at the time of RESUME's last bytes.
- * Return 0 or -ENOMEM.
+ * Report to the archive that the run of RESUME ended while mprofd was not running, at the time of
+ * its last bytes. Return 0 or -ENOMEM.
  */
 int guest_report_end(struct guest_shared *shared, const struct archive_resume *resume);
 
 /*
- * Begin a capture of KIND, of all streams, or of ONLY. DEAD: nobody writes any more; the guest's
- * last bytes take room from living guests, and the capture ends after PATIENCE. Each stream must be
- * polled until guest_capture_done. Return the capture's identifier, 0 if one is under way or
- * nothing is attached, or -ENOMEM.
+ * Begin a capture of KIND, of all streams or of ONLY. NOTE is a user's text or NULL. DEAD: nobody
+ * writes to the rings any more; the guest's last bytes then may take room from living guests, and
+ * the capture ends after PATIENCE. The caller must poll each stream until guest_capture_done().
+ * Return the capture's identifier; 0 if another capture is being taken or nothing is attached; or
+ * -ENOMEM.
  */
 int64_t guest_capture_begin(struct guest *guest, const char *kind, const char *note, bool dead, struct stream *only);
 /*
- * Continue capture ID, which the archive has of this run incomplete (archive_resume.unfinished),
- * because mprofd was killed. Return ID, or 0.
+ * Continue the capture ID of this run, which is incomplete in the archive because mprofd was killed
+ * (archive_resume.unfinished). Return ID, or 0 as guest_capture_begin().
  */
 int64_t guest_capture_again(struct guest *guest, int64_t id, bool dead);
-/* Return true if everything of the capture is queued. */
+/* Return whether no capture is being taken: all items of the last one are queued. */
 bool guest_capture_done(const struct guest *guest);
-/* End the capture under way as it is, because the end of a dead guest comes first. */
+/*
+ * End the capture that is being taken, without the parts that are missing, because the capture of a
+ * dead guest's end is more urgent.
+ */
 void guest_capture_abandon(struct guest *guest);
-/* Add the context JSON to CAPTURE. Take over JSON, also on failure. Return 0 or -ENOMEM. */
+/* Queue JSON as the context of CAPTURE. Take over JSON, also on failure. Return 0 or -ENOMEM. */
 int guest_capture_context(struct guest_shared *shared, int64_t capture, char *json);
 
 /* ---- for stream.c ---- */
 
-/* Return true if the archive has the run, and not as ended. */
+/* Return whether the run was reported to the archive, and not as ended. */
 bool guest_is_archived(const struct guest *guest);
-/* Add STREAM, which is attached, and give the guest a run if it has none. */
+/* Add STREAM, whose ring is attached, to the guest, and begin a run if the guest has none. */
 void guest_add(struct guest *guest, struct stream *stream);
 void guest_remove(struct guest *guest, struct stream *stream);
-/* Begin the snapshot of a guest of policy `periodic` if it is due. */
+/* If the guest's policy is `periodic` and the next snapshot is due, begin it. */
 void guest_period(struct guest *guest, uint64_t now);
-/* Count one stream of the capture as done. */
+/* One stream of the capture has contributed: end the capture if it was the last. */
 void guest_capture_less(struct guest *guest);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The collector's metrics as OpenMetrics text. mprofd-http's /metrics fetches them over the control
- * socket.
+ * The collector's metrics as OpenMetrics text. mprofd-http asks for them over the control socket to
+ * answer /metrics.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,9 @@ struct metric {
 	uint64_t value;
 };
 
-/* Append a metric and return the end of the text; leave out a metric that does not fit. */
+/*
+ * Append metric M to TEXT at AT. Return the new end of the text, or AT if the metric does not fit.
+ */
 static size_t metric_put(char *text, size_t size, size_t at, const struct metric *m)
 {
 	const char *suffix = strcmp(m->type, "counter") == 0 ? "_total" : "";
@@ -28,7 +30,7 @@ static size_t metric_put(char *text, size_t size, size_t at, const struct metric
 	return at + (size_t)n;
 }
 
-/* Cut the text of a source after its last whole line. */
+/* Truncate the text of a source behind its last whole line. */
 static void lines_cut(char *text, size_t size)
 {
 	char *end = memchr(text, '\0', size);

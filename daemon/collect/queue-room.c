@@ -1,18 +1,22 @@
 /*
- * Eviction: which bytes give way to which.
+ * Room in the queue, and the eviction of items.
  *
- * A lane lists those waiting items of a stream that may be evicted, oldest first. They are always
- * the stream's newest, without a hole. So the stream stays whole up to a position when some are
- * taken off the end, and its ring's cursor goes back to that position. An item that must stay (of a
- * dead guest, of a capture, of a ring that is detached) also keeps every item before it, because a
- * stream has no hole. The commit thread takes items from the head of the queue, and so from the
- * head of a lane.
+ * To make room for the last bytes of a dead guest, the queue drops (*evicts*) waiting items of a
+ * living stream, newest first, and moves the cursor of that stream's ring back to the first dropped
+ * byte. The ring mostly still has these bytes.
+ *
+ * A *lane* lists the waiting items of one stream that may be evicted, oldest first. They are always
+ * the stream's newest items, without a hole between them, so evicting from the end leaves the
+ * stream whole up to a position. If an item must stay (it belongs to a dead guest, a capture, or a
+ * detached ring), all items before it must stay too: they are taken off the lane (*sealed*), but
+ * not off the queue. The commit thread takes items from the head of the queue, so they leave a lane
+ * at its head.
  */
 #include "queue-state.h"
 
 #include <stdlib.h>
 
-#define EVICT_MIN ((size_t)64 << 10) /* less is not worth a rewind of a ring */
+#define EVICT_MIN ((size_t)64 << 10) /* bytes to evict at least; fewer are not worth moving a cursor back */
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
@@ -102,9 +106,11 @@ void account_died(struct queue *queue, struct account *account, bool dead)
 /* ---- room ------------------------------------------------------------------------------------ */
 
 /*
- * Return x, how many more bytes the end of one guest may take: at most what it leaves for the ends
- * of others, end + x <= free - x. Items from before the death do not count. Evictable bytes are
- * free to a dead guest, not to a ring that goes while its guest lives.
+ * Return the number of bytes by which the end of ACCOUNT's guest may grow (or of any dead guest, if
+ * ACCOUNT is NULL). The end of one guest may take at most as many bytes as it leaves free for the
+ * ends of others: end + x <= free - x. Items from before the guest's death do not count as its end.
+ * Bytes that can be evicted count as free for a dead guest, but not for a ring that a living guest
+ * withdraws.
  */
 size_t queue_dead_room(const struct queue *queue, const struct account *account)
 {
@@ -146,7 +152,10 @@ static struct lane *fullest(const struct queue *queue)
 	return most;
 }
 
-/* Take items off the end of LANE until WANT bytes are free. Return them in a list. */
+/*
+ * Remove items from the end of LANE until they make WANT bytes, and sum them up in EVICTED. Return
+ * the removed items as a list.
+ */
 static struct item *take_back(struct queue *queue, struct lane *lane, size_t want, struct evicted *evicted)
 {
 	struct item *items = NULL;
@@ -194,7 +203,7 @@ bool queue_evict(struct queue *queue, struct account *account, size_t n, struct 
 	while (items) {
 		struct item *next = items->next;
 
-		free(items); /* chunks and gaps own nothing */
+		free(items); /* a chunk or gap owns no other memory */
 		items = next;
 	}
 	return true;

@@ -1,4 +1,4 @@
-/* Shared by the queue's files. Private to them. */
+/* Shared by the queue's files, and private to them. */
 #ifndef COLLECT_QUEUE_STATE_H
 #define COLLECT_QUEUE_STATE_H
 
@@ -11,7 +11,7 @@ struct lane {
 	struct account *account;
 	void *owner;
 	struct item *first, *last;
-	size_t bytes; /* accounted */
+	size_t bytes; /* bytes of its items, as accounted */
 };
 
 struct queue {
@@ -19,26 +19,29 @@ struct queue {
 	pthread_cond_t wake;
 	struct item *head, *tail;
 	struct lane *lanes;
-	size_t bytes;	  /* of items that were made and not freed, pushed or not */
-	size_t waiting;	  /* bytes of items in the list */
-	size_t evictable; /* bytes of waiting items in lanes */
+	size_t bytes;	  /* bytes of all items that exist, pushed or not */
+	size_t waiting;	  /* bytes of items in the list HEAD */
+	size_t evictable; /* bytes of items in lanes */
 	size_t limit, per_guest, reserve;
 	uint64_t ticket;
 	bool hurry, closed;
 };
 
-/* All of these are called with the mutex held. */
+/* Call all of these functions with the mutex held. */
 
 /* queue.c */
 void queue_unlink(struct queue *queue, struct item *item);
 void account_unref(struct account *account); /* accepts NULL */
-/* Take BYTES off ACCOUNT, and drop their item's reference. Accept NULL. */
+/*
+ * Subtract BYTES from ACCOUNT and drop the item's reference to it. OF_END: the bytes count as the
+ * guest's end. ACCOUNT may be NULL.
+ */
 void account_less(struct queue *queue, struct account *account, size_t bytes, bool of_end);
 
 /* queue-room.c */
-/* Return how many more bytes a dead guest may have. */
+/* Return by how many bytes the end of a dead guest may grow. */
 size_t queue_dead_room(const struct queue *queue, const struct account *account);
 void lane_add(struct queue *queue, struct item *item);
-void lane_remove(struct queue *queue, struct item *item); /* accepts one that is in no lane */
+void lane_remove(struct queue *queue, struct item *item); /* does nothing if the item is in no lane */
 
 #endif

@@ -1,4 +1,7 @@
-/* The queue between the two threads. One mutex; nothing slow happens while it is held. */
+/*
+ * The queue between the loop and the commit thread. One mutex protects it; no function does
+ * anything slow while it holds the mutex.
+ */
 #include "queue-state.h"
 
 #include <errno.h>
@@ -73,7 +76,7 @@ size_t account_bytes(struct queue *queue, const struct account *account)
 	return bytes;
 }
 
-/* The mutex is held. */
+/* Return whether an item of BYTES finds room. The mutex is held. */
 static bool has_room(const struct queue *queue, const struct account *account, size_t bytes, bool dead)
 {
 	if (queue->bytes + bytes > queue->limit + (dead ? queue->reserve : 0))
@@ -83,7 +86,7 @@ static bool has_room(const struct queue *queue, const struct account *account, s
 	return !account || account->bytes + bytes <= queue->per_guest;
 }
 
-/* The mutex is held. */
+/* Count an item of BYTES. ACCOUNT may be NULL. The mutex is held. */
 static void account_add(struct queue *queue, struct account *account, size_t bytes, bool of_end)
 {
 	queue->bytes += bytes;
@@ -176,7 +179,10 @@ uint64_t queue_push(struct queue *queue, struct item *item)
 	return ticket;
 }
 
-/* Cut off the first items, about BYTES of them. The mutex is held. */
+/*
+ * Take the first items, about BYTES of them, off the queue and return them as a list. The mutex is
+ * held.
+ */
 static struct item *cut(struct queue *queue, size_t bytes)
 {
 	struct item *first = queue->head, *last = NULL;

@@ -1,11 +1,13 @@
 /*
  * A bounded first-in, first-out queue of items, from the collector's loop to the commit thread.
  *
- * Every byte in it is accounted, in total and per guest. A stream that finds no room leaves the
- * bytes in the ring and comes again; if the writer is faster, that becomes a counted gap. Beside
- * the room for living guests there is a reserve for dead ones. The dead may use both, and may evict
- * bytes of the living: a living guest's newest bytes are mostly still in its ring, a dead guest's
- * bytes are soon nowhere. One dead guest never has more than it leaves for the others.
+ * The queue counts the bytes of its items, in total and per guest (struct account). If an item
+ * finds no room, its bytes stay in the ring and a later poll tries again; if the guest overwrites
+ * them before that, they become a gap, which is counted. Besides the room for living guests there
+ * is a reserve for the last bytes of dead guests. A dead guest may use both, and may also have
+ * items of living guests evicted: the newest bytes of a living guest are mostly still in its ring,
+ * while a dead guest's ring is unmapped soon. The last bytes of one dead guest may take at most as
+ * much room as they leave for the other guests.
  */
 #ifndef COLLECT_QUEUE_H
 #define COLLECT_QUEUE_H
@@ -19,50 +21,54 @@
 #include "ring.h"
 
 enum item_kind {
-	ITEM_RUN,     /* run: begins, changes or ends */
-	ITEM_STREAM,  /* stream */
-	ITEM_CHUNK,   /* chunk and data */
+	ITEM_RUN,     /* run: it begins, changes or ends */
+	ITEM_STREAM,  /* record: a stream begins or changes */
+	ITEM_CHUNK,   /* piece.chunk and data */
 	ITEM_GAP,     /* gap */
 	ITEM_CAPTURE, /* capture */
-	ITEM_RANGE,   /* range: one stream of a capture */
-	ITEM_TAIL,    /* chunk and data, of a capture */
+	ITEM_RANGE,   /* range: the part of one stream in a capture */
+	ITEM_TAIL,    /* piece.chunk and data, the tail of a capture */
 	ITEM_PATCH,   /* patch: change a capture */
-	ITEM_DELETE,  /* patch.capture: delete it */
-	ITEM_DAMAGE,  /* damage: a reader met some */
+	ITEM_DELETE,  /* patch.capture: delete this capture */
+	ITEM_DAMAGE,  /* damage: the place at which a reader met damage */
 };
 
 /*
- * The items of one guest in the queue. Counted references: one of the guest, one of each item, one
- * of each lane.
+ * Sums over the items of one guest. REFS counts the guest, each of its items, and each of its
+ * lanes.
  */
 struct account {
 	size_t bytes;
-	size_t end; /* bytes of its end: those that came since it died */
+	size_t end; /* bytes of its end: of items that were made for its last capture */
 	unsigned refs;
-	bool dead; /* its items are not evicted, and new ones find room as those of the dead do */
+	bool dead; /* the guest is dead: its items are not evicted, and new items use the room of dead guests */
 };
 
 /*
- * The waiting items of a stream that may be evicted: the newest ones, as long as its ring is
- * attached.
+ * The waiting items of a stream that may be evicted (queue-room.c). They are the stream's newest
+ * items. A stream has a lane as long as its ring is attached.
  */
 struct lane;
 
 struct item {
 	struct item *next, *prev;
-	struct account *account; /* NULL for items that belong to no guest */
-	struct lane *lane;	 /* set before the push of a CHUNK or GAP that may be evicted */
+	struct account *account; /* NULL for an item that belongs to no guest */
+	struct lane *lane;	 /* set before the push of a CHUNK or GAP that may be evicted; NULL = it must stay */
 	struct item *lane_next, *lane_prev;
 	enum item_kind kind;
 	bool urgent;
-	bool of_end;		 /* accounted as its guest's end */
-	size_t bytes;		 /* accounted */
-	uint64_t queued;	 /* CLOCK_MONOTONIC ns */
-	uint64_t ticket;	 /* given by queue_push, ascending */
-	int64_t stream;		 /* for CHUNK, GAP, TAIL */
-	struct ring_cursor from; /* for CHUNK and GAP in a lane: the ring's cursor before it */
-	int *result; /* receives 0 or an archive_condition from PATCH, DELETE and DAMAGE; borrowed until the commit */
-	char *texts; /* owned: the texts of RUN, RECORD or CAPTURE; NULL = none */
+	bool of_end;		 /* its bytes count as the guest's end */
+	size_t bytes;		 /* bytes that it counts as */
+	uint64_t queued;	 /* when it was made or pushed, CLOCK_MONOTONIC ns */
+	uint64_t ticket;	 /* number that queue_push() gives it, ascending */
+	int64_t stream;		 /* stream of a CHUNK, GAP or TAIL */
+	struct ring_cursor from; /* CHUNK and GAP in a lane: cursor of the ring before the item */
+	/*
+	 * PATCH, DELETE and DAMAGE: receives 0 or an archive_condition; borrowed until the commit;
+	 * NULL = not wanted
+	 */
+	int *result;
+	char *texts; /* memory of the strings of RUN, STREAM or CAPTURE; owned; NULL = none */
 	union {
 		struct archive_run run;
 		struct archive_stream record;
@@ -99,59 +105,69 @@ void account_release(struct queue *queue, struct account *account); /* accepts N
 size_t account_bytes(struct queue *queue, const struct account *account);
 
 /*
- * Mark the guest of ACCOUNT as dead: none of its items, queued or to come, is evicted, and only the
- * cap of the dead holds for it. Or, not DEAD, as living again, for the items to come.
+ * Set whether the guest of ACCOUNT is dead. If it is, none of its items is evicted, and new items
+ * use the room of dead guests. If it lives again, that holds for new items only.
  */
 void account_died(struct queue *queue, struct account *account, bool dead);
 
 /*
- * Open a lane of ACCOUNT for the stream OWNER (borrowed until lane_close). Return NULL without
- * memory.
+ * Open a lane of ACCOUNT for the stream OWNER, which is borrowed until lane_close(). Return NULL
+ * without memory.
  */
 struct lane *lane_open(struct queue *queue, struct account *account, void *owner);
-/* Close the lane: its ring is gone, so its waiting items must stay. Accept NULL; return NULL. */
+/*
+ * Close the lane, because the ring is being detached. Its waiting items stay in the queue and
+ * cannot be evicted any more. Accept NULL; return NULL.
+ */
 struct lane *lane_close(struct queue *queue, struct lane *lane);
-/* Keep the lane's waiting items from eviction, because a capture names them. Accept NULL. */
+/*
+ * Keep the waiting items of the lane from being evicted, because a capture includes them. Accept
+ * NULL.
+ */
 void lane_seal(struct queue *queue, struct lane *lane);
 
-/* Evicted bytes: every waiting item of a stream from a position on. */
+/* The result of an eviction: all waiting items of one stream from a position on were dropped. */
 struct evicted {
 	void *owner;
-	struct ring_cursor to; /* new position of its ring's cursor */
-	uint64_t packets;      /* packets that evicted gaps declared lost, to be declared again */
+	struct ring_cursor to; /* where the ring's cursor must go back to */
+	uint64_t packets;      /* packets that the evicted gaps declared lost; they will be declared again */
 	uint64_t gaps;
-	bool at_least;	/* one of these gaps said "at least" */
-	uint64_t bytes; /* content bytes */
+	bool at_least;	/* one of these gaps had AT_LEAST set */
+	uint64_t bytes; /* content bytes of the evicted chunks */
 };
 /*
- * Make room for an item of N bytes of the dead ACCOUNT: evict the newest items of the living stream
- * that has most waiting. Return false if no eviction would help.
+ * Make room for an item with N bytes of data, of the dead guest of ACCOUNT: evict the newest items
+ * of the living stream that has the most bytes waiting. Fill *EVICTED; the caller moves that
+ * stream's ring back. Return false if no eviction would make enough room.
  */
 bool queue_evict(struct queue *queue, struct account *account, size_t n, struct evicted *evicted);
 
 /*
- * Return how many bytes of ACCOUNT would find room now, items included; for the dead, with what
- * could be evicted.
+ * Return the number of bytes for which ACCOUNT's items, headers included, would find room now.
+ * DEAD: include the reserve and the bytes that could be evicted.
  */
 size_t queue_room(struct queue *queue, struct account *account, bool dead);
 
 /*
- * Return an item of KIND with N bytes of data, or NULL if there is no room. Small items without
- * data always find room. DEAD: use the reserve too.
+ * Return a new item of KIND with room for N bytes of data, or NULL if the queue has no room or
+ * memory is short. An item without data always finds room. DEAD: use the room of dead guests. The
+ * caller passes the item to queue_push() or queue_item_free().
  */
 struct item *queue_item(struct queue *queue, struct account *account, enum item_kind kind, size_t n, bool dead);
-void queue_item_free(struct queue *queue, struct item *item); /* accepts NULL; frees what the item owns */
+/* accepts NULL; also frees the memory that the item owns */
+void queue_item_free(struct queue *queue, struct item *item);
 
-/* Hand ITEM over. Return its ticket. */
+/* Append ITEM to the queue, which then owns it. Return the item's ticket. */
 uint64_t queue_push(struct queue *queue, struct item *item);
 
 /*
- * Wait until there is reason for a commit: something urgent, BYTES bytes, or an item that is
- * INTERVAL ns old. Then take all items, at most about BYTES. Return NULL after WAIT ns without a
- * reason, or when the queue was closed and is empty.
+ * Wait until a commit is due: an item is urgent, or BYTES bytes are waiting, or an item is older
+ * than INTERVAL ns. Then take the first items, about BYTES, off the queue and return them as a
+ * list, which the caller owns. Return NULL if no commit was due for WAIT ns, or if the queue is
+ * closed and empty.
  */
 struct item *queue_take(struct queue *queue, size_t bytes, uint64_t interval, uint64_t wait);
-/* Ask for a commit now. */
+/* Make queue_take() return at once. */
 void queue_hurry(struct queue *queue);
 void queue_close(struct queue *queue);
 bool queue_closed(struct queue *queue);

@@ -1,8 +1,10 @@
 /*
- * The resume index: the archive's state when the process began, so that runs continue.
+ * The resume index: what the archive has of each run and stream when the process begins, so that
+ * runs continue.
  *
- * There is one entry for each stream of each run, and one for a run without streams. The entries of
- * a run are adjacent, oldest run first. They keep their place until the end.
+ * It has one entry for each stream of each run, and one for a run without streams. The entries are
+ * sorted by run, oldest first, and keep their addresses until collector_resume_free(). An entry is
+ * *settled* once its run was continued or is over.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,7 +46,10 @@ void collector_resume_free(struct collector *c)
 	c->n_resume = 0;
 }
 
-/* Return the first entry of RUN. *END is after its last; both are equal if there is none. */
+/*
+ * Return the first entry of RUN, and in *END the address behind its last entry. If RUN has no
+ * entries, both are equal.
+ */
 static struct resume_entry *entries(struct collector *c, int64_t run, struct resume_entry **end)
 {
 	size_t low = 0, high = c->n_resume, last;
@@ -64,8 +69,8 @@ static struct resume_entry *entries(struct collector *c, int64_t run, struct res
 }
 
 /*
- * Return an entry of the newest run of SOURCE whose key is KEY, or with IS_PREFIX begins with it;
- * or NULL.
+ * Return an entry of the newest run of SOURCE whose key is KEY, or with IS_PREFIX begins with KEY.
+ * Return NULL if there is none.
  */
 static struct resume_entry *newest(struct collector *c, const char *source, const char *key, bool is_prefix)
 {
@@ -84,7 +89,7 @@ struct resume_entry *collector_resume_find(struct collector *c, const char *sour
 {
 	struct resume_entry *entry = newest(c, source, key, false), *end;
 
-	/* Runs before one that was resumed are over in any case. */
+	/* If the newest run of this key is settled, older runs are over. */
 	if (!entry || entry->settled)
 		return NULL;
 	for (entry = entries(c, entry->resume.run, &end); entry < end; entry++)
@@ -126,7 +131,7 @@ void collector_resume_over(struct collector *c, struct resume_entry *entry)
 	collector_resume_taken_up(c, last->run);
 	if (strcmp(last->state, "ended") == 0)
 		return;
-	/* The run was last heard of when its last stream was. */
+	/* The run ended when the last bytes of any of its streams were copied. */
 	for (entry = entries(c, last->run, &end); entry < end; entry++)
 		if (entry->resume.any && (!last->any || entry->resume.last_real > last->last_real))
 			last = &entry->resume;

@@ -1,15 +1,19 @@
 /*
- * The disk fills between two checks as fast as guests write, so the room is checked after each
- * transaction, and quotas every few seconds.
+ * Decide when the archive deletes its oldest packets, and how many: to keep quotas, and to keep
+ * room on the disk.
  *
- * Deletion needs room too: the write-ahead log grows by every change, and all of the log must fit
- * into the database file before any of it is given back. The reserve provides that room. While it
- * is given up nothing else is written, because new bytes would take the room and then deletion
- * could never run again.
+ * Between two checks guests can fill the disk as fast as they write. So the room is checked after
+ * each transaction, and quotas every few seconds.
  *
- * Deletion waits for readers that have just begun to read the oldest packets, so that a guest that
- * is always at its quota can be read at all. It does not wait long, because there may always be a
- * reader, and not at all when room is short.
+ * Deletion itself needs room: every change goes to the write-ahead log first, and the whole log
+ * must be copied into the database file before any of that room is free again. A reserve file holds
+ * that room; it is deleted when the disk is full. Until the reserve file exists again, nothing but
+ * deletions is written. New bytes would take its room, and no deletion would be possible after
+ * that.
+ *
+ * Deletion waits for readers that have just begun at the oldest packets; otherwise a guest that is
+ * always at its quota could never be read. It waits for PATIENCE_NS at most, because readers may
+ * come all the time, and not at all if room is short.
  */
 #include "retention.h"
 
@@ -23,9 +27,9 @@
 #define NAMES_MAX    8192u
 #define NAMES_STEP   64u
 #define DELETE_BATCH 64u
-#define BATCHES_KEEP 16u	     /* in one call: more than a flush brings, of the smallest packets */
-#define BATCHES_ROOM 256u	     /* if nothing can be written before */
-#define PATIENCE_NS  (10 * NS_PER_S) /* for readers */
+#define BATCHES_KEEP 16u	     /* batches per call; more packets than a flush adds, even of the smallest */
+#define BATCHES_ROOM 256u	     /* batches per call while nothing can be written */
+#define PATIENCE_NS  (10 * NS_PER_S) /* time for which deletion waits for readers */
 #define VACUUM_PAGES 256u
 
 void retention_add_guest(struct retention *retention, const char *name)
@@ -36,7 +40,8 @@ void retention_add_guest(struct retention *retention, const char *name)
 		if (strcmp(retention->names[i], name) == 0)
 			return;
 	/*
-	 * Endless new names push out the oldest ones. The limit of the whole archive covers those.
+	 * A guest that changes its name endlessly pushes out the oldest names. The limit of the
+	 * whole archive covers their data.
 	 */
 	if (retention->n_names == NAMES_MAX) {
 		free(retention->names[0]);
@@ -51,7 +56,7 @@ void retention_add_guest(struct retention *retention, const char *name)
 		retention->n_names++;
 }
 
-/* Guests that are gone have quotas too. */
+/* For archive_writer_resume(): guests that have ended have quotas, too. */
 static int know_resumed(void *context, const struct archive_resume *resume)
 {
 	retention_add_guest(context, resume->name);
@@ -82,7 +87,10 @@ static bool has_room(struct retention *retention, uint64_t want)
 	return space_free(archive_writer_store(retention->w), &has) == 0 && has >= want;
 }
 
-/* Return true if rows may be deleted now. */
+/*
+ * Return whether rows may be deleted now: no reader has just begun, or PATIENCE_NS is over. Call
+ * end_deleting() afterwards.
+ */
 static bool begin_deleting(struct retention *retention)
 {
 	uint64_t now = clock_mono();
@@ -95,7 +103,10 @@ static bool begin_deleting(struct retention *retention)
 	return now - retention->blocked_since >= PATIENCE_NS;
 }
 
-/* End a deletion. DONE: nothing was left to do, so the next deletion waits for readers again. */
+/*
+ * End a deletion. DONE: there was nothing more to delete, so the next deletion waits for readers
+ * anew.
+ */
 static void end_deleting(struct retention *retention, bool done)
 {
 	archive_writer_end_deleting(retention->w);
@@ -103,7 +114,10 @@ static void end_deleting(struct retention *retention, bool done)
 		retention->blocked_since = 0;
 }
 
-/* For space_make(): delete the oldest packets of all guests. */
+/*
+ * For space_make() and space_delete_until(): delete a batch of the oldest packets of all guests.
+ * Return as archive_writer_enforce().
+ */
 static int delete_packets(void *context, uint64_t want, bool *more)
 {
 	struct retention *retention = context;
@@ -130,7 +144,10 @@ static uint64_t before(uint64_t age_ns)
 	return age_ns && age_ns < now ? now - age_ns : 0;
 }
 
-/* Enforce the quotas of some guests, and the archive's. Return true if there is more to do. */
+/*
+ * Delete what exceeds the quotas of the next NAMES_STEP guests, and of the archive. Return whether
+ * more must be deleted.
+ */
 static bool keep_quotas(struct retention *retention)
 {
 	const struct config *c = retention->config;
@@ -153,7 +170,7 @@ static bool keep_quotas(struct retention *retention)
 	return some;
 }
 
-/* Delete before the disk is full. */
+/* If less than the configured room is free, delete the oldest packets before the disk is full. */
 static void keep_room(struct retention *retention)
 {
 	uint64_t want = config_free_space(retention->config), has = 0;

@@ -1,9 +1,9 @@
 /*
- * Retention: delete from the archive by the quotas of guests, the quota of the whole archive, and
- * the room on the disk.
+ * Retention: delete packets from the archive by the quotas of guests, by the quota of the whole
+ * archive, and by the room on the disk.
  *
- * Only the commit thread calls this, between its transactions. Each call deletes a little, so that
- * commits do not wait long.
+ * Only the commit thread calls these functions, between its transactions. A call deletes only a few
+ * batches, so commits do not wait long.
  */
 #ifndef COLLECT_RETENTION_H
 #define COLLECT_RETENTION_H
@@ -18,28 +18,35 @@
 struct retention {
 	struct archive_writer *w;
 	const struct config *config;
-	char **names; /* guests that have a quota */
+	char **names; /* names of the guests in the archive, each of which may have a quota */
 	size_t n_names, next_name;
-	uint64_t checked_at; /* CLOCK_MONOTONIC ns of the last check of quotas that found nothing left to delete */
-	bool full; /* there is no room, or the reserve is given up: write nothing before retention_make_room() returns true */
-	uint64_t blocked_since; /* since when readers hold up deletion; 0 = they do not */
-	uint64_t empty_since;	/* since when there is no room and nothing left to delete */
+	uint64_t checked_at; /* last check of quotas that left nothing to delete, CLOCK_MONOTONIC ns */
+	/*
+	 * there is no room, or the reserve file is deleted: write nothing before
+	 * retention_make_room() returns true
+	 */
+	bool full;
+	uint64_t blocked_since; /* since when readers delay deletion, CLOCK_MONOTONIC ns; 0 = none does */
+	uint64_t empty_since;	/* since when there has been no room and nothing to delete, CLOCK_MONOTONIC ns */
 };
 
-/* Initialise, with the guests that the archive has. Borrow W and CONFIG. */
+/* Initialise RETENTION with the guests that the archive has. W and CONFIG are borrowed. */
 void retention_init(struct retention *retention, struct archive_writer *w, const struct config *config);
 void retention_deinit(struct retention *retention);
 
-/* Apply the quota of guest NAME from now on. */
+/* Apply the quota of the guest NAME from now on. NAME is copied. */
 void retention_add_guest(struct retention *retention, const char *name);
 
-/* Delete what is too much. Called after each transaction, and once in a while without one. */
+/*
+ * Delete packets beyond the quotas, and for room on the disk. To be called after each transaction,
+ * and every few seconds without one.
+ */
 void retention_run(struct retention *retention);
 
 /*
- * Delete oldest packets until there is room again, with the room of the reserve. Called after
- * ARCHIVE_E_FULL. Return true if the reserve is back and there is room for another transaction;
- * false to be called again later. FULL says the same.
+ * To be called after a transaction failed with ARCHIVE_E_FULL, until it returns true. Delete the
+ * oldest packets, with the reserve file's room, until there is room again. Return true if the
+ * reserve file exists again and there is room for a transaction; FULL is then false.
  */
 bool retention_make_room(struct retention *retention);
 

@@ -1,4 +1,4 @@
-/* A binary heap, its root at 1. */
+/* A binary heap of tasks. Its root has index 1. */
 #include "schedule.h"
 
 #include <errno.h>

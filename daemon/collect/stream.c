@@ -1,9 +1,10 @@
 /*
- * Turn the bytes of a ring into items of the queue, and its guest's policy and captures into polls.
+ * Turn the bytes of a ring into items of the queue, and poll the ring as its guest's policy and
+ * captures need it.
  *
- * Items of one stream are queued in the order in which the ring handed them over: the stream's row,
- * then chunks and gaps in sequence. A capture's range comes last, after the tails: if the archive
- * has it, it has all of the stream.
+ * The items of a stream are queued in this order: the stream's record, then chunks and gaps in the
+ * order in which the ring handed them over. The items of a capture are its tails, and last its
+ * range. So if the archive has a capture's range, it has all bytes of the stream in that capture.
  */
 #include "stream.h"
 
@@ -17,9 +18,9 @@
 #include "log.h"
 #include "text.h"
 
-#define FULL_NS	      (5 * NS_PER_MS)	/* the queue was full: interval to the next poll */
-#define SKIP_NS	      (250 * NS_PER_MS) /* interval for a ring of which only snapshots are wanted */
-#define GAP_NS	      NS_PER_S		/* a gap is queued at the latest after this time */
+#define FULL_NS	      (5 * NS_PER_MS)	/* time to the next poll if the queue was full */
+#define SKIP_NS	      (250 * NS_PER_MS) /* time between polls of a ring of which only snapshots are taken */
+#define GAP_NS	      NS_PER_S		/* a gap is queued after this time even if no bytes follow it */
 #define GAPS_IN_QUEUE 4096u
 
 static struct stream *stream_of(struct ring_sink *sink)
@@ -51,7 +52,8 @@ static bool is_dead(const struct stream *stream)
 }
 
 /*
- * Note that the queue has no room for STREAM, or evicted its items: the reason of its coming loss.
+ * Note that the queue had no room for STREAM, or evicted its items. The next gap of STREAM then has
+ * that as its reason.
  */
 static void starve(struct stream *stream)
 {
@@ -62,8 +64,8 @@ static void starve(struct stream *stream)
 }
 
 /*
- * Evict N bytes of a living guest, whose ring may still have them, for a dead guest. Return false
- * if no eviction would help.
+ * For N bytes of the dead stream DEAD: evict items of a living guest, and move the cursor of that
+ * guest's ring back. Return false if no eviction would make enough room.
  */
 static bool evict(struct stream *dead, size_t n)
 {
@@ -89,8 +91,8 @@ static bool evict(struct stream *dead, size_t n)
 }
 
 /*
- * Put ITEM into the lane if it may be evicted. Items of a capture may not, nor any item before
- * them.
+ * Put ITEM into the stream's lane, so that it can be evicted. STAYS: the item belongs to a capture,
+ * so neither it nor any item before it may be evicted.
  */
 static void lane_place(struct stream *stream, struct item *item, bool stays)
 {
@@ -123,8 +125,8 @@ static uint8_t *sink_reserve(struct ring_sink *sink, size_t n, bool tail)
 	struct stream *stream = stream_of(sink);
 
 	/*
-	 * One byte more makes even an empty chunk an item with data, which is refused when there is
-	 * no room.
+	 * Ask for one byte more than N: an item without data always finds room, and even an empty
+	 * chunk must be refused when there is none.
 	 */
 	stream->reserved = piece_item(stream, n + 1, tail);
 	if (!stream->reserved) {
@@ -167,7 +169,7 @@ static int record_queue(struct stream *stream)
 	return 0;
 }
 
-/* Queue the stream's flags when a chunk changes them. */
+/* If CHUNK or the ring changes the stream's flags, queue the stream's record again. */
 static void note_flags(struct stream *stream, const struct ring_chunk *chunk)
 {
 	const char *name = stream->guest->name;
@@ -215,12 +217,16 @@ static const char *gap_reason(const struct stream *stream, const struct ring_gap
 	if (!stream->starved)
 		return "lapped";
 	/*
-	 * Such a gap is often declared when there is room again. The reason is why there was none.
+	 * The gap is often declared only when there is room again. Its reason is why there was no
+	 * room.
 	 */
 	return stream->disk ? "disk" : "queue";
 }
 
-/* Join GAP to the pending gap, if it follows directly. */
+/*
+ * If GAP follows the pending gap directly and has the same KIND, add it to the pending gap and
+ * return true.
+ */
 static bool gap_join(struct stream *stream, const struct ring_gap *gap, const char *kind)
 {
 	struct archive_gap *waiting = stream->gap ? &stream->gap->gap : NULL;
@@ -239,8 +245,9 @@ static struct item *gap_item(const struct stream *stream, const struct ring_gap 
 	struct item *item;
 
 	/*
-	 * Data is refused when there is no room, and so are floods of gaps, but not the only record
-	 * of a loss.
+	 * Refuse a gap if the stream has no room and very many gaps are queued already: a later
+	 * poll declares it again. Do not refuse a gap of a dead guest, or of owed bytes, because
+	 * nothing would declare it later.
 	 */
 	if (stream->starved && !is_dead(stream) && !ring_owes(&stream->ring) &&
 	    account_bytes(stream->guest->shared->queue, stream->guest->account) > GAPS_IN_QUEUE * sizeof(*item))
@@ -264,7 +271,10 @@ static struct item *gap_item(const struct stream *stream, const struct ring_gap 
 	return item;
 }
 
-/* Count the gap, except what was counted before it was evicted. */
+/*
+ * Count a gap of PACKETS, but not the gaps and packets that were counted before their gap was
+ * evicted. LOST: they are lost, not skipped. JOINED: the gap was joined to the pending one.
+ */
 static void gap_count(struct stream *stream, uint64_t packets, bool lost, bool joined)
 {
 	struct guest_shared *shared = stream->guest->shared;
@@ -304,7 +314,7 @@ static bool sink_gap(struct ring_sink *sink, const struct ring_gap *gap)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* Add to the metrics what RING counted since BEFORE. */
+/* Add to the metrics what RING has counted since BEFORE. */
 static void count(struct guest_shared *shared, const struct ring *ring, const struct ring_counters *before)
 {
 	shared->counters.bad_sizes += ring->counters.bad_sizes - before->bad_sizes;
@@ -339,13 +349,13 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 		*stream = (struct stream){0};
 		return r;
 	}
-	/* A kill may have come between a run and its stream. */
+	/* RESUME may have a run without this stream, if mprofd was killed between writing both. */
 	stream->id = resume && resume->stream ? resume->stream : ++guest->shared->last_stream;
 	count(guest->shared, &stream->ring, &(struct ring_counters){0});
 	if (guest->policy.mode != POLICY_CONTINUOUS)
 		ring_skip(&stream->ring);
 	guest_add(guest, stream);
-	/* Without a lane nothing of the stream is evicted. */
+	/* If memory is short there is no lane, and no item of the stream is evicted. */
 	stream->lane = lane_open(guest->shared->queue, guest->account, stream);
 	return 0;
 }
@@ -407,9 +417,10 @@ void stream_capture_end(struct stream *stream)
 }
 
 /*
- * Make room for the rest of a dead ring. If there is too little, copy the oldest packets as the
- * commit thread makes room, but never at the cost of the newest. When the guest's patience is over,
- * or nothing is archived, keep only the newest packets that fit.
+ * For a dead ring whose remaining bytes do not fit into the queue. While the guest's patience
+ * lasts, copy the oldest packets as the commit thread makes room, but keep room (capture.floor) for
+ * the newest. When its patience is over, or if nothing is archived, declare all packets lost but
+ * the newest that fit. Return 0, or as ring_remaining().
  */
 static int fit(struct stream *stream, uint64_t now)
 {
@@ -439,7 +450,10 @@ static int fit(struct stream *stream, uint64_t now)
 	return r;
 }
 
-/* Take what can be proven; of a skipped ring everything that is there. */
+/*
+ * Begin the stream's part of a capture: copy the proven bytes. A ring that was skipped is copied
+ * from its oldest packet on. Return 0, or as ring_poll() to try again.
+ */
 static int capture_begin(struct stream *stream, uint64_t now)
 {
 	const struct guest_capture *capture = &stream->guest->capture;
@@ -454,14 +468,17 @@ static int capture_begin(struct stream *stream, uint64_t now)
 	if (r != 0 && r != RING_E_FULL && !capture->dead)
 		return r;
 	stream->capture.cut = capture->dead && r == RING_E_FULL;
-	/* Its range and its tail continue from here; the items before stay. */
+	/* The capture includes the items that are queued: they must not be evicted. */
 	stream_flush(stream);
 	lane_seal(stream->guest->shared->queue, stream->lane);
 	stream->capture.begun = true;
 	return 0;
 }
 
-/* Give up what has found no room. A living guest still has it in the ring. */
+/*
+ * Give up the bytes of the capture for which there was no room. A dead ring's bytes are declared
+ * lost. A living guest's bytes are still in the ring for later polls.
+ */
 static void capture_cut(struct stream *stream)
 {
 	const struct guest *guest = stream->guest;
@@ -472,7 +489,7 @@ static void capture_cut(struct stream *stream)
 		  (long long)guest->capture.id);
 }
 
-/* Continue the guest's capture. */
+/* Take the next step of the guest's capture for this stream. Return as stream_poll(). */
 static int capture_step(struct stream *stream, uint64_t now)
 {
 	const struct guest *guest = stream->guest;
@@ -499,7 +516,10 @@ static int capture_step(struct stream *stream, uint64_t now)
 
 /* ---- polls ----------------------------------------------------------------------------------- */
 
-/* A ring may have been skipped under its guest's former name. */
+/*
+ * Poll without a capture. If the guest was renamed, its new policy may be continuous while the ring
+ * is still skipped: begin to copy it.
+ */
 static int plain_poll(struct stream *stream)
 {
 	int r = 0;

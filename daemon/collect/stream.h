@@ -1,9 +1,9 @@
 /*
  * A stream: one ring of a guest's run.
  *
- * A source attaches rings and polls each when its own cadence asks for it. The copied bytes become
+ * A source attaches rings, and polls each as often as its cadence says. The copied bytes become
  * items of the queue. A ring file is a guest with one stream; a guest of Xen has one stream for
- * each ring that it publishes. Only the collector's thread calls this.
+ * each ring that it publishes. Only the collector's thread calls these functions.
  */
 #ifndef COLLECT_STREAM_H
 #define COLLECT_STREAM_H
@@ -21,67 +21,65 @@ struct item;
 struct stream {
 	struct guest *guest; /* NULL = not attached */
 	struct stream *next; /* next stream of the guest */
-	uint32_t number;     /* k of data/mprof/stream/<k>; 0 for the only one */
-	char *label;	     /* for people, or NULL; owned */
+	uint32_t number;     /* k of data/mprof/stream/<k>; 0 if the guest has only one ring */
+	char *label;	     /* name for users; NULL = none; owned */
 	int64_t id;
-	bool announced; /* the archive was told of it */
+	bool announced; /* its record was queued for the archive */
 	struct ring ring;
 	struct ring_sink sink;
-	struct lane *lane;     /* its waiting items that may be evicted */
-	struct item *reserved; /* between reserve and chunk or drop */
-	struct item *gap;      /* gap declared and not queued yet: gaps with no bytes between them become one */
+	struct lane *lane;     /* its waiting items that may be evicted; NULL = none may */
+	struct item *reserved; /* item that sink_reserve() has returned, until sink_chunk() or sink_drop() */
+	struct item *gap;      /* gap that is not queued yet, because gaps without bytes between them are joined */
 	struct cadence cadence;
-	uint32_t flags; /* ARCHIVE_STREAM_*, as last queued */
-	bool starved;	/* the queue had no room since the last poll that ended well */
-	bool disk;	/* the reason was that nothing is archived */
+	uint32_t flags; /* ARCHIVE_STREAM_*, as queued last */
+	bool starved;	/* the queue had no room, or evicted its items, since the last poll that found room */
+	bool disk;	/* the queue had no room because nothing is archived */
 	struct {
-		uint64_t packets, gaps; /* declared, counted and evicted: not counted again */
+		/* packets and gaps that were counted and then evicted: do not count them again */
+		uint64_t packets, gaps;
 	} recount;
 	struct {
-		bool wanted; /* the guest's capture lacks some of this stream */
-		bool begun;  /* its proven bytes are queued; its tail is on its way */
+		bool wanted; /* the guest's capture still needs this stream's part */
+		bool begun;  /* the proven bytes are queued, and the tail is being copied */
 		struct ring_mark at;
-		bool cut;     /* dead guest: not all of it found room */
-		size_t floor; /* dead guest: room to leave for the newest packets while older ones are copied */
+		bool cut;     /* dead guest: there was no room for all bytes */
+		size_t floor; /* dead guest: room to keep for the newest packets while older ones are copied, bytes */
 	} capture;
 };
 
 /*
- * Attach the ring of BYTES bytes in MEMORY (borrowed until stream_detach) as stream NUMBER of
- * GUEST, which gets a run if it has none. RESUME: the archive's state of the stream to continue, or
- * NULL. LABEL is printable or NULL, and copied. Return values as ring_attach; after a failure
- * *STREAM is zeroed and needs no detach.
+ * Attach the ring of BYTES bytes in MEMORY (borrowed until stream_detach()) as stream NUMBER of
+ * GUEST, and begin a run if GUEST has none. RESUME is the archive's record of the stream to
+ * continue; NULL = it is new. LABEL is printable or NULL, and copied. DEAD and FAULT as in
+ * ring_attach(). Return as ring_attach(); after a failure *STREAM is zeroed and needs no detach.
  */
 int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, const char *label,
 		  const struct memory *memory, uint64_t bytes, const struct archive_resume *resume, bool dead,
 		  const char **fault);
 /*
- * Detach the ring and zero *STREAM. A capture under way continues without it. Accept one that is
- * not attached.
+ * Detach the ring and zero *STREAM. A capture that is being taken continues without this stream. Do
+ * nothing if *STREAM is not attached.
  */
 void stream_detach(struct stream *stream);
 
 /*
- * Poll the ring, and do what policy and captures ask for. The archive must know the guest
- * (guest_set_state). *NEXT: when the cadence asks for the next poll, CLOCK_MONOTONIC ns as NOW.
- * Return 0, RING_E_FULL, RING_E_GONE or RING_E_RENEWED.
+ * Poll the ring, and take the steps that the guest's policy and captures need. guest_set_state()
+ * must have been called before. *NEXT is when to poll again, CLOCK_MONOTONIC ns. Return 0,
+ * RING_E_FULL, RING_E_GONE or RING_E_RENEWED.
  */
 int stream_poll(struct stream *stream, uint64_t now, uint64_t *next);
 
 /*
- * Tell the archive of the stream, once, after its run. guest_set_state does so for attached
- * streams, and a poll makes up for it. Return 0 or -ENOMEM.
+ * Queue the stream's record for the archive, once, after its run was queued. guest_set_state()
+ * calls this for attached streams; if it fails, the next poll tries again. Return 0 or -ENOMEM.
  */
 int stream_announce(struct stream *stream);
 
 /* ---- for guest.c ---- */
 
-/* Queue the pending gap, if there is one. */
+/* Queue the gap that is not queued yet, if there is one. */
 void stream_flush(struct stream *stream);
-/*
- * End the stream's part of the guest's capture, complete or not. A living guest's capture keeps
- * what it has.
- */
+/* End the stream's part of the guest's capture, complete or not. */
 void stream_capture_end(struct stream *stream);
 
 #endif

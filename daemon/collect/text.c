@@ -1,4 +1,4 @@
-/* A name from outside may hold anything that a file name may. */
+/* Make strings from outside printable. A name from outside may have any byte but NUL. */
 #include "text.h"
 
 #include <stdbool.h>
@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Return the length of the printable character at P, of which LEFT bytes are there, or 0. */
+/*
+ * Return the length of the printable UTF-8 character at P, or 0 if the bytes there are none. LEFT
+ * bytes are valid.
+ */
 static size_t character(const uint8_t *p, size_t left)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -26,7 +29,7 @@ static size_t character(const uint8_t *p, size_t left)
 	}
 	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || c < 0xa0)
 		return 0;
-	/* Marks that change the direction of the text after them. */
+	/* Control characters that change the direction of the text behind them. */
 	if (c == 0x61c || (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069))
 		return 0;
 	return n;

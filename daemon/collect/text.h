@@ -1,4 +1,4 @@
-/* Texts: copies of them, and names from outside made fit to be shown, logged and sent as JSON. */
+/* Strings: copy them, and make strings from outside fit to be shown, logged and sent as JSON. */
 #ifndef COLLECT_TEXT_H
 #define COLLECT_TEXT_H
 
@@ -6,17 +6,17 @@
 #include <stddef.h>
 
 /*
- * Return a heap copy of TEXT in which every byte that is not part of a printable UTF-8 character is
- * written \xNN, and \ is \\. Return NULL without memory.
+ * Return a copy of TEXT in which every byte that is not part of a printable UTF-8 character is
+ * \xNN, and \ is \\. Return NULL without memory. The caller frees the copy.
  */
 char *text_printable(const char *text);
-/* Do the same for LEN bytes, NULs among them. With LINES keep line ends (\n, \r\n). */
+/* Do the same for LEN bytes, which may include NULs. LINES: keep line ends (\n and \r\n). */
 char *text_printable_bytes(const char *text, size_t len, bool lines);
 
 /*
- * Copy the texts of N variables into one allocation, and set each variable to its copy. NULL stays
- * NULL. Return the allocation, which the caller frees, or NULL without memory; then the variables
- * are unchanged.
+ * Copy the strings of N variables into one allocation, and point each variable to its copy. A NULL
+ * stays NULL. Return the allocation, which the caller frees; or NULL without memory, and the
+ * variables are unchanged.
  */
 char *texts_copy(const char **const texts[], size_t n);
 

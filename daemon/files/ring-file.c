@@ -293,8 +293,8 @@ static void step_pending(struct ring_file *file, uint64_t now)
 }
 
 /*
- * End the run of a file that was cut or has grown, or whose ring was initialised again: nothing is
- * left of it.
+ * End the file's run without a capture, because the file was truncated or has grown, or its ring
+ * was initialised again: the old bytes are gone. Then wait for a new ring.
  */
 static void file_renewed(struct ring_file *file, uint64_t now)
 {
