@@ -1,9 +1,7 @@
 /*
- * The records of the trace archive, as the writer and the readers name them.
- *
- * schema/archive/ has the tables and the meaning of each column. The files are
- * <state>/archive/trace.db, its -wal and -shm, the reserve, and the lock by which readers hold back
- * deletion.
+ * The records of the trace archive. The writer and the readers share these structs. schema/archive/
+ * has the tables and the meaning of each column. The files are <STATE>/archive/trace.db with its
+ * -wal and -shm, the reserve file, and the lock file by which readers delay deletion.
  */
 #ifndef ARCHIVE_ARCHIVE_H
 #define ARCHIVE_ARCHIVE_H
@@ -13,29 +11,29 @@
 #include <stdint.h>
 
 #define ARCHIVE_FILE	  "archive/trace.db"
-#define ARCHIVE_HOLD	  "reading"  /* lock file beside the archive; see space.h */
-#define ARCHIVE_PIECE_MAX (1u << 20) /* uncompressed bytes of one row */
+#define ARCHIVE_HOLD	  "reading"  /* lock file in the archive's directory; see space.h */
+#define ARCHIVE_PIECE_MAX (1u << 20) /* uncompressed bytes of a row, at most */
 
-/* Conditions: positive results, for the direct caller. */
+/* Positive return values, which the caller must act on. Errors are -errno. */
 enum archive_condition {
-	ARCHIVE_E_FULL = 1, /* the disk is full: nothing of the transaction was kept */
-	ARCHIVE_E_ABSENT,   /* there is no such row */
-	ARCHIVE_E_BUSY,	    /* not readable now: try again */
+	ARCHIVE_E_FULL = 1, /* the disk is full: the whole transaction was rolled back */
+	ARCHIVE_E_ABSENT,   /* there is no such row, or no row that the new row refers to */
+	ARCHIVE_E_BUSY,	    /* the archive cannot be read or written now: try again */
 	ARCHIVE_E_NEWER,    /* the archive was written by a newer version */
 	ARCHIVE_E_DAMAGED,  /* a row does not agree with its checksum, or rows are missing */
 };
 
 /* Options of a writer. */
 struct archive_options {
-	uint64_t wal_limit_bytes; /* the WAL is cut past this */
-	uint64_t reserve_bytes;	  /* of the reserve file; 0 = none */
-	int level;		  /* of zstd: 0 stores raw, 1 to 19 as zstd's, -1 to -7 its fast ones */
+	uint64_t wal_limit_bytes; /* the write-ahead log is truncated when it exceeds this size */
+	uint64_t reserve_bytes;	  /* bytes of the reserve file; 0 = no file */
+	int level;		  /* compression level: 0 = none, 1 to 19 as zstd's, -1 to -7 zstd's fast levels */
 };
 
 enum archive_stream_flag { ARCHIVE_STREAM_WRITERS = 1, ARCHIVE_STREAM_CLOCK = 2 };
 enum archive_chunk_flag { ARCHIVE_CHUNK_LAST = 1, ARCHIVE_CHUNK_UNPROVEN = 2, ARCHIVE_CHUNK_CLOCK = 4 };
 
-/* A chunk end: the end of an event, and when it was copied. */
+/* A chunk end: the end of an event, and when the bytes up to it were copied. */
 struct archive_end {
 	uint32_t offset;
 	uint64_t mono;
@@ -66,7 +64,7 @@ struct archive_stream {
 	uint32_t flags;
 };
 
-/* A piece of a packet's content, at most ARCHIVE_PIECE_MAX bytes; see the table chunks. */
+/* A piece: one row of the table chunks, at most ARCHIVE_PIECE_MAX bytes of a packet's content. */
 struct archive_piece {
 	int64_t stream;
 	uint64_t sequence;
@@ -104,11 +102,11 @@ struct archive_capture {
 	const char *context; /* NULL = none */
 };
 
-/* Damage that was found and taken out of service. */
+/* Sums of the damage that was found. The damaged rows were deleted and gaps declared. */
 struct archive_damage {
-	uint64_t pieces;  /* damaged rows */
-	uint64_t packets; /* packets that are lost wholly or in part */
-	int64_t stream;	  /* of the newest lost packet; 0 = none */
+	uint64_t pieces;  /* damaged or missing rows */
+	uint64_t packets; /* packets of which bytes are lost */
+	int64_t stream;	  /* stream of the newest lost packet; 0 = none */
 	uint64_t sequence;
 };
 

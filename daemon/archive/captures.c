@@ -1,4 +1,4 @@
-/* Write captures: their records, ranges and tails. */
+/* Write captures: their rows, the ranges of their streams, and their tails. */
 #include <errno.h>
 
 #include "writer-state.h"
@@ -48,15 +48,18 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 		sqlite3_bind_int64(s, i + 1, sum.numbers[i]);
 	sqlite3_bind_blob(s, 8, checksum, sizeof(checksum), SQLITE_STATIC);
 	r = statement_step(&w->store.statements, s);
-	/* The range comes last and completes the capture. */
+	/*
+	 * The range is the last row of a capture, so the capture is complete now and must be on the
+	 * disk.
+	 */
 	if (r == 0)
 		w->wants_sync = true;
 	return r;
 }
 
 /*
- * Put the range again, which stores the length of its tail. Ranges normally come last; this one was
- * there before.
+ * Put the capture's range of STREAM again, because it stores the length of the tail. Normally the
+ * range is put after the tail; here it was put before.
  */
 static int put_range_again(struct archive_writer *w, int64_t capture, int64_t stream)
 {
@@ -154,7 +157,8 @@ int archive_writer_delete_capture(struct archive_writer *w, int64_t id)
 		return r;
 	r = subtract_tails(w, id);
 	if (r == 0)
-		r = WRITER_RUN(w, STATEMENT_DELETE_CAPTURE, id); /* its ranges and tails go with it */
+		/* the foreign keys delete its ranges and tails, too */
+		r = WRITER_RUN(w, STATEMENT_DELETE_CAPTURE, id);
 	if (r == 0 && sqlite3_changes(w->store.db) == 0)
 		r = ARCHIVE_E_ABSENT;
 	return writer_leave(w, is_mine, r);

@@ -1,10 +1,10 @@
 /*
- * A row as it is stored.
+ * Encode a row for storage, and compute its checksum.
  *
- * A row is one zstd frame, so that it can be deleted, served as stored, or read alone. The frame
- * declares its content size, so that a reader knows the size before it allocates, and has zstd's
- * checksum of the content, for clients: the row's own checksum covers the frame and stays in the
- * archive.
+ * A row is stored as one zstd frame, so it can be deleted, served as stored, or read by itself. The
+ * frame declares its content size, so a reader knows the size before it allocates. The frame also
+ * has zstd's checksum of the content, for clients; the row's own checksum covers the frame and does
+ * not leave the archive.
  */
 #include "codec.h"
 
@@ -46,7 +46,7 @@ struct codec_row codec_encode(struct codec_writer *c, const uint8_t *data, size_
 		return raw;
 	ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, c->level);
 	n = ZSTD_compress2(c->zstd, c->buffer, c->buffer_size, data, len);
-	if (ZSTD_isError(n) || n >= len) /* raw is always valid */
+	if (ZSTD_isError(n) || n >= len) /* bytes that are not compressed are always valid */
 		return raw;
 	return (struct codec_row){.codec = CODEC_ZSTD, .data = c->buffer, .length = n};
 }
@@ -87,7 +87,7 @@ bool codec_is_frame_of(const void *data, size_t data_len, size_t len)
 
 #define HALF (CHECKSUM_BYTES / 2)
 
-/* Compute the half for the columns; DATA is the data's half. */
+/* Compute the half of a checksum that covers the columns. DATA is the half that covers the data. */
 static uint64_t row_sum(const struct checksum_row *row, uint64_t data)
 {
 	uint8_t numbers[9 * 8];

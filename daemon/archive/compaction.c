@@ -1,17 +1,17 @@
 /*
- * Rewrite the pieces of a growing packet as few rows.
+ * Rewrite the small rows of a packet as few large rows.
  *
- * The rows of a complete packet lie at offsets 30 + k MiB and are full except for the last. A small
- * packet is rewritten when it is complete. A large packet is rewritten mebibyte by mebibyte, each
- * as soon as it is there and proven, so that completing a packet of 256 MiB is no more work than
- * completing one of 1 MiB. Rows that are full and in place are not touched again, so every byte is
- * written twice at most.
+ * A growing packet gets a row at each commit. The rows of a complete packet begin at offsets 30 + k
+ * MiB, and all but the last have 1 MiB. A small packet is rewritten when it is complete. A large
+ * packet is rewritten mebibyte by mebibyte, as soon as a mebibyte is complete and proven; so
+ * completing a packet of 256 MiB is no more work than completing one of 1 MiB. A row that has 1 MiB
+ * is not rewritten again, so each byte is written at most twice.
  *
- * One input row and one output row are in memory at a time. Every chunk end is kept, in the row
- * that holds the byte before it.
+ * Only one input row and one output row are in memory at a time. All chunk ends are kept, each in
+ * the row that has the byte before it.
  *
- * Pieces past the last chunk end are rewritten only together with the piece that brings the next
- * chunk end, so that deleting them never cuts a row that this file made.
+ * Rows behind the last chunk end are rewritten only together with the row that brings the next
+ * chunk end. packet_drop_dangling() can then delete them without cutting a row that this file made.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ struct archive_end ends_last(const uint8_t *packed, size_t n)
 		.offset = mprof_load32(packed), .mono = mprof_load64(packed + 4), .real = mprof_load64(packed + 12)};
 }
 
-/* Return the length of the packed ends at OFFSET or below, in bytes. */
+/* Return how many of the packed bytes hold the chunk ends at OFFSET or below. */
 static size_t ends_until(const struct ends *e, uint32_t offset)
 {
 	size_t at = 0;
@@ -69,7 +69,10 @@ static size_t ends_until(const struct ends *e, uint32_t offset)
 	return at;
 }
 
-/* A merge in progress: the output row's content is in w->out, its ends in w->ends. */
+/*
+ * A merge that is being made: its output row's content is in w->out, and the row's chunk ends in
+ * w->ends.
+ */
 struct merge {
 	struct archive_writer *w;
 	struct archive_piece row;
@@ -93,8 +96,8 @@ static int merge_emit(struct merge *m, uint32_t flags)
 }
 
 /*
- * Add content. A full row is written when more content comes, so that the last row is still here at
- * the end.
+ * Add LENGTH bytes of content at DATA to the output row. A full row is written only when more
+ * content follows, so the last row remains in memory for its FLAGS. Return 0 or an error.
  */
 static int merge_add(struct merge *m, const uint8_t *data, uint32_t length, uint32_t flags)
 {
@@ -159,7 +162,7 @@ int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row
 	return 0;
 }
 
-/* Check the rows before any of them is deleted. */
+/* Check all N rows before any of them is deleted. Return 0, ARCHIVE_E_DAMAGED or an error. */
 static int check_rows(struct archive_writer *w, const int64_t *ids, size_t n)
 {
 	int r = 0;
@@ -178,7 +181,7 @@ static int check_rows(struct archive_writer *w, const int64_t *ids, size_t n)
 	return r;
 }
 
-/* Mark the row ID, which was checked, as its packet's last row. */
+/* Set ARCHIVE_CHUNK_LAST in the row ID, which was checked before. */
 static int complete_row(struct archive_writer *w, int64_t id)
 {
 	struct checksum_row row = {.n = 8};
@@ -208,7 +211,7 @@ static int complete_row(struct archive_writer *w, int64_t id)
 	return statement_step(&w->store.statements, update);
 }
 
-/* Move one stored row into the merged row. */
+/* Append the content of row ID to the output row, and delete row ID. */
 static int merge_row(struct merge *m, int64_t id)
 {
 	struct stored_row row = {0};
@@ -217,12 +220,15 @@ static int merge_row(struct merge *m, int64_t id)
 	if (r == 0)
 		r = ends_append(&m->w->ends, row.ends, row.ends_bytes);
 	statement_resetp(&row.statement);
-	if (r == 0) /* before the new row is written, so that the new row can use its pages */
+	if (r == 0) /* delete before the new row is written, so the new row can use these pages */
 		r = WRITER_RUN(m->w, STATEMENT_DELETE_CHUNK, id);
 	return r ? r : merge_add(m, m->w->in, row.length, row.flags);
 }
 
-/* List the ids of the packet's rows from offset FROM on, in order. The caller frees *IDS. */
+/*
+ * List the ids of the packet's rows from offset FROM on, in order of offsets. The caller frees
+ * *IDS.
+ */
 static int list_rows(struct archive_writer *w, const struct archive_piece *piece, int64_t from, int64_t **ids,
 		     size_t *n)
 {
@@ -283,7 +289,7 @@ int packet_compact(struct archive_writer *w, const struct archive_piece *piece, 
 		r = list_rows(w, piece, from, &ids, &n);
 	if (r != 0)
 		return r;
-	if (piece->length == 0 && n <= 1) { /* a single row becomes the last row as it is */
+	if (piece->length == 0 && n <= 1) { /* the packet has one row, which is kept and marked as the last row */
 		r = check_rows(w, &end->id, 1);
 		return r ? r : complete_row(w, end->id);
 	}
@@ -293,7 +299,7 @@ int packet_compact(struct archive_writer *w, const struct archive_piece *piece, 
 	return merge_rows(w, piece, n ? (uint32_t)from : end->offset, ids, n, is_last);
 }
 
-/* Cut row ID behind its last chunk end. */
+/* Truncate row ID at its last chunk end, KEEP_UNTIL. */
 static int cut_row(struct archive_writer *w, const struct archive_piece *packet, int64_t id, uint32_t keep_until)
 {
 	struct archive_piece piece = *packet;
@@ -342,7 +348,7 @@ int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequ
 			return cut_row(w, &packet, end.id, last.offset);
 		}
 		r = WRITER_RUN(w, STATEMENT_DELETE_CHUNK, end.id);
-		if (r == 0 && sqlite3_changes(w->store.db) == 0) /* a damaged index would make this loop endless */
+		if (r == 0 && sqlite3_changes(w->store.db) == 0) /* a damaged index would repeat this row for ever */
 			r = -EBADMSG;
 		if (r != 0)
 			return r;

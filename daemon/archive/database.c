@@ -1,22 +1,23 @@
 /*
  * The SQLite side of both archives.
  *
- * Settings at open, and the reason for each:
+ * The settings made at open, and why:
  *
  *   page_size=65536          a 250 KB packet is 5 pages instead of 60: near the speed of raw writing
  *   auto_vacuum=INCREMENTAL  deleted packets return their space to the file system, a few pages at a
  *                            time
  *   journal_mode=WAL         readers and the writer never wait for each other
- *   synchronous=NORMAL       a commit is written but not flushed. A kill of the process loses no
- *                            commit, since the kernel has it. A loss of power may lose the last
- *                            commits but does not corrupt: frames have checksums, recovery stops at
- *                            the first wrong one, and the WAL is flushed before a checkpoint copies
- *                            it. FULL would wait for the disk at each flush, here up to 0.2 s.
- *                            Captures are flushed by themselves; see archive_writer_commit()
- *   secure_delete=OFF        Debian's SQLite has it on: every deleted packet would be overwritten
+ *   synchronous=NORMAL       a commit is written but not flushed. If the process is killed, no commit
+ *                            is lost, because the kernel has its bytes. If the power fails, the last
+ *                            commits may be lost, but the file is not corrupted: recovery stops at
+ *                            the first frame of the WAL with a wrong checksum, and the WAL is flushed
+ *                            before a checkpoint copies it. FULL would wait for the disk at each
+ *                            commit, here up to 0.2 s. Captures are flushed by
+ *                            archive_writer_commit()
+ *   secure_delete=OFF        Debian's SQLite sets it to ON, which overwrites every deleted packet
  *                            with zeros
- *   wal_autocheckpoint=0     the writer checkpoints by itself, at sizes that suit 64 KiB pages
- *   temp_store=MEMORY        no files elsewhere
+ *   wal_autocheckpoint=0     the writer checkpoints by itself, at sizes that suit 64 KiB pages (wal.c)
+ *   temp_store=MEMORY        no temporary files elsewhere
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@ int database_error(sqlite3 *db, int result)
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return ARCHIVE_E_BUSY;
-	case SQLITE_CONSTRAINT: /* only a foreign key can fail: the row that it names is missing */
+	case SQLITE_CONSTRAINT: /* only a foreign key can fail: the row to which it refers is missing */
 		return ARCHIVE_E_ABSENT;
 	case SQLITE_NOMEM:
 		return -ENOMEM;
@@ -64,12 +65,12 @@ int database_error(sqlite3 *db, int result)
 	}
 	cause = sqlite3_system_errno(db);
 	/*
-	 * SQLite grows the shared memory beside the WAL by other means than the files: on a full
-	 * disk that fails with an I/O error.
+	 * SQLite enlarges the shared memory file (-shm) in another way than its other files: on a
+	 * full disk that gives an I/O error.
 	 */
 	if (cause == ENOSPC || cause == EDQUOT || result == SQLITE_IOERR_SHMSIZE)
 		return ARCHIVE_E_FULL;
-	/* SQLite does not report EFBIG. */
+	/* SQLite does not report EFBIG, so ask whether there is a limit of file sizes. */
 	if (result == SQLITE_IOERR_WRITE && space_is_limited())
 		return ARCHIVE_E_FULL;
 	return -EIO;
@@ -111,7 +112,7 @@ int database_intact(sqlite3 *db)
 	return r;
 }
 
-/* Run the migration NUMBER, from 1, and note it in one transaction. */
+/* Run migration NUMBER, from 1, and set the database's version, in one transaction. */
 static int migrate_one(sqlite3 *db, const char *const *lines, int number)
 {
 	CLEANUP(freep) char *sql = NULL;
@@ -164,7 +165,11 @@ static int set_up(sqlite3 *db, const char *const *const *migrations)
 			     "PRAGMA temp_store = MEMORY;"
 			     "PRAGMA cache_size = -8192;"
 			     "PRAGMA foreign_keys = ON;");
-	if (r == 0) /* readers of another user cannot create the WAL's files, so they stay there */
+	/*
+	 * a reader of another user cannot create the -wal and -shm files, so they must stay when
+	 * the writer closes
+	 */
+	if (r == 0)
 		r = database_error(db, sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &persist));
 	return r ? r : migrate(db, migrations);
 }
@@ -192,8 +197,8 @@ static const char *reason(sqlite3 *db, int r)
 }
 
 /*
- * Create the file for owner and group: SQLite would create it world-readable, and its -wal and -shm
- * take their mode from it.
+ * Create the database file with mode 0640. SQLite would create it world-readable; the -wal and -shm
+ * files get the mode of the database file.
  */
 static int create_file(const char *path)
 {
@@ -201,7 +206,7 @@ static int create_file(const char *path)
 
 	if (fd < 0)
 		return errno == EEXIST ? 0 : -errno;
-	return fchmod(fd, 0640) < 0 ? -errno : 0; /* the group may read, whatever the umask says */
+	return fchmod(fd, 0640) < 0 ? -errno : 0; /* the umask may have taken the group's right to read */
 }
 
 int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, char *sentence, size_t size)
@@ -235,7 +240,7 @@ int database_directory(const char *state, const char *name, char **path, int *fd
 		return -ENOMEM;
 	}
 	if (mkdir(*path, 0750) == 0)
-		r = chmod(*path, 0750); /* whatever the umask */
+		r = chmod(*path, 0750); /* the umask may have taken bits of the mode */
 	else if (errno != EEXIST)
 		r = -1;
 	if (r == 0)
@@ -259,8 +264,7 @@ int database_directory(const char *state, const char *name, char **path, int *fd
 
 /*
  * The file belongs to another process and user. It may not exist yet, may be in recovery, and may
- * be replaced. Every such state (busy, recovery, a WAL that cannot be opened) is ARCHIVE_E_BUSY and
- * goes away by itself.
+ * be replaced. In all these states a reader gets ARCHIVE_E_BUSY and tries again later.
  */
 
 int database_read_error(sqlite3 *db, int result)
@@ -270,7 +274,7 @@ int database_read_error(sqlite3 *db, int result)
 	case SQLITE_LOCKED:
 	case SQLITE_SCHEMA:
 		return ARCHIVE_E_BUSY;
-	case SQLITE_READONLY: /* only the writer may make or recover the WAL index */
+	case SQLITE_READONLY: /* only the writer may create or recover the -shm file */
 	case SQLITE_CANTOPEN:
 	case SQLITE_PROTOCOL:
 		return ARCHIVE_E_BUSY;
@@ -279,7 +283,7 @@ int database_read_error(sqlite3 *db, int result)
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 		return -EBADMSG;
-	case SQLITE_ERROR: /* no such table: the writer has not made it yet */
+	case SQLITE_ERROR: /* no such table: the writer has not created it yet */
 		return db && strstr(sqlite3_errmsg(db), "no such table") ? ARCHIVE_E_BUSY : -EIO;
 	default:
 		return -EIO;
@@ -327,7 +331,7 @@ int database_read_open(sqlite3 **dbp, const char *path, int known, struct databa
 	else if (version > known)
 		rc = ARCHIVE_E_NEWER;
 	else
-		rc = version < known ? ARCHIVE_E_BUSY : 0; /* the writer migrates it when it starts */
+		rc = version < known ? ARCHIVE_E_BUSY : 0; /* the writer will migrate the file when it starts */
 	if (rc != 0) {
 		sqlite3_close(db);
 		return rc;

@@ -1,4 +1,6 @@
-/* A SQLite database: open it, migrate it, and translate its errors. This file knows no tables. */
+/*
+ * A SQLite database: open it, migrate it, and translate its errors. These functions know no tables.
+ */
 #ifndef ARCHIVE_DATABASE_H
 #define ARCHIVE_DATABASE_H
 
@@ -9,62 +11,70 @@
 #include <sys/types.h>
 
 /*
- * Open or create the database at PATH for writing, set it up, and run those of MIGRATIONS (see
- * below) that it lacks. Return 0, -errno or an archive_condition; on failure SENTENCE, of SIZE
- * bytes, says what happened.
+ * Open or create the database at PATH for writing, apply the settings of database.c, and run the
+ * MIGRATIONS (see below) that it has not had. Return 0, with the database in *DBP; or -errno or an
+ * archive_condition, with a sentence in SENTENCE (SIZE bytes).
  */
 int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, char *sentence, size_t size);
 
 /*
- * Make the directory NAME in STATE and lock it against a second writer. The caller frees *PATH and
- * closes *FD, which are set as far as the call came. Return 0, or -errno with a SENTENCE of SIZE
- * bytes; -EBUSY: another process writes there.
+ * Create the directory NAME in STATE if it is missing, and lock it against a second writer. *PATH
+ * is the directory's path, *FD the descriptor that holds the lock; the caller frees and closes
+ * both, also after a failure. Return 0; or -errno, with a sentence in SENTENCE (SIZE bytes).
+ * -EBUSY: another process has the lock.
  */
 int database_directory(const char *state, const char *name, char **path, int *fd, char *sentence, size_t size);
 
 /*
- * Check the structure of the file. Return 0, -EBADMSG if SQLite finds damage, or as
+ * Check the structure of the file. Return 0, -EBADMSG if SQLite finds damage, or another result of
  * database_error().
  */
 int database_intact(sqlite3 *db);
 
 /*
- * Return the -errno or archive_condition for SQLite's RESULT; 0 for SQLITE_OK, SQLITE_ROW and
+ * Return the -errno or archive_condition for SQLite's RESULT, or 0 for SQLITE_OK, SQLITE_ROW and
  * SQLITE_DONE.
  */
 int database_error(sqlite3 *db, int result);
 
-/* Run SQL and ignore its rows. As database_error(). */
+/* Run the statements SQL and ignore their rows. Return as database_error(). */
 int database_run(sqlite3 *db, const char *sql);
 
-/* Read the number in SQL's only row; *VALUE stays if there is no row. As database_error(). */
+/*
+ * Run SQL and read the number in its first row into *VALUE. Without a row *VALUE stays as it is.
+ * Return as database_error().
+ */
 int database_number(sqlite3 *db, const char *sql, int64_t *value);
 
-/* ---- for readers: what another process and user writes --------------------------------------- */
+/* ---- for readers: the file of another process and user --------------------------------------- */
 
-/* Identity of an opened file. */
+/* The identity of an open file. */
 struct database_file {
 	dev_t dev;
 	ino_t ino;
 };
 
 /*
- * Open PATH for reading. ARCHIVE_E_BUSY: the file is not there, or is older than version KNOWN and
- * not migrated yet. ARCHIVE_E_NEWER: its version is above KNOWN. *DBP is NULL unless the call
- * returns 0.
+ * Open PATH for reading; *FILE is the file's identity. KNOWN is the newest version that the caller
+ * can read. Return 0; ARCHIVE_E_BUSY if the file does not exist or its version is below KNOWN (the
+ * writer will migrate it); ARCHIVE_E_NEWER if its version is above KNOWN; or another error. *DBP is
+ * NULL unless the call returns 0.
  */
 int database_read_open(sqlite3 **dbp, const char *path, int known, struct database_file *file);
-/* Return true if another file is at PATH now. */
+/* Return whether PATH names another file than FILE now. */
 bool database_file_changed(const struct database_file *file, const char *path);
 /*
- * Return the -errno or archive_condition for SQLite's RESULT in a reader: ARCHIVE_E_BUSY for every
- * state that goes away by itself.
+ * Return the -errno or archive_condition for a reader's RESULT of SQLite. It is ARCHIVE_E_BUSY for
+ * every state that ends without help.
  */
 int database_read_error(sqlite3 *db, int result);
 
-/* ---- the files of schema/archive, built in --------------------------------------------------- */
+/* ---- the files of schema/archive, compiled in ------------------------------------------------ */
 
-/* Migration i+1 as a list of lines. NULL ends each list of lines, and the list of migrations. */
+/*
+ * Migration i+1 is a list of lines. A NULL ends each list of lines, and a NULL the list of
+ * migrations.
+ */
 extern const char *const *const migrations_trace[];
 extern const char *const *const migrations_memtraces[];
 

@@ -1,9 +1,9 @@
 /*
- * mprofd --fsck.
+ * mprofd --fsck: check both archives.
  *
- * First SQLite checks the file's structure. If that is damaged, the readable rows are saved into a
- * new file (salvage.c). Then every row is read and checked as after a reader's report (repair.c),
- * and rows without a checksum get one.
+ * First SQLite checks the structure of the file. If the structure is damaged, all readable rows are
+ * copied into a new file (salvage.c). Then each row is read and checked, as repair.c does after a
+ * reader's report. A row without a checksum gets one.
  */
 #include "fsck.h"
 
@@ -22,35 +22,36 @@
 #include "writer-state.h"
 
 #define WAL_LIMIT (64u << 20)
-#define STEPS	  256 /* packets checked in one transaction */
+#define STEPS	  256 /* packets to check in one transaction */
 
-/* One of the two archives. */
+/* One of the two archives: its files, its tables and its check. */
 struct part {
 	const char *directory, *file, *owner, *of;
 	struct salvage salvage;
 	/*
-	 * Check all rows. *DAMAGED goes up by the damaged rows. As archive_writer_open(); -EBADMSG:
-	 * SQLite cannot read the file.
+	 * Check all rows and add the number of damaged ones to *DAMAGED. Report to OUT. Return as
+	 * archive_writer_open(); -EBADMSG: SQLite cannot read the file.
 	 */
 	int (*check)(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size);
 };
 
 /* ---- checksums ------------------------------------------------------------------------------- */
 
-/* Rows that may lack a checksum. */
+/* A table whose rows may have no checksum. */
 struct unchecked_rows {
 	/*
-	 * SQL that lists some of them behind the key (?1, ?2): two numbers as the key, N numbers of
-	 * the checksum, ends, data.
+	 * SQL that lists some rows without a checksum, in order, behind the key (?1, ?2). The
+	 * columns are the two numbers of the key, N numbers that the checksum covers, the ends, and
+	 * the data.
 	 */
 	const char *list;
-	const char *update; /* SQL that takes the key and the checksum */
+	const char *update; /* SQL that stores the checksum ?3 in the row with the key (?1, ?2) */
 	size_t n;
 };
 
 /*
- * Add checksums to the rows behind the key LAST, which becomes the key of the last of them. *ADDED
- * goes up by their number.
+ * Add checksums to the next rows behind the key LAST, which becomes the key of the last of them.
+ * Add their number to *ADDED. Return 0 or an error.
  */
 static int add_some_checksums(sqlite3 *db, const struct unchecked_rows *rows, int64_t last[2], uint64_t *added)
 {
@@ -88,8 +89,8 @@ static int add_some_checksums(sqlite3 *db, const struct unchecked_rows *rows, in
 }
 
 /*
- * Add all missing checksums of ROWS, a few per transaction, so that no transaction grows without
- * bound. *TOTAL goes up by their number.
+ * Add a checksum to each row of ROWS that has none, a few per transaction, because a transaction
+ * must not become too large. Add their number to *TOTAL.
  */
 static int add_checksums(struct store *store, const struct unchecked_rows *rows, uint64_t *total)
 {
@@ -124,9 +125,9 @@ static const struct salvage_table trace_tables[] = {
 };
 
 /*
- * Give packets of a lost stream a run of their own, and make sure that no identifier is given
- * twice. If the notes on checksums cannot be read, or the file is of a version that had none, any
- * row may lack a checksum.
+ * SQL that runs after the rows were copied. It creates a run for the packets of a stream whose row
+ * is lost, and makes sure that no identifier is given twice. If the table `unchecked` could not be
+ * read, or the file is of a version without checksums, any row may have no checksum.
  */
 static const char trace_finish[] =
 	"BEGIN;"
@@ -149,8 +150,8 @@ static const char trace_finish[] =
 	"COMMIT;";
 
 /*
- * Step S, which asks for the pair behind (*FIRST, *SECOND), and put its answer there. Return false
- * if there is none, or after an error, which is in *R.
+ * Run S, which selects the pair of numbers behind (*FIRST, *SECOND), and store that pair there.
+ * Return false if there is none, or after an error, which is then in *R.
  */
 static bool ask(struct archive_writer *w, sqlite3_stmt *s, int64_t *first, int64_t *second, int *r)
 {
@@ -163,7 +164,7 @@ static bool ask(struct archive_writer *w, sqlite3_stmt *s, int64_t *first, int64
 	*r = database_error(w->store.db, rc);
 	if (rc != SQLITE_ROW)
 		return false;
-	if (sqlite3_column_int64(s, 0) < *first) { /* a damaged index would make the loop endless */
+	if (sqlite3_column_int64(s, 0) < *first) { /* a damaged index would repeat a pair for ever */
 		*r = -EBADMSG;
 		return false;
 	}
@@ -177,7 +178,7 @@ typedef int check_call(struct archive_writer *w, int64_t first, int64_t second);
 
 static int check_packet(struct archive_writer *w, int64_t stream, int64_t sequence)
 {
-	/* Rows without a stream are strays; see count_strays(). */
+	/* Packets of a stream that has no row are strays: count_strays() counts them. */
 	return usage_has(&w->usage, stream) ? packet_repair(w, stream, (uint64_t)sequence, &(bool){false}) : 0;
 }
 
@@ -190,8 +191,8 @@ static int check_capture(struct archive_writer *w, int64_t capture, int64_t stre
 }
 
 /*
- * Call CALL with each pair that SQL lists, many in one transaction. SQL asks for the pair behind
- * (?1, ?2).
+ * Call CALL for each pair of numbers that SQL selects, many in one transaction. SQL selects the
+ * pair behind (?1, ?2). Return 0 or an error.
  */
 static int for_each(struct archive_writer *w, const char *sql, check_call *call)
 {
@@ -214,7 +215,7 @@ static int for_each(struct archive_writer *w, const char *sql, check_call *call)
 	return r;
 }
 
-/* Add missing checksums, and the columns that came with them. */
+/* Add the missing checksums, and the values of the columns that were added with them. */
 static int check_unchecked(struct archive_writer *w, FILE *out)
 {
 	static const struct unchecked_rows lists[] = {
@@ -287,7 +288,7 @@ static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *se
 			     "sequence "
 			     "LIMIT 1",
 			     check_packet);
-	if (r == 0) /* streams without rows */
+	if (r == 0) /* streams that have no rows in chunks */
 		r = for_each(w, "SELECT id, 0 FROM streams WHERE id > ?1 AND ?2 IS NOT NULL ORDER BY id LIMIT 1",
 			     check_packet);
 	if (r == 0)
@@ -326,7 +327,7 @@ static const char memtrace_finish[] =
 	"INSERT OR IGNORE INTO unchecked SELECT 0, coalesce((SELECT max(id) FROM pieces), 0);"
 	"COMMIT;";
 
-/* Check all recordings. *PIECES goes up by the damaged pieces. */
+/* Check all recordings, and add the number of damaged pieces to *PIECES. */
 static int check_recordings(struct memtraces *m, uint64_t *pieces)
 {
 	struct store *store = memtraces_store(m);
@@ -380,7 +381,7 @@ static int check_memtraces(const char *state, FILE *out, uint64_t *damaged, char
 	return r;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- both archives --------------------------------------------------------------------------- */
 
 static const char *words(int r)
 {
@@ -391,7 +392,10 @@ static const char *words(int r)
 						       : strerror(-r);
 }
 
-/* Save the readable rows while the directory is locked. */
+/*
+ * Lock the directory and copy the readable rows into a new file. Report to OUT. Return 0, -errno or
+ * an archive_condition.
+ */
 static int save(const char *state, const struct part *p, const char *path, FILE *out)
 {
 	CLEANUP(freep) char *directory = NULL;
@@ -407,14 +411,15 @@ static int save(const char *state, const struct part *p, const char *path, FILE 
 	return salvage_run(&s, out);
 }
 
-/* Steps that were needed before the check went through. */
+/* What was needed before the file could be checked. */
 struct rescue {
 	bool was_saved, is_patched;
 };
 
 /*
- * Deal with a file that cannot be checked, for the reason FOUND, and check the result. If only the
- * header is wrong, it is repaired and nothing is saved. As check().
+ * Repair the file, which could not be checked for the reason FOUND, and check it again. If only the
+ * file's header is wrong, the header is repaired; otherwise the readable rows are copied into a new
+ * file. Return as part.check().
  */
 static int rescue(const char *state, const struct part *p, const char *path, int found, struct rescue *rescue,
 		  uint64_t *damaged, FILE *out)
@@ -469,8 +474,8 @@ static int check_part(const char *state, const struct part *p, const char *path,
 }
 
 /*
- * As root: act as the owner of DIRECTORY, so that files keep their owners; NULL = as root again.
- * Return 0 or -errno.
+ * If the process is root, take the user and group of DIRECTORY, so new files get the right owner;
+ * NULL = become root again. Return 0 or -errno.
  */
 static int act_as_owner(const char *directory)
 {

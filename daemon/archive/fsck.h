@@ -5,10 +5,10 @@
 #include <stdio.h>
 
 /*
- * Check both archives below STATE; no other process may write them. Rows from before there were
- * checksums get one, damaged rows are taken out of service, and from a file that SQLite cannot read
- * all readable rows are saved. Sentences go to OUT. Return 0 if all is whole, 1 if something was
- * damaged and the rest is whole, 2 if the check failed.
+ * Check both archives below STATE. No other process may write them meanwhile. A row without a
+ * checksum gets one, damaged rows are taken out of service, and if SQLite cannot read a file, all
+ * readable rows are copied into a new file. Sentences about that go to OUT. Return 0 if nothing is
+ * damaged, 1 if something was damaged and the archives are usable now, 2 if the check failed.
  */
 int archive_fsck(const char *state, FILE *out);
 

@@ -1,8 +1,7 @@
 /*
- * The reader of memory profiles.
- *
- * A recording grows at its end only and its pieces are never rewritten, so an offset always names
- * the same byte. See database.c on connections.
+ * The reader of memory profiles. A recording grows only at its end, and its pieces are never
+ * rewritten, so an offset always names the same byte. database.c says what can happen to the file
+ * under a reader.
  */
 #include "memtraces-reader.h"
 
@@ -58,10 +57,10 @@ struct memtraces_reader {
 	struct database_file file;
 	sqlite3 *db;
 	struct statements statements;
-	uint64_t opened; /* number of times it was opened */
+	uint64_t opened; /* number of times that the archive was opened */
 	struct codec_reader codec;
 	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes */
-	int64_t damaged;  /* recording in which damage was met; 0 = none */
+	int64_t damaged;  /* recording in which damage was found; 0 = none */
 };
 
 static int on_error(void *context, int result)
@@ -125,7 +124,7 @@ int memtraces_reader_ready(struct memtraces_reader *r)
 	return rc;
 }
 
-/* As statement_get(); opens the archive if it is not open. */
+/* Do as statement_get(), but open the archive first if it is not open. */
 static int get(struct memtraces_reader *r, enum memtraces_reader_statement which, size_t n, const int64_t *values,
 	       sqlite3_stmt **s)
 {
@@ -242,7 +241,10 @@ int memtraces_at(struct memtraces_reader *r, int64_t run, uint64_t real, uint64_
 	return 0;
 }
 
-/* Step to the next row of the recording ID, and note damage that SQLite meets. */
+/*
+ * Step S to the next row of the recording ID. If SQLite finds damage, store ID in R->damaged.
+ * Return as statement_step().
+ */
 static int step(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id)
 {
 	int rc = statement_step(&r->statements, s);
@@ -275,7 +277,10 @@ int64_t memtraces_take_damage(struct memtraces_reader *r)
 	return id;
 }
 
-/* Take the row's content. A row that contradicts itself is damaged. */
+/*
+ * Fill *P from the current row of S. Return 0, or ARCHIVE_E_DAMAGED if the row contradicts itself
+ * or its checksum.
+ */
 static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, bool as_stored,
 		      struct memtraces_piece *p)
 {
@@ -294,7 +299,7 @@ static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, b
 	    !p->data)
 		return ARCHIVE_E_DAMAGED;
 	p->is_frame = as_stored && codec == CODEC_ZSTD;
-	/* A frame without a checksum is decoded once before it is handed on. */
+	/* A frame that has no checksum is decoded once before it is passed on, to check it. */
 	if (p->is_frame && sqlite3_column_type(s, 4) != SQLITE_NULL)
 		return codec_is_frame_of(p->data, p->bytes, p->length) ? 0 : ARCHIVE_E_DAMAGED;
 	if (!codec_decode(&r->codec, codec, p->data, p->bytes, r->content, p->length))

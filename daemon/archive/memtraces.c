@@ -1,11 +1,11 @@
 /*
  * The writer of memory profiles.
  *
- * Invariant: a recording's pieces follow each other from offset 0 and add up to its bytes, because
- * both are written in one transaction.
+ * Invariant: a recording's pieces follow each other from offset 0 without a hole, and their lengths
+ * add up to the recording's bytes. Both are written in one transaction.
  *
- * A recording may be many gigabytes, so deletion takes two steps: its row says at once that it is
- * deleted, and its pieces are deleted a few at a time.
+ * A recording may have many gigabytes, so it is deleted in two steps: its row is marked as deleted
+ * at once, and its pieces are deleted later, a few per call of memtraces_purge().
  */
 #include "memtraces.h"
 
@@ -58,7 +58,7 @@ static const char *const sql[M_STATEMENTS] = {
 		"?22, ?23, ?24) ON CONFLICT (id) DO UPDATE SET run = ?2, name = ?3, uuid = ?4, domid = ?5, "
 		"state = CASE state WHEN 'deleted' THEN state ELSE ?9 END, reason = ?10, ended_real = ?13, "
 		"ended_mono = ?14, "
-		/* A damaged recording stays at its end. */
+		/* A damaged recording does not grow any more. */
 		"bytes = CASE WHEN damaged IS NULL THEN ?15 ELSE bytes END, packets = ?16, dropped = ?17",
 	[M_APPEND] =
 		"INSERT INTO pieces (recording, offset, length, codec, data, checksum) SELECT ?1, ?2, ?3, ?4, ?5, ?6 "
@@ -84,7 +84,7 @@ static const char *const sql[M_STATEMENTS] = {
 
 struct memtraces {
 	struct store store;
-	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes: a piece that is decoded to be checked */
+	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes, for a piece that is decoded only to check it */
 };
 
 static const struct store_format format = {
@@ -149,7 +149,7 @@ int memtraces_last_id(struct memtraces *m, int64_t *id)
 	return database_number(m->store.db, sql[M_LAST_ID], id);
 }
 
-/* Bind VALUE; 0 is unknown and stays NULL. */
+/* Bind VALUE, or NULL if VALUE is 0 (unknown). */
 static void bind_some(sqlite3_stmt *s, int at, uint64_t value)
 {
 	if (value)
@@ -219,7 +219,7 @@ int memtraces_append(struct memtraces *m, int64_t id, uint64_t offset, const uin
 	return statement_step(&m->store.statements, s);
 }
 
-/* Return true if the current piece of S is undamaged and begins at AT. */
+/* Return whether the current row of S, a piece, is undamaged and begins at the offset AT. */
 static bool piece_holds(struct memtraces *m, sqlite3_stmt *s, int64_t at)
 {
 	const void *data = sqlite3_column_blob(s, 4);
@@ -234,7 +234,10 @@ static bool piece_holds(struct memtraces *m, sqlite3_stmt *s, int64_t at)
 			    (size_t)length);
 }
 
-/* Find the END of the recording's undamaged pieces. *PIECES goes up if a damaged piece follows. */
+/*
+ * Set *END to the end of the undamaged pieces at the recording's beginning. If a damaged piece
+ * follows, add 1 to *PIECES.
+ */
 static int find_end(struct memtraces *m, int64_t id, int64_t *end, uint64_t *pieces)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -278,7 +281,10 @@ int memtraces_repair(struct memtraces *m, int64_t id, uint64_t *pieces)
 	return r ? r : statement_run(&m->store.statements, M_CUT, VALUES(id, end));
 }
 
-/* Return ARCHIVE_E_ABSENT if a change of one row, with the result R, changed none. */
+/*
+ * R is the result of a statement that changes one row. Return ARCHIVE_E_ABSENT if R is 0 and no row
+ * was changed; else R.
+ */
 static int changed(struct memtraces *m, int r)
 {
 	return r ? r : sqlite3_changes(m->store.db) ? 0 : ARCHIVE_E_ABSENT;

@@ -1,10 +1,10 @@
 /*
  * The archive of memory profiles (schema/archive/memtraces): its records, and its only writer.
  *
- * All calls between begin and commit are one transaction. Each call returns 0, -errno (fatal for
- * the archive: close it), or a positive archive_condition. After ARCHIVE_E_FULL the transaction is
- * gone; the caller keeps its input to try again. A call needs an open transaction unless its
- * comment says otherwise. Not thread-safe: one thread owns a writer.
+ * All calls between memtraces_begin() and memtraces_commit() are one transaction. Each call returns
+ * 0, -errno (fatal: close the archive), or a positive archive_condition. After ARCHIVE_E_FULL the
+ * transaction was rolled back; the caller keeps its data and tries again later. A call needs an
+ * open transaction unless its comment says otherwise. Not thread-safe: one thread owns a writer.
  */
 #ifndef ARCHIVE_MEMTRACES_H
 #define ARCHIVE_MEMTRACES_H
@@ -15,8 +15,8 @@
 #define MEMTRACES_FILE "memtraces/memtraces.db"
 
 /*
- * A recording. Texts are borrowed: by a call until it returns, in a callback until the callback
- * returns.
+ * A recording: one memory profile. Strings are borrowed: for the duration of a call, or in a
+ * callback until the callback returns.
  */
 struct memtrace {
 	int64_t id;
@@ -29,75 +29,87 @@ struct memtrace {
 	const char *origin;		 /* "listened" or "asked" */
 	const char *state;		 /* "recording" or "ended" */
 	const char *reason;		 /* NULL = it has not ended */
-	uint64_t began_real, began_mono; /* when its first packet came ... */
-	uint64_t connected_mono;	 /* ... which the guest made after this time; 0 = unknown */
-	uint64_t ended_real, ended_mono; /* 0 = not ended */
+	uint64_t began_real, began_mono; /* when its first packet came; CLOCK_REALTIME and CLOCK_MONOTONIC ns */
+	uint64_t connected_mono;	 /* the guest made that packet after this CLOCK_MONOTONIC ns; 0 = unknown */
+	uint64_t ended_real, ended_mono; /* as BEGAN_*; 0 = not ended */
 	uint64_t bytes, packets, dropped;
-	uint64_t damaged; /* bytes behind BYTES that were damaged on the disk and are out of service */
+	uint64_t damaged; /* bytes behind BYTES that were taken out of service because of damage on the disk */
 	bool pinned;
 	const char *note; /* NULL = "" */
 	uint32_t version;
-	const char *program, *host, *context; /* NULL = absent */
+	const char *program, *host, *context; /* from the profile's first packet; NULL = absent */
 	bool has_pid;
 	int64_t pid;
-	double rate; /* 0 = absent */
+	double rate; /* samples per allocated word; 0 = absent */
 };
 
 struct memtraces;
 
 /*
- * Open or create <STATE>/memtraces/memtraces.db and migrate it. On a full disk the reserve is given
- * up to open the archive; ARCHIVE_E_FULL: that was not enough. -EBUSY: another process writes this
- * archive. On failure SENTENCE, of SIZE bytes, says what happened.
+ * Open or create <STATE>/memtraces/memtraces.db and migrate it. If the disk is full, the reserve
+ * file is deleted to open the archive. Return 0, with the writer in *MP; or an error, with a
+ * sentence in SENTENCE (SIZE bytes). ARCHIVE_E_FULL: deleting the reserve file was not enough.
+ * -EBUSY: another process writes this archive.
  */
 int memtraces_open(struct memtraces **mp, const char *state, const struct archive_options *options, char *sentence,
 		   size_t size);
-/* Roll back an open transaction and close the archive. The WAL file stays. */
+/* Roll back an open transaction and close the archive. The -wal file stays. */
 struct memtraces *memtraces_free(struct memtraces *m);
 CLEANUP_DEFINE(struct memtraces, memtraces_free)
 
 /*
- * Set the compression level from the next piece on: 0 stores raw, 1 to 19 as zstd's, -1 to -7 its
- * fast ones.
+ * Set the compression level from the next piece on: 0 = none, 1 to 19 as zstd's, -1 to -7 zstd's
+ * fast levels.
  */
 void memtraces_level(struct memtraces *m, int level);
 
 int memtraces_begin(struct memtraces *m);
-/* Commit. The commit survives a kill of the process; a loss of power may take the last commits. */
+/*
+ * Commit. The commit survives if the process is killed; if the power fails, the last commits may be
+ * lost.
+ */
 int memtraces_commit(struct memtraces *m);
 void memtraces_rollback(struct memtraces *m);
 
 /*
- * Read the largest identifier ever given, 0 if none was; deletion does not lower it. Needs no
- * transaction.
+ * Set *ID to the largest identifier that was ever used, 0 if none was. Deletion does not lower it.
+ * Needs no transaction.
  */
 int memtraces_last_id(struct memtraces *m, int64_t *id);
 
-/* Insert a recording, or update all but its origin, begin, pin and note. */
+/*
+ * Insert a recording; or, if its id exists, update all its fields but origin, begin, pin and note.
+ */
 int memtraces_put(struct memtraces *m, const struct memtrace *recording);
 /*
- * Append LENGTH bytes (1 to ARCHIVE_PIECE_MAX) at OFFSET, the end of the recording. A damaged
- * recording takes no more bytes.
+ * Append LENGTH bytes (1 to ARCHIVE_PIECE_MAX) at OFFSET, which must be the end of the recording.
+ * To a damaged recording nothing is appended.
  */
 int memtraces_append(struct memtraces *m, int64_t id, uint64_t offset, const uint8_t *data, uint32_t length);
-/* Change a recording: PINNED -1 and NOTE NULL leave the value. ARCHIVE_E_ABSENT. */
+/*
+ * Change the pin and the note of a recording. PINNED -1 and NOTE NULL leave the value as it is.
+ * ARCHIVE_E_ABSENT: there is no such recording.
+ */
 int memtraces_patch(struct memtraces *m, int64_t id, int pinned, const char *note);
 /*
- * Check a recording that a reader reported as damaged. The first damaged piece and all pieces
- * behind it are taken out of service, and the recording ends before them from now on. *PIECES is
- * the number of damaged pieces. ARCHIVE_E_ABSENT.
+ * Check a recording that a reader has reported as damaged. The first damaged piece and all pieces
+ * behind it are deleted, and the recording ends before them from then on. *PIECES is the number of
+ * damaged pieces. ARCHIVE_E_ABSENT: there is no such recording.
  */
 int memtraces_repair(struct memtraces *m, int64_t id, uint64_t *pieces);
-/* Mark a recording as deleted; memtraces_purge() takes its bytes away. ARCHIVE_E_ABSENT. */
+/*
+ * Mark a recording as deleted; memtraces_purge() deletes its pieces later. ARCHIVE_E_ABSENT: there
+ * is no such recording.
+ */
 int memtraces_delete(struct memtraces *m, int64_t id);
-/* End all recordings that the last writer left open, for REASON. */
+/* End all recordings that the previous writer has not ended, with the given REASON and time. */
 int memtraces_end_all(struct memtraces *m, const char *reason, uint64_t real, uint64_t mono);
 
 typedef int memtraces_sum_call(void *context, const char *guest, uint64_t bytes);
 /*
- * Call CALL with the bytes of each guest, named "u:UUID", else "n:NAME", else "a:ADDRESS". Each
- * recording counts 4,096 bytes more, so that empty ones are not free. A non-zero result of CALL
- * ends the call, which returns it. Needs no transaction.
+ * Call CALL with the sum of bytes of each guest. GUEST is "u:UUID", else "n:NAME", else
+ * "a:ADDRESS". A recording counts as 4,096 bytes more than it has, so that empty ones count, too.
+ * If CALL returns another value than 0, the call ends and returns it. Needs no transaction.
  */
 int memtraces_sums(struct memtraces *m, memtraces_sum_call *call, void *context);
 /*
@@ -105,10 +117,10 @@ int memtraces_sums(struct memtraces *m, memtraces_sum_call *call, void *context)
  * began before BEFORE_REAL (0 = at any time). *BYTES is its size. ARCHIVE_E_ABSENT: there is none.
  */
 int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t before_real, uint64_t *bytes);
-/* Take away at most LIMIT pieces of deleted recordings. *MORE: there are more. */
+/* Delete at most LIMIT pieces of deleted recordings. *MORE: there are more. */
 int memtraces_purge(struct memtraces *m, unsigned limit, bool *more);
 
-/* Return the store, for the care for space on its disk; see space.h. */
+/* Return the store, on which the functions of space.h work. Borrowed. */
 struct store *memtraces_store(struct memtraces *m);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * Delete the oldest content.
  *
- * The candidates are each stream's oldest packet that is in no pinned capture, and the oldest
- * capture that is not pinned. The oldest candidate is deleted until the limits hold. The age of a
- * packet is the copy time of its last byte.
+ * The candidates are: of each stream the oldest packet that is in no pinned capture, and the oldest
+ * capture that is not pinned. The oldest candidate is deleted, again and again, until the limits
+ * hold. The age of a packet is the age of the copy of its last byte.
  *
- * Two things are never deleted: the newest packet of a stream whose run has not ended, because
- * resuming starts from it and appends may follow; and, for bytes alone, a capture that still has
- * packets.
+ * Two things are never deleted: the newest packet of a stream whose run has not ended, because the
+ * stream may grow and is continued from there; and, for a limit of bytes alone, a capture of which
+ * packets are left.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,11 +20,11 @@
 struct head {
 	int64_t stream;
 	bool is_ended; /* the run has ended */
-	bool any;      /* there is a candidate, SEQUENCE of REAL */
+	bool any;      /* there is a candidate, the packet SEQUENCE copied at REAL */
 	uint64_t sequence;
 	uint64_t real;
-	bool was_cut; /* packets of the stream were deleted ... */
-	int64_t gone; /* ... this many of them complete */
+	bool was_cut; /* packets of the stream were deleted */
+	int64_t gone; /* number of complete packets that were deleted */
 };
 
 struct enforcement {
@@ -34,11 +34,14 @@ struct enforcement {
 	uint64_t held;
 	struct head *heads;
 	size_t n_heads;
-	int64_t capture; /* the oldest that may go, 0 = none */
+	int64_t capture; /* oldest capture that may be deleted; 0 = none */
 	uint64_t capture_real;
 };
 
-/* Get a statement with the guest's name bound, or the one for all guests. */
+/*
+ * Get the statement OF_GUEST with the guest's name bound; or OF_ALL, if the limits are for all
+ * guests.
+ */
 static int guest_statement(const struct enforcement *e, enum writer_statement of_guest, enum writer_statement of_all,
 			   sqlite3_stmt **s)
 {
@@ -70,7 +73,10 @@ static int list_streams(struct enforcement *e)
 	return r;
 }
 
-/* Get the time when the packet's last proven byte was copied; 0 if none is proven. */
+/*
+ * Set *REAL to the time when the packet's last proven byte was copied, or to 0 if no byte is
+ * proven.
+ */
 static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t *real)
 {
 	struct archive_end end = {0};
@@ -81,7 +87,8 @@ static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequen
 		return r;
 	while (end.offset == 0 && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
 		r = writer_row_end(w, sqlite3_column_int64(s, 0), &end);
-		if (r == ARCHIVE_E_DAMAGED) /* a damaged row is as old as it claims, and is deleted like the others */
+		/* the age of a damaged row is the time that the row has, right or wrong */
+		if (r == ARCHIVE_E_DAMAGED)
 			r = 0;
 		if (r != 0)
 			return r;
@@ -90,7 +97,7 @@ static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequen
 	return r == STATEMENT_ROW ? 0 : r;
 }
 
-/* Find the stream's oldest packet, from FROM on, that may be deleted. */
+/* Find the stream's oldest packet, from FROM on, that may be deleted, and store it in *H. */
 static int find_head(struct enforcement *e, struct head *h, int64_t from)
 {
 	struct archive_writer *w = e->w;
@@ -104,7 +111,7 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 				     &is_none);
 		if (r != 0 || is_none)
 			return r;
-		if (sequence < from) /* a damaged index would keep this going */
+		if (sequence < from) /* a damaged index would repeat a packet for ever */
 			return -EBADMSG;
 		r = statement_number(&w->store.statements, STATEMENT_PINNED_UNTIL, VALUES(h->stream, sequence), &until,
 				     &is_free);
@@ -198,8 +205,8 @@ static void recount(struct enforcement *e)
 }
 
 /*
- * Delete the oldest candidate if it is over a limit. *MORE: one was deleted, or with IS_DRY would
- * have been.
+ * Delete the oldest candidate if a limit is exceeded. IS_DRY: do not delete. *MORE: a candidate was
+ * deleted, or would have been.
  */
 static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 {
@@ -212,7 +219,8 @@ static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 		return 0;
 	if (!is_capture) {
 		r = delete_packet(e, h);
-		return r ? r : find_capture(e); /* a capture may have lost its last packet */
+		/* the capture may have lost its last packet, and be a candidate now */
+		return r ? r : find_capture(e);
 	}
 	r = archive_writer_delete_capture(e->w, e->capture);
 	recount(e);
@@ -229,7 +237,7 @@ static int delete_run(struct archive_writer *w, int64_t run)
 		r = statement_number(&w->store.statements, STATEMENT_RUN_STREAMS, 1, &run, &stream, &is_none);
 		if (r != 0 || is_none)
 			break;
-		if (stream == before) /* a damaged index would keep this going */
+		if (stream == before) /* a damaged index would repeat a stream for ever */
 			return -EBADMSG;
 		r = WRITER_RUN(w, STATEMENT_DELETE_GAPS, stream);
 		if (r == 0)
@@ -242,8 +250,8 @@ static int delete_run(struct archive_writer *w, int64_t run)
 }
 
 /*
- * Delete runs without content. A run that never had a ring, of a guest with a memory profile only,
- * is kept for a day.
+ * Delete ended runs without content. A run without a ring (its guest has only a memory profile) is
+ * kept for REMEMBERED_NS.
  */
 static int delete_empty_runs(struct enforcement *e)
 {
@@ -265,7 +273,7 @@ static int delete_empty_runs(struct enforcement *e)
 				return r;
 			run = sqlite3_column_int64(s, 0);
 		}
-		r = run == last ? -EBADMSG : delete_run(e->w, run); /* as above */
+		r = run == last ? -EBADMSG : delete_run(e->w, run); /* a damaged index would repeat a run for ever */
 		if (r != 0)
 			return r;
 		last = run;
@@ -273,8 +281,8 @@ static int delete_empty_runs(struct enforcement *e)
 }
 
 /*
- * Bring counters, gaps before the oldest packet left, and runs without content in line with the
- * deletions.
+ * After deletions: update the counters of the streams, and delete the gaps before the oldest
+ * packets and the runs without content.
  */
 static int tidy(struct enforcement *e)
 {

@@ -70,7 +70,10 @@ int reader_end_capture(struct reader *r, int64_t stream, int64_t *id)
 	struct reader_source source = {.stream = stream};
 	int rc = reader_statement(r, S_END_CAPTURES, VALUES(stream), &s);
 
-	/* The range decides whether the capture is of the end, so it is checked first. */
+	/*
+	 * The range decides whether this is the capture of the end, so it is checked before it is
+	 * used.
+	 */
 	while (s && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
 		source.capture = sqlite3_column_int64(s, 7);
 		if (!reader_range_holds(s, source))

@@ -4,7 +4,7 @@
 
 #include "reader-state.h"
 
-/* Packets out of the order of time that one answer checks, in pairs. */
+/* Pairs of packets out of order that reader_check_order() checks, at most. */
 #define INVERSIONS_MOST 32u
 
 static void packet_columns(sqlite3_stmt *s, struct reader_packet *p)
@@ -44,7 +44,7 @@ int reader_packets(struct reader *r, struct reader_source source, uint64_t from,
 
 #define ENDS_COLUMN 6
 
-/* Return chunk end I of the current row. */
+/* Return chunk end I of the current row of S. */
 static struct archive_end column_end(sqlite3_stmt *s, size_t i)
 {
 	const uint8_t *p = (const uint8_t *)sqlite3_column_blob(s, ENDS_COLUMN) + i * ARCHIVE_END_BYTES;
@@ -58,7 +58,10 @@ static size_t column_ends(sqlite3_stmt *s)
 	return (size_t)sqlite3_column_bytes(s, ENDS_COLUMN) / ARCHIVE_END_BYTES;
 }
 
-/* Step to the next row of chunk ends and check it. As statement_step(). */
+/*
+ * Step S to the next row with chunk ends, and check the row. Return as statement_step(), or
+ * ARCHIVE_E_DAMAGED.
+ */
 static int ends_step(struct reader *r, sqlite3_stmt *s, int64_t stream, uint64_t sequence)
 {
 	struct reader_source source = {.stream = stream};
@@ -98,7 +101,7 @@ int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint6
 	return rc == 0 ? ARCHIVE_E_ABSENT : rc;
 }
 
-/* Read the one number that S answers with; 0 if there is no row. */
+/* Read the single number that S selects into *NUMBER; 0 if there is no row. */
 static int read_number(struct reader *r, sqlite3_stmt *s, uint64_t *number)
 {
 	int rc = statement_step(&r->statements, s);
@@ -205,7 +208,10 @@ bool reader_range_holds(sqlite3_stmt *s, struct reader_source source)
 	return checksum_holds(s, 5, sqlite3_column_int(s, 6) != 0, &row);
 }
 
-/* Check the capture's range of the stream and the length of its tail. */
+/*
+ * Check the capture's range of the stream, and the length of the capture's tail. Return 0 or an
+ * error.
+ */
 static int check_range(struct reader *r, struct reader_source source)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -216,7 +222,9 @@ static int check_range(struct reader *r, struct reader_source source)
 		rc = reader_damaged(r, statement_step(&r->statements, s), source, 0);
 	if (rc != STATEMENT_ROW)
 		return rc;
-	/* Rows at the end are missing, and neither a gap nor a deletion explains that. */
+	/*
+	 * Rows at the end of the range are missing, and neither a gap nor a deletion explains that.
+	 */
 	lacks_end = sqlite3_column_int64(s, 8) < sqlite3_column_int64(s, 4) && !sqlite3_column_int(s, 9) &&
 		    sqlite3_column_int64(s, 10) == 0;
 	if (!reader_range_holds(s, source) || lacks_end ||
@@ -263,7 +271,7 @@ int reader_check_held(struct reader *r, int64_t stream, bool *all)
 	return 0;
 }
 
-/* Check all rows of a packet. */
+/* Check all rows of a packet. Return 0 or an error. */
 static int check_packet(struct reader *r, int64_t stream, uint64_t sequence)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;

@@ -1,4 +1,4 @@
-/* Read the bytes of packets, piece by piece. */
+/* Read the bytes of packets, row by row. */
 #include <errno.h>
 #include <string.h>
 
@@ -32,8 +32,8 @@ bool reader_take_damage(struct reader *r, struct reader_damage *damage)
 int reader_row_check(struct reader *r, sqlite3_stmt *s, struct reader_source source, uint64_t sequence, bool with_data)
 {
 	/*
-	 * The numbers that were asked for, not those of the row: a row in a wrong place must not
-	 * pass.
+	 * Use the numbers that the caller asked for, not those of the row: a row that is in the
+	 * wrong place must fail.
 	 */
 	struct checksum_row row = {.numbers = {source.stream, sequence_column(sequence)},
 				   .n = 8,
@@ -59,7 +59,10 @@ int reader_row_check(struct reader *r, sqlite3_stmt *s, struct reader_source sou
 	return reader_note_damage(r, source, sequence);
 }
 
-/* Take the current row of S, which is undamaged and covers the offset. */
+/*
+ * Fill *PIECE from the current row of S, which is undamaged and has the byte that was asked for.
+ * STORED: copy the data as stored. Return 0 or an error.
+ */
 static int piece_take(struct reader *r, sqlite3_stmt *s, bool stored, uint8_t *out, struct reader_piece *piece)
 {
 	size_t bytes = (size_t)sqlite3_column_bytes(s, 7);
@@ -81,7 +84,7 @@ static int piece_take(struct reader *r, sqlite3_stmt *s, bool stored, uint8_t *o
 	return 0;
 }
 
-/* Decode a stored frame that has no checksum once before it is handed on. */
+/* Decode a stored frame that has no checksum once before it is passed on, to check it. */
 static int piece_unpack(struct reader *r, sqlite3_stmt *s, uint8_t *out, const struct reader_piece *piece)
 {
 	struct reader_piece trial = *piece;

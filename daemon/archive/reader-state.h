@@ -22,38 +22,44 @@ struct reader {
 	char *hold; /* path of the lock file */
 	sqlite3 *db;
 	struct database_file file;
-	uint64_t opened; /* number of times it was opened */
+	uint64_t opened; /* number of times that the archive was opened */
 	struct statements statements;
 	struct codec_reader codec;
-	unsigned running; /* statements that are under way */
-	uint64_t since;	  /* CLOCK_MONOTONIC ns when the open transaction began; 0 = none is open */
+	unsigned running; /* number of statements that were begun and not reset */
+	uint64_t since;	  /* begin of the open transaction, CLOCK_MONOTONIC ns; 0 = none is open */
 	uint64_t longest;
 	bool met_damage;
-	struct reader_damage damage; /* last damage that was met */
+	struct reader_damage damage; /* the last damage that was found, valid if MET_DAMAGE */
 };
 
 /*
- * Check the current row of S, which is PIECE, TAIL_PIECE or an ENDS statement asked for packet
- * SEQUENCE; WITH_DATA checks the stored data too. Return 0, or ARCHIVE_E_DAMAGED after noting the
- * damage.
+ * Check the current row of S, which is a PIECE, TAIL_PIECE or ENDS statement for packet SEQUENCE.
+ * WITH_DATA: check the stored data, too. Return 0; or ARCHIVE_E_DAMAGED, and the damage is stored
+ * for reader_take_damage().
  */
 int reader_row_check(struct reader *r, sqlite3_stmt *s, struct reader_source source, uint64_t sequence, bool with_data);
 /*
- * Return true if the current row of S, which is CHECK_RANGE or END_CAPTURES of SOURCE, agrees with
- * its checksum.
+ * Return whether the current row of S, a CHECK_RANGE or END_CAPTURES statement for SOURCE, agrees
+ * with its checksum.
  */
 bool reader_range_holds(sqlite3_stmt *s, struct reader_source source);
-/* Note damage if RC, a result of reading packet SEQUENCE, stands for damage. Return RC. */
+/*
+ * If RC, the result of reading packet SEQUENCE, means damage, store that damage for
+ * reader_take_damage(). Return RC.
+ */
 int reader_damaged(struct reader *r, int rc, struct reader_source source, uint64_t sequence);
 
-/* As statement_get(); opens the archive if it is not open. */
+/* Do as statement_get(), but open the archive first if it is not open. */
 int reader_statement(struct reader *r, enum reader_statement which, size_t n, const int64_t *values, sqlite3_stmt **sp);
-/* Read the number that S answers with. Return ARCHIVE_E_ABSENT if there is no row, or NULL. */
+/*
+ * Read the number that S selects into *ID. Return ARCHIVE_E_ABSENT if there is no row or the number
+ * is NULL.
+ */
 int reader_id(struct reader *r, sqlite3_stmt *s, int64_t *id);
 
 /*
- * Return SEQUENCE as a column value. Sequence numbers that a column cannot hold become the largest
- * value, which no row has.
+ * Return SEQUENCE as the value of a column. A sequence that a column cannot hold becomes INT64_MAX,
+ * which no row has.
  */
 static inline int64_t sequence_column(uint64_t sequence)
 {

@@ -1,10 +1,9 @@
 /*
- * The reader of the trace archive. See database.c on connections: the file belongs to another
- * process and user.
+ * The reader of the trace archive. database.c says what can happen to the file under a reader.
  *
- * A packet's rows change under a reader: small pieces are rewritten as few large ones when the
- * packet is complete. So a row is never named by its id from one call to the next, but by the
- * position that it covers, and rows that must agree are read in one statement.
+ * The rows of a packet change while it is read: compaction.c rewrites small rows as few large ones.
+ * So from one call to the next a row is never identified by its id, but by the position of its
+ * bytes, and rows that must fit together are read in one statement.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -38,8 +37,8 @@ static void reader_close(struct reader *r)
 }
 
 /*
- * Note when each statement begins and ends: a transaction is open from the begin of the first to
- * the end of the last of statements that overlap.
+ * SQLite calls this when a statement begins or ends. A transaction lasts from the begin of the
+ * first to the end of the last of statements that overlap: measure it.
  */
 static int on_trace(unsigned event, void *context, void *statement, void *detail)
 {

@@ -1,10 +1,10 @@
 /*
  * Take damaged rows out of service.
  *
- * A reader that meets a row that does not agree with its checksum, or misses rows, only reports the
- * place. The writer checks the place in one transaction: damaged rows are deleted, and so are the
- * rows of the same packet behind them, because a packet is served from its beginning without a
- * hole. The loss is declared as a gap, like a loss that the collector sees.
+ * A reader that finds a row which does not agree with its checksum, or misses rows, only reports
+ * the place. The writer checks that place in one transaction. It deletes the damaged row and the
+ * rows of the same packet behind it, because a packet is served from its beginning and without a
+ * hole. It declares the loss as a gap, as the collector does for bytes that it could not copy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,10 +19,10 @@ struct repair {
 	uint64_t sequence;
 	int64_t *ids; /* ids of the packet's rows */
 	size_t n, room;
-	uint32_t end;	   /* end of the rows that are kept ... */
-	bool is_complete;  /* ... the last of which is the packet's LAST row */
-	uint64_t removed;  /* rows */
-	uint64_t declared; /* packets, by gaps */
+	uint32_t end;	   /* offset at which the kept rows end */
+	bool is_complete;  /* the last kept row is the packet's last row (ARCHIVE_CHUNK_LAST) */
+	uint64_t removed;  /* number of rows deleted */
+	uint64_t declared; /* number of packets that new gaps declare lost */
 };
 
 static int list_ids(struct repair *m, enum writer_statement which, int64_t first, int64_t second)
@@ -48,7 +48,9 @@ static int list_ids(struct repair *m, enum writer_statement which, int64_t first
 	return r;
 }
 
-/* Sum the stream's rows again, because a damaged row's share of the usage is unknown. */
+/*
+ * Compute the stream's usage again from its rows, because the length of a damaged row is unknown.
+ */
 static int recount(struct repair *m)
 {
 	static const enum writer_statement sums[] = {STATEMENT_STREAM_CHUNKS, STATEMENT_STREAM_TAILS};
@@ -82,7 +84,7 @@ static int declare(struct repair *m, uint64_t after, uint32_t offset, uint64_t n
 	return archive_writer_gap(m->w, &gap);
 }
 
-/* Keep or delete the row ID. */
+/* Read row ID. Keep it if it is undamaged and follows the kept rows; else delete it. */
 static int repair_row(struct repair *m, int64_t id)
 {
 	struct stored_row row = {0};
@@ -125,7 +127,7 @@ static int repair_rows(struct repair *m)
 	return r ? r : declare(m, m->sequence, last.offset, m->sequence + 1);
 }
 
-/* Move *FROM to the first packet before END that no gap explains. */
+/* Move *FROM behind the packets that a gap declares lost, at most to END. */
 static int skip_explained(struct repair *m, uint64_t *from, uint64_t end)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -136,7 +138,7 @@ static int skip_explained(struct repair *m, uint64_t *from, uint64_t end)
 	while (*from < end && (r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
 		uint64_t begin = (uint64_t)sqlite3_column_int64(s, 0), next = (uint64_t)sqlite3_column_int64(s, 2);
 
-		/* A gap whose offset leaves no content covers that packet, too. */
+		/* A gap whose offset is 30 covers the whole packet. */
 		begin += sqlite3_column_int64(s, 1) > (int64_t)MPROF_PACKET_HEADER_BYTES;
 		if (begin <= *from && next > *from)
 			*from = next;
@@ -152,8 +154,8 @@ static int repair_hole(struct repair *m, uint64_t from, uint64_t end)
 }
 
 /*
- * Declare packets that must be there and are missing: before SEQUENCE, and at either end of the
- * stream.
+ * Find packets that the archive must have and that are missing, and declare them lost: directly
+ * before SEQUENCE, before the stream's first packet, and behind its last.
  */
 static int repair_holes(struct repair *m)
 {
@@ -176,7 +178,7 @@ static int repair_holes(struct repair *m)
 			is_null[i] = sqlite3_column_type(s, i) == SQLITE_NULL;
 		}
 	}
-	/* DELETED: packets were deleted, and no others are missing. */
+	/* DELETED: packets of the stream were deleted, and the number of packets is right. */
 	enum { BEFORE, BEHIND, FIRST, LAST, OLDEST, NEWEST, DELETED };
 	r = 0;
 	if (!is_null[BEFORE] && !is_null[BEHIND] && v[DELETED] == 0 && !is_null[OLDEST] && v[BEFORE] >= v[OLDEST])
@@ -190,7 +192,11 @@ static int repair_holes(struct repair *m)
 	return r;
 }
 
-/* Record the damage and update the stream's counters. */
+/*
+ * Set *DAMAGED to whether this repair has deleted rows or declared gaps. If so, add them to
+ * archive_writer_damage(), and update the stream's row: its deletions, damaged packets, and
+ * expected packets. Return 0 or an error.
+ */
 static int settle(struct repair *m, bool *damaged)
 {
 	struct archive_damage *d = &m->w->damage;
@@ -220,11 +226,11 @@ int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, b
 	return r ? r : settle(&m, damaged);
 }
 
-/* ---- what a capture has of its own ----------------------------------------------------------- */
+/* ---- the ranges and tails of captures -------------------------------------------------------- */
 
 /*
- * Return true if the N numbers from column FIRST on agree with the checksum in column CHECKSUM;
- * DATA is the data's column, -1 = none.
+ * Return whether the N numbers from column FIRST of S on, and the data in column DATA (-1 = no
+ * data), agree with the checksum in column CHECKSUM.
  */
 static bool holds(sqlite3_stmt *s, int first, size_t n, int data, int checksum)
 {
@@ -240,8 +246,8 @@ static bool holds(sqlite3_stmt *s, int first, size_t n, int data, int checksum)
 }
 
 /*
- * Return true if the current row of a tail is undamaged. A row without a checksum must at least
- * decode.
+ * Return whether the current row of S, of a tail, is undamaged. It must also decode, because it may
+ * have no checksum.
  */
 static bool tail_holds(struct archive_writer *w, sqlite3_stmt *s)
 {
@@ -252,14 +258,17 @@ static bool tail_holds(struct archive_writer *w, sqlite3_stmt *s)
 			    (size_t)sqlite3_column_bytes(s, 9), w->in, (size_t)length);
 }
 
-/* The place from which on a tail is damaged. */
+/* The position from which on a tail is damaged. */
 struct tail_damage {
 	bool any;
 	uint64_t sequence;
 	uint32_t offset;
 };
 
-/* List the rows of the tail to delete: the first damaged row and all rows behind it. */
+/*
+ * Set M->ids to the rows of the tail that must be deleted: the first damaged row and all rows
+ * behind it. *D is the position of the first.
+ */
 static int find_tails(struct repair *m, int64_t capture, struct tail_damage *d)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -284,7 +293,8 @@ static int find_tails(struct repair *m, int64_t capture, struct tail_damage *d)
 }
 
 /*
- * Read the capture's range of the stream. ARCHIVE_E_DAMAGED: it does not agree with its checksum.
+ * Read the capture's range of the stream into *RANGE, and the length of its tail.
+ * ARCHIVE_E_DAMAGED: the row does not agree with its checksum.
  */
 static int read_range(struct repair *m, int64_t capture, struct archive_capture_stream *range, int64_t *tail_bytes)
 {
@@ -305,7 +315,7 @@ static int read_range(struct repair *m, int64_t capture, struct archive_capture_
 	return holds(s, 0, 7, -1, 7) ? 0 : ARCHIVE_E_DAMAGED;
 }
 
-/* Delete a damaged range with its tail: the capture has nothing of this stream any more. */
+/* Delete a damaged range and its tail: the capture has no bytes of this stream any more. */
 static int drop_range(struct repair *m, int64_t capture)
 {
 	int r = list_ids(m, STATEMENT_REPAIR_TAILS, capture, m->stream);
@@ -317,7 +327,10 @@ static int drop_range(struct repair *m, int64_t capture)
 	return r ? r : WRITER_RUN(m->w, STATEMENT_DELETE_RANGE, capture, m->stream);
 }
 
-/* Declare lost rows of the range's last packet, unless a gap or a deletion explains them. */
+/*
+ * If rows of the range's last packet are missing, and neither a gap nor a deletion explains that,
+ * declare them lost.
+ */
 static int repair_end(struct repair *m, const struct archive_capture_stream *range)
 {
 	int64_t lacks = 0, end = 0;
@@ -355,16 +368,16 @@ static int capture_repair(struct repair *m, int64_t capture)
 	if (r != 0)
 		return r == ARCHIVE_E_ABSENT ? 0 : r;
 	m->removed += m->n;
-	if (!d.any) /* rows of the last packet may have vanished */
+	if (!d.any) /* rows of the last packet may be missing */
 		r = repair_end(m, &range);
 	if (r != 0)
 		return r;
-	if (!d.any && expected >= 0 && bytes != expected) /* rows of the tail vanished */
+	if (!d.any && expected >= 0 && bytes != expected) /* rows of the tail are missing */
 		d = (struct tail_damage){true, range.last_sequence, range.last_offset};
 	if (!d.any)
 		return 0;
 	r = declare(m, d.sequence, d.offset, d.sequence + 1);
-	return r ? r : archive_writer_put_capture_stream(m->w, &range); /* with the length of the tail that is left */
+	return r ? r : archive_writer_put_capture_stream(m->w, &range); /* stores the new length of the tail */
 }
 
 int archive_writer_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *damaged)

@@ -1,17 +1,17 @@
 /*
- * Find the position of each stream, for a collector that starts.
+ * Find the position of each stream in the archive, for a collector that starts.
  *
- * The position follows from the archive alone: the newest packet's last chunk end, or the place
- * behind a complete packet or a gap. The collector writes no position while it runs, so nothing can
- * disagree after a kill.
+ * The position follows from the rows alone: it is the last chunk end of the newest packet, or the
+ * beginning of the packet behind a complete packet or a gap. No position is stored, so nothing can
+ * disagree with the rows after mprofd was killed.
  */
 #include <errno.h>
 
 #include "writer-state.h"
 
 /*
- * Take the newest packet's last row out of service if it is damaged, because positions are derived
- * from that row.
+ * Check the last row of the stream's newest packet, from which the position is derived. If the row
+ * is damaged, repair the packet and set *DAMAGED.
  */
 static int check_newest(struct archive_writer *w, int64_t stream, uint64_t newest, bool *damaged)
 {
@@ -28,8 +28,8 @@ static int check_newest(struct archive_writer *w, int64_t stream, uint64_t newes
 }
 
 /*
- * Delete pieces past the last chunk end. They can only lie in a stream's newest packet, and after
- * that is deleted whole in the one before.
+ * Delete the bytes behind the last chunk end. Only the stream's newest packet can have such bytes;
+ * if that packet is deleted altogether, the packet before it.
  */
 static int drop_dangling(struct archive_writer *w, int64_t stream)
 {
@@ -49,7 +49,10 @@ static int drop_dangling(struct archive_writer *w, int64_t stream)
 	return r;
 }
 
-/* Fill in the position from the newest packet and from a gap behind it. */
+/*
+ * Set the position in *RESUME: from the newest packet (HAS_PACKET), or from a gap (HAS_GAP) whose
+ * next packet is BEHIND_GAP.
+ */
 static int find_position(struct archive_writer *w, struct archive_resume *resume, bool has_packet, bool has_gap,
 			 uint64_t behind_gap)
 {
@@ -80,7 +83,10 @@ static int find_position(struct archive_writer *w, struct archive_resume *resume
 	return 0;
 }
 
-/* Delete tails without a range. The range is put last, so a kill cut such a tail short. */
+/*
+ * Delete tails that have no range. The range is written last, so mprofd was killed while it wrote
+ * such a tail.
+ */
 static int drop_tails(struct archive_writer *w)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -93,7 +99,7 @@ static int drop_tails(struct archive_writer *w)
 	return r;
 }
 
-/* Fill in the captures of the run's end. */
+/* Set the fields about captures of the run's end in *RESUME, from the current row of S. */
 static void resume_captures(sqlite3_stmt *s, struct archive_resume *resume)
 {
 	int64_t newest = sqlite3_column_int64(s, 11), whole = sqlite3_column_int64(s, 13);

@@ -1,10 +1,11 @@
 /*
- * Save the readable rows of a damaged file.
+ * Copy the readable rows of a damaged file into a new one.
  *
- * SQLite stops where it meets damage. A table is therefore read upwards by row number. After an
- * error the next readable row is searched at growing distances, and the rows below it are read
- * downwards. Row numbers must increase, so a tree with a cycle ends, and a table gets at most
- * PROBES searches. The rows' checksums are checked later.
+ * SQLite stops reading a table where the file is damaged. So a table is read in ascending order of
+ * row numbers up to the damage. Then the next readable row is searched at growing distances, and
+ * the rows between are read in descending order from there. Only ascending row numbers are
+ * accepted, so a tree with a cycle ends the copy, and a table gets at most PROBES searches.
+ * Checksums are checked later, by fsck.c.
  */
 #include "salvage.h"
 
@@ -22,13 +23,13 @@
 #include "database.h"
 
 #define PROBES	    4096u
-#define BATCH	    1000u	/* rows of a transaction ... */
-#define BATCH_BYTES (16u << 20) /* ... and their bytes */
+#define BATCH	    1000u	/* rows in one transaction */
+#define BATCH_BYTES (16u << 20) /* bytes of rows in one transaction */
 #define HEADER_SIZE 100
 
 /* ---- the file's header ----------------------------------------------------------------------- */
 
-/* Constant header bytes under the settings of database.c: offset, length, bytes. */
+/* The header bytes that are constant under the settings of database.c: offset, length, value. */
 static const struct {
 	size_t at, len;
 	const char *bytes;
@@ -36,7 +37,7 @@ static const struct {
 	{0, 16, "SQLite format 3"},
 	{16, 2, "\0\1"},     /* pages of 64 KiB */
 	{18, 2, "\2\2"},     /* WAL */
-	{20, 4, "\0\100  "}, /* no reserved bytes; fractions that never differ */
+	{20, 4, "\0\100  "}, /* no reserved bytes; payload fractions that SQLite fixes */
 	{44, 4, "\0\0\0\4"}, /* schema format */
 	{56, 4, "\0\0\0\1"}, /* UTF-8 */
 };
@@ -69,12 +70,12 @@ struct copy {
 	sqlite3 *from, *to;
 	sqlite3_stmt *insert;
 	uint64_t copied, refused, in_batch, batch_bytes;
-	unsigned probes; /* left */
+	unsigned probes; /* searches that are left */
 	bool damaged;
 	FILE *out;
 };
 
-/* Prepare the insertion into the columns that FROM names. */
+/* Prepare the statement that inserts a row, with the columns that FROM has. */
 static int prepare_insert(struct copy *c, sqlite3_stmt *from)
 {
 	CLEANUP(freep) char *sql = NULL;
@@ -84,7 +85,8 @@ static int prepare_insert(struct copy *c, sqlite3_stmt *from)
 
 	if (!f)
 		return -ENOMEM;
-	fprintf(f, "INSERT OR IGNORE INTO %s (", c->table->name); /* of two rows with the same key the first wins */
+	/* of two rows with the same key the first is kept */
+	fprintf(f, "INSERT OR IGNORE INTO %s (", c->table->name);
 	for (int i = 0; i < n; i++)
 		fprintf(f, "%s\"%s\"", i ? ", " : "", sqlite3_column_name(from, i));
 	fputs(") VALUES (", f);
@@ -96,7 +98,7 @@ static int prepare_insert(struct copy *c, sqlite3_stmt *from)
 	return database_error(c->to, sqlite3_prepare_v2(c->to, sql, -1, &c->insert, NULL));
 }
 
-/* Write the log into the file, so that the log does not become as large as the archive. */
+/* Write the write-ahead log into the file, because the log would become as large as the archive. */
 static int empty_log(sqlite3 *db)
 {
 	return database_error(db, sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
@@ -131,7 +133,10 @@ static int copy_row(struct copy *c, sqlite3_stmt *from)
 	return ++c->in_batch < BATCH && c->batch_bytes < BATCH_BYTES ? 0 : end_batch(c);
 }
 
-/* Prepare SQL with the table's name in it, and bind two numbers. Return NULL on failure. */
+/*
+ * Prepare FORMAT with the table's name in it, and bind the two numbers. Return NULL on failure. The
+ * caller finalizes the statement.
+ */
 static sqlite3_stmt *ask(struct copy *c, const char *format, int64_t first, int64_t second)
 {
 	sqlite3_stmt *s = NULL;
@@ -146,7 +151,8 @@ static sqlite3_stmt *ask(struct copy *c, const char *format, int64_t first, int6
 }
 
 /*
- * Copy upwards behind *LAST, which becomes the last row read. Return 1 if damage stopped the copy.
+ * Copy the rows behind *LAST in ascending order; *LAST becomes the last row read. Return 1 if
+ * damage stopped the copy, 0 at the end of the table, or an error.
  */
 static int copy_up(struct copy *c, int64_t *last)
 {
@@ -166,7 +172,10 @@ static int copy_up(struct copy *c, int64_t *last)
 	return r ? r : rc == SQLITE_DONE ? 0 : 1;
 }
 
-/* Copy downwards from FIRST to the first damage, but not to LAST. */
+/*
+ * Copy the rows from FIRST in descending order, up to the first damage, and not LAST or below.
+ * Return 0 or an error.
+ */
 static int copy_down(struct copy *c, int64_t first, int64_t last)
 {
 	sqlite3_stmt *s = ask(c, "SELECT * FROM %s WHERE id <= ?1 AND id > ?2 ORDER BY id DESC", first, last);
@@ -181,8 +190,8 @@ static int copy_down(struct copy *c, int64_t first, int64_t last)
 }
 
 /*
- * Find a readable row behind *LAST at growing distances, and copy the readable rows between. Return
- * 1 if there is none.
+ * Search a readable row behind *LAST at growing distances, copy the readable rows in between, and
+ * move *LAST there. Return 0, 1 if there is no readable row, or an error.
  */
 static int probe(struct copy *c, int64_t *last)
 {
@@ -207,7 +216,7 @@ static int probe(struct copy *c, int64_t *last)
 	return r;
 }
 
-/* Delete the rows that a new file has in the table, so that copied rows take their place. */
+/* Delete the rows that migrations put into a new file, because the copied rows replace them. */
 static int delete_rows(struct copy *c)
 {
 	char *sql = sqlite3_mprintf("DELETE FROM %s", c->table->name);
@@ -219,7 +228,7 @@ static int delete_rows(struct copy *c)
 
 static int copy_table(struct copy *c)
 {
-	int64_t last = -1; /* no row has a lower number */
+	int64_t last = -1; /* all row numbers are greater */
 	int r = database_run(c->to, "BEGIN");
 
 	if (r == 0)
@@ -251,7 +260,7 @@ static int open_damaged(const char *path, sqlite3 **db)
 {
 	int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 
-	/* A damaged definition of one table does not hide the others. */
+	/* With these settings SQLite opens a file even if the definition of a table is damaged. */
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(*db, "PRAGMA writable_schema = ON; PRAGMA cell_size_check = ON;", NULL, NULL, NULL);
 	return rc == SQLITE_OK ? 0 : -EBADMSG;
@@ -270,7 +279,10 @@ static void remove_with_log(const char *path)
 	}
 }
 
-/* Move PATH and its log to PATH.damaged-N, for the first N that is free. */
+/*
+ * Rename PATH and its -wal and -shm to PATH.damaged-N, with the smallest N that is not used. Report
+ * to OUT. Return 0 or -errno.
+ */
 static int move_away(const char *path, FILE *out)
 {
 	static const char *const suffixes[] = {"-wal", "-shm", ""};

@@ -1,8 +1,9 @@
 /*
  * Space on the disk.
  *
- * On a full disk even deleting needs space, for the WAL. The reserve file holds that space from the
- * beginning: it is removed so that deletion can run, and made again when there is space for it.
+ * On a full disk even a deletion needs space, for the write-ahead log. The reserve file occupies
+ * that space from the beginning. It is deleted so that deletion can run, and created again when
+ * there is space for it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,8 +54,8 @@ int space_release_reserve(struct store *s)
 }
 
 /*
- * Return true if the reserve is there at its full size; a full disk or a kill may have cut it
- * short.
+ * Return whether the reserve file exists with its full size. It may be shorter, if the disk was
+ * full or the process was killed while it was created.
  */
 static bool has_reserve(int directory, uint64_t bytes)
 {
@@ -87,7 +88,7 @@ int space_restore_reserve(struct store *s)
 	r = posix_fallocate(fd, 0, (off_t)bytes);
 	if (r == 0)
 		return 0;
-	/* Free the incomplete reserve. */
+	/* Delete the incomplete reserve file. */
 	(void)space_release_reserve(s);
 	return r == ENOSPC || r == EDQUOT || r == EFBIG ? ARCHIVE_E_FULL : -r;
 }
@@ -142,8 +143,8 @@ bool space_make(struct store *s, uint64_t want, unsigned steps, space_delete *de
 	if (r == 0)
 		r = space_delete_until(s, want, steps, delete, context, &more);
 	/*
-	 * A disk may be too small for the reserve. If nothing is left to delete, the archive goes
-	 * on without it.
+	 * A disk may be too small for the reserve file. If nothing is left to delete, the archive
+	 * goes on without a reserve file.
 	 */
 	s->full = (space_restore_reserve(s) != 0 && (r != 0 || more)) || !space_suffices(s);
 	return !s->full;
@@ -154,7 +155,7 @@ bool space_is_full(const struct store *s)
 	return s->full;
 }
 
-/* ---- readers hold back deletion -------------------------------------------------------------- */
+/* ---- readers delay deletion ------------------------------------------------------------------ */
 
 int hold_take(const char *path, int *fd)
 {
@@ -172,7 +173,7 @@ int hold_open(int directory, const char *name, int *fd)
 {
 	CLEANUP(closep) int mine = openat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640);
 
-	if (mine < 0 || fchmod(mine, 0640) < 0) /* the group may read, whatever the umask says */
+	if (mine < 0 || fchmod(mine, 0640) < 0) /* the umask may have taken the group's right to read */
 		return -errno;
 	*fd = TAKE_FD(mine);
 	return 0;

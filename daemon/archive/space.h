@@ -1,4 +1,4 @@
-/* Space on the disk: free bytes, the reserve, and the lock by which readers hold back deletion. */
+/* Space on the disk: free bytes, the reserve file, and the lock by which readers delay deletion. */
 #ifndef ARCHIVE_SPACE_H
 #define ARCHIVE_SPACE_H
 
@@ -8,81 +8,89 @@
 struct store;
 
 /*
- * Return true if the files of this process have a size limit. A write past it fails as on a full
- * disk, if SIGXFSZ is ignored.
+ * Return whether this process has a limit of file sizes (RLIMIT_FSIZE). If SIGXFSZ is ignored, a
+ * write beyond it fails as on a full disk.
  */
 bool space_is_limited(void);
 
-/* Get the free bytes of the file system. Return 0 or -errno. */
+/* Set *BYTES to the free bytes of the file system. Return 0 or -errno. */
 int space_free(const struct store *s, uint64_t *bytes);
 /*
- * After ARCHIVE_E_FULL: return whether there is space to go on. With less than twice the WAL's
- * limit the disk would be full again at once; an eighth of a small disk is enough.
+ * After ARCHIVE_E_FULL: return whether there is enough space to go on, which is twice the limit of
+ * the write-ahead log, or an eighth of a small disk. With less the disk would be full again at
+ * once.
  */
 bool space_suffices(const struct store *s);
-/* Give up the reserve file, so that deletion can run. Idempotent. Return 0 or -errno. */
+/* Delete the reserve file if it exists, so that deletion can run. Return 0 or -errno. */
 int space_release_reserve(struct store *s);
 /*
- * Make the reserve file again. Idempotent. Return 0, -errno, or ARCHIVE_E_FULL if there is no space
- * for it.
+ * Create the reserve file if it does not exist. Return 0, -errno, or ARCHIVE_E_FULL if there is no
+ * space for it.
  */
 int space_restore_reserve(struct store *s);
 /*
- * Return unused pages to the file system, at most PAGES, and cut the WAL; with PAGES 0 only cut the
- * WAL. *MORE: there are more. Return -EINVAL if a transaction is open, else as database_error().
+ * Return at most PAGES unused pages to the file system, and truncate the write-ahead log. PAGES 0:
+ * only truncate. *MORE: there are more unused pages. Return -EINVAL if a transaction is open, else
+ * as database_error().
  */
 int space_vacuum(struct store *s, unsigned pages, bool *more);
 /*
- * Return unused pages until WANT bytes are free, as long as that helps: a reader can hold back for
- * a moment what was deleted. *HAS is what is free then. As space_vacuum().
+ * Return unused pages to the file system until WANT bytes are free or no pages can be returned: a
+ * reader's transaction may delay that for a moment. *HAS is the number of free bytes then. Return
+ * as space_vacuum().
  */
 int space_give_back(struct store *s, uint64_t want, uint64_t *has);
 
 /*
- * Delete some of the oldest content, in transactions of its own. *MORE: something is left to
+ * Delete some of the oldest content, in a transaction of its own. *MORE: something is left to
  * delete. Return 0 or an error.
  */
 typedef int space_delete(void *context, uint64_t want, bool *more);
 /*
- * Call DELETE until WANT bytes are free, as long as that helps, at most STEPS times. *MORE as
- * DELETE said last. Return 0 or the first error.
+ * Call DELETE until WANT bytes are free, it has nothing more to delete, or STEPS calls were made.
+ * *MORE is the value of the last call. Return 0 or the first error.
  */
 int space_delete_until(struct store *s, uint64_t want, unsigned steps, space_delete *delete, void *context, bool *more);
 /*
- * After ARCHIVE_E_FULL: make space by all means. Deleting needs space for the write-ahead log,
- * which is the reserve's; the caller writes nothing else while the reserve is given up, because
- * that would take the space. Return true if the reserve is back and there is space for another try.
+ * After ARCHIVE_E_FULL: make space. Deletion needs space for the write-ahead log, so the reserve
+ * file is deleted; until it exists again, the caller must write nothing else, which would take that
+ * space. Return true if the reserve file exists again and there is space for a transaction. WANT,
+ * STEPS and DELETE as in space_delete_until().
  */
 bool space_make(struct store *s, uint64_t want, unsigned steps, space_delete *delete, void *context);
 /*
- * Return true if there is no space, or the reserve is given up: the caller writes nothing before
- * space_make() returns true.
+ * Return whether the disk is full, or the reserve file is deleted: the caller then writes nothing
+ * before space_make() returns true.
  */
 bool space_is_full(const struct store *s);
 
 /*
- * Readers and deletion. A body is served from the oldest packet on, and deletion starts there too:
- * a reader that has just begun would lose packets that it announced. So readers hold deletion back
- * until they are under way, and deletion waits for them as long as its caller likes.
+ * Readers and deletion.
  *
- * The hold is a lock on a file beside the archive: shared by readers, exclusive during deletion,
- * and released with the process that has it.
+ * An answer is served from the oldest packet on, and deletion begins there, too. So a deletion
+ * could take packets that a reader has just announced in its headers. Therefore a reader delays
+ * deletion until it has passed the oldest packets, and the caller of a deletion waits for readers
+ * as long as it chooses.
+ *
+ * Both use a lock on a file beside the archive: readers take it shared, deletion exclusively. The
+ * kernel releases the lock of a process that ends.
  */
 
 /*
- * Reader: hold back deletion until the caller closes *FD. PATH is the lock file. Return 0,
- * ARCHIVE_E_BUSY while something is being deleted, or -errno if there is no lock file. Never waits.
+ * For a reader: delay deletion until the caller closes *FD. PATH is the lock file. Return 0,
+ * ARCHIVE_E_BUSY while a deletion is running, or -errno if there is no lock file. Never waits.
  */
 int hold_take(const char *path, int *fd);
 
-/* Writer: make the lock file NAME in DIRECTORY and open it as *FD. Return 0 or -errno. */
+/* For the writer: create the lock file NAME in DIRECTORY and open it as *FD. Return 0 or -errno. */
 int hold_open(int directory, const char *name, int *fd);
 /*
- * Writer: take the lock. Return false if a reader holds it. New readers wait from then on.
- * Idempotent; true without a file (FD < 0).
+ * For the writer: take the lock, unless it is taken already. Return false if a reader holds it;
+ * else hold_take() returns ARCHIVE_E_BUSY until hold_end(). If FD is negative (no lock file),
+ * return true.
  */
 bool hold_begin(int fd);
-/* Writer: release the lock. Idempotent. */
+/* For the writer: release the lock if it is taken. */
 void hold_end(int fd);
 
 #endif

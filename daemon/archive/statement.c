@@ -1,4 +1,4 @@
-/* Prepare, keep, bind and step statements. */
+/* Prepare statements and keep them, bind their parameters, and step them. */
 #include "statement.h"
 
 #include <errno.h>

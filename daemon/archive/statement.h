@@ -1,9 +1,9 @@
 /*
  * The SQL statements of one connection.
  *
- * Each statement is prepared at its first use and kept until the connection closes. The writers and
- * the readers of both archives run their SQL through these functions; only the list of statements
- * and the meaning of SQLite's errors differ.
+ * A statement is prepared at its first use and kept until the connection is closed. The writers and
+ * readers of both archives run their SQL through these functions; each has its own list of
+ * statements, and its own translation of SQLite's errors.
  */
 #ifndef ARCHIVE_STATEMENT_H
 #define ARCHIVE_STATEMENT_H
@@ -15,40 +15,40 @@
 
 #include "cleanup.h"
 
-/* statement_step() has a row. No errno and no archive_condition has this value. */
+/* statement_step() has read a row. No -errno and no archive_condition has this value. */
 #define STATEMENT_ROW 1000
 
 struct statements {
 	sqlite3 *db;		 /* borrowed; NULL = the connection is closed */
-	const char *const *sql;	 /* N texts, borrowed */
+	const char *const *sql;	 /* N statements, borrowed */
 	sqlite3_stmt **prepared; /* N statements; NULL = not prepared yet */
 	size_t n;
-	/* Return the -errno or archive_condition that stands for SQLite's RESULT. */
+	/* Return the -errno or archive_condition for SQLite's RESULT. */
 	int (*error)(void *context, int result);
 	void *context;
 };
 
 /*
- * Set up S for N texts of SQL. The caller sets S->db when the connection is open. Return 0 or
- * -ENOMEM.
+ * Initialise S for the N statements of SQL. The caller sets S->db when the connection is open.
+ * ERROR is called with CONTEXT. Return 0 or -ENOMEM.
  */
 int statements_init(struct statements *s, const char *const *sql, size_t n, int (*error)(void *context, int result),
 		    void *context);
-/* Finalize all statements and forget the connection. Call it before the connection is closed. */
+/* Finalize all statements and set S->db to NULL. Call it before the connection is closed. */
 void statements_close(struct statements *s);
-/* Reset all statements, so that none of them holds a transaction open. */
+/* Reset all statements, so none of them keeps a transaction open. */
 void statements_reset(struct statements *s);
-/* Close, and free what statements_init() allocated. A zeroed S is allowed. */
+/* Call statements_close(), and free the memory of S. A zeroed S is allowed. */
 void statements_deinit(struct statements *s);
 
 /*
- * Get the statement WHICH with N integers bound to its first parameters. Declare *STATEMENT with
- * CLEANUP(statement_resetp): a statement that is not reset holds its transaction open. Return 0 or
- * an error.
+ * Get the statement number WHICH, with N integers bound to its first parameters. Declare *STATEMENT
+ * with CLEANUP(statement_resetp): a statement that is not reset keeps a transaction open. Return 0;
+ * or an error, and *STATEMENT is NULL.
  */
 int statement_get(struct statements *s, unsigned which, size_t n, const int64_t *values, sqlite3_stmt **statement);
 
-/* The two arguments N and VALUES of the functions here. */
+/* Write the two arguments N and VALUES as one: VALUES(a, b), or NO_VALUES. */
 #define VALUES(...)                                                           \
 	sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (const int64_t[]) \
 	{                                                                     \
@@ -56,21 +56,21 @@ int statement_get(struct statements *s, unsigned which, size_t n, const int64_t 
 	}
 #define NO_VALUES 0, NULL
 
-/* Step to the next row. Return STATEMENT_ROW, 0 behind the last row, or an error. */
+/* Step to the next row. Return STATEMENT_ROW, 0 if there is no further row, or an error. */
 int statement_step(struct statements *s, sqlite3_stmt *statement);
 
-/* Run a statement to its end and ignore its rows. Return 0 or an error. */
+/* Run the statement number WHICH to its end and ignore its rows. Return 0 or an error. */
 int statement_run(struct statements *s, unsigned which, size_t n, const int64_t *values);
 
 /*
- * Read the integer of a one-row answer. *IS_NULL: there is no row or no value, and *VALUE is 0.
- * Return 0 or an error.
+ * Read the integer that a statement with one row selects. If there is no row, or the integer is
+ * NULL, *IS_NULL is true and *VALUE 0. Return 0 or an error.
  */
 int statement_number(struct statements *s, unsigned which, size_t n, const int64_t *values, int64_t *value,
 		     bool *is_null);
 
 /*
- * Reset a statement and clear its bindings, so that it holds no read transaction and no borrowed
+ * Reset a statement and clear its bindings, so it keeps no read transaction open and no borrowed
  * memory. For CLEANUP.
  */
 static inline void statement_resetp(sqlite3_stmt **statement)
@@ -81,15 +81,15 @@ static inline void statement_resetp(sqlite3_stmt **statement)
 	}
 }
 
-/* Bind TEXT, which must stay valid until the statement is reset. NULL binds NULL. */
+/* Bind TEXT to parameter AT. TEXT must stay valid until the statement is reset. NULL binds NULL. */
 static inline void statement_bind_text(sqlite3_stmt *statement, int at, const char *text)
 {
 	sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
 }
 
 /*
- * Bind N bytes, which must stay valid until the statement is reset. An empty blob stays a blob: an
- * empty pointer would bind NULL.
+ * Bind N bytes to parameter AT. They must stay valid until the statement is reset. N = 0 binds an
+ * empty blob, where sqlite3_bind_blob64() would bind NULL.
  */
 static inline void statement_bind_bytes(sqlite3_stmt *statement, int at, const void *bytes, size_t n)
 {
@@ -104,7 +104,7 @@ static inline uint64_t column_u64(sqlite3_stmt *s, int i)
 	return (uint64_t)sqlite3_column_int64(s, i);
 }
 
-/* Return column I, with values outside 32 bits clamped. */
+/* Return column I as 32 bits; a value outside of that range becomes the nearest limit. */
 static inline uint32_t column_u32(sqlite3_stmt *s, int i)
 {
 	int64_t v = sqlite3_column_int64(s, i);
@@ -118,8 +118,8 @@ static inline const char *column_text(sqlite3_stmt *s, int i)
 }
 
 /*
- * Return the text of a column that the schema declares NOT NULL; "" if a damaged archive has NULL
- * there.
+ * Return the string in column I, which the schema declares NOT NULL. Return "" if a damaged archive
+ * has NULL there.
  */
 static inline const char *column_string(sqlite3_stmt *s, int i)
 {

@@ -1,4 +1,6 @@
-/* The writing side of one archive. A flock on the directory keeps a second writer out. */
+/*
+ * The store: the writing side of one archive. A flock on its directory keeps a second writer out.
+ */
 #include "store.h"
 
 #include <errno.h>
@@ -10,8 +12,8 @@
 #include "space.h"
 
 /*
- * Translate an error of SQLite. After a full disk nothing of the transaction is kept; the caller
- * knows that from ARCHIVE_E_FULL.
+ * Translate an error of SQLite. When the disk is full, roll back the whole transaction;
+ * ARCHIVE_E_FULL tells the caller so.
  */
 static int on_error(void *context, int result)
 {
@@ -79,8 +81,9 @@ int store_open(struct store *s, const char *state, const struct store_format *fo
 		r = open_database(s, sentence, size);
 	if (r == ARCHIVE_E_FULL && space_release_reserve(s) == 0) {
 		/*
-		 * Even the shared memory beside the WAL needs room: a full disk must not keep the
-		 * archive shut.
+		 * Even the shared memory file (-shm) needs space. Close and open again with the
+		 * reserve file deleted, because a full disk must not keep the archive from being
+		 * opened.
 		 */
 		close_database(s);
 		r = open_database(s, sentence, size);
@@ -163,7 +166,7 @@ int store_commit(struct store *s, bool sync)
 void store_rollback(struct store *s)
 {
 	statements_reset(&s->statements);
-	if (!sqlite3_get_autocommit(s->db)) /* a full disk may have rolled back already */
+	if (!sqlite3_get_autocommit(s->db)) /* after ARCHIVE_E_FULL SQLite may have rolled back already */
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	end(s, false);
 }

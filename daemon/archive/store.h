@@ -1,10 +1,10 @@
 /*
- * The writing side of one archive: its directory, its database file, the transaction, the
- * write-ahead log, and the care for room on the disk.
+ * The store: the writing side of one archive. It has the directory, the database file, the
+ * transaction, the write-ahead log, and the space on the disk (space.h).
  *
- * Traces (writer.h) and memory profiles (memtraces.h) each have a store and add what their rows
- * mean. Each call returns 0, -errno (fatal for the archive: close it), or a positive
- * archive_condition. Not thread-safe: one thread owns a store.
+ * The archive of traces (writer.h) and the archive of memory profiles (memtraces.h) each have a
+ * store, and add the meaning of their rows. Each call returns 0, -errno (fatal: close the archive),
+ * or a positive archive_condition. Not thread-safe: one thread owns a store.
  */
 #ifndef ARCHIVE_STORE_H
 #define ARCHIVE_STORE_H
@@ -20,23 +20,24 @@ enum store_statement { STORE_BEGIN, STORE_COMMIT };
 #define STORE_COMMIT_SQL "COMMIT"
 
 struct store_format {
-	const char *directory; /* below the state directory */
+	const char *directory; /* name of its directory in the state directory */
 	const char *file;
 	const char *const *const *migrations; /* see database.h */
-	const char *const *sql;		      /* N_STATEMENTS texts, STORE_BEGIN_SQL and STORE_COMMIT_SQL first */
+	/* N_STATEMENTS statements; STORE_BEGIN_SQL and STORE_COMMIT_SQL first */
+	const char *const *sql;
 	size_t n_statements;
 	/*
-	 * Read what is kept in memory of the open database. Called again after a failure. NULL =
-	 * nothing is.
+	 * Load state that is kept in memory from the database, which was just opened. After a
+	 * failure it is called again. The pointer is NULL if there is no such state.
 	 */
 	int (*opened)(void *context);
-	/* The transaction ended. NULL = nothing depends on it. */
+	/* A transaction has ended. The pointer may be NULL. */
 	void (*ended)(void *context, bool committed);
 };
 
 struct store {
 	const struct store_format *format;
-	void *context; /* of FORMAT's functions */
+	void *context; /* argument of FORMAT's functions */
 	sqlite3 *db;
 	struct statements statements;
 	struct codec_writer encoder;
@@ -44,25 +45,26 @@ struct store {
 	struct wal wal;
 	uint64_t wal_limit, reserve_bytes;
 	char *directory;
-	int directory_fd;    /* holds the lock against a second writer, too */
+	int directory_fd;    /* the directory; also holds the lock against a second writer */
 	bool in_transaction; /* a transaction is open */
 	bool full;	     /* see space_is_full() */
 };
 
 /*
- * Open or create the database of FORMAT below STATE and migrate it. If the disk is full the reserve
- * is given up to open the database. SENTENCE, of SIZE bytes, says what failed. Return -EBUSY if
- * another process writes this archive. The caller calls store_close() in any case.
+ * Open or create the database of FORMAT below STATE and migrate it. If the disk is full, the
+ * reserve file is deleted to open the database. Return 0; or an error, with a sentence in SENTENCE
+ * (SIZE bytes). -EBUSY: another process writes this archive. The caller calls store_close() also
+ * after a failure.
  */
 int store_open(struct store *s, const char *state, const struct store_format *format,
 	       const struct archive_options *options, void *context, char *sentence, size_t size);
-/* Roll back an open transaction and close all. The WAL file stays. */
+/* Roll back an open transaction and close everything. The -wal file stays. */
 void store_close(struct store *s);
 
 int store_begin(struct store *s);
 /*
- * Commit, and bring the WAL into the file if it is time. SYNC: flush the commit to the disk first.
- * An error rolls back, unless the flush failed.
+ * Commit, and copy the write-ahead log into the file if it is long. SYNC: flush the commit to the
+ * disk. After an error the transaction is rolled back, unless only the flush has failed.
  */
 int store_commit(struct store *s, bool sync);
 void store_rollback(struct store *s);

@@ -1,8 +1,6 @@
 /*
- * Content bytes by stream.
- *
- * Invariant: the entries are sorted by stream, each stream once. Identifiers only increase, so a
- * new stream goes to the end.
+ * The content bytes of each stream. Invariant: the entries are sorted by stream, and each stream
+ * has one entry. Identifiers of streams ascend, so a new stream is appended.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +14,7 @@ void usage_deinit(struct usage *t)
 	*t = (struct usage){0};
 }
 
-/* Return the index of STREAM, or the index where it would be inserted. */
+/* Return the index of STREAM, or the index at which to insert it. */
 static size_t position(const struct usage *t, int64_t stream)
 {
 	size_t low = 0, high = t->n;
@@ -44,10 +42,7 @@ int usage_add_stream(struct usage *t, int64_t stream)
 	size_t at = position(t, stream);
 
 	if (at < t->n && t->entries[at].stream == stream) {
-		/*
-		 * The stream was deleted and put again in one transaction: its pending change
-		 * stays.
-		 */
+		/* The stream was deleted and inserted again in this transaction. Keep PENDING. */
 		t->entries[at].is_gone = false;
 		return 0;
 	}

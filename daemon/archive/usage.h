@@ -1,9 +1,9 @@
 /*
- * The content bytes that each stream uses. Quotas read them at every flush; a sum over the index
- * would take too long.
+ * The number of content bytes that each stream uses in the archive. Quotas need it at every flush,
+ * and computing the sum from the rows each time would take too long.
  *
- * The usage is a cache in memory, loaded once when the archive is opened. It follows the
- * transaction: changes are kept apart until they are committed.
+ * The numbers are kept in memory and loaded once when the archive is opened. They follow the
+ * transaction: usage_commit() keeps the changes since its begin, usage_rollback() takes them back.
  */
 #ifndef ARCHIVE_USAGE_H
 #define ARCHIVE_USAGE_H
@@ -14,13 +14,16 @@
 
 struct usage_entry {
 	int64_t stream;
-	int64_t bytes;	 /* of chunks and of captures' tails, uncompressed, with this transaction's changes */
-	int64_t pending; /* this transaction's part of BYTES */
+	/*
+	 * uncompressed bytes of chunks and of captures' tails, with the changes of this transaction
+	 */
+	int64_t bytes;
+	int64_t pending; /* the changes of this transaction in BYTES */
 	bool is_new;	 /* this transaction added the stream */
 	bool is_gone;	 /* this transaction deleted the stream */
 };
 
-/* Sorted by stream. A zeroed one is empty and may be deinitialized. */
+/* Sorted by stream. A zeroed struct is empty and may be passed to usage_deinit(). */
 struct usage {
 	struct usage_entry *entries;
 	size_t n, room;
@@ -29,14 +32,14 @@ struct usage {
 
 void usage_deinit(struct usage *t);
 
-/* Add a stream with no bytes, if it is not there. Return 0 or -ENOMEM. */
+/* Add an entry with no bytes for STREAM if there is none. Return 0 or -ENOMEM. */
 int usage_add_stream(struct usage *t, int64_t stream);
 void usage_remove_stream(struct usage *t, int64_t stream);
 bool usage_has(const struct usage *t, int64_t stream);
 
-/* Add BYTES, which may be negative, to a stream; do nothing if the stream is not there. */
+/* Add BYTES, which may be negative, to STREAM. Do nothing if STREAM has no entry. */
 void usage_add(struct usage *t, int64_t stream, int64_t bytes);
-/* Return the bytes of a stream; 0 if it is not there. */
+/* Return the bytes of STREAM, or 0 if it has no entry. */
 int64_t usage_bytes(const struct usage *t, int64_t stream);
 
 void usage_commit(struct usage *t);

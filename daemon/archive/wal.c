@@ -1,16 +1,16 @@
 /*
- * Keep the write-ahead log short.
+ * Keep the write-ahead log (WAL) short.
  *
- * A passive checkpoint copies what no reader holds back and waits for nobody, so a reader never
- * delays a commit. The writer tries one when the WAL has grown by a quarter of its limit since the
- * last try: each checkpoint flushes two files, and pages that every commit writes again are copied
- * only once per checkpoint. After a complete checkpoint the next commit starts the WAL anew, so
- * that without readers the WAL stays at a quarter of its limit.
+ * A passive checkpoint copies the pages that no reader still needs from the WAL into the file. It
+ * waits for nobody, so a reader never delays a commit. The writer makes a checkpoint whenever the
+ * WAL has grown by a quarter of its limit: each checkpoint flushes two files, and a page that every
+ * commit changes is then copied only once. After a complete checkpoint the next commit begins at
+ * the start of the WAL again. So without readers the WAL stays at a quarter of its limit.
  *
- * Readers that overlap without end keep the WAL from starting anew. Past the limit new readers are
- * directed to the newest state, and each commit waits a few milliseconds for the old ones; past one
- * and a half times the limit, where the disk is in danger, as long as a reader's transaction may
- * take.
+ * Readers whose transactions overlap without end keep the WAL from beginning again. If the WAL
+ * exceeds its limit, new readers are made to read the newest state, and each commit waits a few
+ * milliseconds (WAIT_MS) for older readers. If it exceeds one and a half times its limit, the disk
+ * may become full, so a commit waits as long as a reader's transaction may last (WAIT_LONG_MS).
  */
 #include <stdio.h>
 
@@ -22,7 +22,7 @@
 #define WAIT_LONG_MS 60
 #define BUSY_MS	     1000
 
-/* Note the WAL's size; SQLite calls this after each commit. */
+/* Store the WAL's size; SQLite calls this after each commit. */
 static int note(void *context, sqlite3 *db, const char *name, int pages)
 {
 	struct wal *w = context;
@@ -46,10 +46,7 @@ int wal_init(struct wal *w, sqlite3 *db, uint64_t limit, uint64_t reserve)
 static void checkpoint(struct wal *w, int mode, int wait_ms)
 {
 	sqlite3_busy_timeout(w->db, wait_ms);
-	/*
-	 * A failed checkpoint leaves the WAL as it is: nothing is lost, and the next one tries
-	 * again.
-	 */
+	/* A checkpoint that fails leaves the WAL as it is, and the next one tries again. */
 	if (sqlite3_wal_checkpoint_v2(w->db, "main", mode, NULL, NULL) == SQLITE_OK &&
 	    mode == SQLITE_CHECKPOINT_TRUNCATE)
 		w->bytes = 0;
@@ -66,7 +63,7 @@ void wal_checkpoint(struct wal *w)
 	uint64_t step = w->limit / 4;
 
 	if (w->bytes < w->next_try && w->next_try - w->bytes > step)
-		w->next_try = step; /* the WAL started anew */
+		w->next_try = step; /* the last commit began at the start of the WAL again */
 	if (w->bytes > w->limit) {
 		checkpoint(w, SQLITE_CHECKPOINT_TRUNCATE, w->bytes > w->limit / 2 * 3 ? WAIT_LONG_MS : WAIT_MS);
 	} else if (w->bytes >= w->next_try) {
@@ -86,8 +83,8 @@ int wal_vacuum(struct wal *w, unsigned pages, bool *more)
 		pages = fit > 0 ? (unsigned)fit : 1;
 
 	/*
-	 * Without an unused page there is nothing to give back, and a checkpoint would write the
-	 * hot pages once more.
+	 * If no page is unused, nothing can be returned, and a checkpoint would only copy pages
+	 * that change often once more.
 	 */
 	r = database_number(w->db, "PRAGMA freelist_count", &unused);
 	*more = unused > pages;
@@ -95,7 +92,7 @@ int wal_vacuum(struct wal *w, unsigned pages, bool *more)
 		return r;
 	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%u)", pages);
 	r = pages ? database_run(w->db, sql) : 0;
-	if (r == 0) /* the space is given back when the WAL with the database's new end is written into the file */
+	if (r == 0) /* the file gets shorter when the WAL is checkpointed */
 		wal_truncate(w, 5);
 	return r;
 }

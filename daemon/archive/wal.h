@@ -1,6 +1,6 @@
 /*
- * The write-ahead log of a database that has one writer: its size limit, and its checkpoints into
- * the file.
+ * The write-ahead log (WAL) of a database with one writer: the limit of its size, and its
+ * checkpoints.
  */
 #ifndef ARCHIVE_WAL_H
 #define ARCHIVE_WAL_H
@@ -12,21 +12,26 @@
 struct wal {
 	sqlite3 *db; /* borrowed */
 	uint64_t limit;
-	uint64_t reserve;  /* bytes that are there for the WAL when the disk is full; 0 = none */
-	uint64_t bytes;	   /* used part of the WAL after the last commit */
-	uint64_t next_try; /* size at which the next checkpoint is worth its flushes */
+	uint64_t reserve;  /* bytes of the reserve file, which the WAL may use when the disk is full; 0 = no file */
+	uint64_t bytes;	   /* used bytes of the WAL after the last commit */
+	uint64_t next_try; /* size at which to make the next checkpoint */
 };
 
-/* Set up W for DB. W must stay where it is while DB is open. As database_error(). */
+/*
+ * Initialise W for DB, which keeps a pointer to W until it is closed. Return as database_error().
+ */
 int wal_init(struct wal *w, sqlite3 *db, uint64_t limit, uint64_t reserve);
-/* After a commit: write the WAL into the file if it is time, and cut the WAL if it is too large. */
+/*
+ * To be called after each commit: make a checkpoint if the WAL has grown enough, and truncate the
+ * WAL if it is too large.
+ */
 void wal_checkpoint(struct wal *w);
-/* Cut the WAL now if that takes no more than WAIT_MS. */
+/* Copy the whole WAL into the file and truncate it, if that takes no longer than WAIT_MS. */
 void wal_truncate(struct wal *w, int wait_ms);
 /*
- * Return unused pages to the file system and cut the WAL: at most PAGES, and fewer if the WAL would
- * grow by more than a quarter of the reserve; with PAGES 0 only cut the WAL. *MORE: there are more.
- * No transaction may be open. As database_error().
+ * Return at most PAGES unused pages to the file system, fewer if the WAL would grow by more than a
+ * quarter of the reserve file, and truncate the WAL. PAGES 0: only truncate. *MORE: there are more
+ * unused pages. No transaction may be open. Return as database_error().
  */
 int wal_vacuum(struct wal *w, unsigned pages, bool *more);
 

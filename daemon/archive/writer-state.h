@@ -1,6 +1,6 @@
 /*
- * Shared by the writer's files: its state, its statements, and the steps that more than one file
- * takes.
+ * Shared by the writer's files: its state, its statements, and functions that more than one file
+ * uses.
  */
 #ifndef ARCHIVE_WRITER_STATE_H
 #define ARCHIVE_WRITER_STATE_H
@@ -22,7 +22,7 @@ enum writer_statement {
 	STATEMENTS,
 };
 
-/* Packed chunk ends, in the format of the column. */
+/* Chunk ends of a row, packed as in the column ends. */
 struct ends {
 	uint8_t *bytes;
 	size_t len, room;
@@ -30,83 +30,88 @@ struct ends {
 
 struct archive_writer {
 	struct store store;
-	uint8_t *in, *out; /* ARCHIVE_PIECE_MAX bytes each: a row's content, for compaction */
-	struct ends ends;  /* of the row that compaction merges */
+	/*
+	 * ARCHIVE_PIECE_MAX bytes each: content of a row that is read, and of a row that is written
+	 */
+	uint8_t *in, *out;
+	struct ends ends; /* chunk ends of the row that compaction writes */
 	struct usage usage;
-	int hold_fd;		      /* lock that readers hold; -1 = the file could not be made */
-	bool wants_sync;	      /* the commit must survive a loss of power */
-	struct archive_damage damage; /* found so far; see archive_writer_damage() */
+	int hold_fd;		      /* the lock that readers hold; -1 = the lock file could not be created */
+	bool wants_sync;	      /* the commit must be flushed to the disk */
+	struct archive_damage damage; /* damage found since the archive was opened */
 };
 
 /* Run the statement WHICH with the integers that follow. */
 #define WRITER_RUN(w, which, ...) statement_run(&(w)->store.statements, (which), VALUES(__VA_ARGS__))
 
 /*
- * Open a transaction unless one is open, and end it with R. Only the call that opened the
- * transaction ends it.
+ * writer_enter() opens a transaction unless one is open, and sets *IS_MINE to whether it did.
+ * writer_leave() ends the transaction if IS_MINE: it commits if R is 0, else rolls back. Both
+ * return 0 or an error.
  */
 int writer_enter(struct archive_writer *w, bool *is_mine);
 int writer_leave(struct archive_writer *w, bool is_mine, int r);
 
-/* The end of a packet's stored pieces. */
+/* Where a packet's stored rows end. */
 struct packet_end {
-	bool any;	    /* the packet has rows: the rest means something */
-	int64_t id;	    /* of its last row ... */
-	uint32_t row_begin; /* ... which begins here ... */
-	uint32_t offset;    /* ... and ends here */
+	bool any;	    /* the packet has rows, so the other fields are valid */
+	int64_t id;	    /* id of its last row */
+	uint32_t row_begin; /* offset at which that row begins */
+	uint32_t offset;    /* offset at which that row ends */
 	uint32_t flags;
 	uint64_t first_timestamp;
 	uint32_t packet_bytes;
 };
 int writer_packet_end(struct archive_writer *w, int64_t stream, uint64_t sequence, struct packet_end *end);
 
-/* Insert PIECE as one row. PACKED are its chunk ends, N bytes. */
+/* Insert PIECE as one row. PACKED has N bytes of packed chunk ends. */
 int writer_insert_chunk(struct archive_writer *w, const struct archive_piece *piece, const uint8_t *packed, size_t n);
 
 int ends_append(struct ends *e, const uint8_t *packed, size_t n);
 int ends_pack(struct ends *e, const struct archive_end *ends, size_t n);
 struct archive_end ends_last(const uint8_t *packed, size_t n); /* zeroed if there is none */
 
-/* A stored row, decoded. */
+/* A stored row with its decoded content. */
 struct stored_row {
 	int64_t stream, sequence;
 	uint32_t offset, length, flags;
-	const uint8_t *ends; /* packed; borrowed until STATEMENT is reset */
+	const uint8_t *ends; /* packed chunk ends; borrowed until STATEMENT is reset */
 	size_t ends_bytes;
-	const uint8_t *data; /* in w->in, until the next row is read */
+	const uint8_t *data; /* in w->in, valid until the next row is read */
 	sqlite3_stmt *statement;
 };
 /*
- * Read and decode the row ID. ARCHIVE_E_DAMAGED: the row is damaged; ROW has the position that it
- * claims.
+ * Read and decode the row ID. ARCHIVE_E_DAMAGED: the row is damaged, and *ROW has the position that
+ * the row states.
  */
 int writer_read_row(struct archive_writer *w, int64_t id, struct stored_row *row);
 
 /*
- * Return true if the current row of S, READ_CHUNK or READ_ENDS, agrees with its checksum; WITH_DATA
- * checks the data too. A row from before there were checksums passes.
+ * Return whether the current row of S, a READ_CHUNK or READ_ENDS statement, agrees with its
+ * checksum. WITH_DATA: check the data, too. A row that a version without checksums wrote counts as
+ * right.
  */
 bool writer_row_holds(sqlite3_stmt *s, bool with_data);
 
 /*
- * Read the last chunk end of row ID, zeroed if it has none. ARCHIVE_E_DAMAGED: the row is damaged;
- * *END is what it claims.
+ * Read the last chunk end of row ID into *END, which is zeroed if the row has none.
+ * ARCHIVE_E_DAMAGED: the row is damaged, and *END is what the row states.
  */
 int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end);
 
 /*
- * Rewrite the packet's rows, with PIECE behind them, as few rows; see compaction.c. IS_LAST: PIECE
- * completes the packet.
+ * Rewrite the packet's rows, with PIECE appended, as few large rows (compaction.c). END is the
+ * packet's end before that. IS_LAST: PIECE completes the packet.
  */
 int packet_compact(struct archive_writer *w, const struct archive_piece *piece, const struct packet_end *end,
 		   bool is_last);
 /*
- * Take a packet's damaged rows, and all rows behind them, out of service, and declare the loss as a
- * gap. Packets before SEQUENCE that vanished are declared too. Needs an open transaction. *DAMAGED:
- * damage was found. See repair.c.
+ * Check packet SEQUENCE (repair.c). Delete its first damaged row and the rows behind that, and
+ * declare the loss as a gap. Also declare missing packets before SEQUENCE as lost. *DAMAGED: damage
+ * was found. Needs an open transaction. Return 0 or an error.
  */
 int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged);
-/* Delete a packet's bytes past its last chunk end. */
+/* Delete the bytes of a packet behind its last chunk end. */
 int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequence);
 
 #endif

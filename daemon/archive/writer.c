@@ -1,12 +1,13 @@
 /*
  * The only writer of the trace archive: open and close, transactions, and input.
  *
- * Invariants: a packet's rows follow each other from offset 30 without a hole; a packet has no row
- * behind its LAST row; the usage equals the sums of the lengths in chunks and tails.
+ * Invariants: a packet's rows follow each other from offset 30 without a hole; the row with
+ * ARCHIVE_CHUNK_LAST is the packet's last row; the usage (usage.h) equals the sum of the lengths in
+ * the tables chunks and tails.
  *
- * An append to a growing packet writes two pages: the end of chunks, and one leaf of its index. For
- * that reason rows are counted only when their packet is complete, and there is no table of
- * packets.
+ * Appending to a growing packet writes two database pages only: the end of the table chunks, and
+ * one page of its index. Therefore rows are counted only when their packet is complete, and there
+ * is no table of packets.
  */
 #include "array.h"
 #include "database.h"
@@ -85,7 +86,8 @@ int archive_writer_open(struct archive_writer **wp, const char *state, const str
 	if (!w->in || !w->out)
 		return -ENOMEM;
 	/*
-	 * A full disk may have no room for the lock file. Then readers cannot hold back deletion.
+	 * If the disk is full, the lock file may not be created. Readers then cannot delay
+	 * deletion.
 	 */
 	(void)hold_open(w->store.directory_fd, ARCHIVE_HOLD, &w->hold_fd);
 	*wp = TAKE_PTR(w);
@@ -263,7 +265,7 @@ static int complete_packet(struct archive_writer *w, const struct archive_piece 
 		last = piece->ends[piece->n_ends - 1];
 	else if (end->any)
 		r = writer_row_end(w, end->id, &last);
-	if (r == 0 || r == ARCHIVE_E_DAMAGED) /* packet_compact() finds the damage again when it reads the row */
+	if (r == 0 || r == ARCHIVE_E_DAMAGED) /* packet_compact() reads the row again and finds the damage */
 		r = end->any ? packet_compact(w, piece, end, true) : insert_piece(w, piece);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_COUNT_PACKET, piece->stream, piece->offset + piece->length,
@@ -272,8 +274,8 @@ static int complete_packet(struct archive_writer *w, const struct archive_piece 
 }
 
 /*
- * Return true if PIECE takes the packet past a mebibyte and its last byte is proven: that mebibyte
- * is compacted now; see compaction.c.
+ * Return whether PIECE completes a mebibyte of its packet and ends at a chunk end: that mebibyte is
+ * then compacted (compaction.c).
  */
 static bool fills_row(const struct archive_piece *piece)
 {
@@ -283,7 +285,7 @@ static bool fills_row(const struct archive_piece *piece)
 	       piece->ends[piece->n_ends - 1].offset == piece->offset + piece->length;
 }
 
-/* Remove the bytes that are stored already from the front of PIECE. */
+/* Remove the bytes that are stored already (those before END) from the beginning of PIECE. */
 static void trim_piece(struct archive_piece *piece, const struct packet_end *end)
 {
 	uint32_t known = end->offset - piece->offset;
@@ -310,7 +312,7 @@ static bool piece_holds(const struct archive_writer *w, const struct archive_pie
 
 int archive_writer_append(struct archive_writer *w, const struct archive_piece *piece)
 {
-	struct archive_piece rest = *piece; /* the part that is not stored yet */
+	struct archive_piece rest = *piece; /* the part of PIECE that is not stored yet */
 	struct packet_end end;
 	int r;
 
@@ -338,8 +340,8 @@ int archive_writer_append(struct archive_writer *w, const struct archive_piece *
 	if (r != ARCHIVE_E_DAMAGED)
 		return r;
 	/*
-	 * The packet's stored rows are damaged, so PIECE has no place any more. The gap is declared
-	 * from there to the next packet.
+	 * The packet's stored rows are damaged, so PIECE does not follow them any more. The repair
+	 * declares a gap from the damage to the next packet.
 	 */
 	return packet_repair(w, rest.stream, rest.sequence, &(bool){false});
 }
@@ -387,8 +389,9 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 	if (r == 0)
 		r = packet_drop_dangling(w, gap->stream, gap->after_sequence);
 	/*
-	 * As in archive_writer_append(). A gap that the repair declares is known already or stands
-	 * behind undamaged rows, so the recursion ends.
+	 * A row before the gap is damaged: repair the packet. The repair declares a gap itself,
+	 * through this function; that gap is stored already or follows undamaged rows, so the
+	 * recursion ends.
 	 */
 	return r == ARCHIVE_E_DAMAGED ? packet_repair(w, gap->stream, gap->after_sequence, &(bool){false}) : r;
 }
@@ -409,9 +412,7 @@ int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *str
 	return 0;
 }
 
-/*
- * ---- readers that hold back deletion ------------------------------------------------------------
- */
+/* ---- readers delay deletion ---- */
 
 struct store *archive_writer_store(struct archive_writer *w)
 {
