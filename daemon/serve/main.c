@@ -1,4 +1,4 @@
-/* mprofd-http: options, sockets, event loop. */
+/* mprofd-http: parse the options, open the sockets, and run the event loop. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ struct arguments {
 	const char *state, *run, *config;
 	const char *listen[LISTEN_MAX];
 	size_t n_listen;
-	int exit_code; /* -1 = go on */
+	int exit_code; /* -1 = continue */
 };
 
 static void parse_arguments(struct arguments *a, int argc, char **argv)
@@ -76,8 +76,9 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
 }
 
 /*
- * Listen on the sockets of the first that names any: systemd, the options, the configuration; else
- * on the default.
+ * Listen on the sockets that systemd passes; if it passes none, on those of the options; else on
+ * those of the configuration; else on the default socket. Return 0; or -errno, with a sentence in
+ * SENTENCE (SIZE bytes).
  */
 static int listen_all(struct http *h, const struct arguments *a, const struct config *c, char *sentence, size_t size)
 {

@@ -1,4 +1,4 @@
-/* The server: it passes on notices of the collector and the sink, and keeps the clock. */
+/* The server: pass on the notices of the collector and the sink, and do what is due each second. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +17,9 @@
 #include "watch.h"
 
 #define TICK_US	     1000000u
-#define STATUS_TICKS 10u	       /* between two statuses */
-#define REPORT_NS    (100 * NS_PER_MS) /* between two reports: clients may repeat requests for damage */
+#define STATUS_TICKS 10u /* ticks between two status messages */
+/* time between two reports of damage, because clients may repeat a request for damaged bytes */
+#define REPORT_NS (100 * NS_PER_MS)
 
 struct server {
 	sd_event *event;
@@ -27,12 +28,12 @@ struct server {
 	struct scratch scratch;
 	sd_event_source *tick, *post;
 	uint64_t ticks;
-	char status[128];	  /* last status of the service manager */
-	uint64_t damage_reported; /* CLOCK_MONOTONIC ns of the last report of damage; 0 = never */
+	char status[128];	  /* the status that the service manager got last */
+	uint64_t damage_reported; /* last report of damage, CLOCK_MONOTONIC ns; 0 = none yet */
 	struct log_limit damage_log;
 };
 
-/* The collector and the sink. */
+/* ---- notices of the collector and the sink ---- */
 
 static void on_commit(void *context)
 {
@@ -99,8 +100,9 @@ static const struct notice_calls sink_calls = {
 	.commit = on_sink_commit, .answer = on_sink_answer, .lost = on_sink_lost};
 
 /*
- * Report damage to the daemon that owns the archive (schema/control.md). That daemon checks by
- * itself and does not answer. If it is absent, the next request meets the damage again.
+ * Report damage to the daemon that owns the archive (schema/control.md), which checks the place
+ * itself and sends no answer. KEY and VALUE say which stream or recording; D may be NULL. Return
+ * false if the daemon is absent; the next request for the same bytes then finds the damage again.
  */
 
 static bool report(struct notice *to, const char *key, uint64_t value, const struct reader_damage *d)
@@ -122,7 +124,7 @@ static const char *owner_state(bool reported)
 	return reported ? "its owner was told" : "its owner is not connected";
 }
 
-/* Report the damage that the readers have met since the last call. */
+/* Report the damage that the readers have found since the last call. */
 static void report_damage(struct server *s)
 {
 	uint64_t now = clock_mono();
@@ -149,11 +151,11 @@ static void report_damage(struct server *s)
 	}
 }
 
-/* The clock. */
+/* ---- what is due each second ---- */
 
 /*
- * Send the status if it changed, and seldom: sending blocks the loop while the service manager does
- * not read.
+ * Send the status to the service manager every STATUS_TICKS seconds, if it has changed. Not more
+ * often, because sending blocks the loop while the service manager does not read.
  */
 static void send_status(struct server *s)
 {
@@ -176,7 +178,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 
 	notice_tick(s->services.collector);
 	notice_tick(s->services.sink);
-	http_resume(s->http, WAIT_COMMIT); /* a notice may be missed */
+	http_resume(s->http, WAIT_COMMIT); /* a notice of a commit may have been missed */
 	for (struct exchange *x = http_exchanges(s->http); x; x = x->next)
 		if (x->events)
 			events_tick(x->events);
@@ -190,7 +192,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-/* Run after every event. */
+/* sd_event calls this after each event. */
 static int on_post(sd_event_source *source, void *context)
 {
 	struct server *s = context;
@@ -201,7 +203,7 @@ static int on_post(sd_event_source *source, void *context)
 	return 0;
 }
 
-/* The server. */
+/* ---- creation and release ---- */
 
 struct http *server_http(struct server *s)
 {

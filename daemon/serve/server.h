@@ -11,18 +11,21 @@ struct server_options {
 	const char *state; /* directory with the archives */
 	const char *run;   /* directory with the sockets */
 	struct http_options http;
-	bool sink; /* the configuration has a sink: the server is not ready without it */
+	bool sink; /* the configuration has a section [sink]: /readyz then needs the sink, too */
 };
 
 struct server;
 
-/* Borrow EVENT for the life of *SP.  Return 0 or -errno. */
+/*
+ * Create the server. EVENT is borrowed until server_free(). Return 0, with the server in *SP, or
+ * -errno.
+ */
 int server_new(struct server **sp, sd_event *event, const struct server_options *options);
-/* End HTTP, then release the rest.  Return NULL. */
+/* End all connections and free the server. Return NULL. */
 struct server *server_free(struct server *s);
 CLEANUP_DEFINE(struct server, server_free)
 
-/* Return the HTTP side of S, to listen with; S owns it. */
+/* Return the HTTP part of S, to listen with. S owns it. */
 struct http *server_http(struct server *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* The viewer's files, built into the program. assets.py writes the table. */
+/* The files of the viewer, compiled into the program. assets.py generates the table. */
 #ifndef SERVE_ASSETS_H
 #define SERVE_ASSETS_H
 
@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 struct asset {
-	const char *name; /* in the URL: "main.js", "host/host.js" */
+	const char *name; /* path in the URL below /viewer/: "main.js", "host/host.js" */
 	const char *type; /* Content-Type */
 	const char *hash; /* hash of the content */
 	const uint8_t *plain;
 	size_t plain_bytes;
-	const uint8_t *gzip; /* NULL if compression saves little */
+	const uint8_t *gzip; /* compressed content; NULL if compression saves little */
 	size_t gzip_bytes;
 };
 

@@ -1,9 +1,9 @@
 /*
- * /v1/captures/{id}/context: why a capture was taken, with what the guest's XenStore subtree and
- * console said.
+ * /v1/captures/{id}/context: the reason for a capture, the guest's XenStore subtree, and the end of
+ * its console.
  *
- * The collector wrote the text out of bytes from the guest, so it is parsed within limits and each
- * member is checked. A bad member is named in the error, and damages nothing else.
+ * The collector built the stored text from bytes of the guest, so it is parsed within limits and
+ * each member is checked. If a member is invalid, the error names that member.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,8 +15,8 @@
 #include "routes.h"
 
 /*
- * The collector keeps 64 KiB of XenStore and 16 KiB of console; escapes make them up to four times
- * as long, and JSON doubles that.
+ * The collector stores at most 64 KiB of XenStore and 16 KiB of console. Escapes make them up to
+ * four times as long, and JSON doubles that.
  */
 #define CONTEXT_MOST   (1u << 20)
 #define REASON_MOST    64u
@@ -47,7 +47,7 @@ static int take_run(void *context, const struct archive_run *run)
 	return more && json_object_update_new(context, more) == 0 ? 0 : -ENOMEM;
 }
 
-/* The text of the row, copied: it is parsed after the row was released. */
+/* A copy of the stored context, because it is parsed after the row was released. */
 struct stored {
 	char *text; /* owned; NULL = the capture has none */
 	size_t bytes;
@@ -89,7 +89,10 @@ static bool is_subtree(json_t *xenstore)
 	return json_is_object(xenstore);
 }
 
-/* Return the first member of the stored object that is missing or of a wrong type, or NULL. */
+/*
+ * Return the name of the first member of the stored object that is missing or has a wrong type;
+ * NULL if all are right.
+ */
 static const char *damaged_member(const json_t *o)
 {
 	const json_t *reason = json_object_get(o, "reason"), *console = json_object_get(o, "console");
@@ -105,7 +108,10 @@ static const char *damaged_member(const json_t *o)
 	return json_is_boolean(json_object_get(o, "console_complete")) ? NULL : "console_complete";
 }
 
-/* Copy the members to the answer; all are null if nothing is stored. */
+/*
+ * Copy the members of STORED to ANSWER. If nothing is stored, all members are null. Return 0 or
+ * -ENOMEM.
+ */
 static int add_members(json_t *answer, const json_t *stored)
 {
 	static const char *const members[] = {"reason", "xenstore", "xenstore_complete", "console", "console_complete"};
@@ -120,8 +126,8 @@ static int add_members(json_t *answer, const json_t *stored)
 }
 
 /*
- * Add the memory profile that ran when the capture was taken. A profile that broke off with the
- * guest ended shortly before.
+ * Add the memory profile that was being recorded when the capture was taken, or ended at most
+ * MEMTRACE_GRACE before: the profile of a guest that crashed ends shortly before the capture.
  */
 static int add_memtrace(struct exchange *x, json_t *answer, uint64_t when)
 {
@@ -141,7 +147,7 @@ static enum outcome damaged(struct exchange *x, int64_t id, const char *what)
 
 /*
  * Read the capture ID, its run and its context into ANSWER and STORED, in one transaction. *WHEN is
- * the time of the capture.
+ * the time of the capture, CLOCK_REALTIME ns. Return what the reader returns.
  */
 static int read_all(struct reader *r, int64_t id, json_t *answer, struct stored *stored, uint64_t *when)
 {

@@ -1,4 +1,7 @@
-/* /v1/captures: reads come from the archive; changes go to the collector, its only writer. */
+/*
+ * /v1/captures: read captures from the archive; pass changes to the collector, which alone writes
+ * the archive.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +23,10 @@ static int take_id(void *context, const struct reader_capture *c)
 	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* Answer a page of captures: all (RUN 0), or those of the guest whose latest run is RUN. */
+/*
+ * Answer one page of captures: of all guests if RUN is 0, else of the guest whose latest run is
+ * RUN.
+ */
 static enum outcome list_captures(struct exchange *x, int64_t run)
 {
 	CLEANUP(json_unrefp) json_t *ids = json_array(), *captures = json_array();
@@ -40,7 +46,7 @@ static enum outcome list_captures(struct exchange *x, int64_t run)
 			rc = json_capture(r, json_integer_value(id), &capture);
 		if (rc == 0)
 			json_array_append_new(captures, capture);
-		rc = rc == ARCHIVE_E_ABSENT ? 0 : rc; /* deleted meanwhile */
+		rc = rc == ARCHIVE_E_ABSENT ? 0 : rc; /* the capture was deleted since it was listed */
 	}
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, "");
@@ -61,7 +67,10 @@ enum outcome get_domain_captures(struct exchange *x)
 	return resource_run(x, &run) ? list_captures(x, run) : OUTCOME_DONE;
 }
 
-/* Find the capture in the path. False: answered. */
+/*
+ * Find the capture that the path names; the caller owns *CAPTURE. Return false if it does not
+ * exist; the request is then answered.
+ */
 static bool existing(struct exchange *x, int64_t *id, json_t **capture)
 {
 	uint64_t value = 0;
@@ -186,7 +195,7 @@ enum outcome patch_capture(struct exchange *x)
 struct end_search {
 	struct reader *reader;
 	int64_t capture;
-	uint64_t bytes; /* bytes of tails that only this capture holds and a run ends with */
+	uint64_t bytes; /* bytes of tails that no other capture has, and that are the end of a run */
 };
 
 static int see_range(void *context, const struct reader_capture_range *range)
@@ -200,7 +209,10 @@ static int see_range(void *context, const struct reader_capture_range *range)
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-/* Check that capture ID may be deleted with the tail that only it holds. False: answered. */
+/*
+ * Check whether capture ID may be deleted although no other capture has its tail. Return false if
+ * not; the request is then answered.
+ */
 static bool tail_may_go(struct exchange *x, int64_t id)
 {
 	struct end_search s = {.reader = exchange_reader(x), .capture = id};

@@ -26,7 +26,7 @@ static int take_guest(void *context, const struct reader_guest *g)
 	return json && json_array_append_new(list->array, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* Map a run as text to the memory profile that is being recorded of it. */
+/* Add to CONTEXT, a JSON object, the memory profile T under the number of its run. */
 static int take_recording(void *context, const struct memtrace *t)
 {
 	char run[24];
@@ -36,8 +36,8 @@ static int take_recording(void *context, const struct memtrace *t)
 }
 
 /*
- * Add to each guest the memory profile that is being recorded. If their archive cannot be read,
- * list the guests without.
+ * Add to each guest the memory profile that is being recorded. If the archive of memory profiles
+ * cannot be read, list the guests without it.
  */
 static void add_recordings(struct exchange *x, json_t *guests)
 {
@@ -50,7 +50,7 @@ static void add_recordings(struct exchange *x, json_t *guests)
 	if (recordings)
 		rc = memtraces_recording(exchange_memtraces(x), take_recording, recordings);
 	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
-		exchange_forget(x); /* the next answer can have them */
+		exchange_forget(x); /* do not cache this answer: the next one may have the profiles */
 	if (rc != 0)
 		return;
 	json_array_foreach(guests, i, guest)
@@ -61,7 +61,10 @@ static void add_recordings(struct exchange *x, json_t *guests)
 	}
 }
 
-/* Do not keep an answer with a rate, which changes with the time. A rate of 0 stays 0 until the next commit. */
+/*
+ * Do not cache an answer that has a rate, because the rate changes with time. A rate of 0 stays 0
+ * until the next commit.
+ */
 static void forget_rates(struct exchange *x, json_t *guests)
 {
 	json_t *guest, *stream;
@@ -114,7 +117,7 @@ static int take_run(void *context, const struct archive_run *run)
 	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* Add a page of the guest's runs, each with its streams. */
+/* Add one page of the guest's runs, each with its streams. Return what the reader returns. */
 static int guest_runs(struct reader *r, json_t *guest, int64_t id, int64_t before, uint64_t limit)
 {
 	CLEANUP(json_unrefp) json_t *runs = json_array();

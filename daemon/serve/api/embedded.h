@@ -1,4 +1,4 @@
-/* Files of schema/ that are built into the program. */
+/* Files of schema/ that are compiled into the program. */
 #ifndef SERVE_EMBEDDED_H
 #define SERVE_EMBEDDED_H
 

@@ -1,9 +1,10 @@
 /*
- * /v1/events.
+ * /v1/events: events of the watch, as server-sent events.
  *
- * A body holds a number of the journal and the one event that is being sent, so a slow client costs
- * no more. A client whose next event is forgotten, or whose number is of another server's life,
- * gets `reset`: read everything anew. A client that takes nothing at all is disconnected.
+ * A body has a number of the journal and the one event that is being sent, so a slow client costs
+ * no more than a fast one. A client gets `reset` (read everything again) if its next event is not
+ * in the journal any more, or if its number is of an earlier server process. A client that reads
+ * nothing at all is disconnected.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,22 +17,25 @@
 #include "routes.h"
 #include "watch.h"
 
-#define COMMENT_NS \
-	(15 * NS_PER_S) /* after this silence a comment is sent: proxies and clients take silence for the end */
-#define STALLED_NS (30 * NS_PER_S) /* a client that takes nothing for this time is disconnected */
+/*
+ * After this time without an event a comment is sent, because proxies and clients end silent
+ * connections.
+ */
+#define COMMENT_NS (15 * NS_PER_S)
+#define STALLED_NS (30 * NS_PER_S) /* a client that reads nothing for this time is disconnected */
 #define RETRY	   "retry: 2000\n\n"
 
 struct events {
 	struct exchange *exchange;
 	struct watch *watch;
-	bool greeted;	   /* it got `hello` or `reset`, or resumed */
-	bool resumes;	   /* it came with a Last-Event-ID */
-	uint64_t restarts; /* of the journal, at that time */
-	uint64_t serial;   /* of the last event that it got */
+	bool greeted;	   /* it has got `hello` or `reset`, or has resumed */
+	bool resumes;	   /* it sent a Last-Event-ID */
+	uint64_t restarts; /* journal_restarts() when it was greeted */
+	uint64_t serial;   /* number of the last event that it got */
 	struct journal_event *event;
-	char own[128]; /* text that is not of the journal */
+	char own[128]; /* text that is no event of the journal */
 	const char *text;
-	size_t left; /* bytes of TEXT that were not sent */
+	size_t left; /* bytes of TEXT that are not sent yet */
 	uint64_t sent_at;
 };
 
@@ -39,13 +43,13 @@ void events_tick(struct events *e)
 {
 	watch_want(e->watch);
 	if (e->exchange->wait == WAIT_EVENT) {
-		exchange_resume(e->exchange); /* on_events sends a comment if one is due */
+		exchange_resume(e->exchange); /* on_events() sends a comment if one is due */
 	} else if (clock_mono() - e->sent_at > STALLED_NS) {
 		client_end(e->exchange->client);
 	}
 }
 
-/* Send event NAME with the number from which on E gets everything. */
+/* Send the event NAME. Its id is the newest number of the journal: E gets all later events. */
 static void greet(struct events *e, const char *name)
 {
 	struct journal *j = watch_journal(e->watch);
@@ -61,7 +65,7 @@ static void greet(struct events *e, const char *name)
 	e->left = (size_t)len;
 }
 
-/* Set TEXT to the next text for E. Return false if there is none now. */
+/* Set TEXT to what E gets next. Return false if there is nothing to send now. */
 static bool next(struct events *e)
 {
 	struct journal *j = watch_journal(e->watch);
@@ -117,7 +121,7 @@ static void on_events_free(void *context)
 	free(e);
 }
 
-/* Resume E behind ID, if the journal still can. */
+/* Let E continue behind the event ID, if the journal still has the events behind it. */
 static void resume(struct events *e, const char *id)
 {
 	struct journal *j = watch_journal(e->watch);

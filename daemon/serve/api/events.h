@@ -4,10 +4,11 @@
 
 #include "exchange.h"
 
-#define EVENTS_MOST 128u /* streams at a time */
+#define EVENTS_MOST 128u /* bodies at a time, at most */
 
 /*
- * Keep the watch running, and disconnect a client that takes nothing. Call it about once a second.
+ * Keep the watch running, and disconnect E's client if it reads nothing. Call it about once a
+ * second.
  */
 void events_tick(struct events *e);
 

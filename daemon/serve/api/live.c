@@ -1,13 +1,14 @@
 /*
  * /v1/domains/{domain}/live.
  *
- * A body is a cursor (sequence, offset) that only moves forward over chunk ends. A step sends the
- * bytes between the cursor and a later chunk end of the same packet, as a CTF packet of its own.
- * The cursor's packet is read in one transaction with the next: a packet that is completed between
- * two reads is not taken for one that ended short.
+ * A body is a cursor (sequence, offset) that moves forward from chunk end to chunk end. A step
+ * sends the bytes between the cursor and a later chunk end of the same packet, as a CTF packet of
+ * its own. A step reads the cursor's packet and the next packet in one transaction; otherwise a
+ * packet that is completed between two reads could seem to end before its end.
  *
- * The client counts positions by itself, from the counts in the headers. So the body ends where
- * counting would fail, and a request from the last position goes on behind that place.
+ * The client computes positions itself, from the counts in the packet headers. So the body ends at
+ * a place where that would fail, and the client's next request, from its last position, continues
+ * behind that place.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,22 +24,22 @@
 #include "routes.h"
 
 #define HEADER	  MPROF_PACKET_HEADER_BYTES
-#define JOIN_MOST (256u << 10) /* bytes of chunks joined into one packet while catching up */
+#define JOIN_MOST (256u << 10) /* bytes of adjacent chunks sent as one packet, at most, when the body is behind */
 
 enum live_state { LIVE_SEND, LIVE_WAIT, LIVE_END, LIVE_GONE };
 
 struct live {
 	struct exchange *exchange;
-	struct selection selection; /* the stream, and at the run's end its tail */
+	struct selection selection; /* the stream; and the tail of its end, if the run has ended */
 	struct emitter emitter;
 	bool sending;
 	bool sent_any;
-	uint64_t sequence; /* the cursor */
+	uint64_t sequence; /* sequence of the cursor */
 	uint32_t offset;
-	bool abandoned; /* the rest of the cursor's packet is invalid */
+	bool abandoned; /* the cursor's packet has invalid bytes behind the cursor: skip them */
 	uint64_t deletions;
 	bool ended;   /* the run has ended */
-	bool in_tail; /* all chunks were sent; WALK goes on with the tail */
+	bool in_tail; /* all chunks were sent, and WALK continues with the tail */
 	struct packet_walk walk;
 };
 
@@ -81,7 +82,7 @@ static int see_stream(void *context, const struct reader_stream *s)
 	return 0;
 }
 
-/* Prepare the emitter for content FROM to END of the cursor's packet. */
+/* Prepare the emitter for the bytes of packet P from the cursor to END. */
 static void send_part(struct live *l, const struct reader_packet *p, uint32_t end)
 {
 	struct packet_view view = {.sequence = l->sequence,
@@ -95,7 +96,10 @@ static void send_part(struct live *l, const struct reader_packet *p, uint32_t en
 	l->sending = true;
 }
 
-/* Send the bytes behind the cursor in its own packet P; LIVE_WAIT if there are none. */
+/*
+ * Find the bytes behind the cursor in its packet P and prepare to send them. *STATE is LIVE_WAIT if
+ * there are none. Return what the reader returns.
+ */
 static int step_within(struct live *l, const struct reader_packet *p, enum live_state *state)
 {
 	struct exchange *x = l->exchange;
@@ -142,7 +146,10 @@ static int see_gap(void *context, const struct archive_gap *gap)
 	return 0;
 }
 
-/* Move the cursor to packet P, the next one in the archive. */
+/*
+ * Move the cursor to P, the next packet in the archive. COMPLETE: the cursor's packet was complete.
+ * Return what the reader returns.
+ */
 static int step_over(struct live *l, const struct reader_packet *p, bool complete, enum live_state *state)
 {
 	struct gap_search gaps = {.next = p->sequence};
@@ -157,7 +164,7 @@ static int step_over(struct live *l, const struct reader_packet *p, bool complet
 		return rc;
 	*state = LIVE_SEND;
 	if (!adjacent && !gaps.explained && d.deletions != l->deletions)
-		*state = LIVE_GONE; /* the next packets were deleted before they were sent */
+		*state = LIVE_GONE; /* the packets before P were deleted before they were sent */
 	else if (l->sent_any && (gaps.at_least || p->sequence - l->sequence > UINT16_MAX))
 		*state = LIVE_END;
 	if (*state == LIVE_SEND) {
@@ -168,7 +175,10 @@ static int step_over(struct live *l, const struct reader_packet *p, bool complet
 	return 0;
 }
 
-/* Go on with the tail of the run's end: the run is over and all chunks were sent. */
+/*
+ * The run has ended and all chunks were sent: continue with the tail of the capture of its end.
+ * Return what the reader returns.
+ */
 static int tail_begin(struct live *l)
 {
 	struct selection *s = &l->selection;
@@ -208,7 +218,7 @@ static int tail_step(struct live *l, enum live_state *state)
 	return rc;
 }
 
-/* Find the next bytes in the archive. */
+/* Find the next bytes to send in the archive, and set *STATE. Return what the reader returns. */
 static int poll_archive(struct live *l, enum live_state *state)
 {
 	struct reader *r = exchange_reader(l->exchange);
@@ -291,7 +301,7 @@ static ssize_t on_live(void *context, uint64_t position, char *out, size_t max)
 		}
 	}
 	/*
-	 * The server stops, or the client is gone. A client that comes back goes on from its
+	 * The server stops, or the client has left. If the client comes back, it continues from its
 	 * position.
 	 */
 	return MHD_CONTENT_READER_END_OF_STREAM;
@@ -315,8 +325,8 @@ static void on_live_free(void *context)
 }
 
 /*
- * Check whether a body may begin at P. Behind the last chunk end this is allowed only in a tail or
- * in invalid bytes.
+ * Set *OK to whether a body may begin at P. Behind the last chunk end of a packet it may begin only
+ * in a tail, or in invalid bytes. Return what the reader returns.
  */
 static int after_ok(struct live *l, const struct position *p, bool *ok)
 {
@@ -343,7 +353,7 @@ static int after_ok(struct live *l, const struct position *p, bool *ok)
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-/* Set the cursor to AFTER. False: answered. */
+/* Set the cursor to AFTER. Return false if that is not possible; the request is then answered. */
 static bool begin_after(struct exchange *x, struct live *l, const struct resource_stream *stream,
 			const struct position *after)
 {
@@ -427,8 +437,8 @@ static enum outcome live_begin(struct exchange *x, const struct resource *res, c
 		return OUTCOME_DONE;
 	}
 	/*
-	 * Read once before the headers: their position is that of the first packet, behind a gap
-	 * that cannot be counted.
+	 * Read once before the headers are sent, because a header has the position of the first
+	 * packet. That packet may lie behind a gap of unknown length.
 	 */
 	if (rc == 0)
 		rc = live_next(l, &state);

@@ -1,9 +1,9 @@
 /*
- * /v1/memtraces/{id}/data: the stream as it came, in whole packets.
+ * /v1/memtraces/{id}/data: a memory profile's stream as the guest sent it, in whole packets.
  *
- * A body has the bytes that are archived when the request comes. A recording only grows, so a
- * client gets later bytes with Range. A body whose pieces vanish is broken off: it never looks
- * complete.
+ * A body has the bytes that are in the archive when the request comes. A recording only grows, so a
+ * client can get later bytes with Range. If pieces are deleted while a body is sent, the body is
+ * broken off, so the client notices.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,13 +19,13 @@
 #define FRAME_LEVEL 1
 #define ABSENT	    "No such memory profile. See /v1/memtraces."
 
-/* A body: bytes AT to END, a piece at a time. */
+/* A body: the bytes from AT to END, sent piece by piece. */
 struct body {
 	struct memtraces_reader *reader;
 	int64_t id;
-	uint64_t at, end; /* uncompressed bytes */
+	uint64_t at, end; /* offsets in the recording, uncompressed */
 	bool zstd;
-	uint8_t *piece; /* a piece or its frame, of which LEFT bytes at NEXT were not sent */
+	uint8_t *piece; /* a piece, or its frame; LEFT bytes of it, from NEXT on, are not sent yet */
 	size_t capacity, next, left;
 };
 
@@ -40,7 +40,10 @@ static int reserve(struct body *b, size_t bytes)
 	return 0;
 }
 
-/* Compress LEN bytes into one frame with a checksum of its content. Return 0 on failure. */
+/*
+ * Compress LEN bytes at DATA into one zstd frame with a checksum of its content. Return the frame's
+ * length, or 0 on failure.
+ */
 static size_t frame_compress(uint8_t *out, size_t capacity, const uint8_t *data, size_t len)
 {
 	ZSTD_CCtx *zstd = ZSTD_createCCtx();
@@ -53,7 +56,9 @@ static size_t frame_compress(uint8_t *out, size_t capacity, const uint8_t *data,
 	return ZSTD_isError(n) ? 0 : n;
 }
 
-/* Take the frame of a piece, or make one. */
+/*
+ * Put the piece into the body as a zstd frame: the stored frame, or a new one. Return 0 or -ENOMEM.
+ */
 static int take_as_frame(struct body *b, const struct memtraces_piece *p)
 {
 	size_t n;
@@ -120,7 +125,7 @@ static void on_free(void *context)
 	free(b);
 }
 
-/* The request, and the recording at this moment. */
+/* A request, and the recording as it was when the request came. */
 struct download {
 	int64_t id;
 	uint64_t total, first, last; /* LAST is included */

@@ -1,6 +1,6 @@
 /*
- * /v1/memtraces: reads come from the archive of memory profiles; changes go to the sink, its only
- * writer.
+ * /v1/memtraces: read memory profiles from their archive; pass changes to the sink, which alone
+ * writes that archive.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
-#define TIMEOUT	      20000000000ull /* ns, for the sink to connect, or to read to the end */
+#define TIMEOUT	      20000000000ull /* ns for the sink to connect to a guest, or to read a stream to its end */
 #define ABSENT	      "No such memory profile. See /v1/memtraces."
 
 static int take_one(void *context, const struct memtrace *t)
@@ -32,7 +32,7 @@ static int take_row(void *context, const struct memtrace *t)
 	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* Answer a page of memory profiles: all (RUN 0), or those of the run. */
+/* Answer one page of memory profiles: of all guests if RUN is 0, else of RUN. */
 static enum outcome list(struct exchange *x, int64_t run)
 {
 	CLEANUP(json_unrefp) json_t *rows = json_array();
@@ -64,7 +64,10 @@ enum outcome get_domain_memtraces(struct exchange *x)
 	return resource_run(x, &run) ? list(x, run) : OUTCOME_DONE;
 }
 
-/* Find the recording in the path. False: answered. */
+/*
+ * Find the recording that the path names; the caller owns *RECORDING. Return false if it does not
+ * exist; the request is then answered.
+ */
 static bool existing(struct exchange *x, int64_t *id, json_t **recording)
 {
 	uint64_t value = 0;
@@ -91,7 +94,7 @@ static enum outcome ask(struct exchange *x, const struct message_writer *w)
 	return exchange_send(x, w) ? OUTCOME_ANSWER : exchange_no_collector(x);
 }
 
-/* Answer the recording after the sink changed it. */
+/* Answer with the recording, which the sink has changed or (CREATED) begun. */
 static enum outcome answer_recording(struct exchange *x, bool created)
 {
 	char location[64];
@@ -126,7 +129,10 @@ static int add_run(void *context, const struct archive_run *run)
 	return 0;
 }
 
-/* Name a guest without a trace to the sink: only the path and the address say which it is. */
+/*
+ * Add the guest to the sink's message W, if the trace archive does not know the guest: it is then
+ * known only by the path and by ADDRESS. Return false if neither names a guest.
+ */
 static bool add_unknown(struct exchange *x, struct message_writer *w, const char *address)
 {
 	const char *text = x->parameter;
@@ -194,7 +200,7 @@ enum outcome post_memtrace(struct exchange *x)
 	return ask(x, &w);
 }
 
-/* Ask the sink for VERB of the recording in the path. */
+/* Send VERB with the recording of the path to the sink, and wait for its answer. */
 static enum outcome ask_of(struct exchange *x, const char *verb)
 {
 	CLEANUP(json_unrefp) json_t *recording = NULL;

@@ -27,7 +27,10 @@ enum outcome get_health(struct exchange *x)
 	return status_ok(x);
 }
 
-/* Ask the collector for VERB. Return false if it is not connected. */
+/*
+ * Send a request with VERB to the collector. Its answer comes later, to X->answer. Return false if
+ * the collector is not connected.
+ */
 static bool ask(struct exchange *x, const char *verb)
 {
 	struct message_writer w;
@@ -136,7 +139,7 @@ static void put_own(FILE *out, const struct http_counts *c, const struct service
 		(double)reader_longest(s->reader) / 1e9);
 }
 
-/* Copy the metrics of another daemon without their end mark. */
+/* Write TEXT, the metrics of another daemon, without its end mark. */
 static void put_text(FILE *out, const char *text)
 {
 	const char *end = strstr(text, "# EOF");
@@ -156,7 +159,7 @@ enum outcome get_metrics(struct exchange *x)
 	if (!x->answer.tag && ask(x, "metrics"))
 		return OUTCOME_ANSWER;
 	if (!x->answer.sink) {
-		/* Keep the collector's answer in WORK, and ask the sink. */
+		/* Keep the collector's answer in WORK while the sink is asked. */
 		x->work = x->answer.arrived && x->answer.ok ? TAKE_PTR(x->answer.text) : NULL;
 		x->work_free = free;
 		free(x->answer.text);

@@ -1,5 +1,6 @@
 /*
- * /…/packets: a list of packets, or an overview of them in buckets of guest time, without decoding.
+ * /.../packets: a list of packets, or an overview of packets in buckets of guest time. Neither
+ * decodes events.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,17 +26,17 @@ struct bucket {
 struct listing {
 	struct selection selection;
 	struct packet_walk walk;
-	/* of the list */
+	/* Fields of the list. */
 	uint64_t limit;
 	json_t *packets;
-	struct position first, end; /* offset 0 = none */
-	uint64_t gaps_from;	    /* the page has the gaps that begin here ... */
-	uint64_t gaps_to;	    /* ... to here, if it is the last page */
-	/* of the overview */
+	struct position first, end; /* positions of the query; offset 0 = not given */
+	uint64_t gaps_from;	    /* first sequence whose gaps are on the page */
+	uint64_t gaps_to;	    /* last such sequence, if this is the last page */
+	/* Fields of the overview. */
 	size_t n_buckets;
 	struct bucket *buckets;
-	uint64_t from, to; /* guest times of the axis, TO included */
-	bool measured;	   /* FROM and TO are known */
+	uint64_t from, to; /* begin and end of the time axis in guest time, both included */
+	bool measured;	   /* FROM and TO are known, and the packets are counted */
 	bool any;
 };
 
@@ -54,7 +55,10 @@ static json_t *stamp_json(const struct archive_end *end)
 			 json_time(end->real));
 }
 
-/* Return in *JSON when the packet's first and last chunk were copied. */
+/*
+ * Return in *JSON when the packet's first and last chunks were copied. Return what the reader
+ * returns.
+ */
 static int copied_json(struct reader *r, int64_t stream, const struct packet_view *v, json_t **json)
 {
 	struct archive_end first, last;
@@ -91,7 +95,7 @@ static int list_packet(struct exchange *x, struct listing *l, const struct packe
 
 struct gap_list {
 	json_t *json;
-	uint64_t begin; /* where the last gap begins */
+	uint64_t begin; /* after_sequence of the last gap */
 };
 
 static int take_gap(void *context, const struct archive_gap *gap)
@@ -103,7 +107,7 @@ static int take_gap(void *context, const struct archive_gap *gap)
 	return json && json_array_append_new(list->json, json) == 0 ? 0 : -ENOMEM;
 }
 
-/* End the page before SEQUENCE, where the first gap too many begins. */
+/* End the page before SEQUENCE, because the gaps from there on are too many for this page. */
 static void page_cut(struct listing *l, json_t *gaps, uint64_t sequence)
 {
 	const char *key = "after_sequence";
@@ -180,7 +184,7 @@ static enum outcome list_step(struct exchange *x, struct listing *l)
 	return list_answer(x, l, true);
 }
 
-/* Return the bucket of guest time TIME. */
+/* Return the bucket for the guest time TIME. */
 static struct bucket *bucket_at(struct listing *l, uint64_t time)
 {
 	uint64_t width = (l->to - l->from) / l->n_buckets + 1;
@@ -194,7 +198,7 @@ struct gap_context {
 	uint64_t time, sequence;
 };
 
-/* Count a gap in the bucket of the packet before it. */
+/* Count GAP in the bucket of the packet before it. */
 static int count_gap(void *context, const struct archive_gap *gap)
 {
 	struct gap_context *c = context;
@@ -207,7 +211,10 @@ static int count_gap(void *context, const struct archive_gap *gap)
 	return 0;
 }
 
-/* Count a packet without reading its bytes: an overview counts what is archived. */
+/*
+ * Count a packet in its bucket without reading its bytes: an overview counts all bytes that are
+ * archived, also unproven ones.
+ */
 static int overview_packet(struct exchange *x, struct listing *l, const struct packet_view *v)
 {
 	bool timed = v->end > MPROF_PACKET_HEADER_BYTES;
@@ -282,9 +289,10 @@ static enum outcome listing_step(struct exchange *x)
 /*
  * Choose the gaps of the list.
  *
- * A gap may begin behind the last packet before it, or in the packet after that, of which nothing
- * came. Gaps before the first archived packet begin before all packets. So pages divide sequences,
- * not packets. Packets limit the gaps only if the request selects a part.
+ * A gap may begin behind the last packet before it, or in the packet after that, if no byte of that
+ * packet was archived. Gaps before the first archived packet begin before all packets. So a page
+ * has the gaps of a range of sequences, and not those of its packets. The packets limit the gaps
+ * only if the request selects a part of the stream.
  */
 static void gaps_choose(struct listing *l, const struct exchange *x, bool capture, uint64_t cursor)
 {

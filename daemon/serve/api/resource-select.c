@@ -1,10 +1,13 @@
-/* Select the part of a resource that the query of a request asks for. */
+/* Select the part of a resource for which the query of a request asks. */
 #include <string.h>
 
 #include "quantity.h"
 #include "resource.h"
 
-/* Narrow S to the packets between position FIRST and the query's end. */
+/*
+ * Narrow S to the packets between the position FIRST and the query's `end`. Return false if a
+ * position is invalid; the request is then answered.
+ */
 static bool select_positions(struct exchange *x, const struct resource_stream *stream, const struct position *first,
 			     struct selection *s)
 {
@@ -48,7 +51,10 @@ static bool select_positions(struct exchange *x, const struct resource_stream *s
 	return rc == 0 && ok;
 }
 
-/* Narrow S to the query's last. */
+/*
+ * Narrow S to the query's `last`, a duration or a number of bytes. Return false if it is invalid;
+ * the request is then answered.
+ */
 static bool select_last(struct exchange *x, const char *last, struct selection *s)
 {
 	uint64_t value, newest;
@@ -88,7 +94,7 @@ static bool select_times(struct exchange *x, struct selection *s)
 	return rc == 0;
 }
 
-/* Select all of the stream that belongs to the resource. */
+/* Set S to all bytes of the stream that belong to the resource. Return what the reader returns. */
 static int select_base(struct exchange *x, const struct resource *res, const struct resource_stream *stream,
 		       struct selection *s)
 {
@@ -117,7 +123,10 @@ static int select_base(struct exchange *x, const struct resource *res, const str
 	return 0;
 }
 
-/* Check that the query narrows the selection in one way only. False: answered. */
+/*
+ * Check that the query narrows the selection in one way only: by times, by `last`, or by positions.
+ * Return false if not; the request is then answered.
+ */
 static bool one_way(struct exchange *x)
 {
 	bool times = request_query(&x->request, "from") || request_query(&x->request, "to");

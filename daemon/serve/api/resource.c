@@ -1,8 +1,6 @@
 /*
- * Resolve what a request names to rows of the archive.
- *
- * A run that is named twice, in {domain} and in a position, must be the same: an old link never
- * shows another guest's trace.
+ * Find the rows of the archive that a request names. If a request names a run twice, in {domain}
+ * and in a position, both must be the same run. So an old link never shows another guest's trace.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,7 +22,7 @@ void resource_deinit(struct resource *res)
 	*res = (struct resource){0};
 }
 
-/* Check whether TEXT is a UUID; copy it to LOWER in lower case. */
+/* Return whether TEXT is a UUID. Copy it to LOWER in lower case. */
 static bool is_uuid(const char *text, char lower[37])
 {
 	size_t i;
@@ -153,7 +151,10 @@ bool resource_gone(struct exchange *x, const struct resource *res, const struct 
 	return true;
 }
 
-/* Load the streams and the state of the run. */
+/*
+ * Load the streams and the state of RES->run. Return false after an error; the request is then
+ * answered.
+ */
 static bool load_run(struct exchange *x, struct resource *res)
 {
 	int rc = reader_run(exchange_reader(x), res->run, take_run, res);
@@ -240,13 +241,13 @@ bool resource_capture(struct exchange *x, struct resource *res)
 	return rc == 0;
 }
 
-/* Check whether the resource has the stream. A capture need not have all streams of its run. */
+/* Return whether the resource has the stream. A capture may have only some streams of its run. */
 static bool has_stream(const struct resource *res, const struct resource_stream *stream)
 {
 	return !res->capture || stream->range.capture;
 }
 
-/* Remove from STREAMS, those of the run, the ones that the resource does not have. */
+/* Remove from STREAMS, a JSON array of the run's streams, those that the resource does not have. */
 static void keep_streams(const struct resource *res, json_t *streams)
 {
 	for (size_t i = json_array_size(streams); i-- > 0;) {

@@ -1,4 +1,7 @@
-/* The resource of a request: a run or a capture, with its streams. */
+/*
+ * The resource of a request: a run or a capture, with its streams. (The functions that return bool
+ * return false if the request was answered with an error.)
+ */
 #ifndef SERVE_RESOURCE_H
 #define SERVE_RESOURCE_H
 
@@ -13,14 +16,15 @@ struct resource_stream {
 	uint32_t number;
 	uint32_t ring_packets;
 	uint64_t deletions;
-	struct archive_capture_stream range; /* of the capture; CAPTURE 0 = the stream is not in it */
-	enum coverage coverage;		     /* of RANGE */
+	/* the capture's range of the stream; CAPTURE 0 = the capture does not have the stream */
+	struct archive_capture_stream range;
+	enum coverage coverage; /* how much of RANGE is still archived */
 };
 
 struct resource {
 	int64_t run;
 	bool ended;
-	int64_t capture; /* the {id} of the path; 0 = the path has {domain} */
+	int64_t capture; /* capture that {id} in the path names; 0 = the path has {domain} */
 	size_t n_streams;
 	struct resource_stream *streams;
 };
@@ -28,38 +32,43 @@ struct resource {
 void resource_deinit(struct resource *res);
 
 /*
- * Each function that returns bool returns false after it answered a problem.
- *
- * Resolve {domain} to a run: by UUID, name or domid, in this order.
+ * Set *RUN to the latest run of the guest that {domain} in the path names, by UUID, name or domid,
+ * in this order.
  */
 bool resource_run(struct exchange *x, int64_t *run);
-/* Resolve {domain} and send no problem. Return what the reader returns. */
+/* Do the same as resource_run(), but do not answer an error: return what the reader returns. */
 int resource_find_run(struct exchange *x, int64_t *run);
-/* Resolve {domain} and the query's run, or the run of position FIRST (NULL = none). */
+/*
+ * Load the run that {domain} names, or the query's `run`, or the run of the position FIRST (NULL =
+ * none).
+ */
 bool resource_domain(struct exchange *x, const struct position *first, struct resource *res);
 bool resource_capture(struct exchange *x, struct resource *res);
-/* Parse {id}. The capture need not exist. */
+/* Parse {id} of the path into *ID. The capture need not exist. */
 bool resource_capture_id(struct exchange *x, int64_t *id);
-/* Return whether all that the capture names is archived. True if the resource is a run. */
+/* Return whether all packets of the capture are archived. Return true if the resource is a run. */
 bool resource_complete(const struct resource *res);
 /*
- * Answer 410 and return true if nothing is left of what the capture names of STREAM (NULL = of
- * any).
+ * If no packet that the capture has of STREAM (NULL = of any stream) is archived any more, answer
+ * 410 and return true.
  */
 bool resource_gone(struct exchange *x, const struct resource *res, const struct resource_stream *stream);
 /*
- * Pick the stream that the query or FIRST names, or the only one; answer 409 if there are several.
- * *STREAM NULL: the run has none yet.
+ * Set *STREAM to the stream that the query or the position FIRST names, or to the only stream;
+ * answer 409 if there are several. *STREAM is NULL if the run has no stream yet.
  */
 bool resource_pick(struct exchange *x, const struct resource *res, const struct position *first,
 		   const struct resource_stream **stream);
 
-/* Select the part of STREAM that the query's from, to, last, first, end and tail name. */
+/* Set *S to the part of STREAM that the query selects by from, to, last, first, end and tail. */
 bool resource_select(struct exchange *x, const struct resource *res, const struct resource_stream *stream,
 		     const struct position *first, struct selection *s);
-/* Parse the query's position KEY into STORE. *P is NULL if it is absent. */
+/*
+ * Parse the query's position KEY into STORE, and point *P to it. *P is NULL if the query does not
+ * have KEY.
+ */
 bool resource_position(struct exchange *x, const char *key, struct position *store, const struct position **p);
-/* Answer 410 with the oldest position left. */
+/* Answer 410, with the oldest position that is still archived. */
 void resource_deleted(struct exchange *x, int64_t run, const struct resource_stream *stream);
 
 #endif

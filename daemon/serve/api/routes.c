@@ -1,4 +1,4 @@
-/* The table of routes. A test compares it with schema/http/openapi.yaml, both ways. */
+/* The table of routes. A test checks that it and schema/http/openapi.yaml have the same routes. */
 #include "routes.h"
 #include "array.h"
 

@@ -1,9 +1,9 @@
 /*
- * /…/ctf.tar: all streams of a run or a capture as a CTF directory.
+ * /.../ctf.tar: all streams of a run or a capture as a CTF directory in a tar.
  *
- * Sizes stand in the headers before the files, so each stream is planned first, as for a trace. The
- * body is a sequence of parts: text in memory (headers, metadata, padding) and the packets of the
- * streams.
+ * The header of a file has its size and comes before the file, so each stream is planned first, as
+ * for a trace. The body is a sequence of parts: text in memory (headers, metadata, padding), and
+ * the packets of the streams.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +26,10 @@ void tar_header(char *out, const char *name, uint64_t bytes, uint64_t seconds)
 	memcpy(out + 100, "0000644", 7);
 	memcpy(out + 108, "0000000", 7);
 	memcpy(out + 116, "0000000", 7);
-	if (bytes >> 33) { /* beyond eleven octal digits: a big-endian number, which every current tar reads */
+	/*
+	 * more than eleven octal digits: a big-endian number, which all current tar programs read
+	 */
+	if (bytes >> 33) {
 		out[124] = (char)0x80;
 		for (int i = 0; i < 8; i++)
 			out[135 - i] = (char)(bytes >> 8 * i);
@@ -57,15 +60,15 @@ enum part { PART_METADATA_HEADER, PART_METADATA, PART_HEADER, PART_STREAM, PART_
 
 struct tarball {
 	bool whole;
-	int64_t capture; /* 0 = the tar is of a run */
+	int64_t capture; /* capture of the resource; 0 = the resource is a run */
 	char directory[48];
 	int64_t run;
 	uint64_t seconds;
 	struct reader *reader;
 	struct scratch *scratch;
-	size_t n, at; /* files; index of the one that is planned or sent */
+	size_t n, at; /* number of files; index of the file that is planned or sent */
 	struct tar_member *files;
-	/* of the body */
+	/* Fields of the body. */
 	enum part part;
 	bool begun;
 	struct body body;
@@ -84,7 +87,7 @@ static void tarball_free(void *context)
 	free(t);
 }
 
-/* Prepare the header of a file in BLOCK. */
+/* Put the header of the file NAME into BLOCK. */
 static void ready_header(struct tarball *t, const char *name, uint64_t bytes)
 {
 	char path[100];
@@ -102,7 +105,7 @@ static void ready_zeros(struct tarball *t, size_t bytes)
 	t->block_bytes = bytes;
 }
 
-/* Prepare the header of the file T->at, or the end of the tar. */
+/* Put the header of file number T->at into BLOCK, or the end of the tar. */
 static void ready_file(struct tarball *t)
 {
 	char name[48];
@@ -116,7 +119,7 @@ static void ready_file(struct tarball *t)
 	ready_header(t, name, t->files[t->at].plan.total);
 }
 
-/* Begin the part behind the current one. */
+/* Begin the part that follows the current one. Return 0 or an error. */
 static int next_part(struct tarball *t)
 {
 	struct plan *plan;
@@ -151,7 +154,10 @@ static int next_part(struct tarball *t)
 	return -EINVAL;
 }
 
-/* Emit bytes of the current part; *N is 0 at its end. */
+/*
+ * Emit at most MAX bytes of the current part into OUT. *N is their number, 0 at the end of the
+ * part. Return 0 or an error.
+ */
 static int part_pull(struct tarball *t, char *out, size_t max, size_t *n)
 {
 	int rc;
@@ -190,7 +196,7 @@ static ssize_t on_tar(void *context, uint64_t position, char *out, size_t max)
 	return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
-/* Make NAME a directory name that is safe to unpack anywhere. */
+/* Set T->directory to NAME with all characters replaced that could be unsafe in a path. */
 static void directory_name(struct tarball *t, const char *name)
 {
 	size_t i;
@@ -239,7 +245,7 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	response = MHD_create_response_from_callback(total, EXCHANGE_BLOCK, on_tar, t, tarball_free);
 	if (!response)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	x->work = NULL; /* the response owns it now */
+	x->work = NULL; /* the response owns the tarball now */
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-tar");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");

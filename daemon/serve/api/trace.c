@@ -1,8 +1,8 @@
 /*
- * /…/trace: a CTF body of one run and one stream.
+ * /.../trace: a CTF body of one run and one stream.
  *
- * resource.c resolves the request, plan.c plans the selection in steps so that a long one does not
- * hold up other clients, the plan gives the headers, and body.c emits the planned bytes.
+ * resource.c finds the resource of the request. plan.c plans the selection in steps, so a long plan
+ * does not delay other clients. The headers come from the plan, and body.c emits the planned bytes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,10 @@
 
 #define CTF_TYPE  "application/x-ctf-stream"
 #define GAPS_MOST 65536u
-/* A body up to half this size is read before it is sent, with room for the frames of zstd. */
+/*
+ * A body of at most half this size is read into memory before it is sent; frames of zstd may be
+ * longer than their content.
+ */
 #define SHORT_MOST 262144u
 
 struct download {
@@ -26,15 +29,15 @@ struct download {
 	bool zstd;
 	bool grows;
 	bool part;
-	bool capture, whole;  /* the resource is a capture; all of it is archived */
-	uint64_t first, last; /* the range, LAST included */
+	bool capture, whole;  /* the resource is a capture; WHOLE: all its packets are archived */
+	uint64_t first, last; /* the range, both included */
 	char etag[64];
 };
 
 struct losses {
 	uint64_t packets;
 	bool at_least;
-	uint64_t before; /* gaps that end behind this packet do not count */
+	uint64_t before; /* gaps behind this packet do not count */
 };
 
 static int add_loss(void *context, const struct archive_gap *gap)
@@ -61,7 +64,7 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
 	MHD_add_response_header(response, name, text);
 }
 
-/* Encode TEXT, the {domain}, as a path segment. */
+/* Write TEXT, the {domain} of the path, to OUT in percent encoding. */
 static void encode_segment(const char *text, char *out)
 {
 	for (; *text; text++) {
@@ -123,7 +126,7 @@ static ssize_t on_body(void *context, uint64_t position, char *out, size_t max)
 	(void)position;
 	if (rc == BODY_E_END)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (rc == ARCHIVE_E_BUSY) /* the client can ask for the rest with Range */
+	if (rc == ARCHIVE_E_BUSY) /* the client can get the remaining bytes with Range */
 		log_debug("a download was broken off: the archive could not be read");
 	return rc == 0 ? (ssize_t)n : MHD_CONTENT_READER_END_WITH_ERROR;
 }
@@ -135,8 +138,8 @@ static void on_body_free(void *context)
 }
 
 /*
- * Read all of B into memory, which the caller frees; *BYTES becomes its length. Return NULL with
- * the reason in *RC, which is 0 if B has more than SHORT_MOST bytes.
+ * Read all bytes of B into memory, which the caller frees; *BYTES is their number. Return NULL on
+ * failure: *RC is then an error, or 0 if B has more than SHORT_MOST bytes.
  */
 static char *read_short(struct body *b, size_t *bytes, int *rc)
 {
@@ -177,7 +180,10 @@ static enum outcome respond_body(struct exchange *x, struct download *d, struct 
 			 : exchange_respond(x, status, response);
 }
 
-/* Send a short body of BYTES uncompressed bytes from memory. False: it is too long after all. */
+/*
+ * Send a body of BYTES uncompressed bytes from memory. Return false if it is longer than
+ * SHORT_MOST; nothing is sent then.
+ */
 static bool send_short(struct exchange *x, struct download *d, uint64_t bytes)
 {
 	struct MHD_Response *response;
@@ -237,7 +243,7 @@ static enum outcome send_unsatisfiable(struct exchange *x, const struct download
 				     "The range begins behind the end; bytes is the length.", more);
 }
 
-/* Answer by the finished plan. */
+/* Answer the request from the plan D->plan, which is done. */
 static enum outcome planned(struct exchange *x, struct download *d)
 {
 	const char *match = exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH);
@@ -245,7 +251,10 @@ static enum outcome planned(struct exchange *x, struct download *d)
 	const char *if_range = exchange_header(x, MHD_HTTP_HEADER_IF_RANGE);
 	enum range_status status = RANGE_NONE;
 
-	/* The zstd bytes are frames of the rows; the uncompressed bytes do not depend on rows. */
+	/*
+	 * The hash of the zstd body covers the rows, because their stored frames are its bytes. The
+	 * uncompressed bytes do not depend on rows.
+	 */
 	snprintf(d->etag, sizeof(d->etag), "\"%016" PRIx64 "-%" PRIx64 "%s\"",
 		 d->zstd ? d->plan.hash ^ d->plan.hash_rows << 1 : d->plan.hash, d->plan.total, d->zstd ? "-zstd" : "");
 	if (match && request_etag_matches(match, d->etag))
@@ -257,7 +266,10 @@ static enum outcome planned(struct exchange *x, struct download *d)
 	d->part = status == RANGE_PART;
 	if (!d->part || d->plan.range_first == d->first)
 		return send_body(x, d);
-	/* The first of the last N bytes is known only now. */
+	/*
+	 * For the last N bytes, the first byte of the range is known only now: plan again, to find
+	 * its place.
+	 */
 	plan_range(&d->plan, d->first, d->last);
 	return OUTCOME_AGAIN;
 }
@@ -272,13 +284,16 @@ static enum outcome download_step(struct exchange *x, struct download *d)
 	return d->plan.done ? planned(x, d) : OUTCOME_AGAIN;
 }
 
-/* Return whether the client gets zstd. */
+/* Return whether the body is sent as zstd. */
 static bool wants_zstd(struct exchange *x)
 {
 	if (exchange_header(x, MHD_HTTP_HEADER_RANGE) ||
 	    !request_accepts_zstd(exchange_header(x, MHD_HTTP_HEADER_ACCEPT_ENCODING)))
 		return false;
-	/* Without chunks the end of a compressed body looks like a broken connection. */
+	/*
+	 * HTTP/1.0 has no chunked bodies, so the end of a compressed body would look like a lost
+	 * connection.
+	 */
 	return !x->http10;
 }
 

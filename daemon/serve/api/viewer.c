@@ -1,9 +1,7 @@
 /*
- * / and the viewer's files.
- *
- * A browser that asks for / gets the page; other clients, which do not accept HTML, get a sentence.
- * File names do not change with their content, so browsers revalidate each time, and get 304 while
- * nothing changed.
+ * / and the viewer's files. For /, a client that accepts HTML (a browser) gets the page; other
+ * clients get a sentence. File names do not change with the content, so a browser revalidates each
+ * file each time, and gets 304 if it has not changed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,9 +15,10 @@
 	"/v1/domains for the guests.\n"
 
 /*
- * Nothing is loaded from elsewhere, and no text becomes script, whatever names guests have.
- * Compiling wasm is a kind of eval to the policy. Pictures are made in the page and saved from
- * there. A window that the page opens may talk to it: Perfetto gets a trace that way.
+ * The page loads nothing from other hosts, and no text becomes a script, whatever names guests
+ * have. Compiling wasm needs 'wasm-unsafe-eval'. The page makes pictures as data: and blob: URLs
+ * and saves them. OPENER lets windows that the page opens talk to it: Perfetto gets a trace that
+ * way.
  */
 #define POLICY                                                                                              \
 	"default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; " \
@@ -88,11 +87,14 @@ enum outcome get_viewer_file(struct exchange *x)
 	const struct asset *asset;
 	char name[128];
 
-	/* Join the segments behind "viewer": a folder, if any, and a file. A name that is cut matches no file. */
+	/*
+	 * Join the segments behind "viewer": a folder, if there is one, and the file. If the name
+	 * is too long it is cut, and then matches no file.
+	 */
 	snprintf(name, sizeof(name), "%s%s%s", r->segments[1], r->n_segments > 2 ? "/" : "",
 		 r->n_segments > 2 ? r->segments[2] : "");
 	asset = asset_find(name);
-	/* The page is at / only: its links start from there. */
+	/* The page itself is served at / only, because its links are relative to /. */
 	if (!asset || strcmp(asset->name, "index.html") == 0)
 		return exchange_problem(x, MHD_HTTP_NOT_FOUND, "The viewer has no file %.100s; the page is at /.",
 					name);

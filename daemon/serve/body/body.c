@@ -1,9 +1,7 @@
 /*
- * Emit a planned body.
- *
- * Rows may be deleted between the plan and the body. So the body is compared with the plan, in
- * bytes and in place, before its last bytes are given away: a body that lost rows never looks
- * complete.
+ * Emit a planned body. Rows may be deleted between plan and body. So the body is compared with the
+ * plan, by bytes and places, before its last bytes are emitted. A body that has lost rows is broken
+ * off, so the client notices.
  */
 #include <string.h>
 
@@ -30,7 +28,10 @@ void body_deinit(struct body *b)
 	emitter_deinit(&b->emitter);
 }
 
-/* Begin the next packet that is served. */
+/*
+ * Move to the next packet that is served, and give it to the emitter. Return 0, BODY_E_END,
+ * BODY_E_CHANGED or what the reader returns.
+ */
 static int body_next(struct body *b)
 {
 	struct packet_view view;
@@ -44,7 +45,7 @@ static int body_next(struct body *b)
 		if (!have)
 			return b->left ? BODY_E_CHANGED : BODY_E_END;
 	} while (!view.room || view.sequence < b->from.sequence);
-	if (b->left == 0) /* the archive holds more than was planned */
+	if (b->left == 0) /* the archive has more bytes than the plan */
 		return BODY_E_CHANGED;
 	emitter_begin(&b->emitter, &view);
 	if (b->from.bytes) {
@@ -64,7 +65,10 @@ static int body_next(struct body *b)
 	return 0;
 }
 
-/* Return how many bytes of the packet were emitted or are ready. */
+/*
+ * Return how many bytes of the current packet were emitted, not counting those in the emitter's
+ * buffer.
+ */
 static uint64_t packet_place(const struct emitter *e)
 {
 	return e->header_at + (uint64_t)(e->at - e->view.begin) - (e->buffer_len - e->buffer_at);

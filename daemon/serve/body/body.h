@@ -1,4 +1,4 @@
-/* The bytes of a CTF body that was planned: a second walk over its selection emits them. */
+/* The bytes of a planned CTF body: a second walk over the plan's selection emits them. */
 #ifndef SERVE_BODY_H
 #define SERVE_BODY_H
 
@@ -14,12 +14,16 @@ struct body {
 	bool in_packet;
 	bool zstd;
 	struct body_place from, last;
-	uint64_t left; /* uncompressed bytes not emitted; with zstd, bytes of packets not begun */
+	/*
+	 * uncompressed bytes that are not emitted yet; with ZSTD, bytes of the packets that are not
+	 * begun
+	 */
+	uint64_t left;
 };
 
 /*
- * Begin the body of PLAN, or (RANGE) its range, of BYTES uncompressed bytes. Borrow READER and
- * SCRATCH. Return 0 or -ENOMEM.
+ * Begin the body of PLAN; with RANGE, only the plan's range. The body has BYTES uncompressed bytes.
+ * READER and SCRATCH are borrowed. Return 0 or -ENOMEM.
  */
 int body_init(struct body *b, struct reader *reader, struct scratch *scratch, const struct plan *plan, bool zstd,
 	      bool range, uint64_t bytes);
@@ -28,8 +32,9 @@ void body_deinit(struct body *b);
 enum body_condition { BODY_E_END = 100, BODY_E_CHANGED };
 
 /*
- * Emit the next bytes, *N of at most MAX. Return BODY_E_END behind the last byte, BODY_E_CHANGED if
- * the archive has changed so that the body is not the planned one, else what the reader returns.
+ * Emit the next bytes into OUT, *N of at most MAX. Return 0; BODY_E_END if all bytes were emitted;
+ * BODY_E_CHANGED if the archive has changed, so the planned body cannot be completed; or what the
+ * reader returns.
  */
 int body_pull(struct body *b, char *out, size_t max, size_t *n);
 

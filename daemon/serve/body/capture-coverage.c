@@ -1,9 +1,9 @@
 /*
- * Find what deletion left of a capture.
+ * Find how much of a capture's packets deletion has left.
  *
- * The archive records that it deleted packets of a stream, not which. So count the packets; if some
- * are missing, adjacent gaps must explain each hole. A hole may lie anywhere: another capture may
- * pin older packets.
+ * The archive stores that it has deleted packets of a stream, but not which packets. So the packets
+ * are counted. If some are missing, adjacent gaps must explain each hole. A hole may lie anywhere,
+ * because another pinned capture may keep older packets.
  */
 #include <mprof/ring.h>
 
@@ -12,7 +12,7 @@
 #define PAGE	  64u
 #define GAPS_MOST 65536u
 
-/* A hole from AT to END; AT moves on as gaps explain it. */
+/* A hole from packet AT to END. AT moves on as gaps explain packets. */
 struct hole {
 	uint64_t at, end;
 };
@@ -20,7 +20,10 @@ struct hole {
 static int explain(void *context, const struct archive_gap *gap)
 {
 	struct hole *h = context;
-	/* An offset behind the header without content: nothing of that packet is there either. */
+	/*
+	 * A gap with an offset behind the header and no content before it: no byte of that packet
+	 * is archived, either.
+	 */
 	uint64_t from = gap->after_offset > MPROF_PACKET_HEADER_BYTES ? gap->after_sequence + 1 : gap->after_sequence;
 
 	if (from <= h->at && gap->next_sequence > h->at)
@@ -28,11 +31,15 @@ static int explain(void *context, const struct archive_gap *gap)
 	return 0;
 }
 
-/* Check whether gaps explain that the packets FROM to END (excluded) are missing. */
+/*
+ * Set *YES to whether gaps explain that the packets FROM to END (not included) are missing. FIRST
+ * as in coverage_explained(). Return what the reader returns.
+ */
 static int explained(struct reader *r, int64_t stream, uint64_t from, uint64_t end, bool first, bool *yes)
 {
 	struct hole h = {from, end};
-	uint64_t least = first || from == 0 ? 0 : from - 1; /* before the range a gap may have begun anywhere */
+	/* at the beginning of the range the gap may have begun in any earlier packet */
+	uint64_t least = first || from == 0 ? 0 : from - 1;
 	int rc = from < end ? reader_gaps(r, stream, least, end - 1, GAPS_MOST, explain, &h) : 0;
 
 	*yes = h.at >= h.end;
@@ -66,7 +73,11 @@ int coverage_of_range(struct reader *r, const struct reader_capture_range *range
 	int rc;
 
 	*coverage = COVERAGE_ALL;
-	end += range->range.last_offset > MPROF_PACKET_HEADER_BYTES; /* the last packet may have been empty */
+	/*
+	 * if the range ends at offset 30, the last packet may have been empty and need not be
+	 * archived
+	 */
+	end += range->range.last_offset > MPROF_PACKET_HEADER_BYTES;
 	if (range->deletions == 0 || end <= first)
 		return 0;
 	rc = reader_present(r, range->range.stream, first, end - 1, &packets);

@@ -1,8 +1,7 @@
 /*
- * Emit the bytes of one packet.
- *
- * A client costs one buffer of a row's size, however slow it is. Rows are found by position, so the
- * writer may join them meanwhile.
+ * Emit the bytes of one packet. A client costs one buffer with the size of a row, however slow it
+ * is. Each pull finds the next row by its position, so compaction (daemon/archive/compaction.c) may
+ * rewrite the packet's rows between two pulls.
  */
 #include <errno.h>
 #include <string.h>
@@ -54,7 +53,7 @@ void emitter_skip(struct emitter *e, uint64_t bytes)
 	e->at += (uint32_t)(bytes - header);
 }
 
-/* Compress LEN bytes at P into the buffer. */
+/* Compress LEN bytes at P into one frame in the buffer. Return 0 or -ENOMEM. */
 static int fill_frame(struct emitter *e, const uint8_t *p, size_t len)
 {
 	size_t n = ZSTD_compress2(e->scratch->zstd, e->buffer, ZSTD_compressBound(ARCHIVE_PIECE_MAX), p, len);
@@ -67,8 +66,9 @@ static int fill_frame(struct emitter *e, const uint8_t *p, size_t len)
 }
 
 /*
- * Fill the buffer with the next row's frame: the stored frame if all of it is wanted, else a new
- * one.
+ * Fill the buffer with a zstd frame of the next row: the stored frame if all of its bytes are
+ * emitted, else a new frame. LIMIT is the offset at which the emitted bytes end. Return what the
+ * reader returns.
  */
 static int fill_stored(struct emitter *e, struct reader_source source, uint32_t limit)
 {
@@ -89,7 +89,10 @@ static int fill_stored(struct emitter *e, struct reader_source source, uint32_t 
 	return fill_frame(e, e->scratch->piece, n);
 }
 
-/* Fill the buffer with the next row's bytes. */
+/*
+ * Fill the buffer with the uncompressed bytes of the next row, up to the offset LIMIT. Return what
+ * the reader returns.
+ */
 static int fill_plain(struct emitter *e, struct reader_source source, uint32_t limit)
 {
 	struct reader_piece piece;

@@ -1,6 +1,6 @@
 /*
- * Rows of the archive as JSON. Names come from guests and files: the JSON is valid whatever their
- * bytes are.
+ * Rows of the archive as JSON. Names come from guests and files and may have any bytes, but the
+ * JSON is always valid.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -73,7 +73,7 @@ json_t *json_position(const struct position *p)
 	return json_string(text);
 }
 
-/* Add packet P, which is being filled, to the counters of S. */
+/* Add packet P, which is not complete, to the counters of S. Return what the reader returns. */
 static int stream_add_open(struct reader *r, struct reader_stream *s, const struct reader_packet *p)
 {
 	struct archive_end end;
@@ -94,7 +94,10 @@ struct streams_context {
 	bool running;
 };
 
-/* Complete the counters of S by the packet that is being filled, and compute the rate. */
+/*
+ * Add the packet that is not complete to the counters of S, and set *RATE. Return what the reader
+ * returns.
+ */
 static int stream_look(const struct streams_context *c, struct reader_stream *s, uint64_t *rate)
 {
 	struct reader_packet newest;
@@ -106,7 +109,8 @@ static int stream_look(const struct streams_context *c, struct reader_stream *s,
 		rc = stream_add_open(c->reader, s, &newest);
 	if (rc == 0 && c->running && s->last_seen_real + RATE_SECONDS * NS_PER_S > now)
 		rc = rate_of_stream(c->reader, s->stream.id, &newest, now, rate);
-	return rc == ARCHIVE_E_ABSENT || rc == ARCHIVE_E_DAMAGED ? 0 : rc; /* a damaged packet hides no guest */
+	/* a damaged packet must not hide its guest */
+	return rc == ARCHIVE_E_ABSENT || rc == ARCHIVE_E_DAMAGED ? 0 : rc;
 }
 
 static int add_stream(void *context, const struct reader_stream *stream)
@@ -263,7 +267,8 @@ int json_guest_fill(struct reader *r, json_t *guest)
 		seen = json_object_get(stream, "last_seen");
 		text = json_string_value(seen);
 		if (text &&
-		    (!newest || strcmp(text, newest) > 0)) { /* all times have one format, so they sort as text */
+		    /* all times have the same format, so they sort as text */
+		    (!newest || strcmp(text, newest) > 0)) {
 			newest = text;
 			json_object_set(guest, "last_seen", seen);
 		}

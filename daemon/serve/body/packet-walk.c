@@ -1,9 +1,7 @@
 /*
- * Walk the packets of a selection as they are served.
- *
- * Invariants: a view never passes the selection's last position, so a body that is walked twice
- * (for its plan, then for its bytes) is the same although the archive grows. Each walk verifies the
- * unproven bytes of its views itself.
+ * Walk over the packets of a selection, as they are served. Invariant: a view never passes the
+ * selection's last position. So a body that is walked twice, for its plan and for its bytes, is the
+ * same although the archive grows. Each walk verifies the unproven bytes of its views itself.
  */
 #include <mprof/ring.h>
 
@@ -38,8 +36,8 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 	const struct selection *s = w->selection;
 
 	/*
-	 * The tail is verified against the packets before it, from the last packet of the chunks
-	 * on.
+	 * A tail is verified against the packets before it, so a walk into the tail begins at the
+	 * last packet that has chunks.
 	 */
 	w->next = sequence <= s->last ? sequence : s->empty ? s->first : s->last;
 	w->expected = w->next;
@@ -48,7 +46,7 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 	w->chunks_done = s->empty;
 }
 
-/* View the chunks of packet P. */
+/* Fill *V from the chunks of packet P. Return what the reader returns. */
 static int view_chunks(struct packet_walk *w, const struct reader_packet *p, struct packet_view *v)
 {
 	const struct selection *s = w->selection;
@@ -56,7 +54,8 @@ static int view_chunks(struct packet_walk *w, const struct reader_packet *p, str
 	uint64_t newest = p->first_timestamp;
 	int rc = packet_chunks_end(w->reader, s->stream, p, &end);
 
-	if (rc == 0 && p->room == 0) /* no packet has this size; without a size it would be left out unseen */
+	/* no packet has the size 0, and such a packet would be left out without notice */
+	if (rc == 0 && p->room == 0)
 		rc = reader_note_damage(w->reader, (struct reader_source){.stream = s->stream}, p->sequence);
 	if (rc != 0)
 		return rc;
@@ -76,7 +75,10 @@ static int view_chunks(struct packet_walk *w, const struct reader_packet *p, str
 	if (end && unproven && unproven < v->end && !s->raw) {
 		if (unproven > HEADER)
 			rc = packet_newest(w->reader, w->scratch, s->stream, p->sequence, unproven, &newest);
-		/* With several writers no latest time can be derived from a proven event. */
+		/*
+		 * If several writers wrote at once, no latest time can be derived from a proven
+		 * event.
+		 */
 		if (rc == 0)
 			rc = tail_verify(w->reader, w->scratch, (struct reader_source){.stream = s->stream},
 					 s->ring_packets, p->sequence, unproven, v->end, UINT64_MAX, &newest, &end);
@@ -85,11 +87,13 @@ static int view_chunks(struct packet_walk *w, const struct reader_packet *p, str
 	}
 	v->chunks_end = v->end;
 	if (rc == 0 && end == 0)
-		v->room = 0; /* nothing of it can be served, not even its header */
+		v->room = 0; /* no byte of it can be served, not even its header */
 	return rc;
 }
 
-/* Join the tail packet T to V, whose chunks end where T begins. */
+/*
+ * Append the tail packet T to *V, whose chunks end where T begins. Return what the reader returns.
+ */
 static int view_tail(struct packet_walk *w, const struct reader_packet *t, struct packet_view *v)
 {
 	const struct selection *s = w->selection;
@@ -102,7 +106,10 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 	if (t->begin != v->end || v->cut) {
 		struct reader_piece first;
 
-		/* T does not join V: cut all of it, but check its row against damage. */
+		/*
+		 * T does not follow V, so all of T is cut. But check its row, because damage may be
+		 * the reason.
+		 */
 		v->cut += t->end - t->begin;
 		return reader_piece(w->reader, source, t->sequence, t->begin, 0, false, w->scratch->piece, &first);
 	}
@@ -125,7 +132,7 @@ static int walk_page(struct packet_walk *w, bool tail)
 	return reader_packets(w->reader, source, w->next, tail ? INT64_MAX : w->selection->last, false, w->page, &w->n);
 }
 
-/* View the last packet of the chunks, and join its tail. */
+/* View the last packet of the chunks, and append its tail. Return what the reader returns. */
 static int walk_last(struct packet_walk *w, struct packet_view *v)
 {
 	const struct selection *s = w->selection;
@@ -135,7 +142,7 @@ static int walk_last(struct packet_walk *w, struct packet_view *v)
 
 	w->newest = v->first_timestamp;
 	rc = packet_newest(w->reader, w->scratch, s->stream, v->sequence, v->end, &w->newest);
-	/* A clock that was set back may be set again: then there is no latest time. */
+	/* If the guest's clock was set back, it may be set again, so there is no latest time. */
 	if (rc == 0 && !s->raw && !v->unproven && !v->clock && v->end > HEADER)
 		rc = time_bound_not_after(w->reader,
 					  &(struct time_bound_event){s->stream, v->sequence, v->end, w->newest},
@@ -146,7 +153,7 @@ static int walk_last(struct packet_walk *w, struct packet_view *v)
 	return rc == 0 && n ? view_tail(w, &t, v) : rc;
 }
 
-/* View a packet that lies in the tail alone. */
+/* Fill *V for packet T of the tail, of which there are no chunks. */
 static void view_fresh(const struct selection *s, const struct reader_packet *t, struct packet_view *v)
 {
 	*v = (struct packet_view){.sequence = t->sequence,
@@ -162,8 +169,8 @@ static void view_fresh(const struct selection *s, const struct reader_packet *t,
 }
 
 /*
- * Report damage if the packets FROM to END (excluded) are missing and neither a gap nor a deletion
- * explains it.
+ * The packets FROM to END (not included) are missing: report damage if neither a gap nor a deletion
+ * explains that. Return what the reader returns.
  */
 static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 {
@@ -176,7 +183,7 @@ static int check_hole(struct packet_walk *w, uint64_t from, uint64_t end)
 	rc = coverage_explained(w->reader, source.stream, from, end, !w->follows, &explained);
 	if (rc != 0 || explained)
 		return rc;
-	rc = reader_check(w->reader, source, &w->check); /* they may have been deleted meanwhile */
+	rc = reader_check(w->reader, source, &w->check); /* they may have been deleted since CHECK was read */
 	if (rc == 0 && w->check.deletions)
 		rc = reader_check_held(w->reader, source.stream, &all);
 	if (rc == 0 && (!w->check.deletions || !all))
@@ -196,8 +203,8 @@ static int see_gap(void *context, const struct archive_gap *gap)
 }
 
 /*
- * Packet P follows an incomplete packet: report damage if the last rows of that packet vanished
- * without a gap.
+ * Packet P follows an incomplete packet: report damage if that packet's last rows are missing
+ * without a gap. Return what the reader returns.
  */
 static int check_rest(struct packet_walk *w, const struct reader_packet *p)
 {
@@ -215,7 +222,10 @@ static int check_rest(struct packet_walk *w, const struct reader_packet *p)
 	return rc == 0 && !all ? reader_note_damage(w->reader, source, before) : rc;
 }
 
-/* Check that the last packet of the selection was among the chunks. It may have been empty. */
+/*
+ * Check that the walk has met the last packet of the selection. If the selection ends at offset 30
+ * of that packet, it may have been empty. Return what the reader returns.
+ */
 static int check_end(struct packet_walk *w)
 {
 	const struct selection *s = w->selection;
@@ -223,7 +233,10 @@ static int check_end(struct packet_walk *w)
 	return s->empty ? 0 : check_hole(w, w->expected, s->last + (s->last_offset > HEADER));
 }
 
-/* Read pages until there is a packet; *END: there are no more. */
+/*
+ * Read pages of packets until there is one. *END: there are no more. Return what the reader
+ * returns.
+ */
 static int walk_fill(struct packet_walk *w, bool *end)
 {
 	const struct selection *s = w->selection;
@@ -250,7 +263,10 @@ static int walk_fill(struct packet_walk *w, bool *end)
 	return rc;
 }
 
-/* View packet P of the chunks. */
+/*
+ * Fill *V from packet P, which has chunks, after checks of the packets before it. *HAVE: it is
+ * served. Return what the reader returns.
+ */
 static int view_next_chunks(struct packet_walk *w, const struct reader_packet *p, struct packet_view *v, bool *have)
 {
 	const struct selection *s = w->selection;
@@ -268,7 +284,10 @@ static int view_next_chunks(struct packet_walk *w, const struct reader_packet *p
 	return rc;
 }
 
-/* View packet P, which lies in the tail alone. */
+/*
+ * Fill *V from packet P, which is in the tail only. *HAVE: it is served or cut. Return what the
+ * reader returns.
+ */
 static int view_next_fresh(struct packet_walk *w, const struct reader_packet *p, struct packet_view *v, bool *have)
 {
 	int rc;
@@ -276,8 +295,8 @@ static int view_next_fresh(struct packet_walk *w, const struct reader_packet *p,
 	view_fresh(w->selection, p, v);
 	rc = view_tail(w, p, v);
 	/*
-	 * Without valid events it holds the ring slot's former packet, which is not served under the new
-	 * number.
+	 * Without a valid event, the slot held the bytes of the ring's former packet under the new
+	 * number: they are not served.
 	 */
 	*have = rc == 0 && (v->end > HEADER || v->cut);
 	if (v->end == HEADER)

@@ -1,4 +1,4 @@
-/* Read single packets of a stream. */
+/* Read single packets of a stream, and verify unproven bytes. */
 #include <errno.h>
 #include <string.h>
 #include <zstd.h>
@@ -56,7 +56,8 @@ int packet_chunks_end(struct reader *r, int64_t stream, const struct reader_pack
 	int rc;
 
 	*end = p->end;
-	if (!p->whole || p->begin != HEADER) /* its rows are adjacent from the header on, or some are missing */
+	/* the rows must follow each other from offset 30 on; if not, some are missing */
+	if (!p->whole || p->begin != HEADER)
 		return reader_note_damage(r, (struct reader_source){.stream = stream}, p->sequence);
 	if (p->complete)
 		return 0;
@@ -65,7 +66,10 @@ int packet_chunks_end(struct reader *r, int64_t stream, const struct reader_pack
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-/* Set *NEWEST to the timestamp of the last whole event at P. Without one, leave it alone. */
+/*
+ * Set *NEWEST to the timestamp of the last whole event in the LEN bytes at P. If there is none,
+ * *NEWEST stays as it is.
+ */
 static void last_timestamp(const uint8_t *p, size_t len, uint64_t *newest)
 {
 	struct mprof_raw_event e;
@@ -131,8 +135,8 @@ int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source 
 		fill -= n;
 		memmove(scratch->window, scratch->window + n, fill);
 		/*
-		 * Try an event that the piece cut in two again with the next piece; an event longer
-		 * than a piece is invalid.
+		 * If the event is cut by the end of the row, try again with the next row appended.
+		 * An event that is longer than a row is invalid.
 		 */
 		if (fill &&
 		    (fill > ARCHIVE_PIECE_MAX || mprof_event_load(&e, scratch->window, fill) != MPROF_EVENT_CUT))

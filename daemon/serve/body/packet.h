@@ -1,40 +1,40 @@
 /*
- * Single packets of a stream: their ends, their newest events, and how far unproven bytes are
- * valid. Functions return what the reader returns.
+ * Single packets of a stream: where they end, their newest events, and how far their unproven bytes
+ * are valid. The functions return what the reader returns.
  */
 #ifndef SERVE_PACKET_H
 #define SERVE_PACKET_H
 
 #include "reader.h"
 
-/* Buffers, shared by all requests: their content does not outlive a call. */
+/* Buffers that all requests share. Their content is valid during one call only. */
 struct scratch {
-	uint8_t *window; /* 2 * ARCHIVE_PIECE_MAX */
-	uint8_t *before; /* 2 * ARCHIVE_PIECE_MAX */
-	uint8_t *piece;	 /* ARCHIVE_PIECE_MAX */
+	uint8_t *window; /* 2 * ARCHIVE_PIECE_MAX bytes */
+	uint8_t *before; /* 2 * ARCHIVE_PIECE_MAX bytes */
+	uint8_t *piece;	 /* ARCHIVE_PIECE_MAX bytes */
 	struct ZSTD_CCtx_s *zstd;
 };
-/* Return 0 or -ENOMEM. */
+/* Allocate the buffers. Return 0 or -ENOMEM. */
 int scratch_init(struct scratch *s);
 void scratch_deinit(struct scratch *s);
 
-/* Read the oldest or the newest packet of a stream.  ARCHIVE_E_ABSENT: it has none. */
+/* Read the oldest or the newest packet of a stream. ARCHIVE_E_ABSENT: the stream has no packet. */
 int stream_oldest(struct reader *r, int64_t stream, struct reader_packet *p);
 int stream_newest(struct reader *r, int64_t stream, struct reader_packet *p);
 /*
- * Find where the served chunks of packet P end: at its last chunk end, 30 if it is empty; 0 if it
- * has none yet.
+ * Set *END to the offset at which the served chunks of packet P end: its last chunk end, 30 if it
+ * is empty, or 0 if it has no chunk end yet.
  */
 int packet_chunks_end(struct reader *r, int64_t stream, const struct reader_packet *p, uint32_t *end);
 /*
- * Set *NEWEST to the timestamp of the last event before offset END of a packet's chunks. Without
- * such an event, leave it alone.
+ * Set *NEWEST to the timestamp of the last event before the offset END in a packet's chunks. If
+ * there is none, *NEWEST stays as it is.
  */
 int packet_newest(struct reader *r, struct scratch *scratch, int64_t stream, uint64_t sequence, uint32_t end,
 		  uint64_t *newest);
 /*
- * Verify the unproven bytes FROM to TO of a packet, event by event: they are valid up to
- * *VALID_END. *NOT_BEFORE is the timestamp of the event before them, and becomes that of the last
+ * Verify the unproven bytes from offset FROM to TO of a packet, event by event. They are valid up
+ * to *VALID_END. *NOT_BEFORE is the timestamp of the event before them; it becomes that of the last
  * valid event. NOT_AFTER is the latest timestamp that an event can have; UINT64_MAX = unknown.
  */
 int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,

@@ -1,7 +1,7 @@
 /*
- * Plan a body: walk its selection once for all that must be known before the first byte.
- *
- * The plan keeps nothing for each packet, so a long body costs no more memory than a short one.
+ * Plan a body: walk over its selection once, and compute all that must be known before the first
+ * byte is sent. The plan stores nothing per packet, so its memory does not depend on the length of
+ * the body.
  */
 #include "plan.h"
 #include "clock.h"
@@ -29,7 +29,10 @@ void plan_range(struct plan *p, uint64_t first, uint64_t last)
 	p->range_last = last;
 }
 
-/* Find the ends of the range in packet SEQUENCE, which adds BYTES to the body. */
+/*
+ * Packet SEQUENCE adds BYTES to the body. If the range begins or ends in these bytes, set FROM or
+ * TO.
+ */
 static void plan_locate(struct plan *p, uint64_t sequence, uint64_t bytes)
 {
 	if (p->range_first >= p->total && p->range_first - p->total < bytes)

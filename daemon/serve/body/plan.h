@@ -1,13 +1,13 @@
 /*
- * The plan of a CTF body: its length, entity tag, cuts and end, and the places where a range of it
- * begins and ends.
+ * The plan of a CTF body: its length, its entity tag, the bytes that are cut, its end, and the
+ * places where a range of it begins and ends.
  */
 #ifndef SERVE_PLAN_H
 #define SERVE_PLAN_H
 
 #include "packet-walk.h"
 
-/* A place in a body: BYTES into packet SEQUENCE, whose header counts. */
+/* A place in a body: BYTES behind the beginning of packet SEQUENCE, header included. */
 struct body_place {
 	uint64_t sequence;
 	uint64_t bytes;
@@ -16,25 +16,31 @@ struct body_place {
 struct plan {
 	struct selection selection;
 	struct packet_walk walk;
-	uint64_t total;	  /* bytes of the body, uncompressed */
-	uint64_t packets; /* packets in the body */
+	uint64_t total;	  /* uncompressed bytes of the body */
+	uint64_t packets; /* number of packets in the body */
 	uint64_t cut_bytes, cut_packets;
 	struct position first_cut;
-	struct position end;	    /* behind the last event; offset 0 = the body is empty */
-	uint64_t hash;		    /* of all that determines the uncompressed bytes ... */
-	uint64_t hash_rows;	    /* ... and of the rows that hold them */
-	uint64_t range_first;	    /* the range, in uncompressed bytes of the body ... */
-	uint64_t range_last;	    /* ... to this one, included */
-	struct body_place from, to; /* the places where the range begins and ends */
-	struct body_place last;	    /* the end of the body */
+	struct position end;	    /* position behind the last event; offset 0 = the body is empty */
+	uint64_t hash;		    /* hash of all that determines the uncompressed bytes */
+	uint64_t hash_rows;	    /* hash of the rows, which determine the bytes of a zstd body */
+	uint64_t range_first;	    /* first byte of the range, counted in uncompressed bytes of the body */
+	uint64_t range_last;	    /* last byte of the range, included */
+	struct body_place from, to; /* places where the range begins and ends */
+	struct body_place last;	    /* place where the body ends */
 	bool done;
 };
 
-/* Begin the plan of SELECTION, whole.  Borrow READER and SCRATCH. */
+/* Begin to plan the body of the whole SELECTION. READER and SCRATCH are borrowed. */
 void plan_init(struct plan *p, struct reader *reader, struct scratch *scratch, const struct selection *selection);
-/* Begin P again, for the range from byte FIRST to byte LAST, which may lie behind the end. */
+/*
+ * Begin P again, to find the places of the range from byte FIRST to byte LAST. LAST may be behind
+ * the body's end.
+ */
 void plan_range(struct plan *p, uint64_t first, uint64_t last);
-/* Walk on until P is done, or until UNTIL (CLOCK_MONOTONIC ns).  Return what the reader returns. */
+/*
+ * Continue the walk until P is done, or until UNTIL (CLOCK_MONOTONIC ns). Return what the reader
+ * returns.
+ */
 int plan_step(struct plan *p, uint64_t until);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Parse positions strictly: a position has one spelling, since entity tags and caches rely on it.
+ * Parse positions. A position can be written in one way only, because entity tags and caches rely
+ * on it.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /*
- * Compute rates from the stamps of chunk ends: no state is kept between requests, and an idle
- * stream costs one read of its newest packet.
+ * Compute the rate at which a stream is archived, from the times of its chunk ends. Nothing is kept
+ * between requests, and an idle stream costs one read of its newest packet.
  *
- * Stamps ascend with sequences. So find the oldest packet that was still copied within the window
- * by doubling steps, then by bisection; an index has the sum of the packets behind it.
+ * The times ascend with the sequences. So the oldest packet that was copied within the last
+ * RATE_SECONDS is found by doubling steps, then by bisection. An index gives the sum of the bytes
+ * of the packets behind it.
  */
 #include <mprof/ring.h>
 
@@ -17,8 +18,8 @@ struct search {
 };
 
 /*
- * Read the newest packet of FROM to TO into P; *RECENT: part of it was copied within the window.
- * Without such a packet, leave P alone.
+ * Read into *P the newest packet with a sequence from FROM to TO. *RECENT: some of it was copied
+ * within the window. If there is no such packet, *P stays as it is. Return what the reader returns.
  */
 static int is_recent(const struct search *s, uint64_t from, uint64_t to, struct reader_packet *p, bool *recent)
 {
@@ -36,10 +37,13 @@ static int is_recent(const struct search *s, uint64_t from, uint64_t to, struct 
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-/* Find the oldest packet within the window. OLDEST is the newest packet at first. */
+/*
+ * Set *OLDEST, at first the newest packet, to the oldest packet of which some bytes were copied
+ * within the window. Return what the reader returns.
+ */
 static int find_oldest(const struct search *s, struct reader_packet *oldest)
 {
-	uint64_t old = 0, step = 1, middle; /* all packets below OLD are too old */
+	uint64_t old = 0, step = 1, middle; /* all packets with sequences below OLD are too old */
 	struct reader_packet p;
 	bool recent = true;
 	int rc = 0;

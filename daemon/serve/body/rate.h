@@ -7,8 +7,8 @@
 #define RATE_SECONDS 10u
 
 /*
- * Return in *RATE the content bytes of a stream that were copied in the RATE_SECONDS before NOW
- * (CLOCK_REALTIME ns), for each second. NEWEST is its newest packet. Return what the reader
+ * Set *RATE to the content bytes per second that were copied from a stream in the RATE_SECONDS
+ * before NOW (CLOCK_REALTIME ns). NEWEST is the stream's newest packet. Return what the reader
  * returns.
  */
 int rate_of_stream(struct reader *r, int64_t stream, const struct reader_packet *newest, uint64_t now, uint64_t *rate);

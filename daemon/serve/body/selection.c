@@ -1,4 +1,4 @@
-/* Select packets of a stream: all, by guest time, by bytes. */
+/* Select packets of a stream: all of them, by guest time, or by bytes. */
 #include <mprof/ring.h>
 
 #include "array.h"
@@ -29,8 +29,9 @@ int selection_all(struct selection *s, struct reader *r)
 }
 
 /*
- * Find the newest packet of the selection that begins at or before TIME, or the first packet. Times
- * ascend with sequences: bisect.
+ * Set *SEQUENCE to the newest packet of the selection whose first event is at or before TIME, or to
+ * the selection's first packet if there is none. Timestamps ascend with sequences, so bisect.
+ * Return what the reader returns.
  */
 static int packet_at(const struct selection *s, struct reader *r, uint64_t time, uint64_t *sequence)
 {
@@ -46,7 +47,7 @@ static int packet_at(const struct selection *s, struct reader *r, uint64_t time,
 		if (rc != 0)
 			return rc;
 		for (i = 0; i < n && page[i].end <= HEADER; i++)
-			; /* an empty packet has no time */
+			; /* an empty packet has no timestamp */
 		if (i < n && page[i].first_timestamp <= time)
 			low = page[i].sequence;
 		else
@@ -74,7 +75,7 @@ int selection_times(struct selection *s, struct reader *r, uint64_t from, uint64
 	s->first_offset = first > s->first ? HEADER : s->first_offset;
 	s->first = first;
 	s->last = last;
-	/* The whole selection may lie behind TO. */
+	/* All packets of the selection may be later than TO. */
 	rc = reader_packets(r, (struct reader_source){.stream = s->stream}, first, last, false, &p, &n);
 	if (rc == 0 && n && p.end > HEADER && p.first_timestamp > to)
 		s->empty = true, s->capture = 0;

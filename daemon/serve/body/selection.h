@@ -1,8 +1,8 @@
 /*
- * The part of a stream that a request asks for.
+ * A selection: the part of a stream for which a request asks.
  *
- * A selection is fixed when it is made: packets that the collector appends later are not in it.
- * Functions return what the reader returns.
+ * A selection does not change: packets that the collector appends later are not in it. The
+ * functions return what the reader returns.
  */
 #ifndef SERVE_SELECTION_H
 #define SERVE_SELECTION_H
@@ -12,27 +12,27 @@
 
 struct selection {
 	int64_t run;
-	uint32_t number; /* of the stream */
-	int64_t stream;	 /* its id */
+	uint32_t number; /* number of the stream in its run */
+	int64_t stream;	 /* id of the stream */
 	uint32_t ring_packets;
-	bool empty;	       /* no chunks; there may be a tail */
-	uint64_t first;	       /* sequence of the first packet ... */
-	uint32_t first_offset; /* ... from this offset on; 30 = all of it */
-	uint64_t last;	       /* sequence of the last packet of the chunks ... */
-	uint32_t last_offset;  /* ... up to this offset at most */
-	int64_t capture;       /* the capture whose tail belongs to it; 0 = none */
-	bool raw;	       /* do not cut */
+	bool empty;	       /* it has no chunks; it may have a tail */
+	uint64_t first;	       /* sequence of the first packet */
+	uint32_t first_offset; /* offset in that packet at which the selection begins; 30 = the whole packet */
+	uint64_t last;	       /* sequence of the last packet that has chunks */
+	uint32_t last_offset;  /* offset in that packet at which the selection ends, at the latest */
+	int64_t capture;       /* capture whose tail belongs to the selection; 0 = none */
+	bool raw;	       /* serve unproven bytes without verifying them */
 };
 
-/* Select all of a stream that is archived now. */
+/* Set *S to all bytes of the stream that are archived now. */
 int selection_all(struct selection *s, struct reader *r);
-/* Narrow S to the packets that cover guest times FROM to TO. */
+/* Narrow S to the packets that have the guest times FROM to TO. */
 int selection_times(struct selection *s, struct reader *r, uint64_t from, uint64_t to);
-/* Narrow S to the newest packets that cover BYTES. */
+/* Narrow S to the newest packets, until they have at least BYTES. */
 int selection_last_bytes(struct selection *s, struct reader *r, uint64_t bytes);
-/* Find the timestamp of the newest event of S; 0 if it has none. */
+/* Set *TIMESTAMP to that of the newest event of S, or to 0 if S has no event. */
 int selection_newest(const struct selection *s, struct reader *r, struct scratch *scratch, uint64_t *timestamp);
-/* Check whether a body may begin or end at OFFSET of packet SEQUENCE: *OK. */
+/* Set *OK to whether a body may begin or end at OFFSET of packet SEQUENCE. */
 int selection_offset_ok(struct reader *r, int64_t stream, uint64_t sequence, uint32_t offset, bool *ok);
 
 #endif

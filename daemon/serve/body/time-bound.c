@@ -1,20 +1,20 @@
 /*
- * Bound the time of the events of a tail.
+ * Compute the latest time that an event of a tail can have.
  *
- * The offset between the guest's clock and dom0's is unknown. A copy's stamp only says that its
- * events are not younger: if a ring was full when it was found, its stamps are hours too late, and
- * a bound from the least difference between stamp and timestamp would cut the last true events of
- * the guest.
+ * The offset between the guest's clock and dom0's clock is unknown. The time of a copy only says
+ * that the copied events are not newer than that time. If a ring was full when mprofd found it, the
+ * copies are hours newer than the events. A bound from the least difference between copy and
+ * timestamp would then be hours too early, and cut the last true events of the guest.
  *
- * So bound from the other side. Suppose the last proven event was written after some moment. Both
- * clocks run at one speed, so nothing in the capture is later than that event by more than the time
- * between that moment and the capture. An event was written after an earlier copy if three polls
- * lie between that copy and the event's own: the next poll confirms a position, and the poll after
- * that proves it. Copies two seconds apart belong to different polls, since no poll takes that
- * long.
+ * So the bound uses the opposite direction. Suppose the last proven event was written after a known
+ * moment. Both clocks run at the same speed. So no event of the capture is later than the last
+ * proven event by more than the time between that moment and the capture. When was an event surely
+ * written after an earlier copy? If at least three polls lie between that copy and the copy of the
+ * event: one poll confirms a position, and the next proves it. Copies that are two seconds apart
+ * belong to different polls, because no poll takes so long.
  *
- * The bound is loose by design. It is there to detect half-written timestamps, which are off by
- * years.
+ * The bound is deliberately loose. Its purpose is to detect half-written timestamps, which are
+ * wrong by years.
  */
 #include <string.h>
 
@@ -24,13 +24,14 @@
 #include "time-bound.h"
 
 #define POLL_APART_NS (2 * NS_PER_S)
-#define POLLS	      4u	      /* one more than needed */
-#define SLACK_NS      (10 * NS_PER_S) /* for clocks that differ in speed, and copies that end after the capture began */
+#define POLLS	      4u /* polls to go back; one more than needed */
+/* for clocks of different speed, and for copies that end after the capture began */
+#define SLACK_NS (10 * NS_PER_S)
 
-/* A search back from the newest copy. */
+/* A search back in time, from the newest copy. */
 struct search {
-	struct archive_end at; /* the copy that was reached */
-	unsigned polls;	       /* polls since that copy */
+	struct archive_end at; /* the copy that the search has reached */
+	unsigned polls;	       /* number of polls between that copy and the newest */
 };
 
 static int64_t min_i64(int64_t a, int64_t b)
@@ -39,8 +40,8 @@ static int64_t min_i64(int64_t a, int64_t b)
 }
 
 /*
- * Step back to END if an earlier poll copied it, by both clocks: a reboot of dom0 resets one of
- * them.
+ * Move the search back to END if an earlier poll copied it. Both clocks must say so, because a
+ * reboot of dom0 resets one of them.
  */
 static void search_step(struct search *s, const struct archive_end *end)
 {
@@ -52,7 +53,10 @@ static void search_step(struct search *s, const struct archive_end *end)
 	s->polls++;
 }
 
-/* Search within the packet of the event, in quarters: it may have taken hours to fill. */
+/*
+ * Search in the packet of the event, and go back by a quarter of the rest each time: the packet may
+ * have taken hours to fill. Return what the reader returns.
+ */
 static int search_packet(struct search *s, struct reader *r, const struct time_bound_event *e)
 {
 	struct archive_end end;
@@ -67,7 +71,10 @@ static int search_packet(struct search *s, struct reader *r, const struct time_b
 	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 }
 
-/* Search the packets before it, in growing steps: a second may have thousands. */
+/*
+ * Search in the packets before it, with growing steps, because there may be thousands per second.
+ * Return what the reader returns.
+ */
 static int search_before(struct search *s, struct reader *r, const struct time_bound_event *e)
 {
 	struct reader_packet p;
@@ -118,7 +125,10 @@ int time_bound_not_after(struct reader *r, const struct time_bound_event *newest
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 	mono = (int64_t)(taken.mono - s.at.mono);
 	real = (int64_t)(taken.real - s.at.real);
-	/* Take the greater: dom0 may have slept or rebooted, or its wall clock was set. */
+	/*
+	 * Of the two clocks use the one that says more: dom0 may have slept or rebooted, or its
+	 * wall clock was set.
+	 */
 	if (__builtin_add_overflow(newest->timestamp, (uint64_t)-min_i64(-mono, -real), not_after) ||
 	    __builtin_add_overflow(*not_after, SLACK_NS, not_after))
 		*not_after = UINT64_MAX;

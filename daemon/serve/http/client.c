@@ -1,10 +1,11 @@
 /*
- * Clients.
+ * Clients: connections of a listener, with their limits and deadlines.
  *
- * Invariants: each connection of libmicrohttpd has one client in its listener's list, so the list
- * never exceeds the limit. While a connection waits in the kernel, either the listening socket is
- * watched, or clients whose requests are whole take every place; the next phase or end of such a
- * client watches the socket again. A client that waits for its header is never suspended.
+ * Invariants: for each connection of libmicrohttpd there is one client in its listener's list, so
+ * the list never exceeds the limit. While a connection waits in the kernel to be accepted, either
+ * the listening socket is watched, or all places are taken by clients whose requests are complete;
+ * when such a client begins its next phase or ends, the socket is watched again. A client that has
+ * not sent its whole header is never suspended.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,14 +20,14 @@
 #include "http-state.h"
 #include "log.h"
 
-#define ACCEPT_MOST 64u /* connections in a row, before other events */
+#define ACCEPT_MOST 64u /* connections accepted in a row, before other events are handled */
 
 static bool waits_for_header(const struct client *c)
 {
 	return (c->phase == CLIENT_HEADER || c->phase == CLIENT_IDLE) && !c->ended;
 }
 
-/* Watch the listening socket again if that was paused. */
+/* Watch the listening socket again, if it is not watched. */
 static void accept_again(struct listener *l)
 {
 	if (!l->paused)
@@ -46,7 +47,7 @@ void client_begin(struct client *c, enum client_phase phase)
 	c->phase = phase;
 	c->since = clock_mono();
 	if (waits_for_header(c))
-		accept_again(c->listener); /* C can be evicted for the next connection now */
+		accept_again(c->listener); /* from now on C can be evicted for a new connection */
 }
 
 void client_end(struct client *c)
@@ -55,7 +56,7 @@ void client_end(struct client *c)
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-/* Return the deadline of C, CLOCK_MONOTONIC ns. */
+/* Return when client C must be ended, CLOCK_MONOTONIC ns; UINT64_MAX = never. */
 static uint64_t deadline(const struct client *c)
 {
 	const struct http_options *o = &c->listener->http->options;
@@ -67,12 +68,12 @@ static uint64_t deadline(const struct client *c)
 		return c->since + o->idle_timeout_ns;
 	case CLIENT_BODY:
 		return c->since + o->body_timeout_ns;
-	default: /* libmicrohttpd ends clients that do not take their answer */
+	default: /* libmicrohttpd ends clients that do not read their answer */
 		return UINT64_MAX;
 	}
 }
 
-/* Note that the client sent FIN, or that it is gone. */
+/* sd_event calls this when the client has sent FIN, or is gone. */
 static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *context)
 {
 	struct client *c = context;
@@ -84,7 +85,7 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *co
 	c->finished = true;
 	if (c->exchange)
 		exchange_client_left(c->exchange, revents & (EPOLLHUP | EPOLLERR));
-	c->listener->resumed = true; /* many may leave at once: one run serves all of them */
+	c->listener->resumed = true; /* many clients may leave at once, so libmicrohttpd runs once for all of them */
 	return 0;
 }
 
@@ -97,7 +98,7 @@ static struct client *client_started(struct listener *l)
 		c->next->previous = c;
 	l->clients = c;
 	l->n_clients++;
-	/* If the socket cannot be watched, the deadlines still hold. */
+	/* If the socket cannot be watched, the client still has its deadlines. */
 	if (sd_event_add_io(l->http->event, &c->hangup, c->fd, EPOLLRDHUP | EPOLLET, on_hangup, c) < 0)
 		c->hangup = NULL;
 	client_begin(c, CLIENT_HEADER);
@@ -114,7 +115,7 @@ static void client_closed(struct listener *l, struct client *c)
 		c->next->previous = c->previous;
 	l->n_clients--;
 	l->finished -= c->finished;
-	/* libmicrohttpd may notice an idle connection before the next tick does. */
+	/* libmicrohttpd may time out an idle connection before clients_tick() does. */
 	l->http->counts.clients_timed_out += !c->ended && clock_mono() >= deadline(c);
 	sd_event_source_disable_unref(c->hangup);
 	free(c);
@@ -139,8 +140,8 @@ struct client *client_of(struct MHD_Connection *connection)
 }
 
 /*
- * Return the client that has waited longest for a header, of PEER (NULL = of any peer), or NULL. *N
- * is the number of clients of PEER.
+ * Return the client of PEER (NULL = of any peer) that has waited longest without sending its whole
+ * header, or NULL. *N is the number of clients of PEER.
  */
 static struct client *longest_waiting(const struct listener *l, const struct peer *peer, size_t *n)
 {
@@ -157,7 +158,7 @@ static struct client *longest_waiting(const struct listener *l, const struct pee
 	return found;
 }
 
-/* Close C at once, for another client. */
+/* Close the connection of C now, to make a place for another client. */
 static void evict(struct listener *l, struct client *c)
 {
 	l->http->counts.clients_evicted++;
@@ -165,7 +166,7 @@ static void evict(struct listener *l, struct client *c)
 	MHD_run(l->daemon);
 }
 
-/* Answer 503 on FD if the socket takes it, and close FD. */
+/* Send the answer 503 to FD if that does not block, and close FD. */
 static void refuse(struct listener *l, int fd)
 {
 	static const char detail[] = "This client has too many requests in progress; end one, or try again.";
@@ -181,8 +182,8 @@ static void refuse(struct listener *l, int fd)
 		       "\r\nContent-Length: %zu\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
 		       body ? strlen(body) : 0, body ? body : "");
 	/*
-	 * Read what came: closing a socket with unread bytes resets the connection and loses the
-	 * answer.
+	 * Read the bytes that have come, because closing a socket with unread bytes resets the
+	 * connection, and the answer would be lost.
 	 */
 	(void)!recv(fd, unread, sizeof(unread), MSG_DONTWAIT);
 	if (len > 0 && (size_t)len < sizeof(text))
@@ -191,7 +192,7 @@ static void refuse(struct listener *l, int fd)
 	close(fd);
 }
 
-/* Hand FD to libmicrohttpd, which closes it in the end, or at once if adding fails. */
+/* Pass FD to libmicrohttpd, which then owns it and closes it, also if adding fails. */
 static void client_add(struct listener *l, int fd, struct peer peer, const struct sockaddr_storage *address,
 		       socklen_t bytes)
 {
@@ -207,7 +208,10 @@ static void client_add(struct listener *l, int fd, struct peer peer, const struc
 	l->resumed = true;
 }
 
-/* Find a place for FD; if there is none, evict a client that waits for its header. */
+/*
+ * Add FD as a client. If there is no place, evict a client that has not sent its whole header; if
+ * there is none, refuse FD.
+ */
 static void client_place(struct listener *l, int fd, const struct sockaddr_storage *address, socklen_t bytes)
 {
 	const struct http_options *o = &l->http->options;
@@ -217,7 +221,7 @@ static void client_place(struct listener *l, int fd, const struct sockaddr_stora
 
 	longest_waiting(l, &peer, &n);
 	if (n >= o->peer_connections || l->n_clients >= o->connections)
-		MHD_run(l->daemon); /* a header may have come that libmicrohttpd has not read */
+		MHD_run(l->daemon); /* libmicrohttpd may not have read a header that has come */
 	longest = longest_waiting(l, &peer, &n);
 	if (n < o->peer_connections)
 		longest = l->n_clients < o->connections ? NULL : longest_waiting(l, NULL, &n);
@@ -230,7 +234,7 @@ static void client_place(struct listener *l, int fd, const struct sockaddr_stora
 		client_add(l, fd, peer, address, bytes);
 }
 
-/* Accept one connection. Return false if there is none, or if none can be taken now. */
+/* Accept one connection. Return false if none is waiting, or if none can be accepted now. */
 static bool accept_one(struct listener *l)
 {
 	struct sockaddr_storage address = {0};
@@ -248,8 +252,8 @@ static bool accept_one(struct listener *l)
 		return true;
 	}
 	/*
-	 * Without descriptors or memory no connection can be accepted; accept again at the next
-	 * tick, or when a connection closes.
+	 * Without file descriptors or memory no connection can be accepted. Try again at the next
+	 * tick, or when a connection is closed.
 	 */
 	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 		accept_pause(l);
@@ -259,7 +263,11 @@ static bool accept_one(struct listener *l)
 void clients_accept(struct listener *l)
 {
 	uint64_t until =
-		clock_mono() + EXCHANGE_STEP_NS; /* while all places are taken, each connection runs libmicrohttpd */
+		/*
+		 * limits the time in the loop: if all places are taken, each connection runs
+		 * libmicrohttpd
+		 */
+		clock_mono() + EXCHANGE_STEP_NS;
 
 	for (unsigned n = 0; n < ACCEPT_MOST && clock_mono() < until && accept_one(l); n++)
 		;
@@ -283,7 +291,7 @@ void clients_end_finished(struct listener *l)
 	for (struct client *c = l->finished ? l->clients : NULL; c; c = c->next) {
 		if (!c->finished || c->ended || c->phase == CLIENT_ANSWER)
 			continue;
-		/* Bytes that came before FIN may complete the request. */
+		/* Bytes that came before the FIN may complete the request. */
 		if (ioctl(c->fd, FIONREAD, &unread) < 0 || unread == 0)
 			client_end(c);
 	}

@@ -1,8 +1,7 @@
 /*
- * A client: its connection from accept to close.
- *
- * The server accepts connections itself and hands the sockets to libmicrohttpd, so that it controls
- * the limits, the deadlines and the evictions.
+ * A client: one connection, from accept to close. The server accepts connections itself and passes
+ * the sockets to libmicrohttpd, because libmicrohttpd's own limits, deadlines and evictions do not
+ * suffice.
  */
 #ifndef SERVE_CLIENT_H
 #define SERVE_CLIENT_H
@@ -18,30 +17,30 @@ struct exchange;
 struct listener;
 
 enum client_phase {
-	CLIENT_HEADER, /* connected; the first request header is not whole */
-	CLIENT_IDLE,   /* answered; the next request header is not whole */
-	CLIENT_BODY,   /* the header is whole, the body is not */
-	CLIENT_ANSWER, /* the request is whole */
+	CLIENT_HEADER, /* connected, and the first request header is not complete */
+	CLIENT_IDLE,   /* the last request was answered, and the next request header is not complete */
+	CLIENT_BODY,   /* the header is complete, the body is not */
+	CLIENT_ANSWER, /* the request is complete */
 };
 
 struct client {
 	struct listener *listener;
 	struct client *previous, *next; /* in the listener's list */
-	struct exchange *exchange;	/* NULL = none; exchange_completed frees it */
-	int fd;				/* libmicrohttpd owns it, and closes it after the client is freed */
+	struct exchange *exchange;	/* the current request; NULL = none; exchange_completed() frees it */
+	int fd;				/* owned by libmicrohttpd, which closes it after the client is freed */
 	struct peer peer;
 	enum client_phase phase;
-	uint64_t since; /* begin of the phase, CLOCK_MONOTONIC ns */
+	uint64_t since; /* begin of PHASE, CLOCK_MONOTONIC ns */
 	bool finished;	/* the client sent FIN */
-	bool ended;	/* client_end shut the socket down */
+	bool ended;	/* client_end() has shut the socket down */
 	sd_event_source *hangup;
 };
 
-/* ---- Callbacks of libmicrohttpd; CONTEXT is the listener. ---- */
+/* ---- Callbacks of libmicrohttpd. CONTEXT is the listener. ---- */
 
 /*
- * Create or free the client *SOCKET_CONTEXT of a connection that was added or is about to be
- * closed.
+ * libmicrohttpd calls this when it has added a connection, or is about to close it: create the
+ * client in *SOCKET_CONTEXT, or free it.
  */
 void client_notify(void *context, struct MHD_Connection *connection, void **socket_context,
 		   enum MHD_ConnectionNotificationCode code);
@@ -50,16 +49,22 @@ struct client *client_of(struct MHD_Connection *connection);
 
 /* ---- Clients of a listener. ---- */
 
-/* Accept a bounded number of connections of L. Call it when the listening socket is ready. */
+/*
+ * Accept connections of L that wait, a limited number of them. Call it when the listening socket is
+ * readable.
+ */
 void clients_accept(struct listener *l);
-/* Begin PHASE. */
+/* Set the phase of C to PHASE, which begins now. */
 void client_begin(struct client *c, enum client_phase phase);
-/* Shut the socket of C down, both ways; libmicrohttpd closes it at its next run. */
+/* Shut down the socket of C for reading and writing. libmicrohttpd closes it when it runs next. */
 void client_end(struct client *c);
-/* End each client of L whose deadline has passed at NOW (CLOCK_MONOTONIC ns), and accept again. */
+/*
+ * End each client of L whose deadline is before NOW (CLOCK_MONOTONIC ns), and watch the listening
+ * socket again.
+ */
 void clients_tick(struct listener *l, uint64_t now);
 /*
- * End each client of L that has sent FIN and whose request is not whole. Call it after
+ * End each client of L that has sent FIN while its request is incomplete. Call it after
  * libmicrohttpd has run.
  */
 void clients_end_finished(struct listener *l);

@@ -1,8 +1,8 @@
 /*
  * Answers, and errors as problem documents (RFC 9457).
  *
- * A request that fails ends in a problem document for its client; nothing that a client sends ends
- * the program. The type of a problem is about:blank: the status names the kind of error, the detail
+ * A request that fails is answered with a problem document; nothing that a client sends ends the
+ * program. The type of a problem is about:blank: the status gives the kind of error, and the detail
  * says what to do.
  */
 #include <errno.h>
@@ -18,7 +18,7 @@ static void queue(struct exchange *x, unsigned status, struct MHD_Response *resp
 	x->http->counts.client_errors += status >= 400 && status < 500;
 	x->http->counts.server_errors += status >= 500;
 	MHD_add_response_header(response, "X-Content-Type-Options",
-				"nosniff"); /* bytes that guests wrote are never a page */
+				"nosniff"); /* browsers must not guess that bytes of a guest are a page */
 	x->answered = MHD_queue_response(x->connection, status, response) == MHD_YES;
 }
 
@@ -31,7 +31,10 @@ enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Re
 	return OUTCOME_DONE;
 }
 
-/* Return whether a response for X may be kept or found, and its KEY. */
+/*
+ * Return whether the response of X may come from the cache and be stored there. KEY is then its
+ * key.
+ */
 static bool response_key_of(struct exchange *x, struct response_key *key)
 {
 	if (exchange_header(x, MHD_HTTP_HEADER_RANGE) || exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH))
@@ -73,7 +76,10 @@ enum outcome exchange_respond_memory(struct exchange *x, unsigned status, struct
 	return OUTCOME_DONE;
 }
 
-/* *BYTES becomes the length of the text. */
+/*
+ * Return a response with JSON as its body, or NULL without memory. Release JSON. *BYTES is the
+ * length of the body.
+ */
 static struct MHD_Response *json_response(json_t *json, const char *type, size_t *bytes)
 {
 	char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
@@ -154,8 +160,8 @@ static const char *problem_title(unsigned status)
 }
 
 /*
- * Make DETAIL a JSON string. If it is not UTF-8, for example because a name was cut inside a
- * character, replace each byte beyond ASCII by '?'.
+ * Return DETAIL as a JSON string. If DETAIL is not UTF-8, for instance because a name was cut
+ * inside a character, replace each byte beyond ASCII by '?'.
  */
 static json_t *detail_json(const char *detail)
 {
@@ -204,7 +210,7 @@ enum outcome exchange_problem(struct exchange *x, unsigned status, const char *f
 	va_start(args, format);
 	len = vsnprintf(detail, sizeof(detail), format, args);
 	va_end(args);
-	if (len >= (int)sizeof(detail)) { /* do not end inside a character */
+	if (len >= (int)sizeof(detail)) { /* the text was cut: do not end inside a character */
 		len = (int)sizeof(detail) - 1;
 		while (len > 0 && ((unsigned char)detail[len - 1] & 0xc0) == 0x80)
 			len--;

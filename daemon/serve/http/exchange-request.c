@@ -1,5 +1,5 @@
 /*
- * Read parts of a request: its headers, numbers of its query, and the JSON object that it carries.
+ * Read parts of a request: its headers, the numbers in its query, and the JSON object in its body.
  */
 #include <string.h>
 #include <strings.h>

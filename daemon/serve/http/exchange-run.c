@@ -1,11 +1,11 @@
-/* Run exchanges: admit, route, call the handler, release. */
+/* Run an exchange: check whether it is admitted, find its route, call the handler, and free it. */
 #include <string.h>
 #include <strings.h>
 
 #include "client.h"
 #include "http-state.h"
 
-#define DISCARD_MOST (1u << 20) /* bytes of an upload that are read at most */
+#define DISCARD_MOST (1u << 20) /* bytes of an upload that are read before the connection is closed */
 
 const struct services *exchange_services(const struct exchange *x)
 {
@@ -82,8 +82,9 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 }
 
 /*
- * Check that the client means this host and that no foreign page sent the request: any web page can
- * reach loopback. Return false if the exchange was answered.
+ * Check that the request names this host, and that no page of another site has sent it, because any
+ * web page can send requests to a loopback address. Return false if the request is refused; it is
+ * then answered.
  */
 static bool admit(struct exchange *x, bool unsafe)
 {
@@ -119,7 +120,7 @@ static bool method_parse(const char *method, enum method *found)
 	return false;
 }
 
-/* Find the route of X. Return false if X was answered. */
+/* Find the route of X. Return false if there is none; the request is then answered. */
 static bool route(struct exchange *x, const char *method)
 {
 	const char *foreign;
@@ -163,7 +164,11 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 		return MHD_NO;
 	if (x->route || route(x, method)) {
 		rc = reader_ready(exchange_reader(x));
-		(void)rc; /* opens a replaced archive again; the handler's own reads return errors */
+		/*
+		 * opens the archive again if it was replaced; errors are returned by the handler's
+		 * own reads
+		 */
+		(void)rc;
 		if (!first || !exchange_respond_kept(x))
 			outcome = x->route->handlers[x->method](x);
 	}
@@ -174,8 +179,8 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 }
 
 /*
- * Store the upload up to its limit. Read and drop a longer one, so that the client sees the
- * refusal.
+ * Store the next bytes of the upload, up to its limit. Bytes beyond the limit are read and dropped,
+ * because a client must send its whole request before it reads the refusal.
  */
 static enum MHD_Result take_upload(struct exchange *x, const char *data, size_t *bytes)
 {
@@ -205,7 +210,7 @@ enum MHD_Result exchange_request(void *context, struct MHD_Connection *connectio
 	(void)url;
 	if (!x)
 		return MHD_NO;
-	if (!x->begun) { /* the header is whole; the upload comes next */
+	if (!x->begun) { /* only the header is complete; the upload comes in later calls */
 		x->begun = true;
 		client_begin(x->client, CLIENT_BODY);
 		x->http10 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;

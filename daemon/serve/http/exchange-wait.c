@@ -1,10 +1,10 @@
 /*
- * Suspend exchanges that wait: for a commit, for an answer of the collector or the sink, or for
- * their turn.
+ * Suspend exchanges that wait: for a commit, for an event, for an answer of the collector or the
+ * sink, or until other clients had their turn.
  *
- * libmicrohttpd does not notice when the client of a suspended connection leaves; client.c does,
- * and calls exchange_client_left. Invariant: a suspended exchange has a wait other than WAIT_NONE,
- * and is in the list of exchanges.
+ * libmicrohttpd does not notice that the client of a suspended connection has left. client.c
+ * notices it, and calls exchange_client_left(). Invariant: a suspended exchange has a WAIT other
+ * than WAIT_NONE, and is in the list of exchanges.
  */
 #include "client.h"
 #include "clock.h"
@@ -70,10 +70,16 @@ bool exchange_hold(struct exchange *x)
 	uint64_t now = clock_mono();
 
 	x->hold_tried = x->hold_tried ? x->hold_tried : now;
-	/* Without a hold the body goes on unprotected, and may have to break off. */
+	/*
+	 * Without the lock the body is sent anyway. It is broken off if its packets are deleted
+	 * before they are sent.
+	 */
 	if (reader_hold(exchange_reader(x), &x->hold) == ARCHIVE_E_BUSY && now - x->hold_tried < HOLD_TRIES_NS)
 		return false;
-	/* Deletion is as fast as guests write. A faster client needs only a start. */
+	/*
+	 * Release the lock after HOLD_USEC. Deletion is only as fast as guests write, so a client
+	 * that reads faster than that needs only the start.
+	 */
 	if (x->hold >= 0 && sd_event_add_time_relative(x->http->event, &x->hold_timer, CLOCK_MONOTONIC, HOLD_USEC,
 						       100000, on_hold_end, x) < 0)
 		closep(&x->hold);
@@ -83,8 +89,8 @@ bool exchange_hold(struct exchange *x)
 void exchange_suspend(struct exchange *x, enum wait wait)
 {
 	/*
-	 * No exchange waits for an answer without a deadline: if there is no timer, the answer is
-	 * late at once.
+	 * An exchange must not wait for an answer without a deadline. If there is no memory for the
+	 * timer, treat the answer as too late.
 	 */
 	if (wait == WAIT_ANSWER && sd_event_add_time(x->http->event, &x->answer_timer, CLOCK_MONOTONIC,
 						     x->answer.deadline / 1000, 10000, on_answer_timeout, x) < 0) {

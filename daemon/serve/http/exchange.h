@@ -1,9 +1,9 @@
 /*
- * One request and its answer.
+ * An exchange: one request and its answer.
  *
- * A handler is called when the request is whole, and again after each wait that it asked for, until
- * it has answered. It keeps its state in WORK between the calls. A body that outlives the handler
- * belongs to the response.
+ * The handler of the route is called when the request is complete. If it returns OUTCOME_AGAIN or
+ * OUTCOME_ANSWER, it is called again after that wait, until it has answered. It keeps its state
+ * between the calls in WORK. Data that the body needs after the last call is owned by the response.
  */
 #ifndef SERVE_EXCHANGE_H
 #define SERVE_EXCHANGE_H
@@ -20,9 +20,10 @@
 #include "services.h"
 
 #define EXCHANGE_UPLOAD_MAX 65536u
-#define EXCHANGE_NOTE_MOST  4096u	/* bytes of a note */
-#define EXCHANGE_STEP_NS    10000000ull /* a handler yields to other clients after this time */
-#define EXCHANGE_BLOCK	    65536u	/* bytes of a body that are handed over at a time */
+#define EXCHANGE_NOTE_MOST  4096u /* bytes of a note, at most */
+/* ns after which a handler returns OUTCOME_AGAIN, so that other clients are served */
+#define EXCHANGE_STEP_NS 10000000ull
+#define EXCHANGE_BLOCK	 65536u /* bytes of a body that are passed to libmicrohttpd at a time */
 
 struct client;
 struct http;
@@ -33,24 +34,24 @@ struct route;
 enum method { METHOD_GET, METHOD_POST, METHOD_PATCH, METHOD_DELETE, METHODS };
 
 enum outcome {
-	OUTCOME_DONE,	/* answered */
-	OUTCOME_AGAIN,	/* call again, after other clients had their turn */
-	OUTCOME_ANSWER, /* call again when the collector or the sink has answered */
+	OUTCOME_DONE,	/* the request is answered */
+	OUTCOME_AGAIN,	/* call the handler again, after other clients were served */
+	OUTCOME_ANSWER, /* call the handler again when the collector or the sink has answered */
 };
 
 enum wait { WAIT_NONE, WAIT_AGAIN, WAIT_ANSWER, WAIT_COMMIT, WAIT_EVENT };
 
-/* The answer of the collector or the sink to this exchange. */
+/* The answer of the collector or the sink to this exchange's question. */
 struct answer {
-	uint64_t tag;	   /* 0 = nothing was asked */
-	uint64_t deadline; /* CLOCK_MONOTONIC ns */
+	uint64_t tag;	   /* tag of the question; 0 = nothing was asked */
+	uint64_t deadline; /* when to give up waiting, CLOCK_MONOTONIC ns */
 	bool arrived;
 	bool ok;
-	unsigned status; /* HTTP status of a refusal */
-	bool sink;	 /* the sink was asked */
+	unsigned status; /* HTTP status, if OK is false */
+	bool sink;	 /* the question went to the sink, not to the collector */
 	uint64_t capture, recording;
 	uint64_t archiving, source;
-	char *text; /* sentence or metrics; owned; NULL = none */
+	char *text; /* a sentence, or metrics; owned; NULL = none */
 };
 
 struct exchange {
@@ -59,104 +60,125 @@ struct exchange {
 	struct MHD_Connection *connection;
 	struct client *client;
 	bool tcp;
-	bool http10; /* the client takes no chunked bodies */
+	bool http10; /* HTTP/1.0: the client does not understand chunked bodies */
 	struct request request;
 	enum request_status parsed;
 	const struct route *route;
-	const char *parameter; /* the path's {domain}, {id} or {file}; NULL = none */
+	const char *parameter; /* {domain}, {id} or {file} of the path; NULL = none */
 	enum method method;
 	bool begun, answered;
 	char *upload;
 	size_t upload_bytes;
 	enum wait wait;
-	sd_event_source *answer_timer;	/* while it waits for an answer */
-	bool gone;			/* the client takes nothing more, or the server stops */
-	int hold;			/* a descriptor that holds back deletion; -1 = none */
-	uint64_t hold_tried;		/* CLOCK_MONOTONIC ns of the first attempt; 0 = none */
-	sd_event_source *hold_timer;	/* ends the hold */
-	bool keep;			/* the answer may be kept ... */
-	struct archive_state made_from; /* ... if the archives still have this state when it is ready */
+	sd_event_source *answer_timer; /* the deadline of ANSWER, during WAIT_ANSWER */
+	bool gone;		       /* the client reads nothing any more, or the server stops */
+	int hold;		       /* descriptor of the lock that delays deletion; -1 = none */
+	uint64_t hold_tried;	       /* first attempt to take the lock, CLOCK_MONOTONIC ns; 0 = none */
+	sd_event_source *hold_timer;   /* releases the lock */
+	bool keep;		       /* the answer may be stored in the cache */
+	/*
+	 * state of the archives when the handler began; the answer is cached only if it is still
+	 * the same
+	 */
+	struct archive_state made_from;
 	struct answer answer;
-	struct live *live;	/* the live body; NULL = none */
-	struct events *events;	/* the body of events; NULL = none */
-	struct exchange **back; /* the body's pointer to this exchange, cleared when this ends first */
+	struct live *live;     /* the live body; NULL = the answer is none */
+	struct events *events; /* the body of /v1/events; NULL = the answer is none */
+	/*
+	 * pointer in the body to this exchange, which is set to NULL when the exchange ends first
+	 */
+	struct exchange **back;
 	void *work;
 	void (*work_free)(void *work);
 };
 
-/* Return the services that handlers work with; the other three return the most frequent ones. */
+/*
+ * Return the services with which handlers work. The three functions below return single services.
+ */
 const struct services *exchange_services(const struct exchange *x);
 struct reader *exchange_reader(const struct exchange *x);
 struct memtraces_reader *exchange_memtraces(const struct exchange *x);
 struct scratch *exchange_scratch(const struct exchange *x);
 
 /*
- * Hold back the deletion of packets for the first seconds of a body. Call it before the packets are
- * chosen. False: something is being deleted now; return OUTCOME_AGAIN.
+ * Delay the deletion of packets for the first seconds of a body. Call it before the packets are
+ * selected. Return false if a deletion is running: the handler then returns OUTCOME_AGAIN.
  */
 bool exchange_hold(struct exchange *x);
 
-/* Return a request header, or NULL. */
+/* Return the value of the request header NAME, or NULL. */
 const char *exchange_header(struct exchange *x, const char *name);
 
-/* Answer. Each returns OUTCOME_DONE. */
-enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json); /* steals JSON; NULL = no memory */
+/* Answer the request. All of these functions return OUTCOME_DONE. */
+/* releases JSON; NULL = out of memory */
+enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json);
 enum outcome exchange_created(struct exchange *x, const char *location, json_t *json);
 enum outcome exchange_text(struct exchange *x, const char *type, const char *text, size_t bytes);
-/* Do not keep the answer: it depends on the time, or lacks something. */
+/* Do not cache the answer, because it depends on the time, or lacks something. */
 void exchange_forget(struct exchange *x);
 enum outcome exchange_empty(struct exchange *x, unsigned status);
-/* Steal RESPONSE; NULL = no memory. */
+/* Answer with RESPONSE and release it; NULL = out of memory. */
 enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Response *response);
 /*
- * The same for a response whose BYTES lie in memory. If STATUS is 200 and the route is KEPT, the
- * next equal request gets this response again, until an archive changes.
+ * Do the same with a response whose body of BYTES is in memory. If STATUS is 200 and the route is
+ * KEPT, the response is cached: the next equal request gets it, until an archive changes.
  */
 enum outcome exchange_respond_memory(struct exchange *x, unsigned status, struct MHD_Response *response, size_t bytes);
 __attribute__((format(printf, 3, 4))) enum outcome exchange_problem(struct exchange *x, unsigned status,
 								    const char *format, ...);
-/* Steal MORE, further members of the problem. */
+/* Answer with a problem document that also has the members of MORE. Release MORE. */
 enum outcome exchange_problem_with(struct exchange *x, unsigned status, const char *detail, json_t *more);
 enum outcome exchange_not_allowed(struct exchange *x, const char *allow);
-/* Answer RC of a reader, which is not 0; ABSENT is the sentence for ARCHIVE_E_ABSENT. */
+/* Answer the error RC of a reader, which is not 0. ABSENT is the sentence for ARCHIVE_E_ABSENT. */
 enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *absent);
 
 /*
- * Ask the collector: begin a message, add to it, send it. Wait for the answer for at most TIMEOUT
- * ns. False: the collector is not connected; answer with exchange_no_collector.
+ * Ask the collector: begin a message with exchange_ask(), add to it, and send it with
+ * exchange_send(). The answer is awaited for at most TIMEOUT ns. exchange_send() returns false if
+ * the daemon is not connected; answer then with exchange_no_collector().
  */
-#define EXCHANGE_TIMEOUT_STATUS 1500000000ull /* for what the daemon can answer at once */
-#define EXCHANGE_TIMEOUT_CHANGE 5000000000ull /* for what it must commit first */
+#define EXCHANGE_TIMEOUT_STATUS 1500000000ull /* for questions that the daemon answers at once */
+#define EXCHANGE_TIMEOUT_CHANGE 5000000000ull /* for changes that the daemon must commit before it answers */
 void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
 		  uint64_t timeout);
-/* Begin a message to the sink instead. */
+/* Begin a message to the sink in place of the collector. */
 void exchange_ask_sink(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
 		       uint64_t timeout);
 bool exchange_send(struct exchange *x, const struct message_writer *w);
 enum outcome exchange_no_collector(struct exchange *x);
-/* Answer for a daemon that was asked for a change and left, or took too long. */
+/* Answer that a daemon was asked for a change and has left, or did not answer in time. */
 enum outcome exchange_unanswered(struct exchange *x);
-/* Answer the problem that the daemon answered. */
+/* Answer with the error that the daemon has sent. */
 enum outcome exchange_refused(struct exchange *x);
 
-/* Return whether a streaming body must end: its client sent FIN or is gone, or the server stops. */
+/*
+ * Return whether a streaming body must end: the client has sent FIN or is gone, or the server
+ * stops.
+ */
 bool exchange_must_end(const struct exchange *x);
 
-/* Suspend X until WAIT comes true or its client is gone. Call it in a callback of X. */
+/* Suspend X until WAIT is over or the client is gone. Call it in a callback of X only. */
 void exchange_suspend(struct exchange *x, enum wait wait);
-/* Resume X: call its handler or its body again. */
+/* Resume X: its handler or its body is called again. */
 void exchange_resume(struct exchange *x);
 
-/* Read number KEY of the query, LEAST to MOST; DEFAULT_ if it is absent. False: answered. */
+/*
+ * Set *VALUE to the number KEY of the query, or to DEFAULT_ if the query does not have it. Return
+ * false if it is no number from LEAST to MOST; the request is then answered.
+ */
 bool exchange_number(struct exchange *x, const char *key, uint64_t least, uint64_t most, uint64_t default_,
 		     uint64_t *value);
 
 /*
- * Parse the upload as an object (an empty one if nothing came) with no members but those in
- * ALLOWED, which ends with NULL. False: answered. The caller owns *OBJECT in both cases.
+ * Parse the upload as a JSON object; an empty upload gives an empty object. The object may have
+ * only the members in ALLOWED, which ends with NULL. Return false if it is invalid; the request is
+ * then answered. The caller owns *OBJECT in both cases.
  */
 bool exchange_upload(struct exchange *x, const char *const *allowed, json_t **object);
-/* Return the member note of OBJECT in *NOTE, borrowed; NULL if there is none. False: answered. */
+/*
+ * Set *NOTE to the member `note` of OBJECT, borrowed, or to NULL if there is none. Return false if
+ * it is invalid; the request is then answered.
+ */
 bool exchange_upload_note(struct exchange *x, json_t *object, const char **note);
 
 #endif

@@ -1,4 +1,4 @@
-/* The state of the HTTP side, and the functions that its files share. */
+/* The state of the HTTP part, and the functions that its files share. */
 #ifndef SERVE_HTTP_STATE_H
 #define SERVE_HTTP_STATE_H
 
@@ -11,16 +11,20 @@ struct listener {
 	struct http *http;
 	int fd; /* the listening socket */
 	struct MHD_Daemon *daemon;
-	sd_event_source *io, *again; /* the daemon's epoll descriptor; on while the daemon has more to do at once */
-	sd_event_source *accept;     /* watches FD; off while PAUSED */
-	struct client *clients;	     /* newest first */
-	size_t n_clients, finished;  /* clients, and those of them that sent FIN */
-	struct client *adding;	     /* the client that is being handed to libmicrohttpd, or NULL */
+	/*
+	 * IO: the daemon's epoll descriptor; AGAIN: runs the daemon again while it has more to do
+	 * at once
+	 */
+	sd_event_source *io, *again;
+	sd_event_source *accept;    /* watches FD; disabled while PAUSED */
+	struct client *clients;	    /* newest first */
+	size_t n_clients, finished; /* number of clients, and how many of them have sent FIN */
+	struct client *adding;	    /* the client that is being passed to libmicrohttpd; NULL = none */
 	char *path;
 	char address[128];
 	bool tcp;
-	bool paused;  /* no connection is accepted until a client ends or waits for a header */
-	bool resumed; /* libmicrohttpd must run, though neither its timeout nor its descriptor says so */
+	bool paused;  /* no connection is accepted until a client ends, or waits for a header */
+	bool resumed; /* libmicrohttpd must run, although neither its timeout nor its descriptor says so */
 };
 
 struct http {
@@ -28,7 +32,7 @@ struct http {
 	struct http_options options;
 	const struct routes *routes;
 	const struct services *services;
-	bool stopping; /* new requests are not answered */
+	bool stopping; /* the server stops: new requests are not answered */
 	char host[256];
 	struct listener listeners[LISTENERS_MAX];
 	size_t n_listeners;
@@ -38,7 +42,7 @@ struct http {
 	struct response_cache responses;
 };
 
-/* ---- exchange-run.c: callbacks of libmicrohttpd, with the listener as CONTEXT. ---- */
+/* ---- exchange-run.c: callbacks of libmicrohttpd. CONTEXT is the listener. ---- */
 
 void *exchange_begin(void *context, const char *target, struct MHD_Connection *connection);
 enum MHD_Result exchange_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -48,20 +52,23 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 
 /* ---- exchange-answer.c ---- */
 
-/* Answer X, whose route was found just now, with a kept response. False: there is none. */
+/*
+ * If the cache has a response for X, whose route was just found, answer with it. Return false if
+ * there is none.
+ */
 bool exchange_respond_kept(struct exchange *x);
 
 #define PROBLEM_TYPE "application/problem+json"
 
 /*
- * Return the problem document of STATUS and DETAIL, with the members of MORE (stolen, NULL = none).
- * NULL: no memory.
+ * Return the problem document for STATUS and DETAIL, with the members of MORE, which is released
+ * (NULL = none). Return NULL without memory.
  */
 json_t *problem_json(unsigned status, const char *detail, json_t *more);
 
 /* ---- exchange-wait.c ---- */
 
-/* Note that the client of X sent FIN, or (GONE) takes nothing more either. */
+/* Note that the client of X has sent FIN; GONE: it does not read any more, either. */
 void exchange_client_left(struct exchange *x, bool gone);
 
 /* ---- listener.c ---- */
@@ -69,11 +76,11 @@ void exchange_client_left(struct exchange *x, bool gone);
 /* End the connections of L and remove its Unix socket. */
 void listener_stop(struct listener *l);
 /*
- * Run libmicrohttpd until it has nothing more to do at once, or for a bounded time. Do not call it
- * in a callback of libmicrohttpd.
+ * Run libmicrohttpd until it has nothing to do at once, or for a limited time. Do not call this in
+ * a callback of libmicrohttpd.
  */
 void listener_run(struct listener *l);
-/* Arrange another run if libmicrohttpd has more to do at once. */
+/* Schedule another run of libmicrohttpd if it has more to do at once. */
 void listener_schedule(struct listener *l);
 
 #endif

@@ -1,4 +1,4 @@
-/* The HTTP side as a whole: its counts, and the exchanges that wait for the server. */
+/* The HTTP part as a whole: its counters, and the exchanges that wait. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -120,7 +120,7 @@ struct http *http_free(struct http *h)
 		exchange_resume(x);
 	}
 	for (size_t i = 0; i < h->n_listeners; i++)
-		MHD_run(h->listeners[i].daemon); /* no connection may be suspended when its daemon stops */
+		MHD_run(h->listeners[i].daemon); /* no connection may be suspended when its daemon is stopped */
 	for (size_t i = 0; i < h->n_listeners; i++)
 		listener_stop(&h->listeners[i]);
 	response_cache_clear(&h->responses);

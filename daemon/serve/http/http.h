@@ -1,4 +1,4 @@
-/* The HTTP side of the server: listeners, their clients and all exchanges. */
+/* The HTTP part of the server: the listeners, their clients, and all exchanges. */
 #ifndef SERVE_HTTP_H
 #define SERVE_HTTP_H
 
@@ -10,41 +10,45 @@
 #include "services.h"
 
 struct http_options {
-	/* Connections at most, for each listener: of all peers, and of one. */
+	/* Connections of a listener, at most: of all peers, and of one peer (peer.h). */
 	unsigned connections, peer_connections;
 	uint64_t header_timeout_ns, body_timeout_ns, idle_timeout_ns;
 };
 
 struct http;
 
-/* Borrow EVENT, ROUTES and SERVICES for the life of *HP.  Return 0 or -errno. */
+/*
+ * Create the HTTP part. EVENT, ROUTES and SERVICES are borrowed until http_free(). Return 0, with
+ * the HTTP part in *HP, or -errno.
+ */
 int http_new(struct http **hp, sd_event *event, const struct http_options *options, const struct routes *routes,
 	     const struct services *services);
 /*
- * Resume all exchanges that wait, end all connections and remove the Unix sockets that H bound.
- * Return NULL.
+ * Resume all exchanges that wait, close all connections, and remove the Unix sockets that H has
+ * created. Return NULL.
  */
 struct http *http_free(struct http *h);
 CLEANUP_DEFINE(struct http, http_free)
 
 /*
- * Listen on TEXT: unix:PATH, or HOST:PORT with a loopback address (port 0: any). Return 0, or
- * -errno with a sentence of at most SIZE bytes in SENTENCE.
+ * Listen on TEXT: unix:PATH, or HOST:PORT with a loopback address (port 0: any free port). Return
+ * 0; or -errno, with a sentence in SENTENCE (SIZE bytes).
  */
 int http_listen(struct http *h, const char *text, char *sentence, size_t size);
-/* Listen on FD, a socket that systemd handed over, and own it. */
+/* Listen on FD, a socket that systemd has passed, and own it. Return as http_listen(). */
 int http_adopt(struct http *h, int fd, char *sentence, size_t size);
 
-/* Return the newest exchange; the others follow by NEXT.  NULL: there is none. */
+/* Return the newest exchange; NEXT leads to older ones. NULL: there is none. */
 struct exchange *http_exchanges(struct http *h);
-/* Resume the exchanges that wait for WAIT. */
+/* Resume all exchanges whose wait is WAIT. */
 void http_resume(struct http *h, enum wait wait);
 /*
- * Hand the answer M to the exchange that asked with TAG: the sink where SINK, else the collector.
+ * Pass the answer M to the exchange that asked with TAG. SINK: the answer is the sink's, else the
+ * collector's.
  */
 void http_answer(struct http *h, uint64_t tag, const struct message *m, bool sink);
 /*
- * Resume the exchanges that wait for an answer of a daemon that disconnected: the sink where SINK,
+ * Resume the exchanges that wait for an answer of a daemon that has disconnected. SINK: the sink,
  * else the collector.
  */
 void http_lost(struct http *h, bool sink);
@@ -53,10 +57,7 @@ void http_lost(struct http *h, bool sink);
  * about once a second.
  */
 void http_tick(struct http *h);
-/*
- * Run libmicrohttpd again where it has more to do at once. Call it after each turn of the event
- * loop.
- */
+/* Schedule libmicrohttpd if it has more to do at once. Call it after each event of the loop. */
 void http_schedule(struct http *h);
 
 struct http_counts {

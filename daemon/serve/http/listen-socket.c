@@ -1,8 +1,6 @@
 /*
- * Open the sockets to listen on.
- *
- * The file system is the only access control, so only Unix sockets and loopback addresses are
- * allowed.
+ * Open sockets to listen on. Only the file system controls access to the server, so only Unix
+ * sockets and loopback addresses are allowed.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -38,7 +36,10 @@ static bool is_loopback(const union address *a)
 	return a->any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr);
 }
 
-/* Check whether a killed server left the socket A behind: it exists, and nobody listens on it. */
+/*
+ * Return whether the socket A was left by a server that was killed: it exists, and no process
+ * listens on it.
+ */
 static bool is_abandoned(const struct sockaddr_un *a)
 {
 	CLEANUP(closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -50,7 +51,7 @@ static bool is_abandoned(const struct sockaddr_un *a)
 
 static int bind_unix(int fd, const struct sockaddr_un *a)
 {
-	mode_t mask = umask(0117); /* mode 0660 from the first moment */
+	mode_t mask = umask(0117); /* the socket has the mode 0660 from the beginning */
 	int rc = bind(fd, (const struct sockaddr *)a, sizeof(*a)) < 0 ? -errno : 0;
 
 	if (rc == -EADDRINUSE && is_abandoned(a) && unlink(a->sun_path) == 0)
@@ -83,7 +84,9 @@ static int open_unix(struct listen_socket *l, const char *path, char *sentence, 
 	return l->path ? 0 : -ENOMEM;
 }
 
-/* Parse HOST:PORT with a numeric host or localhost. */
+/*
+ * Parse HOST:PORT. HOST is a numeric address or `localhost`. Return false if TEXT is anything else.
+ */
 static bool parse_address(const char *text, union address *a)
 {
 	const char *colon = strrchr(text, ':');

@@ -3,10 +3,11 @@
  * on it.
  *
  * libmicrohttpd runs when its epoll descriptor is ready, and again while it has more to do (its
- * timeout is 0), for a bounded number of turns and a bounded time. So a body is sent as fast as its
- * client takes it, and others have their turn. The tick serves libmicrohttpd's other timeouts,
- * which are seconds long. libmicrohttpd does not listen by itself: at its connection limit it stops
- * watching its listening socket until it runs, and nothing runs it when the last connection ends.
+ * timeout is 0), for a limited number of turns and a limited time. So a body is sent as fast as its
+ * client reads it, and other clients are served, too. http_tick() serves libmicrohttpd's other
+ * timeouts, which are whole seconds. libmicrohttpd does not accept connections itself: at its limit
+ * of connections it would stop watching its listening socket until it runs, and no event makes it
+ * run when the last connection ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +22,8 @@
 #include "listen-socket.h"
 #include "log.h"
 
-#define CONNECTION_BYTES (48u << 10) /* libmicrohttpd's memory for a connection: request and response headers */
-#define TURNS_MOST	 64u	     /* turns of libmicrohttpd in a row, before other events */
+#define CONNECTION_BYTES (48u << 10) /* bytes of libmicrohttpd for one connection's request and response headers */
+#define TURNS_MOST	 64u	     /* turns of libmicrohttpd in a row, before other events are handled */
 
 static void on_mhd_log(void *context, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static void on_mhd_log(void *context, const char *format, va_list args)
@@ -35,7 +36,7 @@ static void on_mhd_log(void *context, const char *format, va_list args)
 	log_debug("libmicrohttpd: %s", text);
 }
 
-/* Check whether libmicrohttpd has something to do at once. */
+/* Return whether libmicrohttpd has something to do at once. */
 static bool is_busy(struct listener *l)
 {
 	MHD_UNSIGNED_LONG_LONG ms = 0;
@@ -89,7 +90,7 @@ void listener_schedule(struct listener *l)
 static struct MHD_Daemon *daemon_start(struct listener *l)
 {
 	const struct http_options *o = &l->http->options;
-	/* A second more than clients_tick gives an idle client. */
+	/* One second more than clients_tick() gives an idle client, so clients_tick() ends it. */
 	unsigned idle_s = (unsigned)((o->idle_timeout_ns + NS_PER_S - 1) / NS_PER_S) + 1;
 
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
@@ -122,8 +123,8 @@ static int listener_start(struct http *h, struct listen_socket *socket)
 	l->path = TAKE_PTR(socket->path);
 	memcpy(l->address, socket->address, sizeof(l->address));
 	/*
-	 * A socket from systemd may block: accepting a connection that has left would stop the
-	 * server.
+	 * A socket from systemd may be in blocking mode. accept() would then block the server if
+	 * the connection had been closed meanwhile.
 	 */
 	flags = fcntl(l->fd, F_GETFL);
 	l->daemon = flags >= 0 && fcntl(l->fd, F_SETFL, flags | O_NONBLOCK) == 0 ? daemon_start(l) : NULL;

@@ -1,8 +1,6 @@
 /*
- * Peers.
- *
- * An IPv6 host can take any of the 2^64 addresses of its network, so its network is the peer. An
- * IPv4 address is the same peer over an IPv4 and an IPv6 socket.
+ * The peer of a connection. An IPv6 host can use all 2^64 addresses of its network, so the network
+ * is the peer. An IPv4 address is the same peer on an IPv4 and on an IPv6 socket.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -21,7 +19,7 @@ static struct peer peer_in6(const struct in6_addr *a)
 	return p;
 }
 
-/* Return the user at the moment when the client connected. */
+/* Return the peer for the user who had connected the Unix socket FD. */
 static struct peer peer_user(int fd)
 {
 	struct ucred user = {.uid = (uid_t)-1};

@@ -14,7 +14,10 @@ struct peer {
 	uint64_t id; /* address, prefix or user id, in host byte order */
 };
 
-/* Return the peer of the accepted socket FD with ADDRESS. FD names the user of a Unix socket. */
+/*
+ * Return the peer of the accepted socket FD, whose address is ADDRESS. For a Unix socket the peer
+ * is read from FD.
+ */
 struct peer peer_of(int fd, const struct sockaddr_storage *address);
 
 bool peer_same(struct peer a, struct peer b);

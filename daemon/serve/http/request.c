@@ -1,5 +1,6 @@
 /*
- * Parse what clients wrote. Nothing here allocates, and no length is trusted before it is counted.
+ * Parse what clients have sent. These functions allocate nothing, and check each length before they
+ * use it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static int hex(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Return the bytes of the UTF-8 sequence at P, which ends in NUL; 0 if it is invalid. */
+/* Return the length of the UTF-8 sequence at P, a string that ends with NUL; 0 if it is invalid. */
 static size_t utf8_bytes(const unsigned char *p)
 {
 	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : 4;
@@ -34,8 +35,8 @@ static size_t utf8_bytes(const unsigned char *p)
 }
 
 /*
- * Decode percent encoding in place; with PLUS, "+" is a blank. Return false for an invalid
- * encoding, a NUL, or bytes that are not UTF-8.
+ * Decode percent encoding in place. PLUS: "+" means a blank. Return false if an encoding is
+ * invalid, or the result has a NUL or is not UTF-8.
  */
 static bool decode(char *text, bool plus)
 {
@@ -133,7 +134,7 @@ const char *request_query(const struct request *r, const char *key)
 	return NULL;
 }
 
-/* Check whether the authority TEXT of LEN bytes is NAME, with or without a port. */
+/* Return whether the LEN bytes at TEXT, HOST or HOST:PORT, have NAME as their host. */
 static bool authority_is(const char *text, size_t len, const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
@@ -161,7 +162,7 @@ bool request_host_ok(const char *host, const char *name)
 	return host && authority_ok(host, strlen(host), name);
 }
 
-/* Return the length of AUTHORITY without the default port of http. */
+/* Return the length of AUTHORITY without the port 80, the default of http. */
 static size_t without_default_port(const char *authority)
 {
 	size_t n = strlen(authority);
@@ -183,8 +184,8 @@ static const char *skip_blank(const char *p)
 }
 
 /*
- * Check whether the quality at P, "; q=0.5" up to a comma, is above 0. No quality is 1; anything
- * malformed is 0.
+ * Return whether the quality at P, such as "; q=0.5" before a comma, is above 0. Without a quality
+ * it is 1; an invalid quality counts as 0.
  */
 static bool quality_positive(const char *p)
 {
@@ -226,7 +227,10 @@ bool request_accepts_zstd(const char *value)
 	return request_accepts(value, "zstd");
 }
 
-/* Read the digits at *P, at most 19. Return false if there are none. */
+/*
+ * Read the digits at *P, at most 19, and move *P behind them. Return false if there are none or
+ * more.
+ */
 static bool range_number(const char **p, uint64_t *value)
 {
 	char text[20];

@@ -1,4 +1,4 @@
-/* Responses to GET requests, kept until an archive changes. */
+/* Cache responses to GET requests until an archive changes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static void entry_clear(struct response_cache *c, struct response_entry *e)
 		return;
 	c->bytes -= e->key_bytes + e->bytes;
 	free(e->key);
-	MHD_destroy_response(e->response); /* connections that send it have references of their own */
+	MHD_destroy_response(e->response); /* connections that are sending it have references of their own */
 	*e = (struct response_entry){0};
 }
 
@@ -40,7 +40,10 @@ bool archive_state_equal(const struct archive_state *a, const struct archive_sta
 	       a->profiles.archives == b->profiles.archives;
 }
 
-/* Append TEXT, which holds no byte 0, with its 0. */
+/*
+ * Append TEXT and its NUL to the key. TEXT has no NUL inside, so two different keys never get the
+ * same bytes.
+ */
 static void key_put(struct response_key *key, const char *text)
 {
 	size_t n = strlen(text) + 1;

@@ -1,11 +1,14 @@
-/* Match requests against a table of routes. */
+/* Find the route of a request in a table of routes. */
 #include <string.h>
 
 #include "route.h"
 
 static const char *const methods[METHODS] = {"GET", "POST", "PATCH", "DELETE"};
 
-/* Check whether PATH of a route matches the segments of R. */
+/*
+ * Return whether PATH, the path of a route, matches the segments of R. *PARAMETER is the last
+ * segment that matched a {parameter}.
+ */
 static bool route_matches(const char *path, const struct request *r, const char **parameter)
 {
 	size_t i = 0, n;

@@ -1,4 +1,4 @@
-/* Routes: the handler for a path and a method. */
+/* Routes: which handler answers a path and a method. */
 #ifndef SERVE_ROUTE_H
 #define SERVE_ROUTE_H
 
@@ -8,12 +8,15 @@
 
 typedef enum outcome handler(struct exchange *x);
 
-/* Whether the archives and the request determine the answer to GET, if the handler does not call exchange_forget(). */
+/*
+ * KEPT: the answer to GET depends only on the archives and the request, unless the handler calls
+ * exchange_forget(). FRESH: it may depend on other things, and is not cached.
+ */
 enum route_keep { FRESH, KEPT };
 
 struct route {
-	const char *path;    /* as in the OpenAPI document, the handler gets the last {parameter} */
-	const char *queries; /* the query parameters that it takes, each between blanks: " run stream " */
+	const char *path;    /* as in the OpenAPI document; the handler gets the last {parameter} of it */
+	const char *queries; /* query parameters that the route accepts, each between blanks: " run stream " */
 	enum route_keep keep;
 	handler *handlers[METHODS];
 };
@@ -23,15 +26,18 @@ struct routes {
 	size_t n;
 };
 
-/* Return the route that the segments of R match, with *PARAMETER in R.  NULL: there is none. */
+/* Return the route that the segments of R match, or NULL. *PARAMETER points into R. */
 const struct route *route_find(const struct routes *routes, const struct request *r, const char **parameter);
-/* Return the first query parameter of R that ROUTE does not take or that comes twice, or NULL. */
+/*
+ * Return the first query parameter of R that ROUTE does not accept, or that R has twice; NULL if
+ * there is none.
+ */
 const char *route_unknown_query(const struct route *route, const struct request *r);
-/* Write the methods that ROUTE takes, as in an Allow header, to TEXT, which has 64 bytes. */
+/* Write the methods of ROUTE, as in an Allow header, to TEXT (64 bytes). */
 void route_allow(const struct route *route, char *text);
 /*
- * Write "GET /path" a line for each method of each route, for the comparison with the OpenAPI
- * document.
+ * Write a line "GET /path" for each method of each route. A test compares these lines with the
+ * OpenAPI document.
  */
 void routes_print(const struct routes *routes, FILE *out);
 

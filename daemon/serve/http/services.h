@@ -1,6 +1,6 @@
 /*
- * The services that handlers work with: the archives, the daemons that write them, and the watch
- * for events.
+ * The services with which handlers work: the readers of the archives, the daemons that write them,
+ * and the watch for events.
  */
 #ifndef SERVE_SERVICES_H
 #define SERVE_SERVICES_H
@@ -14,16 +14,16 @@ struct reader;
 struct scratch;
 struct watch;
 
-/* The server owns all of it. */
+/* Owned by struct server. */
 struct services {
 	struct reader *reader;
 	struct memtraces_reader *memtraces;
 	struct scratch *scratch;
 	struct notice *collector, *sink;
-	bool sink_wanted; /* the configuration has a sink */
+	bool sink_wanted; /* the configuration has a section [sink] */
 	struct watch *watch;
-	uint64_t commits;	   /* notices of the collector so far */
-	char source_sentence[512]; /* the collector's, on why guests may not be found; "" = nothing is wrong */
+	uint64_t commits;	   /* number of the collector's notices of commits */
+	char source_sentence[512]; /* the collector's sentence on why guests may not be found; "" = no problem */
 };
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Merge two lists of streams in one order: the last scan's and this one's. sorted-difference.c does
- * the same for entries that fit a fingerprint.
+ * Compare the streams of running guests with the last scan. Both lists are in the same order, so
+ * they are merged. sorted-difference.c does the same for entries whose content fits into one
+ * fingerprint.
  */
 #include <errno.h>
 
@@ -61,7 +62,7 @@ static struct grown grown_of(json_t *stream)
 	return s;
 }
 
-/* Return the counters of stream S in the last scan, or NULL. */
+/* Return the counters of stream S in the last scan, or NULL if the last scan did not have S. */
 static const struct grown *grown_before(struct growth *g, const struct grown *s)
 {
 	const struct grown *l;

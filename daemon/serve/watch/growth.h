@@ -1,4 +1,4 @@
-/* Growth of the streams of running guests since the last scan. */
+/* Growth: how the counters of the streams of running guests have changed since the last scan. */
 #ifndef SERVE_GROWTH_H
 #define SERVE_GROWTH_H
 
@@ -8,29 +8,33 @@
 
 struct grown;
 
-/* Zeroed: empty and ready. */
+/* A zeroed struct is empty and ready. */
 struct growth {
-	int64_t *runs; /* runs to scan, ascending */
+	int64_t *runs; /* runs whose streams to scan, ascending */
 	size_t n_runs, runs_capacity, at;
-	struct grown *last, *next; /* ascending by run and number */
+	/* counters of the last scan and of this one, ascending by run and number of the stream */
+	struct grown *last, *next;
 	size_t n_last, at_last;
 	size_t n_next, next_capacity;
-	bool rates; /* a rate is not 0: scan again, to see it fall to 0 */
+	bool rates; /* a rate is not 0: scan again, because the rate falls to 0 without a commit */
 };
 
 #define GROWTH_DONE 100 /* all runs were scanned */
 
 void growth_deinit(struct growth *g);
-/* Forget the runs to scan. */
+/* Empty the list of runs to scan. */
 void growth_reset(struct growth *g);
-/* Add RUN to the runs to scan; it is greater than the one before. Return 0 or -ENOMEM. */
+/*
+ * Add RUN to the runs to scan. RUN must be greater than the run that was added before. Return 0 or
+ * -ENOMEM.
+ */
 int growth_add_run(struct growth *g, int64_t run);
-/* Begin to scan the streams of the runs. */
+/* Begin a scan of the streams of the runs. */
 void growth_begin(struct growth *g);
 /*
- * Scan the streams of some runs, for NS at most. Append the streams whose counters changed to
- * GROWN, and those with more lost or skipped packets to LOST (the schema Stream). Return 0,
- * GROWTH_DONE, or what the reader returns.
+ * Scan the streams of some runs, for at most NS nanoseconds. Append the streams whose counters have
+ * changed to GROWN, and those that have lost or skipped more packets to LOST, as Stream of the API.
+ * Return 0, GROWTH_DONE, or what the reader returns.
  */
 int growth_step(struct growth *g, struct reader *r, uint64_t ns, json_t *grown, json_t *lost);
 

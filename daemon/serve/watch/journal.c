@@ -1,5 +1,6 @@
 /*
- * A ring of pointers. Invariant: the events OLDEST to NEWEST exist, each in the slot of its number.
+ * The journal is a ring of pointers. Invariant: the events OLDEST to NEWEST exist, each at the
+ * index of its number modulo the size of the ring.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 #include "journal.h"
 
 struct journal {
-	uint64_t epoch; /* random: the numbers of an earlier server mean nothing to this one */
+	uint64_t epoch; /* random; an id with another epoch is of an earlier server process */
 	uint64_t restarts;
 	uint64_t oldest, newest;
 	size_t bytes;
@@ -119,7 +120,7 @@ bool journal_resume(const struct journal *j, const char *id, uint64_t *serial)
 {
 	char said[JOURNAL_ID];
 
-	/* Accept only the exact spelling of journal_id. */
+	/* Accept only ids as journal_id() writes them. */
 	if (strnlen(id, JOURNAL_ID) < 18 || strnlen(id, JOURNAL_ID) == JOURNAL_ID)
 		return false;
 	*serial = strtoull(id + 17, NULL, 10);

@@ -1,4 +1,4 @@
-/* Merge two sorted lists as the second one grows. */
+/* Merge two sorted lists while the second one grows. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 /*
- * The difference between two sorted lists: entries that were added, changed and removed.
- *
- * The second list may come a few entries at a time; until its end the first one stays as it is.
+ * The difference between two sorted lists: which entries were added, changed and removed. The
+ * second list is added entry by entry; the first list stays as it is until difference_end().
  */
 #ifndef SERVE_SORTED_DIFFERENCE_H
 #define SERVE_SORTED_DIFFERENCE_H
@@ -12,7 +11,7 @@
 
 struct difference_entry {
 	int64_t id;
-	uint64_t fingerprint; /* of the content that is compared */
+	uint64_t fingerprint; /* hash of the content; if it differs, the entry has changed */
 };
 
 struct difference {
@@ -23,20 +22,22 @@ struct difference {
 
 enum difference_kind { DIFFERENCE_NONE, DIFFERENCE_ADDED, DIFFERENCE_CHANGED };
 
-/* Take an entry of the first list that is not in the second. */
+/* Called for each entry of the first list that is not in the second. */
 typedef void difference_removed(void *context, const struct difference_entry *entry);
 
-/* Zeroed: two empty lists, ready. */
+/* A zeroed struct has two empty lists and is ready. */
 void difference_deinit(struct difference *d);
-/* Drop the second list. */
+/* Empty the second list. */
 void difference_begin(struct difference *d);
 /*
- * Add ID to the second list; it is greater than every ID before. *BEFORE is its fingerprint in the
- * first list, if it is there. Return an enum difference_kind, or -ENOMEM, and ID was not added.
+ * Append ID with FINGERPRINT to the second list. ID must be greater than all IDs before. If the
+ * first list has ID, *BEFORE is its fingerprint there. REMOVED is called for the entries of the
+ * first list that were skipped. Return an enum difference_kind; or -ENOMEM, and ID was not
+ * appended.
  */
 int difference_add(struct difference *d, int64_t id, uint64_t fingerprint, uint64_t *before,
 		   difference_removed *removed, void *context);
-/* End the second list: it becomes the first list of the next difference. */
+/* End the second list. It becomes the first list of the next difference. */
 void difference_end(struct difference *d, difference_removed *removed, void *context);
 
 #endif

@@ -1,4 +1,7 @@
-/* Make events of changes. Each row is read again, so that its event is true when it is made. */
+/*
+ * Make events from the changes that a scan has found. Each row is read again, so an event has the
+ * row as it is when the event is made.
+ */
 #include <errno.h>
 
 #include "json.h"
@@ -79,7 +82,7 @@ static int emit(struct watch *w, const struct change *change)
 	return w->phase == PHASE_CAPTURES ? emit_capture(w, change) : emit_run(w, change);
 }
 
-/* A row that was deleted since the scan gets its event at the next scan. */
+/* If a row was deleted since the scan, the next scan finds that and makes an event of it. */
 int watch_emit_step(struct watch *w)
 {
 	uint64_t until = clock_mono() + STEP_NS;
@@ -90,7 +93,7 @@ int watch_emit_step(struct watch *w)
 
 		rc = emit(w, change);
 		rc = rc == ARCHIVE_E_ABSENT ? 0 : rc;
-		w->n_emitted += rc <= 0; /* a damaged row does not hold up the others */
+		w->n_emitted += rc <= 0; /* skip a damaged row, so that the other changes get their events */
 	}
 	if (w->n_emitted == w->n_changes)
 		w->n_emitted = w->n_changes = 0;

@@ -1,9 +1,9 @@
 /*
  * Scan memory profiles for changes.
  *
- * A guest that connects again and again makes many profiles, and a scan reads all of them: so a
- * pause follows each scan, longer than the scan took. Memory profiles have an archive of their own:
- * if it cannot be read, the scan of the traces goes on, and the next scan tries again.
+ * A guest that connects again and again makes many profiles, and a scan reads all of them. So after
+ * each scan there is a pause, longer than the scan took. Memory profiles have an archive of their
+ * own. If it cannot be read, the scan of traces goes on, and the next scan tries again.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #include "json.h"
 #include "watch-state.h"
 
-#define PAUSE 4u /* times the duration of the scan */
+#define PAUSE 4u /* pause after a scan, in multiples of the scan's duration */
 
-/* This bit of a fingerprint: the profile is being recorded. */
+/* Bit of a fingerprint: the profile is being recorded. */
 #define FINGERPRINT_RECORDING 1u
 
 static uint64_t profile_fingerprint(const struct memtrace *t)
@@ -48,8 +48,9 @@ struct profile_scan {
 };
 
 /*
- * Compare the size of a profile that is being recorded. A new profile counts too: it may have grown
- * after its first event, and not grow again for long.
+ * Compare the size of a profile that is being recorded with the last scan. A new profile is
+ * compared, too: it may have grown since its first event, and not grow again for a long time.
+ * Return 0 or -ENOMEM.
  */
 static int see_size(struct profile_scan *scan, const struct memtrace *t)
 {
@@ -64,7 +65,10 @@ static int see_size(struct profile_scan *scan, const struct memtrace *t)
 	return size && json_array_append_new(scan->grown, size) == 0 ? 0 : -ENOMEM;
 }
 
-/* Profiles are listed newest first, as captures are. */
+/*
+ * Called for each profile, newest first. Ids are negated, because a struct difference needs
+ * ascending ids.
+ */
 static int see_profile(void *context, const struct memtrace *t)
 {
 	struct profile_scan *scan = context;
@@ -84,7 +88,7 @@ static int see_profile(void *context, const struct memtrace *t)
 	return watch_add_change(w, t->id, records ? CHANGE_BEGAN : CHANGE_ENDED);
 }
 
-/* Check whether it is too early for another scan of the profiles. */
+/* Return whether the pause after the last scan of profiles is not over. */
 static bool too_early(struct watch *w)
 {
 	w->profiles_put_off = clock_mono() < w->profiles_next;
@@ -124,7 +128,7 @@ int watch_profiles_step(struct watch *w)
 		profiles_begin(w);
 	rc = grown ? memtraces_list(w->memtraces, 0, before, WATCH_PAGE, see_profile, &scan) : -ENOMEM;
 	if (rc != 0) {
-		w->n_changes = 0; /* the next scan begins anew and finds them again */
+		w->n_changes = 0; /* the next scan finds the changes again */
 		w->profiles_put_off = true;
 		watch_profiles_end(w);
 		return rc < 0 ? rc : 0;

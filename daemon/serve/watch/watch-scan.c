@@ -1,11 +1,11 @@
-/* Scan the archive for changes of runs, captures, and streams of running guests. */
+/* Scan the trace archive for changes of runs, captures, and streams of running guests. */
 #include <errno.h>
 #include <string.h>
 
 #include "json.h"
 #include "watch-state.h"
 
-/* This bit of a fingerprint: the run has not ended. */
+/* Bit of a fingerprint: the run has not ended. */
 #define FINGERPRINT_LIVES 1u
 
 uint64_t fingerprint_add(uint64_t fingerprint, const void *data, size_t bytes)
@@ -61,7 +61,11 @@ static int see_run(void *context, const struct archive_run *run)
 		return what;
 	w->cursor = run->id;
 	if (!lives && (before & FINGERPRINT_LIVES))
-		w->grown_at = 0; /* compare its streams in this scan: it is over when their next turn comes */
+		/*
+		 * the run has ended since the last scan: compare its streams in this scan, because
+		 * later scans read only runs that have not ended
+		 */
+		w->grown_at = 0;
 	if ((lives || (before & FINGERPRINT_LIVES)) && growth_add_run(&w->growth, run->id) < 0)
 		return -ENOMEM;
 	if (what == DIFFERENCE_NONE)
@@ -78,7 +82,10 @@ static void on_capture_gone(void *context, const struct difference_entry *entry)
 	watch_append(w, "capture-deleted", json_pack("{s:I}", "id", (json_int_t)-entry->id));
 }
 
-/* Captures are listed newest first: compare their ids negated. */
+/*
+ * Called for each capture, newest first. Ids are negated, because a struct difference needs
+ * ascending ids.
+ */
 static int see_capture(void *context, const struct reader_capture *c)
 {
 	struct watch *w = context;
@@ -106,7 +113,10 @@ int watch_runs_step(struct watch *w)
 	return rc;
 }
 
-/* Streams are scanned less often than the rest. */
+/*
+ * Return whether to scan streams now, and begin that if so. Streams are scanned at most once in
+ * GROWTH_NS.
+ */
 static bool streams_due(struct watch *w)
 {
 	uint64_t now = clock_mono();

@@ -1,6 +1,7 @@
 /*
- * The state of the watch, shared by watch.c (the scans), watch-scan.c (changes of traces),
- * watch-emit.c (their events) and watch-memtraces.c (both for memory profiles).
+ * The state of the watch. It is shared by watch.c (the scans), watch-scan.c (changes of traces),
+ * watch-emit.c (events of these changes) and watch-memtraces.c (changes and events of memory
+ * profiles).
  */
 #ifndef SERVE_WATCH_STATE_H
 #define SERVE_WATCH_STATE_H
@@ -11,13 +12,13 @@
 #include "sorted-difference.h"
 #include "watch.h"
 
-#define WATCH_PAGE 256u		   /* rows of a step */
-#define STEP_NS	   (5 * NS_PER_MS) /* a step that makes events, or scans streams */
-#define GROWTH_NS  (2 * NS_PER_S)  /* at least, between two scans of streams */
+#define WATCH_PAGE 256u		   /* rows that a step reads, at most */
+#define STEP_NS	   (5 * NS_PER_MS) /* duration of a step that makes events or scans streams */
+#define GROWTH_NS  (2 * NS_PER_S)  /* least time between two scans of streams */
 
 enum phase { PHASE_IDLE, PHASE_RUNS, PHASE_CAPTURES, PHASE_MEMTRACES, PHASE_STREAMS, PHASE_END };
 
-/* A run, a capture or a memory profile that has changed. */
+/* A change of a run, a capture or a memory profile. */
 enum change_kind { CHANGE_BEGAN, CHANGE_ENDED, CHANGE_CHANGED, CHANGE_MADE };
 
 struct change {
@@ -33,54 +34,57 @@ struct watch {
 	void *context;
 	sd_event_source *timer;
 	enum phase phase;
-	bool wanted;  /* somebody reads events, or did not long ago */
-	bool ready;   /* the first scan is over */
-	bool changed; /* a commit came since this scan began */
-	bool growing; /* this scan includes streams and sizes */
+	bool wanted;  /* a client reads events, or has done so within UNWANTED_NS */
+	bool ready;   /* the first scan is complete */
+	bool changed; /* a commit was made since this scan began */
+	bool growing; /* this scan includes streams, and sizes of profiles */
 	uint64_t wanted_at, scanned_at, grown_at;
 	struct reader_version version;
 	struct memtraces_version profiles_version;
-	int64_t cursor; /* within the phase */
+	int64_t cursor; /* last id that was read in this phase */
 	struct difference runs, captures, profiles;
-	struct difference sizes; /* bytes of profiles that are being recorded */
+	struct difference sizes; /* number of bytes of profiles that are being recorded */
 	struct growth growth;
-	uint64_t profiles_began; /* last scan of profiles, CLOCK_MONOTONIC ns */
+	uint64_t profiles_began; /* begin of the last scan of profiles, CLOCK_MONOTONIC ns */
 	uint64_t profiles_next;	 /* earliest next scan of profiles, CLOCK_MONOTONIC ns */
-	bool profiles_put_off;	 /* a scan of profiles was too early */
+	bool profiles_put_off;	 /* the last scan left out the profiles, because it was too early for them */
 	struct change changes[WATCH_PAGE];
 	size_t n_changes, n_emitted;
-	uint64_t newest; /* newest event that was notified */
+	uint64_t newest; /* number of the newest event when NOTIFY was called last */
 	struct log_limit limit;
 };
 
 /* ---- watch.c ---- */
 
-/* End the scan. GROWN: it included the streams. */
+/* End the scan. GROWN: the scan included the streams. */
 void watch_scan_end(struct watch *w, bool grown);
 
-/* ---- watch-scan.c: steps of the phases; the last step of a phase begins the next. ---- */
+/* ---- watch-scan.c: steps of the phases. The last step of a phase begins the next phase. ---- */
 
-/* Return what the reader returns. */
+/* Take one step of a phase. Return what the reader returns. */
 int watch_runs_step(struct watch *w);
 int watch_captures_step(struct watch *w);
 int watch_streams_step(struct watch *w);
-/* Begin the phase behind the profiles. */
+/* Begin the phase that follows PHASE_MEMTRACES. */
 void watch_profiles_end(struct watch *w);
-/* Queue the change of ID for watch_emit_step. Return 0. */
+/* Append the change of ID to CHANGES, for watch_emit_step(). Return 0. */
 int watch_add_change(struct watch *w, int64_t id, enum change_kind kind);
 
-/* Fingerprints of the content that is compared: FNV-1a, from FINGERPRINT_BEGIN on. */
+/*
+ * Fingerprints are FNV-1a hashes of the content that is compared. They begin with
+ * FINGERPRINT_BEGIN.
+ */
 #define FINGERPRINT_BEGIN 0xcbf29ce484222325u
 uint64_t fingerprint_add(uint64_t fingerprint, const void *data, size_t bytes);
 uint64_t fingerprint_text(uint64_t fingerprint, const char *text);
 
 /* ---- watch-emit.c ---- */
 
-/* Make events of some of the changes. Return what the reader returns. */
+/* Make events of some of the changes in CHANGES. Return what the reader returns. */
 int watch_emit_step(struct watch *w);
-/* Make an event of the last gap of STREAM (the schema Stream). Return what the reader returns. */
+/* Make an event of the last gap of STREAM, a Stream of the API. Return what the reader returns. */
 int watch_emit_gap(struct watch *w, json_t *stream);
-/* Append an event NAME with DATA (stolen) to the journal. */
+/* Append an event with NAME and DATA to the journal. Release DATA. */
 void watch_append(struct watch *w, const char *name, json_t *data);
 
 /* ---- watch-memtraces.c ---- */

@@ -1,21 +1,21 @@
 /*
- * Scan runs, then captures, then memory profiles, then the streams of running guests.
+ * The watch scans runs, then captures, then memory profiles, then the streams of running guests.
  *
- * A step of a scan is one short transaction, and the event loop turns between two steps. The
- * changes that a step finds wait in CHANGES until later steps have made events of them, so that a
- * thousand new guests do not block the loop. A step that could not read is repeated later from its
- * cursor: no change gets two events.
+ * A step of a scan is one short transaction, and the event loop handles other events between two
+ * steps. The changes that a step has found wait in CHANGES until later steps have made events of
+ * them, so a thousand new guests do not block the loop. A step that could not read is repeated from
+ * its cursor, so no change gets two events.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "watch-state.h"
 
-#define SCAN_NS	    (500 * NS_PER_MS) /* at least, between two scans */
-#define RETRY_NS    NS_PER_S	      /* after a step that could not read */
-#define UNWANTED_NS (90 * NS_PER_S)   /* after this time without a reader of events the watch stops */
+#define SCAN_NS	    (500 * NS_PER_MS) /* least time between two scans */
+#define RETRY_NS    NS_PER_S	      /* pause after a step that could not read */
+#define UNWANTED_NS (90 * NS_PER_S)   /* without a reader of events for this time the watch stops */
 
-/* Scans. */
+/* ---- scans ---- */
 
 static void turn_after(struct watch *w, uint64_t ns)
 {
@@ -33,7 +33,8 @@ static void scan_begin(struct watch *w)
 		return;
 	}
 	if (!w->ready && reader_ready(w->reader) == 0)
-		(void)reader_version(w->reader, &w->version); /* on failure the next tick finds the archive */
+		/* if this fails, watch_tick() notices the archive later */
+		(void)reader_version(w->reader, &w->version);
 	w->scanned_at = now;
 	w->changed = false;
 	w->phase = PHASE_RUNS;
@@ -68,8 +69,8 @@ static void announce(struct watch *w)
 }
 
 /*
- * If the streams were not scanned, scan again when they are due, whether or not anything is
- * committed until then.
+ * If this scan did not include the streams, schedule another scan for when the streams are due,
+ * even if nothing is committed until then.
  */
 void watch_scan_end(struct watch *w, bool grown)
 {
@@ -121,7 +122,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 	return 0;
 }
 
-/* The watch. */
+/* ---- interface ---- */
 
 int watch_new(struct watch **wp, sd_event *event, struct reader *reader, struct memtraces_reader *memtraces,
 	      watch_notify *notify, void *context)
@@ -184,7 +185,7 @@ void watch_commit(struct watch *w)
 		turn_after(w, 0);
 }
 
-/* Check for commits that came without a notice. */
+/* Return whether there were commits of which no notice came. */
 static bool has_commits(struct watch *w, const struct reader_version *version)
 {
 	struct memtraces_version profiles = w->profiles_version;
