@@ -6,7 +6,7 @@
 
 #include "clock.h"
 
-#define SECONDS 10u /* span over which a rate is averaged */
+#define SECONDS 10u /* seconds over which a rate is averaged */
 
 bool bucket_take(struct bucket *b, uint64_t rate, uint64_t now, uint64_t bytes)
 {
@@ -51,7 +51,8 @@ struct account *account_enter(struct accounts *a, const char *uuid, const char *
 }
 
 /*
- * Return true if the account has no stream and its bucket is full: a new account would be the same.
+ * Return whether the account has no stream and its bucket is full. Such an account can be freed,
+ * because a new account would be the same.
  */
 static bool is_idle(const struct account *account, uint64_t now)
 {

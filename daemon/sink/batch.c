@@ -54,7 +54,10 @@ int batch_append(struct batch *b, int64_t recording, uint64_t offset, uint8_t *d
 	return 0;
 }
 
-/* Copy a recording and its texts into one allocation, which free() releases. */
+/*
+ * Return a copy of a recording with its strings in one allocation, which the caller frees; NULL
+ * without memory.
+ */
 static struct memtrace *copy_recording(const struct memtrace *t)
 {
 	const char *const texts[] = {t->name,	t->uuid,    t->address, t->origin, t->state,

@@ -1,4 +1,4 @@
-/* Ask the collector and take its answers. */
+/* Send questions to the collector, and handle its answers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "receiver.h"
 
 /*
- * Ask about an unknown guest again, at growing intervals for two minutes: the collector may not
- * know a new guest, or its addresses, yet.
+ * If the collector does not know a guest, ask again at growing intervals for two minutes: it may
+ * not know a new guest, or the guest's addresses, yet.
  */
 #define WHO_AGAIN_NS NS_PER_S
 #define WHO_TRIES    7u
@@ -27,12 +27,12 @@ static const char *some(const struct message *m, const char *key)
 /* ---- which guests offer a profile ------------------------------------------------------------ */
 
 /*
- * The receiver connects by itself to guests that say in XenStore that they offer a profile, if
- * their policy allows that. The collector lists them each second, and each gets a struct guest.
+ * The receiver connects to guests that offer a profile in XenStore, if their policy allows that.
+ * The collector lists these guests each second, and each gets a struct guest.
  *
- * A guest that was stopped, or that sends no profile, stays in the list as over until it offers
- * anew or has a new run. A guest that is not listed any more is dropped after a while: a collector
- * that was just started does not know all guests yet.
+ * A guest that was stopped, or that sends no profile, stays in the list of guests with OVER set
+ * until it makes a new offer or has a new run. A guest that the collector does not list any more is
+ * dropped after GONE_NS, because a collector that has just started does not know all guests yet.
  */
 
 void collector_ask_offers(struct receiver *s)
@@ -61,7 +61,7 @@ static void take_offer(struct receiver *s, const struct offer *offer, uint64_t n
 		return;
 	}
 	if (g->seen && !g->automatic)
-		g->over = false; /* the guest stopped its offer and offers again: record it again */
+		g->over = false; /* the guest has withdrawn its offer and offers again: record it again */
 	g->automatic = true;
 	g->seen = now;
 	if (g->offered_port != offer->port && g->offered_port)
@@ -69,7 +69,10 @@ static void take_offer(struct receiver *s, const struct offer *offer, uint64_t n
 	g->offered_port = offer->port;
 }
 
-/* Parse one RUN:DOMID:PORT and move *AT behind it. Return false at the end, or at anything else. */
+/*
+ * Parse the next RUN:DOMID:PORT at *AT into *OFFER, and move *AT behind it. Return false at the end
+ * of the list, or if the text is invalid.
+ */
 static bool next_offer(const char **at, struct offer *offer)
 {
 	char *end;
@@ -141,13 +144,13 @@ static void on_answer(void *context, uint64_t tag, const struct message *m)
 		stream_end(stream, "closed");
 }
 
-/* The connection is lost: open questions get no answer. */
+/* The connection to the collector is lost, so open questions get no answer. */
 static void on_lost(void *context)
 {
 	struct receiver *s = context;
 
 	for (struct stream *stream = s->streams; stream; stream = stream->next)
-		stream->who = 0; /* an ended stream is freed at its deadline */
+		stream->who = 0; /* a stream that has ended is freed at its deadline */
 	s->offers = 0;
 }
 
@@ -167,7 +170,7 @@ void collector_ask_who(struct stream *s)
 	char text[256];
 	uint64_t tag;
 
-	if (s->about.run) /* the client that asked for it said so */
+	if (s->about.run) /* the client that asked for the recording has named the guest */
 		return;
 	s->who_next = clock_mono() + (WHO_AGAIN_NS << s->who_tries++);
 	tag = notice_tag(s->receiver->collector);

@@ -1,10 +1,11 @@
 /*
- * Commit batches and delete old recordings.
+ * The commit thread: commit batches, and delete old recordings.
  *
- * Invariant: BATCH belongs to the thread while BUSY is set, and to the loop otherwise.
+ * Invariant: while BUSY is set, BATCH belongs to the thread, else to the loop.
  *
- * A batch is committed as a whole. On a full disk it is tried again each second after making space,
- * so that a recording has no hole: it ends where the loop's memory ends.
+ * A batch is committed as a whole. If the disk is full, the thread makes space and tries again each
+ * second. So a recording never has a hole: if the loop's memory is used up meanwhile, the loop ends
+ * the recording.
  */
 #include "commit-thread.h"
 
@@ -22,14 +23,14 @@
 #define LEVEL_USUAL    3
 #define LEVEL_BUSY     1
 #define LEVEL_HURRY    (-5)
-#define BUSY_RATE      (8u << 20)  /* bytes per second; above that compression must take less time */
-#define HURRY_RATE     (32u << 20) /* bytes per second; above that compression must take very little time */
+#define BUSY_RATE      (8u << 20)  /* bytes per second; above this rate compression must be faster */
+#define HURRY_RATE     (32u << 20) /* bytes per second; above this rate compression must be as fast as possible */
 #define PURGE_STEP     64u
-#define PURGE_STEPS    4u /* in one transaction */
+#define PURGE_STEPS    4u /* steps of PURGE_STEP pieces in one transaction */
 #define VACUUM_PAGES   256u
 #define ENFORCE_NS     NS_PER_S
 #define RETRY_NS       NS_PER_S
-#define DELETIONS_STEP 64u /* per second */
+#define DELETIONS_STEP 64u /* recordings that quotas delete per second, at most */
 
 struct commit_thread {
 	struct memtraces *w;
@@ -37,13 +38,13 @@ struct commit_thread {
 	int wake_fd;
 	pthread_t thread;
 	bool started;
-	uint64_t enforced; /* CLOCK_MONOTONIC ns */
-	uint64_t written;  /* CLOCK_MONOTONIC ns when the last batch was begun */
-	double rate;	   /* bytes a second, over the last few batches */
+	uint64_t enforced; /* last check of quotas, CLOCK_MONOTONIC ns */
+	uint64_t written;  /* begin of the last batch, CLOCK_MONOTONIC ns */
+	double rate;	   /* bytes per second, averaged over the last few batches */
 	bool purging;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	/* the rest is protected by LOCK */
+	/* LOCK protects the fields below. */
 	bool busy, stopping;
 	struct batch batch;
 	struct commit_thread_state state;
@@ -73,7 +74,7 @@ static int apply(struct memtraces *w, struct item *item)
 	case ITEM_DELETE:
 		r = memtraces_delete(w, item->recording);
 		break;
-	case ITEM_DAMAGE: /* repaired behind the batch, in a transaction of its own */
+	case ITEM_DAMAGE: /* write_batch() repairs it after the batch, in a transaction of its own */
 		break;
 	}
 	item->result = r == ARCHIVE_E_ABSENT ? r : 0;
@@ -81,8 +82,9 @@ static int apply(struct memtraces *w, struct item *item)
 }
 
 /*
- * Choose the compression level by the rate at which bytes come. By the size of a batch alone, a
- * machine that keeps up would spend all its time on compression.
+ * Choose the compression level by the rate at which bytes come. The size of the batch would be a
+ * wrong measure: batches are small on a machine that keeps up, and it would then spend all its time
+ * on compression.
  */
 static void choose_level(struct commit_thread *a)
 {
@@ -94,7 +96,7 @@ static void choose_level(struct commit_thread *a)
 	memtraces_level(a->w, a->rate > HURRY_RATE ? LEVEL_HURRY : a->rate > BUSY_RATE ? LEVEL_BUSY : LEVEL_USUAL);
 }
 
-/* Return the report of the same damage before ITEM in the batch; NULL if ITEM is the first. */
+/* Return the first report in the batch of the same damage as ITEM, or NULL if ITEM is the first. */
 static const struct item *find_report(const struct commit_thread *a, const struct item *item)
 {
 	for (const struct item *i = a->batch.first; i != item; i = i->next)
@@ -104,8 +106,8 @@ static const struct item *find_report(const struct commit_thread *a, const struc
 }
 
 /*
- * Repair a recording that a reader reported, in a transaction of its own: SQLite may fail there,
- * and the archive goes on.
+ * Repair the recording that ITEM reports as damaged, and store the result in ITEM. This is a
+ * transaction of its own, because SQLite may fail there, and the archive must go on.
  */
 static void repair(struct commit_thread *a, struct item *item)
 {
@@ -131,8 +133,8 @@ static void repair(struct commit_thread *a, struct item *item)
 }
 
 /*
- * Write the batch. Reports of damage come last, because only then the rows of all recordings agree
- * with their pieces.
+ * Write the batch. Return 0 or an error. Reports of damage are handled last, because only then do
+ * the rows of all recordings agree with their pieces.
  */
 static int write_batch(struct commit_thread *a)
 {
@@ -156,10 +158,10 @@ static int write_batch(struct commit_thread *a)
  * ---- quotas -----------------------------------------------------------------------------------
  */
 
-/* The first guest above its quota, and the bytes of all guests. */
+/* The result of memtraces_sums(): a guest above its quota, and the bytes of all guests. */
 struct excess {
 	uint64_t limit, total;
-	char *guest; /* the first guest above LIMIT */
+	char *guest; /* first guest that has more than LIMIT bytes; NULL = none; owned */
 	uint64_t over;
 };
 
@@ -176,8 +178,9 @@ static int see_sum(void *context, const char *guest, uint64_t bytes)
 }
 
 /*
- * Delete the oldest recordings of GUEST (NULL = of all guests) until OVER bytes are deleted, none
- * is left, or the step's limit is reached.
+ * Delete the oldest recordings of GUEST (NULL = of all guests) that began before BEFORE (0 = at any
+ * time), until OVER bytes or DELETIONS_STEP recordings are deleted. Add their number to *N. Return
+ * 0 or an error.
  */
 static int delete_until(struct commit_thread *a, const char *guest, uint64_t before, uint64_t over, unsigned *n)
 {
@@ -191,7 +194,7 @@ static int delete_until(struct commit_thread *a, const char *guest, uint64_t bef
 	return r == ARCHIVE_E_ABSENT ? 0 : r;
 }
 
-/* End a transaction with the result R: commit or roll back. Return R or the error of the commit. */
+/* End a transaction: commit if R is 0, else roll back. Return R, or the error of the commit. */
 static int end_transaction(struct commit_thread *a, int r)
 {
 	if (r == 0)
@@ -200,7 +203,11 @@ static int end_transaction(struct commit_thread *a, int r)
 	return r;
 }
 
-/* Delete recordings over a limit, and more while fewer than WANT bytes are free. */
+/*
+ * Delete the oldest recordings while a guest is above its quota, all guests together are above the
+ * limit, recordings are too old, or fewer than WANT bytes are free. Add the number of deleted
+ * recordings to *N. Return 0 or an error.
+ */
 static int delete_excess(struct commit_thread *a, uint64_t want, unsigned *n)
 {
 	const struct config *c = a->config;
@@ -222,7 +229,10 @@ static int delete_excess(struct commit_thread *a, uint64_t want, unsigned *n)
 	return r;
 }
 
-/* Delete recordings over a limit, and take away the bytes of deleted ones, one step of each. */
+/*
+ * Delete recordings that exceed a limit, and some pieces of deleted recordings. Return 0 or an
+ * error.
+ */
 static int tidy(struct commit_thread *a)
 {
 	unsigned deleted = 0;
@@ -282,7 +292,7 @@ static void say_full(struct commit_thread *a, bool full)
 			: "");
 }
 
-/* Log the damage that was found. Call it under the lock. */
+/* Log the damage that the batch's reports have found. The caller holds LOCK. */
 static void tell_damage(struct commit_thread *a)
 {
 	for (const struct item *item = a->batch.first; item; item = item->next) {
@@ -304,7 +314,10 @@ static void tell_damage(struct commit_thread *a)
 	}
 }
 
-/* Note the result R of a transaction. Return true if the batch is done. */
+/*
+ * Store the result R of a transaction in the thread's state. Return whether the batch is complete;
+ * if not, try again later.
+ */
 static bool finish(struct commit_thread *a, int r)
 {
 	bool again = r == ARCHIVE_E_FULL || r == ARCHIVE_E_BUSY;
@@ -331,7 +344,10 @@ static bool finish(struct commit_thread *a, int r)
 	return !again;
 }
 
-/* Take away the bytes of deleted recordings and return their space, until WANT bytes are free. */
+/*
+ * Delete the pieces of deleted recordings, and return their space to the file system, until WANT
+ * bytes are free. *HAS is the number of free bytes then. Return 0 or an error.
+ */
 static int purge(struct commit_thread *a, uint64_t want, uint64_t *has)
 {
 	bool more = true, unused;
@@ -357,8 +373,8 @@ static int delete_some(struct commit_thread *a, uint64_t want, unsigned *n)
 }
 
 /*
- * For space_make(): take away the bytes of deleted recordings, and if that is not enough delete
- * more of them.
+ * For space_make(): delete the pieces of deleted recordings, and if that does not free WANT bytes,
+ * delete more recordings.
  */
 static int delete_step(void *context, uint64_t want, bool *more)
 {
@@ -419,7 +435,10 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* End the recordings that the last mprofd-sink left open. */
+/*
+ * End the recordings that the previous mprofd-sink has not ended. *LAST_ID is the largest
+ * identifier of a recording. Return 0 or an error.
+ */
 static int settle(struct memtraces *w, int64_t *last_id)
 {
 	struct moment now = moment_now();
@@ -460,7 +479,10 @@ int commit_thread_start(struct commit_thread **ap, const char *state, const stru
 		return -ENOMEM;
 	a->config = config;
 	a->wake_fd = wake_fd;
-	a->purging = true; /* a kill may have interrupted the last purge */
+	/*
+	 * Mprofd-sink may have been killed before it had deleted all pieces of deleted recordings.
+	 */
+	a->purging = true;
 	batch_init(&a->batch);
 	r = memtraces_open(&a->w, state, &options, sentence, size);
 	if (r == 0)

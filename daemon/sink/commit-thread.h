@@ -2,9 +2,9 @@
  * The commit thread of mprofd-sink: it owns the archive's writer, commits one batch at a time, and
  * enforces quotas.
  *
- * The loop hands over a batch when the thread is idle, and takes it back with its results after the
- * commit. So one batch is under way and one grows, and nothing else is shared. On a full disk the
- * thread keeps its batch and waits.
+ * The loop gives a batch to the thread when the thread is idle, and takes it back with its results
+ * after the commit. So one batch is being committed while the next one grows, and the two threads
+ * share nothing else. If the disk is full, the thread keeps its batch and tries again.
  */
 #ifndef SINK_COMMIT_THREAD_H
 #define SINK_COMMIT_THREAD_H
@@ -15,31 +15,32 @@
 struct commit_thread;
 
 struct commit_thread_state {
-	bool idle;		 /* a batch can be handed over: the last one has been taken back */
-	bool failed;		 /* the archive failed for good: the process must end */
+	bool idle;		 /* the thread has no batch: another one can be given to it */
+	bool failed;		 /* the archive has failed for good: the process must end */
 	bool full;		 /* the disk is full */
-	uint64_t serial;	 /* commits so far */
-	uint64_t bytes;		 /* committed by this process */
-	uint64_t deleted;	 /* recordings that quotas deleted */
-	uint64_t damaged_pieces; /* found on the disk, and out of service */
-	char sentence[256];	 /* sentence for users if something is wrong, or "" */
+	uint64_t serial;	 /* number of commits */
+	uint64_t bytes;		 /* bytes that this process has committed */
+	uint64_t deleted;	 /* number of recordings that quotas have deleted */
+	uint64_t damaged_pieces; /* pieces found damaged, and taken out of service */
+	char sentence[256];	 /* what is wrong, for users; "" = nothing */
 };
 
 /*
- * Open the archive in STATE and start the thread. The eventfd WAKE_FD becomes readable when the
- * state changes; it and CONFIG are borrowed. *LAST_ID is the largest identifier of a recording. On
- * failure return -errno and a SENTENCE of SIZE bytes.
+ * Open the archive below STATE and start the thread. The thread writes to the eventfd WAKE_FD when
+ * its state changes. WAKE_FD and CONFIG are borrowed until commit_thread_stop(). Return 0, with the
+ * thread in *AP and the largest identifier of a recording in *LAST_ID; or -errno, with a sentence
+ * in SENTENCE (SIZE bytes).
  */
 int commit_thread_start(struct commit_thread **ap, const char *state, const struct config *config, int wake_fd,
 			int64_t *last_id, char *sentence, size_t size);
-/* Commit the batch that was handed over, then end the thread. NULL is allowed. */
+/* Commit the batch that was given to the thread, and end the thread. Accept NULL. Return NULL. */
 struct commit_thread *commit_thread_stop(struct commit_thread *a);
 CLEANUP_DEFINE(struct commit_thread, commit_thread_stop)
 
 void commit_thread_state(struct commit_thread *a, struct commit_thread_state *state);
-/* Hand over the items of B. The thread must be idle. */
+/* Give the items of B to the thread, which must be idle. B is empty then. */
 void commit_thread_give(struct commit_thread *a, struct batch *b);
-/* Take back the finished batch with its results; empty if there is none. */
+/* Move the batch that is committed, with its results, to B. B is empty if there is none. */
 void commit_thread_take(struct commit_thread *a, struct batch *b);
 
 #endif

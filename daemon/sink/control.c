@@ -1,4 +1,4 @@
-/* Answer requests on the control socket. */
+/* Answer the requests on the control socket. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,10 @@
 
 #define NOTE_MAX 4096u
 
-/* Find the stream of the recording that M names; *ID is its identifier, 0 if M names none. */
+/*
+ * Return the stream of the recording that M names, or NULL. *ID is the recording's identifier, 0 if
+ * M names none.
+ */
 static struct stream *find(const struct receiver *s, const struct message *m, uint64_t *id)
 {
 	struct stream *stream = s->streams;
@@ -64,7 +67,9 @@ static void on_change(struct receiver *s, struct control_asker asker, const stru
 	receiver_dirty(s);
 }
 
-/* Take a reader's report of damage. The commit thread checks the recording. */
+/*
+ * Handle a reader's report of damage: add an item, by which the commit thread checks the recording.
+ */
 static void on_damaged(struct receiver *s, struct control_asker asker, const struct message *m)
 {
 	struct item *item;

@@ -1,4 +1,7 @@
-/* Find packet boundaries. schema/memtrace.md has the layout; all integers are little-endian. */
+/*
+ * Find the boundaries of packets. schema/memtrace.md has the layout. All integers are
+ * little-endian.
+ */
 #include "framing.h"
 
 #include <string.h>
@@ -7,7 +10,7 @@
 
 #define VERSION_AT   28u
 #define VERSION_MAX  3u
-#define HEADER_BYTES 66u /* of versions 1 and 2; version 3 has two more */
+#define HEADER_BYTES 66u /* bytes of a header of versions 1 and 2; version 3 has two more */
 
 static const uint8_t magic[4] = {0xc1, 0x1f, 0xfc, 0xc1};
 
@@ -17,8 +20,8 @@ static size_t header_bytes(uint32_t version)
 }
 
 /*
- * Find the size of the packet at DATA, of which LEN bytes are there; 0 = unknown yet. Return false
- * if it is no packet.
+ * Set *BYTES to the size of the packet at DATA, of which LEN bytes were received; 0 = not known
+ * yet. Return false if it is no packet of this stream.
  */
 static bool packet_bytes(struct framing *f, const uint8_t *data, size_t len, size_t *bytes)
 {
@@ -57,8 +60,8 @@ bool framing_whole(struct framing *f, const uint8_t *data, size_t len, size_t *w
 }
 
 /*
- * Copy the string at *AT to OUT, cut to FRAMING_LABEL_MAX bytes, and move *AT behind its NUL.
- * Return false if it has no NUL.
+ * Copy the string at offset *AT of DATA to OUT, cut to FRAMING_LABEL_MAX bytes, and move *AT behind
+ * its NUL. Return false if it has no NUL within LEN bytes.
  */
 static bool take_label(const uint8_t *data, size_t len, size_t *at, char *out)
 {
@@ -88,9 +91,9 @@ bool framing_info(const uint8_t *data, size_t len, struct framing_info *info)
 		return false;
 	info->version = mprof_load16(data + VERSION_AT);
 	if (mprof_load32(data + 4) / 8 < len)
-		len = mprof_load32(data + 4) / 8; /* other packets stand behind it */
+		len = mprof_load32(data + 4) / 8; /* other packets follow this one */
 	at = header_bytes(info->version);
-	/* The packet begins with an event word of id 0, the rate, and the word size. */
+	/* The packet begins with an event word whose id is 0, the rate, and the word size. */
 	if (len < at + 4 + 8 + 1 || mprof_load32(data + at) >> 25 != 0)
 		return false;
 	bits = mprof_load64(data + at + 4);
@@ -102,7 +105,7 @@ bool framing_info(const uint8_t *data, size_t len, struct framing_info *info)
 	    !take_label(data, len, &at, NULL) || len - at < 8)
 		return false;
 	info->pid = (int64_t)mprof_load64(data + at);
-	info->has_pid = info->pid != -1; /* a unikernel has none */
+	info->has_pid = info->pid != -1; /* a unikernel has no process id */
 	at += 8;
 	return info->version < 2 || take_label(data, len, &at, info->context);
 }

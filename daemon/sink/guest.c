@@ -1,10 +1,12 @@
 /*
- * Connect to guests: those that a client asked for, and those that offer a profile (collector.c).
+ * Connect to guests: guests that a client asked for, and guests that offer a profile (collector.c).
  *
- * A guest that a client asked for is tried until it is recorded once or cannot be recorded. If it
- * is lost after that without having been stopped, it is tried again for a while, at growing
- * intervals. A guest that offers its profile is tried as long as it offers. A guest that comes back
- * has a new run, so the receiver asks the collector each time who it is.
+ * The receiver tries to connect to a guest that a client asked for until a recording has begun, or
+ * it is clear that there will be none. If that guest's connection is lost later without having been
+ * stopped, the receiver tries again for the time `reconnect` of the configuration, at growing
+ * intervals. It tries a guest that offers its profile as long as the guest offers it. A guest that
+ * was restarted has a new run, so the receiver asks the collector before each connection who the
+ * guest is.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -18,7 +20,7 @@
 #define GUESTS_MAX    1024u
 #define BACKOFF_FIRST (NS_PER_S / 2)
 #define BACKOFF_MOST  (30 * NS_PER_S)
-#define STEADY_NS     (10 * NS_PER_S) /* a recording of this length resets the interval */
+#define STEADY_NS     (10 * NS_PER_S) /* a recording that lasted this long resets the interval between attempts */
 #define WHERE_NS      (2 * NS_PER_S)
 
 void guest_free(struct guest *g)
@@ -43,7 +45,7 @@ static void wait_for(struct guest *g, uint64_t ns)
 	sd_event_source_set_enabled(g->timer, SD_EVENT_ONESHOT);
 }
 
-/* Try again later, at growing intervals. */
+/* Try to connect again later, at growing intervals. */
 static void try_later(struct guest *g)
 {
 	wait_for(g, g->backoff);
@@ -51,8 +53,8 @@ static void try_later(struct guest *g)
 }
 
 /*
- * Give up: tell the client that waits. A guest that offers its profile is tried again later;
- * another one is freed.
+ * Stop trying, and tell the client that waits the status and the sentence. A guest that offers its
+ * profile is tried again later; any other guest is freed.
  */
 __attribute__((format(printf, 3, 4))) static void give_up(struct guest *g, unsigned status, const char *format, ...)
 {
@@ -111,8 +113,8 @@ static void ask_where(struct guest *g)
 }
 
 /*
- * Return true if the collector must be asked first: where the guest is, who it is, or whether it is
- * the same guest still.
+ * Return whether the collector must be asked before connecting: for the guest's address or port, or
+ * whether the domid still belongs to the guest.
  */
 static bool wants_where(const struct guest *g)
 {
@@ -144,7 +146,7 @@ void guest_recording(struct guest *g)
 	g->connected = clock_mono();
 	if (!g->starter.client)
 		return;
-	/* The client is answered after the commit, so that it finds the recording. */
+	/* Answer the client after the commit, so that it finds the recording in the archive. */
 	item = stream_put(g->stream, &g->receiver->batch);
 	if (item)
 		item->asker = g->starter;
@@ -152,14 +154,20 @@ void guest_recording(struct guest *g)
 	receiver_dirty(g->receiver);
 }
 
-/* Reset the interval, but not for a guest that is lost at once each time. */
+/*
+ * Reset the interval between attempts, if the recording lasted long enough. A guest whose
+ * connection is lost at once each time keeps its interval.
+ */
 static void reset_backoff(struct guest *g, uint64_t now, bool recorded)
 {
 	if (recorded && now - g->connected >= STEADY_NS)
 		g->backoff = BACKOFF_FIRST;
 }
 
-/* Go on after a stream of a guest that offers its profile: it is tried as long as it offers. */
+/*
+ * After the end of a stream of a guest that offers its profile: try again, unless the guest was
+ * stopped or sends no profile.
+ */
 static void automatic_ended(struct guest *g, const char *reason)
 {
 	g->over = g->over || strcmp(reason, "damaged") == 0 || strcmp(reason, "stopped") == 0;
@@ -205,8 +213,8 @@ static char *copy(const struct message *m, const char *key)
 }
 
 /*
- * Take the name of a guest that offers its profile, and check its policy. Return false if it must
- * not be connected to now.
+ * Check the policy of a guest that offers its profile; M is the collector's answer about the guest,
+ * which has its name. Return false if the receiver must not connect now.
  */
 static bool may_be_connected(struct guest *g, const struct message *m)
 {
@@ -224,7 +232,7 @@ static bool may_be_connected(struct guest *g, const struct message *m)
 	return !g->over;
 }
 
-/* Return true if M is about the same guest: a domid is used again. */
+/* Return whether M is about the guest G and not about another guest that has G's domid now. */
 static bool is_its_guest(const struct guest *g, const struct message *m)
 {
 	uint64_t run = 0;
@@ -243,7 +251,9 @@ void guest_located(struct guest *g, const struct message *m)
 	if (m && !is_its_guest(g, m))
 		m = NULL;
 	if (!m && g->connected && !g->automatic) {
-		/* The guest may have a new run: it is asked for when it answers. */
+		/*
+		 * The guest may have a new run: ask the collector who it is when it is connected.
+		 */
 		g->run = 0;
 		g->domid = -1;
 	}
@@ -263,7 +273,10 @@ void guest_located(struct guest *g, const struct message *m)
 			"its vif");
 }
 
-/* Find the guest at ADDRESS and PORT, or of RUN if there is no address. */
+/*
+ * Return the guest with ADDRESS and PORT, or if ADDRESS is "" the guest of RUN; NULL if there is
+ * none.
+ */
 static struct guest *find(const struct receiver *s, const char *address, uint64_t port, uint64_t run)
 {
 	struct guest *g = s->guests;
@@ -309,7 +322,7 @@ static struct guest *guest_new(struct receiver *s)
 	return g;
 }
 
-/* Connect; ask the collector first if the address is unknown. */
+/* Connect to the guest. Ask the collector first if wants_where() says so. */
 static void begin(struct guest *g)
 {
 	g->over = false;
@@ -320,8 +333,8 @@ static void begin(struct guest *g)
 }
 
 /*
- * Record a guest that is in the list already: connect now if it is not connected. ASKER gets the
- * result.
+ * A client asks for a guest that is in the list already: connect now if it is not connected. ASKER
+ * gets the result.
  */
 static void start_again(struct guest *g, struct control_asker asker)
 {
@@ -377,7 +390,7 @@ void guest_offered(struct receiver *s, const struct offer *offer, uint64_t now)
 		n++;
 	g = n < GUESTS_MAX ? guest_new(s) : NULL;
 	if (!g)
-		return; /* the offer comes again in a second */
+		return; /* the collector lists the offer again in a second */
 	g->run = offer->run;
 	g->domid = offer->domid;
 	g->port = g->offered_port = offer->port;

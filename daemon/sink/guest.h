@@ -1,7 +1,7 @@
 /*
- * A guest that the receiver connects to: because a client asked for it, or because the guest says
- * in XenStore that it offers its profile. It outlives its streams, because the receiver connects to
- * it again. Guests that connect by themselves have a stream only (stream.h).
+ * A guest to which the receiver connects, because a client asked for it, or because the guest
+ * offers its profile in XenStore. The struct is kept after a stream has ended, because the receiver
+ * may connect again. A guest that connects by itself has only a struct stream (stream.h).
  */
 #ifndef SINK_GUEST_H
 #define SINK_GUEST_H
@@ -22,43 +22,47 @@ struct guest {
 	char *name, *uuid;  /* owned; NULL = unknown */
 	char address[STREAM_ADDRESS_MAX];
 	uint32_t port;
-	struct control_asker starter; /* client that waits for the first recording; CLIENT 0 = none */
-	uint64_t where;		      /* tag of the open question where the guest is; 0 = none is open */
-	struct stream *stream;	      /* NULL = not connected */
+	struct control_asker starter; /* client that waits until the first recording begins; CLIENT 0 = none */
+	/* Tag of the question to the collector for the guest's address; 0 = none is open. */
+	uint64_t where;
+	struct stream *stream; /* NULL = not connected */
 	sd_event_source *timer;
-	uint64_t backoff;   /* ns until the next try */
-	uint64_t lost;	    /* CLOCK_MONOTONIC ns since when the guest is lost; 0 = it is not */
-	uint64_t connected; /* CLOCK_MONOTONIC ns when the present recording began */
+	uint64_t backoff;   /* ns to wait before the next attempt */
+	uint64_t lost;	    /* since when the guest's connection is lost, CLOCK_MONOTONIC ns; 0 = it is not lost */
+	uint64_t connected; /* begin of the current recording, CLOCK_MONOTONIC ns */
 	bool over;	    /* do not connect again unless a client asks */
-	bool automatic;	    /* the guest offers its profile: it stays in the list as long as it does */
+	bool automatic;	    /* the guest offers its profile; it stays in the list as long as it does */
 	uint32_t offered_port;
-	uint64_t seen; /* CLOCK_MONOTONIC ns when the guest was last among the offers */
+	uint64_t seen; /* when the collector last listed the guest's offer, CLOCK_MONOTONIC ns */
 };
 
-/* An offer, as the collector lists it. */
+/* An offer of a memory profile, as the collector lists it. */
 struct offer {
 	int64_t run, domid;
 	uint32_t port;
 };
 
-/* Start to record the guest that M names, and answer ASKER. */
+/*
+ * Begin to record the guest that the request M names. ASKER gets the answer when the recording has
+ * begun, or failed.
+ */
 void guest_start(struct receiver *s, struct control_asker asker, const struct message *m);
-/* Connect to a guest that offers its profile since NOW, if its policy allows that. */
+/* The collector lists OFFER at NOW: connect to its guest if the guest's policy allows that. */
 void guest_offered(struct receiver *s, const struct offer *offer, uint64_t now);
-/* Note that the guest offers its profile at another PORT now. */
+/* The guest now offers its profile at PORT: use that for the next connection. */
 void guest_moved(struct guest *g, uint32_t port);
 /*
- * Note that the guest is gone, or offers nothing any more. Bytes that it still sends are recorded. May
- * free G.
+ * The guest is gone, or has withdrawn its offer: do not connect again. An open stream goes on until
+ * it ends. May free G.
  */
 void guest_gone(struct guest *g);
-/* Note that the guest's stream has a recording. */
+/* The guest's stream has begun a recording. */
 void guest_recording(struct guest *g);
-/* Note that the guest's stream ended for REASON, and whether anything was RECORDED. May free G. */
+/* The guest's stream has ended for REASON. RECORDED: it had a recording. May free G. */
 void guest_ended(struct guest *g, const char *reason, bool recorded);
 /*
- * Take the collector's answer M where the guest's domain is; NULL = the collector does not know.
- * May free G.
+ * Handle M, the collector's answer about the address of the guest's domain; NULL = the collector
+ * does not know. May free G.
  */
 void guest_located(struct guest *g, const struct message *m);
 void guest_free(struct guest *g);

@@ -1,4 +1,4 @@
-/* Accept connections of guests. */
+/* Accept connections from guests. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -52,7 +52,7 @@ void address_text(const struct sockaddr_storage *store, char *text, uint32_t *po
 	}
 }
 
-/* Return true if ADDRESS may have another stream. */
+/* Return whether one more stream from ADDRESS is within the limits. */
 static bool has_room(const struct receiver *s, const char *address)
 {
 	unsigned of_guest = 0;
@@ -92,7 +92,7 @@ static int on_connection(sd_event_source *source, int fd, uint32_t events, void 
 	return 0;
 }
 
-/* Split HOST:PORT in place. Return false if TEXT is something else. */
+/* Split HOST:PORT in place. Return false if TEXT is anything else. */
 static bool split(char *text, const char **host, uint32_t *port)
 {
 	char *colon = strrchr(text, ':'), *end;

@@ -1,4 +1,4 @@
-/* mprofd-sink: arguments, configuration, and the receiver. */
+/* mprofd-sink: parse the arguments, load the configuration, and run the receiver. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static const struct option options[] = {
 struct arguments {
 	struct receiver_options receiver;
 	const char *config;
-	int exit_code; /* -1: go on */
+	int exit_code; /* -1 = continue */
 };
 
 static void arguments_parse(struct arguments *a, int argc, char **argv)
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 	if (arguments.exit_code >= 0)
 		return arguments.exit_code;
 	log_init("mprofd-sink");
-	/* A write past the size limit of files then fails as on a full disk. */
+	/* A write beyond the limit of file sizes then fails with EFBIG, and is handled like a full disk. */
 	signal(SIGXFSZ, SIG_IGN);
 	r = config_load(&config, arguments.config, sentence, sizeof(sentence));
 	if (r) {

@@ -13,19 +13,24 @@
 
 #include "clock.h"
 
-#define TICK_NS	    (NS_PER_S / 5)
-#define FILE_TICKS  5u		   /* ticks between two checks of the archive's file */
-#define FLUSH_NS    (NS_PER_S / 2) /* a commit takes up to 0.2 s: bytes are in the archive after a second */
+#define TICK_NS	   (NS_PER_S / 5)
+#define FILE_TICKS 5u /* ticks between two checks whether the archive's file still exists */
+/*
+ * Time for which bytes wait for the next batch; a commit takes up to 0.2 s, so bytes are archived
+ * within a second.
+ */
+#define FLUSH_NS    (NS_PER_S / 2)
 #define FLUSH_BYTES (1u << 20)
 #define END_NS	    (3 * NS_PER_S)
 #define QUIET_NS    (5 * NS_PER_S)
-#define KEPT_BYTES  (64 << 20) /* of free memory stay for the next blocks */
+#define KEPT_BYTES  (64 << 20) /* bytes of free memory that are kept for new blocks */
+
+/* ---- batches --------------------------------------------------------------------------------- */
 
 /*
- * ---- handing over -----------------------------------------------------------------------------
+ * Return whether to give a batch to the commit thread now: something waits in it, many bytes wait,
+ * or bytes have waited for FLUSH_NS.
  */
-
-/* Return true if bytes have waited long enough, or are enough, to be handed over. */
 static bool is_due(const struct receiver *s, uint64_t now)
 {
 	return s->batch.first || s->held - s->given >= FLUSH_BYTES || (s->oldest && now - s->oldest >= FLUSH_NS);
@@ -87,9 +92,7 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 	return 0;
 }
 
-/*
- * ---- limits -----------------------------------------------------------------------------------
- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 const char *receiver_room(struct receiver *s, struct account *account, uint64_t bytes)
 {
@@ -100,7 +103,7 @@ const char *receiver_room(struct receiver *s, struct account *account, uint64_t 
 		s->counts.overrun++;
 		return s->state.full ? "disk" : "overrun";
 	}
-	/* The commit thread deletes old recordings, but not those under way. */
+	/* The commit thread deletes old recordings, but not those that are being made. */
 	if ((c->sink_bytes && s->accounts.bytes + bytes > c->sink_bytes) ||
 	    (c->sink_guest_bytes && account->bytes + bytes > c->sink_guest_bytes)) {
 		s->counts.quota++;
@@ -123,13 +126,11 @@ void receiver_complain(struct receiver *s, const char *address, const char *what
 	log_write_limited(&s->limit, LOG_LEVEL_WARNING, NULL, "what came from a guest %s: address=%s", what, address);
 }
 
-/*
- * ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /*
- * Keep the memory of freed blocks for the next ones: having the kernel clear pages anew takes
- * longer than receiving into them.
+ * Let malloc keep the memory of freed blocks for new ones: the kernel clears new pages, which takes
+ * longer than receiving bytes into them.
  */
 static void keep_memory(void)
 {
@@ -137,7 +138,7 @@ static void keep_memory(void)
 	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 }
 
-/* Give memory back to the kernel while little comes. */
+/* Return free memory to the kernel if few bytes have come for QUIET_NS. */
 static void give_memory_back(struct receiver *s)
 {
 	uint64_t now = clock_mono();
@@ -151,11 +152,9 @@ static void give_memory_back(struct receiver *s)
 	}
 }
 
-/*
- * ---- the loop ---------------------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
-/* End all recordings, hand them over, and leave the loop. */
+/* End all streams and their recordings, and leave the loop. */
 static void end(struct receiver *s)
 {
 	s->ending = true;
@@ -185,7 +184,10 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 	return 0;
 }
 
-/* End the process if the archive was deleted or replaced: all later bytes would be lost. */
+/*
+ * End the process if the archive's file was deleted or replaced, because all bytes written later
+ * would be lost.
+ */
 static void check_file(struct receiver *s)
 {
 	if (s->ending || !opened_file_replaced(&s->file))
@@ -243,7 +245,7 @@ static int loop_open(struct receiver *s)
 	return r < 0 ? r : 0;
 }
 
-/* Allow as many files as possible, since each stream is one. */
+/* Raise the limit of open descriptors, because each stream takes one. */
 static void raise_files(void)
 {
 	struct rlimit limit;
@@ -294,7 +296,7 @@ int receiver_run(struct receiver *s)
 	return s->failed ? s->failed : r < 0 ? r : 0;
 }
 
-/* Commit what is left. */
+/* Commit the bytes and items that are left, for at most END_NS. */
 static void commit_rest(struct receiver *s)
 {
 	uint64_t by = clock_mono() + END_NS;

@@ -1,4 +1,7 @@
-/* The receiver of memory profiles: the event loop, its listeners, its streams, and the guests that it connects to. */
+/*
+ * The receiver of memory profiles: the event loop, its listeners, its streams, and the guests to
+ * which it connects.
+ */
 #ifndef SINK_RECEIVER_H
 #define SINK_RECEIVER_H
 
@@ -30,29 +33,32 @@ struct receiver {
 	struct commit_thread *commit_thread;
 	struct commit_thread_state state;
 	struct control_server *control;
-	struct opened_file file; /* of the archive */
+	struct opened_file file; /* the archive's file, to notice that it is deleted */
 	unsigned ticks;
 	struct notice *collector;
 	struct stream *streams;
 	unsigned n_streams;
 	struct guest *guests;
-	uint64_t offers;    /* tag of the open question which guests offer a profile; 0 = none is open */
-	uint64_t offers_at; /* CLOCK_MONOTONIC ns when that was asked */
-	struct batch batch; /* grows until it is handed over */
+	uint64_t offers;    /* tag of the question to the collector which guests offer a profile; 0 = none is open */
+	uint64_t offers_at; /* when that question was sent, CLOCK_MONOTONIC ns */
+	struct batch batch; /* the batch that grows until it is given to the commit thread */
 	uint64_t given;	    /* bytes of the batch that is being committed */
-	uint64_t held;	    /* bytes received and not committed */
+	uint64_t held;	    /* bytes that were received and are not committed */
 	int64_t last_id;
-	uint64_t oldest; /* CLOCK_MONOTONIC ns since when a byte waits to be handed over; 0 = none waits */
+	/*
+	 * Since when bytes wait to be given to the commit thread, CLOCK_MONOTONIC ns; 0 = none wait.
+	 */
+	uint64_t oldest;
 	struct accounts accounts;
 	struct receiver_counts counts;
-	uint64_t seen_bytes; /* received until the last tick */
-	uint64_t busy;	     /* CLOCK_MONOTONIC ns when much came last; 0 = there is no memory to give back */
-	char complaints[COMPLAINTS][STREAM_ADDRESS_MAX]; /* addresses that the log has complained about */
+	uint64_t seen_bytes; /* value of counts.bytes at the last tick */
+	uint64_t busy;	     /* when many bytes came last, CLOCK_MONOTONIC ns; 0 = there is no memory to return */
+	char complaints[COMPLAINTS][STREAM_ADDRESS_MAX]; /* addresses for which receiver_complain() has logged */
 	unsigned next_complaint;
 	struct log_limit limit;
-	struct log_limit recorded; /* of the lines that a recording begins or ends */
+	struct log_limit recorded; /* limit of the log lines that say that a recording begins or ends */
 	bool ending;
-	uint64_t end_by; /* CLOCK_MONOTONIC ns */
+	uint64_t end_by; /* when to end even if not all is committed, CLOCK_MONOTONIC ns */
 	int failed;	 /* -errno that ends the loop; 0 = none */
 };
 
@@ -61,36 +67,56 @@ struct receiver_options {
 	const char *run;   /* directory with the sockets */
 };
 
-/* Open everything. On failure return -errno and a SENTENCE of SIZE bytes. Call receiver_deinit() in any case. */
+/*
+ * Open the archive, the sockets and the connection to the collector. Return 0; or -errno, with a
+ * sentence in SENTENCE (SIZE bytes). Call receiver_deinit() also after a failure.
+ */
 int receiver_init(struct receiver *s, const struct config *config, const struct receiver_options *options,
 		  char *sentence, size_t size);
 /* Run until SIGTERM. Return 0 or -errno. */
 int receiver_run(struct receiver *s);
 void receiver_deinit(struct receiver *s);
 
-/* Hand over to the commit thread soon, or at once if enough has come. */
+/*
+ * Bytes or items wait: give them to the commit thread after FLUSH_NS, or at once if they are many.
+ */
 void receiver_dirty(struct receiver *s);
-/* Return NULL if ACCOUNT may send BYTES more; otherwise the reason why not, which is counted. */
+/*
+ * Return NULL if ACCOUNT may receive BYTES more; else the reason why not ("disk", "overrun",
+ * "quota" or "rate"), which is also counted.
+ */
 const char *receiver_room(struct receiver *s, struct account *account, uint64_t bytes);
-/* Count garbage from ADDRESS, and log it once per address. WHAT completes the sentence "what came from a guest". */
+/*
+ * Count bytes from ADDRESS that are no profile, and log that once per address. WHAT completes the
+ * sentence "what came from a guest".
+ */
 void receiver_complain(struct receiver *s, const char *address, const char *what);
 
 /* ---- listener.c ---- */
 
 struct sockaddr_storage;
 
-/* Accept guests on TEXT, HOST:PORT. On failure return -errno and a SENTENCE of SIZE bytes. */
+/*
+ * Listen on TEXT (HOST:PORT) for guests. Return 0; or -errno, with a sentence in SENTENCE (SIZE
+ * bytes).
+ */
 int receiver_listen(struct receiver *s, const char *text, char *sentence, size_t size);
-/* Parse a numeric address such as "10.0.0.1" or "::1" into STORE; *LEN is its size. Return false if TEXT is none. */
+/*
+ * Parse a numeric address such as "10.0.0.1" or "::1" into *STORE; *LEN is its size. Return false
+ * if TEXT is no such address.
+ */
 bool address_parse(const char *text, uint32_t port, struct sockaddr_storage *store, unsigned *len);
-/* Write an address as text of at most STREAM_ADDRESS_MAX bytes. IPv4 in IPv6 is written as IPv4. */
+/*
+ * Write an address as text (STREAM_ADDRESS_MAX bytes at most), and its port into *PORT. An IPv4
+ * address mapped into IPv6 is written as IPv4.
+ */
 void address_text(const struct sockaddr_storage *store, char *text, uint32_t *port);
 
 /* ---- control.c ---- */
 
 /* Answer a request on the control socket. */
 control_request receiver_request;
-/* Answer the requests whose items have been committed. */
+/* Answer the requests whose items in DONE are committed. */
 void receiver_answers(struct receiver *s, struct batch *done);
 
 #endif

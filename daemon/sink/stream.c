@@ -11,13 +11,19 @@
 #include "clock.h"
 #include "receiver.h"
 
-#define READ_ROOM     (64u << 10) /* least size of a read */
-#define READS_MAX     8u	  /* in a row, before other streams have their turn */
-#define BLOCK_FIRST   (128u << 10)
-#define FIRST_NS      (10 * NS_PER_S) /* a writer sends its first packet at once */
-#define STOP_ASKED_NS (5 * NS_PER_S)  /* a guest that runs sends its last bytes within a millisecond */
-#define STOP_NS	      (NS_PER_S / 2)  /* a guest that connected by itself does not notice our shutdown */
-#define WHO_NS	      (3 * NS_PER_S)  /* for the collector's answer who the guest was, on a busy machine */
+#define READ_ROOM   (64u << 10) /* least room in the block for a read */
+#define READS_MAX   8u		/* reads in a row, before other streams are served */
+#define BLOCK_FIRST (128u << 10)
+/* Time in which a guest must send its first packet; a writer sends it at once. */
+#define FIRST_NS (10 * NS_PER_S)
+/*
+ * Time for the last bytes of a guest to which the receiver has connected; a running guest sends
+ * them within a millisecond.
+ */
+#define STOP_ASKED_NS (5 * NS_PER_S)
+/* Time for the last bytes of a guest that has connected by itself: it ignores our shutdown(). */
+#define STOP_NS (NS_PER_S / 2)
+#define WHO_NS	(3 * NS_PER_S) /* time for the collector's answer who the guest was, on a busy machine */
 
 static void stream_free(struct stream *s)
 {
@@ -50,11 +56,12 @@ static void set_deadline(struct stream *s, uint64_t ns)
 	sd_event_source_set_enabled(s->timer, ns ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
-/*
- * ---- blocks -----------------------------------------------------------------------------------
- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Move the whole packets to the batch, and begin a new block with the rest. Return 0 or -ENOMEM. */
+/*
+ * Move the block's whole packets to the batch B, and the bytes behind them to a new block. Return 0
+ * or -ENOMEM.
+ */
 static int seal(struct stream *s, struct batch *b)
 {
 	size_t rest = s->len - s->whole;
@@ -84,7 +91,7 @@ static int seal(struct stream *s, struct batch *b)
 	return r;
 }
 
-/* Make room for another read. Return 0 or -ENOMEM. */
+/* Make room in the block for another read. Return 0 or -ENOMEM. */
 static int make_room(struct stream *s)
 {
 	size_t room = s->room ? s->room * 2 : BLOCK_FIRST;
@@ -119,18 +126,18 @@ void stream_flush(struct stream *s, struct batch *b)
 		return;
 	if (stream_put(s, b))
 		return;
-	/* Not here: the caller may go on to use the stream. */
+	/*
+	 * Do not end the stream here, because the caller may still use it: end it by its deadline.
+	 */
 	s->stop_reason = s->stop_reason ? s->stop_reason : "overrun";
 	set_deadline(s, 1);
 }
 
-/*
- * ---- a recording ------------------------------------------------------------------------------
- */
+/* ---- a recording ----------------------------------------------------------------------------- */
 
 /*
- * Begin a recording with the first packet, in LEN bytes. Return false if it is no description of a
- * stream.
+ * Begin a recording with the description in the first packet; the block has LEN bytes of whole
+ * packets. Return false if that packet has no description.
  */
 static bool begin_recording(struct stream *s, size_t len)
 {
@@ -161,7 +168,10 @@ static bool begin_recording(struct stream *s, size_t len)
 	return true;
 }
 
-/* Move the stream to its guest's account. Return false if that guest has too many streams. */
+/*
+ * Move the stream to the account of its guest, which is known now. Return false if that guest has
+ * too many streams.
+ */
 static bool move_account(struct stream *s)
 {
 	struct receiver *receiver = s->receiver;
@@ -196,7 +206,7 @@ void stream_identify(struct stream *s, int64_t run, const char *name, const char
 	}
 }
 
-/* End the recording. The client that stopped it is answered after the commit. */
+/* End the recording for REASON. The client that has stopped it is answered after the commit. */
 static void end_recording(struct stream *s, const char *reason)
 {
 	struct receiver *receiver = s->receiver;
@@ -223,8 +233,8 @@ static void end_recording(struct stream *s, const char *reason)
 }
 
 /*
- * Keep the stream for a moment after the connection ended, if the collector is about to say who the
- * guest is.
+ * If the connection has ended while the collector is asked who the guest is, keep the stream until
+ * the answer comes or WHO_NS is over. Return whether the stream is kept.
  */
 static bool linger(struct stream *s, const char *reason)
 {
@@ -269,19 +279,19 @@ void stream_stop(struct stream *s, const char *reason, struct control_asker aske
 		return;
 	}
 	/*
-	 * The only message to the guest: the read of an offering guest returns, and it sends the
-	 * rest and closes.
+	 * This is the only message to the guest: in an offering guest a read returns, and the guest
+	 * sends its last bytes and closes.
 	 */
 	s->state = STREAM_STOPPING;
 	shutdown(s->fd, SHUT_WR);
 	set_deadline(s, s->guest ? STOP_ASKED_NS : STOP_NS);
 }
 
-/*
- * ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* Take N bytes that were received. Return the reason to end the stream, or NULL. */
+/*
+ * Handle N bytes that were received into the block. Return the reason to end the stream, or NULL.
+ */
 static const char *take(struct stream *s, size_t n)
 {
 	uint64_t packets = s->framing.packets;
@@ -316,7 +326,10 @@ static const char *take(struct stream *s, size_t n)
 	return NULL;
 }
 
-/* Read once. Return 1 if there may be more, 0 if not now, -1 if the stream is gone. */
+/*
+ * Read once. Return 1 if there may be more bytes, 0 if there are none now, -1 if the stream was
+ * ended and freed.
+ */
 static int read_some(struct stream *s)
 {
 	const char *reason;
@@ -373,7 +386,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *context
 	}
 	for (unsigned i = 0; i < READS_MAX && r > 0; i++)
 		r = read_some(s);
-	if (r == 0 && s->len == 0) { /* an idle guest uses no memory */
+	if (r == 0 && s->len == 0) { /* an idle guest needs no block */
 		free(s->block);
 		s->block = NULL;
 		s->room = 0;
@@ -382,8 +395,9 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *context
 }
 
 /*
- * Return true if the deadline has passed. Bytes that came in time are read first, because this
- * process may be the late one. Return false if the stream is gone or goes on.
+ * Return whether the deadline of the stream's state has really passed. Bytes that came in time are
+ * read first, because the process itself may be late. Return false also if the stream was ended and
+ * freed.
  */
 static bool is_overdue(struct stream *s)
 {
@@ -411,7 +425,7 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *context)
 	return 0;
 }
 
-/* Detect a guest that vanished; an idle guest stays connected. */
+/* Enable keep-alive, to notice that a guest has vanished. An idle guest stays connected. */
 static void keep_alive(int fd)
 {
 	int on = 1, idle = 60, interval = 10, count = 6;
@@ -433,8 +447,8 @@ struct stream *stream_new(struct receiver *receiver, int fd, const char *address
 		return NULL;
 	}
 	/*
-	 * The begin of this turn of the loop: before the connection was asked for, so before a
-	 * guest could answer.
+	 * NOW is the begin of this turn of the loop. It is before the connection was asked for, so
+	 * it is before the guest could have sent anything.
 	 */
 	sd_event_now(receiver->event, CLOCK_MONOTONIC, &now);
 	s->receiver = receiver;

@@ -1,14 +1,15 @@
 /*
- * A stream: one TCP connection of a guest, and its recording.
+ * A stream: one TCP connection of a guest, and its recording. Its states:
  *
- *   CONNECTING  the receiver is connecting
- *   FIRST       connected, before the first packet
- *   RECORDING   the first packet came: there is a recording
- *   STOPPING    our side is shut; the rest is taken until the guest closes or the deadline passes
- *   ENDED       the connection is gone; the stream waits for the collector to say who the guest is
+ *  CONNECTING  the receiver is connecting
+ *  FIRST       connected, and the first packet is not complete
+ *  RECORDING   the first packet has come: there is a recording
+ *  STOPPING    the receiver has shut down its side; the guest's last bytes are received until the
+ *              guest closes or the deadline passes
+ *  ENDED       the connection is closed; the stream waits until the collector says who the guest is
  *
- * A stream is read as soon as bytes are there. The guest never waits, and nothing is ever written to
- * it.
+ * A stream is read as soon as it has bytes, so the guest never waits. Nothing is ever written to
+ * the guest.
  */
 #ifndef SINK_STREAM_H
 #define SINK_STREAM_H
@@ -32,47 +33,55 @@ struct stream {
 	enum stream_state state;
 	int fd;
 	sd_event_source *io, *timer;
-	struct guest *guest; /* guest that was connected to; NULL = the guest connected by itself */
-	uint64_t deadline;   /* CLOCK_MONOTONIC ns; 0 = none, as for an idle guest */
+	struct guest *guest; /* guest to which the receiver has connected; NULL = the guest connected by itself */
+	/*
+	 * When to end the stream in its state, CLOCK_MONOTONIC ns; 0 = never, as for an idle guest.
+	 */
+	uint64_t deadline;
 	struct framing framing;
-	uint8_t *block; /* bytes received and not handed over: WHOLE of its LEN bytes are whole packets */
+	/*
+	 * Bytes that were received and are not in a batch: LEN of ROOM bytes, the first WHOLE of
+	 * which are whole packets.
+	 */
+	uint8_t *block;
 	size_t room, len, whole;
-	bool dirty;	       /* the recording must be put again */
-	struct memtrace about; /* the recording; its texts point into this struct */
+	bool dirty;	       /* the recording's row must be written again */
+	struct memtrace about; /* the recording; its strings point into this struct */
 	char address[STREAM_ADDRESS_MAX];
 	char *name, *uuid;
 	struct framing_info *info;
-	const char *stop_reason; /* reason why it is being stopped, or has ended */
+	const char *stop_reason; /* why the stream is being stopped or has ended */
 	struct control_asker stopper;
-	uint64_t who;	   /* tag of the open question who the guest is; 0 = none is open */
-	uint64_t who_next; /* CLOCK_MONOTONIC ns of the next question */
+	uint64_t who;	   /* tag of the question to the collector who the guest is; 0 = none is open */
+	uint64_t who_next; /* when to ask again, CLOCK_MONOTONIC ns */
 	unsigned who_tries;
 	struct account *account;
-	uint64_t counted; /* bytes of the stream in the account */
+	uint64_t counted; /* bytes of this stream that ACCOUNT has counted */
 };
 
 /*
- * Make a stream of a connection that is there, or (GUEST not NULL) under way. FD is taken over in
- * any case. Return NULL if it was closed.
+ * Create the stream of the connection FD, which is taken over, also on failure. GUEST NULL: FD is
+ * connected; else FD is connecting to GUEST. Return NULL if the connection was closed.
  */
 struct stream *stream_new(struct receiver *receiver, int fd, const char *address, uint32_t port, struct guest *guest);
-/* End and free the stream and its recording, for REASON. */
+/* End the stream and its recording for REASON, and free S. */
 void stream_end(struct stream *s, const char *reason);
 /*
- * Stop the stream for REASON: take the guest's last bytes first. ASKER is answered when it has
- * ended. May free S.
+ * Stop the stream for REASON: shut down the connection, and receive the guest's last bytes. ASKER
+ * is answered when the recording has ended. May free S.
  */
 void stream_stop(struct stream *s, const char *reason, struct control_asker asker);
 /*
- * Hand new whole packets and the recording over to the batch. Without memory the stream ends soon.
+ * Move the new whole packets, and the recording if it has changed, to the batch B. If memory is
+ * short, the stream is ended soon.
  */
 void stream_flush(struct stream *s, struct batch *b);
 /*
- * Hand the packets and the recording over even if nothing is new. Return the recording's item, or
- * NULL if there is no memory.
+ * Move the whole packets and the recording to the batch B, even if nothing has changed. Return the
+ * recording's item, or NULL without memory.
  */
 struct item *stream_put(struct stream *s, struct batch *b);
-/* Take the collector's answer who the guest is; texts are copied. May free S. */
+/* Handle the collector's answer who the guest is; the strings are copied. May free S. */
 void stream_identify(struct stream *s, int64_t run, const char *name, const char *uuid, int64_t domid);
 
 #endif
