@@ -2,6 +2,11 @@
  * The records of the trace archive. The writer and the readers share these structs. schema/archive/
  * has the tables and the meaning of each column. The files are <STATE>/archive/trace.db with its
  * -wal and -shm, the reserve file, and the lock file by which readers delay deletion.
+ *
+ * A *chunk* is the bytes of whole events that one poll has copied; it ends at a *chunk end*. A
+ * *piece* is one row of the table chunks: adjacent chunks of one packet. A *gap* declares packets
+ * that were lost or skipped. A *capture* has a *range* of each of its streams (which packets it
+ * covers), and perhaps a *tail*: unproven bytes behind the stream's last chunk end.
  */
 #ifndef ARCHIVE_ARCHIVE_H
 #define ARCHIVE_ARCHIVE_H

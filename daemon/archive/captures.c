@@ -157,7 +157,7 @@ int archive_writer_delete_capture(struct archive_writer *w, int64_t id)
 		return r;
 	r = subtract_tails(w, id);
 	if (r == 0)
-		/* the foreign keys delete its ranges and tails, too */
+		/* The foreign keys delete its ranges and tails, too. */
 		r = WRITER_RUN(w, STATEMENT_DELETE_CAPTURE, id);
 	if (r == 0 && sqlite3_changes(w->store.db) == 0)
 		r = ARCHIVE_E_ABSENT;

@@ -166,8 +166,8 @@ static int set_up(sqlite3 *db, const char *const *const *migrations)
 			     "PRAGMA cache_size = -8192;"
 			     "PRAGMA foreign_keys = ON;");
 	/*
-	 * a reader of another user cannot create the -wal and -shm files, so they must stay when
-	 * the writer closes
+	 * A reader of another user cannot create the -wal and -shm files, so they must stay when
+	 * the writer closes.
 	 */
 	if (r == 0)
 		r = database_error(db, sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &persist));

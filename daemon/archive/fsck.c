@@ -411,7 +411,7 @@ static int save(const char *state, const struct part *p, const char *path, FILE 
 	return salvage_run(&s, out);
 }
 
-/* What was needed before the file could be checked. */
+/* How the file was repaired before it could be checked. */
 struct rescue {
 	bool was_saved, is_patched;
 };

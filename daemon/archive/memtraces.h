@@ -30,7 +30,8 @@ struct memtrace {
 	const char *state;		 /* "recording" or "ended" */
 	const char *reason;		 /* NULL = it has not ended */
 	uint64_t began_real, began_mono; /* when its first packet came; CLOCK_REALTIME and CLOCK_MONOTONIC ns */
-	uint64_t connected_mono;	 /* the guest made that packet after this CLOCK_MONOTONIC ns; 0 = unknown */
+	/* The guest made that packet after this time, CLOCK_MONOTONIC ns; 0 = unknown. */
+	uint64_t connected_mono;
 	uint64_t ended_real, ended_mono; /* as BEGAN_*; 0 = not ended */
 	uint64_t bytes, packets, dropped;
 	uint64_t damaged; /* bytes behind BYTES that were taken out of service because of damage on the disk */

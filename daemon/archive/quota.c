@@ -1,13 +1,13 @@
 /*
  * Delete the oldest content.
  *
- * The candidates are: of each stream the oldest packet that is in no pinned capture, and the oldest
- * capture that is not pinned. The oldest candidate is deleted, again and again, until the limits
- * hold. The age of a packet is the age of the copy of its last byte.
+ * The candidates are, of each stream, the oldest packet that is in no pinned capture; and the
+ * oldest capture that is not pinned. The oldest candidate is deleted, again and again, until the
+ * limits hold. The age of a packet is the age of the copy of its last byte.
  *
  * Two things are never deleted: the newest packet of a stream whose run has not ended, because the
- * stream may grow and is continued from there; and, for a limit of bytes alone, a capture of which
- * packets are left.
+ * stream may grow and is continued from there; and a capture of which packets are left, if only the
+ * limit of bytes is exceeded.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -87,7 +87,7 @@ static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequen
 		return r;
 	while (end.offset == 0 && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
 		r = writer_row_end(w, sqlite3_column_int64(s, 0), &end);
-		/* the age of a damaged row is the time that the row has, right or wrong */
+		/* The age of a damaged row is the time that the row has, right or wrong. */
 		if (r == ARCHIVE_E_DAMAGED)
 			r = 0;
 		if (r != 0)
@@ -219,7 +219,7 @@ static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 		return 0;
 	if (!is_capture) {
 		r = delete_packet(e, h);
-		/* the capture may have lost its last packet, and be a candidate now */
+		/* The capture may have lost its last packet, and be a candidate now. */
 		return r ? r : find_capture(e);
 	}
 	r = archive_writer_delete_capture(e->w, e->capture);

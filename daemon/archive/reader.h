@@ -116,8 +116,8 @@ struct reader_packet {
 	uint64_t first_timestamp;
 	uint32_t begin; /* offset of the first row: 30, except in a tail */
 	/*
-	 * offset at which the last row ends; may be behind the last chunk end if the packet is
-	 * incomplete
+	 * Offset at which the last row ends; may be behind the last chunk end if the packet is
+	 * incomplete.
 	 */
 	uint32_t end;
 	uint32_t room;

@@ -85,7 +85,7 @@ static int prepare_insert(struct copy *c, sqlite3_stmt *from)
 
 	if (!f)
 		return -ENOMEM;
-	/* of two rows with the same key the first is kept */
+	/* Of two rows with the same key the first is kept. */
 	fprintf(f, "INSERT OR IGNORE INTO %s (", c->table->name);
 	for (int i = 0; i < n; i++)
 		fprintf(f, "%s\"%s\"", i ? ", " : "", sqlite3_column_name(from, i));

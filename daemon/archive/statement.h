@@ -44,7 +44,7 @@ void statements_deinit(struct statements *s);
 /*
  * Get the statement number WHICH, with N integers bound to its first parameters. Declare *STATEMENT
  * with CLEANUP(statement_resetp): a statement that is not reset keeps a transaction open. Return 0;
- * or an error, and *STATEMENT is NULL.
+ * or an error, and *STATEMENT stays as it is.
  */
 int statement_get(struct statements *s, unsigned which, size_t n, const int64_t *values, sqlite3_stmt **statement);
 

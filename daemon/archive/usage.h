@@ -15,7 +15,7 @@
 struct usage_entry {
 	int64_t stream;
 	/*
-	 * uncompressed bytes of chunks and of captures' tails, with the changes of this transaction
+	 * Uncompressed bytes of chunks and of captures' tails, with the changes of this transaction.
 	 */
 	int64_t bytes;
 	int64_t pending; /* the changes of this transaction in BYTES */

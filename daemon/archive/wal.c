@@ -17,7 +17,7 @@
 #include "database.h"
 #include "wal.h"
 
-#define FRAME_BYTES  (65536u + 24u) /* one page in the WAL */
+#define FRAME_BYTES  (65536u + 24u) /* bytes of a page in the WAL, with its header */
 #define WAIT_MS	     5
 #define WAIT_LONG_MS 60
 #define BUSY_MS	     1000

@@ -137,20 +137,16 @@ struct archive_resume {
 	uint32_t ring_packets;
 	bool any;	   /* the archive has packets of the stream, so the other fields are valid */
 	uint64_t sequence; /* packet of the next byte to archive */
-	uint32_t
-		/*
-		 * offset of that byte: the last chunk end, or 30 in the packet behind a complete
-		 * packet or a gap
-		 */
-		offset;
+	/* Offset of that byte: the last chunk end, or 30 in the packet behind a complete packet or a gap. */
+	uint32_t offset;
 	uint64_t last_sequence;	  /* newest packet in the archive */
 	uint64_t first_timestamp; /* first timestamp of that packet */
 	uint64_t last_real;	  /* when that packet's last byte was copied, CLOCK_REALTIME ns */
 	bool captured;		  /* the run has a capture of its end */
 	const char *captured_as;  /* kind of the newest such capture; NULL = none */
 	/*
-	 * when the newest such capture with all bytes of this stream was taken, CLOCK_REALTIME ns;
-	 * 0 = none
+	 * When the newest such capture with all bytes of this stream was taken, CLOCK_REALTIME ns;
+	 * 0 = none.
 	 */
 	uint64_t captured_real;
 	int64_t unfinished; /* newest capture of the run's end, if it has no range of this stream; 0 = none */

@@ -5,7 +5,7 @@
 #define PROOF_LOOKS 4u		      /* number of polls that try to prove the same bytes */
 #define PERIOD	    (100 * NS_PER_MS) /* time over which the budget counts */
 #define STRETCH_MAX 1024.0
-/* polls of idle rings are moved to multiples of this time, so the process wakes up rarely */
+/* Polls of idle rings are moved to multiples of this time, so the process wakes up rarely. */
 #define GRID (16 * NS_PER_MS)
 
 static uint64_t longest(const struct cadence_budget *budget, uint64_t ring_bytes)
@@ -94,8 +94,8 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 	if (cadence->interval > max)
 		cadence->interval = max;
 	/*
-	 * A ring whose polls are expensive (a hostile one) gets at most about a ninth of the time,
-	 * so other rings are polled too.
+	 * A ring whose polls are expensive (a hostile one) gets at most an eighth of the time, so
+	 * other rings are polled too.
 	 */
 	if (cadence->interval < 8 * cost)
 		cadence->interval = 8 * cost;

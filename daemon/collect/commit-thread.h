@@ -42,7 +42,7 @@ struct commit_thread *commit_thread_stop(struct commit_thread *t);
 CLEANUP_DEFINE(struct commit_thread, commit_thread_stop)
 
 void commit_thread_state(struct commit_thread *t, struct commit_thread_state *state);
-/* Commit every FOLLOW_NS until this CLOCK_MONOTONIC ns, because a client reads live. */
+/* A client reads live: commit every FOLLOW_NS until the time UNTIL (CLOCK_MONOTONIC ns). */
 void commit_thread_follow(struct commit_thread *t, uint64_t until);
 
 #endif

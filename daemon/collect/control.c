@@ -25,8 +25,8 @@ struct order {
 	struct order *next;
 	struct control_asker asker;
 	/*
-	 * ticket of the item whose commit answers the order; 0 = the capture's items are not all
-	 * queued yet
+	 * Ticket of the item whose commit answers the order; 0 = the capture's items are not all
+	 * queued yet.
 	 */
 	uint64_t ticket;
 	int64_t capture; /* capture that the order began; 0 = none */

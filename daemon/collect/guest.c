@@ -13,7 +13,7 @@
 #include "log.h"
 #include "text.h"
 
-/* limit for a capture of a living guest; bytes that found no room by then are left out */
+/* Time limit of a capture of a living guest; bytes that found no room by then are left out. */
 #define CAPTURE_NS (10 * NS_PER_S)
 
 /* ---- opening and closing --------------------------------------------------------------------- */

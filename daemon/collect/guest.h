@@ -21,7 +21,7 @@ struct guest_shared {
 	struct queue *queue;
 	struct cadence_budget budget;
 	int64_t last_run, last_stream, last_capture; /* last identifiers that were given out */
-	bool archiving;				     /* the commit thread's state, as last read */
+	bool archiving;				     /* bytes are archived, as the commit thread last said */
 	struct {
 		uint64_t polls, bytes, gaps, lost_packets, skipped_packets, queue_full, bad_sizes, unsteady,
 			dropped_copies, captures, refused_rings, evicted_bytes;
@@ -45,7 +45,7 @@ struct guest_capture {
 	int64_t id; /* 0 = no capture is being taken */
 	bool dead;
 	size_t streams;	  /* number of streams that have not contributed yet */
-	uint64_t give_up; /* CLOCK_MONOTONIC ns; bytes that found no room by then are left out */
+	uint64_t give_up; /* when to stop waiting for room and leave out the remaining bytes, CLOCK_MONOTONIC ns */
 };
 
 struct guest {
@@ -55,8 +55,8 @@ struct guest {
 	int64_t domid;
 	int64_t run; /* 0 = no run yet: the first attach begins one */
 	/*
-	 * begin of the run, CLOCK_REALTIME ns; 0 = the first attach sets it; a source that knows
-	 * better sets it earlier
+	 * Begin of the run, CLOCK_REALTIME ns; 0 = the first attach sets it; a source that knows
+	 * better sets it earlier.
 	 */
 	uint64_t began_real;
 	uint64_t patience; /* limit of time for a capture of the dead guest, ns */

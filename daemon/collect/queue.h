@@ -39,7 +39,7 @@ enum item_kind {
  */
 struct account {
 	size_t bytes;
-	size_t end; /* bytes of its end: of items that were made for its last capture */
+	size_t end; /* bytes of its end: of items that were made after it died */
 	unsigned refs;
 	bool dead; /* the guest is dead: its items are not evicted, and new items use the room of dead guests */
 };
@@ -59,7 +59,7 @@ struct item {
 	bool urgent;
 	bool of_end;		 /* its bytes count as the guest's end */
 	size_t bytes;		 /* bytes that it counts as */
-	uint64_t queued;	 /* when it was made or pushed, CLOCK_MONOTONIC ns */
+	uint64_t queued;	 /* when it was pushed, or a pending gap was found, CLOCK_MONOTONIC ns */
 	uint64_t ticket;	 /* number that queue_push() gives it, ascending */
 	int64_t stream;		 /* stream of a CHUNK, GAP or TAIL */
 	struct ring_cursor from; /* CHUNK and GAP in a lane: cursor of the ring before the item */
@@ -154,7 +154,7 @@ size_t queue_room(struct queue *queue, struct account *account, bool dead);
  * caller passes the item to queue_push() or queue_item_free().
  */
 struct item *queue_item(struct queue *queue, struct account *account, enum item_kind kind, size_t n, bool dead);
-/* accepts NULL; also frees the memory that the item owns */
+/* Accepts NULL; also frees the memory that the item owns. */
 void queue_item_free(struct queue *queue, struct item *item);
 
 /* Append ITEM to the queue, which then owns it. Return the item's ticket. */

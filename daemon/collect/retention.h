@@ -22,8 +22,8 @@ struct retention {
 	size_t n_names, next_name;
 	uint64_t checked_at; /* last check of quotas that left nothing to delete, CLOCK_MONOTONIC ns */
 	/*
-	 * there is no room, or the reserve file is deleted: write nothing before
-	 * retention_make_room() returns true
+	 * There is no room, or the reserve file is deleted: write nothing before
+	 * retention_make_room() returns true.
 	 */
 	bool full;
 	uint64_t blocked_since; /* since when readers delay deletion, CLOCK_MONOTONIC ns; 0 = none does */

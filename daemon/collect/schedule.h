@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct task {
-	uint64_t due; /* CLOCK_MONOTONIC ns */
+	uint64_t due; /* when to call run(), CLOCK_MONOTONIC ns */
 	size_t place; /* index in the heap, from 1; 0 = not scheduled */
 	void (*run)(struct task *task, uint64_t now);
 };

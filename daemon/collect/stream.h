@@ -35,7 +35,7 @@ struct stream {
 	bool starved;	/* the queue had no room, or evicted its items, since the last poll that found room */
 	bool disk;	/* the queue had no room because nothing is archived */
 	struct {
-		/* packets and gaps that were counted and then evicted: do not count them again */
+		/* Packets and gaps that were counted and then evicted: do not count them again. */
 		uint64_t packets, gaps;
 	} recount;
 	struct {

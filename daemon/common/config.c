@@ -24,7 +24,7 @@
 #define CONFIG_FILE "/etc/mprofd/mprofd.conf"
 #endif
 
-/* xenconsoled's log directory, if xenconsoled is configured to write logs. */
+/* Xenconsoled's log directory, if xenconsoled is configured to write logs. */
 #define CONSOLE_LOGS "/var/log/xen/console"
 
 #define POLICIES_MAX 1024u
@@ -138,7 +138,7 @@ static int fail_unknown(struct parser *p, const char *name)
 }
 
 /*
- * inih calls this for each key. Return 1, or 0 on failure. SECTION is not used, because this file
+ * Inih calls this for each key. Return 1, or 0 on failure. SECTION is not used, because this file
  * parses section headers itself.
  */
 static int handle_pair(void *context, const char *section, const char *name, const char *value)
@@ -273,7 +273,7 @@ static void begin_section(struct parser *p, char *line)
 }
 
 /*
- * inih calls this for each line. Skip the blanks at the start of a line, because inih would append
+ * Inih calls this for each line. Skip the blanks at the start of a line, because inih would append
  * an indented line to the previous value.
  */
 static char *next_line(char *out, int size, void *context)

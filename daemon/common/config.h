@@ -43,7 +43,7 @@ struct config {
 	uint64_t flush_interval_ns;	/* time between commits; default 1 s; 10 ms to 60 s */
 	uint64_t burst_rate;		/* bytes per second that an idle ring may suddenly receive; default 4 MiB/s */
 	double cpu_budget;		/* share of one core for polling rings; default 0.003 */
-	/* limit of mapped pages, all guests; 0 = 1/4 of dom0's maptrack entries; default 0 */
+	/* Limit of mapped pages, all guests; 0 = 1/4 of dom0's maptrack entries; default 0. */
 	uint64_t xen_pages;
 	char *xen_console_logs;	   /* absolute path; "" = read no console logs; default /var/log/xen/console */
 	uint64_t archive_bytes;	   /* limit of the whole archive; 0 = no limit; default 0 */
@@ -51,8 +51,8 @@ struct config {
 	uint64_t free_space_bytes; /* bytes of the file system to keep free; default 256 MiB */
 	uint64_t wal_limit_bytes;  /* limit of the write-ahead log; default 64 MiB */
 	/*
-	 * bytes of the reserve file, which is deleted when the disk is full; 0 = no file; default
-	 * 64 MiB
+	 * Bytes of the reserve file, which is deleted when the disk is full; 0 = no file; default
+	 * 64 MiB.
 	 */
 	uint64_t reserve_bytes;
 	char **listen;		     /* addresses; NULL-terminated; NULL = none configured */
@@ -71,7 +71,7 @@ struct config {
 	uint64_t sink_age_ns;	     /* age at which a recording is deleted; 0 = no limit; default 30 days */
 	uint64_t sink_queue_bytes;   /* received bytes that are not yet committed; default 64 MiB, least 4 MiB */
 	/*
-	 * how long to try to reach a guest that a client asked for; 0 = one attempt; default 60 s
+	 * How long to try to reach a guest that a client asked for; 0 = one attempt; default 60 s.
 	 */
 	uint64_t sink_reconnect_ns;
 	struct config_policy *policies; /* owned; in the order of the file */

@@ -51,7 +51,7 @@ void control_error(struct control_server *s, struct control_asker asker, unsigne
 void control_notify(struct control_server *s, uint64_t serial);
 /*
  * Send SENTENCE to every client that watches, and to those that begin to watch later. SENTENCE says
- * why guests may be missing; "" = none is. SENTENCE is copied.
+ * why guests may be missing; "" = none is missing. SENTENCE is copied.
  */
 void control_announce(struct control_server *s, const char *sentence);
 

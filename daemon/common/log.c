@@ -134,7 +134,7 @@ static void write_stderr(enum log_level level, const char *guest, const char *me
 	char line[LINE_BYTES + GUEST_BYTES + 128], prefix[8] = "";
 	struct iovec v;
 
-	/* the journal's socket refused the message; on its stream a prefix gives the priority */
+	/* The journal's socket refused the message; on its stream a prefix gives the priority. */
 	if (log_state.journal)
 		snprintf(prefix, sizeof(prefix), "<%d>", (int)level);
 	v = field(line, sizeof(line), "%s%s: %s%s%s%s\n", prefix, log_state.name, level_text(level), guest ? guest : "",

@@ -25,7 +25,7 @@ enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6,
  * reports the number of suppressed lines. A zeroed limit is ready. One thread owns a limit.
  */
 struct log_limit {
-	uint64_t window_began; /* CLOCK_MONOTONIC ns */
+	uint64_t window_began; /* begin of the current interval, CLOCK_MONOTONIC ns */
 	uint32_t in_window;
 	uint32_t held_back;
 };

@@ -20,8 +20,8 @@ struct notice_calls {
 	 */
 	void (*commit)(void *context);
 	/*
-	 * The source of guests has a problem, so guests may be missing; SENTENCE says which, "" =
-	 * no problem. SENTENCE is valid during the call. The pointer may be NULL.
+	 * The source of guests has a problem, so guests may be missing; SENTENCE says which
+	 * problem; "" = none. SENTENCE is valid during the call. The pointer may be NULL.
 	 */
 	void (*source)(void *context, const char *sentence);
 	/* MESSAGE is the answer to the request with TAG. MESSAGE is valid during the call. */

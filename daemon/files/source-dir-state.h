@@ -36,8 +36,8 @@ struct ring_file {
 	uint64_t written; /* stream.ring.writer.written when the ring last grew */
 	uint64_t grew;	  /* when it last grew, CLOCK_MONOTONIC ns */
 	/*
-	 * a writer closed the file: until this CLOCK_MONOTONIC ns each poll asks whether there is
-	 * another writer
+	 * A writer closed the file: end of the time in which each poll asks whether there is
+	 * another writer, CLOCK_MONOTONIC ns.
 	 */
 	uint64_t check_until;
 	bool orphan;	    /* the directory no longer names this file */

@@ -19,7 +19,7 @@
 
 #define COMPARE_NS    NS_PER_S
 #define COMPARE_LEAST (50 * NS_PER_MS) /* least time between two comparisons */
-/* events of at most this many reads per wake-up, so that rings are polled in time */
+/* Events of at most this many reads per wake-up, so that rings are polled in time. */
 #define READS 16
 
 void dir_trouble(struct source_dir *dir, const char *format, ...)

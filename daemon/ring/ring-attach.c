@@ -116,7 +116,8 @@ static int resume_at(struct ring *ring, const struct ring_resume *resume, const 
 	newest = mprof_sequence_after(resume->last_sequence, ring->slots[sweep->newest].count);
 	/*
 	 * The 16-bit count has wrapped around if a packet has the same count as the archive's last
-	 * packet but another first timestamp, or if the ring holds packets with numbers before 0.
+	 * packet but another first timestamp, or if more packets precede the newest one than its
+	 * number allows.
 	 */
 	if ((!known && newest - resume->last_sequence < ring->n) || newest < sweep->history)
 		newest += 65536;
@@ -155,7 +156,7 @@ int ring_attach(struct ring *ring, const struct memory *memory, uint64_t bytes, 
 	} else if (r == 0) {
 		uint64_t newest = ring->slots[sweep.newest].count;
 
-		/* Packets before number 0 exist, so the count has wrapped around already. */
+		/* More packets precede the newest one than its number allows: the count has wrapped. */
 		if (newest < sweep.history)
 			newest += 65536;
 		ring->cursor.sequence = newest - sweep.history;

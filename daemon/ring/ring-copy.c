@@ -6,7 +6,7 @@
 #include <mprof/ring.h>
 
 /*
- * x86 makes stores visible in their order. On other machines an event's bytes may become visible
+ * X86 makes stores visible in their order. On other machines an event's bytes may become visible
  * after the size that was stored later, so proven bytes are copied one poll later (RING_SETTLE).
  */
 #ifndef RING_SETTLE

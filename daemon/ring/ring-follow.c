@@ -18,7 +18,9 @@ static void mark_add(struct ring *ring, uint64_t sequence, uint32_t offset)
 	if (offset <= MPROF_PACKET_HEADER_BYTES)
 		return;
 	if (newest && newest->sequence == sequence && offset <= newest->offset) {
-		/* With a single writer the position in a packet never falls. */
+		/*
+		 * With a single writer the position in a packet never falls, so there are several.
+		 */
 		if (offset < newest->offset)
 			ring->proof.several_writers = true;
 		return;
@@ -103,7 +105,10 @@ static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t firs
 		ring->reference.stale_since = now;
 	if (now - ring->reference.stale_since < STALE_NS)
 		return false;
-	/* The guest's clock stepped back or stands still: accept the packet, but set its CLOCK. */
+	/*
+	 * The guest's clock stepped back or stands still: accept the packet, and set CLOCK in its
+	 * slot.
+	 */
 	if ((slot->has_before && first != slot->before) || ring->writer.saw_empty) {
 		slot->clock = true;
 		return true;
@@ -195,10 +200,10 @@ static int step_moved(struct ring *ring)
 }
 
 /*
- * The active packet had content and now has size 240 under the same count. There are two reasons: a
- * half of a size that is being stored, or a ring that is initialised again in its first lap. In the
- * second case the first timestamp of packet 0 has changed, too. Return STEP_STILL (half a size),
- * STEP_LAPPED (initialised again) or RING_E_GONE.
+ * The active packet had content and now has size 240 under the same count. Either the writer has
+ * stored only half of a size so far, or the ring is being initialised again in its first lap. In
+ * the second case the first timestamp of packet 0 has changed, too. Return STEP_STILL (half a
+ * size), STEP_LAPPED (initialised again) or RING_E_GONE.
  */
 static int emptied(struct ring *ring)
 {
@@ -262,7 +267,10 @@ int ring_step(struct ring *ring, uint64_t now)
 	r = ring_header_load(ring, next, &h);
 	if (r)
 		return r;
-	/* In its first lap a ring has the counts 1, 2, 3 already, with empty packets. */
+	/*
+	 * In the first lap, packets that the writer has not reached have the counts 1, 2, 3, ...
+	 * already, but no events.
+	 */
 	if (h.count == (uint16_t)(ring->writer.active + 1) &&
 	    (ring->writer.active + 1 >= ring->n || ring_header_bits(&h) > MPROF_PACKET_EMPTY_BITS))
 		return step_moved(ring);

@@ -9,7 +9,7 @@ enum step {
 	STEP_STILL = 0x100, /* there is nothing more to see now */
 	STEP_MOVED,	    /* the writer has left the active packet: continue with the next */
 	STEP_AGAIN,	    /* the packet must be followed from its beginning again */
-	/* a slot does not hold the packet that was followed: find the writer with ring_resync() */
+	/* A slot does not hold the packet that was followed: find the writer with ring_resync(). */
 	STEP_LAPPED,
 };
 
@@ -54,7 +54,7 @@ int ring_header_load(struct ring *ring, const struct ring_slot *slot, struct rin
  */
 bool ring_first_load(const struct ring *ring, const struct ring_slot *slot, uint64_t *first);
 /*
- * Load first the first timestamp, then the header. In this order the header cannot be that of an
+ * Load the first timestamp, and after it the header. In this order the header cannot be that of an
  * earlier incarnation than the timestamp (rule 2). Return as ring_header_load().
  */
 int ring_incarnation_load(struct ring *ring, const struct ring_slot *slot, uint64_t *first, struct ring_header *h);

@@ -184,8 +184,9 @@ static int cursor_check(struct ring *ring, uint64_t newest, const struct sweep *
 /*
  * Set *NEWEST to the 64-bit number of the newest packet of the sweep. If that number is before the
  * active packet, either the count wrapped around or the writer overtook the sweep; it counts as a
- * wrap only after BEHIND_POLLS polls. If packets with numbers before 0 exist, the count has wrapped
- * at least once: set *AT_LEAST. Return 0, or STEP_STILL to sweep again.
+ * wrap only after BEHIND_POLLS polls. If more packets precede the newest one than its number
+ * allows, the count has wrapped at least once: set *AT_LEAST. Return 0, or STEP_STILL to sweep
+ * again.
  */
 static int newest_sequence(struct ring *ring, const struct sweep *sweep, bool *at_least, uint64_t *newest)
 {

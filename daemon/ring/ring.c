@@ -105,7 +105,7 @@ int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now)
 		if (r != STEP_MOVED && r != STEP_AGAIN)
 			return r;
 	}
-	/* the writer was not followed to its position: read the ring closely at the next poll */
+	/* The writer was not followed to its position: read the ring closely at the next poll. */
 	ring->glance.known = false;
 	return 0;
 }

@@ -18,7 +18,7 @@
 
 #define TICK_US	     1000000u
 #define STATUS_TICKS 10u /* ticks between two status messages */
-/* time between two reports of damage, because clients may repeat a request for damaged bytes */
+/* Time between two reports of damage, because clients may repeat a request for damaged bytes. */
 #define REPORT_NS (100 * NS_PER_MS)
 
 struct server {

@@ -58,7 +58,7 @@ struct receiver {
 	struct log_limit limit;
 	struct log_limit recorded; /* limit of the log lines that say that a recording begins or ends */
 	bool ending;
-	uint64_t end_by; /* when to end even if not all is committed, CLOCK_MONOTONIC ns */
+	uint64_t end_by; /* when to end the process even if not all is committed, CLOCK_MONOTONIC ns */
 	int failed;	 /* -errno that ends the loop; 0 = none */
 };
 

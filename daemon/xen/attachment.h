@@ -1,6 +1,6 @@
 /*
  * An attachment: one stream that a guest publishes, with its mapped pages, its event channel and
- * its struct stream. Stream 0 always has an attachment, also if nothing is attached.
+ * its struct stream.
  */
 #ifndef XEN_ATTACHMENT_H
 #define XEN_ATTACHMENT_H
@@ -30,7 +30,7 @@ struct attachment {
 	unsigned writes; /* number of writes of the commit key */
 	unsigned taken;	 /* value of WRITES when the keys of the attached ring were read */
 	unsigned tries;	 /* attempts to read the keys, or to attach the ring, that failed since the last success */
-	/* when to read the keys again after XenStore gave no answer, CLOCK_MONOTONIC ns; 0 = never */
+	/* When to read the keys again, if XenStore gave no answer, CLOCK_MONOTONIC ns; 0 = no. */
 	uint64_t retry_at;
 
 	/* State of the attached ring. */
@@ -46,7 +46,7 @@ struct attachment {
 	uint32_t local;	  /* local port, valid if kick.bound */
 	uint64_t written; /* position up to which the writer had written at the last poll; see ring.h */
 
-	/* position at which the stream of a suspended guest continues, valid if HAS_HELD */
+	/* Position at which the stream of a suspended guest continues, valid if HAS_HELD. */
 	struct archive_resume held;
 	bool has_held;
 };
@@ -61,7 +61,7 @@ enum fault attachment_attach(struct attachment *attachment, struct keys *keys, c
 			     bool dead, const char **sentence, int *condition);
 /* Detach the stream, unmap its pages and unbind its port. Do nothing if nothing is attached. */
 void attachment_detach(struct attachment *attachment);
-/* Remember where the stream stands, for when the guest resumes. */
+/* Store the stream's position in HELD, before the ring of a suspended guest is detached. */
 void attachment_hold(struct attachment *attachment);
 /*
  * Bind to the guest's PORT in place of the port that is bound; 0 = bind none. Return FAULT_NONE or

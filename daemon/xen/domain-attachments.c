@@ -10,7 +10,7 @@
 #include "log.h"
 
 /*
- * after a mapping, no other page of the guest is mapped for this many times the mapping's duration
+ * After a mapping, no other page of the guest is mapped for this many times the mapping's duration.
  */
 #define MAP_SHARE   4u
 #define MAP_REFUSED 20u /* the same factor after a mapping that was refused */

@@ -14,7 +14,7 @@
 #include "subtree.h"
 
 #define CLOSE_NS (800 * NS_PER_MS) /* time for a capture of the rings' remaining bytes */
-/* wait before asking for the console: xenconsoled writes its log a moment after the end */
+/* Wait before asking for the console: xenconsoled writes its log a moment after the end. */
 #define CONSOLE_NS   (300 * NS_PER_MS)
 #define ANSWER_NS    (2 * NS_PER_S)
 #define SUBTREE_STEP 2u

@@ -56,8 +56,9 @@ struct domain {
 	/* State of the domain's XenStore keys. */
 	bool watched;
 	struct rate_limit rate_limit;
-	uint64_t ignored_until; /* ignore its keys, which changed too fast, until then, CLOCK_MONOTONIC ns; 0 = no */
-	bool scan;		/* the list of its streams must be read */
+	/* End of the time in which its keys are ignored, CLOCK_MONOTONIC ns; 0 = they are not. */
+	uint64_t ignored_until;
+	bool scan; /* the list of its streams must be read */
 	bool renamed;
 	bool check_uuid;    /* its UUID must be read again, because the domid may belong to another domain now */
 	bool keys_gone;	    /* commit keys are gone, and the helper was asked why */
@@ -66,7 +67,7 @@ struct domain {
 	struct attachment *attachments;
 	size_t n_attachments;
 	uint64_t pages;	 /* number of mapped pages */
-	uint64_t map_at; /* map no further pages before this CLOCK_MONOTONIC ns, because mapping blocks the loop */
+	uint64_t map_at; /* when further pages may be mapped, CLOCK_MONOTONIC ns, because mapping blocks the loop */
 	bool offer;	 /* memtrace-port must be read */
 	uint32_t memtrace_port; /* memtrace-port as last read; 0 = none */
 	bool profiled;		/* mprofd-sink received a memory profile of it in this run */
@@ -76,13 +77,13 @@ struct domain {
 	bool has_guest;
 	bool without_ring; /* the run began without a ring */
 	uint64_t renewed;  /* when RENEWALS began to count, CLOCK_MONOTONIC ns */
-	/* runs that were followed by another run (AFTER_RENEW, AFTER_RESET) since RENEWED */
+	/* Runs that were followed by another run (AFTER_RENEW, AFTER_RESET) since RENEWED. */
 	unsigned renewals;
 	unsigned epoch;				   /* number of earlier runs with the same boot, domid and UUID */
 	uint64_t numbers_used[VALUE_STREAMS / 64]; /* set of the stream numbers that this run has used */
-	/* capture of the run's end that mprofd had begun when it was killed; 0 = none */
+	/* Capture of the run's end that mprofd had begun when it was killed; 0 = none. */
 	int64_t unfinished;
-	/* the domain was already dead when mprofd read its state: ENDING says how it ended */
+	/* The domain was already dead when mprofd read its state: ENDING says how it ended. */
 	bool found_dead;
 	struct run_end ending;
 
@@ -90,7 +91,7 @@ struct domain {
 	struct subtree subtree;
 	bool reads_subtree; /* the subtree is being read */
 	int64_t capture;    /* capture whose context is not complete; 0 = none */
-	/* when to ask for the console, or to stop waiting for it, CLOCK_MONOTONIC ns; 0 = never */
+	/* When to ask for the console, or to stop waiting for it, CLOCK_MONOTONIC ns; 0 = never. */
 	uint64_t console_at;
 	bool console_asked;
 	const char *context_reason; /* reason to write into the context */

@@ -179,8 +179,8 @@ static void question_answer(struct helper_self *self)
 }
 
 /*
- * Close all descriptors that came from the collector but SOCKET and stderr, to which a library may
- * print. Return SOCKET's new number.
+ * Close all descriptors that the helper has from the collector, except SOCKET, and stderr, to which
+ * a library may print. Return SOCKET's new number.
  */
 static int files_close(int socket)
 {
@@ -216,7 +216,7 @@ _Noreturn void helper_process(int socket, const char *console_logs)
 
 	signals_reset();
 	prctl(PR_SET_NAME, "mprofd-helper", 0, 0, 0);
-	/* the collector has the same user, and must not read the helper's memory */
+	/* The collector has the same user, and must not read the helper's memory. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	self.socket = files_close(socket);
 	self.logs = console_logs;

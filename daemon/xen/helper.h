@@ -24,8 +24,8 @@ enum domain_flag {
 	DOMAIN_KNOWN = 1, /* Xen knows the domid; if not set, flags and reason are 0 */
 	DOMAIN_DYING = 2,
 	/*
-	 * stopped, crashed or suspended: REASON says which; stays set after the guest was
-	 * restarted as another domain
+	 * Stopped, crashed or suspended: REASON says which; stays set after the guest was
+	 * restarted as another domain.
 	 */
 	DOMAIN_SHUTDOWN = 4,
 	DOMAIN_PAUSED = 8,

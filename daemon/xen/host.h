@@ -32,8 +32,8 @@ struct host {
 	struct attachment **ports; /* the attachment bound to each local port, by port */
 	size_t n_ports;
 	/*
-	 * read XenStore for no step before this CLOCK_MONOTONIC ns, so that rings are polled
-	 * meanwhile
+	 * No step reads XenStore before this time, so that rings are polled meanwhile.
+	 * CLOCK_MONOTONIC ns.
 	 */
 	uint64_t store_ready;
 	uint64_t store_urgent; /* the same for urgent steps, see domain_is_urgent() */

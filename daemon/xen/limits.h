@@ -7,8 +7,9 @@
 
 #include "clock.h"
 
-#define RATE_PER_SECOND 400u  /* changes in a second; 64 streams with five keys each, published at once, make 320 */
-#define RATE_PER_MINUTE 1000u /* changes in a minute */
+#define RATE_PER_SECOND \
+	400u /* limit of changes in a second; 64 streams with five keys each, published at once, make 320 */
+#define RATE_PER_MINUTE 1000u		/* limit of changes in a minute */
 #define RATE_IGNORE_NS	(60 * NS_PER_S) /* time for which a guest's keys are ignored */
 
 struct rate_limit {

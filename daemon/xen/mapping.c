@@ -11,10 +11,7 @@
 #include "value.h"
 #include "xen.h"
 
-/*
- * Copy the page that the grant reference REF of DOMID names to PAGE. Return FAULT_NONE or
- * FAULT_MAP.
- */
+/* Copy to PAGE the page that DOMID grants by the reference REF. Return FAULT_NONE or FAULT_MAP. */
 static enum fault page_copy(struct xen *xen, uint32_t domid, uint32_t ref, uint8_t *page)
 {
 	const volatile uint8_t *bytes;

@@ -22,8 +22,8 @@ struct xen;
 
 struct subtree {
 	/*
-	 * object of relative path -> value, made printable by text.h; NULL = nothing was read yet;
-	 * owned
+	 * Object of relative path -> value, made printable by text.h; NULL = nothing was read yet;
+	 * owned.
 	 */
 	json_t *seen;
 	bool complete;	   /* SEEN has the whole subtree */

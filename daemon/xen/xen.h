@@ -94,7 +94,7 @@ void xen_maptrack(struct xen *xen, uint64_t *entries, unsigned *per_page);
 
 int xen_event_fd(struct xen *xen); /* readable when a port is pending; reads do not block */
 /*
- * Bind to PORT of DOMID, which can be bound only once. *LOCAL is dom0's port. Binding makes the
+ * Bind to PORT of DOMID. A port can be bound only once. *LOCAL is dom0's port. Binding makes the
  * local port pending once. Return 0 or -errno.
  */
 int xen_bind(struct xen *xen, uint32_t domid, uint32_t port, uint32_t *local);

@@ -142,8 +142,8 @@ struct mprof_tail {
 	uint64_t not_before; /* timestamp of the event before the tail; 0 = none */
 	uint64_t not_after;  /* guest time of the capture; UINT64_MAX = unknown */
 	/*
-	 * bytes that an earlier copy found at the place of the tail, in the packet that the slot
-	 * held before; NULL = unknown
+	 * Bytes that an earlier copy found at the place of the tail, in the packet that the slot
+	 * held before; NULL = unknown.
 	 */
 	const uint8_t *before;
 	size_t before_bytes; /* bytes at BEFORE */

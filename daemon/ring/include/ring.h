@@ -80,7 +80,7 @@ struct ring_resume {
 	uint64_t sequence; /* packet of the next byte to archive */
 	uint32_t offset;   /* offset of that byte */
 	uint64_t last_sequence;
-	uint64_t first_timestamp; /* of packet LAST_SEQUENCE */
+	uint64_t first_timestamp; /* first timestamp of packet LAST_SEQUENCE */
 	uint64_t last_real;	  /* when that packet was copied, CLOCK_REALTIME ns */
 };
 
@@ -109,8 +109,8 @@ struct ring_slot {
 	bool has_first;
 	bool has_before;
 	/*
-	 * the packet was accepted although its first timestamp is not newer than that of the packet
-	 * before
+	 * The packet was accepted although its first timestamp is not newer than that of the packet
+	 * before.
 	 */
 	bool clock;
 	bool damaged; /* the packet had an impossible size when the writer left it */
@@ -150,13 +150,13 @@ struct ring_writer {
 	uint32_t slot;
 	uint32_t seen; /* largest content size of the active packet that was seen, in bytes */
 	/*
-	 * number of bytes that the writer was seen to write since attach; collect/cadence.c uses it
+	 * Number of bytes that the writer was seen to write since attach; collect/cadence.c uses it.
 	 */
 	uint64_t written;
 	bool saw_empty; /* the active packet was seen without events */
-	/* number of successive polls at which the newest packet was before the active one */
+	/* Number of successive polls at which the newest packet was before the active one. */
 	unsigned behind;
-	/* size of the active packet that is not confirmed yet (rule 3), if HAS_CANDIDATE */
+	/* Size of the active packet that is not confirmed yet (rule 3), if HAS_CANDIDATE. */
 	struct ring_header candidate;
 	bool has_candidate;
 	bool confirmed; /* a size was confirmed in this poll */
@@ -182,10 +182,10 @@ struct ring_reference {
 struct ring_proof {
 	struct ring_mark marks[RING_MARKS]; /* oldest first */
 	uint32_t n_marks;
-	struct ring_mark proven;  /* limit of rule 4 in the poll PROVEN_AT */
-	struct ring_mark settled; /* limit of rule 4 in the poll before that */
+	struct ring_mark proven;  /* end of the proven bytes (rule 4) in the poll PROVEN_AT */
+	struct ring_mark settled; /* end of the proven bytes in the poll before that */
 	uint64_t proven_at;	  /* POLLED_AT of the poll that set PROVEN */
-	/* a confirmed size fell, so more than one writer writes: no byte is proven any more */
+	/* A confirmed size fell, so more than one writer writes: no byte is proven any more. */
 	bool several_writers;
 };
 
@@ -210,13 +210,13 @@ struct ring_debt {
 };
 
 /*
- * The bytes of two headers in which any change of the ring shows, as of the last poll. If KNOWN and
- * the bytes are equal, nothing has changed.
+ * The bytes in the headers of the active packet and of the next one that show any change of the
+ * ring, as of the last poll. If KNOWN and the bytes are equal, nothing has changed.
  */
 struct ring_glance {
 	uint8_t bytes[20];
 	bool known;
-	uint64_t unsteady; /* counters.unsteady after the last poll */
+	uint64_t unsteady; /* value of counters.unsteady after the last poll */
 };
 
 /* An attached ring. Only the files of daemon/ring set its fields. */

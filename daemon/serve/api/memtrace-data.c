@@ -128,7 +128,7 @@ static void on_free(void *context)
 /* A request, and the recording as it was when the request came. */
 struct download {
 	int64_t id;
-	uint64_t total, first, last; /* LAST is included */
+	uint64_t total, first, last; /* bytes of the recording; the answer has bytes FIRST to LAST, both included */
 	bool grows, zstd, part;
 	char etag[64];
 };

@@ -16,7 +16,7 @@ struct resource_stream {
 	uint32_t number;
 	uint32_t ring_packets;
 	uint64_t deletions;
-	/* the capture's range of the stream; CAPTURE 0 = the capture does not have the stream */
+	/* The capture's range of the stream; CAPTURE 0 = the capture does not have the stream. */
 	struct archive_capture_stream range;
 	enum coverage coverage; /* how much of RANGE is still archived */
 };

@@ -27,7 +27,7 @@ void tar_header(char *out, const char *name, uint64_t bytes, uint64_t seconds)
 	memcpy(out + 108, "0000000", 7);
 	memcpy(out + 116, "0000000", 7);
 	/*
-	 * more than eleven octal digits: a big-endian number, which all current tar programs read
+	 * More than eleven octal digits: a big-endian number, which all current tar programs read.
 	 */
 	if (bytes >> 33) {
 		out[124] = (char)0x80;

@@ -15,8 +15,8 @@ struct body {
 	bool zstd;
 	struct body_place from, last;
 	/*
-	 * uncompressed bytes that are not emitted yet; with ZSTD, bytes of the packets that are not
-	 * begun
+	 * Uncompressed bytes that are not emitted yet; with ZSTD, bytes of the packets that are not
+	 * begun.
 	 */
 	uint64_t left;
 };

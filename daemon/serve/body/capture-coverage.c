@@ -38,7 +38,7 @@ static int explain(void *context, const struct archive_gap *gap)
 static int explained(struct reader *r, int64_t stream, uint64_t from, uint64_t end, bool first, bool *yes)
 {
 	struct hole h = {from, end};
-	/* at the beginning of the range the gap may have begun in any earlier packet */
+	/* At the beginning of the range the gap may have begun in any earlier packet. */
 	uint64_t least = first || from == 0 ? 0 : from - 1;
 	int rc = from < end ? reader_gaps(r, stream, least, end - 1, GAPS_MOST, explain, &h) : 0;
 
@@ -74,8 +74,8 @@ int coverage_of_range(struct reader *r, const struct reader_capture_range *range
 
 	*coverage = COVERAGE_ALL;
 	/*
-	 * if the range ends at offset 30, the last packet may have been empty and need not be
-	 * archived
+	 * If the range ends at offset 30, the last packet may have been empty and need not be
+	 * archived.
 	 */
 	end += range->range.last_offset > MPROF_PACKET_HEADER_BYTES;
 	if (range->deletions == 0 || end <= first)

@@ -109,7 +109,7 @@ static int stream_look(const struct streams_context *c, struct reader_stream *s,
 		rc = stream_add_open(c->reader, s, &newest);
 	if (rc == 0 && c->running && s->last_seen_real + RATE_SECONDS * NS_PER_S > now)
 		rc = rate_of_stream(c->reader, s->stream.id, &newest, now, rate);
-	/* a damaged packet must not hide its guest */
+	/* A damaged packet must not hide its guest. */
 	return rc == ARCHIVE_E_ABSENT || rc == ARCHIVE_E_DAMAGED ? 0 : rc;
 }
 
@@ -267,7 +267,7 @@ int json_guest_fill(struct reader *r, json_t *guest)
 		seen = json_object_get(stream, "last_seen");
 		text = json_string_value(seen);
 		if (text &&
-		    /* all times have the same format, so they sort as text */
+		    /* All times have the same format, so they sort as text. */
 		    (!newest || strcmp(text, newest) > 0)) {
 			newest = text;
 			json_object_set(guest, "last_seen", seen);

@@ -54,7 +54,7 @@ static int view_chunks(struct packet_walk *w, const struct reader_packet *p, str
 	uint64_t newest = p->first_timestamp;
 	int rc = packet_chunks_end(w->reader, s->stream, p, &end);
 
-	/* no packet has the size 0, and such a packet would be left out without notice */
+	/* No packet has the size 0, and such a packet would be left out without notice. */
 	if (rc == 0 && p->room == 0)
 		rc = reader_note_damage(w->reader, (struct reader_source){.stream = s->stream}, p->sequence);
 	if (rc != 0)

@@ -20,8 +20,8 @@ struct packet_view {
 	uint64_t sequence;
 	uint64_t first_timestamp; /* 0 if the packet has no events */
 	/*
-	 * size of the whole packet; 0 = nothing of it is served, and the view only says how much
-	 * was cut
+	 * Size of the whole packet; 0 = nothing of it is served, and the view only says how much
+	 * was cut.
 	 */
 	uint32_t room;
 	uint32_t begin;
@@ -48,7 +48,7 @@ struct packet_walk {
 	struct reader_stream_check check;
 	uint64_t expected;  /* sequence of the next packet, if none is missing */
 	bool follows;	    /* the packet before EXPECTED was read */
-	bool is_open;	    /* that packet is not complete */
+	bool is_open;	    /* the packet before EXPECTED is not complete */
 	bool order_checked; /* reader_check_order() was called */
 	struct reader_packet page[PACKET_WALK_PAGE];
 	size_t n, at;

@@ -56,7 +56,7 @@ int packet_chunks_end(struct reader *r, int64_t stream, const struct reader_pack
 	int rc;
 
 	*end = p->end;
-	/* the rows must follow each other from offset 30 on; if not, some are missing */
+	/* The rows must follow each other from offset 30 on; if not, some are missing. */
 	if (!p->whole || p->begin != HEADER)
 		return reader_note_damage(r, (struct reader_source){.stream = stream}, p->sequence);
 	if (p->complete)

@@ -25,7 +25,7 @@
 
 #define POLL_APART_NS (2 * NS_PER_S)
 #define POLLS	      4u /* polls to go back; one more than needed */
-/* for clocks of different speed, and for copies that end after the capture began */
+/* For clocks of different speed, and for copies that end after the capture began. */
 #define SLACK_NS (10 * NS_PER_S)
 
 /* A search back in time, from the newest copy. */

@@ -264,8 +264,8 @@ void clients_accept(struct listener *l)
 {
 	uint64_t until =
 		/*
-		 * limits the time in the loop: if all places are taken, each connection runs
-		 * libmicrohttpd
+		 * Limits the time in the loop: if all places are taken, each connection runs
+		 * libmicrohttpd.
 		 */
 		clock_mono() + EXCHANGE_STEP_NS;
 

@@ -165,8 +165,8 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 	if (x->route || route(x, method)) {
 		rc = reader_ready(exchange_reader(x));
 		/*
-		 * opens the archive again if it was replaced; errors are returned by the handler's
-		 * own reads
+		 * Opens the archive again if it was replaced; errors are returned by the handler's
+		 * own reads.
 		 */
 		(void)rc;
 		if (!first || !exchange_respond_kept(x))

@@ -21,7 +21,7 @@
 
 #define EXCHANGE_UPLOAD_MAX 65536u
 #define EXCHANGE_NOTE_MOST  4096u /* bytes of a note, at most */
-/* ns after which a handler returns OUTCOME_AGAIN, so that other clients are served */
+/* Ns after which a handler returns OUTCOME_AGAIN, so that other clients are served. */
 #define EXCHANGE_STEP_NS 10000000ull
 #define EXCHANGE_BLOCK	 65536u /* bytes of a body that are passed to libmicrohttpd at a time */
 
@@ -77,15 +77,16 @@ struct exchange {
 	sd_event_source *hold_timer;   /* releases the lock */
 	bool keep;		       /* the answer may be stored in the cache */
 	/*
-	 * state of the archives when the handler began; the answer is cached only if it is still
-	 * the same
+	 * State of the archives when the handler began; the answer is cached only if it is still
+	 * the same.
 	 */
 	struct archive_state made_from;
 	struct answer answer;
 	struct live *live;     /* the live body; NULL = the answer is none */
 	struct events *events; /* the body of /v1/events; NULL = the answer is none */
 	/*
-	 * pointer in the body to this exchange, which is set to NULL when the exchange ends first
+	 * Pointer to this exchange inside the body; set to NULL if the exchange ends before the
+	 * body.
 	 */
 	struct exchange **back;
 	void *work;
@@ -110,7 +111,7 @@ bool exchange_hold(struct exchange *x);
 const char *exchange_header(struct exchange *x, const char *name);
 
 /* Answer the request. All of these functions return OUTCOME_DONE. */
-/* releases JSON; NULL = out of memory */
+/* Releases JSON; NULL = out of memory. */
 enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json);
 enum outcome exchange_created(struct exchange *x, const char *location, json_t *json);
 enum outcome exchange_text(struct exchange *x, const char *type, const char *text, size_t bytes);

@@ -57,8 +57,8 @@ bool request_accepts_zstd(const char *value);
 
 enum range_status {
 	/*
-	 * no header, or a header to ignore: other units than bytes, several ranges, or invalid
-	 * syntax
+	 * No header, or a header to ignore: other units than bytes, several ranges, or invalid
+	 * syntax.
 	 */
 	RANGE_NONE,
 	RANGE_PART,	     /* bytes FIRST to LAST, both included */

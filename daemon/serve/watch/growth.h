@@ -12,7 +12,7 @@ struct grown;
 struct growth {
 	int64_t *runs; /* runs whose streams to scan, ascending */
 	size_t n_runs, runs_capacity, at;
-	/* counters of the last scan and of this one, ascending by run and number of the stream */
+	/* Counters of the last scan and of this one, ascending by run and number of the stream. */
 	struct grown *last, *next;
 	size_t n_last, at_last;
 	size_t n_next, next_capacity;

@@ -62,8 +62,8 @@ static int see_run(void *context, const struct archive_run *run)
 	w->cursor = run->id;
 	if (!lives && (before & FINGERPRINT_LIVES))
 		/*
-		 * the run has ended since the last scan: compare its streams in this scan, because
-		 * later scans read only runs that have not ended
+		 * The run has ended since the last scan: compare its streams in this scan, because
+		 * later scans read only runs that have not ended.
 		 */
 		w->grown_at = 0;
 	if ((lives || (before & FINGERPRINT_LIVES)) && growth_add_run(&w->growth, run->id) < 0)

@@ -61,7 +61,7 @@ void watch_scan_end(struct watch *w, bool grown);
 
 /* ---- watch-scan.c: steps of the phases. The last step of a phase begins the next phase. ---- */
 
-/* Take one step of a phase. Return what the reader returns. */
+/* Take one step of the phase that the function's name says. Return what the reader returns. */
 int watch_runs_step(struct watch *w);
 int watch_captures_step(struct watch *w);
 int watch_streams_step(struct watch *w);

@@ -33,7 +33,7 @@ static void scan_begin(struct watch *w)
 		return;
 	}
 	if (!w->ready && reader_ready(w->reader) == 0)
-		/* if this fails, watch_tick() notices the archive later */
+		/* If this fails, watch_tick() notices the archive later. */
 		(void)reader_version(w->reader, &w->version);
 	w->scanned_at = now;
 	w->changed = false;
