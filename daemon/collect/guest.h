@@ -25,6 +25,7 @@ struct guest_shared {
 	struct {
 		uint64_t polls, bytes, gaps, lost_packets, skipped_packets, queue_full, bad_sizes, unsteady,
 			dropped_copies, captures, refused_rings, evicted_bytes;
+		uint64_t recovered_packets; /* of lost_packets: copied after all, so the archive has no gap there */
 	} counters;
 };
 

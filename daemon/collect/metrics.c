@@ -51,6 +51,8 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 		{"mprofd_copied_bytes", "counter", "Proven bytes copied out of rings.", n->bytes},
 		{"mprofd_gaps", "counter", "Gaps declared.", n->gaps},
 		{"mprofd_lost_packets", "counter", "Packets lost wholly or in part.", n->lost_packets},
+		{"mprofd_recovered_packets", "counter", "Packets counted as lost and copied after all.",
+		 n->recovered_packets},
 		{"mprofd_skipped_packets", "counter", "Packets not wanted by policy.", n->skipped_packets},
 		{"mprofd_queue_full", "counter", "Times that the queue had no room.", n->queue_full},
 		{"mprofd_evicted_bytes", "counter", "Bytes taken back from the living for the dead.", n->evicted_bytes},

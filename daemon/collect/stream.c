@@ -273,7 +273,9 @@ static struct item *gap_item(const struct stream *stream, const struct ring_gap 
 
 /*
  * Count a gap of PACKETS, but not the gaps and packets that were counted before their gap was
- * evicted. LOST: they are lost, not skipped. JOINED: the gap was joined to the pending one.
+ * evicted. LOST: they are lost, not skipped. JOINED: the gap was joined to the pending one. After an
+ * eviction the ring may still have a packet that was counted as lost: stream_detach() counts such
+ * packets as recovered.
  */
 static void gap_count(struct stream *stream, uint64_t packets, bool lost, bool joined)
 {
@@ -366,6 +368,7 @@ void stream_detach(struct stream *stream)
 		return;
 	ring_declare_owed(&stream->ring, &stream->sink);
 	stream_flush(stream);
+	stream->guest->shared->counters.recovered_packets += stream->recount.packets;
 	stream_capture_end(stream);
 	stream->lane = lane_close(stream->guest->shared->queue, stream->lane);
 	ring_detach(&stream->ring);

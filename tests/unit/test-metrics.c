@@ -62,10 +62,12 @@ static void test_own(void)
 	c.shared.counters.bad_sizes = 11;
 	c.shared.counters.unsteady = 12;
 	c.shared.counters.evicted_bytes = 13;
+	c.shared.counters.recovered_packets = 14;
 	collector_metrics(&c, text, sizeof(text)); /* no source yet */
 	CHECK(lines_ok(text));
 	CHECK(strstr(text, "\nmprofd_bad_sizes_total 11\n") && strstr(text, "\nmprofd_unsteady_headers_total 12\n"));
 	CHECK(strstr(text, "\nmprofd_evicted_bytes_total 13\n") && strstr(text, "\nmprofd_archiving 0\n"));
+	CHECK(strstr(text, "\nmprofd_recovered_packets_total 14\n"));
 	c.source = &(struct source){0};
 	collector_metrics(&c, text, sizeof(text));
 	CHECK(lines_ok(text));
