@@ -14,10 +14,12 @@ import time
 import daemons
 
 ARCHIVES = os.path.join(daemons.HERE, "..", "archives")
-sys.path.append(ARCHIVES)
+TRACES = os.path.join(daemons.HERE, "..", "traces")
+sys.path += [ARCHIVES, TRACES]
 
 import make
 import sink
+from unpack import extract
 
 SETS = sorted(name for name in os.listdir(ARCHIVES) if os.path.exists(os.path.join(ARCHIVES, name, "answers.json")))
 FILES = ("archive/trace.db", "memtraces/memtraces.db")
@@ -52,7 +54,7 @@ class Old(sink.Sink):
     def __init__(self, name):
         super().__init__(config=make.CONFIG)
         with tarfile.open(os.path.join(ARCHIVES, name, "state.tar.xz")) as tar:
-            tar.extractall(self.state, filter="data")
+            extract(tar, self.state)
         with open(os.path.join(ARCHIVES, name, "answers.json"), encoding="utf-8") as f:
             self.then = json.load(f)
 

@@ -18,10 +18,12 @@ import time
 import daemons
 
 ARCHIVES = os.path.join(daemons.HERE, "..", "archives")
-sys.path.append(ARCHIVES)
+TRACES = os.path.join(daemons.HERE, "..", "traces")
+sys.path += [ARCHIVES, TRACES]
 
 import make
 import sink
+from unpack import extract
 
 FLIPS = int(os.environ.get("MPROF_FLIPS", "40"))
 TRACE, MEMTRACES = "archive/trace.db", "memtraces/memtraces.db"
@@ -56,7 +58,7 @@ class Flipped(sink.Sink):
 def unpack(directory):
     """Unpack the set of an earlier version and bring it up to date with --fsck."""
     with tarfile.open(os.path.join(ARCHIVES, "schema-1", "state.tar.xz")) as tar:
-        tar.extractall(directory, filter="data")
+        extract(tar, directory)
     return directory
 
 

@@ -59,9 +59,16 @@ def memtrace(target):
     link_missing(os.path.join(REFERENCE, "memtrace"), target)
 
 
+def extract(tar, target):
+    """Extract all of an open tar archive. Debian 12's Python does not know the filter and ignores
+    the attribute. Later versions warn without a filter."""
+    tar.extraction_filter = getattr(tarfile, "data_filter", None)
+    tar.extractall(target)
+
+
 def series(name, target):
     with tarfile.open(os.path.join(HERE, f"{name}.tar.xz")) as tar:
-        tar.extractall(target, filter="data")
+        extract(tar, target)
 
 
 CHOICES = {
