@@ -50,6 +50,63 @@ test("timeline: the page follows a running guest, pauses, and stays when the use
 	await becomes(() => page.getByRole("button", {name: /Pause|Go on/}).count(), 0, "buttons to pause");
 });
 
+/*
+ * Hold what the page sends to the workers that run now, until the returned function is called:
+ * `__workers` has them (init below).
+ */
+const workers = () => {
+	globalThis.__workers = [];
+	globalThis.Worker = class extends Worker {
+		constructor(...args) {
+			super(...args);
+			globalThis.__workers.push(this);
+		}
+
+		postMessage(...args) {
+			if (this.held) this.held.push(args);
+			else super.postMessage(...args);
+		}
+	};
+};
+
+test("timeline: a search, the list and the numbers outlive the model that they were asked of", async (t) => {
+	const host = await t.host();
+	host.guest("web", "--rate", "3000");
+	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
+	const page = await opened(t, host, "#domain=web", {init: workers});
+
+	for (const [key, title] of [
+		["t", "Threads in view"],
+		["s", "In view"],
+		["/", null],
+	]) {
+		/* The worker gets the questions only when the next model has replaced its own. */
+		await page.evaluate(() => {
+			const timeline = document.getElementById("page").timeline;
+
+			globalThis.__first = timeline.session.engine;
+			globalThis.__workers.forEach((worker) => (worker.held ??= []));
+		});
+		await page.focus("#tl-canvas");
+		await page.keyboard.press(key);
+		if (!title) await page.keyboard.type("1");
+		await until(() =>
+			page.evaluate(() => document.getElementById("page").timeline.session.engine !== globalThis.__first),
+		);
+		await page.evaluate(() =>
+			globalThis.__workers.forEach((worker) => {
+				const {held} = worker;
+
+				worker.held = null;
+				held?.forEach((args) => worker.postMessage(...args));
+			}),
+		);
+		if (title) await page.locator(".tl-panel h2", {hasText: title}).waitFor();
+		else await until(async () => /found/.test(await page.locator(".tl-count").textContent()));
+		equal(await page.locator(".tl-alert").textContent(), "", "the alert");
+	}
+});
+
 test(
 	"timeline: of a running guest one goes back into the archive, and forward to now",
 	{timeout: 240000},

@@ -135,11 +135,11 @@ export class Comparison {
 				loaded: () => {},
 				failed: (error) => this.hooks.failed(error),
 			},
-			async () => ({load: (...what) => engine.compare(...what), close() {}}),
+			async () => ({load: (...what) => engine.compare(...what), close() {}, retire() {}}),
 		);
 		await this.session.begin(null);
 		this.engine = this.canvasView.engine = engine.compared;
-		this.session.engine = {close() {}, thread: (index) => this.engine.thread(index)};
+		this.session.engine = {close() {}, retire() {}, thread: (index) => this.engine.thread(index)};
 		this.counters = new Counters(this.summary.counters, () => {});
 		this.camera.trace(this.summary.start, this.summary.end, this.summary.rows);
 		this.camera.look(this.summary.rows / 2);

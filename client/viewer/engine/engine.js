@@ -7,6 +7,8 @@
  */
 import {Port} from "./port.js";
 
+const TURN_MS = 20; /* delay until the questions that follow an answer are asked */
+const INDEXED = new Set(["thread", "family"]); /* questions with a thread's index, which is of one model */
 const ENDED = "The viewer's worker has ended; reload the page.";
 
 /**
@@ -131,6 +133,7 @@ class Compared extends Questions {
 
 export class Engine extends Questions {
 	#port;
+	#next = null; // the engine that replaced this one, once this one has answered all questions
 
 	/** @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options */
 	static open(options = {}) {
@@ -173,12 +176,29 @@ export class Engine extends Questions {
 		});
 	}
 
+	/** Terminate the worker. Questions that wait, and later ones, are dropped: they never settle. */
 	close() {
-		this.#port.close("The trace was closed.");
+		this.#port.close();
+	}
+
+	/**
+	 * Close the engine once it has answered the questions that wait, and those that follow from the
+	 * answers. NEXT replaces it: it answers later questions, and says of a thread by index that
+	 * there is none.
+	 */
+	retire(next) {
+		const rest = () => {
+			if (!this.#port.idle) return setTimeout(rest, TURN_MS);
+			this.#next = next;
+			this.#port.close();
+		};
+
+		setTimeout(rest, TURN_MS);
 	}
 
 	/** Call the worker for this trace (SIDE 0) or for the compared one (1). */
 	ask(call, args, side = 0) {
+		if (this.#next) return INDEXED.has(call) ? Promise.resolve(null) : this.#next.ask(call, args, side);
 		return this.#port.call(call, args, {more: {side}});
 	}
 

@@ -41,6 +41,7 @@ export class Port {
 	#waiting = new Map(); // by id: {resolve, reject, progress, give}
 	#last = 0;
 	#lost = null; // reason why calls are rejected; null while the worker runs
+	#quiet = false; // the user closed it: calls are dropped
 
 	/**
 	 * @param {Worker} worker
@@ -64,10 +65,20 @@ export class Port {
 		return this.call("open", [await moduleOf(wasm)]);
 	}
 
-	/** Terminate the worker and reject all waiting calls with SENTENCE. */
-	close(sentence) {
+	/**
+	 * Terminate the worker. Reject all waiting calls with SENTENCE. Without a SENTENCE drop them,
+	 * and all later calls: they never settle.
+	 */
+	close(sentence = null) {
 		this.#worker.terminate();
-		this.#lose(sentence);
+		this.#quiet = sentence === null;
+		if (this.#quiet) this.#waiting.clear();
+		else this.#lose(sentence);
+	}
+
+	/** Whether no call waits. */
+	get idle() {
+		return !this.#waiting.size;
 	}
 
 	#lose(sentence) {
@@ -101,6 +112,7 @@ export class Port {
 	call(call, args, {transfer = [], more = {}, ...waiting} = {}) {
 		const id = ++this.#last;
 
+		if (this.#quiet) return new Promise(() => {});
 		if (this.#lost) return Promise.reject(new Error(this.#lost));
 		return new Promise((resolve, reject) => {
 			this.#waiting.set(id, {resolve, reject, ...waiting});

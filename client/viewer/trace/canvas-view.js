@@ -55,7 +55,7 @@ export class CanvasView {
 		this.pictures = make("div", {className: "tl-pictures"}, this.picture, this.canvas);
 		this.element = make("div", {className: "tl-canvas-view"}, this.ruler, this.pictures);
 		this.flags = FLAGS_ALL;
-		this.shown = null; /* the painted picture: {marks, window, yOf, rowAt, gridNs} */
+		this.shown = null; /* the painted picture: {marks, window, yOf, rowAt, gridNs, engine} */
 		this.arrived = null; /* a picture that is not painted yet */
 		this.drag = null; /* {row, y}: the dragged row and its position */
 		this.stale = true;
@@ -139,20 +139,24 @@ export class CanvasView {
 	}
 
 	async ask() {
+		const {engine} = this;
+
 		this.asking = true;
 		try {
 			if (this.drag?.moved) {
 				this.drag.moved = false;
-				this.camera.look(await this.engine.focus(this.window, this.drag.row, this.drag.y));
+				this.camera.look(await engine.focus(this.window, this.drag.row, this.drag.y));
 			}
 			const window = this.window;
 			this.stale = false;
 			this.asked = window;
-			const answer = await this.engine.frame(window, {
+			const answer = await engine.frame(window, {
 				dark: this.hooks.palette().dark,
 				ratio: devicePixelRatio || 1,
 			});
-			if (answer) this.arrived = {answer, window};
+			/* A picture of a replaced model has other numbers for its threads. */
+			if (engine !== this.engine) this.stale = true;
+			else if (answer) this.arrived = {answer, window, engine};
 		} catch (error) {
 			this.hooks.failed(error);
 		} finally {
@@ -163,7 +167,7 @@ export class CanvasView {
 
 	/** Show the picture that arrived. */
 	take() {
-		const {answer, window} = this.arrived;
+		const {answer, window, engine} = this.arrived;
 		const {bitmap} = answer;
 		const {picture} = this;
 
@@ -186,6 +190,7 @@ export class CanvasView {
 			yOf: answer.rowY,
 			rowAt: answer.rowAt,
 			gridNs: answer.gridNs,
+			engine,
 		};
 	}
 

@@ -135,14 +135,16 @@ export class Panels {
 	}
 
 	async threads() {
-		const {
-			canvasView,
-			camera,
-			state: {engine},
-		} = this;
+		const {canvasView, camera} = this;
+
+		/* The indices of a picture are those of its model. */
+		if (canvasView.shown && canvasView.shown.engine !== canvasView.engine) await canvasView.painted();
 		const indices = canvasView.shown ? inView(canvasView.shown.marks) : [];
 
-		return ["Threads in view", [await list(indices, engine, camera.start, (index) => this.select(index))]];
+		return [
+			"Threads in view",
+			[await list(indices, this.state.engine, camera.start, (index) => this.select(index))],
+		];
 	}
 
 	async stats() {

@@ -92,11 +92,11 @@ export class Session {
 
 	async load(sources, how, part = null) {
 		const engine = await this.open();
+		const old = this.engine;
 
 		try {
 			const summary = await engine.load(sources, (it) => how !== "live" && this.progress(it), this.abort.signal);
-			if (this.closed) throw new Error("The trace was closed.");
-			this.engine?.close();
+			if (this.closed) return engine.close();
 			Object.assign(this, {
 				engine,
 				summary,
@@ -107,7 +107,12 @@ export class Session {
 			throw error;
 		}
 		this.hooks.progress(null, null);
-		await this.hooks.loaded(this.summary, how);
+		try {
+			await this.hooks.loaded(this.summary, how);
+		} finally {
+			/* Requests of the user may still wait for the old one. */
+			old?.retire(engine);
+		}
 	}
 
 	/* The overview has the begin of the last packet, not its end. */
