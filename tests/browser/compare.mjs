@@ -379,10 +379,25 @@ test("compare: the page marks exactly the bytes that were not proven when a gues
 			Math.abs(mark.x0 - from) < 1 && Math.abs(mark.x1 - to) < 1,
 			`${hash}: it lies from ${mark.x0} to ${mark.x1}, not from ${from} to ${to}`,
 		);
-		ok(
-			(await drawn(page, "band-name")).some((it) => it.text === "not proven"),
-			"its name",
+		/* Nothing lies over the threads: a line in the picture, a strip on the ruler, a sentence. */
+		const layers = await page.evaluate(() =>
+			document
+				.getElementById("page")
+				.timeline.canvasView.layers()
+				.filter((it) => it.kind === "tail")
+				.map(({shape, data}) => ({shape, wide: Math.max(...data.filter((_, i) => i % 4 === 2))})),
 		);
+		equal(layers, [{shape: "rect", wide: 1}], "what is painted of it");
+		equal((await drawn(page, "band-name")).length, 0, "names of bands");
+		const [strip] = await page.evaluate(() => document.getElementById("page").timeline.canvasView.unproven);
+		ok(Math.abs(strip.x0 - from) < 1 && Math.abs(strip.x1 - to) < 1, "the strip on the ruler");
+		const {x, y} = await box(page);
+		await page.mouse.move(x + (from + to) / 2, y + 300);
+		await page.locator(".tl-tooltip", {hasText: "not proven"}).waitFor();
+		await page.mouse.move(x + from - 30, y + 300);
+		await page.locator(".tl-tooltip", {hasNotText: "not proven"}).waitFor();
+		await page.getByRole("button", {name: "About"}).click();
+		await page.locator(".tl-panel", {hasText: "on, the trace is not proven"}).waitFor();
 		await t.look(page, "compare-tail");
 	}
 });

@@ -46,7 +46,7 @@ const openFile = (t, where, address, options) => opened(t, from(where), address,
  * Return what both pages paint. The host knows which part of a dead writer's ring is not proven;
  * a file does not.
  */
-const common = async (page) => (await drawn(page)).filter((it) => it.kind !== "tail" && it.text !== "not proven");
+const common = async (page) => (await drawn(page)).filter((it) => it.kind !== "tail");
 
 test("one file: the page paints the same trace and window as the served page does", async (t) => {
 	for (const name of ["small", "wrapped", "public/arp-bad"].filter((it) => hasReference(`${it}.ctf`))) {

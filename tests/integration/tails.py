@@ -66,7 +66,7 @@ class Tails(daemons.Case):
         """Return (from, to) in pixels of the unproven part in a picture 1400 wide, or None."""
         text = self.ctl("export", trace, "--to", "svg", "-o", "-", *options)
         bands = re.findall(r'<path fill="url\(#tail\)" d="M([\d.-]+) [\d.-]+H([\d.-]+)V', text)
-        self.assertEqual("The hatched end was not proven." in text, bool(bands))
+        self.assertEqual("The part with a hatched foot was not proven." in text, bool(bands))
         self.assertLessEqual(len(bands), 1)
         return tuple(map(float, bands[0])) if bands else None
 

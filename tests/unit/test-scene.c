@@ -630,6 +630,8 @@ static void test_tail(void)
 	p = picture(&t, whole);
 	m = mark(&p, MPROF_MARK_TAIL, 0);
 	CHECK(m && m->x0 == 900 && m->x1 == 1000);
+	for (uint32_t i = 0; i < p.n_marks; i++)
+		CHECK(p.marks[i].kind != MPROF_MARK_BAND_NAME || p.marks[i].x0 != m->x0);
 	tale_deinit(&t);
 }
 

@@ -160,7 +160,7 @@ static void describe(const struct modeller *m, const struct mprof_window *w, cha
 		 "Time runs to the right: %s. %" PRIu32 " threads, each a horizontal line, white where it ran; %" PRIu32
 		 " failed, %" PRIu32 " should have been resolved and never were (red).%s",
 		 span_text(w->to - w->from, span, sizeof(span)), drawn, failed, never,
-		 tails ? " The hatched end was not proven." : "");
+		 tails ? " The part with a hatched foot was not proven." : "");
 }
 
 static int draw(struct export_job *job, const struct modeller *m, struct mprof_scene *s)

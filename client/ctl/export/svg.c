@@ -21,8 +21,9 @@
 #define LABEL_UP  4.0
 #define TYPE_DOWN 12.0
 #define RULER_UP  9.0
+#define TAIL_HIGH 6.0 /* height of the hatched strip, pixels */
 
-enum shape { SHAPE_BAND, SHAPE_LINE, SHAPE_ARROW, SHAPE_TEXT, SHAPE_HEAD, SHAPE_FAILED, SHAPE_HIGHLIGHT };
+enum shape { SHAPE_BAND, SHAPE_LINE, SHAPE_ARROW, SHAPE_TEXT, SHAPE_HEAD, SHAPE_FAILED, SHAPE_HIGHLIGHT, SHAPE_TAIL };
 
 struct look {
 	enum shape shape;
@@ -33,7 +34,7 @@ static const struct look looks[MPROF_MARK_KINDS] = {
 	[MPROF_MARK_SLEEPING] = {SHAPE_BAND, "fill=\"#ccc\""},
 	[MPROF_MARK_COLLECTION] = {SHAPE_BAND, "fill=\"#b39999\""},
 	[MPROF_MARK_GAP] = {SHAPE_BAND, "fill=\"url(#gap)\" stroke=\"#963\""},
-	[MPROF_MARK_TAIL] = {SHAPE_BAND, "fill=\"url(#tail)\""},
+	[MPROF_MARK_TAIL] = {SHAPE_TAIL, "fill=\"url(#tail)\""},
 	[MPROF_MARK_GRID] = {SHAPE_LINE, "stroke=\"#b3b3b3\""},
 	[MPROF_MARK_HIGHLIGHT] = {SHAPE_HIGHLIGHT, "stroke=\"#ff0\" stroke-width=\"8\" stroke-linecap=\"square\""},
 	[MPROF_MARK_THREAD] = {SHAPE_LINE, "stroke=\"#333\" stroke-width=\"2\""},
@@ -154,6 +155,12 @@ static void put_shape(struct writer *out, const struct mprof_mark *m)
 		put_number(out, "H", m->x0);
 		put(out, "z");
 		break;
+	case SHAPE_TAIL:
+		put_line(out, m->x0, m->y1 - TAIL_HIGH, fmax(m->x1, m->x0 + 1.0), m->y1 - TAIL_HIGH);
+		put_number(out, "V", m->y1);
+		put_number(out, "H", m->x0);
+		put(out, "z");
+		break;
 	case SHAPE_HEAD:
 		put_triangle(out, m->x0, m->y0, -6, 0);
 		break;
@@ -213,6 +220,11 @@ static void put_arrows(struct writer *out, const struct mprof_mark *marks, uint3
 	put_path(out, marks, n, put_head);
 }
 
+static void put_boundary(struct writer *out, const struct mprof_mark *m)
+{
+	put_line(out, m->x0, m->y0, m->x0, m->y1);
+}
+
 /* A dark outline makes the curve visible over all other marks. */
 static void put_counter(struct writer *out, const struct mprof_mark *marks, uint32_t n)
 {
@@ -236,6 +248,10 @@ static void put_marks(struct writer *out, const struct mprof_mark *marks, uint32
 	if (marks->kind == MPROF_MARK_COUNTER) {
 		put_counter(out, marks, n);
 		return;
+	}
+	if (marks->kind == MPROF_MARK_TAIL) {
+		put(out, "<path stroke=\"#8a6d1f\" stroke-dasharray=\"4 4\"");
+		put_path(out, marks, n, put_boundary);
 	}
 	put(out, "<path ");
 	put(out, looks[marks->kind].style);

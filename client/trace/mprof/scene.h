@@ -97,7 +97,11 @@ enum mprof_mark_kind {
 	/* TEXT centred between X0 and X1, its base line at Y0: name of a band */
 	MPROF_MARK_BAND_NAME,
 	MPROF_MARK_TICK, /* line at X0 from Y0 to Y1: position of a label; ITEM = thread */
-	MPROF_MARK_TAIL, /* band: content not proven when it was copied; ITEM = stream */
+	/*
+	 * Line at X0 from Y0 to Y1: the content from there up to X1 was not proven when it was
+	 * copied; ITEM = stream. Hatch that range on a ruler, never over the threads.
+	 */
+	MPROF_MARK_TAIL,
 	MPROF_MARK_KINDS,
 };
 

@@ -206,8 +206,6 @@ static void name_band(struct frame *f, const struct mprof_mark *band)
 
 	if (band->kind == MPROF_MARK_COLLECTION)
 		snprintf(text, sizeof(text), "GC");
-	else if (band->kind == MPROF_MARK_TAIL)
-		snprintf(text, sizeof(text), "not proven");
 	else if (band->kind == MPROF_MARK_GAP && f->v->gaps[band->item].packets)
 		snprintf(text, sizeof(text), "%" PRIu64 " packets missing", f->v->gaps[band->item].packets);
 	else if (band->kind == MPROF_MARK_GAP)
@@ -234,7 +232,9 @@ void draw_band_names(struct frame *f)
 	for (uint32_t i = 0; i < n && !f->failed; i++) {
 		struct mprof_mark band = ((struct mprof_mark *)f->s->marks.items)[i];
 
-		if (band.kind > MPROF_MARK_GAP && band.kind != MPROF_MARK_TAIL)
+		if (band.kind == MPROF_MARK_TAIL)
+			continue;
+		if (band.kind > MPROF_MARK_GAP)
 			return;
 		name_band(f, &band);
 	}

@@ -16,6 +16,7 @@ export const HEAD_LENGTH = 10;
 export const HEAD_WIDTH = 8;
 export const FONT = "12px system-ui, sans-serif";
 
+const DASH = 4; /* pixels */
 const ALPHAS = 8; /* steps of opacity; each is a layer */
 const STEEP = 10; /* rows; longer arrows have an upright head */
 
@@ -107,14 +108,23 @@ class Planner {
 		const m = this.marks;
 		const name = KINDS[kind];
 		const [x, y, width, height] = [m.x0(i), m.y0(i), Math.max(m.x1(i) - m.x0(i), 1), m.y1(i) - m.y0(i)];
-		const step = kind === K.tail ? ALPHAS : this.step(i);
+		const step = this.step(i);
 
 		this.layers.get(kind, step, "rect", this.palette[name], step / ALPHAS).data.push(x, y, width, height);
-		if (kind === K.gap || kind === K.tail) {
-			const colour = this.palette[`${name}Line`];
+		if (kind === K.gap) {
+			const colour = this.palette.gapLine;
 			this.layers.get(kind, ALPHAS + 1, "hatch", colour).data.push(x, y, width, height);
 			this.layers.get(kind, ALPHAS + 2, "rect", colour).data.push(x, y, 1, height, x + width - 1, y, 1, height);
 		}
+	}
+
+	/** Append the dashed line where the part that is not proven begins. The ruler hatches that part. */
+	tail(i) {
+		const m = this.marks;
+		const {data} = this.layers.get(K.tail, 0, "rect", this.palette.tailLine);
+
+		for (let y = m.y0(i); y < m.y1(i); y += 2 * DASH)
+			data.push(Math.round(m.x0(i)), y, 1, Math.min(DASH, m.y1(i) - y));
 	}
 
 	grid(i) {
@@ -254,8 +264,9 @@ class Planner {
 			case K.sleeping:
 			case K.collection:
 			case K.gap:
-			case K.tail:
 				return this.band(i, kind);
+			case K.tail:
+				return this.tail(i);
 			case K.grid:
 				return this.grid(i);
 			case K.highlight:
@@ -350,8 +361,8 @@ function shadowsFirst(layers) {
 	return layers;
 }
 
-/** Return a pattern of slanting lines, for missing data. */
-function hatching(ctx, colour) {
+/** Return a pattern of slanting lines, for missing or unproven data. */
+export function hatching(ctx, colour) {
 	const tile = new OffscreenCanvas(8, 8);
 	const pen = tile.getContext("2d");
 

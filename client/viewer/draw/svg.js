@@ -77,27 +77,34 @@ function element(layer, palette) {
 	}
 }
 
-const RULER = 22;
+/** Height of the ruler, and of the strip at its foot that hatches what is not proven, pixels. */
+export const RULER = 26;
+export const UNPROVEN = 5;
 
-function ruler(ticks, palette, width) {
+function ruler(ticks, unproven, palette, width) {
 	return [
 		`<rect width="${width}" height="${RULER}" fill="${palette.ruler}"/>`,
 		`<g class="ruler" fill="${palette.rulerText}" font-size="11">`,
 		...ticks.map(
 			({x, text}) =>
-				`<rect x="${Math.round(x)}" y="${RULER - 6}" width="1" height="6"/>` +
-				`<text x="${short(x + 3)}" y="${RULER - 8}">${escape(text)}</text>`,
+				`<rect x="${Math.round(x)}" y="${RULER - 10}" width="1" height="10"/>` +
+				`<text x="${short(x + 3)}" y="${RULER - 12}">${escape(text)}</text>`,
 		),
 		"</g>",
+		...unproven.map(
+			({x0, x1}) =>
+				`<rect class="unproven" x="${short(x0)}" y="${RULER - UNPROVEN}" width="${short(x1 - x0)}" ` +
+				`height="${UNPROVEN}" fill="url(#hatch-tail)"/>`,
+		),
 	];
 }
 
 /** Return picture I from height Y on: LAYERS of SIZE below a ruler with TICKS. */
-function picture({layers, size: {width, height}, ticks = []}, palette, i, y) {
+function picture({layers, size: {width, height}, ticks = [], unproven = []}, palette, i, y) {
 	return [
 		`<clipPath id="all-${i}"><rect width="${width}" height="${height}"/></clipPath>`,
 		`<g transform="translate(0 ${y})">`,
-		...ruler(ticks, palette, width),
+		...ruler(ticks, unproven, palette, width),
 		`<g transform="translate(0 ${RULER})" clip-path="url(#all-${i})">`,
 		`<rect width="${width}" height="${height}" fill="${palette.back}"/>`,
 		...layers.map((layer) => element(layer, palette)).filter(Boolean),
@@ -107,7 +114,7 @@ function picture({layers, size: {width, height}, ticks = []}, palette, i, y) {
 }
 
 /**
- * Return an SVG of PICTURES {layers, size, ticks}, one below the other. TITLE is the text for
+ * Return an SVG of PICTURES {layers, size, ticks, unproven: [{x0, x1}]}, one below the other. TITLE is the text for
  * screen readers.
  */
 export function svg(pictures, palette, title) {

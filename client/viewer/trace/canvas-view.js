@@ -5,11 +5,11 @@
 import {make} from "../page/make.js";
 import {Marks} from "../draw/marks.js";
 import {paintOverlay, primitives} from "./overlay.js";
-import {plan} from "../draw/paint.js";
+import {hatching, plan} from "../draw/paint.js";
 import {Widths} from "../draw/painter.js";
+import {RULER, UNPROVEN} from "../draw/svg.js";
 import {tick} from "../page/times.js";
 
-export const RULER = 22; /* height in pixels */
 export const FLAGS_ALL = 7;
 export const FLAGS_NO_COUNTERS = 6;
 
@@ -55,7 +55,7 @@ export class CanvasView {
 		this.pictures = make("div", {className: "tl-pictures"}, this.picture, this.canvas);
 		this.element = make("div", {className: "tl-canvas-view"}, this.ruler, this.pictures);
 		this.flags = FLAGS_ALL;
-		this.shown = null; /* the painted picture: {marks, window, yOf, rowAt, gridNs, engine} */
+		this.shown = null; /* the painted picture: {marks, tails, window, yOf, rowAt, gridNs, engine} */
 		this.arrived = null; /* a picture that is not painted yet */
 		this.drag = null; /* {row, y}: the dragged row and its position */
 		this.stale = true;
@@ -184,8 +184,10 @@ export class CanvasView {
 		}
 		this.pixels.transferFromImageBitmap(bitmap);
 		this.first ??= performance.now();
+		const marks = new Marks(answer.marks, answer.n, answer.text);
 		this.shown = {
-			marks: new Marks(answer.marks, answer.n, answer.text),
+			marks,
+			tails: marks.list(["tail"]),
 			window,
 			yOf: answer.rowY,
 			rowAt: answer.rowAt,
@@ -245,6 +247,21 @@ export class CanvasView {
 		this.changed();
 	}
 
+	/** The ranges of the picture that are not proven: [{x0, x1}], pixels. */
+	get unproven() {
+		if (!this.shown) return [];
+		const {window, tails} = this.shown;
+		const left = this.camera.xOf(window.from);
+		const stretch = (this.camera.xOf(window.to) - left) / window.width;
+
+		return tails
+			.map(({x0, x1}) => ({
+				x0: Math.max(left + x0 * stretch, 0),
+				x1: Math.min(left + x1 * stretch, this.camera.width),
+			}))
+			.filter(({x0, x1}) => x1 > x0);
+	}
+
 	/** Return the ticks of the ruler: x, and the time since the trace's beginning as text. */
 	ticks() {
 		const {camera} = this;
@@ -265,7 +282,9 @@ export class CanvasView {
 	paintRuler() {
 		const palette = this.hooks.palette();
 		const {width, from, to} = this.camera;
-		const key = `${from} ${to} ${width} ${devicePixelRatio} ${palette.dark} ${this.shown?.gridNs}`;
+		const unproven = this.unproven;
+		const hatched = unproven.map(({x0, x1}) => `${x0}-${x1}`).join();
+		const key = `${from} ${to} ${width} ${devicePixelRatio} ${palette.dark} ${this.shown?.gridNs} ${hatched}`;
 
 		if (key === this.ruled) return;
 		this.ruled = key;
@@ -279,9 +298,14 @@ export class CanvasView {
 		ctx.textAlign = "left";
 		this.tickList = this.ticks();
 		for (const {x, text} of this.tickList) {
-			ctx.fillRect(Math.round(x), RULER - 6, 1, 6);
-			ctx.fillText(text, x + 3, RULER - 8);
+			ctx.fillRect(Math.round(x), RULER - 10, 1, 10);
+			ctx.fillText(text, x + 3, RULER - 12);
 		}
+		if (!unproven.length) return;
+		ctx.fillStyle = palette.tail;
+		for (const {x0, x1} of unproven) ctx.fillRect(x0, RULER - UNPROVEN, x1 - x0, UNPROVEN);
+		ctx.fillStyle = hatching(ctx, palette.tailLine);
+		for (const {x0, x1} of unproven) ctx.fillRect(x0, RULER - UNPROVEN, x1 - x0, UNPROVEN);
 	}
 
 	paintOverlay() {

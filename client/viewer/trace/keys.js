@@ -71,7 +71,7 @@ const SIGNS = [
 	["highlight", "Highlighted"],
 	["sleeping", "Nothing runs: the guest sleeps"],
 	["collection", "Garbage is collected"],
-	["tail", "Not proven when it was copied"],
+	["tail", "Hatched on the ruler: not proven, copied when the guest had stopped"],
 	["part", "Two traces compared: a difference, or a thread that resolved in one only"],
 	["unmatched", "Two traces compared: it has no counterpart in the other"],
 	["uncertain", "Several guests: the uncertainty of the clock; an event may be earlier by that much"],

@@ -125,7 +125,9 @@ export class Loading {
 	/** Mark the parts that are not proven. The picture does not wait for it. */
 	async mark(session, engine) {
 		try {
-			await markTails(session.source, engine);
+			const tails = await markTails(session.source, engine);
+
+			if (session.engine === engine) this.state.tails = tails;
 			this.canvasView.renew();
 		} catch (error) {
 			/* Another model may have replaced this one. */

@@ -1,5 +1,6 @@
 /* The contents of the panel, by name. */
 import {PANELS} from "../page/address.js";
+import {shown} from "../page/guest-text.js";
 import {help} from "./keys.js";
 import {make} from "../page/make.js";
 import {measured} from "./measure.js";
@@ -192,6 +193,14 @@ export class Panels {
 				make("p", {textContent: source.about}),
 				...[...(source.tells ?? []), ...(this.hooks.heap()?.tells ?? [])].map((text) =>
 					make("p", {textContent: text}),
+				),
+				...this.state.tails.map(({stream, time}) =>
+					make("p", {
+						textContent:
+							`${this.state.summary.streams[stream].name ? `${shown(this.state.summary.streams[stream].name)}: ` : ""}` +
+							`from +${span(time - this.camera.start)} on, the trace is not proven. mprofd copied these bytes ` +
+							"when the guest had stopped, and the guest may have been inside of an event.",
+					}),
 				),
 				...(source.lacks ? [make("p", {textContent: source.lacks})] : []),
 				make(

@@ -31,6 +31,7 @@ export function pictureSvg(canvasViews, palette, title) {
 		layers: [...it.layers(), ...overLayers(it.over, palette)],
 		size: it.shown.window,
 		ticks: it.tickList,
+		unproven: it.unproven,
 	}));
 
 	return new Blob([svg(pictures, palette, title)], {type: "image/svg+xml"});

@@ -6,6 +6,7 @@ export class TraceState {
 		this.session = null;
 		this.counters = null; /* of the loaded model */
 		this.strips = []; /* of guests, from guest-strips.js */
+		this.tails = []; /* of streams, from tail.js */
 		this.chain = []; /* of waits, for overlay.js */
 		this.closed = false;
 	}

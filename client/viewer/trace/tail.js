@@ -43,8 +43,10 @@ export async function tailTime(source, stream, options) {
 	return firstTime(new Uint8Array(await answer.arrayBuffer()));
 }
 
-/** Mark the tails of SOURCE's streams in ENGINE. */
+/** Mark the tails of SOURCE's streams in ENGINE. Return them: [{stream, time}]. */
 export async function markTails(source, engine, options) {
+	const tails = [];
+
 	for (const [i, stream] of source.streams.entries()) {
 		/* A source of several guests has streams of other sources. */
 		const [of, own] = [stream.of ?? source, stream.own ?? stream];
@@ -54,6 +56,9 @@ export async function markTails(source, engine, options) {
 			return null;
 		});
 
-		if (time !== null) await engine.tail(i, time + (stream.offsetNs ?? 0n));
+		if (time === null) continue;
+		tails.push({stream: i, time: time + (stream.offsetNs ?? 0n)});
+		await engine.tail(i, tails.at(-1).time);
 	}
+	return tails;
 }

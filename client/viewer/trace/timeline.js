@@ -137,6 +137,7 @@ export class Timeline {
 			ready: () => state.summary,
 			threadAt: (x, y) => this.threadAt(x, y),
 			strips: () => state.strips,
+			unproven: (x) => canvasView.unproven.some(({x0, x1}) => x >= x0 && x <= x1),
 			changed: () => canvasView.changed(),
 			failed,
 		});

@@ -7,7 +7,7 @@ import {exact, span} from "../page/times.js";
 export class Tooltip {
 	/**
 	 * hooks: ready() -> is there a model?, threadAt(x, y) -> Promise of a thread or null, strips()
-	 * -> of guests, changed(), failed(error)
+	 * -> of guests, unproven(x) -> is the time there not proven?, changed(), failed(error)
 	 */
 	constructor(camera, hooks) {
 		Object.assign(this, {camera, hooks});
@@ -66,7 +66,9 @@ export class Tooltip {
 		const quiet = (text) => make("div", {className: "tl-quiet", textContent: short(text, 200)});
 		const now = quiet(`at +${span(this.time - start)} (${exact(this.time)})`);
 
-		if (!thread) return [now];
+		const proof = this.hooks.unproven(this.x) ? [quiet("not proven: copied when the guest had stopped")] : [];
+
+		if (!thread) return [now, ...proof];
 		const strip = this.hooks.strips()[thread.stream];
 		return [
 			make("strong", {textContent: short(called(thread), 200)}),
@@ -77,6 +79,7 @@ export class Tooltip {
 			...(strip ? [quiet(`there, ${sure(strip)} (the clock of ${strip.name})`)] : []),
 			...(thread.failure ? [make("div", {className: "tl-bad", textContent: short(thread.failure, 200)})] : []),
 			now,
+			...proof,
 		];
 	}
 }
