@@ -4,7 +4,7 @@ import {test} from "node:test";
 
 import {KINDS, Marks} from "../../client/viewer/draw/marks.js";
 import {HEAD_LENGTH, HEAD_WIDTH, paint, plan} from "../../client/viewer/draw/paint.js";
-import {svg} from "../../client/viewer/draw/svg.js";
+import {RULER, svg} from "../../client/viewer/draw/svg.js";
 import {palette} from "../../client/viewer/draw/theme.js";
 
 const SIZE = {width: 1000, height: 500};
@@ -245,8 +245,8 @@ test("an SVG has several pictures one below the other", () => {
 		"two",
 	);
 
-	assert.ok(text.includes(`width="${SIZE.width}" height="${SIZE.height + 22 + 122}"`), text.slice(0, 200));
-	assert.ok(text.includes("translate(0 0)") && text.includes(`translate(0 ${SIZE.height + 22})`));
+	assert.ok(text.includes(`width="${SIZE.width}" height="${SIZE.height + 100 + 2 * RULER}"`), text.slice(0, 200));
+	assert.ok(text.includes("translate(0 0)") && text.includes(`translate(0 ${SIZE.height + RULER})`));
 	assert.equal([...text.matchAll(/class="gap"/g)].length, 6);
 	assert.equal([...text.matchAll(/\+1 ms/g)].length, 1);
 });
