@@ -148,6 +148,36 @@ test(
 	},
 );
 
+test("timeline: a server that was away for a moment leaves no message behind", async (t) => {
+	const host = await t.host();
+	host.guest("web", "--rate", "3000");
+	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 0);
+	t.allow(/ERR_|Failed to load resource|503/);
+	const page = await opened(t, host, "#domain=web");
+	const alert = page.locator(".tl-alert");
+
+	await host.stopServer();
+	await until(async () => /mprofd-http|could not be loaded/.test(await alert.textContent()));
+	const {end} = await camera(page);
+	await host.startServer();
+	await until(async () => (await camera(page)).end > end);
+	await becomes(() => alert.textContent(), "", "the alert");
+
+	/* Parts of the viewer that are missing at first: the page waits for them. */
+	for (const part of [/mprof\.wasm$/, /\/worker\.js$/, /v1\/domains\/web/]) {
+		const later = await page.context().newPage();
+
+		t.watch(later, host);
+		await later.route(part, (route) => route.abort());
+		await later.goto(`${host.url}/#domain=web`);
+		await later.locator(".tl-message", {hasText: "Trying again"}).waitFor();
+		await later.unroute(part);
+		await settled(later);
+		ok((await drawn(later, "thread")).length > 0, `threads, after ${part}`);
+		await later.close();
+	}
+});
+
 test("timeline: the page loads a run that is too long for one model slice by slice", {timeout: 240000}, async (t) => {
 	const host = await t.host();
 	const guest = host.guest("long", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "2000000");

@@ -5,10 +5,15 @@
  */
 let compiled = null;
 
+/** A part of the viewer that the server did not send. Try again soon. */
+export class Missing extends Error {
+	passing = true;
+}
+
 function compileFetched() {
 	compiled ??= WebAssembly.compileStreaming(fetch(new URL("../mprof.wasm", import.meta.url))).catch((error) => {
 		compiled = null;
-		throw new Error(`mprof.wasm could not be loaded: ${error.message}. Reload the page.`);
+		throw new Missing(`mprof.wasm could not be loaded: ${error.message}`);
 	});
 	return compiled;
 }
@@ -40,7 +45,7 @@ export class Port {
 	#hooks;
 	#waiting = new Map(); // by id: {resolve, reject, progress, give}
 	#last = 0;
-	#lost = null; // reason why calls are rejected; null while the worker runs
+	#lost = null; // maker of the error, reason why calls are rejected; null while the worker runs
 	#quiet = false; // the user closed it: calls are dropped
 
 	/**
@@ -54,7 +59,12 @@ export class Port {
 		this.#worker = worker;
 		this.#hooks = hooks;
 		worker.addEventListener("message", ({data}) => this.#take(data));
-		worker.addEventListener("error", () => this.#lose(hooks.ended));
+		/* Without a message its script could not be loaded. */
+		worker.addEventListener("error", ({message}) =>
+			message === undefined
+				? this.#lose("The viewer's worker could not be loaded", Missing)
+				: this.#lose(hooks.ended),
+		);
 	}
 
 	/**
@@ -81,9 +91,9 @@ export class Port {
 		return !this.#waiting.size;
 	}
 
-	#lose(sentence) {
-		this.#lost = sentence;
-		for (const {reject} of this.#waiting.values()) reject(new Error(sentence));
+	#lose(sentence, Kind = Error) {
+		this.#lost = () => new Kind(sentence);
+		for (const {reject} of this.#waiting.values()) reject(this.#lost());
 		this.#waiting.clear();
 		this.#hooks.lost?.(sentence);
 	}
@@ -113,7 +123,7 @@ export class Port {
 		const id = ++this.#last;
 
 		if (this.#quiet) return new Promise(() => {});
-		if (this.#lost) return Promise.reject(new Error(this.#lost));
+		if (this.#lost) return Promise.reject(this.#lost());
 		return new Promise((resolve, reject) => {
 			this.#waiting.set(id, {resolve, reject, ...waiting});
 			this.#worker.postMessage({id, call, args, ...more}, transfer);

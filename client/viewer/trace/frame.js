@@ -114,6 +114,16 @@ export class Frame {
 		this.message.progress(text, share);
 	}
 
+	/** Show why nothing can be shown yet, while the page tries again. */
+	waits(text) {
+		this.message.say(
+			"status",
+			make("p", {textContent: ended(text)}),
+			make("p", {textContent: "Trying again…"}),
+			make("p", {}, this.hooks.home("Back to the guests")),
+		);
+	}
+
 	/** Show why nothing can be shown, and what to do. */
 	sorry(text) {
 		this.message.say(
@@ -125,10 +135,16 @@ export class Frame {
 
 	/** Show an error that leaves the picture in place. */
 	trouble(text) {
+		this.troubled = text;
 		this.alert.replaceChildren(
 			make("span", {textContent: ended(text)}),
 			button("✕", "Dismiss", () => this.alert.replaceChildren()),
 		);
+	}
+
+	/** Remove the error TEXT, if it is the one that is shown. */
+	recovered(text) {
+		if (this.troubled === text) this.alert.replaceChildren();
 	}
 
 	/** Ask for the file again: a page cannot open it by itself. */

@@ -8,6 +8,7 @@ import {local, remote} from "./source.js";
 import {markTails} from "./tail.js";
 import {clockText, multiGuest} from "../compare/multi-guest.js";
 
+const AGAIN_MS = 2000; /* delay before a failed first load is tried again */
 const PARTS = 1024; /* parts of the minimap */
 
 export class Loading {
@@ -49,6 +50,7 @@ export class Loading {
 					progress: (text, share) => this.frame.progress(text, share),
 					loaded: (summary, how) => this.loaded(summary, how),
 					failed: (error) => this.hooks.failed(error),
+					recovered: (error) => this.frame.recovered(error.message),
 					paused: (on) => this.frame.sayPause(on),
 					ended: () => this.frame.ended(),
 				},
@@ -57,8 +59,18 @@ export class Loading {
 			await this.state.session.begin(this.state.view.from === undefined ? null : this.state.view);
 			this.state.session.follow(this.services.events);
 		} catch (error) {
-			if (!this.state.closed) this.frame.sorry(error.message);
+			if (!this.state.closed) await this.lacks(error);
 		}
+	}
+
+	/** Report ERROR of the first load. Try again if the server may answer soon. */
+	async lacks(error) {
+		if (!error.passing) return this.frame.sorry(error.message);
+		this.frame.waits(error.message);
+		await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+		this.state.session?.close();
+		this.state.session = null;
+		if (!this.state.closed) await this.start();
 	}
 
 	async source() {

@@ -4,7 +4,7 @@
  * ready.
  *
  * hooks: progress(sentence or null, share or null), loaded(summary, how), failed(error),
- * paused(on), ended()
+ * recovered(error) the failed step succeeds again, paused(on), ended()
  *        HOW is "begin", "slice" or "live"
  */
 import {FIRST_BYTES, SLICE_BYTES, around, leaves, newest} from "./archive.js";
@@ -238,11 +238,12 @@ export class Session {
 			const perhaps = !came && (this.told || this.quiet > QUIET_STEPS);
 			if (this.live.over || (perhaps && !(await this.source.goesOn(options)))) this.end();
 			else if (perhaps) this.told = false;
+			if (this.trouble) this.hooks.recovered(this.trouble);
 			this.trouble = null;
 		} catch (error) {
 			/* Report an error once; the next step tries again. */
-			if (!this.closed && this.trouble !== error.message) this.hooks.failed(error);
-			this.trouble = error.message;
+			if (!this.closed && this.trouble?.message !== error.message) this.hooks.failed(error);
+			this.trouble = error;
 		}
 	}
 
