@@ -7,6 +7,7 @@
 import {format, namesTrace, parse} from "./page/address.js";
 import {preload} from "./preload.js";
 import {Api} from "./page/api.js";
+import {takeDrops} from "./page/drop.js";
 import {Events} from "./page/events.js";
 import {namesMemory} from "./page/memory-address.js";
 
@@ -35,17 +36,7 @@ class Main {
 		this.turn = 0; /* number of the newest address; results for older ones are dropped */
 		root.addEventListener("mprof-close", () => (location.hash = format({})));
 		addEventListener("hashchange", () => this.follow());
-		root.addEventListener("dragover", (event) => event.preventDefault());
-		root.addEventListener("drop", (event) => this.drop(event));
-	}
-
-	/* Take a dropped file that the page did not take. */
-	drop(event) {
-		const [file] = event.dataTransfer?.files ?? [];
-
-		if (event.defaultPrevented || !file) return;
-		event.preventDefault();
-		this.take(file);
+		takeDrops((file) => this.take(file));
 	}
 
 	/** Open FILE on the page that its first bytes name. ASTRACE opens it as a trace in place. */

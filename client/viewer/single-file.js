@@ -11,6 +11,7 @@ import {HEAP_WORKER, WASM, WORKER} from "./embedded.js";
 import {Engine} from "./engine/engine.js";
 import {shown} from "./page/guest-text.js";
 import {Heap} from "./engine/heap.js";
+import {takeDrops} from "./page/drop.js";
 import {make} from "./page/make.js";
 import {MemoryPage} from "./memory/memory.js";
 import {isMemtrace} from "./memory/memory-source.js";
@@ -114,6 +115,7 @@ class SingleFile {
 		this.root = root;
 		this.turn = 0;
 		addEventListener("hashchange", () => this.follow());
+		takeDrops((file) => this.take(file));
 	}
 
 	async begin() {

@@ -200,6 +200,46 @@ test("host: an empty host says how to add a guest, and shows the first one", asy
 	await page.getByText("data/mprof/ring-ref").waitFor();
 	await t.accessible(page);
 	await t.look(page, "host-empty");
+
+	/* A file may be chosen, or dropped anywhere, also below the table. */
+	await page.getByText("or drop one on this page").waitFor();
+	const dragged = (type, name, related) =>
+		page.evaluate(
+			([kind, file, into]) => {
+				const dataTransfer = new DataTransfer();
+
+				dataTransfer.items.add(new File(["x"], file));
+				document.elementFromPoint(innerWidth / 2, innerHeight - 3).dispatchEvent(
+					new DragEvent(kind, {
+						dataTransfer,
+						bubbles: true,
+						cancelable: true,
+						relatedTarget: into ? document.body : null,
+					}),
+				);
+			},
+			[type, name, related],
+		);
+	const sign = page.getByText("Drop to open");
+	await dragged("dragover", "one.ctf");
+	await sign.waitFor();
+	await dragged("dragleave", "one.ctf", true);
+	ok(await sign.isVisible(), "the sign while the file is over the page");
+	await dragged("dragleave", "one.ctf", false);
+	await sign.waitFor({state: "hidden"});
+	await dragged("dragover", "one.ctf");
+	await dragged("drop", "one.ctf");
+	await page.locator(".tl-message", {hasText: "one.ctf is no trace"}).waitFor();
+	await sign.waitFor({state: "hidden"});
+	await page.goBack();
+	await page.getByLabel("A trace or a memory profile").setInputFiles({
+		name: "two.ctf",
+		mimeType: "",
+		buffer: reference("small.ctf"),
+	});
+	await page.locator("h1", {hasText: "two.ctf"}).waitFor();
+	await page.goto(host.url);
+	await page.getByRole("heading", {name: "No guest has been traced here yet"}).waitFor();
 	host.guest("demo", "--size", "65536");
 	await row(page, "demo").waitFor();
 	await page

@@ -231,18 +231,31 @@ test("timeline: the page reports a file's damage, and draws it at the skipped by
 
 test("timeline: a sentence refuses a file that is no trace", async (t) => {
 	const host = await t.host();
-	const page = await file(
-		t,
-		host,
-		"picture.png",
-		Buffer.from("\x89PNG\r\n\x1a\n not a trace at all, but long enough to be looked at".repeat(20)),
-	);
+	let seed = 1;
 
-	await until(async () => {
-		const said =
-			(await page.locator(".tl-remarks").textContent()) || (await page.locator(".tl-message").textContent());
-		return said.length > 20;
-	});
+	for (const [name, bytes] of [
+		[
+			"picture.png",
+			Buffer.from("\x89PNG\r\n\x1a\n not a trace at all, but long enough to be looked at".repeat(20)),
+		],
+		["page.html", Buffer.from("<!doctype html><html><body><p>Hello</p></body></html>\n")],
+		["random", Buffer.from(Array.from({length: 20000}, () => (seed = (seed * 48271) % 2147483647) & 255))],
+		["one", Buffer.from("x")],
+		["none", Buffer.alloc(0)],
+	]) {
+		const page = await file(t, host, name, bytes);
+		const message = page.locator(".tl-message[role=alert]");
+
+		await message.waitFor();
+		ok(new RegExp(`^${name} is no trace: [^.]*\\.`).test(await message.textContent()), await message.textContent());
+		equal(await page.locator(".tl-remarks").isVisible(), false, "notes");
+		equal(await page.evaluate(() => document.getElementById("page").timeline.canvasView.shown), null, "a picture");
+		/* The same name again, and now it is a trace. */
+		await page.locator("input[type=file]").setInputFiles({name, mimeType: "", buffer: reference("small.ctf")});
+		await settled(page);
+		ok((await drawn(page, "thread")).length > 100, "threads");
+		await page.close();
+	}
 });
 
 test("timeline: all streams of a guest on one time line, or one of them", async (t) => {

@@ -14,7 +14,7 @@ import {Profiling} from "./host-profiling.js";
 import {Announcer} from "./host-announcer.js";
 import {Sparklines} from "./host-sparkline.js";
 import {called, KINDS, when} from "./host-text.js";
-import {make} from "../page/make.js";
+import {make, picker} from "../page/make.js";
 import {count} from "../page/times.js";
 
 const FIRST_MS = 1500; /* longest wait for the event that asks for the lists */
@@ -29,8 +29,9 @@ export class HostPage {
 		return new HostPage(root, services);
 	}
 
-	constructor(root, {api, events}) {
+	constructor(root, {api, events, take}) {
 		this.root = root;
+		this.take = take;
 		this.api = api;
 		this.events = events;
 		this.model = new HostModel();
@@ -89,9 +90,26 @@ export class HostPage {
 		this.empty.hidden = true;
 		this.main = make("main", {className: "host"}, this.alert, this.empty, this.lists, this.selection.element);
 		this.root.replaceChildren(
-			make("header", {className: "top"}, make("h1", {textContent: "mprofd"}), this.summary, this.state),
+			make(
+				"header",
+				{className: "top"},
+				make("h1", {textContent: "mprofd"}),
+				this.summary,
+				this.opener(),
+				this.state,
+			),
 			this.main,
 			make("footer", {}, this.announcer.element),
+		);
+	}
+
+	/** Return the button that opens a file, with a hint. */
+	opener() {
+		return make(
+			"p",
+			{className: "opener"},
+			picker("Open a file", "A trace or a memory profile", "open-file", (file) => this.take(file)),
+			make("span", {className: "quiet", textContent: " or drop one on this page"}),
 		);
 	}
 

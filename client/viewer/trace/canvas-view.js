@@ -140,6 +140,7 @@ export class CanvasView {
 
 	async ask() {
 		const {engine} = this;
+		const turn = (this.turn = {});
 
 		this.asking = true;
 		try {
@@ -154,15 +155,25 @@ export class CanvasView {
 				dark: this.hooks.palette().dark,
 				ratio: devicePixelRatio || 1,
 			});
+			if (this.turn !== turn) return;
 			/* A picture of a replaced model has other numbers for its threads. */
 			if (engine !== this.engine) this.stale = true;
 			else if (answer) this.arrived = {answer, window, engine};
 		} catch (error) {
-			this.hooks.failed(error);
+			if (this.turn === turn) this.hooks.failed(error);
 		} finally {
-			this.asking = false;
-			this.changed();
+			if (this.turn === turn) {
+				this.asking = false;
+				this.changed();
+			}
 		}
+	}
+
+	/** Forget the engine, which was closed, and its picture. */
+	forget() {
+		Object.assign(this, {engine: null, shown: null, arrived: null, turn: null, asking: false, ruled: null});
+		this.pixels.transferFromImageBitmap(null);
+		this.changed();
 	}
 
 	/** Show the picture that arrived. */

@@ -68,9 +68,16 @@ export class Loading {
 		if (!error.passing) return this.frame.sorry(error.message);
 		this.frame.waits(error.message);
 		await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+		if (this.state.closed) return;
+		this.forget();
+		await this.start();
+	}
+
+	/** Close the session, which may have failed in its first load. */
+	forget() {
 		this.state.session?.close();
 		this.state.session = null;
-		if (!this.state.closed) await this.start();
+		this.canvasView.forget();
 	}
 
 	async source() {
@@ -101,8 +108,7 @@ export class Loading {
 	}
 
 	restart() {
-		this.state.session?.close();
-		this.state.session = null;
+		this.forget();
 		this.state.view = {file: this.services.file.name};
 		this.begin();
 	}

@@ -97,6 +97,7 @@ export class Session {
 		try {
 			const summary = await engine.load(sources, (it) => how !== "live" && this.progress(it), this.abort.signal);
 			if (this.closed) return engine.close();
+			this.check(summary);
 			Object.assign(this, {
 				engine,
 				summary,
@@ -113,6 +114,16 @@ export class Session {
 			/* Requests of the user may still wait for the old one. */
 			old?.retire(engine);
 		}
+	}
+
+	/** Throw a sentence if the file is no trace. A trace without events has packets. */
+	check({totals}) {
+		const {file} = this.source;
+
+		if (!file || totals.events || totals.packets) return;
+		throw new Error(
+			`${this.source.title} is no trace: ${file.size ? `nothing in its ${amount(file.size)} is a packet of CTF or an event` : "it is empty"}.`,
+		);
 	}
 
 	/* The overview has the begin of the last packet, not its end. */
