@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {HostModel, keyOf, stateOf} from "../../client/viewer/host/host-model.js";
+import {HostModel, bytesOf, keyOf, seenOf, stateOf} from "../../client/viewer/host/host-model.js";
 import {ProfileModel} from "../../client/viewer/host/host-profile-model.js";
 import {ascending} from "../../client/viewer/host/host-table.js";
 import {curve, spread} from "../../client/viewer/host/host-sparkline.js";
@@ -113,6 +113,29 @@ test("host model: events change the lists", () => {
 	assert.equal(model.guests.get("n:web").rates.length, 60);
 	model.remove("n:web");
 	assert.equal(model.guests.size, 0);
+});
+
+test("host model: the end of a run counts, which only a capture has", () => {
+	const model = new HostModel();
+	const end = (id, run, bytes, time) => ({
+		...capture(id, "web", run, "ended", time),
+		streams: [{stream: 0, tail_bytes: bytes}],
+	});
+	const guest = () => model.guests.get("n:web");
+
+	model.reset([domain("web", 2, "ended", {streams: [stream(2, {bytes: 0})]})], [end(1, 1, 9), end(2, 2, 500)], false);
+	assert.deepEqual([bytesOf(guest()), seenOf(guest())], [500, "2026-11-21T11:00:00Z"]);
+	model.capture({change: "made", capture: end(3, 2, 0, "2026-11-21T11:05:00Z")});
+	assert.equal(bytesOf(guest()), 500);
+	model.captureDeleted({id: 2});
+	assert.deepEqual([bytesOf(guest()), seenOf(guest())], [0, null]);
+	model.capture({change: "made", capture: end(4, 2, 700, "2026-11-21T11:06:00Z")});
+	model.domain({
+		domain: domain("web", 2, "ended", {streams: [stream(2, {bytes: 30})], last_seen: "2026-11-21T10:00:00Z"}),
+	});
+	assert.deepEqual([bytesOf(guest()), seenOf(guest())], [730, "2026-11-21T10:00:00Z"]);
+	model.domain({domain: domain("web", 5)});
+	assert.equal(bytesOf(guest()), 100);
 });
 
 test("host model: events about unknown guests are ignored, and lists replace everything", () => {

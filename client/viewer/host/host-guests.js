@@ -3,7 +3,7 @@
  * stay.
  */
 import {format} from "../page/address.js";
-import {bytesOf, lossOf, rateOf, stateOf} from "./host-model.js";
+import {bytesOf, lossOf, rateOf, seenOf, stateOf} from "./host-model.js";
 import {place, table} from "./host-table.js";
 import {called, loss, rate, when} from "./host-text.js";
 import {make} from "../page/make.js";
@@ -210,7 +210,7 @@ export class Guests {
 		text(cells.kept, bytes(bytesOf(guest)));
 		text(cells.gaps, missing ?? "nothing");
 		cells.gaps.classList.toggle("bad", lossOf(guest).lost > 0);
-		text(cells.seen, when(domain.last_seen));
+		text(cells.seen, when(seenOf(guest)));
 		text(cells.filter, domain.captures.toLocaleString("en"));
 		attribute(cells.filter, "aria-label", `${count(domain.captures, "capture")} of ${name}: show them`);
 		cells.filter.disabled = domain.captures === 0;

@@ -3,7 +3,7 @@
  * page; the page asks which guests are `dirty`.
  *
  * A guest is {key, domain: from the API, crash: its newest crash capture or null, rates: [{at,
- * rate}] seen here}.
+ * rate}] seen here, tail: {bytes, time} of its run's end, which only a capture has, or null}.
  */
 
 import {ProfileModel} from "./host-profile-model.js";
@@ -31,6 +31,7 @@ export class HostModel {
 	constructor() {
 		this.guests = new Map();
 		this.captures = new Map(); /* id -> capture */
+		this.tails = new Map(); /* run -> the tail of its end; some runs have none */
 		this.older = false; /* some captures were not fetched */
 		this.dirty = new Set(); /* keys of guests that changed since they were shown */
 		this.order = true; /* the order may have changed */
@@ -45,6 +46,8 @@ export class HostModel {
 
 		this.guests = new Map();
 		this.captures = new Map(captures.map((capture) => [capture.id, capture]));
+		this.tails.clear();
+		captures.forEach((capture) => this.tailed(capture));
 		this.older = older;
 		for (const domain of domains) this.put(domain, before.get(keyOf(domain))?.rates);
 		for (const key of before.keys()) this.dirty.add(key);
@@ -58,6 +61,19 @@ export class HostModel {
 		this.older = older;
 		this.capturesDirty = true;
 		captures.filter(isCrash).forEach((capture) => this.crashed(capture));
+		captures.forEach((capture) => this.tailed(capture));
+	}
+
+	/* Note the tail of a capture. */
+	tailed({id, run, time, streams}) {
+		const bytes = sum(streams, "tail_bytes");
+		const guest = this.byRun(run);
+
+		if (!bytes || this.tails.get(run)?.bytes > bytes) return;
+		this.tails.set(run, {id, bytes, time});
+		if (!guest) return;
+		guest.tail = this.tails.get(run);
+		this.touch(guest.key);
 	}
 
 	/* Set the crash of a known guest if it is the newest. */
@@ -86,7 +102,13 @@ export class HostModel {
 		const key = keyOf(domain);
 		const before = this.guests.get(key);
 
-		this.guests.set(key, {key, domain, crash: before?.crash ?? null, rates: before?.rates ?? rates});
+		this.guests.set(key, {
+			key,
+			domain,
+			crash: before?.crash ?? null,
+			rates: before?.rates ?? rates,
+			tail: this.tails.get(domain.run) ?? null,
+		});
 		this.touch(key);
 		return this.guests.get(key);
 	}
@@ -144,6 +166,7 @@ export class HostModel {
 		this.captures.set(capture.id, capture);
 		this.capturesDirty = true;
 		if (isCrash(capture)) this.crashed(capture);
+		this.tailed(capture);
 		return guest;
 	}
 
@@ -153,7 +176,9 @@ export class HostModel {
 
 		this.captures.delete(id);
 		this.capturesDirty = true;
+		if (capture && this.tails.get(capture.run)?.id === id) this.tails.delete(capture.run);
 		if (!guest) return;
+		if (guest.tail?.id === id) guest.tail = null;
 		guest.domain.captures = Math.max(0, guest.domain.captures - 1);
 		if (guest.crash?.id === id) {
 			guest.crash = null;
@@ -191,8 +216,14 @@ export function rateOf({domain}) {
 	return sum(domain.streams, "rate");
 }
 
-export function bytesOf({domain}) {
-	return sum(domain.streams, "bytes");
+/** Return the number of kept bytes, with those of the run's end. */
+export function bytesOf({domain, tail}) {
+	return sum(domain.streams, "bytes") + (tail?.bytes ?? 0);
+}
+
+/** Return when the newest bytes were copied, as the API writes times, or null. */
+export function seenOf({domain, tail}) {
+	return domain.last_seen ?? tail?.time ?? null;
 }
 
 /** Return the number of lost packets and of gaps. */
@@ -214,7 +245,6 @@ const names = new Intl.Collator("en", {numeric: true});
 /* Compare two guests of one rank: by the newest crash, by name, or by the latest end. */
 function compare(a, b, rank) {
 	if (rank === 0) return b.crash.id - a.crash.id;
-	if (rank === 3 && a.domain.last_seen !== b.domain.last_seen)
-		return (a.domain.last_seen ?? "") < (b.domain.last_seen ?? "") ? 1 : -1;
+	if (rank === 3 && seenOf(a) !== seenOf(b)) return (seenOf(a) ?? "") < (seenOf(b) ?? "") ? 1 : -1;
 	return names.compare(a.domain.name.slice(0, 200), b.domain.name.slice(0, 200)) || (a.key < b.key ? -1 : 1);
 }
