@@ -114,6 +114,7 @@ test("clocks are described in words", () => {
 		clockText({name: "x", known: true, offsetNs: -5000000000n, uncertaintyNs: 2000000n}),
 		/5 s ahead of dom0's.*up to 2 ms earlier/,
 	);
+	assert.match(clockText({name: "x", known: true, offsetNs: 0n, uncertaintyNs: 0n}), /this host's own/);
 	assert.match(
 		clockText({name: "x", known: true, offsetNs: 5n, uncertaintyNs: null}),
 		/5 ns behind dom0's.*by an unknown time/,

@@ -246,8 +246,47 @@ static void test_apart(void)
 	CHECK(mprof_clocks_rebooted(&one, &two));
 }
 
+/* A program of this host may use its monotonic clock: the offset is 0 if the stamps allow it. */
+static void test_host(void)
+{
+	struct mprof_clocks c = {0};
+
+	CHECK(!mprof_clocks_host(&c));
+	run(&c, 0, 12);
+	CHECK(mprof_clocks_host(&c));
+	check_offset(&c, false, 0, 0);
+	check_offset(&c, true, (int64_t)epoch, 0);
+	/* A slow guest: the bounds are far apart, and still around 0. */
+	c = (struct mprof_clocks){0};
+	for (unsigned int i = 0; i < 8; i++)
+		packet(&c, 100 * S + i * 15 * S, 101 * S + i * 15 * S, 110 * S + i * 15 * S, false);
+	CHECK(mprof_clocks_host(&c));
+	check_offset(&c, false, 0, 0);
+	/* Its own clock, ahead and behind. */
+	for (int sign = -1; sign <= 1; sign += 2) {
+		c = (struct mprof_clocks){0};
+		run(&c, sign * 3 * (int64_t)S, 12);
+		CHECK(!mprof_clocks_host(&c));
+		check_offset(&c, false, -sign * 3 * (int64_t)S, 500 * MS);
+	}
+	/* Without a lower bound, the copy must come soon. */
+	c = (struct mprof_clocks){0};
+	packet(&c, 10 * S, 10 * S + 250 * MS, 10 * S + 250 * MS, false);
+	CHECK(mprof_clocks_host(&c));
+	c = (struct mprof_clocks){0};
+	packet(&c, 10 * S, 10 * S + 250 * MS + 1, 10 * S + 250 * MS + 1, false);
+	CHECK(!mprof_clocks_host(&c));
+	/* The guest's clock went back: it is not that of the host. */
+	c = (struct mprof_clocks){0};
+	run(&c, 0, 12);
+	packet(&c, 10 * S, 200 * S, 200 * S, true);
+	packet(&c, 200 * S, 200 * S, 200 * S, false);
+	CHECK(!mprof_clocks_host(&c));
+}
+
 int main(void)
 {
+	CHECK_RUN(test_host);
 	CHECK_RUN(test_bounds);
 	CHECK_RUN(test_one_look);
 	CHECK_RUN(test_latest);

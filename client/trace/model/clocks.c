@@ -135,6 +135,23 @@ static int64_t between(const struct mprof_clocks *c)
 	return (int64_t)(c->latest.real - c->latest.mono);
 }
 
+/* A copy so soon after its event is no chance, even without a lower bound: a poll's interval. */
+#define SOON_NS 250000000
+
+bool mprof_clocks_host(struct mprof_clocks *c)
+{
+	const struct mprof_clock *mono = &c->mono;
+	int64_t soon = mono->bounded_below ? APART_NS : SOON_NS;
+	int64_t real = between(c);
+
+	if (c->stepped || !mono->bounded_above || mono->most < 0 || mono->most > soon ||
+	    (mono->bounded_below && mono->least > 0))
+		return false;
+	c->mono = (struct mprof_clock){.bounded_above = true, .bounded_below = true};
+	c->real = (struct mprof_clock){.most = real, .least = real, .bounded_above = true, .bounded_below = true};
+	return true;
+}
+
 bool mprof_clocks_rebooted(const struct mprof_clocks *a, const struct mprof_clocks *b)
 {
 	int64_t apart;

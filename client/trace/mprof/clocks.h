@@ -61,6 +61,13 @@ MPROF_API void mprof_clocks_stream(struct mprof_clocks *c);
 MPROF_API bool mprof_clocks_offset(const struct mprof_clocks *c, bool realtime, int64_t *offset, uint64_t *uncertainty);
 
 /*
+ * Take dom0's monotonic clock for the clock of a program of this host, which may use no other, when
+ * the stamps agree: the bounds allow an offset of 0, and the closest event was copied soon. The
+ * offset is then exact. Return whether they agree. Call it after all packets.
+ */
+MPROF_API bool mprof_clocks_host(struct mprof_clocks *c);
+
+/*
  * Return true when dom0 booted between A and B, so that they do not share a monotonic clock. Return
  * false when either has no stamp.
  */

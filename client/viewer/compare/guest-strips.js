@@ -25,11 +25,13 @@ export function strips(streams) {
 
 /** Return in a few words how uncertain the strip's times are. */
 export function sure({uncertaintyNs}) {
+	if (uncertaintyNs === 0n) return "exactly";
 	return uncertaintyNs === null ? "or earlier by an unknown time" : `or up to ${rough(uncertaintyNs)} earlier`;
 }
 
 /** Return the heading of a strip. */
 function heading({name, uncertaintyNs}) {
+	if (uncertaintyNs === 0n) return `${name} · on this host's clock`;
 	return uncertaintyNs === null
 		? `${name} · its clock may be ahead by any amount`
 		: `${name} · each event where it is drawn, or up to ${rough(uncertaintyNs)} earlier`;

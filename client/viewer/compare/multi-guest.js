@@ -58,6 +58,7 @@ export function memberView(text) {
 /** Return a sentence on how the guest's clock differs from dom0's. */
 export function clockText({name, known, offsetNs, uncertaintyNs}) {
 	if (!known) return `${name}: the offset of its clock to dom0's is unknown; its own times are shown as dom0's times`;
+	if (uncertaintyNs === 0n) return `${name}: its clock is this host's own; events happened where they are drawn`;
 	const by =
 		offsetNs === 0n
 			? "as dom0's"
@@ -207,10 +208,11 @@ export async function stamps(api, member, options) {
 /** Return the answer of engine.clocks() for MEMBERS. */
 async function ask(api, members, options) {
 	const stamped = await Promise.all(members.map((it) => stamps(api, it, options)));
+	const local = await Promise.all(members.map((it) => it.isLocal()));
 	const engine = await Engine.open();
 
 	try {
-		return await engine.clocks(stamped);
+		return await engine.clocks(stamped, local);
 	} finally {
 		engine.close();
 	}

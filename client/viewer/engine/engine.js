@@ -223,9 +223,11 @@ export class Engine extends Questions {
 	 * Return how the clocks of guests differ from dom0's. GUESTS has the packet stamps of each
 	 * stream of each guest (multi-guest.js).
 	 * @param {BigUint64Array[][]} guests
+	 * @param {boolean[]} local for each guest, whether it is a program of this host, which may use the
+	 * host's clock
 	 */
-	clocks(guests) {
-		return this.#port.call("clocks", [guests]);
+	clocks(guests, local = []) {
+		return this.#port.call("clocks", [guests, local]);
 	}
 
 	/** Return the differences between the compared trace, the good one, and this one. */

@@ -160,6 +160,8 @@ async function ofDomain(api, view, options) {
 			`${path}/${parts.what}?${query({run: number, stream: stream.stream, ...parts.select})}`,
 		/* An ended run includes the tail of its end. */
 		mayTail: () => run.state === "ended",
+		/* Whether it is a program of this host, which shares its ring in a file. */
+		isLocal: async () => domain.source === "dir",
 		running: run.state !== "ended" && number === domain.run,
 		streams: streamsOf(run.streams, view),
 	});
@@ -168,6 +170,7 @@ async function ofDomain(api, view, options) {
 async function ofCapture(api, view, options) {
 	const path = `v1/captures/${view.capture}`;
 	const capture = await api.json(path, options);
+	const guest = guestPath({uuid: capture.uuid, name: capture.domain});
 
 	return new Remote(api, path, {
 		title: shown(capture.domain),
@@ -179,8 +182,12 @@ async function ofCapture(api, view, options) {
 		mayTail: ({stream}) => capture.streams.some((it) => it.stream === stream && it.tail_bytes > 0),
 		running: false,
 		ofRun: (stream, parts) =>
-			`${guestPath({uuid: capture.uuid, name: capture.domain})}/${parts.what}?` +
-			query({run: capture.run, stream: stream.stream, ...parts.select}),
+			`${guest}/${parts.what}?${query({run: capture.run, stream: stream.stream, ...parts.select})}`,
+		isLocal: async () => {
+			const domain = await api.json(`${guest}?limit=1`, options).catch(() => null);
+
+			return domain?.source === "dir";
+		},
 		streams: streamsOf(capture.streams, view),
 	});
 }

@@ -34,12 +34,13 @@ function told(wasm, clocks, realtime) {
 	});
 }
 
-/** Return the answer of engine.clocks(). */
-export function clocksOf(wasm, guests) {
+/** Return the answer of engine.clocks(). LOCAL: for each guest, whether it is a program of this host. */
+export function clocksOf(wasm, guests, local = []) {
 	const all = [];
 
 	try {
 		for (const streams of guests) all.push(known(wasm, streams));
+		all.forEach((clocks, i) => local[i] && wasm.c.mprof_clocks_host(clocks));
 		/* If dom0 rebooted between them, the guests share no monotonic clock. */
 		const realtime = all.some((one) => all.some((other) => wasm.c.mprof_clocks_rebooted(one, other)));
 		return {realtime, guests: all.map((clocks) => told(wasm, clocks, realtime))};
