@@ -783,6 +783,92 @@ test("timeline: a gesture gets one picture a frame, and the old picture moves al
 	);
 });
 
+test("timeline: the controls stay where they are, and leave a telephone its picture", async (t) => {
+	const {host, page} = await one(t, "small", SMALL());
+	const before = await camera(page);
+	const place = (name) => page.getByRole("button", {name}).boundingBox();
+	const zoom = await place("Zoom in (+)");
+
+	/* The number of matches moves nothing. */
+	await page.keyboard.press("/");
+	await page.keyboard.type("a");
+	await until(async () => /found/.test(await page.locator(".tl-count").textContent()));
+	equal(await place("Zoom in (+)"), zoom, "the place of a button");
+	/* A panel lies over the picture, and the end of the trace can be moved from under it. */
+	await page.getByRole("button", {name: "Help"}).click();
+	const now = await camera(page);
+	equal([now.from, now.to, now.width], [before.from, before.to, before.width], "the window beside a panel");
+	await page.focus("#tl-canvas");
+	for (let i = 0; i < 5; i++) await page.keyboard.press("+");
+	await page.keyboard.press("End");
+	for (let i = 0; i < 9; i++) await page.keyboard.press("ArrowRight");
+	const edge = (await page.locator(".tl-panel").boundingBox()).x - (await box(page)).x;
+	await until(() =>
+		page.evaluate((x) => {
+			const {camera} = document.getElementById("page").timeline;
+			return camera.xOf(camera.end) < x;
+		}, edge),
+	);
+	await page.keyboard.press("Escape");
+	/* The menu closes with a press elsewhere. */
+	const item = page.getByRole("button", {name: "The trace (CTF)"});
+	await page.locator(".tl-menu summary").click();
+	await item.waitFor();
+	await page.mouse.click((await box(page)).x + 300, (await box(page)).y + 200);
+	await item.waitFor({state: "hidden"});
+	await page.locator(".tl-menu summary").click();
+	await item.waitFor();
+	await page.focus("#tl-canvas");
+	await item.waitFor({state: "hidden"});
+
+	const phone = await opened(t, host, "#domain=small", {width: 390, height: 800, touch: true});
+	const bar = await phone.locator(".tl-bar").boundingBox();
+	ok(bar.height < 800 * 0.15, `${bar.height} pixels of controls`);
+	await phone.locator(".tl-menu summary").tap();
+	await phone.getByRole("button", {name: "The trace (CTF)"}).tap({trial: true});
+	await t.accessible(phone);
+	await t.look(phone, "phone");
+});
+
+test("timeline: neighbours on the ruler differ, and no text is cut at its end", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const {start, end} = await camera(page);
+
+	for (const [from, span, width] of [
+		[start, end - start, 1280],
+		[start + 1n, 1000n, 1280],
+		[end - 5000n, 5000n, 700],
+		[end - 10n, 10n, 1280],
+		[end - 10n, 10n, 380],
+		[end - 1234567n, 1234567n, 1900],
+	]) {
+		await page.setViewportSize({width, height: 600});
+		await page.evaluate(
+			([a, b]) => {
+				const {timeline} = document.getElementById("page");
+				timeline.move(() => timeline.camera.show(BigInt(a), BigInt(b)));
+			},
+			[String(from), String(from + span)],
+		);
+		await settled(page);
+		const {ticks, ends, said} = await page.evaluate(() => {
+			const {canvasView, says} = document.getElementById("page").timeline;
+			const pen = document.createElement("canvas").getContext("2d");
+			pen.font = "11px system-ui, sans-serif";
+			return {
+				ticks: canvasView.tickList,
+				ends: canvasView.tickList.map(({x, text}) => x + 3 + pen.measureText(text).width),
+				said: says.textContent,
+			};
+		});
+		equal(new Set(ticks.map((it) => it.text)).size, ticks.length, "different texts");
+		for (let i = 1; i < ticks.length; i++)
+			ok(ends[i - 1] < ticks[i].x, `${ticks[i - 1].text} ends before the next`);
+		const [, a, b] = /from (\S+ \S+) to (\S+ [^,]+),/.exec(said) ?? [null, "a", "b"];
+		ok(a !== b, said);
+	}
+});
+
 test("timeline: the browser's own menu stays", async (t) => {
 	const {page} = await one(t, "small", SMALL());
 

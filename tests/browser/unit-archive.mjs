@@ -75,6 +75,8 @@ test("the density of an overview", () => {
 });
 
 test("headers become sentences", () => {
+	assert.deepEqual(remarks(new Headers({"Mprof-Lost-Packets": "1"}), ""), ["1 packet of it was lost."]);
+	assert.deepEqual(remarks(new Headers({"Mprof-Lost-Packets": "1+"}), "a"), ["a: at least 1 packet of it was lost."]);
 	const said = (headers, name = "") => remarks(new Headers(headers), name);
 
 	assert.deepEqual(said({"Mprof-Lost-Packets": "0"}), []);

@@ -99,7 +99,7 @@ class Story(unittest.TestCase):
             r"^  1\.000005000  waits on 4 \(Bind\)$",
             r'^  1\.001011000  which waits on 5 \(Task, "ARP response"\)$',
             r'^missed wake-up: 2 \(Condition, "ARP response"\) was signalled by 6 \(Task, "arp\.input"\) at 1\.001007000, when nobody',
-            r"4\.000 us too late",
+            r"4\.000 µs too late",
             r'^could have resolved it: 6 \(Task, "arp\.input"\)',
             r'^last: 6 \(Task, "arp\.input"\) ran ',
         ):

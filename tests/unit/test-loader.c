@@ -272,11 +272,11 @@ static void test_tale(void)
 	CHECK_EQ_INT(mprof_explanation_thread(t, 2), MPROF_OK);
 	CHECK_EQ_STR(told(t), "2 (Wait, \"a \"b\" \\xe2\\x80\\xae\")<2> was created by 1 (Unknown)<1> at +100 ns.\n"
 			      "It never ran.\n"
-			      "It was resolved by 1 (Unknown)<1> at +1.500 us, 1.400 us after its creation.");
+			      "It was resolved by 1 (Unknown)<1> at +1.500 µs, 1.400 µs after its creation.");
 	CHECK_EQ_INT(mprof_explanation_thread(t, 1), MPROF_OK);
 	CHECK_EQ_STR(told(t), "1 (Unknown)<1> was there before the trace began.\n"
-			      "At +1.500 us it resolved 2 (Wait, \"a \"b\" \\xe2\\x80\\xae\")<2>.\n"
-			      "It ran for 2.000 us in 2 pieces, the longest of 2.000 us.\n"
+			      "At +1.500 µs it resolved 2 (Wait, \"a \"b\" \\xe2\\x80\\xae\")<2>.\n"
+			      "It ran for 2.000 µs in 2 pieces, the longest of 2.000 µs.\n"
 			      "It was not resolved; its further history is unknown.");
 	CHECK_EQ_INT(mprof_explanation_last(t, 0), MPROF_OK);
 	CHECK_EQ_STR(told(t), "last: 1 (Unknown)<1> ran from 0.000004000 to 0.000004000, to the end of the trace at "

@@ -421,7 +421,7 @@ static void test_story(void)
 	CHECK(says(&p, mark(&p, MPROF_MARK_COUNTER_NAME, 0), "n"));
 	m = mark(&p, MPROF_MARK_OPEN_END, 0);
 	CHECK(m && m->x0 == 1000 && t.v->threads[m->item].id == 3 && !mark(&p, MPROF_MARK_OPEN_END, 1));
-	CHECK(says(&p, mark(&p, MPROF_MARK_GRID, 1), "0.1 us"));
+	CHECK(says(&p, mark(&p, MPROF_MARK_GRID, 1), "0.1 µs"));
 	CHECK_EQ_UINT(p.grid_ns, 100);
 	/* An end within the leftmost pixel is seen. */
 	p = picture(&t, (struct mprof_window){.from = 999, .to = 1999, .width = 500, .height = 300, .letter_width = 7});

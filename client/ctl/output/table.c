@@ -180,7 +180,7 @@ const char *span_text(uint64_t ns, char *buf, size_t size)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}, {"ns", 1}};
 	size_t i = 0;
 
 	while (i < 3 && (double)ns < units[i].ns)

@@ -148,7 +148,7 @@ void explain_span(struct mprof_explanation *e, uint64_t from, uint64_t to)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
+	} units[] = {{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}, {"ns", 1}};
 	uint64_t ns = to > from ? to - from : 0;
 	size_t i = 0;
 

@@ -19,7 +19,7 @@ struct unit {
 	unsigned digits; /* decimals of a nanosecond in this unit */
 };
 
-static const struct unit units[] = {{"s", 9}, {"ms", 6}, {"us", 3}, {"ns", 0}};
+static const struct unit units[] = {{"s", 9}, {"ms", 6}, {"µs", 3}, {"ns", 0}};
 
 struct ruler {
 	struct frame *f;
@@ -65,7 +65,8 @@ static bool fits(struct ruler *r, uint64_t step, unsigned zeros)
 	r->decimals = zeros < r->unit->digits ? r->unit->digits - zeros : 0;
 	r->step = step;
 	spell(r, r->f->w.from < r->f->origin, far, text, sizeof(text));
-	return (double)step * r->f->scale >= ((double)strlen(text) + SPACE) * r->f->w.letter_width;
+	return (double)step * r->f->scale >=
+	       ((double)frame_text(r->f, NULL, text, strlen(text), sizeof(text)) + SPACE) * r->f->w.letter_width;
 }
 
 static void choose(struct ruler *r)

@@ -51,6 +51,7 @@ export class Comparison {
 				return index === null ? null : this.session.engine.thread(index);
 			},
 			strips: () => [],
+			unproven: (x) => this.canvasView.unproven.some(({x0, x1}) => x >= x0 && x <= x1),
 			changed: () => this.canvasView.changed(),
 			failed: (error) => hooks.failed(error),
 		});

@@ -80,6 +80,7 @@ function element(layer, palette) {
 /** Height of the ruler, and of the strip at its foot that hatches what is not proven, pixels. */
 export const RULER = 26;
 export const UNPROVEN = 5;
+const LETTER = 6.6; /* estimated width of a letter of the ruler, pixels */
 
 function ruler(ticks, unproven, palette, width) {
 	return [
@@ -88,7 +89,9 @@ function ruler(ticks, unproven, palette, width) {
 		...ticks.map(
 			({x, text}) =>
 				`<rect x="${Math.round(x)}" y="${RULER - 10}" width="1" height="10"/>` +
-				`<text x="${short(x + 3)}" y="${RULER - 12}">${escape(text)}</text>`,
+				(x + 3 + text.length * LETTER <= width
+					? `<text x="${short(x + 3)}" y="${RULER - 12}">${escape(text)}</text>`
+					: ""),
 		),
 		"</g>",
 		...unproven.map(

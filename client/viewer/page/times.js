@@ -53,6 +53,15 @@ export function tick(ns, step) {
 	return `${sign}${abs / size}${shown ? `.${rest}` : ""} ${name}`;
 }
 
+/** Return the moment NS after the start, with digits enough to tell the ends of a range of LENGTH apart. */
+export function moment(ns, length) {
+	let step = 1n;
+
+	while (step * 1000n <= length) step *= 10n;
+	const text = tick((ns / step) * step, step);
+	return text === "0" ? "+0" : text;
+}
+
 /** Return BYTES, rounded. */
 export function bytes(n) {
 	const names = ["bytes", "KB", "MB", "GB", "TB"];

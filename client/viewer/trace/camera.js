@@ -36,6 +36,7 @@ export class Camera {
 		this.from = 0n;
 		this.to = SPAN_MIN;
 		this.floor = 0n; /* least time; below 0 if a compared trace begins there */
+		this.inset = 0; /* pixels at the right that a panel covers: one may pan farther */
 		this.held = null; /* the fixed point of the last zoom step, in parts of a nanosecond */
 		this.fit();
 	}
@@ -89,7 +90,8 @@ export class Camera {
 		const span = least(most(to - from, SPAN_MIN), this.widest);
 		const margin = (span * BigInt(MARGIN)) / BigInt(this.width) + 1n;
 		const first = most(this.start - margin, this.floor);
-		const last = most(least(this.end + margin, TIME_MAX) - span, first);
+		const beyond = (span * BigInt(MARGIN + this.inset)) / BigInt(this.width) + 1n;
+		const last = most(least(this.end + beyond, TIME_MAX) - span, first);
 		const wanted = to - from < span ? from - (span - (to - from)) / 2n : from;
 
 		this.from = least(most(wanted, first), last);
@@ -157,11 +159,11 @@ export class Camera {
 		this.show(time - span / 2n, time - span / 2n + span);
 	}
 
-	/** Return whether TIME is in the window, at least EDGE pixels from its sides. */
+	/** Return whether TIME is in the window and not covered, at least EDGE pixels from its sides. */
 	sees(time, edge = 0) {
 		const x = this.xOf(time);
 
-		return x >= edge && x <= this.width - edge;
+		return x >= edge && x <= this.width - this.inset - edge;
 	}
 }
 

@@ -13,6 +13,9 @@ import {tick} from "../page/times.js";
 export const FLAGS_ALL = 7;
 export const FLAGS_NO_COUNTERS = 6;
 
+const TICK_LEAST = 90; /* pixels between two ticks */
+const TICK_LETTER = 6.6; /* pixels */
+const TICK_GAP = 10; /* pixels between a text and the next tick */
 const WORK_KEPT = 1000;
 
 /**
@@ -277,10 +280,10 @@ export class CanvasView {
 	ticks() {
 		const {camera} = this;
 		const step = this.shown.gridNs;
-		const least = camera.length(90) + 1n;
 		let every = step > 0n ? step : 1n;
 
-		for (let i = 0; every < least; i++) every *= i % 3 === 1 ? 5n : 2n;
+		/* Each text stands right of its tick and ends before the next one. */
+		for (let i = 0; !this.ticksFit(every); i++) every *= i % 3 === 1 ? 5n : 2n;
 		for (; every % step && step > 0n;) every += step - (every % step);
 		const out = [];
 		const first = camera.from - camera.start;
@@ -288,6 +291,14 @@ export class CanvasView {
 		for (; at + camera.start <= camera.to && out.length < 200; at += every)
 			if (at >= 0n) out.push({x: camera.xOf(at + camera.start), text: tick(at, every)});
 		return out;
+	}
+
+	/** Return whether the texts of ticks EVERY ns apart have room. */
+	ticksFit(every) {
+		const {camera} = this;
+		const longest = tick(((camera.to - camera.start) / every) * every, every);
+
+		return every > camera.length(TICK_LEAST) && every > camera.length(longest.length * TICK_LETTER + TICK_GAP);
 	}
 
 	paintRuler() {
@@ -310,7 +321,7 @@ export class CanvasView {
 		this.tickList = this.ticks();
 		for (const {x, text} of this.tickList) {
 			ctx.fillRect(Math.round(x), RULER - 10, 1, 10);
-			ctx.fillText(text, x + 3, RULER - 12);
+			if (x + 3 + ctx.measureText(text).width <= width) ctx.fillText(text, x + 3, RULER - 12);
 		}
 		if (!unproven.length) return;
 		ctx.fillStyle = palette.tail;

@@ -59,18 +59,26 @@ export class Frame {
 				{className: "tl-bar"},
 				this.hooks.home("‹ Guests"),
 				make("div", {className: "tl-title"}, this.heading, this.about),
-				this.pauseButton,
 				make(
 					"div",
-					{className: "tl-group", role: "group", "aria-label": "Zoom"},
-					zoom("−", "Zoom out (-)", "farther"),
-					zoom("+", "Zoom in (+)", "closer"),
-					button("Fit", "Show the whole trace (f)", () => this.hooks.act("fit")),
+					{className: "tl-tools"},
+					this.pauseButton,
+					make(
+						"div",
+						{className: "tl-group", role: "group", "aria-label": "Zoom"},
+						zoom("−", "Zoom out (-)", "farther"),
+						zoom("+", "Zoom in (+)", "closer"),
+						button("Fit", "Show the whole trace (f)", () => this.hooks.act("fit")),
+					),
+					this.search.element,
+					make(
+						"div",
+						{className: "tl-group", role: "group", "aria-label": "Panels"},
+						...this.buttons.values(),
+					),
+					this.heapButton,
+					this.menu,
 				),
-				this.search.element,
-				make("div", {className: "tl-group", role: "group", "aria-label": "Panels"}, ...this.buttons.values()),
-				this.heapButton,
-				this.menu,
 			),
 			this.remarks,
 			this.alert,
@@ -223,7 +231,11 @@ export class Frame {
 
 		return make(
 			"details",
-			{className: "tl-menu"},
+			{
+				className: "tl-menu",
+				onfocusout: ({relatedTarget}) =>
+					relatedTarget && !this.menu.contains(relatedTarget) && this.closeMenu(),
+			},
 			make("summary", {textContent: "Save"}),
 			make(
 				"div",
@@ -235,6 +247,14 @@ export class Frame {
 				item("Open in Perfetto", () => this.openPerfetto()),
 			),
 		);
+	}
+
+	/** Close the menu at a press of the pointer outside of it. LEAVING: a signal that ends this. */
+	closesMenu(leaving) {
+		document.addEventListener("pointerdown", ({target}) => this.menu.contains(target) || this.closeMenu(), {
+			capture: true,
+			signal: leaving,
+		});
 	}
 
 	/** Close the menu. Return whether it was open. */

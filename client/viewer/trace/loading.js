@@ -2,6 +2,7 @@
 import {format} from "../page/address.js";
 import {density} from "./archive.js";
 import {Counters} from "./counters.js";
+import {count} from "../page/times.js";
 import {strips} from "../compare/guest-strips.js";
 import {Session} from "./session.js";
 import {local, remote} from "./source.js";
@@ -198,8 +199,8 @@ export class Loading {
 
 		if (!totals.events)
 			out.push(`There are no events yet: ${source.title} records none, or was built without tracing.`);
-		if (totals.lost_packets && !notes.some((it) => it.includes("were lost")))
-			out.push(`${totals.lost_packets.toLocaleString("en")} packets are missing; the picture shows where.`);
+		if (totals.lost_packets && !notes.some((it) => / (was|were) lost/.test(it)))
+			out.push(`${count(totals.lost_packets, "packet is", "packets are")} missing; the picture shows where.`);
 		out.push(...summary.damages.slice(0, 20).map((it) => `Damage: ${it}.`));
 		if (loaded)
 			out.push(

@@ -3,7 +3,7 @@ import {button, make, short} from "../page/make.js";
 import {count, exact, rough, span} from "../page/times.js";
 
 export class Panel {
-	/** hooks: closed() */
+	/** hooks: closed(), sized() */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.title = make("h2", {id: "tl-panel-title"});
@@ -33,12 +33,21 @@ export class Panel {
 		this.body.replaceChildren(...nodes);
 		this.body.scrollTop = 0;
 		this.element.hidden = false;
+		this.hooks.sized();
+	}
+
+	/** Pixels of its container's right side that it covers. */
+	get covers() {
+		const {element} = this;
+
+		return !element.hidden && element.offsetHeight >= element.parentElement.clientHeight ? element.offsetWidth : 0;
 	}
 
 	close() {
 		if (!this.name) return;
 		this.name = null;
 		this.element.hidden = true;
+		this.hooks.sized();
 		this.hooks.closed();
 	}
 }

@@ -18,7 +18,10 @@ export class Panels {
 	 */
 	constructor({state, camera, canvasView, selection, comparison}, hooks) {
 		Object.assign(this, {state, camera, canvasView, selection, comparison, hooks});
-		this.panel = new Panel({closed: () => this.closed()});
+		this.panel = new Panel({
+			closed: () => this.closed(),
+			sized: () => (camera.inset = this.panel.covers),
+		});
 		this.element = this.panel.element;
 	}
 

@@ -40,10 +40,14 @@ export function remarks(headers, name) {
 	const out = [];
 	const of = name ? `${name}: ` : "";
 	const lost = headers.get("Mprof-Lost-Packets") ?? "0";
+	const one = lost.replace("+", "") === "1";
 	const cut = /bytes=(\d+); packets=(\d+)/.exec(headers.get("Mprof-Cut") ?? "");
 
 	if (lost !== "0")
-		out.push(`${of}${lost.endsWith("+") ? `at least ${lost.slice(0, -1)}` : lost} packets of it were lost.`);
+		out.push(
+			`${of}${lost.endsWith("+") ? "at least " : ""}${lost.replace("+", "")} ${one ? "packet" : "packets"} of it ` +
+				`${one ? "was" : "were"} lost.`,
+		);
 	if (cut)
 		out.push(
 			`${of}the end was still being written: ${amount(Number(cut[1]))} that could not be shown to be true were cut from ` +

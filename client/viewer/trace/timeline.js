@@ -19,7 +19,7 @@ import {FLAGS_ALL, FLAGS_NO_COUNTERS, CanvasView} from "./canvas-view.js";
 import {palette, watchDark} from "../draw/theme.js";
 import {inView, line} from "./threads.js";
 import {Tooltip} from "./tooltip.js";
-import {rough} from "../page/times.js";
+import {moment, rough} from "../page/times.js";
 import {TraceState} from "./state.js";
 import {Comparison} from "../compare/comparison.js";
 import {ViewUrl} from "./view-url.js";
@@ -82,12 +82,13 @@ export class Timeline {
 
 	/** The time ranges that are not in this model. */
 	get unloaded() {
-		const {loaded, overview} = this.session ?? {};
+		const {loaded, overview, summary} = this.session ?? {};
 
 		if (!loaded) return [];
+		/* Packets are loaded whole, so the model may reach beyond the part. */
 		return [
-			{from: overview.from, to: loaded.from},
-			{from: loaded.to, to: this.camera.end},
+			{from: overview.from, to: summary.start < loaded.from ? summary.start : loaded.from},
+			{from: summary.end > loaded.to ? summary.end : loaded.to, to: this.camera.end},
 		].filter(({from, to}) => to > from);
 	}
 
@@ -207,6 +208,7 @@ export class Timeline {
 				palette: () => this.palette,
 			},
 		);
+		this.frame.closesMenu(this.leaving.signal);
 		this.actions = new Actions(
 			{state, camera, canvasView, search, selection, tooltip, panels},
 			{
@@ -384,7 +386,8 @@ export class Timeline {
 		this.says.textContent =
 			from === camera.start && to === camera.end
 				? `The whole trace is in view: ${rough(to - from)}.`
-				: `${rough(to - from)} in view, from +${rough(from - camera.start)} to +${rough(to - camera.start)}, of ` +
+				: `${rough(to - from)} in view, from ${moment(from - camera.start, to - from)} to ` +
+					`${moment(to - camera.start, to - from)}, of ` +
 					`${rough(camera.end - camera.start)}.`;
 	}
 
