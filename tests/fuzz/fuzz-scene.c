@@ -67,7 +67,11 @@ static uint32_t items(const struct mprof_model_view *v, uint8_t kind)
 		return v->n_interactions;
 	case MPROF_MARK_COUNTER:
 	case MPROF_MARK_COUNTER_NAME:
+	case MPROF_MARK_LANE:
+	case MPROF_MARK_ENVELOPE:
 		return v->n_counters;
+	case MPROF_MARK_BUSY:
+		return v->n_streams;
 	case MPROF_MARK_BAND_NAME:
 		return UINT32_MAX;
 	default:
@@ -104,6 +108,19 @@ static void check_picture(struct mprof_scene *s, const struct mprof_model_view *
 	require(i == MPROF_NONE || (i < v->n_threads && v->threads[i].row != MPROF_NONE));
 }
 
+static void check_tracks(struct mprof_scene *s, const struct mprof_model_view *v, const struct mprof_window *w)
+{
+	const struct mprof_track tracks[] = {{MPROF_TRACK_PROCESSOR, 0, 1, 9},
+					     {MPROF_TRACK_PROCESSOR, 1, 9, w->height},
+					     {MPROF_TRACK_COUNTER, 0, 0, w->height},
+					     {MPROF_TRACK_COUNTER, 1, w->height / 2, 1}};
+	struct mprof_picture p;
+
+	require(mprof_scene_tracks(s, w, tracks, sizeof(tracks) / sizeof(*tracks), &p) == MPROF_OK);
+	for (uint32_t i = 0; i < p.n_marks; i++)
+		check_mark(v, w, &p, &p.marks[i]);
+}
+
 static void look(struct mprof_scene *s, const struct mprof_model_view *v, struct input in)
 {
 	struct mprof_window w = {.letter_width = 7, .flags = 7};
@@ -122,9 +139,11 @@ static void look(struct mprof_scene *s, const struct mprof_model_view *v, struct
 	mprof_scene_counter(s, take(&in) % 4, take(&in) & 1);
 	mprof_scene_tail(s, 0, w.from + take(&in));
 	check_picture(s, v, &w);
+	check_tracks(s, v, &w);
 	w.from = 0;
 	w.to = MPROF_TIME_MAX;
 	check_picture(s, v, &w);
+	check_tracks(s, v, &w);
 	mprof_scene_density(s, w.from, w.to, parts, 16);
 	require(mprof_scene_find(s, "A", 1, &found, &n) == MPROF_OK && n <= v->n_threads);
 }

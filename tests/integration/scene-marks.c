@@ -36,6 +36,9 @@ static const char *const names[MPROF_MARK_KINDS] = {
 	[MPROF_MARK_COUNTER] = "counter",
 	[MPROF_MARK_COUNTER_NAME] = "counter-name",
 	[MPROF_MARK_BAND_NAME] = "band-name",
+	[MPROF_MARK_BUSY] = "busy",
+	[MPROF_MARK_LANE] = "lane",
+	[MPROF_MARK_ENVELOPE] = "envelope",
 };
 
 static void *need(void *p)

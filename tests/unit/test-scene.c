@@ -635,6 +635,112 @@ static void test_tail(void)
 	tale_deinit(&t);
 }
 
+/* Return the N-th mark of KIND in a picture of TRACKS. */
+static const struct mprof_mark *track_mark(struct tale *t, uint64_t to, const struct mprof_track *tracks, uint32_t n,
+					   enum mprof_mark_kind kind, uint32_t which)
+{
+	static struct mprof_picture p;
+	struct mprof_window w = whole;
+
+	w.to = to;
+	CHECK_EQ_INT(mprof_scene_tracks(t->s, &w, tracks, n, &p), MPROF_OK);
+	return mark(&p, kind, which);
+}
+
+static void test_processor(void)
+{
+	static const struct mprof_track track = {MPROF_TRACK_PROCESSOR, 0, 2, 16};
+	static const char *const names[] = {"running", "sleeping", "GC", "running"};
+	struct mprof_window w = whole;
+	const struct mprof_mark *m;
+	struct mprof_picture p;
+	struct tale t;
+
+	tell(&t);
+	m = track_mark(&t, 2000, &track, 1, MPROF_MARK_BUSY, 0);
+	CHECK(m && m->x0 == 0 && m->x1 == 500 && m->y0 == 2 && m->y1 == 18);
+	m = track_mark(&t, 1000, &track, 1, MPROF_MARK_SLEEPING, 0);
+	CHECK(m && m->x0 == 400 && m->x1 == 600 && m->y0 == 2 && m->y1 == 18);
+	m = track_mark(&t, 1000, &track, 1, MPROF_MARK_COLLECTION, 0);
+	CHECK(m && m->x0 == 600 && m->x1 == 650);
+	CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, &track, 1, &p), MPROF_OK);
+	for (uint32_t i = 0; i < 4; i++)
+		CHECK(says(&p, mark(&p, MPROF_MARK_BAND_NAME, i), names[i]));
+	m = mark(&p, MPROF_MARK_BAND_NAME, 3);
+	CHECK(m && m->x0 == 650 && m->x1 == 1000 && !mark(&p, MPROF_MARK_BAND_NAME, 4));
+	/* No stream, or nothing of it in view. */
+	CHECK(!track_mark(&t, 1000, &(struct mprof_track){MPROF_TRACK_PROCESSOR, 1, 0, 16}, 1, MPROF_MARK_BUSY, 0));
+	w.from = 1001;
+	w.to = 1200;
+	CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, &track, 1, &p), MPROF_OK);
+	CHECK(!mark(&p, MPROF_MARK_BUSY, 0) && mark(&p, MPROF_MARK_GRID, 0));
+	tale_deinit(&t);
+}
+
+static void test_lanes(void)
+{
+	static const struct mprof_track tracks[] = {
+		{MPROF_TRACK_COUNTER, 0, 20, 20}, {MPROF_TRACK_COUNTER, 1, 50, 20}, {MPROF_TRACK_COUNTER, 7, 0, 9}};
+	struct mprof_window w = whole;
+	const struct mprof_mark *m;
+	struct mprof_picture p;
+	struct tale t;
+
+	tell(&t);
+	w.to = 2000;
+	CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, tracks, 3, &p), MPROF_OK);
+	m = mark(&p, MPROF_MARK_LANE, 0);
+	CHECK(says(&p, m, "n") && m->y0 == 20 && m->y1 == 40 && !mark(&p, MPROF_MARK_LANE, 1));
+	/* From the first sample to the end of the stream: 5 of 0 to 10. */
+	m = mark(&p, MPROF_MARK_COUNTER, 0);
+	CHECK(m && m->x0 == 400 && m->x1 == 500 && m->y0 == 30 && m->y1 == 30 && !mark(&p, MPROF_MARK_COUNTER, 1));
+	w.to = 700;
+	CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, tracks, 3, &p), MPROF_OK);
+	CHECK(mark(&p, MPROF_MARK_LANE, 0) && !mark(&p, MPROF_MARK_COUNTER, 0));
+	w.to = 0;
+	CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, tracks, 3, &p), MPROF_CORRUPT);
+	tale_deinit(&t);
+
+	/* Several samples on a pixel are a band; a counter of increases begins with its stream. */
+	begin(&t, 1);
+	add(&t, 0, MPROF_EVENT_creates, 0, 1, NULL);
+	for (uint64_t i = 0; i < 100; i++)
+		add(&t, 5000 + i, MPROF_EVENT_counter, 1, (int64_t)(i % 11), "a");
+	add(&t, 9000, MPROF_EVENT_increase, 1, 4, "b");
+	add(&t, 10000, MPROF_EVENT_label, 1, 0, "end");
+	end(&t);
+	w.to = 10000;
+	CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, tracks, 2, &p), MPROF_OK);
+	m = mark(&p, MPROF_MARK_ENVELOPE, 9);
+	CHECK(m && m->y0 == 20 && m->y1 == 40 && m->x1 == m->x0 + 1 && !mark(&p, MPROF_MARK_ENVELOPE, 10));
+	for (uint32_t i = 0; (m = mark(&p, MPROF_MARK_COUNTER, i)) && m->item == 0; i++)
+		CHECK(m->y0 == m->y1 && m->x1 > 508);
+	CHECK(m && m->item == 1 && m->x0 == 0 && m->x1 == 900 && m->y0 == 70);
+	tale_deinit(&t);
+}
+
+/* The cost of tracks depends on their pixels only. */
+static void test_tracks_cost(void)
+{
+	struct mprof_track tracks[] = {{MPROF_TRACK_PROCESSOR, 0, 0, 20}, {MPROF_TRACK_COUNTER, 0, 20, 20}};
+	struct mprof_window w = base;
+	struct mprof_picture p;
+	uint64_t seed = 5;
+	struct tale t;
+
+	begin(&t, 1);
+	for (uint64_t i = 0; i < ITEMS; i++) {
+		add(&t, 1 + i * 20, MPROF_EVENT_switch, i % 2 ? 10 : -1, 0, NULL);
+		add(&t, 11 + i * 20, MPROF_EVENT_counter, 10, (int64_t)any(&seed) % 1000, "a");
+	}
+	end(&t);
+	for (w.to = 20 * ITEMS; w.to > 100; w.to /= 3) {
+		CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, tracks, 2, &p), MPROF_OK);
+		CHECK(t.s->steps < COST_MAX && p.n_marks < 10 * WIDE);
+	}
+	tale_deinit(&t);
+}
+
 static void test_counter_switch(void)
 {
 	struct mprof_picture p;
@@ -698,6 +804,9 @@ int main(void)
 	CHECK_RUN(test_density);
 	CHECK_RUN(test_tail);
 	CHECK_RUN(test_counter_switch);
+	CHECK_RUN(test_processor);
+	CHECK_RUN(test_lanes);
+	CHECK_RUN(test_tracks_cost);
 	CHECK_RUN(test_no_memory);
 	CHECK_RUN(test_one_row);
 	CHECK_RUN(test_all_rows);

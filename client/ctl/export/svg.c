@@ -54,6 +54,10 @@ static const struct look looks[MPROF_MARK_KINDS] = {
 	[MPROF_MARK_COUNTER_NAME] = {SHAPE_TEXT, "class=\"counter\" text-anchor=\"end\""},
 	[MPROF_MARK_BAND_NAME] = {SHAPE_TEXT, "class=\"band\" text-anchor=\"middle\""},
 	[MPROF_MARK_TICK] = {SHAPE_LINE, "stroke=\"#000\""},
+	/* Marks of tracks, which this picture has none of. */
+	[MPROF_MARK_BUSY] = {SHAPE_BAND, "fill=\"#8c8\""},
+	[MPROF_MARK_LANE] = {SHAPE_BAND, "fill=\"none\""},
+	[MPROF_MARK_ENVELOPE] = {SHAPE_BAND, "fill=\"#888\""},
 };
 
 static const char *const counter_colours[] = {"#ff6666", "#ff8000", "#66cccc", "#cc66ff"};

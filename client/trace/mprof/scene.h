@@ -102,6 +102,15 @@ enum mprof_mark_kind {
 	 * copied; ITEM = stream. Hatch that range on a ruler, never over the threads.
 	 */
 	MPROF_MARK_TAIL,
+	/* Band of a processor's track: it ran as far as no later band says otherwise; ITEM = stream */
+	MPROF_MARK_BUSY,
+	/*
+	 * Lane of a counter: its curve lies between Y0 and Y1; TEXT = its name; ITEM = counter;
+	 * SHADE = colour
+	 */
+	MPROF_MARK_LANE,
+	/* Band on a pixel with several samples, from the least to the greatest; ITEM = counter; SHADE = colour */
+	MPROF_MARK_ENVELOPE,
 	MPROF_MARK_KINDS,
 };
 
@@ -144,6 +153,28 @@ MPROF_API struct mprof_scene *mprof_scene_free(struct mprof_scene *s);
  */
 MPROF_API enum mprof_status mprof_scene_draw(struct mprof_scene *s, const struct mprof_window *window,
 					     struct mprof_picture *picture);
+
+enum mprof_track_kind {
+	MPROF_TRACK_PROCESSOR, /* ITEM = stream: MPROF_MARK_BUSY, and the bands and their names over it */
+	MPROF_TRACK_COUNTER,   /* ITEM = counter: MPROF_MARK_LANE, then its curve */
+};
+
+/* A part of a picture that has one thing. */
+struct mprof_track {
+	uint32_t kind; /* enum mprof_track_kind */
+	uint32_t item;
+	float top, height; /* pixels */
+};
+
+/*
+ * Draw the N TRACKS into *PICTURE: a grid of the height of WINDOW, then track by track. A curve ends
+ * with its stream, and begins with its first sample, or with its stream if the counter is relative.
+ * A track of a stream or counter that does not exist is left out. Focus and flags are not used.
+ * Return, and the lifetime of the picture, as mprof_scene_draw().
+ */
+MPROF_API enum mprof_status mprof_scene_tracks(struct mprof_scene *s, const struct mprof_window *window,
+					       const struct mprof_track *tracks, uint32_t n,
+					       struct mprof_picture *picture);
 
 /*
  * Return the thread whose line is nearest to the point X, Y of the picture, at most REACH pixels

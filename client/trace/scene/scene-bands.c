@@ -207,7 +207,8 @@ static void name_band(struct frame *f, const struct mprof_mark *band)
 	if (band->kind == MPROF_MARK_COLLECTION)
 		snprintf(text, sizeof(text), "GC");
 	else if (band->kind == MPROF_MARK_GAP && f->v->gaps[band->item].packets)
-		snprintf(text, sizeof(text), "%" PRIu64 " packets missing", f->v->gaps[band->item].packets);
+		snprintf(text, sizeof(text), "%" PRIu64 " packet%s missing", f->v->gaps[band->item].packets,
+			 f->v->gaps[band->item].packets == 1 ? "" : "s");
 	else if (band->kind == MPROF_MARK_GAP)
 		snprintf(text, sizeof(text), "damaged: skipped");
 	n = strlen(text);
@@ -238,6 +239,95 @@ void draw_band_names(struct frame *f)
 			return;
 		name_band(f, &band);
 	}
+}
+
+/* ---- a processor's track ---- */
+
+#define NAME_HEIGHT 9.0 /* of a name's letters, pixels */
+
+static void put_track_name(struct frame *f, uint32_t stream, double left, double right, double base, const char *text)
+{
+	size_t n = strlen(text);
+	struct mprof_mark *mark;
+
+	left = fmax(left, 0);
+	right = fmin(right, f->w.width);
+	if (frame_letters(f, right - left) < n + 1)
+		return;
+	mark = frame_mark(f, MPROF_MARK_BAND_NAME);
+	if (!mark)
+		return;
+	mark->x0 = (float)left;
+	mark->x1 = (float)right;
+	mark->y0 = mark->y1 = (float)base;
+	mark->item = stream;
+	mark->stream = stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX;
+	frame_text(f, mark, text, n, (uint32_t)n);
+}
+
+static const char *const band_words[BANDS] = {"sleeping", "GC", "missing"};
+
+/*
+ * Name the bands of each kind, which are the marks from place AT[kind] up to AT[kind + 1], and what
+ * is left between LEFT and RIGHT.
+ */
+static void name_track(struct frame *f, uint32_t stream, uint32_t *at, double left, double right, double base)
+{
+	uint32_t end[BANDS] = {at[1], at[2], at[3]};
+	struct mprof_mark next;
+	unsigned kind;
+
+	for (;;) {
+		kind = BANDS;
+		for (unsigned i = 0; i < BANDS; i++)
+			if (at[i] < end[i] &&
+			    (kind == BANDS || ((struct mprof_mark *)f->s->marks.items)[at[i]].x0 < next.x0)) {
+				kind = i;
+				next = ((struct mprof_mark *)f->s->marks.items)[at[i]];
+			}
+		if (kind == BANDS || f->failed)
+			break;
+		at[kind]++;
+		put_track_name(f, stream, left, next.x0, base, "running");
+		if (next.shade >= (uint32_t)FULL)
+			put_track_name(f, stream, fmax(left, next.x0), next.x1, base, band_words[kind]);
+		left = fmax(left, next.x1);
+	}
+	put_track_name(f, stream, left, right, base, "running");
+}
+
+void draw_processor(struct frame *f, uint32_t stream, double top, double bottom)
+{
+	const struct mprof_model_stream *s = &f->v->streams[stream];
+	struct strip strip = {.f = f, .stream = stream, .top = top, .bottom = bottom};
+	uint32_t at[BANDS + 1];
+	struct mprof_mark *mark;
+	double left, right;
+
+	if (!s->events || s->start > f->w.to || s->end < f->w.from)
+		return;
+	mark = frame_mark(f, MPROF_MARK_BUSY);
+	if (!mark)
+		return;
+	left = frame_clip(f, frame_x(f, s->start));
+	right = frame_clip(f, frame_x(f, s->end));
+	*mark = (struct mprof_mark){.kind = MPROF_MARK_BUSY,
+				    .x0 = (float)left,
+				    .x1 = (float)right,
+				    .y0 = (float)top,
+				    .y1 = (float)bottom,
+				    .item = stream,
+				    .shade = (uint32_t)FULL,
+				    .stream = stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX};
+	for (unsigned i = 0; i < BANDS; i++) {
+		at[i] = f->s->marks.n;
+		strip.l = &f->s->bands[i];
+		strip.sums = &f->s->sums[i];
+		strip.kind = kinds[i];
+		draw_strip(&strip);
+	}
+	at[BANDS] = f->s->marks.n;
+	name_track(f, stream, at, left, right, (top + bottom + NAME_HEIGHT) / 2);
 }
 
 bool mprof_scene_tail(struct mprof_scene *s, uint32_t stream, uint64_t from_ns)

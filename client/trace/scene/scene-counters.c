@@ -1,7 +1,8 @@
 /*
- * Counters, as step curves over the full height, each on its scale.
+ * Counters, as step curves, each on its scale: over the full height of the picture, or each in a
+ * lane.
  *
- * Samples on one pixel are one vertical line from the least to the greatest.
+ * Samples on one pixel are one vertical line from the least to the greatest, in a lane a band.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "scene-state.h"
 
 #define BORDER	 5.0 /* pixels above the greatest value and below the least */
+#define NEXT	 1.5 /* pixels up to which the bands of two pixels touch */
 #define COLOURS	 4u
 #define NAME	 16.0 /* pixels, height of a name */
 #define NAME_MAX 40u  /* letters */
@@ -79,8 +81,11 @@ struct curve {
 	struct frame *f;
 	uint32_t counter;
 	const struct mprof_scale *scale;
-	double x, y;	  /* current position */
-	uint32_t at, end; /* places in the list of samples */
+	double top, bottom; /* heights of the greatest value and the least */
+	double x, y;	    /* current position */
+	bool lane;	    /* several samples on a pixel are a band */
+	bool banded;	    /* the current position is behind a band */
+	uint32_t at, end;   /* places in the list of samples */
 };
 
 static const struct mprof_sample *sample_at(const struct curve *c, uint32_t place)
@@ -94,12 +99,12 @@ static double curve_y(const struct curve *c, int64_t value)
 	double range = (double)((uint64_t)c->scale->max - (uint64_t)c->scale->min);
 	double part = (double)((uint64_t)value - (uint64_t)c->scale->min) / range;
 
-	return c->f->w.height - BORDER - fmax(c->f->w.height - 2 * BORDER, 0) * part;
+	return c->bottom - (c->bottom - c->top) * part;
 }
 
-static void put(const struct curve *c, double x0, double y0, double x1, double y1)
+static void put_kind(const struct curve *c, enum mprof_mark_kind kind, double x0, double y0, double x1, double y1)
 {
-	struct mprof_mark *mark = x0 == x1 && y0 == y1 ? NULL : frame_mark(c->f, MPROF_MARK_COUNTER);
+	struct mprof_mark *mark = x0 == x1 && y0 == y1 ? NULL : frame_mark(c->f, kind);
 	uint16_t stream = c->f->v->counters[c->counter].stream;
 
 	if (!mark)
@@ -111,6 +116,11 @@ static void put(const struct curve *c, double x0, double y0, double x1, double y
 	mark->item = c->counter;
 	mark->shade = c->counter % COLOURS;
 	mark->stream = stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX;
+}
+
+static void put(const struct curve *c, double x0, double y0, double x1, double y1)
+{
+	put_kind(c, MPROF_MARK_COUNTER, x0, y0, x1, y1);
 }
 
 /* Return the first place from FROM on with a sample at TIME or later. */
@@ -143,13 +153,17 @@ static void step(struct curve *c)
 
 	limit = frame_time(c->f, floor(x) + 1);
 	next = sample_from(c, c->at + 1, limit > time ? limit : time + 1);
-	put(c, c->x, c->y, x, c->y);
+	if (!c->banded || x - c->x > NEXT)
+		put(c, c->x, c->y, x, c->y);
 	low = high = c->y;
 	if (next - c->at > 1) {
 		low = curve_y(c, c->f->v->samples[items[pyramid_least(p, GREATEST, c->at, next)]].value);
 		high = curve_y(c, c->f->v->samples[items[pyramid_least(p, LEAST, c->at, next)]].value);
 	}
-	if (next - c->at > 1)
+	c->banded = c->lane && next - c->at > 1;
+	if (c->banded)
+		put_kind(c, MPROF_MARK_ENVELOPE, x, fmin(low, c->y), x + 1, fmax(high, c->y));
+	else if (next - c->at > 1)
 		put(c, x, fmin(low, c->y), x, fmax(high, c->y));
 	low = curve_y(c, sample_at(c, next - 1)->value);
 	if (next - c->at == 1)
@@ -159,17 +173,35 @@ static void step(struct curve *c)
 	c->at = next;
 }
 
-static void draw_curve(struct curve *c)
+/* Draw the curve up to X. Return false when it has not begun there. */
+static bool draw_curve(struct curve *c, double x)
 {
+	const struct mprof_counter *counter = &c->f->v->counters[c->counter];
 	const struct scene_groups *g = &c->f->s->samples;
 	uint32_t first = g->starts[c->counter];
 
 	c->end = g->starts[c->counter + 1];
 	c->at = sample_from(c, first, c->f->w.from);
 	c->y = curve_y(c, c->at > first ? sample_at(c, c->at - 1)->value : 0);
+	if (c->lane && c->at == first) {
+		/* Before the first sample the value is unknown, or 0 if it counts from the stream's start. */
+		if (counter->relative) {
+			c->x = fmax(frame_x(c->f, c->f->v->streams[counter->stream].start), 0);
+			/* An event may be older than its stream's first one. */
+			if (c->at < c->end)
+				c->x = fmin(c->x, frame_x(c->f, sample_at(c, c->at)->time));
+		} else if (c->at == c->end || sample_at(c, c->at)->time > c->f->w.to) {
+			return false;
+		} else {
+			c->x = frame_x(c->f, sample_at(c, c->at)->time);
+			c->y = curve_y(c, sample_at(c, c->at)->value);
+		}
+	}
 	while (c->at < c->end && sample_at(c, c->at)->time <= c->f->w.to && !c->f->failed)
 		step(c);
-	put(c, c->x, c->y, c->f->w.width, c->y);
+	if (x > c->x)
+		put(c, c->x, c->y, x, c->y);
+	return true;
 }
 
 /*
@@ -211,13 +243,42 @@ void draw_counters(struct frame *f)
 
 	f->failed = f->failed || !ends || !taken;
 	for (uint32_t i = 0; i < n && !f->failed; i++) {
-		struct curve c = {.f = f, .counter = list[i], .scale = &f->v->scales[f->v->counters[list[i]].scale]};
+		struct curve c = {.f = f,
+				  .counter = list[i],
+				  .scale = &f->v->scales[f->v->counters[list[i]].scale],
+				  .top = fmin(BORDER, f->w.height - BORDER),
+				  .bottom = f->w.height - BORDER};
 
-		draw_curve(&c);
+		draw_curve(&c, f->w.width);
 		ends[i] = c.y;
 	}
 	for (uint32_t i = 0; i < n && !f->failed; i++)
 		put_name(&(struct curve){.f = f, .counter = list[i]}, take_height(taken, i, fmax(ends[i] - 2, NAME)));
 	free(ends);
 	free(taken);
+}
+
+void draw_lane(struct frame *f, uint32_t counter, double top, double bottom)
+{
+	const struct mprof_counter *it = &f->v->counters[counter];
+	const struct mprof_string *name = &f->v->strings[it->name];
+	double end = fmin(frame_x(f, f->v->streams[it->stream].end), f->w.width);
+	struct curve c = {.f = f,
+			  .counter = counter,
+			  .scale = &f->v->scales[it->scale],
+			  .top = top,
+			  .bottom = bottom,
+			  .lane = true};
+	struct mprof_mark *mark = frame_mark(f, MPROF_MARK_LANE);
+
+	if (!mark)
+		return;
+	mark->x1 = f->w.width;
+	mark->y0 = (float)top;
+	mark->y1 = (float)bottom;
+	mark->item = counter;
+	mark->shade = counter % COLOURS;
+	mark->stream = it->stream < UINT8_MAX ? (uint8_t)it->stream : UINT8_MAX;
+	frame_text(f, mark, name->bytes ? f->v->text + name->offset : "", name->bytes, NAME_MAX);
+	draw_curve(&c, end);
 }

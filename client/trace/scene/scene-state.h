@@ -147,6 +147,9 @@ void draw_arrows(struct frame *f);
 void draw_labels(struct frame *f);
 void draw_counters(struct frame *f);
 void draw_band_names(struct frame *f);
+/* Parts of a picture of tracks: see mprof_scene_tracks(). */
+void draw_processor(struct frame *f, uint32_t stream, double top, double bottom);
+void draw_lane(struct frame *f, uint32_t counter, double top, double bottom);
 
 /* Compute which rows are drawn together. Return false without memory. */
 bool frame_group_rows(struct frame *f);

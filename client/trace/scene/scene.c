@@ -129,6 +129,21 @@ static void draw(struct frame *f)
 	draw_highlights(f, true);
 }
 
+/* Store the drawn picture. */
+static enum mprof_status finish(const struct frame *f, struct mprof_picture *picture)
+{
+	if (f->failed)
+		return MPROF_NOMEM;
+	*picture = (struct mprof_picture){
+		.marks = f->s->marks.items,
+		.text = f->s->text.items,
+		.n_marks = f->s->marks.n,
+		.text_bytes = f->s->text.n,
+		.grid_ns = f->grid_ns,
+	};
+	return MPROF_OK;
+}
+
 enum mprof_status mprof_scene_draw(struct mprof_scene *s, const struct mprof_window *window,
 				   struct mprof_picture *picture)
 {
@@ -141,14 +156,30 @@ enum mprof_status mprof_scene_draw(struct mprof_scene *s, const struct mprof_win
 		return MPROF_NOMEM;
 	draw(&f);
 	count_steps(s);
-	if (f.failed)
-		return MPROF_NOMEM;
-	*picture = (struct mprof_picture){
-		.marks = s->marks.items,
-		.text = s->text.items,
-		.n_marks = s->marks.n,
-		.text_bytes = s->text.n,
-		.grid_ns = f.grid_ns,
-	};
-	return MPROF_OK;
+	return finish(&f, picture);
+}
+
+static void draw_track(struct frame *f, const struct mprof_track *track)
+{
+	double bottom = (double)track->top + (double)track->height;
+
+	if (track->kind == MPROF_TRACK_PROCESSOR && track->item < f->v->n_streams)
+		draw_processor(f, track->item, track->top, bottom);
+	else if (track->kind == MPROF_TRACK_COUNTER && track->item < f->v->n_counters)
+		draw_lane(f, track->item, track->top, bottom);
+}
+
+enum mprof_status mprof_scene_tracks(struct mprof_scene *s, const struct mprof_window *window,
+				     const struct mprof_track *tracks, uint32_t n, struct mprof_picture *picture)
+{
+	struct frame f;
+
+	*picture = (struct mprof_picture){0};
+	if (!frame_init(&f, s, window))
+		return MPROF_CORRUPT;
+	draw_grid(&f);
+	for (uint32_t i = 0; i < n && !f.failed; i++)
+		draw_track(&f, &tracks[i]);
+	count_steps(s);
+	return finish(&f, picture);
 }

@@ -27,6 +27,9 @@ export const KINDS = [
 	"band-name",
 	"tick",
 	"tail",
+	"busy",
+	"lane",
+	"envelope",
 ];
 
 const BYTES = 32;
