@@ -203,7 +203,7 @@ test("timeline: the page shows a cut trace up to the cut", async (t) => {
 
 	for (const bytes of [0, 17, 31, 1000, 70000]) {
 		const page = await file(t, host, `cut${bytes}.ctf`, whole.subarray(0, bytes));
-		await settled(page);
+		if (bytes > 30) await settled(page);
 		const said = async () =>
 			(await page.locator(".tl-remarks").textContent()) || (await page.locator(".tl-message").textContent());
 		await until(async () => (await said()).length > 20 || fail(`${bytes} bytes: a sentence (${await said()})`));

@@ -2,6 +2,8 @@
 import {button, make, short} from "../page/make.js";
 import {count, exact, rough, span} from "../page/times.js";
 
+const TWICE_MS = 400; /* between the clicks of a double click */
+
 export class Panel {
 	/** hooks: closed(), sized() */
 	constructor(hooks) {
@@ -32,8 +34,17 @@ export class Panel {
 		this.title.textContent = short(title, 120);
 		this.body.replaceChildren(...nodes);
 		this.body.scrollTop = 0;
+		/* It may open under the second click of a double click, which is the picture's. */
+		if (this.element.hidden) this.letThrough();
 		this.element.hidden = false;
 		this.hooks.sized();
+	}
+
+	letThrough() {
+		const {style} = this.element;
+
+		style.pointerEvents = "none";
+		setTimeout(() => (style.pointerEvents = ""), TWICE_MS);
 	}
 
 	/** Pixels of its container's right side that it covers. */
