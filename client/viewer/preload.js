@@ -46,6 +46,8 @@ const MODULES = {
 		"engine/engine",
 		"trace/live",
 		"draw/raster",
+		"draw/tracks",
+		"trace/track-area",
 	],
 };
 

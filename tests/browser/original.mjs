@@ -35,23 +35,45 @@ async function size(page, width, height) {
 	});
 }
 
-/** Return what the page has painted, with threads named as in the trace. */
-function painted(page) {
-	return page.evaluate(async () => {
-		const {painted, session} = document.getElementById("page").timeline;
+/**
+ * Return a counter's mark of a lane as the original draws it, over the full HEIGHT: a band of
+ * several samples is a line.
+ */
+function fullHeight(it, lane, height) {
+	const y = (at) => height - 5 - ((height - 10) * (lane.y1 - at)) / (lane.y1 - lane.y0);
+
+	return {...it, kind: "counter", x1: it.kind === "envelope" ? it.x0 : it.x1, y0: y(it.y0), y1: y(it.y1)};
+}
+
+/**
+ * Return what the page has painted, with threads named as in the trace. Counters are as in the
+ * original; a thread without a label has its id alone, as there.
+ */
+async function painted(page) {
+	const {marks, height} = await page.evaluate(async () => {
+		const {painted: all, session, camera} = document.getElementById("page").timeline;
 		const named = ["highlight", "thread", "creation", "becomes", "open-end", "failed", "label", "type", "tick"];
 		const ids = new Map();
 
-		for (const {item} of painted.filter((it) => named.includes(it.kind)))
+		for (const {item} of all.filter((it) => named.includes(it.kind)))
 			ids.has(item) ||
 				ids.set(
 					item,
 					session.engine.thread(item).then((thread) => Number(thread.id)),
 				);
-		return Promise.all(
-			painted.map(async (it) => (named.includes(it.kind) ? {...it, id: await ids.get(it.item)} : it)),
-		);
+		return {
+			height: camera.height,
+			marks: await Promise.all(
+				all.map(async (it) => (named.includes(it.kind) ? {...it, id: await ids.get(it.item)} : it)),
+			),
+		};
 	});
+	const lanes = new Map(marks.filter((it) => it.kind === "lane").map((it) => [it.item, it]));
+
+	return marks
+		.filter((it) => it.kind !== "lane" && !it.kind.startsWith("processor-"))
+		.map((it) => (["counter", "envelope"].includes(it.kind) ? fullHeight(it, lanes.get(it.item), height) : it))
+		.map((it) => (it.kind === "label" ? {...it, text: it.text.replace(/^[A-Z][a-z]+ (-?\d+)$/, "$1")} : it));
 }
 
 for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "public/arp-bad"])

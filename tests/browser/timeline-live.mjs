@@ -178,6 +178,39 @@ test("timeline: a server that was away for a moment leaves no message behind", a
 	}
 });
 
+test("timeline: a running guest opens on its newest seconds, a dead one on its last activity", async (t) => {
+	const host = await t.host();
+	const dead = host.guest("dead", "--size", "16777216", "--rate", "0", "--count", "60000");
+	const guest = host.guest("alive", "--size", "1048576", "--rate", "300");
+
+	await dead.ended;
+	await until(async () => (await host.domain("dead"))?.state === "ended");
+	const page = await opened(t, host, "#domain=dead");
+	const is = await camera(page);
+	ok(
+		is.from > is.start + (is.end - is.start) / 2n && is.to > is.end,
+		`${is.from} to ${is.to} of ${is.start} to ${is.end}`,
+	);
+	ok((await drawn(page, "thread")).length > 3, "threads");
+	const [mark] = await drawn(page, "death");
+	ok(mark.text === "ended" && mark.x0 > is.width * 0.9 && mark.x0 < is.width, `the end at ${mark.x0} of ${is.width}`);
+	await t.look(page, "dead");
+	await page.keyboard.press("f");
+	await until(async () => (await camera(page)).from <= is.start);
+
+	const seconds = async () => {
+		const {from, to} = await host.get("/v1/domains/alive/packets?stream=0&buckets=1");
+		return from && Number(BigInt(to) - BigInt(from)) / 1e9;
+	};
+	await until(async () => (await seconds()) > 7);
+	const live = await opened(t, host, "#domain=alive");
+	const now = await camera(live);
+	ok(now.to >= now.end && now.to - now.from < 6n * 10n ** 9n, `${now.to - now.from} ns of ${now.end - now.start}`);
+	equal((await drawn(live, "death")).length, 0, "ends of a guest that runs");
+	await guest.stop();
+	await until(async () => (await drawn(live, "death")).length === 1);
+});
+
 test("timeline: the page loads a run that is too long for one model slice by slice", {timeout: 240000}, async (t) => {
 	const host = await t.host();
 	const guest = host.guest("long", "--size", "67108864", "--packets", "64", "--rate", "0", "--count", "2000000");

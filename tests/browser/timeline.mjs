@@ -36,8 +36,13 @@ test("timeline: the page draws every kind of mark, in the original's colours", a
 		"label",
 		"type",
 		"counter",
-		"counter-name",
-		"band-name",
+		"lane",
+		"envelope",
+		"processor-busy",
+		"processor-sleeping",
+		"processor-collection",
+		"processor-band-name",
+		"death",
 	];
 
 	for (const kind of kinds)
@@ -64,9 +69,29 @@ test("timeline: the page draws every kind of mark, in the original's colours", a
 		"the colours",
 	);
 	ok(
-		marks.some((it) => it.kind === "band-name" && it.text === "sleeping"),
+		marks.some((it) => it.kind === "processor-band-name" && it.text === "sleeping"),
 		"the name of a band",
 	);
+	/* Each thing has a place of its own. */
+	equal(marks.filter((it) => ["counter-name", "band-name"].includes(it.kind)).length, 0, "names over the threads");
+	const tops = await page.evaluate(() =>
+		[".tl-ruler", ".tl-tracks-above", ".tl-pictures", ".tl-tracks-below", ".tl-minimap"].map((it) => {
+			const {top, bottom} = document.querySelector(it).getBoundingClientRect();
+			return [top, bottom];
+		}),
+	);
+	for (let i = 1; i < tops.length; i++) ok(tops[i][0] >= tops[i - 1][1] - 1, `track ${i} lies below the one before`);
+	const is = await camera(page);
+	const end = (Number(is.end - is.from) / Number(is.to - is.from)) * is.width + 1;
+	for (const it of marks.filter(({kind}) => ["counter", "envelope"].includes(kind)))
+		ok(it.x1 <= end + 1, `a counter ends at ${it.x1}, behind ${end}`);
+	/* The lanes keep apart. */
+	const lanes = marks.filter((it) => it.kind === "lane").sort((a, b) => a.y0 - b.y0);
+	for (let i = 1; i < lanes.length; i++) ok(lanes[i].y0 > lanes[i - 1].y1, "lanes keep apart");
+	for (const it of marks.filter(({kind}) => ["counter", "envelope"].includes(kind))) {
+		const lane = lanes.find(({item}) => item === it.item);
+		ok(Math.min(it.y0, it.y1) >= lane.y0 - 0.01 && Math.max(it.y0, it.y1) <= lane.y1 + 0.01, "a curve in its lane");
+	}
 	await t.look(page, "small-fit");
 	await t.accessible(page);
 });
@@ -525,17 +550,19 @@ test("timeline: check boxes choose counters, and space toggles all", async (t) =
 	});
 
 	ok(all.size >= 4 && all.has(index), `${[...all]}`);
-	ok((await drawn(page, "counter-name")).length >= 3, "their names");
+	ok((await drawn(page, "lane")).length >= 4, "their lanes");
 	ok(
 		await page.evaluate(() => {
-			const layers = document.getElementById("page").timeline.canvasView.layers();
-			return layers.some((it) => it.kind === "counter-name" && it.texts.some((one) => /\d to \d/.test(one.text)));
+			const {layers} = document.getElementById("page").timeline.canvasView.part("below");
+			return layers.some((it) => it.kind === "lane" && it.texts.some((one) => /\d to .*\d/.test(one.text)));
 		}),
 		"their scales",
 	);
+	const tall = (await camera(page)).height;
 	await page.focus("#tl-canvas");
 	await page.keyboard.press(" ");
 	await until(async () => (await shown()).size === 0);
+	ok((await camera(page)).height > tall, "the threads have the lanes' room");
 	await page.keyboard.press(" ");
 	await until(async () => (await shown()).size === all.size);
 	await page.getByRole("button", {name: "Counters"}).click();

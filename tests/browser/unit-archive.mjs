@@ -6,6 +6,7 @@ import {around, density, leaves, newest} from "../../client/viewer/trace/archive
 import {endOf} from "../../client/viewer/trace/live.js";
 import {fileName} from "../../client/viewer/trace/save.js";
 import {remarks} from "../../client/viewer/trace/source.js";
+import {lastActivity} from "../../client/viewer/trace/view-url.js";
 
 /** Return 100 buckets of 10 ns from 1,000 on, of 1 MB each. */
 function overview(bytes = () => 1 << 20) {
@@ -97,4 +98,11 @@ test("a file's name is made of any guest name", () => {
 	assert.equal(fileName("../../etc/passwd", "ctf"), "etc-passwd.ctf");
 	assert.equal(fileName("a\u202eb<c>", "svg"), "a-u202eb-c-.svg");
 	assert.equal(fileName("...", "svg"), "trace.svg");
+});
+
+test("the last activity is the newest parts with enough in them", () => {
+	assert.equal(lastActivity([5, 0, 3, 0, 0, 4, 1], 5), 5);
+	assert.equal(lastActivity([5, 0, 3, 0, 0, 4, 1], 6), 2);
+	assert.equal(lastActivity([5, 0, 3, 0, 0, 4, 1], 100), 0);
+	assert.equal(lastActivity([0, 0, 0, 900], 5), 2, "not less than two parts");
 });

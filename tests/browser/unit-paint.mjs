@@ -5,7 +5,8 @@ import {test} from "node:test";
 import {KINDS, Marks} from "../../client/viewer/draw/marks.js";
 import {HEAD_LENGTH, HEAD_WIDTH, paint, plan} from "../../client/viewer/draw/paint.js";
 import {RULER, svg} from "../../client/viewer/draw/svg.js";
-import {palette} from "../../client/viewer/draw/theme.js";
+import {palette, trackPalette} from "../../client/viewer/draw/theme.js";
+import {CAPTION, caption, lanes, processors} from "../../client/viewer/draw/tracks.js";
 
 const SIZE = {width: 1000, height: 500};
 const LIGHT = palette(false);
@@ -133,7 +134,9 @@ test("texts stand where the scene put them, labels clear of the line, and end wh
 		marks(
 			{kind: "label", x0: 20, y0: 96, x1: 900, y1: 96, text: "short"},
 			{kind: "label", x0: 20, y0: 196, x1: 60, y1: 196, text: "a label longer than its room"},
+			{kind: "label", x0: 120, y0: 196, x1: 160, y1: 196, text: "another"},
 			{kind: "label", x0: 20, y0: 296, x1: 21, y1: 296, text: "none"},
+			{kind: "label", x0: 24, y0: 296, x1: 25, y1: 296, text: "next"},
 			{kind: "type", x0: 20, y0: 113, x1: 900, y1: 113, text: "bind"},
 			{kind: "tick", x0: 40, y0: 96, x1: 40, y1: 100},
 		),
@@ -141,11 +144,99 @@ test("texts stand where the scene put them, labels clear of the line, and end wh
 		SIZE,
 	);
 	const {texts} = layer(layers, "label", "text");
-	assert.equal(texts.length, 2);
+	assert.equal(texts.length, 4);
 	assert.deepEqual([texts[0].text, texts[0].x, texts[0].y], ["short", 20, 93]);
-	assert.ok(texts[1].text.endsWith("…") && texts[1].width <= 40, texts[1].text);
+	assert.ok(texts[1].text.endsWith("…") && texts[1].x + texts[1].width <= 120, texts[1].text);
+	assert.deepEqual(
+		texts.slice(2).map((it) => it.text),
+		["another", "next"],
+	);
 	assert.equal(layer(layers, "type").texts[0].y, 113);
 	assert.deepEqual(layer(layers, "tick").data, [40, 96, 1, 4]);
+});
+
+test("a label takes free room of its row on either side, and its end is cut only where there is none", () => {
+	const text = "twenty letters label";
+	const wide = 6.6 * text.length;
+	const placed = (...list) =>
+		layer(plan(marks(...list.map((it) => ({kind: "label", y0: 100, y1: 100, text, ...it}))), LIGHT, SIZE), "label")
+			.texts;
+
+	/* To the right, beyond the end of the thread. */
+	assert.deepEqual(
+		placed({x0: 300, x1: 310}).map((it) => [it.text, it.x]),
+		[[text, 300]],
+	);
+	/* To the left, before its begin, at the picture's edge and beside a neighbour. */
+	const [left] = placed({x0: 980, x1: 990});
+	assert.ok(left.text === text && left.x + left.width <= SIZE.width && left.x < 980);
+	const [first, second] = placed({x0: 300, x1: 310}, {x0: 380, x1: 900});
+	assert.deepEqual([first.text, second.text, second.x], [text, text, 380]);
+	assert.ok(first.x + first.width <= 380 && first.x < 300 && Math.abs(first.width - wide) < 1e-6);
+	/* No room on either side. */
+	const cut = placed({x0: 4, x1: 50}, {x0: 90, x1: 100}, {x0: 130, x1: 800});
+	assert.ok(cut.slice(0, 2).every((it) => it.text.endsWith("…") || it.text === text));
+	assert.ok(cut[0].text.endsWith("…"));
+	for (let i = 1; i < cut.length; i++) assert.ok(cut[i - 1].x + cut[i - 1].width < cut[i].x, "they touch");
+	/* A text that the scene cut says so, however much room it has. */
+	assert.equal(placed({x0: 10, x1: 900, shade: 1})[0].text, `${text}…`);
+});
+
+test("lanes have captions, and bands where samples share a pixel", () => {
+	const layers = plan(
+		marks(
+			{kind: "lane", x0: 0, y0: 20, x1: 1000, y1: 50, text: "bytes", item: 3, shade: 1},
+			{kind: "counter", x0: 0, y0: 30, x1: 100, y1: 30, item: 3, shade: 1},
+			{kind: "envelope", x0: 100, y0: 25, x1: 101, y1: 45, item: 3, shade: 1},
+		),
+		trackPalette(false),
+		SIZE,
+		(text) => text.length * 6,
+		(index, name) => `${index} ${name}`,
+	);
+
+	assert.deepEqual(
+		layer(layers, "lane", "text").texts.map((it) => [it.text, it.align]),
+		[["3 bytes", "left"]],
+	);
+	assert.equal(layer(layers, "counter-shadow"), undefined, "nothing lies below");
+	assert.deepEqual(layer(layers, "envelope").data, [100, 25, 1, 20]);
+	assert.equal(layer(layers, "envelope").alpha, 0.4);
+	assert.ok(
+		layers.filter((it) => it.kind === "lane").some((it) => it.colour === LIGHT.counters[1]),
+		"its swatch",
+	);
+});
+
+test("captions have ranges, units by the name, and the scale where it differs", () => {
+	const of = (name, min, max, more = {}) => caption({name, min, max, ...more});
+
+	assert.equal(of("gntref", 1n, 506n), "gntref  1 to 506");
+	assert.equal(of("requests", 0n, 12345n), "requests  0 to 12,345");
+	assert.equal(of("bytes sent", 0n, 2097152n), "bytes sent  0 bytes to 2.0 MB (bytes?)");
+	assert.equal(of("poll_ns", 5n, 2000000n), "poll_ns  5 ns to 2 ms (time?)");
+	assert.equal(of("a", 1n, 2n, {scaleMin: 0n, scaleMax: 10n}), "a  1 to 2, scale 0 to 10");
+	assert.equal(of("a", 0n, 10n, {scaleMin: 0n, scaleMax: 10n}), "a  0 to 10");
+});
+
+test("tracks: lanes of a guest stand together, and few lanes are higher", () => {
+	const counters = [
+		{index: 0, stream: 1},
+		{index: 1, stream: 0},
+		{index: 2, stream: 1},
+	];
+	const {height, tracks} = lanes(counters);
+
+	assert.deepEqual(
+		tracks.map((it) => it.item),
+		[1, 0, 2],
+	);
+	for (let i = 1; i < tracks.length; i++)
+		assert.ok(tracks[i].top - CAPTION >= tracks[i - 1].top + tracks[i - 1].height, "room for the caption");
+	assert.ok(height >= tracks[2].top + tracks[2].height);
+	assert.ok(lanes(Array.from({length: 24}, (_, index) => ({index, stream: 0}))).tracks[0].height < tracks[0].height);
+	assert.deepEqual([lanes([]).height, processors([]).height], [0, 0]);
+	assert.equal(processors(Array.from({length: 40}, (_, i) => i)).tracks.length, 8);
 });
 
 test("a type gives way to the label of the row below", () => {

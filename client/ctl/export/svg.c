@@ -288,10 +288,10 @@ static void put_cut(struct writer *out, const struct mprof_mark *m, const char *
 		return;
 	}
 	end = letters_end(text, m->bytes, room > 1 ? (uint32_t)(room + 0.05) : 1);
-	if (end < m->bytes)
+	if (end < m->bytes || m->shade)
 		end = letters_end(text, m->bytes, room > 2 ? (uint32_t)room - 1 : 1);
 	put_escaped(out, text, end);
-	if (end < m->bytes)
+	if (end < m->bytes || m->shade)
 		put(out, "\xe2\x80\xa6");
 }
 

@@ -32,6 +32,13 @@ enum mprof_window_flag {
 	MPROF_WINDOW_COUNTERS = 1, /* draw counters */
 	MPROF_WINDOW_LABELS = 2,   /* draw labels and types, as far as there is room */
 	MPROF_WINDOW_ARROWS = 4,
+	/*
+	 * Tracks stand beside the picture (mprof_scene_tracks()), which name what the processor did, and
+	 * the painter places labels: bands of sleep and of collections get no names, each label has its
+	 * text as far as 48 letters also where it has less room, and a thread without a label is named
+	 * by its type and id.
+	 */
+	MPROF_WINDOW_TRACKED = 8,
 };
 
 struct mprof_window {
@@ -84,7 +91,10 @@ enum mprof_mark_kind {
 	MPROF_MARK_READ_FAILED, /* arrow likewise, from a thread that failed */
 	MPROF_MARK_TRY_READ,	/* arrow from the reader to the unresolved thread */
 	MPROF_MARK_SIGNAL,	/* arrow from the sender */
-	/* TEXT above the line at Y0, its left end at X0, cut at X1; ITEM = thread */
+	/*
+	 * TEXT above the line at Y0, its left end at X0, cut at X1; ITEM = thread; SHADE = 1: the label
+	 * is longer than TEXT
+	 */
 	MPROF_MARK_LABEL,
 	MPROF_MARK_TYPE, /* TEXT below the line: the thread's type */
 	/*

@@ -204,6 +204,8 @@ static void name_band(struct frame *f, const struct mprof_mark *band)
 	struct mprof_mark at = *band, *mark;
 	size_t n;
 
+	if (f->w.flags & MPROF_WINDOW_TRACKED && band->kind != MPROF_MARK_GAP)
+		return;
 	if (band->kind == MPROF_MARK_COLLECTION)
 		snprintf(text, sizeof(text), "GC");
 	else if (band->kind == MPROF_MARK_GAP && f->v->gaps[band->item].packets)

@@ -19,6 +19,7 @@
 #define ABOVE	1.6 /* letter widths that a label needs above its line */
 #define BELOW	3.4 /* letter widths that a label and a type need between two lines */
 #define LETTERS 4u  /* a text cut to fewer letters is left out */
+#define PLACED	48u /* letters of a text that the painter places */
 #define SLACK	1.25
 
 struct line {
@@ -96,20 +97,23 @@ static void put_tick(const struct line *l, double x, double y)
 static double put_text(const struct line *l, enum mprof_mark_kind kind, double x, double left, double right,
 		       const char *text, size_t bytes)
 {
-	uint32_t room = frame_letters(l->f, right - left), letters;
+	uint32_t room = frame_letters(l->f, right - left), most, letters;
+	bool placed = kind == MPROF_MARK_LABEL && l->f->w.flags & MPROF_WINDOW_TRACKED;
 	struct mprof_mark *mark;
 	double width, at;
 
 	if (!room)
 		return left;
 	/* One letter more than fits shows that the text is longer. */
+	most = placed && room < PLACED ? PLACED : room + 1;
 	mark = frame_mark(l->f, kind);
 	if (!mark)
 		return left;
-	letters = frame_text(l->f, mark, text, bytes, room + 1);
-	width = letters * (double)l->f->w.letter_width;
+	letters = frame_text(l->f, mark, text, bytes, most);
+	mark->shade = letters == most && frame_text(l->f, NULL, text, bytes, most + 1) > most;
+	width = fmin(letters, room + 1) * (double)l->f->w.letter_width;
 	at = centre(x, width, left, right);
-	if (!letters || (letters > room && room < LETTERS)) {
+	if (!letters || (letters > room && room < LETTERS && !placed)) {
 		l->f->s->marks.n--;
 		return left;
 	}
@@ -141,9 +145,12 @@ static double put_string(const struct line *l, uint32_t string, double x, double
 static void put_id(const struct line *l)
 {
 	double x = frame_x(l->f, l->t->start);
-	char text[24];
+	char text[64];
 
-	snprintf(text, sizeof(text), "%" PRId64, l->t->id);
+	if (l->f->w.flags & MPROF_WINDOW_TRACKED && !(l->t->flags & MPROF_THREAD_PREEXISTING))
+		snprintf(text, sizeof(text), "%s %" PRId64, mprof_thread_type_name(l->t->type), l->t->id);
+	else
+		snprintf(text, sizeof(text), "%" PRId64, l->t->id);
 	put_tick(l, x, frame_y(l->f, l->t->row));
 	put_text(l, MPROF_MARK_LABEL, x, l->left, l->right, text, strlen(text));
 }
@@ -282,6 +289,9 @@ void draw_labels(struct frame *f)
 			if (!has_room(f, &f->v->threads[thread], pass, &said))
 				continue;
 			line_init(&l, f, thread);
+			/* The name of a thread without a label has its type. */
+			if (pass && f->w.flags & MPROF_WINDOW_TRACKED && l.at == l.end && l.t->failure == MPROF_NONE)
+				continue;
 			if (pass)
 				put_type(&l);
 			else

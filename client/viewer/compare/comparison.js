@@ -36,6 +36,10 @@ export class Comparison {
 		this.canvasView = new CanvasView(null, this.camera, {
 			palette: () => this.hooks.palette(),
 			counter: (index, name) => this.counters.caption(index, name),
+			tracks: () => ({
+				streams: this.summary.streams.flatMap((it, i) => (it.events ? [i] : [])),
+				counters: this.counters.lanes,
+			}),
 			overlay: () => this.over,
 			drawn: () => {},
 			failed: (error) => this.hooks.failed(error),
@@ -144,6 +148,7 @@ export class Comparison {
 		this.counters = new Counters(this.summary.counters, () => {});
 		this.camera.trace(this.summary.start, this.summary.end, this.summary.rows);
 		this.camera.look(this.summary.rows / 2);
+		this.canvasView.retrack();
 		this.hooks.progress("Computing the differences", null);
 		await this.compare(engine);
 		this.hooks.progress(null, null);

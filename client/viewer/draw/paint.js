@@ -17,6 +17,12 @@ export const HEAD_WIDTH = 8;
 export const FONT = "12px system-ui, sans-serif";
 
 const DASH = 4; /* pixels */
+const LABEL_GAP = 4; /* between two labels */
+const LABEL_EDGE = 4; /* from the picture's left edge */
+const LABEL_LEAST = 4; /* letters of a label whose end is cut */
+const SWATCH = 9;
+const LANE_SWATCH = 6; /* from the picture's left edge */
+const LANE_TEXT = 20;
 const ALPHAS = 8; /* steps of opacity; each is a layer */
 const STEEP = 10; /* rows; longer arrows have an upright head */
 
@@ -96,6 +102,8 @@ class Planner {
 		this.measure = measure;
 		this.captionOf = captionOf;
 		this.layers = new Layers();
+		this.inLane = false; /* set with the first lane: nothing lies below the curves */
+		this.labels = []; /* {text, x, end, y, item}: placed when all are known */
 		this.above = false; /* set after the threads: later highlights lie on top */
 	}
 
@@ -194,6 +202,11 @@ class Planner {
 		let text = m.text(i);
 		let width = this.measure(text);
 
+		if (kind === K.label) {
+			if (m.shade(i)) text += "…";
+			this.labels.push({text, x: m.x0(i), end: m.x1(i), y: m.y0(i) - LIFT, item: m.item(i)});
+			return;
+		}
 		if (width > room) {
 			text = cut(text, room, width);
 			width = Math.min(room, this.measure(text));
@@ -202,11 +215,43 @@ class Planner {
 			this.layers.get(kind, 0, "text", this.palette[KINDS[kind]]).texts.push({
 				text,
 				x: m.x0(i),
-				y: m.y0(i) - (kind === K.label ? LIFT : 0),
+				y: m.y0(i),
 				width,
 				align: "left",
 				item: m.item(i),
 			});
+	}
+
+	/**
+	 * Place the labels. One that is wider than its room takes free room of its row, first to the
+	 * right, then to the left; only where both are taken its end is cut.
+	 */
+	placeLabels() {
+		const layer = this.labels.length ? this.layers.get(K.label, 0, "text", this.palette.label) : null;
+		const rows = new Map();
+
+		for (const it of this.labels) {
+			const key = Math.round(it.y * 2);
+			rows.has(key) ? rows.get(key).push(it) : rows.set(key, [it]);
+		}
+		for (const row of rows.values()) {
+			let taken = LABEL_EDGE;
+
+			row.sort((a, b) => a.x - b.x);
+			row.forEach((it, i) => {
+				const right = Math.max(row[i + 1] ? row[i + 1].x - LABEL_GAP : this.size.width - LABEL_GAP, it.x);
+				const width = this.measure(it.text);
+				const start = Math.max(it.x, taken);
+				const x = start + width <= right ? start : Math.max(Math.min(start, right - width), taken);
+				const room = right - x;
+				const text = width <= room ? it.text : cut(it.text, room, width);
+
+				if (text.length < Math.min(it.text.length, LABEL_LEAST)) return;
+				const wide = Math.min(width <= room ? width : this.measure(text), room);
+				layer.texts.push({text, x, y: it.y, width: wide, align: "left", item: it.item});
+				taken = x + wide + LABEL_GAP;
+			});
+		}
 	}
 
 	tick(i) {
@@ -215,10 +260,49 @@ class Planner {
 		flat(this.layers.get(K.tick, 0, "rect", this.palette.label), m.x0(i), m.y0(i), m.x0(i), m.y1(i), 1);
 	}
 
+	/** Append the caption of a lane with its colour, and the line below its curve. */
+	lane(i) {
+		const m = this.marks;
+		const colour = m.shade(i) % 4;
+		const caption = this.captionOf(m.item(i), m.text(i));
+		const width = this.measure(caption);
+		const room = this.size.width - LANE_TEXT;
+		const text = width > room ? cut(caption, room, width) : caption;
+
+		this.inLane = true;
+		flat(this.layers.get(K.lane, 8, "rect", this.palette.gridTenth), m.x0(i), m.y1(i), m.x1(i), m.y1(i), 1);
+		this.layers
+			.get(K.lane, colour, "rect", this.palette.counters[colour])
+			.data.push(LANE_SWATCH, m.y0(i) - 14, SWATCH, SWATCH);
+		this.layers.get(K.lane, 9, "text", this.palette.label).texts.push({
+			text,
+			x: LANE_TEXT,
+			y: m.y0(i) - 6,
+			width: Math.min(width, room),
+			align: "left",
+			item: m.item(i),
+		});
+	}
+
+	/** Append the range of the samples on a pixel, with a line at its least and its greatest. */
+	envelope(i) {
+		const m = this.marks;
+		const [x, y0, y1, colour] = [m.x0(i), m.y0(i), m.y1(i), m.shade(i) % 4];
+		const line = this.palette.counters[colour];
+
+		this.layers.get(K.envelope, colour, "rect", line, 0.4).data.push(x, y0, 1, y1 - y0);
+		this.layers.get(K.envelope, 8 + colour, "rect", line).data.push(x, y0 - 0.5, 1, 1, x, y1 - 0.5, 1, 1);
+	}
+
 	counter(i) {
 		const m = this.marks;
 		const [x0, y0, x1, y1, colour] = [m.x0(i), m.y0(i), m.x1(i), m.y1(i), m.shade(i) % 4];
 
+		if (this.inLane)
+			return flat(
+				this.layers.get(K.counter, colour, "rect", this.palette.counters[colour]),
+				...[x0, y0, x1, y1, 2],
+			);
 		/* Keep what lies below readable. */
 		flat(this.layers.get(K.counter, 8, "rect", this.palette.shadow, 0.25, 1, "counter-shadow"), x0, y0, x1, y1, 4);
 		flat(this.layers.get(K.counter, colour, "rect", this.palette.counters[colour], 0.7), x0, y0, x1, y1, 2);
@@ -264,6 +348,7 @@ class Planner {
 			case K.sleeping:
 			case K.collection:
 			case K.gap:
+			case K.busy:
 				return this.band(i, kind);
 			case K.tail:
 				return this.tail(i);
@@ -295,13 +380,12 @@ class Planner {
 				return this.counterName(i);
 			case K["band-name"]:
 				return this.bandName(i);
+			case K.lane:
+				return this.lane(i);
+			case K.envelope:
+				return this.envelope(i);
 		}
 	}
-}
-
-/** Return the caption of a counter: its name and the range of its values. */
-export function caption({name, min, max}) {
-	return `${name}  ${min} to ${max}`;
 }
 
 /** Return an estimate of the text's width, for use without a canvas. */
@@ -317,6 +401,7 @@ export function plan(marks, palette, size, measure = roughWidth, captionOf = (_,
 	const planner = new Planner(marks, palette, size, measure, captionOf);
 
 	for (let i = 0; i < marks.n; i++) planner.mark(i);
+	planner.placeLabels();
 	const layers = shadowsFirst(planner.layers.list);
 	unhide(layers, "label", "type");
 	unhide(layers, "counter-name", "band-name");

@@ -50,11 +50,9 @@ export class Painter {
 
 	/**
 	 * Return PICTURE {marks, n, text} of WINDOW as an ImageBitmap. LOOK: {dark, ratio}.
-	 * CAPTIONOF(index, name) returns the caption of a counter.
+	 * CAPTIONOF(index, name) returns the caption of a counter. COLOURS: a palette.
 	 */
-	paint({marks, n, text}, window, {dark, ratio}, captionOf) {
-		const colours = palette(dark);
-
+	paint({marks, n, text}, window, {dark, ratio}, captionOf, colours = palette(dark)) {
 		this.fit(window, ratio);
 		paint(
 			this.ctx,

@@ -102,28 +102,46 @@ function ruler(ticks, unproven, palette, width) {
 	];
 }
 
-/** Return picture I from height Y on: LAYERS of SIZE below a ruler with TICKS. */
-function picture({layers, size: {width, height}, ticks = [], unproven = []}, palette, i, y) {
+/** Return a part of a picture from height Y on: LAYERS of SIZE. ID: of its clip path. */
+function part({layers, size: {width, height}, back}, palette, id, y) {
 	return [
-		`<clipPath id="all-${i}"><rect width="${width}" height="${height}"/></clipPath>`,
-		`<g transform="translate(0 ${y})">`,
-		...ruler(ticks, unproven, palette, width),
-		`<g transform="translate(0 ${RULER})" clip-path="url(#all-${i})">`,
-		`<rect width="${width}" height="${height}" fill="${palette.back}"/>`,
+		`<clipPath id="${id}"><rect width="${width}" height="${height}"/></clipPath>`,
+		`<g transform="translate(0 ${y})" clip-path="url(#${id})">`,
+		`<rect width="${width}" height="${height}" fill="${back ?? palette.back}"/>`,
 		...layers.map((layer) => element(layer, palette)).filter(Boolean),
 		"</g>",
+	];
+}
+
+const partsOf = ({above, below, layers, size}) => [above, {layers, size}, below].filter(Boolean);
+
+const heightOf = (picture) => partsOf(picture).reduce((sum, {size}) => sum + size.height, RULER);
+
+/** Return picture I from height Y on: its tracks and LAYERS of SIZE below a ruler with TICKS. */
+function picture(it, palette, i, y) {
+	let top = RULER;
+
+	return [
+		`<g transform="translate(0 ${y})">`,
+		...ruler(it.ticks ?? [], it.unproven ?? [], palette, it.size.width),
+		...partsOf(it).flatMap((one, k) => {
+			const text = part(one, palette, `all-${i}-${k}`, top);
+
+			top += one.size.height;
+			return text;
+		}),
 		"</g>",
 	];
 }
 
 /**
- * Return an SVG of PICTURES {layers, size, ticks, unproven: [{x0, x1}]}, one below the other. TITLE is the text for
+ * Return an SVG of PICTURES {layers, size, ticks, unproven: [{x0, x1}], above, below}, one below the other. TITLE is the text for
  * screen readers.
  */
 export function svg(pictures, palette, title) {
 	const width = Math.max(...pictures.map(({size}) => size.width));
-	const tops = pictures.map((_, i) => pictures.slice(0, i).reduce((sum, {size}) => sum + size.height + RULER, 0));
-	const all = tops.at(-1) + pictures.at(-1).size.height + RULER;
+	const tops = pictures.map((_, i) => pictures.slice(0, i).reduce((sum, it) => sum + heightOf(it), 0));
+	const all = tops.at(-1) + heightOf(pictures.at(-1));
 
 	return [
 		`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${all}" viewBox="0 0 ${width} ${all}" ` +

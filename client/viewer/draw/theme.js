@@ -10,6 +10,10 @@ const LIGHT = {
 	collection: "#b39999",
 	gap: "#d9b3e6",
 	gapLine: "#7a2e99",
+	busy: "#74c68a",
+	idle: "#dfe3e7",
+	collecting: "#c9b3ee",
+	trackText: "#1b1d1f",
 	tail: "#e0d5b8",
 	tailLine: "#8a6d1f",
 	band: "#5c5c5c",
@@ -45,10 +49,14 @@ const LIGHT = {
 const DARK = {
 	dark: true,
 	back: "#1e2124",
-	sleeping: "#2a2e32",
+	sleeping: "#33393f",
 	collection: "#4d3838",
 	gap: "#42284d",
 	gapLine: "#c58ae0",
+	busy: "#2e8a4c",
+	idle: "#30363b",
+	collecting: "#56408a",
+	trackText: "#f2f4f5",
 	tail: "#3d3825",
 	tailLine: "#d1b25c",
 	band: "#a5abb0",
@@ -84,6 +92,20 @@ const DARK = {
 /** Return the palette, light or dark. */
 export function palette(dark) {
 	return dark ? DARK : LIGHT;
+}
+
+/** Return the palette of the tracks around the threads. */
+export function trackPalette(dark) {
+	const colours = palette(dark);
+
+	return {
+		...colours,
+		back: colours.ruler,
+		sleeping: colours.idle,
+		collection: colours.collecting,
+		band: colours.trackText,
+		halo: colours.ruler,
+	};
 }
 
 /**

@@ -5,13 +5,16 @@
 import {make} from "../page/make.js";
 import {Marks} from "../draw/marks.js";
 import {paintOverlay, primitives} from "./overlay.js";
+import {trackPalette} from "../draw/theme.js";
+import {lanes, processors} from "../draw/tracks.js";
+import {TrackArea} from "./track-area.js";
 import {hatching, plan} from "../draw/paint.js";
 import {Widths} from "../draw/painter.js";
 import {RULER, UNPROVEN} from "../draw/svg.js";
 import {tick} from "../page/times.js";
 
-export const FLAGS_ALL = 7;
-export const FLAGS_NO_COUNTERS = 6;
+/* Labels, arrows, and tracks beside them (<mprof/scene.h>): counters have lanes of their own. */
+const FLAGS = 14;
 
 const TICK_LEAST = 90; /* pixels between two ticks */
 const TICK_LETTER = 6.6; /* pixels */
@@ -39,7 +42,8 @@ function fitted(canvas, width, height, alpha = false) {
 
 export class CanvasView {
 	/**
-	 * hooks: palette(), counter(index, name) -> its caption, overlay() -> the state for overlay.js,
+	 * hooks: palette(), counter(index, name) -> its caption, tracks() -> {streams: [number], counters:
+	 * [{index, stream}]} that have one, overlay() -> the state for overlay.js,
 	 * drawn(), failed(error), sized()
 	 */
 	constructor(engine, camera, hooks) {
@@ -56,8 +60,16 @@ export class CanvasView {
 			"aria-describedby": "tl-view",
 		});
 		this.pictures = make("div", {className: "tl-pictures"}, this.picture, this.canvas);
-		this.element = make("div", {className: "tl-canvas-view"}, this.ruler, this.pictures);
-		this.flags = FLAGS_ALL;
+		this.areas = {above: new TrackArea("above"), below: new TrackArea("below")};
+		this.element = make(
+			"div",
+			{className: "tl-canvas-view"},
+			this.ruler,
+			this.areas.above.element,
+			this.pictures,
+			this.areas.below.element,
+		);
+		this.tracks = {}; /* {above, below}: {height, tracks}, as the worker takes them */
 		this.shown = null; /* the painted picture: {marks, tails, window, yOf, rowAt, gridNs, engine} */
 		this.arrived = null; /* a picture that is not painted yet */
 		this.drag = null; /* {row, y}: the dragged row and its position */
@@ -88,6 +100,23 @@ export class CanvasView {
 		if (!this.wanted && !this.closed) this.wanted = requestAnimationFrame(() => this.frame());
 	}
 
+	/** Lay the tracks out: the model, or the choice of counters changed. */
+	retrack() {
+		const {streams, counters} = this.hooks.tracks();
+
+		this.tracks = {above: processors(streams), below: lanes(counters)};
+		this.areas.above.size(this.tracks.above.height, "When the guest ran");
+		this.areas.below.size(
+			this.tracks.below.height,
+			`Counters: ${this.tracks.below.tracks.map(({item}) => this.hooks.counter(item, "")).join("; ")}`.slice(
+				0,
+				2000,
+			),
+		);
+		this.resize();
+		this.renew();
+	}
+
 	/** Request a new picture: the model, its highlights or the options changed. */
 	renew() {
 		this.stale = true;
@@ -96,7 +125,7 @@ export class CanvasView {
 
 	get window() {
 		const {from, to, focus, width, height} = this.camera;
-		const plain = {focus, height, letter: 6.6, flags: this.flags};
+		const plain = {focus, height, letter: 6.6, flags: FLAGS, tracks: this.tracks};
 
 		if (from >= 0n) return {...plain, from, to, width};
 		/* Times before 0 stay empty. */
@@ -118,9 +147,10 @@ export class CanvasView {
 		this.wanted = 0;
 		if (this.closed) return;
 		if (this.arrived) this.take();
-		this.place();
+		const overlay = this.hooks.overlay();
+		this.place(overlay);
 		this.paintRuler();
-		this.paintOverlay();
+		this.paintOverlay(overlay);
 		this.hooks.drawn();
 		if (this.engine && !this.asking && this.isOld()) this.ask();
 		this.work.push(performance.now() - began);
@@ -208,24 +238,37 @@ export class CanvasView {
 			gridNs: answer.gridNs,
 			engine,
 		};
+		for (const [name, area] of Object.entries(this.areas)) area.take(answer.areas[name], window);
 	}
 
 	/** Return the layers of the shown picture, as the worker painted them. */
 	layers() {
+		return this.plan(this.shown.marks, this.hooks.palette(), this.shown.window);
+	}
+
+	plan(marks, colours, size) {
 		const widths = new Widths(new OffscreenCanvas(1, 1).getContext("2d"));
-		const {marks, window} = this.shown;
 
 		return plan(
 			marks,
-			this.hooks.palette(),
-			window,
+			colours,
+			size,
 			(text) => widths.of(text),
 			(index, name) => this.hooks.counter(index, name),
 		);
 	}
 
+	/** Return the shown tracks "above" or "below" as a part of a saved picture, or null. */
+	part(name) {
+		const {marks, element} = this.areas[name];
+		const size = {width: this.shown.window.width, height: this.tracks[name]?.height ?? 0};
+		const colours = trackPalette(this.hooks.palette().dark);
+
+		return marks && !element.hidden ? {layers: this.plan(marks, colours, size), size, back: colours.back} : null;
+	}
+
 	/** Move the shown picture to where the camera is now. */
-	place() {
+	place(overlay) {
 		if (!this.shown) return;
 		const {window} = this.shown;
 		const x0 = this.camera.xOf(window.from);
@@ -233,6 +276,7 @@ export class CanvasView {
 		const dy = this.drag ? this.drag.y - this.shown.yOf(this.drag.row) : 0;
 		const still = Math.abs(x0) < 1e-6 && Math.abs(stretch - 1) < 1e-9 && Math.abs(dy) < 0.5;
 
+		for (const area of Object.values(this.areas)) area.place(this.camera, overlay);
 		this.picture.style.transform = still ? "" : `translate(${x0}px, ${dy}px) scale(${stretch}, 1)`;
 	}
 
@@ -330,12 +374,12 @@ export class CanvasView {
 		for (const {x0, x1} of unproven) ctx.fillRect(x0, RULER - UNPROVEN, x1 - x0, UNPROVEN);
 	}
 
-	paintOverlay() {
+	paintOverlay(overlay) {
 		const {width, height} = this.camera;
 		const was = this.over;
 		const size = `${width} ${height} ${devicePixelRatio}`;
 
-		this.over = this.shown ? primitives(this.hooks.overlay(), this.camera, (row) => this.y(row)) : [];
+		this.over = this.shown ? primitives(overlay, this.camera, (row) => this.y(row)) : [];
 		/* The overlay is mostly empty, and clearing a canvas takes time. */
 		if (!this.over.length && !was?.length && size === this.overSize) return;
 		this.overSize = size;

@@ -1,6 +1,6 @@
 /* The counters: their names, ranges of values, and which are drawn. */
 import {make, short} from "../page/make.js";
-import {caption} from "../draw/paint.js";
+import {caption} from "../draw/tracks.js";
 
 const SHOWN_MAX = 200; /* counters listed; a trace may have a million, and the filter finds the others */
 
@@ -40,6 +40,11 @@ export class Counters {
 		const it = this.counters[index];
 
 		return it && it.index === index ? caption(it) : name;
+	}
+
+	/** The counters that have a lane. */
+	get lanes() {
+		return this.all ? this.counters.filter((it) => this.shown.has(it.index)) : [];
 	}
 
 	/** Show or hide all counters. Return whether they are shown. */

@@ -297,7 +297,13 @@ export class Frame {
 		const blob =
 			kind === "svg"
 				? pictureSvg(canvasViews, this.hooks.palette(), `${source.title}: ${says.textContent}`)
-				: await picturePng(canvasViews.flatMap((it) => [[it.ruler], [it.picture, it.canvas]]));
+				: await picturePng(
+						canvasViews.flatMap(({ruler, picture, canvas, areas}) =>
+							[[ruler], [areas.above.canvas], [picture, canvas], [areas.below.canvas]].filter(
+								([it]) => !it.closest("[hidden]"),
+							),
+						),
+					);
 
 		download(blob, fileName(source.name, kind));
 	}

@@ -129,7 +129,7 @@ export class Loading {
 		if (how !== "begin") this.goOn(was, sticks);
 		this.state.counters = this.state.counters?.carry(summary.counters) ?? new Counters(summary.counters, () => {});
 		this.state.counters.toggle = (index, shown) => this.hooks.showCounter(index, shown);
-		for (const [index, shown] of this.state.counters.changes()) session.engine.counter(index, shown);
+		canvasView.retrack();
 		await this.comparison?.load(session.engine);
 		await this.overlook();
 		this.state.strips = strips(summary.streams);

@@ -10,7 +10,7 @@ const BELOW = 16; /* pixels from a line to the baseline of the text below it */
 
 /**
  * Return the primitives. STATE: {selected: thread or null, range: {from, to} or null, unloaded:
- * [{from, to}], chain: [{row, from, to, link: {time, row} or null}], pointer: time or null}.
+ * [{from, to}], death: {time, text} or null, chain: [{row, from, to, link: {time, row} or null}], pointer: time or null}.
  * YOF(row) returns the y of a row.
  */
 export function primitives(state, camera, yOf) {
@@ -44,6 +44,11 @@ export function primitives(state, camera, yOf) {
 			y1: y,
 			thread: state.selected.index,
 		});
+	}
+	if (state.death) {
+		const at = camera.xOf(state.death.time);
+		if (at >= 0 && at <= camera.width)
+			out.push({kind: "death", x0: at, y0: 0, x1: at, y1: camera.height, text: state.death.text});
 	}
 	if (state.pointer !== null) {
 		const at = camera.xOf(state.pointer);
@@ -170,7 +175,23 @@ function said(ctx, it, x, y, colour, palette) {
 	ctx.fillText(it.text, x, y);
 }
 
+/** Draw the guest's end, with its reason where there is room. */
+function death(ctx, it, palette) {
+	line(ctx, it, palette.failed, 2);
+	ctx.font = "bold 12px system-ui, sans-serif";
+	const room = ctx.measureText(it.text).width + 8;
+	const right = it.x0 + room > ctx.canvas.clientWidth;
+
+	ctx.textAlign = right ? "right" : "left";
+	ctx.lineWidth = 4;
+	ctx.strokeStyle = palette.back;
+	ctx.fillStyle = palette.failed;
+	ctx.strokeText(it.text, it.x0 + (right ? -5 : 5), it.y1 - 8);
+	ctx.fillText(it.text, it.x0 + (right ? -5 : 5), it.y1 - 8);
+}
+
 const PAINTERS = {
+	death,
 	unmatched: (ctx, it, palette) => line(ctx, {...it, y0: it.y0 + 4, y1: it.y1 + 4}, palette.unmatched, 2, 1, [4, 3]),
 	outcome: (ctx, it, palette) => {
 		line(ctx, it, palette.part, 6, 0.45);
@@ -231,6 +252,9 @@ export function overLayers(list, palette) {
 			layer(kind, "text", palette.part, {
 				texts: [{text: text ?? "", x: Math.max(x0, 0) + 8, y: y0 + BELOW, align: "left"}],
 			});
+		} else if (kind === "death") {
+			layer(kind, "rect", palette.failed, {data: [x0 - 1, 0, 2, y1]});
+			layer(kind, "text", palette.failed, {texts: [{text, x: x0 - 5, y: y1 - 8, align: "right"}]});
 		} else if (kind === "selected") {
 			const [l, r, t, b] = [x0 - 4, Math.max(x1, x0 + 1) + 4, y0 - 6, y0 + 6];
 			layer(kind, "line", palette.select, {width: 2, data: [l, t, r, t, r, t, r, b, r, b, l, b, l, b, l, t]});

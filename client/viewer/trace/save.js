@@ -29,6 +29,8 @@ export function download(what, name) {
 export function pictureSvg(canvasViews, palette, title) {
 	const pictures = canvasViews.map((it) => ({
 		layers: [...it.layers(), ...overLayers(it.over, palette)],
+		above: it.part("above"),
+		below: it.part("below"),
 		size: it.shown.window,
 		ticks: it.tickList,
 		unproven: it.unproven,

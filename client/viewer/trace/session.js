@@ -260,6 +260,7 @@ export class Session {
 
 	end() {
 		this.ended = true;
+		this.source.death ??= "ended";
 		this.hooks.ended();
 	}
 }

@@ -21,6 +21,9 @@ const KINDS = {
 	trigger: "a trigger",
 };
 
+/* The kinds of captures that a guest's end makes. */
+const ENDS = new Set(["crash", "watchdog", "poweroff", "reboot", "destroyed", "ended"]);
+
 const query = (parts) =>
 	Object.entries(parts)
 		.filter(([, value]) => value !== null && value !== undefined)
@@ -156,6 +159,8 @@ async function ofDomain(api, view, options) {
 	return new Remote(api, path, {
 		title: shown(domain.name),
 		about: `run ${number}, ${run.state}`,
+		/* How the run ended, in a word; null: it goes on, or nobody knows. */
+		death: run.state === "ended" ? (run.reason ?? "ended") : null,
 		name: domain.name,
 		uuid: domain.uuid,
 		run: number,
@@ -182,6 +187,7 @@ async function ofCapture(api, view, options) {
 		name: `${capture.domain}-${capture.id}`,
 		mark: `capture ${capture.id}`,
 		time: capture.time,
+		death: ENDS.has(capture.kind) ? capture.kind : null,
 		ofRunNumber: capture.run,
 		mayTail: ({stream}) => capture.streams.some((it) => it.stream === stream && it.tail_bytes > 0),
 		running: false,

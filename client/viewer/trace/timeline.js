@@ -15,7 +15,7 @@ import {Minimap} from "./minimap.js";
 import {Panels} from "./panels.js";
 import {Search} from "./search.js";
 import {Selection} from "./selection.js";
-import {FLAGS_ALL, FLAGS_NO_COUNTERS, CanvasView} from "./canvas-view.js";
+import {CanvasView} from "./canvas-view.js";
 import {palette, watchDark} from "../draw/theme.js";
 import {inView, line} from "./threads.js";
 import {Tooltip} from "./tooltip.js";
@@ -61,9 +61,17 @@ export class Timeline {
 		return this.state.session;
 	}
 
-	/** The shown primitives, of the picture and its overlay. */
+	/** The shown primitives, of the picture, its tracks and its overlay. */
 	get painted() {
-		return [...(this.canvasView.shown?.marks.list() ?? []), ...(this.canvasView.over ?? [])];
+		const {shown, over, areas} = this.canvasView;
+		const {above, below} = areas;
+
+		return [
+			...(shown?.marks.list() ?? []),
+			...(above.marks?.list() ?? []).map((it) => ({...it, kind: `processor-${it.kind}`})),
+			...(below.marks?.list(["lane", "counter", "envelope"]) ?? []),
+			...(over ?? []),
+		];
 	}
 
 	/** The state of the overlay. */
@@ -77,7 +85,24 @@ export class Timeline {
 		const marks = this.comparison?.marksOf("bad", this.canvasView) ?? [];
 		const pointer = tooltip.time ?? this.heap?.time ?? this.comparison?.tooltipTime ?? null;
 
-		return {guests, marks, selected: selection.thread, range: selection.range, chain, pointer, unloaded};
+		return {
+			guests,
+			marks,
+			selected: selection.thread,
+			range: selection.range,
+			chain,
+			pointer,
+			unloaded,
+			death: this.death,
+		};
+	}
+
+	/** The end of a guest that is gone: {time, text}, or null. It is the time of its last event. */
+	get death() {
+		const {source, live, ended, whole} = this.session ?? {};
+
+		if (!this.state.summary || !source.death || (live && !ended)) return null;
+		return {time: whole.end, text: source.death};
 	}
 
 	/** The time ranges that are not in this model. */
@@ -105,6 +130,10 @@ export class Timeline {
 		this.canvasView = new CanvasView(null, camera, {
 			palette: () => this.palette,
 			counter: (index, name) => state.counters.caption(index, name),
+			tracks: () => ({
+				streams: (state.summary?.streams ?? []).flatMap((it, i) => (it.events ? [i] : [])),
+				counters: state.counters?.lanes ?? [],
+			}),
 			overlay: () => this.over,
 			drawn: () => this.drawn(),
 			failed: (error) => this.failed(error),
@@ -244,6 +273,7 @@ export class Timeline {
 			},
 		);
 		this.gestures = new Gestures(canvasView.canvas, this.gestureHooks());
+		for (const area of Object.values(canvasView.areas)) new Gestures(area.canvas, this.trackHooks());
 		this.onKey = (event) => this.actions.takes(event) && this.gestures.key(event);
 		document.addEventListener("keydown", this.onKey);
 		minimap.canvas.addEventListener("keydown", (event) => this.gestures.key(event));
@@ -288,6 +318,30 @@ export class Timeline {
 			hover: (x, y) => this.tooltip.hover(x, y),
 			leave: () => this.tooltip.leave(),
 			key: (action) => this.actions.act(action),
+		};
+	}
+
+	/** Return the hooks of gestures on the tracks, which move in time only. */
+	trackHooks() {
+		const {zoom, pan, pinch, range, key} = this.gestureHooks();
+		let held = 0;
+
+		return {
+			zoom,
+			pan,
+			pinch,
+			range,
+			key,
+			grab: (x) => (held = x),
+			drag: (x) => {
+				pan(x - held);
+				held = x;
+			},
+			drop: () => {},
+			click: () => {},
+			double: () => {},
+			hover: (x) => this.tooltip.point(x),
+			leave: () => this.tooltip.leave(),
 		};
 	}
 
@@ -422,16 +476,14 @@ export class Timeline {
 
 	// Counters.
 
-	showCounter(index, shown) {
-		this.state.engine.counter(index, shown);
-		this.canvasView.renew();
+	showCounter() {
+		this.canvasView.retrack();
 	}
 
 	flipCounters() {
 		const shown = this.state.counters.flip();
 
-		this.canvasView.flags = shown ? FLAGS_ALL : FLAGS_NO_COUNTERS;
 		this.announce(shown ? "Counters are shown." : "Counters are hidden.");
-		this.canvasView.renew();
+		this.canvasView.retrack();
 	}
 }

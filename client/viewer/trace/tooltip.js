@@ -34,6 +34,14 @@ export class Tooltip {
 		if (this.time !== null && !this.closed && (this.x !== x || this.y !== y)) await this.hover(this.x, this.y);
 	}
 
+	/** Show the time of X only, as the pointer's line. */
+	point(x) {
+		if (!this.hooks.ready()) return;
+		this.element.hidden = true;
+		this.time = this.camera.timeAt(x);
+		this.hooks.changed();
+	}
+
 	show(thread) {
 		const {camera, x, y, element} = this;
 

@@ -2,8 +2,21 @@
 import {format, sameTrace} from "../page/address.js";
 
 const SETTLE_MS = 300;
+const NEWEST_NS = 5000000000n; /* shown first of a running guest */
+const FEW_EVENTS = 20000; /* up to here a whole trace is shown first */
+const LAST_EVENTS = 2000; /* shown first of a longer one that has ended */
+const PARTS = 65536; /* of the trace, in which they are counted */
 
 const plain = (value) => JSON.stringify(value ?? null, (_, it) => (typeof it === "bigint" ? String(it) : it));
+
+/** Return the first part from which on COUNTS, items by time, have at least N, but not less than two parts. */
+export function lastActivity(counts, n) {
+	let sum = 0;
+	let i = counts.length;
+
+	while (i > 0 && sum < n) sum += counts[--i];
+	return Math.min(i, Math.max(0, counts.length - 2));
+}
 
 export class ViewUrl {
 	/** COMPARISON: null without one. hooks: heap() -> the strip or null, moved(), failed(error) */
@@ -47,6 +60,27 @@ export class ViewUrl {
 		}
 	}
 
+	/**
+	 * Return the part to show first, null: all. Of a running guest it is the newest seconds, of an
+	 * ended one that recorded much its last activity.
+	 */
+	async opening() {
+		const {session} = this.state;
+		const {source, loaded, summary, engine} = session;
+		const {end} = session.whole;
+		const begin = loaded ? loaded.from : summary.start;
+
+		if (this.comparison || source.file) return loaded;
+		if (source.running) return end - begin > NEWEST_NS ? {from: end - NEWEST_NS, to: end + 1n} : loaded;
+		if (!source.death || summary.totals.events <= FEW_EVENTS) return loaded;
+		const counts = await engine.density(summary.start, summary.end + 1n, PARTS);
+		const from = lastActivity(counts, LAST_EVENTS);
+		const first = summary.start + ((summary.end + 1n - summary.start) * BigInt(from)) / BigInt(PARTS);
+
+		/* A little behind the end, so that its mark is seen. */
+		return {from: first, to: end + (end - first) / 32n + 1n};
+	}
+
 	/** Show the whole trace, or a PART of it. */
 	async fit(part = null) {
 		this.busy++;
@@ -83,7 +117,7 @@ export class ViewUrl {
 	async see(view) {
 		if (this.comparison && plain(view.align) !== plain(this.comparison.how))
 			await this.comparison.align(view.align);
-		if (view.from === undefined) await this.fit(this.state.session.loaded);
+		if (view.from === undefined) await this.fit(await this.opening());
 		else this.camera.show(view.from, view.to);
 		if (view.row !== undefined) this.camera.look(view.row);
 		if ((view.find ?? "") !== this.search.input.value) await this.search.set(view.find ?? "");

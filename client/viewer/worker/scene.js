@@ -1,6 +1,7 @@
 /* The scene of a trace: draws pictures of it. */
-import {caption} from "../draw/paint.js";
+import {caption} from "../draw/tracks.js";
 import {Painter} from "../draw/painter.js";
+import {trackPalette} from "../draw/theme.js";
 import {OUT_OF_MEMORY, need} from "./wasm.js";
 
 export class Scene {
@@ -62,7 +63,62 @@ export class Scene {
 			this.painter ??= new Painter();
 			picture.bitmap = this.painter.paint(picture, window, look, (index, name) => this.#caption(index, name));
 		}
+		picture.areas = Object.fromEntries(
+			Object.entries(window.tracks ?? {})
+				.filter(([, {height}]) => height > 0)
+				.map(([name, area]) => [name, this.#area(name, area, window, look)]),
+		);
 		return picture;
+	}
+
+	/** Return the picture of AREA {height, tracks} beside the threads, as draw() does. */
+	#area(name, {height, tracks}, window, look) {
+		const {wasm} = this;
+		const size = wasm.size("mprof_track");
+		const part = {...window, height};
+		const picture = this.#window(part, (scene, at) =>
+			wasm.lend(Math.max(size * tracks.length, 1), (list) => {
+				tracks.forEach((track, i) => {
+					for (const [key, value] of Object.entries(track))
+						wasm.set("mprof_track", list + i * size, key, value);
+				});
+				return this.#picture((out) => wasm.c.mprof_scene_tracks(scene, at, list, tracks.length, out));
+			}),
+		);
+
+		if (look) {
+			this.painters ??= {};
+			this.painters[name] ??= new Painter();
+			picture.bitmap = this.painters[name].paint(
+				picture,
+				part,
+				look,
+				(index, text) => this.#caption(index, text),
+				trackPalette(look.dark),
+			);
+		}
+		return picture;
+	}
+
+	/** Return the picture that DRAW(out) draws: {marks, n, text, gridNs}. */
+	#picture(draw) {
+		const {wasm} = this,
+			{c, numbers} = wasm;
+		return wasm.lend(wasm.size("mprof_picture"), (picture) => {
+			const status = draw(picture);
+			if (status !== numbers.MPROF_OK)
+				throw new Error(
+					status === numbers.MPROF_NOMEM ? OUT_OF_MEMORY : "This window of time cannot be drawn.",
+				);
+			const p = wasm.object("mprof_picture", picture),
+				{buffer} = c.memory;
+			return {
+				marks: buffer.slice(p.marks, p.marks + p.n_marks * wasm.size("mprof_mark")),
+				n: p.n_marks,
+				text: new Uint8Array(buffer.slice(p.text, p.text + p.text_bytes)),
+				gridNs: p.grid_ns,
+			};
+		});
 	}
 
 	#caption(index, name) {
@@ -72,26 +128,12 @@ export class Scene {
 	}
 
 	#marks(window) {
-		const {wasm} = this,
-			{c, numbers} = wasm;
-		return this.#window(window, (scene, at) =>
-			wasm.lend(wasm.size("mprof_picture"), (picture) => {
-				const status = c.mprof_scene_draw(scene, at, picture);
-				if (status !== numbers.MPROF_OK)
-					throw new Error(
-						status === numbers.MPROF_NOMEM ? OUT_OF_MEMORY : "This window of time cannot be drawn.",
-					);
-				const p = wasm.object("mprof_picture", picture),
-					{buffer} = c.memory;
-				return {
-					marks: buffer.slice(p.marks, p.marks + p.n_marks * wasm.size("mprof_mark")),
-					n: p.n_marks,
-					text: new Uint8Array(buffer.slice(p.text, p.text + p.text_bytes)),
-					gridNs: p.grid_ns,
-					table: this.#rowTable(scene, at, window),
-				};
-			}),
-		);
+		const {c} = this.wasm;
+
+		return this.#window(window, (scene, at) => ({
+			...this.#picture((out) => c.mprof_scene_draw(scene, at, out)),
+			table: this.#rowTable(scene, at, window),
+		}));
 	}
 
 	near(window, x, y, reach) {

@@ -197,9 +197,10 @@ export class Trace {
 	}
 
 	#counter(counter, index) {
-		const {min, max, samples, stream} = counter;
+		const {min, max, samples, stream, scale} = counter;
+		const [scaleMin, scaleMax] = ["min", "max"].map((it) => this.item("scales", "mprof_scale", scale, it));
 
-		return {index, name: this.counterName(counter), min, max, samples, stream};
+		return {index, name: this.counterName(counter), min, max, scaleMin, scaleMax, samples, stream};
 	}
 
 	/** Return counter INDEX as in the summary, or null. */

@@ -123,6 +123,11 @@ class Server {
 						value.table.rows.buffer,
 						value.table.ys.buffer,
 						...(value.bitmap ? [value.bitmap] : []),
+						...Object.values(value.areas).flatMap((it) => [
+							it.marks,
+							it.text.buffer,
+							...(it.bitmap ? [it.bitmap] : []),
+						]),
 					],
 				];
 			case "find":

@@ -1,0 +1,65 @@
+/*
+ * The tracks around the threads: processors above, counters below. Functions only: what is shown
+ * in, heights and captions out.
+ */
+import {bytes, span} from "../page/times.js";
+
+export const PROCESSOR = 18; /* height of a processor's track, pixels */
+export const CAPTION = 18; /* height of a lane's caption */
+
+const PROCESSORS_MAX = 8;
+const GAP = 4; /* pixels between two tracks */
+const PROCESSOR_KIND = 0; /* MPROF_TRACK_PROCESSOR */
+const COUNTER_KIND = 1; /* MPROF_TRACK_COUNTER */
+
+/** Height of a lane's curve. Few lanes are higher. */
+const curveHeight = (n) => (n > 8 ? 16 : n > 4 ? 22 : 30);
+
+/** Return the tracks for STREAMS (numbers): {height, tracks}. */
+export function processors(streams) {
+	const tracks = streams
+		.slice(0, PROCESSORS_MAX)
+		.map((item, i) => ({kind: PROCESSOR_KIND, item, top: GAP / 2 + i * (PROCESSOR + 2), height: PROCESSOR}));
+
+	return {height: tracks.length ? tracks.at(-1).top + PROCESSOR + GAP / 2 : 0, tracks};
+}
+
+/** Return the lanes of COUNTERS {index, stream}, those of a guest together: {height, tracks}. */
+export function lanes(counters) {
+	const high = curveHeight(counters.length);
+	const sorted = [...counters].sort((a, b) => a.stream - b.stream || a.index - b.index);
+	const tracks = sorted.map((it, i) => ({
+		kind: COUNTER_KIND,
+		item: it.index,
+		top: CAPTION + i * (CAPTION + high + GAP),
+		height: high,
+	}));
+
+	return {height: tracks.length ? tracks.at(-1).top + high + GAP : 0, tracks};
+}
+
+/* Parts of names that tell the unit of a counter, and how its values are written. */
+const UNITS = [
+	["bytes", /byte|octet|heap|memory|(^|[^a-z])(mem|buf)|buflen|(_|-|\b)size\b/i, (n) => bytes(Number(n))],
+	["time", /(_|-|\b)(ns|nsec|nanoseconds)\b/i, (n) => span(n)],
+	["time", /(_|-|\b)(us|usec|microseconds)\b/i, (n) => span(n * 1000n)],
+	["time", /(_|-|\b)(ms|msec|milliseconds)\b/i, (n) => span(n * 1000000n)],
+];
+
+/** Return a number as text, with the unit that the name suggests. */
+function amount(name, n) {
+	const unit = UNITS.find(([, names]) => names.test(name));
+
+	return unit ? unit[2](BigInt(n)) : n.toLocaleString("en");
+}
+
+/** Return the caption of a counter: its name, the range of its values, and a guess of their unit. */
+export function caption({name, min, max, scaleMin, scaleMax}) {
+	const unit = UNITS.find(([, names]) => names.test(name))?.[0];
+	const scale =
+		scaleMin === undefined || (scaleMin === min && scaleMax === max)
+			? ""
+			: `, scale ${amount(name, scaleMin)} to ${amount(name, scaleMax)}`;
+
+	return `${name}  ${amount(name, min)} to ${amount(name, max)}${unit ? ` (${unit}?)` : ""}${scale}`;
+}

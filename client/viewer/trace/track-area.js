@@ -1,0 +1,81 @@
+/*
+ * An area of tracks above or below the threads: its picture, which the worker paints with that of
+ * the threads, and marks at times over it.
+ */
+import {Marks} from "../draw/marks.js";
+import {make} from "../page/make.js";
+
+export class TrackArea {
+	/** NAME: "above" or "below". */
+	constructor(name) {
+		this.canvas = make("canvas", {className: "tl-track-canvas", "aria-hidden": "true"});
+		this.pixels = this.canvas.getContext("bitmaprenderer");
+		this.range = make("div", {className: "tl-track-range", hidden: true});
+		this.pointer = make("div", {className: "tl-track-pointer", hidden: true});
+		this.death = make("div", {className: "tl-track-death", hidden: true});
+		this.inner = make("div", {className: "tl-track-inner"}, this.canvas, this.range, this.pointer, this.death);
+		this.element = make(
+			"div",
+			{
+				className: `tl-tracks tl-tracks-${name}`,
+				hidden: true,
+				role: "group",
+				tabIndex: name === "below" ? 0 : -1,
+			},
+			this.inner,
+		);
+		this.marks = null;
+		this.window = null;
+		/* A list of lanes that is higher than its room scrolls; elsewhere the wheel zooms. */
+		this.element.addEventListener(
+			"wheel",
+			(event) => {
+				const {scrollHeight, clientHeight} = this.element;
+
+				if (scrollHeight > clientHeight && !event.shiftKey && !event.ctrlKey) event.stopImmediatePropagation();
+			},
+			{capture: true},
+		);
+	}
+
+	/** Reserve HEIGHT pixels, 0: none. SAYS: what is there, for screen readers. */
+	size(height, says) {
+		this.element.hidden = !height;
+		this.inner.style.height = `${height}px`;
+		this.element.setAttribute("aria-label", says);
+	}
+
+	/** Show PICTURE {marks, n, text, bitmap} of WINDOW; undefined: nothing. */
+	take(picture, window) {
+		const {canvas} = this;
+
+		this.marks = picture ? new Marks(picture.marks, picture.n, picture.text) : null;
+		this.window = window;
+		if (!picture) return;
+		canvas.style.width = `${window.width}px`;
+		canvas.style.height = this.inner.style.height;
+		if (canvas.width !== picture.bitmap.width) canvas.width = picture.bitmap.width;
+		if (canvas.height !== picture.bitmap.height) canvas.height = picture.bitmap.height;
+		this.pixels.transferFromImageBitmap(picture.bitmap);
+	}
+
+	/** Move the shown picture to where CAMERA is now, with the marks at times of STATE. */
+	place(camera, {range, pointer, death}) {
+		if (this.element.hidden || !this.window) return;
+		const x = (time) => Math.max(-9, Math.min(camera.width + 9, camera.xOf(time)));
+		const x0 = camera.xOf(this.window.from);
+		const stretch = (camera.xOf(this.window.to) - x0) / this.window.width;
+		const still = Math.abs(x0) < 1e-6 && Math.abs(stretch - 1) < 1e-9;
+
+		this.canvas.style.transform = still ? "" : `translate(${x0}px, 0) scale(${stretch}, 1)`;
+		this.range.hidden = !range;
+		if (range) {
+			this.range.style.left = `${x(range.from)}px`;
+			this.range.style.width = `${x(range.to) - x(range.from)}px`;
+		}
+		this.pointer.hidden = pointer === null;
+		if (pointer !== null) this.pointer.style.left = `${x(pointer)}px`;
+		this.death.hidden = !death;
+		if (death) this.death.style.left = `${x(death.time)}px`;
+	}
+}
