@@ -260,6 +260,22 @@ class Planner {
 		flat(this.layers.get(K.tick, 0, "rect", this.palette.label), m.x0(i), m.y0(i), m.x0(i), m.y1(i), 1);
 	}
 
+	/** Append the name of a processor's track, which it has if there are several. */
+	trackName(i) {
+		const m = this.marks;
+		const text = this.captionOf(null, "", m.stream(i));
+
+		if (text)
+			this.layers.get(K.busy, 9, "text", this.palette.label, 1, 1, "busy-name").texts.push({
+				text,
+				x: LANE_SWATCH,
+				y: (m.y0(i) + m.y1(i)) / 2 + 4,
+				width: this.measure(text),
+				align: "left",
+				item: m.item(i),
+			});
+	}
+
 	/** Append the caption of a lane with its colour, and the line below its curve. */
 	lane(i) {
 		const m = this.marks;
@@ -348,8 +364,10 @@ class Planner {
 			case K.sleeping:
 			case K.collection:
 			case K.gap:
-			case K.busy:
 				return this.band(i, kind);
+			case K.busy:
+				this.band(i, kind);
+				return this.trackName(i);
 			case K.tail:
 				return this.tail(i);
 			case K.grid:
@@ -395,7 +413,8 @@ export function roughWidth(text) {
 
 /**
  * Return the layers of MARKS for a picture of SIZE {width, height}. MEASURE(text) returns a width
- * in pixels, CAPTIONOF(index, name) the caption of a counter.
+ * in pixels, CAPTIONOF(index, name) the caption of a counter, CAPTIONOF(null, "", stream) the name of
+ * a stream's track, "" for none.
  */
 export function plan(marks, palette, size, measure = roughWidth, captionOf = (_, name) => name) {
 	const planner = new Planner(marks, palette, size, measure, captionOf);
@@ -405,6 +424,7 @@ export function plan(marks, palette, size, measure = roughWidth, captionOf = (_,
 	const layers = shadowsFirst(planner.layers.list);
 	unhide(layers, "label", "type");
 	unhide(layers, "counter-name", "band-name");
+	unhide(layers, "busy-name", "band-name");
 	return layers;
 }
 
@@ -436,13 +456,16 @@ function unhide(layers, strong, weak) {
 }
 
 /*
- * Sort the layers so that all shadows of counters lie below all their colours, and texts come last.
+ * Sort the layers so that all shadows of counters lie below all their colours, and names of tracks come
+ * last.
  */
 function shadowsFirst(layers) {
 	const at = layers.findIndex((layer) => layer.kind === "counter");
 	const shadow = layers.findIndex((layer) => layer.kind === "counter-shadow");
 
 	if (shadow > at && at >= 0) layers.splice(at, 0, ...layers.splice(shadow, 1));
+	const names = layers.findIndex((layer) => layer.kind === "busy-name");
+	if (names >= 0) layers.push(...layers.splice(names, 1));
 	return layers;
 }
 

@@ -37,6 +37,7 @@ export class Counters {
 
 	/** Return the caption of a counter: its name and the range of its values. */
 	caption(index, name) {
+		if (index === null) return name;
 		const it = this.counters[index];
 
 		return it && it.index === index ? caption(it) : name;

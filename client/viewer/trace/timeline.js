@@ -99,10 +99,10 @@ export class Timeline {
 
 	/** The end of a guest that is gone: {time, text}, or null. It is the time of its last event. */
 	get death() {
-		const {source, live, ended, whole} = this.session ?? {};
+		const {session} = this;
 
-		if (!this.state.summary || !source.death || (live && !ended)) return null;
-		return {time: whole.end, text: source.death};
+		if (!this.state.summary || !session.source.death || (session.live && !session.ended)) return null;
+		return {time: session.whole.end, text: session.source.death};
 	}
 
 	/** The time ranges that are not in this model. */
@@ -129,7 +129,8 @@ export class Timeline {
 
 		this.canvasView = new CanvasView(null, camera, {
 			palette: () => this.palette,
-			counter: (index, name) => state.counters.caption(index, name),
+			counter: (index, name, stream) =>
+				index === null ? this.streamName(stream) : state.counters.caption(index, name),
 			tracks: () => ({
 				streams: (state.summary?.streams ?? []).flatMap((it, i) => (it.events ? [i] : [])),
 				counters: state.counters?.lanes ?? [],
@@ -143,6 +144,13 @@ export class Timeline {
 		this.says = make("div", {className: "tl-status", id: "tl-view"});
 		this.live = make("div", {className: "unseen", role: "status", "aria-live": "polite"});
 		this.text = make("div", {className: "unseen", role: "region", "aria-label": "The threads in view, as text"});
+	}
+
+	/** Return the name of STREAM's track: "" if it is the only one. */
+	streamName(stream) {
+		const {streams} = this.state.summary;
+
+		return streams.length > 1 ? streams[stream].name || `stream ${stream + 1}` : "";
 	}
 
 	/** Make search, selection, comparison and panels. */

@@ -93,7 +93,7 @@ export class Scene {
 				picture,
 				part,
 				look,
-				(index, text) => this.#caption(index, text),
+				(index, text, stream) => (index === null ? (this.trace.of(stream) ?? "") : this.#caption(index, text)),
 				trackPalette(look.dark),
 			);
 		}
