@@ -60,6 +60,8 @@ class EmbeddedTrace {
 			pieces: it.pieces,
 			tail: tailOf(it.tail),
 		}));
+		/* Only the end of a run has bytes that are not proven. */
+		this.death = this.streams.some((it) => it.tail !== null) ? "ended" : null;
 	}
 
 	/** Return the streams for an engine. */

@@ -233,6 +233,7 @@ test("tracks: lanes of a guest stand together, and few lanes are higher", () => 
 	);
 	for (let i = 1; i < tracks.length; i++)
 		assert.ok(tracks[i].top - CAPTION >= tracks[i - 1].top + tracks[i - 1].height, "room for the caption");
+	assert.ok(tracks[1].top - tracks[0].top > tracks[2].top - tracks[1].top, "a part for each guest");
 	assert.ok(height >= tracks[2].top + tracks[2].height);
 	assert.ok(lanes(Array.from({length: 24}, (_, index) => ({index, stream: 0}))).tracks[0].height < tracks[0].height);
 	assert.deepEqual([lanes([]).height, processors([]).height], [0, 0]);

@@ -276,7 +276,7 @@ static const char *const band_words[BANDS] = {"sleeping", "GC", "missing"};
 static void name_track(struct frame *f, uint32_t stream, uint32_t *at, double left, double right, double base)
 {
 	uint32_t end[BANDS] = {at[1], at[2], at[3]};
-	struct mprof_mark next;
+	struct mprof_mark next = {0};
 	unsigned kind;
 
 	for (;;) {

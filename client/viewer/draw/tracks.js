@@ -9,6 +9,7 @@ export const CAPTION = 18; /* height of a lane's caption */
 
 const PROCESSORS_MAX = 8;
 const GAP = 4; /* pixels between two tracks */
+const PART_GAP = 12; /* pixels more between those of two guests */
 const PROCESSOR_KIND = 0; /* MPROF_TRACK_PROCESSOR */
 const COUNTER_KIND = 1; /* MPROF_TRACK_COUNTER */
 
@@ -28,12 +29,15 @@ export function processors(streams) {
 export function lanes(counters) {
 	const high = curveHeight(counters.length);
 	const sorted = [...counters].sort((a, b) => a.stream - b.stream || a.index - b.index);
-	const tracks = sorted.map((it, i) => ({
-		kind: COUNTER_KIND,
-		item: it.index,
-		top: CAPTION + i * (CAPTION + high + GAP),
-		height: high,
-	}));
+	let y = 0;
+	const tracks = sorted.map((it, i) => {
+		/* The lanes of each guest are a part of their own. */
+		if (i && it.stream !== sorted[i - 1].stream) y += PART_GAP;
+		const top = y + CAPTION;
+
+		y = top + high + GAP;
+		return {kind: COUNTER_KIND, item: it.index, top, height: high};
+	});
 
 	return {height: tracks.length ? tracks.at(-1).top + high + GAP : 0, tracks};
 }

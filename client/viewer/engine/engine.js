@@ -91,10 +91,6 @@ export class Questions {
 		return this.ask("family", [thread]);
 	}
 
-	counter(index, shown) {
-		return this.ask("counter", [index, shown]);
-	}
-
 	density(from, to, n) {
 		return this.ask("density", [from, to, n]);
 	}

@@ -4,7 +4,7 @@ import {caption} from "../draw/tracks.js";
 
 const SHOWN_MAX = 200; /* counters listed; a trace may have a million, and the filter finds the others */
 
-const DRAWN_AT_FIRST = 24; /* MPROF_SCENE_COUNTERS */
+const DRAWN_AT_FIRST = 24;
 
 export class Counters {
 	/** COUNTERS: from engine.load(). TOGGLE(index, shown) shows or hides one. */
@@ -26,13 +26,6 @@ export class Counters {
 			if (shown !== undefined) next.shown[shown ? "add" : "delete"](it.index);
 		}
 		return next;
-	}
-
-	/** Return [index, shown] of the counters that differ from a new model's default. */
-	changes() {
-		return this.counters
-			.map((it) => [it.index, this.shown.has(it.index)])
-			.filter(([index, shown]) => shown !== index < DRAWN_AT_FIRST);
 	}
 
 	/** Return the caption of a counter: its name and the range of its values. */

@@ -175,11 +175,6 @@ export class Scene {
 		if (thread !== null && thread < this.trace.get("n_threads")) c.mprof_scene_highlight_aliases(scene, thread);
 	}
 
-	counter(index, shown) {
-		if (index >= 0 && index < this.trace.get("n_counters"))
-			this.wasm.c.mprof_scene_counter(this.prepare(), index, shown);
-	}
-
 	/** Mark STREAM from TIME on as not proven. */
 	tail(stream, time) {
 		this.wasm.c.mprof_scene_tail(this.prepare(), stream, time);

@@ -339,10 +339,6 @@ export class Trace {
 		this.scene.family(thread);
 	}
 
-	counter(index, shown) {
-		this.scene.counter(index, shown);
-	}
-
 	tail(stream, time) {
 		this.scene.tail(stream, time);
 	}
