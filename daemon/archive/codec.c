@@ -51,6 +51,19 @@ struct codec_row codec_encode(struct codec_writer *c, const uint8_t *data, size_
 	return (struct codec_row){.codec = CODEC_ZSTD, .data = c->buffer, .length = n};
 }
 
+size_t codec_frame(const uint8_t *data, size_t len, uint8_t *out)
+{
+	mprof_store32(out, ZSTD_MAGICNUMBER);
+	out[4] = 1 << 5 | 1 << 2; /* a single segment with a checksum; the content size has one byte */
+	out[5] = (uint8_t)len;
+	out[6] = (uint8_t)(len << 3 | 1); /* the last block, raw, of LEN bytes: 24 bits */
+	out[7] = (uint8_t)(len >> 5);
+	out[8] = 0;
+	memcpy(out + 9, data, len);
+	mprof_store32(out + 9 + len, (uint32_t)XXH64(data, len, 0));
+	return 9 + len + 4;
+}
+
 int codec_reader_init(struct codec_reader *c)
 {
 	c->zstd = ZSTD_createDCtx();

@@ -43,6 +43,14 @@ void codec_writer_deinit(struct codec_writer *c);
  */
 struct codec_row codec_encode(struct codec_writer *c, const uint8_t *data, size_t len);
 
+#define CODEC_FRAME_MOST 255u /* bytes of content of codec_frame() */
+#define CODEC_FRAME_ROOM (CODEC_FRAME_MOST + 13u)
+/*
+ * Write LEN bytes, 1 to CODEC_FRAME_MOST, to OUT as one zstd frame that holds them uncompressed, with
+ * its content size and checksum. Return the bytes of the frame, at most CODEC_FRAME_ROOM.
+ */
+size_t codec_frame(const uint8_t *data, size_t len, uint8_t *out);
+
 int codec_reader_init(struct codec_reader *c);
 void codec_reader_deinit(struct codec_reader *c);
 

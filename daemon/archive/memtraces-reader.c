@@ -269,6 +269,12 @@ int memtraces_check(struct memtraces_reader *r, int64_t id)
 	return ARCHIVE_E_DAMAGED;
 }
 
+int memtraces_note_damage(struct memtraces_reader *r, int64_t id)
+{
+	r->damaged = id;
+	return ARCHIVE_E_DAMAGED;
+}
+
 int64_t memtraces_take_damage(struct memtraces_reader *r)
 {
 	int64_t id = r->damaged;
@@ -277,11 +283,8 @@ int64_t memtraces_take_damage(struct memtraces_reader *r)
 	return id;
 }
 
-/*
- * Fill *P from the current row of S. Return 0, or ARCHIVE_E_DAMAGED if the row contradicts itself
- * or its checksum.
- */
-static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, bool as_stored,
+/* Take the row's content. A row that contradicts itself is damaged. */
+static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, enum memtraces_form form,
 		      struct memtraces_piece *p)
 {
 	int64_t length = sqlite3_column_int64(s, 1);
@@ -298,9 +301,9 @@ static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, b
 	if (!checksum_holds(s, 4, sqlite3_column_int(s, 5) != 0, &sum) || length < 1 || length > ARCHIVE_PIECE_MAX ||
 	    !p->data)
 		return ARCHIVE_E_DAMAGED;
-	p->is_frame = as_stored && codec == CODEC_ZSTD;
-	/* A frame that has no checksum is decoded once before it is passed on, to check it. */
-	if (p->is_frame && sqlite3_column_type(s, 4) != SQLITE_NULL)
+	p->is_frame = form != MEMTRACES_DECODED && codec == CODEC_ZSTD;
+	/* A frame without a checksum is decoded once before clients get it. */
+	if (p->is_frame && (form == MEMTRACES_PACKED || sqlite3_column_type(s, 4) != SQLITE_NULL))
 		return codec_is_frame_of(p->data, p->bytes, p->length) ? 0 : ARCHIVE_E_DAMAGED;
 	if (!codec_decode(&r->codec, codec, p->data, p->bytes, r->content, p->length))
 		return ARCHIVE_E_DAMAGED;
@@ -311,8 +314,8 @@ static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, b
 	return 0;
 }
 
-int memtraces_read(struct memtraces_reader *r, int64_t id, uint64_t offset, bool as_stored, memtraces_piece_call *call,
-		   void *context)
+int memtraces_read(struct memtraces_reader *r, int64_t id, uint64_t offset, enum memtraces_form form,
+		   memtraces_piece_call *call, void *context)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	struct memtraces_piece piece;
@@ -322,7 +325,7 @@ int memtraces_read(struct memtraces_reader *r, int64_t id, uint64_t offset, bool
 		rc = step(r, s, id);
 	if (rc != STATEMENT_ROW)
 		return rc ? rc : ARCHIVE_E_ABSENT;
-	rc = take_piece(r, s, id, as_stored, &piece);
+	rc = take_piece(r, s, id, form, &piece);
 	if (rc == ARCHIVE_E_DAMAGED)
 		r->damaged = id;
 	if (rc == 0 && offset - piece.offset >= piece.length)

@@ -93,9 +93,10 @@ static int piece_unpack(struct reader *r, sqlite3_stmt *s, uint8_t *out, const s
 }
 
 int reader_piece(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset, uint32_t limit,
-		 bool stored, uint8_t *out, struct reader_piece *piece)
+		 enum piece_form form, uint8_t *out, struct reader_piece *piece)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	bool stored;
 	int rc = reader_statement(r, source.capture ? S_TAIL_PIECE : S_PIECE,
 				  VALUES(source.stream, sequence_column(sequence), offset), &s);
 
@@ -113,8 +114,9 @@ int reader_piece(struct reader *r, struct reader_source source, uint64_t sequenc
 		return reader_note_damage(r, source, sequence);
 	if (offset - piece->offset >= piece->length)
 		return ARCHIVE_E_ABSENT;
-	stored = stored && piece->offset == offset && piece->offset + piece->length <= limit;
-	if (stored)
+	stored = form == PIECE_PACKED ||
+		 (form == PIECE_STORED && piece->offset == offset && piece->offset + piece->length <= limit);
+	if (stored && form == PIECE_STORED)
 		rc = piece_unpack(r, s, out, piece);
 	if (rc == 0)
 		rc = piece_take(r, s, stored, out, piece);
@@ -130,7 +132,7 @@ int reader_bytes(struct reader *r, struct reader_source source, uint64_t sequenc
 
 	*got = 0;
 	while (*got < len) {
-		rc = reader_piece(r, source, sequence, offset, 0, false, scratch, &piece);
+		rc = reader_piece(r, source, sequence, offset, 0, PIECE_DECODED, scratch, &piece);
 		if (rc == ARCHIVE_E_ABSENT)
 			return 0;
 		if (rc != 0)

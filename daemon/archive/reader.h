@@ -212,13 +212,18 @@ struct reader_piece {
 	size_t bytes;	 /* number of bytes in the buffer */
 };
 
+enum piece_form {
+	PIECE_DECODED, /* uncompressed */
+	PIECE_STORED,  /* as it is stored, for clients, if the row begins at OFFSET and ends at or before LIMIT; else
+			  uncompressed */
+	PIECE_PACKED,  /* as it is stored: the caller decodes it, and notes damage if that fails */
+};
 /*
- * Read the row that has the byte at OFFSET of a packet into OUT (ARCHIVE_PIECE_MAX bytes). STORED:
- * if the row begins at OFFSET and ends at or before LIMIT, read its bytes as stored; else
- * uncompressed. ARCHIVE_E_ABSENT: there is no such byte.
+ * Read the row of a packet that covers OFFSET into OUT, which has ARCHIVE_PIECE_MAX bytes, in FORM.
+ * ARCHIVE_E_ABSENT.
  */
 int reader_piece(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset, uint32_t limit,
-		 bool stored, uint8_t *out, struct reader_piece *piece);
+		 enum piece_form form, uint8_t *out, struct reader_piece *piece);
 
 /*
  * Copy at most LEN bytes of a packet, from OFFSET on, to OUT, uncompressed. *GOT is the number of

@@ -5,6 +5,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "clock.h"
+#include "decode-thread.h"
 #include "events.h"
 #include "live.h"
 #include "log.h"
@@ -234,6 +235,8 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 	s->services.scratch = &s->scratch;
 	rc = scratch_init(&s->scratch);
 	if (rc == 0)
+		rc = decode_thread_new(&s->services.decode_thread);
+	if (rc == 0)
 		rc = reader_new(&s->services.reader, options->state);
 	if (rc == 0)
 		rc = memtraces_reader_new(&s->services.memtraces, options->state);
@@ -264,6 +267,7 @@ struct server *server_free(struct server *s)
 	watch_free(s->services.watch);
 	memtraces_reader_free(s->services.memtraces);
 	reader_free(s->services.reader);
+	decode_thread_free(s->services.decode_thread);
 	scratch_deinit(&s->scratch);
 	free(s);
 	return NULL;

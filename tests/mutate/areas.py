@@ -108,6 +108,8 @@ AREAS = {
             "events",
             "time-bound",
             "selection",
+            "body",
+            "decode-thread",
             "peer",
             "json-text",
             "fuzz-http",

@@ -100,7 +100,8 @@ static void look(struct reader *r, struct reader_source source, uint64_t sequenc
 	struct reader_damage damage;
 
 	for (int stored = 0; stored < 2; stored++) {
-		int rc = reader_piece(r, source, sequence, offset, UINT32_MAX, stored, out, &piece);
+		int rc = reader_piece(r, source, sequence, offset, UINT32_MAX, stored ? PIECE_STORED : PIECE_DECODED,
+				      out, &piece);
 
 		if (rc == 0 && !piece.stored) {
 			fixture_fill(want, 1, source.capture ? 4 : sequence, source.capture ? 830 : piece.offset,
@@ -194,14 +195,14 @@ static void test_rows_from_before(void)
 		return;
 	CHECK_EQ_INT(reader_new(&r, f.state), 0);
 	change(&f, "UPDATE chunks SET checksum = NULL");
-	CHECK_EQ_INT(reader_piece(r, CHUNKS, 3, 30, UINT32_MAX, true, out, &piece), ARCHIVE_E_DAMAGED);
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 3, 30, UINT32_MAX, PIECE_STORED, out, &piece), ARCHIVE_E_DAMAGED);
 	change(&f, "UPDATE unchecked SET chunks = 1");
-	CHECK_EQ_INT(reader_piece(r, CHUNKS, 3, 30, UINT32_MAX, true, out, &piece), 0);
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 3, 30, UINT32_MAX, PIECE_STORED, out, &piece), 0);
 	CHECK(piece.stored && piece.codec == CODEC_ZSTD);
-	CHECK_EQ_INT(reader_piece(r, CHUNKS, 4, 30, UINT32_MAX, true, out, &piece), ARCHIVE_E_DAMAGED);
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 4, 30, UINT32_MAX, PIECE_STORED, out, &piece), ARCHIVE_E_DAMAGED);
 	change(&f, "UPDATE chunks SET data = CAST(substr(data, 1, length(data) - 40) || zeroblob(40) AS BLOB) WHERE id "
 		   "= 1");
-	CHECK_EQ_INT(reader_piece(r, CHUNKS, 3, 30, UINT32_MAX, true, out, &piece), ARCHIVE_E_DAMAGED);
+	CHECK_EQ_INT(reader_piece(r, CHUNKS, 3, 30, UINT32_MAX, PIECE_STORED, out, &piece), ARCHIVE_E_DAMAGED);
 	r = reader_free(r);
 	fixture_deinit(&f);
 }
@@ -569,7 +570,8 @@ static void test_profile(void)
 		profile_change(state, damage[i]);
 		rc = memtraces_check(r, 2);
 		for (int stored = 0; stored < 2 && rc == 0; stored++) {
-			rc = memtraces_read(r, 2, 800, stored, ignore_piece, &bytes);
+			rc = memtraces_read(r, 2, 800, stored ? MEMTRACES_STORED : MEMTRACES_DECODED, ignore_piece,
+					    &bytes);
 			CHECK(rc == ARCHIVE_E_DAMAGED || rc == ARCHIVE_E_ABSENT);
 			rc = rc == ARCHIVE_E_DAMAGED && !stored ? 0 : rc;
 		}

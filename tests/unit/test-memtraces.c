@@ -110,13 +110,13 @@ static void test_grows(void)
 	CHECK_EQ_INT(memtraces_patch(b.w, 2, 1, "keep"), ARCHIVE_E_ABSENT);
 	CHECK_EQ_INT(memtraces_commit(b.w), 0);
 	CHECK_EQ_INT(memtraces_get(b.r, 1, take_fields, NULL), 0);
-	CHECK_EQ_INT(memtraces_read(b.r, 1, 999, false, take_piece, &piece), 0);
+	CHECK_EQ_INT(memtraces_read(b.r, 1, 999, MEMTRACES_DECODED, take_piece, &piece), 0);
 	CHECK(piece.offset == 0 && piece.bytes == 1000 && memcmp(piece.data, data, 1000) == 0);
-	CHECK_EQ_INT(memtraces_read(b.r, 1, 1000, false, take_piece, &piece), 0);
+	CHECK_EQ_INT(memtraces_read(b.r, 1, 1000, MEMTRACES_DECODED, take_piece, &piece), 0);
 	CHECK(piece.offset == 1000 && memcmp(piece.data, data + 1000, 2000) == 0);
-	CHECK_EQ_INT(memtraces_read(b.r, 1, 2999, true, take_piece, &piece), 0);
+	CHECK_EQ_INT(memtraces_read(b.r, 1, 2999, MEMTRACES_STORED, take_piece, &piece), 0);
 	CHECK(piece.is_frame && piece.bytes < 2000);
-	CHECK_EQ_INT(memtraces_read(b.r, 1, 3000, false, take_piece, &piece), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(memtraces_read(b.r, 1, 3000, MEMTRACES_DECODED, take_piece, &piece), ARCHIVE_E_ABSENT);
 	CHECK_EQ_INT(memtraces_at(b.r, 7, 5000, 0, &id), 0);
 	CHECK_EQ_INT(id, 1);
 	CHECK_EQ_INT(memtraces_at(b.r, 7, 1000, 0, &id), ARCHIVE_E_ABSENT);

@@ -172,6 +172,26 @@ static void test_captures_refused(void)
 	fixture_deinit(&f);
 }
 
+/* A frame without compression is one that any decoder takes, of each length. */
+static void test_frame(void)
+{
+	uint8_t data[CODEC_FRAME_MOST], frame[CODEC_FRAME_ROOM], out[CODEC_FRAME_MOST];
+	struct codec_reader codec = {0};
+
+	CHECK_EQ_INT(codec_reader_init(&codec), 0);
+	fixture_fill(data, 1, 2, 3, sizeof(data));
+	for (size_t n = 1; n <= sizeof(data); n++) {
+		size_t bytes = codec_frame(data, n, frame);
+
+		CHECK(bytes <= sizeof(frame) && codec_is_frame_of(frame, bytes, n));
+		CHECK(codec_decode(&codec, CODEC_ZSTD, frame, bytes, out, n));
+		CHECK_EQ_MEM(out, data, n);
+		frame[9] ^= 1;
+		CHECK(!codec_decode(&codec, CODEC_ZSTD, frame, bytes, out, n));
+	}
+	codec_reader_deinit(&codec);
+}
+
 static void test_stored(void)
 {
 	static uint8_t out[ARCHIVE_PIECE_MAX], plain[ARCHIVE_PIECE_MAX], want[5000];
@@ -187,16 +207,20 @@ static void test_stored(void)
 	fixture_fill(want, 5, 3, 30, 5000);
 	CHECK_EQ_INT(codec_reader_init(&codec), 0);
 	CHECK_EQ_INT(reader_new(&r, f.state), 0);
-	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 30, 5030, true, out, &piece), 0);
+	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 30, 5030, PIECE_STORED, out, &piece), 0);
 	CHECK(piece.stored && piece.bytes < 5000);
 	CHECK(codec_decode(&codec, piece.codec, out, piece.bytes, plain, 5000));
 	CHECK_EQ_MEM(plain, want, 5000);
-	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 31, 5030, true, out, &piece), 0);
+	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 31, 5030, PIECE_STORED, out, &piece), 0);
 	CHECK(!piece.stored && piece.offset == 30 && piece.bytes == 5000);
-	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 30, 5029, true, out, &piece), 0);
+	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 30, 5029, PIECE_STORED, out, &piece), 0);
 	CHECK(!piece.stored);
-	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 5030, 6000, true, out, &piece), ARCHIVE_E_ABSENT);
-	CHECK_EQ_INT(reader_piece(r, STREAM, 4, 30, 6000, true, out, &piece), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 31, 40, PIECE_PACKED, out, &piece), 0);
+	CHECK(piece.stored && piece.offset == 30 && piece.length == 5000);
+	CHECK(codec_decode(&codec, piece.codec, out, piece.bytes, plain, 5000));
+	CHECK_EQ_MEM(plain, want, 5000);
+	CHECK_EQ_INT(reader_piece(r, STREAM, 3, 5030, 6000, PIECE_STORED, out, &piece), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(reader_piece(r, STREAM, 4, 30, 6000, PIECE_STORED, out, &piece), ARCHIVE_E_ABSENT);
 	r = reader_free(r);
 	codec_reader_deinit(&codec);
 	fixture_deinit(&f);
@@ -237,9 +261,9 @@ static void test_damaged(void)
 		fixture_number(&f, "%s", damage[i]);
 		CHECK_EQ_INT(reader_new(&r, f.state), 0);
 		CHECK_EQ_INT(reader_packets(r, STREAM, 0, INT64_MAX, false, p, &n), 0);
-		rc = reader_piece(r, STREAM, 3, 30, 5030, false, out, &piece);
+		rc = reader_piece(r, STREAM, 3, 30, 5030, PIECE_DECODED, out, &piece);
 		CHECK(rc == 0 || rc == ARCHIVE_E_DAMAGED || rc == ARCHIVE_E_ABSENT);
-		rc = reader_piece(r, STREAM, 3, 30, 5030, true, out, &piece);
+		rc = reader_piece(r, STREAM, 3, 30, 5030, PIECE_STORED, out, &piece);
 		CHECK(rc == 0 || rc == ARCHIVE_E_DAMAGED || rc == ARCHIVE_E_ABSENT);
 		rc = reader_end_below(r, 5, 3, UINT32_MAX, &end);
 		CHECK(rc == 0 || rc == ARCHIVE_E_DAMAGED || rc == ARCHIVE_E_ABSENT);
@@ -335,6 +359,7 @@ int main(void)
 	CHECK_RUN(test_replaced);
 	CHECK_RUN(test_pieces);
 	CHECK_RUN(test_captures_refused);
+	CHECK_RUN(test_frame);
 	CHECK_RUN(test_stored);
 	CHECK_RUN(test_damaged);
 	CHECK_RUN(test_transaction_is_short);

@@ -278,7 +278,7 @@ static ssize_t on_live(void *context, uint64_t position, char *out, size_t max)
 	(void)position;
 	while (l->exchange && !exchange_must_end(l->exchange)) {
 		if (l->sending) {
-			rc = emitter_pull(&l->emitter, out, max, &n);
+			rc = emitter_pull(&l->emitter, out, max, NULL, &n);
 			if (rc != 0)
 				return MHD_CONTENT_READER_END_WITH_ERROR;
 			if (n)

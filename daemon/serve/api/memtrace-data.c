@@ -11,6 +11,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "body.h"
 #include "log.h"
 #include "quantity.h"
 #include "routes.h"
@@ -19,17 +20,23 @@
 #define FRAME_LEVEL 1
 #define ABSENT	    "No such memory profile. See /v1/memtraces."
 
-/* A body: the bytes from AT to END, sent piece by piece. */
-struct body {
+/*
+ * A body: bytes AT to END. With zstd it goes on a piece at a time, else in blocks that are decoded
+ * ahead.
+ */
+struct data_body {
 	struct memtraces_reader *reader;
 	int64_t id;
 	uint64_t at, end; /* offsets in the recording, uncompressed */
 	bool zstd;
-	uint8_t *piece; /* a piece, or its frame; LEFT bytes of it, from NEXT on, are not sent yet */
+	uint8_t *piece; /* with zstd: a frame, of which LEFT bytes at NEXT were not sent */
 	size_t capacity, next, left;
+	struct blocks blocks;
+	struct block *block; /* the one that is being filled */
+	enum { FILL_MORE, FILL_FULL, FILL_DECODE } filled;
 };
 
-static int reserve(struct body *b, size_t bytes)
+static int reserve(struct data_body *b, size_t bytes)
 {
 	uint8_t *more = bytes > b->capacity ? realloc(b->piece, bytes) : b->piece;
 
@@ -56,71 +63,121 @@ static size_t frame_compress(uint8_t *out, size_t capacity, const uint8_t *data,
 	return ZSTD_isError(n) ? 0 : n;
 }
 
-/*
- * Put the piece into the body as a zstd frame: the stored frame, or a new one. Return 0 or -ENOMEM.
- */
-static int take_as_frame(struct body *b, const struct memtraces_piece *p)
+/* Take the frame of a piece, or make one. */
+static int take_frame(void *context, const struct memtraces_piece *p)
 {
-	size_t n;
+	struct data_body *b = context;
 
 	if (reserve(b, p->is_frame ? p->bytes : ZSTD_compressBound(p->bytes)) < 0)
 		return -ENOMEM;
-	if (p->is_frame) {
+	b->next = 0;
+	b->left = p->bytes;
+	if (p->is_frame)
 		memcpy(b->piece, p->data, p->bytes);
-		b->left = p->bytes;
-		return 0;
-	}
-	n = frame_compress(b->piece, b->capacity, p->data, p->bytes);
-	b->left = n;
+	else
+		b->left = frame_compress(b->piece, b->capacity, p->data, p->bytes);
+	b->at += p->length - (b->at - p->offset);
 	return b->left ? 0 : -ENOMEM;
 }
 
-static int take_piece(void *context, const struct memtraces_piece *p)
+static int pull_frames(struct data_body *b, char *out, size_t max, size_t *n)
 {
-	struct body *b = context;
-	uint64_t skip = b->at - p->offset, n = p->length - skip;
-	int r;
+	int rc = 0;
 
-	b->next = 0;
-	if (b->zstd) {
-		r = take_as_frame(b, p);
-	} else {
-		n = n < b->end - b->at ? n : b->end - b->at;
-		r = reserve(b, n);
-		if (r == 0)
-			memcpy(b->piece, p->data + skip, n);
-		b->left = n;
-	}
+	*n = 0;
+	if (b->left == 0 && b->at >= b->end)
+		return BODY_E_END;
+	if (b->left == 0)
+		rc = memtraces_read(b->reader, b->id, b->at, MEMTRACES_STORED, take_frame, b);
+	if (rc != 0)
+		return rc;
+	*n = b->left < max ? b->left : max;
+	memcpy(out, b->piece + b->next, *n);
+	b->next += *n;
+	b->left -= *n;
+	return 0;
+}
+
+/* Put the piece P into the block, or note in FILLED why that cannot be done now. */
+static int put_piece(void *context, const struct memtraces_piece *p)
+{
+	struct data_body *b = context;
+	struct block *block = b->block;
+	uint64_t skip = b->at - p->offset, n = p->length - skip;
+	struct decode_frame frame = {.length = p->length};
+	int rc = 0;
+
+	n = n < b->end - b->at ? n : b->end - b->at;
+	b->filled = FILL_FULL;
+	if (block->bytes && n > block->capacity - block->bytes)
+		return 0;
+	b->filled = FILL_DECODE;
+	if (p->is_frame && n < p->length) /* only a part of it is wanted */
+		return 0;
+	if (block->bytes == 0)
+		rc = block_reserve(block, n);
+	if (rc < 0)
+		return rc;
+	frame.out = block->data + block->bytes;
+	if (p->is_frame)
+		rc = decode_batch_add(&block->batch, &frame, p->data, p->bytes);
+	else
+		memcpy(block->data + block->bytes, p->data + skip, n);
+	b->filled = rc == -ENOSPC ? FILL_FULL : FILL_MORE;
+	if (rc < 0)
+		return rc == -ENOSPC ? 0 : rc;
+	block->bytes += n;
 	b->at += n;
-	return r;
+	/* The next piece has about the same length: do not read it before there is room. */
+	if (n > block->capacity - block->bytes)
+		b->filled = FILL_FULL;
+	return 0;
+}
+
+static int fill(void *context, struct block *block)
+{
+	struct data_body *b = context;
+	int rc = 0;
+
+	if (b->at >= b->end)
+		return BODY_E_END;
+	b->block = block;
+	b->filled = FILL_MORE;
+	while (rc == 0 && b->filled != FILL_FULL && b->at < b->end)
+		rc = memtraces_read(b->reader, b->id, b->at,
+				    b->filled == FILL_DECODE ? MEMTRACES_DECODED : MEMTRACES_PACKED, put_piece, b);
+	return rc;
+}
+
+static int pull_blocks(struct data_body *b, char *out, size_t max, size_t *n)
+{
+	const struct decode_frame *damage;
+	int rc = blocks_read(&b->blocks, out, max, n, &damage);
+
+	return damage ? memtraces_note_damage(b->reader, b->id) : rc;
 }
 
 static ssize_t on_body(void *context, uint64_t position, char *out, size_t max)
 {
-	struct body *b = context;
+	struct data_body *b = context;
 	size_t n;
-	int rc = 0;
+	int rc = b->zstd ? pull_frames(b, out, max, &n) : pull_blocks(b, out, max, &n);
 
 	(void)position;
-	if (b->left == 0 && b->at >= b->end)
+	if (rc == BODY_E_END)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (b->left == 0)
-		rc = memtraces_read(b->reader, b->id, b->at, b->zstd, take_piece, b);
 	if (rc != 0) {
 		log_debug("a download of a memory profile was broken off: result=%d", rc);
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	}
-	n = b->left < max ? b->left : max;
-	memcpy(out, b->piece + b->next, n);
-	b->next += n;
-	b->left -= n;
 	return (ssize_t)n;
 }
 
 static void on_free(void *context)
 {
-	struct body *b = context;
+	struct data_body *b = context;
 
+	blocks_deinit(&b->blocks);
 	free(b->piece);
 	free(b);
 }
@@ -162,14 +219,15 @@ static void add_headers(const struct download *d, struct MHD_Response *response)
 static enum outcome send_body(struct exchange *x, const struct download *d)
 {
 	uint64_t first = d->part ? d->first : 0, end = d->part ? d->last + 1 : d->total;
-	struct body *b = calloc(1, sizeof(*b));
+	struct data_body *b = calloc(1, sizeof(*b));
 	struct MHD_Response *response;
 
 	if (!b)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	*b = (struct body){.reader = exchange_memtraces(x), .id = d->id, .at = first, .end = end, .zstd = d->zstd};
-	response = MHD_create_response_from_callback(d->zstd ? MHD_SIZE_UNKNOWN : end - first, EXCHANGE_BLOCK, on_body,
-						     b, on_free);
+	*b = (struct data_body){.reader = exchange_memtraces(x), .id = d->id, .at = first, .end = end, .zstd = d->zstd};
+	blocks_init(&b->blocks, exchange_services(x)->decode_thread, fill, b);
+	response = MHD_create_response_from_callback(d->zstd ? MHD_SIZE_UNKNOWN : end - first, EXCHANGE_LONG_BLOCK,
+						     on_body, b, on_free);
 	if (!response) {
 		on_free(b);
 		return exchange_reader_problem(x, -ENOMEM, "");

@@ -66,12 +66,13 @@ struct tarball {
 	uint64_t seconds;
 	struct reader *reader;
 	struct scratch *scratch;
-	size_t n, at; /* number of files; index of the file that is planned or sent */
+	struct decode_thread *decode_thread;
+	size_t n, at; /* files; index of the one that is planned or sent */
 	struct tar_member *files;
 	/* Fields of the body. */
 	enum part part;
 	bool begun;
-	struct body body;
+	struct body_stream body;
 	char block[2 * TAR_BLOCK];
 	size_t block_at, block_bytes;
 	size_t metadata_at;
@@ -82,7 +83,7 @@ static void tarball_free(void *context)
 	struct tarball *t = context;
 
 	if (t->begun)
-		body_deinit(&t->body);
+		body_stream_deinit(&t->body);
 	free(t->files);
 	free(t);
 }
@@ -136,9 +137,10 @@ static int next_part(struct tarball *t)
 		plan = &t->files[t->at].plan;
 		t->part = PART_STREAM;
 		t->begun = true;
-		return body_init(&t->body, t->reader, t->scratch, plan, false, false, plan->total);
+		return body_stream_init(&t->body, t->reader, t->scratch, t->decode_thread, plan, false, false,
+					plan->total);
 	case PART_STREAM:
-		body_deinit(&t->body);
+		body_stream_deinit(&t->body);
 		t->begun = false;
 		t->part = PART_PADDING;
 		ready_zeros(t, tar_padding(t->files[t->at++].plan.total));
@@ -164,7 +166,7 @@ static int part_pull(struct tarball *t, char *out, size_t max, size_t *n)
 
 	*n = 0;
 	if (t->part == PART_STREAM) {
-		rc = body_pull(&t->body, out, max, n);
+		rc = body_stream_pull(&t->body, out, max, n);
 		return rc == BODY_E_END ? 0 : rc;
 	}
 	if (t->part == PART_METADATA) {
@@ -242,7 +244,7 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	t->at = 0;
 	t->part = PART_METADATA_HEADER;
 	ready_header(t, "metadata", embedded_metadata_bytes);
-	response = MHD_create_response_from_callback(total, EXCHANGE_BLOCK, on_tar, t, tarball_free);
+	response = MHD_create_response_from_callback(total, EXCHANGE_LONG_BLOCK, on_tar, t, tarball_free);
 	if (!response)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	x->work = NULL; /* the response owns the tarball now */
@@ -283,6 +285,7 @@ static enum outcome tar_begin(struct exchange *x, const struct resource *res)
 	x->work_free = tarball_free;
 	t->reader = exchange_reader(x);
 	t->scratch = exchange_scratch(x);
+	t->decode_thread = exchange_services(x)->decode_thread;
 	t->files = calloc(res->n_streams + 1, sizeof(*t->files));
 	rc = t->files ? reader_run(t->reader, res->run, take_name, t) : -ENOMEM;
 	if (rc != 0)

@@ -119,9 +119,8 @@ static void add_plan_headers(struct exchange *x, struct download *d, struct MHD_
 
 static ssize_t on_body(void *context, uint64_t position, char *out, size_t max)
 {
-	struct body *b = context;
 	size_t n;
-	int rc = body_pull(b, out, max, &n);
+	int rc = body_stream_pull(context, out, max, &n);
 
 	(void)position;
 	if (rc == BODY_E_END)
@@ -133,7 +132,7 @@ static ssize_t on_body(void *context, uint64_t position, char *out, size_t max)
 
 static void on_body_free(void *context)
 {
-	body_deinit(context);
+	body_stream_deinit(context);
 	free(context);
 }
 
@@ -209,17 +208,18 @@ static enum outcome send_body(struct exchange *x, struct download *d)
 {
 	uint64_t bytes = d->part ? d->last - d->first + 1 : d->plan.total;
 	struct MHD_Response *response;
-	struct body *b;
+	struct body_stream *b;
 
 	if (bytes <= SHORT_MOST / 2 && send_short(x, d, bytes))
 		return OUTCOME_DONE;
 	b = calloc(1, sizeof(*b));
-	if (!b || body_init(b, exchange_reader(x), exchange_scratch(x), &d->plan, d->zstd, d->part, bytes) < 0) {
+	if (!b || body_stream_init(b, exchange_reader(x), exchange_scratch(x), exchange_services(x)->decode_thread,
+				   &d->plan, d->zstd, d->part, bytes) < 0) {
 		free(b);
 		return exchange_reader_problem(x, -ENOMEM, "");
 	}
-	response = MHD_create_response_from_callback(d->zstd ? MHD_SIZE_UNKNOWN : bytes, EXCHANGE_BLOCK, on_body, b,
-						     on_body_free);
+	response = MHD_create_response_from_callback(d->zstd ? MHD_SIZE_UNKNOWN : bytes, EXCHANGE_LONG_BLOCK, on_body,
+						     b, on_body_free);
 	if (!response)
 		on_body_free(b);
 	return respond_body(x, d, response, 0);

@@ -3,6 +3,7 @@
  * plan, by bytes and places, before its last bytes are emitted. A body that has lost rows is broken
  * off, so the client notices.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "body.h"
@@ -11,6 +12,7 @@ int body_init(struct body *b, struct reader *reader, struct scratch *scratch, co
 	      bool range, uint64_t bytes)
 {
 	*b = (struct body){
+		.reader = reader,
 		.selection = plan->selection,
 		.zstd = zstd,
 		.last = range ? plan->to : plan->last,
@@ -74,22 +76,22 @@ static uint64_t packet_place(const struct emitter *e)
 	return e->header_at + (uint64_t)(e->at - e->view.begin) - (e->buffer_len - e->buffer_at);
 }
 
-int body_pull(struct body *b, char *out, size_t max, size_t *n)
+/* As body_pull(); with LATER as emitter_pull(). */
+static int pull(struct body *b, char *out, size_t max, struct decode_batch *later, size_t *n)
 {
 	size_t got;
 	int rc = 0;
 
-	*n = 0;
-	if (!b->zstd && b->left == 0)
-		return BODY_E_END;
 	while (*n < max && (b->zstd || b->left)) {
 		rc = b->in_packet ? 0 : body_next(b);
 		if (rc != 0)
 			break;
 		got = max - *n;
-		if (!b->zstd && got > b->left)
+		if (!b->zstd && got > b->left) {
 			got = (size_t)b->left;
-		rc = emitter_pull(&b->emitter, out + *n, got, &got);
+			later = NULL; /* only a part of the last row may be wanted */
+		}
+		rc = emitter_pull(&b->emitter, out + *n, got, later, &got);
 		if (rc != 0)
 			break;
 		b->in_packet = got != 0;
@@ -101,5 +103,75 @@ int body_pull(struct body *b, char *out, size_t max, size_t *n)
 				return BODY_E_CHANGED;
 		}
 	}
-	return rc == BODY_E_END && *n ? 0 : rc;
+	return (rc == BODY_E_END || rc == EMIT_E_ROOM) && *n ? 0 : rc;
+}
+
+/* Pull in one transaction: the rows of a block lie beside each other. */
+static int pull_at_once(struct body *b, char *out, size_t max, struct decode_batch *later, size_t *n)
+{
+	int rc;
+
+	*n = 0;
+	if (!b->zstd && b->left == 0)
+		return BODY_E_END;
+	rc = reader_begin(b->reader);
+	if (rc != 0)
+		return rc;
+	rc = pull(b, out, max, later, n);
+	reader_end(b->reader);
+	return rc;
+}
+
+int body_pull(struct body *b, char *out, size_t max, size_t *n)
+{
+	return pull_at_once(b, out, max, NULL, n);
+}
+
+int body_fill(void *context, struct block *block)
+{
+	struct body *b = context;
+	int rc;
+
+	for (;;) {
+		rc = pull_at_once(b, (char *)block->data, block->capacity, b->zstd ? NULL : &block->batch,
+				  &block->bytes);
+		if (rc != EMIT_E_ROOM)
+			break;
+		rc = emitter_room(&b->emitter) > block->capacity ? block_reserve(block, emitter_room(&b->emitter))
+								 : -EINVAL;
+		if (rc < 0)
+			break;
+	}
+	if (rc != 0) {
+		block->bytes = 0;
+		decode_batch_clear(&block->batch);
+	}
+	return rc;
+}
+
+int body_stream_init(struct body_stream *s, struct reader *reader, struct scratch *scratch,
+		     struct decode_thread *thread, const struct plan *plan, bool zstd, bool range, uint64_t bytes)
+{
+	*s = (struct body_stream){0};
+	blocks_init(&s->blocks, thread, body_fill, &s->body);
+	return body_init(&s->body, reader, scratch, plan, zstd, range, bytes);
+}
+
+void body_stream_deinit(struct body_stream *s)
+{
+	blocks_deinit(&s->blocks);
+	body_deinit(&s->body);
+}
+
+int body_stream_pull(struct body_stream *s, char *out, size_t max, size_t *n)
+{
+	const struct decode_frame *damage;
+	int rc;
+
+	if (s->body.zstd)
+		return body_pull(&s->body, out, max, n);
+	rc = blocks_read(&s->blocks, out, max, n, &damage);
+	if (rc == ARCHIVE_E_DAMAGED && damage)
+		reader_note_damage(s->body.reader, damage->source, damage->sequence);
+	return rc;
 }

@@ -4,10 +4,12 @@
 
 #include <sys/types.h>
 
+#include "blocks.h"
 #include "emit.h"
 #include "plan.h"
 
 struct body {
+	struct reader *reader;
 	struct selection selection;
 	struct packet_walk walk;
 	struct emitter emitter;
@@ -37,5 +39,18 @@ enum body_condition { BODY_E_END = 100, BODY_E_CHANGED };
  * reader returns.
  */
 int body_pull(struct body *b, char *out, size_t max, size_t *n);
+/* The same for a block of a body CONTEXT without zstd: see blocks.h. */
+int body_fill(void *context, struct block *block);
+
+/* A body that is decoded ahead while it is sent. */
+struct body_stream {
+	struct body body;
+	struct blocks blocks; /* without zstd */
+};
+/* As body_init(), body_deinit() and body_pull(). Borrow THREAD. S must not move. */
+int body_stream_init(struct body_stream *s, struct reader *reader, struct scratch *scratch,
+		     struct decode_thread *thread, const struct plan *plan, bool zstd, bool range, uint64_t bytes);
+void body_stream_deinit(struct body_stream *s);
+int body_stream_pull(struct body_stream *s, char *out, size_t max, size_t *n);
 
 #endif

@@ -43,6 +43,7 @@ void emitter_begin(struct emitter *e, const struct packet_view *view)
 	e->at = view->begin;
 	e->header_at = 0;
 	e->buffer_at = e->buffer_len = 0;
+	e->held = false;
 }
 
 void emitter_skip(struct emitter *e, uint64_t bytes)
@@ -74,7 +75,7 @@ static int fill_stored(struct emitter *e, struct reader_source source, uint32_t 
 {
 	struct reader_piece piece;
 	uint32_t skip, n;
-	int rc = reader_piece(e->reader, source, e->view.sequence, e->at, limit, true, e->buffer, &piece);
+	int rc = reader_piece(e->reader, source, e->view.sequence, e->at, limit, PIECE_STORED, e->buffer, &piece);
 
 	if (rc != 0)
 		return rc;
@@ -97,7 +98,7 @@ static int fill_plain(struct emitter *e, struct reader_source source, uint32_t l
 {
 	struct reader_piece piece;
 	uint32_t skip, n;
-	int rc = reader_piece(e->reader, source, e->view.sequence, e->at, limit, false, e->buffer, &piece);
+	int rc = reader_piece(e->reader, source, e->view.sequence, e->at, limit, PIECE_DECODED, e->buffer, &piece);
 
 	if (rc != 0)
 		return rc;
@@ -109,15 +110,58 @@ static int fill_plain(struct emitter *e, struct reader_source source, uint32_t l
 	return 0;
 }
 
-static int fill(struct emitter *e)
+/* Find the SOURCE of the next row, and the LIMIT of the bytes that are wanted of it. */
+static void next_source(const struct emitter *e, struct reader_source *source, uint32_t *limit)
 {
 	bool tail = e->at >= e->view.chunks_end;
-	uint32_t limit = tail ? e->view.end : e->view.chunks_end;
 
-	if (limit > e->view.end)
-		limit = e->view.end;
-	return e->zstd ? fill_stored(e, tail ? e->tail : e->chunks, limit)
-		       : fill_plain(e, tail ? e->tail : e->chunks, limit);
+	*source = tail ? e->tail : e->chunks;
+	*limit = tail || e->view.end < e->view.chunks_end ? e->view.end : e->view.chunks_end;
+}
+
+static int fill(struct emitter *e)
+{
+	struct reader_source source;
+	uint32_t limit;
+
+	next_source(e, &source, &limit);
+	e->held = false;
+	return e->zstd ? fill_stored(e, source, limit) : fill_plain(e, source, limit);
+}
+
+/*
+ * Add the next row to LATER, with OUT as its place; *N becomes its length. If only a part of it is
+ * wanted, or it is not compressed, fill the buffer instead: *N is 0.
+ */
+static int fill_later(struct emitter *e, struct decode_batch *later, uint8_t *out, size_t max, size_t *n)
+{
+	struct reader_piece *p = &e->held_piece;
+	struct decode_frame frame = {.sequence = e->view.sequence, .out = out};
+	uint32_t limit;
+	int rc = 0;
+
+	*n = 0;
+	next_source(e, &frame.source, &limit);
+	if (!e->held)
+		rc = reader_piece(e->reader, frame.source, e->view.sequence, e->at, limit, PIECE_PACKED, e->buffer, p);
+	e->held = rc == 0;
+	if (rc != 0)
+		return rc;
+	if (p->codec != CODEC_ZSTD || p->offset != e->at || p->length > limit - e->at)
+		return fill(e);
+	frame.length = p->length;
+	rc = p->length > max ? -ENOSPC : decode_batch_add(later, &frame, e->buffer, p->bytes);
+	if (rc < 0)
+		return rc == -ENOSPC ? EMIT_E_ROOM : rc;
+	e->held = false;
+	e->at += p->length;
+	*n = p->length;
+	return 0;
+}
+
+size_t emitter_room(const struct emitter *e)
+{
+	return e->held_piece.length;
 }
 
 static size_t take(char *out, size_t max, const uint8_t *from, size_t len)
@@ -128,8 +172,9 @@ static size_t take(char *out, size_t max, const uint8_t *from, size_t len)
 	return n;
 }
 
-int emitter_pull(struct emitter *e, char *out, size_t max, size_t *n)
+int emitter_pull(struct emitter *e, char *out, size_t max, struct decode_batch *later, size_t *n)
 {
+	size_t whole;
 	int rc = 0;
 
 	*n = 0;
@@ -140,7 +185,8 @@ int emitter_pull(struct emitter *e, char *out, size_t max, size_t *n)
 			e->buffer_at += got;
 			*n += got;
 		} else if (e->header_at < sizeof(e->header) && e->zstd) {
-			rc = fill_frame(e, e->header, sizeof(e->header));
+			e->buffer_at = 0;
+			e->buffer_len = codec_frame(e->header, sizeof(e->header), e->buffer);
 			e->header_at = sizeof(e->header);
 		} else if (e->header_at < sizeof(e->header)) {
 			size_t got =
@@ -148,6 +194,9 @@ int emitter_pull(struct emitter *e, char *out, size_t max, size_t *n)
 
 			e->header_at += (uint32_t)got;
 			*n += got;
+		} else if (e->at < e->view.end && later) {
+			rc = fill_later(e, later, (uint8_t *)out + *n, max - *n, &whole);
+			*n += whole;
 		} else if (e->at < e->view.end) {
 			rc = fill(e);
 		} else {

@@ -7,6 +7,7 @@
 
 #include <mprof/ring.h>
 
+#include "decode-thread.h"
 #include "packet-walk.h"
 
 struct emitter {
@@ -20,6 +21,8 @@ struct emitter {
 	uint8_t header[MPROF_PACKET_HEADER_BYTES];
 	uint8_t *buffer; /* bytes to emit next: content, or a frame */
 	size_t buffer_at, buffer_len;
+	bool held; /* the buffer has the packed row HELD_PIECE, for which there was no room */
+	struct reader_piece held_piece;
 };
 
 /*
@@ -33,10 +36,17 @@ void emitter_deinit(struct emitter *e);
 void emitter_begin(struct emitter *e, const struct packet_view *view);
 /* Skip the first BYTES of the packet, which has more. Not allowed with ZSTD. */
 void emitter_skip(struct emitter *e, uint64_t bytes);
+/* A positive result: the next row does not fit. */
+#define EMIT_E_ROOM 110
 /*
- * Emit the next bytes into OUT, *N of at most MAX; *N is 0 at the end of the packet. Return what
- * the reader returns. ARCHIVE_E_ABSENT: the packet's rows were deleted.
+ * Emit the next bytes, *N of at most MAX; 0 at the packet's end. ARCHIVE_E_ABSENT: its rows are
+ * gone.
+ *
+ * With LATER, whole rows become frames of that batch, to be decoded to their places in OUT; not with
+ * zstd. EMIT_E_ROOM: the next row does not fit in MAX bytes or in the batch; emitter_room() tells
+ * its length.
  */
-int emitter_pull(struct emitter *e, char *out, size_t max, size_t *n);
+int emitter_pull(struct emitter *e, char *out, size_t max, struct decode_batch *later, size_t *n);
+size_t emitter_room(const struct emitter *e);
 
 #endif

@@ -111,7 +111,8 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 		 * the reason.
 		 */
 		v->cut += t->end - t->begin;
-		return reader_piece(w->reader, source, t->sequence, t->begin, 0, false, w->scratch->piece, &first);
+		return reader_piece(w->reader, source, t->sequence, t->begin, 0, PIECE_DECODED, w->scratch->piece,
+				    &first);
 	}
 	if (!s->raw)
 		rc = tail_verify(w->reader, w->scratch, source, s->ring_packets, t->sequence, t->begin, t->end,

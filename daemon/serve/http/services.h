@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct decode_thread;
 struct memtraces_reader;
 struct notice;
 struct reader;
@@ -19,6 +20,7 @@ struct services {
 	struct reader *reader;
 	struct memtraces_reader *memtraces;
 	struct scratch *scratch;
+	struct decode_thread *decode_thread;
 	struct notice *collector, *sink;
 	bool sink_wanted; /* the configuration has a section [sink] */
 	struct watch *watch;
