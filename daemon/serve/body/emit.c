@@ -90,24 +90,26 @@ static int fill_stored(struct emitter *e, struct reader_source source, uint32_t 
 	return fill_frame(e, e->scratch->piece, n);
 }
 
-/*
- * Fill the buffer with the uncompressed bytes of the next row, up to the offset LIMIT. Return what
- * the reader returns.
- */
-static int fill_plain(struct emitter *e, struct reader_source source, uint32_t limit)
+/* The buffer has the decoded row PIECE: its bytes up to LIMIT are the next ones. */
+static void buffer_ready(struct emitter *e, const struct reader_piece *piece, uint32_t limit)
 {
-	struct reader_piece piece;
-	uint32_t skip, n;
-	int rc = reader_piece(e->reader, source, e->view.sequence, e->at, limit, PIECE_DECODED, e->buffer, &piece);
+	uint32_t skip = e->at - piece->offset;
+	uint32_t n = piece->length - skip < limit - e->at ? piece->length - skip : limit - e->at;
 
-	if (rc != 0)
-		return rc;
-	skip = e->at - piece.offset;
-	n = piece.length - skip < limit - e->at ? piece.length - skip : limit - e->at;
 	e->at += n;
 	e->buffer_at = skip;
 	e->buffer_len = skip + n;
-	return 0;
+}
+
+/* Fill the buffer with the next row's bytes. */
+static int fill_plain(struct emitter *e, struct reader_source source, uint32_t limit)
+{
+	struct reader_piece piece;
+	int rc = reader_piece(e->reader, source, e->view.sequence, e->at, limit, PIECE_DECODED, e->buffer, &piece);
+
+	if (rc == 0)
+		buffer_ready(e, &piece, limit);
+	return rc;
 }
 
 /* Find the SOURCE of the next row, and the LIMIT of the bytes that are wanted of it. */
@@ -147,6 +149,11 @@ static int fill_later(struct emitter *e, struct decode_batch *later, uint8_t *ou
 	e->held = rc == 0;
 	if (rc != 0)
 		return rc;
+	if (p->codec == CODEC_RAW) {
+		e->held = false;
+		buffer_ready(e, p, limit);
+		return 0;
+	}
 	if (p->codec != CODEC_ZSTD || p->offset != e->at || p->length > limit - e->at)
 		return fill(e);
 	frame.length = p->length;

@@ -728,7 +728,7 @@ class Trace(Case):
             c.request("GET", "/v1/domains/web/trace")
             clients.append((c, c.getresponse()))
         self.assertEqual(self.server.get("/v1/domains").status, 200)
-        self.assertLess((rss() - before) / len(clients), (3 if SANITIZED else 2) << 20)
+        self.assertLess((rss() - before) / len(clients), (4 if SANITIZED else 2) << 20)
         for c, _ in clients:
             c.close()
 
