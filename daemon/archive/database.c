@@ -29,6 +29,7 @@
 
 #include "archive.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "database.h"
 #include "space.h"
 
@@ -290,11 +291,56 @@ int database_read_error(sqlite3 *db, int result)
 	}
 }
 
-bool database_file_changed(const struct database_file *file, const char *path)
+bool database_file_changed(struct database_file *file, const char *path)
 {
+	uint64_t now = clock_mono();
 	struct stat st;
 
+	if (now - file->looked < DATABASE_LOOK_NS)
+		return false;
+	file->looked = now;
 	return stat(path, &st) < 0 || st.st_dev != file->dev || st.st_ino != file->ino;
+}
+
+/*
+ * Copy the header of the WAL index: each commit changes it, and it lies in memory that all
+ * connections share (https://www.sqlite.org/walformat.html). Asking SQLite takes a transaction with
+ * its locks. False: there is no index that a writer keeps current.
+ */
+static bool index_header(sqlite3 *db, uint8_t *header)
+{
+	sqlite3_file *file = NULL;
+	volatile void *index = NULL;
+	int rc = sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+
+	if (rc != SQLITE_OK || !file || !file->pMethods || file->pMethods->iVersion < 2)
+		return false;
+	rc = file->pMethods->xShmMap(file, 0, 32768, 0, &index);
+	if ((rc != SQLITE_OK && rc != SQLITE_READONLY) || !index)
+		return false;
+	for (size_t i = 0; i < DATABASE_INDEX_BYTES / 8; i++) {
+		uint64_t word = ((const volatile uint64_t *)index)[i];
+
+		memcpy(header + 8 * i, &word, 8);
+	}
+	return true;
+}
+
+bool database_commits_hold(const struct database_commits *c, sqlite3 *db)
+{
+	uint8_t now[DATABASE_INDEX_BYTES];
+
+	return c->known && index_header(db, now) && memcmp(now, c->index, sizeof(now)) == 0;
+}
+
+void database_commits_begin(struct database_commits *c, sqlite3 *db)
+{
+	c->known = index_header(db, c->index);
+}
+
+void database_commits_note(struct database_commits *c, int64_t number)
+{
+	c->number = number;
 }
 
 static int read_version(sqlite3 *db, int *version)
@@ -336,7 +382,7 @@ int database_read_open(sqlite3 **dbp, const char *path, int known, struct databa
 		sqlite3_close(db);
 		return rc;
 	}
-	*file = (struct database_file){.dev = st.st_dev, .ino = st.st_ino};
+	*file = (struct database_file){.dev = st.st_dev, .ino = st.st_ino, .looked = clock_mono()};
 	*dbp = db;
 	return 0;
 }

@@ -52,6 +52,7 @@ int database_number(sqlite3 *db, const char *sql, int64_t *value);
 struct database_file {
 	dev_t dev;
 	ino_t ino;
+	uint64_t looked; /* CLOCK_MONOTONIC ns of the last look at its path */
 };
 
 /*
@@ -61,8 +62,25 @@ struct database_file {
  * NULL unless the call returns 0.
  */
 int database_read_open(sqlite3 **dbp, const char *path, int known, struct database_file *file);
-/* Return whether PATH names another file than FILE now. */
-bool database_file_changed(const struct database_file *file, const char *path);
+/* Return true if another file is at PATH. This looks again after DATABASE_LOOK_NS. */
+#define DATABASE_LOOK_NS 10000000u
+bool database_file_changed(struct database_file *file, const char *path);
+
+/*
+ * The number of a connection's last known commit: PRAGMA data_version, without asking for it while
+ * nothing was committed. A zeroed one knows nothing; forget it when the connection closes.
+ */
+#define DATABASE_INDEX_BYTES 96u
+struct database_commits {
+	bool known;
+	int64_t number;
+	uint8_t index[DATABASE_INDEX_BYTES]; /* the header of the WAL index before NUMBER was read */
+};
+/* Return true if nothing was committed since C was noted. */
+bool database_commits_hold(const struct database_commits *c, sqlite3 *db);
+/* Begin to note: call it before PRAGMA data_version, and database_commits_note() with its answer. */
+void database_commits_begin(struct database_commits *c, sqlite3 *db);
+void database_commits_note(struct database_commits *c, int64_t number);
 /*
  * Return the -errno or archive_condition for a reader's RESULT of SQLite. It is ARCHIVE_E_BUSY for
  * every state that ends without help.

@@ -55,6 +55,7 @@ static const char *const sql[M_STATEMENTS] = {
 struct memtraces_reader {
 	char *path;
 	struct database_file file;
+	struct database_commits commits;
 	sqlite3 *db;
 	struct statements statements;
 	uint64_t opened; /* number of times that the archive was opened */
@@ -93,6 +94,7 @@ static void reader_close(struct memtraces_reader *r)
 	statements_close(&r->statements);
 	sqlite3_close(r->db);
 	r->db = NULL;
+	r->commits.known = false;
 }
 
 struct memtraces_reader *memtraces_reader_free(struct memtraces_reader *r)
@@ -138,11 +140,18 @@ int memtraces_version(struct memtraces_reader *r, struct memtraces_version *vers
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int rc = get(r, M_VERSION, NO_VALUES, &s);
 
-	if (rc == 0)
-		rc = statement_step(&r->statements, s);
-	if (rc != STATEMENT_ROW)
+	if (rc != 0)
 		return rc;
-	*version = (struct memtraces_version){.commits = sqlite3_column_int64(s, 0), .archives = r->opened};
+	if (!database_commits_hold(&r->commits, r->db)) {
+		database_commits_begin(&r->commits, r->db);
+		rc = statement_step(&r->statements, s);
+		if (rc != STATEMENT_ROW) {
+			r->commits.known = false;
+			return rc;
+		}
+		database_commits_note(&r->commits, sqlite3_column_int64(s, 0));
+	}
+	*version = (struct memtraces_version){.commits = r->commits.number, .archives = r->opened};
 	return 0;
 }
 

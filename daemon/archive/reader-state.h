@@ -22,7 +22,8 @@ struct reader {
 	char *hold; /* path of the lock file */
 	sqlite3 *db;
 	struct database_file file;
-	uint64_t opened; /* number of times that the archive was opened */
+	struct database_commits commits;
+	uint64_t opened; /* number of times it was opened */
 	struct statements statements;
 	struct codec_reader codec;
 	unsigned running; /* number of statements that were begun and not reset */

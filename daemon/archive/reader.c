@@ -32,6 +32,7 @@ static void reader_close(struct reader *r)
 	statements_close(&r->statements);
 	sqlite3_close(r->db);
 	r->db = NULL;
+	r->commits.known = false;
 	r->running = 0;
 	r->since = 0;
 }
@@ -129,13 +130,21 @@ static int run_once(struct reader *r, enum reader_statement which)
 int reader_version(struct reader *r, struct reader_version *version)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int rc = reader_statement(r, S_VERSION, NO_VALUES, &s);
+	int rc;
 
-	if (rc == 0)
+	if (!r->db || !database_commits_hold(&r->commits, r->db)) {
+		rc = reader_statement(r, S_VERSION, NO_VALUES, &s);
+		if (rc != 0)
+			return rc;
+		database_commits_begin(&r->commits, r->db);
 		rc = statement_step(&r->statements, s);
-	if (rc != STATEMENT_ROW)
-		return rc;
-	*version = (struct reader_version){.commits = sqlite3_column_int64(s, 0), .archives = r->opened};
+		if (rc != STATEMENT_ROW) {
+			r->commits.known = false;
+			return rc;
+		}
+		database_commits_note(&r->commits, sqlite3_column_int64(s, 0));
+	}
+	*version = (struct reader_version){.commits = r->commits.number, .archives = r->opened};
 	return 0;
 }
 

@@ -26,8 +26,8 @@ struct reader *reader_free(struct reader *r);
 CLEANUP_DEFINE(struct reader, reader_free)
 
 /*
- * Open the archive if it is not open, or if the file was replaced. Return 0, -errno,
- * ARCHIVE_E_NEWER, or ARCHIVE_E_BUSY: it cannot be read now, or does not exist yet.
+ * Open the archive if it is not open, or was replaced (DATABASE_LOOK_NS ago, at the latest).
+ * ARCHIVE_E_BUSY: it is not readable now, or not there yet.
  */
 int reader_ready(struct reader *r);
 

@@ -3,6 +3,7 @@
 
 #include "archive-fixture.h"
 #include "clock.h"
+#include "database.h"
 #include "reader.h"
 
 #define STREAM ((struct reader_source){.stream = 5})
@@ -52,6 +53,7 @@ static void test_newer(void)
 
 static void test_replaced(void)
 {
+	const struct timespec look = {.tv_nsec = DATABASE_LOOK_NS};
 	CLEANUP(reader_freep) struct reader *r = NULL;
 	struct fixture f;
 	char from[128], to[128];
@@ -66,6 +68,7 @@ static void test_replaced(void)
 	snprintf(from, sizeof(from), "%s/archive", f.state);
 	snprintf(to, sizeof(to), "%s/old", f.state);
 	CHECK_EQ_INT(rename(from, to), 0);
+	nanosleep(&look, NULL);
 	CHECK_EQ_INT(reader_ready(r), ARCHIVE_E_BUSY);
 	fixture_open(&f);
 	fixture_put(&f, 2, "web", "running", 5);
@@ -73,6 +76,68 @@ static void test_replaced(void)
 	CHECK_EQ_INT(reader_run(r, 1, count_run, &n), ARCHIVE_E_ABSENT);
 	CHECK_EQ_INT(reader_run(r, 2, count_run, &n), 0);
 	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+/* The version changes with each commit, also over checkpoints and new writers, and only then. */
+static void test_version(void)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct reader_version before = {0}, now, again;
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	fixture_put(&f, 1, "web", "running", 5);
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	for (unsigned i = 0; i < 60; i++) {
+		if (i % 20 == 19)
+			fixture_reopen(&f);
+		if (i % 3)
+			fixture_packet(&f, 5, i, 5030, 1000 + i);
+		else
+			fixture_number(&f, "UPDATE runs SET began_real = %u", i);
+		CHECK_EQ_INT(reader_version(r, &now), 0);
+		CHECK_EQ_INT(reader_version(r, &again), 0);
+		CHECK(i == 0 || now.commits != before.commits);
+		CHECK(now.commits == again.commits && now.archives == again.archives);
+		if (i % 7 == 6) { /* moves pages from the log to the file, and changes no row */
+			fixture_number(&f, "PRAGMA wal_checkpoint(TRUNCATE)");
+			CHECK_EQ_INT(reader_version(r, &again), 0);
+			CHECK_EQ_INT(again.archives, now.archives);
+			now = again;
+		}
+		before = now;
+	}
+	r = reader_free(r);
+	fixture_deinit(&f);
+}
+
+/* While nothing is committed SQLite is not asked. */
+static void test_commits_noted(void)
+{
+	struct database_commits c = {0};
+	struct database_file file;
+	struct fixture f;
+	sqlite3 *db = NULL;
+	char path[128];
+
+	if (!fixture_init(&f))
+		return;
+	fixture_put(&f, 1, "web", "running", 5);
+	snprintf(path, sizeof(path), "%s/archive/trace.db", f.state);
+	if (CHECK_EQ_INT(database_read_open(&db, path, 2, &file), 0)) {
+		CHECK(!database_commits_hold(&c, db));
+		database_commits_begin(&c, db);
+		database_commits_note(&c, 7);
+		CHECK(database_commits_hold(&c, db));
+		CHECK_EQ_INT(c.number, 7);
+		fixture_packet(&f, 5, 1, 5030, 1000);
+		CHECK(!database_commits_hold(&c, db));
+		database_commits_begin(&c, db);
+		CHECK(database_commits_hold(&c, db));
+	}
+	sqlite3_close(db);
 	fixture_deinit(&f);
 }
 
@@ -357,6 +422,8 @@ int main(void)
 	CHECK_RUN(test_not_there_yet);
 	CHECK_RUN(test_newer);
 	CHECK_RUN(test_replaced);
+	CHECK_RUN(test_version);
+	CHECK_RUN(test_commits_noted);
 	CHECK_RUN(test_pieces);
 	CHECK_RUN(test_captures_refused);
 	CHECK_RUN(test_frame);
