@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "decode-thread.h"
 #include "events.h"
+#include "live-steps.h"
 #include "live.h"
 #include "log.h"
 #include "memtraces-reader.h"
@@ -27,6 +28,7 @@ struct server {
 	struct http *http;
 	struct services services;
 	struct scratch scratch;
+	struct live_steps live_steps;
 	sd_event_source *tick, *post;
 	uint64_t ticks;
 	char status[128];	  /* the status that the service manager got last */
@@ -36,12 +38,19 @@ struct server {
 
 /* ---- notices of the collector and the sink ---- */
 
+/* Something may have been committed. */
+static void resume_live(struct server *s)
+{
+	live_steps_forget(&s->live_steps);
+	http_resume(s->http, WAIT_COMMIT);
+}
+
 static void on_commit(void *context)
 {
 	struct server *s = context;
 
 	s->services.commits++;
-	http_resume(s->http, WAIT_COMMIT);
+	resume_live(s);
 	watch_commit(s->services.watch);
 }
 
@@ -179,7 +188,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 
 	notice_tick(s->services.collector);
 	notice_tick(s->services.sink);
-	http_resume(s->http, WAIT_COMMIT); /* a notice of a commit may have been missed */
+	resume_live(s); /* a notice may be missed */
 	for (struct exchange *x = http_exchanges(s->http); x; x = x->next)
 		if (x->events)
 			events_tick(x->events);
@@ -233,6 +242,7 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 	s->event = event;
 	s->services.sink_wanted = options->sink;
 	s->services.scratch = &s->scratch;
+	s->services.live_steps = &s->live_steps;
 	rc = scratch_init(&s->scratch);
 	if (rc == 0)
 		rc = decode_thread_new(&s->services.decode_thread);
@@ -268,6 +278,7 @@ struct server *server_free(struct server *s)
 	memtraces_reader_free(s->services.memtraces);
 	reader_free(s->services.reader);
 	decode_thread_free(s->services.decode_thread);
+	live_steps_deinit(&s->live_steps);
 	scratch_deinit(&s->scratch);
 	free(s);
 	return NULL;

@@ -110,6 +110,7 @@ AREAS = {
             "selection",
             "body",
             "decode-thread",
+            "live-steps",
             "peer",
             "json-text",
             "fuzz-http",

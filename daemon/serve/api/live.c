@@ -18,6 +18,7 @@
 #include <mprof/ring.h>
 
 #include "emit.h"
+#include "live-steps.h"
 #include "live.h"
 #include "notice.h"
 #include "resource.h"
@@ -268,31 +269,97 @@ static int live_next(struct live *l, enum live_state *state)
 	return tail_step(l, state);
 }
 
+static struct live_cursor cursor(const struct live *l)
+{
+	return (struct live_cursor){.stream = l->selection.stream,
+				    .sequence = l->sequence,
+				    .offset = l->offset,
+				    .deletions = l->deletions,
+				    .sent_any = l->sent_any,
+				    .abandoned = l->abandoned,
+				    .zstd = l->emitter.zstd};
+}
+
+/* The packet that was being sent is sent: move the cursor behind it. */
+static void send_end(struct live *l)
+{
+	l->sending = false;
+	l->sent_any = true;
+	l->sequence = l->emitter.view.sequence;
+	l->offset = l->emitter.view.end;
+}
+
+/* Emit what is being sent, *N of at most MAX bytes. */
+static int send_pull(struct live *l, char *out, size_t max, size_t *n)
+{
+	size_t got;
+	int rc;
+
+	for (*n = 0; l->sending && *n < max; *n += got) {
+		rc = emitter_pull(&l->emitter, out + *n, max - *n, NULL, &got);
+		if (rc != 0)
+			return *n ? 0 : rc;
+		if (got == 0)
+			send_end(l);
+	}
+	return 0;
+}
+
+/* Take the step that another body has read, if there is one. */
+static bool step_taken(struct live *l, char *out, size_t max, size_t *n, enum live_state *state)
+{
+	struct live_cursor from = cursor(l);
+	const struct live_step *s = live_steps_find(exchange_services(l->exchange)->live_steps, &from);
+
+	if (l->in_tail || !s || s->n > max)
+		return false;
+	memcpy(out, s->bytes, s->n);
+	*n = s->n;
+	*state = s->n ? LIVE_SEND : LIVE_WAIT;
+	l->sequence = s->to.sequence;
+	l->offset = s->to.offset;
+	l->sent_any = s->to.sent_any;
+	l->abandoned = s->to.abandoned;
+	return true;
+}
+
+/* Read the next step, emit it, and keep it for others if it is whole. */
+static int step_read(struct live *l, char *out, size_t max, size_t *n, enum live_state *state)
+{
+	struct live_cursor from = cursor(l), to;
+	int rc = live_next(l, state);
+
+	*n = 0;
+	if (rc != 0)
+		return rc;
+	if (*state == LIVE_SEND)
+		rc = send_pull(l, out, max, n);
+	if (rc != 0 || l->sending || l->in_tail || (*state != LIVE_SEND && *state != LIVE_WAIT))
+		return rc;
+	to = cursor(l);
+	live_steps_add(exchange_services(l->exchange)->live_steps, &from, &to, out, *n);
+	return 0;
+}
+
 static ssize_t on_live(void *context, uint64_t position, char *out, size_t max)
 {
 	struct live *l = context;
-	enum live_state state;
-	size_t n;
+	enum live_state state = LIVE_SEND;
+	size_t n = 0;
 	int rc;
 
 	(void)position;
 	while (l->exchange && !exchange_must_end(l->exchange)) {
-		if (l->sending) {
-			rc = emitter_pull(&l->emitter, out, max, NULL, &n);
-			if (rc != 0)
-				return MHD_CONTENT_READER_END_WITH_ERROR;
-			if (n)
-				return (ssize_t)n;
-			l->sending = false;
-			l->sent_any = true;
-			l->sequence = l->emitter.view.sequence;
-			l->offset = l->emitter.view.end;
-		}
-		rc = live_next(l, &state);
-		if (rc == ARCHIVE_E_BUSY)
+		if (l->sending)
+			rc = send_pull(l, out, max, &n);
+		else
+			rc = step_taken(l, out, max, &n, &state) ? 0 : step_read(l, out, max, &n, &state);
+		if (rc == ARCHIVE_E_BUSY && !l->sending)
 			state = LIVE_WAIT;
 		else if (rc != 0 || state == LIVE_GONE)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
+		if (n)
+			return (ssize_t)n;
 		if (state == LIVE_END)
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		if (state == LIVE_WAIT) {

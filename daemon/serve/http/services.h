@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct decode_thread;
+struct live_steps;
 struct memtraces_reader;
 struct notice;
 struct reader;
@@ -21,6 +22,7 @@ struct services {
 	struct memtraces_reader *memtraces;
 	struct scratch *scratch;
 	struct decode_thread *decode_thread;
+	struct live_steps *live_steps;
 	struct notice *collector, *sink;
 	bool sink_wanted; /* the configuration has a section [sink] */
 	struct watch *watch;

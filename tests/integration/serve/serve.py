@@ -841,6 +841,27 @@ class LiveBodies(Case):
         self.assertEqual(got, b"".join(sent))
         self.assertIn(("follow", {"run": "1", "stream": "0"}), self.collector.asked)
 
+    def test_many_followers(self):
+        """Followers that begin at different times get the same bytes, though one of them reads for all."""
+        self.connected()
+        self.guest()
+        sent, lives = b"", []
+        for i in range(40):
+            sequence, k = divmod(i, 6)
+            sent += event(i + 1, i)
+            self.archive.commit(piece(10, sequence, 30 + 17 * k, event(i + 1, i), flags=1 if k == 5 else 0, first=sequence * 6 + 1))
+            if i % 3 == 0:
+                self.collector.notify()
+            if i % 4 == 0:
+                lives.append((Live(self.server, "/v1/domains/web/live"), 0))
+            if i % 10 == 5:
+                lives.append((Live(self.server, f"/v1/domains/web/live?after=1.0.{sequence}.{30 + 17 * k}"), i))
+        self.archive.commit("run 1 dir key1 web - -1 ended ended")
+        self.collector.notify()
+        for live, begun in lives:
+            self.assertEqual(b"".join(content for _, content in live.rest()), sent[17 * begun :])
+            live.close()
+
     def test_without_notices(self):
         self.guest()
         live = Live(self.server, "/v1/domains/web/live")
