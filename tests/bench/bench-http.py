@@ -4,11 +4,15 @@ The peers have the same bytes: nginx as a file, and for one small answer a progr
 turns.  Wrong is: a body that differs between two answers, or a request that is not answered 200.
 """
 
+import contextlib
 import json
 import os
+import random
 import re
 import socket
+import sqlite3
 import statistics
+import struct
 import subprocess
 import time
 import urllib.request
@@ -41,6 +45,41 @@ def free_port():
         return s.getsockname()[1]
 
 
+def packet(body):
+    """Return a packet of a memtrace stream."""
+    return (b"\xc1\x1f\xfc\xc1" + struct.pack("<I20xH", (66 + len(body)) * 8, 2)).ljust(66, b"\0") + body
+
+
+def record(size):
+    """Have the sink record a memory profile of SIZE bytes, which are random to a third."""
+    rng = random.Random(7)
+    first = packet(struct.pack("<IdB", 0, 1e-4, 64) + b"mirage\0mirage_unikernel\0\0" + b"\xff" * 8 + b"\0")
+    packets = [packet(b"".join(rng.randbytes(6) + bytes(12) for _ in range(1584))) for _ in range(50)]
+    port = free_port()
+    with open("sink.conf", "w", encoding="ascii") as f:
+        f.write(f"[sink]\nlisten = 127.0.0.1:{port}\nrate = 0\nrate-per-guest = 0\nbytes-per-guest = 0\nqueue = 512M\n")
+    sink = subprocess.Popen([f"{BUILD}/daemon/sink/mprofd-sink", "--state", "state", "--run", "run", "--config", "sink.conf"])
+    while True:
+        try:
+            guest = socket.create_connection(("127.0.0.1", port))
+            break
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    guest.sendall(first)
+    sent = len(first)
+    while sent < size:
+        guest.sendall(packets[sent % len(packets)])
+        sent += len(packets[0])
+    guest.close()
+    with contextlib.closing(sqlite3.connect("file:state/memtraces/memtraces.db?mode=ro", uri=True)) as db:
+        while db.execute("SELECT max(bytes) FROM recordings WHERE reason = 'closed'").fetchone()[0] != sent:
+            if sink.poll() is not None:
+                wrong("the sink ended")
+            time.sleep(0.05)
+    sink.terminate()
+    sink.wait()
+
+
 class Server:
     """The server over ./state, on a port that the kernel chose."""
 
@@ -64,8 +103,12 @@ class Server:
             time.sleep(0.01)
 
     def cpu(self):
-        with open(f"/proc/{self.process.pid}/schedstat", encoding="ascii") as f:
-            return int(f.read().split()[0]) / 1e9
+        """Processor seconds of all threads."""
+        total = 0
+        for task in os.listdir(f"/proc/{self.process.pid}/task"):
+            with open(f"/proc/{self.process.pid}/task/{task}/schedstat", encoding="ascii") as f:
+                total += int(f.read().split()[0])
+        return total / 1e9
 
     def stop(self):
         self.process.terminate()
@@ -155,6 +198,7 @@ def main():
         with Load(*RING, "--idle", MANY - 1) as load:
             load.wait()
         collector.stop()
+    record(4_000_000 if BRIEF else 160_000_000)
     server = Server()
     nginx = Nginx(free_port())
     try:
@@ -166,6 +210,10 @@ def main():
         long_body("trace", server, nginx, f"{path}/trace", "identity", content, 0.8)
         long_body("trace-zstd", server, nginx, f"{path}/trace", "zstd", content, 0.8)
         long_body("ctf-tar", server, nginx, f"{path}/ctf.tar", "identity", content, 0.8)
+        data = "/v1/memtraces/1/data"
+        content = len(fetch(f"{server.base}{data}"))
+        long_body("memtrace", server, nginx, data, "identity", content, 0.8)
+        long_body("memtrace-zstd", server, nginx, data, "zstd", content, 0.8)
         small_body("domain", server, nginx, path, 0.7, bare=True)
         small_body("domains-12", server, nginx, "/v1/domains?limit=12", 0.7, bare=True)
         small_body("domains-1000", server, nginx, "/v1/domains?limit=1000", 0.7, bare=True)
