@@ -292,7 +292,10 @@ int64_t memtraces_take_damage(struct memtraces_reader *r)
 	return id;
 }
 
-/* Take the row's content. A row that contradicts itself is damaged. */
+/*
+ * Fill *P from the current row of S. Return 0, or ARCHIVE_E_DAMAGED if the row contradicts itself
+ * or its checksum.
+ */
 static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, enum memtraces_form form,
 		      struct memtraces_piece *p)
 {
@@ -311,7 +314,7 @@ static int take_piece(struct memtraces_reader *r, sqlite3_stmt *s, int64_t id, e
 	    !p->data)
 		return ARCHIVE_E_DAMAGED;
 	p->is_frame = form != MEMTRACES_DECODED && codec == CODEC_ZSTD;
-	/* A frame without a checksum is decoded once before clients get it. */
+	/* A frame that has no checksum is decoded once before it is passed on, to check it. */
 	if (p->is_frame && (form == MEMTRACES_PACKED || sqlite3_column_type(s, 4) != SQLITE_NULL))
 		return codec_is_frame_of(p->data, p->bytes, p->length) ? 0 : ARCHIVE_E_DAMAGED;
 	if (!codec_decode(&r->codec, codec, p->data, p->bytes, r->content, p->length))

@@ -48,12 +48,13 @@ int memtraces_get(struct memtraces_reader *r, int64_t id, memtraces_call *call, 
  */
 int memtraces_at(struct memtraces_reader *r, int64_t run, uint64_t real, uint64_t grace, int64_t *id);
 
-/* A piece of a recording. */
+/* The form in which memtraces_read() passes a piece that is stored as a zstd frame. */
 enum memtraces_form {
-	MEMTRACES_DECODED,
-	MEMTRACES_STORED, /* a frame as it is stored, for clients */
-	MEMTRACES_PACKED, /* a frame as it is stored: the caller decodes it, and notes damage if that fails */
+	MEMTRACES_DECODED, /* uncompressed */
+	MEMTRACES_STORED,  /* the frame, for a client; a frame without a checksum was decoded once */
+	MEMTRACES_PACKED,  /* the frame: the caller decodes it, and notes damage if that fails */
 };
+/* A piece of a recording. */
 struct memtraces_piece {
 	uint64_t offset; /* offset of its first byte in the recording */
 	uint32_t length; /* uncompressed bytes */
@@ -62,7 +63,11 @@ struct memtraces_piece {
 	size_t bytes;
 };
 typedef int memtraces_piece_call(void *context, const struct memtraces_piece *piece);
-/* Read the piece that covers OFFSET, in FORM if it is a zstd frame. ARCHIVE_E_ABSENT, ARCHIVE_E_DAMAGED. */
+/*
+ * Read the piece that has the byte at OFFSET, and pass it to CALL: in FORM if it is stored as a zstd
+ * frame, else as uncompressed bytes. ARCHIVE_E_ABSENT: there is no such byte. ARCHIVE_E_DAMAGED: the
+ * piece is damaged.
+ */
 int memtraces_read(struct memtraces_reader *r, int64_t id, uint64_t offset, enum memtraces_form form,
 		   memtraces_piece_call *call, void *context);
 
@@ -73,7 +78,7 @@ int memtraces_read(struct memtraces_reader *r, int64_t id, uint64_t offset, enum
 int memtraces_check(struct memtraces_reader *r, int64_t id);
 /* Note damage that the caller found in the recording ID. Return ARCHIVE_E_DAMAGED. */
 int memtraces_note_damage(struct memtraces_reader *r, int64_t id);
-/* Return the recording in which damage was met since the last call; 0 = none. */
+/* Return the recording in which damage was found since the last call, or 0. */
 int64_t memtraces_take_damage(struct memtraces_reader *r);
 
 /* Sums over all recordings, for metrics. */

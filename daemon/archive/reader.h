@@ -26,8 +26,9 @@ struct reader *reader_free(struct reader *r);
 CLEANUP_DEFINE(struct reader, reader_free)
 
 /*
- * Open the archive if it is not open, or was replaced (DATABASE_LOOK_NS ago, at the latest).
- * ARCHIVE_E_BUSY: it is not readable now, or not there yet.
+ * Open the archive if it is not open, or if the file was replaced; this is noticed within
+ * DATABASE_LOOK_NS. Return 0, -errno, ARCHIVE_E_NEWER, or ARCHIVE_E_BUSY: it cannot be read now, or
+ * does not exist yet.
  */
 int reader_ready(struct reader *r);
 
@@ -212,15 +213,16 @@ struct reader_piece {
 	size_t bytes;	 /* number of bytes in the buffer */
 };
 
+/* The form in which reader_piece() reads a row. */
 enum piece_form {
-	PIECE_DECODED, /* uncompressed */
-	PIECE_STORED,  /* as it is stored, for clients, if the row begins at OFFSET and ends at or before LIMIT; else
-			  uncompressed */
-	PIECE_PACKED,  /* as it is stored: the caller decodes it, and notes damage if that fails */
+	PIECE_DECODED, /* uncompressed bytes */
+	PIECE_STORED,  /* bytes as stored, for a client, if the row begins at OFFSET and ends at or before LIMIT; else
+			  uncompressed bytes */
+	PIECE_PACKED,  /* bytes as stored: the caller decodes them, and notes damage if that fails */
 };
 /*
- * Read the row of a packet that covers OFFSET into OUT, which has ARCHIVE_PIECE_MAX bytes, in FORM.
- * ARCHIVE_E_ABSENT.
+ * Read the row that has the byte at OFFSET of a packet into OUT (ARCHIVE_PIECE_MAX bytes), in FORM.
+ * ARCHIVE_E_ABSENT: there is no such byte.
  */
 int reader_piece(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset, uint32_t limit,
 		 enum piece_form form, uint8_t *out, struct reader_piece *piece);

@@ -21,18 +21,18 @@
 #define ABSENT	    "No such memory profile. See /v1/memtraces."
 
 /*
- * A body: bytes AT to END. With zstd it goes on a piece at a time, else in blocks that are decoded
- * ahead.
+ * A body: the bytes from AT to END. With zstd it is sent piece by piece; without, in blocks that are
+ * decoded ahead.
  */
 struct data_body {
 	struct memtraces_reader *reader;
 	int64_t id;
 	uint64_t at, end; /* offsets in the recording, uncompressed */
 	bool zstd;
-	uint8_t *piece; /* with zstd: a frame, of which LEFT bytes at NEXT were not sent */
+	uint8_t *piece; /* with zstd: a frame; LEFT bytes of it, from NEXT on, are not sent yet */
 	size_t capacity, next, left;
 	struct blocks blocks;
-	struct block *block; /* the one that is being filled */
+	struct block *block; /* block that is being filled */
 	enum { FILL_MORE, FILL_FULL, FILL_DECODE } filled;
 };
 
@@ -63,7 +63,9 @@ static size_t frame_compress(uint8_t *out, size_t capacity, const uint8_t *data,
 	return ZSTD_isError(n) ? 0 : n;
 }
 
-/* Take the frame of a piece, or make one. */
+/*
+ * Put the piece into the body as a zstd frame: the stored frame, or a new one. Return 0 or -ENOMEM.
+ */
 static int take_frame(void *context, const struct memtraces_piece *p)
 {
 	struct data_body *b = context;

@@ -67,7 +67,7 @@ struct tarball {
 	struct reader *reader;
 	struct scratch *scratch;
 	struct decode_thread *decode_thread;
-	size_t n, at; /* files; index of the one that is planned or sent */
+	size_t n, at; /* number of files; index of the file that is planned or sent */
 	struct tar_member *files;
 	/* Fields of the body. */
 	enum part part;

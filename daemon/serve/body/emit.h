@@ -39,12 +39,12 @@ void emitter_skip(struct emitter *e, uint64_t bytes);
 /* A positive result: the next row does not fit. */
 #define EMIT_E_ROOM 110
 /*
- * Emit the next bytes, *N of at most MAX; 0 at the packet's end. ARCHIVE_E_ABSENT: its rows are
- * gone.
+ * Emit the next bytes into OUT, *N of at most MAX; *N is 0 at the end of the packet. Return what
+ * the reader returns. ARCHIVE_E_ABSENT: the packet's rows were deleted.
  *
- * With LATER, whole rows become frames of that batch, to be decoded to their places in OUT; not with
- * zstd. EMIT_E_ROOM: the next row does not fit in MAX bytes or in the batch; emitter_room() tells
- * its length.
+ * With LATER (NULL = none; not allowed with ZSTD) whole rows become frames of that batch, which are
+ * decoded later to their places in OUT. EMIT_E_ROOM: the next row does not fit in MAX bytes or in the
+ * batch, and nothing was emitted; emitter_room() returns the row's length.
  */
 int emitter_pull(struct emitter *e, char *out, size_t max, struct decode_batch *later, size_t *n);
 size_t emitter_room(const struct emitter *e);

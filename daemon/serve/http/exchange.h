@@ -20,10 +20,12 @@
 #include "services.h"
 
 #define EXCHANGE_UPLOAD_MAX 65536u
-#define EXCHANGE_NOTE_MOST  4096u	/* bytes of a note */
-#define EXCHANGE_STEP_NS    10000000ull /* a handler yields to other clients after this time */
-#define EXCHANGE_BLOCK	    65536u	/* bytes of a body that are handed over at a time ... */
-#define EXCHANGE_LONG_BLOCK 262144u	/* ... and of a long one */
+#define EXCHANGE_NOTE_MOST  4096u /* bytes of a note, at most */
+/* Ns after which a handler returns OUTCOME_AGAIN, so that other clients are served. */
+#define EXCHANGE_STEP_NS 10000000ull
+/* Bytes of a body that are passed to libmicrohttpd at a time; the second is for long bodies. */
+#define EXCHANGE_BLOCK	    65536u
+#define EXCHANGE_LONG_BLOCK 262144u
 
 struct client;
 struct http;
