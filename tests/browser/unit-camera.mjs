@@ -23,6 +23,20 @@ test("fit shows all, with margins", () => {
 	assert.ok(Math.abs(c.xOf(2000000n) - (1000 - MARGIN)) < 1);
 });
 
+test("fit leaves room for a panel, and one may pan the end from under it", () => {
+	const camera = new Camera();
+
+	camera.trace(1000000n, 2000000n, 10);
+	camera.size(1000, 500);
+	camera.inset = 400;
+	camera.fit();
+	assert.ok(Math.abs(camera.xOf(1000000n) - 20) < 1 && Math.abs(camera.xOf(2000000n) - 580) < 1);
+	camera.zoom(500, 8);
+	camera.pan(-1e6);
+	assert.ok(Math.abs(camera.xOf(2000000n) - 580) < 2, `${camera.xOf(2000000n)}`);
+	assert.ok(camera.sees(2000000n, 8) && !camera.sees(camera.timeAt(700)));
+});
+
 test("a nanosecond is a nanosecond behind 2^62", () => {
 	const c = camera(LATE, LATE + 10n ** 15n);
 

@@ -70,18 +70,20 @@ export class Camera {
 		this.show(this.from, this.to);
 	}
 
-	/** Span of the whole trace with its margins. */
+	/** Span of the whole trace with its margins, beside a panel. */
 	get widest() {
 		const whole = this.end - this.start;
-		const inner = BigInt(Math.max(1, this.width - 2 * MARGIN));
+		const inner = BigInt(Math.max(1, this.width - this.inset - 2 * MARGIN));
 
 		return most((whole * BigInt(this.width)) / inner + 2n, SPAN_MIN);
 	}
 
 	fit() {
 		const span = this.widest;
+		const covered = (span * BigInt(this.inset)) / BigInt(this.width);
+		const margin = (span - covered - (this.end - this.start)) / 2n;
 
-		this.show(this.start - (span - (this.end - this.start)) / 2n, this.start + span);
+		this.show(this.start - margin, this.start + span);
 		this.look(this.rows / 2);
 	}
 

@@ -175,19 +175,19 @@ function said(ctx, it, x, y, colour, palette) {
 	ctx.fillText(it.text, x, y);
 }
 
-/** Draw the guest's end, with its reason where there is room. */
+/** Draw the guest's end, with its reason before it, or behind it at the picture's left edge. */
 function death(ctx, it, palette) {
 	line(ctx, it, palette.failed, 2);
 	ctx.font = "bold 12px system-ui, sans-serif";
 	const room = ctx.measureText(it.text).width + 8;
-	const right = it.x0 + room > ctx.canvas.clientWidth;
+	const before = it.x0 > room;
 
-	ctx.textAlign = right ? "right" : "left";
+	ctx.textAlign = before ? "right" : "left";
 	ctx.lineWidth = 4;
 	ctx.strokeStyle = palette.back;
 	ctx.fillStyle = palette.failed;
-	ctx.strokeText(it.text, it.x0 + (right ? -5 : 5), it.y1 - 8);
-	ctx.fillText(it.text, it.x0 + (right ? -5 : 5), it.y1 - 8);
+	ctx.strokeText(it.text, it.x0 + (before ? -5 : 5), it.y1 - 8);
+	ctx.fillText(it.text, it.x0 + (before ? -5 : 5), it.y1 - 8);
 }
 
 const PAINTERS = {

@@ -117,7 +117,8 @@ export class ViewUrl {
 	async see(view) {
 		if (this.comparison && plain(view.align) !== plain(this.comparison.how))
 			await this.comparison.align(view.align);
-		if (view.from === undefined) await this.fit(await this.opening());
+		const part = view.from === undefined ? await this.opening() : undefined;
+		if (part !== undefined) await this.fit(part);
 		else this.camera.show(view.from, view.to);
 		if (view.row !== undefined) this.camera.look(view.row);
 		if ((view.find ?? "") !== this.search.input.value) await this.search.set(view.find ?? "");
@@ -128,8 +129,23 @@ export class ViewUrl {
 		await this.panels.show(
 			view.panel ?? (thread ? "thread" : view.measure ? "stats" : this.comparison ? "diff" : null),
 		);
+		if (part !== undefined && this.camera.inset) this.beside(part);
 		this.canvasView.renew();
 		this.hooks.moved();
+	}
+
+	/** Show the whole trace, or a PART of it, beside the panel of the first view. The rows stay. */
+	beside(part) {
+		const {camera} = this;
+		const {focus, width, inset} = camera;
+
+		camera.fit();
+		if (part) {
+			const length = part.to - part.from;
+
+			camera.show(part.from, part.from + (length * BigInt(width)) / BigInt(Math.max(1, width - inset)));
+		}
+		camera.look(focus);
 	}
 
 	/** Return the current view. */
