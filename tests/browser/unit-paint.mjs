@@ -214,6 +214,7 @@ test("captions have ranges, units by the name, and the scale where it differs", 
 	assert.equal(of("gntref", 1n, 506n), "gntref  1 to 506");
 	assert.equal(of("requests", 0n, 12345n), "requests  0 to 12,345");
 	assert.equal(of("bytes sent", 0n, 2097152n), "bytes sent  0 bytes to 2.0 MB (bytes?)");
+	assert.equal(of("heap words", 0n, 65000n), "heap words  0 to 65,000");
 	assert.equal(of("poll_ns", 5n, 2000000n), "poll_ns  5 ns to 2 ms (time?)");
 	assert.equal(of("a", 1n, 2n, {scaleMin: 0n, scaleMax: 10n}), "a  1 to 2, scale 0 to 10");
 	assert.equal(of("a", 0n, 10n, {scaleMin: 0n, scaleMax: 10n}), "a  0 to 10");

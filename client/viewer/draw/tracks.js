@@ -50,16 +50,19 @@ const UNITS = [
 	["time", /(_|-|\b)(ms|msec|milliseconds)\b/i, (n) => span(n * 1000000n)],
 ];
 
+/** Return the entry of UNITS that NAME suggests. A number of words is a number. */
+const unitOf = (name) => (/words?\b/i.test(name) ? undefined : UNITS.find(([, names]) => names.test(name)));
+
 /** Return a number as text, with the unit that the name suggests. */
 function amount(name, n) {
-	const unit = UNITS.find(([, names]) => names.test(name));
+	const unit = unitOf(name);
 
 	return unit ? unit[2](BigInt(n)) : n.toLocaleString("en");
 }
 
 /** Return the caption of a counter: its name, the range of its values, and a guess of their unit. */
 export function caption({name, min, max, scaleMin, scaleMax}) {
-	const unit = UNITS.find(([, names]) => names.test(name))?.[0];
+	const unit = unitOf(name)?.[0];
 	const scale =
 		scaleMin === undefined || (scaleMin === min && scaleMax === max)
 			? ""
