@@ -1,13 +1,17 @@
 /*
- * Match the threads of the two runs.
+ * Match the threads of the two runs. Two matched threads are counterparts.
  *
- * It works from the roots down: the children of two counterparts, in the order of their creation,
- * are aligned. First threads with equal subtrees are matched; between those, threads of the same
- * kin, exactly or but for digits; between those, threads of a type whose labels do not contradict.
- * The rest is then searched for elsewhere.
+ * The match goes from the roots down. The children of two counterparts are aligned in the order of
+ * their creation, in four passes (enum level):
+ * - EXACT: threads with equal subtrees;
+ * - KIN: threads of the same kin (diff-sides.c);
+ * - SHAPE: threads of the same type whose labels differ at most in digits;
+ * - TYPE: threads of the same type, unless they have different labels.
+ * Each pass matches only the threads between the counterparts that the pass before it found. At the
+ * end the threads without a counterpart are searched for in the whole other run.
  *
- * Invariant: a thread is in the queue at most once, when it gets its counterpart, so that each list
- * of children is aligned once.
+ * Invariant: a thread enters the queue only when it gets its counterpart, so each list of children
+ * is aligned once.
  */
 #include <stdlib.h>
 
@@ -26,18 +30,21 @@ struct match_state {
 
 /* Make two threads counterparts, and queue the good one's children. */
 void diff_pair(struct match_state *m, uint32_t good, uint32_t bad);
-/* Pair the threads of A with those of B by MATCH, if their labels allow. */
+/* Make A[i] and B[MATCH[i]] counterparts, for each i with a MATCH, if diff_may_pair() allows it. */
 void diff_pair_matches(struct match_state *m, const uint32_t *a, uint32_t n_a, const uint32_t *b,
 		       const uint32_t *match);
 bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad);
 /* Return true for a thread from before the trace and without a label. */
 bool diff_is_anonymous(const struct diff_side *s, uint32_t thread);
 /*
- * Match the children of all threads in the queue, and of those that this adds. Return false without
- * memory.
+ * Match the children of all threads in the queue. Each match adds a thread to the queue: go on
+ * until the queue is empty. Return false without memory.
  */
 bool diff_match_queue(struct match_state *m);
-/* Match the threads that are left, anywhere in the other run. Return false without memory. */
+/*
+ * Match each thread that has no counterpart with a thread anywhere in the other run. Return false
+ * without memory.
+ */
 bool diff_match_left(struct match_state *m);
 
 enum level { LEVEL_EXACT, LEVEL_KIN, LEVEL_SHAPE, LEVEL_TYPE, LEVELS };
@@ -68,7 +75,10 @@ static void make_keys(struct match_state *m, int side, enum level level, const u
 		m->keys[side][i] = key_at(&m->d->side[side], level, list[i]);
 }
 
-/* The label that a thread gets first can be chance, but two different labels are two threads. */
+/*
+ * Two threads are no counterparts if their first labels have different shapes (diff-sides.c). A
+ * thread without a label may be the counterpart of any thread.
+ */
 bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad)
 {
 	uint32_t a = diff_shape(&d->side[GOOD], good), b = diff_shape(&d->side[BAD], bad);
@@ -76,7 +86,7 @@ bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad)
 	return a == b || a == MPROF_NONE || b == MPROF_NONE;
 }
 
-/* Move the threads of LIST without a counterpart to its front. Return their number. */
+/* Move the threads of LIST that have no counterpart to the front of LIST. Return their number. */
 static uint32_t keep_unmatched(const struct diff_side *s, uint32_t *list, uint32_t n)
 {
 	uint32_t kept = 0;
@@ -96,7 +106,10 @@ void diff_pair_matches(struct match_state *m, const uint32_t *a, uint32_t n_a, c
 
 static bool match_lists(struct match_state *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b);
 
-/* Match the pieces between counterparts, each by itself, at the next level. */
+/*
+ * Match, at LEVEL, the threads that lie between two neighbouring counterparts. MATCH gives for each
+ * thread of A the index of its counterpart in B, or MPROF_NONE. Return false without memory.
+ */
 static bool match_between(struct match_state *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b,
 			  const uint32_t *match)
 {

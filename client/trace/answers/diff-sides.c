@@ -1,12 +1,13 @@
 /*
  * Comparable properties of two runs: numbers of texts, and hashes of each thread and its subtree.
  *
- * A number in a text is mostly an id, which differs in every run, so that each text also has a
- * shape, in which all numbers are equal.
+ * A number in a text is mostly an id, and ids differ from run to run. So each text also has a
+ * shape: the text with # in place of each number.
  *
- * The kin of a thread is its type, its first label, and whether it continues in place of its
- * creator. Its exact hash adds its behaviour (a set, without frequencies) and its children in
- * order, so that equal hashes mean equal subtrees. Ids and times are not part of it.
+ * The kin of a thread is a hash of its type, of its first label, and of whether the thread
+ * continues in place of its creator. The exact hash of a thread adds the kinds of its behaviour,
+ * without their frequencies, and the exact hashes of its children in order. So equal exact hashes
+ * mean equal subtrees. Ids and times are in neither hash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,9 +66,9 @@ static bool number_texts(struct diff_side *s, struct intern *strings)
 }
 
 /*
- * Hash without a secret, so that two runs compare the same each time: which behaviours collide in
- * 64 bits decides which threads are matched. Crafted collisions give a wrong counterpart and cost
- * no time, because hashes are sorted and not looked up.
+ * Return HASH with MORE mixed in. The hash has no secret seed, because the same two runs must give
+ * the same comparison each time. A crafted trace can make hashes collide. A collision matches the
+ * wrong threads, but costs no time: the hashes are sorted, not put into a hash table.
  */
 static uint64_t mix(uint64_t hash, uint64_t more)
 {

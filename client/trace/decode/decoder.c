@@ -28,7 +28,7 @@ enum state {
 	STATE_HEADER,  /* before a packet header */
 	STATE_CONTENT, /* before an event, or after the last */
 	STATE_PADDING, /* after the content or its damage */
-	STATE_SEARCH,  /* after a bad header: searching the next valid one */
+	STATE_SEARCH,  /* after a bad header: the next valid header is searched */
 };
 
 /* Bytes that hold everything of an event but its string. */
@@ -127,7 +127,7 @@ static void drop_fed(struct mprof_decoder *d, size_t n)
 	d->offset += n;
 }
 
-/* Append N fed bytes to the carry. Return false without memory, with nothing moved. */
+/* Move N fed bytes to the end of the carry. Return false without memory; then nothing is moved. */
 static bool carry_take(struct mprof_decoder *d, size_t n)
 {
 	size_t need = d->carried + n, room = d->carry_room;
@@ -318,8 +318,12 @@ static enum mprof_status search_carry(struct mprof_decoder *d, size_t from)
 }
 
 /*
- * Handle STATE_SEARCH. All bytes before OFFSET are no header. The bad header begins at OFFSET as
- * long as OFFSET equals the damage's.
+ * Search the next valid header, in STATE_SEARCH. No valid header begins before OFFSET. The search
+ * begins at the bad header, at DAMAGE.PACKET_OFFSET, so while OFFSET equals that position, the byte
+ * at OFFSET is skipped.
+ *
+ * Return MPROF_CORRUPT at the end of the search, MPROF_MORE when more bytes are needed, or
+ * MPROF_NOMEM.
  */
 static enum mprof_status step_search(struct mprof_decoder *d)
 {

@@ -1,16 +1,16 @@
 /*
- * The logs of 2014: one event per line, as an s-expression.
+ * Decoder of the logs that the recorder of 2014 wrote. Each line is an event as an s-expression:
  *
- *   ((time 8249.521319)(op(Creates 0 1 Task)))
+ *    ((time 8249.521319)(op(Creates 0 1 Task)))
  *
  * Such logs are still in archives, and no other program reads them.
  *
  * Invariants:
- * - A line is copied into the carry and parsed there. Escapes are resolved in place: the write
- *   position never passes the read position.
- * - The carry grows by the bytes received, up to LINE_MAX_BYTES. A longer line is skipped and is
- *   damage.
- * - A line that is no event is damage of that line only.
+ * - A line is copied into the buffer LINE and parsed there. Escapes are resolved in place: the
+ *   write position never passes the read position.
+ * - LINE grows by the bytes received, up to LINE_MAX_BYTES. A longer line is skipped and reported
+ *   as damage.
+ * - If a line is no event, that line alone is damage.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -16,8 +16,7 @@
 
 /* ---- packets ---- */
 
-/* Header of a memtrace packet. */
-/* Bytes needed for the sizes of packet and header. */
+/* Bytes that mem_packet_head() needs. */
 #define MEM_PACKET_HEAD 30u
 #define MEM_NO_CHECK	0xffffu
 
@@ -32,6 +31,7 @@ enum mem_event_id { MEM_ID_INFO, MEM_ID_LOCATION, MEM_ID_ALLOC, MEM_ID_PROMOTE, 
 /* Largest time span of a packet, microseconds. */
 #define MEM_CLOCK_RANGE (30u * 1000 * 1000)
 
+/* Header of a memtrace packet. */
 struct mem_packet {
 	uint32_t bytes;	 /* size, header included */
 	uint32_t header; /* size of the header, bytes */
@@ -41,7 +41,7 @@ struct mem_packet {
 	uint64_t begin_us, end_us;
 	uint16_t check_bucket, check_next; /* CHECK_BUCKET is MEM_NO_CHECK without a check */
 	uint64_t check_code;
-	uint64_t first_id, end_id; /* ids of its allocs, END_ID excluded */
+	uint64_t first_id, end_id; /* ids of the packet's allocs, END_ID excluded */
 };
 
 /*
@@ -49,7 +49,7 @@ struct mem_packet {
  * header's size and its version in *PACKET.
  */
 bool mem_packet_head(struct mem_packet *packet, const uint8_t *head);
-/* Read the rest of a header, all bytes of which are there. */
+/* Read the other fields of the header into *PACKET. BYTES holds the whole header. */
 void mem_packet_read(struct mem_packet *packet, const uint8_t *bytes);
 
 /* Return the latest time that an event of the packet can have. */
@@ -65,8 +65,10 @@ struct mem_domain {
 	struct mem_stack stack;
 	struct mem_names names;
 	/*
-	 * Expected first id of its next packet: by its last packet's header, and by the events in
-	 * it.
+	 * Two ids with which the domain's next packet may begin. END_ID is the end of the ids that
+	 * the header of the last packet announced. NEXT_ID is the id after the last alloc that was
+	 * decoded. A packet of version 1 or 2 that begins with another id shows that packets are
+	 * missing.
 	 */
 	uint64_t end_id, next_id;
 	bool has_stack;	 /* STACK is initialised */

@@ -30,8 +30,9 @@ const struct mprof_mem_location *mem_encoder_location(void *d, uint32_t i);
 const char *mem_encoder_string(void *d, uint32_t i, size_t *bytes);
 
 /*
- * Begin a stream of INFO, version 3 if INFO is, else 2, and write its first packet. Copy OPS; each
- * name is asked for once. Return NULL without memory, or when the write fails.
+ * Begin a stream with the properties INFO, and write its first packet. The stream has version 3 of
+ * the format if INFO has version 3, else version 2. Copy OPS. Return the encoder, which the caller
+ * frees. Return NULL without memory, or when the write fails.
  */
 struct mem_encoder *mem_encoder_new(const struct mprof_mem_info *info, const struct mem_encoder_ops *ops);
 /* Free E without flushing; E may be NULL. Return NULL. */

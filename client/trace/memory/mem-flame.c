@@ -1,9 +1,10 @@
 /*
- * Trees of functions, from the tree of codes.
+ * Trees of functions, made from the tree of codes of a profile.
  *
- * The tree of codes is walked depth first, with the functions' node of each level beside it. A
- * counter for each name says whether a function is on the stack, so that recursion of any depth
- * costs nothing.
+ * The tree of codes is walked depth first. For each node on the way from the root there is a struct
+ * level, which names the node of the tree of functions at the same depth of the stack. A counter
+ * for each name says how often the function is on the stack, so recursion is found without a
+ * search.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -185,12 +186,13 @@ struct flame_build {
 	const struct mprof_flame_options *options;
 	struct mprof_flame *flame;
 	struct mem_walk walk;
-	struct map map;	    /* parent and key to node */
-	struct grow levels; /* struct level, for each node of the codes' tree on the path */
-	struct grow added;  /* uint32_t: names that those levels added */
-	uint8_t *hidden;    /* for each name: 1 no, 2 yes, 0 unknown */
-	uint32_t *on_stack; /* for each name: how often it is on the path */
-	uint32_t names;
+	struct map map; /* from a parent and a key to the child */
+	/* One struct level for each node of the tree of codes from the root to the walk's node. */
+	struct grow levels;
+	struct grow added;  /* uint32_t: the names that LEVELS added to the stack, outermost first */
+	uint8_t *hidden;    /* for each name: 0 = not checked yet, 1 = shown, 2 = hidden */
+	uint32_t *on_stack; /* for each name: how often it is in ADDED */
+	uint32_t names;	    /* number of names */
 };
 
 struct level {

@@ -17,8 +17,8 @@
 /* ---- headers ---- */
 
 /*
- * Packet headers. All else in a packet is found through its header, so that an implausible one is
- * rejected.
+ * The header gives the place of everything else in a packet. So mem_packet_head() rejects a header
+ * with impossible sizes or an unknown version.
  */
 
 #define MAGIC 0xc1fc1fc1u

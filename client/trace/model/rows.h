@@ -10,13 +10,16 @@
 
 #define GROUP_ROWS 64u
 
-/* Places of a thread's start and end (places.h). START <= END. */
+/* The life of a thread: the places (places.h) of its start and its end. START <= END. */
 struct life {
 	uint32_t start;
 	uint32_t end;
 };
 
-/* Return true when a thread with life PLACED blocks one that wants life WANTED. */
+/*
+ * Return true when a thread with the life WANTED cannot be on one row with a thread with the life
+ * PLACED, because the two lives overlap.
+ */
 bool life_in_the_way(const struct life *placed, const struct life *wanted);
 
 struct row_group {
@@ -88,7 +91,9 @@ uint64_t rows_memory(const struct rows *rows);
 bool rows_first(struct rows *rows, uint32_t row, const struct life *life, uint32_t *free_row);
 /* Occupy ROW during LIFE, free or not. Return false without memory. */
 bool rows_take(struct rows *rows, uint32_t row, const struct life *life);
-/* Prefetch ROW at PLACE, for a life that begins there. */
+/*
+ * Load into the processor's cache what rows_first() reads of ROW for a life that starts at PLACE.
+ */
 void rows_prefetch(const struct rows *rows, uint32_t row, uint32_t place);
 
 #endif

@@ -65,8 +65,10 @@ enum mprof_mark_kind {
 	/* Line of full height at X0; TEXT = its exact time; ITEM = 1 for a rounder time. */
 	MPROF_MARK_GRID,
 	/*
-	 * 8 pixels wide behind a thread's line, or a line from Y0 to Y1; one too short to be seen
-	 * comes after all other marks
+	 * Highlight, 8 pixels wide. If Y0 = Y1, it lies behind the line of a thread, from X0 to X1.
+	 * Else it is a vertical line at X0 from Y0 to Y1, to the row on which the thread continues.
+	 * ITEM = thread. SHADE = 1 for a highlight so short that it could be missed: it comes after
+	 * all other marks, and is painted over them.
 	 */
 	MPROF_MARK_HIGHLIGHT,
 	/* Line at Y0 from X0 to X1; ITEM = thread; SHADE = number of threads on it, less 1. */

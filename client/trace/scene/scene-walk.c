@@ -1,9 +1,9 @@
 /*
- * Walk over rows, with no more steps than pixels.
+ * Walk over the pieces of rows (scene-row-index.h), with no more steps than pixels.
  *
- * A stretch of at least WIDE pixels is drawn by itself. Shorter ones less than a pixel apart are
- * one line: the next step goes to the first piece that begins after that pixel, however many are on
- * it.
+ * A piece at least WIDE pixels wide is drawn as a line of its own. Narrower pieces with gaps of at
+ * most a pixel between them are drawn as one line, a run. The walk skips all pieces that lie in one
+ * pixel in one step.
  */
 #include <math.h>
 
@@ -21,7 +21,10 @@ void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned le
 	w->end = row_index_begins_after(l, level, w->at, w->end, f->w.to);
 }
 
-/* Extend RUN by the pieces that begin up to a pixel after it, up to a wide one. */
+/*
+ * Extend RUN by the pieces that follow. Stop at a piece that begins more than a pixel after the end
+ * of RUN, and at a piece at least WIDE pixels wide.
+ */
 static void widen(struct walk *w, struct run *run)
 {
 	const struct row_nodes *nodes = row_index_nodes(w->l, w->level);
