@@ -1,7 +1,9 @@
 /*
- * The selection of a memory profile: everything allocated, live at the end, at the peak or at a
- * moment, allocated in a range, or of that only what is live at its end. The chart, the bar and the
- * address set it.
+ * The selection of a memory profile: the objects that the page counts. The user counts
+ * - all allocated objects;
+ * - the objects that live at the end of the profile, at its peak, or at a chosen moment;
+ * - the objects allocated in a chosen range, or those of them that live at the end of the range.
+ * The chart, the bar above it, and the address of the page set the selection.
  */
 import {make} from "../page/make.js";
 import {narrowed} from "./memory-clauses.js";

@@ -1,6 +1,7 @@
 /*
- * The minimap: the density of a whole trace, its loaded part, and the window. The window is
- * dragged, resized at its edges, or moved by a click.
+ * The minimap: the density of events of a whole trace, the part that is loaded, and the window. The
+ * window is a frame around the time range that the time line shows. The user drags the window,
+ * resizes it at its edges, or clicks beside it to move it.
  */
 import {make} from "../page/make.js";
 import {span} from "../page/times.js";
@@ -57,7 +58,10 @@ export class Minimap {
 		return this.start + (((this.end - this.start) * parts) >> 32n);
 	}
 
-	/** Return the window in pixels, wide enough to be grabbed. */
+	/**
+	 * Return {x0, x1}: the part of the minimap, in pixels, that shows the time range of CAMERA.
+	 * It is at least LEAST wide, so that the pointer can grab it.
+	 */
 	window(camera) {
 		let [x0, x1] = [Math.max(this.x(camera.from), 0), Math.min(this.x(camera.to), this.width)];
 

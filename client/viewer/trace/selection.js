@@ -6,8 +6,12 @@ const LOOKED_AT_MAX = 500;
 
 export class Selection {
 	/**
-	 * hooks: panel() -> name of the open one, showPanel(name or null), announce(sentence), moved(),
-	 * settle()
+	 * HOOKS, functions of the time line:
+	 * - panel(): return the name of the open panel, or null;
+	 * - showPanel(name): open a panel; null closes the open one;
+	 * - announce(sentence): tell the sentence to screen readers;
+	 * - moved(): draw again, because the camera moved;
+	 * - settle(): write the address of the page, because the selection changed.
 	 */
 	constructor({state, camera, canvasView, search}, hooks) {
 		Object.assign(this, {state, camera, canvasView, search, hooks});
@@ -17,8 +21,8 @@ export class Selection {
 	}
 
 	/**
-	 * Return the thread of {stream, id, index} in this model, or null. An index is valid for one
-	 * model.
+	 * Return the thread with this stream and id in the model, or null. THREAD is another name
+	 * of ID. INDEX is a guess, because a thread has another index in each model.
 	 */
 	async locate({stream, id, thread, index}) {
 		const {engine} = this.state.session;
@@ -103,7 +107,11 @@ export class Selection {
 		await this.clicking;
 	}
 
-	/** Highlight the thread of the first click. Its panel may have moved the picture since. */
+	/**
+	 * Highlight the thread that the first click of a double click selected. The thread may no
+	 * longer be at the pointer, because the panel that the first click opened can move the
+	 * picture.
+	 */
 	async double() {
 		await this.clicking;
 		const index = this.thread?.index ?? null;
