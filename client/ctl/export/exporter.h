@@ -77,8 +77,9 @@ struct exporter {
 	void (*close)(struct export_job *job);
 
 	/*
-	 * A format that needs the model, instead of open() and finish(): write all of it. Return 0,
-	 * -errno, or an exit code.
+	 * For a format that needs the whole model; such a format has no open() and finish(). Write
+	 * the whole output from the model M. Return 0, -errno, or an exit code after the format
+	 * reported the error.
 	 */
 	int (*draw)(struct export_job *job, const struct modeller *m);
 };

@@ -143,7 +143,7 @@ json_t *modeller_string(const struct modeller *m, uint32_t i)
 	return text_json(s->bytes ? m->view->text + s->offset : "", s->bytes);
 }
 
-/* Match each string once, however many labels use it. */
+/* MATCHES has the result for each string, because many labels share a string. */
 uint8_t *modeller_labelled(const struct modeller *m, const char *glob)
 {
 	const struct mprof_model_view *v = m->view;

@@ -30,7 +30,10 @@ int output_directory_open(struct output_directory *d, const char *path, const ch
 int output_directory_file(struct output_directory *d, const char *name);
 /* Give the directory and its files their names. Return an exit code. */
 int output_directory_commit(struct output_directory *d);
-/* Release D. Without a commit nothing remains. */
+/*
+ * Release D. Without output_directory_commit() the files never get names, so nothing of them
+ * remains on the disk.
+ */
 void output_directory_close(struct output_directory *d);
 
 #endif

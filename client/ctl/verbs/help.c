@@ -323,7 +323,7 @@ static const struct help verbs[] = {
 };
 /* clang-format on */
 
-/* The formats are listed from their own table, so that no second list exists. */
+/* Print a line for each format of exporter.c. */
 static void print_formats(void)
 {
 	const struct exporter *e;
