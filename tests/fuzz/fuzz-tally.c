@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct mprof_event events[16];
 	enum mprof_status status = MPROF_OK;
 	struct tally t;
-	size_t i, n;
+	size_t n;
 
 	require(d != NULL);
 	tally_init(&t, SHARES);
@@ -42,8 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	mprof_decoder_finish(d);
 	while (status != MPROF_END) {
 		n = mprof_decoder_batch(d, events, 16, &status);
-		for (i = 0; i < n; i++)
-			tally_event(&t, &events[i].raw);
+		tally_events(&t, events, n);
 	}
 	check(&t, mprof_decoder_totals(d), size);
 	tally_deinit(&t);

@@ -184,6 +184,7 @@ AREAS = {
             "exporter",
             "modeller",
             "tally",
+            "file-order",
             "scene",
             "dump-own",
             "inputs",

@@ -61,6 +61,62 @@ static void test_crafted_texts(void)
 	texts_deinit(&other);
 }
 
+/* Put ID under NUMBER and check that it is found there. */
+static void put_id(struct id_index *x, int64_t id, uint32_t number, bool created)
+{
+	CHECK(id_index_reserve(x, 1));
+	id_index_put(x, id, number, created);
+	CHECK_EQ_UINT(id_index_find(x, id), number);
+}
+
+/* Ids that are counted up, in front of them, far behind them, and out of order. */
+static void test_ids(void)
+{
+	const int64_t first = 1000000;
+	struct id_index x;
+	uint32_t n = 0;
+
+	id_index_init(&x, 7);
+	CHECK_EQ_UINT(id_index_find(&x, 0), ID_INDEX_NONE);
+	put_id(&x, 0, n++, false);
+	put_id(&x, first + 50000, n++, false);
+	for (int64_t id = first; id < first + 40000; id++)
+		put_id(&x, id, n++, true);
+	CHECK_EQ_UINT(x.hash_n, 2);
+	put_id(&x, INT64_MIN, n++, true);
+	put_id(&x, INT64_MAX, n++, true);
+	put_id(&x, -1, n++, true);
+	put_id(&x, first - 1, n++, true);
+	CHECK_EQ_UINT(x.hash_n, 6);
+	CHECK_EQ_UINT(id_index_find(&x, first + 50000), 1); /* the array may reach it by now */
+	put_id(&x, first + 50001, n++, true);
+	put_id(&x, first + 50000, n++, true);
+	put_id(&x, 0, n++, true);
+	for (int64_t id = 0; id < 40000; id++)
+		CHECK_EQ_UINT(id_index_find(&x, first + id), (uint64_t)id + 2);
+	CHECK_EQ_UINT(id_index_find(&x, first + 40000), ID_INDEX_NONE);
+	id_index_clear(&x);
+	CHECK_EQ_UINT(id_index_find(&x, 0), ID_INDEX_NONE);
+	CHECK_EQ_UINT(id_index_find(&x, first), ID_INDEX_NONE);
+	put_id(&x, first * 1000, 5, true); /* counted on since */
+	CHECK_EQ_UINT(x.hash_n, 0);
+	id_index_deinit(&x);
+}
+
+/* Ids with large steps: an array of all would need a gigabyte for each thousand. */
+static void test_sparse_ids(void)
+{
+	struct id_index x;
+
+	id_index_init(&x, 7);
+	for (uint32_t i = 0; i < 20000; i++)
+		put_id(&x, (int64_t)i * 1000003, i, true);
+	CHECK(x.array_room <= 1u << 17 && x.hash_room <= 1u << 17);
+	for (uint32_t i = 0; i < 20000; i++)
+		CHECK_EQ_UINT(id_index_find(&x, (int64_t)i * 1000003), i);
+	id_index_deinit(&x);
+}
+
 static void event(struct thread_stats *r, uint64_t ns, uint8_t id, int64_t context, int64_t number)
 {
 	struct mprof_raw_event e = {.timestamp = ns, .id = id, .context = context, .number = number, .type = 1};
@@ -77,8 +133,8 @@ static void test_crafted_threads(void)
 	thread_stats_init(&r, 4096);
 	for (i = 1; i <= 2000; i++)
 		event(&r, i, MPROF_EVENT_creates, 0, (int64_t)(i * 0xf1de83e19937733du));
-	for (i = 0; i < r.index_room; i++) {
-		full = r.index[i] == THREAD_STAT_NONE ? 0 : full + 1;
+	for (i = 0; i < r.ids.hash_room; i++) {
+		full = r.ids.hash[i].number == ID_INDEX_NONE ? 0 : full + 1;
 		most = full > most ? full : most;
 	}
 	CHECK(most > 0 && most < 1000);
@@ -242,6 +298,13 @@ static void test_running(void)
 	thread_stats_deinit(&r);
 }
 
+static void tally_event(struct tally *t, const struct mprof_raw_event *e)
+{
+	const struct mprof_event event = {.raw = *e};
+
+	tally_events(t, &event, 1);
+}
+
 static void test_counters(void)
 {
 	struct tally t;
@@ -296,6 +359,8 @@ int main(void)
 {
 	CHECK_RUN(test_texts);
 	CHECK_RUN(test_crafted_texts);
+	CHECK_RUN(test_ids);
+	CHECK_RUN(test_sparse_ids);
 	CHECK_RUN(test_crafted_threads);
 	CHECK_RUN(test_threads_are_forgotten);
 	CHECK_RUN(test_threads_that_stay);

@@ -20,7 +20,7 @@ static json_t *label_json(const struct tally *t, uint32_t label)
 	const char *text;
 	size_t len;
 
-	if (label == TEXT_NONE)
+	if (label == THREAD_STAT_NO_LABEL)
 		return json_null();
 	text = texts_get(&t->texts, label, &len);
 	return text_json(text, len);
@@ -104,9 +104,10 @@ static json_t *should_resolve_json(struct tally *t)
 			continue;
 		final = &r->list[thread_stats_alias(r, i)];
 		json_array_append_new(
-			array, json_pack("{sI so sb}", "thread", (json_int_t)thread->id, "label",
-					 label_json(t, thread->label != TEXT_NONE ? thread->label : final->label),
-					 "resolved", (final->flags & THREAD_STAT_ENDED) != 0));
+			array,
+			json_pack("{sI so sb}", "thread", (json_int_t)thread->id, "label",
+				  label_json(t, thread->label != THREAD_STAT_NO_LABEL ? thread->label : final->label),
+				  "resolved", (final->flags & THREAD_STAT_ENDED) != 0));
 	}
 	return array;
 }

@@ -8,10 +8,11 @@
 #include "tally.h"
 
 #define MARKER	     "__should_resolve"
-#define TEXTS_MAX    (4u << 20)
+#define TEXTS_MAX    THREAD_STAT_NO_LABEL
 #define TEXT_BYTES   (128u << 20)
 #define THREADS_MAX  (4u << 20)
 #define COUNTERS_MAX 65536u
+#define AHEAD	     64u /* events whose strings are fetched into the cache in advance */
 
 void tally_init(struct tally *t, unsigned int shares)
 {
@@ -147,23 +148,52 @@ static void count(struct tally *t, const struct mprof_raw_event *e, uint32_t tex
 		count_label(t, text);
 }
 
-void tally_event(struct tally *t, const struct mprof_raw_event *e)
+static bool is_marker(const struct mprof_raw_event *e)
+{
+	return e->text_bytes == sizeof(MARKER) - 1 && memcmp(e->text, MARKER, sizeof(MARKER) - 1) == 0;
+}
+
+static bool is_sample(const struct mprof_raw_event *e)
+{
+	return e->id == MPROF_EVENT_counter || e->id == MPROF_EVENT_increase;
+}
+
+/* Return true if the event has a string that is stored. */
+static bool has_text(const struct mprof_raw_event *e)
+{
+	return e->id == MPROF_EVENT_label || is_sample(e);
+}
+
+/* Take an event, whose string has the hash HASH. */
+static void take(struct tally *t, const struct mprof_raw_event *e, uint64_t hash)
 {
 	bool inside = e->timestamp >= t->from && e->timestamp <= t->to;
 	bool label = e->id == MPROF_EVENT_label;
-	bool marker = label && e->text_bytes == sizeof(MARKER) - 1 && memcmp(e->text, MARKER, e->text_bytes) == 0;
-	uint32_t text = TEXT_NONE;
+	uint32_t text = has_text(e) ? texts_add_hashed(&t->texts, e->text, e->text_bytes, hash) : TEXT_NONE;
 
-	if (label || e->id == MPROF_EVENT_counter || e->id == MPROF_EVENT_increase)
-		text = texts_add(&t->texts, e->text, e->text_bytes);
-	if (e->id == MPROF_EVENT_counter || e->id == MPROF_EVENT_increase)
+	if (is_sample(e))
 		count_sample(t, e, text, inside);
 	if (inside)
 		count(t, e, text);
 	t->seen_ns = e->timestamp > t->seen_ns ? e->timestamp : t->seen_ns;
+	thread_stats_event(&t->thread_stats, e, label ? text : THREAD_STAT_NONE, label && is_marker(e));
+}
+
+void tally_events(struct tally *t, const struct mprof_event *events, size_t n)
+{
+	uint64_t hashes[AHEAD];
+	size_t part;
+
 	t->thread_stats.from = t->from;
 	t->thread_stats.to = t->to;
-	thread_stats_event(&t->thread_stats, e, label ? text : THREAD_STAT_NONE, marker);
+	for (; n; events += part, n -= part) {
+		part = n < AHEAD ? n : AHEAD;
+		for (size_t i = 0; i < part; i++)
+			if (has_text(&events[i].raw))
+				hashes[i] = texts_prepare(&t->texts, events[i].raw.text, events[i].raw.text_bytes);
+		for (size_t i = 0; i < part; i++)
+			take(t, &events[i].raw, has_text(&events[i].raw) ? hashes[i] : 0);
+	}
 	t->failed = t->failed || t->thread_stats.failed;
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <mprof/event.h>
+#include <mprof/trace.h>
 
 #include "texts.h"
 #include "thread-stats.h"
@@ -43,8 +44,8 @@ struct tally {
 void tally_init(struct tally *t, unsigned int shares);
 void tally_deinit(struct tally *t);
 
-/* Count the next event. The caller has set FROM and TO. */
-void tally_event(struct tally *t, const struct mprof_raw_event *e);
+/* Count the next N events. The caller has set FROM and TO. */
+void tally_events(struct tally *t, const struct mprof_event *events, size_t n);
 /* End the stream. */
 void tally_end(struct tally *t);
 

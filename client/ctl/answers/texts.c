@@ -95,9 +95,22 @@ static bool grow_arena(struct texts *t, size_t len)
 	return true;
 }
 
-uint32_t texts_add(struct texts *t, const char *text, size_t len)
+uint64_t texts_prepare(const struct texts *t, const char *text, size_t len)
 {
 	uint64_t hash = hash_of(t, text, len);
+
+	if (t->index_room)
+		__builtin_prefetch(&t->index[(uint32_t)hash & (t->index_room - 1)]);
+	return hash;
+}
+
+uint32_t texts_add(struct texts *t, const char *text, size_t len)
+{
+	return texts_add_hashed(t, text, len, hash_of(t, text, len));
+}
+
+uint32_t texts_add_hashed(struct texts *t, const char *text, size_t len, uint64_t hash)
+{
 	uint32_t *at = t->index_room ? slot(t, hash, text, len) : NULL;
 
 	if (at && *at != TEXT_NONE)

@@ -33,6 +33,13 @@ void texts_deinit(struct texts *t);
  * without memory.
  */
 uint32_t texts_add(struct texts *t, const char *text, size_t len);
+
+/*
+ * The same in two steps, for a caller that knows several strings in advance: return the hash of a
+ * string and fetch its place into the cache, then add the string by its hash.
+ */
+uint64_t texts_prepare(const struct texts *t, const char *text, size_t len);
+uint32_t texts_add_hashed(struct texts *t, const char *text, size_t len, uint64_t hash);
 /* Return string I, lent until the next texts_add(). */
 const char *texts_get(const struct texts *t, uint32_t i, size_t *len);
 

@@ -1,5 +1,5 @@
 /*
- * Threads, in 26 bytes each.
+ * Threads.
  *
  * The events switch, read and signal tell which thread runs, as in the model (client/trace). A
  * thread's running time is cut where the thread ends. Aliases are resolved with path halving.
@@ -12,40 +12,21 @@
 
 void thread_stats_init(struct thread_stats *r, uint32_t most)
 {
-	*r = (struct thread_stats){
-		.most = most, .to = UINT64_MAX, .running = THREAD_STAT_NONE, .factor = seed_new(r) | 1};
+	*r = (struct thread_stats){.most = most, .to = UINT64_MAX, .running = THREAD_STAT_NONE};
+	id_index_init(&r->ids, seed_new(r));
 }
 
 void thread_stats_deinit(struct thread_stats *r)
 {
 	free(r->list);
-	free(r->index);
 	r->list = NULL;
-	r->index = NULL;
-}
-
-static uint32_t *slot(const struct thread_stats *r, int64_t id)
-{
-	uint32_t i = (uint32_t)(((uint64_t)id * r->factor) >> (64 - __builtin_ctz(r->index_room)));
-
-	while (r->index[i] != THREAD_STAT_NONE && r->list[r->index[i]].id != id)
-		i = (i + 1) & (r->index_room - 1);
-	return &r->index[i];
-}
-
-/* If several threads share an id, return the newest. */
-static void reindex(struct thread_stats *r)
-{
-	memset(r->index, 0xff, r->index_room * sizeof(*r->index));
-	for (uint32_t i = 0; i < r->n; i++)
-		*slot(r, r->list[i].id) = i;
+	id_index_deinit(&r->ids);
 }
 
 static bool grow(struct thread_stats *r)
 {
 	uint32_t room = r->room ? r->room * 2 : 1024;
 	struct thread_stat *list;
-	uint32_t *index;
 
 	room = room < r->most ? room : r->most;
 	list = realloc(r->list, room * sizeof(*list));
@@ -53,16 +34,6 @@ static bool grow(struct thread_stats *r)
 		return false;
 	r->list = list;
 	r->room = room;
-	if (r->index_room >= room * 2)
-		return true;
-	r->index_room = r->index_room ? r->index_room : 2048;
-	while (r->index_room < room * 2)
-		r->index_room *= 2;
-	index = realloc(r->index, r->index_room * sizeof(*index));
-	if (!index)
-		return false;
-	r->index = index;
-	reindex(r);
 	return true;
 }
 
@@ -114,6 +85,15 @@ static uint32_t *mark_kept(struct thread_stats *r)
 	return map;
 }
 
+/* Let thread I be the one that its id names. */
+static void index_thread(struct thread_stats *r, uint32_t i, bool created)
+{
+	if (id_index_reserve(&r->ids, 1))
+		id_index_put(&r->ids, r->list[i].id, i, created);
+	else
+		r->failed = true;
+}
+
 /* Forget the threads that have ended. */
 static void forget(struct thread_stats *r)
 {
@@ -148,7 +128,9 @@ static void forget(struct thread_stats *r)
 	r->forgotten += r->n - n;
 	r->n = n;
 	free(map);
-	reindex(r);
+	id_index_clear(&r->ids);
+	for (uint32_t i = 0; i < n && !r->failed; i++)
+		index_thread(r, i, false);
 }
 
 /*
@@ -167,28 +149,28 @@ static bool has_room(struct thread_stats *r)
 	return r->n < r->most;
 }
 
-static uint32_t thread_add(struct thread_stats *r, int64_t id, uint8_t type)
+static uint32_t thread_add(struct thread_stats *r, int64_t id, uint8_t type, bool created)
 {
 	if (!has_room(r)) {
 		r->failed = r->failed || r->n < r->most;
 		r->untracked++;
 		return THREAD_STAT_NONE;
 	}
-	r->list[r->n] = (struct thread_stat){.id = id, .alias = r->n, .label = THREAD_STAT_NONE, .type = type};
-	*slot(r, id) = r->n;
+	r->list[r->n] = (struct thread_stat){.id = id, .alias = r->n, .label = THREAD_STAT_NO_LABEL, .type = type};
+	index_thread(r, r->n, created);
 	return r->n++;
 }
 
 /* Return the thread that ID names now, or THREAD_STAT_NONE. */
 static uint32_t thread_of(struct thread_stats *r, int64_t id)
 {
-	uint32_t i = r->index_room ? *slot(r, id) : THREAD_STAT_NONE;
+	uint32_t i = id_index_find(&r->ids, id);
 
 	if (i != THREAD_STAT_NONE)
 		return thread_stats_alias(r, i);
 	/* A forgotten thread is not new. */
 	r->preexisting += !r->forgotten;
-	return thread_add(r, id, MPROF_THREAD_UNKNOWN);
+	return thread_add(r, id, MPROF_THREAD_UNKNOWN, false);
 }
 
 static uint64_t piece(const struct thread_stats *r, uint64_t start, uint64_t end)
@@ -272,14 +254,14 @@ static void on_label(struct thread_stats *r, const struct mprof_raw_event *e, ui
 		return;
 	if (marker)
 		r->list[thread].flags |= THREAD_STAT_EXPECTED;
-	else if (r->list[thread].label == THREAD_STAT_NONE)
-		r->list[thread].label = label;
+	else if (r->list[thread].label == THREAD_STAT_NO_LABEL && label < THREAD_STAT_NO_LABEL)
+		r->list[thread].label = label & THREAD_STAT_NO_LABEL;
 }
 
 /* Add a thread that is only mentioned. */
 static void mention(struct thread_stats *r, int64_t id)
 {
-	if (id != MPROF_THREAD_NONE)
+	if (id != MPROF_THREAD_NONE && id_index_find(&r->ids, id) == ID_INDEX_NONE)
 		thread_of(r, id);
 }
 
@@ -289,9 +271,10 @@ static void on_looks(struct thread_stats *r, const struct mprof_raw_event *e, bo
 	if (e->number == MPROF_THREAD_NONE && e->id != MPROF_EVENT_signal && e->id != MPROF_EVENT_signal_noswitch)
 		return;
 	mention(r, e->number);
-	mention(r, e->context);
 	if (runs)
 		run(r, e->context, e->timestamp);
+	else
+		mention(r, e->context);
 }
 
 void thread_stats_event(struct thread_stats *r, const struct mprof_raw_event *e, uint32_t label, bool marker)
@@ -300,7 +283,7 @@ void thread_stats_event(struct thread_stats *r, const struct mprof_raw_event *e,
 	case MPROF_EVENT_creates:
 		mention(r, e->context);
 		if (e->number != MPROF_THREAD_NONE)
-			thread_add(r, e->number, e->type);
+			thread_add(r, e->number, e->type, true);
 		break;
 	case MPROF_EVENT_fulfills:
 	case MPROF_EVENT_fails:

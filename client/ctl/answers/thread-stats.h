@@ -12,7 +12,9 @@
 
 #include <mprof/event.h>
 
-#define THREAD_STAT_NONE     UINT32_MAX
+#include "id-index.h"
+
+#define THREAD_STAT_NONE     ID_INDEX_NONE
 #define THREAD_STATS_BUSIEST 10u
 
 enum thread_stat_flag {
@@ -20,21 +22,22 @@ enum thread_stat_flag {
 	THREAD_STAT_EXPECTED = 2, /* has the marker label: it should resolve */
 };
 
+#define THREAD_STAT_NO_LABEL 0x3fffffu /* labels have smaller numbers */
+
+/* In 24 bytes. */
 struct thread_stat {
 	int64_t id;
 	uint64_t running_ns;
-	uint32_t alias; /* the thread that it became, or itself */
-	uint32_t label; /* number of its first label, given by the caller */
+	uint32_t alias;		 /* the thread that it became, or itself */
+	unsigned int label : 22; /* number of its first label, given by the caller */
+	unsigned int flags : 2;
 	uint8_t type;
-	uint8_t flags;
 };
 
 struct thread_stats {
 	struct thread_stat *list;
 	uint32_t n, room, most;
-	uint32_t *index;     /* by id, open addressing, THREAD_STAT_NONE = free */
-	uint32_t index_room; /* a power of two */
-	uint64_t factor;     /* odd, and unknown to the writer of the trace */
+	struct id_index ids;
 	/* The busiest of the forgotten threads; the others are in LIST. */
 	struct thread_stat retired[THREAD_STATS_BUSIEST];
 	uint32_t retired_n;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/event.h>
+
 #include "thread-table.h"
 #include "utf8.h"
 
@@ -13,56 +15,28 @@
 
 void thread_table_init(struct thread_table *c, uint32_t most, uint64_t seed)
 {
-	*c = (struct thread_table){.most = most, .shared = THREAD_NONE, .factor = seed | 1};
+	*c = (struct thread_table){.most = most, .shared = THREAD_NONE};
+	id_index_init(&c->ids, seed);
 }
 
 void thread_table_deinit(struct thread_table *c)
 {
 	free(c->list);
-	free(c->index);
 	c->list = NULL;
-	c->index = NULL;
-}
-
-static uint32_t *slot(const struct thread_table *c, int64_t id)
-{
-	uint32_t i = (uint32_t)(((uint64_t)id * c->factor) >> c->shift);
-
-	while (c->index[i] != THREAD_NONE && c->list[c->index[i]].id != id)
-		i = (i + 1) & (c->index_room - 1);
-	return &c->index[i];
-}
-
-/* If several threads share an id, index the newest. */
-static void reindex(struct thread_table *c)
-{
-	memset(c->index, 0xff, c->index_room * sizeof(*c->index));
-	for (uint32_t i = 0; i < c->n; i++)
-		if (!(c->list[i].flags & THREAD_SHARED))
-			*slot(c, c->list[i].id) = i;
+	id_index_deinit(&c->ids);
 }
 
 static int grow(struct thread_table *c)
 {
-	uint32_t room = c->room ? c->room * 2 : ROOM_FIRST, index_room = ROOM_FIRST;
+	uint32_t room = c->room ? c->room * 2 : ROOM_FIRST;
 	struct table_thread *list;
-	uint32_t *index;
 
 	room = room < c->most ? room : c->most;
-	while (index_room < room * 2)
-		index_room *= 2;
 	list = realloc(c->list, room * sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	c->list = list;
-	index = index_room > c->index_room ? realloc(c->index, index_room * sizeof(*index)) : c->index;
-	if (!index)
-		return -ENOMEM;
-	c->index = index;
-	c->index_room = index_room;
-	c->shift = 64 - (unsigned int)__builtin_ctz(index_room);
 	c->room = room;
-	reindex(c);
 	return 0;
 }
 
@@ -71,7 +45,20 @@ static bool is_kept(const struct thread_table *c, uint32_t i, uint32_t keep)
 	return i == keep || !(c->list[i].flags & THREAD_ENDED);
 }
 
-static void forget(struct thread_table *c, uint32_t *keep)
+/* If several threads share an id, index the newest. */
+static int reindex(struct thread_table *c)
+{
+	id_index_clear(&c->ids);
+	for (uint32_t i = 0; i < c->n; i++) {
+		if (!id_index_reserve(&c->ids, 1))
+			return -ENOMEM;
+		if (!(c->list[i].flags & THREAD_SHARED))
+			id_index_put(&c->ids, c->list[i].id, i, false);
+	}
+	return 0;
+}
+
+static int forget(struct thread_table *c, uint32_t *keep)
 {
 	uint32_t n = 0, kept = THREAD_NONE;
 
@@ -88,7 +75,7 @@ static void forget(struct thread_table *c, uint32_t *keep)
 	}
 	c->n = n;
 	*keep = kept;
-	reindex(c);
+	return reindex(c);
 }
 
 /*
@@ -97,16 +84,20 @@ static void forget(struct thread_table *c, uint32_t *keep)
  */
 int thread_table_reserve(struct thread_table *c, uint32_t *keep)
 {
+	int r = 0;
+
+	if (!id_index_reserve(&c->ids, 3))
+		return -ENOMEM;
 	if (c->n + 3 <= c->room)
 		return 0;
 	if (c->room < c->most)
 		return grow(c);
 	if (c->refused >= c->retry_at) {
-		forget(c, keep);
+		r = forget(c, keep);
 		if (c->n > c->most - c->most / 16)
 			c->retry_at = c->refused + c->most / 16 + 1;
 	}
-	return 0;
+	return r;
 }
 
 static uint32_t append(struct thread_table *c, const struct table_thread *t)
@@ -124,7 +115,8 @@ uint32_t thread_table_add(struct thread_table *c, int64_t id, uint8_t type, uint
 		c->refused++;
 		return THREAD_NONE;
 	}
-	return *slot(c, id) = append(c, &t);
+	id_index_put(&c->ids, id, c->n, type != MPROF_THREAD_UNKNOWN);
+	return append(c, &t);
 }
 
 uint32_t thread_table_share(struct thread_table *c, uint32_t track)
@@ -136,7 +128,7 @@ uint32_t thread_table_share(struct thread_table *c, uint32_t track)
 
 uint32_t thread_table_newest(const struct thread_table *c, int64_t id)
 {
-	return c->index_room ? *slot(c, id) : THREAD_NONE;
+	return id_index_find(&c->ids, id);
 }
 
 static uint32_t final(struct thread_table *c, uint32_t i)

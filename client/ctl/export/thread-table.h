@@ -12,7 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define THREAD_NONE UINT32_MAX
+#include "id-index.h"
+
+#define THREAD_NONE ID_INDEX_NONE
 
 enum table_thread_flag {
 	THREAD_ENDED = 1,
@@ -35,13 +37,10 @@ struct table_thread {
 struct thread_table {
 	struct table_thread *list;
 	uint32_t n, room, most;
-	uint32_t *index; /* by id, open addressing, THREAD_NONE = free */
-	uint32_t index_room;
-	unsigned int shift; /* 64 minus the bits of INDEX_ROOM */
-	uint64_t factor;    /* odd, and unknown to the writer of the trace */
-	uint32_t shared;    /* the shared thread, THREAD_NONE = none yet */
-	uint64_t refused;   /* events of threads beyond the limit */
-	uint64_t retry_at;  /* value of REFUSED at which to try again to forget threads */
+	struct id_index ids;
+	uint32_t shared;   /* the shared thread, THREAD_NONE = none yet */
+	uint64_t refused;  /* events of threads beyond the limit */
+	uint64_t retry_at; /* value of REFUSED at which to try again to forget threads */
 };
 
 /* Allow at most MOST threads at once (at least 16). SEED keeps crafted ids from colliding. */

@@ -16,6 +16,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "download.h"
+#include "file-order.h"
 #include "follow.h"
 #include "input.h"
 #include "merge.h"
@@ -239,10 +240,19 @@ static ssize_t read_head(int fd, uint8_t *head)
 	return n < 0 ? n : (ssize_t)used;
 }
 
+/* Return how to decode what FD has from START on, packed or not. */
+static enum stream_decoder_kind kind_of(int fd, bool regular, off_t start, bool packed)
+{
+	if (regular && !packed && start >= 0 && file_order_kept(fd, (uint64_t)start))
+		return STREAM_DECODER_STREAM;
+	return regular || packed ? STREAM_DECODER_FILE : STREAM_DECODER_PIPE;
+}
+
 static int read_descriptor(struct input *in, int fd, bool regular)
 {
 	CLEANUP(stream_decoder_deinit) struct stream_decoder f = {0};
 	uint8_t head[UNPACK_HEAD];
+	off_t start = regular ? lseek(fd, 0, SEEK_CUR) : -1;
 	ssize_t n = read_head(fd, head);
 	bool packed;
 	int r;
@@ -250,8 +260,7 @@ static int read_descriptor(struct input *in, int fd, bool regular)
 	if (n < 0)
 		return (int)n;
 	packed = unpack_wanted(head, (size_t)n);
-	if (!stream_decoder_init(&f, &in->consumer, in->name,
-				 regular || packed ? STREAM_DECODER_FILE : STREAM_DECODER_PIPE))
+	if (!stream_decoder_init(&f, &in->consumer, in->name, kind_of(fd, regular, start, packed)))
 		return -ENOMEM;
 	if (packed)
 		return read_packed(in, &f, fd, head, (size_t)n);

@@ -19,7 +19,7 @@
 #include "ctl.h"
 #include "stream-decoder.h"
 
-#define PIECE		 (1u << 20)
+#define PIECE		 (256u << 10)
 #define DAMAGES_REPORTED 100
 #define BATCH		 256u /* events; with their fields they fit a processor's first-level cache */
 

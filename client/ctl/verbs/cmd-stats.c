@@ -69,8 +69,7 @@ static int stats_events(void *context, unsigned int stream, const struct mprof_e
 	period_holds(s->period, events[0].raw.timestamp);
 	t->from = period_from(s->period);
 	t->to = period_to(s->period);
-	for (size_t i = 0; i < n; i++)
-		tally_event(t, &events[i].raw);
+	tally_events(t, events, n);
 	return t->failed ? -ENOMEM : 0;
 }
 
