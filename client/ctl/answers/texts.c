@@ -127,6 +127,21 @@ uint32_t texts_add_hashed(struct texts *t, const char *text, size_t len, uint64_
 	return t->n++;
 }
 
+uint32_t texts_add_constant(struct texts *t, struct text_constants *c, const char *text)
+{
+	uint64_t at = ((uintptr_t)text * 0x9e3779b97f4a7c15u) >> 58;
+	uint32_t number;
+
+	if (c->at[at] == text)
+		return c->number[at];
+	number = texts_add(t, text, strlen(text));
+	if (number != TEXT_NONE) {
+		c->at[at] = text;
+		c->number[at] = number;
+	}
+	return number;
+}
+
 const char *texts_get(const struct texts *t, uint32_t i, size_t *len)
 {
 	*len = t->list[i].len;

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TEXT_NONE UINT32_MAX
+#define TEXT_NONE      UINT32_MAX
+#define TEXT_CONSTANTS 64u
 
 struct text {
 	uint64_t hash;
@@ -40,6 +41,15 @@ uint32_t texts_add(struct texts *t, const char *text, size_t len);
  */
 uint64_t texts_prepare(const struct texts *t, const char *text, size_t len);
 uint32_t texts_add_hashed(struct texts *t, const char *text, size_t len, uint64_t hash);
+/* Numbers of some constants, by their addresses. Set it to zero at first. */
+struct text_constants {
+	const char *at[TEXT_CONSTANTS];
+	uint32_t number[TEXT_CONSTANTS];
+};
+
+/* As texts_add(). TEXT is a constant; it is mostly found by its address. */
+uint32_t texts_add_constant(struct texts *t, struct text_constants *c, const char *text);
+
 /* Return string I, lent until the next texts_add(). */
 const char *texts_get(const struct texts *t, uint32_t i, size_t *len);
 

@@ -82,18 +82,9 @@ static int end(struct fxt *f)
 	return -f->out->error;
 }
 
-/*
- * Return a reference to a string. Give the string a number if possible, and then first write a
- * record that defines it. Call it before a record is begun.
- */
-static struct ref refer(struct fxt *f, const char *text, size_t len)
+/* Return a reference to string I of the table, or to the string itself. KNOWN strings are defined. */
+static struct ref reference(struct fxt *f, uint32_t i, uint32_t known, const char *text, size_t len)
 {
-	uint32_t known = f->strings.n, i = TEXT_NONE;
-
-	if (!len)
-		return (struct ref){0};
-	if (len <= INTERN_MAX)
-		i = texts_add(&f->strings, text, len);
 	if (i == TEXT_NONE) {
 		len = utf8_cut(text, len, INLINE_MAX);
 		return (struct ref){.value = (uint16_t)(REF_INLINE | len), .text = text, .bytes = len};
@@ -106,9 +97,31 @@ static struct ref refer(struct fxt *f, const char *text, size_t len)
 	return (struct ref){.value = (uint16_t)(i + 1)};
 }
 
+/*
+ * Return a reference to a string. Give the string a number if possible, and then first write a
+ * record that defines it. Call it before a record is begun.
+ */
+static struct ref refer(struct fxt *f, const char *text, size_t len)
+{
+	uint32_t known = f->strings.n, i = TEXT_NONE;
+
+	if (!len)
+		return (struct ref){0};
+	if (len <= INTERN_MAX)
+		i = texts_add(&f->strings, text, len);
+	return reference(f, i, known, text, len);
+}
+
 static struct ref refer_constant(struct fxt *f, const char *text)
 {
-	return refer(f, text, strlen(text));
+	uint32_t known = f->strings.n, i = texts_add_constant(&f->strings, &f->constants, text);
+
+	return i < known ? (struct ref){.value = (uint16_t)(i + 1)} : reference(f, i, known, text, strlen(text));
+}
+
+static struct ref refer_name(struct fxt *f, const struct slice_event *event)
+{
+	return event->constant_name ? refer_constant(f, event->name) : refer(f, event->name, event->name_bytes);
 }
 
 static void inline_text(struct fxt *f, const struct ref *ref)
@@ -174,7 +187,7 @@ static int put_event(struct fxt *f, enum event type, const struct slice_event *e
 		     const struct slice_note *notes, unsigned int n_notes, const uint64_t *last)
 {
 	uint32_t track = type == EVENT_COUNTER ? event->actor : event->track;
-	struct ref group = refer_constant(f, category), name = refer(f, event->name, event->name_bytes);
+	struct ref group = refer_constant(f, category), name = refer_name(f, event);
 	unsigned int thread = thread_index(f, event->process, track);
 	struct arguments arguments;
 

@@ -14,8 +14,9 @@ struct fxt {
 	struct writer *out;   /* borrowed */
 	struct slice_ops ops; /* for slices_init() */
 	struct texts strings;
-	uint32_t threads[FXT_THREADS]; /* the track at each index less 1; 0 = none */
-	unsigned int n;		       /* words of the present record */
+	struct text_constants constants; /* numbers of constant strings */
+	uint32_t threads[FXT_THREADS];	 /* the track at each index less 1; 0 = none */
+	unsigned int n;			 /* words of the present record */
 	uint64_t record[FXT_RECORD_WORDS];
 };
 

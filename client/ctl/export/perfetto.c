@@ -11,7 +11,7 @@
 #include "ctl.h"
 #include "exporter.h"
 #include "perfetto.h"
-#include "perfetto.pb-c.h"
+#include "proto.h"
 
 #define SEQUENCE	 1u
 #define NAMES_MAX	 65536u
@@ -19,311 +19,301 @@
 #define NAME_INTERN_MAX	 256u
 #define CLOCK_REALTIME_	 1u
 #define CLOCK_MONOTONIC_ 3u
-#define PACKET_TAG	 0x0a /* field 1 of a trace, with a length */
+#define PACKET_FIXED_MAX 1024u /* bytes of a packet without names and texts of the trace */
 
-/* A packet and all that it points to. */
-struct draft {
-	Perfetto__Protos__TracePacket packet;
-	Perfetto__Protos__TrackEvent event;
-	Perfetto__Protos__DebugAnnotation notes[SLICE_NOTES_MAX];
-	Perfetto__Protos__DebugAnnotation *note_list[SLICE_NOTES_MAX];
-	Perfetto__Protos__InternedData interned;
-	Perfetto__Protos__EventCategory category;
-	Perfetto__Protos__EventCategory *category_list[1];
-	Perfetto__Protos__EventName name;
-	Perfetto__Protos__EventName *name_list[1];
-	Perfetto__Protos__DebugAnnotationName keys[SLICE_NOTES_MAX];
-	Perfetto__Protos__DebugAnnotationName *key_list[SLICE_NOTES_MAX];
-	uint64_t category_iid;
-	uint64_t flow_id;
-	char *own_name; /* copies with a NUL */
-	char *own_text;
+/* Numbers of the fields in perfetto.proto. */
+enum { TRACE_PACKET = 1 };
+
+enum packet_field {
+	PACKET_CLOCK_SNAPSHOT = 6,
+	PACKET_TIMESTAMP = 8,
+	PACKET_SEQUENCE = 10,
+	PACKET_TRACK_EVENT = 11,
+	PACKET_INTERNED_DATA = 12,
+	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_TRACK_DESCRIPTOR = 60,
+	PACKET_FIRST = 87,
 };
 
-static void draft_init(struct draft *d)
-{
-	memset(d, 0, sizeof(*d));
-	perfetto__protos__trace_packet__init(&d->packet);
-	perfetto__protos__interned_data__init(&d->interned);
-}
+enum sequence_flag { STATE_CLEARED = 1, NEEDS_STATE = 2 };
+enum snapshot_field { SNAPSHOT_CLOCKS = 1, SNAPSHOT_PRIMARY = 2 };
+enum clock_field { CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
+enum process_field { PROCESS_PID = 1, PROCESS_NAME = 6 };
+enum counter_field { COUNTER_SHARE_KEY = 7 };
+enum interned_field { INTERNED_CATEGORIES = 1, INTERNED_NAMES, INTERNED_KEYS };
+enum string_field { STRING_IID = 1, STRING_NAME };
+enum note_field { NOTE_KEY_IID = 1, NOTE_INT = 4, NOTE_STRING = 6 };
 
-static void draft_deinit(struct draft *d)
-{
-	free(d->own_name);
-	free(d->own_text);
-}
+enum descriptor_field {
+	DESCRIPTOR_UUID = 1,
+	DESCRIPTOR_NAME = 2,
+	DESCRIPTOR_PROCESS = 3,
+	DESCRIPTOR_PARENT = 5,
+	DESCRIPTOR_COUNTER = 8,
+	DESCRIPTOR_MERGE = 15,
+};
 
-static int reserve(struct perfetto *p, size_t n)
+#define MERGE_NONE 2u /* of SiblingMergeBehavior */
+
+enum event_field {
+	EVENT_CATEGORY = 3,
+	EVENT_NOTES = 4,
+	EVENT_TYPE = 9,
+	EVENT_NAME_IID = 10,
+	EVENT_TRACK = 11,
+	EVENT_NAME = 23,
+	EVENT_VALUE = 30,
+	EVENT_FLOW = 47,
+	EVENT_FLOW_END = 48,
+};
+
+/* The number of a string; 0 = none. */
+struct ref {
+	uint64_t iid;
+	bool is_new;
+};
+
+/* Numbers of the strings of an event. */
+struct refs {
+	struct ref category, name, keys[SLICE_NOTES_MAX];
+};
+
+/* Set OUT to the end of a buffer for a packet with MORE bytes of the trace. */
+static int begin(struct perfetto *p, struct proto *out, size_t more)
 {
+	size_t n = PACKET_FIXED_MAX + more;
 	uint8_t *packet;
 
-	if (n <= p->packet_room)
-		return 0;
-	packet = realloc(p->packet, n);
-	if (!packet)
-		return -ENOMEM;
-	p->packet = packet;
-	p->packet_room = n;
+	if (n > p->packet_room) {
+		packet = realloc(p->packet, n);
+		if (!packet)
+			return -ENOMEM;
+		p->packet = packet;
+		p->packet_room = n;
+	}
+	out->at = p->packet + p->packet_room;
 	return 0;
 }
 
-static int put_packet(struct perfetto *p, struct draft *d)
+/* Write the packet's last field. */
+static void put_first(const struct perfetto *p, struct proto *out)
 {
-	size_t n, head = 0, left;
-	uint8_t bytes[12] = {PACKET_TAG};
+	if (!p->begun)
+		proto_number(out, PACKET_FIRST, 1);
+}
 
-	d->packet.trusted_packet_sequence_id = SEQUENCE;
-	d->packet.has_trusted_packet_sequence_id = true;
-	d->packet.has_sequence_flags = true;
-	d->packet.sequence_flags |= PERFETTO__PROTOS__TRACE_PACKET__SEQUENCE_FLAGS__SEQ_NEEDS_INCREMENTAL_STATE;
-	if (!p->begun) {
-		d->packet.sequence_flags |=
-			PERFETTO__PROTOS__TRACE_PACKET__SEQUENCE_FLAGS__SEQ_INCREMENTAL_STATE_CLEARED;
-		d->packet.has_first_packet_on_sequence = d->packet.first_packet_on_sequence = true;
-	}
+static void put_flags(const struct perfetto *p, struct proto *out)
+{
+	proto_number(out, PACKET_SEQUENCE_FLAGS, p->begun ? NEEDS_STATE : NEEDS_STATE | STATE_CLEARED);
+}
+
+/* Write out the packet. */
+static int end(struct perfetto *p, struct proto *out)
+{
+	const uint8_t *last = p->packet + p->packet_room;
+
+	proto_message(out, TRACE_PACKET, last);
+	writer_put(p->out, out->at, (size_t)(last - out->at));
 	p->begun = true;
-	if (d->interned.n_event_categories || d->interned.n_event_names || d->interned.n_debug_annotation_names)
-		d->packet.interned_data = &d->interned;
-	n = perfetto__protos__trace_packet__get_packed_size(&d->packet);
-	if (reserve(p, n))
-		return -ENOMEM;
-	perfetto__protos__trace_packet__pack(&d->packet, p->packet);
-	for (left = n; left >= 0x80; left >>= 7)
-		bytes[++head] = (uint8_t)(left | 0x80);
-	bytes[++head] = (uint8_t)left;
-	writer_put(p->out, bytes, head + 1);
-	writer_put(p->out, p->packet, n);
 	return -p->out->error;
 }
 
 /* ---- strings under numbers */
 
-static uint64_t constant(struct perfetto_constants *c, const char *text, bool *is_new)
+static struct ref constant(struct perfetto_constants *c, const char *text)
 {
-	uint32_t i;
-
-	for (i = 0; i < c->n && c->at[i] != text && strcmp(c->at[i], text) != 0; i++)
-		;
-	*is_new = i == c->n;
-	if (*is_new)
-		c->at[c->n++] = text;
-	return i + 1;
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->at[i] == text)
+			return (struct ref){.iid = i + 1};
+	for (uint32_t i = 0; i < c->n; i++)
+		if (strcmp(c->at[i], text) == 0)
+			return (struct ref){.iid = i + 1};
+	c->at[c->n++] = text;
+	return (struct ref){.iid = c->n, .is_new = true};
 }
 
-static void set_category(struct perfetto *p, struct draft *d, const char *category)
-{
-	bool is_new;
-
-	d->category_iid = constant(&p->categories, category, &is_new);
-	d->event.category_iids = &d->category_iid;
-	d->event.n_category_iids = 1;
-	if (!is_new)
-		return;
-	perfetto__protos__event_category__init(&d->category);
-	d->category.iid = d->category_iid;
-	d->category.has_iid = true;
-	d->category.name = (char *)category;
-	d->category_list[0] = &d->category;
-	d->interned.event_categories = d->category_list;
-	d->interned.n_event_categories = 1;
-}
-
-static char *copy(const char *text, size_t len)
-{
-	char *s = malloc(len + 1);
-
-	if (!s)
-		return NULL;
-	memcpy(s, text, len);
-	s[len] = 0;
-	return s;
-}
-
-static int set_name(struct perfetto *p, struct draft *d, const char *name, size_t len)
+static struct ref refer_name(struct perfetto *p, const struct slice_event *event)
 {
 	uint32_t before = p->names.n, i = TEXT_NONE;
 
-	if (len && len <= NAME_INTERN_MAX)
-		i = texts_add(&p->names, name, len);
-	if (i == TEXT_NONE || i == before) {
-		d->own_name = copy(name, len);
-		if (!d->own_name)
-			return -ENOMEM;
-	}
-	if (i == TEXT_NONE) {
-		d->event.name_field_case = PERFETTO__PROTOS__TRACK_EVENT__NAME_FIELD_NAME;
-		d->event.name = d->own_name;
-		return 0;
-	}
-	d->event.name_field_case = PERFETTO__PROTOS__TRACK_EVENT__NAME_FIELD_NAME_IID;
-	d->event.name_iid = i + 1;
-	if (i != before)
-		return 0;
-	perfetto__protos__event_name__init(&d->name);
-	d->name.iid = i + 1;
-	d->name.has_iid = true;
-	d->name.name = d->own_name;
-	d->name_list[0] = &d->name;
-	d->interned.event_names = d->name_list;
-	d->interned.n_event_names = 1;
-	return 0;
+	if (event->constant_name)
+		i = texts_add_constant(&p->names, &p->constants, event->name);
+	else if (event->name_bytes && event->name_bytes <= NAME_INTERN_MAX)
+		i = texts_add(&p->names, event->name, event->name_bytes);
+	return i == TEXT_NONE ? (struct ref){0} : (struct ref){.iid = (uint64_t)i + 1, .is_new = i == before};
 }
 
-static void set_key(struct perfetto *p, struct draft *d, Perfetto__Protos__DebugAnnotation *note, const char *key)
+static bool has_name(const struct slice_event *event)
 {
-	size_t n = d->interned.n_debug_annotation_names;
-	bool is_new;
+	return event->kind == SLICE_BEGIN || event->kind == SLICE_INSTANT;
+}
 
-	note->name_field_case = PERFETTO__PROTOS__DEBUG_ANNOTATION__NAME_FIELD_NAME_IID;
-	note->name_iid = constant(&p->keys, key, &is_new);
-	if (!is_new)
+/* An END ends the last slice that began on the track. A counter's track has its name. */
+static void refer(struct perfetto *p, const struct slice_event *event, struct refs *refs)
+{
+	refs->category = refs->name = (struct ref){0};
+	if (event->kind != SLICE_END)
+		refs->category = constant(&p->categories, event->category);
+	if (has_name(event))
+		refs->name = refer_name(p, event);
+	for (unsigned int i = 0; i < event->n_notes; i++)
+		refs->keys[i] = constant(&p->keys, event->notes[i].key);
+}
+
+static void define(struct proto *out, enum interned_field field, const struct ref *ref, const char *text, size_t len)
+{
+	const uint8_t *last = out->at;
+
+	if (!ref->is_new)
 		return;
-	perfetto__protos__debug_annotation_name__init(&d->keys[n]);
-	d->keys[n].iid = note->name_iid;
-	d->keys[n].has_iid = true;
-	d->keys[n].name = (char *)key;
-	d->key_list[n] = &d->keys[n];
-	d->interned.debug_annotation_names = d->key_list;
-	d->interned.n_debug_annotation_names = n + 1;
+	proto_string(out, STRING_NAME, text, len);
+	proto_number(out, STRING_IID, ref->iid);
+	proto_message(out, field, last);
 }
 
-static int set_note(struct perfetto *p, struct draft *d, const struct slice_note *from)
+/* Define the strings that are new. */
+static void put_interned(struct proto *out, const struct slice_event *event, const struct refs *refs)
 {
-	Perfetto__Protos__DebugAnnotation *note = &d->notes[d->event.n_debug_annotations];
+	const uint8_t *last = out->at;
 
-	perfetto__protos__debug_annotation__init(note);
-	set_key(p, d, note, from->key);
-	if (from->text) {
-		d->own_text = copy(from->text, from->text_bytes);
-		if (!d->own_text)
-			return -ENOMEM;
-		note->value_case = PERFETTO__PROTOS__DEBUG_ANNOTATION__VALUE_STRING_VALUE;
-		note->string_value = d->own_text;
-	} else {
-		note->value_case = PERFETTO__PROTOS__DEBUG_ANNOTATION__VALUE_INT_VALUE;
-		note->int_value = from->number;
-	}
-	d->note_list[d->event.n_debug_annotations++] = note;
-	d->event.debug_annotations = d->note_list;
-	return 0;
+	for (unsigned int i = event->n_notes; i--;)
+		define(out, INTERNED_KEYS, &refs->keys[i], event->notes[i].key, strlen(event->notes[i].key));
+	define(out, INTERNED_NAMES, &refs->name, event->name, event->name_bytes);
+	define(out, INTERNED_CATEGORIES, &refs->category, event->category, strlen(event->category));
+	if (out->at != last)
+		proto_message(out, PACKET_INTERNED_DATA, last);
 }
 
 /* ---- slice events */
 
-static void set_kind(struct draft *d, const struct slice_event *event)
+static void put_note(struct proto *out, const struct slice_note *note, const struct ref *key)
 {
-	static const Perfetto__Protos__TrackEvent__Type types[] = {
-		[SLICE_BEGIN] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN,
-		[SLICE_END] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END,
-		[SLICE_INSTANT] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT,
-		[SLICE_VALUE] = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER,
-	};
+	const uint8_t *last = out->at;
 
-	perfetto__protos__track_event__init(&d->event);
-	d->event.type = types[event->kind];
-	d->event.has_type = true;
-	d->event.track_uuid = event->track;
-	d->event.has_track_uuid = true;
-	d->event.counter_value = event->value;
-	d->event.has_counter_value = event->kind == SLICE_VALUE;
-	d->flow_id = event->flow_id;
-	if (event->flow == SLICE_FLOW_BEGINS) {
-		d->event.flow_ids = &d->flow_id;
-		d->event.n_flow_ids = 1;
-	} else if (event->flow == SLICE_FLOW_ENDS) {
-		d->event.terminating_flow_ids = &d->flow_id;
-		d->event.n_terminating_flow_ids = 1;
-	}
+	if (note->text)
+		proto_string(out, NOTE_STRING, note->text, note->text_bytes);
+	else
+		proto_number(out, NOTE_INT, (uint64_t)note->number);
+	proto_number(out, NOTE_KEY_IID, key->iid);
+	proto_message(out, EVENT_NOTES, last);
+}
+
+static void put_track_event(struct proto *out, const struct slice_event *event, const struct refs *refs)
+{
+	static const uint8_t types[] = {[SLICE_BEGIN] = 1, [SLICE_END] = 2, [SLICE_INSTANT] = 3, [SLICE_VALUE] = 4};
+	const uint8_t *last = out->at;
+
+	if (event->flow != SLICE_FLOW_NONE)
+		proto_fixed64(out, event->flow == SLICE_FLOW_BEGINS ? EVENT_FLOW : EVENT_FLOW_END, event->flow_id);
+	if (event->kind == SLICE_VALUE)
+		proto_number(out, EVENT_VALUE, (uint64_t)event->value);
+	if (has_name(event) && !refs->name.iid)
+		proto_string(out, EVENT_NAME, event->name, event->name_bytes);
+	proto_number(out, EVENT_TRACK, event->track);
+	if (refs->name.iid)
+		proto_number(out, EVENT_NAME_IID, refs->name.iid);
+	proto_number(out, EVENT_TYPE, types[event->kind]);
+	for (unsigned int i = event->n_notes; i--;)
+		put_note(out, &event->notes[i], &refs->keys[i]);
+	if (refs->category.iid)
+		proto_number(out, EVENT_CATEGORY, refs->category.iid);
+	proto_message(out, PACKET_TRACK_EVENT, last);
 }
 
 static int on_event(void *context, const struct slice_event *event)
 {
 	struct perfetto *p = context;
-	struct draft d;
-	int r = 0;
+	size_t texts = event->name_bytes;
+	struct proto out;
+	struct refs refs;
+	int r;
 
-	draft_init(&d);
-	d.packet.timestamp = event->time;
-	d.packet.has_timestamp = true;
-	d.packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_EVENT;
-	d.packet.track_event = &d.event;
-	set_kind(&d, event);
-	/* An END ends the last slice that began on the track. A counter's track has its name. */
-	if (event->kind != SLICE_END)
-		set_category(p, &d, event->category);
-	if (event->kind == SLICE_BEGIN || event->kind == SLICE_INSTANT)
-		r = set_name(p, &d, event->name, event->name_bytes);
-	for (unsigned int i = 0; i < event->n_notes && !r; i++)
-		r = set_note(p, &d, &event->notes[i]);
-	r = r ? r : put_packet(p, &d);
-	draft_deinit(&d);
-	return r;
+	for (unsigned int i = 0; i < event->n_notes; i++)
+		texts += event->notes[i].text ? event->notes[i].text_bytes : 0;
+	r = begin(p, &out, texts);
+	if (r)
+		return r;
+	refer(p, event, &refs);
+	put_first(p, &out);
+	put_flags(p, &out);
+	put_interned(&out, event, &refs);
+	put_track_event(&out, event, &refs);
+	proto_number(&out, PACKET_SEQUENCE, SEQUENCE);
+	proto_number(&out, PACKET_TIMESTAMP, event->time);
+	return end(p, &out);
+}
+
+static void put_process(const struct perfetto *p, struct proto *out, const struct slice_track *track)
+{
+	const uint8_t *last = out->at;
+
+	proto_string(out, PROCESS_NAME, track->name, track->name_bytes);
+	proto_number(out, PROCESS_PID, (uint64_t)(p->first_pid + (int64_t)track->stream));
+	proto_message(out, DESCRIPTOR_PROCESS, last);
+}
+
+static void put_descriptor(const struct perfetto *p, struct proto *out, const struct slice_track *track)
+{
+	const uint8_t *last = out->at, *counter;
+
+	if (track->kind != TRACK_PROCESS)
+		proto_number(out, DESCRIPTOR_MERGE, MERGE_NONE);
+	if (track->kind == TRACK_COUNTER) {
+		counter = out->at;
+		proto_string(out, COUNTER_SHARE_KEY, track->name, track->scale_bytes);
+		proto_message(out, DESCRIPTOR_COUNTER, counter);
+	}
+	if (track->kind == TRACK_PROCESS)
+		put_process(p, out, track);
+	else
+		proto_number(out, DESCRIPTOR_PARENT, track->process);
+	proto_string(out, DESCRIPTOR_NAME, track->name, track->name_bytes);
+	proto_number(out, DESCRIPTOR_UUID, track->track);
+	proto_message(out, PACKET_TRACK_DESCRIPTOR, last);
 }
 
 static int on_track(void *context, const struct slice_track *track)
 {
 	struct perfetto *p = context;
-	Perfetto__Protos__TrackDescriptor descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
-	Perfetto__Protos__ProcessDescriptor process = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
-	Perfetto__Protos__CounterDescriptor counter = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__INIT;
-	struct draft d;
-	int r;
+	struct proto out;
+	int r = begin(p, &out, 2 * track->name_bytes + track->scale_bytes);
 
-	draft_init(&d);
-	d.own_name = copy(track->name, track->name_bytes);
-	d.own_text = copy(track->name, track->scale_bytes);
-	d.packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_DESCRIPTOR;
-	d.packet.track_descriptor = &descriptor;
-	descriptor.uuid = track->track;
-	descriptor.has_uuid = true;
-	descriptor.name = d.own_name;
-	if (track->kind == TRACK_PROCESS) {
-		process.pid = p->first_pid + (int32_t)track->stream;
-		process.has_pid = true;
-		process.process_name = d.own_name;
-		descriptor.process = &process;
-	} else {
-		descriptor.parent_uuid = track->process;
-		descriptor.has_parent_uuid = true;
-		descriptor.sibling_merge_behavior =
-			PERFETTO__PROTOS__TRACK_DESCRIPTOR__SIBLING_MERGE_BEHAVIOR__SIBLING_MERGE_BEHAVIOR_NONE;
-		descriptor.has_sibling_merge_behavior = true;
-	}
-	if (track->kind == TRACK_COUNTER) {
-		counter.y_axis_share_key = d.own_text;
-		descriptor.counter = &counter;
-	}
-	r = d.own_name && d.own_text ? put_packet(p, &d) : -ENOMEM;
-	draft_deinit(&d);
-	return r;
+	if (r)
+		return r;
+	put_first(p, &out);
+	put_descriptor(p, &out, track);
+	put_flags(p, &out);
+	proto_number(&out, PACKET_SEQUENCE, SEQUENCE);
+	return end(p, &out);
+}
+
+static void put_clock(struct proto *out, uint64_t id, uint64_t timestamp)
+{
+	const uint8_t *last = out->at;
+
+	proto_number(out, CLOCK_TIMESTAMP, timestamp);
+	proto_number(out, CLOCK_ID, id);
+	proto_message(out, SNAPSHOT_CLOCKS, last);
 }
 
 int perfetto_clocks(struct perfetto *p, uint64_t monotonic, uint64_t realtime)
 {
-	Perfetto__Protos__ClockSnapshot snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
-	Perfetto__Protos__ClockSnapshot__Clock clocks[2] = {
-		PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT,
-		PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT,
-	};
-	Perfetto__Protos__ClockSnapshot__Clock *list[2] = {&clocks[0], &clocks[1]};
-	struct draft d;
+	const uint8_t *snapshot;
+	struct proto out;
+	int r = begin(p, &out, 0);
 
-	clocks[0].clock_id = CLOCK_MONOTONIC_;
-	clocks[0].timestamp = monotonic;
-	clocks[1].clock_id = CLOCK_REALTIME_;
-	clocks[1].timestamp = realtime;
-	clocks[0].has_clock_id = clocks[1].has_clock_id = true;
-	clocks[0].has_timestamp = clocks[1].has_timestamp = true;
-	snapshot.clocks = list;
-	snapshot.n_clocks = 2;
-	snapshot.primary_trace_clock = CLOCK_MONOTONIC_;
-	snapshot.has_primary_trace_clock = true;
-	draft_init(&d);
-	d.packet.timestamp = monotonic;
-	d.packet.has_timestamp = true;
-	d.packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
-	d.packet.clock_snapshot = &snapshot;
-	return put_packet(p, &d);
+	if (r)
+		return r;
+	put_first(p, &out);
+	put_flags(p, &out);
+	proto_number(&out, PACKET_SEQUENCE, SEQUENCE);
+	proto_number(&out, PACKET_TIMESTAMP, monotonic);
+	snapshot = out.at;
+	proto_number(&out, SNAPSHOT_PRIMARY, CLOCK_MONOTONIC_);
+	put_clock(&out, CLOCK_REALTIME_, realtime);
+	put_clock(&out, CLOCK_MONOTONIC_, monotonic);
+	proto_message(&out, PACKET_CLOCK_SNAPSHOT, snapshot);
+	return end(p, &out);
 }
 
 void perfetto_init(struct perfetto *p, struct writer *out, int32_t first_pid)

@@ -24,7 +24,8 @@ struct perfetto {
 	struct slice_ops ops; /* for slices_init() */
 	struct perfetto_constants categories, keys;
 	struct texts names;
-	uint8_t *packet; /* buffer for the present packet */
+	struct text_constants constants; /* numbers of constant names */
+	uint8_t *packet;		 /* buffer for the present packet */
 	size_t packet_room;
 };
 

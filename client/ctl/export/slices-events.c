@@ -187,20 +187,17 @@ static void touch(const struct step *x, uint32_t thread)
 	thread_at(x, thread)->last = x->s->now;
 }
 
-/* Return the slice event for the event, on the track of THREAD. */
-static struct slice_event event_of(const struct step *x, enum slice_kind kind, uint32_t thread)
+/* Set EVENT to the slice event for the event, on the track of THREAD. */
+static void event_of(const struct step *x, enum slice_kind kind, uint32_t thread, struct slice_event *event)
 {
-	struct slice_event event = {
-		.kind = kind,
-		.track = thread_at(x, thread)->track,
-		.time = kind == SLICE_BEGIN ? x->s->now : x->time,
-		.category = mprof_event_name(x->e->id),
-	};
-
-	slice_set_name(&event, event.category);
-	if (event.time != x->e->timestamp)
-		slice_add_note(&event, "time_ns", (int64_t)x->e->timestamp);
-	return event;
+	memset(event, 0, offsetof(struct slice_event, notes));
+	event->kind = kind;
+	event->track = thread_at(x, thread)->track;
+	event->time = kind == SLICE_BEGIN ? x->s->now : x->time;
+	event->category = mprof_event_name(x->e->id);
+	slice_set_name(event, event->category);
+	if (event->time != x->e->timestamp)
+		slice_add_note(event, "time_ns", (int64_t)x->e->timestamp);
 }
 
 /* THREAD runs from now on. OWN: the event says nothing else, and so it is the slice's beginning. */
@@ -208,9 +205,10 @@ static int run(const struct step *x, uint32_t thread, bool own)
 {
 	struct slice_stream *s = x->s;
 	bool open = s->running != thread && !(thread_at(x, thread)->flags & THREAD_ENDED);
-	struct slice_event event = event_of(x, open ? SLICE_BEGIN : SLICE_INSTANT, thread);
+	struct slice_event event;
 	int r = 0;
 
+	event_of(x, open ? SLICE_BEGIN : SLICE_INSTANT, thread, &event);
 	if (s->running != thread) {
 		r = slices_stop(x->a, s, s->now);
 		s->running = thread;
@@ -242,13 +240,13 @@ static int pair(const struct step *x, int64_t actor_id, int64_t other_id, bool b
 	if (r)
 		return r;
 	touch(x, actor);
-	event[back] = event_of(x, SLICE_INSTANT, actor);
+	event_of(x, SLICE_INSTANT, actor, &event[back]);
 	slice_add_note(&event[back], "thread", actor_id);
 	slice_add_note(&event[back], "other", other_id);
 	if (x->e->id == MPROF_EVENT_fails)
 		event[back].notes[event[back].n_notes++] =
 			(struct slice_note){.key = "failure", .text = x->a->text.text, .text_bytes = x->a->text.bytes};
-	event[!back] = event_of(x, SLICE_INSTANT, other);
+	event_of(x, SLICE_INSTANT, other, &event[!back]);
 	event[!back].n_notes = 0;
 	event[!back].category = "target";
 	event[0].flow_id = event[1].flow_id = ++x->a->flows;
@@ -267,7 +265,7 @@ static int alone(const struct step *x, int64_t id, int64_t other)
 
 	if (r)
 		return r;
-	event = event_of(x, SLICE_INSTANT, thread);
+	event_of(x, SLICE_INSTANT, thread, &event);
 	slice_add_note(&event, "thread", id);
 	slice_add_note(&event, "other", other);
 	return slices_put(x->a, x->s, &event);
@@ -289,7 +287,7 @@ static int on_creates(const struct step *x)
 	if (r)
 		return r;
 	touch(x, thread);
-	event = event_of(x, thread_at(x, thread)->flags & THREAD_SHARED ? SLICE_INSTANT : SLICE_BEGIN, thread);
+	event_of(x, thread_at(x, thread)->flags & THREAD_SHARED ? SLICE_INSTANT : SLICE_BEGIN, thread, &event);
 	event.life = event.kind == SLICE_BEGIN;
 	if (event.life)
 		thread_at(x, thread)->flags |= THREAD_ALIVE | THREAD_CREATED;
@@ -383,9 +381,8 @@ static int on_label(const struct step *x)
 		t->flags |= THREAD_LABELLED;
 		r = slices_name_thread(x->a, x->s, t, text->text, text->bytes);
 	}
-	event = event_of(x, SLICE_INSTANT, thread);
-	event.name = text->text;
-	event.name_bytes = text->bytes;
+	event_of(x, SLICE_INSTANT, thread, &event);
+	slice_set_text(&event, text->text, text->bytes);
 	slice_add_note(&event, "thread", x->e->context);
 	return r ? r : slices_put(x->a, x->s, &event);
 }

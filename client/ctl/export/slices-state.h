@@ -2,6 +2,7 @@
 #ifndef CTL_SLICES_STATE_H
 #define CTL_SLICES_STATE_H
 
+#include <stddef.h>
 #include <string.h>
 
 #include "slices.h"
@@ -39,10 +40,19 @@ static inline void slice_add_note(struct slice_event *event, const char *key, in
 	event->notes[event->n_notes++] = (struct slice_note){.key = key, .number = number};
 }
 
+/* Let a constant be the event's name. */
 static inline void slice_set_name(struct slice_event *event, const char *name)
 {
 	event->name = name;
 	event->name_bytes = strlen(name);
+	event->constant_name = true;
+}
+
+static inline void slice_set_text(struct slice_event *event, const char *text, size_t len)
+{
+	event->name = text;
+	event->name_bytes = len;
+	event->constant_name = false;
 }
 
 /* In slices.c: */

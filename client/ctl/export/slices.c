@@ -1,11 +1,13 @@
 /* Streams, tracks, lives, and the running thread. slices-events.c handles the events. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctl.h"
+#include "digits.h"
 #include "seed.h"
 #include "slices-state.h"
 
@@ -84,24 +86,44 @@ static int set_up(struct slices *a, char *const *names, unsigned int count)
 	return r;
 }
 
+/* Append LEN bytes to NAME, of which *N are used. */
+static void append(char *name, size_t *n, const char *text, size_t len)
+{
+	memcpy(name + *n, text, len);
+	*n += len;
+}
+
+/* Append the thread's type and id. */
+static void append_type(char *name, size_t *n, const struct table_thread *t)
+{
+	const char *type = mprof_thread_type_name(t->type);
+
+	append(name, n, type, strlen(type));
+	append(name, n, " ", 1);
+	*n += digits_put_signed(name + *n, t->id);
+}
+
 int slices_name_thread(struct slices *a, const struct slice_stream *s, const struct table_thread *t, const char *label,
 		       size_t len)
 {
 	char name[LABEL_MAX + 64];
 	size_t cut = utf8_cut(label, len, LABEL_MAX);
-	const char *type = mprof_thread_type_name(t->type);
 	struct slice_track track = {.kind = TRACK_THREAD, .track = t->track, .name = name, .renamed = cut != 0};
-	int n;
+	size_t n = 0;
 
-	if (t->flags & THREAD_SHARED)
-		n = snprintf(name, sizeof(name), "further threads");
-	else if (t->id == MPROF_THREAD_NONE)
-		n = snprintf(name, sizeof(name), "idle");
-	else if (cut)
-		n = snprintf(name, sizeof(name), "%.*s (%s %" PRId64 ")", (int)cut, label, type, t->id);
-	else
-		n = snprintf(name, sizeof(name), "%s %" PRId64, type, t->id);
-	track.name_bytes = (size_t)n;
+	if (t->flags & THREAD_SHARED) {
+		append(name, &n, "further threads", strlen("further threads"));
+	} else if (t->id == MPROF_THREAD_NONE) {
+		append(name, &n, "idle", strlen("idle"));
+	} else if (cut) {
+		append(name, &n, label, cut);
+		append(name, &n, " (", 2);
+		append_type(name, &n, t);
+		append(name, &n, ")", 1);
+	} else {
+		append_type(name, &n, t);
+	}
+	track.name_bytes = n;
 	return slices_put_track(a, s, &track);
 }
 
@@ -159,12 +181,19 @@ int slices_thread(struct slices *a, struct slice_stream *s, int64_t id, uint32_t
 	return r;
 }
 
-static int put_end(struct slices *a, struct slice_stream *s, uint32_t track, bool life, struct slice_event event)
+/* End the slice of TRACK that began with CATEGORY and NAME. */
+static int put_end(struct slices *a, struct slice_stream *s, uint32_t track, uint64_t time, bool life,
+		   const char *category, const char *name)
 {
+	struct slice_event event;
+
+	memset(&event, 0, offsetof(struct slice_event, notes));
 	event.kind = SLICE_END;
 	event.track = track;
+	event.time = time;
 	event.life = life;
-	event.name_bytes = strlen(event.name);
+	event.category = category;
+	slice_set_name(&event, name);
 	return slices_put(a, s, &event);
 }
 
@@ -176,10 +205,8 @@ static int close_run(struct slices *a, struct slice_stream *s, uint64_t time)
 	s->run_open = false;
 	if (s->threads.list[s->running].last < time)
 		s->threads.list[s->running].last = time;
-	return put_end(a, s, s->threads.list[s->running].track, false,
-		       (struct slice_event){.time = time,
-					    .category = s->run_category,
-					    .name = s->running == s->root ? "idle" : "running"});
+	return put_end(a, s, s->threads.list[s->running].track, time, false, s->run_category,
+		       s->running == s->root ? "idle" : "running");
 }
 
 int slices_stop(struct slices *a, struct slice_stream *s, uint64_t time)
@@ -205,10 +232,8 @@ int slices_end_life(struct slices *a, struct slice_stream *s, uint32_t thread, u
 		r = close_run(a, s, time);
 	t->flags &= (uint8_t)~THREAD_ALIVE;
 	return r ? r
-		 : put_end(a, s, t->track, true,
-			   (struct slice_event){.time = time,
-						.category = t->flags & THREAD_CREATED ? "creates" : "life",
-						.name = mprof_thread_type_name(t->type)});
+		 : put_end(a, s, t->track, time, true, t->flags & THREAD_CREATED ? "creates" : "life",
+			   mprof_thread_type_name(t->type));
 }
 
 static int on_streams(void *context, char *const *names, unsigned int count)

@@ -70,10 +70,11 @@ struct slice_event {
 	const char *category; /* a constant; an END has the category and name of its BEGIN */
 	const char *name;     /* valid UTF-8 */
 	size_t name_bytes;
-	int64_t value;	/* the counter's value */
-	uint32_t actor; /* track of the thread that set the counter */
-	struct slice_note notes[SLICE_NOTES_MAX];
+	bool constant_name; /* NAME is a constant, and is not empty */
+	int64_t value;	    /* the counter's value */
+	uint32_t actor;	    /* track of the thread that set the counter */
 	unsigned int n_notes;
+	struct slice_note notes[SLICE_NOTES_MAX]; /* last: only N_NOTES of them are set */
 };
 
 /* Writers. Each returns 0, or -errno to stop reading. */
