@@ -110,8 +110,24 @@ static void resume_captures(sqlite3_stmt *s, struct archive_resume *resume)
 	resume->unfinished = newest > whole ? newest : 0;
 }
 
+/*
+ * Return true if the newest capture of the stream's end reaches RESUME's position, or the loss of
+ * the end is declared.
+ */
+static bool end_known(sqlite3_stmt *s, const struct archive_resume *resume)
+{
+	uint64_t sequence = (uint64_t)sqlite3_column_int64(s, 18), offset = (uint64_t)sqlite3_column_int64(s, 19);
+	bool taken = sqlite3_column_type(s, 18) != SQLITE_NULL;
+
+	if (sqlite3_column_int(s, 20))
+		return true;
+	return taken && (sequence > resume->sequence || (sequence == resume->sequence && offset >= resume->offset));
+}
+
 static int resume_row(struct archive_writer *w, sqlite3_stmt *s, struct archive_resume *resume)
 {
+	int r;
+
 	*resume = (struct archive_resume){
 		.run = sqlite3_column_int64(s, 0),
 		.stream = sqlite3_column_int64(s, 1),
@@ -128,8 +144,10 @@ static int resume_row(struct archive_writer *w, sqlite3_stmt *s, struct archive_
 		.domid = sqlite3_column_type(s, 17) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 17),
 	};
 	resume_captures(s, resume);
-	return find_position(w, resume, sqlite3_column_type(s, 9) != SQLITE_NULL,
-			     sqlite3_column_type(s, 10) != SQLITE_NULL, (uint64_t)sqlite3_column_int64(s, 10));
+	r = find_position(w, resume, sqlite3_column_type(s, 9) != SQLITE_NULL,
+			  sqlite3_column_type(s, 10) != SQLITE_NULL, (uint64_t)sqlite3_column_int64(s, 10));
+	resume->end_known = r == 0 && end_known(s, resume);
+	return r;
 }
 
 int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, const struct archive_resume *resume),

@@ -150,6 +150,7 @@ struct archive_resume {
 	 */
 	uint64_t captured_real;
 	int64_t unfinished; /* newest capture of the run's end, if it has no range of this stream; 0 = none */
+	bool end_known;	    /* the archive has the stream's end in a capture, or declared it lost */
 };
 
 /*

@@ -18,8 +18,9 @@ struct control;
  */
 struct resume_entry {
 	struct archive_resume resume;
-	char *texts;  /* memory of the strings in RESUME; owned */
-	bool settled; /* its run was continued, or is over: do not continue it again */
+	char *texts;   /* memory of the strings in RESUME; owned */
+	bool settled;  /* its run was continued, or is over: do not continue it again */
+	bool attached; /* its stream was attached since, or its end was declared lost */
 };
 
 struct collector {
@@ -89,6 +90,14 @@ struct resume_entry *collector_resume_find(struct collector *c, const char *sour
 const struct archive_resume *collector_resume_life(struct collector *c, const char *source, const char *prefix);
 /* Return the entry of stream NUMBER of RUN, settled or not; NULL if the archive has none. */
 struct resume_entry *collector_resume_stream(struct collector *c, int64_t run, uint32_t number);
+/* Note that stream NUMBER of RUN is attached: its ring tells what was lost. */
+void collector_resume_attached(struct collector *c, int64_t run, uint32_t number);
+/*
+ * RUN ends. Declare the end of each of its streams lost, from the archive's position on, if no ring
+ * was attached since this process began and the archive does not know the end. How much was lost is
+ * not known.
+ */
+void collector_resume_declare(struct collector *c, int64_t run);
 /*
  * Settle RUN because it continues, so it is neither continued again nor ended by
  * collector_resume_settle().
@@ -96,7 +105,7 @@ struct resume_entry *collector_resume_stream(struct collector *c, int64_t run, u
 void collector_resume_taken_up(struct collector *c, int64_t run);
 /*
  * Settle the run of ENTRY because it did not continue. If the archive has not the end of the run,
- * report to the archive that it ended while mprofd was not running.
+ * report to the archive that it ended while mprofd was not running, and that its end is lost.
  */
 void collector_resume_over(struct collector *c, struct resume_entry *entry);
 /* Call collector_resume_over() for every run of SOURCE that is not settled. */

@@ -124,6 +124,32 @@ int guest_report_end(struct guest_shared *shared, const struct archive_resume *r
 	return r;
 }
 
+int guest_report_loss(struct guest_shared *shared, const struct archive_resume *resume)
+{
+	struct item *item = queue_item(shared->queue, NULL, ITEM_GAP, 0, false);
+	struct moment now = moment_now();
+
+	if (!item)
+		return -ENOMEM;
+	item->stream = resume->stream;
+	item->gap = (struct archive_gap){
+		.stream = resume->stream,
+		.kind = "lost",
+		.reason = "restart",
+		.after_sequence = resume->sequence,
+		.after_offset = resume->offset,
+		.next_sequence = resume->sequence + 1,
+		.packets = 1,
+		.at_least = true,
+		.real = now.real,
+		.mono = now.mono,
+	};
+	shared->counters.gaps++;
+	shared->counters.lost_packets++;
+	queue_push(shared->queue, item);
+	return 0;
+}
+
 bool guest_is_archived(const struct guest *guest)
 {
 	return guest->state && strcmp(guest->state, "ended") != 0;

@@ -101,6 +101,11 @@ void guest_begin(struct guest *guest);
  * its last bytes. Return 0 or -ENOMEM.
  */
 int guest_report_end(struct guest_shared *shared, const struct archive_resume *resume);
+/*
+ * Tell the archive that the end of RESUME's stream is lost, from its position on. How much that is
+ * is not known. Return 0 or -ENOMEM.
+ */
+int guest_report_loss(struct guest_shared *shared, const struct archive_resume *resume);
 
 /*
  * Begin a capture of KIND, of all streams or of ONLY. NOTE is a user's text or NULL. DEAD: nobody

@@ -123,6 +123,30 @@ void collector_resume_taken_up(struct collector *c, int64_t run)
 		entry->settled = true;
 }
 
+void collector_resume_attached(struct collector *c, int64_t run, uint32_t number)
+{
+	struct resume_entry *entry = collector_resume_stream(c, run, number);
+
+	if (entry)
+		entry->attached = true;
+}
+
+void collector_resume_declare(struct collector *c, int64_t run)
+{
+	struct resume_entry *end;
+
+	for (struct resume_entry *entry = entries(c, run, &end); entry < end; entry++) {
+		const struct archive_resume *r = &entry->resume;
+
+		/* A suspended guest writes nothing, and what it left was captured. */
+		if (!r->stream || entry->attached || r->end_known || strcmp(r->state, "running") != 0)
+			continue;
+		if (guest_report_loss(&c->shared, r))
+			log_warning("%s: out of memory", r->name);
+		entry->attached = true;
+	}
+}
+
 void collector_resume_over(struct collector *c, struct resume_entry *entry)
 {
 	const struct archive_resume *last = &entry->resume;
@@ -131,6 +155,7 @@ void collector_resume_over(struct collector *c, struct resume_entry *entry)
 	collector_resume_taken_up(c, last->run);
 	if (strcmp(last->state, "ended") == 0)
 		return;
+	collector_resume_declare(c, last->run);
 	/* The run ended when the last bytes of any of its streams were copied. */
 	for (entry = entries(c, last->run, &end); entry < end; entry++)
 		if (entry->resume.any && (!last->any || entry->resume.last_real > last->last_real))

@@ -197,8 +197,10 @@ static void file_attached(struct ring_file *file, const struct stat *st, bool de
 	file_claim_name(file);
 	file->written = file->stream.ring.writer.written;
 	file->grew = now;
-	if (resume)
+	if (resume) {
 		collector_resume_taken_up(file->dir->collector, resume->run);
+		collector_resume_attached(file->dir->collector, resume->run, resume->number);
+	}
 	if (dead && file_rests(resume, st)) {
 		file_rest(file, resume, now);
 		return;

@@ -99,6 +99,7 @@ static void attachment_taken(struct attachment *attachment, const struct keys *k
 
 	attachment->has_held = false;
 	attachment->tries = 0;
+	collector_resume_attached(domain->host->collector, domain->guest.run, attachment->number);
 	domain->numbers_used[attachment->number / 64] |= UINT64_C(1) << attachment->number % 64;
 	if (guest_set_state(&domain->guest, "running", NULL))
 		log_warning("%s: out of memory", domain->name);

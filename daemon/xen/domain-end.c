@@ -64,6 +64,9 @@ void domain_close(struct domain *domain, const struct run_end *ending, uint64_t 
 
 void domain_run_end(struct domain *domain)
 {
+	/* Rings of an earlier process that this one never saw. */
+	if (domain->has_guest && domain_wants_end(domain, &domain->ending))
+		collector_resume_declare(domain->host->collector, domain->guest.run);
 	if (domain->has_guest && guest_set_state(&domain->guest, "ended", domain->ending.kind))
 		log_warning("%s: out of memory", domain->name);
 	domain->epoch += domain->has_guest;

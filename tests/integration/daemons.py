@@ -243,6 +243,9 @@ class Daemons:
                 return pages
             cursor = f"&cursor={page['next']}"
 
+    def gaps(self, name, query=""):
+        return [gap for page in self.packets(name, query) for gap in page["gaps"]]
+
     def trace(self, name, query=""):
         return self.get(f"/v1/domains/{name}/trace{query}")
 

@@ -83,6 +83,17 @@ class Down(daemons.Case):
             d.stop_collector()
         return d, ring
 
+    def check_loss(self, d, run):
+        """Check that the run's last bytes are declared lost: behind all that is archived, and of
+        unknown length."""
+        pages = d.packets("guest", f"&run={run}")
+        last = [packet for page in pages for packet in page["packets"]][-1]
+        gaps = [gap for page in pages for gap in page["gaps"]]
+        self.assertEqual([(gap["kind"], gap["reason"], gap["at_least"]) for gap in gaps], [("lost", "restart", True)])
+        self.assertIn(gaps[0]["after_sequence"], (last["sequence"], last["sequence"] + 1))
+        self.assertGreater(gaps[0]["next_sequence"], last["sequence"])
+        self.assertEqual(d.query(f"SELECT lost_packets FROM streams WHERE run = {run}"), [(1,)])
+
     def check_two(self, d, ring, new):
         """Check that the old run has ended with its archived events, and that the new run is whole."""
         listed = d.wait_ended("guest", 2)
@@ -91,6 +102,8 @@ class Down(daemons.Case):
         self.assertGreater(len(old), 60)
         self.assertEqual(old, ring.written[: len(old)])
         self.assertEqual(events_of(d.trace("guest")), new)
+        self.check_loss(d, listed[0]["run"])
+        self.assertEqual(d.query(f"SELECT lost_packets FROM streams WHERE run = {listed[1]['run']}"), [(0,)])
 
     def test_writer_ended(self):
         d, ring = self.begin()
@@ -144,15 +157,35 @@ class Down(daemons.Case):
         self.check_two(d, ring, [(9_000_000 + i, i) for i in range(10)])
 
     def removed(self, kill):
-        """A run whose file is gone has ended, at an unknown time."""
+        """A run whose file is gone has ended, at an unknown time, and an unknown part of it is lost.
+        That is declared once."""
         d, ring = self.begin(kill)
+        ring.add(1000)
         os.unlink("rings/guest.ctf")
         d.start_collector()
         listed = d.wait_ended("guest")
+        self.check_loss(d, listed[0]["run"])
+        d.kill_collector()
+        d.start_collector()
+        time.sleep(1.5)
+        self.check_loss(d, listed[0]["run"])
         self.assertEqual(len(listed), 1)
         self.assertLessEqual(listed[0]["began"], listed[0]["ended"])
         found = events_of(d.trace("guest"))
         self.assertEqual(found, ring.written[: len(found)])
+
+    def test_declared_before_the_end(self):
+        """A kill between the two: the run ends later, and the loss stays one."""
+        d, _ = self.begin()
+        os.unlink("rings/guest.ctf")
+        d.start_collector()
+        listed = d.wait_ended("guest")
+        d.kill_collector()
+        with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db")) as db, db:
+            db.execute("UPDATE runs SET state = 'running', ended_real = NULL, reason = NULL")
+        d.start_collector()
+        d.wait_ended("guest")
+        self.check_loss(d, listed[0]["run"])
 
     def test_removed_after_sigkill(self):
         self.removed(True)

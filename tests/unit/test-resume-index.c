@@ -1,6 +1,6 @@
 /*
  * The resume index: the archive's runs, found by key, by life and by stream, and each run ended
- * once.
+ * once, with the loss of what no ring can tell any more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +22,9 @@ static void know(struct collector *c, int64_t run, int64_t stream, uint32_t numb
 		.state = state,
 		.number = number,
 		.any = last_real != 0,
+		.sequence = last_real,
+		.offset = 40,
+		.end_known = number == 9,
 		.last_real = last_real,
 	};
 
@@ -36,6 +39,7 @@ static void init(struct collector *c)
 	know(c, 2, 2, 0, "boot 5 u 1", "running", 20);
 	know(c, 2, 3, 7, "boot 5 u 1", "running", 40);
 	know(c, 2, 4, 8, "boot 5 u 1", "running", 30);
+	know(c, 2, 5, 9, "boot 5 u 1", "running", 35);	 /* withdrawn before */
 	know(c, 4, 9, 3, "boot 6 v 0", "suspended", 50); /* only one, and its number is not 0 */
 	know(c, 5, 0, 0, "boot 7 w 0", "running", 0);	 /* a kill came between the run and its streams */
 	know(c, 6, 10, 0, "boot 5 u 0", "running", 60);	 /* the same key again */
@@ -45,6 +49,27 @@ static void deinit(struct collector *c)
 {
 	collector_resume_free(c);
 	c->queue = queue_free(c->queue);
+}
+
+/*
+ * Take the next item off the queue and check that it declares the end of STREAM lost, behind offset
+ * 40 of packet SEQUENCE.
+ */
+static void lost(struct collector *c, int64_t stream, uint64_t sequence)
+{
+	struct item *item = queue_take(c->queue, 1, 0, 0);
+
+	if (CHECK(item && item->kind == ITEM_GAP)) {
+		CHECK_EQ_INT(item->stream, stream);
+		CHECK_EQ_INT(item->gap.stream, stream);
+		CHECK_EQ_STR(item->gap.kind, "lost");
+		CHECK_EQ_STR(item->gap.reason, "restart");
+		CHECK_EQ_UINT(item->gap.after_sequence, sequence);
+		CHECK_EQ_UINT(item->gap.after_offset, 40);
+		CHECK_EQ_UINT(item->gap.next_sequence, sequence + 1);
+		CHECK(item->gap.packets == 1 && item->gap.at_least && item->gap.real && item->gap.mono);
+	}
+	queue_item_free(c->queue, item);
 }
 
 /* Take the next ended run off the queue. Return its identifier, or 0. */
@@ -109,7 +134,12 @@ static void test_over(void)
 	collector_resume_over(&c, collector_resume_stream(&c, 2, 8));
 	for (uint32_t k = 0; k <= 8; k++)
 		CHECK(!collector_resume_find(&c, "xen", "boot 5 u 1", k));
+	lost(&c, 2, 20);
+	lost(&c, 3, 40);
+	lost(&c, 4, 30);
 	CHECK_EQ_INT(told(&c, &real, reason), 2);
+	CHECK_EQ_UINT(c.shared.counters.gaps, 3);
+	CHECK_EQ_UINT(c.shared.counters.lost_packets, 3);
 	CHECK_EQ_UINT(real, 40); /* after the report of its last stream */
 	CHECK_EQ_STR(reason, "ended");
 	collector_resume_taken_up(&c, 6);
@@ -126,9 +156,35 @@ static void test_over(void)
 	deinit(&c);
 }
 
+/*
+ * A run goes on with some of its rings, and ends: the ends of the others are lost, and declared
+ * once.
+ */
+static void test_declare(void)
+{
+	struct collector c;
+
+	init(&c);
+	collector_resume_taken_up(&c, 2);
+	collector_resume_attached(&c, 2, 7);
+	collector_resume_attached(&c, 2, 1); /* there is no such stream */
+	collector_resume_declare(&c, 2);
+	lost(&c, 2, 20);
+	lost(&c, 4, 30);
+	collector_resume_declare(&c, 2);
+	collector_resume_declare(&c, 1); /* it had ended */
+	collector_resume_declare(&c, 4); /* it was suspended */
+	collector_resume_declare(&c, 5); /* it has no stream */
+	collector_resume_declare(&c, 3); /* there is no such run */
+	CHECK(!queue_take(c.queue, 1, 0, 0));
+	CHECK_EQ_UINT(c.shared.counters.lost_packets, 2);
+	deinit(&c);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_find);
 	CHECK_RUN(test_over);
+	CHECK_RUN(test_declare);
 	return check_done();
 }

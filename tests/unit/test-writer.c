@@ -807,6 +807,83 @@ static void test_resume_captures(void)
 	fixture_deinit(&f);
 }
 
+/* Put capture ID of KIND, whose range of stream 1 ends at OFFSET of packet SEQUENCE. */
+static int take(struct fixture *f, int64_t id, const char *kind, uint64_t sequence, uint32_t offset)
+{
+	const struct archive_capture capture = {.id = id, .run = 1, .kind = kind, .real = 100 * (uint64_t)id};
+	const struct archive_capture_stream range = {
+		.capture = id, .stream = 1, .first_sequence = 0, .last_sequence = sequence, .last_offset = offset};
+	int r = archive_writer_begin(f->w);
+
+	if (r == 0)
+		r = archive_writer_put_capture(f->w, &capture);
+	if (r == 0)
+		r = archive_writer_put_capture_stream(f->w, &range);
+	return r ? r : archive_writer_commit(f->w);
+}
+
+/* The archive knows a stream's end if a capture reaches it, or if its loss is declared. */
+static void test_end_known(void)
+{
+	struct archive_run run = {.id = 1, .source = "xen", .key = "key", .name = "web", .state = "running"};
+	struct archive_gap gap = {.stream = 1,
+				  .kind = "lost",
+				  .reason = "restart",
+				  .after_sequence = 4,
+				  .after_offset = 630,
+				  .next_sequence = 5,
+				  .packets = 1};
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+	CHECK_EQ_INT(archive_writer_put_run(f.w, &run), 0);
+	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK(!resume(&f).last.end_known);
+	CHECK_EQ_INT(append_one(&f, 4, 30, 500, 0, true, 40), 0);
+	CHECK_EQ_INT(take(&f, 1, "periodic", 4, 530), 0);
+	CHECK_EQ_INT(take(&f, 2, "suspend", 4, 530), 0);
+	CHECK(!resume(&f).last.end_known);
+	CHECK_EQ_INT(take(&f, 3, "crash", 4, 529), 0);
+	CHECK(!resume(&f).last.end_known);
+	CHECK_EQ_INT(take(&f, 4, "crash", 4, 530), 0);
+	CHECK(resume(&f).last.end_known);
+	/* More bytes came: the capture was another ring's end, or an earlier one. */
+	CHECK_EQ_INT(append_one(&f, 4, 530, 100, 0, true, 41), 0);
+	CHECK(!resume(&f).last.end_known);
+	CHECK_EQ_INT(take(&f, 5, "ended", 5, 30), 0);
+	CHECK(resume(&f).last.end_known);
+	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 5), 0);
+	CHECK(!resume(&f).last.end_known);
+	for (int i = 0; i < 2; i++) { /* a gap of known length, and one of unknown length */
+		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
+		CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
+		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
+		CHECK_EQ_INT(resume(&f).last.end_known, i);
+		gap.at_least = true;
+		gap.after_sequence = gap.next_sequence++;
+	}
+	CHECK_EQ_INT(append_one(&f, 6, 30, 500, 0, true, 50), 0);
+	CHECK(!resume(&f).last.end_known);
+	fixture_deinit(&f);
+}
+
+/* A file may be written again after the capture of its end. */
+static void test_end_of_file(void)
+{
+	struct fixture f;
+
+	if (!fixture_init(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
+	CHECK_EQ_INT(append_one(&f, 4, 30, 500, 0, true, 40), 0);
+	CHECK_EQ_INT(take(&f, 1, "ended", 4, 530), 0);
+	CHECK(!resume(&f).last.end_known);
+	fixture_deinit(&f);
+}
+
 /* A stream's flags stay if a later put omits them. */
 static void test_stream_flags(void)
 {
@@ -987,6 +1064,8 @@ int main(void)
 	CHECK_RUN(test_captures);
 	CHECK_RUN(test_kinds);
 	CHECK_RUN(test_resume_captures);
+	CHECK_RUN(test_end_known);
+	CHECK_RUN(test_end_of_file);
 	CHECK_RUN(test_stream_flags);
 	CHECK_RUN(test_wal);
 	CHECK_RUN(test_wal_in_peace);

@@ -143,11 +143,52 @@ class Restart(sim.Case):
         self.assertEqual(events_of(d.trace("kept")), rings[0].written)
         listed = d.wait_ended("gone")
         self.assertEqual([run["reason"] for run in listed], ["ended"])
+        # Only what was lost is declared, and that is of unknown length.
+        self.assertEqual(d.gaps("kept"), [])
+        self.assertEqual([(gap["kind"], gap["reason"], gap["at_least"]) for gap in d.gaps("gone")], [("lost", "restart", True)])
         d.wait(lambda: len(d.run_list("again")) == 2)
+        first = d.run_list("again")[0]["run"]
+        self.assertEqual([(gap["reason"], gap["at_least"]) for gap in d.gaps("again", f"&run={first}")], [("restart", True)])
+        self.assertEqual(d.gaps("again"), [])
         self.assertEqual(d.domain("again")["state"], "running")
         reborn.die("crashed")
         listed = d.wait_ended("again", 2)
         self.assertEqual(events_of(d.trace("again", f"?run={listed[-1]['run']}")), second.written)
+
+    def test_withdrawn_meanwhile(self):
+        """Guests whose pages are gone while their nodes are still there: one crashes, and one goes on
+        with the other of its two rings. A ring that was withdrawn before has lost nothing."""
+        d = self.daemons()
+        crashed, half = self.guest(5, "crashed"), self.guest(6, "half")
+        one, rings = crashed.ring(), [half.ring() for _ in range(3)]
+        crashed.publish(one)
+        for k, ring in enumerate(rings):
+            half.publish(ring, stream=k)
+        for ring in (one, *rings):
+            self.addCleanup(ring.close)
+        self.attached(d, "crashed")
+        self.attached(d, "half", 3)
+        for ring in (one, *rings):
+            ring.add_slowly(30)
+        d.wait_archived(one, "crashed", 1)
+        d.wait(lambda: d.query("SELECT count(DISTINCT stream) FROM chunks") == [(4,)])
+        half.withdraw(2)
+        d.wait(lambda: [c["kind"] for c in d.captures("half")] == ["ended"])
+        d.kill_collector()
+        for guest, ring in [(crashed, one), (half, rings[1])]:
+            ring.add(20)
+            guest.revoke(*ring.refs)
+        half.withdraw(1)
+        crashed.stop("crashed")
+        d.start_collector()
+        d.wait_ended("crashed")
+        self.assertEqual([(gap["reason"], gap["at_least"]) for gap in d.gaps("crashed")], [("restart", True)])
+        d.wait(lambda: half.mapped() == 4)
+        self.assertEqual(d.gaps("half", "&stream=1"), [])
+        half.die("poweroff")
+        d.wait_ended("half")
+        found = [[(gap["reason"], gap["at_least"]) for gap in d.gaps("half", f"&stream={k}")] for k in (0, 1, 2)]
+        self.assertEqual(found, [[], [("restart", True)], []])
 
     def test_suspended_meanwhile(self):
         """A suspended guest is the same after a restart, and after it resumes."""
