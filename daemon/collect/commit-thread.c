@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +21,7 @@
 #include "space.h"
 
 #define FLUSH_BYTES   (1u << 20)
-#define FOLLOW_NS     (20 * NS_PER_MS) /* time between flushes while a client reads live */
+#define SCARCE_NS     NS_PER_S /* latest commit while the disk runs short */
 #define FULL_RETRY_NS NS_PER_S
 #define ENDS_MAX      512u
 
@@ -35,7 +34,6 @@ struct commit_thread {
 
 	pthread_mutex_t mutex; /* protects STATE */
 	struct commit_thread_state state;
-	_Atomic uint64_t follow_until;
 
 	uint8_t *row; /* bytes of the piece that is being joined from chunks */
 	struct archive_piece piece;
@@ -187,6 +185,7 @@ static int write_row(struct commit_thread *t, const struct item *item)
 		return archive_writer_delete_capture(t->w, item->patch.capture);
 	case ITEM_CHUNK:
 	case ITEM_DAMAGE:
+	case ITEM_MARK:
 		break;
 	}
 	return 0;
@@ -198,6 +197,8 @@ static int write_item(struct commit_thread *t, const struct item *item)
 
 	if (item->kind == ITEM_CHUNK)
 		return write_chunk(t, item);
+	if (item->kind == ITEM_MARK) /* it has nothing to write */
+		return 0;
 	if (item->kind == ITEM_DAMAGE) /* repair_all() handles it in a transaction of its own */
 		return 0;
 	r = row_write(t);
@@ -278,6 +279,16 @@ static int level_for(struct commit_thread *t, bool waited_for)
 	return fill < 1 && !waited_for ? 3 : fill < 3 ? 1 : fill < 8 ? -3 : -7;
 }
 
+/* Return true if ITEMS have nothing to write. */
+static bool only_marks(struct item **items, size_t n)
+{
+	size_t marks = 0;
+
+	while (marks < n && items[marks]->kind == ITEM_MARK)
+		marks++;
+	return marks == n;
+}
+
 static void committed(struct commit_thread *t, struct item **items, size_t n, uint64_t spent)
 {
 	uint64_t ticket = 0, bytes = 0;
@@ -290,7 +301,7 @@ static void committed(struct commit_thread *t, struct item **items, size_t n, ui
 	}
 	pthread_mutex_lock(&t->mutex);
 	t->state.committed = ticket;
-	t->state.serial++;
+	t->state.serial += !only_marks(items, n);
 	t->state.bytes += bytes;
 	t->state.commit_ns += spent;
 	pthread_mutex_unlock(&t->mutex);
@@ -333,6 +344,10 @@ static int flush_once(struct commit_thread *t, struct item **items, size_t n)
 	uint64_t began = clock_mono();
 	int r;
 
+	if (only_marks(items, n)) {
+		committed(t, items, n, 0);
+		return 0;
+	}
 	archive_writer_level(t->w, level_for(t, has_capture(items, n)));
 	r = transact(t, items, n);
 	if (r != 0)
@@ -460,8 +475,8 @@ static void *commit_thread_run(void *context)
 	retention_init(&t->retention, t->w, t->config);
 	tell_unchecked(t);
 	for (;;) {
-		bool followed = clock_mono() < atomic_load(&t->follow_until);
-		uint64_t interval = followed ? FOLLOW_NS : t->config->flush_interval_ns;
+		uint64_t latest = t->config->flush_interval_ns;
+		uint64_t interval = t->retention.scarce && latest > SCARCE_NS ? SCARCE_NS : latest;
 		struct item *list = queue_take(t->queue, FLUSH_BYTES, interval, NS_PER_S);
 		int r;
 
@@ -525,9 +540,4 @@ void commit_thread_state(struct commit_thread *t, struct commit_thread_state *st
 	pthread_mutex_lock(&t->mutex);
 	*state = t->state;
 	pthread_mutex_unlock(&t->mutex);
-}
-
-void commit_thread_follow(struct commit_thread *t, uint64_t until)
-{
-	atomic_store(&t->follow_until, until);
 }

@@ -1,6 +1,10 @@
 /*
  * The thread that compresses and commits.
  *
+ * A guest's ring is the safety copy of its newest bytes, so a commit may wait: for a mebibyte, for
+ * something urgent (queue.h), or for the flush interval. If the disk runs short, a commit comes each
+ * second.
+ *
  * It takes items from the queue, sorts them, joins adjacent chunks of a packet, and writes them in
  * one transaction. When the disk is full, the thread keeps its items and tries the transaction
  * again. Meanwhile the queue fills up, and guests overwrite bytes of their rings that were not
@@ -42,7 +46,5 @@ struct commit_thread *commit_thread_stop(struct commit_thread *t);
 CLEANUP_DEFINE(struct commit_thread, commit_thread_stop)
 
 void commit_thread_state(struct commit_thread *t, struct commit_thread_state *state);
-/* A client reads live: commit every FOLLOW_NS until the time UNTIL (CLOCK_MONOTONIC ns). */
-void commit_thread_follow(struct commit_thread *t, uint64_t until);
 
 #endif

@@ -13,9 +13,9 @@
 #include "collector.h"
 #include "control-server.h"
 
-#define ORDERS_MAX    1024u /* limit of orders that wait for a commit */
-#define ORDERS_CLIENT 64u   /* limit of orders of one client */
-#define FOLLOW_FOR_NS (5 * NS_PER_S)
+#define ORDERS_MAX    1024u	     /* limit of orders that wait for a commit */
+#define ORDERS_CLIENT 64u	     /* limit of orders of one client */
+#define FOLLOW_FOR_NS (5 * NS_PER_S) /* time that a request to follow lasts */
 #define NOTE_MAX      4096u
 #define OFFERS_BYTES  (60u << 10)
 #define METRICS_BYTES (20u << 10) /* fits into a message even if each byte is escaped to three bytes */
@@ -40,6 +40,7 @@ struct control {
 	struct control_server *server;
 	struct order *orders;
 	unsigned n_orders;
+	uint64_t notified; /* serial of the last notice */
 };
 
 /* ---- orders ---------------------------------------------------------------------------------- */
@@ -133,7 +134,9 @@ void control_committed(struct control *control)
 			at = &order->next;
 		}
 	}
-	control_notify(control->server, state->serial);
+	if (state->serial != control->notified)
+		control_notify(control->server, state->serial);
+	control->notified = state->serial;
 }
 
 void control_report_trouble(struct control *control, const char *sentence)
@@ -245,10 +248,54 @@ static void on_damaged(struct control *control, struct control_asker asker, cons
 	order->ticket = queue_push(c->queue, item);
 }
 
-static void on_follow(struct control *control, struct control_asker asker)
+/* Commit the guest's bytes soon. A run that has ended waits for nothing. */
+static void on_follow(struct control *control, struct control_asker asker, const struct message *m)
 {
-	commit_thread_follow(control->collector->commit_thread, clock_mono() + FOLLOW_FOR_NS);
+	struct source *source = control->collector->source;
+	struct guest *guest;
+	uint64_t run;
+
+	if (!message_number(m, "run", &run)) {
+		control_error(control->server, asker, 400, "follow needs run=NUMBER");
+		return;
+	}
+	guest = source && run <= INT64_MAX ? source->find(source, (int64_t)run) : NULL;
+	if (guest)
+		guest_follow(guest, clock_mono() + FOLLOW_FOR_NS);
 	control_ok(control->server, asker);
+}
+
+/*
+ * Answer when the archive has everything that was copied until now. Readers share a commit, because
+ * none comes within 100 ms of the last one that readers asked for.
+ */
+static void on_commit(struct control *control, struct control_asker asker)
+{
+	struct collector *c = control->collector;
+	struct commit_thread_state now;
+	struct order *order;
+	struct item *item;
+
+	commit_thread_state(c->commit_thread, &now);
+	if (now.committed == queue_last(c->queue)) {
+		control_ok(control->server, asker);
+		return;
+	}
+	if (!now.archiving) {
+		control_error(control->server, asker, 503, now.sentence);
+		return;
+	}
+	order = order_new(control, asker);
+	if (!order)
+		return;
+	item = queue_item(c->queue, NULL, ITEM_MARK, 0, false);
+	if (!item) {
+		order_forget(control, order);
+		control_error(control->server, asker, 503, "there is no memory for it now; ask again");
+		return;
+	}
+	item->soon = true;
+	order->ticket = queue_push(c->queue, item);
 }
 
 static void on_metrics(struct control *control, struct control_asker asker)
@@ -347,7 +394,9 @@ static void on_request(void *context, struct control_asker asker, const struct m
 	struct control *control = context;
 
 	if (strcmp(m->verb, "follow") == 0)
-		on_follow(control, asker);
+		on_follow(control, asker, m);
+	else if (strcmp(m->verb, "commit") == 0)
+		on_commit(control, asker);
 	else if (strcmp(m->verb, "capture") == 0)
 		on_capture(control, asker, m);
 	else if (strcmp(m->verb, "patch-capture") == 0)

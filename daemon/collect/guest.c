@@ -132,6 +132,7 @@ int guest_report_loss(struct guest_shared *shared, const struct archive_resume *
 	if (!item)
 		return -ENOMEM;
 	item->stream = resume->stream;
+	item->soon = true;
 	item->gap = (struct archive_gap){
 		.stream = resume->stream,
 		.kind = "lost",
@@ -332,6 +333,11 @@ int guest_capture_context(struct guest_shared *shared, int64_t capture, char *js
 	item->urgent = true;
 	queue_push(shared->queue, item);
 	return 0;
+}
+
+void guest_follow(struct guest *guest, uint64_t until)
+{
+	account_follow(guest->shared->queue, guest->account, until);
 }
 
 void guest_period(struct guest *guest, uint64_t now)

@@ -107,6 +107,9 @@ int guest_report_end(struct guest_shared *shared, const struct archive_resume *r
  */
 int guest_report_loss(struct guest_shared *shared, const struct archive_resume *resume);
 
+/* Commit the guest's bytes soon until this moment (CLOCK_MONOTONIC ns): somebody reads live. */
+void guest_follow(struct guest *guest, uint64_t until);
+
 /*
  * Begin a capture of KIND, of all streams or of ONLY. NOTE is a user's text or NULL. DEAD: nobody
  * writes to the rings any more; the guest's last bytes then may take room from living guests, and

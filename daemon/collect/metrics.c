@@ -69,7 +69,10 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 		 c->archive.damaged_pieces},
 		{"mprofd_damaged_packets", "counter", "Packets lost wholly or in part to damage on the disk.",
 		 c->archive.damaged_packets},
-		{"mprofd_queue_bytes", "gauge", "Bytes in the queue.", level.bytes},
+		{"mprofd_queue_bytes", "gauge", "Bytes that were copied and are not committed yet, with overhead.",
+		 level.bytes},
+		{"mprofd_uncommitted_seconds", "gauge", "Age of the oldest of them.",
+		 level.oldest ? (clock_mono() - level.oldest) / NS_PER_S : 0},
 		{"mprofd_archiving", "gauge", "1 while the archive takes bytes.", c->archive.archiving},
 	};
 	size_t at = 0;

@@ -20,6 +20,11 @@
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
+static size_t item_content(const struct item *item)
+{
+	return item->kind == ITEM_CHUNK ? item->piece.chunk.length : 0;
+}
+
 void lane_add(struct queue *queue, struct item *item)
 {
 	struct lane *lane = item->lane;
@@ -29,7 +34,10 @@ void lane_add(struct queue *queue, struct item *item)
 	*(lane->last ? &lane->last->lane_next : &lane->first) = item;
 	lane->last = item;
 	lane->bytes += item->bytes;
+	lane->content += item_content(item);
 	queue->evictable += item->bytes;
+	if (lane->content >= lane->quarter)
+		queue->soon = true;
 }
 
 void lane_remove(struct queue *queue, struct item *item)
@@ -41,6 +49,7 @@ void lane_remove(struct queue *queue, struct item *item)
 	*(item->lane_prev ? &item->lane_prev->lane_next : &lane->first) = item->lane_next;
 	*(item->lane_next ? &item->lane_next->lane_prev : &lane->last) = item->lane_prev;
 	lane->bytes -= item->bytes;
+	lane->content -= item_content(item);
 	queue->evictable -= item->bytes;
 	item->lane = NULL;
 }
@@ -51,7 +60,7 @@ static void seal(struct queue *queue, struct lane *lane)
 		lane_remove(queue, lane->first);
 }
 
-struct lane *lane_open(struct queue *queue, struct account *account, void *owner)
+struct lane *lane_open(struct queue *queue, struct account *account, void *owner, uint64_t ring_bytes)
 {
 	struct lane *lane = calloc(1, sizeof(*lane));
 
@@ -59,6 +68,7 @@ struct lane *lane_open(struct queue *queue, struct account *account, void *owner
 		return NULL;
 	lane->account = account;
 	lane->owner = owner;
+	lane->quarter = ring_bytes / 4;
 	pthread_mutex_lock(&queue->mutex);
 	account->refs++;
 	lane->next = queue->lanes;
@@ -74,6 +84,10 @@ struct lane *lane_close(struct queue *queue, struct lane *lane)
 	if (!lane)
 		return NULL;
 	pthread_mutex_lock(&queue->mutex);
+	if (lane->first) {
+		queue->hurry = true;
+		pthread_cond_signal(&queue->wake);
+	}
 	seal(queue, lane);
 	*(lane->prev ? &lane->prev->next : &queue->lanes) = lane->next;
 	if (lane->next)

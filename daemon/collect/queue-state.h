@@ -11,7 +11,9 @@ struct lane {
 	struct account *account;
 	void *owner;
 	struct item *first, *last;
-	size_t bytes; /* bytes of its items, as accounted */
+	size_t bytes;	/* bytes of its items, as accounted */
+	size_t content; /* bytes of the ring's content among them */
+	size_t quarter; /* bytes of content that are committed soon */
 };
 
 struct queue {
@@ -25,6 +27,8 @@ struct queue {
 	size_t limit, per_guest, reserve;
 	uint64_t ticket;
 	bool hurry, closed;
+	bool soon;	  /* a commit is wanted at SOON_AT or later */
+	uint64_t soon_at; /* CLOCK_MONOTONIC ns */
 };
 
 /* Call all of these functions with the mutex held. */

@@ -10,6 +10,8 @@
 
 #include "clock.h"
 
+#define SOON_NS (100 * NS_PER_MS) /* at least, between two commits that were asked for soon */
+
 struct queue *queue_new(size_t limit, size_t per_guest, size_t reserve)
 {
 	struct queue *queue = calloc(1, sizeof(*queue));
@@ -107,6 +109,13 @@ void account_less(struct queue *queue, struct account *account, size_t bytes, bo
 	account_unref(account);
 }
 
+/* Commit what waits. The mutex is held. */
+static void hurry(struct queue *queue)
+{
+	queue->hurry = queue->hurry || queue->head;
+	pthread_cond_signal(&queue->wake);
+}
+
 struct item *queue_item(struct queue *queue, struct account *account, enum item_kind kind, size_t n, bool dead)
 {
 	size_t bytes = sizeof(struct item) + n;
@@ -117,6 +126,8 @@ struct item *queue_item(struct queue *queue, struct account *account, enum item_
 	room = n == 0 || has_room(queue, account, bytes, dead);
 	if (room)
 		account_add(queue, account, bytes, dead);
+	else
+		hurry(queue);
 	pthread_mutex_unlock(&queue->mutex);
 	if (!room)
 		return NULL;
@@ -157,6 +168,12 @@ void queue_unlink(struct queue *queue, struct item *item)
 	queue->waiting -= item->bytes;
 }
 
+/* Return true if so much waits that new bytes may soon find no room. The mutex is held. */
+static bool room_is_short(const struct queue *queue, const struct account *account)
+{
+	return queue->bytes >= queue->limit / 2 || (account && account->bytes >= queue->per_guest / 2);
+}
+
 uint64_t queue_push(struct queue *queue, struct item *item)
 {
 	uint64_t ticket;
@@ -173,7 +190,8 @@ uint64_t queue_push(struct queue *queue, struct item *item)
 		item->lane = NULL;
 	if (item->lane)
 		lane_add(queue, item);
-	queue->hurry = queue->hurry || item->urgent;
+	queue->hurry = queue->hurry || item->urgent || room_is_short(queue, item->account);
+	queue->soon = queue->soon || item->soon || (item->account && item->queued < item->account->followed_until);
 	pthread_cond_signal(&queue->wake);
 	pthread_mutex_unlock(&queue->mutex);
 	return ticket;
@@ -200,7 +218,7 @@ static struct item *cut(struct queue *queue, size_t bytes)
 		queue->head->prev = NULL;
 	} else {
 		queue->tail = NULL;
-		queue->hurry = false;
+		queue->hurry = queue->soon = false;
 	}
 	last->next = NULL;
 	queue->waiting -= taken;
@@ -210,6 +228,16 @@ static struct item *cut(struct queue *queue, size_t bytes)
 static struct timespec at_ns(uint64_t ns)
 {
 	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+/* Return when the waiting items are due. The mutex is held. */
+static uint64_t due_at(const struct queue *queue, size_t bytes, uint64_t interval)
+{
+	uint64_t due = queue->head->queued + interval;
+
+	if (queue->hurry || queue->closed || queue->waiting >= bytes)
+		return 0;
+	return queue->soon && queue->soon_at < due ? queue->soon_at : due;
 }
 
 struct item *queue_take(struct queue *queue, size_t bytes, uint64_t interval, uint64_t wait)
@@ -223,9 +251,11 @@ struct item *queue_take(struct queue *queue, size_t bytes, uint64_t interval, ui
 		struct timespec at;
 
 		if (queue->head) {
-			uint64_t due = queue->head->queued + interval;
+			uint64_t due = due_at(queue, bytes, interval);
 
-			if (queue->hurry || queue->closed || queue->waiting >= bytes || now >= due) {
+			if (now >= due) {
+				if (queue->soon)
+					queue->soon_at = now + SOON_NS;
 				items = cut(queue, 8 * bytes);
 				break;
 			}
@@ -246,7 +276,25 @@ struct item *queue_take(struct queue *queue, size_t bytes, uint64_t interval, ui
 void queue_hurry(struct queue *queue)
 {
 	pthread_mutex_lock(&queue->mutex);
-	queue->hurry = queue->head != NULL;
+	hurry(queue);
+	pthread_mutex_unlock(&queue->mutex);
+}
+
+uint64_t queue_last(struct queue *queue)
+{
+	uint64_t ticket;
+
+	pthread_mutex_lock(&queue->mutex);
+	ticket = queue->ticket;
+	pthread_mutex_unlock(&queue->mutex);
+	return ticket;
+}
+
+void account_follow(struct queue *queue, struct account *account, uint64_t until)
+{
+	pthread_mutex_lock(&queue->mutex);
+	account->followed_until = until;
+	queue->soon = queue->soon || (queue->head && account->bytes);
 	pthread_cond_signal(&queue->wake);
 	pthread_mutex_unlock(&queue->mutex);
 }
@@ -274,7 +322,8 @@ struct queue_level queue_level(struct queue *queue)
 	struct queue_level level;
 
 	pthread_mutex_lock(&queue->mutex);
-	level = (struct queue_level){.bytes = queue->bytes, .limit = queue->limit};
+	level = (struct queue_level){
+		.bytes = queue->bytes, .limit = queue->limit, .oldest = queue->head ? queue->head->queued : 0};
 	pthread_mutex_unlock(&queue->mutex);
 	return level;
 }

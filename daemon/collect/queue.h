@@ -31,6 +31,7 @@ enum item_kind {
 	ITEM_PATCH,   /* patch: change a capture */
 	ITEM_DELETE,  /* patch.capture: delete this capture */
 	ITEM_DAMAGE,  /* damage: the place at which a reader met damage */
+	ITEM_MARK,    /* nothing: its commit says that all items before it are in the archive */
 };
 
 /*
@@ -42,6 +43,7 @@ struct account {
 	size_t end; /* bytes of its end: of items that were made after it died */
 	unsigned refs;
 	bool dead; /* the guest is dead: its items are not evicted, and new items use the room of dead guests */
+	uint64_t followed_until; /* CLOCK_MONOTONIC ns; until then a client reads the guest live */
 };
 
 /*
@@ -56,7 +58,11 @@ struct item {
 	struct lane *lane;	 /* set before the push of a CHUNK or GAP that may be evicted; NULL = it must stay */
 	struct item *lane_next, *lane_prev;
 	enum item_kind kind;
-	bool urgent;
+	/*
+	 * Its push asks for a commit now (URGENT), or now if no such commit was made in the last
+	 * 100 ms (SOON): guests and clients can cause the latter as often as they like.
+	 */
+	bool urgent, soon;
 	bool of_end;		 /* its bytes count as the guest's end */
 	size_t bytes;		 /* bytes that it counts as */
 	uint64_t queued;	 /* when it was pushed, or a pending gap was found, CLOCK_MONOTONIC ns */
@@ -110,14 +116,18 @@ size_t account_bytes(struct queue *queue, const struct account *account);
  */
 void account_died(struct queue *queue, struct account *account, bool dead);
 
+/* Commit each item of the guest of ACCOUNT soon until this moment (CLOCK_MONOTONIC ns). */
+void account_follow(struct queue *queue, struct account *account, uint64_t until);
+
 /*
- * Open a lane of ACCOUNT for the stream OWNER, which is borrowed until lane_close(). Return NULL
- * without memory.
+ * Open a lane of ACCOUNT for the stream OWNER, which is borrowed until lane_close() and whose ring
+ * has RING_BYTES. A quarter of the ring that waits is committed soon, because the guest may write
+ * over it. Return NULL without memory.
  */
-struct lane *lane_open(struct queue *queue, struct account *account, void *owner);
+struct lane *lane_open(struct queue *queue, struct account *account, void *owner, uint64_t ring_bytes);
 /*
- * Close the lane, because the ring is being detached. Its waiting items stay in the queue and
- * cannot be evicted any more. Accept NULL; return NULL.
+ * Close the lane, because the ring is being detached. Its waiting items stay in the queue, cannot be
+ * evicted any more, and are committed now. Accept NULL; return NULL.
  */
 struct lane *lane_close(struct queue *queue, struct lane *lane);
 /*
@@ -161,19 +171,22 @@ void queue_item_free(struct queue *queue, struct item *item);
 uint64_t queue_push(struct queue *queue, struct item *item);
 
 /*
- * Wait until a commit is due: an item is urgent, or BYTES bytes are waiting, or an item is older
- * than INTERVAL ns. Then take the first items, about BYTES, off the queue and return them as a
- * list, which the caller owns. Return NULL if no commit was due for WAIT ns, or if the queue is
- * closed and empty.
+ * Wait until a commit is due: an item is urgent, or BYTES bytes or half of the room of a guest or of
+ * all are waiting, or an item is older than INTERVAL ns. Then take the first items, about 8 * BYTES,
+ * off the queue and return them as a list, which the caller owns. Return NULL if no commit was due
+ * for WAIT ns, or if the queue is closed and empty.
  */
 struct item *queue_take(struct queue *queue, size_t bytes, uint64_t interval, uint64_t wait);
-/* Make queue_take() return at once. */
+/* Make queue_take() return at once, if an item waits. */
 void queue_hurry(struct queue *queue);
+/* Return the ticket of the last item that was pushed; 0 = none was. */
+uint64_t queue_last(struct queue *queue);
 void queue_close(struct queue *queue);
 bool queue_closed(struct queue *queue);
 
 struct queue_level {
 	size_t bytes, limit;
+	uint64_t oldest; /* CLOCK_MONOTONIC ns at which the oldest waiting item was pushed; 0 = none waits */
 };
 struct queue_level queue_level(struct queue *queue);
 

@@ -194,6 +194,7 @@ void retention_run(struct retention *retention)
 	bool more;
 
 	keep_room(retention);
+	retention->scarce = !has_room(retention, config_free_space(retention->config));
 	if (clock_mono() - retention->checked_at < KEEP_NS || !begin_deleting(retention))
 		return;
 	more = keep_quotas(retention);

@@ -26,6 +26,7 @@ struct retention {
 	 * retention_make_room() returns true.
 	 */
 	bool full;
+	bool scarce;		/* there is less free space than the configuration wants */
 	uint64_t blocked_since; /* since when readers delay deletion, CLOCK_MONOTONIC ns; 0 = none does */
 	uint64_t empty_since;	/* since when there has been no room and nothing to delete, CLOCK_MONOTONIC ns */
 };

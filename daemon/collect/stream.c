@@ -268,6 +268,7 @@ static struct item *gap_item(const struct stream *stream, const struct ring_gap 
 		.mono = gap->found.mono,
 	};
 	item->queued = gap->found.mono;
+	item->soon = true;
 	return item;
 }
 
@@ -358,7 +359,7 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 		ring_skip(&stream->ring);
 	guest_add(guest, stream);
 	/* If memory is short there is no lane, and no item of the stream is evicted. */
-	stream->lane = lane_open(guest->shared->queue, guest->account, stream);
+	stream->lane = lane_open(guest->shared->queue, guest->account, stream, bytes);
 	return 0;
 }
 
@@ -541,8 +542,10 @@ int stream_poll(struct stream *stream, uint64_t now, uint64_t *next)
 	uint64_t cost, mean;
 	int r;
 
-	if (!stream->announced && guest_is_archived(guest))
+	if (!stream->announced && guest_is_archived(guest)) {
 		stream_announce(stream);
+		queue_hurry(shared->queue);
+	}
 	guest_period(guest, now);
 	r = stream->capture.wanted ? capture_step(stream, now) : plain_poll(stream);
 	cost = clock_mono() - now;

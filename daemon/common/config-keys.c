@@ -28,7 +28,7 @@ const struct config_key config_keys[] = {
 	{SECTION_COLLECTOR, "queue-reserve", KIND_BYTES, offsetof(struct config, queue_reserve_bytes), MIB, 64 * GIB,
 	 BYTES_HINT ", from 1M to 64G"},
 	{SECTION_COLLECTOR, "flush-interval", KIND_DURATION, offsetof(struct config, flush_interval_ns), 10 * NS_PER_MS,
-	 60 * NS_PER_S, "a duration such as 500ms or 1s, from 10ms to 60s"},
+	 60 * NS_PER_S, "a duration such as 500ms or 30s, from 10ms to 60s"},
 	{SECTION_COLLECTOR, "burst-rate", KIND_BYTES, offsetof(struct config, burst_rate), 1024, 64 * GIB,
 	 "bytes per second such as 4M, from 1K to 64G"},
 	{SECTION_COLLECTOR, "cpu-budget", KIND_SHARE, offsetof(struct config, cpu_budget), 1000, 1000000,

@@ -379,7 +379,7 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 		.queue_bytes = 64 * MIB,
 		.queue_per_guest_bytes = 32 * MIB,
 		.queue_reserve_bytes = 64 * MIB,
-		.flush_interval_ns = NS_PER_S,
+		.flush_interval_ns = 30 * NS_PER_S,
 		.burst_rate = 4 * MIB,
 		.cpu_budget = 0.003,
 		.xen_console_logs = strdup(CONSOLE_LOGS),

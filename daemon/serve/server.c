@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "decode-thread.h"
 #include "events.h"
+#include "freshness.h"
 #include "live-steps.h"
 #include "live.h"
 #include "log.h"
@@ -27,6 +28,7 @@ struct server {
 	sd_event *event;
 	struct http *http;
 	struct services services;
+	struct freshness freshness;
 	struct scratch scratch;
 	struct live_steps live_steps;
 	sd_event_source *tick, *post;
@@ -65,7 +67,10 @@ static void on_answer(void *context, uint64_t tag, const struct message *m)
 {
 	struct server *s = context;
 
-	http_answer(s->http, tag, m, false);
+	if (freshness_answer(&s->freshness, tag, strcmp(m->verb, "ok") == 0))
+		http_resume(s->http, WAIT_NEWEST);
+	else
+		http_answer(s->http, tag, m, false);
 }
 
 static void on_sink_answer(void *context, uint64_t tag, const struct message *m)
@@ -87,6 +92,8 @@ static void on_lost(void *context)
 	struct server *s = context;
 
 	on_source(context, "");
+	freshness_lost(&s->freshness);
+	http_resume(s->http, WAIT_NEWEST);
 	http_lost(s->http, false);
 }
 
@@ -188,10 +195,13 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 
 	notice_tick(s->services.collector);
 	notice_tick(s->services.sink);
-	resume_live(s); /* a notice may be missed */
-	for (struct exchange *x = http_exchanges(s->http); x; x = x->next)
-		if (x->events)
-			events_tick(x->events);
+	resume_live(s); /* a notice of a commit may have been missed */
+	for (struct exchange *x = http_exchanges(s->http); x; x = x->next) {
+		if (!x->events)
+			continue;
+		events_tick(x->events);
+		(void)freshness_ask(&s->freshness, clock_mono()); /* events tell what is committed */
+	}
 	watch_tick(s->services.watch);
 	for (struct exchange *x = s->ticks++ % 2 ? NULL : http_exchanges(s->http); x; x = x->next)
 		if (x->live)
@@ -243,6 +253,7 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 	s->services.sink_wanted = options->sink;
 	s->services.scratch = &s->scratch;
 	s->services.live_steps = &s->live_steps;
+	s->services.freshness = &s->freshness;
 	rc = scratch_init(&s->scratch);
 	if (rc == 0)
 		rc = decode_thread_new(&s->services.decode_thread);
@@ -256,6 +267,8 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 		rc = http_new(&s->http, event, &options->http, &api_routes, &s->services);
 	if (rc == 0)
 		rc = notice_new(&s->services.collector, event, path, &collector_calls, s);
+	if (rc == 0)
+		freshness_init(&s->freshness, s->services.collector);
 	if (rc == 0)
 		rc = notice_new(&s->services.sink, event, sink, &sink_calls, s);
 	if (rc == 0)

@@ -38,7 +38,7 @@ static void check_defaults(const struct config *c)
 	CHECK_EQ_UINT(c->queue_bytes, 64u << 20);
 	CHECK_EQ_UINT(c->queue_per_guest_bytes, 32u << 20);
 	CHECK_EQ_UINT(c->queue_reserve_bytes, 64u << 20);
-	CHECK_EQ_UINT(c->flush_interval_ns, S);
+	CHECK_EQ_UINT(c->flush_interval_ns, 30 * S);
 	CHECK_EQ_UINT(c->burst_rate, 4u << 20);
 	CHECK(c->cpu_budget > 0.00299 && c->cpu_budget < 0.00301);
 	CHECK_EQ_UINT(c->xen_pages, 0);

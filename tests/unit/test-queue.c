@@ -119,7 +119,8 @@ static void test_evict(void)
 {
 	struct queue *queue = queue_new(1024 * KIB, 1024 * KIB, 128 * KIB);
 	struct account *account = account_new(), *other = account_new(), *dead = account_new();
-	struct lane *lane = lane_open(queue, account, &account), *small = lane_open(queue, other, &other);
+	struct lane *lane = lane_open(queue, account, &account, UINT64_MAX),
+		    *small = lane_open(queue, other, &other, UINT64_MAX);
 	struct evicted evicted;
 	struct item *list;
 
@@ -158,7 +159,8 @@ static void test_evict_after_commit(void)
 {
 	struct queue *queue = queue_new(1000 * KIB, 1000 * KIB, 0);
 	struct account *first = account_new(), *second = account_new(), *dead = account_new();
-	struct lane *large = lane_open(queue, first, &first), *small = lane_open(queue, second, &second);
+	struct lane *large = lane_open(queue, first, &first, UINT64_MAX),
+		    *small = lane_open(queue, second, &second, UINT64_MAX);
 	struct evicted evicted;
 
 	for (uint64_t i = 0; i < 6; i++)
@@ -185,7 +187,7 @@ static void test_evict_not(void)
 {
 	struct queue *queue = queue_new(1000 * KIB, 1000 * KIB, 0);
 	struct account *account = account_new(), *dead = account_new();
-	struct lane *lane = lane_open(queue, account, &account);
+	struct lane *lane = lane_open(queue, account, &account, UINT64_MAX);
 	struct evicted evicted;
 	struct item *fill;
 
@@ -302,6 +304,126 @@ static void test_when(void)
 	queue_free(queue);
 }
 
+/* Push a chunk of N content bytes, in LANE unless that is NULL. */
+static struct item *push(struct queue *queue, struct account *account, struct lane *lane, uint32_t n)
+{
+	struct item *item = chunk(queue, account, n);
+
+	if (!CHECK(item != NULL))
+		return NULL;
+	item->piece.chunk.length = n;
+	item->lane = lane;
+	queue_push(queue, item);
+	return item;
+}
+
+/* Take what is due now. Return how many items. */
+static unsigned take(struct queue *queue)
+{
+	struct item *list = queue_take(queue, 1 << 20, 3600 * NS_PER_S, 0);
+	unsigned n = count(list);
+
+	free_all(queue, list);
+	return n;
+}
+
+/* What guests and clients cause is committed at once, but at most ten times a second. */
+static void test_soon(void)
+{
+	struct queue *queue = queue_new(1 << 20, 1 << 20, 0);
+	struct account *account = account_new(), *other = account_new();
+	struct item *item, *list;
+	uint64_t began = clock_mono(), first;
+
+	push(queue, account, NULL, 10);
+	CHECK_EQ_UINT(take(queue), 0);
+	item = queue_item(queue, account, ITEM_GAP, 0, false);
+	item->soon = true;
+	queue_push(queue, item);
+	CHECK_EQ_UINT(take(queue), 2);
+	item = queue_item(queue, NULL, ITEM_MARK, 0, false);
+	item->soon = true;
+	first = queue_push(queue, item);
+	CHECK_EQ_UINT(first, queue_last(queue));
+	list = queue_take(queue, 1 << 20, 3600 * NS_PER_S, 10 * NS_PER_S);
+	CHECK(list && list->kind == ITEM_MARK && clock_mono() - began >= 100 * NS_PER_MS);
+	free_all(queue, list);
+	/* Followed: items that wait and those that come, of this guest alone. */
+	push(queue, account, NULL, 10);
+	push(queue, other, NULL, 10);
+	CHECK(queue_level(queue).oldest >= began);
+	CHECK_EQ_UINT(take(queue), 0);
+	account_follow(queue, account, clock_mono() + 3600 * NS_PER_S);
+	first = clock_mono();
+	list = queue_take(queue, 1 << 20, 3600 * NS_PER_S, 10 * NS_PER_S);
+	CHECK(list && list->next && clock_mono() - first < 5 * NS_PER_S);
+	free_all(queue, list);
+	CHECK_EQ_UINT(queue_level(queue).oldest, 0);
+	push(queue, other, NULL, 10);
+	CHECK(queue_take(queue, 1 << 20, 3600 * NS_PER_S, 150 * NS_PER_MS) == NULL);
+	push(queue, account, NULL, 10);
+	CHECK_EQ_UINT(take(queue), 2);
+	account_follow(queue, account, clock_mono());
+	push(queue, account, NULL, 10);
+	CHECK(queue_take(queue, 1 << 20, 3600 * NS_PER_S, 150 * NS_PER_MS) == NULL);
+	account_follow(queue, other, clock_mono() + 3600 * NS_PER_S); /* nothing of it waits */
+	CHECK_EQ_UINT(take(queue), 0);
+	/* Something urgent does not wait for the next tenth of a second. */
+	for (int i = 0; i < 20; i++) {
+		item = push(queue, account, NULL, 10);
+		queue_hurry(queue);
+		CHECK(take(queue) > 0);
+	}
+	account_release(queue, account);
+	account_release(queue, other);
+	queue_free(queue);
+}
+
+/* A quarter of a ring does not wait, and nothing waits whose ring is gone. */
+static void test_ring(void)
+{
+	struct queue *queue = queue_new(1 << 20, 1 << 20, 0);
+	struct account *account = account_new();
+	struct lane *lane = lane_open(queue, account, &account, 40 * KIB);
+
+	push(queue, account, lane, 6 * KIB);
+	push(queue, account, lane, 4 * KIB - 1);
+	CHECK_EQ_UINT(take(queue), 0);
+	push(queue, account, lane, 1);
+	CHECK_EQ_UINT(take(queue), 3);
+	push(queue, account, lane, 10 * KIB - 1);
+	CHECK(queue_take(queue, 1 << 20, 3600 * NS_PER_S, 150 * NS_PER_MS) == NULL);
+	lane_close(queue, lane);
+	CHECK_EQ_UINT(take(queue), 1);
+	account_release(queue, account);
+	queue_free(queue);
+}
+
+/* Nothing waits while room is short. */
+static void test_short(void)
+{
+	struct queue *queue = queue_new(100 * KIB, 30 * KIB, 0);
+	struct account *account[3] = {account_new(), account_new(), account_new()};
+
+	push(queue, account[0], NULL, 14 * KIB);
+	CHECK_EQ_UINT(take(queue), 0);
+	push(queue, account[0], NULL, 1 * KIB);
+	CHECK_EQ_UINT(take(queue), 2); /* half of the guest's room */
+	for (int i = 0; i < 3; i++)
+		push(queue, account[i], NULL, 14 * KIB);
+	CHECK_EQ_UINT(take(queue), 0);
+	push(queue, NULL, NULL, 8 * KIB);
+	CHECK_EQ_UINT(take(queue), 4); /* half of all room */
+	push(queue, account[0], NULL, 14 * KIB);
+	CHECK(chunk(queue, account[0], 17 * KIB) == NULL);
+	CHECK_EQ_UINT(take(queue), 1); /* there was no room */
+	CHECK(chunk(queue, account[0], 31 * KIB) == NULL);
+	CHECK_EQ_UINT(take(queue), 0); /* and nothing to commit */
+	for (int i = 0; i < 3; i++)
+		account_release(queue, account[i]);
+	queue_free(queue);
+}
+
 static void *consume(void *context)
 {
 	struct queue *queue = context;
@@ -361,6 +483,9 @@ int main(void)
 	CHECK_RUN(test_share);
 	CHECK_RUN(test_full_share);
 	CHECK_RUN(test_when);
+	CHECK_RUN(test_soon);
+	CHECK_RUN(test_ring);
+	CHECK_RUN(test_short);
 	CHECK_RUN(test_threads);
 	return check_done();
 }

@@ -11,7 +11,20 @@
 #include <string.h>
 
 #include "array.h"
+#include "clock.h"
+#include "freshness.h"
 #include "http-state.h"
+
+/* Say how old an answer may be that the collector's commit did not precede. */
+static void add_age(struct exchange *x, struct MHD_Response *response)
+{
+	bool at_least;
+	uint64_t age = freshness_age(exchange_services(x)->freshness, clock_mono(), &at_least);
+	char text[40];
+
+	snprintf(text, sizeof(text), "%.1f%s", (double)age / 1e9, at_least ? "+" : "");
+	MHD_add_response_header(response, "Mprof-Age", text);
+}
 
 static void queue(struct exchange *x, unsigned status, struct MHD_Response *response)
 {
@@ -19,6 +32,8 @@ static void queue(struct exchange *x, unsigned status, struct MHD_Response *resp
 	x->http->counts.server_errors += status >= 500;
 	MHD_add_response_header(response, "X-Content-Type-Options",
 				"nosniff"); /* browsers must not guess that bytes of a guest are a page */
+	if (x->late)
+		add_age(x, response);
 	x->answered = MHD_queue_response(x->connection, status, response) == MHD_YES;
 }
 

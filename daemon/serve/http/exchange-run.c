@@ -157,19 +157,23 @@ static bool route(struct exchange *x, const char *method)
 static enum MHD_Result run(struct exchange *x, const char *method)
 {
 	enum outcome outcome = OUTCOME_DONE;
-	bool first = !x->route;
+	bool first;
 	int rc;
 
 	if (x->gone)
 		return MHD_NO;
 	if (x->route || route(x, method)) {
+		if (!exchange_newest(x))
+			return MHD_YES;
 		rc = reader_ready(exchange_reader(x));
 		/*
 		 * Opens the archive again if it was replaced; errors are returned by the handler's
 		 * own reads.
 		 */
 		(void)rc;
-		if (!first || !exchange_respond_kept(x))
+		first = !x->handled;
+		x->handled = true;
+		if (!first || x->late || !exchange_respond_kept(x))
 			outcome = x->route->handlers[x->method](x);
 	}
 	if (outcome == OUTCOME_DONE)

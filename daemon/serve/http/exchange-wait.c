@@ -8,6 +8,7 @@
  */
 #include "client.h"
 #include "clock.h"
+#include "freshness.h"
 #include "http-state.h"
 #include "notice.h"
 
@@ -86,14 +87,38 @@ bool exchange_hold(struct exchange *x)
 	return true;
 }
 
+bool exchange_newest(struct exchange *x)
+{
+	struct freshness *f = exchange_services(x)->freshness;
+	uint64_t now = clock_mono();
+	enum freshness_state state;
+
+	if (x->handled || x->method != METHOD_GET || x->route->state != NEWEST)
+		return true;
+	if (!x->newest_asked) {
+		state = freshness_ask(f, now);
+		x->late = state == FRESHNESS_OLD;
+		if (state != FRESHNESS_ASKED)
+			return true;
+		x->newest_asked = f->asked;
+	} else if (!freshness_waits(f, x->newest_asked, now)) {
+		x->late = !freshness_learned(f, x->newest_asked);
+		return true;
+	}
+	x->answer.deadline = freshness_deadline(f);
+	exchange_suspend(x, WAIT_NEWEST);
+	return false;
+}
+
 void exchange_suspend(struct exchange *x, enum wait wait)
 {
 	/*
 	 * An exchange must not wait for an answer without a deadline. If there is no memory for the
 	 * timer, treat the answer as too late.
 	 */
-	if (wait == WAIT_ANSWER && sd_event_add_time(x->http->event, &x->answer_timer, CLOCK_MONOTONIC,
-						     x->answer.deadline / 1000, 10000, on_answer_timeout, x) < 0) {
+	if ((wait == WAIT_ANSWER || wait == WAIT_NEWEST) &&
+	    sd_event_add_time(x->http->event, &x->answer_timer, CLOCK_MONOTONIC, x->answer.deadline / 1000, 10000,
+			      on_answer_timeout, x) < 0) {
 		x->answer_timer = NULL;
 		wait = WAIT_AGAIN;
 	}

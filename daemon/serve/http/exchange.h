@@ -41,7 +41,7 @@ enum outcome {
 	OUTCOME_ANSWER, /* call the handler again when the collector or the sink has answered */
 };
 
-enum wait { WAIT_NONE, WAIT_AGAIN, WAIT_ANSWER, WAIT_COMMIT, WAIT_EVENT };
+enum wait { WAIT_NONE, WAIT_AGAIN, WAIT_ANSWER, WAIT_NEWEST, WAIT_COMMIT, WAIT_EVENT };
 
 /* The answer of the collector or the sink to this exchange's question. */
 struct answer {
@@ -77,6 +77,9 @@ struct exchange {
 	int hold;		       /* descriptor of the lock that delays deletion; -1 = none */
 	uint64_t hold_tried;	       /* first attempt to take the lock, CLOCK_MONOTONIC ns; 0 = none */
 	sd_event_source *hold_timer;   /* releases the lock */
+	uint64_t newest_asked;	       /* when the collector was asked to commit, CLOCK_MONOTONIC ns; 0 = it was not */
+	bool handled;		       /* its handler was called */
+	bool late;		       /* the collector did not commit in time: the answer may be old */
 	bool keep;		       /* the answer may be stored in the cache */
 	/*
 	 * State of the archives when the handler began; the answer is cached only if it is still
@@ -102,6 +105,12 @@ const struct services *exchange_services(const struct exchange *x);
 struct reader *exchange_reader(const struct exchange *x);
 struct memtraces_reader *exchange_memtraces(const struct exchange *x);
 struct scratch *exchange_scratch(const struct exchange *x);
+
+/*
+ * Find out whether X, of a route that wants the newest state, can be handled. Return false if it
+ * waits for the collector's commit. If that does not come in time, LATE is set.
+ */
+bool exchange_newest(struct exchange *x);
 
 /*
  * Delay the deletion of packets for the first seconds of a body. Call it before the packets are

@@ -14,10 +14,14 @@ typedef enum outcome handler(struct exchange *x);
  */
 enum route_keep { FRESH, KEPT };
 
+/* Whether the collector is asked to commit what it has copied before the handler of GET is called. */
+enum route_state { AS_IT_IS, NEWEST };
+
 struct route {
 	const char *path;    /* as in the OpenAPI document; the handler gets the last {parameter} of it */
 	const char *queries; /* query parameters that the route accepts, each between blanks: " run stream " */
 	enum route_keep keep;
+	enum route_state state;
 	handler *handlers[METHODS];
 };
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct decode_thread;
+struct freshness;
 struct live_steps;
 struct memtraces_reader;
 struct notice;
@@ -24,7 +25,8 @@ struct services {
 	struct decode_thread *decode_thread;
 	struct live_steps *live_steps;
 	struct notice *collector, *sink;
-	bool sink_wanted; /* the configuration has a section [sink] */
+	struct freshness *freshness; /* of the collector's archive */
+	bool sink_wanted;	     /* the configuration has a section [sink] */
 	struct watch *watch;
 	uint64_t commits;	   /* number of the collector's notices of commits */
 	char source_sentence[512]; /* the collector's sentence on why guests may not be found; "" = no problem */
