@@ -1,15 +1,18 @@
-"""From the commit to the client's byte: 100 clients follow one guest.
+"""From the guest's store, and from the commit, to the client's byte: 100 clients follow one guest.
 
-A thread asks the archive for its data version, over and over, and so knows when a commit became visible. Another reads what each
+Each packet of a live body begins with the oldest event that is new, and an event has the time of its store. One client's packets are
+taken apart: the latency is the time since that store. A thread asks the archive for its data version, over and over, and so knows when a commit became visible. Another reads what each
 client of /live gets.  The latency is the time from a commit to the first byte that a client gets behind it.  Wrong is: a client that
 gets nothing.
 """
 
+import http.client
 import os
 import re
 import selectors
 import socket
 import sqlite3
+import struct
 import subprocess
 import threading
 import time
@@ -18,6 +21,7 @@ from collector import BRIEF, BUILD, Collector, Load, line, wrong
 
 FOLLOWERS = 5 if BRIEF else 100
 SECONDS = 4 if BRIEF else 20
+HEADER = 30  # bytes before a packet's first event
 
 
 class Commits(threading.Thread):
@@ -38,6 +42,30 @@ class Commits(threading.Thread):
                 before = version
             time.sleep(0.0003)
         db.close()
+
+
+class Stores(threading.Thread):
+    """Milliseconds from the store of the first event of each packet that one client gets."""
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self.connection = http.client.HTTPConnection("localhost")
+        self.connection.sock = socket.socket(socket.AF_UNIX)
+        self.connection.sock.connect(path)
+        self.connection.request("GET", "/v1/domains/load-0/live")
+        self.body = self.connection.getresponse()
+        self.found = []
+        self.over = False
+
+    def run(self):
+        data = b""
+        while not self.over and (more := self.body.read1(1 << 20)):
+            now = time.monotonic_ns()
+            data += more
+            while len(data) >= HEADER and len(data) >= (size := struct.unpack_from("<I", data, 20)[0] // 8):
+                if size > HEADER:
+                    self.found.append((now - struct.unpack_from("<Q", data, HEADER)[0]) / 1e6)
+                data = data[size:]
 
 
 class Server:
@@ -107,6 +135,10 @@ def main():
         try:
             sockets = [server.follow() for _ in range(FOLLOWERS)]
             arrivals(sockets, 1)
+            stores = Stores(server.path)
+            stores.start()
+            arrivals(sockets, 1)
+            stores.found.clear()
             commits = Commits()
             commits.start()
             cpu = server.cpu()
@@ -114,6 +146,9 @@ def main():
             cpu = server.cpu() - cpu
             commits.over.set()
             commits.join()
+            stores.over = True
+            stores.join()
+            since_store = sorted(stores.found)
         finally:
             server.stop()
     if not all(times):
@@ -121,6 +156,10 @@ def main():
     all_of_them = sorted(ms for t in times for ms in latencies(commits.times, t))
     if not all_of_them:
         wrong("no byte came behind a commit")
+    if not since_store:
+        wrong("no event came to a client")
+    line("live-store-median", since_store[len(since_store) // 2], "ms")
+    line("live-store-99th", since_store[len(since_store) * 99 // 100], "ms")
     median = all_of_them[len(all_of_them) // 2]
     line("live-median", median, "ms", aim=5, met=median <= 5)
     line("live-99th", all_of_them[len(all_of_them) * 99 // 100], "ms")

@@ -88,7 +88,9 @@ class Collector:
         except socket.timeout:
             self.process.kill()
             wrong("mprofd was not ready within a minute")
-        self.notify.settimeout(0.001)
+        # mprofd would wait for ever once nobody had read its status for some minutes.
+        self.notify.close()
+        os.unlink("notify.sock")
 
     def stop(self):
         """End the collector and wait until all is committed."""
