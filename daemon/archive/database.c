@@ -3,7 +3,9 @@
  *
  * The settings made at open, and why:
  *
- *   page_size=65536          a 250 KB packet is 5 pages instead of 60: near the speed of raw writing
+ *   page_size=16384          a small commit rewrites some pages whole: with pages of 64 KiB, as in
+ *                            archives of earlier versions, four times as many bytes. Smaller pages
+ *                            make large packets slow. Only a new file takes the size
  *   auto_vacuum=INCREMENTAL  deleted packets return their space to the file system, a few pages at a
  *                            time
  *   journal_mode=WAL         readers and the writer never wait for each other
@@ -16,7 +18,7 @@
  *                            archive_writer_commit()
  *   secure_delete=OFF        Debian's SQLite sets it to ON, which overwrites every deleted packet
  *                            with zeros
- *   wal_autocheckpoint=0     the writer checkpoints by itself, at sizes that suit 64 KiB pages (wal.c)
+ *   wal_autocheckpoint=0     the writer checkpoints by itself, see wal.c
  *   temp_store=MEMORY        no temporary files elsewhere
  */
 #include <errno.h>
@@ -152,20 +154,23 @@ static int migrate(sqlite3 *db, const char *const *const *migrations)
 	return r;
 }
 
+#define TEXT_OF(x) #x
+#define TEXT(x)	   TEXT_OF(x)
+
 static int set_up(sqlite3 *db, const char *const *const *migrations)
 {
 	int persist = 1, r;
 
 	sqlite3_busy_timeout(db, BUSY_MS);
-	r = database_run(db, "PRAGMA page_size = 65536;"
-			     "PRAGMA auto_vacuum = INCREMENTAL;"
-			     "PRAGMA journal_mode = WAL;"
-			     "PRAGMA synchronous = NORMAL;"
-			     "PRAGMA secure_delete = OFF;"
-			     "PRAGMA wal_autocheckpoint = 0;"
-			     "PRAGMA temp_store = MEMORY;"
-			     "PRAGMA cache_size = -8192;"
-			     "PRAGMA foreign_keys = ON;");
+	r = database_run(db, "PRAGMA page_size = " TEXT(DATABASE_PAGE_BYTES) ";"
+									     "PRAGMA auto_vacuum = INCREMENTAL;"
+									     "PRAGMA journal_mode = WAL;"
+									     "PRAGMA synchronous = NORMAL;"
+									     "PRAGMA secure_delete = OFF;"
+									     "PRAGMA wal_autocheckpoint = 0;"
+									     "PRAGMA temp_store = MEMORY;"
+									     "PRAGMA cache_size = -8192;"
+									     "PRAGMA foreign_keys = ON;");
 	/*
 	 * A reader of another user cannot create the -wal and -shm files, so they must stay when
 	 * the writer closes.

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define DATABASE_PAGE_BYTES 16384 /* of a new file; files of earlier versions have 65,536 */
+
 /*
  * Open or create the database at PATH for writing, apply the settings of database.c, and run the
  * MIGRATIONS (see below) that it has not had. Return 0, with the database in *DBP; or -errno or an

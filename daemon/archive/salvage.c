@@ -22,10 +22,12 @@
 #include "cleanup.h"
 #include "database.h"
 
-#define PROBES	    4096u
-#define BATCH	    1000u	/* rows in one transaction */
-#define BATCH_BYTES (16u << 20) /* bytes of rows in one transaction */
-#define HEADER_SIZE 100
+#define PROBES	     4096u
+#define BATCH	     1000u	 /* rows in one transaction */
+#define BATCH_BYTES  (16u << 20) /* bytes of rows in one transaction */
+#define HEADER_SIZE  100
+#define PAGE_SIZE_AT 16 /* 16 bit, big-endian */
+#define PAGES_AT     28 /* size of the file in pages; 32 bit, big-endian */
 
 /* ---- the file's header ----------------------------------------------------------------------- */
 
@@ -34,24 +36,53 @@ static const struct {
 	size_t at, len;
 	const char *bytes;
 } constants[] = {
-	{0, 16, "SQLite format 3"},
-	{16, 2, "\0\1"},     /* pages of 64 KiB */
-	{18, 2, "\2\2"},     /* WAL */
-	{20, 4, "\0\100  "}, /* no reserved bytes; payload fractions that SQLite fixes */
-	{44, 4, "\0\0\0\4"}, /* schema format */
-	{56, 4, "\0\0\0\1"}, /* UTF-8 */
+	{0, 16, "SQLite format 3"}, {18, 2, "\2\2"}, /* WAL */
+	{20, 4, "\0\100  "},			     /* no reserved bytes; payload fractions that SQLite fixes */
+	{44, 4, "\0\0\0\4"},			     /* schema format */
+	{56, 4, "\0\0\0\1"},			     /* UTF-8 */
 };
+
+/*
+ * Return true if HEADER states a page size that mprofd gives files. Archives of earlier versions
+ * have pages of 64 KiB, which the header writes as 1.
+ */
+static bool has_page_size(const uint8_t header[HEADER_SIZE])
+{
+	unsigned stated = (unsigned)header[PAGE_SIZE_AT] << 8 | header[PAGE_SIZE_AT + 1];
+
+	return stated == DATABASE_PAGE_BYTES || stated == 1;
+}
+
+/* Put the page size into HEADER by which the file's SIZE is the stated number of pages. */
+static void set_page_size(uint8_t header[HEADER_SIZE], uint64_t size)
+{
+	const uint8_t *p = header + PAGES_AT;
+	uint64_t pages = (uint64_t)p[0] << 24 | (uint64_t)p[1] << 16 | (uint64_t)p[2] << 8 | p[3];
+	unsigned stated = pages * 65536 == size ? 1 : DATABASE_PAGE_BYTES;
+
+	header[PAGE_SIZE_AT] = (uint8_t)(stated >> 8);
+	header[PAGE_SIZE_AT + 1] = (uint8_t)stated;
+}
 
 int salvage_header(const char *path)
 {
 	CLEANUP(closep) int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	char header[HEADER_SIZE];
+	uint8_t header[HEADER_SIZE];
+	struct stat st;
 	int wrong = 0;
 
 	if (fd < 0)
 		return -errno;
 	if (pread(fd, header, sizeof(header), 0) != (ssize_t)sizeof(header))
 		return 0;
+	if (!has_page_size(header)) {
+		wrong = 1;
+		if (fstat(fd, &st) < 0)
+			return -errno;
+		set_page_size(header, (uint64_t)st.st_size);
+		if (pwrite(fd, header + PAGE_SIZE_AT, 2, PAGE_SIZE_AT) != 2)
+			return -EIO;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(constants); i++) {
 		if (memcmp(header + constants[i].at, constants[i].bytes, constants[i].len) == 0)
 			continue;

@@ -19,7 +19,7 @@
 #include "store.h"
 
 #define RESERVE_NAME "reserve"
-#define VACUUM_PAGES 256u
+#define VACUUM_BYTES ((uint64_t)256 << 16)
 
 bool space_is_limited(void)
 {
@@ -95,10 +95,10 @@ int space_restore_reserve(struct store *s)
 
 /* ---- making space ---------------------------------------------------------------------------- */
 
-int space_vacuum(struct store *s, unsigned pages, bool *more)
+int space_vacuum(struct store *s, uint64_t bytes, bool *more)
 {
 	*more = false;
-	return s->in_transaction ? -EINVAL : wal_vacuum(&s->wal, pages, more);
+	return s->in_transaction ? -EINVAL : wal_vacuum(&s->wal, bytes, more);
 }
 
 int space_give_back(struct store *s, uint64_t want, uint64_t *has)
@@ -111,7 +111,7 @@ int space_give_back(struct store *s, uint64_t want, uint64_t *has)
 	r = space_free(s, has);
 	while (r == 0 && more && *has < want && *has >= had) {
 		had = *has + 1;
-		r = space_vacuum(s, VACUUM_PAGES, &more);
+		r = space_vacuum(s, VACUUM_BYTES, &more);
 		if (r == 0)
 			r = space_free(s, has);
 	}

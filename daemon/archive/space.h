@@ -29,11 +29,11 @@ int space_release_reserve(struct store *s);
  */
 int space_restore_reserve(struct store *s);
 /*
- * Return at most PAGES unused pages to the file system, and truncate the write-ahead log. PAGES 0:
+ * Return unused pages of about BYTES at most to the file system, and truncate the write-ahead log. BYTES 0:
  * only truncate. *MORE: there are more unused pages. Return -EINVAL if a transaction is open, else
  * as database_error().
  */
-int space_vacuum(struct store *s, unsigned pages, bool *more);
+int space_vacuum(struct store *s, uint64_t bytes, bool *more);
 /*
  * Return unused pages to the file system until WANT bytes are free or no pages can be returned: a
  * reader's transaction may delay that for a moment. *HAS is the number of free bytes then. Return

@@ -17,7 +17,7 @@
 #include "database.h"
 #include "wal.h"
 
-#define FRAME_BYTES  (65536u + 24u) /* bytes of a page in the WAL, with its header */
+#define FRAME_HEADER 24u /* bytes before each page in the WAL */
 #define WAIT_MS	     5
 #define WAIT_LONG_MS 60
 #define BUSY_MS	     1000
@@ -29,15 +29,23 @@ static int note(void *context, sqlite3 *db, const char *name, int pages)
 
 	(void)db;
 	(void)name;
-	w->bytes = (uint64_t)pages * FRAME_BYTES;
+	w->bytes = (uint64_t)pages * w->frame_bytes;
 	return SQLITE_OK;
 }
 
 int wal_init(struct wal *w, sqlite3 *db, uint64_t limit, uint64_t reserve)
 {
 	char pragma[80];
+	int64_t page_bytes;
+	int r = database_number(db, "PRAGMA page_size", &page_bytes);
 
-	*w = (struct wal){.db = db, .limit = limit, .reserve = reserve, .next_try = limit / 4};
+	if (r)
+		return r;
+	*w = (struct wal){.db = db,
+			  .limit = limit,
+			  .reserve = reserve,
+			  .next_try = limit / 4,
+			  .frame_bytes = (uint32_t)page_bytes + FRAME_HEADER};
 	snprintf(pragma, sizeof(pragma), "PRAGMA journal_size_limit = %lld", (long long)limit);
 	sqlite3_wal_hook(db, note, w);
 	return database_run(db, pragma);
@@ -72,11 +80,12 @@ void wal_checkpoint(struct wal *w)
 	}
 }
 
-int wal_vacuum(struct wal *w, unsigned pages, bool *more)
+int wal_vacuum(struct wal *w, uint64_t bytes, bool *more)
 {
 	char sql[64];
 	int64_t unused = 0;
-	uint64_t fit = w->reserve / 4 / FRAME_BYTES;
+	uint64_t fit = w->reserve / 4 / w->frame_bytes;
+	unsigned pages = (unsigned)((bytes + w->frame_bytes - 1) / w->frame_bytes);
 	int r;
 
 	if (w->reserve && pages > fit)

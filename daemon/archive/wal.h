@@ -12,9 +12,10 @@
 struct wal {
 	sqlite3 *db; /* borrowed */
 	uint64_t limit;
-	uint64_t reserve;  /* bytes of the reserve file, which the WAL may use when the disk is full; 0 = no file */
-	uint64_t bytes;	   /* used bytes of the WAL after the last commit */
-	uint64_t next_try; /* size at which to make the next checkpoint */
+	uint64_t reserve;     /* bytes of the reserve file, which the WAL may use when the disk is full; 0 = no file */
+	uint32_t frame_bytes; /* bytes of a page in the WAL, with its header */
+	uint64_t bytes;	      /* used bytes of the WAL after the last commit */
+	uint64_t next_try;    /* size at which to make the next checkpoint */
 };
 
 /*
@@ -29,10 +30,10 @@ void wal_checkpoint(struct wal *w);
 /* Copy the whole WAL into the file and truncate it, if that takes no longer than WAIT_MS. */
 void wal_truncate(struct wal *w, int wait_ms);
 /*
- * Return at most PAGES unused pages to the file system, fewer if the WAL would grow by more than a
- * quarter of the reserve file, and truncate the WAL. PAGES 0: only truncate. *MORE: there are more
+ * Return unused pages of about BYTES at most to the file system, fewer if the WAL would grow by more than a
+ * quarter of the reserve file, and truncate the WAL. BYTES 0: only truncate. *MORE: there are more
  * unused pages. No transaction may be open. Return as database_error().
  */
-int wal_vacuum(struct wal *w, unsigned pages, bool *more);
+int wal_vacuum(struct wal *w, uint64_t bytes, bool *more);
 
 #endif

@@ -30,7 +30,7 @@
 #define BATCHES_KEEP 16u	     /* batches per call; more packets than a flush adds, even of the smallest */
 #define BATCHES_ROOM 256u	     /* batches per call while nothing can be written */
 #define PATIENCE_NS  (10 * NS_PER_S) /* time for which deletion waits for readers */
-#define VACUUM_PAGES 256u
+#define VACUUM_BYTES ((uint64_t)256 << 16)
 
 void retention_add_guest(struct retention *retention, const char *name)
 {
@@ -203,5 +203,5 @@ void retention_run(struct retention *retention)
 		retention->checked_at = clock_mono();
 	if (has_room(retention, config_free_space(retention->config)))
 		space_restore_reserve(archive_writer_store(retention->w));
-	space_vacuum(archive_writer_store(retention->w), VACUUM_PAGES, &more);
+	space_vacuum(archive_writer_store(retention->w), VACUUM_BYTES, &more);
 }

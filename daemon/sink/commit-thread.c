@@ -27,7 +27,7 @@
 #define HURRY_RATE     (32u << 20) /* bytes per second; above this rate compression must be as fast as possible */
 #define PURGE_STEP     64u
 #define PURGE_STEPS    4u /* steps of PURGE_STEP pieces in one transaction */
-#define VACUUM_PAGES   256u
+#define VACUUM_BYTES   ((uint64_t)256 << 16)
 #define ENFORCE_NS     NS_PER_S
 #define RETRY_NS       NS_PER_S
 #define DELETIONS_STEP 64u /* recordings that quotas delete per second, at most */
@@ -251,7 +251,7 @@ static int tidy(struct commit_thread *a)
 		r = memtraces_purge(a->w, PURGE_STEP, &more);
 	r = end_transaction(a, r);
 	if (r == 0 && a->purging)
-		r = space_vacuum(memtraces_store(a->w), VACUUM_PAGES, &(bool){false});
+		r = space_vacuum(memtraces_store(a->w), VACUUM_BYTES, &(bool){false});
 	a->purging = more;
 	pthread_mutex_lock(&a->lock);
 	a->state.deleted += deleted;
@@ -358,7 +358,7 @@ static int purge(struct commit_thread *a, uint64_t want, uint64_t *has)
 		if (r == 0)
 			r = end_transaction(a, memtraces_purge(a->w, PURGE_STEP, &more));
 		for (unused = true; r == 0 && unused;)
-			r = space_vacuum(memtraces_store(a->w), VACUUM_PAGES, &unused);
+			r = space_vacuum(memtraces_store(a->w), VACUUM_BYTES, &unused);
 		if (r == 0)
 			r = space_free(memtraces_store(a->w), has);
 	}

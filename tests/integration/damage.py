@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import tarfile
@@ -477,6 +478,16 @@ class Damage(daemons.Case):
                 f.write(b"\xff" * 4096)
             code, said = fsck(state)
             self.assertEqual((code, self.counts(state)), (1, whole), said)
+            self.assertEqual(fsck(state)[0], 0)
+            # The rows were saved into a file of today's page size, whose header can be repaired, too.
+            settle(state)
+            with open(path, "r+b") as f:
+                self.assertEqual(struct.unpack_from(">H", f.read(18), 16), (16384,))
+                f.seek(0)
+                f.write(b"not an SQLite file")
+            code, said = fsck(state)
+            self.assertEqual((code, self.counts(state)), (1, whole), said)
+            self.assertIn("the file's header was damaged", said)
             self.assertEqual(fsck(state)[0], 0)
 
         whole = self.counts(self.whole)

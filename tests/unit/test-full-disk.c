@@ -67,7 +67,7 @@ static void test_full_disk(void)
 	CHECK(left > 0);
 	CHECK_EQ_INT(count(&f, 1), 3);
 	do
-		r = space_vacuum(archive_writer_store(f.w), 1000, &more);
+		r = space_vacuum(archive_writer_store(f.w), (uint64_t)1000 << 16, &more);
 	while (r == 0 && more);
 	CHECK_EQ_INT(r, 0);
 	CHECK_EQ_INT(space_restore_reserve(archive_writer_store(f.w)), 0);

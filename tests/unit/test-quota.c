@@ -267,11 +267,11 @@ static void test_vacuum(void)
 	CHECK(!more);
 	CHECK(stat(path, &before) == 0);
 	enforce(&f, "web", 5u << 20, 0, 100);
-	CHECK_EQ_INT(space_vacuum(archive_writer_store(f.w), 100, &more), 0);
+	CHECK_EQ_INT(space_vacuum(archive_writer_store(f.w), (uint64_t)100 << 16, &more), 0);
 	CHECK(more);
 	CHECK(stat(path, &after) == 0);
 	CHECK_EQ_INT(before.st_size - after.st_size, 100 * 65536);
-	CHECK_EQ_INT(space_vacuum(archive_writer_store(f.w), 100000, &more), 0);
+	CHECK_EQ_INT(space_vacuum(archive_writer_store(f.w), (uint64_t)100000 << 16, &more), 0);
 	CHECK(!more);
 	CHECK(stat(path, &after) == 0 && after.st_size < (off_t)(8u << 20));
 	CHECK(fixture_integrity(&f));

@@ -34,7 +34,7 @@ static void test_open(void)
 	CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 0750);
 	snprintf(path, sizeof(path), "%s/archive/trace.db", f.state);
 	CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 0640);
-	CHECK_EQ_INT(fixture_number(&f, "PRAGMA page_size"), 65536);
+	CHECK_EQ_INT(fixture_number(&f, "PRAGMA page_size"), 16384);
 	CHECK_EQ_INT(fixture_number(&f, "PRAGMA auto_vacuum"), 2);
 	CHECK_EQ_INT(fixture_number(&f, "PRAGMA user_version"), 2);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
@@ -340,7 +340,7 @@ static void test_small_commit_pages(void)
 		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
 	}
 	CHECK(stat(path, &after) == 0);
-	CHECK_EQ_INT((after.st_size - before.st_size) / (65536 + 24), 100);
+	CHECK_EQ_INT((after.st_size - before.st_size) / (16384 + 24), 100);
 	/*
 	 * Writing rows that are already there writes no page, and neither does an empty
 	 * transaction.
