@@ -453,9 +453,29 @@ async function checkEngine(bytes, wrapped) {
 		"the trace beside",
 	);
 	check((await engine.compared.frame(window)).n > 0, "the picture beside");
-	engine.close();
-	const closed = new Promise((resolve) => setImmediate(resolve, "dropped"));
-	check((await Promise.race([message(engine.thread(1)), closed])) === "dropped", "a closed engine answers");
+	await checkRetired(engine, wrapped, plainly);
+}
+
+/** Check that a replaced engine answers what waits, its successor what comes later, and a closed one nothing. */
+async function checkRetired(engine, bytes, {start, end}) {
+	const next = await Engine.open({worker: new Port(), wasm: readFileSync(process.env.MPROF_WASM)});
+
+	await next.load([{bytes: new Uint8Array(bytes)}]);
+	const waits = engine.density(start, end, 7);
+	engine.retire(next);
+	check((await waits).length === 7, "what waited for a replaced engine");
+	check((await engine.thread(3)) !== null, "what follows from its answer");
+	/* It ends once nothing waits. The index of a thread is of one model. */
+	while ((await engine.thread(3)) !== null) await new Promise((resolve) => setTimeout(resolve, 100));
+	check((await engine.find("")).threads.length === 0, "its successor answers");
+	next.close();
+	check(
+		(await Promise.race([
+			message(next.thread(1)),
+			new Promise((resolve) => setImmediate(() => resolve("silence"))),
+		])) === "silence",
+		"a closed engine is silent",
+	);
 }
 
 try {
