@@ -3,8 +3,8 @@
  * has the tables and the meaning of each column. The files are <STATE>/archive/trace.db with its
  * -wal and -shm, the reserve file, and the lock file by which readers delay deletion.
  *
- * A *chunk* is the bytes of whole events that one poll has copied; it ends at a *chunk end*. A
- * *piece* is one row of the table chunks: adjacent chunks of one packet. A *gap* declares packets
+ * A *chunk* is the bytes of whole events that one poll has copied. The position where a chunk ends
+ * is a *chunk end*. A *piece* is one row of the table chunks: adjacent chunks of one packet. A *gap* declares packets
  * that were lost or skipped. A *capture* has a *range* of each of its streams (which packets it
  * covers), and perhaps a *tail*: unproven bytes behind the stream's last chunk end.
  */

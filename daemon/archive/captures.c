@@ -58,8 +58,8 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 }
 
 /*
- * Put the capture's range of STREAM again, because it stores the length of the tail. Normally the
- * range is put after the tail; here it was put before.
+ * Put the capture's range of STREAM again, because the range stores the length of the tail. Normally
+ * the range is put after the tail; here it was put before.
  */
 static int put_range_again(struct archive_writer *w, int64_t capture, int64_t stream)
 {

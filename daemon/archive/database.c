@@ -269,10 +269,9 @@ int database_directory(const char *state, const char *name, char **path, int *fd
 /* ---- readers --------------------------------------------------------------------------------- */
 
 /*
- * The file belongs to another process and user. It may not exist yet, may be in recovery, and may
+ * The file belongs to another process and user. It may be missing for a moment, be in recovery, or
  * be replaced. In all these states a reader gets ARCHIVE_E_BUSY and tries again later.
  */
-
 int database_read_error(sqlite3 *db, int result)
 {
 	switch (result & 0xff) {

@@ -10,8 +10,8 @@
 #include "writer-state.h"
 
 /*
- * Check the last row of the stream's newest packet, from which the position is derived. If the row
- * is damaged, repair the packet and set *DAMAGED.
+ * Check the last row of packet NEWEST, the stream's newest. The position at which copying resumes is
+ * the end of this row. If the row is damaged, repair the packet and set *DAMAGED.
  */
 static int check_newest(struct archive_writer *w, int64_t stream, uint64_t newest, bool *damaged)
 {

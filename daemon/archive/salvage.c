@@ -204,7 +204,7 @@ static int copy_up(struct copy *c, int64_t *last)
 }
 
 /*
- * Copy the rows from FIRST in descending order, up to the first damage, and not LAST or below.
+ * Copy the rows with ids from FIRST down to LAST + 1, in this order. Stop at the first damaged row.
  * Return 0 or an error.
  */
 static int copy_down(struct copy *c, int64_t first, int64_t last)

@@ -19,7 +19,8 @@ struct wal {
 };
 
 /*
- * Initialise W for DB, which keeps a pointer to W until it is closed. Return as database_error().
+ * Initialise W for DB. DB keeps a pointer to W until DB is closed. Return 0 or the error that
+ * database_error() gives.
  */
 int wal_init(struct wal *w, sqlite3 *db, uint64_t limit, uint64_t reserve);
 /*

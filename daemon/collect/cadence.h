@@ -1,14 +1,14 @@
 /*
  * Decide when to poll a ring next, by the speed at which its guest writes.
  *
- * - A ring that grows is polled when about half a packet should have been written, but not sooner
+ * - A ring that its guest writes to is polled when about half a packet should have been written, but not sooner
  *   than 1 ms after the last poll.
  * - An idle ring is polled less and less often, but at least every quarter of a second. Its
  *   interval is also at most the time in which a burst at the configured rate would fill three
  *   quarters of the ring.
  * - daemon/ring confirms a position of the writer only by two loads between which less than 8 KiB
  *   were written. So after a poll that saw bytes which are not proven yet, up to three more polls
- *   come early, each after about 2 KiB.
+ *   come early, each when about 2 KiB more should have been written.
  * - The polls of all idle rings together may use a limited share of the processor. Beyond it, idle
  *   rings are polled less often.
  */

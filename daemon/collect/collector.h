@@ -80,7 +80,7 @@ void collector_metrics(const struct collector *c, char *text, size_t size);
 
 /*
  * Return the entry of stream NUMBER in the newest run of SOURCE and KEY, or NULL if there is none
- * or the run is settled. For number 0 the entry may be of a run without streams.
+ * or the run is settled. NUMBER 0 also finds a run that has no stream yet.
  */
 struct resume_entry *collector_resume_find(struct collector *c, const char *source, const char *key, uint32_t number);
 /*

@@ -37,9 +37,9 @@ struct policy {
 };
 
 struct config {
-	uint64_t queue_bytes;		/* bytes of the queue of all guests; default 64 MiB, least 1 MiB */
-	uint64_t queue_per_guest_bytes; /* bytes of one guest in the queue; default 32 MiB */
-	uint64_t queue_reserve_bytes;	/* further queue bytes, for guests that have ended; default 64 MiB */
+	uint64_t queue_bytes;		/* bytes: limit of the queue of all guests; default 64 MiB, least 1 MiB */
+	uint64_t queue_per_guest_bytes; /* bytes: limit of one guest in the queue; default 32 MiB */
+	uint64_t queue_reserve_bytes;	/* bytes: further limit for guests that have ended; default 64 MiB */
 	uint64_t flush_interval_ns;	/* longest time until a commit; default 30 s; 10 ms to 60 s */
 	uint64_t burst_rate;		/* bytes per second that an idle ring may suddenly receive; default 4 MiB/s */
 	double cpu_budget;		/* share of one core for polling rings; default 0.003 */

@@ -324,8 +324,8 @@ static bool file_resized(struct ring_file *file, uint64_t now)
 }
 
 /*
- * Poll the ring. *R is the value that stream_poll() returned, *NEXT when to poll again. Return
- * false if the file has changed its state.
+ * Poll the ring. Set *R to the value that stream_poll() returned, and *NEXT to when to poll again.
+ * Return false if the ring file has got another state instead; *NEXT is then not valid.
  */
 static bool file_poll(struct ring_file *file, uint64_t now, int *r, uint64_t *next)
 {

@@ -84,7 +84,7 @@ struct source_dir {
 
 	uint64_t lookups, replacements; /* counted for the metrics */
 	struct log_limit refusals, changes;
-	char trouble[512]; /* reason why rings may not be found now; "" = no problem */
+	char trouble[512]; /* reason why mprofd may miss rings now; "" = no problem */
 };
 
 /* ---- source-dir-scan.c: the files in the directory ---- */

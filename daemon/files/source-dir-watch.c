@@ -43,7 +43,8 @@ void dir_trouble(struct source_dir *dir, const char *format, ...)
 /* ---- the directory of a path ----------------------------------------------------------------- */
 
 /*
- * Return the last component of PATH, or "" if it is `.` or `..`, which no event of a parent names.
+ * Return the last component of PATH. Return "" if it is `.` or `..`, because no inotify event of a
+ * parent directory has such a name.
  */
 static const char *last_name(const char *path)
 {

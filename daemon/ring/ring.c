@@ -42,9 +42,9 @@
 #define EAGER_NS    (20 * NS_PER_US)
 
 /*
- * Load the bytes of the active packet and of the next one in which any change of the ring shows.
- * *SAME says whether they are as at the last poll. They only decide whether the ring is read
- * closely. Return 0 or RING_E_GONE.
+ * Load a few header bytes of the active packet and of the packet behind it. Every change of the
+ * ring changes some of these bytes. Set *SAME to whether the bytes are as at the last poll; the
+ * caller then need not read the ring closely. Return 0 or RING_E_GONE.
  */
 static int glance(struct ring *ring, bool *same)
 {

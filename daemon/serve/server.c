@@ -21,7 +21,7 @@
 
 #define TICK_US	     1000000u
 #define STATUS_TICKS 10u /* ticks between two status messages */
-/* Time between two reports of damage, because clients may repeat a request for damaged bytes. */
+/* Least time between two reports of damage: clients may repeat a request for damaged bytes. */
 #define REPORT_NS (100 * NS_PER_MS)
 
 struct server {

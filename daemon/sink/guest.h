@@ -61,8 +61,8 @@ void guest_recording(struct guest *g);
 /* The guest's stream has ended for REASON. RECORDED: it had a recording. May free G. */
 void guest_ended(struct guest *g, const char *reason, bool recorded);
 /*
- * Handle M, the collector's answer about the address of the guest's domain; NULL = the collector
- * does not know. May free G.
+ * Handle M, the collector's answer with the address of the guest's domain; NULL = the collector does
+ * not know the address. May free G.
  */
 void guest_located(struct guest *g, const struct message *m);
 void guest_free(struct guest *g);

@@ -77,8 +77,8 @@ void stream_stop(struct stream *s, const char *reason, struct control_asker aske
  */
 void stream_flush(struct stream *s, struct batch *b);
 /*
- * Move the whole packets and the recording to the batch B, even if nothing has changed. Return the
- * recording's item, or NULL without memory.
+ * Move the packets that are complete to the batch B, and add the recording's row to it, even if the
+ * row has not changed. Return the item of the row, which B owns, or NULL if memory is short.
  */
 struct item *stream_put(struct stream *s, struct batch *b);
 /* Handle the collector's answer who the guest is; the strings are copied. May free S. */

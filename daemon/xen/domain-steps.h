@@ -14,8 +14,8 @@ void domain_at(struct domain *domain, uint64_t due);
 /* Ask the helper for the domain's state. The answer is passed to domain_on_state(). */
 void domain_ask(struct domain *domain);
 /*
- * Count a refusal of stream NUMBER, and log it the first time that this FAULT occurs. DETAIL is
- * appended to the sentence; "" = none.
+ * Count a refusal of stream NUMBER. Log a sentence the first time that FAULT occurs in the domain.
+ * DETAIL is appended to the sentence; "" = none.
  */
 void domain_refuse(struct domain *domain, uint32_t number, enum fault fault, const char *detail);
 /*

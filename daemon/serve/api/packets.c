@@ -289,10 +289,10 @@ static enum outcome listing_step(struct exchange *x)
 /*
  * Choose the gaps of the list.
  *
- * A gap may begin behind the last packet before it, or in the packet after that, if no byte of that
- * packet was archived. Gaps before the first archived packet begin before all packets. So a page
- * has the gaps of a range of sequences, and not those of its packets. The packets limit the gaps
- * only if the request selects a part of the stream.
+ * A gap need not begin in a packet that the list shows. It may begin at the end of an archived
+ * packet, in a packet of which no byte was archived, or before the first archived packet. So a page
+ * of the list has the gaps of its range of sequences. If the request selects a part of the stream,
+ * the first and the last packet of that part limit the gaps too.
  */
 static void gaps_choose(struct listing *l, const struct exchange *x, bool capture, uint64_t cursor)
 {

@@ -24,7 +24,10 @@ struct selection {
 	bool raw;	       /* serve unproven bytes without verifying them */
 };
 
-/* Set *S to all bytes of the stream that are archived now. */
+/*
+ * Set S to all chunks of the stream S->stream that are archived now. The caller has set the fields
+ * up to ring_packets.
+ */
 int selection_all(struct selection *s, struct reader *r);
 /* Narrow S to the packets that have the guest times FROM to TO. */
 int selection_times(struct selection *s, struct reader *r, uint64_t from, uint64_t to);

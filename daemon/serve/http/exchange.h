@@ -153,7 +153,7 @@ enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *abs
 #define EXCHANGE_TIMEOUT_CHANGE 5000000000ull /* for changes that the daemon must commit before it answers */
 void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
 		  uint64_t timeout);
-/* Begin a message to the sink in place of the collector. */
+/* As exchange_ask(), but the message goes to the sink, not to the collector. */
 void exchange_ask_sink(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
 		       uint64_t timeout);
 bool exchange_send(struct exchange *x, const struct message_writer *w);
