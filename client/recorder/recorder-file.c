@@ -1,6 +1,6 @@
 /*
- * A ring in a file. Only the mapping keeps the file open. The kernel therefore reports the writer's
- * end to a process that watches the directory, at unmap, exit and kill alike.
+ * A ring in a file. Only the mapping keeps the file open, so the kernel reports the writer's end to
+ * a process that watches the directory: at munmap(), at exit and when the writer is killed.
  */
 #include <mprof/recorder-file.h>
 
@@ -21,7 +21,9 @@ static int file_create(const char *path)
 }
 
 /*
- * Allocate the blocks now: on a full disk, a store to an unallocated page would kill the program.
+ * Map SIZE bytes of FD and store their address in *MEMORY. Return 0 or -errno. The blocks of the
+ * file are allocated now, because a store to an unallocated page would kill the program if the disk
+ * is full.
  */
 static int file_map(int fd, size_t size, void **memory)
 {

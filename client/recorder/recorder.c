@@ -35,7 +35,7 @@
 #define SIZE_AT	   offsetof(struct mprof_packet_wire, packet_size)
 #define HIGH_AT	   offsetof(struct mprof_packet_wire, content_high)
 #define FIRST_AT   offsetof(struct mprof_packet_wire, first_timestamp)
-#define STEP_LIMIT 1000000000u /* ns; a clock that goes back further was set, and is followed */
+#define STEP_LIMIT 1000000000u /* ns; if the clock goes back by more, somebody set it: timestamps then go back too */
 
 _Static_assert(offsetof(struct mprof_packet_wire, count) % 8 == 0, "the word of count and size is aligned");
 
@@ -61,7 +61,10 @@ static inline uint64_t little64(uint64_t v)
 	return v;
 }
 
-/* Set packet P's count to COUNT and its size to CONTENT bytes. */
+/*
+ * Publish in packet P's header, with one store, COUNT and the size CONTENT: the used bytes, header
+ * included.
+ */
 static void header_publish(uint8_t *p, uint16_t count, uint32_t content)
 {
 	uint64_t word = count | (uint64_t)(content * 8) << 16 | (uint64_t)mprof_load16(p + FIRST_AT) << 48;
@@ -69,7 +72,9 @@ static void header_publish(uint8_t *p, uint16_t count, uint32_t content)
 	__atomic_store_n((uint64_t *)(void *)(p + COUNT_AT), little64(word), __ATOMIC_RELAXED);
 }
 
-/* Empty packet P before it is reused. Its number stays. */
+/*
+ * Mark packet P as empty before it is reused. The header keeps COUNT, the count of the old content.
+ */
 static void header_withdraw(uint8_t *p, uint16_t count)
 {
 	header_publish(p, count, MPROF_PACKET_HEADER_BYTES);
@@ -128,7 +133,10 @@ static bool has_nul(const char *text, size_t n)
 	return false;
 }
 
-/* Write packet P's header except the magic. The packet is empty and has no first timestamp. */
+/*
+ * Write the header of packet P, which has number INDEX and BYTES bytes: all but the magic. The
+ * packet is empty and its first timestamp is 0.
+ */
 static void packet_prepare(uint8_t *p, uint32_t index, uint32_t bytes)
 {
 	static const uint8_t uuid[16] = MPROF_PACKET_UUID;
@@ -231,13 +239,16 @@ uint64_t mprof_recorder_dropped(const struct mprof_recorder *r)
 	return sum;
 }
 
-/* Return the time in nanoseconds. The clock may record events. */
+/* Return the time in nanoseconds. The caller's clock function may itself record events. */
 static uint64_t clock_read(const struct mprof_recorder *r)
 {
 	return r->clock ? r->clock(r->clock_context) : r->now_ns;
 }
 
-/* Return the timestamp of an event at NS: not below the last one, unless the clock was set back. */
+/*
+ * Return the timestamp of an event when the clock says NS. The timestamp is at least the last
+ * event's, unless the clock was set back (STEP_LIMIT).
+ */
 static uint64_t event_time(struct mprof_recorder *r, uint64_t ns)
 {
 	if (ns < r->clock_ns)
@@ -246,7 +257,10 @@ static uint64_t event_time(struct mprof_recorder *r, uint64_t ns)
 	return ns < r->last_ns && r->last_ns - ns <= STEP_LIMIT ? r->last_ns : ns;
 }
 
-/* Make the next packet the active one. It is empty and keeps its old number. */
+/*
+ * Make the next packet of the ring the active one. The packet is empty, and its header keeps the
+ * old count until the first event is published.
+ */
 static void packet_turn(struct mprof_recorder *r)
 {
 	uint64_t old;
@@ -264,8 +278,8 @@ static void packet_turn(struct mprof_recorder *r)
 }
 
 /*
- * Return the first timestamp of a packet for the time NS. It differs from the previous packet's and
- * is greater, unless the clock was set back.
+ * Return the first timestamp of a packet that begins at the time NS. The timestamp is greater than
+ * the previous packet's; if the clock was set back, it only differs from that.
  */
 static uint64_t first_time(const struct mprof_recorder *r, uint64_t ns)
 {
@@ -287,9 +301,10 @@ static enum mprof_drop drop_reason(const struct mprof_recorder *r, size_t bytes)
 }
 
 /*
- * Open an event of BYTES bytes and write its timestamp and id. Return the place for the rest, or
- * NULL if the event is dropped. An event ends strictly before its packet's end, as in every ring of
- * this format. The clock is read first, because it may record or stop the recorder.
+ * Open an event of BYTES bytes and write its timestamp and id. Return the place for its other
+ * fields, or NULL if the event is dropped. An event ends strictly before its packet's end, as in
+ * every ring of this format. The clock is read first, because the clock function may record events
+ * or stop the recorder.
  */
 static uint8_t *event_open(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes)
 {
@@ -328,7 +343,7 @@ static void event_close(struct mprof_recorder *r, size_t bytes)
 	r->busy = false;
 }
 
-/* Record an event with one number: switch or gc. */
+/* Record an event with one field: switch (the thread) or gc (the duration). */
 static void record_one(struct mprof_recorder *r, enum mprof_event_id id, uint64_t number)
 {
 	const size_t bytes = MPROF_EVENT_HEADER_BYTES + 8;
@@ -340,7 +355,7 @@ static void record_one(struct mprof_recorder *r, enum mprof_event_id id, uint64_
 	event_close(r, bytes);
 }
 
-/* Record an event with two threads. */
+/* Record an event with two fields, the threads THREAD and OTHER. */
 static void record_two(struct mprof_recorder *r, enum mprof_event_id id, int64_t thread, int64_t other)
 {
 	const size_t bytes = MPROF_EVENT_HEADER_BYTES + 16;
@@ -353,7 +368,10 @@ static void record_two(struct mprof_recorder *r, enum mprof_event_id id, int64_t
 	event_close(r, bytes);
 }
 
-/* Record an event with a thread, *NUMBER unless NUMBER is NULL, and a text of N bytes. */
+/*
+ * Record an event with the field THREAD, the field *NUMBER unless NUMBER is NULL, and TEXT of N
+ * bytes.
+ */
 static void record_text(struct mprof_recorder *r, enum mprof_event_id id, int64_t thread, const int64_t *number,
 			const char *text, size_t n)
 {

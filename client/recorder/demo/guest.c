@@ -1,10 +1,8 @@
 /*
- * The demo guest's workload.
- *
- * Each step is one wake-up: the ambient thread runs, devices resolve the requests that are due, the
- * waiting threads continue and start new work, and the guest sleeps. Ids are never reused. Every
- * event goes through EMIT, so a limit ends the trace after exactly that many events, even in the
- * middle of a request.
+ * Each step is one wake-up: thread 0 runs and resolves the requests that are due, the waiting
+ * threads continue and start new work, and the guest sleeps. Ids are never reused. Every event goes
+ * through EMIT(), so a limit ends the trace after exactly that many events, even in the middle of a
+ * request.
  */
 #include "guest.h"
 
@@ -14,7 +12,7 @@
 
 enum guest_wait_kind { WAIT_DISK, WAIT_TIMER, WAIT_ARP, WAIT_FIBRE, WAIT_KINDS };
 
-/* Record one event unless the limit is reached. */
+/* Evaluate CALL, which records one event, unless the limit of events is reached. */
 #define EMIT(g, call)                    \
 	do {                             \
 		if (guest_may_record(g)) \
@@ -29,7 +27,7 @@ static bool guest_may_record(struct guest *g)
 	return true;
 }
 
-/* xorshift64*: small, and the same on every machine. */
+/* Return a random number from 0 to BELOW - 1, by xorshift64*: the same on every machine. */
 static uint32_t guest_random(struct guest *g, uint32_t below)
 {
 	g->random ^= g->random >> 12;
@@ -68,7 +66,7 @@ static void guest_counter(struct guest *g, int64_t value, const char *name)
 	EMIT(g, mprof_recorder_counter(g->recorder, value, name, strlen(name)));
 }
 
-/* Record a switch only if the thread changes. */
+/* Record a switch to THREAD unless THREAD runs already. */
 static void guest_switch(struct guest *g, int64_t thread)
 {
 	if (thread != mprof_recorder_current(g->recorder))
@@ -86,7 +84,10 @@ static void guest_fail(struct guest *g, int64_t thread, const char *exn)
 	EMIT(g, mprof_recorder_fails(g->recorder, thread, exn, strlen(exn)));
 }
 
-/* Bind WAITER to an unresolved thread. The device resolves that thread in DUE steps. */
+/*
+ * Create a bind that waits for the unresolved THREAD. The device resolves THREAD in DUE steps
+ * (guest_step()). If too many threads wait, THREAD fails instead.
+ */
 static void guest_wait_on(struct guest *g, enum guest_wait_kind kind, int64_t thread, unsigned conn, unsigned due)
 {
 	int64_t waiter;
@@ -126,7 +127,10 @@ static void start_arp(struct guest *g, unsigned conn)
 	guest_wait_on(g, WAIT_ARP, query, conn, 1 + guest_random(g, 3));
 }
 
-/* Create the threads that Lwt's combinators make around a request that has just been answered. */
+/*
+ * Create the threads that Lwt's combinators create around SOURCE, a request that has just been
+ * answered.
+ */
 static void combinators(struct guest *g, int64_t source)
 {
 	static const enum mprof_thread_type result[] = {MPROF_THREAD_Try, MPROF_THREAD_Map, MPROF_THREAD_Join,
@@ -199,9 +203,7 @@ static void arp_done(struct guest *g, const struct guest_wait *w)
 	EMIT(g, mprof_recorder_fulfills(g->recorder, w->waiter));
 }
 
-/*
- * Run the part of the guest that uses fibres. Fibres record the end of a wait, not its beginning.
- */
+/* End a wait of a fibre. A fibre records the end of its wait, not the beginning. */
 static void fibre_done(struct guest *g, const struct guest_wait *w)
 {
 	EMIT(g, mprof_recorder_read_later(g->recorder, w->waiter, w->thread));
@@ -221,9 +223,7 @@ static void start_fibre(struct guest *g)
 	guest_wait_on(g, WAIT_FIBRE, made, 0, 1 + guest_random(g, 5));
 }
 
-/*
- * Resolve the requests that are due, in the order in which they were made, in the ambient thread.
- */
+/* Let thread 0 resolve the requests that are due, in the order in which they were created. */
 static void resolve_due(struct guest *g)
 {
 	static void (*const done[WAIT_KINDS])(struct guest *, const struct guest_wait *) = {disk_done, timer_done,
@@ -268,7 +268,7 @@ static void receive(struct guest *g)
 		start_fibre(g);
 }
 
-/* Open and close connections. */
+/* Open connection I: create its thread and its condition. */
 static void conn_open(struct guest *g, unsigned i)
 {
 	struct guest_conn *c = &g->conns[i];
@@ -338,7 +338,7 @@ bool guest_step(struct guest *g)
 		conn_close(g, i);
 		conn_open(g, i);
 	}
-	/* Read the thread that should resolve. It never does. */
+	/* Let the disk loop try to read the thread that never resolves. */
 	if (g->steps % 100 == 0)
 		EMIT(g, mprof_recorder_try_read(g->recorder, g->disk_loop, g->stuck));
 	if (g->minor_words > 4096)

@@ -17,15 +17,15 @@
 /* A thread that waits for a device. */
 struct guest_wait {
 	int64_t thread; /* the thread that the device resolves */
-	int64_t waiter; /* the thread that continues then */
+	int64_t waiter; /* the thread that waits for THREAD */
 	unsigned kind;	/* enum guest_wait_kind */
-	unsigned due;	/* steps until it resolves */
+	unsigned due;	/* number of calls of guest_step() until the device resolves THREAD */
 	unsigned conn;
 };
 
 struct guest_conn {
 	int64_t thread;
-	int64_t ready; /* a condition, signalled when data arrives */
+	int64_t ready; /* id of a condition, which is signalled when data arrives */
 	int64_t bytes;
 	uint16_t port;
 };
@@ -33,7 +33,7 @@ struct guest_conn {
 struct guest {
 	struct mprof_recorder *recorder;
 	uint64_t random;
-	uint64_t left; /* events left before the limit */
+	uint64_t left; /* number of events that may still be recorded */
 	int64_t next_id;
 	unsigned steps;
 
@@ -58,8 +58,8 @@ void guest_init(struct guest *g, struct mprof_recorder *recorder, uint64_t seed,
 void guest_boot(struct guest *g);
 
 /*
- * Handle one wake-up of the guest, some 10 to 200 events, and go to sleep again. Return false when
- * COUNT is reached.
+ * Record one wake-up of the guest, some 10 to 200 events, up to the next suspend. Return false when
+ * COUNT events (guest_init()) are recorded.
  */
 bool guest_step(struct guest *g);
 

@@ -55,7 +55,10 @@ static void usage(FILE *f)
 	      f);
 }
 
-/* Parse a whole decimal number. Print an error for any other text. */
+/*
+ * Parse TEXT, the value of OPTION, as a decimal number into *VALUE. Return false after an error
+ * message if TEXT is anything else.
+ */
 static bool number(const char *option, const char *text, uint64_t *value)
 {
 	char *rest;
@@ -68,7 +71,7 @@ static bool number(const char *option, const char *text, uint64_t *value)
 	return false;
 }
 
-/* Return -1 to continue, or the program's exit code. */
+/* Parse the command line into *O. Return -1 to continue, or the program's exit code. */
 static int options_parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {

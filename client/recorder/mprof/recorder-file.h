@@ -1,9 +1,6 @@
 /*
- * A ring in a file, for a program that runs on a system with files. `mprofd --source dir:PATH`
- * reads it.
- *
- * This is no part of the freestanding recorder: open and close make system calls. Recording makes
- * none.
+ * This file is no part of the freestanding recorder, because its two functions make system calls.
+ * Recording into the ring makes no system call.
  */
 #ifndef MPROF_RECORDER_FILE_H
 #define MPROF_RECORDER_FILE_H
@@ -20,9 +17,10 @@ struct mprof_recorder_file {
 };
 
 /*
- * Create a file of SIZE bytes at PATH, mode 0640 less the umask, and map it. An existing file is
- * unlinked first, not overwritten: a program that still writes to the old file keeps it. Return 0,
- * or -errno; then *F is closed. *F owns the mapping until mprof_recorder_file_close.
+ * Create a file of SIZE bytes at PATH, mode 0640 less the umask, and map it into *F. An existing
+ * file is unlinked first, not overwritten: a program that still writes to the old file keeps it.
+ * Return 0, or -errno; on an error *F is closed. *F owns the mapping until
+ * mprof_recorder_file_close().
  */
 int mprof_recorder_file_open(struct mprof_recorder_file *f, const char *path, size_t size);
 

@@ -35,19 +35,24 @@ extern "C" {
 
 #define MPROF_RECORDER_PACKETS	  4u  /* the default; every reader supports it */
 #define MPROF_RECORDER_PACKET_MIN 64u /* bytes; room for a header and the longest event without text */
-#define MPROF_RECORDER_ALIGNMENT  8u  /* bytes; puts a header's count and size into one aligned word */
+/* Alignment of a ring, bytes: a header's count and size then share one aligned word. */
+#define MPROF_RECORDER_ALIGNMENT 8u
 
 enum mprof_recorder_status {
 	MPROF_RECORDER_OK = 0,
-	MPROF_RECORDER_E_SIZE,	  /* below MPROF_RING_BYTES_MIN or above MPROF_RING_BYTES_MAX */
-	MPROF_RECORDER_E_PACKETS, /* below 2 or above 1,024, or packets below MPROF_RECORDER_PACKET_MIN bytes */
-	MPROF_RECORDER_E_MEMORY,  /* NULL, or not aligned to MPROF_RECORDER_ALIGNMENT */
+	MPROF_RECORDER_E_SIZE, /* the ring's size is below MPROF_RING_BYTES_MIN or above MPROF_RING_BYTES_MAX */
+	/*
+	 * Fewer than 2 packets, more than 1,024, or packets of less than MPROF_RECORDER_PACKET_MIN
+	 * bytes.
+	 */
+	MPROF_RECORDER_E_PACKETS,
+	MPROF_RECORDER_E_MEMORY, /* the ring's memory is NULL, or not aligned to MPROF_RECORDER_ALIGNMENT */
 };
 
 enum mprof_drop {
 	MPROF_DROP_TOO_BIG, /* the event does not fit an empty packet */
-	MPROF_DROP_NUL,	    /* the text contains a NUL; the reader would lose the rest of the packet */
-	MPROF_DROP_NESTED,  /* another event was being written */
+	MPROF_DROP_NUL,	    /* the text contains a NUL: a reader would misread every later event of the packet */
+	MPROF_DROP_NESTED,  /* the call came from an interrupt while another event was being written */
 	MPROF_DROP_OFF,	    /* the recorder is not initialised, or stopped */
 	MPROF_DROPS,
 };
@@ -57,21 +62,22 @@ enum mprof_drop {
  * off and drops every event.
  */
 struct mprof_recorder {
-	uint8_t *memory; /* the caller's; NULL = off */
+	uint8_t *memory; /* the ring; the caller owns it; NULL = off */
 	uint32_t packets;
 	uint32_t packet_bytes; /* bytes of each packet but the last */
 	uint32_t last_bytes;   /* bytes of the last packet, at least packet_bytes */
 
-	uint8_t *packet;    /* the packet being filled */
-	uint32_t active;    /* its index in the ring */
-	uint32_t room;	    /* its bytes, header included */
-	uint32_t content;   /* its used bytes, header included */
-	uint64_t sequence;  /* its number; its count is the low 16 bits */
-	uint64_t first_ns;  /* its first timestamp; the previous packet's while it is empty */
-	uint64_t last_ns;   /* the newest event's timestamp */
-	uint64_t clock_ns;  /* the last time read, unadjusted */
+	uint8_t *packet;   /* the packet being filled */
+	uint32_t active;   /* index of that packet in the ring */
+	uint32_t room;	   /* size of that packet, bytes, header included */
+	uint32_t content;  /* used part of that packet, bytes, header included */
+	uint64_t sequence; /* number of that packet since init; the count in its header is the low 16 bits */
+	/* First timestamp of that packet, or of the previous one while that packet is empty, ns. */
+	uint64_t first_ns;
+	uint64_t last_ns;   /* timestamp of the newest event, ns */
+	uint64_t clock_ns;  /* time that the clock last returned, ns; LAST_NS may be later */
 	uint64_t now_ns;    /* set by mprof_recorder_at; used without a clock */
-	int64_t current;    /* the running thread */
+	int64_t current;    /* the running thread, or MPROF_THREAD_NONE */
 	bool volatile busy; /* an event is being written */
 
 	uint64_t (*clock)(void *context); /* return nanoseconds; NULL = use now_ns */
@@ -108,16 +114,13 @@ const char *mprof_recorder_status_text(enum mprof_recorder_status status);
  */
 void mprof_recorder_stop(struct mprof_recorder *r);
 
-/*
- * Set the time of the next events to NS nanoseconds. Has an effect only if the recorder has no
- * clock.
- */
+/* Set the time of the next events to NS nanoseconds. A recorder with a clock ignores it. */
 static inline void mprof_recorder_at(struct mprof_recorder *r, uint64_t ns)
 {
 	r->now_ns = ns;
 }
 
-/* Return the running thread as the calls so far tell; MPROF_THREAD_NONE at the start. */
+/* Return the running thread, as the calls so far report it; MPROF_THREAD_NONE at the start. */
 static inline int64_t mprof_recorder_current(const struct mprof_recorder *r)
 {
 	return r->current;
@@ -145,13 +148,14 @@ void mprof_recorder_read(struct mprof_recorder *r, int64_t reader, int64_t sourc
 void mprof_recorder_try_read(struct mprof_recorder *r, int64_t reader, int64_t source);
 
 /*
- * The running thread resolves RESOLVEE: fulfills with a value, fails with the exception EXN of
- * EXN_BYTES bytes.
+ * The running thread resolves RESOLVEE. mprof_recorder_fulfills() records that RESOLVEE got a
+ * value, mprof_recorder_fails() that RESOLVEE failed with the exception EXN, a text of EXN_BYTES
+ * bytes.
  */
 void mprof_recorder_fulfills(struct mprof_recorder *r, int64_t resolvee);
 void mprof_recorder_fails(struct mprof_recorder *r, int64_t resolvee, const char *exn, size_t exn_bytes);
 
-/* THREAD becomes an alias of SLEEPER. */
+/* THREAD becomes an alias of SLEEPER: SLEEPER continues in THREAD's place. */
 void mprof_recorder_becomes(struct mprof_recorder *r, int64_t thread, int64_t sleeper);
 
 /*
@@ -161,8 +165,9 @@ void mprof_recorder_becomes(struct mprof_recorder *r, int64_t thread, int64_t sl
 void mprof_recorder_label(struct mprof_recorder *r, int64_t thread, const char *text, size_t text_bytes);
 
 /*
- * The running thread changes the counter NAME (NAME_BYTES bytes): increase adds AMOUNT, which may
- * be negative; counter sets VALUE.
+ * The running thread changes the counter NAME, a text of NAME_BYTES bytes.
+ * mprof_recorder_increase() adds AMOUNT, which may be negative; mprof_recorder_counter() sets the
+ * counter to VALUE.
  */
 void mprof_recorder_increase(struct mprof_recorder *r, int64_t amount, const char *name, size_t name_bytes);
 void mprof_recorder_counter(struct mprof_recorder *r, int64_t value, const char *name, size_t name_bytes);
@@ -170,7 +175,10 @@ void mprof_recorder_counter(struct mprof_recorder *r, int64_t value, const char 
 /* THREAD runs now. If THREAD is already the running thread, nothing is recorded. */
 void mprof_recorder_switch(struct mprof_recorder *r, int64_t thread);
 
-/* No thread runs: the program is about to wait. Recorded at each call. */
+/*
+ * No thread runs: the program is about to wait. Each call is recorded, also if no thread ran
+ * before.
+ */
 void mprof_recorder_suspend(struct mprof_recorder *r);
 
 /* A garbage collection that took DURATION nanoseconds has just ended. */
@@ -179,7 +187,10 @@ void mprof_recorder_gc(struct mprof_recorder *r, uint64_t duration);
 /* SOURCE signals RECEIVER through a condition, and RECEIVER runs now. */
 void mprof_recorder_signal(struct mprof_recorder *r, int64_t receiver, int64_t source);
 
-/* Read and signal as fibres record them: the running thread stays the same. */
+/*
+ * As mprof_recorder_read() and mprof_recorder_signal(), but the running thread stays the same.
+ * Programs with fibres record these two.
+ */
 void mprof_recorder_read_later(struct mprof_recorder *r, int64_t reader, int64_t source);
 void mprof_recorder_signal_noswitch(struct mprof_recorder *r, int64_t receiver, int64_t source);
 

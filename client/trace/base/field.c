@@ -1,11 +1,13 @@
 /*
  * A field: an array of words with summary nodes above it.
  *
- * Most rows of a picture are occupied by short lives at times close together. Array words are found
- * without a search, and neighbours in time are neighbours in memory.
+ * model/rows.c keeps the lives of threads in fields. Most lives are short, and threads of
+ * neighbouring rows live at times close together. The words of a time are found without a search,
+ * and words of neighbouring times are neighbours in memory.
  *
- * A range sets the words at its unaligned ends, and for the aligned groups between them the nodes,
- * on each level the unaligned ends again: at most 2 * FIELD_FAN steps on each of log n levels.
+ * A range sets the words at its unaligned ends. For the aligned groups of FIELD_FAN words between
+ * the ends it sets their nodes instead, and on each higher level again only the unaligned ends: at
+ * most 2 * FIELD_FAN steps on each of log n levels.
  *
  * Invariant: ANY of a node has its own bits and all bits set below it. A bit in ANY of a node is in
  * ANY of all nodes above.
@@ -24,15 +26,15 @@ static struct field_node *nodes_of(const struct field *f, uint32_t level)
 	return (struct field_node *)f->nodes.items + f->first[level];
 }
 
-/* Return the number of nodes above N words or nodes. */
+/* Return the number of nodes of the level above N words or nodes. */
 static uint32_t above(uint32_t n)
 {
 	return n / FIELD_FAN + (n % FIELD_FAN != 0);
 }
 
 /*
- * Return the number of nodes above N words; store the number of levels in *LEVELS and the first
- * node of each in FIRST.
+ * Return the number of nodes of all levels above N words. Store the number of levels in *LEVELS,
+ * and the index of each level's first node in FIRST.
  */
 static uint32_t plan(uint32_t n, uint32_t first[FIELD_LEVELS], uint32_t *levels)
 {
@@ -91,10 +93,7 @@ static void set_nodes(struct field_node *n, uint32_t from, uint32_t to, uint64_t
 	}
 }
 
-/*
- * Return the first group boundary at or after FROM; the last one at or before TO; both clamped to
- * FROM … TO.
- */
+/* Return the first multiple of FIELD_FAN at or after FROM, or TO if that is smaller. */
 static uint32_t first_group(uint32_t from, uint32_t to)
 {
 	uint32_t whole = (from + FIELD_FAN - 1) & ~(FIELD_FAN - 1);
@@ -132,7 +131,10 @@ void field_add(struct field *f, uint32_t from, uint32_t to, uint64_t bits)
 	}
 }
 
-/* Return the bits that the nodes above the positions set in all positions below. */
+/*
+ * Return the bits that any node above the word FIRST, or above the word LAST, sets in all words
+ * below it.
+ */
 static uint64_t own_above(const struct field *f, uint32_t first, uint32_t last)
 {
 	uint64_t bits = 0;
@@ -178,7 +180,11 @@ uint64_t field_get(const struct field *f, uint32_t from, uint32_t to)
 	return bits;
 }
 
-/* Find the run of full words around AT in its group; ABOVE is set in all of them. */
+/*
+ * Find the run of words around AT, inside of AT's group of FIELD_FAN words, that are all ones
+ * together with the bits ABOVE. Store it in *FROM and *TO. Return false when the word at AT is not
+ * all ones.
+ */
 static bool full_in_group(const struct field *f, uint32_t at, uint64_t above, uint32_t *from, uint32_t *to)
 {
 	const uint64_t *words = word_at(f, 0);

@@ -1,6 +1,7 @@
 /*
- * An array of 64-bit words with summaries, for ORing bits into ranges. Faster and smaller than
- * struct span_tree when many bits are set, and larger when few are.
+ * An array of 64-bit words, one for each position, with summary nodes above the words. Bits are
+ * ORed into ranges of positions. A field is faster than struct span_tree; it is also smaller when
+ * many bits are set, and larger when few are.
  */
 #ifndef TRACE_FIELD_H
 #define TRACE_FIELD_H
@@ -14,23 +15,26 @@
 #define FIELD_FAN      (1u << FIELD_FAN_BITS)
 #define FIELD_LEVELS   8u /* 2^32 positions */
 
-/* Summary of FIELD_FAN words or nodes below. */
+/* Summary of FIELD_FAN words, or of FIELD_FAN nodes of the level below. */
 struct field_node {
-	uint64_t any; /* bits set in some position below */
-	/* Bits set in all positions below by a range that covered this node; not stored below. */
+	uint64_t any; /* bits that at least one position below has */
+	/*
+	 * Bits of ranges that covered all positions below. The words and nodes below do not repeat
+	 * them.
+	 */
 	uint64_t own;
 };
 
 struct field {
 	struct grow words;	      /* uint64_t */
 	struct grow nodes;	      /* struct field_node, all levels above the words */
-	uint32_t first[FIELD_LEVELS]; /* index in NODES of each level */
+	uint32_t first[FIELD_LEVELS]; /* for each level, index in NODES of its first node */
 	uint32_t levels;
 };
 
 /*
- * Make N positions with value 0, in the memory of SPARE if it has any. Return false without memory.
- * Call field_deinit() in any case.
+ * Make N positions with value 0. Take the memory of SPARE if it has any. Return false without
+ * memory. Call field_deinit() in any case.
  */
 bool field_init(struct field *f, uint32_t n, struct grow *spare);
 void field_deinit(struct field *f);
@@ -41,7 +45,10 @@ uint64_t field_bytes(uint32_t n);
 void field_add(struct field *f, uint32_t from, uint32_t to, uint64_t bits);
 /* Return the OR of the positions from FROM up to, but not including, TO. */
 uint64_t field_get(const struct field *f, uint32_t from, uint32_t to);
-/* Find full positions around AT: see spans_full(). */
+/*
+ * Return true when the word at AT has all bits set; then store a range of such positions around AT
+ * in *FROM and *TO, as spans_full() does.
+ */
 bool field_full(const struct field *f, uint32_t at, uint32_t *from, uint32_t *to);
 
 /* Prefetch FIELD_FAN words from FROM on. */

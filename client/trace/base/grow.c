@@ -1,11 +1,11 @@
 /*
  * Growing arrays.
  *
- * A small array is on the heap and grows by a quarter, so that at most a fifth of the room is
- * unused. From LARGE_MIN on an array reserves addresses for all that it can become, never moves
- * again, and grows in small steps. On systems without such reservations it stays on the heap.
+ * A small array is on the heap and grows by a quarter, so at most a fifth of the room is unused.
+ * From LARGE_MIN on an array reserves addresses for LARGE_MAX bytes, never moves again, and grows
+ * in small steps. On systems without such reservations every array stays on the heap.
  *
- * Invariant: HELD is 0 for an array on the heap, and the usable bytes of a large array.
+ * Invariant: HELD is 0 for an array on the heap, and the number of usable bytes of a large array.
  */
 #include "grow.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define GROW_FIRST	 64u   /* items */
-#define GROW_FIRST_BYTES 4096u /* limit of the first room, bytes */
+#define GROW_FIRST_BYTES 4096u /* largest room for GROW_FIRST items at first, bytes */
 #define GROW_PART	 4u
 #define GROW_LARGE_PART	 16u
 #define GROW_MAX	 (UINT32_MAX - 1)
@@ -48,8 +48,8 @@ static bool resize(struct grow *g, size_t size, uint64_t room)
 }
 
 /*
- * Move the array from the heap to reserved addresses. Return false when there are none, with
- * nothing changed.
+ * Move the array from the heap to reserved addresses. Return false, with nothing changed, when no
+ * addresses can be reserved.
  */
 static bool become_large(struct grow *g, size_t size, uint64_t room)
 {
@@ -156,13 +156,14 @@ void grow_deinit(struct grow *g)
 /*
  * Large arrays.
  *
- * An array that grows on the heap is copied from time to time, needs both places meanwhile, and
- * leaves unused room. Addresses cost nothing, so that a large array reserves all its addresses at
- * once and gets memory in pieces as it grows. Getting memory page by page, at the first access to
- * each, takes half as long again.
+ * An array that grows on the heap is copied from time to time, needs both places during the copy,
+ * and leaves unused room. Addresses cost nothing, so a large array reserves all its addresses at
+ * once and gets memory in pieces of PIECE bytes as it grows. Memory that comes page by page, at the
+ * first access to each page, takes half as long again.
  *
- * It does not ask for huge pages: they are faster, but a virtual machine with free page reporting
- * returns unused memory to its host and pays for each huge page again, several times what it saved.
+ * The array does not ask for huge pages: they are faster, but a virtual machine with free page
+ * reporting returns unused memory to its host and pays for each huge page again, several times the
+ * saved time.
  *
  * WebAssembly has one memory that only grows and 32-bit addresses: there all arrays stay on the
  * heap.
@@ -191,14 +192,15 @@ static bool more(char *from, size_t bytes)
 	if (mprotect(from, bytes, PROT_READ | PROT_WRITE) != 0)
 		return false;
 #ifdef MADV_POPULATE_WRITE
-	madvise(from, bytes, MADV_POPULATE_WRITE); /* optional: else the first access does */
+	/* Optional: without it, the first access to a page gets the page. */
+	madvise(from, bytes, MADV_POPULATE_WRITE);
 #endif
 	return true;
 }
 
 /*
- * Map the range anew instead of protecting it, which releases the memory and the system's
- * commitment.
+ * Make BYTES bytes from FROM on unusable. Mapping the range anew, unlike mprotect(), releases the
+ * memory and the system's commitment. Return false on failure.
  */
 static bool less(char *from, size_t bytes)
 {
@@ -252,7 +254,10 @@ static struct grow *piece_at(const struct pool *p, uint32_t i)
 	return (struct grow *)p->pieces.items + i;
 }
 
-/* Extend the last piece to its end, or add one. Return false without memory. */
+/*
+ * Make room for at least one more item: extend the last piece, or add a piece if that one is full.
+ * Return false without memory.
+ */
 static bool piece_more(struct pool *p, size_t size)
 {
 	uint32_t at = p->room >> POOL_SHIFT;

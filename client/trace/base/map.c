@@ -1,9 +1,11 @@
 /*
- * Hash map with open addressing and linear probing, at most three quarters full. Consecutive keys,
- * as a counting recorder makes them, start side by side, so that they share cache lines.
+ * Hash map with open addressing and linear probing, at most three quarters full.
  *
- * Invariant: an entry with value MPROF_NONE is empty, and there is always one, so that a search
- * ends.
+ * A recorder counts ids up. The entries of consecutive keys begin next to each other, so they share
+ * cache lines.
+ *
+ * Invariant: an entry with the value MPROF_NONE is empty. There is always an empty entry, at which
+ * a search ends.
  */
 #include "map.h"
 
@@ -91,11 +93,11 @@ void map_put(struct map *map, uint64_t key, uint32_t value)
 /*
  * Interned strings.
  *
- * A trace repeats few texts very often (`gntref`, names of tasks). Comparing two interned texts is
- * comparing two numbers.
+ * A trace repeats few texts very often (`gntref`, names of tasks). To compare two interned texts,
+ * compare their numbers.
  *
- * Invariant: string 0 is the empty one after the first intern_add(); it stands for a text that does
- * not fit.
+ * Invariant: after the first intern_add() string 0 is the empty text. It also stands for a text
+ * that does not fit.
  */
 
 void intern_init(struct intern *s, uint64_t seed)

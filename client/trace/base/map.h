@@ -1,5 +1,5 @@
 /*
- * A hash map from 64-bit keys to 32-bit values, seeded so that the author of the keys cannot cause
+ * A hash map from 64-bit keys to 32-bit values. A seed keeps the author of the keys from causing
  * collisions.
  */
 #ifndef TRACE_MAP_H
@@ -30,7 +30,9 @@ void map_deinit(struct map *map);
 bool map_reserve(struct map *map, uint32_t extra);
 /* Return the value of KEY, or MPROF_NONE. */
 uint32_t map_get(const struct map *map, uint64_t key);
-/* Add a new KEY; room was reserved. VALUE is not MPROF_NONE. */
+/*
+ * Add KEY, which the map does not have yet. VALUE is not MPROF_NONE. The caller has reserved room.
+ */
 void map_put(struct map *map, uint64_t key, uint32_t value);
 
 /* Hash KEY with SEED. */
@@ -44,19 +46,27 @@ static inline uint64_t map_mix(uint64_t key, uint64_t seed)
 
 /* ---- interned strings ---- */
 
-/* Interned strings: each text once, in one arena, numbered from 0. */
+/*
+ * Interned strings: each different text is stored once, in one arena, and has a number from 0 on.
+ */
 
 struct intern {
 	struct grow list;  /* struct mprof_string */
 	struct grow arena; /* char */
-	/* Hash of the text to string; a text with the same hash is at the next free key. */
+	/*
+	 * From the hash of a text to its number in LIST. If two texts have the same hash, the
+	 * second one is at the next free key.
+	 */
 	struct map map;
 	uint64_t lost; /* texts that did not fit into an arena of 4 GiB */
 };
 
 void intern_init(struct intern *s, uint64_t seed);
 void intern_deinit(struct intern *s);
-/* Return the number of the BYTES bytes at TEXT, or MPROF_NONE without memory. */
+/*
+ * Add the text of BYTES bytes at TEXT, unless it is there already. Return its number, or MPROF_NONE
+ * without memory. A text that does not fit gets the number of the empty text.
+ */
 uint32_t intern_add(struct intern *s, const char *text, size_t bytes);
 
 static inline const struct mprof_string *intern_at(const struct intern *s, uint32_t i)

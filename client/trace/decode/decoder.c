@@ -2,20 +2,21 @@
  * The streaming decoder.
  *
  * The same bytes come from a mapped file, from an HTTP body in pieces of any size, or from a
- * browser. All of them give the same events and the same damage, wherever the pieces are cut.
+ * browser. All of them give the same events and the same damage, wherever the pieces are cut. The
+ * *carry* is the buffer for an event or header that such a cut divides.
  *
  * Invariants:
  * - An event is decoded where it is in the fed bytes. Only an event that a cut divides is assembled
  *   in the carry.
  * - OFFSET is the input's offset of the first byte not consumed. The carry's bytes come first, then
  *   the fed ones.
- * - The carry is empty in padding, below 30 bytes between packets, and at most
+ * - The carry is empty in padding, holds less than 30 bytes between packets, and at most
  *   MPROF_EVENT_BYTES_MAX + 1. It grows by the bytes received, never by the size in a header.
- * - Each byte is examined a bounded number of times, however the input is cut: a string in the
- *   carry is searched only where it is new.
- * - Damage is described in full before MPROF_CORRUPT is returned, so that one fault is one report.
- * - Each event that a batch takes by the fast path (walk.c) is the one that mprof_decoder_next()
- *   would return.
+ * - Each byte is examined a bounded number of times, however the input is cut: of a string in the
+ *   carry only the new bytes are searched for the NUL.
+ * - Damage is described in full before MPROF_CORRUPT is returned, so one fault is one report.
+ * - Each event that mprof_decoder_batch() takes by the fast path (walk.c) is the one that
+ *   mprof_decoder_next() would return.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +27,12 @@
 
 enum state {
 	STATE_HEADER,  /* before a packet header */
-	STATE_CONTENT, /* before an event, or after the last */
-	STATE_PADDING, /* after the content or its damage */
-	STATE_SEARCH,  /* after a bad header: the next valid header is searched */
+	STATE_CONTENT, /* before an event, or at the end of the content */
+	STATE_PADDING, /* in the bytes behind the content, or in content that is skipped because of damage */
+	STATE_SEARCH,  /* after a bad header: search the next valid header */
 };
 
-/* Bytes that hold everything of an event but its string. */
+/* Most bytes of an event without its string. */
 #define FIXED_MAX    26u
 #define SIGNATURE    20u /* magic and uuid */
 #define CARRY_INLINE 64u
@@ -44,11 +45,11 @@ struct mprof_decoder {
 	size_t carry_room;
 	uint64_t offset;
 	uint64_t next_index;
-	uint32_t content_left; /* bytes from OFFSET on */
+	uint32_t content_left; /* bytes of the packet's content from OFFSET on */
 	uint32_t padding_left;
 	enum state state;
 	bool finished;
-	bool lent; /* the carry holds the last returned event */
+	bool lent; /* the caller has an event whose text is in the carry */
 	bool sequenced;
 	struct mprof_packet packet;
 	struct mprof_damage damage;
@@ -127,7 +128,7 @@ static void drop_fed(struct mprof_decoder *d, size_t n)
 	d->offset += n;
 }
 
-/* Move N fed bytes to the end of the carry. Return false without memory; then nothing is moved. */
+/* Move N fed bytes to the end of the carry. Return false without memory, with nothing moved. */
 static bool carry_take(struct mprof_decoder *d, size_t n)
 {
 	size_t need = d->carried + n, room = d->carry_room;
@@ -152,7 +153,10 @@ static bool carry_take(struct mprof_decoder *d, size_t n)
 	return true;
 }
 
-/* Return the last N bytes of the carry to the fed bytes before IN. */
+/*
+ * Move the last N bytes of the carry back: they are also the fed bytes before IN, which is set
+ * back.
+ */
 static void carry_return(struct mprof_decoder *d, size_t n)
 {
 	d->carried -= n;
@@ -166,7 +170,10 @@ static void carry_drop(struct mprof_decoder *d)
 	d->carried = 0;
 }
 
-/* Begin a description of damage in the current packet. */
+/*
+ * Begin the description of damage at OFFSET in the current packet. Return it; the caller sets its
+ * other fields.
+ */
 static struct mprof_damage *damage_at(struct mprof_decoder *d, enum mprof_damage_reason reason)
 {
 	d->damage = (struct mprof_damage){
@@ -180,7 +187,9 @@ static struct mprof_damage *damage_at(struct mprof_decoder *d, enum mprof_damage
 	return &d->damage;
 }
 
-/* Report that the input ends inside the current packet, and skip the rest. */
+/*
+ * Report that the input ends inside the current packet, and drop the carry. Return MPROF_CORRUPT.
+ */
 static enum mprof_status cut_input(struct mprof_decoder *d)
 {
 	struct mprof_damage *damage = damage_at(d, MPROF_DAMAGE_CUT_INPUT);
@@ -192,7 +201,7 @@ static enum mprof_status cut_input(struct mprof_decoder *d)
 	return MPROF_CORRUPT;
 }
 
-/* Describe the lack of a valid header at OFFSET. */
+/* Describe the damage that no valid header is at OFFSET; STATUS says why. Go on in STATE_SEARCH. */
 static void header_fault(struct mprof_decoder *d, enum mprof_packet_status status)
 {
 	d->damage = (struct mprof_damage){
@@ -281,7 +290,10 @@ static size_t find_header(const uint8_t *p, size_t from, size_t len)
 	return len;
 }
 
-/* End the search, at a valid header or the end of the input. */
+/*
+ * End the search at a valid header or at the end of the input. Return MPROF_CORRUPT, for the
+ * skipped bytes.
+ */
 static enum mprof_status search_done(struct mprof_decoder *d)
 {
 	d->damage.skipped = d->offset - d->damage.packet_offset;
@@ -289,7 +301,12 @@ static enum mprof_status search_done(struct mprof_decoder *d)
 	return MPROF_CORRUPT;
 }
 
-/* Search the carry, and the fed bytes that a header beginning in the carry can reach. */
+/*
+ * Search a valid header that begins in the carry, at or after position FROM of it. The header may
+ * end in the fed bytes, so the first of them are appended for the search. Return MPROF_CORRUPT when
+ * a header is found; MPROF_OK when none begins in the carry, which is then empty; MPROF_MORE when
+ * more bytes are needed to decide; or MPROF_NOMEM.
+ */
 static enum mprof_status search_carry(struct mprof_decoder *d, size_t from)
 {
 	size_t old = d->carried, taken, at;
@@ -298,7 +315,7 @@ static enum mprof_status search_carry(struct mprof_decoder *d, size_t from)
 	if (!carry_take(d, taken))
 		return MPROF_NOMEM;
 	at = find_header(d->carry, from, d->carried);
-	if (at < old) { /* the caller's search finds a header that begins in the fed bytes */
+	if (at < old) { /* a header at or after OLD begins in the fed bytes: the caller finds it there */
 		carry_return(d, d->carried - at - MPROF_PACKET_HEADER_BYTES);
 		memmove(d->carry, d->carry + at, MPROF_PACKET_HEADER_BYTES);
 		d->carried = MPROF_PACKET_HEADER_BYTES;
@@ -318,12 +335,9 @@ static enum mprof_status search_carry(struct mprof_decoder *d, size_t from)
 }
 
 /*
- * Search the next valid header, in STATE_SEARCH. No valid header begins before OFFSET. The search
- * begins at the bad header, at DAMAGE.PACKET_OFFSET, so while OFFSET equals that position, the byte
- * at OFFSET is skipped.
- *
- * Return MPROF_CORRUPT at the end of the search, MPROF_MORE when more bytes are needed, or
- * MPROF_NOMEM.
+ * Handle STATE_SEARCH: skip bytes up to the next valid header. No header begins before OFFSET. As
+ * long as OFFSET is where the bad header begins (the damage's packet_offset), the search begins one
+ * byte later.
  */
 static enum mprof_status step_search(struct mprof_decoder *d)
 {
@@ -341,13 +355,16 @@ static enum mprof_status step_search(struct mprof_decoder *d)
 		drop_fed(d, at);
 		return search_done(d);
 	}
-	/* Skip the bad header's first byte before keeping the rest. */
+	/* Skip the bad header's first byte. Keep the last 29 bytes: a header may begin in them. */
 	from = smaller(from, d->left);
 	drop_fed(d, d->left - smaller(d->left - from, MPROF_PACKET_HEADER_BYTES - 1));
 	return carry_take(d, d->left) ? MPROF_MORE : MPROF_NOMEM;
 }
 
-/* Report an event at OFFSET that cannot be decoded, and skip the rest of the packet. */
+/*
+ * Describe an event at OFFSET that cannot be decoded, with event id ID, and skip the packet from
+ * there on. Return MPROF_CORRUPT.
+ */
 static enum mprof_status content_fault(struct mprof_decoder *d, enum mprof_damage_reason reason, uint8_t id)
 {
 	struct mprof_damage *damage = damage_at(d, reason);
@@ -361,7 +378,10 @@ static enum mprof_status content_fault(struct mprof_decoder *d, enum mprof_damag
 	return MPROF_CORRUPT;
 }
 
-/* Judge a load of AVAIL bytes at OFFSET. Return MPROF_MORE when the event continues after them. */
+/*
+ * Decide what STATUS, the result of loading an event from AVAIL bytes at OFFSET, means. Return
+ * MPROF_OK for an event, MPROF_MORE when the event continues after these bytes, or MPROF_CORRUPT.
+ */
 static enum mprof_status event_verdict(struct mprof_decoder *d, enum mprof_event_status status,
 				       const struct mprof_raw_event *raw, size_t avail)
 {
@@ -377,8 +397,8 @@ static enum mprof_status event_verdict(struct mprof_decoder *d, enum mprof_event
 }
 
 /*
- * Return how many fed bytes to add to the event in the carry: its fixed part, then up to the end of
- * its string.
+ * Return the number of fed bytes to move to the carry: as many as its event's fixed part needs at
+ * most, and when the carry has these, those up to the end of the event's string.
  */
 static size_t carry_wants(const struct mprof_decoder *d)
 {
@@ -406,7 +426,7 @@ static enum mprof_status step_carried(struct mprof_decoder *d, struct mprof_even
 			return MPROF_NOMEM;
 		if (d->carried > FIXED_MAX && d->carry[d->carried - 1] && d->carried <= MPROF_EVENT_BYTES_MAX &&
 		    d->carried < d->content_left)
-			continue; /* inside a string: no new information */
+			continue; /* the string does not end in these bytes: take more */
 		status = event_verdict(d, mprof_event_load(&event->raw, d->carry, d->carried), &event->raw, d->carried);
 		if (status == MPROF_CORRUPT)
 			return status;
@@ -456,7 +476,7 @@ static enum mprof_status step_padding(struct mprof_decoder *d)
 	return MPROF_OK;
 }
 
-/* Consume the last returned event, if it is in the carry. */
+/* Drop the last returned event, if its text is in the carry: its lifetime ends. */
 static void take_back(struct mprof_decoder *d)
 {
 	if (d->lent)
@@ -495,7 +515,10 @@ enum mprof_status mprof_decoder_next(struct mprof_decoder *d, struct mprof_event
 	return status;
 }
 
-/* Decode events of the current packet that are whole in the fed bytes. */
+/*
+ * Decode up to N events of the current packet that are complete in the fed bytes. Return their
+ * number.
+ */
 static size_t walk(struct mprof_decoder *d, struct mprof_event *events, size_t n)
 {
 	struct walk w = {.at = d->in, .end = d->in + smaller(d->left, d->content_left), .offset = d->offset};

@@ -1,11 +1,11 @@
 /*
  * Events as text and as JSON, without their strings (text.c).
  *
- * Printing is most of the cost of a dump. The constant parts of each kind of event are copied in
+ * Printing is most of the cost of a dump. So the constant parts of each kind of event are copied in
  * one piece of a fixed size, and numbers are written two digits at a time.
  *
- * Invariant: a piece is copied whole, with its unused end, so that up to PIECE bytes after the line
- * are overwritten. The longest line and a piece together are shorter than MPROF_TEXT_FIXED_MAX.
+ * Invariant: a piece is copied whole, with its unused end, which overwrites up to PIECE bytes after
+ * the line. The longest line and a piece together are shorter than MPROF_TEXT_FIXED_MAX.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,9 +26,10 @@ struct piece {
 	}
 
 /*
- * Keys and order are those of the original viewer's loader, which other programs parse. Columns:
- * name, key of the first and of the second number ("" without one), whether the first one is the
- * payload, key of the string. A gc only has a duration and is handled separately.
+ * Keys and order are those that the original viewer reads; other programs parse them, too. Columns:
+ * name; key of the first number; key of the second number ("" without one); true if the first
+ * number is the event's field `number` and the second one `context`, else the other way round; key
+ * of the string ("" without one). A gc only has a duration and is handled separately.
  */
 #define EVENTS(X)                                         \
 	X(creates, "parent", "child", false, "")          \
@@ -45,7 +46,7 @@ struct piece {
 	X(read_later, "reader", "source", false, "")      \
 	X(signal_noswitch, "sender", "receiver", true, "")
 
-/* Parts of an event's line: HEAD, a number, NEXT, a number, TAIL. */
+/* The parts of an event's line after its time: HEAD, a number, NEXT, a number, TAIL. */
 struct form {
 	struct piece head, next, tail;
 	bool payload_first;
@@ -158,7 +159,7 @@ static char *put_text(char *out, const char *s)
 	return out + n;
 }
 
-/* Write everything after the time of an event other than gc. */
+/* Write everything after the time of an event other than gc, up to its string. Return the end. */
 static inline char *put_fields(char *out, const struct mprof_raw_event *e, const struct form *form)
 {
 	out = put_signed(put(out, &form->head), form->payload_first ? e->number : e->context);

@@ -1,22 +1,24 @@
 /*
  * The logical order of an input's packets.
  *
- * A ring is overwritten packet by packet, so that the image of a wrapped ring begins in the middle.
- * Data from the daemon is in order, can be long, can miss packets, and has the same 16-bit counts.
- * These rules serve both:
+ * A ring is overwritten packet by packet, so the image of a wrapped ring begins in the middle. Data
+ * from the daemon is in order, can be long, can lack packets, and has the same 16-bit counts. These
+ * rules serve both:
  *
- * 1. An input of more than MPROF_RING_PACKETS_MAX packets, or whose counts never go back (a step of
- *    more than 0x8000 modulo 65,536), keeps its order. All long streams do, however often the count
- *    wraps, and so do continuations with equal counts.
- * 2. When the counts go back exactly once, and are consecutive after a rotation there, the input is
- *    a ring: rotate it.
- * 3. Anything else is the damaged image of a ring, which is sorted by count, or a stream with a gap
- *    of more than 32,768 packets, which keeps its order. It is a stream when packets are cut to
- *    their content as served ones are, when their sizes differ (the last may be larger), when two
- *    have the same count, or when their first timestamps ascend in the order of the input.
+ * 1. An input keeps its order when it has more than MPROF_RING_PACKETS_MAX packets, or when its
+ *    counts never go back. Counts go back at a step of more than 0x8000 modulo 65,536. All long
+ *    streams keep their order by this rule, however often the count wraps, and so do continuations
+ *    with equal counts.
+ * 2. When the counts go back exactly once, and the packets from there on, followed by the packets
+ *    before, have consecutive counts, the input is the image of a ring: begin there.
+ * 3. Anything else is either the damaged image of a ring, which is sorted by count, or a stream
+ *    with a gap of more than 32,768 packets, which keeps its order. It is a stream when packets are
+ *    cut to their content as served ones are, when the sizes of packets differ (the last one may be
+ *    larger), when two have the same count, or when their first timestamps ascend in the order of
+ *    the input.
  *
- * An invalid header is skipped up to the next valid one. Its bytes belong to the piece of the
- * packet before, so that the decoder sees and reports them.
+ * An invalid header is skipped up to the next valid one. The skipped bytes belong to the span of
+ * the packet before them, so the decoder sees and reports them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +30,7 @@ struct entry {
 	uint32_t packet_bytes;
 	uint32_t content_bytes;
 	uint16_t count;
-	int16_t distance; /* distance of COUNT from the first packet's */
+	int16_t distance; /* COUNT minus the first packet's count, modulo 65,536 */
 	bool timed;
 	uint64_t first_timestamp;
 };
@@ -66,7 +68,10 @@ bool mprof_order_served(const void *bytes, size_t len)
 	return mprof_packet_load(&h, bytes, len) == MPROF_PACKET_OK && h.packet_bytes == h.content_bytes;
 }
 
-/* Return the position of the first valid header in LEN bytes at P from AT on, or LEN. */
+/*
+ * Return the position of the first valid header in LEN bytes at P, from position AT on; LEN if
+ * there is none.
+ */
 static size_t next_header(const uint8_t *p, size_t at, size_t len)
 {
 	static const uint8_t magic[4] = {0xc1, 0x1f, 0xfc, 0xc1};
@@ -89,7 +94,10 @@ static void entry_fill(struct entry *e, const uint8_t *p, size_t len, const stru
 	e->first_timestamp = e->timed ? mprof_load64(p + MPROF_PACKET_HEADER_BYTES) : 0;
 }
 
-/* List the packets. Return false when there are too many for a ring. */
+/*
+ * Fill the entries from the packets of the LEN bytes at P. Return false when there are more packets
+ * than a ring can have.
+ */
 static bool list_packets(struct mprof_order *o, const uint8_t *p, size_t len)
 {
 	struct mprof_packet_header h;
@@ -122,7 +130,10 @@ static bool steps_back(uint16_t from, uint16_t to)
 	return (uint16_t)(to - from) > 0x8000;
 }
 
-/* Rule 2. Return the first packet of the rotated input, or 0 without a rotation. */
+/*
+ * Rule 2. Return the index of the packet with which the logical order begins, or 0 if the input is
+ * no rotated ring.
+ */
 static size_t rotation(const struct mprof_order *o)
 {
 	size_t start = 0;

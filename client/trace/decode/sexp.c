@@ -1,16 +1,15 @@
 /*
- * Decoder of the logs that the recorder of 2014 wrote. Each line is an event as an s-expression:
+ * The logs that the recorder of 2014 wrote: one event per line, as an s-expression.
  *
  *    ((time 8249.521319)(op(Creates 0 1 Task)))
  *
- * Such logs are still in archives, and no other program reads them.
+ * Archives still have such logs, and no other program reads them.
  *
  * Invariants:
  * - A line is copied into the buffer LINE and parsed there. Escapes are resolved in place: the
  *   write position never passes the read position.
- * - LINE grows by the bytes received, up to LINE_MAX_BYTES. A longer line is skipped and reported
- *   as damage.
- * - If a line is no event, that line alone is damage.
+ * - LINE grows by the bytes received, up to LINE_MAX_BYTES. A longer line is skipped and is damage.
+ * - A line that is no event is damage of that line only.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,12 +27,12 @@ struct mprof_sexp {
 	size_t used, room;
 	uint64_t offset; /* position of the line's first byte */
 	uint64_t number; /* number of lines before it */
-	uint64_t length; /* length of the line so far, kept or not */
+	uint64_t length; /* length of the line so far, bytes, also of bytes that are not kept */
 	bool finished;
 	struct mprof_damage damage;
 };
 
-/* A word or a list of an operation, in the line. */
+/* An argument of an operation, a word or a list. TEXT points into the line. */
 struct item {
 	char *text;
 	size_t len;
@@ -118,7 +117,10 @@ static int digit(char c, int base)
 	return v < base ? v : -1;
 }
 
-/* Read N digits of BASE after an escape, as a byte. Return false when there are none. */
+/*
+ * Read the N digits of BASE of an escape into the byte *OUT. Return false when there are not N
+ * digits, or their value is no byte.
+ */
 static bool take_code(struct cursor *c, int base, int n, char *out)
 {
 	int value = 0;
@@ -137,7 +139,10 @@ static bool take_code(struct cursor *c, int base, int n, char *out)
 	return value < 256;
 }
 
-/* Read the characters after a backslash into *OUT. */
+/*
+ * Read the escape after a backslash; store the character that it means in *OUT. Return false for no
+ * valid escape.
+ */
 static bool take_escape(struct cursor *c, char *out)
 {
 	static const char from[] = "ntrb", to[] = "\n\t\r\b";
@@ -173,7 +178,7 @@ static bool take_quoted(struct cursor *c, struct item *item)
 	return c->p++ < c->end;
 }
 
-/* Read a word, bare or quoted. */
+/* Read a word, bare or quoted, into *ITEM. Return false when there is none. */
 static bool take_word(struct cursor *c, struct item *item)
 {
 	if (take(c, '"'))
@@ -185,7 +190,7 @@ static bool take_word(struct cursor *c, struct item *item)
 	return item->len != 0;
 }
 
-/* Skip a quoted string, from after its opening quote to after its closing one. */
+/* Skip the rest of a quoted string, of which the opening quote was read, and the closing quote. */
 static void skip_quoted(struct cursor *c)
 {
 	for (; c->p < c->end && *c->p != '"'; c->p++)
@@ -217,7 +222,10 @@ static bool take_list(struct cursor *c, struct item *item)
 	return !depth;
 }
 
-/* Read all of "NAME item…)". */
+/*
+ * Read `NAME item…)`, an operation whose opening parenthesis was read. Return false when it is
+ * invalid.
+ */
 static bool take_operation(struct cursor *c, struct operation *op)
 {
 	op->n = 0;
@@ -253,7 +261,7 @@ static bool to_number(const struct item *item, int64_t *out)
 	return end == copy + item->len && !errno;
 }
 
-/* Read seconds with an exponent, the form of short durations. */
+/* Convert seconds with an exponent, the form of short durations, to nanoseconds. */
 static bool to_ns_float(const struct item *item, uint64_t *ns)
 {
 	char copy[64], *end;
@@ -305,7 +313,10 @@ static uint8_t to_type(const struct item *item)
 	return MPROF_THREAD_UNKNOWN;
 }
 
-/* Read the two threads of an operation. */
+/*
+ * Store the first two arguments of OP, both threads, in the event *E with ID. Return false when
+ * they are no numbers.
+ */
 static bool pair(const struct operation *op, struct mprof_raw_event *e, enum mprof_event_id id)
 {
 	e->id = (uint8_t)id;
@@ -314,7 +325,10 @@ static bool pair(const struct operation *op, struct mprof_raw_event *e, enum mpr
 
 static void set_text(struct mprof_raw_event *e, const struct item *item)
 {
-	/* A parenthesis, at least, follows an item: there is room for the NUL. */
+	/*
+	 * At least a parenthesis follows an item in the line, so the NUL overwrites nothing that is
+	 * read later.
+	 */
 	item->text[item->len] = 0;
 	e->text = item->text;
 	e->text_bytes = item->len;
@@ -376,7 +390,7 @@ static bool to_event(const struct operation *op, struct mprof_raw_event *e)
 	return true;
 }
 
-/* Read "(NAME", the beginning of a list. */
+/* Read `(NAME`, the beginning of a list. Return false when something else is there. */
 static bool take_named(struct cursor *c, const char *name)
 {
 	struct item word;
@@ -384,7 +398,10 @@ static bool take_named(struct cursor *c, const char *name)
 	return take(c, '(') && take_word(c, &word) && is_word(&word, name);
 }
 
-/* Parse a line of LEN bytes. */
+/*
+ * Parse LINE of LEN bytes into *E, whose text points into LINE. Return false when the line is no
+ * event.
+ */
 static bool parse(char *line, size_t len, struct mprof_raw_event *e)
 {
 	struct cursor c = {.p = line, .end = line + len};
@@ -409,8 +426,8 @@ static bool parse(char *line, size_t len, struct mprof_raw_event *e)
 }
 
 /*
- * Take N fed bytes of the line, and keep them if they fit. Return false without memory, with
- * nothing taken.
+ * Consume N fed bytes, which belong to the line, and append them to LINE unless the line is too
+ * long. Return false without memory, with nothing consumed.
  */
 static bool gather(struct mprof_sexp *s, size_t n)
 {
@@ -439,8 +456,8 @@ static bool gather(struct mprof_sexp *s, size_t n)
 }
 
 /*
- * Judge a complete line: MPROF_OK for an event, MPROF_CORRUPT for damage, MPROF_MORE for a blank
- * line.
+ * Parse the complete line into *EVENT. Return MPROF_OK for an event, MPROF_CORRUPT for damage,
+ * MPROF_MORE for a blank line.
  */
 static enum mprof_status judge(struct mprof_sexp *s, struct mprof_event *event)
 {

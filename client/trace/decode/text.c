@@ -2,7 +2,7 @@
  * Escape the strings of a trace, for text and for JSON.
  *
  * The strings of a trace are untrusted, and go to terminals and to parsers of other programs. This
- * is the only place that makes them safe to print.
+ * file is the only place that makes them safe to print.
  *
  * Printable is well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF) except
  * - the controls U+0000 to U+001F and U+007F to U+009F,
@@ -10,7 +10,7 @@
  * - the direction marks and controls U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069,
  * - the byte order mark U+FEFF, and the noncharacters U+FDD0 to U+FDEF and U+xxFFFE, U+xxFFFF.
  *
- * These can move the cursor, start a new line, or make a line read as something else than it is.
+ * These exceptions can move the cursor, start a new line, or make a line look like another text.
  */
 #include <string.h>
 
@@ -19,8 +19,9 @@
 static const char hex[] = "0123456789abcdef";
 
 /*
- * Return the length of the well-formed UTF-8 character at P of LEFT bytes, or 0. The ranges are
- * those of table 3-7 of the Unicode Standard.
+ * Return the length of the well-formed UTF-8 character that begins at P, where LEFT bytes are, and
+ * store the character in *C. Return 0 if there is none. The ranges are those of table 3-7 of the
+ * Unicode Standard.
  */
 static size_t utf8_load(const uint8_t *p, size_t left, uint32_t *c)
 {
@@ -95,7 +96,10 @@ static char *put_utf16_escaped(char *out, uint32_t c)
 	return out;
 }
 
-/* Write a character that is not plain, at most 16 bytes. */
+/*
+ * Write the character C, whose N bytes are at P, escaped if necessary, in at most 16 bytes. N is 0
+ * when the byte at P is not UTF-8. Return the end of the written bytes.
+ */
 static char *put_character(char *out, const uint8_t *p, size_t n, uint32_t c, bool json)
 {
 	if (n && printable(c)) {
@@ -151,7 +155,7 @@ size_t mprof_text_show(char *out, size_t room, const char **text, size_t *left)
 {
 	size_t n = escape(out, room, text, left, false), kept = 0;
 
-	/* Escapes are complete, so that no backslash is the last byte. */
+	/* OUT ends with a complete escape, so a backslash is never its last byte. */
 	for (size_t in = 0; in < n; in++) {
 		if (out[in] == '\\' && (out[in + 1] == '"' || out[in + 1] == '\\'))
 			in++;

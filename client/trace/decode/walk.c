@@ -1,13 +1,12 @@
 /*
  * Decode whole events in one piece of memory.
  *
- * Checking each field of each event costs more than decoding it. While at least as many bytes are
- * left as the longest fixed part, one check covers all fields. A table says where each field is,
- * and a field that the event does not have is masked out. The only decision left is whether there
- * is a string.
+ * Checking each field of each event costs more than decoding it. As long as at least FIXED_MAX
+ * bytes are left, one check covers all fields. A table says where each field is; a field that the
+ * event does not have is masked to 0. The only decision left is whether the event has a string.
  *
- * This code never reports damage: it stops, and mprof_event_load() judges.
- * tests/fuzz/fuzz-decoder.c compares the results of both.
+ * This code never reports damage: it stops, and mprof_event_load() then decodes the same event and
+ * reports it. tests/fuzz/fuzz-decoder.c compares the results of both.
  */
 #include <string.h>
 
@@ -16,9 +15,12 @@
 /* Longest fixed part of an event: creates. */
 #define FIXED_MAX 26u
 
-/* Position of each field; a mask is all ones when the event has the field. */
+/*
+ * Position of each field of one kind of event, bytes from the event's first byte. A mask is all
+ * ones when the event has the field, else 0.
+ */
 struct layout {
-	uint8_t fixed; /* bytes before the string, or of the whole event */
+	uint8_t fixed; /* number of bytes before the string, or of the whole event if it has none */
 	uint8_t number_at;
 	uint8_t type_mask;
 	bool text;
@@ -63,7 +65,10 @@ static const uint8_t *find_nul(const uint8_t *p, const uint8_t *end)
 	return found ? found : end;
 }
 
-/* Read the string after the fixed part. Return false when the event is not whole. */
+/*
+ * Read the string TEXT after the fixed part. Return false when it has no NUL before END, or is too
+ * long.
+ */
 static inline bool walk_text(struct mprof_raw_event *e, const uint8_t *text, const uint8_t *end)
 {
 	const uint8_t *nul = find_nul(text, end);

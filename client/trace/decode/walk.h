@@ -1,4 +1,7 @@
-/* The decoder's fast path: decode whole events in one piece of memory. Private to the library. */
+/*
+ * The decoder's fast path: decode events that are complete in one piece of memory. Private to the
+ * library.
+ */
 #ifndef TRACE_WALK_H
 #define TRACE_WALK_H
 
@@ -7,7 +10,9 @@
 
 #include <mprof/trace.h>
 
-/* Position in the content of one packet: from AT, at OFFSET in the input, up to END. */
+/*
+ * Bytes of one packet's content to decode: from AT up to END. AT is at OFFSET of the input, bytes.
+ */
 struct walk {
 	const uint8_t *at;
 	const uint8_t *end;
@@ -15,9 +20,9 @@ struct walk {
 };
 
 /*
- * Decode up to N events at AT into EVENTS, and advance AT and OFFSET. Return their number. It stops
- * before an event near END, a damaged one, and one longer than MPROF_EVENT_BYTES_MAX, and leaves
- * those to the slow path. It reads nothing at or after END.
+ * Decode up to N events at AT into EVENTS, and advance AT and OFFSET. Return the number of events.
+ * Stop before an event near END, a damaged one, and one longer than MPROF_EVENT_BYTES_MAX:
+ * mprof_decoder_next() decodes those. Nothing at or after END is read.
  */
 size_t walk_events(struct walk *w, struct mprof_event *events, size_t n);
 
