@@ -1,10 +1,10 @@
 /*
  * libmprof: the offset from a guest's clock to dom0's clocks, from the stamps of archived packets.
  *
- * The collector stamps each copy that it makes of a packet. An event happened before its copy, so
- * that each copy bounds the offset from above. An event that was copied at one poll was not in the
- * ring four polls earlier, as long as the collector kept up: that bounds the offset from below.
- * Without five polls there is no lower bound.
+ * The collector stamps each copy of a packet with the time of the copy. An event happened before it
+ * was copied, so each copy bounds the offset from above. An event that was copied at one poll was
+ * not in the ring four polls earlier, as long as the collector kept up: that bounds the offset from
+ * below. Without five polls there is no lower bound.
  */
 #ifndef MPROF_CLOCKS_H
 #define MPROF_CLOCKS_H
@@ -15,12 +15,12 @@
 extern "C" {
 #endif
 
-#define MPROF_CLOCKS_POLLS 5u /* one, and the four before it */
+#define MPROF_CLOCKS_POLLS 5u /* the poll of a copy, and the four polls before it */
 
 /* Dom0's two clocks at one moment. */
 struct mprof_stamp {
 	uint64_t mono, real; /* ns */
-	uint64_t offset;     /* content bytes up to which the packet had been copied */
+	uint64_t offset;     /* bytes of the packet's content that had been copied by then */
 };
 
 /*
@@ -28,42 +28,43 @@ struct mprof_stamp {
  */
 struct mprof_copied_packet {
 	uint64_t guest_ns;     /* guest clock at the packet's first event, ns */
-	uint64_t packet_bytes; /* size of the packet */
+	uint64_t packet_bytes; /* size of the packet, bytes */
 	struct mprof_stamp first, last;
 	bool stepped; /* the guest's clock went back before this packet */
 };
 
-/* Bounds collected so far. Zero it first: it then has no bound. It owns no memory. */
+/* Bounds collected so far. Zero the structure first: then there is no bound. It owns no memory. */
 struct mprof_clocks {
 	struct mprof_clock mono, real;		      /* offsets to each clock of dom0 */
 	struct mprof_stamp polls[MPROF_CLOCKS_POLLS]; /* newest distinct polls, oldest first */
 	struct mprof_stamp latest;		      /* newest stamp by the monotonic clock */
 	uint64_t stamps;			      /* number of stamps seen */
 	uint32_t n_polls;
-	bool stepped; /* the guest's clock went back; all bounds are from after that */
+	bool stepped; /* the guest's clock went back; only stamps after that step count */
 };
 
 /*
- * Add the stamps of one more packet to C. Call it in the order of one stream; call
- * mprof_clocks_stream() before the next stream of the same guest, and wherever the order begins
- * anew. A subset of the packets, in order, gives valid bounds too, only wider ones. PACKET is used
- * during the call only. Neither call fails.
+ * mprof_clocks_packet() adds the stamps of one more PACKET, which is used during the call only. Add
+ * the packets of one stream in order. A subset of the packets, in order, gives valid bounds too,
+ * only wider ones. Call mprof_clocks_stream() before the next stream of the same guest, and
+ * whenever the next packet is not later than the last one. Neither call fails.
  */
 MPROF_API void mprof_clocks_packet(struct mprof_clocks *c, const struct mprof_copied_packet *packet);
 MPROF_API void mprof_clocks_stream(struct mprof_clocks *c);
 
 /*
- * Store the offset to dom0's monotonic clock, or with REALTIME to its real-time clock, in *OFFSET:
- * nanoseconds to add to a guest time. The true offset is at most *UNCERTAINTY nanoseconds below;
- * UINT64_MAX: no lower bound. Return false, with offset 0 and uncertainty UINT64_MAX, when there is
- * no upper bound.
+ * Store in *OFFSET the nanoseconds to add to a guest time to get a time of dom0's monotonic clock,
+ * or with REALTIME of dom0's real-time clock. The true offset is at most *UNCERTAINTY nanoseconds
+ * smaller; UINT64_MAX: no lower bound. Return true; or false, with offset 0 and uncertainty
+ * UINT64_MAX, when there is no upper bound.
  */
 MPROF_API bool mprof_clocks_offset(const struct mprof_clocks *c, bool realtime, int64_t *offset, uint64_t *uncertainty);
 
 /*
- * Take dom0's monotonic clock for the clock of a program of this host, which may use no other, when
- * the stamps agree: the bounds allow an offset of 0, and the closest event was copied soon. The
- * offset is then exact. Return whether they agree. Call it after all packets.
+ * For a program of this host, whose clock can only be dom0's monotonic clock: check the stamps for
+ * that, and then set the offset to exactly 0. They agree when the bounds allow an offset of 0 and
+ * some event was copied soon after it happened. Return whether they agree. Call it after all
+ * packets.
  */
 MPROF_API bool mprof_clocks_host(struct mprof_clocks *c);
 

@@ -34,7 +34,10 @@ extern "C" {
 #define MPROF_TIME_MAX ((uint64_t)INT64_MAX)
 
 struct mprof_model_options {
-	/* Start a bind when it wakes, below the thread that it read, instead of at its creation. */
+	/*
+	 * Draw a bind (a thread that only waits for another and then runs a function) from its
+	 * wake-up on, below the thread that it read then, instead of from its creation on.
+	 */
 	bool simplify;
 	/*
 	 * Any number that the writer of a trace cannot know. It keeps crafted ids from colliding in
@@ -45,53 +48,68 @@ struct mprof_model_options {
 
 /* Origin of a stream's events. */
 struct mprof_model_source {
-	/* Any number. Streams with the same number share thread ids. */
+	/* Any number that identifies the guest. Streams with the same number share thread ids. */
 	uint32_t guest;
 	/* Nanoseconds added to each timestamp of the stream. */
 	int64_t offset_ns;
 	/*
-	 * Largest distance of the true offset below OFFSET_NS (see struct mprof_clock); UINT64_MAX:
-	 * unknown.
+	 * Uncertainty of OFFSET_NS: the true offset lies between OFFSET_NS - UNCERTAINTY_NS and
+	 * OFFSET_NS (struct mprof_clock). UINT64_MAX: unknown.
 	 */
 	uint64_t uncertainty_ns;
 };
 
 enum mprof_thread_flag {
-	/* Root of the stream, id -1: its activations are the idle periods. */
+	/*
+	 * The stream's root, with id -1, is no thread of the program. Its activations are the times
+	 * in which the program was idle.
+	 */
 	MPROF_THREAD_ROOT = 1,
-	/* no `creates` in the trace: begins with the stream, below its root */
+	/*
+	 * the trace has no `creates` of the thread: it begins with the stream, below the stream's
+	 * root
+	 */
 	MPROF_THREAD_PREEXISTING = 2,
 	MPROF_THREAD_RESOLVED = 4, /* fulfilled, failed, or became another thread */
-	/* END is an event's time, or the trace's end (MPROF_THREAD_NEVER_RESOLVED) */
+	/* END is known: the time of an event, or the stream's end (MPROF_THREAD_NEVER_RESOLVED) */
 	MPROF_THREAD_ENDED = 8,
-	/* marked `__should_resolve`, or a thread with the mark became it */
+	/*
+	 * the program marked it with the label `__should_resolve`, or a marked thread became this
+	 * one
+	 */
 	MPROF_THREAD_SHOULD_RESOLVE = 16,
-	/* Should have resolved and did not: extended to the stream's end. */
+	/* The thread should have resolved and did not: END is the stream's end. */
 	MPROF_THREAD_NEVER_RESOLVED = 32,
-	MPROF_THREAD_SIMPLIFIED = 64, /* bind that starts when it wakes: do not draw its creation */
+	MPROF_THREAD_SIMPLIFIED = 64, /* a bind that is drawn from its wake-up on: do not draw its creation */
 };
 
 /*
  * One thread. Without MPROF_THREAD_ENDED its end is unknown, and END is one microsecond after the
- * last event that names it.
+ * last event that names the thread.
  */
 struct mprof_thread {
 	int64_t id;
 	uint64_t created; /* time of its `creates`, or of the stream's first event */
 	uint64_t start;	  /* drawn start: CREATED, or the wake-up (MPROF_THREAD_SIMPLIFIED) */
-	uint64_t end;	  /* at or after START */
-	/* Thread that ran at its creation, or its stream's root; MPROF_NONE for a root. */
+	uint64_t end;	  /* end of the thread, at or after START */
+	/*
+	 * The thread that ran when this one was created, or the stream's root; MPROF_NONE for a
+	 * root.
+	 */
 	uint32_t creator;
-	uint32_t parent;  /* parent in the drawn tree: CREATOR, or the thread that woke it */
-	uint32_t becomes; /* thread that continues in its place, or MPROF_NONE */
+	uint32_t parent;  /* parent in the drawn tree: CREATOR, or the thread that woke this one */
+	uint32_t becomes; /* the thread that this one became and that continues in its place, or MPROF_NONE */
 	uint32_t resolver;
-	/* Newest of the threads with this PARENT; for a root, the lowest id. */
+	/*
+	 * First of the threads whose PARENT is this thread: the newest one; for a root, the one
+	 * with the lowest id. MPROF_NONE: no such thread.
+	 */
 	uint32_t first_child;
-	uint32_t next_sibling;	    /* next thread with the same PARENT */
-	uint32_t first_label;	    /* heads of chains in the order of events */
-	uint32_t first_interaction; /* actions of this thread as reader, resolver or sender */
+	uint32_t next_sibling;	    /* next thread with the same PARENT, or MPROF_NONE */
+	uint32_t first_label;	    /* first label, or MPROF_NONE; the chains are in the order of events */
+	uint32_t first_interaction; /* first action of this thread as reader, resolver or sender, or MPROF_NONE */
 	uint32_t first_activation;
-	uint32_t failure; /* string: reason of its failure, or MPROF_NONE */
+	uint32_t failure; /* string with the reason of the thread's failure, or MPROF_NONE */
 	uint32_t row;	  /* row of the layout, from 0; MPROF_NONE for a root */
 	uint16_t stream;
 	/* enum mprof_thread_type or any other value; MPROF_THREAD_UNKNOWN without a `creates` */
@@ -110,33 +128,38 @@ struct mprof_interaction {
 	uint64_t time;
 	uint32_t thread;
 	uint32_t other;
-	uint32_t next;	/* next interaction of THREAD */
+	uint32_t next;	/* next interaction of THREAD, or MPROF_NONE */
 	uint16_t kind;	/* enum mprof_interaction_kind */
-	uint16_t flags; /* MPROF_INTERACTION_BEGINS_WAIT */
+	uint16_t flags; /* 0 or MPROF_INTERACTION_BEGINS_WAIT */
 };
 
 /*
- * Flag of a signal that wakes nobody: THREAD begins to wait by it. OTHER runs because of the signal
- * and creates the thread to wait on; then THREAD runs on, or reads the created thread, or no event
- * says which thread ran on.
+ * Flag of a signal with which THREAD begins to wait, and which wakes no thread. Recorders write it
+ * when THREAD waits on the condition OTHER: OTHER runs because of the signal, and creates the
+ * thread on which THREAD waits. Then THREAD runs on, or reads the created thread, or no event says
+ * which thread ran on.
  */
 #define MPROF_INTERACTION_BEGINS_WAIT 1u
 
-/* THREAD ran from START to END. A root's activations are the times in which nothing ran. */
+/* THREAD ran from START to END. A root's activations are the times in which no thread ran. */
 struct mprof_activation {
 	uint64_t start;
 	uint64_t end;
 	uint32_t thread;
-	uint32_t next; /* next activation of THREAD */
+	uint32_t next; /* next activation of THREAD, or MPROF_NONE */
 };
 
 /* A label of a thread. mprof_label_text() returns its text. */
 struct mprof_label {
 	uint64_t time;
 	uint32_t thread;
-	uint32_t next;	 /* next label of THREAD */
-	uint32_t text;	 /* string; for a SAMPLE, its counter's name */
-	uint32_t sample; /* change of a counter that the label reports, or MPROF_NONE */
+	uint32_t next; /* next label of THREAD, or MPROF_NONE */
+	uint32_t text; /* string; if SAMPLE is set, the counter's name */
+	/*
+	 * The sample of a counter that this label reports, or MPROF_NONE for a label of the
+	 * program.
+	 */
+	uint32_t sample;
 };
 
 struct mprof_sample {
@@ -144,7 +167,7 @@ struct mprof_sample {
 	int64_t value;
 	uint32_t counter;
 	uint32_t thread;
-	uint32_t previous; /* previous sample of the same counter, or MPROF_NONE */
+	uint32_t previous; /* previous sample of the same counter, or MPROF_NONE; NEXT likewise */
 	uint32_t next;
 };
 
@@ -158,15 +181,16 @@ struct mprof_counter {
 	uint32_t samples;
 	uint16_t stream;
 	/*
-	 * 1 when the trace only has changes (`increase`): values count from the first event of the
-	 * trace, which need not be the guest's first.
+	 * 1 when the trace only has changes of the counter (`increase`): the values then begin at 0
+	 * with the first event of the trace, where the guest's counter may have had another value.
+	 * Else 0.
 	 */
 	uint16_t relative;
 };
 
 /*
- * The axis that counters share: those of one stream with the same name up to its last `#`. Its
- * range holds 0 and all values, and is at least 10.
+ * The vertical axis that counters share: those counters of one stream whose names are the same up
+ * to the last `#`. The range from MIN to MAX holds 0 and all values, and spans at least 10.
  */
 struct mprof_scale {
 	int64_t min;
@@ -175,7 +199,10 @@ struct mprof_scale {
 	uint32_t stream;
 };
 
-/* A garbage collection that ended at TIME and took DURATION_NS, as the trace says (any number). */
+/*
+ * A garbage collection that ended at TIME. DURATION_NS is what the trace says, which can be any
+ * number.
+ */
 struct mprof_collection {
 	uint64_t time;
 	uint64_t duration_ns;
@@ -183,10 +210,10 @@ struct mprof_collection {
 	uint32_t reserved;
 };
 
-/* Missing packets: nothing is known of the time between FROM and TO. */
+/* Missing packets. The trace has no events of STREAM between FROM and TO. */
 struct mprof_gap {
-	uint64_t from; /* time of the last event before */
-	uint64_t to;   /* time of the first event after, or FROM without one */
+	uint64_t from; /* time of the last event before the gap */
+	uint64_t to;   /* time of the first event after the gap; FROM if there is none */
 	uint64_t packets;
 	uint32_t stream;
 	uint32_t reserved;
@@ -195,13 +222,16 @@ struct mprof_gap {
 /* A thread that was marked `__should_resolve`. */
 struct mprof_expectation {
 	uint32_t thread; /* marked thread */
-	uint32_t final;	 /* thread that it became in the end, or itself */
+	uint32_t final;	 /* the thread that THREAD became in the end, or THREAD */
 };
 
-/* One stream. Its threads are on rows FIRST_ROW up to, but not including, FIRST_ROW + ROWS. */
+/*
+ * One stream. Its threads are on the rows from FIRST_ROW up to, but not including, FIRST_ROW +
+ * ROWS.
+ */
 struct mprof_model_stream {
-	uint64_t start; /* time of its first event; 0 without one */
-	uint64_t end;	/* time of its latest event */
+	uint64_t start; /* time of the stream's first event; 0 without an event */
+	uint64_t end;	/* time of the stream's latest event; 0 without an event */
 	uint64_t events;
 	int64_t offset_ns;
 	uint64_t uncertainty_ns;
@@ -211,35 +241,38 @@ struct mprof_model_stream {
 	uint32_t rows;
 };
 
-/* A text: BYTES bytes at OFFSET of the view's text, raw as in the trace. */
+/* A text: BYTES bytes at OFFSET of the view's TEXT, unescaped as in the trace. Not terminated. */
 struct mprof_string {
 	uint32_t offset;
 	uint32_t bytes;
 };
 
-/* Contradictions in the trace. A sound trace has none. */
+/* Numbers of contradictions in the trace. All are 0 for a sound trace. */
 struct mprof_model_notes {
-	/* `creates` of an existing id: the id names a new thread from then on */
+	/* `creates` of an id that a thread has: from then on the id names the new thread */
 	uint64_t recreated;
-	uint64_t alias_cycles;	   /* `becomes` that would close a cycle: ignored */
+	uint64_t alias_cycles;	   /* `becomes` after which a thread would become itself: ignored */
 	uint64_t late;		   /* events older than the previous one of their stream */
-	uint64_t backwards;	   /* threads that ended before they began: they end where they begin */
+	uint64_t backwards;	   /* threads whose end came before their start: END is set to START */
 	uint64_t refused;	   /* events that would create, resolve or rename a root: ignored */
 	uint64_t detached;	   /* threads that woke each other in a cycle: drawn below their root */
-	uint64_t texts_lost;	   /* strings past 4 GiB: empty */
-	uint64_t counters_clipped; /* values past 64 bits: clamped */
-	/* Threads put below all others, because the first free row took too long to find. */
+	uint64_t texts_lost;	   /* strings that did not fit into 4 GiB of text: empty */
+	uint64_t counters_clipped; /* values of counters past 64 bits: clamped */
+	/*
+	 * Threads on a row below all others, because the search of the first free row took too
+	 * long.
+	 */
 	uint64_t rows_not_first;
 };
 
-/* The whole model. The model owns all arrays until it is freed. */
+/* The whole model, as arrays. The model owns them until it is freed. */
 struct mprof_model_view {
 	const struct mprof_thread *threads;
 	const struct mprof_interaction *interactions;
 	const struct mprof_activation *activations;
 	const struct mprof_label *labels;
 	const struct mprof_sample *samples;
-	const struct mprof_counter *counters; /* by name, byte by byte, then by stream */
+	const struct mprof_counter *counters; /* sorted by name, byte by byte, then by stream */
 	const struct mprof_scale *scales;
 	const struct mprof_collection *collections;
 	const struct mprof_gap *gaps;
@@ -248,7 +281,7 @@ struct mprof_model_view {
 	const struct mprof_string *strings;
 	const char *text;
 	uint32_t n_threads;
-	uint32_t n_interactions; /* this and the following arrays are in the order of events */
+	uint32_t n_interactions; /* the arrays from here to N_SAMPLES are in the order of events */
 	uint32_t n_activations;
 	uint32_t n_labels;
 	uint32_t n_samples;
@@ -266,7 +299,7 @@ struct mprof_model_view {
 
 struct mprof_model;
 
-/* Return an empty model, or NULL without memory. Copy OPTIONS. */
+/* Return an empty model, which the caller frees, or NULL without memory. Copy OPTIONS. */
 MPROF_API struct mprof_model *mprof_model_new(const struct mprof_model_options *options);
 /* Free M, which may be NULL. Return NULL. */
 MPROF_API struct mprof_model *mprof_model_free(struct mprof_model *m);
@@ -279,72 +312,82 @@ MPROF_API enum mprof_status mprof_model_stream(struct mprof_model *m, const stru
 					       uint32_t *stream);
 
 /*
- * Add the next event of STREAM and copy its text. Give the events of streams that share a guest in
- * the order of time as far as it is known; the order between guests is free. Return MPROF_OK;
- * MPROF_NOMEM, with nothing changed, so that the call can be repeated (also for more than 2^32 - 1
- * items of a kind); MPROF_CORRUPT for an unknown stream or event id; MPROF_END after
- * mprof_model_finish().
+ * Add E, the next event of STREAM, and copy its text. Give the events of streams that share a guest
+ * in the order of time as far as it is known; the order between guests is free. Return MPROF_OK;
+ * MPROF_CORRUPT for an unknown stream or event id; MPROF_END after mprof_model_finish();
+ * MPROF_NOMEM, also for more than 2^32 - 1 items of a kind. After MPROF_NOMEM nothing has changed,
+ * and the call can be repeated.
  */
 MPROF_API enum mprof_status mprof_model_add(struct mprof_model *m, uint32_t stream, const struct mprof_raw_event *e);
 
 /*
- * Add the next N events of STREAM, as mprof_decoder_batch() gives them: the same as N calls of
- * mprof_model_add(), faster. Store the number of events added in *ADDED. Return MPROF_OK when all
- * were; else the status of the first one that was not, and the call can be repeated from there.
+ * Add the next N events of STREAM, as mprof_decoder_batch() gives them: as N calls of
+ * mprof_model_add(), but faster. Store the number of events added in *ADDED. Return MPROF_OK when
+ * all were added; else the status of the first event that was not added, from which the call can be
+ * repeated.
  */
 MPROF_API enum mprof_status mprof_model_add_batch(struct mprof_model *m, uint32_t stream,
 						  const struct mprof_event *events, size_t n, size_t *added);
 
 /*
- * Record that PACKETS packets (0: unknown number) of STREAM are missing here. The running thread is
- * taken to have stopped at the last event. Gaps without an event between them are joined. Return as
- * mprof_model_add().
+ * Record that PACKETS packets (0: unknown number) of STREAM are missing here. The thread that ran
+ * is taken to have stopped at the last event. Gaps without an event between them become one. Return
+ * as mprof_model_add().
  */
 MPROF_API enum mprof_status mprof_model_gap(struct mprof_model *m, uint32_t stream, uint64_t packets);
 
 /*
- * Reserve memory for the rest, when the events so far are SHARE (0 to 1) of all. Only a hint, which
- * saves copying growing arrays; it reserves at most a thousand times the memory used so far.
+ * Reserve memory for all further events: the events so far are the share SHARE, from 0 to 1, of
+ * all. This is only a hint, which saves copying arrays that grow. At most a thousand times the
+ * memory used so far is reserved.
  */
 MPROF_API void mprof_model_expect(struct mprof_model *m, double share);
 
 /*
- * End the input: compute ends, chains, the tree and rows. Return MPROF_OK, or MPROF_NOMEM; then the
- * call can be repeated.
+ * End the input: compute the threads' ends, chains, tree and rows. Return MPROF_OK, or MPROF_NOMEM,
+ * after which the call can be repeated.
  */
 MPROF_API enum mprof_status mprof_model_finish(struct mprof_model *m);
 
 /*
- * Return the finished model, or NULL before mprof_model_finish() returned MPROF_OK. The model owns
- * it.
+ * Return the arrays of the finished model, or NULL before mprof_model_finish() has returned
+ * MPROF_OK. M owns them.
  */
 MPROF_API const struct mprof_model_view *mprof_model_view(const struct mprof_model *m);
 
-/* Store the bytes of memory that M holds, in *NOW, and the most that it ever held, in *MOST. */
+/*
+ * Store in *NOW the number of bytes of memory that M holds, and in *MOST the largest number that M
+ * ever held.
+ */
 MPROF_API void mprof_model_memory(const struct mprof_model *m, uint64_t *now, uint64_t *most);
 
 /*
- * Write the text of label I of the view into BUF of SIZE bytes, terminated: raw as in the trace,
- * with the change appended for a counter (`gntref+1`). I is below the view's N_LABELS. Return the
- * full length, which can be SIZE or more; then the text was cut.
+ * Write the text of label I, which is below VIEW's N_LABELS, into BUF of SIZE bytes, terminated and
+ * cut to fit. The text is unescaped, as in the trace; the label of a counter gets the change
+ * appended, as in `gntref+1`. Return the length of the whole text; if that is SIZE or more, the
+ * text was cut.
  */
 MPROF_API size_t mprof_label_text(const struct mprof_model_view *view, uint32_t i, char *buf, size_t size);
 
 /*
- * Bounds of the offset from a guest's clock to a host's, for struct mprof_model_source. Zero it
- * first: it then has no bound. mprof_clock_before() takes that an event stamped GUEST_NS happened
- * before HOST_NS, mprof_clock_after() that it happened after.
+ * Bounds of the offset from a guest's clock to a host's, for struct mprof_model_source. Zero the
+ * structure first: then there is no bound. mprof_clock_before() adds the fact that an event stamped
+ * GUEST_NS by the guest happened before HOST_NS on the host, mprof_clock_after() that it happened
+ * after HOST_NS.
  */
 struct mprof_clock {
-	int64_t most;  /* upper bound of HOST - GUEST, ns, when BOUNDED_ABOVE */
-	int64_t least; /* lower bound, when BOUNDED_BELOW */
+	int64_t most;  /* if BOUNDED_ABOVE: upper bound of the host's time minus the guest's, ns */
+	int64_t least; /* if BOUNDED_BELOW: lower bound of the same, ns */
 	bool bounded_above;
 	bool bounded_below;
 };
 
 MPROF_API void mprof_clock_before(struct mprof_clock *clock, uint64_t guest_ns, uint64_t host_ns);
 MPROF_API void mprof_clock_after(struct mprof_clock *clock, uint64_t guest_ns, uint64_t host_ns);
-/* Store offset and uncertainty in *SOURCE. Without an upper bound they are 0 and UINT64_MAX. */
+/*
+ * Store the upper bound as offset in *SOURCE, and its distance to the lower bound as uncertainty.
+ * Without an upper bound the offset is 0 and the uncertainty UINT64_MAX.
+ */
 MPROF_API void mprof_clock_apply(const struct mprof_clock *clock, struct mprof_model_source *source);
 
 #ifdef __cplusplus

@@ -58,7 +58,10 @@ enum mprof_status {
 struct mprof_packet {
 	uint64_t index;	 /* position in the input, from 0; damaged packets count */
 	uint64_t offset; /* position of its header, bytes from the start of the input */
-	/* COUNT widened to 64 bits: never falls, and is equal in continuations of one packet */
+	/*
+	 * COUNT widened to 64 bits. Never falls; the pieces in which the daemon serves one packet
+	 * have the same number.
+	 */
 	uint64_t sequence;
 	uint32_t packet_bytes;	/* size of the packet, header included */
 	uint32_t content_bytes; /* used part of the packet, header included */
@@ -67,11 +70,11 @@ struct mprof_packet {
 
 struct mprof_event {
 	/*
-	 * Fields of the event; its text is valid until the next call on the decoder, or the end of
-	 * the fed bytes.
+	 * Fields of the event. Its text is valid until the next call on the decoder, or as long as
+	 * the fed bytes are, whichever is shorter.
 	 */
 	struct mprof_raw_event raw;
-	uint64_t offset; /* position of its first byte in the input */
+	uint64_t offset; /* position of the event's first byte in the input */
 };
 
 enum mprof_damage_reason {
@@ -80,20 +83,23 @@ enum mprof_damage_reason {
 	MPROF_DAMAGE_CUT_EVENT,	 /* the packet's content ends inside an event */
 	MPROF_DAMAGE_LONG_EVENT, /* an event longer than MPROF_EVENT_BYTES_MAX */
 	MPROF_DAMAGE_CUT_INPUT,	 /* the input ends inside a packet */
-	/* In an s-expression log: a line that is no event; the field packet counts lines. */
+	/*
+	 * In an s-expression log, a line that is no event. The field packet is the number of the
+	 * line, from 0.
+	 */
 	MPROF_DAMAGE_LINE,
 };
 
 struct mprof_damage {
 	enum mprof_damage_reason reason;
 	uint64_t packet;		 /* index of the packet */
-	uint64_t packet_offset;		 /* position of its header */
+	uint64_t packet_offset;		 /* offset of the packet's header, bytes from the start of the input */
 	uint64_t offset;		 /* position of the fault, bytes from the start of the input */
 	uint64_t skipped;		 /* bytes skipped */
-	bool counted;			 /* COUNT is known */
-	uint16_t count;			 /* count of the packet, from a valid header */
-	uint8_t id;			 /* for MPROF_DAMAGE_UNKNOWN_ID */
-	enum mprof_packet_status header; /* for MPROF_DAMAGE_HEADER */
+	bool counted;			 /* the header is valid, and so COUNT */
+	uint16_t count;			 /* the packet's sequence number modulo 65,536 */
+	uint8_t id;			 /* the unknown id, for MPROF_DAMAGE_UNKNOWN_ID */
+	enum mprof_packet_status header; /* what is wrong with the header, for MPROF_DAMAGE_HEADER */
 };
 
 struct mprof_decoder;
@@ -104,38 +110,43 @@ MPROF_API struct mprof_decoder *mprof_decoder_new(void);
 MPROF_API struct mprof_decoder *mprof_decoder_free(struct mprof_decoder *d);
 
 /*
- * Restart D at a packet: the next bytes are at OFFSET of the input and begin packet INDEX. The
- * totals and the widened sequence stay. A new decoder needs no call.
+ * Restart D at a packet: the next fed bytes begin packet number INDEX at OFFSET of the input. The
+ * totals and the widened sequence go on. A new decoder starts at 0 without this call.
  */
 MPROF_API void mprof_decoder_begin(struct mprof_decoder *d, uint64_t offset, uint64_t index);
 
 /*
- * Give D the next LEN bytes at BYTES. Call it first, and whenever mprof_decoder_next() returned
- * MPROF_MORE; earlier, bytes not yet used would be lost. The bytes must not change until it returns
- * MPROF_MORE or MPROF_END.
+ * Give D the next LEN bytes at BYTES. Call this function first, and then only when
+ * mprof_decoder_next() has returned MPROF_MORE: an earlier call would lose bytes not yet used. The
+ * bytes must not change until mprof_decoder_next() returns MPROF_MORE or MPROF_END.
  */
 MPROF_API void mprof_decoder_feed(struct mprof_decoder *d, const void *bytes, size_t len);
 
 /*
- * End the input: mprof_decoder_next() returns MPROF_END instead of MPROF_MORE, after damage when a
- * packet is incomplete.
+ * End the input. From now on mprof_decoder_next() returns MPROF_END instead of MPROF_MORE. If the
+ * last packet is incomplete, it first returns MPROF_CORRUPT.
  */
 MPROF_API void mprof_decoder_finish(struct mprof_decoder *d);
 
 /*
- * Store the next event in *EVENT and return MPROF_OK. After any other status *EVENT is undefined.
+ * Store the next event in *EVENT and return MPROF_OK. For any other status (enum mprof_status)
+ * *EVENT is undefined.
  */
 MPROF_API enum mprof_status mprof_decoder_next(struct mprof_decoder *d, struct mprof_event *event);
 
 /*
- * Store the next events, at most N (at least 1), in EVENTS, all of one packet. Return their number.
- * With 0, *STATUS is the status that mprof_decoder_next() would return, else MPROF_OK. Events and
- * damage are the same as of mprof_decoder_next(), at less cost; texts are valid as long.
+ * Store the next events in EVENTS: at most N (1 or more), all of one packet. Return their number,
+ * with *STATUS MPROF_OK. If there is none, return 0, with *STATUS what mprof_decoder_next() would
+ * return. Events, damage and the lifetime of texts are those of mprof_decoder_next(); one call
+ * costs less than N calls of that.
  */
 MPROF_API size_t mprof_decoder_batch(struct mprof_decoder *d, struct mprof_event *events, size_t n,
 				     enum mprof_status *status);
 
-/* Return the packet of the last event. D owns it; valid after an MPROF_OK. */
+/*
+ * Return the packet of the last event. Call it only after an MPROF_OK. D owns the packet, and
+ * overwrites it at the next packet.
+ */
 MPROF_API const struct mprof_packet *mprof_decoder_packet(const struct mprof_decoder *d);
 /* Return the damage of the last MPROF_CORRUPT. Valid until the next event is asked for. */
 MPROF_API const struct mprof_damage *mprof_decoder_damage(const struct mprof_decoder *d);
@@ -144,26 +155,27 @@ MPROF_API const struct mprof_damage *mprof_decoder_damage(const struct mprof_dec
 struct mprof_totals {
 	uint64_t packets; /* packets with a valid header, empty ones and continuations included */
 	/*
-	 * Packets missing between them, by their counts; a step back is another trace and no loss.
+	 * Number of packets that are missing, by the counts of the packets that are there. A count
+	 * that goes back begins another trace and is no loss.
 	 */
 	uint64_t lost_packets;
 	uint64_t damages;
 	uint64_t skipped; /* bytes skipped because of damage */
 };
 
-/* Return the totals so far. D owns them and keeps them up to date. */
+/* Return the totals so far. D owns them and updates them in place. */
 MPROF_API const struct mprof_totals *mprof_decoder_totals(const struct mprof_decoder *d);
 
 /*
- * Write the damage as a sentence without a full stop into BUF of SIZE bytes (200 suffice),
- * terminated. Return its length.
+ * Write DAMAGE as a sentence without a full stop into BUF of SIZE bytes, terminated by a NUL and
+ * cut to fit; 200 bytes suffice. Return the length of the text in BUF.
  */
 MPROF_API size_t mprof_damage_text(const struct mprof_damage *damage, char *buf, size_t size);
 
 /*
- * Decoder of the logs of 2014, which have no packets: lines like `((time 8249.521319)(op(Creates 0
- * 1 Task)))`. Use it as a decoder of packets. A line that is no event is damage of that line only.
- * A thread without a type has MPROF_THREAD_UNKNOWN.
+ * Decoder of the logs that the recorder of 2014 wrote. They have no packets, but lines such as
+ * `((time 8249.521319)(op(Creates 0 1 Task)))`. The calls are those of a decoder of packets. A line
+ * that is no event is damage of that line only. A thread without a type has MPROF_THREAD_UNKNOWN.
  */
 struct mprof_sexp;
 
@@ -181,75 +193,86 @@ MPROF_API void mprof_sexp_finish(struct mprof_sexp *s);
 MPROF_API enum mprof_status mprof_sexp_next(struct mprof_sexp *s, struct mprof_event *event);
 MPROF_API const struct mprof_damage *mprof_sexp_damage(const struct mprof_sexp *s);
 
-/* A piece of an input: one or more packets and the bytes behind them up to the next packet. */
+/*
+ * A part of an input: one or more packets, and the bytes behind the last of them up to the next
+ * packet.
+ */
 struct mprof_span {
 	uint64_t offset; /* bytes from the start of the input */
 	uint64_t bytes;
-	uint64_t packet; /* index of its first packet in the input */
+	uint64_t packet; /* index in the input of the span's first packet */
 };
 
 struct mprof_order;
 
 /*
- * Return an object of about 40 KiB, or NULL without memory; free O, which may be NULL, and return
- * NULL.
+ * mprof_order_new() returns a new object of about 40 KiB, or NULL without memory.
+ * mprof_order_free() frees O, which may be NULL, and returns NULL.
  */
 MPROF_API struct mprof_order *mprof_order_new(void);
 MPROF_API struct mprof_order *mprof_order_free(struct mprof_order *o);
 
 /*
- * Find the logical order of the whole input, LEN bytes at BYTES, from its packet headers. Only the
- * image of a wrapped ring (at most MPROF_RING_PACKETS_MAX packets) is reordered; order.c has the
- * rule. BYTES are used during the call only.
+ * Find the logical order of a whole input, the LEN bytes at BYTES, from its packet headers. Only
+ * the image of a wrapped ring (at most MPROF_RING_PACKETS_MAX packets) is reordered; order.c has
+ * the rule. BYTES are used during the call only. The call cannot fail.
  */
 MPROF_API void mprof_order_scan(struct mprof_order *o, const void *bytes, size_t len);
 /*
- * Return the number of pieces; and piece I, below that number, which O owns until the next scan.
- * Decode them in this order, each from
- * mprof_decoder_begin() to MPROF_END. Together they are the whole input.
+ * mprof_order_spans() returns the number of spans in logical order; together the spans are the
+ * whole input. mprof_order_span() returns span I, which must be below that number; O owns it until
+ * the next scan. Decode the spans in this order: for each call mprof_decoder_begin(), feed its
+ * bytes, and go on until MPROF_END.
  */
 MPROF_API size_t mprof_order_spans(const struct mprof_order *o);
 MPROF_API const struct mprof_span *mprof_order_span(const struct mprof_order *o, size_t i);
 
 /*
- * Return true when an input that begins with LEN bytes at BYTES was served by the daemon: its first
- * packet is cut to its content. Such an input is in order and need not be held back.
+ * Return true when an input that begins with the LEN bytes at BYTES was served by the daemon: its
+ * first packet is cut to its content. Such an input is in logical order, so its events can be
+ * decoded as the bytes arrive.
  */
 MPROF_API bool mprof_order_served(const void *bytes, size_t len);
 
-/* Size of a buffer for the fixed part of any event as text. */
+/* Bytes of a buffer for any event as text or JSON without its string. */
 #define MPROF_TEXT_FIXED_MAX 256u
-/* Largest number of bytes that one byte of a string becomes, as text or JSON. */
+/* Largest number of bytes that one byte of a string becomes when it is escaped as text or JSON. */
 #define MPROF_TEXT_FACTOR 6u
 
 /*
- * Write one event as `SECONDS.NANOSECONDS NAME key=value …` into LINE of MPROF_TEXT_FIXED_MAX
- * bytes, not terminated. Return the length. An event with a string ends in the opening quote:
+ * Write E as `SECONDS.NANOSECONDS NAME key=value …` into LINE of MPROF_TEXT_FIXED_MAX bytes, not
+ * terminated. Return the length. If E has a string, the line ends in the string's opening quote:
  * append the string by mprof_text_escape(), then the closing quote.
  */
 MPROF_API size_t mprof_event_text(const struct mprof_raw_event *e, char *line);
 /*
- * Write the opening of a JSON object likewise: up to the string's opening quote or, without a
- * string, the closing brace.
+ * Write E as a JSON object into LINE, as mprof_event_text() does: up to the string's opening quote,
+ * or up to the closing brace if E has no string.
  */
 MPROF_API size_t mprof_event_json(const struct mprof_raw_event *e, char *line);
-/* Return the key of the event's string in both forms, or NULL without a string. */
+/*
+ * Return the key that names E's string in the text and in the JSON object; NULL if E has no string.
+ */
 MPROF_API const char *mprof_event_text_key(const struct mprof_raw_event *e);
 
 /*
- * Escape as much of *LEFT bytes at *TEXT as fits into OUT of ROOM bytes (at least 32), and advance
- * both. Return the bytes written. Call it again while *LEFT is not 0. Printable UTF-8 is copied, a
- * quote and a backslash get a backslash, any other byte becomes \xNN; text.c defines printable.
+ * Escape as much of the *LEFT bytes at *TEXT as fits into OUT of ROOM bytes (32 or more). Advance
+ * *TEXT and reduce *LEFT by the bytes used. Return the number of bytes written. Call it again while
+ * *LEFT is not 0. Printable UTF-8 is copied; a quote and a backslash get a backslash before them;
+ * any other byte becomes \xNN, its value in hexadecimal. text.c defines printable.
  */
 MPROF_API size_t mprof_text_escape(char *out, size_t room, const char **text, size_t *left);
-/* Escape likewise for people, without a closing quote: quotes and backslashes are copied. */
+/*
+ * As mprof_text_escape(), but for text that is not in quotes: quotes and backslashes are copied as
+ * they are.
+ */
 MPROF_API size_t mprof_text_show(char *out, size_t room, const char **text, size_t *left);
 /*
- * Escape likewise for a JSON string: unprintable characters become \uNNNN, and each byte that is
- * not UTF-8 the replacement character.
+ * As mprof_text_escape(), but for a JSON string: an unprintable character becomes \uNNNN, and a
+ * byte that is not UTF-8 becomes the replacement character U+FFFD.
  */
 MPROF_API size_t mprof_text_json(char *out, size_t room, const char **text, size_t *left);
-/* Return true when TEXT is all UTF-8, so that mprof_text_json() loses nothing. */
+/* Return true when all LEN bytes of TEXT are UTF-8: then mprof_text_json() loses nothing. */
 MPROF_API bool mprof_text_is_utf8(const char *text, size_t len);
 
 #ifdef __cplusplus
