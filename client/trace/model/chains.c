@@ -1,19 +1,19 @@
 /*
  * Ends of threads.
  *
- * A trace has no event for a thread that is never resolved, whether nobody needs it any more or its
- * wake-up was missed. The former ends shortly after the last event that names it. The latter
- * matters to the user, if the program marked the thread: it continues to the end of the trace and
- * has failed.
+ * A trace has no event for a thread that is never resolved. Either no thread needs it any more: it
+ * then ends shortly after the last event that names it. Or its wake-up was missed, which matters to
+ * the user: if the program marked the thread with `__should_resolve`, it lasts to the end of the
+ * trace and counts as failed.
  *
- * While this runs, the heads of the chains name the newest items. It resets them for
+ * While this runs, the first_* fields of the threads name the newest items. It resets them for
  * model_chains().
  */
 #include "alias.h"
 #include "model-state.h"
 
 #define NEVER "should-resolve thread never resolved"
-/* Distance, ns, from the last event of a thread without an end to its drawn end. */
+/* If a thread's end is unknown, it is drawn up to this time after its last event, ns. */
 #define STUB_NS 1000u
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -90,8 +90,8 @@ bool model_ends(struct mprof_model *m)
 /*
  * Chains of each thread's items, in the order of events.
  *
- * Building chains during input would need the tail of each thread's chain. One pass from the last
- * item to the first only needs the heads.
+ * Building the chains while events come in would need the tail of each thread's chain. One pass
+ * from the last item to the first only needs the heads.
  */
 
 /* Number of items ahead whose threads are prefetched. */
@@ -102,7 +102,10 @@ static void prefetch(const struct mprof_model *m, uint32_t thread)
 	__builtin_prefetch(&model_thread(m, thread)->first_label, 1);
 }
 
-/* Remove the interactions that a read replaced. */
+/*
+ * Remove the interactions whose thread is MPROF_NONE: each was a try_read that a read replaced
+ * (model-events.c).
+ */
 static void drop_replaced(struct mprof_model *m)
 {
 	struct mprof_interaction *list = m->arrays[MODEL_INTERACTIONS].items;

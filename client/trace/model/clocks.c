@@ -1,17 +1,18 @@
 /*
  * Bounds from stamps.
  *
- * The collector confirms a position in a ring at the poll after it saw it, and proves it at the
- * next one. So what it copied at one poll was not in the ring four polls earlier. A stamp belongs
- * to a copy, not to a poll. Two stamps certainly belong to different polls when they are two
- * seconds apart, because no poll takes that long, or when they belong to two pieces of a packet
- * that is no longer than one poll's copy.
+ * When the collector sees a new position in a ring, it confirms the position at the next poll and
+ * proves it at the poll after that. So bytes that it copied at one poll were not in the ring four
+ * polls earlier. A stamp belongs to a copy, not to a poll. Two stamps certainly belong to different
+ * polls in two cases: they are two seconds (APART_NS) apart, because no poll takes that long; or
+ * they belong to two pieces of a packet of at most PIECE_BYTES, because one poll copies that much
+ * in one piece.
  */
 #include <string.h>
 
 #include <mprof/clocks.h>
 
-/* Store HOST - GUEST in *RESULT. Return false when it does not fit 64 bits. */
+/* Store HOST_NS - GUEST_NS in *RESULT. Return false when the difference does not fit 64 bits. */
 static bool difference(uint64_t guest_ns, uint64_t host_ns, int64_t *result)
 {
 	return !__builtin_sub_overflow(host_ns, guest_ns, result);
@@ -51,10 +52,16 @@ void mprof_clock_apply(const struct mprof_clock *clock, struct mprof_model_sourc
 #define APART_NS    2000000000u
 #define PIECE_BYTES (1u << 20)
 
-/* Largest change of the distance between dom0's clocks without a reboot: NTP moves them by less. */
+/*
+ * Largest change of the distance between dom0's two clocks without a reboot, ns: NTP changes it by
+ * less.
+ */
 #define SAME_BOOT_NS 2000000000
 
-/* Add a poll that is certainly later than those before it. */
+/*
+ * Record a poll that is certainly later than all polls recorded before, with the stamp of one of
+ * its copies.
+ */
 static void add_poll(struct mprof_clocks *c, const struct mprof_stamp *stamp)
 {
 	if (c->n_polls == MPROF_CLOCKS_POLLS)
@@ -67,7 +74,10 @@ static bool later(uint64_t at, uint64_t before)
 	return at >= before && at - before >= APART_NS;
 }
 
-/* Add a stamp. Use both clocks: after a reboot of dom0 one of them means nothing. */
+/*
+ * Add a stamp. It begins another poll if ANOTHER_POLL is set, or if both clocks say that it is
+ * later: after a reboot of dom0 the monotonic clock alone says nothing.
+ */
 static void note_stamp(struct mprof_clocks *c, const struct mprof_stamp *stamp, bool another_poll)
 {
 	const struct mprof_stamp *newest = c->n_polls ? &c->polls[c->n_polls - 1] : NULL;
@@ -84,7 +94,10 @@ void mprof_clocks_stream(struct mprof_clocks *c)
 	c->n_polls = 0;
 }
 
-/* Bound by the event at GUEST, which was copied at FIRST, the newest stamp. */
+/*
+ * Use the event at GUEST, which was copied at FIRST, for the upper bounds; and for the lower bounds
+ * if BEFORE, the stamp of a poll at which the event was not yet there, is not NULL.
+ */
 static void bound(struct mprof_clocks *c, uint64_t guest, const struct mprof_stamp *first,
 		  const struct mprof_stamp *before)
 {
@@ -105,8 +118,8 @@ void mprof_clocks_packet(struct mprof_clocks *c, const struct mprof_copied_packe
 	if (packet->stepped)
 		*c = (struct mprof_clocks){.latest = c->latest, .stamps = c->stamps, .stepped = true};
 	/*
-	 * The oldest poll is only valid together with the poll of this copy, or an earlier one, as
-	 * the newest.
+	 * The oldest of the recorded polls was certainly four polls before this copy only if this
+	 * copy's poll, or an earlier one, is the newest recorded poll.
 	 */
 	note_stamp(c, first, false);
 	oldest = c->polls[0];
@@ -121,7 +134,10 @@ bool mprof_clocks_offset(const struct mprof_clocks *c, bool realtime, int64_t *o
 	struct mprof_model_source source;
 
 	mprof_clock_apply(clock, &source);
-	/* The clocks run at different speeds: the offset moved by this much. */
+	/*
+	 * The bounds contradict each other, because the clocks run at different speeds: the offset
+	 * moved by this much.
+	 */
 	if (clock->bounded_above && clock->bounded_below && clock->most < clock->least)
 		source.uncertainty_ns = (uint64_t)clock->least - (uint64_t)clock->most;
 	*offset = source.offset_ns;
@@ -129,13 +145,16 @@ bool mprof_clocks_offset(const struct mprof_clocks *c, bool realtime, int64_t *o
 	return clock->bounded_above;
 }
 
-/* Return the distance between dom0's clocks. */
+/* Return the real-time clock minus the monotonic clock, ns, at the latest stamp. */
 static int64_t between(const struct mprof_clocks *c)
 {
 	return (int64_t)(c->latest.real - c->latest.mono);
 }
 
-/* A copy so soon after its event is no chance, even without a lower bound: a poll's interval. */
+/*
+ * If an event was copied within the longest interval between polls, ns, the clocks agree even
+ * without a lower bound: that is no coincidence.
+ */
 #define SOON_NS 250000000
 
 bool mprof_clocks_host(struct mprof_clocks *c)

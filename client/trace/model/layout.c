@@ -1,18 +1,22 @@
 /*
  * Rows of threads.
  *
- * The rule is exactly that of the first viewer: threads are placed depth first. The search for a
- * row begins on the parent's row, if the thread does not live at the same time as the parent or is
- * what the parent becomes; else on the next row; for a root's child on the first row. The thread
- * gets the first row that is free during its life. On the parent's own row only threads with a
- * higher id than the parent's block it: an accident of that viewer's order of threads, which keeps
- * a chain of binds on one line. rows.c defines when two lives overlap.
+ * The rule is exactly that of the first viewer of such traces. Threads are placed depth first. The
+ * search for a row begins
+ * - for a child of a root, on the first row;
+ * - on the parent's row, if the thread does not live at the same time as the parent, or is what the
+ *   parent becomes;
+ * - else on the row after the parent's.
+ *
+ * The thread gets the first row that is free during its life. There is one exception, an accident
+ * of that viewer's order of threads, which keeps a chain of binds on one line: on the parent's own
+ * row only threads with a higher id than the parent's keep the thread off. rows.c defines when two
+ * lives overlap.
  *
  * Invariants:
  * - Each thread but the roots is placed once, after its parent, in the order that the tree left in
  *   the aliases.
- * - Times are places (places.h), computed for all streams before any is laid out. Streams share no
- *   rows.
+ * - Times are places (places.h) of one stream; streams share no rows.
  */
 #include <stdlib.h>
 
@@ -23,13 +27,12 @@
 /* ---- blockers ---- */
 
 /*
- * Highest ids on each row, by time.
+ * *Blockers*: the highest thread id on each row, by time.
  *
  * A layout can have a row for each thread, and a tree for each row would be the largest part of
- * memory. A row begins as a list and gets a tree when the list is long.
- *
- * Positions are those of the line in rows.h: a life with a length occupies the positions between
- * its places, a life without one its place.
+ * memory. So a row begins as a list, and gets a tree when the list is long. Positions are those of
+ * the line in rows.h: a life with a length occupies the positions between its places, a life
+ * without a length its place.
  */
 
 struct blockers {
@@ -44,13 +47,13 @@ struct blockers {
 struct blocker {
 	int64_t id;
 	struct life life;
-	uint32_t next; /* next of the same row, or END */
+	uint32_t next; /* next blocker of the same row, or END */
 };
 
 struct blocker_row {
-	uint32_t first; /* head of the list */
+	uint32_t first; /* first blocker of the row's list */
 	uint32_t n;
-	struct span_tree highest; /* rank at each position, when N is above FEW */
+	struct span_tree highest; /* highest rank at each position, when N is above FEW */
 };
 
 static void blockers_init(struct blockers *b)
@@ -72,7 +75,9 @@ static uint64_t blockers_memory(const struct blockers *b)
 	       (uint64_t)b->few.room * sizeof(struct blocker);
 }
 
-/* Return the rank of an id; 0 is no id's. */
+/*
+ * Return the rank of ID: ranks are in the order of ids, and unsigned. Rank 0 stands for no thread.
+ */
 static uint64_t rank(int64_t id)
 {
 	return (uint64_t)id ^ UINT64_C(1) << 63;
@@ -107,7 +112,7 @@ static bool note(struct blockers *b, struct blocker_row *row, const struct life 
 	return spans_add(&b->spans, &row->highest, 2 * life->start + !point, 2 * life->end + point, rank(id));
 }
 
-/* Add thread ID on ROW during LIFE. Return false without memory. */
+/* Record that the thread ID is on ROW during LIFE. Return false without memory. */
 static bool blockers_add(struct blockers *b, uint32_t row, const struct life *life, int64_t id)
 {
 	struct blocker_row *r;
@@ -131,7 +136,7 @@ static bool blockers_add(struct blockers *b, uint32_t row, const struct life *li
 	return true;
 }
 
-/* Return true when a thread with a higher id than ID blocks LIFE on ROW. */
+/* Return true when a thread on ROW with a higher id than ID keeps the life LIFE off the row. */
 static bool blockers_above(struct blockers *b, uint32_t row, const struct life *life, int64_t id)
 {
 	struct blocker_row *r;
@@ -152,7 +157,7 @@ static bool blockers_above(struct blockers *b, uint32_t row, const struct life *
 
 /* ---- threads ---- */
 
-/* Number of threads ahead that are prefetched. */
+/* How many threads ahead to prefetch. */
 #define AHEAD 8u
 
 struct layout {
@@ -160,7 +165,7 @@ struct layout {
 	struct rows rows;
 	struct blockers blockers;
 	struct places places;
-	uint64_t budget; /* remaining searches (rows.h), for all streams together */
+	uint64_t budget; /* failed searches that are left (rows.h), for all streams together */
 };
 
 static bool find_row(struct layout *l, uint32_t i, const struct life *life, uint32_t *row)
@@ -187,7 +192,10 @@ static bool place(struct layout *l, uint32_t i)
 	       blockers_add(&l->blockers, t->row, life, t->id);
 }
 
-/* Prefetch for later threads; consecutive threads are on nearby rows. */
+/*
+ * Prefetch what placing later threads will read: of thread FAR its fields; of thread NEAR the rows
+ * around ROW, the row of the current thread, because consecutive threads are on nearby rows.
+ */
 static void prefetch(const struct layout *l, uint32_t row, uint32_t near, uint32_t far)
 {
 	__builtin_prefetch(model_thread(l->m, far));
@@ -196,7 +204,7 @@ static void prefetch(const struct layout *l, uint32_t row, uint32_t near, uint32
 	rows_prefetch(&l->rows, row, places_life(&l->places, near)->start);
 }
 
-/* Place N threads of one stream. */
+/* Place the N THREADS of one stream. Return false without memory. */
 static bool place_all(struct layout *l, const uint32_t *threads, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -209,14 +217,17 @@ static bool place_all(struct layout *l, const uint32_t *threads, uint32_t n)
 	return true;
 }
 
-/* Move the rows of a stream below those of the previous one. */
+/* Move N threads of one stream BY rows down, below the rows of the previous streams. */
 static void move_down(struct mprof_model *m, const uint32_t *threads, uint32_t n, uint32_t by)
 {
 	for (uint32_t i = 0; by && i < n; i++)
 		model_thread(m, threads[i])->row += by;
 }
 
-/* Lay out S, whose root is the first of the N threads, below USED rows. */
+/*
+ * Lay out the N threads of S, of which the first is its root, below USED rows of other streams.
+ * Return false without memory.
+ */
 static bool lay_out(struct layout *l, struct mprof_model_stream *s, const uint32_t *threads, uint32_t n, uint32_t used)
 {
 	bool ok, last = threads + n == model_aliases(l->m) + model_count(l->m, MODEL_THREADS);
@@ -224,7 +235,7 @@ static bool lay_out(struct layout *l, struct mprof_model_stream *s, const uint32
 	places_find(&l->places, l->m, threads + 1, n - 1);
 	rows_init(&l->rows, l->budget, l->places.n);
 	blockers_init(&l->blockers);
-	if (last) { /* mostly the only stream: reuse the memory of its places */
+	if (last) { /* this is often the only stream: reuse the memory in which its places were sorted */
 		grow_pass(&l->places.entries[0], &l->rows.store.spare, 1);
 		grow_deinit(&l->places.entries[1]);
 	}
@@ -239,7 +250,10 @@ static bool lay_out(struct layout *l, struct mprof_model_stream *s, const uint32
 	return ok;
 }
 
-/* Return the number of threads from FIRST on that belong to the stream whose root FIRST is. */
+/*
+ * Return the number of threads of STREAM, which are together in the order from FIRST, the stream's
+ * root, on.
+ */
 static uint32_t stream_threads(const struct mprof_model *m, uint32_t stream, uint32_t first)
 {
 	const uint32_t *order = model_aliases(m);

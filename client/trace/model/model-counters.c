@@ -1,8 +1,8 @@
 /*
  * Counters and their scales.
  *
- * Counters with one base name (`buflen#1`, `buflen#2`) are only comparable on the same scale, so
- * that a scale is an object of its own.
+ * Counters with one base name (`buflen#1`, `buflen#2`) can only be compared on the same scale. So a
+ * scale is an object of its own.
  *
  * Values are exact 64-bit numbers. Larger values are clamped and counted.
  */
@@ -70,7 +70,7 @@ uint32_t counters_add(struct mprof_model *m, uint32_t stream, uint32_t name, con
 	if (relative)
 		s->value = sum(m, c->samples ? samples[c->last].value : 0, number);
 	else
-		c->relative = false; /* absolute from here on */
+		c->relative = false; /* the first absolute value: from here on the counter is absolute */
 	if (c->samples)
 		samples[c->last].next = at;
 	else
@@ -83,8 +83,9 @@ uint32_t counters_add(struct mprof_model *m, uint32_t stream, uint32_t name, con
 }
 
 /*
- * Return the name of a counter's scale: a prefix of the counter's name, or the name of another
- * counter.
+ * Return the name, a string, of the scale of the counter whose name is the string COUNTER: the name
+ * up to its last `#`, the whole name if it has none, or for `tcp-ackd-segs` the name of the counter
+ * with which it is compared. Return MPROF_NONE without memory.
  */
 static uint32_t scale_name(struct mprof_model *m, uint32_t counter)
 {
@@ -196,7 +197,10 @@ bool model_counters_sort(struct mprof_model *m)
 
 /* ---- labels ---- */
 
-/* Return the change of a sample as sign and magnitude, because it may not fit 64 bits. */
+/*
+ * Store the change from the previous sample to S as *SIGN and *AMOUNT, because a signed 64-bit
+ * number may not hold it.
+ */
 static void change_of(const struct mprof_model_view *view, const struct mprof_sample *s, char *sign, uint64_t *amount)
 {
 	int64_t before = s->previous == MPROF_NONE ? 0 : view->samples[s->previous].value;

@@ -1,12 +1,12 @@
 /*
  * Add events to the model.
  *
- * The rules are those of the first viewer of these traces. When a trace contradicts itself and that
- * viewer stopped, a comment there says what happens instead.
+ * The rules are those of the first viewer of these traces. That viewer stopped at some
+ * contradictions in a trace; comments below say what the model does instead.
  *
- * While events come in, the heads of a thread's chains (labels, interactions, activations) name its
- * newest items. Items are not linked yet: only the newest is needed. model_chains() links them at
- * the end.
+ * While events come in, the fields first_label, first_interaction and first_activation of a thread
+ * name its newest items. Items are not linked yet: only the newest is needed. model_chains() links
+ * them at the end.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "model-state.h"
 
 #define MARKER "__should_resolve"
-/* Largest number of events that get room at once, and number of ids in one event. */
+/* Largest number of events that get room at once, and largest number of thread ids in one event. */
 #define TOGETHER 64u
 #define IDS	 2u
 
@@ -39,7 +39,7 @@ static uint64_t on_line(uint64_t timestamp, int64_t offset)
 	return timestamp > MPROF_TIME_MAX - (uint64_t)offset ? MPROF_TIME_MAX : timestamp + (uint64_t)offset;
 }
 
-/* Append a thread with ID, created by CREATOR. */
+/* Append a thread with ID, created by CREATOR at TIME. Return its index. Room was reserved. */
 static uint32_t thread_add(const struct step *step, int64_t id, uint32_t creator, uint64_t time)
 {
 	uint32_t i = model_thread_take(step->m, step->stream, id);
@@ -51,7 +51,10 @@ static uint32_t thread_add(const struct step *step, int64_t id, uint32_t creator
 	return i;
 }
 
-/* Return the thread that ID names now. */
+/*
+ * Return the thread that ID names now. An unknown id gets a new thread, which existed before the
+ * trace.
+ */
 static uint32_t thread_of(const struct step *step, int64_t id)
 {
 	uint32_t *slot;
@@ -68,9 +71,10 @@ static uint32_t thread_of(const struct step *step, int64_t id)
 }
 
 /*
- * Decide whether the pending signal began a wait, now that THREAD (or MPROF_NONE, if unknown) runs
- * on. In traces of mirage-profile the sender always runs on after the creation. When another thread
- * runs on, the signal only woke a thread, and another thread began to wait.
+ * Decide whether the stream's pending signal (struct model_stream) began a wait, now that THREAD
+ * runs on (MPROF_NONE: an unknown thread), and forget it. The signal began a wait if the signalled
+ * thread created a thread and then the sender runs on: mirage-profile always writes that. If
+ * another thread runs on, the signal only woke a thread, and another thread began to wait.
  */
 static void settle_signal(struct mprof_model *m, struct model_stream *s, uint32_t thread)
 {
@@ -86,8 +90,8 @@ static void settle_signal(struct mprof_model *m, struct model_stream *s, uint32_
 }
 
 /*
- * Handle a try_read or read of SOURCE by READER: if READER sent the pending signal and the
- * signalled thread created SOURCE, the signal began a wait.
+ * READER reads SOURCE, or tries to. If READER sent the pending signal and the signalled thread
+ * created SOURCE, the signal began a wait: record that.
  */
 static void note_wait(const struct step *step, uint32_t reader, uint32_t source)
 {
@@ -111,7 +115,7 @@ void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, 
 		if ((t->flags & MPROF_THREAD_ENDED) && t->end < time)
 			time = t->end;
 		a = grow_take(&m->arrays[MODEL_ACTIVATIONS], sizeof(*a));
-		/* A resolved thread may run on; nothing of that is drawn. */
+		/* A resolved thread may run on; a picture does not show that. */
 		*a = (struct mprof_activation){
 			.start = s->since,
 			.end = time > s->since ? time : s->since,
@@ -163,8 +167,8 @@ static void label_add(const struct step *step, uint32_t thread, uint32_t sample)
 }
 
 /*
- * An existing id names a new thread from now on: ids can be reused after a gap, and a torn event
- * must not change what is known.
+ * Handle `creates`. If the id names a thread already, it names the new thread from now on: ids can
+ * be reused after a gap, and a torn event must not change what is known of a thread.
  */
 static void on_creates(const struct step *step)
 {
@@ -221,7 +225,7 @@ static void on_becomes(const struct step *step)
 		run(step, to);
 }
 
-/* A read directly after a try_read of the same thread replaces it. */
+/* Handle `read`. A read directly after a try_read of the same thread replaces the try_read. */
 static void on_read(const struct step *step)
 {
 	struct mprof_interaction *list;
@@ -259,8 +263,8 @@ static void on_signal(const struct step *step)
 
 	if (step->e->id == MPROF_EVENT_signal) {
 		/*
-		 * Without a switch before this signal, it is unknown which thread ran on after the
-		 * last one.
+		 * No switch came between the pending signal and this one, so it is unknown which
+		 * thread ran on after the pending signal.
 		 */
 		settle_signal(step->m, step->s, MPROF_NONE);
 		run(step, receiver);
@@ -332,7 +336,7 @@ static void (*const handlers[MPROF_EVENT_IDS])(const struct step *step) = {
 	[MPROF_EVENT_signal_noswitch] = on_signal,
 };
 
-/* Update the stream's first and latest time, and the end of a gap. */
+/* Update the first and latest time of S for an event at TIME, and end an open gap there. */
 static void note_time(struct mprof_model *m, struct model_stream *s, uint64_t time)
 {
 	struct mprof_thread *root = model_thread(m, s->seen.root);
@@ -356,8 +360,8 @@ static void note_time(struct mprof_model *m, struct model_stream *s, uint64_t ti
 }
 
 /*
- * Intern the text of the step's event. Return false without memory, with nothing else of the model
- * changed.
+ * Intern the text of the step's event, if there is one, in STEP->text. Return false without memory,
+ * with nothing else of the model changed.
  */
 static bool take_text(struct step *step)
 {
@@ -370,7 +374,10 @@ static bool take_text(struct step *step)
 	return step->text != MPROF_NONE && counters_reserve(step->m);
 }
 
-/* Apply an event. The arrays and the index of ids have room. */
+/*
+ * Apply event E to the model. The caller has reserved room in the arrays and in the index of ids.
+ * Return as mprof_model_add().
+ */
 static enum mprof_status apply(struct step *step, const struct mprof_raw_event *e)
 {
 	if (e->id >= MPROF_EVENT_IDS)
@@ -385,7 +392,9 @@ static enum mprof_status apply(struct step *step, const struct mprof_raw_event *
 	return MPROF_OK;
 }
 
-/* Make room for at most N events. Return their number, 0 without memory. */
+/*
+ * Make room for up to N events of S. Return the number of events that have room, 0 without memory.
+ */
 static size_t make_room(struct mprof_model *m, struct model_stream *s, size_t n)
 {
 	if (!m->slack && !model_reserve(m))

@@ -25,7 +25,7 @@ struct thread_index_page {
 };
 
 struct thread_index {
-	struct map map; /* id / INDEX_PAGE to page */
+	struct map map; /* from id / INDEX_PAGE to the page's index in PAGES */
 	struct grow pages;
 	struct {
 		uint64_t key;
@@ -33,25 +33,35 @@ struct thread_index {
 	} recent[INDEX_RECENT];
 };
 
-/* Return an index, or NULL without memory; free one, which may be NULL, and return NULL. */
+/*
+ * thread_index_new() returns an empty index, or NULL without memory. thread_index_free() frees IX,
+ * which may be NULL, and returns NULL.
+ */
 struct thread_index *thread_index_new(uint64_t seed);
 struct thread_index *thread_index_free(struct thread_index *ix);
 /* Reserve room for N more ids. Return false without memory. */
 bool thread_index_reserve(struct thread_index *ix, uint32_t n);
-/* Return the slot of ID; room was reserved. Valid until the next reservation. */
+/*
+ * Return the slot of ID: the place of its thread's index, MPROF_NONE for a new id. The caller has
+ * reserved room. Valid until the next reservation.
+ */
 uint32_t *thread_index_slot(struct thread_index *ix, int64_t id);
 uint64_t thread_index_memory(const struct thread_index *ix);
 
 /* ---- the model ---- */
 
 /*
- * Arrays that events fill. model.c has the size of their items and how many an event adds at most.
+ * Arrays that events fill. KINDS in model.c has the size of their items, and the number of items
+ * that one event adds at most.
  */
 enum model_array {
 	MODEL_THREADS,
-	/* For each thread, uint32_t: alias.h; from STAGE_TREE on, all threads depth first. */
+	/*
+	 * uint32_t for each thread: its alias (alias.h); when the tree is made, a list of all
+	 * threads in the order depth first.
+	 */
 	MODEL_ALIASES,
-	MODEL_CHECKED, /* for each thread, uint64_t: see model_checked() */
+	MODEL_CHECKED, /* uint64_t for each thread: see model_checked() */
 	MODEL_INTERACTIONS,
 	MODEL_ACTIVATIONS,
 	MODEL_LABELS,
@@ -65,9 +75,9 @@ enum model_array {
 
 enum model_stage {
 	STAGE_OPEN,
-	STAGE_ENDS,   /* running threads are closed; ends are not set */
-	STAGE_CHAINS, /* ends are set; heads of chains name the newest items */
-	STAGE_TREE,   /* chains are made */
+	STAGE_ENDS,   /* the activations of running threads are closed; ends are not set */
+	STAGE_CHAINS, /* ends are set; the first_* fields of threads still name the newest items */
+	STAGE_TREE,   /* the chains of labels, interactions and activations are made */
 	STAGE_LAYOUT, /* the tree is final */
 	STAGE_DONE,
 };
@@ -76,11 +86,14 @@ struct model_stream {
 	struct mprof_model_stream seen;
 	struct thread_index *index; /* index of its guest, owned by the guest's first stream */
 	bool owns_index;
-	uint64_t last;	  /* time of the last event */
-	uint64_t since;	  /* start of RUNNING's activation */
-	uint32_t running; /* thread, or MPROF_NONE */
+	uint64_t last;	  /* time of the last event, ns */
+	uint64_t since;	  /* start of RUNNING's activation, ns */
+	uint32_t running; /* running thread, or MPROF_NONE */
 	uint32_t gap;	  /* gap without an end yet, or MPROF_NONE */
-	/* Last signal to RUNNING in this activation, an interaction, or MPROF_NONE. */
+	/*
+	 * The pending signal: the last signal to RUNNING in this activation, an interaction, or
+	 * MPROF_NONE.
+	 */
 	uint32_t signal;
 	bool created; /* RUNNING created a thread after SIGNAL */
 };
@@ -89,13 +102,13 @@ struct mprof_model {
 	struct mprof_model_options options;
 	struct grow arrays[MODEL_ARRAYS];
 	struct grow streams; /* struct model_stream */
-	struct grow shown;   /* struct mprof_model_stream, filled at the end */
+	struct grow shown;   /* struct mprof_model_stream, filled by mprof_model_finish() */
 	struct grow gaps;
-	struct grow spare; /* memory that tree.c passes to layout.c */
+	struct grow spare; /* memory that tree.c no longer needs, for layout.c */
 	struct intern strings;
-	struct map counters; /* stream and name to counter */
+	struct map counters; /* from stream and name to the counter's index */
 	struct map scales;
-	uint32_t slack; /* number of events that fit before the arrays must grow */
+	uint32_t slack; /* number of events that fit into the arrays before they must grow */
 	enum model_stage stage;
 	uint64_t most_memory;
 	struct mprof_model_notes notes;
@@ -108,8 +121,9 @@ static inline struct mprof_thread *model_thread(const struct mprof_model *m, uin
 }
 
 /*
- * Return a thread's check time. While events come in: when it was last signalled or tried, 0 for
- * never. After STAGE_CHAINS: when it was first tried while unresolved, UINT64_MAX for never.
+ * Return a pointer to the check time of thread I, ns. While events come in: the last time at which
+ * the thread was signalled or tried by a try_read, 0 for never. After STAGE_CHAINS: the first time
+ * at which a try_read found it unresolved, UINT64_MAX for never.
  */
 static inline uint64_t *model_checked(const struct mprof_model *m, uint32_t i)
 {
@@ -131,15 +145,18 @@ static inline uint32_t model_count(const struct mprof_model *m, enum model_array
 	return m->arrays[array].n;
 }
 
-/* Record the memory held now, EXTRA bytes besides the model's own. */
+/*
+ * Update the most memory ever held (mprof_model_memory()): the model's own memory now, and EXTRA
+ * bytes besides.
+ */
 void model_note_memory(struct mprof_model *m, uint64_t extra);
 
 /* Reserve room for at least one more event in every array. Return false without memory. */
 bool model_reserve(struct mprof_model *m);
 
 /*
- * Append a thread with ID in STREAM and no other fields. Return its index. Room was reserved by
- * model_reserve().
+ * Append a thread with ID in STREAM; the caller sets its other fields. Return its index. The caller
+ * has called model_reserve().
  */
 static inline uint32_t model_thread_take(struct mprof_model *m, uint32_t stream, int64_t id)
 {
@@ -168,8 +185,8 @@ static inline uint32_t model_thread_take(struct mprof_model *m, uint32_t stream,
 }
 
 /*
- * End the activation of S's running thread at TIME, or before, and run THREAD (or MPROF_NONE) from
- * then on.
+ * End the activation of S's running thread at TIME, or when that thread ended if that was earlier.
+ * From then on THREAD runs; MPROF_NONE: it is unknown which thread runs.
  */
 void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, uint32_t thread);
 
@@ -177,8 +194,9 @@ void model_switch(struct mprof_model *m, struct model_stream *s, uint64_t time, 
 bool counters_reserve(struct mprof_model *m);
 
 /*
- * Add a sample of the counter NAME (a string) of STREAM, with value NUMBER, or changed by NUMBER
- * when RELATIVE. Return the sample. Room was reserved.
+ * Add SAMPLE to the counter NAME (a string) of STREAM. The counter's new value is NUMBER, or with
+ * RELATIVE its old value plus NUMBER. Return the sample's index. The caller has reserved room for a
+ * counter and a sample.
  */
 uint32_t counters_add(struct mprof_model *m, uint32_t stream, uint32_t name, const struct mprof_sample *sample,
 		      int64_t number, bool relative);

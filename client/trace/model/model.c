@@ -3,8 +3,9 @@
  *
  * Invariants:
  * - An event is applied completely or not at all: room for all that it can add is reserved first.
- *   SLACK counts the events that still fit, so that most events need one comparison.
- * - The index of a thread never changes. The creator's index is lower.
+ *   SLACK is the number of events that still have room, so for most events one comparison is
+ *   enough.
+ * - The index of a thread never changes. A thread's creator has a lower index.
  * - The callers of all static functions have checked stream indices.
  */
 #include "model-state.h"
@@ -29,7 +30,10 @@ static const struct {
 	[MODEL_EXPECTATIONS] = {sizeof(struct mprof_expectation), 1},
 };
 
-/* Smallest share and number of items from which to predict the rest; margin of the prediction. */
+/*
+ * mprof_model_expect() predicts the final size of an array from at least this share of the input
+ * and this number of items, and adds this margin.
+ */
 #define EXPECT_LEAST  (1.0 / 1024)
 #define EXPECT_ITEMS  1024u
 #define EXPECT_MARGIN 1.02
@@ -88,7 +92,10 @@ bool model_reserve(struct mprof_model *m)
 	return true;
 }
 
-/* Return the index of the ids of GUEST: that of another stream of the guest, if there is one. */
+/*
+ * Return the index of the thread ids of GUEST: the index of another stream of the guest, or if
+ * there is none a new one, with *OWNS set. Return NULL without memory.
+ */
 static struct thread_index *index_of(const struct mprof_model *m, uint32_t guest, bool *owns)
 {
 	*owns = false;
@@ -143,7 +150,7 @@ enum mprof_status mprof_model_gap(struct mprof_model *m, uint32_t stream, uint64
 		return MPROF_NOMEM;
 	m->slack--;
 	s = model_stream_at(m, stream);
-	if (s->gap != MPROF_NONE) { /* no event since the last gap */
+	if (s->gap != MPROF_NONE) { /* no event came since the last gap: extend that gap */
 		((struct mprof_gap *)m->gaps.items + s->gap)->packets += packets;
 		return MPROF_OK;
 	}
@@ -160,7 +167,7 @@ void mprof_model_expect(struct mprof_model *m, double share)
 
 	for (uint32_t i = 0; i < MODEL_ARRAYS && m->stage == STAGE_OPEN && share >= EXPECT_LEAST && share < 1; i++) {
 		more = m->arrays[i].n * (1 / share - 1) * EXPECT_MARGIN;
-		/* Without this room, the array grows with the events. */
+		/* This may fail: without this room the array grows with the events. */
 		if (m->arrays[i].n >= EXPECT_ITEMS && more < UINT32_MAX / 2)
 			grow_expect(&m->arrays[i], kinds[i].size, (uint32_t)more);
 	}
@@ -312,10 +319,10 @@ const struct mprof_model_view *mprof_model_view(const struct mprof_model *m)
 /*
  * Index of thread ids.
  *
- * A recorder counts ids up, so that threads of one moment have neighbouring ids. A page of sixteen
- * ids is one cache line, a cache remembers recent pages, and the map is asked about once in sixteen
- * threads. Crafted ids, each in a page of its own, cost 64 bytes and one step in a seeded map for
- * each event that names them.
+ * A recorder counts ids up, so threads of one moment have neighbouring ids. A page of sixteen ids
+ * is one cache line, and a cache remembers recent pages, so the map is asked about once in sixteen
+ * threads. Crafted ids, each in a page of its own, cost 64 bytes each, and one step in a seeded map
+ * for each event that names them.
  */
 
 struct thread_index *thread_index_new(uint64_t seed)

@@ -1,12 +1,12 @@
 /*
  * Ranks of times.
  *
- * The layout only needs the order of times. A place has half the size of a time, and places are
- * stored side by side.
+ * The layout only needs the order of times. A place has half the size of a time, and the places of
+ * a thread are stored side by side.
  *
- * Times are radix sorted. A sorted word has the number of the time in its low bits, and above them
- * as much of the time as fits, nearly always all of it. When it does not fit, the higher bits of
- * the time are sorted in a second pass.
+ * Times are radix sorted. A sorted word has the number of the time (struct sorting) in its low
+ * bits, and above it as much of the time as fits, nearly always all of it. If not all of it fits, a
+ * second pass sorts by the higher bits of the time.
  */
 #include "places.h"
 
@@ -16,9 +16,12 @@
 #define DIGITS	   (1u << DIGIT_BITS)
 #define SMALL_BITS 8u /* for fewer than DIGITS words */
 #define FEW	   32u
-#define AHEAD	   16u /* number of threads ahead that are prefetched */
+#define AHEAD	   16u /* how many threads ahead to prefetch */
 
-/* Numbers of times: 2 * I is the start of thread I of the list, 2 * I + 1 its end. */
+/*
+ * The times being sorted. Each time has a number: 2 * I is the start of thread I of the list, 2 * I
+ * + 1 the end.
+ */
 struct sorting {
 	const struct mprof_model *m;
 	const uint32_t *threads; /* NULL: consecutive threads from FIRST_THREAD on */
@@ -48,7 +51,7 @@ static uint64_t number_of(const struct sorting *s, uint64_t entry)
 	return entry & ((UINT64_C(1) << s->number_bits) - 1);
 }
 
-/* Turn the counts of digits into their start positions. */
+/* Turn the count of each digit into the position at which the words with that digit begin. */
 static void add_up(uint32_t *starts, uint32_t digits)
 {
 	uint32_t sum = 0, count;
@@ -60,7 +63,10 @@ static void add_up(uint32_t *starts, uint32_t digits)
 	}
 }
 
-/* Sort N words by the digit at SHIFT, stably. STARTS become the end positions of each digit. */
+/*
+ * Sort N words of FROM into TO by their BITS bits from bit SHIFT on, stably. STARTS becomes the
+ * position at which the words of each digit end.
+ */
 static void sort_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned shift, unsigned bits, uint32_t *starts)
 {
 	uint64_t mask = (UINT64_C(1) << bits) - 1;
@@ -86,7 +92,10 @@ static void sort_few(uint64_t *words, size_t n, unsigned shift)
 	}
 }
 
-/* Sort N words by their bits from LOW to HIGH. ROOM is a buffer of the same size. */
+/*
+ * Sort N words by their bits from LOW up to, but not including, HIGH. ROOM is a buffer of the same
+ * size.
+ */
 static void sort_words(uint64_t *words, uint64_t *room, size_t n, unsigned low, unsigned high)
 {
 	unsigned bits = n < DIGITS ? SMALL_BITS : DIGIT_BITS;
@@ -108,8 +117,8 @@ static void sort_words(uint64_t *words, uint64_t *room, size_t n, unsigned low, 
 }
 
 /*
- * Sort all words by their bits from LOW to HIGH. First group them by their highest digit, and then
- * sort each group while it is in the cache.
+ * Sort all words by their bits from LOW up to, but not including, HIGH. First group them by their
+ * highest digit, and then sort each group while it is in the cache.
  */
 static void sort_all(struct sorting *s, unsigned low, unsigned high)
 {
@@ -124,7 +133,10 @@ static void sort_all(struct sorting *s, unsigned low, unsigned high)
 		sort_words(s->from + begin, s->to + begin, ends[i] - begin, low, top);
 }
 
-/* Sort by the bits of the times from LOW on, as many as fit. With LOW 0 the words are the times. */
+/*
+ * Sort by as many bits of the times, from bit LOW on, as fit into the words. With LOW 0 the words
+ * are still the times themselves.
+ */
 static void sort_part(struct sorting *s, unsigned low)
 {
 	unsigned high;
@@ -140,7 +152,7 @@ static void sort_part(struct sorting *s, unsigned low)
 	sort_all(s, s->number_bits, high);
 }
 
-/* Load all times, in the order of their numbers. */
+/* Load all times, in the order of their numbers, and find the earliest and the latest. */
 static void measure(struct sorting *s)
 {
 	uint64_t last = 0;
@@ -159,7 +171,10 @@ static void measure(struct sorting *s)
 	s->range = s->n ? last - s->first : 0;
 }
 
-/* Store the places in order. WHOLE: the words have the complete times. */
+/*
+ * Store the places of all times, which are in order. WHOLE: the words have the complete times.
+ * Return the number of different times.
+ */
 static uint32_t number(struct places *p, const struct sorting *s, bool whole)
 {
 	uint64_t time, before = 0;
@@ -183,7 +198,10 @@ void places_find(struct places *p, const struct mprof_model *m, const uint32_t *
 
 	unsigned low, room;
 
-	/* All threads but a single root: their own order is nearly sorted. */
+	/*
+	 * These are all threads of a single stream: take them in the order of their indices, in
+	 * which their times are nearly sorted.
+	 */
 	if (n + 1 == model_count(m, MODEL_THREADS)) {
 		s.threads = NULL;
 		s.first_thread = 1;

@@ -1,20 +1,25 @@
 /*
  * A group of 64 rows.
  *
- * The first viewer defined by accident when a life without a length overlaps another. A life with a
- * length blocks everything that lives between its two places. A life without one blocks each life
- * with a length that lives, begins or ends at its place; it only needs the gap after its place. So
- * gaps between places are stored for lives with a length, and places for lives without one: the
- * gaps also say which places are inside a life with a length.
+ * The first viewer of such traces defined, by accident, when a life without a length (which ends at
+ * the time of its start) overlaps another life; this file keeps that rule:
+ * - A life with a length occupies the gaps between its two places. It keeps off each life with a
+ *   length that needs one of these gaps, and each life without a length at one of its places but
+ *   the last.
+ * - A life without a length occupies its place. It keeps off each life with a length that begins,
+ *   ends or lives at that place, but no other life without a length.
  *
- * Gaps begin as a tree and become a field when that is not much larger, so that memory stays
- * proportional to the lives, however many groups there are.
+ * So lives with a length are stored by gap, and lives without a length by place. The gap after a
+ * place also tells whether that place is inside a life with a length.
+ *
+ * The gaps of a group begin as a tree. They become a field when a field is not much larger, so
+ * memory stays proportional to the lives, however many groups there are.
  */
 #include "rows.h"
 
 #include "array.h"
 
-/* Largest size of a group's field for each life in the group, bytes. */
+/* A group gets a field when the field takes at most this many bytes for each life in the group. */
 #define FLAT_BYTES 160u
 
 bool life_in_the_way(const struct life *placed, const struct life *wanted)
@@ -83,7 +88,7 @@ bool row_group_take(struct row_group *g, struct row_store *store, const struct l
 	return true;
 }
 
-/* Return the rows that are occupied somewhere between two places. */
+/* Return a bit for each row that is occupied in some gap between the places FROM and TO. */
 static uint64_t taken_between(struct row_group *g, const struct row_store *store, uint32_t from, uint32_t to)
 {
 	return g->flat ? field_get(&g->field, from, to) : spans_get(&store->spans, &g->gaps, from, to);
@@ -111,8 +116,9 @@ static bool full_between(const struct row_group *g, const struct row_store *stor
 }
 
 /*
- * Check PLACE for a life with a length, which also needs one of the gaps beside the place. Lives
- * without a length do not use the result.
+ * Return true when no row is free at PLACE for a life with a length, which needs PLACE and one of
+ * the gaps beside it. Then store PLACE's position on the line of row_group_full() in *FROM and *TO.
+ * The result does not hold for lives without a length.
  */
 static bool full_at(struct row_group *g, const struct row_store *store, uint32_t place, uint32_t *from, uint32_t *to)
 {
@@ -144,26 +150,27 @@ bool row_group_full(struct row_group *g, const struct row_store *store, const st
 /*
  * The first free row.
  *
- * A thread gets the first row below its parent that no other thread occupies during its life.
- * Comparing with all overlapping threads made the first viewer take minutes, and testing row by row
- * is no better when ten thousand threads live at once.
+ * A thread gets the first row below its parent that no other thread occupies during its life. The
+ * first viewer compared each thread with all others that live at the same time, which took minutes.
+ * Testing row by row is no better when ten thousand threads live at once.
  *
  * A group of 64 rows has a bit for each row, set when the row is occupied. One query returns the
- * rows that are free throughout a life. A tree of level 0 does the same for 64 groups, and so on: a
- * bit there means that all 64 items below are occupied at that position, so that a life with that
- * position need not search them.
+ * rows that are free throughout a life. A tree of level 0 does the same for 64 groups, a tree of
+ * level 1 for 64 trees of level 0, and so on: a bit means that all 64 items of the group or tree
+ * below are occupied at that position of the line (row_group_full()), so a life that needs the
+ * position is not searched there.
  *
  * Invariants:
- * - Groups are exact. The levels above are incomplete: a bit is set when a search failed below and
- *   a position is found that explains it. Each such bit covers at least one new span, so that
- *   setting bits is paid for by the spans that threads added.
+ * - Groups are exact. The levels above are incomplete: a bit is set only after a search failed
+ *   below and a position was found that explains the failure. Each such bit covers at least one new
+ *   span, so the spans that threads added bound the cost of setting bits.
  * - A search can fail in 64 rows that are occupied at different times, which no bit above can
  *   express. Such failed searches use up BUDGET, which is proportional to the number of threads.
- *   Only crafted traces use it up, and it keeps them from being slow.
+ *   Only crafted traces use it up, and the budget keeps them from being slow.
  */
 
 #define BITS   64u
-#define BUDGET 64u /* failed searches per thread */
+#define BUDGET 64u /* number of failed searches per thread */
 
 struct range {
 	uint32_t from;
@@ -245,7 +252,9 @@ bool rows_take(struct rows *rows, uint32_t row, const struct life *life)
 	return true;
 }
 
-/* Mark item I of LEVEL as full in RANGE. */
+/*
+ * Record on LEVEL that item I, all of its rows, is occupied in RANGE. Return false without memory.
+ */
 static bool note_full(struct rows *rows, uint32_t level, uint32_t i, const struct range *range)
 {
 	struct grow *trees = &rows->levels[level];
@@ -263,8 +272,8 @@ static bool note_full(struct rows *rows, uint32_t level, uint32_t i, const struc
 }
 
 /*
- * Handle 64 items of TREE that are all occupied somewhere in RANGE: if they are at one position,
- * mark it on the level above.
+ * All 64 items of TREE on LEVEL are occupied somewhere in RANGE. If they are all occupied at one
+ * position, record that on the level above. Return false without memory.
  */
 static bool propagate_full(struct rows *rows, uint32_t level, uint32_t tree, const struct range *range)
 {
@@ -280,8 +289,8 @@ static bool propagate_full(struct rows *rows, uint32_t level, uint32_t tree, con
 }
 
 /*
- * Store the first item from I on of LEVEL that is not known to be full in RANGE; UINT32_MAX when
- * the budget is used up.
+ * Store in *ITEM the first item from I on of LEVEL that is not recorded as occupied in RANGE;
+ * UINT32_MAX when the budget is used up. Return false without memory.
  */
 static bool first_of(struct rows *rows, uint32_t level, uint32_t i, const struct range *range, uint32_t *item)
 {
@@ -310,7 +319,10 @@ static bool first_of(struct rows *rows, uint32_t level, uint32_t i, const struct
 	}
 }
 
-/* Store the next group to search after GROUP, which has no free row for LIFE. */
+/*
+ * Store in *NEXT the group to search after GROUP, which has no free row for LIFE and of which TAKEN
+ * are the occupied rows. Return false without memory.
+ */
 static bool next_group(struct rows *rows, uint32_t group, const struct life *life, uint64_t taken, uint32_t *next)
 {
 	struct range full, wanted;

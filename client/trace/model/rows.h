@@ -1,4 +1,8 @@
-/* A group of 64 rows of the layout: a bit for each row, by time. */
+/*
+ * A group of 64 rows of the layout: a word with a bit for each row, by time. A time is given by its
+ * place (places.h). Places have *gaps* between them: gap P is the time between place P and the next
+ * place.
+ */
 #ifndef TRACE_ROWS_H
 #define TRACE_ROWS_H
 
@@ -17,15 +21,15 @@ struct life {
 };
 
 /*
- * Return true when a thread with the life WANTED cannot be on one row with a thread with the life
- * PLACED, because the two lives overlap.
+ * Return true when a thread with the life PLACED on a row keeps a thread with the life WANTED off
+ * that row.
  */
 bool life_in_the_way(const struct life *placed, const struct life *wanted);
 
 struct row_group {
-	struct field field;	 /* gaps, when FLAT */
-	struct span_tree gaps;	 /* gaps, when not FLAT */
-	struct span_tree points; /* lives without a length */
+	struct field field;	 /* for each gap its occupied rows, when FLAT */
+	struct span_tree gaps;	 /* for each gap its occupied rows, when not FLAT */
+	struct span_tree points; /* for each place the rows with a life that begins and ends there */
 	uint32_t lives;
 	bool flat;
 };
@@ -33,32 +37,35 @@ struct row_group {
 /* Memory shared by the groups of one layout. */
 struct row_store {
 	struct spans spans;
-	struct grow spare; /* memory for the first field */
+	struct grow spare; /* memory for the first field, if there is any */
 	uint32_t places;
 };
 
 /*
- * Make an empty group; FLAT: for many lives. Return false without memory. Call row_group_deinit()
- * in any case.
+ * Make an empty group. With FLAT it has a field at once, for many lives. Return false without
+ * memory. Call row_group_deinit() in any case.
  */
 bool row_group_init(struct row_group *g, struct row_store *store, bool flat);
 void row_group_deinit(struct row_group *g);
-/* Return the bytes of the group, without its part of the store. */
+/* Return the bytes of memory that the group holds, without its part of the store. */
 uint64_t row_group_memory(const struct row_group *g);
 
-/* Occupy the rows of BITS during LIFE. Return false without memory. */
+/* Occupy the rows whose bits are set in BITS during LIFE. Return false without memory. */
 bool row_group_take(struct row_group *g, struct row_store *store, const struct life *life, uint64_t bits);
-/* Return the rows that are occupied at some time during LIFE. */
+/* Return a bit for each row that is occupied at some time during LIFE. */
 uint64_t row_group_taken(struct row_group *g, const struct row_store *store, const struct life *life);
 
 /*
- * On a line with place P at 2 * P and the gap after it at 2 * P + 1: find a range of positions that
- * LIFE needs and at which all rows are occupied. Store it in *FROM and *TO and return true. Some
- * such ranges are not found.
+ * Put places and gaps on one line: place P at 2 * P, gap P at 2 * P + 1. Find a range of positions
+ * on it that LIFE needs and at which all rows of the group are occupied. Store it in *FROM and *TO
+ * and return true. Return false when none is found; some ranges are not found.
  */
 bool row_group_full(struct row_group *g, const struct row_store *store, const struct life *life, uint32_t *from,
 		    uint32_t *to);
-/* Store the range of that line that LIFE needs. */
+/*
+ * Store the range of the line of row_group_full() that LIFE needs: from *FROM up to, but not
+ * including, *TO.
+ */
 void life_wanted(const struct life *life, uint32_t *from, uint32_t *to);
 
 /* ---- rows ---- */
@@ -70,14 +77,20 @@ void life_wanted(const struct life *life, uint32_t *from, uint32_t *to);
 struct rows {
 	struct row_store store;
 	struct grow groups; /* struct row_group, 64 rows each */
-	/* struct span_tree, each for 64 groups or 64 trees of the level below */
+	/*
+	 * struct span_tree: an item of level 0 is for 64 groups, an item of each other level for 64
+	 * items of the level below.
+	 */
 	struct grow levels[ROWS_LEVELS];
-	uint64_t budget;    /* groups and trees that may still be searched in vain */
-	uint32_t used;	    /* rows from here on are always free */
-	uint64_t not_first; /* threads put below all others after BUDGET ran out */
+	uint64_t budget;    /* number of groups and trees that may still be searched in vain */
+	uint32_t used;	    /* rows from this one on are free at all times */
+	uint64_t not_first; /* number of threads put below all others after BUDGET was used up */
 };
 
-/* Return the number of failed searches that N threads may cost. */
+/*
+ * Return the budget of N threads: the number of groups and trees that may be searched in vain for
+ * them.
+ */
 uint64_t rows_budget(uint64_t n);
 /* Make an empty layout for lives at places below PLACES. */
 void rows_init(struct rows *rows, uint64_t budget, uint32_t places);
@@ -85,15 +98,13 @@ void rows_deinit(struct rows *rows);
 uint64_t rows_memory(const struct rows *rows);
 
 /*
- * Store the first row from ROW on that is free during LIFE in *FREE_ROW. When BUDGET is used up,
- * store the row below all others instead, and count it. Return false without memory.
+ * Store in *FREE_ROW the first row from ROW on that is free during LIFE. When BUDGET is used up,
+ * store a row below all others instead, and count that. Return false without memory.
  */
 bool rows_first(struct rows *rows, uint32_t row, const struct life *life, uint32_t *free_row);
 /* Occupy ROW during LIFE, free or not. Return false without memory. */
 bool rows_take(struct rows *rows, uint32_t row, const struct life *life);
-/*
- * Load into the processor's cache what rows_first() reads of ROW for a life that starts at PLACE.
- */
+/* Prefetch what rows_first() reads for a life that begins at PLACE, near ROW. */
 void rows_prefetch(const struct rows *rows, uint32_t row, uint32_t place);
 
 #endif

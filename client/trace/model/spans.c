@@ -1,15 +1,16 @@
 /*
- * Spans in B-trees.
+ * Spans in B-trees. A *span* is a range of positions with one value.
  *
  * A leaf lists positions in ascending order, each with the value from there to the next position.
- * An inner node lists its children with the position at which each begins, and for each child MARK,
- * a value added to everything below it; ANY, all values below combined with MARK; and ALL, the bits
- * set everywhere below (OR only).
+ * An inner node lists its children with the position at which each begins, and for each child
+ * - MARK, a value that is added to everything below the child,
+ * - ANY, all values below combined with MARK,
+ * - ALL, the bits set everywhere below (for OR only).
  *
  * Invariants:
  * - The first position of a node is the one in its parent; the leftmost position is 0.
- * - A range is added to the mark of each child that it covers wholly, and below each child that it
- *   covers partly: at most two paths down.
+ * - To add a value over a range, it is added to MARK of each child that the range covers wholly,
+ *   and below each child that the range covers partly: at most two paths lead down.
  * - When a leaf has no room, the path is walked again, and each full node on it is split before it
  *   is entered.
  */
@@ -62,7 +63,10 @@ static inline uint64_t span_together(const struct spans *s, uint64_t a, uint64_t
 	return a | b;
 }
 
-/* Return the last of the N positions that is at most X; the first one always is. */
+/*
+ * Return the index of the last of the N ascending positions AT that is at most X. The first
+ * position is at most X.
+ */
 static inline uint32_t span_position(const uint32_t *at, uint32_t n, uint32_t x)
 {
 	uint32_t low = 0, half;
@@ -114,9 +118,9 @@ static void inner_open(struct span_inner *n, uint32_t i)
 }
 
 /*
- * Return how many items of a full node stay in the left half when X will be inserted. Most threads
- * are placed from the latest to the earliest: then the right half, which gets no more items, stays
- * nearly full.
+ * Return how many items of a full node stay in the left half when the node is split and X will be
+ * inserted. Most threads are placed from the latest to the earliest. The right half then gets no
+ * more items, so most items are moved there.
  */
 static uint32_t kept_of(const uint32_t *at, uint32_t x)
 {
@@ -128,8 +132,8 @@ static uint32_t kept_of(const uint32_t *at, uint32_t x)
 }
 
 /*
- * Move the right part of a full node at HEIGHT into a new node for X. Return the new node, and its
- * first position in *AT.
+ * Split the full NODE at HEIGHT, because X will be inserted: move its right part into a new node.
+ * Return the new node, and store its first position in *AT.
  */
 static uint32_t split(struct spans *s, uint32_t node, uint32_t height, uint32_t x, uint32_t *at)
 {
@@ -161,7 +165,7 @@ static bool is_full(const struct spans *s, uint32_t node, uint32_t height)
 	return (height ? span_inner_at(s, node)->n : span_leaf_at(s, node)->n) == SPAN_FAN;
 }
 
-/* Split the full child I of a node, at HEIGHT, before X is inserted. */
+/* Split the full child I, which is at HEIGHT, of NODE, because X will be inserted. */
 static void split_child(struct spans *s, uint32_t node, uint32_t i, uint32_t height, uint32_t x)
 {
 	uint32_t at;
@@ -192,7 +196,10 @@ static void split_root(struct spans *s, struct span_tree *tree, uint32_t x)
 	tree->height++;
 }
 
-/* Begin a span of a leaf at X. Return false when none begins there and the leaf is full. */
+/*
+ * Let a span of LEAF begin at X, by dividing the span that holds X. Return false when no span
+ * begins there yet and the leaf is full.
+ */
 static bool span_leaf_begin_at(struct span_leaf *leaf, uint32_t x)
 {
 	uint32_t i = span_position(leaf->at, leaf->n, x);
@@ -209,8 +216,8 @@ static bool span_leaf_begin_at(struct span_leaf *leaf, uint32_t x)
 }
 
 /*
- * Begin a span of TREE at X. Each full node on the path is split before it is entered. The caller
- * reserved as many nodes as the tree has levels, and one for a new root.
+ * Let a span of TREE begin at X. Each full node on the path is split before it is entered. The
+ * caller has reserved as many nodes as the tree has levels, and one for a new root.
  */
 static void span_begin_at(struct spans *s, struct span_tree *tree, uint32_t x)
 {
@@ -247,7 +254,7 @@ uint64_t spans_memory(const struct spans *s)
 	return pool_memory(&s->leaves, sizeof(struct span_leaf)) + pool_memory(&s->inners, sizeof(struct span_inner));
 }
 
-/* Return the end of child I of a node that ends at END. */
+/* Return the position at which child I of N ends, when N ends at END. */
 static uint32_t end_of(const struct span_inner *n, uint32_t i, uint32_t end)
 {
 	return i + 1 < n->n ? n->at[i + 1] : end;
@@ -270,7 +277,7 @@ struct range {
 	uint64_t value;
 };
 
-/* Make room in a leaf for BY spans before span I. */
+/* Make room in LEAF for BY spans before span I; BEHIND spans, from I on, move. */
 static void leaf_open(struct span_leaf *leaf, uint32_t i, uint32_t behind, uint32_t by)
 {
 	memmove(leaf->at + i + by, leaf->at + i, behind * sizeof(leaf->at[0]));
@@ -278,8 +285,9 @@ static void leaf_open(struct span_leaf *leaf, uint32_t i, uint32_t behind, uint3
 }
 
 /*
- * Add the part of a range in a leaf that ends at END. Return false, with nothing changed, when the
- * leaf has no room. Nearly always the range is inside one span, which becomes three.
+ * Add the part of the range R that lies in LEAF, which ends at END. Return false, with nothing
+ * changed, when the leaf has no room. Nearly always the range is inside one span, which becomes
+ * three.
  */
 static bool leaf_add(const struct spans *s, struct span_leaf *leaf, uint32_t end, const struct range *r)
 {
@@ -312,8 +320,8 @@ static bool leaf_add(const struct spans *s, struct span_leaf *leaf, uint32_t end
 }
 
 /*
- * Add below a node. Return false when a leaf has no room; then the whole addition can be repeated
- * after making room.
+ * Add the part of R that lies below NODE, which is at HEIGHT and ends at END. Return false when a
+ * leaf has no room; make room then and add R again, because adding a value twice changes nothing.
  */
 static bool add_below(struct spans *s, uint32_t node, uint32_t height, uint32_t end, const struct range *r)
 {
@@ -336,7 +344,7 @@ static bool add_below(struct spans *s, uint32_t node, uint32_t height, uint32_t 
 	return true;
 }
 
-/* Return the bits in both values; with LARGEST the smaller value. */
+/* Return the bits that A and B have both; with LARGEST the smaller value. */
 static uint64_t common(const struct spans *s, uint64_t a, uint64_t b)
 {
 	if (s->largest)
@@ -351,8 +359,8 @@ struct way {
 };
 
 /*
- * Cache the leaf that holds the range; most ranges are short. Return false when the range is in
- * several leaves.
+ * Find the leaf that holds the whole range R and remember it in TREE; most ranges are short. Store
+ * the path to it in *WAY. Return false when the range is in several leaves.
  */
 static bool find_leaf(const struct spans *s, struct span_tree *tree, const struct range *r, struct way *way)
 {
@@ -387,8 +395,8 @@ static bool remembers(const struct span_tree *tree, const struct range *r)
 }
 
 /*
- * Add to the one leaf that holds the range. Return false when there is no such leaf, or no room in
- * it.
+ * Add R to the leaf that holds the whole range. Return false, with nothing changed, when there is
+ * no such leaf, or when it has no room.
  */
 static bool add_in_leaf(struct spans *s, struct span_tree *tree, const struct range *r)
 {
@@ -409,7 +417,10 @@ bool spans_add(struct spans *s, struct span_tree *tree, uint32_t from, uint32_t 
 {
 	const struct range r = {from, to, value};
 
-	/* Each end of the range splits at most one node of each level, and may add a root. */
+	/*
+	 * Each end of the range splits at most one node of each level, and may add a root: reserve
+	 * for both.
+	 */
 	if (!pool_reserve(&s->leaves, sizeof(struct span_leaf), 3) ||
 	    !pool_reserve(&s->inners, sizeof(struct span_inner), 2 * tree->height + 4))
 		return false;
@@ -472,8 +483,9 @@ uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint32_t from,
 }
 
 /*
- * Find the widest run around I in a leaf, which ends at END, with all bits set by the values and
- * MARKS.
+ * Find the widest run of spans around span I of LEAF, which ends at END, whose values together with
+ * MARKS have all bits set. Store its positions in *R. Return false when span I itself is not such a
+ * span.
  */
 static bool full_in_leaf(const struct span_leaf *leaf, uint32_t i, uint64_t marks, struct range *r, uint32_t end)
 {

@@ -1,8 +1,7 @@
 /*
- * Piecewise constant functions of a position, 0 at first. A value is added over a range, by OR or
- * by maximum.
- *
- * Adding and reading take log n. Many trees share the nodes of one store.
+ * Piecewise constant functions of a position, as trees. A function is 0 at first. A value is added
+ * over a range of positions, by OR or by maximum. Adding and reading take log n. Many trees share
+ * the memory of one store, struct spans.
  */
 #ifndef TRACE_SPANS_H
 #define TRACE_SPANS_H
@@ -15,20 +14,21 @@
 struct spans {
 	struct pool leaves;
 	struct pool inners;
-	bool largest; /* add by maximum; else by OR */
+	bool largest; /* combine values by maximum; else by OR */
 };
 
 /*
- * One function; SPAN_TREE_EMPTY is 0 everywhere. The fields after HEIGHT cache the leaf used last.
+ * One function; SPAN_TREE_EMPTY is 0 everywhere. The fields after HEIGHT describe the leaf used
+ * last, which is often used again.
  */
 struct span_tree {
 	uint32_t root;
 	uint32_t height; /* levels above the leaves */
-	uint32_t leaf;	 /* UINT32_MAX: none */
-	uint32_t from;	 /* range of the leaf */
+	uint32_t leaf;	 /* the leaf used last; UINT32_MAX: none */
+	uint32_t from;	 /* positions of that leaf: from FROM up to, but not including, TO */
 	uint32_t to;
-	uint64_t marks; /* values added to the leaf from above */
-	uint64_t known; /* value that all nodes above have in their ANY */
+	uint64_t marks; /* combined MARK values (spans.c) of the nodes above that leaf */
+	uint64_t known; /* value that ANY (spans.c) of every node above that leaf has already */
 };
 #define SPAN_TREE_EMPTY ((struct span_tree){.root = UINT32_MAX, .leaf = UINT32_MAX})
 
@@ -42,14 +42,19 @@ uint64_t spans_memory(const struct spans *s);
  * memory, with nothing changed.
  */
 bool spans_add(struct spans *s, struct span_tree *tree, uint32_t from, uint32_t to, uint64_t value);
-/* Return all values from FROM up to, but not including, TO, combined. */
+/*
+ * Return the combination, by OR or maximum, of the values from FROM up to, but not including, TO.
+ */
 uint64_t spans_get(const struct spans *s, struct span_tree *tree, uint32_t from, uint32_t to);
 /*
- * Return true when the value at AT is all ones, in a store of OR, and store a range around AT in
- * which it is, not always the largest one, in *FROM and *TO.
+ * In a store that combines by OR: return true when the value at AT is all ones. Then store in *FROM
+ * and *TO a range around AT in which it is all ones, though not always the largest such range.
  */
 bool spans_full(const struct spans *s, const struct span_tree *tree, uint32_t at, uint32_t *from, uint32_t *to);
-/* Call EACH for all ranges of one value, from position 0 on; the last one ends at UINT32_MAX. */
+/*
+ * Call EACH for every range of positions with one value, from FROM up to, but not including, END,
+ * in order from position 0 on. The last range ends at UINT32_MAX.
+ */
 void spans_each(const struct spans *s, const struct span_tree *tree,
 		void (*each)(void *context, uint32_t from, uint32_t end, uint64_t value), void *context);
 

@@ -1,10 +1,10 @@
 /*
- * The finished tree: cycles broken, a root's children sorted by id, all threads depth first.
+ * The finished tree: cycles broken, a root's children sorted by id, all threads listed depth first.
  *
  * A bind moves below the thread that it read first, and a trace can let two binds read each other.
- * No root reaches such a cycle, so that its threads would not be drawn. In each such component
- * every thread has a parent and there is one cycle: moving one of its threads below its stream's
- * root makes all of them reachable.
+ * No root leads to such a cycle, so its threads would not be drawn. In each set of connected
+ * threads without a root every thread has a parent, and there is exactly one cycle: moving one of
+ * the cycle's threads below its stream's root makes all threads of the set reachable.
  */
 #include <stdlib.h>
 
@@ -17,8 +17,9 @@ struct tree_node {
 };
 
 /*
- * Data for moving binds: position and size of the thread's subtree in the order of leaving, and a
- * chain of the children that move away.
+ * Data of one thread for moving binds: PLACE and SIZE of its subtree in the order in which a
+ * depth-first walk leaves threads; and a chain, from FIRST on by NEXT, of those of its children
+ * that move to another parent.
  */
 struct tree_move {
 	uint32_t place;
@@ -33,15 +34,15 @@ struct tree_move {
  * Move binds to their wake-up.
  *
  * Most threads of a program are binds, created together long before they do anything. Drawn from
- * their creation they hide what happens. Drawn from their wake-up, below the thread that woke them,
- * they show it.
+ * their creation on, they hide what happens. Drawn from their wake-up on, below the thread that
+ * woke them, they show it.
  *
- * The order of children is the first viewer's. It walked the recorded tree depth first, the newest
- * child first, and when it left a thread it put the children that move away, the newest last,
- * before all children of their new parents. Children that stay follow, the newest first. The walk
- * is not needed to know when a thread is left: a creator is older than its thread, so that one pass
- * from the newest thread computes the sizes of all subtrees, and one from the oldest their
- * positions.
+ * The order of children is the first viewer's. That viewer walked the recorded tree depth first,
+ * the newest child first. When it left a thread, it took those of the thread's children that move,
+ * the newest last, and put each before all children of its new parent. The children that stay
+ * follow, the newest first. This file gets the same order without the walk: a creator is older than
+ * its thread, so one pass from the newest thread to the oldest computes the sizes of all subtrees,
+ * and one pass from the oldest to the newest the position at which each thread is left.
  */
 
 static bool is_bind(uint8_t type)
@@ -60,7 +61,8 @@ static bool is_bind(uint8_t type)
 }
 
 /*
- * Return the read that wakes thread I, or NULL when the thread had a label or was tried before it.
+ * Return the read by which thread I wakes. Return NULL when its first interaction is no read, or
+ * when the thread had a label, was tried or ended before that read.
  */
 static const struct mprof_interaction *wake_of(const struct mprof_model *m, uint32_t i)
 {
@@ -77,11 +79,14 @@ static const struct mprof_interaction *wake_of(const struct mprof_model *m, uint
 		return NULL;
 	if (first->kind != MPROF_INTERACTION_READ || first->time >= *model_checked(m, i))
 		return NULL;
-	/* A thread resolved before it woke has nothing to draw after its wake-up. */
+	/* A thread that was resolved before it woke has nothing to draw after its wake-up. */
 	return first->time <= t->end ? first : NULL;
 }
 
-/* Set PARENT, START and flags of the binds that move, but not the chains of children. */
+/*
+ * Set PARENT, START and the flag of the binds that move. The chains of children are not changed
+ * yet.
+ */
 static void simplify_mark(struct mprof_model *m)
 {
 	for (uint32_t i = 0; i < model_count(m, MODEL_THREADS); i++) {
@@ -101,8 +106,8 @@ static void simplify_mark(struct mprof_model *m)
 }
 
 /*
- * From the newest thread on, compute the sizes of recorded subtrees, the part of the creator's
- * subtree left before each, and the chains of moving threads.
+ * In one pass from the newest thread on, compute the size of each recorded subtree, how much of the
+ * creator's subtree is left before it, and each thread's chain of children that move.
  */
 static void measure(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves)
 {
@@ -131,8 +136,8 @@ static void put_first(struct tree_node *nodes, uint32_t parent, uint32_t i)
 }
 
 /*
- * From the oldest thread on, put the threads that stay in their parent's chain, and list the
- * threads in the order of leaving in LEFT.
+ * In one pass from the oldest thread on, put the threads that stay into their parent's chain, and
+ * list the threads in LEFT in the order in which the walk leaves them.
  */
 static void leave(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves, uint32_t *left)
 {
@@ -154,8 +159,8 @@ static void leave(const struct mprof_model *m, struct tree_node *nodes, struct t
 }
 
 /*
- * Build the tree of M's threads in NODES, after simplify_mark(). All three arrays have an item for
- * each thread; MOVES and LEFT are scratch space.
+ * Build the tree of M's threads in NODES. simplify_mark() was called before. All three arrays have
+ * an item for each thread; MOVES and LEFT are scratch space.
  */
 static void simplify_tree(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves, uint32_t *left)
 {
@@ -177,8 +182,8 @@ static void simplify_tree(const struct mprof_model *m, struct tree_node *nodes, 
 #define REACHED MPROF_NONE
 
 /*
- * Move thread I below its stream's root. Cycles have different parents, so that all these searches
- * together visit each thread at most once.
+ * Move thread I of a cycle below its stream's root. No two cycles share a parent, so all these
+ * searches in a parent's chain together visit each thread at most once.
  */
 static void detach(struct mprof_model *m, struct tree_node *nodes, uint32_t i)
 {
@@ -195,9 +200,9 @@ static void detach(struct mprof_model *m, struct tree_node *nodes, uint32_t i)
 }
 
 /*
- * Break each cycle. Walk up from each thread to one that was visited before. Marks are I + 1: a
- * walk that meets its own mark has found a cycle; a thread with another mark is reachable, and all
- * below it are.
+ * Break each cycle. Walk up from each thread I to a thread that was visited before, and mark the
+ * threads on the way with I + 1. A walk that meets its own mark has found a cycle. A thread with
+ * another mark is reachable, and so are all threads below it.
  */
 static void break_cycles(struct mprof_model *m, struct tree_node *nodes, uint32_t *marks)
 {

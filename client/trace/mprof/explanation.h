@@ -6,9 +6,10 @@
  *   for (piece = mprof_explanation_pieces(e, &n); n; n--, piece++)
  *           fwrite(mprof_explanation_text(e) + piece->offset, 1, piece->bytes, stdout);
  *
- * An explanation is lines of pieces. A piece can name a thread, which makes it a link, or a time,
- * which a program can format otherwise. Texts of the trace are made printable (mprof_text_show()).
- * Sizes are bounded: long texts are cut, and long lists end with the number of items left out.
+ * An explanation is a text of several lines, divided into pieces. A piece can name a thread, which
+ * a program can show as a link, or state a time, which a program can format otherwise. Texts of the
+ * trace are made printable (mprof_text_show()). Sizes are bounded: long texts are cut, and long
+ * lists end with the number of items left out.
  */
 #ifndef MPROF_EXPLANATION_H
 #define MPROF_EXPLANATION_H
@@ -19,7 +20,7 @@
 extern "C" {
 #endif
 
-/* Largest number of links of a chain in one explanation. */
+/* Largest number of waits of a chain (<mprof/why.h>) that one explanation lists. */
 #define MPROF_EXPLANATION_LINKS 64u
 /* Largest number of bytes taken from one text of the trace. */
 #define MPROF_EXPLANATION_TEXT 4096u
@@ -29,16 +30,16 @@ extern "C" {
 struct mprof_explanation_piece {
 	uint32_t offset; /* offset in mprof_explanation_text(), bytes */
 	uint32_t bytes;
-	uint32_t thread; /* named thread, or MPROF_NONE */
+	uint32_t thread; /* thread that the piece names, or MPROF_NONE */
 	uint32_t line;	 /* line number, from 0 */
-	uint64_t time;	 /* stated time by the trace's clock, ns, or MPROF_EXPLANATION_UNTIMED */
+	uint64_t time;	 /* time that the piece states, ns on the model's time line, or MPROF_EXPLANATION_UNTIMED */
 };
 
 struct mprof_explanation;
 
 /*
- * Return an empty explanation, or NULL without memory. VIEW, WHY and STREAMS, the names of the
- * view's streams, must outlive it. STREAMS is NULL when no stream is to be named.
+ * Return an empty explanation, or NULL without memory. STREAMS are the names of the view's streams;
+ * NULL when explanations should name no stream. VIEW, WHY and STREAMS must outlive the explanation.
  */
 MPROF_API struct mprof_explanation *mprof_explanation_new(const struct mprof_model_view *view,
 							  const struct mprof_why *why, char *const *streams);
@@ -46,18 +47,20 @@ MPROF_API struct mprof_explanation *mprof_explanation_new(const struct mprof_mod
 MPROF_API struct mprof_explanation *mprof_explanation_free(struct mprof_explanation *e);
 
 /*
- * Explain why THREAD waits, with times of the trace; list the actions of THREAD and on it, with
- * times since the trace's first event; name the thread that ran last in STREAM. Each replaces the
- * previous text. Return MPROF_OK; MPROF_NOMEM, with an empty text; or MPROF_CORRUPT when there is
- * no such thread or stream.
+ * mprof_explanation_why() explains why THREAD waits, with times of the trace.
+ * mprof_explanation_thread() lists the actions of THREAD and those of others on it, with times
+ * since the trace's first event. mprof_explanation_last() names the thread that ran last in STREAM.
+ * Each call replaces the previous text. Return MPROF_OK; MPROF_NOMEM, with an empty text; or
+ * MPROF_CORRUPT when there is no such thread or stream.
  */
 MPROF_API enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t thread);
 MPROF_API enum mprof_status mprof_explanation_thread(struct mprof_explanation *e, uint32_t thread);
 MPROF_API enum mprof_status mprof_explanation_last(struct mprof_explanation *e, uint32_t stream);
 
 /*
- * Return the pieces, their number in *N, and the text that they are of. Both are valid until the
- * next call that explains.
+ * mprof_explanation_pieces() returns the pieces, and their number in *N. mprof_explanation_text()
+ * returns the text to which the pieces' offsets refer. E owns both; they are valid until the next
+ * explanation.
  */
 MPROF_API const struct mprof_explanation_piece *mprof_explanation_pieces(const struct mprof_explanation *e,
 									 uint32_t *n);

@@ -12,14 +12,16 @@
  *           ...
  *
  * A memtrace stream is the output of the OCaml runtime's statistical memory profiler. For each
- * sampled allocation it has the size and the stack, later the promotion to the major heap, and the
- * collection. Each word is sampled with probability RATE, so that an allocation stands for SAMPLES
- * / RATE words. Versions 1, 2 and 3 of the format are read; that of OCaml's memtrace library.
+ * sampled allocation (*alloc*) it has the size and the stack; later the object's promotion to the
+ * major heap (*promote*), and its end (*collect*). A stack is a list of *codes*, the addresses in
+ * the program of its frames. A *domain* is a parallel thread of OCaml 5. Each word is sampled with
+ * probability RATE, so an allocation stands for SAMPLES / RATE words. The decoder reads versions 1,
+ * 2 and 3 of the format of OCaml's memtrace library.
  *
  * Streams are untrusted, and real ones are cut and damaged: the decoder keeps what it can and
- * reports what is lost. The library does no I/O. Memory: the distinct codes and names of the
- * stream, up to a fixed limit, and the caches of each domain (at most MPROF_MEM_DOMAINS_MAX);
- * nothing grows with the length of the stream.
+ * reports what is lost. The library does no I/O. The decoder's memory holds the distinct codes and
+ * names of the stream, up to a fixed limit, and caches for each domain (at most
+ * MPROF_MEM_DOMAINS_MAX); nothing grows with the length of the stream.
  *
  * No call is thread safe on one object; different objects share nothing.
  */
@@ -33,17 +35,23 @@ extern "C" {
 #endif
 
 /*
- * Largest packet, bytes. Writers make packets of at most 32,768 bytes; a longer one than this is
- * damage.
+ * Largest packet that is decoded, bytes. A longer one is damage. Writers make packets of at most
+ * 32,768 bytes.
  */
 #define MPROF_MEM_PACKET_BYTES_MAX (256u << 10)
-/* Largest number of domains, which is OCaml 5's. Stacks of further domains are unknown. */
+/*
+ * Largest number of domains of which stacks are decoded, as many as OCaml 5 has at most. Stacks of
+ * further domains are unknown.
+ */
 #define MPROF_MEM_DOMAINS_MAX 128u
 /* Largest number of frames of a stack. A longer stack is unknown. */
 #define MPROF_MEM_FRAMES_MAX (1u << 20)
 
 struct mprof_mem_options {
-	/* Decode stacks. Without them no code is kept and no cache is checked. */
+	/*
+	 * Decode stacks. Otherwise events have no stacks, no code is kept, and damage that only
+	 * shows in stacks is not found.
+	 */
 	bool stacks;
 	/*
 	 * Any number that the writer of a stream cannot know. It keeps crafted codes from colliding
@@ -51,31 +59,32 @@ struct mprof_mem_options {
 	 */
 	uint64_t seed;
 	/*
-	 * Number, from 1, of the only recording to decode when several are joined in one stream. 0:
-	 * all, one after the other.
+	 * When several recordings are joined in one stream: the number, from 1, of the only one to
+	 * decode. 0: all, one after the other.
 	 */
 	uint64_t recording;
 };
 
 /*
- * Description of a trace, from its first packet. Texts are raw bytes, terminated by a NUL, never
- * NULL. The decoder owns them.
+ * Description of a recording, from its first packet. Texts are unescaped bytes, terminated by a
+ * NUL, never NULL. The decoder owns them.
  */
 struct mprof_mem_info {
 	double rate;	     /* probability of each word to be sampled, more than 0 and at most 1 */
 	uint64_t start_us;   /* microseconds since the Unix epoch */
 	int64_t pid;	     /* -1 from a unikernel */
-	uint32_t word_bytes; /* 4 or 8 */
-	uint32_t version;    /* 1 to 3 */
+	uint32_t word_bytes; /* size of a word of the program, 4 or 8 */
+	uint32_t version;    /* version of the format, 1 to 3 */
 	const char *program;
 	const char *host;
 	const char *parameters; /* value of OCAMLRUNPARAM */
-	const char *context;	/* "" when the trace has none */
+	const char *context;	/* the program's own description; "" when there is none */
 };
 
 enum mprof_mem_kind {
 	/*
-	 * A trace begins: mprof_mem_info(), ids and codes are new. Joined recordings have several.
+	 * A recording begins: its mprof_mem_info(), ids and codes replace those of the previous
+	 * one. A stream of joined recordings has several.
 	 */
 	MPROF_MEM_BEGIN,
 	MPROF_MEM_ALLOC,
@@ -86,16 +95,16 @@ enum mprof_mem_kind {
 enum mprof_mem_source {
 	MPROF_MEM_MINOR,
 	MPROF_MEM_MAJOR,
-	MPROF_MEM_EXTERNAL, /* outside of the heap, as the program reports it */
+	MPROF_MEM_EXTERNAL, /* memory outside of the heap, as the program reports it */
 };
 
 enum mprof_mem_flag {
 	/*
-	 * The writer cut the stack: its innermost frames, with the place of the allocation, are
-	 * missing.
+	 * The writer cut the stack: the innermost frames, among them the place of the allocation,
+	 * are missing.
 	 */
 	MPROF_MEM_TRUNCATED = 1,
-	/* The stack is unknown: bytes were lost before, or a limit was reached. */
+	/* The stack is unknown: earlier bytes were lost, or a limit of the decoder was reached. */
 	MPROF_MEM_NO_STACK = 2,
 	/* The clock stepped back: TIME_US is the latest time before that. */
 	MPROF_MEM_CLOCK_STEPPED = 4,
@@ -110,8 +119,12 @@ struct mprof_mem_event {
 	/* Indices of codes, the outermost caller first; valid until the next mprof_mem_next(). */
 	const uint32_t *stack;
 	uint32_t frames; /* length of STACK; can be 0 */
-	uint32_t common; /* number of first frames shared with the domain's previous alloc */
-	uint32_t prefix; /* COMMON as the stream has it; larger when the previous stack was cut */
+	/*
+	 * Number of frames, from the outermost on, that are the same as those of the domain's
+	 * previous alloc.
+	 */
+	uint32_t common;
+	uint32_t prefix; /* COMMON as the stream has it; larger than COMMON when the writer cut the previous stack */
 	uint16_t domain;
 	uint8_t kind;	/* enum mprof_mem_kind */
 	uint8_t source; /* enum mprof_mem_source */
@@ -124,29 +137,35 @@ struct mprof_mem_location {
 	uint32_t function;
 	uint32_t line;
 	uint16_t first; /* column */
-	uint16_t last;	/* column, counted from the start of the first line */
+	uint16_t last;	/* column of the end, counted from the start of the line LINE */
 };
 
 struct mprof_mem_code {
-	uint64_t code; /* address as the runtime has it; 63 bits, signed */
+	uint64_t code; /* address of the code in the program, as the runtime has it: 63 bits, signed */
 	uint32_t first_location;
 	/*
-	 * Number of locations, the outermost caller first; several for inlined calls, 0 when
-	 * unknown.
+	 * Number of locations of the code, from FIRST_LOCATION on, the outermost caller first:
+	 * several when calls were inlined, 0 when unknown.
 	 */
 	uint16_t locations;
 	bool explained; /* the stream has a location event for the code */
 };
 
 enum mprof_mem_damage_reason {
-	MPROF_MEM_DAMAGE_HEADER,  /* no packet header: bytes are skipped up to the next one */
+	MPROF_MEM_DAMAGE_HEADER,  /* no valid packet header: bytes are skipped up to the next one */
 	MPROF_MEM_DAMAGE_FOREIGN, /* a packet of another process: skipped */
-	MPROF_MEM_DAMAGE_NO_INFO, /* a packet before any description of a trace */
-	MPROF_MEM_DAMAGE_INFO,	  /* an invalid description of the trace */
+	MPROF_MEM_DAMAGE_NO_INFO, /* a packet before the first description of a recording */
+	MPROF_MEM_DAMAGE_INFO,	  /* an invalid description of a recording */
 	MPROF_MEM_DAMAGE_EVENT,	  /* an invalid event: the rest of its packet is skipped */
-	/* An invalid table of names: further codes of the domain stay without names. */
+	/*
+	 * An invalid location event: codes of the domain that are explained later stay without
+	 * names.
+	 */
 	MPROF_MEM_DAMAGE_NAMES,
-	/* Bytes of a domain were lost, by its caches or ids: its further stacks are unknown. */
+	/*
+	 * The caches or ids of a domain show that bytes were lost: the domain's further stacks are
+	 * unknown.
+	 */
 	MPROF_MEM_DAMAGE_STACKS,
 	MPROF_MEM_DAMAGE_IDS, /* a packet with more or fewer allocations than its header says */
 	MPROF_MEM_DAMAGE_CUT, /* the input ends inside a packet */
@@ -154,8 +173,8 @@ enum mprof_mem_damage_reason {
 
 struct mprof_mem_damage {
 	enum mprof_mem_damage_reason reason;
-	uint64_t packet;	/* index of the packet, from 0 */
-	uint64_t packet_offset; /* bytes from the start of the input */
+	uint64_t packet;	/* index of the damaged packet, from 0 */
+	uint64_t packet_offset; /* offset of that packet, bytes from the start of the input */
 	uint64_t offset;	/* position of the fault, bytes from the start of the input */
 	uint64_t skipped;	/* bytes skipped */
 	uint16_t domain;
@@ -171,7 +190,11 @@ struct mprof_mem_totals {
 	uint64_t truncated;   /* stacks that the writer cut */
 	uint64_t stackless;   /* allocs with MPROF_MEM_NO_STACK */
 	uint64_t unnamed;     /* codes, locations and names past the limits */
-	uint64_t recordings;  /* recordings begun, up to the one behind the chosen one */
+	/*
+	 * Recordings begun so far; counting ends after the one behind the chosen one
+	 * (options.recording).
+	 */
+	uint64_t recordings;
 };
 
 struct mprof_mem;
@@ -184,35 +207,39 @@ MPROF_API struct mprof_mem *mprof_mem_free(struct mprof_mem *d);
 /* Return true when an input that begins with LEN bytes at BYTES may be a memtrace stream. */
 MPROF_API bool mprof_mem_begins(const void *bytes, size_t len);
 
-/* Feed bytes, or end the input: as mprof_decoder_feed() and mprof_decoder_finish(). */
+/*
+ * Feed LEN bytes at BYTES, or end the input: as mprof_decoder_feed() and mprof_decoder_finish() in
+ * <mprof/trace.h>.
+ */
 MPROF_API void mprof_mem_feed(struct mprof_mem *d, const void *bytes, size_t len);
 MPROF_API void mprof_mem_finish(struct mprof_mem *d);
 /*
- * Store the next event in *EVENT and return MPROF_OK; else return as mprof_decoder_next().
- * mprof_mem_damage() describes an MPROF_CORRUPT.
+ * Store the next event in *EVENT and return MPROF_OK, or return another status as
+ * mprof_decoder_next(). mprof_mem_damage() describes an MPROF_CORRUPT.
  */
 MPROF_API enum mprof_status mprof_mem_next(struct mprof_mem *d, struct mprof_mem_event *event);
 
 /*
- * Return the description of the current trace, or NULL before the first MPROF_MEM_BEGIN. Valid
- * until the next one.
+ * Return the description of the current recording, valid until the next MPROF_MEM_BEGIN; NULL
+ * before the first one.
  */
 MPROF_API const struct mprof_mem_info *mprof_mem_info(const struct mprof_mem *d);
 /* Return the damage of the last MPROF_CORRUPT. Valid until the next mprof_mem_next(). */
 MPROF_API const struct mprof_mem_damage *mprof_mem_damage(const struct mprof_mem *d);
-/* Return the totals so far. D owns them and keeps them up to date. */
+/* Return the totals so far. D owns them and updates them in place. */
 MPROF_API const struct mprof_mem_totals *mprof_mem_totals(const struct mprof_mem *d);
 /*
- * Write the damage as a sentence without a full stop into BUF of SIZE bytes (200 suffice),
- * terminated. Return its length.
+ * Write DAMAGE as a sentence without a full stop into BUF of SIZE bytes, terminated by a NUL and
+ * cut to fit; 200 bytes suffice. Return the length of the text in BUF.
  */
 MPROF_API size_t mprof_mem_damage_text(const struct mprof_mem_damage *damage, char *buf, size_t size);
 
 /*
- * Return the number of codes known so far; code I, below that number; location I, below the number
- * of locations; that number; the number of strings. Indices are not checked. Stacks hold indices of
- * codes. A code that is explained after its first use has no location until then. Pointers are
- * valid until the next mprof_mem_next().
+ * Codes, their locations, and the strings of the current recording, as far as they are known.
+ * mprof_mem_codes(), mprof_mem_locations() and mprof_mem_strings() return the number of each.
+ * mprof_mem_code() and mprof_mem_location() return item I, which must be below that number, valid
+ * until the next mprof_mem_next(). Stacks hold indices of codes. A code that is explained after its
+ * first use has no location until then.
  */
 MPROF_API uint32_t mprof_mem_codes(const struct mprof_mem *d);
 MPROF_API const struct mprof_mem_code *mprof_mem_code(const struct mprof_mem *d, uint32_t i);
@@ -220,8 +247,8 @@ MPROF_API const struct mprof_mem_location *mprof_mem_location(const struct mprof
 MPROF_API uint32_t mprof_mem_locations(const struct mprof_mem *d);
 MPROF_API uint32_t mprof_mem_strings(const struct mprof_mem *d);
 /*
- * Return string I, below the number of strings: raw bytes without a terminator, never NULL. Store
- * its length in *BYTES. Valid until the next mprof_mem_next().
+ * Return string I, which must be below the number of strings: unescaped bytes without a terminator,
+ * never NULL. Store the string's length in *BYTES. Valid until the next mprof_mem_next().
  */
 MPROF_API const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *bytes);
 

@@ -9,10 +9,10 @@
  *           paint(&picture.marks[i]);               // in this order: later ones lie above earlier ones
  *
  * The cost of a picture depends on its pixels and not on the trace: lines on one pixel are one
- * mark, and of the arrows and vertical lines in one column of pixels only some are drawn, the
- * highest, the lowest and the longest among them. Nothing vanishes without a mark. Coordinates are
- * pixels from the upper left corner, x to the right. Marks that begin or end outside are cut at
- * most one picture's width outside.
+ * mark. Of the arrows and vertical lines in one column of pixels only some are drawn, the highest,
+ * the lowest and the longest among them. Nothing vanishes without a mark. Coordinates are pixels
+ * from the upper left corner, x to the right, y downwards. A mark that begins or ends outside of
+ * the picture is cut at most one picture's width outside.
  *
  * Rows are drawn through a fish-eye: rows near the focus have their full height, farther ones are
  * smaller, and the first and the last row are always inside the picture.
@@ -30,13 +30,13 @@ extern "C" {
 
 enum mprof_window_flag {
 	MPROF_WINDOW_COUNTERS = 1, /* draw counters */
-	MPROF_WINDOW_LABELS = 2,   /* draw labels and types, as far as there is room */
+	MPROF_WINDOW_LABELS = 2,   /* draw labels and types of threads, as far as there is room */
 	MPROF_WINDOW_ARROWS = 4,
 	/*
-	 * Tracks stand beside the picture (mprof_scene_tracks()), which name what the processor did, and
-	 * the painter places labels: bands of sleep and of collections get no names, each label has its
-	 * text as far as 48 letters also where it has less room, and a thread without a label is named
-	 * by its type and id.
+	 * For a picture with tracks beside it (mprof_scene_tracks()), whose painter places the
+	 * labels. The tracks name what the processor did, so bands of sleep and of collections get
+	 * no names. Each label has up to 48 letters of its text, also where fewer fit. A thread
+	 * without a label is named by its type and id.
 	 */
 	MPROF_WINDOW_TRACKED = 8,
 };
@@ -44,84 +44,115 @@ enum mprof_window_flag {
 struct mprof_window {
 	uint64_t from; /* time at x = 0, ns */
 	uint64_t to;   /* time at x = WIDTH, ns, more than FROM, at most MPROF_TIME_MAX */
-	/* Row with the full height, from 0 to the model's rows; may be fractional. */
+	/*
+	 * Focus: the row that is drawn at full height, from 0 to the model's number of rows. May be
+	 * fractional.
+	 */
 	double focus;
-	float width; /* pixels, 1 to 16,384; HEIGHT too */
+	float width; /* WIDTH and HEIGHT of the picture, pixels, 1 to 16,384 */
 	float height;
-	float letter_width; /* average, pixels, 1 to 16,384; decides which texts fit */
+	float letter_width; /* average width of a letter, pixels, 1 to 16,384: decides which texts fit */
 	uint32_t flags;	    /* enum mprof_window_flag */
 };
 
 /*
- * Kinds of marks, in the order in which a picture has them. A horizontal line at Y0 has Y1 = Y0. A
- * band covers X0 to X1 and Y0 to Y1; it has the full height, or with several streams the height of
- * its stream's rows. Paint anything thinner than a pixel one pixel wide.
+ * Kinds of marks, in the order in which a picture has them. Each comment says what ITEM, TEXT and
+ * SHADE of such a mark mean. A horizontal line at Y0 has Y1 = Y0. A band covers X0 to X1 and Y0 to
+ * Y1; it has the picture's full height, or with several streams the height of its stream's rows.
+ * Paint anything thinner than a pixel one pixel wide.
  */
 enum mprof_mark_kind {
-	/* Band: idle; ITEM = activation; SHADE = share of its time, 65,535 = all. */
+	/*
+	 * Band: the program was idle. ITEM = activation of the root; SHADE = share of the band's
+	 * time in which that was so, 65,535 = all.
+	 */
 	MPROF_MARK_SLEEPING,
-	MPROF_MARK_COLLECTION, /* band: garbage collection; ITEM = collection; SHADE likewise */
-	MPROF_MARK_GAP,	       /* band: missing packets; ITEM = gap; SHADE likewise */
-	/* Line of full height at X0; TEXT = its exact time; ITEM = 1 for a rounder time. */
+	MPROF_MARK_COLLECTION, /* Band: garbage collection. ITEM = collection; SHADE as MPROF_MARK_SLEEPING. */
+	MPROF_MARK_GAP,	       /* Band: missing packets. ITEM = gap; SHADE as MPROF_MARK_SLEEPING. */
+	/*
+	 * Vertical line of full height at X0. TEXT = the time there; ITEM = 1 if the time is a
+	 * multiple of the next power of ten, else 0.
+	 */
 	MPROF_MARK_GRID,
 	/*
-	 * Highlight, 8 pixels wide. If Y0 = Y1, it lies behind the line of a thread, from X0 to X1.
-	 * Else it is a vertical line at X0 from Y0 to Y1, to the row on which the thread continues.
-	 * ITEM = thread. SHADE = 1 for a highlight so short that it could be missed: it comes after
-	 * all other marks, and is painted over them.
+	 * Highlight, 8 pixels wide, behind a thread's line from X0 to X1, or behind a vertical line
+	 * from Y0 to Y1. Highlights of lines too short to be seen come after all other marks.
 	 */
 	MPROF_MARK_HIGHLIGHT,
-	/* Line at Y0 from X0 to X1; ITEM = thread; SHADE = number of threads on it, less 1. */
+	/*
+	 * Line at Y0 from X0 to X1: life of a thread. ITEM = thread; SHADE = number of threads that
+	 * share the line, less 1.
+	 */
 	MPROF_MARK_THREAD,
-	/* Line likewise: it ran; ITEM = activation; SHADE = number of activations, less 1. */
+	/*
+	 * Line at Y0 from X0 to X1: a thread ran. ITEM = activation; SHADE = number of activations
+	 * that share the line, less 1.
+	 */
 	MPROF_MARK_RUNNING,
 	/* Vertical line at X0 from the parent's Y0 to the child's Y1; ITEM = child. */
 	MPROF_MARK_CREATION,
-	MPROF_MARK_BECOMES, /* vertical line at X0 from Y0 to Y1; ITEM = the thread that ends */
 	/*
-	 * Arrow head of 6 pixels, its point at X0, Y0, to the right: never resolved; ITEM = thread.
+	 * Vertical line at X0 from Y0 to Y1: a thread became another. ITEM = the thread that ends.
+	 */
+	MPROF_MARK_BECOMES,
+	/*
+	 * Arrow head of 6 pixels that points to the right, with its point at X0, Y0: the thread was
+	 * never resolved. ITEM = thread.
 	 */
 	MPROF_MARK_OPEN_END,
 	/*
-	 * Red line at Y0 from X0 to X1 with a bar at X1: failed, or never resolved; ITEM and SHADE
-	 * as MPROF_MARK_THREAD.
+	 * Red line at Y0 from X0 to X1 with a bar at X1: life of a thread that failed, or that
+	 * should have resolved and did not. ITEM and SHADE as MPROF_MARK_THREAD.
 	 */
 	MPROF_MARK_FAILED,
-	/* Arrow from X0, Y0 to X1, Y1; ITEM = interaction; SHADE = opacity, 0 to 65,535. */
+	/*
+	 * Arrow from X0, Y0 to X1, Y1, from the resolver to the thread that it resolved; so are the
+	 * next four, with other ends. ITEM = interaction; SHADE = opacity, 0 to 65,535.
+	 */
 	MPROF_MARK_RESOLVE,
 	MPROF_MARK_READ,	/* arrow from the thread that was read to the reader */
-	MPROF_MARK_READ_FAILED, /* arrow likewise, from a thread that failed */
+	MPROF_MARK_READ_FAILED, /* the same arrow, from a thread that failed */
 	MPROF_MARK_TRY_READ,	/* arrow from the reader to the unresolved thread */
-	MPROF_MARK_SIGNAL,	/* arrow from the sender */
+	MPROF_MARK_SIGNAL,	/* arrow from the sender of a signal to the receiver */
 	/*
-	 * TEXT above the line at Y0, its left end at X0, cut at X1; ITEM = thread; SHADE = 1: the label
-	 * is longer than TEXT
+	 * TEXT above the thread's line at Y0: a label. Its left end is at X0, and it is cut at X1.
+	 * ITEM = thread; SHADE = 1 if the label is longer than TEXT, else 0.
 	 */
 	MPROF_MARK_LABEL,
-	MPROF_MARK_TYPE, /* TEXT below the line: the thread's type */
+	MPROF_MARK_TYPE, /* TEXT below the thread's line: its type; else as MPROF_MARK_LABEL */
 	/*
-	 * Step: line from X0, Y0 to X1, Y1, horizontal or vertical; ITEM = counter; SHADE = colour,
-	 * 0 to 3.
+	 * A part of a counter's curve: a horizontal or vertical line from X0, Y0 to X1, Y1. ITEM =
+	 * counter; SHADE = number of the colour, 0 to 3.
 	 */
 	MPROF_MARK_COUNTER,
-	/* TEXT that ends at X1, its base line at Y0; ITEM = counter; SHADE = colour */
+	/*
+	 * TEXT that ends at X1, with its base line at Y0: a counter's name. ITEM and SHADE as
+	 * MPROF_MARK_COUNTER.
+	 */
 	MPROF_MARK_COUNTER_NAME,
 	/* TEXT centred between X0 and X1, its base line at Y0: name of a band */
 	MPROF_MARK_BAND_NAME,
-	MPROF_MARK_TICK, /* line at X0 from Y0 to Y1: position of a label; ITEM = thread */
+	MPROF_MARK_TICK, /* Line at X0 from Y0 to Y1 that marks the time of a label. ITEM = thread. */
 	/*
-	 * Line at X0 from Y0 to Y1: the content from there up to X1 was not proven when it was
-	 * copied; ITEM = stream. Hatch that range on a ruler, never over the threads.
+	 * Line at X0 from Y0 to Y1: the trace from there up to X1 was copied without proof that it
+	 * was complete (mprof_scene_tail()). ITEM = stream. Hatch that range on a ruler, never over
+	 * the threads.
 	 */
 	MPROF_MARK_TAIL,
-	/* Band of a processor's track: it ran as far as no later band says otherwise; ITEM = stream */
+	/*
+	 * Band of a processor's track: the processor ran, except where a later band lies over this
+	 * one. ITEM = stream.
+	 */
 	MPROF_MARK_BUSY,
 	/*
-	 * Lane of a counter: its curve lies between Y0 and Y1; TEXT = its name; ITEM = counter;
-	 * SHADE = colour
+	 * Lane of a counter, from Y0 to Y1, for the counter's curve. TEXT = the counter's name;
+	 * ITEM and SHADE as MPROF_MARK_COUNTER.
 	 */
 	MPROF_MARK_LANE,
-	/* Band on a pixel with several samples, from the least to the greatest; ITEM = counter; SHADE = colour */
+	/*
+	 * Band on a pixel with several samples of a counter, from the least to the greatest one.
+	 * ITEM and SHADE as MPROF_MARK_COUNTER.
+	 */
 	MPROF_MARK_ENVELOPE,
 	MPROF_MARK_KINDS,
 };
@@ -132,7 +163,7 @@ struct mprof_mark {
 	uint32_t text;	/* offset in the picture's text, bytes */
 	uint16_t bytes; /* length of the text */
 	uint8_t kind;	/* enum mprof_mark_kind */
-	uint8_t stream; /* index of the stream, 255 for all later ones */
+	uint8_t stream; /* index of the stream; 255 stands for stream 255 and all later ones */
 	uint32_t shade;
 };
 
@@ -142,7 +173,10 @@ struct mprof_mark {
  */
 struct mprof_picture {
 	const struct mprof_mark *marks;
-	/* printable UTF-8: control and direction characters, and broken bytes, are escaped */
+	/*
+	 * Texts of the marks, printable UTF-8: control and direction characters, and broken bytes,
+	 * are escaped.
+	 */
 	const char *text;
 	uint32_t n_marks;
 	uint32_t text_bytes;
@@ -152,8 +186,9 @@ struct mprof_picture {
 struct mprof_scene;
 
 /*
- * Build an index over a finished model, which must outlive the scene. Takes n log n in the model's
- * size, and at most 16 bytes per event. Return NULL without memory.
+ * Build a scene: an index over VIEW, of a finished model, which must outlive the scene. This takes
+ * n log n in the model's size, and at most 16 bytes of memory per event. Return NULL without
+ * memory.
  */
 MPROF_API struct mprof_scene *mprof_scene_new(const struct mprof_model_view *view);
 /* Free S, which may be NULL. Return NULL. */
@@ -167,11 +202,15 @@ MPROF_API enum mprof_status mprof_scene_draw(struct mprof_scene *s, const struct
 					     struct mprof_picture *picture);
 
 enum mprof_track_kind {
-	MPROF_TRACK_PROCESSOR, /* ITEM = stream: MPROF_MARK_BUSY, and the bands and their names over it */
-	MPROF_TRACK_COUNTER,   /* ITEM = counter: MPROF_MARK_LANE, then its curve */
+	/*
+	 * ITEM = stream; marks: MPROF_MARK_BUSY, and over it the bands of the stream and their
+	 * names.
+	 */
+	MPROF_TRACK_PROCESSOR,
+	MPROF_TRACK_COUNTER, /* ITEM = counter; marks: MPROF_MARK_LANE, then the counter's curve */
 };
 
-/* A part of a picture that has one thing. */
+/* A horizontal stripe of a picture for one processor or one counter. */
 struct mprof_track {
 	uint32_t kind; /* enum mprof_track_kind */
 	uint32_t item;
@@ -179,10 +218,11 @@ struct mprof_track {
 };
 
 /*
- * Draw the N TRACKS into *PICTURE: a grid of the height of WINDOW, then track by track. A curve ends
- * with its stream, and begins with its first sample, or with its stream if the counter is relative.
- * A track of a stream or counter that does not exist is left out. Focus and flags are not used.
- * Return, and the lifetime of the picture, as mprof_scene_draw().
+ * Draw the N TRACKS into *PICTURE: first the grid lines over the height of WINDOW, then track by
+ * track. A counter's curve ends with its stream; it begins with its first sample, or with the
+ * stream if the counter is relative. A track of a stream or counter that does not exist is left
+ * out. The window's focus and flags are not used. Return as mprof_scene_draw(); the picture is
+ * valid as long.
  */
 MPROF_API enum mprof_status mprof_scene_tracks(struct mprof_scene *s, const struct mprof_window *window,
 					       const struct mprof_track *tracks, uint32_t n,
@@ -196,23 +236,25 @@ MPROF_API uint32_t mprof_scene_near(struct mprof_scene *s, const struct mprof_wi
 				    float reach);
 
 /*
- * Return the y coordinate at which ROW is drawn, pixels; and the focus, in rows, at which ROW is
- * drawn at Y, or as near to it as possible. WINDOW must be valid; mprof_scene_focus() ignores its
- * focus.
+ * mprof_scene_y() returns the y coordinate at which ROW is drawn, pixels. mprof_scene_focus()
+ * returns the focus, in rows, with which ROW is drawn at the y coordinate Y, or as near to Y as
+ * possible; it ignores the focus of WINDOW. WINDOW must be valid.
  */
 MPROF_API float mprof_scene_y(const struct mprof_scene *s, const struct mprof_window *window, double row);
 MPROF_API double mprof_scene_focus(const struct mprof_scene *s, const struct mprof_window *window, double row, float y);
 
 /*
- * Mark STREAM as not proven from FROM_NS on. Return false when there is no such stream, or no
- * memory.
+ * Record that the trace of STREAM is not proven from the time FROM_NS on: its last bytes were
+ * copied without proof that they were complete. Later pictures show it (MPROF_MARK_TAIL). Return
+ * false when there is no such stream, or no memory.
  */
 MPROF_API bool mprof_scene_tail(struct mprof_scene *s, uint32_t stream, uint64_t from_ns);
 
 /*
- * Highlight no thread; highlight THREAD in addition; highlight in addition THREAD and all threads
- * that it became or that became it. A THREAD that the model does not have is ignored. Without
- * memory less is highlighted.
+ * mprof_scene_highlight_none() ends all highlights. mprof_scene_highlight() adds THREAD to the
+ * highlighted threads. mprof_scene_highlight_aliases() adds THREAD, all threads that it became, and
+ * all that became it. A THREAD that the model does not have is ignored. Without memory fewer
+ * threads are highlighted.
  */
 MPROF_API void mprof_scene_highlight_none(struct mprof_scene *s);
 MPROF_API void mprof_scene_highlight(struct mprof_scene *s, uint32_t thread);
@@ -225,17 +267,17 @@ MPROF_API void mprof_scene_highlight_aliases(struct mprof_scene *s, uint32_t thr
 MPROF_API void mprof_scene_counter(struct mprof_scene *s, uint32_t counter, bool shown);
 
 /*
- * Find the threads with a label, failure or id that contains the BYTES bytes at TEXT, ASCII letters
- * in either case, by the time of the first match. Store them in *THREADS, valid until the next
- * search, and their number in *N. Return MPROF_OK, or MPROF_NOMEM with none found.
+ * Find the threads with a label, failure or id that contains the BYTES bytes at TEXT; ASCII letters
+ * match in either case. Store the threads in *THREADS, by the time of the first match, and their
+ * number in *N. They are valid until the next search. Return MPROF_OK, or MPROF_NOMEM with *N = 0.
  */
 MPROF_API enum mprof_status mprof_scene_find(struct mprof_scene *s, const char *text, size_t bytes,
 					     const uint32_t **threads, uint32_t *n);
 
 /*
- * Count labels, interactions, activations and samples in each of N equal parts of the time from
- * FROM to TO, ns. Store the N counts in PARTS, clamped to 32 bits; all are 0 when TO is not after
- * FROM.
+ * Count the labels, interactions, activations and samples, all together, in each of N equal parts
+ * of the time from FROM to TO, ns. Store the N sums in PARTS, clamped to 32 bits; all are 0 when TO
+ * is not after FROM.
  */
 MPROF_API void mprof_scene_density(const struct mprof_scene *s, uint64_t from, uint64_t to, uint32_t *parts,
 				   uint32_t n);

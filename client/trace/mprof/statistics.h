@@ -4,8 +4,9 @@
  *   s = mprof_statistics_new(mprof_model_view(m), from, to);
  *   all = mprof_statistics_totals(s);
  *
- * The numbers are those of `mprofctl stats`, as far as a model has them: a model has no switches
- * (it has activations), no try_read that a read followed at once, and no `__should_resolve` labels.
+ * `mprofctl stats` prints the same numbers from the events themselves. Numbers of events differ
+ * from those where a model does not keep the events: it has activations instead of switches, drops
+ * a try_read that a read followed at once, and has no `__should_resolve` labels.
  */
 #ifndef MPROF_STATISTICS_H
 #define MPROF_STATISTICS_H
@@ -21,40 +22,45 @@ extern "C" {
 
 /* One of the threads that ran longest. */
 struct mprof_statistics_thread {
-	uint64_t running_ns; /* running time in the range */
+	uint64_t running_ns; /* running time inside of the range */
 	uint32_t thread;     /* index of the view */
 	uint32_t label;	     /* string, the thread's first label, or MPROF_NONE */
 };
 
 /* Statistics of one counter of the view. */
 struct mprof_statistics_counter {
-	uint64_t samples; /* number of samples; with 0 all fields are 0 */
+	uint64_t samples; /* number of samples in the range; if it is 0, all other fields are 0 */
 	int64_t first;
 	int64_t last;
 	int64_t min;
 	int64_t max;
-	uint64_t first_ns; /* time of the first sample */
+	uint64_t first_ns; /* times of the first and of the last sample, ns */
 	uint64_t last_ns;
 };
 
-/* Statistics of all streams together. Both ends of the range belong to it. */
+/* Statistics of all streams together. Both ends of the range are part of the range. */
 struct mprof_statistics_totals {
 	uint64_t events_by_type[MPROF_EVENT_IDS];
-	/* Threads created in the range; the last item: any other type. */
+	/* Number of threads created in the range, by type; the last item counts all other types. */
 	uint64_t threads_by_type[MPROF_THREAD_TYPES + 1];
 	uint64_t created;
-	uint64_t preexisting; /* number in the whole trace */
+	uint64_t preexisting; /* number of threads without a `creates`, in the whole trace */
 	uint64_t labels;      /* number of different labels */
 	uint64_t collections;
-	/* Sum over collections that ended in the range, clamped to 64 bits. */
+	/*
+	 * Sum of the durations of the collections that ended in the range, ns, clamped to 64 bits.
+	 */
 	uint64_t collecting_ns;
-	uint64_t longest_ns;  /* longest of these collections */
-	uint64_t running_ns;  /* sum over all threads */
-	uint64_t sleeping_ns; /* time in which nothing ran */
-	/* Part of the range that the trace covers; empty when FIRST_NS is the later one. */
+	uint64_t longest_ns;  /* duration of the longest of these collections */
+	uint64_t running_ns;  /* sum of the running times of all threads */
+	uint64_t sleeping_ns; /* time in which no thread ran */
+	/*
+	 * Part of the range that the trace covers, from FIRST_NS to LAST_NS, ns. Empty when
+	 * FIRST_NS is greater than LAST_NS.
+	 */
 	uint64_t first_ns;
 	uint64_t last_ns;
-	uint32_t busiest; /* length of mprof_statistics_busiest(), the longest running first */
+	uint32_t busiest; /* number of threads in mprof_statistics_busiest() */
 	uint32_t reserved;
 };
 
@@ -70,8 +76,10 @@ MPROF_API struct mprof_statistics *mprof_statistics_new(const struct mprof_model
 MPROF_API struct mprof_statistics *mprof_statistics_free(struct mprof_statistics *s);
 
 /*
- * Return the totals; an array with an item for each counter of the view; the threads that ran
- * longest, BUSIEST of them (mprof_statistics_totals). S owns them until it is freed.
+ * mprof_statistics_totals() returns the totals. mprof_statistics_counters() returns an array with
+ * an item for each counter of the view. mprof_statistics_busiest() returns the threads that ran
+ * longest, the longest first; BUSIEST of the totals is their number. S owns all of them until it is
+ * freed.
  */
 MPROF_API const struct mprof_statistics_totals *mprof_statistics_totals(const struct mprof_statistics *s);
 MPROF_API const struct mprof_statistics_counter *mprof_statistics_counters(const struct mprof_statistics *s);
