@@ -1,17 +1,17 @@
 /*
  * Vertical lines and arrows.
  *
- * One column of pixels can have any number of one kind. Up to FEW are all drawn; among more, the first
- * and those that reach the farthest up, down and back in time, so that the extent of all of them
- * shows.
+ * One column of pixels can have any number of links of one kind. Up to FEW links are all drawn. Of
+ * more links, the first one is drawn and those that reach the farthest up, down and back in time,
+ * so the picture shows the extent of all of them.
  */
 #include <math.h>
 
 #include "scene-state.h"
 
 #define FEW   7u
-#define SLACK 1.0    /* pixels by which a column may be wider when that is found faster */
-#define FADED 6000.0 /* pixels: an arrow that reaches back this far is invisible */
+#define SLACK 1.0    /* pixels by which a column may be wider, if that is faster to find */
+#define FADED 6000.0 /* an arrow over this many pixels to the left is faded so far that it is invisible */
 #define FAINT 0.01
 
 static const enum mprof_mark_kind kinds[LINKS_KINDS] = {
@@ -57,7 +57,10 @@ static void put(struct frame *f, const struct links *l, uint32_t place)
 	put_link(f, l, &link);
 }
 
-/* Draw some of the links from FROM up to, but not including, TO. */
+/*
+ * Draw the links from FROM up to, but not including, TO: all, or the first one and those that reach
+ * the farthest.
+ */
 static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t to)
 {
 	uint32_t n = to - from, shown[1 + LINKS_WAYS], k;
@@ -85,7 +88,8 @@ static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t t
 }
 
 /*
- * Return the place after the links that end on the pixel of the one at PLACE, or shortly after it.
+ * Return the place after the links that end on the same pixel as the link at PLACE, or up to SLACK
+ * after that.
  */
 static uint32_t column_end(const struct frame *f, struct links *l, uint32_t place)
 {
@@ -96,7 +100,10 @@ static uint32_t column_end(const struct frame *f, struct links *l, uint32_t plac
 	return links_from(l, place, end, (uint64_t)fmin(SLACK / f->scale, (double)MPROF_TIME_MAX));
 }
 
-/* Draw arrows that end right of the picture: in each column those that reach into it. */
+/*
+ * Draw arrows from PLACE on, which end right of the picture: of each column of pixels up to FEW of
+ * those that reach into the picture.
+ */
 static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
 {
 	uint64_t last = frame_time(f, 2 * (double)f->w.width);

@@ -1,8 +1,8 @@
 /*
- * Bands: times in which a stream sleeps, collects garbage, or is unknown.
+ * Bands: times in which a stream sleeps, collects garbage, or lacks packets.
  *
- * From afar many bands are on one pixel. Each such pixel is one mark with the share of its time
- * that they take, computed from sums over sixteen bands each.
+ * From afar many bands are on one pixel. Each such pixel gets one mark, with the share of its time
+ * that the bands take. The share is computed from stored sums over sixteen bands each.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define STEP	 16u
 #define FULL	 65535.0
-#define THIN	 2.0  /* pixels: rows of a stream no higher than this are not drawn */
+#define THIN	 2.0  /* bands of a stream are not drawn if its rows are not higher than this, pixels */
 #define NAME_TOP 14.0 /* pixels from the band's edge to the base line of its name */
 
 static const enum mprof_mark_kind kinds[BANDS] = {MPROF_MARK_SLEEPING, MPROF_MARK_COLLECTION, MPROF_MARK_GAP};
@@ -54,7 +54,7 @@ static uint64_t sum_to(const struct row_index *l, const struct band_sums *sums, 
 	return sum;
 }
 
-/* Bands of one kind and stream, between two heights. */
+/* The bands of one kind and stream to draw, between the heights TOP and BOTTOM. */
 struct strip {
 	struct frame *f;
 	struct row_index *l;
@@ -63,7 +63,7 @@ struct strip {
 	uint32_t stream;
 	double top, bottom;
 	uint32_t at, end; /* places */
-	uint64_t drawn;	  /* time up to which bands are drawn */
+	uint64_t drawn;	  /* time up to which bands were drawn, ns */
 };
 
 static void put(const struct strip *s, uint32_t item, double x0, double x1, double share)
@@ -82,8 +82,9 @@ static void put(const struct strip *s, uint32_t item, double x0, double x1, doub
 }
 
 /*
- * Draw one mark for the bands that begin on the pixel of the band at S->at, which is narrow and
- * begins at START. The last of them is left out when it reaches farther.
+ * Draw one mark for the bands that begin on the same pixel as the band at S->at, which is narrow
+ * and begins at START. If the last of them reaches beyond the pixel, leave that band to the next
+ * mark.
  */
 static void put_pixel(struct strip *s, uint64_t start)
 {
@@ -146,7 +147,9 @@ static void draw_tail(struct frame *f, uint32_t stream, double top, double botto
 	mark->shade = (uint32_t)FULL;
 }
 
-/* Return the first stream from I on whose last row is after ROW. */
+/*
+ * Return the first stream from I on with a row after ROW; the number of streams if there is none.
+ */
 static uint32_t stream_behind(const struct frame *f, uint32_t i, double row)
 {
 	uint32_t to = f->v->n_streams, middle;
@@ -161,7 +164,7 @@ static uint32_t stream_behind(const struct frame *f, uint32_t i, double row)
 	return i;
 }
 
-/* Store the heights between which STREAM's rows are. */
+/* Store in *TOP and *BOTTOM the heights between which the rows of STREAM are drawn. */
 static void extent(const struct frame *f, uint32_t stream, double *top, double *bottom)
 {
 	const struct mprof_model_stream *s = &f->v->streams[stream];
@@ -227,7 +230,10 @@ static void name_band(struct frame *f, const struct mprof_mark *band)
 	frame_text(f, mark, text, n, (uint32_t)n);
 }
 
-/* Name the bands that were drawn; their marks come first. */
+/*
+ * Append a name to each band that was drawn, if there is room. The bands are the first marks of the
+ * picture.
+ */
 void draw_band_names(struct frame *f)
 {
 	uint32_t n = f->s->marks.n;
@@ -245,7 +251,7 @@ void draw_band_names(struct frame *f)
 
 /* ---- a processor's track ---- */
 
-#define NAME_HEIGHT 9.0 /* of a name's letters, pixels */
+#define NAME_HEIGHT 9.0 /* height of a name's letters, pixels */
 
 static void put_track_name(struct frame *f, uint32_t stream, double left, double right, double base, const char *text)
 {
@@ -270,8 +276,8 @@ static void put_track_name(struct frame *f, uint32_t stream, double left, double
 static const char *const band_words[BANDS] = {"sleeping", "GC", "missing"};
 
 /*
- * Name the bands of each kind, which are the marks from place AT[kind] up to AT[kind + 1], and what
- * is left between LEFT and RIGHT.
+ * Write names into a processor's track: to the bands of each kind, which are the marks from
+ * AT[kind] up to AT[kind + 1], and to the times between LEFT and RIGHT in which the processor ran.
  */
 static void name_track(struct frame *f, uint32_t stream, uint32_t *at, double left, double right, double base)
 {

@@ -1,8 +1,9 @@
 /*
  * Counters, as step curves, each on its scale: over the full height of the picture, or each in a
- * lane.
+ * lane of its own.
  *
- * Samples on one pixel are one vertical line from the least to the greatest, in a lane a band.
+ * Several samples on one pixel become one vertical line from the least to the greatest one; in a
+ * lane they become a band.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,8 +11,8 @@
 
 #include "scene-state.h"
 
-#define BORDER	 5.0 /* pixels above the greatest value and below the least */
-#define NEXT	 1.5 /* pixels up to which the bands of two pixels touch */
+#define BORDER	 5.0 /* pixels that are left free above the greatest value and below the least */
+#define NEXT	 1.5 /* the bands of two pixels this many pixels apart or less touch */
 #define COLOURS	 4u
 #define NAME	 16.0 /* pixels, height of a name */
 #define NAME_MAX 40u  /* letters */
@@ -28,7 +29,10 @@ static uint64_t time_of(const void *context, uint32_t item)
 	return ((const struct mprof_model_view *)context)->samples[item].time;
 }
 
-/* Keys in the order of the values. */
+/*
+ * Compute two keys of the sample at PLACE: the first one in the order of the values, the second one
+ * in the opposite order.
+ */
 static void measure(const void *context, uint32_t place, uint64_t *keys)
 {
 	const struct mprof_scene *s = context;
@@ -81,10 +85,10 @@ struct curve {
 	struct frame *f;
 	uint32_t counter;
 	const struct mprof_scale *scale;
-	double top, bottom; /* heights of the greatest value and the least */
-	double x, y;	    /* current position */
-	bool lane;	    /* several samples on a pixel are a band */
-	bool banded;	    /* the current position is behind a band */
+	double top, bottom; /* y of the greatest value of the scale, and of the least, pixels */
+	double x, y;	    /* end of the curve as drawn so far, pixels */
+	bool lane;	    /* draw several samples on one pixel as a band */
+	bool banded;	    /* the last mark was such a band */
 	uint32_t at, end;   /* places in the list of samples */
 };
 
@@ -143,7 +147,7 @@ static uint32_t sample_from(const struct curve *c, uint32_t from, uint64_t time)
 	return from;
 }
 
-/* Draw the samples on one pixel, from C->at on. */
+/* Draw the samples on the pixel of the sample at C->at, and move C->at behind them. */
 static void step(struct curve *c)
 {
 	uint64_t time = sample_at(c, c->at)->time, limit;
@@ -173,7 +177,7 @@ static void step(struct curve *c)
 	c->at = next;
 }
 
-/* Draw the curve up to X. Return false when it has not begun there. */
+/* Draw C's curve up to X. Return false when the curve begins after X. */
 static bool draw_curve(struct curve *c, double x)
 {
 	const struct mprof_counter *counter = &c->f->v->counters[c->counter];
@@ -205,7 +209,8 @@ static bool draw_curve(struct curve *c, double x)
 }
 
 /*
- * Return the first free height from Y downwards among the N sorted heights in TAKEN, and insert it.
+ * Return the first y from Y downwards that has room for a name beside the N names at the sorted
+ * heights in TAKEN, and insert it there.
  */
 static double take_height(double *taken, uint32_t n, double y)
 {

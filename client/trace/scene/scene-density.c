@@ -1,8 +1,9 @@
 /*
  * Number of events by time.
  *
- * Most items are in the order of time; late events and several streams break it. Items in order are
- * searched in place, the others are sorted once.
+ * Most items of a model are in the order of time, but late events and several streams break that
+ * order. Items that are in order are searched in the model; the items of any other kind are sorted
+ * once.
  */
 #include <stdlib.h>
 
@@ -93,7 +94,7 @@ void density_deinit(struct mprof_scene *s)
 		free(s->by_time[kind]);
 }
 
-/* Return the number of items before TIME. The first FROM items are. */
+/* Return the number of items of KIND before TIME. The first FROM items are before TIME. */
 static uint32_t before(const struct mprof_scene *s, enum density_kind kind, uint32_t from, uint64_t time)
 {
 	uint32_t to = count(s->view, kind), middle;

@@ -61,7 +61,7 @@ static bool matches(const struct needle *n, const char *text, size_t bytes)
 struct search {
 	const struct mprof_model_view *v;
 	struct needle needle;
-	uint8_t *strings; /* for each string: it matches */
+	uint8_t *strings; /* for each string: 1 if it contains the needle, else 0 */
 	uint64_t *when;	  /* time of each thread's first match; UINT64_MAX without one */
 };
 
@@ -150,13 +150,13 @@ enum mprof_status mprof_scene_find(struct mprof_scene *s, const char *text, size
 
 /* ---- by place ---- */
 
-/* Find a thread near a point, and convert between rows and heights. */
+/* Find the thread near a point of the picture, and convert between rows and heights. */
 
 #define HALVINGS 60
 
 struct near {
 	struct frame *f;
-	uint64_t time; /* time at the point */
+	uint64_t time; /* time at the point, ns */
 	double y;
 	double reach;
 	double best; /* smallest distance so far, pixels */
@@ -164,8 +164,8 @@ struct near {
 };
 
 /*
- * Return the distance in time, pixels, from the point to the nearest piece of a block, and the
- * piece.
+ * Return the horizontal distance, in pixels, from the point to the nearest piece of BLOCK. Store
+ * that piece in *PIECE.
  */
 static double nearest(struct near *n, struct row_index *l, unsigned level, uint32_t block, uint32_t *piece)
 {
@@ -185,7 +185,10 @@ static double nearest(struct near *n, struct row_index *l, unsigned level, uint3
 	return best;
 }
 
-/* Descend from a block to a row, by the distance in time. */
+/*
+ * Find the row of GROUP with the piece nearest to the point in time, by going down from block to
+ * block. Remember that piece's thread if it is nearer than the best one so far.
+ */
 static void look(struct near *n, struct row_index *l, const struct row_group *group)
 {
 	uint32_t block = group->block, piece, child, best_child;
@@ -253,7 +256,10 @@ double mprof_scene_focus(const struct mprof_scene *s, const struct mprof_window 
 	double low = 0, high = s->view->rows ? s->view->rows - 1.0 : 0;
 	struct fisheye fisheye;
 
-	/* The farther down the focus, the farther up a row is. */
+	/*
+	 * Find the focus by bisection: the farther down the focus is, the farther up the row is
+	 * drawn.
+	 */
 	for (int i = 0; i < HALVINGS; i++) {
 		w.focus = (low + high) / 2;
 		fisheye_init(&fisheye, &w, s->view->rows);

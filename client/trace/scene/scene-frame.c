@@ -1,11 +1,11 @@
 /*
  * The fish-eye.
  *
- * Unlike a scroll bar, it shows at each moment how much there is above and below, and what happens
+ * Unlike a scroll bar, a fish-eye always shows how much there is above and below, and what happens
  * there.
  *
- * Stretching the curve to the picture's edges also stretches it at a focus near an edge; SCALE
- * compensates for that.
+ * The curve is stretched to the picture's edges. With a focus near an edge this would also stretch
+ * the rows at the focus; SCALE makes up for that.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "scene-state.h"
 
 #define MARGIN	30.0
-#define HALFWAY 1000.0 /* distance from an edge, units, beyond which it matters less and less */
+#define HALFWAY 1000.0 /* distance of the focus from an edge, units, beyond which the edge matters less and less */
 
 static double project(const struct fisheye *f, double units)
 {
@@ -58,7 +58,7 @@ double fisheye_row(const struct fisheye *f, double y)
 
 /* Convert times, rows and texts to pixels. */
 
-#define TEXT_MAX 1024u /* bytes of a text that are used */
+#define TEXT_MAX 1024u /* only this many bytes of a text are used */
 
 static double difference(uint64_t a, uint64_t b)
 {
@@ -122,7 +122,10 @@ uint8_t frame_stream(const struct frame *f, uint32_t thread)
 	return stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX;
 }
 
-/* A picture shows quotes and backslashes as they are. */
+/*
+ * Remove the escapes of quotes and backslashes from S of N bytes, because a picture shows these as
+ * they are. Return the new length.
+ */
 static size_t unquote(char *s, size_t n)
 {
 	size_t out = 0;
@@ -135,7 +138,7 @@ static size_t unquote(char *s, size_t n)
 	return out;
 }
 
-/* Return the number of bytes to take of TEXT: at most N, ending at the end of a character. */
+/* Return how many of the BYTES bytes of TEXT to take: at most N, without cutting a character. */
 static size_t cut(const char *text, size_t bytes, size_t n)
 {
 	size_t back;
@@ -152,7 +155,10 @@ static bool is_letter(char c)
 	return ((uint8_t)c & 0xc0) != 0x80;
 }
 
-/* Count at most LETTERS letters of TEXT. Return their number, and their length in *BYTES. */
+/*
+ * Count the letters of TEXT, which has *BYTES bytes, but at most LETTERS. Return their number, and
+ * store their length in *BYTES.
+ */
 static uint32_t count_letters(const char *text, size_t *bytes, uint32_t letters)
 {
 	uint32_t n = 0;

@@ -1,8 +1,8 @@
 /*
  * Collect the stretches of each row, by time.
  *
- * Items come in the order of events, so that most rows are sorted. One pass over the model copies
- * the times beside the items, which avoids random accesses for each row.
+ * Items come in the order of events, so most rows are sorted already. One pass over the model
+ * copies the times beside the items, which avoids random accesses for each row.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "scene-sort.h"
 
 /*
- * Set COVER when stretches overlap: each then ends when the last one up to it ends. Return false
- * without memory.
+ * If some of the N stretches S of a row, whose places begin at FROM, overlap: set COVER, and change
+ * each end to that of the stretch up to there that ends last. Return false without memory.
  */
 static bool cover(struct row_index *l, struct scene_stretch *s, uint32_t from, uint32_t n)
 {
@@ -56,7 +56,10 @@ static void keep_times(struct row_index *l, const struct scene_stretch *s, uint3
 	}
 }
 
-/* Bands need no copied times: few of them are accessed for each picture. */
+/*
+ * Allocate the arrays of L. Bands need no copied times, because few bands are read for each
+ * picture. Return false without memory.
+ */
 static bool arrays_init(struct row_index *l)
 {
 	l->items = malloc(((size_t)l->n + 1) * sizeof(*l->items));
@@ -74,7 +77,7 @@ static bool rows_init(struct row_index *l, const uint32_t *starts, struct scene_
 		if (!scene_sort_stretches(all + starts[row], starts[row + 1] - starts[row]))
 			return false;
 	for (uint32_t i = 0; i < l->n; i++)
-		/* All items are set: as many were stored as counted. */
+		/* Every item is set, because as many were stored as were counted. */
 		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
 		l->items[i] = all[i].item;
 	for (uint32_t row = 0; row < l->rows; row++) {
@@ -88,10 +91,14 @@ static bool rows_init(struct row_index *l, const uint32_t *starts, struct scene_
 	return true;
 }
 
-/* Destination of stretches: a first pass counts them, a second one stores them. */
+/* Where stretches go: in a first pass put() counts them, in a second pass it stores them in ALL. */
 struct gather {
 	const struct row_index *l;
-	uint32_t *starts; /* for each row its count, then the place of its next stretch */
+	/*
+	 * For each row the number of its stretches; in the second pass the place of its next
+	 * stretch.
+	 */
+	uint32_t *starts;
 	struct scene_stretch *all;
 };
 
@@ -129,7 +136,7 @@ static void put_running(const struct gather *g, const struct scene_life *lives)
 	}
 }
 
-/* The activations of a root are chained in order, and are the only ones that are no thread's. */
+/* Put the sleep of each stream: the activations of its root, which are chained in order. */
 static void put_sleeping(const struct gather *g)
 {
 	const struct mprof_model_view *v = g->l->view;
@@ -157,7 +164,10 @@ static void put_all(const struct gather *g, const struct scene_life *lives, cons
 	}
 }
 
-/* Turn counts into start positions. Return their sum. */
+/*
+ * Turn the number of stretches of each row into the place of the row's first stretch. Return the
+ * sum.
+ */
 static uint32_t number_starts(uint32_t *starts, uint32_t rows)
 {
 	uint32_t n, sum = 0;

@@ -1,8 +1,8 @@
 /*
- * The ruler: lines at round times, with their times.
+ * The ruler: lines at round times, with their times as texts.
  *
- * Times count from the trace's first event, because a guest's own clock means little to people.
- * They are exact: whole nanoseconds, with as many decimals as a step needs.
+ * Times count from the trace's first event, because a guest's own clock means little to people. The
+ * texts are exact: whole nanoseconds, with as many decimals as the distance of the lines needs.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -11,12 +11,12 @@
 
 #include "scene-state.h"
 
-#define SPACE 2.0 /* letters between two times */
+#define SPACE 2.0 /* room between the texts of two lines, letters */
 #define LINES 4096u
 
 struct unit {
 	const char *name;
-	unsigned digits; /* decimals of a nanosecond in this unit */
+	unsigned digits; /* decimals that a nanosecond has in this unit */
 };
 
 static const struct unit units[] = {{"s", 9}, {"ms", 6}, {"µs", 3}, {"ns", 0}};
@@ -25,11 +25,11 @@ struct ruler {
 	struct frame *f;
 	const struct unit *unit;
 	uint64_t step;
-	uint64_t round; /* next power of ten */
+	uint64_t round; /* the power of ten above the distance of two lines, ns */
 	unsigned decimals;
 };
 
-/* Write NS in the ruler's unit. */
+/* Write NS, with a sign if NEGATIVE, in the ruler's unit into BUF of SIZE bytes. */
 static void spell(const struct ruler *r, bool negative, uint64_t ns, char *buf, size_t size)
 {
 	uint64_t one = 1, fraction;
@@ -55,7 +55,10 @@ static uint64_t farthest(const struct frame *f)
 	return left > right ? left : right;
 }
 
-/* Return true when times at STEP fit. STEP is 1, 2 or 5 times 10^ZEROS. */
+/*
+ * Return true when lines STEP ns apart have room for their texts. STEP is 1, 2 or 5 times 10^ZEROS.
+ * Set the ruler's unit and decimals for it.
+ */
 static bool fits(struct ruler *r, uint64_t step, unsigned zeros)
 {
 	uint64_t far = farthest(r->f);

@@ -1,9 +1,10 @@
 /*
  * Texts of threads: labels above the line, the type below.
  *
- * A label is centred on its time if possible. It gives way to the previous label and to the time of
- * the next one, stays in the picture when its time is left of it, and is cut when it does not fit.
- * Labels on one pixel show the first and the last of them.
+ * A label is centred on its time if possible. It moves to the right of the previous label and to
+ * the left of the next one's time, stays in the picture when its own time is left of the picture,
+ * and is cut when it does not fit. If several labels are on one pixel, the first and the last of
+ * them are shown.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,20 +14,20 @@
 
 #include "scene-state.h"
 
-#define PAD	2.0 /* pixels from the start of a line to its text */
-#define EDGE	4.0 /* pixels from the picture's left edge */
+#define PAD	2.0 /* least distance from the start of a line to its text, pixels */
+#define EDGE	4.0 /* least distance of a text from the picture's left edge, pixels */
 #define TICK	6.0
-#define ABOVE	1.6 /* letter widths that a label needs above its line */
-#define BELOW	3.4 /* letter widths that a label and a type need between two lines */
+#define ABOVE	1.6 /* height that a label needs above its line, in widths of a letter */
+#define BELOW	3.4 /* height that a label and a type need between two lines, in widths of a letter */
 #define LETTERS 4u  /* a text cut to fewer letters is left out */
-#define PLACED	48u /* letters of a text that the painter places */
+#define PLACED	48u /* most letters of a label whose place the painter decides (MPROF_WINDOW_TRACKED) */
 #define SLACK	1.25
 
 struct line {
 	struct frame *f;
 	uint32_t thread;
 	const struct mprof_thread *t;
-	double left, right; /* range for texts, pixels */
+	double left, right; /* texts of the line lie between these x, pixels */
 	uint32_t at, end;   /* places in the list of labels */
 };
 
@@ -57,8 +58,8 @@ static const struct mprof_label *label_at(const struct line *l, uint32_t place)
 }
 
 /*
- * Return the first place from FROM on whose label is THREAD's at TIME or later, or a later
- * thread's.
+ * Return the first place from FROM up to, but not including, TO with a label of THREAD at TIME or
+ * later, or with a label of a thread with a higher index; TO if there is none.
  */
 static uint32_t label_from(const struct line *l, uint32_t from, uint32_t to, uint32_t thread, uint64_t time)
 {
@@ -74,7 +75,9 @@ static uint32_t label_from(const struct line *l, uint32_t from, uint32_t to, uin
 	return from;
 }
 
-/* Return the start of a text of WIDTH, centred on X if possible, between LEFT and RIGHT. */
+/*
+ * Return the left end of a text of WIDTH pixels between LEFT and RIGHT, centred on X if possible.
+ */
 static double centre(double x, double width, double left, double right)
 {
 	return fmax(fmin(x - width / 2, right - width), left);
@@ -93,7 +96,7 @@ static void put_tick(const struct line *l, double x, double y)
 	mark->stream = frame_stream(l->f, l->thread);
 }
 
-/* Write a text between LEFT and RIGHT. Return its end. */
+/* Write a text between LEFT and RIGHT, centred on X if possible. Return the x of its right end. */
 static double put_text(const struct line *l, enum mprof_mark_kind kind, double x, double left, double right,
 		       const char *text, size_t bytes)
 {
@@ -126,7 +129,7 @@ static double put_text(const struct line *l, enum mprof_mark_kind kind, double x
 	return fmin(at + width, right);
 }
 
-/* Write label I, at most its first kibibyte. */
+/* Write label I, cut to about a kibibyte, as put_text() does. */
 static double put_label(const struct line *l, uint32_t i, double x, double left, double right)
 {
 	char text[1100];
@@ -155,7 +158,7 @@ static void put_id(const struct line *l)
 	put_text(l, MPROF_MARK_LABEL, x, l->left, l->right, text, strlen(text));
 }
 
-/* Return the end of the labels on the pixel of the one at PLACE. */
+/* Return the place after the labels on the same pixel as the label at PLACE. */
 static uint32_t pixel_end(const struct line *l, uint32_t place)
 {
 	double x = frame_x(l->f, label_at(l, place)->time);
@@ -174,8 +177,9 @@ static double next_x(const struct line *l, uint32_t place, bool failure)
 }
 
 /*
- * Write the labels on one pixel, from place FIRST up to, but not including, NEXT: the first one
- * gives way to the left, the last one to the right.
+ * Write the labels on one pixel, at the places from FIRST up to, but not including, NEXT. A single
+ * label is centred. Of several, the first one ends before the second one's time, and the last one
+ * begins at its own time. Return the x up to which there is text.
  */
 static double put_cluster(const struct line *l, uint32_t first, uint32_t next, double left, double right)
 {
@@ -203,7 +207,7 @@ static void put_labels(struct line *l)
 	uint32_t place = label_from(l, l->at, l->end, l->thread, l->f->w.from), next;
 	double left = l->left;
 
-	/* Keep the last label before the picture in it. */
+	/* Begin with the last label before the picture: its text stays inside of the picture. */
 	for (place -= place > l->at; place < l->end && !l->f->failed; place = next) {
 		next = pixel_end(l, place);
 		if (frame_x(l->f, label_at(l, place)->time) > l->f->w.width)
@@ -214,7 +218,7 @@ static void put_labels(struct line *l)
 		put_failure(l, left);
 }
 
-/* Compute the range for texts on the line of THREAD. */
+/* Set L to the line of THREAD, and compute where texts on it may be. */
 static void line_init(struct line *l, struct frame *f, uint32_t thread)
 {
 	const struct mprof_thread *t = &f->v->threads[thread], *next;
@@ -240,7 +244,10 @@ static void put_type(const struct line *l)
 	put_text(l, MPROF_MARK_TYPE, l->left, l->left, l->right, name, strlen(name));
 }
 
-/* Return the distance between the thread's row and one beside it, pixels. */
+/*
+ * Return the distance, in pixels, between the row of T and the row BESIDE rows below it; BESIDE may
+ * be negative.
+ */
 static double room(struct frame *f, const struct mprof_thread *t, int beside)
 {
 	double row = (double)t->row + beside;
@@ -251,8 +258,9 @@ static double room(struct frame *f, const struct mprof_thread *t, int beside)
 }
 
 /*
- * Return true when there is room for the thread's text. A thread that should have resolved gets it
- * in any case, unless another such text is too near.
+ * Return true when there is room for the text of T, BELOW or above its line. Text above a thread
+ * that should have resolved is always written, unless another such text, at the height *SAID, is
+ * too near.
  */
 static bool has_room(struct frame *f, const struct mprof_thread *t, bool below, double *said)
 {
@@ -289,7 +297,10 @@ void draw_labels(struct frame *f)
 			if (!has_room(f, &f->v->threads[thread], pass, &said))
 				continue;
 			line_init(&l, f, thread);
-			/* The name of a thread without a label has its type. */
+			/*
+			 * A thread without a label is named by its type, so the type is not
+			 * repeated.
+			 */
 			if (pass && f->w.flags & MPROF_WINDOW_TRACKED && l.at == l.end && l.t->failure == MPROF_NONE)
 				continue;
 			if (pass)

@@ -1,9 +1,10 @@
 /*
- * Levels of the row index, each made from the one below.
+ * Levels of the row index (scene-row-index.h), each built from the one below.
  *
- * Rows on one pixel are drawn as one, and so are stretches less than a pixel apart, so that gaps
- * can be closed. How long a pixel is is unknown here: when drawing, BLUR says how long the closed
- * gaps are, and a lower level is used when they could be seen.
+ * Rows on one pixel are drawn as one, and so are stretches less than a pixel apart, so short gaps
+ * can be closed. How long a pixel is, in ns, is not known when the levels are built. When a picture
+ * is drawn, BLUR says how long the closed gaps of a block are, and a lower level is used if they
+ * could be seen.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,25 +12,32 @@
 #include "grow.h"
 #include "scene-row-index.h"
 
-#define WAYS   (1u << ROW_INDEX_SHIFT)
-#define SCALES 128u  /* scales of gaps: two leading bits and the number of following bits */
-#define SMALL  4096u /* pieces that a level may have in any case */
+#define WAYS (1u << ROW_INDEX_SHIFT)
+/*
+ * Number of scales, classes of lengths of gaps: a scale is the two leading bits and the number of
+ * bits after them.
+ */
+#define SCALES 128u
+#define SMALL  4096u /* number of pieces that a level may have in any case */
 
-#define NO_MORE UINT64_MAX /* after all times */
+#define NO_MORE UINT64_MAX /* the start of a piece that does not exist, after all times */
 
 struct build {
 	struct row_index *l;
-	unsigned level;		    /* level being made */
+	unsigned level;		    /* level being built */
 	const uint32_t *row_starts; /* starts of level 0 */
 	struct grow out;	    /* struct row_piece */
 	uint32_t items;		    /* number of items in OUT */
 	/* For the current block: */
-	uint32_t gaps[SCALES]; /* number of gaps of each scale */
+	uint32_t gaps[SCALES]; /* number of the block's gaps of each scale */
 	uint32_t its_items;
 	bool failed; /* out of memory */
 };
 
-/* The children that a block is merged from, and their remaining pieces. */
+/*
+ * The blocks of the level below from which a block is merged, its *children*: for each the pieces
+ * not merged yet, and the start of the first of them.
+ */
 struct children {
 	uint32_t at[WAYS];
 	uint32_t end[WAYS];
@@ -43,7 +51,7 @@ static unsigned scale_of(uint64_t gap)
 	return top ? 2 * top + (unsigned)(gap >> (top - 1) & 1) : (unsigned)gap;
 }
 
-/* Return the longest gap of a scale. */
+/* Return the longest gap that belongs to SCALE, ns. */
 static uint64_t longest(unsigned scale)
 {
 	unsigned top = scale / 2;
@@ -80,7 +88,7 @@ static void children_init(struct children *c, struct build *b, uint32_t block)
 	}
 }
 
-/* Return the child whose next piece begins first, or WAYS. */
+/* Return the child whose next piece begins first, or WAYS when no pieces are left. */
 static inline uint32_t children_next(const struct children *c)
 {
 	uint32_t best = 0;
@@ -107,7 +115,10 @@ static void put(struct build *b, const struct row_piece *piece)
 		b->failed = true;
 }
 
-/* Add all pieces of BLOCK, without closing gaps. */
+/*
+ * Merge the pieces of BLOCK's children into pieces of BLOCK, without closing gaps, and count the
+ * gaps of each scale.
+ */
 static void merge_block(struct build *b, uint32_t block)
 {
 	struct row_piece piece = {MPROF_NONE, MPROF_NONE, b->items};
@@ -137,7 +148,7 @@ static void merge_block(struct build *b, uint32_t block)
 		put(b, &piece);
 }
 
-/* Close gaps up to BLUR between the pieces from place FROM on. */
+/* Close all gaps of at most BLUR ns between the pieces of OUT from FROM on. */
 static void close_gaps(struct build *b, uint32_t from, uint64_t blur)
 {
 	struct row_piece *out = b->out.items;
@@ -153,8 +164,8 @@ static void close_gaps(struct build *b, uint32_t from, uint64_t blur)
 }
 
 /*
- * Return the scale plus one up to which gaps must be closed to leave at most MOST of N pieces; 0
- * for none.
+ * Return 1 + the scale up to which gaps must be closed to leave at most MOST of N pieces; 0 if no
+ * gap must be closed.
  */
 static uint8_t blur_for(const struct build *b, uint32_t n, uint32_t most)
 {
@@ -165,7 +176,7 @@ static uint8_t blur_for(const struct build *b, uint32_t n, uint32_t most)
 	return (uint8_t)scale;
 }
 
-/* Return the largest blur of the blocks below BLOCK. */
+/* Return the largest BLUR of BLOCK's children, in the form that blur_for() returns. */
 static uint8_t blur_below(const struct build *b, uint32_t block)
 {
 	const struct row_level *below = &b->l->levels[b->level - 1];

@@ -6,8 +6,8 @@
 #include "alias.h"
 #include "scene-state.h"
 
-#define OPEN_MIN  4.0  /* pixels: a shorter thread has no arrow head */
-#define NAMED_MIN 16.0 /* pixels: a shorter thread has no text */
+#define OPEN_MIN  4.0  /* a thread shorter than this has no arrow head, pixels */
+#define NAMED_MIN 16.0 /* a thread shorter than this has no text, pixels */
 
 static struct mprof_mark *put_run(struct frame *f, enum mprof_mark_kind kind, const struct run *run,
 				  const struct row_group *group)
@@ -24,14 +24,17 @@ static struct mprof_mark *put_run(struct frame *f, enum mprof_mark_kind kind, co
 	return mark;
 }
 
-/* Note what else to draw for a thread with a line of its own. */
+/*
+ * Record what to draw later for THREAD, which has a line of its own, WIDTH pixels long, in GROUP:
+ * an open end, and texts if there is room. Return false without memory.
+ */
 static bool note(struct frame *f, uint32_t thread, double width, const struct row_group *group)
 {
 	const struct mprof_thread *t = &f->v->threads[thread];
 	struct open_end *end;
 	uint32_t *named;
 
-	/* Most threads are short: skip them first. */
+	/* Most threads are too short for anything else. */
 	if (width <= OPEN_MIN)
 		return true;
 	if (t->becomes == MPROF_NONE && !(t->flags & MPROF_THREAD_RESOLVED)) {
@@ -119,7 +122,7 @@ void draw_open_ends(struct frame *f)
 
 /* Highlighted threads. */
 
-#define NARROW 32.0 /* pixels: the highlight of a shorter line comes last */
+#define NARROW 32.0 /* the highlight of a line shorter than this is drawn after all other marks, pixels */
 #define HALF   4.0
 
 static bool choose(struct mprof_scene *s, uint32_t thread)
@@ -184,7 +187,10 @@ static void put(struct frame *f, const struct run *run, double y0, double y1, bo
 	mark->stream = frame_stream(f, run->item);
 }
 
-/* Highlight the line to the thread that continues on another row. */
+/*
+ * Highlight the vertical line from the thread of RUN to the thread that it becomes, if both are
+ * highlighted.
+ */
 static void draw_link(struct frame *f, const struct run *run, const struct row_group *group)
 {
 	const struct mprof_thread *t = &f->v->threads[run->item], *next;

@@ -1,8 +1,9 @@
 /*
  * Links by time.
  *
- * The arrow of a read starts when its source ended, and that of a resolution when the resolver did,
- * if that was earlier. All other links have one time.
+ * The arrow of a read begins at the time at which its source ended. The arrow of a resolution
+ * begins at the time at which the resolver ended, if that was before the resolution. All other
+ * links begin and end at the same time.
  */
 #include <stdlib.h>
 
@@ -129,8 +130,8 @@ static bool links_index(struct links *l, const struct link_source *from, enum li
 }
 
 /*
- * Return the rows of all threads when these are few compared with the links. Return NULL otherwise,
- * and without memory: then rows are looked up.
+ * Return an array with the row of each thread, if threads are few compared with interactions. Else,
+ * or without memory, return NULL: rows are then looked up in the model.
  */
 static uint32_t *rows_of(const struct mprof_model_view *view, const struct scene_life *lives)
 {
@@ -156,7 +157,7 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view, cons
 		    !links_index(&all->of[of], &from, of, all->verticals[of].items, all->verticals[of].n))
 			return false;
 	}
-	/* Group all kinds of arrows in one pass, because there are so many. */
+	/* There are many arrows, so one pass groups all kinds of them. */
 	if (!scene_group(&all->arrows, &arrows))
 		return false;
 	for (unsigned of = LINKS_RESOLVE; of < LINKS_KINDS; of++)
@@ -182,7 +183,7 @@ static uint32_t node_from(struct links *l, uint32_t from, uint64_t time)
 	uint32_t to = l->times ? (l->n - 1) / SIXTEEN + 1 : 0, step = 1, middle;
 
 	from = from < to ? from : to;
-	/* Mostly it is one of the next. */
+	/* Mostly it is one of the next nodes: search in steps that double. */
 	while (step < to - from && l->times[from + step - 1] < time) {
 		from += step;
 		step *= 2;
@@ -224,8 +225,9 @@ uint32_t links_from(struct links *l, uint32_t from, uint64_t time, uint64_t slac
 /* ---- nodes ---- */
 
 /*
- * Nodes over sixteen links, and over sixteen nodes: which link reaches the farthest, and how far,
- * so that a picture does not read links that it does not draw.
+ * A node covers sixteen links, or sixteen nodes of the level below. It says which of its links
+ * reaches the farthest in each direction, and how far, so a picture does not read links that it
+ * does not draw.
  *
  * Invariant: node I of level L covers 16^(L + 1) places from I * 16^(L + 1) on, as far as they
  * exist.
@@ -233,7 +235,7 @@ uint32_t links_from(struct links *l, uint32_t from, uint64_t time, uint64_t slac
 
 #define SIXTEEN (1u << LINKS_SHIFT)
 
-/* Extend FARTHEST by LINK. */
+/* Update FARTHEST with LINK, which is at PLACE. */
 static void take(struct link_node *farthest, const struct link *link, uint32_t place)
 {
 	uint32_t up = link->from < link->to ? link->from : link->to;
@@ -324,8 +326,8 @@ void links_nodes_deinit(struct links *l)
 }
 
 /*
- * Return the highest level, plus one, with a node that begins at place FROM and ends by TO; 0 for
- * the place itself.
+ * Return 1 + the highest level with a node that begins at place FROM and does not reach beyond TO;
+ * 0 if there is no such node.
  */
 static unsigned level_at(const struct links *l, uint32_t from, uint32_t to)
 {

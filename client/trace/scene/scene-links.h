@@ -1,4 +1,7 @@
-/* Links from row to row, by time: creations, becomes lines and arrows. */
+/*
+ * *Links*: lines from row to row, by time. They are the vertical lines of creations and of threads
+ * that become another, and the arrows of interactions.
+ */
 #ifndef TRACE_SCENE_LINKS_H
 #define TRACE_SCENE_LINKS_H
 
@@ -21,42 +24,47 @@ enum links_of {
 #define LINKS_SHIFT  4u
 #define LINKS_LEVELS 8u /* 16^8 = 2^32 */
 
-/* Directions in which a link can reach the farthest. */
+/*
+ * Directions in which one of several links reaches the farthest: to the highest row, to the lowest
+ * row, and to the earliest time.
+ */
 enum { LINKS_UP, LINKS_DOWN, LINKS_BACK, LINKS_WAYS };
 
 struct link {
-	uint64_t time;	/* end */
-	uint64_t begin; /* begin, at or before TIME */
+	uint64_t time;	/* time at which the link ends */
+	uint64_t begin; /* time at which the link begins, at or before TIME */
 	uint32_t from;	/* row */
 	uint32_t to;	/* row */
-	uint32_t item;	/* thread or interaction */
+	uint32_t item;	/* index of the thread or interaction */
 };
 
 struct link_node {
 	uint64_t back; /* time */
 	uint32_t up;   /* row; DOWN too */
 	uint32_t down;
-	uint32_t at[LINKS_WAYS]; /* places of the links that reach there */
+	uint32_t at[LINKS_WAYS]; /* for each direction, the place of the link that reaches the farthest */
 };
 
 struct links {
 	const struct mprof_model_view *view; /* the caller's */
-	const struct scene_life *lives;	     /* the caller's, while the nodes are made; then NULL */
-	const uint32_t *rows;		     /* rows of all threads, the caller's; NULL: look them up */
+	const struct scene_life *lives;	     /* the caller's, while the nodes are built; NULL afterwards */
+	/* Row of each thread, the caller's; NULL: look the rows up in the model. */
+	const uint32_t *rows;
 	enum links_of of;
 	uint32_t n;
-	const uint32_t *items; /* by time; the caller's */
+	const uint32_t *items; /* items sorted by time, the caller's; the position of an item is its *place* */
 	uint64_t *times;       /* time of every sixteenth place; NULL for fewer than 16 */
 	struct link_node *nodes[LINKS_LEVELS];
-	uint64_t steps; /* number of accesses to a place or node */
+	uint64_t steps; /* number of accesses to a place or node so far */
 };
 
 struct links_all {
 	struct links of[LINKS_KINDS];
 	uint32_t *
 		/*
-		 * Rows of all threads, close together, because a link mostly joins two threads that
-		 * are looked at nowhere else; NULL for many threads.
+		 * The row of each thread. They are close together here, which saves cache misses:
+		 * most of the two threads that a link joins are read for nothing else. NULL when
+		 * there are many threads.
 		 */
 		rows;
 	struct scene_groups verticals[2]; /* items of LINKS_CREATION, LINKS_BECOMES */
@@ -71,15 +79,18 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view, cons
 void links_deinit(struct links_all *all);
 
 void links_get(const struct links *l, uint32_t place, struct link *link);
-/* Return the time of the link at PLACE, which is faster than links_get(). */
+/* Return the time at which the link at PLACE ends. This is faster than links_get(). */
 uint64_t links_time(const struct links *l, uint32_t place);
 /*
- * Return the first place from FROM on with a link that ends at TIME or later. It may return a later
- * place when that is faster, if all links between end less than SLACK ns after TIME.
+ * Return the first place from FROM on whose link ends at TIME or later. To be faster, it may return
+ * a later place if all links between end less than SLACK ns after TIME.
  */
 uint32_t links_from(struct links *l, uint32_t from, uint64_t time, uint64_t slack);
 
-/* Find the links from FROM up to, but not including, TO that reach the farthest. */
+/*
+ * Store in *FARTHEST which links at the places from FROM up to, but not including, TO reach the
+ * farthest.
+ */
 void links_farthest(struct links *l, uint32_t from, uint32_t to, struct link_node *farthest);
 /*
  * Return the first place from FROM up to, but not including, TO whose link begins at TIME or

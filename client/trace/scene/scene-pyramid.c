@@ -16,7 +16,10 @@ static uint32_t entries(uint32_t n, unsigned level)
 	return (uint32_t)(((uint64_t)n + (UINT64_C(1) << (SHIFT * (level + 1))) - 1) >> (SHIFT * (level + 1)));
 }
 
-/* Return the place that entry I at LEVEL names; level 0 is the places themselves. */
+/*
+ * Return the place that entry I of level LEVEL - 1 names for key WAY; for LEVEL 0 the place I
+ * itself.
+ */
 static uint32_t place_at(const struct pyramid *p, uint32_t way, unsigned level, uint32_t i)
 {
 	return level ? p->levels[level - 1][(size_t)i * p->ways + way] : i;
@@ -104,7 +107,10 @@ void pyramid_deinit(struct pyramid *p)
 	*p = (struct pyramid){0};
 }
 
-/* Return the highest level at which an entry begins at place FROM and ends by TO. */
+/*
+ * Return 1 + the highest level with an entry that begins at place FROM and does not reach beyond
+ * TO; 0 if there is none.
+ */
 static unsigned level_at(const struct pyramid *p, uint32_t from, uint32_t to)
 {
 	unsigned level = 0;

@@ -12,8 +12,8 @@
 /* ---- lives ---- */
 
 /*
- * Do not draw the creation of a thread below a root, or of one moved to its wake-up; do not draw
- * what a thread becomes on the same row.
+ * Set LIFE's CREATED and BECOMES. The creation of a thread below a root is not drawn, nor that of a
+ * thread moved to its wake-up. The line to what a thread becomes is not drawn on the same row.
  */
 static void mark_verticals(const struct mprof_thread *t, const struct scene_life *lives, struct scene_life *life)
 {
@@ -128,7 +128,7 @@ void row_index_deinit(struct row_index *l)
 	*l = (struct row_index){0};
 }
 
-/* Return the first place of a row, or of a later one. */
+/* Return the first place of ROW; if the row is empty, that of the next row that is not. */
 static uint32_t row_start(struct row_index *l, uint32_t row)
 {
 	uint32_t from = 0, to = l->n, middle;
@@ -203,7 +203,7 @@ uint32_t row_index_begins_after(struct row_index *l, unsigned level, uint32_t fr
 {
 	uint32_t step = 1, middle;
 
-	/* Mostly it is one of the next. */
+	/* Mostly it is one of the next pieces: search in steps that double. */
 	while (from < to && step < to - from && row_index_start(l, level, from + step - 1) <= time) {
 		from += step;
 		step *= 2;
@@ -222,14 +222,12 @@ uint32_t row_index_begins_after(struct row_index *l, unsigned level, uint32_t fr
 /* ---- nodes ---- */
 
 /*
- * Nodes over sixteen stretches of a row, which let a picture skip merged stretches without reading
- * them.
- *
- * A node that reaches past the end of a row is never used.
+ * A node covers sixteen pieces, or sixteen nodes. It lets a picture skip pieces that are drawn as
+ * one line without reading them. A node that reaches past the end of a row is never used.
  */
 
 #define SIXTEEN (1u << NODE_SHIFT)
-#define UPWARDS 1.0000002f /* factor larger than the error of a float */
+#define UPWARDS 1.0000002f /* factor that makes up for the error of a float */
 
 static float not_less(uint64_t ns)
 {

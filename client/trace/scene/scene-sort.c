@@ -42,7 +42,7 @@ static void merge(const struct scene_stretch *a, uint32_t a_n, const struct scen
 	memcpy(out, a_n ? a : b, (a_n ? a_n : b_n) * sizeof(*out));
 }
 
-/* Merge pairs of runs of FROM into TO. Return true when one run is left. */
+/* Merge each pair of sorted runs of FROM into one run of TO. Return true when one run is left. */
 static bool merge_pass(const struct scene_stretch *from, struct scene_stretch *to, uint32_t n)
 {
 	uint32_t at = 0, middle, end = 0;
@@ -78,7 +78,9 @@ bool scene_sort_stretches(struct scene_stretch *s, uint32_t n)
 	return true;
 }
 
-/* Check ITEMS, or with NULL the first N items. */
+/*
+ * Return true when the N ITEMS are sorted by KEY; if ITEMS is NULL, when the indices below N are.
+ */
 static bool is_sorted(const uint32_t *items, uint32_t n, uint64_t (*key)(const void *context, uint32_t item),
 		      const void *context)
 {
@@ -111,7 +113,9 @@ bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *context
 	return ok;
 }
 
-/* Store the group of each item in ROOM, and count the items of each group. */
+/*
+ * Store the group of each item in ROOM, and the position of each group's first item in G->starts.
+ */
 static void count(struct scene_groups *g, const struct scene_source *from, uint32_t *room)
 {
 	uint32_t sum = 0, n;
@@ -157,7 +161,7 @@ bool scene_group(struct scene_groups *g, const struct scene_source *from)
 	}
 	fill(g, from, room);
 	free(room);
-	/* Mostly all items are sorted, which one check finds without one for each group. */
+	/* Mostly all items are sorted: one check finds that, without a check for each group. */
 	if (!from->key || is_sorted(NULL, from->total, from->key, from->context))
 		return true;
 	for (uint32_t k = 0; ok && k < from->groups; k++)

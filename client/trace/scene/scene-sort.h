@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 /*
- * An item with its start and end, which are copied because an access to an item may miss the cache.
+ * An item with its start and end. The times are copied from the item, because each access to an
+ * item may miss the cache.
  */
 struct scene_stretch {
 	uint64_t start;
@@ -26,22 +27,27 @@ bool scene_sort_stretches(struct scene_stretch *s, uint32_t n);
  */
 bool scene_sort(uint32_t *items, uint32_t n, uint64_t (*key)(const void *context, uint32_t item), const void *context);
 
-/* Source of TOTAL items in GROUPS groups. */
+/* Items to group: the indices below TOTAL, in groups numbered from 0 up to GROUPS - 1. */
 struct scene_source {
 	const void *context;
 	uint32_t total;
 	uint32_t groups;
-	uint32_t (*group)(const void *context, uint32_t item); /* UINT32_MAX: leave it out */
-	uint64_t (*key)(const void *context, uint32_t item);   /* NULL: keep each group's order */
+	/* Return the item's group; UINT32_MAX: leave the item out. */
+	uint32_t (*group)(const void *context, uint32_t item);
+	/* Return the item's key; NULL: keep the order of items in each group. */
+	uint64_t (*key)(const void *context, uint32_t item);
 };
 
 struct scene_groups {
 	uint32_t *items;  /* by group, then by key */
-	uint32_t *starts; /* start of each group; the last item is the end */
+	uint32_t *starts; /* for each group the position of its first item in ITEMS; one more item is the end */
 	uint32_t n;
 };
 
-/* Group and sort items. Return false without memory, with nothing to free. */
+/*
+ * Group the items of FROM, and sort each group by key. Return false without memory; then there is
+ * nothing to free.
+ */
 bool scene_group(struct scene_groups *g, const struct scene_source *from);
 void scene_groups_deinit(struct scene_groups *g);
 

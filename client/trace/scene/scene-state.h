@@ -17,17 +17,18 @@
 #define FISHEYE_ROW 30.0
 
 /*
- * Rows are FISHEYE_ROW units apart. A unit at distance D from the focus is drawn at tanh(D / (2
- * SCALE)), stretched so that the first and the last row are MARGIN pixels from the picture's edges.
+ * Rows are FISHEYE_ROW units apart. A point at a distance of D units from the focus is drawn at
+ * tanh(D / (2 SCALE)), stretched so that the first and the last row are MARGIN pixels from the
+ * picture's edges.
  */
 struct fisheye {
 	double focus; /* units */
 	double scale;
-	double top; /* projection of the first row */
+	double top; /* project() (scene-frame.c) of the first row */
 	double range;
 	double margin; /* pixels */
 	double inner;  /* pixels between the first and the last row */
-	double last;   /* last row */
+	double last;   /* index of the last row */
 };
 
 void fisheye_init(struct fisheye *f, const struct mprof_window *w, uint32_t rows);
@@ -40,10 +41,10 @@ double fisheye_row(const struct fisheye *f, double y);
 
 enum scene_bands { BANDS_SLEEPING, BANDS_COLLECTION, BANDS_GAP, BANDS };
 
-/* Items that mprof_scene_density() counts. */
+/* Kinds of items that mprof_scene_density() counts. */
 enum density_kind { DENSITY_LABELS, DENSITY_INTERACTIONS, DENSITY_ACTIVATIONS, DENSITY_SAMPLES, DENSITY_KINDS };
 
-/* Total time of the bands of one kind before each sixteenth. */
+/* For every sixteenth band of one kind, the total time of the bands before it, ns. */
 struct band_sums {
 	uint64_t *at;
 };
@@ -54,13 +55,15 @@ struct mprof_scene {
 	struct row_index bands[BANDS];
 	struct band_sums sums[BANDS];
 	struct links_all links;
-	struct scene_groups labels;	  /* by thread; without STARTS */
-	struct scene_groups samples;	  /* by counter */
-	struct pyramid values;		  /* smallest and greatest value of those */
-	uint32_t *by_time[DENSITY_KINDS]; /* items by time; NULL: as in the model */
-	uint64_t origin;		  /* time of the first event */
-	uint8_t *chosen;		  /* bit for each thread: highlighted; NULL: none */
-	struct row_index highlights;	  /* index of those, when HIGHLIGHTS_KNOWN */
+	struct scene_groups labels;  /* labels by thread; STARTS is not kept */
+	struct scene_groups samples; /* by counter */
+	/* Finds the sample of SAMPLES with the smallest and with the greatest value. */
+	struct pyramid values;
+	/* For each kind the items by time; NULL: the model has them in that order. */
+	uint32_t *by_time[DENSITY_KINDS];
+	uint64_t origin;	     /* time of the first event */
+	uint8_t *chosen;	     /* bit for each thread that is highlighted; NULL: no thread is */
+	struct row_index highlights; /* index of the highlighted threads, valid when HIGHLIGHTS_KNOWN */
 	bool highlights_known;
 	struct grow counters; /* uint32_t, sorted: shown counters */
 	/*
@@ -73,10 +76,10 @@ struct mprof_scene {
 	struct grow groups; /* struct row_group */
 	struct grow named;  /* uint32_t, threads with room for a text */
 	struct grow open;   /* struct open_end */
-	uint64_t steps;	    /* steps of the last picture: accesses to items of the model, and marks */
+	uint64_t steps;	    /* cost of the last picture: accesses to items of the model, and marks */
 };
 
-/* Rows drawn at one height: a block of a level (scene-row-index.h). */
+/* Rows drawn at one height: block BLOCK of level LEVEL (scene-row-index.h). */
 struct row_group {
 	uint32_t block;
 	uint16_t level;
@@ -101,9 +104,9 @@ struct frame {
 	struct frame_row {
 		uint32_t row;
 		double y;
-	} rows[FRAME_ROWS]; /* heights of some rows, because many links lead to them */
+	} rows[FRAME_ROWS]; /* a cache of heights of rows, because many links lead to the same rows */
 	uint64_t origin;    /* time of the first event */
-	uint64_t budget;    /* steps left for a closer look at rows on one pixel */
+	uint64_t budget;    /* pieces that may still be read to draw rows on one pixel more exactly */
 	uint64_t grid_ns;
 	bool failed; /* out of memory */
 };
@@ -112,26 +115,29 @@ struct frame {
 bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_window *window);
 
 /*
- * Convert times to x, as exactly as a double can; clip x to at most one picture's width outside;
- * convert a duration to a width.
+ * frame_x() converts a time to x, as exactly as a double can. frame_clip() limits x to at most one
+ * picture's width outside of the picture. frame_width() converts a duration to pixels.
  */
 double frame_x(const struct frame *f, uint64_t time);
 double frame_clip(const struct frame *f, double x);
 double frame_width(const struct frame *f, uint64_t from, uint64_t to);
-/* Return the last time that is not right of X, clamped to 0 … MPROF_TIME_MAX. */
+/* Return the last time that is not drawn right of X, clamped to 0 … MPROF_TIME_MAX. */
 uint64_t frame_time(const struct frame *f, double x);
 double frame_y(struct frame *f, uint32_t row);
 
-/* Append a mark, zeroed but for KIND. Return NULL without memory, and set FAILED. */
+/*
+ * Append a mark of KIND with all other fields 0. Return it, valid until the next call. Without
+ * memory return NULL and set FAILED.
+ */
 struct mprof_mark *frame_mark(struct frame *f, enum mprof_mark_kind kind);
-/* Return the stream of a thread, as a mark has it. */
+/* Return the stream of THREAD as a mark's field STREAM has it. */
 uint8_t frame_stream(const struct frame *f, uint32_t thread);
 /*
- * Set the text of MARK to the beginning of BYTES bytes at TEXT that has at most LETTERS letters.
- * Return its length in letters, escaped.
+ * Set the text of MARK to as much of the BYTES bytes at TEXT as LETTERS letters hold when it is
+ * escaped. Return the number of letters. If MARK is NULL, only count.
  */
 uint32_t frame_text(struct frame *f, struct mprof_mark *mark, const char *text, size_t bytes, uint32_t letters);
-/* Return how many letters fit into WIDTH. */
+/* Return the number of letters that fit into WIDTH pixels. */
 uint32_t frame_letters(const struct frame *f, double width);
 
 /* Parts of a picture, in drawing order. */
@@ -151,7 +157,10 @@ void draw_band_names(struct frame *f);
 void draw_processor(struct frame *f, uint32_t stream, double top, double bottom);
 void draw_lane(struct frame *f, uint32_t counter, double top, double bottom);
 
-/* Compute which rows are drawn together. Return false without memory. */
+/*
+ * Compute which rows are drawn together at one height (struct row_group). Return false without
+ * memory.
+ */
 bool frame_group_rows(struct frame *f);
 
 /* Build the indices of single parts. Return false without memory. */
@@ -161,28 +170,29 @@ bool counters_init(struct mprof_scene *s);
 bool density_init(struct mprof_scene *s);
 void density_deinit(struct mprof_scene *s);
 
-/* Walk over the pieces of a block, in runs that are drawn as one line. */
+/* A walk over the pieces of a block. It joins pieces that are drawn as one line to a *run*. */
 struct walk {
 	struct frame *f;
 	struct row_index *l;
 	unsigned level;
 	uint32_t at, end; /* pieces */
-	uint64_t drawn;	  /* time up to which runs were drawn */
+	uint64_t drawn;	  /* end of the last run, ns */
 };
 
 struct run {
 	uint64_t start, end; /* time */
 	uint32_t item;	     /* first item */
 	uint32_t n;	     /* number of items */
-	bool single;	     /* it is one piece */
+	bool single;	     /* the run is one piece */
 };
 
 void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned level, uint32_t block);
-/* Store the next run. Return false after the last. */
+/* Store the next run in *RUN. Return false after the last one. */
 bool walk_next(struct walk *w, struct run *run);
 /*
- * Call DRAW for all runs of L in the window, row group by row group; when a level is not exact
- * enough, for the rows below it. GROUP's ROOM is 0 when several rows are drawn together.
+ * Call DRAW for all runs of L in the window, row group by row group. If a level is not exact enough
+ * for a group, walk over rows or blocks of a lower level instead. The ROOM of the GROUP that DRAW
+ * gets is 0 when several rows are drawn together.
  */
 void walk_rows(struct frame *f, struct row_index *l,
 	       void (*draw)(struct frame *f, const struct run *run, const struct row_group *group));

@@ -1,9 +1,9 @@
 /*
  * Walk over the pieces of rows (scene-row-index.h), with no more steps than pixels.
  *
- * A piece at least WIDE pixels wide is drawn as a line of its own. Narrower pieces with gaps of at
- * most a pixel between them are drawn as one line, a run. The walk skips all pieces that lie in one
- * pixel in one step.
+ * A piece (scene-row-index.h) of at least WIDE pixels is drawn by itself. Shorter ones less than a
+ * pixel apart are one line, a run: the next step goes to the first piece that begins more than a
+ * pixel after the run, however many pieces are on that pixel.
  */
 #include <math.h>
 
@@ -11,7 +11,7 @@
 
 #define WIDE	 2.0
 #define GAP_SEEN 2.0
-#define TOGETHER 2.0 /* pixels: rows that are together no higher are drawn at one height */
+#define TOGETHER 2.0 /* rows whose heights together are at most this are drawn at one height, pixels */
 
 void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned level, uint32_t block)
 {
@@ -22,8 +22,8 @@ void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned le
 }
 
 /*
- * Extend RUN by the pieces that follow. Stop at a piece that begins more than a pixel after the end
- * of RUN, and at a piece at least WIDE pixels wide.
+ * Extend RUN by the next pieces as long as each begins less than a pixel after the run and is
+ * narrower than WIDE.
  */
 static void widen(struct walk *w, struct run *run)
 {
@@ -47,7 +47,7 @@ static void widen(struct walk *w, struct run *run)
 	}
 }
 
-/* Skip overlapped pieces that end before the end of what was drawn. */
+/* When items of a row overlap, skip pieces that end before the end of the last run. */
 static void skip_drawn(struct walk *w)
 {
 	if (w->l->cover && w->drawn)
@@ -62,7 +62,10 @@ bool walk_next(struct walk *w, struct run *run)
 	if (w->at >= w->end || w->drawn > w->f->w.to)
 		return false;
 	start = row_index_start(w->l, w->level, w->at);
-	/* Only count what is new; else any number of pieces could overlap. */
+	/*
+	 * Only the part after the last run is new; otherwise any number of overlapping pieces could
+	 * be drawn.
+	 */
 	run->start = start > w->drawn ? start : w->drawn;
 	run->end = row_index_end(w->l, w->level, w->at);
 	run->item = row_index_item(w->l, w->level, w->at);
@@ -77,8 +80,8 @@ bool walk_next(struct walk *w, struct run *run)
 }
 
 /*
- * Return how many levels lower to draw, so that no closed gap can be seen, as far as the budget
- * allows.
+ * Return how many levels below LEVEL to draw BLOCK of L, as low as is needed for closed gaps to be
+ * invisible, as far as the budget allows.
  */
 static unsigned closer(struct frame *f, const struct row_index *l, unsigned level, uint32_t block)
 {
@@ -131,7 +134,10 @@ void walk_rows(struct frame *f, struct row_index *l,
 		walk_group(f, l, &groups[i], draw);
 }
 
-/* Return the highest level at which a block begins with ROW and is no higher than TOGETHER. */
+/*
+ * Return the highest level with a block that begins with ROW, which is drawn at Y, and is drawn at
+ * most TOGETHER pixels high.
+ */
 static unsigned level_for(const struct frame *f, uint32_t row, double y)
 {
 	unsigned level = 0;

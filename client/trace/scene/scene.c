@@ -10,7 +10,10 @@
 #include "scene-state.h"
 
 #define WIDTH_MAX 16384.0f
-/* Steps per pixel of width and height for a closer look at what is on one pixel. */
+/*
+ * For each pixel of width and of height, this many pieces may be read to draw rows on one pixel
+ * more exactly.
+ */
 #define CLOSER 128u
 
 /* Build the indices of everything on the rows of threads, or between them. */
@@ -129,7 +132,9 @@ static void draw(struct frame *f)
 	draw_highlights(f, true);
 }
 
-/* Store the drawn picture. */
+/*
+ * Store the picture drawn in F in *PICTURE. Return MPROF_OK, or MPROF_NOMEM if memory was missing.
+ */
 static enum mprof_status finish(const struct frame *f, struct mprof_picture *picture)
 {
 	if (f->failed)
