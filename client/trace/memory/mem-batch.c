@@ -1,9 +1,9 @@
 /*
- * Plain events only: an event with a clock that stepped back, near the end of the bytes, with a cut
- * or unknown stack, and a location event are put back and end the batch.
+ * Read plain events only. These are put back and end the batch: an event whose clock stepped back,
+ * one near the end of the packet's bytes, one with a cut or unknown stack, and a location event.
  *
- * Invariant: an event that is put back has changed nothing, so that mem_events_next() reads it as
- * if it had not been tried.
+ * Invariant: an event that is put back has changed nothing, so mem_events_next() reads it as if it
+ * had not been tried.
  */
 #include "mem-batch.h"
 
@@ -13,17 +13,20 @@
 /* State of a batch. */
 struct batch {
 	struct mem_bytes rest;
-	uint64_t base_us;   /* begin of the packet, without the bits that events hold */
-	uint32_t begin;	    /* those bits */
-	uint64_t last_us;   /* time of the previous event */
-	uint64_t latest_us; /* latest time of the packet */
+	uint64_t base_us;   /* begin of the packet, microseconds, with the bits that events hold set to 0 */
+	uint32_t begin;	    /* the bits of the packet's begin that events hold */
+	uint64_t last_us;   /* time of the previous event, microseconds */
+	uint64_t latest_us; /* latest time that an event of the packet can have, microseconds */
 	uint64_t next_id;
 	struct mem_domain *domain;
 	struct mem_tree *tree;
 	bool stacks;
 };
 
-/* Store the time of an event. Return false when its clock is not plausible. */
+/*
+ * Store the time of the event that begins with WORD in *TIME. Return false when its clock is not
+ * plausible.
+ */
 static inline bool time_read(struct batch *in, uint32_t word, uint64_t *time)
 {
 	uint32_t low = word & MEM_CLOCK_MASK;
@@ -33,7 +36,10 @@ static inline bool time_read(struct batch *in, uint32_t word, uint64_t *time)
 	return t >= in->last_us && t <= in->latest_us;
 }
 
-/* Read the N codewords of a stack whose first PREFIX frames are as before. */
+/*
+ * Read a stack of N codewords, whose first PREFIX frames are those of the previous stack, and store
+ * its node in RECORD. Return MPROF_OK; MPROF_END when the event is not plain; MPROF_NOMEM.
+ */
 static inline enum mprof_status stack_read(struct mprof_mem *d, struct batch *in, struct mem_record *record,
 					   uint64_t prefix, uint32_t n)
 {
@@ -42,7 +48,7 @@ static inline enum mprof_status stack_read(struct mprof_mem *d, struct batch *in
 
 	if (!in->stacks)
 		return mem_stack_skip(&in->rest, n) ? MPROF_OK : MPROF_END;
-	/* A longer stack may have been cut. */
+	/* A stack of more codewords may have been cut, and is not plain. */
 	if (prefix > s->n || n > MEM_STACK_WORDS_PLAIN || !mem_has(&in->rest, n * WORD_BYTES) ||
 	    s->room - prefix < n * MEM_STACK_WORD_FRAMES)
 		return MPROF_END;
@@ -87,7 +93,10 @@ static inline enum mprof_status alloc_read(struct mprof_mem *d, struct batch *in
 	return stack_read(d, in, record, prefix, n);
 }
 
-/* Read the next event. Return MPROF_END when there is none, or when it is not plain. */
+/*
+ * Read the next event into RECORD. Return MPROF_OK; MPROF_END when there is none, or when it is not
+ * plain; MPROF_NOMEM.
+ */
 static inline enum mprof_status event_read(struct mprof_mem *d, struct batch *in, struct mem_record *record,
 					   uint64_t *allocs)
 {
@@ -121,8 +130,8 @@ static inline enum mprof_status event_read(struct mprof_mem *d, struct batch *in
 }
 
 /*
- * Return true when the rest of the packet can have plain events. A skipped packet has no rest and
- * no domain.
+ * Return true when D's open packet can have more plain events. A skipped packet has no bytes left
+ * and no domain.
  */
 static bool is_plain(const struct mprof_mem *d)
 {
@@ -151,7 +160,7 @@ enum mprof_status mem_batch_read(struct mprof_mem *d, struct mem_tree *tree, str
 		at = in.rest.at;
 		++*n;
 	}
-	/* Put back an event that was begun. */
+	/* Put back the event that was begun, if there is one. */
 	d->rest.at = at;
 	d->next_id = in.next_id;
 	in.domain->last_us = in.last_us;

@@ -1,9 +1,10 @@
 /*
- * Codes are 63-bit addresses, and a trace has few different ones. Stacks hold their indices, so
- * that counting allocations indexes arrays.
+ * Codes are 63-bit addresses, and a recording has few different ones. Stacks hold indices of codes,
+ * which makes counting by code an access to an array.
  *
  * Invariants: index 0 is code 0, the initial content of a writer's caches. A code is explained
- * once: a later explanation is the same in a sound stream, and not trusted in another.
+ * once, by the first location event for it: in a sound stream a later one says the same, and in
+ * another stream it is not trusted.
  */
 #include "mem-codes.h"
 
@@ -85,11 +86,12 @@ bool mem_codes_explain(struct mem_codes *codes, uint64_t code, const struct mpro
 /* ---- names ---- */
 
 /*
- * Names by move-to-front tables: an index below 31 names an entry and moves it to the front; 31 is
- * followed by a new name, which replaces the last entry of a full table.
+ * Names by move-to-front tables: an index below 31 means the entry with that index, which then
+ * moves to the front; 31 means that a new name follows, which replaces the last entry of a full
+ * table.
  *
  * A new file in a full table inherits the functions of the file that it replaces: early writers of
- * version 1 rely on it, and later ones never refer to them.
+ * version 1 rely on that. Later writers never refer to the inherited functions.
  */
 
 #define NEW_NAME 31u
@@ -101,7 +103,7 @@ void mem_names_deinit(struct mem_names *names)
 	*names = (struct mem_names){0};
 }
 
-/* Read a name up to its NUL. */
+/* Read a name up to its NUL, and store its string in *NAME. */
 static enum mem_names_result name_read(struct mem_bytes *b, struct mem_codes *codes, uint32_t *name)
 {
 	const uint8_t *nul = memchr(b->at, 0, (size_t)(b->end - b->at));

@@ -1,4 +1,7 @@
-/* Codes (addresses) of a trace's stacks as small numbers, with their locations. */
+/*
+ * Codes, the addresses in a recording's stacks: each different code gets a small number, its index,
+ * and has its locations.
+ */
 #ifndef TRACE_MEM_CODES_H
 #define TRACE_MEM_CODES_H
 
@@ -62,8 +65,8 @@ static inline bool mem_vint(struct mem_bytes *b, uint64_t *value)
 /* ---- codes ---- */
 
 /*
- * Limits: a stream does not decide how much memory it takes. Anything past them is counted in
- * UNNAMED.
+ * Limits, because a stream must not decide how much memory it takes. Codes, locations and names
+ * past the limits are counted in UNNAMED.
  */
 #define MEM_CODES_MAX	  (1u << 21)
 #define MEM_LOCATIONS_MAX (1u << 21)
@@ -73,25 +76,32 @@ struct mem_codes {
 	/* struct mprof_mem_code; item 0 is code 0, the initial content of the caches */
 	struct grow list;
 	struct grow locations; /* struct mprof_mem_location */
-	struct map map;	       /* code to index */
+	struct map map;	       /* from code to its index in LIST */
 	struct intern names;
 	uint64_t unnamed; /* codes, locations and names past the limits */
 };
 
-/* Return false without memory. Call mem_codes_deinit() in any case. */
+/*
+ * Make an empty table. SEED is that of struct mprof_mem_options. Return false without memory. Call
+ * mem_codes_deinit() in any case.
+ */
 bool mem_codes_init(struct mem_codes *codes, uint64_t seed);
 void mem_codes_deinit(struct mem_codes *codes);
 
 /*
- * Return the index of CODE, a new one for a new code; 0 past the limit; MPROF_NONE without memory.
+ * Return the index of CODE, and add CODE if it is new. Return 0 for a new code past the limit, or
+ * MPROF_NONE without memory.
  */
 uint32_t mem_codes_index(struct mem_codes *codes, uint64_t code);
 /*
- * Return the string with BYTES bytes at TEXT; that of "?" past the limit; MPROF_NONE without
- * memory.
+ * Return the string that is the BYTES bytes at TEXT, and add it if it is new. Return the string "?"
+ * for a new text past the limit, or MPROF_NONE without memory.
  */
 uint32_t mem_codes_name(struct mem_codes *codes, const char *text, size_t bytes);
-/* Set the N locations of CODE, unless it has some. Return false without memory. */
+/*
+ * Set the N locations of CODE to LIST, unless CODE has locations already. Return false without
+ * memory.
+ */
 bool mem_codes_explain(struct mem_codes *codes, uint64_t code, const struct mprof_mem_location *list, uint32_t n);
 
 /* ---- names ---- */
@@ -114,18 +124,18 @@ struct mem_file {
 
 /* Zeroed: an empty table. */
 struct mem_names {
-	struct mem_file *files[MEM_NAMES_LEVEL]; /* most recent first; owned */
+	struct mem_file *files[MEM_NAMES_LEVEL]; /* most recently used first; owned */
 	uint32_t n;
 };
 
 enum mem_names_result {
 	MEM_NAMES_OK = 0,
-	MEM_NAMES_WRONG, /* not what a writer writes: the tables are out of step */
+	MEM_NAMES_WRONG, /* the bytes are not what a writer writes: the tables differ from the writer's */
 	MEM_NAMES_NOMEM,
 };
 
 void mem_names_deinit(struct mem_names *names);
-/* Read the body of a location event from B and set the locations of its code. */
+/* Read the body of a location event from B and set the locations of the event's code. */
 enum mem_names_result mem_names_read(struct mem_names *names, struct mem_bytes *b, struct mem_codes *codes);
 
 #endif

@@ -16,7 +16,8 @@
 
 /* ---- packets ---- */
 
-/* Bytes that mem_packet_head() needs. */
+/* Header of a memtrace packet. */
+/* Number of a packet's first bytes that contain the sizes of packet and header. */
 #define MEM_PACKET_HEAD 30u
 #define MEM_NO_CHECK	0xffffu
 
@@ -25,10 +26,10 @@ enum mem_event_id { MEM_ID_INFO, MEM_ID_LOCATION, MEM_ID_ALLOC, MEM_ID_PROMOTE, 
 /* Largest number of words of an alloc in the short form. */
 #define MEM_SHORT_MAX 16u
 
-/* Low bits of a time, which an event holds. */
+/* An event holds this many low bits of its time. */
 #define MEM_CLOCK_BITS 25u
 #define MEM_CLOCK_MASK ((1u << MEM_CLOCK_BITS) - 1)
-/* Largest time span of a packet, microseconds. */
+/* Largest time from a packet's first to its last event, microseconds. */
 #define MEM_CLOCK_RANGE (30u * 1000 * 1000)
 
 /* Header of a memtrace packet. */
@@ -39,20 +40,24 @@ struct mem_packet {
 	uint16_t domain;
 	int64_t pid;
 	uint64_t begin_us, end_us;
-	uint16_t check_bucket, check_next; /* CHECK_BUCKET is MEM_NO_CHECK without a check */
+	/* Bucket to check (mem_stack_check()); CHECK_BUCKET is MEM_NO_CHECK if there is none. */
+	uint16_t check_bucket, check_next;
 	uint64_t check_code;
-	uint64_t first_id, end_id; /* ids of the packet's allocs, END_ID excluded */
+	uint64_t first_id, end_id; /* ids of the packet's allocs: from FIRST_ID up to, but not including, END_ID */
 };
 
 /*
- * Return true when a packet can begin with the MEM_PACKET_HEAD bytes at HEAD. Store its size, its
- * header's size and its version in *PACKET.
+ * Return true when the MEM_PACKET_HEAD bytes at HEAD can begin a packet. Then store the packet's
+ * size, its header's size and its version in *PACKET.
  */
 bool mem_packet_head(struct mem_packet *packet, const uint8_t *head);
-/* Read the other fields of the header into *PACKET. BYTES holds the whole header. */
+/*
+ * Read the other fields of the packet's header at BYTES into *PACKET; all bytes of the header are
+ * there.
+ */
 void mem_packet_read(struct mem_packet *packet, const uint8_t *bytes);
 
-/* Return the latest time that an event of the packet can have. */
+/* Return the latest time that an event of the packet can have, microseconds. */
 static inline uint64_t mem_packet_latest(const struct mem_packet *p)
 {
 	return p->end_us >= p->begin_us ? p->end_us : p->begin_us + MEM_CLOCK_RANGE;
@@ -61,42 +66,46 @@ static inline uint64_t mem_packet_latest(const struct mem_packet *p)
 /* ---- the decoder ---- */
 
 struct mem_domain {
-	uint64_t last_us; /* time of its latest event */
+	uint64_t last_us; /* time of the domain's latest event, microseconds */
 	struct mem_stack stack;
 	struct mem_names names;
 	/*
-	 * Two ids with which the domain's next packet may begin. END_ID is the end of the ids that
-	 * the header of the last packet announced. NEXT_ID is the id after the last alloc that was
-	 * decoded. A packet of version 1 or 2 that begins with another id shows that packets are
-	 * missing.
+	 * Id that the domain's next packet is expected to begin with: END_ID by the header of the
+	 * domain's last packet, NEXT_ID by the events that were read from that packet.
 	 */
 	uint64_t end_id, next_id;
 	bool has_stack;	 /* STACK is initialised */
-	bool no_names;	 /* NAMES is out of step with the writer */
-	uint16_t number; /* number in the stream */
+	bool no_names;	 /* NAMES differs from the writer's tables: names of later codes are unknown */
+	uint16_t number; /* number of the domain in the stream */
 };
 
 struct mprof_mem {
 	struct mprof_mem_options options;
-	/* Bytes fed and not yet read, and before them the bytes of a packet that came in pieces. */
+	/*
+	 * FED are the bytes fed and not yet read. Before them come N_HELD bytes in HELD, if a
+	 * packet came in pieces.
+	 */
 	struct mem_bytes fed;
 	uint8_t *held; /* buffer of MPROF_MEM_PACKET_BYTES_MAX bytes */
 	size_t n_held;
 	bool finished;
 	bool over;	    /* the chosen recording has ended */
 	uint64_t offset;    /* position in the input of the first byte not read */
-	uint64_t searching; /* bytes skipped in search of a packet */
-	/* The packet whose events come next, when OPEN. */
+	uint64_t searching; /* number of bytes skipped so far in search of a packet */
+	/* If OPEN, the packet whose events come next. */
 	bool open;
 	struct mem_packet packet;
 	const uint8_t *bytes; /* first byte of the packet */
 	struct mem_bytes rest;
-	struct mem_domain *domain; /* NULL for a packet to skip */
+	struct mem_domain *domain; /* domain of the packet; NULL for a packet that is skipped */
 	uint64_t next_id;
-	bool misses_ids; /* some of its events were skipped */
-	/* The current trace. */
+	bool misses_ids; /* some events of the packet were skipped */
+	/* The current recording. */
 	bool has_info;
-	/* Another trace began and is unreadable: packets that follow are not of this one. */
+	/*
+	 * Another recording began and its description is invalid: the packets that follow do not
+	 * belong to this recording.
+	 */
 	bool unreadable;
 	struct mprof_mem_info info;
 	char *texts; /* texts of INFO */
@@ -104,28 +113,28 @@ struct mprof_mem {
 	bool has_codes;
 	struct mem_domain *domains[MPROF_MEM_DOMAINS_MAX];
 	uint32_t n_domains;
-	struct mem_domain other; /* stands for all domains past the limit */
+	struct mem_domain other; /* stands for all domains past MPROF_MEM_DOMAINS_MAX */
 	struct mprof_mem_damage damage;
 	struct mprof_mem_totals totals;
 };
 
 /*
- * Store and count damage in the open packet at AT, with SKIPPED bytes skipped. Return
- * MPROF_CORRUPT.
+ * Store and count damage in the open packet at the byte AT points to, after which SKIPPED bytes are
+ * skipped. Return MPROF_CORRUPT.
  */
 enum mprof_status mem_damaged(struct mprof_mem *d, enum mprof_mem_damage_reason reason, const uint8_t *at,
 			      uint64_t skipped);
 
 /* ---- mem-info.c ---- */
 
-/* Return true when the open packet begins a trace. */
+/* Return true when the open packet begins a recording. */
 bool mem_info_is(const struct mprof_mem *d);
 /*
- * Begin a trace. Return MPROF_OK; MPROF_CORRUPT, with the previous trace still there; or
- * MPROF_NOMEM, with no trace.
+ * Begin the recording that the open packet describes. Return MPROF_OK; MPROF_CORRUPT, with the
+ * previous recording still there; or MPROF_NOMEM, with no recording.
  */
 enum mprof_status mem_info_read(struct mprof_mem *d);
-/* Release the current trace. */
+/* Release the current recording. */
 void mem_info_forget(struct mprof_mem *d);
 
 /* ---- mem-events.c ---- */
@@ -135,7 +144,10 @@ void mem_info_forget(struct mprof_mem *d);
  * MPROF_CORRUPT.
  */
 enum mprof_status mem_events_begin(struct mprof_mem *d);
-/* Store the next event of the open packet; return MPROF_END after the last. */
+/*
+ * Store the next event of the open packet in *EVENT and return MPROF_OK. Return MPROF_END after the
+ * last one, or MPROF_CORRUPT, or MPROF_NOMEM.
+ */
 enum mprof_status mem_events_next(struct mprof_mem *d, struct mprof_mem_event *event);
 
 #endif

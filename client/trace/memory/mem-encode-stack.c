@@ -1,9 +1,10 @@
 /*
- * Encoder of stacks. It updates the caches as a reader does: a codeword that names a bucket makes
- * it the successor of the previous bucket, and only then its successors are predicted.
+ * Encoder of stacks. It updates the caches as the reader will: a codeword with bucket B first makes
+ * B the successor of the previous frame's bucket; then the frames after B's are predicted from the
+ * successors of B.
  *
- * Invariant: an empty bucket is never named as a hit, so that a reader's content of it does not
- * matter.
+ * Invariant: no codeword refers to an empty bucket as if it had a code, so it does not matter what
+ * a reader has in that bucket.
  */
 #include "mem-encode-stack.h"
 
@@ -13,7 +14,10 @@
 
 #include <mprof/bytes.h>
 
-/* Size of codewords at which the writer stops, and a reader treats the stack as cut. */
+/*
+ * Size of a stack's codewords, in bytes, at which the writer stops. A reader treats such a stack as
+ * cut.
+ */
 #define CUT_BYTES 4087u
 #define RUN_MAX	  255u
 #define NEW_NAME  31u
@@ -44,7 +48,10 @@ struct mem_encode_domain *mem_encode_domain_free(struct mem_encode_domain *d)
 	return NULL;
 }
 
-/* Return the bucket of CODE: the one that holds it, else one of its two candidates. */
+/*
+ * Return the bucket of CODE. Two buckets are possible: return the one that holds CODE, else an
+ * empty one, else one of the two.
+ */
 static uint16_t bucket_of(const struct mem_encode_domain *d, uint32_t code)
 {
 	uint32_t hash = code * 0x9e3779b1u;
@@ -73,8 +80,8 @@ static int stack_room(struct mem_encode_domain *d, uint64_t n)
 }
 
 /*
- * Return the number of frames from I on that are predicted after *BUCKET, and set *BUCKET to the
- * last of them.
+ * Return the number of frames, from frame I on, that are in the successors of *BUCKET one after the
+ * other. Set *BUCKET to the bucket of the last of them.
  */
 static uint32_t run(const struct mem_encode_domain *d, uint32_t i, uint32_t n, uint16_t *bucket)
 {
@@ -87,7 +94,10 @@ static uint32_t run(const struct mem_encode_domain *d, uint32_t i, uint32_t n, u
 	return k;
 }
 
-/* Encode the frames from I up to N. Return the number of frames encoded in all. */
+/*
+ * Encode the frames from I up to, but not including, N into WORDS. Return the index of the first
+ * frame that did not fit, or N.
+ */
 static uint32_t words_put(struct mem_encode_domain *d, uint32_t i, uint32_t n,
 			  uint64_t (*value)(const void *context, uint32_t code), const void *context,
 			  struct mem_encode_words *words)

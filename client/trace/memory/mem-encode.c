@@ -1,6 +1,6 @@
 /*
- * Encoder of memtrace streams. One packet of events is open at a time, of one domain. The
- * explanations of its codes collect in a second packet, which is written first.
+ * Encoder of memtrace streams. One packet of events, of one domain, is open at a time. The location
+ * events for its codes are collected in a second packet, which is written before it.
  */
 #include "mem-encode.h"
 
@@ -18,7 +18,7 @@
 #define CLOCK_BITS   25
 #define SPAN_US	     30000000u
 #define NEW_CODES    128u
-/* Largest event, and largest explanation of a code, bytes. */
+/* Largest event, and largest location event of a code, bytes. */
 #define EVENT_MAX    (MEM_ENCODE_WORDS_MAX + 64u)
 #define LOCATION_MAX 4096u
 #define NO_CHECK     0xffffu
@@ -27,16 +27,22 @@
 
 enum { ID_INFO, ID_LOCATION, ID_ALLOC, ID_PROMOTE, ID_COLLECT, ID_SHORT = 100 };
 
-/* Codes that no program has, for a cut and for an unknown stack. */
+/*
+ * Codes that no program has: they stand for the missing frames of a cut stack, and for an unknown
+ * stack.
+ */
 #define CODE_TRUNCATED 0x3ffffffffffffff1u
 #define CODE_UNKNOWN   0x3ffffffffffffff2u
 
-/* Names above this are not strings of the ops. */
+/*
+ * Numbers of names from here on are no strings of the callbacks: NAME_NONE is the empty name, the
+ * following two are those of the special codes.
+ */
 #define NAME_NONE (UINT32_MAX - 3)
 
 struct packet {
 	uint8_t bytes[PACKET_BYTES];
-	size_t n; /* 0: not open */
+	size_t n; /* bytes used; 0: the packet is not open */
 };
 
 struct mem_encoder {
@@ -45,12 +51,12 @@ struct mem_encoder {
 	int64_t pid;
 	uint64_t next_id;
 	struct packet events, names;
-	uint64_t begin_us, last_us; /* time range of EVENTS */
-	uint32_t new_codes;	    /* codes explained since EVENTS began */
+	uint64_t begin_us, last_us; /* time range of the packet EVENTS, microseconds */
+	uint32_t new_codes;	    /* number of codes explained since the packet EVENTS began */
 	struct mem_encode_domain *domain;
 	struct mem_encode_domain *domains[MPROF_MEM_DOMAINS_MAX];
 	uint32_t n_domains;
-	struct grow told; /* uint8_t: code was explained; the two special codes come first */
+	struct grow told; /* uint8_t for each code: 1 if it was explained; the two special codes come first */
 	struct mem_encode_words words;
 };
 
@@ -100,7 +106,7 @@ static void put64(struct packet *p, uint64_t v)
 	p->n += 8;
 }
 
-/* Write the format's variable-length integer; mem_vint() reads it. */
+/* Append V as the variable-length integer that mem_vint() reads. */
 static void put_vint(struct packet *p, uint64_t v)
 {
 	if (v < 253) {
@@ -159,7 +165,8 @@ static int packet_put(struct mem_encoder *e, struct packet *p, uint64_t end_us, 
 }
 
 /*
- * Write the explanations. Their packet has the begin time of the events that use them, and no ids.
+ * Write the packet of location events. It has the begin time of the packet of events that uses
+ * them, and no ids.
  */
 static int names_put(struct mem_encoder *e)
 {
@@ -176,7 +183,7 @@ int mem_encoder_flush(struct mem_encoder *e)
 	return r ? r : packet_put(e, &e->events, e->last_us, e->next_id);
 }
 
-/* Return the first NEXT_ID of the open packet. */
+/* Return the id of the first alloc of the open packet. */
 static uint64_t first_id(const struct mem_encoder *e)
 {
 	return mprof_load64(e->events.bytes + head_bytes(e) - 16);
@@ -191,7 +198,10 @@ static uint64_t code_value(const void *context, uint32_t i)
 	return e->ops.code(e->ops.names, i)->code;
 }
 
-/* Write the content of one bucket: a reader with another content has lost bytes. */
+/*
+ * Write the content of one bucket into the packet's header. A reader whose bucket has another
+ * content has lost bytes.
+ */
 static void check_put(struct mem_encoder *e)
 {
 	struct mem_encode_domain *d = e->domain;
@@ -215,7 +225,9 @@ static int domain_find(struct mem_encoder *e, uint16_t number)
 		if (e->domain->number == number)
 			return 0;
 	}
-	/* A decoder knows no more domains; further ones are written as the last one. */
+	/*
+	 * A decoder knows no more domains: write the events of further domains into the last one.
+	 */
 	if (e->n_domains == MPROF_MEM_DOMAINS_MAX)
 		return 0;
 	e->domain = mem_encode_domain_new(number);
@@ -225,7 +237,9 @@ static int domain_find(struct mem_encoder *e, uint16_t number)
 	return 0;
 }
 
-/* Open a packet with room for an event of DOMAIN at TIME_US. */
+/*
+ * Make sure that a packet is open with room for an event of DOMAIN at TIME_US. Return 0 or -errno.
+ */
 static int packet_ready(struct mem_encoder *e, uint16_t domain, uint64_t time_us)
 {
 	int r = 0;
@@ -261,7 +275,7 @@ static const char *name_of(const struct mem_encoder *e, uint32_t i, size_t *byte
 	return text;
 }
 
-/* Return the location of a special code. */
+/* Return the location of CODE, one of the two special codes. */
 static struct mprof_mem_location location_of(uint32_t code)
 {
 	return (struct mprof_mem_location){.file = NAME_NONE, .function = code, .line = 1, .first = 1, .last = 1};
@@ -297,7 +311,10 @@ static int put_location(struct mem_encoder *e, const struct mprof_mem_location *
 	return 0;
 }
 
-/* Return the locations of a code, or none when they would need too many bytes. */
+/*
+ * Return the number of locations of code I, and store the first one in *FIRST. Return 0 when the
+ * locations would need too many bytes.
+ */
 static uint32_t locations_of(const struct mem_encoder *e, uint32_t i, uint32_t *first)
 {
 	const struct mprof_mem_code *code = e->ops.code(e->ops.names, i);
@@ -340,7 +357,9 @@ static int code_tell(struct mem_encoder *e, uint32_t i)
 	return r;
 }
 
-/* Explain the code, unless that was done. */
+/*
+ * Append the location event of code I, unless the code was explained already. Return 0 or -errno.
+ */
 static int code_use(struct mem_encoder *e, uint32_t i)
 {
 	uint32_t at = i >= MPROF_CODE_UNKNOWN ? i - MPROF_CODE_UNKNOWN : i + 2, room = e->told.n;
@@ -390,7 +409,7 @@ static int add_alloc(struct mem_encoder *e, const struct mprof_mem_event *event)
 	uint32_t n = event->flags & MPROF_MEM_NO_STACK ? 0 : event->frames;
 	int r = mem_encode_stack(e->domain, event->stack, n, last, code_value, e, &e->words);
 
-	/* The frames shared with the previous stack are explained. */
+	/* The frames shared with the previous stack were explained before. */
 	for (uint32_t i = e->words.prefix; !r && i < e->domain->n; i++)
 		r = code_use(e, e->domain->frames[i]);
 	if (!r)

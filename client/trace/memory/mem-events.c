@@ -1,9 +1,9 @@
 /*
  * Events of one packet.
  *
- * Invariants: ids come from the packet header, so that a damaged or lost packet does not shift
- * later ones. When bytes of a domain were lost, its stacks are unknown from there on, because each
- * stack is coded by the previous one.
+ * Invariants: the ids of allocs begin with the id in the packet header, so a damaged or lost packet
+ * does not shift the ids of later ones. When bytes of a domain were lost, the domain's stacks are
+ * unknown from there on, because each stack is coded as its difference from the previous one.
  */
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static struct mem_domain *domain_get(struct mprof_mem *d, uint16_t number)
 	return new;
 }
 
-/* Return true when stacks of the domain can be decoded. The first call allocates their caches. */
+/* Return true when stacks of DOMAIN are decoded. The first call allocates the domain's caches. */
 static bool domain_stacks(struct mprof_mem *d, struct mem_domain *domain)
 {
 	if (!d->options.stacks || domain == &d->other)
@@ -38,8 +38,9 @@ static bool domain_stacks(struct mprof_mem *d, struct mem_domain *domain)
 }
 
 /*
- * Return true when the packet continues its domain. Before version 3 ids reveal each missing
- * packet; since then domains can interleave, and the check of one bucket reveals most of them.
+ * Return true when no packet of DOMAIN is missing before the open packet, as far as can be known.
+ * Before version 3 the ids show each missing packet. In version 3 domains can interleave, and the
+ * check of one bucket shows most missing packets.
  */
 static bool follows(struct mprof_mem *d, const struct mem_domain *domain)
 {
@@ -68,9 +69,10 @@ enum mprof_status mem_events_begin(struct mprof_mem *d)
 }
 
 /*
- * Return the time of an event from its low bits. A packet spans 30 s of the 33.55 s that the bits
- * hold, and ends with its last event: a later time was stamped before the packet began, by a clock
- * that stepped back.
+ * Return the time of the event that begins with WORD, in microseconds. WORD has the low bits of the
+ * time, which count up to 33.55 s; a packet spans at most 30 s and ends with its last event. So a
+ * time after the packet's end was stamped before the packet began, by a clock that stepped back:
+ * then set a bit in *FLAGS.
  */
 static uint64_t event_time(struct mprof_mem *d, uint32_t word, uint8_t *flags)
 {
@@ -89,7 +91,7 @@ static uint64_t event_time(struct mprof_mem *d, uint32_t word, uint8_t *flags)
 	return t;
 }
 
-/* Report damage, and skip the rest of the packet. */
+/* Report an invalid event at AT, and skip the packet from there on. */
 static enum mprof_status packet_damaged(struct mprof_mem *d, const uint8_t *at)
 {
 	uint64_t skipped = (uint64_t)(d->rest.end - at);
@@ -109,7 +111,10 @@ static enum mprof_status location_next(struct mprof_mem *d, const uint8_t *at)
 	if (d->options.stacks && !domain->no_names &&
 	    mem_names_read(&domain->names, &d->rest, &d->codes) == MEM_NAMES_OK)
 		return MPROF_OK;
-	/* Locations are in packets of their own, and no event needs them. */
+	/*
+	 * A packet with location events has nothing else, and no event needs the locations: skip
+	 * its other bytes.
+	 */
 	d->rest.at = d->rest.end;
 	if (!d->options.stacks)
 		return MPROF_OK;
@@ -121,7 +126,10 @@ static enum mprof_status location_next(struct mprof_mem *d, const uint8_t *at)
 	return mem_damaged(d, MPROF_MEM_DAMAGE_NAMES, at, (uint64_t)(d->rest.end - at));
 }
 
-/* Read the stack of an alloc: N codewords. Return false when the bytes end inside them. */
+/*
+ * Read the stack of an alloc, N codewords after a prefix of PREFIX frames, into *E. Return false
+ * when the bytes end inside the codewords.
+ */
 static bool stack_next(struct mprof_mem *d, struct mprof_mem_event *e, uint64_t prefix, uint32_t n)
 {
 	struct mem_domain *domain = d->domain;
@@ -177,7 +185,10 @@ static bool alloc_next(struct mprof_mem *d, struct mprof_mem_event *e, uint32_t 
 	return stack_next(d, e, prefix, n);
 }
 
-/* Read a promote or collect, which names an object by the number of allocs since. */
+/*
+ * Read a promote or collect into *E. It identifies its object by the number of allocs since the
+ * object's. Return false when the bytes end.
+ */
 static bool end_next(struct mprof_mem *d, struct mprof_mem_event *e, uint32_t id)
 {
 	uint64_t delta;

@@ -1,10 +1,9 @@
 /*
- * Trees of functions, made from the tree of codes of a profile.
+ * Trees of functions, made from a profile's stack tree, whose nodes are codes.
  *
- * The tree of codes is walked depth first. For each node on the way from the root there is a struct
- * level, which names the node of the tree of functions at the same depth of the stack. A counter
- * for each name says how often the function is on the stack, so recursion is found without a
- * search.
+ * The stack tree is walked depth first. For each node on the current path a level remembers the
+ * node of the tree of functions that belongs to it. A counter for each name tells whether the
+ * function is on the stack already, so recursion of any depth costs nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +24,14 @@ static inline struct mprof_flame_node *mem_flame_at(const struct mprof_flame *f,
 	return (struct mprof_flame_node *)f->nodes.items + i;
 }
 
-/* Identity of a node among its siblings: a name, a location, or a code without either. */
+/* What distinguishes a node from its siblings: a name, a location, or a code that has neither. */
 enum mem_flame_key { MEM_FLAME_NAME, MEM_FLAME_LOCATION, MEM_FLAME_CODE };
 
 /* ---- a tree that grows ---- */
 
-/* A tree under construction, and the order of its siblings. */
+/* Building a tree, and sorting siblings. */
 
-/* Return a tree with a root only; NULL without memory. */
+/* Return a tree that only has a root, or NULL without memory. */
 static struct mprof_flame *mem_flame_new(uint64_t seed)
 {
 	struct mprof_flame *f = calloc(1, sizeof(*f));
@@ -53,8 +52,8 @@ static struct mprof_flame *mem_flame_new(uint64_t seed)
 }
 
 /*
- * Return the child of PARENT for VALUE, created if needed; MPROF_NONE without memory. MAP has the
- * children of F.
+ * Return the child of PARENT that KIND and VALUE identify, and create it if needed. Return
+ * MPROF_NONE without memory. MAP finds the nodes of F.
  */
 static uint32_t mem_flame_child(struct mprof_flame *f, struct map *map, uint32_t parent, enum mem_flame_key kind,
 				uint32_t value)
@@ -85,7 +84,7 @@ static uint32_t mem_flame_child(struct mprof_flame *f, struct map *map, uint32_t
 	return i;
 }
 
-/* Add up the totals, from the children to the root. */
+/* Compute the total of each node, from the last node to the root. */
 static void total(struct mprof_flame *f)
 {
 	for (uint32_t i = f->nodes.n; i-- > 0;) {
@@ -124,7 +123,7 @@ static int place_compare(const void *a, const void *b)
 	return x->i < y->i ? -1 : x->i > y->i;
 }
 
-/* Link the siblings with a total, by total and name. */
+/* Link the siblings whose total is not 0, sorted by total and name. Return false without memory. */
 static bool order(struct mprof_flame *f, const struct mprof_mem *d)
 {
 	struct place *places = malloc((f->nodes.n + 1u) * sizeof(*places));
@@ -154,7 +153,7 @@ static bool order(struct mprof_flame *f, const struct mprof_mem *d)
 }
 
 /*
- * Compute totals and the order of siblings, once all nodes have their own samples. Return false
+ * Compute the totals and the order of siblings. Call it when SELF of all nodes is set. Return false
  * without memory.
  */
 static bool mem_flame_finish(struct mprof_flame *f, const struct mprof_mem *d)
@@ -186,18 +185,17 @@ struct flame_build {
 	const struct mprof_flame_options *options;
 	struct mprof_flame *flame;
 	struct mem_walk walk;
-	struct map map; /* from a parent and a key to the child */
-	/* One struct level for each node of the tree of codes from the root to the walk's node. */
-	struct grow levels;
-	struct grow added;  /* uint32_t: the names that LEVELS added to the stack, outermost first */
-	uint8_t *hidden;    /* for each name: 0 = not checked yet, 1 = shown, 2 = hidden */
-	uint32_t *on_stack; /* for each name: how often it is in ADDED */
-	uint32_t names;	    /* number of names */
+	struct map map;	    /* from a node's parent and what identifies the node (mem_flame_child()) to its index */
+	struct grow levels; /* struct level, for each node of the stack tree on the current path */
+	struct grow added;  /* uint32_t: names that the levels on the path put on the stack, in order */
+	uint8_t *hidden;    /* for each name whether options.hidden matches it: 1 no, 2 yes, 0 not tested yet */
+	uint32_t *on_stack; /* for each name how often it is on the stack */
+	uint32_t names;
 };
 
 struct level {
-	uint32_t node;	/* node of functions at which the level's frames end */
-	uint32_t added; /* number of names of the levels before */
+	uint32_t node;	/* node of the tree of functions at which the frames of this level end */
+	uint32_t added; /* number of items of ADDED before this level */
 	/* Location of the innermost frame, or MPROF_NONE when it is hidden or unknown. */
 	uint32_t location;
 };
@@ -224,7 +222,10 @@ static bool is_hidden(struct flame_build *m, uint32_t name)
 	return m->hidden[name] == 2;
 }
 
-/* Add a function to the stack of LEVEL. Return false without memory. */
+/*
+ * Add the function at LOCATION to the stack: LEVEL moves to the function's node, unless the
+ * function is hidden or skipped. Return false without memory.
+ */
 static bool push(struct flame_build *m, struct level *level, uint32_t location)
 {
 	uint32_t name = mprof_mem_location(m->d, location)->function, *added;
@@ -245,7 +246,10 @@ static bool push(struct flame_build *m, struct level *level, uint32_t location)
 	return true;
 }
 
-/* Count the samples of a node of codes at LEVEL, or at the place below it. */
+/*
+ * Count the samples of FROM, a node of the stack tree, at LEVEL's node, or at a place of allocation
+ * below it. Return false without memory.
+ */
 static bool count(struct flame_build *m, const struct level *level, const struct mprof_profile_node *from)
 {
 	uint64_t weight = mem_weight(from, m->options->weight);
@@ -338,9 +342,15 @@ struct mprof_flame *mprof_flame_new(struct mprof_profile *p, const struct mprof_
 
 /* ---- callers below ---- */
 
-/* Follow each allocating node up to the root, and insert its path below the new root. */
+/*
+ * The inverted tree: follow each node that allocates up to the root, and insert that path below the
+ * root of a new tree.
+ */
 
-/* Return the child of AT with the identity of NODE. */
+/*
+ * Return the child of the node AT of F that stands for the same function, place or code as NODE,
+ * and create it if needed.
+ */
 static uint32_t same(struct mprof_flame *f, struct map *map, uint32_t at, const struct mprof_flame_node *node)
 {
 	if (node->name != MPROF_NONE)

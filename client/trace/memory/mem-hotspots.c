@@ -1,9 +1,10 @@
 /*
- * Functions by what they allocate, and their callers.
+ * Functions by what they allocate, and their callers. A *hotspot* is such a function, a *spot* its
+ * index.
  *
- * The tree of codes is walked depth first. The total of a function is the weight of the subtrees at
- * whose roots it enters the stack, so that staying on the stack costs nothing. Callers are counted
- * at each allocating node.
+ * The profile's stack tree is walked depth first. The total of a function is the sum of the weights
+ * of the subtrees at whose roots the function enters the stack, so a function that stays on the
+ * stack costs nothing. Callers are counted at each node that allocates.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,9 @@
 #include "map.h"
 #include "mem-walk.h"
 
-/* A code without a name takes the name of one of the two frames before it. */
+/* A code without a name counts as its nearest caller with a name, at most this many frames away. */
 #define BORROWED_MAX 2u
-/* Largest number of pairs of functions; further ones are left out. */
+/* Largest number of pairs of caller and callee; further ones are left out. */
 #define PAIRS_MAX (1u << 22)
 
 struct mprof_hotspots {
@@ -24,14 +25,14 @@ struct mprof_hotspots {
 
 struct level {
 	uint32_t spot;	  /* allocating function; MPROF_NONE at the root */
-	uint32_t place;	  /* location, or MPROF_NONE */
-	uint32_t added;	  /* number of functions of the levels before */
-	uint32_t unnamed; /* consecutive codes without a name up to here */
+	uint32_t place;	  /* location of the allocation, or MPROF_NONE */
+	uint32_t added;	  /* number of items of struct hotspot_build's ADDED before this level */
+	uint32_t unnamed; /* number of consecutive codes without a name, up to this level */
 };
 
 struct pair {
 	struct mprof_hotspot_caller told;
-	uint32_t node; /* node at which it was counted last */
+	uint32_t node; /* node at which the pair was counted last */
 };
 
 struct hotspot_build {
@@ -39,16 +40,16 @@ struct hotspot_build {
 	struct mprof_hotspots *h;
 	enum mprof_weight weight;
 	struct mem_walk walk;
-	uint64_t *below;    /* weight of each node and all below */
-	uint64_t *at_place; /* weight of each location */
+	uint64_t *below;    /* for each node its weight and that of all nodes below it */
+	uint64_t *at_place; /* for each location the weight of its allocations */
 	uint32_t places;
-	struct map spots;      /* file and name to hotspot */
-	struct map codes;      /* code without a name to hotspot */
-	struct map pairs;      /* callee and caller to pair */
+	struct map spots;      /* from file and name to hotspot */
+	struct map codes;      /* from a code without a name to hotspot */
+	struct map pairs;      /* from callee and caller to pair */
 	struct grow pair_list; /* struct pair */
 	struct pair beyond;    /* collects all pairs past the limit */
 	struct grow levels;
-	struct grow on_stack; /* uint32_t: how often each hotspot is on the stack */
+	struct grow on_stack; /* uint32_t for each hotspot: how often it is on the stack */
 	struct grow added;    /* uint32_t: hotspots in the order in which they entered the stack */
 };
 
@@ -57,7 +58,10 @@ static struct mprof_hotspot *spot_at(const struct mprof_hotspots *h, uint32_t i)
 	return (struct mprof_hotspot *)h->list.items + i;
 }
 
-/* Return the hotspot of KEY in MAP, created as SPOT if needed; MPROF_NONE without memory. */
+/*
+ * Return the index of the hotspot that MAP has for KEY. If there is none, add *SPOT. Return
+ * MPROF_NONE without memory.
+ */
 static uint32_t spot_get(struct hotspot_build *f, struct map *map, uint64_t key, const struct mprof_hotspot *spot)
 {
 	uint32_t i = map_get(map, key), *count;
@@ -89,7 +93,7 @@ static uint32_t spot_unnamed(struct hotspot_build *f, uint32_t code)
 			&(struct mprof_hotspot){.name = MPROF_NONE, .file = MPROF_NONE, .code = code});
 }
 
-/* Put a hotspot on the stack. Return false without memory. */
+/* Put the hotspot SPOT on the stack. Return false without memory, or if SPOT is MPROF_NONE. */
 static bool push(struct hotspot_build *f, uint32_t spot)
 {
 	uint32_t *count, *added;
@@ -124,7 +128,10 @@ static bool enter_code(struct hotspot_build *f, struct level *level, uint32_t i)
 	return push(f, level->spot);
 }
 
-/* Return the pair of two hotspots; NULL without memory. Valid until the next call. */
+/*
+ * Return the pair of CALLEE and CALLER, and create it if needed; valid until the next call. Return
+ * NULL without memory.
+ */
 static struct pair *pair_get(struct hotspot_build *f, uint32_t callee, uint32_t caller)
 {
 	uint64_t key = (uint64_t)callee << 32 | caller;
@@ -146,15 +153,15 @@ static struct pair *pair_get(struct hotspot_build *f, uint32_t callee, uint32_t 
 }
 
 /*
- * Count WEIGHT, allocated by CALLEE, for each hotspot on the stack once. Return false without
- * memory.
+ * Add WEIGHT, which CALLEE allocates, to the pair of CALLEE with each other hotspot on the stack,
+ * once for each hotspot. Return false without memory.
  */
 static bool count_callers(struct hotspot_build *f, uint32_t callee, uint64_t weight)
 {
 	const uint32_t *added = f->added.items;
 	uint32_t told = 0, i = f->added.n, steps = 4 * MPROF_HOTSPOT_CALLERS_MAX;
 
-	/* From the innermost frame on; the limits bound the cost of deep stacks. */
+	/* Go from the innermost frame outwards. The limits bound the cost of deep stacks. */
 	while (i-- > 0 && told < MPROF_HOTSPOT_CALLERS_MAX && steps-- > 0) {
 		struct pair *pair;
 
@@ -211,9 +218,9 @@ static void leave(struct hotspot_build *f)
 		((uint32_t *)f->on_stack.items)[((uint32_t *)f->added.items)[--f->added.n]]--;
 }
 
-/* ---- what was found, in order ---- */
+/* ---- sorting the result ---- */
 
-/* Insert PLACE among the three places where its hotspot allocates most. */
+/* Insert PLACE, a location, among the three places at which its function allocates most. */
 static void rank_place(struct hotspot_build *f, uint32_t place)
 {
 	const struct mprof_mem_location *l = mprof_mem_location(f->d, place);
@@ -233,7 +240,7 @@ static void rank_place(struct hotspot_build *f, uint32_t place)
 	spot->places[at] = place;
 }
 
-/* A hotspot and its previous index. */
+/* A hotspot with its name as a text, and the index that it had before sorting. */
 struct ranked {
 	struct mprof_hotspot spot;
 	const char *name;
@@ -268,7 +275,10 @@ static int pair_compare(const void *a, const void *b)
 	return x->caller < y->caller ? -1 : x->caller > y->caller;
 }
 
-/* Sort the hotspots by what they allocate. IS[i] becomes the new index of I. */
+/*
+ * Sort the hotspots by SELF. IS[i] becomes the new index of the hotspot that had index i. Return
+ * false without memory.
+ */
 static bool order_spots(struct hotspot_build *f, uint32_t *is)
 {
 	uint32_t n = f->h->list.n;

@@ -1,6 +1,6 @@
 /*
- * Description of a trace, in its first packet. A second one begins another recording, with its own
- * codes and ids.
+ * Description of a recording, in its first packet. A second description in the stream begins
+ * another recording, with codes and ids of its own.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ void mem_info_forget(struct mprof_mem *d)
 	d->info = (struct mprof_mem_info){0};
 }
 
-/* Read a text up to its NUL. Return NULL when it has none. */
+/* Read a text up to its NUL. Return NULL when there is no NUL. */
 static const char *text_read(struct mem_bytes *b)
 {
 	const char *text = (const char *)b->at;
@@ -46,7 +46,8 @@ static const char *text_read(struct mem_bytes *b)
 }
 
 /*
- * Parse INFO from the bytes of B, in which its texts stay. Return false for an invalid description.
+ * Parse a description from B into *INFO. The texts of *INFO point into the bytes of B. Return false
+ * for an invalid description.
  */
 static bool info_parse(struct mprof_mem_info *info, uint16_t version, struct mem_bytes b)
 {
@@ -77,12 +78,12 @@ enum mprof_status mem_info_read(struct mprof_mem *d)
 	struct mprof_mem_info info;
 	size_t n = (size_t)(body.end - body.at);
 
-	/* Keep the previous trace with its names, which its readers still use. */
+	/* Keep the previous recording and its names, because the caller still uses them. */
 	d->unreadable = !info_parse(&info, d->packet.version, body);
 	if (d->unreadable)
 		return mem_damaged(d, MPROF_MEM_DAMAGE_INFO, body.at, d->packet.bytes);
 	mem_info_forget(d);
-	/* Texts must outlive the packet: parse a copy. */
+	/* The texts must outlive the packet's bytes: parse a copy. */
 	d->texts = malloc(n);
 	if (!d->texts)
 		return MPROF_NOMEM;

@@ -1,6 +1,6 @@
 /*
- * Leaks. The profile still has all objects that live at the end, with their times: add them up by
- * allocating code and by parts of the run.
+ * Leaks. A profile still has all objects that live at the end, with the times of their allocation:
+ * add them up by allocating code and by part of the run.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,10 @@ struct mprof_leaks {
 	struct grow list; /* struct mprof_leak */
 };
 
-/* Leak of each code, by its number; the special codes come after the codes. */
+/*
+ * State of a search for leaks. OF_CODE has for each code the index of its leak; the special codes
+ * come after the N_CODES codes of the decoder.
+ */
 struct leak_build {
 	const struct mprof_profile_node *nodes;
 	uint32_t n_nodes, n_codes;
@@ -38,7 +41,7 @@ static struct mprof_leak *leak_of(struct leak_build *f, uint32_t code)
 	return leak;
 }
 
-/* Count the stacks with live samples. */
+/* Count the live samples of each node for its code. Return false without memory. */
 static bool add_nodes(struct leak_build *f)
 {
 	for (uint32_t i = 0; i < f->n_nodes; i++) {

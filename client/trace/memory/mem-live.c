@@ -1,10 +1,12 @@
 /*
- * Hash map of older objects, by open addressing with linear probing, at most two thirds full. A
- * place is small and holds 32 hashed bits of its object's id, so that most places are in the cache
- * and only the right object is read. Removing leaves no mark: later entries that may move to the
- * hole are moved, so that searches stay short.
+ * Hash map of older objects, by open addressing with linear probing, at most two thirds full.
  *
- * Invariant: there is no free place between an object's own place and where it is.
+ * A place of the map is small and holds 32 hashed bits of its object's id. So most places are in
+ * the cache, and only the right object is read. An object's *own place* is the one at which a
+ * search for it begins. When an object is removed, later objects that may move to the free place
+ * are moved there, so searches stay short.
+ *
+ * Invariant: between an object's own place and the place where it is there is no free place.
  */
 #include "mem-live.h"
 
@@ -18,8 +20,8 @@
 #define OBJECTS_MAX (UINT32_MAX / 4)
 
 struct mem_live_place {
-	uint32_t mixed;	 /* hash of the id; its low bits are the own place */
-	uint32_t object; /* FREE: none */
+	uint32_t mixed;	 /* hash of the id; its low bits are the index of the own place */
+	uint32_t object; /* index of the object; FREE: the place is free */
 };
 
 void mem_live_init(struct mem_live *live, uint64_t seed, bool detailed)
@@ -58,7 +60,7 @@ void mem_live_prefetch_old(const struct mem_live *live, int64_t id)
 	uint32_t mixed = mixed_of(live, id);
 	const struct mem_live_place *place = &live->places[mixed & (live->room - 1)];
 
-	/* Mostly it is the first. */
+	/* Mostly the first place has the object. */
 	if (place->object != FREE)
 		__builtin_prefetch(&live->objects[place->object]);
 }
@@ -120,7 +122,7 @@ static void add_old(struct mem_live *live, const struct mem_object *object)
 {
 	uint32_t i = live->unused;
 
-	/* The object used last is still in the cache. */
+	/* Take the object that was freed last: it is still in the cache. */
 	if (i != FREE)
 		live->unused = live->objects[i].epoch;
 	else
@@ -133,7 +135,7 @@ static void add_old(struct mem_live *live, const struct mem_object *object)
 	live->top = object->id > live->top ? object->id : live->top;
 }
 
-/* Allocate the ring, empty. */
+/* Allocate an empty ring. Return false without memory. */
 static bool young_make(struct mem_live *live)
 {
 	if (live->detailed && !live->young_details)

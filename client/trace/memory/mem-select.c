@@ -1,8 +1,9 @@
 /*
- * Select objects by a filter. Each object is judged when it ends, or at the end of the trace, when
- * all is known of it. One bit per object remains.
+ * Select objects by a filter. Each object is tested when it ends, or at the end of the recording,
+ * because then all is known of it. One bit for each object says whether it is selected.
  *
- * Conditions on stacks are evaluated for each node of the tree once, from the result of its parent.
+ * Conditions on stacks are evaluated once for each node of the stack tree, from the result of its
+ * parent.
  */
 #include "mem-walk.h"
 
@@ -19,9 +20,13 @@ struct mprof_selection {
 	uint64_t word_bytes;
 	struct mem_live live;
 	struct mem_tree tree;
-	struct grow nodes; /* uint8_t: clauses that match some function up to each node */
-	uint8_t *bits;	   /* one bit for each alloc */
-	uint64_t room;	   /* number of bits */
+	/*
+	 * Uint8_t for each node: a bit for each clause that matches a function of the stack up to
+	 * there.
+	 */
+	struct grow nodes;
+	uint8_t *bits; /* a bit for each alloc: its object is selected */
+	uint64_t room; /* number of bits */
 	uint64_t allocs;
 	uint64_t objects, samples;
 };
@@ -75,7 +80,7 @@ bool mem_clause_met(const struct mprof_mem_clause *clause, const char *name, siz
 			     : memmem(name, bytes, clause->name, n) != NULL;
 }
 
-/* Return the clauses that match a function of the code. */
+/* Return a bit for each clause that matches a function of code I. */
 static uint8_t code_met(const struct mprof_selection *s, const struct mprof_mem *d, uint32_t i)
 {
 	const struct mprof_mem_code *code = mprof_mem_code(d, i);
@@ -92,7 +97,10 @@ static uint8_t code_met(const struct mprof_selection *s, const struct mprof_mem 
 	return met;
 }
 
-/* Evaluate the new nodes. */
+/*
+ * Evaluate the clauses for the nodes that the tree has got since the last call. Return false
+ * without memory.
+ */
 static bool nodes_meet(struct mprof_selection *s, const struct mprof_mem *d)
 {
 	const struct mem_node *nodes = s->tree.nodes.items;
@@ -129,8 +137,8 @@ static bool range_has(const struct mprof_mem_range *range, uint64_t value)
 }
 
 /*
- * Return true when the object counts on the filter's heaps, and store from when to when. *COLLECTED
- * is whether it ends.
+ * Return true when OBJECT counts on the heaps of the filter. Then change *BEGIN, *END and
+ * *COLLECTED to its time on these heaps, and to whether it ends there.
  */
 static bool heap_fits(const struct mprof_selection *s, const struct mem_object *object, uint64_t *begin, uint64_t *end,
 		      bool *collected)
@@ -154,7 +162,10 @@ static bool heap_fits(const struct mprof_selection *s, const struct mem_object *
 	return promoted && heaps & MPROF_HEAP_MAJOR;
 }
 
-/* Judge an object that ended at END, or lives at the end (COLLECTED is false). */
+/*
+ * Select OBJECT if it meets the filter. It ended at END, or lives at the end of the recording
+ * (COLLECTED is false).
+ */
 static void judge(struct mprof_selection *s, const struct mem_object *object, uint64_t end, bool collected)
 {
 	const struct mprof_mem_filter *f = &s->filter;
@@ -223,7 +234,7 @@ static enum mprof_status select_alloc(struct mprof_selection *s, const struct mp
 	return MPROF_OK;
 }
 
-/* Begin another recording and discard the previous one, as a profile does. */
+/* Handle the begin of another recording: discard the previous one, as a profile does. */
 static enum mprof_status begin(struct mprof_selection *s, const struct mprof_mem *d, const struct mprof_mem_event *e)
 {
 	uint64_t seed = s->live.seed;

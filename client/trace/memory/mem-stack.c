@@ -1,16 +1,17 @@
 /*
- * Decoder of stacks. A codeword names a bucket and says: the code in it is the next frame (and then
- * that many successors of the bucket), or a new code follows, to be stored in it.
+ * Decoder of stacks. A codeword has the number of a bucket and says one of two things: the code in
+ * the bucket is the next frame, and the codes of a number of successors are the frames after it; or
+ * a new code follows, which is the next frame and is stored in the bucket.
  *
- * Invariant: a bucket's number is below MEM_BUCKETS, because a codeword has 14 bits for it. So no
- * index needs a check, whatever the bytes are.
+ * Invariant: the number of a bucket is below MEM_BUCKETS, because a codeword has 14 bits for it. So
+ * no number needs a check, whatever the bytes are.
  */
 #include "mem-stack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Size of codewords at which the writer stopped. */
+/* Size of a stack's codewords, in bytes, at which the writer stopped: the stack is cut. */
 #define CUT_BYTES  4087u
 #define FIRST_ROOM 4096u
 
@@ -29,7 +30,7 @@ void mem_stack_deinit(struct mem_stack *s)
 	*s = (struct mem_stack){0};
 }
 
-/* Make room for the frames of one codeword after N. */
+/* Make room for the frames of one codeword after the first N frames. */
 static enum mem_stack_result frames_room(struct mem_stack *s, uint32_t n)
 {
 	uint32_t room = s->room * 2;
@@ -47,7 +48,7 @@ static enum mem_stack_result frames_room(struct mem_stack *s, uint32_t n)
 	return MEM_STACK_OK;
 }
 
-/* Read N codewords. Their frames follow the first *FRAMES. */
+/* Read N codewords from B. Their frames follow the first *FRAMES frames; update *FRAMES. */
 static enum mem_stack_result words_read(struct mem_stack *s, struct mem_bytes *b, uint32_t n, struct mem_codes *codes,
 					uint32_t *frames)
 {
@@ -96,8 +97,8 @@ enum mem_stack_result mem_stack_read(struct mem_stack *s, struct mem_bytes *b, u
 				     struct mem_codes *codes, uint32_t *common)
 {
 	/*
-	 * The prefix counts frames of the writer's whole stack. Ours is shorter when that was cut:
-	 * keep it, and only update the caches.
+	 * PREFIX counts frames of the writer's previous stack. If that stack was cut, the reader's
+	 * is shorter: keep the frames, and only update the buckets.
 	 */
 	bool scratch = prefix > s->n;
 	uint32_t frames = scratch ? s->n : (uint32_t)prefix;

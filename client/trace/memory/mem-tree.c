@@ -1,10 +1,10 @@
 /*
- * Tree of stacks. An alloc says how many frames it shares with the previous one of its domain, so
- * that only new frames are looked up.
+ * Tree of stacks. An alloc says how many frames its stack shares with that of the previous alloc of
+ * its domain, so only the other frames are looked up.
  *
- * The samples live at the peak are known without a second scan: they are the live ones, less those
- * made since the peak, plus those that were live at the peak and ended since. A new peak
- * invalidates both sums, which an epoch number at each node says.
+ * The samples that lived at the peak are known without a second scan: they are the live samples,
+ * less those allocated since the peak, plus those that lived at the peak and ended since. Each new
+ * peak sets the last two sums to 0; EPOCH of a node tells whether that is still to be done.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,8 +40,8 @@ void mem_tree_deinit(struct mem_tree *t)
 }
 
 /*
- * Return the child of PARENT for CODE, created if needed; PARENT itself when the tree is full;
- * MPROF_NONE without memory.
+ * Return the child of PARENT for CODE, and create it if needed. Return PARENT itself when the tree
+ * is full, or MPROF_NONE without memory.
  */
 static uint32_t child(struct mem_tree *t, uint32_t parent, uint32_t code)
 {
@@ -68,7 +68,7 @@ static uint32_t child(struct mem_tree *t, uint32_t parent, uint32_t code)
 	return i;
 }
 
-/* Return the path of a domain; NULL for too many domains. */
+/* Return the path of DOMAIN, or NULL when there are paths for too many other domains. */
 static struct mem_path *path_of(struct mem_tree *t, uint16_t domain)
 {
 	for (uint32_t i = 0; i < t->n_paths; i++)
@@ -97,10 +97,13 @@ static bool path_room(struct mem_path *path, uint32_t n)
 	return true;
 }
 
-/* Return the node of the event's frames. */
+/*
+ * Return the node at which the frames of E end, or MPROF_NONE without memory. PATH becomes the
+ * nodes of these frames.
+ */
 static uint32_t frames_node(struct mem_tree *t, struct mem_path *path, const struct mprof_mem_event *e)
 {
-	/* Continue from where the last call ran out of memory. */
+	/* PATH is shorter than COMMON if the last call ran out of memory: continue from there. */
 	uint32_t i = e->common < path->n ? e->common : path->n, node = i ? path->nodes[i - 1] : 0;
 
 	for (path->n = i; i < e->frames; i++) {
@@ -131,7 +134,7 @@ uint32_t mem_tree_node(struct mem_tree *t, const struct mprof_mem_event *e, bool
 	return e->flags & MPROF_MEM_TRUNCATED ? child(t, node, MPROF_CODE_TRUNCATED) : node;
 }
 
-/* Return the node with its two sums for the current epoch. */
+/* Return node I, with MADE and ENDED set to 0 if they are of an older epoch. */
 static struct mem_node *node_now(struct mem_tree *t, uint32_t i)
 {
 	struct mem_node *node = node_at(t, i);
@@ -191,7 +194,10 @@ const struct mprof_profile_node *mem_tree_nodes(struct mem_tree *t, uint32_t *n)
 
 /* ---- walks ---- */
 
-/* Walk without a stack: leaving a node leads to its parent, which knows its remaining children. */
+/*
+ * A walk without a stack: after a node comes its parent, for which FIRST has the next child to
+ * visit.
+ */
 
 bool mem_walk_init(struct mem_walk *w, struct mprof_profile *p)
 {
@@ -237,7 +243,7 @@ enum mem_step mem_walk_next(struct mem_walk *w)
 	w->left = child == MPROF_NONE;
 	if (w->left)
 		return MEM_WALK_LEAVE;
-	/* The parent keeps the remaining children. */
+	/* FIRST of the parent becomes the child to visit after this one. */
 	w->first[w->at] = w->next[child];
 	w->at = child;
 	return MEM_WALK_ENTER;

@@ -2,7 +2,7 @@
  * Decoder of memtrace streams: bytes in pieces of any size to packets.
  *
  * A packet is read when it is complete: in place when the fed bytes hold it in one piece, else in a
- * copy of at most 256 KiB. Bytes that are no packet are skipped up to the next one.
+ * copy of at most 256 KiB. Bytes that are no packet are skipped up to the next packet.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 /* ---- headers ---- */
 
 /*
- * The header gives the place of everything else in a packet. So mem_packet_head() rejects a header
- * with impossible sizes or an unknown version.
+ * Packet headers. The header says where everything else of a packet is, so a packet with an
+ * implausible header is rejected.
  */
 
 #define MAGIC 0xc1fc1fc1u
@@ -91,7 +91,9 @@ void mprof_mem_finish(struct mprof_mem *d)
 	d->finished = true;
 }
 
-/* Return the next N bytes in one piece, or NULL while they are incomplete. */
+/*
+ * Return the next N bytes in one piece, without consuming them; NULL while fewer bytes are there.
+ */
 static const uint8_t *peek(struct mprof_mem *d, size_t n)
 {
 	size_t more;
@@ -120,7 +122,7 @@ static void take(struct mprof_mem *d, size_t n)
 		memmove(d->held, d->held + n, d->n_held);
 }
 
-/* Skip to the next byte at which a packet could begin. */
+/* Skip at least one byte, up to the next byte at which a packet could begin. */
 static void search(struct mprof_mem *d)
 {
 	const uint8_t *from = d->n_held ? d->held : d->fed.at;
@@ -154,7 +156,7 @@ enum mprof_status mem_damaged(struct mprof_mem *d, enum mprof_mem_damage_reason 
 	return damaged(d, reason, d->offset, d->offset + (uint64_t)(at - d->bytes), skipped);
 }
 
-/* Report the skipped bytes. */
+/* Report the bytes that search() skipped. Return MPROF_CORRUPT. */
 static enum mprof_status search_report(struct mprof_mem *d)
 {
 	uint64_t passed = d->searching;
@@ -163,7 +165,10 @@ static enum mprof_status search_report(struct mprof_mem *d)
 	return damaged(d, MPROF_MEM_DAMAGE_HEADER, d->offset - passed, d->offset - passed, passed);
 }
 
-/* Handle the end of the bytes: a rest is a piece of a packet. */
+/*
+ * Handle the end of the fed bytes. After the end of the input, bytes that are left are a part of a
+ * packet: report them.
+ */
 static enum mprof_status input_ends(struct mprof_mem *d)
 {
 	size_t left = d->n_held;
@@ -188,7 +193,10 @@ static void packet_close(struct mprof_mem *d)
 	d->open = false;
 }
 
-/* Open the next packet, complete. Return MPROF_OK, or a status of mprof_mem_next(). */
+/*
+ * Open the next packet when all of it is there. Return MPROF_OK, or another status of
+ * mprof_mem_next().
+ */
 static enum mprof_status packet_open(struct mprof_mem *d)
 {
 	const uint8_t *bytes;
@@ -221,7 +229,10 @@ static void packet_skip(struct mprof_mem *d)
 	d->domain = NULL;
 }
 
-/* Begin a recording with the open packet. Return as packet_judge(). */
+/*
+ * The open packet begins a recording: begin it, or skip it if another recording was chosen. Return
+ * as packet_judge().
+ */
 static enum mprof_status recording_begins(struct mprof_mem *d, struct mprof_mem_event *event)
 {
 	uint64_t wanted = d->options.recording, number = d->totals.recordings + 1;
@@ -239,8 +250,9 @@ static enum mprof_status recording_begins(struct mprof_mem *d, struct mprof_mem_
 }
 
 /*
- * Judge the packet just opened. Return MPROF_OK for an event in *EVENT; MPROF_MORE when its events
- * come next, or none for a skipped packet; MPROF_CORRUPT; MPROF_NOMEM.
+ * Decide what to do with the packet just opened. Return MPROF_OK with an event in *EVENT;
+ * MPROF_MORE when the events of the packet come next (a skipped packet has none); MPROF_CORRUPT; or
+ * MPROF_NOMEM.
  */
 static enum mprof_status packet_judge(struct mprof_mem *d, struct mprof_mem_event *event)
 {
@@ -265,7 +277,7 @@ static enum mprof_status packet_judge(struct mprof_mem *d, struct mprof_mem_even
 	return r;
 }
 
-/* Skip all that follows the chosen recording. */
+/* Skip all bytes: the chosen recording has ended. Return MPROF_END or MPROF_MORE. */
 static enum mprof_status rest_skip(struct mprof_mem *d)
 {
 	d->open = false;
@@ -285,7 +297,7 @@ enum mprof_status mprof_mem_next(struct mprof_mem *d, struct mprof_mem_event *ev
 			r = packet_open(d);
 			r = r ? r : packet_judge(d, event);
 			if (r == MPROF_NOMEM)
-				d->open = false; /* the next call reads it again */
+				d->open = false; /* no memory: the next call opens the same packet again */
 			if (r != MPROF_MORE || !d->open)
 				return r;
 		}
@@ -339,13 +351,13 @@ uint32_t mprof_mem_strings(const struct mprof_mem *d)
 const char *mprof_mem_string(const struct mprof_mem *d, uint32_t i, size_t *bytes)
 {
 	*bytes = intern_at(&d->codes.names, i)->bytes;
-	/* An arena of empty names has no text at all. */
+	/* If all names are empty, the arena is NULL: return an empty text instead. */
 	return *bytes ? intern_text(&d->codes.names, i) : "";
 }
 
 /* ---- damage ---- */
 
-/* Damage as a sentence. */
+/* Sentences for damage. */
 
 static const char *const reasons[] = {
 	[MPROF_MEM_DAMAGE_HEADER] = "no packet header",

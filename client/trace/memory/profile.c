@@ -1,8 +1,8 @@
 /*
  * Profiles: sums and a tree over allocs, promotes and collects.
  *
- * Invariant: an object counts as live exactly while it is in LIVE, so that contradictions (the end
- * of an unknown object, an id that lives twice) only change the sum that counts them.
+ * Invariant: an object counts as live exactly while it is in LIVE. So contradictions in the events
+ * (the end of an unknown object, an alloc with a live id) only change the sum that counts them.
  */
 #include <mprof/profile.h>
 
@@ -20,12 +20,13 @@ struct mprof_profile {
 	struct mprof_profile_sums sums;
 	struct mem_live live;
 	struct mem_tree tree; /* used with options.tree */
-	bool rose;	      /* more is live than ever before; the next end makes it a peak */
-	uint64_t allocs;      /* number of events so far */
+	bool rose;	      /* more samples live than ever before: they are a peak when the next object ends */
+	uint64_t allocs;      /* number of allocs so far */
 	uint16_t domain;      /* domain of the first event */
 	struct grow waiting;  /* struct mem_record: events to be sorted, with options.sort */
 	/*
-	 * Time line, as in mprof_profile_timeline(), and the number of its times that have passed.
+	 * Time line: the arguments of mprof_profile_timeline(), and in LINE_AT the number of its
+	 * times that have passed.
 	 */
 	uint64_t *line;
 	uint64_t line_start, line_length;
@@ -56,7 +57,7 @@ struct mprof_profile *mprof_profile_free(struct mprof_profile *p)
 	return NULL;
 }
 
-/* Begin another recording. */
+/* Discard everything and begin another recording. Return MPROF_OK or MPROF_NOMEM. */
 static enum mprof_status begin(struct mprof_profile *p)
 {
 	struct mem_tree tree = {0};
@@ -90,7 +91,10 @@ static inline void rise(struct mprof_profile *p, uint64_t now)
 	p->rose = true;
 }
 
-/* The peak is only final when something ends: until then each alloc raises it. */
+/*
+ * An object ends: if more samples live than ever before, they are a peak. Until then each alloc
+ * could still raise it.
+ */
 static inline void fall(struct mprof_profile *p)
 {
 	if (p->rose && p->options.tree)
@@ -98,7 +102,7 @@ static inline void fall(struct mprof_profile *p)
 	p->rose = false;
 }
 
-/* Count an object as live. */
+/* Count OBJECT as live from the time NOW on. */
 static inline void count(struct mprof_profile *p, struct mem_object *object, uint64_t now)
 {
 	struct mprof_profile_sums *s = &p->sums;
@@ -112,7 +116,7 @@ static inline void count(struct mprof_profile *p, struct mem_object *object, uin
 	rise(p, now);
 }
 
-/* Count it as live no more. */
+/* Count OBJECT as live no more. */
 static inline void uncount(struct mprof_profile *p, struct mem_object *object)
 {
 	fall(p);
@@ -208,7 +212,7 @@ static inline void collect(struct mprof_profile *p, const struct mem_record *e, 
 	mem_live_remove(&p->live, object);
 }
 
-/* Store the live samples for the times of the time line before NOW. */
+/* Store the live samples for all times of the time line before NOW. */
 static inline void line_advance(struct mprof_profile *p, uint64_t now)
 {
 	for (; p->line_at < p->line_n; p->line_at++) {
@@ -221,7 +225,7 @@ static inline void line_advance(struct mprof_profile *p, uint64_t now)
 	}
 }
 
-/* Apply an event. SELECTION is that of the options. */
+/* Count the event E. SELECTION is that of the options. Return MPROF_OK or MPROF_NOMEM. */
 static inline enum mprof_status apply(struct mprof_profile *p, const struct mem_record *e,
 				      const struct mprof_selection *selection)
 {
@@ -246,7 +250,7 @@ static enum mprof_status apply_any(struct mprof_profile *p, const struct mem_rec
 	return apply(p, e, p->options.selection);
 }
 
-/* Keep the event for sorting. */
+/* Keep E until all events are there and sorted. Return MPROF_OK or MPROF_NOMEM. */
 static enum mprof_status wait(struct mprof_profile *p, const struct mem_record *e)
 {
 	struct mem_record *waiting = grow_add(&p->waiting, sizeof(*waiting));
@@ -277,7 +281,10 @@ enum mprof_status mprof_profile_add(struct mprof_profile *p, const struct mprof_
 		record.length = e->length;
 		record.source = e->source;
 		record.number = p->allocs;
-		/* Look up the stacks of unselected objects too: the next stack depends on them. */
+		/*
+		 * Look up the stacks of objects that are not selected, too: the next stack is coded
+		 * as the difference from this one.
+		 */
 		record.node = p->options.tree ? mem_tree_node(&p->tree, e, &record.left_out) : 0;
 		if (record.node == MPROF_NONE)
 			return MPROF_NOMEM;
@@ -286,7 +293,7 @@ enum mprof_status mprof_profile_add(struct mprof_profile *p, const struct mprof_
 	return p->options.sort ? wait(p, &record) : apply_any(p, &record);
 }
 
-/* Apply N events, none of them a begin. */
+/* Count N events, none of them an MPROF_MEM_BEGIN. Return MPROF_OK or MPROF_NOMEM. */
 static enum mprof_status apply_batch(struct mprof_profile *p, const struct mem_record *records, uint32_t n)
 {
 	bool plain = !p->options.sort && !p->options.selection && p->line_at == p->line_n;
@@ -321,7 +328,10 @@ enum mprof_status mprof_profile_read(struct mprof_profile *p, struct mprof_mem *
 	return r;
 }
 
-/* Compare by time, then by address, which is the order of arrival. */
+/*
+ * Compare two pointers to events by time, then by address, which is the order in which the events
+ * came.
+ */
 static int record_compare(const void *a, const void *b)
 {
 	const struct mem_record *x = *(const struct mem_record *const *)a, *y = *(const struct mem_record *const *)b;
