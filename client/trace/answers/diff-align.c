@@ -2,16 +2,19 @@
  * Align two lists of keys with the fewest unmatched items, in order.
  *
  * This is Myers' algorithm: for each number of unmatched items, compute how far each diagonal
- * (position in A less position in B) reaches. The time is the length of the lists times their
- * difference, so that it stops after ODD_MAX. Then equal keys are paired without order, the first
- * of one list with the first of the other.
+ * (position in A less position in B) reaches. The time is the length of the lists times the number
+ * of unmatched items, so the algorithm stops after ODD_MAX of these. Then equal keys are paired
+ * without regard to order, the first one of one list with the first one of the other.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff-state.h"
 
-/* Largest number of unmatched items of an alignment in order; with more, the order says little. */
+/*
+ * Largest number of unmatched items of an alignment in order. When there are more, the order says
+ * little.
+ */
 #define ODD_MAX 64
 /* Position of a diagonal that cannot be reached. */
 #define NOWHERE UINT32_MAX
@@ -23,7 +26,8 @@ struct lists {
 };
 
 /*
- * For each number D of unmatched items, the positions in A that the diagonals -D, -D + 2 … D reach.
+ * For each number D of unmatched items, the positions in A up to which the diagonals -D, -D + 2 … D
+ * reach.
  */
 struct reach {
 	uint32_t at[(ODD_MAX + 1) * (ODD_MAX + 1)];
@@ -35,8 +39,8 @@ static uint32_t *reach_row(struct reach *r, int odd)
 }
 
 /*
- * Return the start of diagonal K with ODD unmatched items: after an unmatched item of B (*DOWN) or
- * of A.
+ * Return the position in A at which diagonal K with ODD unmatched items starts: after one more
+ * unmatched item of B, with *DOWN set, or of A.
  */
 static uint32_t reach_begin(const struct lists *l, struct reach *r, int odd, int k, bool *down)
 {
@@ -51,7 +55,10 @@ static uint32_t reach_begin(const struct lists *l, struct reach *r, int odd, int
 	return *down ? by_b : by_a;
 }
 
-/* Follow the diagonal as far as keys are equal. */
+/*
+ * Follow diagonal K from position X in A as long as the keys are equal. Return the position in A
+ * behind them.
+ */
 static uint32_t reach_along(struct lists *l, uint32_t x, int k)
 {
 	uint32_t from = x, y = (uint32_t)((int64_t)x - k);
@@ -62,7 +69,10 @@ static uint32_t reach_along(struct lists *l, uint32_t x, int k)
 	return x;
 }
 
-/* Return the number of unmatched items with which both ends are reached, or -1. */
+/*
+ * Return the smallest number of unmatched items with which the ends of both lists are reached, or
+ * -1 if it is more than ODD_MAX.
+ */
 static int reach_ends(struct lists *l, struct reach *r)
 {
 	int64_t end = (int64_t)l->n_a - l->n_b;
@@ -84,7 +94,7 @@ static int reach_ends(struct lists *l, struct reach *r)
 	return -1;
 }
 
-/* Follow the path back from the ends. */
+/* Fill MATCH by following the path, with ODD unmatched items, back from the ends of the lists. */
 static void match_back(const struct lists *l, struct reach *r, int odd, uint32_t *match)
 {
 	int k = (int)((int64_t)l->n_a - l->n_b);
@@ -124,7 +134,7 @@ static struct entry *sorted(const uint64_t *keys, uint32_t n)
 	return list;
 }
 
-/* Return the number of equal keys from AT on. */
+/* Return the number of entries from AT on with the same key. */
 static uint32_t same_from(const struct entry *list, uint32_t n, uint32_t at)
 {
 	uint32_t i = at + 1;
@@ -156,7 +166,10 @@ bool diff_count_off(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t
 	return fine;
 }
 
-/* Align the middle, between the equal ends. */
+/*
+ * Align what is left of the lists without their equal beginnings and ends. Return false without
+ * memory.
+ */
 static bool align_middle(struct lists *l, uint32_t *match, bool *ordered)
 {
 	struct reach *r;

@@ -4,7 +4,10 @@
 #include "diff-state.h"
 #include "map.h"
 
-/* A counter that differs, and its difference from 0 to 1; 2 without a counterpart. */
+/*
+ * A counter that differs. BY is its relative difference, from 0 to 1, or 2 if only one run has the
+ * counter.
+ */
 struct differing {
 	struct mprof_diff_counter c;
 	double by;
@@ -27,8 +30,8 @@ static double apart(int64_t a, int64_t b)
 	double most = of_x > of_y ? of_x : of_y, by = x > y ? x - y : y - x;
 
 	/*
-	 * Large numbers can be equal as doubles, and numbers of opposite sign differ by up to twice
-	 * the larger one.
+	 * Different large numbers can be equal as doubles. Numbers of opposite sign differ by up to
+	 * twice the larger one. The result is above 0 and at most 1 in both cases.
 	 */
 	return a == b ? 0 : by > most ? 1 : by > 0 ? by / most : 1e-16;
 }

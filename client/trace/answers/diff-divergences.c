@@ -1,15 +1,15 @@
 /*
  * Divergences: the first step that one of two counterparts takes and the other does not.
  *
- * Each thread's steps are compared by themselves. Two runs in which each thread does the same in
- * the same order are the same to the program, whatever the order between threads, and a difference
- * of one thread is reported for that thread.
+ * The steps of each thread are compared without regard to other threads. If each thread of two runs
+ * does the same in the same order, the runs are the same to the program, whatever the order between
+ * threads is. A difference in one thread's steps is reported for that thread.
  */
 #include <stdlib.h>
 
 #include "diff-state.h"
 
-/* Number of steps searched for a later occurrence. */
+/* How many steps are searched for a later occurrence of a step. */
 #define LATER_MAX 1000u
 
 uint64_t diff_track_time(const struct diff_side *s, uint32_t i)
@@ -28,7 +28,10 @@ uint64_t diff_track_time(const struct diff_side *s, uint32_t i)
 	}
 }
 
-/* Compare two steps. Type and label of a thread from before the trace may be unknown. */
+/*
+ * Return true when two steps are the same. An unknown type, and an unknown label of a thread that
+ * existed before the trace, equal any other.
+ */
 static bool same_step(const struct diff_track *a, const struct diff_track *b)
 {
 	if (a->kind != b->kind)
@@ -43,7 +46,7 @@ static uint32_t track_count(const struct diff_side *s, uint32_t thread)
 	return s->first_track[thread + 1] - s->first_track[thread];
 }
 
-/* Return the time of step I of THREAD, or of its creation when I is -1. */
+/* Return the time of step I of THREAD, or when I is -1 of THREAD's creation, ns. */
 static uint64_t time_behind(const struct diff_side *s, uint32_t thread, int64_t i)
 {
 	return i < 0 ? diff_thread(s, thread)->created
@@ -142,7 +145,10 @@ static uint32_t report_step(struct mprof_diff *d, int side, uint32_t thread, uin
 	return d->steps.n - 1;
 }
 
-/* Report the last common step and the next ones. Return false without memory. */
+/*
+ * Add to the reported steps the last of the SAME common steps of THREAD, as *COMMON, and *N next
+ * steps, as *NEXT on. Return false without memory.
+ */
 static bool report_steps(struct mprof_diff *d, int side, uint32_t thread, uint32_t same, uint32_t *common,
 			 uint32_t *next, uint32_t *n)
 {
@@ -162,7 +168,10 @@ static bool report_steps(struct mprof_diff *d, int side, uint32_t thread, uint32
 	return true;
 }
 
-/* Report the other run's step SAME, if SIDE's thread takes it later. */
+/*
+ * Add the other run's next step (number SAME) to the reported steps, as *LATER, if the thread of
+ * SIDE takes that step later. Return false without memory.
+ */
 static bool report_later(struct mprof_diff *d, int side, const struct diff_fork *f, uint32_t *later)
 {
 	const struct diff_side *s = &d->side[side], *other = &d->side[side == GOOD ? BAD : GOOD];

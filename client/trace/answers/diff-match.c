@@ -1,17 +1,14 @@
 /*
  * Match the threads of the two runs. Two matched threads are counterparts.
  *
- * The match goes from the roots down. The children of two counterparts are aligned in the order of
- * their creation, in four passes (enum level):
- * - EXACT: threads with equal subtrees;
- * - KIN: threads of the same kin (diff-sides.c);
- * - SHAPE: threads of the same type whose labels differ at most in digits;
- * - TYPE: threads of the same type, unless they have different labels.
- * Each pass matches only the threads between the counterparts that the pass before it found. At the
- * end the threads without a counterpart are searched for in the whole other run.
+ * Matching goes from the roots down. The children of two counterparts, in the order of their
+ * creation, are aligned by levels. First threads with equal subtrees are matched. Between these,
+ * threads with the same kin are matched, then threads with the same kin but for numbers in the
+ * label, then threads of the same type whose labels do not contradict. The threads that are left
+ * are then searched for elsewhere in the other run. diff-state.h defines kin and shape.
  *
- * Invariant: a thread enters the queue only when it gets its counterpart, so each list of children
- * is aligned once.
+ * Invariant: a thread is in the queue at most once, when it gets its counterpart, so each list of
+ * children is aligned once.
  */
 #include <stdlib.h>
 
@@ -20,25 +17,28 @@
 
 struct match_state {
 	struct mprof_diff *d;
-	uint32_t *queue; /* threads of the good run whose children are to be matched */
+	uint32_t *queue; /* threads of the good run whose children are still to be matched */
 	uint32_t queued, next;
-	/* Each with an item for each thread: */
+	/* Scratch space; each array has an item for each thread: */
 	uint32_t *list[2];
 	uint64_t *keys[2];
 	uint32_t *match;
 };
 
-/* Make two threads counterparts, and queue the good one's children. */
+/* Make GOOD and BAD counterparts, and put GOOD into the queue. */
 void diff_pair(struct match_state *m, uint32_t good, uint32_t bad);
-/* Make A[i] and B[MATCH[i]] counterparts, for each i with a MATCH, if diff_may_pair() allows it. */
+/*
+ * Make the matched threads of the lists A and B counterparts, if diff_may_pair() allows it. MATCH
+ * is that of diff_align().
+ */
 void diff_pair_matches(struct match_state *m, const uint32_t *a, uint32_t n_a, const uint32_t *b,
 		       const uint32_t *match);
 bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad);
-/* Return true for a thread from before the trace and without a label. */
+/* Return true if THREAD is *anonymous*: it existed before the trace and has no label. */
 bool diff_is_anonymous(const struct diff_side *s, uint32_t thread);
 /*
- * Match the children of all threads in the queue. Each match adds a thread to the queue: go on
- * until the queue is empty. Return false without memory.
+ * Match the children of all threads in the queue, also of threads that come into the queue
+ * meanwhile. Return false without memory.
  */
 bool diff_match_queue(struct match_state *m);
 /*
@@ -76,8 +76,8 @@ static void make_keys(struct match_state *m, int side, enum level level, const u
 }
 
 /*
- * Two threads are no counterparts if their first labels have different shapes (diff-sides.c). A
- * thread without a label may be the counterpart of any thread.
+ * Return true when GOOD and BAD may be counterparts: the shapes of their first labels are the same,
+ * or one of them has no label. Threads with different labels are different threads.
  */
 bool diff_may_pair(const struct mprof_diff *d, uint32_t good, uint32_t bad)
 {
@@ -107,8 +107,8 @@ void diff_pair_matches(struct match_state *m, const uint32_t *a, uint32_t n_a, c
 static bool match_lists(struct match_state *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b);
 
 /*
- * Match, at LEVEL, the threads that lie between two neighbouring counterparts. MATCH gives for each
- * thread of A the index of its counterpart in B, or MPROF_NONE. Return false without memory.
+ * MATCH divides the lists A and B into pieces between matched threads. Match each piece of A with
+ * its piece of B, at the level after LEVEL. Return false without memory.
  */
 static bool match_between(struct match_state *m, enum level level, uint32_t *a, uint32_t n_a, uint32_t *b, uint32_t n_b,
 			  const uint32_t *match)
@@ -167,14 +167,17 @@ static uint32_t list_children(struct match_state *m, int side, uint32_t thread, 
 	return keep_unmatched(s, m->list[side], kept);
 }
 
-/* Match threads of the same kin, or shape, whose order differs. */
+/*
+ * Match the children of GOOD and BAD that have the same kin, then those of the same shape, in any
+ * order. Return false without memory.
+ */
 static bool match_moved(struct match_state *m, uint32_t good, uint32_t bad, bool backwards)
 {
 	uint32_t n_a, n_b;
 	enum level level;
 
 	for (level = LEVEL_KIN; level <= LEVEL_SHAPE; level++) {
-		/* List them again: match_lists() moved threads within the lists. */
+		/* List the children again, because match_lists() moved threads within the lists. */
 		n_a = list_children(m, GOOD, good, backwards);
 		n_b = list_children(m, BAD, bad, backwards);
 		if (!n_a || !n_b)
@@ -189,8 +192,9 @@ static bool match_moved(struct match_state *m, uint32_t good, uint32_t bad, bool
 }
 
 /*
- * Match the children of GOOD and its counterpart. A thread from before the trace lacks its first
- * children: then match from the last ones on.
+ * Match the children of GOOD and its counterpart. If only one of the two existed before the trace,
+ * the trace lacks that one's first children: then match from the last children on. Return false
+ * without memory.
  */
 static bool match_children(struct match_state *m, uint32_t good)
 {
@@ -261,18 +265,18 @@ bool diff_match(struct mprof_diff *d)
 	return fine;
 }
 
-/* ---- what was left over ---- */
+/* ---- threads without a counterpart ---- */
 
 /*
- * Match the threads that are left, elsewhere in the other run, because a thread can have another
- * creator there, or one from before the trace. A trait only counts if both runs have it equally
- * often.
+ * Match the threads that have no counterpart yet with any thread of the other run, because a thread
+ * can have another creator there, or one from before the trace. A *trait* is a property by which a
+ * thread can be recognised. It only counts if both runs have it equally often.
  *
- * Anonymous threads are from before the trace and have no label. They are matched by what they do
- * and create, and by their order only at the end: in a wrapped ring they may be any thread.
+ * Anonymous threads are matched by their steps and by the threads that they create, and by their
+ * order only at the end: in a wrapped ring they may be any thread.
  */
 
-/* Traits by which a thread can be found elsewhere; 0: none. */
+/* Traits of THREAD as a number; 0: it has no such trait. */
 static uint64_t trait_exact(const struct diff_side *s, uint32_t thread)
 {
 	return diff_is_anonymous(s, thread) || diff_label(s, thread) != MPROF_NONE ||
@@ -300,7 +304,7 @@ static uint64_t trait_shape(const struct diff_side *s, uint32_t thread)
 	return shape == MPROF_NONE ? 0 : (diff_thread(s, thread)->type + 1ull) << 32 | shape;
 }
 
-/* Return the shape of an anonymous thread's first labelled child. */
+/* Return the trait of an anonymous thread that is the shape of its first child with a label. */
 static uint64_t trait_child(const struct diff_side *s, uint32_t thread)
 {
 	const uint32_t *made;
@@ -321,8 +325,9 @@ static uint64_t trait_anonymous(const struct diff_side *s, uint32_t thread)
 }
 
 /*
- * List the threads of a run that are left and have the trait, with their keys. Threads are only
- * matched within matched streams.
+ * List the threads of the run SIDE that have no counterpart and that have TRAIT, with their keys.
+ * Return their number. The keys contain the stream, so threads are only matched within matched
+ * streams.
  */
 static uint32_t list_left(struct match_state *m, int side,
 			  uint64_t (*trait)(const struct diff_side *s, uint32_t thread))
@@ -363,8 +368,9 @@ static bool same_type(const struct mprof_thread *a, const struct mprof_thread *b
 }
 
 /*
- * Match the creators of counterparts, where they have none, from the last thread on, so that it
- * continues up to the first creator.
+ * Match the creators of counterparts that have no counterparts themselves. This goes from the last
+ * thread to the first, so the creators of the new counterparts are matched, too. Return false
+ * without memory.
  */
 static bool match_creators(struct match_state *m)
 {

@@ -1,24 +1,23 @@
 /*
  * Different outcomes: threads resolved in one run only, and threads failed in one run only.
  *
- * One cause has many victims, which are reported together: threads that wait on one root, and
- * threads that fail with one text, because a failure is passed from thread to thread. The named
- * victim is the first that should resolve, else the first with a label.
+ * One cause has many *victims*, threads with a different outcome, which are reported together:
+ * threads that wait on one root, or threads that fail with one text, because a failure is passed
+ * from thread to thread. The report names the first victim that should resolve, else the first one
+ * with a label.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff-state.h"
 
-/*
- * Largest number of steps before a wait at which a divergence of the condition can explain the wait.
- */
+/* A divergence explains a wait if it is at most this many steps of the thread before the wait. */
 #define FORK_STEPS_MAX 16u
 
 enum fate { FATE_WAITS, FATE_FULFILLED, FATE_FAILED };
 
 struct victim {
-	uint64_t cause; /* root, or text of the failure */
+	uint64_t cause; /* what victims of one cause share: the root, or the number of the failure's text */
 	uint32_t good, bad;
 	uint32_t kind;
 	bool should_resolve, labelled;
@@ -27,7 +26,10 @@ struct victim {
 struct outcome_search {
 	struct mprof_diff *d;
 	struct grow victims;
-	/* For each text, bit 1 << side: a thread without counterpart failed with it. */
+	/*
+	 * For each shape of a text a bit 1 << side: a thread of that run that has no counterpart
+	 * failed with such a text.
+	 */
 	uint8_t *failures;
 };
 
@@ -48,7 +50,7 @@ static enum fate fate_of(const struct diff_side *s, uint32_t thread)
 	return !(t->flags & MPROF_THREAD_RESOLVED) ? FATE_WAITS : fails(t) ? FATE_FAILED : FATE_FULFILLED;
 }
 
-/* Return the time from the thread's creation to its end, or to the end of the trace. */
+/* Return the time from the creation of THREAD to its end, or to the end of its stream, ns. */
 static uint64_t took(const struct diff_side *s, uint32_t thread)
 {
 	const struct mprof_thread *t = diff_thread(s, thread), *final = diff_thread(s, final_of(s, thread));
@@ -65,7 +67,10 @@ static bool should(const struct diff_side *s, uint32_t thread)
 	       MPROF_THREAD_SHOULD_RESOLVE;
 }
 
-/* Add a victim of KIND. One of the two threads may be MPROF_NONE. */
+/*
+ * Add GOOD and BAD, of which one may be MPROF_NONE, as a victim of KIND. Return false without
+ * memory.
+ */
 static bool add_victim(struct outcome_search *j, uint32_t kind, uint32_t good, uint32_t bad)
 {
 	const struct diff_side *s = &j->d->side[kind == MPROF_DIFF_BAD_WAITS || kind == MPROF_DIFF_BAD_FAILS];
@@ -94,7 +99,7 @@ static bool judge_pair(struct outcome_search *j, uint32_t good, uint32_t bad)
 	enum fate of_good = fate_of(g, good), of_bad = fate_of(b, bad);
 	uint64_t g_ns, b_ns;
 
-	/* Both continued as other threads, which are judged by themselves. */
+	/* Nothing differs; or both became other threads, and these are compared by themselves. */
 	if (of_good == of_bad || (final_of(g, good) != good && final_of(b, bad) != bad))
 		return true;
 	if (of_bad == FATE_FAILED)
@@ -115,7 +120,7 @@ static bool judge_unmatched(struct outcome_search *j, int side, uint32_t thread)
 	const struct mprof_thread *t = diff_thread(s, thread);
 	uint32_t good = side == GOOD ? thread : MPROF_NONE, bad = side == BAD ? thread : MPROF_NONE;
 
-	/* The thread that it continued as is judged by itself. */
+	/* The thread became another, which is examined by itself. */
 	if (final_of(s, thread) != thread)
 		return true;
 	if (t->flags & MPROF_THREAD_NEVER_RESOLVED)
@@ -170,7 +175,10 @@ static int compare_victims(const void *a, const void *b)
 	return x->good < y->good ? -1 : x->good > y->good;
 }
 
-/* Join the victims of one cause to one outcome, named after its first victim. */
+/*
+ * Make one outcome of all victims of one cause; its GOOD and BAD are the first victim. Return false
+ * without memory.
+ */
 static bool join_victims(struct outcome_search *j)
 {
 	struct victim *list = j->victims.items;
@@ -215,7 +223,10 @@ static int compare_outcomes(const void *a, const void *b)
 	return x->good < y->good ? -1 : x->good > y->good;
 }
 
-/* Return true when the thread of SIDE parts from its counterpart shortly before SINCE, or later. */
+/*
+ * Return true, and fill *F, when THREAD of SIDE diverges from its counterpart at most
+ * FORK_STEPS_MAX steps before SINCE, or later.
+ */
 static bool parts_near(const struct mprof_diff *d, int side, uint32_t thread, uint64_t since, struct diff_fork *f)
 {
 	const struct diff_side *s = &d->side[side];
@@ -228,7 +239,8 @@ static bool parts_near(const struct mprof_diff *d, int side, uint32_t thread, ui
 }
 
 /*
- * Choose the divergence that explains O best: a thread of SIDE waits as ANSWER says, or fails (NULL).
+ * Choose the divergence that explains O best. The thread of SIDE waits as ANSWER says, or if ANSWER
+ * is NULL fails. Return false without memory.
  */
 static bool part(struct mprof_diff *d, struct mprof_diff_outcome *o, int side, const struct mprof_why_answer *answer)
 {
@@ -247,7 +259,10 @@ static bool part(struct mprof_diff *d, struct mprof_diff_outcome *o, int side, c
 	return true;
 }
 
-/* Fill in the rest of an outcome that will be reported. */
+/*
+ * Fill in the fields of O, an outcome that will be reported, that joining the victims did not set.
+ * Return false without memory.
+ */
 static bool explain(struct mprof_diff *d, struct mprof_diff_outcome *o)
 {
 	int side = in_bad(o) ? BAD : GOOD;

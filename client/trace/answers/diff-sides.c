@@ -1,13 +1,13 @@
 /*
  * Comparable properties of two runs: numbers of texts, and hashes of each thread and its subtree.
  *
- * A number in a text is mostly an id, and ids differ from run to run. So each text also has a
- * shape: the text with # in place of each number.
+ * A number in a text is mostly an id, which differs in every run. So each text also has a shape, in
+ * which all numbers are equal.
  *
- * The kin of a thread is a hash of its type, of its first label, and of whether the thread
- * continues in place of its creator. The exact hash of a thread adds the kinds of its behaviour,
- * without their frequencies, and the exact hashes of its children in order. So equal exact hashes
- * mean equal subtrees. Ids and times are in neither hash.
+ * The kin of a thread is its type, its first label, and whether it continues in place of its
+ * creator. Its exact hash adds its *behaviour*, the set of kinds of its steps without their
+ * frequencies, and its children in order: threads with equal exact hashes have equal subtrees. Ids
+ * and times are not part of a hash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,10 @@
 #include "diff-state.h"
 #include "map.h"
 
-/* Write TEXT with each run of digits as one # to SHAPE. Return its length. */
+/*
+ * Write TEXT of BYTES bytes to SHAPE, with one # for each run of digits. Return the length of
+ * SHAPE.
+ */
 static size_t make_shape(const char *text, size_t bytes, char *shape)
 {
 	size_t n = 0;
@@ -66,9 +69,10 @@ static bool number_texts(struct diff_side *s, struct intern *strings)
 }
 
 /*
- * Return HASH with MORE mixed in. The hash has no secret seed, because the same two runs must give
- * the same comparison each time. A crafted trace can make hashes collide. A collision matches the
- * wrong threads, but costs no time: the hashes are sorted, not put into a hash table.
+ * Return HASH with MORE mixed into it. The hash has no secret seed: a collision in 64 bits changes
+ * which threads are matched, and so it must be the same whenever two runs are compared. Crafted
+ * collisions give wrong counterparts but cost no time, because the hashes are sorted and not put
+ * into a hash table.
  */
 static uint64_t mix(uint64_t hash, uint64_t more)
 {
@@ -87,7 +91,10 @@ static void hash_kin(struct diff_side *s)
 	}
 }
 
-/* Return one of 64 bits for a kind of behaviour, enough to distinguish threads without a label. */
+/*
+ * Return one of 64 bits for a step of the kind KIND with a thread of the kin KIN, or with a label
+ * of the shape KIN. 64 bits are enough to distinguish threads without a label.
+ */
 static uint64_t behaviour_bit(uint64_t kind, uint64_t kin)
 {
 	return 1ull << (mix(kind, kin) & 63);
@@ -109,8 +116,8 @@ static void hash_behaviour(struct diff_side *s)
 }
 
 /*
- * Creators come before the threads that they create, so that a pass from the last thread on knows
- * all subtrees.
+ * Compute the exact hashes. A creator has a lower index than its threads, so a pass from the last
+ * thread to the first knows each subtree before its creator. Return false without memory.
  */
 static bool hash_exact(struct diff_side *s)
 {

@@ -1,8 +1,9 @@
 /*
  * Threads that took much longer.
  *
- * A thread that waits for a slow thread is slow too. A slow thread whose last read was of another
- * slow thread, which explains most of its additional time, follows that one and is only counted.
+ * A thread that waits for a slow thread is slow, too. A slow thread is a *follower* of another slow
+ * thread, its *leader*, if its last read was of the leader and the leader explains most of its
+ * additional time. Followers are only counted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,10 @@
 #include "diff-state.h"
 
 struct slow {
-	uint64_t end; /* in the bad run */
+	uint64_t end; /* end of the thread in the bad run, ns */
 	uint64_t good_ns, bad_ns;
 	uint32_t good, bad;
-	uint32_t leader; /* for a follower: place of its leader in the list */
+	uint32_t leader; /* place in the list of a follower's leader */
 	uint32_t followers;
 };
 
@@ -22,7 +23,10 @@ static uint64_t excess(const struct slow *s)
 	return s->bad_ns - s->good_ns;
 }
 
-/* Return true, with the duration in *NS, when the trace has the thread's beginning and end. */
+/*
+ * Return true when the trace has the beginning and the end of THREAD. Store the time between them
+ * in *NS in any case.
+ */
 static bool lasted(const struct diff_side *s, uint32_t thread, uint64_t *ns)
 {
 	const struct mprof_thread *t = diff_thread(s, thread);
@@ -76,8 +80,9 @@ static int compare_excess(const void *a, const void *b)
 }
 
 /*
- * Find the leaders in a list sorted by end, so that a leader comes before its followers. PLACE is
- * each thread's place in the list, SOURCE the thread that it read last.
+ * Find the leader of each of the N threads of LIST, which is sorted by end: a leader comes before
+ * its followers. PLACE has for each thread its place in the list, SOURCE the thread that it read
+ * last.
  */
 static void find_leaders(struct slow *list, uint32_t n, const uint32_t *place, const uint32_t *source)
 {

@@ -14,20 +14,21 @@
 #include "grow.h"
 #include "why-index.h"
 
-/* One step of a thread, in the form in which steps are compared. */
+/* One step of a thread (struct mprof_diff_step), in the form in which steps are compared. */
 struct diff_track {
 	/*
-	 * Index in the view of a label, a created thread, an interaction, or for BECOMES the thread
-	 * itself.
+	 * Index in the view of what the step is about: a label, a created thread, an interaction;
+	 * or for MPROF_STEP_BECOMES the thread of the step.
 	 */
 	uint32_t item;
 	/*
-	 * Shared number of the label's text, or of the other thread's latest label; or MPROF_NONE.
+	 * Number of a text (struct diff_side): the label's text, or the latest label of the other
+	 * thread; or MPROF_NONE.
 	 */
 	uint32_t text;
 	uint8_t kind; /* enum mprof_diff_step_kind */
 	uint8_t type; /* type of the other thread */
-	/* The other thread is from before the trace, so that its labels may be unknown. */
+	/* The other thread existed before the trace, so its labels may be unknown. */
 	bool unseen;
 };
 
@@ -35,14 +36,21 @@ struct diff_track {
 struct diff_side {
 	const struct mprof_model_view *view;
 	struct mprof_why *why;
-	uint32_t *texts; /* number of each string, shared by both runs */
-	/* Number of each string without its digits: "request 7" is "request #". */
+	uint32_t *texts; /* for each string the number of its text; equal texts of both runs have the same number */
+	/*
+	 * Likewise for each string its *shape*, the text with `#` for each number: "request #" for
+	 * "request 7".
+	 */
 	uint32_t *shapes;
-	/* Hash of each thread's type, first label, and whether it continues for its creator. */
+	/*
+	 * For each thread its *kin*: a hash of its type, its first label, and whether it continues
+	 * in place of its creator.
+	 */
 	uint64_t *kin;
-	uint64_t *exact;	   /* hash of each thread's kin, behaviour and subtree */
-	uint32_t *match;	   /* counterpart of each thread, or MPROF_NONE */
-	uint32_t *first_track;	   /* index of each thread's first step; the last item is the end */
+	uint64_t *exact; /* for each thread a hash of its kin, behaviour and subtree */
+	uint32_t *match; /* for each thread its counterpart, or MPROF_NONE */
+	/* For each thread the index of its first step in TRACKS; one more item is the end. */
+	uint32_t *first_track;
 	struct diff_track *tracks; /* NULL until diff_tracks() */
 	uint64_t from;		   /* report only threads created at this time or later */
 	uint64_t start, end;
@@ -57,7 +65,7 @@ struct mprof_diff {
 	struct grow slower;
 	struct grow unmatched;
 	struct grow counters;
-	uint32_t n_texts; /* number of texts of both runs */
+	uint32_t n_texts; /* number of different texts of both runs together */
 	struct mprof_diff_view view;
 };
 
@@ -68,7 +76,7 @@ static inline const struct mprof_thread *diff_thread(const struct diff_side *s, 
 	return &s->view->threads[i];
 }
 
-/* Return the thread's first label as a shared text number, or MPROF_NONE. */
+/* Return the number of the text of the thread's first label, or MPROF_NONE. */
 static inline uint32_t diff_label(const struct diff_side *s, uint32_t thread)
 {
 	uint32_t n;
@@ -77,7 +85,7 @@ static inline uint32_t diff_label(const struct diff_side *s, uint32_t thread)
 	return n ? s->texts[s->view->labels[labels[0]].text] : MPROF_NONE;
 }
 
-/* Return the same without digits. */
+/* Return the shape of the thread's first label as a number, or MPROF_NONE. */
 static inline uint32_t diff_shape(const struct diff_side *s, uint32_t thread)
 {
 	uint32_t n;
@@ -106,34 +114,42 @@ bool diff_slower(struct mprof_diff *d);
 bool diff_unmatched(struct mprof_diff *d);
 bool diff_counters(struct mprof_diff *d);
 
-/* First difference between the steps of two counterparts, after SAME equal steps. */
+/*
+ * A *fork*: the first difference between the steps of the counterparts GOOD and BAD, after SAME
+ * equal steps.
+ */
 struct diff_fork {
 	uint64_t ns; /* as in struct mprof_diff_divergence */
 	uint32_t good, bad;
 	uint32_t same;
-	bool unseen; /* the traces do not have their creation */
+	bool unseen; /* the traces do not have the creation of GOOD and BAD */
 };
 
-/* Return true, with *FORK filled, when GOOD's steps differ from its counterpart's. */
+/*
+ * Return true, and fill *FORK, when the steps of GOOD, a thread of the good run, differ from its
+ * counterpart's.
+ */
 bool diff_fork_find(const struct mprof_diff *d, uint32_t good, struct diff_fork *fork);
 /*
- * Add FORK to the reported divergences, unless it is there, and store its index in *I. Return false
- * without memory.
+ * Add FORK to the reported divergences, unless it is there already. Store its index there in *I.
+ * Return false without memory.
  */
 bool diff_fork_report(struct mprof_diff *d, const struct diff_fork *fork, uint32_t *i);
-/* Return the time of step I of all steps of a run. */
+/* Return the time of TRACKS[I] of S, ns. */
 uint64_t diff_track_time(const struct diff_side *s, uint32_t i);
 
 /*
- * Match the keys of two lists, in order if possible: store the position in B of each item of A, or
- * MPROF_NONE, in MATCH. *ORDERED: matches of later items are later. Add the number of comparisons
- * to *WORK. Return false without memory.
+ * Match equal keys of the list A of N_A items and the list B of N_B items, in order if possible.
+ * Store in MATCH for each item of A the position of its match in B, or MPROF_NONE. Set *ORDERED
+ * when matches of later items are later, too. Add the number of comparisons to *WORK. Return false
+ * without memory.
  */
 bool diff_align(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t n_b, uint32_t *match, bool *ordered,
 		uint64_t *work);
 /*
- * Match likewise in any order, the first item of a key with the first of the same key; with EQUAL,
- * only keys that both lists have equally often.
+ * As diff_align(), but in any order: the first item of A with a key matches the first item of B
+ * with that key, the second the second, and so on. With EQUAL, only match keys that both lists have
+ * equally often.
  */
 bool diff_count_off(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t n_b, bool equal, uint32_t *match,
 		    uint64_t *work);

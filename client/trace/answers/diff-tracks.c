@@ -1,23 +1,26 @@
 /*
  * Steps of each thread in order: its labels, the threads that it created, and its interactions.
  *
- * Labels, creations and interactions are each in the order of events, and are merged by time. At
- * the same time creations come first, then labels.
+ * Labels, creations and interactions are each in the order of events, and are merged by time. Of
+ * those with the same time, creations come first, then labels.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff-state.h"
 
-/* A walk over the events of one run. */
+/* A walk over the labels, creations and interactions of one run. */
 struct walk {
 	struct diff_side *s;
-	uint32_t thread, label, interaction; /* next item of each list */
-	uint32_t *latest;		     /* newest label of each thread so far, or MPROF_NONE */
+	uint32_t thread, label, interaction; /* next thread, label and interaction */
+	uint32_t *latest;		     /* for each thread its newest label so far, or MPROF_NONE */
 	bool counting;			     /* only count the steps of each thread, in first_track */
 };
 
-/* Add a step. OTHER is MPROF_NONE for a step that only has a text. */
+/*
+ * Add a step to THREAD, or count it. TEXT is the step's text, or MPROF_NONE. OTHER is the other
+ * thread of the step, or MPROF_NONE for a step that only has a text.
+ */
 static void add(struct walk *w, uint32_t thread, enum mprof_diff_step_kind kind, uint32_t item, uint32_t other,
 		uint32_t text)
 {
@@ -65,7 +68,10 @@ static void add_interaction(struct walk *w, uint32_t i)
 		add(w, it->other, to, i, it->thread, latest_text(w, it->thread));
 }
 
-/* Return the list with the next item: 0 threads, 1 labels, 2 interactions; 3 at the end. */
+/*
+ * Return the list that has the next item: 0 threads, 1 labels, 2 interactions; or 3 when no items
+ * are left.
+ */
 static int next_list(const struct walk *w)
 {
 	const struct mprof_model_view *v = w->s->view;
@@ -92,7 +98,7 @@ static void walk_label(struct walk *w)
 	add(w, label->thread, MPROF_STEP_LABEL, i, MPROF_NONE, w->s->shapes[label->text]);
 }
 
-/* A thread from before the trace is no creation. */
+/* Add the creation of the next thread, unless it existed before the trace. */
 static void walk_thread(struct walk *w)
 {
 	uint32_t i = w->thread++;
@@ -116,15 +122,18 @@ static void walk_all(struct walk *w)
 		else
 			add_interaction(w, w->interaction++);
 	}
-	/* All later steps are the other thread's. */
+	/*
+	 * This is the last step of a thread that became another: later steps belong to the other.
+	 */
 	for (uint32_t i = 0; i < w->s->view->n_threads; i++)
 		if (diff_thread(w->s, i)->becomes != MPROF_NONE)
 			add(w, i, MPROF_STEP_BECOMES, i, MPROF_NONE, MPROF_NONE);
 }
 
 /*
- * Count the steps, turn the counts into start positions, and store the steps. While storing, each
- * position advances; at the end it is the start of the next thread, and is moved back.
+ * Count the steps of each thread, turn the counts into the positions of each thread's first step,
+ * and store the steps. While steps are stored, each position advances; at the end it is the next
+ * thread's first step, so all positions are moved back by one thread. Return false without memory.
  */
 static bool walk_twice(struct walk *w)
 {

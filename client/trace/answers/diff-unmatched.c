@@ -4,7 +4,7 @@
 #include "diff-state.h"
 
 struct unmatched {
-	uint32_t label; /* shared text number, or MPROF_NONE */
+	uint32_t label; /* number of the text of its first label, or MPROF_NONE */
 	uint32_t thread;
 	uint8_t type;
 	uint8_t side;
@@ -39,7 +39,7 @@ static bool list_unmatched(const struct diff_side *s, uint8_t side, struct grow 
 	return true;
 }
 
-/* Threads of one type and label, with their rank. */
+/* Threads of one type and first label, for sorting. */
 struct unmatched_kind {
 	struct mprof_diff_unmatched l;
 	bool labelled;

@@ -1,7 +1,8 @@
 /*
  * Creation and release of a diff.
  *
- * The options bound what is reported. Data that is only needed to compute it is freed at the end.
+ * The options bound what is reported. Data that is only needed to compute the report is freed at
+ * the end.
  */
 #include <stdlib.h>
 
@@ -67,7 +68,7 @@ static void view_fill(struct mprof_diff *d)
 	view_totals(d);
 }
 
-/* Free what neither the view nor an answer needs. */
+/* Free what mprof_diff_view() and mprof_diff_why() do not need. */
 static void side_trim(struct diff_side *s)
 {
 	free(s->texts);

@@ -8,7 +8,7 @@
 
 /* Two lists in the order of time: the thread's interactions, and the signals that it received. */
 struct actions {
-	uint32_t own; /* next interaction, or MPROF_NONE */
+	uint32_t own; /* next interaction of the thread, or MPROF_NONE */
 	const uint32_t *signals;
 	uint32_t signals_left;
 };
@@ -38,7 +38,10 @@ static void tell_beginning(struct mprof_explanation *e, uint32_t thread)
 	}
 }
 
-/* Return the time at which the thread read what it tried by interaction LOOK, or 0. */
+/*
+ * LOOK is a try_read. Return the time at which the thread read the same thread later, or 0 if it
+ * did not do so soon.
+ */
 static uint64_t read_after(const struct mprof_explanation *e, uint32_t look)
 {
 	const struct mprof_interaction *list = e->view->interactions;
@@ -105,7 +108,10 @@ static void tell_action(struct mprof_explanation *e, uint32_t i, bool received)
 	explain_line(e);
 }
 
-/* Return the next action in the order of time, or MPROF_NONE after the last. */
+/*
+ * Return the next action in the order of time, an interaction, or MPROF_NONE after the last.
+ * *RECEIVED: it is a signal that the thread received.
+ */
 static uint32_t actions_next(const struct mprof_explanation *e, struct actions *d, bool *received)
 {
 	const struct mprof_interaction *list = e->view->interactions;

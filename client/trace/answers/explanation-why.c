@@ -3,13 +3,13 @@
 
 #include "explanation.h"
 
-/* An answer that is put into words. */
+/* An answer that is being written as text. */
 struct why_text {
 	struct mprof_explanation *e;
 	const struct mprof_why_answer *a;
 	const struct mprof_thread *thread;
 	const struct mprof_thread *root;
-	uint64_t end; /* end of the stream, ns */
+	uint64_t end; /* end of the thread's stream, ns */
 };
 
 static const struct mprof_interaction *interaction(const struct why_text *w, uint32_t i)
@@ -17,7 +17,7 @@ static const struct mprof_interaction *interaction(const struct why_text *w, uin
 	return &w->e->view->interactions[i];
 }
 
-/* Append the sender of signal I and its time. */
+/* Append the sender of signal I, an interaction, and the signal's time. */
 static void tell_signal(const struct why_text *w, uint32_t i)
 {
 	explain_who_when(w->e, interaction(w, i)->thread, interaction(w, i)->time);
@@ -141,7 +141,10 @@ static void say_not_woken(const struct why_text *w)
 	explain_line(w->e);
 }
 
-/* Append the condition that the root waits for, and the time of waiting. */
+/*
+ * Append the root, the condition that must be signalled to resolve it, and how long it has been
+ * waited for.
+ */
 static void tell_waits(const struct why_text *w)
 {
 	uint32_t condition = w->a->condition;

@@ -1,8 +1,8 @@
 /*
  * Text and pieces of an explanation.
  *
- * Invariant: the pieces are the text, in order. Texts without a thread or a time on one line are
- * one piece.
+ * Invariant: the pieces in order, without gaps, are the text. Adjacent texts on one line that name
+ * no thread and state no time are one piece.
  */
 #include "explanation.h"
 

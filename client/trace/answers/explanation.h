@@ -1,4 +1,4 @@
-/* Building blocks of explanations. */
+/* Functions that append parts of an explanation to its text. */
 #ifndef TRACE_EXPLANATION_H
 #define TRACE_EXPLANATION_H
 
@@ -13,7 +13,7 @@ struct mprof_explanation {
 	struct grow text;
 	struct grow pieces;
 	uint32_t line;
-	uint64_t zero; /* start of relative times, ns */
+	uint64_t zero; /* time from which explain_since() counts, ns */
 	bool failed;   /* out of memory */
 };
 
@@ -24,28 +24,29 @@ static inline const struct mprof_thread *explain_thread(const struct mprof_expla
 
 /* Discard the previous text. */
 void explain_begin(struct mprof_explanation *e);
-/* Return MPROF_OK, or MPROF_NOMEM with an empty text. */
+/* End the explanation. Return MPROF_OK, or MPROF_NOMEM with an empty text. */
 enum mprof_status explain_end(struct mprof_explanation *e);
 
 __attribute__((format(printf, 2, 3))) void explain_put(struct mprof_explanation *e, const char *format, ...);
 void explain_line(struct mprof_explanation *e);
 /*
- * Append a time as `dump` prints it; a time relative to ZERO, `+1.234 ms`; a duration, 0 when TO is
- * before FROM.
+ * explain_time() appends the time NS as `mprofctl dump` prints it. explain_since() appends NS as a
+ * time relative to ZERO, such as `+1.234 ms`. explain_span() appends the duration from FROM to TO;
+ * 0 when TO is before FROM.
  */
 void explain_time(struct mprof_explanation *e, uint64_t ns);
 void explain_since(struct mprof_explanation *e, uint64_t ns);
 void explain_span(struct mprof_explanation *e, uint64_t from, uint64_t to);
 /* Append string I of the view in quotes. */
 void explain_quote(struct mprof_explanation *e, uint32_t i);
-/* Append the name of STREAM. There are names. */
+/* Append the name of STREAM. The explanation must have names of streams. */
 void explain_name(struct mprof_explanation *e, uint32_t stream);
 /*
  * Append THREAD with its label at TIME: `4453 (Condition, "Wait for ARP response")`, or "the
  * program itself" for a root.
  */
 void explain_who(struct mprof_explanation *e, uint32_t thread, uint64_t time);
-/* Append the same, and ` at ` TIME. */
+/* As explain_who(), and append ` at ` and TIME. */
 void explain_who_when(struct mprof_explanation *e, uint32_t thread, uint64_t time);
 
 #endif

@@ -1,4 +1,4 @@
-/* One pass over each array of the model. */
+/* Statistics, from one pass over each array of the model. */
 #include <mprof/statistics.h>
 
 #include <stdlib.h>
@@ -105,7 +105,7 @@ static bool count_labels(const struct walk *w)
 	return true;
 }
 
-/* Return the duration of the activation inside the range. */
+/* Return the time of activation A that is inside of the range, ns. */
 static uint64_t piece(const struct walk *w, const struct mprof_activation *a)
 {
 	uint64_t start = a->start > w->from ? a->start : w->from, end = a->end < w->to ? a->end : w->to;
@@ -123,7 +123,10 @@ static uint32_t label_of(const struct walk *w, uint32_t thread)
 	return i == MPROF_NONE ? MPROF_NONE : w->v->labels[i].text;
 }
 
-/* Insert the thread into the list of the busiest, after those that ran as long. */
+/*
+ * Insert THREAD, which ran for RAN ns, into the list of the busiest threads, after threads that ran
+ * as long; drop the last one if the list is full.
+ */
 static void offer(const struct walk *w, uint32_t thread, uint64_t ran)
 {
 	struct mprof_statistics_thread *best = w->n->busiest;

@@ -67,7 +67,7 @@ void buckets_deinit(struct buckets *b)
  * links. All threads of a cycle are roots, and their DEPTH is the length of the cycle.
  */
 
-#define BUSY (UINT32_MAX - 1) /* mark of a thread on the path being followed; never a thread */
+#define BUSY (UINT32_MAX - 1) /* ROOT of a thread on the path that is being followed; no thread has this index */
 
 static uint32_t receiver_of(const void *context, uint32_t i)
 {
@@ -95,7 +95,7 @@ static int compare_times(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sort the ends once, because threads that wait on one condition use the same list. */
+/* Sort the ends in ENDS once, because all threads that wait on one condition use the same list. */
 static void sort_ends(struct mprof_why *w)
 {
 	const struct mprof_model_view *v = w->view;
@@ -150,8 +150,8 @@ static void find_finals(struct mprof_why *w)
 }
 
 /*
- * These threads wait on several threads at once, on each unresolved one. All others wait on the
- * thread that they tried last.
+ * Return true for a thread that waits on several threads at once: on each unresolved thread that it
+ * tried. All other threads wait on the thread that they tried last.
  */
 static bool waits_on_many(const struct mprof_thread *t)
 {
@@ -192,8 +192,8 @@ static void find_links(struct mprof_why *w)
 }
 
 /*
- * Mark the cycle at the end of PATH, which has TOP threads and enters the cycle at ENTRY: each of
- * its threads is a root. Return the rest of the path.
+ * PATH has TOP threads and ends in a cycle, which begins at ENTRY: make each thread of the cycle a
+ * root. Return the number of threads of PATH before the cycle.
  */
 static uint32_t settle_cycle(struct mprof_why *w, uint32_t entry, const uint32_t *path, uint32_t top)
 {
@@ -209,8 +209,8 @@ static uint32_t settle_cycle(struct mprof_why *w, uint32_t entry, const uint32_t
 }
 
 /*
- * Follow the links from THREAD to a thread that is done, and set root and depth of all threads on
- * the way. PATH has room for all threads.
+ * Follow the links from THREAD to a thread whose root is known, and set ROOT and DEPTH of all
+ * threads on the way. PATH has room for all threads.
  */
 static void settle(struct mprof_why *w, uint32_t thread, uint32_t *path)
 {
@@ -249,7 +249,10 @@ static bool find_roots(struct mprof_why *w)
 	return true;
 }
 
-/* A thread that resolves itself does not show who could resolve another. */
+/*
+ * Return true if another thread resolved THREAD. A thread that resolved itself does not show which
+ * thread could resolve a similar one.
+ */
 static bool was_resolved_by_another(const struct mprof_why *w, uint32_t thread)
 {
 	const struct mprof_thread *t = &w->view->threads[thread];

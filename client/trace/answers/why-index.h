@@ -8,13 +8,14 @@
 #include <mprof/why.h>
 
 struct buckets {
-	uint32_t *start; /* start of each key's items; the last item is the end */
-	uint32_t *items; /* by key; items of one key in their own order */
+	uint32_t *start; /* for each key the position of its first item in ITEMS; one more item is the end */
+	uint32_t *items; /* the items sorted by key; items of one key stay in their order */
 };
 
 /*
- * Sort ITEMS items of CONTEXT by KEY, which returns a number below KEYS, or MPROF_NONE to leave the
- * item out. Return false without memory. Call buckets_deinit() in any case.
+ * Sort the items with the numbers below ITEMS by key. KEY gets CONTEXT and returns the key of item
+ * I: a number below KEYS, or MPROF_NONE to leave the item out. Return false without memory. Call
+ * buckets_deinit() in any case.
  */
 bool buckets_init(struct buckets *b, const void *context, uint32_t items, uint32_t keys,
 		  uint32_t (*key)(const void *context, uint32_t i));
@@ -34,22 +35,25 @@ static inline const uint32_t *buckets_of(const struct buckets *b, uint32_t key, 
 struct mprof_why {
 	const struct mprof_model_view *view; /* the caller's */
 	/* For each thread: */
-	uint32_t *final;  /* thread that it became */
-	uint32_t *link;	  /* interaction by which it waits, or MPROF_NONE */
-	uint32_t *root;	  /* end of its chain */
-	uint32_t *depth;  /* links to ROOT; for a root 0, or the length of its cycle */
-	uint64_t *looked; /* time of the first try_read or read of it; UINT64_MAX without one */
+	uint32_t *final;  /* the thread that it became in the end, or itself */
+	uint32_t *link;	  /* its link (<mprof/why.h>), or MPROF_NONE */
+	uint32_t *root;	  /* end of its chain of links */
+	uint32_t *depth;  /* number of links to ROOT; for a root 0, or the length of the cycle that it is in */
+	uint64_t *looked; /* time of the first try_read or read of the thread; UINT64_MAX if there is none */
 	/* By thread: */
-	struct buckets signals; /* signals, by receiver; interactions */
+	struct buckets signals; /* interactions that are signals, by receiver */
 	struct buckets made;	/* created threads, by creator */
 	struct buckets labels;	/* labels that are no counter's */
-	/* Ends of the threads in MADE, sorted for each creator; UINT64_MAX for unresolved ones. */
+	/*
+	 * For each creator the ends of its threads in MADE, sorted; UINT64_MAX for unresolved
+	 * threads.
+	 */
 	uint64_t *ends;
-	/* For each string: the last resolved thread with this first label, or MPROF_NONE. */
+	/* For each string the last resolved thread whose first label it is, or MPROF_NONE. */
 	uint32_t *similar;
 	/*
-	 * For each stream its last activation; behind those, for each stream the last one of a
-	 * thread that is no root.
+	 * For each stream its last activation; behind these, for each stream the last activation of
+	 * a thread that is no root.
 	 */
 	uint32_t *last;
 };

@@ -3,9 +3,10 @@
  *
  * In a trace, a condition runs for a moment and creates the thread to wait on. mirage-profile
  * writes a signal of the waiting thread directly before that, which the model marks with
- * MPROF_INTERACTION_BEGINS_WAIT; other recorders write none. Any other signal is a wake-up. It is
- * lost when all threads that the condition created are resolved at that time, because then no
- * thread waits. A wait that begins after a lost wake-up, with no other in between, has missed it.
+ * MPROF_INTERACTION_BEGINS_WAIT; other recorders write no such signal. Any other signal is a
+ * wake-up. A wake-up is lost if no thread waits at that time, which is so when all threads that the
+ * condition has created are resolved. A wait that begins after a lost wake-up, with no other
+ * wake-up between, has missed it.
  */
 #include "why-index.h"
 
@@ -16,8 +17,9 @@ static bool is_condition(const struct mprof_thread *t)
 }
 
 /*
- * Return the condition that must be signalled to resolve ROOT. The type of a thread from before the
- * trace is unknown: then having signals makes it a condition.
+ * Return the condition that must be signalled to resolve ROOT, or MPROF_NONE. The type of a thread
+ * that existed before the trace is unknown: such a thread counts as a condition if there are
+ * signals to it.
  */
 static uint32_t condition_of(const struct mprof_why *w, uint32_t root)
 {
@@ -37,13 +39,14 @@ static uint32_t condition_of(const struct mprof_why *w, uint32_t root)
 	return creator->type == MPROF_THREAD_UNKNOWN && n ? t->creator : MPROF_NONE;
 }
 
-/* The threads that wait on one condition, as time advances. */
+/* Counts the threads that wait on one condition as time advances. */
 struct waiters {
 	const struct mprof_thread *threads;
 	const uint32_t *made;
 	const uint64_t *ends; /* sorted */
 	uint32_t n;
-	uint32_t began, ended; /* number before the current time */
+	/* Number of these threads that were created, and that ended, before the current time. */
+	uint32_t began, ended;
 };
 
 static void waiters_init(struct waiters *at, const struct mprof_why *w, uint32_t condition)
@@ -92,7 +95,10 @@ static void count_signals(const struct mprof_why *w, struct mprof_why_answer *a)
 	}
 }
 
-/* Return the last resolved thread of ROOT's kind: its resolver could have resolved ROOT. */
+/*
+ * Return the last resolved thread that is similar to ROOT (struct mprof_why_answer), or MPROF_NONE:
+ * that thread's resolver could have resolved ROOT.
+ */
 static uint32_t similar_to(const struct mprof_why *w, uint32_t root)
 {
 	const struct mprof_thread *threads = w->view->threads, *t = &threads[root];

@@ -37,10 +37,7 @@ struct mem_tree {
 	struct map map;	   /* from parent and code to node */
 	struct mem_path paths[MPROF_MEM_DOMAINS_MAX];
 	uint32_t n_paths;
-	/*
-	 * Number of peaks so far: a peak ends when samples end, and begins when more samples live
-	 * than ever before.
-	 */
+	/* number of peaks so far */
 	uint32_t epoch;
 };
 

@@ -1,20 +1,20 @@
 /*
  * A change is two variable-length numbers of seven bits per byte, the lowest first: the time since
- * the previous change, and the change of live samples, zigzag coded, so that any two sums have a
- * change between them, also wrapped ones of a hostile stream. Each piece begins with absolute
- * numbers, so that reading can start at any piece.
+ * the previous change, and the change of live samples. The latter is zigzag coded, modulo 2^64, so
+ * there is a change between any two sums, also between wrapped sums of a hostile stream. Each piece
+ * begins with absolute numbers, so reading can start at any piece.
  */
 #include "curve.h"
 
 #include <stdlib.h>
 
 #define PIECE_BYTES  (32u << 10)
-#define CHANGE_BYTES 20 /* at most: two numbers of 64 bits */
+#define CHANGE_BYTES 20 /* largest size of a change, bytes: two numbers of 64 bits */
 
 struct curve_piece {
 	uint8_t *bytes; /* owned */
-	uint64_t time;	/* time before its first change */
-	uint64_t live;	/* live samples before its first change */
+	uint64_t time;	/* time before the piece's first change */
+	uint64_t live;	/* live samples before the piece's first change */
 	uint32_t used;
 };
 
@@ -84,7 +84,10 @@ bool curve_add(struct curve *c, uint64_t time, uint64_t live)
 	return true;
 }
 
-/* A line that is filled while the changes pass. */
+/*
+ * A time line that is being filled, with the arguments of curve_line(). AT is the number of items
+ * that are set, LIVE the live samples after the changes read so far.
+ */
 struct line {
 	uint64_t from, length;
 	double scale;
@@ -93,7 +96,7 @@ struct line {
 	uint64_t live;
 };
 
-/* Store the value of the points before NOW. */
+/* Set the items of the line whose times are before NOW. */
 static void line_advance(struct line *l, uint64_t now)
 {
 	for (; l->at < l->n; l->at++) {

@@ -2,8 +2,8 @@
  * Input of one stream.
  *
  * Invariants:
- * - Held bytes begin at the start of the input. Bytes decoded as they arrive are the last ones that
- *   arrived.
+ * - Held bytes begin at the start of the input. Of an input that is not held, only the bytes that
+ *   arrived last are kept.
  * - The header walk goes from packet header to packet header, however the bytes are cut, and
  *   decodes nothing. It stops at an invalid header and sets ODD.
  */
@@ -18,30 +18,30 @@
 
 /* Packet headers seen so far. */
 struct header_walk {
-	uint64_t skip; /* bytes up to the next header */
+	uint64_t skip; /* number of bytes up to the next header */
 	uint8_t header[MPROF_PACKET_HEADER_BYTES];
-	size_t have; /* bytes of the next header */
+	size_t have; /* number of bytes in HEADER */
 	uint32_t packets;
 	uint16_t count; /* count of the last packet */
-	bool back;	/* a count was older than the previous packet's */
+	bool back;	/* a packet's count was older than that of the packet before */
 	bool odd;	/* a header was invalid */
 };
 
 struct input {
 	struct mprof_decoder *decoder;
-	struct mprof_sexp *sexp; /* NULL: packets */
+	struct mprof_sexp *sexp; /* decoder of a log of s-expressions; NULL: the input has packets */
 	struct mprof_order *order;
 	uint8_t *bytes;
 	size_t used;
 	size_t room;
-	size_t fed; /* bytes of USED given to the decoder */
+	size_t fed; /* number of the USED bytes that the decoder got */
 	uint64_t came;
 	struct header_walk headers;
-	size_t span; /* next piece of ORDER */
+	size_t span; /* index of the next span of ORDER */
 	enum input_kind kind;
 	bool held;
 	bool ended;
-	bool finished; /* the decoder got the end of the piece, or of the input */
+	bool finished; /* the decoder was told the end of the span, or of the input */
 };
 
 struct input *input_new(enum input_kind kind)
@@ -81,7 +81,7 @@ static bool resize(struct input *i, size_t room)
 
 void input_expect(struct input *i, uint64_t bytes)
 {
-	/* Without this room the buffer grows with the bytes. */
+	/* This may fail: without this room the buffer grows with the bytes. */
 	if (i->held && i->kind != INPUT_TWICE && bytes > i->room && bytes <= MPROF_RING_BYTES_MAX)
 		resize(i, (size_t)bytes);
 }
@@ -92,7 +92,8 @@ void input_hold(struct input *i)
 }
 
 /*
- * Return room for N bytes. Bytes decoded as they arrive need no more room than the largest piece.
+ * Return room for N bytes of an input that is not held: the new bytes overwrite the last ones.
+ * Return NULL without memory.
  */
 static uint8_t *room_passing(struct input *i, size_t n)
 {
@@ -141,7 +142,7 @@ static void header_walk_packet(struct header_walk *s)
 	s->skip = h.packet_bytes - MPROF_PACKET_HEADER_BYTES;
 }
 
-/* Walk over N more bytes at P. */
+/* Let the header walk go over the next N bytes of the input, at P. */
 static void header_walk_bytes(struct header_walk *s, const uint8_t *p, size_t n)
 {
 	size_t take;
@@ -167,14 +168,15 @@ static void header_walk_bytes(struct header_walk *s, const uint8_t *p, size_t n)
 
 bool input_wrapped(const struct input *i)
 {
-	/* More packets than a ring has are never reordered. */
+	/* An input with more packets than a ring has is never reordered. */
 	return i->kind == INPUT_TWICE && !i->sexp && i->came <= MPROF_RING_BYTES_MAX &&
 	       i->headers.packets <= MPROF_RING_PACKETS_MAX && (i->headers.back || i->headers.odd);
 }
 
 /*
- * Return true when the input can be decoded as it arrives. Only its beginning is tested, or a file
- * of blanks would be tested again and again.
+ * Return true when the beginning of the input shows that it can be decoded as it arrives. BEFORE is
+ * the number of bytes that came before the last ones: only the beginning is tested, because
+ * otherwise a file of blanks would be tested again and again.
  */
 static bool begins_as_stream(const struct input *i, uint64_t before)
 {
@@ -209,8 +211,8 @@ static bool begin_sexp(struct input *i)
 }
 
 /*
- * Feed the decoder the bytes there are. Return MPROF_MORE when there are none, MPROF_END at the
- * end.
+ * Feed the decoder the bytes that have arrived; the input is not held. Return MPROF_OK; MPROF_MORE
+ * when there are no bytes; MPROF_END at the end; or MPROF_NOMEM.
  */
 static enum mprof_status feed_passing(struct input *i)
 {
@@ -235,7 +237,7 @@ static enum mprof_status feed_passing(struct input *i)
 	return MPROF_OK;
 }
 
-/* Feed the next piece of the held bytes. */
+/* Feed the decoder the next span of the held bytes. Return as feed_passing(). */
 static enum mprof_status feed_span(struct input *i)
 {
 	const struct mprof_span *span;
@@ -255,7 +257,10 @@ static enum mprof_status feed_span(struct input *i)
 	return MPROF_OK;
 }
 
-/* Feed more after the decoder returned MPROF_MORE or MPROF_END. */
+/*
+ * Feed the decoder more bytes, after it has returned MPROF_MORE or MPROF_END. Return as
+ * feed_passing().
+ */
 static enum mprof_status feed(struct input *i)
 {
 	if (!i->held)

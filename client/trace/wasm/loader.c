@@ -2,7 +2,7 @@
  * Loader of streams.
  *
  * Invariant: a stream's input exists until the stream has ended and all its events are in the
- * model; its counts stay.
+ * model. Its counts stay until the loader is freed.
  */
 #include "loader.h"
 
@@ -10,18 +10,18 @@
 
 #include "grow.h"
 
-#define BATCH 256u /* events: with their fields they fit the first-level cache */
+#define BATCH 256u /* number of events that are added together: they fit the first-level cache */
 
-#define LARGE	     ((uint64_t)1 << 40) /* bytes; larger hints are ignored */
+#define LARGE	     ((uint64_t)1 << 40) /* hints of more bytes are ignored */
 #define ESTIMATE_MIN ((uint64_t)1 << 19)
 
 struct loader_stream {
 	struct input *in;
 	struct loader_counts counts;
-	uint64_t lost; /* missing packets reported to the model */
+	uint64_t lost; /* number of missing packets that the model was told */
 	uint32_t guest;
-	bool shared;	  /* shares its guest with another stream: held until the end */
-	uint32_t next, n; /* position and number of EVENTS, when merging */
+	bool shared;	  /* the stream shares its guest with another stream, and is held until the end */
+	uint32_t next, n; /* when merging: position in EVENTS, and number of events there */
 	struct mprof_event *events;
 };
 
@@ -34,9 +34,9 @@ struct loader {
 	struct mprof_model *model;
 	struct grow streams; /* struct loader_stream */
 	struct grow damages;
-	uint64_t expected; /* hinted bytes of all streams */
+	uint64_t expected; /* sum of the hints of all streams, bytes */
 	uint64_t came;
-	uint64_t next_estimate; /* bytes after which to estimate the model's size again */
+	uint64_t next_estimate; /* number of bytes after which to estimate the model's size again */
 	struct mprof_event events[BATCH];
 };
 
@@ -76,7 +76,8 @@ struct loader *loader_free(struct loader *l)
 }
 
 /*
- * Return true when another stream has the guest, and hold both: no byte of either is decoded yet.
+ * Return true when another stream has the guest GUEST. Then hold both: no byte of either is decoded
+ * yet.
  */
 static bool share(const struct loader *l, uint32_t guest)
 {
@@ -121,7 +122,10 @@ uint8_t *loader_room(struct loader *l, uint32_t stream, size_t n)
 	return input_room(stream_at(l, stream)->in, n);
 }
 
-/* Keep the damage, and add a gap to the model; a bad line of a log is no gap. */
+/*
+ * Keep the last damage of STREAM, and add a gap to the model, unless the damage is a bad line of a
+ * log.
+ */
 static enum mprof_status on_damage(struct loader *l, uint32_t stream)
 {
 	struct loader_stream *a = stream_at(l, stream);
@@ -158,8 +162,8 @@ static enum mprof_status add_gap(struct loader *l, uint32_t stream)
 }
 
 /*
- * Store the next events of STREAM in EVENTS, skipping damage. Return 0 with *STATUS MPROF_MORE,
- * MPROF_END or MPROF_NOMEM.
+ * Store the next events of STREAM in EVENTS, and handle damage before them. Return their number.
+ * When there are none, return 0, with *STATUS MPROF_MORE, MPROF_END or MPROF_NOMEM.
  */
 static uint32_t next(struct loader *l, uint32_t stream, struct mprof_event *events, enum mprof_status *status)
 {
@@ -173,7 +177,7 @@ static uint32_t next(struct loader *l, uint32_t stream, struct mprof_event *even
 	return n;
 }
 
-/* Add all events that can be decoded now to the model. */
+/* Add to the model all events of STREAM that can be decoded now. */
 static enum mprof_status drain(struct loader *l, uint32_t stream)
 {
 	enum mprof_status status = MPROF_OK;
@@ -186,7 +190,8 @@ static enum mprof_status drain(struct loader *l, uint32_t stream)
 }
 
 /*
- * Reserve the model's arrays from the share loaded so far, which avoids copying and fragmentation.
+ * Reserve the model's arrays for all events, as estimated from the share of the bytes loaded so
+ * far. This avoids copying and fragmentation.
  */
 static void expect_rest(struct loader *l)
 {
@@ -229,7 +234,7 @@ static enum mprof_status finish_stream(struct loader *l, uint32_t stream, enum m
 
 	if (status != MPROF_OK)
 		return status;
-	status = add_gap(l, stream); /* packets without an event at the end */
+	status = add_gap(l, stream); /* packets that are missing after the last event */
 	count(a);
 	stream_close(a);
 	return status;
@@ -248,7 +253,7 @@ static uint64_t head(const struct loader_stream *a)
 	return a->events[a->next].raw.timestamp;
 }
 
-/* Decode the next events of stream I, which is merged; close it at its end. */
+/* Decode the next events of stream I, which is being merged. At its end, close it. */
 static enum mprof_status refill(struct loader *l, uint32_t i)
 {
 	struct loader_stream *a = stream_at(l, i);
@@ -266,8 +271,8 @@ static enum mprof_status refill(struct loader *l, uint32_t i)
 }
 
 /*
- * Return the stream whose next event is the oldest, and in *ELSEWHERE the oldest time of the
- * others.
+ * Return the stream whose next event is the oldest, and store in *ELSEWHERE the time of the oldest
+ * next event of the other streams.
  */
 static uint32_t oldest(const struct loader *l, uint64_t *elsewhere)
 {

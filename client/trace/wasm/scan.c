@@ -6,7 +6,7 @@
 #include "grow.h"
 
 struct recording {
-	struct grow pieces; /* uint8_t *, all full but the last */
+	struct grow pieces; /* uint8_t *; all pieces but the last are full */
 	uint64_t bytes;
 };
 
@@ -80,23 +80,23 @@ struct scan {
 	const struct recording *recording;
 	struct scan_options options;
 	enum phase phase;
-	uint64_t at, end; /* bytes */
+	uint64_t at, end; /* position of the next byte, and end of the bytes to scan */
 	struct mprof_mem *decoder;
-	struct mprof_selection *selection; /* with a filter */
+	struct mprof_selection *selection; /* the selection, if there is a filter */
 	struct mprof_profile *profile;
 	struct curve curve;
-	uint64_t *line; /* with options.points: that many samples */
+	uint64_t *line; /* if options.points is not 0: live samples at that many times */
 	uint64_t start_us;
 	struct mprof_mem_damage damages[SCAN_DAMAGES_MAX];
 	uint32_t n_damages;
 };
 
-/* Start at the first byte with a new decoder. Return false without memory. */
+/* Go back to the first byte, with a new decoder. Return false without memory. */
 static bool rewind_to_start(struct scan *p)
 {
 	/*
-	 * Decode stacks even when they are not used: without them other damage is found, and
-	 * objects are identified by their number.
+	 * Decode stacks in every scan, also where they are not used. The scans must agree on the
+	 * number of each object, and without stacks less damage would be found.
 	 */
 	const struct mprof_mem_options options = {
 		.stacks = true,
@@ -163,13 +163,15 @@ static enum mprof_status add(struct scan *p, const struct mprof_mem_event *e)
 	if (e->kind == MPROF_MEM_BEGIN)
 		begin(p, e->time_us);
 	r = mprof_profile_add(p->profile, e);
-	/* Times of several domains fall; then the curve is not used. */
+	/* Times of several domains go back; the curve is not used then. */
 	if (r || p->options.sort || e->time_us < p->curve.time)
 		return r;
 	return curve_add(&p->curve, e->time_us, mprof_profile_sums(p->profile)->live) ? MPROF_OK : MPROF_NOMEM;
 }
 
-/* Process all events that the decoder has, until it returns STOP. */
+/*
+ * Process all events that the decoder has, until it returns STOP. Return MPROF_OK or MPROF_NOMEM.
+ */
 static enum mprof_status drain(struct scan *p, enum mprof_status stop)
 {
 	struct mprof_mem_event event;
@@ -186,7 +188,10 @@ static enum mprof_status drain(struct scan *p, enum mprof_status stop)
 	return MPROF_OK;
 }
 
-/* Finish this pass over the bytes, and begin the next one if there is one. */
+/*
+ * Finish this scan of the bytes, and begin the second one if there is a filter and this was the
+ * first. Return as scan_step().
+ */
 static enum mprof_status end_of_bytes(struct scan *p)
 {
 	enum mprof_status r;

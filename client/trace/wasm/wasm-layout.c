@@ -1,6 +1,7 @@
 /*
- * Layout of the structures that client/viewer/worker/wasm.js reads, from their declarations: a field that
- * moves or disappears is found here or when the module is loaded, never as a wrong picture.
+ * Layout of the structures that client/viewer/worker/wasm.js reads, taken from their declarations.
+ * A field that moves or disappears is an error when this file is compiled or when the page loads
+ * the module, never a wrong picture.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 
 struct place {
 	const char *name; /* name of a field, structure or number */
-	uint32_t at;	  /* offset, size of a structure, or the number */
+	uint32_t at;	  /* offset of the field, size of the structure, or value of the number */
 	uint16_t bytes;
 	char kind; /* i, u, f: signed, unsigned, floating; p: other; s: structure; n: number */
 };

@@ -183,9 +183,9 @@ bool wasm_scan_damage(const struct scan *p, uint32_t i, char *text, size_t size)
 /*
  * Run a small trace through the model and its pictures.
  *
- * Browsers compile a function quickly at first, and replace the code by an optimised version at a
- * later call, after it has run for long. Most functions that finish a model are called once and run
- * for a second.
+ * Browsers compile a function quickly at first. They replace the code by an optimised version only
+ * at a later call, after the function has run for long. Most functions that finish a model are
+ * called once and run for a second, so without a warm-up they would run unoptimised.
  */
 
 #define ROUNDS 4000u
@@ -206,8 +206,8 @@ static void add_event(struct warm_up *w, uint8_t id, int64_t context, int64_t nu
 }
 
 /*
- * Add events of a thread: it is created, tries the previous thread, reads it, and is resolved or
- * becomes another.
+ * Add the events of thread I: it is created, tries to read the previous thread, reads it, and is
+ * resolved or becomes another.
  */
 static void add_thread(struct warm_up *w, int64_t i)
 {

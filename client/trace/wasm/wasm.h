@@ -1,10 +1,11 @@
 /*
- * Functions of mprof.wasm for client/viewer/worker/wasm.js, besides libmprof's own calls: load a trace,
- * and describe the layout of structures.
+ * Functions of mprof.wasm for client/viewer/worker/wasm.js, besides libmprof's own calls: load a
+ * trace, and describe the layout of structures.
  *
- * The module imports no clock, no randomness (seeds are arguments) and no output. Memory grows up
- * to 4 GiB and is released with the instance; memory of a freed trace is reused. wasm.exports lists
- * the functions that JavaScript can call.
+ * The module imports no clock, no randomness (the caller passes seeds) and no output. Its memory
+ * grows up to 4 GiB and is only released with the instance; the memory of a freed trace is used
+ * again. wasm.exports lists the functions that JavaScript can call. A function without a comment is
+ * a libmprof or loader.h call with its structures as single arguments.
  */
 #ifndef TRACE_WASM_H
 #define TRACE_WASM_H
@@ -17,15 +18,18 @@
 #include "scan.h"
 
 /*
- * Run a small trace through model and scene until browsers have optimised the code; takes some
- * milliseconds, once.
+ * Run a small trace through model and scene until browsers have optimised the code. This takes some
+ * milliseconds; call it once.
  */
 void wasm_warm_up(void);
 
 struct loader *wasm_open(uint64_t seed, bool simplify);
-/* KIND is an enum input_kind. */
+/* As loader_stream(), with the fields of SOURCE as arguments. KIND is an enum input_kind. */
 uint32_t wasm_stream(struct loader *l, uint32_t guest, int64_t offset_ns, uint64_t uncertainty_ns, uint32_t kind);
-/* Write the sentence of damage I into TEXT. Return its stream, or MPROF_NONE after the last. */
+/*
+ * Write damage I as a sentence into TEXT of SIZE bytes. Return the damage's stream, or MPROF_NONE
+ * after the last damage.
+ */
 uint32_t wasm_damage(const struct loader *l, uint32_t i, char *text, size_t size);
 size_t wasm_printable(char *out, size_t room, const char *text, size_t bytes);
 const char *wasm_thread_type(uint32_t type);
@@ -33,17 +37,17 @@ const char *wasm_thread_type(uint32_t type);
 const char *wasm_event_name(uint32_t id);
 struct mprof_diff *wasm_diff(const struct mprof_model_view *good, const struct mprof_model_view *bad, uint64_t seed);
 
-/* Return bounds, which the caller frees; NULL without memory. */
+/* Return zeroed bounds, which the caller frees with free(), or NULL without memory. */
 struct mprof_clocks *wasm_clocks(void);
 /*
- * Add N packets, each as the numbers of a struct mprof_copied_packet in order: the offset of each stamp
- * after its clocks, STEPPED as 0 or 1.
+ * Add N packets to C, each as the nine fields of a struct mprof_copied_packet in order: of each
+ * stamp first its clocks, then its offset; STEPPED as 0 or 1.
  */
 void wasm_clocks_packets(struct mprof_clocks *c, const uint64_t *numbers, uint32_t n);
 
 /*
- * Return a text with a line for each structure, field and number, `KIND NAME AT BYTES`; the caller
- * frees it. Return NULL without memory.
+ * Return a text with a line `KIND NAME AT BYTES` (wasm-layout.c) for each structure, field and
+ * number. The caller frees it. Return NULL without memory.
  */
 const char *wasm_layout(void);
 
@@ -64,34 +68,39 @@ enum wasm_filter_name {
 	WASM_FILTER_HIDDEN,
 };
 
-/* A filter and the hidden functions. It owns the names of both. */
+/* A filter, and the functions that a flame graph hides. It owns the names of both. */
 struct wasm_filter;
 
 /* Return a filter, or NULL without memory. */
 struct wasm_filter *wasm_filter_new(void);
 /* Free F, which may be NULL. */
 void wasm_filter_free(struct wasm_filter *f);
-/* Set a range. HAS: bit 0 it has LEAST, bit 1 it has MOST. */
+/*
+ * Set a range of the filter. Bit 0 of HAS: the range has the end LEAST; bit 1: it has the end MOST.
+ */
 void wasm_filter_range(struct wasm_filter *f, enum wasm_filter_range range, uint32_t has, uint64_t least,
 		       uint64_t most);
 void wasm_filter_heaps(struct wasm_filter *f, uint32_t heaps, bool never_collected);
 /*
- * Add NAME, from malloc() and terminated; the filter owns it. Return false, with NAME freed, after
- * MPROF_MEM_CLAUSES_MAX of that kind.
+ * Add NAME, which is terminated and was allocated by malloc(), as a clause of KIND. The filter owns
+ * NAME. Return false, with NAME freed, when it has MPROF_MEM_CLAUSES_MAX of that kind already.
  */
 bool wasm_filter_name(struct wasm_filter *f, enum wasm_filter_name kind, char *name, bool whole);
 
-/* Scan all objects, or those of FILTER, which may be NULL and must outlive the scan. */
+/* As scan_new(), with the options as arguments. FILTER may be NULL: all objects. */
 struct scan *wasm_scan(const struct recording *k, uint64_t seed, uint64_t recording, const struct wasm_filter *filter,
 		       uint64_t last_us, bool grows, bool sort);
-/* Scan for the time line of a stream of several domains. */
+/* As wasm_scan(), sorted, for the time line of a recording of several domains. */
 struct scan *wasm_scan_line(const struct recording *k, uint64_t seed, uint64_t recording,
 			    const struct wasm_filter *filter, uint64_t last_us, uint64_t from, uint64_t length,
 			    uint32_t points);
-/* Build a tree; HIDING may be NULL. */
+/*
+ * As mprof_flame_new(), of P's profile and decoder. HIDING has the functions to leave out, or is
+ * NULL.
+ */
 struct mprof_flame *wasm_flame(const struct scan *p, enum mprof_weight weight, bool sites, bool recursion,
 			       const struct wasm_filter *hiding);
-/* Write the sentence of damage I into TEXT. Return false after the last one kept. */
+/* Write damage I as a sentence into TEXT of SIZE bytes. Return false after the last one kept. */
 bool wasm_scan_damage(const struct scan *p, uint32_t i, char *text, size_t size);
 
 #endif
