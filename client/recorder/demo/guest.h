@@ -46,7 +46,7 @@ struct guest {
 };
 
 /*
- * Prepare *G to record at most COUNT events (0: no limit) into RECORDER, which stays the caller's.
+ * Prepare *G to record at most COUNT events (0: no limit) into RECORDER, which the caller owns.
  * SEED decides the events.
  */
 void guest_init(struct guest *g, struct mprof_recorder *recorder, uint64_t seed, uint64_t count);

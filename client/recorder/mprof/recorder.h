@@ -92,13 +92,13 @@ struct mprof_recorder {
  * Create a ring of SIZE bytes (1 KiB to 256 MiB) at MEMORY and start to record into it.
  *
  * MEMORY is aligned to MPROF_RECORDER_ALIGNMENT. The caller owns it and keeps it mapped until
- * mprof_recorder_stop returns. A reader may already have it mapped, and it may hold an old ring:
- * the reader finds the new ring only when every header is complete. PACKETS is 2 to 1,024; 0 means
- * MPROF_RECORDER_PACKETS.
+ * mprof_recorder_stop() returns. A reader may have MEMORY mapped already, and MEMORY may hold an
+ * old ring: the reader finds the new ring only when every header is complete. PACKETS, the number
+ * of packets of the ring, is 2 to 1,024; 0 means MPROF_RECORDER_PACKETS.
  *
  * CLOCK returns the time in nanoseconds. The recorder passes CONTEXT to CLOCK and calls it at most
- * once per event; both must stay valid until mprof_recorder_stop. If CLOCK is NULL, the caller sets
- * the time with mprof_recorder_at.
+ * once per event; both must stay valid until mprof_recorder_stop(). If CLOCK is NULL, the caller
+ * sets the time with mprof_recorder_at().
  *
  * Return MPROF_RECORDER_OK. On any other status the recorder is off and MEMORY is unchanged.
  */

@@ -44,7 +44,10 @@ bool buckets_init(struct buckets *b, const void *context, uint32_t items, uint32
 		if (k != MPROF_NONE)
 			b->items[b->start[k]++] = i;
 	}
-	/* Each start is now the start of the next key. */
+	/*
+	 * Storing the items moved each key's start to the start of the next key: move the starts
+	 * back.
+	 */
 	for (k = keys; k > 0; k--)
 		b->start[k] = b->start[k - 1];
 	b->start[0] = 0;

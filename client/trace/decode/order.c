@@ -108,7 +108,7 @@ static bool list_packets(struct mprof_order *o, const uint8_t *p, size_t len)
 
 		if (o->n == MPROF_RING_PACKETS_MAX)
 			return false;
-		index += at != expected; /* the decoder counts damage as one packet */
+		index += at != expected; /* the decoder counts skipped bytes as one packet */
 		mprof_packet_load(&h, p + at, len - at);
 		entry_fill(e, p + at, len - at, &h);
 		e->span = (struct mprof_span){.offset = o->n ? at : 0, .packet = o->n ? index : 0};
@@ -199,7 +199,10 @@ static bool looks_like_stream(const struct mprof_order *o)
 	return cut || (timed && ascends);
 }
 
-/* Rule 3. Sort by count, unless two counts are equal. */
+/*
+ * Rule 3. Sort the packets by count. If two counts are equal, restore the order of the input
+ * instead.
+ */
 static void sort_ring(struct mprof_order *o)
 {
 	qsort(o->entries, o->n, sizeof(o->entries[0]), by_distance);

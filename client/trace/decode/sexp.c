@@ -278,7 +278,10 @@ static bool to_ns_float(const struct item *item, uint64_t *ns)
 	return true;
 }
 
-/* Convert decimal seconds to nanoseconds, exact to the ninth decimal and rounded by the tenth. */
+/*
+ * Convert decimal seconds to nanoseconds, exact to the ninth decimal and rounded by the tenth.
+ * Return false when ITEM is no such number.
+ */
 static bool to_ns(const struct item *item, uint64_t *ns)
 {
 	uint64_t seconds = 0, fraction = 0;

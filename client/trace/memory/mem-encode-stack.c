@@ -80,8 +80,8 @@ static int stack_room(struct mem_encode_domain *d, uint64_t n)
 }
 
 /*
- * Return the number of frames, from frame I on, that are in the successors of *BUCKET one after the
- * other. Set *BUCKET to the bucket of the last of them.
+ * Return the number of frames, from frame I on, that are the codes in the successors of *BUCKET,
+ * one successor after the other. Set *BUCKET to the bucket of the last of these frames.
  */
 static uint32_t run(const struct mem_encode_domain *d, uint32_t i, uint32_t n, uint16_t *bucket)
 {

@@ -1,6 +1,7 @@
 /*
  * Encoder of memtrace streams. One packet of events, of one domain, is open at a time. The location
- * events for its codes are collected in a second packet, which is written before it.
+ * events for its codes are collected in a second packet, which is written before the packet of
+ * events.
  */
 #include "mem-encode.h"
 

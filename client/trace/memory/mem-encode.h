@@ -32,8 +32,8 @@ struct mem_encoder_ops {
 struct mem_encoder;
 
 /*
- * Ready callbacks CODE, LOCATION and STRING of struct mem_encoder_ops. They return what the codes
- * of the decoder D mean, a struct mprof_mem, which the caller stores in NAMES.
+ * Callbacks CODE, LOCATION and STRING (struct mem_encoder_ops) that return what the codes of a
+ * decoder mean. D is the decoder, a struct mprof_mem, which the caller stores in NAMES.
  */
 const struct mprof_mem_code *mem_encoder_code(void *d, uint32_t i);
 const struct mprof_mem_location *mem_encoder_location(void *d, uint32_t i);

@@ -289,8 +289,8 @@ static bool propagate_full(struct rows *rows, uint32_t level, uint32_t tree, con
 }
 
 /*
- * Store in *ITEM the first item from I on of LEVEL that is not recorded as occupied in RANGE;
- * UINT32_MAX when the budget is used up. Return false without memory.
+ * Store in *ITEM the first item from I on of LEVEL that is not recorded as occupied at any position
+ * of RANGE; UINT32_MAX when the budget is used up. Return false without memory.
  */
 static bool first_of(struct rows *rows, uint32_t level, uint32_t i, const struct range *range, uint32_t *item)
 {

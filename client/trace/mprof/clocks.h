@@ -69,8 +69,8 @@ MPROF_API bool mprof_clocks_offset(const struct mprof_clocks *c, bool realtime, 
 MPROF_API bool mprof_clocks_host(struct mprof_clocks *c);
 
 /*
- * Return true when dom0 booted between A and B, so that they do not share a monotonic clock. Return
- * false when either has no stamp.
+ * Return true when dom0 booted between the last stamps of A and of B: then A and B do not share a
+ * monotonic clock. Return false when one of them has no stamp.
  */
 MPROF_API bool mprof_clocks_rebooted(const struct mprof_clocks *a, const struct mprof_clocks *b);
 

@@ -194,7 +194,7 @@ struct mprof_diff_view {
 	 * N_THREADS of the good run's view.
 	 */
 	const uint32_t *good_match;
-	const uint32_t *bad_match; /* likewise of the bad run */
+	const uint32_t *bad_match; /* for each thread of the bad run its counterpart in the good run, or MPROF_NONE */
 	/* Outcomes of threads that should resolve first, then by number of threads. */
 	const struct mprof_diff_outcome *outcomes;
 	const struct mprof_diff_slower *slower; /* by BAD_NS - GOOD_NS, the largest first */

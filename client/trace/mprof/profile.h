@@ -57,7 +57,7 @@ struct mprof_profile_options {
  */
 struct mprof_profile_sums {
 	uint64_t allocs[3];  /* number of allocs, by enum mprof_mem_source */
-	uint64_t samples[3]; /* samples of allocs, likewise */
+	uint64_t samples[3]; /* sum of the samples of allocs, by enum mprof_mem_source */
 	uint64_t promotes;
 	uint64_t promoted; /* samples of promoted objects */
 	uint64_t collects;

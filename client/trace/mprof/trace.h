@@ -56,8 +56,8 @@ enum mprof_status {
 
 /* One packet, from its header. */
 struct mprof_packet {
-	uint64_t index;	 /* position in the input, from 0; damaged packets count */
-	uint64_t offset; /* position of its header, bytes from the start of the input */
+	uint64_t index;	 /* number of the packet in the input, from 0; damaged packets are counted, too */
+	uint64_t offset; /* offset of the packet's header, bytes from the start of the input */
 	/*
 	 * COUNT widened to 64 bits. Never falls; the pieces in which the daemon serves one packet
 	 * have the same number.

@@ -191,7 +191,10 @@ bool row_index_gather(struct row_index *l, const struct scene_life *lives, const
 	if (!g.all)
 		return false;
 	put_all(&g, lives, chosen);
-	/* Each start is now the start of the next row. */
+	/*
+	 * Storing the stretches moved each row's start to the start of the next row: move the
+	 * starts back.
+	 */
 	for (uint32_t row = l->rows; row > 0; row--)
 		starts[row] = starts[row - 1];
 	starts[0] = 0;

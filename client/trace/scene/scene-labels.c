@@ -226,7 +226,7 @@ static void line_init(struct line *l, struct frame *f, uint32_t thread)
 
 	if (t->becomes != MPROF_NONE) {
 		next = &f->v->threads[t->becomes];
-		/* The line continues up to the texts of the other thread. */
+		/* The line goes on up to the texts of NEXT, the thread that this one becomes. */
 		if (next->row == t->row)
 			end = next->start;
 	}

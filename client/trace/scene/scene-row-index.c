@@ -128,7 +128,7 @@ void row_index_deinit(struct row_index *l)
 	*l = (struct row_index){0};
 }
 
-/* Return the first place of ROW; if the row is empty, that of the next row that is not. */
+/* Return the first place of ROW; if ROW has no stretch, that of the next row that has one. */
 static uint32_t row_start(struct row_index *l, uint32_t row)
 {
 	uint32_t from = 0, to = l->n, middle;

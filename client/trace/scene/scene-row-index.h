@@ -99,7 +99,8 @@ struct row_index {
 	 */
 	uint64_t *bases; /* start of every sixteenth place, ns */
 	/*
-	 * For each place its start less the last of BASES, ns; UINT32_MAX: look it up in the model.
+	 * For each place its start less the item of BASES for its group of sixteen, ns; UINT32_MAX:
+	 * look it up in the model.
 	 */
 	uint32_t *begins;
 	/*

@@ -138,7 +138,10 @@ static void fill(struct scene_groups *g, const struct scene_source *from, const 
 	for (uint32_t i = 0; i < from->total; i++)
 		if (room[i] != UINT32_MAX)
 			g->items[g->starts[room[i]]++] = i;
-	/* Each start is now the start of the next group. */
+	/*
+	 * Storing the items moved each group's start to the start of the next group: move the
+	 * starts back.
+	 */
 	for (uint32_t k = from->groups; k > 0; k--)
 		g->starts[k] = g->starts[k - 1];
 	g->starts[0] = 0;

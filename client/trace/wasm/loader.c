@@ -10,7 +10,7 @@
 
 #include "grow.h"
 
-#define BATCH 256u /* number of events that are added together: they fit the first-level cache */
+#define BATCH 256u /* number of events that are added together: so many fit the first-level cache */
 
 #define LARGE	     ((uint64_t)1 << 40) /* hints of more bytes are ignored */
 #define ESTIMATE_MIN ((uint64_t)1 << 19)

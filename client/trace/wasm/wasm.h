@@ -4,8 +4,7 @@
  *
  * The module imports no clock, no randomness (the caller passes seeds) and no output. Its memory
  * grows up to 4 GiB and is only released with the instance; the memory of a freed trace is used
- * again. wasm.exports lists the functions that JavaScript can call. A function without a comment is
- * a libmprof or loader.h call with its structures as single arguments.
+ * again. wasm.exports lists the functions that JavaScript can call.
  */
 #ifndef TRACE_WASM_H
 #define TRACE_WASM_H
