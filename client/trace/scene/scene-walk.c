@@ -1,9 +1,9 @@
 /*
  * Walk over the pieces of rows (scene-row-index.h), with no more steps than pixels.
  *
- * A piece (scene-row-index.h) of at least WIDE pixels is drawn by itself. Shorter ones less than a
- * pixel apart are one line, a run: the next step goes to the first piece that begins more than a
- * pixel after the run, however many pieces are on that pixel.
+ * A piece of at least WIDE pixels is drawn by itself. Shorter ones less than a pixel apart are one
+ * line, a run: the next step goes to the first piece that begins more than a pixel after the run,
+ * however many pieces are on that pixel.
  */
 #include <math.h>
 
