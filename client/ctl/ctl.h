@@ -47,18 +47,19 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv);
 int cmd_mem(const struct ctl *ctl, int argc, char **argv);
 
 /*
- * Print a line "mprofctl: …" on stderr. Escape every byte that is not printable UTF-8 as \xNN, so
- * that no guest and no server can steer a terminal.
+ * Print the line "mprofctl: …" on stderr. Each byte that is not printable UTF-8 appears as a
+ * backslash, an x and two hexadecimal digits, so that no guest and no server can send control
+ * characters to a terminal.
  */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* As say(), and point to `mprofctl VERB --help`. Return CTL_USAGE. */
+/* As say(), and add a hint to `mprofctl VERB --help`. Return CTL_USAGE. */
 int say_usage(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Report "out of memory". Return CTL_FAILED. */
 int say_memory(void);
 
 /*
- * Return TEXT escaped for a terminal, with quotes and backslashes as they are. The caller frees it.
- * Return NULL without memory.
+ * Return TEXT of LEN bytes with all bytes that a terminal could interpret escaped. Quotes and
+ * backslashes stay as they are. The caller frees the result. Return NULL without memory.
  */
 char *printable(const char *text, size_t len);
 

@@ -7,20 +7,20 @@
 
 #include "modeller.h"
 
-/* One of the two traces. */
+/* One of the two compared traces. */
 struct diff_run {
 	const struct modeller *m;
-	const char *name; /* as the user gave it */
+	const char *name; /* name of the trace as on the command line; borrowed */
 	uint64_t lost_packets;
 };
 
 /*
- * Return the differences D of RUNS, the good run first. The caller decrefs the object. Return NULL
- * without memory.
+ * Return the differences D of the two RUNS, the good run first, as a JSON object. The caller
+ * decrefs the object. Return NULL without memory.
  */
 json_t *diff_json(const struct mprof_diff *d, const struct diff_run runs[2]);
 
-/* Print the object of diff_json() as text. Return an exit code. */
+/* Print the object of diff_json() as text on standard output. Return an exit code. */
 int diff_show(const json_t *json);
 
 #endif

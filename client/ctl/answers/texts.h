@@ -19,19 +19,19 @@ struct texts {
 	uint32_t n, room, most;
 	char *arena;
 	uint32_t used, arena_room, arena_most;
-	uint32_t *index; /* open addressing, TEXT_NONE = free */
+	uint32_t *index; /* hash table of the strings' numbers, open addressing; TEXT_NONE = free; owned */
 	uint32_t index_room;
-	uint64_t seed;	  /* hash seed; odd */
-	uint64_t refused; /* strings beyond the limits */
+	uint64_t seed;	  /* random seed of the hash; odd */
+	uint64_t refused; /* number of calls that added nothing because of the limits */
 };
 
-/* Allow at most MOST strings of BYTES in all. */
+/* Allow at most MOST strings, and at most BYTES bytes of all strings together. */
 void texts_init(struct texts *t, uint32_t most, uint32_t bytes);
 void texts_deinit(struct texts *t);
 
 /*
- * Return the number of the string, the same each time. Return TEXT_NONE beyond the limits or
- * without memory.
+ * Return the number of the string TEXT of LEN bytes, and store the string if it is new. Equal
+ * strings get the same number. Return TEXT_NONE beyond the limits or without memory.
  */
 uint32_t texts_add(struct texts *t, const char *text, size_t len);
 
@@ -50,7 +50,7 @@ struct text_constants {
 /* As texts_add(). TEXT is a constant; it is mostly found by its address. */
 uint32_t texts_add_constant(struct texts *t, struct text_constants *c, const char *text);
 
-/* Return string I, lent until the next texts_add(). */
+/* Return string I, which has *LEN bytes. The pointer is valid until the next texts_add(). */
 const char *texts_get(const struct texts *t, uint32_t i, size_t *len);
 
 #endif

@@ -10,20 +10,24 @@
 
 #include "modeller.h"
 
-/* Links of a chain in an answer. */
+/* Greatest number of links of a chain that an answer lists. */
 #define WHY_LINKS_MAX 64u
 
 /*
- * Return why THREAD waits, as an object that the caller decrefs, or NULL without memory.
- * docs/man/mprofctl.1 lists the keys.
+ * Return the reason why THREAD waits, as a JSON object. The caller decrefs the object.
+ * docs/man/mprofctl.1 lists its keys. Return NULL without memory.
  */
 json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread);
-/* Return what ran last, as an array with an object for each stream. */
+/*
+ * Return the threads that ran last, as a JSON array with one object for each stream. The caller
+ * decrefs the array. Return NULL without memory.
+ */
 json_t *why_last_json(const struct modeller *m, const struct mprof_why *w);
 
 /*
- * Print the answer JSON of cmd-why.c: the explanation of each of the N THREADS, and what ran last
- * in each of the STREAMS. Return an exit code.
+ * Print as text the object JSON that `why --json` prints: the explanation of each of the N THREADS,
+ * and the threads that ran last in each of the STREAMS streams. TALE is scratch space for the
+ * explanations. Return an exit code.
  */
 int why_show(const json_t *json, struct mprof_explanation *tale, const uint32_t *threads, uint32_t n, uint32_t streams);
 

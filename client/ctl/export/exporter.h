@@ -2,12 +2,12 @@
  * The formats of `mprofctl export`.
  *
  * A format is one `const struct exporter` in a file of its own and a line in exporter.c. It gets
- * the command line, the input and the output in a struct export_job. It opens no files itself and
- * reports no failed writes.
+ * the command line, the input and the output in a struct export_job. It opens no files itself, and
+ * it does not report failed writes: its caller does.
  *
- * A format either streams or needs the whole model. A streaming format gets the events inside of
- * the period, from all streams merged by time, through the consumer that it sets up. Its memory
- * must not grow with the length of the trace.
+ * A format either streams or needs the whole model. A streaming format gets the events that are
+ * inside of the period, from all streams merged by time, through the consumer that its open() sets
+ * up. Its memory must not grow with the length of the trace.
  */
 #ifndef CTL_EXPORTER_H
 #define CTL_EXPORTER_H
@@ -28,50 +28,63 @@ struct exporter;
 
 struct export_job {
 	const struct exporter *exporter;
-	const char *trace; /* name for titles and messages; any bytes; borrowed */
-	/* For a format that draws; a streaming format can ignore it; borrowed. */
+	const char *trace; /* name of the trace for titles and messages; any bytes; borrowed */
+	/*
+	 * The period of --from and --to, for a format with draw(). A streaming format gets only
+	 * events inside of the period, so it can ignore this field. Borrowed.
+	 */
 	struct period *period;
-	struct writer *out;	      /* output of a single-file format; borrowed */
-	struct output_directory *dir; /* output of a directory format; borrowed */
-	void *state;		      /* the format's own */
-	/* Values of the format's own options, in their order; NULL if not given. */
+	struct writer *out;	      /* output of a format that writes one file; borrowed */
+	struct output_directory *dir; /* output of a format that writes a directory; borrowed */
+	void *state;		      /* data of the format: open() allocates it, and close() frees it */
+	/*
+	 * Values of the format's own options, in the order of OPTIONS; NULL for an option that was
+	 * not given.
+	 */
 	const char *values[EXPORT_OPTIONS_MAX];
-	uint64_t events; /* number of events; valid in finish() */
+	uint64_t events; /* number of events that were passed to the format; valid in finish() */
 };
 
 /* An option of a format. */
 struct export_option {
-	const char *name; /* "--width"; takes a value */
+	const char *name; /* for instance "--width"; every option takes a value */
 };
 
 struct exporter {
-	const char *name;   /* for --to */
+	const char *name;   /* name of the format, the value of --to */
 	const char *what;   /* description for the help, without a full stop */
-	const char *suffix; /* suffix of the default name: ".json" */
+	const char *suffix; /* suffix of the default file name: ".json" */
 	bool directory;
-	bool all_streams; /* take all streams of a guest, unless the user names one */
-	bool tails;	  /* draws unproven tails */
+	/* Take all streams of a guest, unless the user names one. */
+	bool all_streams;
+	bool tails; /* the format draws the unproven tails of streams */
 	/*
-	 * NULL, or at most EXPORT_OPTIONS_MAX options and one without a name. Formats may share an
-	 * option's name.
+	 * The format's own options: at most EXPORT_OPTIONS_MAX, then an entry whose name is NULL.
+	 * NULL = no options. Two formats may have an option of the same name.
 	 */
 	const struct export_option *options;
-	/* Check the options' values before anything is opened. Return an exit code. May be NULL. */
+	/*
+	 * Check the values of the options before any file is opened. Return an exit code. May be
+	 * NULL.
+	 */
 	int (*check)(const struct export_job *job, const char *verb);
 
-	/* A streaming format: */
+	/* A streaming format has open() and finish(). */
 
 	/*
-	 * Set up STATE and CONSUMER, and write what stands in front of the events. Return 0 or
-	 * -errno.
+	 * Set up STATE and CONSUMER, and write the part of the file before the first event. Return
+	 * 0 or -errno.
 	 */
 	int (*open)(struct export_job *job, struct consumer *consumer);
 	/*
-	 * Write the end of the file behind the last event; the trace may be damaged. Return 0 or
-	 * -errno.
+	 * Write the part of the file after the last event, also if the trace was damaged. Return 0
+	 * or -errno.
 	 */
 	int (*finish)(struct export_job *job);
-	/* Return true if the format itself reported its error. NULL = never. */
+	/*
+	 * Return true if the format itself has reported the error that it returned. NULL = it never
+	 * does.
+	 */
 	bool (*reported)(const struct export_job *job);
 	/* Release STATE, which may be NULL. Called once, also if open() failed. */
 	void (*close)(struct export_job *job);
@@ -84,18 +97,22 @@ struct exporter {
 	int (*draw)(struct export_job *job, const struct modeller *m);
 };
 
-/* Return format number I, or NULL behind the last. */
+/* Return the format number I, from 0. Return NULL if I is past the last format. */
 const struct exporter *exporter_at(size_t i);
-/* Return the format called NAME, or NULL after an error message that lists the formats. */
+/*
+ * Return the format called NAME. If there is none, print an error message for VERB that lists the
+ * formats, and return NULL.
+ */
 const struct exporter *exporter_find(const char *name, const char *verb);
 
 /*
- * Return a file name for the output made of the trace OPERAND: in the current directory, with
- * SUFFIX instead of its own. The caller frees it. Return NULL without memory.
+ * Return a default file name for the output made of the trace OPERAND: the last part of OPERAND,
+ * with SUFFIX instead of its own suffix. The file is in the current directory. The caller frees the
+ * name. Return NULL without memory.
  */
 char *export_path(const char *operand, const char *suffix);
 
-/* Each is defined in its own file. */
+/* The formats. Each is defined in a file of its own. */
 extern const struct exporter export_chrome;
 extern const struct exporter export_csv;
 extern const struct exporter export_ctf;

@@ -1,5 +1,6 @@
 /*
- * A trace for a single-file page: its streams in temporary files, as packets that the viewer reads.
+ * A trace for a single-file page (a viewer that opens without a server). Each stream is written to
+ * a temporary file, as CTF packets that the viewer decodes.
  */
 #ifndef CTL_HTML_H
 #define CTL_HTML_H
@@ -13,70 +14,73 @@
 #include "ctf.h"
 #include "writer.h"
 
-/* Limit for the traces in a page. */
+/* Limit for the bytes of all traces in a page. */
 #define HTML_BYTES_MAX (512ull << 20)
 
 struct html_part {
-	struct consumer consumer; /* give it to the code that reads the trace */
+	struct consumer consumer; /* passes events to this part; give it to the code that reads the trace */
 	const char *name;	  /* name of the trace, any bytes; borrowed */
 	struct ctf_stream *streams;
 	char **names;	 /* stream names, owned; NULL for a single stream */
-	uint64_t *tails; /* for each stream: where its unproven tail begins, or UINT64_MAX; owned */
+	uint64_t *tails; /* for each stream: time at which its unproven tail begins, UINT64_MAX = no tail; owned */
 	unsigned int n;
-	uint64_t damages; /* damage that was skipped */
-	json_t *notes;	  /* a sentence on each damage, up to a limit */
-	bool reported;	  /* the error was reported */
+	uint64_t damages; /* number of damaged places that were skipped */
+	json_t *notes;	  /* array of sentences, one for each damage, up to a limit; owned */
+	bool reported;	  /* the error that a function returned was already reported */
 };
 
 /* Begin a trace called NAME. Return false without memory. The caller deinits P in any case. */
 bool html_part_init(struct html_part *p, const char *name);
 void html_part_deinit(struct html_part *p);
 /*
- * Finish the streams behind the last event. Return 0 or -errno. If TOLD is set, here or when the
- * consumer stopped the reading, the error was reported.
+ * Finish the streams after the last event. Return 0 or -errno. If REPORTED is set after an error,
+ * of this function or of the consumer, the error was already reported.
  */
 int html_part_finish(struct html_part *p);
 
 /*
  * A single-file page: the viewer and the traces that it shows.
  *
- * Behind the viewer's head stand elements that a browser does not run. They hold nothing but
- * base64:
+ * The viewer is the head of the document. After the head come elements that a browser does not run.
+ * Each contains nothing but base64:
  *
  *     <script type="application/octet-stream" data-part="TRACE.STREAM">…</script>   a piece of a
  *                                                       stream, packed with gzip
  *     <script type="application/json" id="contents">…</script>   the contents as JSON, at the end
  *
- * The contents give for each stream its name, its number of pieces, and, as "tail" in decimal
- * digits, the time at which its unproven tail begins, if it has one.
+ * The contents give for each stream its name and its number of pieces. If the stream has an
+ * unproven tail, "tail" is the time at which the tail begins, in decimal digits.
  *
- * No name, label or sentence stands in the file as text, so none can become markup.
+ * No name, label or sentence is in the file as plain text, so none can become markup.
  */
 struct html {
-	struct writer *out; /* borrowed */
-	json_t *traces;	    /* written so far */
+	struct writer *out; /* output; borrowed */
+	json_t *traces;	    /* array of the traces written so far, for the contents; owned */
 };
 
-/* Return true if mprofctl was built with the viewer. Otherwise report that it was not. */
+/*
+ * Return true if mprofctl was built with the viewer. Otherwise report that it was not, and return
+ * false.
+ */
 bool html_possible(void);
 
 /*
- * Return the name of the trace OPERAND: its file's name, or the guest or capture. The result points
- * into OPERAND.
+ * Return a name for the trace OPERAND: the file's name without its folder, or the name of the guest
+ * or capture. The result points into OPERAND.
  */
 const char *html_name(const char *operand);
 
 /*
- * Write the head to OUT. Return 0 or -ENOMEM. The caller deinits H in any case. html_end() returns
- * write errors.
+ * Write the head of the page to OUT. Return 0 or -ENOMEM; an error of writing is returned by
+ * html_end(). The caller deinits H in any case.
  */
 int html_begin(struct html *h, struct writer *out);
 void html_deinit(struct html *h);
-/* Write a finished trace. Return 0 or -errno. */
+/* Write the trace P, which html_part_finish() has finished, into the page. Return 0 or -errno. */
 int html_add(struct html *h, const struct html_part *p);
 /*
- * Write the memory profile in FD; RECORDING is as in struct mprof_mem_options, 0 = the last. Return
- * 0 or -errno.
+ * Write the memory profile NAME into the page. FD has its bytes. RECORDING is the number of the
+ * recording to show, as in struct mprof_mem_options; 0 = the last. Return 0 or -errno.
  */
 int html_add_memory(struct html *h, const char *name, int fd, uint64_t recording);
 /* Write the contents and the end of the page. Return 0 or -errno. */

@@ -1,4 +1,7 @@
-/* Shared by the slice builder's files. */
+/*
+ * State shared by slices.c and slices-events.c. Functions without a comment on the result return 0
+ * or -errno.
+ */
 #ifndef CTL_SLICES_STATE_H
 #define CTL_SLICES_STATE_H
 
@@ -16,23 +19,25 @@ struct slice_counter {
 
 struct slice_stream {
 	unsigned int number;
-	uint32_t process; /* a track */
-	/* Tracks for collections and for gaps and damage; 0 = none yet. */
+	uint32_t process; /* track of the process that stands for this stream */
+	/*
+	 * Numbers of the tracks for garbage collections, and for gaps and damage; 0 = not made yet.
+	 */
 	uint32_t collector, faults;
 	struct thread_table threads;
 	struct texts counter_names;
-	struct slice_counter *counters; /* by number of the name */
+	struct slice_counter *counters; /* for each string of COUNTER_NAMES: the counter of that name; owned */
 	uint32_t counter_room;
 	uint32_t root;
-	uint32_t running;	  /* a thread, or THREAD_NONE if unknown */
-	bool run_open;		  /* the slice of RUNNING is open */
+	uint32_t running;	  /* number of the running thread; THREAD_NONE if unknown */
+	bool run_open;		  /* the slice of the thread RUNNING was begun and not ended */
 	const char *run_category; /* category of that slice */
-	bool begun;		  /* an event came */
+	bool begun;		  /* at least one event was seen */
 	uint64_t first;		  /* time of the first event */
-	/* The latest time; slices begin and end at it, so that they nest. */
+	/* The latest time seen. All slices begin and end at the latest time, so that they nest. */
 	uint64_t now;
-	uint64_t collected; /* end of the last collection */
-	uint64_t lost;	    /* packets missing behind NOW */
+	uint64_t collected; /* time at which the last garbage collection ended */
+	uint64_t lost;	    /* packets missing after NOW */
 };
 
 static inline void slice_add_note(struct slice_event *event, const char *key, int64_t number)
@@ -58,37 +63,46 @@ static inline void slice_set_text(struct slice_event *event, const char *text, s
 /* In slices.c: */
 
 uint32_t slices_new_track(struct slices *a);
-/* Announce a track; its NAME is valid UTF-8. */
+/* Announce a new or renamed track to the format. Its NAME is valid UTF-8. */
 int slices_put_track(struct slices *a, const struct slice_stream *s, struct slice_track *track);
-/* Give out an event of S, with its stream and process filled in. */
+/* Fill in stream and process of an event of S, and pass it to the format. */
 int slices_put(struct slices *a, const struct slice_stream *s, struct slice_event *event);
 /*
- * Set *THREAD to the thread that ID names now. Make the thread if there is none; if there is no
- * room, count it as refused and share a track. Return 0 or -errno.
+ * Set *THREAD to the thread that ID names now. Make a new thread if there is none. If there is no
+ * room for a new thread, count the event in REFUSED and take the thread that all further threads
+ * share. Return 0 or -errno.
  */
 int slices_thread(struct slices *a, struct slice_stream *s, int64_t id, uint32_t *thread);
-/* Make a new thread with ID. */
+/* Make a new thread with ID and TYPE, and set *THREAD to it. */
 int slices_create(struct slices *a, struct slice_stream *s, int64_t id, uint8_t type, uint32_t *thread);
-/* Name a thread's track by its label (LEN bytes of UTF-8, 0 for none), type and id. */
+/*
+ * Name the track of the thread T by its label, type and id. LABEL has LEN bytes of UTF-8; 0 = no
+ * label.
+ */
 int slices_name_thread(struct slices *a, const struct slice_stream *s, const struct table_thread *t, const char *label,
 		       size_t len);
-/* End the thread's life at TIME. */
+/*
+ * End the slice of the thread's life at TIME. RESOLVED is true if the thread is known to
+ * have ended.
+ */
 int slices_end_life(struct slices *a, struct slice_stream *s, uint32_t thread, uint64_t time, bool resolved);
-/* From TIME on the running thread is unknown. */
+/* From TIME on it is unknown which thread runs: end the slice of the running thread. */
 int slices_stop(struct slices *a, struct slice_stream *s, uint64_t time);
 
 /* In slices-events.c: */
 
 int slices_event(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e);
 
-/* Add the collection that ended with event E at TIME. */
+/* Add a slice for the garbage collection that ended with event E at TIME. */
 int slices_collection(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
-/* Add a slice for missing packets, if any, from the latest event to TO. */
+/* If packets are missing, add a slice for them from the latest event to TO. */
 int slices_lost(struct slices *a, struct slice_stream *s, uint64_t to);
-/* The consumer's damage(). */
+/* damage() of struct consumer: add an instant for the damage. */
 int slices_damage(void *context, unsigned int stream, const struct mprof_damage *damage);
 
-/* Add the counter event E at TIME. The text of the event is the counter's name. */
+/*
+ * Add the value that event E set a counter to at TIME. The text of the event is the counter's name.
+ */
 int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
 
 #endif

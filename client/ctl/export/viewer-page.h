@@ -1,6 +1,6 @@
 /*
- * The viewer as the head of an HTML document, made by client/viewer/onefile.py. html.h writes what
- * follows the head.
+ * The viewer as the head of an HTML document. client/viewer/onefile.py generates the array when
+ * mprofctl is built. html.h describes the part of the document after the head.
  */
 #ifndef CTL_VIEWER_PAGE_H
 #define CTL_VIEWER_PAGE_H

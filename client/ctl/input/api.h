@@ -10,28 +10,34 @@
 #include "http.h"
 #include "trace-source.h"
 
-/* Return the part of DOMAIN behind the prefix "domain:", if it has that prefix. */
+/*
+ * Return the part of DOMAIN after the prefix "domain:". Without this prefix return DOMAIN itself.
+ */
 const char *domain_name(const char *domain);
 /*
- * Return "/v1/domains/DOMAIN/WHAT" for such a name. The caller frees it. Return NULL without
- * memory.
+ * Return "/v1/domains/DOMAIN/WHAT" with DOMAIN percent-encoded. The prefix "domain:" is left out.
+ * The caller frees the path. Return NULL without memory.
  */
 char *domain_path(struct http *h, const char *domain, const char *what);
 
 /*
- * Times of the API. VALUE may be NULL. Each function returns false if VALUE is not such a time; the
- * result is then undefined.
+ * Parse times of the API. VALUE may be NULL. Each function returns false if VALUE is no valid time;
+ * the result is then undefined.
  */
 
-/* Read a decimal string: nanoseconds of a guest's or dom0's clock. */
+/* Parse a string of decimal digits: nanoseconds of a guest's or dom0's clock. */
 bool api_ns(const json_t *value, uint64_t *ns);
-/* Read RFC 3339 in UTC with up to nine fractional digits: nanoseconds since 1970. */
+/*
+ * Parse an RFC 3339 time in UTC with up to nine fractional digits. *NS is in nanoseconds since
+ * 1970.
+ */
 bool api_real(const json_t *value, uint64_t *ns);
 
 /*
- * Return true if the guest of the trace OPERAND, selected by S, crashed. Return true for a capture
- * of a crash, for a run that ended in one, and if the end is unknown: for a file, and for a guest
- * that was destroyed or went away. Return false for a run that goes on or shut down.
+ * Return true if the guest of the trace OPERAND, selected by S, crashed. It is true for a capture
+ * of a crash and for a run that ended in a crash. It is also true if the reason of the end is
+ * unknown: for a file, and for a guest that was destroyed or went away. It is false for a run that
+ * goes on or shut down.
  */
 bool end_reason_is_crash(const struct ctl *ctl, const char *operand, const struct selection *s);
 

@@ -1,4 +1,4 @@
-/* The API's information on a guest's clock and dom0's clock, for <mprof/clocks.h>. */
+/* Read pairs of a guest's time and dom0's time from the API, for <mprof/clocks.h>. */
 #ifndef CTL_CLOCKS_H
 #define CTL_CLOCKS_H
 
@@ -9,12 +9,15 @@
 #include "http.h"
 #include "trace-source.h"
 
-/* Add one packet of the route /packets. Call it in the order of the stream. */
+/*
+ * Add the times of PACKET, one packet of the answer to the route /packets. Call it in the order of
+ * the stream.
+ */
 void clocks_packet(struct mprof_clocks *c, const json_t *packet);
 
 /*
- * Add all packets of the one stream that T and S select. Add none if there is no such guest. Return
- * an exit code.
+ * Add the times of all packets of the stream that T and S select. If there is no such guest, add
+ * nothing and return CTL_OK. Return an exit code.
  */
 int clocks_read(struct mprof_clocks *c, struct http *h, const struct trace_source *t, const struct selection *s);
 

@@ -1,4 +1,7 @@
-/* A consumer takes the events of a trace. A verb gives one to the code that reads the trace. */
+/*
+ * A consumer is a set of functions that take the events of a trace. Each verb passes one to the
+ * code that reads the trace.
+ */
 #ifndef CTL_CONSUMER_H
 #define CTL_CONSUMER_H
 
@@ -7,30 +10,40 @@
 
 #include <mprof/trace.h>
 
-/* Each call returns 0, or -errno to stop reading; the reader returns that error. */
+/*
+ * Each function returns 0, or -errno to stop reading. Then the code that reads the trace returns
+ * the same error.
+ */
 struct consumer {
 	/*
-	 * Announce the COUNT names of the streams, once, before the first event, if the trace has
-	 * several streams. The names are lent until the reading ends. May be NULL.
+	 * Take the COUNT names of the streams. Called once before the first event, and only if the
+	 * trace has several streams. The names are valid until the reading ends. May be NULL.
 	 */
 	int (*streams)(void *context, char *const *names, unsigned int count);
-	/* Take the next N events of STREAM (from 0). Their texts are lent for the call. */
+	/*
+	 * Take the next N events of STREAM (from 0). The texts of the events are valid during the
+	 * call.
+	 */
 	int (*events)(void *context, unsigned int stream, const struct mprof_event *events, size_t n);
 	/*
-	 * PACKETS packets (at least 1) of STREAM are missing here, by the packet counts. May be
-	 * NULL.
+	 * Take note that PACKETS packets (at least 1) of STREAM are missing at this place, which
+	 * the packet counts show. May be NULL.
 	 */
 	int (*gap)(void *context, unsigned int stream, uint64_t packets);
-	/* The reader skipped DAMAGE in STREAM here. It is lent for the call. May be NULL. */
+	/*
+	 * Take note that DAMAGE in STREAM was skipped at this place. DAMAGE is valid during the
+	 * call. May be NULL.
+	 */
 	int (*damage)(void *context, unsigned int stream, const struct mprof_damage *damage);
 	/*
-	 * The events of STREAM from FROM_NS on were not proven when the guest ended. Called behind
-	 * all events. With NULL the daemon is not asked.
+	 * Take note that the events of STREAM from FROM_NS on are an unproven tail: the guest ended
+	 * before the daemon could confirm them. Called after all events. If NULL, the daemon is not
+	 * asked for tails.
 	 */
 	int (*tail)(void *context, unsigned int stream, uint64_t from_ns);
 	/*
-	 * No more events are available at the moment, or an error message follows: flush. May be
-	 * NULL.
+	 * Flush the output, because no more events are available at the moment or an error message
+	 * follows. May be NULL.
 	 */
 	int (*pause)(void *context);
 	void *context;

@@ -1,4 +1,4 @@
-/* Fetch a whole HTTP body that has an end, also over connections that break. */
+/* Fetch the whole body of an HTTP answer that has an end. If a connection breaks, resume. */
 #ifndef CTL_DOWNLOAD_H
 #define CTL_DOWNLOAD_H
 
@@ -10,23 +10,29 @@
 
 struct download {
 	/*
-	 * Take the next bytes. Return 0, or anything else to stop. Every byte comes once and in
-	 * order, except after start_over().
+	 * Take the next LEN bytes. Return 0, or another value to stop. Every byte is passed once
+	 * and in order, except after start_over().
 	 */
 	int (*write)(void *context, const uint8_t *bytes, size_t len);
 	/*
-	 * Drop all bytes so far, because the body begins again. Return 0, or anything else to stop.
-	 * NULL if the bytes cannot be dropped.
+	 * Drop all bytes that write() took, because the body begins again. Return 0, or another
+	 * value to stop. May be NULL if the bytes cannot be dropped.
 	 */
 	int (*start_over)(void *context);
 	void *context;
 	int refused; /* the value other than 0 that write() or start_over() returned */
-	/* Headers of the first answer, for messages. Owned. */
+	/*
+	 * The headers Mprof-Cut and Mprof-Lost-Packets of the first answer, for messages; NULL if absent;
+	 * owned.
+	 */
 	char *cut;
 	char *lost;
 };
 
-/* Fetch PATH. Return an exit code. If D->refused is set, return CTL_FAILED without a message. */
+/*
+ * Fetch the body of PATH. Return an exit code. If D->refused is set, return CTL_FAILED without a
+ * message.
+ */
 int download_run(struct download *d, struct http *h, const char *path);
 void download_deinit(struct download *d);
 
@@ -43,7 +49,7 @@ struct progress {
 
 void progress_init(struct progress *p, const char *name);
 void progress_add(struct progress *p, uint64_t bytes);
-/* Clear the line. */
+/* Clear the line on the terminal. */
 void progress_done(struct progress *p);
 
 #endif

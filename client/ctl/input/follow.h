@@ -1,4 +1,4 @@
-/* Follow a trace that grows: whole packets, each once, also over connections that break. */
+/* Follow a trace that grows: pass on whole packets, each once. If a connection breaks, resume. */
 #ifndef CTL_FOLLOW_H
 #define CTL_FOLLOW_H
 
@@ -13,8 +13,9 @@ struct follow_ops {
 };
 
 /*
- * Follow until the run ends or a signal comes; both count as success. Call http_catch_signals()
- * first. Return an exit code. If OPS->refused is set, return CTL_FAILED without a message.
+ * Follow the trace until the run ends or a signal comes; the result is CTL_OK for both. Call
+ * http_catch_signals() first. Return an exit code. If OPS->refused is set, return CTL_FAILED
+ * without a message.
  */
 int follow_run(struct http *h, const struct trace_source *t, const struct selection *s, struct follow_ops *ops);
 

@@ -17,37 +17,40 @@ struct merge {
 	char *names[MERGE_STREAMS_MAX];
 	unsigned int n;
 	uint64_t damages;
-	/* Totals of each stream, set when all is read: */
+	/* For each stream, its size and its totals; valid after merge_run(). */
 	uint64_t bytes[MERGE_STREAMS_MAX];
 	struct mprof_totals totals[MERGE_STREAMS_MAX];
 };
 
 /*
- * Add a stream called NAME (copied), read from the regular file FD. Takes FD over, also on failure.
- * Return 0, -ENOMEM, or -E2BIG if there are too many streams.
+ * Add a stream called NAME (copied), read from the regular file FD. The merge takes the ownership
+ * of FD, also on failure. Return 0, -ENOMEM, or -E2BIG if there are too many streams.
  */
 int merge_add(struct merge *l, const char *name, int fd);
 void merge_deinit(struct merge *l);
 
 /*
- * Give all events to the consumer, oldest first; each stream keeps its order. Return 0, -errno of
- * reading, -ENOMEM, or the consumer's error.
+ * Pass all events to CONSUMER, the oldest first. The events of one stream keep their order. Return
+ * 0, -errno of reading, -ENOMEM, or the consumer's error.
  */
 int merge_run(struct merge *l);
 
 /*
- * Add each stream of the CTF directory PATH in the order of the names. Return 0 or -errno. The
- * directory may have no stream.
+ * Add each stream of the CTF directory PATH, in the order of the file names. A directory without a
+ * stream is no error. Return 0 or -errno.
  */
 int merge_add_directory(struct merge *l, const char *path);
 
 /*
- * Return true if the member PATH of an archive may be a stream: it is neither hidden nor the
- * metadata.
+ * Return true if PATH, a file in an archive, may be a stream: the file is neither hidden nor
+ * `metadata`.
  */
 bool directory_wants(const char *path);
 
-/* Add the file FD if it begins with a packet, else close it. Return as merge_add(). */
+/*
+ * Add the file FD as a stream called NAME if its first bytes are a packet; otherwise close FD.
+ * Return as merge_add().
+ */
 int merge_add_file(struct merge *l, const char *name, int fd);
 
 #endif

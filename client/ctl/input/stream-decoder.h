@@ -1,6 +1,6 @@
 /*
- * Decode the bytes of one stream into events: put packets in order, read s-expression logs, report
- * damage.
+ * Decode the bytes of one stream into events. The decoder sorts packets that are out of order,
+ * recognises s-expression logs, and reports damage.
  */
 #ifndef CTL_STREAM_DECODER_H
 #define CTL_STREAM_DECODER_H
@@ -12,52 +12,64 @@
 #include "consumer.h"
 
 enum stream_decoder_kind {
-	/* May be a ring's image: hold it until its end comes or it is too large for a ring. */
+	/*
+	 * The bytes may be the image of a ring, whose packets are out of order. They are held in
+	 * memory until their end, or until there are more than a ring can have.
+	 */
 	STREAM_DECODER_FILE,
-	/* The same, unless it begins with a packet as the daemon serves them. */
+	/*
+	 * As STREAM_DECODER_FILE, but not if the first packet has the form that only the daemon
+	 * serves.
+	 */
 	STREAM_DECODER_PIPE,
-	STREAM_DECODER_STREAM, /* already in order */
+	STREAM_DECODER_STREAM, /* packets are in order; nothing is held */
 };
 
 struct stream_decoder {
 	const struct consumer *consumer; /* borrowed */
-	const char *name;		 /* trace's name, for messages; borrowed */
+	const char *name;		 /* name of the trace for messages; borrowed */
 	enum stream_decoder_kind kind;
-	unsigned int stream; /* number for the consumer */
+	unsigned int stream; /* number of the stream, passed to CONSUMER */
 	struct mprof_decoder *decoder;
-	struct mprof_sexp *sexp; /* NULL if the stream is no s-expression log */
+	struct mprof_sexp *sexp; /* parser of s-expression logs; NULL if the stream is no such log */
 	uint8_t *held;
 	size_t used, room;
-	uint64_t bytes;	  /* received so far */
-	uint64_t damages; /* found so far */
-	uint64_t lost;	  /* packets that the consumer knows to be missing */
+	uint64_t bytes;	  /* bytes received so far */
+	uint64_t damages; /* damaged places found so far */
+	uint64_t lost;	  /* missing packets that were reported to CONSUMER so far */
 };
 
-/* Return false without memory. The caller deinits F in any case. */
+/*
+ * Begin a stream of KIND of the trace NAME. Return false without memory. The caller deinits F in
+ * any case.
+ */
 bool stream_decoder_init(struct stream_decoder *f, const struct consumer *consumer, const char *name,
 			 enum stream_decoder_kind kind);
 void stream_decoder_deinit(struct stream_decoder *f);
 
 /*
- * Return room for the next bytes, *ROOM of them (at least one). Return NULL without memory. Call
- * stream_decoder_advance() next.
+ * Return a buffer for the next bytes. *ROOM is its size (at least 1). Return NULL without memory.
+ * When the buffer has bytes, call stream_decoder_advance().
  */
 uint8_t *stream_decoder_room(struct stream_decoder *f, size_t *room);
-/* Decode N bytes that were put into the room. Return 0, -ENOMEM, or the consumer's error. */
+/*
+ * Decode N bytes that the caller put into the buffer of stream_decoder_room(). Return 0, -ENOMEM,
+ * or the consumer's error.
+ */
 int stream_decoder_advance(struct stream_decoder *f, size_t n);
-/* End the stream. Return as stream_decoder_advance(). */
+/* End the stream, and decode the bytes that are still held. Return as stream_decoder_advance(). */
 int stream_decoder_end(struct stream_decoder *f);
 
-/* Decode LEN bytes, by the calls above. */
+/* Copy and decode LEN bytes. Return as stream_decoder_advance(). */
 int stream_decoder_put(struct stream_decoder *f, const void *bytes, size_t len);
 
 /*
- * Report DAMAGE in the stream NAME, the Nth of this trace (from 1). Beyond a limit, report nothing
- * more.
+ * Report DAMAGE of the stream NAME on stderr. N is its number in this trace, from 1. From a limit
+ * on, nothing is reported.
  */
 void report_damage(const char *name, const struct mprof_damage *damage, uint64_t n);
 
-/* Return the decoder's totals; lent. */
+/* Return the decoder's totals, which belong to F. */
 const struct mprof_totals *stream_decoder_totals(const struct stream_decoder *f);
 
 #endif

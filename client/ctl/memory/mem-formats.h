@@ -1,6 +1,6 @@
 /*
- * The formats of `mem export`, and names of a memory profile's functions, safe for the place they
- * are written to.
+ * The formats of `mem export`; and the names of functions in a memory profile, escaped for the
+ * place that they are written to.
  */
 #ifndef CTL_MEM_FORMATS_H
 #define CTL_MEM_FORMATS_H
@@ -12,24 +12,24 @@
 #include "writer.h"
 
 /*
- * Return the name of a node: a function, a place of allocation, or a text for an unknown stack. The
- * raw bytes are lent, *BYTES of them.
+ * Return the name of a node of the flame graph: a function, a place of allocation, or a text for an
+ * unknown stack. The name has *BYTES raw bytes and belongs to D.
  */
 const char *mem_name(const struct mprof_mem *d, const struct mprof_flame_node *node, size_t *bytes);
 
 /*
- * Write BYTES bytes at TEXT inside of an XML element or attribute, without markup and without
- * characters that XML forbids.
+ * Write BYTES bytes at TEXT for the inside of an XML element or attribute. Markup is escaped, and
+ * characters that XML forbids are replaced.
  */
 void mem_put_xml(struct writer *out, const char *text, size_t bytes);
 void mem_put_format(struct writer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The formats. Each writes a loaded profile and returns 0 or -errno. */
+/* The formats, mem_write_*(). Each writes a loaded profile and returns 0 or -errno. */
 
 /*
- * Limits on stacks written as lists of frames, which can be longer than the profile by any factor.
- * A list has the MEM_FRAMES_MAX innermost frames; once MEM_FRAMES_ALL were written in all,
- * MEM_FRAMES_LATER.
+ * Limits on formats that write each stack as a list of frames. The lists can be longer than the
+ * profile by any factor. A list has at most the MEM_FRAMES_MAX innermost frames. After
+ * MEM_FRAMES_ALL frames of all lists, a list has at most MEM_FRAMES_LATER.
  */
 #define MEM_FRAMES_MAX	 4096u
 #define MEM_FRAMES_LATER 64u
@@ -39,7 +39,7 @@ struct mem_format_job {
 	struct mem_load *l;
 	const struct mem_filter *filter;
 	struct output *out;
-	uint64_t frames; /* written so far in lists */
+	uint64_t frames; /* number of frames in all lists so far */
 	uint64_t cut;	 /* number of shortened stacks */
 };
 

@@ -1,21 +1,26 @@
-/* Fetch a memory profile of the daemon, so that it can be read as often as a file. */
+/*
+ * Fetch a memory profile of the daemon into a file, because the profile may be read more than once.
+ */
 #ifndef CTL_MEM_RECORDINGS_H
 #define CTL_MEM_RECORDINGS_H
 
 #include <stdbool.h>
 
 /*
- * Return true if OPERAND names a recording: "recording:ID", or a number that is no file's name.
- * Point *ID at its id inside of OPERAND.
+ * Return true if OPERAND names a recording of the daemon: "recording:ID", or a number that is not
+ * the name of a file. *ID then points to the id inside of OPERAND.
  */
 bool mem_recording_is(const char *operand, const char **id);
 
-/* Point *ID at the id in OPERAND, with or without "recording:". Return an exit code. */
+/*
+ * Point *ID at the id in OPERAND, which may have the prefix "recording:". Return an exit code:
+ * CTL_USAGE if there is no number.
+ */
 int mem_recording_id(const char *operand, const char **id);
 
 /*
- * Fetch what HOST (as in http_open()) has of recording ID into an unnamed file, and set *FD, which
- * the caller closes. Return an exit code.
+ * Fetch the bytes of recording ID from HOST (as for http_open()) into an unnamed file. Set *FD to
+ * the file, which the caller closes. Return an exit code.
  */
 int mem_recording_fetch(const char *host, const char *id, int *fd);
 

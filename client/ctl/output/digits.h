@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define DIGITS_MAX 21u /* bytes of a 64-bit number with its sign */
+#define DIGITS_MAX 21u /* most bytes of a 64-bit number with its sign */
 
 /* Write N in decimal to OUT, without a NUL. Return the length. */
 static inline size_t digits_put(char *out, uint64_t n)
@@ -27,7 +27,9 @@ static inline size_t digits_put(char *out, uint64_t n)
 	return sizeof(text) - at;
 }
 
-/* As digits_put(), with a minus sign if N is negative. */
+/*
+ * Write N in decimal to OUT, with a minus sign if N is negative, without a NUL. Return the length.
+ */
 static inline size_t digits_put_signed(char *out, int64_t n)
 {
 	if (n >= 0)

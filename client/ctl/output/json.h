@@ -1,6 +1,6 @@
 /*
  * JSON in mprofctl: strings and threads of a trace as JSON, JSON as text, and sentences made of
- * JSON answers. All JSON that programs print or store goes through json_put(), json_text() or
+ * JSON answers. All JSON that mprofctl prints or stores is written by json_put(), json_text() or
  * write_json_*().
  */
 #ifndef CTL_JSON_H
@@ -25,51 +25,59 @@
 json_t *text_json(const char *text, size_t len);
 
 /*
- * Write JSON to F with jansson's FLAGS, escaped as mprof_text_json() does. Return false if F
- * refuses it (then ferror() is set), without memory, or if JSON is NULL.
+ * Write JSON to F with jansson's FLAGS, escaped as mprof_text_json() does. Return false if writing
+ * to F fails (then ferror() is set), without memory, or if JSON is NULL.
  */
 bool json_put(const json_t *json, FILE *f, size_t flags);
 /*
- * As json_put(), but return a string. The caller frees it. Return NULL without memory or if JSON is
- * NULL.
+ * Return JSON as text with jansson's FLAGS, escaped as mprof_text_json() does. The caller frees the
+ * text. Return NULL without memory or if JSON is NULL.
  */
 char *json_text(const json_t *json, size_t flags);
 
 /*
- * Write LEN bytes at TEXT, of any length, as the inside of a JSON string. Bytes that are not UTF-8
- * become the replacement character.
+ * Write LEN bytes at TEXT as the inside of a JSON string, without the quotes. Bytes that are not
+ * UTF-8 become the replacement character.
  */
 void write_json_text(struct writer *w, const char *text, size_t len);
 
 /*
- * Write an event as the object that `dump --json` prints, without a newline. STREAM, if not NULL,
- * adds the stream's name. A string that is not UTF-8 is also given in hexadecimal.
+ * Write an event as the object that `dump --json` prints, without a newline. If STREAM is not NULL,
+ * the object has the stream's name. A string that is not UTF-8 is written in hexadecimal, too.
  */
 void write_json_event(struct writer *w, const struct mprof_raw_event *e, const char *stream);
 
 /*
- * Return thread THREAD of M's view as JSON: id, type, its label at TIME, and its stream if the
- * trace has several. Return null for MPROF_NONE and for a root. The caller decrefs it.
+ * Return thread THREAD of the model M as a JSON object: id, type, its label at TIME, and its stream
+ * if the trace has several. Return JSON null for MPROF_NONE and for the root thread of a program.
+ * The caller decrefs the result.
  */
 json_t *thread_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread, uint64_t time);
 
 /*
- * Return the value of KEY in an answer: lent, or NULL; a number, or 0; a text, or ""; the time of a
- * decimal string, or 0.
+ * Return the value of KEY in the object JSON. A missing value gives NULL, 0 or "". answer_get()
+ * returns any value, which belongs to JSON. answer_count() returns a number, answer_string() a text
+ * that belongs to JSON, and answer_time() the ns of a string of decimal digits.
  */
 const json_t *answer_get(const json_t *json, const char *key);
 json_int_t answer_count(const json_t *json, const char *key);
 const char *answer_string(const json_t *json, const char *key);
 uint64_t answer_time(const json_t *json, const char *key);
 
-/* Print a time as dump does, or the span between two times, 0 if TO is before FROM. */
+/*
+ * Print a time as `dump` does; and print the span between two times, which is 0 if TO is before
+ * FROM.
+ */
 void print_time(uint64_t ns);
 void print_span(uint64_t from, uint64_t to);
-/* Print TEXT escaped; use it for all text from outside. */
+/*
+ * Print TEXT on standard output, escaped as by printable(). Use this function for all text from a
+ * trace or a server.
+ */
 void print_safe(const char *text);
 /*
- * Print a thread of thread_json(): `4453 (Condition, "Wait for ARP response")`. A value without a
- * thread is the program itself.
+ * Print a thread that thread_json() returned: `4453 (Condition, "Wait for ARP response")`. If WHO
+ * is no thread, print that it is the program itself.
  */
 void print_thread(const json_t *who);
 

@@ -1,4 +1,7 @@
-/* Tables for people. Columns are as wide as their contents; all cells are escaped. */
+/*
+ * Tables for people. Each column is as wide as its longest cell, and all cells are escaped as by
+ * printable().
+ */
 #ifndef CTL_TABLE_H
 #define CTL_TABLE_H
 
@@ -15,52 +18,55 @@ struct table {
 	size_t cells;
 	size_t room;
 	bool failed; /* out of memory */
-	char **text; /* cells, row by row; owned */
+	char **text; /* the cells' texts, row by row; owned */
 	bool right[TABLE_COLUMNS_MAX];
 };
 
 /*
- * Begin a table with the COLUMNS headings HEADS. A heading that begins with '>' makes a
- * right-aligned column.
+ * Begin a table of COLUMNS columns with the headings HEADS. If a heading begins with '>', its
+ * column is right-aligned.
  */
 void table_init(struct table *t, const char *const *heads, size_t columns);
 void table_deinit(struct table *t);
 
-/* Add the next cell. NULL and "" appear as "-". */
+/* Add the next cell of the present row. TEXT of NULL or "" appears as "-". */
 void table_add(struct table *t, const char *text);
 void table_add_number(struct table *t, uint64_t number);
-/* Add a size in powers of 1024: "512 B", "1.5 MB". */
+/* Add a cell with a size in powers of 1024: "512 B", "1.5 MB". */
 void table_add_bytes(struct table *t, uint64_t bytes);
-/* Add a string, an integer, a boolean or null of an answer. */
+/* Add a cell with VALUE: a string, an integer, a boolean or null. */
 void table_add_json(struct table *t, const json_t *value);
 
-/* Add an RFC 3339 time without its fraction. */
+/* Add a cell with TIME, an RFC 3339 time, without its fraction of a second. */
 void table_add_time(struct table *t, const json_t *time);
 
-/* Print to standard output. Return an exit code. */
+/* Print the table to standard output. Return an exit code. */
 int table_print(const struct table *t);
 
-/* Write a size to BUF as table_add_bytes() does. */
+/* Write the size BYTES to BUF of SIZE bytes, in the form of table_add_bytes(). */
 void bytes_text(uint64_t bytes, char *buf, size_t size);
 
-/* Write TIME to BUF as table_add_time() does; cut a text that is no time to SIZE. */
+/*
+ * Write TIME to BUF of SIZE bytes, in the form of table_add_time(). A text that is no time is
+ * copied and cut to SIZE.
+ */
 void time_text(const char *time, char *buf, size_t size);
 
-/* Flush standard output. Return the exit code for all that was printed so far. */
+/* Flush standard output. Return an exit code: CTL_OK if all that was printed so far was written. */
 int stdout_verdict(void);
 /* Print an answer as JSON on standard output. Return an exit code. */
 int json_print(const json_t *json);
 /*
- * As json_print(), but in one line without a newline and without flushing. NULL means out of
- * memory.
+ * Print JSON on standard output in one line, without a newline and without flushing. If JSON is
+ * NULL, report "out of memory". Return an exit code.
  */
 int json_print_item(const json_t *json);
 
 #define SPAN_TEXT_MAX 32
 
 /*
- * Write NS nanoseconds with a fitting unit, such as "1.234 ms", to BUF of SIZE bytes
- * (SPAN_TEXT_MAX). Return BUF.
+ * Write NS nanoseconds with a fitting unit, such as "1.234 ms", to BUF of SIZE bytes (SPAN_TEXT_MAX
+ * is enough). Return BUF.
  */
 const char *span_text(uint64_t ns, char *buf, size_t size);
 

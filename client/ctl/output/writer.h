@@ -15,19 +15,19 @@ int write_all(int fd, const void *bytes, size_t len);
 struct writer {
 	int fd;
 	size_t used;
-	int error; /* the first errno of a write, or 0; nothing is written after an error */
+	int error; /* the errno of the first failed write, or 0; after an error nothing is written */
 	char *buf; /* WRITER_BYTES bytes; owned */
 };
 
-/* Begin writing to FD, which the caller keeps. Return false without memory. */
+/* Begin writing to FD. The caller keeps the ownership of FD. Return false without memory. */
 bool writer_init(struct writer *w, int fd);
-/* Release W without flushing. */
+/* Free the buffer. Bytes that were not flushed are lost. */
 void writer_deinit(struct writer *w);
 
-/* Return 0, or -errno of the first failed write. */
+/* Write the buffered bytes. Return 0, or -errno of the first write that ever failed. */
 int writer_flush(struct writer *w);
 
-/* Return room for N bytes (at most WRITER_BYTES). Call writer_advance() next. */
+/* Return a buffer for N bytes (at most WRITER_BYTES). When it is filled, call writer_advance(). */
 static inline char *writer_room(struct writer *w, size_t n)
 {
 	if (WRITER_BYTES - w->used < n)
@@ -40,10 +40,10 @@ static inline void writer_advance(struct writer *w, size_t n)
 	w->used += n;
 }
 
-/* Write N bytes past the buffer. */
+/* Write N bytes directly, after the bytes in the buffer. */
 void writer_put_long(struct writer *w, const void *bytes, size_t n);
 
-/* Write N bytes. N is mostly small and known to the compiler. */
+/* Write N bytes. This function is inline because N is mostly a small constant. */
 static inline void writer_put(struct writer *w, const void *bytes, size_t n)
 {
 	if (n > WRITER_BYTES / 2) {
@@ -54,15 +54,15 @@ static inline void writer_put(struct writer *w, const void *bytes, size_t n)
 	writer_advance(w, n);
 }
 
-/* Base64 into a writer, from pieces of any length. */
+/* Encode bytes as base64 into a writer. The bytes come in pieces of any length. */
 struct base64 {
 	struct writer *out; /* borrowed */
-	uint8_t rest[3];    /* up to two bytes that wait for more */
+	uint8_t rest[3];    /* up to two bytes that do not make four characters yet */
 	size_t used;
 };
 
 void base64_put(struct base64 *b, const void *bytes, size_t len);
-/* Write the waiting bytes and the padding. */
+/* Write the bytes in REST and the padding. */
 void base64_end(struct base64 *b);
 
 #endif

@@ -13,14 +13,14 @@ struct filter;
 
 struct dumper {
 	struct writer out;
-	struct consumer consumer; /* give it to the code that reads the trace */
-	struct filter *filter;	  /* NULL for all events; borrowed */
-	/* Names of the streams, for the lines; NULL for a single stream. */
+	struct consumer consumer; /* prints events; give it to the code that reads the trace */
+	struct filter *filter;	  /* selects the events to print; NULL for all; borrowed */
+	/* Names of the streams, printed with each event; NULL for a single stream; borrowed. */
 	char *const *streams;
 	bool json;
 };
 
-/* Begin printing to OUT_FD. Return false without memory. */
+/* Begin printing to OUT_FD, as text or as JSON. Return false without memory. */
 bool dumper_init(struct dumper *d, int out_fd, bool json);
 void dumper_deinit(struct dumper *d);
 

@@ -1,4 +1,4 @@
-/* The command line behind a verb: options and operands. */
+/* Parse the command line after the verb: options and operands. */
 #ifndef CTL_OPTIONS_H
 #define CTL_OPTIONS_H
 
@@ -6,10 +6,11 @@
 #include <stddef.h>
 
 struct option_def {
-	const char *name;   /* "--last" */
-	const char *letter; /* "-o", or NULL */
+	const char *name;   /* long name, such as "--last" */
+	const char *letter; /* short name, such as "-o", or NULL */
 	const char **value;
-	bool *flag; /* for an option without a value, which sets it; VALUE is NULL */
+	/* For an option without a value: set to true if the option is given. VALUE is then NULL. */
+	bool *flag;
 };
 
 #define OPERANDS_MAX 64
@@ -20,9 +21,10 @@ struct operands {
 };
 
 /*
- * Parse ARGV of a verb. An option is a flag or takes a value ("--name VALUE", "--name=VALUE", "-o
- * VALUE"). MIN to MAX operands (at most OPERANDS_MAX) must remain. "--" ends the options, and "-"
- * is an operand. Return an exit code.
+ * Parse ARGV of a verb by the N_DEFS options DEFS. An option is a flag or takes a value ("--name
+ * VALUE", "--name=VALUE", "-o VALUE"). The other arguments are operands, stored in LEFT: at least
+ * MIN and at most MAX (up to OPERANDS_MAX). "--" ends the options, and "-" is an operand. Return an
+ * exit code.
  */
 int options_parse(int argc, char **argv, const struct option_def *defs, size_t n_defs, struct operands *left,
 		  size_t min, size_t max);
@@ -31,19 +33,22 @@ int options_parse(int argc, char **argv, const struct option_def *defs, size_t n
  * Print the help of VERB, or of the program if VERB is NULL. Return false if there is no such verb.
  */
 bool help_print(const char *verb);
-/* Return the text of help_print() without lists made at run time; NULL if there is no such verb. */
+/*
+ * Return the constant text that help_print() prints. Lists that help_print() makes at run time are
+ * not in it. Return NULL if there is no such verb.
+ */
 const char *help_text(const char *verb);
 
-/* Find the candidate most like a misspelt word. Begin with {.word = …}. */
+/* Find the candidate that is most similar to a misspelt word. Initialise it with {.word = …}. */
 struct suggestion {
-	const char *word; /* as the user wrote it; borrowed */
-	const char *best; /* NULL if no candidate is similar enough */
+	const char *word; /* the word as on the command line; borrowed */
+	const char *best; /* the most similar candidate so far; NULL if none is similar enough */
 	size_t best_distance;
 };
 
 /*
- * Take CANDIDATE if it is more similar than the best so far. At most two edits count as similar,
- * one in a short word.
+ * Store CANDIDATE as BEST if it is more similar to WORD than BEST. Similar means at most two edits,
+ * or one edit in a short word.
  */
 void suggestion_consider(struct suggestion *n, const char *candidate);
 

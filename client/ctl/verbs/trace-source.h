@@ -1,4 +1,4 @@
-/* The trace that an operand names: an existing file, a capture, or a domain. */
+/* The trace that an operand of the command line names: an existing file, a capture, or a domain. */
 #ifndef CTL_TRACE_SOURCE_H
 #define CTL_TRACE_SOURCE_H
 
@@ -10,22 +10,23 @@ enum trace_source_kind { SOURCE_STDIN, SOURCE_FILE, SOURCE_CAPTURE, SOURCE_DOMAI
 
 struct trace_source {
 	enum trace_source_kind kind;
-	const char *name; /* without its prefix; borrowed from the operand */
+	/* Name without the prefix ("file:", "capture:", "domain:"); points into the operand. */
+	const char *name;
 };
 
-/* The options that select part of a domain's or capture's trace; NULL if not given. */
+/* Values of the options that select a part of a domain's or capture's trace; NULL if not given. */
 struct selection {
 	const char *last;
 	const char *run;
 	const char *stream;
 	/*
-	 * Set by a verb: without STREAM take all streams; otherwise a guest with several streams
-	 * needs STREAM.
+	 * Set by the verb, for a guest with several streams and no --stream. If true, take all
+	 * streams; if false, --stream is required.
 	 */
 	bool all;
 };
 
-/* The option table's rows for the selection S. */
+/* Rows of the option table for S, a struct selection. */
 #define SELECTION_OPTIONS(s)                                                \
 	{"--last", NULL, &(s).last, NULL}, {"--run", NULL, &(s).run, NULL}, \
 	{                                                                   \
@@ -33,32 +34,35 @@ struct selection {
 	}
 
 /*
- * Parse NAME: "-" or an existing file if FILES are allowed, or a prefix "file:", "capture:" or
- * "domain:". Return true if that decides the kind. On false call trace_source_ask() to look for a
- * capture.
+ * Parse NAME into T: the prefix "file:", "capture:" or "domain:", or, if FILES is true, "-" or an
+ * existing file. Return true if T->kind is now known. Otherwise return false; trace_source_ask()
+ * then decides between a capture and a domain.
  */
 bool trace_source_parse(struct trace_source *t, const char *name, bool files);
-/* Decide the kind by asking the daemon whether the capture exists. Return an exit code. */
+/*
+ * Decide whether T is a capture or a domain: ask the daemon whether a capture of that name exists.
+ * Return an exit code.
+ */
 int trace_source_ask(struct trace_source *t, struct http *h);
 
-/* Check the values of the selection. Return an exit code. */
+/* Check that the values of the selection are valid. Return an exit code. */
 int selection_check(const struct selection *s, const char *verb);
 /*
- * Return the path of the route WHAT ("trace", "live", "packets") of T with the selection S. The
- * caller frees it. Return NULL without memory.
+ * Return the URL path of T's route WHAT ("trace", "live", "packets"), with the selection S as its
+ * query. The caller frees it. Return NULL without memory.
  */
 char *trace_source_path(const struct trace_source *t, struct http *h, const char *what, const struct selection *s);
 /*
- * Ask the daemon for T, a domain with its newest 1,000 runs. Set *JSON, which the caller decrefs.
- * Return an exit code.
+ * Request the domain T with its newest 1,000 runs. Set *JSON to the answer, which the caller
+ * decrefs. Return an exit code.
  */
 int trace_source_json(const struct trace_source *t, struct http *h, json_t **json);
-/* Check that the selection suits the kind of T. Return an exit code. */
+/* Check that the kind of T allows the selection S. Return an exit code. */
 int trace_source_check(const struct trace_source *t, const struct selection *s, const char *verb);
 
 /*
- * Return a file name for the current directory, made of T's name and SUFFIX (".ctf"). The caller
- * frees it. Return NULL without memory.
+ * Return a file name for the current directory, made of T's name and SUFFIX (such as ".ctf"). The
+ * caller frees it. Return NULL without memory.
  */
 char *trace_source_file_name(const struct trace_source *t, const char *suffix);
 
