@@ -49,7 +49,10 @@ function alignment(comparison) {
 	];
 }
 
-/** Return a sentence for each trace that is too long to be compared whole. */
+/**
+ * Return a sentence for each trace that is too long to be loaded as a whole, so only a part of it
+ * is compared.
+ */
 function partial(comparison) {
 	const sides = [
 		["above", comparison.above.state.session],
@@ -98,7 +101,10 @@ export function comparisonPanel(comparison) {
 	].filter(Boolean);
 }
 
-/** Return a node that links the counterpart of thread INDEX of SIDE. */
+/**
+ * Return a node about the counterpart of thread INDEX of SIDE ("bad" or "good"), with a link to it.
+ * The counterpart is the thread that plays the same role in the other trace.
+ */
 export function counterpart(comparison, side, index) {
 	const other = comparison.counterpart(side, index);
 	const where = side === "bad" ? "below" : "above";

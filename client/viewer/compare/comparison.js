@@ -1,7 +1,6 @@
 /*
- * The comparison: a second trace below the first, on the same time scale. It has a picture of its
- * own, its alignment to the trace above, and the list of differences. Moving one picture moves the
- * other.
+ * The comparison: a second trace below the first one, on the same time scale. The second trace has
+ * its own picture, and the panel lists the differences. Moving one picture moves the other.
  */
 import {Counters} from "../trace/counters.js";
 import {NONE, differences, marked, unmatchedLines} from "./differences.js";
@@ -18,16 +17,17 @@ const REACH = 16;
 
 export class Comparison {
 	/**
-	 * STATE, CAMERA, CANVASVIEW, SELECTION and TOOLTIP belong to the trace above.
-	 * hooks: gestureHooks() -> {zoom, pan, pinch, range, key}, palette(), progress(text, share),
-	 * showPanel(name or null), move(change), moved(), failed(error)
+	 * STATE, CAMERA, CANVASVIEW, SELECTION and TOOLTIP belong to the trace above. hooks:
+	 * gestureHooks() -> {zoom, pan, pinch, range, key}, palette(), progress(text, share of 1),
+	 * showPanel(name or null), move(change: a function that moves the camera), moved(): the
+	 * camera moved, failed(error)
 	 */
 	constructor({api, state, camera, canvasView, selection, tooltip}, hooks) {
 		this.hooks = hooks;
 		this.api = api;
 		this.above = {state, camera, canvasView, selection, tooltip};
 		this.camera = new LinkedCamera();
-		this.shift = 0n; /* ns to add to its times to get those above */
+		this.shift = 0n; /* ns to add to a time of the trace below to get the time above */
 		this.thread = null;
 		this.diff = null;
 		this.list = [];
@@ -69,7 +69,10 @@ export class Comparison {
 		this.gestures = new Gestures(this.canvasView.canvas, this.gestureHooks());
 	}
 
-	/** Return the gesture hooks. Time moves in both pictures, rows only in this one. */
+	/**
+	 * Return the gesture hooks of the picture below. Gestures move the time in both pictures
+	 * and the rows only in this one.
+	 */
 	gestureHooks() {
 		const {canvasView} = this;
 		const {zoom, pan, pinch, range, key} = this.hooks.gestureHooks();
@@ -93,7 +96,7 @@ export class Comparison {
 			},
 			drop: () => canvasView.drop(),
 			click: (x, y) => (clicking = (async () => this.select(await this.at(x, y)))()),
-			/* Use the thread of the first click; see selection.js. */
+			/* Use the thread of the first click: see double() in selection.js. */
 			double: async () => {
 				await clicking;
 				const index = this.thread?.index ?? null;
@@ -106,7 +109,10 @@ export class Comparison {
 		};
 	}
 
-	/** Return the thread near X, Y, or null. */
+	/**
+	 * Return a Promise of the index of the thread near X, Y of the picture below; null if there
+	 * is none.
+	 */
 	at(x, y) {
 		return this.engine ? this.canvasView.near(x, y, REACH) : null;
 	}
@@ -122,7 +128,9 @@ export class Comparison {
 		return this.session.summary;
 	}
 
-	/** Load the trace into ENGINE beside the first one and compute the differences. */
+	/**
+	 * Load the second trace into ENGINE, which has the first one, and compute the differences.
+	 */
 	async load(engine) {
 		const {api} = this;
 		const named = memberView(this.above.state.view.against);
@@ -171,8 +179,9 @@ export class Comparison {
 	// Alignment.
 
 	/**
-	 * Return the two times that HOW names by {label} or {threads}; null: those of the first events.
-	 * A time is null if the trace lacks it.
+	 * Return the two times, above and below, to align: those of a label if HOW has {label}, of
+	 * threads if HOW has {threads}, else of the first events. A time is null if its trace has
+	 * no such label or thread.
 	 */
 	async moments(how) {
 		const sides = [this.above.state.engine, this.engine];
@@ -185,7 +194,7 @@ export class Comparison {
 		return [this.above.state.summary.start, this.summary.start];
 	}
 
-	/** Return the time of the first label that contains TEXT, or null. */
+	/** Return the time of the first label in ENGINE's trace that contains TEXT, or null. */
 	async labelled(engine, text) {
 		const {threads} = await engine.find(text);
 		const all = await Promise.all([...threads.slice(0, 50)].map((index) => engine.thread(index)));
@@ -205,8 +214,8 @@ export class Comparison {
 	}
 
 	/**
-	 * Align the two traces on what HOW names. Return false, and show a sentence, if one of them
-	 * lacks it.
+	 * Align the two traces at the times that moments(HOW) returns. If a trace has no such time,
+	 * show a sentence and return false.
 	 */
 	async align(how) {
 		const [above, below] = await this.moments(how);
@@ -229,7 +238,9 @@ export class Comparison {
 		return there;
 	}
 
-	/** Align on what a person chose: call align(), then update the address and the panel. */
+	/**
+	 * Align by HOW, which the user chose: call align(), then update the address and the panel.
+	 */
 	async realign(how) {
 		const {state, canvasView} = this.above;
 
@@ -245,12 +256,12 @@ export class Comparison {
 		return this.above.selection.thread;
 	}
 
-	/** Select thread INDEX above and bring it into view. */
+	/** Select thread INDEX of the trace above and bring it into view. */
 	selectAbove(index) {
 		return this.above.selection.select(index, {reveal: true});
 	}
 
-	/** Follow the camera above. */
+	/** Move this picture to the times that the camera above shows. */
 	follow() {
 		if (this.camera.follow(this.above.camera, this.shift)) this.canvasView.changed();
 	}
@@ -275,7 +286,10 @@ export class Comparison {
 		};
 	}
 
-	/** Return the marks over the picture of CANVASVIEW. */
+	/**
+	 * Return the marks of differences for the picture of SIDE ("bad" or "good"), which
+	 * CANVASVIEW shows.
+	 */
 	marksOf(side, canvasView) {
 		if (!this.diff || !canvasView.shown) return [];
 		canvasView.unmatched =
@@ -286,7 +300,7 @@ export class Comparison {
 		return [...canvasView.unmatched, ...this.marks[side]];
 	}
 
-	/** Return the time above of the pointer below, or null. */
+	/** Return the time of the pointer below, on the time line of the trace above, or null. */
 	get tooltipTime() {
 		return this.tooltip.time === null ? null : this.tooltip.time + this.shift;
 	}
@@ -295,7 +309,10 @@ export class Comparison {
 		return [...(this.canvasView.shown?.marks.list() ?? []), ...(this.canvasView.over ?? [])];
 	}
 
-	/** Select thread INDEX below. With REVEAL, bring it into view; with TELL, open its panel. */
+	/**
+	 * Select thread INDEX of the trace below; null: none. With REVEAL bring the thread into
+	 * view. With TELL open its panel.
+	 */
 	async select(index, {reveal = false, tell = true} = {}) {
 		this.thread = index === null ? null : await this.engine.thread(index);
 		if (this.thread && this.thread.row !== null && reveal) this.camera.look(this.thread.row + 0.5);
@@ -305,7 +322,7 @@ export class Comparison {
 		if (tell) await this.hooks.showPanel(this.thread ? "below" : null);
 	}
 
-	/** Show difference IT in both pictures. */
+	/** Show the difference IT, an item of differences(), in both pictures. */
 	async jump(it) {
 		if (it.good) await this.select(it.good.index, {reveal: true, tell: !it.bad});
 		if (it.bad) {
@@ -316,7 +333,7 @@ export class Comparison {
 		this.above.canvasView.changed();
 	}
 
-	/** Return the counterpart of thread INDEX of SIDE, or null. */
+	/** Return the index of the counterpart of thread INDEX of SIDE, or null. */
 	counterpart(side, index) {
 		const other = this.diff?.[`${side}_match`][index];
 

@@ -1,25 +1,26 @@
 /*
  * The differences of two traces, as sentences and as marks. DIFF is the answer of engine.diff().
- * The trace above is its bad one, the trace below its good one. The sentences say "above" and
- * "below", because the reader knows which run went well.
+ * The trace above is the one that went wrong, called "bad" in DIFF. The trace below went well and
+ * is called "good". The sentences say "above" and "below", because the user chose which run went
+ * well.
  */
 import {short} from "../page/make.js";
 import {count, rough} from "../page/times.js";
 
-export const NONE = 0xffffffff; /* entry of a match array: no counterpart */
+export const NONE = 0xffffffff; /* entry of a match array: the thread has no counterpart */
 export const SIDES = {bad: "above", good: "below"};
 
-const LONE_MAX = 1000; /* marks; a picture has fewer rows */
+const LONE_MAX = 1000; /* most marks of threads without a counterpart; a picture has fewer rows */
 const OTHER = {bad: "good", good: "bad"};
 
-/** Return the name of thread IT in a sentence. */
+/** Return the name of thread IT for a sentence. */
 export function who(it) {
 	return it
 		? `${(it.of ?? it.stream) ? `${it.of ?? it.stream}: ` : ""}${it.thread} (${it.type}${it.label ? `, “${short(it.label, 60)}”` : ""})`
 		: "the program itself";
 }
 
-/** Return what a thread did next: a verb and its object. */
+/** Return what a thread did next, as a verb and its object. STEP is from DIFF; null: nothing. */
 export function stepText(step) {
 	if (!step) return "does nothing more";
 	const other = who(step.other);
@@ -110,8 +111,8 @@ function counter({good, bad}) {
 }
 
 /**
- * Return all differences, the most telling first: [{kind, text, good, bad, …}]. GOOD and BAD name
- * the threads to show.
+ * Return all differences, the most important first: [{kind, text, good, bad, …}]. GOOD and BAD are
+ * the threads to show in the two traces.
  */
 export function differences(diff) {
 	const {divergences, first} = diff;
@@ -126,7 +127,7 @@ export function differences(diff) {
 	];
 }
 
-/** Return a sentence on how alike the traces are. */
+/** Return a sentence on how similar the traces are. */
 export function summary(diff) {
 	const {matched, bad_threads: above, good_threads: below} = diff;
 	const took = `the trace above lasts ${rough(diff.bad_end - diff.bad_start)}, below ${rough(diff.good_end - diff.good_start)}`;
@@ -137,7 +138,7 @@ export function summary(diff) {
 	return `${told}; ${took}.`;
 }
 
-/** Return the number of differences that are not listed. */
+/** Return the number of differences that DIFF leaves out because its lists are limited. */
 export function leftOut(diff) {
 	return ["outcomes", "slower", "unmatched", "counters", "divergences"].reduce(
 		(sum, name) => sum + diff[`all_${name}`] - diff[name].length,
@@ -146,8 +147,8 @@ export function leftOut(diff) {
 }
 
 /**
- * Return the marks for the picture of SIDE ("bad" or "good"). LIST comes from differences().
- * THREADS maps an index to the thread as engine.thread() returns it.
+ * Return the marks of the differences in LIST for the picture of SIDE ("bad" or "good"). LIST is
+ * from differences(). THREADS maps an index to a thread of engine.thread().
  */
 export function marked(list, side, threads) {
 	const out = [];
@@ -175,7 +176,8 @@ export function marked(list, side, threads) {
 }
 
 /**
- * Return the threads of the picture SHOWN that have no counterpart in MATCH, with times and rows.
+ * Return the threads of the picture SHOWN that have no counterpart in the array MATCH, each with
+ * its times and its row.
  */
 export function unmatchedLines({marks, window, rowAt}, match) {
 	const out = [];

@@ -1,14 +1,15 @@
 /*
- * Strips of guests: the rows of each guest in one picture, and the error of its clock. An event of
- * a guest happened at the time where it is drawn, or up to its uncertainty earlier.
+ * Strips of guests, for several guests in one picture. A strip is the rows of one guest, with the
+ * name of the guest and the error of its clock. An event of a guest happened at the time at which
+ * it is drawn, or earlier by up to the clock's uncertainty.
  */
 import {rough} from "../page/times.js";
 
 const HEADED = 16; /* least height of a strip with a heading, pixels */
 
 /**
- * Return the strips of STREAMS, the streams of the summary. The list is empty if there is one
- * guest.
+ * Return the strips of STREAMS, a member of the answer of engine.load(). The list is empty if all
+ * streams are of one guest.
  */
 export function strips(streams) {
 	if (new Set(streams.map((it) => it.guest)).size < 2) return [];
@@ -23,7 +24,7 @@ export function strips(streams) {
 	}));
 }
 
-/** Return in a few words how uncertain the strip's times are. */
+/** Return a few words on the uncertainty of the strip's times. */
 export function sure({uncertaintyNs}) {
 	if (uncertaintyNs === 0n) return "exactly";
 	return uncertaintyNs === null ? "or earlier by an unknown time" : `or up to ${rough(uncertaintyNs)} earlier`;
@@ -38,8 +39,9 @@ function heading({name, uncertaintyNs}) {
 }
 
 /**
- * Return the strips as primitives for overlay.js: a heading each, a whisker as long as the
- * uncertainty, and the interval before the time POINTER in which the events drawn there happened.
+ * Return primitives for overlay.js: for each strip a heading, and a line (the whisker) as long as
+ * the uncertainty; and for the time POINTER the interval in which an event drawn there can have
+ * happened.
  */
 export function drawn(list, camera, yOf, pointer) {
 	const out = [];

@@ -1,7 +1,8 @@
 /*
- * A source of several guests or captures of one host on one time line, that of dom0. The times of
- * each member are shifted by the offset that its packets' stamps give. For a session it is a source
- * like those of source.js; its streams also have a guest, an offset and an uncertainty.
+ * A source of several guests or captures of one host, shown on one time line, which is dom0's. A
+ * member is one of these guests or captures. Its times are shifted by the offset of its clock,
+ * which is estimated from the time stamps of its packets. A session uses this source like those of
+ * source.js. Its streams also have a guest, an offset and an uncertainty.
  */
 import {Engine} from "../engine/engine.js";
 import {remote, summed} from "../trace/source.js";
@@ -9,13 +10,14 @@ import {rough} from "../page/times.js";
 
 export const MEMBERS_MAX = 16;
 
-const RENEW_MS = 5000; /* the clock estimate of a running guest improves with time */
+const RENEW_MS = 5000; /* ms between clock estimates; the estimate for a running guest improves with time */
 const RENEW_SURE_MS = 60000;
-const PAGES_MAX = 20; /* pages of a stream's packets; with fewer the clock's bounds are wider */
-const RUN_AMOUNT = String(64 << 20); /* bytes of a capture's run that are read for its clock */
+const PAGES_MAX = 20; /* most pages of a stream's packets to read; with fewer packets the clock is less certain */
+/* Bytes of a run whose stamps are read when a capture is too short for its clock. */
+const RUN_AMOUNT = String(64 << 20);
 const TIME_MAX = (1n << 63n) - 1n;
 
-/** Return an RFC 3339 time with up to nine digits of a second in ns, or null. */
+/** Return the RFC 3339 time TEXT with up to nine digits of a second as ns since 1970, or null. */
 export function realNs(text) {
 	const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/.exec(text ?? "");
 	const ms = parts ? Date.parse(`${parts[1]}Z`) : NaN;
@@ -29,7 +31,10 @@ function stamp(it) {
 	return [ns(it?.mono), realNs(it?.real), Number.isInteger(it?.offset) ? BigInt(it.offset) : null];
 }
 
-/** Return the packets of one stream that have clock stamps, as engine.clocks() takes them. */
+/**
+ * Return the clock stamps of PACKETS of one stream in the form for engine.clocks(). Packets without
+ * stamps are left out.
+ */
 export function copied(packets) {
 	const out = [];
 
@@ -47,7 +52,10 @@ export function copied(packets) {
 	return BigUint64Array.from(out);
 }
 
-/** Return a member's name in the address as a view, or null. */
+/**
+ * Return the view of a member from its name in the address ("domain:NAME" or "capture:ID"), or
+ * null.
+ */
 export function memberView(text) {
 	const capture = /^capture:([0-9]{1,15})$/.exec(text);
 
@@ -100,7 +108,7 @@ class MultiGuest {
 		}));
 	}
 
-	/** Update the clock estimates if the last ones are old. */
+	/** Estimate the clocks again if the last estimate is old. */
 	async renew(options) {
 		const wait = this.guests.some((it) => it.uncertaintyNs === null) ? RENEW_MS : RENEW_SURE_MS;
 
@@ -118,7 +126,7 @@ class MultiGuest {
 		}
 	}
 
-	/** Sentences on the clocks, for the About panel. */
+	/** Return sentences on the clocks, for the About panel. */
 	get tells() {
 		return this.guests.map((it) => `${clockText(it)}.`);
 	}
@@ -128,8 +136,8 @@ class MultiGuest {
 	}
 
 	/**
-	 * Request bytes of a stream. PARTS has times of the common time line; they are converted to the
-	 * guest's clock.
+	 * Request bytes of a stream. PARTS selects them; its times are on the common time line, and
+	 * are converted to the guest's clock.
 	 */
 	trace({of, own, offsetNs}, parts = {}, options = {}) {
 		const moved = {...parts};
@@ -169,7 +177,7 @@ function moved(overview, by) {
 	};
 }
 
-/** Return a distinct name for each member. */
+/** Return names for MEMBERS, all different. */
 function named(members) {
 	const times = new Map();
 
@@ -177,7 +185,7 @@ function named(members) {
 	return members.map(({title, mark}, i) => (times.get(title) > 1 ? `${title} (${mark ?? i + 1})` : title));
 }
 
-/** Return the packet stamps of MEMBER: a list of streams for engine.clocks(). */
+/** Return the clock stamps of MEMBER's packets: one item for each stream, for engine.clocks(). */
 export async function stamps(api, member, options) {
 	const out = [];
 	const read = async (path) => {
@@ -194,8 +202,8 @@ export async function stamps(api, member, options) {
 	for (const stream of member.streams) {
 		await read(member.packets(stream));
 		/*
-		 * A capture may be too short to bound its clock. Read the rest of its run, if it is still
-		 * there.
+		 * A capture may be too short to determine its clock. Read the stamps of the whole
+		 * run too, if the archive still has it.
 		 */
 		if (member.mark)
 			await read(member.ofRun(stream, {what: "packets", select: {last: RUN_AMOUNT}})).catch((error) => {
@@ -205,7 +213,7 @@ export async function stamps(api, member, options) {
 	return out;
 }
 
-/** Return the answer of engine.clocks() for MEMBERS. */
+/** Return the answer of engine.clocks() for MEMBERS: the offset of each member's clock. */
 async function ask(api, members, options) {
 	const stamped = await Promise.all(members.map((it) => stamps(api, it, options)));
 	const local = await Promise.all(members.map((it) => it.isLocal()));
@@ -218,7 +226,7 @@ async function ask(api, members, options) {
 	}
 }
 
-/** Return the source of the members that VIEW names. */
+/** Return the source of the members that VIEW.together names. */
 export async function multiGuest(api, view, options) {
 	const members = [];
 

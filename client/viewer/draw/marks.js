@@ -1,5 +1,6 @@
 /*
- * A reader of a buffer of marks, laid out as in <mprof/scene.h>, without an object for each mark.
+ * A reader of a buffer of marks, laid out as in <mprof/scene.h>. It returns fields by index and
+ * makes no object for each mark.
  */
 
 /** The names of enum mprof_mark_kind, in its order. */

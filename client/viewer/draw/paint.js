@@ -1,6 +1,7 @@
 /*
- * Marks to a picture, in two steps. plan() makes a short list of layers of one colour each; paint()
- * paints them. Tests and the SVG use the plan too, so all three show the same.
+ * Turn marks into a picture, in two steps. plan() makes a list of layers, each of one colour.
+ * paint() paints the layers on a canvas. Tests and the SVG read the same layers, so they show the
+ * same picture.
  *
  * A layer: {kind, shape, colour, alpha, width, data, texts}
  *   shape "rect": data = x, y, width, height, …      filled
@@ -16,20 +17,20 @@ export const HEAD_LENGTH = 10;
 export const HEAD_WIDTH = 8;
 export const FONT = "12px system-ui, sans-serif";
 
-const DASH = 4; /* pixels */
-const LABEL_GAP = 4; /* between two labels */
-const LABEL_EDGE = 4; /* from the picture's left edge */
-const LABEL_LEAST = 4; /* letters of a label whose end is cut */
+const DASH = 4; /* length of a dash, pixels */
+const LABEL_GAP = 4; /* least distance between two labels, pixels */
+const LABEL_EDGE = 4; /* least distance of a label from the picture's left edge, pixels */
+const LABEL_LEAST = 4; /* least number of letters that a cut label shows */
 const SWATCH = 9;
-const LANE_SWATCH = 6; /* from the picture's left edge */
+const LANE_SWATCH = 6; /* distance of a lane's colour sign from the picture's left edge, pixels */
 const LANE_TEXT = 20;
-const ALPHAS = 8; /* steps of opacity; each is a layer */
-const STEEP = 10; /* rows; longer arrows have an upright head */
+const ALPHAS = 8; /* number of opacities; each opacity is a layer of its own */
+const STEEP = 10; /* rows; an arrow over more rows has an upright head */
 
 const K = Object.fromEntries(KINDS.map((name, i) => [name, i]));
 const ARROWS = new Set([K.resolve, K.read, K["read-failed"], K["try-read"], K.signal]);
 
-const VARIANTS = 32; /* layers of one kind of mark */
+const VARIANTS = 32; /* most layers of one kind of mark */
 
 /** Layers in the order of their first mark, indexed by number because each mark looks one up. */
 class Layers {
@@ -53,8 +54,8 @@ class Layers {
 }
 
 /**
- * Append an axis-parallel line as a rectangle WIDTH thick on whole pixels. It is sharper and
- * cheaper than a stroke.
+ * Append a horizontal or vertical line as a rectangle WIDTH thick on whole pixels. A rectangle is
+ * sharper and cheaper than a stroke.
  */
 function flat(layer, x0, y0, x1, y1, width) {
 	const upright = Math.abs(x1 - x0) < Math.abs(y1 - y0);
@@ -64,12 +65,15 @@ function flat(layer, x0, y0, x1, y1, width) {
 	else layer.data.push(Math.min(x0, x1), Math.round(y0) - half, Math.max(Math.abs(x1 - x0), 1), width);
 }
 
-/** Return [start, length] from A to B, at least as long as a highlight is wide. */
+/**
+ * Return [start, length] from A to B. The length is at least 8 pixels, so that a highlight can be
+ * seen; a shorter one is centred.
+ */
 function around(a, b) {
 	return b - a < 8 ? [(a + b) / 2 - 4, 8] : [a, b - a];
 }
 
-/** Return the start of TEXT, which is WIDTH pixels wide, that fits into ROOM pixels. */
+/** Return the beginning of TEXT that fits into ROOM pixels. The whole text is WIDTH pixels wide. */
 function cut(text, room, width) {
 	const characters = Array.from(text);
 	const n = Math.floor((characters.length * room) / width) - 1;
@@ -102,12 +106,15 @@ class Planner {
 		this.measure = measure;
 		this.captionOf = captionOf;
 		this.layers = new Layers();
-		this.inLane = false; /* set with the first lane: nothing lies below the curves */
-		this.labels = []; /* {text, x, end, y, item}: placed when all are known */
-		this.above = false; /* set after the threads: later highlights lie on top */
+		this.inLane = false; /* set with the first lane of a counter: nothing lies below the curves of lanes */
+		this.labels = []; /* labels as {text, x, end, y, item}; placed after the last mark */
+		this.above = false; /* set after the threads; highlights from then on lie above the threads */
 	}
 
-	/* Return the opacity of a band: the share of its time that it covers, but never invisible. */
+	/*
+	 * Return the opacity of band I in steps: the share of the band's time that it covers, but
+	 * at least one step.
+	 */
 	step(i) {
 		return Math.max(Math.ceil((this.marks.shade(i) / 65535) * ALPHAS), 1);
 	}
@@ -126,7 +133,10 @@ class Planner {
 		}
 	}
 
-	/** Append the dashed line where the part that is not proven begins. The ruler hatches that part. */
+	/**
+	 * Append the dashed line at which the unproven part of a stream begins. The ruler hatches
+	 * the unproven part itself.
+	 */
 	tail(i) {
 		const m = this.marks;
 		const {data} = this.layers.get(K.tail, 0, "rect", this.palette.tailLine);
@@ -151,7 +161,7 @@ class Planner {
 			? this.layers.get(K.highlight, 1, "rect", this.palette.highlight, 0.8, 1, "highlight-top")
 			: this.layers.get(K.highlight, 0, "rect", this.palette.highlight);
 
-		/* Lengthen a short line to its width, so that it can be seen. */
+		/* Make a very short line as long as it is wide, so that it can be seen. */
 		if (y0 === y1) {
 			const [x, length] = around(x0, x1);
 			layer.data.push(x, Math.round(y0) - 4, length, 8);
@@ -223,8 +233,8 @@ class Planner {
 	}
 
 	/**
-	 * Place the labels. One that is wider than its room takes free room of its row, first to the
-	 * right, then to the left; only where both are taken its end is cut.
+	 * Place the labels. A label that is wider than its room uses free room in its row, first to
+	 * the right, then to the left. If neither side has room, the label is cut.
 	 */
 	placeLabels() {
 		const layer = this.labels.length ? this.layers.get(K.label, 0, "text", this.palette.label) : null;
@@ -260,7 +270,9 @@ class Planner {
 		flat(this.layers.get(K.tick, 0, "rect", this.palette.label), m.x0(i), m.y0(i), m.x0(i), m.y1(i), 1);
 	}
 
-	/** Append the name of a processor's track, which it has if there are several. */
+	/**
+	 * Append the name of a processor's track. If there is only one such track, it has no name.
+	 */
 	trackName(i) {
 		const m = this.marks;
 		const text = this.captionOf(null, "", m.stream(i));
@@ -276,7 +288,10 @@ class Planner {
 			});
 	}
 
-	/** Append the caption of a lane with its colour, and the line below its curve. */
+	/**
+	 * Append the caption of a counter's lane with the counter's colour, and the line at the
+	 * lane's foot.
+	 */
 	lane(i) {
 		const m = this.marks;
 		const colour = m.shade(i) % 4;
@@ -300,7 +315,10 @@ class Planner {
 		});
 	}
 
-	/** Append the range of the samples on a pixel, with a line at its least and its greatest. */
+	/**
+	 * Append the range of a counter's samples within one pixel, with lines at the least and the
+	 * greatest value.
+	 */
 	envelope(i) {
 		const m = this.marks;
 		const [x, y0, y1, colour] = [m.x0(i), m.y0(i), m.y1(i), m.shade(i) % 4];
@@ -319,7 +337,7 @@ class Planner {
 				this.layers.get(K.counter, colour, "rect", this.palette.counters[colour]),
 				...[x0, y0, x1, y1, 2],
 			);
-		/* Keep what lies below readable. */
+		/* Draw a shadow below the curve, so that text behind the curve stays readable. */
 		flat(this.layers.get(K.counter, 8, "rect", this.palette.shadow, 0.25, 1, "counter-shadow"), x0, y0, x1, y1, 4);
 		flat(this.layers.get(K.counter, colour, "rect", this.palette.counters[colour], 0.7), x0, y0, x1, y1, 2);
 	}
@@ -406,15 +424,15 @@ class Planner {
 	}
 }
 
-/** Return an estimate of the text's width, for use without a canvas. */
+/** Return an estimate of the width of TEXT in pixels, for use without a canvas. */
 export function roughWidth(text) {
 	return text.length * 6.6;
 }
 
 /**
  * Return the layers of MARKS for a picture of SIZE {width, height}. MEASURE(text) returns a width
- * in pixels, CAPTIONOF(index, name) the caption of a counter, CAPTIONOF(null, "", stream) the name of
- * a stream's track, "" for none.
+ * in pixels. CAPTIONOF(index, name) returns the caption of a counter; CAPTIONOF(null, "", stream)
+ * returns the name of a stream's track, or "" for none.
  */
 export function plan(marks, palette, size, measure = roughWidth, captionOf = (_, name) => name) {
 	const planner = new Planner(marks, palette, size, measure, captionOf);
@@ -429,10 +447,10 @@ export function plan(marks, palette, size, measure = roughWidth, captionOf = (_,
 }
 
 const LINE = 14; /* height of a text, pixels */
-const LIFT = 3; /* distance from a label to the line that would strike it through, pixels */
-const FEW = 64; /* shapes per fill */
+const LIFT = 3; /* distance of a label from the line below it, pixels; a lower label would be crossed by that line */
+const FEW = 64; /* most shapes in one path */
 
-/** Remove the texts of WEAK that overlap one of STRONG. */
+/** Remove the texts of the layers WEAK that overlap a text of the layers STRONG. */
 function unhide(layers, strong, weak) {
 	const taken = new Map();
 	const left = (it) => it.x - (it.align === "right" ? it.width : it.align === "center" ? it.width / 2 : 0);
@@ -456,8 +474,8 @@ function unhide(layers, strong, weak) {
 }
 
 /*
- * Sort the layers so that all shadows of counters lie below all their colours, and names of tracks come
- * last.
+ * Sort the layers so that all shadows of counters lie below all curves, and the names of tracks
+ * come last.
  */
 function shadowsFirst(layers) {
 	const at = layers.findIndex((layer) => layer.kind === "counter");
@@ -485,7 +503,10 @@ export function hatching(ctx, colour) {
 	return ctx.createPattern(tile, "repeat");
 }
 
-/* Fill transparent shapes as one path, so that overlaps do not add up. */
+/*
+ * Fill rectangles as one path. So the opacity of transparent rectangles does not add up where they
+ * overlap.
+ */
 function fillShape(ctx, data) {
 	ctx.beginPath();
 	for (let i = 0; i < data.length; i += 4) ctx.rect(data[i], data[i + 1], data[i + 2], data[i + 3]);
@@ -508,7 +529,10 @@ function strokeLines(ctx, layer) {
 	ctx.stroke();
 }
 
-/* Fill opaque shapes in several paths. One path with thousands of corners costs more. */
+/*
+ * Fill heads of arrows. Opaque ones are filled in several paths, because one path with thousands of
+ * corners is slow.
+ */
 function fillHeads(ctx, {data, alpha}) {
 	const most = alpha < 1 ? data.length : 6 * FEW;
 
@@ -538,7 +562,8 @@ function writeTexts(ctx, layer, palette) {
 }
 
 /**
- * Paint LAYERS over the whole canvas. BATCH may be kept for the next picture on the same canvas.
+ * Paint LAYERS over the whole canvas of CTX. BATCH is a BatchRaster that the caller may keep for
+ * the next picture on the same canvas.
  */
 export function paint(ctx, layers, palette, size, batch = new BatchRaster(ctx)) {
 	ctx.globalAlpha = 1;

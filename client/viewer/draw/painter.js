@@ -1,6 +1,6 @@
 /*
- * The painter: makes pictures as pixels in the worker. Painting without a graphics card is slow,
- * and the page's thread must answer the pointer.
+ * The painter: makes pictures as pixels in the worker. Painting without a graphics card is slow, so
+ * it is not done in the page's thread, which must react to the pointer.
  */
 import {BatchRaster} from "./raster.js";
 import {Marks} from "./marks.js";
@@ -49,8 +49,9 @@ export class Painter {
 	}
 
 	/**
-	 * Return PICTURE {marks, n, text} of WINDOW as an ImageBitmap. LOOK: {dark, ratio}.
-	 * CAPTIONOF(index, name) returns the caption of a counter. COLOURS: a palette.
+	 * Return PICTURE {marks, n, text} of WINDOW as an ImageBitmap. LOOK is {dark: use the dark
+	 * palette, ratio: device pixels per pixel}. CAPTIONOF is as for plan(). COLOURS is the
+	 * palette.
 	 */
 	paint({marks, n, text}, window, {dark, ratio}, captionOf, colours = palette(dark)) {
 		this.fit(window, ratio);

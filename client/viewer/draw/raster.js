@@ -1,6 +1,7 @@
 /*
- * A raster: thousands of small shapes of one colour, set pixel by pixel. A canvas takes
- * microseconds for each shape, the raster only the time of its pixels. Edges are not smoothed.
+ * A raster: thousands of small shapes of one colour, set pixel by pixel. A canvas needs some
+ * microseconds for each shape, while the cost of a raster depends only on the pixels. Edges are not
+ * smoothed.
  */
 
 /** Return "#rrggbb" as a little-endian pixel of an ImageData. */
@@ -10,21 +11,24 @@ function word(colour) {
 	return (0xff000000 | ((n & 0xff) << 16) | (n & 0xff00) | (n >> 16)) >>> 0;
 }
 
-/* Fill short runs without a call of fill(), which costs more than a few pixels. */
+/*
+ * Set the pixels FROM to TO. Short runs are set in a loop, because a call of fill() costs more than
+ * a few pixels.
+ */
 function fill(words, paint, from, to) {
 	if (to - from > 32) words.fill(paint, from, to);
 	else for (let i = from; i < to; i++) words[i] = paint;
 }
 
 export class Raster {
-	/** Make a raster as large as CANVAS, with RATIO device pixels per unit of the drawing. */
+	/** Make a raster as large as CANVAS. RATIO is the device pixels per unit of the drawing. */
 	constructor(canvas, ratio) {
 		this.width = canvas.width;
 		this.height = canvas.height;
 		this.ratio = ratio;
 		this.image = new ImageData(this.width, this.height);
 		this.words = new Uint32Array(this.image.data.buffer);
-		this.low = this.height; /* first and end of the rows drawn on */
+		this.low = this.height; /* first row with pixels; HIGH is the row after the last one */
 		this.high = 0;
 	}
 
@@ -56,7 +60,10 @@ export class Raster {
 		for (let i = 0; i < data.length; i += 6) this.triangle(data, i, paint);
 	}
 
-	/* Fill a triangle row by row, between the crossings of its edges with the row's middle. */
+	/*
+	 * Fill a triangle row by row: a row is filled between the points where the edges cross the
+	 * row's middle.
+	 */
 	triangle(data, at, paint) {
 		const {width, height, ratio, words} = this;
 		const top = Math.min(data[at + 1], data[at + 3], data[at + 5]) * ratio;
@@ -89,8 +96,8 @@ export class Raster {
 	}
 
 	/**
-	 * Draw the raster onto CTX with opacity ALPHA and clear it. SHEET is the context of an empty
-	 * canvas of the same size.
+	 * Draw the raster onto CTX with opacity ALPHA, then clear the raster. SHEET is the context
+	 * of an empty canvas of the same size, used as a buffer.
 	 */
 	put(ctx, sheet, alpha) {
 		const {low, high, width} = this;
@@ -110,11 +117,11 @@ export class Raster {
 }
 
 /*
- * A batch raster: paints layers of very many shapes pixel by pixel. Consecutive opaque layers share
- * one raster.
+ * A batch raster: draws layers with very many shapes through a Raster. Consecutive opaque layers
+ * share one raster.
  */
 
-const MANY = 800; /* shapes; from here on setting pixels is cheaper */
+const MANY = 800; /* number of shapes from which on a raster is faster than a canvas */
 
 export class BatchRaster {
 	constructor(ctx) {
@@ -123,8 +130,8 @@ export class BatchRaster {
 	}
 
 	/**
-	 * Take LAYER if it has many shapes, and return whether it was taken. flush() draws the taken
-	 * layers.
+	 * Add LAYER to the raster if it has many shapes, and return true. Otherwise return false;
+	 * the caller then paints the layer. flush() draws the added layers.
 	 */
 	take(layer) {
 		const heads = layer.shape === "head";

@@ -77,7 +77,10 @@ function element(layer, palette) {
 	}
 }
 
-/** Height of the ruler, and of the strip at its foot that hatches what is not proven, pixels. */
+/**
+ * Height of the ruler, and height of the strip at the ruler's foot that hatches unproven parts,
+ * pixels.
+ */
 export const RULER = 26;
 export const UNPROVEN = 5;
 const LETTER = 6.6; /* estimated width of a letter of the ruler, pixels */
@@ -102,7 +105,10 @@ function ruler(ticks, unproven, palette, width) {
 	];
 }
 
-/** Return a part of a picture from height Y on: LAYERS of SIZE. ID: of its clip path. */
+/**
+ * Return one part of a picture as SVG, placed at height Y: its LAYERS, of SIZE. ID is the id of its
+ * clip path.
+ */
 function part({layers, size: {width, height}, back}, palette, id, y) {
 	return [
 		`<clipPath id="${id}"><rect width="${width}" height="${height}"/></clipPath>`,
@@ -117,7 +123,10 @@ const partsOf = ({above, below, layers, size}) => [above, {layers, size}, below]
 
 const heightOf = (picture) => partsOf(picture).reduce((sum, {size}) => sum + size.height, RULER);
 
-/** Return picture I from height Y on: its tracks and LAYERS of SIZE below a ruler with TICKS. */
+/**
+ * Return picture I as SVG, placed at height Y: a ruler with TICKS, and below it the tracks and the
+ * layers.
+ */
 function picture(it, palette, i, y) {
 	let top = RULER;
 
@@ -135,8 +144,9 @@ function picture(it, palette, i, y) {
 }
 
 /**
- * Return an SVG of PICTURES {layers, size, ticks, unproven: [{x0, x1}], above, below}, one below the other. TITLE is the text for
- * screen readers.
+ * Return an SVG of PICTURES, one below the other. A picture is {layers, size, ticks, unproven:
+ * [{x0, x1}], above, below}; ABOVE and BELOW are tracks, or null. TITLE is the text for screen
+ * readers.
  */
 export function svg(pictures, palette, title) {
 	const width = Math.max(...pictures.map(({size}) => size.width));

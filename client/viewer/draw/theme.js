@@ -1,6 +1,6 @@
 /*
- * The colours of a picture. The light ones are those of the original viewer; the dark ones have the
- * same hues, lighter.
+ * The colours of a picture. The light palette has the colours of mirage-trace-viewer. The dark
+ * palette has the same hues, but lighter.
  */
 
 const LIGHT = {
@@ -109,8 +109,8 @@ export function trackPalette(dark) {
 }
 
 /**
- * Call CHANGE(dark) on each switch between light and dark until SIGNAL aborts. Return whether it is
- * dark now.
+ * Call CHANGE(dark) at each switch between light and dark until SIGNAL aborts. Return true if the
+ * page is dark now.
  */
 export function watchDark(change, signal) {
 	const query = matchMedia("(prefers-color-scheme: dark)");

@@ -1,11 +1,11 @@
 /*
- * The tracks around the threads: processors above, counters below. Functions only: what is shown
- * in, heights and captions out.
+ * The tracks around the threads: one for each processor above, and a lane for each counter below.
+ * This module computes heights and captions and has no state.
  */
 import {bytes, span} from "../page/times.js";
 
 export const PROCESSOR = 18; /* height of a processor's track, pixels */
-export const CAPTION = 18; /* height of a lane's caption */
+export const CAPTION = 18; /* height of a lane's caption, pixels */
 
 const PROCESSORS_MAX = 8;
 const GAP = 4; /* pixels between two tracks */
@@ -13,10 +13,10 @@ const PART_GAP = 12; /* pixels more between those of two guests */
 const PROCESSOR_KIND = 0; /* MPROF_TRACK_PROCESSOR */
 const COUNTER_KIND = 1; /* MPROF_TRACK_COUNTER */
 
-/** Height of a lane's curve. Few lanes are higher. */
+/** Return the height of a lane's curve in pixels when N lanes are shown. Fewer lanes are higher. */
 const curveHeight = (n) => (n > 8 ? 16 : n > 4 ? 22 : 30);
 
-/** Return the tracks for STREAMS (numbers): {height, tracks}. */
+/** Return the tracks of the processors of STREAMS, an array of numbers: {height, tracks}. */
 export function processors(streams) {
 	const tracks = streams
 		.slice(0, PROCESSORS_MAX)
@@ -25,7 +25,10 @@ export function processors(streams) {
 	return {height: tracks.length ? tracks.at(-1).top + PROCESSOR + GAP / 2 : 0, tracks};
 }
 
-/** Return the lanes of COUNTERS {index, stream}, those of a guest together: {height, tracks}. */
+/**
+ * Return the lanes of COUNTERS {index, stream}: {height, tracks}. The lanes of one stream are
+ * together.
+ */
 export function lanes(counters) {
 	const high = curveHeight(counters.length);
 	const sorted = [...counters].sort((a, b) => a.stream - b.stream || a.index - b.index);
@@ -42,7 +45,10 @@ export function lanes(counters) {
 	return {height: tracks.length ? tracks.at(-1).top + high + GAP : 0, tracks};
 }
 
-/* Parts of names that tell the unit of a counter, and how its values are written. */
+/*
+ * The units of counters: a name, a pattern of counter names that have this unit, and a function
+ * that formats a value.
+ */
 const UNITS = [
 	["bytes", /byte|octet|heap|memory|(^|[^a-z])(mem|buf)|buflen|(_|-|\b)size\b/i, (n) => bytes(Number(n))],
 	["time", /(_|-|\b)(ns|nsec|nanoseconds)\b/i, (n) => span(n)],

@@ -1,18 +1,20 @@
 /*
- * The page's side of the worker: requests and answers. Only the newest picture request is answered.
- * README.md documents it.
+ * The page's side of the worker: sends requests and receives answers. README.md documents the
+ * calls. If several pictures are requested, only the newest request is answered with a picture.
  *
- * One engine is one worker with one trace. All engines share one compiled wasm. Without a server
- * (the single-file page) Engine.open() takes both: {worker: Worker, wasm: bytes}.
+ * One engine is one worker with one trace. All engines share one compiled wasm. The single-file
+ * page has no server, so it passes both to Engine.open(): {worker: Worker, wasm: bytes}.
  */
 import {Port} from "./port.js";
 
-const TURN_MS = 20; /* delay until the questions that follow an answer are asked */
-const INDEXED = new Set(["thread", "family"]); /* questions with a thread's index, which is of one model */
+const TURN_MS = 20; /* ms between two checks in retire(): the page may ask a further question after an answer */
+/* Questions whose argument is the index of a thread, which is valid for one model only. */
+const INDEXED = new Set(["thread", "family"]);
 const ENDED = "The viewer's worker has ended; reload the page.";
 
 /**
- * Return the value in TO that corresponds to VALUE in the ascending FROM, linearly interpolated.
+ * Return the value of TO at the place where VALUE is in FROM, an ascending array. Between two
+ * entries, interpolate.
  */
 function interpolate(from, to, value) {
 	let low = 0,
@@ -30,20 +32,23 @@ function interpolate(from, to, value) {
 }
 
 /**
- * The questions about a trace. An Engine asks about its own trace, engine.compared about the one it
- * is compared with.
+ * The questions about a trace. An Engine answers for its own trace, and engine.compared for the
+ * second trace, to which the first is compared.
  */
 export class Questions {
-	#frame = null; // {window, look, resolve, reject}: the newest picture request that waits
+	#frame = null; // {window, look, resolve, reject}: the newest picture request, not sent yet
 	#drawing = false;
 
-	/** Reject all waiting requests with SENTENCE. */
+	/** Reject the waiting requests with an Error of SENTENCE. */
 	lose(sentence) {
 		this.#frame?.reject(new Error(sentence));
 		this.#frame = null;
 	}
 
-	/** Return a picture, with LOOK also as pixels; null if a newer request came first. */
+	/**
+	 * Return a picture of WINDOW as marks, and with LOOK also as pixels. Return null if a newer
+	 * request replaced this one.
+	 */
 	frame(window, look = null) {
 		return new Promise((resolve, reject) => {
 			this.#frame?.resolve(null);
@@ -95,7 +100,7 @@ export class Questions {
 		return this.ask("density", [from, to, n]);
 	}
 
-	/** Draw stream STREAM (an index) from TIME on as not proven. */
+	/** From TIME on draw stream STREAM (an index) as not proven. */
 	tail(stream, time) {
 		return this.ask("tail", [stream, time]);
 	}
@@ -129,7 +134,7 @@ class Compared extends Questions {
 
 export class Engine extends Questions {
 	#port;
-	#next = null; // the engine that replaced this one, once this one has answered all questions
+	#next = null; // the engine that replaced this one; set when this one has answered all questions
 
 	/** @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options */
 	static open(options = {}) {
@@ -140,7 +145,7 @@ export class Engine extends Questions {
 		return spare;
 	}
 
-	/** Open the first engine before it is requested. */
+	/** Open an engine in advance; the first call of open() returns it. */
 	static warm() {
 		Engine.spare ??= Engine.#open({});
 		Engine.spare.catch(() => {}); // reported to the caller of open()
@@ -178,9 +183,10 @@ export class Engine extends Questions {
 	}
 
 	/**
-	 * Close the engine once it has answered the questions that wait, and those that follow from the
-	 * answers. NEXT replaces it: it answers later questions, and says of a thread by index that
-	 * there is none.
+	 * Close this engine after it has answered the questions that wait, and those that the page
+	 * asks because of these answers. NEXT is the engine that replaces it. Later questions are
+	 * passed on to NEXT. A later question about a thread's index gets the answer null, because
+	 * NEXT numbers its threads anew.
 	 */
 	retire(next) {
 		const rest = () => {
@@ -199,7 +205,7 @@ export class Engine extends Questions {
 	}
 
 	/**
-	 * Load a trace, and forget the one before.
+	 * Load a trace in place of the one before.
 	 * @param {{name?: string, guest?: number, bytes?: Uint8Array | ArrayBuffer, blob?: Blob,
 	 * response?: Response, offsetNs?: bigint, uncertaintyNs?: bigint}[]} sources the buffer of
 	 * bytes is the engine's from now on
@@ -210,7 +216,10 @@ export class Engine extends Questions {
 		return this.#load(0, sources, progress, signal);
 	}
 
-	/** Load a trace to compare with, a run that went well. engine.compared answers for it. */
+	/**
+	 * Load a second trace to compare the first one with: a run that went well. engine.compared
+	 * answers questions about it.
+	 */
 	compare(sources, progress, signal) {
 		return this.#load(1, sources, progress, signal);
 	}
@@ -226,7 +235,10 @@ export class Engine extends Questions {
 		return this.#port.call("clocks", [guests, local]);
 	}
 
-	/** Return the differences between the compared trace, the good one, and this one. */
+	/**
+	 * Return the differences between this trace, the bad one, and the second trace, the good
+	 * one.
+	 */
 	diff() {
 		return this.#port.call("diff", []);
 	}

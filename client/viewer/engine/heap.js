@@ -1,9 +1,10 @@
 /*
- * The page's side of the worker of memory profiles: requests and answers. Only the newest question
- * of a kind is answered. README.md documents it.
+ * The page's side of the worker of memory profiles: sends questions and receives answers. README.md
+ * documents them. Of several questions of one kind only the newest is answered; the older ones get
+ * null.
  *
- * One heap is one worker with one recording. Without a server (the single-file page) Heap.open()
- * takes both: {worker: Worker, wasm: bytes}.
+ * One heap is one worker with one recording. The single-file page has no server, so it passes both
+ * to Heap.open(): {worker: Worker, wasm: bytes}.
  */
 import {Port} from "./port.js";
 
@@ -28,7 +29,7 @@ export class Heap {
 	}
 
 	constructor(worker) {
-		this.names = []; // texts by the number that trees use; a number never changes
+		this.names = []; // names by the number that trees use; a name keeps its number
 		this.#port = new Port(worker, {
 			ended: ENDED,
 			whole: "recording",
@@ -41,11 +42,11 @@ export class Heap {
 	}
 
 	/**
-	 * Load a recording, and forget the one before.
+	 * Load a recording in place of the one before.
 	 * @param {{bytes?: Uint8Array | ArrayBuffer, blob?: Blob, response?: Response, growing?:
-	 * boolean, recording?: number}} source the buffer of bytes is the heap's from now on; growing:
-	 * more will be fed; recording: of several that are joined this one, from 1, in place of the
-	 * last
+	 * boolean, recording?: number}} source the buffer of bytes is the heap's from now on.
+	 * growing: feed() will add more bytes. recording: if several recordings are joined, the
+	 * number of the one to load, from 1; without it the last
 	 * @param {(progress: {phase: string, bytes: number, total: number | null}) => void} [progress]
 	 * @param {AbortSignal} [signal]
 	 */
@@ -53,19 +54,23 @@ export class Heap {
 		return this.#port.load([{growing: false, recording: 0, ...source}], (told) => told, {progress, signal});
 	}
 
-	/** Append new bytes; the heap takes the buffer. @param {Uint8Array} bytes */
+	/**
+	 * Append new bytes of the recording. The buffer is the heap's from now on. @param
+	 * {Uint8Array} bytes
+	 */
 	feed(bytes) {
 		return this.#port.call("feed", [bytes], {transfer: [bytes.buffer]});
 	}
 
 	/**
-	 * Return the live bytes at N times from FROM to TO; null if a newer question of the kind came.
+	 * Return the live bytes at N times from FROM to TO. Return null if a newer timeline()
+	 * replaced this one.
 	 */
 	timeline(filter, from, to, n) {
 		return this.#port.call("timeline", [{filter, from, to, n}]);
 	}
 
-	/** Return the profile by functions; null if a newer question of the kind came. */
+	/** Return the profile by functions. Return null if a newer profile() replaced this one. */
 	profile(question = {}) {
 		return this.#port.call("profile", [question]);
 	}

@@ -5,7 +5,9 @@
  */
 let compiled = null;
 
-/** A part of the viewer that the server did not send. Try again soon. */
+/**
+ * The error that a file of the viewer did not come from the server. The request may succeed later.
+ */
 export class Missing extends Error {
 	passing = true;
 }
@@ -18,14 +20,15 @@ function compileFetched() {
 	return compiled;
 }
 
-/** Return the module of WASM: bytes, a module, or null for the server's file. */
+/** Return the compiled module of WASM: bytes, a module, or null for the file on the server. */
 function moduleOf(wasm) {
 	if (wasm instanceof WebAssembly.Module) return wasm;
 	return wasm ? WebAssembly.compile(wasm) : compileFetched();
 }
 
 /**
- * Return the description of a source for the worker. Buffers to transfer are appended to TRANSFER.
+ * Return the description of a source in the form that the worker takes. Append the buffers to
+ * transfer to TRANSFER.
  */
 function told({response, bytes, ...source}, transfer) {
 	if (response) {
@@ -43,23 +46,27 @@ function told({response, bytes, ...source}, transfer) {
 export class Port {
 	#worker;
 	#hooks;
-	#waiting = new Map(); // by id: {resolve, reject, progress, give}
+	#waiting = new Map(); // calls without an answer, by id: {resolve, reject, progress, give}
 	#last = 0;
-	#lost = null; // maker of the error, reason why calls are rejected; null while the worker runs
-	#quiet = false; // the user closed it: calls are dropped
+	#lost = null; // function that makes the error with which calls are rejected; null while the worker runs
+	#quiet = false; // the user closed the port: calls get no answer
 
 	/**
+	 * hooks: ended is the sentence for calls when the worker ends by itself; whole names the
+	 * loaded thing in a sentence; lost() is called when no more calls will be answered; told()
+	 * is called with each message before its call is answered.
 	 * @param {Worker} worker
 	 * @param {{ended: string, whole: string, lost?: (sentence: string) => void, told?: (message:
-	 * object) => void}} hooks the sentence where the worker ends by itself; what is loaded, in
-	 * words; called when nothing will be answered any more; and of each message that comes, before
-	 * its call is answered
+	 * object) => void}} hooks
 	 */
 	constructor(worker, hooks) {
 		this.#worker = worker;
 		this.#hooks = hooks;
 		worker.addEventListener("message", ({data}) => this.#take(data));
-		/* Without a message its script could not be loaded. */
+		/*
+		 * An error event without a message means that the worker's script could not be
+		 * loaded.
+		 */
 		worker.addEventListener("error", ({message}) =>
 			message === undefined
 				? this.#lose("The viewer's worker could not be loaded", Missing)
@@ -68,16 +75,16 @@ export class Port {
 	}
 
 	/**
-	 * Send the worker its wasm: bytes, a module, or null for the server's file. The worker starts
-	 * meanwhile.
+	 * Send the worker its wasm: bytes, a module, or null for the file on the server. The wasm
+	 * is compiled while the worker starts.
 	 */
 	async open(wasm) {
 		return this.call("open", [await moduleOf(wasm)]);
 	}
 
 	/**
-	 * Terminate the worker. Reject all waiting calls with SENTENCE. Without a SENTENCE drop them,
-	 * and all later calls: they never settle.
+	 * Terminate the worker. With a SENTENCE reject all waiting calls. Without one the waiting
+	 * calls and all later ones never settle.
 	 */
 	close(sentence = null) {
 		this.#worker.terminate();
@@ -86,7 +93,7 @@ export class Port {
 		else this.#lose(sentence);
 	}
 
-	/** Whether no call waits. */
+	/** Whether all calls were answered. */
 	get idle() {
 		return !this.#waiting.size;
 	}
@@ -116,8 +123,9 @@ export class Port {
 	}
 
 	/**
-	 * Send a call. MORE is added to the message. WAITING: {progress, give}, called before the
-	 * answer comes.
+	 * Send a call and return a Promise of its answer. MORE is added to the message, and
+	 * TRANSFER has the buffers to transfer. The other options are progress(progress) and
+	 * give(source), called before the answer comes.
 	 */
 	call(call, args, {transfer = [], more = {}, ...waiting} = {}) {
 		const id = ++this.#last;

@@ -1,7 +1,7 @@
 /*
- * The announcer: one line with the latest news, as a polite live region. Screen readers read it
- * when they are idle, so it shows one sentence at a time, at most one per interval, and only a
- * number if much happens at once.
+ * The announcer: one line with the latest news, which screen readers read when they are idle (a
+ * polite live region). It shows one sentence at a time and at most one per interval. If many things
+ * of a kind happen at once, it shows only their number.
  */
 import {make} from "../page/make.js";
 

@@ -1,6 +1,6 @@
 /*
- * The table of captures. It shows some hundred rows at a time and keeps a row while its capture
- * stays the same.
+ * The table of captures. It shows some hundred rows at a time. The row of a capture is reused until
+ * the capture changes.
  */
 import {format} from "../page/address.js";
 import {isCrash, keyOf} from "./host-model.js";
@@ -21,7 +21,8 @@ const FILTERS = {
 };
 
 /**
- * CALLS: {context, pin, note, remove, older}, called with a capture. SELECTION: the HostSelection.
+ * CALLS: {context, pin, note, remove, older}: functions for the buttons, called with a capture.
+ * SELECTION: the HostSelection.
  */
 export class Captures {
 	constructor(calls, selection) {
@@ -190,7 +191,7 @@ export class Captures {
 			buttons[what].setAttribute("aria-label", `${title} ${which}`);
 	}
 
-	/** Drop the rows that MODEL does not have any more. */
+	/** Drop the rows of captures that MODEL does not have any more. */
 	forget(model) {
 		for (const id of this.rows.keys()) if (!model.captures.has(id)) this.rows.delete(id);
 	}

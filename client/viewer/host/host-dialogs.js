@@ -13,8 +13,8 @@ import {bytes} from "../page/times.js";
 const KEYS_SHOWN = 500;
 
 /**
- * Open a dialog with TITLE. The promise resolves to the value of the pressed button, "" without
- * one.
+ * Open a dialog with TITLE. BUTTONS are [text, value]. Return a Promise of the value of the pressed
+ * button, "" if the dialog was closed in another way.
  */
 export function open(title, content, buttons = [["Close", ""]]) {
 	const heading = make("h2", {id: "dialog-title", textContent: title});
@@ -50,7 +50,7 @@ function preformatted(label, text) {
 	return make("pre", {tabIndex: 0, role: "region", "aria-label": label, textContent: text});
 }
 
-/** Fill a dialog with the nodes of PROMISE. */
+/** Show "Loading…" in a dialog, then the nodes that BODY makes of the result of PROMISE. */
 async function later(promise, body) {
 	const wait = make("p", {className: "quiet", textContent: "Loading…"});
 
@@ -149,7 +149,10 @@ export async function showRuns(api, domain) {
 	await done;
 }
 
-/** Ask for a note on WHAT, by default the guest. Return null if it stays the same. */
+/**
+ * Ask for a note on the guest of CAPTURE, or on WHAT. Return a Promise of the new note, or of null
+ * if it stays the same.
+ */
 export async function askNote(capture, what = called(capture.domain)) {
 	const input = make("textarea", {id: "note", value: capture.note, maxLength: 4096, rows: 4});
 	const label = make("label", {for: "note", textContent: "Note, for later readers"});
@@ -166,7 +169,7 @@ export async function askNote(capture, what = called(capture.domain)) {
 	return (await closed) === "save" ? input.value : null;
 }
 
-/** Ask a question. Resolve to whether ACTION was chosen. */
+/** Ask SENTENCE in a dialog. Return a Promise of true if the button ACTION was pressed. */
 export async function ask(title, sentence, action) {
 	const {closed} = open(
 		title,

@@ -3,7 +3,7 @@ import {make} from "../page/make.js";
 
 const code = (text) => make("code", {textContent: text});
 
-/* [what, how] */
+/* Ways to trace a guest: [kind of guest, how to do it]. */
 const WAYS = [
 	[
 		"A MirageOS unikernel on Xen",

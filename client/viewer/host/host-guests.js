@@ -31,19 +31,22 @@ function attribute(element, name, value) {
 	if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
-/** Return the name of a guest in an address. */
+/**
+ * Return the name of a guest for an address of the page: its UUID if the name is empty or too long.
+ */
 function nameOf(domain) {
 	return domain.uuid && (domain.name.length > 200 || !domain.name) ? domain.uuid : domain.name;
 }
 
-/** Return the address of a guest's trace, by its name if that is unique. */
+/** Return the address of a guest's trace. */
 export function traceOf(domain) {
 	return format({domain: nameOf(domain)});
 }
 
 /**
- * CALLS: {snapshot, runs, captures, context, profile, stop}, called with the guest, and
- * starting(guest): is a memory profile being requested? SELECTION: the HostSelection.
+ * CALLS: {snapshot, runs, captures, context, profile, stop}: functions for the buttons, called with
+ * the guest; and starting(guest): return true if a memory profile of the guest is being requested.
+ * SELECTION: the HostSelection.
  */
 export class Guests {
 	constructor(sparklines, calls, selection) {
@@ -60,8 +63,8 @@ export class Guests {
 	}
 
 	/**
-	 * Show the guests of MODEL that WANTED(guest) accepts, from the top, for the time of a frame.
-	 * Return whether all are shown.
+	 * Show the guests of MODEL for which WANTED(guest) is true. Stop after the time of a frame.
+	 * Return true if all are shown; otherwise call it again.
 	 */
 	update(model, wanted) {
 		const end = performance.now() + FRAME_MS;
@@ -161,7 +164,10 @@ export class Guests {
 		cells.snapshot.hidden = true;
 	}
 
-	/** Fill the profile cell. PROFILE is the one that is being recorded, or null. */
+	/**
+	 * Fill the cell of the memory profile. PROFILE is the profile that is being recorded, or
+	 * null.
+	 */
 	fillProfile(entry, profile) {
 		const {guest, cells} = entry;
 		const name = called(guest.domain.name);

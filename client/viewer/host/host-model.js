@@ -1,15 +1,16 @@
 /*
- * The host's model: guests and captures, from the lists and the events. It knows no elements of the
- * page; the page asks which guests are `dirty`.
+ * The host's model: guests and captures, built from the lists and the events of the API. It has no
+ * elements of the page. The set `dirty` has the guests that the page must draw again.
  *
- * A guest is {key, domain: from the API, crash: its newest crash capture or null, rates: [{at,
- * rate}] seen here, tail: {bytes, time} of its run's end, which only a capture has, or null}.
+ * A guest is {key, domain: as in the API, crash: its newest capture of a crash or null, rates:
+ * [{at, rate}] that this page received, tail: {bytes, time} of the end of its run, or null; only a
+ * capture has a tail}.
  */
 
 import {ProfileModel} from "./host-profile-model.js";
 
 const CRASHES = new Set(["crash", "watchdog"]);
-const FRESH_MS = 24 * 3600 * 1000; /* age up to which a crash is listed first, also if the guest runs again */
+const FRESH_MS = 24 * 3600 * 1000; /* ms; a crash of this age or less is listed first, also if the guest runs again */
 const HISTORY = 60; /* rates kept per guest: two minutes */
 
 export const STATES = ["crashed", "running", "suspended", "gone"];
@@ -31,16 +32,19 @@ export class HostModel {
 	constructor() {
 		this.guests = new Map();
 		this.captures = new Map(); /* id -> capture */
-		this.tails = new Map(); /* run -> the tail of its end; some runs have none */
-		this.older = false; /* some captures were not fetched */
+		this.tails = new Map(); /* run -> the tail at its end, if there is one */
+		this.older = false; /* the server has older captures that were not fetched */
 		this.dirty = new Set(); /* keys of guests that changed since they were shown */
-		this.order = true; /* the order may have changed */
+		this.order = true; /* the display order of the guests may have changed */
 		this.capturesDirty = true;
-		this.known = false; /* the lists were read */
+		this.known = false; /* the lists were read at least once */
 		this.profiles = new ProfileModel((run) => this.touchRun(run));
 	}
 
-	/** Replace the model by the lists. */
+	/**
+	 * Replace the guests and captures by those of the lists. OLDER: the server has more
+	 * captures.
+	 */
 	reset(domains, captures, older) {
 		const before = this.guests;
 
@@ -55,7 +59,7 @@ export class HostModel {
 		this.order = this.capturesDirty = this.known = true;
 	}
 
-	/** Add older captures. */
+	/** Add older captures. OLDER: the server has still more captures. */
 	addCaptures(captures, older) {
 		for (const capture of captures) if (!this.captures.has(capture.id)) this.captures.set(capture.id, capture);
 		this.older = older;
@@ -64,7 +68,7 @@ export class HostModel {
 		captures.forEach((capture) => this.tailed(capture));
 	}
 
-	/* Note the tail of a capture. */
+	/* Store the tail that a capture has. */
 	tailed({id, run, time, streams}) {
 		const bytes = sum(streams, "tail_bytes");
 		const guest = this.byRun(run);
@@ -76,7 +80,7 @@ export class HostModel {
 		this.touch(guest.key);
 	}
 
-	/* Set the crash of a known guest if it is the newest. */
+	/* Make CAPTURE the crash of its guest if it is newer than the one before. */
 	crashed(capture) {
 		const guest = this.guests.get(keyOf(capture));
 
@@ -90,7 +94,7 @@ export class HostModel {
 		this.order = true;
 	}
 
-	/* Mark the guest and the captures of RUN as changed. */
+	/* Mark the guest of RUN and the captures of RUN as changed. */
 	touchRun(run) {
 		const guest = this.byRun(run);
 
@@ -118,13 +122,13 @@ export class HostModel {
 		return null;
 	}
 
-	/** Remove a guest that the archive deleted. */
+	/** Remove a guest whose runs were all deleted from the archive. */
 	remove(key) {
 		this.guests.delete(key);
 		this.touch(key);
 	}
 
-	/* Events; see schema/http/openapi.yaml. */
+	/* Handlers of the events; see schema/http/openapi.yaml. */
 
 	domain({domain}) {
 		return this.put(domain);
@@ -189,7 +193,10 @@ export class HostModel {
 		this.touch(guest.key);
 	}
 
-	/** Return the guests in display order: crashes, then running ones, then ended ones. */
+	/**
+	 * Return the guests in display order: guests that crashed, then running ones, then ended
+	 * ones.
+	 */
 	sorted(now = Date.now()) {
 		const ranked = [...this.guests.values()].map((guest) => ({guest, rank: rankOf(guest, now)}));
 
@@ -216,12 +223,12 @@ export function rateOf({domain}) {
 	return sum(domain.streams, "rate");
 }
 
-/** Return the number of kept bytes, with those of the run's end. */
+/** Return the number of bytes in the archive, with the tail at the run's end. */
 export function bytesOf({domain, tail}) {
 	return sum(domain.streams, "bytes") + (tail?.bytes ?? 0);
 }
 
-/** Return when the newest bytes were copied, as the API writes times, or null. */
+/** Return the time at which the newest bytes were copied, in the form of the API, or null. */
 export function seenOf({domain, tail}) {
 	return domain.last_seen ?? tail?.time ?? null;
 }
@@ -242,7 +249,10 @@ function rankOf(guest, now) {
 
 const names = new Intl.Collator("en", {numeric: true});
 
-/* Compare two guests of one rank: by the newest crash, by name, or by the latest end. */
+/*
+ * Compare two guests of one RANK: crashed ones by the newest crash, running ones by name, ended
+ * ones by the latest end.
+ */
 function compare(a, b, rank) {
 	if (rank === 0) return b.crash.id - a.crash.id;
 	if (rank === 3 && seenOf(a) !== seenOf(b)) return (seenOf(a) ?? "") < (seenOf(b) ?? "") ? 1 : -1;

@@ -1,18 +1,21 @@
-/* The memory profiles of the host, from the list and the events: a part of the host's model. */
+/*
+ * The memory profiles of the host, from the lists and the events of the API. They are a part of the
+ * host's model.
+ */
 
-const GRACE_MS = 5000; /* a profile may end so long before the capture of the same death */
+const GRACE_MS = 5000; /* ms; if a guest dies, its profile may end by this time before the capture is taken */
 
 export class ProfileModel {
-	/** TOUCHED(run) is called when a profile of that run changed. */
+	/** TOUCHED(run) is called after a profile of RUN changed. */
 	constructor(touched) {
 		this.touched = touched;
-		this.all = new Map(); /* id -> as the API says */
+		this.all = new Map(); /* id -> profile as in the API */
 		this.runs = new Map(); /* run -> its profiles, newest first */
-		this.older = false; /* some profiles were not fetched */
+		this.older = false; /* the server has older profiles that were not fetched */
 		this.dirty = true;
 	}
 
-	/** Replace the profiles by the list. */
+	/** Replace the profiles by those of LIST. OLDER: the server has more profiles. */
 	reset(list, older) {
 		const before = [...this.runs.keys()];
 
@@ -34,7 +37,10 @@ export class ProfileModel {
 	put(profile) {
 		const before = this.all.get(profile.id);
 
-		/* Ignore an old answer: an ended profile is never recorded again. */
+		/*
+		 * Ignore an answer that is older than the stored state: an ended profile is never
+		 * recorded again.
+		 */
 		if (before?.state === "ended" && profile.state === "recording") return;
 		if (before) this.leave(before);
 		this.all.set(profile.id, profile);
@@ -86,7 +92,10 @@ export class ProfileModel {
 		return this.runs.get(run)?.[0] ?? null;
 	}
 
-	/** Return the profile that ran when CAPTURE was taken, or null. */
+	/**
+	 * Return the profile that was being recorded when the capture with RUN and TIME was taken,
+	 * or null.
+	 */
 	at({run, time}) {
 		const when = Date.parse(time);
 

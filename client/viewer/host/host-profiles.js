@@ -1,4 +1,7 @@
-/* The table of memory profiles, recorded and being recorded. It works as host-captures.js does. */
+/*
+ * The table of memory profiles, ended ones and those that are being recorded. It works as
+ * host-captures.js does.
+ */
 import {format} from "../page/address.js";
 import {shown} from "../page/guest-text.js";
 import {keyOf} from "./host-model.js";
@@ -39,7 +42,10 @@ export function whose({domain, domid, address}) {
 	return domid === null ? `guest at ${shown(address)}` : `domain ${domid}`;
 }
 
-/** CALLS: {pin, note, stop, remove, older}, called with a profile, and {other}. */
+/**
+ * CALLS: {pin, note, stop, remove, older}: functions for the buttons, called with a profile; and
+ * other(): profile another guest.
+ */
 export class Profiles {
 	constructor(calls) {
 		this.calls = calls;
@@ -175,7 +181,7 @@ export class Profiles {
 		return entry;
 	}
 
-	/** Link the guest's trace with the heap above it, if the guest is traced. */
+	/** Show a link to the guest's trace with the heap above it, if the guest is traced. */
 	threadsLink({profile, threads}) {
 		const {run, uuid, domain} = profile;
 		const guest = run === null ? null : this.model.guests.get(keyOf({uuid, name: domain}));

@@ -10,7 +10,10 @@ import {make} from "../page/make.js";
 import {bytes} from "../page/times.js";
 
 const PORT = 4242; /* default port of memtrace-mirage */
-/* Statuses that another address or port may fix: none is known, or nothing answers. */
+/*
+ * Statuses for which another address or port may help: no address is known, or nothing answers
+ * there.
+ */
 const ASKS = new Set([404, 502]);
 
 function field(id, text, props) {
@@ -20,7 +23,7 @@ function field(id, text, props) {
 	];
 }
 
-/** Return the form's fields as a request body. Throw a sentence if they are wrong. */
+/** Return the values of the form as a request body. Throw a sentence if a value is wrong. */
 function body(address, port) {
 	const out = {};
 
@@ -34,9 +37,10 @@ function body(address, port) {
 }
 
 /**
- * Ask for the address of a guest's memory profile and START(name, body) it. The dialog shows errors
- * and stays open. NAME is the guest's, or null to ask for it too; BECAUSE is the reason for the
- * question, or null. Resolve to the result of START, or null.
+ * Ask for the address at which a guest offers its memory profile, then call START(name, body). If
+ * START fails, the dialog shows the error and stays open. NAME is the guest's name, or null to ask
+ * for the name too. BECAUSE is the reason for the question, or null. Return a Promise of the result
+ * of START, or of null if the dialog was closed.
  */
 export async function askWhere(name, because, start) {
 	const who =
@@ -96,7 +100,7 @@ export class Profiling {
 	constructor(page) {
 		this.page = page;
 		this.api = page.api;
-		this.starting = new Set(); /* keys of guests with a request under way */
+		this.starting = new Set(); /* keys of guests for which a request is under way */
 		this.calls = {
 			pin: (profile) => page.act("Pin", () => this.patch(profile, {pinned: !profile.pinned})),
 			note: (profile) => page.act("Note", () => this.note(profile)),
@@ -135,7 +139,10 @@ export class Profiling {
 		this.page.show();
 	}
 
-	/** Apply an event. NEWS: announce it. */
+	/**
+	 * Apply the event NAME with DATA to the profiles. If NEWS is true, announce it to screen
+	 * readers.
+	 */
 	apply(name, data) {
 		if (name === "memtrace-growth") return this.profiles.grow(data.memtraces);
 		if (name === "memtrace-deleted") return this.profiles.remove(data.id);
@@ -161,7 +168,7 @@ export class Profiling {
 		return memtrace;
 	}
 
-	/** Profile GUEST. Ask for the address if it is unknown. */
+	/** Start a memory profile of GUEST. Ask for the address if it is unknown. */
 	async start(guest) {
 		const path = guestPath(guest.domain);
 
@@ -184,7 +191,10 @@ export class Profiling {
 		this.page.soon();
 	}
 
-	/** Profile a guest that is not traced and so not on this page. */
+	/**
+	 * Start a memory profile of a guest that is not traced. Such a guest is not on this page,
+	 * so ask for its name.
+	 */
 	async other() {
 		await askWhere(null, null, (name, wanted) => this.post(`v1/domains/${encodeURIComponent(name)}`, wanted));
 	}

@@ -1,6 +1,6 @@
 /*
- * The selection on the host's page: the ticked guests and captures. They can be shown on one time
- * line, or two of them compared.
+ * The selection on the host's page: the guests and captures whose box is ticked. They can be shown
+ * on one time line. If two are ticked, they can also be compared.
  */
 import {format} from "../page/address.js";
 import {make} from "../page/make.js";
@@ -23,7 +23,7 @@ export class HostSelection {
 		);
 	}
 
-	/** Return a check box; describe() gives it a meaning. */
+	/** Return a check box. describe() assigns it to a guest or capture. */
 	box() {
 		const box = make("input", {type: "checkbox", className: "choose"});
 
@@ -32,7 +32,8 @@ export class HostSelection {
 	}
 
 	/**
-	 * Assign BOX to MEMBER: {key: name in the address, view, name: for people, time: of a capture}.
+	 * Assign BOX to MEMBER, a guest or capture: {key: name in the address, view, name: for
+	 * people, time: of a capture}.
 	 */
 	describe(box, member) {
 		if (box.member?.key === member.key) return;
@@ -68,7 +69,7 @@ export class HostSelection {
 	}
 }
 
-/** Return the view that compares two members, the later one above. */
+/** Return the view that compares the two members of LIST. The later one is above. */
 function pair(list) {
 	const [older, newer] = list[0].time && list[1].time && list[0].time > list[1].time ? [list[1], list[0]] : list;
 

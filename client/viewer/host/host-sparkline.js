@@ -1,7 +1,7 @@
 /*
- * The activity of a guest as a small curve: the rates that the page saw, or, before it saw enough,
- * the overview of the newest part of the trace. Overviews are requested when a row comes into view,
- * two at a time.
+ * The activity of a guest as a small curve. The curve shows the rates that the page has received.
+ * As long as these are few, the newest part of the trace comes first, from its overview. Overviews
+ * are requested when a row comes into view, two at a time.
  */
 import {guestPath} from "../page/api.js";
 
@@ -9,12 +9,12 @@ const BUCKETS = 48;
 const AT_ONCE = 2;
 const WIDTH = 96;
 const HEIGHT = 20;
-const SEEN = 8; /* rates from which on the curve uses them */
+const SEEN = 8; /* number of received rates from which on the curve shows only these */
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * Return the bytes per second of each bucket. A packet is spread up to the next one, because it was
- * filled until then.
+ * Return the bytes per second in each of BUCKETS. The bytes of a packet are spread over the time
+ * until the next packet, because the packet was filled during that time.
  */
 export function spread(buckets) {
 	const out = new Array(buckets.length).fill(0);
@@ -46,7 +46,7 @@ export class Sparklines {
 		this.api = api;
 		this.waiting = [];
 		this.running = 0;
-		this.overviews = new Map(); /* key -> {run, values} */
+		this.overviews = new Map(); /* key of the guest -> {run, values} */
 		this.rows = new WeakMap();
 		this.seer = new IntersectionObserver((entries) => entries.forEach((entry) => this.see(entry)), {
 			rootMargin: "100px",
@@ -54,7 +54,7 @@ export class Sparklines {
 		this.stop = new AbortController();
 	}
 
-	/** Return the element for a row. GUEST() returns the current guest. */
+	/** Return the element for a row. GUEST() returns the present guest of the row. */
 	make(guest) {
 		const svg = document.createElementNS(SVG, "svg");
 
@@ -94,7 +94,7 @@ export class Sparklines {
 		this.running++;
 		const svg = this.waiting.shift();
 		const guest = this.rows.get(svg)();
-		/* Ask once per run, whatever the answer. */
+		/* Request the overview once per run, also if the request fails. */
 		this.overviews.set(guest.key, {run: guest.domain.run, values: []});
 		try {
 			const stream = guest.domain.streams[0];
@@ -105,7 +105,7 @@ export class Sparklines {
 				this.draw(svg, this.rows.get(svg)());
 			}
 		} catch {
-			/* Without a curve the row is still complete. */
+			/* The row is complete without a curve, so the error is ignored. */
 		}
 		this.running--;
 		this.next();

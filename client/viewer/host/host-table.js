@@ -17,8 +17,9 @@ export function table(name, titles, body) {
 }
 
 /**
- * Return filter buttons. LIST maps a name to a list that begins with the title; "all" is pressed
- * first. SAYS is the group's label; SHOW(name) applies a filter.
+ * Return a group of filter buttons. LIST maps the name of a filter to an array whose first item is
+ * the button's text. The button "all" is pressed at first. SAYS is the label of the group.
+ * SHOW(name) is called when a button is pressed.
  */
 export function filters(list, says, show) {
 	const buttons = Object.entries(list).map(([name, [title]]) =>
@@ -34,11 +35,15 @@ export function filters(list, says, show) {
 	return make("div", {className: "filters", role: "group", "aria-label": says}, ...buttons);
 }
 
-// Order of rows. A moved row loses its focus and costs time, so few rows are moved.
+// The order of rows. Moving a row takes time, and the row loses its focus, so as few rows as possible are moved.
 
 /** Return the indices of a longest ascending subsequence of NUMBERS. */
 export function ascending(numbers) {
-	const ends = []; /* ends[k]: index of the least number that ends an ascending subsequence of length k + 1 */
+	/*
+	 * ends[k] belongs to the ascending subsequences of length k + 1 so far. Among these it is
+	 * the index of the least last number.
+	 */
+	const ends = [];
 	const before = new Array(numbers.length);
 
 	numbers.forEach((number, i) => {
@@ -58,7 +63,7 @@ export function ascending(numbers) {
 	return part.reverse();
 }
 
-/** Give BODY exactly ROWS, in this order. */
+/** Make ROWS the only children of BODY, in this order. */
 export function place(body, rows) {
 	const wanted = new Set(rows);
 	const focus = document.activeElement;

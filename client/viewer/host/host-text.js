@@ -35,7 +35,7 @@ export function when(text, now = new Date()) {
 	return today ? clock.format(date) : `${day.format(date)}, ${clock.format(date)}`;
 }
 
-/** Return how long BEGAN to ENDED lasted. ENDED null: until now. */
+/** Return the time from BEGAN to ENDED as text. If ENDED is null, the time until now. */
 export function lasted({began, ended}, now = Date.now()) {
 	const seconds = Math.max(0, Math.round(((ended ? Date.parse(ended) : now) - Date.parse(began)) / 1000));
 	const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
@@ -44,7 +44,7 @@ export function lasted({began, ended}, now = Date.now()) {
 	return h ? `${h.toLocaleString("en")} h ${m} min` : m ? `${m} min ${s} s` : `${s} s`;
 }
 
-/** Return TEXT as a sentence. */
+/** Return TEXT with a capital first letter and a full stop. */
 export function sentence(text) {
 	return ended(`${text.slice(0, 1).toUpperCase()}${text.slice(1)}`);
 }
@@ -53,7 +53,7 @@ export function rate(n) {
 	return n ? `${bytes(n)}/s` : "quiet";
 }
 
-/** Return what a trace lacks, or null. */
+/** Return words on the packets that a trace has lost, or null if it has all. */
 export function loss({lost, skipped, gaps}) {
 	if (lost) return `${count(lost, "packet")} lost`;
 	if (skipped) return `${count(skipped, "packet")} skipped`;

@@ -17,12 +17,13 @@ import {called, KINDS, when} from "./host-text.js";
 import {make, picker} from "../page/make.js";
 import {count} from "../page/times.js";
 
-const FIRST_MS = 1500; /* longest wait for the event that asks for the lists */
+const FIRST_MS = 1500; /* ms to wait for the event `reload` before the lists are read */
 const AGAIN_MS = 3000;
-const FORGOTTEN_MS = 1000; /* delay until the lists are read, once for all deleted runs */
-const SHOW_MS = 200; /* least interval between two updates */
-const MEMTRACES = ["memtrace", "memtrace-growth", "memtrace-deleted"]; /* events of host-profiling.js */
-const CAPTURES_PAGES = 2; /* pages of a thousand that are fetched at first */
+const FORGOTTEN_MS = 1000; /* ms from the deletion of a run until the lists are read, once for many deletions */
+const SHOW_MS = 200; /* least ms between two updates of the tables */
+/* Names of the events that host-profiling.js handles. */
+const MEMTRACES = ["memtrace", "memtrace-growth", "memtrace-deleted"];
+const CAPTURES_PAGES = 2; /* pages of a thousand captures that are fetched at first */
 
 export class HostPage {
 	static async open(root, view, services) {
@@ -35,7 +36,7 @@ export class HostPage {
 		this.api = api;
 		this.events = events;
 		this.model = new HostModel();
-		this.held = null; /* events that came while the lists are read; null otherwise */
+		this.held = null; /* events that came while the lists were being read; null at other times */
 		this.off = [];
 		this.timers = new Set();
 		this.find = "";
@@ -156,7 +157,7 @@ export class HostPage {
 		this.state.dataset.state = state;
 	}
 
-	/* Read the lists whole. Events that come meanwhile are applied afterwards. */
+	/* Read the lists completely. Events that come during the reading are applied afterwards. */
 	async load() {
 		const mine = (this.held = []);
 
@@ -165,7 +166,7 @@ export class HostPage {
 			for await (const page of this.api.pages("v1/domains", "domains")) domains.push(...page);
 			const captures = await this.fetchCaptures(null, CAPTURES_PAGES);
 			const profiles = await this.profiling.load();
-			if (this.held !== mine || this.closed) return; /* superseded by a newer call */
+			if (this.held !== mine || this.closed) return; /* a newer call of load() has begun */
 			this.model.reset(domains, captures.list, captures.next !== null);
 			this.model.profiles.reset(profiles.list, this.profiling.cursor !== null);
 			this.next = captures.next;
@@ -204,7 +205,7 @@ export class HostPage {
 	}
 
 	apply(name, data) {
-		if (!this.model.known) return; /* the state now follows with the lists */
+		if (!this.model.known) return; /* the lists, which are still to come, contain this change */
 		(
 			({domain: this.cameOrWent, forgotten: this.forgotten, capture: this.captured, gap: this.lost})[name] ??
 			(() => {})
@@ -229,7 +230,10 @@ export class HostPage {
 			this.announcer.say("changed", `${name}: ${domain.state}.`);
 	}
 
-	/* Read the lists after a run was deleted: they say whether the guest has others. */
+	/*
+	 * Read the lists after a run was deleted, because only the lists say whether the guest has
+	 * other runs.
+	 */
 	forgotten({run}) {
 		if (this.model.byRun(run) && !this.reading) {
 			this.reading = true;
@@ -242,7 +246,9 @@ export class HostPage {
 
 	captured(data) {
 		const {capture} = data;
-		/* A change of this page comes twice: in the answer and as an event. */
+		/*
+		 * The page gets its own change twice: in the answer to its request and as an event.
+		 */
 		const change = this.model.captures.has(capture.id) ? "changed" : data.change;
 
 		this.model.capture(data);
@@ -357,7 +363,7 @@ export class HostPage {
 			await this.api.change("DELETE", `v1/captures/${capture.id}`);
 		} catch (error) {
 			if (error.status !== 409) throw error;
-			/* No other capture has the tail of the run's end. */
+			/* The tail at the end of the run is in no other capture. */
 			const lost = "Only this capture has the last bytes of the run: they are deleted with it.";
 
 			if (!(await ask(`Delete the end of ${called(capture.domain)}, too?`, lost, "Delete both"))) return;
@@ -367,7 +373,7 @@ export class HostPage {
 		this.captures.title.focus({preventScroll: true});
 	}
 
-	/** Return whether the page still shows what the address names: always. */
+	/** Return true: this page can show every address of the host's page. */
 	go() {
 		return true;
 	}
