@@ -1,6 +1,8 @@
 /*
- * The page's entry: opens the page that the address names, the host's, a trace's or a memory
- * profile's. Each page is a class of a module that is fetched when needed:
+ * The page's entry: opens the page that the address names. It is the host's page, the page of a
+ * trace or the page of a memory profile. Each page is a class in a module that is imported when it
+ * is needed:
+ *
  *     open(element, view, services) -> page;  page.go(view) -> false if the address names another
  *       page;  page.close()
  */
@@ -17,7 +19,7 @@ const PAGES = {
 	memory: async () => (await import("./memory/memory.js")).MemoryPage,
 };
 
-/* The heap strip of a time line, fetched when needed. */
+/* Import the heap strip of a time line. */
 const STRIP = async () => (await import("./strip/heap-strip.js")).HeapStrip;
 
 class Main {
@@ -33,13 +35,16 @@ class Main {
 		};
 		this.kind = null;
 		this.page = null;
-		this.turn = 0; /* number of the newest address; results for older ones are dropped */
+		this.turn = 0; /* number of the newest address; a page that was opened for an older address is dropped */
 		root.addEventListener("mprof-close", () => (location.hash = format({})));
 		addEventListener("hashchange", () => this.follow());
 		takeDrops((file) => this.take(file));
 	}
 
-	/** Open FILE on the page that its first bytes name. ASTRACE opens it as a trace in place. */
+	/**
+	 * Open FILE as a memory profile or as a trace, by its first bytes. ASTRACE() opens it as a
+	 * trace in the present page; undefined outside of a time line.
+	 */
 	async take(file, asTrace) {
 		const {isMemtrace} = await import("./memory/memory-source.js");
 		const memory = await isMemtrace(file).catch(() => false);

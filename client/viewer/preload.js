@@ -1,7 +1,8 @@
 /*
- * Preloading: requests the modules of a page before they are imported. Imports form chains in which
- * each step waits for an answer; the worker and the wasm are needed only once a trace comes. A
- * missing name costs time only.
+ * Preloading: request the modules of a page before they are imported. An import is found only when
+ * the importing module has come, so without preloading the requests would follow each other. The
+ * worker and the wasm are not preloaded, because only a loaded trace needs them. A name that is
+ * missing here only costs time.
  */
 const MODULES = {
 	timeline: [
@@ -51,7 +52,7 @@ const MODULES = {
 	],
 };
 
-/** Preload the modules of page KIND. */
+/** Preload the modules of the page KIND, a key of MODULES. */
 export function preload(kind) {
 	const names = MODULES[kind] ?? [];
 

@@ -1,10 +1,10 @@
 /*
- * The entry of the single-file page: the traces and memory profiles in the document, each on its
- * usual page. onefile.py makes the scripts, mprofctl appends the traces as elements that hold
- * base64 only.
+ * The entry of the single-file page. It shows the traces and memory profiles that are in the
+ * document, each on the page that the server would use. onefile.py makes the scripts, and mprofctl
+ * appends the traces as elements that contain only base64.
  *
  * `#file=NAME` in the address names one of several traces, `#memfile=NAME` a memory profile. Both
- * also name a file that was dropped here.
+ * can also name a file that was dropped on the page.
  */
 import {format, parse} from "./page/address.js";
 import {HEAP_WORKER, WASM, WORKER} from "./embedded.js";
@@ -34,7 +34,10 @@ function unpacked(blob) {
 	return new Response(blob.stream().pipeThrough(new DecompressionStream("gzip")));
 }
 
-/** Return the bytes of the elements that WHERE names, concatenated and still compressed. */
+/**
+ * Return the bytes of the elements whose data-part is WHERE, concatenated and still compressed.
+ * Throw if there are not PIECES elements.
+ */
 function take(where, pieces) {
 	const elements = [...document.querySelectorAll(`script[data-part="${where}"]`)];
 
@@ -42,7 +45,10 @@ function take(where, pieces) {
 	return new Blob(elements.map((it) => bytesOf(it.textContent)));
 }
 
-/** Return the time from which a stream is not proven, or null. The file may hold any text. */
+/**
+ * Return the time TEXT from which a stream is not proven, or null if TEXT is not valid: the
+ * document may contain anything.
+ */
 function tailOf(text) {
 	const time = typeof text === "string" && /^[0-9]{1,20}$/.test(text) ? BigInt(text) : null;
 
@@ -64,12 +70,12 @@ class EmbeddedTrace {
 		this.death = this.streams.some((it) => it.tail !== null) ? "ended" : null;
 	}
 
-	/** Return the streams for an engine. */
+	/** Return the streams in the form for engine.load(). */
 	parts() {
 		return this.streams.map(({name, part, pieces}) => ({name, guest: 0, blob: take(part, pieces)}));
 	}
 
-	/** Return a URL of STREAM's bytes. */
+	/** Return a Promise of a URL of STREAM's bytes. */
 	async url({part, pieces}) {
 		return URL.createObjectURL(await unpacked(take(part, pieces)).blob());
 	}
@@ -90,7 +96,7 @@ class EmbeddedMemory {
 		Object.assign(this, {memtrace: null, recording: false, facts: [], file: {name}});
 	}
 
-	/** Return the bytes for a heap, and keep them for saving. */
+	/** Return the bytes in the form for heap.load(), and keep them for saving. */
 	async body() {
 		this.saved = await unpacked(take(this.part, this.pieces)).blob();
 		return {blob: this.saved, recording: this.number};
@@ -136,8 +142,8 @@ class SingleFile {
 	}
 
 	/**
-	 * Return the trace or profile of VIEW, by default the first; undefined if it is not in this
-	 * file.
+	 * Return the trace or memory profile that VIEW names; without a name the first one. Return
+	 * undefined if the document does not have it.
 	 */
 	embedded({file, memfile}) {
 		const [name, kind] = memfile === undefined ? [file, EmbeddedTrace] : [memfile, EmbeddedMemory];
@@ -145,7 +151,10 @@ class SingleFile {
 		return name === undefined ? this.traces[0] : this.traces.find((it) => it instanceof kind && it.name === name);
 	}
 
-	/** Open FILE on the page that its first bytes name. */
+	/**
+	 * Open FILE as a memory profile or as a trace, by its first bytes. ASTRACE() opens it as a
+	 * trace in the present page.
+	 */
 	async take(file, asTrace) {
 		if (!(await isMemtrace(file).catch(() => false))) {
 			if (asTrace) return asTrace();
@@ -164,7 +173,7 @@ class SingleFile {
 		this.follow();
 	}
 
-	/** Return the navigation between the traces of this file, or null if it has one. */
+	/** Return links to the traces of this document, or null if it has only one. */
 	home() {
 		if (this.traces.length < 2) return null;
 		const here = this.services.embedded(parse(location.hash));
@@ -197,7 +206,7 @@ class SingleFile {
 	}
 }
 
-/* The traces stand behind this script. */
+/* The elements of the traces come after this script, so wait until the document is loaded. */
 document.addEventListener("DOMContentLoaded", async () => {
 	const root = document.getElementById("page");
 

@@ -1,19 +1,19 @@
 /*
- * The chart of live memory over time. A click or Enter selects a moment, dragging or Shift with the
- * arrow keys a range. Lines are requested per pixel.
+ * The chart of live memory over time. A click or Enter selects a moment. Dragging, or Shift with
+ * the arrow keys, selects a range. The chart requests one value per pixel.
  */
 import {make} from "../page/make.js";
 import {HEIGHT, Plot} from "./memory-plot.js";
 
-const DRAG = 4; /* pixels a click may move */
+const DRAG = 4; /* most pixels that the pointer may move during a click */
 const ASKED_MAX = 4096;
 const HOW = "Click: objects that lived then. Draw: objects allocated in a range.";
 const PART = " The lower, orange line: the counted objects.";
 
 export class Chart extends Plot {
 	/**
-	 * HOOKS: choose({at} | {from, to} | null), ask(n): request the lines on N pixels, tell(text):
-	 * for screen readers, dark().
+	 * HOOKS: choose({at} | {from, to} | null), ask(n): request the lines for a width of N pixels,
+	 * tell(text): announce TEXT to screen readers, dark(): return true for dark colours.
 	 */
 	constructor(hooks) {
 		super();
@@ -29,10 +29,10 @@ export class Chart extends Plot {
 		});
 		this.says = make("p", {className: "mem-says", id: "mem-chart-says", textContent: HOW});
 		this.element = make("div", {className: "mem-chart-box"}, this.canvas);
-		this.lines = null; /* {from, to, full, part} */
+		this.lines = null; /* {from, to: µs, full, part: arrays of bytes}; PART null without a filter */
 		this.chosen = null;
-		this.pointer = null; /* time under the pointer, or null */
-		this.mark = null; /* time of the keyboard's crosshair, or null */
+		this.pointer = null; /* time under the pointer, µs, or null */
+		this.mark = null; /* time of the crosshair that keys move, µs, or null */
 		this.listen();
 		this.observer = new ResizeObserver(() => this.resize());
 		this.observer.observe(this.element);
@@ -67,7 +67,7 @@ export class Chart extends Plot {
 		this.draw();
 	}
 
-	/** Set the recording's INFO. WALLED: the axis shows wall times. */
+	/** Set INFO, the answer of heap.load(). WALLED: the axis shows the time of day. */
 	know(info, walled) {
 		this.info = info;
 		this.walled = walled && info.startUs > 0n;
@@ -75,8 +75,8 @@ export class Chart extends Plot {
 	}
 
 	/**
-	 * Set the lines: all, and the filtered ones or null. Values stand at the ends of equal parts
-	 * from FROM to TO.
+	 * Set the lines of all objects and of the filtered ones (null without a filter). Values belong
+	 * to the ends of equal parts of the time from FROM to TO.
 	 */
 	show(lines) {
 		this.lines = lines;

@@ -11,7 +11,10 @@ import {amount, give, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
 export class Choice {
-	/** HOOKS: changed(), timeText(us): a time as the axis shows it. */
+	/**
+	 * HOOKS: changed(): called after a change; timeText(us): return the time US as the axis shows
+	 * it.
+	 */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.set({});
@@ -35,14 +38,14 @@ export class Choice {
 		this.build();
 	}
 
-	/** Set the selection from a view: {at, during, still, weight}. */
+	/** Set the selection from the members of a view (page/memory-address.js). */
 	set({at = null, during = null, still = false, weight = "all"}) {
 		this.at = during ? null : at;
 		this.during = during;
 		this.what = during ? (still ? "still" : "during") : at !== null ? "at" : weight;
 	}
 
-	/** Return the selection as members of a view. */
+	/** Return the selection as members of a view (page/memory-address.js). */
 	get view() {
 		const {what, at, during} = this;
 
@@ -63,7 +66,10 @@ export class Choice {
 				: null;
 	}
 
-	/** Set the moment or range that the chart selected; null: none. */
+	/**
+	 * Set the selection to the moment {at} or range {from, to} that the user selected in the chart;
+	 * null: no moment and no range.
+	 */
 	choose(chosen) {
 		const still = this.what === "still";
 
@@ -102,8 +108,9 @@ export class Choice {
 	}
 
 	/**
-	 * Return the question for heap.profile(). FILTER is that of the clauses. PEAK_US is the peak of
-	 * everything, since filtered objects have another peak.
+	 * Return the argument for heap.profile(). FILTER is the filter of the clauses, or null. PEAK_US
+	 * is the time of the peak of all objects; the filtered objects alone could have their peak at
+	 * another time.
 	 */
 	question(filter, peakUs) {
 		const {what} = this;
@@ -125,13 +132,13 @@ export class Choice {
 			: filter;
 	}
 
-	/** Return the filter of the line over time, or null for all objects. */
+	/** Return the filter of the objects whose line the chart shows, or null for all objects. */
 	lineFilter(filter, peakUs) {
 		if (this.what === "live") return narrowed(filter, {never: true});
 		return this.what === "peak" ? narrowed(filter, {live: {least: peakUs, most: peakUs}}) : this.timed(filter);
 	}
 
-	/** Show what PROFILE counts, of a recording of WHOLE bytes. */
+	/** Show how much PROFILE counts, compared with WHOLE, the bytes of the recording. */
 	tell({bytes, objects, samples, relativeError}, whole) {
 		this.says.textContent = samples
 			? `${amount(bytes)} ${give(relativeError)} in ${count(objects, "sampled object")}, ${share(bytes, whole)} of all allocations`

@@ -1,6 +1,7 @@
 /*
- * The conditions of a memory profile: "only show allocations that …". A clause is {kind, how, a, b}
- * with A and B as typed. In the address it is `kind:how:a` or `kind:between:a~b`.
+ * The conditions of a memory profile: "only show allocations that …". A condition is a clause
+ * {kind, how, a, b}: HOW is the operator, and A and B are the typed texts. In the address a clause
+ * is `kind:how:a` or `kind:between:a~b`.
  */
 import {readBytes, readSpan, readTime} from "./memory-text.js";
 
@@ -8,7 +9,7 @@ const TIMES = {most: "at or before", least: "at or after", between: "between"};
 const AMOUNTS = {most: "at most", least: "at least", between: "between"};
 const NAMES = {is: "equals", has: "contains"};
 const HEAPS = {major: "major", minor: "minor", external: "external"};
-const FUNCTIONS_MAX = 8; /* MPROF_MEM_CLAUSES_MAX */
+const FUNCTIONS_MAX = 8; /* most clauses on functions, MPROF_MEM_CLAUSES_MAX */
 
 /** The kinds of clauses in display order: text, operators and type of the value. */
 export const KINDS = {
@@ -33,14 +34,14 @@ const FILLS = {
 };
 const FIXED = ["end", "peak", "never"];
 
-/** Return the number of values to fill in: 0, 1 or 2. */
+/** Return the number of values that a clause of KIND and HOW needs: 0, 1 or 2. */
 export function blanks({kind, how}) {
 	const {fill} = KINDS[kind] ?? HIDDEN[kind];
 
 	return fill === null || FIXED.includes(how) ? 0 : how === "between" ? 2 : 1;
 }
 
-/** Return a clause as text for the address; null if it is incomplete. */
+/** Return the text of CLAUSE for the address; null if a value is missing. */
 export function clauseText(clause) {
 	const {kind, how, a = "", b = ""} = clause;
 	const n = blanks(clause);
@@ -49,7 +50,7 @@ export function clauseText(clause) {
 	return `${kind}:${how}${n > 0 ? `:${a}` : ""}${n > 1 ? `~${b}` : ""}`;
 }
 
-/** Return the clause of TEXT, or null. */
+/** Return the clause of TEXT from the address; null if it is not valid. */
 export function clauseOf(text) {
 	const [, kind, how, rest] = /^([a-z]+):([a-z]+)(?::(.*))?$/s.exec(text) ?? [];
 	const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : Object.hasOwn(HIDDEN, kind) ? HIDDEN[kind] : null;
@@ -62,7 +63,10 @@ export function clauseOf(text) {
 	return clause;
 }
 
-/** Return a typed value: {value} or {error: sentence}. */
+/**
+ * Return the value of the typed TEXT: {value}, or {error: sentence}. FILL is its type, a key of
+ * FILLS.
+ */
 function value(text, fill, startUs) {
 	const [read, wanted] = FILLS[fill];
 	const got = text.trim() === "" ? null : read(text, startUs);
@@ -92,8 +96,8 @@ function ranged(clause, fill, startUs) {
 }
 
 /**
- * Return the meaning of CLAUSE for a recording that began at START_US: {range} | {name, whole} |
- * {fixed} | {heap}, or {error: sentence}.
+ * Return the meaning of CLAUSE for a recording that began at START_US (since 1970): {range} |
+ * {name, whole} | {fixed} | {heap}, or {error: sentence}.
  */
 export function meaning(clause, startUs) {
 	const {fill} = KINDS[clause.kind] ?? HIDDEN[clause.kind];
@@ -143,9 +147,9 @@ class Gathering {
 }
 
 /**
- * Combine CLAUSES for a recording that began at START_US with its peak at PEAK_US. Return {filter:
- * for heap.js, null: everything, errors: a sentence or null for each clause}. Clauses with an error
- * are left out.
+ * Combine CLAUSES for a recording that began at START_US and has its peak at PEAK_US. Return
+ * {filter, errors}. FILTER is for heap.js, null: all objects. ERRORS has a sentence or null for
+ * each clause. A clause with an error is left out of FILTER.
  */
 export function gather(clauses, startUs, peakUs) {
 	const all = new Gathering(peakUs);
@@ -165,7 +169,10 @@ export function gather(clauses, startUs, peakUs) {
 	return {filter: all.done(), errors};
 }
 
-/** Return FILTER, or null, narrowed by MORE: ranges by name, and `never`. */
+/**
+ * Return FILTER (null: all objects) with the additional conditions MORE: ranges by name, and
+ * `never`.
+ */
 export function narrowed(filter, more) {
 	const out = {clauses: [], ...filter};
 
@@ -173,7 +180,7 @@ export function narrowed(filter, more) {
 	return out;
 }
 
-/** Return the functions that CLAUSES hide, as heap.js takes them. */
+/** Return the names of the functions that CLAUSES hide, in the form for heap.js. */
 export function hiddenOf(clauses) {
 	return clauses.map((clause) => meaning(clause, 0n)).filter((it) => !it.error);
 }

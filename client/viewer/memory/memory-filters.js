@@ -1,7 +1,7 @@
 /*
- * The filters: "only show allocations that …", conditions that must all hold, and functions hidden
- * from stacks. A complete condition applies at once; an incomplete one shows what it lacks and does
- * not apply.
+ * The filters of the page: conditions ("only show allocations that …") that must all be met, and
+ * functions that are hidden from stacks. A complete condition applies at once. An incomplete one
+ * has no effect, and a text says what is missing.
  */
 import {button, make} from "../page/make.js";
 import {HIDDEN, KINDS, blanks, clauseOf, clauseText, gather, hiddenOf, meaning} from "./memory-clauses.js";
@@ -11,7 +11,7 @@ const TYPED_MS = 350;
 const MOST = 24;
 const HINTS = {time: "1.5 s, or 12:30:05", span: "200 ms", bytes: "4K", name: "name"};
 
-/* A list of clauses of KINDS, one per line. */
+/* A list of clauses with one line for each. KINDS are their possible kinds. */
 class List {
 	constructor({legend, kinds, first, add, changed}) {
 		Object.assign(this, {kinds, first, changed});
@@ -36,7 +36,7 @@ class List {
 		(this.lines[Math.min(i, this.lines.length - 1)]?.element.querySelector("select") ?? this.adder).focus();
 	}
 
-	/** Replace the clauses by those of an address. */
+	/** Replace the clauses by those in TEXTS, from the address. */
 	set(texts) {
 		this.clauses = texts.map(clauseOf).filter((it) => it && Object.hasOwn(this.kinds, it.kind));
 		this.build();
@@ -121,7 +121,7 @@ class List {
 		this.rebuilt(i, 1);
 	}
 
-	/* Rebuild line I and keep the focus on its select WHICH. */
+	/* Rebuild the list and put the focus on the select WHICH of line I. */
 	rebuilt(i, which) {
 		this.build();
 		const selects = this.lines[i].element.querySelectorAll("select");
@@ -129,7 +129,7 @@ class List {
 		this.changed(0);
 	}
 
-	/** Show ERRORS, a sentence or null for each clause. */
+	/** Show the ERRORS of the clauses: a sentence or null for each. */
 	say(errors) {
 		errors.forEach((text, i) => {
 			const {error, inputs} = this.lines[i];
@@ -192,7 +192,7 @@ export class Filters {
 		}, ms);
 	}
 
-	/** Set the recording's INFO. */
+	/** Set INFO, the answer of heap.load(). */
 	know(info) {
 		this.info = info;
 		this.judge();
@@ -209,7 +209,7 @@ export class Filters {
 		}
 	}
 
-	/* Show the errors and update the filter. */
+	/* Show the errors of the clauses and compute the filter. */
 	judge() {
 		const {startUs, sums} = this.info ?? {startUs: 0n, sums: {peakUs: 0}};
 		const {filter, errors} = gather(this.only.clauses, startUs, Number(sums.peakUs));

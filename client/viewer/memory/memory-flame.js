@@ -1,6 +1,7 @@
 /*
- * The flame graph of a profile. Hovering shows a box's text, a click zooms, keys walk. The bar
- * above has the tree, its direction and the search. The canvas covers only the visible part.
+ * The flame graph of a profile. Hovering shows the text of a box, a click zooms to a box, and keys
+ * move between boxes. The bar above the graph has the choice of the tree, its direction and the
+ * search. The canvas covers only the visible part.
  */
 import {shown} from "../page/guest-text.js";
 import {button, make} from "../page/make.js";
@@ -14,13 +15,14 @@ const TYPED_MS = 150;
 
 export class Flame {
 	/**
-	 * HOOKS: changed(): for the address, asked(): another profile is needed, tell(text), dark(),
-	 * error(bytes).
+	 * HOOKS: changed(): the view changed, so write the address; asked(): another profile is needed;
+	 * tell(text): announce TEXT to screen readers; dark(): return true for dark colours;
+	 * error(bytes): return the error of an estimate as text.
 	 */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.profile = null;
-		this.path = []; /* names down to the zoomed function, though the shown tree may end before */
+		this.path = []; /* names from the root to the zoomed function; the shown tree may not have all of them */
 		this.selected = null;
 		this.hits = null;
 		this.bar();
@@ -127,7 +129,10 @@ export class Flame {
 		return this.growChoice.value === "up";
 	}
 
-	/** Switch to the other tree, which begins at the allocating functions. */
+	/**
+	 * Switch to the other tree: its first row has the callers at the root, or the functions that
+	 * allocate.
+	 */
 	turn() {
 		this.path = [];
 		this.selected = null;
@@ -165,21 +170,28 @@ export class Flame {
 
 	// Drawing.
 
-	/** Show PROFILE of heap.js with its NAMES. ALL: bytes of the whole, the base of percentages. */
+	/**
+	 * Show PROFILE, an answer of heap.profile(), with the texts NAMES of heap.names. ROOTTEXT is
+	 * the text of the root's box.
+	 */
 	show(profile, names, rootText) {
 		this.profile = profile;
 		this.names = names;
 		this.shownNames = new Names(names);
 		this.rootText = rootText;
 		/*
-		 * Keep the distance from the root: a growing recording has a new profile every few seconds.
+		 * Keep the scroll distance from the root, because a growing recording gets a new profile
+		 * every few seconds.
 		 */
 		const far = this.layout ? this.far : null;
 		this.reset();
 		if (far !== null && this.layout) this.scroller.scrollTop = this.up ? this.height - far : far;
 	}
 
-	/** Return the scroll distance from the root's edge, pixels. Upward trees count from below. */
+	/**
+	 * Return the scroll distance from the root in pixels. If the tree grows upward, the root is at
+	 * the bottom and the distance is counted from there.
+	 */
 	get far() {
 		const {scrollTop} = this.scroller;
 
@@ -218,7 +230,7 @@ export class Flame {
 	lay() {
 		if (!this.tree || !this.width) return;
 		this.layout = new Layout(this.tree, this.zoomed, this.width);
-		/* Keep the height of the whole tree, so that zooming moves nothing else on the page. */
+		/* The graph is as high as the whole tree, so zooming moves nothing else on the page. */
 		const whole = this.zoomed ? new Layout(this.tree, 0, this.width) : this.layout;
 		this.height = Math.max(this.layout.depth, whole.depth) * ROW;
 		this.space.style.height = `${this.height}px`;
@@ -275,7 +287,9 @@ export class Flame {
 		);
 	}
 
-	/* Update the path above, shortened in its middle. */
+	/*
+	 * Show the path to the zoomed function above the graph. A long path is shortened in its middle.
+	 */
 	follow() {
 		const nodes = [0, ...pathTo(this.tree, this.zoomed)];
 		const left = nodes.length - PATH_SHOWN;
@@ -345,7 +359,7 @@ export class Flame {
 		else this.zoom(node);
 	}
 
-	/** Zoom to NODE. */
+	/** Zoom to NODE, so that its box is as wide as the graph. */
 	zoom(node) {
 		this.select(node);
 		this.zoomed = node;
@@ -358,7 +372,7 @@ export class Flame {
 		if (this.zoomed) this.zoom(this.tree.parent[this.zoomed]);
 	}
 
-	/** Zoom to the end of PATH, a list of names. */
+	/** Zoom to the function at the end of PATH, a list of names. */
 	go(path) {
 		this.path = path;
 		this.reset();
@@ -400,14 +414,17 @@ export class Flame {
 		this.draw();
 	}
 
-	/** Return the heaviest child of NODE that has a box. */
+	/**
+	 * Return the heaviest child of NODE, or NONE if NODE has no child that is wide enough for a
+	 * box.
+	 */
 	child(node) {
 		const child = this.tree.first[node];
 
 		return child !== NONE && this.tree.total[child] * this.layout.scale >= 0.5 ? child : NONE;
 	}
 
-	/** Return the box to the right or left of NODE in its row. */
+	/** Return the node of the box to the right (BY 1) or left (-1) of the box of NODE. */
 	neighbour(node, by) {
 		const i = this.layout.boxOf(node);
 		const row = i < 0 ? -1 : this.layout.rowOf(i);

@@ -1,12 +1,12 @@
 /*
- * A recording that grows: new bytes are read and fed to the heap. Pausing keeps the picture still
- * while the recording goes on.
+ * Follow a recording that grows: read new bytes and feed them to the heap. While the user pauses,
+ * the page stays as it is and nothing is read.
  */
 import {shown} from "../page/guest-text.js";
 
 const WAIT_MS = 1500;
 const LOST_MS = 5000;
-const BUSY = 4; /* wait this multiple of a profile's cost */
+const BUSY = 4; /* the wait between two reads is this multiple of the time that a profile takes */
 
 export class Follow {
 	constructor(page) {
@@ -29,7 +29,10 @@ export class Follow {
 		clearTimeout(this.timer);
 	}
 
-	/** Return the ms until the next read, so that profiles do not take all the time. */
+	/**
+	 * Return the ms until the next read. The wait leaves time for other work, because each read is
+	 * followed by a new profile.
+	 */
 	get rest() {
 		return Math.max(0, (this.since ?? 0) + BUSY * (this.page.cost ?? 0) - performance.now());
 	}
@@ -45,7 +48,7 @@ export class Follow {
 		if (!on) this.now();
 	}
 
-	/** Read the new bytes; one read at a time. */
+	/** Read the new bytes, unless a read is under way. */
 	async now() {
 		clearTimeout(this.timer);
 		if (this.paused || this.closed) return;
@@ -86,7 +89,7 @@ export class Follow {
 		await page.ask();
 	}
 
-	/** The recording is complete. */
+	/** Stop following, because the recording is complete. */
 	ended() {
 		const {page} = this;
 

@@ -1,10 +1,13 @@
-/* The functions of a profile as a table, by own or total bytes. A row expands to its callers. */
+/*
+ * The functions of a profile as a table, sorted by name, by their own bytes or by their total
+ * bytes. A row can be expanded to show the callers.
+ */
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
 import {amount, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
-const ROWS = 100; /* rows at first and per press of the button */
+const ROWS = 100; /* rows at first, and further rows for each press of the button */
 const CALLERS = 20;
 const COLUMNS = [
 	["name", "Function", "Name of the function, and its place"],
@@ -13,7 +16,10 @@ const COLUMNS = [
 ];
 
 export class Functions {
-	/** HOOKS: changed(): for the address, show(name) in the flame graph, error(bytes). */
+	/**
+	 * HOOKS: changed(): the view changed, so write the address; show(name): show the function in
+	 * the flame graph; error(bytes): return the error of an estimate as text.
+	 */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.sort = "self";
@@ -98,7 +104,7 @@ export class Functions {
 			head.setAttribute("aria-sort", key !== this.sort ? "none" : key === "name" ? "ascending" : "descending");
 	}
 
-	/** Show SPOTS of a profile of BYTES in all. */
+	/** Show SPOTS of a profile (README.md). BYTES is the sum of the whole profile. */
 	show(spots, bytes) {
 		this.spots = spots;
 		this.bytes = bytes;
@@ -182,7 +188,7 @@ export class Functions {
 		return open ? [row, ...this.callersOf(spot)] : [row];
 	}
 
-	/** Return the file and the places in it that allocate. */
+	/** Return the text of a function's file and of the places in the file that allocate. */
 	where({file, places = [], morePlaces = 0}) {
 		return shown(
 			`${file ?? ""}${places.length ? ` ${places.join(", ")}` : ""}${morePlaces > 0 ? ` and ${morePlaces} more` : ""}`,

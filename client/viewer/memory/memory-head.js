@@ -1,4 +1,4 @@
-/* The head of a memory profile's page: the guest, what is missing, and the actions. */
+/* The head of a memory profile's page: the guest, sentences on missing data, and the buttons. */
 import {shown} from "../page/guest-text.js";
 import {Message, button, ended, make, picker} from "../page/make.js";
 import {amount, exactSpan, give, share, span, wall} from "./memory-text.js";
@@ -8,8 +8,8 @@ const DAMAGES = 20;
 
 export class Head {
 	/**
-	 * HOOKS: stop(), pin(), note(), pause(), take(file), home(text) -> the way back, or null.
-	 * SAVES: [text, press] of the menu.
+	 * HOOKS: stop(), pin(), note(), pause(), take(file): open FILE; home(text): return the link to
+	 * all guests, or null. SAVES: the items of the menu, [text, press].
 	 */
 	constructor(hooks, saves) {
 		this.hooks = hooks;
@@ -100,7 +100,7 @@ export class Head {
 		this.menu.querySelector("summary").focus();
 	}
 
-	/** Show the title of SOURCE. */
+	/** Show the title of SOURCE (memory-source.js). */
 	title(source) {
 		this.heading.textContent = source.title;
 		this.about.textContent = source.about;
@@ -124,7 +124,7 @@ export class Head {
 			: "Stop the picture; the recording goes on";
 	}
 
-	/** Show the facts of INFO, from heap.js, and SOURCE. */
+	/** Show the facts of INFO, the answer of heap.load(), and of SOURCE. */
 	know(info, source) {
 		const {sums} = info;
 		const duration = Number(info.endUs - info.startUs);
@@ -211,12 +211,18 @@ export class Head {
 		);
 	}
 
-	/** Show progress; TEXT null: none. */
+	/**
+	 * Show TEXT and PART, the share that is done (null: unknown). If TEXT is null, hide the
+	 * progress.
+	 */
 	progress(text, part) {
 		this.message.progress(text, part);
 	}
 
-	/** Show why nothing can be shown and what to do. */
+	/**
+	 * Show TEXT in place of the profile: why it cannot be shown, and what to do. HOW is the ARIA
+	 * role.
+	 */
 	sorry(text, how = "alert") {
 		this.message.say(
 			how,
@@ -230,7 +236,7 @@ export class Head {
 	}
 }
 
-/** Return the sum over the sources. */
+/** Return the sum of the numbers of BYSOURCE, an object. */
 function sumOf(bySource) {
 	return Object.values(bySource).reduce((a, b) => a + b, 0);
 }

@@ -1,23 +1,23 @@
 /*
- * The layout of a flame graph. A node narrower than half a pixel has no box. Children are sorted by
- * weight, so the first narrow one ends its siblings, and a row has at most twice as many boxes as
- * pixels.
+ * The layout of a flame graph. A node that is narrower than half a pixel has no box. Children are
+ * sorted by weight, so the children after the first narrow one are narrow, too. A row therefore has
+ * at most twice as many boxes as pixels.
  */
 
 export const NONE = 0xffffffff;
-export const ROW = 20; /* pixels */
+export const ROW = 20; /* height of a row, pixels */
 const NARROWEST = 0.5;
 
 export class Layout {
-	/** Lay out TREE, from heap.js, from node ROOT on, WIDTH pixels wide. */
+	/** Lay out the part of TREE below node ROOT, WIDTH pixels wide. TREE is of heap.profile(). */
 	constructor(tree, root, width) {
 		this.tree = tree;
 		this.root = root;
 		this.width = width;
 		this.scale = tree.total[root] > 0 ? width / tree.total[root] : 0;
-		this.nodes = [root]; /* node of each box, row by row */
+		this.nodes = [root]; /* for each box its node; boxes are in the order of the rows */
 		this.xs = [0];
-		this.rows = [0]; /* first box of each row */
+		this.rows = [0]; /* for each row the index of its first box */
 		if (this.scale) this.descend();
 		this.rows.push(this.nodes.length);
 	}
@@ -29,7 +29,7 @@ export class Layout {
 		}
 	}
 
-	/* Append the children of box I from its left edge on. */
+	/* Append boxes for the children of box I, beginning at its left edge. */
 	under(i) {
 		const {first, next, total} = this.tree;
 		let x = this.xs[i];
@@ -48,12 +48,12 @@ export class Layout {
 		return this.rows.length - 1;
 	}
 
-	/** Return the width of box I. */
+	/** Return the width of box I in pixels. */
 	wide(i) {
 		return this.tree.total[this.nodes[i]] * this.scale;
 	}
 
-	/** Return the box in ROW at X, or -1. */
+	/** Return the index of the box in ROW at X pixels, or -1. */
 	at(row, x) {
 		if (row < 0 || row >= this.depth) return -1;
 		let low = this.rows[row];
@@ -69,7 +69,7 @@ export class Layout {
 		return x < this.xs[low] + Math.max(this.wide(low), 1) ? low : -1;
 	}
 
-	/** Return the box of NODE; -1: outside or too narrow. */
+	/** Return the index of NODE's box; -1 if NODE is not below the root or too narrow. */
 	boxOf(node) {
 		const row = this.tree.depth[node] - this.tree.depth[this.root];
 
@@ -91,7 +91,10 @@ export function pathTo(tree, node) {
 	return path.reverse();
 }
 
-/** Return the node at the end of PATH, a list of names, as far as it exists. */
+/**
+ * Return the node that PATH, a list of names, leads to. If a name is not found, return the last
+ * node that was.
+ */
 export function nodeAt(tree, names, path) {
 	let node = 0;
 
@@ -106,8 +109,9 @@ export function nodeAt(tree, names, path) {
 }
 
 /**
- * Find TEXT in the names, ignoring case. Return {names: Uint8Array by name, nodes: number found,
- * bytes: total of the topmost ones}. One pass over the tree.
+ * Find TEXT in the names, ignoring case. Return {names: Uint8Array with 1 for each name that
+ * matches, nodes: number of matching nodes, bytes: sum of the matching nodes that have no matching
+ * node above them}. This takes one pass over the tree.
  */
 export function search(tree, names, text) {
 	const wanted = text.toLowerCase();
@@ -116,7 +120,7 @@ export function search(tree, names, text) {
 	let nodes = 0;
 	let bytes = 0;
 
-	/* Parents precede their children. */
+	/* Parents come before their children in the tree. */
 	for (let i = 1; i < tree.n; i++) {
 		const hit = hits[tree.name[i]] === 1 && tree.total[i] > 0;
 

@@ -1,4 +1,4 @@
-/* The places whose live memory grew, with their stacks. */
+/* The table of leaks: places whose live memory grew, with their stacks. */
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
 import {amount, share} from "./memory-text.js";
@@ -9,7 +9,7 @@ const STACK = 40;
 const WIDE = 120;
 const TALL = 22;
 
-/** Return a drawing of the live bytes at the parts of a recording. */
+/** Return a small drawing of PARTS, the live bytes at equal distances of time. */
 function drawing(parts) {
 	const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
 	const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
@@ -32,7 +32,7 @@ function drawing(parts) {
 }
 
 export class Leaks {
-	/** HOOKS: error(bytes). */
+	/** HOOKS: error(bytes): return the error of an estimate as text. */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.limit = ROWS;
@@ -72,7 +72,7 @@ export class Leaks {
 		);
 	}
 
-	/** Show LEAKS of heap.js; BYTES are live at the end in all. */
+	/** Show LEAKS, the answer of heap.leaks(). BYTES is the live memory at the end. */
 	show(leaks, bytes) {
 		Object.assign(this, {leaks, bytes});
 		this.fill();

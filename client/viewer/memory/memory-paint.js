@@ -1,13 +1,17 @@
 /*
- * Painting of a flame graph: colours, and boxes on a canvas or as an SVG. Only visible rows and
- * boxes are visited.
+ * Paint a flame graph: its colours, and its boxes on a canvas or as an SVG. Painting visits only
+ * the rows and boxes that can be seen.
  */
 import {shown} from "../page/guest-text.js";
 import {ROW} from "./memory-layout.js";
 import {escape} from "../draw/svg.js";
 
 const FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
-const LETTER = 7.3; /* estimated width of a letter; a text that cannot fit is not measured */
+/*
+ * Estimated width of a letter in pixels; the width of a text that is surely too long is not
+ * measured.
+ */
+const LETTER = 7.3;
 const NAME_MAX = 300;
 
 const LIGHT = {
@@ -36,7 +40,10 @@ function hash(text) {
 	return h;
 }
 
-/** Return a function's colour: the hue of its module, a lightness of its own. */
+/**
+ * Return the colour of function NAME. Functions of one module have the same hue and different
+ * lightness.
+ */
 export function colourOf(name, dark) {
 	const hue = 8 + (hash(name.split(".")[0]) % 1000) * 0.052;
 	const vary = hash(name) % 9;
@@ -44,7 +51,7 @@ export function colourOf(name, dark) {
 	return dark ? `hsl(${hue.toFixed(0)} 46% ${25 + vary}%)` : `hsl(${hue.toFixed(0)} 82% ${69 + 1.6 * vary}%)`;
 }
 
-/** A cache of bounded names by number. */
+/** A cache of shortened names, by number. */
 export class Names {
 	constructor(names) {
 		this.names = names;
@@ -69,8 +76,8 @@ export class Names {
 }
 
 /**
- * Return the end of TEXT that fits into WIDTH pixels of CTX, or "". The end tells functions of one
- * module apart.
+ * Return the end of TEXT that fits into WIDTH pixels of CTX, or "". The end is shown and not the
+ * beginning, because functions of one module begin with the same text.
  */
 function fitting(ctx, text, width) {
 	const most = Math.floor((width - 6) / (0.8 * LETTER));
@@ -86,7 +93,7 @@ function tail(text, most) {
 	return text.length <= most ? text : most < 3 ? "" : `…${text.slice(1 - most)}`;
 }
 
-/** Return the y of ROW on HEIGHT pixels, from the top down or from the bottom up. */
+/** Return the y of ROW in a graph of HEIGHT pixels. UP: row 0 is at the bottom. */
 export function rowY(row, height, up) {
 	return up ? height - (row + 1) * ROW : row * ROW;
 }
@@ -102,9 +109,9 @@ function rowsSeen(layout, height, view, up) {
 }
 
 /**
- * Paint LAYOUT as {names: Names, rootText, hits: Uint8Array by name or null, selected: a node or
- * null, up, dark}. VIEW {from, height} is the visible part of HEIGHT. Return the number of painted
- * boxes.
+ * Paint LAYOUT on CTX. HOW is {names: Names, rootText, hits: Uint8Array by name or null, selected:
+ * a node or null, up, dark}. VIEW {from, height} is the visible part of the graph, which is HEIGHT
+ * pixels high. Return the number of painted boxes.
  */
 export function paint(ctx, layout, height, view, how) {
 	const colours = how.dark ? DARK : LIGHT;
@@ -144,7 +151,9 @@ function box(ctx, layout, i, y, how, colours) {
 	ctx.fillText(text, x + 4, y + ROW / 2);
 }
 
-/** Return all rows as an SVG. TITLE stands above. */
+/**
+ * Return all rows of LAYOUT as an SVG with TITLE above. BOXTEXT(node) returns the text of a box.
+ */
 export function flameSvg(layout, how, title, boxText) {
 	const colours = how.dark ? DARK : LIGHT;
 	const height = layout.depth * ROW;

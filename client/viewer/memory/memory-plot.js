@@ -1,6 +1,6 @@
 /*
- * The plot of live memory over time: axes, lines, the peak, the selection. Chart extends it by
- * input.
+ * The plot of live memory over time: axes, lines, the peak and the selection. The class Chart
+ * extends it by the handling of input.
  */
 import {amount, span, wall} from "./memory-text.js";
 
@@ -39,7 +39,8 @@ const COLOURS = {
 };
 
 /**
- * Return the least step 1, 2, 5 × BASE^k with at most N steps in REACH; bytes have powers of 1024.
+ * Return the least step 1, 2 or 5 × BASE^k that divides REACH into at most N steps. With BASE 1024,
+ * for bytes, the powers of 1024 are used.
  */
 export function step(reach, n, base = 10) {
 	const rough = reach / n;
@@ -50,7 +51,8 @@ export function step(reach, n, base = 10) {
 }
 
 /**
- * Plot uses info, walled, width, lines, chosen, drawn, pointer, mark and hooks, which Chart sets.
+ * The class uses info, walled, width, lines, chosen, drawn, pointer, mark and hooks, which the
+ * class Chart sets.
  */
 export class Plot {
 	get plot() {
@@ -77,7 +79,7 @@ export class Plot {
 		return HEIGHT - BOTTOM - (bytes / this.top) * (HEIGHT - TOP - BOTTOM);
 	}
 
-	/** Return the live bytes at US, by LINE. */
+	/** Return the live bytes at US on LINE, an array of this.lines; null if unknown. */
 	value(us, line = this.lines?.full) {
 		if (!line || !this.lines) return null;
 		const {from, to} = this.lines;
@@ -86,7 +88,7 @@ export class Plot {
 		return i < 0 ? 0 : line[Math.min(line.length - 1, i)];
 	}
 
-	/** Return US as the axis shows times. */
+	/** Return the time US in the form of the axis: time of day, or since the start. */
 	timeText(us) {
 		return this.walled ? `${wall(this.info.startUs, us)} UTC` : `+${span(us)}`;
 	}
@@ -135,7 +137,7 @@ export class Plot {
 		const room = this.walled ? 110 : 80;
 		const wide = step(this.end, Math.max(1, Math.floor(this.plot / room)));
 		const digits = wide >= 1e6 ? 0 : Math.min(6, Math.ceil(6 - Math.log10(wide)));
-		/* Put wall-time lines at round clock times. */
+		/* Move the time lines of the grid to round times of day. */
 		const shift = this.walled
 			? (wide - Number(this.info.startUs % BigInt(Math.max(1, Math.round(wide))))) % wide
 			: 0;
@@ -155,7 +157,7 @@ export class Plot {
 		}
 	}
 
-	/* Draw VALUES as steps. PEAK is put on the line, though it may be shorter than a pixel. */
+	/* Draw VALUES as steps. PEAK is drawn also if it is shorter than a pixel. */
 	line(ctx, values, colour, fill, peak) {
 		const {from, to} = this.lines;
 		const path = new Path2D();
@@ -247,7 +249,7 @@ export class Plot {
 		ctx.fillText(text, middle, 9);
 	}
 
-	/** Return the text of the crosshair at US. */
+	/** Return the text for the crosshair at the time US. */
 	told(us) {
 		const part = this.lines?.part ? this.value(us, this.lines.part) : null;
 

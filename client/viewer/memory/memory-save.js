@@ -1,12 +1,12 @@
 /*
- * Files of a memory profile: the recording, the flame graph as a picture, the profile for other
- * tools.
+ * Save files of a memory profile: the recording, the flame graph as a picture, and the profile for
+ * other tools.
  */
 import {NONE, ROW} from "./memory-layout.js";
 import {flameSvg, paint} from "./memory-paint.js";
 import {download, fileName} from "../trace/save.js";
 
-const PNG_MAX = 16000; /* pixels; browsers make no taller canvas */
+const PNG_MAX = 16000; /* greatest height in pixels of a canvas in all browsers */
 const NODES_MAX = 2000000;
 
 function need(flame) {
@@ -14,7 +14,7 @@ function need(flame) {
 	return flame;
 }
 
-/** Save the zoomed flame graph, all rows, as an SVG. */
+/** Save the flame graph as it is zoomed, with all rows, as an SVG. */
 export function saveSvg(flame, name, title) {
 	const {layout, how} = need(flame);
 
@@ -45,15 +45,18 @@ export async function savePng(flame, name) {
 	download(blob, fileName(name, "png"));
 }
 
-/* Replace the separators of a folded stack in a name. */
+/* Return NAME without the characters that separate names in a folded stack. */
 const folded = (name) => name.replace(/[;\n\r]/g, "_");
 
-/** Return folded stacks with their own bytes, for flame graph scripts. */
+/**
+ * Return one line for each stack that allocates: the names and the stack's own bytes, the input of
+ * flame graph scripts ("folded stacks").
+ */
 export function collapsed(tree, names) {
 	const lines = [];
 	const paths = new Array(Math.min(tree.n, NODES_MAX));
 
-	/* Parents precede their children. */
+	/* Parents come before their children in the tree. */
 	for (let i = 1; i < paths.length; i++) {
 		const parent = paths[tree.parent[i]];
 		const name = folded(names[tree.name[i]]);
@@ -72,8 +75,8 @@ export function saveCollapsed(flame, name) {
 }
 
 /**
- * Save the selection, the functions and the tree as JSON. The tree is a list, because nested
- * objects would be too deep for many readers.
+ * Save the selection, the functions and the tree as JSON. The tree is a flat list of nodes, because
+ * many programs cannot read JSON that is nested so deeply.
  */
 export function saveJson(flame, name, about) {
 	const {profile, names} = need(flame);

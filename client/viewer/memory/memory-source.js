@@ -1,12 +1,13 @@
-/* The sources of a memory profile: a recording of the API, also while it grows, and a file. */
+/* The sources of a memory profile: a recording of the API, complete or growing, and a file. */
 import {shown} from "../page/guest-text.js";
 import {count} from "../page/times.js";
 
 const HEAD = 30;
 
 /**
- * Return whether FILE begins as a memtrace stream. CTF begins with the same four bytes but not with
- * such a version (client/trace/memory/memtrace.c).
+ * Return a Promise of true if the first bytes of FILE are those of a memtrace stream. A CTF stream
+ * begins with the same four bytes, but never with a version number of memtrace
+ * (client/trace/memory/memtrace.c).
  */
 export async function isMemtrace(file) {
 	const view = new DataView(await file.slice(0, HEAD).arrayBuffer());
@@ -66,7 +67,7 @@ export class Recording {
 		return `${when} to ${(ended ?? began).slice(11, 19)}${reason ? `: ${REASONS[reason] ?? shown(reason)}` : ""}`;
 	}
 
-	/** Return sentences on what the sink left out. */
+	/** Return sentences on the bytes that mprofd-sink left out. */
 	get notes() {
 		const {dropped} = this.memtrace;
 
@@ -83,14 +84,14 @@ export class Recording {
 		];
 	}
 
-	/** Return the whole recording, as heap.js loads it. */
+	/** Return the whole recording in the form for heap.load(). */
 	async body(signal) {
 		return {response: await this.api.ask(`${this.path}/data`, {signal}), growing: this.recording};
 	}
 
 	/**
-	 * Return the bytes behind the first KNOWN as Uint8Array, or null for none. Update the
-	 * recording's state.
+	 * Fetch the state of the recording. Return the bytes after the first KNOWN as a Uint8Array, or
+	 * null if there are no more.
 	 */
 	async more(known, signal) {
 		this.memtrace = await this.api.json(this.path, {signal});
@@ -107,13 +108,13 @@ export class Recording {
 		this.memtrace = await this.api.change("PATCH", this.path, change);
 	}
 
-	/** Return the URL or the file to save. */
+	/** Return the URL or the File from which the recording can be saved. */
 	get saved() {
 		return this.api.url(`${this.path}/data`);
 	}
 }
 
-/** A file. */
+/** A file that the user opened. */
 export class LocalFile {
 	constructor(file) {
 		this.file = file;

@@ -1,8 +1,8 @@
-/* Tabs with one tab stop; the arrow keys switch. */
+/* Tabs. The Tab key reaches only the selected one, and the arrow keys switch. */
 import {make} from "../page/make.js";
 
 export class Tabs {
-	/** LIST: [name, text, element]. TURNED(name) is called after a person switched. */
+	/** LIST: [name, text, element]. TURNED(name) is called after the user switched. */
 	constructor(list, turned) {
 		this.turned = turned;
 		this.tabs = new Map();

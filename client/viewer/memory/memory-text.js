@@ -1,6 +1,6 @@
 /*
- * Amounts and times of a memory profile, formatted and parsed. Times are microseconds since the
- * recording's start, as numbers.
+ * Amounts and times of a memory profile as text, and parsers of typed ones. Times are numbers of
+ * microseconds since the start of the recording.
  */
 import {rough} from "../page/times.js";
 
@@ -10,7 +10,7 @@ const POWERS = {"": 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4};
 const YEARS_END = Date.UTC(10000, 0);
 const DAY_US = 86400000000n;
 
-/** Return BYTES to three digits. */
+/** Return BYTES with a unit and three digits: 1.25 MB. */
 export function amount(bytes) {
 	let i = 0;
 
@@ -26,7 +26,10 @@ export function share(part, whole) {
 	return percent < 0.01 ? "< 0.01 %" : `${percent.toFixed(percent < 1 ? 2 : 1)} %`;
 }
 
-/** Return the error bounds of an estimate with RELATIVE error. */
+/**
+ * Return the error of an estimate as text, such as "± 5 %". RELATIVE is the relative error (1 = 100
+ * %).
+ */
 export function give(relative) {
 	if (!Number.isFinite(relative) || relative <= 0) return "";
 	return relative >= 1
@@ -34,7 +37,7 @@ export function give(relative) {
 		: `± ${(100 * relative).toPrecision(relative < 0.1 ? 1 : 2).replace(/\.0+$/, "")} %`;
 }
 
-/** Return a time span of US to three digits. */
+/** Return the time span US with a unit and three digits. */
 export function span(us) {
 	return us >= 6e7 ? long(us) : us === 0 ? "0 s" : rough(BigInt(Math.round(us)) * 1000n);
 }
@@ -64,7 +67,7 @@ function long(us) {
 		.join(" ");
 }
 
-/** Return US with every digit, in a form that can be typed in: 12.345678 s. */
+/** Return the time span US with all digits, in a form that can be typed in: 12.345678 s. */
 export function exactSpan(us) {
 	const text = (Math.round(us) / 1e6).toFixed(6).replace(/\.?0+$/, "");
 
@@ -72,7 +75,8 @@ export function exactSpan(us) {
 }
 
 /**
- * Return the wall time US after START_US (BigInt, since the epoch) in UTC, with DIGITS of a second.
+ * Return the UTC time that is US after START_US (BigInt, since 1970), with DIGITS decimals of a
+ * second.
  */
 export function wall(startUs, us, digits = 3) {
 	const at = startUs + BigInt(Math.round(us));
@@ -84,7 +88,10 @@ export function wall(startUs, us, digits = 3) {
 	return `${date.toISOString().slice(0, 19).replace("T", " ")}${fraction}`;
 }
 
-/** Return the span in TEXT in microseconds: 1.5 s, 200 ms, 3 (seconds); null if there is none. */
+/**
+ * Return the span TEXT ("1.5 s", "200 ms", "3" for seconds) in microseconds, or null if TEXT is no
+ * span.
+ */
 export function readSpan(text) {
 	const parts = /^\+?(\d{1,15}(?:\.\d{1,12})?|\.\d{1,12})\s*([a-zµμ]*)$/i.exec(text.trim());
 	const unit = parts && (parts[2] ? SPANS[parts[2].toLowerCase()] : 1e6);
@@ -92,7 +99,7 @@ export function readSpan(text) {
 	return unit ? Math.round(Number(parts[1]) * unit) : null;
 }
 
-/** Return the amount in TEXT in bytes: 512, 4K, 1.5 MB; null if there is none. */
+/** Return the amount TEXT ("512", "4K", "1.5 MB") in bytes, or null if TEXT is no amount. */
 export function readBytes(text) {
 	const parts = /^(\d{1,15}(?:\.\d{1,12})?|\.\d{1,12})\s*(?:([kmgt])?(?:i?b)?|b)$/i.exec(text.trim());
 
@@ -100,9 +107,9 @@ export function readBytes(text) {
 }
 
 /**
- * Return the time in TEXT in microseconds since START_US: a span since the start, or a time of day
- * in UTC with or without a date; null if there is none. Without a date it is the first such time
- * after the start.
+ * Return the time TEXT in microseconds since START_US, or null if TEXT is no time. TEXT is a span
+ * since the start, or a time of day in UTC with or without a date. A time without a date is the
+ * first such time after the start.
  */
 export function readTime(text, startUs) {
 	const parts = /^(?:(\d{4}-\d\d-\d\d)[T ]\s*)?(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?\s*(?:Z|UTC)?$/i.exec(

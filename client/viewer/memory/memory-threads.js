@@ -1,6 +1,6 @@
 /*
- * The address of the guest's threads at a moment of its memory profile. heap-strip-clock.js relates
- * the two clocks.
+ * The address of the time line of a guest at a moment of its memory profile. heap-strip-clock.js
+ * says how the two clocks are related.
  */
 import {format} from "../page/address.js";
 import {guestPath} from "../page/api.js";
@@ -8,7 +8,7 @@ import {placed} from "../strip/heap-strip-clock.js";
 
 const AROUND_NS = 500000000n;
 
-/** Return dom0's monotonic clock minus the clock of the guest's trace, ns; null if unknown. */
+/** Return dom0's CLOCK_MONOTONIC minus the clock of the guest's trace, in ns; null if unknown. */
 async function offset(api, {domain, uuid, run}) {
 	const path = guestPath({uuid, name: domain});
 	const guest = await api.json(`${path}?limit=100`);
@@ -21,7 +21,9 @@ async function offset(api, {domain, uuid, run}) {
 		const [copied, event] = [it.copied?.first?.mono, it.first_timestamp].map((text) =>
 			/^\d{1,19}$/.test(text ?? "") ? BigInt(text) : null,
 		);
-		/* No event was copied before it happened. */
+		/*
+		 * An event is copied after it happened, so the least difference is nearest to the offset.
+		 */
 		const apart = copied !== null && event !== null ? copied - event : null;
 
 		if (apart !== null && (least === null || apart < least)) least = apart;
@@ -36,8 +38,8 @@ export class Threads {
 	}
 
 	/**
-	 * Return the address of the threads of MEMTRACE's guest around MARKED ({at} or {from, to},
-	 * null: all); null without a trace.
+	 * Return the address of the time line of MEMTRACE's guest around MARKED: {at}, {from, to} or
+	 * null for the whole profile. Return null if the guest has no trace.
 	 */
 	async address(memtrace, info, marked) {
 		const {run, domain, uuid} = memtrace;

@@ -1,5 +1,6 @@
 /*
- * The view of a memory profile's page, both ways: applied to the controls and written to the URL.
+ * The view of a memory profile's page: apply a view to the controls, and write the present view to
+ * the URL.
  */
 import {format, sameTrace} from "../page/address.js";
 import {SORTS} from "../page/memory-address.js";
@@ -9,15 +10,15 @@ const SETTLE_MS = 300;
 export class MemoryViewUrl {
 	constructor(page) {
 		this.page = page;
-		this.hash = location.hash; /* hash that was written or followed last */
+		this.hash = location.hash; /* hash of the address that was last written or followed */
 	}
 
-	/** Stop writing. */
+	/** Stop writing the URL. */
 	close() {
 		clearTimeout(this.settling);
 	}
 
-	/** Follow a new address. Return false if it names another recording. */
+	/** Follow a new address. Return false if it names another memory profile. */
 	go(view) {
 		const {page} = this;
 
@@ -29,7 +30,7 @@ export class MemoryViewUrl {
 		return true;
 	}
 
-	/** Apply VIEW to the controls. */
+	/** Apply VIEW to the controls of the page. */
 	put(view) {
 		const {flame, functions, choice, chart, clock, info, filters, tabs} = this.page;
 
@@ -51,7 +52,7 @@ export class MemoryViewUrl {
 		this.page.link();
 	}
 
-	/** Return the current view. */
+	/** Return the present view. */
 	get now() {
 		const {flame, functions, tabs, view, filters, source, choice, clock} = this.page;
 		const {only, hide} = filters.texts;
@@ -74,7 +75,7 @@ export class MemoryViewUrl {
 		};
 	}
 
-	/** Write the URL once the input rests. */
+	/** Write the URL when the input has rested for SETTLE_MS. */
 	settle() {
 		clearTimeout(this.settling);
 		this.settling = setTimeout(() => this.write(), SETTLE_MS);
@@ -83,7 +84,7 @@ export class MemoryViewUrl {
 	write() {
 		const {page} = this;
 
-		/* Another address may be set already; the page is about to be told. */
+		/* If the hash differs, the user has opened another address, and go() will be called. */
 		if (!page.info || page.closed || location.hash !== this.hash) return;
 		const view = this.now;
 		const address = format(view);

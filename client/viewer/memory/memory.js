@@ -1,4 +1,4 @@
-/* The page of a memory profile: assembles the parts and asks heap.js. */
+/* The page of a memory profile: assembles its parts and asks heap.js. */
 import {Heap} from "../engine/heap.js";
 import {askNote} from "../host/host-dialogs.js";
 import {make} from "../page/make.js";
@@ -166,7 +166,7 @@ export class MemoryPage {
 		if (this.source.recording) this.follow = new Follow(this);
 	}
 
-	/** Set INFO, what is known of the recording. */
+	/** Set INFO, the newest answer of heap.load() or heap.feed(). */
 	know(info) {
 		this.info = info;
 		this.head.title(this.source);
@@ -177,7 +177,7 @@ export class MemoryPage {
 		this.choice.build();
 	}
 
-	/** Return the relative error of an estimate of BYTES as text. */
+	/** Return the error of an estimate of BYTES as text. */
 	error(bytes) {
 		const samples = this.info ? (bytes * this.info.rate) / this.info.wordBytes : 0;
 
@@ -186,7 +186,7 @@ export class MemoryPage {
 
 	// Questions.
 
-	/** Update everything after a selection. */
+	/** Update the page after a change of the selection. */
 	chosen() {
 		this.chart.choose(this.choice.marked);
 		this.settle();
@@ -235,8 +235,8 @@ export class MemoryPage {
 		const to = chart.end;
 		const filter = this.choice.lineFilter(this.filters.filter, Number(info.sums.peakUs));
 		/*
-		 * Ask one after the other, since only the newest question is answered. Stop if another
-		 * drawing began.
+		 * Ask for one line after the other, because only the newest question of a kind is answered.
+		 * Stop if a newer call of draw() began.
 		 */
 		const full = await this.heap.timeline(null, 0, to, n);
 		const part = full && filter && turn === this.scene ? await this.heap.timeline(filter, 0, to, n) : null;
@@ -349,12 +349,12 @@ export class MemoryPage {
 		}
 	}
 
-	/** Link the guest's threads at the selected time. */
+	/** Set the link to the guest's time line at the selected time. */
 	link() {
 		clearTimeout(this.linking);
 		this.linking = setTimeout(async () => {
 			const {source, info, choice} = this;
-			/* Without an answer there is no link. */
+			/* If the request fails, the link is not shown. */
 			const address =
 				source?.memtrace && info
 					? await this.threads.address(source.memtrace, info, choice.marked).catch(() => null)

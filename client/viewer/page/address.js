@@ -1,16 +1,16 @@
 /*
- * The view and its address, both ways: `#domain=web&from=12&to=900&thread=0.17`. It stands behind
- * the `#`, so that a page from a file has one too and the server does not see it. Malformed parts
- * are left out.
+ * The view and its address: parse() and format(). An address is
+ * `#domain=web&from=12&to=900&thread=0.17`. The view is after the `#`, so the server does not see
+ * it, and a page that was opened from a file can have one, too. Malformed parts are left out.
  *
  * A view: {
  *   domain | capture | file: a trace, or memtrace | memfile: a memory profile (memory-address.js);
- *   none of them: the host's page,
- *   run, stream: numbers, from, to: BigInt, row: the focus,
- *   thread: {stream, id, index} with id BigInt and index a guess,
+ *   with none of these: the host's page,
+ *   run, stream: numbers, from, to: BigInt ns, row: the focused row,
+ *   thread: {stream, id, index}: id is a BigInt; index may be that of another model,
  *   together: several traces on one time line, ["domain:NAME" | "capture:ID"],
- *   against: the trace to compare with, likewise; align: {label} | {threads: [thread, thread]} of
- *     both,
+ *   against: the trace to compare with, in the same form; align: {label} | {threads: [thread,
+ *     thread]}: the place of both traces that is aligned,
  *   find: text, measure: {from, to}, panel: the open one of PANELS, heap: "off" if it is hidden,
  * }
  */
@@ -32,7 +32,7 @@ function time(text) {
 	return value !== null && value < 1n << 63n ? value : null;
 }
 
-/** Return {from, to} of two texts, or null. */
+/** Return the two times in A and B as {from, to}, or null. */
 function range(from, to) {
 	const a = time(from);
 	const b = time(to);
@@ -52,7 +52,10 @@ const threadText = ({stream, id, index}) => `${stream}.${id}${index === undefine
 
 const member = (text) => (MEMBER.test(text ?? "") && text.length <= TEXT_MAX ? text : null);
 
-/** Return what two traces are aligned on: `label:TEXT`, or a thread of each. */
+/**
+ * Return the place at which two traces are aligned. TEXT is `label:TEXT`, or a thread of each
+ * trace, separated by "~".
+ */
 function align(text) {
 	if (text?.startsWith("label:") && text.length > 6) return {label: text.slice(6, TEXT_MAX)};
 	const threads = (text ?? "").split("~").map(thread);

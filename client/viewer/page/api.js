@@ -1,10 +1,11 @@
-/* The HTTP API. All failures are Problems, whose message is a sentence for people. */
+/* The HTTP API. Every failure is thrown as a Problem, whose message is a sentence for people. */
 
 const LIST_MOST = 1000;
 
 export class Problem extends Error {
 	/**
-	 * STATUS is the answer's, 0 without one. MEMBERS are the other members of the problem document.
+	 * STATUS is the HTTP status; 0 if no answer came. MEMBERS are further members of the server's
+	 * problem document.
 	 */
 	constructor(sentence, status = 0, members = {}) {
 		super(sentence);
@@ -13,7 +14,7 @@ export class Problem extends Error {
 		this.members = members;
 	}
 
-	/** Whether to retry soon. */
+	/** Whether the same request may succeed soon. */
 	get passing() {
 		return this.status === 0 || this.status === 503;
 	}
@@ -29,9 +30,9 @@ async function problem(answer) {
 	}
 }
 
-/** Return the guest in paths: its UUID, else its name. */
+/** Return the path of a guest, by its UUID or else by its name. */
 export function guestPath(domain) {
-	// The name looks like another kind of address.
+	// A name of this form would be taken for a domid or a UUID without the prefix.
 	const odd = /^(domid|name):|^[0-9a-f-]{36}$/i.test(domain.name);
 	return `v1/domains/${encodeURIComponent(domain.uuid ?? (odd ? "name:" + domain.name : domain.name))}`;
 }
@@ -47,7 +48,10 @@ export class Api {
 		return new URL(path, this.base).href;
 	}
 
-	/** Return the answer to a request that succeeded. OPTIONS are fetch's. */
+	/**
+	 * Send a request and return the Response. OPTIONS are those of fetch(). Throw a Problem if the
+	 * status is not 2xx.
+	 */
 	async ask(path, options = {}) {
 		let answer;
 
@@ -67,7 +71,9 @@ export class Api {
 		return answer.status === 204 ? null : answer.json();
 	}
 
-	/** Send METHOD with BODY as JSON. The server accepts it only from its own pages. */
+	/**
+	 * Send METHOD to PATH with BODY as JSON. The server accepts changes only from its own pages.
+	 */
 	async change(method, path, body) {
 		const options = {method, credentials: "same-origin"};
 
@@ -76,7 +82,9 @@ export class Api {
 		return this.json(path, options);
 	}
 
-	/** Yield a list page by page, as arrays. MEMBER names the list in the answer. */
+	/**
+	 * Request a list and yield its pages as arrays. MEMBER is the name of the list in the answers.
+	 */
 	async *pages(path, member, options) {
 		let cursor = null;
 
@@ -89,10 +97,15 @@ export class Api {
 		} while (cursor !== null);
 	}
 
-	/** Return a body's bytes. PROGRESS(received, total or 0) is called meanwhile. */
+	/**
+	 * Return the bytes of a body. PROGRESS(received, total: 0 if unknown) is called while they
+	 * come.
+	 */
 	async bytes(path, {progress, ...options} = {}) {
 		const answer = await this.ask(path, options);
-		/* Content-Length counts compressed bytes, so it is no total of a compressed body. */
+		/*
+		 * If a body is compressed, Content-Length is its compressed size, which is not the total.
+		 */
 		const total = answer.headers.get("Content-Encoding") ? 0 : Number(answer.headers.get("Content-Length") ?? 0);
 		const parts = [];
 		let received = 0;

@@ -1,9 +1,12 @@
-/* Files that a person drops anywhere on the window, and the sign that they may. */
+/*
+ * Open files that the user drops anywhere on the window. A sign over the page says that this is
+ * possible.
+ */
 import {make} from "./make.js";
 
 /**
- * Call TAKE(file) for a file dropped on the window, unless a part of the page took it. While a file
- * is dragged over the window, show a sign over the page.
+ * Call TAKE(file) for a file that is dropped on the window. A part of the page that handles the
+ * drop itself prevents the call. While a file is dragged over the window, show a sign.
  */
 export function takeDrops(take) {
 	const sign = make("div", {className: "dropping", "aria-hidden": "true", hidden: true, textContent: "Drop to open"});
@@ -15,7 +18,7 @@ export function takeDrops(take) {
 		event.preventDefault();
 		sign.hidden = false;
 	});
-	/* Without a related element the pointer has left the window. */
+	/* The pointer has left the window if the event has no related element. */
 	addEventListener("dragleave", (event) => (sign.hidden ||= !event.relatedTarget));
 	addEventListener("drop", (event) => {
 		const [file] = event.dataTransfer?.files ?? [];

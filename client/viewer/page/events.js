@@ -1,7 +1,7 @@
 /*
- * GET /v1/events, once per page, because browsers allow six connections to a host. EventSource
- * reconnects with Last-Event-ID, so nothing is lost. If the server cannot resume it sends `reset`,
- * and the listeners read everything again.
+ * The events of GET /v1/events. The page has one connection for all listeners, because a browser
+ * allows six connections to a host. EventSource reconnects with Last-Event-ID, so no event is lost.
+ * If the server cannot resume, it sends `reset`, and the listeners read everything again.
  *
  *     const off = events.on("domain", ({change, domain}) => ...);   // events: schema/http/openapi.yaml
  *     events.on("reload", () => ...)      // read the lists now: later events build on them
@@ -13,7 +13,8 @@ const NAMES = [
 	...["memtrace", "memtrace-growth", "memtrace-deleted"],
 ];
 const AGAIN_MS = 5000;
-const HIDDEN_MS = 3000; /* a hidden page releases its connection: all pages of a host share six */
+/* Ms; a page hidden for this time closes its connection, because all pages of a host share six. */
+const HIDDEN_MS = 3000;
 
 export class Events {
 	constructor(url) {
@@ -22,10 +23,10 @@ export class Events {
 		this.source = null;
 		this.state = "closed";
 		document.addEventListener("visibilitychange", () => this.seen());
-		this.greeted = false; /* the server said from where on its events are complete */
+		this.greeted = false; /* `hello` or `reset` came: all later events will come, too */
 	}
 
-	/** Call CALL(data) for each event NAME. Return a function that stops it. */
+	/** Call CALL(data) for each event NAME. Return a function that ends this. */
 	on(name, call) {
 		if (!this.listeners.has(name)) this.listeners.set(name, new Set());
 		this.listeners.get(name).add(call);
@@ -33,7 +34,9 @@ export class Events {
 		return () => this.listeners.get(name).delete(call);
 	}
 
-	/* Handle a change of visibility. A page that is visible again reads everything. */
+	/*
+	 * Handle a change of visibility. When the page is visible again, the listeners read everything.
+	 */
 	seen() {
 		clearTimeout(this.leaving);
 		if (!document.hidden) return this.listeners.size ? this.open() : undefined;
@@ -51,7 +54,10 @@ export class Events {
 		for (const name of NAMES) this.source.addEventListener(name, (event) => this.take(name, event.data));
 	}
 
-	/* EventSource gives up after an error answer, such as 503 while the server starts. */
+	/*
+	 * EventSource does not reconnect after an error status, such as 503 while the server starts.
+	 * Reconnect after a delay.
+	 */
 	lost() {
 		this.turn("lost");
 		if (this.source.readyState !== EventSource.CLOSED) return;

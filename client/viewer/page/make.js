@@ -1,8 +1,8 @@
-/* Elements, messages and the file picker. Texts of guests never become markup. */
+/* Make elements, messages and the file picker. Text of guests never becomes markup. */
 
 /**
- * Return an element. PROPS are properties (`className`, `textContent`), `on…` listeners, and
- * attributes if the name has a dash or is a role.
+ * Return an element TAG with CHILDREN. PROPS are properties (`className`, `textContent`), listeners
+ * (`onclick`), and attributes: `role` and names with a dash.
  */
 export function make(tag, props = {}, ...children) {
 	const element = document.createElement(tag);
@@ -17,7 +17,7 @@ export function make(tag, props = {}, ...children) {
 	return element;
 }
 
-/** Return a button with sign SIGN and label SAYS. */
+/** Return a button that shows SIGN. SAYS is its label and tooltip, and PRESS its click listener. */
 export function button(sign, says, press, props = {}) {
 	return make("button", {
 		type: "button",
@@ -29,19 +29,22 @@ export function button(sign, says, press, props = {}) {
 	});
 }
 
-/** Return at most N characters of a text. */
+/** Return TEXT, cut to N characters. */
 export function short(text, n = 60) {
 	const characters = Array.from(text.slice(0, 2 * n + 2));
 
 	return characters.length > n ? `${characters.slice(0, n - 1).join("")}…` : characters.join("");
 }
 
-// Messages in place of a picture: progress, errors and what to do.
+// Messages that are shown in place of a picture: progress, and errors with advice.
 
-/** Return TEXT with a full stop. */
+/** Return TEXT with a full stop at its end. */
 export const ended = (text) => text.replace(/([^.!?])$/, "$1.");
 
-/** Return a link with TEXT and label SAYS that lets a person choose a file for TAKE(file). */
+/**
+ * Return a link with TEXT that lets the user choose a file, and calls TAKE(file). SAYS is its label
+ * for screen readers.
+ */
 export function picker(text, says, className, take) {
 	const input = make("input", {
 		type: "file",
@@ -58,7 +61,10 @@ export class Message {
 		this.element = make("div", {className, hidden: true});
 	}
 
-	/** Show progress. PART is the share done, null if unknown; TEXT null: hide it. */
+	/**
+	 * Show the progress TEXT and PART, the share that is done (null: unknown). If TEXT is null,
+	 * hide the message.
+	 */
 	progress(text, part = null) {
 		if (text === null) {
 			this.element.hidden = true;

@@ -1,14 +1,15 @@
 /*
- * The view of a memory profile in the address:
+ * The view of a memory profile and its address:
  * `#memtrace=12&at=218336&only=size:least:4K&path=main&path=handle`.
  *
  * Members of a view: {
- *   memtrace: the recording, or memfile: the name of a file,
- *   at: a moment, during: {from, to} a range (microseconds since its start),
- *   still: of the allocations of the range only those live at its end,
- *   weight: "live" | "peak"; without it, a moment and a range: all that was allocated,
- *   only: conditions as memory-clauses.js reads them, hide: hidden functions, likewise,
- *   path: the names of functions down to the zoomed one, grow: "up" | "down",
+ *   memtrace: number of the recording, or memfile: name of a file,
+ *   at: a moment, during: {from, to} a range (microseconds since the start of the recording),
+ *   still: true: of the objects allocated in the range only those live at the range's end,
+ *   weight: "live" | "peak": objects live at the end or at the peak. Without weight, at and during
+ *     all allocated objects are selected,
+ *   only: conditions as texts of memory-clauses.js, hide: hidden functions in the same form,
+ *   path: names of the functions from the root to the zoomed one, grow: "up" | "down",
  *   tree: "callers", sites, recursion: true,
  *   tab: one of TABS, sort: one of SORTS, clock: "wall", find: text,
  * }
@@ -21,7 +22,7 @@ const NUMBER = /^[0-9]{1,15}$/;
 const TEXT_MAX = 1024;
 const CLAUSES_MAX = 24;
 const PATH_MAX = 512;
-const PATH_TEXT_MAX = 6000; /* bytes of a path; of a longer one the beginning is kept */
+const PATH_TEXT_MAX = 6000; /* most bytes of a path in the address; a longer path loses its end */
 const ONE_OF = {
 	weight: ["live", "peak"],
 	grow: ["down"],
@@ -42,7 +43,7 @@ function during(text) {
 	return more === undefined && from !== null && to !== undefined && to !== null && from < to ? {from, to} : null;
 }
 
-/* Return PATH with repeated names packed: `3*f` is f three times. */
+/* Return PATH with repeated names packed: `3*f` stands for f, f, f. */
 function packed(path) {
 	const out = [];
 	let room = PATH_TEXT_MAX;
@@ -74,7 +75,10 @@ export function namesMemory(view) {
 	return view.memtrace !== undefined || view.memfile !== undefined;
 }
 
-/** Return the memory profile of QUERY; {} if it names none. */
+/**
+ * Return the members of a view that QUERY (URLSearchParams) has for a memory profile; {} if it
+ * names none.
+ */
 export function parseMemory(query) {
 	const view = {};
 
@@ -95,7 +99,7 @@ export function parseMemory(query) {
 	return view;
 }
 
-/** Write the memory profile of VIEW into QUERY. */
+/** Write the members of VIEW for a memory profile into QUERY (URLSearchParams). */
 export function formatMemory(view, query) {
 	if (!namesMemory(view)) return;
 	for (const key of ["memtrace", "memfile", "at"])

@@ -31,7 +31,7 @@ export function span(ns) {
 	return `${sign}${abs / size}${digits} ${name}`;
 }
 
-/** Return NS to three digits. */
+/** Return NS in a suitable unit with three digits. */
 export function rough(ns) {
 	const abs = ns < 0n ? -ns : ns;
 	const [name, size] = UNITS.find(([, one]) => abs >= one) ?? UNITS[3];
@@ -39,7 +39,10 @@ export function rough(ns) {
 	return `${Number((Number(ns) / Number(size)).toPrecision(3))} ${name}`;
 }
 
-/** Return a moment NS after the start, with as many decimals as ruler lines STEP apart need. */
+/**
+ * Return the moment NS after the start as text: with as many decimals as distinguish lines of the
+ * ruler that are STEP ns apart.
+ */
 export function tick(ns, step) {
 	if (ns === 0n) return "0";
 	const sign = ns < 0n ? "-" : "+";
@@ -53,7 +56,10 @@ export function tick(ns, step) {
 	return `${sign}${abs / size}${shown ? `.${rest}` : ""} ${name}`;
 }
 
-/** Return the moment NS after the start, with digits enough to tell the ends of a range of LENGTH apart. */
+/**
+ * Return the moment NS after the start as text: with as many decimals as distinguish the ends of a
+ * range of LENGTH ns.
+ */
 export function moment(ns, length) {
 	let step = 1n;
 
@@ -62,7 +68,7 @@ export function moment(ns, length) {
 	return text === "0" ? "+0" : text;
 }
 
-/** Return BYTES, rounded. */
+/** Return N bytes in a suitable unit, rounded. */
 export function bytes(n) {
 	const names = ["bytes", "KB", "MB", "GB", "TB"];
 	let i = 0;
@@ -71,7 +77,7 @@ export function bytes(n) {
 	return `${i && n < 10 ? n.toFixed(1) : Math.round(n)} ${names[i]}`;
 }
 
-/** Return N with ONE or its plural MANY. */
+/** Return the number N and a noun: ONE, or the plural MANY. */
 export function count(n, one, many = `${one}s`) {
 	return `${n.toLocaleString("en")} ${Number(n) === 1 ? one : many}`;
 }
