@@ -1,8 +1,8 @@
 /*
  * Preloading: request the modules of a page before they are imported. An import is found only when
  * the importing module has come, so without preloading the requests would follow each other. The
- * worker and the wasm are not preloaded, because only a loaded trace needs them. A name that is
- * missing here only costs time.
+ * worker and the wasm would be requested only when a trace comes, so they are requested here, too.
+ * A name that is missing here only costs time.
  */
 const MODULES = {
 	timeline: [

@@ -1,13 +1,15 @@
 /*
- * The times of a memory profile on the time line of the same guest's threads, with their error.
+ * Place the times of a memory profile on the time line of the same guest's threads, and compute the
+ * error of the place.
  *
- * The two clocks are related through dom0's. A profile's times are the guest's wall clock, which
- * dom0 does not know. The first packet is made when the profile begins, and the sink notes its
- * arrival (`began`). A profile drawn by that arrival has no event later than drawn. The guest
- * begins its profile after it connected, and the sink notes that time (`connected_mono`), which
- * bounds how much earlier an event may be. If the profile ended before its last event would be
- * drawn, the end is used instead. The packet stamps bound the offset of the trace's clock to dom0's
- * (clocks.js). The middle of the two bounds is used, because the delay between writing and copying
+ * Both clocks are related to dom0's CLOCK_MONOTONIC. The times of a profile are the guest's wall
+ * clock, which dom0 does not know. The guest makes the first packet when the profile begins, and
+ * the sink stores the time at which it arrives (`began`). A profile that is placed by this arrival
+ * has no event later than drawn. The guest begins its profile after it has connected. The sink
+ * stores the time of the connection (`connected_mono`), which limits how much earlier an event may
+ * have happened. If the last event would then be drawn after the end of the profile, the profile is
+ * placed by its end. The packet stamps limit the offset from the trace's clock to dom0's
+ * (clocks.js). The middle of the two limits is used, because the delay between writing and copying
  * is unknown.
  */
 import {shown} from "../page/guest-text.js";
@@ -15,13 +17,18 @@ import {rough} from "../page/times.js";
 import {realNs} from "../compare/multi-guest.js";
 
 const FIRST_NS =
-	10000000000n; /* the sink closes a connection without a first packet after this time (daemon/sink/stream.c) */
-const ACCEPT_NS = 1000000000n; /* longest delay until the sink notices a connection */
+	/*
+	 * Ns; the sink closes a connection on which no first packet comes for this time
+	 * (daemon/sink/stream.c).
+	 */
+	10000000000n;
+const ACCEPT_NS = 1000000000n; /* ns; longest delay until the sink notices a connection */
 
 const ns = (text) => (/^\d{1,20}$/.test(text ?? "") ? BigInt(text) : null);
 
 /**
- * Return the duration of MEMTRACE, from the API, by dom0's clock; null while it is being recorded.
+ * Return the duration of MEMTRACE (a profile as in the API) by dom0's clock, ns; null while it is
+ * being recorded.
  */
 function lifeNs({began, ended}) {
 	const [from, to] = [realNs(began), realNs(ended)];
@@ -30,8 +37,8 @@ function lifeNs({began, ended}) {
 }
 
 /**
- * Return the longest possible time between the beginning of MEMTRACE and the arrival of its first
- * packet.
+ * Return the longest possible time in ns from the beginning of MEMTRACE until its first packet
+ * arrived.
  */
 function firstNs({origin, began_mono: began, connected_mono: connected}) {
 	const waited = ns(connected) === null ? FIRST_NS : ns(began) - ns(connected);
@@ -39,12 +46,16 @@ function firstNs({origin, began_mono: began, connected_mono: connected}) {
 	return waited < 0n ? FIRST_NS : waited + (ns(connected) === null || origin === "asked" ? 0n : ACCEPT_NS);
 }
 
-/** Return half of UNCERTAINTY: events happened at the drawn time or up to UNCERTAINTY earlier. */
+/**
+ * Return half of UNCERTAINTY (ns or null). An event happened at the drawn time or up to UNCERTAINTY
+ * earlier.
+ */
 const half = (uncertainty) => (uncertainty === null ? 0n : uncertainty / 2n);
 
 /**
- * Return when MEMTRACE was received, {from, to} by the trace's clock {known, offsetNs,
- * uncertaintyNs}. TO is null while it is being recorded. Return null if it is unknown.
+ * Return the time in which MEMTRACE was received, {from, to} on the trace's clock {known, offsetNs,
+ * uncertaintyNs}. TO is null while MEMTRACE is being recorded. Return null if the relation of the
+ * clocks is unknown.
  */
 export function received(memtrace, {known, offsetNs, uncertaintyNs}) {
 	const began = ns(memtrace.began_mono);
@@ -56,10 +67,11 @@ export function received(memtrace, {known, offsetNs, uncertaintyNs}) {
 }
 
 /**
- * Return the position of a profile, or null if unknown. INFO comes from heap.load(), CLOCK is the
- * trace's {known, offsetNs, uncertaintyNs | null}.
- * -> {base: the trace's time of its beginning, earlierNs: how much earlier than drawn an event may
- * be (null: unknown), laterNs: likewise, aheadNs: lead of the guest's wall clock over dom0's}
+ * Return the place of a profile on the time line, or null if it is unknown. INFO is the answer of
+ * heap.load(), and CLOCK is that of the trace: {known, offsetNs, uncertaintyNs | null}.
+ * -> {base: the trace's time at which the profile begins, earlierNs: how much earlier than drawn
+ * an event may have happened (null: unknown), laterNs: how much later, aheadNs: lead of the
+ * guest's wall clock over dom0's}
  */
 export function placed(memtrace, info, clock) {
 	const when = received(memtrace, clock);
@@ -81,12 +93,12 @@ export function placed(memtrace, info, clock) {
 
 const upTo = (ns, way) => (ns === null ? `${way} by an unknown time` : `up to ${rough(ns)} ${way}`);
 
-/** Return the error of a position in a few words. */
+/** Return the error of a place in a few words. */
 export function sure({earlierNs, laterNs}) {
 	return `against the threads: here${laterNs === 0n ? " or " : ", "}${upTo(earlierNs, "earlier")}${laterNs === 0n ? "" : `, or ${upTo(laterNs, "later")}`}`;
 }
 
-/** Return sentences on the position of a profile. */
+/** Return sentences on the place of a profile. */
 export function tells({id, says}, {earlierNs, laterNs, aheadNs}) {
 	const out = [
 		`Heap: memory profile ${id}${says.program ? ` of ${shown(says.program)}` : ""}, drawn by the arrival of its first packet at this host.`,

@@ -1,5 +1,6 @@
 /*
- * The input of the heap strip: the selected moment with its tooltip, click, drag, wheel and keys.
+ * The input of the heap strip: the selected moment and its tooltip, clicks, dragging, the wheel and
+ * keys.
  */
 import {format} from "../page/address.js";
 import {sure} from "./heap-strip-clock.js";
@@ -7,15 +8,15 @@ import {STEP} from "../trace/gestures.js";
 import {make} from "../page/make.js";
 import {bytes, span} from "../page/times.js";
 
-const STILL = 4; /* pixels a click may move */
-const NOTCH = 100; /* pixels of a wheel notch */
+const STILL = 4; /* most pixels that the pointer may move during a click */
+const NOTCH = 100; /* pixels that a browser reports for one wheel notch */
 const LINE = 100 / 3;
-const STEPS = {ArrowLeft: -8, ArrowRight: 8}; /* pixels a key moves the moment */
+const STEPS = {ArrowLeft: -8, ArrowRight: 8}; /* pixels by which a key moves the selected moment */
 
 export class StripGestures {
 	constructor(strip) {
 		this.strip = strip;
-		this.time = null; /* time under the pointer or set by keys; null: none */
+		this.time = null; /* time under the pointer, or time that keys selected; null: none */
 		this.tooltip = make("div", {className: "tl-heap-tooltip", "aria-hidden": "true", hidden: true});
 		this.listen();
 	}
@@ -125,7 +126,7 @@ export class StripGestures {
 			event.metaKey ||
 			(by === undefined && event.key !== "Enter" && event.key !== "m")
 		)
-			return; /* handled by the page */
+			return; /* the page handles this key */
 		event.preventDefault();
 		if (event.key === "m") return this.strip.hooks.mark(this.time ?? undefined);
 		if (event.key === "Enter") return this.openAt(this.time);
@@ -135,7 +136,7 @@ export class StripGestures {
 		this.point(time);
 	}
 
-	/** Open the memory page at TIME. */
+	/** Open the page of the memory profile at the trace's TIME. */
 	openAt(time) {
 		const track = time === null ? null : this.strip.trackAt(time);
 

@@ -1,14 +1,14 @@
 /*
- * The picture of the heap strip: tracks and camera to primitives, which tests read, and primitives
- * to a canvas.
+ * The picture of the heap strip. primitives() turns tracks and a camera into primitives, which
+ * tests read. paint() paints them on a canvas.
  */
 import {bytes} from "../page/times.js";
 
-export const HEIGHT = 64; /* pixels */
-const TOP = 14; /* pixels above the top line, for its number */
-const BASE = 2; /* pixels below zero */
+export const HEIGHT = 64; /* height of the strip, pixels */
+const TOP = 14; /* pixels above the top line of the scale, for the line's number */
+const BASE = 2; /* pixels below the line of 0 bytes */
 
-/** Return the end of a scale for PEAK: a round number of bytes. */
+/** Return the end of a scale that shows PEAK: a round number of bytes, at least PEAK. */
 export function scaleOf(peak) {
 	let unit = 1;
 
@@ -20,12 +20,12 @@ export function scaleOf(peak) {
 	);
 }
 
-/** Return the y of VALUE on a scale up to MOST. */
+/** Return the y of VALUE bytes on a scale from 0 to MOST. */
 export function yOf(value, most) {
 	return HEIGHT - BASE - (value / most) * (HEIGHT - TOP - BASE);
 }
 
-/* Return the line of a track in the window: [x, y, …], with a step at each change. */
+/* Return the line of TRACK's live bytes in the window: [x, y, …], with a step at each change. */
 function line(track, camera, most) {
 	const {from, to, times, values} = track.steps;
 	const end = to < track.lasts ? to : track.holds;
@@ -43,15 +43,19 @@ function line(track, camera, most) {
 	return out;
 }
 
-/** Return the length of NS in pixels, at most the width; null: the width. */
+/**
+ * Return the length of NS in pixels, at most the width of the picture. If NS is null, return the
+ * width.
+ */
 function length(ns, camera) {
 	return ns === null ? camera.width : Math.min((Number(ns) / Number(camera.span)) * camera.width, camera.width);
 }
 
 /**
- * Return the primitives of the ready TRACKS: {kind: "heap", track, points}, {kind: "scale", y,
- * text}, {kind: "uncertain", x0, x1}, {kind: "dot", x, y, text}, {kind: "range", x0, x1}, {kind:
- * "says", text}. MOST ends the scale. STATE: {pointer, range} times or null.
+ * Return the primitives of the TRACKS that are ready: {kind: "heap", track, points}, {kind:
+ * "scale", y, text}, {kind: "uncertain", x0, x1}, {kind: "dot", x, y, text}, {kind: "range", x0,
+ * x1}, {kind: "says", text}. MOST is the end of the scale in bytes. POINTER is a time and RANGE is
+ * {from, to}; each may be null.
  */
 export function primitives(tracks, camera, most, {pointer, range}) {
 	const ready = tracks.filter((it) => it.state === "ready" && it.steps);
@@ -114,7 +118,7 @@ const PAINTERS = {
 		ctx.fillRect(x0, 0, 1, HEIGHT);
 		ctx.fillRect(x1, 0, 1, HEIGHT);
 	},
-	/** Draw the interval in which the event at the pointer happened. */
+	/** Draw the interval in which an event at the pointer can have happened. */
 	uncertain(ctx, {x0, x1, y}, palette) {
 		ctx.fillStyle = palette.uncertain;
 		ctx.globalAlpha = 0.1;
@@ -154,7 +158,7 @@ const PAINTERS = {
 	},
 };
 
-/** Paint LIST, and the texts of the scale on top. */
+/** Paint the primitives of LIST, then the texts of the scale. */
 export function paint(ctx, list, palette, width) {
 	ctx.fillStyle = palette.ruler;
 	ctx.fillRect(0, 0, width, HEIGHT);

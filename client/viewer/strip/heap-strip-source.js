@@ -1,16 +1,16 @@
 /*
- * The memory profiles that ran during a trace, as tracks, and the clock that places them. Events
- * keep the tracks up to date.
+ * The memory profiles that were recorded during a trace, as tracks, and the clock that places them
+ * on the time line. Events of the API keep the tracks up to date.
  */
 import {stamps} from "../compare/multi-guest.js";
 import {Track} from "./heap-strip-track.js";
 
-const PAGES_MAX = 5; /* pages of a host's profiles */
-const TRACKS_MAX = 4; /* tracks whose bytes are kept at a time */
-const CLOCK_MS = 15000; /* interval between clock estimates, which improve with time */
+const PAGES_MAX = 5; /* most pages of the host's list of profiles to read */
+const TRACKS_MAX = 4; /* most tracks whose bytes are in memory at a time */
+const CLOCK_MS = 15000; /* ms between clock estimates; an estimate improves with time */
 
 export class Tracks {
-	/** hooks: changed(), failed(error) */
+	/** hooks: changed(): draw again; failed(error) */
 	constructor({api, events}, session, hooks) {
 		Object.assign(this, {api, events, session, hooks});
 		this.list = []; /* oldest first */
@@ -79,14 +79,14 @@ export class Tracks {
 		this.list.sort((a, b) => a.id - b.id);
 	}
 
-	/** Return the clock of the trace. */
+	/** Estimate the clock of the trace against dom0's. */
 	async ask() {
 		this.asked = performance.now();
 		const {guests} = await this.session.engine.clocks([await stamps(this.api, this.source)]);
 		return guests[0];
 	}
 
-	/** Update the clock estimate of a running guest. */
+	/** Estimate the clock of a running guest again, if the last estimate is old. */
 	async renew() {
 		if (!this.clock || !this.source.running || performance.now() - this.asked < CLOCK_MS) return;
 		try {
@@ -94,19 +94,20 @@ export class Tracks {
 			this.list.forEach((track) => track.stand(this.clock));
 			this.hooks.changed();
 		} catch (error) {
-			/* Another model may have replaced this one. */
+			/* The session may have replaced its engine. Report only errors of the API. */
 			if (error.status !== undefined && !this.closed) this.hooks.failed(error);
 		}
 	}
 
 	/**
-	 * Return the tracks that overlap FROM to TO. Load a few at a time and forget the farthest ones.
+	 * Return the tracks that overlap the time FROM to TO. Begin to load a few of them. Forget the
+	 * bytes of the tracks that are farthest away.
 	 */
 	meeting(from, to) {
 		const met = this.list.filter((it) => it.meets(from, to));
 		let loading = this.list.filter((it) => it.state === "loading").length;
 
-		/* Limit the loads: a guest that reconnects often has thousands of profiles. */
+		/* Limit the loads, because a guest that reconnects often has thousands of profiles. */
 		for (const track of met.slice(-TRACKS_MAX).filter((it) => it.state === "waiting"))
 			if (loading++ < TRACKS_MAX) track.load();
 		const held = this.list.filter((it) => it.heap && !met.includes(it));

@@ -1,18 +1,18 @@
 /*
- * A track: one memory profile of the strip, with its heap (heap.js), its position on the time line,
+ * A track: one memory profile in the strip, with its heap (heap.js), its place on the time line,
  * and its live bytes over time.
  */
 import {Heap} from "../engine/heap.js";
 import {placed, received} from "./heap-strip-clock.js";
 
-const POINTS_PER_PIXEL = 4; /* so that a peak between two pixels is seen */
+const POINTS_PER_PIXEL = 4; /* values per pixel; with several a peak between two pixels is seen */
 const POINTS_MAX = 32768;
-const BEYOND = 1n; /* windows loaded at each side of the visible one */
-const BYTES_MAX = 256 << 20; /* largest profile that is fetched for a strip */
-const WELL = new Set(["closed", "stopped"]); /* reasons of an end at which a guest has sent everything */
-const GROW_MS = 1000; /* least interval between two reads */
+const BEYOND = 1n; /* on each side of the visible window, this many windows are loaded */
+const BYTES_MAX = 256 << 20; /* size of the largest profile that is loaded for a strip */
+const WELL = new Set(["closed", "stopped"]); /* end reasons after which nothing of the profile is missing */
+const GROW_MS = 1000; /* least ms between two reads of new bytes */
 
-/* Return the index of the last of TIMES, ascending, that is not after T; -1: none. */
+/* Return the index of the last of TIMES (ascending) that is not after T, or -1. */
 function lastAt(times, t) {
 	let [low, high] = [0, times.length];
 
@@ -25,12 +25,15 @@ function lastAt(times, t) {
 }
 
 export class Track {
-	/** hooks: changed(), failed(error). CLOCK: the trace's {known, offsetNs, uncertaintyNs}. */
+	/**
+	 * hooks: changed(): draw again; failed(error). CLOCK is that of the trace: {known, offsetNs,
+	 * uncertaintyNs}.
+	 */
 	constructor(api, memtrace, clock, hooks) {
 		Object.assign(this, {api, memtrace, clock, hooks});
-		this.state = "waiting"; /* "loading", "ready", "failed" */
+		this.state = "waiting"; /* "waiting", "loading", "ready" or "failed" */
 		this.received = received(memtrace, clock);
-		this.steps = null; /* {from, to (µs), times, values}: the live bytes from each time on */
+		this.steps = null; /* {from, to (µs), times, values}: values[i] live bytes from times[i] on */
 		this.abort = new AbortController();
 	}
 
@@ -42,7 +45,7 @@ export class Track {
 		return this.memtrace.bytes > BYTES_MAX;
 	}
 
-	/** Return the trace's time of moment US of the profile. */
+	/** Return the trace's time of the moment US of the profile. */
 	time(us) {
 		return this.place.base + BigInt(Math.round(us)) * 1000n;
 	}
@@ -52,21 +55,21 @@ export class Track {
 		return Number(time - this.place.base) / 1000;
 	}
 
-	/** The known part of the profile on the time line, {from, to}. */
+	/** The part of the time line, {from, to}, in which the live bytes are known. */
 	get extent() {
 		if (this.state === "ready") return {from: this.time(0), to: this.time(this.holds)};
 		const {from, to} = this.received;
 		return {from, to: to ?? from};
 	}
 
-	/** µs from the beginning to the last event */
+	/** µs from the beginning of the profile to its last event */
 	get lasts() {
 		return Number(this.info.endUs - this.info.startUs);
 	}
 
 	/**
-	 * µs until which the last live bytes are known to hold. A profile that ended well had no later
-	 * event.
+	 * µs from the beginning until the time up to which the last live bytes are valid. If a profile
+	 * ended normally, nothing changed between its last event and its end.
 	 */
 	get holds() {
 		const {state, reason} = this.memtrace;
@@ -75,7 +78,10 @@ export class Track {
 		return known ? Math.max(this.lasts, this.us(this.received.to)) : this.lasts;
 	}
 
-	/** Return whether the profile overlaps FROM to TO. A recording has no end yet. */
+	/**
+	 * Return true if the profile overlaps the time FROM to TO. A profile that is being recorded has
+	 * no end yet.
+	 */
 	meets(from, to) {
 		const extent = this.extent;
 
@@ -100,7 +106,7 @@ export class Track {
 			this.heap?.close();
 			if (this.closed) return;
 			this.hooks.failed(error);
-			this.hooks.changed(); /* another track may load now */
+			this.hooks.changed(); /* the strip draws again and may load another track */
 		}
 	}
 
@@ -110,21 +116,21 @@ export class Track {
 		this.stale = true;
 	}
 
-	/** Replace the description of the profile. */
+	/** Update the description of the profile with MEMTRACE, from the API. */
 	update(memtrace) {
 		this.memtrace = {...this.memtrace, ...memtrace};
 		this.stand(this.clock);
 		this.grow();
 	}
 
-	/** Use a new estimate of the trace's CLOCK. */
+	/** Place the profile by a new estimate of the trace's CLOCK. */
 	stand(clock) {
 		this.clock = clock;
 		this.received = received(this.memtrace, clock);
 		if (this.info) this.place = placed(this.memtrace, this.info, clock);
 	}
 
-	/** Release the bytes. */
+	/** Release the bytes of the profile; it can be loaded again. */
 	forget() {
 		if (this.state !== "ready" || this.growing || this.asking) return;
 		this.heap.close();
@@ -148,14 +154,14 @@ export class Track {
 			this.take(await this.heap.feed(bytes));
 			this.hooks.changed();
 		} catch (error) {
-			/* 416: there are no new bytes. */
+			/* Status 416 means that there are no new bytes. */
 			if (!this.closed && error.status !== 416) this.hooks.failed(error);
 		}
 		this.growing = false;
 		this.grow();
 	}
 
-	/** Request the steps of the window FROM to TO, WIDTH pixels wide, unless they are there. */
+	/** Compute STEPS for the window FROM to TO, WIDTH pixels wide, unless it has them already. */
 	async look(from, to, width) {
 		if (this.state !== "ready" || this.asking) return;
 		const span = to - from;
@@ -184,7 +190,10 @@ export class Track {
 		}
 	}
 
-	/** Return the live bytes at the trace's TIME, to a fraction of a pixel; null if unknown. */
+	/**
+	 * Return the live bytes at the trace's TIME, or null if they are unknown. The time is exact to
+	 * a fraction of a pixel.
+	 */
 	at(time) {
 		const {steps: known} = this;
 		const us = this.state === "ready" ? this.us(time) : -1;
@@ -215,8 +224,8 @@ export class Track {
 }
 
 /**
- * Return the steps of BYTES at equidistant times after FROM up to TO (µs): {from, to, times,
- * values}, one per change.
+ * Return the steps of BYTES: {from, to, times, values}, with one item for each change. BYTES are
+ * live bytes at times at equal distances after FROM up to TO (µs).
  */
 export function steps(bytes, from, to) {
 	const times = [];
@@ -224,7 +233,10 @@ export function steps(bytes, from, to) {
 
 	for (let i = 0; i < bytes.length; i++)
 		if (!i || bytes[i] !== bytes[i - 1]) {
-			/* The change happened since the time before; draw it at the time where it is known. */
+			/*
+			 * The bytes changed between this time and the one before. The step is drawn at this
+			 * time, where the new value is known.
+			 */
 			times.push(i ? from + ((to - from) * (i + 1)) / bytes.length : from);
 			values.push(bytes[i]);
 		}

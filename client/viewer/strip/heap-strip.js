@@ -1,7 +1,7 @@
 /*
- * The heap strip: the live memory of a guest over time, above its threads in the same window. It
- * shows the memory profiles that were recorded during the trace. A click opens the memory page at
- * that moment, a drag selects a range for both.
+ * The heap strip: the live memory of a guest over time, drawn above its threads with the same
+ * window. It shows the memory profiles that were recorded during the trace. A click opens the page
+ * of the memory profile at that moment. Dragging selects a range in the strip and in the trace.
  *
  *   const strip = new HeapStrip({state, services, camera, canvasView, selection, tooltip}, hooks);
  *   strip.begin();   strip.draw() at each frame;   strip.close();
@@ -16,8 +16,9 @@ import {bytes} from "../page/times.js";
 
 export class HeapStrip {
 	/**
-	 * hooks: palette(), move(change), mark(time or undefined), offered(is there a heap?, is it
-	 * shown?), announce(sentence), settle(), failed(error)
+	 * hooks: palette(), move(change: a function that moves the camera), mark(time, or undefined for
+	 * the pointer's): begin or end a range, offered(is there a heap?, is it shown?),
+	 * announce(sentence) to screen readers, settle(): write the URL, failed(error)
 	 */
 	constructor({state, services, camera, canvasView, selection, tooltip}, hooks) {
 		Object.assign(this, {state, services, camera, canvasView, selection, tooltip, hooks});
@@ -54,7 +55,7 @@ export class HeapStrip {
 		);
 	}
 
-	/** Find the profiles of the loaded trace. */
+	/** Load the list of profiles of the guest, and show those that overlap the trace. */
 	async begin() {
 		const {
 			services,
@@ -72,7 +73,7 @@ export class HeapStrip {
 		this.tracks?.close();
 	}
 
-	/** Show or hide the strip. */
+	/** Show the strip if ON is true, else hide it. */
 	set(on) {
 		this.on = on;
 		this.changed();
@@ -91,7 +92,7 @@ export class HeapStrip {
 		this.canvasView.changed();
 	}
 
-	/** Whether a profile overlaps the trace. If not, the strip is not offered. */
+	/** Whether a profile overlaps the trace. If none does, the page offers no heap strip. */
 	get any() {
 		const {start, end} = this.camera;
 
@@ -147,7 +148,10 @@ export class HeapStrip {
 		return ctx;
 	}
 
-	/** Update the corner: links to the profiles in the window, or a text. */
+	/**
+	 * Update the corner of the strip. MET are the tracks in the window. The corner has links to
+	 * them, or a text.
+	 */
 	head(met) {
 		const word = this.word(met);
 		const ids = met.map(({id}) => id).slice(-3);
@@ -180,7 +184,7 @@ export class HeapStrip {
 		return one.steps ? "heap" : one.state === "ready" ? "heap: no data yet" : "heap: loading…";
 	}
 
-	/** Move the camera to the nearest profile. */
+	/** Move the camera to the profile that is nearest to the window. */
 	goThere() {
 		const {camera, tracks} = this;
 		const far = (it) =>
@@ -195,19 +199,19 @@ export class HeapStrip {
 		this.hooks.move(() => camera.show(from - margin, to + margin));
 	}
 
-	/** Return the newest profile with a value at TIME, or null. */
+	/** Return the newest track that has a value at the trace's TIME, or null. */
 	trackAt(time) {
 		return this.tracks?.list.filter((it) => it.state === "ready" && it.at(time) !== null).at(-1) ?? null;
 	}
 
-	/** The selected moment, or null. */
+	/** The trace's time that is selected in the strip, or null. */
 	get time() {
 		return this.gestures.time;
 	}
 
 	// For the panels.
 
-	/** Sentences on the positions of the profiles. */
+	/** Sentences on the places of the profiles on the time line. */
 	get tells() {
 		return this.any
 			? this.tracks.list
@@ -217,7 +221,7 @@ export class HeapStrip {
 			: [];
 	}
 
-	/** Return nodes on the heap in a range, for the panel of numbers. */
+	/** Return nodes on the heap in the range FROM to TO, for the panel of statistics. */
 	async measured({from, to}) {
 		const track = this.tracks?.list.filter((it) => it.state === "ready" && it.meets(from, to)).at(-1);
 		const range =

@@ -1,24 +1,28 @@
-/* The actions of keys and buttons on a time line, by name. keys.js maps keys to names. */
+/* The actions of a time line by name. Keys and buttons run them; keys.js maps keys to names. */
 import {inView} from "./threads.js";
 import {span} from "../page/times.js";
 
 export class Actions {
-	/** hooks: move(change), fit(), flipCounters(), flipHeap(), closeMenu() -> bool, announce(sentence) */
+	/**
+	 * hooks: move(change: a function that moves the camera), fit(): show the whole trace,
+	 * flipCounters() and flipHeap(): show or hide them, closeMenu() -> was it open?,
+	 * announce(sentence) to screen readers
+	 */
 	constructor({state, camera, canvasView, search, selection, tooltip, panels}, hooks) {
 		Object.assign(this, {state, camera, canvasView, search, selection, tooltip, panels, hooks});
-		this.begun = undefined; /* start of a range that is measured by key */
+		this.begun = undefined; /* time at which a key began a range; undefined: none */
 	}
 
-	/** Return whether the time line handles EVENT, a key press anywhere on the page. */
+	/** Return true if the time line handles EVENT, a key press anywhere on the page. */
 	takes(event) {
 		const element = event.target;
 
 		if (event.defaultPrevented || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName)) return false;
-		/* These two keys press a focused button. */
+		/* Space and Enter press the focused button, if there is one. */
 		return !((event.key === " " || event.key === "Enter") && element.closest("button, a, summary"));
 	}
 
-	/** Select the next (BY 1) or previous (-1) thread in view. */
+	/** Select the thread after the selected one in view (BY 1), or the one before (-1). */
 	neighbour(by) {
 		const indices = this.canvasView.shown ? inView(this.canvasView.shown.marks) : [];
 		const at = this.selection.thread ? indices.indexOf(this.selection.thread.index) : -1;
@@ -39,7 +43,7 @@ export class Actions {
 		this.camera.show(what.from - margin, what.to + margin);
 	}
 
-	/** Return the actions that only move the camera. */
+	/** Return the actions that only move the camera, by name. */
 	moves() {
 		const {camera} = this;
 		const x = this.tooltip.x ?? camera.width / 2;
@@ -59,7 +63,7 @@ export class Actions {
 		};
 	}
 
-	/** Run ACTION. Return true. */
+	/** Run the action called ACTION. Return true. */
 	act(action) {
 		const moves = this.moves();
 		const others = {
@@ -85,7 +89,7 @@ export class Actions {
 		return true;
 	}
 
-	/** Close the topmost open thing. */
+	/** Close the uppermost open part: a menu, the panel, or the selection. */
 	escape() {
 		const {selection} = this;
 
@@ -103,7 +107,7 @@ export class Actions {
 		this.canvasView.canvas.focus();
 	}
 
-	/** Begin a range by key, or end the one begun. */
+	/** Begin a range at TIME, or end the range that was begun. Keys call this. */
 	mark(time = this.tooltip.time ?? this.camera.timeAt(this.camera.width / 2)) {
 		if (this.begun === undefined) {
 			this.begun = time;

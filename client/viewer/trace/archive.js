@@ -1,24 +1,28 @@
 /*
- * The choice of the part of a long run that is loaded. Functions only: an overview in, ranges out.
+ * Choose the part of a long run that is loaded. This module has only functions that compute a range
+ * of time from an overview.
  */
 
-/** Bytes of content loaded at once. A model takes about twenty times as much memory. */
+/**
+ * Bytes of the trace that are loaded at once. The model needs about twenty times as much memory.
+ */
 export const SLICE_BYTES = 12 << 20;
 
 /**
- * Bytes loaded first, so that the first picture comes soon. More is loaded when the window leaves
- * them.
+ * Bytes that are loaded first, so the first picture comes soon. More is loaded when the window
+ * leaves this part.
  */
 export const FIRST_BYTES = 4 << 20;
 
-/** Return the newest part of OVERVIEW with up to MOST bytes: {from, to}. */
+/** Return the newest part {from, to} of OVERVIEW that has at most MOST bytes. */
 export function newest(overview, most = SLICE_BYTES) {
 	return around(overview, overview.to, overview.to, most);
 }
 
 /**
- * Return the part to load for FROM to TO: that range, widened evenly up to MOST bytes. A larger
- * range is cut to its middle.
+ * Return the part {from, to} to load for the window FROM to TO. It is the window, widened evenly on
+ * both sides up to MOST bytes. If the window itself has more bytes, the part is the window's
+ * middle.
  */
 export function around(overview, from, to, most = SLICE_BYTES) {
 	const {buckets} = overview;
@@ -34,7 +38,7 @@ export function around(overview, from, to, most = SLICE_BYTES) {
 
 	for (let grew = true; grew;) {
 		grew = false;
-		/* First the range to show, then evenly on both sides. */
+		/* Add the buckets of the window first, then buckets on both sides in turn. */
 		if (high < last && buckets[high + 1].bytes <= room) {
 			room -= buckets[++high].bytes;
 			grew = true;
@@ -47,21 +51,24 @@ export function around(overview, from, to, most = SLICE_BYTES) {
 	return {from: buckets[low].from, to: buckets[high].to};
 }
 
-/** Return whether another part must be loaded for FROM to TO. FEW: less than possible is loaded. */
+/**
+ * Return true if another part must be loaded to show FROM to TO. FEW is true if the loaded part has
+ * fewer than SLICE_BYTES.
+ */
 export function leaves(loaded, overview, from, to, few = false) {
 	const first = from > overview.from ? from : overview.from;
 	const last = to < overview.to ? to : overview.to;
 
 	if (first >= loaded.from && last <= loaded.to) return false;
-	/* A window that is too large to load keeps the loaded part. */
+	/* If the window is too large to be loaded, keep the loaded part. */
 	const more = few ? around(overview, first, last) : null;
 	const wide = more ? more.from > first || more.to < last : last - first > loaded.to - loaded.from;
 	return !wide || loaded.to <= first || loaded.from >= last;
 }
 
 /**
- * Return the bytes per bucket, for the minimap. A packet is spread evenly from its begin to the
- * next one's.
+ * Return the bytes in each bucket of OVERVIEW, for the minimap. The bytes of a packet are spread
+ * evenly from its begin to the begin of the next packet.
  */
 export function density(overview) {
 	const {buckets} = overview;

@@ -1,7 +1,7 @@
 /*
- * The camera: the window of time and the focused row. Times are BigInt nanoseconds and all
- * arithmetic is on integers, so a window of ten nanoseconds is exact also at 2^63. The camera knows
- * nothing of the drawing.
+ * The camera: the visible window of time and the focused row. Times are BigInt nanoseconds, and all
+ * arithmetic is on integers. So a window of ten nanoseconds is exact also near 2^63. The camera
+ * does not draw.
  */
 
 /** Largest time of a model. */
@@ -11,13 +11,13 @@ export const SPAN_MIN = 10n;
 /** Margin at the trace's ends, pixels. */
 export const MARGIN = 20;
 
-const FINE = 1024; /* parts of a pixel */
-const PARTS = 1n << 32n; /* parts of a zoom factor */
+const FINE = 1024; /* parts of a pixel, for arithmetic on integers */
+const PARTS = 1n << 32n; /* parts of 1, in which a zoom factor is counted */
 
 const most = (a, b) => (a > b ? a : b);
 const least = (a, b) => (a < b ? a : b);
 
-/** Return A / B rounded to the nearest; B > 0. */
+/** Return A / B rounded to the nearest integer. B > 0. */
 function divided(a, b) {
 	const twice = 2n * a + b;
 	const q = twice / (2n * b);
@@ -35,9 +35,9 @@ export class Camera {
 		this.focus = 0;
 		this.from = 0n;
 		this.to = SPAN_MIN;
-		this.floor = 0n; /* least time; below 0 if a compared trace begins there */
-		this.inset = 0; /* pixels at the right that a panel covers: one may pan farther */
-		this.held = null; /* the fixed point of the last zoom step, in parts of a nanosecond */
+		this.floor = 0n; /* least time that can be shown; below 0 if a compared trace begins earlier */
+		this.inset = 0; /* pixels at the right that a panel covers; panning may go farther by as much */
+		this.held = null; /* the fixed point of the last zoom step {x, at, from, to}, AT in parts of a nanosecond */
 		this.fit();
 	}
 
@@ -45,7 +45,7 @@ export class Camera {
 		return this.to - this.from;
 	}
 
-	/** Set the trace's times and rows. The window stays as far as possible. */
+	/** Set the times of the trace and its number of rows. The window changes only if it must. */
 	trace(start, end, rows) {
 		this.floor = 0n;
 		this.start = least(most(start, 0n), TIME_MAX);
@@ -55,7 +55,9 @@ export class Camera {
 		this.look(this.focus);
 	}
 
-	/** Add a second trace, from START to END, to the WHOLE {start, end} of the first. */
+	/**
+	 * Add a second trace, from START to END. WHOLE {start, end} are the times of the first trace.
+	 */
 	join(start, end, whole) {
 		this.start = least(start, whole.start);
 		this.end = least(most(end, whole.end), TIME_MAX);
@@ -63,7 +65,7 @@ export class Camera {
 		this.show(this.from, this.to);
 	}
 
-	/** Set the picture's size in pixels. The range stays. */
+	/** Set the size of the picture in pixels. The window of time stays. */
 	size(width, height) {
 		this.width = Math.max(1, Math.round(width));
 		this.height = Math.max(1, Math.round(height));
@@ -87,7 +89,10 @@ export class Camera {
 		this.look(this.rows / 2);
 	}
 
-	/** Show FROM to TO within the trace. A range that is too short is widened around its middle. */
+	/**
+	 * Show the times FROM to TO. The window stays within the trace and its margins. If it is too
+	 * short, it is widened around its middle.
+	 */
 	show(from, to) {
 		const span = least(most(to - from, SPAN_MIN), this.widest);
 		const margin = (span * BigInt(MARGIN)) / BigInt(this.width) + 1n;
@@ -100,7 +105,7 @@ export class Camera {
 		this.to = this.from + span;
 	}
 
-	/** Focus ROW, which may have a fraction. */
+	/** Set the focus to ROW, which can be between two rows. The focused row is drawn largest. */
 	look(row) {
 		this.focus = Number.isFinite(row) ? Math.min(Math.max(row, 0), this.rows) : this.rows / 2;
 	}
@@ -127,7 +132,10 @@ export class Camera {
 		this.show(this.from - by, this.to - by);
 	}
 
-	/** Zoom by FACTOR. The time at X stays there to the nanosecond through any number of steps. */
+	/**
+	 * Zoom by FACTOR. The time at X pixels stays at X, exact to the nanosecond after any number of
+	 * steps.
+	 */
 	zoom(x, factor) {
 		const parts = BigInt(Math.max(1, Math.round(factor * Number(PARTS))));
 		const share = (span) => (span * PARTS * BigInt(Math.round(x * FINE))) / BigInt(this.width * FINE);
@@ -136,16 +144,18 @@ export class Camera {
 
 		if (this.held && this.held.x === x && this.held.from === this.from && this.held.to === this.to)
 			at = this.held.at;
-		/* For a short span a step of a fifth may round to none. */
+		/* In a short span a zoom step can round to 0 ns. Change the span by at least 1 ns. */
 		if (span === this.span && factor !== 1) span += factor > 1 ? -1n : 1n;
 		span = least(most(span, SPAN_MIN), this.widest);
 		const from = divided(at - share(span), PARTS);
 		this.show(from, from + span);
-		/* If the margins moved the window, the next step takes a new fixed point. */
+		/*
+		 * If show() moved the window because of the margins, the next step uses a new fixed point.
+		 */
 		this.held = this.from === from ? {x, at, from: this.from, to: this.to} : null;
 	}
 
-	/** Move the times under X0 and X1 to TO0 and TO1. */
+	/** Move the time at X0 to TO0 and the time at X1 to TO1 (pixels). */
 	pinch(x0, x1, to0, to1) {
 		const was = Math.abs(x1 - x0);
 		const is = Math.abs(to1 - to0);
@@ -154,14 +164,17 @@ export class Camera {
 		if (was >= 1 && is >= 1) this.zoom((to0 + to1) / 2, is / was);
 	}
 
-	/** Center TIME at the same scale. */
+	/** Show TIME in the middle, at the same scale. */
 	center(time) {
 		const span = this.span;
 
 		this.show(time - span / 2n, time - span / 2n + span);
 	}
 
-	/** Return whether TIME is in the window and not covered, at least EDGE pixels from its sides. */
+	/**
+	 * Return true if TIME is in the window, not covered by the panel, and at least EDGE pixels from
+	 * both sides.
+	 */
 	sees(time, edge = 0) {
 		const x = this.xOf(time);
 
@@ -170,12 +183,12 @@ export class Camera {
 }
 
 /*
- * A camera that follows another one at a distance of SHIFT. Only its rows are its own. It may show
- * times before 0.
+ * A camera that shows the times of another camera, shifted by SHIFT ns. Only its rows are its own.
+ * It can show times before 0.
  */
 
 export class LinkedCamera extends Camera {
-	/** Show what CAMERA shows, SHIFT earlier. Return whether the window moved. */
+	/** Show the times of CAMERA minus SHIFT. Return true if the window changed. */
 	follow(camera, shift) {
 		const from = camera.from - shift;
 		const to = camera.to - shift;
@@ -186,6 +199,6 @@ export class LinkedCamera extends Camera {
 		return moved;
 	}
 
-	/** A linked camera does not move by itself. */
+	/** Do nothing: a linked camera moves only by follow(). */
 	show() {}
 }

@@ -1,6 +1,7 @@
 /*
- * The canvas view: the picture on the screen. The worker paints it. Until a new picture arrives,
- * the old one is moved and stretched to its place, so that gestures never wait.
+ * The canvas view: the picture on the screen. The worker paints the picture. Until a new picture
+ * comes, the old one is moved and stretched to where the camera is, so gestures never wait for the
+ * worker.
  */
 import {make} from "../page/make.js";
 import {Marks} from "../draw/marks.js";
@@ -13,17 +14,17 @@ import {Widths} from "../draw/painter.js";
 import {RULER, UNPROVEN} from "../draw/svg.js";
 import {tick} from "../page/times.js";
 
-/* Labels, arrows, and tracks beside them (<mprof/scene.h>): counters have lanes of their own. */
+/* Flags of <mprof/scene.h>: labels, arrows, and counters in lanes of their own. */
 const FLAGS = 14;
 
-const TICK_LEAST = 90; /* pixels between two ticks */
-const TICK_LETTER = 6.6; /* pixels */
-const TICK_GAP = 10; /* pixels between a text and the next tick */
+const TICK_LEAST = 90; /* least pixels between two ticks of the ruler */
+const TICK_LETTER = 6.6; /* estimated width of a letter in pixels */
+const TICK_GAP = 10; /* least pixels between a tick's text and the next tick */
 const WORK_KEPT = 1000;
 
 /**
- * Return the context of CANVAS, resized to WIDTH by HEIGHT. Compositing an opaque canvas is
- * cheaper.
+ * Resize CANVAS to WIDTH by HEIGHT and return its context. ALPHA: the canvas is transparent; an
+ * opaque one is drawn faster.
  */
 function fitted(canvas, width, height, alpha = false) {
 	const ratio = devicePixelRatio || 1;
@@ -42,9 +43,9 @@ function fitted(canvas, width, height, alpha = false) {
 
 export class CanvasView {
 	/**
-	 * hooks: palette(), counter(index, name) -> its caption, tracks() -> {streams: [number], counters:
-	 * [{index, stream}]} that have one, overlay() -> the state for overlay.js,
-	 * drawn(), failed(error), sized()
+	 * hooks: palette(), counter(index, name) -> caption of a counter, tracks() -> {streams:
+	 * [number], counters: [{index, stream}]} that get a track, overlay() -> STATE of overlay.js,
+	 * drawn(): a frame was drawn, failed(error), sized(): the size changed
 	 */
 	constructor(engine, camera, hooks) {
 		Object.assign(this, {engine, camera, hooks});
@@ -69,13 +70,14 @@ export class CanvasView {
 			this.pictures,
 			this.areas.below.element,
 		);
-		this.tracks = {}; /* {above, below}: {height, tracks}, as the worker takes them */
-		this.shown = null; /* the painted picture: {marks, tails, window, yOf, rowAt, gridNs, engine} */
-		this.arrived = null; /* a picture that is not painted yet */
-		this.drag = null; /* {row, y}: the dragged row and its position */
+		this.tracks = {}; /* {above, below}: {height, tracks}, in the form for engine.frame() */
+		/* The picture on the screen: {marks, tails, window, yOf, rowAt, gridNs, engine}. */
+		this.shown = null;
+		this.arrived = null; /* picture that has come but is not on the screen yet */
+		this.drag = null; /* {row, y}: the row that is being dragged, and where it is now; null: none */
 		this.stale = true;
 		this.asking = false;
-		this.work = []; /* ms of this thread in the last frames */
+		this.work = []; /* ms that the last frames took in this thread */
 		this.resizing = new ResizeObserver(() => this.resize());
 		this.resizing.observe(this.pictures);
 	}
@@ -95,12 +97,12 @@ export class CanvasView {
 		this.changed();
 	}
 
-	/** Draw again: the camera or the overlay changed. */
+	/** Request a frame, because the camera or the overlay changed. */
 	changed() {
 		if (!this.wanted && !this.closed) this.wanted = requestAnimationFrame(() => this.frame());
 	}
 
-	/** Lay the tracks out: the model, or the choice of counters changed. */
+	/** Compute the tracks again, because the model or the choice of counters changed. */
 	retrack() {
 		const {streams, counters} = this.hooks.tracks();
 
@@ -117,7 +119,7 @@ export class CanvasView {
 		this.renew();
 	}
 
-	/** Request a new picture: the model, its highlights or the options changed. */
+	/** Request a new picture, because the model, its highlights or the options changed. */
 	renew() {
 		this.stale = true;
 		this.changed();
@@ -128,13 +130,18 @@ export class CanvasView {
 		const plain = {focus, height, letter: 6.6, flags: FLAGS, tracks: this.tracks};
 
 		if (from >= 0n) return {...plain, from, to, width};
-		/* Times before 0 stay empty. */
+		/*
+		 * The worker draws no times before 0, so the picture begins at 0 and the part before stays
+		 * empty.
+		 */
 		return to > 0n
 			? {...plain, from: 0n, to, width: Math.max(width - this.camera.xOf(0n), 1)}
 			: {...plain, from: 0n, to: to - from, width};
 	}
 
-	/** Return the thread nearest to a point, at most REACH pixels away, or null. */
+	/**
+	 * Return a Promise of the index of the thread nearest to X, Y within REACH pixels, or of null.
+	 */
 	near(x, y, reach) {
 		const {window} = this;
 
@@ -157,7 +164,7 @@ export class CanvasView {
 		if (this.work.length > WORK_KEPT) this.work.shift();
 	}
 
-	/** Resolve when a picture of the current camera is painted. */
+	/** Resolve when the screen has a picture of the present camera. */
 	async painted() {
 		this.renew();
 		while (!this.closed && (this.stale || this.asking || this.arrived || !this.shown))
@@ -189,7 +196,10 @@ export class CanvasView {
 				ratio: devicePixelRatio || 1,
 			});
 			if (this.turn !== turn) return;
-			/* A picture of a replaced model has other numbers for its threads. */
+			/*
+			 * In another model the threads have other numbers, so a picture of the old model is
+			 * dropped.
+			 */
 			if (engine !== this.engine) this.stale = true;
 			else if (answer) this.arrived = {answer, window, engine};
 		} catch (error) {
@@ -202,14 +212,14 @@ export class CanvasView {
 		}
 	}
 
-	/** Forget the engine, which was closed, and its picture. */
+	/** Forget the engine, which was closed, and the picture that it drew. */
 	forget() {
 		Object.assign(this, {engine: null, shown: null, arrived: null, turn: null, asking: false, ruled: null});
 		this.pixels.transferFromImageBitmap(null);
 		this.changed();
 	}
 
-	/** Show the picture that arrived. */
+	/** Put the picture that has come on the screen. */
 	take() {
 		const {answer, window, engine} = this.arrived;
 		const {bitmap} = answer;
@@ -241,7 +251,7 @@ export class CanvasView {
 		for (const [name, area] of Object.entries(this.areas)) area.take(answer.areas[name], window);
 	}
 
-	/** Return the layers of the shown picture, as the worker painted them. */
+	/** Return the layers (paint.js) of the picture on the screen. */
 	layers() {
 		return this.plan(this.shown.marks, this.hooks.palette(), this.shown.window);
 	}
@@ -258,7 +268,7 @@ export class CanvasView {
 		);
 	}
 
-	/** Return the shown tracks "above" or "below" as a part of a saved picture, or null. */
+	/** Return the tracks NAME ("above" or "below") as a part of a saved picture, or null. */
 	part(name) {
 		const {marks, element} = this.areas[name];
 		const size = {width: this.shown.window.width, height: this.tracks[name]?.height ?? 0};
@@ -267,7 +277,9 @@ export class CanvasView {
 		return marks && !element.hidden ? {layers: this.plan(marks, colours, size), size, back: colours.back} : null;
 	}
 
-	/** Move the shown picture to where the camera is now. */
+	/**
+	 * Move and stretch the picture to where the camera is now. OVERLAY is the state for overlay.js.
+	 */
 	place(overlay) {
 		if (!this.shown) return;
 		const {window} = this.shown;
@@ -285,7 +297,7 @@ export class CanvasView {
 		return this.shown ? this.shown.yOf(row) + (this.drag ? this.drag.y - this.shown.yOf(this.drag.row) : 0) : 0;
 	}
 
-	/** Return the row at Y. */
+	/** Return the row that is at Y on the screen. */
 	row(y) {
 		const {shown, drag} = this;
 
@@ -305,7 +317,7 @@ export class CanvasView {
 		this.changed();
 	}
 
-	/** The ranges of the picture that are not proven: [{x0, x1}], pixels. */
+	/** The ranges [{x0, x1}] of the picture in pixels in which a stream is not proven. */
 	get unproven() {
 		if (!this.shown) return [];
 		const {window, tails} = this.shown;
@@ -320,13 +332,13 @@ export class CanvasView {
 			.filter(({x0, x1}) => x1 > x0);
 	}
 
-	/** Return the ticks of the ruler: x, and the time since the trace's beginning as text. */
+	/** Return the ticks of the ruler: x, and the time since the beginning of the trace as text. */
 	ticks() {
 		const {camera} = this;
 		const step = this.shown.gridNs;
 		let every = step > 0n ? step : 1n;
 
-		/* Each text stands right of its tick and ends before the next one. */
+		/* The text of a tick is on its right and must end before the next tick. */
 		for (let i = 0; !this.ticksFit(every); i++) every *= i % 3 === 1 ? 5n : 2n;
 		for (; every % step && step > 0n;) every += step - (every % step);
 		const out = [];
@@ -337,7 +349,7 @@ export class CanvasView {
 		return out;
 	}
 
-	/** Return whether the texts of ticks EVERY ns apart have room. */
+	/** Return true if there is room for the texts of ticks that are EVERY ns apart. */
 	ticksFit(every) {
 		const {camera} = this;
 		const longest = tick(((camera.to - camera.start) / every) * every, every);
@@ -380,7 +392,10 @@ export class CanvasView {
 		const size = `${width} ${height} ${devicePixelRatio}`;
 
 		this.over = this.shown ? primitives(overlay, this.camera, (row) => this.y(row)) : [];
-		/* The overlay is mostly empty, and clearing a canvas takes time. */
+		/*
+		 * The overlay is mostly empty. Do nothing if it was and stays empty, because clearing a
+		 * canvas takes time.
+		 */
 		if (!this.over.length && !was?.length && size === this.overSize) return;
 		this.overSize = size;
 		const ctx = fitted(this.canvas, width, height, true);

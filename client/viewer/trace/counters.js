@@ -2,12 +2,16 @@
 import {make, short} from "../page/make.js";
 import {caption} from "../draw/tracks.js";
 
-const SHOWN_MAX = 200; /* counters listed; a trace may have a million, and the filter finds the others */
+/* Most counters in the list; a trace can have a million, and the filter finds the unlisted ones. */
+const SHOWN_MAX = 200;
 
 const DRAWN_AT_FIRST = 24;
 
 export class Counters {
-	/** COUNTERS: from engine.load(). TOGGLE(index, shown) shows or hides one. */
+	/**
+	 * COUNTERS is from the answer of engine.load(). TOGGLE(index, shown) is called when the user
+	 * shows or hides a counter.
+	 */
 	constructor(counters, toggle) {
 		this.counters = counters;
 		this.shown = new Set(counters.slice(0, DRAWN_AT_FIRST).map((it) => it.index));
@@ -15,7 +19,10 @@ export class Counters {
 		this.all = true;
 	}
 
-	/** Return the choice for the COUNTERS of a new model. Counters are matched by name. */
+	/**
+	 * Return new Counters for COUNTERS of a new model. A counter of the same stream and name is
+	 * shown or hidden as before.
+	 */
 	carry(counters) {
 		const next = new Counters(counters, this.toggle);
 		const were = new Map(this.counters.map((it) => [`${it.stream} ${it.name}`, this.shown.has(it.index)]));
@@ -36,12 +43,12 @@ export class Counters {
 		return it && it.index === index ? caption(it) : name;
 	}
 
-	/** The counters that have a lane. */
+	/** The counters that are drawn, each in a lane. */
 	get lanes() {
 		return this.all ? this.counters.filter((it) => this.shown.has(it.index)) : [];
 	}
 
-	/** Show or hide all counters. Return whether they are shown. */
+	/** Show or hide all chosen counters. Return true if they are shown now. */
 	flip() {
 		this.all = !this.all;
 		return this.all;
@@ -70,7 +77,7 @@ export class Counters {
 		);
 	}
 
-	/** Return a node for the panel. */
+	/** Return the list of counters as a node for the panel. */
 	node() {
 		const list = make("ul", {className: "tl-counters"});
 		const note = make("p", {className: "tl-quiet"});

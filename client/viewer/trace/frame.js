@@ -1,4 +1,4 @@
-/* The frame of the picture: title, buttons, search, notes, the save menu and messages. */
+/* The frame around the picture: title, buttons, search, notes, the save menu and messages. */
 import {repeat} from "./gestures.js";
 import {Message, button, ended, make, picker} from "../page/make.js";
 import {download, fileName, handOver, picturePng, pictureSvg} from "./save.js";
@@ -15,9 +15,9 @@ const BUTTONS = [
 
 export class Frame {
 	/**
-	 * COMPARISON: null without one. SAYS, LIVE and TEXT: elements.
-	 * hooks: act(action), flipHeap(), take(file), home(text) -> the way out, an element or null,
-	 * palette()
+	 * COMPARISON is null without a second trace. SAYS, LIVE and TEXT are elements. hooks:
+	 * act(action name), flipHeap(): show or hide the heap, take(file): open it, home(text) -> the
+	 * link to all guests, an element or null, palette()
 	 */
 	constructor({state, canvasView, minimap, search, panels, comparison, says, live, text}, hooks) {
 		Object.assign(this, {state, canvasView, minimap, search, panels, comparison, says, live, text, hooks});
@@ -36,7 +36,7 @@ export class Frame {
 				button(text, says, () => panels.flip(name), {"aria-pressed": "false"}),
 			]),
 		);
-		/* The text on a button is its name; the title says more. */
+		/* The text on the button is its label, so the longer title is not needed as one. */
 		for (const [name, element] of this.buttons) if (name !== "help") element.removeAttribute("aria-label");
 		this.buttons.get("diff").hidden = !this.comparison;
 		this.heapButton = button("Heap", "Show or hide the heap (h)", () => this.hooks.flipHeap(), {hidden: true});
@@ -117,12 +117,17 @@ export class Frame {
 		this.remarks.title = list.slice(0, 10).join("\n");
 	}
 
-	/** Show progress; TEXT null: none. */
+	/**
+	 * Show the progress TEXT and SHARE, the part of 1 that is done. If TEXT is null, hide the
+	 * progress.
+	 */
 	progress(text, share) {
 		this.message.progress(text, share);
 	}
 
-	/** Show why nothing can be shown yet, while the page tries again. */
+	/**
+	 * Show TEXT in place of the picture: why nothing is shown yet. The page tries again by itself.
+	 */
 	waits(text) {
 		this.message.say(
 			"status",
@@ -132,7 +137,7 @@ export class Frame {
 		);
 	}
 
-	/** Show why nothing can be shown, and what to do. */
+	/** Show TEXT in place of the picture: why nothing can be shown, and what to do. */
 	sorry(text) {
 		this.message.say(
 			"alert",
@@ -141,7 +146,7 @@ export class Frame {
 		);
 	}
 
-	/** Show an error that leaves the picture in place. */
+	/** Show the error TEXT above the picture, which stays. */
 	trouble(text) {
 		this.troubled = text;
 		this.alert.replaceChildren(
@@ -150,12 +155,14 @@ export class Frame {
 		);
 	}
 
-	/** Remove the error TEXT, if it is the one that is shown. */
+	/** Remove the error TEXT. If another error is shown, do nothing. */
 	recovered(text) {
 		if (this.troubled === text) this.alert.replaceChildren();
 	}
 
-	/** Ask for the file again: a page cannot open it by itself. */
+	/**
+	 * Ask the user to choose the file NAME again. After a reload the page cannot open it by itself.
+	 */
 	ask(name) {
 		this.message.say(
 			"status",
@@ -185,7 +192,10 @@ export class Frame {
 		for (const [key, element] of this.buttons) element.setAttribute("aria-pressed", String(key === name));
 	}
 
-	/** Show the heap's button if there is a heap (ANY). SHOWN: it is pressed. */
+	/**
+	 * Show the heap's button if ANY is true. SHOWN is true if the heap is shown; the button is then
+	 * pressed.
+	 */
 	heap(any, shown) {
 		this.heapButton.hidden = !any;
 		this.heapButton.setAttribute("aria-pressed", String(shown));
@@ -249,7 +259,10 @@ export class Frame {
 		);
 	}
 
-	/** Close the menu at a press of the pointer outside of it. LEAVING: a signal that ends this. */
+	/**
+	 * Close the menu when the pointer is pressed outside of it. LEAVING is an AbortSignal that
+	 * removes the listener.
+	 */
 	closesMenu(leaving) {
 		document.addEventListener("pointerdown", ({target}) => this.menu.contains(target) || this.closeMenu(), {
 			capture: true,
@@ -257,7 +270,7 @@ export class Frame {
 		});
 	}
 
-	/** Close the menu. Return whether it was open. */
+	/** Close the menu. Return true if it was open. */
 	closeMenu() {
 		const {open} = this.menu;
 

@@ -1,6 +1,6 @@
 /*
- * The gestures on the picture: wheel, drag, pinch, double click and keys, as calls of what they
- * mean. They know pixels only.
+ * The gestures on a picture: wheel, drag, pinch, double click and keys. Each gesture calls a hook.
+ * All places are in pixels.
  *
  * hooks: zoom(x, factor), pan(dx), grab(x, y), drag(x, y), drop(), pinch(x0, x1, to0, to1),
  * click(x, y), double(x, y),
@@ -13,7 +13,7 @@ export const STEP = 1.2;
 
 const NOTCH = 100; /* pixels that a browser reports per notch */
 const LINE = 100 / 3;
-const STILL = 4; /* pixels a click may move */
+const STILL = 4; /* most pixels that the pointer may move during a click */
 const TWICE_MS = 400;
 
 export class Gestures {
@@ -23,7 +23,7 @@ export class Gestures {
 		this.pointers = new Map();
 		this.moved = false;
 		this.mode = null;
-		this.last = null; /* last click, to detect a double click */
+		this.last = null; /* the last click, to recognise a double click */
 		const on = (name, handle, options) => canvas.addEventListener(name, handle.bind(this), options);
 
 		on("wheel", this.wheel, {passive: false});
@@ -49,7 +49,7 @@ export class Gestures {
 		event.preventDefault();
 		if (event.shiftKey && !dx) [dx, dy] = [dy, 0];
 		if (Math.abs(dx) > Math.abs(dy)) return this.hooks.pan(-dx);
-		/* A pinch on a touch pad comes as a wheel with Ctrl, in smaller steps. */
+		/* A browser reports a pinch on a touch pad as a wheel with Ctrl, in smaller steps. */
 		const notches = Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)));
 		if (notches) this.hooks.zoom(x, STEP ** notches);
 	}
@@ -128,7 +128,7 @@ export class Gestures {
 	}
 }
 
-/** Call PRESS repeatedly while a button is held, and once for a key press. */
+/** Call PRESS again and again while the button ELEMENT is held, and once for a key press. */
 export function repeat(element, press) {
 	let timer = 0;
 	const stop = () => {
@@ -147,7 +147,7 @@ export function repeat(element, press) {
 		timer = setTimeout(again, 400);
 	});
 	for (const name of ["pointerup", "pointerleave", "pointercancel", "blur"]) element.addEventListener(name, stop);
-	/* A click without a pointer: by keyboard or by a screen reader. */
+	/* A click with detail 0 has no pointer: it is by keyboard or by a screen reader. */
 	element.addEventListener("click", (event) => event.detail === 0 && press());
 	return element;
 }
