@@ -44,7 +44,10 @@ const NAMES = {
 
 const byKey = new Map(KEYS.flatMap((row) => row.keys.map((key) => [key, row.act])));
 
-/** Return the action of a key press, or null. Keys with Ctrl, Alt or Meta are the browser's. */
+/**
+ * Return the action of the key press EVENT, or null. Keys with Ctrl, Alt or Meta belong to the
+ * browser.
+ */
 export function act(event) {
 	return event.ctrlKey || event.altKey || event.metaKey ? null : (byKey.get(event.key) ?? null);
 }
@@ -82,7 +85,7 @@ const SIGNS = [
 	["gap", "Packets are missing in this time"],
 ];
 
-/** Return the help as a node. PALETTE has the colours of the signs. */
+/** Return the help as a node. PALETTE has the colours of the sample lines. */
 export function help(palette) {
 	const signs = SIGNS.map(([kind, says]) => {
 		const swatch = make("span", {className: "tl-swatch", "aria-hidden": "true"});

@@ -1,14 +1,17 @@
 /*
- * A running run. Each step asks every stream for new packets in one short read. No connection is
- * held, because a browser has six for all pages of a host. Answers are whole packets; they are
- * kept, and the oldest are dropped.
+ * Follow a run that goes on. Each step asks the server for new packets of every stream, in short
+ * requests. No connection stays open, because a browser allows six for all pages of a host. The
+ * answers are whole packets. The newest packets are kept, and the oldest are dropped.
  */
 import {asLoaded, remarks} from "./source.js";
 
-/** Bytes kept of all streams. */
+/** Most bytes of packets that are kept, of all streams together. */
 export const KEPT_BYTES = 8 << 20;
 
-/** Return the position behind ANSWER from its Content-Location. */
+/**
+ * Return the position after the last packet of ANSWER, from its header Content-Location; null for a
+ * stream that has ended.
+ */
 export function endOf(answer) {
 	const place = answer.headers.get("Content-Location");
 
@@ -31,7 +34,7 @@ export class Live {
 		);
 	}
 
-	/** Read new packets. Return whether there were any. */
+	/** Read new packets. Return true if there were any. */
 	async step(options) {
 		const came = await Promise.all(
 			this.streams
@@ -53,7 +56,7 @@ export class Live {
 		try {
 			answer = await this.source.trace(it.stream, parts, options);
 		} catch (error) {
-			/* The position is older than the archive: begin again. */
+			/* Status 410: the archive has deleted the packets at this position, so begin again. */
 			if (error.status !== 410) throw error;
 			Object.assign(it, {end: null, parts: [], bytes: 0});
 			return false;
@@ -62,7 +65,7 @@ export class Live {
 		const end = endOf(answer);
 		it.end = end ?? it.end;
 		if (!bytes.length) return false;
-		/* Only a growing stream has an end position: this was the last part. */
+		/* An answer without an end position is the last part of its stream. */
 		it.over = end === null;
 		this.notes = remarks(answer.headers, it.stream.name);
 		it.parts.push(bytes);
@@ -72,7 +75,10 @@ export class Live {
 		return true;
 	}
 
-	/** Return the streams as engine.load() takes them: copies, which the engine then owns. */
+	/**
+	 * Return the streams in the form for engine.load(). The bytes are copies, which the engine then
+	 * owns.
+	 */
 	sources() {
 		return this.streams.map(({stream, parts, bytes}) => {
 			const whole = new Uint8Array(bytes);

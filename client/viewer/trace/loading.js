@@ -1,4 +1,4 @@
-/* Loading of a trace: its source, its session, and the updates after each loaded model. */
+/* Load a trace: open its source and its session, and update the page after each loaded model. */
 import {format} from "../page/address.js";
 import {density} from "./archive.js";
 import {Counters} from "./counters.js";
@@ -9,13 +9,13 @@ import {local, remote} from "./source.js";
 import {markTails} from "./tail.js";
 import {clockText, multiGuest} from "../compare/multi-guest.js";
 
-const AGAIN_MS = 2000; /* delay before a failed first load is tried again */
-const PARTS = 1024; /* parts of the minimap */
+const AGAIN_MS = 2000; /* ms until a first load that failed is tried again */
+const PARTS = 1024; /* number of parts of the minimap */
 
 export class Loading {
 	/**
-	 * COMPARISON: null without one. hooks: showCounter(index, shown), addHeapStrip() -> Promise,
-	 * failed(error)
+	 * COMPARISON is null without a second trace. hooks: showCounter(index, shown), addHeapStrip()
+	 * -> Promise, failed(error)
 	 */
 	constructor({state, services, frame, camera, canvasView, minimap, search, selection, viewUrl, comparison}, hooks) {
 		Object.assign(this, {
@@ -34,7 +34,7 @@ export class Loading {
 		this.ready = null;
 	}
 
-	/** Begin to load. `ready` settles when the trace or an error is shown. */
+	/** Begin to load. The Promise `ready` settles when the trace or an error is shown. */
 	begin() {
 		this.ready = this.start();
 	}
@@ -64,7 +64,7 @@ export class Loading {
 		}
 	}
 
-	/** Report ERROR of the first load. Try again if the server may answer soon. */
+	/** Show ERROR of the first load. If the server may answer soon, try again. */
 	async lacks(error) {
 		if (!error.passing) return this.frame.sorry(error.message);
 		this.frame.waits(error.message);
@@ -74,7 +74,7 @@ export class Loading {
 		await this.start();
 	}
 
-	/** Close the session, which may have failed in its first load. */
+	/** Close the session. It may have failed in its first load. */
 	forget() {
 		this.state.session?.close();
 		this.state.session = null;
@@ -93,14 +93,17 @@ export class Loading {
 		return null;
 	}
 
-	/** Prepare SOURCE for a comparison: it is not followed, and as much as possible is loaded. */
+	/**
+	 * Prepare SOURCE for a comparison, if there is one: it is not followed, and as much of it as
+	 * possible is loaded.
+	 */
 	forComparison(source) {
 		source.compared = Boolean(this.comparison);
 		source.running &&= !this.comparison;
 		return source;
 	}
 
-	/** Open a file. */
+	/** Open FILE in this page and write its name to the address. */
 	take(file) {
 		this.services.file = file;
 		const address = format({file: file.name});
@@ -141,7 +144,9 @@ export class Loading {
 		canvasView.renew();
 	}
 
-	/** Mark the parts that are not proven. The picture does not wait for it. */
+	/**
+	 * Find and mark the unproven parts of the streams. The picture is shown before this is done.
+	 */
 	async mark(session, engine) {
 		try {
 			const tails = await markTails(session.source, engine);
@@ -149,14 +154,16 @@ export class Loading {
 			if (session.engine === engine) this.state.tails = tails;
 			this.canvasView.renew();
 		} catch (error) {
-			/* Another model may have replaced this one. */
+			/*
+			 * ENGINE may have been replaced and closed. Report only errors of the present engine.
+			 */
 			if (session.engine === engine && !this.state.closed) this.hooks.failed(error);
 		}
 	}
 
 	/**
-	 * Move a window at the end of a running run on with it. A window that shows all keeps showing
-	 * all.
+	 * Move the window of a running run after new data came. WAS is the window before, and STICKS is
+	 * true if it showed the end. A window that showed the whole trace shows the whole trace again.
 	 */
 	goOn(was, sticks) {
 		if (sticks && was.all) this.camera.fit();
@@ -164,7 +171,7 @@ export class Loading {
 			this.camera.show(this.camera.widest + this.camera.end - was.span, this.camera.widest + this.camera.end);
 	}
 
-	/** Update the minimap. */
+	/** Update the density that the minimap shows. */
 	async overlook() {
 		const {
 			camera,
@@ -181,14 +188,17 @@ export class Loading {
 		if (session.loaded) {
 			bars = density(session.overview);
 		} else {
-			/* There is no time before 0, but the compared trace may begin there. */
+			/*
+			 * The model has no time before 0, but a compared trace may begin there: leave these
+			 * bars empty.
+			 */
 			bars = new Uint32Array(PARTS);
 			bars.set(await session.engine.density(first, camera.end + 1n, parts), PARTS - parts);
 		}
 		minimap.trace(camera.start, camera.end, bars, session.loaded);
 	}
 
-	/** Return sentences on what the trace lacks. */
+	/** Return sentences on what is missing in the trace. */
 	notes() {
 		const {summary, notes, source, loaded} = this.state.session;
 		const {totals} = summary;
@@ -209,7 +219,7 @@ export class Loading {
 		return out;
 	}
 
-	/** Find the selection and the search again in a new model. */
+	/** After a new model, select the same thread and search for the same text again. */
 	async again() {
 		const {selection} = this;
 

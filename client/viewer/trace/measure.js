@@ -55,8 +55,9 @@ function busiest(stats, find) {
 }
 
 /**
- * Return nodes for the panel. RANGE {from, to}; STATS as `mprofctl stats --json`; START of the
- * trace. FIND({thread, label}) goes to a thread.
+ * Return nodes for the panel. RANGE is {from, to}. STATS is in the form of `mprofctl stats --json`.
+ * START is the time of the trace's begin. FIND({thread, label}) is called to go to a thread. CLOCK
+ * names the clock of the times.
  */
 export function measured(range, stats, start, find, clock = "the guest's clock") {
 	const length = range.to - range.from;

@@ -6,16 +6,18 @@
 import {make} from "../page/make.js";
 import {span} from "../page/times.js";
 
-const EDGE = 6; /* pixels at each side of the window that resize it */
+const EDGE = 6; /* width in pixels of the edges at which the window is resized */
 const LEAST = 8; /* least width of the window, pixels */
 
 export class Minimap {
-	/** hooks: show(from, to), key(action, event). PALETTE() returns the colours. */
+	/**
+	 * hooks: show(from, to): move the window, key(action, event). PALETTE() returns the colours.
+	 */
 	constructor(palette, hooks) {
 		this.palette = palette;
 		this.hooks = hooks;
 		this.density = new Uint32Array(0);
-		this.loaded = null; /* {from, to} of the loaded part; null: all */
+		this.loaded = null; /* {from, to}: times of the loaded part; null: all is loaded */
 		this.start = 0n;
 		this.end = 1n;
 		this.canvas = make("canvas", {
@@ -41,7 +43,10 @@ export class Minimap {
 		on("wheel", (event) => event.preventDefault());
 	}
 
-	/** Set DENSITY over START to END. */
+	/**
+	 * Set DENSITY, the events in equal parts of the time from START to END. LOADED is {from, to},
+	 * or null for all.
+	 */
 	trace(start, end, density, loaded = null) {
 		Object.assign(this, {start, end: end > start ? end : start + 1n, density, loaded});
 		this.kept = null;
@@ -73,15 +78,15 @@ export class Minimap {
 	}
 
 	/**
-	 * Measure the minimap. Not for each frame, because reading the size may cost a layout of the
-	 * page.
+	 * Read the size of the minimap from the page. This is not done for each frame, because it may
+	 * cost a layout of the page.
 	 */
 	resize() {
 		this.width = Math.max(this.canvas.clientWidth, 1);
 		this.height = Math.max(this.canvas.clientHeight, 1);
 	}
 
-	/** Draw if the window, the colours or the trace changed. Return whether it did. */
+	/** Draw, if the window, the colours or the trace changed. Return true if it was drawn. */
 	refresh(camera) {
 		const key = `${camera.from} ${camera.to} ${this.palette().dark} ${camera.width}`;
 
@@ -109,7 +114,7 @@ export class Minimap {
 		this.say(camera);
 	}
 
-	/** Return the part that does not move with the window, painted once. */
+	/** Return a canvas with all that does not change when the window moves. It is painted once. */
 	background(palette, ratio) {
 		const {canvas} = this;
 
@@ -141,7 +146,7 @@ export class Minimap {
 		for (const n of density) peak = Math.max(peak, n);
 		ctx.fillStyle = palette.thread;
 		const step = this.width / Math.max(density.length, 1);
-		/* On a logarithmic scale one event is visible beside a million. */
+		/* The scale is logarithmic, so one event can be seen beside a million. */
 		for (let i = 0; i < density.length; i++)
 			if (density[i]) {
 				const height = Math.max((Math.log1p(density[i]) / Math.log1p(peak)) * (this.height - 6), 2);

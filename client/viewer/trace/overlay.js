@@ -1,6 +1,6 @@
 /*
- * The overlay of a picture: the selected thread and range, the chain of waits, the pointer's time.
- * It is a list of primitives, which is painted and which tests read.
+ * The overlay of a picture: the selected thread and range, the chain of waits, and the time of the
+ * pointer. primitives() returns it as a list, which tests read; paint() draws the list.
  */
 import {drawn as differences} from "../compare/differences.js";
 import {drawn as guests} from "../compare/guest-strips.js";
@@ -9,9 +9,9 @@ import {span} from "../page/times.js";
 const BELOW = 16; /* pixels from a line to the baseline of the text below it */
 
 /**
- * Return the primitives. STATE: {selected: thread or null, range: {from, to} or null, unloaded:
- * [{from, to}], death: {time, text} or null, chain: [{row, from, to, link: {time, row} or null}], pointer: time or null}.
- * YOF(row) returns the y of a row.
+ * Return the primitives of STATE: {selected: thread or null, range: {from, to} or null, unloaded:
+ * [{from, to}], death: {time, text} or null: the guest's end, chain: [{row, from, to, link: {time,
+ * row} or null}], pointer: time or null}. YOF(row) returns the y of a row.
  */
 export function primitives(state, camera, yOf) {
 	const out = guests(state.guests ?? [], camera, yOf, state.pointer);
@@ -101,7 +101,7 @@ function line(ctx, it, colour, width, alpha = 1, dash = []) {
 	ctx.globalAlpha = 1;
 }
 
-/** Write the waiting thread's name below its line. Its labels are above. */
+/** Write the name of a waiting thread below the thread's line, because labels are above it. */
 function name(ctx, it, palette) {
 	ctx.font = "12px system-ui, sans-serif";
 	ctx.textAlign = "left";
@@ -113,17 +113,20 @@ function name(ctx, it, palette) {
 	ctx.fillText(it.text, x, it.y0 + BELOW);
 }
 
-/** Outline a thread's line, which keeps its colours. */
+/** Outline the line of a thread. The line keeps its own colours. */
 function outline(ctx, it, colour) {
 	ctx.strokeStyle = colour;
 	ctx.lineWidth = 2;
 	ctx.strokeRect(it.x0 - 4, it.y0 - 6, Math.max(it.x1 - it.x0, 1) + 8, 12);
 }
 
-const LETTER = 7; /* estimated width of a bold letter */
-const PLATE = 18; /* height of a heading */
+const LETTER = 7; /* estimated width of a bold letter in pixels */
+const PLATE = 18; /* height of a heading in pixels */
 
-/** Draw the heading of a guest's rows and a whisker as long as its clock is uncertain. */
+/**
+ * Draw the heading of a guest's rows, and a line (the whisker) as long as the uncertainty of its
+ * clock.
+ */
 function guest(ctx, it, palette) {
 	ctx.font = "bold 12px system-ui, sans-serif";
 	ctx.textAlign = "left";
@@ -143,7 +146,7 @@ function guest(ctx, it, palette) {
 		line(ctx, {x0: x, y0: y - 4, x1: x, y1: y + 4}, palette.uncertain, 2);
 }
 
-/** Shade the interval in which the events at the pointer happened. */
+/** Shade the interval in which the events drawn at the pointer can have happened. */
 function uncertain(ctx, it, palette) {
 	ctx.globalAlpha = 0.25;
 	ctx.fillStyle = palette.uncertain;
@@ -163,7 +166,7 @@ function divergence(ctx, it, palette) {
 	said(ctx, it, it.x0 + 8, it.y0 + BELOW, palette.part, palette);
 }
 
-/** Write TEXT so that it is readable over anything. */
+/** Write the text of IT at X, Y, with a background so that it can be read over anything. */
 function said(ctx, it, x, y, colour, palette) {
 	if (!it.text) return;
 	ctx.font = "bold 12px system-ui, sans-serif";
@@ -216,7 +219,7 @@ export function paintOverlay(ctx, list, palette, size) {
 	for (const it of list) PAINTERS[it.kind](ctx, it, palette);
 }
 
-/** Return LIST as layers of a saved picture, without the pointer. */
+/** Return LIST as layers of a saved picture. The pointer is left out. */
 export function overLayers(list, palette) {
 	const out = [];
 	const layer = (kind, shape, colour, more) =>

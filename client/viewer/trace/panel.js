@@ -1,11 +1,11 @@
-/* The panel beside the picture. It shows one thing with a title and a close button. */
+/* The panel beside the picture. It shows one content with a title and a close button. */
 import {button, make, short} from "../page/make.js";
 import {count, exact, rough, span} from "../page/times.js";
 
-const TWICE_MS = 400; /* between the clicks of a double click */
+const TWICE_MS = 400; /* longest ms between the clicks of a double click */
 
 export class Panel {
-	/** hooks: closed(), sized() */
+	/** hooks: closed(): the user closed the panel, sized(): the width of the picture changed */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.title = make("h2", {id: "tl-panel-title"});
@@ -34,7 +34,10 @@ export class Panel {
 		this.title.textContent = short(title, 120);
 		this.body.replaceChildren(...nodes);
 		this.body.scrollTop = 0;
-		/* It may open under the second click of a double click, which is the picture's. */
+		/*
+		 * The panel may open below the pointer between the clicks of a double click. The second
+		 * click then belongs to the picture.
+		 */
 		if (this.element.hidden) this.letThrough();
 		this.element.hidden = false;
 		this.hooks.sized();
@@ -47,7 +50,10 @@ export class Panel {
 		setTimeout(() => (style.pointerEvents = ""), TWICE_MS);
 	}
 
-	/** Pixels of its container's right side that it covers. */
+	/**
+	 * Pixels of the right side of the picture that the panel covers; 0 if the panel is hidden or
+	 * below the picture.
+	 */
 	get covers() {
 		const {element} = this;
 
@@ -64,8 +70,8 @@ export class Panel {
 }
 
 /**
- * Return a paragraph of [{text, link?, time?}]. Links are threads. Times are counted from START, as
- * on the ruler.
+ * Return a paragraph of PARTS, pieces {text, link?, time?}. A link is the index of a thread, and
+ * GO(index) is called when it is clicked. Times are shown since START, as on the ruler.
  */
 export function sentence(parts, go, start) {
 	return make("p", {}, ...pieces(parts, go, start));
@@ -86,7 +92,7 @@ function pieces(parts, go, start) {
 	);
 }
 
-/** Return the thread's name, as in its story: number, type and label. */
+/** Return the name of THREAD as in its story: number, type and label. */
 export function called(thread) {
 	const own = thread.story.flat().find(({link}) => link === thread.index);
 
@@ -119,7 +125,10 @@ function facts(thread, start) {
 
 const LABELS_SHOWN = 100;
 
-/** Return the nodes of a thread's story. START: of the trace. GO(thread) selects another thread. */
+/**
+ * Return the nodes of THREAD's story. START is the time of the trace's begin. GO(index) selects
+ * another thread.
+ */
 export function story(thread, start, go) {
 	const labels = thread.labels.slice(0, LABELS_SHOWN);
 

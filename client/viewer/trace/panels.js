@@ -1,4 +1,7 @@
-/* The contents of the panel, by name. */
+/*
+ * The contents of the panel, by name: "thread", "why", "list" and others. PANELS has the names that
+ * the address can have.
+ */
 import {PANELS} from "../page/address.js";
 import {shown} from "../page/guest-text.js";
 import {help} from "./keys.js";
@@ -12,9 +15,9 @@ import {chain, told} from "./why.js";
 
 export class Panels {
 	/**
-	 * COMPARISON: null without one.
-	 * hooks: heap() -> the strip or null, palette(), notes() -> sentences, pressed(name or null),
-	 * moved(), settle(), failed(error)
+	 * COMPARISON is null without a second trace. hooks: heap() -> the heap strip or null,
+	 * palette(), notes() -> sentences on missing data, pressed(name of the open panel, or null),
+	 * moved(): the camera moved, settle(): write the URL, failed(error)
 	 */
 	constructor({state, camera, canvasView, selection, comparison}, hooks) {
 		Object.assign(this, {state, camera, canvasView, selection, comparison, hooks});
@@ -29,7 +32,7 @@ export class Panels {
 		return this.panel.name;
 	}
 
-	/** The name for the address, or null. */
+	/** The name of the open panel for the address, or null. */
 	get address() {
 		return PANELS.includes(this.name) ? this.name : null;
 	}
@@ -46,7 +49,7 @@ export class Panels {
 		this.panel.close();
 	}
 
-	/** Open NAME, or close it if it is open. */
+	/** Open the panel NAME. If it is open, close it. */
 	flip(name) {
 		if (this.name === name) this.close();
 		else this.show(name);
@@ -55,7 +58,7 @@ export class Panels {
 	async show(name) {
 		if (name === null) return this.close();
 		if (name !== "help" && !this.state.summary) return;
-		/* Drop a late answer if something else was opened meanwhile. */
+		/* When the answer comes, drop it if another panel was opened in the meantime. */
 		const turn = (this.turn = {});
 		if (name !== "why" && this.state.chain.length) {
 			this.state.chain = [];
@@ -96,7 +99,7 @@ export class Panels {
 		return [called(thread), nodes];
 	}
 
-	/** Return the panel of the selected thread below. */
+	/** Return the panel of the thread that is selected in the trace below. */
 	async below() {
 		const {comparison} = this;
 		const {thread} = comparison;
@@ -141,7 +144,10 @@ export class Panels {
 	async threads() {
 		const {canvasView, camera} = this;
 
-		/* The indices of a picture are those of its model. */
+		/*
+		 * The marks have thread indices of the model that drew them, so wait for a picture of the
+		 * present model.
+		 */
 		if (canvasView.shown && canvasView.shown.engine !== canvasView.engine) await canvasView.painted();
 		const indices = canvasView.shown ? inView(canvasView.shown.marks) : [];
 

@@ -3,7 +3,7 @@ import {overLayers} from "./overlay.js";
 import {svg} from "../draw/svg.js";
 import {shown} from "../page/guest-text.js";
 
-/** Return a file name for a guest's name. */
+/** Return a file name made of NAME, a guest's name, and ENDING. */
 export function fileName(name, ending) {
 	const plain = shown(name, 60)
 		.replace(/[^\p{L}\p{N}._-]+/gu, "-")
@@ -12,7 +12,7 @@ export function fileName(name, ending) {
 	return `${plain || "trace"}.${ending}`;
 }
 
-/** Save WHAT, a Blob or a URL, as file NAME. */
+/** Save WHAT, a Blob or a URL, as a file called NAME. */
 export function download(what, name) {
 	const href = typeof what === "string" ? what : URL.createObjectURL(what);
 	const link = document.createElement("a");
@@ -39,7 +39,7 @@ export function pictureSvg(canvasViews, palette, title) {
 	return new Blob([svg(pictures, palette, title)], {type: "image/svg+xml"});
 }
 
-/** Return the pictures as a PNG, with rulers and overlays. */
+/** Return the pictures of CANVASES, with rulers and overlays, as a PNG. */
 export function picturePng(canvases) {
 	const ratio = devicePixelRatio || 1;
 	const whole = document.createElement("canvas");
@@ -62,8 +62,9 @@ export function picturePng(canvases) {
 }
 
 /*
- * Transfer of a trace to the Perfetto UI. It opens in its own window, which is asked until it
- * answers and then gets the bytes. They go from this page to that window only.
+ * Show a trace in the Perfetto UI, which opens in a window of its own. This page sends messages to
+ * the window until it answers, then sends the bytes. The bytes go from this page to that window and
+ * to no server.
  */
 
 export const PERFETTO = "https://ui.perfetto.dev";
@@ -71,14 +72,14 @@ export const PERFETTO = "https://ui.perfetto.dev";
 const ASK_MS = 100;
 const PATIENCE_MS = 30000;
 
-/** Return the message that Perfetto's page accepts. */
+/** Return the message with BUFFER that the Perfetto UI accepts. */
 export function message(buffer, title) {
 	return {perfetto: {buffer, title, fileName: `${title}.json`, keepApiOpen: false}};
 }
 
 /**
- * Open Perfetto with the ArrayBuffer that MAKE() resolves to. Call it from a click, because
- * browsers open windows only then.
+ * Open the Perfetto UI and send it the ArrayBuffer that the Promise of MAKE() resolves to. Call
+ * this function in a click, because browsers allow a page to open a window only then.
  */
 export async function handOver(make, title, at = PERFETTO) {
 	const other = window.open(at);
@@ -101,7 +102,7 @@ export async function handOver(make, title, at = PERFETTO) {
 	other.postMessage(message(buffer, title), at);
 }
 
-/** Resolve when the window OTHER answers. */
+/** Resolve when the window OTHER, which shows the page AT, answers a message. */
 function answers(other, at) {
 	return new Promise((resolve, reject) => {
 		const end = Date.now() + PATIENCE_MS;

@@ -1,14 +1,20 @@
-/* The search box: matches while typing, their number, and the next one. */
+/*
+ * The search box: it finds threads while the user types, shows their number, and steps to the next
+ * one.
+ */
 import {button, make} from "../page/make.js";
 
 export class Search {
-	/** hooks: find(text) -> Promise of {threads}, go(thread), changed(text), leave() */
+	/**
+	 * hooks: find(text) -> Promise of {threads: indices}, go(index of a thread), changed(text),
+	 * leave(): put the focus back on the picture
+	 */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.threads = [];
 		this.at = -1;
-		this.looking = false; /* a search is under way */
-		this.wanted = 0; /* step requested during the search */
+		this.looking = false; /* true while a search is under way */
+		this.wanted = 0; /* step (1 or -1) that a key requested during the search; 0: none */
 		this.turn = 0;
 		this.input = make("input", {
 			type: "search",
@@ -45,7 +51,7 @@ export class Search {
 		event.stopPropagation();
 	}
 
-	/** Search as if TEXT were typed. */
+	/** Put TEXT into the box and search for it. */
 	set(text) {
 		this.input.value = text;
 		return this.search(text);
@@ -91,7 +97,7 @@ export class Search {
 	step(by) {
 		const n = this.threads.length;
 
-		/* Enter right after typing means the new text. */
+		/* If Enter comes during the search, step when the result is there. */
 		if (this.looking) {
 			this.wanted = by;
 			return;

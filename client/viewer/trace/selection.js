@@ -1,7 +1,10 @@
-/* The selection in a trace: a thread, a highlighted family, a time range. */
+/*
+ * The selection in a trace: a thread, a highlighted family (a thread with its aliases), and a time
+ * range.
+ */
 import {line} from "./threads.js";
 
-const REACH = 16; /* pixels from a thread's line */
+const REACH = 16; /* greatest distance in pixels at which a click selects a thread */
 const LOOKED_AT_MAX = 500;
 
 export class Selection {
@@ -15,9 +18,9 @@ export class Selection {
 	 */
 	constructor({state, camera, canvasView, search}, hooks) {
 		Object.assign(this, {state, camera, canvasView, search, hooks});
-		this.thread = null; /* from engine.thread(); null: none */
-		this.family = null; /* index of the highlighted thread; null: none */
-		this.range = null; /* {from, to} */
+		this.thread = null; /* the selected thread, an answer of engine.thread(); null: none */
+		this.family = null; /* index of the thread whose family is highlighted; null: none */
+		this.range = null; /* the selected range {from, to}, or null */
 	}
 
 	/**
@@ -44,7 +47,7 @@ export class Selection {
 		return found;
 	}
 
-	/** Restore the highlights of the search or the family. */
+	/** In a new model, highlight the matches of the search or the family again. */
 	async restore() {
 		const {engine} = this.state.session;
 
@@ -75,7 +78,7 @@ export class Selection {
 		this.hooks.settle();
 	}
 
-	/** Bring a thread into view at the same scale. */
+	/** Move the camera so that THREAD can be seen. The scale stays. */
 	reveal(thread) {
 		const {camera} = this;
 

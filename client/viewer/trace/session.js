@@ -1,10 +1,10 @@
 /*
- * The session: the loaded part of a source, which is all of it, a part of a long run, or the newest
- * part of a running one. A new model gets an engine of its own and replaces the old one when it is
- * ready.
+ * The session: the part of a source that is loaded. This is the whole source, a part of a long run,
+ * or the newest part of a run that goes on. Each new model gets an engine of its own, which
+ * replaces the old engine when the model is ready.
  *
- * hooks: progress(sentence or null, share or null), loaded(summary, how), failed(error),
- * recovered(error) the failed step succeeds again, paused(on), ended()
+ * hooks: progress(sentence or null, share of 1 or null), loaded(summary, how), failed(error),
+ * recovered(error): the step that had failed with ERROR succeeds again, paused(on), ended()
  *        HOW is "begin", "slice" or "live"
  */
 import {FIRST_BYTES, SLICE_BYTES, around, leaves, newest} from "./archive.js";
@@ -14,19 +14,19 @@ import {asLoaded, remarks} from "./source.js";
 import {bytes as amount} from "../page/times.js";
 
 const LIVE_LEAST_MS = 500; /* least interval between two reads */
-const LIVE_MOST_MS = 3000; /* interval without events */
-const QUIET_STEPS = 3; /* empty reads after which the run may have ended */
-const LIVE = {}; /* instead of a part: the newest */
-const SETTLE_MS = 150; /* delay before a download follows the camera */
+const LIVE_MOST_MS = 3000; /* ms between two reads when no event announces data */
+const QUIET_STEPS = 3; /* number of reads without data after which the session asks whether the run has ended */
+const LIVE = {}; /* stands for a part {from, to}: the newest part of a run that goes on */
+const SETTLE_MS = 150; /* ms without movement of the camera until another part is loaded */
 
 export class Session {
-	/** OPEN returns an engine, by default the server's. */
+	/** OPEN returns a Promise of an engine. */
 	constructor(source, hooks, open = () => Engine.open()) {
 		Object.assign(this, {source, hooks, open});
 		this.engine = null;
 		this.summary = null;
-		this.overview = null; /* of a source over the API */
-		this.loaded = null; /* {from, to} of the loaded part; null: all */
+		this.overview = null; /* overview of the source, see source.js; null for a file */
+		this.loaded = null; /* {from, to}: the loaded part; null: all is loaded */
 		this.notes = [];
 		this.paused = false;
 		this.off = [];
@@ -42,7 +42,7 @@ export class Session {
 		this.engine?.close();
 	}
 
-	/** Times of the whole trace, loaded or not. */
+	/** The times {start, end} of the whole trace, also of parts that are not loaded. */
 	get whole() {
 		const {start, end} = this.summary;
 
@@ -53,7 +53,7 @@ export class Session {
 		};
 	}
 
-	/** Load first. RANGE: the times in the address, or null. */
+	/** Load the first part. RANGE is {from, to} of the address, or null. */
 	async begin(range) {
 		const {source} = this;
 
@@ -74,7 +74,7 @@ export class Session {
 		return this.part(part, "begin");
 	}
 
-	/** Load PART {from, to} of the source, or all. */
+	/** Load PART {from, to} of the source, or all if PART is null. HOW is for the hook loaded(). */
 	async part(part, how) {
 		const {source} = this;
 		const times = part ? {from: String(part.from), to: String(part.to)} : {};
@@ -111,12 +111,14 @@ export class Session {
 		try {
 			await this.hooks.loaded(this.summary, how);
 		} finally {
-			/* Requests of the user may still wait for the old one. */
+			/* The old engine may still have questions of the user to answer. */
 			old?.retire(engine);
 		}
 	}
 
-	/** Throw a sentence if the file is no trace. A trace without events has packets. */
+	/**
+	 * Throw a sentence if the file is no trace. A file with packets and without events is a trace.
+	 */
 	check({totals}) {
 		const {file} = this.source;
 
@@ -126,7 +128,7 @@ export class Session {
 		);
 	}
 
-	/* The overview has the begin of the last packet, not its end. */
+	/* Return PART with its true end: the overview has only the begin of the last packet. */
 	reaching(part, {end}) {
 		return part.to > this.overview.to && end > part.to ? {from: part.from, to: end} : part;
 	}
@@ -138,7 +140,7 @@ export class Session {
 		this.hooks.progress(`Loading: ${amount(bytes)}${of}`, total ? Math.min(bytes / total, 1) : null);
 	}
 
-	/** Load the part for FROM to TO once the camera rests, unless it is loaded. */
+	/** When the camera rests, load the part for the window FROM to TO, unless it is loaded. */
 	look(from, to) {
 		clearTimeout(this.settling);
 		if (!this.loaded || this.loading || this.closed || !leaves(this.loaded, this.overview, from, to, this.few))
@@ -149,7 +151,7 @@ export class Session {
 	async slice(from, to) {
 		this.loading = true;
 		try {
-			/* Looking back at a running run stops following it. */
+			/* If the user looks at an older part of a run that goes on, stop following the run. */
 			if (this.live && !this.paused) {
 				this.pause(true);
 				this.overview = await this.source.overview({signal: this.abort.signal});
@@ -179,7 +181,7 @@ export class Session {
 		await this.load(this.live.sources(), how, LIVE);
 	}
 
-	/* Return the loaded part of a running run, or null if it is all. */
+	/* Return {from, to} of the loaded part of a run that goes on, or null if all is loaded. */
 	newestOf({start, end}) {
 		const {overview} = this;
 
@@ -188,7 +190,7 @@ export class Session {
 		return start > overview.from ? {from: start, to: overview.to} : null;
 	}
 
-	/** Follow the run. EVENTS announce new data. */
+	/** Follow the run. EVENTS (events.js) announce new data; may be null. */
 	follow(events) {
 		const {source} = this;
 		const about = {
@@ -212,7 +214,7 @@ export class Session {
 		this.timer = setTimeout(() => this.step(), Math.max(0, at - performance.now()));
 	}
 
-	/** Stop following, or go on from the newest part. */
+	/** Stop following if ON is true, else go on from the newest part. */
 	pause(on) {
 		this.paused = on;
 		clearTimeout(this.timer);
@@ -237,7 +239,7 @@ export class Session {
 	async stepOnce() {
 		const options = {signal: this.abort.signal};
 
-		/* The page is hidden. */
+		/* Do not read while the page is hidden. */
 		if (document.hidden) return;
 		try {
 			const came = await this.live.step(options);
@@ -245,14 +247,14 @@ export class Session {
 			if ((came || this.resumed) && !this.paused) await this.loadLive("live");
 			this.resumed = false;
 			this.quiet = came ? 0 : (this.quiet ?? 0) + 1;
-			/* After the event of the end, read the rest first. */
+			/* After the event that the run has ended, read the remaining packets before ending. */
 			const perhaps = !came && (this.told || this.quiet > QUIET_STEPS);
 			if (this.live.over || (perhaps && !(await this.source.goesOn(options)))) this.end();
 			else if (perhaps) this.told = false;
 			if (this.trouble) this.hooks.recovered(this.trouble);
 			this.trouble = null;
 		} catch (error) {
-			/* Report an error once; the next step tries again. */
+			/* Report the same error once. The next step tries again. */
 			if (!this.closed && this.trouble?.message !== error.message) this.hooks.failed(error);
 			this.trouble = error;
 		}

@@ -1,6 +1,7 @@
 /*
- * The sources of a trace: a guest of this host, a capture, or a file. A source has streams and an
- * overview, which the server makes without decoding, and requests bytes.
+ * The sources of a trace: a guest of this host, a capture, or a file. A source has streams and
+ * requests their bytes. A source over the API also has an overview, which the server makes without
+ * decoding.
  */
 import {guestPath} from "../page/api.js";
 import {shown} from "../page/guest-text.js";
@@ -21,7 +22,7 @@ const KINDS = {
 	trigger: "a trigger",
 };
 
-/* The kinds of captures that a guest's end makes. */
+/* The kinds of captures that are taken when a guest ends. */
 const ENDS = new Set(["crash", "watchdog", "poweroff", "reboot", "destroyed", "ended"]);
 
 const query = (parts) =>
@@ -30,7 +31,7 @@ const query = (parts) =>
 		.map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
 		.join("&");
 
-/** Return the description of STREAM for engine.load(). */
+/** Return the description of a stream of a source for engine.load(). */
 export const asLoaded = ({name, guest = 0, offsetNs = 0n, uncertaintyNs = 0n}) => ({
 	name,
 	guest,
@@ -38,7 +39,10 @@ export const asLoaded = ({name, guest = 0, offsetNs = 0n, uncertaintyNs = 0n}) =
 	uncertaintyNs: uncertaintyNs ?? (1n << 64n) - 1n,
 });
 
-/** Return sentences from the headers of a trace's body. */
+/**
+ * Return sentences on the data that a trace lacks, from the HTTP HEADERS of its answer. NAME is the
+ * name of the stream, or "".
+ */
 export function remarks(headers, name) {
 	const out = [];
 	const of = name ? `${name}: ` : "";
@@ -71,37 +75,37 @@ class Remote {
 		return this.api.ask(`${this.path}/trace?${query({run: this.run, stream: stream.stream, ...parts})}`, options);
 	}
 
-	/** Return whether this source shows RUN. */
+	/** Return true if this source shows the run RUN. */
 	has(run) {
 		return run === this.run;
 	}
 
-	/** Return the URL of the packets of STREAM, selected by PARTS. */
+	/** Return the path of the list of STREAM's packets. PARTS are further members of the query. */
 	packets(stream, parts = {}) {
 		return `${this.path}/packets?${query({run: this.run, stream: stream.stream, ...parts})}`;
 	}
 
-	/** Return whether the run still goes on. */
+	/** Return a Promise of true if the run has not ended. */
 	async goesOn(options) {
 		const domain = await this.api.json(`${this.path}?limit=1`, options);
 
 		return domain.run === this.run && domain.state !== "ended";
 	}
 
-	/** Return the URL of STREAM's bytes. */
+	/** Return the URL of all bytes of STREAM. */
 	url(stream) {
 		return this.api.url(`${this.path}/trace?${query({run: this.run, stream: stream.stream})}`);
 	}
 
 	/**
-	 * Return the overview of all streams: {from, to, bytes, buckets: [{from, to, bytes, packets,
-	 * lost}]}, or null if there is nothing.
+	 * Return a Promise of the overview of all streams: {from, to, bytes, buckets: [{from, to,
+	 * bytes, packets, lost}]}, or of null if there are no data.
 	 */
 	async overview(options) {
 		return summed(await this.overviews(options));
 	}
 
-	/** Return the overview of each stream that has data. */
+	/** Return a Promise of the overviews of the streams that have data. */
 	async overviews(options) {
 		const all = await Promise.all(
 			this.streams.map((stream) => this.api.json(this.packets(stream, {buckets: BUCKETS}), options)),
@@ -112,8 +116,8 @@ class Remote {
 }
 
 /**
- * Return the sum of overviews, or null. The streams end at different times, so their buckets are
- * sorted by time.
+ * Return the sum of the overviews ALL, or null if there are none. The streams end at different
+ * times, so the sum is made by time and not by the number of the bucket.
  */
 export function summed(all) {
 	if (!all.length) return null;
@@ -159,7 +163,10 @@ async function ofDomain(api, view, options) {
 	return new Remote(api, path, {
 		title: shown(domain.name),
 		about: `run ${number}, ${run.state}`,
-		/* How the run ended, in a word; null: it goes on, or nobody knows. */
+		/*
+		 * The reason of the run's end in a word; null if the run goes on or the reason is not
+		 * known.
+		 */
 		death: run.state === "ended" ? (run.reason ?? "ended") : null,
 		name: domain.name,
 		uuid: domain.uuid,
@@ -167,9 +174,9 @@ async function ofDomain(api, view, options) {
 		ofRunNumber: number,
 		ofRun: (stream, parts) =>
 			`${path}/${parts.what}?${query({run: number, stream: stream.stream, ...parts.select})}`,
-		/* An ended run includes the tail of its end. */
+		/* Only an ended run can have an unproven tail. */
 		mayTail: () => run.state === "ended",
-		/* Whether it is a program of this host, which shares its ring in a file. */
+		/* Whether the guest is a program of this host, whose ring is in a file. */
 		isLocal: async () => domain.source === "dir",
 		running: run.state !== "ended" && number === domain.run,
 		streams: streamsOf(run.streams, view),

@@ -4,10 +4,10 @@ export class TraceState {
 	constructor(view) {
 		this.view = view;
 		this.session = null;
-		this.counters = null; /* of the loaded model */
-		this.strips = []; /* of guests, from guest-strips.js */
-		this.tails = []; /* of streams, from tail.js */
-		this.chain = []; /* of waits, for overlay.js */
+		this.counters = null; /* Counters of the loaded model; null before the first model */
+		this.strips = []; /* strips of guests, from guest-strips.js */
+		this.tails = []; /* unproven tails of the streams, from tail.js */
+		this.chain = []; /* chain of waits, for overlay.js */
 		this.closed = false;
 	}
 

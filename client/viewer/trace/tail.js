@@ -1,18 +1,20 @@
 /*
- * The tail of a trace: data copied when the guest stopped, without a proof. The server cuts what
- * does not hold and says where the rest begins. The picture marks the trace from there.
+ * The unproven tail of a trace: data that were copied when the guest stopped and that no later poll
+ * could confirm. The server leaves out the invalid part of a tail, and says where the tail begins.
+ * The picture marks the trace from there on as not proven.
  */
 import {Engine} from "../engine/engine.js";
 
-const LAST = String(4 << 20); /* a tail is not longer than a ring, and the newest packets name its begin */
-const RANGE = "bytes=0-65535"; /* an event is shorter */
+/* Bytes; a tail is not longer than a ring, so the newest packets of this size contain its begin. */
+const LAST = String(4 << 20);
+const RANGE = "bytes=0-65535"; /* first bytes to request; an event is shorter */
 
-/** Return the first of PACKETS, oldest first, with a tail, or null. */
+/** Return the first packet of PACKETS (oldest first) that has a tail, or null. */
 export function tailed(packets) {
 	return packets.find((it) => it.tail_bytes > it.cut) ?? null;
 }
 
-/** Return the time of the first event in BYTES of a trace, or null. */
+/** Return the time of the first event in BYTES of a stream, or null. */
 async function firstTime(bytes) {
 	const engine = await Engine.open();
 
@@ -24,9 +26,9 @@ async function firstTime(bytes) {
 	}
 }
 
-/** Return the guest's time from which STREAM of SOURCE is not proven, or null. */
+/** Return the guest's time from which on STREAM of SOURCE is not proven, or null. */
 export async function tailTime(source, stream, options) {
-	/* mprofctl wrote the time into a single file. */
+	/* The trace is in a single-file page, and mprofctl wrote the time into it. */
 	if (stream.tail !== undefined) return stream.tail;
 	if (!source.mayTail?.(stream)) return null;
 	const {packets} = await source.api.json(source.packets(stream, {last: LAST, limit: 1000}), options);
@@ -34,7 +36,7 @@ export async function tailTime(source, stream, options) {
 
 	if (!packet) return null;
 	if (!packet.copied) return packet.first_timestamp === null ? null : BigInt(packet.first_timestamp);
-	/* Part of the packet is proven: request only what follows. */
+	/* A part of the packet is proven: request only the bytes after it. */
 	const first = `${source.ofRunNumber}.${stream.stream}.${packet.sequence}.${packet.copied.last.offset}`;
 	const answer = await source.api.ask(source.ofRun(stream, {what: "trace", select: {first}}), {
 		...options,
@@ -43,15 +45,15 @@ export async function tailTime(source, stream, options) {
 	return firstTime(new Uint8Array(await answer.arrayBuffer()));
 }
 
-/** Mark the tails of SOURCE's streams in ENGINE. Return them: [{stream, time}]. */
+/** Mark the tails of SOURCE's streams in ENGINE. Return them as [{stream, time}]. */
 export async function markTails(source, engine, options) {
 	const tails = [];
 
 	for (const [i, stream] of source.streams.entries()) {
-		/* A source of several guests has streams of other sources. */
+		/* In a source of several guests, a stream belongs to another source. */
 		const [of, own] = [stream.of ?? source, stream.own ?? stream];
 		const time = await tailTime(of, own, options).catch((error) => {
-			/* The packet may be deleted by now. */
+			/* The archive may have deleted the packet. */
 			if (error.status !== 404 && error.status !== 410) throw error;
 			return null;
 		});

@@ -1,4 +1,4 @@
-/* The threads in view as a list, for screen readers and readers. */
+/* The threads in view as a list, for screen readers and for users who prefer text. */
 import {make, short} from "../page/make.js";
 import {called} from "./panel.js";
 import {rough, span} from "../page/times.js";
@@ -24,7 +24,7 @@ function ends(thread) {
 	return thread.flags.includes("resolved") ? "resolved" : "not resolved";
 }
 
-/** Return a line about a thread. */
+/** Return a line of text about THREAD. START is the time of the trace's begin. */
 export function line(thread, start) {
 	return `${short(called(thread), 80)}, from +${span(thread.start - start)}, ${rough(
 		thread.end - thread.start,
@@ -32,8 +32,8 @@ export function line(thread, start) {
 }
 
 /**
- * Return a list as a node. INDICES: the first are listed. ENGINE describes each. GO(index) selects
- * one.
+ * Return a node with a list of the threads INDICES, cut to LISTED_MAX. ENGINE describes each
+ * thread, and GO(index) selects one.
  */
 export async function list(indices, engine, start, go) {
 	const threads = await Promise.all(indices.slice(0, LISTED_MAX).map((index) => engine.thread(index)));

@@ -1,5 +1,6 @@
 /*
- * The time line: a trace on the screen. It assembles the parts and keeps the address up to date.
+ * The time line: a trace on the screen. This class assembles the parts and keeps the address up to
+ * date.
  *
  *   const timeline = await Timeline.open(element, view, {api, events, file});
  *   timeline.go(view)      the address changed; false if it names another trace
@@ -24,7 +25,7 @@ import {TraceState} from "./state.js";
 import {Comparison} from "../compare/comparison.js";
 import {ViewUrl} from "./view-url.js";
 
-const READ_MS = 700; /* delay of the text version of the picture */
+const READ_MS = 700; /* ms without movement until the text version of the picture is updated */
 
 export class Timeline {
 	static async open(root, view, services) {
@@ -38,7 +39,7 @@ export class Timeline {
 		Object.assign(this, {root, services});
 		this.state = new TraceState(view);
 		this.camera = new Camera();
-		this.heap = null; /* the HeapStrip; null without a trace or a server */
+		this.heap = null; /* the HeapStrip; null before a trace is loaded, and without a server */
 		this.leaving = new AbortController();
 		this.dark = watchDark((dark) => {
 			this.dark = dark;
@@ -52,7 +53,7 @@ export class Timeline {
 		root.timeline = this;
 	}
 
-	/** Settles when the trace or an error is shown. */
+	/** A Promise that settles when the trace or an error is shown. */
 	get ready() {
 		return this.loading.ready;
 	}
@@ -61,7 +62,7 @@ export class Timeline {
 		return this.state.session;
 	}
 
-	/** The shown primitives, of the picture, its tracks and its overlay. */
+	/** The primitives on the screen: of the picture, of its tracks and of its overlay. */
 	get painted() {
 		const {shown, over, areas} = this.canvasView;
 		const {above, below} = areas;
@@ -74,7 +75,7 @@ export class Timeline {
 		];
 	}
 
-	/** The state of the overlay. */
+	/** The STATE of the overlay (overlay.js). */
 	get over() {
 		const {
 			selection,
@@ -97,7 +98,7 @@ export class Timeline {
 		};
 	}
 
-	/** The end of a guest that is gone: {time, text}, or null. It is the time of its last event. */
+	/** The end of a guest that has ended: {time: of its last event, text}, or null. */
 	get death() {
 		const {session} = this;
 
@@ -105,12 +106,12 @@ export class Timeline {
 		return {time: session.whole.end, text: session.source.death};
 	}
 
-	/** The time ranges that are not in this model. */
+	/** The ranges of time that are not in the loaded model. */
 	get unloaded() {
 		const {loaded, overview, summary} = this.session ?? {};
 
 		if (!loaded) return [];
-		/* Packets are loaded whole, so the model may reach beyond the part. */
+		/* Packets are loaded whole, so the model can have events outside of the loaded part. */
 		return [
 			{from: overview.from, to: summary.start < loaded.from ? summary.start : loaded.from},
 			{from: summary.end > loaded.to ? summary.end : loaded.to, to: this.camera.end},
@@ -146,7 +147,7 @@ export class Timeline {
 		this.text = make("div", {className: "unseen", role: "region", "aria-label": "The threads in view, as text"});
 	}
 
-	/** Return the name of STREAM's track: "" if it is the only one. */
+	/** Return the name of STREAM's track; "" if the trace has only one stream. */
 	streamName(stream) {
 		const {streams} = this.state.summary;
 
@@ -287,21 +288,23 @@ export class Timeline {
 		minimap.canvas.addEventListener("keydown", (event) => this.gestures.key(event));
 	}
 
-	/** Return the way out: to all guests, or the service's own. */
+	/**
+	 * Return an element that leads to all guests, or the element of the service home(), or null.
+	 */
 	home(words) {
 		const {home} = this.services;
 
 		return home ? home() : make("a", {className: "tl-back", href: "#", textContent: words});
 	}
 
-	/** Return the thread near X, Y of the picture, or null. */
+	/** Return a Promise of the thread near X, Y of the picture, or of null. */
 	async threadAt(x, y) {
 		const index = await this.selection.at(x, y);
 
 		return index === null ? null : this.state.engine.thread(index);
 	}
 
-	/** Return the hooks of gestures.js. */
+	/** Return the hooks of gestures.js for the picture. */
 	gestureHooks() {
 		const {camera, canvasView} = this;
 
@@ -329,7 +332,7 @@ export class Timeline {
 		};
 	}
 
-	/** Return the hooks of gestures on the tracks, which move in time only. */
+	/** Return the hooks of gestures.js for the tracks. They move the time and not the rows. */
 	trackHooks() {
 		const {zoom, pan, pinch, range, key} = this.gestureHooks();
 		let held = 0;
@@ -353,7 +356,7 @@ export class Timeline {
 		};
 	}
 
-	/** Add the heap strip. A page without a server has none. */
+	/** Add the heap strip. It needs a server. */
 	async addHeapStrip() {
 		const {state, services, camera, canvasView, selection, tooltip} = this;
 		const Strip = await services.strip?.();
@@ -389,7 +392,7 @@ export class Timeline {
 		delete this.root.timeline;
 	}
 
-	/** Open a file. */
+	/** Open FILE, in this page or in that of a memory profile. */
 	take(file) {
 		const {take} = this.services;
 
@@ -422,7 +425,7 @@ export class Timeline {
 
 	// Moving.
 
-	/** Change the camera and draw. */
+	/** Call CHANGE, which moves the camera, and draw. */
 	move(change) {
 		if (!this.state.summary) return;
 		change();
@@ -464,7 +467,7 @@ export class Timeline {
 		}
 	}
 
-	/** Update the text version of the picture. */
+	/** Update the list of threads in view that screen readers read. */
 	async tell() {
 		if (!this.canvasView.shown || this.state.closed) return;
 		const indices = inView(this.canvasView.shown.marks);

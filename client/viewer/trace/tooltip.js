@@ -7,7 +7,8 @@ import {exact, span} from "../page/times.js";
 export class Tooltip {
 	/**
 	 * hooks: ready() -> is there a model?, threadAt(x, y) -> Promise of a thread or null, strips()
-	 * -> of guests, unproven(x) -> is the time there not proven?, changed(), failed(error)
+	 * -> strips of guests, unproven(x) -> is the time at X unproven?, changed(): draw again,
+	 * failed(error)
 	 */
 	constructor(camera, hooks) {
 		Object.assign(this, {camera, hooks});
@@ -30,11 +31,14 @@ export class Tooltip {
 		} finally {
 			this.hovering = false;
 		}
-		/* The pointer may have moved meanwhile. */
+		/*
+		 * If the pointer has moved while the thread was looked up, show the tooltip of its new
+		 * place.
+		 */
 		if (this.time !== null && !this.closed && (this.x !== x || this.y !== y)) await this.hover(this.x, this.y);
 	}
 
-	/** Show the time of X only, as the pointer's line. */
+	/** Show only the line of the time at X, without a tooltip. */
 	point(x) {
 		if (!this.hooks.ready()) return;
 		this.element.hidden = true;
@@ -56,13 +60,13 @@ export class Tooltip {
 		this.closed = true;
 	}
 
-	/** Hide it: the pointer left. */
+	/** Hide the tooltip, because the pointer left the picture. */
 	leave() {
 		this.x = undefined;
 		this.hide();
 	}
 
-	/** Hide it: the picture below the pointer moved. */
+	/** Hide the tooltip, because the picture moved below the pointer. */
 	hide() {
 		this.time = null;
 		this.element.hidden = true;

@@ -1,6 +1,6 @@
 /*
- * An area of tracks above or below the threads: its picture, which the worker paints with that of
- * the threads, and marks at times over it.
+ * An area of tracks above or below the threads. The worker paints it together with the threads.
+ * Lines at certain times, such as the pointer's, are drawn over it.
  */
 import {Marks} from "../draw/marks.js";
 import {make} from "../page/make.js";
@@ -26,7 +26,7 @@ export class TrackArea {
 		);
 		this.marks = null;
 		this.window = null;
-		/* A list of lanes that is higher than its room scrolls; elsewhere the wheel zooms. */
+		/* If the lanes are higher than the area, the wheel scrolls them; otherwise it zooms. */
 		this.element.addEventListener(
 			"wheel",
 			(event) => {
@@ -38,14 +38,17 @@ export class TrackArea {
 		);
 	}
 
-	/** Reserve HEIGHT pixels, 0: none. SAYS: what is there, for screen readers. */
+	/** Make the area HEIGHT pixels high; 0 hides it. SAYS is its description for screen readers. */
 	size(height, says) {
 		this.element.hidden = !height;
 		this.inner.style.height = `${height}px`;
 		this.element.setAttribute("aria-label", says);
 	}
 
-	/** Show PICTURE {marks, n, text, bitmap} of WINDOW; undefined: nothing. */
+	/**
+	 * Show PICTURE {marks, n, text, bitmap}, which was drawn for WINDOW. If it is undefined, show
+	 * nothing.
+	 */
 	take(picture, window) {
 		const {canvas} = this;
 
@@ -59,7 +62,10 @@ export class TrackArea {
 		this.pixels.transferFromImageBitmap(picture.bitmap);
 	}
 
-	/** Move the shown picture to where CAMERA is now, with the marks at times of STATE. */
+	/**
+	 * Move and stretch the picture to where CAMERA is now, and draw the lines of STATE: the range,
+	 * the pointer and the guest's end.
+	 */
 	place(camera, {range, pointer, death}) {
 		if (this.element.hidden || !this.window) return;
 		const x = (time) => Math.max(-9, Math.min(camera.width + 9, camera.xOf(time)));

@@ -1,15 +1,18 @@
-/* The view of a trace, both ways: applied to the page and written to the URL. */
+/* The view of a trace: apply a view to the page, and write the present view to the URL. */
 import {format, sameTrace} from "../page/address.js";
 
 const SETTLE_MS = 300;
-const NEWEST_NS = 5000000000n; /* shown first of a running guest */
-const FEW_EVENTS = 20000; /* up to here a whole trace is shown first */
-const LAST_EVENTS = 2000; /* shown first of a longer one that has ended */
-const PARTS = 65536; /* of the trace, in which they are counted */
+const NEWEST_NS = 5000000000n; /* ns at the end of a running guest's trace that are shown first */
+const FEW_EVENTS = 20000; /* a trace with up to this many events is shown whole at first */
+const LAST_EVENTS = 2000; /* events at the end of a longer trace that are shown first */
+const PARTS = 65536; /* number of parts of the trace in which events are counted */
 
 const plain = (value) => JSON.stringify(value ?? null, (_, it) => (typeof it === "bigint" ? String(it) : it));
 
-/** Return the first part from which on COUNTS, items by time, have at least N, but not less than two parts. */
+/**
+ * Return the index of the part from which on COUNTS (events in equal parts of time) have at least N
+ * events in sum. At least the last two parts are included.
+ */
 export function lastActivity(counts, n) {
 	let sum = 0;
 	let i = counts.length;
@@ -19,15 +22,18 @@ export function lastActivity(counts, n) {
 }
 
 export class ViewUrl {
-	/** COMPARISON: null without one. hooks: heap() -> the strip or null, moved(), failed(error) */
+	/**
+	 * COMPARISON is null without a second trace. hooks: heap() -> the heap strip or null, moved():
+	 * the camera moved, failed(error)
+	 */
 	constructor({state, camera, canvasView, search, selection, panels, comparison}, hooks) {
 		Object.assign(this, {state, camera, canvasView, search, selection, panels, comparison, hooks});
 		this.busy = 0;
 		this.applying = Promise.resolve();
-		this.hash = location.hash; /* hash that was written or followed last */
+		this.hash = location.hash; /* hash of the address that was last written or followed */
 	}
 
-	/** Stop writing. */
+	/** Stop writing the URL. */
 	close() {
 		clearTimeout(this.settling);
 	}
@@ -41,7 +47,8 @@ export class ViewUrl {
 	}
 
 	/**
-	 * Focus the median of the drawn thread lengths. With many rows the middle one is rarely useful.
+	 * Set the focus to the row at the median of the drawn line lengths. Among many rows the middle
+	 * one often shows nothing.
 	 */
 	home() {
 		const {shown} = this.canvasView;
@@ -61,8 +68,8 @@ export class ViewUrl {
 	}
 
 	/**
-	 * Return the part to show first, null: all. Of a running guest it is the newest seconds, of an
-	 * ended one that recorded much its last activity.
+	 * Return a Promise of the part {from, to} to show first, or of null for all. For a running
+	 * guest this is the newest seconds. For an ended guest with many events it is the last events.
 	 */
 	async opening() {
 		const {session} = this.state;
@@ -77,11 +84,11 @@ export class ViewUrl {
 		const from = lastActivity(counts, LAST_EVENTS);
 		const first = summary.start + ((summary.end + 1n - summary.start) * BigInt(from)) / BigInt(PARTS);
 
-		/* A little behind the end, so that its mark is seen. */
+		/* The window ends a little after the trace, so that the mark of its end can be seen. */
 		return {from: first, to: end + (end - first) / 32n + 1n};
 	}
 
-	/** Show the whole trace, or a PART of it. */
+	/** Show the whole trace, or PART {from, to} of it. */
 	async fit(part = null) {
 		this.busy++;
 		try {
@@ -98,8 +105,9 @@ export class ViewUrl {
 	}
 
 	/**
-	 * Apply VIEW after the views before it, since two at a time would mix. If several
-	 * views wait, only the newest is applied. `busy` counts the views under way.
+	 * Apply VIEW after the views that are being applied, because two at a time would mix. If
+	 * several views wait, only the newest is applied. `busy` counts the views that are being
+	 * applied.
 	 */
 	async apply(view) {
 		const before = this.applying;
@@ -148,7 +156,7 @@ export class ViewUrl {
 		camera.look(focus);
 	}
 
-	/** Return the current view. */
+	/** Return the present view. */
 	get now() {
 		const {camera} = this;
 		const {thread, range} = this.selection;
@@ -176,7 +184,7 @@ export class ViewUrl {
 		return view;
 	}
 
-	/** Write the URL once the input rests. Each write is a history entry. */
+	/** Write the URL when the input has rested for SETTLE_MS. Each write is a history entry. */
 	settle() {
 		clearTimeout(this.settling);
 		this.settling = setTimeout(() => this.write(), SETTLE_MS);
@@ -186,18 +194,19 @@ export class ViewUrl {
 		clearTimeout(this.settling);
 		if (!this.state.summary || this.state.closed) return;
 		/*
-		 * A partly applied view is no history entry, and writing one would drop the entries ahead.
+		 * A view that is only partly applied must not be written: it would make a wrong history
+		 * entry, and drop the entries after the present one.
 		 */
 		if (this.busy) return this.settle();
-		/* Another address may be set already; the page is about to be told. */
+		/* If the hash differs, the user has opened another address, and go() will be called. */
 		if (location.hash !== this.hash) return;
 		const view = this.now;
 		const address = format(view);
 		if (address === location.hash) return;
 		this.state.view = view;
 		/*
-		 * The first write completes the address, and a running run moves by itself: both replace
-		 * the entry.
+		 * Replace the history entry at the first write, which completes the address, and for a run
+		 * that goes on, whose window moves by itself.
 		 */
 		const same = this.settled === undefined || this.state.session.live;
 		history[same ? "replaceState" : "pushState"](null, "", address);

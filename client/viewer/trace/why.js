@@ -1,11 +1,12 @@
-/* The reasons why a thread waits: sentences, and the chain for the overlay. */
+/* The reasons why a thread waits: as sentences, and as a chain for the overlay. */
 import {make} from "../page/make.js";
 import {called, sentence} from "./panel.js";
 
-const CHAINS_MAX = 8; /* chains drawn; more would hide each other */
+const CHAINS_MAX = 8; /* most chains that are drawn; more would hide each other */
 
 /**
- * Return the answers of engine.why() as nodes. GO(index) selects a thread. START is the trace's.
+ * Return the answer of engine.why() as nodes. GO(index) selects a thread. START is the time of the
+ * trace's begin.
  */
 export function told({answers, left_out: left, should_resolve: marked, last}, go, start) {
 	const nodes = answers.flatMap((answer, i) => [
@@ -34,8 +35,8 @@ function nothing(marked) {
 }
 
 /**
- * Return the chains of ANSWERS for overlay.js. RESOLVE(index) returns a Promise of the thread.
- * LATEST: the end of the trace, for answers without their own.
+ * Return a Promise of the chains of ANSWERS for overlay.js. RESOLVE(index) returns a Promise of a
+ * thread. LATEST is the end of the trace, used for answers that have no time of their own.
  */
 export async function chain(answers, resolve, latest) {
 	const out = [];

@@ -1,13 +1,13 @@
 /*
- * A loaded trace as Chrome's trace events: JSON that the Perfetto UI opens. Runs in the worker, where
- * the model is.
+ * A loaded trace as Chrome's trace events: JSON that the Perfetto UI opens. It is made in the
+ * worker, which has the model.
  *
- * The layout is that of `mprofctl export --to chrome`: a stream is a process. Its first track has the
- * running threads, the next ones collections and gaps. A thread is an asynchronous track with its life
- * and its actions. The size of the whole is bounded.
+ * The layout is that of `mprofctl export --to chrome`. A stream is a process. Its first track has
+ * the running threads, and the next tracks have garbage collections and gaps. A thread is an
+ * asynchronous track with its life and its actions. The size of the JSON is bounded.
  */
 
-const CHROME_MOST = 4000000; // items: beyond that a page would not hold the text
+const CHROME_MOST = 4000000; // most items of the model; the text of more items would be too long for a page
 const CHROME_PIECE = 1 << 20;
 
 const chromeTime = (ns) => `${ns / 1000n}.${String(ns % 1000n).padStart(3, "0")}`;
@@ -19,7 +19,7 @@ class Chrome {
 		this.names = new Map();
 	}
 
-	/** Yield texts that together are the document. */
+	/** Yield texts; joined they are the JSON document. */
 	*document() {
 		const {trace} = this;
 		const n = ["threads", "activations", "labels", "interactions", "samples"].reduce(
@@ -49,7 +49,7 @@ class Chrome {
 		yield* this.extras();
 	}
 
-	/** Yield FIELDS of every item of an array. */
+	/** Yield the FIELDS of every item of the model's array ARRAY, whose items are of STRUCT. */
 	*each(array, struct, ...fields) {
 		const {trace} = this;
 		const {wasm} = trace;
@@ -144,7 +144,10 @@ class Chrome {
 		}
 	}
 
-	/* Yield flows from where a thread was resolved, or acted, to the thread that read it. */
+	/*
+	 * Yield the flows: from the place where a thread was resolved or acted to the thread that read
+	 * it.
+	 */
 	*interactions() {
 		const {trace} = this;
 		const {numbers} = trace.wasm;

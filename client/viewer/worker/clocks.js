@@ -1,15 +1,15 @@
 /*
- * The clocks of guests against dom0's, from the stamps of their packets (<mprof/clocks.h>). Runs in
- * the worker.
+ * The offsets of guests' clocks to dom0's, computed from the stamps of their packets
+ * (<mprof/clocks.h>). Runs in the worker.
  */
 import {UINT64_MAX, need} from "./wasm.js";
 
-/** numbers per packet for wasm_clocks_packets() */
+/** Numbers per packet in the array for wasm_clocks_packets(). */
 const NUMBERS = 9;
 
 /**
- * Return the clock of one guest. STREAMS has the numbers of its packets in order. The caller frees
- * it.
+ * Return the address of the clock (struct mprof_clocks) of one guest. STREAMS has an array of
+ * numbers for each stream, its packets in order. The caller frees the clock.
  */
 function known(wasm, streams) {
 	const clocks = need(wasm.c.wasm_clocks() >>> 0);
@@ -34,14 +34,20 @@ function told(wasm, clocks, realtime) {
 	});
 }
 
-/** Return the answer of engine.clocks(). LOCAL: for each guest, whether it is a program of this host. */
+/**
+ * Return the answer of engine.clocks(). LOCAL has for each guest whether it is a program of this
+ * host.
+ */
 export function clocksOf(wasm, guests, local = []) {
 	const all = [];
 
 	try {
 		for (const streams of guests) all.push(known(wasm, streams));
 		all.forEach((clocks, i) => local[i] && wasm.c.mprof_clocks_host(clocks));
-		/* If dom0 rebooted between them, the guests share no monotonic clock. */
+		/*
+		 * If dom0 rebooted between two guests, they have no CLOCK_MONOTONIC in common, and
+		 * CLOCK_REALTIME is used.
+		 */
 		const realtime = all.some((one) => all.some((other) => wasm.c.mprof_clocks_rebooted(one, other)));
 		return {realtime, guests: all.map((clocks) => told(wasm, clocks, realtime))};
 	} finally {

@@ -1,9 +1,7 @@
-/* The differences of two traces in one memory. */
+/* The differences of two traces that are in the memory of one wasm. */
 import {VERDICTS, names, need} from "./wasm.js";
 
-/**
- * The answers of <mprof/diff.h> as objects. Threads are indices in their own trace, null for none.
- */
+/** The results of <mprof/diff.h> as objects. A thread is its index in its own trace; null: none. */
 class Diff {
 	constructor(wasm, view, good, bad) {
 		this.wasm = wasm;
@@ -139,7 +137,7 @@ class Diff {
 	}
 }
 
-/** Return the answer of engine.diff(). */
+/** Return the answer of engine.diff() for the traces GOOD and BAD. */
 export function compare(good, bad) {
 	const {c} = bad.wasm;
 	const diff = need(c.wasm_diff(good.model, bad.model, bad.seed) >>> 0);

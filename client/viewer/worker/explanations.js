@@ -1,4 +1,7 @@
-/* The explanations of libmprof: why threads wait, their stories, and their names. */
+/*
+ * The explanations of libmprof: the reasons why threads wait, the stories of threads, and their
+ * names.
+ */
 import {UINT64_MAX, VERDICTS, decoder, names, need} from "./wasm.js";
 
 const ANSWERS_MAX = 100;
@@ -7,7 +10,7 @@ export class Explanations {
 	constructor(trace) {
 		this.trace = trace;
 		this.wasm = trace.wasm;
-		this.why_ = 0; // struct mprof_why, once needed
+		this.why_ = 0; // address of struct mprof_why; 0 until it is needed
 		this.tale = 0;
 		this.namesAt = 0;
 	}
@@ -26,7 +29,10 @@ export class Explanations {
 		return this.why_;
 	}
 
-	/** Return the names of the streams for C: pointers, and behind them the texts. */
+	/**
+	 * Return the names of the streams for a C function: an array of pointers, followed by the
+	 * texts.
+	 */
 	#names() {
 		const texts = this.trace.names.map((name, i) =>
 			new TextEncoder().encode((name || `stream ${i + 1}`).replaceAll("\0", "") + "\0"),
@@ -43,8 +49,8 @@ export class Explanations {
 	}
 
 	/**
-	 * Return libmprof's explanation of item I: a list of lines of pieces {text, link?}. A link is a
-	 * thread.
+	 * Return libmprof's explanation of item I, which the function TELLER makes: a list of lines,
+	 * each a list of pieces {text, link?}. A link is the index of a thread.
 	 */
 	told(teller, i) {
 		const {wasm} = this,
@@ -74,8 +80,8 @@ export class Explanations {
 	}
 
 	/**
-	 * Return a thread's identity, as in `mprofctl why --json`, with its index; null for none and
-	 * for a root.
+	 * Return the identity of thread INDEX at TIME, as in `mprofctl why --json`, with its index.
+	 * Return null for no thread and for a root.
 	 */
 	who(index, time) {
 		const {wasm} = this,
@@ -202,7 +208,8 @@ export class Explanations {
 	}
 
 	/**
-	 * Return the threads that should have resolved and never did, each end of an alias chain once.
+	 * Return the marked threads that never resolved. If several became the same thread, that thread
+	 * is returned once.
 	 */
 	#expected() {
 		const {numbers} = this.wasm,
@@ -237,7 +244,7 @@ export class Explanations {
 		};
 	}
 
-	/** Return a thread's identity at the end of its life. */
+	/** Return the identity of thread INDEX with the label that it had last. */
 	whoEver(index) {
 		return this.who(index, UINT64_MAX);
 	}

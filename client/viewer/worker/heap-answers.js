@@ -1,6 +1,7 @@
 /*
- * The answers of a pass, for the page. Runs in the worker of memory profiles. Amounts are bytes;
- * names are numbers into one list of printable, bounded texts. README.md documents the answers.
+ * The answers to questions about a recording, made from a pass (recording.js). Runs in the worker
+ * of memory profiles. Amounts are in bytes. Names are numbers of texts, which are printable and
+ * bounded. README.md documents the answers.
  */
 import {Texts} from "./heap-names.js";
 import {need} from "./wasm.js";
@@ -8,7 +9,7 @@ import {need} from "./wasm.js";
 const SPOTS_MAX = 20000;
 const CALLERS_MAX = 20;
 const FRAMES_MAX = 64;
-/* As in `mprofctl mem leaks`. */
+/* Limits as in `mprofctl mem leaks`. */
 const TOLD_PARTS = 3;
 const SURENESS = [
 	["sure", 7, 28],
@@ -18,19 +19,22 @@ const SOURCES = ["minor", "major", "external"];
 const WEIGHTS = {all: 0, live: 1, peak: 2};
 const U32 = 2 ** 32;
 /*
- * A guest may claim one sample per 10^307 words. The amounts mean nothing then, but stay numbers.
+ * A guest can claim a rate of one sample per 10^307 words. The amounts have no meaning then, but
+ * must stay finite.
  */
 const SCALE_MAX = 1e200;
 
-/** Return the bytes that a sample stands for. */
+/** Return the number of bytes that one sample stands for. */
 export const scaleOf = (wordBytes, rate) => Math.min(wordBytes / rate, SCALE_MAX);
 
-/** Return the relative error of an estimate from SAMPLES. */
+/** Return the relative error of an estimate that is made from SAMPLES samples. */
 export const errorOf = (samples) => (samples ? 1 / Math.sqrt(samples) : 0);
 
 /** The answers of one pass. */
 export class Answers {
-	/** @param {Wasm} wasm @param {Names} names @param {number} pass its place */
+	/**
+	 * PASS is the address of the pass. @param {Wasm} wasm @param {Names} names @param {number} pass
+	 */
 	constructor(wasm, names, pass) {
 		Object.assign(this, {wasm, names, pass});
 		this.decoder = wasm.c.scan_decoder(pass) >>> 0;
@@ -50,7 +54,7 @@ export class Answers {
 		return this.wasm.get(struct, at, name);
 	}
 
-	/** Return N 64-bit numbers at AT. */
+	/** Return the N 64-bit numbers at the address AT. */
 	#numbers(at, n) {
 		return Array.from(new BigUint64Array(this.wasm.c.memory.buffer, at, n), Number);
 	}
@@ -63,7 +67,10 @@ export class Answers {
 
 	// Trees.
 
-	/** Return the number of each node's name: of a function, a place of allocation, or a stack. */
+	/**
+	 * Return for each node of a tree the number of its name, which is that of a function, a place
+	 * of allocation, or a stack.
+	 */
 	#nodeNames(words, n, stride, at) {
 		const none = this.wasm.numbers.MPROF_NONE;
 		const known = new Map();
@@ -126,7 +133,10 @@ export class Answers {
 		});
 	}
 
-	/** Return both trees. HIDING is a Filter or null. */
+	/**
+	 * Return the two trees, from the callers and from the allocating functions. HIDING is a Filter
+	 * with hidden functions, or null.
+	 */
 	#trees(weight, {sites = false, recursion = false}, hiding) {
 		const {c} = this.wasm;
 		const flame = need(c.wasm_flame(this.pass, weight, sites, recursion, hiding?.at ?? 0) >>> 0);
@@ -195,7 +205,7 @@ export class Answers {
 		}
 	}
 
-	/** Return the objects and samples that WEIGHT counts. */
+	/** Return how many objects and samples the question's WEIGHT counts. */
 	counted(weight) {
 		const {sums} = this;
 		const sum = (at) => this.#numbers(at, SOURCES.length).reduce((a, b) => a + b, 0);
@@ -234,7 +244,10 @@ export class Answers {
 
 	// Leaks.
 
-	/** Return the stack that ends at NODE of the profile, the allocation first. */
+	/**
+	 * Return the names of the stack that ends at NODE of the profile, the allocating function
+	 * first.
+	 */
 	#stack(nodes, node) {
 		const {wasm} = this;
 		const {MPROF_NONE: none, MPROF_CODE_UNKNOWN: special} = wasm.numbers;

@@ -22,7 +22,7 @@ function aboutOf({wasm, texts, info: at}) {
 	};
 }
 
-/** Return the sums of its events. */
+/** Return the sums of the recording's events. */
 function sumsOf(answers) {
 	const {sums, scale} = answers;
 	const [, samples] = answers.counted(0);
@@ -43,7 +43,7 @@ function sumsOf(answers) {
 	};
 }
 
-/** Return sentences on the damage that a pass met. */
+/** Return sentences on the damage that a pass found. */
 function damagesOf(wasm, pass, all) {
 	const sentences = [];
 
@@ -57,7 +57,7 @@ function damagesOf(wasm, pass, all) {
 const number = (n) => Number(n).toLocaleString("en");
 const many = (n, what) => `${number(n)} ${what}${Number(n) === 1 ? "" : "s"}`;
 
-/** Return further notes. */
+/** Return sentences on other limits of the recording. */
 function notesOf(totals, sums, {number: chosen}) {
 	const said = [
 		[

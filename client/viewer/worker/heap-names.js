@@ -6,7 +6,10 @@ import {decoder} from "./wasm.js";
 
 const TEXT_MAX = 4096;
 
-/** Texts by number, each once. fresh() returns those that the page does not have yet. */
+/**
+ * A list of texts, each stored once, with its number. fresh() returns the texts that the page does
+ * not have yet.
+ */
 export class Names {
 	#numbers = new Map();
 	#told = 0;
@@ -30,11 +33,11 @@ export class Names {
 	}
 }
 
-/** The texts of a decoder. */
+/** The printable texts of the strings that a decoder has. */
 export class Texts {
-	#known = new Map(); // shown strings
+	#known = new Map(); // number of a string -> its printable text
 
-	/** @param {Wasm} wasm @param {number} decoder its place */
+	/** DECODER is the address of the decoder. @param {Wasm} wasm @param {number} decoder */
 	constructor(wasm, decoder) {
 		Object.assign(this, {wasm, decoder});
 	}
@@ -50,12 +53,12 @@ export class Texts {
 		});
 	}
 
-	/** Return the NUL-terminated text at AT. */
+	/** Return the NUL-terminated text at the address AT, printable. */
 	terminated(at) {
 		return this.printable(at, this.wasm.bytes.indexOf(0, at) - at);
 	}
 
-	/** Return string I of the decoder. */
+	/** Return string I of the decoder, printable. */
 	string(i) {
 		let text = this.#known.get(i);
 
@@ -84,7 +87,7 @@ export class Texts {
 		return `${line}:${first}-${last}`;
 	}
 
-	/** Return the text of a code location without a name. */
+	/** Return a text for a code location that has no name. */
 	code(i) {
 		const {numbers, c} = this.wasm;
 

@@ -2,14 +2,14 @@
  * The worker of memory profiles: one mprof.wasm with one recording in its memory.
  *
  * In:  {id, call: "open" | "load" | "feed" | "timeline" | "profile" | "leaks", args}
- *      {cancel: id}       stop loading ID at its next piece
- *      {piece, of: id}    bytes that loading ID requested; null: the end
- * Out: {id, value, names}, {id, error}; while it loads {id, progress}, and {id, want: 0}: more
+ *      {cancel: id}       stop the load ID at its next piece
+ *      {piece, of: id}    bytes that the load ID requested; null: the end
+ * Out: {id, value, names}, {id, error}; during a load {id, progress}, and {id, want: 0}: more
  * bytes are wanted.
- *      NAMES are the new texts that answers refer to.
+ *      NAMES are the new texts that the answer refers to.
  *
- * Work is done in turns of a few milliseconds. Messages are handled between two turns. A newer
- * question replaces an older one of its kind, which is answered by null.
+ * Work is done in turns of a few milliseconds, and messages are handled between two turns. A new
+ * question replaces an older question of the same kind, which gets the answer null.
  */
 import {Answers} from "./heap-answers.js";
 import {infoOf} from "./heap-info.js";
@@ -25,7 +25,7 @@ const POINTS_MAX = 65536;
 const NONE = "No memory profile is loaded.";
 const FOREIGN = "This is no memory profile: it does not begin as a memtrace stream does.";
 
-/** Lets pending messages through. */
+/** Waits until the messages that have already come are handled. */
 class Breath {
 	#channel = new MessageChannel();
 	#waiting = [];
@@ -42,14 +42,17 @@ class Breath {
 	}
 }
 
-/** Loads one source and counts the whole recording. */
+/** Loads one source: adds its bytes to the recording and counts them. */
 class Loading extends Input {
 	constructor(id, server) {
 		super(id, server.post);
 		this.server = server;
 	}
 
-	/** Split large pieces, so that each takes a turn or two. */
+	/**
+	 * Yield the pieces of SOURCE. Large pieces are split, so that each one is handled in one or two
+	 * turns.
+	 */
 	async *pieces(source, i) {
 		for await (const piece of super.pieces(source, i))
 			for (let at = 0; at < piece.length; at += PIECE_BYTES) yield piece.subarray(at, at + PIECE_BYTES);
@@ -85,8 +88,8 @@ class Server {
 		this.breath = new Breath();
 		this.recording = null;
 		this.loading = null;
-		this.feeds = []; // ids of the feeds that are not counted yet
-		this.questions = new Map(); // kind -> {id, args} of the newest question
+		this.feeds = []; // ids of the calls of feed() whose bytes are not counted yet
+		this.questions = new Map(); // kind -> {id, args} of the newest question of this kind
 		this.working = false;
 	}
 
@@ -98,7 +101,7 @@ class Server {
 		this.post({id, error: asSentence(error).message});
 	}
 
-	/** Answer all questions by null. */
+	/** Answer all waiting questions by null, and all calls of feed() by an error. */
 	#forget() {
 		for (const id of this.feeds.splice(0)) this.#fail(id, new Error(NONE));
 		for (const {id} of this.questions.values()) this.#answer(id, null);
@@ -132,7 +135,7 @@ class Server {
 		const older = this.questions.get(kind);
 
 		if (older) this.#answer(older.id, null);
-		this.questions.delete(kind); // a newer question goes to the end
+		this.questions.delete(kind); // A newer question goes to the end of the queue.
 		this.questions.set(kind, {id, args});
 		this.#work();
 	}
@@ -173,7 +176,7 @@ class Server {
 		this.questions.delete(kind);
 	}
 
-	// Questions: each returns {value, transfer}, or null if it is not done.
+	// Questions. Each returns {value, transfer}, or null if TIME came before the answer was complete.
 
 	timeline({filter, from, to, n}, time) {
 		const points = Math.max(1, Math.min(Math.round(n), POINTS_MAX));
@@ -238,7 +241,7 @@ class Server {
 	}
 }
 
-/** Run in a page's worker, or in a worker of node for tests. */
+/** Run the worker on PORT: in a browser, or in a worker of node for tests. */
 function serve(port) {
 	const server = new Server((message, transfer = []) => port.postMessage(message, transfer));
 

@@ -1,11 +1,11 @@
 /*
- * The input of one load: the bytes of its sources, piece by piece, as the page sends them. Runs in
- * a worker.
+ * The input of one load: the bytes of its sources, in the pieces that the page sends. Runs in a
+ * worker.
  */
 import {piecesOf} from "./unpack.js";
 
 export class Input {
-	#wanted = null; // resolves the request for the next piece
+	#wanted = null; // function that resolves the Promise of the next piece; null: none is wanted
 
 	/** @param {(message: object) => void} post */
 	constructor(id, post) {
@@ -25,7 +25,7 @@ export class Input {
 		this.give(null);
 	}
 
-	/** Throw if the page cancelled the load. */
+	/** Throw if the page has cancelled the load. */
 	check() {
 		if (this.cancelled) throw new Error("Loading was cancelled.");
 	}
@@ -47,7 +47,7 @@ export class Input {
 		}
 	}
 
-	/** Yield the bytes of SOURCE, which has index I. */
+	/** Yield the bytes of SOURCE in pieces. I is the index of the source. */
 	async *pieces(source, i) {
 		if (source.bytes) yield source.bytes;
 		else if (source.blob) yield* piecesOf(source.blob.stream());
@@ -55,7 +55,7 @@ export class Input {
 	}
 }
 
-/** Pass MESSAGE to LOADING, which may be null. Return whether it was for it. */
+/** Pass MESSAGE to LOADING, which may be null. Return true if MESSAGE is about a load. */
 export function forLoading(message, loading) {
 	if ("cancel" in message) {
 		if (loading?.id === message.cancel) loading.cancel();

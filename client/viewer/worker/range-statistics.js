@@ -59,7 +59,7 @@ export class RangeStatistics {
 		});
 	}
 
-	/** Return the threads that should resolve, of the whole trace. */
+	/** Return the marked threads of the whole trace, which should resolve. */
 	#marked() {
 		const {numbers} = this.wasm;
 
@@ -80,8 +80,8 @@ export class RangeStatistics {
 	}
 
 	/**
-	 * Return the answer of engine.stats(). The whole trace has exact event counts, a part those
-	 * that the model has.
+	 * Return the answer of engine.stats(). For the whole trace the counts of events are exact. For
+	 * a part of it only the events that the model stores are counted.
 	 */
 	stats(from, to) {
 		const {wasm} = this,

@@ -1,10 +1,10 @@
 /*
- * A memory profile in the memory of mprof.wasm: its bytes, and the passes over them that answer
+ * A memory profile in the memory of mprof.wasm: its bytes, and passes over the bytes, which answer
  * questions (client/trace/wasm/scan.h).
  *
- * One pass over all objects follows the input. A filter has a pass of its own over the bytes that
- * are there when it begins; the newest two are kept. All work is done in steps of a few
- * milliseconds, so that the caller can handle messages.
+ * One pass over all objects reads the bytes as they come. A filter has a pass of its own, over the
+ * bytes that are there when the pass begins. The passes of the newest two filters are kept. All
+ * work is done in steps of a few milliseconds, so the caller can handle messages in between.
  */
 import {OUT_OF_MEMORY, need} from "./wasm.js";
 
@@ -16,7 +16,7 @@ const HEAPS = ["minor", "major", "external"];
 
 const whole = (number) => BigInt(Math.min(Math.max(Math.round(number), 0), TIME_MAX));
 
-/** A filter, and the hidden functions, in the memory of the wasm until it is closed. */
+/** A filter and the hidden functions, copied to the memory of the wasm until close(). */
 export class Filter {
 	constructor(wasm, filter, hidden = []) {
 		this.wasm = wasm;
@@ -61,7 +61,9 @@ export class Filter {
 	}
 }
 
-/** Return a key that is equal for filters of the same objects; "" for all. */
+/**
+ * Return a text that is equal for filters that select the same objects; "" if FILTER selects all.
+ */
 function keyOf(filter) {
 	const said = Object.entries(filter ?? {}).filter(
 		([, value]) =>
@@ -93,14 +95,14 @@ class View {
 		this.filter?.close();
 	}
 
-	/** Continue until TIME. Return whether it is done. */
+	/** Continue the pass until TIME. Return true if it is complete. */
 	step(time) {
 		while (!this.done && performance.now() < time) this.done = stepped(this.wasm, this.at);
 		return this.done;
 	}
 }
 
-/** Do one step of a pass. Return whether it was the last. */
+/** Do one step of the pass at the address PASS. Return true if it was the last one. */
 function stepped({c, numbers}, pass) {
 	const status = c.scan_step(pass, STEP_BYTES);
 
@@ -109,9 +111,9 @@ function stepped({c, numbers}, pass) {
 }
 
 export class Recording {
-	#views = []; // of filters, newest first
-	#sorted = null; // of all objects in time order, if needed
-	#followed = 0n; // bytes that the pass over all objects has seen
+	#views = []; // passes of filters (View), newest first
+	#sorted = null; // View of all objects in the order of time; null until it is needed
+	#followed = 0n; // number of bytes that the pass over all objects has read
 
 	/** @param {Wasm} wasm @param {{seed?: bigint, recording?: number}} options */
 	constructor(wasm, {seed, recording = 0} = {}) {
@@ -142,12 +144,12 @@ export class Recording {
 		return this.wasm.c.recording_bytes(this.kept);
 	}
 
-	/** Append bytes, cut anywhere; they are copied. @param {Uint8Array} bytes */
+	/** Append a copy of BYTES, a piece of any length. @param {Uint8Array} bytes */
 	add(bytes) {
 		const {c} = this.wasm;
 
 		if (!this.grows) {
-			// The recording was thought complete; redo the end.
+			// The pass has handled an end of the bytes, so begin the pass again.
 			c.scan_free(this.base);
 			this.base = this.#begin();
 			this.grows = true;
@@ -163,14 +165,16 @@ export class Recording {
 		}
 	}
 
-	/** Mark the end of the bytes, as far as known. */
+	/**
+	 * Handle the present end of the bytes as the end of the recording. add() can still append more.
+	 */
 	end() {
 		this.wasm.c.scan_end(this.base);
 		this.grows = false;
 		this.#followed = -1n;
 	}
 
-	/** Follow new bytes until TIME. Return whether all are counted. */
+	/** Continue the pass over all objects until TIME. Return true if it has read all bytes. */
 	follow(time) {
 		const {c} = this.wasm;
 
@@ -197,13 +201,14 @@ export class Recording {
 	}
 
 	/**
-	 * Whether objects must be sorted: the events of several domains are in order per domain only.
+	 * Whether the objects must be sorted by time. The events of several OCaml domains are in order
+	 * only within each domain.
 	 */
 	get sorts() {
 		return this.sumsOf(this.base).domains > 1n;
 	}
 
-	/** Whether it is a memory profile, as far as known. */
+	/** Whether the bytes so far are those of a memory profile. */
 	get began() {
 		return this.wasm.c.mprof_mem_info(this.wasm.c.scan_decoder(this.base)) !== 0;
 	}
@@ -212,14 +217,14 @@ export class Recording {
 		return this.sumsOf(this.base).last_us;
 	}
 
-	/** The pass over all objects, after follow() returned true. */
+	/** Address of the pass over all objects; valid after follow() returned true. */
 	get all() {
 		return this.sorts ? this.#sorted.at : this.base;
 	}
 
 	/**
-	 * Return the view for FILTER; the caller steps it until it is done. LINE: the numbers of a time
-	 * line of several domains.
+	 * Return the View for FILTER. The caller calls its step() until it is done. LINE is {from, to,
+	 * n} of a time line that needs sorted objects, as a text, or null.
 	 */
 	of(filter, line = null) {
 		const key = keyOf(filter);
@@ -229,8 +234,8 @@ export class Recording {
 	}
 
 	/**
-	 * A view under way continues with the bytes that were there, so that a growing recording is
-	 * answered too.
+	 * Return the View for KEY. A View that is not done continues with the bytes that were there
+	 * when it began. So the questions about a growing recording get an answer, too.
 	 */
 	#view(key, filter, line) {
 		const useful = (it) => (it.done ? it.bytes === this.bytes : it.key === key);

@@ -1,4 +1,4 @@
-/* The scene of a trace: draws pictures of it. */
+/* The scene of a trace: draws the pictures of its time line. */
 import {caption} from "../draw/tracks.js";
 import {Painter} from "../draw/painter.js";
 import {trackPalette} from "../draw/theme.js";
@@ -8,7 +8,7 @@ export class Scene {
 	constructor(trace) {
 		this.trace = trace;
 		this.wasm = trace.wasm;
-		this.scene = 0; // struct mprof_scene, once there is a model
+		this.scene = 0; // address of struct mprof_scene; 0 until there is a model
 	}
 
 	close() {
@@ -16,13 +16,16 @@ export class Scene {
 		this.scene = 0;
 	}
 
-	/** Make the index, which takes time. */
+	/** Make the scene with its index, which takes time, unless it exists. Return its address. */
 	prepare() {
 		this.scene ||= need(this.wasm.c.mprof_scene_new(this.trace.model) >>> 0);
 		return this.scene;
 	}
 
-	/** Call USE with the scene and the window in memory. */
+	/**
+	 * Call USE with the address of the scene, and the address of WINDOW copied to the memory of the
+	 * wasm.
+	 */
 	#window(window, use) {
 		const {wasm} = this,
 			scene = this.prepare(),
@@ -38,7 +41,10 @@ export class Scene {
 		});
 	}
 
-	/** Return the rows and their positions: all near the focus, and some of the others. */
+	/**
+	 * Return rows with their places: all rows near the focus, and a sample of the other rows. The
+	 * page interpolates between them.
+	 */
 	#rowTable(scene, at, window) {
 		const {c} = this.wasm,
 			rows = this.trace.get("rows"),
@@ -53,8 +59,8 @@ export class Scene {
 	}
 
 	/**
-	 * Return the answer of engine.frame() without its functions; with LOOK {dark, ratio} also the
-	 * pixels.
+	 * Return the members of engine.frame()'s answer that can be sent to the page. With LOOK {dark,
+	 * ratio} the picture is also painted.
 	 */
 	draw(window, look = null) {
 		const picture = this.#marks(window);
@@ -71,7 +77,7 @@ export class Scene {
 		return picture;
 	}
 
-	/** Return the picture of AREA {height, tracks} beside the threads, as draw() does. */
+	/** Return the picture of the tracks of the area NAME, as draw() does. */
 	#area(name, {height, tracks}, window, look) {
 		const {wasm} = this;
 		const size = wasm.size("mprof_track");
@@ -100,7 +106,10 @@ export class Scene {
 		return picture;
 	}
 
-	/** Return the picture that DRAW(out) draws: {marks, n, text, gridNs}. */
+	/**
+	 * Return the picture that DRAW(out) writes: {marks, n, text, gridNs}. OUT is the address of a
+	 * struct mprof_picture.
+	 */
 	#picture(draw) {
 		const {wasm} = this,
 			{c, numbers} = wasm;
@@ -142,7 +151,7 @@ export class Scene {
 		return thread === numbers.MPROF_NONE ? null : thread;
 	}
 
-	/** Return the focus at which ROW is drawn at Y. */
+	/** Return the focus for which ROW is drawn at Y pixels. */
 	focus(window, row, y) {
 		return this.#window(window, (scene, at) => this.wasm.c.mprof_scene_focus(scene, at, row, y));
 	}
@@ -167,7 +176,7 @@ export class Scene {
 		);
 	}
 
-	/** Highlight a thread and its aliases; null: none. */
+	/** Highlight a thread and its aliases. With null, highlight nothing. */
 	family(thread) {
 		const {c} = this.wasm,
 			scene = this.prepare();
@@ -175,7 +184,7 @@ export class Scene {
 		if (thread !== null && thread < this.trace.get("n_threads")) c.mprof_scene_highlight_aliases(scene, thread);
 	}
 
-	/** Mark STREAM from TIME on as not proven. */
+	/** From TIME on mark STREAM as not proven. */
 	tail(stream, time) {
 		this.wasm.c.mprof_scene_tail(this.prepare(), stream, time);
 	}

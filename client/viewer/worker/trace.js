@@ -17,13 +17,13 @@ export class Trace {
 		this.names = [];
 		this.loader = wasm.c.wasm_open(this.seed, options.simplify ?? true) >>> 0;
 		if (!this.loader) throw new Error(OUT_OF_MEMORY);
-		this.model = 0; // struct mprof_model_view, once finished
+		this.model = 0; // address of struct mprof_model_view; 0 until finish()
 		this.explanations = new Explanations(this);
 		this.rangeStatistics = new RangeStatistics(this);
 		this.scene = new Scene(this);
 	}
 
-	/** Free all memory; the wasm keeps it for the next trace. */
+	/** Free all memory of this trace. The wasm reuses it for the next trace. */
 	close() {
 		const c = this.wasm.c;
 		this.scene.close();
@@ -33,8 +33,8 @@ export class Trace {
 	}
 
 	/**
-	 * Add a stream before the first bytes; return its index. KIND is of enum input_kind: "FILE",
-	 * "TWICE", "HELD", "SERVED".
+	 * Add a stream, before the first bytes of any stream. Return its index. KIND is a name of enum
+	 * input_kind: "FILE", "TWICE", "HELD" or "SERVED".
 	 */
 	stream({name = "", guest, offsetNs = 0n, uncertaintyNs = 0n}, kind = "FILE") {
 		const {c, numbers} = this.wasm;
@@ -57,8 +57,8 @@ export class Trace {
 	}
 
 	/**
-	 * Append bytes of a stream, cut anywhere; they are copied. Throws OutOfOrder. @param
-	 * {Uint8Array} bytes
+	 * Append a copy of BYTES, a piece of any length, to STREAM. Throws OutOfOrder for a stream of
+	 * kind "TWICE". @param {Uint8Array} bytes
 	 */
 	feed(stream, bytes) {
 		const {c} = this.wasm;
@@ -85,7 +85,7 @@ export class Trace {
 		const {c} = this.wasm;
 		this.check(c.loader_finish(this.loader));
 		this.model = c.mprof_model_view(c.loader_model(this.loader)) >>> 0;
-		this.scene.prepare(); // during the load, not with the first picture
+		this.scene.prepare(); // done during the load, so that the first picture does not wait for it
 	}
 
 	get(name) {
@@ -97,7 +97,7 @@ export class Trace {
 		return this.wasm.get(struct, this.get(array) + i * this.wasm.size(struct), name);
 	}
 
-	/** Return the first MOST items of an array as objects. */
+	/** Return the first MOST items of the model's array ARRAY of STRUCT as objects. */
 	items(array, struct, most = Infinity) {
 		const {wasm} = this,
 			base = this.get(array),
@@ -106,7 +106,7 @@ export class Trace {
 		return Array.from({length: n}, (_, i) => wasm.object(struct, base + i * size));
 	}
 
-	/** Return sentences on the damage, and its total number. */
+	/** Return sentences on the damage of the trace, and the number of damaged places. */
 	damages() {
 		const {wasm} = this,
 			sentences = [];
@@ -135,7 +135,7 @@ export class Trace {
 		);
 	}
 
-	/** Return the numbers at AT that are not 0, by name. */
+	/** Return the numbers at the address AT that are not 0, as an object. NAMES are its keys. */
 	named(names, at) {
 		const numbers = new BigUint64Array(this.wasm.c.memory.buffer.slice(at, at + 8 * names.length));
 
@@ -178,7 +178,7 @@ export class Trace {
 		};
 	}
 
-	/** Return string I of the model, printable and bounded; null for none. */
+	/** Return string I of the model, printable and cut; null if there is none. */
 	text(i) {
 		const {wasm} = this;
 		if (i === wasm.numbers.MPROF_NONE) return null;
@@ -203,7 +203,7 @@ export class Trace {
 		return {index, name: this.counterName(counter), min, max, scaleMin, scaleMax, samples, stream};
 	}
 
-	/** Return counter INDEX as in the summary, or null. */
+	/** Return counter INDEX in the form of summary(), or null. */
 	counterAt(index) {
 		const {wasm} = this;
 		if (index >= Math.min(this.get("n_counters"), COUNTERS_MAX)) return null;
@@ -213,7 +213,7 @@ export class Trace {
 		);
 	}
 
-	/** With several streams, each has its own counters. */
+	/** Return the name of a counter, with the name of its stream if there are several streams. */
 	counterName({name, stream}) {
 		const of = this.of(stream);
 
@@ -242,7 +242,7 @@ export class Trace {
 		return list;
 	}
 
-	/** Return the name of STREAM if there are several, else null. */
+	/** Return the name of stream STREAM, or null if the trace has only one. */
 	of(stream) {
 		return this.names.length > 1 ? this.names[stream] || `stream ${stream + 1}` : null;
 	}
@@ -254,7 +254,7 @@ export class Trace {
 			: i;
 	}
 
-	/** Return the running time of a thread and the number of its activations. */
+	/** Return the time that a thread ran, and how often it ran. */
 	#ran(thread) {
 		const {wasm} = this,
 			base = this.get("activations"),
@@ -318,7 +318,7 @@ export class Trace {
 		return this.rangeStatistics.stats(from, to);
 	}
 
-	/** Return the answer of engine.frame() without its functions. */
+	/** Return what draw() of scene.js returns. */
 	draw(window, look) {
 		return this.scene.draw(window, look);
 	}
@@ -347,7 +347,10 @@ export class Trace {
 		return this.scene.density(from, to, n);
 	}
 
-	/** Return the answer of engine.diff(). This trace is the bad one. */
+	/**
+	 * Return the answer of engine.diff(). GOOD is the trace that went well; this trace is the bad
+	 * one.
+	 */
 	diff(good) {
 		return compare(good, this);
 	}

@@ -1,4 +1,6 @@
-/* Unpacking of byte streams: gzip is unpacked, other compressions are named in an error. */
+/*
+ * Unpack a stream of bytes. Only gzip can be unpacked. For another compression the error names it.
+ */
 
 const UNREADABLE = {xz: [0xfd, 0x37, 0x7a, 0x58, 0x5a], zstd: [0x28, 0xb5, 0x2f, 0xfd], bzip2: [0x42, 0x5a, 0x68]};
 const GZIP = [0x1f, 0x8b];
@@ -7,7 +9,7 @@ function beginsWith(bytes, wanted) {
 	return bytes.length >= wanted.length && wanted.every((byte, i) => bytes[i] === byte);
 }
 
-/** Return a stream of a generator's pieces, one at a time. */
+/** Return a ReadableStream of the pieces that a generator yields. */
 function streamOf(pieces) {
 	return new ReadableStream({
 		async pull(out) {
@@ -32,7 +34,7 @@ export async function* piecesOf(stream) {
 }
 
 async function* unzipped(pieces) {
-	let failure = null; // error of the source, not damage
+	let failure = null; // error of the source, to be told from damage of the packed data
 
 	async function* packed() {
 		try {
@@ -54,7 +56,7 @@ async function* unzipped(pieces) {
 	}
 }
 
-/** Yield the pieces, unpacked if they are compressed. */
+/** Yield PIECES, unpacked if they are compressed. */
 export async function* unpacked(pieces) {
 	const {value: first, done} = await pieces.next();
 

@@ -1,10 +1,12 @@
 /*
- * The calls and structures of mprof.wasm. Only this file reads its memory.
+ * The calls and structures of mprof.wasm. Only this file knows how structures are laid out in its
+ * memory.
  *
- * The wasm tells the offsets of its structures (wasm_layout). Traces are hostile: the wasm checks
- * indices, and lists made from them are bounded.
+ * The wasm returns the offsets of its structures (wasm_layout). A trace can be hostile. So the wasm
+ * checks all indices, and this file bounds the lists that it makes.
  *
- * The single-file page has this and the modules above it as one classic script; see README.md.
+ * On the single-file page this module and the modules that import it are one classic script; see
+ * README.md.
  */
 
 export const COUNTERS_MAX = 65536;
@@ -26,7 +28,10 @@ export const VERDICTS = {
 export const OUT_OF_MEMORY =
 	"The trace does not fit into the memory that a page may have; choose a shorter part of it.";
 
-/** System calls of libc for messages that nobody reads. They fail. */
+/**
+ * System calls of libc, which only writes messages. Each one fails, because nobody reads the
+ * messages.
+ */
 const wasi = {fd_close: () => 8, fd_seek: () => 8, fd_write: () => 8};
 
 export class Wasm {
@@ -73,14 +78,17 @@ export class Wasm {
 		return decoder.decode(bytes.subarray(at, bytes.indexOf(0, at)));
 	}
 
-	/** Allocate SIZE bytes; the caller frees them. */
+	/** Allocate SIZE bytes in the wasm and return the address. The caller frees it. */
 	alloc(size) {
 		const at = this.c.malloc(size) >>> 0;
 		if (!at) throw new Error(OUT_OF_MEMORY);
 		return at;
 	}
 
-	/** Call USE with SIZE bytes and free them afterwards. */
+	/**
+	 * Call USE(address) with SIZE bytes of the wasm's memory, and free them afterwards. Return what
+	 * USE returns.
+	 */
 	lend(size, use) {
 		const at = this.alloc(size);
 		try {
@@ -116,7 +124,8 @@ export class Wasm {
 			case "f8":
 				return view.getFloat64(i, true);
 			default:
-				return field.bytes === 4 ? view.getUint32(i, true) : i; // a pointer, or the address of an embedded structure
+				/* A pointer; or the address of a structure that is a member. */
+				return field.bytes === 4 ? view.getUint32(i, true) : i;
 		}
 	}
 
@@ -138,7 +147,7 @@ export class Wasm {
 		}
 	}
 
-	/** Return all fields of a structure as an object. */
+	/** Return all fields of the STRUCT at the address AT as an object. */
 	object(struct, at) {
 		return Object.fromEntries(
 			Object.keys(this.structs[struct].fields).map((name) => [name, this.get(struct, at, name)]),
@@ -150,7 +159,7 @@ export class Wasm {
 	}
 }
 
-/** Return readable names of the enum values PREFIX_NAME. */
+/** Return a readable name for each value of the enum whose constants begin with PREFIX. */
 export function names(wasm, prefix) {
 	const found = [];
 	for (const [name, value] of Object.entries(wasm.numbers))
@@ -158,16 +167,19 @@ export function names(wasm, prefix) {
 	return found;
 }
 
-/** Return AT unless it is NULL; else throw. */
+/** Return the address AT. Throw if it is 0, which means out of memory. */
 export function need(at) {
 	if (!at) throw new Error(OUT_OF_MEMORY);
 	return at;
 }
 
-/** A stream of kind "TWICE" must be buffered: feed everything again, to a new trace. */
+/**
+ * A stream of kind "TWICE" has packets out of order. The caller feeds all bytes again to a new
+ * trace, as kind "HELD".
+ */
 export class OutOfOrder extends Error {}
 
-/** Return a sentence for a trap in the wasm, which cannot be used any more. */
+/** Return ERROR as an Error with a sentence. After a trap the wasm cannot be used any more. */
 export function asSentence(error) {
 	if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError)
 		return new Error(

@@ -2,12 +2,12 @@
  * The worker of traces: one mprof.wasm with the trace in its memory.
  *
  * In:  {id, call, args, side}   a call of the trace (side 0), or of the compared one (1)
- *      {cancel: id}             stop loading ID at its next piece
- *      {piece, of: id}          bytes that loading ID requested; null: the end
- * Out: {id, value}, {id, error}; while it loads {id, progress}, and {id, want: i}: more bytes of
+ *      {cancel: id}             stop the load ID at its next piece
+ *      {piece, of: id}          bytes that the load ID requested; null: the end
+ * Out: {id, value}, {id, error}; during a load {id, progress}, and {id, want: i}: more bytes of
  * source I are wanted
  *
- * Calls are handled in order. Only loading lets others through, between two pieces.
+ * Calls are handled in order. Only during a load, other calls are handled between two pieces.
  */
 import {chromeBytes} from "./chrome.js";
 import {clocksOf} from "./clocks.js";
@@ -18,7 +18,7 @@ import {OutOfOrder, Wasm, asSentence} from "./wasm.js";
 
 const NO_TRACE = "No trace is loaded.";
 
-/** Loads the sources and finishes the trace. */
+/** Loads the sources into a Trace and finishes it. */
 class Loading extends Input {
 	async #read(trace, stream, source, i, total) {
 		let first = true;
@@ -45,7 +45,11 @@ class Loading extends Input {
 		return trace;
 	}
 
-	/** Buffer a source that can be read twice only if needed: for rings that have wrapped. */
+	/**
+	 * Load SOURCES into a trace that MAKE() returns. Sources are read without a buffer at first. If
+	 * a stream is out of order, as that of a ring that has wrapped, everything is read again with a
+	 * buffer.
+	 */
 	async run(make, sources) {
 		for (const kind of ["TWICE", "HELD"]) {
 			const trace = make();
@@ -71,12 +75,12 @@ class Server {
 
 	async open(module) {
 		this.wasm = await Wasm.open(module);
-		// After the answer, while the page requests bytes.
+		// The answer is sent first. The wasm warms up while the page requests bytes.
 		setTimeout(() => this.wasm.c.wasm_warm_up());
 		return [this.wasm.numbers];
 	}
 
-	/** A new trace drops the compared one. */
+	/** Close the trace of SIDE. A new trace (side 0) also closes the compared one. */
 	#forget(side) {
 		for (const i of side ? [1] : [0, 1]) {
 			this.traces[i]?.close();
@@ -101,7 +105,7 @@ class Server {
 		}
 	}
 
-	/** Return a call's answer and the buffers to transfer. */
+	/** Return [the answer of a call, the buffers to transfer]. */
 	#ask(call, args, side) {
 		const trace = this.traces[side];
 
@@ -166,7 +170,7 @@ class Server {
 	}
 }
 
-/** Run in a page's worker, or in a worker of node for tests. */
+/** Run the worker on PORT: in a browser, or in a worker of node for tests. */
 function serve(port) {
 	const server = new Server((message, transfer = []) => port.postMessage(message, transfer));
 
