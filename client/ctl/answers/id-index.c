@@ -9,7 +9,7 @@
 
 #define ARRAY_FIRST	1024u
 #define HASH_FIRST	64u
-#define PLACES_FOR_EACH 4u /* places of the array for each id, at most */
+#define PLACES_FOR_EACH 4u /* most places of the array for each id */
 
 void id_index_init(struct id_index *x, uint64_t seed)
 {
@@ -63,7 +63,7 @@ bool id_index_reserve(struct id_index *x, uint32_t more)
 	return true;
 }
 
-/* Let the array reach the place AT, if it is not too far and there is memory. */
+/* Grow the array to include the place AT. Return false if AT is too far, or without memory. */
 static bool array_reaches(struct id_index *x, uint64_t at)
 {
 	uint32_t room = x->array_room ? x->array_room : ARRAY_FIRST;

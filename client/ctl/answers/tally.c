@@ -158,7 +158,7 @@ static bool is_sample(const struct mprof_raw_event *e)
 	return e->id == MPROF_EVENT_counter || e->id == MPROF_EVENT_increase;
 }
 
-/* Return true if the event has a string that is stored. */
+/* Return true if the event's string is stored: if it is a label or a counter's sample. */
 static bool has_text(const struct mprof_raw_event *e)
 {
 	return e->id == MPROF_EVENT_label || is_sample(e);

@@ -19,7 +19,7 @@ static json_t *who(const struct subject *t, uint32_t thread, uint64_t time)
 	return thread_json(t->m, t->w, thread, time);
 }
 
-/* Return the thread that acted at TIME, with that time. */
+/* Return the identity of THREAD at TIME, with TIME, as a JSON object. */
 static json_t *who_at(const struct subject *t, uint32_t thread, uint64_t time)
 {
 	json_t *object = who(t, thread, time);

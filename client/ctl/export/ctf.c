@@ -84,7 +84,7 @@ static size_t store_fixed(const struct mprof_raw_event *e, uint64_t ns, uint8_t 
 	return at;
 }
 
-/* Return a time that can stand behind the last one. */
+/* Return NS, or the last event's time if NS cannot follow it in a valid stream. */
 static uint64_t time_of(struct ctf_stream *s, uint64_t ns)
 {
 	if (s->verbatim)
@@ -97,7 +97,7 @@ static uint64_t time_of(struct ctf_stream *s, uint64_t ns)
 	return ns;
 }
 
-/* Write an event longer than a packet as a packet of its own. */
+/* Write an event that is longer than a packet of PACKET_BYTES as a packet of its own. */
 static int put_long(struct ctf_stream *s, const struct mprof_raw_event *e, const uint8_t *fixed, size_t n)
 {
 	int r = flush(s);

@@ -52,7 +52,10 @@ bool api_real(const json_t *value, uint64_t *ns)
 	return strcmp(rest, "Z") == 0 && timegm(&tm) >= 0;
 }
 
-/* KIND is a capture's kind or a run's end reason of the API, or NULL if unknown. */
+/*
+ * Return true if KIND is a crash. KIND is a capture's kind or a run's end reason in the API, or
+ * NULL if unknown.
+ */
 static bool is_crash(const char *kind)
 {
 	static const char *const crashes[] = {"crash", "watchdog", "destroyed", "ended"};
@@ -63,7 +66,7 @@ static bool is_crash(const char *kind)
 	return !kind;
 }
 
-/* Find out about the run with the number NAME, by default the guest's latest. */
+/* Return true if the run with the number NAME, by default the guest's latest, ended in a crash. */
 static bool run_crashed(const json_t *domain, const char *name)
 {
 	json_int_t wanted = name ? strtoll(name, NULL, 10) : json_integer_value(json_object_get(domain, "run"));

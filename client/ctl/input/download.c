@@ -21,10 +21,10 @@
 #include "download.h"
 #include "table.h"
 
-#define TRIES_MAX 6 /* without progress */
+#define TRIES_MAX 6 /* attempts without progress before the download fails */
 /* Fewer bytes are no progress: a server could hold the client for ever with a byte for each try. */
 #define PROGRESS_MIN (64u << 10)
-#define ANEW_MAX     6 /* restarts because the selection was deleted meanwhile */
+#define ANEW_MAX     6 /* most restarts because the fixed selection was deleted */
 struct attempt {
 	struct download *d;
 	char *etag;	/* tag of the identity body so far, or NULL */

@@ -19,7 +19,7 @@
 #include "cleanup.h"
 #include "follow.h"
 
-#define PATIENCE_MS (120 * 1000) /* without a byte; then the daemon is given up */
+#define PATIENCE_MS (120 * 1000) /* ms without a byte until mprofctl gives the daemon up */
 struct position {
 	uint64_t run, stream, sequence, offset;
 };
