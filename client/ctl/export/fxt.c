@@ -116,7 +116,9 @@ static struct ref refer_constant(struct fxt *f, const char *text)
 {
 	uint32_t known = f->strings.n, i = texts_add_constant(&f->strings, &f->constants, text);
 
-	return i < known ? (struct ref){.value = (uint16_t)(i + 1)} : reference(f, i, known, text, strlen(text));
+	if (i < known)
+		return (struct ref){.value = (uint16_t)(i + 1)};
+	return reference(f, i, known, text, strlen(text));
 }
 
 static struct ref refer_name(struct fxt *f, const struct slice_event *event)

@@ -140,7 +140,9 @@ static struct ref refer_name(struct perfetto *p, const struct slice_event *event
 		i = texts_add_constant(&p->names, &p->constants, event->name);
 	else if (event->name_bytes && event->name_bytes <= NAME_INTERN_MAX)
 		i = texts_add(&p->names, event->name, event->name_bytes);
-	return i == TEXT_NONE ? (struct ref){0} : (struct ref){.iid = (uint64_t)i + 1, .is_new = i == before};
+	if (i == TEXT_NONE)
+		return (struct ref){0};
+	return (struct ref){.iid = (uint64_t)i + 1, .is_new = i == before};
 }
 
 static bool has_name(const struct slice_event *event)
