@@ -1,8 +1,9 @@
 /*
- * `mprofctl mem diff`: which functions allocate more per second than before, and which less.
+ * `mprofctl mem diff A B`: list the functions that allocate more bytes per second in profile B than
+ * in profile A, and those that allocate fewer.
  *
- * Two runs also differ by chance. Each number has the error of its samples, and a difference of
- * less than twice the error is not significant.
+ * Two runs of the same program also differ by chance. Each number is an estimate from samples and
+ * has a statistical error. A difference is called sure if it is more than SURE times its error.
  */
 #include <jansson.h>
 #include <math.h>
@@ -23,8 +24,8 @@
 struct side {
 	struct mem_load l;
 	struct mprof_hotspots *hotspots;
-	double rate; /* bytes per second for a sample */
-	double all;  /* samples */
+	double rate; /* allocated bytes per second that one sample stands for */
+	double all;  /* samples of all functions */
 };
 
 static void side_deinit(struct side *s)
@@ -33,14 +34,14 @@ static void side_deinit(struct side *s)
 	mem_load_deinit(&s->l);
 }
 
-/* A function of either profile or of both. */
+/* A function, with its samples in both profiles: [0] in profile A, [1] in profile B. */
 struct row {
-	const char *name, *file; /* lent by the decoders */
+	const char *name, *file; /* borrowed from the decoders; without a NUL */
 	size_t name_bytes, file_bytes;
 	uint64_t self[2], total[2];
 };
 
-/* Load one profile. Return an exit code. */
+/* Load the profile OPERAND with the objects that F selects into S. Return an exit code. */
 static int side_load(struct side *s, const char *operand, struct mem_filter *f)
 {
 	const struct mprof_profile_sums *sums;
@@ -102,7 +103,10 @@ static int row_compare(const void *a, const void *b)
 	return r ? r : text_compare(x->file, x->file_bytes, y->file, y->file_bytes);
 }
 
-/* Join rows of the same function. Return the number of rows left. */
+/*
+ * Sort the N rows, and add up the rows that have the same function and file. Return the number of
+ * rows left.
+ */
 static size_t rows_join(struct row *rows, size_t n)
 {
 	size_t kept = 0;
@@ -128,7 +132,10 @@ static double grown(const struct side sides[2], const uint64_t samples[2])
 
 static double error_of(const struct side sides[2], const uint64_t samples[2])
 {
-	/* Without samples one sample was possible. */
+	/*
+	 * A profile without samples of the function counts as one sample here, because an estimate
+	 * of 0 has an error, too.
+	 */
 	double a = sqrt((double)(samples[0] ? samples[0] : 1)) * sides[0].rate;
 	double b = sqrt((double)(samples[1] ? samples[1] : 1)) * sides[1].rate;
 
@@ -268,7 +275,10 @@ int mem_diff(const struct ctl *ctl, int argc, char **argv)
 	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 2, 2), second, printed;
 
 	r = r ? r : mem_filter_parse(&f, &o);
-	/* Each filter finds the peak of its own profile. */
+	/*
+	 * F and G have the same options. There are two filters because mem_load() stores the time
+	 * of the profile's peak in its filter.
+	 */
 	r = r ? r : mem_filter_parse(&g, &o);
 	r = r ? r : side_load(&a, left.at[0], &f);
 	if (r != CTL_OK && r != CTL_DAMAGED)

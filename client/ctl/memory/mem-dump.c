@@ -1,4 +1,4 @@
-/* `mprofctl mem dump`: a memory profile, one event per line. */
+/* `mprofctl mem dump`: print the events of a memory profile, one per line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -20,28 +20,31 @@
 #include "options.h"
 #include "writer.h"
 
-/* Codes of a memory profile as text: `Function@file.ml:10:3-20`. */
+/*
+ * The text of a code, which is the number of a place in the program: all locations of that place,
+ * as in ` Function@file.ml:10:3-20`.
+ */
 struct mem_place {
 	char *text; /* owned; NULL before its first use */
 	size_t bytes;
 };
 
 /*
- * The texts of a decoder's codes, each made once. A zeroed struct is empty. The texts are safe for
- * a terminal.
+ * The texts of the codes of a decoder, by the number of the code in the decoder. Each text is made
+ * once, at its first use, because many stacks contain the same few codes. Control characters are
+ * escaped unless RAW is set. A zeroed struct is empty.
  */
 struct mem_places {
-	bool raw; /* keep names as they are, for a writer that escapes them; kept by deinit */
+	/* do not escape names, because the caller does; mem_places_deinit() keeps this value */
+	bool raw;
 	struct mem_place *list;
 	uint32_t room;
 };
 
 /*
- * Each allocation has a stack, but there are few different frames, so the text of each is made
- * once.
+ * Longest part of a name that is printed. The limit bounds the output: a code can have 255
+ * locations, and a name from a guest can have any length.
  */
-
-/* Limit of a name; a longer one says nothing more, and a code can have 255 locations. */
 #define NAME_MAX_BYTES 4096u
 
 static void mem_places_deinit(struct mem_places *places)
@@ -76,7 +79,7 @@ static void put_location(FILE *out, const struct mprof_mem *d, const struct mpro
 	fprintf(out, ":%" PRIu32 ":%u-%u", l->line, l->first, l->last);
 }
 
-/* Return a code as a number: 63 bits with a sign. */
+/* Return the lower 63 bits of CODE as a signed number. */
 static int64_t number_of(uint64_t code)
 {
 	return (int64_t)(code << 1) >> 1;
@@ -100,8 +103,9 @@ static bool place_make(struct mem_place *place, const struct mprof_mem *d, const
 }
 
 /*
- * Return all locations of code I, outermost first, each behind a space; ` $NUMBER` if the trace has
- * no location for it, ` ?NUMBER` if it never described it. The text is lent; NULL without memory.
+ * Return the text of code I: its locations, outermost first, with a space before each. The text is
+ * " $NUMBER" if the trace says that the code has no location, and " ?NUMBER" if the trace does not
+ * describe the code. PLACES owns the result. Return NULL without memory.
  */
 static const struct mem_place *mem_places_at(struct mem_places *places, const struct mprof_mem *d, uint32_t i)
 {
@@ -138,7 +142,10 @@ static void dump_state_deinit(struct dump_state *d)
 	mem_places_deinit(&d->places);
 }
 
-/* Write a stack: each frame behind a space, or as a JSON list. */
+/*
+ * Write the stack of event E: as text with a space before each frame, or as the items of a JSON
+ * list. Return 0 or -ENOMEM.
+ */
 static int put_stack(struct dump_state *d, const struct mprof_mem *decoder, const struct mprof_mem_event *e)
 {
 	for (uint32_t i = 0; i < e->frames; i++) {
@@ -200,7 +207,10 @@ static int dump_event(void *context, const struct mprof_mem *decoder, const stru
 	int r;
 
 	if (e->kind == MPROF_MEM_BEGIN) {
-		/* A new recording has new codes. */
+		/*
+		 * Codes have another meaning in each recording, so drop the texts of the last
+		 * recording.
+		 */
 		mem_places_deinit(&d->places);
 		d->start_us = e->time_us;
 		return 0;

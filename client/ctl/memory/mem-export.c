@@ -15,11 +15,11 @@
 #include "writer.h"
 
 /*
- * The page reads the stream itself, so it gets the stream unpacked but otherwise as it is. The page
- * reports damage, too.
+ * The HTML page decodes the memtrace stream itself and shows the damage in the stream. So mprofctl
+ * unpacks the stream and otherwise copies it unchanged.
  */
 
-/* Enough to recognize a memtrace stream. */
+/* number of first bytes that mprof_mem_begins() needs to recognize a memtrace stream */
 #define HEAD_BYTES 64u
 
 static int take_bytes(void *context, const void *bytes, size_t len)
@@ -38,7 +38,7 @@ static int pass_event(void *context, const struct mprof_mem *d, const struct mpr
 	return 0;
 }
 
-/* Report why the bytes could not be stored. */
+/* Report why the unpacked bytes could not be stored in the temporary file. Return an exit code. */
 static int aside_failed(const struct mem_page *p)
 {
 	if (p->in.refused == -EFBIG)
@@ -66,7 +66,7 @@ int mem_page_read(struct mem_page *p, const char *operand, uint64_t recording)
 		return aside_failed(p);
 	}
 	p->in.recording = recording;
-	p->in.each = true; /* the page has all recordings */
+	p->in.each = true; /* the page shows all recordings of the stream */
 	r = mem_input_run(&p->in, &consumer, false);
 	return p->in.refused ? aside_failed(p) : r;
 }
@@ -79,13 +79,16 @@ void mem_page_deinit(struct mem_page *p)
 	p->fd = -1;
 }
 
-/* ---- is it one? */
+/* ---- recognizing a memory profile */
 struct head {
 	uint8_t bytes[HEAD_BYTES];
 	size_t n;
 };
 
-/* Take the first bytes of packed data, and stop. */
+/*
+ * Copy the first HEAD_BYTES unpacked bytes to the struct head. Return 0 to go on, or -ECANCELED
+ * when all are there, to stop unpacking.
+ */
 static int take_head(void *context, const void *bytes, size_t len)
 {
 	struct head *h = context;
@@ -114,16 +117,19 @@ static bool begins(int fd, const char *name)
 		return false;
 	if (!unpack_wanted(packed, (size_t)n))
 		return mprof_mem_begins(packed, (size_t)n);
-	/* The packed data may be damaged later; reading reports that. */
+	/*
+	 * This unpacks only the beginning. Damage farther behind is reported when the profile is
+	 * read.
+	 */
 	if (lseek(fd, n, SEEK_SET) < 0 || unpack_run(fd, packed, (size_t)n, name, &ops) > 0)
 		return false;
 	return mprof_mem_begins(head.bytes, head.n);
 }
 
 /*
- * Return true if OPERAND can be examined and then read: a regular file or standard input. A capture
- * or domain is not reported as a missing file, and a named pipe would lose its writer if it were
- * closed.
+ * Return true if OPERAND is standard input or a readable regular file. Other operands are not
+ * opened. A capture or domain would be reported as a missing file. A named pipe would be closed
+ * after its first bytes were read, and its writer would fail.
  */
 static bool is_file(const char *operand)
 {
@@ -186,16 +192,16 @@ int mem_page_export(const char *host, const char *operand, uint64_t recording, c
 static const struct {
 	const char *name;
 	int (*write)(struct mem_format_job *f);
-	bool hides; /* --hide has an effect on it */
+	bool hides; /* the option --hide applies to this format */
 } formats[] = {
 	{"collapsed", mem_write_collapsed, true},
-	{"html", NULL, false}, /* mem-page.h writes the whole profile */
+	{"html", NULL, false}, /* mem_page_export() writes this format */
 	{"json", mem_write_json, false},
 	{"pprof", mem_write_pprof, false},
 	{"speedscope", mem_write_speedscope, true},
 };
 
-/* Return the number of the format NAME, or -1 after an error message. */
+/* Return the index of the format NAME in FORMATS, or -1 after an error message. */
 static int format_find(const char *name)
 {
 	struct suggestion suggestion = {.word = name};
@@ -213,14 +219,20 @@ static int format_find(const char *name)
 	return -1;
 }
 
-/* Write the profile in a format. Return an exit code. */
+/*
+ * Write the profile L in format number FORMAT to FILE. If FILE is NULL, write to standard output.
+ * Return an exit code.
+ */
 static int write_to(struct mem_load *l, const struct mem_filter *filter, int format, const char *file)
 {
 	CLEANUP(output_close) struct output out = {.fd = -1};
 	struct mem_format_job f = {.l = l, .filter = filter, .out = &out};
 	int r;
 
-	/* Text may go to a terminal. */
+	/*
+	 * pprof is binary, so output_open() refuses a terminal. The other formats are text and may
+	 * go to a terminal.
+	 */
 	if (file)
 		r = output_open(&out, file, OUTPUT_REPLACE, "mem");
 	else if (formats[format].write == mem_write_pprof)

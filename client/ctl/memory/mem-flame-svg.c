@@ -1,9 +1,10 @@
 /*
- * `mprofctl mem flame`: draw a flame graph as an SVG that any browser opens, with a small script
- * for zoom and search.
+ * `mprofctl mem flame`: draw a flame graph as an SVG with a small script for zoom and search. Any
+ * browser opens the SVG.
  *
- * Frames narrower than 1 / PARTS of the picture are left out, and larger ones if there are too
- * many. The picture states the limit.
+ * The picture leaves out frames narrower than 1 / PARTS of its width. If more than FRAMES_MAX
+ * frames remain, that least width is doubled until the frames are few enough. The picture states
+ * the limit.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +28,7 @@
 #define TOP	    60
 #define BOTTOM	    30
 #define LETTER	    6.6
-#define PARTS	    10000u /* a frame is at least 1 / PARTS of all */
+#define PARTS	    10000u /* a frame has at least 1 / PARTS of all samples */
 #define FRAMES_MAX  30000u
 #define DEPTH_MAX   400u
 #define TITLE_BYTES 200u
@@ -41,18 +42,22 @@ struct drawing {
 	const char *title;
 	double scale;	 /* bytes per sample */
 	uint64_t least;	 /* samples of the smallest frame drawn */
-	uint32_t rows;	 /* without the root's row */
+	uint32_t rows;	 /* number of rows, without the row of the root */
 	uint32_t frames; /* number of frames drawn */
 	bool callers;
 };
 
-/* A position in the walk through all drawn frames, heaviest first. */
+/*
+ * A position in the walk through all drawn frames. The walk visits a frame before its children, and
+ * the heaviest of the siblings first.
+ */
 struct step {
 	uint32_t at;
-	uint64_t left[DEPTH_MAX + 1]; /* samples to the left, by depth */
+	/* by depth: samples to the left of the frame on the path to the node AT */
+	uint64_t left[DEPTH_MAX + 1];
 };
 
-/* Move to the next frame. Return false behind the last. */
+/* Move S to the next frame with at least LEAST samples. Return false if there is no next frame. */
 static bool step_next(struct step *s, const struct mprof_flame_node *nodes, uint64_t least)
 {
 	const struct mprof_flame_node *node = &nodes[s->at];
@@ -65,7 +70,10 @@ static bool step_next(struct step *s, const struct mprof_flame_node *nodes, uint
 	}
 	for (; node->parent != MPROF_NONE; node = &nodes[node->parent]) {
 		next = node->next_sibling;
-		/* Siblings are sorted by weight, so all behind a too small one are too small. */
+		/*
+		 * Siblings are sorted by weight. If NEXT has too few samples, all its later
+		 * siblings do, too.
+		 */
 		if (next != MPROF_NONE && nodes[next].total >= least) {
 			s->left[node->depth] += node->total;
 			s->at = next;
@@ -99,7 +107,10 @@ static void put(struct writer *out, const char *text)
 	writer_put(out, text, strlen(text));
 }
 
-/* Choose a warm colour, the same for a name everywhere. */
+/*
+ * Write a warm colour that depends only on the name, so a function has the same colour in all
+ * frames. A frame whose function is not KNOWN is written in another colour.
+ */
 static void put_colour(struct writer *out, const char *name, size_t bytes, bool known)
 {
 	uint32_t hash = 2166136261u;
@@ -134,7 +145,10 @@ static void put_frame(struct drawing *w, const struct step *s, uint32_t height)
 		       x * WIDTH, y, part * WIDTH > 0.8 ? part * WIDTH - 0.5 : 0.3, ROW - 1);
 	put_colour(w->out, name, bytes, node->name != MPROF_NONE);
 	mem_put_format(w->out, "\"/><text x=\"%.2f\" y=\"%u\">", x * WIDTH + 3, y + ROW - 5);
-	/* Show the name if there is room, so that it is visible without the script. */
+	/*
+	 * If the name fits the frame, write it here. The script, which writes names after a zoom,
+	 * may be disabled.
+	 */
 	if ((double)bytes * LETTER < part * WIDTH - 6)
 		mem_put_xml(w->out, name, bytes);
 	put(w->out, "</text></g>\n");
@@ -184,7 +198,10 @@ static int draw(struct drawing *w)
 	return writer_flush(w->out);
 }
 
-/* Return the tree to draw; NULL without memory. */
+/*
+ * Return the tree to draw, which the caller frees. If CALLERS is true, its root is the allocations,
+ * and children are callers. Return NULL without memory.
+ */
 static struct mprof_flame *flame_make(struct mem_load *l, const struct mem_filter *filter, bool callers)
 {
 	const struct mprof_flame_options options = {.hidden = filter->hidden, .n_hidden = filter->n_hidden};

@@ -1,4 +1,7 @@
-/* Names come from guests. Each is written as plain text, whatever it holds. */
+/*
+ * The text formats of `mem export`. Names of functions come from guests, so all names are escaped
+ * for the format.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,9 +14,9 @@
 #include "mem-formats.h"
 #include "writer.h"
 
-/* Most bytes of a format's output: numbers and fixed texts. */
+/* most bytes that one call of mem_put_format() writes */
 #define FORMAT_MAX 400u
-/* Limit of a name; a longer one says nothing more. */
+/* longest part of a name that is written; names from a guest can have any length */
 #define NAME_MAX_BYTES 4096u
 
 const char *mem_name(const struct mprof_mem *d, const struct mprof_flame_node *node, size_t *bytes)
@@ -64,15 +67,15 @@ void mem_put_format(struct writer *out, const char *format, ...)
 }
 
 /*
- * Folded stacks for the usual flame graph scripts: a line `caller;callee SAMPLES` for each stack
- * that allocates.
+ * The collapsed format, for the usual flame graph scripts. Each stack that allocates is a line
+ * `caller;callee SAMPLES`.
  */
 
 CLEANUP_DEFINE(struct mprof_flame, mprof_flame_free)
 
 /*
- * Write a function's name as a frame, without semicolons and newlines, which separate frames and
- * stacks.
+ * Write the name of the node's function as a frame. Semicolons and newlines in the name are
+ * replaced, because they separate frames and stacks in this format.
  */
 static void put_frame(struct writer *out, const struct mprof_mem *d, const struct mprof_flame_node *node)
 {
@@ -89,7 +92,10 @@ static void put_frame(struct writer *out, const struct mprof_mem *d, const struc
 	}
 }
 
-/* Write the stack that ends at PATH[DEPTH]. */
+/*
+ * Write the line's frames: the nodes PATH[1] (the outermost) to PATH[DEPTH]. Of a stack with too
+ * many frames only the innermost are written, behind "(...)".
+ */
 static void put_stack(struct mem_format_job *f, struct writer *out, const struct mprof_flame_node *nodes,
 		      const uint32_t *path, uint32_t depth)
 {
@@ -146,7 +152,7 @@ int mem_write_collapsed(struct mem_format_job *f)
 	return put_all(f, &out, flame);
 }
 
-/* A whole profile for programs: its stacks as a tree, and the meaning of its codes. */
+/* The JSON format, for programs: the profile's stacks as a tree, and a description of each code. */
 
 static void put(struct writer *out, const char *text)
 {
@@ -241,18 +247,22 @@ int mem_write_json(struct mem_format_job *f)
 }
 
 /*
- * Three speedscope profiles in one file: what was allocated, what lived at the end, and what lived
- * at the peak.
+ * The speedscope format. One file holds three profiles: all allocated objects, the objects that
+ * lived at the end, and those that lived at the peak.
  *
- * They are "evented" profiles, which open and close each function once. So the file is as large as
- * the tree, however deep its stacks are.
+ * The profiles are of speedscope's type "evented", which has one event to open a node of the tree
+ * and one to close it. So the file's size depends on the number of nodes and not on the depth of
+ * the stacks.
  */
 struct speedscope {
 	struct mem_format_job *f;
 	struct writer out;
-	/* For each string, and for the two unknown stacks: its frame, or MPROF_NONE. */
+	/*
+	 * By the number of the string, with two more entries for the two kinds of unknown stacks:
+	 * the number of the frame with that name, or MPROF_NONE if there is no frame yet.
+	 */
 	uint32_t *frame_of;
-	uint32_t *frames; /* the strings of the frames so far */
+	uint32_t *frames; /* by the number of the frame: the number of its string */
 	uint32_t n_frames, n_strings;
 	double scale;
 	bool begun; /* an event was written */
@@ -287,7 +297,10 @@ static void put_step(struct speedscope *s, char type, const struct mprof_flame_n
 	s->begun = true;
 }
 
-/* A node is open from the beginning of its first child for its total. */
+/*
+ * Write the events of all nodes. A node opens where its first child opens, and stays open for its
+ * total number of samples. ENDS has room for one number per depth; put_events() overwrites it.
+ */
 static void put_events(struct speedscope *s, const struct mprof_flame_node *nodes, uint64_t *ends)
 {
 	uint32_t at = 0, next;

@@ -1,8 +1,8 @@
 /*
- * `mprofctl mem hotspots`: which functions allocate, where, and through which callers. `peak` shows
- * the same for what lived at the peak.
+ * `mprofctl mem hotspots`: list the functions that allocate, the places in them, and their callers.
+ * `mprofctl mem peak` lists the same for the objects that lived at the peak.
  *
- * The answer is always made as JSON; the text for people is made of that.
+ * make() always builds the answer as JSON. The text for people is printed from that JSON.
  */
 #include <jansson.h>
 #include <math.h>
@@ -17,8 +17,10 @@
 #define SHOWN_MAX   20u
 #define CALLERS_MAX 5u
 /*
- * Limits for callers in the text: least share of all samples, least part of the caller's samples
- * that come through the callee, and how far that part exceeds the callee's share of all samples.
+ * Limits for a caller that the text shows for a function. SHARE_MIN is the least share of the
+ * caller in all samples, and also of the function's samples that come through the caller. PART_MIN
+ * is the least part of the caller's samples that are the function's. That part must also be more
+ * than PART_FACTOR times the function's share of all samples.
  */
 #define SHARE_MIN   0.005
 #define PART_MIN    0.10
@@ -29,11 +31,12 @@ CLEANUP_DEFINE(struct mprof_hotspots, mprof_hotspots_free)
 struct subject {
 	const struct mprof_mem *d;
 	double scale; /* bytes per sample */
-	uint64_t all; /* samples */
+	uint64_t all; /* samples of all functions */
 	const struct mprof_hotspot *list;
 	const struct mprof_hotspot_caller *callers;
 	uint32_t n, n_callers;
-	bool brief; /* only what the text shows, since there can be millions of callers */
+	/* make only the entries that the text shows; a profile can have millions of callers */
+	bool brief;
 };
 
 static json_t *name_json(const struct subject *t, uint32_t string)
@@ -47,7 +50,10 @@ static json_t *name_json(const struct subject *t, uint32_t string)
 	return text_json(name, bytes);
 }
 
-/* Return a function's identity. */
+/*
+ * Return the function of SPOT as a JSON object with the name of the function and of its file. The
+ * caller decrefs the object.
+ */
 static json_t *spot_json(const struct subject *t, const struct mprof_hotspot *spot)
 {
 	char code[40];
@@ -83,7 +89,10 @@ static int add_numbers(const struct subject *t, json_t *object, const char *key,
 	       json_object_set_new(object, bytes, json_real((double)samples * t->scale));
 }
 
-/* Return true if CALLER explains SPOT: SAMPLES of SPOT come through it. */
+/*
+ * Return true if CALLER is a cause of SPOT's allocations. SAMPLES is the number of SPOT's samples
+ * that come through CALLER.
+ */
 static bool is_significant(const struct subject *t, const struct mprof_hotspot *spot,
 			   const struct mprof_hotspot *caller, uint64_t samples)
 {

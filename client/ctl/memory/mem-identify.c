@@ -12,7 +12,10 @@
 #include "options.h"
 #include "table.h"
 
-/* Return BYTES with about three digits: "812 kB", "1.1 GB", " 64 kB". */
+/*
+ * Write BYTES to BUF with about three digits and a unit, as "812 kB", "1.1 GB", " 64 kB". Return
+ * BUF.
+ */
 static const char *short_bytes(double bytes, char buf[32])
 {
 	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};

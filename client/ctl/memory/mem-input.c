@@ -1,8 +1,9 @@
 /*
- * Compressed input is unpacked anew for each reading. Only a pipe, which cannot be set back, is
- * copied to an unnamed file.
+ * Each reading unpacks compressed input again. Only input that cannot be set back to its start,
+ * such as a pipe, is copied to an unnamed file.
  *
- * The decoder owns the names, so it outlives its reading until the next reading or the end.
+ * The decoder owns the names of functions. So the decoder of a reading is kept until the next
+ * reading begins or the input is closed.
  */
 #include "mem-input.h"
 
@@ -19,7 +20,7 @@
 #include "seed.h"
 #include "writer.h"
 
-/* Limit of reported damages for each input. */
+/* most places of damage that are reported for an input */
 #define REPORTED_MAX 10u
 
 static ssize_t read_some(int fd, void *buf, size_t n)
@@ -32,7 +33,7 @@ static ssize_t read_some(int fd, void *buf, size_t n)
 	return got < 0 ? -errno : got;
 }
 
-/* Copy all of FD to an unnamed file. Return 0 or -errno. */
+/* Copy all of IN->fd to an unnamed file, and read that file from now on. Return 0 or -errno. */
 static int spool(struct mem_input *in)
 {
 	char buf[1 << 16];
@@ -204,7 +205,10 @@ static int read_all(struct mem_input *in)
 	return r;
 }
 
-/* Report once that the input has several recordings. */
+/*
+ * If several recordings are joined in the input and none was selected, report which of them are
+ * used. Report it in the first reading only.
+ */
 static void report_recordings(const struct mem_input *in)
 {
 	uint64_t n = mprof_mem_totals(in->decoder)->recordings;
@@ -214,7 +218,7 @@ static void report_recordings(const struct mem_input *in)
 		    (unsigned long long)n, in->each ? "each of them" : "the last");
 }
 
-/* Return the exit code of a reading that returned R. */
+/* Report why a reading ended. R is its result, 0 or -errno. Return an exit code. */
 static int judge(const struct mem_input *in, int r)
 {
 	uint64_t recordings = mprof_mem_totals(in->decoder)->recordings;

@@ -1,9 +1,10 @@
 /*
- * `mprofctl mem leaks`: what was allocated throughout the run and never freed.
+ * `mprofctl mem leaks`: list what was allocated throughout the run and never freed.
  *
- * The allocation times of the live objects tell how sure a leak is. A program makes long-lived
- * objects at its beginning, and at its end some garbage is not collected yet. Nothing allocated
- * between the two should be left.
+ * The times at which the live objects were allocated tell how sure a leak is. Without a leak, live
+ * objects are of two kinds. The program made some at its beginning, to keep them; and the garbage
+ * collector has not yet freed some of the newest. Live objects from the middle of the run suggest a
+ * leak.
  */
 #include <jansson.h>
 #include <math.h>
@@ -18,8 +19,13 @@
 #define SHOWN_MAX  10u
 #define FRAMES_MAX 12u
 /*
- * Limits on the parts of the run with live objects, and on their samples. With four samples per
- * part on average, chance alone leaves one of seven parts empty once in a hundred runs.
+ * Limits for a leak that is sure, for one that is likely, and for one that is reported at all.
+ * *_PARTS is the least value of STEADY in struct mprof_leak: of so many parts of the run objects
+ * live, not counting the last part. *_GROWTH is the least value of GROWTH: the live samples of all
+ * parts but the first and the last.
+ *
+ * SURE_GROWTH is four samples for each of SURE_PARTS parts. With four samples on average, chance
+ * leaves a given part empty in 2 of 100 runs.
  */
 #define SURE_PARTS     (MPROF_LEAK_PARTS - 1)
 #define SURE_GROWTH    28u
@@ -33,7 +39,7 @@ struct subject {
 	const struct mprof_mem *d;
 	const struct mprof_profile_node *nodes;
 	double scale;
-	double seconds; /* duration of the parts that count for growth */
+	double seconds; /* seconds of the run in which struct mprof_leak counts growth */
 };
 
 static const char *sureness(const struct mprof_leak *leak)
@@ -53,7 +59,10 @@ static json_t *location_json(const struct mprof_mem *d, const struct mprof_mem_l
 			 text_json(file, file_bytes), "line", (int)l->line);
 }
 
-/* Return a stack, beginning with the allocation. */
+/*
+ * Return the call stack of NODE as a JSON array, innermost frame first. The caller decrefs the
+ * array.
+ */
 static json_t *stack_json(const struct subject *t, uint32_t node)
 {
 	json_t *list = json_array();

@@ -1,7 +1,11 @@
 /*
- * Read the input up to three times: for its end, its peak and its number of domains; for the
- * objects that a filter selects; and for the profile. Once is enough for all objects without a
- * timeline.
+ * Load a profile, and parse the options that select objects.
+ *
+ * The input is read several times, if needed. The first reading finds the end of the profile, its
+ * peak and the number of its domains. If there are several domains, a second reading sorts their
+ * events by time. With a filter another reading selects the objects. With a filter or a timeline a
+ * last reading makes the profile. For all objects of one domain without a timeline the first
+ * reading makes the profile.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,9 +19,10 @@
 #include "seed.h"
 
 /*
- * A range is A..B, A.., ..B, or one value. Times have a unit (1.5s, 250ms); sizes may have one (64,
- * 4K, 1MB). Names are a list with commas. Each is a part of a function's name, or the whole name
- * behind "=". A backslash makes a comma part of a name.
+ * How the values of options are written. A range is A..B, A.., ..B, or one value. A time must have
+ * a unit (1.5s, 250ms). A size may have a unit (64, 4K, 1MB). Names are a list with commas. A name
+ * matches all functions whose names contain it; with "=" in front it matches only the function of
+ * exactly that name. A comma in a name is written with a backslash before it.
  */
 struct unit {
 	const char *name;
@@ -28,7 +33,10 @@ static const struct unit times[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"m", 60
 static const struct unit sizes[] = {{"", 1},	    {"B", 1},	     {"K", 1024},    {"KB", 1024},
 				    {"M", 1 << 20}, {"MB", 1 << 20}, {"G", 1 << 30}, {"GB", 1 << 30}};
 
-/* Read LEN bytes at S as a number with one of N units. Return false if they are none. */
+/*
+ * Parse LEN bytes at S as a number with one of the N UNITS. Set *OUT to the number times the unit's
+ * factor. Return false if the bytes are not such a number.
+ */
 static bool amount(const char *s, size_t len, const struct unit *units, size_t n, uint64_t *out)
 {
 	char text[40], *end;
@@ -109,8 +117,8 @@ static int heaps(const char *s, uint8_t *out)
 }
 
 /*
- * Copy the next name of a list to *STORE with a NUL, up to a comma without a backslash. Return the
- * text behind it.
+ * Copy the first name of the list S to *STORE, add a NUL, and move *STORE behind the NUL. The name
+ * ends at a comma without a backslash, or at the end of S. Return the text behind the name.
  */
 static const char *name_take(const char *s, char **store)
 {
@@ -123,7 +131,11 @@ static const char *name_take(const char *s, char **store)
 	return s + (*s == ',');
 }
 
-/* Add the names of a list to LIST. Their copies go to *STORE, which moves on. */
+/*
+ * Append the names of the list S to LIST, which has *N clauses. OPTION is for messages; OUTSIDE is
+ * stored in each clause. The names are copied to *STORE, which moves behind the copies. Return an
+ * exit code.
+ */
 static int clauses(const char *option, const char *s, char **store, struct mprof_mem_clause *list, unsigned int *n,
 		   bool outside)
 {
@@ -184,7 +196,8 @@ void mem_filter_deinit(struct mem_filter *f)
 	f->names = NULL;
 }
 
-#define SCALE_MAX 0x1p62 /* bytes; no real memory is so large, but a stream may state any rate */
+/* limit of the bytes per sample; a damaged stream can state any sampling rate */
+#define SCALE_MAX 0x1p62
 
 static int add_selection(void *context, const struct mprof_mem *d, const struct mprof_mem_event *e)
 {
@@ -193,7 +206,10 @@ static int add_selection(void *context, const struct mprof_mem *d, const struct 
 	return mprof_selection_add(l->selection, d, e) == MPROF_NOMEM ? -ENOMEM : 0;
 }
 
-/* Return the exit code of a reading that returned R. */
+/*
+ * Return the exit code of a reading for which mem_input_run() returned R. The consumers here refuse
+ * an event only without memory, which is reported.
+ */
 static int passed(struct mem_load *l, int r)
 {
 	return l->in.refused ? say_memory() : r;
@@ -204,7 +220,10 @@ static bool is_read(int r)
 	return r == CTL_OK || r == CTL_DAMAGED;
 }
 
-/* Read the input for a profile. */
+/*
+ * Read the input and make L->profile from the objects of L->selection. TREE: keep the call stacks.
+ * SORT: take events in the order of time. SEED is for its hash tables. Return an exit code.
+ */
 static int run_profile(struct mem_load *l, bool tree, bool sort, uint64_t seed)
 {
 	const struct mprof_profile_options options = {
@@ -218,7 +237,10 @@ static int run_profile(struct mem_load *l, bool tree, bool sort, uint64_t seed)
 		return say_memory();
 	if (l->line)
 		mprof_profile_timeline(l->profile, l->start_us, l->whole.last_us - l->start_us, l->line, l->line_n);
-	/* Always decode stacks, because only the first reading reports their damage. */
+	/*
+	 * Decode stacks even if they are not needed: only the first reading reports damage, and
+	 * this one may be the first.
+	 */
 	r = passed(l, mem_input_run(&l->in, &consumer, true));
 	if (is_read(r))
 		l->start_us = mprof_mem_info(l->in.decoder)->start_us;
@@ -239,8 +261,9 @@ static int run_selection(struct mem_load *l, struct mem_filter *f, uint64_t seed
 	if (!l->selection)
 		return say_memory();
 	/*
-	 * Always decode stacks: objects are known by their number, and without stacks another
-	 * number of damaged ones would be kept.
+	 * Decode stacks in each reading. The selection identifies an object by its number in the
+	 * input. Without stacks the decoder would drop another number of damaged objects, and the
+	 * numbers of the objects behind them would differ between readings.
 	 */
 	r = passed(l, mem_input_run(&l->in, &consumer, true));
 	return is_read(r) && mprof_selection_finish(l->selection) ? say_memory() : r;
@@ -261,7 +284,10 @@ int mem_load(struct mem_load *l, const char *operand, struct mem_filter *f, bool
 	l->whole = *mprof_profile_sums(l->profile);
 	sort = l->whole.domains > 1;
 	if (sort) {
-		/* Peak and end need events in the order of time. */
+		/*
+		 * The first reading did not sort the events. With several domains their order in
+		 * the file is not the order of time, which the peak and the end depend on.
+		 */
 		r = run_profile(l, tree && !f->given && !line, true, seed);
 		l->whole = *mprof_profile_sums(l->profile);
 	}

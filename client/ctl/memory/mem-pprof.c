@@ -1,8 +1,9 @@
 /*
- * A profile for pprof: protocol buffers, compressed with gzip.
+ * The pprof format: protocol buffers, compressed with gzip.
  *
- * A message that repeats a field may be written in any number of pieces. So each stack, place,
- * function and string is a Profile of its own, and nothing is kept in memory.
+ * A protocol buffer with repeated fields may be written as several messages, one after the other. A
+ * reader joins them. So each stack, place, function and string is written at once as a message of
+ * type Profile that has nothing else, and the whole profile is never in memory.
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -15,7 +16,9 @@
 #include "pprof.pb-c.h"
 #include "utf8.h"
 
-/* Strings in front of the profile's own; number 0 must be empty. */
+/*
+ * Fixed strings, written before the strings of the profile. pprof demands that string 0 is empty.
+ */
 static const char *const own[] = {"",	   "samples",		"count",	   "allocated", "bytes", "live", "peak",
 				  "space", "(truncated stack)", "(unknown stack)", "(...)"};
 enum {
@@ -31,7 +34,7 @@ enum {
 	OWN_N = 11
 };
 
-/* Places behind those of the codes. */
+/* Fixed places for unknown parts of a stack. Their ids follow the ids of the codes' places. */
 enum { PLACE_TRUNCATED, PLACE_UNKNOWN, PLACE_CUT, PLACES_OWN };
 
 struct pprof_writer {
@@ -44,7 +47,7 @@ struct pprof_writer {
 	struct utf8 text;
 	char *terminated;
 	uint64_t *stack;
-	int error; /* -errno of a write */
+	int error; /* -errno of the first failed write, or 0 */
 };
 
 static void pprof_writer_deinit(struct pprof_writer *w)
@@ -174,7 +177,12 @@ static int put_function(struct pprof_writer *w, uint64_t id, int64_t name, int64
 	return put(w, &piece);
 }
 
-/* Write place ID with the N functions from FIRST on; the last is the innermost. */
+/*
+ * Write the place ID, which stands for N functions of the program, one inlined in the other. FIRST
+ * is the number of the outermost function, FIRST + N - 1 of the innermost. If KNOWN is true, these
+ * numbers are locations of the decoder, and their lines and columns are written, too. Return 0 or
+ * -errno.
+ */
 static int put_place(struct pprof_writer *w, uint64_t id, uint64_t address, uint32_t first, uint32_t n, bool known)
 {
 	Pprof__Profile piece = PPROF__PROFILE__INIT;

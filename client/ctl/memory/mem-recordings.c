@@ -1,4 +1,7 @@
-/* The memory profiles of the daemon: mem list, mem start, mem stop. */
+/*
+ * The memory profiles of mprofd: the verbs `mem list`, `mem start` and `mem stop`, and the download
+ * of a recording.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +23,8 @@
 #include "writer.h"
 
 /*
- * A growing recording is fetched as it is at that moment, so that all readings see the same bytes.
+ * A recording that still grows is downloaded once, to a file. So all readings of the profile see
+ * the same bytes.
  */
 
 #define PREFIX "recording:"
@@ -85,7 +89,10 @@ int mem_recording_fetch(const char *host, const char *id, int *fd)
 	return r;
 }
 
-/* Return "recording", or the reason of its end. */
+/*
+ * Return the state of MEMTRACE for people: the reason why it ended, or its "state" if there is no
+ * reason. The result belongs to MEMTRACE.
+ */
 static const json_t *state_of(const json_t *memtrace)
 {
 	const json_t *reason = json_object_get(memtrace, "reason");
@@ -131,9 +138,9 @@ static bool is_of(const json_t *memtrace, const char *domain)
 }
 
 /*
- * Remove entries of other guests than DOMAIN from ANSWER. The API would list only those of a
- * guest's latest run, and none of a guest that the collector does not know, but a person asks for
- * all with that name. Return an exit code.
+ * Remove the memtraces of all guests except DOMAIN from ANSWER, the API's list of all memtraces.
+ * The API's own filter lists only memtraces of the guest's latest run, and none of a guest that
+ * mprofd does not know. A user expects all memtraces with that name. Return an exit code.
  */
 static int keep_of(json_t *answer, const char *domain)
 {
@@ -165,7 +172,7 @@ int mem_list(const struct ctl *ctl, int argc, char **argv)
 	return ctl->json ? json_print(list) : print_list(json_object_get(list, "memtraces"));
 }
 
-/* Parse TEXT as a port; 0 if it is NULL. Return an exit code. */
+/* Set *PORT to the port number in TEXT, or to 0 if TEXT is NULL. Return an exit code. */
 static int parse_port(const char *text, long *port)
 {
 	char *end;
@@ -181,8 +188,8 @@ static int parse_port(const char *text, long *port)
 }
 
 /*
- * Return the body of the request. The caller frees it. Return NULL without memory, or if ADDRESS is
- * not UTF-8.
+ * Return the JSON body of the request that starts a recording, with ADDRESS and PORT if they are
+ * not NULL or 0. The caller frees the body. Return NULL without memory, or if ADDRESS is not UTF-8.
  */
 static char *start_body(const char *address, long port)
 {

@@ -1,9 +1,10 @@
 /*
- * `mprofctl mem subsample`: make a smaller profile of the same run.
+ * `mprofctl mem subsample FACTOR`: make a smaller profile of the same run.
  *
- * Each sample is kept with the probability 1 / FACTOR. The result is like a profile taken with a
- * lower sampling rate, and states that rate. So estimates stay the same, with a larger error. The
- * same input gives the same output.
+ * Each sample is kept with the probability 1 / FACTOR. The output is like a profile that was taken
+ * with a sampling rate FACTOR times lower, and it states the lower rate. So a reader of the output
+ * estimates the same sizes, with a larger error. The random numbers have a fixed seed: the same
+ * input always gives the same output.
  */
 #include <errno.h>
 #include <math.h>
@@ -21,16 +22,20 @@
 #include "seed.h"
 #include "writer.h"
 
-/* Limit of samples of one allocation that are drawn one by one. */
+/*
+ * Most samples of one allocation for which keep() draws a random number each. The number kept of
+ * more samples is drawn at once, from a normal distribution.
+ */
 #define DRAWN_MAX 4096u
 
 struct subsampler {
 	struct writer out;
 	struct mem_encoder *encoder;
-	struct mem_live kept; /* by the old id; NUMBER of the details is the new one */
+	/* kept objects by their id in the input; details.number is the id in the output */
+	struct mem_live kept;
 	double factor;
 	uint64_t start_us;
-	uint64_t from_us, to_us; /* behind the start */
+	uint64_t from_us, to_us; /* first and last time to keep, since the start of the profile */
 	uint64_t random;
 };
 
@@ -50,7 +55,7 @@ static double draw(struct subsampler *t)
 	return (double)(t->random * 0x2545f4914f6cdd1d >> 11) * 0x1p-53;
 }
 
-/* Return how many of N samples to keep. */
+/* Decide for N samples, by chance, how many to keep. Return that number. */
 static uint64_t keep(struct subsampler *t, uint64_t n)
 {
 	double p = 1 / t->factor, count = (double)n, spread;
@@ -63,7 +68,10 @@ static uint64_t keep(struct subsampler *t, uint64_t n)
 			kept += draw(t) < p;
 		return kept;
 	}
-	/* The sum of so many draws has nearly a normal distribution. */
+	/*
+	 * The number of kept samples has nearly a normal distribution. Draw it by the Box-Muller
+	 * method.
+	 */
 	spread = sqrt(-2 * log(1 - draw(t))) * cos(2 * M_PI * draw(t));
 	count = count * p + spread * sqrt(count * p * (1 - p));
 	return count < 0 ? 0 : count > (double)n ? n : (uint64_t)(count + 0.5);

@@ -1,4 +1,4 @@
-/* `mprofctl mem timeline`: show how much lived at which time. */
+/* `mprofctl mem timeline`: show how many bytes lived at each of several points of time. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #define POINTS_SHOWN 40u
 #define BAR	     50u
 
-/* Return the time of point I, in nanoseconds behind the start. */
+/* Return the time of point I of the timeline, in nanoseconds since the start of the profile. */
 static uint64_t point_ns(const struct mem_load *l, uint32_t i)
 {
 	return (uint64_t)((double)(l->whole.last_us - l->start_us) * 1000 * (i + 1) / l->line_n + 0.5);

@@ -1,4 +1,4 @@
-/* `mprofctl mem VERB`: memory profiles. */
+/* `mprofctl mem VERB`: run the verb, and the frame of the verbs that give one answer. */
 #include <string.h>
 
 #include "array.h"
