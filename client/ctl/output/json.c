@@ -1,9 +1,9 @@
 /*
  * JSON in mprofctl.
  *
- * jansson accepts only UTF-8, but a guest may write any bytes. jansson also prints controls beyond
- * U+001F and bidirectional marks as they are. So its output passes mprof_text_json(), which all
- * JSON uses for characters outside of ASCII.
+ * jansson accepts only UTF-8, but strings from a guest can hold any bytes. jansson also prints
+ * control characters above U+007E and bidirectional marks unescaped. So jansson's output passes
+ * through mprof_text_json(), which escapes these characters.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,8 +36,8 @@ json_t *text_json(const char *text, size_t len)
 }
 
 /*
- * Return the length of the first run of bytes that are outside of printable ASCII (BEYOND) or
- * inside.
+ * Return the number of bytes at the start of TEXT that are 0x7f or more, if BEYOND is true, or less
+ * than 0x7f, if BEYOND is false.
  */
 static size_t run(const char *text, size_t len, bool beyond)
 {
@@ -49,8 +49,8 @@ static size_t run(const char *text, size_t len, bool beyond)
 }
 
 /*
- * Write jansson's output to the file. jansson passes whole characters, so none is split between two
- * calls.
+ * A callback of json_dump_callback(): write LEN bytes of jansson's output to the FILE CONTEXT,
+ * escaped. jansson never splits a character between two calls. Return 0, or -1 if writing fails.
  */
 static int put(const char *text, size_t len, void *context)
 {
@@ -94,7 +94,7 @@ char *json_text(const json_t *json, size_t flags)
 	return NULL;
 }
 
-/* Write errors stay in the writer. */
+/* The functions write_json_*() return no error. struct writer keeps the first error. */
 
 #define LONG_PIECE 4096u
 
@@ -103,7 +103,10 @@ void write_json_text(struct writer *w, const char *text, size_t len)
 	size_t left = len;
 
 	while (left && !w->error) {
-		/* Work in pieces, so that a string of any length fits the buffer. */
+		/*
+		 * Escape LONG_PIECE bytes at a time, because the writer's buffer does not hold a
+		 * string of any length.
+		 */
 		size_t room = (left < LONG_PIECE ? left : LONG_PIECE) * MPROF_TEXT_FACTOR + 32;
 		char *out = writer_room(w, room);
 
@@ -111,7 +114,10 @@ void write_json_text(struct writer *w, const char *text, size_t len)
 	}
 }
 
-/* JSON loses the bytes of a string that is not UTF-8: give them also in hexadecimal. */
+/*
+ * Write the member "KEY_hex" with the LEN bytes at TEXT in hexadecimal. It is for a string that is
+ * not UTF-8, whose bytes the string in JSON does not show.
+ */
 static void put_hex(struct writer *w, const char *key, const char *text, size_t len)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -133,7 +139,10 @@ void write_json_event(struct writer *w, const struct mprof_raw_event *e, const c
 {
 	size_t n = mprof_event_json(e, writer_room(w, MPROF_TEXT_FIXED_MAX));
 
-	/* Without a string the object is closed already. */
+	/*
+	 * Without a string mprof_event_json() has written the closing brace. Take the brace back,
+	 * because more members can follow.
+	 */
 	writer_advance(w, n - !e->text);
 	if (e->text) {
 		write_json_text(w, e->text, e->text_bytes);
@@ -149,7 +158,7 @@ void write_json_event(struct writer *w, const struct mprof_raw_event *e, const c
 	writer_put(w, "}", 1);
 }
 
-/* The keys are an interface; docs/man/mprofctl.1 lists them. */
+/* The keys of this JSON are a public interface, which docs/man/mprofctl.1 describes. */
 
 json_t *thread_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread, uint64_t time)
 {
@@ -168,7 +177,7 @@ json_t *thread_json(const struct modeller *m, const struct mprof_why *w, uint32_
 	return object;
 }
 
-/* Text that a guest wrote goes through print_safe(). */
+/* Print answers as sentences. Text that a guest wrote is printed with print_safe(). */
 
 const json_t *answer_get(const json_t *json, const char *key)
 {

@@ -1,10 +1,11 @@
 /*
- * Write directories that are complete or absent.
+ * Write a directory that appears only when all its files are complete.
  *
- * The files have no names while they are written, so nothing remains of them however the program
- * ends. The commit makes a temporary directory beside the destination, links the files into it, and
- * renames it in one step; signals are blocked for that moment. rename(2) replaces an empty
- * directory and nothing else.
+ * The files have no names while they are written, so the kernel deletes them however the program
+ * ends. output_directory_commit() makes a temporary directory beside the destination, links the
+ * files into the temporary directory, and renames the directory to the destination. Signals are
+ * blocked during the commit. rename(2) can replace an empty directory, but no other file or
+ * directory.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -49,12 +50,13 @@ static bool is_taken(const char *path)
 	while ((entry = readdir(dir)) && n < 3)
 		n++;
 	closedir(dir);
-	return n > 2; /* entries besides "." and ".." */
+	return n > 2; /* "." and ".." are two entries */
 }
 
 /*
- * Open the parent directory of PATH. Fail if no file can be created in it, before a whole trace is
- * read in vain.
+ * Open the parent directory of PATH. Fail if no file can be created in the parent, because
+ * otherwise the error would appear only after the whole trace was read. Return a descriptor that
+ * the caller closes, or -errno.
  */
 static int open_above(const char *path)
 {
@@ -93,11 +95,11 @@ int output_directory_open(struct output_directory *d, const char *path, const ch
 	return d->above < 0 ? complain(d, -d->above) : CTL_OK;
 }
 
-/* ---- its files */
+/* ---- the files of the directory */
 
 /*
- * Create an unnamed file on the destination's file system. If the system has no unnamed files,
- * create a named one and unlink it.
+ * Create an unnamed file on the file system of the destination. If that file system has no unnamed
+ * files, create a named file and unlink it. Return a descriptor that the caller closes, or -errno.
  */
 static int open_nameless(const struct output_directory *d)
 {
@@ -148,12 +150,15 @@ int output_directory_file(struct output_directory *d, const char *name)
 		return part.fd;
 	}
 	d->list[d->n++] = part;
-	/* The caller closes its own descriptor; this one serves for naming the file. */
+	/*
+	 * The caller closes the returned descriptor. PART.fd stays open until the commit has given
+	 * the file its name.
+	 */
 	fd = fcntl(part.fd, F_DUPFD_CLOEXEC, 0);
 	return fd < 0 ? -errno : fd;
 }
 
-/* ---- names */
+/* ---- giving the files their names */
 
 static int copy(int from, int to)
 {
@@ -167,7 +172,10 @@ static int copy(int from, int to)
 	return 0;
 }
 
-/* Give PART its name in DIR by a link, or by a copy if the file cannot be linked. */
+/*
+ * Give PART its name in the directory DIR, by a link. If the unnamed file cannot be linked, copy
+ * it. Return 0 or -errno.
+ */
 static int put_part(const struct output_part *part, int dir)
 {
 	char source[FD_PATH_MAX];

@@ -1,11 +1,14 @@
 /*
- * Write files that are complete or absent.
+ * Write a file that appears at its path only when it is complete.
  *
- * A download goes to an unnamed file in the directory of its destination and gets its name when it
- * is complete. So nobody mistakes a part for the trace, and nothing remains however the program
- * ends. On a file system without unnamed files it goes to a temporary file beside the destination.
- * An existing file that is not regular (a pipe, /dev/null) is written in place, since replacing it
- * would do harm. A symbolic link stays, and the file behind it is written.
+ * The data goes to an unnamed file in the directory of the destination. The file gets its name when
+ * it is complete, so nobody mistakes a part of a trace for the whole. If the program ends earlier,
+ * the kernel deletes the file. On a file system without unnamed files the data goes to a temporary
+ * file beside the destination.
+ *
+ * An existing file that is not regular, such as a pipe or /dev/null, is written in place, because
+ * replacing it would break its other users. If the path is a symbolic link, the link stays and its
+ * target is written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +28,12 @@
 
 #define FD_PATH_MAX 32u
 #define TRIES	    100 /* attempts to find a free name */
-#define LINKS_MAX   40	/* as the kernel does */
+#define LINKS_MAX   40	/* most symbolic links that are followed; the kernel has the same limit */
 
-/* Return a path to the file of FD, which may have no name. */
+/*
+ * Write to BUF (FD_PATH_MAX bytes) a path that opens the file of descriptor FD, even if the file
+ * has no name. Return BUF.
+ */
 static const char *fd_path(int fd, char *buf)
 {
 	snprintf(buf, FD_PATH_MAX, "/proc/self/fd/%d", fd);
@@ -44,8 +50,9 @@ char *output_aside(const char *path, const char *end)
 }
 
 /*
- * Return the file behind the symbolic link at PATH, relative to the working directory; NULL without
- * memory.
+ * Return the path of the file that the symbolic link at PATH points to; TARGET is the link's
+ * content. The path is relative to the working directory or absolute. The caller frees it. Return
+ * NULL without memory.
  */
 static char *behind_link(const char *path, const char *target)
 {
@@ -55,7 +62,10 @@ static char *behind_link(const char *path, const char *target)
 	return asprintf(&name, "%.*s%s", slash ? (int)(slash - path) + 1 : 0, path, target) < 0 ? NULL : name;
 }
 
-/* Follow symbolic links from PATH. The last may point nowhere. Return 0 or -errno. */
+/*
+ * Follow the symbolic links from PATH, and set *PLACE to the path of the last target, which may not
+ * exist. The caller frees *PLACE. Return 0 or -errno.
+ */
 static int follow_links(const char *path, char **place)
 {
 	char target[PATH_MAX], *next;
@@ -73,7 +83,10 @@ static int follow_links(const char *path, char **place)
 	return *place ? 0 : -ENOMEM;
 }
 
-/* Open an unnamed file in the directory of PATH. Return false if the file system has none. */
+/*
+ * Open an unnamed file in the directory of PATH as O->fd. Return false if that is not possible, as
+ * on a file system without unnamed files.
+ */
 static bool open_nameless(struct output *o, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -82,12 +95,15 @@ static bool open_nameless(struct output *o, const char *path)
 
 	o->fd = dir ? open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
 	if (o->fd >= 0 && access(fd_path(o->fd, buf), F_OK) < 0)
-		closep(&o->fd); /* without /proc the file could not get a name */
+		closep(&o->fd); /* without /proc the file could not get a name later */
 	o->nameless = o->can_start_over = o->fd >= 0;
 	return o->nameless;
 }
 
-/* Create the temporary file ".NAME.XXXXXX" beside PATH. */
+/*
+ * Create the temporary file ".NAME.XXXXXX" beside PATH as O->fd. NAME is the last part of PATH;
+ * XXXXXX stands for random characters. Return 0 or -errno.
+ */
 static int open_aside(struct output *o, const char *path)
 {
 	mode_t mask = umask(0);
@@ -121,7 +137,11 @@ static int open_path(struct output *o, const char *path, enum output_mode mode)
 	o->close_it = true;
 	if (mode == OUTPUT_NEW && lstat(path, &st) == 0)
 		return -EEXIST;
-	/* The kernel does not follow links that others put into /tmp; stat() applies that rule. */
+	/*
+	 * Test the path with stat() before follow_links(). The kernel may refuse to follow a
+	 * symbolic link that another user put into /tmp, and stat() then fails. readlink() does not
+	 * fail.
+	 */
 	there = stat(path, &st) == 0;
 	if (!there && errno != ENOENT)
 		return -errno;
@@ -169,7 +189,10 @@ int output_start_over(struct output *o)
 	return ftruncate(o->fd, 0) < 0 || lseek(o->fd, 0, SEEK_SET) < 0 ? -errno : 0;
 }
 
-/* Rename TEMP without replacing anything, also on file systems without RENAME_NOREPLACE. */
+/*
+ * Rename TEMP to PATH, and fail if PATH exists. On a file system without RENAME_NOREPLACE use
+ * link() and unlink(). Return 0 or -errno.
+ */
 static int rename_new(const char *temp, const char *path)
 {
 	if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
@@ -182,7 +205,7 @@ static int rename_new(const char *temp, const char *path)
 	return 0;
 }
 
-/* Link the unnamed file to NAME, which must be free. */
+/* Give the unnamed file the name NAME. Return 0, -EEXIST if NAME exists, or another -errno. */
 static int give_name(struct output *o, const char *name)
 {
 	char buf[FD_PATH_MAX];
@@ -193,7 +216,10 @@ static int give_name(struct output *o, const char *name)
 	return 0;
 }
 
-/* Only a named file can replace another: give the file a temporary name. */
+/*
+ * Give the unnamed file a temporary name beside its destination, because only a file with a name
+ * can be renamed over an existing file. Return 0 or -errno.
+ */
 static int name_temporarily(struct output *o)
 {
 	int r = -EEXIST;
@@ -267,7 +293,9 @@ int output_complain(const struct output *o, int error)
 	return CTL_FAILED;
 }
 
-/* /var/tmp, not /tmp: the data may be larger than memory. */
+/*
+ * The default is /var/tmp because /tmp is often in memory, and the data may be larger than memory.
+ */
 
 int spool_file(void)
 {

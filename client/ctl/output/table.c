@@ -1,5 +1,5 @@
 /*
- * Tables and JSON on standard output. Names and notes come from guests and other people:
+ * Tables and JSON on standard output. Guests and users wrote the names and notes in them. So
  * table_add() escapes each cell, and json_put() escapes JSON.
  */
 #include <errno.h>
@@ -111,8 +111,8 @@ void table_add_json(struct table *t, const json_t *value)
 }
 
 /*
- * Return the number of characters in valid UTF-8: each byte that does not continue a character
- * counts.
+ * Return the number of characters in S, valid UTF-8. All bytes count except continuation bytes
+ * (10xxxxxx).
  */
 static int width(const char *s)
 {

@@ -1,6 +1,6 @@
 /*
- * Valid UTF-8 as in table 3-7 of the Unicode standard: no surrogates, no overlong forms, nothing
- * beyond U+10FFFF.
+ * Check and repair UTF-8. A character is valid as in table 3-7 of the Unicode standard: it is no
+ * surrogate, has no overlong form, and is not above U+10FFFF.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -22,7 +22,10 @@ static size_t follows(const uint8_t *p, size_t left, size_t n, uint8_t least, ui
 	return n + 1;
 }
 
-/* Return the length of the character at P, of which LEFT bytes are present; 0 if it is invalid. */
+/*
+ * Return the length in bytes of the character at P, or 0 if it is invalid. LEFT is the number of
+ * bytes from P to the end of the text.
+ */
 static size_t character(const uint8_t *p, size_t left)
 {
 	if (p[0] < 0x80)
@@ -60,7 +63,7 @@ int utf8_set(struct utf8 *u, const char *text, size_t len)
 		bad += !n;
 	}
 	u->bytes = 0;
-	/* One byte for the NUL. */
+	/* Each invalid byte becomes REPLACEMENT_BYTES bytes. One more byte is for the NUL. */
 	if (reserve(u, len + bad * (REPLACEMENT_BYTES - 1) + 1))
 		return -ENOMEM;
 	for (size_t i = 0; i < len; i += n ? n : 1) {

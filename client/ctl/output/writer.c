@@ -1,6 +1,6 @@
 /*
- * Buffered writer. It does not use stdio, because formatting writes straight into the buffer and an
- * error must keep its errno.
+ * A buffered writer, used instead of stdio for two reasons: callers format numbers directly in its
+ * buffer, and it keeps the errno of the first failed write.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ void writer_put_long(struct writer *w, const void *bytes, size_t n)
 	put_all(w, bytes, n);
 }
 
-/* RFC 4648, section 4. */
+/* Base64, as in RFC 4648, section 4. */
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -101,7 +101,10 @@ void base64_end(struct base64 *b)
 	for (size_t i = used; i < 3; i++)
 		b->rest[i] = 0;
 	put_three(b->out, b->rest);
-	/* put_three() left room for four characters, so the last three can be replaced. */
+	/*
+	 * put_three() has just written four characters. For each missing byte replace one of them,
+	 * from the end, by the padding.
+	 */
 	out = b->out->buf + b->out->used;
 	for (size_t i = used; i < 3; i++)
 		out[(ptrdiff_t)i - 3] = '=';
