@@ -1,4 +1,4 @@
-/* mprofctl: the options before the verb, and the choice of the verb. */
+/* mprofctl: take the options that all verbs have, then run the verb. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +22,13 @@ static const struct verb verbs[] = {
 	{"export", cmd_export},	    {"bundle", cmd_bundle},	{"view", cmd_view},
 };
 
-/* The command line, without the options that are allowed anywhere. */
+/* The parsed command line. */
 struct line {
 	struct ctl ctl;
 	bool help;
 	bool version;
 	int argc;
-	char **argv; /* without those options */
+	char **argv; /* the verb and its arguments; they stay in the ARGV of main() */
 };
 
 static int take_host(struct line *line, int argc, char **argv, int *at)
@@ -42,7 +42,10 @@ static int take_host(struct line *line, int argc, char **argv, int *at)
 	return line->ctl.host[0] ? CTL_OK : say_usage(NULL, "option --host is empty");
 }
 
-/* Take --host, --json, --help and --version out of ARGV, up to "--". */
+/*
+ * Take --host, --json, --help and --version out of ARGV into LINE, up to an argument "--".
+ * LINE->argv gets the other arguments. Return an exit code.
+ */
 static int take_common(struct line *line, int argc, char **argv)
 {
 	int i, r;
@@ -85,7 +88,7 @@ static int no_verb(const char *word)
 
 static int run_verb(const struct line *line)
 {
-	/* Only shells ask for this verb; the help does not list it. */
+	/* The help does not list this verb, because only the shells' completion scripts run it. */
 	if (strcmp(line->argv[0], "complete") == 0)
 		return cmd_complete(&line->ctl, line->argc, line->argv);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
@@ -99,7 +102,10 @@ int main(int argc, char **argv)
 	struct line line = {.ctl = {.host = getenv("MPROFCTL_HOST")}};
 	int r;
 
-	/* A write to a pipe without a reader returns an error; it must not end the program. */
+	/*
+	 * Ignore SIGPIPE: a write to a closed pipe then fails with EPIPE and does not end the
+	 * program.
+	 */
 	signal(SIGPIPE, SIG_IGN);
 	if (line.ctl.host && !line.ctl.host[0])
 		line.ctl.host = NULL;

@@ -1,6 +1,6 @@
 /*
- * Messages for people, on stderr. All are escaped here, because each may quote a guest, a server or
- * a file.
+ * Messages for people, on stderr. say() and its relatives escape each message, because a message
+ * can quote a guest, a server or a file.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "ctl.h"
 
 /*
- * Remove the backslashes in front of quotes and backslashes: a person reads the text, no parser
- * does.
+ * Undo the escapes of quotes and backslashes in the N bytes at S, because a person reads the text
+ * and no parser does. Return the new length.
  */
 static size_t unquote(char *s, size_t n)
 {
