@@ -1,7 +1,10 @@
 /*
- * Without a desktop xdg-open would start a text browser, which cannot show the page; so it is tried
- * on a desktop only. A browser may run for hours, so nothing waits for its end; a failure shows at
- * once.
+ * Open a page in a browser: one that the variable BROWSER names, or the browser of the desktop.
+ * Without a desktop, xdg-open would start a text browser, which cannot show the page. So xdg-open
+ * runs only if DISPLAY or WAYLAND_DISPLAY is set.
+ *
+ * A browser may run for hours, so mprofctl does not wait for its end. mprofctl waits PATIENCE_MS
+ * for a failure, because a browser that cannot start ends at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +22,9 @@
 
 #define PATIENCE_MS 3000
 #define STEP_MS	    20
-#define WORDS_MAX   64 /* words of a command */
+#define WORDS_MAX   64 /* most words of a command in BROWSER */
 
-/* Return true if the process goes on or ended with success. */
+/* Return true if the process PID still runs after PATIENCE_MS or has ended with exit code 0. */
 static bool went_well(pid_t pid)
 {
 	const struct timespec step = {.tv_nsec = STEP_MS * 1000000};
@@ -37,7 +40,11 @@ static bool went_well(pid_t pid)
 	return true;
 }
 
-/* Start in a new session, with the default SIGPIPE and no terminal. */
+/*
+ * Start the program ARGV in a new session without a terminal, and with the default action for
+ * SIGPIPE, which mprofctl ignores. FILES and HOW are initialized and otherwise empty. Return true
+ * if the program was started and did not fail.
+ */
 static bool start(char **argv, posix_spawn_file_actions_t *files, posix_spawnattr_t *how)
 {
 	sigset_t pipe;
@@ -72,7 +79,10 @@ static bool run(char **argv)
 	return started;
 }
 
-/* Return WORD with PATH for each "%s"; NULL without memory. */
+/*
+ * Return a copy of WORD in which PATH replaces each "%s". The caller frees it. Return NULL without
+ * memory.
+ */
 static char *with_path(const char *word, const char *path)
 {
 	char *whole = strdup(word), *longer;
@@ -97,7 +107,7 @@ struct command {
 	bool bad; /* too many words, or out of memory */
 };
 
-/* Add WORD and take it over. WORD is NULL if there was no memory. */
+/* Append WORD to C, which then owns WORD. If WORD is NULL or C is full, set C->bad. */
 static void command_add(struct command *c, char *word)
 {
 	c->bad = c->bad || !word || c->n == WORDS_MAX;
@@ -107,13 +117,16 @@ static void command_add(struct command *c, char *word)
 		c->argv[c->n++] = word;
 }
 
-/* Split LINE into words and insert PATH. */
+/*
+ * Add the words of LINE, one command of BROWSER, to C. PATH replaces each "%s"; without a "%s" PATH
+ * is the last argument.
+ */
 static void command_read(struct command *c, char *line, const char *path)
 {
 	bool named = false;
 	char *word;
 
-	/* A program whose name may have spaces. */
+	/* If the whole line is the path of a program, it is one word, even with spaces. */
 	if (strchr(line, '/') && access(line, X_OK) == 0) {
 		command_add(c, strdup(line));
 		line = NULL;

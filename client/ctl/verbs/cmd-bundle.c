@@ -1,8 +1,9 @@
 /*
  * `mprofctl bundle`: put several captures, guests and files on one time line.
  *
- * A guest or capture contributes all its streams. Each trace is read once and written as it comes.
- * The clock offsets are known when all traces were read; the manifest has them.
+ * A bundle is an archive with one member per stream. A guest or capture contributes all its
+ * streams. Each trace is read once, and its member is written at the same time. The offsets between
+ * the clocks are known only when all traces were read, so they are written last, in the manifest.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,16 +19,17 @@
 #include "options.h"
 #include "table.h"
 
-#define RUN_AMOUNT "64MB" /* part of a run that is read to know its clock */
+/* amount of a run's trace that is read to estimate the offset of its clock */
+#define RUN_AMOUNT "64MB"
 
-/* The trace that is being added. */
+/* The state of one bundle command, with the trace that is being added now. */
 struct bundle_job {
 	const struct ctl *ctl;
 	const char *verb;
 	struct bundle *bundle;
 	const char *trace;
-	const char *last; /* --last */
-	int verdict;	  /* CTL_OK or CTL_DAMAGED */
+	const char *last; /* value of the option --last, or NULL */
+	int verdict;	  /* exit code so far: CTL_OK or CTL_DAMAGED */
 };
 
 static void bundle_part_deinitp(struct bundle_part *p)
@@ -43,7 +45,10 @@ static int part_failed(int error)
 	return CTL_FAILED;
 }
 
-/* Read the trace OPERAND, as S selects, into member M. */
+/*
+ * Read the part of the trace OPERAND that S selects, and write it to the bundle as member M. Return
+ * an exit code.
+ */
 static int read_member(struct bundle_job *x, struct bundle_member *m, const char *operand, const struct selection *s)
 {
 	CLEANUP(input_deinit) struct input in = {0};
@@ -75,8 +80,9 @@ static int take_file(struct bundle_job *x, const struct trace_source *t)
 }
 
 /*
- * A capture can be too short to bound its clock from below. Then read more of its run, if the
- * daemon still has it.
+ * Improve CLOCKS, the estimate of a clock's offset, for stream NUMBER of CAPTURE. A capture can be
+ * too short to give the offset a lower bound. In that case read more of the capture's run, if the
+ * daemon still has it. Return an exit code.
  */
 static int read_run(struct http *h, const json_t *capture, int64_t number, struct mprof_clocks *clocks)
 {
@@ -94,7 +100,11 @@ static int read_run(struct http *h, const json_t *capture, int64_t number, struc
 	return clocks_read(clocks, h, &guest, &s);
 }
 
-/* Add one stream: its trace, and its packets' information on the clock of the run. */
+/*
+ * Add stream NUMBER of T to the bundle. Then add to CLOCKS what the stream's packets tell about the
+ * clock of the run. JSON is the daemon's description of the capture, or of the guest's stream.
+ * Return an exit code.
+ */
 static int take_stream(struct bundle_job *x, struct http *h, const struct trace_source *t, const json_t *json,
 		       int64_t number, struct mprof_clocks *clocks)
 {
@@ -178,7 +188,7 @@ static int take(struct bundle_job *x, const char *trace)
 	return take_remote(x, &t, settled);
 }
 
-/* ---- what is said of it */
+/* ---- the report */
 
 static void report_unknown(const struct bundle *b)
 {
@@ -233,7 +243,7 @@ static int report(const struct ctl *ctl, const struct bundle *b, const struct ou
 	json_t *json;
 	int r;
 
-	if (!o->path) /* standard output holds the archive */
+	if (!o->path) /* standard output holds the archive, so print no report */
 		return CTL_OK;
 	if (!ctl->json)
 		return show(b);

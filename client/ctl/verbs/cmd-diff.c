@@ -1,7 +1,7 @@
 /*
  * `mprofctl diff`: compare a good run with a bad one.
  *
- * The answer is always made as JSON; the text for people is made of that.
+ * The answer is always built as JSON. The text for people is printed from that JSON.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,10 @@ struct run {
 
 struct pair {
 	struct run runs[2];
-	uint32_t *streams; /* for each stream of the second run its counterpart in the first */
+	/*
+	 * by the stream's number in the second run: number of the matching stream of the first run
+	 */
+	uint32_t *streams;
 	struct mprof_diff *diff;
 };
 
@@ -55,7 +58,10 @@ static int run_read(const struct ctl *ctl, struct run *run, const char *verb)
 	return r;
 }
 
-/* Match streams by name. If a run has a single stream, match by number. */
+/*
+ * Set P->streams: match the streams of the two runs by name. If one run has a single stream, match
+ * by number. Return false without memory.
+ */
 static bool pair_streams(struct pair *p)
 {
 	const struct modeller *good = &p->runs[0].modeller, *bad = &p->runs[1].modeller;
@@ -111,7 +117,10 @@ static int pair_print(const struct ctl *ctl, struct pair *p)
 	return r;
 }
 
-/* Return true for a file, which has nothing to select from. */
+/*
+ * Return true if OPERAND is a file or standard input. The selection options (--last, --run,
+ * --stream) do not apply to files.
+ */
 static bool is_file(const char *operand)
 {
 	struct trace_source t;
@@ -120,8 +129,8 @@ static bool is_file(const char *operand)
 }
 
 /*
- * Apply the selection to each run that is not a file. If both are files, apply it to both: reading
- * the first then refuses it.
+ * Set the selection S for each run that is not a file. If both runs are files, set S for both;
+ * reading the first file then reports that a file takes no selection.
  */
 static void share_selection(struct pair *p, const struct selection *s, const char *good_run, const char *bad_run)
 {

@@ -1,4 +1,4 @@
-/* `mprofctl dump`: print the events of a trace as text, all or a selection. */
+/* `mprofctl dump`: print all events of a trace, or selected events, as text. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,9 +13,12 @@
 #include "json.h"
 #include "options.h"
 
-/* Write errors stay in the writer; the verb reports them. */
+/*
+ * The functions that print return no error. D->out keeps the first write error, and cmd_dump()
+ * reports it.
+ */
 
-#define TEXT_SHORT 256u /* bytes of a string */
+#define TEXT_SHORT 256u /* longest string, in bytes, that put_short_line() prints */
 
 static int dumper_events(void *context, unsigned int stream, const struct mprof_event *events, size_t n);
 
@@ -51,7 +54,10 @@ void dumper_deinit(struct dumper *d)
 static void put_text(struct dumper *d, const char *text, size_t left)
 {
 	while (left && !d->out.error) {
-		/* Work in pieces, so that a string of any length fits the buffer. */
+		/*
+		 * Escape at most 4096 bytes at a time, because the writer's buffer does not hold a
+		 * string of any length.
+		 */
 		size_t piece = left < 4096 ? left * MPROF_TEXT_FACTOR + 32 : 4096 * MPROF_TEXT_FACTOR;
 		char *out = writer_room(&d->out, piece);
 
@@ -60,8 +66,8 @@ static void put_text(struct dumper *d, const char *text, size_t left)
 }
 
 /*
- * Print an event without a string or with a short one. The buffer has room for the whole line.
- * Nearly all events are such.
+ * Print an event that has no string or one of at most TEXT_SHORT bytes. This path is fast, because
+ * it reserves the buffer once for the whole line, and nearly all events take it.
  */
 static void put_short_line(struct dumper *d, const struct mprof_raw_event *e)
 {
@@ -123,7 +129,10 @@ static void dumper_deinitp(struct dumper *d)
 	dumper_deinit(d);
 }
 
-/* Return the exit code for a dumper that stopped the reading. */
+/*
+ * Report why the dumper stopped the reading: a write error, or no memory. Return an exit code,
+ * which is CTL_OK if the reader of a pipe closed it.
+ */
 static int refusal(const struct dumper *d)
 {
 	if (d->out.error == EPIPE)

@@ -1,7 +1,7 @@
 /*
  * `mprofctl export`: write a trace in the format of another program.
  *
- * The output appears under its name when it is complete, or not at all.
+ * The output appears under its name only when it is complete.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,9 +19,9 @@
 #include "table.h"
 #include "time-filter.h"
 
-#define OWN_OPTIONS_MAX 16 /* different options of all formats */
+#define OWN_OPTIONS_MAX 16 /* most options that only some formats have, in all formats together */
 
-/* An option of some formats. */
+/* An option that only some formats have, and its value (NULL if it was not given). */
 struct own_option {
 	const char *name;
 	const char *value;
@@ -36,9 +36,10 @@ struct export
 	struct output_directory dir;
 	struct writer writer;
 	struct modeller modeller;
-	struct time_filter time_filter; /* in front of a streaming format */
-	bool opened;			/* the exporter's state exists */
-	char *path;			/* output's path */
+	/* passes only the events of PERIOD to a format without draw() */
+	struct time_filter time_filter;
+	bool opened; /* the exporter was opened, so its close() must be called */
+	char *path;  /* path of the output; owned */
 	struct own_option own[OWN_OPTIONS_MAX];
 	size_t own_n;
 };
@@ -55,9 +56,12 @@ static void export_deinit(struct export *x)
 	free(x->path);
 }
 
-/* ---- the run */
+/* ---- writing the output */
 
-/* Return the exit code for a failed write: ERROR is -errno or an exit code. */
+/*
+ * Report that the format stopped with ERROR, a -errno of a failed write. Return an exit code. If
+ * ERROR is not negative, it is an exit code that was reported already; return it.
+ */
 static int refusal(const struct export *x, int error)
 {
 	if (error >= 0)
@@ -88,7 +92,10 @@ static int open_output(struct export *x, bool named, const char *verb)
 	return writer_init(&x->writer, x->out.fd) ? CTL_OK : say_memory();
 }
 
-/* Set up the consumer for the format. */
+/*
+ * Open the format, and set *CONSUMER to the consumer that takes the events: the modeller for a
+ * format that draws the whole model, otherwise the format itself. Return an exit code.
+ */
 static int open_format(struct export *x, const struct consumer **consumer)
 {
 	struct consumer to = {0};
@@ -108,7 +115,7 @@ static int open_format(struct export *x, const struct consumer **consumer)
 	return refusal(x, r);
 }
 
-/* Finish the output behind the last event. */
+/* Write the end of the output, after the last event. Return an exit code. */
 static int finish(struct export *x)
 {
 	int r;
@@ -129,7 +136,10 @@ static int finish(struct export *x)
 	return x->job.exporter->directory ? output_directory_commit(&x->dir) : output_commit(&x->out);
 }
 
-/* Report the path of the output. VERDICT is the exit code so far. */
+/*
+ * Report the path of the output. NAMED is true if the user chose the path. VERDICT is the exit code
+ * so far. Return an exit code.
+ */
 static int report(const struct export *x, bool named, int verdict)
 {
 	json_t *json;
@@ -170,7 +180,8 @@ static int run(struct export *x, const char *operand, const struct selection *s,
 /* ---- the command line */
 
 /*
- * Write option rows for the options of all formats to DEFS, each option once. Return their number.
+ * Collect the options of all formats in X->own, each name once, and write a row of the option table
+ * for each to DEFS. Return the number of rows.
  */
 static size_t own_options(struct export *x, struct option_def *defs)
 {
@@ -192,7 +203,10 @@ static size_t own_options(struct export *x, struct option_def *defs)
 	return x->own_n;
 }
 
-/* Pass the format its own options, and refuse options of other formats. */
+/*
+ * Pass the given options in X->own to the chosen format. Report an option that this format does not
+ * have. Return an exit code.
+ */
 static int take_own(struct export *x, const char *verb)
 {
 	const struct exporter *e = x->job.exporter;
@@ -210,13 +224,19 @@ static int take_own(struct export *x, const char *verb)
 	return e->check ? e->check(&x->job, verb) : CTL_OK;
 }
 
-/* Return true if VALUE is a format's name and not a time. */
+/*
+ * Return true if VALUE, the value of --to, is the name of a format. A time begins with a digit or
+ * "+".
+ */
 static bool is_word(const char *value)
 {
 	return value && !(value[0] >= '0' && value[0] <= '9') && value[0] != '+';
 }
 
-/* Remove `--to FORMAT` from ARGV. `--to TIME` is another option, which all verbs have. */
+/*
+ * Remove `--to FORMAT` from ARGV and set *FORMAT to the name. `--to TIME`, the end of the period,
+ * stays. Return the new ARGC.
+ */
 static int take_format(int argc, char **argv, const char **format)
 {
 	int i, n = 1;
@@ -234,7 +254,10 @@ static int take_format(int argc, char **argv, const char **format)
 	return n;
 }
 
-/* Parse the command line, except for the output's name. */
+/*
+ * Parse the command line into X, S, LEFT and *FILE, the value of --output. Choosing X->path is left
+ * to the caller. Return an exit code.
+ */
 static int parse(struct export *x, int argc, char **argv, struct selection *s, struct operands *left, const char **file)
 {
 	const char *from = NULL, *to = NULL, *format = NULL;

@@ -35,7 +35,7 @@ static void fetch_deinit(struct fetch *f)
 	output_close(&f->out);
 }
 
-/* Report the losses that the server's headers announce. */
+/* Report the packets that the trace lacks, as the server's response headers announce them. */
 static void report_losses(const struct download *d)
 {
 	if (d->lost && strcmp(d->lost, "0") != 0)

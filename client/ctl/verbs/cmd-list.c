@@ -1,4 +1,4 @@
-/* The verbs domains, captures and snapshot. */
+/* The verbs `mprofctl domains`, `captures` and `snapshot`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "options.h"
 #include "table.h"
 
-/* Return the sum of KEY over an array of objects. */
+/* Return the sum of the integers under KEY in all objects of ARRAY. */
 static uint64_t sum(const json_t *array, const char *key)
 {
 	const json_t *entry;
@@ -115,7 +115,10 @@ int cmd_captures(const struct ctl *ctl, int argc, char **argv)
 	return ctl->json ? json_print(list) : print_captures(json_object_get(list, "captures"));
 }
 
-/* Return the body of a snapshot request. The caller frees it. */
+/*
+ * Return the JSON body of a snapshot request, with NOTE if NOTE is not NULL. The caller frees the
+ * body. Return NULL without memory, or if NOTE is not UTF-8.
+ */
 static char *snapshot_body(const char *note)
 {
 	CLEANUP(json_decrefp) json_t *body = json_object();

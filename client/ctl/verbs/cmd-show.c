@@ -1,7 +1,7 @@
 /*
- * `mprofctl show`: explain a capture to a person on call: why it was taken, and of which guest.
+ * `mprofctl show`: tell a person on call why a capture was taken, and of which guest.
  *
- * Guests, toolstacks and people wrote nearly all of its text, so all of it is escaped.
+ * Nearly all text of a capture was written by guests, toolstacks and users, so all text is escaped.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,11 @@
 #include "table.h"
 #include "trace-source.h"
 
-#define VALUE_SHOWN 200u /* bytes of a XenStore value; a ring's grant references can take 4,096 */
+/*
+ * longest part of a XenStore value that is printed; the grant references of a ring can take 4,096
+ * bytes
+ */
+#define VALUE_SHOWN 200u
 struct shown {
 	json_t *capture, *context, *overviews; /* owned */
 };
@@ -26,7 +30,7 @@ static void shown_deinit(struct shown *s)
 	json_decref(s->overviews);
 }
 
-/* Print LEN bytes of TEXT escaped. */
+/* Print LEN bytes of TEXT, escaped as by printable(). */
 static void put_bytes(const char *text, size_t len)
 {
 	CLEANUP(freep) char *safe = len ? printable(text, len) : strdup("");
@@ -51,7 +55,10 @@ static const char *text_of(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-/* Return a time of the API in seconds, or -1. */
+/*
+ * Return TEXT, an RFC 3339 time in UTC, in seconds since 1970. Return -1 if TEXT is NULL or no
+ * time.
+ */
 static time_t seconds_of(const char *text)
 {
 	struct tm tm = {0};
@@ -59,7 +66,10 @@ static time_t seconds_of(const char *text)
 	return text && strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) ? timegm(&tm) : -1;
 }
 
-/* "1 d 3 h", "3 h 5 min", "5 min 7 s", "7 s". */
+/*
+ * Write a duration to BUF of SIZE bytes, in its two largest units: "1 d 3 h", "3 h 5 min", "5 min 7
+ * s", "7 s".
+ */
 static void time_span_text(time_t seconds, char *buf, size_t size)
 {
 	static const struct {
@@ -123,7 +133,10 @@ static void put_head(const struct shown *s)
 		put_field("note", note);
 }
 
-/* Return the single bucket of stream NUMBER, or NULL if nothing of it is left. */
+/*
+ * Return the overview of stream NUMBER, a single bucket with the stream's counts of packets and
+ * bytes. The result belongs to S. Return NULL if no packet of the stream is left.
+ */
 static const json_t *bucket_of(const struct shown *s, json_int_t number)
 {
 	const json_t *overview;
@@ -184,7 +197,10 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* VALUE may be NULL from a foreign server. */
+/*
+ * Print VALUE, a XenStore value, escaped and cut to about VALUE_SHOWN bytes. VALUE is NULL if a
+ * server of another version did not send it.
+ */
 static void put_value(const char *value)
 {
 	size_t len = value ? strlen(value) : 0, shown = len;
@@ -226,8 +242,8 @@ static int put_xenstore(const struct shown *s)
 }
 
 /*
- * Return the length of a line without the carriage return that most guests put at its end, escaped
- * or not.
+ * Return the length of LINE, LEN bytes, without the carriage return at its end. Most guests end a
+ * line of the console with one: as the byte, or escaped as "\x0d".
  */
 static size_t trimmed(const char *line, size_t len)
 {
@@ -272,7 +288,10 @@ static int show_print(const struct shown *s)
 	return stdout_verdict();
 }
 
-/* Ask for the remaining packets of each stream of the capture, in one bucket. */
+/*
+ * Ask the daemon for an overview of each stream of the capture ID, in one bucket: the counts of the
+ * packets that are left. Set S->overviews. Return an exit code.
+ */
 static int ask_overviews(struct shown *s, struct http *h, const char *id)
 {
 	const json_t *range;
@@ -332,7 +351,7 @@ int cmd_show(const struct ctl *ctl, int argc, char **argv)
 		return r;
 	trace_source_parse(&t, left.at[0], false);
 	if (t.name == left.at[0])
-		t.kind = SOURCE_CAPTURE; /* a number without a prefix */
+		t.kind = SOURCE_CAPTURE; /* a number without a prefix is a capture's id */
 	else if (t.kind == SOURCE_DOMAIN)
 		return say_usage(argv[0], "show takes a capture; `mprofctl captures %s` lists those of the domain",
 				 t.name);

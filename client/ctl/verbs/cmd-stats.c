@@ -1,7 +1,7 @@
 /*
  * `mprofctl stats`: summarize a trace in numbers.
  *
- * The numbers are always made as JSON; the text for people is made of that.
+ * The numbers are always collected as JSON. The text for people is printed from that JSON.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -73,7 +73,10 @@ static int stats_events(void *context, unsigned int stream, const struct mprof_e
 	return t->failed ? -ENOMEM : 0;
 }
 
-/* Return the numbers of stream I. */
+/*
+ * Return the numbers of stream I as a JSON object, which the caller decrefs. IN has the totals of
+ * the reading.
+ */
 static json_t *stream_json(struct stats *s, const struct input *in, unsigned int i)
 {
 	json_t *object;
@@ -85,7 +88,10 @@ static json_t *stream_json(struct stats *s, const struct input *in, unsigned int
 	return object;
 }
 
-/* Return the unresolved marked threads of all streams, each with its stream's name. */
+/*
+ * Return a JSON array of the marked threads that never resolved, of all streams ("should_resolve"
+ * of each object in STREAMS). Each thread has the name of its stream added.
+ */
 static json_t *all_expected(const json_t *streams)
 {
 	json_t *all = json_array(), *stream, *thread;
@@ -103,7 +109,10 @@ static json_t *all_expected(const json_t *streams)
 	return all;
 }
 
-/* Return the sums over all streams under the same keys, without the keys that have no sum. */
+/*
+ * Return a JSON object with the sums over all streams, under the keys that a single stream has.
+ * Keys whose values cannot be added are left out. STREAMS is the array of the streams' objects.
+ */
 static json_t *total_json(const struct stats *s, const struct input *in, const json_t *streams)
 {
 	static const char *const single[] = {"busiest", "sleeping_ns", "sleeping_share"};
@@ -127,7 +136,10 @@ static json_t *total_json(const struct stats *s, const struct input *in, const j
 	return object;
 }
 
-/* Return the numbers of a single stream, or the sums of several with an array of their numbers. */
+/*
+ * Return the answer as JSON, which the caller decrefs: the numbers of a single stream; or, for
+ * several streams, the sums and an array with the numbers of each. Return NULL without memory.
+ */
 static json_t *stats_json(struct stats *s, const struct input *in)
 {
 	json_t *array, *object;
@@ -147,7 +159,8 @@ static int stats_print(struct stats *s, const struct trace_args *from)
 	json_t *json;
 	int r;
 
-	if (!s->n && stats_reserve(s, 1)) /* no event came */
+	/* without an event no stream was added; show one with zeros */
+	if (!s->n && stats_reserve(s, 1))
 		return say_memory();
 	json = stats_json(s, &from->in);
 	if (!json)

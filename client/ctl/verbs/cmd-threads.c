@@ -1,8 +1,8 @@
 /*
  * `mprofctl threads`: list the threads of a trace, one per line.
  *
- * A trace may have millions, so no line is kept. A first pass over all lines finds the widths of
- * the columns.
+ * A trace may have millions of threads, so the lines are not kept in memory. They are made twice:
+ * first to find the widths of the columns, then to print them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,15 +17,16 @@
 #include "modeller.h"
 #include "table.h"
 
-#define COLUMNS 7 /* columns of short texts; the label stands behind them */
+#define COLUMNS 7 /* number of columns with a short text; stream and label are printed separately */
 struct threads {
 	struct modeller modeller;
 	const struct period *period; /* borrowed */
 	const char *label;	     /* a glob pattern, or NULL; borrowed */
 	bool unresolved;
-	uint32_t most;	   /* most lines; MPROF_NONE = all, in the order of the trace */
-	uint8_t *labelled; /* with LABEL, for each thread: it has a label that matches */
-	uint32_t *list;	   /* the selected threads */
+	/* most threads to list, longest first; MPROF_NONE = all, in the order of the trace */
+	uint32_t most;
+	uint8_t *labelled; /* if LABEL is set, by thread: 1 = a label of the thread matches LABEL */
+	uint32_t *list;	   /* numbers of the selected threads */
 	uint32_t n;
 };
 
@@ -54,7 +55,10 @@ static bool takes(const struct threads *t, uint32_t i)
 	return thread->start <= period_to(t->period) && thread->end >= period_from(t->period);
 }
 
-/* Order by duration, longest first, then by number. */
+/*
+ * A comparison for qsort_r() of two thread numbers: the longer thread first; of equal ones the
+ * lower number first. CONTEXT is the array of all threads.
+ */
 static int compare(const void *a, const void *b, void *context)
 {
 	const struct mprof_thread *threads = context;
@@ -104,7 +108,10 @@ struct line {
 	char cell[COLUMNS][32];
 };
 
-/* Make the cells of thread I, except for its stream, whose name has no length limit. */
+/*
+ * Write the texts of thread I's columns to LINE. The name of its stream is not in LINE, because it
+ * has no length limit.
+ */
 static void line_make(const struct threads *t, uint32_t i, struct line *line)
 {
 	const struct mprof_thread *threads = view_of(t)->threads, *thread = &threads[i];
@@ -204,7 +211,10 @@ static json_t *entry_json(const struct threads *t, uint32_t i)
 	return object;
 }
 
-/* Print an object per line, so that only one is in memory. */
+/*
+ * Print the threads as JSON. One object is made, printed and freed at a time, because all together
+ * may not fit in memory. Return an exit code.
+ */
 static int show_json(const struct threads *t)
 {
 	int r;

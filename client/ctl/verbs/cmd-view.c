@@ -1,8 +1,8 @@
 /*
  * `mprofctl view`: show one or two traces or memory profiles in the viewer, without a server.
  *
- * The browser opens a single-file page (html.h). Without -o the page lies in a private directory,
- * because a trace shows what a guest did.
+ * The browser opens a single-file page (html.h), which has the data in it. Without -o the page is
+ * in a directory that only the user can read, because a trace shows what a guest did.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,11 +25,11 @@
 
 #define TRACES_MAX 2
 
-/* A trace or a profile. */
+/* One trace or memory profile on the page. */
 struct viewed {
 	struct html_part part;
 	struct period period;
-	struct time_filter time_filter; /* in front of PART */
+	struct time_filter time_filter; /* passes only the events of PERIOD to PART */
 	struct input in;
 	bool is_memory;
 	struct mem_page memory; /* set if is_memory, instead of the other members */
@@ -62,7 +62,7 @@ static void view_deinit(struct view *v)
 	free(v->dir);
 }
 
-/* ---- reading */
+/* ---- reading the traces */
 
 static int aside_failed(const struct viewed *t, int error)
 {
@@ -111,11 +111,12 @@ static int read_trace(struct view *v, const char *operand, const struct selectio
 	return r ? aside_failed(t, r) : CTL_OK;
 }
 
-/* ---- writing */
+/* ---- writing the page */
 
 /*
- * Make a private directory, and return the path of a file in it named like the trace OPERAND.
- * Return NULL after an error, which was reported.
+ * Make a directory that only the user can read, and set V->dir to its path. Return the path of a
+ * file in it, named after the trace OPERAND; the caller frees the path. Return NULL after an error
+ * message.
  */
 static char *private_path(struct view *v, const char *operand)
 {
@@ -163,7 +164,7 @@ static int write_page(struct view *v)
 	return output_commit(&v->out);
 }
 
-/* ---- showing */
+/* ---- opening the page */
 
 static int report(const struct view *v, const char *path, bool opened)
 {
@@ -198,7 +199,7 @@ static int show(struct view *v, const char *file, const char *operand)
 	r = r ? r : write_page(v);
 	if (r)
 		return r;
-	free(v->dir); /* keep the directory */
+	free(v->dir); /* the page is complete, so view_deinit() must not remove the directory */
 	v->dir = NULL;
 	whole = realpath(path, NULL);
 	return report(v, whole ? whole : path, whole && browser_open(whole));

@@ -1,7 +1,8 @@
 /*
  * `mprofctl why`: explain why threads wait.
  *
- * Programs get the answers as JSON; for people libmprof explains them (<mprof/explanation.h>).
+ * With --json the answers are printed as JSON. For people libmprof turns the answers into sentences
+ * (<mprof/explanation.h>).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,17 +19,22 @@
 
 CLEANUP_DEFINE(struct mprof_explanation, mprof_explanation_free)
 
-/* CHOSEN: the thread is asked about. ANSWERED: the thread that it became has an answer. */
+/*
+ * Flags of a thread. CHOSEN: the user asks about this thread. ANSWERED: there is an answer for this
+ * thread, or for a thread that became an alias of this thread.
+ */
 enum { CHOSEN = 1, ANSWERED = 2 };
 
 struct query {
 	struct modeller modeller;
 	const struct period *period; /* borrowed */
 	struct mprof_why *why;
-	uint8_t *chosen;		/* flags of each thread */
-	uint32_t n;			/* number of answers */
-	uint32_t answered[ANSWERS_MAX]; /* the first of them, in order */
-	uint32_t marked;		/* number of marked threads */
+	uint8_t *chosen; /* flags of each thread */
+	uint32_t n;	 /* number of answers, also of those beyond ANSWERS_MAX */
+	/* threads of the first ANSWERS_MAX answers, in the order of the answers */
+	uint32_t answered[ANSWERS_MAX];
+	/* number of threads that the program marked to be resolved */
+	uint32_t marked;
 	json_t *answers;
 };
 
@@ -45,7 +51,10 @@ static bool in_period(const struct query *a, uint32_t thread)
 	return a->modeller.view->threads[thread].created >= period_from(a->period);
 }
 
-/* Choose the threads whose id is NAME. Return false if NAME is no id or there is no such thread. */
+/*
+ * Choose the threads whose id is the number NAME. Return false if NAME is no number or no thread in
+ * the period has that id.
+ */
 static bool choose_id(struct query *a, const char *name)
 {
 	const struct mprof_model_view *v = a->modeller.view;
@@ -78,7 +87,10 @@ static bool choose_labelled(struct query *a, const char *glob)
 	return true;
 }
 
-/* Choose the marked threads that never resolved. */
+/*
+ * Choose the threads that the program marked to be resolved and that never were. Count all marked
+ * threads in A->marked.
+ */
 static void choose_expected(struct query *a)
 {
 	const struct mprof_model_view *v = a->modeller.view;
@@ -107,8 +119,9 @@ static bool choose(struct query *a, const char *name)
 }
 
 /*
- * Answer for the chosen threads that are resolved, or for those that are not. Threads that became
- * the same thread get one answer.
+ * Append the answers for the chosen threads to A->answers: for the resolved threads if RESOLVED is
+ * true, otherwise for the unresolved ones. Threads that became aliases of the same thread share one
+ * answer. Return false without memory.
  */
 static bool answer(struct query *a, bool resolved)
 {
@@ -147,7 +160,8 @@ static json_t *query_json(struct query *a, const struct input *in)
 }
 
 /*
- * Print the explanations. LAST: also explain what ran last, because the guest crashed or may have.
+ * Print the answers in JSON as sentences. If LAST is true, also print which thread ran last,
+ * because the guest crashed or may have crashed. Return an exit code.
  */
 static int show(const struct query *a, const json_t *json, bool last)
 {

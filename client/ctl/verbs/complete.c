@@ -1,9 +1,10 @@
 /*
- * `mprofctl complete -- WORD...`: list the candidates for the last word, for the shell scripts in
- * completion/.
+ * `mprofctl complete -- WORD...`: print the candidates for the last WORD of a command line. The
+ * shell scripts in completion/ run it.
  *
  * The candidates come from the help texts: every verb, option and value that the help names can be
- * completed, so there is no second list to maintain. A line `:files` allows any file.
+ * completed. So there is no second list to maintain. The line `:files` tells the scripts to offer
+ * files, too.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -23,16 +24,23 @@
 #include "options.h"
 
 /*
- * The word to complete. Each candidate is a line on standard output: a word, a tab and its
- * description.
+ * The word to complete. A candidate is printed on standard output as one line: the whole word, a
+ * tab, and a description.
  */
 struct offer {
-	const char *word; /* the part to complete; borrowed */
-	/* The text in front of WORD, which stays; of a list the items up to the last comma. */
+	/* the part that candidates complete; points into KEPT, or is KEPT itself */
+	const char *word;
+	/*
+	 * The word as the user typed it; borrowed. The text before WORD is printed before each
+	 * candidate: in a list with commas, the complete items.
+	 */
 	const char *kept;
 };
 
-/* Return the next line of *TEXT without its newline, or false behind the last. */
+/*
+ * Set *LINE and *LEN to the next line of *TEXT, without its newline, and move *TEXT behind it.
+ * Return false at the end of the text.
+ */
 static bool help_line_next(const char **text, const char **line, size_t *len)
 {
 	*line = *text;
@@ -41,15 +49,15 @@ static bool help_line_next(const char **text, const char **line, size_t *len)
 	return *line != *text;
 }
 
-/* Return true if the line describes an option. */
+/* Return true if the help's line describes an option. */
 static bool help_line_is_option(const char *line, size_t len)
 {
 	return len > 3 && strncmp(line, "  -", 3) == 0;
 }
 
 /*
- * Return the description of an option line, *WHAT_LEN bytes: the text behind the gap, or the next
- * line if there is no gap.
+ * Return the description in LINE, an option's line of the help: the text behind the gap of two
+ * spaces, or the next line if there is no gap. Set *WHAT_LEN to its length.
  */
 static const char *help_line_what(const char *line, size_t len, size_t *what_len)
 {
@@ -70,15 +78,16 @@ static const char *help_line_what(const char *line, size_t len, size_t *what_len
 	return gap;
 }
 
-/* Return the length of the word, up to a space or a comma. */
+/* Return the length of WORD, which ends at a space, comma or newline. */
 static size_t help_word_len(const char *word)
 {
 	return strcspn(word, " ,\n");
 }
 
 /*
- * Return the value of the option NAME in TEXT: a word in capitals behind it. Return NULL if the
- * option takes none.
+ * Return the help's name for the value of the option NAME in the help TEXT: the word in capitals
+ * behind the option, as in `--host URL`. The result is not cut at the word's end. Return NULL if
+ * the option takes no value.
  */
 static const char *value_in(const char *text, const char *name)
 {
@@ -92,10 +101,7 @@ static const char *value_in(const char *text, const char *name)
 	return NULL;
 }
 
-/*
- * Return the help's name for the value of OPTION. VERB may be NULL for the program's options.
- * Return NULL if the option takes no value.
- */
+/* As value_in(), in the help of VERB and then in the help of mprofctl. VERB may be NULL. */
 static const char *help_value(const char *verb, const char *option)
 {
 	const char *value;
@@ -107,16 +113,19 @@ static const char *help_value(const char *verb, const char *option)
 }
 
 /*
- * Errors are silent, because a message in the middle of a word would disturb.
+ * Errors print nothing, because a message would appear in the middle of the user's command line.
  *
- * Guests choose their names, and a shell takes a candidate as typed text. So only names of harmless
- * letters are offered.
+ * Guests choose their own names, and the shell inserts a candidate into the command line. So only
+ * names of harmless characters are offered.
  */
 
-/* Longest wait for the daemon in the middle of a line. */
+/* most seconds to wait for the daemon while the user waits for candidates */
 #define PATIENCE_S 2
 
-/* Offer TEXT of LEN bytes if it begins with the word. WHAT describes it. */
+/*
+ * Print TEXT of LEN bytes as a candidate if it begins with O->word. WHAT is its description,
+ * WHAT_LEN bytes.
+ */
 static void offer_text(const struct offer *o, const char *text, size_t len, const char *what, size_t what_len)
 {
 	if (strncmp(text, o->word, strlen(o->word)) != 0 || strlen(o->word) > len)
@@ -124,13 +133,13 @@ static void offer_text(const struct offer *o, const char *text, size_t len, cons
 	printf("%.*s%.*s\t%.*s\n", (int)(o->word - o->kept), o->kept, (int)len, text, (int)what_len, what);
 }
 
-/* As offer_text(), for strings. */
+/* As offer_text(), with strings that end with NUL. */
 static void offer_word(const struct offer *o, const char *word, const char *what)
 {
 	offer_text(o, word, strlen(word), what, strlen(what));
 }
 
-/* ---- what the daemon has */
+/* ---- candidates from the daemon */
 
 static void give_up(int signal)
 {
@@ -138,7 +147,10 @@ static void give_up(int signal)
 	_exit(0);
 }
 
-/* Return true if a shell reads NAME as plain letters. */
+/*
+ * Return true if no character of NAME has a meaning in a shell, and NAME does not look like an
+ * option.
+ */
 static bool harmless(const char *name)
 {
 	return name && name[0] && name[0] != '-' &&
@@ -182,8 +194,9 @@ static void offer_captures(const struct offer *o, struct http *h)
 }
 
 /*
- * Offer the names of guests and the ids of captures of the daemon at HOST. If the daemon does not
- * answer in time, end the program with the candidates so far.
+ * Offer the daemon's names of guests, if DOMAINS is true, and its ids of captures, if CAPTURES is
+ * true. HOST is as for http_open(). If the daemon does not answer within PATIENCE_S, the program
+ * ends with the candidates printed so far.
  */
 static void offer_remote(const struct offer *o, const char *host, bool domains, bool captures)
 {
@@ -191,7 +204,7 @@ static void offer_remote(const struct offer *o, const char *host, bool domains, 
 
 	if ((!domains && !captures) || !freopen("/dev/null", "w", stderr))
 		return;
-	/* Print the candidates so far before the daemon can keep the user waiting. */
+	/* Flush the candidates so far, because give_up() ends the program without flushing. */
 	fflush(stdout);
 	signal(SIGALRM, give_up);
 	alarm(PATIENCE_S);
@@ -207,14 +220,15 @@ static const char *const common[] = {"--help", "--host", "--json", "--version"};
 
 struct completion {
 	struct offer offer;
-	const char *verb; /* before the word, or NULL */
+	const char *verb; /* verb in front of the word to complete, or NULL */
 	const char *host;
-	const char *option; /* option whose value the word is, or NULL */
-	size_t operands;    /* number of operands between the verb and the word */
-	bool dashes;	    /* "--" was given: no more options */
+	/* option whose value is to be completed, or NULL if the word is no value */
+	const char *option;
+	size_t operands; /* number of operands between the verb and the word */
+	bool dashes;	 /* "--" was given, so no word behind it is an option */
 };
 
-/* Offer the options of LINE, which may name several. */
+/* Offer all options that LINE, an option's line of the help, describes. */
 static void offer_line(const struct completion *c, const char *line, size_t len)
 {
 	const char *at = line + 2, *what;
@@ -255,8 +269,8 @@ static void offer_options(const struct completion *c)
 }
 
 /*
- * Offer the verbs, which the help lists before the options. A description begins in a fixed column,
- * in the verb's line or a later one.
+ * Offer the verbs. The help of mprofctl lists them before the options. The description of a verb
+ * begins in column COLUMN, in the verb's line or in a later line.
  */
 static void offer_verbs(const struct completion *c)
 {
@@ -280,17 +294,21 @@ static void offer_verbs(const struct completion *c)
 		offer_text(&c->offer, verb, n, "", 0);
 }
 
-/* ---- what is wanted */
+/* ---- choosing the candidates */
 
 static bool has_word(const char *words, size_t len, const char *word)
 {
 	return memmem(words, len, word, strlen(word));
 }
 
-/* Offer values for a part of the usage: "FILE|-|DOMAIN", or literal words as in "dump|identify". */
+/*
+ * Offer the values that KINDS allows. KINDS is a part of a usage line, LEN bytes: kinds of traces
+ * as in "FILE|-|DOMAIN", or literal words as in "dump|identify".
+ */
 static void offer_kinds(const struct completion *c, const char *kinds, size_t len)
 {
-	bool both = has_word(kinds, len, "GOOD") || has_word(kinds, len, "BAD"); /* any trace */
+	/* GOOD and BAD stand for any trace */
+	bool both = has_word(kinds, len, "GOOD") || has_word(kinds, len, "BAD");
 	size_t n;
 
 	if (both || has_word(kinds, len, "FILE") || has_word(kinds, len, "PATH") || has_word(kinds, len, "DIR"))
@@ -305,7 +323,10 @@ static void offer_kinds(const struct completion *c, const char *kinds, size_t le
 		     both || has_word(kinds, len, "CAPTURE"));
 }
 
-/* Offer values for the first operand from the further usage lines of the same verb at TEXT. */
+/*
+ * A help text can begin with several usage lines for the same verb. TEXT is in the first of them.
+ * Offer values for the first operand of the lines after it.
+ */
 static void offer_further(const struct completion *c, const char *text)
 {
 	static const char before[] = "       mprofctl ";
@@ -319,8 +340,8 @@ static void offer_further(const struct completion *c, const char *text)
 }
 
 /*
- * Offer values for the operand to complete, by the usage of its verb. A last operand with "..."
- * repeats.
+ * Offer values for the operand to complete, which is number C->operands in the verb's usage line.
+ * If the last operand of the usage ends with "...", it also stands for all later operands.
  */
 static void offer_operand(const struct completion *c)
 {
@@ -350,7 +371,7 @@ static void offer_operand(const struct completion *c)
 	}
 }
 
-/* Complete only the item behind the last comma of a list. */
+/* Move C->offer.word behind the last comma, to complete only the last item of a list. */
 static void begin_item(struct completion *c)
 {
 	const char *comma = strrchr(c->offer.word, ',');
@@ -375,11 +396,11 @@ static void offer_value(struct completion *c)
 	}
 }
 
-/* Read a word in front of the one to complete. */
+/* Update C for WORD, a word in front of the one to complete. */
 static void read_word(struct completion *c, const char *word)
 {
 	if (strcmp(word, "=") == 0) {
-		return; /* some shells split --option=VALUE */
+		return; /* some shells split --option=VALUE into three words */
 	} else if (c->option) {
 		c->host = strcmp(c->option, "--host") == 0 ? word : c->host;
 		c->option = NULL;

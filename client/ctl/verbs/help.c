@@ -1,4 +1,7 @@
-/* The help texts. docs/man/mprofctl.1 says the same; tests/lint/options compares the options. */
+/*
+ * The help texts. docs/man/mprofctl.1 documents the same options, and tests/lint/options compares
+ * the two. complete.c takes the candidates for completion from these texts.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -323,7 +326,7 @@ static const struct help verbs[] = {
 };
 /* clang-format on */
 
-/* Print a line for each format of exporter.c. */
+/* Print a line with name and description for each format of exporter.c. */
 static void print_formats(void)
 {
 	const struct exporter *e;

@@ -1,6 +1,6 @@
 /*
- * Parse options. getopt_long() keeps state in globals and writes its own messages, so these few
- * lines replace it.
+ * Parse the options of a verb. This replaces getopt_long(), which keeps state in global variables
+ * and prints its own messages.
  */
 #include <stdint.h>
 #include <string.h>
@@ -10,8 +10,9 @@
 #include "options.h"
 
 /*
- * Return the value of option DEF at ARGV[*AT]. Return NULL for another option. Set *MISSING if the
- * value is missing.
+ * Return the value of the option at ARGV[*AT], if that is the option DEF; if the value is the next
+ * argument, move *AT to it. Return NULL for another option. If the option has no value, return NULL
+ * and set *MISSING.
  */
 static const char *option_value(const struct option_def *def, int argc, char **argv, int *at, bool *missing)
 {
@@ -31,7 +32,10 @@ static const char *option_value(const struct option_def *def, int argc, char **a
 	return NULL;
 }
 
-/* Report an unknown option, and suggest a similar one of the verb or of mprofctl. */
+/*
+ * Report that VERB has no option ARG. If an option of the verb or of mprofctl is similar, suggest
+ * it. Return CTL_USAGE.
+ */
 static int no_option(const char *verb, const char *arg, const struct option_def *defs, size_t n_defs)
 {
 	static const char *const common[] = {"--host", "--json", "--help", "--version"};
@@ -96,7 +100,10 @@ int options_parse(int argc, char **argv, const struct option_def *defs, size_t n
 	return CTL_OK;
 }
 
-/* Edit distance; a swap of two neighbouring letters counts as one edit. */
+/*
+ * The distance of two words is the least number of edits that turn one into the other. An edit
+ * inserts, deletes or replaces a letter, or swaps two neighbouring letters.
+ */
 
 #define LEN_MAX 24u
 

@@ -1,8 +1,9 @@
 /*
- * Names of traces.
+ * Find out what the name of a trace means.
  *
- * The order is fixed, so that a person can predict it: an existing file, then a capture's id, then
- * a domain. A prefix forces one. Only decimal numbers are looked up as captures.
+ * An existing file comes first, then a capture with that id, then a domain. The order never
+ * changes, because users must be able to predict it. With a prefix ("file:", "capture:", "domain:")
+ * a name has only that meaning. Only a decimal number can be a capture's id.
  */
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +64,7 @@ int trace_source_ask(struct trace_source *t, struct http *h)
 	return CTL_OK;
 }
 
-/* Return true for a number with an optional unit: "10s", "5MB", "300K", "4096". */
+/* Return true if S is a number with an optional unit: "10s", "5MB", "300K", "4096". */
 static bool is_amount(const char *s)
 {
 	static const char *const units[] = {"",	  "B",	"K",  "KB", "M", "MB", "G", "GB",
@@ -107,7 +108,10 @@ int trace_source_check(const struct trace_source *t, const struct selection *s, 
 	return CTL_OK;
 }
 
-/* Append "&key=value", or nothing if VALUE is NULL. */
+/*
+ * Append "?KEY=VALUE" or, behind another parameter, "&KEY=VALUE" to the URL *PATH, which is
+ * replaced. Append nothing if VALUE is NULL. Return false without memory.
+ */
 static bool query_add(char **path, const char *key, const char *value)
 {
 	char *longer;
@@ -147,7 +151,8 @@ int trace_source_json(const struct trace_source *t, struct http *h, json_t **jso
 
 	if (name)
 		n = asprintf(&path, "/v1/%s/%s%s", capture ? "captures" : "domains", name,
-			     capture ? "" : "?limit=1000"); /* the newest runs */
+			     /* the 1000 newest runs */
+			     capture ? "" : "?limit=1000");
 	curl_free(name);
 	if (n < 0) {
 		path = NULL;
@@ -162,7 +167,10 @@ char *trace_source_file_name(const struct trace_source *t, const char *suffix)
 
 	if (asprintf(&name, "%s%s", t->name, suffix) < 0)
 		return NULL;
-	/* A guest chose the name: keep it in this directory, visible, and unlike an option. */
+	/*
+	 * A guest can choose the name. Replace slashes and control characters, and a leading "." or
+	 * "-": the file must be in this directory, visible, and not look like an option.
+	 */
 	for (p = name; *p; p++)
 		if (*p == '/' || (unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = '_';
