@@ -35,7 +35,7 @@ struct mem_place {
  * escaped unless RAW is set. A zeroed struct is empty.
  */
 struct mem_places {
-	/* do not escape names, because the caller does; mem_places_deinit() keeps this value */
+	/* Do not escape names, because the caller does; mem_places_deinit() keeps this value. */
 	bool raw;
 	struct mem_place *list;
 	uint32_t room;

@@ -19,7 +19,7 @@
  * unpacks the stream and otherwise copies it unchanged.
  */
 
-/* number of first bytes that mprof_mem_begins() needs to recognize a memtrace stream */
+/* Number of first bytes that mprof_mem_begins() needs to recognize a memtrace stream. */
 #define HEAD_BYTES 64u
 
 static int take_bytes(void *context, const void *bytes, size_t len)

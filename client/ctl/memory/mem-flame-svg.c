@@ -53,7 +53,7 @@ struct drawing {
  */
 struct step {
 	uint32_t at;
-	/* by depth: samples to the left of the frame on the path to the node AT */
+	/* By depth: samples to the left of the frame on the path to the node AT. */
 	uint64_t left[DEPTH_MAX + 1];
 };
 

@@ -14,9 +14,9 @@
 #include "mem-formats.h"
 #include "writer.h"
 
-/* most bytes that one call of mem_put_format() writes */
+/* Most bytes that one call of mem_put_format() writes. */
 #define FORMAT_MAX 400u
-/* longest part of a name that is written; names from a guest can have any length */
+/* Longest part of a name that is written; names from a guest can have any length. */
 #define NAME_MAX_BYTES 4096u
 
 const char *mem_name(const struct mprof_mem *d, const struct mprof_flame_node *node, size_t *bytes)

@@ -35,7 +35,7 @@ struct subject {
 	const struct mprof_hotspot *list;
 	const struct mprof_hotspot_caller *callers;
 	uint32_t n, n_callers;
-	/* make only the entries that the text shows; a profile can have millions of callers */
+	/* Make only the entries that the text shows; a profile can have millions of callers. */
 	bool brief;
 };
 

@@ -20,7 +20,7 @@
 #include "seed.h"
 #include "writer.h"
 
-/* most places of damage that are reported for an input */
+/* Most places of damage that are reported for an input. */
 #define REPORTED_MAX 10u
 
 static ssize_t read_some(int fd, void *buf, size_t n)

@@ -196,7 +196,7 @@ void mem_filter_deinit(struct mem_filter *f)
 	f->names = NULL;
 }
 
-/* limit of the bytes per sample; a damaged stream can state any sampling rate */
+/* Limit of the bytes per sample; a damaged stream can state any sampling rate. */
 #define SCALE_MAX 0x1p62
 
 static int add_selection(void *context, const struct mprof_mem *d, const struct mprof_mem_event *e)

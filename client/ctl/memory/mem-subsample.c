@@ -31,7 +31,7 @@
 struct subsampler {
 	struct writer out;
 	struct mem_encoder *encoder;
-	/* kept objects by their id in the input; details.number is the id in the output */
+	/* Kept objects by their id in the input; details.number is the id in the output. */
 	struct mem_live kept;
 	double factor;
 	uint64_t start_us;

@@ -19,7 +19,7 @@
 #include "options.h"
 #include "table.h"
 
-/* amount of a run's trace that is read to estimate the offset of its clock */
+/* Amount of a run's trace that is read to estimate the offset of its clock. */
 #define RUN_AMOUNT "64MB"
 
 /* The state of one bundle command, with the trace that is being added now. */

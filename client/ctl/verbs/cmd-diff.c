@@ -27,7 +27,7 @@ struct run {
 struct pair {
 	struct run runs[2];
 	/*
-	 * by the stream's number in the second run: number of the matching stream of the first run
+	 * By the stream's number in the second run: number of the matching stream of the first run.
 	 */
 	uint32_t *streams;
 	struct mprof_diff *diff;

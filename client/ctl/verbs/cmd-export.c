@@ -36,7 +36,7 @@ struct export
 	struct output_directory dir;
 	struct writer writer;
 	struct modeller modeller;
-	/* passes only the events of PERIOD to a format without draw() */
+	/* Passes only the events of PERIOD to a format without draw(). */
 	struct time_filter time_filter;
 	bool opened; /* the exporter was opened, so its close() must be called */
 	char *path;  /* path of the output; owned */

@@ -15,8 +15,8 @@
 #include "trace-source.h"
 
 /*
- * longest part of a XenStore value that is printed; the grant references of a ring can take 4,096
- * bytes
+ * Longest part of a XenStore value that is printed; the grant references of a ring can take 4,096
+ * bytes.
  */
 #define VALUE_SHOWN 200u
 struct shown {

@@ -159,7 +159,7 @@ static int stats_print(struct stats *s, const struct trace_args *from)
 	json_t *json;
 	int r;
 
-	/* without an event no stream was added; show one with zeros */
+	/* Without an event no stream was added; show one with zeros. */
 	if (!s->n && stats_reserve(s, 1))
 		return say_memory();
 	json = stats_json(s, &from->in);

@@ -23,7 +23,7 @@ struct threads {
 	const struct period *period; /* borrowed */
 	const char *label;	     /* a glob pattern, or NULL; borrowed */
 	bool unresolved;
-	/* most threads to list, longest first; MPROF_NONE = all, in the order of the trace */
+	/* Most threads to list, longest first; MPROF_NONE = all, in the order of the trace. */
 	uint32_t most;
 	uint8_t *labelled; /* if LABEL is set, by thread: 1 = a label of the thread matches LABEL */
 	uint32_t *list;	   /* numbers of the selected threads */

@@ -31,9 +31,9 @@ struct query {
 	struct mprof_why *why;
 	uint8_t *chosen; /* flags of each thread */
 	uint32_t n;	 /* number of answers, also of those beyond ANSWERS_MAX */
-	/* threads of the first ANSWERS_MAX answers, in the order of the answers */
+	/* Threads of the first ANSWERS_MAX answers, in the order of the answers. */
 	uint32_t answered[ANSWERS_MAX];
-	/* number of threads that the program marked to be resolved */
+	/* Number of threads that the program marked to be resolved. */
 	uint32_t marked;
 	json_t *answers;
 };

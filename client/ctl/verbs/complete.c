@@ -28,11 +28,11 @@
  * tab, and a description.
  */
 struct offer {
-	/* the part that candidates complete; points into KEPT, or is KEPT itself */
+	/* The part that candidates complete; points into KEPT, or is KEPT itself. */
 	const char *word;
 	/*
 	 * The word as the user typed it; borrowed. The text before WORD is printed before each
-	 * candidate: in a list with commas, the complete items.
+	 * candidate: `--option=`, or the complete items of a list with commas.
 	 */
 	const char *kept;
 };
@@ -119,7 +119,7 @@ static const char *help_value(const char *verb, const char *option)
  * names of harmless characters are offered.
  */
 
-/* most seconds to wait for the daemon while the user waits for candidates */
+/* Most seconds to wait for the daemon while the user waits for candidates. */
 #define PATIENCE_S 2
 
 /*
@@ -222,7 +222,7 @@ struct completion {
 	struct offer offer;
 	const char *verb; /* verb in front of the word to complete, or NULL */
 	const char *host;
-	/* option whose value is to be completed, or NULL if the word is no value */
+	/* Option whose value is to be completed, or NULL if the word is no value. */
 	const char *option;
 	size_t operands; /* number of operands between the verb and the word */
 	bool dashes;	 /* "--" was given, so no word behind it is an option */

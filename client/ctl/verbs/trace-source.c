@@ -149,9 +149,9 @@ int trace_source_json(const struct trace_source *t, struct http *h, json_t **jso
 	CLEANUP(freep) char *path = NULL;
 	int n = -1;
 
+	/* Of a domain ask for the 1000 newest runs. */
 	if (name)
 		n = asprintf(&path, "/v1/%s/%s%s", capture ? "captures" : "domains", name,
-			     /* the 1000 newest runs */
 			     capture ? "" : "?limit=1000");
 	curl_free(name);
 	if (n < 0) {
