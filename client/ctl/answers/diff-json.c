@@ -1,4 +1,7 @@
-/* The keys are an interface: docs/man/mprofctl.1 lists them. */
+/*
+ * Build the JSON answer of the verb `diff`. Its keys are an interface: docs/man/mprofctl.1 lists
+ * them.
+ */
 #include "diff-answer.h"
 
 #include <stdlib.h>
@@ -26,14 +29,14 @@ static uint64_t since_start(const struct subject *t, int side, uint64_t time)
 	return time > start ? time - start : 0;
 }
 
-/* Set both times of an event at TIME. */
+/* Set both times in OBJECT: TIME as recorded, and TIME since the first event of the run SIDE. */
 static void put_times(const struct subject *t, int side, uint64_t time, json_t *object)
 {
 	json_object_set_new(object, "time_ns", modeller_time(time));
 	json_object_set_new(object, "since_start_ns", modeller_time(since_start(t, side, time)));
 }
 
-/* Return a thread as it was at the end, or null. */
+/* Return THREAD of the run SIDE in its state at the end of the trace, or JSON null. */
 static json_t *who(const struct subject *t, int side, uint32_t thread)
 {
 	return thread_json(t->runs[side].m, t->why[side], thread, UINT64_MAX);
@@ -109,7 +112,7 @@ static const char *outcome_name(uint32_t kind)
 	return names[kind];
 }
 
-/* Return how a thread ended, or null if it did not. */
+/* Return how THREAD ended, or JSON null if the thread did not end or is MPROF_NONE. */
 static json_t *end_json(const struct subject *t, int side, uint32_t thread)
 {
 	const struct mprof_thread *it;
@@ -126,7 +129,7 @@ static json_t *end_json(const struct subject *t, int side, uint32_t thread)
 	return object;
 }
 
-/* Return a thread with its beginning and end, or null. */
+/* Return THREAD with its creation, its duration NS and its end, or JSON null. */
 static json_t *life_json(const struct subject *t, int side, uint32_t thread, uint64_t ns)
 {
 	json_t *object = who(t, side, thread);
@@ -141,7 +144,7 @@ static json_t *life_json(const struct subject *t, int side, uint32_t thread, uin
 	return object;
 }
 
-/* Return the signal that no thread waited for, or null. */
+/* Return interaction I, a signal that no thread waited for, or JSON null if I is MPROF_NONE. */
 static json_t *lost_json(const struct subject *t, int side, uint32_t i)
 {
 	const struct mprof_interaction *it;
@@ -196,8 +199,8 @@ static json_t *slower_json(const struct subject *t)
 }
 
 /*
- * Return the first label of a thread. If it stands for several labels that differ in numbers only,
- * write each number as `#`.
+ * Return the first label of THREAD. SEVERAL: the label stands for several labels that differ only
+ * in their numbers, so write each number as `#`.
  */
 static json_t *first_label(const struct subject *t, int side, uint32_t thread, bool several)
 {

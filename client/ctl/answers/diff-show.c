@@ -1,9 +1,11 @@
 /*
- * Print the JSON answer as sentences, so that both say the same.
+ * Print the answer of the verb `diff` as sentences. The input is the JSON answer, so both outputs
+ * agree.
  *
- * The reader is a person on call. So threads that never resolved come first, with the step at which
- * the runs part. Each list is short and gives the number of omitted entries. Times count from each
- * trace's first event, because only such times can be compared.
+ * The reader is a person on call. So threads that never resolved come first, with the step at
+ * which the two runs diverge. Each list is short and gives the number of omitted entries. Times
+ * count from the first event of each trace, because recorded times of two traces cannot be
+ * compared.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,15 +16,15 @@
 #include "json.h"
 #include "table.h"
 
-/* Print threads, their counterparts and the steps at which they part. */
+/* Print threads, their counterparts in the other run, and the steps at which the two diverge. */
 
-/* Print the span under KEY of OBJECT. */
+/* Print the duration under KEY of OBJECT. */
 static void put_ns(const json_t *object, const char *key)
 {
 	print_span(0, answer_time(object, key));
 }
 
-/* Print the time of OBJECT since its trace's first event. */
+/* Print the time of OBJECT, counted from the first event of its trace. */
 static void put_since(const json_t *object)
 {
 	putchar('+');
@@ -42,7 +44,10 @@ static bool same_text(const json_t *a, const json_t *b, const char *key)
 	return (!x && !y) || json_equal(x, y);
 }
 
-/* Print a thread and its counterpart, once if they look the same. One may be null. */
+/*
+ * Print a thread of the good run and its counterpart in the bad run. If both look the same, print
+ * one. One of the two may be JSON null.
+ */
 static void put_both(const json_t *good, const json_t *bad)
 {
 	if (!json_object_size(bad) || !json_object_size(good)) {
@@ -93,7 +98,7 @@ static void put_step(const json_t *step)
 	print_thread(answer_get(step, "other"));
 }
 
-/* Print a line for a step behind HEAD. */
+/* Print STEP as a line that begins with HEAD. */
 static void show_step(const char *head, const json_t *step)
 {
 	char span[SPAN_TEXT_MAX];
@@ -104,7 +109,10 @@ static void show_step(const char *head, const json_t *step)
 	putchar('\n');
 }
 
-/* Print the next steps of one run, and when the other run does the first of them later. */
+/*
+ * Print the next steps of RUN, whose name is NAME. LATER tells when the run OTHER does the first
+ * of these steps.
+ */
 static void show_next(const char *name, const json_t *run, const json_t *later, const char *other)
 {
 	const json_t *next = answer_get(run, "next");
@@ -125,7 +133,10 @@ static void show_next(const char *name, const json_t *run, const json_t *later, 
 	}
 }
 
-/* Print where two counterparts part: both threads on the present line, then a line per step. */
+/*
+ * Print where two counterparts diverge. Complete the current line with both threads, then print a
+ * line for each step.
+ */
 static void show_divergence(const json_t *divergence)
 {
 	const json_t *good = answer_get(divergence, "good"), *bad = answer_get(divergence, "bad");
@@ -145,13 +156,13 @@ static void show_divergence(const json_t *divergence)
 	show_next("bad", bad, answer_get(good, "later"), "good");
 }
 
-/* Entries of each kind. */
+/* Most entries that are printed of each kind. */
 #define OUTCOMES_MAX 5u
 #define OTHERS_MAX   8u
 
 /* ---- outcomes */
 
-/* Print how a thread ended in the run in which it did. */
+/* Print how a thread ended. RUN names the run in which the thread ended. */
 static void show_end(const char *run, const json_t *life)
 {
 	const json_t *end = answer_get(life, "end");
@@ -174,7 +185,7 @@ static void show_end(const char *run, const json_t *life)
 	putchar('\n');
 }
 
-/* Print what a thread waits on in one run, and how that ended in the other. */
+/* Print what a thread waits on in RUN, and how the same wait ended in the run OTHER. */
 static void show_wait(const char *run, const char *other, const json_t *outcome, const json_t *life)
 {
 	const json_t *root = answer_get(outcome, "root"), *like = answer_get(outcome, "root_counterpart");
@@ -206,7 +217,7 @@ static void show_wait(const char *run, const char *other, const json_t *outcome,
 	}
 }
 
-/* Print what happened, to which thread, and to how many others. */
+/* Print WHAT happened, the thread to which it happened, and the number of other such threads. */
 static void show_victim(const json_t *outcome, const char *what)
 {
 	json_int_t threads = answer_count(outcome, "threads"), should = answer_count(outcome, "should_resolve");
@@ -256,7 +267,7 @@ static void show_outcome(const json_t *outcome)
 	putchar('\n');
 }
 
-/* ---- the rest */
+/* ---- omitted entries and other differences */
 
 static void show_rest(json_int_t n, const char *noun)
 {
@@ -293,7 +304,7 @@ static void show_outcomes(const json_t *json)
 	}
 }
 
-/* Print the first divergence, unless an outcome has shown it. */
+/* Print the first divergence, unless one of the printed outcomes contains it. */
 static void show_first(const json_t *json)
 {
 	const json_t *first = answer_get(json, "first_parting"), *outcomes = answer_get(json, "outcomes");

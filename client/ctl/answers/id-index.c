@@ -1,6 +1,7 @@
 /*
- * The array is looked up before the hash table. So an id that was hashed before the array reached
- * it may stay there: a newer number goes to the array.
+ * id_index_find() looks at the array first, then at the hash table. So an id may keep an old
+ * entry in the hash table after the array has grown to include the id: the new number is in the
+ * array.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,10 @@ bool id_index_reserve(struct id_index *x, uint32_t more)
 	return true;
 }
 
-/* Grow the array to include the place AT. Return false if AT is too far, or without memory. */
+/*
+ * Grow the array to include index AT. Return false if AT is too large for the number of ids, or
+ * without memory.
+ */
 static bool array_reaches(struct id_index *x, uint64_t at)
 {
 	uint32_t room = x->array_room ? x->array_room : ARRAY_FIRST;
@@ -104,7 +108,10 @@ void id_index_put(struct id_index *x, int64_t id, uint32_t number, bool created)
 	*entry = (struct id_entry){.id = id, .number = number};
 }
 
-/* The recorder has counted on since, so the next created id is the first of a new array. */
+/*
+ * The recorder goes on counting its threads. So the next created id becomes the first of a new
+ * array.
+ */
 void id_index_clear(struct id_index *x)
 {
 	free(x->array);

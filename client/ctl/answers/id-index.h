@@ -1,8 +1,9 @@
 /*
- * An index from thread ids to the caller's numbers.
+ * An index from thread ids to numbers that the caller chooses.
  *
- * A recorder counts the threads that it creates. So the ids from the first created one on stand in
- * an array, as long as that has at most a few places for each id, and all other ids in a hash table.
+ * A recorder numbers the threads that it creates in ascending order. So an array holds the ids
+ * from the first created id on. The array has at most a few elements for each id. A hash table
+ * holds all other ids.
  */
 #ifndef CTL_ID_INDEX_H
 #define CTL_ID_INDEX_H
@@ -28,21 +29,24 @@ struct id_index {
 	uint64_t factor;	    /* odd, and unknown to the writer of the trace */
 };
 
-/* SEED keeps crafted ids from colliding. */
+/* Initialize X. SEED is secret, so the writer of a trace cannot choose ids that collide. */
 void id_index_init(struct id_index *x, uint64_t seed);
 void id_index_deinit(struct id_index *x);
 
-/* Make room for the next MORE ids. Return false without memory. */
+/* Make room for MORE ids. Return false without memory. */
 bool id_index_reserve(struct id_index *x, uint32_t more);
-/* Let ID name NUMBER from now on; room was reserved. CREATED: the trace shows its creation. */
+/*
+ * Map ID to NUMBER, and replace an older number. Call id_index_reserve() first. CREATED: the
+ * trace contains the creation of the thread ID.
+ */
 void id_index_put(struct id_index *x, int64_t id, uint32_t number, bool created);
 /* Remove all ids. */
 void id_index_clear(struct id_index *x);
 
-/* Return the number of an ID that is not in the array, or ID_INDEX_NONE. */
+/* Return the number of ID in the hash table, or ID_INDEX_NONE. */
 uint32_t id_index_find_hashed(const struct id_index *x, int64_t id);
 
-/* Return the number that ID names, or ID_INDEX_NONE. */
+/* Return the number of ID, or ID_INDEX_NONE. */
 static inline uint32_t id_index_find(const struct id_index *x, int64_t id)
 {
 	uint64_t at = (uint64_t)id - (uint64_t)x->first;

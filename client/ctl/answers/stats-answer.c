@@ -1,4 +1,7 @@
-/* The keys are an interface: docs/man/mprofctl.1 lists them. */
+/*
+ * Make the answer of the verb `stats`. Its JSON keys are an interface: docs/man/mprofctl.1 lists
+ * them.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,7 +170,10 @@ json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t 
 	return object;
 }
 
-/* Single numbers are lines, lists are tables; absent kinds are left out. */
+/*
+ * Print the answer as text: a line for each number, a table for each list, nothing for an empty
+ * list.
+ */
 
 static uint64_t get(const json_t *json, const char *key)
 {
@@ -216,7 +222,7 @@ static void show_head(const json_t *json)
 		puts("note: the trace exceeds the memory limits: threads, labels and counters are incomplete");
 }
 
-/* Print a table of names and counts under the heading HEAD. */
+/* Print the counts under KEY as a table. HEAD is the heading of its first column. */
 static int show_counts(const json_t *json, const char *key, const char *head)
 {
 	const char *const heads[] = {head, ">COUNT"};

@@ -1,6 +1,6 @@
 /*
- * Counting. The running thread and the counters' values are followed in all events; only events of
- * the period are counted.
+ * Count the events of a period. All events update the running thread and the values of the
+ * counters, but only events of the period are counted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -158,13 +158,13 @@ static bool is_sample(const struct mprof_raw_event *e)
 	return e->id == MPROF_EVENT_counter || e->id == MPROF_EVENT_increase;
 }
 
-/* Return true if the event's string is stored: if it is a label or a counter's sample. */
+/* Return true if T stores the string of E: a label, or the name of a counter. */
 static bool has_text(const struct mprof_raw_event *e)
 {
 	return e->id == MPROF_EVENT_label || is_sample(e);
 }
 
-/* Take an event, whose string has the hash HASH. */
+/* Process event E. HASH is the hash of its string, if T stores that string. */
 static void take(struct tally *t, const struct mprof_raw_event *e, uint64_t hash)
 {
 	bool inside = e->timestamp >= t->from && e->timestamp <= t->to;
@@ -202,7 +202,7 @@ void tally_end(struct tally *t)
 	thread_stats_end(&t->thread_stats, t->seen_ns);
 }
 
-/* Add string I of the other tally to T. */
+/* Add string I of OTHER to T. Return its index in T. */
 static uint32_t join_text(struct tally *t, const struct tally *other, uint32_t i)
 {
 	size_t len;
@@ -211,7 +211,10 @@ static uint32_t join_text(struct tally *t, const struct tally *other, uint32_t i
 	return texts_add(&t->texts, text, len);
 }
 
-/* Join a counter of two streams. Its first sample is the earlier, its last the later one. */
+/*
+ * Add the counter FROM of OTHER to T. The first sample of the sum is the earlier of both, the
+ * last sample the later.
+ */
 static void join_counter(struct tally *t, const struct tally *other, const struct tally_counter *from)
 {
 	struct tally_counter *c;

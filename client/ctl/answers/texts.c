@@ -1,4 +1,6 @@
-/* A string table that grows with its contents up to its limits, and counts what does not fit. */
+/*
+ * A table of distinct strings. It grows up to its limits, and counts the strings that do not fit.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +21,8 @@ void texts_deinit(struct texts *t)
 }
 
 /*
- * Hash eight bytes at a time, mixed with a secret seed. Otherwise a guest could choose strings that
- * collide.
+ * Return the hash of a text. The hash is mixed with a secret seed, because otherwise a guest
+ * could choose strings that collide.
  */
 static uint64_t hash_of(const struct texts *t, const char *text, size_t len)
 {

@@ -1,8 +1,9 @@
 /*
- * Threads.
+ * Statistics of threads.
  *
- * The events switch, read and signal tell which thread runs, as in the model (client/trace). A
- * thread's running time is cut where the thread ends. Aliases are resolved with path halving.
+ * The events switch, read and signal tell which thread runs, as in the model (client/trace). The
+ * running time of a thread is cut at the end of the thread. A thread that became another thread
+ * has that thread as its alias. Chains of aliases are shortened when they are followed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ uint32_t thread_stats_alias(struct thread_stats *r, uint32_t i)
 	return i;
 }
 
-/* Insert T into a list of the busiest threads, longest first. */
+/* Insert T into BEST, a list of *N threads with the longest running times, longest first. */
 static void offer(struct thread_stat *best, uint32_t *n, const struct thread_stat *t)
 {
 	uint32_t at = *n;
@@ -65,8 +66,9 @@ static void offer(struct thread_stat *best, uint32_t *n, const struct thread_sta
 }
 
 /*
- * Mark the threads to keep: those that have not ended, run, or are marked, and those that they
- * became.
+ * Choose the threads to keep: threads that have not ended, the running thread, marked threads,
+ * and the aliases of all these. Return an array with an element for each thread; an element of a
+ * thread to forget is THREAD_STAT_NONE. The caller frees the array. Return NULL without memory.
  */
 static uint32_t *mark_kept(struct thread_stats *r)
 {
@@ -85,7 +87,7 @@ static uint32_t *mark_kept(struct thread_stats *r)
 	return map;
 }
 
-/* Let thread I be the one that its id names. */
+/* Map the id of thread I to I. CREATED: the trace contains the creation of the thread. */
 static void index_thread(struct thread_stats *r, uint32_t i, bool created)
 {
 	if (id_index_reserve(&r->ids, 1))
@@ -109,7 +111,10 @@ static void forget(struct thread_stats *r)
 		else
 			offer(r->retired, &r->retired_n, &r->list[i]);
 	}
-	/* mark_kept() has shortened the aliases, so that each leads to a thread that stays. */
+	/*
+	 * mark_kept() has shortened all chains of aliases. So the alias of each kept thread is
+	 * kept too.
+	 */
 	for (uint32_t i = 0; i < r->n; i++) {
 		uint32_t final = map[i] == THREAD_STAT_NONE ? 0 : thread_stats_alias(r, i);
 
@@ -134,8 +139,9 @@ static void forget(struct thread_stats *r)
 }
 
 /*
- * Return true if there is room for another thread. If few threads could be forgotten, wait before
- * trying again, since each try is a pass over all.
+ * Return true if there is room for another thread, after forgetting ended threads if necessary.
+ * Each attempt to forget visits all threads. So if an attempt freed little room, wait before the
+ * next attempt.
  */
 static bool has_room(struct thread_stats *r)
 {
@@ -161,14 +167,20 @@ static uint32_t thread_add(struct thread_stats *r, int64_t id, uint8_t type, boo
 	return r->n++;
 }
 
-/* Return the thread that ID names now, or THREAD_STAT_NONE. */
+/*
+ * Return the thread with the id ID, and add it if there is none. Return THREAD_STAT_NONE without
+ * room.
+ */
 static uint32_t thread_of(struct thread_stats *r, int64_t id)
 {
 	uint32_t i = id_index_find(&r->ids, id);
 
 	if (i != THREAD_STAT_NONE)
 		return thread_stats_alias(r, i);
-	/* A forgotten thread is not new. */
+	/*
+	 * The unknown id may be of a forgotten thread. So it is proof of a thread older than the
+	 * trace only if no thread was forgotten.
+	 */
 	r->preexisting += !r->forgotten;
 	return thread_add(r, id, MPROF_THREAD_UNKNOWN, false);
 }
@@ -258,7 +270,9 @@ static void on_label(struct thread_stats *r, const struct mprof_raw_event *e, ui
 		r->list[thread].label = label & THREAD_STAT_NO_LABEL;
 }
 
-/* Add a thread that is only mentioned. */
+/*
+ * Add the thread ID if it is unknown. An event names the thread but does not tell that it runs.
+ */
 static void mention(struct thread_stats *r, int64_t id)
 {
 	if (id != MPROF_THREAD_NONE && id_index_find(&r->ids, id) == ID_INDEX_NONE)
@@ -267,7 +281,7 @@ static void mention(struct thread_stats *r, int64_t id)
 
 static void on_looks(struct thread_stats *r, const struct mprof_raw_event *e, bool runs)
 {
-	/* An event without another thread says nothing, as in the model. */
+	/* An event that names no other thread is ignored, as in the model. */
 	if (e->number == MPROF_THREAD_NONE && e->id != MPROF_EVENT_signal && e->id != MPROF_EVENT_signal_noswitch)
 		return;
 	mention(r, e->number);

@@ -1,4 +1,7 @@
-/* The keys are an interface: docs/man/mprofctl.1 lists them. */
+/*
+ * Make the answer of the verb `why`. Its JSON keys are an interface: docs/man/mprofctl.1 lists
+ * them.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +10,7 @@
 #include "table.h"
 #include "why-answer.h"
 
-/* The subject of the answer. */
+/* The trace about which the verb asks. */
 struct subject {
 	const struct modeller *m;
 	const struct mprof_why *w;
@@ -19,7 +22,7 @@ static json_t *who(const struct subject *t, uint32_t thread, uint64_t time)
 	return thread_json(t->m, t->w, thread, time);
 }
 
-/* Return the identity of THREAD at TIME, with TIME, as a JSON object. */
+/* Return a JSON object with the identity of THREAD at TIME, and with TIME itself. */
 static json_t *who_at(const struct subject *t, uint32_t thread, uint64_t time)
 {
 	json_t *object = who(t, thread, time);
@@ -74,7 +77,7 @@ static const char *verdict_name(enum mprof_why_verdict verdict)
 	return names[verdict];
 }
 
-/* Return the resolver of THREAD and the time, or null if nobody resolved it. */
+/* Return the thread that resolved THREAD and the time of that, or JSON null if no thread did. */
 static json_t *resolution_json(const struct subject *t, uint32_t thread)
 {
 	const struct mprof_thread *it;
@@ -112,7 +115,7 @@ static json_t *root_json(const struct subject *t, uint32_t root, uint64_t since)
 	return object;
 }
 
-/* Set the members on the condition at the end of the chain. */
+/* Set the members of OBJECT on the condition at the end of the chain of waiting threads. */
 static void put_condition(const struct subject *t, const struct mprof_why_answer *a, json_t *object)
 {
 	json_object_set_new(object, "condition", who(t, a->condition, a->since));
@@ -168,7 +171,7 @@ static json_t *activation_json(const struct subject *t, uint32_t i)
 	return object;
 }
 
-/* Return since when the program sleeps at the end of the trace, or null. */
+/* If the program sleeps at the end of the trace, return when its sleep began, else JSON null. */
 static json_t *asleep_json(const struct subject *t, uint32_t stream)
 {
 	uint32_t last = mprof_why_last(t->w, stream, false);
@@ -194,7 +197,10 @@ json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)
 	return array;
 }
 
-/* libmprof makes the sentences; this code adds what concerns the whole trace. */
+/*
+ * Print the answer as text. libmprof makes the sentences on the thread; this code adds sentences
+ * on the whole trace.
+ */
 
 static void put_tale(const struct mprof_explanation *tale)
 {
