@@ -1,4 +1,4 @@
-/* The packets' stamps, as the API gives them. */
+/* Read the clock stamps of the packets from the API. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static char *page_path(const char *path, const char *cursor)
 	return n < 0 ? NULL : page;
 }
 
-/* Read the page that P asks for, and turn P to the next. */
+/* Read into C the page of PATH that P selects, then advance P to the next page. */
 static int read_page(struct mprof_clocks *c, struct http *h, const char *path, struct pages *p)
 {
 	CLEANUP(freep) char *page = page_path(path, p->cursor);

@@ -1,8 +1,8 @@
 /*
- * This is rule 1 of client/trace/decode/order.c, read from the file: an input keeps its order if it
- * has more packets than a ring, or its counts never go back. A guest may write to a ring's image
- * meanwhile. Rings are mostly small, so small files are held and judged by the bytes that are
- * decoded.
+ * Apply rule 1 of client/trace/decode/order.c to a file: an input keeps its order if it has more
+ * packets than a ring, or if its counts never go back. A guest may write to the image of its ring
+ * while this code reads the file. So a small file, as most rings are, is held in memory instead,
+ * and its order is decided from the same bytes that are decoded.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -27,8 +27,8 @@ static bool load_header(int fd, uint64_t offset, struct mprof_packet_header *h)
 }
 
 /*
- * Return true if the headers from FROM to END are valid and their counts never go back, as far as a
- * ring can reach.
+ * Return true if the headers from FROM to END are valid and their counts never go back. Check at
+ * most MPROF_RING_BYTES_MAX bytes.
  */
 static bool counts_ascend(int fd, uint64_t from, uint64_t end)
 {

@@ -1,4 +1,4 @@
-/* The order of the packets in a file, from their headers alone. */
+/* Decide from the packet headers of a file whether its packets are in order. */
 #ifndef CTL_FILE_ORDER_H
 #define CTL_FILE_ORDER_H
 
@@ -6,9 +6,10 @@
 #include <stdint.h>
 
 /*
- * Return true if the bytes of the file FD from FROM on can be decoded as they come: they are more
- * than a ring can have, or all headers are valid and their counts never go back. Return false if
- * mprof_order_scan() has to see all bytes, and for a small file, which costs little to hold.
+ * Return true if the bytes of the file FD from the offset FROM on can be decoded in the order of
+ * the file. That is so if they are more than a ring can hold, or if all headers are valid and
+ * their counts never go back. Return false if mprof_order_scan() must see all bytes first. Also
+ * return false for a small file, which costs little to hold in memory.
  */
 bool file_order_kept(int fd, uint64_t from);
 

@@ -43,7 +43,9 @@ static int on_streams(void *context, char *const *names, unsigned int count)
 	return 0;
 }
 
-/* A gap belongs to the event behind it, and is left out if that event is. */
+/*
+ * Count the missing packets until the next event. If that event is filtered out, the gap is too.
+ */
 static int on_gap(void *context, unsigned int stream, uint64_t packets)
 {
 	struct modeller *m = context;
@@ -143,7 +145,7 @@ json_t *modeller_string(const struct modeller *m, uint32_t i)
 	return text_json(s->bytes ? m->view->text + s->offset : "", s->bytes);
 }
 
-/* MATCHES has the result for each string, because many labels share a string. */
+/* Match each string once and keep the results in MATCHES, because many labels share a string. */
 uint8_t *modeller_labelled(const struct modeller *m, const char *glob)
 {
 	const struct mprof_model_view *v = m->view;

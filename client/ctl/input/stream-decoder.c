@@ -62,7 +62,10 @@ static int pause_consumer(const struct consumer *consumer)
 	return consumer->pause ? consumer->pause(consumer->context) : 0;
 }
 
-/* A log gives one event at a time, because it keeps one string at a time. */
+/*
+ * Decode the next events into EVENTS. Return their number. A log gives one event at a time,
+ * because its decoder keeps one string at a time.
+ */
 static size_t next_events(struct stream_decoder *f, struct mprof_event *events, enum mprof_status *status)
 {
 	if (!f->sexp)
@@ -71,7 +74,7 @@ static size_t next_events(struct stream_decoder *f, struct mprof_event *events, 
 	return *status == MPROF_OK;
 }
 
-/* Report missing packets in front of the events behind them. */
+/* Report missing packets to the consumer, before the events behind the gap. */
 static int pass_gap(struct stream_decoder *f)
 {
 	uint64_t lost = stream_decoder_totals(f)->lost_packets, n = lost - f->lost;
@@ -111,7 +114,7 @@ static int drain(struct stream_decoder *f, enum mprof_status stop)
 	return r;
 }
 
-/* Decode and drop all held bytes. */
+/* Decode all held bytes, give out their events, and drop the bytes. */
 static int pass_on(struct stream_decoder *f)
 {
 	int r;

@@ -124,7 +124,7 @@ static int on_streams(void *context, char *const *names, unsigned int count)
 	return g->to.streams ? g->to.streams(g->to.context, names, count) : 0;
 }
 
-/* streams() is not called for a single stream. */
+/* Prepare for a single stream, for which streams() is never called. */
 static int reserve(struct time_filter *g)
 {
 	if (g->streams)
@@ -186,7 +186,7 @@ static int on_damage(void *context, unsigned int stream, const struct mprof_dama
 	return g->to.damage ? g->to.damage(g->to.context, stream, damage) : 0;
 }
 
-/* A tail behind the period needs no mark. */
+/* Pass on a tail, unless it begins after the end of the period. */
 static int on_tail(void *context, unsigned int stream, uint64_t from_ns)
 {
 	struct time_filter *g = context;
