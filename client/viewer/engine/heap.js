@@ -38,7 +38,7 @@ export class Heap {
 	}
 
 	close() {
-		this.#port.close("The recording was closed.");
+		this.#port.close();
 	}
 
 	/**
