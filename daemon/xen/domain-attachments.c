@@ -15,6 +15,28 @@
 #define MAP_SHARE   4u
 #define MAP_REFUSED 20u /* the same factor after a mapping that was refused */
 
+/* ---- sets of stream numbers ------------------------------------------------------------------ */
+
+static void number_add(uint64_t *set, uint32_t number)
+{
+	set[number / 64] |= UINT64_C(1) << number % 64;
+}
+
+static bool number_in(const uint64_t *set, uint32_t number)
+{
+	return set[number / 64] >> number % 64 & 1;
+}
+
+bool domain_number_is_idle(const struct domain *domain, uint32_t number)
+{
+	return number_in(domain->numbers_idle, number);
+}
+
+void domain_number_written(struct domain *domain, uint32_t number)
+{
+	domain->numbers_idle[number / 64] &= ~(UINT64_C(1) << number % 64);
+}
+
 /* ---- the list of attachments ----------------------------------------------------------------- */
 
 static struct attachment *attachment_find(const struct domain *domain, uint32_t number)
@@ -25,15 +47,40 @@ static struct attachment *attachment_find(const struct domain *domain, uint32_t 
 	return NULL;
 }
 
-/*
- * Return whether DOMAIN has attachments that nothing uses any more: streams_read() will free them.
- */
+/* Return whether nothing uses ATTACHMENT any more, after its keys were read. */
+static bool attachment_idle(const struct attachment *attachment)
+{
+	return attachment->number && !attachment->attached && !attachment->has_held && !attachment->dirty &&
+	       !attachment->task.place;
+}
+
 static bool attachments_idle(const struct domain *domain)
 {
 	for (const struct attachment *a = domain->attachments; a; a = a->next)
-		if (a->number && !a->attached && !a->has_held && !a->dirty && !a->task.place)
+		if (attachment_idle(a))
 			return true;
 	return false;
+}
+
+bool domain_has_room_again(const struct domain *domain)
+{
+	return domain->left_out && (domain->n_attachments < DOMAIN_ATTACHMENTS_MAX || attachments_idle(domain));
+}
+
+void domain_attachments_sweep(struct domain *domain)
+{
+	struct attachment *attachment, *next;
+
+	for (attachment = domain->attachments; attachment; attachment = next) {
+		next = attachment->next;
+		if (attachment->attached || attachment->has_held || !attachment->number) {
+			attachment->dirty = true;
+			continue;
+		}
+		if (attachment_idle(attachment))
+			number_add(domain->numbers_idle, attachment->number);
+		attachment_free(attachment);
+	}
 }
 
 struct attachment *attachment_get(struct domain *domain, uint32_t number)
@@ -47,6 +94,7 @@ struct attachment *attachment_get(struct domain *domain, uint32_t number)
 			domain->scan = true;
 		else
 			domain_refuse(domain, number, FAULT_STREAMS, "");
+		domain->left_out = true;
 		return NULL;
 	}
 	attachment = calloc(1, sizeof(*attachment));
@@ -100,7 +148,7 @@ static void attachment_taken(struct attachment *attachment, const struct keys *k
 	attachment->has_held = false;
 	attachment->tries = 0;
 	collector_resume_attached(domain->host->collector, domain->guest.run, attachment->number);
-	domain->numbers_used[attachment->number / 64] |= UINT64_C(1) << attachment->number % 64;
+	number_add(domain->numbers_used, attachment->number);
 	if (guest_set_state(&domain->guest, "running", NULL))
 		log_warning("%s: out of memory", domain->name);
 	log_write(LOG_LEVEL_INFO, domain->name, "%s: stream=%u bytes=%llu packets=%u run=%lld",
@@ -180,7 +228,7 @@ static bool attachment_is_another(const struct attachment *attachment)
 
 	if (attachment->has_held)
 		return attachment->taken != attachment->writes;
-	return domain->numbers_used[attachment->number / 64] >> attachment->number % 64 & 1;
+	return number_in(domain->numbers_used, attachment->number);
 }
 
 void attachment_published(struct attachment *attachment, struct keys *keys, uint64_t now)
@@ -261,6 +309,8 @@ void domain_attachment_run(struct task *task, uint64_t now)
 		/* Free the attachment, so another stream can have its place. */
 		if (!attachment->dirty && attachment->number)
 			attachment_free(attachment);
+		if (domain->left_out)
+			domain_at(domain, now);
 		return;
 	}
 	if (attachment->withdrawn && next > now + NS_PER_MS)

@@ -74,10 +74,9 @@ void domain_run_end(struct domain *domain)
 	domain->has_guest = domain->without_ring = domain->profiled = false;
 	domain->unfinished = 0;
 	memset(domain->numbers_used, 0, sizeof(domain->numbers_used));
-	for (struct attachment *a = domain->attachments; a; a = a->next) {
+	for (struct attachment *a = domain->attachments; a; a = a->next)
 		a->has_held = false;
-		a->dirty = true;
-	}
+	domain_scan_all(domain);
 }
 
 /*
@@ -88,7 +87,6 @@ static void renew(struct domain *domain, uint64_t now)
 {
 	domain_run_end(domain);
 	domain->phase = PHASE_ON;
-	domain->scan = true;
 	if (now - domain->renewed >= 60 * NS_PER_S) {
 		domain->renewed = now;
 		domain->renewals = 0;

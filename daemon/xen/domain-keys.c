@@ -58,6 +58,14 @@ void domain_unwatch(struct domain *domain)
 	xen_unwatch(domain->host->xen, path, token);
 }
 
+void domain_scan_all(struct domain *domain)
+{
+	domain->scan = true;
+	memset(domain->numbers_idle, 0, sizeof(domain->numbers_idle));
+	for (struct attachment *a = domain->attachments; a; a = a->next)
+		a->dirty = true;
+}
+
 void domain_ignore_keys(struct domain *domain, uint64_t now)
 {
 	domain_refuse(domain, 0, FAULT_CHANGES, "");
@@ -81,6 +89,7 @@ static void on_key(struct domain *domain, uint32_t number, const char *key)
 		domain->offer = true;
 	if (*key && !commit && !port)
 		return;
+	domain_number_written(domain, number);
 	attachment = attachment_get(domain, number);
 	if (!attachment)
 		return;
@@ -126,9 +135,7 @@ void domain_on_keys(struct domain *domain, const char *path, uint64_t now)
 		 * This is the first event of the watch, or a node above the keys was created or
 		 * removed.
 		 */
-		domain->scan = true;
-		for (struct attachment *a = domain->attachments; a; a = a->next)
-			a->dirty = true;
+		domain_scan_all(domain);
 	}
 	if (domain->phase == PHASE_ON)
 		domain_at(domain, now);
@@ -241,27 +248,24 @@ static void streams_read(struct domain *domain)
 {
 	struct host *host = domain->host;
 	char path[64], **names = NULL;
-	struct attachment *attachment, *next;
+	struct attachment *attachment;
+	uint32_t number;
 	size_t n = 0;
 
 	snprintf(path, sizeof(path), "/local/domain/%u/data/mprof/stream", domain->domid);
 	domain->scan = false;
+	domain->left_out = false;
 	domain->offer = true;
-	/* Free the attachments that nothing uses, to make room for new streams. */
-	for (attachment = domain->attachments; attachment; attachment = next) {
-		next = attachment->next;
-		if (!attachment->attached && !attachment->has_held && attachment->number)
-			attachment_free(attachment);
-		else
-			attachment->dirty = true;
-	}
+	domain_attachments_sweep(domain);
 	attachment = attachment_get(domain, 0);
 	if (attachment)
 		attachment->dirty = true;
 	if (xen_list(host->xen, 0, path, &names, &n))
 		return;
 	for (size_t i = 0; i < n; i++)
-		on_stream(domain, names[i]);
+		if (!value_number(names[i], strlen(names[i]), 1, VALUE_STREAMS - 1, &number) ||
+		    !domain_number_is_idle(domain, number))
+			on_stream(domain, names[i]);
 	free(names);
 }
 
@@ -276,7 +280,7 @@ bool domain_keys_step(struct domain *domain, uint64_t now)
 		if (domain_watch(domain))
 			domain->ignored_until = now + RATE_IGNORE_NS;
 		else
-			domain->scan = true;
+			domain_scan_all(domain);
 		return true;
 	}
 	if (domain->ignored_until)
@@ -289,6 +293,8 @@ bool domain_keys_step(struct domain *domain, uint64_t now)
 		attachment = attachment->next;
 	if (attachment)
 		attachment_read(attachment, now);
+	else if (domain_has_room_again(domain))
+		domain->scan = true;
 	else if (domain->offer)
 		offer_read(domain);
 	else

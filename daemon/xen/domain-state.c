@@ -125,9 +125,7 @@ void domain_decide(struct domain *domain, const struct domain_state *state, uint
 void domain_resumed(struct domain *domain, uint64_t now)
 {
 	domain_phase_set(domain, PHASE_ON, now);
-	domain->scan = true;
-	for (struct attachment *a = domain->attachments; a; a = a->next)
-		a->dirty = true;
+	domain_scan_all(domain);
 	log_write(LOG_LEVEL_INFO, domain->name, "goes on");
 	domain_at(domain, now);
 }

@@ -66,6 +66,8 @@ void domain_keys_gone_on_state(struct domain *domain, const struct domain_state 
  */
 int domain_watch(struct domain *domain);
 void domain_unwatch(struct domain *domain);
+/* Note that any of the domain's keys may have changed: all are read again. */
+void domain_scan_all(struct domain *domain);
 /* Ignore the domain's keys for RATE_IGNORE_NS, because they change too often. */
 void domain_ignore_keys(struct domain *domain, uint64_t now);
 /* Read one of the domain's keys that must be read. Return false if there is none. */
@@ -97,6 +99,20 @@ struct attachment *attachment_get(struct domain *domain, uint32_t number);
 /* Detach ATTACHMENT, remove it from its domain and free it. */
 void attachment_free(struct attachment *attachment);
 void domain_attachments_free(struct domain *domain);
+/*
+ * Prepare a read of the list of the domain's streams: free the attachments that nothing uses, to
+ * make room for new streams, and mark all others dirty. Those whose keys were read and gave nothing
+ * to attach are idle from then on (see numbers_idle).
+ */
+void domain_attachments_sweep(struct domain *domain);
+/*
+ * Return whether a stream was refused because the domain had too many, and there is room now. A
+ * read of the list then finds it.
+ */
+bool domain_has_room_again(const struct domain *domain);
+/* Return whether stream NUMBER is in numbers_idle; remove it from there after a write to its keys. */
+bool domain_number_is_idle(const struct domain *domain, uint32_t number);
+void domain_number_written(struct domain *domain, uint32_t number);
 /*
  * Act on keys that publish a ring: attach the ring, or begin a new run if it replaces another ring.
  */

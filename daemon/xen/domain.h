@@ -59,6 +59,16 @@ struct domain {
 	/* End of the time in which its keys are ignored, CLOCK_MONOTONIC ns; 0 = they are not. */
 	uint64_t ignored_until;
 	bool scan; /* the list of its streams must be read */
+	/*
+	 * A stream was refused since that list was last read, because the domain had
+	 * DOMAIN_ATTACHMENTS_MAX attachments.
+	 */
+	bool left_out;
+	/*
+	 * Set of stream numbers whose keys were read and gave nothing to attach. They are passed over
+	 * when the list is read, until an event reports a write to their keys.
+	 */
+	uint64_t numbers_idle[VALUE_STREAMS / 64];
 	bool renamed;
 	bool check_uuid;    /* its UUID must be read again, because the domid may belong to another domain now */
 	bool keys_gone;	    /* commit keys are gone, and the helper was asked why */

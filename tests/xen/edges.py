@@ -63,6 +63,35 @@ class Streams(Edges):
         guest.publish(rings[65], stream=65)
         d.wait(lambda: guest.mapped() == 4 * 64)
 
+    def test_room_again(self):
+        """A ring that was refused because the guest had 64 is attached when another one goes,
+        without a new write to its keys. It does not matter when its keys were written: before the
+        other's were removed, or while these are read again."""
+        d = self.daemons()
+        guest = self.guest(5, "full")
+        rings = [guest.ring() for _ in range(65)]
+        for stream, ring in enumerate(rings):
+            self.addCleanup(ring.close)
+            ring.add(2)
+            guest.publish(ring, stream=stream)
+        d.wait(lambda: d.metric('mprofd_xenstore_refused_total{reason="streams"}') > 0)
+        d.wait(lambda: guest.mapped() == 4 * 64)
+        guest.withdraw(stream=1)
+        d.wait(lambda: d.ask("/v1/domains/full/trace?stream=64")[0] == 200)
+        for k in range(65, 80):
+            ring = guest.ring()
+            self.addCleanup(ring.close)
+            ring.add(2)
+            guest.withdraw(stream=k - 1)
+            guest.publish(ring, stream=k)
+            d.wait(lambda k=k: d.ask(f"/v1/domains/full/trace?stream={k}")[0] == 200)
+        self.assertEqual(guest.mapped(), 4 * 64)
+        ring.add(2)
+        self.unmapped(d, guest, guest.die("crashed"))
+        d.wait_ended("full")
+        self.assertEqual(events_of(d.trace("full", "?stream=79")), ring.written)
+        d.check_integrity()
+
     def test_not_ready_yet(self):
         """Keys come before their ring: the daemon tries again, and makes no run until then."""
         d = self.daemons()
