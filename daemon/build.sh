@@ -7,6 +7,7 @@
 #   build_ready N A…   configure (with meson's arguments A) and compile the build directory N, its log in N.log. If $build_only is set,
 #                      compile only these targets; if $configure_only is set, compile nothing
 #   release_options    meson's arguments for a build to install
+#   test_options       the same for the build that the tests and benchmarks use
 
 builds=${MPROFD_BUILD:-$top/build}
 case $builds in /*) ;; *) builds=$PWD/$builds ;; esac
@@ -14,6 +15,8 @@ mkdir -p "$builds"
 
 # shellcheck disable=SC2034
 release_options="--prefix=/usr --libdir=lib --buildtype=release"
+# shellcheck disable=SC2034
+test_options="$release_options -Dwerror=true"
 
 # Packages to build each part: the client, and meson's options daemon, xen and viewer.
 packages_client="gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libcurl4-openssl-dev libarchive-dev

