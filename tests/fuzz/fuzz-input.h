@@ -1,4 +1,4 @@
-/* Input that is read byte by byte, to make events. */
+/* Input of a fuzzer, read byte by byte by the functions that make events. */
 #ifndef FUZZ_INPUT_H
 #define FUZZ_INPUT_H
 
@@ -7,10 +7,10 @@
 struct input {
 	const uint8_t *p;
 	size_t left;
-	uint64_t time; /* of the last event */
+	uint64_t time; /* time of the last event */
 };
 
-/* Return the next byte, or 0 behind the end. */
+/* Return the next byte, or 0 at the end of the input. */
 static inline uint8_t take(struct input *in)
 {
 	if (!in->left)

@@ -1,6 +1,6 @@
 /*
- * Declarations for every fuzzer: its one function, and an assertion that also works in builds
- * without assertions.
+ * Declarations for every fuzzer: its entry function, and an assertion that also works in builds
+ * with NDEBUG.
  */
 #ifndef FUZZ_H
 #define FUZZ_H

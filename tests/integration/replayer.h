@@ -22,7 +22,7 @@
 #define REPLAYER_IMAGES_MAX 100u
 
 struct replayer_truth {
-	const uint8_t **packets; /* each with its header, at index count - FIRST */
+	const uint8_t **packets; /* each packet with its header; packet COUNT is at index COUNT - FIRST */
 	uint32_t first, n;
 };
 
@@ -31,31 +31,32 @@ struct replayer {
 	uint32_t packet_bytes;
 	struct replayer_truth truth;
 	uint8_t *images[REPLAYER_IMAGES_MAX];
-	size_t size; /* bytes of an image, and so of the ring */
+	size_t size; /* bytes of an image, which is also the size of the ring */
 	uint32_t n;  /* number of images */
 
-	uint32_t count;		     /* of the packet being written; the truth has at most 65,536 packets */
-	uint32_t used;		     /* of it, whole events */
-	uint32_t torn;		     /* bytes of the next event that are counted and not written */
-	uint64_t pause_ns;	     /* between two events */
-	uint64_t rate, bytes, began; /* bytes per second, 0 = as fast as possible; since when (ns, CLOCK_MONOTONIC) */
+	uint32_t count;	   /* count of the packet that is being written; the truth has at most 65,536 packets */
+	uint32_t used;	   /* bytes written to this packet: the header and whole events */
+	uint32_t torn;	   /* bytes of the next event that the size covers already and that are not written */
+	uint64_t pause_ns; /* pause between two events */
+	/* Rate in bytes per second, 0 for no limit; bytes since BEGAN (ns, CLOCK_MONOTONIC). */
+	uint64_t rate, bytes, began;
 	uint64_t events, torn_events, skipped, shown;
 };
 
-/* Read the images of DIRECTORY and the uncompressed truth. replayer_deinit frees them. */
+/* Read the images of DIRECTORY, and the uncompressed stream TRUTH. replayer_deinit frees them. */
 void replayer_init(struct replayer *r, const char *directory, const char *truth);
 void replayer_deinit(struct replayer *r);
 
 /*
- * Make the ring's first state in RING, of r->size bytes. RING stays the caller's; no reader may
- * look before this returns.
+ * Write the ring's first state to RING, which has r->size bytes. The caller owns RING, and lets no
+ * reader look at RING before this function returns.
  */
 void replayer_begin(struct replayer *r, uint8_t *ring);
 
 /*
- * Write until the ring equals image I. Between two images the real writer wrote far more than they
- * show, and all of it is written too; with JUMP only the part that the next image shows, as a
- * lapped reader sees it.
+ * Write until the ring equals image I. Between two images the real writer wrote far more events
+ * than the images show, and this function writes all of them. With JUMP it writes only the events
+ * that the next image shows; a reader then sees a ring whose writer lapped it.
  */
 void replayer_image(struct replayer *r, uint32_t i, bool jump);
 

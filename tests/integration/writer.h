@@ -1,6 +1,6 @@
 /*
- * Shared by the test writers: numbers from the command line, the time, random numbers, and a mapped
- * ring file.
+ * Shared by the programs that write rings for tests: numbers from the command line, time, random
+ * numbers, and a mapped ring file.
  */
 #ifndef INTEGRATION_WRITER_H
 #define INTEGRATION_WRITER_H
@@ -24,7 +24,7 @@
 
 #define NS_PER_S 1000000000ull
 
-/* Print the error and exit: these are tests' tools, and their test fails with them. */
+/* Print the error and exit. The test that started the program then fails. */
 #define writer_die(...)                       \
 	do {                                  \
 		fprintf(stderr, __VA_ARGS__); \
@@ -52,7 +52,7 @@ static inline void writer_sleep(uint64_t ns)
 	writer_sleep_until(writer_now() + ns);
 }
 
-/* splitmix64: any seed works, also 0. */
+/* Return the next number of the generator splitmix64. Any seed works, also 0. */
 static inline uint64_t writer_random64(uint64_t *state)
 {
 	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
@@ -114,7 +114,7 @@ static inline void writer_end(int signal)
 	writer_ended = 1;
 }
 
-/* Let SIGTERM and SIGINT set writer_ended. */
+/* Install a handler for SIGTERM and SIGINT that sets writer_ended. */
 static inline void writer_catch_end(void)
 {
 	struct sigaction action = {.sa_handler = writer_end};
@@ -124,8 +124,8 @@ static inline void writer_catch_end(void)
 }
 
 /*
- * Map SIZE bytes of the file at PATH, opened with FLAGS and O_RDWR. Only the mapping keeps the file
- * open.
+ * Map SIZE bytes of the file at PATH, which is opened with FLAGS and O_RDWR. The file's descriptor
+ * is closed before the function returns.
  */
 static inline uint8_t *writer_map(const char *path, int flags, size_t size)
 {

@@ -1,6 +1,6 @@
 /*
- * A scratch archive for tests: a directory of its own, packets with known bytes, and direct SQL
- * access to its tables.
+ * A scratch archive for tests: a new directory with an archive in it, packets with known bytes, and
+ * direct SQL access to the tables.
  */
 #ifndef UNIT_ARCHIVE_FIXTURE_H
 #define UNIT_ARCHIVE_FIXTURE_H
@@ -54,8 +54,8 @@ static inline bool fixture_init(struct fixture *f)
 }
 
 /*
- * Mount a 16 MiB file system on PATH; the caller unmounts it. Return false if this process may not
- * mount.
+ * Mount a file system of 16 MiB on PATH. The caller unmounts it. Return false if this process has
+ * no right to mount.
  */
 static inline bool fixture_mount(const char *path)
 {
@@ -95,8 +95,8 @@ static inline int fixture_put(struct fixture *f, int64_t run, const char *name, 
 }
 
 /*
- * Fill OUT with a packet's bytes from OFFSET on. Bytes differ by stream, sequence and offset, and
- * compress as traces do.
+ * Fill OUT with the bytes of a packet from OFFSET on. The bytes depend on stream, sequence and
+ * offset, and compress as well as traces do.
  */
 static inline void fixture_fill(uint8_t *out, int64_t stream, uint64_t sequence, uint32_t offset, uint32_t length)
 {
@@ -109,8 +109,8 @@ static inline void fixture_fill(uint8_t *out, int64_t stream, uint64_t sequence,
 }
 
 /*
- * Append bytes [OFFSET, OFFSET+LENGTH). The only chunk end is their end, or there is none. The copy
- * time is REAL.
+ * Append bytes [OFFSET, OFFSET+LENGTH) of a packet, copied at the time REAL. If HAS_END,
+ * OFFSET+LENGTH is the only chunk end; else there is no chunk end.
  */
 static inline int fixture_append(struct fixture *f, int64_t stream, uint64_t sequence, uint32_t offset, uint32_t length,
 				 uint32_t flags, bool has_end, uint64_t real)
@@ -192,11 +192,11 @@ static inline bool fixture_integrity(const struct fixture *f)
 /* Summary of a packet's rows, with every byte compared to the byte that was written. */
 struct fixture_packet {
 	unsigned rows, ends;
-	uint32_t end;	   /* of the content */
+	uint32_t end;	   /* end of the content, in bytes from the packet's start */
 	uint32_t last_end; /* the last chunk end */
-	bool is_whole;	   /* the rows are adjacent from 30 on, ends ascend, bytes are right */
-	bool is_complete;  /* the last row, and no other, has the LAST flag */
-	uint32_t flags;	   /* number of rows */
+	bool is_whole;	   /* the rows are adjacent from offset 30 on, chunk ends ascend, and the bytes are right */
+	bool is_complete;  /* exactly the last row has the LAST flag */
+	uint32_t flags;	   /* flags of all rows, combined by OR */
 };
 
 static inline bool fixture_row_holds(sqlite3_stmt *s, int64_t stream, uint64_t sequence, struct fixture_packet *p)
@@ -239,7 +239,7 @@ static inline struct fixture_packet fixture_read(const struct fixture *f, int64_
 	sqlite3_bind_int64(s, 1, stream);
 	sqlite3_bind_int64(s, 2, (int64_t)sequence);
 	while (sqlite3_step(s) == SQLITE_ROW) {
-		if (p.is_complete) /* a row behind the last one */
+		if (p.is_complete) /* a row follows the last one */
 			p.is_whole = false;
 		p.rows++;
 		p.flags |= (uint32_t)sqlite3_column_int(s, 2);

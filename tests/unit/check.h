@@ -24,8 +24,8 @@
 #define CHECK_SKIPPED 77 /* meson's exit code for a skipped test */
 
 /*
- * One count per test program. A static in a header is private to each file, so a program of several
- * files needs a common count.
+ * A program of several files needs one count for all of them. A static variable of a header would
+ * be private to each file.
  */
 struct check_count {
 	unsigned long done, failed;
@@ -95,8 +95,8 @@ static inline bool check_mem(const void *got, const void *want, size_t len, cons
 }
 
 /*
- * Each check is an expression that is true if the check holds, so a test can stop: if (!CHECK(p))
- * return;
+ * Each check is an expression that is true if the check holds, so that a test can return early: if
+ * (!CHECK(p)) return;
  */
 #define CHECK(cond)		     check_true((cond), #cond, __FILE__, __LINE__)
 #define CHECK_EQ_INT(got, want)	     check_int((int64_t)(got), (int64_t)(want), #got, __FILE__, __LINE__)
@@ -113,7 +113,7 @@ static inline bool check_mem(const void *got, const void *want, size_t len, cons
 			fprintf(stderr, "%s: FAILED %s\n", __FILE__, #fn); \
 	} while (0)
 
-/* Return the exit code of main: 0; or 1 if a check failed or none was made. */
+/* Return the exit code for main: 0, or 1 if a check failed or no check was made. */
 static inline int check_done(void)
 {
 	const struct check_count *count = check_count();
@@ -122,7 +122,7 @@ static inline int check_done(void)
 	return count->failed || !count->done;
 }
 
-/* Print why the test cannot run here, and return the exit code for main. */
+/* Print REASON, for which the test cannot run here, and return the exit code for main. */
 static inline int check_skip(const char *reason)
 {
 	printf("SKIP: %s\n", reason);

@@ -1,4 +1,4 @@
-/* Memtrace streams for tests, made with the encoder, and a decoder that reads them. */
+/* Memtrace streams for tests: functions that encode a stream, and functions that decode it. */
 #ifndef UNIT_MEM_MAKE_H
 #define UNIT_MEM_MAKE_H
 
@@ -45,7 +45,7 @@ static const struct mprof_mem_location *made_location(void *names, uint32_t i)
 	return &((struct made *)names)->locations[i];
 }
 
-/* Place 3 is function "f3" in "file3.ml". */
+/* Return the name of place I, which needs no table: place 3 is function "f3" in "file3.ml". */
 static const char *made_string(void *names, uint32_t i, size_t *bytes)
 {
 	struct made *m = names;
@@ -84,8 +84,8 @@ static inline void made_begin(struct made *m, uint32_t version)
 }
 
 /*
- * Write an allocation at US microseconds after the start. Its stack is PLACES, up to the first 0.
- * Return its id.
+ * Write an allocation at US microseconds after the start, with the call stack PLACES, which ends at
+ * the first 0. Return the object's id.
  */
 static inline int64_t made_alloc(struct made *m, uint64_t us, uint64_t samples, enum mprof_mem_source source,
 				 const uint32_t *places)
@@ -125,8 +125,8 @@ static inline void made_free(struct made *m)
 }
 
 /*
- * Pass each event of M to P and S, either of which may be NULL. Return the decoder; the caller
- * frees it.
+ * Decode M and pass each event to P and S, either of which may be NULL. Return the decoder, which
+ * the caller frees.
  */
 static inline struct mprof_mem *made_read(struct made *m, struct mprof_profile *p, struct mprof_selection *s)
 {

@@ -1,9 +1,10 @@
 /*
- * A guest whose ring the test writes step by step, and a sink that records its input.
+ * A guest whose ring the test writes step by step, and a sink that records and checks the reader's
+ * output.
  *
- * Each event is 17 bytes long and has the next time; its last eight bytes depend on that time. The
- * sink checks that chunks and gaps are adjacent and that the events between two gaps have
- * consecutive times. A hook can change the ring before any load.
+ * Each event is 17 bytes long. Its time is the previous event's time plus one, and its last eight
+ * bytes are computed from its time. The sink checks that chunks and gaps are adjacent, and that the
+ * events between two gaps have consecutive times. A hook can change the ring before any load.
  */
 #ifndef UNIT_RING_GUEST_H
 #define UNIT_RING_GUEST_H
@@ -23,7 +24,7 @@
 #define GUEST_GAPS   16u
 
 struct guest {
-	struct memory memory; /* first */
+	struct memory memory; /* first field: the ring's callbacks cast this pointer to struct guest */
 	struct ring_sink sink;
 	struct ring ring;
 
@@ -35,7 +36,7 @@ struct guest {
 	void (*hook)(struct guest *guest, uint64_t offset, size_t n); /* called before each load */
 	unsigned loads, armed;
 
-	/* the sink's input */
+	/* the reader's output, as the sink received it */
 	struct ring_chunk chunks[GUEST_CHUNKS];
 	struct ring_gap gaps[GUEST_GAPS];
 	unsigned n_chunks, n_gaps, n_tails, n_drops;
@@ -43,7 +44,7 @@ struct guest {
 	bool takes_no_gap, started, after_gap;
 	uint64_t next_sequence, next_time;
 	uint32_t next_offset;
-	uint64_t handed, tail; /* bytes */
+	uint64_t handed, tail; /* bytes in chunks, and bytes in tails */
 	uint64_t tail_last;    /* time of the last event of the last tail */
 
 	uint8_t data[GUEST_BYTES], buffer[RING_PIECE_MAX];
@@ -118,7 +119,7 @@ static inline void guest_chunk(struct ring_sink *sink, const struct ring_chunk *
 			g->tail_last = last;
 	}
 	if (chunk->length % GUEST_EVENT)
-		g->after_gap = true; /* or it ends in one */
+		g->after_gap = true; /* or the chunk ends in the middle of an event */
 	if (chunk->tail) {
 		g->n_tails++;
 		g->tail += chunk->length;
@@ -152,7 +153,7 @@ static inline bool guest_gap(struct ring_sink *sink, const struct ring_gap *gap)
 	return true;
 }
 
-/* Clear the sink's records. */
+/* Clear the sink's records of chunks, gaps and tails. */
 static inline void guest_forget(struct guest *g)
 {
 	g->n_chunks = g->n_gaps = g->n_tails = g->n_drops = 0;
@@ -171,7 +172,7 @@ static inline void guest_size(struct guest *g, uint64_t sequence, uint32_t used)
 	mprof_store32(guest_packet(g, sequence) + 26, used * 8);
 }
 
-/* Make the ring as it is at creation: packets numbered 0, 1, 2 …, all empty. The time goes on. */
+/* Write a new ring: empty packets with the counts 0, 1, 2 and so on. The guest's time goes on. */
 static inline void guest_format(struct guest *g)
 {
 	memset(g->data, 0, (size_t)g->n * g->room);
@@ -223,7 +224,7 @@ static inline void guest_event(struct guest *g)
 	guest_size(g, g->sequence, g->used);
 }
 
-/* Write until packet SEQUENCE has EVENTS events. */
+/* Write events until packet SEQUENCE has EVENTS events. */
 static inline void guest_write_to(struct guest *g, uint64_t sequence, uint32_t events)
 {
 	while (g->sequence < sequence || g->used < MPROF_PACKET_HEADER_BYTES + events * GUEST_EVENT)
@@ -231,8 +232,8 @@ static inline void guest_write_to(struct guest *g, uint64_t sequence, uint32_t e
 }
 
 /*
- * Make the ring as it is when packet SEQUENCE has EVENTS events, without writing the earlier
- * packets.
+ * Write the ring's contents as they are when packet SEQUENCE has EVENTS events. Write only the
+ * packets that are still in the ring then.
  */
 static inline void guest_jump(struct guest *g, uint64_t sequence, uint32_t events)
 {

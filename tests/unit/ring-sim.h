@@ -1,10 +1,10 @@
 /*
- * A guest that writes between any two loads of the reader.
+ * A simulated guest that writes to its ring between any two loads of the reader.
  *
  * The simulated writer makes its stores one by one, in mirage-profile's order or in the recorder's.
- * GC events are nested in others and may move the writer to the next packet. Each load of the ring
- * lets the writer make some stores first. The simulation keeps the true bytes, so every copied
- * byte, chunk end and gap can be checked.
+ * A GC event may begin inside another event and may move the writer to the next packet. Before each
+ * load of the ring, the writer makes some stores. The simulation keeps the bytes that the writer
+ * recorded, and compares every copied byte, chunk end and gap with them.
  */
 #ifndef UNIT_RING_SIM_H
 #define UNIT_RING_SIM_H
@@ -21,23 +21,23 @@
 
 #define SIM_PACKETS    8u
 #define SIM_PACKET_MAX 20000u
-#define SIM_ARENA      (48u << 20) /* bytes of history */
+#define SIM_ARENA      (48u << 20) /* bytes for the HISTORY newest packets */
 #define SIM_STORES     1024u
 
 struct sim_packet {
 	uint64_t sequence;
-	uint32_t length;	       /* 30 or more */
-	uint8_t *bytes, *ends, *taken; /* SIZE of the largest packet each, in the arena */
+	uint32_t length;	       /* 30 or more: the header is included */
+	uint8_t *bytes, *ends, *taken; /* in the arena; each array has the size of the largest packet */
 };
 
 struct sim_store {
 	uint32_t at;
 	uint8_t n;
-	bool high; /* the high half of a size */
+	bool high; /* the store writes the high half of a size */
 	uint8_t bytes[8];
 };
 
-/* A chunk or gap that was handed over and can be taken back. */
+/* A chunk or gap that the reader handed over and that sim_evict can take back. */
 struct sim_handed {
 	struct ring_cursor from;
 	uint64_t sequence, lost;
@@ -46,7 +46,7 @@ struct sim_handed {
 #define SIM_HANDED 64u
 
 struct sim {
-	struct memory memory; /* first: the ring's view of the simulation */
+	struct memory memory; /* first field: the ring casts this pointer to struct sim */
 	struct ring_sink sink;
 	uint64_t random;
 
@@ -59,10 +59,10 @@ struct sim {
 	uint64_t time;
 	struct sim_store stores[SIM_STORES];
 	uint32_t n_stores, next_store;
-	uint64_t safe_sequence; /* everything before this is stored completely, once the next event has begun */
+	uint64_t safe_sequence; /* all packets before this one are stored completely once the next event has begun */
 	uint32_t safe_used;
-	uint32_t pace;		    /* average number of stores in 16 loads */
-	struct sim_packet *packets; /* the last HISTORY packets */
+	uint32_t pace;		    /* average number of stores per 16 loads */
+	struct sim_packet *packets; /* the HISTORY newest packets */
 	uint8_t *arena;
 	uint32_t history, largest;
 	uint64_t first_kept;
@@ -76,10 +76,10 @@ struct sim {
 	uint64_t taken, tail, lost, gaps;
 	bool tail_checked, leaving;
 	const char *fault;
-	const struct ring *looked; /* NULL: nothing is taken back */
+	const struct ring *looked; /* the ring whose output is kept in HANDED; NULL: nothing is taken back */
 	struct sim_handed handed[SIM_HANDED];
 	uint32_t n_handed, pieces, evictions;
-	uint32_t cost, pieces_before; /* only for the newest packets: */
+	uint32_t cost, pieces_before; /* this line and the next are for sim_newest */
 	uint64_t room, before, newest_from;
 };
 
@@ -155,8 +155,8 @@ static inline void sim_turn(struct sim *sim)
 }
 
 /*
- * Place an event: its bytes go to the truth at once, its size to the queued stores. Return its
- * place in the ring.
+ * Place an event: append its bytes to the simulation's record, and queue the stores of its size.
+ * Return the event's offset in the ring.
  */
 static inline uint32_t sim_place(struct sim *sim, const uint8_t *event, uint32_t len)
 {
@@ -181,7 +181,10 @@ static inline void sim_publish(struct sim *sim, uint32_t slot, uint32_t used)
 	sim->stores[sim->n_stores - 1].high = true;
 }
 
-/* Queue the event's bytes: the timestamp in one store or in two, the rest byte by byte. */
+/*
+ * Queue the stores of the event's bytes: the timestamp in one store or in two, the rest byte by
+ * byte.
+ */
 static inline void sim_payload(struct sim *sim, uint32_t at, const uint8_t *event, uint32_t len)
 {
 	if (sim_random(sim, 2)) {
@@ -199,7 +202,8 @@ static inline uint32_t sim_event(struct sim *sim, uint8_t *event, bool gc)
 	uint32_t len = gc ? 17 : 17 + (uint32_t)sim_random(sim, 24);
 
 	/*
-	 * Make bytes that differ in every event, so that an event from another place never passes.
+	 * Fill each event with other random bytes, so that an event from another place never
+	 * matches.
 	 */
 	for (uint32_t i = 0; i < len; i++)
 		event[i] = (uint8_t)sim_random(sim, 256);
@@ -245,7 +249,10 @@ static inline void sim_write(struct sim *sim, unsigned stores)
 		if (sim->next_store == sim->n_stores)
 			sim_next_event(sim);
 		s = &sim->stores[sim->next_store];
-		/* Pause between the two halves of a size whose high half changes, a rare moment. */
+		/*
+		 * Pause between the two halves of a size whose high half changes. Without the
+		 * pause, loads at this moment would be rare.
+		 */
 		if (sim->dwell && s->high && memcmp(sim->ring + s->at, s->bytes, 2) != 0 && sim_random(sim, 64))
 			return;
 		sim->next_store++;
@@ -259,7 +266,7 @@ static inline bool sim_load(const struct memory *memory, uint64_t offset, void *
 
 	if (!sim->frozen && sim_random(sim, 16) < (sim->pace < 16 ? sim->pace : 16)) {
 		sim_write(sim, 1 + (unsigned)sim_random(sim, sim->pace < 16 ? 2 : 2 * sim->pace / 16));
-		/* Sometimes the reader is the one that is paused. */
+		/* Sometimes pause the reader: the writer makes many stores at once. */
 		if (sim->pace && sim_random(sim, 4000) == 0)
 			sim_write(sim, (unsigned)sim_random(sim, 20000));
 	}
@@ -268,7 +275,7 @@ static inline bool sim_load(const struct memory *memory, uint64_t offset, void *
 	if (n <= 8) {
 		memcpy(to, sim->ring + offset, n);
 	} else {
-		/* A long load is not atomic. */
+		/* A load of more than 8 bytes is not atomic. */
 		for (size_t i = 0; i < n; i++) {
 			((uint8_t *)to)[i] = sim->ring[offset + i];
 			if (!sim->frozen && sim->pace && sim_random(sim, 16) == 0)
@@ -280,7 +287,10 @@ static inline bool sim_load(const struct memory *memory, uint64_t offset, void *
 
 /* ---- the sink: checks everything ---- */
 
-/* Remember an output that may be taken back. The oldest is archived meanwhile. */
+/*
+ * Remember an output that may be taken back. If the table is full, forget the oldest output, which
+ * counts as archived.
+ */
 static inline void sim_hand(struct sim *sim, struct sim_handed handed)
 {
 	if (!sim->looked)
@@ -292,7 +302,8 @@ static inline void sim_hand(struct sim *sim, struct sim_handed handed)
 }
 
 /*
- * Take the newest output back. A reader that asks for it again gets it, or is told that it is lost.
+ * Take some of the newest outputs back, as queue_evict does. The ring then hands their bytes over
+ * again, or declares them lost.
  */
 static inline bool sim_evict(struct sim *sim, struct ring *ring)
 {
@@ -353,11 +364,14 @@ static inline void sim_chunk(struct ring_sink *sink, const struct ring_chunk *ch
 		return;
 	}
 	if (chunk->tail) {
-		/* The bytes are unproven: only their place is guaranteed. */
+		/* The bytes are unproven. Only their position is guaranteed. */
 		sim->tail += chunk->length;
 		if (to > sim->largest)
 			sim_fail(sim, "a tail past its packet");
-		/* A tail may reach 8 KiB past the content, where the size could be half-stored. */
+		/*
+		 * The tail may reach up to 8 KiB past the content, because the size may be
+		 * half-stored.
+		 */
 		if (sim->tail_checked && chunk->offset < p->length &&
 		    memcmp(sim->buffer, p->bytes + chunk->offset, (to < p->length ? to : p->length) - chunk->offset) !=
 			    0)
@@ -484,7 +498,7 @@ static inline uint64_t sim_handed_since(const struct sim *sim)
 	return sim->taken + sim->tail - sim->before + (uint64_t)(sim->pieces - sim->pieces_before) * sim->cost;
 }
 
-/* There is no room for all of a dead ring: keep its newest packets. */
+/* Call ring_keep_newest as the collector does if the archive has no room for all of a dead ring. */
 static inline void sim_newest(struct sim *sim, struct ring *ring)
 {
 	struct ring_mark at = {0};
@@ -508,8 +522,8 @@ static inline void sim_newest(struct sim *sim, struct ring *ring)
 }
 
 /*
- * Check, at the writer's end, that everything written since the reader began was handed over or
- * lies in a declared gap.
+ * At the writer's end, check that every byte written since the reader began was handed over or lies
+ * in a declared gap.
  */
 static inline void sim_finish(struct sim *sim, struct ring *ring)
 {
@@ -518,8 +532,8 @@ static inline void sim_finish(struct sim *sim, struct ring *ring)
 	sim->frozen = true;
 	sim->full = false;
 	/*
-	 * The writer died between the halves of a size: only a greater size that was seen before
-	 * can show this.
+	 * If the writer died between the two stores of a size, the reader knows the true size only
+	 * if it saw a greater size before. Otherwise finish the second store.
 	 */
 	if (ring->writer.active != sim->sequence ||
 	    ring->writer.seen * 8 <= mprof_load32(sim->ring + sim->at[sim->slot] + 26))
@@ -529,8 +543,8 @@ static inline void sim_finish(struct sim *sim, struct ring *ring)
 			memcpy(sim->ring + s->at, s->bytes, s->n);
 		}
 	/*
-	 * The writer dies in the middle of an event, or completes it; in the second case every byte
-	 * can be compared.
+	 * The writer dies in the middle of an event, or after it completed the event. Only in the
+	 * second case can every byte of the tail be compared.
 	 */
 	sim->tail_checked = sim_random(sim, 2);
 	if (sim->tail_checked) {

@@ -1,6 +1,6 @@
 /*
  * Allocations that fail on purpose, for tests that are linked with --wrap of malloc, calloc and
- * realloc. Each such test is one file and includes this header once.
+ * realloc. Each test program includes this header in exactly one file.
  */
 #ifndef SCARCE_H
 #define SCARCE_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* An allocation fails when this counts down to 0; below 0 none fails. */
+/* number of allocations that succeed before one fails; below 0 none fails */
 static long fail_in = -1;
 
 static bool fails(void)

@@ -1,6 +1,6 @@
 /*
- * The commit thread: how queue items become rows of a real archive, and what it reports as
- * committed.
+ * The commit thread: the rows of a real archive that it makes of queue items, and the tickets that
+ * it reports as committed.
  */
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -37,13 +37,13 @@ static bool world_init(struct world *w)
 	return CHECK(w->queue != NULL);
 }
 
-/* Let the thread commit what is queued. */
+/* Start the commit thread, which commits the queued items. */
 static void world_start(struct world *w)
 {
 	CHECK_EQ_INT(commit_thread_start(&w->commit_thread, &w->f.w, w->queue, &w->config, w->wake), 0);
 }
 
-/* Wait for COMMITS commits. Return the state after the last one. */
+/* Wait until the commit thread has made COMMITS commits. Return its state then. */
 static struct commit_thread_state world_wait(struct world *w, uint64_t commits)
 {
 	struct commit_thread_state state = {0};
@@ -71,7 +71,7 @@ static void world_deinit(struct world *w)
 	close(w->wake);
 }
 
-/* Return a whole number from an SQL query on the archive. */
+/* Return the integer that an SQL query on the archive yields. */
 static int64_t ask(const struct world *w, const char *sql)
 {
 	char path[128];
@@ -112,7 +112,7 @@ static uint64_t push_stream(struct world *w, int64_t id)
 	return queue_push(w->queue, item);
 }
 
-/* Queue LENGTH bytes from OFFSET of packet SEQUENCE, each with the value FILL. */
+/* Queue LENGTH bytes of packet SEQUENCE from OFFSET on. Return the item's ticket. */
 static uint64_t push_chunk(struct world *w, int64_t stream, uint64_t sequence, uint32_t offset, uint32_t length,
 			   bool last)
 {
@@ -155,7 +155,10 @@ static uint64_t push_patch(struct world *w, enum item_kind kind, int64_t capture
 	return queue_push(w->queue, item);
 }
 
-/* A row takes 512 chunk ends, however many small adjacent chunks there are, and none is lost. */
+/*
+ * One row has at most 512 chunk ends. More small adjacent chunks go into several rows, and no end
+ * is lost.
+ */
 static void test_many_ends(void)
 {
 	const unsigned n = 2000;
@@ -180,10 +183,7 @@ static void test_many_ends(void)
 	world_deinit(&w);
 }
 
-/*
- * Chunks join one row if they belong to one stream and packet and are adjacent, up to the packet's
- * end.
- */
+/* Chunks join one row if they are adjacent and belong to the same packet of the same stream. */
 static void test_joined(void)
 {
 	struct world w;
@@ -194,7 +194,7 @@ static void test_joined(void)
 	push_stream(&w, STREAM);
 	push_stream(&w, STREAM + 1);
 	push_chunk(&w, STREAM, 0, HEADER, 40, false);
-	push_chunk(&w, STREAM + 1, 0, HEADER, 40, false); /* another stream's chunk, in between */
+	push_chunk(&w, STREAM + 1, 0, HEADER, 40, false); /* between two chunks of STREAM */
 	push_chunk(&w, STREAM, 0, HEADER + 40, 40, true);
 	push_chunk(&w, STREAM, 1, HEADER, 10, false);
 	push_chunk(&w, STREAM + 1, 0, HEADER + 40, 5, false);
@@ -211,8 +211,8 @@ static void test_joined(void)
 }
 
 /*
- * Bytes that do not start at the row's end are never joined to the row; these bytes have no valid
- * place at all.
+ * A chunk that does not begin at the end of its packet's rows is not joined to a row. It has no
+ * valid position, so it is not archived at all.
  */
 static void test_hole(void)
 {
@@ -251,8 +251,9 @@ static void test_large_rows(void)
 }
 
 /*
- * The item written last in a flush need not be the newest. "committed" is the greatest ticket;
- * another value would answer a waiter too late, or before its item is there.
+ * The last item that a flush writes need not be the newest. The thread reports the greatest ticket
+ * as committed: a smaller one would answer a waiter too late, a greater one before its item is
+ * archived.
  */
 static void test_committed(void)
 {
@@ -278,7 +279,7 @@ static void test_committed(void)
 	CHECK_EQ_UINT(state.bytes, 20);
 	CHECK_EQ_INT(result, 0);
 	CHECK_EQ_INT(absent, ARCHIVE_E_ABSENT);
-	/* Descriptions are written first, a capture after the chunks. */
+	/* Rows for runs and streams were written before the chunks, and the capture after them. */
 	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM chunks"), 2);
 	CHECK_EQ_INT(ask(&w, "SELECT pinned FROM captures WHERE id = 91"), 1);
 	last = push_run(&w, "ended");
@@ -290,8 +291,8 @@ static void test_committed(void)
 }
 
 /*
- * The end of a run is written after the last bytes that came with it, and its beginning before the
- * first.
+ * If one flush has the beginning and the end of a run, the beginning is written before the run's
+ * first bytes, and the end after its last bytes.
  */
 static void test_run_of_one_flush(void)
 {
@@ -311,7 +312,7 @@ static void test_run_of_one_flush(void)
 	world_deinit(&w);
 }
 
-/* A piece without a stream has no place and ends nothing; the items after it are archived. */
+/* A chunk whose stream is unknown is dropped. The items after it are archived. */
 static void test_orphan(void)
 {
 	struct world w;
@@ -330,7 +331,7 @@ static void test_orphan(void)
 	world_deinit(&w);
 }
 
-/* A capture with a tail that is damaged on the disk. */
+/* Make a capture with a tail, and damage the tail on the disk. */
 static void make_damaged_tail(struct world *w)
 {
 	const struct archive_capture capture = {.id = 9, .run = 41, .kind = "manual", .real = 5};
@@ -353,8 +354,8 @@ static void make_damaged_tail(struct world *w)
 }
 
 /*
- * Damage reports in one flush: equal reports are checked once, those of a packet and of a capture's
- * tail separately.
+ * Reports of damage in one flush. Equal reports are checked once. Reports on a packet and on a
+ * capture's tail are checked separately.
  */
 static void test_reports(void)
 {
@@ -381,7 +382,10 @@ static void test_reports(void)
 	world_deinit(&w);
 }
 
-/* An urgent item is committed at once. A mark waits for the items before it, and writes nothing. */
+/*
+ * An urgent item is committed at once. A mark is reported as committed after the items before it,
+ * and makes no commit of its own.
+ */
 static void test_when(void)
 {
 	struct commit_thread_state state;
@@ -410,7 +414,7 @@ static void test_when(void)
 	     commit_thread_state(w.commit_thread, &state))
 		if (!CHECK(read(w.wake, &n, sizeof(n)) > 0))
 			break;
-	CHECK_EQ_UINT(state.serial, 2); /* no commit where nothing waits */
+	CHECK_EQ_UINT(state.serial, 2); /* with nothing waiting, the mark causes no commit */
 	world_deinit(&w);
 }
 

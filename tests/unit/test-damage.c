@@ -1,4 +1,7 @@
-/* Flipped bits in rows: every reader of the row detects them, and the lost data is declared. */
+/*
+ * Damaged rows of the archive: every reader of a row detects a flipped bit, and the lost data is
+ * declared as a gap.
+ */
 #include <errno.h>
 
 #define XXH_INLINE_ALL
@@ -55,7 +58,7 @@ __attribute__((format(printf, 2, 3))) static void change(const struct fixture *f
 	sqlite3_close(db);
 }
 
-/* The schema defines the checksum. */
+/* The checksum of a row is the one that the schema defines. */
 static void test_as_the_schema_says(void)
 {
 	static const char *const numbers = "SELECT stream, sequence, offset, length, flags, first_timestamp, "
@@ -92,7 +95,10 @@ static void test_as_the_schema_says(void)
 	fixture_deinit(&f);
 }
 
-/* Read everything: each result has the right bytes, or is damage that is recorded. */
+/*
+ * Read the archive with each function of the reader. Each result must have the right bytes, or must
+ * be damage that the reader reports.
+ */
 static void look(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset, const char *what)
 {
 	static uint8_t out[2 * ARCHIVE_PIECE_MAX], want[ARCHIVE_PIECE_MAX];
@@ -161,7 +167,7 @@ static void test_flips(void)
 	fixture_deinit(&f);
 }
 
-/* Rows that are read without their data are checked too. */
+/* A function that reads a row without its data checks the row, too. */
 static void test_ends(void)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
@@ -183,7 +189,10 @@ static void test_ends(void)
 	fixture_deinit(&f);
 }
 
-/* Only old rows may lack a checksum; they are unpacked before they are returned. */
+/*
+ * A row without a checksum is valid only if an older version wrote it. The reader decompresses such
+ * a row before it returns any of its bytes.
+ */
 static void test_rows_from_before(void)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
@@ -207,7 +216,10 @@ static void test_rows_from_before(void)
 	fixture_deinit(&f);
 }
 
-/* A stream's ends, a capture's range, and a tail cannot vanish. */
+/*
+ * If the first or last row of a stream, a capture's range or a tail is deleted, the reader detects
+ * this.
+ */
 static void test_vanished(void)
 {
 	static const struct {
@@ -254,8 +266,8 @@ static void test_vanished(void)
 }
 
 /*
- * Check the writer's count of the stream's bytes: a quota of exactly that count deletes nothing,
- * and one byte less does.
+ * Check the writer's count of the stream's bytes: a quota of that many bytes deletes nothing, and a
+ * quota of one byte less deletes something.
  */
 static void check_tally(struct fixture *f)
 {
@@ -308,8 +320,8 @@ static void test_repair(void)
 }
 
 /*
- * The writer finds damage when it joins a packet's rows: the packet ends there, and the stream goes
- * on.
+ * If the writer finds damage while it joins a packet's rows, the packet ends before the damage, and
+ * the stream continues with the next packet.
  */
 static void test_compaction(void)
 {
@@ -328,7 +340,7 @@ static void test_compaction(void)
 		if (sequence == 2)
 			change(&f, "UPDATE chunks SET data = CAST(data || x'01' AS BLOB) WHERE sequence = 2 AND offset "
 				   "= 530");
-		if (sequence == 3) /* all rows are one already, and this one is damaged */
+		if (sequence == 3) /* this packet is one row already, and the row is damaged */
 			change(&f, "DELETE FROM chunks WHERE sequence = 3 AND offset > 30; UPDATE chunks SET flags = 2 "
 				   "WHERE sequence = 3");
 		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
@@ -346,7 +358,7 @@ static void test_compaction(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT packets FROM streams"), 1);
 	CHECK_EQ_INT(fixture_packet(&f, 1, 4, 530, 12), 0);
 	CHECK(fixture_read(&f, 1, 4).is_complete);
-	/* A packet that is only completed is valid, too. */
+	/* A packet whose last row has no bytes is valid, too. */
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 5, 30, 500, 0, true, 13), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 5, 530, 0, ARCHIVE_CHUNK_LAST, false, 13), 0);
@@ -354,7 +366,7 @@ static void test_compaction(void)
 	CHECK(fixture_read(&f, 1, 5).is_complete);
 	CHECK_EQ_INT(archive_writer_repair(f.w, 1, 5, 0, &damaged), 0);
 	CHECK(!damaged && fixture_read(&f, 1, 5).is_complete);
-	/* The last row of a packet in the middle vanishes. */
+	/* The end of packet 4 is missing, and packet 5 follows. */
 	change(&f, "UPDATE chunks SET stream = 9 WHERE sequence = 4");
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 4, 30, 100, 0, true, 14), 0);
@@ -366,7 +378,7 @@ static void test_compaction(void)
 	fixture_deinit(&f);
 }
 
-/* So does a row before a declared gap: the gap stays, and no error stops the archive. */
+/* The last row before a declared gap disappears. The gap stays, and the writer goes on. */
 static void test_gap(void)
 {
 	struct archive_gap gap = {.stream = 1,
@@ -403,7 +415,7 @@ static int take(void *context, const struct archive_resume *resume)
 	return 0;
 }
 
-/* A collector that starts does the same: it continues after the valid rows. */
+/* A collector that starts finds the damage too, and continues after the valid rows. */
 static void test_resume(void)
 {
 	struct archive_resume at = {0};
@@ -427,7 +439,10 @@ static int take_name(void *context, const struct archive_resume *resume)
 	return 0;
 }
 
-/* Damage can leave NULL in a column that is declared NOT NULL: mandatory texts are "" then. */
+/*
+ * Damage can leave NULL in a column that is declared NOT NULL. The resume data then has an empty
+ * text for it.
+ */
 static void test_resume_without_texts(void)
 {
 	bool has_texts = false;
@@ -444,7 +459,7 @@ static void test_resume_without_texts(void)
 	fixture_deinit(&f);
 }
 
-/* The rows that must be there are known through deletion. */
+/* The archive still knows which rows must exist after the oldest rows were deleted. */
 static void test_deletion(void)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
@@ -526,7 +541,8 @@ static void profile_change(const char *state, const char *sql)
 }
 
 /*
- * Any flip in a piece's row is detected; a recording then ends before it, also one that continues.
+ * Any flipped bit of a recording's piece is detected. The recording then ends before the damaged
+ * piece, even if the guest still sends.
  */
 static void test_profile(void)
 {
@@ -582,11 +598,11 @@ static void test_profile(void)
 		CHECK_EQ_INT(memtraces_repair(m, 2, &pieces), 0);
 		CHECK_EQ_UINT(pieces, 1);
 		CHECK_EQ_INT(memtraces_commit(m), 0);
-		put_piece(m, &t, 600); /* the guest continues to send: nothing more is kept */
+		put_piece(m, &t, 600); /* the guest continues to send, and no more bytes are kept */
 		CHECK_EQ_INT(memtraces_get(r, 2, take_recording, numbers), 0);
 		CHECK_EQ_UINT(numbers[0], 800 + (i == 6 ? 700 : 0));
 		CHECK_EQ_INT(memtraces_check(r, 2), 0);
-		/* It is damaged once more, earlier: the lost bytes add up. */
+		/* An earlier piece is damaged, too: the recording's lost bytes are the sum. */
 		CHECK_EQ_UINT(numbers[1], i == 6 ? 0 : 700);
 		profile_change(state, "UPDATE pieces SET length = length + 1 WHERE offset = 0");
 		CHECK_EQ_INT(memtraces_begin(m), 0);

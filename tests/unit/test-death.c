@@ -1,9 +1,10 @@
 /*
- * Queue room for dead guests: real rings, guests, the queue between, and a real archive behind it.
+ * How the collector archives the last bytes of guests that die, with real rings, guests, the queue,
+ * and a real archive.
  *
- * Every event has its own number, so the archived bytes can be compared one by one, and every
- * missing byte must lie in a declared gap. Room is taken back from running guests at any moment,
- * and the commit thread comes late, is slow, or never comes.
+ * Each event has a number of its own, so the test compares all archived bytes, and checks that
+ * every missing byte lies in a declared gap. The queue takes room back from running guests at any
+ * moment, and the commit thread comes late, is slow, or never comes.
  */
 #include <sys/eventfd.h>
 
@@ -14,7 +15,9 @@
 #include "commit-thread.h"
 #include "guest.h"
 
-/* A sanitizer is slow at single bytes. */
+/*
+ * With a sanitizer the copying of single bytes is slow, so the tests do less and allow more time.
+ */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -40,7 +43,10 @@ struct life {
 	uint64_t sequence;
 };
 
-/* The position up to which the archive must know of a stream at the end. */
+/*
+ * Position in a stream. At the end the archive must have every byte before it, or a gap that covers
+ * the byte.
+ */
 struct past {
 	int64_t stream;
 	uint64_t sequence;
@@ -139,7 +145,7 @@ static void life_deinit(struct life *life)
 	free(life->bytes);
 }
 
-/* Kill the guest. The archive must know of everything up to its last event. */
+/* Kill the guest. The archive must account for all bytes up to its last event. */
 static void life_end(struct life *life, struct host *host)
 {
 	uint64_t began = clock_mono();
@@ -156,9 +162,7 @@ static void life_end(struct life *life, struct host *host)
 	life_deinit(life);
 }
 
-/*
- * Remove the guest's ring. Everything that was handed over once must be archived or declared lost.
- */
+/* Remove the guest's ring. The archive must account for all bytes that the ring handed over. */
 static void life_leave(struct life *life, struct host *host)
 {
 	const struct ring *ring = &life->stream.ring;
@@ -182,12 +186,12 @@ static bool host_init(struct host *host, uint64_t seed, size_t limit, size_t per
 
 /* ---- the archive ----------------------------------------------------------------------------- */
 
-/* One stream of the archive, read in order. */
+/* Progress of a check that reads one stream of the archive in order. */
 struct walk {
 	int64_t stream;
 	uint64_t sequence;
 	uint32_t offset;
-	bool complete; /* the packet at OFFSET */
+	bool complete; /* the packet is complete at OFFSET */
 	uint64_t lost;
 };
 
@@ -207,8 +211,8 @@ static bool bytes_hold(const struct walk *walk, uint32_t offset, const uint8_t *
 }
 
 /*
- * Check a row of chunks or tails: it begins at the end of the previous row and contains the bytes
- * that were written there.
+ * Check a row of chunks or tails. The row must begin where the previous row ended, and its bytes
+ * must be those that the guest wrote there.
  */
 static bool row_holds(struct walk *walk, sqlite3_stmt *s)
 {
@@ -249,8 +253,8 @@ static bool gap_holds(struct walk *walk, sqlite3_stmt *s)
 }
 
 /*
- * All rows of the stream in order: chunks, gaps, and the tail of its last capture. A packet of a
- * dead ring is complete if the next packet, or a gap, begins behind it.
+ * All rows of the stream, in order: chunks, gaps, and the tail of its last capture. A dead ring's
+ * packet counts as complete if the next packet, or a gap, begins behind it.
  */
 static const char *const WALK =
 	"SELECT 0, sequence, offset, length, flags, codec, data FROM chunks WHERE stream = ?1 UNION ALL "
@@ -297,7 +301,7 @@ static void archive_check(const struct fixture *f, const struct host *host, cons
 	for (size_t i = 0; i < host->n_past; i++) {
 		const struct past *past = &host->past[i];
 
-		/* A run that has ended and has nothing left but gaps is deleted. */
+		/* The archive deletes a run that has ended and has no rows left but gaps. */
 		if (fixture_number(f, "SELECT count(*) FROM streams WHERE id = %lld", (long long)past->stream))
 			walk_stream(db, past, &lost);
 		else
@@ -343,7 +347,7 @@ static void run_once(uint64_t seed, uint64_t *evicted)
 		return;
 	for (size_t i = 0; i < LIVES; i++)
 		life_begin(&lives[i], &host, 32 * KIB, PATIENCE);
-	rounds(&host, lives, LIVES, 20 + (unsigned)seed % 40); /* the disk stands still */
+	rounds(&host, lives, LIVES, 20 + (unsigned)seed % 40); /* nothing is committed yet */
 	CHECK_EQ_INT(commit_thread_start(&commit_thread, &f.w, host.queue, &host.config, wake), 0);
 	rounds(&host, lives, LIVES, 200);
 	for (size_t i = 0; i < LIVES; i++)
@@ -361,7 +365,10 @@ static void test_evictions(void)
 {
 	uint64_t evicted = 0;
 
-	/* The machine decides whether the commit thread is ever late enough. */
+	/*
+	 * Each run may pass without an eviction, if the commit thread is fast. Continue until one
+	 * evicts.
+	 */
 	for (uint64_t seed = 1; seed <= (SANITIZED ? 3 : 8) || (evicted == 0 && seed <= 32); seed++)
 		run_once(seed, &evicted);
 	CHECK(evicted > 0);
@@ -370,8 +377,8 @@ static void test_evictions(void)
 /* ---- a mapping that must go ------------------------------------------------------------------ */
 
 /*
- * Sixty-four guests die at once while nothing is archived and running guests have filled the queue:
- * all data of the dead finds room at once.
+ * Sixty-four guests die at once. Nothing is being archived, and running guests have filled the
+ * queue. All data of the dead guests finds room at once.
  */
 static void test_many(void)
 {
@@ -407,7 +414,7 @@ static void test_many(void)
 	CHECK(took < (SANITIZED ? 60 : 5) * NS_PER_S);
 	CHECK_EQ_UINT(host.shared.counters.queue_full, full);
 	CHECK(host.shared.counters.evicted_bytes >= 8 * MIB);
-	CHECK(host.shared.counters.evicted_bytes < 17 * MIB); /* no more than it needs */
+	CHECK(host.shared.counters.evicted_bytes < 17 * MIB); /* no more than needed */
 	CHECK_EQ_UINT(host.shared.counters.lost_packets, lost);
 	for (size_t i = 0; i < DEAD; i++)
 		life_deinit(&dead[i]);
@@ -417,8 +424,8 @@ static void test_many(void)
 }
 
 /*
- * There is more data than room, and nobody makes room: the newest data is kept, and the mapping is
- * released when the patience ends.
+ * A dead guest has more data than there is room, and no commit makes room. The newest data is kept,
+ * and the ring is released when PATIENCE has passed.
  */
 static void test_newest(void)
 {
@@ -431,10 +438,10 @@ static void test_newest(void)
 	if (!fixture_init(&f) || !host_init(&host, 1, MIB, MIB, MIB))
 		return;
 	life_begin(&life, &host, 4 * MIB, PATIENCE);
-	life_write(&life, 5 * MIB / 2); /* packets 0 and 1, and a part of 2 */
+	life_write(&life, 5 * MIB / 2); /* packets 0 and 1, and a part of packet 2 */
 	life_end(&life, &host);
 	CHECK_EQ_UINT(host.shared.counters.lost_packets, 2);
-	life_begin(&life, &host, 64 * KIB, PATIENCE); /* the next guest finds room all the same */
+	life_begin(&life, &host, 64 * KIB, PATIENCE); /* there is room for the next guest */
 	life_write(&life, 60 * KIB);
 	life_end(&life, &host);
 	CHECK_EQ_UINT(host.shared.counters.lost_packets, 2);
@@ -450,8 +457,8 @@ static void test_newest(void)
 }
 
 /*
- * The same if none of the data is proven, so that it is a tail from its start: the tail is cut too,
- * behind the bytes that found room.
+ * As test_newest, with a ring of which nothing is proven, so all its data is a tail. Packets 0 and
+ * 1 both keep the first bytes, for which there was room.
  */
 static void test_newest_tail(void)
 {
@@ -464,12 +471,12 @@ static void test_newest_tail(void)
 	if (!fixture_init(&f) || !host_init(&host, 1, 3 * MIB, 3 * MIB, 3 * MIB))
 		return;
 	life_begin(&life, &host, 16 * MIB, PATIENCE);
-	life_write(&life, 15 * MIB / 2); /* packet 0 of 4 MiB, and nearly all of 1 */
+	life_write(&life, 15 * MIB / 2); /* packet 0, which has 4 MiB, and nearly all of packet 1 */
 	life_end(&life, &host);
 	CHECK_EQ_INT(commit_thread_start(&commit_thread, &f.w, host.queue, &host.config, wake), 0);
 	commit_thread_stop(commit_thread);
 	archive_check(&f, &host, "queue");
-	CHECK_EQ_UINT(host.shared.counters.lost_packets, 2); /* in part */
+	CHECK_EQ_UINT(host.shared.counters.lost_packets, 2); /* a part of each packet */
 	CHECK(fixture_number(&f, "SELECT sum(length) FROM tails WHERE sequence = 0") >= MIB);
 	CHECK(fixture_number(&f, "SELECT sum(length) FROM tails WHERE sequence = 1") >= MIB);
 	queue_free(host.queue);
@@ -477,7 +484,10 @@ static void test_newest_tail(void)
 	close(wake);
 }
 
-/* Two rings of one guest, and room for neither: each keeps its newest data. */
+/*
+ * One guest has two rings, and there is too little room for either. Each ring keeps its newest
+ * data.
+ */
 static void test_two_rings(void)
 {
 	struct host host;
@@ -505,7 +515,8 @@ static void test_two_rings(void)
 	CHECK(guest_capture_done(&first.guest));
 	past_add(&host, 1, first.sequence, first.used);
 	past_add(&host, 2, second.sequence, second.used);
-	CHECK_EQ_UINT(host.shared.counters.lost_packets, 5); /* the second ring also has the first ring's rest */
+	/* The second ring also gets the room that the first one left. */
+	CHECK_EQ_UINT(host.shared.counters.lost_packets, 5);
 	life_deinit(&first);
 	free(second.bytes);
 	CHECK_EQ_INT(commit_thread_start(&commit_thread, &f.w, host.queue, &host.config, wake), 0);
@@ -517,7 +528,7 @@ static void test_two_rings(void)
 	close(wake);
 }
 
-/* The disk is full: waiting does not help. */
+/* The disk is full, so a wait would not help: the capture ends at once. */
 static void test_disk(void)
 {
 	struct host host;
@@ -546,8 +557,8 @@ static void test_disk(void)
 }
 
 /*
- * A commit thread that keeps up makes room for a ring that is larger than the whole reserve, while
- * the patience lasts.
+ * A commit thread that keeps up makes room for a ring that is larger than the whole reserve. No
+ * packet is lost.
  */
 static void test_large(void)
 {

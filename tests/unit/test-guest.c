@@ -1,4 +1,7 @@
-/* A guest of three streams over rings in memory and a real queue that only the test empties. */
+/*
+ * A guest of the collector: its states, captures, gaps and name, with three streams over rings in
+ * memory, and a real queue that only the test empties.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +12,7 @@
 
 #include <mprof/packet.h>
 
-/* strdup and texts_copy fail when this counts down to 0; below 0 they never do. */
+/* number of calls of strdup and texts_copy that succeed before one fails; below 0 none fails */
 static long copies_left = -1;
 
 char *__real_strdup(const char *text);
@@ -35,7 +38,7 @@ char *__wrap_texts_copy(const char **const texts[], size_t n)
 
 /* ---- rings ---- */
 
-/* A ring written in the recorder's order, one event at a time. */
+/* A ring and its writer, which makes its stores in the recorder's order. */
 struct toy {
 	uint8_t bytes[PACKETS * PACKET_BYTES];
 	struct memory_array memory;
@@ -85,7 +88,7 @@ static void toy_write(struct toy *toy, unsigned n)
 
 /* ---- the queue ---- */
 
-/* The items taken off the queue. */
+/* Items that were taken from the queue. */
 struct tape {
 	struct queue *queue;
 	struct item *list;
@@ -111,7 +114,7 @@ static int64_t item_stream(const struct item *item)
 	return item->kind == ITEM_RANGE ? item->range.stream : item->stream;
 }
 
-/* Return the nth item (from 0) of KIND and STREAM (0 = any), or NULL. */
+/* Return item number NTH (from 0) of KIND and STREAM (0: of any stream), or NULL. */
 static const struct item *tape_nth(const struct tape *tape, enum item_kind kind, int64_t stream, unsigned nth)
 {
 	for (const struct item *i = tape->list; i; i = i->next)
@@ -129,7 +132,7 @@ static unsigned tape_count(const struct tape *tape, enum item_kind kind, int64_t
 	return n;
 }
 
-/* Return whether every item of KIND of STREAM comes before every item of LATER. */
+/* Return whether every item of KIND precedes every item of LATER in STREAM. */
 static bool tape_before(const struct tape *tape, enum item_kind kind, enum item_kind later, int64_t stream)
 {
 	bool seen = false;
@@ -229,8 +232,8 @@ static int look(struct world *w, unsigned k)
 }
 
 /*
- * Write N events to each attached stream and poll after each one, so that all but the last are
- * proven.
+ * Write N events to each attached stream, and poll after each event. Then all events but the newest
+ * are proven.
  */
 static void world_write(struct world *w, unsigned n)
 {
@@ -242,7 +245,7 @@ static void world_write(struct world *w, unsigned n)
 		}
 }
 
-/* Discard the items in the queue. */
+/* Take all items from the queue and free them. */
 static void world_clear(struct world *w)
 {
 	struct tape tape;
@@ -294,7 +297,7 @@ static void test_rows_first(void)
 	}
 	tape_free(&tape);
 	CHECK_EQ_INT(w.shared.last_stream, 73);
-	/* The streams are announced once, however often the guest continues. */
+	/* A change of state queues the run again, but not its streams. */
 	CHECK_EQ_INT(guest_set_state(&w.guest, "running", NULL), 0);
 	tape = tape_take(w.shared.queue);
 	CHECK(tape_count(&tape, ITEM_RUN, 0) == 1 && tape_count(&tape, ITEM_STREAM, 0) == 0);
@@ -302,9 +305,7 @@ static void test_rows_first(void)
 	world_deinit(&w);
 }
 
-/*
- * A ring that is published late is announced by its first poll, if its source does not announce it.
- */
+/* If the source does not announce a ring that is published late, the ring's first poll does. */
 static void test_late_stream(void)
 {
 	struct world w;
@@ -361,11 +362,11 @@ static void test_capture(bool dead)
 	CHECK_EQ_INT(guest_capture_begin(&w.guest, "manual", NULL, false, NULL), 0);
 	CHECK_EQ_INT(look(&w, 0), 0);
 	CHECK(!guest_capture_done(&w.guest) && !w.streams[0].capture.wanted && w.streams[1].capture.wanted);
-	/* Its pages were withdrawn meanwhile. */
+	/* Stream 1 is detached during the capture. */
 	gone = w.streams[1].id;
 	stream_detach(&w.streams[1]);
 	CHECK(!guest_capture_done(&w.guest));
-	/* A stream that appears meanwhile is not part of it. */
+	/* A stream that is attached during the capture is not part of the capture. */
 	CHECK(world_attach(&w, 1) && !w.streams[1].capture.wanted);
 	CHECK_EQ_INT(look(&w, 2), 0);
 	CHECK(guest_capture_done(&w.guest));
@@ -413,7 +414,7 @@ static void test_capture_only(void)
 	CHECK_EQ_UINT(tape_count(&tape, ITEM_RANGE, 0), 1);
 	check_captured(&tape, 91, &w.streams[1]);
 	tape_free(&tape);
-	/* A stream that is not attached has none. */
+	/* There is no capture of a stream that is not attached, nor of a guest without one. */
 	stream_detach(&w.streams[1]);
 	CHECK_EQ_INT(guest_capture_begin(&w.guest, "ended", NULL, true, &w.streams[1]), 0);
 	for (unsigned k = 0; k < STREAMS; k++)
@@ -424,7 +425,7 @@ static void test_capture_only(void)
 }
 
 /*
- * A queue without room: dead guests use their reserve, running guests wait, and nobody waits for
+ * The queue has no room. Dead guests use the reserve, and running guests wait. No capture waits for
  * ever.
  */
 static void test_no_room(void)
@@ -464,7 +465,10 @@ static void test_no_room(void)
 	world_deinit(&w);
 }
 
-/* A manual capture finds no room, and then the guest dies: the capture's end is queued first. */
+/*
+ * A manual capture finds no room, and then the guest dies. The manual capture is ended before the
+ * crash capture begins.
+ */
 static void test_abandon(void)
 {
 	struct world w;
@@ -488,7 +492,8 @@ static void test_abandon(void)
 	CHECK(guest_capture_done(&w.guest));
 	tape = tape_take(w.shared.queue);
 	CHECK_EQ_UINT(tape_count(&tape, ITEM_CAPTURE, 0), 2);
-	CHECK_EQ_UINT(tape_count(&tape, ITEM_RANGE, 0), 4); /* the part of the first stream stays */
+	/* Three of the crash capture, and one of the manual capture. */
+	CHECK_EQ_UINT(tape_count(&tape, ITEM_RANGE, 0), 4);
 	CHECK_EQ_INT(tape_nth(&tape, ITEM_RANGE, w.streams[0].id, 0)->range.capture, 91);
 	CHECK_EQ_INT(tape_nth(&tape, ITEM_RANGE, w.streams[0].id, 1)->range.capture, 92);
 	tape_free(&tape);
@@ -497,8 +502,8 @@ static void test_abandon(void)
 }
 
 /*
- * A capture that a kill interrupted continues under its number. A capture of a dead guest that ends
- * with the process claims nothing.
+ * A capture that a kill of the daemon interrupted continues under its number. Rings that are
+ * detached before they are captured get no range.
  */
 static void test_capture_again(void)
 {
@@ -543,7 +548,7 @@ static void test_states(void)
 		CHECK_EQ_INT(guest_set_state(&w.guest, steps[i].state, steps[i].reason), 0);
 		CHECK_EQ_INT(guest_is_running(&w.guest), steps[i].running);
 		CHECK_EQ_INT(guest_is_archived(&w.guest), steps[i].told);
-		/* Request a commit. */
+		/* The change of state is due at once. */
 		tape = (struct tape){w.shared.queue, queue_take(w.shared.queue, MIB, 100 * NS_PER_S, 0)};
 		if (CHECK(tape.list && tape.list->kind == ITEM_RUN && !tape.list->next)) {
 			CHECK_EQ_STR(tape.list->run.state, steps[i].state);
@@ -554,7 +559,7 @@ static void test_states(void)
 		tape_free(&tape);
 	}
 	guest_deinit(&w.guest);
-	/* A guest that never had a ring is not recorded. */
+	/* A guest that never had a ring gets no rows. */
 	if (world_guest(&w, "idle", 0)) {
 		CHECK_EQ_INT(guest_set_state(&w.guest, "ended", "crash"), 0);
 		CHECK(tape_take(w.shared.queue).list == NULL && w.guest.run == 0);
@@ -583,7 +588,7 @@ static void test_rename(void)
 		CHECK_EQ_STR(tape.list->run.state, "running");
 	}
 	tape_free(&tape);
-	/* And back: every packet is recorded again. */
+	/* The new name's policy records every packet again. */
 	world_write(&w, 300);
 	CHECK_EQ_INT(guest_rename(&w.guest, "web"), 0);
 	world_write(&w, 30);
@@ -593,7 +598,7 @@ static void test_rename(void)
 	if (CHECK(tape_count(&tape, ITEM_GAP, w.streams[0].id) == 1))
 		CHECK_EQ_STR(tape_nth(&tape, ITEM_GAP, w.streams[0].id, 0)->gap.kind, "skipped");
 	tape_free(&tape);
-	/* The archive gets no more items of a run that has ended. */
+	/* After the end of a run, a new name queues nothing. */
 	CHECK_EQ_INT(guest_set_state(&w.guest, "ended", "ended"), 0);
 	world_clear(&w);
 	CHECK_EQ_INT(guest_rename(&w.guest, "other"), 0);
@@ -647,8 +652,8 @@ static void test_periodic(void)
 	CHECK(tape_take(w.shared.queue).list == NULL && guest_capture_done(&w.guest));
 	now = clock_mono() + 2 * NS_PER_S;
 	/*
-	 * The first ring polled when a snapshot is due begins it for all; the others follow at
-	 * their own times.
+	 * The first ring that is polled when a snapshot is due begins the snapshot for all rings.
+	 * The others follow at their next polls.
 	 */
 	CHECK_EQ_INT(stream_poll(&w.streams[1], now, &next), 0);
 	CHECK(!guest_capture_done(&w.guest) && w.streams[0].capture.wanted && w.streams[2].capture.wanted);
@@ -666,7 +671,7 @@ static void test_periodic(void)
 	CHECK_EQ_INT(stream_poll(&w.streams[0], now + NS_PER_S, &next), 0);
 	CHECK(!guest_capture_done(&w.guest));
 	guest_capture_abandon(&w.guest);
-	/* There is no snapshot of a guest that does not run. */
+	/* A guest that is not running gets no snapshots. */
 	CHECK_EQ_INT(guest_set_state(&w.guest, "suspended", NULL), 0);
 	CHECK_EQ_INT(stream_poll(&w.streams[0], now + 3 * NS_PER_S, &next), 0);
 	CHECK(guest_capture_done(&w.guest));
@@ -701,8 +706,8 @@ static void test_gaps(void)
 	one = &w.streams[0];
 	two = &w.streams[1];
 	/*
-	 * Gaps with nothing between them join. Gaps of other streams, of other kinds, or behind
-	 * bytes do not.
+	 * Adjacent gaps of one kind and stream are joined. Gaps of other streams or kinds, and gaps
+	 * with bytes between them, are not.
 	 */
 	CHECK(declare(one, 5, 100, 9, RING_GAP_LAPPED) && declare(two, 9, 30, 12, RING_GAP_LAPPED));
 	CHECK(declare(one, 9, 30, 14, RING_GAP_LAPPED) && declare(one, 14, 30, 15, RING_GAP_DAMAGED));
@@ -723,7 +728,7 @@ static void test_gaps(void)
 	CHECK_EQ_UINT(w.shared.counters.gaps, 4);
 	CHECK_EQ_UINT(w.shared.counters.lost_packets, 13);
 	CHECK_EQ_UINT(w.shared.counters.skipped_packets, 6);
-	/* A gap that waits to join others is queued after one second without bytes. */
+	/* A gap that waits for others to join is queued after a second without bytes. */
 	CHECK(declare(two, 10, 30, 12, RING_GAP_LAPPED));
 	now = clock_mono();
 	CHECK_EQ_INT(stream_poll(two, now, &next), 0);
@@ -803,7 +808,10 @@ static void test_context(void)
 	world_deinit(&w);
 }
 
-/* Check the reason of the only gap of STREAM that waits or is queued, and empty the queue. */
+/*
+ * Check that stream K has exactly one gap, waiting or queued, with the reason REASON. Then empty
+ * the queue.
+ */
 static void check_reason(struct world *w, unsigned k, const char *reason)
 {
 	struct tape tape;
@@ -820,8 +828,8 @@ static void check_reason(struct world *w, unsigned k, const char *reason)
 }
 
 /*
- * A ring wraps three times: without a poll; without room in the queue; and again without a poll
- * when there is room.
+ * A ring is lapped between two polls, then while the queue has no room or the disk is full, and
+ * then between two polls again. Each gap gets its own reason.
  */
 static void test_reasons(void)
 {
@@ -857,7 +865,7 @@ static void test_reasons(void)
 	world_deinit(&w);
 }
 
-/* The counters of rings are summed over all rings. */
+/* The collector's counters are the sums of all rings' counters. */
 static void test_counters(void)
 {
 	struct world w;
@@ -877,7 +885,10 @@ static void test_counters(void)
 	world_deinit(&w);
 }
 
-/* A call that fails for want of memory leaves the queue's accounts as they were, and can be repeated. */
+/*
+ * A call that fails for lack of memory changes no account of the queue, and succeeds when it is
+ * repeated.
+ */
 static void test_without_memory(void)
 {
 	struct world w;

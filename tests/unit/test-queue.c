@@ -1,4 +1,7 @@
-/* The queue: order, limits, accounts, and two threads at its ends. */
+/*
+ * The queue between the collector's loop and the commit thread: order, limits, accounts, eviction,
+ * and when a commit is due.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -53,20 +56,22 @@ static void test_limits(void)
 	struct item *first = chunk(queue, a, 50 * KIB), *second, *third, *tail;
 
 	CHECK(first != NULL);
-	CHECK(chunk(queue, a, 20 * KIB) == NULL); /* its own share */
+	CHECK(chunk(queue, a, 20 * KIB) == NULL); /* more than the guest's limit */
 	second = chunk(queue, b, 40 * KIB);
 	CHECK(second != NULL);
-	CHECK(chunk(queue, b, 15 * KIB) == NULL); /* the whole queue */
+	CHECK(chunk(queue, b, 15 * KIB) == NULL); /* more than the queue's limit */
 	tail = queue_item(queue, b, ITEM_TAIL, 25 * KIB, true);
-	CHECK(tail != NULL);						/* the reserve for dead guests is extra */
-	CHECK(queue_item(queue, b, ITEM_TAIL, 25 * KIB, true) == NULL); /* but none has more than the reserve leaves */
+	/* Dead guests have a reserve beyond these limits. */
+	CHECK(tail != NULL);
+	/* One guest may take only a part of the reserve. */
+	CHECK(queue_item(queue, b, ITEM_TAIL, 25 * KIB, true) == NULL);
 	third = queue_item(queue, a, ITEM_GAP, 0, false);
-	CHECK(third != NULL); /* small items are never lost */
+	CHECK(third != NULL); /* an item without data always finds room */
 	queue_item_free(queue, first);
 	queue_item_free(queue, tail);
 	first = chunk(queue, a, 50 * KIB);
 	CHECK(first != NULL);
-	account_release(queue, a); /* the guest is queued before its items */
+	account_release(queue, a); /* the account is released before its items */
 	queue_item_free(queue, first);
 	queue_item_free(queue, second);
 	queue_item_free(queue, third);
@@ -77,7 +82,7 @@ static void test_limits(void)
 
 /* ---- taking back ----------------------------------------------------------------------------- */
 
-/* Queue a chunk of N bytes for packet SEQUENCE of OWNER's stream. */
+/* Queue a chunk of N bytes for packet SEQUENCE of LANE's stream. */
 static void wait_chunk(struct queue *queue, struct account *account, struct lane *lane, uint64_t sequence, size_t n)
 {
 	struct item *item = chunk(queue, account, n);
@@ -112,8 +117,8 @@ static unsigned count(const struct item *list)
 }
 
 /*
- * The newest chunk of the guest with the most waiting bytes is taken back. Items that the commit
- * thread has, and the rest of the stream, stay.
+ * Eviction takes the newest chunks of the guest that has the most waiting bytes. Items that the
+ * commit thread has taken, and the older items of the stream, stay.
  */
 static void test_evict(void)
 {
@@ -129,18 +134,18 @@ static void test_evict(void)
 		if (i < 4)
 			wait_chunk(queue, other, small, i, 60 * KIB);
 	}
-	list = queue_take(queue, 10 * KIB, 0, 0); /* the first two */
+	list = queue_take(queue, 10 * KIB, 0, 0); /* the two oldest items */
 	CHECK_EQ_UINT(count(list), 2);
 	wait_gap(queue, account, lane, 12);
 	account_died(queue, dead, true);
-	CHECK(!queue_evict(queue, dead, 10 * KIB, &evicted)); /* there is enough room already */
+	CHECK(!queue_evict(queue, dead, 10 * KIB, &evicted)); /* there is room already */
 	CHECK(queue_item(queue, dead, ITEM_CHUNK, 300 * KIB, true) == NULL);
 	CHECK(queue_evict(queue, dead, 300 * KIB, &evicted));
 	CHECK(evicted.owner == &account);
 	CHECK_EQ_UINT(evicted.to.sequence, 10); /* no more than needed */
 	CHECK_EQ_UINT(evicted.bytes, 120 * KIB);
 	CHECK(evicted.packets == 5 && evicted.gaps == 1 && evicted.at_least);
-	CHECK(!queue_evict(queue, dead, 2000 * KIB, &evicted)); /* nothing would help */
+	CHECK(!queue_evict(queue, dead, 2000 * KIB, &evicted)); /* no eviction makes that much room */
 	free_all(queue, list);
 	list = queue_take(queue, 10000 * KIB, 0, 0);
 	CHECK_EQ_UINT(count(list), 12); /* 1 to 9 of the first guest, 1 to 3 of the second */
@@ -154,7 +159,7 @@ static void test_evict(void)
 	queue_free(queue);
 }
 
-/* Eviction picks the lane with the most waiting bytes; committed bytes do not count. */
+/* Eviction chooses the lane with the most waiting bytes. Bytes that were committed do not count. */
 static void test_evict_after_commit(void)
 {
 	struct queue *queue = queue_new(1000 * KIB, 1000 * KIB, 0);
@@ -182,7 +187,7 @@ static void test_evict_after_commit(void)
 	queue_free(queue);
 }
 
-/* Items that are never taken back: those of dead guests, of captures, and of detached rings. */
+/* Eviction never takes items of dead guests, of captures, or of detached rings. */
 static void test_evict_not(void)
 {
 	struct queue *queue = queue_new(1000 * KIB, 1000 * KIB, 0);
@@ -203,7 +208,10 @@ static void test_evict_not(void)
 	wait_chunk(queue, account, lane, 4, 150 * KIB);
 	CHECK(queue_evict(queue, dead, 80 * KIB, &evicted));
 	CHECK_EQ_UINT(evicted.to.sequence, 4);
-	/* There is no room again, and taking back the sealed 100 KiB would make some. */
+	/*
+	 * There is no room again. Eviction of the sealed 100 KiB would make some, and does not
+	 * happen.
+	 */
 	fill = queue_item(queue, NULL, ITEM_CHUNK, 130 * KIB, false);
 	CHECK(fill != NULL && !queue_evict(queue, dead, 80 * KIB, &evicted));
 	queue_item_free(queue, fill);
@@ -215,10 +223,7 @@ static void test_evict_not(void)
 	queue_free(queue);
 }
 
-/*
- * One large guest that dies leaves room for many small guests that die with it, also if they come
- * later.
- */
+/* A large guest that dies leaves room for many small guests that die at the same time or later. */
 static void test_share(void)
 {
 	struct queue *queue = queue_new(64 * KIB * KIB, 32 * KIB * KIB, 64 * KIB * KIB);
@@ -248,7 +253,7 @@ static void test_share(void)
 	queue_free(queue);
 }
 
-/* The bytes that a guest had waiting when it died do not count against its end. */
+/* When a guest dies, bytes that waited already do not count against its part of the reserve. */
 static void test_full_share(void)
 {
 	struct queue *queue = queue_new(1024 * KIB, 1024 * KIB, 1024 * KIB);
@@ -278,7 +283,8 @@ static void test_when(void)
 	uint64_t began = clock_mono();
 
 	queue_push(queue, chunk(queue, NULL, 10));
-	CHECK(queue_take(queue, KIB, 10 * NS_PER_S, 0) == NULL); /* neither old nor large */
+	/* The item is neither old enough, nor are there enough bytes. */
+	CHECK(queue_take(queue, KIB, 10 * NS_PER_S, 0) == NULL);
 	item = chunk(queue, NULL, 10);
 	item->urgent = true;
 	queue_push(queue, item);
@@ -288,7 +294,7 @@ static void test_when(void)
 
 	queue_push(queue, chunk(queue, NULL, 2 * KIB));
 	list = queue_take(queue, KIB, 10 * NS_PER_S, 0);
-	CHECK(list != NULL); /* large */
+	CHECK(list != NULL); /* enough bytes wait */
 	free_all(queue, list);
 
 	queue_push(queue, chunk(queue, NULL, 10));
@@ -299,12 +305,12 @@ static void test_when(void)
 
 	queue_push(queue, chunk(queue, NULL, 10));
 	list = queue_take(queue, KIB, 20 * NS_PER_MS, NS_PER_S);
-	CHECK(list != NULL && clock_mono() - began >= 20 * NS_PER_MS); /* old */
+	CHECK(list != NULL && clock_mono() - began >= 20 * NS_PER_MS); /* the item is old enough */
 	free_all(queue, list);
 	queue_free(queue);
 }
 
-/* Push a chunk of N content bytes, in LANE unless that is NULL. */
+/* Push a chunk with N bytes of content, in LANE unless LANE is NULL. */
 static struct item *push(struct queue *queue, struct account *account, struct lane *lane, uint32_t n)
 {
 	struct item *item = chunk(queue, account, n);
@@ -317,7 +323,7 @@ static struct item *push(struct queue *queue, struct account *account, struct la
 	return item;
 }
 
-/* Take what is due now. Return how many items. */
+/* Take the items that are due now and free them. Return their number. */
 static unsigned take(struct queue *queue)
 {
 	struct item *list = queue_take(queue, 1 << 20, 3600 * NS_PER_S, 0);
@@ -327,7 +333,10 @@ static unsigned take(struct queue *queue)
 	return n;
 }
 
-/* What guests and clients cause is committed at once, but at most ten times a second. */
+/*
+ * Items that guests and clients can cause at will (item.soon) are due at once, but at most ten
+ * times a second.
+ */
 static void test_soon(void)
 {
 	struct queue *queue = queue_new(1 << 20, 1 << 20, 0);
@@ -348,7 +357,10 @@ static void test_soon(void)
 	list = queue_take(queue, 1 << 20, 3600 * NS_PER_S, 10 * NS_PER_S);
 	CHECK(list && list->kind == ITEM_MARK && clock_mono() - began >= 100 * NS_PER_MS);
 	free_all(queue, list);
-	/* Followed: items that wait and those that come, of this guest alone. */
+	/*
+	 * account_follow makes the items of one guest due: those that wait, and those that come
+	 * later.
+	 */
 	push(queue, account, NULL, 10);
 	push(queue, other, NULL, 10);
 	CHECK(queue_level(queue).oldest >= began);
@@ -366,9 +378,10 @@ static void test_soon(void)
 	account_follow(queue, account, clock_mono());
 	push(queue, account, NULL, 10);
 	CHECK(queue_take(queue, 1 << 20, 3600 * NS_PER_S, 150 * NS_PER_MS) == NULL);
-	account_follow(queue, other, clock_mono() + 3600 * NS_PER_S); /* nothing of it waits */
+	/* The followed guest has no item in the queue. */
+	account_follow(queue, other, clock_mono() + 3600 * NS_PER_S);
 	CHECK_EQ_UINT(take(queue), 0);
-	/* Something urgent does not wait for the next tenth of a second. */
+	/* An urgent commit is due at once, however recent the last one is. */
 	for (int i = 0; i < 20; i++) {
 		item = push(queue, account, NULL, 10);
 		queue_hurry(queue);
@@ -379,7 +392,7 @@ static void test_soon(void)
 	queue_free(queue);
 }
 
-/* A quarter of a ring does not wait, and nothing waits whose ring is gone. */
+/* A quarter of a ring's bytes is due at once, and so are the bytes of a ring that was removed. */
 static void test_ring(void)
 {
 	struct queue *queue = queue_new(1 << 20, 1 << 20, 0);
@@ -399,7 +412,7 @@ static void test_ring(void)
 	queue_free(queue);
 }
 
-/* Nothing waits while room is short. */
+/* Items are due when half of the room, or of a guest's room, is taken. */
 static void test_short(void)
 {
 	struct queue *queue = queue_new(100 * KIB, 30 * KIB, 0);
@@ -408,17 +421,17 @@ static void test_short(void)
 	push(queue, account[0], NULL, 14 * KIB);
 	CHECK_EQ_UINT(take(queue), 0);
 	push(queue, account[0], NULL, 1 * KIB);
-	CHECK_EQ_UINT(take(queue), 2); /* half of the guest's room */
+	CHECK_EQ_UINT(take(queue), 2); /* half of the guest's room is taken */
 	for (int i = 0; i < 3; i++)
 		push(queue, account[i], NULL, 14 * KIB);
 	CHECK_EQ_UINT(take(queue), 0);
 	push(queue, NULL, NULL, 8 * KIB);
-	CHECK_EQ_UINT(take(queue), 4); /* half of all room */
+	CHECK_EQ_UINT(take(queue), 4); /* half of the queue's room is taken */
 	push(queue, account[0], NULL, 14 * KIB);
 	CHECK(chunk(queue, account[0], 17 * KIB) == NULL);
-	CHECK_EQ_UINT(take(queue), 1); /* there was no room */
+	CHECK_EQ_UINT(take(queue), 1); /* an item found no room */
 	CHECK(chunk(queue, account[0], 31 * KIB) == NULL);
-	CHECK_EQ_UINT(take(queue), 0); /* and nothing to commit */
+	CHECK_EQ_UINT(take(queue), 0); /* no room for this item either, but no item waits */
 	for (int i = 0; i < 3; i++)
 		account_release(queue, account[i]);
 	queue_free(queue);

@@ -1,4 +1,4 @@
-/* The archive's read-only side, on archives that the writer made. */
+/* The archive's read-only side, which reads archives that the writer made. */
 #include <errno.h>
 
 #include "archive-fixture.h"
@@ -79,7 +79,10 @@ static void test_replaced(void)
 	fixture_deinit(&f);
 }
 
-/* The version changes with each commit, also over checkpoints and new writers, and only then. */
+/*
+ * The version changes with each commit, and only then: also across checkpoints, and when the
+ * archive is opened by another writer.
+ */
 static void test_version(void)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
@@ -101,7 +104,8 @@ static void test_version(void)
 		CHECK_EQ_INT(reader_version(r, &again), 0);
 		CHECK(i == 0 || now.commits != before.commits);
 		CHECK(now.commits == again.commits && now.archives == again.archives);
-		if (i % 7 == 6) { /* moves pages from the log to the file, and changes no row */
+		/* A checkpoint moves pages from the log to the file, and changes no row. */
+		if (i % 7 == 6) {
 			fixture_number(&f, "PRAGMA wal_checkpoint(TRUNCATE)");
 			CHECK_EQ_INT(reader_version(r, &again), 0);
 			CHECK_EQ_INT(again.archives, now.archives);
@@ -113,7 +117,7 @@ static void test_version(void)
 	fixture_deinit(&f);
 }
 
-/* While nothing is committed SQLite is not asked. */
+/* The reader detects that nothing was committed without a call of SQLite. */
 static void test_commits_noted(void)
 {
 	struct database_commits c = {0};
@@ -141,7 +145,7 @@ static void test_commits_noted(void)
 	fixture_deinit(&f);
 }
 
-/* A packet in pieces reads the same before and after it is compacted. */
+/* Check the bytes of packet SEQUENCE from 30 to END, whatever rows have them. */
 static void check_bytes(struct reader *r, uint64_t sequence, uint32_t end)
 {
 	static uint8_t out[3 << 20], want[3 << 20], scratch[ARCHIVE_PIECE_MAX];
@@ -197,7 +201,8 @@ static void test_pieces(void)
 	CHECK_EQ_UINT(end.offset, 300030);
 	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 700000, &end), 0);
 	CHECK_EQ_UINT(end.offset, 900030);
-	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 600000, &end), 0); /* just as far */
+	/* Exactly as far as allowed. */
+	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 600000, &end), 0);
 	CHECK_EQ_UINT(end.offset, 900030);
 	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 599999, &end), 0);
 	CHECK_EQ_UINT(end.offset, 600030);
@@ -215,7 +220,7 @@ static int refuse(void *context, const struct reader_capture *c)
 	return 7;
 }
 
-/* An error of the callback ends the list, and is returned. */
+/* If the callback returns an error, the list ends and the function returns this error. */
 static void test_captures_refused(void)
 {
 	struct archive_capture c = {.run = 1, .kind = "snapshot", .real = 100};
@@ -237,7 +242,7 @@ static void test_captures_refused(void)
 	fixture_deinit(&f);
 }
 
-/* A frame without compression is one that any decoder takes, of each length. */
+/* codec_frame makes a valid zstd frame, for data of each length. */
 static void test_frame(void)
 {
 	uint8_t data[CODEC_FRAME_MOST], frame[CODEC_FRAME_ROOM], out[CODEC_FRAME_MOST];
@@ -291,7 +296,7 @@ static void test_stored(void)
 	fixture_deinit(&f);
 }
 
-/* Whatever a damaged archive contains, reading it gives an error and nothing worse. */
+/* A damaged archive makes reads fail with an error, and never crashes the reader. */
 static void test_damaged(void)
 {
 	static const char *const damage[] = {
@@ -352,9 +357,11 @@ static void test_transaction_is_short(void)
 	fixture_packet(&f, 5, 3, 5030, 1000);
 	CHECK_EQ_INT(reader_new(&r, f.state), 0);
 	CHECK_EQ_INT(reader_packets(r, STREAM, 0, INT64_MAX, false, &p, &n), 0);
-	/* No lock is held after a call, so the WAL can be emptied: 0 = not busy. */
+	/* No call leaves a lock behind, so a checkpoint can empty the WAL (result 0: not busy). */
 	CHECK_EQ_INT(fixture_number(&f, "PRAGMA wal_checkpoint(TRUNCATE)"), 0);
-	/* Reads within a transaction agree, whatever is committed meanwhile. */
+	/*
+	 * All reads of one transaction see the same state, although a commit happens between them.
+	 */
 	CHECK_EQ_INT(reader_begin(r), 0);
 	n = 1;
 	CHECK_EQ_INT(reader_packets(r, STREAM, 4, 4, false, &p, &n), 0);
@@ -368,7 +375,7 @@ static void test_transaction_is_short(void)
 	usleep(200000);
 	reader_end(r);
 	CHECK(reader_longest(r) >= 200 * NS_PER_MS &&
-	      reader_longest(r) > before); /* time that the caller spends meanwhile counts */
+	      reader_longest(r) > before); /* the time between two calls of the caller counts */
 	CHECK(reader_longest(r) <= clock_mono() - began);
 	n = 1;
 	CHECK_EQ_INT(reader_packets(r, STREAM, 4, 4, false, &p, &n), 0);
@@ -378,7 +385,8 @@ static void test_transaction_is_short(void)
 }
 
 /*
- * Two statements at once are one transaction; a statement that is left early is over with its call.
+ * reader_longest counts a query inside the callback of another as one transaction. A query whose
+ * callback ends it early is over when its call returns.
  */
 static int wait_and_read(void *context, const struct archive_run *run)
 {
@@ -409,8 +417,8 @@ static void test_longest_counts_what_overlaps(void)
 	began = clock_mono();
 	CHECK_EQ_INT(reader_run(r, 1, count_run, &n), 0);
 	/*
-	 * The time between the two is in neither. The second one may take long by itself on a busy
-	 * machine.
+	 * The time between the two queries is in neither transaction. The second query alone may
+	 * take longer on a busy machine.
 	 */
 	CHECK(reader_longest(r) == longest || reader_longest(r) <= clock_mono() - began);
 	r = reader_free(r);

@@ -1,6 +1,6 @@
 /*
- * Retention: the data that is deleted, and when, on a small disk that guests or others fill, and
- * during reads. test-quota.c tests the quotas.
+ * Retention: which data is deleted and when, on a small disk that the archive or another program
+ * fills, and while readers read. test-quota.c tests the quotas.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ struct disk {
 	struct fixture f;
 	struct retention retention;
 	struct config config;
-	uint64_t sequence; /* of the next packet */
+	uint64_t sequence; /* sequence number of the next packet */
 };
 
 static bool disk_open(struct disk *d)
@@ -52,7 +52,9 @@ static void disk_deinit(struct disk *d)
 	fixture_deinit(&d->f);
 }
 
-/* Append N packets in one transaction, as a flush does. Return 0 or the writer's error. */
+/*
+ * Append N packets in one transaction, as the commit thread does. Return 0 or the writer's error.
+ */
 static int flush(struct disk *d, unsigned n)
 {
 	int r = archive_writer_begin(d->f.w);
@@ -86,7 +88,7 @@ static bool has_reserve(const struct disk *d)
 	return stat(path, &st) == 0 && (uint64_t)st.st_size == d->config.reserve_bytes;
 }
 
-/* Fill the rest of the disk with another file. */
+/* Fill the rest of the disk with a file that is not the archive's. */
 static void take_all(const struct disk *d)
 {
 	static const char zeroes[65536];
@@ -102,8 +104,8 @@ static void take_all(const struct disk *d)
 }
 
 /*
- * The archive fills the disk over and over, and retention runs only when the disk is full: it can
- * always delete something.
+ * The archive fills the disk several times, and retention runs only when the disk is full. Each
+ * time it can delete something.
  */
 static void test_full_again_and_again(void)
 {
@@ -123,7 +125,7 @@ static void test_full_again_and_again(void)
 		fulls++;
 		CHECK(has_reserve(&d));
 		CHECK(room(&d) >= 4 * MIB);
-		/* It makes room, and does not delete everything. */
+		/* Retention makes room, and does not delete everything. */
 		CHECK(fixture_number(&d.f, "SELECT count(*) FROM chunks") > 64);
 		CHECK_EQ_INT(flush(&d, 64), 0);
 	}
@@ -132,7 +134,7 @@ static void test_full_again_and_again(void)
 	disk_deinit(&d);
 }
 
-/* With retention after each transaction the disk is never full. */
+/* If retention runs after each transaction, the disk never becomes full. */
 static void test_never_full(void)
 {
 	struct disk d;
@@ -153,8 +155,8 @@ static void test_never_full(void)
 }
 
 /*
- * Another program fills the disk: everything but the newest is deleted, then only waiting helps.
- * Once that program makes room, the archive goes on.
+ * Another program fills the disk. Retention deletes everything but the newest packet. When the
+ * other program's file is gone, the archive continues.
  */
 static void test_others_fill_it(void)
 {
@@ -179,7 +181,7 @@ static void test_others_fill_it(void)
 	disk_deinit(&d);
 }
 
-/* The archive is closed on a full disk, and opened again. */
+/* The archive is closed while the disk is full, and can be opened again. */
 static void test_opened_while_full(void)
 {
 	struct disk d;
@@ -203,7 +205,7 @@ static void test_opened_while_full(void)
 	disk_deinit(&d);
 }
 
-/* Without a reserve the archive reports a full disk only if nothing more can be deleted. */
+/* Without a reserve file, retention still keeps the disk from becoming full. */
 static void test_no_reserve(void)
 {
 	struct disk d;
@@ -218,7 +220,7 @@ static void test_no_reserve(void)
 	disk_deinit(&d);
 }
 
-/* The disk has no room for a reserve: the archive works without one. */
+/* If the disk has no room for a reserve file, the archive works without one. */
 static void test_reserve_too_large(void)
 {
 	struct disk d;
@@ -235,7 +237,7 @@ static void test_reserve_too_large(void)
 	disk_deinit(&d);
 }
 
-/* The quotas are enforced at this very moment. */
+/* Enforce the quotas now, whenever they were last checked. */
 static void keep_now(struct disk *d)
 {
 	d->retention.checked_at = 0;
@@ -250,7 +252,10 @@ static int hold(const struct disk *d, int *fd)
 	return hold_take(path, fd);
 }
 
-/* Retention waits for readers that have begun; not for ever, and then until the quota holds. */
+/*
+ * Retention waits for readers that have begun. It waits at most ten seconds, and then deletes until
+ * the quotas hold.
+ */
 static void test_readers_are_waited_for(void)
 {
 	CLEANUP(closep) int one = -1;
@@ -273,7 +278,7 @@ static void test_readers_are_waited_for(void)
 	keep_now(&d);
 	keep_now(&d);
 	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 100);
-	/* Now it waits again. */
+	/* After a deletion it waits for readers again. */
 	CHECK_EQ_INT(flush(&d, 64), 0);
 	keep_now(&d);
 	CHECK_EQ_INT(fixture_number(&d.f, "SELECT count(*) FROM chunks"), 164);
@@ -285,7 +290,7 @@ static void test_readers_are_waited_for(void)
 	disk_deinit(&d);
 }
 
-/* The patience with a reader begins anew after each deletion, even if more is left to delete. */
+/* After each deletion the wait for readers begins again, even if more must be deleted. */
 static void test_next_reader(void)
 {
 	CLEANUP(closep) int fd = -1;
@@ -308,7 +313,7 @@ static void test_next_reader(void)
 	disk_deinit(&d);
 }
 
-/* If room gets short, it does not wait for readers. */
+/* If the disk runs short, retention does not wait for readers. */
 static void test_room_before_readers(void)
 {
 	CLEANUP(closep) int fd = -1;
@@ -328,8 +333,8 @@ static void test_room_before_readers(void)
 }
 
 /*
- * During a deletion no reader begins; a reader that holds the lock, or cannot get it, does not harm
- * the writer.
+ * During a deletion no reader can take the lock. While a reader holds the lock, no deletion begins.
+ * A reader that cannot open the lock file reads without it.
  */
 static void test_hold(void)
 {

@@ -1,18 +1,22 @@
 /*
- * The sequence-checked copy, case by case: its output and its gaps for a ring that is written by
- * hand.
+ * The reader of a ring (the sequence-checked copy), case by case: the chunks and gaps that it hands
+ * over for a ring that the test writes event by event.
  *
  * test-ring.c tries many schedules of a correct writer. This file has the cases that those
  * schedules reach seldom or never: counts that wrap, rings that are initialised again, sizes that
- * no writer leaves, dead rings that are cut, and the exact number of proven bytes.
+ * no correct writer leaves, dead rings that are cut, and the exact number of proven bytes.
  */
 #include <errno.h>
 
 #include "clock.h"
 #include "ring-guest.h"
 
-#define SMALL 300u   /* packets of 15 events */
-#define LARGE 20000u /* packets of 1,174 events; writing 65,536 of them takes longer than any poll is late */
+/*
+ * Bytes of a packet of 15 events, and of a packet of 1,174 events. A writer needs more time for
+ * 65,536 large packets than any poll is late.
+ */
+#define SMALL 300u
+#define LARGE 20000u
 
 static struct guest g;
 
@@ -51,8 +55,8 @@ static void test_attach_sizes(void)
 	CHECK_EQ_INT(attach_fault(256u << 20, false, "its packets do not fill it"), RING_E_NOT_YET);
 	CHECK_EQ_INT(attach_fault(1025, false, "its packets do not fill it"), RING_E_NOT_YET);
 	/*
-	 * Bytes behind the last packet that are no header are no packet; in a dead file that was
-	 * cut they are one.
+	 * Bytes behind the last packet that are too few for a header are ignored only in a dead
+	 * file, which may have been cut.
 	 */
 	CHECK_EQ_INT(attach_fault(1024 + 29, false, "its packets do not fill it"), RING_E_NOT_YET);
 	g.bytes = 1024 + 30;
@@ -75,18 +79,18 @@ static void test_attach_packets(void)
 	CHECK_EQ_INT(attach_fault(g.bytes, false, "it has more than 1,024 packets"), RING_E_REFUSED);
 	guest_new(&g, 2, 512);
 	CHECK_EQ_INT(attach_fault(1024, false, ""), 0);
-	/* A content size can be wrong for a moment; a magic cannot. */
+	/* A content size may be wrong for a moment, so the ring is attached. A magic may not. */
 	guest_size(&g, 1, 513);
 	CHECK_EQ_INT(attach_fault(1024, false, ""), 0);
 	g.data[512] ^= 1;
 	CHECK_EQ_INT(attach_fault(1024, false, "bad magic"), RING_E_NOT_YET);
 	g.data[512] ^= 1;
-	/* The bytes disappear while the ring is attached. */
+	/* The end of the ring disappears. */
 	g.bytes = 512;
 	CHECK_EQ_INT(attach_fault(1024, false, "its packets do not fill it"), RING_E_NOT_YET);
 }
 
-/* Packets of any size, also one that differs, and one too small for an event. */
+/* Packets may differ in size. A packet may be too small for an event. */
 static void test_attach_uneven(void)
 {
 	static const uint32_t sizes[] = {30, 500, 37, 38, 419};
@@ -112,11 +116,15 @@ static void test_attach_uneven(void)
 	CHECK_EQ_UINT(g.n_chunks, 0);
 }
 
-/* The numbers that a ring begins with if its counts are near their wrap. */
+/* The sequence numbers that the reader assigns to a new ring whose counts are about to wrap. */
 static void test_attach_counts(void)
 {
 	static const struct {
-		uint64_t newest, oldest; /* the number as written, and as the reader assigns it */
+		/*
+		 * Sequence of the newest packet, as the guest counts; sequence of the oldest, as
+		 * the reader numbers it.
+		 */
+		uint64_t newest, oldest;
 	} cases[] = {
 		{7, 4},		{65533, 65530}, {65535, 65532}, {65536, 65533},
 		{65537, 65534}, {65538, 65535}, {65539, 0},	{65540, 1},
@@ -129,7 +137,9 @@ static void test_attach_counts(void)
 		CHECK_EQ_UINT(g.ring.cursor.sequence, cases[i].oldest);
 		CHECK_EQ_UINT(g.ring.cursor.offset, 30);
 		CHECK_EQ_INT(guest_look(&g), 0);
-		/* All packets that the writer has left but the last are proven at once. */
+		/*
+		 * The packets that the writer has left are proven at once, except the last of them.
+		 */
 		CHECK_EQ_UINT(g.n_chunks, 2);
 		CHECK_EQ_UINT(g.chunks[0].sequence, cases[i].oldest);
 		CHECK_EQ_UINT(g.ring.cursor.sequence, cases[i].oldest + 2);
@@ -140,10 +150,7 @@ static void test_attach_counts(void)
 	}
 }
 
-/*
- * A ring whose older packets do not belong to the newest: only packets that follow without a hole
- * are accepted.
- */
+/* If the counts of a ring's packets have a hole, the reader begins behind the hole. */
 static void test_attach_history(void)
 {
 	guest_new(&g, 5, SMALL);
@@ -152,8 +159,8 @@ static void test_attach_history(void)
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 10);
 	/*
-	 * Its counts say that packets are missing: a dead file that was cut may miss packets, a
-	 * ring that is written may not.
+	 * The newest counts now skip packets. A dead file may have been cut and lack packets; a
+	 * ring that is being written may not.
 	 */
 	mprof_store16(guest_packet(&g, 8) + 24, 2);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
@@ -162,7 +169,10 @@ static void test_attach_history(void)
 	CHECK_EQ_UINT(g.ring.n, 11);
 	CHECK_EQ_INT(guest_look(&g), 0);
 
-	/* A new ring: the packets behind the active one are empty and older than nothing. */
+	/*
+	 * In a new ring the packets behind the active packet are empty. They do not count as older
+	 * packets.
+	 */
 	guest_new(&g, 5, SMALL);
 	guest_write_to(&g, 2, 1);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
@@ -191,8 +201,8 @@ static void test_proof(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK(!ring_pending(&g.ring));
 	/*
-	 * The next size confirms a size, and two confirmed sizes prove the bytes before the first
-	 * of them.
+	 * A size is confirmed by the next size. Two confirmed sizes prove the bytes before the
+	 * first of them.
 	 */
 	for (unsigned i = 1; i <= 10; i++) {
 		guest_watch(&g, 1);
@@ -208,13 +218,15 @@ static void test_proof(void)
 	}
 	CHECK_EQ_UINT(g.ring.counters.bytes, g.handed);
 	CHECK_EQ_UINT(g.ring.counters.polls, 11);
-	/* A poll without any change costs two loads. */
+	/* A poll that finds no change makes two loads. */
 	g.loads = 0;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.loads, 2);
 }
 
-/* The end of a packet: the packet is complete, and its end is known from then on. */
+/*
+ * When the writer leaves a packet, the packet's last size is final, and all its bytes are proven.
+ */
 static void test_proof_over_packets(void)
 {
 	guest_new(&g, 3, 500);
@@ -223,8 +235,8 @@ static void test_proof_over_packets(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	guest_watch(&g, 1);
 	/*
-	 * The writer has left the packet: its last size is final. The size before was never
-	 * confirmed.
+	 * The writer has left packet 0, whose last size is final now. Its size before that was
+	 * never confirmed.
 	 */
 	CHECK_EQ_UINT(g.sequence, 1);
 	CHECK_EQ_UINT(g.handed, 0);
@@ -243,8 +255,8 @@ static void test_proof_over_packets(void)
 }
 
 /*
- * Sizes on either side of 8 KiB do not confirm each other: the high half of the first could be
- * missing.
+ * A size below 8 KiB and one above do not confirm each other, because the high half of the first
+ * size could be missing.
  */
 static void test_proof_over_halves(void)
 {
@@ -252,8 +264,8 @@ static void test_proof_over_halves(void)
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	while (g.used + GUEST_EVENT <= 8192)
 		guest_event(&g);
-	CHECK_EQ_INT(guest_look(&g), 0); /* a candidate below */
-	guest_watch(&g, 1);		 /* a candidate above */
+	CHECK_EQ_INT(guest_look(&g), 0); /* a candidate below 8 KiB */
+	guest_watch(&g, 1);		 /* a candidate above 8 KiB */
 	CHECK_EQ_UINT(g.ring.proof.n_marks, 0);
 	guest_watch(&g, 1);
 	CHECK_EQ_UINT(g.ring.proof.n_marks, 1);
@@ -263,7 +275,7 @@ static void test_proof_over_halves(void)
 }
 
 /*
- * A chunk is at most 1 MiB long; a longer one continues in the next, and only the last piece has an
+ * A chunk has at most 1 MiB. More bytes go into several pieces, and only the last piece has a chunk
  * end.
  */
 static void test_pieces(void)
@@ -283,7 +295,9 @@ static void test_pieces(void)
 	CHECK(g.chunks[1].end && g.chunks[1].last);
 }
 
-/* A sink without room: the refused bytes come later, and nothing comes twice. */
+/*
+ * If the sink has no room, the reader offers the refused bytes again, and hands no byte over twice.
+ */
 static void test_sink_full(void)
 {
 	guest_new(&g, 4, SMALL);
@@ -297,7 +311,7 @@ static void test_sink_full(void)
 	g.room_for = UINT32_MAX;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.handed, 3 * GUEST_EVENT);
-	/* The writer laps the refused bytes. */
+	/* The writer overwrites the refused bytes. */
 	g.room_for = 0;
 	guest_event(&g);
 	CHECK_EQ_INT(guest_look(&g), RING_E_FULL);
@@ -315,7 +329,7 @@ static void test_sink_full(void)
 
 /* ---- laps ------------------------------------------------------------------------------------ */
 
-/* Make a reader in the middle of packet 5 that has copied part of it. */
+/* Attach a reader, and let it copy a part of packet 5, the active packet. */
 static void read_to_five(uint32_t n, uint32_t room)
 {
 	guest_new(&g, n, room);
@@ -328,9 +342,10 @@ static void read_to_five(uint32_t n, uint32_t room)
 }
 
 /*
- * Exactly 65,536 packets pass between two polls, so the counts are the same as before. The first
- * timestamp shows it, and the gap says that its number is a guess. The same holds if a few more
- * packets have passed and the packet at the cursor has its old count.
+ * Exactly 65,536 packets pass between two polls, so all counts are the same as before. The reader
+ * detects the lap by the first timestamp, and marks the gap's number of packets as a lower limit.
+ * The same holds if up to N - 2 packets more have passed, because the packet at the cursor then
+ * still has its old count.
  */
 static void test_count_goes_round(void)
 {
@@ -357,8 +372,9 @@ static void test_count_goes_round(void)
 }
 
 /*
- * A round later the ring has more packets than the newest packet's number: the packets before
- * packet 0 are from the round before, and no packet has a negative number.
+ * The counts have wrapped, and the newest packet's 16-bit count is smaller than the number of
+ * packets in the ring. The packets before count 0 are from the round before the wrap; the reader
+ * gives no packet a negative number.
  */
 static void test_numbers_below_zero(void)
 {
@@ -378,7 +394,10 @@ static void test_numbers_below_zero(void)
 		guest_watch(&g, 3);
 		CHECK_EQ_UINT(g.ring.cursor.sequence, newest);
 	}
-	/* A hostile guest keeps the archive's last packet and such packets before it. */
+	/*
+	 * After a restart, a hostile guest shows the packet at which the archive ends, with packets
+	 * of the round before the wrap.
+	 */
 	guest_new(&g, 16, SMALL);
 	guest_jump(&g, 65541, 12);
 	resume = (struct ring_resume){5, 30 + 10 * GUEST_EVENT, 5, mprof_load64(guest_packet(&g, 65541) + 30),
@@ -388,7 +407,10 @@ static void test_numbers_below_zero(void)
 	gap_is(0, 5, 65541 - 15, true, RING_GAP_RESTART);
 }
 
-/* Fewer packets pass: their number is known, unless there was time for 32,768 or more. */
+/*
+ * The writer laps the reader by less than 32,768 packets. The gap's number of packets is exact,
+ * unless there was time for 32,768 packets or more.
+ */
 static void test_lap(void)
 {
 	read_to_five(4, LARGE);
@@ -404,7 +426,10 @@ static void test_lap(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
 
-	/* The smallest packet decides: 32,768 of 20,000 bytes take 1.3 s, of 300 bytes 20 ms. */
+	/*
+	 * The reader computes that time from the smallest packet: 32,768 packets of 20,000 bytes
+	 * take 1.3 s, of 300 bytes 20 ms.
+	 */
 	read_to_five(4, LARGE);
 	guest_jump(&g, 30, 4);
 	g.ring.polled_at = clock_mono() - NS_PER_S / 5;
@@ -424,15 +449,18 @@ static void test_lap(void)
 	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
 
 	/*
-	 * The writer laps the reader by a little: the rest of packet 5 is lost, and the oldest
-	 * packet is the next to be overwritten.
+	 * The writer laps the reader by one packet. The rest of packet 5 is lost. So is packet 6,
+	 * the oldest packet in the ring, because the writer overwrites it next.
 	 */
 	read_to_five(4, LARGE);
 	guest_write_to(&g, 9, 1);
 	g.ring.polled_at = clock_mono();
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 7, false, RING_GAP_LAPPED);
-	/* No lap: the ring is just full. */
+	/*
+	 * This is no lap: the writer has filled the ring and overwritten nothing that the reader
+	 * lacks.
+	 */
 	read_to_five(4, LARGE);
 	guest_write_to(&g, 8, 1);
 	CHECK_EQ_INT(guest_look(&g), 0);
@@ -440,7 +468,10 @@ static void test_lap(void)
 	CHECK_EQ_UINT(g.ring.writer.active, 8);
 }
 
-/* A newest packet behind the active one is a count that wrapped only if it stays there. */
+/*
+ * The newest packet has a smaller number than the active one. The reader takes this for a wrapped
+ * count only if several polls in a row see it.
+ */
 static void test_count_falls(void)
 {
 	read_to_five(4, LARGE);
@@ -454,14 +485,17 @@ static void test_count_falls(void)
 	gap_is(0, 5, 4 + 65536 - 2, false, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(g.ring.writer.behind, 0);
 
-	/* If there was time for that many packets, it is accepted at once. */
+	/* If there was time for that many packets, the first poll accepts the wrapped count. */
 	read_to_five(4, LARGE);
 	guest_jump(&g, 4 + 65536, 9);
 	g.ring.polled_at = clock_mono() - 10 * NS_PER_S;
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 5, 4 + 65536 - 2, true, RING_GAP_LAPPED);
 
-	/* Up to 32,767 packets are a lap; one more is behind. */
+	/*
+	 * A newest packet that is up to 32,767 packets ahead is a lap. One that is 32,768 ahead
+	 * counts as behind.
+	 */
 	read_to_five(4, LARGE);
 	guest_jump(&g, 5 + 32767, 9);
 	g.ring.polled_at = clock_mono();
@@ -479,8 +513,8 @@ static void test_count_falls(void)
 static void test_renewed(void)
 {
 	/*
-	 * Empty; with something in its first packet; and in its first lap with all packets filled
-	 * but the last.
+	 * The new ring is empty, or has some events in its first packet, or is in its first lap
+	 * with all packets filled but the last.
 	 */
 	for (uint32_t filled = 0; filled < 4; filled++) {
 		read_to_five(4, LARGE);
@@ -494,8 +528,8 @@ static void test_renewed(void)
 }
 
 /*
- * A reader that was restarted in the middle of packet 1 of a new ring: packet 0's first timestamp
- * identifies the ring, too.
+ * A reader resumes in the middle of packet 1 of a ring in its first lap. Then the ring is
+ * initialised again: the reader detects this by the first timestamp of packet 0, too.
  */
 static void renewed_after_restart(unsigned events)
 {
@@ -513,7 +547,10 @@ static void renewed_after_restart(unsigned events)
 	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 }
 
-/* In its first lap, when the counts are the same again. */
+/*
+ * A ring is initialised again in its first lap, so that the new packets have the same counts as the
+ * old ones.
+ */
 static void test_renewed_early(void)
 {
 	for (unsigned events = 0; events < 20; events += 9) {
@@ -529,7 +566,10 @@ static void test_renewed_early(void)
 		CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
 		CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 
-		/* In the reader's packet, with more and with fewer events. */
+		/*
+		 * The new ring's active packet is the packet that the reader is in. It has more
+		 * events than were copied, or fewer.
+		 */
 		guest_new(&g, 4, LARGE);
 		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 		guest_watch(&g, 12);
@@ -541,10 +581,13 @@ static void test_renewed_early(void)
 		CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
 		CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 
-		/* After a restart of the reader. */
+		/* The reader was restarted before. */
 		renewed_after_restart(events);
 	}
-	/* A ring from which nothing was taken yet is simply followed. */
+	/*
+	 * If no bytes were taken from a ring before it was initialised again, the reader just goes
+	 * on.
+	 */
 	guest_new(&g, 4, LARGE);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	CHECK_EQ_INT(guest_look(&g), 0);
@@ -557,9 +600,9 @@ static void test_renewed_early(void)
 }
 
 /*
- * Counts 0, 1 and 2 full and an empty 3 behind them: a new ring in its first lap, or a ring whose
- * count has just wrapped and whose writer has renumbered its next packet. The reader's last
- * position decides.
+ * Packets 0, 1 and 2 are full and packet 3 is empty. This is a new ring in its first lap, or an
+ * older ring whose count has just wrapped and whose writer has renumbered its next packet. The
+ * reader decides by its last position.
  */
 static void test_renewed_or_round(void)
 {
@@ -574,7 +617,7 @@ static void test_renewed_or_round(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	gap_is(0, 65534, 65536, false, RING_GAP_LAPPED);
 
-	/* Only its first packet has something: the count did not wrap. */
+	/* Only the first packet has events, so the count did not wrap: the ring is new. */
 	guest_new(&g, 4, LARGE);
 	guest_jump(&g, 65534, 1);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
@@ -597,7 +640,10 @@ static void test_renewed_or_round(void)
 
 /* ---- a packet that changes during the copy --------------------------------------------------- */
 
-/* Hook the load that copies events, of a packet that began before the hook was armed. */
+/*
+ * Return whether this load copies events. Loads of headers, and all loads while the hook is not
+ * armed, do not.
+ */
 static bool is_copy(const struct guest *guest, uint64_t offset, size_t n)
 {
 	return guest->armed && n >= GUEST_EVENT && n != sizeof(struct mprof_packet_wire) - 8 &&
@@ -605,8 +651,8 @@ static bool is_copy(const struct guest *guest, uint64_t offset, size_t n)
 }
 
 /*
- * The ring is initialised again, and written to the same place, between the choice of the bytes and
- * their copy.
+ * Between the choice of the bytes and their copy, initialise the ring again and write it up to the
+ * same place.
  */
 static void renew_in_copy(struct guest *guest, uint64_t offset, size_t n)
 {
@@ -631,7 +677,10 @@ static void test_renewed_in_copy(void)
 	guest_forget(&g);
 	g.hook = renew_in_copy;
 	g.armed = 1;
-	/* The sink detects that the events' times do not follow. */
+	/*
+	 * The reader drops the copy. If it did not, the sink would see that the times of the events
+	 * do not follow.
+	 */
 	for (unsigned i = 0; i < 4 && r == 0; i++) {
 		guest_event(&g);
 		r = guest_look(&g);
@@ -644,8 +693,8 @@ static void test_renewed_in_copy(void)
 }
 
 /*
- * A writer laps to the packet during the copy: the packet has a new count, and its bytes and size
- * are still the old ones.
+ * During the copy the writer laps to the packet: the packet gets a new count, while its bytes and
+ * size are still the old ones.
  */
 static void renumber_in_copy(struct guest *guest, uint64_t offset, size_t n)
 {
@@ -657,7 +706,10 @@ static void renumber_in_copy(struct guest *guest, uint64_t offset, size_t n)
 	mprof_store16(p + 24, (uint16_t)(mprof_load16(p + 24) + guest->n));
 }
 
-/* mprofd's recorder empties the packet first, under its old count. */
+/*
+ * During the copy the writer laps to the packet and empties it under its old count, as mprofd's
+ * recorder does.
+ */
 static void empty_in_copy(struct guest *guest, uint64_t offset, size_t n)
 {
 	if (!is_copy(guest, offset, n))
@@ -685,8 +737,8 @@ static void lapped_in_copy(void (*hook)(struct guest *, uint64_t, size_t), uint6
 }
 
 /*
- * The rest of the packet is lost. While the writer is that near, nothing of the oldest packet
- * behind it is begun.
+ * The rest of the packet is lost. After the renumbering the reader also gives up packet 1, the
+ * oldest one, because the writer is about to reach it.
  */
 static void test_lapped_in_copy(void)
 {
@@ -701,7 +753,7 @@ static void test_bad_sizes(void)
 	static const uint32_t bits[] = {0, 8 * 29, 30 * 8 + 1, 8 * (SMALL + 1), UINT32_MAX};
 
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
-		/* In the active packet the reader waits for a bad size to pass. */
+		/* In the active packet a bad size may be temporary: the reader waits. */
 		guest_new(&g, 4, SMALL);
 		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 		guest_watch(&g, 6);
@@ -712,7 +764,10 @@ static void test_bad_sizes(void)
 		CHECK_EQ_UINT(g.handed, 7 * GUEST_EVENT);
 		CHECK_EQ_UINT(g.ring.counters.bad_sizes, 1);
 		CHECK_EQ_UINT(g.n_gaps, 0);
-		/* A bad size in a packet that the writer has left is a loss. */
+		/*
+		 * In a packet that the writer has left, a bad size is final: the reader declares a
+		 * loss.
+		 */
 		guest_write_to(&g, 1, 1);
 		mprof_store32(guest_packet(&g, 0) + 26, bits[i]);
 		guest_watch(&g, 1);
@@ -723,7 +778,7 @@ static void test_bad_sizes(void)
 		CHECK_EQ_UINT(g.gaps[0].after_offset, 30 + 8 * GUEST_EVENT);
 		CHECK_EQ_UINT(g.handed, (8 + 3) * GUEST_EVENT);
 	}
-	/* The whole packet is a possible size. */
+	/* A size may be as large as the whole packet. */
 	guest_new(&g, 4, SMALL);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	guest_write_to(&g, 1, 1);
@@ -733,7 +788,10 @@ static void test_bad_sizes(void)
 	CHECK(g.chunks[0].last);
 }
 
-/* A confirmed size that falls: several writers write at once, and nothing is proven any more. */
+/*
+ * A confirmed size that falls shows that several writers write at once. From then on the reader
+ * proves nothing in this packet.
+ */
 static void test_several_writers(void)
 {
 	guest_new(&g, 4, SMALL);
@@ -753,8 +811,8 @@ static void test_several_writers(void)
 		CHECK(g.chunks[i].unproven);
 
 	/*
-	 * The writer leaves a packet with less than was confirmed: the same, and the rest is a
-	 * loss.
+	 * The writer leaves a packet with a smaller size than was confirmed. The reader declares
+	 * the rest of the packet lost.
 	 */
 	guest_new(&g, 4, SMALL);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
@@ -769,8 +827,9 @@ static void test_several_writers(void)
 }
 
 /*
- * A packet that is renumbered before it is emptied, as mirage-profile does: new count, old size,
- * old bytes. The size is never accepted as the new packet's, however often it is seen.
+ * mirage-profile renumbers a packet before it empties the packet: for a moment the packet has its
+ * new count, its old size and its old bytes. The reader never accepts that size for the new packet,
+ * however often it loads it.
  */
 static void test_old_bytes_under_new_number(void)
 {
@@ -793,9 +852,9 @@ static void test_old_bytes_under_new_number(void)
 }
 
 /*
- * A GC event moves the writer to the next packet in the middle of packet 6's first event, whose
- * size is stored and whose time is not: the packet's old time must not make the old bytes of the
- * packet behind it look new.
+ * The first event of packet 6 has a size and not yet a time when a GC event moves the writer to
+ * packet 7. So packet 6 still has its old first timestamp. That old time must not make the old
+ * bytes of packet 7 look new.
  */
 static void test_old_time_of_left_packet(void)
 {
@@ -812,8 +871,9 @@ static void test_old_time_of_left_packet(void)
 }
 
 /*
- * A recorder without 8-byte stores died while it emptied the oldest packet: first timestamp zero,
- * low half of the size stored, high half not. The header's size is not a size that any writer set.
+ * A recorder that cannot store 8 bytes at once died while it emptied the oldest packet: the first
+ * timestamp is zero or still old, the low half of the size is stored, and the high half is not. No
+ * writer ever set the size that this header has, so the reader declares the packet damaged.
  */
 static void test_dead_while_emptying(void)
 {
@@ -834,7 +894,10 @@ static void test_dead_while_emptying(void)
 			CHECK_EQ_UINT(g.ring.counters.bad_sizes, 1);
 		}
 	}
-	/* A size with this low half that is whole, in a packet that is not the next. */
+	/*
+	 * The low half of this size is that of an empty packet, too, but the packet is not the next
+	 * to be emptied: the size is valid.
+	 */
 	guest_new(&g, 5, LARGE);
 	guest_jump(&g, 9, 1000);
 	mprof_store16(guest_packet(&g, 6) + 26, MPROF_PACKET_EMPTY_BITS);
@@ -847,7 +910,10 @@ static void test_dead_while_emptying(void)
 
 /* ---- a first timestamp that is not new ------------------------------------------------------- */
 
-/* Put the reader into packet 6, which has five events; its first time is packet 5's plus MORE. */
+/*
+ * Let the reader copy a part of packet 6. Then fill packet 6, and begin packet 7 with two events;
+ * the first timestamp of packet 7 is that of packet 6 plus MORE.
+ */
 static void stand_still(uint64_t more)
 {
 	read_to_five(4, SMALL);
@@ -868,8 +934,8 @@ static void stand_still(uint64_t more)
 }
 
 /*
- * A first timestamp equal to the previous packet's is refused for a second, and then accepted
- * unless it is the one that was there before.
+ * A first timestamp that equals the previous packet's is refused for a second. Then the reader
+ * accepts it, unless the same slot had this timestamp in the lap before.
  */
 static void test_clock_stands_still(void)
 {
@@ -883,7 +949,7 @@ static void test_clock_stands_still(void)
 	CHECK_EQ_UINT(g.ring.writer.active, 7);
 	CHECK_EQ_UINT(g.ring.writer.seen, 30);
 	CHECK(g.ring.reference.stale_since != 0);
-	/* A second ago: it was read in the lap before. */
+	/* A second has passed. In the lap before, the slot's first timestamp was another one. */
 	g.ring.reference.stale_since -= 2 * NS_PER_S;
 	g.ring.slots[g.ring.writer.slot].has_before = true;
 	g.ring.slots[g.ring.writer.slot].before = 1;
@@ -895,13 +961,16 @@ static void test_clock_stands_still(void)
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
 	CHECK_EQ_UINT(g.n_tails, 1);
 	CHECK(g.chunks[0].clock);
-	/* A packet that is started afresh is measured afresh. */
+	/*
+	 * If the first timestamp changes, the reader reads the packet anew and judges its clock
+	 * anew.
+	 */
 	g.ring.cursor.sequence = 7;
 	g.ring.cursor.offset = 30;
 	mprof_store64(guest_packet(&g, 7) + 30, g.time + 5);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK(!g.ring.slots[g.ring.writer.slot].clock);
-	/* The wait for the next packet begins anew. */
+	/* For the next packet the wait of a second begins again. */
 	stand_still(0);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	g.ring.reference.stale_since -= 2 * NS_PER_S;
@@ -909,12 +978,15 @@ static void test_clock_stands_still(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 8);
 	CHECK_EQ_UINT(g.ring.writer.seen, 30);
-	/* A packet is seen empty under its number. */
+	/* The reader sees a packet empty under its new number. */
 	CHECK(!g.ring.writer.saw_empty);
 	guest_turn(&g);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK(g.ring.writer.saw_empty);
-	/* The same first timestamp as in the lap before, or an unknown one. */
+	/*
+	 * The slot's first timestamp of the lap before is the same, or the reader does not know it:
+	 * the bytes may be old.
+	 */
 	for (unsigned known = 0; known < 2; known++) {
 		stand_still(0);
 		CHECK_EQ_INT(guest_look(&g), 0);
@@ -923,7 +995,10 @@ static void test_clock_stands_still(void)
 		g.ring.slots[g.ring.writer.slot].before = mprof_load64(guest_packet(&g, 7) + 30);
 		CHECK_EQ_INT(guest_look(&g), 0);
 		CHECK_EQ_UINT(g.ring.writer.seen, 30);
-		/* Until it was seen empty under its number. */
+		/*
+		 * Once the reader has seen the packet empty under its number, the bytes must be
+		 * new.
+		 */
 		g.ring.writer.saw_empty = true;
 		CHECK_EQ_INT(guest_look(&g), 0);
 		CHECK_EQ_UINT(g.ring.writer.seen, 30 + 2 * GUEST_EVENT);
@@ -931,8 +1006,9 @@ static void test_clock_stands_still(void)
 }
 
 /*
- * A ring in which nothing belongs to the newest packet, which has a new number over old bytes: it
- * is compared with the newest of all others, empty packets excluded.
+ * A ring whose newest packet follows none of the others. The newest packet may have a new number
+ * over old bytes, so the reader compares its first timestamp with the newest first timestamp of all
+ * other packets that are not empty.
  */
 static void test_guessed_reference(void)
 {
@@ -951,7 +1027,7 @@ static void test_guessed_reference(void)
 		CHECK_EQ_INT(guest_look(&g), 0);
 		CHECK_EQ_UINT(g.ring.writer.seen, fresh ? guest_full(&g) : 30);
 	}
-	/* A new ring has no packet to compare with. */
+	/* In a new ring there is no packet to compare with. */
 	guest_new(&g, 4, SMALL);
 	guest_write_to(&g, 0, 3);
 	mprof_store64(guest_packet(&g, 2) + 30, g.time + 10);
@@ -960,8 +1036,8 @@ static void test_guessed_reference(void)
 }
 
 /*
- * In a dead ring the first timestamp before the newest packet's is read again: it may have been
- * read half-written.
+ * The reader keeps the first timestamp of the packet before the newest one. In a dead ring the
+ * reader loads it again, because the first load may have seen it half-written.
  */
 static void test_dead_reference(void)
 {
@@ -972,8 +1048,8 @@ static void test_dead_reference(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 6);
 	mprof_store64(guest_packet(&g, 5) + 30, g.time + 10);
-	g.ring.slots[g.ring.writer.slot].has_before =
-		false; /* else a different one would be accepted, as the clock may have stepped */
+	/* With a known timestamp of the lap before, the reader would assume a clock step. */
+	g.ring.slots[g.ring.writer.slot].has_before = false;
 	ring_set_dead(&g.ring, true);
 	guest_forget(&g);
 	at.sequence = 6;
@@ -1022,8 +1098,9 @@ static void change_at(struct guest *guest, uint64_t offset, size_t n)
 }
 
 /*
- * Poll until the ring has changed and everything provable is copied. The sink checks every event.
- * Return the result that ended it.
+ * Write an event and poll, up to 60 times. Return the first error other than RING_E_FULL, or 0 once
+ * the ring has changed and all provable events are copied; else -ETIME. The sink checks every
+ * event.
  */
 static int follow_on(void)
 {
@@ -1040,8 +1117,8 @@ static int follow_on(void)
 }
 
 /*
- * A reader in the middle of packet SEQUENCE polls, or has gone back and polls; at its load number
- * LOAD the ring changes.
+ * A reader in the middle of packet SEQUENCE polls. The ring changes at the reader's load number
+ * LOAD. With BACK, the cursor is moved back before the polls.
  */
 static void change_once(uint64_t sequence, bool back, unsigned load)
 {
@@ -1092,8 +1169,8 @@ static void test_change_at_any_load(void)
 }
 
 /*
- * A first timestamp that was read half-written: the packet is started afresh, and its confirmed
- * sizes are forgotten.
+ * The reader has seen a first timestamp that was half-written. When the timestamp changes, the
+ * reader begins the packet again and forgets the sizes that it had confirmed.
  */
 static void test_started_afresh(void)
 {
@@ -1114,7 +1191,7 @@ static void test_started_afresh(void)
 	CHECK_EQ_UINT(g.handed, 3 * GUEST_EVENT);
 }
 
-/* A count that differs at each load. */
+/* Hook: change the packet's count at each load of a count. */
 static void never_steady(struct guest *guest, uint64_t offset, size_t n)
 {
 	if (n == 2 && offset % guest->room == 24)
@@ -1137,8 +1214,8 @@ static void test_unsteady(void)
 }
 
 /*
- * The writer has begun a packet without an event: after the first lap this is detected; in a new
- * ring all packets look so.
+ * The writer has begun a packet and written no event into it. After the first lap the reader
+ * detects the new packet. In the first lap it cannot, because all later packets look the same.
  */
 static void test_empty_packet(void)
 {
@@ -1153,7 +1230,7 @@ static void test_empty_packet(void)
 	}
 }
 
-/* The bytes disappear while the ring is attached: there is no ring yet. */
+/* If the bytes disappear while the ring is being attached, there is no ring yet. */
 static void test_gone_at_attach(void)
 {
 	change = CHANGE_GONE;
@@ -1170,7 +1247,9 @@ static void test_gone_at_attach(void)
 
 /* ---- resuming -------------------------------------------------------------------------------- */
 
-/* The archive ends after ten events of packet 5. */
+/*
+ * Make a ring, and return the resume position of an archive that ends after ten events of packet 5.
+ */
 static struct ring_resume resume_five(void)
 {
 	guest_new(&g, 4, LARGE);
@@ -1207,7 +1286,7 @@ static void test_resume_same_packet(void)
 	CHECK_EQ_UINT(g.n_gaps, 0);
 	CHECK_EQ_UINT(g.handed, 3 * GUEST_EVENT);
 
-	/* Three packets later the packet is still there. */
+	/* The ring still has packet 5 when the writer is in packet 8. */
 	resume = resume_five();
 	guest_write_to(&g, 8, 3);
 	resume_look(&resume, 0);
@@ -1216,7 +1295,7 @@ static void test_resume_same_packet(void)
 	CHECK_EQ_UINT(g.chunks[0].offset, resume.offset);
 	CHECK_EQ_UINT(g.n_chunks, 2);
 
-	/* The archive ends at the end of packet 5, or is ahead of the ring. */
+	/* The archive ends at the end of packet 5, or behind the newest byte of the ring. */
 	resume = resume_five();
 	resume.sequence = 6;
 	resume.offset = 30;
@@ -1240,19 +1319,25 @@ static void test_resume_lapped(void)
 	CHECK_EQ_UINT(g.chunks[0].sequence, 6);
 	CHECK(!g.ring.restart.pending);
 
-	/* Long ago: the count may have wrapped. */
+	/* The archive's last bytes are a minute old, so the count may have wrapped meanwhile. */
 	resume = resume_five();
 	guest_write_to(&g, 9, 3);
 	resume.last_real -= 60 * NS_PER_S;
 	resume_look(&resume, 0);
 	gap_is(0, 5, 6, true, RING_GAP_RESTART);
-	/* dom0's clock was set back meanwhile: nothing is known to be long ago. */
+	/*
+	 * dom0's clock was set back: the archive's last bytes are from the future. The reader then
+	 * does not assume that much time has passed.
+	 */
 	resume = resume_five();
 	guest_write_to(&g, 9, 3);
 	resume.last_real += 60 * NS_PER_S;
 	resume_look(&resume, 0);
 	gap_is(0, 5, 6, false, RING_GAP_RESTART);
-	/* The packet is still there, however long ago: that many packets cannot have passed. */
+	/*
+	 * Packet 5 is still in the ring. However old the archive's last bytes are, the count cannot
+	 * have wrapped.
+	 */
 	resume = resume_five();
 	guest_write_to(&g, 8, 3);
 	resume.last_real -= 60 * NS_PER_S;
@@ -1261,7 +1346,10 @@ static void test_resume_lapped(void)
 	CHECK(!g.ring.restart.at_least);
 }
 
-/* The counts are the same as before, and the packet is another. */
+/*
+ * 65,536 packets have passed since the archive's end: the counts are the same as before, and the
+ * packets are others.
+ */
 static void test_resume_round(void)
 {
 	for (uint32_t more = 0; more < 4; more++) {
@@ -1273,7 +1361,10 @@ static void test_resume_round(void)
 		gap_is(0, 5, 5 + 65536 + more - 3, true, RING_GAP_RESTART);
 	}
 	{
-		/* One packet less than a round: its number is known, unless it was long ago. */
+		/*
+		 * 65,535 packets have passed: the gap's number of packets is exact, unless the
+		 * archive's last bytes are old.
+		 */
 		struct ring_resume resume = resume_five();
 
 		guest_jump(&g, 4 + 65536, 12);
@@ -1289,7 +1380,7 @@ static void test_resume_renewed(void)
 	guest_format(&g);
 	guest_write_to(&g, 1, 3);
 	resume_look(&resume, RING_E_RENEWED);
-	/* The same in its first lap. */
+	/* The same for a ring in its first lap. */
 	guest_new(&g, 4, LARGE);
 	guest_write_to(&g, 1, 12);
 	resume =
@@ -1298,7 +1389,7 @@ static void test_resume_renewed(void)
 	guest_format(&g);
 	guest_write_to(&g, 1, 12);
 	resume_look(&resume, RING_E_RENEWED);
-	/* And for a ring that no longer exists. */
+	/* The same for a ring whose bytes have disappeared. */
 	g.bytes -= 1;
 	CHECK_EQ_INT(guest_attach(&g, &resume, false), RING_E_NOT_YET);
 }
@@ -1322,13 +1413,16 @@ static void test_skip_and_seek(void)
 	}
 	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 18);
-	/* No room for the gap: the reader goes on skipping. */
+	/* The sink has no room for the gap: the reader goes on skipping. */
 	g.takes_no_gap = true;
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), RING_E_FULL);
 	CHECK(g.ring.skipping);
 	g.takes_no_gap = false;
 	g.ring.polled_at = clock_mono();
-	/* A sweep behind the writer decides nothing: the reader goes on skipping. */
+	/*
+	 * ring_seek sees a newest packet behind the active one, and cannot decide: the reader goes
+	 * on skipping.
+	 */
 	g.ring.writer.active++;
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), RING_E_FULL);
 	CHECK(g.ring.skipping);
@@ -1338,7 +1432,7 @@ static void test_skip_and_seek(void)
 	gap_is(0, 5, 16, false, RING_GAP_POLICY);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.chunks[0].sequence, 16);
-	/* In a dead ring the oldest packet, too. */
+	/* In a dead ring the reader keeps the oldest packet, too. */
 	ring_skip(&g.ring);
 	guest_write_to(&g, 40, 5);
 	CHECK_EQ_INT(guest_look(&g), 0);
@@ -1348,8 +1442,8 @@ static void test_skip_and_seek(void)
 }
 
 /*
- * A restart after a lap, of a ring with snapshots only: one gap at the next snapshot covers
- * everything.
+ * A reader restarts after a lap, on a ring that is only copied in snapshots. One gap at the next
+ * snapshot covers everything lost.
  */
 static void test_seek_after_restart(void)
 {
@@ -1394,14 +1488,15 @@ static void test_capture(void)
 	CHECK_EQ_UINT(at.sequence, 1);
 	CHECK_EQ_UINT(g.ring.cursor.offset, 30 + 4 * GUEST_EVENT);
 
-	/* A capture that was begun continues at its position. */
+	/* A capture continues at the position at which an earlier call of it stopped. */
 	at = (struct ring_mark){0, 30 + 5 * GUEST_EVENT};
 	guest_forget(&g);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
 	CHECK_EQ_UINT(g.tail, GUEST_EVENT);
 
 	/*
-	 * Over several packets; the sink is full after the first, and the capture continues there.
+	 * A capture over several packets. The sink is full after the first packet, and the capture
+	 * continues there.
 	 */
 	guest_write_to(&g, 2, 4);
 	g.room_for = 0;
@@ -1418,14 +1513,14 @@ static void test_capture(void)
 	g.room_for = UINT32_MAX;
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
 	CHECK_EQ_UINT(g.n_tails, 2);
-	/* The bytes disappear. */
+	/* The ring's bytes disappear. */
 	at = (struct ring_mark){0};
 	g.bytes = 100;
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), RING_E_GONE);
 	CHECK_EQ_INT(guest_look(&g), RING_E_GONE);
 }
 
-/* The writer is a lap ahead of the cursor: there is no tail. */
+/* If the writer is a lap ahead of the cursor, there is no tail. */
 static void test_capture_lapped(void)
 {
 	struct ring_mark at = {0};
@@ -1446,8 +1541,8 @@ static void test_capture_lapped(void)
 }
 
 /*
- * The writer has left the packet of the tail, and nobody has polled: nothing is returned under the
- * old number.
+ * The writer has left the packet of the tail, and no poll has seen this. The capture hands no bytes
+ * over under the old number.
  */
 static void test_capture_renumbered(void)
 {
@@ -1461,8 +1556,8 @@ static void test_capture_renumbered(void)
 }
 
 /*
- * The reader had followed the ring to packet LAST without copying, and the writer had lapped the
- * cursor, when the writer died: the rest begins at the oldest packet.
+ * The reader followed the ring to packet LAST without copying. The writer lapped the cursor and
+ * died: the reader begins with the oldest packet.
  */
 static void left_lapped(uint64_t last)
 {
@@ -1496,7 +1591,7 @@ static void test_left_lapped(void)
 	left_lapped(4); /* the cursor's packet has just been overwritten */
 }
 
-/* A dead ring, whole: a poll copies the proven part, a capture the rest. */
+/* Make a dead ring. A poll copies its proven bytes, and a capture copies the rest. */
 static void dead_ring(uint64_t newest, uint32_t events)
 {
 	guest_new(&g, 4, SMALL);
@@ -1518,8 +1613,8 @@ static void test_dead(void)
 	CHECK_EQ_UINT(at.sequence, 11);
 
 	/*
-	 * The writer died between a new packet's count and its size: the bytes there are the old
-	 * packet's.
+	 * The writer died between a new packet's count and its size, so the packet's bytes are
+	 * still the old packet's.
 	 */
 	dead_ring(10, 15);
 	mprof_store16(guest_packet(&g, 11) + 24, 11);
@@ -1534,8 +1629,8 @@ static void test_dead(void)
 }
 
 /*
- * The clock stood still when the newest packet began: its bytes may belong to the packet that was
- * there before, and are no tail.
+ * The first timestamp of the newest packet equals the one before. The bytes may belong to the
+ * packet that was there in the lap before, so they are no tail.
  */
 static void test_dead_stale(void)
 {
@@ -1554,8 +1649,8 @@ static void test_dead_stale(void)
 }
 
 /*
- * A dead file that was cut inside a packet other than its newest: that packet's existing bytes are
- * handed over, and not as proven.
+ * A dead file was cut inside a packet that is not its newest. The reader hands over the bytes of
+ * this packet that exist, as unproven.
  */
 static void test_dead_cut(void)
 {
@@ -1575,8 +1670,8 @@ static void test_dead_cut(void)
 }
 
 /*
- * A dead file that lacks its last packets, and whose writer had wrapped: older packets lie behind
- * the missing ones.
+ * A dead file was cut and lacks its last one or two packets, and its writer had wrapped. The reader
+ * declares the missing packets damaged, and hands over the packets before and behind them.
  */
 static void test_dead_missing(void)
 {
@@ -1600,7 +1695,7 @@ static void test_dead_missing(void)
 	}
 }
 
-/* A cut file of a ring with the largest number of packets. */
+/* The file of a ring with the largest number of packets was cut. */
 static void test_dead_missing_of_most(void)
 {
 	guest_new(&g, MPROF_RING_PACKETS_MAX, 1024);
@@ -1612,8 +1707,8 @@ static void test_dead_missing_of_most(void)
 }
 
 /*
- * The writer died between the halves of a size: if a greater size was seen before, the tail
- * includes it.
+ * The writer died between the two halves of a size. If the reader has seen a greater size before,
+ * the tail reaches to it.
  */
 static void dead_between_halves(uint32_t room, unsigned events)
 {
@@ -1622,7 +1717,7 @@ static void dead_between_halves(uint32_t room, unsigned events)
 
 	guest_new(&g, 2, room);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
-	g.room++; /* events may fill packet 0 to its last byte */
+	g.room++; /* with one byte more, events may fill packet 0 exactly */
 	while (g.used + GUEST_EVENT < 8192)
 		guest_event(&g);
 	guest_watch(&g, events);
@@ -1643,8 +1738,8 @@ static void test_dead_between_halves(void)
 }
 
 /*
- * The writer died with a smaller size than was seen, and 8 KiB more would be past the packet's end:
- * the tail ends at the confirmed size.
+ * The writer died with a smaller size than the reader saw before. A size that is 8 KiB greater
+ * would lie past the packet's end, so the tail ends at the confirmed size.
  */
 static void test_dead_smaller(void)
 {
@@ -1675,7 +1770,7 @@ static void test_left(void)
 	gap_is(0, 7, 8, false, RING_GAP_LAPPED);
 	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, full + newest), 0);
 	gap_is(1, 8, 9, false, RING_GAP_LAPPED);
-	/* The newest packet stays, however little room there is. */
+	/* The newest packet stays even if there is no room. */
 	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, 0), 0);
 	gap_is(2, 9, 10, false, RING_GAP_LAPPED);
 	CHECK_EQ_INT(ring_keep_newest(&g.ring, &g.sink, 7, &at, 0), 0);
@@ -1686,7 +1781,7 @@ static void test_left(void)
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 	CHECK_EQ_UINT(g.handed + g.tail, 5 * GUEST_EVENT);
 
-	/* A query for the rest does not take it. */
+	/* ring_remaining only computes the rest; it hands nothing over. */
 	dead_ring(10, 5);
 	at = (struct ring_mark){0};
 	CHECK_EQ_INT(guest_look(&g), 0);
@@ -1699,7 +1794,7 @@ static void test_left(void)
 	CHECK_EQ_INT(guest_look(&g), 0);
 	CHECK_EQ_UINT(g.handed, 2 * 15 * GUEST_EVENT);
 
-	/* In a ring that never wrapped. */
+	/* The same in a ring that never wrapped. */
 	guest_new(&g, 4, SMALL);
 	guest_write_to(&g, 0, 5);
 	at = (struct ring_mark){0};
@@ -1710,7 +1805,10 @@ static void test_left(void)
 	CHECK_EQ_UINT(g.n_gaps, 0);
 }
 
-/* Part of a tail was taken: the rest begins there, and the cursor stays. */
+/*
+ * A part of a tail was handed over: the rest of the tail begins behind it, and the cursor stays
+ * where it is.
+ */
 static void test_left_of_tail(void)
 {
 	struct ring_mark at = {0};
@@ -1725,13 +1823,16 @@ static void test_left_of_tail(void)
 	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 0, &at, &left), 0);
 	CHECK_EQ_UINT(left, 5 * GUEST_EVENT);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 9);
-	/* No room for it: the bytes behind the part that was taken are declared lost. */
+	/*
+	 * If there is no room for the rest, the bytes behind the part that was handed over are
+	 * declared lost.
+	 */
 	CHECK_EQ_INT(ring_declare_rest(&g.ring, &g.sink, &at), 0);
 	gap_is(0, 10, 11, false, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(g.gaps[0].after_offset, 30);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 11);
 
-	/* Two packets of a tail are left, and there is room for one. */
+	/* Two packets of a tail remain, and there is room for one of them. */
 	dead_ring(10, 5);
 	CHECK_EQ_INT(guest_look(&g), 0);
 	at = (struct ring_mark){9, 30 + 2 * GUEST_EVENT};
@@ -1749,7 +1850,7 @@ static void test_left_of_tail(void)
 	CHECK_EQ_UINT(at.offset, 30);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 9);
 
-	/* Nothing was taken of a dead ring, and there is no room at all. */
+	/* No bytes of a dead ring were handed over, and there is no room at all. */
 	dead_ring(10, 5);
 	at = (struct ring_mark){0};
 	g.takes_no_gap = true;
@@ -1762,8 +1863,8 @@ static void test_left_of_tail(void)
 }
 
 /*
- * A packet in the middle of a dead ring's tail has an impossible size: it is declared lost, and the
- * rest is copied.
+ * A packet in the middle of a dead ring's tail has an impossible size. The packet is declared lost,
+ * and the packets behind it are copied.
  */
 static void test_dead_damaged(void)
 {
@@ -1810,8 +1911,8 @@ static void test_rewind(void)
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 6);
 
 	/*
-	 * The bytes lost meanwhile are a gap from the position that the cursor went back to; "at
-	 * least" stays set.
+	 * The bytes that were lost meanwhile are a gap, which begins where the cursor went back to.
+	 * The gap's flag AT_LEAST stays set.
 	 */
 	for (int at_least = 0; at_least < 2; at_least++) {
 		read_to_five(4, LARGE);
@@ -1830,8 +1931,8 @@ static void test_rewind(void)
 }
 
 /*
- * Bytes that were taken back and cannot be proven again are in the tail of a dead ring: then no gap
- * is due.
+ * In a dead ring, bytes that were taken back and cannot be proven again are part of the tail, so no
+ * gap is declared.
  */
 static void test_rewind_of_dead(void)
 {
@@ -1855,8 +1956,8 @@ static void test_rewind_of_dead(void)
 }
 
 /*
- * The cursor's packet is the oldest, and the writer died after it emptied this packet for reuse:
- * the rest of the packet is lost.
+ * The cursor goes back into the oldest packet, and the writer died after it emptied this packet for
+ * reuse: the rest of the packet is lost.
  */
 static void test_rewind_to_emptied(void)
 {
@@ -1878,7 +1979,7 @@ static void test_rewind_to_emptied(void)
 	CHECK_EQ_UINT(g.chunks[0].sequence, 6);
 }
 
-/* A ring that switches to snapshots only declares the bytes that were taken back. */
+/* A ring that changes to snapshots only declares the bytes lost that were taken back. */
 static void test_rewind_and_skip(void)
 {
 	struct ring_cursor start;
@@ -1897,7 +1998,10 @@ static void test_rewind_and_skip(void)
 	CHECK_EQ_UINT(g.n_gaps, 1);
 }
 
-/* A ring that is removed declares its open gap, up to the end of the packet that it was in. */
+/*
+ * When a ring is removed, the reader declares the gap that is open, up to the end of the packet
+ * that the cursor was in.
+ */
 static void test_forfeit(void)
 {
 	struct ring_cursor start;
@@ -1910,7 +2014,7 @@ static void test_forfeit(void)
 		guest_write_to(&g, 6, 1);
 		guest_watch(&g, 6);
 		ring_rewind(&g.ring, &start, at_least);
-		/* Back once more: the open gap is the first one. */
+		/* The cursor goes back once more: the gap begins at the earlier position. */
 		start.offset -= GUEST_EVENT;
 		ring_rewind(&g.ring, &start, false);
 		guest_forget(&g);
@@ -1925,7 +2029,7 @@ static void test_forfeit(void)
 		CHECK(!ring_owes(&g.ring));
 		CHECK(!g.ring.debt.rewound && !g.ring.debt.at_least);
 	}
-	/* The cursor was at the beginning of a packet: that packet is not lost. */
+	/* The cursor was at the beginning of a packet, which is not lost. */
 	read_to_five(4, LARGE);
 	start = g.ring.cursor;
 	guest_write_to(&g, 5, (LARGE - 31) / GUEST_EVENT);

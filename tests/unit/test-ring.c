@@ -1,4 +1,7 @@
-/* The sequence-checked copy against a writer that writes between any two of its loads. */
+/*
+ * The reader of a ring (the sequence-checked copy) against a simulated writer, which writes between
+ * any two loads of the reader.
+ */
 #include <unistd.h>
 
 #include "check.h"
@@ -6,14 +9,14 @@
 
 static struct sim sim;
 
-/* The ring is removed while bytes are taken back: they are lost and declared. */
+/* Remove the ring while bytes are taken back. The ring must declare these bytes lost. */
 static void forfeit(struct ring *ring)
 {
 	uint64_t sequence = sim.next_sequence;
 	uint32_t offset = sim.next_offset;
 
 	sim.full = false;
-	sim.leaving = true; /* the rest of a packet that the writer is still writing is lost, too */
+	sim.leaving = true; /* the rest of the packet that the writer is writing is lost, too */
 	if (!sim_evict(&sim, ring))
 		return;
 	if (ring_declare_owed(ring, &sim.sink))
@@ -33,7 +36,7 @@ static bool run_once(uint64_t seed, bool print)
 	const char *fault;
 	int r;
 
-	/* Sizes whose high half changes: packets over 8 KiB. */
+	/* Use packets over 8 KiB, so that the high half of a size changes. */
 	if (seed % 6 == 5)
 		size = seed % 12 == 5 ? 9000 : 17000;
 	if (size > 8192 && begin > 100)
@@ -69,7 +72,7 @@ static bool run_once(uint64_t seed, bool print)
 			struct ring_mark at = {0};
 
 			ring_capture(&ring, &sim.sink, false, &at);
-			sim.n_handed = 0; /* the range of a capture stays */
+			sim.n_handed = 0; /* the outputs up to a capture are not taken back */
 		}
 	}
 	if (sim.looked && sim_random(&sim, 4) == 0)
@@ -89,9 +92,10 @@ static bool run_once(uint64_t seed, bool print)
 }
 
 /*
- * Seeds whose schedules found a mistake that the first 200 do not find. They run first, for any
- * range. Add one with a sentence that names the mistake. A change to ring-sim.h changes the
- * schedule of each seed: put the mistake in again and try the seed then.
+ * Seeds outside of the first 200 whose schedules found a mistake. They run first, whatever range is
+ * asked for. To add a seed, write a sentence that names the mistake. A change to ring-sim.h changes
+ * the schedule of each seed: after such a change, put each mistake in again and check that its seed
+ * still finds it.
  */
 static const struct {
 	uint64_t seed;
@@ -102,7 +106,7 @@ static const struct {
 	{2549, "the same in a smaller ring"},
 };
 
-/* Run SEED. If it fails, print how to keep it and return false. */
+/* Run SEED. If the run fails, print the line for the table above and return false. */
 static bool seed_holds(uint64_t seed, const char *found)
 {
 	if (run_once(seed, false))
@@ -173,7 +177,7 @@ struct clock_guest {
 	uint8_t bytes[CLOCK_PACKETS * CLOCK_BYTES], buffer[16384];
 	uint32_t used;
 	uint64_t sequence;
-	uint64_t copied, marked; /* chunks of the newest packet, and those of them that report a clock step */
+	uint64_t copied, marked; /* chunks of the newest packet, and how many of them report a clock step */
 };
 
 static uint8_t *clock_reserve(struct ring_sink *sink, size_t n, bool tail)
@@ -255,21 +259,21 @@ static void test_clock_set_back(void)
 			clock_turn(&g);
 	}
 	/*
-	 * Packet 5 begins long before packet 4: for a while an old packet under a new number would
-	 * look the same ...
+	 * Packet 5 has an earlier first timestamp than packet 4. For a second the reader refuses
+	 * it, because an old packet under a new number would look the same.
 	 */
 	g.copied = g.marked = 0;
 	began = clock_mono();
 	for (uint64_t time = 10; time < 16; time++)
 		clock_event(&g, time);
 	CHECK(g.copied == 0 || clock_mono() - began >= NS_PER_S);
-	/* ... and after a second it is accepted and declared. */
+	/* After a second the reader accepts the packet, and its chunks report a clock step. */
 	usleep(1100000);
 	for (uint64_t time = 16; time < 22; time++)
 		clock_event(&g, time);
 	CHECK(g.copied > 0);
 	CHECK_EQ_UINT(g.marked, g.copied);
-	/* The packet behind it is compared with the new time. */
+	/* The reader compares the next packet with the new time. */
 	clock_turn(&g);
 	g.copied = g.marked = 0;
 	for (uint64_t time = 30; time < 36; time++)
@@ -281,8 +285,8 @@ static void test_clock_set_back(void)
 
 /*
  * A dead file was cut before its last packet, and the size of its first packet has the low half of
- * an empty packet's. The reader cannot check a missing packet, so it does not know whether the
- * writer was about to empty this one.
+ * an empty packet's size. Because the last packet is missing, the reader cannot know whether the
+ * writer was about to empty the first packet.
  */
 static void test_cut_file(void)
 {

@@ -1,4 +1,4 @@
-/* The archive's writer: appends, compaction, gaps, captures, resuming. */
+/* The archive's writer: appends, compaction, gaps, captures, resuming after a kill, and the WAL. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -11,7 +11,7 @@
 
 #define MIB (1u << 20)
 
-/* A sanitizer's own memory counts as resident. */
+/* With a sanitizer, resident memory includes the sanitizer's own. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -66,7 +66,8 @@ static void test_newer_and_damaged(void)
 	for (int i = 0; i < 5000; i++)
 		fputs("this is no database\n", file);
 	fclose(file);
-	snprintf(path, sizeof(path), "%s/archive/trace.db-wal", f.state); /* it would repair the file */
+	/* SQLite would restore the file from the log. */
+	snprintf(path, sizeof(path), "%s/archive/trace.db-wal", f.state);
 	CHECK(unlink(path) == 0);
 	CHECK_EQ_INT(archive_writer_open(&w, f.state, &options, sentence, sizeof(sentence)), -EBADMSG);
 	CHECK(strstr(sentence, "damaged") != NULL);
@@ -86,17 +87,20 @@ static void test_one_append(void)
 	CHECK(p.is_whole && p.is_complete);
 	CHECK_EQ_UINT(p.rows, 1);
 	CHECK_EQ_UINT(p.end, 250030);
-	CHECK_EQ_INT(fixture_number(&f, "SELECT max(id) FROM chunks"), 1); /* one insert, no rewriting */
+	/* The row was inserted and never rewritten. */
+	CHECK_EQ_INT(fixture_number(&f, "SELECT max(id) FROM chunks"), 1);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT packets FROM streams"), 1);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT bytes FROM streams"), 250030);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT last_seen_real FROM streams"), 99);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT codec FROM chunks"), 1);
-	/* The same again, at once and after its end, changes nothing. */
+	/*
+	 * To append the same bytes again changes nothing, before and after the packet is complete.
+	 */
 	CHECK_EQ_INT(fixture_packet(&f, 1, 5, 250030, 99), 0);
 	CHECK_EQ_INT(fixture_packet(&f, 1, 5, 1030, 99), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 1);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT packets FROM streams"), 1);
-	/* An empty packet, and a packet of raw bytes. */
+	/* A packet without events, and a packet that is stored without compression. */
 	archive_writer_level(f.w, 0);
 	CHECK_EQ_INT(fixture_packet(&f, 1, 6, 30, 100), 0);
 	CHECK_EQ_INT(fixture_packet(&f, 1, 7, 5030, 100), 0);
@@ -109,7 +113,8 @@ static void test_one_append(void)
 }
 
 /*
- * Append all of packet 5 once more, and 1,000 bytes behind it: two of the ends are already known.
+ * Append all of packet 5 once more, and 1,000 bytes behind it. Two of the three chunk ends are in
+ * the archive already.
  */
 static int append_again(struct fixture *f)
 {
@@ -139,7 +144,8 @@ static void test_idempotent(void)
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 5, 30, 1000, 0, true, 10), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 5, 30, 1000, 0, true, 10), 0);
-	CHECK_EQ_INT(fixture_append(&f, 1, 5, 530, 1000, 0, true, 12), 0); /* half of it is there */
+	/* 500 of these bytes are in the archive. */
+	CHECK_EQ_INT(fixture_append(&f, 1, 5, 530, 1000, 0, true, 12), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 5, 2000, 10, 0, true, 12), ARCHIVE_E_ABSENT);
 	CHECK_EQ_INT(fixture_append(&f, 2, 5, 30, 10, 0, true, 12), ARCHIVE_E_ABSENT);
 	CHECK_EQ_INT(fixture_append(&f, 1, 5, 29, 10, 0, true, 12), -EINVAL);
@@ -149,7 +155,7 @@ static void test_idempotent(void)
 	CHECK_EQ_UINT(p.rows, 2);
 	CHECK_EQ_UINT(p.end, 1530);
 	CHECK_EQ_UINT(p.ends, 2);
-	/* A rollback leaves nothing behind, and appends outside a transaction are refused. */
+	/* A rollback leaves nothing behind, and an append outside of a transaction is refused. */
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 5, 1530, 1000, 0, true, 10), 0);
 	archive_writer_rollback(f.w);
@@ -195,7 +201,7 @@ static void test_compaction(void)
 	fixture_deinit(&f);
 }
 
-/* Completing a packet of one piece with a piece of length 0 must not rewrite its bytes. */
+/* To complete a packet of one row with a piece of length 0 does not rewrite the row. */
 static void test_complete_only(void)
 {
 	struct fixture_packet p;
@@ -210,7 +216,7 @@ static void test_complete_only(void)
 	CHECK_EQ_INT(fixture_append(&f, 1, 10, 30, 5000, 0, true, 200), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 10, 5030, 5000, 0, true, 201), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 10, 10030, 0, ARCHIVE_CHUNK_LAST, false, 0), 0);
-	/* The whole packet again, now as the last: only its end is new. */
+	/* The whole packet is appended again, now with the LAST flag. Only the flag is new. */
 	CHECK_EQ_INT(fixture_append(&f, 1, 11, 30, 5000, 0, true, 300), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 11, 30, 5000, ARCHIVE_CHUNK_LAST, true, 300), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
@@ -228,8 +234,8 @@ static void test_complete_only(void)
 }
 
 /*
- * A packet of many mebibytes, in pieces of LENGTH with an end every EVERY pieces, stays in the
- * fewest possible rows.
+ * Check that a packet of TOTAL bytes goes into the fewest possible rows, if it is appended in
+ * pieces of LENGTH bytes with a chunk end in every EVERYth piece.
  */
 static void large_packet(uint32_t total, uint32_t length, uint32_t every)
 {
@@ -250,7 +256,8 @@ static void large_packet(uint32_t total, uint32_t length, uint32_t every)
 					    is_last ? ARCHIVE_CHUNK_LAST : 0, has_end, 100 + i),
 			     0);
 		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
-		if (has_end && length < MIB) /* it never grows beyond the full rows and 1 MiB of pieces */
+		/* Besides the full rows, there are never more rows than 1 MiB of pieces makes. */
+		if (has_end && length < MIB)
 			CHECK(fixture_number(&f, "SELECT count(*) FROM chunks") <=
 			      at / MIB + 1 + MIB / length + every + 1);
 	}
@@ -268,7 +275,8 @@ static void test_large(void)
 {
 	large_packet(5 * MIB + 12345, 250000, 1);
 	large_packet(5 * MIB + 12345, 250000, 7);
-	large_packet(6 * MIB + 30, MIB, 1); /* the rows are full already: nothing is rewritten */
+	/* Each piece is a full row already, so no row is rewritten. */
+	large_packet(6 * MIB + 30, MIB, 1);
 	large_packet(6 * MIB + 31, MIB, 6);
 	large_packet(4 * MIB + 30, 700001, 2);
 	large_packet(2 * MIB + 30, 60000, 3);
@@ -288,8 +296,8 @@ static int64_t resident_peak(void)
 }
 
 /*
- * 256 MiB in mebibytes off the row borders, without an end until the last: the worst case for
- * compaction.
+ * 256 MiB in pieces of nearly 1 MiB, of which only the last has a chunk end: the most expensive
+ * case for compaction. The writer's memory stays below 48 MiB.
  */
 static void test_huge(void)
 {
@@ -316,10 +324,7 @@ static void test_huge(void)
 	fixture_deinit(&f);
 }
 
-/*
- * Page costs of append, compaction and commit: a small commit writes the end of the chunks and a
- * leaf of their index.
- */
+/* A small commit writes two pages: the end of the chunks, and a leaf of their index. */
 static void test_small_commit_pages(void)
 {
 	struct fixture f;
@@ -342,7 +347,7 @@ static void test_small_commit_pages(void)
 	CHECK(stat(path, &after) == 0);
 	CHECK_EQ_INT((after.st_size - before.st_size) / (16384 + 24), 100);
 	/*
-	 * Writing rows that are already there writes no page, and neither does an empty
+	 * To write rows that are in the archive already writes no page. Neither does an empty
 	 * transaction.
 	 */
 	before = after;
@@ -415,39 +420,44 @@ static void test_resume(void)
 	CHECK_EQ_STR(seen.state, "running");
 	CHECK_EQ_UINT(seen.last.ring_bytes, MIB);
 	CHECK_EQ_UINT(seen.last.ring_packets, 4);
-	/* In the middle of a packet. */
+	/* The archive ends in the middle of a packet. */
 	CHECK_EQ_INT(append_one(&f, 70, 30, 500, 0, true, 40), 0);
 	seen = resume(&f);
 	CHECK(seen.last.any && seen.last.sequence == 70 && seen.last.offset == 530 && seen.last.last_sequence == 70);
 	CHECK(seen.last.first_timestamp == 7070 && seen.last.last_real == 40);
-	/* Behind a complete packet. */
+	/* The archive ends behind a complete packet. */
 	CHECK_EQ_INT(append_one(&f, 70, 530, 500, ARCHIVE_CHUNK_LAST, true, 41), 0);
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 71 && seen.last.offset == 30 && seen.last.last_sequence == 70);
-	/* Pieces without an end are dropped, those with one stay. */
+	/*
+	 * Pieces behind the last chunk end are dropped, because they are unproven. The others stay.
+	 */
 	CHECK_EQ_INT(append_one(&f, 71, 30, 500, 0, true, 42), 0);
 	CHECK_EQ_INT(append_one(&f, 71, 530, 500, 0, false, 43), 0);
 	CHECK_EQ_INT(append_one(&f, 71, 1030, 500, 0, false, 43), 0);
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 71 && seen.last.offset == 530 && seen.last.last_real == 42);
 	CHECK_EQ_UINT(fixture_read(&f, 1, 71).end, 530);
-	/* A gap ends the packet and drops dangling pieces. */
+	/* A gap ends the packet, and drops the pieces behind the last chunk end. */
 	CHECK_EQ_INT(append_one(&f, 71, 530, 500, 0, false, 43), 0);
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
-	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0); /* again: the same gap */
+	CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0); /* the same gap again changes nothing */
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT lost_packets FROM streams"), 9);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), 1);
 	CHECK_EQ_UINT(fixture_read(&f, 1, 71).end, 530);
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 80 && seen.last.offset == 30 && seen.last.last_sequence == 71);
-	/* A packet without proven bytes is dropped whole, and the gap before it counts again. */
+	/*
+	 * A packet without any chunk end is dropped, and the resume position is again the end of
+	 * the gap before it.
+	 */
 	CHECK_EQ_INT(append_one(&f, 80, 30, 500, 0, false, 50), 0);
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 80 && seen.last.offset == 30 && seen.last.last_sequence == 71);
 	CHECK_EQ_UINT(fixture_read(&f, 1, 80).rows, 0);
-	/* A skipped gap counts by itself. */
+	/* A gap of the kind "skipped" adds to a count of its own. */
 	gap.kind = "skipped";
 	gap.reason = "policy";
 	gap.after_sequence = 79;
@@ -460,7 +470,7 @@ static void test_resume(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT lost_packets FROM streams"), 9);
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 90 && seen.last.offset == 30);
-	/* A packet that was begun behind the gap goes on where it stands. */
+	/* The archive continues in the packet that was begun behind the gap. */
 	CHECK_EQ_INT(append_one(&f, 90, 30, 500, 0, true, 60), 0);
 	seen = resume(&f);
 	CHECK(seen.last.sequence == 90 && seen.last.offset == 530);
@@ -501,8 +511,8 @@ int __wrap_fdatasync(int fd)
 }
 
 /*
- * The writer's byte count of a stream equals the bytes of its rows: a quota of exactly that deletes
- * nothing, and one byte less does.
+ * Check that the writer's count of a stream's bytes equals the bytes of its rows: a quota of that
+ * many bytes deletes nothing, and one byte less deletes something.
  */
 static void check_tally(struct fixture *f)
 {
@@ -518,8 +528,8 @@ static void check_tally(struct fixture *f)
 }
 
 /*
- * Two packets dangle: all of the newest, and the end of the one before it. Quotas count the rest;
- * the tail of a kill does not count.
+ * The last two packets have pieces behind their last chunk ends. Those pieces, and the tail of a
+ * capture that a kill interrupted, are deleted and not counted in quotas.
  */
 static void test_resume_two(void)
 {
@@ -551,7 +561,7 @@ static void test_resume_two(void)
 	fixture_deinit(&f);
 }
 
-/* Captures are on the disk when they are committed; no other commit waits for the disk. */
+/* The commit of a capture flushes the disk. No other commit does. */
 static void test_flushed(void)
 {
 	struct archive_capture capture = {.id = 3, .run = 1, .kind = "crash"};
@@ -580,7 +590,7 @@ static void test_flushed(void)
 	fixture_deinit(&f);
 }
 
-/* A reserve without room behind it is invalid, and so is a reserve of another size. */
+/* A reserve file that has no blocks on the disk, or has another size, is made again. */
 static void test_reserve(void)
 {
 	struct archive_options options = {.wal_limit_bytes = 4 * MIB, .reserve_bytes = MIB, .level = 1};
@@ -600,7 +610,7 @@ static void test_reserve(void)
 	fixture_deinit(&f);
 }
 
-/* A piece whose last end lies inside it is cut there. */
+/* A piece is cut at the last chunk end inside it. */
 static void test_resume_cut(void)
 {
 	struct archive_end end = {.offset = 430, .mono = 20, .real = 40};
@@ -659,15 +669,12 @@ static void test_captures(void)
 	CHECK_EQ_INT(archive_writer_put_capture_stream(f.w, &range), 0);
 	CHECK_EQ_INT(archive_writer_tail(f.w, 4, &tail), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
-	CHECK(!resume(&f).last.captured); /* not a capture of its end */
+	CHECK(!resume(&f).last.captured); /* the capture is not one of the run's end */
 	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, 1, NULL, NULL), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'why'"), 1);
 	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, "because", NULL), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'because'"), 1);
-	/*
-	 * Fields that become known later are set later and leave the rest alone; absent fields keep
-	 * their values.
-	 */
+	/* A patch sets the fields that it has. The other fields keep their values. */
 	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, NULL, "{\"reason\":\"crash\"}"), 0);
 	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, NULL, NULL), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'because'"
@@ -678,7 +685,7 @@ static void test_captures(void)
 	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 4), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT (SELECT count(*) FROM tails) + (SELECT count(*) FROM capture_streams)"),
 		     0);
-	/* Identifiers are never reused. */
+	/* The numbers of deleted captures are not used again. */
 	CHECK_EQ_INT(archive_writer_last_ids(f.w, &run, &stream, &id), 0);
 	CHECK(run == 1 && stream == 1 && id == 4);
 	capture.id = 5;
@@ -693,7 +700,7 @@ static void test_captures(void)
 	fixture_deinit(&f);
 }
 
-/* The captures that end a life; a suspended run is kept for a guest that resumes. */
+/* The kinds of captures that end a run. A suspended run is kept for a guest that resumes. */
 static void test_kinds(void)
 {
 	static const struct {
@@ -751,7 +758,7 @@ static int put_capture(struct fixture *f, int64_t id, const char *kind, int64_t 
 }
 
 /*
- * Captures of a guest's end after a kill: the kill may come between any two of their rows, and the
+ * Captures of a run's end that a kill of the daemon interrupted between any two of their rows. The
  * range is written last.
  */
 static void test_resume_captures(void)
@@ -779,25 +786,25 @@ static void test_resume_captures(void)
 	CHECK(!seen.last.captured && !seen.last.captured_real && !seen.last.unfinished);
 	CHECK_EQ_STR(seen.captured_as, "");
 	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
-	/* Neither of these is its end. */
+	/* Neither kind is a capture of the run's end. */
 	CHECK_EQ_INT(put_capture(&f, 1, "periodic", 1, 1), 0);
 	CHECK_EQ_INT(put_capture(&f, 2, "ended", 1, 1), 0);
 	seen = resume(&f);
 	CHECK(seen.n == 1 && seen.last.stream == 1 && !seen.last.captured && !seen.last.unfinished);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 2);
-	/* Its end without the range: the written part of the tail is dropped. */
+	/* A capture of the run's end without a range is unfinished. Its tail is dropped. */
 	CHECK_EQ_INT(put_capture(&f, 3, "crash", 1, 0), 0);
 	seen = resume(&f);
 	CHECK(seen.last.captured && !seen.last.captured_real && seen.last.unfinished == 3);
 	CHECK_EQ_STR(seen.captured_as, "crash");
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 2);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 3);
-	/* Its end with the range. */
+	/* The same capture with the range is finished. */
 	CHECK_EQ_INT(put_capture(&f, 3, "crash", 1, 1), 0);
 	seen = resume(&f);
 	CHECK(seen.last.captured && seen.last.captured_real == 300 && !seen.last.unfinished);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM tails"), 3);
-	/* One of two streams is complete. */
+	/* The capture has the range of one of two streams, so it is unfinished. */
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(archive_writer_put_stream(f.w, &other), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
@@ -807,7 +814,7 @@ static void test_resume_captures(void)
 	fixture_deinit(&f);
 }
 
-/* Put capture ID of KIND, whose range of stream 1 ends at OFFSET of packet SEQUENCE. */
+/* Put capture ID of the kind KIND. Its range of stream 1 ends at OFFSET of packet SEQUENCE. */
 static int take(struct fixture *f, int64_t id, const char *kind, uint64_t sequence, uint32_t offset)
 {
 	const struct archive_capture capture = {.id = id, .run = 1, .kind = kind, .real = 100 * (uint64_t)id};
@@ -822,7 +829,10 @@ static int take(struct fixture *f, int64_t id, const char *kind, uint64_t sequen
 	return r ? r : archive_writer_commit(f->w);
 }
 
-/* The archive knows a stream's end if a capture reaches it, or if its loss is declared. */
+/*
+ * The archive knows the end of a stream if a capture of the end reaches it, or if a gap declares
+ * its loss.
+ */
 static void test_end_known(void)
 {
 	struct archive_run run = {.id = 1, .source = "xen", .key = "key", .name = "web", .state = "running"};
@@ -850,14 +860,14 @@ static void test_end_known(void)
 	CHECK(!resume(&f).last.end_known);
 	CHECK_EQ_INT(take(&f, 4, "crash", 4, 530), 0);
 	CHECK(resume(&f).last.end_known);
-	/* More bytes came: the capture was another ring's end, or an earlier one. */
+	/* More bytes came after the capture, so the capture does not reach the end. */
 	CHECK_EQ_INT(append_one(&f, 4, 530, 100, 0, true, 41), 0);
 	CHECK(!resume(&f).last.end_known);
 	CHECK_EQ_INT(take(&f, 5, "ended", 5, 30), 0);
 	CHECK(resume(&f).last.end_known);
 	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 5), 0);
 	CHECK(!resume(&f).last.end_known);
-	for (int i = 0; i < 2; i++) { /* a gap of known length, and one of unknown length */
+	for (int i = 0; i < 2; i++) { /* a gap of known length, then one of unknown length */
 		CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 		CHECK_EQ_INT(archive_writer_gap(f.w, &gap), 0);
 		CHECK_EQ_INT(archive_writer_commit(f.w), 0);
@@ -870,7 +880,7 @@ static void test_end_known(void)
 	fixture_deinit(&f);
 }
 
-/* A file may be written again after the capture of its end. */
+/* A capture "ended" does not make a file's end known, because the file may be written again. */
 static void test_end_of_file(void)
 {
 	struct fixture f;
@@ -884,7 +894,7 @@ static void test_end_of_file(void)
 	fixture_deinit(&f);
 }
 
-/* A stream's flags stay if a later put omits them. */
+/* A later put of a stream keeps the flags that it does not set. */
 static void test_stream_flags(void)
 {
 	struct archive_stream stream = {.id = 1, .run = 1, .flags = ARCHIVE_STREAM_WRITERS};
@@ -902,7 +912,10 @@ static void test_stream_flags(void)
 	fixture_deinit(&f);
 }
 
-/* Readers that hold the WAL: commits go on, and the WAL shrinks once the readers let go. */
+/*
+ * While a reader keeps the WAL from being reset, commits continue. When the reader is gone, the WAL
+ * is truncated.
+ */
 static void test_wal(void)
 {
 	struct archive_options options = {.wal_limit_bytes = 4 * MIB, .level = 0};
@@ -930,8 +943,8 @@ static void test_wal(void)
 		clock_gettime(CLOCK_MONOTONIC, &t1);
 		slow += (t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000 >= 2000;
 	}
-	CHECK(slow <= 2); /* nobody waits for the reader; a wait for a busy disk is allowed */
-	CHECK(stat(path, &st) == 0 && st.st_size > (off_t)(16 * MIB)); /* the reader does hold the WAL */
+	CHECK(slow <= 2); /* no commit waits for the reader; two may wait for a busy disk */
+	CHECK(stat(path, &st) == 0 && st.st_size > (off_t)(16 * MIB)); /* the reader did keep the WAL */
 	sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
 	sqlite3_close(db);
 	CHECK_EQ_INT(fixture_packet(&f, 1, 60, 100, 60), 0);
@@ -941,8 +954,8 @@ static void test_wal(void)
 }
 
 /*
- * Nobody reads: the log restarts each time that it has grown by a quarter of its limit, however
- * often.
+ * Without readers, the WAL is reset each time it has grown to a quarter of its limit, so it never
+ * grows much larger.
  */
 static void test_wal_in_peace(void)
 {
@@ -995,7 +1008,10 @@ static void append_for_ever(struct fixture *f)
 	}
 }
 
-/* Every packet is there from the first to the last; only the last may be incomplete. */
+/*
+ * Check that no packet is missing, and that every packet but the last is complete. Return the
+ * number of packets.
+ */
 static uint64_t check_contiguous(const struct fixture *f)
 {
 	int64_t last = fixture_number(f, "SELECT coalesce(max(sequence), -1) FROM chunks");
@@ -1036,7 +1052,8 @@ static void test_kill(void)
 		now = check_contiguous(&f);
 		CHECK(now >= before);
 		before = now;
-		if (before == 0 && longer < 64) /* on a busy machine it may not have written yet */
+		/* The writer may not have written anything yet on a busy machine. */
+		if (before == 0 && longer < 64)
 			longer *= 2;
 	}
 	CHECK(before > 0);

@@ -11,7 +11,7 @@
 struct make {
 	uint8_t bytes[1 << 20];
 	size_t used;
-	size_t packet; /* offset of the open packet */
+	size_t packet; /* offset of the open packet in the stream */
 };
 
 static inline void make_bytes(struct make *m, const void *p, size_t n)
@@ -26,7 +26,7 @@ static inline void make_u64(struct make *m, uint64_t v)
 	m->used += 8;
 }
 
-/* Open a packet; close it before the next one. */
+/* Open a packet. Call make_close before the next make_packet. */
 static inline void make_packet(struct make *m)
 {
 	m->packet = m->used;
@@ -34,7 +34,7 @@ static inline void make_packet(struct make *m)
 	m->used += MPROF_PACKET_HEADER_BYTES;
 }
 
-/* Close the packet with COUNT, and with PADDING bytes of 0xee behind its content. */
+/* Close the packet with the count COUNT. Put PADDING bytes of 0xee behind its content. */
 static inline void make_close(struct make *m, uint16_t count, size_t padding)
 {
 	struct mprof_packet_header h = {
@@ -48,7 +48,7 @@ static inline void make_close(struct make *m, uint16_t count, size_t padding)
 	m->used += padding;
 }
 
-/* Write one event, by its shape. */
+/* Write one event of the kind ID; the table of event shapes says which of the arguments it has. */
 static inline void make_event(struct make *m, uint64_t timestamp, uint8_t id, int64_t context, int64_t number,
 			      uint8_t type, const char *text)
 {
@@ -66,7 +66,10 @@ static inline void make_event(struct make *m, uint64_t timestamp, uint8_t id, in
 		make_bytes(m, text, strlen(text) + 1);
 }
 
-/* Write a packet of COUNT with one event, `switch` to thread NUMBER at that time, and padding. */
+/*
+ * Write a packet with the count COUNT and PADDING bytes behind its one event, a `switch` to thread
+ * NUMBER at the time NUMBER.
+ */
 static inline void make_numbered(struct make *m, uint16_t count, uint64_t number, size_t padding)
 {
 	make_packet(m);

@@ -33,12 +33,13 @@
 #define SIM_DOMAINS	32752u	     /* number of possible domids; greater ones are reserved */
 #define SIM_REFS	(128u << 16) /* number of possible references */
 #define SIM_GUEST_PORTS 131072u
-#define SIM_PORTS	4096u /* dom0's ports; 0 is none */
+#define SIM_PORTS	4096u /* number of dom0's ports; port 0 is never used */
 #define SIM_VIRQ	UINT32_MAX
 
 /*
- * State of a guest's port: closed, offered to dom0, bound by another program there, or bound; in
- * the last case dom0's port is in the other bits.
+ * State of a guest's port: closed, offered to dom0, or bound by another program in dom0. A port
+ * that this simulation binds has SIM_PORT_BOUND set, and the number of dom0's port in the other
+ * bits.
  */
 enum sim_guest_port { SIM_PORT_CLOSED, SIM_PORT_OFFERED, SIM_PORT_TAKEN };
 #define SIM_PORT_BOUND (1u << 31)
@@ -49,20 +50,22 @@ struct sim_domain {
 	unsigned reason;
 };
 
-/* Times are CLOCK_MONOTONIC ns. Only the mapping process writes it, while it is alive. */
+/*
+ * Times are CLOCK_MONOTONIC, in ns. Only the process PID writes this structure while it is alive.
+ */
 struct sim_maps {
 	_Atomic uint32_t pid;
 	_Atomic uint32_t pages;
 	_Atomic uint64_t maps, unmaps, refused;
-	_Atomic uint64_t mapped_ns, unmapped_ns; /* of the last mapping */
+	_Atomic uint64_t mapped_ns, unmapped_ns; /* when pages were last mapped and last unmapped */
 	uint8_t unused[SIM_PAGE - 48];
-	uint8_t refs[SIM_REFS]; /* number of mappings of each page */
+	uint8_t refs[SIM_REFS]; /* number of mappings of each page, by reference */
 };
 
 struct sim_port {
 	_Atomic uint32_t bound, domid, remote, pending, masked, unused;
-	_Atomic uint64_t kicks, delivered;		       /* since it was bound */
-	_Atomic uint64_t kicked_ns, delivered_ns, unmasked_ns; /* the last event */
+	_Atomic uint64_t kicks, delivered;		       /* number of events since the port was bound */
+	_Atomic uint64_t kicked_ns, delivered_ns, unmasked_ns; /* time of the last event of each kind */
 };
 
 struct sim_evtchn {
@@ -71,12 +74,12 @@ struct sim_evtchn {
 	struct sim_port port[SIM_PORTS];
 };
 
-/* For DOMID SIM_VIRQ: a virtual interrupt. */
+/* An event on a guest's PORT. If DOMID is SIM_VIRQ, the event is a virtual interrupt. */
 struct sim_event {
 	uint32_t domid, port;
 };
 
-/* Write the path of a file of the simulation to PATH (SIZE bytes). */
+/* Write the path of a file of the simulation to PATH, which has SIZE bytes. */
 void sim_path(char *path, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /*
  * Map SIZE bytes of a file of the simulation; create the file if it is missing. On failure return
@@ -88,22 +91,22 @@ void *sim_map(const char *name, size_t size);
  * set errno.
  */
 int sim_fifo(const char *name);
-/* Write a record to a FIFO that another process reads. */
+/* Write SIZE bytes of RECORD to the FIFO NAME, which another process reads. */
 bool sim_tell(const char *name, const void *record, size_t size);
 
-/* Read the domain DOMID. Return false if it does not exist. */
+/* Read the state of domain DOMID. Return false if the domain does not exist. */
 bool sim_domain(unsigned domid, struct sim_domain *domain);
-/* Read the domain with the lowest number from FIRST on. */
+/* Read the state of the domain with the lowest domid that is FIRST or greater. */
 bool sim_domain_from(unsigned first, struct sim_domain *domain);
 
 /*
- * Map N pages of a domain at consecutive addresses; the caller unmaps them with munmap. If one
- * cannot be mapped, return NULL with EINVAL.
+ * Map N pages of a domain at consecutive addresses. The caller unmaps them with munmap. If a page
+ * cannot be mapped, return NULL and set errno to EINVAL.
  */
 void *sim_pages(unsigned domid, size_t n, const uint32_t *refs, int protection);
 
 uint64_t sim_now(void);
-/* Return whether a process with this number exists. */
+/* Return whether a process with the id PID exists. */
 bool sim_alive(uint32_t pid);
 
 #endif
