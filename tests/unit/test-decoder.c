@@ -1,4 +1,7 @@
-/* The decoder: every event, every cut, damage, continuations, the wrap of the count. */
+/*
+ * The decoder of traces: every event, every way to cut the input, damage, continued packets, and
+ * the wrap of the count.
+ */
 #include <stdlib.h>
 
 #include <mprof/trace.h>
@@ -6,7 +9,7 @@
 #include "check.h"
 #include "trace-make.h"
 
-/* Everything that a decoder reported, as text: one line per event or damage. */
+/* Everything that a decoder reported: one line of text per event or damage. */
 struct log {
 	char text[1 << 16];
 	size_t used;
@@ -58,7 +61,7 @@ static void drain(struct mprof_decoder *d, struct log *log, enum mprof_status st
 	}
 }
 
-/* The same in batches of at most N events. */
+/* Do the same as drain, in batches of at most N events. */
 static void drain_batches(struct mprof_decoder *d, struct log *log, enum mprof_status stop, size_t n)
 {
 	struct mprof_event events[16];
@@ -79,9 +82,9 @@ static void drain_batches(struct mprof_decoder *d, struct log *log, enum mprof_s
 }
 
 /*
- * Decode LEN bytes, cut at FIRST and then every STEP bytes (0 = no further cut). Each piece is a
- * copy of its own size, so that a sanitizer detects any access past its end or after its use.
- * BATCH: events at once, 0 = one by one.
+ * Decode LEN bytes in pieces, cut at FIRST and then after every STEP bytes (0: not at all). Each
+ * piece is a copy of its own, so that a sanitizer detects accesses past its end or after its use.
+ * BATCH is the most events of a call, 0 for the function that returns single events.
  */
 static void decode_by(struct log *log, const uint8_t *bytes, size_t len, size_t first, size_t step, size_t batch)
 {
@@ -121,8 +124,8 @@ static void decode(struct log *log, const uint8_t *bytes, size_t len, size_t fir
 }
 
 /*
- * Decode the input whole, then with every cut and in pieces of several sizes: all results must be
- * equal.
+ * Decode the input as a whole, then in two pieces at every cut, then in pieces of several sizes.
+ * All results must be equal.
  */
 static void decode_every_way(struct log *whole, const struct make *m)
 {
@@ -202,7 +205,10 @@ static void test_empty_inputs(void)
 	CHECK_EQ_STR(log.text, "");
 }
 
-/* Damage one packet of three in each way; the packets around it must be decoded completely. */
+/*
+ * Damage the middle one of three packets with DAMAGE. The decoder must report REASON at OFFSET,
+ * skip SKIPPED bytes, and decode the other two packets.
+ */
 static void check_middle(void (*damage)(struct make *m, size_t start), enum mprof_damage_reason reason, uint64_t offset,
 			 uint64_t skipped)
 {
@@ -272,7 +278,7 @@ static void test_damage(void)
 	check_middle(bad_content, MPROF_DAMAGE_HEADER, 0, 74);
 }
 
-/* Garbage before the first packet that partly looks like a header. */
+/* Bytes that partly look like a header precede the first packet. */
 static void test_resynchronise(void)
 {
 	static struct make m, good;
@@ -280,8 +286,8 @@ static void test_resynchronise(void)
 
 	m.used = good.used = 0;
 	make_numbered(&good, 9, 1, 4);
-	make_bytes(&m, good.bytes, 3);	/* the magic's beginning */
-	make_bytes(&m, good.bytes, 20); /* the signature without sizes */
+	make_bytes(&m, good.bytes, 3);	/* the first bytes of a magic */
+	make_bytes(&m, good.bytes, 20); /* a header that ends before the sizes */
 	make_bytes(&m, good.bytes, 20);
 	make_bytes(&m, good.bytes, good.used);
 	make_bytes(&m, good.bytes, good.used);
@@ -307,7 +313,9 @@ static void test_garbage_to_the_end(void)
 	CHECK_EQ_UINT(log.last.skipped, 36);
 }
 
-/* Return how many events of a packet from make_all_events() end within its first LEN bytes. */
+/*
+ * Return the number of events that end within the first LEN bytes of a packet of make_all_events.
+ */
 static size_t whole_events(const struct make *m, size_t len)
 {
 	struct mprof_raw_event e;
@@ -321,8 +329,8 @@ static size_t whole_events(const struct make *m, size_t len)
 }
 
 /*
- * An input that ends at any of its bytes gives the whole events up to there, and damage except at a
- * packet's end.
+ * An input may end at any byte. The decoder returns the events that are whole, and reports damage
+ * unless the input ends at a packet's end.
  */
 static void test_every_truncation(void)
 {
@@ -344,7 +352,7 @@ static void test_every_truncation(void)
 	CHECK_EQ_INT(log.last.reason, MPROF_DAMAGE_CUT_INPUT);
 }
 
-/* Continuations have the same count, and a wrap of the count is a step of one. */
+/* A continued packet has the count of the packet before. The wrap of the count is a step of one. */
 static void test_sequence(void)
 {
 	static struct make m;
@@ -365,7 +373,7 @@ static void test_sequence(void)
 	CHECK_EQ_UINT(log.totals.lost_packets, 6);
 }
 
-/* A string of many pieces, and one over the limit. */
+/* A text in many pieces, and a text that is longer than the limit. */
 static void test_long_strings(void)
 {
 	size_t len = MPROF_EVENT_BYTES_MAX + 4096, room = len + 100;
@@ -392,8 +400,10 @@ static void test_long_strings(void)
 	free(bytes);
 }
 
-/* Decode in pieces in a given order. */
-/* An event of the maximum size, and one byte more, on every reading path. */
+/*
+ * An event of the largest size, and an event that is one byte longer, on each path through the
+ * decoder.
+ */
 static void test_longest_event(void)
 {
 	static const size_t totals[] = {MPROF_EVENT_BYTES_MAX - 9, MPROF_EVENT_BYTES_MAX - 8, MPROF_EVENT_BYTES_MAX,
@@ -408,7 +418,10 @@ static void test_longest_event(void)
 
 		memset(bytes, 'x', room);
 		mprof_packet_store(&h, bytes);
-		/* Behind another event, since the first event of a batch takes the careful path. */
+		/*
+		 * Put another event before it, because the first event of a batch takes the slow
+		 * path.
+		 */
 		memset(bytes + 30, 0, 34);
 		bytes[30 + 8] = MPROF_EVENT_switch;
 		bytes[47 + 8] = MPROF_EVENT_label;

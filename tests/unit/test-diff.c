@@ -1,7 +1,7 @@
 /*
- * Comparison of a good run and a bad run: models made by hand, each with one story, random programs
- * recorded twice, and hostile models. tests/integration/diff.py checks the explanation of the ARP
- * reply and of recorded traces.
+ * Comparison of a good run with a bad run: models made by hand, random programs that are recorded
+ * twice, and hostile models. tests/integration/diff.py checks the explanation of the ARP reply and
+ * of recorded traces.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ struct line {
 	uint64_t time;
 	uint8_t id;
 	int64_t context;
-	int64_t number; /* the child of a `creates` */
+	int64_t number; /* for `creates`: the id of the new thread */
 	uint8_t type;
 	const char *text;
 };
@@ -80,7 +80,7 @@ static struct mprof_model *tell(const struct line *lines, size_t n)
 
 #define TELL(lines) tell(lines, sizeof(lines) / sizeof((lines)[0]))
 
-/* Two runs and their comparison. */
+/* Two models, and the comparison of them. */
 struct two {
 	struct mprof_model *good, *bad;
 	const struct mprof_model_view *g, *b;
@@ -108,7 +108,7 @@ static void two_deinit(struct two *t)
 	mprof_model_free(t->good);
 }
 
-/* Return the newest thread of ID. */
+/* Return the index of the newest thread with the id ID. */
 static uint32_t thread(const struct mprof_model_view *v, int64_t id)
 {
 	uint32_t i;
@@ -119,7 +119,7 @@ static uint32_t thread(const struct mprof_model_view *v, int64_t id)
 	return MPROF_NONE;
 }
 
-/* Return the id of the bad run's counterpart of the good run's thread ID, or -2. */
+/* Return the id of the thread in the bad run that matches thread ID of the good run, or -2. */
 static int64_t match(const struct two *t, int64_t id)
 {
 	uint32_t i = t->v->good_match[thread(t->g, id)];
@@ -138,7 +138,10 @@ static void test_nothing(void)
 	CHECK(mprof_diff_free(NULL) == NULL);
 }
 
-/* A thread waits on a condition and is woken, or the wake-up comes too early. */
+/*
+ * In the good run a thread waits on a condition and is woken. In the bad run the wake-up comes
+ * before the wait.
+ */
 #define STORY                                                                                          \
 	DOES(1, switch, 0, 0), SAYS(1, 0, "main"), CREATES(10, 0, 9, Condition), SAYS(10, 9, "reply"), \
 		CREATES(11, 0, 5, Task), SAYS(11, 5, "network")
@@ -190,7 +193,7 @@ static void test_missed_signal(void)
 		CHECK_EQ_UINT(t.v->steps[p->good_next].kind, MPROF_STEP_SIGNALLED);
 		CHECK_EQ_INT(t.g->threads[t.v->steps[p->good_next].other].id, 0);
 		CHECK_EQ_INT(t.b->threads[t.v->steps[p->bad_next].other].id, 5);
-		/* The good run does later what the bad run does now, and the other way round. */
+		/* "Later" is the time at which one run does what the other run does now. */
 		CHECK_EQ_UINT(t.v->steps[p->good_later].time, 32);
 		CHECK_EQ_UINT(t.v->steps[p->bad_later].time, 21);
 	}
@@ -199,8 +202,8 @@ static void test_missed_signal(void)
 }
 
 /*
- * A thread that is unresolved because the trace ended first is no difference; the runs do not part
- * there either.
+ * A thread is unresolved only because its trace ends earlier. This is neither a different outcome
+ * nor a divergence.
  */
 static void test_undue(void)
 {
@@ -222,8 +225,8 @@ static void test_undue(void)
 }
 
 /*
- * A failure that is passed on is one outcome, reported for its first labelled thread. A failure of
- * a thread that the other run lacks is reported, too.
+ * A failure that other threads pass on is one outcome, reported for the first of these threads that
+ * has a label. A failure of a thread that the other run does not have is another outcome.
  */
 static void test_failures(void)
 {
@@ -264,7 +267,10 @@ static void test_failures(void)
 	two_deinit(&t);
 }
 
-/* A thread that becomes another in one run only is compared by the outcome of that other thread. */
+/*
+ * A thread becomes another thread in one run only. Its outcome there is the outcome of the other
+ * thread.
+ */
 static void test_becomes_in_one(void)
 {
 #define REQUEST DOES(1, switch, 0, 0), CREATES(2, 0, 1, Task), SAYS(3, 1, "request"), CREATES(4, 1, 2, Task)
@@ -342,15 +348,18 @@ static void test_counters(void)
 
 		names[i] = v->text[v->strings[v->counters[c->good == MPROF_NONE ? c->bad : c->good].name].offset];
 	}
-	/* First the missing threads, then the one whose largest value fell by more than half. */
+	/*
+	 * Counters that one run does not have come first, then the counter whose largest value fell
+	 * by more than half.
+	 */
 	CHECK_EQ_STR(names, "bdca");
 	CHECK(!t.v->alike);
 	two_deinit(&t);
 }
 
 /*
- * Many threads of a kind, some of them different: as many counterparts as possible, and the
- * different ones by kind.
+ * Many threads of one kind, some of them in one run only. As many as possible are matched, and the
+ * others are listed by kind.
  */
 static void test_numbers(void)
 {
@@ -380,7 +389,8 @@ static void test_numbers(void)
 }
 
 /*
- * A number in a label is treated as an id, but a number that both runs share distinguishes labels.
+ * A number in a label counts as an id and may differ between the runs. If both runs have the
+ * number, labels with other numbers do not match it.
  */
 static void test_numbers_in_labels(void)
 {
@@ -407,7 +417,7 @@ static void test_numbers_in_labels(void)
 	two_deinit(&t);
 }
 
-/* Children whose creator is another thread in the other run, or is older than the trace. */
+/* In the bad run a thread's creator is a thread of another kind. */
 static void test_moved(void)
 {
 	static const struct line good[] = {
@@ -443,7 +453,10 @@ static uint32_t pick(struct random *r, uint32_t n)
 
 #define PROGRAM 400
 
-/* Make a program of N events with threads from 1 up; each thread is created by an older one. */
+/*
+ * Make a program of N events. Its threads have the ids 1 and up, and each is created by an older
+ * thread.
+ */
 static size_t program(struct random *r, struct line *lines)
 {
 	static const char *const labels[] = {"request", "read", "write", "timer", "retry"};
@@ -481,7 +494,7 @@ static size_t program(struct random *r, struct line *lines)
 	return n;
 }
 
-/* The same program with other ids and at other times. */
+/* Change the program's ids and times, and nothing else. */
 static void retell(struct line *lines, size_t n, uint64_t shift, uint64_t factor)
 {
 	size_t i;
@@ -494,7 +507,7 @@ static void retell(struct line *lines, size_t n, uint64_t shift, uint64_t factor
 	}
 }
 
-/* Ids and times make no difference, and every thread is its own counterpart. */
+/* Two runs that differ only in ids and times are alike: every thread matches its counterpart. */
 static void test_other_ids(void)
 {
 	static struct line lines[PROGRAM];
@@ -517,7 +530,10 @@ static void test_other_ids(void)
 	}
 }
 
-/* In one run each task has its own id, in the other all share one. */
+/*
+ * In one run each task has an id of its own; in the other run all tasks use the same id, one after
+ * the other.
+ */
 static void test_ids_used_again(void)
 {
 	struct mprof_model *m[2];
@@ -543,10 +559,7 @@ static void test_ids_used_again(void)
 	two_deinit(&t);
 }
 
-/*
- * Check the matches: counterparts are mutual, a root matches only a root, and roots do not count as
- * matched.
- */
+/* Check the matches: if A matches B, B matches A; a root matches only a root and is not counted. */
 static void check_matches(const struct two *t)
 {
 	uint32_t i, n = 0, bad;
@@ -562,7 +575,10 @@ static void check_matches(const struct two *t)
 	CHECK_EQ_UINT(t->v->matched, n);
 }
 
-/* A server: an accept loop creates a task for each request, and each task creates one part. */
+/*
+ * Record a server for the requests FROM to TO - 1: an accept loop creates a task for each request,
+ * and each task creates one part. Ids begin at BASE.
+ */
 static void serve(struct mprof_model *m, int from, int to, int64_t base)
 {
 	static char names[200][16];
@@ -581,7 +597,7 @@ static void serve(struct mprof_model *m, int from, int to, int64_t base)
 	}
 }
 
-/* The bad trace is from a ring that has wrapped: its beginning is gone. */
+/* The bad trace lacks its beginning, as a ring does that has wrapped. */
 static void test_cut(void)
 {
 	struct mprof_model *good = begin(1), *bad = begin(1);
@@ -610,7 +626,7 @@ static void test_cut(void)
 	two_deinit(&t);
 }
 
-/* The good trace is longer. */
+/* The bad trace ends earlier than the good one. */
 static void test_short(void)
 {
 	static struct line lines[PROGRAM];
@@ -659,7 +675,10 @@ static void test_circles(void)
 	two_deinit(&t);
 }
 
-/* Two guests in one model, each the other's counterpart if the options say so. */
+/*
+ * Two guests in one model. The options say which guest of the good run matches which guest of the
+ * bad run.
+ */
 static void test_streams(void)
 {
 	static const uint32_t crossed[] = {1, 0}, none[] = {MPROF_NONE, 0};
@@ -691,7 +710,10 @@ static void test_streams(void)
 	two_deinit(&t);
 }
 
-/* Only a few differences are listed, only later ones, and their number is reported. */
+/*
+ * At most results_max outcomes are listed, only those after the times of the options, and all of
+ * them are counted.
+ */
 static void test_told(void)
 {
 	struct mprof_model *m[2];
@@ -740,7 +762,7 @@ static void test_without_memory(void)
 	}
 	fail_in = -1;
 	CHECK(i > 60);
-	/* A result is complete, or NULL. */
+	/* A result that is not NULL is complete. */
 	whole = mprof_diff_new(mprof_model_view(good), mprof_model_view(bad), NULL);
 	if (CHECK(d && whole)) {
 		CHECK_EQ_UINT(mprof_diff_view(d)->n_divergences, mprof_diff_view(whole)->n_divergences);
@@ -753,7 +775,7 @@ static void test_without_memory(void)
 	mprof_model_free(bad);
 }
 
-/* ---- lists side by side */
+/* ---- matching two lists */
 
 static uint32_t common(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t n_b)
 {
@@ -768,7 +790,10 @@ static uint32_t common(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint3
 	return best[n_a][n_b];
 }
 
-/* The matcher finds as many counterparts in order as possible, for any lists. */
+/*
+ * diff_align keeps the order of both lists, and finds as many matches as any matching in order can
+ * have.
+ */
 static void test_align(void)
 {
 	uint64_t a[40], b[40], work = 0;
@@ -798,7 +823,10 @@ static void test_align(void)
 	}
 }
 
-/* SWAPPED: in pairs, the second before the first. MORE: they do something more. */
+/*
+ * Make 58 siblings. With SWAPPED, the last six are in another order. With MORE, nearly all of them
+ * do something more.
+ */
 static struct mprof_model *siblings(bool swapped, bool more)
 {
 	static const char *const names[] = {"left", "right", "up", "down", "here", "there"};
@@ -828,8 +856,8 @@ static struct mprof_model *siblings(bool swapped, bool more)
 }
 
 /*
- * Nearly all siblings differ, some are equal, and some are in another order: each has at most one
- * counterpart.
+ * Nearly all siblings differ between the runs, some are equal, and some are in another order. Each
+ * sibling has at most one match.
  */
 static void test_swapped(void)
 {
@@ -845,8 +873,8 @@ static void test_swapped(void)
 }
 
 /*
- * A million siblings on each side that cannot be distinguished, or that are all in another order.
- * Count steps, not seconds.
+ * A million siblings on each side that are all equal, or alternate, or are random, or are in
+ * reverse order. The test limits steps, not seconds.
  */
 static void test_many_siblings(void)
 {
@@ -871,7 +899,7 @@ static void test_many_siblings(void)
 	free(found);
 }
 
-/* The same with whole models: the work grows linearly with them. */
+/* The number of steps for whole models is proportional to their size. */
 static void test_work(void)
 {
 	struct mprof_model *m[2];

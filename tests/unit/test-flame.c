@@ -1,4 +1,7 @@
-/* Functions from stacks: trees in both directions, recursion, hidden functions, callers, leaks. */
+/*
+ * Flame graphs, hotspots and leaks of a memory profile: trees in both directions, recursion, hidden
+ * functions, callers.
+ */
 #include "mem-make.h"
 
 static struct mprof_profile *profile_new(void)
@@ -6,7 +9,10 @@ static struct mprof_profile *profile_new(void)
 	return mprof_profile_new(&(struct mprof_profile_options){.tree = true, .seed = 5});
 }
 
-/* The tree as text: "f1 10/0(f2 4/4,f3 6/6)", total and self. */
+/*
+ * Write the tree as text to OUT: "f1 10/0(f2 4/4,f3 6/6)", with each function's total and own
+ * samples.
+ */
 static size_t show(const struct mprof_mem *d, const struct mprof_flame_node *nodes, uint32_t at, char *out, size_t room)
 {
 	const struct mprof_flame_node *node = &nodes[at];
@@ -79,8 +85,8 @@ static void test_trees(void)
 }
 
 /*
- * One code address stands for two functions, and the inner one is hidden: its allocations have no
- * place in the outer function.
+ * One code address stands for two functions, one inlined into the other. If the inner function is
+ * hidden, its allocations are not counted for the outer one.
  */
 static void test_hidden_inside(void)
 {
@@ -134,7 +140,7 @@ static void test_hotspots(void)
 	h = mprof_hotspots_new(p, d, MPROF_WEIGHT_ALL);
 	spot = spot_find(h, d, "f1");
 	CHECK(spot);
-	/* A function that is on a stack twice counts once. */
+	/* A function that is twice on a stack counts once. */
 	CHECK_EQ_UINT(spot->self, 1);
 	CHECK_EQ_UINT(spot->total, 11);
 	CHECK_EQ_UINT(spot->n_callers, 2);
@@ -150,7 +156,7 @@ static void test_hotspots(void)
 	made_free(&m);
 }
 
-/* List the three largest places of a function that allocates at four, the largest first. */
+/* A function allocates at four places. The list has the three largest places, the largest first. */
 static void test_places(void)
 {
 	struct mprof_profile *p = profile_new();
@@ -184,8 +190,8 @@ static void test_places(void)
 }
 
 /*
- * Two unnamed codes in a row share the previous name. A third does not, and a name restarts the
- * count.
+ * A code without a name takes the name of the frame before it, and so does a second one. A third
+ * does not. Each named frame begins a new count.
  */
 static void test_borrowed_names(void)
 {
@@ -211,7 +217,10 @@ static void test_borrowed_names(void)
 	made_free(&m);
 }
 
-/* The cut-off part of a stack is a frame of its own, and the encoder preserves it. */
+/*
+ * If a stack was cut off, a frame stands for the part that is missing. The encoder keeps this
+ * frame.
+ */
 static void test_truncated(void)
 {
 	struct mprof_profile *p = profile_new();
@@ -230,8 +239,8 @@ static void test_truncated(void)
 }
 
 /*
- * An allocation at the last moment belongs to the last part, also in a run without length. If two
- * stacks have one size, the first is shown.
+ * An allocation at the last moment belongs to the last part of the run, also if the run has no
+ * length. If two stacks have equal samples, the first is shown.
  */
 static void test_leaks_at_the_end(void)
 {
@@ -270,7 +279,10 @@ static void test_leaks_at_the_end(void)
 	made_free(&m);
 }
 
-/* One of two places leaks, the other keeps what it allocated first. */
+/*
+ * Two places allocate. One keeps objects of all times and is a leak. The other keeps most of its
+ * objects from the start.
+ */
 static void test_leaks(void)
 {
 	struct made m = {0};
@@ -307,7 +319,7 @@ static void test_leaks(void)
 	made_free(&m);
 }
 
-/* An empty profile is a root and has no hotspot. */
+/* An empty profile is a root without children, and has no hotspots. */
 static void test_empty(void)
 {
 	struct mprof_profile *p = profile_new();

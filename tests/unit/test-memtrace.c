@@ -1,6 +1,6 @@
 /*
- * Memtrace streams: the events of valid streams in any cut, and the events kept of damaged ones.
- * tests/integration/mem-oracles.py checks real streams.
+ * The decoder of memtrace streams: valid streams cut into pieces of any size, and the events that
+ * are kept of damaged streams. tests/integration/mem-oracles.py checks real streams.
  */
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@
 struct stream {
 	uint8_t bytes[1 << 20];
 	size_t n;
-	size_t packet; /* offset of the open packet */
+	size_t packet; /* offset of the open packet in the stream */
 	uint16_t version;
 	uint64_t next_id;
 	uint64_t time;
@@ -53,7 +53,7 @@ static void put_text(const char *text)
 	put(text, strlen(text) + 1);
 }
 
-/* Write an event's word at US microseconds after the start. */
+/* Write the first word of an event of the kind ID at US microseconds after the start. */
 static void put_event(uint32_t id, uint64_t us)
 {
 	uint8_t word[4];
@@ -95,7 +95,7 @@ static void packet_end(void)
 	mprof_store64(p + header_bytes() - 8, made.next_id);
 }
 
-/* Begin a stream with its trace info. */
+/* Begin a stream of the version VERSION with its trace info. */
 static void stream_begin(uint16_t version)
 {
 	double rate = 0.001;
@@ -116,7 +116,10 @@ static void stream_begin(uint16_t version)
 	packet_end();
 }
 
-/* Write an alloc of LENGTH words, at most 16, with PREFIX frames as before. N codewords follow. */
+/*
+ * Write an allocation of LENGTH words, at most 16. It shares PREFIX frames with the previous stack.
+ * The caller writes the N codewords that follow.
+ */
 static void put_alloc(uint32_t length, uint8_t prefix, uint8_t n, uint64_t us)
 {
 	put_event(100 + length, us);
@@ -151,7 +154,7 @@ static void put_location(uint32_t line, uint8_t file, uint8_t function, const ch
 		put_text(new_function);
 }
 
-/* Write a packet with an alloc of two frames. */
+/* Write a packet with one allocation, whose stack has two frames. */
 static void packet_plain(uint64_t us, uint16_t domain)
 {
 	packet_begin(us, domain);
@@ -161,9 +164,9 @@ static void packet_plain(uint64_t us, uint16_t domain)
 	packet_end();
 }
 
-/* ---- reading one ---- */
+/* ---- reading a stream ---- */
 
-/* The decoder's output, as lines. */
+/* Output of the decoder, as lines of text. */
 struct told {
 	char text[1 << 16];
 	size_t n;
@@ -243,7 +246,7 @@ static struct told *read_in(struct told *told, size_t piece, bool stacks)
 	return told;
 }
 
-/* Decode the stream in several cuts, which must agree. Return its text. */
+/* Decode the stream in pieces of several sizes, which must give the same text. Return this text. */
 static const char *says(void)
 {
 	static struct told whole, cut;
@@ -267,7 +270,7 @@ static void test_events(void)
 	put_alloc(2, 0, 2, 100);
 	put_miss(7, 0x100);
 	put_miss(9, 0x200);
-	put_event(2, 101); /* the long form, with each size of number */
+	put_event(2, 101); /* the long form of an allocation, with a number of each size */
 	put8(253), put16(300);
 	put8(3);
 	put8(1);
@@ -275,7 +278,11 @@ static void test_events(void)
 	put_miss(11, 0x300);
 	made.next_id++;
 	put_alloc(16, 0, 1, 102);
-	put_hit(7, 1); /* and what follows: only bucket 0 begins an event, so 11 did not follow 7 */
+	/*
+	 * Two frames: bucket 0 of the previous event followed 7 and is predicted, not 11 in
+	 * between.
+	 */
+	put_hit(7, 1);
 	put_event(3, 103), put8(1);
 	put_event(4, 104), put8(2);
 	packet_end();
@@ -319,13 +326,13 @@ static void test_names(void)
 	put_location(10, 31, 31, "a.ml", "A.f");
 	put_location(20, 31, 31, "b.ml", "B.g");
 	put_event(1, 50), put64(0x200), put8(1);
-	put_location(30, 1, 0, NULL, NULL); /* a.ml again, and its A.f */
+	put_location(30, 1, 0, NULL, NULL); /* file a.ml and function A.f again */
 	packet_end();
 	packet_plain(100, 0);
 	CHECK_EQ_STR(says(), "b0 @0\na0 @100 2*1 s0 f0 +0: 100=A.f@a.ml:10=B.g@b.ml:20 200=A.f@a.ml:30\n");
 }
 
-/* Empty names. */
+/* Empty names of files and functions are valid. */
 static void test_empty_names(void)
 {
 	stream_begin(2);
@@ -337,7 +344,7 @@ static void test_empty_names(void)
 	CHECK_EQ_STR(says(), "b0 @0\na0 @100 2*1 s0 f0 +0: 100=@:10 200\n");
 }
 
-/* The returned length of a cut sentence is that of the text in the buffer. */
+/* mprof_mem_damage_text returns the length of the text in the buffer, also if the text was cut. */
 static void test_damage_text(void)
 {
 	const struct mprof_mem_damage damage = {.reason = MPROF_MEM_DAMAGE_HEADER};
@@ -351,7 +358,10 @@ static void test_damage_text(void)
 	CHECK_EQ_UINT(mprof_mem_damage_text(&damage, NULL, 0), 0);
 }
 
-/* A table refers to entries that it does not have: names are lost, and nothing else. */
+/*
+ * A location refers to an entry of the name table that does not exist. The names are lost, and
+ * nothing else.
+ */
 static void test_bad_names(void)
 {
 	stream_begin(2);
@@ -373,7 +383,8 @@ static void test_bad_names(void)
 }
 
 /*
- * The writer stops at 4,096 bytes per stack, and counts the next stack's prefix on the whole stack.
+ * The writer stops after 4,096 bytes of a stack. The number of frames that the next stack shares
+ * refers to the whole stack.
  */
 static void test_truncated(void)
 {
@@ -385,7 +396,8 @@ static void test_truncated(void)
 	for (uint16_t i = 0; i < 409; i++)
 		put_miss((uint16_t)(i + 1), 0x1000u + i);
 	made.next_id++;
-	put_event(103, 101), put8(253), put16(500), put8(1); /* a prefix that was cut away */
+	/* Shares 500 frames, of which the stream has 409. */
+	put_event(103, 101), put8(253), put16(500), put8(1);
 	put_miss(600, 0x5000);
 	made.next_id++;
 	put_alloc(3, 1, 1, 102);
@@ -416,7 +428,7 @@ static void test_check(void)
 }
 
 /*
- * The clock steps back within a packet and between two packets, and one time is before the trace's
+ * The clock steps back inside a packet and between two packets, and one time is before the trace's
  * start.
  */
 static void test_clock(void)
@@ -441,7 +453,7 @@ static void test_clock(void)
 			     "a5 @1400 1*1 s0 f0 +0:\n");
 }
 
-/* After more than 33.55 s the low bits have wrapped. */
+/* The low bits of the time wrap after 33.55 s. */
 static void test_long_time(void)
 {
 	stream_begin(2);
@@ -457,16 +469,16 @@ static void test_domains(void)
 	stream_begin(3);
 	packet_plain(100, 1);
 	made.next_id = 700;
-	packet_begin(90, 2); /* earlier, and without the other stream's caches */
+	packet_begin(90, 2); /* earlier than the other domain's packet, and with caches of its own */
 	put_alloc(4, 0, 1, 90);
 	put_hit(7, 0);
-	put_event(4, 95), put8(254), put64(0), made.n -= 4; /* a signed 32-bit number */
+	put_event(4, 95), put8(254), put64(0), made.n -= 4; /* a signed 32-bit number follows */
 	mprof_store32(made.bytes + made.n - 4, (uint32_t)-300);
 	packet_end();
 	CHECK_EQ_STR(says(), "b0 @0\na0 @100 2*1 s0 f0 +0: 100 200\na700 @90 4*1 s0 f0 +0: 0\nc1000 @95\n");
 }
 
-/* Above the limit of domains at a time, stacks are dropped. */
+/* If there are more domains than the decoder has caches for, stacks are dropped. */
 static void test_many_domains(void)
 {
 	static struct told told;
@@ -494,8 +506,8 @@ static void test_garbage(void)
 }
 
 /*
- * An invalid event costs the rest of its packet. Since bytes are missing, it also costs stacks, but
- * not ids.
+ * An invalid event loses the rest of its packet. The next packet's stacks cannot be decoded then,
+ * but ids stay right.
  */
 static void test_bad_event(void)
 {
@@ -510,8 +522,8 @@ static void test_bad_event(void)
 }
 
 /*
- * Names in the rest of a damaged packet are missing in the table: later references to them are not
- * trusted.
+ * The rest of a damaged packet may have defined names. The table lacks them, so later definitions
+ * are not trusted.
  */
 static void test_names_behind_bad_event(void)
 {
@@ -560,7 +572,7 @@ static void test_cut(void)
 	}
 }
 
-/* A forked child writes packets too; another recording begins anew. */
+/* Packets of a forked child are skipped. A second recording in the same stream begins anew. */
 static void test_others(void)
 {
 	stream_begin(2);
@@ -588,7 +600,7 @@ static void test_no_info(void)
 	packet_plain(100, 0);
 	CHECK_EQ_STR(says(), "damage 2 skipped 92\n");
 	stream_begin(2);
-	made.bytes[66 + 4 + 8] = 17; /* bits of a word */
+	made.bytes[66 + 4 + 8] = 17; /* number of bits of a word */
 	packet_plain(100, 0);
 	CHECK(strncmp(says(), "damage 3", 8) == 0);
 }
@@ -604,7 +616,7 @@ static void test_without_stacks(void)
 	CHECK_EQ_STR(told.text, "b0 @0\na0 @100 2*1 s0 f0 +0:\na1 @200 2*1 s0 f0 +0:\n");
 }
 
-/* A few bytes encode a stack of a million frames: the decoder does not follow it without limit. */
+/* A few bytes encode a stack of a million frames. The decoder limits the frames that it decodes. */
 static void test_deep(void)
 {
 	static struct told told;

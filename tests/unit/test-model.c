@@ -1,6 +1,7 @@
 /*
- * The model's interface: streams, gaps, clocks, refusals, pending events, and memory that runs out.
- * tests/integration/model-oracles.py and model-property.py check the model of a trace.
+ * The functions that build a model: streams, gaps, clocks, refused input, pending events, and
+ * allocations that fail. tests/integration/model-oracles.py and model-property.py check the models
+ * of traces.
  */
 #include <stdlib.h>
 
@@ -38,7 +39,7 @@ static struct mprof_model *fresh(uint32_t *stream)
 	return m;
 }
 
-/* Return the newest thread of ID. */
+/* Return the newest thread with the id ID. */
 static const struct mprof_thread *thread(const struct mprof_model_view *v, uint32_t stream, int64_t id)
 {
 	uint32_t i;
@@ -94,8 +95,8 @@ static void test_misuse(void)
 }
 
 /*
- * Two streams of one guest share threads, another guest's threads are separate; offsets move the
- * times.
+ * Two streams of one guest share their threads, and the threads of another guest are separate. Each
+ * stream's time offset is added to its times.
  */
 static void test_streams(void)
 {
@@ -131,7 +132,7 @@ static void test_streams(void)
 	mprof_model_free(m);
 }
 
-/* A thread that ran before a gap does not run through it. */
+/* A thread that runs when a gap begins does not run during the gap. */
 static void test_gap(void)
 {
 	const struct mprof_model_view *v;
@@ -159,7 +160,10 @@ static void test_gap(void)
 	mprof_model_free(m);
 }
 
-/* Times past 2^63 - 1 ns are clamped, whatever the offset; counters stop at the ends of 64 bits. */
+/*
+ * A time later than 2^63 - 1 ns is stored as that limit, whatever the offset. A counter's value
+ * stops at the limits of 64 bits.
+ */
 static void test_limits(void)
 {
 	const struct mprof_model_view *v;
@@ -213,7 +217,7 @@ static void test_counters(void)
 	CHECK_EQ_UINT(v->n_counters, 4);
 	CHECK(text_is(v, v->counters[0].name, "queue#1") && text_is(v, v->counters[1].name, "queue#2"));
 	CHECK(!v->counters[0].relative && v->counters[1].relative);
-	/* A counter's value is known from its first set on. */
+	/* A counter has an absolute value from the first event that sets the value. */
 	CHECK(!v->counters[3].relative);
 	CHECK_EQ_UINT(v->counters[0].scale, v->counters[1].scale);
 	CHECK(v->scales[v->counters[0].scale].min == -2 && v->scales[v->counters[0].scale].max == 41);
@@ -226,8 +230,8 @@ static void test_counters(void)
 }
 
 /*
- * If a marked thread became another, that one is expected to resolve. If it never does, the wait
- * goes on to the end.
+ * If a thread that should resolve becomes another thread, the other thread should resolve. If the
+ * other thread never does, its wait lasts until the end of the trace.
  */
 static void test_expectations(void)
 {
@@ -256,7 +260,10 @@ static void test_expectations(void)
 	mprof_model_free(m);
 }
 
-/* Ten thousand aliases in a row, closed to a circle: one step each, and the circle is skipped. */
+/*
+ * A hundred thousand threads each become the next, in linear time. Aliases that would close a cycle
+ * are skipped and counted.
+ */
 static void test_long_chain(void)
 {
 	const struct mprof_model_view *v;
@@ -279,7 +286,9 @@ static void test_long_chain(void)
 	mprof_model_free(m);
 }
 
-/* A thread that ends at its beginning does not count as ending before it. */
+/*
+ * A thread that ends at the time of its creation does not count as one that ends before it begins.
+ */
 static void test_backwards(void)
 {
 	const struct mprof_model_view *v;
@@ -295,7 +304,10 @@ static void test_backwards(void)
 	v = mprof_model_view(m);
 	CHECK_EQ_UINT(v->notes.backwards, 1);
 	mprof_model_free(m);
-	/* A resolved thread's interval ends at its resolution, also in its description. */
+	/*
+	 * If times go back, a resolved thread's run interval ends at the earlier time of the next
+	 * switch.
+	 */
 	m = fresh(&stream);
 	add(m, stream, 2, MPROF_EVENT_switch, 7, 0, NULL);
 	add(m, stream, 10, MPROF_EVENT_fulfills, 7, 7, NULL);
@@ -306,7 +318,7 @@ static void test_backwards(void)
 	mprof_model_free(m);
 }
 
-/* Two binds that read each other first: both are drawn. */
+/* Two binds read each other. One of them is detached from its reader, so that both get a row. */
 static void test_circle(void)
 {
 	const struct mprof_model_view *v;
@@ -349,7 +361,7 @@ static void test_clock(void)
 
 #define STORY 3000u
 
-/* A story with every kind of event. */
+/* Make event number I of a trace that has every kind of event. Its text goes to TEXT. */
 static struct mprof_raw_event story(uint32_t i, char *text)
 {
 	const int64_t id = (int64_t)i, old = (int64_t)(i / 2);
@@ -378,7 +390,10 @@ static struct mprof_raw_event story(uint32_t i, char *text)
 	}
 }
 
-/* Build the story with one of every few allocations failing, and repeat each failed call. */
+/*
+ * Build a model of the story. Every EVERYth allocation fails; repeat each call that failed for that
+ * reason.
+ */
 static struct mprof_model *build(long every)
 {
 	struct mprof_model *m;
@@ -404,7 +419,8 @@ static struct mprof_model *build(long every)
 	}
 	while (mprof_model_finish(m) == MPROF_NOMEM) {
 		again++;
-		fail_in = again % 7 + every; /* a whole layout must fit in between */
+		/* Allow enough allocations for mprof_model_finish to make progress. */
+		fail_in = again % 7 + every;
 		if (again > 400)
 			fail_in = -1;
 	}
@@ -444,8 +460,8 @@ static void test_no_memory(void)
 }
 
 /*
- * Build the story in batches of N with one of every few allocations failing, and repeat the rest of
- * each batch.
+ * Build a model of the story in batches of N events. Every EVERYth allocation fails; repeat the
+ * rest of the batch.
  */
 static struct mprof_model *build_batches(size_t n, long every)
 {
@@ -498,7 +514,7 @@ static void test_batches(void)
 	mprof_model_free(single);
 }
 
-/* The batch compared with single calls. */
+/* A model built in batches equals a model built event by event. */
 static void test_batch_and_single(void)
 {
 	struct mprof_model *single, *batches = build_batches(100, -1);
@@ -518,7 +534,10 @@ static void test_batch_and_single(void)
 	mprof_model_free(batches);
 }
 
-/* Ids far apart, each in its own place: memory grows with the number of events. */
+/*
+ * Ids that are far from each other, so that no array can hold them: memory is proportional to the
+ * number of events.
+ */
 static void test_crafted_ids(void)
 {
 	struct mprof_model *m;

@@ -1,6 +1,7 @@
 /*
- * Sums over events: peaks, promotions, contradictory ends, filters, the order of time.
- * mem-oracles.py checks real profiles.
+ * Profiles, which sum up the events of a memory profile: peaks, promotions, events that contradict
+ * each other, filters, and events out of order. tests/integration/mem-oracles.py checks real
+ * profiles.
  */
 #include "mem-make.h"
 
@@ -42,7 +43,7 @@ static void test_sums(void)
 	made_free(&m);
 }
 
-/* Live objects at the peak, node by node, if several peaks follow each other. */
+/* Each node has its live objects at the peak, also if a higher peak follows a lower one. */
 static void test_peak(void)
 {
 	struct made m = {0};
@@ -84,7 +85,7 @@ static void test_peak(void)
 	made_free(&m);
 }
 
-/* Events that no valid writer makes change only the sums that count them. */
+/* Events that no valid writer makes are counted, and change nothing else. */
 static void test_contradictions(void)
 {
 	struct mprof_profile *p = NEW(.tree = false);
@@ -111,7 +112,7 @@ static void test_contradictions(void)
 	CHECK_EQ_UINT(s->unknown, 4);
 	CHECK_EQ_UINT(s->live, 0);
 	CHECK_EQ_UINT(s->live_objects, 0);
-	/* No sample hit the object: nothing is known about it. */
+	/* No sample hit this object, so the profile does not follow it. */
 	e = (struct mprof_mem_event){.kind = MPROF_MEM_ALLOC, .id = 10, .time_us = 8};
 	CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
 	CHECK_EQ_UINT(s->repeated, 2);
@@ -119,7 +120,10 @@ static void test_contradictions(void)
 	mprof_profile_free(p);
 }
 
-/* Many objects, most of which end: the map of live objects finds each live one, and no other. */
+/*
+ * Allocate many objects and end most of them. The map of live objects finds each live object, and
+ * no other. STEP is the difference between ids.
+ */
 static void many(int64_t step)
 {
 	struct mprof_profile *p = NEW(.tree = false);
@@ -148,7 +152,7 @@ static void many(int64_t step)
 	mprof_profile_free(p);
 }
 
-/* Ids that count up, and ids that all hash to the same few places. */
+/* Ids that count up by one, and ids that collide in the map. */
 static void test_many(void)
 {
 	many(1);
@@ -157,7 +161,7 @@ static void test_many(void)
 	many(-3);
 }
 
-/* An object keeps its details when it moves from the young ring to the map. */
+/* An object keeps its details when it moves from the table of young objects to the map. */
 static void test_many_selected(void)
 {
 	const struct mprof_mem_filter filter = {
@@ -178,10 +182,7 @@ static void test_many_selected(void)
 	made_free(&m);
 }
 
-/*
- * A stream with a little of everything: deep stacks, large blocks, a long life, ends of unknown
- * objects.
- */
+/* Make a stream with deep stacks, large blocks, a long life, and ends of unknown objects. */
 static void any_stream(struct made *m)
 {
 	uint32_t random = 1, stack[41];
@@ -208,7 +209,9 @@ static void any_stream(struct made *m)
 	made_finish(m);
 }
 
-/* Many events at once give the same sums as single events, with any other options. */
+/*
+ * mprof_profile_read gives the same sums as mprof_profile_add for single events, with any options.
+ */
 static void test_read(void)
 {
 	const struct mprof_profile_options options[] = {
@@ -249,7 +252,9 @@ static void test_read(void)
 	made_free(&m);
 }
 
-/* Events of two domains come out of the order of time, and the peak differs. */
+/*
+ * Events of two domains are not in the order of time. If the profile sorts them, the peak differs.
+ */
 static void test_sort(void)
 {
 	static const struct mprof_mem_event events[] = {
@@ -280,7 +285,8 @@ static void test_sort(void)
 /* ---- selections ---- */
 
 /*
- * Three objects: a young one that ends, one that is promoted and ends, and a large one that stays.
+ * Make a stream of three objects: a young object that ends, an object that is promoted and ends,
+ * and a large object that never ends.
  */
 static void objects_make(struct made *m)
 {
@@ -296,7 +302,10 @@ static void objects_make(struct made *m)
 	made_finish(m);
 }
 
-/* Return the samples that FILTER selects, and put the maximum that lived at a time into *PEAK. */
+/*
+ * Return the number of samples that FILTER selects. Store the most samples that lived at one time
+ * in *PEAK.
+ */
 static uint64_t selected(struct mprof_mem_filter filter, uint64_t *peak)
 {
 	struct made m = {0};
@@ -356,7 +365,7 @@ static void test_filters(void)
 	CHECK_EQ_UINT(chosen(FILTER(.n_clauses = 2, .clauses = {{.name = "1"}, {.name = "3", .whole = false}})), 2);
 }
 
-/* Promotion ends the life in the minor heap. */
+/* A promotion ends an object's life in the minor heap and begins its life in the major heap. */
 static void test_heaps(void)
 {
 	uint64_t peak;
@@ -367,14 +376,14 @@ static void test_heaps(void)
 	CHECK_EQ_UINT(peak, 402);
 	CHECK_EQ_UINT(selected(FILTER(.heaps = MPROF_HEAP_EXTERNAL), &peak), 0);
 	CHECK_EQ_UINT(peak, 0);
-	/* For both heaps together a promotion ends nothing. */
+	/* If both heaps are selected, a promotion does not end the life. */
 	CHECK_EQ_UINT(chosen(FILTER(.heaps = MPROF_HEAP_MINOR | MPROF_HEAP_MAJOR, .lifetime = FROM(300))), 3);
-	/* Its life in the major heap begins at its promotion, at 400. */
+	/* The promoted object's life in the major heap begins at 400. */
 	CHECK_EQ_UINT(chosen(FILTER(.heaps = MPROF_HEAP_MAJOR, .allocated = TO(350))), 400);
 	CHECK_EQ_UINT(chosen(FILTER(.heaps = MPROF_HEAP_MINOR, .lifetime = TO(200))), 2);
 }
 
-/* A second recording in the same stream begins anew, also for selections. */
+/* A second recording in the same stream begins anew, in profiles and in selections. */
 static void test_joined(void)
 {
 	struct made m = {0};
@@ -399,7 +408,7 @@ static void test_joined(void)
 	made_free(&m);
 }
 
-/* The selection of a recording does not carry over to the next. */
+/* A selection of the first recording's objects selects none of the second recording. */
 static void test_joined_selected(void)
 {
 	const struct mprof_mem_filter filter = FILTER(.bytes = TO(8));
@@ -424,7 +433,10 @@ static void test_joined_selected(void)
 	made_free(&m);
 }
 
-/* A stack of a million frames, and one of its frames per event: the work follows the new frames. */
+/*
+ * A stack of 200,000 frames that each event shares. The work per event is proportional to its new
+ * frames.
+ */
 static void test_deep(void)
 {
 	enum { DEEP = 200000, EVENTS = 20000 };
@@ -450,7 +462,7 @@ static void test_deep(void)
 	free(stack);
 }
 
-/* If several moments have the same peak, the first is reported. */
+/* If several moments have the same peak, the first of them is reported. */
 static void test_first_peak(void)
 {
 	struct made m = {0};

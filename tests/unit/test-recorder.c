@@ -1,6 +1,6 @@
 /*
- * The recorder: the bytes of every event, the move to the next packet, drops and their reasons, and
- * the order of its stores as another process sees them.
+ * The recorder: the bytes of each event, the move to the next packet, dropped events and the
+ * reasons, and the order of the recorder's stores as another process sees them.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static _Alignas(8) uint8_t ring[RING_BYTES + 64];
 static struct mprof_recorder recorder;
 static uint64_t ticks;
 
-/* A clock that advances by one per call. */
+/* Clock that returns one more at each call. */
 static uint64_t tick(void *context)
 {
 	(void)context;
@@ -44,7 +44,8 @@ static struct mprof_packet_header header_at(const uint8_t *p)
 }
 
 /*
- * Return the newest event, which begins AT in the active packet and must end at the content's end.
+ * Return the newest event, which begins at offset AT of the active packet. The event must end where
+ * the content ends.
  */
 static struct mprof_raw_event newest(uint32_t at)
 {
@@ -56,7 +57,7 @@ static struct mprof_raw_event newest(uint32_t at)
 	return e;
 }
 
-/* Make CALL and check the event that it records. */
+/* Call the function CALL of the recorder, and check the event that it records. */
 #define CHECK_EVENT(call, want_id, want_context, want_number, want_text) \
 	do {                                                             \
 		uint32_t at_ = recorder.content;                         \
@@ -93,7 +94,7 @@ static void test_geometry(void)
 	uint32_t at = 0;
 	void *largest;
 
-	/* Packets begin at multiples of 8 and tile the ring to its last byte. */
+	/* Packets begin at multiples of 8 bytes, and together fill the ring to its last byte. */
 	setup(4093, 3);
 	for (unsigned i = 0; i < 3; i++) {
 		h = header_at(ring + at);
@@ -113,7 +114,7 @@ static void test_geometry(void)
 	CHECK_EQ_INT(mprof_recorder_init(&r, ring, 0, 4, tick, NULL), MPROF_RECORDER_E_SIZE);
 	CHECK_EQ_INT(mprof_recorder_init(&r, ring + 4, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_E_MEMORY);
 	CHECK_EQ_INT(mprof_recorder_init(&r, NULL, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_E_MEMORY);
-	/* The largest ring and the maximum number of packets. */
+	/* A ring of the largest size with the largest number of packets. */
 	largest = mmap(NULL, MPROF_RING_BYTES_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		       -1, 0);
 	if (CHECK(largest != MAP_FAILED)) {
@@ -154,8 +155,8 @@ static void test_every_event(void)
 }
 
 /*
- * One event of each shape, byte by byte: the reader in the other tests could share a mistake with
- * the writer.
+ * Check the bytes of one event of each shape. The other tests use a reader, which could make the
+ * same mistake as the recorder.
  */
 static void test_bytes(void)
 {
@@ -202,8 +203,9 @@ static void test_current_thread(void)
 }
 
 /*
- * Check every packet of the ring: counts consecutive, events whole, timestamps rising by at least
- * STEP.
+ * Check every packet of the ring: counts are consecutive, events are whole, and each timestamp is
+ * at least STEP greater than the one before. Return the number of events. Lower *LEAST_PAD to the
+ * fewest bytes left at a packet's end.
  */
 static uint64_t check_ring(uint64_t step, uint32_t *least_pad)
 {
@@ -231,7 +233,7 @@ static uint64_t check_ring(uint64_t step, uint32_t *least_pad)
 	return events;
 }
 
-/* Odd sizes, and more packets than a 16-bit count holds. */
+/* Rings of odd sizes, and more packets than a 16-bit count can number. */
 static void test_turns(void)
 {
 	static const struct {
@@ -252,12 +254,12 @@ static void test_turns(void)
 		CHECK_EQ_UINT(mprof_recorder_dropped(&recorder), 0);
 		CHECK_EQ_UINT(ring[rings[i].size], 0xee);
 	}
-	/* The last packet has more room than the others, and uses it. */
+	/* The last packet is larger than the others, and the recorder uses all of it. */
 	setup(4093, 4);
 	while (recorder.sequence < 4)
 		mprof_recorder_gc(&recorder, 1);
 	CHECK(header_at(ring + 3 * (size_t)recorder.packet_bytes).content_bytes > recorder.packet_bytes);
-	/* An event ends strictly before the end of its packet. */
+	/* At least one byte stays free at the end of each packet. */
 	CHECK_EQ_UINT(least_pad, 1);
 }
 
@@ -281,7 +283,7 @@ static void test_drops(void)
 	CHECK_EQ_UINT(r->events, 1);
 	CHECK_EQ_UINT(r->sequence, 0);
 
-	/* The longest event that fits is recorded, in a packet of its own. */
+	/* The longest event that fits into a packet is recorded in a new packet. */
 	mprof_recorder_label(r, 1, text, longest);
 	CHECK_EQ_UINT(r->sequence, 1);
 	CHECK_EQ_UINT(header_at(r->packet).content_bytes, 1023);
@@ -293,11 +295,14 @@ static void test_drops(void)
 	CHECK_EQ_UINT(r->dropped[MPROF_DROP_OFF], 2);
 	CHECK_EQ_UINT(r->events, before);
 	CHECK_EQ_UINT(mprof_recorder_dropped(r), 7);
-	/* A recorder that is off does not call the clock. */
+	/* A recorder that is off does not read its clock. */
 	before = ticks;
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(ticks, before);
-	/* Off comes before nested, if an interrupt finds the recorder within an event. */
+	/*
+	 * If an interrupt finds the recorder inside an event and the recorder is off, the event is
+	 * dropped as "off", not as "nested".
+	 */
 	r->busy = true;
 	mprof_recorder_gc(r, 1);
 	r->busy = false;
@@ -315,7 +320,10 @@ static void test_times(void)
 	struct mprof_recorder *r = &recorder;
 	uint32_t at;
 
-	/* Times set per call: a small step back is smoothed, a clock that was set is followed. */
+	/*
+	 * The caller sets the time before each call. The recorder hides a small step back, and
+	 * follows a large one.
+	 */
 	CHECK_EQ_INT(mprof_recorder_init(r, ring, RING_BYTES, 4, NULL, NULL), MPROF_RECORDER_OK);
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(newest(30).timestamp, 1);
@@ -330,7 +338,10 @@ static void test_times(void)
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(newest(at).timestamp, 100);
 	CHECK_EQ_UINT(r->clock_steps, 2);
-	/* A step is counted once, also if the clock goes on below its earlier value. */
+	/*
+	 * A step back is counted once, even if the following times are still lower than the time
+	 * before the step.
+	 */
 	mprof_recorder_at(r, 101);
 	mprof_recorder_gc(r, 1);
 	mprof_recorder_gc(r, 1);
@@ -339,7 +350,7 @@ static void test_times(void)
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(r->clock_steps, 3);
 
-	/* A step back of a second is smoothed, one nanosecond more is followed. */
+	/* A step back of one second is hidden. A step back of one nanosecond more is followed. */
 	for (uint64_t more = 0; more < 2; more++) {
 		CHECK_EQ_INT(mprof_recorder_init(r, ring, RING_BYTES, 4, NULL, NULL), MPROF_RECORDER_OK);
 		mprof_recorder_at(r, 5000000000);
@@ -349,10 +360,7 @@ static void test_times(void)
 		mprof_recorder_gc(r, 1);
 		CHECK_EQ_UINT(newest(at).timestamp, more ? 4000000000 - more : 5000000000);
 	}
-	/*
-	 * The same holds for the first times of two packets if the last event was later; and no
-	 * packet begins at time 0.
-	 */
+	/* The same holds if the step is between two packets. No packet begins at the time 0. */
 	for (unsigned i = 0; i < 3; i++) {
 		static const uint64_t times[] = {4000000000, 3999999999, 0}, want[] = {5000000001, 3999999999, 1};
 
@@ -368,7 +376,10 @@ static void test_times(void)
 		CHECK_EQ_UINT(newest(30).timestamp, want[i]);
 	}
 
-	/* A clock that stands still: events share a timestamp, packets' first timestamps differ. */
+	/*
+	 * The clock stands still. Events may share a timestamp, but no two packets have the same
+	 * first timestamp.
+	 */
 	CHECK_EQ_INT(mprof_recorder_init(r, ring, RING_BYTES, 4, NULL, NULL), MPROF_RECORDER_OK);
 	mprof_recorder_at(r, 1000);
 	while (r->sequence < 10)
@@ -377,7 +388,7 @@ static void test_times(void)
 	CHECK_EQ_UINT(r->clock_steps, 0);
 }
 
-/* A garbage collection that runs while the clock is read. */
+/* Clock during whose reading a garbage collection is recorded. */
 static uint64_t clock_that_collects(void *context)
 {
 	bool *inside = (bool *)context;
@@ -406,7 +417,7 @@ static void test_nested_in_clock(void)
 	CHECK(newest(47).timestamp > e.timestamp);
 }
 
-/* The clock's own event changes the running thread. */
+/* Clock that records an event which changes the running thread. */
 static uint64_t clock_that_switches(void *context)
 {
 	bool *inside = (bool *)context;
@@ -418,7 +429,7 @@ static uint64_t clock_that_switches(void *context)
 	return ++ticks;
 }
 
-/* The creator of a thread is the thread that ran at the call. */
+/* A thread's creator is the thread that ran when the recorder was called. */
 static void test_switch_in_clock(void)
 {
 	bool inside = false;
@@ -439,8 +450,8 @@ static void interrupt(int signal)
 }
 
 /*
- * Interrupts that record while the program records: their events are dropped or whole, never in the
- * middle of another event.
+ * An interrupt records events while the program records events. An interrupt's event is dropped or
+ * recorded whole, and never lies inside another event.
  */
 static void test_interrupts(void)
 {
@@ -463,8 +474,8 @@ static void test_interrupts(void)
 	timer_delete(timer);
 	signal(SIGALRM, SIG_IGN);
 	/*
-	 * Timestamps may be equal here: the handler's event can come between the other event's time
-	 * and its bytes.
+	 * Timestamps may be equal here, because the handler's event can come after the other
+	 * event's clock was read and before its bytes are stored.
 	 */
 	CHECK(check_ring(0, &least_pad) > 4);
 	CHECK_EQ_UINT(mprof_recorder_dropped(&recorder), recorder.dropped[MPROF_DROP_NESTED]);
@@ -477,7 +488,10 @@ struct seen {
 	uint64_t first;
 };
 
-/* Load a header as the reader does: count, high, low, high, count, after the first timestamp. */
+/*
+ * Load a packet's first timestamp, and then its header as the daemon does: count, high, low, high,
+ * count. Return false if two loads of one field differ.
+ */
 static bool header_see(const volatile uint8_t *p, struct seen *s)
 {
 	uint16_t count, high;
@@ -496,7 +510,10 @@ static bool header_see(const volatile uint8_t *p, struct seen *s)
 	return high == s->high && count == s->count;
 }
 
-/* Record for ever. Each event's number is its timestamp, so that a mixture is detected. */
+/*
+ * Record events for ever. The number in each event is its timestamp, so that a mixture of two
+ * events is detected.
+ */
 static _Noreturn void write_for_ever(void *memory, size_t size)
 {
 	uint64_t t = 0;
@@ -511,8 +528,8 @@ static _Noreturn void write_for_ever(void *memory, size_t size)
 }
 
 /*
- * Check the events of a copy that passed the checks: each must be of one piece, or the recorder
- * counted it too early.
+ * Check the events of a copy that passed the reader's checks. If an event is a mixture, the
+ * recorder counted it before it was stored.
  */
 static bool copy_holds(const uint8_t *p, size_t n, uint64_t first)
 {
@@ -529,9 +546,10 @@ static bool copy_holds(const uint8_t *p, size_t n, uint64_t first)
 }
 
 /*
- * Decide whether BEFORE's size can be trusted, given AFTER of the same packet: 1 yes, 0 no, -1 the
- * recorder broke its promise. A size stored in one piece can always be trusted and falls only to
- * empty. A size stored in halves must be confirmed by the same high half and a greater low half.
+ * Decide whether the size in BEFORE can be trusted, if AFTER was loaded later from the same packet.
+ * Return 1 for yes and 0 for no; return -1 if the recorder broke its rules. A size stored with one
+ * store can always be trusted, and only falls to the empty size. A size stored in halves needs a
+ * later size with the same high half and a greater low half.
  */
 static int size_believed(const struct seen *before, const struct seen *after, uint32_t room)
 {
@@ -549,13 +567,13 @@ static int size_believed(const struct seen *before, const struct seen *after, ui
 #endif
 }
 
-/* The results of a number of looks. */
+/* Numbers of the loads of packets, and their results. */
 struct looks {
 	unsigned long all, good, wrong;
-	unsigned long busy; /* the writer wrote to the packet during the look */
+	unsigned long busy; /* the writer wrote to the packet during the load */
 };
 
-/* Look at packet P once. Return 1 for a good copy, 0 for none, -1 for a wrong one. */
+/* Load packet P once. Return 1 for a good copy, 0 for no copy, -1 for a wrong copy. */
 static int look(const uint8_t *p, uint32_t room, uint8_t *copy, struct looks *looks)
 {
 	struct seen before = {0}, after = {0};
@@ -590,8 +608,8 @@ static uint64_t monotonic(void)
 }
 
 /*
- * Look until the writer was met at work BUSY times, or for three seconds: both may have to share a
- * processor.
+ * Load packets until the writer was writing during BUSY loads, or for three seconds: the writer and
+ * the reader may have to share a processor.
  */
 static void watch(size_t size, unsigned long busy)
 {
@@ -619,7 +637,7 @@ static void watch(size_t size, unsigned long busy)
 	waitpid(child, NULL, 0);
 	fprintf(stderr, "ring of %zu bytes: %lu looks, the writer at work in %lu, %lu good copies, %lu wrong\n", size,
 		looks.all, looks.busy, looks.good, looks.wrong);
-	/* A machine that ran the writer only for moments shows nothing, right or wrong. */
+	/* If the writer hardly ran, there may be no good copy, and the test shows nothing. */
 	CHECK(looks.good > 0 || looks.busy < busy);
 	CHECK_EQ_UINT(looks.wrong, 0);
 	munmap(memory, size);
@@ -627,7 +645,7 @@ static void watch(size_t size, unsigned long busy)
 }
 
 /*
- * Small packets wrap all the time; large packets cross a change of the size's high half, at every
+ * Small packets wrap all the time. In large packets the high half of the size changes at every
  * 8,192 bytes.
  */
 static void test_seen_from_outside(void)

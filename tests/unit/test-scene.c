@@ -1,6 +1,6 @@
 /*
- * Scenes: the cost of a picture for any model, its marks, and memory that runs out.
- * tests/integration/scene-oracles.py checks the pictures of recorded traces.
+ * Scenes: the number of steps that a picture takes for any model, the picture's marks, and
+ * allocations that fail. tests/integration/scene-oracles.py checks the pictures of recorded traces.
  */
 #include <malloc.h>
 #include <math.h>
@@ -9,9 +9,9 @@
 #include "check.h"
 #include "scene-state.h"
 
-/* An allocation of the library fails when this counts down to 0; below 0 none fails. */
+/* number of allocations of the library that succeed before one fails; below 0 none fails */
 static long fail_in = -1;
-static size_t held; /* bytes that the library has allocated */
+static size_t held; /* bytes that the library holds */
 
 static bool fails(void)
 {
@@ -111,7 +111,7 @@ static void tale_deinit(struct tale *t)
 	mprof_model_free(t->m);
 }
 
-/* Numbers that look random, the same in each run. */
+/* Return the next pseudo-random number, the same in each run. */
 static uint64_t any(uint64_t *state)
 {
 	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -124,8 +124,8 @@ static uint64_t any(uint64_t *state)
 #define WIDE  120
 #define HIGH  80
 /*
- * A few steps per pixel, log n steps per column and row, and the steps of a closer search. This
- * limit is below the number of items in any of these models and does not grow with them.
+ * Most steps of a picture: a few per pixel, log n per column and row, and the steps of a closer
+ * search. The limit is below the number of items of each model here.
  */
 #define COST_MAX (10 * WIDE * HIGH + 600 * (WIDE + HIGH))
 
@@ -145,7 +145,10 @@ static uint64_t cost(struct tale *t, uint64_t from, uint64_t to, double focus, u
 	return t->s->steps;
 }
 
-/* Check the most expensive picture of all zooms, at some times and some rows. */
+/*
+ * Draw pictures of all zoom levels at three times and three rows. Check the steps of the most
+ * expensive one.
+ */
 static void check_cost(struct tale *t, const char *name)
 {
 	uint64_t start = t->v->streams[0].start, span = t->v->streams[0].end - start, part, at, most = 0, its;
@@ -164,7 +167,10 @@ static void check_cost(struct tale *t, const char *name)
 			most_marks, t->v->rows);
 }
 
-/* Finish the model, and check that the index is small. */
+/*
+ * Finish the model, make its scene, check that the scene needs at most 16 bytes per event (and 300
+ * kB), and check the cost of its pictures.
+ */
 static void weigh(struct tale *t, const char *name)
 {
 	size_t before;
@@ -180,7 +186,7 @@ static void weigh(struct tale *t, const char *name)
 	tale_deinit(t);
 }
 
-/* One row with very many short threads. */
+/* Many short threads in one row. */
 static void test_one_row(void)
 {
 	struct tale t;
@@ -194,7 +200,7 @@ static void test_one_row(void)
 	weigh(&t, "one row");
 }
 
-/* As many rows as threads, all of them at once. */
+/* As many rows as threads, because all threads live at once. */
 static void test_all_rows(void)
 {
 	struct tale t;
@@ -208,7 +214,10 @@ static void test_all_rows(void)
 	weigh(&t, "all rows");
 }
 
-/* Many rows with many threads each, with gaps at different times: no merged range is ever full. */
+/*
+ * Many rows with many threads each. The pauses of the rows are at different times, so a group of
+ * rows never has threads for all of its time.
+ */
 static void test_ragged_rows(void)
 {
 	const uint64_t rows = 3000;
@@ -229,7 +238,7 @@ static void test_ragged_rows(void)
 	weigh(&t, "ragged rows");
 }
 
-/* Arrows between two threads and from far away, with running threads between. */
+/* Arrows between all kinds of threads, near and far, while other threads run. */
 static void test_arrows(void)
 {
 	static const uint8_t kinds[] = {MPROF_EVENT_signal, MPROF_EVENT_read, MPROF_EVENT_try_read};
@@ -253,8 +262,8 @@ static void test_arrows(void)
 }
 
 /*
- * Threads that run alternately, with sleeps of any length between: rows never merge, however many
- * are drawn together.
+ * Threads run alternately, with sleeps of any length between. A group of rows never has one thread
+ * that runs all the time, however many rows are drawn as one.
  */
 static void test_turns(void)
 {
@@ -276,7 +285,7 @@ static void test_turns(void)
 	weigh(&t, "turns");
 }
 
-/* One thread with very many labels, one of them long. */
+/* One thread has very many labels; one of the labels is long. */
 static void test_labels(void)
 {
 	static char text[10000001];
@@ -292,7 +301,7 @@ static void test_labels(void)
 	weigh(&t, "labels");
 }
 
-/* One counter with many samples, and many counters. */
+/* One counter with many samples, and then many counters. */
 static void test_counters(void)
 {
 	uint64_t seed = 5;
@@ -310,7 +319,7 @@ static void test_counters(void)
 	weigh(&t, "counters");
 }
 
-/* Overlapping collections of any length, gaps, and times that go back. */
+/* Overlapping garbage collections of any length, gaps, and times that go back. */
 static void test_bands(void)
 {
 	uint64_t seed = 9, time = 1000000;
@@ -328,7 +337,7 @@ static void test_bands(void)
 	weigh(&t, "bands");
 }
 
-/* More streams than a picture has pixels. */
+/* More streams than the picture has pixels. */
 static void test_streams(void)
 {
 	const uint32_t streams = 5000;
@@ -355,7 +364,7 @@ static struct mprof_picture picture(struct tale *t, struct mprof_window w)
 	return p;
 }
 
-/* Return mark I of a kind, or NULL. */
+/* Return mark number I of the kind KIND, or NULL. */
 static const struct mprof_mark *mark(const struct mprof_picture *p, enum mprof_mark_kind kind, uint32_t i)
 {
 	uint32_t k;
@@ -423,14 +432,14 @@ static void test_story(void)
 	CHECK(m && m->x0 == 1000 && t.v->threads[m->item].id == 3 && !mark(&p, MPROF_MARK_OPEN_END, 1));
 	CHECK(says(&p, mark(&p, MPROF_MARK_GRID, 1), "0.1 µs"));
 	CHECK_EQ_UINT(p.grid_ns, 100);
-	/* An end within the leftmost pixel is seen. */
+	/* A thread's end within the leftmost pixel is drawn. */
 	p = picture(&t, (struct mprof_window){.from = 999, .to = 1999, .width = 500, .height = 300, .letter_width = 7});
 	m = mark(&p, MPROF_MARK_OPEN_END, 1);
 	CHECK(m && m->x0 == 0.5f && t.v->threads[m->item].id == 3);
 	tale_deinit(&t);
 }
 
-/* Any label is printable in the picture, also after it was cut. */
+/* Each label is printable in the picture, also if it is cut. */
 static void test_texts(void)
 {
 	bool quoted = false, sentence = false, failed = false;
@@ -455,7 +464,7 @@ static void test_texts(void)
 	tale_deinit(&t);
 }
 
-/* Times beyond 53 bits that differ by single nanoseconds. */
+/* Times that need more than 53 bits and differ by single nanoseconds. */
 static void test_late_times(void)
 {
 	const uint64_t zero = UINT64_C(9000000000000000001);
@@ -522,10 +531,10 @@ static void test_near(void)
 }
 
 /*
- * The rows keep their order, the first and the last keep their places, rows at the focus have room,
- * and fisheye_row inverts fisheye_y.
+ * The fisheye keeps the order of the rows and the places of the first and the last row, and gives
+ * rows at the focus more than 15 pixels. fisheye_row inverts fisheye_y.
  */
-static void test_fold(void)
+static void test_fisheye(void)
 {
 	struct mprof_window w = {.from = 0, .to = 1, .width = 100, .height = 600, .letter_width = 7};
 	struct fisheye f;
@@ -571,7 +580,8 @@ static void test_highlights(void)
 	mprof_scene_highlight_none(t.s);
 	CHECK_EQ_UINT(count_highlights(&t), 0);
 	mprof_scene_highlight_aliases(t.s, i);
-	CHECK_EQ_UINT(count_highlights(&t), 3); /* 4, 3, and the distance between them */
+	/* Thread 4, thread 3, and the distance between their rows. */
+	CHECK_EQ_UINT(count_highlights(&t), 3);
 	mprof_scene_highlight(t.s, MPROF_NONE);
 	tale_deinit(&t);
 }
@@ -593,7 +603,7 @@ static void test_find(void)
 	CHECK(n == 1 && t.v->threads[found[0]].id == 4);
 	CHECK_EQ_INT(mprof_scene_find(t.s, "", 0, &found, &n), MPROF_OK);
 	CHECK_EQ_UINT(n, 0);
-	/* The root has an id that no thread has, and is no thread. */
+	/* The root's id is no thread's id, so a search for the id finds nothing. */
 	CHECK_EQ_INT(mprof_scene_find(t.s, "-1", 2, &found, &n), MPROF_OK);
 	CHECK_EQ_UINT(n, 0);
 	tale_deinit(&t);
@@ -635,7 +645,7 @@ static void test_tail(void)
 	tale_deinit(&t);
 }
 
-/* Return the N-th mark of KIND in a picture of TRACKS. */
+/* Return mark number WHICH of the kind KIND in a picture of TRACKS. */
 static const struct mprof_mark *track_mark(struct tale *t, uint64_t to, const struct mprof_track *tracks, uint32_t n,
 					   enum mprof_mark_kind kind, uint32_t which)
 {
@@ -668,7 +678,7 @@ static void test_processor(void)
 		CHECK(says(&p, mark(&p, MPROF_MARK_BAND_NAME, i), names[i]));
 	m = mark(&p, MPROF_MARK_BAND_NAME, 3);
 	CHECK(m && m->x0 == 650 && m->x1 == 1000 && !mark(&p, MPROF_MARK_BAND_NAME, 4));
-	/* No stream, or nothing of it in view. */
+	/* A track of an absent stream, or of a time outside of the stream, has no marks. */
 	CHECK(!track_mark(&t, 1000, &(struct mprof_track){MPROF_TRACK_PROCESSOR, 1, 0, 16}, 1, MPROF_MARK_BUSY, 0));
 	w.from = 1001;
 	w.to = 1200;
@@ -691,7 +701,10 @@ static void test_lanes(void)
 	CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, tracks, 3, &p), MPROF_OK);
 	m = mark(&p, MPROF_MARK_LANE, 0);
 	CHECK(says(&p, m, "n") && m->y0 == 20 && m->y1 == 40 && !mark(&p, MPROF_MARK_LANE, 1));
-	/* From the first sample to the end of the stream: 5 of 0 to 10. */
+	/*
+	 * The line begins at the first sample and ends at the stream's end. The value 5 is in the
+	 * middle of the scale from 0 to 10.
+	 */
 	m = mark(&p, MPROF_MARK_COUNTER, 0);
 	CHECK(m && m->x0 == 400 && m->x1 == 500 && m->y0 == 30 && m->y1 == 30 && !mark(&p, MPROF_MARK_COUNTER, 1));
 	w.to = 700;
@@ -701,7 +714,10 @@ static void test_lanes(void)
 	CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, tracks, 3, &p), MPROF_CORRUPT);
 	tale_deinit(&t);
 
-	/* Several samples on a pixel are a band; a counter of increases begins with its stream. */
+	/*
+	 * Several samples within one pixel are drawn as a band. A counter that only has increases
+	 * begins at the start of its stream.
+	 */
 	begin(&t, 1);
 	add(&t, 0, MPROF_EVENT_creates, 0, 1, NULL);
 	for (uint64_t i = 0; i < 100; i++)
@@ -719,7 +735,7 @@ static void test_lanes(void)
 	tale_deinit(&t);
 }
 
-/* The cost of tracks depends on their pixels only. */
+/* The number of steps for tracks depends only on the tracks' pixels. */
 static void test_tracks_cost(void)
 {
 	struct mprof_track tracks[] = {{MPROF_TRACK_PROCESSOR, 0, 0, 20}, {MPROF_TRACK_COUNTER, 0, 20, 20}};
@@ -758,7 +774,7 @@ static void test_counter_switch(void)
 	tale_deinit(&t);
 }
 
-/* Without memory there is no scene, or no picture, and no other effect. */
+/* If an allocation fails, no scene or no picture is made, and nothing else changes. */
 static void test_no_memory(void)
 {
 	struct mprof_picture p;
@@ -767,7 +783,10 @@ static void test_no_memory(void)
 	long i, left;
 
 	tell(&t);
-	/* A call that only gives memory back may fail. */
+	/*
+	 * A failed call that would only have shrunk memory does not make mprof_scene_new fail, so
+	 * look at fail_in, not at the result.
+	 */
 	for (i = 0, left = -1; left < 0; i++) {
 		fail_in = i;
 		s = mprof_scene_new(t.v);
@@ -798,7 +817,7 @@ int main(void)
 	CHECK_RUN(test_late_times);
 	CHECK_RUN(test_windows);
 	CHECK_RUN(test_near);
-	CHECK_RUN(test_fold);
+	CHECK_RUN(test_fisheye);
 	CHECK_RUN(test_highlights);
 	CHECK_RUN(test_find);
 	CHECK_RUN(test_density);

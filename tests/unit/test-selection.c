@@ -1,4 +1,7 @@
-/* Selections and their bodies: how tails join, how bodies are cut, and bodies that lost rows. */
+/*
+ * The server's selections of packets, and the bodies made of them: how a tail joins the chunks,
+ * where a body is cut, and bodies whose rows were deleted.
+ */
 #include "archive-fixture.h"
 #include "body.h"
 #include "clock.h"
@@ -8,9 +11,9 @@
 
 #define STREAM 5
 #define EVENT  17u
-#define PACKET 4u /* events */
+#define PACKET 4u /* events of a packet */
 
-/* Make N events, one a nanosecond from TIMESTAMP on. */
+/* Make N events with the timestamps TIMESTAMP, TIMESTAMP + 1 and so on. Return their bytes. */
 static size_t put_events(uint8_t *out, uint64_t timestamp, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -44,7 +47,7 @@ static void append(struct fixture *f, uint64_t sequence, uint32_t offset, unsign
 	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
 }
 
-/* Capture the run's end; its proven bytes end at LAST_OFFSET of LAST. */
+/* Put a capture of the run's end. Its proven bytes end at LAST_OFFSET of packet LAST. */
 static void capture(struct fixture *f, uint64_t last, uint32_t last_offset)
 {
 	struct archive_capture c = {.id = 1, .run = 1, .kind = "ended", .mono = 5000, .real = 6000};
@@ -72,7 +75,7 @@ static void tail(struct fixture *f, uint64_t sequence, uint32_t offset, unsigned
 	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
 }
 
-/* An archive and its reader. */
+/* An archive and a reader of it. */
 struct served {
 	struct fixture f;
 	struct reader *reader;
@@ -105,7 +108,7 @@ static struct selection all(struct served *s, int64_t capture_id)
 	return selection;
 }
 
-/* Return the last packet of SELECTION that is served; *N is the number of packets. */
+/* Return the last packet of SELECTION, and store the number of packets in *N. */
 static struct packet_view last_view(struct served *s, const struct selection *selection, unsigned *n)
 {
 	struct packet_view v = {0}, last = {0};
@@ -118,12 +121,17 @@ static struct packet_view last_view(struct served *s, const struct selection *se
 	return last;
 }
 
-/* A tail joins at the end of the chunks and nowhere else. */
+/* A tail is joined if it begins at the end of the chunks. Any other tail is cut off. */
 static void test_tail_joined(void)
 {
 	static const struct {
-		uint32_t at, second;  /* where the tail's pieces begin, in events behind the chunks; 0 = none */
-		unsigned joined, cut; /* events */
+		/*
+		 * Where the tail's two pieces begin, in events behind the chunks; SECOND is 0 for
+		 * no second piece.
+		 */
+		uint32_t at, second;
+		/* Events of the tail that are joined, and events that are cut off. */
+		unsigned joined, cut;
 	} cases[] = {{0, 0, 2, 0}, {0, 2, 4, 0}, {1, 0, 0, 2}, {1, 3, 0, 4}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -151,7 +159,9 @@ static void test_tail_joined(void)
 	}
 }
 
-/* The collector writes a packet's tail in adjacent pieces: a hole is a row that vanished. */
+/*
+ * The collector writes a packet's tail in adjacent pieces, so a hole shows that a row is missing.
+ */
 static void test_tail_with_a_hole(void)
 {
 	uint32_t end = 30 + PACKET * EVENT;
@@ -175,7 +185,7 @@ static void test_tail_with_a_hole(void)
 	served_deinit(&s);
 }
 
-/* A text without an end, longer than the window, is no event. */
+/* A text that has no end within the largest window is no event. */
 static void test_tail_without_an_end(void)
 {
 	static uint8_t data[ARCHIVE_PIECE_MAX];
@@ -209,7 +219,7 @@ static void test_tail_without_an_end(void)
 	served_deinit(&s);
 }
 
-/* A rate is that of the content, without packets' headers. */
+/* The rate of a stream counts the content of packets without their headers. */
 static void test_rate(void)
 {
 	struct served s;
@@ -231,7 +241,7 @@ static void test_rate(void)
 	served_deinit(&s);
 }
 
-/* The tail belongs to the periods that reach it. */
+/* A period includes the tail if it reaches the tail's packet. */
 static void test_times_and_the_tail(void)
 {
 	static const struct {
@@ -267,7 +277,7 @@ static void test_times_and_the_tail(void)
 	served_deinit(&s);
 }
 
-/* The period may lie before the whole selection. */
+/* The period ends before the first packet. */
 static void test_times_before_all(void)
 {
 	struct selection selection;
@@ -288,7 +298,7 @@ static void test_times_before_all(void)
 	served_deinit(&s);
 }
 
-/* The newest packets that cover the bytes, and no more. */
+/* selection_last_bytes selects the fewest newest packets that have the bytes. */
 static void test_last_bytes(void)
 {
 	const uint64_t bytes = 30 + PACKET * EVENT;
@@ -318,7 +328,7 @@ static struct plan plan_of(struct served *s, const struct selection *selection)
 	return p;
 }
 
-/* Each change of the bytes changes the hash. */
+/* Any change of the bytes changes the hash of the selection. */
 static void test_hash(void)
 {
 	struct selection selection;
@@ -352,7 +362,7 @@ static void test_hash(void)
 	served_deinit(&s);
 }
 
-/* Pull the whole body of PLAN, and return its last result; *N is the number of bytes. */
+/* Read the whole body of PLAN. Return the last result, and store the number of bytes in *N. */
 static int pull(struct served *s, const struct plan *plan, bool zstd, bool range, uint64_t bytes, uint64_t *n)
 {
 	struct body b;
@@ -368,14 +378,18 @@ static int pull(struct served *s, const struct plan *plan, bool zstd, bool range
 }
 
 /*
- * If rows go between the plan and the body, the body never looks complete. A stream without its
- * first or last row is damaged everywhere.
+ * Rows are deleted after the plan was made. A body that lacks them never looks complete. A stream
+ * without its first or last row is damaged in every body.
  */
 static void test_rows_that_went(void)
 {
 	const uint64_t bytes = 30 + PACKET * EVENT;
 
-	for (unsigned mode = 0; mode < 3; mode++) { /* identity, zstd, a range from within packet 1 into packet 3 */
+	/*
+	 * The whole body; the whole body in zstd frames; a range from inside packet 1 to inside
+	 * packet 3.
+	 */
+	for (unsigned mode = 0; mode < 3; mode++) {
 		for (int gone = -1; gone < 6; gone++) {
 			uint64_t first = bytes + 40, last = 3 * bytes + 59, want, n;
 			struct selection selection;
@@ -405,7 +419,7 @@ static void test_rows_that_went(void)
 	}
 }
 
-/* A packet that lost a row inside is damaged. */
+/* A packet without one of its middle rows is damaged. */
 static void test_row_missing_inside(void)
 {
 	struct reader_packet p;
@@ -426,7 +440,10 @@ static void test_row_missing_inside(void)
 	served_deinit(&s);
 }
 
-/* If a packet is added after the plan, the planned bytes come, and a body of frames breaks off. */
+/*
+ * A packet is added after the plan was made. A body of plain bytes has the planned bytes, and a
+ * body of zstd frames breaks off.
+ */
 static void test_rows_that_came(void)
 {
 	for (unsigned zstd = 0; zstd < 2; zstd++) {
@@ -447,7 +464,10 @@ static void test_rows_that_came(void)
 	}
 }
 
-/* A selection may begin inside a gap that began before it: that is no damage. */
+/*
+ * A selection may begin inside a gap. The packet before the gap is not part of it, which is no
+ * damage.
+ */
 static void test_begin_inside_a_gap(void)
 {
 	static const struct archive_gap gap = {.stream = STREAM,

@@ -1,5 +1,6 @@
 /*
- * The output for formats with slices and flows: consistent for any events, and in bounded memory.
+ * The slice builder, for output formats with slices and flows: its output is consistent for any
+ * events, and its memory is bounded.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,20 +15,20 @@
 
 #define TRACKS_MAX 20000u
 
-/* The output so far. */
+/* The state of the checks on the output. */
 struct judge {
 	struct slice_ops ops;
 	bool known[TRACKS_MAX];
-	uint64_t slice[TRACKS_MAX]; /* when the last one began or ended */
+	uint64_t slice[TRACKS_MAX]; /* time of the newest begin or end on each track */
 	uint32_t depth[TRACKS_MAX];
 	bool life[TRACKS_MAX];
-	uint64_t flow;	/* open slices, 0 = none */
-	uint64_t flows; /* finished slices */
-	uint64_t own;	/* slice events that represent an event */
+	uint64_t flow;	/* flows that have begun and not ended */
+	uint64_t flows; /* flows that have ended */
+	uint64_t own;	/* slice events that represent an event of the trace */
 	uint64_t slices, tracks;
-	const char *category; /* of the last such event */
+	const char *category; /* category of the newest event that OWN counts */
 	int64_t value;
-	char name[64]; /* of the last track */
+	char name[64]; /* name of the newest track */
 };
 
 static struct judge judge;
@@ -60,7 +61,7 @@ static void check_slice(struct judge *j, const struct slice_event *event)
 	CHECK(event->time >= j->slice[event->track]);
 	j->slice[event->track] = event->time;
 	if (event->kind == SLICE_BEGIN) {
-		/* A life contains its run intervals. */
+		/* A life begins before the run intervals inside it. */
 		CHECK(!event->life || !j->depth[event->track]);
 		j->life[event->track] = j->life[event->track] || event->life;
 		j->depth[event->track]++;
@@ -124,7 +125,7 @@ static uint64_t random_next(uint64_t *state)
 	return *state >> 33;
 }
 
-/* Ids that contradict each other, and sometimes a new one. */
+/* Return an id. Most ids are used again and again, so their events contradict each other. */
 static int64_t random_id(uint64_t *state)
 {
 	static const int64_t ids[] = {-1, 0, 1, 2, 3, 4, 5, INT64_MAX, INT64_MIN};
@@ -160,7 +161,7 @@ static struct mprof_event random_event(uint64_t *state, uint64_t *now)
 	return e;
 }
 
-/* Pass N random events of SEED to OPS, with at most MOST threads; 0 = as many as fit. */
+/* Pass N random events, made from SEED, to OPS, with room for MOST threads (0: for all). */
 static void play(const struct slice_ops *ops, uint64_t seed, unsigned int n, uint32_t most)
 {
 	struct slices a;
@@ -192,8 +193,8 @@ static void play(const struct slice_ops *ops, uint64_t seed, unsigned int n, uin
 }
 
 /*
- * Times that go back, ids used again, threads that become each other: slices are nested all the
- * same, and each event is reported once.
+ * Whatever the events (times that go back, ids used again, threads that become each other), slices
+ * are nested and each event is reported once.
  */
 static void test_contradictions(void)
 {
@@ -206,7 +207,7 @@ static void test_contradictions(void)
 	}
 }
 
-/* With room for only a few threads, the rest share a track. */
+/* If there is room for only a few threads, the other threads share a track. */
 static void test_bounded(void)
 {
 	uint64_t seed;
@@ -218,7 +219,7 @@ static void test_bounded(void)
 	}
 }
 
-/* Both formats accept all of it. */
+/* The writers of both formats accept every output of the slice builder. */
 static void test_formats(void)
 {
 	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -238,7 +239,7 @@ static void test_formats(void)
 	close(fd);
 }
 
-/* A program that creates and ends threads for ever needs no more room than its live threads. */
+/* A program creates and ends threads for ever. The table needs room only for those that live. */
 static void test_forgetting(void)
 {
 	struct thread_table c;
@@ -262,7 +263,10 @@ static void test_forgetting(void)
 	thread_table_deinit(&c);
 }
 
-/* A thread that became another stays that other one, also in circles, until it is forgotten. */
+/*
+ * A thread stays an alias of the thread that it became. An alias that would close a cycle is
+ * refused.
+ */
 static void test_becoming(void)
 {
 	uint32_t running = THREAD_NONE, a, b, d;
@@ -287,7 +291,7 @@ static int no_track(void *context, const struct slice_track *t)
 	return 0;
 }
 
-/* The end of the life that ended last. */
+/* Store the end of each life, so that the newest remains. */
 static int ends_act(void *context, const struct slice_event *event)
 {
 	if (event->kind == SLICE_END && event->life)
@@ -296,8 +300,8 @@ static int ends_act(void *context, const struct slice_event *event)
 }
 
 /*
- * If a thread that should resolve becomes another, its life continues as that one, to the end of
- * the trace.
+ * If a thread that should resolve becomes another thread, the other thread's life lasts until the
+ * end of the trace.
  */
 static void test_expected_becoming(void)
 {
@@ -327,7 +331,7 @@ static void test_expected_becoming(void)
 
 /* The threads at which a flow begins and ends. */
 struct flows {
-	uint32_t track_of[3]; /* of the threads 1 and 2 */
+	uint32_t track_of[3]; /* tracks of the threads 1 and 2 */
 	int64_t from, to;
 	uint32_t n;
 };
@@ -348,8 +352,8 @@ static int flows_act(void *context, const struct slice_event *event)
 		f->to = id;
 	f->n++;
 	/*
-	 * Flow ids are reported at the acting thread: the event's first one, 1, except for a
-	 * signal, whose sender is the second.
+	 * The event is reported on the track of the thread that acts: the first thread of the
+	 * event, 1, but for a signal the second one, which is the sender.
 	 */
 	if (strcmp(event->category, "target") != 0)
 		CHECK_EQ_INT(event->notes[0].number, id);
@@ -378,7 +382,10 @@ static void check_direction(enum mprof_event_id id, int64_t from, int64_t to)
 	slices_deinit(&a);
 }
 
-/* The flow of a read begins at its source; every other flow begins at the acting thread. */
+/*
+ * The flow of a read begins at the thread that is read. Each other flow begins at the thread that
+ * acts.
+ */
 static void test_directions(void)
 {
 	check_direction(MPROF_EVENT_read, 2, 1);

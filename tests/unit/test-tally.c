@@ -1,4 +1,4 @@
-/* Trace statistics in bounded memory: strings, threads, counters. */
+/* Trace statistics, which need bounded memory: texts, ids, threads, counters. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,13 +30,13 @@ static void test_texts(void)
 		;
 	CHECK_EQ_UINT(t.refused, 1);
 	CHECK(t.n <= 1000 && t.used <= 5000);
-	CHECK_EQ_UINT(texts_add(&t, "n7", 2), 7); /* a known string stays known */
+	CHECK_EQ_UINT(texts_add(&t, "n7", 2), 7); /* a text that was added before keeps its number */
 	texts_deinit(&t);
 }
 
 /*
- * Names of two words, chosen so that the second word cancels the first one's effect on a hash with
- * known constants.
+ * Names of two words, chosen for a hash with constants that everyone knows: the second word would
+ * cancel the effect of the first. The seed of the hash prevents this.
  */
 static void test_crafted_texts(void)
 {
@@ -61,7 +61,7 @@ static void test_crafted_texts(void)
 	texts_deinit(&other);
 }
 
-/* Put ID under NUMBER and check that it is found there. */
+/* Put ID into the index with NUMBER, and check that the index finds it. */
 static void put_id(struct id_index *x, int64_t id, uint32_t number, bool created)
 {
 	CHECK(id_index_reserve(x, 1));
@@ -69,7 +69,10 @@ static void put_id(struct id_index *x, int64_t id, uint32_t number, bool created
 	CHECK_EQ_UINT(id_index_find(x, id), number);
 }
 
-/* Ids that are counted up, in front of them, far behind them, and out of order. */
+/*
+ * Ids that count up (an array holds them), ids before them, far behind them, and out of order (a
+ * hash table holds these).
+ */
 static void test_ids(void)
 {
 	const int64_t first = 1000000;
@@ -88,7 +91,8 @@ static void test_ids(void)
 	put_id(&x, -1, n++, true);
 	put_id(&x, first - 1, n++, true);
 	CHECK_EQ_UINT(x.hash_n, 6);
-	CHECK_EQ_UINT(id_index_find(&x, first + 50000), 1); /* the array may reach it by now */
+	/* The array may have grown to this id by now. */
+	CHECK_EQ_UINT(id_index_find(&x, first + 50000), 1);
 	put_id(&x, first + 50001, n++, true);
 	put_id(&x, first + 50000, n++, true);
 	put_id(&x, 0, n++, true);
@@ -98,12 +102,12 @@ static void test_ids(void)
 	id_index_clear(&x);
 	CHECK_EQ_UINT(id_index_find(&x, 0), ID_INDEX_NONE);
 	CHECK_EQ_UINT(id_index_find(&x, first), ID_INDEX_NONE);
-	put_id(&x, first * 1000, 5, true); /* counted on since */
+	put_id(&x, first * 1000, 5, true); /* an id to which the program has counted since */
 	CHECK_EQ_UINT(x.hash_n, 0);
 	id_index_deinit(&x);
 }
 
-/* Ids with large steps: an array of all would need a gigabyte for each thousand. */
+/* Ids in large steps. The index must not make an array that holds all ids in between. */
 static void test_sparse_ids(void)
 {
 	struct id_index x;
@@ -124,7 +128,7 @@ static void event(struct thread_stats *r, uint64_t ns, uint8_t id, int64_t conte
 	thread_stats_event(r, &e, THREAD_STAT_NONE, false);
 }
 
-/* Ids that collide in one place of a table with known constants. */
+/* Ids that would all collide in a hash table with constants that everyone knows. */
 static void test_crafted_threads(void)
 {
 	uint32_t i, full = 0, most = 0;
@@ -141,7 +145,7 @@ static void test_crafted_threads(void)
 	thread_stats_deinit(&r);
 }
 
-/* A guest that creates and resolves threads for ever; a few of them stay and run. */
+/* A guest creates and resolves threads for ever. A few threads stay and run. */
 static void test_threads_are_forgotten(void)
 {
 	struct thread_stat busiest[THREAD_STATS_BUSIEST];
@@ -155,7 +159,10 @@ static void test_threads_are_forgotten(void)
 
 		event(&r, ns, MPROF_EVENT_creates, 0, id);
 		event(&r, ns, MPROF_EVENT_switch, id, 0);
-		/* The 500th thread runs longer than any other, and has long ended at the end. */
+		/*
+		 * Thread 500 runs longer than any other thread, and was forgotten long before the
+		 * end.
+		 */
 		event(&r, ns + (id == 500 ? 50 : 10), MPROF_EVENT_switch, 0, 0);
 		if (id % 1000)
 			event(&r, ns + 60, MPROF_EVENT_fulfills, 0, id);
@@ -175,7 +182,7 @@ static void test_threads_are_forgotten(void)
 	thread_stats_deinit(&r);
 }
 
-/* If nothing ends, new threads are left out, and known ones go on. */
+/* If no thread ends, new threads are not tracked, and those tracked already go on. */
 static void test_threads_that_stay(void)
 {
 	struct thread_stats r;
@@ -187,7 +194,7 @@ static void test_threads_that_stay(void)
 	CHECK_EQ_UINT(r.n, 1024);
 	CHECK(r.untracked >= 5000 - 1024);
 	event(&r, 6000, MPROF_EVENT_switch, 5, 0);
-	event(&r, 6100, MPROF_EVENT_switch, 4999, 0); /* one of the unknown threads */
+	event(&r, 6100, MPROF_EVENT_switch, 4999, 0); /* a thread that is not tracked */
 	event(&r, 6200, MPROF_EVENT_switch, -1, 0);
 	event(&r, 6300, MPROF_EVENT_becomes, 5, 4999);
 	event(&r, 6300, MPROF_EVENT_becomes, 4999, 5);
@@ -195,7 +202,7 @@ static void test_threads_that_stay(void)
 	thread_stats_deinit(&r);
 }
 
-/* A thread without room runs, and then other threads are forgotten. */
+/* A thread that is not tracked runs while other threads are forgotten. */
 static void test_unknown_runs(void)
 {
 	struct thread_stats r;
@@ -215,8 +222,8 @@ static void test_unknown_runs(void)
 }
 
 /*
- * The running thread's entry moves when the threads before it are forgotten: its run time stays its
- * own.
+ * The entry of the running thread moves when threads before it are forgotten. The run time still
+ * goes to this thread.
  */
 static void test_running_moves(void)
 {
@@ -239,7 +246,7 @@ static void test_running_moves(void)
 	thread_stats_deinit(&r);
 }
 
-/* A thread that should resolve stays, and so does the thread that it became. */
+/* A thread that should resolve is not forgotten, and neither is the thread that it became. */
 static void test_expected_stay(void)
 {
 	struct mprof_raw_event mark = {.timestamp = 2, .id = MPROF_EVENT_label, .context = 1};
@@ -254,7 +261,10 @@ static void test_expected_stay(void)
 		event(&r, (uint64_t)id, MPROF_EVENT_creates, 0, id);
 		if (id % 100 == 0)
 			event(&r, (uint64_t)id, MPROF_EVENT_becomes, 1,
-			      id); /* the thread that 1 is now becomes another */
+			      /*
+			       * Thread 1, or the thread that it is an alias of, becomes thread ID.
+			       */
+			      id);
 		else
 			event(&r, (uint64_t)id, MPROF_EVENT_fulfills, 0, id);
 	}
@@ -271,7 +281,10 @@ static void test_expected_stay(void)
 	thread_stats_deinit(&r);
 }
 
-/* An interval ends with its thread, and continues with the thread that it becomes. */
+/*
+ * The run interval of a thread ends when the thread resolves. If the thread becomes another, the
+ * other thread continues the interval.
+ */
 static void test_running(void)
 {
 	struct thread_stats r;
@@ -281,10 +294,11 @@ static void test_running(void)
 	event(&r, 20, MPROF_EVENT_fulfills, 1, 1);
 	event(&r, 30, MPROF_EVENT_switch, 2, 0);
 	event(&r, 40, MPROF_EVENT_becomes, 2, 3);
-	event(&r, 45, MPROF_EVENT_read, 3, 1);	 /* it runs already */
-	event(&r, 50, MPROF_EVENT_switch, 1, 0); /* has ended */
+	event(&r, 45, MPROF_EVENT_read, 3, 1); /* thread 3 runs already */
+	/* Thread 1 is resolved, so its number now means a new thread. */
+	event(&r, 50, MPROF_EVENT_switch, 1, 0);
 	event(&r, 60, MPROF_EVENT_switch, -1, 0);
-	event(&r, 65, MPROF_EVENT_read, 1, -1); /* records nothing */
+	event(&r, 65, MPROF_EVENT_read, 1, -1); /* no thread begins to run */
 	event(&r, 70, MPROF_EVENT_signal, 4, 1);
 	event(&r, 80, MPROF_EVENT_signal_noswitch, 5, 1);
 	thread_stats_end(&r, 90);
@@ -336,7 +350,7 @@ static void test_counters(void)
 	tally_deinit(&t);
 }
 
-/* As many names as a guest likes. */
+/* A trace may have any number of counter names. */
 static void test_many_counters(void)
 {
 	struct tally t;

@@ -1,5 +1,5 @@
 /*
- * Explanations of waits: models made by hand, each with one story, and hostile models.
+ * Explanations of waits: models made by hand, one situation each, and hostile models.
  * tests/integration/why.py checks the explanation of the ARP reply and of recorded traces.
  */
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct line {
 	uint64_t time;
 	uint8_t id;
 	int64_t context;
-	int64_t number; /* the child of a `creates` */
+	int64_t number; /* for `creates`: the id of the new thread */
 	uint8_t type;
 	const char *text;
 };
@@ -88,7 +88,7 @@ static void story_deinit(struct story *s)
 	mprof_model_free(s->m);
 }
 
-/* Return the newest thread of ID. */
+/* Return the index of the newest thread with the id ID. */
 static uint32_t thread(const struct story *s, int64_t id)
 {
 	uint32_t i;
@@ -118,7 +118,8 @@ static struct mprof_why_answer ask(const struct story *s, int64_t id)
 }
 
 /*
- * Thread 1 waits on 2. The condition 9 creates 2 at 20, caused by the signal that begins the wait.
+ * Thread 1 waits on thread 2. The condition 9 creates thread 2 at 20, after a signal event that
+ * says that the wait begins.
  */
 #define WAIT_ON_CONDITION \
 	CREATES(20, 9, 2, Task), DOES(21, switch, 0, 0), CREATES(22, 0, 1, Bind), MARKS(22, 1), DOES(23, try_read, 1, 2)
@@ -152,7 +153,10 @@ static void test_missed_signal(void)
 	story_deinit(&s);
 }
 
-/* Thread 1 waits on 2. The condition 9 creates 2 at 20; no event says that the wait begins. */
+/*
+ * Thread 1 waits on thread 2. The condition 9 creates thread 2 at 20. No signal event says that the
+ * wait begins.
+ */
 #define WAIT_UNSAID \
 	CREATES(20, 9, 2, Task), DOES(21, switch, 4, 0), CREATES(22, 4, 1, Bind), MARKS(22, 1), DOES(23, try_read, 1, 2)
 
@@ -173,7 +177,10 @@ static void check_missed(const struct line *lines, size_t n, uint64_t lost, uint
 
 #define CHECK_MISSED(lines, lost, signals) check_missed(lines, sizeof(lines) / sizeof((lines)[0]), lost, signals)
 
-/* A recorder may write no signal for the wait itself: then the signal before it is a wake-up. */
+/*
+ * Some recorders write no signal event when a wait begins. Then the last signal before the wait is
+ * a wake-up.
+ */
 static void test_wait_unsaid(void)
 {
 	static const struct line switched[] = {
@@ -247,7 +254,7 @@ static void test_wait_unsaid(void)
 	CHECK_MISSED(at_once, 20, 1);
 	CHECK_MISSED(fibre, 10, 1);
 	CHECK_MISSED(from_before, 10, 1);
-	/* The second of three signals woke a thread: only one signal in a row was missed. */
+	/* The second of three signals woke a thread, so only the third signal was missed. */
 	TELL(&s, interrupted);
 	CHECK_EQ_UINT(ask(&s, 1).lost_signals, 1);
 	CHECK_EQ_UINT(ask(&s, 1).signals, 3);
@@ -255,8 +262,8 @@ static void test_wait_unsaid(void)
 }
 
 /*
- * The signal by which a thread begins to wait is not a wake-up, also if the trace or the known
- * range ends right behind it.
+ * The signal event with which a thread begins to wait is no wake-up, even if the trace or a
+ * recorded range ends right behind it.
  */
 static void test_wait_said(void)
 {
@@ -297,7 +304,7 @@ static void test_wait_said(void)
 	CHECK_MISSED(two, 0, 0);
 }
 
-/* A condition older than the trace. A thread already waits when its first signal comes. */
+/* The condition is older than the trace, and its first signal comes while a thread waits. */
 static void test_signalled_first_since(void)
 {
 	static const struct line lines[] = {
@@ -316,7 +323,9 @@ static void test_signalled_first_since(void)
 	story_deinit(&s);
 }
 
-/* A signal that another thread waited for is not missed, and neither is one that comes later. */
+/*
+ * A signal that woke another thread is not missed, nor is a signal that comes after the wait began.
+ */
 static void test_signals_that_are_not_missed(void)
 {
 	static const struct line served[] = {
@@ -364,7 +373,10 @@ static void test_signals_that_are_not_missed(void)
 	story_deinit(&s);
 }
 
-/* Events at one time: the thread that was served, the thread that looked, and the later of two. */
+/*
+ * Several events have the same time: the thread that was woken, the thread that looked, and the
+ * later of two threads are still found in the order of the events.
+ */
 static void test_equal_times(void)
 {
 	static const struct line served[] = {
@@ -408,7 +420,10 @@ static void test_equal_times(void)
 	TELL(&s, resolved);
 	CHECK_EQ_INT(ask(&s, 4).verdict, MPROF_WHY_MISSED_RESOLVE);
 	story_deinit(&s);
-	/* The threads of one creator in their order, and also those with one label. */
+	/*
+	 * Among threads of one creator, and among threads with one label, the last before the asked
+	 * one is similar.
+	 */
 	TELL(&s, alike);
 	CHECK_EQ_INT(id_of(&s, ask(&s, 4).similar), 3);
 	CHECK_EQ_INT(id_of(&s, ask(&s, 7).similar), 6);
@@ -418,7 +433,7 @@ static void test_equal_times(void)
 	story_deinit(&s);
 }
 
-/* A condition older than the trace has no type: its signals identify it. */
+/* A condition older than the trace has no type. mprof_why_ask recognises it by its signals. */
 static void test_condition_from_before(void)
 {
 	static const struct line lines[] = {
@@ -437,7 +452,7 @@ static void test_condition_from_before(void)
 	story_deinit(&s);
 }
 
-/* Fibres: a fibre reads and signals the condition itself. */
+/* A fibre reads the condition itself; no other thread represents the wait. */
 static void test_looked_at_itself(void)
 {
 	static const struct line lines[] = {
@@ -459,7 +474,7 @@ static void test_looked_at_itself(void)
 	story_deinit(&s);
 }
 
-/* A signal that another thread had looked for is not lost for a thread that looks later. */
+/* A signal for which another thread waited is not missed by a thread that begins to wait later. */
 static void test_looked_for_by_another(void)
 {
 	static const struct line lines[] = {
@@ -474,8 +489,8 @@ static void test_looked_for_by_another(void)
 }
 
 /*
- * A similar thread has the same label and was resolved by another thread. A thread without a label
- * is similar to its creator's threads of its type.
+ * A similar thread has the same label and was resolved by another thread. If a thread has no label,
+ * a thread of the same creator and type is similar.
  */
 static void test_likes(void)
 {
@@ -527,7 +542,10 @@ static void test_resolutions(void)
 	story_deinit(&s);
 }
 
-/* A join waits on its unresolved parts, and a thread that becomes another waits as that one. */
+/*
+ * A join waits on its unresolved parts. A thread that became another waits on what the other waits
+ * on.
+ */
 static void test_joins_and_becomes(void)
 {
 	static const struct line lines[] = {
@@ -544,7 +562,7 @@ static void test_joins_and_becomes(void)
 	a = ask(&s, 5);
 	CHECK_EQ_INT(id_of(&s, a.root), 3);
 	CHECK_EQ_UINT(a.links, 1);
-	/* 6 became 7, which waits on 6: on itself. */
+	/* Thread 6 became thread 7, and thread 7 waits on thread 6: it waits on itself. */
 	CHECK_EQ_INT(id_of(&s, mprof_why_final(s.w, thread(&s, 6))), 7);
 	a = ask(&s, 6);
 	CHECK_EQ_INT(id_of(&s, a.thread), 7);
@@ -558,7 +576,7 @@ static void test_joins_and_becomes(void)
 	story_deinit(&s);
 }
 
-/* A becomes B, which becomes C. */
+/* A becomes B, and B becomes C. */
 static void test_finals(void)
 {
 	static const struct line lines[] = {
@@ -639,8 +657,8 @@ static void test_empty(void)
 }
 
 /*
- * A chain of half a million threads, each waiting on the next, and a chain that returns to its
- * start: explain all at once.
+ * Half a million threads that each wait on the next, and a chain whose last thread waits on the
+ * first: all can be explained in linear time.
  */
 static void test_long_chains(void)
 {
@@ -676,7 +694,7 @@ static uint64_t random_next(uint64_t *state)
 	return (*state * 0x2545f4914f6cdd1dull) >> 33;
 }
 
-/* Random events at random times: every thread has an answer, and its chain leads to the root. */
+/* Check the answer for each thread of a random trace: the chain of the answer leads to its root. */
 static void check_answers(const struct story *s)
 {
 	struct mprof_why_answer a;
@@ -695,7 +713,9 @@ static void check_answers(const struct story *s)
 	}
 }
 
-/* A signal that seems to begin a wait made its receiver create a thread. */
+/*
+ * Check that each signal that is flagged as the begin of a wait made its receiver create a thread.
+ */
 static void check_flags(const struct story *s)
 {
 	uint32_t i, k;
@@ -743,16 +763,16 @@ static void test_nonsense(void)
 }
 
 /*
- * A program that waits on conditions, wakes and resolves at random. One recorder writes a signal
- * for each wait, another writes none. Compare the program's own record of wake-ups with every
- * answer.
+ * A program that waits on conditions, wakes threads and resolves threads at random. One recorder
+ * writes a signal event for each wait, another writes none. The test compares every answer with the
+ * program's own list of wake-ups.
  */
 enum { CONDITIONS = 3, WAITS = 40, WAKES = 60 };
 
 struct program {
 	struct story s;
 	uint64_t random, now;
-	uint64_t wakes[CONDITIONS][WAKES]; /* times of each condition's signals from threads that do not wait */
+	uint64_t wakes[CONDITIONS][WAKES]; /* times of the wake-up signals of each condition */
 	uint32_t n_wakes[CONDITIONS];
 	struct {
 		uint64_t since;
@@ -763,8 +783,8 @@ struct program {
 };
 
 /*
- * Thread ids: the program's threads are 1 to 5, conditions 10 and up, threads waited on 100 and up,
- * readers of those 200 and up.
+ * Record an event. The threads that run have the ids 1 to 5, conditions 10 and up, threads that are
+ * waited on 100 and up, and threads that read them 200 and up.
  */
 static void program_does(struct program *p, uint8_t id, int64_t context, int64_t number, uint8_t type)
 {
@@ -806,7 +826,7 @@ static void program_wake(struct program *p)
 		p->waits[i].resolved = true;
 		program_does(p, MPROF_EVENT_fulfills, 10 + condition, 100 + i, 0);
 	}
-	/* Not every recorder records that the sender runs on. */
+	/* Some recorders write a switch when the sender continues. */
 	if (random_next(&p->random) % 2)
 		program_does(p, MPROF_EVENT_switch, sender, 0, 0);
 }
@@ -837,10 +857,10 @@ static bool says(const char *text, size_t bytes, const char *words)
 	return memmem(text, bytes, words, strlen(words)) != NULL;
 }
 
-/* The sentences do not deny a signal, either. */
+/* Check that the sentences of the explanation deny a signal only if there was none. */
 static void program_check_words(struct program *p, uint32_t i)
 {
-	struct mprof_explanation *tale = mprof_explanation_new(p->s.v, p->s.w, NULL);
+	struct mprof_explanation *explanation = mprof_explanation_new(p->s.v, p->s.w, NULL);
 	const uint64_t *wakes = p->wakes[p->waits[i].condition];
 	uint32_t n = p->n_wakes[p->waits[i].condition];
 	bool since = n && wakes[n - 1] > p->waits[i].since;
@@ -849,13 +869,13 @@ static void program_check_words(struct program *p, uint32_t i)
 	uint32_t n_pieces;
 	size_t bytes;
 
-	CHECK_EQ_INT(mprof_explanation_why(tale, thread(&p->s, 200 + i)), MPROF_OK);
-	text = mprof_explanation_text(tale);
-	pieces = mprof_explanation_pieces(tale, &n_pieces);
+	CHECK_EQ_INT(mprof_explanation_why(explanation, thread(&p->s, 200 + i)), MPROF_OK);
+	text = mprof_explanation_text(explanation);
+	pieces = mprof_explanation_pieces(explanation, &n_pieces);
 	bytes = pieces[n_pieces - 1].offset + pieces[n_pieces - 1].bytes;
 	CHECK(says(text, bytes, "nor any before") == !n);
 	CHECK((says(text, bytes, "None came") || says(text, bytes, "no signal came")) == !since);
-	mprof_explanation_free(tale);
+	mprof_explanation_free(explanation);
 }
 
 static void program_run(struct program *p, bool said)
