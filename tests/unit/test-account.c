@@ -1,6 +1,6 @@
 /*
- * Rate limits of guests: a bucket that fills at a rate, and accounts that cover all streams of a
- * guest, open or closed.
+ * Rate limits of guests in the sink: a bucket that fills at a rate, and accounts, which cover all
+ * streams of a guest.
  */
 #include "account.h"
 #include "check.h"
@@ -12,13 +12,14 @@ static void test_bucket(void)
 {
 	struct bucket b = {0};
 
-	CHECK(bucket_take(&b, 0, S, UINT64_MAX)); /* no limit */
-	CHECK(bucket_take(&b, 100, 5 * S, 1000)); /* the bytes of ten seconds, at once */
+	CHECK(bucket_take(&b, 0, S, UINT64_MAX)); /* a rate of 0 is no limit */
+	CHECK(bucket_take(&b, 100, 5 * S, 1000)); /* a full bucket holds the bytes of ten seconds */
 	CHECK(!bucket_take(&b, 100, 5 * S, 1));
 	CHECK(!bucket_take(&b, 100, 5 * S, 1));
 	CHECK(bucket_take(&b, 100, 6 * S, 100));
 	CHECK(!bucket_take(&b, 100, 6 * S, 1));
-	CHECK(bucket_take(&b, 100, 600 * S, 1000)); /* the bucket holds no more, however long the guest was silent */
+	/* A full bucket does not fill further, however long the guest is silent. */
+	CHECK(bucket_take(&b, 100, 600 * S, 1000));
 	CHECK(!bucket_take(&b, 100, 600 * S, 1));
 	CHECK(!bucket_take(&b, 100, 601 * S, 101));
 	CHECK(bucket_take(&b, UINT64_MAX, 700 * S, UINT64_MAX / 2));
@@ -40,16 +41,18 @@ static void test_accounts(void)
 	account_leave(&all, again, 17, 100 * S);
 	CHECK_EQ_UINT(web->bytes, 5);
 	CHECK_EQ_UINT(all.bytes, 6);
-	accounts_tidy(&all, 200 * S); /* streams are left */
+	accounts_tidy(&all, 200 * S); /* the account has streams, so it stays */
 	CHECK(account_enter(&all, "uuid", "x", 0) == web);
 	account_leave(&all, web, 0, 100 * S);
 	CHECK(bucket_take(&web->bucket, 100, 100 * S, 1000));
 	account_leave(&all, web, 5, 100 * S);
 	accounts_tidy(&all, 109 * S);
-	again = account_enter(&all, "uuid", "x", 0); /* the account is still there when the guest returns so soon */
+	/* The bucket is not full yet, so the account is still there. */
+	again = account_enter(&all, "uuid", "x", 0);
 	CHECK(again == web && !bucket_take(&again->bucket, 100, 100 * S, 1000));
 	account_leave(&all, again, 0, 109 * S);
-	account_leave(&all, other, 1, 109 * S); /* nothing was sent: available at once */
+	/* The guest sent nothing, so its bucket is full and the account goes. */
+	account_leave(&all, other, 1, 109 * S);
 	CHECK(all.first == web && !web->next);
 	accounts_tidy(&all, 110 * S);
 	CHECK(!all.first);

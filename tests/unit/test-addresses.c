@@ -1,4 +1,7 @@
-/* Which domain has an address. XenStore is the test's own: each domain has one vif. */
+/*
+ * The search for the domain that has an address. The test replaces XenStore; each domain has one
+ * vif.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,7 +12,7 @@
 
 #define DOMAINS 3u
 
-static const char *ips[DOMAINS]; /* of domains 1, 2, 3; NULL: it has no vif */
+static const char *ips[DOMAINS]; /* addresses of domains 1, 2 and 3; NULL: the domain has no vif */
 static unsigned reads;
 
 int xen_list(struct xen *xen, uint32_t t, const char *path, char ***names, size_t *n)
@@ -44,7 +47,7 @@ int xen_read(struct xen *xen, uint32_t t, const char *path, char **value, size_t
 static struct host host;
 static struct domain domains[DOMAINS];
 
-/* The host's list has the domains in the order of ORDER, by their serials. */
+/* Make a host whose list has the domains with the serials in ORDER, in this order. */
 static void host_make(const unsigned order[DOMAINS])
 {
 	host = (struct host){.domains = &domains[0], .n_domains = DOMAINS};
@@ -55,7 +58,7 @@ static void host_make(const unsigned order[DOMAINS])
 	reads = 0;
 }
 
-/* Return the serial of the domain that has ADDRESS; 0 = none. */
+/* Return the serial of the domain that has ADDRESS, or 0. */
 static unsigned found(struct addresses *a, const char *address)
 {
 	const struct domain *domain = addresses_find(a, &host, address);
@@ -63,7 +66,10 @@ static unsigned found(struct addresses *a, const char *address)
 	return domain ? (unsigned)domain->serial : 0;
 }
 
-/* If several domains have an address, the youngest is found, in any order of the list. */
+/*
+ * If several domains have an address, the youngest of them is found, whatever their order in the
+ * list.
+ */
 static void test_youngest(void)
 {
 	static const unsigned orders[][DOMAINS] = {{1, 2, 3}, {3, 2, 1}, {2, 3, 1}};
@@ -95,7 +101,7 @@ static void test_words(void)
 	host_make(order);
 	CHECK_EQ_UINT(found(&a, "10.0.0.5"), 1);
 	CHECK_EQ_UINT(found(&a, "fe80:0:0::5"), 1);
-	CHECK_EQ_UINT(reads, 2); /* answers count for a while */
+	CHECK_EQ_UINT(reads, 2); /* addresses that were read are kept for a while */
 	CHECK_EQ_UINT(found(&a, "10.0.0.50"), 0);
 	CHECK_EQ_UINT(found(&a, "300.1.1.1"), 0);
 	CHECK_EQ_UINT(found(&a, "junk"), 0);
@@ -104,7 +110,7 @@ static void test_words(void)
 	CHECK_EQ_STR(text, "10.0.0.5");
 	addresses_first(&a, &domains[1], text, sizeof(text));
 	CHECK_EQ_STR(text, "");
-	/* A domain that is over has none. */
+	/* A domain that has ended has no address. */
 	domains[0].phase = PHASE_OVER;
 	CHECK_EQ_UINT(found(&a, "10.0.0.5"), 0);
 	addresses_deinit(&a);

@@ -1,4 +1,7 @@
-/* Page allowances of guests: ordinary rings always find room, however greedy some guests are. */
+/*
+ * The limits on guests' pages: rings of ordinary size always find room, however many pages other
+ * guests take.
+ */
 #include "check.h"
 #include "limits.h"
 
@@ -21,7 +24,7 @@ static void greedy_guests(void)
 	uint64_t has[64];
 	unsigned small = 0;
 
-	/* Each guest takes as much as it can get. */
+	/* Each guest takes as many pages as it can get. */
 	for (unsigned i = 0; i < 64; i++) {
 		uint64_t pages = 32768;
 
@@ -36,7 +39,10 @@ static void greedy_guests(void)
 	CHECK_EQ_INT(a.used, 0);
 	CHECK_EQ_INT(a.large, 0);
 
-	/* Sixteen greedy guests leave room for many guests with 1 MiB. */
+	/*
+	 * Sixteen guests take as many pages as they can. There is still room for many guests with 1
+	 * MiB each.
+	 */
 	for (unsigned i = 0; i < 16; i++)
 		for (uint64_t pages = 32768; pages > 256 && !allowance_take(&a, 0, pages);)
 			pages /= 2;
@@ -50,12 +56,14 @@ static void several_rings_of_one(void)
 	struct allowance a = {.limit = 8192};
 
 	CHECK(allowance_take(&a, 0, 200));
-	CHECK(allowance_take(&a, 200, 100)); /* 44 beyond the first 256 */
+	CHECK(allowance_take(&a, 200, 100)); /* 44 pages more than the first 256 */
 	CHECK_EQ_INT(a.large, 44);
-	/* A quarter of the limit, beside the first 256. */
+	/*
+	 * The large rings may take a quarter of the limit. A guest's first 256 pages do not count.
+	 */
 	CHECK(!allowance_take(&a, 300, 2048 + 256 - 300 + 1));
 	CHECK(allowance_take(&a, 300, 2048 + 256 - 300));
-	/* The next guest gets half of the rest. */
+	/* The next guest can take half of the pages that remain for large rings. */
 	CHECK(!allowance_take(&a, 0, 256 + 1024 + 1));
 	CHECK(allowance_take(&a, 0, 256 + 1024));
 	allowance_give(&a, 2304, 2104);

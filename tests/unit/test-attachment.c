@@ -1,6 +1,6 @@
 /*
- * A ring of a guest that is mapped, held while the guest is suspended, and attached again. Xen is
- * the test's own: it maps four pages, whichever it is asked for.
+ * The ring of a Xen guest: it is mapped, its position is held while the guest is suspended, and it
+ * is attached again. The test replaces Xen; it maps the same four pages for any references.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ static enum fault attach(struct world *w, const struct archive_resume *resume)
 	return fault;
 }
 
-/* Write N events, and look after each. */
+/* Write N events, and poll the ring after each. */
 static void write_and_look(struct world *w, struct writer *writer, unsigned n)
 {
 	uint64_t next;
@@ -186,7 +186,7 @@ static void write_and_look(struct world *w, struct writer *writer, unsigned n)
 
 /* ---- tests ---- */
 
-/* An empty ring cannot be recognized again: the held position is empty. */
+/* An empty ring has nothing by which it could be recognised, so no position is held. */
 static void test_hold_nothing(void)
 {
 	struct world w;
@@ -199,7 +199,7 @@ static void test_hold_nothing(void)
 	world_deinit(&w);
 }
 
-/* Within a packet, the position holds that packet's first timestamp. */
+/* If the cursor is inside a packet, the held position has this packet's first timestamp. */
 static void test_hold_within(void)
 {
 	struct world w;
@@ -222,7 +222,10 @@ static void test_hold_within(void)
 	world_deinit(&w);
 }
 
-/* At the beginning of a packet, the position holds the newest packet. The stream goes on without a gap. */
+/*
+ * If the cursor is at the start of a packet, the held position has the newest packet's first
+ * timestamp. The stream continues from there without a gap.
+ */
 static void test_hold_between(void)
 {
 	struct world w;
@@ -254,7 +257,7 @@ static void test_hold_between(void)
 	world_deinit(&w);
 }
 
-/* All rings of a guest together have no more pages than one may have. */
+/* All rings of one guest together have at most PAGES_MAX pages. */
 static void test_pages_of_a_guest(void)
 {
 	struct world w;

@@ -1,10 +1,13 @@
-/* Batches that change hands between the sink's loop and its commit thread. */
+/* Batches of items that the sink's loop hands to its commit thread. */
 #include <stdlib.h>
 
 #include "batch.h"
 #include "check.h"
 
-/* Items keep their order, and what is added to either batch afterwards is in that one alone. */
+/*
+ * batch_move keeps the order of the items. An item that is added to one batch afterwards is not in
+ * the other batch.
+ */
 static void test_move(void)
 {
 	struct batch from, to;
@@ -40,7 +43,7 @@ static void test_move_nothing(void)
 	batch_deinit(&to);
 }
 
-/* A recording is put as it was then. */
+/* An item has a copy of the recording, which later changes do not reach. */
 static void test_put(void)
 {
 	char name[] = "web";

@@ -1,10 +1,16 @@
-/* Bodies that are decoded ahead have the bytes of those that are decoded at once. */
+/*
+ * A body whose rows are decoded ahead in a thread has the same bytes as a body whose rows are
+ * decoded one by one.
+ */
 #include "archive-fixture.h"
 #include "body.h"
 
 #define STREAM 5
 
-/* The archive of these tests: packets of several sizes, one longer than a row, one in small rows, and a tail. */
+/*
+ * An archive with packets of several sizes (one is longer than a row, one is in small rows) and a
+ * tail.
+ */
 struct served {
 	struct fixture f;
 	struct reader *reader;
@@ -12,7 +18,7 @@ struct served {
 	struct decode_thread *thread;
 	struct selection selection;
 	struct plan plan;
-	char *want; /* the whole body */
+	char *want; /* bytes of the whole body */
 };
 
 static void append(struct served *s, uint64_t sequence, uint32_t rows, uint32_t length)
@@ -45,7 +51,7 @@ static bool served_init(struct served *s)
 	for (uint64_t i = 0; i < 12; i++)
 		append(s, i, 1, (uint32_t)(10000 + 9000 * i));
 	append(s, 12, 3, ARCHIVE_PIECE_MAX);
-	append(s, 13, 1, 1); /* too short for a frame */
+	append(s, 13, 1, 1); /* too short to be compressed */
 	append(s, 14, 7, 300);
 	append(s, 15, 1, 60000);
 	s->selection = (struct selection){.run = 1, .stream = STREAM, .ring_packets = 4, .raw = true};
@@ -68,7 +74,10 @@ static void served_deinit(struct served *s)
 	fixture_deinit(&s->f);
 }
 
-/* Stream the body of S's plan, or its range of BYTES bytes from FIRST on. Return the last result. */
+/*
+ * Read the body of S's plan, or BYTES bytes of it from FIRST on, in steps of MAX bytes. Return the
+ * last result, and store the number of bytes in *N.
+ */
 static int stream(struct served *s, uint64_t first, uint64_t bytes, size_t max, uint64_t *n)
 {
 	bool range = first || bytes != s->plan.total;
@@ -101,7 +110,7 @@ static void test_whole(void)
 	served_deinit(&s);
 }
 
-/* Ranges that begin and end in headers, in rows, and at the ends of both. */
+/* Read ranges that begin and end inside headers, inside rows, and at the borders of both. */
 static void test_ranges(void)
 {
 	uint64_t x = 12345, total, n;
@@ -126,7 +135,7 @@ static void test_ranges(void)
 	served_deinit(&s);
 }
 
-/* A row that agrees with no content ends the body before it, and is reported. */
+/* A row whose data does not decode is reported, and the body ends before the row. */
 static void test_damaged_frame(void)
 {
 	struct reader_damage damage;
@@ -135,7 +144,10 @@ static void test_damaged_frame(void)
 
 	if (!served_init(&s))
 		return;
-	/* Only a row from before there were checksums can be damaged and pass for whole. */
+	/*
+	 * Only a row without a checksum, written by an older version, can be damaged and still seem
+	 * whole.
+	 */
 	fixture_number(&s.f, "UPDATE unchecked SET chunks = 1000");
 	fixture_number(&s.f, "UPDATE chunks SET checksum = NULL, data = CAST(substr(data, 1, length(data) - 40) || "
 			     "zeroblob(40) AS BLOB) WHERE sequence = 12 AND offset > 30");
@@ -145,7 +157,7 @@ static void test_damaged_frame(void)
 	served_deinit(&s);
 }
 
-/* A body that loses rows never looks complete, also if the rows go while it is sent. */
+/* If rows are deleted, also while the body is being sent, the body never looks complete. */
 static void test_rows_that_go(void)
 {
 	struct served s;

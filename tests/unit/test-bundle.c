@@ -1,4 +1,4 @@
-/* A bundle's members, and the common time line of its guests. */
+/* Bundles: the members of the tar, and the common time line of the guests. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -37,7 +37,9 @@ static void test_names(void)
 	bundle_deinit(&b);
 }
 
-/* A member that an old tar cannot hold: its header and its offset, up to its first byte. */
+/*
+ * A member is too large for the size field of an old tar. It gets an extended header with its size.
+ */
 static void test_large(void)
 {
 	struct bundle b = {0};
@@ -65,7 +67,7 @@ static void test_large(void)
 	bundle_deinit(&b);
 }
 
-/* Add a guest whose clock showed GUEST when dom0's clocks showed MONO and REAL. */
+/* Add a guest whose clock showed GUEST ns when dom0's clocks showed MONO ns and REAL ns. */
 static void add(struct bundle *b, uint64_t mono, uint64_t real, uint64_t guest)
 {
 	struct bundle_member *m = bundle_add(b, "guest", "guest", 1, 0);
@@ -78,8 +80,8 @@ static void add(struct bundle *b, uint64_t mono, uint64_t real, uint64_t guest)
 }
 
 /*
- * While the offset between dom0's clocks stays the same, the monotonic clock is the time line. If
- * it changes, dom0 has rebooted, and the wall clock is.
+ * While the difference of dom0's clocks is the same for all guests, the time line is the monotonic
+ * clock. Otherwise dom0 has rebooted, and the time line is the wall clock.
  */
 static void test_line(void)
 {

@@ -1,6 +1,6 @@
 /*
- * The poll cadence: as often as a ring's rate needs, seldom if nothing happens, and never over the
- * budget.
+ * The times of polls: as often as the ring's rate needs, seldom if nothing happens, and within the
+ * budget of processor time.
  */
 #include "cadence.h"
 #include "check.h"
@@ -8,7 +8,10 @@
 #define MIB	(1u << 20)
 #define COST_NS 1000u
 
-/* Poll a ring that is written at RATE bytes a second for SECONDS. Return the number of polls. */
+/*
+ * Poll a ring that is written at RATE bytes per second, for SECONDS seconds. Return the number of
+ * polls.
+ */
 static unsigned follow(struct cadence *c, struct cadence_budget *b, double rate, double seconds, uint64_t *now,
 		       double *written, uint64_t *longest)
 {
@@ -37,7 +40,7 @@ static void test_busy(void)
 
 	follow(&c, &b, 20e6, 0.5, &now, &written, &longest);
 	follow(&c, &b, 20e6, 5, &now, &written, &longest);
-	/* Half a packet of 256 KiB takes 6.5 ms. */
+	/* At 20 MB/s half of a packet of 256 KiB takes 6.5 ms. */
 	CHECK(longest <= 7 * NS_PER_MS);
 	CHECK(longest >= 4 * NS_PER_MS);
 }
@@ -50,12 +53,12 @@ static void test_pause(void)
 	double written = 0;
 
 	follow(&c, &b, 20e6, 1, &now, &written, &longest);
-	/* A pause of a few polls does not slow the cadence ... */
+	/* After a pause of a few polls the polls are as frequent as before. */
 	follow(&c, &b, 0, 0.004, &now, &written, &longest);
 	CHECK(longest <= 7 * NS_PER_MS);
 	/*
-	 * ... and a long one does, up to the time in which the assumed burst fills three quarters
-	 * of the ring.
+	 * After a long pause they are rarer. The interval is the time in which the assumed burst
+	 * would fill three quarters of the ring.
 	 */
 	follow(&c, &b, 0, 5, &now, &written, &longest);
 	CHECK(longest > 150 * NS_PER_MS && longest <= 188 * NS_PER_MS);
@@ -90,7 +93,10 @@ static void test_budget(void)
 				spent += 2 * COST_NS;
 		}
 	}
-	/* A thousand polls of 2 us each, one per millisecond without a budget. */
+	/*
+	 * A thousand rings, with polls of 2 us each: the budget of 1% holds. Without the budget
+	 * each ring would be polled every millisecond.
+	 */
 	CHECK((double)spent / 2e9 < 0.02);
 	CHECK(spent > 0);
 }
@@ -101,14 +107,16 @@ static void test_dear(void)
 	struct cadence c = {0};
 	uint64_t now = NS_PER_S;
 
-	/* After a poll of 5 ms (a hostile ring), the next one comes 40 ms later at the earliest. */
+	/*
+	 * A poll took 5 ms, because the ring is hostile: the next poll comes at least 40 ms later.
+	 */
 	cadence_next(&c, &b, MIB, MIB / 4, 0, false, now, 5 * NS_PER_MS);
 	CHECK(cadence_next(&c, &b, MIB, MIB / 4, MIB, false, now + NS_PER_MS, 5 * NS_PER_MS) >= now + 40 * NS_PER_MS);
 }
 
 /*
- * However far over the budget, each ring is polled once a second, and the rate of a burst counts
- * from its first poll on.
+ * A ring is polled once a second, however much of the budget is used up. When a burst begins, the
+ * rate is computed from its first poll.
  */
 static void test_seldom(void)
 {
@@ -123,7 +131,7 @@ static void test_seldom(void)
 	}
 	CHECK(b.stretch > 10);
 	CHECK(longest > 900 * NS_PER_MS && longest <= NS_PER_S);
-	/* 200 KB arrived within at most a second. */
+	/* At most a second passed between this poll and the one before, and 200 KB arrived. */
 	next = cadence_next(&c, &b, MIB, MIB / 4, 200000, false, now, COST_NS);
 	CHECK(c.rate >= 199000 && next - now <= CADENCE_MAX);
 }

@@ -1,4 +1,4 @@
-/* Clock offsets from the stamps of packets. */
+/* The offset of a guest's clock, computed from the stamps of its packets. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -22,7 +22,10 @@ static json_t *stamp(unsigned int offset, uint64_t mono)
 	return json_pack("{s:i, s:s, s:s}", "offset", (int)offset, "mono", mono_text, "real", real_text);
 }
 
-/* Add a packet with guest time GUEST, copied up to OFFSET at FIRST and to 2046 at LAST. */
+/*
+ * Add a packet of 2046 bytes that begins at the guest time GUEST (ns). All its bytes were copied at
+ * LAST, and the first 500 of them at FIRST already, if FIRST differs.
+ */
 static void packet(struct mprof_clocks *c, uint64_t guest, uint64_t first, uint64_t last, bool stepped)
 {
 	char text[24];
@@ -37,8 +40,8 @@ static void packet(struct mprof_clocks *c, uint64_t guest, uint64_t first, uint6
 }
 
 /*
- * Add packets of a guest whose clock is SHIFT ahead: each begins at its time, is copied a little
- * later and is complete 50 ms after.
+ * Add PACKETS packets of a guest whose clock is SHIFT ns ahead. Each packet begins at its time, is
+ * copied a little later, and is complete 50 ms after that.
  */
 static void run(struct mprof_clocks *c, int64_t shift, unsigned int packets)
 {
@@ -62,8 +65,8 @@ static void check_offset(const struct mprof_clocks *c, bool realtime, int64_t tr
 }
 
 /*
- * The earliest copy gives the offset. An event that was missing four polls earlier bounds it from
- * below.
+ * The earliest copy is an upper limit of the offset. An event that an earlier poll did not copy
+ * gives a lower limit.
  */
 static void test_bounds(void)
 {
@@ -83,7 +86,7 @@ static void test_bounds(void)
 	check_offset(&c, false, 3 * (int64_t)S, 500 * MS);
 }
 
-/* Copies that may come from one poll do not bound the offset from below. */
+/* Copies that may come from one poll give no lower limit. */
 static void test_one_look(void)
 {
 	struct mprof_clocks c = {0};
@@ -94,7 +97,7 @@ static void test_one_look(void)
 	CHECK(!mprof_clocks_offset(&c, false, &offset, &uncertainty));
 	CHECK_EQ_INT(offset, 0);
 	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
-	for (i = 0; i < 50; i++) /* a full ring, found late and copied at once */
+	for (i = 0; i < 50; i++) /* a full ring that is found late and copied in one poll */
 		packet(&c, 10 * S + i * MS, 500 * S + i, 500 * S + i, false);
 	CHECK(mprof_clocks_offset(&c, false, &offset, &uncertainty));
 	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
@@ -106,7 +109,7 @@ static void test_one_look(void)
 	check_offset(&c, false, 490 * (int64_t)S, 13 * S);
 }
 
-/* The latest stamp is the newest of all streams, in whichever order they come. */
+/* The latest stamp is the newest stamp of all streams, in whatever order the streams come. */
 static void test_latest(void)
 {
 	struct mprof_clocks c = {0};
@@ -119,8 +122,9 @@ static void test_latest(void)
 }
 
 /*
- * A packet no larger than one copy was copied in two polls if its first and last stamps differ; a
- * larger one may come from one poll. The last of several stamps with one time counts.
+ * If a packet is at most as large as one copy and has two stamps, it was copied in two polls. A
+ * larger packet may have two stamps of one poll. Among stamps with the same monotonic time the last
+ * counts.
  */
 static void test_borders(void)
 {
@@ -142,8 +146,8 @@ static void test_borders(void)
 }
 
 /*
- * Polls are different only if both dom0 clocks say so: after a reboot or a clock change one clock
- * alone proves nothing.
+ * Two stamps come from different polls only if both clocks of dom0 say so. One clock alone may be
+ * wrong after a reboot or a change of the clock.
  */
 static void test_both_clocks(void)
 {
@@ -163,7 +167,7 @@ static void test_both_clocks(void)
 	}
 }
 
-/* After a step of the guest's clock only later stamps count. */
+/* After a step of the guest's clock, only later stamps count. */
 static void test_step(void)
 {
 	struct mprof_clocks c = {0};
@@ -178,7 +182,7 @@ static void test_step(void)
 	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
 }
 
-/* If the clocks run at different speeds, the uncertainty covers their drift. */
+/* If the clocks run at different speeds, the uncertainty includes the drift. */
 static void test_drift(void)
 {
 	struct mprof_clocks c = {0};
@@ -186,7 +190,7 @@ static void test_drift(void)
 	int64_t offset;
 	unsigned int i;
 
-	for (i = 0; i < 1000; i++) { /* the guest's clock is slow by one in a hundred */
+	for (i = 0; i < 1000; i++) { /* the guest's clock runs 1% slower */
 		uint64_t at = 100 * S + i * 100 * MS;
 
 		packet(&c, at - i * MS, at + MS, at + 50 * MS, false);
@@ -195,7 +199,7 @@ static void test_drift(void)
 	CHECK(uncertainty > 400 * MS && uncertainty < S);
 }
 
-/* Alternative answers. */
+/* Answers of the server that have no valid stamps are ignored. */
 static void test_nonsense(void)
 {
 	static const char *const texts[] = {
@@ -221,8 +225,8 @@ static void test_nonsense(void)
 }
 
 /*
- * Guests of one boot of dom0 share its monotonic clock. After a reboot the monotonic clock begins
- * anew, and the wall clock goes on.
+ * Guests of the same boot of dom0 share a monotonic clock. A reboot sets this clock back, and the
+ * wall clock goes on.
  */
 static void test_apart(void)
 {
@@ -235,7 +239,7 @@ static void test_apart(void)
 	two.latest.mono -= 90 * S;
 	CHECK(mprof_clocks_rebooted(&one, &two));
 	CHECK(mprof_clocks_rebooted(&two, &one));
-	/* A clock may be moved by two seconds. */
+	/* A difference of two seconds may be a correction of a clock, and is no reboot. */
 	one.latest = (struct mprof_stamp){.mono = 10 * S, .real = 20 * S};
 	two.latest = (struct mprof_stamp){.mono = 10 * S, .real = 22 * S};
 	CHECK(!mprof_clocks_rebooted(&one, &two) && !mprof_clocks_rebooted(&two, &one));
@@ -246,7 +250,10 @@ static void test_apart(void)
 	CHECK(mprof_clocks_rebooted(&one, &two));
 }
 
-/* A program of this host may use its monotonic clock: the offset is 0 if the stamps allow it. */
+/*
+ * A program on this host may use the host's monotonic clock. If the stamps allow an offset of 0,
+ * the offset is 0.
+ */
 static void test_host(void)
 {
 	struct mprof_clocks c = {0};
@@ -256,27 +263,27 @@ static void test_host(void)
 	CHECK(mprof_clocks_host(&c));
 	check_offset(&c, false, 0, 0);
 	check_offset(&c, true, (int64_t)epoch, 0);
-	/* A slow guest: the bounds are far apart, and still around 0. */
+	/* The guest's copies are late: the limits are far apart and include 0. */
 	c = (struct mprof_clocks){0};
 	for (unsigned int i = 0; i < 8; i++)
 		packet(&c, 100 * S + i * 15 * S, 101 * S + i * 15 * S, 110 * S + i * 15 * S, false);
 	CHECK(mprof_clocks_host(&c));
 	check_offset(&c, false, 0, 0);
-	/* Its own clock, ahead and behind. */
+	/* The guest has a clock of its own, which is ahead or behind. */
 	for (int sign = -1; sign <= 1; sign += 2) {
 		c = (struct mprof_clocks){0};
 		run(&c, sign * 3 * (int64_t)S, 12);
 		CHECK(!mprof_clocks_host(&c));
 		check_offset(&c, false, -sign * 3 * (int64_t)S, 500 * MS);
 	}
-	/* Without a lower bound, the copy must come soon. */
+	/* Without a lower limit, the copy must come within 250 ms. */
 	c = (struct mprof_clocks){0};
 	packet(&c, 10 * S, 10 * S + 250 * MS, 10 * S + 250 * MS, false);
 	CHECK(mprof_clocks_host(&c));
 	c = (struct mprof_clocks){0};
 	packet(&c, 10 * S, 10 * S + 250 * MS + 1, 10 * S + 250 * MS + 1, false);
 	CHECK(!mprof_clocks_host(&c));
-	/* The guest's clock went back: it is not that of the host. */
+	/* The guest's clock went back, so it is not the host's monotonic clock. */
 	c = (struct mprof_clocks){0};
 	run(&c, 0, 12);
 	packet(&c, 10 * S, 200 * S, 200 * S, true);

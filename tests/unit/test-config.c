@@ -68,7 +68,7 @@ static void test_defaults(void)
 	CHECK_EQ_INT(load(&c, ""), 0);
 	check_defaults(&c);
 	config_deinit(&c);
-	config_deinit(&c); /* zeroed, so safe */
+	config_deinit(&c); /* a configuration that is all zero may be freed */
 	CHECK_EQ_INT(config_load(&c, "/nowhere/mprofd.conf", error, sizeof(error)), -ENOENT);
 	CHECK_EQ_STR(error, "/nowhere/mprofd.conf: the configuration cannot be read: No such file or directory");
 	CHECK_EQ_INT(config_load(&c, directory, error, sizeof(error)), -EIO);
@@ -120,7 +120,7 @@ static void test_values(void)
 	config_deinit(&c);
 }
 
-/* The shortest interval and the longest are values. */
+/* The smallest and the largest allowed interval are accepted. */
 static void test_limits(void)
 {
 	struct config c;
@@ -133,7 +133,7 @@ static void test_limits(void)
 	config_deinit(&c);
 }
 
-/* No console log is read if the key is empty. */
+/* If the key is empty, no console log is read. */
 static void test_no_consoles(void)
 {
 	struct config c;
@@ -196,7 +196,7 @@ static void test_drop_ins(void)
 		 "wal-limit, reserve",
 		 directory);
 	CHECK_EQ_STR(error, path);
-	/* A section ends with its file, not in the next file. */
+	/* A section ends at the end of its file. */
 	put("mprofd.conf.d/50-d.conf", "bytes = 10G\n");
 	CHECK_EQ_INT(load(&c, "[archive]\n"), -EINVAL);
 	for (const char *const *name =
@@ -262,7 +262,7 @@ static void test_faults(void)
 			fprintf(stderr, "  case %zu: %s\n", i, error);
 		CHECK(strchr(error, '\n') == NULL);
 	}
-	CHECK_EQ_INT(((unsigned char *)&c)[0], 0x5a); /* untouched */
+	CHECK_EQ_INT(((unsigned char *)&c)[0], 0x5a); /* the failed call wrote nothing to C */
 	snprintf(lines, sizeof(lines), "[http]\n# %0300d\n", 1);
 	CHECK_EQ_INT(load(&c, lines), -EINVAL);
 	CHECK(strstr(error, ":2: the line is longer than") != NULL);
@@ -295,8 +295,8 @@ static void test_numbers(void)
 }
 
 /*
- * Uncomment the shipped file line by line: it must contain the defaults and every key of the
- * parser.
+ * Each line of the shipped file that is commented out shows a default. Together the lines have
+ * every key of the parser.
  */
 static void test_shipped(void)
 {
@@ -327,7 +327,7 @@ static void test_shipped(void)
 		if (!CHECK(i < n && strcmp(known[i][0], s) == 0 && strcmp(known[i][1], k) == 0))
 			fprintf(stderr, "  [%s] %s is not described, or elsewhere\n", s, k);
 	CHECK_EQ_UINT(n, i);
-	/* The shipped file sets nothing. */
+	/* As shipped, the file sets nothing. */
 	CHECK_EQ_INT(config_load(&c, SHIPPED, error, sizeof(error)), 0);
 	check_defaults(&c);
 	config_deinit(&c);

@@ -1,5 +1,5 @@
 /*
- * The parts of mprofctl that need neither a daemon nor a terminal: names, options, output files,
+ * Parts of mprofctl that need neither a daemon nor a terminal: names, options, output files,
  * tables, escaping.
  */
 #include <errno.h>
@@ -150,7 +150,7 @@ static void test_output(void)
 	CHECK_EQ_INT(output_open(&o, "a.ctf", OUTPUT_NEW, "fetch"), CTL_OK);
 	CHECK_EQ_INT(output_write(&o, "12345", 5), 0);
 	CHECK_EQ_INT(size_of("a.ctf"), -1);
-	output_close(&o); /* no commit: no file is left */
+	output_close(&o); /* without a commit no file is left */
 	CHECK_EQ_INT(rmdir(dir), 0);
 	CHECK(mkdir(dir, 0700) == 0 && chdir(dir) == 0);
 	CHECK_EQ_INT(output_open(&o, "a.ctf", OUTPUT_NEW, "fetch"), CTL_OK);
@@ -163,7 +163,7 @@ static void test_output(void)
 	CHECK_EQ_INT(output_open(&o, "a.ctf", OUTPUT_NEW, "fetch"), CTL_FAILED);
 	output_close(&o);
 	CHECK_EQ_INT(output_open(&o, "b.ctf", OUTPUT_NEW, "fetch"), CTL_OK);
-	CHECK_EQ_INT(link("a.ctf", "b.ctf"), 0); /* another process was faster */
+	CHECK_EQ_INT(link("a.ctf", "b.ctf"), 0); /* another process creates the file first */
 	CHECK_EQ_INT(output_commit(&o), CTL_FAILED);
 	output_close(&o);
 	CHECK_EQ_INT(size_of("b.ctf"), 3);
@@ -175,7 +175,10 @@ static void test_output(void)
 	CHECK(o.temp == NULL && !o.can_start_over);
 	output_close(&o);
 	CHECK(unlink("a.ctf") == 0 && unlink("b.ctf") == 0 && rmdir(dir) == 0);
-	/* A closed standard output is no error (`| head`); a closed named pipe is one. */
+	/*
+	 * A closed standard output is no error, because `| head` closes it. A closed named pipe is
+	 * an error.
+	 */
 	CHECK_EQ_INT(output_complain(&(struct output){0}, EPIPE), CTL_OK);
 	CHECK_EQ_INT(output_complain(&(struct output){.path = (char[]){"pipe"}}, EPIPE), CTL_FAILED);
 	CHECK_EQ_INT(output_complain(&(struct output){0}, ENOSPC), CTL_FAILED);
@@ -188,7 +191,10 @@ static void test_printable(void)
 	CHECK_EQ_STR(text, "a\\x1b[2J \"q\" \\ λ");
 }
 
-/* A server is silent after the limit's seconds, to the millisecond, and slow below the rate of a window. */
+/*
+ * A server counts as silent after `seconds` seconds without a byte, and as slow if a window has
+ * fewer bytes than `rate`.
+ */
 static void test_rate(void)
 {
 	const struct limits limits = {.rate = 10, .seconds = 2};
@@ -203,8 +209,8 @@ static void test_rate(void)
 }
 
 /*
- * A period may be one moment. A period that ends before it begins is refused, as far as the times
- * are known.
+ * A period may be one moment. A period that ends before it begins is refused if both times are
+ * known.
  */
 static void test_period(void)
 {
@@ -220,7 +226,7 @@ static void test_period(void)
 	CHECK_EQ_INT(period_parse(&p, "+7s", "5.0", "dump"), CTL_OK);
 }
 
-/* Tables leave out the fraction of a second. */
+/* Tables show times without the fraction of a second. */
 static void test_time(void)
 {
 	char text[32];
@@ -247,7 +253,7 @@ static void test_bytes(void)
 	CHECK_EQ_STR(text, "16.0 EB");
 }
 
-/* Pass a text of M through the dumper, as JSON or text, and read it back. */
+/* Decode M, let the dumper print it as text or JSON, and read the result into TEXT (SIZE bytes). */
 static void dump(const struct make *m, bool json, char *text, size_t size)
 {
 	FILE *file = tmpfile();
@@ -281,7 +287,10 @@ static void test_dumper(void)
 	CHECK_EQ_STR(text,
 		     "{\"time_ns\":\"1\",\"event\":\"label\",\"thread\":1,\"label\":\"a\\u000a\\\"λ\xef\xbf\xbd\","
 		     "\"label_hex\":\"610a22cebbff\"}\n");
-	/* A string longer than the writer's pieces: 20,000 bytes that become four each. */
+	/*
+	 * A text that is longer than the pieces of the writer: 20,000 bytes, each of which needs
+	 * four characters.
+	 */
 	memset(long_text, 1, sizeof(long_text) - 1);
 	m.used = 0;
 	make_packet(&m);

@@ -1,4 +1,4 @@
-/* The decoding thread, and bodies in blocks that it decodes. */
+/* The decoding thread, and bodies that are read in blocks, which the thread decodes. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 #define ROW 20000u
 
-/* Make row NUMBER of LENGTH bytes at OUT. */
+/* Write LENGTH bytes of row NUMBER to OUT. The bytes depend on the number. */
 static void row_make(uint8_t *out, size_t length, unsigned number)
 {
 	for (size_t i = 0; i < length; i++)
@@ -23,7 +23,7 @@ static bool row_holds(const uint8_t *at, size_t length, unsigned number)
 	return true;
 }
 
-/* Add row NUMBER to B, its content to OUT. */
+/* Compress row NUMBER, and add it to batch B as a frame that will be decoded to OUT. */
 static int row_add(struct codec_writer *codec, struct decode_batch *b, uint8_t *out, uint32_t length, unsigned number)
 {
 	struct decode_frame origin = {.sequence = number, .out = out, .length = length};
@@ -72,7 +72,7 @@ static void test_batches(void)
 	codec_writer_deinit(&codec);
 }
 
-/* A frame that does not decode is named, and the others are decoded all the same. */
+/* If a frame does not decode, decode_wait returns this frame. The others are decoded. */
 static void test_damage(void)
 {
 	CLEANUP(decode_thread_freep) struct decode_thread *t = NULL;
@@ -85,7 +85,7 @@ static void test_damage(void)
 	CHECK_EQ_INT(decode_thread_new(&t), 0);
 	for (unsigned k = 0; k < 3; k++)
 		CHECK_EQ_INT(row_add(&codec, &b, out[k], ROW, k), 0);
-	b.bytes[b.frames[1].at + b.frames[1].bytes - 1] ^= 1; /* of the checksum of the content */
+	b.bytes[b.frames[1].at + b.frames[1].bytes - 1] ^= 1; /* a byte of the frame's checksum */
 	decode_begin(t, &b);
 	damage = decode_wait(t, &b);
 	if (CHECK(damage != NULL))
@@ -107,11 +107,11 @@ static void test_full_batch(void)
 	decode_batch_deinit(&b);
 }
 
-/* A body of ROWS rows; every third is not compressed, the fifth is longer than a block. */
+/* A body of ROWS rows. Every third row is not compressed, and row 5 is longer than a block. */
 struct source {
 	struct codec_writer codec;
 	unsigned next, rows, filled, damaged;
-	int end; /* the result behind the last row */
+	int end; /* result of the read after the last row */
 };
 
 static uint32_t length_of(unsigned number)
@@ -149,8 +149,8 @@ static void source_init(struct source *s, unsigned rows)
 }
 
 /*
- * Read all of S in steps of MAX bytes, and compare; *ROWS is the number of rows that came. Return the
- * last result.
+ * Read all of S in steps of MAX bytes, and check the bytes. Return the last result, and store the
+ * number of rows in *ROWS.
  */
 static int read_all(struct decode_thread *t, struct source *s, size_t max, unsigned *rows)
 {
@@ -190,13 +190,13 @@ static void test_blocks(void)
 		CHECK_EQ_UINT(rows, 100);
 		codec_writer_deinit(&s.codec);
 	}
-	source_init(&s, 0); /* an empty body, and one that fails at once */
+	source_init(&s, 0); /* an empty body that fails at once */
 	s.end = -EIO;
 	CHECK_EQ_INT(read_all(t, &s, 1000, &rows), -EIO);
 	codec_writer_deinit(&s.codec);
 }
 
-/* Nothing is sent of a block with a frame that does not decode, nor anything behind it. */
+/* If a frame of a block does not decode, no byte of this block or of a later one is sent. */
 static void test_damaged_block(void)
 {
 	CLEANUP(decode_thread_freep) struct decode_thread *t = NULL;
@@ -211,7 +211,10 @@ static void test_damaged_block(void)
 	codec_writer_deinit(&s.codec);
 }
 
-/* A client that takes nothing more holds BLOCKS_AHEAD blocks; they go while they are being decoded. */
+/*
+ * At most BLOCKS_AHEAD blocks are filled for a client that takes no bytes. They can be freed while
+ * the thread decodes them.
+ */
 static void test_slow(void)
 {
 	CLEANUP(decode_thread_freep) struct decode_thread *t = NULL;

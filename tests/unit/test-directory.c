@@ -1,4 +1,7 @@
-/* Directory pages: references up to the first zero, the next page, and refused pages. */
+/*
+ * Pages of a XenStore ring directory: references up to the first zero, the next page, and pages
+ * that are refused.
+ */
 #include "check.h"
 #include "value.h"
 
@@ -10,7 +13,10 @@ static void put(uint8_t *page, size_t i, uint32_t word)
 		page[4 * i + k] = (uint8_t)(word >> (8 * k));
 }
 
-/* Write references FIRST, FIRST + 1, … to every word but the last, which is NEXT. */
+/*
+ * Write references FIRST, FIRST + 1 and so on to every word of PAGE but the last. Write NEXT to the
+ * last word.
+ */
 static void fill(uint8_t *page, uint32_t first, uint32_t next)
 {
 	for (uint32_t i = 0; i < DIRECTORY_REFS; i++)
@@ -32,7 +38,7 @@ static void test_chain(void)
 	CHECK(refs[0] == 0xfffffb00u && refs[1022] == 0xfffffefeu);
 	fill(page, 5000, 0);
 	put(page, 2, 0);
-	put(page, 3, 1); /* behind the end: not read, like the last word */
+	put(page, 3, 1); /* behind the first zero nothing is read, not even the last word */
 	put(page, WORDS - 1, 3);
 	CHECK_EQ_INT(directory_page(page, refs, 2 * DIRECTORY_REFS, &n, &next), FAULT_NONE);
 	CHECK_EQ_UINT(n, DIRECTORY_REFS + 2);

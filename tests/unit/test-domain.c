@@ -1,11 +1,13 @@
-/* Notes of XenStore's events at a domain, and the end of a run. No test reads XenStore. */
+/*
+ * How a domain reacts to XenStore events, and what the end of a run resets. XenStore is not read.
+ */
 #include <errno.h>
 
 #include "check.h"
 #include "domain-steps.h"
 #include "xen.h"
 
-#define TRIES 20u /* tries of each attachment so far */
+#define TRIES 20u /* value of TRIES in each attachment before an event */
 
 /* ---- stubs ---- */
 
@@ -132,7 +134,9 @@ static void domain_make(void)
 		.host = &host, .domid = 5, .phase = PHASE_NEW, .attachments = &attachments[0], .n_attachments = 2};
 }
 
-/* A commit key marks only its own attachment, and resets its tries. */
+/*
+ * A write to a commit key marks only the attachment of this key, and resets the attachment's tries.
+ */
 static void test_commit(void)
 {
 	static const char *const keys[] = {"/local/domain/5/data/mprof/ring-ref",
@@ -150,7 +154,9 @@ static void test_commit(void)
 	}
 }
 
-/* An event channel is no other ring. */
+/*
+ * A write to the event-channel key asks for a new bind, and does not count as a write of the ring.
+ */
 static void test_port(void)
 {
 	domain_make();
@@ -172,7 +178,7 @@ static void test_others(void)
 	CHECK(attachments[0].dirty && attachments[1].dirty && domain.scan);
 }
 
-/* A bad number of a stream is refused with its reason. */
+/* A stream number that is not allowed is refused, and counted by its reason. */
 static void test_numbers(void)
 {
 	domain_make();
@@ -184,7 +190,7 @@ static void test_numbers(void)
 	CHECK(!attachments[0].dirty && !attachments[1].dirty);
 }
 
-/* The end of a run clears its held positions and its stream numbers. */
+/* The end of a run clears the held positions and the used stream numbers. */
 static void test_run_end(void)
 {
 	domain_make();

@@ -1,4 +1,4 @@
-/* The parts of /v1/events: the sorted difference and the journal of the newest events. */
+/* Parts of /v1/events: the sorted difference, and the journal of the newest events. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void test_sorted_difference(void)
 	difference_end(&c, on_gone, &gone);
 	CHECK(gone.n == 0);
 
-	/* 1, 500 and 1000 are removed, 2 changes, 1001 is added. */
+	/* Objects 1, 500 and 1000 are gone, object 2 has changed, object 1001 is new. */
 	difference_begin(&c);
 	CHECK(difference_add(&c, 2, 8, &before, on_gone, &gone) == DIFFERENCE_CHANGED && before == 7);
 	CHECK(gone.n == 1 && gone.ids[0] == 1);
@@ -42,7 +42,7 @@ static void test_sorted_difference(void)
 	difference_end(&c, on_gone, &gone);
 	CHECK(gone.n == 3 && gone.ids[1] == 500 && gone.ids[2] == 1000);
 
-	/* A list that is dropped changes nothing. */
+	/* A list that was begun and not finished changes nothing. */
 	difference_begin(&c);
 	CHECK(difference_add(&c, 2, 9, &before, on_gone, &gone) == DIFFERENCE_CHANGED && before == 8);
 	difference_begin(&c);
@@ -78,7 +78,10 @@ static void test_journal(void)
 		return;
 	CHECK(held->serial == 1 && held->bytes == strlen(wanted) && memcmp(held->text, wanted, held->bytes) == 0);
 
-	/* The journal's limit: a referenced event stays, and an older one is reported as lost. */
+	/*
+	 * The journal drops its oldest events. An event that is still referenced stays valid, and a
+	 * reader of older events is told that events are lost.
+	 */
 	put(j, JOURNAL_EVENTS);
 	CHECK(memcmp(held->text, wanted, held->bytes) == 0);
 	held = journal_release(held);
@@ -105,7 +108,8 @@ static void test_journal(void)
 }
 
 /*
- * A few large events reach the limit of bytes. An event above the limit is journalled all the same.
+ * A few large events reach the journal's limit of bytes. An event that is larger than the limit
+ * replaces all others.
  */
 static void test_journal_bytes(void)
 {
@@ -132,7 +136,7 @@ static void test_journal_bytes(void)
 	journal_release(event);
 	free(text);
 
-	/* If an event is lost for want of memory, nothing before it can be resumed from. */
+	/* An event is lost for lack of memory: no earlier position can be resumed. */
 	CHECK(journal_append(j, "none", NULL) < 0 && journal_newest(j) == 0 && journal_restarts(j) == 1);
 }
 

@@ -1,5 +1,5 @@
 /*
- * Limits and edge cases of exports: numbers, track names, the time filter, CTF packets,
+ * Limits and special cases of exports: numbers, track names, the time filter, CTF packets,
  * directories.
  */
 #include <errno.h>
@@ -47,8 +47,8 @@ static void test_digits(void)
 }
 
 /*
- * A name that does not fit is cut between characters. A track makes room for the track whose id is
- * TRACK_NAMES_MAX greater.
+ * A name that is too long is cut between two characters. A track's name replaces the name of the
+ * track whose id is TRACK_NAMES_MAX smaller.
  */
 static void test_track_names(void)
 {
@@ -74,7 +74,7 @@ static void test_track_names(void)
 	track_names_deinit(&p);
 }
 
-/* The events that passed, as text. */
+/* Events and gaps that passed the time filter, as text. */
 struct heard {
 	char text[256];
 	size_t used;
@@ -141,17 +141,17 @@ static void test_gate(void)
 
 	check_gate(NULL, NULL, "0:10 0:11 0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
 	check_gate("+2ns", NULL, "0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
-	check_gate("15ns", NULL, "0:15 0:16 1-5 "); /* the missing part is before that */
+	check_gate("15ns", NULL, "0:15 0:16 1-5 "); /* the gap ends before 15 ns */
 	check_gate("11ns", "14ns", "0:11 0:12 1:12 1:13 0-3 0:14 ");
 	check_gate("1s", "2s", "");
-	/* One unnamed stream, and a receiver that ignores gaps and stops early. */
+	/* One stream without a name. The consumer ignores gaps and returns an error. */
 	time_filter_init(&g, &consumer, &period);
 	CHECK_EQ_INT(g.consumer.gap(g.consumer.context, 0, 2), 0);
 	CHECK_EQ_INT(put_events(&g, 0, 10, 1), -EIO);
 	time_filter_deinit(&g);
 }
 
-/* Decode the file: count its events, packets and lost packets. */
+/* Decode the file at PATH, and check its numbers of events, packets and lost packets. */
 static void check_stream(const char *path, uint64_t events, uint64_t packets, uint64_t lost)
 {
 	struct mprof_decoder *d = mprof_decoder_new();
@@ -203,11 +203,11 @@ static void test_ctf_stream(void)
 	int fd = mkstemp(path);
 
 	close(fd);
-	/* An empty stream is one packet too; without it there would be no stream. */
+	/* A stream without events is one empty packet, because CTF has no empty streams. */
 	stream_begin(&s, path);
 	stream_end(&s);
 	check_stream(path, 0, 1, 0);
-	/* Impossible times. */
+	/* Times that go back. */
 	stream_begin(&s, path);
 	stream_put(&s, 10, "a", 1);
 	stream_put(&s, 9, "a", 1);
@@ -217,8 +217,8 @@ static void test_ctf_stream(void)
 	stream_end(&s);
 	check_stream(path, 4, 1, 0);
 	/*
-	 * Packets are missing at the beginning, at the end, and in between for longer than a count
-	 * can express.
+	 * Packets are missing at the beginning, in the middle and at the end. In the middle more
+	 * are missing than a count can express.
 	 */
 	stream_begin(&s, path);
 	CHECK_EQ_INT(ctf_stream_gap(&s, 3), 0);
@@ -245,9 +245,9 @@ static void test_ctf_stream_of_long_texts(void)
 	memset(text, 'y', sizeof(text));
 	stream_begin(&s, path);
 	stream_put(&s, 1, "a", 1);
-	stream_put(&s, 2, text, sizeof(text)); /* a packet by itself */
+	stream_put(&s, 2, text, sizeof(text)); /* needs a packet of its own */
 	stream_put(&s, 3, "a", 1);
-	for (i = 0; i < 4; i++) /* 262,144 - 30 - 17 - 1 is the longest text that fits */
+	for (i = 0; i < 4; i++) /* the longest text that fits has 262,144 - 30 - 17 - 1 bytes */
 		stream_put(&s, 4, text, 262144 - 30 - 19 + i);
 	stream_end(&s);
 	check_stream(path, 7, 7, 0);
@@ -274,14 +274,14 @@ static void test_output_directory(void)
 	CHECK_EQ_INT(output_directory_open(&d, path, "test"), CTL_OK);
 	put_part(&d, "file", "bytes");
 	CHECK_EQ_INT(output_directory_file(&d, "file"), -EEXIST);
-	CHECK_EQ_INT(rmdir(top), 0); /* no file is there before it is complete */
+	CHECK_EQ_INT(rmdir(top), 0); /* the directory is made only when it is complete */
 	output_directory_close(&d);
 	CHECK(mkdtemp(memcpy(top, "directory.XXXXXX", sizeof(top))));
 	snprintf(path, sizeof(path), "%s/out", top);
 	CHECK_EQ_INT(output_directory_open(&d, path, "test"), CTL_OK);
 	put_part(&d, "file", "bytes");
 	put_part(&d, "other", "");
-	/* Another process was faster. */
+	/* Another process makes the directory first. */
 	CHECK_EQ_INT(mkdir(path, 0700), 0);
 	snprintf(path, sizeof(path), "%s/out/theirs", top);
 	CHECK_EQ_INT(mkdir(path, 0700), 0);
@@ -299,7 +299,7 @@ static void test_output_directory(void)
 	CHECK_EQ_INT(rmdir(top), 0);
 }
 
-/* Each format is complete and is found by its exact name only. */
+/* Each format has all its functions, and is found only by its exact name. */
 static void test_table(void)
 {
 	const struct exporter *e;

@@ -1,4 +1,4 @@
-/* Fields compared with an array of words. */
+/* A field (a tree of bit sets over ranges), compared with an array of words. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -23,7 +23,9 @@ static uint64_t slow_get(const uint64_t *words, uint32_t from, uint32_t to)
 	return bits;
 }
 
-/* Every position that a field reports as full is full. */
+/*
+ * Return whether FROM to TO is a range of WORDS that includes AT and has all bits set everywhere.
+ */
 static bool is_full(const uint64_t *words, uint32_t n, uint32_t at, uint32_t from, uint32_t to)
 {
 	if (from > at || to <= at || to > n)
@@ -34,7 +36,10 @@ static bool is_full(const uint64_t *words, uint32_t n, uint32_t at, uint32_t fro
 	return true;
 }
 
-/* Ranges of up to LENGTH positions of N: a full position is found unless several nodes cover it. */
+/*
+ * Add random ranges of up to LENGTH positions to a field of N positions. Each result must be that
+ * of the array. ALL: add many bits at once, so that some positions become full.
+ */
 static void compare(uint32_t n, uint32_t length, bool all)
 {
 	uint64_t *words = calloc(n, sizeof(*words)), bits;

@@ -1,4 +1,7 @@
-/* Files whose headers show that their packets are in order, and files that must be held. */
+/*
+ * Trace files: those whose headers show that the packets are in order, and those that must be read
+ * into memory to be sorted.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,7 +23,7 @@ static int file(void)
 	return fd;
 }
 
-/* Write the header of packet I with COUNT, behind FROM bytes. */
+/* Write the header of packet I, with the count COUNT. FROM bytes precede the first packet. */
 static void put(int fd, uint64_t from, unsigned int i, uint16_t count)
 {
 	struct mprof_packet_header h = {.count = count, .packet_bytes = PACKET, .content_bytes = 100};
@@ -30,7 +33,10 @@ static void put(int fd, uint64_t from, unsigned int i, uint16_t count)
 	CHECK_EQ_INT(pwrite(fd, bytes, sizeof(bytes), (off_t)(from + (uint64_t)i * PACKET)), (ssize_t)sizeof(bytes));
 }
 
-/* Make a sparse file of N packets with counts from FIRST on, behind FROM bytes. */
+/*
+ * Make a sparse file of N packets with the counts FIRST, FIRST + 1 and so on. FROM bytes precede
+ * the first packet.
+ */
 static int make(uint64_t from, unsigned int n, uint16_t first)
 {
 	int fd = file();
@@ -47,11 +53,11 @@ static void test_ascending(void)
 
 	CHECK(file_order_kept(fd, 0));
 	CHECK(file_order_kept(fd, PACKET));
-	CHECK(!file_order_kept(fd, 10)); /* no header there */
+	CHECK(!file_order_kept(fd, 10)); /* at this offset there is no header */
 	CHECK(!file_order_kept(fd, 20ull * PACKET));
-	CHECK_EQ_INT(ftruncate(fd, 20 * (off_t)PACKET - 200), 0); /* the last packet is cut */
+	CHECK_EQ_INT(ftruncate(fd, 20 * (off_t)PACKET - 200), 0); /* the last packet is incomplete */
 	CHECK(file_order_kept(fd, 0));
-	put(fd, 0, 10, 65539 & 0xffff); /* a count twice: a continuation */
+	put(fd, 0, 10, 65539 & 0xffff); /* two packets with one count: the second continues the first */
 	CHECK(file_order_kept(fd, 0));
 	close(fd);
 	fd = make(4096, 20, 0);
@@ -63,17 +69,18 @@ static void test_held(void)
 {
 	int fd = make(0, 20, 100), ends[2];
 
-	put(fd, 0, 12, 50); /* where a ring has wrapped */
+	put(fd, 0, 12, 50); /* the count falls, as in a ring that has wrapped */
 	CHECK(!file_order_kept(fd, 0));
 	put(fd, 0, 12, 112);
 	CHECK(file_order_kept(fd, 0));
 	CHECK_EQ_INT(pwrite(fd, "damage", 6, 7 * (off_t)PACKET), 6);
 	CHECK(!file_order_kept(fd, 0));
-	CHECK_EQ_INT(ftruncate(fd, 20 * (off_t)PACKET + 3), 0); /* too little for a header */
+	/* Three bytes behind the last packet, too few for a header. */
+	CHECK_EQ_INT(ftruncate(fd, 20 * (off_t)PACKET + 3), 0);
 	put(fd, 0, 7, 107);
 	CHECK(!file_order_kept(fd, 0));
 	close(fd);
-	fd = make(0, 16, 0); /* small enough to hold */
+	fd = make(0, 16, 0); /* small enough to be held in memory */
 	CHECK(!file_order_kept(fd, 0));
 	close(fd);
 	CHECK_EQ_INT(pipe(ends), 0);
@@ -82,7 +89,10 @@ static void test_held(void)
 	close(ends[1]);
 }
 
-/* No ring is as large, so counts and later headers say nothing; a log begins without a header. */
+/*
+ * The file is larger than any ring, so it cannot be the image of one. Only its first header is
+ * read. A log of 2014 has no header.
+ */
 static void test_large(void)
 {
 	int fd = make(0, 20, 100);

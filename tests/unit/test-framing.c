@@ -1,4 +1,7 @@
-/* The bounds of memtrace packets, at every cut; and the contents of the first one. */
+/*
+ * The bounds of memtrace packets when the bytes come in any pieces, and the contents of the first
+ * packet.
+ */
 #include <string.h>
 
 #include "check.h"
@@ -6,7 +9,7 @@
 
 #include <mprof/bytes.h>
 
-/* Write a packet of BYTES bytes, header included, at P. */
+/* Write a packet of BYTES bytes to P. BYTES includes the header. */
 static size_t put_packet(uint8_t *p, size_t bytes, uint32_t version)
 {
 	memset(p, 0, bytes);
@@ -74,7 +77,7 @@ static void test_refused(void)
 	CHECK(refused(data, 8));
 	put_packet(data, 100, 4);
 	CHECK(!refused(data, 29) && refused(data, 30));
-	put_packet(data, 66, 3); /* shorter than its header */
+	put_packet(data, 66, 3); /* shorter than a header */
 	CHECK(refused(data, 66));
 }
 
@@ -91,7 +94,7 @@ static void test_info(void)
 		CHECK(!framing_info(data, cut, &info));
 	put_info(data, 2, 1.5, TEXTS, sizeof(TEXTS));
 	CHECK(!framing_info(data, n, &info));
-	/* A text that ends only in the packet behind it has no end. */
+	/* A text must end inside its packet. */
 	n = put_info(data, 2, 0.5, TEXTS, sizeof(TEXTS) - 1);
 	put_packet(data + n, 66, 2);
 	CHECK(data[n + 7] == 0 && !framing_info(data, n + 66, &info));

@@ -1,11 +1,14 @@
 /*
- * The archive on a full disk: nothing of a failed transaction is kept, nothing breaks, and the
- * archive continues.
+ * The archive on a full disk: nothing of a failed transaction stays, and the archive continues when
+ * there is room.
  */
 #include "archive-fixture.h"
 #include "space.h"
 
-/* Enforce the quota to the end in steps of LIMIT. Return the number of steps. */
+/*
+ * Enforce the quota in steps of LIMIT packets until nothing more is deleted. Return the number of
+ * steps.
+ */
 static unsigned enforce(struct fixture *f, const char *name, uint64_t bytes, uint64_t before_real, unsigned limit)
 {
 	unsigned steps = 0;
@@ -24,7 +27,10 @@ static int64_t count(const struct fixture *f, int64_t stream)
 	return fixture_number(f, "SELECT count(DISTINCT sequence) FROM chunks WHERE stream = %d", (int)stream);
 }
 
-/* Append packets until the disk is full. Nothing of the last transaction may be kept. */
+/*
+ * Append packets until the disk is full. Check that nothing of the failed transaction stays. Return
+ * the next sequence number.
+ */
 static uint64_t fill_disk(struct fixture *f, uint64_t sequence)
 {
 	int r = 0;
@@ -61,7 +67,7 @@ static void test_full_disk(void)
 	CHECK(sequence > 4);
 	CHECK(fixture_integrity(&f));
 	CHECK_EQ_INT(count(&f, 1), (int64_t)sequence);
-	/* The reserve gives room to delete; then the archive continues. */
+	/* The reserve gives deletion room to work. Then the archive continues. */
 	CHECK_EQ_INT(space_release_reserve(archive_writer_store(f.w)), 0);
 	left = enforce(&f, NULL, 1500000, 0, 2);
 	CHECK(left > 0);
@@ -74,8 +80,8 @@ static void test_full_disk(void)
 	CHECK_EQ_INT(fixture_packet(&f, 1, sequence, 500030, sequence), 0);
 	CHECK(fixture_read(&f, 1, sequence).is_complete);
 	/*
-	 * Fill the disk again and reopen the archive: opening takes the reserve, and all committed
-	 * data is there.
+	 * Fill the disk again and open the archive again. To open the archive uses up the reserve,
+	 * and all committed data is still there.
 	 */
 	sequence = fill_disk(&f, sequence + 1);
 	f.w = archive_writer_free(f.w);

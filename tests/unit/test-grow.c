@@ -1,6 +1,6 @@
 /*
- * Arrays that grow on the heap or in an address range of their own, also if the system has no
- * addresses or no memory.
+ * Arrays that grow, on the heap or in an address range of their own, also if the system refuses
+ * addresses or memory.
  */
 #include <sys/mman.h>
 
@@ -11,9 +11,9 @@ struct item {
 	uint64_t a, b, c;
 };
 
-static unsigned refused_mmap, refused_mprotect; /* number of next calls to refuse */
+static unsigned refused_mmap, refused_mprotect; /* number of calls to refuse from now on */
 
-/* mmap() has the name mmap64 here, for large files; on a 64-bit machine both are the same. */
+/* With large-file support, mmap() is called mmap64. On 64-bit machines both are the same. */
 void *__real_mmap64(void *p, size_t bytes, int protection, int flags, int fd, int64_t offset);
 void *__wrap_mmap64(void *p, size_t bytes, int protection, int flags, int fd, int64_t offset);
 int __real_mprotect(void *p, size_t bytes, int protection);
@@ -87,7 +87,7 @@ static void test_large(void)
 	grow_and_trim(SIZE_MAX > UINT32_MAX);
 }
 
-/* No address range: use the heap. */
+/* If the system gives no address range, the array uses the heap. */
 static void test_no_addresses(void)
 {
 	refused_mmap = 1000000;
@@ -95,7 +95,10 @@ static void test_no_addresses(void)
 	refused_mmap = 0;
 }
 
-/* No memory for addresses: nothing changes, and the call can be repeated. */
+/*
+ * If the system gives no memory for the addresses, the array stays as it is, and the call can be
+ * repeated.
+ */
 static void test_no_memory(void)
 {
 	const uint32_t n = 2 * LARGE_MIN / sizeof(struct item);
@@ -136,8 +139,8 @@ static void test_zeroed(void)
 }
 
 /*
- * Release the memory of a large array that is no longer needed; a small array's is not worth the
- * call.
+ * grow_pass hands the memory of a large array to another array. The memory of a small array is
+ * freed.
  */
 static void test_pass(void)
 {

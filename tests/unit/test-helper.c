@@ -1,7 +1,7 @@
 /*
- * The helper as a real process: its answers about console logs, its refusals, and that the end or
- * silence of one side does not harm the other. On a machine that is no dom0 the states are unknown,
- * and this test checks that. tests/xen checks Xen's states.
+ * The helper, as a real process: its answers about console logs, the requests that it refuses, and
+ * that neither side is harmed if the other ends or hangs. On a machine that is no dom0, the states
+ * of domains are unknown, and the test checks that. tests/xen checks the states on Xen.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -38,7 +38,7 @@ static void path_of(const char *name, char *path, size_t size)
 	snprintf(path, size, "%s/%s", logs, name);
 }
 
-/* Wait for the next answer. */
+/* Wait for the next answer. Return false if none comes. */
 static bool answer_wait(struct helper *helper, struct helper_answer *answer)
 {
 	struct pollfd pfd = {.fd = helper_fd(helper), .events = POLLIN};
@@ -61,7 +61,7 @@ static int console_error(struct helper *helper, const char *name, struct helper_
 	return answer->error;
 }
 
-/* Return this process's only child. */
+/* Return the process id of the helper, the only child of this process. */
 static pid_t helper_pid(void)
 {
 	CLEANUP(fclosep) FILE *file = NULL;
@@ -112,7 +112,7 @@ static void test_hostile_names(void)
 
 	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
 		return;
-	/* The target of "guest-../x.log", if the helper accepted it. */
+	/* Make the file that a helper would read which accepted "../x" as a name. */
 	path_of("guest-..", path, sizeof(path));
 	mkdir(path, 0700);
 	file_write("guest-../x.log", "secret", 6);
@@ -123,10 +123,10 @@ static void test_hostile_names(void)
 	CHECK_EQ_INT(console_error(helper, name, &answer), -EINVAL);
 	name[HELPER_NAME_MAX] = '\0';
 	CHECK_EQ_INT(console_error(helper, name, &answer), -ENOENT);
-	/* Names that begin with a dot are allowed, except "." and "..". */
+	/* A name may begin with a dot; only "." and ".." are refused. */
 	CHECK_EQ_INT(console_error(helper, ".x", &answer), -ENOENT);
 	CHECK_EQ_INT(console_error(helper, "...", &answer), -ENOENT);
-	/* Anything but a regular file. */
+	/* A log must be a regular file. */
 	path_of("guest-link.log", path, sizeof(path));
 	path_of("guest-web.log", to, sizeof(to));
 	CHECK_EQ_INT(symlink(to, path), 0);
@@ -153,7 +153,7 @@ static void test_no_logs(void)
 	}
 }
 
-/* An unknown domain is not the same as an absent one. */
+/* The answer distinguishes a domain whose state is unknown from a domain that does not exist. */
 static void test_states(void)
 {
 	CLEANUP(helper_stopp) struct helper *helper = NULL;
@@ -187,7 +187,10 @@ static void test_bounded(void)
 
 	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
 		return;
-	/* Unread answers count as open requests, which bounds both ends of the socket. */
+	/*
+	 * Answers that nobody has read count as open requests. This limits the bytes in both
+	 * directions of the socket.
+	 */
 	while ((r = helper_ask_console(helper, asked, "full")) == 0 && asked < 1000)
 		asked++;
 	CHECK_EQ_INT(r, -EAGAIN);
@@ -213,7 +216,7 @@ static void test_death(void)
 	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
 		return;
 	pid = helper_pid();
-	/* A stop of the whole unit is not the helper's own end. */
+	/* systemd sends these signals to all processes of a unit. The helper ignores them. */
 	kill(pid, SIGTERM);
 	kill(pid, SIGINT);
 	kill(pid, SIGHUP);
@@ -228,7 +231,7 @@ static void test_death(void)
 	CHECK(!helper_knows_states(helper, NULL));
 }
 
-/* The helper may hang for ever: requests are refused, and stopping takes a bounded time. */
+/* The helper hangs. Further requests are refused, and helper_stop takes less than five seconds. */
 static void test_hangs(void)
 {
 	struct helper *helper = NULL;
@@ -248,7 +251,7 @@ static void test_hangs(void)
 	CHECK_EQ_INT(waitpid(-1, NULL, WNOHANG), -1);
 }
 
-/* The collector dies, and its helper with it: the helper becomes this process's child and ends. */
+/* The collector dies. Its helper becomes a child of this process, and ends. */
 static void test_collector_dies(void)
 {
 	int ready[2], code = -1;
@@ -289,8 +292,8 @@ static unsigned files_open(pid_t pid)
 }
 
 /*
- * The helper keeps three standard files and the socket, which leads to the collector's, and has its
- * own name.
+ * The helper has a name of its own. It keeps the three standard files and its end of the socket,
+ * and no other file.
  */
 static void test_keeps_little(void)
 {
@@ -305,7 +308,9 @@ static void test_keeps_little(void)
 	file = fopen(path, "re");
 	CHECK(file && fgets(name, sizeof(name), file));
 	CHECK_EQ_STR(name, "mprofd-helper\n");
-	/* Only root may list its files, so a process that took over the collector cannot. */
+	/*
+	 * Only root may list the helper's files, so a program that took over the collector cannot.
+	 */
 	if (geteuid() != 0)
 		CHECK_EQ_UINT(files_open(helper_pid()), 0);
 	else if (!helper_knows_states(helper, NULL))

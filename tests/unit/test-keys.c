@@ -1,6 +1,6 @@
 /*
- * The keys of a stream, read in a transaction. The store is the test's own xen_read_begin, xen_read
- * and xen_read_end.
+ * The XenStore keys of a stream, which are read in one transaction. The test replaces
+ * xen_read_begin, xen_read and xen_read_end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,13 +9,14 @@
 #include "keys.h"
 #include "xen.h"
 
-#define BEGUN 7u /* the number of every transaction */
+#define BEGUN 7u /* number of each transaction */
 
 struct xen {
-	unsigned changed; /* number of transactions, from the first on, that a concurrent write spoils */
+	/* Number of transactions that fail because of another writer, from the first on. */
+	unsigned changed;
 	unsigned begun, ended;
-	int error;	  /* the answer to every read */
-	const char *refs; /* as of the last transaction that was begun; "8,9" in one that is spoilt */
+	int error;	  /* result of each read, if not 0 */
+	const char *refs; /* value of ring-ref; a transaction that will fail reads "8,9" */
 };
 
 int xen_read_begin(struct xen *xen, uint32_t *t)
@@ -43,7 +44,7 @@ int xen_read(struct xen *xen, uint32_t t, const char *path, char **value, size_t
 	return 0;
 }
 
-/* The values of a transaction count only if its end succeeds. */
+/* Values count only if the end of their transaction succeeds. Otherwise keys_read tries again. */
 static void test_spoilt(void)
 {
 	struct xen xen = {.changed = 2, .refs = "10"};
@@ -61,7 +62,7 @@ static void test_spoilt(void)
 	keys_deinit(&keys);
 }
 
-/* A failed read ends its transaction, and is not repeated. */
+/* If a read fails, keys_read ends the transaction and does not try again. */
 static void test_refused(void)
 {
 	struct xen xen = {.error = -EACCES};

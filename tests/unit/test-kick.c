@@ -1,13 +1,13 @@
 /*
- * Kicks: honest ones cause a poll at once, storms cost no more than polling, silence is not
- * trusted.
+ * Kicks (event-channel notifications): an honest kick causes a poll at once, a storm of kicks costs
+ * no more than polling, and a guest that should kick and does not is polled.
  */
 #include "check.h"
 #include "kick.h"
 
 #define POLL (250 * NS_PER_MS)
 
-/* The first poll after a bind belongs to the bind. */
+/* Return a kick whose first poll, which each bind causes, is done. */
 static struct kick bound(uint64_t now)
 {
 	struct kick kick;
@@ -42,7 +42,10 @@ static void unbound_is_polled(void)
 	CHECK(!unmask);
 }
 
-/* A kick as soon as the port is unmasked: LOOKS polls of an idle ring in ten seconds. */
+/*
+ * The guest kicks whenever its port is unmasked. The ring is idle, and is polled LOOKS times in ten
+ * seconds.
+ */
 static void storm_costs_no_more_than_polling(void)
 {
 	uint64_t now = 1000 * NS_PER_S, end = now + 10 * NS_PER_S, due = now;
@@ -67,7 +70,7 @@ static void honest_kicks_are_never_masked_for_long(void)
 	struct kick kick = bound(now);
 	bool unmask;
 
-	/* A packet every 300 ms, each with a kick. */
+	/* The guest completes a packet every 300 ms, and kicks each time. */
 	for (int i = 0; i < 100; i++) {
 		now += 300 * NS_PER_MS;
 		kick_come(&kick);
@@ -84,7 +87,7 @@ static void silence_is_doubted(void)
 
 	due = kick_polled(&kick, 5, true, now, now + POLL, &unmask);
 	CHECK_EQ_INT(due, now + KICK_IDLE_NS);
-	/* After one finished packet a kick may still be on its way; after two it is missing. */
+	/* If one packet was completed, its kick may still come. If two were, a kick is missing. */
 	now = due;
 	kick_polled(&kick, 6, false, now, now + POLL, &unmask);
 	CHECK_EQ_INT(kick.doubted, 0);

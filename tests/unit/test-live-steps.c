@@ -1,4 +1,4 @@
-/* Steps of live bodies that are kept for others. */
+/* Steps of live bodies, which are kept so that other followers of the stream can use them. */
 #include "check.h"
 #include "live-steps.h"
 
@@ -26,7 +26,7 @@ static void test_found(void)
 	live_steps_deinit(&l);
 }
 
-/* Each member of the cursor is part of it. */
+/* A step is found only if all members of the cursor are equal. */
 static void test_cursors(void)
 {
 	struct live_cursor others[] = {here, here, here, here, here, here, here};
@@ -46,7 +46,7 @@ static void test_cursors(void)
 	live_steps_deinit(&l);
 }
 
-/* The oldest step makes room for a new one; a long step is not kept. */
+/* A new step replaces the oldest one. A step that is too long is not kept. */
 static void test_bounded(void)
 {
 	static const char bytes[LIVE_STEP_BYTES + 1];

@@ -1,6 +1,6 @@
 /*
- * Loading a trace from its bytes: packets held, merged and missing, and the counts and messages
- * about them.
+ * The loader, which makes a model of a trace's bytes: packets that it holds and sorts, packets that
+ * are missing, and its counts and messages.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 
 static struct make make;
 
-/* Make packets of one event each with COUNTS at the times TIMES, of thread ID. */
+/* Make N packets with the counts COUNTS. Each has one event of thread ID, at the time in TIMES. */
 static void packets(const uint16_t *counts, const uint64_t *times, size_t n, int64_t id)
 {
 	size_t i;
@@ -58,8 +58,8 @@ static const uint16_t wrapped[] = {7, 8, 5, 6};
 static const uint64_t wrapped_times[] = {70, 80, 50, 60};
 
 /*
- * The image of a wrapped ring is in order however it is cut. A stream that can be read again is
- * refused as it comes.
+ * The packets of a wrapped ring's image are sorted, whatever pieces the image comes in. If the
+ * input can be read twice, the loader returns MPROF_CORRUPT at the first reading.
  */
 static void test_wrapped(void)
 {
@@ -82,7 +82,9 @@ static void test_wrapped(void)
 	}
 }
 
-/* Packets in order are decoded as they come: the model has them before the end. */
+/*
+ * Packets that come in order are decoded at once: the model has their events before the input ends.
+ */
 static void test_straight(void)
 {
 	static const uint16_t counts[] = {65534, 65535, 0, 1};
@@ -100,7 +102,7 @@ static void test_straight(void)
 	loader_free(l);
 }
 
-/* More packets than a ring can have are no ring and are not held, even if they go back in time. */
+/* An input with more packets than a ring can have is not held, even if its counts go back. */
 static void test_many(void)
 {
 	struct loader *l = fresh(INPUT_TWICE);
@@ -117,7 +119,7 @@ static void test_many(void)
 	loader_free(l);
 }
 
-/* Lost packets and damage are gaps, and damage gets a sentence. */
+/* Lost packets and damage become gaps of the model. Damage is also reported. */
 static void test_missing(void)
 {
 	static const uint16_t counts[] = {1, 2, 6, 7};
@@ -128,7 +130,8 @@ static void test_missing(void)
 	uint32_t stream = 9;
 
 	packets(counts, times, 4, 1);
-	make.bytes[make.used / 4 * 3 + MPROF_PACKET_HEADER_BYTES + 8] = 99; /* the last packet's event is unknown */
+	/* The last packet's event has an unknown id. */
+	make.bytes[make.used / 4 * 3 + MPROF_PACKET_HEADER_BYTES + 8] = 99;
 	CHECK_EQ_INT(feed(l, 0, 50), MPROF_OK);
 	v = finish(l);
 	CHECK_EQ_UINT(v->n_gaps, 2);
@@ -140,7 +143,10 @@ static void test_missing(void)
 	loader_free(l);
 }
 
-/* Streams of one guest must come in order of time; another guest's streams need not. */
+/*
+ * Streams of the same guest are merged by time. The streams of another guest are independent of
+ * them.
+ */
 static void test_streams(void)
 {
 	static const uint16_t counts[] = {1, 2, 3};
@@ -157,14 +163,14 @@ static void test_streams(void)
 	}
 	v = finish(l);
 	CHECK_EQ_UINT(v->n_labels, 9);
-	CHECK_EQ_UINT(v->n_threads, 5); /* three roots, and thread 1 of each guest */
+	CHECK_EQ_UINT(v->n_threads, 5); /* three roots, and thread 1 of each of the two guests */
 	for (i = 3; i < 8; i++)
 		CHECK(v->labels[i].time < v->labels[i + 1].time);
 	CHECK_EQ_UINT(v->notes.late, 0);
 	loader_free(l);
 }
 
-/* A thread resolves another one that it created, and collects garbage. */
+/* Load a trace in which thread 1 creates and resolves thread 2, and garbage is collected. */
 static struct loader *story(void)
 {
 	struct loader *l = fresh(INPUT_FILE);
@@ -197,7 +203,7 @@ static void test_numbers(void)
 	CHECK(all->busiest == 1 && v->threads[mprof_statistics_busiest(n)[0].thread].id == 1);
 	CHECK(mprof_statistics_counters(n)[0].samples == 1 && mprof_statistics_counters(n)[0].last == 7);
 	mprof_statistics_free(n);
-	/* A range includes both ends; intervals are cut at them. */
+	/* A range includes its two ends. Intervals are cut at them. */
 	n = mprof_statistics_new(v, 1100, 1300);
 	all = mprof_statistics_totals(n);
 	CHECK(all->created == 1 && all->collections == 1 && all->running_ns == 200 && all->sleeping_ns == 0);
@@ -211,8 +217,8 @@ static void test_numbers(void)
 }
 
 /*
- * If threads have equal run times, the first are listed. A stream without events does not set the
- * trace's beginning.
+ * Among threads with equal run times, those that come first are listed. A stream without events
+ * does not change the trace's beginning.
  */
 static void test_statistics_borders(void)
 {
@@ -241,8 +247,8 @@ static void test_statistics_borders(void)
 }
 
 /*
- * Return the explanation as one text, with line ends, and with links as `<thread>` behind their
- * names.
+ * Return the explanation as one text with line breaks. Behind each name that is a link, the text
+ * has the thread's index, as in `<5>`.
  */
 static const char *told(const struct mprof_explanation *t)
 {

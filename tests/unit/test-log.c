@@ -1,4 +1,4 @@
-/* Logging: the format of a line, the bytes that it must not contain, and the rate limit. */
+/* The log: the format of a line, bytes that are escaped, and the rate limit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "clock.h"
 #include "log.h"
 
-/* Return everything written to stderr since begin(), as text. */
+/* Redirection of stderr to a file, to read what was written since catch_begin. */
 struct catch
 {
 	int saved, fd;
@@ -95,7 +95,7 @@ static void test_limit(void)
 		lines += *p == '\n';
 	CHECK_EQ_UINT(written, LOG_LIMIT_BURST);
 	CHECK_EQ_UINT(lines, LOG_LIMIT_BURST);
-	limit.window_began -= LOG_LIMIT_INTERVAL_NS; /* the interval has passed */
+	limit.window_began -= LOG_LIMIT_INTERVAL_NS; /* the interval is over */
 	catch_begin(&c);
 	CHECK(log_write_limited(&limit, LOG_LEVEL_WARNING, "web", "again"));
 	CHECK(log_write_limited(&limit, LOG_LEVEL_WARNING, "web", "and again"));
@@ -108,17 +108,17 @@ static void test_debug(void)
 	static struct catch c;
 
 	setenv("MPROFD_DEBUG", "1", 1);
-	setenv("JOURNAL_STREAM", "1:2", 1); /* another file's inode: stderr was redirected meanwhile */
+	setenv("JOURNAL_STREAM", "1:2", 1); /* the inode is not that of stderr, which was redirected */
 	log_init("mprofd");
 	catch_begin(&c);
 	log_debug("wanted");
 	CHECK_EQ_STR(catch_end(&c), "mprofd: debug: wanted\n");
 }
 
-/* The journal's entries, one field per line. libsystemd's own call is not linked. */
+/* The entries of the journal, one field per line. This test replaces libsystemd's function. */
 static struct {
 	char text[1024];
-	int answer; /* the journal's result: 0 or -errno */
+	int answer; /* result of the journal: 0 or -errno */
 } journal;
 
 int sd_journal_sendv(const struct iovec *fields, int n);
@@ -149,7 +149,7 @@ static void journal_begin(struct catch *c, int answer)
 }
 
 /*
- * A line goes to the journal. If the journal does not take it, the line goes to stderr with its
+ * A line goes to the journal. If the journal refuses it, the line goes to stderr, with its
  * priority.
  */
 static void test_journal(void)

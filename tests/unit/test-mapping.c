@@ -1,4 +1,7 @@
-/* The pages of a ring that a directory lists. Xen is the test's own: reference 8 is page 0, and so on. */
+/*
+ * The pages of a ring that a XenStore ring directory lists. The test replaces Xen: reference 8 is
+ * page 0, reference 9 is page 1, and so on.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -34,13 +37,16 @@ void xen_unmap(struct xen *xen, const volatile uint8_t *bytes, size_t n)
 	mapped--;
 }
 
-/* Write word I of the directory page that REF grants. */
+/* Write WORD to word I of the directory page with the reference REF. */
 static void word_set(uint32_t ref, size_t i, uint32_t word)
 {
 	mprof_store32(pages[ref - VALUE_REF_MIN] + 4 * i, word);
 }
 
-/* Fill the directory page REF with references from FIRST on, and go on at NEXT. */
+/*
+ * Fill the directory page REF with the references FIRST, FIRST + 1 and so on, and with NEXT as the
+ * next page.
+ */
 static void page_fill(uint32_t ref, uint32_t first, uint32_t next)
 {
 	for (uint32_t i = 0; i < DIRECTORY_REFS; i++)
@@ -48,7 +54,7 @@ static void page_fill(uint32_t ref, uint32_t first, uint32_t next)
 	word_set(ref, DIRECTORY_REFS, next);
 }
 
-/* Find the pages of the directory at reference 8. */
+/* Find the pages of the directory that begins at reference 8, at most MAX pages. */
 static enum fault find(size_t max, size_t *n)
 {
 	struct keys keys = {.published = true, .directory = 8};
@@ -67,7 +73,7 @@ static void test_pages(void)
 {
 	size_t n;
 
-	CHECK_EQ_INT(find(100, &n), FAULT_DIRECTORY); /* none */
+	CHECK_EQ_INT(find(100, &n), FAULT_DIRECTORY); /* the directory is empty */
 	word_set(8, 0, 100);
 	word_set(8, 1, 101);
 	CHECK_EQ_INT(find(2, &n), FAULT_NONE);
@@ -80,7 +86,7 @@ static void test_pages(void)
 	word_set(9, 0, 5000);
 	CHECK_EQ_INT(find(DIRECTORY_REFS + 1, &n), FAULT_NONE);
 	CHECK_EQ_UINT(n, DIRECTORY_REFS + 1);
-	/* A second page that there can be no use for is not even mapped. */
+	/* If the first page lists MAX pages already, a second directory page is not mapped. */
 	page_fill(8, 100, 9);
 	word_set(9, 0, 5000);
 	CHECK_EQ_INT(find(DIRECTORY_REFS, &n), FAULT_PAGES);
@@ -88,7 +94,7 @@ static void test_pages(void)
 	CHECK_EQ_INT(find(5000, &n), FAULT_MAP);
 }
 
-/* No page is listed twice, and no directory page is one of the ring. */
+/* A page that is listed twice is refused, and so is a directory page as a page of the ring. */
 static void test_twice(void)
 {
 	size_t n;

@@ -1,6 +1,6 @@
 /*
- * The archive of memory profiles: committed data is there and unchanged, in every order of growing,
- * ending and deleting.
+ * The archive of memory profiles: committed data stays complete and unchanged, whatever recordings
+ * grow, end or are deleted.
  */
 #include "archive-fixture.h"
 #include "memtraces-reader.h"
@@ -123,7 +123,10 @@ static void test_grows(void)
 	bench_deinit(&b);
 }
 
-/* An uncommitted transaction is gone after a restart, and its recordings have ended. */
+/*
+ * After a restart, a transaction that was not committed is gone, and the recordings of committed
+ * ones have ended.
+ */
 static void test_restart(void)
 {
 	struct memtraces_totals totals;
@@ -176,13 +179,15 @@ static void test_quota(void)
 	CHECK_EQ_INT(memtraces_sums(b.w, take_sum, &sum), 0);
 	CHECK_EQ_INT((int64_t)sum, 30 + 3 * 4096);
 	CHECK_EQ_INT(memtraces_begin(b.w), 0);
-	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, &gone), 0); /* 1 */
+	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, &gone), 0); /* deletes recording 1 */
 	CHECK_EQ_INT((int64_t)gone, 10 + 4096);
 	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 1003, &gone), ARCHIVE_E_ABSENT);
-	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, &gone), 0); /* 3: 2 is being recorded */
+	/* Deletes recording 3, because recording 2 has not ended. */
+	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, &gone), 0);
 	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, &gone), ARCHIVE_E_ABSENT);
 	CHECK_EQ_INT(memtraces_patch(b.w, 4, 1, NULL), 0);
-	CHECK_EQ_INT(memtraces_delete_oldest(b.w, NULL, 0, &gone), ARCHIVE_E_ABSENT); /* 4 is pinned */
+	/* Recording 4 is pinned. */
+	CHECK_EQ_INT(memtraces_delete_oldest(b.w, NULL, 0, &gone), ARCHIVE_E_ABSENT);
 	while (more)
 		if (!CHECK_EQ_INT(memtraces_purge(b.w, 1, &more), 0))
 			break;

@@ -1,4 +1,4 @@
-/* The events of several streams in one order. */
+/* The merge of several streams into one order of events. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "merge.h"
 #include "trace-make.h"
 
-/* The consumer's input as text: "stream:time " for each event, "stream!packets " for each gap. */
+/* Input of the consumer as text: "stream:time " for each event, "stream!packets " for each gap. */
 struct told {
 	char text[400];
 	size_t n;
@@ -32,7 +32,10 @@ static int on_gap(void *context, unsigned int stream, uint64_t packets)
 	return 0;
 }
 
-/* Add a stream with one event in each packet: TIMES ends with 0, and a packet is missing where it has UINT64_MAX. */
+/*
+ * Add a stream with one packet for each of TIMES, which ends with 0. The time UINT64_MAX stands for
+ * a missing packet.
+ */
 static void stream_add(struct merge *merge, const char *name, const uint64_t *times)
 {
 	static struct make m;
@@ -49,7 +52,9 @@ static void stream_add(struct merge *merge, const char *name, const uint64_t *ti
 
 #define TIMES(...) ((const uint64_t[]){__VA_ARGS__, 0})
 
-/* The oldest is first; of equal times, that of the first stream. */
+/*
+ * The earliest event comes first. Among events with one time, that of the first stream comes first.
+ */
 static void test_order(void)
 {
 	struct told told = {0};
@@ -64,7 +69,7 @@ static void test_order(void)
 	merge_deinit(&merge);
 }
 
-/* A gap is reported once, before the first event behind it. */
+/* A gap is reported once, before the first event behind the gap. */
 static void test_gap(void)
 {
 	struct told told = {0};

@@ -1,12 +1,15 @@
-/* Control messages: valid ones, refused ones, and that written messages read back. */
+/*
+ * Messages on control sockets: valid messages, messages that are refused, and messages that are
+ * written and read back.
+ */
 #include <stdlib.h>
 
 #include "check.h"
 #include "message.h"
 
 /*
- * Parse LEN bytes from a heap block with room for just the terminator, so that a sanitizer detects
- * one byte more.
+ * Parse LEN bytes of TEXT. The copy in *BLOCK has room only for the bytes and a terminator, so that
+ * a sanitizer detects an access behind them.
  */
 static bool parse(struct message *m, char **block, const char *text, size_t len)
 {
@@ -124,7 +127,10 @@ static void test_write(void)
 	CHECK_EQ_UINT(message_end(&w), 6);
 }
 
-/* With a buffer of any size: the whole message, or 0 and nothing past the buffer. */
+/*
+ * A message that does not fit into its buffer gives the length 0, and nothing is written past the
+ * buffer.
+ */
 static void test_overflow(void)
 {
 	for (size_t size = 0; size < 40; size++) {
@@ -135,7 +141,7 @@ static void test_overflow(void)
 		message_begin(&w, text, size, "ok", 5);
 		message_add(&w, "a", "1%2");
 		message_add_number(&w, "b", 123);
-		len = message_end(&w); /* ok 5, a=1%252, b=123 */
+		len = message_end(&w); /* the message is "ok 5 a=1%252 b=123" */
 		CHECK_EQ_UINT(len, size >= 18 ? 18 : 0);
 		free(text);
 	}

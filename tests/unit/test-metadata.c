@@ -1,4 +1,7 @@
-/* The CTF metadata matches the event table: generate its generated part again and compare. */
+/*
+ * The CTF metadata agrees with the event table: the test makes the generated part again and
+ * compares.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +60,7 @@ static void make(void)
 #include <mprof/events.def>
 }
 
-/* Read the file's text, at most SIZE - 1 bytes. */
+/* Read the file at PATH as text, at most SIZE - 1 bytes. */
 static bool file_read(const char *path, char *text, size_t size)
 {
 	FILE *f = fopen(path, "r");
@@ -87,7 +90,7 @@ static void test_generated_part(void)
 	CHECK_EQ_STR(begin + strlen(MARK_BEGIN), made);
 }
 
-/* The constants outside the generated part that schema/mprof also defines. */
+/* Constants in the other part agree with schema/mprof. */
 static void test_constants(void)
 {
 	static const uint8_t uuid[16] = MPROF_PACKET_UUID;
@@ -102,7 +105,7 @@ static void test_constants(void)
 	CHECK(strstr(text, want) != NULL);
 }
 
-/* test-metadata --print prints the generated part. */
+/* With --print, print the generated part. */
 int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "--print") == 0) {

@@ -1,6 +1,6 @@
 /*
- * The collector's metrics: only whole lines, whatever the source writes and however little room
- * there is.
+ * The collector's metrics: the text has only whole lines, whatever the source writes and however
+ * small the buffer is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void write_nothing(const struct source *source, char *text, size_t size)
 	(void)size;
 }
 
-/* Each line is a comment, or a name with a number. */
+/* Return whether each line is a comment, or a name with a number. */
 static bool lines_ok(const char *text)
 {
 	while (*text) {
@@ -63,7 +63,7 @@ static void test_own(void)
 	c.shared.counters.unsteady = 12;
 	c.shared.counters.evicted_bytes = 13;
 	c.shared.counters.recovered_packets = 14;
-	collector_metrics(&c, text, sizeof(text)); /* no source yet */
+	collector_metrics(&c, text, sizeof(text)); /* there is no source yet */
 	CHECK(lines_ok(text));
 	CHECK(strstr(text, "\nmprofd_bad_sizes_total 11\n") && strstr(text, "\nmprofd_unsteady_headers_total 12\n"));
 	CHECK(strstr(text, "\nmprofd_evicted_bytes_total 13\n") && strstr(text, "\nmprofd_archiving 0\n"));

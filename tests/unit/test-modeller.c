@@ -1,4 +1,4 @@
-/* Gaps on their way into a model: a gap counts with the event behind it. */
+/* The modeller, which passes gaps to a model: a gap belongs to the first event behind the gap. */
 #include "check.h"
 #include "ctl.h"
 #include "modeller.h"
@@ -10,7 +10,10 @@ static void put(const struct consumer *consumer, unsigned int stream, uint64_t n
 	CHECK_EQ_INT(consumer->events(consumer->context, stream, &e, 1), 0);
 }
 
-/* Count the gaps of a model cut at TO, all streams, and their packets. */
+/*
+ * Make a model of events up to the time TO. Check the number of gaps in it, and of the packets that
+ * they lack.
+ */
 static void check_gaps(const char *to, uint32_t gaps, uint64_t packets)
 {
 	char *const names[] = {"a", "b"};
@@ -47,11 +50,11 @@ static void check_gaps(const char *to, uint32_t gaps, uint64_t packets)
 static void test_gaps(void)
 {
 	check_gaps(NULL, 2, 12);
-	check_gaps("30ns", 1, 5); /* later events are unknown */
+	check_gaps("30ns", 1, 5); /* events after 30 ns, and the gap before them, are left out */
 	check_gaps("29ns", 0, 0);
 }
 
-/* One unnamed stream. */
+/* A stream without a name. */
 static void test_one_stream(void)
 {
 	struct period period = {0};

@@ -1,4 +1,7 @@
-/* Names from outside: printable, whatever a file name contains, and never two equal ones. */
+/*
+ * Names that come from outside: they are made printable whatever bytes they have, and different
+ * names stay different.
+ */
 #include <stdlib.h>
 
 #include "check.h"
@@ -25,7 +28,7 @@ static void test_names(void)
 	same("\xed\xa0\x80", "\\xed\\xa0\\x80"); /* half a surrogate pair */
 	same("\xe2\x80\xae"
 	     "drow",
-	     "\\xe2\\x80\\xaedrow"); /* reverses the direction of the text behind it */
+	     "\\xe2\\x80\\xaedrow"); /* makes the text behind it run from right to left */
 	same("\xc2\x9b"
 	     "31m",
 	     "\\xc2\\x9b31m"); /* a terminal's control sequence in one character */

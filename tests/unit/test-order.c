@@ -1,4 +1,7 @@
-/* The logical order of packets: rings, damaged rings, and streams that must keep their order. */
+/*
+ * The logical order of packets: images of rings, damaged images, and streams whose order must not
+ * change.
+ */
 #include <mprof/trace.h>
 
 #include "check.h"
@@ -8,7 +11,10 @@
 
 static struct make m;
 
-/* Decode in the order found. Return the numbers of the packets' events. */
+/*
+ * Decode the input in the order that mprof_order finds. Return the numbers in the packets' events,
+ * and the damage.
+ */
 static const char *decoded(void)
 {
 	static char text[4096];
@@ -42,7 +48,10 @@ static const char *decoded(void)
 	return text;
 }
 
-/* Make packets with these counts, their events numbered in the order of TIMES. */
+/*
+ * Make N packets with COUNTS. The number of a packet's event is its time in TIMES, or its count if
+ * TIMES is NULL. PAD bytes follow each content.
+ */
 static void make_counts(const uint16_t *counts, const uint64_t *times, size_t n, size_t pad)
 {
 	size_t i;
@@ -52,7 +61,7 @@ static void make_counts(const uint16_t *counts, const uint64_t *times, size_t n,
 		make_numbered(&m, counts[i], times ? times[i] : counts[i], pad);
 }
 
-/* Return whether the input keeps its order. */
+/* Return whether mprof_order leaves the input in its order. */
 static bool in_place(void)
 {
 	struct mprof_order *order = mprof_order_new();
@@ -84,7 +93,9 @@ static void test_empty_packets(void)
 {
 	size_t i;
 
-	/* A ring that never wrapped: empty packets with the counts 2 and 3 are at the end. */
+	/*
+	 * A ring that has not wrapped: the packets with the counts 2 and 3 are last, and are empty.
+	 */
 	m.used = 0;
 	make_numbered(&m, 0, 1, PAD + 17);
 	make_numbered(&m, 1, 2, PAD + 17);
@@ -93,7 +104,7 @@ static void test_empty_packets(void)
 		make_close(&m, (uint16_t)i, PAD + 34);
 	}
 	CHECK_EQ_STR(decoded(), "1 2");
-	/* The newest packet was just reused: empty. */
+	/* The newest packet has just been reused and is empty. */
 	m.used = 0;
 	make_numbered(&m, 8, 8, PAD);
 	make_packet(&m);
@@ -104,8 +115,8 @@ static void test_empty_packets(void)
 }
 
 /*
- * The image of a ring that was lapped during the copy: laps are mixed, but older packets come
- * first.
+ * The image of a ring that was lapped while it was copied has packets of several laps. Older
+ * packets still come first.
  */
 static void test_damaged_ring(void)
 {
@@ -113,14 +124,17 @@ static void test_damaged_ring(void)
 	CHECK_EQ_STR(decoded(), "6 7 9 12");
 	make_counts((uint16_t[]){2, 65531, 0, 65535}, (uint64_t[]){4, 1, 3, 2}, 4, PAD);
 	CHECK_EQ_STR(decoded(), "1 2 3 4");
-	/* Cut off at the end of the third of four packets. */
+	/* The image ends behind the third of four packets. */
 	make_counts((uint16_t[]){92, 93, 90}, NULL, 3, PAD);
 	CHECK_EQ_STR(decoded(), "90 92 93");
-	/* A bad header in the middle: its packet is reported, and the others are in order. */
+	/*
+	 * A packet in the middle has a bad header. The packet is reported, and the others are put
+	 * in order.
+	 */
 	make_counts((uint16_t[]){8, 9, 6, 7}, NULL, 4, PAD);
 	m.bytes[m.used / 4] ^= 1;
 	CHECK_EQ_STR(decoded(), "6 7 8 !1");
-	/* Two bad headers: each is reported by its place in the input. */
+	/* Two packets have bad headers. Each is reported at its place in the input. */
 	make_counts((uint16_t[]){10, 11, 6, 7, 8, 9}, NULL, 6, PAD);
 	m.bytes[m.used / 6] ^= 1;
 	m.bytes[m.used / 6 * 3] ^= 1;
@@ -128,13 +142,14 @@ static void test_damaged_ring(void)
 }
 
 /*
- * The daemon's output: packets cut to their content, continuations, gaps of any length, in order.
+ * The output of the daemon is in order: packets are cut to their contents and continued, and gaps
+ * have any length.
  */
 static void test_streams(void)
 {
 	make_counts((uint16_t[]){3, 3, 3, 4}, (uint64_t[]){1, 2, 3, 4}, 4, 0);
 	CHECK_EQ_STR(decoded(), "1 2 3 4");
-	/* 50,000 packets lost: the count seems to go back. */
+	/* 50,000 packets are lost, so the 16-bit count seems to go back. */
 	make_counts((uint16_t[]){10, 11, 50011, 50012}, (uint64_t[]){1, 2, 3, 4}, 4, 0);
 	CHECK_EQ_STR(decoded(), "1 2 3 4");
 	make_counts((uint16_t[]){10, 11, 50011, 50011, 50012}, (uint64_t[]){5, 4, 3, 2, 1}, 5, PAD);
@@ -144,8 +159,8 @@ static void test_streams(void)
 }
 
 /*
- * At the limits of the rule: a step of half of all counts is not a step back, and packets of one
- * time do not ascend.
+ * A step of half of all counts is no step back. Packets that all have the same time show no order
+ * by time.
  */
 static void test_borders(void)
 {
@@ -160,7 +175,7 @@ static void test_borders(void)
 	CHECK(in_place());
 }
 
-/* More packets than a ring can have, over the wrap of the count and with a long gap. */
+/* A stream with more packets than counts: the count wraps, and there is a long gap. */
 static void test_long_stream(void)
 {
 	struct mprof_order *order = mprof_order_new();
@@ -175,7 +190,7 @@ static void test_long_stream(void)
 	mprof_order_free(order);
 }
 
-/* A ring with the maximum number of packets. */
+/* A ring with as many packets as allowed. */
 static void test_large_ring(void)
 {
 	struct mprof_order *order = mprof_order_new();

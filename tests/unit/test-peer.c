@@ -1,4 +1,4 @@
-/* Peers of IPv4, IPv6 and Unix sockets. */
+/* Addresses of the peers of IPv4, IPv6 and Unix sockets, as text. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Places compared with sorting: times close together, equal times, and times too large to share a
- * word with their number.
+ * Places (ranks of times), compared with sorting: times that are close together, equal times, and
+ * times that are too large to be packed into one word with their thread's number.
  */
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Return how many distinct times are before TIME. */
+/* Return the number of different times before TIME. */
 static uint32_t slow_place(const uint64_t *times, uint32_t n, uint64_t time)
 {
 	uint32_t i, place = 0;
@@ -57,7 +57,10 @@ static uint32_t wrong_places(const struct places *p, uint32_t n)
 	return wrong;
 }
 
-/* Query every other thread, and then all but the first, which may be the only root. */
+/*
+ * Find the places of every other thread, and then of all threads but the first, which may be the
+ * only root.
+ */
 static void compare_threads(void)
 {
 	struct mprof_model m = {0};
@@ -81,7 +84,7 @@ static void compare_threads(void)
 	places_deinit(&p);
 }
 
-/* Make N threads with times below RANGE. */
+/* Make N threads whose times are multiples of UNIT below RANGE, and compare. */
 static void compare(uint64_t range, uint64_t unit)
 {
 	uint32_t i;
@@ -93,7 +96,7 @@ static void compare(uint64_t range, uint64_t unit)
 	compare_threads();
 }
 
-/* Nearly all threads at two moments far apart. */
+/* Nearly all threads are near two times that are far from each other. */
 static void test_bursts(void)
 {
 	uint32_t i;

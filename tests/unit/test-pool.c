@@ -1,5 +1,6 @@
 /*
- * Items in pieces: none is lost or moved behind a whole piece, and impossible requests are refused.
+ * Pools, which keep items in pieces: no item is lost or moves when the pool grows, and requests
+ * that are too large are refused.
  */
 #include "check.h"
 #include "grow.h"

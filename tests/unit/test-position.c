@@ -1,6 +1,6 @@
 /*
- * Positions, request targets, headers and routes: everything that mprofd-http parses before it
- * reads the archive.
+ * The parsers of mprofd-http that work before the archive is read: positions, request targets,
+ * headers and routes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static void test_targets(void)
 	CHECK_EQ_INT(request_parse(&r, "/%c3%a9"), REQUEST_OK);
 	CHECK_EQ_INT(request_parse(&r, "/%ed%a0%80"), REQUEST_BAD);
 	CHECK_EQ_INT(request_parse(&r, "/1/2/3/4/5/6/7/8/9"), REQUEST_BAD);
-	/* As many queries as there is room for, and one more. */
+	/* As many query parameters as allowed, and then one more. */
 	CHECK_EQ_INT(request_parse(&r, "/?a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p"), REQUEST_OK);
 	CHECK_EQ_UINT(r.n_queries, REQUEST_QUERIES_MAX);
 	CHECK_EQ_STR(request_query(&r, "p"), "");

@@ -1,13 +1,16 @@
-/* Quotas, and free room on the disk. */
+/* The quotas of the archive, and the free space on its disk. */
 #include <sys/stat.h>
 
 #include "archive-fixture.h"
 #include "clock.h"
 #include "space.h"
 
-#define PACKET 10030u /* content of a test packet; 10,000 bytes of it are archived */
+#define PACKET 10030u /* bytes of a test packet; all but its 30-byte header are archived */
 
-/* Enforce the quota to the end in steps of LIMIT. Return the number of steps. */
+/*
+ * Enforce the quota in steps of LIMIT packets until nothing more is deleted. Return the number of
+ * steps.
+ */
 static unsigned enforce(struct fixture *f, const char *name, uint64_t bytes, uint64_t before_real, unsigned limit)
 {
 	unsigned steps = 0;
@@ -75,40 +78,45 @@ static void test_bytes(void)
 	if (!fixture_init(&f))
 		return;
 	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
-	CHECK_EQ_INT(fixture_put(&f, 2, "web", "running", 2), 0); /* another life of the same guest */
+	CHECK_EQ_INT(fixture_put(&f, 2, "web", "running", 2), 0); /* another run of the same guest */
 	CHECK_EQ_INT(fixture_put(&f, 3, "db", "running", 3), 0);
-	for (uint64_t i = 0; i < 20; i++) { /* alternately, so that the oldest packet is now in one, now in the other */
+	/* The two runs alternate, so either of them may have the oldest packet. */
+	for (uint64_t i = 0; i < 20; i++) {
 		CHECK_EQ_INT(fixture_packet(&f, 1, i, PACKET, 100 + 2 * i), 0);
 		CHECK_EQ_INT(fixture_packet(&f, 2, i, PACKET, 101 + 2 * i), 0);
 		CHECK_EQ_INT(fixture_packet(&f, 3, i, PACKET, 50 + i), 0);
 	}
 	CHECK_EQ_INT(put_gap(&f, 1, 3, 4, 0), 0);
 	CHECK_EQ_INT(put_gap(&f, 1, 12, 13, 0), 0);
-	CHECK_EQ_UINT(enforce(&f, "web", 400000, 0, 100), 1); /* exactly the quota */
+	CHECK_EQ_UINT(enforce(&f, "web", 400000, 0, 100), 1); /* exactly as much as is archived */
 	CHECK_EQ_INT(count(&f, 1) + count(&f, 2), 40);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT sum(deletions) FROM streams"), 0);
-	CHECK_EQ_UINT(enforce(&f, "web", 199999, 0, 10), 3); /* 21 packets, 10 per call */
+	/* 21 packets are too many, and a call deletes at most 10. */
+	CHECK_EQ_UINT(enforce(&f, "web", 199999, 0, 10), 3);
 	CHECK_EQ_INT(oldest(&f, 1), 11);
 	CHECK_EQ_INT(oldest(&f, 2), 10);
 	CHECK_EQ_INT(count(&f, 3), 20);
 	CHECK(fixture_number(&f, "SELECT deletions FROM streams WHERE id = 1") > 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT deletions FROM streams WHERE id = 3"), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT after_sequence FROM gaps"),
-		     12); /* the older run was deleted with its packets */
+		     12); /* the gap before packet 4 was deleted with the packets around it */
 	CHECK_EQ_INT(fixture_number(&f, "SELECT lost_packets FROM streams WHERE id = 1"), 0);
-	/* The same after the tally was rebuilt, and over all guests. */
+	/*
+	 * The same for the sum of all guests, after the writer was opened again and counted the
+	 * bytes anew.
+	 */
 	fixture_reopen(&f);
 	CHECK_EQ_UINT(enforce(&f, NULL, 300000, 0, 100), 1);
 	CHECK_EQ_INT(count(&f, 1) + count(&f, 2) + count(&f, 3), 30);
-	CHECK_EQ_INT(oldest(&f, 3), 9); /* these were the oldest packets of all */
-	/* The newest packet of a running stream stays, whatever the quota. */
+	CHECK_EQ_INT(oldest(&f, 3), 9); /* the packets of stream 3 were the oldest of all */
+	/* The newest packet of a running guest's stream stays, whatever the quota is. */
 	enforce(&f, NULL, 1, 0, 7);
 	CHECK_EQ_INT(count(&f, 1) + count(&f, 2) + count(&f, 3), 3);
 	CHECK_EQ_INT(oldest(&f, 1), 19);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 3);
 	/*
-	 * If the caller's transaction is rolled back, nothing is deleted, and the tally is
-	 * restored.
+	 * If the transaction is rolled back, nothing is deleted, and the count of bytes is as
+	 * before.
 	 */
 	CHECK_EQ_INT(fixture_packet(&f, 1, 20, PACKET, 200), 0);
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
@@ -140,10 +148,12 @@ static void test_age(void)
 	CHECK_EQ_INT(oldest(&f, 1), 5);
 	CHECK_EQ_INT(oldest(&f, 2), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 1);
-	/* An ended run is deleted whole with its captures; a running one keeps its position. */
+	/*
+	 * A run that has ended is deleted with its captures. A running one keeps its newest packet.
+	 */
 	CHECK_EQ_INT(fixture_put(&f, 1, "web", "ended", 1), 0);
 	CHECK_EQ_INT(put_gap(&f, 1, 9, 11, 0), 0);
-	/* After a rollback its stream goes on. */
+	/* After a rollback the run's stream still takes bytes. */
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	enforce(&f, "web", 0, 1000, 3);
 	archive_writer_rollback(f.w);
@@ -157,13 +167,14 @@ static void test_age(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM gaps"), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM streams"), 1);
 	CHECK_EQ_INT(count(&f, 2), 1);
-	CHECK_EQ_INT(archive_writer_begin(f.w), 0); /* the tally no longer has its stream, too */
+	/* The writer has forgotten the stream's byte count, too. */
+	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
 	CHECK_EQ_INT(fixture_append(&f, 1, 11, 30, 10, 0, true, 5), ARCHIVE_E_ABSENT);
 	archive_writer_rollback(f.w);
 	fixture_deinit(&f);
 }
 
-/* A run that never had a ring is deleted a day after its end, and not before. */
+/* A run that never had a ring is deleted a day after its end. */
 static void test_without_ring(void)
 {
 	const uint64_t now = clock_real(), hour = 3600 * NS_PER_S;
@@ -198,7 +209,7 @@ static void test_pinned(void)
 	CHECK_EQ_INT(put_capture(&f, 1, 1, 1, 3, 6, 106, true, 500), 0);
 	CHECK_EQ_INT(put_capture(&f, 2, 1, 1, 5, 8, 108, true, 0), 0);
 	CHECK_EQ_INT(put_capture(&f, 3, 1, 1, 9, 11, 111, false, 700), 0);
-	/* Only pinned runs are left, and the result says that nothing more can be deleted. */
+	/* Only pinned packets are left. The result says that nothing more can be deleted. */
 	CHECK(enforce(&f, "web", 1, 0, 100) < 3);
 	CHECK_EQ_INT(count(&f, 1), 6);
 	CHECK_EQ_INT(oldest(&f, 1), 3);
@@ -209,14 +220,15 @@ static void test_pinned(void)
 	CHECK_EQ_INT(count(&f, 1), 6);
 	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 1, 0, NULL, NULL), 0);
 	enforce(&f, "web", 1, 0, 100);
-	CHECK_EQ_INT(count(&f, 1), 4); /* the other stream still has 5 to 8 */
+	CHECK_EQ_INT(count(&f, 1), 4); /* capture 2 still pins packets 5 to 8 */
 	CHECK_EQ_INT(oldest(&f, 1), 5);
-	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 2); /* by bytes, since 5 and 6 are left */
+	/* Capture 1 stays, because packets 5 and 6 of it are left. */
+	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM captures"), 2);
 	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 2), 0);
 	enforce(&f, "web", 1, 0, 100);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs"), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM chunks"), 0);
-	/* Identifiers are not reused after their rows are deleted. */
+	/* The numbers of deleted rows are not used again. */
 	int64_t run, stream, capture;
 	fixture_reopen(&f);
 	CHECK_EQ_INT(archive_writer_last_ids(f.w, &run, &stream, &capture), 0);
@@ -226,8 +238,8 @@ static void test_pinned(void)
 }
 
 /*
- * A capture that consists of its tail alone counts and is deleted in its turn. A capture with
- * packets left is not deleted for its bytes alone.
+ * A capture that only has a tail counts, and is deleted when it is the oldest. A capture that has
+ * packets left is not deleted to save its bytes.
  */
 static void test_tails(void)
 {
@@ -298,7 +310,8 @@ static void test_reserve(void)
 	CHECK_EQ_INT(space_release_reserve(archive_writer_store(f.w)), 0);
 	CHECK(stat(path, &st) < 0);
 	CHECK_EQ_INT(space_restore_reserve(archive_writer_store(f.w)), 0);
-	CHECK_EQ_INT(truncate(path, 5), 0); /* a half-made one, left by a kill, is made again */
+	/* A reserve file that a kill left incomplete is made again. */
+	CHECK_EQ_INT(truncate(path, 5), 0);
 	CHECK_EQ_INT(space_restore_reserve(archive_writer_store(f.w)), 0);
 	CHECK(stat(path, &st) == 0 && st.st_size == 3 << 20);
 	fixture_deinit(&f);

@@ -1,9 +1,10 @@
 /*
- * The recorder on a machine that shows stores in any order.
+ * The order of the recorder's stores on a machine that may show stores in any order.
  *
- * Such a machine keeps an order only across a release fence. Here each fence and each atomic store
- * of the recorder calls the test, which keeps a copy of the ring at the last fence: every store
- * that a later one relies on must be in that copy.
+ * Such a machine keeps two stores in order only if a release fence is between them. In this test
+ * each fence and each atomic store of the recorder calls a function of the test. The test has a
+ * copy of the ring at the last fence. If a reader of one store relies on an earlier store, the
+ * earlier store must be in this copy.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +25,7 @@ static void store_seen(const void *at, uint64_t value, size_t bytes);
 		CHECK_EQ_INT(order, __ATOMIC_RELAXED);              \
 	} while (0)
 
-/* The macros above replace the operations that publish. */
+/* The macros above replace the recorder's fences and atomic stores. */
 #include "../../client/recorder/recorder.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define RING_BYTES 1024u
@@ -48,8 +49,8 @@ static bool changed(size_t from, size_t to)
 }
 
 /*
- * Check a new ring: a packet is made without its magic, then gets its magic, and the first packet
- * gets its magic last.
+ * Check the creation of a ring: each packet is written without its magic and then gets its magic.
+ * The first packet gets its magic last.
  */
 static void check_formatting(void)
 {
@@ -70,9 +71,9 @@ static void check_formatting(void)
 }
 
 /*
- * Check that between two fences the bytes behind a packet's first timestamp do not change together
- * with it, because a reader tells the laps apart by it. No byte of a packet may change together
- * with its size that becomes empty, either.
+ * Check what has changed since the last fence. A first timestamp never changes together with the
+ * bytes behind it, because a reader tells by it that the packet was reused. When a packet's size
+ * becomes empty, no byte of the packet changes together with the size.
  */
 static void check_steps(void)
 {
@@ -84,14 +85,17 @@ static void check_steps(void)
 	}
 }
 
-/* An interrupt between any two stores of an event must find the recorder busy. */
+/*
+ * Check that the recorder is busy between the stores of an event, so that an interrupt finds this
+ * out.
+ */
 static void barrier_seen(void)
 {
 	CHECK(recorder.busy);
 	barriers++;
 }
 
-/* An event in the middle of another event's bytes is dropped and changes nothing. */
+/* Check that an event in the middle of another event is dropped and changes nothing. */
 static void check_nested(void)
 {
 	static bool inside;
@@ -122,7 +126,8 @@ static void fence_seen(int order)
 
 #ifdef MPROF_RECORDER_HALVES
 
-static size_t low_stored; /* 1 plus the offset of the packet whose high half is missing; 0 = none */
+/* 1 + offset of the packet whose low half is stored and whose high half is not; 0 for none. */
+static size_t low_stored;
 
 static void store_seen(const void *at, uint64_t value, size_t bytes)
 {
@@ -131,7 +136,7 @@ static void store_seen(const void *at, uint64_t value, size_t bytes)
 
 	CHECK_EQ_UINT(offset % bytes, 0);
 	if (bytes == 2) {
-		/* The high half: the low half is already stored and released. */
+		/* This is the high half. The low half was stored before a fence. */
 		CHECK_EQ_UINT(low_stored, packet + 1);
 		low_stored = 0;
 		CHECK_EQ_UINT(offset - packet, HIGH_AT);
@@ -165,8 +170,8 @@ static void store_seen(const void *at, uint64_t value, size_t bytes)
 	uint32_t bits = (uint32_t)(value >> 16);
 
 	/*
-	 * Check a store of count and size in one aligned word, which leaves the next two bytes as
-	 * they are.
+	 * Count and size are stored together, as one aligned word of 8 bytes. The last two bytes of
+	 * the word belong to the next field and keep their value.
 	 */
 	CHECK_EQ_UINT(bytes, 8);
 	CHECK_EQ_UINT(offset % 8, 0);
@@ -196,10 +201,12 @@ static uint64_t tick(void *context)
 static void test_order(void)
 {
 	struct mprof_recorder *r = &recorder;
-	uint64_t ticks = 0x0101010101010101; /* every byte of a time differs from zero */
+	uint64_t ticks = 0x0101010101010101; /* no byte of a timestamp is zero */
 	unsigned events = 0;
 
-	/* In memory that holds an old ring, so that each magic must be removed first. */
+	/*
+	 * In the second round the memory has an old ring, so each old magic must be removed first.
+	 */
 	for (unsigned lap = 0; lap < 2; lap++) {
 		fences = 0;
 		formatting = true;

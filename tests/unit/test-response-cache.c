@@ -1,4 +1,4 @@
-/* Responses that are kept until an archive changes. */
+/* The cache of responses, which are kept until an archive changes. */
 #include <string.h>
 
 #include "check.h"
@@ -41,7 +41,8 @@ static void test_keys(void)
 {
 	static struct response_cache c;
 
-	CHECK(!has(&c, &state, "/v1/domains?limit=5", false, false)); /* the cache has STATE from here on */
+	/* From here on the cache is for STATE. */
+	CHECK(!has(&c, &state, "/v1/domains?limit=5", false, false));
 	add(&c, "/v1/domains?limit=5", 4);
 	CHECK(has(&c, &state, "/v1/domains?limit=5", false, false));
 	CHECK(has(&c, &state, "/v1/%64omains?limit=%35", false, false));
@@ -58,7 +59,7 @@ static void test_keys(void)
 	CHECK_EQ_INT(c.bytes, 0);
 }
 
-/* Each member of the state is part of it. */
+/* If any member of the archives' state changes, the responses are dropped. */
 static void test_states(void)
 {
 	static const struct archive_state others[] = {
@@ -76,7 +77,7 @@ static void test_states(void)
 		add(&c, "/a", 4);
 		CHECK(has(&c, &state, "/a", false, false));
 		CHECK(!has(&c, &others[i], "/a", false, false));
-		add(&c, "/a", 4); /* made from an older state: not kept */
+		add(&c, "/a", 4); /* this response was made from an older state, so it is not kept */
 		CHECK(!has(&c, &others[i], "/a", false, false));
 		CHECK_EQ_INT(c.bytes, 0);
 		response_cache_clear(&c);
@@ -94,7 +95,7 @@ static void test_bounds(void)
 	CHECK(!has(&c, &state, "/a", false, false));
 	add(&c, "/a", RESPONSE_BYTES_MOST);
 	CHECK(has(&c, &state, "/a", false, false));
-	add(&c, "/a", RESPONSE_BYTES_MOST / 2); /* in place of the first */
+	add(&c, "/a", RESPONSE_BYTES_MOST / 2); /* replaces the first response of /a */
 	CHECK_EQ_INT(c.bytes, RESPONSE_BYTES_MOST / 2 + 4);
 	for (int i = 0; i < 3000; i++) {
 		snprintf(target, sizeof(target), "/a?cursor=%d", i);

@@ -1,6 +1,6 @@
 /*
- * The resume index: the archive's runs, found by key, by life and by stream, and each run ended
- * once, with the loss of what no ring can tell any more.
+ * The resume index: it finds the archive's runs by key, by life and by stream, and ends each run
+ * once. When it ends a run, it declares lost the bytes that no ring has any more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,10 +39,12 @@ static void init(struct collector *c)
 	know(c, 2, 2, 0, "boot 5 u 1", "running", 20);
 	know(c, 2, 3, 7, "boot 5 u 1", "running", 40);
 	know(c, 2, 4, 8, "boot 5 u 1", "running", 30);
-	know(c, 2, 5, 9, "boot 5 u 1", "running", 35);	 /* withdrawn before */
-	know(c, 4, 9, 3, "boot 6 v 0", "suspended", 50); /* only one, and its number is not 0 */
-	know(c, 5, 0, 0, "boot 7 w 0", "running", 0);	 /* a kill came between the run and its streams */
-	know(c, 6, 10, 0, "boot 5 u 0", "running", 60);	 /* the same key again */
+	know(c, 2, 5, 9, "boot 5 u 1", "running", 35); /* the ring was withdrawn before */
+	/* The run's only stream, whose number is not 0. */
+	know(c, 4, 9, 3, "boot 6 v 0", "suspended", 50);
+	/* A kill came before the run's streams were archived. */
+	know(c, 5, 0, 0, "boot 7 w 0", "running", 0);
+	know(c, 6, 10, 0, "boot 5 u 0", "running", 60); /* the same key as run 1 */
 }
 
 static void deinit(struct collector *c)
@@ -52,8 +54,8 @@ static void deinit(struct collector *c)
 }
 
 /*
- * Take the next item off the queue and check that it declares the end of STREAM lost, behind offset
- * 40 of packet SEQUENCE.
+ * Take the next item from the queue. It must be a gap that declares the end of STREAM lost, behind
+ * offset 40 of packet SEQUENCE.
  */
 static void lost(struct collector *c, int64_t stream, uint64_t sequence)
 {
@@ -72,13 +74,16 @@ static void lost(struct collector *c, int64_t stream, uint64_t sequence)
 	queue_item_free(c->queue, item);
 }
 
-/* Take the next ended run off the queue. Return its identifier, or 0. */
+/*
+ * Take the next item from the queue, which must be the end of a run. Return the run's id, or 0 if
+ * the queue is empty. Store the run's end time and reason.
+ */
 static int64_t told(struct collector *c, uint64_t *ended_real, char *reason)
 {
 	struct item *item = queue_take(c->queue, 1, 0, 0);
 	int64_t run = 0;
 
-	/* BYTES is 1: take one item at a time. */
+	/* 1 byte suffices for an item to be due, and only one item waits. */
 	if (item && CHECK(item->kind == ITEM_RUN)) {
 		CHECK_EQ_STR(item->run.state, "ended");
 		CHECK_EQ_STR(item->run.uuid, "its uuid");
@@ -104,7 +109,7 @@ static void test_find(void)
 	CHECK(!collector_resume_find(&c, "dir", "boot 5 u 1", 0));
 	entry = collector_resume_find(&c, "xen", "boot 7 w 0", 0);
 	CHECK(entry && entry->resume.run == 5 && entry->resume.stream == 0);
-	/* Find the newest run of a key; when that run is settled, no older one. */
+	/* The newest run of a key is found. When this run is settled, no older run is found. */
 	entry = collector_resume_find(&c, "xen", "boot 5 u 0", 0);
 	CHECK(entry && entry->resume.run == 6);
 	collector_resume_taken_up(&c, 6);
@@ -118,7 +123,7 @@ static void test_find(void)
 	entry = collector_resume_stream(&c, 2, 8);
 	CHECK(entry && entry->resume.stream == 4);
 	CHECK(!collector_resume_stream(&c, 2, 1) && !collector_resume_stream(&c, 3, 0));
-	CHECK(!collector_resume_stream(&c, 5, 0)); /* it has no streams */
+	CHECK(!collector_resume_stream(&c, 5, 0)); /* run 5 has no streams */
 	CHECK(collector_resume_stream(&c, 6, 0) && !collector_resume_stream(&c, 7, 0) &&
 	      !collector_resume_stream(&c, 0, 0));
 	deinit(&c);
@@ -140,7 +145,7 @@ static void test_over(void)
 	CHECK_EQ_INT(told(&c, &real, reason), 2);
 	CHECK_EQ_UINT(c.shared.counters.gaps, 3);
 	CHECK_EQ_UINT(c.shared.counters.lost_packets, 3);
-	CHECK_EQ_UINT(real, 40); /* after the report of its last stream */
+	CHECK_EQ_UINT(real, 40); /* the latest time of the run's streams */
 	CHECK_EQ_STR(reason, "ended");
 	collector_resume_taken_up(&c, 6);
 	collector_resume_settle(&c, "dir");
@@ -156,10 +161,7 @@ static void test_over(void)
 	deinit(&c);
 }
 
-/*
- * A run goes on with some of its rings, and ends: the ends of the others are lost, and declared
- * once.
- */
+/* A run goes on with one of its rings. The ends of its other rings are declared lost, once. */
 static void test_declare(void)
 {
 	struct collector c;
@@ -167,15 +169,15 @@ static void test_declare(void)
 	init(&c);
 	collector_resume_taken_up(&c, 2);
 	collector_resume_attached(&c, 2, 7);
-	collector_resume_attached(&c, 2, 1); /* there is no such stream */
+	collector_resume_attached(&c, 2, 1); /* run 2 has no stream with the number 1 */
 	collector_resume_declare(&c, 2);
 	lost(&c, 2, 20);
 	lost(&c, 4, 30);
 	collector_resume_declare(&c, 2);
-	collector_resume_declare(&c, 1); /* it had ended */
-	collector_resume_declare(&c, 4); /* it was suspended */
-	collector_resume_declare(&c, 5); /* it has no stream */
-	collector_resume_declare(&c, 3); /* there is no such run */
+	collector_resume_declare(&c, 1); /* run 1 had ended */
+	collector_resume_declare(&c, 4); /* run 4 was suspended */
+	collector_resume_declare(&c, 5); /* run 5 has no streams */
+	collector_resume_declare(&c, 3); /* run 3 does not exist */
 	CHECK(!queue_take(c.queue, 1, 0, 0));
 	CHECK_EQ_UINT(c.shared.counters.lost_packets, 2);
 	deinit(&c);

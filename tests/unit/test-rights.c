@@ -1,6 +1,6 @@
 /*
- * Rights that are given up are gone: for the process, and for a program that user 0 executes
- * afterwards.
+ * Rights that a process gives up: the process does not have them any more, nor does a program that
+ * it executes as user 0.
  */
 #include <linux/capability.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define BIT(n) (UINT64_C(1) << (n))
 
-/* Return the hexadecimal number behind NAME in a status file. */
+/* Return the hexadecimal number behind NAME in the status file FILE. */
 static uint64_t status(const char *file, const char *name)
 {
 	CLEANUP(fclosep) FILE *f = fopen(file, "re");
@@ -38,7 +38,7 @@ static void check_sets(const char *file, uint64_t want)
 	CHECK_EQ_UINT(status(file, "NoNewPrivs"), 1);
 }
 
-/* A child counts its own checks: its exit code is its result. */
+/* Run FN in a child, which exits with the result of its own checks. */
 static void in_child(void (*fn)(void))
 {
 	pid_t pid = fork();
@@ -64,7 +64,7 @@ static void child_drops(void)
 	check_sets("/proc/self/status", 0);
 }
 
-/* A program that user 0 executes has no rights either. Its result is the child's. */
+/* A program that user 0 executes has no rights. The program's exit code is the result. */
 static void child_executes(void)
 {
 	CHECK_EQ_INT(rights_drop(), 0);
@@ -76,13 +76,13 @@ static void child_reads(void)
 {
 	CHECK_EQ_INT(rights_keep_reading(), 0);
 	check_sets("/proc/self/status", BIT(CAP_DAC_READ_SEARCH));
-	/* The right to empty the bounding set is already gone. */
+	/* A process that may not change the bounding set any more can drop its rights again. */
 	CHECK_EQ_INT(rights_drop(), 0);
 	CHECK_EQ_UINT(status("/proc/self/status", "CapPrm"), 0);
 	CHECK_EQ_UINT(status("/proc/self/status", "CapEff"), 0);
 }
 
-/* As under the systemd unit, which gives CAP_DAC_OVERRIDE alone. */
+/* systemd gives the unit only CAP_DAC_OVERRIDE. */
 static void child_overrides(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

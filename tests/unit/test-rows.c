@@ -1,4 +1,4 @@
-/* The first free row, compared with a search through all rows. */
+/* The search for the first free row, compared with a search through all rows. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -25,7 +25,7 @@ struct slow {
 	uint8_t *seen;
 };
 
-/* The rule as rows.c states it. */
+/* Return whether the life PLACED keeps WANTED from its row. The rule is that of rows.c. */
 static bool in_the_way(const struct life *placed, const struct life *wanted)
 {
 	if (wanted->start == wanted->end)
@@ -49,8 +49,9 @@ static uint32_t slow_first(struct slow *s, uint32_t row, const struct life *life
 }
 
 /*
- * Place N lives on a line of LINE places. Each begins its search on the row of another one, or on
- * the first. Some get in the way of others, as children of threads with lower ids do.
+ * Place N lives on a line of LINE places, and compare each first free row with the slow search. A
+ * search begins at the row of another life, below it, or at the first row. Some lives are then put
+ * into a row that is not free, as happens to children of threads with lower ids.
  */
 static void compare(uint32_t n, uint32_t line, uint32_t length, bool open)
 {
@@ -88,14 +89,14 @@ static void test_few_rows(void)
 	compare(3000, 100000, 300, false);
 }
 
-/* Thousands of rows: every life that begins stays. */
+/* Thousands of rows, because no life ends. */
 static void test_many_rows(void)
 {
 	compare(6000, 6000, 0, true);
 	compare(6000, 500, 400, false);
 }
 
-/* Lives of little or no length, many at the same places. */
+/* Lives of length 0 or nearly 0, many of them at the same place. */
 static void test_points(void)
 {
 	compare(4000, 300, 0, false);
@@ -103,7 +104,7 @@ static void test_points(void)
 	compare(4000, 40, 1, false);
 }
 
-/* Groups that begin as trees and become fields. */
+/* Groups of rows that have few lives at first, in a tree, and then many, in a field. */
 static void test_flat(void)
 {
 	compare(6000, 1000, 120, false);
@@ -111,8 +112,8 @@ static void test_flat(void)
 }
 
 /*
- * Ten thousand lives at once, and as many short ones below each of the first: each has to pass all
- * the rows below without a look at each row.
+ * Ten thousand lives overlap and take a row each. Then ten thousand short lives follow. The search
+ * for each of these must skip all taken rows at once, without a step per row.
  */
 static void test_wide(void)
 {
@@ -140,8 +141,9 @@ static void test_wide(void)
 }
 
 /*
- * Rows that are taken at different times, so that each search is in vain: it ends, and its result
- * is free.
+ * The rows are taken at different times, so that no row is free and groups of rows do not show it.
+ * The search stops when its budget is used up, and returns a row that is free, though not the
+ * first.
  */
 static void test_crafted(void)
 {

@@ -1,6 +1,6 @@
 /*
- * Scans of a recording that is kept in memory: at once, in steps, while it grows, with a filter, in
- * the order of time. heap.mjs checks real recordings.
+ * Scans of a recording that is in memory: in one call, in steps, while the recording grows, with a
+ * filter, in the order of time. heap.mjs checks real recordings.
  */
 #include "curve.h"
 #include "mem-make.h"
@@ -20,7 +20,10 @@ static void test_curve(void)
 	curve_line(&c, 0, 100, 2, line, POINTS);
 	CHECK_EQ_INT((int64_t)line[POINTS - 1], 0);
 	for (uint32_t i = 0; i < 20000; i++) {
-		/* Times that stay, small and large steps, changes up and down. */
+		/*
+		 * Some times are equal, some steps are small and some large, and values rise and
+		 * fall.
+		 */
 		time += i % 3 ? i % 7 : i % 1000 ? 0 : 1u << 30;
 		live = i % 5 ? live + i * 977 % 301 : live / 2;
 		times[i] = time;
@@ -41,7 +44,7 @@ static void test_curve(void)
 	curve_deinit(&c);
 }
 
-/* A stream may say that an object has nearly as many samples as a number can hold. */
+/* A stream may claim that an object has up to 2^64 - 1 samples. */
 static void test_large_changes(void)
 {
 	static const uint64_t lives[] = {UINT64_MAX,	    5, 5 + (UINT64_C(1) << 63), 4,
@@ -60,7 +63,10 @@ static void test_large_changes(void)
 
 /* ---- scans */
 
-/* Objects of three places that begin and end; of several DOMAINS, not in the order of time. */
+/*
+ * Make a stream of N objects of three places, of which most end. They belong to DOMAINS domains,
+ * whose events are not in the order of time.
+ */
 static void make(struct made *m, uint32_t n, uint32_t domains)
 {
 	int64_t ids[8] = {0};
@@ -198,7 +204,7 @@ static void test_cut(void)
 	made_free(&m);
 }
 
-/* A filter covers the data that was there when its scan began. */
+/* A filtered scan covers the bytes that the recording had when the scan began. */
 static void test_filter(void)
 {
 	const struct mprof_mem_filter filter = {.heaps = MPROF_HEAP_MAJOR, .bytes = {.least = 100, .has_least = true}};
@@ -225,7 +231,10 @@ static void test_filter(void)
 	CHECK_EQ_UINT(mprof_mem_totals(scan_decoder(p))->recordings, 1);
 	CHECK_EQ_UINT(scan_bytes(p), m.n);
 	scan_free(p);
-	/* If two recordings are joined, use the last one, or the requested one. */
+	/*
+	 * If the stream has two recordings, the scan uses the last one, or the one that its options
+	 * name.
+	 */
 	p = scan_new(k, &(struct scan_options){.seed = 5});
 	finish(p, 100);
 	CHECK_EQ_UINT(mprof_mem_totals(scan_decoder(p))->recordings, 2);
@@ -240,8 +249,8 @@ static void test_filter(void)
 }
 
 /*
- * The bytes that begin a second recording are not trusted: the first recording stays, with its
- * names, and nothing behind it is counted.
+ * The trace info of a second recording is damaged. The result is the first recording with its
+ * names. Nothing behind it is counted.
  */
 static void test_bad_begin(void)
 {
@@ -275,7 +284,10 @@ static void test_bad_begin(void)
 	made_free(&m);
 }
 
-/* Several domains: the line in the order of time equals mprof_profile_timeline(). */
+/*
+ * Events of several domains. A scan in the order of time gives the same line as
+ * mprof_profile_timeline.
+ */
 static void test_sorted(void)
 {
 	struct made m = {0};

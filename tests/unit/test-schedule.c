@@ -24,7 +24,7 @@ static void test_heap(void)
 
 		if (rand() % 3 == 0) {
 			schedule_remove(&schedule, task);
-			schedule_remove(&schedule, task); /* again: no effect */
+			schedule_remove(&schedule, task); /* a second removal has no effect */
 		} else {
 			CHECK_EQ_INT(schedule_at(&schedule, task, (uint64_t)(rand() % 1000)), 0);
 		}

@@ -22,7 +22,7 @@ static void test_glob(void)
 	CHECK(matches("\\*", "*") && !matches("\\*", "x") && matches("a\\?", "a?") && matches("\\\\", "\\"));
 	CHECK(!matches("abc", "ab") && !matches("ab", "abc") && !matches("a", ""));
 	CHECK(glob_match("a*", "a\0b", 3) && !glob_match("a", "a\0", 2));
-	/* A pattern that a naive matcher needs very long for. */
+	/* A simple matcher would need very long for this pattern. */
 	memset(many, 'a', sizeof(many) - 1);
 	many[sizeof(many) - 1] = 0;
 	CHECK(!matches("a*a*a*a*a*a*a*a*a*a*a*a*b", many));
@@ -47,7 +47,7 @@ static void test_period(void)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CHECK_EQ_INT(parse(&p, bad[i], NULL), CTL_USAGE);
 	CHECK_EQ_INT(parse(&p, "2", "1"), CTL_USAGE);
-	/* One moment is a period, too. */
+	/* A period may be one moment. */
 	CHECK_EQ_INT(parse(&p, "2", "2"), CTL_OK);
 	CHECK(!period_holds(&p, 1999999999) && period_holds(&p, 2000000000) && !period_holds(&p, 2000000001));
 	CHECK_EQ_INT(parse(&p, "18446744073.709551615", NULL), CTL_OK);
@@ -62,7 +62,7 @@ static void test_period(void)
 	CHECK(period_holds(&p, 2500000000) && !period_holds(&p, 2500000001));
 	CHECK_EQ_INT(parse(&p, "+0", "+1us"), CTL_OK);
 	CHECK(period_holds(&p, 5) && period_holds(&p, 1005) && !period_holds(&p, 1006));
-	/* A relative time past the largest time is the largest. */
+	/* A relative time that exceeds the largest time counts as the largest time. */
 	CHECK_EQ_INT(parse(&p, NULL, "+18446744073.709551615"), CTL_OK);
 	CHECK(period_holds(&p, 5) && period_holds(&p, UINT64_MAX));
 	CHECK_EQ_INT(parse(&p, "1", "+1h"), CTL_OK);
@@ -96,7 +96,7 @@ static void test_filter_words(void)
 	CHECK_EQ_INT(filter_parse(&f, NULL, "7,,8", NULL, "dump"), CTL_USAGE);
 }
 
-/* A counter's value is no thread, and neither is a collection's duration. */
+/* The value of a counter is no thread id, and neither is the duration of a collection. */
 static void test_filter_threads(void)
 {
 	CLEANUP(filter_deinit) struct filter f = {0};
@@ -124,7 +124,7 @@ static void test_filter_label(void)
 		CHECK_EQ_INT(takes(&f, MPROF_EVENT_switch, id, 0, NULL), id == 7 || (id >= 100 && id < 1100));
 }
 
-/* A thread's label is known inside the requested period, also if it was set earlier. */
+/* A label that was set before the requested period counts inside the period. */
 static void test_filter_time(void)
 {
 	CLEANUP(filter_deinit) struct filter f = {0};

@@ -1,4 +1,6 @@
-/* The logs of 2014: every operation, every cut, and invalid lines. */
+/*
+ * The reader of the logs of 2014: each operation, input in pieces of any size, and invalid lines.
+ */
 #include <stdlib.h>
 
 #include <mprof/trace.h>
@@ -40,7 +42,10 @@ static void drain(struct mprof_sexp *s, struct log *log, enum mprof_status stop)
 	}
 }
 
-/* Read TEXT in pieces of STEP bytes, each a heap block of its own. */
+/*
+ * Read TEXT in pieces of STEP bytes, each of them in memory of its own. Return what was read as
+ * text.
+ */
 static const char *read_by(struct log *log, const char *text, size_t len, size_t step)
 {
 	struct mprof_sexp *s = mprof_sexp_new();
@@ -64,7 +69,7 @@ static const char *read_by(struct log *log, const char *text, size_t len, size_t
 	return log->text;
 }
 
-/* Check that TEXT is read as WANT, in any cut. */
+/* Check that TEXT is read as WANT, in pieces of any size. */
 static void check(const char *text, const char *want)
 {
 	static struct log log;
@@ -117,7 +122,7 @@ static void test_lines(void)
 	      "@34 2.000000000 switch thread=1\n");
 }
 
-/* Each of these lines is no event, and nothing is read past its end. */
+/* None of these lines is an event. No byte behind their end is read. */
 static void test_damaged(void)
 {
 	static const char *const bad[] = {

@@ -1,8 +1,8 @@
 /*
- * Traces of awkward shapes: each gives a whole model in processor time of O(n log n).
+ * Traces of unusual shapes: the model of each is complete, and its processor time is O(n log n).
  *
- * The limit is generous, for sanitizers and slow machines; anything quadratic exceeds it many times
- * over.
+ * The limit on the time allows for sanitizers and slow machines. Code that is quadratic exceeds it
+ * many times over.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -48,7 +48,7 @@ static void add(struct shape *s, uint8_t id, int64_t context, int64_t number, co
 	add_at(s, s->time++, id, context, number, text);
 }
 
-/* All live to the end, side by side. */
+/* All threads live to the end, and are children of the same thread. */
 static void wide(struct shape *s)
 {
 	int64_t i;
@@ -59,7 +59,7 @@ static void wide(struct shape *s)
 	}
 }
 
-/* All live to the end, each below the other. */
+/* All threads live to the end, and each is a child of the previous one. */
 static void deep(struct shape *s)
 {
 	int64_t i;
@@ -92,7 +92,7 @@ static void downwards(struct shape *s)
 		add(s, MPROF_EVENT_read, i, i + 1, NULL);
 }
 
-/* Each thread reads any other. */
+/* Each thread reads a random one. */
 static void tangled(struct shape *s)
 {
 	int64_t i;
@@ -103,7 +103,7 @@ static void tangled(struct shape *s)
 		add(s, MPROF_EVENT_read, i, draw(s, N) + 1, NULL);
 }
 
-/* Rows that are taken at different times, and threads that live longer than all. */
+/* Rows that are taken at different times, and threads that live longer than those in the rows. */
 static void combs(struct shape *s)
 {
 	int64_t i;
@@ -120,7 +120,7 @@ static void combs(struct shape *s)
 	}
 }
 
-/* Everything at one time. */
+/* All events have the same time. */
 static void instant(struct shape *s)
 {
 	int64_t i;
@@ -131,7 +131,7 @@ static void instant(struct shape *s)
 	}
 }
 
-/* Any tree, any lives. */
+/* A random tree of threads with random lives. */
 static void random_lives(struct shape *s)
 {
 	int64_t i;
@@ -142,7 +142,7 @@ static void random_lives(struct shape *s)
 		add_at(s, 1000000 + (uint64_t)draw(s, 1000000000), MPROF_EVENT_fulfills, 0, draw(s, N), NULL);
 }
 
-/* A chain of aliases with falling ids, each created by the previous one. */
+/* A chain of aliases with falling ids. Each thread is created by the previous one. */
 static void aliases(struct shape *s)
 {
 	int64_t i;
@@ -155,7 +155,7 @@ static void aliases(struct shape *s)
 		add(s, MPROF_EVENT_switch, draw(s, N), 0, NULL);
 }
 
-/* Few ids, created, read and renamed again and again. */
+/* A few ids that are created, read and aliased again and again. */
 static void few_ids(struct shape *s)
 {
 	int64_t i;
@@ -167,7 +167,7 @@ static void few_ids(struct shape *s)
 	}
 }
 
-/* A counter, a scale and a text for each event. */
+/* Each event has a new counter, a new scale and a new text. */
 static void names(struct shape *s)
 {
 	char name[32];

@@ -1,6 +1,6 @@
 /*
- * A stream of the sink, after the collector's answer and while bytes come. The receiver and the
- * collector are stubs.
+ * A stream of the sink: the collector's answer, the limit of streams, and bytes that come. The test
+ * replaces the receiver and the collector.
  */
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -14,7 +14,7 @@
 #include "receiver.h"
 #include "stream.h"
 
-#define MOST 3u /* streams of one guest */
+#define MOST 3u /* limit of the streams of a guest */
 
 void receiver_dirty(struct receiver *s)
 {
@@ -53,7 +53,7 @@ void guest_ended(struct guest *g, const char *reason, bool recorded)
 	(void)recorded;
 }
 
-/* Add a stream that records, of a guest that is not known yet. */
+/* Add a stream that is being recorded. Its guest is not known yet. */
 static struct stream *stream_make(struct receiver *receiver, int64_t recording)
 {
 	struct stream *s = calloc(1, sizeof(*s));
@@ -79,7 +79,7 @@ static const struct memtrace *last_put(const struct receiver *receiver)
 	return put;
 }
 
-/* The limit of streams counts all addresses of a guest. */
+/* The streams of all addresses of a guest count for the guest's limit. */
 static void test_streams_of_a_guest(void)
 {
 	const struct config config = {.sink_guest_streams = MOST};
@@ -98,7 +98,7 @@ static void test_streams_of_a_guest(void)
 		CHECK_EQ_STR(put->state, "ended");
 		CHECK_EQ_STR(put->reason, "quota");
 	}
-	/* A repeated answer for a stream does not count it twice. */
+	/* A second answer for the same stream does not count the stream twice. */
 	stream_identify(receiver.streams, 4, "web", "a-uuid", 5);
 	CHECK_EQ_UINT(receiver.n_streams, MOST);
 	while (receiver.streams)
@@ -107,7 +107,7 @@ static void test_streams_of_a_guest(void)
 	batch_deinit(&receiver.batch);
 }
 
-/* The collector's answer is written even if no byte came since. */
+/* The collector's answer is put into the archive even if no bytes came after it. */
 static void test_identity(void)
 {
 	const struct config config = {.sink_guest_streams = MOST};
@@ -133,7 +133,7 @@ static void test_identity(void)
 	batch_deinit(&receiver.batch);
 }
 
-/* The bytes behind the last whole packet are counted as dropped, once. */
+/* When a stream ends, the bytes behind its last whole packet are counted as dropped, once. */
 static void test_cut(void)
 {
 	const struct config config = {.sink_guest_streams = MOST};
@@ -148,7 +148,7 @@ static void test_cut(void)
 	s->whole = 66;
 	stream_end(s, "reset");
 	CHECK_EQ_UINT(receiver.counts.dropped, 4);
-	CHECK_EQ_UINT(receiver.held, 66); /* until they are committed */
+	CHECK_EQ_UINT(receiver.held, 66); /* whole packets are held until they are committed */
 	put = last_put(&receiver);
 	if (CHECK(put)) {
 		CHECK_EQ_UINT(put->dropped, 4);
@@ -159,7 +159,10 @@ static void test_cut(void)
 	batch_deinit(&receiver.batch);
 }
 
-/* The first packet of a profile: version 2, rate 1/2, words of 64 bits, three texts, a process, a context. */
+/*
+ * Write the first packet of a profile to P: version 2, rate 1/2, words of 64 bits, three texts, a
+ * process id, a context. Return its bytes.
+ */
 static size_t info_put(uint8_t *p)
 {
 	static const char texts[] = "web\0host\0v=0\0\x07\0\0\0\0\0\0\0";

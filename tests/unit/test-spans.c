@@ -1,4 +1,4 @@
-/* Spans compared with an array of values. */
+/* Spans (trees of ranges with values), compared with an array of values. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -38,8 +38,9 @@ static uint64_t slow_get(const struct slow *s, uint64_t from, uint64_t to)
 }
 
 /*
- * Ranges of all lengths, in the order of threads: from the latest to the earliest, short ones
- * within long ones.
+ * Choose range I of N. With FORM 0 and 1 it begins anywhere, with FORM 2 the ranges begin from the
+ * right end to the left, with FORM 3 from the left end to the right. Except with FORM 0, most
+ * ranges are short.
  */
 static void range(unsigned i, unsigned n, unsigned form, uint32_t *from, uint32_t *to)
 {
@@ -72,7 +73,7 @@ static void compare(bool largest, unsigned form)
 		value = largest ? draw(1000) : UINT64_C(1) << draw(64);
 		slow_add(slow, from, to, value);
 		CHECK(spans_add(&s, &tree, from, to, value));
-		if (i % 64 == 0) /* another tree in the same store does not matter */
+		if (i % 64 == 0) /* values of another tree in the same store do not matter */
 			CHECK(spans_add(&s, &other, from, to, UINT64_MAX));
 		range(i, 6000, form, &from, &to);
 		wrong += spans_get(&s, &tree, from, to) != slow_get(slow, from, to);
@@ -94,7 +95,7 @@ static void test_values(void)
 }
 
 /*
- * Every range reported as full is full; if little was added, every full range is reported as full.
+ * Each range that spans_full returns is full everywhere. At least a hundred full ranges are found.
  */
 static void test_full(void)
 {
@@ -126,7 +127,7 @@ static void test_full(void)
 	free(slow);
 }
 
-/* Positions at the ends of the range. */
+/* Ranges at the ends of the possible positions. */
 static void test_ends(void)
 {
 	struct span_tree tree = SPAN_TREE_EMPTY;

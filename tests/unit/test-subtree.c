@@ -1,9 +1,9 @@
 /*
- * A subtree that is read in steps from a store that changes meanwhile, and the context that is made
- * from it.
+ * A domain's XenStore subtree, which is read in steps while it changes, and the context of a
+ * capture that is made of it.
  *
- * The store is the test's own xen_read and xen_list: a short list of paths, or a generated tree
- * that is too large in some way.
+ * The test replaces xen_read and xen_list: the store is a short list of paths, or a generated tree
+ * that is too large.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,16 +14,20 @@
 #include "xen.h"
 
 struct node {
-	const char *path, *value; /* no value: nobody may read it */
+	const char *path, *value; /* VALUE is NULL if the node may not be read */
 };
 
 struct xen {
-	const struct node *nodes; /* parents are listed too; ends with an empty entry */
+	const struct node *nodes; /* list of paths with all parents; an empty entry ends it */
 	const char *prefix;
-	unsigned width, bytes; /* generated: WIDTH children each, with similar names, and values of BYTES bytes */
+	/*
+	 * Generated tree: WIDTH children per node, whose names are similar; values of BYTES bytes.
+	 */
+	unsigned width, bytes;
 	unsigned questions;
-	unsigned gone_after; /* the subtree is gone after this many questions; 0 = never */
-	int error;	     /* the answer to every question */
+	/* Number of calls after which the subtree does not exist any more; 0: never. */
+	unsigned gone_after;
+	int error; /* result of each call, if not 0 */
 };
 
 static int store_fails(struct xen *xen)
@@ -34,7 +38,7 @@ static int store_fails(struct xen *xen)
 	return xen->error;
 }
 
-/* Return the entry at PATH, relative to the domain's path, or NULL. */
+/* Return the part of PATH behind the domain's path, or NULL if PATH is elsewhere. */
 static const char *below(const struct xen *xen, const char *path)
 {
 	size_t len = strlen(xen->prefix);
@@ -80,7 +84,7 @@ static bool is_child(const char *path, const char *parent)
 	return *path && !strchr(path, '/');
 }
 
-/* One block, as libxenstore allocates it: the pointers, then the names. */
+/* Return one block with the pointers and then the names, as libxenstore does. */
 int xen_list(struct xen *xen, uint32_t t, const char *path, char ***names, size_t *n)
 {
 	const char *rest = below(xen, path);
@@ -149,7 +153,8 @@ static void test_few(void)
 }
 
 /*
- * The guest's own nodes come first, and a walk that has to begin again keeps its earlier results.
+ * The walk reads the guest's data first. If the walk is begun again, the results of the earlier
+ * walk stay until the new one has more.
  */
 static void test_begun_again(void)
 {
@@ -171,7 +176,7 @@ static void test_begun_again(void)
 	subtree_deinit(&subtree);
 }
 
-/* No step asks more than its limit. */
+/* No step makes many more calls than its limit. */
 static void test_steps(void)
 {
 	struct xen xen = {.width = 3, .prefix = "/local/domain/12"};
@@ -220,7 +225,7 @@ static void test_bounds(void)
 	}
 }
 
-/* Levels below the last are left out, and the result says so. */
+/* Levels that are too deep are left out. */
 static void test_depth(void)
 {
 	struct xen xen = {.width = 1, .prefix = "/local/domain/12"};
@@ -245,7 +250,10 @@ static void test_gone(void)
 		CHECK_EQ_UINT(json_object_size(subtree.seen), 6);
 		CHECK(subtree.complete);
 		subtree_deinit(&subtree);
-		/* Already in the first walk: a part is better than nothing. */
+		/*
+		 * The subtree disappears during the first walk: the result is the part that was
+		 * read, and not complete.
+		 */
 		xen.questions = 0;
 		xen.gone_after = after;
 		walk(&subtree, &xen, 50);
@@ -265,7 +273,7 @@ static void test_lost(void)
 	CHECK_EQ_INT(subtree_step(&subtree, &xen, 2), 1);
 	xen.error = -EPIPE;
 	CHECK_EQ_INT(subtree_step(&subtree, &xen, 2), -EPIPE);
-	/* Restarted while it is under way, and forgotten. */
+	/* Begin another walk before this one is complete, and free the subtree then. */
 	CHECK_EQ_INT(subtree_begin(&subtree, 13), 0);
 	subtree_deinit(&subtree);
 }
@@ -296,7 +304,7 @@ static void test_context(void)
 	context.reason = "unknown";
 	context.console = log;
 	context.console_len = sizeof(log) - 1;
-	/* Twice: the subtree is still there after the first time. */
+	/* The subtree still exists after the first call of context_json. */
 	for (int i = 0; i < 2; i++)
 		check_context(
 			&context,

@@ -1,4 +1,7 @@
-/* Events as text: escaping of guests' bytes, exact times, extreme numbers, JSON. */
+/*
+ * Events as text: bytes of guests that are escaped, exact times, the largest and smallest numbers,
+ * JSON.
+ */
 #include <stdlib.h>
 
 #include <mprof/trace.h>
@@ -49,10 +52,10 @@ static void test_ill_formed(void)
 	CHECK_EQ_STR(ESCAPED("\xe2\x86"
 			     "a\xce\xbb"),
 		     "\\xe2\\x86"
-		     "aλ"); /* cut, then sound */
+		     "aλ"); /* a cut character, and then a valid one */
 }
 
-/* With little room the same text comes out in pieces. */
+/* A text that is longer than the buffer comes in pieces, which together are the same text. */
 static void test_pieces(void)
 {
 	static const char source[] = "λ\x01 long \"text\" that does not fit into the room \xf0\x9f\x90\xab\xff at once";
@@ -111,7 +114,7 @@ static void test_extremes(void)
 	CHECK(mprof_event_json(&e, line) < MPROF_TEXT_FIXED_MAX);
 }
 
-/* Numbers of each length, at the edges of their powers of ten. */
+/* Numbers on both sides of each power of ten. */
 static void test_numbers(void)
 {
 	struct mprof_raw_event e = {.id = MPROF_EVENT_read};
@@ -139,7 +142,7 @@ static void test_numbers(void)
 	}
 }
 
-/* Every thread type has a name; types past the table have none. */
+/* Each thread type has a name. Types that are not in the table have none. */
 static void test_thread_types(void)
 {
 	struct mprof_raw_event e = {.id = MPROF_EVENT_creates};

@@ -1,11 +1,11 @@
-/* The time bound of a tail whose last event was torn. */
+/* The time bound of a tail, by which the server detects that the tail's last event is torn. */
 #include "archive-fixture.h"
 #include "clock.h"
 #include "packet-walk.h"
 
 #define STREAM	 5
 #define EVENT	 17u
-#define GUEST_NS (7000 * NS_PER_S) /* the guest's clock is ahead of dom0's by this */
+#define GUEST_NS (7000 * NS_PER_S) /* the guest's clock is this far ahead of dom0's */
 
 static void put_event(uint8_t *p, uint64_t timestamp, uint64_t thread)
 {
@@ -14,7 +14,7 @@ static void put_event(uint8_t *p, uint64_t timestamp, uint64_t thread)
 	mprof_store64(p + 9, thread);
 }
 
-/* A guest's events in the archive. */
+/* The archived events of a guest. */
 struct life {
 	struct fixture f;
 	uint64_t sequence;
@@ -28,8 +28,8 @@ static bool life_init(struct life *l)
 }
 
 /*
- * Copy one event, written at dom0's second WRITTEN, at second MONO of one clock and 1000 + REAL of
- * the other.
+ * Archive one event. It was written at dom0's second WRITTEN, and copied at second MONO of the
+ * monotonic clock and second 1000 + REAL of the wall clock.
  */
 static void life_copied(struct life *l, double written, double mono, double real, uint32_t flags)
 {
@@ -60,18 +60,15 @@ static void life_copied(struct life *l, double written, double mono, double real
 	}
 }
 
-/*
- * Copy one event, written at dom0's second WRITTEN, at second COPIED. LAST: the packet ends with
- * it.
- */
+/* Archive one event that was written at dom0's second WRITTEN and copied at second COPIED. */
 static void life_event(struct life *l, double written, double copied, uint32_t flags)
 {
 	life_copied(l, written, copied, copied, flags);
 }
 
 /*
- * Capture at second TAKEN, with a tail of one event written at second WRITTEN and one with a
- * timestamp LATE ns after it.
+ * Capture at second TAKEN. The tail has an event that was written at second WRITTEN, and an event
+ * whose timestamp is LATE ns later.
  */
 static void life_capture(struct life *l, double taken, double written, uint64_t late)
 {
@@ -100,7 +97,7 @@ static void life_capture(struct life *l, double taken, double written, uint64_t 
 	CHECK_EQ_INT(archive_writer_commit(l->f.w), 0);
 }
 
-/* Return how many of the tail's two events are served. */
+/* Return how many of the tail's two events are served. Free L. */
 static unsigned life_held(struct life *l)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
@@ -122,7 +119,10 @@ static unsigned life_held(struct life *l)
 	return (end - l->end) / EVENT;
 }
 
-/* Copy each second; the guest dies at second 30. */
+/*
+ * Archive an event each second. The guest dies at second 30, with a second event in its tail that
+ * is LATE ns after the first. Return how many of the tail's two events are served.
+ */
 static unsigned held(uint32_t events_per_packet, uint32_t flags, uint64_t late)
 {
 	struct life l;
@@ -137,7 +137,8 @@ static unsigned held(uint32_t events_per_packet, uint32_t flags, uint64_t late)
 
 static void test_future(void)
 {
-	static const uint32_t packets[] = {1000, 4, 5}; /* all events in one packet, or in several */
+	/* All events are in one packet, or in several. */
+	static const uint32_t packets[] = {1000, 4, 5};
 
 	for (size_t i = 0; i < sizeof(packets) / sizeof(packets[0]); i++) {
 		CHECK_EQ_UINT(held(packets[i], 0, 1000), 2);
@@ -148,15 +149,15 @@ static void test_future(void)
 	}
 }
 
-/* A clock that stepped may step again. */
+/* The guest's clock has stepped and may have stepped again, so no event is cut off. */
 static void test_clock_stepped(void)
 {
 	CHECK_EQ_UINT(held(1000, ARCHIVE_CHUNK_CLOCK, 3600 * NS_PER_S), 2);
 }
 
 /*
- * One copy found the ring full of old events: its stamps do not show the offset, and no true event
- * may be cut.
+ * One poll copied a ring full of old events. Their stamps do not give the clock's offset, so no
+ * valid event may be cut off.
  */
 static void test_found_late(void)
 {
@@ -170,7 +171,10 @@ static void test_found_late(void)
 	CHECK_EQ_UINT(life_held(&l), 2);
 }
 
-/* The same, then a few more events, which are known to be new; the older ones are not. */
+/*
+ * One poll copied a ring full of old events, and later polls copied new events. The stamps of the
+ * new events give the offset.
+ */
 static void test_found_late_then_followed(void)
 {
 	for (unsigned torn = 0; torn < 2; torn++) {
@@ -187,7 +191,7 @@ static void test_found_late_then_followed(void)
 	}
 }
 
-/* The guest was idle for an hour and then died: its last event is true. */
+/* The guest did nothing for an hour and then died. Its last event is valid. */
 static void test_idle(void)
 {
 	struct life l;
@@ -200,7 +204,7 @@ static void test_idle(void)
 	CHECK_EQ_UINT(life_held(&l), 2);
 }
 
-/* Dom0 rebooted meanwhile: its monotonic clock is behind. */
+/* Dom0 rebooted before the capture, so its monotonic clock shows less than before. */
 static void test_booted_again(void)
 {
 	struct life l;
@@ -215,8 +219,8 @@ static void test_booted_again(void)
 }
 
 /*
- * Dom0 slept before the guest died, or its wall clock was set back: one clock says that seconds
- * have passed, and the other is right.
+ * One of dom0's clocks shows too little time at the capture: dom0 slept (the monotonic clock), or
+ * its wall clock was set back. The last event is valid.
  */
 static void test_slept(void)
 {
@@ -235,9 +239,9 @@ static void test_slept(void)
 }
 
 /*
- * Dom0 rebooted between the copies, or its wall clock was set: by one clock the copies lie seconds
- * apart, by the other they belong to one poll. The ring was full of old events when it was found,
- * so no true event may be cut.
+ * The ring was full of old events when it was found. One of dom0's clocks says that the copies come
+ * from one poll, the other says that seconds are between them, because dom0 rebooted or its wall
+ * clock was set. No valid event may be cut off.
  */
 static void test_clocks_disagree(void)
 {

@@ -1,4 +1,4 @@
-/* The bytes that streams use, through transactions that are committed and rolled back. */
+/* The counts of streams' bytes, when transactions are committed and rolled back. */
 #include "check.h"
 #include "usage.h"
 
@@ -26,7 +26,7 @@ static void test_rollback(void)
 	usage_deinit(&usage);
 }
 
-/* A stream without bytes follows its transaction, too. */
+/* A stream without bytes is added and removed with its transaction, too. */
 static void test_empty_stream(void)
 {
 	struct usage usage = {0};
@@ -42,7 +42,10 @@ static void test_empty_stream(void)
 	usage_deinit(&usage);
 }
 
-/* A stream that is deleted and put again in one transaction keeps what is pending. */
+/*
+ * A stream that is deleted and put again in the same transaction has the right count, after a
+ * rollback too.
+ */
 static void test_put_again(void)
 {
 	struct usage usage = {0};

@@ -1,4 +1,6 @@
-/* Values that guests write: the contract's values are accepted, and nothing else. */
+/*
+ * XenStore values that guests write: values that the contract allows are accepted, and no others.
+ */
 #include <stdlib.h>
 
 #include "check.h"
@@ -13,12 +15,10 @@ static bool number(const char *text, uint32_t min, uint32_t max, uint32_t *value
 
 static void test_numbers(void)
 {
-	static const char *const bad[] = {
-		"",	      " 1",	     "1 ",
-		"+1",	      "-1",	     "01",
-		"00",	      "1\n",	     "0x1",
-		"1.",	      "1e1",	     "4294967296",
-		"9999999999", "10000000000", "18446744073709551623" /* 7, without what is above 64 bits */};
+	static const char *const bad[] = {"", " 1", "1 ", "+1", "-1", "01", "00", "1\n", "0x1", "1.", "1e1",
+					  "4294967296",
+					  /* The last text is 7 if the bits above the 64th are lost. */
+					  "9999999999", "10000000000", "18446744073709551623"};
 	uint32_t value = 7;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -73,7 +73,7 @@ static void test_labels(void)
 	CHECK(!value_label(long_label, VALUE_LABEL_MAX, to, sizeof(to) - 1));
 	CHECK(value_label("vcpu \xc3\xa9\0\x1b[31m\xff\\\xe2\x80\xae", 18, to, sizeof(to)));
 	CHECK_EQ_STR(to, "vcpu \xc3\xa9\\x00\\x1b[31m\\xff\\\\\\xe2\\x80\\xae");
-	/* A character that ends behind the label is invalid. */
+	/* A character must end inside the label. */
 	CHECK(value_label("a\xc3\xa9", 2, to, sizeof(to)));
 	CHECK_EQ_STR(to, "a\\xc3");
 }
@@ -99,7 +99,7 @@ static void test_duplicates(void)
 	CHECK(value_duplicates(list, 2, scratch));
 }
 
-/* Labels of a metric: each label separate, in its alphabet, with a sentence for errors. */
+/* Each fault has a label for a metric, which no other fault has, and a sentence for people. */
 static void test_faults(void)
 {
 	for (int i = 0; i < FAULT_MAX; i++) {
