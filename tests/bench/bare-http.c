@@ -1,6 +1,6 @@
 /*
- * bare-http FILE: answer each GET with the bytes of FILE, by libmicrohttpd and nothing else. The
- * benchmark http compares with it. It prints its port and serves until it is killed.
+ * bare-http FILE: answer each GET with the bytes of FILE, with libmicrohttpd and nothing else, to
+ * compare mprofd-http with. The program prints its port, and serves until it is killed.
  */
 #include <microhttpd.h>
 #include <netinet/in.h>

@@ -1,10 +1,10 @@
 /*
- * Compare the archive's writer with write and fdatasync of the same bytes, in turns, so that both
- * see the same disk.
+ * Measure the archive's writer, and compare it with write and fdatasync of the same bytes. The two
+ * take turns, so that both use the same state of the disk.
  *
- * The bytes are packets of a ring as guests write them: events with ascending times and few
- * distinct threads. A turn is one flush of the collector: 1 MiB in one transaction. The result is
- * wrong if the archive does not end where the writing ended.
+ * The bytes are packets of a ring as guests write them: events with ascending times, of few
+ * different threads. A turn is one flush of the collector, which is 1 MiB in one transaction. The
+ * benchmark fails if the archive does not end where the writing ended.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -27,11 +27,11 @@
 struct bench {
 	struct archive_writer *writer;
 	int raw;
-	uint8_t *packet; /* a ring packet of PACKET_BYTES */
-	uint64_t time;	 /* of the newest event */
+	uint8_t *packet; /* a packet of PACKET_BYTES */
+	uint64_t time;	 /* time of the newest event */
 	uint64_t seed;
-	uint64_t sequence;   /* of the next packet */
-	uint64_t archive_ns; /* time spent in each */
+	uint64_t sequence;   /* sequence number of the next packet */
+	uint64_t archive_ns; /* time that the archive took; RAW_NS is that of write and fdatasync */
 	uint64_t raw_ns;
 };
 
@@ -41,7 +41,7 @@ static uint64_t next_random(struct bench *b)
 	return b->seed >> 33;
 }
 
-/* Fill the packet with 25-byte events. Return the content's end. */
+/* Fill the packet with events of 25 bytes. Return the end of its content. */
 static uint32_t fill(struct bench *b)
 {
 	struct mprof_packet_header header = {.packet_bytes = PACKET_BYTES, .count = (uint16_t)b->sequence};
@@ -81,7 +81,9 @@ static int append(struct bench *b, uint32_t end)
 	return archive_writer_append(b->writer, &piece);
 }
 
-/* Write one flush to each. The time to make the bytes is not measured. */
+/*
+ * Write one flush to the archive and one to the file. The time to make the bytes is not measured.
+ */
 static int turn(struct bench *b)
 {
 	uint64_t began, archive = 0, raw = 0;
@@ -134,14 +136,15 @@ static int check_end(void *context, const struct archive_resume *resume)
 {
 	struct bench *b = context;
 
-	/*
-	 * All packets are complete: the next position is the first byte of the packet behind them.
-	 */
+	/* All packets are complete, so the next position is the first byte of the next packet. */
 	b->seed = resume->any && resume->sequence == b->sequence && resume->offset == MPROF_PACKET_HEADER_BYTES;
 	return 0;
 }
 
-/* Only uncompressed storage has an AIM; compression trades processor time for disk space. */
+/*
+ * Print a line of results. Only the archive without compression has an AIM, because compression
+ * costs processor time to save disk space.
+ */
 static void print_line(const char *name, const struct bench *b, bool raw)
 {
 	double bytes = (double)b->sequence * PACKET_BYTES / 1e6;
@@ -156,7 +159,7 @@ static void print_line(const char *name, const struct bench *b, bool raw)
 	fflush(stdout);
 }
 
-/* Archive TURNS flushes at this compression LEVEL in the directory STATE. */
+/* Archive TURNS flushes in the directory STATE, with the compression level LEVEL. */
 static bool measure(const char *name, const char *state, int level, unsigned turns)
 {
 	struct archive_options options = {.wal_limit_bytes = 64u << 20, .level = level};

@@ -1,10 +1,10 @@
 /*
- * Measure the time from a guest's death to the commit of its last byte, through real rings, the
- * queue and a real archive.
+ * Measure the time from a guest's death to the commit of its last byte, with real rings, the queue
+ * and a real archive.
  *
- * One guest of 1 MiB alone, and 64 guests that die at the same moment, several times; the medians
- * are printed. The time includes the copy out of the ring. The result is wrong if a capture lacks
- * its guest's last event or a packet was lost.
+ * One guest with 1 MiB dies alone, and 64 guests die at the same moment, several times each. The
+ * program prints the medians. The time includes the copy from the ring. The benchmark fails if a
+ * capture lacks its guest's last event, or if a packet is lost.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ struct life {
 	struct stream stream;
 	struct memory_array memory;
 	uint8_t *bytes;
-	uint32_t used; /* of the newest packet */
+	uint32_t used; /* bytes used in the newest packet */
 };
 
 struct bench {
@@ -43,7 +43,7 @@ struct bench {
 	struct commit_thread *commit_thread;
 	uint64_t seed, time;
 	struct life lives[MANY];
-	uint64_t expected; /* content bytes that the archive must have */
+	uint64_t expected; /* content bytes that the archive must have at the end */
 };
 
 static uint64_t next_random(struct bench *b)
@@ -52,7 +52,7 @@ static uint64_t next_random(struct bench *b)
 	return b->seed >> 33;
 }
 
-/* Make a full ring, as the guest leaves it. */
+/* Make a full ring, as a guest leaves it. */
 static void fill(struct bench *b, struct life *life)
 {
 	const uint32_t size = RING_BYTES / PACKETS;
@@ -111,8 +111,8 @@ static int wait_commit(struct bench *b)
 }
 
 /*
- * Let N guests die at once. *TOOK: time until the last byte of the last one is committed; *COPIED:
- * time until the last mapping can be released.
+ * Let N guests die at once. Store in *TOOK the time until all their bytes are committed, and in
+ * *COPIED the time until all their rings can be unmapped (ns).
  */
 static int turn(struct bench *b, unsigned n, uint64_t *took, uint64_t *copied)
 {

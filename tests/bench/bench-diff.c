@@ -1,11 +1,11 @@
 /*
- * bench-diff [--brief]: compare two runs of two million events each, on one core.
+ * bench-diff [--brief]: measure the comparison of two runs of two million events each, on one core.
  *
- * The first pair is a server that answers requests with a few threads each; the second run has
- * other ids, fifty requests more, and one that is never answered. The second pair is made to be
- * slow: all threads are siblings, of two kinds, in no order that the two runs share. Pairs of a
- * quarter of the size are the peer: their rate shows that the time grows no worse than n log n. The
- * result is wrong if the number of counterparts or the outcome differs from the generated one.
+ * The first pair is a server that answers requests with a few threads each. Its second run has
+ * other ids and fifty requests more, one of which is never answered. The second pair is made to be
+ * slow: all threads are siblings, of two kinds, in an order that differs between the runs. Pairs of
+ * a quarter of the size serve for comparison: their rate shows that the time grows no faster than n
+ * log n. The benchmark fails if the number of matches or the outcome is not as generated.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ static void add(struct run *r, uint8_t id, int64_t context, int64_t number, uint
 		die("no memory");
 }
 
-/* Four threads, ten events. */
+/* Record one request: four threads, ten events. */
 static void request(struct run *r, const char *name, bool answered)
 {
 	int64_t task = r->id, read = task + 1, reply = task + 2, done = task + 3;

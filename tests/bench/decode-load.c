@@ -1,15 +1,15 @@
 /*
- * decode-load: a trace for the benchmarks of readers, and the library's decoder over it.
+ * decode-load: make a trace for the benchmarks of readers, or decode a trace with the library.
  *
  *  decode-load make FILE BYTES [N [NS]]
- *      Record a busy guest's events with the recorder, NS nanoseconds between two events (240), in
- *      N pieces (1), since a ring has an end. Print the number of events.
+ *      Record the events of a busy guest with the recorder, with NS nanoseconds between two events
+ *      (240), in N pieces (1), because a ring has a largest size. Print the number of events.
  *  decode-load decode FILE
- *      Run only the decoder over the mapped file. Print one line of JSON.
+ *      Map the file, run only the decoder, and print one line of JSON.
  *
- * The events are requests that wait for a device, sixteen at a time, as in a traced guest: the
- * reference workload's share of each kind of event, about 25 bytes per event, and a consistent
- * model.
+ * The events are requests that wait for a device, sixteen at a time. The share of each kind of
+ * event is that of the reference workload, with about 25 bytes per event, and the model of the
+ * events is consistent.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,10 +29,10 @@
 #define PENDING	     5u
 #define BATCH	     256u
 #define PACE	     240u
-/* Upper limit of the bytes of one request's events: if less room is left, the trace is full. */
+/* More than the bytes of the events of one request. If less room is left, the trace is full. */
 #define REQUEST_BYTES 2048u
 
-/* A request that waits: the threads that its answer will wake. */
+/* A request that waits, with the threads that its answer will wake. */
 struct request {
 	int64_t task, bind, wait, map;
 };
@@ -40,7 +40,7 @@ struct request {
 struct maker {
 	struct mprof_recorder r;
 	uint64_t now, random, pace;
-	int64_t last; /* the thread created last */
+	int64_t last; /* id of the newest thread */
 	struct request waiting[IN_FLIGHT];
 };
 
@@ -114,7 +114,7 @@ static void answer(struct maker *m, const struct request *q)
 		mprof_recorder_gc(next(m), 2000 + draw(m, 9000));
 }
 
-/* Fill the ring once, not one lap more: its packets stay in order. */
+/* Fill the ring once, without a second lap, so that its packets are in order. */
 static void fill(struct maker *m, size_t size, unsigned packets)
 {
 	uint64_t n = 0;
@@ -152,7 +152,7 @@ static int make(const char *path, size_t size, unsigned int pieces, uint64_t pac
 	uint64_t events = 0;
 	unsigned int i;
 
-	/* Pieces begin at whole pages. */
+	/* Each piece begins at a page. */
 	if (pieces > 1)
 		size -= size % PACKET_BYTES;
 	if (fd < 0 || ftruncate(fd, (off_t)(size * pieces)) != 0)

@@ -1,11 +1,12 @@
 /*
- * mem-load FILE BYTES [LIVE]: write the memory profile for the benchmarks of its readers. mem-load
- * --read FILE: decode it event by event, with its stacks, and only count; the peer of other
- * readers.
+ * mem-load FILE BYTES [LIVE]: write a memory profile for the benchmarks of its readers.
+ * mem-load --read FILE: decode a profile event by event with its stacks, and only count the events,
+ * to compare other readers with this.
  *
- * A program with two thousand allocating places walks up and down the tree of its five thousand
- * stacks: 7.6 frames on average. A minor collection follows every four hundred small objects and
- * promotes one in twenty. Twenty thousand (LIVE) promoted or large objects live at a time.
+ * The profile is that of a program with two thousand places that allocate. The program goes up and
+ * down a tree of five thousand stacks, of 7.6 frames on average. After every four hundred small
+ * objects, a minor collection promotes one object in twenty. Twenty thousand (LIVE) promoted or
+ * large objects live at a time.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,10 +24,10 @@
 #define LIVE	  20000u
 #define READ	  (256u << 10)
 
-/* A prefix of stacks: a caller, and the calls made from it. */
+/* A call in the tree of stacks, made by call BY. */
 struct call {
 	uint32_t by, place, depth;
-	uint32_t first, n; /* calls from here */
+	uint32_t first, n; /* the calls that this call makes */
 };
 
 struct loading {
@@ -37,10 +38,10 @@ struct loading {
 	struct mprof_mem_location locations[PLACES];
 	char name[64];
 	struct call calls[CALLS];
-	uint32_t at; /* the running call */
+	uint32_t at; /* index of the running call */
 	uint32_t stack[DEPTH_MAX];
 	int64_t young[YOUNG];
-	int64_t live[LIVE]; /* 0: none yet */
+	int64_t live[LIVE]; /* ids of the objects that live; 0 for none */
 	uint32_t n_young, n_live, most_live;
 	uint64_t time_us;
 	struct mem_encoder *encoder;
@@ -93,7 +94,7 @@ static void places_make(struct loading *l)
 	}
 }
 
-/* Make the tree, by depth: each call makes up to three others. */
+/* Make the tree of calls, level by level. Each call makes up to three other calls. */
 static void calls_make(struct loading *l)
 {
 	uint32_t n = 1;
@@ -110,7 +111,7 @@ static void calls_make(struct loading *l)
 	}
 }
 
-/* Go to the next place that allocates: a few returns, and more calls. */
+/* Return from up to two calls, and make up to five new calls. */
 static void step(struct loading *l)
 {
 	uint64_t returns = draw(l, 3), calls = 1 + draw(l, 5);
@@ -118,14 +119,14 @@ static void step(struct loading *l)
 	for (; returns; returns--)
 		l->at = l->calls[l->at].by;
 	for (; calls && l->calls[l->at].n; calls--) {
-		/* Mostly the same one. */
+		/* Mostly choose the first call. */
 		uint64_t which = draw(l, 3) ? 0 : draw(l, l->calls[l->at].n);
 
 		l->at = l->calls[l->at].first + (uint32_t)which;
 	}
 }
 
-/* Write the stack of the running call. Return the number of its frames. */
+/* Write the stack of the running call to STACK. Return the number of its frames. */
 static uint32_t stack_of(struct loading *l)
 {
 	uint32_t depth = l->calls[l->at].depth, at = l->at;
@@ -140,7 +141,7 @@ static int end(struct loading *l, uint8_t kind, int64_t id)
 	return mem_encoder_add(l->encoder, &(struct mprof_mem_event){.kind = kind, .time_us = l->time_us, .id = id});
 }
 
-/* Allocate an object that lives for long, and end another one. */
+/* Keep object ID alive for long. If as many objects live as allowed, end one of them. */
 static int keep(struct loading *l, int64_t id)
 {
 	uint32_t i = l->n_live < l->most_live ? l->n_live++ : (uint32_t)draw(l, l->most_live);
@@ -221,7 +222,7 @@ static int load(struct loading *l, uint64_t bytes)
 	return r;
 }
 
-/* Read as a reader that only counts. */
+/* Decode the stream event by event, and only count. */
 static int count(FILE *in)
 {
 	struct mprof_mem *d = mprof_mem_new(&(struct mprof_mem_options){.stacks = true, .seed = 1});

@@ -1,11 +1,11 @@
 /*
- * Build a model and print one line of JSON about it.
+ * model-load: build a model and print one line of JSON about the model.
  *
- *  model-load FILE                  decode a trace
- *  model-load shape NAME THREADS    the events of an awkward shape (shapes.h)
+ *  model-load FILE                  of a trace, whose packets must be in order
+ *  model-load shape NAME THREADS    of a shape that is expensive to load (shapes.h)
  *
- * The file is mapped and its packets are in order. Memory is the model's own maximum, and the
- * growth of the process; the trace is mapped from a file and is in neither.
+ * The line has the largest memory that the model had, and the growth of the process. The trace is
+ * mapped from its file and counts in neither.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Return the process's processor time, so that other programs on the machine do not count. */
+/* Return the processor time of this process in ns. Other programs do not change it. */
 static uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -39,7 +39,7 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Return the maximum anonymous memory of the process so far, in bytes. The mapped file's pages do
+ * Return the most anonymous memory that the process has had, in bytes. Pages of the mapped file do
  * not count.
  */
 static uint64_t anonymous(void)

@@ -1,10 +1,10 @@
 /*
- * Build a model's index and pictures and print one line of JSON about them. Arguments as of
- * model-load: scene-load FILE | shape NAME THREADS
+ * scene-load: make a scene and its pictures, and print one line of JSON about them:
+ * scene-load FILE | scene-load shape NAME THREADS. The arguments are those of model-load.
  *
- * A tour zooms in at three places and pans at three depths. After each picture the peer draws the
- * same window: it visits every item of the model and makes a mark of each item in the window. Each
- * thread that the peer draws must lie on a line of the picture.
+ * The pictures zoom in at three places and pan at three depths. After each picture the peer draws
+ * the same window: it visits every item of the model and makes a mark of each item in the window.
+ * The benchmark fails if a thread that the peer draws is not on a line of the picture.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -25,8 +25,8 @@
 #define WIDE  1600
 #define HIGH  1000
 #define TOUR  1000u
-#define MARKS 65536u /* of the peer's drawing, repeated */
-#define NEAR  2	     /* pixels; rows drawn at one height are this far apart */
+#define MARKS 65536u /* size of the array that the peer's marks fill again and again */
+#define NEAR  2	     /* rows that are drawn at one height are at most this many pixels apart */
 
 static void die(const char *what)
 {
@@ -84,15 +84,15 @@ static void add_shape(struct mprof_model *m, const struct shape *shape, uint64_t
 		}
 }
 
-/* The peer, which draws without an index. */
+/* The peer, which draws without an index, to compare the scene with. */
 struct peer {
 	struct mprof_scene *scene;
 	const struct mprof_model_view *v;
 	struct mprof_window w;
-	float *heights; /* of each row */
+	float *heights; /* height of each row */
 	struct mprof_mark *marks;
 	uint64_t n;
-	uint8_t *drawn; /* set by the scene: pixels with a line of a thread */
+	uint8_t *drawn; /* for each pixel, whether the scene drew a thread's line there */
 	uint64_t hidden;
 };
 
@@ -141,7 +141,7 @@ static void scan(struct peer *p)
 		put(p, v->samples[i].time, v->samples[i].time, v->samples[i].thread, v->samples[i].thread, i);
 }
 
-/* Collect the pixels of the threads' lines in PICTURE. */
+/* Set DRAWN for the lines of threads in PICTURE. */
 static void paint(struct peer *p, const struct mprof_picture *picture)
 {
 	uint32_t i;
@@ -161,7 +161,8 @@ static void paint(struct peer *p, const struct mprof_picture *picture)
 }
 
 /*
- * Return whether a thread, whose line begins or ends in the picture, is on a line of the picture.
+ * Return whether a thread whose line begins or ends in the picture at X and HEIGHT is on a line of
+ * the picture. Return true if X is outside.
  */
 static bool is_seen(const struct peer *p, double x, float height)
 {

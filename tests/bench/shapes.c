@@ -1,6 +1,6 @@
 /*
- * Shapes that could make a model slow. Each event is made from its number alone, so it costs next
- * to nothing, and a shape can have any size.
+ * Shapes of traces that could make a model slow. Each event is computed from its number, which
+ * costs little, so a shape can have any size.
  */
 #include "shapes.h"
 
@@ -28,7 +28,7 @@ static void set(struct mprof_raw_event *e, uint64_t time, uint8_t id, uint64_t c
 	};
 }
 
-/* All are children of one thread, which reads each of them once; nobody resolves them. */
+/* All threads are children of one thread, which reads each of them once. No thread is resolved. */
 static void children(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text)
 {
 	(void)n;
@@ -39,7 +39,7 @@ static void children(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event 
 		set(e, i, MPROF_EVENT_try_read, 1, i + 2);
 }
 
-/* Each becomes the next one, and the events are about the first. */
+/* Each thread becomes the next one, and further events are about the first thread. */
 static void becomes(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text)
 {
 	(void)n;
@@ -52,7 +52,7 @@ static void becomes(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *
 		set(e, 3 * i + 2, MPROF_EVENT_switch, 1, 0);
 }
 
-/* A counter, a scale and a text for each event. */
+/* Each event has a new counter, a new scale and a new text. */
 static void counters(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text)
 {
 	(void)k;
@@ -63,8 +63,8 @@ static void counters(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event 
 }
 
 /*
- * Half of the threads take 64 rows each at 64 different times, below each other; the others live
- * longer than all and pass them.
+ * Half of the threads fill 64 groups of rows at 64 different times. The other half live longer than
+ * these and need rows below them.
  */
 static void combs(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text)
 {
@@ -79,7 +79,7 @@ static void combs(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e,
 		set(e, end, MPROF_EVENT_fulfills, 0, i + 1);
 }
 
-/* A thousand live at each time: one begins, the oldest ends. */
+/* A thousand threads live at each time: when one begins, the oldest ends. */
 static void staircase(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text)
 {
 	(void)n;
@@ -90,7 +90,7 @@ static void staircase(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event
 		set(e, 2 * i + 1, MPROF_EVENT_fulfills, 0, i < 1000 ? i + 1 : i - 999);
 }
 
-/* All live to the end, each below the other. */
+/* All threads live to the end, and each is a child of the previous one. */
 static void deep(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text)
 {
 	(void)n;
@@ -101,7 +101,7 @@ static void deep(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, 
 	}
 }
 
-/* Any tree, any lives. */
+/* A random tree of threads with random lives. */
 static void anyhow(uint64_t i, uint32_t k, uint64_t n, struct mprof_raw_event *e, char *text)
 {
 	(void)text;

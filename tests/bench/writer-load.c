@@ -1,15 +1,16 @@
 /*
- * writer-load: guests for benchmarks, as cheap as possible, so that the benchmark measures the
- * reader.
+ * writer-load: write rings for benchmarks, with as little processor time as possible, so that the
+ * benchmark measures the reader.
  *
- * It writes --rings K rings at --rate bytes a second each, in the recorder's order: it copies a
- * prepared batch of events behind the content, sets their timestamps, and moves the size past all
- * of them with one store. --idle N rings hold ten events each and stay mapped. It prints "ready"
- * when all rings exist, and at the end one line of JSON with the written amounts and their cost.
+ * The program writes --rings rings at --rate bytes per second each, in the recorder's order: it
+ * copies a prepared batch of events behind the content, sets their timestamps, and moves the size
+ * past all of them with one store. Another --idle rings have ten events each and stay mapped. The
+ * program prints "ready" when all rings exist, and at the end one line of JSON with the bytes
+ * written and their cost.
  *
- * No batch is larger than BATCH_EVENTS, and no ring is written faster than twice the rate: a writer
- * that had to wait for its processor does not catch up in one burst, which no guest would do and no
- * reader could follow.
+ * No batch is larger than BATCH_EVENTS, and no ring is written faster than at twice the rate: if
+ * the program had to wait for a processor, it does not catch up in one burst, because no guest does
+ * that and no reader could follow.
  */
 #include <inttypes.h>
 #include <sys/resource.h>
@@ -25,7 +26,7 @@
 #define IDLE_BYTES   65536u
 #define RINGS_MAX    1024u
 
-/* Prepared events: AT[i] is the offset of event i, AT[BATCH_EVENTS] the end. */
+/* Prepared events. AT[i] is the offset of event i, and AT[BATCH_EVENTS] is their end. */
 struct batch {
 	uint8_t bytes[BATCH_BYTES];
 	uint32_t at[BATCH_EVENTS + 1];
@@ -47,7 +48,7 @@ struct load {
 	uint64_t late_ns;
 };
 
-/* Let the recorder make the batch: the events of a new ring's first packet. */
+/* Make the batch with the recorder: the events of the first packet of a new ring. */
 static void batch_make(struct batch *b)
 {
 	static _Alignas(8) uint8_t memory[2 * BATCH_BYTES + 64];
@@ -129,7 +130,10 @@ static void ring_open(struct load *l, uint64_t i)
 				   .content = MPROF_PACKET_HEADER_BYTES};
 }
 
-/* Store count and size of the active packet at once. All earlier stores are visible before. */
+/*
+ * Store count and size of the active packet with one store. All earlier stores are visible before
+ * it.
+ */
 static void publish(uint8_t *p, uint64_t sequence, uint32_t content)
 {
 	uint64_t word = (uint16_t)sequence | (uint64_t)(content * 8) << 16 | (uint64_t)mprof_load16(p + 30) << 48;
@@ -152,7 +156,7 @@ static uint8_t *turn(struct ring *r)
 	return p;
 }
 
-/* Write as much of the batch as fits the packet, at time NOW. */
+/* Write as many events of the batch as fit into the packet, with the time NOW. */
 static void batch_write(struct ring *r, const struct batch *b, uint64_t now)
 {
 	uint8_t *p = r->memory + (size_t)r->active * r->packet_bytes;

@@ -1,6 +1,7 @@
 /*
- * Fuzz the configuration: any bytes as a file. It loads, or gives one sentence with the file's name
- * for one line. Every loaded value is within the limits that the header states.
+ * Fuzz the configuration with any bytes as the file. Either the file is loaded and each value is
+ * within the limits that the header states, or the result is one sentence that names the file and a
+ * line.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); /* opened anew, so read from its beginning */
+	/* This path opens the file again, so it is read from its beginning. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (config_load(&c, path, error, sizeof(error)) == 0) {
 		check_config(&c);
 		config_deinit(&c);

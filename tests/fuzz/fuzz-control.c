@@ -1,6 +1,6 @@
 /*
- * Fuzz the messages of the control sockets: any bytes as a message. A parsed message is bounded,
- * lies in the buffer, and is the same when it is written and parsed again.
+ * Fuzz the messages of control sockets with any bytes. A message that parses has at most the
+ * allowed size, lies inside the buffer, and stays the same when it is written and parsed again.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static void check_inside(const char *text, size_t len, const char *part)
 	require(part >= text && part <= text + len && part + strlen(part) <= text + len);
 }
 
-/* Write the parsed message and parse it again: both are the same. */
+/* Write the parsed message and parse the result, which must be the same message. */
 static void check_again(const struct message *m)
 {
 	static char text[4 * MESSAGE_BYTES_MAX + 1];
@@ -37,7 +37,10 @@ static void check_again(const struct message *m)
 	}
 }
 
-/* Write into a buffer that is too small: nothing goes past its end, and the writer reports it. */
+/*
+ * Write the message to a buffer that is too small. Nothing goes past its end, and the writer
+ * reports that the message does not fit.
+ */
 static void check_small(const struct message *m)
 {
 	char text[32];

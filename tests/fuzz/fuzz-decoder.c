@@ -1,6 +1,7 @@
 /*
- * Fuzz the decoder and the order of packets with any bytes. The first byte sets the cuts of the
- * rest: the output must be the same as without a cut, and lie inside the input.
+ * Fuzz the decoder and the order of packets with any bytes. The first byte says into which pieces
+ * the other bytes are cut. The output must be the same as for one piece, and refer only to bytes of
+ * the input.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -80,14 +81,17 @@ static void drain(struct mprof_decoder *d, struct sum *sum, size_t size, enum mp
 		else
 			add_damage(sum, mprof_decoder_damage(d), size);
 		/*
-		 * Each call consumes at least one byte of the input, except at an end inside a
-		 * packet.
+		 * Each call consumes at least one byte, except at the end of an input that ends
+		 * inside a packet.
 		 */
 		require(sum->n < 100 * (uint64_t)size + 100);
 	}
 }
 
-/* The same in batches: the fast walk must give the same events as the careful path. */
+/*
+ * Do the same as drain, in batches of BATCH events. The fast path must give the same events as the
+ * slow one.
+ */
 static void drain_batches(struct mprof_decoder *d, struct sum *sum, size_t size, enum mprof_status stop, size_t batch)
 {
 	struct mprof_event events[64];
@@ -114,8 +118,8 @@ static void drain_either(struct mprof_decoder *d, struct sum *sum, size_t size, 
 }
 
 /*
- * Decode in pieces of STEP bytes, each a heap block of its own; events singly (BATCH 0) or up to
- * BATCH at once.
+ * Decode DATA in pieces of STEP bytes, each of them in memory of its own. BATCH is the most events
+ * of a call, 0 for the function that returns single events.
  */
 static struct sum decode(const uint8_t *data, size_t size, size_t step, size_t batch)
 {
@@ -141,7 +145,7 @@ static struct sum decode(const uint8_t *data, size_t size, size_t step, size_t b
 	return sum;
 }
 
-/* The spans of an order cover the input, each byte once. */
+/* Check that the spans of an order have each byte of the input exactly once. */
 static void check_order(const uint8_t *data, size_t size)
 {
 	struct mprof_order *order = mprof_order_new();

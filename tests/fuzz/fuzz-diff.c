@@ -1,8 +1,9 @@
 /*
- * Fuzz the comparison of two runs with any events. The first byte sets the number of streams and
- * whether the second run begins like the first; the second byte sets the end of the first run's
- * events. The result is always consistent: counterparts are mutual, every index is valid, counts
- * add up, and the work is proportional. A run compared with itself has no differences.
+ * Fuzz the comparison of two runs with any events. The first byte says how many streams there are,
+ * and whether the second run begins with the events of the first. The second byte says where the
+ * first run's events end. The result must be consistent: if A matches B, B matches A; each index is
+ * valid; numbers add up; the number of steps is proportional to the input. A run that is compared
+ * with itself has no differences.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /*
- * Fuzz directory pages: the input is one page after the other, the last filled up with zeros. Each
- * page is read as if the previous one had led to it. The check looks at a page as a whole: its
- * first zero, its first invalid reference, and the place where the room ends.
+ * Fuzz the pages of ring directories. The input is a sequence of pages, of which the last is filled
+ * up with zeros. Each page is parsed as if the page before it named it. The check parses the page
+ * in another way: it looks for the first zero, the first invalid reference, and the end of the
+ * room.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -13,10 +14,10 @@
 #define PAGE	4096u
 #define WORDS	(PAGE / 4)
 #define PAGES	4u
-#define REFS	(3 * DIRECTORY_REFS / 2) /* so that a second page may find no room */
+#define REFS	(3 * DIRECTORY_REFS / 2) /* less than two full pages have */
 #define NOWHERE SIZE_MAX
 
-/* Return the index of the first of N words below LIMIT. */
+/* Return the index of the first of N words that is less than LIMIT, or NOWHERE. */
 static size_t first_below(const uint32_t *words, size_t n, uint32_t limit)
 {
 	for (size_t i = 0; i < n; i++)
@@ -38,7 +39,7 @@ static enum fault judge(const uint32_t *words, size_t room, size_t *taken, uint3
 	return bad != NOWHERE && bad <= room ? FAULT_REFERENCE : FAULT_PAGES;
 }
 
-/* Return whether the ring continues in another page. */
+/* Parse PAGE, and check the result. Return whether the directory has a next page. */
 static bool check_page(const uint8_t *page, uint32_t *refs, size_t *n)
 {
 	uint32_t words[WORDS], next = 77, want_next;

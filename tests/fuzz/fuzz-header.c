@@ -1,6 +1,6 @@
 /*
- * Fuzz the two checks that everything rests on: a packet header, and the walk of an unproven tail.
- * The input is a packet; its first byte sets how many of its bytes the previous incarnation had.
+ * Fuzz the parser of packet headers, and the walk over an unproven tail. The input is a packet; a
+ * part of it also serves as the bytes of the packet's previous incarnation.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,8 +28,8 @@ static void check_header(const uint8_t *data, size_t size)
 }
 
 /*
- * Valid bytes are whole events, each no older than the one before, and they stay valid if more
- * bytes lie behind them.
+ * Check that the bytes that the walk accepts are whole events, none earlier than the one before,
+ * and that the walk accepts the same bytes without those behind them.
  */
 static void check_tail(const struct mprof_tail *tail, const uint8_t *p, size_t len)
 {
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	data += MPROF_PACKET_HEADER_BYTES;
 	size -= MPROF_PACKET_HEADER_BYTES;
 	check_tail(&tail, data, size);
-	/* The same bytes, one event further on, as the previous incarnation's bytes. */
+	/* Use bytes from the middle of the input as the previous incarnation's bytes. */
 	tail.before = data + size / 2;
 	tail.before_bytes = size - size / 2;
 	check_tail(&tail, data, size);

@@ -1,7 +1,7 @@
 /*
- * Parse a request from any bytes: lines of target, Host, Origin, Accept-Encoding, Range,
- * If-None-Match and a position. Results lie inside the copy of the input, and an accepted position
- * is the same when it is written and read again.
+ * Fuzz the parsers of HTTP requests. The input has lines with the target, Host, Origin,
+ * Accept-Encoding, Range, If-None-Match and a position. Results must refer only to bytes of the
+ * input's copy. A position that is accepted must be the same when it is written and parsed again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static void try_position(const char *text)
 	if (!position_parse(&p, text))
 		return;
 	position_format(&p, again);
-	require(strcmp(text, again) == 0); /* a position has one spelling */
+	require(strcmp(text, again) == 0); /* there is only one way to write a position */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,7 @@
 /*
- * Fuzz the loading of a whole trace, as the viewer does it: the first byte sets the cuts and the
- * announced kind. The model is the same as for a trace loaded at once; pictures and explanations
- * stay inside the model.
+ * Fuzz the loader of traces, used as the viewer uses it. The first byte says into which pieces the
+ * input is cut, and which kind of input is announced. The model must be the same as for an input in
+ * one piece. Pictures and explanations must refer only to the model's items.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,10 @@
 #include "fuzz.h"
 #include "loader.h"
 
-/* NULL if the trace must be held after all. */
+/*
+ * Load the input in pieces of STEP bytes. Return NULL if the loader asks to read the input again
+ * and to hold it.
+ */
 static struct loader *load(const uint8_t *data, size_t size, size_t step, enum input_kind kind)
 {
 	struct loader *l = loader_new(&(struct mprof_model_options){.simplify = true, .seed = 7});
@@ -95,7 +98,7 @@ static void check_numbers(const struct mprof_model_view *v)
 	mprof_statistics_free(n);
 }
 
-/* The whole range, and a range around an event deep inside. */
+/* Draw the whole range, and a range around an event in the middle. */
 static void check_scene(const struct mprof_model_view *v)
 {
 	struct mprof_scene *scene = mprof_scene_new(v);

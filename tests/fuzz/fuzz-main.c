@@ -1,9 +1,9 @@
 /*
- * Runs a fuzz target over its corpus, as a test: fuzz-x DIRECTORY…
+ * Run a fuzz target over the files of its corpus, as a test: fuzz-x DIRECTORY…
  *
- * Try each file as it is, then with single bytes changed in a fixed, repeatable way, so that a
- * small corpus reaches a part of what a fuzzer would. A large corpus reaches more by itself: its
- * files share a number of changes. With libFuzzer (meson option `fuzzer`) this file is not linked.
+ * Each file is tried as it is, and then with single bytes changed. The changes are the same in each
+ * run, so that a small corpus reaches a part of what a fuzzer would reach. The files of a large
+ * corpus get fewer changes each. With libFuzzer (meson option `fuzzer`) this file is not linked.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -14,13 +14,12 @@
 #include "fuzz.h"
 
 #define INPUT_MAX     (4u << 20)
-#define CHANGES	      400u /* changes per file, at most ... */
-#define CHANGES_LEAST 50u  /* ... and at least, if the files share them: */
+#define CHANGES	      400u /* most changes per file */
+#define CHANGES_LEAST 50u  /* fewest changes per file */
 #define CHANGES_ALL   60000u
 
 /*
- * Each input is a heap block of exactly its size, so that a sanitizer detects any access past its
- * end.
+ * Try one input, in memory of exactly its size, so that a sanitizer detects accesses past its end.
  */
 static void try_input(const uint8_t *data, size_t size)
 {
@@ -45,7 +44,9 @@ static void try_changes(uint8_t *data, size_t size, unsigned int changes)
 		random ^= random << 13;
 		random ^= random >> 7;
 		random ^= random << 17;
-		/* Half of the changes fall into the first 64 bytes, where most headers are. */
+		/*
+		 * Change a byte; every other time one of the first 64, where headers usually are.
+		 */
 		at = (size_t)(random >> 32) % (i % 2 || size < 64 ? size : 64);
 		was = data[at];
 		data[at] = i % 8 == 7 ? 0xff : (uint8_t)random;
@@ -75,7 +76,7 @@ static int try_file(const char *directory, const char *name, unsigned int change
 	return 0;
 }
 
-/* Return how often to change each file of a directory. */
+/* Return the number of changes per file of DIR. All files together get about CHANGES_ALL. */
 static unsigned int changes_of(DIR *dir)
 {
 	unsigned int files = 0, changes;

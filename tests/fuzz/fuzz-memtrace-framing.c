@@ -1,6 +1,6 @@
 /*
- * Fuzz the framing of memtrace streams: the first byte sets the sizes of the pieces. Input in
- * pieces is framed like input at once, and so is input that is passed as whole packets.
+ * Fuzz the framing of memtrace streams. The first byte says how many bytes come at a time. The
+ * packets found must be the same as if all bytes came at once.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +9,10 @@
 #include "framing.h"
 #include "fuzz.h"
 
-/* The same bytes, STEP more at a time. */
+/*
+ * Frame DATA as a reader does that gets STEP more bytes at a time and drops whole packets. Return
+ * the number of bytes in whole packets.
+ */
 static size_t in_pieces(const uint8_t *data, size_t size, size_t step, struct framing *f, bool *good)
 {
 	size_t at = 0, whole;

@@ -1,6 +1,7 @@
 /*
- * Fuzz memtrace streams with any bytes: the first byte sets the cuts of the rest. The output is the
- * same for any cut, event by event or many at once.
+ * Fuzz the decoder of memtrace streams with any bytes. The first byte says into which pieces the
+ * other bytes are cut. The output must be the same for any pieces, and for functions that return
+ * one event or many.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,9 @@ static uint64_t add_text(uint64_t hash, const char *text, size_t bytes)
 	return hash;
 }
 
-/* Add a code's locations and names, which must exist, to HASH. Return the new hash. */
+/*
+ * Add the locations and names of code I to HASH, which checks that they exist. Return the new hash.
+ */
 static uint64_t add_code(uint64_t hash, const struct mprof_mem *d, uint32_t i)
 {
 	const struct mprof_mem_code *code;
@@ -76,8 +79,8 @@ static uint64_t run(const uint8_t *data, size_t size, size_t piece)
 		size_t n = piece < size ? piece : size;
 
 		/*
-		 * Use a memory block of its own, so that a sanitizer detects an access past its
-		 * end.
+		 * Copy the bytes to memory of their own, so that a sanitizer detects accesses past
+		 * their end.
 		 */
 		copy = malloc(n);
 		require(copy != NULL);
@@ -96,7 +99,7 @@ static uint64_t run(const uint8_t *data, size_t size, size_t piece)
 	return hash;
 }
 
-/* Pass D's events to P, many at once or one by one. */
+/* Pass the events of D to P, either many at once or one by one. */
 static void sum(struct mprof_profile *p, struct mprof_mem *d, bool at_once, enum mprof_status stop)
 {
 	struct mprof_mem_event e;

@@ -1,8 +1,9 @@
 /*
- * Fuzz the model with any events. The first byte sets whether binds are simplified, the number of
- * streams, and whether the rest is a trace for the decoder or events of a few bytes each, in which
- * threads meet more often. The model is always consistent: every index is valid, every thread is in
- * the tree once and on a row, every chain is in order, and memory is proportional.
+ * Fuzz the model with any events. The first byte says whether binds are simplified, how many
+ * streams there are, and what the other bytes are: a trace for the decoder, or events of a few
+ * bytes each, whose threads meet more often. The model must be consistent: each index is valid;
+ * each thread is in the tree once and has a row; each list is in order; memory is proportional to
+ * the input.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #include "fuzz-input.h"
 
-/* Return a number that is small most of the time. */
+/* Return a number. Most numbers are small. */
 static int64_t number(struct input *in)
 {
 	uint8_t first = take(in);
@@ -95,7 +96,7 @@ static void check_thread(const struct mprof_model_view *v, uint32_t i)
 	require(t->failure == MPROF_NONE || t->failure < v->n_strings);
 }
 
-/* Check that each thread is below its parent, each once: as many as there are. */
+/* Check that each thread but the roots is in the list of its parent's children, exactly once. */
 static void check_tree(const struct mprof_model_view *v)
 {
 	uint32_t i, child, seen = 0;
@@ -111,8 +112,8 @@ static void check_tree(const struct mprof_model_view *v)
 }
 
 /*
- * Check that each thread reaches a root in no more steps than there are threads, and that each step
- * is marked.
+ * Check that the parents of each thread lead to a root and not into a cycle. MARKS has the number
+ * of the walk that first came to a thread.
  */
 static void check_roots(const struct mprof_model_view *v)
 {
@@ -177,8 +178,8 @@ static void check_texts(const struct mprof_model_view *v)
 }
 
 /*
- * Check that every chain comes to its root, and around its circle. Only a few threads are asked,
- * because each counts the signals anew.
+ * Check that the links of each answer lead to the answer's root, and around its cycle. Ask for a
+ * few threads only, because each answer counts all signals.
  */
 static void check_why(const struct mprof_model_view *v)
 {

@@ -1,7 +1,8 @@
 /*
- * Fuzz events of any kind, ids and stacks, made from the input's bytes: through a selection, a
- * profile, trees of functions in both directions, hotspots, leaks and the encoder. The results must
- * agree with each other, and an encoded stream must decode to the same events.
+ * Fuzz profiles with events of any kinds, ids and stacks, which are made of the input's bytes. The
+ * events go through a selection, a profile, call trees in both directions, hotspots, leaks and the
+ * encoder. The results must agree with each other, and the encoded stream must decode to the same
+ * events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct input {
 	const uint8_t *at, *end;
 };
 
-/* A stream made with the encoder; the bytes choose its names, too. */
+/* A stream that the encoder makes. Bytes of the input also choose its names. */
 struct stream {
 	uint8_t *bytes;
 	size_t n;
@@ -82,7 +83,7 @@ static void event_add(struct mem_encoder *e, struct input *in, uint64_t *now)
 	struct mprof_mem_event event = {
 		.kind = MPROF_MEM_ALLOC + what % 3, .source = what / 3 % 3, .stack = stack, .domain = what / 9 % 3};
 
-	/* Several domains have different clocks. */
+	/* Each domain has a clock of its own. */
 	*now += next(in);
 	event.time_us = *now - (event.domain == 2 ? 100 : 0);
 	event.id = mem_encoder_next_id(e) - next(in);
@@ -130,7 +131,7 @@ static struct mprof_mem *read_all(const struct stream *s, struct mprof_profile *
 	require(d != NULL);
 	mprof_mem_feed(d, s->bytes, s->n);
 	mprof_mem_finish(d);
-	/* The encoded stream is valid for any options. */
+	/* The decoder accepts all of the encoded stream, with any options. */
 	while ((status = mprof_mem_next(d, &e)) != MPROF_END) {
 		require(status == MPROF_OK);
 		require(!selection || mprof_selection_add(selection, d, &e) == MPROF_OK);
@@ -175,7 +176,7 @@ static void check_profile(struct mprof_profile *p, const struct mprof_mem *d, en
 		require(list[i].self <= list[i].total && list[i].total <= all);
 		selves += list[i].self;
 	}
-	/* An event without a stack has no function. */
+	/* The samples of events without a stack belong to no function. */
 	require(selves <= all);
 	mprof_hotspots_free(h);
 	mprof_flame_free(turned);

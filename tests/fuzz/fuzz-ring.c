@@ -1,9 +1,9 @@
 /*
- * Fuzz the copy over an array: a writer that makes any store between any two loads. The input's
- * first bytes set the ring's shape, and the rest is a program: each load of the ring takes some
- * stores from it first, and between calls it chooses the next call. No load lies outside the ring,
- * every call ends after a bounded number of loads, and the output is contiguous except for declared
- * gaps.
+ * Fuzz the reader of rings (the sequence-checked copy), with a writer that makes any stores between
+ * any two loads. The first bytes of the input say how large the ring is. The other bytes are a
+ * program: before each load the writer takes some stores from it, and between the reader's calls it
+ * chooses the next call. No load may lie outside the ring, each call must end after a limited
+ * number of loads, and the output must be contiguous except for declared gaps.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@
 
 #define PACKETS_MAX 8u
 #define BYTES_MAX   8192u
-#define LOADS_MAX   100000u /* in one call */
+#define LOADS_MAX   100000u /* most loads of one call */
 #define CALLS_MAX   200u
 
 struct fuzz {
-	struct memory memory; /* first */
+	struct memory memory; /* first field: the ring casts this pointer to struct fuzz */
 	struct ring_sink sink;
 	const uint8_t *program;
 	size_t left;
@@ -28,15 +28,15 @@ struct fuzz {
 	uint8_t ring[BYTES_MAX];
 	uint32_t n, bytes, room;
 	unsigned loads;
-	bool null_logger; /* nobody writes any more */
+	bool dead; /* the writer makes no more stores */
 
 	uint8_t buffer[RING_PIECE_MAX];
 	size_t reserved;
 	bool is_reserved, is_tail, capturing;
 	bool started;
-	uint64_t sequence; /* the expected next position */
+	uint64_t sequence; /* the position at which the next output must begin */
 	uint32_t offset;
-	unsigned full; /* number of next reservations that find no room */
+	unsigned full; /* number of reservations, from the next one on, that find no room */
 };
 
 static uint8_t next_byte(struct fuzz *f)
@@ -50,8 +50,8 @@ static uint8_t next_byte(struct fuzz *f)
 /* ---- the writer ------------------------------------------------------------------------------ */
 
 /*
- * Make one store: of a count, of half a size, of a first timestamp, of an event's end, or of any
- * byte.
+ * Make one store: of a count, of half of a size, of a first timestamp, of the end of an event, or
+ * of any byte.
  */
 static void store(struct fuzz *f)
 {
@@ -93,7 +93,7 @@ static bool load(const struct memory *memory, uint64_t offset, void *to, size_t 
 
 	require(++f->loads < LOADS_MAX);
 	require(n <= f->bytes && offset <= f->bytes - n);
-	if (!f->null_logger && f->left && *f->program < 192) {
+	if (!f->dead && f->left && *f->program < 192) {
 		for (unsigned i = next_byte(f) % 4; i; i--)
 			store(f);
 	} else if (f->left) {
@@ -139,7 +139,10 @@ static void sink_chunk(struct ring_sink *sink, const struct ring_chunk *c)
 
 	require(f->is_reserved && c->length <= f->reserved && c->tail == f->is_tail);
 	f->is_reserved = false;
-	/* The headers' sizes at the attach: the writer may have changed them before. */
+	/*
+	 * The sizes are those of the headers when the ring was attached. The writer may have
+	 * changed them before.
+	 */
 	require(c->packet_bytes <= f->bytes && c->offset >= MPROF_PACKET_HEADER_BYTES);
 	require(c->offset <= c->packet_bytes && c->length <= c->packet_bytes - c->offset);
 	if (c->tail)
@@ -162,7 +165,7 @@ static bool sink_gap(struct ring_sink *sink, const struct ring_gap *gap)
 		return false;
 	}
 	if (f->capturing)
-		return true; /* a hole in a tail: the cursor stays */
+		return true; /* this gap is inside a tail, and does not move the cursor */
 	f->started = true;
 	f->sequence = gap->next_sequence;
 	f->offset = MPROF_PACKET_HEADER_BYTES;
@@ -199,7 +202,7 @@ static int attach(struct fuzz *f, struct ring *ring, bool resume)
 	int r;
 
 	f->loads = 0;
-	r = ring_attach(ring, &f->memory, f->bytes, resume ? &at : NULL, f->null_logger, &fault);
+	r = ring_attach(ring, &f->memory, f->bytes, resume ? &at : NULL, f->dead, &fault);
 	require(r == 0 || r == RING_E_NOT_YET || r == RING_E_REFUSED || (resume && r == RING_E_RENEWED));
 	require(fault != NULL);
 	if (!resume)
@@ -216,18 +219,18 @@ static bool call(struct fuzz *f, struct ring *ring)
 
 	f->loads = 0;
 	f->full = what >= 240 ? 3 : 0;
-	f->null_logger = f->null_logger || what == 239;
+	f->dead = f->dead || what == 239;
 	switch (what % 8) {
 	case 0:
 		f->capturing = true;
-		r = ring_capture(ring, &f->sink, f->null_logger, &at);
+		r = ring_capture(ring, &f->sink, f->dead, &at);
 		f->capturing = false;
 		break;
 	case 1:
 		ring_skip(ring);
 		break;
 	case 2:
-		r = ring_seek(ring, &f->sink, f->null_logger);
+		r = ring_seek(ring, &f->sink, f->dead);
 		break;
 	case 3:
 		if (what < 64) {

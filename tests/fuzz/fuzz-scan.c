@@ -1,7 +1,7 @@
 /*
- * Fuzz a recording that is kept in memory, as its bytes come: a scan that follows them gives the
- * same result as one at the end, the curve equals the profile's own time line, and a filter selects
- * no more than there is.
+ * Fuzz scans of a recording that is in memory, while its bytes come. A scan that follows the bytes
+ * must give the same result as a scan at the end. The curve must equal the time line that the
+ * profile computes. A filter must select no more than all objects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static struct scan *make(const struct recording *k, struct scan_options options)
 	return p;
 }
 
-/* Keep the rest of IN in pieces, with P beside it. */
+/* Add the other bytes of IN to K in pieces. After each piece let P scan it, in steps of STEP. */
 static void follow(struct recording *k, struct scan *p, struct input *in, size_t piece, uint64_t step)
 {
 	while (in->at < in->end) {
@@ -68,7 +68,10 @@ static uint64_t samples(const struct scan *p)
 	return sums(p)->samples[0] + sums(p)->samples[1] + sums(p)->samples[2];
 }
 
-/* Compare the line of A, which followed, with the line of a scan that takes it from the profile. */
+/*
+ * Compare the line of A, which followed the bytes, with the line of a new scan, which takes it from
+ * its profile.
+ */
 static void check_line(const struct recording *k, const struct scan *a, uint64_t recording, uint64_t from,
 		       uint64_t length)
 {
@@ -102,7 +105,7 @@ static void check_filter(const struct recording *k, const struct scan *all, uint
 	scan_free(p);
 }
 
-/* A scan's results name nothing that its decoder does not know. */
+/* Check that the results of a scan name only codes that the scan's decoder knows. */
 static void check_pictures(const struct scan *p)
 {
 	const struct mprof_mem *d = scan_decoder(p);

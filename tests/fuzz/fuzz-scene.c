@@ -1,8 +1,8 @@
 /*
- * Fuzz pictures of any model in any window. The first bytes set the number of streams and the
- * window, the rest are events of a few bytes each. Marks lie in the picture or are cut close to it,
- * their items exist, their texts are printable, and the numbers of marks and of steps are bounded
- * by the picture's size.
+ * Fuzz the pictures of any model in any window. The first bytes say how many streams there are, and
+ * what the window is. The other bytes are events of a few bytes each. Marks must be inside the
+ * picture or cut near its edge, refer to items that exist, and have printable texts. The numbers of
+ * marks and steps must be limited by the size of the picture.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void add_event(struct mprof_model *m, struct input *in, uint32_t streams)
 		require(mprof_model_gap(m, stream, (uint64_t)e.number) == MPROF_OK);
 }
 
-/* Return the number of items of the kind that a mark refers to. */
+/* Return the number of items in the model to which a mark of the kind KIND may refer. */
 static uint32_t items(const struct mprof_model_view *v, uint8_t kind)
 {
 	switch (kind) {

@@ -1,6 +1,6 @@
 /*
- * Fuzz logs of s-expressions with any bytes: the first byte sets the cuts of the rest, and any cut
- * gives the same events.
+ * Fuzz the reader of logs of s-expressions with any bytes. The first byte says into which pieces
+ * the other bytes are cut. The events must be the same for any pieces.
  */
 #include <stdlib.h>
 #include <string.h>

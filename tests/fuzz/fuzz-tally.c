@@ -1,13 +1,14 @@
 /*
- * Fuzz the statistics of a trace with any bytes and so little memory that threads are forgotten and
- * strings left out: every loop ends, and the output is JSON.
+ * Fuzz the statistics of a trace with any bytes, and with so little memory that threads are
+ * forgotten and strings are left out. Each loop must end, and the output must be JSON.
  */
 #include <stdlib.h>
 
 #include "fuzz.h"
 #include "stats-answer.h"
 
-#define SHARES 131072u /* with this little memory: 32 threads, 32 strings, 1 KiB of them */
+/* The memory is divided by this number: 32 threads, and 32 strings of 1 KiB together, are left. */
+#define SHARES 131072u
 
 static void check(struct tally *t, const struct mprof_totals *totals, size_t size)
 {

@@ -1,7 +1,8 @@
 /*
- * Fuzz the parsers of a guest's XenStore values: references, numbers, labels, and the text of
- * subtrees and consoles. The check reads the same bytes by other means: a number prints as it was
- * written, references join to the value again, and printable text converts back to the bytes.
+ * Fuzz the parsers of the XenStore values that guests write: references, numbers, labels, and the
+ * text of subtrees and consoles. The check parses the same bytes in another way: a number prints as
+ * it was written, references join to the value again, and printable text converts back to the
+ * bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #define REFS_MAX 4096u
 
-/* Return the number whose decimal form is the LEN bytes of TEXT. */
+/* Parse LEN bytes of TEXT as a decimal number by printing it again. Return whether they are one. */
 static bool number_judge(const char *text, size_t len, uint32_t *number)
 {
 	char copy[16] = "", print[16];
@@ -44,7 +45,7 @@ static void check_number(const char *text, size_t len)
 	}
 }
 
-/* Find the first error from the left, token by token. */
+/* Return the first error from the left. Look at one reference after the other. */
 static enum fault refs_judge(const char *text, size_t len, size_t max)
 {
 	size_t begin = 0, n = 0;
@@ -102,7 +103,7 @@ static int hex(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Check that PRINT is printable and represents exactly LEN bytes of TEXT. */
+/* Check that PRINT is printable, and converts back to exactly LEN bytes of TEXT. */
 static void check_print(const char *print, const char *text, size_t len, bool lines)
 {
 	size_t at = 0;
@@ -115,7 +116,7 @@ static void check_print(const char *print, const char *text, size_t len, bool li
 		if (byte == '\\' && *p == 'x') {
 			require(hex(p[1]) >= 0 && hex(p[2]) >= 0);
 			byte = (uint8_t)(hex(p[1]) << 4 | hex(p[2]));
-			require(byte < 0x20 || byte >= 0x7f); /* printable bytes are not escaped */
+			require(byte < 0x20 || byte >= 0x7f); /* a printable byte must not be escaped */
 			p += 3;
 		} else if (byte == '\\') {
 			require(*p++ == '\\');

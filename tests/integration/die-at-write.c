@@ -1,9 +1,9 @@
 /*
- * For LD_PRELOAD: kill the process at its DIE_AT_WRITE-th write to an archive's files, before any
- * byte of that write is stored, or (every second write) after half of them.
+ * A library for LD_PRELOAD that kills the process at write number DIE_AT_WRITE to the archive's
+ * files. No byte of this write is stored; at every second number, the first half is stored.
  *
- * Writes count from 1. A write is a pwrite64 or an ftruncate64 of a regular file, as SQLite makes
- * them.
+ * The first write is number 1. A write is a call of pwrite64 or ftruncate64 for a regular file;
+ * SQLite uses these two.
  */
 #include <dlfcn.h>
 #include <signal.h>

@@ -1,9 +1,8 @@
 /*
- * Print the model of a trace as JSON lines, one thread each, for model-oracles.py: model-dump [-r]
- * FILE
+ * model-dump: print the model of a trace as JSON lines for model-oracles.py: model-dump [-r] FILE
  *
- * Times are nanoseconds from the first event, strings are arrays of bytes. -r: binds as they were
- * recorded. One object with the rest follows the threads.
+ * There is one line per thread; the last line has the rest of the model. Times are in ns since the
+ * first event, and strings are arrays of bytes. With -r, binds are as recorded, not simplified.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@
 
 struct dump {
 	const struct mprof_model_view *v;
-	int64_t zero; /* time of the first event */
+	int64_t zero; /* time of the first event, in ns */
 };
 
 static void *need(void *p)
@@ -48,7 +47,7 @@ static uint8_t *read_all(const char *path, size_t *len)
 	return bytes;
 }
 
-/* Load the trace as the viewer does. */
+/* Load the trace with the loader, as the viewer does. */
 static struct loader *load(const uint8_t *bytes, size_t len, bool simplify)
 {
 	struct loader *l = need(loader_new(&(struct mprof_model_options){.simplify = simplify}));

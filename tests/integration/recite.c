@@ -1,9 +1,9 @@
 /*
- * recite: record the calls of standard input into a ring: recite FILE BYTES PACKETS
+ * recite: record the calls on standard input into a ring file: recite FILE BYTES PACKETS
  *
- * Each line is a call: TIME KIND A B TEXT, with numbers in decimal and TEXT in hexadecimal, `-` for
- * an empty text. KIND is an event's number, or 14 for suspend. A line `.` waits until the ring's
- * reader has had time to poll. The program prints the number of recorded events.
+ * Each line is a call: TIME KIND A B TEXT. Numbers are decimal, and TEXT is hexadecimal, or `-` if
+ * it is empty. KIND is the number of an event, or 14 for suspend. At a line `.` the program waits,
+ * so that a reader of the ring can poll. At the end it prints the number of recorded events.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void take_text(struct call *c, const char *hex)
 		c->text[c->len++] = (char)byte;
 }
 
-/* Record a call with two threads. */
+/* Record an event that has two threads. */
 static void call_two(struct mprof_recorder *r, const struct call *c)
 {
 	switch (c->kind) {

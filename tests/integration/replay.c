@@ -1,6 +1,6 @@
 /*
- * replay: repeat a real mirage-profile writer's stores (replayer.h) in one ring file that stays
- * mapped. Pause at each image.
+ * replay: make the stores of a real mirage-profile writer (replayer.h) in one ring file, which
+ * stays mapped, and pause at each image.
  */
 #include "replayer.h"
 
@@ -31,8 +31,8 @@ int main(int argc, char **argv)
 	r.pause_ns = pause_us * 1000;
 	r.rate = rate;
 	/*
-	 * The writer is in the middle of its life: make the first state before anybody sees the
-	 * ring.
+	 * The first image is from the middle of a writer's life. Write the first state to another
+	 * file, so that no reader sees the ring before that.
 	 */
 	snprintf(hidden, sizeof(hidden), "%s%s", spare ? spare : ring, spare ? "" : ".new");
 	replayer_begin(&r, writer_map(hidden, O_CREAT | O_TRUNC, r.size));

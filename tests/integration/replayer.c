@@ -1,6 +1,6 @@
 /*
- * The replayer. Every store is volatile and has the recorder's own width, so that a reader may meet
- * any state between two of them.
+ * The replayer of replayer.h. Each store is volatile and has the width of the original recorder's
+ * store, so that a reader may see the ring in any state between two stores.
  */
 #include "replayer.h"
 
@@ -68,7 +68,7 @@ static struct replayer_truth truth_read(const char *path)
 	return t;
 }
 
-/* The first packet begins at the file's first byte. */
+/* Free the packets. The first packet is at the start of the file's memory. */
 static void truth_free(struct replayer_truth *t)
 {
 	free((uint8_t *)(uintptr_t)t->packets[0]);
@@ -87,7 +87,10 @@ static uint32_t content_of(const uint8_t *p)
 	return mprof_load32(p + 26) / 8;
 }
 
-/* Return the length of the event at AT of a packet of the truth, or 0 at its end. */
+/*
+ * Return the length of the event at offset AT of the packet P of the truth, or 0 at the end of its
+ * content.
+ */
 static uint32_t event_bytes(const uint8_t *p, uint32_t at)
 {
 	struct mprof_raw_event e;
@@ -127,7 +130,7 @@ static void store_bytes(uint8_t *to, const uint8_t *from, uint32_t n)
 		((volatile uint8_t *)to)[i] = from[i];
 }
 
-/* Wait as the options say. */
+/* Sleep as the options for pauses and the rate say. */
 static void pace(struct replayer *r)
 {
 	uint64_t due;
@@ -141,7 +144,7 @@ static void pace(struct replayer *r)
 		writer_sleep_until(due);
 }
 
-/* Write packet COUNT up to UNTIL, an end of an event. */
+/* Write the events of the active packet up to UNTIL, which is the end of an event. */
 static void packet_fill(struct replayer *r, uint32_t until)
 {
 	const uint8_t *from = truth_packet(&r->truth, r->count);
@@ -164,7 +167,7 @@ static void packet_fill(struct replayer *r, uint32_t until)
 	}
 }
 
-/* Continue with packet COUNT. */
+/* Begin packet COUNT. */
 static void packet_turn(struct replayer *r, uint32_t count)
 {
 	r->count = count;
@@ -173,7 +176,10 @@ static void packet_turn(struct replayer *r, uint32_t count)
 	store_size(slot(r, count), MPROF_PACKET_HEADER_BYTES);
 }
 
-/* Write everything up to byte UNTIL of packet COUNT; with JUMP only the part that a ring holds. */
+/*
+ * Write everything up to byte UNTIL of packet COUNT. With JUMP leave out the packets that would be
+ * overwritten meanwhile.
+ */
 static void advance(struct replayer *r, uint32_t count, uint32_t until, bool jump)
 {
 	uint32_t next;
@@ -191,8 +197,8 @@ static void advance(struct replayer *r, uint32_t count, uint32_t until, bool jum
 }
 
 /*
- * Count the next event as the image has it: its size is stored, and the part of its bytes that the
- * image shows.
+ * Store the size of the next event and those of its bytes that the image has. This is an event that
+ * the image shows torn.
  */
 static void tear(struct replayer *r, const uint8_t *image)
 {
@@ -208,7 +214,7 @@ static void tear(struct replayer *r, const uint8_t *image)
 
 /* ---- the images ------------------------------------------------------------------------------ */
 
-/* Find the newest packet of an image. */
+/* Return the newest packet of an image, whose packets have EACH bytes. */
 static const uint8_t *image_newest(const uint8_t *image, uint32_t each)
 {
 	const uint8_t *newest = image;
@@ -219,7 +225,7 @@ static const uint8_t *image_newest(const uint8_t *image, uint32_t each)
 	return newest;
 }
 
-/* Return how far the newest packet's bytes equal the truth, in whole events. */
+/* Return the offset up to which the events of the newest packet equal the truth. */
 static uint32_t image_true(const struct replayer *r, const uint8_t *newest)
 {
 	const uint8_t *from = truth_packet(&r->truth, mprof_load16(newest + 24));
@@ -231,8 +237,8 @@ static uint32_t image_true(const struct replayer *r, const uint8_t *newest)
 }
 
 /*
- * Make the ring's first state before a reader looks: full packets, and the newest as far as the
- * first image shows it.
+ * Write the ring's first state: full packets, and an empty packet COUNT, which is the newest of the
+ * first image.
  */
 static void ring_begin(struct replayer *r, uint32_t count)
 {
@@ -247,8 +253,8 @@ static void ring_begin(struct replayer *r, uint32_t count)
 }
 
 /*
- * Return whether the ring equals the image. It does only if the image was copied faster than the
- * writer wrote.
+ * Return whether the ring equals the image. If the image was copied more slowly than the writer
+ * wrote, the ring never does.
  */
 static bool image_shown(const struct replayer *r, const uint8_t *image)
 {

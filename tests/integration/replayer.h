@@ -1,16 +1,16 @@
 /*
- * Repeat the stores of a real mirage-profile writer in the caller's memory, from the snapshots that
- * were taken of its ring.
+ * The replayer repeats the stores of a real mirage-profile writer in the caller's memory. It works
+ * from images that were taken of the writer's ring.
  *
- * A reference directory has successive images of one ring (snap-NN.ctf), and the truth has every
- * packet that the writer finished, as one CTF stream; it shows the place of each image. The
- * replayer makes the writer's stores between two images: an event is counted (low half, high half)
- * before its bytes come, and a reused packet gets count, low half, high half. At each image the
- * ring is as the writer had it, with the image's torn event torn in the same way. An image that was
- * copied slowly was never in memory as a whole: there the ring is what the writer had when the
- * image's newest packet was copied.
+ * A reference directory has successive images of one ring (snap-NN.ctf). The truth has every packet
+ * that the writer finished, as one CTF stream, in which each image has its place. The replayer
+ * makes the writer's stores between two images: it stores the size of an event (low half, high
+ * half) before the event's bytes, and for a reused packet it stores the count, the low half, and
+ * the high half. At each image the ring is as the writer had it, also with an event that the image
+ * shows torn. A slow copy gave some images that were never in memory as a whole. At such an image
+ * the ring is as it was when the image's newest packet was copied.
  *
- * A failure ends the program: this is a test's tool.
+ * A failure ends the program, because only tests use the replayer.
  */
 #ifndef INTEGRATION_REPLAYER_H
 #define INTEGRATION_REPLAYER_H

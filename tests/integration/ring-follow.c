@@ -1,11 +1,12 @@
 /*
- * ring-follow: run the sequence-checked copy alone on a ring file, without the daemon.
+ * ring-follow: follow a ring file with the reader of daemon/ring (the sequence-checked copy),
+ * without the daemon.
  *
- * It polls the ring every --poll-us and writes the output: OUT.<run>.ctf, a CTF stream in which
- * each chunk is a packet of its own, and OUT.<run>.json with the packets and gaps in the form of
- * /packets, for truth.py. A ring that was made anew is a new run. It ends on SIGTERM, or --seconds
- * after the start. It then treats the bytes after the proven ones as a dead writer's, and writes
- * the valid part.
+ * The program polls the ring every --poll-us and writes OUT.<run>.ctf, a CTF stream in which each
+ * chunk is a packet, and OUT.<run>.json with the packets and gaps in the form of /packets, for
+ * truth.py. If the ring is initialised again, a new run begins. The program ends at SIGTERM, or
+ * --seconds after its start. Then it takes the bytes behind the proven ones as those of a dead
+ * writer, and writes the valid part of them.
  */
 #include <inttypes.h>
 
@@ -25,11 +26,11 @@ struct follow {
 
 	FILE *stream, *list;
 	uint8_t *buffer;
-	size_t room, held; /* of a chunk that continues in the next piece */
-	uint64_t last_ns;  /* of the last event written */
-	uint64_t listed;   /* the sequence listed last, plus one */
+	size_t room, held; /* size of BUFFER, and its bytes of a chunk that is not complete yet */
+	uint64_t last_ns;  /* time of the last event that was written */
+	uint64_t listed;   /* the sequence number that was listed last, plus one */
 	bool any_packet, any_gap;
-	char *gaps; /* JSON, until the run ends */
+	char *gaps; /* JSON; written when the run ends */
 	size_t gaps_bytes;
 	FILE *gaps_text;
 	uint64_t chunks, bytes, n_gaps, cut, unproven, runs;
@@ -55,8 +56,8 @@ static void follow_drop(struct ring_sink *sink)
 }
 
 /*
- * Walk the events for the last timestamp. Proven bytes are whole events; if not, the copy is wrong,
- * and truth.py reports it.
+ * Set LAST_NS to the time of the last of N bytes of events. Proven bytes are whole events; if these
+ * are not, the copy is wrong, and truth.py reports it.
  */
 static void follow_note_time(struct follow *f, const uint8_t *p, size_t n)
 {
@@ -92,7 +93,7 @@ static void follow_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
 		return;
 	n = chunk->tail ? mprof_tail_walk(&tail, f->buffer, f->held) : f->held;
 	f->cut += f->held - n;
-	/* A tail's first timestamp equals the truth's only if the walk accepted it. */
+	/* A tail has the truth's first timestamp only if the walk has accepted its first event. */
 	if (n)
 		follow_list(f, chunk, n, f->held - n);
 	h.packet_bytes = h.content_bytes = (uint32_t)(MPROF_PACKET_HEADER_BYTES + n);
@@ -132,7 +133,7 @@ static FILE *follow_open(const struct follow *f, const char *suffix)
 	return file;
 }
 
-/* Attach the ring at the path as a new run. Return false if there is no ring yet. */
+/* Attach the ring at the path, and begin a new run. Return false if there is no ring yet. */
 static bool follow_attach(struct follow *f)
 {
 	const char *fault;
@@ -161,7 +162,7 @@ static bool follow_attach(struct follow *f)
 	return true;
 }
 
-/* End the run; with DEAD take its tail. */
+/* End the run. With DEAD, copy the tail before. */
 static void follow_detach(struct follow *f, bool dead)
 {
 	struct ring_mark at = {0};
@@ -178,7 +179,10 @@ static void follow_detach(struct follow *f, bool dead)
 		writer_die("the output: %s", strerror(errno));
 }
 
-/* Return whether the file at the path is not the followed one, or has another size. */
+/*
+ * Return whether the path now has another file than the followed one, or the followed file has
+ * another size.
+ */
 static bool follow_replaced(const struct follow *f)
 {
 	struct stat at, open;

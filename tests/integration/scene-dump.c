@@ -1,8 +1,9 @@
 /*
- * Write the pictures of fixed windows of a trace as bytes, for wasm.mjs: scene-dump FILE
+ * scene-dump: write the pictures of certain windows of a trace as bytes, for wasm.mjs:
+ * scene-dump FILE
  *
- * Each picture is the number of its marks, the marks as they are in memory, the number of its text
- * bytes, and the text bytes.
+ * A picture is written as the number of its marks, the marks as they are in memory, the number of
+ * bytes of its text, and these bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static void dump(struct mprof_scene *scene, const struct mprof_window *window)
 	fwrite(p.text, 1, p.text_bytes, stdout);
 }
 
-/* wasm.mjs has the same windows. */
+/* Dump the pictures of these windows. wasm.mjs has the same list of windows. */
 static void dump_all(struct mprof_scene *scene, const struct mprof_model_stream *s, uint32_t rows)
 {
 	uint64_t span = s->end - s->start + 1;

@@ -1,9 +1,9 @@
 /*
- * Print the picture of a trace as JSON lines for scene-oracles.py: scene-marks FILE FROM TO WIDTH
- * HEIGHT FOCUS
+ * scene-marks: print a picture of a trace as JSON lines, for scene-oracles.py:
+ * scene-marks FILE FROM TO WIDTH HEIGHT FOCUS
  *
- * FROM and TO are nanoseconds after the first event. The first line has the model's rows; then
- * comes one line per mark. A thread's mark has the thread's id.
+ * FROM and TO are in ns since the first event. The first line has the number of the model's rows.
+ * Each other line is a mark; if the mark belongs to a thread, the line has the thread's id.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static void add_all(struct mprof_model *m, uint32_t stream, const uint8_t *bytes
 	mprof_order_free(order);
 }
 
-/* Return the thread of a mark, or MPROF_NONE. */
+/* Return the thread to which a mark belongs, or MPROF_NONE. */
 static uint32_t thread_of(const struct mprof_model_view *v, const struct mprof_mark *mark)
 {
 	switch (mark->kind) {

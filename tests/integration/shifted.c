@@ -1,8 +1,9 @@
 /*
- * shifted: a program whose clock differs from the host's: shifted FILE SHIFT-NS EVENTS PAUSE-US
+ * shifted: record events as a program does whose clock differs from the host's: shifted FILE
+ * SHIFT-NS EVENTS PAUSE-US
  *
- * Each event is a label with the present time of the host's monotonic clock; its timestamp is
- * SHIFT-NS greater. SIGTERM ends the program before its last event.
+ * Each event is a label with the present time of the host's monotonic clock. The event's timestamp
+ * is SHIFT-NS greater than this time. SIGTERM ends the program before it has recorded all EVENTS.
  */
 #include <errno.h>
 #include <inttypes.h>

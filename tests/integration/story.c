@@ -1,14 +1,14 @@
 /*
- * story: the story of the lost ARP reply, written with the recorder: story good|bad|circle|unsaid
- * FILE
+ * story: record the lost ARP reply, an example for explanations: story good|bad|circle|unsaid FILE
  *
- * A program looks up a hardware address. It writes its question to the network's ring. Only when
- * the ring has reported that the question is sent, it begins to wait for the answer, on a
- * condition. In the good run the answer comes later. In the bad run the answer is in the ring
- * together with the acknowledgement and is handled first: the condition is signalled before any
- * thread waits, and the connection, which is marked as a thread that should resolve, never does. In
- * the third run two threads wait on each other. The fourth is the bad run, with a recorder that
- * writes no signal of the thread that begins to wait.
+ * A program asks for a hardware address. It writes its question to the network's ring. When the
+ * ring has acknowledged the question, the program begins to wait for the answer, on a condition.
+ *
+ * good: the answer comes after that. bad: the answer is in the ring together with the
+ * acknowledgement, and is handled first. So the condition is signalled before any thread waits, and
+ * the connection never resolves, which is marked as a thread that should. circle: two threads wait
+ * on each other. unsaid: as bad, but the recorder writes no signal event when the thread begins to
+ * wait.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,15 +18,15 @@
 
 #define RING_BYTES 16384u
 
-/* The threads of the story. */
+/* The ids of the threads. */
 enum {
 	MAIN,
-	CONNECTION, /* waits for the question, and so for the answer */
+	CONNECTION, /* waits for QUESTION, and so for the answer */
 	CONDITION,
-	SENT,	  /* the ring's acknowledgement */
-	QUESTION, /* continues when the question is sent, and waits for the answer */
+	SENT,	  /* resolves when the ring acknowledges the question */
+	QUESTION, /* waits for SENT, and then for ANSWER */
 	ANSWER,
-	NETWORK, /* handles the incoming packets */
+	NETWORK, /* handles incoming packets */
 };
 
 static struct mprof_recorder recorder;
@@ -43,7 +43,7 @@ static void pass(uint64_t ns)
 	mprof_recorder_at(&recorder, now);
 }
 
-/* Create a thread as a child of the running one. */
+/* Create THREAD as a child of the thread that runs. */
 static void begin(int64_t thread, enum mprof_thread_type type, const char *text)
 {
 	pass(1000);
@@ -52,7 +52,7 @@ static void begin(int64_t thread, enum mprof_thread_type type, const char *text)
 		say(thread, text);
 }
 
-/* SENDER signals the condition and continues. */
+/* SENDER signals the condition and continues to run. */
 static void signal_by(int64_t sender)
 {
 	pass(1000);
@@ -75,7 +75,10 @@ static void ask(void)
 	mprof_recorder_suspend(&recorder);
 }
 
-/* The ring has sent the question: only now the thread waits for the answer. */
+/*
+ * The ring acknowledges the question, and QUESTION begins to wait for the answer. With UNSAID no
+ * signal event says so.
+ */
 static void sent(bool unsaid)
 {
 	pass(1000);

@@ -1,18 +1,20 @@
 /*
- * writer-hostile: a hostile guest that runs for N seconds and sometimes behaves correctly.
+ * writer-hostile: write a ring file as a hostile guest does, for --seconds. Some of the time the
+ * guest behaves correctly.
  *
- *  --mode chaos     Write every field of every header and any byte behind it, at random and at full
- *                   speed. The reader's output need not mean anything; the reader must survive.
- *  --mode pattern   Fill each incarnation of a packet with records that all have its number, and
- *                   write its number, count, first timestamp and slot to --log. A packet thus shows
- *                   whether its bytes are of one incarnation (incarnations.py). Counts jump, the
- *                   clock goes back, sizes fall, tear, point into the middle of a record or past
- *                   the packet; magic and sizes go bad and come back. The only omission is a lie
- *                   that no reader could detect: changing bytes that a size has counted under the
- *                   same count and the same first timestamp.
+ *  --mode chaos     Write random values to all fields of all headers and to any byte behind them,
+ *                   as fast as possible. The reader's output may have no meaning; the reader must
+ *                   survive.
+ *  --mode pattern   Fill each incarnation of a packet with records that have the incarnation's
+ *                   number, and log the number, count, first timestamp and slot (--log). So
+ *                   incarnations.py can check that the bytes of a packet are of one incarnation.
+ *                   Counts jump, the clock goes back, sizes fall, are stored in halves, point into
+ *                   a record or past the packet, and magics and sizes are invalid for a time. The
+ *                   program never changes bytes that a size has counted while count and first
+ *                   timestamp stay the same, because no reader could detect that.
  *
- * Both modes truncate, extend, replace (rename over), remove and re-create the file, and make the
- * ring anew in place.
+ * In both modes the program also truncates, extends, replaces (by rename), removes and makes the
+ * file again, and makes a new ring in the same file.
  */
 #include "writer.h"
 
@@ -25,7 +27,8 @@
 struct hostile {
 	const char *path, *spare;
 	uint8_t *memory;
-	size_t size, limit; /* the file's present size: nothing may be stored past it */
+	/* Bytes of the ring; present bytes of the file, past which nothing may be stored. */
+	size_t size, limit;
 	uint64_t random;
 	FILE *log;
 	uint64_t incarnation, last_ns, pause_us;
@@ -46,7 +49,7 @@ static uint32_t packet_bytes(const struct hostile *w, uint32_t slot)
 	return slot + 1 < PACKETS ? each : (uint32_t)w->size - slot * each;
 }
 
-/* Store N bytes at OFFSET of packet SLOT, as far as the file goes. */
+/* Store N bytes at OFFSET of packet SLOT, unless they reach past the end of the file. */
 static void put(struct hostile *w, uint32_t slot, uint32_t offset, const void *bytes, size_t n)
 {
 	size_t at = (size_t)slot * (w->size / PACKETS) + offset;
@@ -79,7 +82,9 @@ static void pause_a_little(struct hostile *w)
 		writer_sleep(1000ull * chance(w, (uint32_t)w->pause_us + 1));
 }
 
-/* Store the halves of a size, in either order, with time for a reader between them. */
+/*
+ * Store the two halves of a size, with a pause between them. HIGH_FIRST says which half is first.
+ */
 static void put_size(struct hostile *w, uint32_t slot, uint32_t bytes, bool high_first)
 {
 	uint32_t bits = bytes * 8;
@@ -111,7 +116,9 @@ static void headers_put(struct hostile *w)
 	w->generation++;
 }
 
-/* No packet has a valid incarnation any more: its bytes change from outside. */
+/*
+ * Make the packets' counts and first timestamps invalid, because their bytes are about to change.
+ */
 static void identities_end(struct hostile *w)
 {
 	for (uint32_t i = 0; i < PACKETS; i++) {
@@ -136,35 +143,38 @@ static void file_new(struct hostile *w, const char *path)
 	w->files++;
 }
 
-/* Do something to the file. Afterwards there is a new ring in a whole file. */
+/*
+ * Change the file in one of six ways. In the end the file is whole; a new ring is in it, except
+ * after some extensions.
+ */
 static void file_trick(struct hostile *w)
 {
 	switch (chance(w, 6)) {
-	case 0: /* replaced */
+	case 0: /* another file replaces it */
 		file_new(w, w->spare);
 		if (chance(w, 2))
 			headers_put(w);
 		if (rename(w->spare, w->path) < 0)
 			writer_die("%s: %s", w->path, strerror(errno));
 		break;
-	case 1: /* removed and made again */
+	case 1: /* the file is removed and made again */
 		if (unlink(w->path) < 0)
 			writer_die("%s: %s", w->path, strerror(errno));
 		pause_a_little(w);
 		file_new(w, w->path);
 		break;
-	case 2: /* cut to nothing */
+	case 2: /* the file is truncated to nothing */
 		file_length(w, 0);
 		writer_sleep(chance(w, 3000) * 1000ull);
 		file_length(w, w->size);
 		break;
-	case 3: /* cut in the middle */
+	case 3: /* the file is truncated in its middle */
 		identities_end(w);
 		file_length(w, chance(w, (uint32_t)w->size));
 		writer_sleep(chance(w, 3000) * 1000ull);
 		file_length(w, w->size);
 		break;
-	case 4: /* extended, and shortened again */
+	case 4: /* the file is extended and truncated again */
 		file_length(w, w->size + 1 + chance(w, 100000));
 		writer_sleep(chance(w, 3000) * 1000ull);
 		file_length(w, w->size);
@@ -172,7 +182,7 @@ static void file_trick(struct hostile *w)
 			return;
 		identities_end(w);
 		break;
-	default: /* made anew in place */
+	default: /* a new ring is made in the same file */
 		identities_end(w);
 		break;
 	}
@@ -181,6 +191,10 @@ static void file_trick(struct hostile *w)
 
 /* ---- pattern --------------------------------------------------------------------------------- */
 
+/*
+ * Append an incarnation whose first timestamp is FIRST to the log: incarnation u64, first timestamp
+ * u64, count u32, slot u32, generation u32, zero u32, all of them little-endian.
+ */
 static void log_put(struct hostile *w, uint64_t first)
 {
 	uint8_t b[32] = {0};
@@ -195,12 +209,8 @@ static void log_put(struct hostile *w, uint64_t first)
 }
 
 /*
- * The log: incarnation u64, first timestamp u64, count u32, slot u32, generation u32, zero u32,
- * little-endian.
- */
-/*
- * Make record K of an incarnation whose first timestamp is FIRST. incarnations.py makes the same
- * bytes.
+ * Make record number K of an incarnation whose first timestamp is FIRST. incarnations.py makes the
+ * same bytes.
  */
 static void record_make(const struct hostile *w, uint8_t *b, uint64_t first, uint32_t k)
 {
@@ -214,7 +224,10 @@ static void record_make(const struct hostile *w, uint8_t *b, uint64_t first, uin
 	memcpy(b + 25, digits, sizeof(digits));
 }
 
-/* The clock mostly rises; a first timestamp is never used twice. */
+/*
+ * Return a new first timestamp. It usually is a little before the present time. No first timestamp
+ * is used twice.
+ */
 static uint64_t first_timestamp(struct hostile *w)
 {
 	uint64_t now = writer_now();
@@ -225,18 +238,21 @@ static uint64_t first_timestamp(struct hostile *w)
 	return chance(w, 200) ? now : now - chance(w, 1000000000);
 }
 
-/* Lie about a packet with WRITTEN true bytes, and then restore the truth. */
+/*
+ * Store a lie about the active packet, whose first WRITTEN bytes are valid. The caller restores the
+ * truth.
+ */
 static void lie(struct hostile *w, uint32_t written)
 {
 	switch (chance(w, 6)) {
-	case 0: /* a size that falls, also into the middle of a record; its halves never exceed the written bytes */
+	case 0: /* a smaller size, also inside a record; neither half may make it larger than WRITTEN */
 		put_size(w, w->slot, MPROF_PACKET_HEADER_BYTES + chance(w, written - MPROF_PACKET_HEADER_BYTES + 1),
 			 true);
 		break;
-	case 1: /* not a whole number of bytes */
+	case 1: /* a size that is no whole number of bytes */
 		put16(w, w->slot, 26, (uint16_t)(1 + 8 * chance(w, 8192)));
 		break;
-	case 2: /* past the packet's end */
+	case 2: /* a size past the packet's end */
 		put16(w, w->slot, 28, 0xffff);
 		break;
 	case 3:
@@ -252,7 +268,7 @@ static void lie(struct hostile *w, uint32_t written)
 	pause_a_little(w);
 }
 
-/* Restore magic, uuid and packet sizes; count and content stay. */
+/* Restore each packet's magic, uuid and packet size. Counts and content sizes stay. */
 static void heads_mend(struct hostile *w)
 {
 	struct mprof_packet_header h = {.content_bytes = MPROF_PACKET_HEADER_BYTES};
@@ -265,7 +281,10 @@ static void heads_mend(struct hostile *w)
 	}
 }
 
-/* Begin a new incarnation in the next slot, in the recorder's order or in mirage-profile's. */
+/*
+ * Begin a new incarnation in the next slot. DISCIPLINED: empty the packet before its count changes,
+ * as mprofd's recorder does; otherwise after that, as mirage-profile does.
+ */
 static void incarnation_begin(struct hostile *w, bool disciplined)
 {
 	w->slot = (w->slot + 1) % PACKETS;
@@ -281,7 +300,10 @@ static void incarnation_begin(struct hostile *w, bool disciplined)
 		put_size(w, w->slot, MPROF_PACKET_HEADER_BYTES, false);
 }
 
-/* Fill one packet with one incarnation. */
+/*
+ * Fill one packet with the records of a new incarnation. With LIES, about half of the packets
+ * contain lies.
+ */
 static void incarnation_write(struct hostile *w, bool lies)
 {
 	uint32_t room = packet_bytes(w, w->slot), at = MPROF_PACKET_HEADER_BYTES;
@@ -359,7 +381,7 @@ static void run(struct hostile *w, bool chaos, uint64_t until, bool files)
 	uint64_t now = writer_now(), trick = now + NS_PER_S / 2;
 
 	while (!writer_ended && (now = writer_now()) < until) {
-		/* Alternate between correct and hostile phases, a fifth of a second each. */
+		/* Every other fifth of a second the writer is hostile. */
 		bool bad = now / (NS_PER_S / 5) % 2;
 
 		if (chaos && bad)

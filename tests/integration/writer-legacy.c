@@ -1,17 +1,19 @@
 /*
  * writer-legacy: write a ring as mirage-profile does, store by store, and record the truth.
  *
- * The order of the stores is in schema/mprof/ring.h: an event is counted, low half then high half,
- * before any of its bytes exist; then come its timestamp, its id, and the rest byte by byte. A
- * reused packet gets its count first, then the low half, then the high half of its size. While the
- * outer event is being written, a collection may happen: its event lies behind the outer one's
- * slot, or in the next packet, and is whole before the outer one has a byte.
+ * schema/mprof/ring.h has the order of the stores. First an event's size is counted, the low half
+ * and then the high half, before any of its bytes are stored. Then the event's timestamp, its id,
+ * and the other bytes follow. A reused packet first gets its count, then the low half of its size,
+ * then the high half. While an event is being written, a garbage collection may happen: the
+ * collection's event is stored behind the outer event's slot, or in the next packet, and is
+ * complete before the outer event has its first byte.
  *
- * With --after, writing begins once that file exists, for a reader that must have seen the ring
- * before. Between any two stores the program may sleep (--pause-every, --pause-us) or be killed
- * (--kill-after), so that a reader meets every state. The truth (--truth FILE) is a CTF stream of
- * every packet ever written, oldest first, each with exactly the events whose last byte was
- * written. Each event has a serial number as its context, so that no two are equal.
+ * With --after, writing begins when that file exists, so that a reader can see the ring before.
+ * Between any two stores the program may sleep (--pause-every, --pause-us) or be killed
+ * (--kill-after), so that a reader may see any state. The truth (--truth FILE) is a CTF stream of
+ * all packets that were ever written, the oldest first. A packet has exactly those events of which
+ * the last byte was stored. The context of each event is a serial number, so that no two events are
+ * equal.
  */
 #include "writer.h"
 
@@ -21,12 +23,12 @@
 #define EVENT_MAX 400u
 #define TEXT_MAX  300u
 #define GC_BYTES  17u
-#define BATCH_NS  200000ull /* the rate holds over this period */
+#define BATCH_NS  200000ull /* the rate is kept within each period of this length */
 
 struct packet {
 	volatile uint8_t *at;
 	uint32_t bytes;
-	uint8_t *truth; /* like at, without the incomplete events */
+	uint8_t *truth; /* the same bytes without those of incomplete events */
 	uint32_t used;
 	uint64_t sequence;
 };
@@ -38,8 +40,9 @@ struct legacy {
 	uint64_t serial;
 	uint64_t random;
 	FILE *truth;
-	bool between_halves; /* of a size with only the lower half stored */
-	int unfinished;	     /* a packet that was left while an event in it was open; -1 = none */
+	bool between_halves; /* only the low half of a size is stored */
+	/* The packet that was left while an event in it was incomplete; -1 for none. */
+	int unfinished;
 
 	uint64_t stores, pause_every, pause_ns, kill_after, next_pause;
 	uint64_t gc_percent, torn;
@@ -62,7 +65,10 @@ static void truth_put(struct legacy *w, const struct packet *p)
 		writer_die("the truth: %s", strerror(errno));
 }
 
-/* DONE: the active packet ends before its USED bytes, at the first incomplete event. */
+/*
+ * Write the active packet to the truth, and close the file. Leave out bytes from DONE on, which
+ * belong to the first incomplete event.
+ */
 static void truth_end(struct legacy *w, uint32_t done)
 {
 	struct packet *p = &w->packets[w->active];
@@ -77,7 +83,7 @@ static void truth_end(struct legacy *w, uint32_t done)
 
 /* ---- stores ---------------------------------------------------------------------------------- */
 
-/* An event being written: the offset of its slot, and the outer event. */
+/* An event that is being written: the packet and offset of its slot, and the event around it. */
 struct open_event {
 	unsigned slot;
 	uint32_t at;
@@ -85,8 +91,8 @@ struct open_event {
 };
 
 /*
- * The writer is killed here: the complete bytes of each packet end before its outermost open event.
- * Print those positions.
+ * Kill the program. Before that, print the positions of the open events, and write the packets to
+ * the truth without them: a packet's complete bytes end before its outermost open event.
  */
 static void die_here(struct legacy *w, const struct open_event *e)
 {
@@ -110,7 +116,7 @@ static void die_here(struct legacy *w, const struct open_event *e)
 	raise(SIGKILL);
 }
 
-/* Called before each store. */
+/* Sleep or die here, if the options say so. Called before each store. E is the open event. */
 static void store_point(struct legacy *w, const struct open_event *e)
 {
 	w->stores++;
@@ -122,7 +128,7 @@ static void store_point(struct legacy *w, const struct open_event *e)
 	}
 }
 
-/* Store N unaligned bytes at once; the compiler neither splits nor drops the store. */
+/* These types make the compiler store N unaligned bytes with one store. */
 struct piece16 {
 	uint16_t v;
 } __attribute__((packed));
@@ -158,7 +164,7 @@ static void store_size(struct legacy *w, const struct open_event *e, struct pack
 	uint32_t bits = p->used * 8;
 
 	store16(w, e, p->at + 26, (uint16_t)bits);
-	/* Between the two stores the size is 8 KiB too small if the upper half rises. */
+	/* If the upper half rises, the size is 8 KiB too small between the two stores. */
 	w->between_halves = ((volatile struct piece16 *)(p->at + 28))->v != (uint16_t)(bits >> 16);
 	store16(w, e, p->at + 28, (uint16_t)(bits >> 16));
 	w->between_halves = false;
@@ -184,7 +190,7 @@ static void turn(struct legacy *w, const struct open_event *outer)
 	store_size(w, outer, p);
 }
 
-/* Take a slot of N bytes and count it. */
+/* Take a slot of N bytes at the end of the content, and store the new size. */
 static struct open_event slot_take(struct legacy *w, uint32_t n, const struct open_event *outer)
 {
 	struct open_event e = {.outer = outer};
@@ -202,7 +208,7 @@ static struct open_event slot_take(struct legacy *w, uint32_t n, const struct op
 	return e;
 }
 
-/* Store the N bytes of an event in slot E. TRUTH gets them with the last byte. */
+/* Store the N bytes of an event in slot E. When the last byte is stored, copy them to the truth. */
 static void slot_fill(struct legacy *w, const struct open_event *e, const uint8_t *bytes, uint32_t n)
 {
 	struct packet *p = &w->packets[e->slot];
@@ -245,7 +251,10 @@ static uint32_t put_text(struct legacy *w, uint8_t *to, uint32_t longest)
 	return n + 1;
 }
 
-/* Make an event of any kind without its timestamp. Return its length. */
+/*
+ * Make an event of a random kind, at most ROOM bytes long, without its timestamp. Return its
+ * length.
+ */
 static uint32_t event_make(struct legacy *w, uint8_t *bytes, uint32_t room)
 {
 	uint8_t id = (uint8_t)writer_random(&w->random, MPROF_EVENT_counter + 1);
@@ -268,10 +277,10 @@ static uint32_t event_make(struct legacy *w, uint8_t *bytes, uint32_t room)
 	return n;
 }
 
-/* Write one event, sometimes with a collection in its middle. */
+/* Write one event. Sometimes a garbage collection happens in its middle. */
 static void event_write(struct legacy *w)
 {
-	/* Any packet holds at least two of them. */
+	/* Any packet has room for at least two such events. */
 	uint32_t room = (w->packets[0].bytes - MPROF_PACKET_HEADER_BYTES) / 2;
 	uint8_t bytes[EVENT_MAX];
 	uint32_t n = event_make(w, bytes, room < EVENT_MAX ? room : EVENT_MAX);
@@ -312,8 +321,8 @@ static void ring_make(struct legacy *w, uint8_t *memory, uint32_t size)
 }
 
 /*
- * Write events until COUNT, the time or a signal ends it, at RATE bytes per second (0: as fast as
- * possible).
+ * Write events at RATE bytes per second (0: without limit) until COUNT events are written, the time
+ * UNTIL is reached, or a signal comes.
  */
 static void run(struct legacy *w, uint64_t rate, uint64_t until, uint64_t count)
 {

@@ -1,8 +1,8 @@
 /*
- * writer-recorder: run mprofd's recorder with events of every kind at a given rate, and record the
- * truth. The truth (--truth FILE) is a CTF stream of every packet written, oldest first. Each
- * packet is copied from the ring when the recorder has moved to the next packet: until it is
- * reused, nothing in it changes.
+ * writer-recorder: record events of each kind at a given rate with mprofd's recorder, and record
+ * the truth. The truth (--truth FILE) is a CTF stream of all packets that were written, the oldest
+ * first. A packet is copied from the ring when the recorder has moved to the next packet: the
+ * packet's bytes do not change until the packet is reused.
  */
 #include <inttypes.h>
 
@@ -15,7 +15,8 @@ struct recording {
 	struct mprof_recorder recorder;
 	const uint8_t *memory;
 	FILE *truth;
-	uint64_t random, taken, bytes; /* packets in the truth; bytes of their content */
+	/* TAKEN is the number of packets in the truth, BYTES the number of their content bytes. */
+	uint64_t random, taken, bytes;
 	int64_t serial;
 };
 
@@ -25,7 +26,7 @@ static uint64_t now(void *context)
 	return writer_now();
 }
 
-/* Return the offset of packet I of the ring, by the headers before it. */
+/* Return packet I of the ring. The headers before it give its place. */
 static const uint8_t *packet_at(const struct recording *r, uint32_t i)
 {
 	const uint8_t *p = r->memory;

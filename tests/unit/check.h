@@ -1,6 +1,6 @@
 /*
- * Checks for tests. If a check fails, it prints file, line and the value that it saw, and the test
- * goes on.
+ * Checks for tests. A check that fails prints the file, the line and the value that it saw. The
+ * test continues.
  *
  *	int main(void)
  *	{
@@ -9,8 +9,8 @@
  *		return check_done();
  *	}
  *
- * A test that cannot run here gives the reason: return check_skip("no reference traces beside the
- * checkout").
+ * If a test cannot run on a machine, main returns with the reason:
+ *	return check_skip("no reference traces beside the checkout");
  */
 #ifndef UNIT_CHECK_H
 #define UNIT_CHECK_H

@@ -1,14 +1,14 @@
 /*
- * The archive's writer at the end of a pipe. A test sends one command per line; each line is
- * answered with "ok" or "error N" when it is done.
+ * archive-driver: run the archive's writer by the commands of a test. Each line of standard input
+ * is a command. When the command is done, the program prints "ok" or "error N".
  *
  *  begin | commit | level N
- *  age SECONDS (from here on, chunks get a copy time this long ago)
+ *  age SECONDS (the copy times of all later chunks are this long ago)
  *  run ID SOURCE KEY NAME UUID|- DOMID STATE REASON|-
  *  stream ID RUN NUMBER RING_BYTES RING_PACKETS FLAGS [NAME]
  *  piece STREAM SEQUENCE OFFSET FLAGS ROOM TIMESTAMP END[,END…]|- HEX|-
  *  gap STREAM KIND REASON AFTER_SEQUENCE AFTER_OFFSET NEXT_SEQUENCE PACKETS AT_LEAST
- *  capture ID RUN KIND [NOTE|- [CONTEXT in hex]] (once more: adds the context)
+ *  capture ID RUN KIND [NOTE|- [CONTEXT in hex]] (a second time: adds the context)
  *  range CAPTURE STREAM FIRST LAST OFFSET
  *  tail CAPTURE STREAM SEQUENCE OFFSET ROOM TIMESTAMP HEX
  *  patch ID PINNED NOTE|- | delete ID | enforce NAME BYTES

@@ -1,19 +1,20 @@
 /*
  * lab-guest: the program of the lab's guests. It publishes rings, writes events that can be
- * checked, and obeys the commands that domain 0 writes to its data/lab/cmd: "ID VERB [NUMBER]". It
- * answers each command in data/lab/done, with the id and the last serial of each stream.
+ * checked, and executes the commands that domain 0 writes to its key data/lab/cmd: "ID VERB
+ * [NUMBER]". It answers each command in data/lab/done, with the id and the last serial number of
+ * each stream.
  *
  *  write N      write N events
  *  rate N       write N events a second, in each stream
  *  say          only answer
- *  kicks MS     kick as fast as possible
+ *  kicks MS     notify domain 0 for MS milliseconds, as fast as possible
  *  withdraw     withdraw the rings
- *  publish      publish them in a new life: new pages after withdraw, else the same pages
+ *  publish      publish the rings in a new life: in new pages after withdraw, else in the same
  *  play         replay the reference traces, if the guest has them
  *  crash, poweroff, reboot, watchdog
  *
- * A guest that is told to die prints its last events' serials on its console, waits until that is
- * written, writes these events and dies at once.
+ * Before a guest dies by one of the last four commands, it prints the serial numbers of its last
+ * events on the console, waits until the console has them, writes these events, and dies at once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +40,8 @@ struct lab_guest {
 	struct lab_xen xen;
 	struct lab_stream streams[STREAMS_MAX];
 	unsigned n;
-	uint64_t rate, began, due; /* events per second; since when (ns); written since */
+	/* Events per second; start of this rate (ns); events written since the start. */
+	uint64_t rate, began, due;
 	const char *reference;
 	struct replayer replayer;
 };
@@ -131,7 +133,7 @@ static void sysrq(char c)
 		lab_die("sysrq");
 }
 
-/* Arm Xen's watchdog and never reset it. */
+/* Start Xen's watchdog and never reset it, so that Xen ends the guest. */
 static int watchdog_arm(void)
 {
 	int fd = open("/dev/watchdog", O_WRONLY | O_CLOEXEC), seconds = 2;

@@ -1,6 +1,6 @@
 /*
- * Streams in granted pages. The grants are read-only for domain 0, as the contract requires; the
- * recorder orders the stores to the ring.
+ * Streams of a lab guest in granted pages. The grants are read-only for domain 0, as the contract
+ * requires. The recorder orders the stores to the ring.
  */
 #include "lab-stream.h"
 
@@ -55,7 +55,8 @@ static uint32_t chain_pages(const struct lab_stream *s)
 }
 
 /*
- * Fill the directory's pages: references in order; the last word of each page names the next page.
+ * Grant the directory's pages and fill them with the references in order. The last word of each
+ * page is the reference of the next page.
  */
 static void chain_share(struct lab_stream *s)
 {
@@ -111,7 +112,7 @@ void lab_stream_begin(struct lab_stream *s)
 	s->serial = s->kicked = 0;
 }
 
-/* Return the references as one value. The caller frees it. */
+/* Return the references as the text of one value. The caller frees it. */
 static char *refs_text(const struct lab_stream *s)
 {
 	char *text = malloc((size_t)s->pages * 11), *p = text;
@@ -152,7 +153,7 @@ void lab_stream_withdraw(struct lab_stream *s)
 	if (!xs_rm(s->xen->store, XBT_NULL, key_of(s, s->directory ? "directory-ref" : "ring-ref", key)))
 		lab_die(key);
 	mprof_recorder_stop(&s->recorder);
-	usleep(1200000); /* the contract gives the collector one second */
+	usleep(1200000); /* the contract gives the collector one second to unmap the ring */
 	xengntshr_unshare(s->xen->grants, s->ring, s->pages);
 	if (s->chain)
 		xengntshr_unshare(s->xen->grants, s->chain, chain_pages(s));

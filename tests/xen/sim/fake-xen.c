@@ -1,12 +1,12 @@
 /*
- * libxengnttab and libxenevtchn as mprofd calls them, over the simulation's files: linked in front
- * of the real ones.
+ * The functions of libxengnttab and libxenevtchn that mprofd calls, on the simulation's files. They
+ * are linked before the real libraries.
  *
- * They refuse the calls that the real ones refuse: references that nobody granted, revoked
- * references, writable mappings of read-only grants; domains that are gone; ports that are not
- * offered or already bound. Event channels behave as the kernel's device: a port that was read is
- * masked until it is unmasked, and an event that comes meanwhile is reported once, then. Files
- * record the mappings and the events' times for the tests (sim.h).
+ * They refuse the calls that the real functions refuse: references that are not granted or are
+ * revoked, writable mappings of read-only grants, domains that do not exist, ports that are not
+ * offered or are bound already. Event channels behave like the kernel's device: when a port was
+ * read, it is masked until it is unmasked; events that come while it is masked are reported once,
+ * after that. Files record the mappings and the times of events for the tests (sim.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +23,9 @@
 #include "sim.h"
 #include "xen.h"
 
-#define MAP_PAGES_MAX 65536u /* gntdev's limit of pages at once */
+#define MAP_PAGES_MAX 65536u /* gntdev's limit of pages per mapping */
 
-/* Replaces the function that looks into /proc. */
+/* Return true. The real function looks into /proc. */
 bool xen_is_dom0(void)
 {
 	return true;
@@ -61,7 +61,7 @@ static struct sim_maps *maps_of(unsigned domid)
 	snprintf(name, sizeof(name), "maps.%u", domid);
 	maps = sim_map(name, sizeof(*maps));
 	if (maps && maps->pid && maps->pid != (uint32_t)getpid()) {
-		/* Drop the mappings of a killed process. */
+		/* The process that had the mappings was killed: forget its mappings. */
 		munmap(maps, sizeof(*maps));
 		sim_path(path, sizeof(path), "%s", name);
 		unlink(path);
@@ -130,7 +130,7 @@ static void wait_ms(long ms)
 	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* Obey the test's request: delay a mapping, or pause in its middle. */
+/* Delay a mapping, or pause in its middle, if a file of the simulation says so. */
 static void mapping_hooks(unsigned domid)
 {
 	char pause[512], paused[512], path[512];
@@ -203,7 +203,7 @@ void *xengnttab_map_grant_ref(xengnttab_handle *xgt, uint32_t domid, uint32_t re
 	return xengnttab_map_domain_grant_refs(xgt, 1, domid, &ref, prot);
 }
 
-/* Unmap as munmap does, but refuse parts of a mapping, as gntdev does. */
+/* Unmap as munmap does, but refuse to unmap a part of a mapping, as gntdev does. */
 int xengnttab_unmap(xengnttab_handle *xgt, void *start_address, uint32_t count)
 {
 	struct mapping *m;
@@ -241,7 +241,7 @@ static _Atomic uint32_t *ports_of(unsigned domid)
 	return sim_map(name, SIM_GUEST_PORTS * sizeof(uint32_t));
 }
 
-/* Close dom0's end; the guest's end is offered again. */
+/* Close dom0's end of a port. The guest's end is offered again. */
 static void port_close(struct sim_port *port, evtchn_port_t local)
 {
 	_Atomic uint32_t *ports = ports_of(port->domid);
@@ -277,11 +277,11 @@ xenevtchn_handle *xenevtchn_open(struct xentoollog_logger *logger, unsigned flag
 		xenevtchn_close(xce);
 		return NULL;
 	}
-	/* Release the ports that a killed process had bound. */
+	/* Close the ports that a killed process had bound. */
 	ports_close(xce->table);
 	while (ioctl(xce->fifo, FIONREAD, &left) == 0 && left && read(xce->fifo, &stale, sizeof(stale)) > 0)
 		;
-	/* Block as the kernel's device does, unless it is non-blocking. */
+	/* Reads block, as those of the kernel's device do, unless the caller changes that. */
 	fcntl(xce->fifo, F_SETFL, 0);
 	xce->table->pid = (uint32_t)getpid();
 	return xce;
@@ -308,7 +308,7 @@ int xenevtchn_fd(xenevtchn_handle *xce)
 
 static void port_raise(const struct xenevtchn_handle *xce, evtchn_port_t local)
 {
-	/* It holds each port once or twice, and is long enough for all ports. */
+	/* The FIFO has each port at most twice, and has room for all ports. */
 	if (write(xce->fifo, &local, sizeof(local)) < 0)
 		abort();
 }

@@ -1,7 +1,8 @@
 /*
- * libxenctrl.so.4.17 for the helper that queries domain states: its three calls, answered from the
- * simulation's files. The helper loads the library at run time, because its soname is Xen's
- * version; LD_LIBRARY_PATH makes it find this one.
+ * libxenctrl.so.4.17 for the helper that asks for domain states: the three functions that the
+ * helper calls, which answer from the simulation's files. The helper loads the library at run time,
+ * because the library's soname has the version of Xen. LD_LIBRARY_PATH makes the helper find this
+ * library.
  */
 #include <errno.h>
 #include <stdlib.h>

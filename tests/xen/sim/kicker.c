@@ -1,10 +1,9 @@
 /*
- * kicker: guests' event channels, for tests that are not C.
- *
- * It reads commands from standard input, one per line, and answers each with a line:
+ * kicker: control guests' event channels from tests that are not written in C. The program reads
+ * one command per line from standard input and answers each with a line:
  *
  *  offer DOMID PORT         let dom0 bind the port
- *  take DOMID PORT          another program in dom0 has bound it
+ *  take DOMID PORT          let another program in dom0 have bound the port
  *  close DOMID PORT         close the port
  *  kick DOMID PORT          notify dom0; the answer is the time, CLOCK_MONOTONIC ns, or 0 if the
  *                           port is not bound
@@ -28,7 +27,10 @@ static _Atomic uint32_t *ports_of(unsigned domid)
 	return sim_map(name, SIM_GUEST_PORTS * sizeof(uint32_t));
 }
 
-/* As Xen: a masked port stays pending, and a port that is already pending is reported once. */
+/*
+ * Notify dom0 as Xen does: a masked port stays pending, and a port that is pending already is not
+ * reported again. Return the time, or 0 if the port is not bound.
+ */
 static uint64_t kick(struct sim_evtchn *table, _Atomic uint32_t *ports, unsigned port)
 {
 	uint32_t bound = ports[port], local = bound & ~SIM_PORT_BOUND;
@@ -73,7 +75,8 @@ int main(void)
 		if (sscanf(line, "%15s %u %u %u %u", word, &domid, &port, &us, &ms) < 3 || port >= SIM_GUEST_PORTS)
 			return 2;
 		/*
-		 * A reused domid has a new file: map it anew each time, except for kicks in a row.
+		 * A domid that is used again has a new file, so map the file again, except between
+		 * two kicks of one domain.
 		 */
 		if (ports && (domid != last || word[0] != 'k')) {
 			munmap((void *)ports, SIM_GUEST_PORTS * sizeof(*ports));

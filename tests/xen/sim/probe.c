@@ -1,6 +1,6 @@
 /*
- * probe: the fakes from the inside, for the simulation's own tests. It reads one command per line
- * from standard input and answers each with a line:
+ * probe: call the fakes of Xen's libraries, to test the simulation itself. The program reads one
+ * command per line from standard input and answers each with a line:
  *
  *  map DOMID REF…     the first byte of each page in decimal, or "errno N"
  *  write DOMID REF    try a writable mapping, which must fail

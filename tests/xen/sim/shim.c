@@ -1,10 +1,11 @@
 /*
- * LD_PRELOADed into xenstored and oxenstored only: it gives them a dom0 to run in.
+ * A library for LD_PRELOAD that gives xenstored and oxenstored a dom0 to run in.
  *
- * Both find dom0's own ring in /proc/xen, the domains through libxenctrl, the guests' rings through
- * grants (the C one) or libxenctrl (the OCaml one), and receive guests' events through event
- * channels. All of this comes from the simulation's files (sim.h). oxenstored has compiled-in paths
- * below /var; they are mapped into $MPROFD_SIM_DIR.
+ * Both servers find dom0's own ring in /proc/xen and the domains through libxenctrl. They map the
+ * guests' rings through grants (xenstored) or through libxenctrl (oxenstored), and receive guests'
+ * events through event channels. This library takes all of that from the simulation's files
+ * (sim.h). oxenstored has compiled-in paths below /var; this library replaces them by paths in
+ * $MPROFD_SIM_DIR.
  */
 #undef _FILE_OFFSET_BITS /* open and open64 are two functions here */
 #include <dlfcn.h>
@@ -55,7 +56,7 @@ int xc_domain_getinfo(xc_interface *xch, uint32_t first, unsigned int max, xc_do
 		memset(&info[n], 0, sizeof(info[n]));
 		info[n].domid = domain.domid;
 		info[n].dying = domain.dying;
-		/* The library makes these two exclusive. */
+		/* Like libxenctrl, set only one of the two. */
 		info[n].crashed = domain.shutdown && domain.reason == 3;
 		info[n].shutdown = domain.shutdown && !info[n].crashed;
 		info[n].shutdown_reason = domain.reason;
@@ -85,8 +86,8 @@ int xc_domain_getinfolist(xc_interface *xch, uint32_t first, unsigned int max, x
 }
 
 /*
- * oxenstored maps a guest's ring this way. Its frame is unknown here, but there is only one
- * possible page.
+ * Map a guest's ring for oxenstored. The frame number MFN has no meaning here, because only one
+ * page is possible.
  */
 void *xc_map_foreign_range(xc_interface *xch, uint32_t domid, int size, int prot, unsigned long mfn);
 
@@ -140,7 +141,7 @@ int xengnttab_unmap(xengnttab_handle *xgt, void *start, uint32_t n)
 
 struct xenevtchn_handle {
 	int fifo;
-	struct sim_event port[STORE_PORTS]; /* each port's remote end */
+	struct sim_event port[STORE_PORTS]; /* domain and port at the other end of each port */
 	bool bound[STORE_PORTS];
 };
 
@@ -237,8 +238,8 @@ xenevtchn_port_or_error_t xenevtchn_pending(xenevtchn_handle *xce)
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /*
- * Open one of the files by which dom0's store finds dom0's own ring and Xen. Return a descriptor,
- * or -2 for any other path.
+ * Open one of the files through which the XenStore servers find dom0's own ring and Xen. Return a
+ * descriptor, -1 with errno set, or -2 if PATH is another file.
  */
 static int stand_in(const char *path)
 {
@@ -272,7 +273,7 @@ static const char *moved(const char *path, char *to, size_t size)
 	return path;
 }
 
-/* Return the next function of this name, which this library replaces. */
+/* Return the function of the name NAME that this library replaces. */
 static void *next_of(const char *name)
 {
 	return dlsym(RTLD_NEXT, name);
@@ -338,7 +339,7 @@ int open64(const char *path, int flags, ...)
 	return open_as("open64", path, flags, mode);
 }
 
-/* oxenstored requires more descriptors than a container may allow. */
+/* Ignore limits: oxenstored asks for more descriptors than a container may allow. */
 int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 {
 	(void)resource;

@@ -1,4 +1,4 @@
-/* The files of the simulated machine. See sim.h. */
+/* The files of the simulated machine, which sim.h describes. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ int sim_fifo(const char *name)
 	if (mkfifo(path, 0666) < 0 && errno != EEXIST)
 		return -1;
 	/*
-	 * Open for writing too: without any writer the FIFO would be readable for ever, at its end.
+	 * Open the FIFO for writing, too. Without a writer it would always be readable, at its end.
 	 */
 	return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }
@@ -90,10 +90,10 @@ bool sim_alive(uint32_t pid)
 
 /* ---- domains --------------------------------------------------------------------------------- */
 
-/* Return whether a live process has memory of the domain mapped. */
+/* Return whether a process that is alive has memory of the domain mapped. */
 static bool domain_held(unsigned domid)
 {
-	uint32_t head[2] = {0}; /* pid and pages */
+	uint32_t head[2] = {0}; /* PID and PAGES of struct sim_maps */
 	char path[512];
 	ssize_t n;
 	int fd;
@@ -173,8 +173,8 @@ bool sim_domain_from(unsigned first, struct sim_domain *domain)
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /*
- * Map the first references of REFS that are adjacent in one file. Return their number, or 0 if
- * there are none.
+ * Map at AT the first references of REFS that are adjacent in one file. Return their number, or 0
+ * if they cannot be mapped.
  */
 static size_t pages_piece(unsigned domid, size_t n, const uint32_t *refs, int protection, char *at)
 {

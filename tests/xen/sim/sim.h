@@ -1,25 +1,27 @@
 /*
- * A machine with Xen as mprofd and xenstored see it, in the files of one directory
- * ($MPROFD_SIM_DIR).
+ * A simulated machine with Xen, as mprofd and xenstored see it. Its state is in the files of one
+ * directory ($MPROFD_SIM_DIR).
  *
- *  dom.N         domain N exists. One word gives its state: running, crashed, poweroff, reboot,
- *                suspend, watchdog or soft-reset; then " paused" if it is, " dying" from its
- *                destruction on, and " held" if a back end has something of it mapped
+ *  dom.N         domain N exists. The first word is its state: running, crashed, poweroff, reboot,
+ *                suspend, watchdog or soft-reset. Then follow " paused" if it is paused, " dying"
+ *                once it is being destroyed, and " held" if a back end has its memory mapped
  *  mem.N         its memory: grant reference R below 65,536 is page R; page 1 is its ring to the
  *                store
- *  ring.N.K      further memory: reference (K << 16) + P is page P, so that a program that writes a
- *                ring file is a guest
- *  revoked.N     references of it that cannot be mapped (any more), in decimal, one per line
- *  pause.N       while it exists, a mapping waits in its middle; paused.N exists while one waits
+ *  ring.N.K      more of its memory: reference (K << 16) + P is page P of this file, so that a
+ *                program that writes a ring file can be a guest
+ *  revoked.N     references of it that cannot be mapped, in decimal, one per line
+ *  pause.N       while this file exists, a mapping waits in its middle; paused.N exists while a
+ *                mapping waits
  *  slow.N        milliseconds that a mapping takes
- *  slow-disk     additional milliseconds of a write to disk
+ *  slow-disk     additional milliseconds of each write to the disk
  *  maps.N        struct sim_maps: the pages of it that dom0 has mapped
  *  ports.N       its event channels for dom0, one word each (SIM_PORT_…)
- *  evtchn        struct sim_evtchn: dom0's ends of them; evtchn.fifo: pending ports, 32 bits each
+ *  evtchn        struct sim_evtchn: dom0's ends of the event channels
+ *  evtchn.fifo   dom0's pending ports, 32 bits each
  *  store.fifo    events for the store: struct sim_event
  *
- * A dying domain exists as long as something of it is mapped, as in Xen. The fakes are separate
- * processes and share only these files: a change by one takes effect for the others at once.
+ * As in Xen, a dying domain exists as long as its memory is mapped. The fakes are separate
+ * processes and share only these files, so a change by one of them takes effect for all at once.
  */
 #ifndef XEN_SIM_H
 #define XEN_SIM_H

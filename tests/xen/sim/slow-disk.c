@@ -1,7 +1,7 @@
 /*
- * A slow disk: while the simulation's file slow-disk exists, each write of a database page and each
- * flush takes the file's number of milliseconds longer. These functions are linked into the
- * program, so the program and SQLite find them before the C library's.
+ * A slow disk for tests: while the simulation's file slow-disk exists, each write of a database
+ * page and each flush takes as many milliseconds longer as the file says. The functions here are
+ * linked into the program, so the program and SQLite use them instead of the C library's.
  */
 #undef _FILE_OFFSET_BITS /* pwrite and pwrite64 are two functions here */
 #include <stdio.h>
