@@ -145,7 +145,7 @@ static inline int fixture_packet(struct fixture *f, int64_t stream, uint64_t seq
 	return r ? r : archive_writer_commit(f->w);
 }
 
-static inline sqlite3 *fixture_look(const struct fixture *f)
+static inline sqlite3 *fixture_database(const struct fixture *f)
 {
 	char path[128];
 	sqlite3 *db = NULL;
@@ -159,7 +159,7 @@ static inline sqlite3 *fixture_look(const struct fixture *f)
 __attribute__((format(printf, 2, 3))) static inline int64_t fixture_number(const struct fixture *f, const char *format,
 									   ...)
 {
-	sqlite3 *db = fixture_look(f);
+	sqlite3 *db = fixture_database(f);
 	sqlite3_stmt *s = NULL;
 	int64_t value = INT64_MIN;
 	char sql[512];
@@ -177,7 +177,7 @@ __attribute__((format(printf, 2, 3))) static inline int64_t fixture_number(const
 
 static inline bool fixture_integrity(const struct fixture *f)
 {
-	sqlite3 *db = fixture_look(f);
+	sqlite3 *db = fixture_database(f);
 	sqlite3_stmt *s = NULL;
 	bool ok = false;
 
@@ -228,7 +228,7 @@ static inline bool fixture_row_holds(sqlite3_stmt *s, int64_t stream, uint64_t s
 static inline struct fixture_packet fixture_read(const struct fixture *f, int64_t stream, uint64_t sequence)
 {
 	struct fixture_packet p = {.end = 30, .is_whole = true};
-	sqlite3 *db = fixture_look(f);
+	sqlite3 *db = fixture_database(f);
 	sqlite3_stmt *s = NULL;
 
 	CHECK_EQ_INT(sqlite3_prepare_v2(db,

@@ -258,7 +258,7 @@ static inline int guest_attach(struct guest *g, const struct ring_resume *resume
 	return ring_attach(&g->ring, &g->memory, g->bytes, resume, dead, &fault);
 }
 
-static inline int guest_look(struct guest *g)
+static inline int guest_poll(struct guest *g)
 {
 	return ring_poll(&g->ring, &g->sink);
 }
@@ -268,7 +268,7 @@ static inline void guest_watch(struct guest *g, unsigned events)
 {
 	while (events--) {
 		guest_event(g);
-		CHECK_EQ_INT(guest_look(g), 0);
+		CHECK_EQ_INT(guest_poll(g), 0);
 	}
 }
 

@@ -562,7 +562,7 @@ static inline void sim_finish(struct sim *sim, struct ring *ring)
 		sim_newest(sim, ring);
 	for (int i = 0; i < 4; i++)
 		if (ring_poll(ring, &sim->sink))
-			sim_fail(sim, "a look at a dead ring fails");
+			sim_fail(sim, "a poll of a dead ring fails");
 	if (ring_capture(ring, &sim->sink, true, &at))
 		sim_fail(sim, "a capture of a dead ring fails");
 	if (sim->cost && sim_handed_since(sim) > sim->room && sim->newest_from != ring->writer.active)

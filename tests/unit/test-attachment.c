@@ -174,7 +174,7 @@ static enum fault attach(struct world *w, const struct archive_resume *resume)
 }
 
 /* Write N events, and poll the ring after each. */
-static void write_and_look(struct world *w, struct writer *writer, unsigned n)
+static void write_and_poll(struct world *w, struct writer *writer, unsigned n)
 {
 	uint64_t next;
 
@@ -210,9 +210,9 @@ static void test_hold_within(void)
 	if (!world_init(&w) || !CHECK_EQ_INT(attach(&w, NULL), FAULT_NONE))
 		return;
 	while (writer.sequence < 1)
-		write_and_look(&w, &writer, 1);
+		write_and_poll(&w, &writer, 1);
 	began = writer.time;
-	write_and_look(&w, &writer, 10);
+	write_and_poll(&w, &writer, 10);
 	attachment_hold(&w.attachment);
 	held = &w.attachment.held;
 	CHECK(held->any && held->offset > MPROF_PACKET_HEADER_BYTES);
@@ -236,10 +236,10 @@ static void test_hold_between(void)
 	if (!world_init(&w) || !CHECK_EQ_INT(attach(&w, NULL), FAULT_NONE))
 		return;
 	while (writer.sequence < 2)
-		write_and_look(&w, &writer, 1);
+		write_and_poll(&w, &writer, 1);
 	began = writer.time;
 	while (w.attachment.stream.ring.cursor.sequence < 2)
-		write_and_look(&w, &writer, 1);
+		write_and_poll(&w, &writer, 1);
 	attachment_hold(&w.attachment);
 	held = &w.attachment.held;
 	CHECK(held->any);
@@ -250,7 +250,7 @@ static void test_hold_between(void)
 	attachment_detach(&w.attachment);
 	CHECK_EQ_UINT(mapped, 0);
 	if (CHECK_EQ_INT(attach(&w, held), FAULT_NONE)) {
-		write_and_look(&w, &writer, 10);
+		write_and_poll(&w, &writer, 10);
 		CHECK_EQ_UINT(w.attachment.stream.ring.cursor.sequence, 2);
 		CHECK_EQ_UINT(w.collector.shared.counters.gaps, 0);
 	}

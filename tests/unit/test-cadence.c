@@ -16,7 +16,7 @@ static unsigned follow(struct cadence *c, struct cadence_budget *b, double rate,
 		       double *written, uint64_t *longest)
 {
 	uint64_t end = *now + (uint64_t)(seconds * 1e9), next;
-	unsigned looks = 0;
+	unsigned polls = 0;
 
 	*longest = 0;
 	while (*now < end) {
@@ -26,9 +26,9 @@ static unsigned follow(struct cadence *c, struct cadence_budget *b, double rate,
 			*longest = next - *now;
 		*written += rate * (double)(next - *now) / 1e9;
 		*now = next;
-		looks++;
+		polls++;
 	}
-	return looks;
+	return polls;
 }
 
 static void test_busy(void)

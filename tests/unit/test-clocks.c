@@ -87,7 +87,7 @@ static void test_bounds(void)
 }
 
 /* Copies that may come from one poll give no lower limit. */
-static void test_one_look(void)
+static void test_one_poll(void)
 {
 	struct mprof_clocks c = {0};
 	uint64_t uncertainty;
@@ -295,7 +295,7 @@ int main(void)
 {
 	CHECK_RUN(test_host);
 	CHECK_RUN(test_bounds);
-	CHECK_RUN(test_one_look);
+	CHECK_RUN(test_one_poll);
 	CHECK_RUN(test_latest);
 	CHECK_RUN(test_borders);
 	CHECK_RUN(test_both_clocks);

@@ -348,7 +348,7 @@ static void make_damaged_tail(struct world *w)
 	CHECK_EQ_INT(archive_writer_tail(w->f.w, 9, &tail), 0);
 	CHECK_EQ_INT(archive_writer_put_capture_stream(w->f.w, &range), 0);
 	CHECK_EQ_INT(archive_writer_commit(w->f.w), 0);
-	db = fixture_look(&w->f);
+	db = fixture_database(&w->f);
 	CHECK_EQ_INT(sqlite3_exec(db, "UPDATE tails SET length = 99", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
 }

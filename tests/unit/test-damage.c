@@ -46,7 +46,7 @@ static bool archive_make(struct fixture *f)
 
 __attribute__((format(printf, 2, 3))) static void change(const struct fixture *f, const char *format, ...)
 {
-	sqlite3 *db = fixture_look(f);
+	sqlite3 *db = fixture_database(f);
 	char sql[512];
 	va_list args;
 
@@ -71,7 +71,7 @@ static void test_as_the_schema_says(void)
 
 	if (!archive_make(&f))
 		return;
-	db = fixture_look(&f);
+	db = fixture_database(&f);
 	CHECK_EQ_INT(sqlite3_prepare_v2(db, numbers, -1, &s, NULL), SQLITE_OK);
 	if (CHECK_EQ_INT(sqlite3_step(s), SQLITE_ROW) && CHECK_EQ_INT(sqlite3_column_bytes(s, 10), 16) &&
 	    CHECK_EQ_INT(sqlite3_column_bytes(s, 9), 20)) {
@@ -96,10 +96,11 @@ static void test_as_the_schema_says(void)
 }
 
 /*
- * Read the archive with each function of the reader. Each result must have the right bytes, or must
- * be damage that the reader reports.
+ * Read the archive with each function of the reader. The result must be the right bytes, damage
+ * that the reader reports, or a piece that is absent.
  */
-static void look(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset, const char *what)
+static void read_pieces(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset,
+			const char *what)
 {
 	static uint8_t out[2 * ARCHIVE_PIECE_MAX], want[ARCHIVE_PIECE_MAX];
 	struct reader_piece piece;
@@ -143,8 +144,8 @@ static void test_flips(void)
 	if (!archive_make(&f))
 		return;
 	CHECK_EQ_INT(reader_new(&r, f.state), 0);
-	look(r, CHUNKS, 3, 30, "nothing");
-	look(r, TAIL, 5, 30, "nothing");
+	read_pieces(r, CHUNKS, 3, 30, "nothing");
+	read_pieces(r, TAIL, 5, 30, "nothing");
 	for (size_t t = 0; t < 2; t++) {
 		for (int column = 0; column < 8; column++)
 			for (int bit = 0; bit < 63; bit += column < 5 ? 1 : 5) {
@@ -157,11 +158,11 @@ static void test_flips(void)
 				       "FROM %s "
 				       "WHERE sequence = %d)",
 				       tables[t].table, name, name, bit, name, bit, tables[t].table, sequence);
-				look(r, t ? TAIL : CHUNKS, (uint64_t)sequence, 30, what);
+				read_pieces(r, t ? TAIL : CHUNKS, (uint64_t)sequence, 30, what);
 				change(&f, "UPDATE %s SET %s = (%s | (1 << %d)) - (%s & (1 << %d)) WHERE id = %d",
 				       tables[t].table, name, name, bit, name, bit, t ? 2 : 1);
 			}
-		look(r, t ? TAIL : CHUNKS, t ? 5 : 3, 30, "nothing is left of that");
+		read_pieces(r, t ? TAIL : CHUNKS, t ? 5 : 3, 30, "nothing is left of that");
 	}
 	r = reader_free(r);
 	fixture_deinit(&f);

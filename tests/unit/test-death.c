@@ -126,7 +126,7 @@ static bool life_begin(struct life *life, struct host *host, uint32_t ring_bytes
 	       CHECK_EQ_INT(guest_set_state(&life->guest, "running", NULL), 0);
 }
 
-static int life_look(struct life *life)
+static int life_poll(struct life *life)
 {
 	uint64_t next;
 
@@ -152,7 +152,7 @@ static void life_end(struct life *life, struct host *host)
 
 	CHECK(guest_capture_begin(&life->guest, "crash", NULL, true, NULL) > 0);
 	while (!guest_capture_done(&life->guest)) {
-		life_look(life);
+		life_poll(life);
 		if (!guest_capture_done(&life->guest))
 			usleep(1000);
 	}
@@ -295,7 +295,7 @@ static void walk_stream(sqlite3 *db, const struct past *past, uint64_t *lost)
 
 static void archive_check(const struct fixture *f, const struct host *host, const char *reason)
 {
-	sqlite3 *db = fixture_look(f);
+	sqlite3 *db = fixture_database(f);
 	uint64_t lost = 0, forgotten = 0;
 
 	for (size_t i = 0; i < host->n_past; i++) {
@@ -320,7 +320,7 @@ static void rounds(struct host *host, struct life *lives, size_t n, unsigned cou
 	while (count--) {
 		for (size_t i = 0; i < n; i++) {
 			life_write(&lives[i], (uint32_t)random_below(host, 6 * KIB));
-			life_look(&lives[i]);
+			life_poll(&lives[i]);
 		}
 		if (random_below(host, 4) == 0) {
 			struct life *life = &lives[random_below(host, n)];
@@ -394,7 +394,7 @@ static void test_many(void)
 	while (!full)
 		for (size_t i = 0; i < LIVING; i++) {
 			life_write(&living[i], 200 * KIB);
-			full += life_look(&living[i]) == RING_E_FULL;
+			full += life_poll(&living[i]) == RING_E_FULL;
 		}
 	CHECK(queue_level(host.queue).bytes > 60 * MIB);
 	for (size_t i = 0; i < DEAD; i++) {
@@ -406,7 +406,7 @@ static void test_many(void)
 	began = clock_mono();
 	for (size_t i = 0; i < DEAD; i++) {
 		CHECK(guest_capture_begin(&dead[i].guest, "crash", NULL, true, NULL) > 0);
-		life_look(&dead[i]);
+		life_poll(&dead[i]);
 		CHECK(guest_capture_done(&dead[i].guest));
 	}
 	took = clock_mono() - began;
@@ -509,9 +509,9 @@ static void test_two_rings(void)
 	life_write(&first, 13 * MIB / 4);
 	life_write(&second, 13 * MIB / 4);
 	CHECK(guest_capture_begin(&first.guest, "crash", NULL, true, NULL) > 0);
-	life_look(&first);
+	life_poll(&first);
 	CHECK(!guest_capture_done(&first.guest));
-	life_look(&second);
+	life_poll(&second);
 	CHECK(guest_capture_done(&first.guest));
 	past_add(&host, 1, first.sequence, first.used);
 	past_add(&host, 2, second.sequence, second.used);
@@ -543,7 +543,7 @@ static void test_disk(void)
 	life_begin(&life, &host, 4 * MIB, 10 * NS_PER_S);
 	life_write(&life, 7 * MIB / 2);
 	CHECK(guest_capture_begin(&life.guest, "crash", NULL, true, NULL) > 0);
-	life_look(&life);
+	life_poll(&life);
 	CHECK(guest_capture_done(&life.guest));
 	past_add(&host, life.stream.id, life.sequence, life.used);
 	CHECK_EQ_UINT(host.shared.counters.lost_packets, 3);

@@ -110,7 +110,7 @@ static int put_events(struct time_filter *g, unsigned int stream, uint64_t from,
 	return g->consumer.events(g->consumer.context, stream, events, n);
 }
 
-static void check_gate(const char *from, const char *to, const char *want)
+static void check_time_filter(const char *from, const char *to, const char *want)
 {
 	char *const names[] = {"a", "b"};
 	struct heard h = {0};
@@ -132,18 +132,18 @@ static void check_gate(const char *from, const char *to, const char *want)
 	time_filter_deinit(&g);
 }
 
-static void test_gate(void)
+static void test_time_filter(void)
 {
 	struct heard h = {.refuse = -EIO};
 	const struct consumer consumer = {.events = hear_events, .context = &h};
 	struct period period = {0};
 	struct time_filter g;
 
-	check_gate(NULL, NULL, "0:10 0:11 0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
-	check_gate("+2ns", NULL, "0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
-	check_gate("15ns", NULL, "0:15 0:16 1-5 "); /* the gap ends before 15 ns */
-	check_gate("11ns", "14ns", "0:11 0:12 1:12 1:13 0-3 0:14 ");
-	check_gate("1s", "2s", "");
+	check_time_filter(NULL, NULL, "0:10 0:11 0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
+	check_time_filter("+2ns", NULL, "0:12 1:12 1:13 0-3 0:14 0:15 0:16 1-5 ");
+	check_time_filter("15ns", NULL, "0:15 0:16 1-5 "); /* the gap ends before 15 ns */
+	check_time_filter("11ns", "14ns", "0:11 0:12 1:12 1:13 0-3 0:14 ");
+	check_time_filter("1s", "2s", "");
 	/* One stream without a name. The consumer ignores gaps and returns an error. */
 	time_filter_init(&g, &consumer, &period);
 	CHECK_EQ_INT(g.consumer.gap(g.consumer.context, 0, 2), 0);
@@ -322,7 +322,7 @@ int main(void)
 {
 	CHECK_RUN(test_digits);
 	CHECK_RUN(test_track_names);
-	CHECK_RUN(test_gate);
+	CHECK_RUN(test_time_filter);
 	CHECK_RUN(test_ctf_stream);
 	CHECK_RUN(test_ctf_stream_of_long_texts);
 	CHECK_RUN(test_output_directory);

@@ -217,10 +217,7 @@ static void test_borrowed_names(void)
 	made_free(&m);
 }
 
-/*
- * If a stack was cut off, a frame stands for the part that is missing. The encoder keeps this
- * frame.
- */
+/* If a stack was cut off, a frame stands for the part that is missing. */
 static void test_truncated(void)
 {
 	struct mprof_profile *p = profile_new();

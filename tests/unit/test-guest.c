@@ -224,7 +224,7 @@ static void world_deinit(struct world *w)
 	config_deinit(&w->config);
 }
 
-static int look(struct world *w, unsigned k)
+static int poll_stream(struct world *w, unsigned k)
 {
 	uint64_t next;
 
@@ -241,7 +241,7 @@ static void world_write(struct world *w, unsigned n)
 		for (unsigned k = 0; k < STREAMS; k++) {
 			toy_write(&w->toys[k], 1);
 			if (w->streams[k].guest)
-				CHECK_EQ_INT(look(w, k), 0);
+				CHECK_EQ_INT(poll_stream(w, k), 0);
 		}
 }
 
@@ -360,7 +360,7 @@ static void test_capture(bool dead)
 	capture = guest_capture_begin(&w.guest, dead ? "crash" : "manual", "why", dead, NULL);
 	CHECK_EQ_INT(capture, 91);
 	CHECK_EQ_INT(guest_capture_begin(&w.guest, "manual", NULL, false, NULL), 0);
-	CHECK_EQ_INT(look(&w, 0), 0);
+	CHECK_EQ_INT(poll_stream(&w, 0), 0);
 	CHECK(!guest_capture_done(&w.guest) && !w.streams[0].capture.wanted && w.streams[1].capture.wanted);
 	/* Stream 1 is detached during the capture. */
 	gone = w.streams[1].id;
@@ -368,7 +368,7 @@ static void test_capture(bool dead)
 	CHECK(!guest_capture_done(&w.guest));
 	/* A stream that is attached during the capture is not part of the capture. */
 	CHECK(world_attach(&w, 1) && !w.streams[1].capture.wanted);
-	CHECK_EQ_INT(look(&w, 2), 0);
+	CHECK_EQ_INT(poll_stream(&w, 2), 0);
 	CHECK(guest_capture_done(&w.guest));
 	tape = tape_take(w.shared.queue);
 	if (CHECK(tape.list && tape.list->kind == ITEM_CAPTURE)) {
@@ -408,8 +408,8 @@ static void test_capture_only(void)
 	world_write(&w, 10);
 	world_clear(&w);
 	CHECK_EQ_INT(guest_capture_begin(&w.guest, "ended", NULL, true, &w.streams[1]), 91);
-	CHECK(look(&w, 0) == 0 && look(&w, 2) == 0 && !guest_capture_done(&w.guest));
-	CHECK(look(&w, 1) == 0 && guest_capture_done(&w.guest));
+	CHECK(poll_stream(&w, 0) == 0 && poll_stream(&w, 2) == 0 && !guest_capture_done(&w.guest));
+	CHECK(poll_stream(&w, 1) == 0 && guest_capture_done(&w.guest));
 	tape = tape_take(w.shared.queue);
 	CHECK_EQ_UINT(tape_count(&tape, ITEM_RANGE, 0), 1);
 	check_captured(&tape, 91, &w.streams[1]);
@@ -455,7 +455,7 @@ static void test_no_room(void)
 	tape_free(&tape);
 	CHECK_EQ_INT(guest_capture_begin(&w.guest, "crash", NULL, true, NULL), 92);
 	for (unsigned k = 0; k < STREAMS; k++)
-		CHECK_EQ_INT(look(&w, k), 0);
+		CHECK_EQ_INT(poll_stream(&w, k), 0);
 	CHECK(guest_capture_done(&w.guest));
 	tape = tape_take(w.shared.queue);
 	for (unsigned k = 0; k < STREAMS; k++)
@@ -481,14 +481,14 @@ static void test_abandon(void)
 	world_clear(&w);
 	fill = queue_item(w.shared.queue, NULL, ITEM_CHUNK, MIB - 2 * sizeof(struct item), false);
 	CHECK_EQ_INT(guest_capture_begin(&w.guest, "manual", NULL, false, NULL), 91);
-	CHECK_EQ_INT(look(&w, 0), RING_E_FULL);
+	CHECK_EQ_INT(poll_stream(&w, 0), RING_E_FULL);
 	CHECK_EQ_INT(guest_capture_begin(&w.guest, "crash", NULL, true, NULL), 0);
 	guest_capture_abandon(&w.guest);
 	CHECK(guest_capture_done(&w.guest));
 	guest_capture_abandon(&w.guest);
 	CHECK_EQ_INT(guest_capture_begin(&w.guest, "crash", NULL, true, NULL), 92);
 	for (unsigned k = 0; k < STREAMS; k++)
-		CHECK_EQ_INT(look(&w, k), 0);
+		CHECK_EQ_INT(poll_stream(&w, k), 0);
 	CHECK(guest_capture_done(&w.guest));
 	tape = tape_take(w.shared.queue);
 	CHECK_EQ_UINT(tape_count(&tape, ITEM_CAPTURE, 0), 2);
@@ -516,7 +516,7 @@ static void test_capture_again(void)
 	world_clear(&w);
 	CHECK_EQ_INT(guest_capture_again(&w.guest, 17, true), 17);
 	CHECK_EQ_INT(guest_capture_again(&w.guest, 18, true), 0);
-	CHECK_EQ_INT(look(&w, 0), 0);
+	CHECK_EQ_INT(poll_stream(&w, 0), 0);
 	for (unsigned k = 0; k < STREAMS; k++)
 		stream_detach(&w.streams[k]);
 	CHECK(guest_capture_done(&w.guest));
@@ -619,7 +619,7 @@ static void test_on_crash(void)
 	CHECK(tape_take(w.shared.queue).list == NULL);
 	CHECK_EQ_INT(guest_capture_begin(&w.guest, "crash", NULL, true, NULL), 91);
 	for (unsigned k = 0; k < STREAMS; k++)
-		CHECK_EQ_INT(look(&w, k), 0);
+		CHECK_EQ_INT(poll_stream(&w, k), 0);
 	CHECK(guest_capture_done(&w.guest));
 	tape = tape_take(w.shared.queue);
 	for (unsigned k = 0; k < STREAMS; k++) {
@@ -842,24 +842,24 @@ static void test_reasons(void)
 	world_clear(&w);
 	for (unsigned round = 0; round < 2; round++) {
 		toy_write(&w.toys[0], 400);
-		CHECK_EQ_INT(look(&w, 0), 0);
+		CHECK_EQ_INT(poll_stream(&w, 0), 0);
 		world_write(&w, 3);
 		check_reason(&w, 0, "lapped");
 
 		fill = queue_item(w.shared.queue, NULL, ITEM_CHUNK, MIB - 2 * sizeof(struct item), false);
 		w.shared.archiving = round == 0;
 		toy_write(&w.toys[0], 20);
-		CHECK_EQ_INT(look(&w, 0), RING_E_FULL);
+		CHECK_EQ_INT(poll_stream(&w, 0), RING_E_FULL);
 		toy_write(&w.toys[0], 400);
-		look(&w, 0);
+		poll_stream(&w, 0);
 		w.shared.archiving = true;
 		queue_item_free(w.shared.queue, fill);
-		CHECK_EQ_INT(look(&w, 0), 0);
+		CHECK_EQ_INT(poll_stream(&w, 0), 0);
 		world_write(&w, 3);
 		check_reason(&w, 0, round == 0 ? "queue" : "disk");
 	}
 	toy_write(&w.toys[0], 400);
-	CHECK_EQ_INT(look(&w, 0), 0);
+	CHECK_EQ_INT(poll_stream(&w, 0), 0);
 	world_write(&w, 3);
 	check_reason(&w, 0, "lapped");
 	world_deinit(&w);
@@ -876,7 +876,7 @@ static void test_counters(void)
 	CHECK_EQ_UINT(w.shared.counters.bad_sizes, 0);
 	for (unsigned k = 0; k < 2; k++) {
 		mprof_store32(w.toys[k].bytes + 26, (PACKET_BYTES + 1) * 8);
-		CHECK_EQ_INT(look(&w, k), 0);
+		CHECK_EQ_INT(poll_stream(&w, k), 0);
 	}
 	CHECK(w.streams[0].ring.counters.bad_sizes > 0);
 	CHECK_EQ_UINT(w.shared.counters.bad_sizes,

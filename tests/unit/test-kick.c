@@ -20,16 +20,16 @@ static struct kick bound(uint64_t now)
 	return kick;
 }
 
-static void idle_costs_a_look_a_second(void)
+static void idle_costs_a_poll_a_second(void)
 {
 	uint64_t now = 1000 * NS_PER_S, end = now + 60 * NS_PER_S;
 	struct kick kick = bound(now);
-	unsigned looks = 0;
+	unsigned polls = 0;
 	bool unmask;
 
-	for (; now < end; looks++)
+	for (; now < end; polls++)
 		now = kick_polled(&kick, 5, true, now, now + POLL, &unmask);
-	CHECK(looks <= 60);
+	CHECK(polls <= 60);
 	CHECK(!kick.masked);
 }
 
@@ -43,14 +43,14 @@ static void unbound_is_polled(void)
 }
 
 /*
- * The guest kicks whenever its port is unmasked. The ring is idle, and is polled LOOKS times in ten
+ * The guest kicks whenever its port is unmasked. The ring is idle, and is polled POLLS times in ten
  * seconds.
  */
 static void storm_costs_no_more_than_polling(void)
 {
 	uint64_t now = 1000 * NS_PER_S, end = now + 10 * NS_PER_S, due = now;
 	struct kick kick = bound(now);
-	unsigned looks = 0;
+	unsigned polls = 0;
 	bool unmask = true;
 
 	while (now < end) {
@@ -59,9 +59,9 @@ static void storm_costs_no_more_than_polling(void)
 		else
 			now = due;
 		due = kick_polled(&kick, 5, true, now, now + POLL, &unmask);
-		looks++;
+		polls++;
 	}
-	CHECK(looks <= 40 + 40 / 8 + KICK_BURST);
+	CHECK(polls <= 40 + 40 / 8 + KICK_BURST);
 }
 
 static void honest_kicks_are_never_masked_for_long(void)
@@ -102,7 +102,7 @@ static void silence_is_doubted(void)
 
 int main(void)
 {
-	CHECK_RUN(idle_costs_a_look_a_second);
+	CHECK_RUN(idle_costs_a_poll_a_second);
 	CHECK_RUN(unbound_is_polled);
 	CHECK_RUN(storm_costs_no_more_than_polling);
 	CHECK_RUN(honest_kicks_are_never_masked_for_long);

@@ -267,7 +267,7 @@ static const char *told(const struct mprof_explanation *t)
 	return text;
 }
 
-static void test_tale(void)
+static void test_explanation(void)
 {
 	struct loader *l = story();
 	const struct mprof_model_view *v = finish(l);
@@ -304,6 +304,6 @@ int main(void)
 	CHECK_RUN(test_streams);
 	CHECK_RUN(test_numbers);
 	CHECK_RUN(test_statistics_borders);
-	CHECK_RUN(test_tale);
+	CHECK_RUN(test_explanation);
 	return check_done();
 }

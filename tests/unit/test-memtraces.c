@@ -124,8 +124,8 @@ static void test_grows(void)
 }
 
 /*
- * After a restart, a transaction that was not committed is gone, and the recordings of committed
- * ones have ended.
+ * After a restart, bytes that were not committed are gone, and memtraces_end_all ends the
+ * recordings that were being made.
  */
 static void test_restart(void)
 {

@@ -82,7 +82,7 @@ static void test_limits(void)
 
 /* ---- taking back ----------------------------------------------------------------------------- */
 
-/* Queue a chunk of N bytes for packet SEQUENCE of LANE's stream. */
+/* Queue a chunk of N bytes for packet SEQUENCE in LANE. */
 static void wait_chunk(struct queue *queue, struct account *account, struct lane *lane, uint64_t sequence, size_t n)
 {
 	struct item *item = chunk(queue, account, n);

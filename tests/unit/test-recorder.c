@@ -568,13 +568,13 @@ static int size_believed(const struct seen *before, const struct seen *after, ui
 }
 
 /* Numbers of the loads of packets, and their results. */
-struct looks {
+struct copies {
 	unsigned long all, good, wrong;
 	unsigned long busy; /* the writer wrote to the packet during the load */
 };
 
 /* Load packet P once. Return 1 for a good copy, 0 for no copy, -1 for a wrong copy. */
-static int look(const uint8_t *p, uint32_t room, uint8_t *copy, struct looks *looks)
+static int packet_copy(const uint8_t *p, uint32_t room, uint8_t *copy, struct copies *copies)
 {
 	struct seen before = {0}, after = {0};
 	uint32_t bytes;
@@ -590,7 +590,7 @@ static int look(const uint8_t *p, uint32_t room, uint8_t *copy, struct looks *lo
 	memcpy(copy, p + 30, bytes - 30);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	steady = header_see(p, &after);
-	looks->busy += memcmp(&before, &after, sizeof(before)) != 0;
+	copies->busy += memcmp(&before, &after, sizeof(before)) != 0;
 	if (!steady || after.count != before.count || after.first != before.first)
 		return 0;
 	r = size_believed(&before, &after, room);
@@ -616,7 +616,7 @@ static void watch(size_t size, unsigned long busy)
 	uint8_t *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t until = monotonic() + 3000000000;
 	uint8_t *copy = malloc(size);
-	struct looks looks = {0};
+	struct copies copies = {0};
 	size_t room = size / 4;
 	pid_t child;
 	int r;
@@ -628,18 +628,18 @@ static void watch(size_t size, unsigned long busy)
 		write_for_ever(memory, size);
 	while (__atomic_load_n((uint32_t *)(void *)memory, __ATOMIC_ACQUIRE) != MPROF_PACKET_MAGIC)
 		usleep(100);
-	while ((looks.busy < busy || looks.good < busy / 100) && (looks.all % 64 || monotonic() < until)) {
-		r = look(memory + (looks.all++ % 4) * room, (uint32_t)room, copy, &looks);
-		looks.good += r > 0;
-		looks.wrong += r < 0;
+	while ((copies.busy < busy || copies.good < busy / 100) && (copies.all % 64 || monotonic() < until)) {
+		r = packet_copy(memory + (copies.all++ % 4) * room, (uint32_t)room, copy, &copies);
+		copies.good += r > 0;
+		copies.wrong += r < 0;
 	}
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	fprintf(stderr, "ring of %zu bytes: %lu looks, the writer at work in %lu, %lu good copies, %lu wrong\n", size,
-		looks.all, looks.busy, looks.good, looks.wrong);
+	fprintf(stderr, "ring of %zu bytes: %lu copies, the writer at work in %lu, %lu good copies, %lu wrong\n", size,
+		copies.all, copies.busy, copies.good, copies.wrong);
 	/* If the writer hardly ran, there may be no good copy, and the test shows nothing. */
-	CHECK(looks.good > 0 || looks.busy < busy);
-	CHECK_EQ_UINT(looks.wrong, 0);
+	CHECK(copies.good > 0 || copies.busy < busy);
+	CHECK_EQ_UINT(copies.wrong, 0);
 	munmap(memory, size);
 	free(copy);
 }

@@ -112,7 +112,7 @@ static void test_attach_uneven(void)
 		CHECK_EQ_UINT(g.ring.slots[i].bytes, sizes[i]);
 		at += sizes[i];
 	}
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.n_chunks, 0);
 }
 
@@ -136,7 +136,7 @@ static void test_attach_counts(void)
 		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 		CHECK_EQ_UINT(g.ring.cursor.sequence, cases[i].oldest);
 		CHECK_EQ_UINT(g.ring.cursor.offset, 30);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		/*
 		 * The packets that the writer has left are proven at once, except the last of them.
 		 */
@@ -167,7 +167,7 @@ static void test_attach_history(void)
 	CHECK_EQ_UINT(g.ring.n, 5);
 	CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
 	CHECK_EQ_UINT(g.ring.n, 11);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 
 	/*
 	 * In a new ring the packets behind the active packet are empty. They do not count as older
@@ -178,16 +178,16 @@ static void test_attach_history(void)
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 2);
 	CHECK_EQ_UINT(ring_oldest(&g.ring), 0);
 	CHECK_EQ_UINT(g.n_chunks, 1);
 	guest_write_to(&g, 4, 1);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 4);
 	CHECK_EQ_UINT(ring_oldest(&g.ring), 0);
 	guest_write_to(&g, 5, 1);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(ring_oldest(&g.ring), 1);
 	CHECK_EQ_UINT(g.n_gaps, 0);
 }
@@ -198,7 +198,7 @@ static void test_proof(void)
 {
 	guest_new(&g, 4, SMALL);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK(!ring_pending(&g.ring));
 	/*
 	 * A size is confirmed by the next size. Two confirmed sizes prove the bytes before the
@@ -220,7 +220,7 @@ static void test_proof(void)
 	CHECK_EQ_UINT(g.ring.counters.polls, 11);
 	/* A poll that finds no change makes two loads. */
 	g.loads = 0;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.loads, 2);
 }
 
@@ -232,7 +232,7 @@ static void test_proof_over_packets(void)
 	guest_new(&g, 3, 500);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	guest_write_to(&g, 0, 27);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	guest_watch(&g, 1);
 	/*
 	 * The writer has left packet 0, whose last size is final now. Its size before that was
@@ -264,7 +264,7 @@ static void test_proof_over_halves(void)
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	while (g.used + GUEST_EVENT <= 8192)
 		guest_event(&g);
-	CHECK_EQ_INT(guest_look(&g), 0); /* a candidate below 8 KiB */
+	CHECK_EQ_INT(guest_poll(&g), 0); /* a candidate below 8 KiB */
 	guest_watch(&g, 1);		 /* a candidate above 8 KiB */
 	CHECK_EQ_UINT(g.ring.proof.n_marks, 0);
 	guest_watch(&g, 1);
@@ -284,7 +284,7 @@ static void test_pieces(void)
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	guest_write_to(&g, 0, 80000);
 	guest_write_to(&g, 1, 1);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	guest_watch(&g, 2);
 	if (!CHECK(g.n_chunks >= 2))
 		return;
@@ -306,19 +306,19 @@ static void test_sink_full(void)
 	CHECK_EQ_UINT(g.n_chunks, 2);
 	g.room_for = 0;
 	guest_event(&g);
-	CHECK_EQ_INT(guest_look(&g), RING_E_FULL);
-	CHECK_EQ_INT(guest_look(&g), RING_E_FULL);
+	CHECK_EQ_INT(guest_poll(&g), RING_E_FULL);
+	CHECK_EQ_INT(guest_poll(&g), RING_E_FULL);
 	g.room_for = UINT32_MAX;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.handed, 3 * GUEST_EVENT);
 	/* The writer overwrites the refused bytes. */
 	g.room_for = 0;
 	guest_event(&g);
-	CHECK_EQ_INT(guest_look(&g), RING_E_FULL);
+	CHECK_EQ_INT(guest_poll(&g), RING_E_FULL);
 	guest_write_to(&g, 6, 2);
 	g.room_for = UINT32_MAX;
 	g.takes_no_gap = true;
-	CHECK_EQ_INT(guest_look(&g), RING_E_FULL);
+	CHECK_EQ_INT(guest_poll(&g), RING_E_FULL);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 0);
 	g.takes_no_gap = false;
 	guest_watch(&g, 3);
@@ -360,7 +360,7 @@ static void test_count_goes_round(void)
 			read_to_five(n, LARGE);
 			guest_jump(&g, newest, 9);
 			g.ring.polled_at = clock_mono();
-			CHECK_EQ_INT(guest_look(&g), 0);
+			CHECK_EQ_INT(guest_poll(&g), 0);
 			CHECK_EQ_UINT(g.n_gaps, 1);
 			gap_is(0, 5, newest - (n - 1) + 1, true, RING_GAP_LAPPED);
 			CHECK_EQ_UINT(g.ring.counters.lapped, 1);
@@ -384,12 +384,12 @@ static void test_numbers_below_zero(void)
 		guest_new(&g, 16, SMALL);
 		guest_write_to(&g, 5, 1);
 		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		guest_watch(&g, 6);
 		CHECK_EQ_UINT(g.ring.cursor.sequence, 5);
 		guest_forget(&g);
 		guest_jump(&g, newest, 9);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		gap_is(0, 5, newest - 15 + 1, true, RING_GAP_LAPPED);
 		guest_watch(&g, 3);
 		CHECK_EQ_UINT(g.ring.cursor.sequence, newest);
@@ -403,7 +403,7 @@ static void test_numbers_below_zero(void)
 	resume = (struct ring_resume){5, 30 + 10 * GUEST_EVENT, 5, mprof_load64(guest_packet(&g, 65541) + 30),
 				      clock_real()};
 	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 65541 - 15, true, RING_GAP_RESTART);
 }
 
@@ -416,14 +416,14 @@ static void test_lap(void)
 	read_to_five(4, LARGE);
 	guest_jump(&g, 30, 4);
 	g.ring.polled_at = clock_mono();
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 28, false, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(g.n_gaps, 1);
 
 	read_to_five(4, LARGE);
 	guest_jump(&g, 30, 4);
 	g.ring.polled_at = clock_mono() - 10 * NS_PER_S;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
 
 	/*
@@ -433,19 +433,19 @@ static void test_lap(void)
 	read_to_five(4, LARGE);
 	guest_jump(&g, 30, 4);
 	g.ring.polled_at = clock_mono() - NS_PER_S / 5;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 28, false, RING_GAP_LAPPED);
 	read_to_five(4, SMALL);
 	guest_jump(&g, 30, 4);
 	g.ring.polled_at = clock_mono() - NS_PER_S / 5;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
 
 	read_to_five(4, SMALL);
 	g.ring.slots[0].bytes = 100 * SMALL;
 	guest_jump(&g, 30, 4);
 	g.ring.polled_at = clock_mono() - NS_PER_S / 5;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 28, true, RING_GAP_LAPPED);
 
 	/*
@@ -455,7 +455,7 @@ static void test_lap(void)
 	read_to_five(4, LARGE);
 	guest_write_to(&g, 9, 1);
 	g.ring.polled_at = clock_mono();
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 7, false, RING_GAP_LAPPED);
 	/*
 	 * This is no lap: the writer has filled the ring and overwritten nothing that the reader
@@ -463,7 +463,7 @@ static void test_lap(void)
 	 */
 	read_to_five(4, LARGE);
 	guest_write_to(&g, 8, 1);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 8);
 }
@@ -478,10 +478,10 @@ static void test_count_falls(void)
 	guest_jump(&g, 4 + 65536, 9);
 	g.ring.polled_at = clock_mono();
 	for (unsigned i = 0; i < 3; i++) {
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		CHECK_EQ_UINT(g.n_gaps, 0);
 	}
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 4 + 65536 - 2, false, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(g.ring.writer.behind, 0);
 
@@ -489,7 +489,7 @@ static void test_count_falls(void)
 	read_to_five(4, LARGE);
 	guest_jump(&g, 4 + 65536, 9);
 	g.ring.polled_at = clock_mono() - 10 * NS_PER_S;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 4 + 65536 - 2, true, RING_GAP_LAPPED);
 
 	/*
@@ -499,12 +499,12 @@ static void test_count_falls(void)
 	read_to_five(4, LARGE);
 	guest_jump(&g, 5 + 32767, 9);
 	g.ring.polled_at = clock_mono();
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 5 + 32767 - 2, false, RING_GAP_LAPPED);
 	read_to_five(4, LARGE);
 	guest_jump(&g, 5 + 32768, 9);
 	g.ring.polled_at = clock_mono();
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
 }
 
@@ -522,7 +522,7 @@ static void test_renewed(void)
 		if (filled)
 			guest_write_to(&g, filled - 1, 3);
 		g.ring.polled_at = clock_mono();
-		CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
+		CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
 		CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 	}
 }
@@ -540,10 +540,10 @@ static void renewed_after_restart(unsigned events)
 	guest_write_to(&g, 1, 6);
 	resume.first_timestamp = mprof_load64(guest_packet(&g, 1) + 30);
 	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	guest_format(&g);
 	guest_write_to(&g, 1, events + 1);
-	CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
+	CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
 	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 }
 
@@ -563,7 +563,7 @@ static void test_renewed_early(void)
 		guest_format(&g);
 		while (g.used < 30 + events * GUEST_EVENT)
 			guest_event(&g);
-		CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
+		CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
 		CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 
 		/*
@@ -578,7 +578,7 @@ static void test_renewed_early(void)
 		guest_format(&g);
 		while (g.used < 30 + (events + 1) * GUEST_EVENT)
 			guest_event(&g);
-		CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
+		CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
 		CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 
 		/* The reader was restarted before. */
@@ -590,9 +590,9 @@ static void test_renewed_early(void)
 	 */
 	guest_new(&g, 4, LARGE);
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	guest_event(&g);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	guest_format(&g);
 	guest_watch(&g, 4);
 	CHECK_EQ_UINT(g.n_gaps, 0);
@@ -614,7 +614,7 @@ static void test_renewed_or_round(void)
 	guest_write_to(&g, 65538, (LARGE - 31) / GUEST_EVENT);
 	guest_turn(&g);
 	g.ring.polled_at = clock_mono();
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 65534, 65536, false, RING_GAP_LAPPED);
 
 	/* Only the first packet has events, so the count did not wrap: the ring is new. */
@@ -625,7 +625,7 @@ static void test_renewed_or_round(void)
 	guest_forget(&g);
 	guest_format(&g);
 	guest_write_to(&g, 0, 3);
-	CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
+	CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
 
 	guest_new(&g, 4, LARGE);
 	guest_jump(&g, 30000, 1);
@@ -635,7 +635,7 @@ static void test_renewed_or_round(void)
 	guest_format(&g);
 	guest_write_to(&g, 2, 1);
 	g.ring.polled_at = clock_mono();
-	CHECK_EQ_INT(guest_look(&g), RING_E_RENEWED);
+	CHECK_EQ_INT(guest_poll(&g), RING_E_RENEWED);
 }
 
 /* ---- a packet that changes during the copy --------------------------------------------------- */
@@ -683,7 +683,7 @@ static void test_renewed_in_copy(void)
 	 */
 	for (unsigned i = 0; i < 4 && r == 0; i++) {
 		guest_event(&g);
-		r = guest_look(&g);
+		r = guest_poll(&g);
 	}
 	CHECK_EQ_UINT(g.armed, 0);
 	CHECK_EQ_INT(r, RING_E_RENEWED);
@@ -727,7 +727,7 @@ static void lapped_in_copy(void (*hook)(struct guest *, uint64_t, size_t), uint6
 	guest_forget(&g);
 	g.hook = hook;
 	g.armed = 1;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.armed, 0);
 	CHECK_EQ_UINT(g.n_drops, 1);
 	gap_is(0, 0, next, false, RING_GAP_LAPPED);
@@ -758,7 +758,7 @@ static void test_bad_sizes(void)
 		CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 		guest_watch(&g, 6);
 		mprof_store32(guest_packet(&g, 0) + 26, bits[i]);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		CHECK_EQ_UINT(g.ring.counters.bad_sizes, 1);
 		guest_watch(&g, 3);
 		CHECK_EQ_UINT(g.handed, 7 * GUEST_EVENT);
@@ -799,10 +799,10 @@ static void test_several_writers(void)
 	guest_watch(&g, 6);
 	CHECK(!g.ring.proof.several_writers);
 	guest_size(&g, 0, 30 + 2 * GUEST_EVENT);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK(!g.ring.proof.several_writers);
 	guest_size(&g, 0, 30 + 3 * GUEST_EVENT);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK(g.ring.proof.several_writers);
 	guest_forget(&g);
 	guest_watch(&g, 4);
@@ -819,7 +819,7 @@ static void test_several_writers(void)
 	guest_watch(&g, 6);
 	guest_write_to(&g, 1, 1);
 	guest_size(&g, 0, 30 + 2 * GUEST_EVENT);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK(g.ring.proof.several_writers);
 	guest_watch(&g, 3);
 	CHECK_EQ_UINT(g.n_gaps, 1);
@@ -837,7 +837,7 @@ static void test_old_bytes_under_new_number(void)
 	guest_write_to(&g, 5, 15);
 	mprof_store16(guest_packet(&g, 6) + 24, 6);
 	for (unsigned i = 0; i < 5; i++)
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 6);
 	CHECK_EQ_UINT(g.ring.writer.seen, 30);
 	CHECK(g.ring.reference.stale_since != 0);
@@ -860,11 +860,11 @@ static void test_old_time_of_left_packet(void)
 {
 	read_to_five(4, SMALL);
 	guest_write_to(&g, 5, 15);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	guest_turn(&g);
 	guest_size(&g, 6, 30 + GUEST_EVENT);
 	mprof_store16(guest_packet(&g, 7) + 24, 7);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 7);
 	CHECK_EQ_UINT(g.ring.writer.seen, 30);
 	CHECK(g.ring.reference.stale_since != 0);
@@ -889,7 +889,7 @@ static void test_dead_while_emptying(void)
 			mprof_store16(p + 26, MPROF_PACKET_EMPTY_BITS);
 			CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
 			CHECK_EQ_UINT(g.ring.cursor.sequence, newest - 4);
-			CHECK_EQ_INT(guest_look(&g), 0);
+			CHECK_EQ_INT(guest_poll(&g), 0);
 			gap_is(0, newest - 4, newest - 3, false, RING_GAP_DAMAGED);
 			CHECK_EQ_UINT(g.ring.counters.bad_sizes, 1);
 		}
@@ -902,7 +902,7 @@ static void test_dead_while_emptying(void)
 	guest_jump(&g, 9, 1000);
 	mprof_store16(guest_packet(&g, 6) + 26, MPROF_PACKET_EMPTY_BITS);
 	CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
 	CHECK_EQ_UINT(g.chunks[1].sequence, 6);
 	CHECK_EQ_UINT(g.chunks[1].length, (65536 * 2 + MPROF_PACKET_EMPTY_BITS) / 8 - 30);
@@ -923,7 +923,7 @@ static void stand_still(uint64_t more)
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 6);
 	CHECK_EQ_UINT(g.ring.cursor.offset, 30 + GUEST_EVENT);
 	guest_write_to(&g, 6, 15);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	mprof_store16(guest_packet(&g, 7) + 24, 7);
 	mprof_store64(guest_packet(&g, 7) + 30, mprof_load64(guest_packet(&g, 6) + 30) + more);
 	mprof_store64(guest_packet(&g, 7) + 39, mprof_load64(guest_packet(&g, 7) + 30) * 3);
@@ -942,10 +942,10 @@ static void test_clock_stands_still(void)
 	struct ring_mark at;
 
 	stand_still(1);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.ring.writer.seen, 30 + 2 * GUEST_EVENT);
 	stand_still(0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 7);
 	CHECK_EQ_UINT(g.ring.writer.seen, 30);
 	CHECK(g.ring.reference.stale_since != 0);
@@ -953,7 +953,7 @@ static void test_clock_stands_still(void)
 	g.ring.reference.stale_since -= 2 * NS_PER_S;
 	g.ring.slots[g.ring.writer.slot].has_before = true;
 	g.ring.slots[g.ring.writer.slot].before = 1;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.ring.writer.seen, 30 + 2 * GUEST_EVENT);
 	CHECK(g.ring.slots[g.ring.writer.slot].clock);
 	guest_forget(&g);
@@ -968,20 +968,20 @@ static void test_clock_stands_still(void)
 	g.ring.cursor.sequence = 7;
 	g.ring.cursor.offset = 30;
 	mprof_store64(guest_packet(&g, 7) + 30, g.time + 5);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK(!g.ring.slots[g.ring.writer.slot].clock);
 	/* For the next packet the wait of a second begins again. */
 	stand_still(0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	g.ring.reference.stale_since -= 2 * NS_PER_S;
 	mprof_store16(guest_packet(&g, 8) + 24, 8);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 8);
 	CHECK_EQ_UINT(g.ring.writer.seen, 30);
 	/* The reader sees a packet empty under its new number. */
 	CHECK(!g.ring.writer.saw_empty);
 	guest_turn(&g);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK(g.ring.writer.saw_empty);
 	/*
 	 * The slot's first timestamp of the lap before is the same, or the reader does not know it:
@@ -989,18 +989,18 @@ static void test_clock_stands_still(void)
 	 */
 	for (unsigned known = 0; known < 2; known++) {
 		stand_still(0);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		g.ring.reference.stale_since -= 2 * NS_PER_S;
 		g.ring.slots[g.ring.writer.slot].has_before = known;
 		g.ring.slots[g.ring.writer.slot].before = mprof_load64(guest_packet(&g, 7) + 30);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		CHECK_EQ_UINT(g.ring.writer.seen, 30);
 		/*
 		 * Once the reader has seen the packet empty under its number, the bytes must be
 		 * new.
 		 */
 		g.ring.writer.saw_empty = true;
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		CHECK_EQ_UINT(g.ring.writer.seen, 30 + 2 * GUEST_EVENT);
 	}
 }
@@ -1024,7 +1024,7 @@ static void test_guessed_reference(void)
 		CHECK_EQ_UINT(g.ring.cursor.sequence, 100);
 		CHECK(g.ring.reference.known && g.ring.reference.guessed);
 		CHECK_EQ_UINT(g.ring.reference.first, mprof_load64(guest_packet(&g, 7) + 30));
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		CHECK_EQ_UINT(g.ring.writer.seen, fresh ? guest_full(&g) : 30);
 	}
 	/* In a new ring there is no packet to compare with. */
@@ -1045,7 +1045,7 @@ static void test_dead_reference(void)
 
 	read_to_five(4, SMALL);
 	guest_write_to(&g, 6, 3);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 6);
 	mprof_store64(guest_packet(&g, 5) + 30, g.time + 10);
 	/* With a known timestamp of the lap before, the reader would assume a clock step. */
@@ -1109,7 +1109,7 @@ static int follow_on(void)
 	for (unsigned events = 0; events < 60; events++) {
 		if (g.bytes)
 			guest_event(&g);
-		r = guest_look(&g);
+		r = guest_poll(&g);
 		if ((r && r != RING_E_FULL) || (!r && !g.armed && g.next_time == g.time - 2))
 			return r;
 	}
@@ -1205,7 +1205,7 @@ static void test_unsteady(void)
 	guest_watch(&g, 6);
 	guest_event(&g);
 	g.hook = never_steady;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.ring.counters.unsteady, 1);
 	g.hook = NULL;
 	guest_watch(&g, 3);
@@ -1223,9 +1223,9 @@ static void test_empty_packet(void)
 	CHECK_EQ_INT(guest_attach(&g, NULL, false), 0);
 	for (uint64_t q = 0; q < 4; q++) {
 		guest_write_to(&g, q, 15);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		guest_turn(&g);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		CHECK_EQ_UINT(g.ring.writer.active, q < 3 ? q : 4);
 	}
 }
@@ -1263,7 +1263,7 @@ static struct ring_resume resume_five(void)
 	};
 }
 
-static void resume_look(const struct ring_resume *resume, int want)
+static void resume_poll(const struct ring_resume *resume, int want)
 {
 	CHECK_EQ_INT(guest_attach(&g, resume, false), want);
 	if (want)
@@ -1271,14 +1271,14 @@ static void resume_look(const struct ring_resume *resume, int want)
 	g.started = true;
 	g.next_sequence = resume->sequence;
 	g.next_offset = resume->offset;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 }
 
 static void test_resume_same_packet(void)
 {
 	struct ring_resume resume = resume_five();
 
-	resume_look(&resume, 0);
+	resume_poll(&resume, 0);
 	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 	g.next_time = g.time - 2;
 	g.after_gap = false;
@@ -1289,7 +1289,7 @@ static void test_resume_same_packet(void)
 	/* The ring still has packet 5 when the writer is in packet 8. */
 	resume = resume_five();
 	guest_write_to(&g, 8, 3);
-	resume_look(&resume, 0);
+	resume_poll(&resume, 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
 	CHECK_EQ_UINT(g.chunks[0].sequence, 5);
 	CHECK_EQ_UINT(g.chunks[0].offset, resume.offset);
@@ -1299,7 +1299,7 @@ static void test_resume_same_packet(void)
 	resume = resume_five();
 	resume.sequence = 6;
 	resume.offset = 30;
-	resume_look(&resume, 0);
+	resume_poll(&resume, 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 5);
 	guest_write_to(&g, 6, 1);
 	guest_watch(&g, 3);
@@ -1312,7 +1312,7 @@ static void test_resume_lapped(void)
 	struct ring_resume resume = resume_five();
 
 	guest_write_to(&g, 9, 3);
-	resume_look(&resume, 0);
+	resume_poll(&resume, 0);
 	CHECK_EQ_UINT(g.n_gaps, 1);
 	gap_is(0, 5, 6, false, RING_GAP_RESTART);
 	CHECK_EQ_UINT(g.gaps[0].after_offset, resume.offset);
@@ -1323,7 +1323,7 @@ static void test_resume_lapped(void)
 	resume = resume_five();
 	guest_write_to(&g, 9, 3);
 	resume.last_real -= 60 * NS_PER_S;
-	resume_look(&resume, 0);
+	resume_poll(&resume, 0);
 	gap_is(0, 5, 6, true, RING_GAP_RESTART);
 	/*
 	 * dom0's clock was set back: the archive's last bytes are from the future. The reader then
@@ -1332,7 +1332,7 @@ static void test_resume_lapped(void)
 	resume = resume_five();
 	guest_write_to(&g, 9, 3);
 	resume.last_real += 60 * NS_PER_S;
-	resume_look(&resume, 0);
+	resume_poll(&resume, 0);
 	gap_is(0, 5, 6, false, RING_GAP_RESTART);
 	/*
 	 * Packet 5 is still in the ring. However old the archive's last bytes are, the count cannot
@@ -1341,7 +1341,7 @@ static void test_resume_lapped(void)
 	resume = resume_five();
 	guest_write_to(&g, 8, 3);
 	resume.last_real -= 60 * NS_PER_S;
-	resume_look(&resume, 0);
+	resume_poll(&resume, 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
 	CHECK(!g.ring.restart.at_least);
 }
@@ -1356,7 +1356,7 @@ static void test_resume_round(void)
 		struct ring_resume resume = resume_five();
 
 		guest_jump(&g, 5 + 65536 + more, 12);
-		resume_look(&resume, 0);
+		resume_poll(&resume, 0);
 		CHECK_EQ_UINT(g.n_gaps, 1);
 		gap_is(0, 5, 5 + 65536 + more - 3, true, RING_GAP_RESTART);
 	}
@@ -1368,7 +1368,7 @@ static void test_resume_round(void)
 		struct ring_resume resume = resume_five();
 
 		guest_jump(&g, 4 + 65536, 12);
-		resume_look(&resume, 0);
+		resume_poll(&resume, 0);
 		gap_is(0, 5, 4 + 65536 - 3, false, RING_GAP_RESTART);
 	}
 }
@@ -1379,16 +1379,16 @@ static void test_resume_renewed(void)
 
 	guest_format(&g);
 	guest_write_to(&g, 1, 3);
-	resume_look(&resume, RING_E_RENEWED);
+	resume_poll(&resume, RING_E_RENEWED);
 	/* The same for a ring in its first lap. */
 	guest_new(&g, 4, LARGE);
 	guest_write_to(&g, 1, 12);
 	resume =
 		(struct ring_resume){1, 30 + 10 * GUEST_EVENT, 1, mprof_load64(guest_packet(&g, 1) + 30), clock_real()};
-	resume_look(&resume, 0);
+	resume_poll(&resume, 0);
 	guest_format(&g);
 	guest_write_to(&g, 1, 12);
-	resume_look(&resume, RING_E_RENEWED);
+	resume_poll(&resume, RING_E_RENEWED);
 	/* The same for a ring whose bytes have disappeared. */
 	g.bytes -= 1;
 	CHECK_EQ_INT(guest_attach(&g, &resume, false), RING_E_NOT_YET);
@@ -1409,7 +1409,7 @@ static void test_skip_and_seek(void)
 	for (unsigned i = 0; i < 5; i++) {
 		guest_write_to(&g, 6 + 3 * i, 5);
 		g.ring.polled_at = clock_mono();
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 	}
 	CHECK_EQ_UINT(g.n_gaps + g.n_chunks, 0);
 	CHECK_EQ_UINT(g.ring.writer.active, 18);
@@ -1430,12 +1430,12 @@ static void test_skip_and_seek(void)
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), 0);
 	CHECK(!g.ring.skipping);
 	gap_is(0, 5, 16, false, RING_GAP_POLICY);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.chunks[0].sequence, 16);
 	/* In a dead ring the reader keeps the oldest packet, too. */
 	ring_skip(&g.ring);
 	guest_write_to(&g, 40, 5);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	g.ring.polled_at = clock_mono();
 	CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, true), 0);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 37);
@@ -1454,7 +1454,7 @@ static void test_seek_after_restart(void)
 		resume.last_real -= at_least ? 60 * NS_PER_S : 0;
 		CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
 		ring_skip(&g.ring);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		CHECK_EQ_UINT(g.n_gaps, 0);
 		g.takes_no_gap = true;
 		CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), RING_E_FULL);
@@ -1464,7 +1464,7 @@ static void test_seek_after_restart(void)
 		CHECK_EQ_INT(ring_seek(&g.ring, &g.sink, false), 0);
 		gap_is(0, 5, 10, at_least, RING_GAP_POLICY);
 		CHECK(!g.ring.restart.pending);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		CHECK_EQ_UINT(g.n_gaps, 1);
 	}
 }
@@ -1500,7 +1500,7 @@ static void test_capture(void)
 	 */
 	guest_write_to(&g, 2, 4);
 	g.room_for = 0;
-	CHECK_EQ_INT(guest_look(&g), RING_E_FULL);
+	CHECK_EQ_INT(guest_poll(&g), RING_E_FULL);
 	CHECK_EQ_UINT(g.ring.writer.active, 1);
 	guest_forget(&g);
 	at = (struct ring_mark){0};
@@ -1517,7 +1517,7 @@ static void test_capture(void)
 	at = (struct ring_mark){0};
 	g.bytes = 100;
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), RING_E_GONE);
-	CHECK_EQ_INT(guest_look(&g), RING_E_GONE);
+	CHECK_EQ_INT(guest_poll(&g), RING_E_GONE);
 }
 
 /* If the writer is a lap ahead of the cursor, there is no tail. */
@@ -1532,7 +1532,7 @@ static void test_capture_lapped(void)
 	g.ring.held = true;
 	for (uint64_t q = 1; q <= 4; q++) {
 		guest_write_to(&g, q, 2);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 	}
 	g.ring.held = false;
 	CHECK_EQ_UINT(g.ring.writer.active, 4);
@@ -1571,7 +1571,7 @@ static void left_lapped(uint64_t last)
 	g.ring.held = true;
 	for (uint64_t q = 1; q <= last; q++) {
 		guest_write_to(&g, q, 2);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 	}
 	ring_set_dead(&g.ring, true);
 	g.takes_no_gap = true;
@@ -1605,7 +1605,7 @@ static void test_dead(void)
 	struct ring_mark at = {0};
 
 	dead_ring(10, 5);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.handed, 2 * 15 * GUEST_EVENT);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 	CHECK_EQ_UINT(g.tail, (15 + 5) * GUEST_EVENT);
@@ -1620,7 +1620,7 @@ static void test_dead(void)
 	mprof_store16(guest_packet(&g, 11) + 24, 11);
 	at = (struct ring_mark){0};
 	CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	guest_forget(&g);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 	for (unsigned i = 0; i < g.n_chunks; i++)
@@ -1642,7 +1642,7 @@ static void test_dead_stale(void)
 		first = mprof_load64(guest_packet(&g, 9) + 30) + more;
 		mprof_store64(guest_packet(&g, 10) + 30, first);
 		mprof_store64(guest_packet(&g, 10) + 39, first * 3);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 		CHECK_EQ_UINT(g.tail, (15 + 5 * more) * GUEST_EVENT);
 	}
@@ -1660,7 +1660,7 @@ static void test_dead_cut(void)
 	CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
 	CHECK_EQ_UINT(g.ring.n, 4);
 	g.after_gap = true;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.n_chunks, 2);
 	CHECK_EQ_UINT(g.chunks[0].sequence, 6);
 	CHECK(!g.chunks[0].unproven);
@@ -1685,7 +1685,7 @@ static void test_dead_missing(void)
 		CHECK_EQ_INT(guest_attach(&g, NULL, true), 0);
 		CHECK_EQ_UINT(g.ring.n, 7);
 		CHECK_EQ_UINT(g.ring.cursor.sequence, 4);
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 		CHECK_EQ_UINT(g.n_gaps, missing);
 		gap_is(0, 7 - missing, 8 - missing, false, RING_GAP_DAMAGED);
@@ -1723,7 +1723,7 @@ static void dead_between_halves(uint32_t room, unsigned events)
 	guest_watch(&g, events);
 	used = g.used;
 	mprof_store16(guest_packet(&g, 0) + 28, 0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	ring_set_dead(&g.ring, true);
 	guest_forget(&g);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
@@ -1777,21 +1777,21 @@ static void test_left(void)
 	CHECK_EQ_UINT(g.n_gaps, 3);
 	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 7, &at, &left), 0);
 	CHECK_EQ_UINT(left, newest);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
 	CHECK_EQ_UINT(g.handed + g.tail, 5 * GUEST_EVENT);
 
 	/* ring_remaining only computes the rest; it hands nothing over. */
 	dead_ring(10, 5);
 	at = (struct ring_mark){0};
-	CHECK_EQ_INT(guest_look(&g), 0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	g.ring.cursor.sequence = 7;
 	g.started = false;
 	g.after_gap = true;
 	guest_forget(&g);
 	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 7, &at, &left), 0);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.handed, 2 * 15 * GUEST_EVENT);
 
 	/* The same in a ring that never wrapped. */
@@ -1815,7 +1815,7 @@ static void test_left_of_tail(void)
 	uint64_t left;
 
 	dead_ring(10, 5);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	g.room_for = 1;
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), RING_E_FULL);
 	g.room_for = UINT32_MAX;
@@ -1834,7 +1834,7 @@ static void test_left_of_tail(void)
 
 	/* Two packets of a tail remain, and there is room for one of them. */
 	dead_ring(10, 5);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	at = (struct ring_mark){9, 30 + 2 * GUEST_EVENT};
 	g.started = false; /* the gap follows the tail */
 	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 0, &at, &left), 0);
@@ -1873,7 +1873,7 @@ static void test_dead_damaged(void)
 
 	dead_ring(10, 5);
 	mprof_store32(guest_packet(&g, 9) + 26, 7);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 8);
 	CHECK_EQ_INT(ring_remaining(&g.ring, &g.sink, 0, &at, &left), 0);
 	CHECK_EQ_UINT(left, (15 + 5) * GUEST_EVENT);
@@ -1903,7 +1903,7 @@ static void test_rewind(void)
 	g.next_sequence = start.sequence;
 	g.next_offset = start.offset;
 	g.after_gap = true;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
 	CHECK(ring_owes(&g.ring));
 	guest_watch(&g, 4);
@@ -1924,7 +1924,7 @@ static void test_rewind(void)
 		g.next_sequence = start.sequence;
 		g.next_offset = start.offset;
 		g.ring.polled_at = clock_mono();
-		CHECK_EQ_INT(guest_look(&g), 0);
+		CHECK_EQ_INT(guest_poll(&g), 0);
 		gap_is(0, 5, 18, at_least, RING_GAP_LAPPED);
 		CHECK(!g.ring.debt.rewound && !g.ring.debt.at_least);
 	}
@@ -1946,7 +1946,7 @@ static void test_rewind_of_dead(void)
 	ring_set_dead(&g.ring, true);
 	g.next_offset = start.offset;
 	guest_forget(&g);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK(ring_owes(&g.ring));
 	CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, false, &at), 0);
 	CHECK(ring_owes(&g.ring));
@@ -1973,7 +1973,7 @@ static void test_rewind_to_emptied(void)
 	guest_forget(&g);
 	g.next_offset = start.offset;
 	g.after_gap = true;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.n_gaps, 1);
 	gap_is(0, 5, 6, false, RING_GAP_LAPPED);
 	CHECK_EQ_UINT(g.chunks[0].sequence, 6);
@@ -1991,10 +1991,10 @@ static void test_rewind_and_skip(void)
 	ring_skip(&g.ring);
 	guest_forget(&g);
 	g.next_offset = start.offset;
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 6, true, RING_GAP_LAPPED);
 	CHECK(!g.ring.debt.rewound);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	CHECK_EQ_UINT(g.n_gaps, 1);
 }
 
@@ -2033,7 +2033,7 @@ static void test_forfeit(void)
 	read_to_five(4, LARGE);
 	start = g.ring.cursor;
 	guest_write_to(&g, 5, (LARGE - 31) / GUEST_EVENT);
-	CHECK_EQ_INT(guest_look(&g), 0);
+	CHECK_EQ_INT(guest_poll(&g), 0);
 	guest_watch(&g, 2);
 	CHECK_EQ_UINT(g.ring.cursor.sequence, 6);
 	CHECK_EQ_UINT(g.ring.cursor.offset, 30);

@@ -29,7 +29,7 @@ static bool run_once(uint64_t seed, bool print)
 {
 	static const uint32_t sizes[] = {90, 128, 200, 333, 500};
 	static const uint32_t paces[] = {0, 1, 4, 16, 64, 200, 600};
-	uint32_t n = 2 + (uint32_t)(seed % 4), looks = 200;
+	uint32_t n = 2 + (uint32_t)(seed % 4), polls = 200;
 	uint32_t size = sizes[seed / 4 % 5];
 	uint64_t begin = seed / 20 % 8 == 0 ? 0 : seed / 20 % 8 < 7 ? 7 + seed % 11 : 65533;
 	struct ring ring;
@@ -58,7 +58,7 @@ static bool run_once(uint64_t seed, bool print)
 		return false;
 	}
 	sim.looked = seed % 3 == 1 ? &ring : NULL;
-	for (uint32_t i = 0; i < looks && !sim.fault; i++) {
+	for (uint32_t i = 0; i < polls && !sim.fault; i++) {
 		if (sim.looked && sim_random(&sim, 6) == 0)
 			sim_evict(&sim, &ring);
 		sim.pace = paces[sim_random(&sim, 7)];
@@ -67,7 +67,7 @@ static bool run_once(uint64_t seed, bool print)
 			sim_write(&sim, (unsigned)sim_random(&sim, size > 8192 ? 60000 : 3000));
 		r = ring_poll(&ring, &sim.sink);
 		if (r && r != RING_E_FULL)
-			sim_fail(&sim, "a look fails");
+			sim_fail(&sim, "a poll fails");
 		if (r == 0 && sim_random(&sim, 50) == 0) {
 			struct ring_mark at = {0};
 

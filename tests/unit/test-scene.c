@@ -59,23 +59,23 @@ void __wrap_free(void *p)
 
 /* ---- models */
 
-struct tale {
+struct drawing {
 	struct mprof_model *m;
 	const struct mprof_model_view *v;
 	struct mprof_scene *s;
 	uint64_t events;
 };
 
-static void begin(struct tale *t, uint32_t streams)
+static void begin(struct drawing *t, uint32_t streams)
 {
 	uint32_t i, stream;
 
-	*t = (struct tale){.m = mprof_model_new(&(struct mprof_model_options){.simplify = true, .seed = 1})};
+	*t = (struct drawing){.m = mprof_model_new(&(struct mprof_model_options){.simplify = true, .seed = 1})};
 	for (i = 0; i < streams; i++)
 		CHECK_EQ_INT(mprof_model_stream(t->m, &(struct mprof_model_source){.guest = i}, &stream), MPROF_OK);
 }
 
-static void add_to(struct tale *t, uint32_t stream, uint64_t time, uint8_t id, int64_t context, int64_t number,
+static void add_to(struct drawing *t, uint32_t stream, uint64_t time, uint8_t id, int64_t context, int64_t number,
 		   const char *text)
 {
 	struct mprof_raw_event e = {
@@ -92,12 +92,12 @@ static void add_to(struct tale *t, uint32_t stream, uint64_t time, uint8_t id, i
 	t->events++;
 }
 
-static void add(struct tale *t, uint64_t time, uint8_t id, int64_t context, int64_t number, const char *text)
+static void add(struct drawing *t, uint64_t time, uint8_t id, int64_t context, int64_t number, const char *text)
 {
 	add_to(t, 0, time, id, context, number, text);
 }
 
-static void end(struct tale *t)
+static void end(struct drawing *t)
 {
 	CHECK_EQ_INT(mprof_model_finish(t->m), MPROF_OK);
 	t->v = mprof_model_view(t->m);
@@ -105,7 +105,7 @@ static void end(struct tale *t)
 	CHECK(t->s != NULL);
 }
 
-static void tale_deinit(struct tale *t)
+static void drawing_deinit(struct drawing *t)
 {
 	CHECK(mprof_scene_free(t->s) == NULL);
 	mprof_model_free(t->m);
@@ -131,7 +131,7 @@ static uint64_t any(uint64_t *state)
 
 static const struct mprof_window base = {.width = WIDE, .height = HIGH, .letter_width = 6, .flags = 7};
 
-static uint64_t cost(struct tale *t, uint64_t from, uint64_t to, double focus, uint32_t *marks)
+static uint64_t cost(struct drawing *t, uint64_t from, uint64_t to, double focus, uint32_t *marks)
 {
 	struct mprof_window w = base;
 	struct mprof_picture p;
@@ -149,7 +149,7 @@ static uint64_t cost(struct tale *t, uint64_t from, uint64_t to, double focus, u
  * Draw pictures of all zoom levels at three times and three rows. Check the steps of the most
  * expensive one.
  */
-static void check_cost(struct tale *t, const char *name)
+static void check_cost(struct drawing *t, const char *name)
 {
 	uint64_t start = t->v->streams[0].start, span = t->v->streams[0].end - start, part, at, most = 0, its;
 	uint32_t marks = 0, most_marks = 0, place, row;
@@ -171,7 +171,7 @@ static void check_cost(struct tale *t, const char *name)
  * Finish the model, make its scene, check that the scene needs at most 16 bytes per event (and 300
  * kB), and check the cost of its pictures.
  */
-static void weigh(struct tale *t, const char *name)
+static void weigh(struct drawing *t, const char *name)
 {
 	size_t before;
 
@@ -183,13 +183,13 @@ static void weigh(struct tale *t, const char *name)
 	if (!CHECK(held - before <= 16 * t->events + 300000) || getenv("SCENE_SHOW"))
 		fprintf(stderr, "%s: %.1f bytes an event\n", name, (double)(held - before) / (double)t->events);
 	check_cost(t, name);
-	tale_deinit(t);
+	drawing_deinit(t);
 }
 
 /* Many short threads in one row. */
 static void test_one_row(void)
 {
-	struct tale t;
+	struct drawing t;
 	int64_t i;
 
 	begin(&t, 1);
@@ -203,7 +203,7 @@ static void test_one_row(void)
 /* As many rows as threads, because all threads live at once. */
 static void test_all_rows(void)
 {
-	struct tale t;
+	struct drawing t;
 	int64_t i;
 
 	begin(&t, 1);
@@ -222,7 +222,7 @@ static void test_ragged_rows(void)
 {
 	const uint64_t rows = 3000;
 	uint64_t seed = 7, time = 1, lap, i;
-	struct tale t;
+	struct drawing t;
 	int64_t id = 10;
 
 	begin(&t, 1);
@@ -243,7 +243,7 @@ static void test_arrows(void)
 {
 	static const uint8_t kinds[] = {MPROF_EVENT_signal, MPROF_EVENT_read, MPROF_EVENT_try_read};
 	uint64_t seed = 3, time = 1;
-	struct tale t;
+	struct drawing t;
 	int64_t i;
 
 	begin(&t, 1);
@@ -268,7 +268,7 @@ static void test_arrows(void)
 static void test_turns(void)
 {
 	uint64_t seed = 11, time = 1;
-	struct tale t;
+	struct drawing t;
 	int64_t i;
 
 	begin(&t, 1);
@@ -289,7 +289,7 @@ static void test_turns(void)
 static void test_labels(void)
 {
 	static char text[10000001];
-	struct tale t;
+	struct drawing t;
 	int64_t i;
 
 	memset(text, 'x', sizeof(text) - 1);
@@ -306,7 +306,7 @@ static void test_counters(void)
 {
 	uint64_t seed = 5;
 	char name[32];
-	struct tale t;
+	struct drawing t;
 	int64_t i;
 
 	begin(&t, 1);
@@ -323,7 +323,7 @@ static void test_counters(void)
 static void test_bands(void)
 {
 	uint64_t seed = 9, time = 1000000;
-	struct tale t;
+	struct drawing t;
 	int64_t i;
 
 	begin(&t, 1);
@@ -341,7 +341,7 @@ static void test_bands(void)
 static void test_streams(void)
 {
 	const uint32_t streams = 5000;
-	struct tale t;
+	struct drawing t;
 	uint32_t i, k;
 
 	begin(&t, streams);
@@ -356,7 +356,7 @@ static void test_streams(void)
 
 /* ---- the marks of a picture */
 
-static struct mprof_picture picture(struct tale *t, struct mprof_window w)
+static struct mprof_picture picture(struct drawing *t, struct mprof_window w)
 {
 	struct mprof_picture p = {0};
 
@@ -383,7 +383,7 @@ static bool says(const struct mprof_picture *p, const struct mprof_mark *m, cons
 static const struct mprof_window whole = {
 	.from = 0, .to = 1000, .width = 1000, .height = 300, .letter_width = 7, .flags = 7};
 
-static void tell(struct tale *t)
+static void tell(struct drawing *t)
 {
 	begin(t, 1);
 	add(t, 0, MPROF_EVENT_switch, 1, 0, NULL);
@@ -407,7 +407,7 @@ static void test_story(void)
 {
 	struct mprof_picture p;
 	const struct mprof_mark *m;
-	struct tale t;
+	struct drawing t;
 
 	tell(&t);
 	p = picture(&t, whole);
@@ -436,7 +436,7 @@ static void test_story(void)
 	p = picture(&t, (struct mprof_window){.from = 999, .to = 1999, .width = 500, .height = 300, .letter_width = 7});
 	m = mark(&p, MPROF_MARK_OPEN_END, 1);
 	CHECK(m && m->x0 == 0.5f && t.v->threads[m->item].id == 3);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 /* Each label is printable in the picture, also if it is cut. */
@@ -444,7 +444,7 @@ static void test_texts(void)
 {
 	bool quoted = false, sentence = false, failed = false;
 	struct mprof_picture p;
-	struct tale t;
+	struct drawing t;
 	uint32_t i, k;
 
 	tell(&t);
@@ -461,7 +461,7 @@ static void test_texts(void)
 	CHECK(quoted);
 	CHECK(failed);
 	CHECK(sentence);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 /* Times that need more than 53 bits and differ by single nanoseconds. */
@@ -471,7 +471,7 @@ static void test_late_times(void)
 	struct mprof_window w = whole;
 	struct mprof_picture p;
 	const struct mprof_mark *m;
-	struct tale t;
+	struct drawing t;
 	uint32_t i;
 
 	begin(&t, 1);
@@ -487,14 +487,14 @@ static void test_late_times(void)
 	}
 	CHECK(m && m->x0 == 100 && m->x1 == 300);
 	CHECK(says(&p, mark(&p, MPROF_MARK_GRID, 1), "1 ns"));
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 static void test_windows(void)
 {
 	struct mprof_window bad[] = {whole, whole, whole, whole, whole, whole};
 	struct mprof_picture p;
-	struct tale t;
+	struct drawing t;
 	size_t i;
 
 	tell(&t);
@@ -506,16 +506,16 @@ static void test_windows(void)
 	bad[5].to = UINT64_MAX;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CHECK_EQ_INT(mprof_scene_draw(t.s, &bad[i], &p), MPROF_CORRUPT);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 	begin(&t, 0);
 	end(&t);
 	CHECK_EQ_INT(mprof_scene_draw(t.s, &whole, &p), MPROF_OK);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 static void test_near(void)
 {
-	struct tale t;
+	struct drawing t;
 	uint32_t i;
 	float y;
 
@@ -527,7 +527,7 @@ static void test_near(void)
 		CHECK_EQ_UINT(mprof_scene_near(t.s, &whole, (float)(th->start + th->end) / 2, y + 2, 16), i);
 	}
 	CHECK_EQ_UINT(mprof_scene_near(t.s, &whole, 500, 299, 3), MPROF_NONE);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 /*
@@ -556,7 +556,7 @@ static void test_fisheye(void)
 	}
 }
 
-static uint32_t count_highlights(struct tale *t)
+static uint32_t count_highlights(struct drawing *t)
 {
 	struct mprof_picture p = picture(t, whole);
 	uint32_t n = 0;
@@ -568,7 +568,7 @@ static uint32_t count_highlights(struct tale *t)
 
 static void test_highlights(void)
 {
-	struct tale t;
+	struct drawing t;
 	uint32_t i;
 
 	tell(&t);
@@ -583,13 +583,13 @@ static void test_highlights(void)
 	/* Thread 4, thread 3, and the distance between their rows. */
 	CHECK_EQ_UINT(count_highlights(&t), 3);
 	mprof_scene_highlight(t.s, MPROF_NONE);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 static void test_find(void)
 {
 	const uint32_t *found;
-	struct tale t;
+	struct drawing t;
 	uint32_t n;
 
 	tell(&t);
@@ -606,13 +606,13 @@ static void test_find(void)
 	/* The root's id is no thread's id, so a search for the id finds nothing. */
 	CHECK_EQ_INT(mprof_scene_find(t.s, "-1", 2, &found, &n), MPROF_OK);
 	CHECK_EQ_UINT(n, 0);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 static void test_density(void)
 {
 	uint32_t parts[11], sum = 0, i;
-	struct tale t;
+	struct drawing t;
 
 	tell(&t);
 	mprof_scene_density(t.s, 0, 1100, parts, 11);
@@ -625,14 +625,14 @@ static void test_density(void)
 		sum += t.v->activations[i].start >= 300 && t.v->activations[i].start < 400;
 	CHECK_EQ_UINT(parts[3], sum);
 	CHECK_EQ_UINT(parts[5], 0);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 static void test_tail(void)
 {
 	struct mprof_picture p;
 	const struct mprof_mark *m;
-	struct tale t;
+	struct drawing t;
 
 	tell(&t);
 	CHECK(!mprof_scene_tail(t.s, 1, 0));
@@ -642,11 +642,11 @@ static void test_tail(void)
 	CHECK(m && m->x0 == 900 && m->x1 == 1000);
 	for (uint32_t i = 0; i < p.n_marks; i++)
 		CHECK(p.marks[i].kind != MPROF_MARK_BAND_NAME || p.marks[i].x0 != m->x0);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 /* Return mark number WHICH of the kind KIND in a picture of TRACKS. */
-static const struct mprof_mark *track_mark(struct tale *t, uint64_t to, const struct mprof_track *tracks, uint32_t n,
+static const struct mprof_mark *track_mark(struct drawing *t, uint64_t to, const struct mprof_track *tracks, uint32_t n,
 					   enum mprof_mark_kind kind, uint32_t which)
 {
 	static struct mprof_picture p;
@@ -664,7 +664,7 @@ static void test_processor(void)
 	struct mprof_window w = whole;
 	const struct mprof_mark *m;
 	struct mprof_picture p;
-	struct tale t;
+	struct drawing t;
 
 	tell(&t);
 	m = track_mark(&t, 2000, &track, 1, MPROF_MARK_BUSY, 0);
@@ -684,7 +684,7 @@ static void test_processor(void)
 	w.to = 1200;
 	CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, &track, 1, &p), MPROF_OK);
 	CHECK(!mark(&p, MPROF_MARK_BUSY, 0) && mark(&p, MPROF_MARK_GRID, 0));
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 static void test_lanes(void)
@@ -694,7 +694,7 @@ static void test_lanes(void)
 	struct mprof_window w = whole;
 	const struct mprof_mark *m;
 	struct mprof_picture p;
-	struct tale t;
+	struct drawing t;
 
 	tell(&t);
 	w.to = 2000;
@@ -712,7 +712,7 @@ static void test_lanes(void)
 	CHECK(mark(&p, MPROF_MARK_LANE, 0) && !mark(&p, MPROF_MARK_COUNTER, 0));
 	w.to = 0;
 	CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, tracks, 3, &p), MPROF_CORRUPT);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 
 	/*
 	 * Several samples within one pixel are drawn as a band. A counter that only has increases
@@ -732,7 +732,7 @@ static void test_lanes(void)
 	for (uint32_t i = 0; (m = mark(&p, MPROF_MARK_COUNTER, i)) && m->item == 0; i++)
 		CHECK(m->y0 == m->y1 && m->x1 > 508);
 	CHECK(m && m->item == 1 && m->x0 == 0 && m->x1 == 900 && m->y0 == 70);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 /* The number of steps for tracks depends only on the tracks' pixels. */
@@ -742,7 +742,7 @@ static void test_tracks_cost(void)
 	struct mprof_window w = base;
 	struct mprof_picture p;
 	uint64_t seed = 5;
-	struct tale t;
+	struct drawing t;
 
 	begin(&t, 1);
 	for (uint64_t i = 0; i < ITEMS; i++) {
@@ -754,13 +754,13 @@ static void test_tracks_cost(void)
 		CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, tracks, 2, &p), MPROF_OK);
 		CHECK(t.s->steps < COST_MAX && p.n_marks < 10 * WIDE);
 	}
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 static void test_counter_switch(void)
 {
 	struct mprof_picture p;
-	struct tale t;
+	struct drawing t;
 
 	tell(&t);
 	mprof_scene_counter(t.s, 0, false);
@@ -771,7 +771,7 @@ static void test_counter_switch(void)
 	mprof_scene_counter(t.s, 7, true);
 	p = picture(&t, whole);
 	CHECK(mark(&p, MPROF_MARK_COUNTER, 0) && !mark(&p, MPROF_MARK_COUNTER_NAME, 1));
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 /* If an allocation fails, no scene or no picture is made, and nothing else changes. */
@@ -779,7 +779,7 @@ static void test_no_memory(void)
 {
 	struct mprof_picture p;
 	struct mprof_scene *s = NULL;
-	struct tale t;
+	struct drawing t;
 	long i, left;
 
 	tell(&t);
@@ -807,7 +807,7 @@ static void test_no_memory(void)
 	fail_in = -1;
 	CHECK(i > 3);
 	mprof_scene_free(s);
-	tale_deinit(&t);
+	drawing_deinit(&t);
 }
 
 int main(void)

@@ -150,7 +150,7 @@ static const char *meant(const char *word)
 	return suggestion.best;
 }
 
-static void test_near(void)
+static void test_suggestion(void)
 {
 	CHECK_EQ_STR(meant("dmup"), "dump");
 	CHECK_EQ_STR(meant("dum"), "dump");
@@ -171,6 +171,6 @@ int main(void)
 	CHECK_RUN(test_filter_threads);
 	CHECK_RUN(test_filter_label);
 	CHECK_RUN(test_filter_time);
-	CHECK_RUN(test_near);
+	CHECK_RUN(test_suggestion);
 	return check_done();
 }

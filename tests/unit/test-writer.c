@@ -935,7 +935,7 @@ static void test_wal(void)
 	for (uint64_t i = 0; i < 40; i++)
 		CHECK_EQ_INT(fixture_packet(&f, 1, i, MIB, i), 0);
 	CHECK(stat(path, &st) == 0 && st.st_size < (off_t)(8 * MIB));
-	db = fixture_look(&f);
+	db = fixture_database(&f);
 	sqlite3_exec(db, "BEGIN; SELECT count(*) FROM chunks", NULL, NULL, NULL);
 	for (uint64_t i = 40; i < 60; i++) {
 		clock_gettime(CLOCK_MONOTONIC, &t0);
