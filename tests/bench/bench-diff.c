@@ -2,10 +2,11 @@
  * bench-diff [--brief]: measure the comparison of two runs of two million events each, on one core.
  *
  * The first pair is a server that answers requests with a few threads each. Its second run has
- * other ids and fifty requests more, one of which is never answered. The second pair is made to be
- * slow: all threads are siblings, of two kinds, in an order that differs between the runs. Pairs of
- * a quarter of the size serve for comparison: their rate shows that the time grows no faster than n
- * log n. The benchmark fails if the number of matches or the outcome is not as generated.
+ * other ids, fifty requests more, and one request that is never answered. The second pair is made
+ * to be slow: all threads are siblings, of two kinds, in an order that differs between the runs.
+ * Pairs of a quarter of the size serve for comparison: their rate shows that the time grows no
+ * faster than n log n. The benchmark fails if the number of matches or the outcome is not as
+ * generated.
  */
 #include <inttypes.h>
 #include <stdio.h>

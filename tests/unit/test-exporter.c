@@ -299,7 +299,10 @@ static void test_output_directory(void)
 	CHECK_EQ_INT(rmdir(top), 0);
 }
 
-/* Each format has all its functions, and is found only by its exact name. */
+/*
+ * Each format either draws or writes events (open, finish, close), and is found only by its exact
+ * name.
+ */
 static void test_table(void)
 {
 	const struct exporter *e;

@@ -262,8 +262,8 @@ static void test_wait_unsaid(void)
 }
 
 /*
- * The signal event with which a thread begins to wait is no wake-up, even if the trace or a
- * recorded range ends right behind it.
+ * The signal event with which a thread begins to wait is no wake-up, even if the trace ends
+ * right behind it.
  */
 static void test_wait_said(void)
 {
