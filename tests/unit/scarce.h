@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* number of allocations that succeed before one fails; below 0 none fails */
+/* Number of allocations that succeed before one fails. Below 0 none fails. */
 static long fail_in = -1;
 
 static bool fails(void)

@@ -51,7 +51,7 @@ static void test_accounts(void)
 	again = account_enter(&all, "uuid", "x", 0);
 	CHECK(again == web && !bucket_take(&again->bucket, 100, 100 * S, 1000));
 	account_leave(&all, again, 0, 109 * S);
-	/* The guest sent nothing, so its bucket is full and the account goes. */
+	/* The guest sent nothing, so its bucket is full and the account is removed. */
 	account_leave(&all, other, 1, 109 * S);
 	CHECK(all.first == web && !web->next);
 	accounts_tidy(&all, 110 * S);

@@ -12,7 +12,7 @@
 
 #include <mprof/packet.h>
 
-/* number of calls of strdup and texts_copy that succeed before one fails; below 0 none fails */
+/* Number of calls of strdup and texts_copy that succeed before one fails. Below 0 none fails. */
 static long copies_left = -1;
 
 char *__real_strdup(const char *text);
@@ -492,7 +492,7 @@ static void test_abandon(void)
 	CHECK(guest_capture_done(&w.guest));
 	tape = tape_take(w.shared.queue);
 	CHECK_EQ_UINT(tape_count(&tape, ITEM_CAPTURE, 0), 2);
-	/* Three of the crash capture, and one of the manual capture. */
+	/* Three ranges of the crash capture, and one of the manual capture. */
 	CHECK_EQ_UINT(tape_count(&tape, ITEM_RANGE, 0), 4);
 	CHECK_EQ_INT(tape_nth(&tape, ITEM_RANGE, w.streams[0].id, 0)->range.capture, 91);
 	CHECK_EQ_INT(tape_nth(&tape, ITEM_RANGE, w.streams[0].id, 1)->range.capture, 92);

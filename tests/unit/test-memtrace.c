@@ -279,8 +279,8 @@ static void test_events(void)
 	made.next_id++;
 	put_alloc(16, 0, 1, 102);
 	/*
-	 * Two frames: bucket 0 of the previous event followed 7 and is predicted, not 11 in
-	 * between.
+	 * Bucket 7, and the bucket that is predicted to follow, which is 9. Bucket 11 of the
+	 * previous event did not follow 7, because the buckets of each event begin with 0.
 	 */
 	put_hit(7, 1);
 	put_event(3, 103), put8(1);
@@ -396,7 +396,7 @@ static void test_truncated(void)
 	for (uint16_t i = 0; i < 409; i++)
 		put_miss((uint16_t)(i + 1), 0x1000u + i);
 	made.next_id++;
-	/* Shares 500 frames, of which the stream has 409. */
+	/* This stack shares 500 frames, of which the stream has 409. */
 	put_event(103, 101), put8(253), put16(500), put8(1);
 	put_miss(600, 0x5000);
 	made.next_id++;

@@ -201,7 +201,7 @@ static void test_pieces(void)
 	CHECK_EQ_UINT(end.offset, 300030);
 	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 700000, &end), 0);
 	CHECK_EQ_UINT(end.offset, 900030);
-	/* Exactly as far as allowed. */
+	/* The chunk end at 900,030 is exactly 600,000 bytes behind 300,030. */
 	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 600000, &end), 0);
 	CHECK_EQ_UINT(end.offset, 900030);
 	CHECK_EQ_INT(reader_end_above(r, 5, 7, 300030, 599999, &end), 0);

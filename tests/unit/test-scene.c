@@ -9,7 +9,7 @@
 #include "check.h"
 #include "scene-state.h"
 
-/* number of allocations of the library that succeed before one fails; below 0 none fails */
+/* Number of allocations of the library that succeed before one fails. Below 0 none fails. */
 static long fail_in = -1;
 static size_t held; /* bytes that the library holds */
 

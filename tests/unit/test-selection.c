@@ -125,7 +125,7 @@ static struct packet_view last_view(struct served *s, const struct selection *se
 static void test_tail_joined(void)
 {
 	static const struct {
-		/* Events between the chunks and the tail's pieces. SECOND is 0 for no second piece. */
+		/* Events between the chunks and the tail's pieces. SECOND is 0 without one. */
 		uint32_t at, second;
 		/* Events of the tail that are joined, and events that are cut off. */
 		unsigned joined, cut;

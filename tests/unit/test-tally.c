@@ -259,12 +259,9 @@ static void test_expected_stay(void)
 	thread_stats_event(&r, &mark, THREAD_STAT_NONE, true);
 	for (id = 2; id < 20000; id++) {
 		event(&r, (uint64_t)id, MPROF_EVENT_creates, 0, id);
+		/* Every hundredth thread is the next one that thread 1, or its alias, becomes. */
 		if (id % 100 == 0)
-			event(&r, (uint64_t)id, MPROF_EVENT_becomes, 1,
-			      /*
-			       * Thread 1, or the thread that it is an alias of, becomes thread ID.
-			       */
-			      id);
+			event(&r, (uint64_t)id, MPROF_EVENT_becomes, 1, id);
 		else
 			event(&r, (uint64_t)id, MPROF_EVENT_fulfills, 0, id);
 	}

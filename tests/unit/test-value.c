@@ -17,7 +17,7 @@ static void test_numbers(void)
 {
 	static const char *const bad[] = {"", " 1", "1 ", "+1", "-1", "01", "00", "1\n", "0x1", "1.", "1e1",
 					  "4294967296",
-					  /* The last text is 7 if the bits above the 64th are lost. */
+					  /* The last one is 7 if bits above the 64th are lost. */
 					  "9999999999", "10000000000", "18446744073709551623"};
 	uint32_t value = 7;
 
