@@ -1,6 +1,7 @@
 /*
- * Members are first written to unnamed files, because a tar states each member's length in front of
- * it.
+ * This file writes the archive of `mprofctl bundle`. Each guest's Perfetto trace is first written
+ * to an unnamed temporary file, because a tar file has the length of each member in front of the
+ * member.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,9 +19,10 @@
 #include "output.h"
 
 /*
- * Version 1 of Perfetto's manifest. A pinned file has a clock of its own; that clock reads T when
- * the reference clock reads T + offset_ns. Readers skip unknown keys, so further facts on a file
- * stand under `mprof`.
+ * The manifest has version 1 of Perfetto's format. The key `sync_to` of a guest's file names the
+ * reference clock: a clock of `host.pftrace`. The clock of the guest's file reads T when the
+ * reference clock reads T + offset_ns. Readers skip keys that they do not know, so mprof's own data
+ * about a file is under the key `mprof`.
  */
 
 static const char *clock_name(const struct bundle *b)
@@ -35,11 +37,11 @@ static json_t *text(const char *s)
 
 static json_t *number_or_null(bool known, uint64_t number)
 {
-	/* JSON's integers are signed here, so a larger number counts as unknown. */
+	/* json_int_t is signed, so write a number above INT64_MAX as null. */
 	return known && number <= INT64_MAX ? json_integer((json_int_t)number) : json_null();
 }
 
-/* Return a member's entry for the manifest and for the verb's answer. */
+/* Return the JSON object that describes M in the manifest and in the output of `bundle --json`. */
 static json_t *member_json(const struct bundle_member *m)
 {
 	return json_pack("{s:o, s:o, s:o, s:I, s:b, s:I, s:o, s:b}", "trace", text(m->trace), "run",
@@ -120,8 +122,9 @@ static bool is_taken(const struct bundle *b, const char *path)
 }
 
 /*
- * Return a unique member name that every archive reader accepts. A name that begins with a dot
- * would be skipped.
+ * Return a path for a member that differs from all other paths in the archive. Replace by `_` each
+ * byte that is not a letter, digit, `-`, `_` or `.`, and a dot in front, because archive readers
+ * skip hidden files. The caller frees the path. Return NULL without memory.
  */
 static char *member_path(const struct bundle *b, const char *name)
 {
@@ -143,7 +146,10 @@ static char *member_path(const struct bundle *b, const char *name)
 	return path;
 }
 
-/* Return a name as valid UTF-8, not empty. */
+/*
+ * Return NAME as valid UTF-8, or `?` if NAME is empty. The caller frees the result. Return NULL
+ * without memory.
+ */
 static char *machine_name(const char *name)
 {
 	CLEANUP(utf8_deinit) struct utf8 u = {0};
@@ -218,7 +224,10 @@ void bundle_part_deinit(struct bundle_part *p)
 	writer_deinit(&p->writer);
 }
 
-/* If dom0 rebooted between the traces, its monotonic clock cannot compare them. */
+/*
+ * CLOCK_MONOTONIC starts again at a reboot of dom0. So if dom0 rebooted between two members, use
+ * CLOCK_REALTIME for all members.
+ */
 void bundle_align(struct bundle *b)
 {
 	const struct mprof_clocks *first = NULL;
@@ -236,7 +245,11 @@ void bundle_align(struct bundle *b)
 						       &b->list[i].uncertainty_ns);
 }
 
-/* Write the newest reading of dom0's clocks for each guest. */
+/*
+ * Write `host.pftrace` to an unnamed temporary file: a process called `dom0`, and for each guest
+ * the newest reading of dom0's two clocks. Set *FD to the file, which the caller closes also after
+ * an error, and *BYTES to its size. Return 0 or -errno.
+ */
 static int write_host(const struct bundle *b, int *fd, uint64_t *bytes)
 {
 	static const char name[] = "dom0";
@@ -256,7 +269,10 @@ static int write_host(const struct bundle *b, int *fd, uint64_t *bytes)
 	perfetto_init(&p, &writer, b->next_pid + 1);
 	r = p.ops.track(p.ops.context, &track);
 	for (size_t i = 0; i < b->n && !r && !(written && b->realtime); i++) {
-		/* Several boots of dom0 give several relations of its clocks: write one. */
+		/*
+		 * With REALTIME, dom0 rebooted between the members, and each boot has another
+		 * offset between the two clocks. Write only the first reading then.
+		 */
 		if (b->list[i].clocks.stamps)
 			r = perfetto_clocks(&p, b->list[i].clocks.latest.mono, b->list[i].clocks.latest.real);
 		written = written || b->list[i].clocks.stamps;
@@ -287,7 +303,7 @@ static la_ssize_t to_output(struct archive *a, void *context, const void *bytes,
 	return t->error ? -1 : (la_ssize_t)len;
 }
 
-/* Return the error of the failed write, or libarchive's. */
+/* Return the -errno of the failed write to the output, or else libarchive's error. */
 static int complaint(const struct tar_writer *t)
 {
 	int error = archive_errno(t->archive);
@@ -362,7 +378,7 @@ int bundle_write(struct bundle *b, struct output *o)
 		r = archive_write_open(t.archive, &t, NULL, to_output, NULL) == ARCHIVE_OK ? put_all(b, &t)
 											   : complaint(&t);
 	}
-	/* After a failure libarchive must not write again while it is freed. */
+	/* After a failure archive_write_free() must not write the rest to the output. */
 	t.error = r;
 	archive_write_free(t.archive);
 	return r;

@@ -1,10 +1,11 @@
 /*
- * Several traces on one time line, in one archive: a tar of Perfetto traces and a manifest with
- * their clock offsets (https://perfetto.dev/docs/reference/perfetto-manifest, version 1).
+ * This file declares an archive that holds several traces on one time line: a tar of Perfetto
+ * traces, and a manifest with their clock offsets
+ * (https://perfetto.dev/docs/reference/perfetto-manifest, version 1).
  *
- * The trace of each guest keeps the times of that guest's clock. `host.pftrace` contains only
- * readings of dom0's clocks; without such readings the archive does not have this file. The
- * manifest gives for each other trace the offset from its clock to the clock of `host.pftrace`.
+ * The trace of each guest keeps the times of that guest's clock. `host.pftrace` contains only a
+ * process called `dom0` and readings of dom0's clocks. The manifest gives for each guest's trace
+ * the offset from the clock of that trace to the clock of `host.pftrace`.
  */
 #ifndef CTL_BUNDLE_H
 #define CTL_BUNDLE_H
@@ -22,7 +23,7 @@
 
 #define BUNDLE_MEMBERS_MAX 256u
 
-/* One stream of a trace, as a Perfetto trace in the archive. The strings are owned. */
+/* One stream of a trace: one Perfetto trace in the archive. The member owns its strings. */
 struct bundle_member {
 	char *path;    /* path of the file in the archive */
 	char *machine; /* the guest's name; valid UTF-8, not empty */

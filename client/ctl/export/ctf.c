@@ -1,7 +1,8 @@
 /*
- * Packets are made anew, because those of the input may hold a few events or 256 MiB, and a
- * selection cuts them. Their counts begin at 0 and jump over lost packets, so that a reader sees
- * every loss and its length.
+ * This file writes CTF packets. It copies no packets of the input: a packet of the input may hold a
+ * few events or 256 MiB, and a selected period may begin or end inside of a packet. The packets
+ * written are numbered from 0. Lost packets are counted too, so a reader sees from the numbers each
+ * loss and its length.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,9 +21,12 @@
 #include "writer.h"
 
 #define PACKET_BYTES 262144u
-/* A larger jump would look like a step back. */
+/*
+ * Most lost packets between two packets of a file. The number of a packet has 16 bits, so a reader
+ * would take a larger jump for a step back.
+ */
 #define GAP_MAX 0x7fffu
-/* Bytes of an event without its text. */
+/* Most bytes of an event without its text. */
 #define FIXED_MAX 26u
 
 int ctf_stream_init(struct ctf_stream *s, int fd)
@@ -39,7 +43,10 @@ void ctf_stream_deinit(struct ctf_stream *s)
 	*s = (struct ctf_stream){.fd = -1};
 }
 
-/* Write the packet so far. It continues with MORE bytes that the caller writes. */
+/*
+ * Write the packet's header and content so far to the file, and begin an empty packet. The caller
+ * writes MORE further bytes of the packet to the file after this call.
+ */
 static int write_packet(struct ctf_stream *s, size_t more)
 {
 	struct mprof_packet_header h = {
@@ -63,7 +70,10 @@ static int flush(struct ctf_stream *s)
 	return s->used > MPROF_PACKET_HEADER_BYTES ? write_packet(s, 0) : 0;
 }
 
-/* Store an event without its text at P, FIXED_MAX bytes. Return the number of bytes used. */
+/*
+ * Store the event without its text at P, which has room for FIXED_MAX bytes. Return the number of
+ * bytes stored.
+ */
 static size_t store_fixed(const struct mprof_raw_event *e, uint64_t ns, uint8_t *p)
 {
 	enum mprof_shape shape = mprof_event_shape(e->id);
@@ -97,7 +107,10 @@ static uint64_t time_of(struct ctf_stream *s, uint64_t ns)
 	return ns;
 }
 
-/* Write an event that is longer than a packet of PACKET_BYTES as a packet of its own. */
+/*
+ * Write an event that does not fit a packet of PACKET_BYTES as a longer packet with this event
+ * only.
+ */
 static int put_long(struct ctf_stream *s, const struct mprof_raw_event *e, const uint8_t *fixed, size_t n)
 {
 	int r = flush(s);
@@ -131,7 +144,11 @@ int ctf_stream_event(struct ctf_stream *s, const struct mprof_raw_event *e)
 	return 0;
 }
 
-/* A loss stands between two packets; write an empty packet if there is none. */
+/*
+ * A reader sees a loss as a jump between the numbers of two packets. So write an empty packet in
+ * front of the loss if the file has no packet yet, or if the file ends with another loss. Split a
+ * loss of more than GAP_MAX packets by empty packets.
+ */
 int ctf_stream_gap(struct ctf_stream *s, uint64_t packets)
 {
 	uint64_t some;
@@ -159,12 +176,12 @@ int ctf_stream_end(struct ctf_stream *s)
 }
 
 /*
- * The Common Trace Format: a directory with a text that describes the packets, and a file of
- * packets for each stream.
+ * The export format `ctf`: a directory with one file of packets for each stream, and the file
+ * `metadata`, which describes the packets.
  *
- * The packets' count has the name by which other readers know it, so that they report lost packets.
- * But they take its wrap at 65,536 for a loss of 2^64 packets. With so many packets it keeps its
- * name of schema/ctf/metadata.tsdl.
+ * Other readers report lost packets if the packets' number is called SEQUENCE in the metadata. But
+ * after packet 65,535 the number begins again at 0, which these readers take for a loss of 2^64
+ * packets. So a trace with a higher number calls it COUNT, as schema/ctf/metadata.tsdl does.
  */
 
 #define NAME_BYTES 200u
@@ -178,8 +195,9 @@ struct ctf_state {
 };
 
 /*
- * Make a file name of a stream's name, which is any bytes: not hidden, and plain for shells and
- * terminals.
+ * Make a file name from the stream's name NAME, which may have any bytes. Write at most NAME_BYTES
+ * bytes and a NUL to OUT. Replace each byte that a shell or a terminal may interpret by `_`. The
+ * result is not empty, does not begin with `.` or `-`, and is not `metadata`.
  */
 static void file_name(const char *name, char *out)
 {
@@ -198,7 +216,10 @@ static void file_name(const char *name, char *out)
 		out[1] = 0;
 }
 
-/* Two streams' names may give the same file name. */
+/*
+ * Create a file for the stream NAME in DIR. If another stream's name gave the same file name,
+ * append a number. Return a file descriptor or -errno.
+ */
 static int open_file(struct output_directory *dir, const char *name)
 {
 	char base[NAME_BYTES + 1], path[NAME_BYTES + 16];
@@ -235,7 +256,10 @@ static int ctf_streams(void *context, char *const *names, unsigned int count)
 	return r;
 }
 
-/* streams() is not called for a single stream. */
+/*
+ * Open the file of a single stream before its first event: the consumer's streams() is not called
+ * for a single stream. Return 0 or -errno.
+ */
 static int reserve(struct ctf_state *s)
 {
 	char *const name = "stream";
@@ -273,7 +297,10 @@ static int ctf_open(struct export_job *job, struct consumer *consumer)
 	return 0;
 }
 
-/* Write the schema's text. If COUNTED, rename the packets' count for other readers. */
+/*
+ * Write the file `metadata`: the text of schema/ctf/metadata.tsdl. If COUNTED is set, call the
+ * packets' number SEQUENCE instead of COUNT.
+ */
 static int write_metadata(struct output_directory *dir, bool counted)
 {
 	CLEANUP(closep) int fd = output_directory_file(dir, "metadata");
@@ -295,7 +322,10 @@ static int write_metadata(struct output_directory *dir, bool counted)
 	return r;
 }
 
-/* Report changed times, and losses that other readers will not see. */
+/*
+ * Report that MOVED events got another time. Unless COUNTED is set, report also that other readers
+ * will not see losses.
+ */
 static void report_changes(const struct export_job *job, uint64_t moved, bool counted)
 {
 	if (moved)

@@ -1,14 +1,18 @@
 /*
- * Chrome's trace events: JSON that chrome://tracing and the Perfetto UI open.
+ * This file writes Chrome's trace events: JSON that chrome://tracing and the Perfetto UI open. The
+ * letters in parentheses are the events' phases, the value of the key `ph`.
  *
- * A stream is a process. Its first track has a slice (X) for each time in which a thread ran or
- * none did, with the threads' names. Further tracks have its collections, and its gaps and damage.
- * A thread is an asynchronous track with a slice (b, e) for its life and an instant (n) for each of
- * its events. Arrows (s, f) can only connect slices of the first kind. So an arrow begins when the
- * other thread was resolved, if known, and ends when it was read.
+ * Each stream becomes a process. The first track of the process has a slice (X) for each period in
+ * which one thread ran, with the name of that thread, or in which no thread ran. Further tracks
+ * show garbage collections, and gaps and damage. Each thread becomes an asynchronous track: a slice
+ * (b, e) for the thread's life, and an instant (n) for each event of the thread.
  *
- * Only the names and ends of the last 262,144 threads are kept. Running slices of an older thread
- * are called `thread`, and arrows from it begin where they end.
+ * The format allows arrows (s, f) only between slices of phase X, so all arrows are on the first
+ * track. An arrow begins at the time of its event, or at the end of its first thread's life if that
+ * life ended earlier. The arrow ends at the time of its event.
+ *
+ * Memory is limited: the names and ends of the last TRACK_NAMES_MAX tracks are kept. A slice of an
+ * older track is called `thread`, and the end of that thread's life is unknown.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +28,7 @@
 #define RUNNING 1 /* thread id of a stream's first track */
 #define EXTRAS	2
 
-/* A slice that has begun; it is written when it ends. */
+/* A slice that has begun. The slice is written when it ends. */
 struct chrome_open {
 	uint32_t track;
 	uint64_t start;
@@ -47,7 +51,7 @@ struct chrome_state {
 	bool begun; /* an event was written */
 };
 
-/* Inline, so that the length of a constant is a constant. */
+/* Inline, so that the compiler computes strlen() of a string constant. */
 static inline void put(struct chrome_state *s, const char *text)
 {
 	writer_put(s->out, text, strlen(text));
@@ -58,7 +62,7 @@ static void put_number(struct chrome_state *s, int64_t n)
 	writer_advance(s->out, digits_put_signed(writer_room(s->out, DIGITS_MAX), n));
 }
 
-/* Write nanoseconds as exact microseconds. */
+/* Write KEY and the time NS in microseconds with three decimals. */
 static void put_us(struct chrome_state *s, const char *key, uint64_t ns)
 {
 	char *out;
@@ -74,7 +78,7 @@ static void put_us(struct chrome_state *s, const char *key, uint64_t ns)
 	writer_advance(s->out, n);
 }
 
-/* Begin an event with its kind, process and thread. */
+/* Begin an event: write its phase, its process and its thread id. */
 static void put_head(struct chrome_state *s, const char *phase, uint32_t process, int tid)
 {
 	put(s, s->begun ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
@@ -115,7 +119,7 @@ static void put_note(struct chrome_state *s, const struct slice_note *note)
 	put(s, "\"");
 }
 
-/* Write the arguments and the end of the event. */
+/* Write the arguments, among them CATEGORY as the argument `event`, and end the event. */
 static void put_arguments(struct chrome_state *s, const char *category, const struct slice_note *notes, unsigned int n)
 {
 	put(s, ",\"args\":{\"event\":\"");
@@ -126,7 +130,7 @@ static void put_arguments(struct chrome_state *s, const char *category, const st
 	put(s, "}}");
 }
 
-/* Write an event of a thread's own track. */
+/* Write an event with phase PHASE on the asynchronous track of the event's thread. */
 static void put_async(struct chrome_state *s, const char *phase, const struct slice_event *event)
 {
 	put_head(s, phase, event->process, RUNNING);
@@ -143,7 +147,7 @@ static void put_async(struct chrome_state *s, const char *phase, const struct sl
 		put_arguments(s, event->category, event->notes, event->n_notes);
 }
 
-/* Write a slice of the track TID. */
+/* Write the slice that began with OPEN and ended with END, on the track TID. */
 static void put_slice(struct chrome_state *s, const struct slice_event *end, const struct chrome_open *open, int tid)
 {
 	put_head(s, "X", end->process, tid);
@@ -181,7 +185,7 @@ static void put_value(struct chrome_state *s, const struct slice_event *event)
 	put(s, "}}");
 }
 
-/* Return the number of a stream's extra track, or -1 for a thread's. */
+/* Return the index of TRACK in STREAM's array EXTRA, or -1 if TRACK is not in the array. */
 static int extra_of(const struct chrome_stream *stream, uint32_t track)
 {
 	for (int i = 0; i < EXTRAS; i++)
@@ -190,7 +194,10 @@ static int extra_of(const struct chrome_stream *stream, uint32_t track)
 	return -1;
 }
 
-/* Keep no text, since it is lent for the call only. */
+/*
+ * Return a slice that begins with EVENT. Omit the notes that are texts, because their bytes are
+ * valid only during the call.
+ */
 static struct chrome_open open_of(const struct slice_event *event)
 {
 	struct chrome_open open = {.track = event->track, .start = event->time, .category = event->category};

@@ -1,10 +1,12 @@
 /*
- * Events as comma-separated values (RFC 4180): a row of headings and a row for each event.
+ * This file writes events as comma-separated values (RFC 4180): a row of headings and a row for
+ * each event.
  *
- * Spreadsheets open most such files. They take a cell that begins with =, +, - or @ for a formula
- * and run it. So a guest could attack a person who looks at its labels. Such a text gets an
- * apostrophe in front. So does a text that begins with an apostrophe: whoever removes one
- * apostrophe from every text that has one gets the recorded texts.
+ * Spreadsheets take a cell that begins with =, +, - or @ for a formula and run it. So a guest could
+ * attack a person who opens a file with the guest's labels. An apostrophe is therefore written in
+ * front of such a text. An apostrophe is also written in front of a text that begins with an
+ * apostrophe. So a reader gets the recorded texts by removing one apostrophe from each text that
+ * begins with an apostrophe.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,8 +25,8 @@ struct csv_state {
 };
 
 /*
- * Return true if a spreadsheet may not take the text for text. Some also interpret the wide forms
- * of the signs.
+ * Return true if a spreadsheet may take TEXT for a formula. Some spreadsheets also interpret the
+ * full-width forms of the signs =, +, - and @.
  */
 static bool is_risky(const char *text, size_t len)
 {
@@ -38,7 +40,10 @@ static bool is_risky(const char *text, size_t len)
 	return false;
 }
 
-/* Return the length of the character at TEXT; 0 if it is invalid. */
+/*
+ * Return the number of bytes of the UTF-8 character at TEXT, or 0 if the bytes are no valid
+ * character.
+ */
 static size_t character(const char *text, size_t len)
 {
 	for (size_t n = 1; n <= 4 && n <= len; n++)
@@ -47,7 +52,10 @@ static size_t character(const char *text, size_t len)
 	return 0;
 }
 
-/* Write the inside of a quoted cell: valid UTF-8 with doubled quotes. */
+/*
+ * Write a text between the quotes of a cell: double each quote, and replace each invalid byte by
+ * U+FFFD. VALID: the text is valid UTF-8.
+ */
 static void put_inside(struct writer *w, const char *text, size_t len, bool valid)
 {
 	size_t i = 0, n;
@@ -69,8 +77,8 @@ static void put_inside(struct writer *w, const char *text, size_t len, bool vali
 }
 
 /*
- * Write a text as a cell. If HEX, write its bytes in hexadecimal to the next cell unless the text
- * is UTF-8.
+ * Write a text as a cell. If HEX is set, write a second cell: the text's bytes in hexadecimal if
+ * the text is not valid UTF-8, else nothing.
  */
 static void put_text(struct writer *w, const char *text, size_t len, bool hex)
 {
@@ -89,7 +97,10 @@ static void put_text(struct writer *w, const char *text, size_t len, bool hex)
 	}
 }
 
-/* Format all cells in front of the text, with the last comma. Return the length. */
+/*
+ * Write all cells in front of the text, each with its comma, to OUT, which has FIXED_MAX bytes.
+ * Return the number of bytes written.
+ */
 static size_t fixed(const struct mprof_raw_event *e, char *out)
 {
 	enum mprof_shape shape = mprof_event_shape(e->id);

@@ -1,8 +1,9 @@
 /*
- * Events as one JSON document, one record per line.
+ * This file writes events as one JSON document, with one record per line.
  *
- * `dump --json` prints lines, for pipes; this is for programs that want one document. Gaps and
- * damage are records at their places among the events, so that nobody takes a gap for an idle time.
+ * `dump --json` prints one document per line, for pipes. This format is for programs that read one
+ * document. Gaps and damage are records in their places among the events, so that a reader does not
+ * take a gap for idle time.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,6 @@
 /*
- * A trace as an SVG picture, drawn as the viewer draws.
- *
- * A print of the page would not do: a report, a wiki or an issue needs the same part of the same
- * trace again next year, from one line of a script.
+ * This file writes a trace as an SVG picture, drawn as the viewer draws. A script can make the
+ * picture of a part of a trace again at any time, which a print of the page does not allow.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,11 +1,12 @@
 /*
- * The Fuchsia trace format (reference/tracing/trace-format in its documents) defines the numbers
- * below.
+ * This file writes the Fuchsia trace format. The format's documentation
+ * (reference/tracing/trace-format) defines the numbers below.
  *
- * A stream is a process and a track a thread. Their object ids are the tracks' numbers, which are
- * unique and small, because some readers keep only 32 bits. A thread's life is an asynchronous
- * operation, so that it need not enclose what happens on the thread's track. A flow begins and ends
- * in a duration, so an instant with a flow is a duration of length 0.
+ * Each stream becomes a process, and each track becomes a thread of the format. The object id of a
+ * process or thread is the number of its track, which is unique and small, because some readers
+ * keep only 32 bits of an id. The life of a thread is an asynchronous operation, because durations
+ * on one track must nest and a life may end before a duration inside of the life. A flow must begin
+ * and end in a duration, so an instant with a flow is written as a duration of length 0.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +45,7 @@ enum event {
 
 enum argument { ARGUMENT_INT64 = 3, ARGUMENT_STRING = 6, ARGUMENT_OBJECT = 8 };
 
-/* A reference to a string. */
+/* A reference to a string: an index in the string table, or REF_INLINE and the length of TEXT. */
 struct ref {
 	uint16_t value;
 	const char *text; /* if it is inline */
@@ -82,7 +83,12 @@ static int end(struct fxt *f)
 	return -f->out->error;
 }
 
-/* Return a reference to string I of the table, or to the string itself. KNOWN strings are defined. */
+/*
+ * Return a reference to a string of LEN bytes. I is the index of the string in F's string table. If
+ * I is TEXT_NONE, the string is not in the table: the reference holds the string itself, cut to
+ * INLINE_MAX bytes. KNOWN is the number of strings that were in the table before; if I equals
+ * KNOWN, the string is new, and a record that defines the string is written first.
+ */
 static struct ref reference(struct fxt *f, uint32_t i, uint32_t known, const char *text, size_t len)
 {
 	if (i == TEXT_NONE) {
@@ -98,8 +104,9 @@ static struct ref reference(struct fxt *f, uint32_t i, uint32_t known, const cha
 }
 
 /*
- * Return a reference to a string. Give the string a number if possible, and then first write a
- * record that defines it. Call it before a record is begun.
+ * Return a reference to a string. Add the string to the string table if the string has at most
+ * INTERN_MAX bytes and the table has room. This function may write a record, so call it only before
+ * begin().
  */
 static struct ref refer(struct fxt *f, const char *text, size_t len)
 {
@@ -132,7 +139,10 @@ static void inline_text(struct fxt *f, const struct ref *ref)
 		bytes(f, ref->text, ref->bytes);
 }
 
-/* Return the index of a track in the thread table, where it may replace another track. */
+/*
+ * Return the index of TRACK, from 1, in the format's thread table. If the entry has another track,
+ * write a record that replaces that track by TRACK.
+ */
 static unsigned int thread_index(struct fxt *f, uint32_t process, uint32_t track)
 {
 	unsigned int i = track % FXT_THREADS;
@@ -184,7 +194,10 @@ static void put_arguments(struct fxt *f, const struct arguments *a)
 	}
 }
 
-/* Write one event with EVENT's track, time and name. *LAST, if not NULL, is its last word. */
+/*
+ * Write one event record with the track, time and name of EVENT. If LAST is not NULL, *LAST becomes
+ * the last word of the record. Return 0 or -errno.
+ */
 static int put_event(struct fxt *f, enum event type, const struct slice_event *event, const char *category,
 		     const struct slice_note *notes, unsigned int n_notes, const uint64_t *last)
 {
@@ -206,7 +219,10 @@ static int put_event(struct fxt *f, enum event type, const struct slice_event *e
 	return end(f);
 }
 
-/* Write the beginning or the end of a flow. */
+/*
+ * Write EVENT, at which a flow begins or ends, as a duration of length 0 with the flow inside of
+ * it.
+ */
 static int put_flow(struct fxt *f, const struct slice_event *event)
 {
 	enum event type = event->flow == SLICE_FLOW_BEGINS ? EVENT_FLOW_BEGIN : EVENT_FLOW_END;
@@ -221,7 +237,7 @@ static int put_value(struct fxt *f, const struct slice_event *event)
 	const struct slice_note notes[] = {{.key = "value", .number = event->value}};
 	const uint64_t id = 0;
 
-	/* A viewer would draw other arguments as counters, too. */
+	/* Write no other arguments: a viewer would draw each as a counter of its own. */
 	return put_event(f, EVENT_COUNTER, event, event->category, notes, 1, &id);
 }
 
@@ -248,7 +264,7 @@ static int on_event(void *context, const struct slice_event *event)
 	return 0;
 }
 
-/* Write the name of a process or thread. The last name counts. */
+/* Write the name of a process or thread. Readers use the last name that was written. */
 static int on_track(void *context, const struct slice_track *track)
 {
 	struct fxt *f = context;

@@ -1,6 +1,7 @@
 /*
- * Single-file pages. Browsers limit the length of a text in a page far below the size of a trace,
- * so a stream is cut into pieces.
+ * This file writes single-file pages: the viewer and the traces in one HTML document. A browser
+ * limits the length of one text in a page, and a trace is far longer than that limit. So each
+ * stream is cut into pieces of PIECE_BYTES.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,9 +24,9 @@
 #include "writer.h"
 
 /*
- * Packets are made anew of the events. So a page can hold input that was packed, wrapped, damaged
- * or an old log, and only the selected period. Times stay as they are, since the viewer's decoder
- * takes them in any order.
+ * Write the events of a trace into new packets, as the first step of making a page. So a page can
+ * be made from packed, wrapped or damaged input or an old log, and can hold only the selected
+ * period. The times are not changed, because the viewer's decoder accepts times in any order.
  */
 
 #define NOTES_MAX 100u
@@ -63,13 +64,16 @@ static int part_streams(void *context, char *const *names, unsigned int count)
 	return r;
 }
 
-/* streams() is not called for a single stream. */
+/*
+ * Make the single stream before its first event: the consumer's streams() is not called for a
+ * single stream. Return 0 or -errno.
+ */
 static int reserve(struct html_part *p)
 {
 	return p->streams ? 0 : part_streams(p, NULL, 1);
 }
 
-/* Return the size of all streams so far. */
+/* Return the number of bytes in the temporary files of all streams. */
 static uint64_t bytes_aside(const struct html_part *p)
 {
 	uint64_t sum = 0;
@@ -106,7 +110,10 @@ static int part_gap(void *context, unsigned int stream, uint64_t packets)
 	return r ? r : ctf_stream_gap(&p->streams[stream], packets);
 }
 
-/* The page lists the damage, although its packets have none. */
+/*
+ * Add a sentence about the damage to P's notes. The page shows this sentence, because the new
+ * packets do not contain the damaged bytes. At most NOTES_MAX sentences are added.
+ */
 static int part_damage(void *context, unsigned int stream, const struct mprof_damage *damage)
 {
 	struct html_part *p = context;
@@ -249,7 +256,7 @@ static la_ssize_t pack(struct archive *a, void *context, const void *bytes, size
 	return x->text.out->error ? -1 : (la_ssize_t)len;
 }
 
-/* Return the error of the failed write, or libarchive's. */
+/* Return the -errno of the failed write to the page, or else libarchive's error. */
 static int complaint(struct archive *a, const struct packer *x)
 {
 	int error = x->text.out->error ? x->text.out->error : archive_errno(a);
@@ -304,7 +311,10 @@ static int put_stream(struct packer *x, int fd)
 	return r;
 }
 
-/* Return the contents' entry of stream I; NULL without memory. */
+/*
+ * Return the JSON object that describes stream I in the page's contents. Return NULL without
+ * memory.
+ */
 static json_t *stream_json(const struct html_part *p, unsigned int i, size_t pieces)
 {
 	const char *name = p->names ? p->names[i] : "";
@@ -371,8 +381,8 @@ int html_end(struct html *h)
 }
 
 /*
- * The export format: a page that any browser opens without a server or a network, for an issue, a
- * mail, or a machine without mprofd.
+ * The export format `html`: a page that any browser opens without a server or a network. A user can
+ * attach the page to an issue or a mail, or open it on a machine without mprofd.
  */
 
 static int html_check(const struct export_job *job, const char *verb)

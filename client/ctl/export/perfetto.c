@@ -1,7 +1,10 @@
 /*
- * Write one sequence of packets. Frequent strings are written once and get a number: categories and
- * keys always, names if they are short and fit the table. The first packet that uses a string
- * defines it, so that a reader only needs earlier packets.
+ * This file writes a Perfetto trace as one sequence of packets. A frequent string is written once,
+ * with a number, and later packets use the number: each category and key, and a name of at most
+ * NAME_INTERN_MAX bytes while the table of names has room. The first packet that uses a string
+ * defines its number, so a reader needs only earlier packets.
+ *
+ * The fields of a packet are written from the last to the first, as proto.h explains.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -78,7 +81,10 @@ struct refs {
 	struct ref category, name, keys[SLICE_NOTES_MAX];
 };
 
-/* Set OUT to the end of a buffer for a packet with MORE bytes of the trace. */
+/*
+ * Begin a packet. Make room for PACKET_FIXED_MAX bytes and MORE bytes of names and texts, and set
+ * OUT to the end of the buffer. Return 0 or -ENOMEM.
+ */
 static int begin(struct perfetto *p, struct proto *out, size_t more)
 {
 	size_t n = PACKET_FIXED_MAX + more;
@@ -95,7 +101,10 @@ static int begin(struct perfetto *p, struct proto *out, size_t more)
 	return 0;
 }
 
-/* Write the packet's last field. */
+/*
+ * Mark the first packet of the sequence by the field first_packet_on_sequence. Call this function
+ * first, because the field is the last one of its packet.
+ */
 static void put_first(const struct perfetto *p, struct proto *out)
 {
 	if (!p->begun)
@@ -107,7 +116,7 @@ static void put_flags(const struct perfetto *p, struct proto *out)
 	proto_number(out, PACKET_SEQUENCE_FLAGS, p->begun ? NEEDS_STATE : NEEDS_STATE | STATE_CLEARED);
 }
 
-/* Write out the packet. */
+/* Complete the packet and write it to the output. Return 0 or -errno. */
 static int end(struct perfetto *p, struct proto *out)
 {
 	const uint8_t *last = p->packet + p->packet_room;
@@ -150,7 +159,11 @@ static bool has_name(const struct slice_event *event)
 	return event->kind == SLICE_BEGIN || event->kind == SLICE_INSTANT;
 }
 
-/* An END ends the last slice that began on the track. A counter's track has its name. */
+/*
+ * Set REFS to the numbers of EVENT's strings; 0 = no string. A SLICE_END has neither category nor
+ * name, because it ends the last slice that began on its track. A SLICE_VALUE has no name, because
+ * the track of a counter has that name.
+ */
 static void refer(struct perfetto *p, const struct slice_event *event, struct refs *refs)
 {
 	refs->category = refs->name = (struct ref){0};
@@ -173,7 +186,7 @@ static void define(struct proto *out, enum interned_field field, const struct re
 	proto_message(out, field, last);
 }
 
-/* Define the strings that are new. */
+/* Write into the packet the definitions of the strings that EVENT is the first to use. */
 static void put_interned(struct proto *out, const struct slice_event *event, const struct refs *refs)
 {
 	const uint8_t *last = out->at;

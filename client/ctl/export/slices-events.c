@@ -1,8 +1,10 @@
 /*
- * Handle each event as the model does (client/trace/model/model-events.c).
+ * This file turns each trace event into slice events. It interprets the events as the model does
+ * (client/trace/model/model-events.c).
  *
- * An instant has the event's own time. Slices begin and end at the stream's latest time, because
- * they must nest. If an event is older than an earlier one, the note `time_ns` has its time.
+ * An instant has the time of its event. A slice of a thread begins and ends at the latest time seen
+ * in its stream, because slices must nest. If the time written differs from the time of the trace
+ * event, the note `time_ns` has the event's time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,9 +12,15 @@
 
 #include "slices-state.h"
 
-/* Collections, losses and damage concern a whole stream, so each kind has a track of its own. */
+/*
+ * Garbage collections concern a whole stream, so each stream has one track for them. A second track
+ * of the stream shows lost packets and damage.
+ */
 
-/* Make the stream's extra track, if it does not exist. */
+/*
+ * Make a track called NAME for the stream S and set *NUMBER to the track's number, unless *NUMBER
+ * is already set. Return 0 or -errno.
+ */
 static int extra(struct slices *a, struct slice_stream *s, const char *name, uint32_t *number)
 {
 	struct slice_track track = {.kind = TRACK_EXTRA, .name = name, .name_bytes = strlen(name)};
@@ -29,7 +37,9 @@ int slices_collection(struct slices *a, struct slice_stream *s, const struct mpr
 	struct slice_event event = {.kind = SLICE_BEGIN, .category = mprof_event_name(e->id)}, end;
 	int r = extra(a, s, "gc", &s->collector);
 
-	/* Collections must not overlap, whatever the events say. */
+	/*
+	 * Collections must not overlap, so begin this one no earlier than the end of the last one.
+	 */
 	start = start < s->collected ? s->collected : start;
 	s->collected = time < start ? start : time;
 	event.track = s->collector;
@@ -84,11 +94,11 @@ int slices_damage(void *context, unsigned int stream, const struct mprof_damage 
 }
 
 /*
- * Counters. Each name of a stream has a track with its value. A counter known by its changes only
- * begins at 0.
+ * Each counter name of a stream has a track that shows the counter's value. The value is 0 before
+ * the first event that names the counter.
  */
 
-/* Make room for counter I. */
+/* Make room for the counter with index I in S's array COUNTERS. Return 0 or -ENOMEM. */
 static int reach(struct slice_stream *s, uint32_t i)
 {
 	uint32_t room = s->counter_room ? s->counter_room : 16;
@@ -107,7 +117,10 @@ static int reach(struct slice_stream *s, uint32_t i)
 	return 0;
 }
 
-/* Return the length of the scale's name: the part in front of the last `#`. */
+/*
+ * Return the length of the name of the counter's scale: the part of NAME in front of its last `#`,
+ * or all of NAME if it has no `#`.
+ */
 static size_t scale_of(const char *name, size_t len)
 {
 	const char *mark = len ? memrchr(name, '#', len) : NULL;
@@ -156,7 +169,7 @@ int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_
 	if (r || !c)
 		return r;
 	s->threads.list[thread].last = s->now;
-	/* A guest may give any amount, so the sum may wrap around. */
+	/* Add without sign, because the amounts come from the guest and the sum may overflow. */
 	c->value = e->id == MPROF_EVENT_counter ? e->number : (int64_t)((uint64_t)c->value + (uint64_t)e->number);
 	event.track = c->track;
 	event.value = c->value;
@@ -168,7 +181,7 @@ int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_
 
 #define MARKER "__should_resolve"
 
-/* The event being handled. */
+/* The trace event that is being handled. */
 struct step {
 	struct slices *a;
 	struct slice_stream *s;
@@ -181,13 +194,16 @@ static struct table_thread *thread_at(const struct step *x, uint32_t thread)
 	return &x->s->threads.list[thread];
 }
 
-/* Note that the thread still exists. */
+/* Record that THREAD still existed at the stream's latest time. */
 static void touch(const struct step *x, uint32_t thread)
 {
 	thread_at(x, thread)->last = x->s->now;
 }
 
-/* Set EVENT to the slice event for the event, on the track of THREAD. */
+/*
+ * Set EVENT to a slice event of kind KIND on the track of THREAD, with the time and category of the
+ * trace event that X handles.
+ */
 static void event_of(const struct step *x, enum slice_kind kind, uint32_t thread, struct slice_event *event)
 {
 	memset(event, 0, offsetof(struct slice_event, notes));
@@ -200,7 +216,11 @@ static void event_of(const struct step *x, enum slice_kind kind, uint32_t thread
 		slice_add_note(event, "time_ns", (int64_t)x->e->timestamp);
 }
 
-/* THREAD runs from now on. OWN: the event says nothing else, and so it is the slice's beginning. */
+/*
+ * Make THREAD the running thread from the stream's latest time on. OWN: the trace event is a
+ * switch, so the slice (or an instant, if no slice can begin) stands for that event. Return 0 or
+ * -errno.
+ */
 static int run(const struct step *x, uint32_t thread, bool own)
 {
 	struct slice_stream *s = x->s;
@@ -227,8 +247,9 @@ static int run(const struct step *x, uint32_t thread, bool own)
 }
 
 /*
- * Write two instants: DOER acted on OTHER. The flow goes from DOER to OTHER, or back if BACK is
- * set.
+ * Write two instants: one for the thread ACTOR_ID, which acted, and one for the thread OTHER_ID.
+ * The flow goes from ACTOR_ID to OTHER_ID, or from OTHER_ID to ACTOR_ID if BACK is set. Return 0 or
+ * -errno.
  */
 static int pair(const struct step *x, int64_t actor_id, int64_t other_id, bool back)
 {
@@ -256,7 +277,10 @@ static int pair(const struct step *x, int64_t actor_id, int64_t other_id, bool b
 	return r ? r : slices_put(x->a, x->s, &event[1]);
 }
 
-/* Write an instant without a flow. */
+/*
+ * Write an instant without a flow at the thread ID. OTHER is the value of the note `other`. Return
+ * 0 or -errno.
+ */
 static int alone(const struct step *x, int64_t id, int64_t other)
 {
 	struct slice_event event;
@@ -280,7 +304,7 @@ static int on_creates(const struct step *x)
 	if (r || x->e->number == MPROF_THREAD_NONE)
 		return r ? r : alone(x, x->e->context, x->e->number);
 	touch(x, creator);
-	/* The id now names another thread, so nothing more can come of the old one. */
+	/* From now on the id names the new thread, so no later event can name the old thread. */
 	if (old != THREAD_NONE)
 		r = slices_end_life(x->a, x->s, old, x->s->now, true);
 	r = r ? r : slices_create(x->a, x->s, x->e->number, x->e->type, &thread);
@@ -340,7 +364,7 @@ static int on_looks(const struct step *x, bool runs)
 		r = run(x, reader, false);
 	if (r)
 		return r;
-	/* A thread that was read is over; one that was not resolved yet still exists. */
+	/* A resolved thread has ended. A thread that is not resolved yet still exists. */
 	if (!found)
 		touch(x, source);
 	return pair(x, x->e->context, x->e->number, found);

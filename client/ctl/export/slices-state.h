@@ -45,7 +45,7 @@ static inline void slice_add_note(struct slice_event *event, const char *key, in
 	event->notes[event->n_notes++] = (struct slice_note){.key = key, .number = number};
 }
 
-/* Let a constant be the event's name. */
+/* Make the constant string NAME the event's name. */
 static inline void slice_set_name(struct slice_event *event, const char *name)
 {
 	event->name = name;
@@ -63,7 +63,7 @@ static inline void slice_set_text(struct slice_event *event, const char *text, s
 /* In slices.c: */
 
 uint32_t slices_new_track(struct slices *a);
-/* Announce a new or renamed track to the format. Its NAME is valid UTF-8. */
+/* Pass a new or renamed track to the format. The track's NAME is valid UTF-8. */
 int slices_put_track(struct slices *a, const struct slice_stream *s, struct slice_track *track);
 /* Fill in stream and process of an event of S, and pass it to the format. */
 int slices_put(struct slices *a, const struct slice_stream *s, struct slice_event *event);

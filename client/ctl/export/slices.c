@@ -1,4 +1,7 @@
-/* Streams, tracks, lives, and the running thread. slices-events.c handles the events. */
+/*
+ * This file makes the tracks of streams and threads, the slices of the threads' lives, and the
+ * slices of the running thread. slices-events.c handles each event.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -66,7 +69,10 @@ static int put_process(struct slices *a, struct slice_stream *s, const char *nam
 	return r ? r : slices_put_track(a, s, &track);
 }
 
-/* Set up COUNT streams called NAMES, or one called like the trace. */
+/*
+ * Make COUNT streams with the names NAMES. If NAMES is NULL, name the stream after the trace.
+ * Return 0 or -errno.
+ */
 static int set_up(struct slices *a, char *const *names, unsigned int count)
 {
 	int r = 0;
@@ -86,7 +92,7 @@ static int set_up(struct slices *a, char *const *names, unsigned int count)
 	return r;
 }
 
-/* Append LEN bytes to NAME, of which *N are used. */
+/* Append LEN bytes of TEXT to NAME, and add LEN to *N, the length of NAME. */
 static void append(char *name, size_t *n, const char *text, size_t len)
 {
 	memcpy(name + *n, text, len);
@@ -127,7 +133,10 @@ int slices_name_thread(struct slices *a, const struct slice_stream *s, const str
 	return slices_put_track(a, s, &track);
 }
 
-/* Use the one track for all threads beyond the limit. */
+/*
+ * Set *THREAD to the entry that all threads beyond the limit share. Make this entry and its track
+ * when it is first needed. Return 0 or -errno.
+ */
 static int share(struct slices *a, struct slice_stream *s, uint32_t *thread)
 {
 	a->refused++;
@@ -148,7 +157,10 @@ int slices_create(struct slices *a, struct slice_stream *s, int64_t id, uint8_t 
 	return slices_name_thread(a, s, &s->threads.list[*thread], NULL, 0);
 }
 
-/* Make a thread whose creation was not seen: it was there before the trace. */
+/*
+ * Make a thread with ID and begin its life at the stream's first event, because the trace does not
+ * contain its creation. Set *THREAD to the thread. Return 0 or -errno.
+ */
 static int preexisting(struct slices *a, struct slice_stream *s, int64_t id, uint32_t *thread)
 {
 	const char *name = mprof_thread_type_name(MPROF_THREAD_UNKNOWN);
@@ -241,7 +253,10 @@ static int on_streams(void *context, char *const *names, unsigned int count)
 	return set_up(context, names, count);
 }
 
-/* Begin the stream at its first event and make its root, which is always thread 0. */
+/*
+ * Begin the stream at TIME, the time of its first event, and make its root thread, which is always
+ * thread 0.
+ */
 static int begin(struct slices *a, struct slice_stream *s, uint64_t time)
 {
 	int r = thread_table_reserve(&s->threads, &s->running);
@@ -264,7 +279,10 @@ static int on_events(void *context, unsigned int stream, const struct mprof_even
 	return r;
 }
 
-/* Packets are missing: assume that the running thread stopped. */
+/*
+ * Count PACKETS lost packets, and end the slice of the running thread: the lost packets may contain
+ * a switch.
+ */
 static int on_gap(void *context, unsigned int stream, uint64_t packets)
 {
 	struct slices *a = context;
@@ -289,8 +307,9 @@ struct consumer slices_consumer(struct slices *a)
 }
 
 /*
- * Return the assumed end of a thread: shortly behind the last event that named it, or the stream's
- * end if the thread is marked.
+ * Return the assumed end of the life of a thread whose end the trace does not show: BEHIND_NS after
+ * the last event that names the thread, or the stream's latest time if the thread has the flag
+ * THREAD_EXPECTED.
  */
 static uint64_t end_of(const struct slice_stream *s, const struct table_thread *t)
 {

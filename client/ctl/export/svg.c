@@ -1,11 +1,11 @@
 /*
- * Write a picture as SVG.
+ * This file writes a picture as SVG.
  *
- * Consecutive marks of one look share a path, so that a picture of ten thousand lines stays small
- * and opens at once. Numbers have a precision of 0.1 pixel.
+ * Consecutive marks that look alike share one path element, so that a picture of ten thousand lines
+ * stays small and opens at once. Numbers have a precision of 0.1 pixel.
  *
- * The scene's texts are printable. Only put_escaped() writes them, and escapes the characters that
- * XML reserves.
+ * The scene's texts contain only printable characters. put_escaped() alone writes texts, and
+ * escapes the characters that XML reserves.
  */
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static const struct look looks[MPROF_MARK_KINDS] = {
 	[MPROF_MARK_COUNTER_NAME] = {SHAPE_TEXT, "class=\"counter\" text-anchor=\"end\""},
 	[MPROF_MARK_BAND_NAME] = {SHAPE_TEXT, "class=\"band\" text-anchor=\"middle\""},
 	[MPROF_MARK_TICK] = {SHAPE_LINE, "stroke=\"#000\""},
-	/* Marks of tracks, which this picture has none of. */
+	/* A picture of a trace contains no marks of tracks. */
 	[MPROF_MARK_BUSY] = {SHAPE_BAND, "fill=\"#8c8\""},
 	[MPROF_MARK_LANE] = {SHAPE_BAND, "fill=\"none\""},
 	[MPROF_MARK_ENVELOPE] = {SHAPE_BAND, "fill=\"#888\""},
@@ -89,7 +89,7 @@ static void put_escaped(struct writer *out, const char *text, size_t n)
 		}
 }
 
-/* Write BEFORE, a path letter or the beginning of an attribute, and a number. */
+/* Write BEFORE, which is a path letter or the beginning of an attribute, and then VALUE. */
 static void put_number(struct writer *out, const char *before, double value)
 {
 	char text[48];
@@ -117,7 +117,10 @@ static void put_line(struct writer *out, double x0, double y0, double x1, double
 
 static void put_triangle(struct writer *out, double x, double y, double dx, double dy)
 {
-	/* From the point, (DX, DY) back, and to both sides. */
+	/*
+	 * The triangle's point is (X, Y). The middle of the opposite side is (DX, DY) away from the
+	 * point.
+	 */
 	double side_x = dx != 0 ? 0 : HEAD_HALF, side_y = dx != 0 ? HEAD_HALF : 0;
 
 	put_number(out, "M", x);
@@ -129,7 +132,10 @@ static void put_triangle(struct writer *out, double x, double y, double dx, doub
 	put(out, "z");
 }
 
-/* Return the end of a line, at least a pixel long so that it can be seen. */
+/*
+ * Return the x coordinate of the line's right end. A horizontal line is at least one pixel long, so
+ * that a reader sees it.
+ */
 static double least(const struct mprof_mark *m)
 {
 	return m->y0 == m->y1 && m->x1 - m->x0 < 1 ? m->x0 + 1.0 : m->x1;
@@ -229,7 +235,7 @@ static void put_boundary(struct writer *out, const struct mprof_mark *m)
 	put_line(out, m->x0, m->y0, m->x0, m->y1);
 }
 
-/* A dark outline makes the curve visible over all other marks. */
+/* Write a counter's curve with a dark outline, which makes it visible on top of all other marks. */
 static void put_counter(struct writer *out, const struct mprof_mark *marks, uint32_t n)
 {
 	put(out, "<path stroke=\"#000\" stroke-opacity=\".45\" stroke-width=\"4\" stroke-linecap=\"square\"");
@@ -266,7 +272,7 @@ static void put_marks(struct writer *out, const struct mprof_mark *marks, uint32
 	put_path(out, marks, n, put_shape);
 }
 
-/* Return how many bytes the first N letters of a text have. */
+/* Return the number of bytes of the first N characters of a UTF-8 text. */
 static size_t letters_end(const char *text, size_t bytes, uint32_t n)
 {
 	size_t i;
@@ -277,7 +283,10 @@ static size_t letters_end(const char *text, size_t bytes, uint32_t n)
 	return i;
 }
 
-/* Write the text, shortened to its room. */
+/*
+ * Write the text of mark M. Cut a label or type that is wider than the mark, and append an
+ * ellipsis.
+ */
 static void put_cut(struct writer *out, const struct mprof_mark *m, const char *text)
 {
 	double room = (m->x1 - m->x0) / (double)SVG_LETTER;
@@ -354,7 +363,7 @@ static void put_top(const struct svg *svg)
 	put(out, "H0z\"/>\n<g fill=\"none\">\n");
 }
 
-/* Texts stand above all lines, to stay readable. */
+/* Write all texts after all lines, so that no line covers a text. */
 void svg_write(const struct svg *svg, const struct mprof_picture *picture)
 {
 	const struct mprof_mark *marks = picture->marks;

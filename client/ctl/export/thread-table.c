@@ -1,6 +1,6 @@
 /*
- * A thread that became another has ended. So a thread that has not ended is its own alias, and
- * forgetting need not follow aliases.
+ * This file implements the tables of thread-table.h. A thread that became another thread has ended.
+ * So each thread that has not ended is its own alias, and forget() need not follow aliases.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -45,7 +45,10 @@ static bool is_kept(const struct thread_table *c, uint32_t i, uint32_t keep)
 	return i == keep || !(c->list[i].flags & THREAD_ENDED);
 }
 
-/* If several threads share an id, index the newest. */
+/*
+ * Build the map from ids to threads again. If several threads share an id, the id maps to the
+ * newest thread. Return 0 or -ENOMEM.
+ */
 static int reindex(struct thread_table *c)
 {
 	id_index_clear(&c->ids);
@@ -79,8 +82,9 @@ static int forget(struct thread_table *c, uint32_t *keep)
 }
 
 /*
- * Keep one place for the shared thread. If few threads could be forgotten, wait before trying
- * again, since each try is a pass over all.
+ * Make room for the two threads that an event may name and for the shared thread. Each attempt to
+ * forget threads visits all threads. So if an attempt freed little room, wait before the next
+ * attempt.
  */
 int thread_table_reserve(struct thread_table *c, uint32_t *keep)
 {
@@ -159,7 +163,10 @@ bool thread_table_alias(struct thread_table *c, uint32_t from, uint32_t to)
 	return true;
 }
 
-/* Names of tracks: 64 bytes each, 16 MiB at most, of which a short trace touches little. */
+/*
+ * The table of track names has TRACK_NAMES_MAX entries of 64 bytes: 16 MiB. calloc() returns
+ * untouched pages, so a short trace uses little of that memory.
+ */
 
 bool track_names_init(struct track_names *p)
 {

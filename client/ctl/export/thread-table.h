@@ -1,9 +1,10 @@
 /*
- * The threads of one stream, for formats that give each thread a track; and the names of tracks.
+ * This file declares two tables for formats that give each thread a track: the threads of one
+ * stream, and the names of tracks.
  *
- * Both tables are bounded. When the thread table is full, it forgets threads that have ended. If an
- * event names a forgotten thread again, that thread counts as a new one. If no thread can be
- * forgotten, all further threads share one entry and one track.
+ * Both tables have a limited size. When the thread table is full, it forgets threads that have
+ * ended. If an event names a forgotten thread again, that thread counts as a new thread. If no
+ * thread can be forgotten, all further threads share one entry and one track.
  */
 #ifndef CTL_THREAD_TABLE_H
 #define CTL_THREAD_TABLE_H
@@ -80,10 +81,10 @@ uint32_t thread_table_share(struct thread_table *c, uint32_t track);
 bool thread_table_alias(struct thread_table *c, uint32_t from, uint32_t to);
 
 /*
- * The latest name of each track, and the time when its thread's life ended.
+ * The latest name of each track, and the time at which the life of the track's thread ended.
  *
- * The table is bounded: a new track replaces the one that was announced TRACK_NAMES_MAX tracks
- * before.
+ * The table has a limited size: a new track replaces the track that was announced TRACK_NAMES_MAX
+ * tracks before.
  */
 
 #define TRACK_NAMES_MAX	 (1u << 18)
