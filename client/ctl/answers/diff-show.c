@@ -110,8 +110,9 @@ static void show_step(const char *head, const json_t *step)
 }
 
 /*
- * Print the next steps of RUN, whose name is NAME. LATER tells when the run OTHER does the first
- * of these steps.
+ * Print the steps that RUN takes after the two runs differ. NAME is the name of RUN, `good` or
+ * `bad`. If the run OTHER takes the first of these steps later, LATER is that step of OTHER; else
+ * LATER is empty. Print the time of LATER, and the step itself if it names another thread.
  */
 static void show_next(const char *name, const json_t *run, const json_t *later, const char *other)
 {

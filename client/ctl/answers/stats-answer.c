@@ -1,6 +1,6 @@
 /*
- * Make the answer of the verb `stats`. Its JSON keys are an interface: docs/man/mprofctl.1 lists
- * them.
+ * This file makes the answer of the verb `stats`. The keys of its JSON are an interface:
+ * docs/man/mprofctl.1 lists them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -170,10 +170,7 @@ json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t 
 	return object;
 }
 
-/*
- * Print the answer as text: a line for each number, a table for each list, nothing for an empty
- * list.
- */
+/* Print the answer as text: a line for each number, and a table for each list that is not empty. */
 
 static uint64_t get(const json_t *json, const char *key)
 {

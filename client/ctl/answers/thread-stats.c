@@ -139,9 +139,9 @@ static void forget(struct thread_stats *r)
 }
 
 /*
- * Return true if there is room for another thread, after forgetting ended threads if necessary.
- * Each attempt to forget visits all threads. So if an attempt freed little room, wait before the
- * next attempt.
+ * Return true if the list has room for another thread. If the list is full, first forget the
+ * threads that have ended. Each attempt to forget visits all threads. So if an attempt freed little
+ * room, wait before the next attempt. Return false also without memory.
  */
 static bool has_room(struct thread_stats *r)
 {
@@ -168,8 +168,8 @@ static uint32_t thread_add(struct thread_stats *r, int64_t id, uint8_t type, boo
 }
 
 /*
- * Return the thread with the id ID, and add it if there is none. Return THREAD_STAT_NONE without
- * room.
+ * Return the number of the thread that ID names: the thread with this id, or the thread that it
+ * became. If there is none, add a thread with this id. Return THREAD_STAT_NONE if there is no room.
  */
 static uint32_t thread_of(struct thread_stats *r, int64_t id)
 {
@@ -178,8 +178,8 @@ static uint32_t thread_of(struct thread_stats *r, int64_t id)
 	if (i != THREAD_STAT_NONE)
 		return thread_stats_alias(r, i);
 	/*
-	 * The unknown id may be of a forgotten thread. So it is proof of a thread older than the
-	 * trace only if no thread was forgotten.
+	 * The id is unknown. If no thread was forgotten, the thread is older than the trace.
+	 * Otherwise the id may be the id of a forgotten thread.
 	 */
 	r->preexisting += !r->forgotten;
 	return thread_add(r, id, MPROF_THREAD_UNKNOWN, false);
