@@ -1,4 +1,4 @@
-/* Read the clock stamps of the packets from the API. */
+/* This file reads the clock stamps of packets from the API. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,19 @@
 /*
- * Resumable downloads.
+ * This file downloads the body of an HTTP answer, and resumes the download after a broken
+ * connection.
  *
- * A selection that still grows is answered with a Content-Location that names the fixed selection.
- * The download asks for that from then on, as long as the server has all of it. A guest at its
- * quota loses its oldest packets; then the download asks for the original selection again. A broken
- * connection is resumed by Range with If-Range and the strong entity tag of the identity body, so
- * that bytes of two different bodies are never joined. A compressed body has another entity tag and
- * no ranges. If a compressed body breaks, or unpacks to more than any trace would, the download
- * starts over once, uncompressed. So compression is requested only if the download can start over,
- * and never on a local socket, which would gain nothing.
+ * If a selection of the trace still grows, the server's answer has the header Content-Location with
+ * a path that names a fixed selection: the bytes of this answer. All further requests use this
+ * path. The server deletes the oldest packets of a guest that reaches its quota, and then answers a
+ * request for a fixed selection with status 410. The download then starts over with the original
+ * path.
+ *
+ * A request that resumes has the headers Range and If-Range, with the strong entity tag of the
+ * uncompressed body. So the client never joins bytes of two different bodies. A compressed body has
+ * another entity tag and cannot be resumed. If the connection breaks during a compressed body, or
+ * the body unpacks to more than any trace would, the download starts over and requests an
+ * uncompressed body. So the client requests compression only if the caller can drop the bytes so
+ * far. The client never requests compression on a Unix socket, where it would save no time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +27,10 @@
 #include "table.h"
 
 #define TRIES_MAX 6 /* attempts without progress before the download fails */
-/* Fewer bytes are no progress: a server could hold the client for ever with a byte for each try. */
+/*
+ * Bytes that must come before the count of attempts begins again. Without this minimum a server
+ * could keep the client waiting for ever by sending one byte for each attempt.
+ */
 #define PROGRESS_MIN (64u << 10)
 #define ANEW_MAX     6 /* most restarts because the fixed selection was deleted */
 struct attempt {
@@ -47,13 +55,16 @@ static void attempt_deinit(struct attempt *a)
 	free(a->location);
 }
 
-/* Accept only a path of the same server: an answer cannot send the client elsewhere. */
+/*
+ * Return true if LOCATION is a path on the same server. Other values are ignored, so an answer
+ * cannot direct the client to another server.
+ */
 static bool own_path(const char *location)
 {
 	return location && location[0] == '/' && location[1] != '/';
 }
 
-/* Keep the headers that resuming needs. */
+/* Store the headers of ANSWER that further requests and the caller need. Return true. */
 static bool keep_identity(struct attempt *a, const struct http_answer *answer)
 {
 	free(a->etag);
@@ -72,7 +83,10 @@ static bool keep_identity(struct attempt *a, const struct http_answer *answer)
 	return true;
 }
 
-/* Drop the bytes so far. Return false if they cannot be dropped. */
+/*
+ * Tell the caller of the download to drop all bytes so far, and begin again at byte 0. Return false
+ * if the caller cannot drop the bytes.
+ */
 static bool start_over(struct attempt *a)
 {
 	if (!a->offset)
@@ -101,8 +115,8 @@ static bool continues(struct attempt *a, const char *range)
 }
 
 /*
- * Judge the headers at the first byte of a body. Return false if this body cannot continue the
- * download.
+ * Check the headers of ANSWER when the first byte of its body comes. Return false if this body
+ * cannot continue the download.
  */
 static bool begin_body(struct attempt *a, const struct http_answer *answer)
 {
@@ -136,7 +150,10 @@ static bool take_body(void *context, const struct http_answer *answer, const uin
 	return true;
 }
 
-/* Return true if the connection broke just behind the last byte. */
+/*
+ * Return true if the server answers that no byte is left after A's offset: the status is 416 and
+ * the body's size is the offset. This happens if the connection broke after the last byte.
+ */
 static bool nothing_left(const struct attempt *a, const struct http_answer *answer)
 {
 	uint64_t total;
@@ -145,7 +162,11 @@ static bool nothing_left(const struct attempt *a, const struct http_answer *answ
 	       sscanf(answer->content_range, "bytes */%" SCNu64, &total) == 1 && total == a->offset;
 }
 
-/* Wait before the next try, longer each time, or as long as the server says, at most 5 s. */
+/*
+ * Wait before the next attempt: 250 ms, twice as long for each further attempt. If the answer has a
+ * Retry-After header, wait that many seconds instead, at most 5 s. Return false if a signal ended
+ * the wait.
+ */
 static bool wait_turn(struct http *h, const struct attempt *a, const struct http_answer *answer)
 {
 	int ms = 250 << (a->tries - 1);
@@ -156,8 +177,8 @@ static bool wait_turn(struct http *h, const struct attempt *a, const struct http
 }
 
 /*
- * Ask for the original selection again, since the fixed one was deleted. Return false if that is
- * impossible.
+ * Start over with the original path, because the server deleted a part of the fixed selection.
+ * Return false if that is impossible.
  */
 static bool ask_anew(struct attempt *a)
 {
@@ -179,7 +200,10 @@ static bool worth_trying(const struct attempt *a, int condition, const struct ht
 	return condition == HTTP_E_BROKEN || condition == HTTP_E_SLOW || (condition == 0 && answer->status == 503);
 }
 
-/* Prepare the next attempt. Return false if the bytes so far cannot be continued. */
+/*
+ * Return true if another attempt can continue the download or start over. Without an entity tag the
+ * download must start over; the next request then accepts no compressed body.
+ */
 static bool can_continue(struct attempt *a)
 {
 	if (!a->offset || a->etag)
@@ -208,8 +232,8 @@ static int give_up(struct attempt *a, struct http *h, int condition, const struc
 }
 
 /*
- * Ask for an uncompressed body, because the compressed one unpacks to too much. Return false if
- * that is impossible.
+ * Start over with an uncompressed body, because the compressed body unpacks to too many bytes.
+ * Return false if that is impossible.
  */
 static bool ask_plain(struct attempt *a, const struct http *h)
 {
@@ -289,8 +313,8 @@ void download_deinit(struct download *d)
 }
 
 /*
- * Progress goes to stderr, because standard output may take the download. The line is redrawn at
- * most ten times a second.
+ * The progress line goes to stderr, because the download may go to standard output. The line is
+ * redrawn at most ten times a second.
  */
 
 static int64_t now_ms(void)

@@ -1,8 +1,8 @@
 /*
- * Apply rule 1 of client/trace/decode/order.c to a file: an input keeps its order if it has more
- * packets than a ring, or if its counts never go back. A guest may write to the image of its ring
- * while this code reads the file. So a small file, as most rings are, is held in memory instead,
- * and its order is decided from the same bytes that are decoded.
+ * This file applies rule 1 of client/trace/decode/order.c to a file: the packets of an input are in
+ * order if the input has more packets than a ring, or if the packets' counts never go back. A guest
+ * may write to the image of its ring while this code reads the file. So a small file, as most rings
+ * are, is held in memory instead, and its order is decided from the same bytes that are decoded.
  */
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,4 +1,7 @@
-/* Event filters. A filter remembers one entry for each thread that has the label. */
+/*
+ * This file implements the event filters. A filter stores one entry for each thread that has the
+ * label.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +11,13 @@
 #include "seed.h"
 
 /*
- * fnmatch() can take exponential time on a guest's label. This code returns only to the last star,
- * which takes at most quadratic time.
+ * Do not use fnmatch(), which can take exponential time on a guest's label. This code goes back
+ * only to the last star, so it takes at most quadratic time.
  */
 
 /*
- * Match one byte of the text with the element at *P, which is no star. Move *P behind the element.
+ * Match the byte C of the text with the element of the pattern at *P, which is not a star. Move *P
+ * behind the element.
  */
 static bool one_matches(const char **p, char c)
 {

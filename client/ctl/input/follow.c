@@ -1,13 +1,14 @@
 /*
- * Follow a trace.
+ * This file reads a guest's trace while the trace grows.
  *
- * The position names the next byte: run.stream.sequence.offset. It advances by whole packets only,
- * and only whole packets are written. After a broken connection a request with ?after= continues
- * exactly behind the last byte written. A packet that came in part is dropped; the server sends it
- * again.
+ * The position is the place of the next byte in the trace, written as run.stream.sequence.offset.
+ * Only whole packets are passed on, and the position advances by whole packets. If a connection
+ * breaks, the incomplete packet is dropped, and the next request asks with ?after= for the bytes
+ * from the position on. The server then sends that packet again.
  *
- * The body ends normally at the run's end and before a gap too long to count. The next answer tells
- * them apart: an empty body with Mprof-Run-State: ended, or the packets behind the gap.
+ * A body ends without an error in two cases: at the end of the run, and before a gap of more
+ * packets than the packets' numbers can show. The next answer tells which case it was: an empty
+ * body with the header `Mprof-Run-State: ended`, or the packets after the gap.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +50,10 @@ static bool position_parse(struct position *p, const char *text)
 			      &p->sequence, &p->offset, &rest) == 4;
 }
 
-/* Advance behind a whole packet of COUNT with CONTENT bytes, header included. */
+/*
+ * Advance P to the end of a whole packet. COUNT is the packet's number, and CONTENT its bytes of
+ * content with the header.
+ */
 static void position_advance(struct position *p, uint16_t count, uint32_t content)
 {
 	if (count == (uint16_t)p->sequence) {
@@ -69,7 +73,7 @@ static bool begin_body(struct follow *f, const struct http_answer *answer)
 	return f->known;
 }
 
-/* Hold N more bytes of the incomplete packet. */
+/* Append N bytes to the incomplete packet. Return false without memory. */
 static bool hold(struct follow *f, const uint8_t *bytes, size_t n)
 {
 	if (f->room - f->used < n) {
@@ -89,8 +93,8 @@ static bool hold(struct follow *f, const uint8_t *bytes, size_t n)
 }
 
 /*
- * Set *N to the number of missing bytes of the held packet or its header; 0 = complete. Return
- * false if the bytes are no packet.
+ * Set *N to the number of bytes that are missing from the incomplete packet, or from its header if
+ * the header is incomplete; 0 = the packet is complete. Return false if the bytes are not a packet.
  */
 static bool missing(const struct follow *f, struct mprof_packet_header *header, size_t *n)
 {
@@ -152,7 +156,10 @@ static char *live_path(const struct follow *f, struct http *h, const struct trac
 	return path;
 }
 
-/* Return an exit code that ends following, or -1 to ask again. */
+/*
+ * Judge the result R and the answer of one request. Return an exit code that ends following, or -1
+ * to send another request.
+ */
 static int judge(struct follow *f, struct http *h, int r, const struct http_answer *answer)
 {
 	if (f->ops->refused)
@@ -174,7 +181,7 @@ static int judge(struct follow *f, struct http *h, int r, const struct http_answ
 	return -1;
 }
 
-/* Serve one connection from its first to its last byte. Return as judge(). */
+/* Make one request and pass on the packets of its answer. Return as judge(). */
 static int follow_once(struct follow *f, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	CLEANUP(http_answer_deinit) struct http_answer answer = {0};

@@ -1,4 +1,7 @@
-/* An invalid variable is an error, because the user relies on it. */
+/*
+ * This file reads the limits on a server's answers from the environment, and checks answers against
+ * the limits. A variable with an invalid value is an error, because the user relies on the limit.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,9 +39,9 @@ int limits_read(struct limits *l)
 }
 
 /*
- * The rate is measured over consecutive windows of the limit's seconds. The first window begins
- * with the first byte. Short pauses of a slow but honest link do no harm, and single bytes do not
- * make a window fast enough.
+ * Measure the rate in consecutive windows, each as long as the limit SECONDS. The first window
+ * begins with the first byte. A short pause of a slow connection is allowed, because the whole
+ * window counts. A server cannot satisfy the limit with a few single bytes.
  */
 
 void rate_add(struct rate *r, size_t n)
@@ -65,8 +68,8 @@ enum rate_verdict rate_wait(struct rate *r, uint64_t ms)
 }
 
 /*
- * A cursor means nothing to the client. A repeated cursor is the only sign that a server goes in
- * circles.
+ * Only the server knows the meaning of a cursor. The client recognises an endless list by a cursor
+ * that the server sends a second time.
  */
 
 void pages_deinit(struct pages *p)
@@ -76,7 +79,10 @@ void pages_deinit(struct pages *p)
 	*p = (struct pages){0};
 }
 
-/* Note that the server gave CURSOR. Return false without memory. */
+/*
+ * Make CURSOR the cursor of the next page, and remember that the server sent it. Return false
+ * without memory.
+ */
 static bool note_cursor(struct pages *p, const char *cursor)
 {
 	if (!p->seen)

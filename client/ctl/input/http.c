@@ -125,7 +125,7 @@ void http_answer_deinit(struct http_answer *a)
 	*a = (struct http_answer){0};
 }
 
-/* Keep the value of LINE in *SLOT if LINE is the header NAME. */
+/* If LINE is the header NAME, store a copy of its value in *SLOT. */
 static void keep_header(const char *line, size_t n, const char *name, char **slot)
 {
 	size_t at = strlen(name);
@@ -163,7 +163,9 @@ static size_t on_header(char *line, size_t size, size_t count, void *context)
 	return n;
 }
 
-/* Keep the first bytes of a problem's body, at most PROBLEM_MAX. */
+/*
+ * Append bytes of a problem document to the answer's field PROBLEM, up to PROBLEM_MAX bytes in all.
+ */
 static size_t keep_problem(struct exchange *x, const char *bytes, size_t n)
 {
 	struct http_answer *a = x->answer;
@@ -181,7 +183,10 @@ static size_t keep_problem(struct exchange *x, const char *bytes, size_t n)
 	return n;
 }
 
-/* Count N bytes of a body that may be compressed. Return false if the body unpacks to too much. */
+/*
+ * Count N unpacked bytes of a body that may be compressed. Return false if the body unpacks to more
+ * than the limits of http.h allow.
+ */
 static bool count_unpacked(struct exchange *x, size_t n)
 {
 	curl_off_t came = 0;
@@ -288,9 +293,10 @@ static uint64_t now_ms(void)
 }
 
 /*
- * Count the time of the last wait, which began at BEFORE. A wait much longer than requested does
- * not count in full: the program or the machine was stopped. Return false if the server is too
- * slow; then h->error says how.
+ * Count the time since BEFORE, in milliseconds of now_ms(), as waiting for the server. Count at
+ * most 2 * POLL_MS, because a longer wait means that the program or the machine was stopped. Return
+ * false if the server is silent for too long or too slow. If it is silent, h->error has the
+ * message; if it is slow, x->slow is set.
  */
 static bool fast_enough(struct http *h, struct exchange *x, uint64_t before)
 {
@@ -304,8 +310,8 @@ static bool fast_enough(struct http *h, struct exchange *x, uint64_t before)
 }
 
 /*
- * Drive the transfer to its end. Return CURLE_ABORTED_BY_CALLBACK after a signal,
- * CURLE_OPERATION_TIMEDOUT if the server is too slow.
+ * Run the transfer until it ends. Return CURLE_ABORTED_BY_CALLBACK after a signal,
+ * CURLE_OPERATION_TIMEDOUT if the server is too slow, or else the result of the transfer.
  */
 static CURLcode drive(struct http *h, struct exchange *x)
 {
@@ -476,7 +482,11 @@ static bool take_text(void *context, const struct http_answer *answer, const uin
 	return true;
 }
 
-/* Request one JSON answer; none if the status is ALLOWED. Add its size to *BYTES, if not NULL. */
+/*
+ * Perform the request ASKED and parse the answer into *JSON, which the caller decrefs. An answer
+ * with the status ALLOWED (see http_is()) is no error and does not set *JSON. If BYTES is not NULL,
+ * add the size of the answer to *BYTES. Return an exit code.
+ */
 static int json_request(struct http *h, const struct http_request *asked, long allowed, json_t **json, uint64_t *bytes)
 {
 	CLEANUP(http_answer_deinit) struct http_answer answer = {0};
@@ -523,7 +533,10 @@ int http_json_unless(struct http *h, const char *path, long status, json_t **jso
 	return json_request(h, &request, status, json, NULL);
 }
 
-/* Read the page that P asks for, append its entries to ARRAY, and turn P to the next page. */
+/*
+ * Request the page with the cursor of P, append its entries to ARRAY, and set the cursor of P to
+ * the next page. Return an exit code.
+ */
 static int list_page(struct http *h, const char *path, struct pages *p, json_t *array)
 {
 	CLEANUP(json_decrefp) json_t *page = NULL;

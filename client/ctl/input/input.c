@@ -1,8 +1,10 @@
 /*
- * Read a trace. The input's kind and its first bytes decide how it is read, never its name.
+ * This file reads a trace. The kind of the operand and the first bytes of the input decide how the
+ * input is read. The file's name does not.
  *
- * A stream decoder decodes a single stream as its bytes come. Several streams are merged, which
- * takes a file for each: the members of an archive are first written to unnamed files.
+ * The events of a single stream are decoded while its bytes come. The events of several streams are
+ * merged by time. A merge reads each stream from a file of its own, so the members of an archive
+ * are first written to unnamed temporary files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,10 +28,13 @@
 #include "unpack.h"
 #include "writer.h"
 
-/* Limit of an archive's unpacked size. A small archive can claim to hold any number of zeros. */
+/* Most unpacked bytes of an archive. A small archive can contain any number of zeros. */
 #define SPOOL_MAX (16ull << 30)
 
-/* State of unpacking: into the one stream, or into the archive's members. */
+/*
+ * State of unpacking an input: a compressed file goes to DECODER, and the members of an archive go
+ * to MERGE.
+ */
 struct unpack_state {
 	struct input *in;
 	struct stream_decoder *decoder;
@@ -173,7 +178,10 @@ static int no_stream(struct input *in)
 	return CTL_FAILED;
 }
 
-/* Read a compressed file or an archive. Return 0, -errno, or an exit code. */
+/*
+ * Read a compressed file or an archive. LEN bytes of the input are already at HEAD; the other bytes
+ * come from FD. Return 0, -errno, or an exit code.
+ */
 static int read_packed(struct input *in, struct stream_decoder *f, int fd, const uint8_t *head, size_t len)
 {
 	CLEANUP(unpack_state_deinit)
@@ -181,7 +189,7 @@ static int read_packed(struct input *in, struct stream_decoder *f, int fd, const
 	const struct unpack_ops ops = {.bytes = unpacked_bytes, .member = unpacked_member, .context = &u};
 	int r = unpack_run(fd, head, len, in->name, &ops);
 
-	/* The bytes in front of the damage are intact and were given out. */
+	/* The bytes before the damage are intact, and their events were passed on. */
 	in->damages += r == 1;
 	r = r == 1 ? 0 : r;
 	if (r)
@@ -206,7 +214,10 @@ static ssize_t read_some(int fd, void *buf, size_t n)
 	return got < 0 ? -errno : got;
 }
 
-/* Read the LEN bytes at HEAD and all that FD has behind them. */
+/*
+ * Decode an input that is not packed: the LEN bytes at HEAD, then all bytes that can be read from
+ * FD. Return 0 or -errno.
+ */
 static int read_plain(struct stream_decoder *f, int fd, const uint8_t *head, size_t len)
 {
 	int r = stream_decoder_put(f, head, len);
@@ -225,8 +236,9 @@ static int read_plain(struct stream_decoder *f, int fd, const uint8_t *head, siz
 }
 
 /*
- * Read the first bytes of FD: enough to see the kind of input, but no more than needed from a slow
- * pipe.
+ * Read the first bytes of FD to HEAD, which has UNPACK_HEAD bytes. Stop when the bytes show the
+ * kind of the input, so that a slow pipe need not have more bytes. Return the number of bytes, or
+ * the negative result of read_some().
  */
 static ssize_t read_head(int fd, uint8_t *head)
 {
@@ -240,7 +252,11 @@ static ssize_t read_head(int fd, uint8_t *head)
 	return n < 0 ? n : (ssize_t)used;
 }
 
-/* Return how to decode what FD has from START on, packed or not. */
+/*
+ * Return how to decode the bytes of FD from START on. REGULAR: FD is a regular file. PACKED: the
+ * bytes are compressed or an archive. Packets of a regular file that are in order need not be held
+ * in memory.
+ */
 static enum stream_decoder_kind kind_of(int fd, bool regular, off_t start, bool packed)
 {
 	if (regular && !packed && start >= 0 && file_order_kept(fd, (uint64_t)start))
@@ -308,7 +324,7 @@ static int remote_write(void *context, const uint8_t *bytes, size_t len)
 	return stream_decoder_put(context, bytes, len);
 }
 
-/* Read a capture, or what the daemon has of a domain. Return as read_packed(). */
+/* Read one stream of a capture or domain. Return 0, -errno, or an exit code. */
 static int read_remote(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	CLEANUP(freep) char *path = trace_source_path(t, h, "trace", s);
@@ -327,7 +343,7 @@ static int read_remote(struct input *in, struct http *h, const struct trace_sour
 	return r ? r : note_totals(in, &f);
 }
 
-/* Read all streams of a capture or domain. Return as read_packed(). */
+/* Read all streams of a capture or domain that S selects. Return 0, -errno, or an exit code. */
 static int read_streams(struct input *in, struct http *h, const struct remote *x, const struct selection *s)
 {
 	CLEANUP(merge_deinitp) struct merge l = {.consumer = &in->consumer};
@@ -337,7 +353,8 @@ static int read_streams(struct input *in, struct http *h, const struct remote *x
 }
 
 /*
- * Ask the daemon about the trace, read it, then report its unproven tails. Return as read_packed().
+ * Request the description of the trace from the daemon, read the trace, and then report its
+ * unproven tails to the consumer. Return 0, -errno, or an exit code.
  */
 static int read_with_tails(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
@@ -348,7 +365,7 @@ static int read_with_tails(struct input *in, struct http *h, const struct trace_
 
 	if (r)
 		return r;
-	/* A new run may begin in the meantime. */
+	/* Read the run that the daemon described. A new run may begin between the requests. */
 	snprintf(run, sizeof(run), "%" PRId64, x.run);
 	one.run = t->kind == SOURCE_DOMAIN && x.run > 0 ? run : s->run;
 	if (s->all && !s->stream && json_array_size(x.streams) > 1)
@@ -358,7 +375,7 @@ static int read_with_tails(struct input *in, struct http *h, const struct trace_
 	return r ? r : tails_report(&x, h, s, &in->consumer);
 }
 
-/* Read a domain's trace as it grows. */
+/* Read a domain's trace while it grows. Return 0, -errno, or an exit code. */
 static int read_live(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	CLEANUP(stream_decoder_deinit) struct stream_decoder f = {0};

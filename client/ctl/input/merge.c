@@ -1,9 +1,10 @@
 /*
- * Merge streams.
+ * This file merges the events of several streams by time.
  *
- * Each stream reads its own file in pieces and holds a batch of decoded events. The stream with the
- * oldest next event gives out events as long as they stay the oldest. Memory is bounded by the
- * number of streams, except while a possible ring's image is put in order.
+ * Each stream reads its own file in pieces and decodes a batch of events at a time. The stream
+ * whose next event is the oldest passes on its events until another stream has an older event. The
+ * memory needed grows only with the number of streams. One exception: a file that may be the image
+ * of a ring is read as a whole, to find the order of its packets.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -87,7 +88,7 @@ static ssize_t read_at(int fd, void *buf, size_t n, uint64_t at)
 	return got < 0 ? -errno : got;
 }
 
-/* Find the order of the packets if the file can be a ring's image. */
+/* If the file may be the image of a ring, find the order of its packets. Return 0 or -errno. */
 static int stream_order(struct merge_stream *a)
 {
 	CLEANUP(freep) uint8_t *bytes = NULL;
@@ -110,7 +111,7 @@ static int stream_order(struct merge_stream *a)
 	return 0;
 }
 
-/* Begin the next span. Return false behind the last. */
+/* Begin the next span of packets. Return false after the last span. */
 static bool stream_span(struct merge_stream *a)
 {
 	struct mprof_span whole = {.bytes = a->size};
@@ -156,8 +157,8 @@ static int pass_damage(struct merge *l, unsigned int i)
 }
 
 /*
- * Report the packets missing in front of the events just decoded. All earlier events were given
- * out.
+ * Tell the consumer how many packets are missing before the events that were just decoded. Call
+ * this function after all earlier events were passed on.
  */
 static int pass_gap(struct merge *l, unsigned int i)
 {
@@ -168,7 +169,7 @@ static int pass_gap(struct merge *l, unsigned int i)
 	return n && l->consumer->gap ? l->consumer->gap(l->consumer->context, i, n) : 0;
 }
 
-/* Decode the next batch of stream I; an empty one behind the last event. */
+/* Decode the next batch of events of stream I. The batch is empty after the last event. */
 static int stream_fill(struct merge *l, unsigned int i)
 {
 	struct merge_stream *a = l->stream[i];

@@ -23,8 +23,8 @@ struct merge {
 };
 
 /*
- * Add a stream called NAME (copied), read from the regular file FD. The merge takes the ownership
- * of FD, also on failure. Return 0, -ENOMEM, or -E2BIG if there are too many streams.
+ * Add a stream called NAME, whose bytes are in the regular file FD. NAME is copied. The merge takes
+ * the ownership of FD, also on failure. Return 0, -errno, or -E2BIG if there are too many streams.
  */
 int merge_add(struct merge *l, const char *name, int fd);
 void merge_deinit(struct merge *l);

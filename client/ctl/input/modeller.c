@@ -1,6 +1,6 @@
 /*
- * Each stream is a guest of its own in the model: threads of different streams are unrelated,
- * whatever their ids.
+ * This file builds the model of a trace. Each stream is a guest of its own in the model: two
+ * threads of different streams are different threads, even if they have the same id.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /*
- * The API serves one stream at a time and merging needs files, so each stream is first downloaded
- * to an unnamed file.
+ * This file reads all streams of a guest or capture from the daemon. The API sends one stream in
+ * each answer, and a merge reads each stream from a file. So each stream is first downloaded to an
+ * unnamed temporary file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +19,10 @@
 #include "output.h"
 #include "remote-streams.h"
 
-/* Return the guest's run that X selects; NULL if the answer lacks it. */
+/*
+ * Return the JSON object of the guest's run that X and S select. If the answer has no such run,
+ * return NULL when S names the run, or else the whole answer.
+ */
 static const json_t *run_of(const struct remote *x, const struct selection *s)
 {
 	const json_t *list = json_object_get(x->json, "run_list"), *one;
@@ -112,13 +116,17 @@ int remote_streams(struct merge *l, struct http *h, const struct remote *x, cons
 }
 
 /*
- * Find unproven tails, by the rule of client/viewer/trace/tail.js. The route /packets shows a tail: it
- * begins in the first packet with more tail bytes than cut bytes. If a part of that packet was
- * proven, the packet's own time does not help; then ask for the first event behind that part.
+ * Find the unproven tails of streams, by the rule of client/viewer/trace/tail.js. The tail of a
+ * stream begins in the first packet that has more bytes of tail (`tail_bytes`) than bytes cut off
+ * (`cut`) in the answer of the route /packets. If a part of that packet is proven, the tail begins
+ * after the packet's own time. Then request the bytes after the proven part and find their first
+ * event.
  */
 
 #define NONE UINT64_MAX
-/* The newest packets show where a tail begins, and no tail is longer than a ring. */
+/*
+ * Request only the newest packets, as many bytes as a ring may have: no tail is longer than a ring.
+ */
 #define LAST	  "4194304"
 #define PACKETS	  "1000"
 #define FIRST_MAX 65536u /* an event must begin within this many bytes */
@@ -139,7 +147,10 @@ static bool natural(const json_t *json, const char *key, uint64_t *value)
 	return json_is_integer(number) && json_integer_value(number) >= 0;
 }
 
-/* An ended run may have a tail; a capture says whether it has one. */
+/*
+ * Return true if STREAM may have a tail: for a capture if its answer has tail bytes, for a guest if
+ * the run ended.
+ */
 static bool may_tail(const struct remote *x, const json_t *stream)
 {
 	uint64_t bytes;
@@ -178,7 +189,7 @@ static int ask_packets(const struct remote *x, struct http *h, const struct plac
 	return http_json_unless(h, page, HTTP_ABSENT, json);
 }
 
-/* ---- the first event behind a position */
+/* ---- the first event after a position */
 struct first {
 	struct mprof_decoder *decoder;
 	uint64_t ns;
@@ -186,7 +197,9 @@ struct first {
 	bool memory;
 };
 
-/* Take bytes until the first event. Return false to stop. */
+/*
+ * Decode bytes until the first event, and store its time in NS. Return false to stop the download.
+ */
 static bool take_first(void *context, const struct http_answer *answer, const uint8_t *bytes, size_t len)
 {
 	struct first *f = context;
@@ -224,7 +237,7 @@ static int ask_first(struct http *h, const char *path, uint64_t *from_ns)
 	return http_complain(h, r, &answer);
 }
 
-/* Return the guest of the capture's run. */
+/* Return the guest whose trace X is, or from which the capture X was made. */
 static struct trace_source guest_of(const struct remote *x)
 {
 	const char *uuid = json_string_value(json_object_get(x->json, "uuid"));

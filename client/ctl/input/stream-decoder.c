@@ -1,15 +1,16 @@
 /*
- * Decode one stream.
+ * This file decodes one stream.
  *
- * A file or a pipe may hold a wrapped ring's image. So it is held until its end comes, and then
- * decoded in logical order. No ring is larger than MPROF_RING_BYTES_MAX; a larger input is a stream
- * and is decoded as it comes. An input that begins with a packet as the daemon serves them is
- * decoded as it comes too, so that `follow | dump -` prints at once, and so is an s-expression log,
- * which has no packets.
+ * A file or a pipe may contain the image of a ring, whose packets are out of order. So the bytes
+ * are held in memory until the input ends, and then decoded in the order of the packets. The bytes
+ * are decoded at once, without waiting for the end, in three cases: the input is larger than
+ * MPROF_RING_BYTES_MAX, so it is no image of a ring; a pipe begins with a packet in the form that
+ * only the daemon serves, so that `follow | dump -` prints events when they come; or the input is
+ * an s-expression log, which has no packets.
  *
- * Each damage is reported on stderr in one sentence, up to a limit: a hostile trace must not flood
- * a terminal or a log. The consumer flushes first, so that the sentence stands in order with the
- * output.
+ * Each damage is reported on stderr in one sentence, at most DAMAGES_REPORTED times, so that a
+ * hostile trace cannot flood a terminal or a log. The consumer flushes its output before each
+ * sentence, so that the sentence appears at its place among the events.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +75,7 @@ static size_t next_events(struct stream_decoder *f, struct mprof_event *events, 
 	return *status == MPROF_OK;
 }
 
-/* Report missing packets to the consumer, before the events behind the gap. */
+/* Tell the consumer how many packets are missing, before it gets the events after the gap. */
 static int pass_gap(struct stream_decoder *f)
 {
 	uint64_t lost = stream_decoder_totals(f)->lost_packets, n = lost - f->lost;
@@ -93,7 +94,10 @@ static int pass_damage(struct stream_decoder *f)
 	return r;
 }
 
-/* Give out events until the decoder returns STOP (MPROF_MORE or MPROF_END). */
+/*
+ * Pass events to the consumer until the decoder returns STOP, which is MPROF_MORE or MPROF_END.
+ * Return 0, -ENOMEM, or the consumer's error.
+ */
 static int drain(struct stream_decoder *f, enum mprof_status stop)
 {
 	struct mprof_event events[BATCH];
@@ -114,7 +118,10 @@ static int drain(struct stream_decoder *f, enum mprof_status stop)
 	return r;
 }
 
-/* Decode all held bytes, give out their events, and drop the bytes. */
+/*
+ * Decode all bytes in the buffer, pass their events to the consumer, and empty the buffer. Return
+ * as drain().
+ */
 static int pass_on(struct stream_decoder *f)
 {
 	int r;
@@ -133,7 +140,7 @@ uint8_t *stream_decoder_room(struct stream_decoder *f, size_t *room)
 	size_t most = (size_t)MPROF_RING_BYTES_MAX + PIECE;
 	uint8_t *grown;
 
-	/* The buffer grows with the bytes that came, not with sizes that the input claims. */
+	/* Grow the buffer by the bytes received, not by the sizes that the input claims. */
 	if (f->used == f->room) {
 		size_t larger = f->room ? f->room * 2 : PIECE;
 
@@ -148,7 +155,11 @@ uint8_t *stream_decoder_room(struct stream_decoder *f, size_t *room)
 	return f->held + f->used;
 }
 
-/* Judge the kind of the stream by its first bytes. */
+/*
+ * Look at the first bytes of the input. Set KIND to STREAM_DECODER_STREAM, so that the input is
+ * decoded at once, if these bytes are an s-expression log, or if the input is a pipe and they are a
+ * packet in the form that only the daemon serves. Return 0 or -ENOMEM.
+ */
 static int judge_beginning(struct stream_decoder *f)
 {
 	if (mprof_sexp_begins(f->held, f->used)) {
@@ -176,11 +187,11 @@ int stream_decoder_advance(struct stream_decoder *f, size_t n)
 	if (r || f->kind != STREAM_DECODER_STREAM)
 		return r;
 	r = pass_on(f);
-	/* Someone may be watching: flush when the input has no more for now. */
+	/* If the input has few bytes for now, flush the output for a user who watches it. */
 	return !r && n < f->room / 4 ? pause_consumer(f->consumer) : r;
 }
 
-/* Decode all held bytes in logical order. */
+/* Decode all bytes in the buffer in the order of the packets. Return as drain(). */
 static int pass_whole(struct stream_decoder *f)
 {
 	CLEANUP(mprof_order_freep) struct mprof_order *order = mprof_order_new();

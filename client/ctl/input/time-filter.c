@@ -1,6 +1,7 @@
 /*
- * Pass on events inside of the period. A gap belongs to the event behind it; a gap at a stream's
- * end is passed on if the period has no end. Damage has no time and is always passed on.
+ * This file passes on the events inside of the period. A gap belongs to the event after it: the gap
+ * is passed on if that event is. A gap at the end of a stream is passed on if the period has no
+ * end. Damage has no time and is always passed on.
  */
 #include <errno.h>
 #include <stdlib.h>

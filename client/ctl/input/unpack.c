@@ -1,6 +1,7 @@
 /*
- * Unpack with libarchive, restricted to gzip, xz and zstd around a file or a tar. It runs no
- * programs and writes no file by a name from an archive.
+ * This file unpacks compressed traces and tar archives with libarchive. Only gzip, xz and zstd are
+ * accepted, around a single file or a tar. No program is run, and no file is written under a name
+ * from an archive.
  */
 #include <archive.h>
 #include <archive_entry.h>
@@ -80,8 +81,11 @@ static la_ssize_t source_read(struct archive *a, void *context, const void **byt
 }
 
 /*
- * The decompressed input. libarchive reads it as one file. A second reader reads it as a tar, but
- * only if its first block is a tar header: libarchive alone takes any zeros for the end of a tar.
+ * The decompressed input, which libarchive reads as a single file.
+ *
+ * If the first block of the decompressed input is a tar header, a second libarchive reader reads
+ * the input as a tar. This code checks the header itself, because libarchive takes any block of
+ * zeros for the end of a tar.
  */
 struct unpacked {
 	struct archive *a;
@@ -111,7 +115,10 @@ static bool unpacked_next(struct unpacked *u)
 	return u->rest_len > 0;
 }
 
-/* Collect the first bytes, enough to know the format. */
+/*
+ * Store the first bytes of the decompressed input in HEAD: at most UNPACK_HEAD bytes, enough to
+ * recognise a tar.
+ */
 static void unpacked_head(struct unpacked *u)
 {
 	while (u->head_len < UNPACK_HEAD && unpacked_next(u)) {
@@ -125,8 +132,9 @@ static void unpacked_head(struct unpacked *u)
 }
 
 /*
- * Return true for a tar header. A modern one has the text "ustar". An older one has at 148, in
- * octal digits, the sum of its bytes, with blanks in place of the sum.
+ * Return true if the block is a tar header. A header of today has the text "ustar". An older header
+ * has at byte 148, in octal digits, the sum of the header's bytes, for which the bytes of the sum
+ * count as blanks.
  */
 static bool is_tar(const uint8_t *head, size_t len)
 {
@@ -141,7 +149,10 @@ static bool is_tar(const uint8_t *head, size_t len)
 	return memcmp(head + 257, "ustar", 5) == 0 || (head[0] && strtoul(text, NULL, 8) == sum);
 }
 
-/* Give the decompressed input to the tar reader. */
+/*
+ * Read function of the tar reader: set *BYTES to the next bytes of the decompressed input, and
+ * return their number.
+ */
 static la_ssize_t unpacked_read(struct archive *tar, void *context, const void **bytes)
 {
 	struct unpacked *u = context;
@@ -173,7 +184,7 @@ static int reader_fault(struct archive *a, const struct source *s, const char *n
 	return 1;
 }
 
-/* Write a hole of N bytes, which some archives leave out, as zeros. */
+/* Pass N zeros to OPS. Some archives leave out zeros and store only the length of the hole. */
 static int unpack_hole(const struct unpack_ops *ops, uint64_t n)
 {
 	static const uint8_t zeros[4096];
@@ -184,7 +195,10 @@ static int unpack_hole(const struct unpack_ops *ops, uint64_t n)
 	return r;
 }
 
-/* Write the current member block by block, so that no byte in front of damage is lost. */
+/*
+ * Pass the data of the current member to OPS block by block, so that all bytes before damage are
+ * passed on.
+ */
 static int unpack_data(struct archive *a, const struct source *s, const char *name, const struct unpack_ops *ops)
 {
 	const void *block;
@@ -229,7 +243,7 @@ static int unpack_entries(struct archive *a, const struct source *s, const char 
 	return r;
 }
 
-/* Write the one file, block by block. */
+/* Pass the decompressed input, which is no archive, to OPS block by block. */
 static int unpack_file(struct unpacked *u, const struct source *s, const char *name, const struct unpack_ops *ops)
 {
 	int r = u->head_len ? ops->bytes(ops->context, u->head, u->head_len) : 0;
