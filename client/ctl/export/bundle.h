@@ -55,7 +55,7 @@ void bundle_deinit(struct bundle *b);
  */
 struct bundle_member *bundle_add(struct bundle *b, const char *trace, const char *name, int64_t run, int64_t stream);
 
-/* Writes the events of one member. */
+/* Takes the events of one member and writes them to the member's file. */
 struct bundle_part {
 	struct bundle *bundle;
 	struct bundle_member *member;

@@ -190,7 +190,7 @@ int ctf_stream_end(struct ctf_stream *s)
 
 struct ctf_state {
 	struct ctf_stream *streams;
-	unsigned int n;		      /* initialized */
+	unsigned int n;		      /* number of STREAMS that are initialized */
 	struct output_directory *dir; /* borrowed */
 };
 

@@ -45,7 +45,7 @@ struct chrome_stream {
 struct chrome_state {
 	struct slices slices;
 	struct slice_ops ops;
-	struct writer *out; /* the job's */
+	struct writer *out; /* output; borrowed */
 	struct track_names track_names;
 	struct chrome_stream stream[MERGE_STREAMS_MAX];
 	bool begun; /* an event was written */

@@ -20,8 +20,8 @@
 #define REPLACEMENT "\xef\xbf\xbd"
 
 struct csv_state {
-	struct writer *out;   /* the job's */
-	char *const *streams; /* lent; NULL for a single stream */
+	struct writer *out;   /* output; borrowed */
+	char *const *streams; /* names of the streams; borrowed; NULL for a single stream */
 };
 
 /*

@@ -1,7 +1,7 @@
 /*
  * This file writes events as one JSON document, with one record per line.
  *
- * `dump --json` prints one document per line, for pipes. This format is for programs that read one
+ * `dump --json` prints a JSON object per line, for pipes. This format is for programs that read one
  * document. Gaps and damage are records in their places among the events, so that a reader does not
  * take a gap for idle time.
  */
@@ -16,10 +16,10 @@
 
 struct json_state {
 	struct export_job *job;
-	struct writer *out;   /* the job's */
-	char *const *streams; /* lent; NULL for a single stream */
-	bool headed;	      /* the document has begun */
-	bool recorded;	      /* a record was written */
+	struct writer *out;   /* output; borrowed */
+	char *const *streams; /* names of the streams; borrowed; NULL for a single stream */
+	bool headed;	      /* the document's part before the first record was written */
+	bool recorded;	      /* at least one record was written */
 };
 
 static void put(struct json_state *s, const char *text)

@@ -1,4 +1,4 @@
-/* The table of formats. */
+/* This file has the table of the export formats. */
 #include <stdio.h>
 #include <string.h>
 

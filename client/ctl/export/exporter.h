@@ -1,13 +1,13 @@
 /*
- * The formats of `mprofctl export`.
+ * This file declares the formats of `mprofctl export`.
  *
- * A format is one `const struct exporter` in a file of its own and a line in exporter.c. It gets
- * the command line, the input and the output in a struct export_job. It opens no files itself, and
- * it does not report failed writes: its caller does.
+ * A format is one `const struct exporter` in a file of its own and a line in exporter.c. The format
+ * gets the command line, the input and the output in a struct export_job. A format opens no files
+ * and does not report failed writes; its caller does both.
  *
- * A format either streams or needs the whole model. A streaming format gets the events that are
- * inside of the period, from all streams merged by time, through the consumer that its open() sets
- * up. Its memory must not grow with the length of the trace.
+ * A format either streams or needs the whole model. The consumer that a streaming format sets up in
+ * open() gets the events inside of the period, from all streams merged by time. The memory of a
+ * streaming format must not grow with the length of the trace.
  */
 #ifndef CTL_EXPORTER_H
 #define CTL_EXPORTER_H

@@ -48,7 +48,7 @@ enum argument { ARGUMENT_INT64 = 3, ARGUMENT_STRING = 6, ARGUMENT_OBJECT = 8 };
 /* A reference to a string: an index in the string table, or REF_INLINE and the length of TEXT. */
 struct ref {
 	uint16_t value;
-	const char *text; /* if it is inline */
+	const char *text; /* the string if VALUE has REF_INLINE; else NULL */
 	size_t bytes;
 };
 

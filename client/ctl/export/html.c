@@ -226,7 +226,7 @@ struct packer {
 	struct base64 text;
 	char head[128]; /* an element's opening tag */
 	size_t pieces;
-	size_t left; /* bytes left in the present piece */
+	size_t left; /* bytes that the present piece can still take */
 };
 
 static void end_piece(struct packer *x)

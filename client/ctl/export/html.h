@@ -1,6 +1,8 @@
 /*
- * A trace for a single-file page (a viewer that opens without a server). Each stream is written to
- * a temporary file, as CTF packets that the viewer decodes.
+ * This file declares the parts of a single-file page, a viewer that opens without a server.
+ *
+ * struct html_part takes one trace and writes each stream to a temporary file, as CTF packets that
+ * the viewer decodes. struct html writes the page.
  */
 #ifndef CTL_HTML_H
 #define CTL_HTML_H

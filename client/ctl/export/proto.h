@@ -1,7 +1,7 @@
 /*
- * Write messages of protocol buffers from their end to their beginning: the length of a message is
- * known when it is written in front of it, and nothing is copied. The caller makes sure that there
- * is room.
+ * This file writes messages of protocol buffers from their end to their beginning. The length of a
+ * message is known when the length is written in front of the message, so no bytes are copied. The
+ * caller provides a buffer with enough room in front of AT.
  */
 #ifndef CTL_PROTO_H
 #define CTL_PROTO_H
@@ -10,12 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PROTO_NUMBER_MAX 12u /* bytes of a number with its field */
+#define PROTO_NUMBER_MAX 12u /* most bytes of a number and its field's tag */
 
 enum proto_wire { PROTO_VARINT, PROTO_FIXED64, PROTO_BYTES };
 
 struct proto {
-	uint8_t *at; /* the beginning of what is written */
+	uint8_t *at; /* first byte of the bytes written so far */
 };
 
 static inline void proto_varint(struct proto *p, uint64_t n)
@@ -54,7 +54,10 @@ static inline void proto_string(struct proto *p, unsigned int field, const char 
 	proto_tag(p, field, PROTO_BYTES);
 }
 
-/* Make what was written since END the message FIELD. */
+/*
+ * Make the bytes from P->at to END the message FIELD: write the field's tag and the message's
+ * length in front of them.
+ */
 static inline void proto_message(struct proto *p, unsigned int field, const uint8_t *end)
 {
 	proto_varint(p, (uint64_t)(end - p->at));

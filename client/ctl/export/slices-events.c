@@ -82,7 +82,7 @@ int slices_damage(void *context, unsigned int stream, const struct mprof_damage 
 	char text[256];
 	int r;
 
-	if (!a->stream || !a->stream[stream].begun) /* there is no time yet to place it at */
+	if (!a->stream || !a->stream[stream].begun) /* the damage has no time before the first event */
 		return 0;
 	s = &a->stream[stream];
 	event.time = s->now;

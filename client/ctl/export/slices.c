@@ -288,7 +288,7 @@ static int on_gap(void *context, unsigned int stream, uint64_t packets)
 	struct slices *a = context;
 	struct slice_stream *s;
 
-	if (!a->stream || !a->stream[stream].begun) /* before the trace */
+	if (!a->stream || !a->stream[stream].begun) /* no event of the stream came yet */
 		return 0;
 	s = &a->stream[stream];
 	s->lost += packets;

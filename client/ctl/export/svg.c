@@ -13,10 +13,10 @@
 
 #include "svg.h"
 
-#define HEAD_LONG 10.0 /* length of an arrow's head */
+#define HEAD_LONG 10.0 /* length of an arrow's head, pixels */
 #define HEAD_HALF 4.0
-#define STEEP	  10.0 /* an arrow over more rows has an upright head */
-#define BAR	  8.0  /* half the height of the bar at the end of a failed thread */
+#define STEEP	  10.0 /* an arrow that rises or falls by more pixels has an upright head */
+#define BAR	  8.0  /* half the height of the bar at the end of a failed thread, pixels */
 #define ALPHAS	  8u   /* steps of opacity */
 #define LABEL_UP  4.0
 #define TYPE_DOWN 12.0
@@ -27,7 +27,7 @@ enum shape { SHAPE_BAND, SHAPE_LINE, SHAPE_ARROW, SHAPE_TEXT, SHAPE_HEAD, SHAPE_
 
 struct look {
 	enum shape shape;
-	const char *style; /* attributes */
+	const char *style; /* attributes of the SVG element; for an arrow, its colour */
 };
 
 static const struct look looks[MPROF_MARK_KINDS] = {

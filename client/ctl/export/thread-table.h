@@ -19,18 +19,18 @@
 
 enum table_thread_flag {
 	THREAD_ENDED = 1,
-	THREAD_ALIVE = 2,    /* its life has begun and has not ended */
-	THREAD_LABELLED = 4, /* its track is named by a label */
+	THREAD_ALIVE = 2,    /* the slice of the thread's life has begun and has not ended */
+	THREAD_LABELLED = 4, /* the thread's track is named by a label */
 	THREAD_EXPECTED = 8, /* has the marker label `__should_resolve`: it should resolve */
-	THREAD_CREATED = 16, /* its creation was seen */
-	THREAD_SHARED = 32,  /* stands for all threads for which there was no room */
+	THREAD_CREATED = 16, /* the trace contains the thread's creation */
+	THREAD_SHARED = 32,  /* the entry that all threads beyond the limit share */
 };
 
 struct table_thread {
 	int64_t id;
-	uint64_t last;	/* time of the last event that named it */
-	uint32_t alias; /* number of the thread that it became; its own number if none */
-	uint32_t track; /* number of its track, which the caller chose */
+	uint64_t last;	/* time of the last event that named the thread, ns */
+	uint32_t alias; /* number of the thread that this thread became; its own number if none */
+	uint32_t track; /* number of the thread's track, which the caller chose */
 	uint8_t type;
 	uint8_t flags;
 };
@@ -41,7 +41,7 @@ struct thread_table {
 	struct id_index ids;
 	uint32_t shared;   /* number of the shared entry; THREAD_NONE = not made yet */
 	uint64_t refused;  /* number of events of threads for which there was no room */
-	uint64_t retry_at; /* value of REFUSED at which the table tries again to forget threads */
+	uint64_t retry_at; /* value of REFUSED from which on the table tries again to forget threads */
 };
 
 /*

@@ -32,19 +32,19 @@
  * could keep the client waiting for ever by sending one byte for each attempt.
  */
 #define PROGRESS_MIN (64u << 10)
-#define ANEW_MAX     6 /* most restarts because the fixed selection was deleted */
+#define ANEW_MAX     6 /* most restarts because the server deleted a part of the fixed selection */
 struct attempt {
 	struct download *d;
-	char *etag;	/* tag of the identity body so far, or NULL */
-	char *location; /* path for the next requests, or NULL */
+	char *etag;	/* entity tag of the uncompressed body so far, or NULL; owned */
+	char *location; /* path of the fixed selection, or NULL; owned */
 	uint64_t offset;
-	uint64_t total; /* size of the body, if the server sent it; else 0 */
-	uint64_t came;	/* bytes since TRIES was reset */
+	uint64_t total; /* size of the body in bytes; 0 = unknown */
+	uint64_t came;	/* bytes that came since TRIES was set to 0 */
 	int tries, anew;
-	bool began;	 /* the body of this attempt began */
-	bool compressed; /* the body so far came compressed */
+	bool began;	 /* the body of this attempt has begun */
+	bool compressed; /* the server sent the body so far compressed */
 	bool plain;	 /* do not accept compression any more */
-	bool asked_zstd; /* in this attempt */
+	bool asked_zstd; /* this attempt accepts zstd */
 	bool encoded;	 /* the body is encoded although mprofctl did not ask for that */
 	bool mismatch;	 /* the server sent another range than requested */
 };
@@ -96,7 +96,7 @@ static bool start_over(struct attempt *a)
 		return false;
 	}
 	a->offset = a->total = 0;
-	download_deinit(a->d); /* the headers of the dropped body */
+	download_deinit(a->d); /* drop the headers of the dropped body too */
 	a->d->refused = a->d->start_over(a->d->context);
 	return !a->d->refused;
 }

@@ -1,4 +1,6 @@
-/* Fetch the whole body of an HTTP answer that has an end. If a connection breaks, resume. */
+/*
+ * This file declares downloads of a whole HTTP body. A download resumes after a broken connection.
+ */
 #ifndef CTL_DOWNLOAD_H
 #define CTL_DOWNLOAD_H
 
@@ -37,7 +39,8 @@ int download_run(struct download *d, struct http *h, const char *path);
 void download_deinit(struct download *d);
 
 /*
- * A line on a terminal that shows the progress of a download. Without a terminal it does nothing.
+ * A line on a terminal that shows the progress of a download. If stderr is no terminal, the
+ * functions do nothing.
  */
 struct progress {
 	bool shown; /* stderr is a terminal */

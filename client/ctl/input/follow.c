@@ -20,7 +20,7 @@
 #include "cleanup.h"
 #include "follow.h"
 
-#define PATIENCE_MS (120 * 1000) /* ms without a byte until mprofctl gives the daemon up */
+#define PATIENCE_MS (120 * 1000) /* longest wait for a packet, in ms, not counting requests */
 struct position {
 	uint64_t run, stream, sequence, offset;
 };
@@ -28,12 +28,12 @@ struct position {
 struct follow {
 	struct follow_ops *ops; /* borrowed */
 	struct position at;
-	bool known;	/* AT is set */
-	bool began;	/* this body has begun */
-	bool got;	/* a whole packet came in this body */
-	bool malformed; /* the server sent something that is no packet or no position */
+	bool known;	/* AT is valid */
+	bool began;	/* the present answer's body has begun */
+	bool got;	/* at least one whole packet of the present answer was passed on */
+	bool malformed; /* the server sent an invalid packet or position */
 	bool no_memory;
-	uint8_t *held; /* the packet that came in part */
+	uint8_t *held; /* first USED bytes of the incomplete packet; owned */
 	size_t used, room;
 };
 

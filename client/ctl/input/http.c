@@ -1,9 +1,10 @@
 /*
- * HTTP with libcurl.
+ * This file implements the HTTP client with libcurl.
  *
- * The multi interface drives a single transfer, because its poll can wait for a signalfd too. So
- * SIGINT ends a download cleanly, without a handler and a global flag. Redirects are not followed
- * and only HTTP is spoken: an answer cannot send the client elsewhere.
+ * The client uses libcurl's multi interface for a single transfer, because that interface can also
+ * wait for a signalfd. So SIGINT ends a download cleanly, without a signal handler and a global
+ * flag. The client follows no redirects and uses no protocol but HTTP, so an answer cannot direct
+ * the client to another server.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,11 +31,11 @@ struct exchange {
 	const struct http_request *request;
 	struct http_answer *answer;
 	struct rate rate;
-	uint64_t unpacked; /* bytes of the body so far */
+	uint64_t unpacked; /* bytes of the body so far, unpacked */
 	bool refused;	   /* body() returned false */
 	bool memory;
 	bool slow;
-	bool ratio; /* the body unpacks to too much */
+	bool ratio; /* the body unpacks to more than the limits allow */
 };
 
 static void slistp(struct curl_slist **list)

@@ -39,7 +39,7 @@ struct unpack_state {
 	struct input *in;
 	struct stream_decoder *decoder;
 	struct merge merge;
-	int fd; /* the member being written, or -1 */
+	int fd; /* temporary file of the member that is being unpacked; owned; -1 = none */
 	char *member;
 	uint64_t spooled;
 	bool archive;

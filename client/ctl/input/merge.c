@@ -27,11 +27,11 @@ struct merge_stream {
 	int fd;
 	const char *name; /* stream's name; borrowed */
 	uint64_t size;
-	struct mprof_order *order; /* NULL for one span, the whole file */
+	struct mprof_order *order; /* order of the packets; NULL = order of the file; owned */
 	size_t span;		   /* index of the next span */
-	uint64_t at, end;	   /* unread part of the present span */
+	uint64_t at, end;	   /* unread part of the present span, in bytes of the file */
 	struct mprof_decoder *decoder;
-	uint64_t lost;	/* packets that the consumer knows to be missing */
+	uint64_t lost;	/* missing packets that were reported to the consumer so far */
 	size_t next, n; /* indices into EVENTS */
 	struct mprof_event events[BATCH];
 	uint8_t piece[PIECE];

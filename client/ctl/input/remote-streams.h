@@ -1,4 +1,4 @@
-/* A guest or a capture of the daemon, with all streams of its run. */
+/* This file declares a guest or a capture of the daemon, with all streams of its run. */
 #ifndef CTL_REMOTE_STREAMS_H
 #define CTL_REMOTE_STREAMS_H
 
@@ -6,14 +6,17 @@
 #include "merge.h"
 #include "trace-source.h"
 
-/* Members marked as lent are part of JSON. */
+/*
+ * The answer of the daemon about a guest or a capture. The fields STREAMS and STATE point into
+ * JSON.
+ */
 struct remote {
 	const struct trace_source *source; /* borrowed */
-	json_t *json;			   /* owned */
+	json_t *json;			   /* the daemon's description of the guest or capture; owned */
 	int64_t run;			   /* number of the selected run, or of the capture's run */
-	/* Array of the run's streams as the API lists them; lent; NULL if absent. */
+	/* Array of the run's streams as the API lists them; borrowed from JSON; NULL if absent. */
 	const json_t *streams;
-	const char *state; /* the run's state; lent, NULL for a capture */
+	const char *state; /* the run's state; borrowed from JSON; NULL for a capture */
 };
 
 /*

@@ -91,9 +91,9 @@ struct unpacked {
 	struct archive *a;
 	uint8_t head[UNPACK_HEAD]; /* first bytes of the input */
 	size_t head_len;
-	const uint8_t *rest; /* lent by A until the next block */
+	const uint8_t *rest; /* unread bytes of the present block; borrowed from A until the next block */
 	size_t rest_len;
-	int status; /* A's status; ARCHIVE_OK while more may come */
+	int status; /* status of A; ARCHIVE_OK while A may have more blocks */
 };
 
 /* Set REST to the next block. Return false at the end and at damage. */
