@@ -28,7 +28,7 @@
 #define OBJECT_PROCESS 1u
 #define OBJECT_THREAD  2u
 #define REF_INLINE     0x8000u
-#define METAdataSOURCE 1u
+#define METADATA_SOURCE 1u
 
 enum record { RECORD_METADATA, RECORD_BEGINNING, RECORD_STRING, RECORD_THREAD, RECORD_EVENT, RECORD_OBJECT = 7 };
 
@@ -300,7 +300,7 @@ int fxt_begin(struct fxt *f, const char *name)
 		return -ENOMEM;
 	len = utf8_cut(u.text, u.bytes, PROVIDER_MAX);
 	writer_put(f->out, &magic, sizeof(magic));
-	begin(f, RECORD_METADATA, METAdataSOURCE << 16 | 1u << 20 | (uint64_t)len << 52);
+	begin(f, RECORD_METADATA, METADATA_SOURCE << 16 | 1u << 20 | (uint64_t)len << 52);
 	bytes(f, u.text, len);
 	end(f);
 	begin(f, RECORD_BEGINNING, 0);
