@@ -279,8 +279,8 @@ static void test_events(void)
 	made.next_id++;
 	put_alloc(16, 0, 1, 102);
 	/*
-	 * Bucket 7, and the bucket that is predicted to follow, which is 9. Bucket 11 of the
-	 * previous event did not follow 7, because the buckets of each event begin with 0.
+	 * Refer to bucket 7. The decoder must predict bucket 9 behind it, as in the first event. The
+	 * second event wrote bucket 11, but each event begins with bucket 0, so 11 does not follow 7.
 	 */
 	put_hit(7, 1);
 	put_event(3, 103), put8(1);

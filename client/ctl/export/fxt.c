@@ -18,16 +18,16 @@
 #include "exporter.h"
 #include "fxt.h"
 
-#define MAGIC	       0x0016547846040010u
-#define PER_SECOND     1000000000u
-#define STRINGS_MAX    32767u
-#define STRING_BYTES   (8u << 20)
-#define INTERN_MAX     256u   /* bytes of a string in the table */
-#define INLINE_MAX     16000u /* bytes of any other string: two fit into a record */
-#define PROVIDER_MAX   255u
-#define OBJECT_PROCESS 1u
-#define OBJECT_THREAD  2u
-#define REF_INLINE     0x8000u
+#define MAGIC		0x0016547846040010u
+#define PER_SECOND	1000000000u
+#define STRINGS_MAX	32767u
+#define STRING_BYTES	(8u << 20)
+#define INTERN_MAX	256u   /* bytes of a string in the table */
+#define INLINE_MAX	16000u /* bytes of any other string: two fit into a record */
+#define PROVIDER_MAX	255u
+#define OBJECT_PROCESS	1u
+#define OBJECT_THREAD	2u
+#define REF_INLINE	0x8000u
 #define METADATA_SOURCE 1u
 
 enum record { RECORD_METADATA, RECORD_BEGINNING, RECORD_STRING, RECORD_THREAD, RECORD_EVENT, RECORD_OBJECT = 7 };

@@ -21,8 +21,8 @@ struct mprof_selection {
 	struct mem_live live;
 	struct mem_tree tree;
 	/*
-	 * Uint8_t for each node: a bit for each clause that matches a function of the stack up to
-	 * there.
+	 * A uint8_t for each node of the tree of stacks. Bit K is set if clause K matches a function
+	 * on the way from the root to the node.
 	 */
 	struct grow nodes;
 	uint8_t *bits; /* a bit for each alloc: its object is selected */

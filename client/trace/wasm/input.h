@@ -22,8 +22,8 @@
 enum input_kind {
 	INPUT_FILE, /* any file, which may be the image of a ring */
 	/*
-	 * A file that the caller can read a second time, if it turns out that it must be held: see
-	 * input_wrapped().
+	 * A file that is decoded as it arrives. If its packets show that it is the image of a wrapped
+	 * ring, input_wrapped() reports that, and the caller reads the file again as INPUT_HELD.
 	 */
 	INPUT_TWICE,
 	INPUT_SERVED, /* probably data from the daemon: its first packet decides */
