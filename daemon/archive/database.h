@@ -84,8 +84,8 @@ bool database_commits_hold(const struct database_commits *c, sqlite3 *db);
 void database_commits_begin(struct database_commits *c, sqlite3 *db);
 void database_commits_note(struct database_commits *c, int64_t number);
 /*
- * Return the -errno or archive_condition for a reader's RESULT of SQLite. It is ARCHIVE_E_BUSY for
- * every state that ends without help.
+ * Return the -errno or archive_condition for a reader's RESULT of SQLite. ARCHIVE_E_BUSY: the
+ * reader may succeed later, for instance when the writer has created or migrated the file.
  */
 int database_read_error(sqlite3 *db, int result);
 

@@ -155,15 +155,16 @@ int reader_present(struct reader *r, int64_t stream, uint64_t from, uint64_t to,
 /* Sum up the content bytes of all packets with sequences above SEQUENCE. */
 int reader_content_above(struct reader *r, int64_t stream, uint64_t sequence, uint64_t *bytes);
 
-/*
- * Check that the archive has the stream's oldest and newest packets, and, if SOURCE has a capture,
- * the capture's range and its whole tail. ARCHIVE_E_DAMAGED: it does not.
- */
+/* The packets of a stream that reader_check() has found. */
 struct reader_stream_check {
 	bool known;	    /* OLDEST is known: each hole from that packet on must be explained by a gap */
 	uint64_t oldest;    /* oldest packet that the archive must have */
 	uint64_t deletions; /* number of deletions of packets of the stream */
 };
+/*
+ * Check that the archive has the stream's oldest and newest packets, and, if SOURCE has a capture,
+ * the capture's range and its whole tail. Return 0, or ARCHIVE_E_DAMAGED if any of them is missing.
+ */
 int reader_check(struct reader *r, struct reader_source source, struct reader_stream_check *check);
 
 /*

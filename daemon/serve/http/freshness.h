@@ -38,9 +38,12 @@ enum freshness_state freshness_ask(struct freshness *f, uint64_t now);
 uint64_t freshness_deadline(const struct freshness *f);
 /* Return true if the question that was asked at ASKED is answered. */
 bool freshness_learned(const struct freshness *f, uint64_t asked);
-/* Return true if that question may still be answered in time. */
+/* Return true if the question that was asked at ASKED may still be answered in time. */
 bool freshness_waits(const struct freshness *f, uint64_t asked, uint64_t now);
-/* Take the answer to TAG; OK: the commit was made. Return false if the question was another's. */
+/*
+ * Take the answer to the question with TAG. OK: the commit was made. Return false if TAG is not that
+ * of a question of F.
+ */
 bool freshness_answer(struct freshness *f, uint64_t tag, bool ok);
 /* The connection is lost: the open question gets no answer. */
 void freshness_lost(struct freshness *f);
