@@ -100,8 +100,8 @@ bool writer_row_holds(sqlite3_stmt *s, bool with_data);
 int writer_row_end(struct archive_writer *w, int64_t id, struct archive_end *end);
 
 /*
- * Rewrite the packet's rows, with PIECE appended, as few large rows (compaction.c). END is the
- * packet's end before that. IS_LAST: PIECE completes the packet.
+ * Append PIECE to its packet, and replace the packet's small rows by few large ones (compaction.c).
+ * END is the end of the packet before PIECE. IS_LAST: PIECE completes the packet.
  */
 int packet_compact(struct archive_writer *w, const struct archive_piece *piece, const struct packet_end *end,
 		   bool is_last);

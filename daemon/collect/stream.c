@@ -521,8 +521,8 @@ static int capture_step(struct stream *stream, uint64_t now)
 /* ---- polls ----------------------------------------------------------------------------------- */
 
 /*
- * Poll without a capture. If the guest was renamed, its new policy may be continuous while the ring
- * is still skipped: begin to copy it.
+ * Poll while no capture is taken. With the policy `continuous` the ring must be copied. It is not
+ * copied yet if the guest had another policy until it was renamed: ring_seek() begins the copy.
  */
 static int plain_poll(struct stream *stream)
 {

@@ -313,9 +313,9 @@ static bool domain_is_urgent(const struct domain *domain)
 }
 
 /*
- * Let XenStore rest after a step that took SPENT ns, so rings are polled in time. Guests can cause
- * urgent steps (see domain_is_urgent()) all the time, so an urgent step does not delay the steps
- * that are not urgent.
+ * Read nothing from XenStore for a while after a step that took SPENT ns, so that rings are polled
+ * in time. Guests can cause urgent steps (see domain_is_urgent()) all the time, so an urgent step
+ * does not delay the steps that are not urgent.
  */
 static void store_rest(struct host *host, uint64_t spent, bool urgent)
 {

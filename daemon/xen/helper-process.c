@@ -1,6 +1,6 @@
 /*
- * The helper's side of the questions. The helper has rights that the collector gives up, so it
- * answers two kinds of question only, and trusts none.
+ * The helper's process. It keeps rights that the collector gives up, so it answers only two kinds
+ * of question, for the states of domains and for the end of a domain's console, and checks each.
  *
  * It reads no guest's memory. From a question it takes domids, which it looks up one by one, and a
  * name, which must be that of a file directly in the directory of logs. After its start it

@@ -4,8 +4,7 @@
  * A ring is N packets of fixed offset and size, one after the other. A ring has no header of its
  * own, no index and no writer position. mirage-profile (0.1 to 0.9.1) always cuts a ring of S bytes
  * into four packets of floor(S/4) bytes; the last packet also takes the remainder. All integers are
- * little-endian. Nothing in a ring is aligned, not even a packet (250,880-byte packets in a
- * 245-page ring).
+ * little-endian. In a ring of mirage-profile nothing is aligned: a packet may begin at any byte.
  *
  *    +---------------- packet 0 ----------------+---- packet 1 ----+-- ... --+-- packet N-1 --+
  *    | header (30) | event | event | ... | pad  |                  |         |                |

@@ -59,7 +59,11 @@ struct sim {
 	uint64_t time;
 	struct sim_store stores[SIM_STORES];
 	uint32_t n_stores, next_store;
-	uint64_t safe_sequence; /* all packets before this one are stored completely once the next event has begun */
+	/*
+	 * The stores of all packets below SAFE_SEQUENCE are complete as soon as the writer begins
+	 * another event.
+	 */
+	uint64_t safe_sequence;
 	uint32_t safe_used;
 	uint32_t pace;		    /* average number of stores per 16 loads */
 	struct sim_packet *packets; /* the HISTORY newest packets */
@@ -532,8 +536,9 @@ static inline void sim_finish(struct sim *sim, struct ring *ring)
 	sim->frozen = true;
 	sim->full = false;
 	/*
-	 * If the writer died between the two stores of a size, the reader knows the true size only
-	 * if it saw a greater size before. Otherwise finish the second store.
+	 * A size is stored in two halves. If the writer has stored only the first half of a new size
+	 * and the reader has not seen a larger size of this packet, the reader cannot know the true
+	 * size. Store the second half then.
 	 */
 	if (ring->writer.active != sim->sequence ||
 	    ring->writer.seen * 8 <= mprof_load32(sim->ring + sim->at[sim->slot] + 26))

@@ -1,4 +1,7 @@
-/* A field (a tree of bit sets over ranges), compared with an array of words. */
+/*
+ * Test a field, which is a tree of bit sets over ranges: random operations must give the same as on
+ * an array with one word for each place.
+ */
 #include <stdlib.h>
 
 #include "check.h"

@@ -43,8 +43,8 @@ static void unbound_is_polled(void)
 }
 
 /*
- * The guest kicks whenever its port is unmasked. The ring is idle, and is polled POLLS times in ten
- * seconds.
+ * The guest kicks whenever its port is unmasked, and writes no event. In ten seconds the ring is
+ * polled hardly more often than it would be without any kick.
  */
 static void storm_costs_no_more_than_polling(void)
 {

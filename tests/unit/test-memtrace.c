@@ -280,7 +280,8 @@ static void test_events(void)
 	put_alloc(16, 0, 1, 102);
 	/*
 	 * Refer to bucket 7. The decoder must predict bucket 9 behind it, as in the first event. The
-	 * second event wrote bucket 11, but each event begins with bucket 0, so 11 does not follow 7.
+	 * second event wrote bucket 11, but the predictions begin anew with each event, so they do not
+	 * say that 11 follows 7.
 	 */
 	put_hit(7, 1);
 	put_event(3, 103), put8(1);

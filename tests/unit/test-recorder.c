@@ -567,7 +567,7 @@ static int size_believed(const struct seen *before, const struct seen *after, ui
 #endif
 }
 
-/* Numbers of the loads of packets, and their results. */
+/* How often packets were loaded, in all and by result. */
 struct copies {
 	unsigned long all, good, wrong;
 	unsigned long busy; /* the writer wrote to the packet during the load */

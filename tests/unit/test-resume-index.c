@@ -83,7 +83,7 @@ static int64_t told(struct collector *c, uint64_t *ended_real, char *reason)
 	struct item *item = queue_take(c->queue, 1, 0, 0);
 	int64_t run = 0;
 
-	/* 1 byte suffices for an item to be due, and only one item waits. */
+	/* queue_take() returned the only item, because the queue has at least the 1 byte that it was given. */
 	if (item && CHECK(item->kind == ITEM_RUN)) {
 		CHECK_EQ_STR(item->run.state, "ended");
 		CHECK_EQ_STR(item->run.uuid, "its uuid");

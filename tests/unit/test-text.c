@@ -142,7 +142,7 @@ static void test_numbers(void)
 	}
 }
 
-/* Each thread type has a name. Types that are not in the table have none. */
+/* Each type of the format has a name. A number that is no type of the format has none. */
 static void test_thread_types(void)
 {
 	struct mprof_raw_event e = {.id = MPROF_EVENT_creates};

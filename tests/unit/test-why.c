@@ -474,7 +474,10 @@ static void test_looked_at_itself(void)
 	story_deinit(&s);
 }
 
-/* A signal for which another thread waited is not missed by a thread that begins to wait later. */
+/*
+ * A signal reaches a thread that waits for it. Another thread begins to wait later: the answer must
+ * not say that it missed that signal.
+ */
 static void test_looked_for_by_another(void)
 {
 	static const struct line lines[] = {

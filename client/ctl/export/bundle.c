@@ -19,7 +19,7 @@
 #include "output.h"
 
 /*
- * The manifest has version 1 of Perfetto's format. The key `sync_to` of a guest's file names the
+ * The bundle's manifest has version 1 of Perfetto's format. The key `sync_to` of a guest's file names the
  * reference clock: a clock of `host.pftrace`. The clock of the guest's file reads T when the
  * reference clock reads T + offset_ns. Readers skip keys that they do not know, so mprof's own data
  * about a file is under the key `mprof`.

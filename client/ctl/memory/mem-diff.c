@@ -133,8 +133,8 @@ static double grown(const struct side sides[2], const uint64_t samples[2])
 static double error_of(const struct side sides[2], const uint64_t samples[2])
 {
 	/*
-	 * A profile without samples of the function counts as one sample here, because an estimate
-	 * of 0 has an error, too.
+	 * Treat a profile without samples of the function as if it had one, because an estimate of 0
+	 * has an error, too.
 	 */
 	double a = sqrt((double)(samples[0] ? samples[0] : 1)) * sides[0].rate;
 	double b = sqrt((double)(samples[1] ? samples[1] : 1)) * sides[1].rate;

@@ -120,7 +120,7 @@ static bool judge_unmatched(struct outcome_search *j, int side, uint32_t thread)
 	const struct mprof_thread *t = diff_thread(s, thread);
 	uint32_t good = side == GOOD ? thread : MPROF_NONE, bad = side == BAD ? thread : MPROF_NONE;
 
-	/* The thread became another, which is examined by itself. */
+	/* THREAD became an alias of another thread (event `becomes`), which this search examines anyway. */
 	if (final_of(s, thread) != thread)
 		return true;
 	if (t->flags & MPROF_THREAD_NEVER_RESOLVED)

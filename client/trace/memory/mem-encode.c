@@ -53,11 +53,11 @@ struct mem_encoder {
 	uint64_t next_id;
 	struct packet events, names;
 	uint64_t begin_us, last_us; /* time range of the packet EVENTS, microseconds */
-	uint32_t new_codes;	    /* number of codes explained since the packet EVENTS began */
+	uint32_t new_codes;	    /* number of codes whose names were written since the packet in EVENTS began */
 	struct mem_encode_domain *domain;
 	struct mem_encode_domain *domains[MPROF_MEM_DOMAINS_MAX];
 	uint32_t n_domains;
-	struct grow told; /* uint8_t for each code: 1 if it was explained; the two special codes come first */
+	struct grow told; /* uint8_t for each code: 1 if its name was written; the two special codes come first */
 	struct mem_encode_words words;
 };
 

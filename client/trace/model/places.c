@@ -64,8 +64,9 @@ static void add_up(uint32_t *starts, uint32_t digits)
 }
 
 /*
- * Sort N words of FROM into TO by their BITS bits from bit SHIFT on, stably. STARTS becomes the
- * position at which the words of each digit end.
+ * Sort N words of FROM into TO by one digit: the BITS bits that begin at bit SHIFT. Words of the
+ * same digit keep their order. STARTS has an entry for each value of the digit; on return it is the
+ * index in TO behind the last word of that digit.
  */
 static void sort_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned shift, unsigned bits, uint32_t *starts)
 {

@@ -287,7 +287,10 @@ int ring_seek(struct ring *ring, struct ring_sink *sink, bool dead);
 void ring_rewind(struct ring *ring, const struct ring_cursor *to, bool at_least);
 /* Return whether bytes are owed (see struct ring_debt). */
 bool ring_owes(const struct ring *ring);
-/* Declare the owed bytes lost, before a detach. Return 0 or RING_E_FULL. */
+/*
+ * Declare the bytes lost that were taken back by ring_rewind() and have not been copied again. To
+ * be called before a detach. Return 0 or RING_E_FULL.
+ */
 int ring_declare_owed(struct ring *ring, struct ring_sink *sink);
 
 /* Set whether the ring is dead: whether nobody writes to it any more. */

@@ -20,8 +20,9 @@ struct block {
 };
 
 /*
- * Fill BLOCK, which is empty, with the next bytes and frames of a body, and set its bytes. With a
- * result other than 0 the block's bytes, if there are any, are the last ones.
+ * Fill BLOCK, which is empty, with the next part of a body, and set BLOCK->bytes to the length of
+ * that part. Return 0 if more parts follow. Any other result ends the body behind this part, which
+ * may be empty.
  */
 typedef int blocks_fill(void *context, struct block *block);
 

@@ -67,9 +67,9 @@ static int fill_frame(struct emitter *e, const uint8_t *p, size_t len)
 }
 
 /*
- * Fill the buffer with a zstd frame of the next row: the stored frame if all of its bytes are
- * emitted, else a new frame. LIMIT is the offset at which the emitted bytes end. Return what the
- * reader returns.
+ * Fill the buffer with a zstd frame of the next row. That is the stored frame if the body has all
+ * bytes of the row, else a new frame. LIMIT is the offset in the packet at which the body's bytes
+ * end. Return what the reader returns.
  */
 static int fill_stored(struct emitter *e, struct reader_source source, uint32_t limit)
 {
