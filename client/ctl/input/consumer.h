@@ -26,6 +26,12 @@ struct consumer {
 	 */
 	int (*events)(void *context, unsigned int stream, const struct mprof_event *events, size_t n);
 	/*
+	 * Take note that the next events of STREAM are those of PACKET, until the next call. A
+	 * packet without events may be left out. PACKET is valid during the call. Not called for a
+	 * log of s-expressions. May be NULL.
+	 */
+	int (*packet)(void *context, unsigned int stream, const struct mprof_packet *packet);
+	/*
 	 * Take note that PACKETS packets (at least 1) of STREAM are missing at this place, which
 	 * the packet counts show. May be NULL.
 	 */

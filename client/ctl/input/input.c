@@ -68,6 +68,14 @@ static int input_events(void *context, unsigned int stream, const struct mprof_e
 	return in->refused;
 }
 
+static int input_packet(void *context, unsigned int stream, const struct mprof_packet *packet)
+{
+	struct input *in = context;
+
+	in->refused = in->to->packet ? in->to->packet(in->to->context, stream, packet) : 0;
+	return in->refused;
+}
+
 static int input_gap(void *context, unsigned int stream, uint64_t packets)
 {
 	struct input *in = context;
@@ -439,6 +447,7 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 	in->consumer = (struct consumer){
 		.streams = input_streams,
 		.events = input_events,
+		.packet = input_packet,
 		.gap = input_gap,
 		.damage = input_damage,
 		.tail = consumer->tail ? input_tail : NULL,

@@ -31,7 +31,9 @@ struct merge_stream {
 	size_t span;		   /* index of the next span */
 	uint64_t at, end;	   /* unread part of the present span, in bytes of the file */
 	struct mprof_decoder *decoder;
-	uint64_t lost;	/* missing packets that were reported to the consumer so far */
+	uint64_t lost;	 /* missing packets that were reported to the consumer so far */
+	uint64_t packet; /* index of the packet that the consumer knows, if IN_PACKET */
+	bool in_packet;
 	size_t next, n; /* indices into EVENTS */
 	struct mprof_event events[BATCH];
 	uint8_t piece[PIECE];
@@ -194,6 +196,22 @@ static int stream_fill(struct merge *l, unsigned int i)
 	return r;
 }
 
+/*
+ * Report the packet of the events that follow, unless the consumer knows it. The decoder is at the
+ * packet of the whole batch.
+ */
+static int pass_packet(struct merge *l, unsigned int i)
+{
+	struct merge_stream *a = l->stream[i];
+	const struct mprof_packet *packet = mprof_decoder_packet(a->decoder);
+
+	if (!l->consumer->packet || (a->in_packet && packet->index == a->packet))
+		return 0;
+	a->in_packet = true;
+	a->packet = packet->index;
+	return l->consumer->packet(l->consumer->context, i, packet);
+}
+
 static uint64_t head(const struct merge_stream *a)
 {
 	return a->events[a->next].raw.timestamp;
@@ -232,12 +250,12 @@ static int stream_advance(struct merge *l, unsigned int i, uint64_t elsewhere)
 {
 	struct merge_stream *a = l->stream[i];
 	size_t from = a->next;
-	int r;
+	int r = pass_packet(l, i);
 
 	do
 		a->next++;
 	while (a->next < a->n && head(a) <= elsewhere);
-	r = l->consumer->events(l->consumer->context, i, a->events + from, a->next - from);
+	r = r ? r : l->consumer->events(l->consumer->context, i, a->events + from, a->next - from);
 	return r || a->next < a->n ? r : stream_fill(l, i);
 }
 

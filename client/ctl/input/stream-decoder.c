@@ -84,6 +84,21 @@ static int pass_gap(struct stream_decoder *f)
 	return n && f->consumer->gap ? f->consumer->gap(f->consumer->context, f->stream, n) : 0;
 }
 
+/* Report the packet of the events that follow, unless the consumer knows it. */
+static int pass_packet(struct stream_decoder *f)
+{
+	const struct mprof_packet *packet;
+
+	if (!f->consumer->packet || f->sexp)
+		return 0;
+	packet = mprof_decoder_packet(f->decoder);
+	if (f->in_packet && packet->index == f->packet)
+		return 0;
+	f->in_packet = true;
+	f->packet = packet->index;
+	return f->consumer->packet(f->consumer->context, f->stream, packet);
+}
+
 static int pass_damage(struct stream_decoder *f)
 {
 	const struct mprof_damage *damage = f->sexp ? mprof_sexp_damage(f->sexp) : mprof_decoder_damage(f->decoder);
@@ -110,6 +125,8 @@ static int drain(struct stream_decoder *f, enum mprof_status stop)
 		if (status == MPROF_NOMEM)
 			return -ENOMEM;
 		r = pass_gap(f);
+		if (n && !r)
+			r = pass_packet(f);
 		if (n && !r)
 			r = f->consumer->events(f->consumer->context, f->stream, events, n);
 		if (status == MPROF_CORRUPT && !r)

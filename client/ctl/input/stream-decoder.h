@@ -36,7 +36,9 @@ struct stream_decoder {
 	size_t used, room;
 	uint64_t bytes;	  /* bytes received so far */
 	uint64_t damages; /* damaged places found so far */
-	uint64_t lost;	  /* missing packets that were reported to CONSUMER so far */
+	uint64_t packet;  /* index of the packet that was reported to CONSUMER last, if IN_PACKET */
+	bool in_packet;
+	uint64_t lost; /* missing packets that were reported to CONSUMER so far */
 };
 
 /*

@@ -170,6 +170,13 @@ static int on_events(void *context, unsigned int stream, const struct mprof_even
 	return r;
 }
 
+static int on_packet(void *context, unsigned int stream, const struct mprof_packet *packet)
+{
+	struct time_filter *g = context;
+
+	return g->to.packet ? g->to.packet(g->to.context, stream, packet) : 0;
+}
+
 static int on_gap(void *context, unsigned int stream, uint64_t packets)
 {
 	struct time_filter *g = context;
@@ -210,6 +217,7 @@ void time_filter_init(struct time_filter *g, const struct consumer *to, struct p
 	g->consumer = (struct consumer){
 		.streams = on_streams,
 		.events = on_events,
+		.packet = on_packet,
 		.gap = on_gap,
 		.damage = on_damage,
 		.tail = to->tail ? on_tail : NULL,
