@@ -179,8 +179,6 @@ int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_
 	return slices_put(a, s, &event);
 }
 
-#define MARKER "__should_resolve"
-
 /* The trace event that is being handled. */
 struct step {
 	struct slices *a;
@@ -313,6 +311,7 @@ static int on_creates(const struct step *x)
 	touch(x, thread);
 	event_of(x, thread_at(x, thread)->flags & THREAD_SHARED ? SLICE_INSTANT : SLICE_BEGIN, thread, &event);
 	event.life = event.kind == SLICE_BEGIN;
+	event.actor = thread_at(x, creator)->track;
 	if (event.life)
 		thread_at(x, thread)->flags |= THREAD_ALIVE | THREAD_CREATED;
 	slice_set_name(&event, mprof_thread_type_name(x->e->type));
@@ -382,11 +381,6 @@ static int on_signal(const struct step *x)
 	return r ? r : pair(x, x->e->number, x->e->context, false);
 }
 
-static bool is_marker(const struct mprof_raw_event *e)
-{
-	return e->text && e->text_bytes == sizeof(MARKER) - 1 && memcmp(e->text, MARKER, sizeof(MARKER) - 1) == 0;
-}
-
 static int on_label(const struct step *x)
 {
 	const struct utf8 *text = &x->a->text;
@@ -399,7 +393,7 @@ static int on_label(const struct step *x)
 		return r;
 	t = thread_at(x, thread);
 	touch(x, thread);
-	if (is_marker(x->e)) {
+	if (slice_is_marker(x->e)) {
 		t->flags |= THREAD_EXPECTED;
 	} else if (!(t->flags & (THREAD_LABELLED | THREAD_SHARED)) && thread != x->s->root && text->bytes) {
 		t->flags |= THREAD_LABELLED;
@@ -462,6 +456,6 @@ int slices_event(struct slices *a, struct slice_stream *s, const struct mprof_ra
 	r = r ? r : slices_lost(a, s, x.time);
 	s->now = s->now > x.time ? s->now : x.time;
 	if (!r && e->text)
-		r = utf8_set(&a->text, e->text, e->text_bytes);
+		r = (a->exact ? utf8_copy : utf8_set)(&a->text, e->text, e->text_bytes);
 	return r ? r : handle(&x);
 }

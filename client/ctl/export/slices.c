@@ -114,7 +114,8 @@ int slices_name_thread(struct slices *a, const struct slice_stream *s, const str
 {
 	char name[LABEL_MAX + 64];
 	size_t cut = utf8_cut(label, len, LABEL_MAX);
-	struct slice_track track = {.kind = TRACK_THREAD, .track = t->track, .name = name, .renamed = cut != 0};
+	struct slice_track track = {
+		.kind = TRACK_THREAD, .track = t->track, .name = name, .renamed = len != 0, .thread = t};
 	size_t n = 0;
 
 	if (t->flags & THREAD_SHARED) {
@@ -193,17 +194,18 @@ int slices_thread(struct slices *a, struct slice_stream *s, int64_t id, uint32_t
 	return r;
 }
 
-/* End the slice of TRACK that began with CATEGORY and NAME. */
-static int put_end(struct slices *a, struct slice_stream *s, uint32_t track, uint64_t time, bool life,
+/* End the slice on the track of T that began with CATEGORY and NAME. */
+static int put_end(struct slices *a, struct slice_stream *s, const struct table_thread *t, uint64_t time, bool life,
 		   const char *category, const char *name)
 {
 	struct slice_event event;
 
 	memset(&event, 0, offsetof(struct slice_event, notes));
 	event.kind = SLICE_END;
-	event.track = track;
+	event.track = t->track;
 	event.time = time;
 	event.life = life;
+	event.expected = life && (t->flags & THREAD_EXPECTED);
 	event.category = category;
 	slice_set_name(&event, name);
 	return slices_put(a, s, &event);
@@ -217,7 +219,7 @@ static int close_run(struct slices *a, struct slice_stream *s, uint64_t time)
 	s->run_open = false;
 	if (s->threads.list[s->running].last < time)
 		s->threads.list[s->running].last = time;
-	return put_end(a, s, s->threads.list[s->running].track, time, false, s->run_category,
+	return put_end(a, s, &s->threads.list[s->running], time, false, s->run_category,
 		       s->running == s->root ? "idle" : "running");
 }
 
@@ -244,7 +246,7 @@ int slices_end_life(struct slices *a, struct slice_stream *s, uint32_t thread, u
 		r = close_run(a, s, time);
 	t->flags &= (uint8_t)~THREAD_ALIVE;
 	return r ? r
-		 : put_end(a, s, t->track, time, true, t->flags & THREAD_CREATED ? "creates" : "life",
+		 : put_end(a, s, t, time, true, t->flags & THREAD_CREATED ? "creates" : "life",
 			   mprof_thread_type_name(t->type));
 }
 

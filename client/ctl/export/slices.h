@@ -27,6 +27,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "consumer.h"
 #include "texts.h"
@@ -45,6 +46,8 @@ struct slice_track {
 	size_t name_bytes;
 	/* Counters whose names begin with the same SCALE_BYTES bytes are drawn to one scale. */
 	size_t scale_bytes;
+	/* For TRACK_THREAD: the thread; borrowed for the call. */
+	const struct table_thread *thread;
 	bool renamed; /* the track was announced before, with another name */
 };
 
@@ -65,7 +68,8 @@ struct slice_event {
 	enum slice_kind kind;
 	uint32_t track, process;
 	unsigned int stream;
-	bool life; /* for SLICE_BEGIN and SLICE_END: the slice is the life of the track's thread */
+	bool life;     /* for SLICE_BEGIN and SLICE_END: the slice is the life of the track's thread */
+	bool expected; /* for the end of a life: the thread is marked as one that should resolve */
 	enum slice_flow flow;
 	uint64_t flow_id; /* number of the flow, from 1 */
 	uint64_t time;	  /* ns, at most INT64_MAX */
@@ -75,7 +79,10 @@ struct slice_event {
 	size_t name_bytes;
 	bool constant_name; /* NAME is a constant, and is not empty */
 	int64_t value;	    /* for SLICE_VALUE: the counter's value */
-	uint32_t actor;	    /* track of the thread that set the counter */
+	/*
+	 * Track of the thread that set the counter or created the thread; 0 for all other events.
+	 */
+	uint32_t actor;
 	unsigned int n_notes;
 	struct slice_note notes[SLICE_NOTES_MAX]; /* last: only N_NOTES of them are set */
 };
@@ -86,6 +93,15 @@ struct slice_ops {
 	int (*event)(void *context, const struct slice_event *event);
 	void *context;
 };
+
+#define SLICE_MARKER "__should_resolve"
+
+/* Return true if E is a label that marks its thread as one that should resolve. */
+static inline bool slice_is_marker(const struct mprof_raw_event *e)
+{
+	return e->text && e->text_bytes == sizeof(SLICE_MARKER) - 1 &&
+	       memcmp(e->text, SLICE_MARKER, sizeof(SLICE_MARKER) - 1) == 0;
+}
 
 struct slice_stream;
 
@@ -101,6 +117,11 @@ struct slices {
 	uint32_t threads_most;
 	uint32_t tracks; /* number of tracks so far */
 	uint64_t flows;	 /* number of flows so far */
+	/*
+	 * The format wants the texts of events as they are, and not as valid UTF-8: labels, failures
+	 * and the names of counters. The caller may set it before the first event.
+	 */
+	bool exact;
 	uint64_t seed;
 	struct utf8 text; /* text of the event that is being handled */
 	struct utf8 title;

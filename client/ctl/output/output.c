@@ -93,7 +93,7 @@ static bool open_nameless(struct output *o, const char *path)
 	CLEANUP(freep) char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	char buf[FD_PATH_MAX];
 
-	o->fd = dir ? open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+	o->fd = dir ? open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
 	if (o->fd >= 0 && access(fd_path(o->fd, buf), F_OK) < 0)
 		closep(&o->fd); /* without /proc the file could not get a name later */
 	o->nameless = o->can_start_over = o->fd >= 0;

@@ -9,7 +9,10 @@
 #include <stddef.h>
 
 struct output {
-	int fd;	     /* -1 = closed */
+	/*
+	 * -1 = closed. A file that is not written in place can also be read.
+	 */
+	int fd;
 	char *path;  /* as on the command line; NULL for standard output */
 	char *place; /* path that the file will have; symbolic links are resolved */
 	/*

@@ -75,6 +75,16 @@ int utf8_set(struct utf8 *u, const char *text, size_t len)
 	return 0;
 }
 
+int utf8_copy(struct utf8 *u, const char *text, size_t len)
+{
+	if (reserve(u, len + 1))
+		return -ENOMEM;
+	memcpy(u->text, text, len);
+	u->text[len] = 0;
+	u->bytes = len;
+	return 0;
+}
+
 void utf8_deinit(struct utf8 *u)
 {
 	free(u->text);

@@ -15,6 +15,8 @@ struct utf8 {
  * character. Return 0 or -ENOMEM.
  */
 int utf8_set(struct utf8 *u, const char *text, size_t len);
+/* Set U to a copy of LEN bytes at TEXT as they are, UTF-8 or not. Return 0 or -ENOMEM. */
+int utf8_copy(struct utf8 *u, const char *text, size_t len);
 void utf8_deinit(struct utf8 *u);
 
 /*
