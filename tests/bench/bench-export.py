@@ -2,7 +2,8 @@
 same run, and the most memory that dump, stats and each streaming format hold for a trace of 1 GiB.
 
 The trace is that of bench-decode. Times are processor time of whole processes, user and system, the
-median of three each, taken in turns; outputs go to /dev/null, except CTF, which is a directory.
+median of three each, taken in turns; outputs go to /dev/null, except CTF, which is a
+directory, and SQLite's file.
 Memory is the largest resident set while the trace comes through a pipe, as the daemon serves it.
 The benchmark fails if the number of events is not the recorded one, or memory exceeds what the
 tables of threads need. The limit is below the size of the trace, so a format that holds the trace
@@ -13,6 +14,7 @@ import csv
 import json
 import os
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -26,12 +28,13 @@ BYTES = 8_000_000 if BRIEF else 160_000_000
 ROUNDS = 1 if BRIEF else 3
 # Sizes for the memory test: bytes of a piece, pieces, and the limit in MiB.
 LARGE, PIECES, MOST = (8 << 20, 12, 84) if BRIEF else (128 << 20, 8, 512)
-FORMATS = "ctf json csv chrome perfetto fxt".split()
+FORMATS = "ctf json csv chrome perfetto fxt sqlite".split()
 TEXT = ["babeltrace2", "--clock-seconds", "--no-delta", "trace"]
 
 
 def export(form, path):
-    return [MPROFCTL, "export", path, "--to", form, "-o", "out-ctf" if form == "ctf" else "-"]
+    # SQLite needs a file; a pipe would cost a copy of the database.
+    return [MPROFCTL, "export", path, "--to", form, "-o", {"ctf": "out-ctf", "sqlite": "out.db"}.get(form, "-")]
 
 
 def make(path, size, pieces):
@@ -51,6 +54,8 @@ def run(command, source=None):
     if process.returncode or (feeder and feeder.wait()):
         wrong(f"{command} ended with {process.returncode}")
     shutil.rmtree("out-ctf", ignore_errors=True)
+    if os.path.exists("out.db"):
+        os.unlink("out.db")
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
@@ -70,6 +75,12 @@ def check(events):
     if lines != events:
         wrong(f"ctf has {lines} of {events} events")
     done = subprocess.run(export("chrome", "trace/stream"), check=True, capture_output=True)
+    subprocess.run(export("sqlite", "trace/stream"), check=True)
+    with sqlite3.connect("out.db") as db:
+        rows = db.execute("SELECT events, (SELECT sum(events) FROM packets), (SELECT sum(events) FROM seconds) FROM trace").fetchone()
+    os.unlink("out.db")
+    if rows != (events,) * 3:
+        wrong(f"sqlite has {rows} of {events} events")
     phases = [one["ph"] for one in json.loads(done.stdout)["traceEvents"]]
     if phases.count("b") != phases.count("e") or not phases.count("X"):
         wrong("chrome's slices do not end")

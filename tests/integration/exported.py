@@ -1,8 +1,10 @@
-"""Read the output of `mprofctl export` as other programs do. Shared by the tests of exports."""
+"""Read the output of `mprofctl export` as other programs do, and make odd traces. Shared by the tests
+of exports."""
 
 import csv
 import json
 import re
+import struct
 import subprocess
 
 TYPES = "Wait Task Bind Try Choose Pick Join Map Condition On_success On_failure On_termination On_any Ignore_result Async".split()
@@ -133,3 +135,52 @@ def bt_differ(lines, events):
         got.append(re.sub(rb' = ".*" }$', b' = "" }', line) if empty else UNKNOWN.sub(b"thread_type = ?", line))
         wanted.append(want)
     return differ(got, wanted) or differ(lines[len(events) :], [])
+
+
+UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
+
+
+def packet(count, *events):
+    body = b"".join(events)
+    bits = (30 + len(body)) * 8
+    return struct.pack("<I16sIHI", 0xC1FC1FC1, UUID, bits, count, bits) + body
+
+
+def event(time, number, *fields):
+    """Return an event. Threads and amounts are numbers, a type a byte, a text bytes."""
+    parts = [struct.pack("<QB", time, number)]
+    for field in fields:
+        parts.append(struct.pack("<q", field) if isinstance(field, int) else field)
+    return b"".join(parts)
+
+
+# Unusual texts: quotes, lines, escapes, formulas, no UTF-8, half of a surrogate, directions, a
+# character outside of the first plane.
+TEXTS = [b"", b'"', b'""', b"a,b;c", b"\r\n", b"\n", b"\t", b"\x01\x1b[31m\x7f", b"\\x41\\", b"=1+1", b"+1", b"-1", b"@x", b"'", b"'=1"]
+TEXTS += ["＝1".encode(), "＠".encode(), b"\xff\xfe", b"a\xc3", b"\xed\xa0\x80", "\u202eabc\u2066".encode(), "\U0001f42b".encode(), b"</script>"]
+TEXTS += ["\u2028".encode(), b"\xe2\x80", b"x" * 100_000, b"\xf0\x9f" * 3000, b'"' * 9000, "é".encode() * 9000]
+
+
+def hostile():
+    """Return a stream with all texts in all events that have one, numbers at their limits, ids that
+    are used twice, and gaps."""
+    low, high = -(2**63), 2**63 - 1
+    packets, time = [], 1000
+    for count, text in enumerate(TEXTS):
+        events = [
+            event(time, 0, 7, count, bytes([count * 11 % 256])),
+            event(time + 1, 5, count, text + b"\0"),
+            event(time + 2, 3, high, low, text + b"\0"),
+            event(time + 3, 11, low, count, text + b"\0"),
+            event(time + 3, 6, count, -3, text + b"\0"),
+            event(time + 4, 8, high if count == 3 else -1),
+            event(time + 5, 7, -1),
+            event(time + 6, 4, count, (count + 1) % 5),
+            event(time + 7, 0, -1, 7, b"\x63"),
+        ]
+        time += 10
+        packets.append(packet(count + (7 if count > 9 else 0), *events))
+    return b"".join(packets)
+
+
+LOG = b'((time 8249.521266)(op(Switch 0)))\n((time 8249.5213)(op(Label 0"a b")))\n((time 8249.6)(op(Creates 0 1 Task)))\n((time 8249.7)(op(Reads 1 0)))\n'

@@ -192,6 +192,8 @@ AREAS = {
             "inputs",
             "stats",
             "exports-own",
+            "sqlite-file",
+            "thread-rows",
             "html-file-own",
             "perfetto",
             "completion",

@@ -18,6 +18,7 @@ static const struct exporter *const exporters[] = {
 	&export_html,
 	&export_chrome,
 	&export_fxt,
+	&export_sqlite,
 	&export_json,
 	&export_csv,
 };

@@ -120,6 +120,7 @@ extern const struct exporter export_fxt;
 extern const struct exporter export_html;
 extern const struct exporter export_json;
 extern const struct exporter export_perfetto;
+extern const struct exporter export_sqlite;
 extern const struct exporter export_svg;
 
 #endif
