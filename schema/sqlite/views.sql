@@ -2,7 +2,6 @@
 -- there.
 
 CREATE INDEX threads_by_id ON threads (id);
-CREATE INDEX threads_by_creator ON threads (creator) WHERE creator IS NOT NULL;
 CREATE INDEX threads_by_became ON threads (became) WHERE became IS NOT NULL;
 CREATE INDEX activations_by_thread ON activations (thread);
 CREATE INDEX interactions_by_thread ON interactions (thread);

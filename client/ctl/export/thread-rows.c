@@ -101,15 +101,18 @@ int thread_rows_add(struct thread_rows *r, const struct thread_row *row)
 	return 0;
 }
 
-/* Set *TO to a copy of BYTES bytes at TEXT. If there are too many texts, write all rows first. */
+/* Replace *TO by a copy of the BYTES bytes at TEXT. If there are too many texts, write all rows first. */
 static int copy_text(struct thread_rows *r, char **to, size_t *to_bytes, const char *text, size_t bytes)
 {
-	*to = malloc(bytes ? bytes : 1);
-	if (!*to)
+	char *copy = malloc(bytes ? bytes : 1);
+
+	if (!copy)
 		return -ENOMEM;
-	memcpy(*to, text, bytes);
+	memcpy(copy, text, bytes);
+	free(*to);
+	r->text_bytes += bytes - *to_bytes;
+	*to = copy;
 	*to_bytes = bytes;
-	r->text_bytes += bytes;
 	return r->text_bytes > TEXT_MAX ? thread_rows_flush(r) : 0;
 }
 
