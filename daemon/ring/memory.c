@@ -30,6 +30,25 @@ void memory_file_init(struct memory_file *file, int fd)
 	*file = (struct memory_file){.memory.load = file_load, .fd = fd};
 }
 
+/*
+ * Copy N bytes that the writer may change meanwhile: aligned words, and bytes at both ends. Each is
+ * loaded once, in ascending order.
+ */
+static void array_copy(uint8_t *to, const volatile uint8_t *from, size_t n)
+{
+	for (; n && (uintptr_t)from % sizeof(uint64_t) != 0; n--)
+		*to++ = *from++;
+	for (; n >= sizeof(uint64_t); n -= sizeof(uint64_t)) {
+		uint64_t word = *(const volatile uint64_t *)(const volatile void *)from;
+
+		memcpy(to, &word, sizeof(word));
+		to += sizeof(word);
+		from += sizeof(word);
+	}
+	while (n--)
+		*to++ = *from++;
+}
+
 static bool array_load(const struct memory *memory, uint64_t offset, void *to, size_t n)
 {
 	const struct memory_array *array = (const struct memory_array *)memory;
@@ -47,8 +66,7 @@ static bool array_load(const struct memory *memory, uint64_t offset, void *to, s
 
 		memcpy(to, &half, 2);
 	} else {
-		for (size_t i = 0; i < n; i++)
-			at[i] = from[i];
+		array_copy(at, from, n);
 	}
 	atomic_thread_fence(memory_order_acquire);
 	return true;

@@ -2,6 +2,7 @@
  * The reader of a ring (the sequence-checked copy) against a simulated writer, which writes between
  * any two loads of the reader.
  */
+#include <string.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -314,6 +315,29 @@ static void test_cut_file(void)
 	ring_detach(&g.ring);
 }
 
+/*
+ * An array is copied in words: every offset and length gives the same bytes, and no byte beyond.
+ */
+static void test_array(void)
+{
+	static const uint8_t guard = 0xee;
+	uint8_t bytes[40], to[40];
+	struct memory_array array;
+
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 7 + 1);
+	memory_array_init(&array, bytes, sizeof(bytes));
+	for (size_t from = 0; from <= sizeof(bytes); from++) {
+		for (size_t n = 0; n < sizeof(to) && from + n <= sizeof(bytes); n++) {
+			memset(to, guard, sizeof(to));
+			CHECK(array.memory.load(&array.memory, from, to, n));
+			CHECK(memcmp(to, bytes + from, n) == 0);
+			CHECK_EQ_UINT(to[n], guard);
+		}
+		CHECK(!array.memory.load(&array.memory, from, to, sizeof(bytes) - from + 1));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -322,5 +346,6 @@ int main(int argc, char **argv)
 	CHECK_RUN(test_interleavings);
 	CHECK_RUN(test_clock_set_back);
 	CHECK_RUN(test_cut_file);
+	CHECK_RUN(test_array);
 	return check_done();
 }
