@@ -5,6 +5,9 @@
 #define PROOF_LOOKS 4u		      /* number of polls that try to prove the same bytes */
 #define PERIOD	    (100 * NS_PER_MS) /* time over which the budget counts */
 #define STRETCH_MAX 1024.0
+#define IDLE_COST   8  /* interval, as a multiple of the last poll's cost, if the poll found no new bytes */
+#define BUSY_COST   3  /* the same if it found some */
+#define LAP_POLLS   16 /* polls of a ring in the time in which its guest fills it, if CADENCE_MIN is too long */
 /* Polls of idle rings are moved to multiples of this time, so the process wakes up rarely. */
 #define GRID (16 * NS_PER_MS)
 
@@ -58,22 +61,35 @@ static void busy(struct cadence *cadence, uint64_t packet_bytes, uint64_t more, 
 }
 
 /*
- * Return the time in ns after which about PROOF_BYTES more will have been written, or INTERVAL if
- * that is shorter.
+ * Return the least time between two polls, in ns. It is shorter than CADENCE_MIN for a ring that its
+ * guest fills within LAP_POLLS of that time, because one late poll could then lose packets.
  */
-static uint64_t soon(const struct cadence *cadence, uint64_t interval)
+static uint64_t shortest(const struct cadence *cadence, uint64_t ring_bytes)
+{
+	double ns = cadence->rate > 0 ? (double)ring_bytes / LAP_POLLS / cadence->rate * 1e9 : (double)CADENCE_MIN;
+
+	if (ns >= (double)CADENCE_MIN)
+		return CADENCE_MIN;
+	return ns <= (double)CADENCE_FAST ? CADENCE_FAST : (uint64_t)ns;
+}
+
+/*
+ * Return the time in ns after which about PROOF_BYTES more will have been written, at least MIN and
+ * at most INTERVAL.
+ */
+static uint64_t soon(const struct cadence *cadence, uint64_t min, uint64_t interval)
 {
 	double ns = cadence->rate > 0 ? PROOF_BYTES / cadence->rate * 1e9 : (double)interval;
 
 	if (ns >= (double)interval)
 		return interval;
-	return ns <= (double)CADENCE_MIN ? CADENCE_MIN : (uint64_t)ns;
+	return ns <= (double)min ? min : (uint64_t)ns;
 }
 
 uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, uint64_t ring_bytes,
 		      uint64_t packet_bytes, uint64_t written, bool pending, uint64_t now, uint64_t cost)
 {
-	uint64_t max = longest(budget, ring_bytes), interval, due;
+	uint64_t max = longest(budget, ring_bytes), min, interval, due;
 	bool idle = cadence->polled && written == cadence->written;
 
 	if (!cadence->polled) {
@@ -91,16 +107,20 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 	}
 	cadence->polled = now;
 	cadence->written = written;
+	min = shortest(cadence, ring_bytes);
+	if (!idle && min < CADENCE_MIN && cadence->interval > min)
+		cadence->interval = min;
 	if (cadence->interval > max)
 		cadence->interval = max;
 	/*
-	 * A ring whose polls are expensive (a hostile one) gets at most an eighth of the time, so
-	 * other rings are polled too.
+	 * A ring whose polls are expensive (a hostile one) gets a limited part of the time, so other
+	 * rings are polled too. Copying a fast guest's bytes is expensive, too: a longer interval
+	 * makes the next copy larger, and at last the guest writes over bytes that were not copied.
 	 */
-	if (cadence->interval < 8 * cost)
-		cadence->interval = 8 * cost;
-	if (cadence->interval < CADENCE_MIN)
-		cadence->interval = CADENCE_MIN;
+	if (cadence->interval < (idle ? IDLE_COST : BUSY_COST) * cost)
+		cadence->interval = (idle ? IDLE_COST : BUSY_COST) * cost;
+	if (cadence->interval < min)
+		cadence->interval = min;
 	budget_spend(budget, now, idle ? cost : 0);
 	interval = cadence->interval;
 	if (!idle && cadence->soon == 0)
@@ -108,7 +128,7 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 	else if (cadence->soon)
 		cadence->soon--;
 	if (pending && cadence->soon)
-		return now + soon(cadence, interval);
+		return now + soon(cadence, min, interval);
 	if (idle && interval == max) {
 		cadence->rate *= 0.5;
 		interval = (uint64_t)((double)interval * budget->stretch);

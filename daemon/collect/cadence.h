@@ -22,6 +22,8 @@
 
 #define CADENCE_MIN (1 * NS_PER_MS)
 #define CADENCE_MAX (250 * NS_PER_MS)
+/* The least interval of a ring that its guest fills within milliseconds. */
+#define CADENCE_FAST (250 * NS_PER_US)
 
 /* The cadence of one ring. A zeroed struct is ready. */
 struct cadence {

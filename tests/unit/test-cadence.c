@@ -45,6 +45,23 @@ static void test_busy(void)
 	CHECK(longest >= 4 * NS_PER_MS);
 }
 
+static void test_fast(void)
+{
+	struct cadence_budget b = {.share = 1, .burst_rate = 4 * MIB};
+	struct cadence c = {0};
+	uint64_t now = NS_PER_S, longest;
+	double written = 0;
+
+	/* At 150 MB/s the guest fills the ring in 7 ms: it is polled 16 times meanwhile. */
+	follow(&c, &b, 150e6, 0.5, &now, &written, &longest);
+	follow(&c, &b, 150e6, 5, &now, &written, &longest);
+	CHECK(longest <= 450 * NS_PER_US);
+	/* However fast the guest is, polls are at least CADENCE_FAST apart. */
+	follow(&c, &b, 4e9, 0.5, &now, &written, &longest);
+	CHECK(follow(&c, &b, 4e9, 1, &now, &written, &longest) <= NS_PER_S / CADENCE_FAST);
+	CHECK_EQ_UINT(longest, CADENCE_FAST);
+}
+
 static void test_pause(void)
 {
 	struct cadence_budget b = {.share = 1, .burst_rate = 4 * MIB};
@@ -108,10 +125,15 @@ static void test_dear(void)
 	uint64_t now = NS_PER_S;
 
 	/*
-	 * A poll took 5 ms, because the ring is hostile: the next poll comes at least 40 ms later.
+	 * A poll took 5 ms and found bytes: the next poll comes 15 ms later, so that the copy does not
+	 * grow until the ring has wrapped around.
 	 */
 	cadence_next(&c, &b, MIB, MIB / 4, 0, false, now, 5 * NS_PER_MS);
-	CHECK(cadence_next(&c, &b, MIB, MIB / 4, MIB, false, now + NS_PER_MS, 5 * NS_PER_MS) >= now + 40 * NS_PER_MS);
+	now += NS_PER_MS;
+	CHECK_EQ_UINT(cadence_next(&c, &b, MIB, MIB / 4, MIB, false, now, 5 * NS_PER_MS), now + 15 * NS_PER_MS);
+	/* It took 5 ms and found none, because the ring is hostile: the next comes 40 ms later. */
+	now += 15 * NS_PER_MS;
+	CHECK(cadence_next(&c, &b, MIB, MIB / 4, MIB, false, now, 5 * NS_PER_MS) >= now + 40 * NS_PER_MS);
 }
 
 /*
@@ -139,6 +161,7 @@ static void test_seldom(void)
 int main(void)
 {
 	CHECK_RUN(test_busy);
+	CHECK_RUN(test_fast);
 	CHECK_RUN(test_pause);
 	CHECK_RUN(test_slow);
 	CHECK_RUN(test_budget);
