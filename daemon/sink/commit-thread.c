@@ -22,7 +22,7 @@
 
 #define LEVEL_USUAL    3
 #define LEVEL_BUSY     1
-#define LEVEL_HURRY    (-5)
+#define LEVEL_HURRY    (-3)
 #define BUSY_RATE      (8u << 20)  /* bytes per second; above this rate compression must be faster */
 #define HURRY_RATE     (32u << 20) /* bytes per second; above this rate compression must be as fast as possible */
 #define PURGE_STEP     64u

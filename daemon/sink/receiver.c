@@ -21,19 +21,36 @@
  */
 #define FLUSH_NS    (NS_PER_S / 2)
 #define FLUSH_BYTES (1u << 20)
-#define END_NS	    (3 * NS_PER_S)
-#define QUIET_NS    (5 * NS_PER_S)
-#define KEPT_BYTES  (64 << 20) /* bytes of free memory that are kept for new blocks */
+/*
+ * A batch with FLUSH_BYTES grows for FEW_NS, or to MANY_BYTES: the more bytes of a stream a row has,
+ * the less a byte costs to compress and to write.
+ */
+#define FEW_NS	   (NS_PER_S / 10)
+#define MANY_BYTES (16u << 20)
+#define END_NS	   (3 * NS_PER_S)
+#define QUIET_NS   (5 * NS_PER_S)
+#define KEPT_BYTES (64 << 20) /* bytes of free memory that are kept for new blocks */
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
+/* Return whether as many bytes wait as a batch may have: MANY_BYTES, or an eighth of the queue. */
+static bool has_many(const struct receiver *s)
+{
+	uint64_t most = s->config->sink_queue_bytes / 8;
+
+	return s->held - s->given >= (most < MANY_BYTES ? most : MANY_BYTES);
+}
+
 /*
- * Return whether to give a batch to the commit thread now: something waits in it, many bytes wait,
- * or bytes have waited for FLUSH_NS.
+ * Return whether to give a batch to the commit thread now: something waits in it, bytes have waited
+ * for FLUSH_NS, or many bytes wait.
  */
 static bool is_due(const struct receiver *s, uint64_t now)
 {
-	return s->batch.first || s->held - s->given >= FLUSH_BYTES || (s->oldest && now - s->oldest >= FLUSH_NS);
+	uint64_t waited = s->oldest ? now - s->oldest : 0;
+
+	return s->batch.first || waited >= FLUSH_NS || has_many(s) ||
+	       (s->held - s->given >= FLUSH_BYTES && waited >= FEW_NS);
 }
 
 static void hand_over(struct receiver *s)
