@@ -49,6 +49,9 @@ const MODULES = {
 		"draw/raster",
 		"draw/tracks",
 		"trace/track-area",
+		"trace/track-controls",
+		"trace/track-layout",
+		"page/track-address",
 	],
 };
 

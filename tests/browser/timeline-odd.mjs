@@ -117,11 +117,11 @@ test("timeline: a million names of counters freeze nothing", {timeout: 300000}, 
 	ok(slow < FROZEN_MS, `${slow} ms without an answer`);
 	await until(() => page.evaluate(() => document.getElementById("page").timeline.session?.summary), 60000);
 	await settled(page);
-	await page.getByRole("button", {name: "Counters"}).click();
+	await page.getByRole("button", {name: "Tracks", exact: true}).click();
 	await page.locator(".tl-counters li").first().waitFor();
 	equal(await page.locator(".tl-counters li").count(), 200, "rows");
 	const listing = await least(async () => {
-		for (let i = 0; i < 2; i++) await page.getByRole("button", {name: "Counters"}).click();
+		for (let i = 0; i < 2; i++) await page.getByRole("button", {name: "Tracks", exact: true}).click();
 		return frozen(page, 500);
 	}, FROZEN_MS);
 	ok(listing < FROZEN_MS, `what is listed is bounded: ${listing} ms without an answer`);
@@ -134,7 +134,7 @@ test("timeline: the list of many counters is bounded, and filtered", async (t) =
 	const host = await t.host();
 	const page = await file(t, host, "counters.ctf", trace([events]));
 	await settled(page);
-	await page.getByRole("button", {name: "Counters"}).click();
+	await page.getByRole("button", {name: "Tracks", exact: true}).click();
 	await page.locator(".tl-counters li").first().waitFor();
 	equal(await page.locator(".tl-counters li").count(), 200, "rows");
 	await page.locator(".tl-panel input[type=search]").fill("counter 4711");

@@ -565,7 +565,7 @@ test("timeline: check boxes choose counters, and space toggles all", async (t) =
 	ok((await camera(page)).height > tall, "the threads have the lanes' room");
 	await page.keyboard.press(" ");
 	await until(async () => (await shown()).size === all.size);
-	await page.getByRole("button", {name: "Counters"}).click();
+	await page.getByRole("button", {name: "Tracks", exact: true}).click();
 	await page.getByRole("checkbox", {name}).uncheck();
 	await until(async () => (await shown()).size === all.size - 1 && !(await shown()).has(index));
 	await page.getByRole("checkbox", {name}).check();
@@ -771,7 +771,7 @@ test("timeline: keys go from thread to thread, and a list and a text describe th
 test("timeline: no panel has a fault that axe-core knows of", async (t) => {
 	const {page} = await one(t, "bad", reference("public/arp-bad.ctf"));
 
-	for (const name of ["Why?", "Threads", "Numbers", "Counters", "About", "Help"]) {
+	for (const name of ["Why?", "Threads", "Numbers", "Tracks", "About", "Help"]) {
 		const panel = page.locator(".tl-panel-body");
 		await page.getByRole("group", {name: "Panels"}).getByRole("button", {name}).click();
 		await until(async () => (await panel.innerText()).length > 10);

@@ -6,7 +6,7 @@ import {KINDS, Marks} from "../../client/viewer/draw/marks.js";
 import {HEAD_LENGTH, HEAD_WIDTH, paint, plan} from "../../client/viewer/draw/paint.js";
 import {RULER, svg} from "../../client/viewer/draw/svg.js";
 import {palette, trackPalette} from "../../client/viewer/draw/theme.js";
-import {CAPTION, caption, lanes, processors} from "../../client/viewer/draw/tracks.js";
+import {CAPTION, caption, lanes, processors, stacked} from "../../client/viewer/draw/tracks.js";
 
 const SIZE = {width: 1000, height: 500};
 const LIGHT = palette(false);
@@ -226,7 +226,8 @@ test("tracks: lanes of a guest stand together, and few lanes are higher", () => 
 		{index: 1, stream: 0},
 		{index: 2, stream: 1},
 	];
-	const {height, tracks} = lanes(counters);
+	const placed = (list) => stacked(list, () => ({}));
+	const {height, tracks} = placed(lanes(counters));
 
 	assert.deepEqual(
 		tracks.map((it) => it.item),
@@ -236,9 +237,10 @@ test("tracks: lanes of a guest stand together, and few lanes are higher", () => 
 		assert.ok(tracks[i].top - CAPTION >= tracks[i - 1].top + tracks[i - 1].height, "room for the caption");
 	assert.ok(tracks[1].top - tracks[0].top > tracks[2].top - tracks[1].top, "a part for each guest");
 	assert.ok(height >= tracks[2].top + tracks[2].height);
-	assert.ok(lanes(Array.from({length: 24}, (_, index) => ({index, stream: 0}))).tracks[0].height < tracks[0].height);
-	assert.deepEqual([lanes([]).height, processors([]).height], [0, 0]);
-	assert.equal(processors(Array.from({length: 40}, (_, i) => i)).tracks.length, 8);
+	const many = lanes(Array.from({length: 24}, (_, index) => ({index, stream: 0})));
+	assert.ok(placed(many).tracks[0].height < tracks[0].height);
+	assert.deepEqual([placed(lanes([])).height, placed(processors([])).height], [0, 0]);
+	assert.equal(processors(Array.from({length: 40}, (_, i) => ({id: `cpu${i}`, stream: i}))).length, 8);
 });
 
 test("a type gives way to the label of the row below", () => {

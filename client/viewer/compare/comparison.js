@@ -10,6 +10,7 @@ import {make} from "../page/make.js";
 import {Session} from "../trace/session.js";
 import {remote} from "../trace/source.js";
 import {CanvasView} from "../trace/canvas-view.js";
+import {streamsOf} from "../trace/track-layout.js";
 import {Tooltip} from "../trace/tooltip.js";
 import {memberView} from "./multi-guest.js";
 
@@ -22,10 +23,11 @@ export class Comparison {
 	 * showPanel(name or null), move(change: a function that moves the camera), moved(): the
 	 * camera moved, failed(error)
 	 */
-	constructor({api, state, camera, canvasView, selection, tooltip}, hooks) {
+	constructor({api, state, camera, canvasView, selection, tooltip, layout}, hooks) {
 		this.hooks = hooks;
 		this.api = api;
 		this.above = {state, camera, canvasView, selection, tooltip};
+		this.layout = layout;
 		this.camera = new LinkedCamera();
 		this.shift = 0n; /* ns to add to a time of the trace below to get the time above */
 		this.thread = null;
@@ -37,9 +39,12 @@ export class Comparison {
 			palette: () => this.hooks.palette(),
 			counter: (index, name) => this.counters.caption(index, name),
 			tracks: () => ({
-				streams: this.summary.streams.flatMap((it, i) => (it.events ? [i] : [])),
+				streams: streamsOf(this.summary),
 				counters: this.counters.lanes,
+				heap: null,
 			}),
+			layout,
+			controls: () => null,
 			overlay: () => this.over,
 			drawn: () => {},
 			failed: (error) => this.hooks.failed(error),
@@ -153,7 +158,7 @@ export class Comparison {
 		await this.session.begin(null);
 		this.engine = this.canvasView.engine = engine.compared;
 		this.session.engine = {close() {}, retire() {}, thread: (index) => this.engine.thread(index)};
-		this.counters = new Counters(this.summary.counters, () => {});
+		this.counters = new Counters(this.summary.counters, () => {}, this.layout);
 		this.camera.trace(this.summary.start, this.summary.end, this.summary.rows);
 		this.camera.look(this.summary.rows / 2);
 		this.canvasView.retrack();
@@ -259,6 +264,14 @@ export class Comparison {
 	/** Select thread INDEX of the trace above and bring it into view. */
 	selectAbove(index) {
 		return this.above.selection.select(index, {reveal: true});
+	}
+
+	/** Arrange the tracks as those above, whose layout changed. */
+	relaid() {
+		if (!this.counters) return;
+		this.counters.all = this.above.state.counters.all;
+		this.counters.read();
+		this.canvasView.retrack();
 	}
 
 	/** Move this picture to the times that the camera above shows. */

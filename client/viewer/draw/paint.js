@@ -277,7 +277,7 @@ class Planner {
 		const m = this.marks;
 		const text = this.captionOf(null, "", m.stream(i));
 
-		if (text)
+		if (text && m.y1(i) - m.y0(i) >= LINE)
 			this.layers.get(K.busy, 9, "text", this.palette.label, 1, 1, "busy-name").texts.push({
 				text,
 				x: LANE_SWATCH,

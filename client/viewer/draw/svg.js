@@ -119,7 +119,7 @@ function part({layers, size: {width, height}, back}, palette, id, y) {
 	];
 }
 
-const partsOf = ({above, below, layers, size}) => [above, {layers, size}, below].filter(Boolean);
+const partsOf = ({pinned, above, below, layers, size}) => [pinned, above, {layers, size}, below].filter(Boolean);
 
 const heightOf = (picture) => partsOf(picture).reduce((sum, {size}) => sum + size.height, RULER);
 
@@ -145,7 +145,7 @@ function picture(it, palette, i, y) {
 
 /**
  * Return an SVG of PICTURES, one below the other. A picture is {layers, size, ticks, unproven:
- * [{x0, x1}], above, below}; ABOVE and BELOW are tracks, or null. TITLE is the text for screen
+ * [{x0, x1}], pinned, above, below}; the last three are tracks, or null. TITLE is the text for screen
  * readers.
  */
 export function svg(pictures, palette, title) {

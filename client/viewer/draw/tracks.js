@@ -1,6 +1,6 @@
 /*
- * The tracks around the threads: one for each processor above, and a lane for each counter below.
- * This module computes heights and captions and has no state.
+ * The tracks around the threads: the processors, the heap, and a lane for each counter. This module
+ * computes places, heights and captions and has no state.
  */
 import {bytes, span} from "../page/times.js";
 
@@ -10,39 +10,84 @@ export const CAPTION = 18; /* height of a lane's caption, pixels */
 const PROCESSORS_MAX = 8;
 const GAP = 4; /* pixels between two tracks */
 const PART_GAP = 12; /* pixels more between those of two guests */
+const THIN = 6; /* height of a collapsed processor's track, pixels */
+const FLAT = 2; /* height of a collapsed lane's curve, pixels */
 const PROCESSOR_KIND = 0; /* MPROF_TRACK_PROCESSOR */
 const COUNTER_KIND = 1; /* MPROF_TRACK_COUNTER */
 
 /** Return the height of a lane's curve in pixels when N lanes are shown. Fewer lanes are higher. */
 const curveHeight = (n) => (n > 8 ? 16 : n > 4 ? 22 : 30);
 
-/** Return the tracks of the processors of STREAMS, an array of numbers: {height, tracks}. */
+/** Return the tracks of the processors of STREAMS [{id, stream, name}], in their usual order. */
 export function processors(streams) {
-	const tracks = streams
-		.slice(0, PROCESSORS_MAX)
-		.map((item, i) => ({kind: PROCESSOR_KIND, item, top: GAP / 2 + i * (PROCESSOR + 2), height: PROCESSOR}));
-
-	return {height: tracks.length ? tracks.at(-1).top + PROCESSOR + GAP / 2 : 0, tracks};
+	return streams.slice(0, PROCESSORS_MAX).map(({id, stream, name}) => ({
+		id,
+		name: name ? `Processor of ${name}` : "Processor",
+		kind: PROCESSOR_KIND,
+		item: stream,
+		usual: PROCESSOR,
+		least: THIN,
+		head: 0,
+		gap: 2,
+	}));
 }
 
 /**
- * Return the lanes of COUNTERS {index, stream}: {height, tracks}. The lanes of one stream are
- * together.
+ * Return the lanes of COUNTERS [{id, index, stream, name}], in their usual order: the lanes of one
+ * stream are together.
  */
 export function lanes(counters) {
-	const high = curveHeight(counters.length);
-	const sorted = [...counters].sort((a, b) => a.stream - b.stream || a.index - b.index);
-	let y = 0;
-	const tracks = sorted.map((it, i) => {
+	return [...counters]
+		.sort((a, b) => a.stream - b.stream || a.index - b.index)
+		.map(({id, index, stream, name}) => ({
+			id,
+			name: `Counter ${name}`,
+			kind: COUNTER_KIND,
+			item: index,
+			stream,
+			usual: curveHeight(counters.length),
+			least: FLAT,
+			head: CAPTION,
+			gap: GAP,
+		}));
+}
+
+/**
+ * Place TRACKS one below the other; STATE(id) returns a track's {collapsed, height}. Return {height,
+ * tracks: those that the scene draws (struct mprof_track), places: [{id, name, item, top, head,
+ * height, collapsed}] of all, in pixels}. TOP is that of the caption, which is HEAD pixels high.
+ */
+export function stacked(tracks, state) {
+	let y = tracks.length && !tracks[0].head ? GAP / 2 : 0;
+	const places = tracks.map((it, i) => {
+		const {collapsed, height} = state(it.id);
+		const before = tracks[i - 1];
+
 		/* The lanes of each guest are a part of their own. */
-		if (i && it.stream !== sorted[i - 1].stream) y += PART_GAP;
-		const top = y + CAPTION;
-
-		y = top + high + GAP;
-		return {kind: COUNTER_KIND, item: it.index, top, height: high};
+		if (before && before.kind === COUNTER_KIND && it.kind === COUNTER_KIND && it.stream !== before.stream)
+			y += PART_GAP;
+		const place = {
+			id: it.id,
+			name: it.name,
+			kind: it.kind,
+			item: it.item,
+			top: y,
+			head: it.head,
+			height: collapsed ? it.least : (height ?? it.usual),
+			collapsed: Boolean(collapsed),
+		};
+		y += it.head + place.height + it.gap;
+		return place;
 	});
+	const last = tracks.at(-1);
 
-	return {height: tracks.length ? tracks.at(-1).top + high + GAP : 0, tracks};
+	return {
+		height: last ? y + (last.head ? 0 : GAP / 2 - last.gap) : 0,
+		tracks: places
+			.filter(({kind}) => kind !== undefined)
+			.map(({kind, item, top, head, height}) => ({kind, item, top: top + head, height})),
+		places,
+	};
 }
 
 /*

@@ -12,9 +12,11 @@
  *   against: the trace to compare with, in the same form; align: {label} | {threads: [thread,
  *     thread]}: the place of both traces that is aligned,
  *   find: text, measure: {from, to}, panel: the open one of PANELS, heap: "off" if it is hidden,
+ *   counters: "off" if all are hidden, tracks: the states of changed tracks (track-address.js),
  * }
  */
 import {formatMemory, parseMemory} from "./memory-address.js";
+import {formatTracks, parseTracks} from "./track-address.js";
 
 export const PANELS = ["why", "diff", "counters", "threads", "stats", "trace", "help"];
 
@@ -83,7 +85,9 @@ export function parse(hash) {
 	if (aligned) view.align = aligned;
 	const selected = thread(query.get("thread"));
 	if (selected) view.thread = selected;
-	if (query.get("heap") === "off") view.heap = "off";
+	for (const key of ["heap", "counters"]) if (query.get(key) === "off") view[key] = "off";
+	const tracks = parseTracks(query.get("tracks") ?? "");
+	if (tracks.length) view.tracks = tracks;
 	const measured = range(...(query.get("measure") ?? "").split("-"));
 	if (measured) view.measure = measured;
 	if (PANELS.includes(query.get("panel"))) view.panel = query.get("panel");
@@ -108,6 +112,8 @@ export function format(view) {
 	if (view.find) query.set("find", view.find);
 	if (view.measure) query.set("measure", `${view.measure.from}-${view.measure.to}`);
 	if (view.heap) query.set("heap", view.heap);
+	if (view.counters) query.set("counters", view.counters);
+	if (view.tracks?.length) query.set("tracks", formatTracks(view.tracks));
 	if (view.panel) query.set("panel", view.panel);
 	formatMemory(view, query);
 	return `#${query}`;

@@ -64,6 +64,8 @@ export class StripGestures {
 					]
 				: []),
 		);
+		const {top, height} = canvas.getBoundingClientRect();
+		tooltip.style.top = `${top + height + 4 - (tooltip.offsetParent?.getBoundingClientRect().top ?? 0)}px`;
 		tooltip.style.left = `${Math.min(camera.xOf(time) + 14, Math.max(camera.width - tooltip.offsetWidth - 4, 0))}px`;
 		canvas.setAttribute(
 			"aria-valuenow",

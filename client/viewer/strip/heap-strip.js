@@ -51,7 +51,6 @@ export class HeapStrip {
 				this.links,
 				button("✕", "Hide the heap (h)", () => this.flip()),
 			),
-			this.gestures.tooltip,
 		);
 	}
 
@@ -92,6 +91,11 @@ export class HeapStrip {
 		this.canvasView.changed();
 	}
 
+	/** Whether the strip has a track. */
+	get shows() {
+		return this.on && this.any;
+	}
+
 	/** Whether a profile overlaps the trace. If none does, the page offers no heap strip. */
 	get any() {
 		const {start, end} = this.camera;
@@ -100,10 +104,12 @@ export class HeapStrip {
 	}
 
 	offered() {
-		const any = this.any;
+		const {any, shows} = this;
 
 		this.hooks.offered(any, this.on);
-		this.element.hidden = !any || !this.on;
+		if (this.element.hidden === !shows) return;
+		this.element.hidden = !shows;
+		this.canvasView.retrack();
 	}
 
 	// Drawing.
@@ -127,21 +133,27 @@ export class HeapStrip {
 		met.forEach((it) => it.look(camera.from, camera.to, camera.width));
 		this.peak = scaleOf(Math.max(1, ...tracks.list.map((it) => it.info?.sums.peakBytes ?? 1)));
 		const pointer = this.time ?? this.tooltip.time;
-		this.shown = primitives(met, camera, this.peak, {pointer, range: this.selection.range});
-		paint(this.pen(camera.width), this.shown, this.hooks.palette(), camera.width);
+		this.shown = primitives(met, camera, this.peak, {pointer, range: this.selection.range}, this.height);
+		paint(this.pen(camera.width), this.shown, this.hooks.palette(), camera.width, this.height);
 		this.head(met);
+	}
+
+	/** Height of the strip, pixels. */
+	get height() {
+		return this.element.clientHeight || HEIGHT;
 	}
 
 	pen(width) {
 		const {canvas} = this;
 		const ratio = devicePixelRatio || 1;
-		const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.round(HEIGHT * ratio)];
+		const height = this.height;
+		const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.round(height * ratio)];
 
 		if (canvas.width !== w || canvas.height !== h) {
 			canvas.width = w;
 			canvas.height = h;
 			canvas.style.width = `${width}px`;
-			canvas.style.height = `${HEIGHT}px`;
+			canvas.style.height = `${height}px`;
 		}
 		const ctx = canvas.getContext("2d", {alpha: false});
 		ctx.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -7,8 +7,8 @@ import {make} from "../page/make.js";
 import {Marks} from "../draw/marks.js";
 import {paintOverlay, primitives} from "./overlay.js";
 import {trackPalette} from "../draw/theme.js";
-import {lanes, processors} from "../draw/tracks.js";
 import {TrackArea} from "./track-area.js";
+import {HEAP, THREADS, areas} from "./track-layout.js";
 import {hatching, plan} from "../draw/paint.js";
 import {Widths} from "../draw/painter.js";
 import {RULER, UNPROVEN} from "../draw/svg.js";
@@ -16,6 +16,7 @@ import {tick} from "../page/times.js";
 
 /* Flags of <mprof/scene.h>: labels, arrows, and counters in lanes of their own. */
 const FLAGS = 14;
+const LABELS = 2;
 
 const TICK_LEAST = 90; /* least pixels between two ticks of the ruler */
 const TICK_LETTER = 6.6; /* estimated width of a letter in pixels */
@@ -43,9 +44,10 @@ function fitted(canvas, width, height, alpha = false) {
 
 export class CanvasView {
 	/**
-	 * hooks: palette(), counter(index, name) -> caption of a counter, tracks() -> {streams:
-	 * [number], counters: [{index, stream}]} that get a track, overlay() -> STATE of overlay.js,
-	 * drawn(): a frame was drawn, failed(error), sized(): the size changed
+	 * hooks: palette(), counter(index, name) -> caption of a counter, tracks() -> {streams: [{id,
+	 * stream, name}], counters: [{id, index, stream, name}], heap: element or null} that get a
+	 * track, layout: the TrackLayout, controls(): the TrackControls or null, overlay() -> STATE
+	 * of overlay.js, drawn(): a frame was drawn, failed(error), sized(): the size changed
 	 */
 	constructor(engine, camera, hooks) {
 		Object.assign(this, {engine, camera, hooks});
@@ -61,16 +63,18 @@ export class CanvasView {
 			"aria-describedby": "tl-view",
 		});
 		this.pictures = make("div", {className: "tl-pictures"}, this.picture, this.canvas);
-		this.areas = {above: new TrackArea("above"), below: new TrackArea("below")};
+		this.areas = {pinned: new TrackArea("pinned"), above: new TrackArea("above"), below: new TrackArea("below")};
 		this.element = make(
 			"div",
 			{className: "tl-canvas-view"},
 			this.ruler,
+			this.areas.pinned.element,
 			this.areas.above.element,
 			this.pictures,
 			this.areas.below.element,
 		);
-		this.tracks = {}; /* {above, below}: {height, tracks}, in the form for engine.frame() */
+		this.tracks = {}; /* {pinned, above, below}: {height, tracks}, in the form for engine.frame() */
+		this.threads = {pinned: false, shown: true, collapsed: false, height: null}; /* from areas() */
 		/* The picture on the screen: {marks, tails, window, yOf, rowAt, gridNs, engine}. */
 		this.shown = null;
 		this.arrived = null; /* picture that has come but is not on the screen yet */
@@ -80,6 +84,7 @@ export class CanvasView {
 		this.work = []; /* ms that the last frames took in this thread */
 		this.resizing = new ResizeObserver(() => this.resize());
 		this.resizing.observe(this.pictures);
+		this.resizing.observe(this.element);
 	}
 
 	close() {
@@ -89,10 +94,11 @@ export class CanvasView {
 	}
 
 	resize() {
-		const {clientWidth, clientHeight} = this.pictures;
+		const {clientWidth} = this.element;
+		const {clientHeight, hidden} = this.pictures;
 
-		if (!clientWidth || !clientHeight) return;
-		this.camera.size(clientWidth, clientHeight);
+		if (!clientWidth || (!clientHeight && !hidden)) return;
+		this.camera.size(clientWidth, hidden ? 1 : clientHeight);
 		this.hooks.sized();
 		this.changed();
 	}
@@ -102,21 +108,80 @@ export class CanvasView {
 		if (!this.wanted && !this.closed) this.wanted = requestAnimationFrame(() => this.frame());
 	}
 
-	/** Compute the tracks again, because the model or the choice of counters changed. */
+	/**
+	 * Compute the tracks again, because the model, the choice of counters or the layout changed.
+	 */
 	retrack() {
-		const {streams, counters} = this.hooks.tracks();
+		const tracks = this.hooks.tracks();
+		const {areas: placed, threads} = areas(tracks, this.hooks.layout);
 
-		this.tracks = {above: processors(streams), below: lanes(counters)};
-		this.areas.above.size(this.tracks.above.height, "When the guest ran");
-		this.areas.below.size(
-			this.tracks.below.height,
-			`Counters: ${this.tracks.below.tracks.map(({item}) => this.hooks.counter(item, "")).join("; ")}`.slice(
-				0,
-				2000,
-			),
-		);
+		this.tracks = {};
+		for (const [name, area] of Object.entries(this.areas)) {
+			const {height, tracks: list} = placed[name];
+
+			this.tracks[name] = {height: list.length ? height : 0, tracks: list};
+			area.size(placed[name], this.hooks.controls(), (id) => (id === HEAP ? tracks.heap : null));
+		}
+		this.placeThreads(threads);
 		this.resize();
 		this.renew();
+	}
+
+	/** Place the threads among the areas of tracks, as high as THREADS says. */
+	placeThreads(threads) {
+		const {element, pictures, areas: list} = this;
+		const before = threads.pinned ? list.above.element : list.below.element;
+
+		this.threads = threads;
+		if (pictures.nextElementSibling !== before) element.insertBefore(pictures, before);
+		pictures.hidden = !threads.shown;
+		pictures.style.flex = threads.height === null ? "" : `0 1 ${threads.height}px`;
+		element.classList.toggle("tl-fixed", !threads.shown || threads.height !== null);
+		const controls = this.hooks.controls();
+		if (!controls) return;
+		const [button, edge] = controls.of(THREADS, "Threads");
+		if (!pictures.contains(button)) pictures.append(button, edge);
+		edge.hidden = threads.collapsed;
+	}
+
+	/**
+	 * The tracks from top to bottom: [{id, name, pinned, collapsed, height, top, bottom}], the last
+	 * two in the coordinates of the browser's window.
+	 */
+	get displayed() {
+		const {pinned, above, below} = this.areas;
+		const {layout} = this.hooks;
+		const inArea = ({places, inner}) => {
+			const y = inner.getBoundingClientRect().top;
+
+			return places.map(({id, name, top, head, height, collapsed}) => ({
+				id,
+				name,
+				pinned: Boolean(layout.of(id).pinned),
+				collapsed,
+				height,
+				top: y + top,
+				bottom: y + top + head + height,
+			}));
+		};
+		const {top, bottom} = this.pictures.getBoundingClientRect();
+		const threads = this.threads.shown
+			? [
+					{
+						id: THREADS,
+						name: "Threads",
+						pinned: this.threads.pinned,
+						collapsed: this.threads.collapsed,
+						height: this.pictures.clientHeight,
+						top,
+						bottom,
+					},
+				]
+			: [];
+
+		return this.threads.pinned
+			? [...inArea(pinned), ...threads, ...inArea(above), ...inArea(below)]
+			: [...inArea(pinned), ...inArea(above), ...threads, ...inArea(below)];
 	}
 
 	/** Request a new picture, because the model, its highlights or the options changed. */
@@ -127,7 +192,8 @@ export class CanvasView {
 
 	get window() {
 		const {from, to, focus, width, height} = this.camera;
-		const plain = {focus, height, letter: 6.6, flags: FLAGS, tracks: this.tracks};
+		const flags = this.threads.collapsed ? FLAGS & ~LABELS : FLAGS;
+		const plain = {focus, height, letter: 6.6, flags, tracks: this.tracks};
 
 		if (from >= 0n) return {...plain, from, to, width};
 		/*
@@ -268,13 +334,15 @@ export class CanvasView {
 		);
 	}
 
-	/** Return the tracks NAME ("above" or "below") as a part of a saved picture, or null. */
+	/** Return the tracks NAME ("pinned", "above" or "below") as a part of a saved picture, or null. */
 	part(name) {
 		const {marks, element} = this.areas[name];
 		const size = {width: this.shown.window.width, height: this.tracks[name]?.height ?? 0};
 		const colours = trackPalette(this.hooks.palette().dark);
 
-		return marks && !element.hidden ? {layers: this.plan(marks, colours, size), size, back: colours.back} : null;
+		return marks && !element.hidden && size.height
+			? {layers: this.plan(marks, colours, size), size, back: colours.back}
+			: null;
 	}
 
 	/**

@@ -1,6 +1,8 @@
 /* The counters: their names, ranges of values, and which are drawn. */
 import {make, short} from "../page/make.js";
 import {caption} from "../draw/tracks.js";
+import {counterId} from "../page/track-address.js";
+import {TrackLayout} from "./track-layout.js";
 
 /* Most counters in the list; a trace can have a million, and the filter finds the unlisted ones. */
 const SHOWN_MAX = 200;
@@ -10,13 +12,22 @@ const DRAWN_AT_FIRST = 24;
 export class Counters {
 	/**
 	 * COUNTERS is from the answer of engine.load(). TOGGLE(index, shown) is called when the user
-	 * shows or hides a counter.
+	 * shows or hides a counter. LAYOUT, a TrackLayout, remembers that.
 	 */
-	constructor(counters, toggle) {
-		this.counters = counters;
-		this.shown = new Set(counters.slice(0, DRAWN_AT_FIRST).map((it) => it.index));
+	constructor(counters, toggle, layout = new TrackLayout()) {
+		this.counters = counters.map((it) => ({...it, id: counterId(it.stream, it.name)}));
+		this.atFirst = new Set(counters.slice(0, DRAWN_AT_FIRST).map((it) => it.index));
 		this.toggle = toggle;
+		this.layout = layout;
 		this.all = true;
+		this.read();
+	}
+
+	/** Show the counters that LAYOUT shows. */
+	read() {
+		const isShown = ({id, index}) => this.layout.of(id).shown ?? this.atFirst.has(index);
+
+		this.shown = new Set(this.counters.filter(isShown).map((it) => it.index));
 	}
 
 	/**
@@ -24,14 +35,12 @@ export class Counters {
 	 * shown or hidden as before.
 	 */
 	carry(counters) {
-		const next = new Counters(counters, this.toggle);
-		const were = new Map(this.counters.map((it) => [`${it.stream} ${it.name}`, this.shown.has(it.index)]));
+		const next = new Counters(counters, this.toggle, this.layout);
+		const were = new Map(this.counters.map((it) => [it.id, this.atFirst.has(it.index)]));
 
 		next.all = this.all;
-		for (const it of counters) {
-			const shown = were.get(`${it.stream} ${it.name}`);
-			if (shown !== undefined) next.shown[shown ? "add" : "delete"](it.index);
-		}
+		for (const {id, index} of next.counters) if (were.has(id)) next.atFirst[were.get(id) ? "add" : "delete"](index);
+		next.read();
 		return next;
 	}
 
@@ -56,6 +65,9 @@ export class Counters {
 
 	set(index, shown) {
 		this.shown[shown ? "add" : "delete"](index);
+		this.layout.set(this.counters.find((it) => it.index === index).id, {
+			shown: shown === this.atFirst.has(index) ? undefined : shown,
+		});
 		this.toggle(index, shown);
 	}
 

@@ -8,7 +8,7 @@ const BUTTONS = [
 	["diff", "Differences", "Differences between the two traces (d)"],
 	["threads", "Threads", "The threads in view, as a list (t)"],
 	["stats", "Numbers", "Numbers of the selected range, or of the range in view (s)"],
-	["counters", "Counters", "Choose counters (space shows or hides all)"],
+	["counters", "Tracks", "Choose tracks and counters (space shows or hides all counters)"],
 	["trace", "About", "Contents, gaps and origin of this trace"],
 	["help", "?", "Help: signs, keys and pointer (?)"],
 ];
@@ -312,9 +312,13 @@ export class Frame {
 				? pictureSvg(canvasViews, this.hooks.palette(), `${source.title}: ${says.textContent}`)
 				: await picturePng(
 						canvasViews.flatMap(({ruler, picture, canvas, areas}) =>
-							[[ruler], [areas.above.canvas], [picture, canvas], [areas.below.canvas]].filter(
-								([it]) => !it.closest("[hidden]"),
-							),
+							[
+								[ruler],
+								[areas.pinned.canvas],
+								[areas.above.canvas],
+								[picture, canvas],
+								[areas.below.canvas],
+							].filter(([it]) => !it.closest("[hidden]")),
 						),
 					);
 

@@ -17,7 +17,10 @@ export class Loading {
 	 * COMPARISON is null without a second trace. hooks: showCounter(index, shown), addHeapStrip()
 	 * -> Promise, failed(error)
 	 */
-	constructor({state, services, frame, camera, canvasView, minimap, search, selection, viewUrl, comparison}, hooks) {
+	constructor(
+		{state, services, frame, camera, canvasView, minimap, search, selection, viewUrl, comparison, layout},
+		hooks,
+	) {
 		Object.assign(this, {
 			state,
 			services,
@@ -29,6 +32,7 @@ export class Loading {
 			selection,
 			viewUrl,
 			comparison,
+			layout,
 			hooks,
 		});
 		this.ready = null;
@@ -130,7 +134,9 @@ export class Loading {
 		const was = {span: camera.span, all: camera.from <= camera.start && camera.to >= camera.end};
 		camera.trace(start, end, summary.rows);
 		if (how !== "begin") this.goOn(was, sticks);
-		this.state.counters = this.state.counters?.carry(summary.counters) ?? new Counters(summary.counters, () => {});
+		this.state.counters =
+			this.state.counters?.carry(summary.counters) ?? new Counters(summary.counters, () => {}, this.layout);
+		if (how === "begin") this.state.counters.all = this.state.view.counters !== "off";
 		this.state.counters.toggle = (index, shown) => this.hooks.showCounter(index, shown);
 		canvasView.retrack();
 		await this.comparison?.load(session.engine);

@@ -29,6 +29,7 @@ export function download(what, name) {
 export function pictureSvg(canvasViews, palette, title) {
 	const pictures = canvasViews.map((it) => ({
 		layers: [...it.layers(), ...overLayers(it.over, palette)],
+		pinned: it.part("pinned"),
 		above: it.part("above"),
 		below: it.part("below"),
 		size: it.shown.window,

@@ -22,6 +22,8 @@ import {inView, line} from "./threads.js";
 import {Tooltip} from "./tooltip.js";
 import {moment, rough} from "../page/times.js";
 import {TraceState} from "./state.js";
+import {TrackControls, trackList} from "./track-controls.js";
+import {HEAP, TrackLayout, streamsOf, usualTracks} from "./track-layout.js";
 import {Comparison} from "../compare/comparison.js";
 import {ViewUrl} from "./view-url.js";
 
@@ -38,6 +40,7 @@ export class Timeline {
 	constructor(root, view, services) {
 		Object.assign(this, {root, services});
 		this.state = new TraceState(view);
+		this.layout = new TrackLayout(view.tracks);
 		this.camera = new Camera();
 		this.heap = null; /* the HeapStrip; null before a trace is loaded, and without a server */
 		this.leaving = new AbortController();
@@ -65,12 +68,13 @@ export class Timeline {
 	/** The primitives on the screen: of the picture, of its tracks and of its overlay. */
 	get painted() {
 		const {shown, over, areas} = this.canvasView;
-		const {above, below} = areas;
+		const lanes = ["lane", "counter", "envelope"];
+		const tracks = Object.values(areas).flatMap(({marks}) => marks?.list() ?? []);
 
 		return [
 			...(shown?.marks.list() ?? []),
-			...(above.marks?.list() ?? []).map((it) => ({...it, kind: `processor-${it.kind}`})),
-			...(below.marks?.list(["lane", "counter", "envelope"]) ?? []),
+			...tracks.filter(({kind}) => !lanes.includes(kind)).map((it) => ({...it, kind: `processor-${it.kind}`})),
+			...tracks.filter(({kind}) => lanes.includes(kind)),
 			...(over ?? []),
 		];
 	}
@@ -132,19 +136,80 @@ export class Timeline {
 			palette: () => this.palette,
 			counter: (index, name, stream) =>
 				index === null ? this.streamName(stream) : state.counters.caption(index, name),
-			tracks: () => ({
-				streams: (state.summary?.streams ?? []).flatMap((it, i) => (it.events ? [i] : [])),
-				counters: state.counters?.lanes ?? [],
-			}),
+			tracks: () => this.tracks,
+			layout: this.layout,
+			controls: () => this.controls,
 			overlay: () => this.over,
 			drawn: () => this.drawn(),
 			failed: (error) => this.failed(error),
 			sized: () => this.minimap.resize(),
 		});
+		this.controls = new TrackControls(this.layout, {
+			ids: () => usualTracks(this.tracks).map(({id}) => id),
+			displayed: () => this.canvasView.displayed,
+			changed: () => this.relaid(),
+			hide: (id) => this.hideTrack(id),
+			more: () => [],
+			announce: (sentence) => this.announce(sentence),
+		});
+		this.controls.closes(this.leaving.signal);
+		this.canvasView.element.append(this.controls.line, this.controls.menu);
 		this.minimap = new Minimap(() => this.palette, {show: (from, to) => this.move(() => camera.show(from, to))});
 		this.says = make("div", {className: "tl-status", id: "tl-view"});
 		this.live = make("div", {className: "unseen", role: "status", "aria-live": "polite"});
 		this.text = make("div", {className: "unseen", role: "region", "aria-label": "The threads in view, as text"});
+	}
+
+	/** The tracks {streams, counters, heap} in their usual order; see CanvasView. */
+	get tracks() {
+		const {summary, counters} = this.state;
+
+		return {
+			streams: summary ? streamsOf(summary) : [],
+			counters: counters?.lanes ?? [],
+			heap: this.heap?.shows ? this.heap.element : null,
+		};
+	}
+
+	/** Draw the tracks anew, because their layout changed, and write the URL. */
+	relaid() {
+		if (!this.state.summary) return;
+		this.state.counters.read();
+		this.canvasView.retrack();
+		this.comparison?.relaid();
+		this.settle();
+	}
+
+	/** Return a node that shows and hides the tracks that are no counters. */
+	chooser() {
+		const {layout, heap} = this;
+		const flip = (id) => (id === HEAP ? heap.flip() : this.showTrack(id, layout.of(id).shown === false));
+		const isShown = (id) => (id === HEAP ? heap.on : layout.of(id).shown !== false);
+
+		return trackList(usualTracks({...this.tracks, counters: [], heap: heap?.any}), isShown, flip, () => {
+			layout.read([]);
+			this.state.counters.all = true;
+			heap?.set(true);
+			this.relaid();
+			this.panels.show("counters");
+		});
+	}
+
+	showTrack(id, shown) {
+		this.layout.set(id, {shown: shown ? undefined : false});
+		this.relaid();
+	}
+
+	/** Hide the track ID. */
+	hideTrack(id) {
+		const counter = this.state.counters.counters.find((it) => it.id === id);
+
+		if (id === HEAP) return this.heap.flip();
+		if (counter) this.state.counters.set(counter.index, false);
+		else this.showTrack(id, false);
+		this.announce("The track is hidden; the panel Tracks shows it again.");
+		this.relaid();
+		this.canvasView.canvas.focus();
 	}
 
 	/** Return the name of STREAM's track; "" if the trace has only one stream. */
@@ -190,6 +255,7 @@ export class Timeline {
 						canvasView,
 						selection: this.selection,
 						tooltip: this.tooltip,
+						layout: this.layout,
 					},
 					{
 						gestureHooks: () => this.gestureHooks(),
@@ -207,6 +273,7 @@ export class Timeline {
 			{
 				heap: () => this.heap,
 				palette: () => this.palette,
+				tracks: () => this.chooser(),
 				notes: () => this.loading.notes(),
 				pressed: (name) => this.frame.pressed(name),
 				moved,
@@ -254,13 +321,13 @@ export class Timeline {
 				fit: () => this.fit(),
 				flipCounters: () => this.flipCounters(),
 				flipHeap,
-				closeMenu: () => this.frame.closeMenu(),
+				closeMenu: () => this.frame.closeMenu() || this.controls.close(false),
 				announce: (sentence) => this.announce(sentence),
 			},
 		);
 		this.viewUrl = new ViewUrl(
-			{state, camera, canvasView, search, selection, panels, comparison},
-			{heap: () => this.heap, moved: () => this.moved(), failed},
+			{state, camera, canvasView, search, selection, panels, comparison, layout: this.layout},
+			{heap: () => this.heap, relaid: () => this.relaid(), moved: () => this.moved(), failed},
 		);
 		this.loading = new Loading(
 			{
@@ -274,9 +341,10 @@ export class Timeline {
 				selection,
 				viewUrl: this.viewUrl,
 				comparison,
+				layout: this.layout,
 			},
 			{
-				showCounter: (index, shown) => this.showCounter(index, shown),
+				showCounter: () => this.relaid(),
 				addHeapStrip: () => this.addHeapStrip(),
 				failed,
 			},
@@ -374,7 +442,7 @@ export class Timeline {
 				failed: (error) => this.failed(error),
 			},
 		);
-		canvasView.element.insertBefore(this.heap.element, canvasView.pictures);
+		canvasView.element.append(this.heap.gestures.tooltip);
 		await this.heap.begin();
 	}
 
@@ -487,14 +555,10 @@ export class Timeline {
 
 	// Counters.
 
-	showCounter() {
-		this.canvasView.retrack();
-	}
-
 	flipCounters() {
 		const shown = this.state.counters.flip();
 
 		this.announce(shown ? "Counters are shown." : "Counters are hidden.");
-		this.canvasView.retrack();
+		this.relaid();
 	}
 }

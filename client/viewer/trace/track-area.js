@@ -5,22 +5,42 @@
 import {Marks} from "../draw/marks.js";
 import {make} from "../page/make.js";
 
+/** Make LIST the children of ELEMENT. What is there already keeps the focus. */
+function replaced(element, list) {
+	const wanted = new Set(list);
+
+	for (const child of [...element.children]) if (!wanted.has(child)) child.remove();
+	list.forEach((child, i) => {
+		if (element.children[i] !== child) element.insertBefore(child, element.children[i] ?? null);
+	});
+}
+
 export class TrackArea {
-	/** NAME: "above" or "below". */
+	/** NAME: "pinned", "above" or "below". */
 	constructor(name) {
 		this.canvas = make("canvas", {className: "tl-track-canvas", "aria-hidden": "true"});
 		this.pixels = this.canvas.getContext("bitmaprenderer");
 		this.range = make("div", {className: "tl-track-range", hidden: true});
 		this.pointer = make("div", {className: "tl-track-pointer", hidden: true});
 		this.death = make("div", {className: "tl-track-death", hidden: true});
-		this.inner = make("div", {className: "tl-track-inner"}, this.canvas, this.range, this.pointer, this.death);
+		this.heads = make("div", {className: "tl-track-heads"});
+		this.inner = make(
+			"div",
+			{className: "tl-track-inner"},
+			this.canvas,
+			this.range,
+			this.pointer,
+			this.death,
+			this.heads,
+		);
+		this.places = []; /* from stacked() of tracks.js */
 		this.element = make(
 			"div",
 			{
 				className: `tl-tracks tl-tracks-${name}`,
 				hidden: true,
 				role: "group",
-				tabIndex: name === "below" ? 0 : -1,
+				tabIndex: name === "above" ? -1 : 0,
 			},
 			this.inner,
 		);
@@ -38,11 +58,37 @@ export class TrackArea {
 		);
 	}
 
-	/** Make the area HEIGHT pixels high; 0 hides it. SAYS is its description for screen readers. */
-	size(height, says) {
-		this.element.hidden = !height;
+	/**
+	 * Make room for an area {height, places} of stacked(); without tracks it is hidden. CONTROLS
+	 * are those of its tracks (track-controls.js), or null. INSIDE(id) returns the element of a
+	 * track that the scene does not draw.
+	 */
+	size({height, places}, controls, inside) {
+		const heads = controls ? places.flatMap((it) => this.head(it, controls)) : [];
+		const elements = places.filter(({kind}) => kind === undefined).map((it) => this.within(it, inside(it.id)));
+
+		this.places = places;
+		this.element.hidden = !places.length;
 		this.inner.style.height = `${height}px`;
-		this.element.setAttribute("aria-label", says);
+		this.element.setAttribute("aria-label", `Tracks: ${places.map(({name}) => name).join("; ")}`.slice(0, 2000));
+		replaced(this.heads, [...elements, ...heads]);
+	}
+
+	/** Return the controls of the track at PLACE. */
+	head({id, name, top, head, height, collapsed}, controls) {
+		const [button, edge] = controls.of(id, name);
+
+		button.style.top = `${top}px`;
+		edge.style.top = `${top + head + height}px`;
+		edge.hidden = collapsed;
+		return [button, edge];
+	}
+
+	/** Put ELEMENT at its place. */
+	within({top, height}, element) {
+		element.style.top = `${top}px`;
+		element.style.height = `${height}px`;
+		return element;
 	}
 
 	/**
@@ -54,6 +100,7 @@ export class TrackArea {
 
 		this.marks = picture ? new Marks(picture.marks, picture.n, picture.text) : null;
 		this.window = window;
+		canvas.hidden = !picture;
 		if (!picture) return;
 		canvas.style.width = `${window.width}px`;
 		canvas.style.height = this.inner.style.height;

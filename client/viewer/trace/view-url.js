@@ -23,11 +23,11 @@ export function lastActivity(counts, n) {
 
 export class ViewUrl {
 	/**
-	 * COMPARISON is null without a second trace. hooks: heap() -> the heap strip or null, moved():
-	 * the camera moved, failed(error)
+	 * COMPARISON is null without a second trace. LAYOUT is that of the tracks. hooks: heap() -> the
+	 * heap strip or null, relaid(): the layout changed, moved(): the camera moved, failed(error)
 	 */
-	constructor({state, camera, canvasView, search, selection, panels, comparison}, hooks) {
-		Object.assign(this, {state, camera, canvasView, search, selection, panels, comparison, hooks});
+	constructor({state, camera, canvasView, search, selection, panels, comparison, layout}, hooks) {
+		Object.assign(this, {state, camera, canvasView, search, selection, panels, comparison, layout, hooks});
 		this.busy = 0;
 		this.applying = Promise.resolve();
 		this.hash = location.hash; /* hash of the address that was last written or followed */
@@ -132,6 +132,7 @@ export class ViewUrl {
 		if ((view.find ?? "") !== this.search.input.value) await this.search.set(view.find ?? "");
 		this.selection.range = view.measure ?? null;
 		this.hooks.heap()?.set(view.heap !== "off");
+		this.arrange(view);
 		const thread = view.thread ? await this.selection.locate(view.thread) : null;
 		this.selection.thread = thread;
 		await this.panels.show(
@@ -140,6 +141,16 @@ export class ViewUrl {
 		if (part !== undefined && this.camera.inset) this.beside(part);
 		this.canvasView.renew();
 		this.hooks.moved();
+	}
+
+	/** Arrange the tracks as in VIEW. */
+	arrange({tracks = [], counters}) {
+		const all = counters !== "off";
+
+		if (plain(tracks) === plain(this.layout.list) && this.state.counters.all === all) return;
+		this.layout.read(tracks);
+		this.state.counters.all = all;
+		this.hooks.relaid();
 	}
 
 	/** Show the whole trace, or a PART of it, beside the panel of the first view. The rows stay. */
@@ -180,6 +191,8 @@ export class ViewUrl {
 		if (this.search.input.value) view.find = this.search.input.value;
 		if (range) view.measure = range;
 		if (this.hooks.heap() ? !this.hooks.heap().on : this.state.view.heap === "off") view.heap = "off";
+		if (!this.state.counters.all) view.counters = "off";
+		if (this.layout.list.length) view.tracks = this.layout.list;
 		if (this.panels.address) view.panel = this.panels.address;
 		return view;
 	}

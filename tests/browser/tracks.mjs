@@ -1,0 +1,147 @@
+/* The tracks of the time line: each collapses, moves, is pinned, resized and hidden. */
+import {becomes, equal, ok, reference, test, until} from "./harness.mjs";
+import {drawn, opened, settled} from "./timeline-tools.mjs";
+
+/** Open a guest's page with ADDRESS behind its name. */
+async function small(t, address = "", options = {}) {
+	const host = await t.host({rings: {small: reference("small.ctf")}});
+
+	return opened(t, host, `#domain=small${address}`, options);
+}
+
+/** Return the tracks on the screen, from top to bottom. */
+const tracks = async (page) => {
+	await settled(page);
+	return page.evaluate(() => document.getElementById("page").timeline.canvasView.displayed);
+};
+const ids = async (page) => (await tracks(page)).map(({id}) => id);
+const menuOf = (page, id) => page.locator(`.tl-track-button[data-track="${id}"]`).first();
+const choose = async (page, id, item) => {
+	await menuOf(page, id).click();
+	await page.getByRole("menuitem", {name: item, exact: true}).click();
+};
+const address = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get("tracks"));
+
+test("tracks: each collapses, is pinned, moved, resized and hidden by its menu, and the address keeps it", async (t) => {
+	const page = await small(t);
+	const before = await tracks(page);
+	const [first, second] = before.filter(({id}) => id.startsWith("c0-")).map(({id}) => id);
+
+	equal(before[0].id, "cpu0", "the first track");
+	equal(before[1].id, "threads", "the second track");
+	for (const {id} of before) await choose(page, id, "Collapse");
+	for (const [i, it] of (await tracks(page)).entries()) ok(it.height < before[i].height, `${it.id} is collapsed`);
+	for (const {id} of before) await choose(page, id, "Expand");
+	await choose(page, second, "Pin to the top");
+	equal((await ids(page)).slice(0, 3), [second, "cpu0", "threads"], "the order with a pinned counter");
+	await choose(page, first, "Move down");
+	await page.keyboard.press("Escape");
+	equal((await ids(page)).indexOf(first), 4, "the place of the moved counter");
+	await choose(page, "cpu0", "Higher");
+	await page.keyboard.press("Escape");
+	equal((await tracks(page))[1].height, before[0].height + 16, "the height of the processor");
+	await choose(page, before.at(-1).id, "Hide");
+	equal((await ids(page)).length, before.length - 1, "tracks with one hidden");
+	await becomes(
+		async () => (await address(page)).split("_").sort(),
+		[`cpu0.h${before[0].height + 16}`, `${second}.p`, `${before.at(-1).id}.x`, `${first}.m4`].sort(),
+		"the tracks in the address",
+	);
+	const was = await tracks(page);
+	await page.reload();
+	equal(await tracks(page), was, "the tracks after a reload");
+	await t.accessible(page);
+});
+
+test("tracks: back and forward change them, too", async (t) => {
+	const page = await small(t);
+	const isCollapsed = async () => (await tracks(page))[0].collapsed;
+
+	await until(() => page.evaluate(() => /from=/.test(location.hash)));
+	await choose(page, "cpu0", "Collapse");
+	await becomes(() => address(page), "cpu0.c", "the address");
+	await page.goBack();
+	await becomes(isCollapsed, false, "the processor before");
+	await page.goForward();
+	await becomes(isCollapsed, true, "the processor after");
+});
+
+test("tracks: they are dragged to another place and resized at their foot, by mouse and by finger", async (t) => {
+	for (const touch of [false, true]) {
+		const page = await small(t, "", {touch});
+		const finger = touch ? await page.context().newCDPSession(page) : null;
+		const press = async (kind, x, y) => {
+			if (finger)
+				await finger.send("Input.dispatchTouchEvent", {
+					type: {down: "touchStart", move: "touchMove", up: "touchEnd"}[kind],
+					touchPoints: kind === "up" ? [] : [{x, y}],
+				});
+			else if (kind === "move") await page.mouse.move(x, y, {steps: 3});
+			else await page.mouse[kind]();
+		};
+		const drag = async (from, to) => {
+			if (!finger) await page.mouse.move(...from);
+			await press("down", ...from);
+			await press("move", from[0], (from[1] + to[1]) / 2);
+			await press("move", ...to);
+			await press("up", ...to);
+		};
+		const middle = async (locator) => {
+			const {x, y, width, height} = await locator.boundingBox();
+			return [x + width / 2, y + height / 2];
+		};
+		const before = await tracks(page);
+		const counter = before.find(({id}) => id.startsWith("c0-")).id;
+		const [x, y] = await middle(menuOf(page, counter));
+		const cpu = before.find(({id}) => id === "cpu0");
+
+		await drag([x, y], [x, cpu.top + 2]);
+		equal((await ids(page)).slice(0, 3), [counter, "cpu0", "threads"], `the order after a drag, touch ${touch}`);
+		await becomes(() => address(page), `${counter}.m0`, "the address");
+		const edge = await middle(page.locator(`.tl-track-edge[data-track="${counter}"]`));
+		const height = (await tracks(page))[0].height;
+		await drag([100, edge[1]], [100, edge[1] + 40]);
+		equal((await tracks(page))[0].height, height + 40, "the height after a drag at the foot");
+		const {y0, y1} = (await drawn(page, "lane")).find(({y0}) => y0 < 40);
+		equal(y1 - y0, height + 40, "the height of the lane");
+		await page.context().close();
+	}
+});
+
+test("tracks: the panel shows hidden tracks again, and space hides all counters in the address", async (t) => {
+	const page = await small(t, "&tracks=cpu0.x_threads.x_nothing.q&panel=counters");
+
+	ok(
+		(await ids(page)).every((id) => id.startsWith("c0-")),
+		"only counters",
+	);
+	await page.getByLabel("Processor", {exact: true}).click();
+	await page.getByLabel("Threads", {exact: true}).click();
+	equal((await ids(page)).slice(0, 2), ["cpu0", "threads"], "the tracks again");
+	await becomes(() => address(page), null, "the tracks in the address");
+	await page.focus("#tl-canvas");
+	await page.keyboard.press(" ");
+	await becomes(() => ids(page), ["cpu0", "threads"], "the tracks without counters");
+	await becomes(() => page.evaluate(() => /counters=off/.test(location.hash)), true, "counters in the address");
+	await page.reload();
+	equal(await ids(page), ["cpu0", "threads"], "the tracks after a reload");
+	await page.getByRole("button", {name: "Usual layout"}).click();
+	ok((await ids(page)).length > 2, "the counters are shown");
+});
+
+test("tracks: a menu is used by keys alone", async (t) => {
+	const page = await small(t);
+
+	await menuOf(page, "cpu0").focus();
+	await page.keyboard.press("Enter");
+	await becomes(() => page.evaluate(() => document.activeElement.textContent), "Collapse", "the first item");
+	await page.keyboard.press("ArrowDown");
+	await becomes(() => page.evaluate(() => document.activeElement.textContent), "Pin to the top", "the next item");
+	await page.keyboard.press("ArrowUp");
+	await page.keyboard.press("Enter");
+	ok((await tracks(page))[0].collapsed, "the processor is collapsed");
+	await page.keyboard.press("Enter");
+	await page.keyboard.press("Escape");
+	equal(await page.locator(".tl-track-menu").isVisible(), false, "the menu");
+	equal(await page.evaluate(() => document.activeElement.dataset.track), "cpu0", "the focus");
+});
