@@ -121,6 +121,22 @@ static void check_tracks(struct mprof_scene *s, const struct mprof_model_view *v
 		check_mark(v, w, &p, &p.marks[i]);
 }
 
+/* Draw with each condition of a filter, and with rows of no height; then without a filter. */
+static void check_filter(struct mprof_scene *s, const struct mprof_model_view *v, struct mprof_window w, uint32_t any)
+{
+	const struct mprof_thread_filter filters[] = {{.depends = any % 8},
+						      {.depends = MPROF_NONE, .label = "*A*", .bytes = any % 4},
+						      {.depends = MPROF_NONE, .types = any | 1, .unresolved = any & 1}};
+
+	w.flags |= MPROF_WINDOW_DENSE;
+	for (uint32_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
+		require(mprof_scene_filter(s, &filters[i]) == MPROF_OK);
+		check_picture(s, v, &w);
+	}
+	require(mprof_scene_filter(s, NULL) == MPROF_OK);
+	check_picture(s, v, &w);
+}
+
 static void look(struct mprof_scene *s, const struct mprof_model_view *v, struct input in)
 {
 	struct mprof_window w = {.letter_width = 7, .flags = 7};
@@ -140,6 +156,7 @@ static void look(struct mprof_scene *s, const struct mprof_model_view *v, struct
 	mprof_scene_tail(s, 0, w.from + take(&in));
 	check_picture(s, v, &w);
 	check_tracks(s, v, &w);
+	check_filter(s, v, w, take(&in));
 	w.from = 0;
 	w.to = MPROF_TIME_MAX;
 	check_picture(s, v, &w);

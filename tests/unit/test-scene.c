@@ -129,7 +129,8 @@ static uint64_t any(uint64_t *state)
  */
 #define COST_MAX (10 * WIDE * HIGH + 600 * (WIDE + HIGH))
 
-static const struct mprof_window base = {.width = WIDE, .height = HIGH, .letter_width = 6, .flags = 7};
+static const struct mprof_window base = {
+	.width = WIDE, .height = HIGH, .letter_width = 6, .flags = 7 | MPROF_WINDOW_DENSE};
 
 static uint64_t cost(struct drawing *t, uint64_t from, uint64_t to, double focus, uint32_t *marks)
 {
@@ -543,7 +544,7 @@ static void test_fisheye(void)
 
 	for (i = 0; i <= 8; i++) {
 		w.focus = focus = i * 125.0;
-		fisheye_init(&f, &w, 1001);
+		fisheye_init(&f, &w, 1001, NULL);
 		CHECK(fabs(fisheye_y(&f, 0) - 30) < 1e-6 && fabs(fisheye_y(&f, 1000) - 570) < 1e-6);
 		last = -1;
 		for (row = 0; row <= 1000; row++) {
@@ -564,6 +565,169 @@ static uint32_t count_highlights(struct drawing *t)
 	while (mark(&p, MPROF_MARK_HIGHLIGHT, n))
 		n++;
 	return n;
+}
+
+/* Return the number of marks of KIND in P whose item is ITEM. */
+static uint32_t marks_of(const struct mprof_picture *p, enum mprof_mark_kind kind, uint32_t item)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n_marks; i++)
+		n += p->marks[i].kind == kind && p->marks[i].item == item;
+	return n;
+}
+
+/* Fifty threads on fifty rows. Thread I ends at 20 * I. */
+static void tell_steps(struct drawing *t)
+{
+	begin(t, 1);
+	for (int64_t i = 1; i <= 50; i++)
+		add(t, (uint64_t)i, MPROF_EVENT_creates, 0, i, NULL);
+	for (int64_t i = 4; i <= 50; i++)
+		add(t, 20 * (uint64_t)i, MPROF_EVENT_fulfills, 0, i, NULL);
+	add(t, 2000, MPROF_EVENT_gc, 1, 0, NULL);
+	end(t);
+	CHECK(t->v->rows >= 50);
+}
+
+/* Rows without a thread in the window take no height, the others are in their order. */
+static void test_dense(void)
+{
+	struct mprof_window w = {.from = 901, .to = 1000, .width = 900, .height = 600, .focus = 47, .letter_width = 7};
+	struct mprof_picture p;
+	const struct mprof_mark *m;
+	uint32_t i, n_plain;
+	struct drawing t;
+	float y, last = 0;
+
+	tell_steps(&t);
+	w.flags = MPROF_WINDOW_DENSE;
+	p = picture(&t, w);
+	for (i = 0; (m = mark(&p, MPROF_MARK_THREAD, i)); i++) {
+		CHECK(m->y0 >= last + (i ? 40 : 0));
+		CHECK_EQ_INT(m->y0 == mprof_scene_y(t.s, &w, t.v->threads[m->item].row), 1);
+		CHECK(fabs(mprof_scene_row(t.s, &w, m->y0) - t.v->threads[m->item].row) < 0.01);
+		CHECK_EQ_UINT(mprof_scene_near(t.s, &w, fmaxf(m->x0, 0) + 2, m->y0 + 2, 16), m->item);
+		y = (float)mprof_scene_focus(t.s, &w, t.v->threads[m->item].row, m->y0);
+		CHECK(y >= 0 && y <= (float)t.v->rows);
+		last = m->y0;
+	}
+	CHECK_EQ_UINT(i, 9);
+	CHECK(mark(&p, MPROF_MARK_THREAD, 0)->y0 == 30 && last == 570);
+	/* A row before all shown rows, and one behind them, is drawn at an edge. */
+	CHECK(mprof_scene_y(t.s, &w, 0) <= 30 && mprof_scene_y(t.s, &w, t.v->rows - 1.0) >= 570);
+	/* All rows have a thread in the whole trace. */
+	w.from = 0;
+	n_plain = picture(&t, w).n_marks;
+	w.flags = 0;
+	CHECK_EQ_UINT(picture(&t, w).n_marks, n_plain);
+	/* Where nothing is in view, nothing is drawn. */
+	w.flags = MPROF_WINDOW_DENSE;
+	w.from = 5000;
+	w.to = 6000;
+	p = picture(&t, w);
+	CHECK(!mark(&p, MPROF_MARK_THREAD, 0));
+	drawing_deinit(&t);
+}
+
+/* Each of several streams keeps a row. */
+static void test_dense_streams(void)
+{
+	struct mprof_window w = {.from = 10, .to = 20, .width = 900, .height = 600, .letter_width = 7};
+	struct mprof_picture p;
+	struct drawing t;
+
+	begin(&t, 3);
+	for (uint32_t stream = 0; stream < 3; stream++)
+		for (int64_t i = 1; i <= 20; i++)
+			add_to(&t, stream, 100 * stream + (uint64_t)i / 2, MPROF_EVENT_creates, 0, i, NULL);
+	add_to(&t, 0, 400, MPROF_EVENT_gc, 1, 0, NULL);
+	end(&t);
+	w.flags = MPROF_WINDOW_DENSE;
+	w.from = 200;
+	w.to = 300;
+	p = picture(&t, w);
+	CHECK(mark(&p, MPROF_MARK_THREAD, 0));
+	for (uint32_t stream = 1; stream < 3; stream++)
+		CHECK(mprof_scene_y(t.s, &w, t.v->streams[stream].first_row) >
+		      mprof_scene_y(t.s, &w, t.v->streams[stream - 1].first_row) + 5);
+	drawing_deinit(&t);
+}
+
+static struct mprof_picture filtered(struct drawing *t, const struct mprof_thread_filter *filter)
+{
+	CHECK_EQ_INT(mprof_scene_filter(t->s, filter), MPROF_OK);
+	return picture(t, whole);
+}
+
+/* Return the number of threads of P's picture, each on a line of its own. */
+static uint32_t threads_in(const struct drawing *t, const struct mprof_picture *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->v->n_threads; i++)
+		n += marks_of(p, MPROF_MARK_THREAD, i) || marks_of(p, MPROF_MARK_FAILED, i);
+	return n;
+}
+
+/* Each condition of a filter, and two together. */
+static void test_filter(void)
+{
+	struct mprof_thread_filter f = {.depends = MPROF_NONE};
+	struct mprof_picture p;
+	struct drawing t;
+	uint32_t n;
+
+	begin(&t, 1);
+	/*
+	 * 2 reads 1, which 3 resolved after 4 had signalled it, and 0 resolves 2; 5 has nothing to
+	 * do with them.
+	 */
+	for (int64_t i = 1; i <= 5; i++)
+		add(&t, 10 * (uint64_t)i, MPROF_EVENT_creates, 0, i, NULL);
+	add(&t, 60, MPROF_EVENT_label, 3, 0, "Read sector 12");
+	add(&t, 61, MPROF_EVENT_label, 5, 0, "write");
+	add(&t, 100, MPROF_EVENT_signal, 3, 4, NULL);
+	add(&t, 200, MPROF_EVENT_fulfills, 3, 1, NULL);
+	add(&t, 300, MPROF_EVENT_read, 2, 1, NULL);
+	add(&t, 400, MPROF_EVENT_fulfills, 0, 2, NULL);
+	add(&t, 900, MPROF_EVENT_switch, -1, 0, NULL);
+	end(&t);
+	p = picture(&t, whole);
+	n = threads_in(&t, &p);
+	CHECK_EQ_UINT(n, 6);
+	f.depends = 3; /* the index of thread 2: the root and thread 0 come first */
+	CHECK_EQ_INT(t.v->threads[3].id, 2);
+	p = filtered(&t, &f);
+	CHECK_EQ_UINT(threads_in(&t, &p), 5);
+	CHECK_EQ_UINT(marks_of(&p, MPROF_MARK_THREAD, 6), 0);
+	CHECK(mark(&p, MPROF_MARK_SIGNAL, 0));
+	CHECK(mark(&p, MPROF_MARK_READ, 0));
+	f.unresolved = 1;
+	p = filtered(&t, &f);
+	CHECK_EQ_UINT(threads_in(&t, &p), 3);
+	CHECK(!mark(&p, MPROF_MARK_READ, 0));
+	f = (struct mprof_thread_filter){.depends = MPROF_NONE, .label = "rEAD*1", .bytes = 6};
+	p = filtered(&t, &f);
+	CHECK_EQ_UINT(threads_in(&t, &p), 1);
+	CHECK_EQ_UINT(marks_of(&p, MPROF_MARK_THREAD, 4), 1);
+	f.label = "rea*w";
+	f.bytes = 5;
+	p = filtered(&t, &f);
+	CHECK_EQ_UINT(threads_in(&t, &p), 0);
+	f.bytes = MPROF_FILTER_LABEL_MAX + 1;
+	CHECK_EQ_INT(mprof_scene_filter(t.s, &f), MPROF_CORRUPT);
+	p = picture(&t, whole);
+	CHECK_EQ_UINT(threads_in(&t, &p), 0);
+	f = (struct mprof_thread_filter){.depends = MPROF_NONE, .types = 1u << MPROF_THREAD_Bind};
+	p = filtered(&t, &f);
+	CHECK_EQ_UINT(threads_in(&t, &p), 0);
+	f.types |= 1u << MPROF_THREAD_Task;
+	p = filtered(&t, &f);
+	CHECK_EQ_UINT(threads_in(&t, &p), 5);
+	p = filtered(&t, NULL);
+	CHECK_EQ_UINT(threads_in(&t, &p), n);
+	drawing_deinit(&t);
 }
 
 static void test_highlights(void)
@@ -818,6 +982,9 @@ int main(void)
 	CHECK_RUN(test_windows);
 	CHECK_RUN(test_near);
 	CHECK_RUN(test_fisheye);
+	CHECK_RUN(test_dense);
+	CHECK_RUN(test_dense_streams);
+	CHECK_RUN(test_filter);
 	CHECK_RUN(test_highlights);
 	CHECK_RUN(test_find);
 	CHECK_RUN(test_density);

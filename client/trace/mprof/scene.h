@@ -39,6 +39,11 @@ enum mprof_window_flag {
 	 * without a label is named by its type and id.
 	 */
 	MPROF_WINDOW_TRACKED = 8,
+	/*
+	 * Rows without a thread in the window take no height; of several streams, each keeps its
+	 * first row. In a window with very many rows some empty rows keep their height.
+	 */
+	MPROF_WINDOW_DENSE = 16,
 };
 
 struct mprof_window {
@@ -238,10 +243,12 @@ MPROF_API uint32_t mprof_scene_near(struct mprof_scene *s, const struct mprof_wi
 /*
  * mprof_scene_y() returns the y coordinate at which ROW is drawn, pixels. mprof_scene_focus()
  * returns the focus, in rows, with which ROW is drawn at the y coordinate Y, or as near to Y as
- * possible; it ignores the focus of WINDOW. WINDOW must be valid.
+ * possible; it ignores the focus of WINDOW. mprof_scene_row() returns the row that is drawn at the y
+ * coordinate Y, or the nearest one. WINDOW must be valid.
  */
-MPROF_API float mprof_scene_y(const struct mprof_scene *s, const struct mprof_window *window, double row);
-MPROF_API double mprof_scene_focus(const struct mprof_scene *s, const struct mprof_window *window, double row, float y);
+MPROF_API float mprof_scene_y(struct mprof_scene *s, const struct mprof_window *window, double row);
+MPROF_API double mprof_scene_focus(struct mprof_scene *s, const struct mprof_window *window, double row, float y);
+MPROF_API double mprof_scene_row(struct mprof_scene *s, const struct mprof_window *window, float y);
 
 /*
  * Record that the trace of STREAM is not proven from the time FROM_NS on: its last bytes were
@@ -259,6 +266,36 @@ MPROF_API bool mprof_scene_tail(struct mprof_scene *s, uint32_t stream, uint64_t
 MPROF_API void mprof_scene_highlight_none(struct mprof_scene *s);
 MPROF_API void mprof_scene_highlight(struct mprof_scene *s, uint32_t thread);
 MPROF_API void mprof_scene_highlight_aliases(struct mprof_scene *s, uint32_t thread);
+
+#define MPROF_FILTER_LABEL_MAX 256u /* most bytes of a filter's LABEL */
+
+/* Which threads to show: those that meet all conditions. */
+struct mprof_thread_filter {
+	/*
+	 * A bit for each type (1 << enum mprof_thread_type); bit 31 stands for all types from 31
+	 * on. 0: any type.
+	 */
+	uint32_t types;
+	uint32_t unresolved; /* 1: only threads that were not resolved; 0: any */
+	/*
+	 * Only this thread and those on which it depends: those that it read, that resolved or
+	 * signalled it, that it became, and those on which these depend. MPROF_NONE: any.
+	 */
+	uint32_t depends;
+	/*
+	 * Only threads with a label or a failure that contains the BYTES bytes at LABEL. A * stands
+	 * for any text; ASCII letters match in either case. 0 bytes: any.
+	 */
+	uint32_t bytes;
+	const char *label;
+};
+
+/*
+ * Show only the threads that pass FILTER; NULL: all. The others have no marks, and mprof_scene_near()
+ * does not find them. The scene is built anew, as in mprof_scene_new(), and copies nothing of FILTER.
+ * Return MPROF_OK; MPROF_CORRUPT if LABEL is too long, or MPROF_NOMEM, both with nothing changed.
+ */
+MPROF_API enum mprof_status mprof_scene_filter(struct mprof_scene *s, const struct mprof_thread_filter *filter);
 
 /*
  * Show or hide COUNTER, an index of the view's counters; any other number is ignored. At first the

@@ -242,17 +242,26 @@ uint32_t mprof_scene_near(struct mprof_scene *s, const struct mprof_window *wind
 	return n.thread;
 }
 
-float mprof_scene_y(const struct mprof_scene *s, const struct mprof_window *window, double row)
+float mprof_scene_y(struct mprof_scene *s, const struct mprof_window *window, double row)
 {
 	struct fisheye fisheye;
 
-	fisheye_init(&fisheye, window, s->view->rows);
+	fisheye_init(&fisheye, window, s->view->rows, shown_rows(s, window));
 	return (float)fisheye_y(&fisheye, fmin(fmax(row, 0), fisheye.last));
 }
 
-double mprof_scene_focus(const struct mprof_scene *s, const struct mprof_window *window, double row, float y)
+double mprof_scene_row(struct mprof_scene *s, const struct mprof_window *window, float y)
+{
+	struct fisheye fisheye;
+
+	fisheye_init(&fisheye, window, s->view->rows, shown_rows(s, window));
+	return fisheye_row(&fisheye, y);
+}
+
+double mprof_scene_focus(struct mprof_scene *s, const struct mprof_window *window, double row, float y)
 {
 	struct mprof_window w = *window;
+	const struct shown_rows *shown = shown_rows(s, window);
 	double low = 0, high = s->view->rows ? s->view->rows - 1.0 : 0;
 	struct fisheye fisheye;
 
@@ -262,7 +271,7 @@ double mprof_scene_focus(const struct mprof_scene *s, const struct mprof_window 
 	 */
 	for (int i = 0; i < HALVINGS; i++) {
 		w.focus = (low + high) / 2;
-		fisheye_init(&fisheye, &w, s->view->rows);
+		fisheye_init(&fisheye, &w, s->view->rows, shown);
 		if (fisheye_y(&fisheye, row) > y)
 			low = w.focus;
 		else

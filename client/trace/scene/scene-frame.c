@@ -13,6 +13,7 @@
 #include "scene-state.h"
 
 #define MARGIN	30.0
+#define EDGE	1e-6   /* part of the picture's height by which a height may be rounded */
 #define HALFWAY 1000.0 /* distance of the focus from an edge, units, beyond which the edge matters less and less */
 
 static double project(const struct fisheye *f, double units)
@@ -20,13 +21,20 @@ static double project(const struct fisheye *f, double units)
 	return tanh((units - f->focus) / (2 * f->scale));
 }
 
-void fisheye_init(struct fisheye *f, const struct mprof_window *w, uint32_t rows)
+double fisheye_place(const struct fisheye *f, double row)
+{
+	return f->shown ? shown_place(f->shown, row) : row;
+}
+
+void fisheye_init(struct fisheye *f, const struct mprof_window *w, uint32_t rows, const struct shown_rows *shown)
 {
 	double height, edge;
 
+	f->shown = shown;
 	f->last = rows ? rows - 1.0 : 0;
-	height = f->last * FISHEYE_ROW;
-	f->focus = fmin(fmax(w->focus, -1), f->last + 1) * FISHEYE_ROW;
+	f->end = shown ? shown->total - 1.0 : f->last;
+	height = f->end * FISHEYE_ROW;
+	f->focus = fisheye_place(f, fmin(fmax(w->focus, -1), f->last + 1)) * FISHEYE_ROW;
 	edge = f->focus < height / 2 ? f->focus : height - f->focus;
 	f->scale = w->height * (0.5 - 0.25 * tanh(edge / HALFWAY));
 	f->top = project(f, 0);
@@ -35,23 +43,33 @@ void fisheye_init(struct fisheye *f, const struct mprof_window *w, uint32_t rows
 	f->inner = w->height - 2 * f->margin;
 }
 
-double fisheye_y(const struct fisheye *f, double row)
+double fisheye_at(const struct fisheye *f, double place)
 {
 	if (!(f->range > 0))
 		return f->margin;
-	return f->margin + f->inner * (project(f, row * FISHEYE_ROW) - f->top) / f->range;
+	return f->margin + f->inner * (project(f, place * FISHEYE_ROW) - f->top) / f->range;
+}
+
+double fisheye_y(const struct fisheye *f, double row)
+{
+	return fisheye_at(f, fisheye_place(f, row));
 }
 
 double fisheye_row(const struct fisheye *f, double y)
 {
-	double part = (y - f->margin) / f->inner, row;
+	double part = (y - f->margin) / f->inner, place;
 
-	if (!(part > 0))
-		return 0;
-	if (part >= 1)
+	/* The rows behind all shown ones have no height. */
+	if (part > 1 + EDGE)
 		return f->last;
-	row = (2 * f->scale * atanh(f->top + part * f->range) + f->focus) / FISHEYE_ROW;
-	return fmin(fmax(row, 0), f->last);
+	if (!(part > 0))
+		place = 0;
+	else if (part >= 1)
+		place = f->end;
+	else
+		place = fmin(fmax((2 * f->scale * atanh(f->top + part * f->range) + f->focus) / FISHEYE_ROW, 0),
+			     f->end);
+	return f->shown ? shown_row(f->shown, place) : place;
 }
 
 /* ---- frames ---- */

@@ -245,16 +245,16 @@ static void put_type(const struct line *l)
 }
 
 /*
- * Return the distance, in pixels, between the row of T and the row BESIDE rows below it; BESIDE may
- * be negative.
+ * Return the distance, in pixels, between the row of T and the row BESIDE shown rows below it;
+ * BESIDE may be negative.
  */
 static double room(struct frame *f, const struct mprof_thread *t, int beside)
 {
-	double row = (double)t->row + beside;
+	double place = fisheye_place(&f->fisheye, t->row) + beside;
 
-	if (row < 0 || row > f->fisheye.last)
+	if (place < 0 || place > f->fisheye.end)
 		return f->fisheye.margin;
-	return fabs(fisheye_y(&f->fisheye, row) - frame_y(f, t->row));
+	return fabs(fisheye_at(&f->fisheye, place) - frame_y(f, t->row));
 }
 
 /*

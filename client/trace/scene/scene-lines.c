@@ -199,6 +199,8 @@ static void draw_link(struct frame *f, const struct run *run, const struct row_g
 	if (!run->single || run->n > 1 || t->becomes == MPROF_NONE || !is_chosen(f->s, t->becomes))
 		return;
 	next = &f->v->threads[t->becomes];
+	if (f->s->hidden && f->s->hidden[t->becomes / 8] >> t->becomes % 8 & 1)
+		return;
 	if (next->row != t->row && next->row != MPROF_NONE && t->end >= f->w.from && t->end <= f->w.to)
 		put(f, &end, group->y, frame_y(f, next->row), false);
 }
@@ -224,7 +226,7 @@ void draw_highlights(struct frame *f, bool narrow)
 	if (!s->chosen)
 		return;
 	if (!s->highlights_known) {
-		lives = scene_lives_new(s->view);
+		lives = scene_lives_new(s->view, s->hidden);
 		row_index_deinit(&s->highlights);
 		s->highlights_known = lives && row_index_init(&s->highlights, s->view, ROW_INDEX_ALL, lives, s->chosen);
 		free(lives);

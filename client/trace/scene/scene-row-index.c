@@ -17,7 +17,7 @@
  */
 static void mark_verticals(const struct mprof_thread *t, const struct scene_life *lives, struct scene_life *life)
 {
-	if (t->row == MPROF_NONE)
+	if (life->row == MPROF_NONE)
 		return;
 	life->created =
 		t->parent != MPROF_NONE && !(t->flags & MPROF_THREAD_SIMPLIFIED) && lives[t->parent].row != MPROF_NONE;
@@ -25,12 +25,15 @@ static void mark_verticals(const struct mprof_thread *t, const struct scene_life
 		t->becomes != MPROF_NONE && lives[t->becomes].row != MPROF_NONE && lives[t->becomes].row != t->row;
 }
 
-struct scene_life *scene_lives_new(const struct mprof_model_view *view)
+struct scene_life *scene_lives_new(const struct mprof_model_view *view, const uint8_t *hidden)
 {
 	struct scene_life *lives = malloc(((size_t)view->n_threads + 1) * sizeof(*lives));
 
 	for (uint32_t i = 0; lives && i < view->n_threads; i++)
 		lives[i] = scene_life_of(&view->threads[i]);
+	for (uint32_t i = 0; lives && hidden && i < view->n_threads; i++)
+		if (hidden[i / 8] >> i % 8 & 1)
+			lives[i].row = MPROF_NONE;
 	for (uint32_t i = 0; lives && i < view->n_threads; i++)
 		mark_verticals(&view->threads[i], lives, &lives[i]);
 	return lives;

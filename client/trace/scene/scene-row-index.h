@@ -23,8 +23,11 @@ static inline struct scene_life scene_life_of(const struct mprof_thread *t)
 	return (struct scene_life){.start = t->start, .end = t->end, .row = t->row, .failed = t->failure != MPROF_NONE};
 }
 
-/* Return an item for each thread, which the caller frees; NULL without memory. */
-struct scene_life *scene_lives_new(const struct mprof_model_view *view);
+/*
+ * Return an item for each thread, which the caller frees; NULL without memory. The ROW of a thread
+ * whose bit is set in HIDDEN is MPROF_NONE. HIDDEN may be NULL.
+ */
+struct scene_life *scene_lives_new(const struct mprof_model_view *view, const uint8_t *hidden);
 
 /* ---- the row index ---- */
 

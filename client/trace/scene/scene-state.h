@@ -12,26 +12,52 @@
 
 /* ---- the fish-eye ---- */
 
+/*
+ * The rows that take height, in runs of rows that follow each other (scene-shown.c). The *place* of
+ * such a row is the number of such rows before it. The rows between two runs have the place half
+ * way between these.
+ */
+struct shown_rows {
+	struct grow runs;  /* struct shown_run, and one more for the end */
+	uint32_t n;	   /* number of runs */
+	uint32_t total;	   /* number of rows of all runs */
+	uint64_t from, to; /* the window for which RUNS were computed, valid if KNOWN */
+	bool known;
+};
+
+void shown_deinit(struct shown_rows *r);
+/* Return the place of ROW, from -0.5 to TOTAL - 0.5; shown_row() is its inverse. */
+double shown_place(const struct shown_rows *r, double row);
+double shown_row(const struct shown_rows *r, double place);
+/* Return the first row from ROW on that takes height; UINT32_MAX if there is none. */
+uint32_t shown_from(const struct shown_rows *r, uint32_t row);
+
 /* The fish-eye: heights of rows. */
 /* Pixels between rows at the focus, in a picture too small for all rows. */
 #define FISHEYE_ROW 30.0
 
 /*
- * Rows are FISHEYE_ROW units apart. A point at a distance of D units from the focus is drawn at
+ * Places are FISHEYE_ROW units apart. A point at a distance of D units from the focus is drawn at
  * tanh(D / (2 SCALE)), stretched so that the first and the last row are MARGIN pixels from the
  * picture's edges.
  */
 struct fisheye {
-	double focus; /* units */
+	const struct shown_rows *shown; /* NULL: the place of each row is its number */
+	double focus;			/* units */
 	double scale;
 	double top; /* project() (scene-frame.c) of the first row */
 	double range;
 	double margin; /* pixels */
 	double inner;  /* pixels between the first and the last row */
 	double last;   /* index of the last row */
+	double end;    /* place of the last row that takes height */
 };
 
-void fisheye_init(struct fisheye *f, const struct mprof_window *w, uint32_t rows);
+/* SHOWN are the rows that take height; NULL: all. */
+void fisheye_init(struct fisheye *f, const struct mprof_window *w, uint32_t rows, const struct shown_rows *shown);
+/* Return the place of ROW; fisheye_at() the height at which PLACE is drawn. */
+double fisheye_place(const struct fisheye *f, double row);
+double fisheye_at(const struct fisheye *f, double place);
 /* Return the height at which ROW is drawn; it never falls with ROW. */
 double fisheye_y(const struct fisheye *f, double row);
 /* Return the row at height Y, clamped to the first and the last row. */
@@ -62,6 +88,7 @@ struct mprof_scene {
 	/* For each kind the items by time; NULL: the model has them in that order. */
 	uint32_t *by_time[DENSITY_KINDS];
 	uint64_t origin;	     /* time of the first event */
+	uint8_t *hidden;	     /* bit for each thread that the filter leaves out; NULL: none */
 	uint8_t *chosen;	     /* bit for each thread that is highlighted; NULL: no thread is */
 	struct row_index highlights; /* index of the highlighted threads, valid when HIGHLIGHTS_KNOWN */
 	bool highlights_known;
@@ -70,6 +97,7 @@ struct mprof_scene {
 	 * Start of the unproven tail of each stream, UINT64_MAX for none; NULL: no stream has one.
 	 */
 	uint64_t *tails;
+	struct shown_rows shown;
 	uint32_t *found;    /* result of the last search, threads */
 	struct grow marks;  /* struct mprof_mark */
 	struct grow text;   /* char */
@@ -86,6 +114,11 @@ struct row_group {
 	uint16_t room; /* whole pixels up to the row above; 0 for more than one row */
 	float y;
 };
+
+/*
+ * Return the rows that take height in WINDOW, valid until the next call; NULL: all do.
+ */
+const struct shown_rows *shown_rows(struct mprof_scene *s, const struct mprof_window *window);
 
 struct open_end {
 	uint32_t thread;
@@ -162,6 +195,12 @@ void draw_lane(struct frame *f, uint32_t counter, double top, double bottom);
  * memory.
  */
 bool frame_group_rows(struct frame *f);
+
+/*
+ * Build the indices of everything on the rows of threads anew, after HIDDEN changed. Return false
+ * without memory, with nothing changed.
+ */
+bool threads_renew(struct mprof_scene *s);
 
 /* Build the indices of single parts. Return false without memory. */
 bool bands_init(struct mprof_scene *s);

@@ -158,7 +158,7 @@ bool frame_group_rows(struct frame *f)
 	double above = 0, y;
 
 	f->s->groups.n = 0;
-	for (uint64_t row = 0; row < rows;) {
+	for (uint64_t row = f->fisheye.shown ? shown_from(f->fisheye.shown, 0) : 0; row < rows;) {
 		struct row_group *group = grow_add(&f->s->groups, sizeof(*group));
 		uint64_t n;
 
@@ -172,6 +172,8 @@ bool frame_group_rows(struct frame *f)
 		group->y = (float)fisheye_y(&f->fisheye, fmin((double)row + (double)(n - 1) / 2, f->fisheye.last));
 		group->room = (uint16_t)(group->level ? 0 : fmin(y - above, UINT16_MAX));
 		row += n;
+		if (f->fisheye.shown && row < rows)
+			row = shown_from(f->fisheye.shown, (uint32_t)row);
 		above = y;
 	}
 	return true;

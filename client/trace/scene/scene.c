@@ -20,7 +20,7 @@
 static bool threads_init(struct mprof_scene *s)
 {
 	const struct mprof_model_view *view = s->view;
-	struct scene_life *lives = scene_lives_new(view);
+	struct scene_life *lives = scene_lives_new(view, s->hidden);
 	bool ok = lives && row_index_init(&s->threads, view, ROW_INDEX_THREADS, lives, NULL) &&
 		  row_index_init(&s->failed, view, ROW_INDEX_FAILED, lives, NULL) &&
 		  row_index_init(&s->running, view, ROW_INDEX_RUNNING, lives, NULL) &&
@@ -28,6 +28,31 @@ static bool threads_init(struct mprof_scene *s)
 
 	free(lives);
 	return ok;
+}
+
+static void threads_deinit(struct mprof_scene *s)
+{
+	row_index_deinit(&s->threads);
+	row_index_deinit(&s->failed);
+	row_index_deinit(&s->running);
+	links_deinit(&s->links);
+}
+
+bool threads_renew(struct mprof_scene *s)
+{
+	struct mprof_scene new = {.view = s->view, .hidden = s->hidden};
+
+	if (!threads_init(&new)) {
+		threads_deinit(&new);
+		return false;
+	}
+	threads_deinit(s);
+	s->threads = new.threads;
+	s->failed = new.failed;
+	s->running = new.running;
+	s->links = new.links;
+	s->highlights_known = s->shown.known = false;
+	return true;
 }
 
 struct mprof_scene *mprof_scene_new(const struct mprof_model_view *view)
@@ -46,19 +71,18 @@ struct mprof_scene *mprof_scene_free(struct mprof_scene *s)
 {
 	if (!s)
 		return NULL;
-	row_index_deinit(&s->threads);
-	row_index_deinit(&s->failed);
-	row_index_deinit(&s->running);
+	threads_deinit(s);
 	row_index_deinit(&s->highlights);
 	for (unsigned i = 0; i < BANDS; i++) {
 		row_index_deinit(&s->bands[i]);
 		free(s->sums[i].at);
 	}
-	links_deinit(&s->links);
 	scene_groups_deinit(&s->labels);
 	scene_groups_deinit(&s->samples);
 	pyramid_deinit(&s->values);
+	shown_deinit(&s->shown);
 	density_deinit(s);
+	free(s->hidden);
 	free(s->chosen);
 	free(s->tails);
 	free(s->found);
@@ -91,7 +115,6 @@ bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_windo
 		.origin = s->origin,
 		.budget = CLOSER * (uint64_t)(window->width + window->height),
 	};
-	fisheye_init(&f->fisheye, window, s->view->rows);
 	for (uint32_t i = 0; i < FRAME_ROWS; i++)
 		f->rows[i].row = MPROF_NONE;
 	s->marks.n = s->text.n = 0;
@@ -100,6 +123,7 @@ bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_windo
 		s->bands[i].steps = 0;
 	for (uint32_t i = 0; i < LINKS_KINDS; i++)
 		s->links.of[i].steps = 0;
+	fisheye_init(&f->fisheye, window, s->view->rows, shown_rows(s, window));
 	return true;
 }
 
