@@ -49,6 +49,7 @@ const MODULES = {
 		"draw/raster",
 		"draw/tracks",
 		"trace/track-area",
+		"trace/thread-filter",
 		"trace/track-controls",
 		"trace/track-layout",
 		"page/track-address",

@@ -80,7 +80,7 @@ for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "publi
 	test(`original: the page paints ${trace} as the original does`, {timeout: 240000}, async (t) => {
 		const name = path.basename(trace);
 		const host = await t.host({rings: {[name]: reference(`${trace}.ctf`)}});
-		const page = await opened(t, host, `#domain=${name}`);
+		const page = await opened(t, host, `#domain=${name}&rows=all`);
 		const {start} = await camera(page);
 		const windows = [];
 
@@ -88,7 +88,7 @@ for (const trace of ["small", "wrapped", "public/net", "public/arp-good", "publi
 			await size(page, width, height);
 			await page.evaluate(
 				(hash) => (location.hash = hash),
-				`#domain=${name}&from=${start + BigInt(Math.max(from, 0))}&to=${start + BigInt(to)}&row=${focus}`,
+				`#domain=${name}&from=${start + BigInt(Math.max(from, 0))}&to=${start + BigInt(to)}&row=${focus}&rows=all`,
 			);
 			await until(
 				async () => Math.abs((await camera(page)).focus - Math.min(focus, (await camera(page)).rows)) < 1e-6,

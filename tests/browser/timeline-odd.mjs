@@ -137,7 +137,7 @@ test("timeline: the list of many counters is bounded, and filtered", async (t) =
 	await page.getByRole("button", {name: "Tracks", exact: true}).click();
 	await page.locator(".tl-counters li").first().waitFor();
 	equal(await page.locator(".tl-counters li").count(), 200, "rows");
-	await page.locator(".tl-panel input[type=search]").fill("counter 4711");
+	await page.locator(".tl-panel input[aria-label='Filter counters by name']").fill("counter 4711");
 	await until(async () => (await page.locator(".tl-counters li").count()) === 11);
 });
 

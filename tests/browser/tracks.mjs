@@ -145,3 +145,137 @@ test("tracks: a menu is used by keys alone", async (t) => {
 	equal(await page.locator(".tl-track-menu").isVisible(), false, "the menu");
 	equal(await page.evaluate(() => document.activeElement.dataset.track), "cpu0", "the focus");
 });
+
+/** Return the threads that the page draws, as answers of engine.thread(). */
+const threads = async (page) => {
+	const items = (await drawn(page, "thread", "failed")).map(({item}) => item);
+
+	return page.evaluate(
+		(list) =>
+			Promise.all(list.map((it) => document.getElementById("page").timeline.state.engine.thread(it))).then(
+				(all) =>
+					all.map(({index, type, flags, row, labels}) => ({
+						index,
+						type,
+						flags,
+						row,
+						labels: labels.map(({text}) => text),
+					})),
+			),
+		[...new Set(items)],
+	);
+};
+
+test("tracks: threads are filtered by type, label, state and dependency, and the address keeps it", async (t) => {
+	const page = await small(t, "&panel=counters");
+	const all = await threads(page);
+	const types = [...new Set(all.map(({type}) => type))];
+	const params = () => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
+
+	ok(types.length > 1, "several types");
+	await page.getByLabel(types[0], {exact: true}).click();
+	await until(async () => (await threads(page)).length < all.length);
+	ok(
+		(await threads(page)).every(({type}) => type !== types[0]),
+		`no thread of type ${types[0]}`,
+	);
+	await until(async () => (await params()).types?.length && !(await params()).types.split(".").includes(types[0]));
+	await page.getByLabel(types[0], {exact: true}).click();
+	await until(async () => (await threads(page)).length === all.length);
+
+	for (const type of types) {
+		await page.evaluate(async (one) => {
+			const {state, canvasView} = document.getElementById("page").timeline;
+			await state.engine.filter({types: [one], label: "", unresolved: false, depends: null});
+			canvasView.renew();
+		}, type);
+		const some = await threads(page);
+		ok(some.length > 0 && some.every((it) => it.type === type), `only threads of type ${type}`);
+	}
+
+	await page.getByLabel("Only unresolved").click();
+	await until(async () => (await threads(page)).length < all.length);
+	ok(
+		(await threads(page)).every(({flags}) => !flags.includes("resolved")),
+		"only unresolved threads",
+	);
+	await becomes(async () => (await params()).state, "unresolved", "the state in the address");
+	ok(/only threads that are unresolved/.test(await page.locator(".tl-status").textContent()), "the status says so");
+	await page.reload();
+	ok(
+		(await threads(page)).every(({flags}) => !flags.includes("resolved")),
+		"only unresolved threads after a reload",
+	);
+	await page.getByLabel("Only unresolved").click();
+	await until(async () => (await threads(page)).some(({flags}) => flags.includes("resolved")));
+
+	const label = all.flatMap(({labels}) => labels).find((it) => /^[a-z]{4,}/i.test(it));
+	await page.getByLabel("Only threads with this label").fill(label.toUpperCase());
+	await until(async () => (await threads(page)).length < all.length);
+	ok(
+		(await threads(page)).every(({labels}) => labels.includes(label)),
+		`only threads with the label ${label}`,
+	);
+	await page.getByLabel("Only threads with this label").fill("");
+	await until(async () => (await threads(page)).some(({labels}) => !labels.includes(label)));
+	await t.accessible(page);
+});
+
+test("tracks: only what a thread depends on is shown, and its rows alone have height", async (t) => {
+	const page = await small(t);
+	const all = await threads(page);
+	const reads = await drawn(page, "read");
+	const one = await page.evaluate(async (n) => {
+		const {engine} = document.getElementById("page").timeline.state;
+		for (let i = 0; i < n; i++) {
+			const it = await engine.thread(i);
+			if (it?.row !== null && it.resolver !== null) return `${it.stream}.${it.id}.${it.index}`;
+		}
+	}, all.length);
+
+	ok(reads.length > 0, "arrows");
+	await page.evaluate((it) => (location.hash += `&depends=${it}`), one);
+	await until(async () => (await threads(page)).length < all.length);
+	const few = await threads(page);
+	ok(
+		few.some(({index}) => index === Number(one.split(".")[2])),
+		"the thread itself",
+	);
+	ok(few.length > 1, "and those that it depends on");
+	const ys = [...new Set((await drawn(page, "thread", "failed")).map(({y0}) => y0))].sort((a, b) => a - b);
+	const {height} = await page.evaluate(() => document.getElementById("page").timeline.camera);
+	ok(ys.length === 1 || (Math.abs(ys[0] - 30) < 1 && Math.abs(ys.at(-1) - (height - 30)) < 1), `rows at ${ys}`);
+});
+
+test("tracks: rows without a thread in view take no height", async (t) => {
+	const page = await small(t);
+	const whole = await threads(page);
+
+	await page.focus("#tl-canvas");
+	for (let i = 0; i < 12; i++) await page.keyboard.press("+");
+	await settled(page);
+	const some = await threads(page);
+	const ys = [...new Set((await drawn(page, "thread", "failed")).map(({y0}) => y0))].sort((a, b) => a - b);
+	const {height} = await page.evaluate(() => document.getElementById("page").timeline.camera);
+	const rows = (list) => new Set(list.map(({row}) => row)).size;
+
+	ok(rows(some) < rows(whole), "fewer rows in view");
+	ok(Math.abs(ys[0] - 30) < 1, `the first row at ${ys[0]}`);
+	ok(ys.length === 1 || Math.abs(ys.at(-1) - (height - 30)) < 1, `the last row at ${ys.at(-1)} of ${height}`);
+	/* What lies on rows is found there. */
+	const [it] = await drawn(page, "thread");
+	const found = await page.evaluate(
+		([x, y]) => document.getElementById("page").timeline.canvasView.near(x, y, 16),
+		[Math.max(it.x0, 0) + 1, it.y0],
+	);
+	ok(found !== null, "a thread at its line");
+	await page.getByRole("button", {name: "Tracks", exact: true}).click();
+	await page.getByLabel("Room for rows without a thread in view").click();
+	await becomes(
+		() => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get("rows")),
+		"all",
+		"the rows in the address",
+	);
+	const roomy = [...new Set((await drawn(page, "thread", "failed")).map(({y0}) => y0))].sort((a, b) => a - b);
+	ok(roomy.join() !== ys.join(), "the rows have other places");
+});

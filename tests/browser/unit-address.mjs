@@ -15,6 +15,9 @@ test("a view comes back as it was", () => {
 		{domain: "x", thread: {stream: 0, id: 7n, index: 12}},
 		{file: "small.ctf", measure: {from: 1n, to: 2n}, panel: "stats"},
 		{domain: "x", heap: "off"},
+		{domain: "x", counters: "off", rows: "all", tracks: [{id: "cpu0", collapsed: true}]},
+		{domain: "x", filter: {types: ["Task", "On_any"], label: "a*b&c", unresolved: true}},
+		{domain: "x", filter: {depends: {stream: 3, id: -7n, index: 2}}},
 	]) {
 		assert.deepEqual(parse(format(view)), view);
 		assert.ok(sameTrace(parse(format(view)), view));
@@ -23,7 +26,10 @@ test("a view comes back as it was", () => {
 
 test("malformed parts of an address are left out", () => {
 	assert.deepEqual(
-		parse("#domain=x&from=5&to=3&run=-1&stream=1e3&thread=1.x&panel=../x&measure=7-7&row=Infinity&heap=on"),
+		parse(
+			"#domain=x&from=5&to=3&run=-1&stream=1e3&thread=1.x&panel=../x&measure=7-7&row=Infinity&heap=on" +
+				"&tracks=q&counters=on&rows=some&types=1.%3C&label=&state=x&depends=1",
+		),
 		{
 			domain: "x",
 		},

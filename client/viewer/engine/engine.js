@@ -96,6 +96,16 @@ export class Questions {
 		return this.ask("family", [thread]);
 	}
 
+	/** Show only threads that pass FILTER {types: [name], label, unresolved, depends: index or null}. */
+	filter(filter) {
+		return this.ask("filter", [filter]);
+	}
+
+	/** Return the names of the types of the trace's threads. */
+	types() {
+		return this.ask("types", []);
+	}
+
 	density(from, to, n) {
 		return this.ask("density", [from, to, n]);
 	}

@@ -12,6 +12,9 @@
  *   against: the trace to compare with, in the same form; align: {label} | {threads: [thread,
  *     thread]}: the place of both traces that is aligned,
  *   find: text, measure: {from, to}, panel: the open one of PANELS, heap: "off" if it is hidden,
+ *   filter: {types: [name], label: text, unresolved: true, depends: thread}: the threads that are
+ *   shown; each may be absent,
+ *   rows: "all" if rows without a thread in view have height, too,
  *   counters: "off" if all are hidden, tracks: the states of changed tracks (track-address.js),
  * }
  */
@@ -67,6 +70,30 @@ function align(text) {
 
 const alignText = ({label, threads}) => (threads ? threads.map(threadText).join("~") : `label:${label}`);
 
+const TYPE = /^[A-Za-z_]{1,32}$/;
+const LABEL_MAX = 64;
+
+/** Return the filter of threads in QUERY. */
+function parseFilter(query) {
+	const filter = {};
+	const types = (query.get("types") ?? "").split(".").filter((it) => TYPE.test(it));
+	const label = (query.get("label") ?? "").slice(0, LABEL_MAX);
+	const depends = thread(query.get("depends"));
+
+	if (types.length) filter.types = types.slice(0, LABEL_MAX);
+	if (label) filter.label = label;
+	if (query.get("state") === "unresolved") filter.unresolved = true;
+	if (depends) filter.depends = depends;
+	return filter;
+}
+
+function formatFilter({types, label, unresolved, depends}, query) {
+	if (types) query.set("types", types.join("."));
+	if (label) query.set("label", label);
+	if (unresolved) query.set("state", "unresolved");
+	if (depends) query.set("depends", threadText(depends));
+}
+
 /** Return the view of HASH, with or without its #. */
 export function parse(hash) {
 	const query = new URLSearchParams(hash.replace(/^#/, ""));
@@ -86,6 +113,9 @@ export function parse(hash) {
 	const selected = thread(query.get("thread"));
 	if (selected) view.thread = selected;
 	for (const key of ["heap", "counters"]) if (query.get(key) === "off") view[key] = "off";
+	if (query.get("rows") === "all") view.rows = "all";
+	const filter = parseFilter(query);
+	if (Object.keys(filter).length) view.filter = filter;
 	const tracks = parseTracks(query.get("tracks") ?? "");
 	if (tracks.length) view.tracks = tracks;
 	const measured = range(...(query.get("measure") ?? "").split("-"));
@@ -113,6 +143,8 @@ export function format(view) {
 	if (view.measure) query.set("measure", `${view.measure.from}-${view.measure.to}`);
 	if (view.heap) query.set("heap", view.heap);
 	if (view.counters) query.set("counters", view.counters);
+	if (view.rows) query.set("rows", view.rows);
+	formatFilter(view.filter ?? {}, query);
 	if (view.tracks?.length) query.set("tracks", formatTracks(view.tracks));
 	if (view.panel) query.set("panel", view.panel);
 	formatMemory(view, query);

@@ -16,6 +16,7 @@ import {tick} from "../page/times.js";
 
 /* Flags of <mprof/scene.h>: labels, arrows, and counters in lanes of their own. */
 const FLAGS = 14;
+const DENSE = 16; /* no height for rows without a thread in view */
 const LABELS = 2;
 
 const TICK_LEAST = 90; /* least pixels between two ticks of the ruler */
@@ -192,7 +193,8 @@ export class CanvasView {
 
 	get window() {
 		const {from, to, focus, width, height} = this.camera;
-		const flags = this.threads.collapsed ? FLAGS & ~LABELS : FLAGS;
+		const {everyRow} = this.hooks.layout;
+		const flags = (this.threads.collapsed ? FLAGS & ~LABELS : FLAGS) | (everyRow ? 0 : DENSE);
 		const plain = {focus, height, letter: 6.6, flags, tracks: this.tracks};
 
 		if (from >= 0n) return {...plain, from, to, width};

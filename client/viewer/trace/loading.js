@@ -18,7 +18,7 @@ export class Loading {
 	 * -> Promise, failed(error)
 	 */
 	constructor(
-		{state, services, frame, camera, canvasView, minimap, search, selection, viewUrl, comparison, layout},
+		{state, services, frame, camera, canvasView, minimap, search, selection, viewUrl, comparison, layout, filter},
 		hooks,
 	) {
 		Object.assign(this, {
@@ -33,6 +33,7 @@ export class Loading {
 			viewUrl,
 			comparison,
 			layout,
+			filter,
 			hooks,
 		});
 		this.ready = null;
@@ -140,6 +141,7 @@ export class Loading {
 		this.state.counters.toggle = (index, shown) => this.hooks.showCounter(index, shown);
 		canvasView.retrack();
 		await this.comparison?.load(session.engine);
+		if (this.filter.view) await this.filter.apply();
 		await this.overlook();
 		this.state.strips = strips(summary.streams);
 		this.frame.notes(this.notes());

@@ -16,7 +16,7 @@ import {chain, told} from "./why.js";
 export class Panels {
 	/**
 	 * COMPARISON is null without a second trace. hooks: heap() -> the heap strip or null,
-	 * palette(), tracks() -> a node that chooses tracks, notes() -> sentences on missing data, pressed(name of the open panel, or null),
+	 * palette(), tracks() -> Promise of nodes that choose tracks and threads, notes() -> sentences on missing data, pressed(name of the open panel, or null),
 	 * moved(): the camera moved, settle(): write the URL, failed(error)
 	 */
 	constructor({state, camera, canvasView, selection, comparison}, hooks) {
@@ -138,7 +138,9 @@ export class Panels {
 	}
 
 	async counters() {
-		return ["Tracks", [this.hooks.tracks(), this.state.counters.node()]];
+		const nodes = await this.hooks.tracks();
+
+		return ["Tracks", [...nodes, make("h3", {textContent: "Counters"}), this.state.counters.node()]];
 	}
 
 	async threads() {

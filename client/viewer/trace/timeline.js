@@ -19,11 +19,12 @@ import {Selection} from "./selection.js";
 import {CanvasView} from "./canvas-view.js";
 import {palette, watchDark} from "../draw/theme.js";
 import {inView, line} from "./threads.js";
+import {ThreadFilter} from "./thread-filter.js";
 import {Tooltip} from "./tooltip.js";
 import {moment, rough} from "../page/times.js";
 import {TraceState} from "./state.js";
 import {TrackControls, trackList} from "./track-controls.js";
-import {HEAP, TrackLayout, streamsOf, usualTracks} from "./track-layout.js";
+import {HEAP, THREADS, TrackLayout, streamsOf, usualTracks} from "./track-layout.js";
 import {Comparison} from "../compare/comparison.js";
 import {ViewUrl} from "./view-url.js";
 
@@ -40,7 +41,14 @@ export class Timeline {
 	constructor(root, view, services) {
 		Object.assign(this, {root, services});
 		this.state = new TraceState(view);
-		this.layout = new TrackLayout(view.tracks);
+		this.layout = new TrackLayout(view.tracks, view.rows === "all");
+		this.filter = new ThreadFilter(view.filter, {
+			engines: () => [this.state.engine, this.comparison?.engine],
+			locate: (thread) => this.selection.locate(thread),
+			selected: () => this.selection.thread,
+			changed: () => this.filtered(),
+			failed: (error) => this.failed(error),
+		});
 		this.camera = new Camera();
 		this.heap = null; /* the HeapStrip; null before a trace is loaded, and without a server */
 		this.leaving = new AbortController();
@@ -149,7 +157,7 @@ export class Timeline {
 			displayed: () => this.canvasView.displayed,
 			changed: () => this.relaid(),
 			hide: (id) => this.hideTrack(id),
-			more: () => [],
+			more: (id) => (id === THREADS ? [["Filter…", () => this.panels.show("counters")]] : []),
 			announce: (sentence) => this.announce(sentence),
 		});
 		this.controls.closes(this.leaving.signal);
@@ -186,18 +194,41 @@ export class Timeline {
 		const flip = (id) => (id === HEAP ? heap.flip() : this.showTrack(id, layout.of(id).shown === false));
 		const isShown = (id) => (id === HEAP ? heap.on : layout.of(id).shown !== false);
 
-		return trackList(usualTracks({...this.tracks, counters: [], heap: heap?.any}), isShown, flip, () => {
+		const every = (on) => {
+			layout.everyRow = on;
+			this.relaid();
+		};
+		const usual = () => {
+			layout.everyRow = false;
 			layout.read([]);
 			this.state.counters.all = true;
 			heap?.set(true);
 			this.relaid();
 			this.panels.show("counters");
-		});
+		};
+
+		return trackList(
+			usualTracks({...this.tracks, counters: [], heap: heap?.any}),
+			isShown,
+			flip,
+			every,
+			layout.everyRow,
+			usual,
+		);
 	}
 
 	showTrack(id, shown) {
 		this.layout.set(id, {shown: shown ? undefined : false});
 		this.relaid();
+	}
+
+	/** Draw anew, because the filter changed, and write the URL. */
+	filtered() {
+		this.canvasView.renew();
+		this.comparison?.canvasView.renew();
+		this.announce(this.filter.text || "All threads are shown.");
+		this.say();
+		this.settle();
 	}
 
 	/** Hide the track ID. */
@@ -273,7 +304,7 @@ export class Timeline {
 			{
 				heap: () => this.heap,
 				palette: () => this.palette,
-				tracks: () => this.chooser(),
+				tracks: async () => [this.chooser(), this.filter.node(await this.state.engine.types())],
 				notes: () => this.loading.notes(),
 				pressed: (name) => this.frame.pressed(name),
 				moved,
@@ -326,7 +357,17 @@ export class Timeline {
 			},
 		);
 		this.viewUrl = new ViewUrl(
-			{state, camera, canvasView, search, selection, panels, comparison, layout: this.layout},
+			{
+				state,
+				camera,
+				canvasView,
+				search,
+				selection,
+				panels,
+				comparison,
+				layout: this.layout,
+				filter: this.filter,
+			},
 			{heap: () => this.heap, relaid: () => this.relaid(), moved: () => this.moved(), failed},
 		);
 		this.loading = new Loading(
@@ -342,6 +383,7 @@ export class Timeline {
 				viewUrl: this.viewUrl,
 				comparison,
 				layout: this.layout,
+				filter: this.filter,
 			},
 			{
 				showCounter: () => this.relaid(),
@@ -522,6 +564,7 @@ export class Timeline {
 				: `${rough(to - from)} in view, from ${moment(from - camera.start, to - from)} to ` +
 					`${moment(to - camera.start, to - from)}, of ` +
 					`${rough(camera.end - camera.start)}.`;
+		if (this.filter.text) this.says.textContent += ` ${this.filter.text}`;
 	}
 
 	drawn() {

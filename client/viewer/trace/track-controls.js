@@ -271,9 +271,10 @@ export class TrackControls {
 
 /**
  * Return a node that shows or hides each of TRACKS [{id, name}]. ISSHOWN(id) says which are shown.
- * FLIP(id) shows or hides one. USUAL(): make all tracks as they are at first.
+ * FLIP(id) shows or hides one. EVERY(on): rows without a thread in view have height; ISEVERY: they
+ * have now. USUAL(): make all tracks as they are at first.
  */
-export function trackList(tracks, isShown, flip, usual) {
+export function trackList(tracks, isShown, flip, every, isEvery, usual) {
 	const rows = tracks.map(({id, name}) =>
 		make(
 			"li",
@@ -282,6 +283,14 @@ export function trackList(tracks, isShown, flip, usual) {
 			make("label", {for: `tl-track-${id}`, textContent: short(name)}),
 		),
 	);
+
+	const box = make("input", {
+		type: "checkbox",
+		id: "tl-every-row",
+		checked: isEvery,
+		onchange: () => every(box.checked),
+	});
+	rows.push(make("li", {}, box, make("label", {for: box.id, textContent: "Room for rows without a thread in view"})));
 
 	return make(
 		"div",
@@ -293,6 +302,5 @@ export function trackList(tracks, isShown, flip, usual) {
 		}),
 		make("ul", {className: "tl-choice"}, ...rows),
 		make("button", {type: "button", textContent: "Usual layout", onclick: usual}),
-		make("h3", {textContent: "Counters"}),
 	);
 }

@@ -23,8 +23,9 @@ function rising(numbers) {
 }
 
 export class TrackLayout {
-	/** STATES: from an address. */
-	constructor(states = []) {
+	/** STATES: from an address. EVERYROW: rows without a thread in view have height, too. */
+	constructor(states = [], everyRow = false) {
+		this.everyRow = everyRow;
 		this.read(states);
 	}
 

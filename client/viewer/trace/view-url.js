@@ -23,11 +23,12 @@ export function lastActivity(counts, n) {
 
 export class ViewUrl {
 	/**
-	 * COMPARISON is null without a second trace. LAYOUT is that of the tracks. hooks: heap() -> the
+	 * COMPARISON is null without a second trace. LAYOUT is that of the tracks, FILTER that of the
+	 * threads. hooks: heap() -> the
 	 * heap strip or null, relaid(): the layout changed, moved(): the camera moved, failed(error)
 	 */
-	constructor({state, camera, canvasView, search, selection, panels, comparison, layout}, hooks) {
-		Object.assign(this, {state, camera, canvasView, search, selection, panels, comparison, layout, hooks});
+	constructor({state, camera, canvasView, search, selection, panels, comparison, layout, filter}, hooks) {
+		Object.assign(this, {state, camera, canvasView, search, selection, panels, comparison, layout, filter, hooks});
 		this.busy = 0;
 		this.applying = Promise.resolve();
 		this.hash = location.hash; /* hash of the address that was last written or followed */
@@ -133,6 +134,10 @@ export class ViewUrl {
 		this.selection.range = view.measure ?? null;
 		this.hooks.heap()?.set(view.heap !== "off");
 		this.arrange(view);
+		if (plain(view.filter) !== plain(this.filter.view)) {
+			this.filter.read(view.filter);
+			await this.filter.apply();
+		}
 		const thread = view.thread ? await this.selection.locate(view.thread) : null;
 		this.selection.thread = thread;
 		await this.panels.show(
@@ -144,10 +149,17 @@ export class ViewUrl {
 	}
 
 	/** Arrange the tracks as in VIEW. */
-	arrange({tracks = [], counters}) {
+	arrange({tracks = [], counters, rows}) {
 		const all = counters !== "off";
+		const everyRow = rows === "all";
 
-		if (plain(tracks) === plain(this.layout.list) && this.state.counters.all === all) return;
+		if (
+			plain(tracks) === plain(this.layout.list) &&
+			this.state.counters.all === all &&
+			this.layout.everyRow === everyRow
+		)
+			return;
+		this.layout.everyRow = everyRow;
 		this.layout.read(tracks);
 		this.state.counters.all = all;
 		this.hooks.relaid();
@@ -192,6 +204,8 @@ export class ViewUrl {
 		if (range) view.measure = range;
 		if (this.hooks.heap() ? !this.hooks.heap().on : this.state.view.heap === "off") view.heap = "off";
 		if (!this.state.counters.all) view.counters = "off";
+		if (this.filter.view) view.filter = this.filter.view;
+		if (this.layout.everyRow) view.rows = "all";
 		if (this.layout.list.length) view.tracks = this.layout.list;
 		if (this.panels.address) view.panel = this.panels.address;
 		return view;

@@ -42,18 +42,17 @@ export class Scene {
 	}
 
 	/**
-	 * Return rows with their places: all rows near the focus, and a sample of the other rows. The
-	 * page interpolates between them.
+	 * Return rows with their places: the row at each pixel, and its neighbours, which may take no
+	 * height. The page interpolates between them.
 	 */
 	#rowTable(scene, at, window) {
 		const {c} = this.wasm,
 			rows = this.trace.get("rows"),
-			near = 256,
-			some = 512,
 			table = new Set([0, rows]);
-		for (let i = Math.max(0, Math.floor(window.focus) - near); i <= Math.min(rows, window.focus + near); i++)
-			table.add(i);
-		for (let i = 0; i <= some; i++) table.add(Math.round((rows * i) / some));
+		for (let y = 0; y <= window.height; y++) {
+			const row = Math.round(c.mprof_scene_row(scene, at, y));
+			for (const it of [row - 1, row, row + 1]) table.add(Math.max(0, Math.min(rows, it)));
+		}
 		const sorted = Float64Array.from(table).sort();
 		return {rows: sorted, ys: Float32Array.from(sorted, (row) => c.mprof_scene_y(scene, at, row))};
 	}
@@ -182,6 +181,31 @@ export class Scene {
 			scene = this.prepare();
 		c.mprof_scene_highlight_none(scene);
 		if (thread !== null && thread < this.trace.get("n_threads")) c.mprof_scene_highlight_aliases(scene, thread);
+	}
+
+	/** Show only threads that pass the filter of engine.filter(). */
+	filter({types, label, unresolved, depends}) {
+		const {wasm} = this,
+			{c, numbers} = wasm,
+			scene = this.prepare(),
+			text = new TextEncoder().encode(label).subarray(0, numbers.MPROF_FILTER_LABEL_MAX),
+			known = numbers.MPROF_THREAD_TYPES,
+			/* All types that have no name are one. */
+			bits = (i) => (i < 0 ? 0 : i < known ? 2 ** i : 2 ** 32 - 2 ** known);
+		const values = {
+			types: types.reduce((sum, name) => (sum | bits(wasm.types.indexOf(name))) >>> 0, 0),
+			unresolved: Number(unresolved),
+			depends: depends ?? numbers.MPROF_NONE,
+			bytes: text.length,
+		};
+		wasm.lend(Math.max(text.length, 1), (label) =>
+			wasm.lend(wasm.size("mprof_thread_filter"), (at) => {
+				wasm.bytes.set(text, label);
+				for (const [name, value] of Object.entries({...values, label}))
+					wasm.set("mprof_thread_filter", at, name, value);
+				if (c.mprof_scene_filter(scene, at) !== numbers.MPROF_OK) throw new Error(OUT_OF_MEMORY);
+			}),
+		);
 	}
 
 	/** From TIME on mark STREAM as not proven. */

@@ -339,6 +339,23 @@ export class Trace {
 		this.scene.family(thread);
 	}
 
+	filter(filter) {
+		this.scene.filter(filter);
+	}
+
+	/** Return the names of the types of the trace's threads. */
+	types() {
+		const {wasm} = this,
+			{at} = wasm.field("mprof_thread", "type"),
+			base = this.get("threads"),
+			size = wasm.size("mprof_thread"),
+			bytes = wasm.bytes,
+			found = new Set();
+		for (let i = 0; i < this.get("n_threads"); i++)
+			if (this.threadOrNull(i) !== null) found.add(wasm.types[bytes[base + i * size + at]]);
+		return [...found].sort();
+	}
+
 	tail(stream, time) {
 		this.scene.tail(stream, time);
 	}

@@ -142,6 +142,8 @@ export class Wasm {
 				return view.setFloat32(i, value, true);
 			case "f8":
 				return view.setFloat64(i, value, true);
+			case "p4":
+				return view.setUint32(i, value, true);
 			default:
 				throw new Error(`${struct}.${name} is not written`);
 		}
