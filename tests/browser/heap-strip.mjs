@@ -170,7 +170,9 @@ test("heap strip: the strip shows the sent profile on the clock of the threads",
 		scale.map(({text}) => text),
 		["40 MB", "20 MB"],
 	);
-	const heights = new Set(points.filter((_, i) => i % 2).map((y) => Math.round(((62 - y) / 48) * 40 * MB)));
+	const [whole, half] = scale.map(({y}) => y);
+	const bytesAt = (y) => Math.round(20 * MB * (1 + (half - y) / (half - whole)));
+	const heights = new Set(points.filter((_, i) => i % 2).map(bytesAt));
 	for (const sum of [0, 8000000, 24000000, 40000000])
 		ok(
 			[...heights].some((it) => Math.abs(it - sum) < 2),
