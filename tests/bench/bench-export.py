@@ -28,6 +28,9 @@ BYTES = 8_000_000 if BRIEF else 160_000_000
 ROUNDS = 1 if BRIEF else 3
 # Sizes for the memory test: bytes of a piece, pieces, and the limit in MiB.
 LARGE, PIECES, MOST = (8 << 20, 12, 84) if BRIEF else (128 << 20, 8, 512)
+# SQLite may also fill its page cache and its sorter, each of PRAGMA cache_size: 64 MiB. So the brief
+# run does not notice a database that holds the trace; the long one does.
+SQLITE_MOST = max(MOST, 84 + 2 * 64)
 FORMATS = "ctf json csv chrome perfetto fxt sqlite".split()
 TEXT = ["babeltrace2", "--clock-seconds", "--no-delta", "trace"]
 
@@ -114,9 +117,10 @@ def memory():
     commands |= {f"export-{form}": export(form, "-") for form in FORMATS}
     for name, command in commands.items():
         used = run(command, "large")[1]
-        line(f"{name}-memory", used, "MiB", peer=os.path.getsize("large") / 2**20, aim=None, met=used <= MOST)
-        if used > MOST:
-            wrong(f"{name} held {used:.0f} MiB, and {MOST} are enough")
+        most = SQLITE_MOST if name == "export-sqlite" else MOST
+        line(f"{name}-memory", used, "MiB", peer=os.path.getsize("large") / 2**20, aim=None, met=used <= most)
+        if used > most:
+            wrong(f"{name} held {used:.0f} MiB, and {most} are enough")
 
 
 if shutil.which("babeltrace2") is None:
