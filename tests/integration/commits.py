@@ -211,10 +211,17 @@ class Commits(daemons.Case):
     def test_mebibyte(self):
         d = self.daemons(LAZY)
         ring = self.guest(d, 16 << 20)
-        before = self.commits(d)
-        self.write(d, ring, 500_000, 2000)
+        before, copied = self.commits(d), self.copied(d)
+
+        def enough(n):
+            ring.add(1)  # proves the event before it
+            return self.copied(d) >= copied + n
+
+        ring.add(500_000 // 17)
+        d.wait(lambda: enough(490_000))
         self.assertEqual(self.commits(d), before)
-        self.write(d, ring, 600_000, 2000)
+        ring.add(600_000 // 17)
+        d.wait(lambda: enough(1_090_000))
         d.wait(lambda: self.commits(d) > before)
 
     def ended(self, end):
@@ -268,7 +275,10 @@ class Commits(daemons.Case):
         d = self.daemons(LAZY)
         ring = self.guest(d, 4096)
         before = self.commits(d)
+        os.kill(d.collector.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, d.collector.pid, os.WSTOPPED)
         ring.add(1000)
+        os.kill(d.collector.pid, signal.SIGCONT)
         d.wait(lambda: d.query("SELECT count(*) FROM gaps WHERE reason = 'lapped'") != [(0,)])
         self.assertGreater(self.commits(d), before)
 
