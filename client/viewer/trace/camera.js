@@ -1,23 +1,25 @@
 /*
- * The camera: the visible window of time and the focused row. Times are BigInt nanoseconds, and all
- * arithmetic is on integers. So a window of ten nanoseconds is exact also near 2^63. The camera
- * does not draw.
+ * The camera: the window of time on the screen, and the focused row, which is drawn highest. Times
+ * are BigInt nanoseconds. All arithmetic on times is on integers, so a window of ten nanoseconds is
+ * exact also near 2^63. The camera does not draw.
  */
 
-/** Largest time of a model. */
+/** Largest time of a trace, ns. */
 export const TIME_MAX = (1n << 63n) - 1n;
-/** Least span of a window, ns. */
+/** Least length of the window of time, ns. */
 export const SPAN_MIN = 10n;
-/** Margin at the trace's ends, pixels. */
+/** Empty space before the trace's first time and after its last time, pixels. */
 export const MARGIN = 20;
 
-const FINE = 1024; /* parts of a pixel, for arithmetic on integers */
-const PARTS = 1n << 32n; /* parts of 1, in which a zoom factor is counted */
+/* parts into which a pixel is divided, so that a place in pixels becomes an integer */
+const FINE = 1024;
+/* zoom factors, and times while zooming, are integers in units of 1 / PARTS */
+const PARTS = 1n << 32n;
 
 const most = (a, b) => (a > b ? a : b);
 const least = (a, b) => (a < b ? a : b);
 
-/** Return A / B rounded to the nearest integer. B > 0. */
+/** Return A / B, rounded to the nearest integer. A and B are BigInt, and B > 0. */
 function divided(a, b) {
 	const twice = 2n * a + b;
 	const q = twice / (2n * b);
@@ -35,17 +37,30 @@ export class Camera {
 		this.focus = 0;
 		this.from = 0n;
 		this.to = SPAN_MIN;
-		this.floor = 0n; /* least time that can be shown; below 0 if a compared trace begins earlier */
-		this.inset = 0; /* pixels at the right that a panel covers; panning may go farther by as much */
-		this.held = null; /* the fixed point of the last zoom step {x, at, from, to}, AT in parts of a nanosecond */
+		/* earliest time that the window can show, ns; below 0 if a compared trace begins earlier */
+		this.floor = 0n;
+		/*
+		 * Width of the right part of the picture that a panel covers, pixels. The window can go
+		 * beyond the end of the trace by this width, so that the end can be seen beside the panel.
+		 */
+		this.inset = 0;
+		/*
+		 * The fixed point of the last zoom step: {x, at, from, to}. AT is the time at X pixels in
+		 * units of 1 / PARTS ns. FROM and TO are the window after the step. null: none.
+		 */
+		this.held = null;
 		this.fit();
 	}
 
+	/** Length of the window, ns. */
 	get span() {
 		return this.to - this.from;
 	}
 
-	/** Set the times of the trace and its number of rows. The window changes only if it must. */
+	/**
+	 * Set the trace's first and last time, ns, and its number of rows. Times below 0 become 0. The
+	 * window stays, unless it is outside of the trace.
+	 */
 	trace(start, end, rows) {
 		this.floor = 0n;
 		this.start = least(most(start, 0n), TIME_MAX);
@@ -56,7 +71,8 @@ export class Camera {
 	}
 
 	/**
-	 * Add a second trace, from START to END. WHOLE {start, end} are the times of the first trace.
+	 * Extend the times to a second, compared trace from START to END, ns. START may be below 0.
+	 * WHOLE {start, end} are the times of the first trace.
 	 */
 	join(start, end, whole) {
 		this.start = least(start, whole.start);
@@ -65,14 +81,17 @@ export class Camera {
 		this.show(this.from, this.to);
 	}
 
-	/** Set the size of the picture in pixels. The window of time stays. */
+	/** Set the size of the picture, pixels. The window of time stays. */
 	size(width, height) {
 		this.width = Math.max(1, Math.round(width));
 		this.height = Math.max(1, Math.round(height));
 		this.show(this.from, this.to);
 	}
 
-	/** Span of the whole trace with its margins, beside a panel. */
+	/**
+	 * Greatest length of the window, ns: the whole trace with its margins, in the part of the
+	 * picture that no panel covers.
+	 */
 	get widest() {
 		const whole = this.end - this.start;
 		const inner = BigInt(Math.max(1, this.width - this.inset - 2 * MARGIN));
@@ -80,6 +99,7 @@ export class Camera {
 		return most((whole * BigInt(this.width)) / inner + 2n, SPAN_MIN);
 	}
 
+	/** Show the whole trace, and focus its middle row. */
 	fit() {
 		const span = this.widest;
 		const covered = (span * BigInt(this.inset)) / BigInt(this.width);
@@ -90,8 +110,9 @@ export class Camera {
 	}
 
 	/**
-	 * Show the times FROM to TO. The window stays within the trace and its margins. If it is too
-	 * short, it is widened around its middle.
+	 * Show the times FROM to TO, ns. A window shorter than SPAN_MIN is widened around its middle. A
+	 * window that leaves the trace and its margins is moved back; one that is too long is cut to
+	 * `widest`.
 	 */
 	show(from, to) {
 		const span = least(most(to - from, SPAN_MIN), this.widest);
@@ -105,27 +126,33 @@ export class Camera {
 		this.to = this.from + span;
 	}
 
-	/** Set the focus to ROW, which can be between two rows. The focused row is drawn largest. */
+	/**
+	 * Focus ROW, a number from 0 to the number of rows; a fraction is between two rows. A value
+	 * that is no finite number focuses the middle.
+	 */
 	look(row) {
 		this.focus = Number.isFinite(row) ? Math.min(Math.max(row, 0), this.rows) : this.rows / 2;
 	}
 
-	/** Return the time at X pixels, to the nearest nanosecond. */
+	/** Return the time at X pixels from the left edge, rounded to 1 ns. */
 	timeAt(x) {
 		return this.from + divided(this.span * BigInt(Math.round(x * FINE)), BigInt(this.width * FINE));
 	}
 
-	/** Return the x of TIME in pixels, also outside of the window. */
+	/**
+	 * Return the x of TIME in pixels from the left edge. It is below 0 or above the width if TIME
+	 * is outside of the window.
+	 */
 	xOf(time) {
 		return (Number(time - this.from) / Number(this.span)) * this.width;
 	}
 
-	/** Return the length of X pixels in ns. */
+	/** Return the length of time that X pixels show, ns. */
 	length(x) {
 		return divided(this.span * BigInt(Math.round(x * FINE)), BigInt(this.width * FINE));
 	}
 
-	/** Pan by X pixels to the right. */
+	/** Move the picture X pixels to the right, which shows earlier times. */
 	pan(x) {
 		const by = this.length(x);
 
@@ -133,8 +160,8 @@ export class Camera {
 	}
 
 	/**
-	 * Zoom by FACTOR. The time at X pixels stays at X, exact to the nanosecond after any number of
-	 * steps.
+	 * Zoom by FACTOR; more than 1 zooms in. The time at X pixels stays at X. The fixed point of the
+	 * last step is used again, so rounding errors do not add up over many steps.
 	 */
 	zoom(x, factor) {
 		const parts = BigInt(Math.max(1, Math.round(factor * Number(PARTS))));
@@ -144,18 +171,22 @@ export class Camera {
 
 		if (this.held && this.held.x === x && this.held.from === this.from && this.held.to === this.to)
 			at = this.held.at;
-		/* In a short span a zoom step can round to 0 ns. Change the span by at least 1 ns. */
+		/*
+		 * A zoom step in a short window can round to a change of 0 ns. Then change the length by 1
+		 * ns.
+		 */
 		if (span === this.span && factor !== 1) span += factor > 1 ? -1n : 1n;
 		span = least(most(span, SPAN_MIN), this.widest);
 		const from = divided(at - share(span), PARTS);
 		this.show(from, from + span);
 		/*
-		 * If show() moved the window because of the margins, the next step uses a new fixed point.
+		 * If show() moved the window to keep it within the margins, the time at X has changed, so
+		 * the next step must compute a new fixed point.
 		 */
 		this.held = this.from === from ? {x, at, from: this.from, to: this.to} : null;
 	}
 
-	/** Move the time at X0 to TO0 and the time at X1 to TO1 (pixels). */
+	/** Move and zoom so that the time at X0 pixels is at TO0, and the time at X1 is at TO1. */
 	pinch(x0, x1, to0, to1) {
 		const was = Math.abs(x1 - x0);
 		const is = Math.abs(to1 - to0);
@@ -164,7 +195,7 @@ export class Camera {
 		if (was >= 1 && is >= 1) this.zoom((to0 + to1) / 2, is / was);
 	}
 
-	/** Show TIME in the middle, at the same scale. */
+	/** Move the window so that TIME is in its middle. The length stays. */
 	center(time) {
 		const span = this.span;
 
@@ -172,8 +203,8 @@ export class Camera {
 	}
 
 	/**
-	 * Return true if TIME is in the window, not covered by the panel, and at least EDGE pixels from
-	 * both sides.
+	 * Return true if TIME is in the part of the window that no panel covers, and at least EDGE
+	 * pixels from both ends of this part.
 	 */
 	sees(time, edge = 0) {
 		const x = this.xOf(time);
@@ -183,12 +214,12 @@ export class Camera {
 }
 
 /*
- * A camera that shows the times of another camera, shifted by SHIFT ns. Only its rows are its own.
- * It can show times before 0.
+ * The camera of the lower trace in a comparison. Its window is that of the upper trace's camera,
+ * shifted by a constant time. It has its own rows, and can show times before 0.
  */
 
 export class LinkedCamera extends Camera {
-	/** Show the times of CAMERA minus SHIFT. Return true if the window changed. */
+	/** Show the window of CAMERA, moved by -SHIFT ns. Return true if the window changed. */
 	follow(camera, shift) {
 		const from = camera.from - shift;
 		const to = camera.to - shift;
@@ -199,6 +230,6 @@ export class LinkedCamera extends Camera {
 		return moved;
 	}
 
-	/** Do nothing: a linked camera moves only by follow(). */
+	/** Do nothing, so that the methods of Camera do not move the window; follow() moves it. */
 	show() {}
 }

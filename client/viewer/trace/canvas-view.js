@@ -1,7 +1,10 @@
 /*
- * The canvas view: the picture on the screen. The worker paints the picture. Until a new picture
- * comes, the old one is moved and stretched to where the camera is, so gestures never wait for the
- * worker.
+ * The canvas view: the elements that show a trace. From top to bottom they are the ruler, the areas
+ * of tracks above the threads, the picture of the threads, and the area of tracks below.
+ *
+ * The worker paints the picture for one window of time. While the worker paints the next picture,
+ * this module moves and stretches the old one by CSS to fit the camera, so a drag or a zoom shows
+ * at once.
  */
 import {make} from "../page/make.js";
 import {Marks} from "../draw/marks.js";
@@ -14,19 +17,23 @@ import {Widths} from "../draw/painter.js";
 import {RULER, UNPROVEN} from "../draw/svg.js";
 import {tick} from "../page/times.js";
 
-/* Flags of <mprof/scene.h>: labels, arrows, and counters in lanes of their own. */
+/*
+ * Flags of a scene, as in <mprof/scene.h>: 2 draws labels, 4 draws arrows, 8 draws each counter in
+ * a lane of its own. FLAGS is all three.
+ */
 const FLAGS = 14;
-const DENSE = 16; /* no height for rows without a thread in view */
+const DENSE = 16; /* flag: a row without a thread in the window gets no height */
 const LABELS = 2;
 
-const TICK_LEAST = 90; /* least pixels between two ticks of the ruler */
-const TICK_LETTER = 6.6; /* estimated width of a letter in pixels */
-const TICK_GAP = 10; /* least pixels between a tick's text and the next tick */
-const WORK_KEPT = 1000;
+const TICK_LEAST = 90; /* least distance between two ticks of the ruler, pixels */
+const TICK_LETTER = 6.6; /* estimated width of a letter of the ruler, pixels */
+const TICK_GAP = 10; /* least gap between a tick's text and the next tick, pixels */
+const WORK_KEPT = 1000; /* number of frames whose duration is kept */
 
 /**
- * Resize CANVAS to WIDTH by HEIGHT and return its context. ALPHA: the canvas is transparent; an
- * opaque one is drawn faster.
+ * Resize CANVAS to WIDTH by HEIGHT CSS pixels and return its 2D context, scaled so that drawing
+ * uses CSS pixels. ALPHA: true makes the canvas transparent; the browser draws an opaque canvas
+ * faster.
  */
 function fitted(canvas, width, height, alpha = false) {
 	const ratio = devicePixelRatio || 1;
@@ -45,10 +52,20 @@ function fitted(canvas, width, height, alpha = false) {
 
 export class CanvasView {
 	/**
-	 * hooks: palette(), counter(index, name) -> caption of a counter, tracks() -> {streams: [{id,
-	 * stream, name}], counters: [{id, index, stream, name}], heap: element or null} that get a
-	 * track, layout: the TrackLayout, controls(): the TrackControls or null, overlay() -> STATE
-	 * of overlay.js, drawn(): a frame was drawn, failed(error), sized(): the size changed
+	 * ENGINE is null until a trace is loaded. CAMERA (camera.js) is the window of time to show.
+	 *
+	 * hooks:
+	 * - palette(): return the colours (theme.js);
+	 * - counter(index, name, stream): return the caption of a counter, or of the processor track of
+	 *   STREAM if INDEX is null;
+	 * - tracks(): return {streams: [{id, stream, name}], counters: [{id, index, stream, name}],
+	 *   heap: element or null}, the objects that get a track;
+	 * - layout: the TrackLayout;
+	 * - controls(): return the TrackControls, or null;
+	 * - overlay(): return the state that primitives() of overlay.js draws;
+	 * - drawn(): called after each frame;
+	 * - failed(error): report an error;
+	 * - sized(): called after the size changed.
 	 */
 	constructor(engine, camera, hooks) {
 		Object.assign(this, {engine, camera, hooks});
@@ -74,15 +91,30 @@ export class CanvasView {
 			this.pictures,
 			this.areas.below.element,
 		);
-		this.tracks = {}; /* {pinned, above, below}: {height, tracks}, in the form for engine.frame() */
-		this.threads = {pinned: false, shown: true, collapsed: false, height: null}; /* from areas() */
-		/* The picture on the screen: {marks, tails, window, yOf, rowAt, gridNs, engine}. */
+		/* Area name -> {height, tracks}: the window's member `tracks` for engine.frame(). */
+		this.tracks = {};
+		/* Place of the threads, from areas() of track-layout.js. */
+		this.threads = {pinned: false, shown: true, collapsed: false, height: null};
+		/*
+		 * The picture on the screen: {marks, tails, window, yOf, rowAt, gridNs, engine}, or null.
+		 * yOf(row) and rowAt(y) convert between rows and pixels of this picture. gridNs is the
+		 * distance of its vertical grid lines, ns.
+		 */
 		this.shown = null;
-		this.arrived = null; /* picture that has come but is not on the screen yet */
-		this.drag = null; /* {row, y}: the row that is being dragged, and where it is now; null: none */
-		this.stale = true;
-		this.asking = false;
-		this.work = []; /* ms that the last frames took in this thread */
+		/*
+		 * {answer, window, engine}: a picture from the worker that the next frame puts on the
+		 * screen; null: none.
+		 */
+		this.arrived = null;
+		/*
+		 * While the user drags the picture: {row, y, moved}. ROW is the row under the pointer when
+		 * the drag began, Y is the pointer's present y, and MOVED is true until a new focus for it
+		 * is requested. Otherwise null.
+		 */
+		this.drag = null;
+		this.stale = true; /* true: request a new picture, also for the same window */
+		this.asking = false; /* true while the worker makes a picture */
+		this.work = []; /* duration of the last frames in the page's thread, ms; tests read it */
 		this.resizing = new ResizeObserver(() => this.resize());
 		this.resizing.observe(this.pictures);
 		this.resizing.observe(this.element);
@@ -104,13 +136,14 @@ export class CanvasView {
 		this.changed();
 	}
 
-	/** Request a frame, because the camera or the overlay changed. */
+	/** Request a frame. Call it after the camera or the overlay changed. */
 	changed() {
 		if (!this.wanted && !this.closed) this.wanted = requestAnimationFrame(() => this.frame());
 	}
 
 	/**
-	 * Compute the tracks again, because the model, the choice of counters or the layout changed.
+	 * Compute the places of the tracks again and request a new picture. Call it after the model,
+	 * the chosen counters or the layout changed.
 	 */
 	retrack() {
 		const tracks = this.hooks.tracks();
@@ -128,7 +161,10 @@ export class CanvasView {
 		this.renew();
 	}
 
-	/** Place the threads among the areas of tracks, as high as THREADS says. */
+	/**
+	 * Move the picture of the threads to its place among the track areas, and set its height.
+	 * THREADS is the member `threads` of areas() in track-layout.js.
+	 */
 	placeThreads(threads) {
 		const {element, pictures, areas: list} = this;
 		const before = threads.pinned ? list.above.element : list.below.element;
@@ -146,8 +182,8 @@ export class CanvasView {
 	}
 
 	/**
-	 * The tracks from top to bottom: [{id, name, pinned, collapsed, height, top, bottom}], the last
-	 * two in the coordinates of the browser's window.
+	 * The tracks from top to bottom: [{id, name, pinned, collapsed, height, top, bottom}]. HEIGHT
+	 * is in pixels. TOP and BOTTOM are pixels from the top of the browser's window.
 	 */
 	get displayed() {
 		const {pinned, above, below} = this.areas;
@@ -185,12 +221,13 @@ export class CanvasView {
 			: [...inArea(pinned), ...inArea(above), ...threads, ...inArea(below)];
 	}
 
-	/** Request a new picture, because the model, its highlights or the options changed. */
+	/** Request a new picture. Call it after the model, its highlights or the colours changed. */
 	renew() {
 		this.stale = true;
 		this.changed();
 	}
 
+	/** The window to draw, in the form for engine.frame(); see README.md. */
 	get window() {
 		const {from, to, focus, width, height} = this.camera;
 		const {everyRow} = this.hooks.layout;
@@ -199,7 +236,8 @@ export class CanvasView {
 
 		if (from >= 0n) return {...plain, from, to, width};
 		/*
-		 * The worker draws no times before 0, so the picture begins at 0 and the part before stays
+		 * The worker draws no times before 0. If the camera shows such times, request a narrower
+		 * picture that begins at 0; place() puts it at its x, and the pixels to its left stay
 		 * empty.
 		 */
 		return to > 0n
@@ -208,7 +246,8 @@ export class CanvasView {
 	}
 
 	/**
-	 * Return a Promise of the index of the thread nearest to X, Y within REACH pixels, or of null.
+	 * Return a Promise of the index of the thread nearest to X, Y, or of null if none is within
+	 * REACH. X, Y and REACH are pixels of the picture.
 	 */
 	near(x, y, reach) {
 		const {window} = this;
@@ -216,6 +255,10 @@ export class CanvasView {
 		return this.engine.near(window, x - this.camera.xOf(window.from), y, reach);
 	}
 
+	/**
+	 * Draw one frame: put a new picture on the screen if there is one, place it, and draw ruler and
+	 * overlay. Request the next picture if this one is out of date.
+	 */
 	frame() {
 		const began = performance.now();
 
@@ -232,13 +275,14 @@ export class CanvasView {
 		if (this.work.length > WORK_KEPT) this.work.shift();
 	}
 
-	/** Resolve when the screen has a picture of the present camera. */
+	/** Request a new picture. Resolve when it is on the screen and fits the camera. */
 	async painted() {
 		this.renew();
 		while (!this.closed && (this.stale || this.asking || this.arrived || !this.shown))
 			await new Promise((resolve) => requestAnimationFrame(resolve));
 	}
 
+	/** Return true if the last requested picture does not fit the present window or model. */
 	isOld() {
 		const is = this.window;
 		const was = this.asked;
@@ -246,6 +290,7 @@ export class CanvasView {
 		return this.stale || this.drag?.moved || !was || Object.keys(is).some((key) => is[key] !== was[key]);
 	}
 
+	/** Request a picture from the worker. frame() shows it when it comes. */
 	async ask() {
 		const {engine} = this;
 		const turn = (this.turn = {});
@@ -265,8 +310,8 @@ export class CanvasView {
 			});
 			if (this.turn !== turn) return;
 			/*
-			 * In another model the threads have other numbers, so a picture of the old model is
-			 * dropped.
+			 * Thread indices differ between models. If the engine was replaced meanwhile, drop this
+			 * picture of the old model and request another.
 			 */
 			if (engine !== this.engine) this.stale = true;
 			else if (answer) this.arrived = {answer, window, engine};
@@ -280,14 +325,14 @@ export class CanvasView {
 		}
 	}
 
-	/** Forget the engine, which was closed, and the picture that it drew. */
+	/** Drop the engine, which the caller closed, and clear its picture. */
 	forget() {
 		Object.assign(this, {engine: null, shown: null, arrived: null, turn: null, asking: false, ruled: null});
 		this.pixels.transferFromImageBitmap(null);
 		this.changed();
 	}
 
-	/** Put the picture that has come on the screen. */
+	/** Put the picture in `arrived` on the screen. */
 	take() {
 		const {answer, window, engine} = this.arrived;
 		const {bitmap} = answer;
@@ -319,11 +364,12 @@ export class CanvasView {
 		for (const [name, area] of Object.entries(this.areas)) area.take(answer.areas[name], window);
 	}
 
-	/** Return the layers (paint.js) of the picture on the screen. */
+	/** Return the picture on the screen as layers of draw/paint.js. There must be a picture. */
 	layers() {
 		return this.plan(this.shown.marks, this.hooks.palette(), this.shown.window);
 	}
 
+	/** Return MARKS as layers in COLOURS. SIZE is {width, height} in pixels. */
 	plan(marks, colours, size) {
 		const widths = new Widths(new OffscreenCanvas(1, 1).getContext("2d"));
 
@@ -336,7 +382,11 @@ export class CanvasView {
 		);
 	}
 
-	/** Return the tracks NAME ("pinned", "above" or "below") as a part of a saved picture, or null. */
+	/**
+	 * Return the track area NAME ("pinned", "above" or "below") as a part of a saved picture:
+	 * {layers, size: {width, height} in pixels, back: background colour}. Return null if the area
+	 * is empty or hidden.
+	 */
 	part(name) {
 		const {marks, element} = this.areas[name];
 		const size = {width: this.shown.window.width, height: this.tracks[name]?.height ?? 0};
@@ -348,7 +398,8 @@ export class CanvasView {
 	}
 
 	/**
-	 * Move and stretch the picture to where the camera is now. OVERLAY is the state for overlay.js.
+	 * Set the CSS transforms that fit the old picture to the present camera. OVERLAY is the state
+	 * for overlay.js; the track areas draw their lines from it.
 	 */
 	place(overlay) {
 		if (!this.shown) return;
@@ -362,32 +413,41 @@ export class CanvasView {
 		this.picture.style.transform = still ? "" : `translate(${x0}px, ${dy}px) scale(${stretch}, 1)`;
 	}
 
-	/** Return the y of ROW on the screen. */
+	/** Return the y of ROW in pixels of the picture, also during a drag; 0 without a picture. */
 	y(row) {
 		return this.shown ? this.shown.yOf(row) + (this.drag ? this.drag.y - this.shown.yOf(this.drag.row) : 0) : 0;
 	}
 
-	/** Return the row that is at Y on the screen. */
+	/**
+	 * Return the row, maybe a fraction, at Y pixels of the picture, also during a drag. Without a
+	 * picture, return the camera's focus.
+	 */
 	row(y) {
 		const {shown, drag} = this;
 
 		return shown ? shown.rowAt(drag ? y - drag.y + shown.yOf(drag.row) : y) : this.camera.focus;
 	}
 
+	/** Begin to drag the row at Y pixels. */
 	grab(y) {
 		this.drag = {row: this.row(y), y, moved: false};
 	}
 
+	/** Move the dragged row to Y pixels. frame() then requests a picture with this row there. */
 	pull(y) {
 		if (this.drag) Object.assign(this.drag, {y, moved: true});
 	}
 
+	/** End the drag. */
 	drop() {
 		this.drag = null;
 		this.changed();
 	}
 
-	/** The ranges [{x0, x1}] of the picture in pixels in which a stream is not proven. */
+	/**
+	 * The parts [{x0, x1}] of the picture, in pixels, where a stream is unproven: mprofd copied
+	 * these bytes after the guest had stopped, and no later copy confirmed them (tail.js).
+	 */
 	get unproven() {
 		if (!this.shown) return [];
 		const {window, tails} = this.shown;
@@ -402,14 +462,21 @@ export class CanvasView {
 			.filter(({x0, x1}) => x1 > x0);
 	}
 
-	/** Return the ticks of the ruler: x, and the time since the beginning of the trace as text. */
+	/**
+	 * Return the ticks of the ruler, at most 200: [{x, text}]. X is in pixels; TEXT is the time
+	 * since the begin of the trace.
+	 */
 	ticks() {
 		const {camera} = this;
 		const step = this.shown.gridNs;
 		let every = step > 0n ? step : 1n;
 
-		/* The text of a tick is on its right and must end before the next tick. */
+		/*
+		 * Multiply EVERY, the distance of ticks in ns, by 2, 5, 2, 2, 5, 2, … until the text of a
+		 * tick, which is to its right, ends before the next tick.
+		 */
 		for (let i = 0; !this.ticksFit(every); i++) every *= i % 3 === 1 ? 5n : 2n;
+		/* Make EVERY a multiple of the grid's distance, so that each tick is at a grid line. */
 		for (; every % step && step > 0n;) every += step - (every % step);
 		const out = [];
 		const first = camera.from - camera.start;
@@ -419,7 +486,7 @@ export class CanvasView {
 		return out;
 	}
 
-	/** Return true if there is room for the texts of ticks that are EVERY ns apart. */
+	/** Return true if the texts of ticks that are EVERY ns apart do not overlap. */
 	ticksFit(every) {
 		const {camera} = this;
 		const longest = tick(((camera.to - camera.start) / every) * every, every);
@@ -427,6 +494,7 @@ export class CanvasView {
 		return every > camera.length(TICK_LEAST) && every > camera.length(longest.length * TICK_LETTER + TICK_GAP);
 	}
 
+	/** Draw the ruler, unless the same ruler is on the screen already. */
 	paintRuler() {
 		const palette = this.hooks.palette();
 		const {width, from, to} = this.camera;
@@ -456,6 +524,7 @@ export class CanvasView {
 		for (const {x0, x1} of unproven) ctx.fillRect(x0, RULER - UNPROVEN, x1 - x0, UNPROVEN);
 	}
 
+	/** Draw OVERLAY, the state for overlay.js, on the transparent canvas over the picture. */
 	paintOverlay(overlay) {
 		const {width, height} = this.camera;
 		const was = this.over;
@@ -463,8 +532,8 @@ export class CanvasView {
 
 		this.over = this.shown ? primitives(overlay, this.camera, (row) => this.y(row)) : [];
 		/*
-		 * The overlay is mostly empty. Do nothing if it was and stays empty, because clearing a
-		 * canvas takes time.
+		 * Clearing a canvas takes time, and the overlay is mostly empty. If it was empty and is
+		 * empty, leave the canvas as it is.
 		 */
 		if (!this.over.length && !was?.length && size === this.overSize) return;
 		this.overSize = size;

@@ -1,8 +1,12 @@
-/* The frame around the picture: title, buttons, search, notes, the save menu and messages. */
+/*
+ * The frame of the page around the picture: title, buttons, search box, remarks on missing data,
+ * the menu "Save", and messages.
+ */
 import {repeat} from "./gestures.js";
 import {Message, button, ended, make, picker} from "../page/make.js";
 import {download, fileName, handOver, picturePng, pictureSvg} from "./save.js";
 
+/* The buttons that open panels: [name of the panel, text, tooltip]. */
 const BUTTONS = [
 	["why", "Why?", "Why does it wait? (w)"],
 	["diff", "Differences", "Differences between the two traces (d)"],
@@ -15,9 +19,15 @@ const BUTTONS = [
 
 export class Frame {
 	/**
-	 * COMPARISON is null without a second trace. SAYS, LIVE and TEXT are elements. hooks:
-	 * act(action name), flipHeap(): show or hide the heap, take(file): open it, home(text) -> the
-	 * link to all guests, an element or null, palette()
+	 * COMPARISON is null if the page shows one trace. SAYS, LIVE and TEXT are elements with text:
+	 * the status line, and two that only screen readers read.
+	 *
+	 * hooks:
+	 * - act(action): run the action of this name (actions.js);
+	 * - flipHeap(): show or hide the heap;
+	 * - take(file): open the File;
+	 * - home(text): return the link to the page of all guests, another element, or null;
+	 * - palette(): return the colours.
 	 */
 	constructor({state, canvasView, minimap, search, panels, comparison, says, live, text}, hooks) {
 		Object.assign(this, {state, canvasView, minimap, search, panels, comparison, says, live, text, hooks});
@@ -36,7 +46,10 @@ export class Frame {
 				button(text, says, () => panels.flip(name), {"aria-pressed": "false"}),
 			]),
 		);
-		/* The text on the button is its label, so the longer title is not needed as one. */
+		/*
+		 * Screen readers read the text on a button. The tooltip, which button() made the label,
+		 * would be longer. The button "?" keeps its label.
+		 */
 		for (const [name, element] of this.buttons) if (name !== "help") element.removeAttribute("aria-label");
 		this.buttons.get("diff").hidden = !this.comparison;
 		this.heapButton = button("Heap", "Show or hide the heap (h)", () => this.hooks.flipHeap(), {hidden: true});
@@ -48,6 +61,7 @@ export class Frame {
 		this.drops();
 	}
 
+	/** Return the element of the page with all parts in it. */
 	layout() {
 		const zoom = (sign, says, action) => repeat(button(sign, says), () => this.hooks.act(action));
 
@@ -103,6 +117,10 @@ export class Frame {
 
 	// Messages.
 
+	/**
+	 * Show the title of SOURCE (source.js). The button to pause appears if the run of SOURCE goes
+	 * on.
+	 */
 	title(source) {
 		this.heading.textContent = source.title;
 		this.about.textContent = source.about;
@@ -111,6 +129,10 @@ export class Frame {
 		this.sayPause(false);
 	}
 
+	/**
+	 * Show the first of LIST, sentences on missing data, and the number of the others. A click
+	 * opens the panel "trace", which lists all.
+	 */
 	notes(list) {
 		this.remarks.hidden = !list.length;
 		this.remarks.textContent = list.length === 1 ? list[0] : `${list[0]} (and ${list.length - 1} more)`;
@@ -118,15 +140,15 @@ export class Frame {
 	}
 
 	/**
-	 * Show the progress TEXT and SHARE, the part of 1 that is done. If TEXT is null, hide the
-	 * progress.
+	 * Show TEXT, what is being loaded, in place of the picture. SHARE is the part that is done, 0
+	 * to 1, or null if it is unknown. If TEXT is null, remove it.
 	 */
 	progress(text, share) {
 		this.message.progress(text, share);
 	}
 
 	/**
-	 * Show TEXT in place of the picture: why nothing is shown yet. The page tries again by itself.
+	 * Show TEXT in place of the picture: why there is no picture yet. The caller tries again later.
 	 */
 	waits(text) {
 		this.message.say(
@@ -137,7 +159,10 @@ export class Frame {
 		);
 	}
 
-	/** Show TEXT in place of the picture: why nothing can be shown, and what to do. */
+	/**
+	 * Show TEXT in place of the picture: why the page cannot show the trace. Below it are a link to
+	 * the page of all guests, and a button to choose a file.
+	 */
 	sorry(text) {
 		this.message.say(
 			"alert",
@@ -146,7 +171,7 @@ export class Frame {
 		);
 	}
 
-	/** Show the error TEXT above the picture, which stays. */
+	/** Show the error TEXT above the picture. The picture stays. */
 	trouble(text) {
 		this.troubled = text;
 		this.alert.replaceChildren(
@@ -155,13 +180,14 @@ export class Frame {
 		);
 	}
 
-	/** Remove the error TEXT. If another error is shown, do nothing. */
+	/** Remove the error TEXT from the page, if it is the one that is shown. */
 	recovered(text) {
 		if (this.troubled === text) this.alert.replaceChildren();
 	}
 
 	/**
-	 * Ask the user to choose the file NAME again. After a reload the page cannot open it by itself.
+	 * Ask the user to choose the file NAME again. The URL of the page names it, and after a reload
+	 * a page cannot open a file by its name.
 	 */
 	ask(name) {
 		this.message.say(
@@ -173,10 +199,12 @@ export class Frame {
 		);
 	}
 
+	/** Return a link with TEXT that lets the user choose a trace file. */
 	picker(text) {
 		return picker(text, "A trace file", "tl-link", (file) => this.hooks.take(file));
 	}
 
+	/** Open the file that the user drops on the page. Of several files, open the first. */
 	drops() {
 		this.element.addEventListener("dragover", (event) => event.preventDefault());
 		this.element.addEventListener("drop", (event) => {
@@ -188,19 +216,21 @@ export class Frame {
 
 	// Buttons.
 
+	/** Show the button of the panel NAME as pressed, and the others as not pressed. null: none. */
 	pressed(name) {
 		for (const [key, element] of this.buttons) element.setAttribute("aria-pressed", String(key === name));
 	}
 
 	/**
-	 * Show the heap's button if ANY is true. SHOWN is true if the heap is shown; the button is then
-	 * pressed.
+	 * Show the button "Heap" if ANY is true: there is a memory profile. SHOWN is true if the heap
+	 * is shown now; the button is then pressed.
 	 */
 	heap(any, shown) {
 		this.heapButton.hidden = !any;
 		this.heapButton.setAttribute("aria-pressed", String(shown));
 	}
 
+	/** Stop or go on following the run. If the run is not followed, do nothing. */
 	pause() {
 		const {session} = this.state;
 
@@ -209,13 +239,16 @@ export class Frame {
 		this.sayPause(session.paused);
 	}
 
-	/** Show that the followed run has ended. */
+	/** Show that the run, which the page followed, has ended. */
 	ended() {
 		this.pauseButton.hidden = true;
 		this.about.textContent = this.about.textContent.replace(/running|suspended/, "ended");
 		this.live.textContent = "The run has ended.";
 	}
 
+	/**
+	 * Set the text of the button to pause. PAUSED is true if the page does not follow the run now.
+	 */
 	sayPause(paused) {
 		this.pauseButton.textContent = paused ? "Go on" : "Pause";
 		this.pauseButton.title = paused ? "Follow the guest again" : "Stop following the guest; it runs on";
@@ -224,6 +257,7 @@ export class Frame {
 
 	// Saving.
 
+	/** Return the menu "Save". It closes when the focus leaves it. */
 	saveMenu() {
 		const item = (text, press) =>
 			make("button", {
@@ -260,8 +294,8 @@ export class Frame {
 	}
 
 	/**
-	 * Close the menu when the pointer is pressed outside of it. LEAVING is an AbortSignal that
-	 * removes the listener.
+	 * Close the menu at a press of the pointer outside of it. The AbortSignal LEAVING removes the
+	 * listener.
 	 */
 	closesMenu(leaving) {
 		document.addEventListener("pointerdown", ({target}) => this.menu.contains(target) || this.closeMenu(), {
@@ -270,7 +304,7 @@ export class Frame {
 		});
 	}
 
-	/** Close the menu. Return true if it was open. */
+	/** Close the menu "Save". Return true if it was open. */
 	closeMenu() {
 		const {open} = this.menu;
 
@@ -278,6 +312,7 @@ export class Frame {
 		return open;
 	}
 
+	/** The session of the loaded trace. Throw a sentence for the user if there is none. */
 	get session() {
 		const {session} = this.state;
 
@@ -285,6 +320,7 @@ export class Frame {
 		return session;
 	}
 
+	/** Save the trace as CTF: the file, or one file for each stream. */
 	async saveTrace() {
 		const {source} = this.session;
 
@@ -303,6 +339,10 @@ export class Frame {
 			);
 	}
 
+	/**
+	 * Save the picture as a file. KIND is "svg" or "png". If two traces are compared, both are in
+	 * it.
+	 */
 	async savePicture(kind) {
 		const {source} = this.session;
 		const {canvasView, says, comparison} = this;
@@ -325,12 +365,14 @@ export class Frame {
 		download(blob, fileName(source.name, kind));
 	}
 
+	/** Save the trace as JSON in the format of Chrome's trace events, which Perfetto reads. */
 	async savePerfetto() {
 		const {source, engine} = this.session;
 
 		download(new Blob([await engine.chrome()], {type: "application/json"}), fileName(source.name, "json"));
 	}
 
+	/** Open the trace in the Perfetto UI in another window (handOver() in save.js). */
 	async openPerfetto() {
 		const {source, engine} = this.session;
 

@@ -1,4 +1,7 @@
-/* Load a trace: open its source and its session, and update the page after each loaded model. */
+/*
+ * Loading opens the source of a trace (source.js) and a session (session.js), and updates the page
+ * after each model that the session makes.
+ */
 import {format} from "../page/address.js";
 import {density} from "./archive.js";
 import {Counters} from "./counters.js";
@@ -9,13 +12,17 @@ import {local, remote} from "./source.js";
 import {markTails} from "./tail.js";
 import {clockText, multiGuest} from "../compare/multi-guest.js";
 
-const AGAIN_MS = 2000; /* ms until a first load that failed is tried again */
-const PARTS = 1024; /* number of parts of the minimap */
+const AGAIN_MS = 2000; /* time until the page tries again after a first load that failed, ms */
+const PARTS = 1024; /* number of equal parts of the time whose events the minimap shows */
 
 export class Loading {
 	/**
-	 * COMPARISON is null without a second trace. hooks: showCounter(index, shown), addHeapStrip()
-	 * -> Promise, failed(error)
+	 * COMPARISON is null if the page shows one trace.
+	 *
+	 * hooks:
+	 * - showCounter(index, shown): the user showed or hid a counter;
+	 * - addHeapStrip(): add the heap above the threads; return a Promise;
+	 * - failed(error): report an error.
 	 */
 	constructor(
 		{state, services, frame, camera, canvasView, minimap, search, selection, viewUrl, comparison, layout, filter},
@@ -39,11 +46,15 @@ export class Loading {
 		this.ready = null;
 	}
 
-	/** Begin to load. The Promise `ready` settles when the trace or an error is shown. */
+	/** Begin to load. The Promise `ready` resolves when the trace or an error is on the screen. */
 	begin() {
 		this.ready = this.start();
 	}
 
+	/**
+	 * Open the source, load its first part, and follow it if its run goes on. Show an error of any
+	 * step.
+	 */
 	async start() {
 		try {
 			this.frame.progress("Opening", null);
@@ -69,7 +80,10 @@ export class Loading {
 		}
 	}
 
-	/** Show ERROR of the first load. If the server may answer soon, try again. */
+	/**
+	 * Show ERROR, with which the first load failed. If it is passing (the server can answer again
+	 * soon), load again after AGAIN_MS.
+	 */
 	async lacks(error) {
 		if (!error.passing) return this.frame.sorry(error.message);
 		this.frame.waits(error.message);
@@ -79,13 +93,17 @@ export class Loading {
 		await this.start();
 	}
 
-	/** Close the session. It may have failed in its first load. */
+	/** Close the session, which may have failed, and drop its picture. */
 	forget() {
 		this.state.session?.close();
 		this.state.session = null;
 		this.canvasView.forget();
 	}
 
+	/**
+	 * Return a Promise of the source that the view names, or of null if it is a file that the user
+	 * must choose again.
+	 */
 	async source() {
 		const {file, api, embedded} = this.services;
 		const mine = embedded?.(this.state.view);
@@ -99,8 +117,8 @@ export class Loading {
 	}
 
 	/**
-	 * Prepare SOURCE for a comparison, if there is one: it is not followed, and as much of it as
-	 * possible is loaded.
+	 * Return SOURCE. If it is compared with another trace, mark it: the page then does not follow
+	 * its run, and loads as much of it as possible.
 	 */
 	forComparison(source) {
 		source.compared = Boolean(this.comparison);
@@ -108,7 +126,10 @@ export class Loading {
 		return source;
 	}
 
-	/** Open FILE in this page and write its name to the address. */
+	/**
+	 * Open FILE in this page and write its name to the URL. The change of the URL makes main.js
+	 * open the page of the file.
+	 */
 	take(file) {
 		this.services.file = file;
 		const address = format({file: file.name});
@@ -116,12 +137,14 @@ export class Loading {
 		else location.hash = address;
 	}
 
+	/** Load the file in `services` in place of the present trace. The URL names it already. */
 	restart() {
 		this.forget();
 		this.state.view = {file: this.services.file.name};
 		this.begin();
 	}
 
+	/** Show a new model. SUMMARY and HOW are those of the hook loaded() of session.js. */
 	async loaded(summary, how) {
 		const {
 			camera,
@@ -153,7 +176,8 @@ export class Loading {
 	}
 
 	/**
-	 * Find and mark the unproven parts of the streams. The picture is shown before this is done.
+	 * Mark the parts of the streams that are not proven (tail.js). This asks the server, so the
+	 * picture is on the screen before it is done.
 	 */
 	async mark(session, engine) {
 		try {
@@ -163,15 +187,18 @@ export class Loading {
 			this.canvasView.renew();
 		} catch (error) {
 			/*
-			 * ENGINE may have been replaced and closed. Report only errors of the present engine.
+			 * Another model may have replaced ENGINE meanwhile, and closed it. Report only errors
+			 * of the present engine.
 			 */
 			if (session.engine === engine && !this.state.closed) this.hooks.failed(error);
 		}
 	}
 
 	/**
-	 * Move the window of a running run after new data came. WAS is the window before, and STICKS is
-	 * true if it showed the end. A window that showed the whole trace shows the whole trace again.
+	 * Move the camera after new data of a run that goes on. WAS is the window before: {span in ns,
+	 * all: true if it showed the whole trace}. STICKS is true if the window showed the end of the
+	 * trace. Such a window shows the new end with the same length, or the whole trace if it showed
+	 * all. Another window stays.
 	 */
 	goOn(was, sticks) {
 		if (sticks && was.all) this.camera.fit();
@@ -179,7 +206,7 @@ export class Loading {
 			this.camera.show(this.camera.widest + this.camera.end - was.span, this.camera.widest + this.camera.end);
 	}
 
-	/** Update the density that the minimap shows. */
+	/** Update the number of events over time that the minimap shows. */
 	async overlook() {
 		const {
 			camera,
@@ -197,8 +224,8 @@ export class Loading {
 			bars = density(session.overview);
 		} else {
 			/*
-			 * The model has no time before 0, but a compared trace may begin there: leave these
-			 * bars empty.
+			 * A compared trace may begin before 0. The model has no events there, so the first bars
+			 * stay 0.
 			 */
 			bars = new Uint32Array(PARTS);
 			bars.set(await session.engine.density(first, camera.end + 1n, parts), PARTS - parts);
@@ -206,7 +233,7 @@ export class Loading {
 		minimap.trace(camera.start, camera.end, bars, session.loaded);
 	}
 
-	/** Return sentences on what is missing in the trace. */
+	/** Return sentences for the user about data that the trace lacks. */
 	notes() {
 		const {summary, notes, source, loaded} = this.state.session;
 		const {totals} = summary;
@@ -227,7 +254,10 @@ export class Loading {
 		return out;
 	}
 
-	/** After a new model, select the same thread and search for the same text again. */
+	/**
+	 * Select the same thread and repeat the search in a new model, in which threads have other
+	 * indices.
+	 */
 	async again() {
 		const {selection} = this;
 

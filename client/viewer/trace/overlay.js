@@ -1,17 +1,26 @@
 /*
- * The overlay of a picture: the selected thread and range, the chain of waits, and the time of the
- * pointer. primitives() returns it as a list, which tests read; paint() draws the list.
+ * The overlay is drawn over the picture of the threads: the selected thread and range of time, the
+ * chain of waits, the end of the guest, and the line at the pointer. primitives() returns it as a
+ * list of objects, which tests read. paintOverlay() draws the list on a canvas; overLayers() adds
+ * it to a saved picture.
  */
 import {drawn as differences} from "../compare/differences.js";
 import {drawn as guests} from "../compare/guest-strips.js";
 import {span} from "../page/times.js";
 
-const BELOW = 16; /* pixels from a line to the baseline of the text below it */
+const BELOW = 16; /* distance from a thread's line to the baseline of the text below it, pixels */
 
 /**
- * Return the primitives of STATE: {selected: thread or null, range: {from, to} or null, unloaded:
- * [{from, to}], death: {time, text} or null: the guest's end, chain: [{row, from, to, link: {time,
- * row} or null}], pointer: time or null}. YOF(row) returns the y of a row.
+ * Return the overlay of STATE as a list of {kind, x0, y0, x1, y1, …} in pixels. CAMERA converts
+ * times to x, and YOF(row) returns the y of a row. Members of STATE; all times are in ns:
+ * - selected: the selected thread, or null;
+ * - range: the selected range {from, to}, or null;
+ * - unloaded: ranges [{from, to}] that are not in the model;
+ * - death: the end of the guest {time, text}, or null;
+ * - chain: threads that wait for each other, from chain() of why.js;
+ * - pointer: the time at the pointer, or null;
+ * - guests: strips from guest-strips.js;
+ * - marks: differences between two traces, from differences.js.
  */
 export function primitives(state, camera, yOf) {
 	const out = guests(state.guests ?? [], camera, yOf, state.pointer);
@@ -57,6 +66,7 @@ export function primitives(state, camera, yOf) {
 	return out;
 }
 
+/** Draw a selected range and its length at the bottom. */
 function range(ctx, it, palette) {
 	const [x0, x1] = [Math.min(it.x0, it.x1), Math.max(it.x0, it.x1)];
 
@@ -74,7 +84,10 @@ function range(ctx, it, palette) {
 	ctx.fillText(it.text, (x0 + x1) / 2, it.y1 - 8);
 }
 
-/** Shade a time range that is not loaded, so that it does not look empty. */
+/**
+ * Shade a range of time that is not loaded, and write so, because an unshaded range would look as
+ * if nothing happened.
+ */
 function unloaded(ctx, it, palette) {
 	const middle = (Math.max(it.x0, 0) + Math.min(it.x1, ctx.canvas.clientWidth)) / 2;
 
@@ -88,6 +101,10 @@ function unloaded(ctx, it, palette) {
 	if (it.x1 - it.x0 > 180) ctx.fillText(it.text, middle, it.y1 / 2);
 }
 
+/**
+ * Draw a line WIDTH pixels thick. DASH has the lengths of strokes and gaps in pixels. A line of
+ * length 0 is drawn 1 pixel long.
+ */
 function line(ctx, it, colour, width, alpha = 1, dash = []) {
 	ctx.globalAlpha = alpha;
 	ctx.strokeStyle = colour;
@@ -101,7 +118,9 @@ function line(ctx, it, colour, width, alpha = 1, dash = []) {
 	ctx.globalAlpha = 1;
 }
 
-/** Write the name of a waiting thread below the thread's line, because labels are above it. */
+/**
+ * Write the name of a waiting thread below the thread's line. Above the line there can be a label.
+ */
 function name(ctx, it, palette) {
 	ctx.font = "12px system-ui, sans-serif";
 	ctx.textAlign = "left";
@@ -113,19 +132,19 @@ function name(ctx, it, palette) {
 	ctx.fillText(it.text, x, it.y0 + BELOW);
 }
 
-/** Outline the line of a thread. The line keeps its own colours. */
+/** Draw a frame around a thread's line. The line keeps its colours. */
 function outline(ctx, it, colour) {
 	ctx.strokeStyle = colour;
 	ctx.lineWidth = 2;
 	ctx.strokeRect(it.x0 - 4, it.y0 - 6, Math.max(it.x1 - it.x0, 1) + 8, 12);
 }
 
-const LETTER = 7; /* estimated width of a bold letter in pixels */
-const PLATE = 18; /* height of a heading in pixels */
+const LETTER = 7; /* estimated width of a bold letter, pixels */
+const PLATE = 18; /* height of the heading of a guest's rows, pixels */
 
 /**
- * Draw the heading of a guest's rows, and a line (the whisker) as long as the uncertainty of its
- * clock.
+ * Draw the heading above a guest's rows. Behind the text draw a horizontal line whose length is the
+ * uncertainty of the guest's clock, at the scale of the picture.
  */
 function guest(ctx, it, palette) {
 	ctx.font = "bold 12px system-ui, sans-serif";
@@ -146,7 +165,7 @@ function guest(ctx, it, palette) {
 		line(ctx, {x0: x, y0: y - 4, x1: x, y1: y + 4}, palette.uncertain, 2);
 }
 
-/** Shade the interval in which the events drawn at the pointer can have happened. */
+/** Shade the interval in which an event of this guest happened that is drawn at the pointer. */
 function uncertain(ctx, it, palette) {
 	ctx.globalAlpha = 0.25;
 	ctx.fillStyle = palette.uncertain;
@@ -154,7 +173,7 @@ function uncertain(ctx, it, palette) {
 	ctx.globalAlpha = 1;
 }
 
-/** Draw a flag at the thread where the traces diverge. */
+/** Draw a flag at the thread where two compared traces begin to differ. */
 function divergence(ctx, it, palette) {
 	ctx.fillStyle = palette.part;
 	ctx.fillRect(it.x0 - 1, it.y0 - 14, 2, 28);
@@ -166,7 +185,10 @@ function divergence(ctx, it, palette) {
 	said(ctx, it, it.x0 + 8, it.y0 + BELOW, palette.part, palette);
 }
 
-/** Write the text of IT at X, Y, with a background so that it can be read over anything. */
+/**
+ * Write the text of IT at X, Y pixels. A border in the background colour makes it readable over
+ * lines.
+ */
 function said(ctx, it, x, y, colour, palette) {
 	if (!it.text) return;
 	ctx.font = "bold 12px system-ui, sans-serif";
@@ -178,7 +200,10 @@ function said(ctx, it, x, y, colour, palette) {
 	ctx.fillText(it.text, x, y);
 }
 
-/** Draw the guest's end, with its reason before it, or behind it at the picture's left edge. */
+/**
+ * Draw a vertical line at the guest's end. The reason stands to the left of the line, or to the
+ * right if there is too little room.
+ */
 function death(ctx, it, palette) {
 	line(ctx, it, palette.failed, 2);
 	ctx.font = "bold 12px system-ui, sans-serif";
@@ -193,6 +218,7 @@ function death(ctx, it, palette) {
 	ctx.fillText(it.text, it.x0 + (before ? -5 : 5), it.y1 - 8);
 }
 
+/* Kind of a primitive -> the function that draws it. */
 const PAINTERS = {
 	death,
 	unmatched: (ctx, it, palette) => line(ctx, {...it, y0: it.y0 + 4, y1: it.y1 + 4}, palette.unmatched, 2, 1, [4, 3]),
@@ -214,12 +240,16 @@ const PAINTERS = {
 	pointer: (ctx, it, palette) => line(ctx, it, palette.rulerText, 1, 0.4, [3, 3]),
 };
 
+/** Draw LIST, from primitives(), on a cleared canvas. SIZE is {width, height} in pixels. */
 export function paintOverlay(ctx, list, palette, size) {
 	ctx.clearRect(0, 0, size.width, size.height);
 	for (const it of list) PAINTERS[it.kind](ctx, it, palette);
 }
 
-/** Return LIST as layers of a saved picture. The pointer is left out. */
+/**
+ * Return LIST, from primitives(), as layers of draw/paint.js for a saved picture. The line at the
+ * pointer is left out.
+ */
 export function overLayers(list, palette) {
 	const out = [];
 	const layer = (kind, shape, colour, more) =>

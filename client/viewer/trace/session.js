@@ -1,11 +1,18 @@
 /*
- * The session: the part of a source that is loaded. This is the whole source, a part of a long run,
- * or the newest part of a run that goes on. Each new model gets an engine of its own, which
- * replaces the old engine when the model is ready.
+ * A session loads parts of one source (source.js) and makes a model of each part. The part is the
+ * whole source; or a range of time of a long run; or the newest data of a run that goes on. Each
+ * part gets a new engine, which means a new worker. The old engine is closed when the new model is
+ * ready.
  *
- * hooks: progress(sentence or null, share of 1 or null), loaded(summary, how), failed(error),
- * recovered(error): the step that had failed with ERROR succeeds again, paused(on), ended()
- *        HOW is "begin", "slice" or "live"
+ * hooks:
+ * - progress(sentence, share): show what is being loaded; SHARE is the part done, 0 to 1, or null
+ *   if unknown; a null sentence ends the message;
+ * - loaded(summary, how): a new model is ready; SUMMARY is the answer of engine.load(), and HOW is
+ *   "begin" for the first model, "slice" for another range of time, or "live" for newer data;
+ * - failed(error): a later load failed;
+ * - recovered(error): the step that failed with ERROR before has succeeded;
+ * - paused(on): following stopped (true) or went on (false);
+ * - ended(): the run has ended.
  */
 import {FIRST_BYTES, SLICE_BYTES, around, leaves, newest} from "./archive.js";
 import {Engine} from "../engine/engine.js";
@@ -13,26 +20,32 @@ import {Live} from "./live.js";
 import {asLoaded, remarks} from "./source.js";
 import {bytes as amount} from "../page/times.js";
 
-const LIVE_LEAST_MS = 500; /* least interval between two reads */
-const LIVE_MOST_MS = 3000; /* ms between two reads when no event announces data */
-const QUIET_STEPS = 3; /* number of reads without data after which the session asks whether the run has ended */
-const LIVE = {}; /* stands for a part {from, to}: the newest part of a run that goes on */
-const SETTLE_MS = 150; /* ms without movement of the camera until another part is loaded */
+const LIVE_LEAST_MS = 500; /* least time between two reads, ms */
+const LIVE_MOST_MS = 3000; /* time between two reads if no event announces data, ms */
+/*
+ * Number of reads without new data after which the session asks the server whether the run has
+ * ended.
+ */
+const QUIET_STEPS = 3;
+const LIVE = {}; /* in place of a part {from, to}: the newest data of a run that goes on */
+const SETTLE_MS = 150; /* time without movement of the camera until another part is loaded, ms */
 
 export class Session {
-	/** OPEN returns a Promise of an engine. */
+	/** SOURCE is from source.js. OPEN() returns a Promise of a new engine. */
 	constructor(source, hooks, open = () => Engine.open()) {
 		Object.assign(this, {source, hooks, open});
 		this.engine = null;
 		this.summary = null;
-		this.overview = null; /* overview of the source, see source.js; null for a file */
-		this.loaded = null; /* {from, to}: the loaded part; null: all is loaded */
-		this.notes = [];
-		this.paused = false;
-		this.off = [];
+		/* Bytes of the source over time, from source.overview(); null for a file. */
+		this.overview = null;
+		this.loaded = null; /* {from, to} in ns: the loaded part; null: all is loaded */
+		this.notes = []; /* sentences on missing data, for the user */
+		this.paused = false; /* true: the user stopped following the run */
+		this.off = []; /* functions that remove the listeners of follow() */
 		this.abort = new AbortController();
 	}
 
+	/** Cancel requests and timers, and close the engine. */
 	close() {
 		this.closed = true;
 		this.abort.abort();
@@ -42,7 +55,10 @@ export class Session {
 		this.engine?.close();
 	}
 
-	/** The times {start, end} of the whole trace, also of parts that are not loaded. */
+	/**
+	 * The first and last time {start, end} of the source, ns, also of parts that are not loaded.
+	 * There must be a model.
+	 */
 	get whole() {
 		const {start, end} = this.summary;
 
@@ -53,7 +69,10 @@ export class Session {
 		};
 	}
 
-	/** Load the first part. RANGE is {from, to} of the address, or null. */
+	/**
+	 * Load the first part. RANGE {from, to} is the window that the URL names, ns, or null. Reject
+	 * with a sentence for the user if there are no data or a request fails.
+	 */
 	async begin(range) {
 		const {source} = this;
 
@@ -74,7 +93,10 @@ export class Session {
 		return this.part(part, "begin");
 	}
 
-	/** Load PART {from, to} of the source, or all if PART is null. HOW is for the hook loaded(). */
+	/**
+	 * Load the range of time PART {from, to} of the source, or everything if PART is null. HOW is
+	 * for the hook loaded().
+	 */
 	async part(part, how) {
 		const {source} = this;
 		const times = part ? {from: String(part.from), to: String(part.to)} : {};
@@ -90,6 +112,10 @@ export class Session {
 		);
 	}
 
+	/**
+	 * Make a model of SOURCES (see engine.load()) and give it to the hook loaded(). PART is the
+	 * range {from, to} of them, LIVE, or null for everything.
+	 */
 	async load(sources, how, part = null) {
 		const engine = await this.open();
 		const old = this.engine;
@@ -117,7 +143,8 @@ export class Session {
 	}
 
 	/**
-	 * Throw a sentence if the file is no trace. A file with packets and without events is a trace.
+	 * Throw a sentence for the user if the file is no trace: the decoder found neither a packet nor
+	 * an event. A trace may have packets without events.
 	 */
 	check({totals}) {
 		const {file} = this.source;
@@ -128,11 +155,15 @@ export class Session {
 		);
 	}
 
-	/* Return PART with its true end: the overview has only the begin of the last packet. */
+	/*
+	 * Return PART with its true end. In the overview the last packet ends where it begins, so the
+	 * model can end later.
+	 */
 	reaching(part, {end}) {
 		return part.to > this.overview.to && end > part.to ? {from: part.from, to: end} : part;
 	}
 
+	/** Report the progress of engine.load() to the user. */
 	progress({phase, bytes, total}) {
 		this.arrived = performance.now();
 		if (phase === "building") return this.hooks.progress(`${amount(bytes)} loaded; building the model`, null);
@@ -140,7 +171,10 @@ export class Session {
 		this.hooks.progress(`Loading: ${amount(bytes)}${of}`, total ? Math.min(bytes / total, 1) : null);
 	}
 
-	/** When the camera rests, load the part for the window FROM to TO, unless it is loaded. */
+	/**
+	 * The camera shows FROM to TO (ns). If data of this window are not loaded, load them when the
+	 * camera has rested for SETTLE_MS.
+	 */
 	look(from, to) {
 		clearTimeout(this.settling);
 		if (!this.loaded || this.loading || this.closed || !leaves(this.loaded, this.overview, from, to, this.few))
@@ -148,10 +182,11 @@ export class Session {
 		this.settling = setTimeout(() => this.slice(from, to), SETTLE_MS);
 	}
 
+	/** Load the part around the window FROM to TO (ns). */
 	async slice(from, to) {
 		this.loading = true;
 		try {
-			/* If the user looks at an older part of a run that goes on, stop following the run. */
+			/* The user looks at an older part of a run that goes on, so stop following the run. */
 			if (this.live && !this.paused) {
 				this.pause(true);
 				this.overview = await this.source.overview({signal: this.abort.signal});
@@ -168,6 +203,7 @@ export class Session {
 
 	// Running runs.
 
+	/** Load the newest data of a run that goes on. */
 	async beginLive() {
 		this.live = new Live(this.source);
 		this.hooks.progress("Loading the newest part", null);
@@ -176,12 +212,16 @@ export class Session {
 		this.stepped = performance.now();
 	}
 
+	/** Make a model of the packets that were read so far. */
 	async loadLive(how) {
 		this.notes = this.live.notes;
 		await this.load(this.live.sources(), how, LIVE);
 	}
 
-	/* Return {from, to} of the loaded part of a run that goes on, or null if all is loaded. */
+	/*
+	 * Return the loaded part {from, to} of a run that goes on, or null if everything is loaded.
+	 * START and END are the times of the model.
+	 */
 	newestOf({start, end}) {
 		const {overview} = this;
 
@@ -190,7 +230,11 @@ export class Session {
 		return start > overview.from ? {from: start, to: overview.to} : null;
 	}
 
-	/** Follow the run. EVENTS (events.js) announce new data; may be null. */
+	/**
+	 * Read new data of a run again and again until it ends. The server's events (EVENTS, from
+	 * events.js) tell when to read; if EVENTS is null, a timer does alone. Do nothing for other
+	 * sources.
+	 */
 	follow(events) {
 		const {source} = this;
 		const about = {
@@ -205,6 +249,7 @@ export class Session {
 		this.wake(LIVE_MOST_MS);
 	}
 
+	/** Read MS after the last read, unless an earlier read is planned. */
 	wake(ms) {
 		const at = this.stepped + ms;
 
@@ -214,7 +259,7 @@ export class Session {
 		this.timer = setTimeout(() => this.step(), Math.max(0, at - performance.now()));
 	}
 
-	/** Stop following if ON is true, else go on from the newest part. */
+	/** Stop following the run if ON is true; else follow it again and load the newest data. */
 	pause(on) {
 		this.paused = on;
 		clearTimeout(this.timer);
@@ -226,6 +271,7 @@ export class Session {
 		}
 	}
 
+	/** Read once, then plan the next read. If a read is under way, return its Promise. */
 	async step() {
 		this.timer = 0;
 		this.stepping ??= this.stepOnce().finally(() => {
@@ -236,6 +282,7 @@ export class Session {
 		return this.stepping;
 	}
 
+	/** Read new packets; if there are any, make a new model. Find out whether the run has ended. */
 	async stepOnce() {
 		const options = {signal: this.abort.signal};
 
@@ -247,19 +294,25 @@ export class Session {
 			if ((came || this.resumed) && !this.paused) await this.loadLive("live");
 			this.resumed = false;
 			this.quiet = came ? 0 : (this.quiet ?? 0) + 1;
-			/* After the event that the run has ended, read the remaining packets before ending. */
+			/*
+			 * The run may have ended if the server said so, or if QUIET_STEPS reads had no data.
+			 * Ask only after a read without data, so that the last packets are read first.
+			 */
 			const perhaps = !came && (this.told || this.quiet > QUIET_STEPS);
 			if (this.live.over || (perhaps && !(await this.source.goesOn(options)))) this.end();
 			else if (perhaps) this.told = false;
 			if (this.trouble) this.hooks.recovered(this.trouble);
 			this.trouble = null;
 		} catch (error) {
-			/* Report the same error once. The next step tries again. */
+			/*
+			 * Report an error once, not at each step that fails with it. The next step tries again.
+			 */
 			if (!this.closed && this.trouble?.message !== error.message) this.hooks.failed(error);
 			this.trouble = error;
 		}
 	}
 
+	/** Note that the run has ended. No more data come. */
 	end() {
 		this.ended = true;
 		this.source.death ??= "ended";

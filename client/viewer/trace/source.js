@@ -1,14 +1,16 @@
 /*
- * The sources of a trace: a guest of this host, a capture, or a file. A source has streams and
- * requests their bytes. A source over the API also has an overview, which the server makes without
- * decoding.
+ * A source is where a trace comes from: a run of a guest on this host, a capture, or a local file.
+ * It has streams (rings of the guest), and requests their bytes. A source over the HTTP API also
+ * has an overview: the number of bytes over time, which the server computes without decoding
+ * events.
  */
 import {guestPath} from "../page/api.js";
 import {shown} from "../page/guest-text.js";
 import {bytes as amount, count} from "../page/times.js";
 
-const BUCKETS = 1024;
+const BUCKETS = 1024; /* number of equal parts of time in an overview */
 
+/* Why a capture was taken: the word of the API -> words for the user. */
 const KINDS = {
 	crash: "a crash",
 	watchdog: "the watchdog",
@@ -22,16 +24,20 @@ const KINDS = {
 	trigger: "a trigger",
 };
 
-/* The kinds of captures that are taken when a guest ends. */
+/* The kinds of captures that mprofd takes when a guest ends. */
 const ENDS = new Set(["crash", "watchdog", "poweroff", "reboot", "destroyed", "ended"]);
 
+/* Return PARTS as a query of a URL. Members that are null or undefined are left out. */
 const query = (parts) =>
 	Object.entries(parts)
 		.filter(([, value]) => value !== null && value !== undefined)
 		.map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
 		.join("&");
 
-/** Return the description of a stream of a source for engine.load(). */
+/**
+ * Return what engine.load() needs to know about a stream of a source, without the bytes. An
+ * uncertainty of null means that it is unknown; the engine takes 2^64 - 1 ns for that.
+ */
 export const asLoaded = ({name, guest = 0, offsetNs = 0n, uncertaintyNs = 0n}) => ({
 	name,
 	guest,
@@ -40,8 +46,8 @@ export const asLoaded = ({name, guest = 0, offsetNs = 0n, uncertaintyNs = 0n}) =
 });
 
 /**
- * Return sentences on the data that a trace lacks, from the HTTP HEADERS of its answer. NAME is the
- * name of the stream, or "".
+ * Return sentences for the user about data that are missing in a stream, from the HEADERS of the
+ * HTTP answer with its bytes. NAME is the stream's name, or "" if it is the only one.
  */
 export function remarks(headers, name) {
 	const out = [];
@@ -65,47 +71,59 @@ export function remarks(headers, name) {
 	return out;
 }
 
-/** A guest or a capture over the API. */
+/**
+ * A run of a guest or a capture, over the HTTP API. API is from api.js. PATH is its path on the
+ * server. FACTS are further members: title, about, name, run, streams, running and death are used
+ * by other modules.
+ */
 class Remote {
 	constructor(api, path, facts) {
 		Object.assign(this, {api, path, ...facts});
 	}
 
+	/**
+	 * Return a Promise of the HTTP answer with the bytes of STREAM. PARTS are members of the query,
+	 * such as {from, to} in ns.
+	 */
 	trace(stream, parts = {}, options = {}) {
 		return this.api.ask(`${this.path}/trace?${query({run: this.run, stream: stream.stream, ...parts})}`, options);
 	}
 
-	/** Return true if this source shows the run RUN. */
+	/** Return true if RUN, a number, is the run of this source. */
 	has(run) {
 		return run === this.run;
 	}
 
-	/** Return the path of the list of STREAM's packets. PARTS are further members of the query. */
+	/**
+	 * Return the path and query of the list of STREAM's packets. PARTS are further members of the
+	 * query.
+	 */
 	packets(stream, parts = {}) {
 		return `${this.path}/packets?${query({run: this.run, stream: stream.stream, ...parts})}`;
 	}
 
-	/** Return a Promise of true if the run has not ended. */
+	/** Return a Promise of true if the guest still runs, in the same run. */
 	async goesOn(options) {
 		const domain = await this.api.json(`${this.path}?limit=1`, options);
 
 		return domain.run === this.run && domain.state !== "ended";
 	}
 
-	/** Return the URL of all bytes of STREAM. */
+	/** Return the URL of all bytes of STREAM, for a download. */
 	url(stream) {
 		return this.api.url(`${this.path}/trace?${query({run: this.run, stream: stream.stream})}`);
 	}
 
 	/**
-	 * Return a Promise of the overview of all streams: {from, to, bytes, buckets: [{from, to,
-	 * bytes, packets, lost}]}, or of null if there are no data.
+	 * Return a Promise of the overview, the sum over all streams: {from, to, bytes, buckets:
+	 * [{from, to, bytes, packets, lost}]}, times in ns. Return a Promise of null if the archive has
+	 * no packets.
 	 */
 	async overview(options) {
 		return summed(await this.overviews(options));
 	}
 
-	/** Return a Promise of the overviews of the streams that have data. */
+	/** Return a Promise of the server's overviews, one for each stream that has packets. */
 	async overviews(options) {
 		const all = await Promise.all(
 			this.streams.map((stream) => this.api.json(this.packets(stream, {buckets: BUCKETS}), options)),
@@ -116,8 +134,8 @@ class Remote {
 }
 
 /**
- * Return the sum of the overviews ALL, or null if there are none. The streams end at different
- * times, so the sum is made by time and not by the number of the bucket.
+ * Return the sum of the overviews ALL, or null if ALL is empty. Each stream has other times, so
+ * each bucket of a stream is added to the bucket of the sum that has its middle time.
  */
 export function summed(all) {
 	if (!all.length) return null;
@@ -144,6 +162,7 @@ export function summed(all) {
 	return {from, to, buckets, bytes: buckets.reduce((sum, it) => sum + it.bytes, 0)};
 }
 
+/** Return the streams of LIST, from the API, that VIEW wants: the one that it names, or all. */
 function streamsOf(list, view) {
 	const wanted = view.stream === undefined ? list : list.filter((it) => it.stream === view.stream);
 
@@ -154,6 +173,7 @@ function streamsOf(list, view) {
 	}));
 }
 
+/** Return a Promise of the source of a guest's run: the run in VIEW, or the present one. */
 async function ofDomain(api, view, options) {
 	const path = guestPath({uuid: null, name: view.domain});
 	const domain = await api.json(`${path}?limit=100`, options);
@@ -163,10 +183,7 @@ async function ofDomain(api, view, options) {
 	return new Remote(api, path, {
 		title: shown(domain.name),
 		about: `run ${number}, ${run.state}`,
-		/*
-		 * The reason of the run's end in a word; null if the run goes on or the reason is not
-		 * known.
-		 */
+		/* Reason of the run's end, one word; null if the run goes on. */
 		death: run.state === "ended" ? (run.reason ?? "ended") : null,
 		name: domain.name,
 		uuid: domain.uuid,
@@ -174,15 +191,22 @@ async function ofDomain(api, view, options) {
 		ofRunNumber: number,
 		ofRun: (stream, parts) =>
 			`${path}/${parts.what}?${query({run: number, stream: stream.stream, ...parts.select})}`,
-		/* Only an ended run can have an unproven tail. */
+		/*
+		 * Return true if the stream can have an unproven tail (tail.js), which only an ended run
+		 * has.
+		 */
 		mayTail: () => run.state === "ended",
-		/* Whether the guest is a program of this host, whose ring is in a file. */
+		/*
+		 * Return a Promise of true if the guest is a program of this host that writes its ring to a
+		 * file, so it has the host's clock.
+		 */
 		isLocal: async () => domain.source === "dir",
 		running: run.state !== "ended" && number === domain.run,
 		streams: streamsOf(run.streams, view),
 	});
 }
 
+/** Return a Promise of the source of the capture in VIEW. */
 async function ofCapture(api, view, options) {
 	const path = `v1/captures/${view.capture}`;
 	const capture = await api.json(path, options);
@@ -209,7 +233,10 @@ async function ofCapture(api, view, options) {
 	});
 }
 
-/** Return the source of VIEW over the API. */
+/**
+ * Return a Promise of the source of VIEW over the HTTP API. Reject with a sentence for the user if
+ * the source has no such stream, or none.
+ */
 export async function remote(api, view, options) {
 	const source =
 		view.capture === undefined ? await ofDomain(api, view, options) : await ofCapture(api, view, options);
@@ -223,7 +250,7 @@ export async function remote(api, view, options) {
 	return source;
 }
 
-/** Return the source of a local file. */
+/** Return the source of FILE, a local File that the user chose. */
 export function local(file) {
 	return {
 		title: shown(file.name),

@@ -1,10 +1,10 @@
 /*
- * The time line: a trace on the screen. This class assembles the parts and keeps the address up to
- * date.
+ * The time line: the page of a trace. This class makes the parts of the page, connects them by
+ * hooks, and keeps the URL up to date.
  *
- *   const timeline = await Timeline.open(element, view, {api, events, file});
- *   timeline.go(view)      the address changed; false if it names another trace
- *   timeline.close()
+ *    const timeline = await Timeline.open(element, view, {api, events, file});
+ *    timeline.go(view)      show another view of the same trace; false if VIEW names another trace
+ *    timeline.close()
  */
 import {Actions} from "./actions.js";
 import {Camera} from "./camera.js";
@@ -28,9 +28,14 @@ import {HEAP, THREADS, TrackLayout, streamsOf, usualTracks} from "./track-layout
 import {Comparison} from "../compare/comparison.js";
 import {ViewUrl} from "./view-url.js";
 
-const READ_MS = 700; /* ms without movement until the text version of the picture is updated */
+const READ_MS = 700; /* ms without a new picture until the list for screen readers is updated */
 
 export class Timeline {
+	/**
+	 * Fill the element ROOT with the time line of VIEW (address.js), and begin to load the trace.
+	 * SERVICES are {api, events, file}; README.md describes them. `ready` settles when loading
+	 * ends.
+	 */
 	static async open(root, view, services) {
 		const timeline = new Timeline(root, view, services);
 
@@ -50,7 +55,11 @@ export class Timeline {
 			failed: (error) => this.failed(error),
 		});
 		this.camera = new Camera();
-		this.heap = null; /* the HeapStrip; null before a trace is loaded, and without a server */
+		/*
+		 * the HeapStrip, the curve of the heap above the threads; null before a trace is loaded,
+		 * and always without a server
+		 */
+		this.heap = null;
 		this.leaving = new AbortController();
 		this.dark = watchDark((dark) => {
 			this.dark = dark;
@@ -64,16 +73,20 @@ export class Timeline {
 		root.timeline = this;
 	}
 
-	/** A Promise that settles when the trace or an error is shown. */
+	/** A Promise that resolves when the trace or an error is on the screen. */
 	get ready() {
 		return this.loading.ready;
 	}
 
+	/** The Session (session.js), which loads parts of the trace; null before the source is open. */
 	get session() {
 		return this.state.session;
 	}
 
-	/** The primitives on the screen: of the picture, of its tracks and of its overlay. */
+	/**
+	 * The marks on the screen as objects, for tests: those of the threads, of the tracks and of the
+	 * overlay. The kinds of a processor track begin with "processor-".
+	 */
 	get painted() {
 		const {shown, over, areas} = this.canvasView;
 		const lanes = ["lane", "counter", "envelope"];
@@ -87,7 +100,7 @@ export class Timeline {
 		];
 	}
 
-	/** The STATE of the overlay (overlay.js). */
+	/** The STATE that primitives() of overlay.js draws. */
 	get over() {
 		const {
 			selection,
@@ -110,7 +123,10 @@ export class Timeline {
 		};
 	}
 
-	/** The end of a guest that has ended: {time: of its last event, text}, or null. */
+	/**
+	 * The mark at the end of a guest that has ended: {time: of its last event, text: reason of the
+	 * end}. null for a guest that runs, for a file, and before a trace is loaded.
+	 */
 	get death() {
 		const {session} = this;
 
@@ -118,25 +134,32 @@ export class Timeline {
 		return {time: session.whole.end, text: session.source.death};
 	}
 
-	/** The ranges of time that are not in the loaded model. */
+	/** The ranges [{from, to}] of the trace, in ns, that are not in the loaded model. */
 	get unloaded() {
 		const {loaded, overview, summary} = this.session ?? {};
 
 		if (!loaded) return [];
-		/* Packets are loaded whole, so the model can have events outside of the loaded part. */
+		/*
+		 * The server sends whole packets, so the model can have events before and after the part
+		 * that was requested.
+		 */
 		return [
 			{from: overview.from, to: summary.start < loaded.from ? summary.start : loaded.from},
 			{from: summary.end > loaded.to ? summary.end : loaded.to, to: this.camera.end},
 		].filter(({from, to}) => to > from);
 	}
 
+	/** The colours of the present theme, dark or light (theme.js). */
 	get palette() {
 		return palette(this.dark);
 	}
 
 	// Building.
 
-	/** Make the picture, the minimap and the texts. */
+	/**
+	 * Make the picture with its tracks, the minimap, the status line and the texts for screen
+	 * readers.
+	 */
 	buildPicture() {
 		const {camera, state} = this;
 
@@ -168,7 +191,9 @@ export class Timeline {
 		this.text = make("div", {className: "unseen", role: "region", "aria-label": "The threads in view, as text"});
 	}
 
-	/** The tracks {streams, counters, heap} in their usual order; see CanvasView. */
+	/**
+	 * The objects that get a track: {streams, counters, heap}; see the hook tracks() of CanvasView.
+	 */
 	get tracks() {
 		const {summary, counters} = this.state;
 
@@ -179,7 +204,10 @@ export class Timeline {
 		};
 	}
 
-	/** Draw the tracks anew, because their layout changed, and write the URL. */
+	/**
+	 * Draw the tracks and write the URL. Call it after the layout changed. Before a trace is
+	 * loaded, do nothing.
+	 */
 	relaid() {
 		if (!this.state.summary) return;
 		this.state.counters.read();
@@ -188,7 +216,10 @@ export class Timeline {
 		this.settle();
 	}
 
-	/** Return a node that shows and hides the tracks that are no counters. */
+	/**
+	 * Return the list of check boxes that show and hide the processors, the heap and the threads.
+	 * Counters have a list of their own (counters.js).
+	 */
 	chooser() {
 		const {layout, heap} = this;
 		const flip = (id) => (id === HEAP ? heap.flip() : this.showTrack(id, layout.of(id).shown === false));
@@ -217,12 +248,13 @@ export class Timeline {
 		);
 	}
 
+	/** Show or hide the track ID, which is no counter and not the heap. */
 	showTrack(id, shown) {
 		this.layout.set(id, {shown: shown ? undefined : false});
 		this.relaid();
 	}
 
-	/** Draw anew, because the filter changed, and write the URL. */
+	/** Draw the pictures and write the URL. Call it after the filter of threads changed. */
 	filtered() {
 		this.canvasView.renew();
 		this.comparison?.canvasView.renew();
@@ -231,7 +263,7 @@ export class Timeline {
 		this.settle();
 	}
 
-	/** Hide the track ID. */
+	/** Hide the track ID of any kind. */
 	hideTrack(id) {
 		const counter = this.state.counters.counters.find((it) => it.id === id);
 
@@ -243,14 +275,17 @@ export class Timeline {
 		this.canvasView.canvas.focus();
 	}
 
-	/** Return the name of STREAM's track; "" if the trace has only one stream. */
+	/**
+	 * Return the name of STREAM's processor track. STREAM is an index of summary.streams. Return ""
+	 * if the trace has only one stream.
+	 */
 	streamName(stream) {
 		const {streams} = this.state.summary;
 
 		return streams.length > 1 ? streams[stream].name || `stream ${stream + 1}` : "";
 	}
 
-	/** Make search, selection, comparison and panels. */
+	/** Make the search, the selection, the tooltip, the comparison and the panels. */
 	buildParts() {
 		const {state, camera, canvasView} = this;
 		const failed = (error) => this.failed(error);
@@ -314,7 +349,9 @@ export class Timeline {
 		);
 	}
 
-	/** Make the frame, the actions, the loader, the view URL and the gestures. */
+	/**
+	 * Make the frame around the picture, the actions, the loader, the view URL and the gestures.
+	 */
 	buildControls() {
 		const {
 			state,
@@ -399,7 +436,8 @@ export class Timeline {
 	}
 
 	/**
-	 * Return an element that leads to all guests, or the element of the service home(), or null.
+	 * Return the link with the text WORDS to the page of all guests. In a single-file page, return
+	 * the element or null that its service home() returns.
 	 */
 	home(words) {
 		const {home} = this.services;
@@ -407,14 +445,17 @@ export class Timeline {
 		return home ? home() : make("a", {className: "tl-back", href: "#", textContent: words});
 	}
 
-	/** Return a Promise of the thread near X, Y of the picture, or of null. */
+	/** Return a Promise of the thread near X, Y, in pixels of the picture, or of null. */
 	async threadAt(x, y) {
 		const index = await this.selection.at(x, y);
 
 		return index === null ? null : this.state.engine.thread(index);
 	}
 
-	/** Return the hooks of gestures.js for the picture. */
+	/**
+	 * Return the hooks of gestures.js for the picture. A drag to the side moves the time; a drag up
+	 * or down moves the rows.
+	 */
 	gestureHooks() {
 		const {camera, canvasView} = this;
 
@@ -442,7 +483,10 @@ export class Timeline {
 		};
 	}
 
-	/** Return the hooks of gestures.js for the tracks. They move the time and not the rows. */
+	/**
+	 * Return the hooks of gestures.js for the areas of tracks. A drag moves only the time; a click
+	 * does nothing.
+	 */
 	trackHooks() {
 		const {zoom, pan, pinch, range, key} = this.gestureHooks();
 		let held = 0;
@@ -466,7 +510,10 @@ export class Timeline {
 		};
 	}
 
-	/** Add the heap strip. It needs a server. */
+	/**
+	 * Add the heap strip, unless there is one. Only the service strip() of a page with a server has
+	 * its class.
+	 */
 	async addHeapStrip() {
 		const {state, services, camera, canvasView, selection, tooltip} = this;
 		const Strip = await services.strip?.();
@@ -488,6 +535,7 @@ export class Timeline {
 		await this.heap.begin();
 	}
 
+	/** Remove listeners and timers, and close the engines. The elements stay in ROOT. */
 	close() {
 		this.leaving.abort();
 		document.removeEventListener("keydown", this.onKey);
@@ -502,7 +550,10 @@ export class Timeline {
 		delete this.root.timeline;
 	}
 
-	/** Open FILE, in this page or in that of a memory profile. */
+	/**
+	 * Open FILE as a trace in this page, or as a memory profile in the page of one, which the
+	 * service take() decides by the content.
+	 */
 	take(file) {
 		const {take} = this.services;
 
@@ -510,16 +561,17 @@ export class Timeline {
 		else this.loading.take(file);
 	}
 
-	/** Follow a new address. Return false if it names another trace. */
+	/** Show VIEW, the content of a new URL. Return false if VIEW names another trace. */
 	go(view) {
 		return this.viewUrl.go(view);
 	}
 
-	/** Write the URL after a change. */
+	/** Write the URL after a short rest. Call it after each change of the view. */
 	settle() {
 		this.viewUrl.settle();
 	}
 
+	/** Show the whole trace. Return a Promise that resolves when it is on the screen. */
 	fit() {
 		return this.viewUrl.fit();
 	}
@@ -529,13 +581,17 @@ export class Timeline {
 		this.live.textContent = sentence;
 	}
 
+	/** Show the message of ERROR above the picture. */
 	failed(error) {
 		this.frame.trouble(error.message);
 	}
 
 	// Moving.
 
-	/** Call CHANGE, which moves the camera, and draw. */
+	/**
+	 * Call CHANGE, a function that moves the camera, and draw. Before a trace is loaded, do
+	 * nothing.
+	 */
 	move(change) {
 		if (!this.state.summary) return;
 		change();
@@ -543,6 +599,10 @@ export class Timeline {
 		this.moved();
 	}
 
+	/**
+	 * Draw, load the part in view if it is missing, and write the URL. Call it after the camera
+	 * moved.
+	 */
 	moved() {
 		const {camera} = this;
 
@@ -552,6 +612,7 @@ export class Timeline {
 		this.settle();
 	}
 
+	/** Write the status line below the picture: which part of the trace is in view. */
 	say() {
 		const {camera} = this;
 
@@ -567,6 +628,7 @@ export class Timeline {
 		if (this.filter.text) this.says.textContent += ` ${this.filter.text}`;
 	}
 
+	/** Update what depends on the picture after each frame. */
 	drawn() {
 		this.comparison?.follow();
 		this.heap?.draw();
@@ -578,7 +640,10 @@ export class Timeline {
 		}
 	}
 
-	/** Update the list of threads in view that screen readers read. */
+	/**
+	 * Update the list of the threads in view that screen readers read, and the panel "threads" if
+	 * it is open.
+	 */
 	async tell() {
 		if (!this.canvasView.shown || this.state.closed) return;
 		const indices = inView(this.canvasView.shown.marks);
@@ -598,6 +663,7 @@ export class Timeline {
 
 	// Counters.
 
+	/** Show all chosen counters, or hide them. */
 	flipCounters() {
 		const shown = this.state.counters.flip();
 

@@ -1,33 +1,45 @@
 /*
- * The controls of tracks: each has a button at its caption, which opens the track's menu and by
- * which the track is dragged, and an edge at its foot, by which it is resized. Keys and screen
- * readers find the same in the menu.
+ * The controls of the tracks. Each track has a button beside its caption: a click opens the track's
+ * menu, and a drag moves the track. Each track has an edge at its bottom: a drag resizes the track.
+ * The menu can do the same by keyboard and with a screen reader.
  */
 import {make, short} from "../page/make.js";
 
-const STILL = 4; /* most pixels that the pointer may move during a click */
-const STEP = 16; /* pixels by which the menu resizes a track */
+/* greatest distance in pixels that the pointer moves in a click; farther is a drag */
+const STILL = 4;
+const STEP = 16; /* pixels by which the menu items "Higher" and "Lower" resize a track */
 
 export class TrackControls {
 	/**
-	 * LAYOUT is a TrackLayout. hooks: ids() -> ids of all tracks in their usual order, displayed()
-	 * -> [{id, name, pinned, collapsed, height, top, bottom}] from top to bottom, the last two in
-	 * the page's coordinates, changed(): the layout changed, hide(id), more(id) -> [[text,
-	 * press]]: further items of its menu, announce(sentence)
+	 * LAYOUT is the TrackLayout that keeps the user's changes.
+	 *
+	 * hooks:
+	 * - ids(): return the ids of all tracks in their usual order;
+	 * - displayed(): return the tracks on the screen from top to bottom: [{id, name, pinned,
+	 *   collapsed, height, top, bottom}], the last three in pixels, TOP and BOTTOM from the top of
+	 *   the browser's window;
+	 * - changed(): called after LAYOUT changed;
+	 * - hide(id): hide a track;
+	 * - more(id): return further items for the track's menu: [[text, press]];
+	 * - announce(sentence): tell the sentence to screen readers.
 	 */
 	constructor(layout, hooks) {
 		Object.assign(this, {layout, hooks});
-		this.heads = new Map(); /* by id: {button, edge} */
+		this.heads = new Map(); /* id of a track -> its controls {button, edge} */
+		/* line that shows where a dragged track will be */
 		this.line = make("div", {className: "tl-track-drop", hidden: true});
 		this.menu = make("div", {className: "tl-track-menu", role: "menu", hidden: true});
-		this.open = null; /* id of the track whose menu is open; null: none */
+		this.open = null; /* id of the track whose menu is open, or null */
 		this.menu.addEventListener("keydown", (event) => this.key(event));
 		this.menu.addEventListener("focusout", ({relatedTarget}) => {
 			if (relatedTarget && !this.menu.contains(relatedTarget)) this.close(false);
 		});
 	}
 
-	/** Return the controls of the track ID, called NAME: [button, edge]. */
+	/**
+	 * Return the controls of the track ID as [button, edge], and make them at the first call. NAME
+	 * is the track's name for the user.
+	 */
 	of(id, name) {
 		const head = this.heads.get(id) ?? this.made(id);
 		const label = `Track: ${short(name, 80)}`;
@@ -39,6 +51,7 @@ export class TrackControls {
 		return [head.button, head.edge];
 	}
 
+	/** Make the controls of the track ID. Return {button, edge}. */
 	made(id) {
 		const button = make("button", {
 			type: "button",
@@ -57,13 +70,14 @@ export class TrackControls {
 		return head;
 	}
 
-	/** Return the place of the track ID on the screen, as displayed() gives it. */
+	/** Return the track ID as an item of the hook displayed(); undefined if the track is hidden. */
 	place(id) {
 		return this.hooks.displayed().find((it) => it.id === id);
 	}
 
 	// Dragging.
 
+	/** Let BUTTON move the track ID by dragging and open its menu by clicking. */
 	drags(button, id) {
 		let start = null;
 		let moved = false;
@@ -98,12 +112,15 @@ export class TrackControls {
 		});
 	}
 
-	/** Return the gap between tracks at Y: the number of tracks above it. */
+	/**
+	 * Return the gap between two tracks that is nearest to Y (pixels from the top of the browser's
+	 * window). A gap is the number of tracks above it; 0 is above the first track.
+	 */
 	gap(y) {
 		return this.hooks.displayed().filter(({top, bottom}) => y > (top + bottom) / 2).length;
 	}
 
-	/** Show GAP. */
+	/** Show the line at GAP, which is the result of gap(). */
 	show(gap) {
 		const tracks = this.hooks.displayed();
 		const y = gap < tracks.length ? tracks[gap].top : tracks.at(-1).bottom;
@@ -112,7 +129,7 @@ export class TrackControls {
 		this.line.style.top = `${y - this.line.offsetParent.getBoundingClientRect().top - 1}px`;
 	}
 
-	/** Move the track ID to GAP. A track that is put above a pinned one is pinned, too. */
+	/** Move the track ID to GAP. The track becomes pinned if the track below GAP is pinned. */
 	drop(id, gap) {
 		const tracks = this.hooks.displayed();
 		const next = tracks.slice(gap).find((it) => it.id !== id);
@@ -125,14 +142,20 @@ export class TrackControls {
 		this.hooks.changed();
 	}
 
-	/** Return the id of the track behind TRACK in the order of all tracks but ID, or null. */
+	/**
+	 * Return the id of the track that follows TRACK in the order of all tracks except ID. Return
+	 * null if TRACK is the last.
+	 */
 	after(track, id) {
 		const order = this.layout.order(this.hooks.ids()).filter((it) => it !== id);
 
 		return (track && order[order.indexOf(track.id) + 1]) ?? null;
 	}
 
-	/** Move the track ID by one place up (BY -1) or down (1), among those that are pinned as it is. */
+	/**
+	 * Move the track ID up by one place (BY is -1) or down by one (BY is 1). A pinned track moves
+	 * only among pinned tracks, another only among the others.
+	 */
 	step(id, by) {
 		const tracks = this.hooks.displayed();
 		const mine = tracks.filter((it) => it.pinned === this.place(id).pinned);
@@ -147,6 +170,9 @@ export class TrackControls {
 
 	// Resizing.
 
+	/**
+	 * Let EDGE resize the track ID by dragging. A double click gives the track its usual height.
+	 */
 	resizes(edge, id) {
 		let start = null;
 
@@ -163,7 +189,10 @@ export class TrackControls {
 		edge.addEventListener("dblclick", () => this.resize(id, undefined));
 	}
 
-	/** Make the track ID HEIGHT pixels high; undefined: as high as usual. */
+	/**
+	 * Give the track ID the height HEIGHT in pixels, or its usual height if HEIGHT is undefined. A
+	 * collapsed track is expanded.
+	 */
 	resize(id, height) {
 		this.layout.set(id, {height, collapsed: undefined});
 		this.hooks.changed();
@@ -171,7 +200,10 @@ export class TrackControls {
 
 	// The menu.
 
-	/** Return the items of the menu of the track ID: [text, press, does the menu stay open?]. */
+	/**
+	 * Return the items of the menu of the track ID: [text, function to call, true if the menu stays
+	 * open].
+	 */
 	items(id) {
 		const {layout} = this;
 		const {name, pinned, collapsed} = this.place(id);
@@ -198,6 +230,7 @@ export class TrackControls {
 		];
 	}
 
+	/** Open the menu of the track ID, or close it if it is open. */
 	toggle(id) {
 		if (this.open === id) return this.close();
 		this.close(false);
@@ -214,6 +247,7 @@ export class TrackControls {
 		this.menu.firstElementChild.focus();
 	}
 
+	/** Put the items of the track ID into the menu. */
 	fill(id) {
 		this.menu.replaceChildren(
 			...this.items(id).map(([text, press, stays]) =>
@@ -231,7 +265,9 @@ export class TrackControls {
 		);
 	}
 
-	/** Close the menu. Return true if it was open. BACK: focus its button. */
+	/**
+	 * Close the menu. Return true if it was open. If BACK is true, focus the button of its track.
+	 */
 	close(back = true) {
 		const head = this.heads.get(this.open);
 		const was = this.open !== null;
@@ -243,7 +279,10 @@ export class TrackControls {
 		return was;
 	}
 
-	/** Close the menu when the pointer is pressed outside of it, until the AbortSignal LEAVING. */
+	/**
+	 * Close the menu at a press of the pointer outside of it. The AbortSignal LEAVING removes the
+	 * listener.
+	 */
 	closes(leaving) {
 		document.addEventListener(
 			"pointerdown",
@@ -255,6 +294,10 @@ export class TrackControls {
 		);
 	}
 
+	/**
+	 * Handle EVENT, a key press in the menu: arrows, Home and End move between the items, Escape
+	 * and Tab close the menu.
+	 */
 	key(event) {
 		const items = [...this.menu.children];
 		const at = items.indexOf(document.activeElement);
@@ -270,9 +313,12 @@ export class TrackControls {
 }
 
 /**
- * Return a node that shows or hides each of TRACKS [{id, name}]. ISSHOWN(id) says which are shown.
- * FLIP(id) shows or hides one. EVERY(on): rows without a thread in view have height; ISEVERY: they
- * have now. USUAL(): make all tracks as they are at first.
+ * Return a node with the check boxes and buttons that change the tracks [{id, name}] in TRACKS.
+ * - isShown(id): return true if the track is shown;
+ * - flip(id): show or hide the track;
+ * - every(on): true gives height also to rows without a thread in view; isEvery is its present
+ *   value;
+ * - usual(): give all tracks their usual layout.
  */
 export function trackList(tracks, isShown, flip, every, isEvery, usual) {
 	const rows = tracks.map(({id, name}) =>
