@@ -1,28 +1,41 @@
-/* The actions of a time line by name. Keys and buttons run them; keys.js maps keys to names. */
+/*
+ * The actions that keys and buttons run on a time line, by name. keys.js says which key runs which
+ * action.
+ */
 import {inView} from "./threads.js";
 import {span} from "../page/times.js";
 
 export class Actions {
 	/**
-	 * hooks: move(change: a function that moves the camera), fit(): show the whole trace,
-	 * flipCounters() and flipHeap(): show or hide them, closeMenu() -> was it open?,
-	 * announce(sentence) to screen readers
+	 * hooks:
+	 * - move(change): call CHANGE, which moves the camera, and draw;
+	 * - fit(): show the whole trace;
+	 * - flipCounters(), flipHeap(): show or hide them;
+	 * - closeMenu(): close the open menu; return true if one was open;
+	 * - announce(sentence): tell the sentence to screen readers.
 	 */
 	constructor({state, camera, canvasView, search, selection, tooltip, panels}, hooks) {
 		Object.assign(this, {state, camera, canvasView, search, selection, tooltip, panels, hooks});
-		this.begun = undefined; /* time at which a key began a range; undefined: none */
+		/* First end of a range that the key "mark" began, ns; undefined: none. */
+		this.begun = undefined;
 	}
 
-	/** Return true if the time line handles EVENT, a key press anywhere on the page. */
+	/**
+	 * Return true if the time line handles EVENT, a key press anywhere on the page: it is not for a
+	 * field or a button.
+	 */
 	takes(event) {
 		const element = event.target;
 
 		if (event.defaultPrevented || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName)) return false;
-		/* Space and Enter press the focused button, if there is one. */
+		/* With a button or a link in focus, Space and Enter press it. */
 		return !((event.key === " " || event.key === "Enter") && element.closest("button, a, summary"));
 	}
 
-	/** Select the thread after the selected one in view (BY 1), or the one before (-1). */
+	/**
+	 * Select the next thread in view (BY is 1) or the one before (BY is -1), in the order of
+	 * inView(). Without a selected thread, select the first or the last.
+	 */
 	neighbour(by) {
 		const indices = this.canvasView.shown ? inView(this.canvasView.shown.marks) : [];
 		const at = this.selection.thread ? indices.indexOf(this.selection.thread.index) : -1;
@@ -33,7 +46,7 @@ export class Actions {
 			);
 	}
 
-	/** Zoom to the selected thread or range. */
+	/** Show the selected thread over the whole width, or else the selected range. */
 	zoomTo() {
 		const {thread, range} = this.selection;
 		const what = thread ? {from: thread.start, to: thread.end} : range;
@@ -43,7 +56,7 @@ export class Actions {
 		this.camera.show(what.from - margin, what.to + margin);
 	}
 
-	/** Return the actions that only move the camera, by name. */
+	/** Return the actions that only move the camera: name -> function. */
 	moves() {
 		const {camera} = this;
 		const x = this.tooltip.x ?? camera.width / 2;
@@ -63,7 +76,9 @@ export class Actions {
 		};
 	}
 
-	/** Run the action called ACTION. Return true. */
+	/**
+	 * Run ACTION. If no action has this name, open or close the panel of this name. Return true.
+	 */
 	act(action) {
 		const moves = this.moves();
 		const others = {
@@ -89,7 +104,10 @@ export class Actions {
 		return true;
 	}
 
-	/** Close the uppermost open part: a menu, the panel, or the selection. */
+	/**
+	 * Close the menu; else close the panel; else clear the selected range, the thread or the
+	 * highlights, the first that there is.
+	 */
 	escape() {
 		const {selection} = this;
 
@@ -107,7 +125,10 @@ export class Actions {
 		this.canvasView.canvas.focus();
 	}
 
-	/** Begin a range at TIME, or end the range that was begun. Keys call this. */
+	/**
+	 * Begin a range at TIME, ns, or end the range that was begun, and select it. Without an
+	 * argument, TIME is that at the pointer, or that in the middle of the window.
+	 */
 	mark(time = this.tooltip.time ?? this.camera.timeAt(this.camera.width / 2)) {
 		if (this.begun === undefined) {
 			this.begun = time;

@@ -1,28 +1,28 @@
 /*
- * Choose the part of a long run that is loaded. This module has only functions that compute a range
- * of time from an overview.
+ * Choose which part of a long run is loaded. The functions of this module only compute a range of
+ * time from an overview, the bytes over time (see source.js). Times are BigInt ns.
  */
 
 /**
- * Bytes of the trace that are loaded at once. The model needs about twenty times as much memory.
+ * Most bytes of a trace that are loaded at once. The model needs about twenty times as much memory.
  */
 export const SLICE_BYTES = 12 << 20;
 
 /**
- * Bytes that are loaded first, so the first picture comes soon. More is loaded when the window
- * leaves this part.
+ * Most bytes that are loaded at first, so that the first picture comes soon. Up to SLICE_BYTES are
+ * loaded when the window leaves this part.
  */
 export const FIRST_BYTES = 4 << 20;
 
-/** Return the newest part {from, to} of OVERVIEW that has at most MOST bytes. */
+/** Return the newest part {from, to} of OVERVIEW with at most MOST bytes. */
 export function newest(overview, most = SLICE_BYTES) {
 	return around(overview, overview.to, overview.to, most);
 }
 
 /**
- * Return the part {from, to} to load for the window FROM to TO. It is the window, widened evenly on
- * both sides up to MOST bytes. If the window itself has more bytes, the part is the window's
- * middle.
+ * Return the part {from, to} of OVERVIEW to load for the window FROM to TO: buckets of at most MOST
+ * bytes around the middle of the window, as many on one side as on the other if they are of equal
+ * size. The part is smaller than the window if the window has more bytes.
  */
 export function around(overview, from, to, most = SLICE_BYTES) {
 	const {buckets} = overview;
@@ -38,7 +38,7 @@ export function around(overview, from, to, most = SLICE_BYTES) {
 
 	for (let grew = true; grew;) {
 		grew = false;
-		/* Add the buckets of the window first, then buckets on both sides in turn. */
+		/* Add a bucket on each side in turn, as long as its bytes fit. */
 		if (high < last && buckets[high + 1].bytes <= room) {
 			room -= buckets[++high].bytes;
 			grew = true;
@@ -52,23 +52,27 @@ export function around(overview, from, to, most = SLICE_BYTES) {
 }
 
 /**
- * Return true if another part must be loaded to show FROM to TO. FEW is true if the loaded part has
- * fewer than SLICE_BYTES.
+ * Return true if another part must be loaded to show the window FROM to TO. LOADED {from, to} is
+ * the present part. FEW is true if it was limited to FIRST_BYTES.
  */
 export function leaves(loaded, overview, from, to, few = false) {
 	const first = from > overview.from ? from : overview.from;
 	const last = to < overview.to ? to : overview.to;
 
 	if (first >= loaded.from && last <= loaded.to) return false;
-	/* If the window is too large to be loaded, keep the loaded part. */
+	/*
+	 * The window does not fit into memory as a whole. Load another part only if the window shows
+	 * nothing of the present one.
+	 */
 	const more = few ? around(overview, first, last) : null;
 	const wide = more ? more.from > first || more.to < last : last - first > loaded.to - loaded.from;
 	return !wide || loaded.to <= first || loaded.from >= last;
 }
 
 /**
- * Return the bytes in each bucket of OVERVIEW, for the minimap. The bytes of a packet are spread
- * evenly from its begin to the begin of the next packet.
+ * Return the number of bytes in each bucket of OVERVIEW, for the bars of the minimap. The overview
+ * counts a packet in the bucket where it begins; here its bytes are spread evenly over the buckets
+ * up to the begin of the next packet.
  */
 export function density(overview) {
 	const {buckets} = overview;

@@ -1,29 +1,32 @@
-/* The counters: their names, ranges of values, and which are drawn. */
+/* The counters of a trace: their names, the ranges of their values, and which of them are drawn. */
 import {make, short} from "../page/make.js";
 import {caption} from "../draw/tracks.js";
 import {counterId} from "../page/track-address.js";
 import {TrackLayout} from "./track-layout.js";
 
-/* Most counters in the list; a trace can have a million, and the filter finds the unlisted ones. */
+/*
+ * Most counters that the list in the panel shows. A trace can have a million; the filter finds the
+ * others.
+ */
 const SHOWN_MAX = 200;
 
-const DRAWN_AT_FIRST = 24;
+const DRAWN_AT_FIRST = 24; /* number of counters that are drawn before the user chooses */
 
 export class Counters {
 	/**
-	 * COUNTERS is from the answer of engine.load(). TOGGLE(index, shown) is called when the user
-	 * shows or hides a counter. LAYOUT, a TrackLayout, remembers that.
+	 * COUNTERS is the member of the answer of engine.load(). TOGGLE(index, shown) is called after
+	 * the user showed or hid a counter. LAYOUT, a TrackLayout, keeps the user's choice.
 	 */
 	constructor(counters, toggle, layout = new TrackLayout()) {
 		this.counters = counters.map((it) => ({...it, id: counterId(it.stream, it.name)}));
 		this.atFirst = new Set(counters.slice(0, DRAWN_AT_FIRST).map((it) => it.index));
 		this.toggle = toggle;
 		this.layout = layout;
-		this.all = true;
+		this.all = true; /* false: all are hidden, whatever the user chose for each */
 		this.read();
 	}
 
-	/** Show the counters that LAYOUT shows. */
+	/** Read from LAYOUT which counters are shown. Call it after LAYOUT changed. */
 	read() {
 		const isShown = ({id, index}) => this.layout.of(id).shown ?? this.atFirst.has(index);
 
@@ -31,8 +34,8 @@ export class Counters {
 	}
 
 	/**
-	 * Return new Counters for COUNTERS of a new model. A counter of the same stream and name is
-	 * shown or hidden as before.
+	 * Return a Counters object for COUNTERS of a new model of the same trace. A counter with the
+	 * same stream and name is shown or hidden as before.
 	 */
 	carry(counters) {
 		const next = new Counters(counters, this.toggle, this.layout);
@@ -44,7 +47,10 @@ export class Counters {
 		return next;
 	}
 
-	/** Return the caption of a counter: its name and the range of its values. */
+	/**
+	 * Return the caption of the counter INDEX: its name and the range of its values. If INDEX is
+	 * null or unknown, return NAME.
+	 */
 	caption(index, name) {
 		if (index === null) return name;
 		const it = this.counters[index];
@@ -52,17 +58,20 @@ export class Counters {
 		return it && it.index === index ? caption(it) : name;
 	}
 
-	/** The counters that are drawn, each in a lane. */
+	/** The counters that are drawn. Each is drawn in a lane, a track of its own. */
 	get lanes() {
 		return this.all ? this.counters.filter((it) => this.shown.has(it.index)) : [];
 	}
 
-	/** Show or hide all chosen counters. Return true if they are shown now. */
+	/** Show all chosen counters, or hide them. Return true if they are shown now. */
 	flip() {
 		this.all = !this.all;
 		return this.all;
 	}
 
+	/**
+	 * Show or hide the counter INDEX. LAYOUT keeps only a choice that differs from the first one.
+	 */
 	set(index, shown) {
 		this.shown[shown ? "add" : "delete"](index);
 		this.layout.set(this.counters.find((it) => it.index === index).id, {
@@ -71,6 +80,7 @@ export class Counters {
 		this.toggle(index, shown);
 	}
 
+	/** Return a list item with a check box for the counter IT. */
 	row(it) {
 		const id = `tl-counter-${it.index}`;
 		const box = make("input", {
@@ -89,7 +99,7 @@ export class Counters {
 		);
 	}
 
-	/** Return the list of counters as a node for the panel. */
+	/** Return the list of counters, with a filter by name, as a node for the panel. */
 	node() {
 		const list = make("ul", {className: "tl-counters"});
 		const note = make("p", {className: "tl-quiet"});

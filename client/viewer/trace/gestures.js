@@ -1,29 +1,38 @@
 /*
- * The gestures on a picture: wheel, drag, pinch, double click and keys. Each gesture calls a hook.
- * All places are in pixels.
+ * Turn wheel, pointer and keys on a picture into gestures. Each gesture calls a hook. All places
+ * are pixels from the left top corner of the picture.
  *
- * hooks: zoom(x, factor), pan(dx), grab(x, y), drag(x, y), drop(), pinch(x0, x1, to0, to1),
- * click(x, y), double(x, y),
- *        range(x0, x1, done), hover(x, y), leave(), key(action, event)
+ * hooks:
+ * - zoom(x, factor): zoom around X; FACTOR above 1 zooms in;
+ * - pan(dx): move the picture by DX to the right;
+ * - grab(x, y), drag(x, y), drop(): a drag begins, moves to X, Y, and ends;
+ * - pinch(x0, x1, to0, to1): two fingers moved from X0 to TO0 and from X1 to TO1;
+ * - click(x, y), double(x, y): a click, and the second click of a double click;
+ * - range(x0, x1, done): the user draws a range; DONE is true at its end;
+ * - hover(x, y), leave(): the pointer moved without a button, and left the picture;
+ * - key(action, event): a key for ACTION (keys.js) was pressed; return true if it is handled.
  */
 import {act} from "./keys.js";
 
-/** Zoom factor of one wheel notch. */
+/** Factor by which one notch of the wheel zooms. */
 export const STEP = 1.2;
 
-const NOTCH = 100; /* pixels that a browser reports per notch */
-const LINE = 100 / 3;
-const STILL = 4; /* most pixels that the pointer may move during a click */
-const TWICE_MS = 400;
+const NOTCH = 100; /* pixels that browsers report for a notch of the wheel */
+const LINE = 100 / 3; /* pixels for a line, in which some browsers report the wheel */
+/* Greatest distance in pixels that the pointer moves in a click; farther is a drag. */
+const STILL = 4;
+const TWICE_MS = 400; /* longest time between the clicks of a double click, ms */
 
 export class Gestures {
+	/** Listen to CANVAS from now on. HOOKS are those of this file's first comment. */
 	constructor(canvas, hooks) {
 		this.canvas = canvas;
 		this.hooks = hooks;
-		this.pointers = new Map();
+		this.pointers = new Map(); /* id of a pressed pointer -> its place {x, y} */
 		this.moved = false;
-		this.mode = null;
-		this.last = null; /* the last click, to recognise a double click */
+		this.mode = null; /* "drag", "range", "pinch", or null */
+		/* {x, y, time in ms} of the last click, to recognise a double click; null: none. */
+		this.last = null;
 		const on = (name, handle, options) => canvas.addEventListener(name, handle.bind(this), options);
 
 		on("wheel", this.wheel, {passive: false});
@@ -35,12 +44,14 @@ export class Gestures {
 		on("keydown", this.key);
 	}
 
+	/** Return the place {x, y} of EVENT in the picture. */
 	at(event) {
 		const box = this.canvas.getBoundingClientRect();
 
 		return {x: event.clientX - box.left, y: event.clientY - box.top};
 	}
 
+	/** Zoom, or pan if the wheel moves sideways or Shift is held. */
 	wheel(event) {
 		const unit = event.deltaMode === 1 ? LINE : event.deltaMode === 2 ? 400 : 1;
 		const {x} = this.at(event);
@@ -49,7 +60,7 @@ export class Gestures {
 		event.preventDefault();
 		if (event.shiftKey && !dx) [dx, dy] = [dy, 0];
 		if (Math.abs(dx) > Math.abs(dy)) return this.hooks.pan(-dx);
-		/* A browser reports a pinch on a touch pad as a wheel with Ctrl, in smaller steps. */
+		/* Browsers report a pinch on a touch pad as a wheel with Ctrl, in smaller steps. */
 		const notches = Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)));
 		if (notches) this.hooks.zoom(x, STEP ** notches);
 	}
@@ -85,6 +96,7 @@ export class Gestures {
 		else if (this.mode === "range") this.hooks.range(this.start.x, at.x, false);
 	}
 
+	/** Report that the finger ID has moved to AT, while the other rests. */
 	pinch(id, at) {
 		const was = [...this.pointers.values()];
 		const is = [...this.pointers.entries()].map(([key, place]) => (key === id ? at : place));
@@ -118,6 +130,7 @@ export class Gestures {
 		this.mode = null;
 	}
 
+	/** Call the hook for the key of EVENT. A handled key does nothing else. */
 	key(event) {
 		const action = act(event);
 
@@ -128,7 +141,10 @@ export class Gestures {
 	}
 }
 
-/** Call PRESS again and again while the button ELEMENT is held, and once for a key press. */
+/**
+ * Call PRESS when the button ELEMENT is pressed, and repeat it while the button is held: after 400
+ * ms, then each 60 ms. A key press calls it once. Return ELEMENT.
+ */
 export function repeat(element, press) {
 	let timer = 0;
 	const stop = () => {
@@ -147,7 +163,10 @@ export function repeat(element, press) {
 		timer = setTimeout(again, 400);
 	});
 	for (const name of ["pointerup", "pointerleave", "pointercancel", "blur"]) element.addEventListener(name, stop);
-	/* A click with detail 0 has no pointer: it is by keyboard or by a screen reader. */
+	/*
+	 * A click with detail 0 is from the keyboard or a screen reader. Other clicks follow a
+	 * pointerdown, which is handled above.
+	 */
 	element.addEventListener("click", (event) => event.detail === 0 && press());
 	return element;
 }

@@ -1,4 +1,6 @@
-/* The keys: one table for the handler and the help. */
+/*
+ * The keys of the time line. The table KEYS is used by the handler of key presses and by the help.
+ */
 import {make} from "../page/make.js";
 
 export const KEYS = [
@@ -31,6 +33,7 @@ export const KEYS = [
 	{keys: ["Escape"], act: "escape", says: "Close the open panel or menu; then clear the selection"},
 ];
 
+/* Names of keys for the user, where they differ from KeyboardEvent.key. */
 const NAMES = {
 	ArrowLeft: "←",
 	ArrowRight: "→",
@@ -45,8 +48,8 @@ const NAMES = {
 const byKey = new Map(KEYS.flatMap((row) => row.keys.map((key) => [key, row.act])));
 
 /**
- * Return the action of the key press EVENT, or null. Keys with Ctrl, Alt or Meta belong to the
- * browser.
+ * Return the name of the action for EVENT, a key press, or null. Keys with Ctrl, Alt or Meta belong
+ * to the browser.
  */
 export function act(event) {
 	return event.ctrlKey || event.altKey || event.metaKey ? null : (byKey.get(event.key) ?? null);
@@ -62,6 +65,7 @@ const POINTER = [
 	["Two fingers", "Zoom"],
 ];
 
+/* Signs of the picture: [name of the colour in the palette, meaning]. */
 const SIGNS = [
 	["thread", "A thread, from its creation to its end"],
 	["running", "It runs"],
@@ -85,7 +89,10 @@ const SIGNS = [
 	["gap", "Packets are missing in this time"],
 ];
 
-/** Return the help as a node. PALETTE has the colours of the sample lines. */
+/**
+ * Return the help as a node: signs, gestures and keys. PALETTE (theme.js) has the colours of the
+ * signs.
+ */
 export function help(palette) {
 	const signs = SIGNS.map(([kind, says]) => {
 		const swatch = make("span", {className: "tl-swatch", "aria-hidden": "true"});

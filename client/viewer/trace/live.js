@@ -1,16 +1,17 @@
 /*
- * Follow a run that goes on. Each step asks the server for new packets of every stream, in short
- * requests. No connection stays open, because a browser allows six for all pages of a host. The
- * answers are whole packets. The newest packets are kept, and the oldest are dropped.
+ * Follow a run that goes on. Each step asks the server for the new packets of every stream, in one
+ * short request for each. No connection stays open, because browsers open at most six to a host for
+ * all its pages. An answer has whole packets. The newest KEPT_BYTES are kept, and older packets are
+ * dropped.
  */
 import {asLoaded, remarks} from "./source.js";
 
-/** Most bytes of packets that are kept, of all streams together. */
+/** Most bytes of packets that are kept in memory, all streams together. */
 export const KEPT_BYTES = 8 << 20;
 
 /**
- * Return the position after the last packet of ANSWER, from its header Content-Location; null for a
- * stream that has ended.
+ * Return the position after the last packet of ANSWER, as text of the server; the next request
+ * begins there. It is in the header Content-Location, and null if the stream has ended.
  */
 export function endOf(answer) {
 	const place = answer.headers.get("Content-Location");
@@ -19,13 +20,14 @@ export function endOf(answer) {
 }
 
 export class Live {
+	/** SOURCE is a Remote of source.js whose run goes on. */
 	constructor(source) {
 		this.source = source;
 		this.streams = source.streams.map((stream) => ({stream, end: null, parts: [], bytes: 0, over: false}));
-		this.notes = [];
+		this.notes = []; /* sentences on missing data, for the user */
 	}
 
-	/** Load the newest part of each stream. */
+	/** Read the newest packets of each stream. OPTIONS are those of fetch(). */
 	async begin(options) {
 		await Promise.all(
 			this.streams.map((it) =>
@@ -34,7 +36,7 @@ export class Live {
 		);
 	}
 
-	/** Read new packets. Return true if there were any. */
+	/** Read new packets of each stream. Return a Promise of true if there were any. */
 	async step(options) {
 		const came = await Promise.all(
 			this.streams
@@ -45,18 +47,25 @@ export class Live {
 		return came.some(Boolean);
 	}
 
-	/** Whether every stream has ended. */
+	/** True if every stream has ended. */
 	get over() {
 		return this.streams.every((it) => it.over);
 	}
 
+	/**
+	 * Read packets of one stream, IT of this.streams. PARTS are members of the query: the last N
+	 * bytes, or all from a position on. Return a Promise of true if there were new bytes.
+	 */
 	async read(it, parts, options) {
 		let answer;
 
 		try {
 			answer = await this.source.trace(it.stream, parts, options);
 		} catch (error) {
-			/* Status 410: the archive has deleted the packets at this position, so begin again. */
+			/*
+			 * Status 410: the archive has deleted the packets at this position. Read the newest
+			 * packets at the next step.
+			 */
 			if (error.status !== 410) throw error;
 			Object.assign(it, {end: null, parts: [], bytes: 0});
 			return false;
@@ -76,8 +85,8 @@ export class Live {
 	}
 
 	/**
-	 * Return the streams in the form for engine.load(). The bytes are copies, which the engine then
-	 * owns.
+	 * Return the kept packets in the form for engine.load(). The bytes are copies, because
+	 * engine.load() takes the buffer away.
 	 */
 	sources() {
 		return this.streams.map(({stream, parts, bytes}) => {

@@ -1,9 +1,13 @@
-/* The statistics of a time range, for the panel. */
+/* The statistics of a range of time, as nodes for the panel. */
 import {make, short} from "../page/make.js";
 import {count, exact, rough, span} from "../page/times.js";
 
-const ROWS_MAX = 50;
+const ROWS_MAX = 50; /* most rows of a table */
 
+/**
+ * Return a table, or null if ROWS is empty. HEAD are the texts of the columns. A row is [string or
+ * node, …].
+ */
 function table(caption, head, rows) {
 	return rows.length
 		? make(
@@ -31,12 +35,14 @@ function table(caption, head, rows) {
 
 const number = (n) => Number(n).toLocaleString("en");
 
+/** Return the members of OBJECT {name: number} as rows, the largest number first. */
 function byCount(object) {
 	return Object.entries(object ?? {})
 		.sort((a, b) => Number(b[1]) - Number(a[1]))
 		.map(([name, n]) => [short(name), number(n)]);
 }
 
+/** Return the rows of the threads that ran longest. FIND is that of measured(). */
 function busiest(stats, find) {
 	return (stats.busiest ?? stats.busiest_threads ?? []).map((it) => {
 		const name = `${it.of ? `${it.of}: ` : ""}${it.label ?? it.thread}`;
@@ -55,9 +61,9 @@ function busiest(stats, find) {
 }
 
 /**
- * Return nodes for the panel. RANGE is {from, to}. STATS is in the form of `mprofctl stats --json`.
- * START is the time of the trace's begin. FIND({thread, label}) is called to go to a thread. CLOCK
- * names the clock of the times.
+ * Return nodes with the statistics of RANGE {from, to}, ns. STATS is the answer of engine.stats(),
+ * in the form of `mprofctl stats --json`. START is the first time of the trace, ns. FIND(thread) is
+ * called when the user clicks a thread of STATS. CLOCK names the clock of the times.
  */
 export function measured(range, stats, start, find, clock = "the guest's clock") {
 	const length = range.to - range.from;
@@ -95,6 +101,7 @@ export function measured(range, stats, start, find, clock = "the guest's clock")
 	].filter(Boolean);
 }
 
+/** Return how often something happens that takes LENGTH ns and repeats at once. */
 function rate(length) {
 	const perSecond = 1e9 / Number(length);
 

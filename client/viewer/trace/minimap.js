@@ -1,23 +1,25 @@
 /*
- * The minimap: the density of events of a whole trace, the part that is loaded, and the window. The
- * window is a frame around the time range that the time line shows. The user drags the window,
- * resizes it at its edges, or clicks beside it to move it.
+ * The minimap: a strip below the time line with the number of events over the whole trace, the
+ * loaded part, and a frame around the window of time that the time line shows. The user drags the
+ * frame, resizes it at its edges, or clicks beside it to move it.
  */
 import {make} from "../page/make.js";
 import {span} from "../page/times.js";
 
-const EDGE = 6; /* width in pixels of the edges at which the window is resized */
-const LEAST = 8; /* least width of the window, pixels */
+/* Distance from an edge of the frame within which a press resizes the frame, pixels. */
+const EDGE = 6;
+const LEAST = 8; /* least width of the frame, pixels */
 
 export class Minimap {
 	/**
-	 * hooks: show(from, to): move the window, key(action, event). PALETTE() returns the colours.
+	 * PALETTE() returns the colours. hooks: show(from, to): the user moved the frame to these
+	 * times, ns
 	 */
 	constructor(palette, hooks) {
 		this.palette = palette;
 		this.hooks = hooks;
 		this.density = new Uint32Array(0);
-		this.loaded = null; /* {from, to}: times of the loaded part; null: all is loaded */
+		this.loaded = null; /* {from, to} in ns: the loaded part; null: all is loaded */
 		this.start = 0n;
 		this.end = 1n;
 		this.canvas = make("canvas", {
@@ -34,6 +36,7 @@ export class Minimap {
 		this.listen();
 	}
 
+	/** Handle the pointer. The wheel does nothing here, also not scroll the page. */
 	listen() {
 		const on = (name, handle) => this.canvas.addEventListener(name, handle.bind(this));
 
@@ -44,8 +47,9 @@ export class Minimap {
 	}
 
 	/**
-	 * Set DENSITY, the events in equal parts of the time from START to END. LOADED is {from, to},
-	 * or null for all.
+	 * Show another trace. START and END are its times, ns. DENSITY has the numbers of events in
+	 * equal parts of this time, a Uint32Array. LOADED is the loaded part {from, to}, ns, or null if
+	 * all is loaded.
 	 */
 	trace(start, end, density, loaded = null) {
 		Object.assign(this, {start, end: end > start ? end : start + 1n, density, loaded});
@@ -53,10 +57,12 @@ export class Minimap {
 		this.drawn = null;
 	}
 
+	/** Return the x of TIME, pixels. */
 	x(time) {
 		return (Number(time - this.start) / Number(this.end - this.start)) * this.width;
 	}
 
+	/** Return the time at X pixels, ns. */
 	time(x) {
 		const parts = BigInt(Math.round((x / this.width) * 2 ** 32));
 
@@ -64,8 +70,8 @@ export class Minimap {
 	}
 
 	/**
-	 * Return {x0, x1}: the part of the minimap, in pixels, that shows the time range of CAMERA.
-	 * It is at least LEAST wide, so that the pointer can grab it.
+	 * Return the left and right edge {x0, x1} in pixels of the frame around the window of CAMERA.
+	 * The frame is at least LEAST wide, so that the user can grab it.
 	 */
 	window(camera) {
 		let [x0, x1] = [Math.max(this.x(camera.from), 0), Math.min(this.x(camera.to), this.width)];
@@ -78,15 +84,17 @@ export class Minimap {
 	}
 
 	/**
-	 * Read the size of the minimap from the page. This is not done for each frame, because it may
-	 * cost a layout of the page.
+	 * Read the size of the minimap from the page. The caller does so only when the size changed,
+	 * because the browser may have to compute the layout of the page for it.
 	 */
 	resize() {
 		this.width = Math.max(this.canvas.clientWidth, 1);
 		this.height = Math.max(this.canvas.clientHeight, 1);
 	}
 
-	/** Draw, if the window, the colours or the trace changed. Return true if it was drawn. */
+	/**
+	 * Draw if the window of CAMERA, the colours or the trace changed. Return true if it was drawn.
+	 */
 	refresh(camera) {
 		const key = `${camera.from} ${camera.to} ${this.palette().dark} ${camera.width}`;
 
@@ -96,6 +104,7 @@ export class Minimap {
 		return true;
 	}
 
+	/** Draw the minimap with the frame of CAMERA. */
 	draw(camera) {
 		const {canvas} = this;
 		const palette = this.palette();
@@ -114,7 +123,10 @@ export class Minimap {
 		this.say(camera);
 	}
 
-	/** Return a canvas with all that does not change when the window moves. It is painted once. */
+	/**
+	 * Return a canvas with the bars and the loaded part. It is painted again only if the trace, the
+	 * size or the colours change.
+	 */
 	background(palette, ratio) {
 		const {canvas} = this;
 
@@ -135,6 +147,7 @@ export class Minimap {
 		return this.kept;
 	}
 
+	/** Draw the loaded part in the background colour, and a bar for each part of the time. */
 	bars(ctx, palette) {
 		const {density} = this;
 		let peak = 1;
@@ -146,7 +159,7 @@ export class Minimap {
 		for (const n of density) peak = Math.max(peak, n);
 		ctx.fillStyle = palette.thread;
 		const step = this.width / Math.max(density.length, 1);
-		/* The scale is logarithmic, so one event can be seen beside a million. */
+		/* The height of a bar is logarithmic, so that one event can be seen beside a million. */
 		for (let i = 0; i < density.length; i++)
 			if (density[i]) {
 				const height = Math.max((Math.log1p(density[i]) / Math.log1p(peak)) * (this.height - 6), 2);
@@ -154,6 +167,7 @@ export class Minimap {
 			}
 	}
 
+	/** Draw the frame from X0 to X1 pixels, and make the rest pale. */
 	frame(ctx, palette, {x0, x1}) {
 		ctx.fillStyle = palette.back;
 		ctx.globalAlpha = 0.65;
@@ -165,6 +179,7 @@ export class Minimap {
 		ctx.strokeRect(x0 + 1, 1, Math.max(x1 - x0 - 2, 2), this.height - 2);
 	}
 
+	/** Tell screen readers where the window is. */
 	say(camera) {
 		const whole = Number(this.end - this.start);
 		const at = Math.round((Number(camera.from - this.start) / whole) * 100);
@@ -173,12 +188,17 @@ export class Minimap {
 		this.canvas.setAttribute("aria-valuetext", `${span(camera.span)} from ${Math.max(at, 0)} % on`);
 	}
 
+	/** Return the x of the pointer in pixels of the minimap. */
 	place(event) {
 		const box = this.canvas.getBoundingClientRect();
 
 		return event.clientX - box.left;
 	}
 
+	/**
+	 * Begin to drag the frame or one of its edges. A press beside the frame first moves its middle
+	 * there.
+	 */
 	down(event) {
 		const x = this.place(event);
 		const {x0, x1} = this.window(this.camera);
@@ -194,6 +214,10 @@ export class Minimap {
 		this.held = {side, x, from: this.camera.from, to: this.camera.to};
 	}
 
+	/**
+	 * Move the frame or its edge with the pointer. Without a pressed button, show by the cursor
+	 * what a press would do.
+	 */
 	move(event) {
 		const x = this.place(event);
 

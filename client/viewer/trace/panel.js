@@ -1,11 +1,17 @@
-/* The panel beside the picture. It shows one content with a title and a close button. */
+/*
+ * The panel beside the picture shows one content at a time, with a title and a button that closes
+ * it. This module also makes the content about one thread.
+ */
 import {button, make, short} from "../page/make.js";
 import {count, exact, rough, span} from "../page/times.js";
 
-const TWICE_MS = 400; /* longest ms between the clicks of a double click */
+const TWICE_MS = 400; /* longest time between the clicks of a double click, ms */
 
 export class Panel {
-	/** hooks: closed(): the user closed the panel, sized(): the width of the picture changed */
+	/**
+	 * hooks: closed(): called after the panel was closed, sized(): called after the panel opened or
+	 * closed, which changes how much of the picture it covers
+	 */
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.title = make("h2", {id: "tl-panel-title"});
@@ -29,20 +35,22 @@ export class Panel {
 		this.name = null;
 	}
 
+	/** Show NODES with TITLE. NAME is the name of the content (panels.js). */
 	open(name, title, ...nodes) {
 		this.name = name;
 		this.title.textContent = short(title, 120);
 		this.body.replaceChildren(...nodes);
 		this.body.scrollTop = 0;
 		/*
-		 * The panel may open below the pointer between the clicks of a double click. The second
-		 * click then belongs to the picture.
+		 * The first click of a double click may open the panel under the pointer. The second click
+		 * must go to the picture.
 		 */
 		if (this.element.hidden) this.letThrough();
 		this.element.hidden = false;
 		this.hooks.sized();
 	}
 
+	/** Let clicks through to the picture for TWICE_MS. */
 	letThrough() {
 		const {style} = this.element;
 
@@ -51,8 +59,8 @@ export class Panel {
 	}
 
 	/**
-	 * Pixels of the right side of the picture that the panel covers; 0 if the panel is hidden or
-	 * below the picture.
+	 * Width of the right part of the picture that the panel covers, pixels; 0 if the panel is
+	 * hidden, or below the picture in a narrow window.
 	 */
 	get covers() {
 		const {element} = this;
@@ -70,13 +78,15 @@ export class Panel {
 }
 
 /**
- * Return a paragraph of PARTS, pieces {text, link?, time?}. A link is the index of a thread, and
- * GO(index) is called when it is clicked. Times are shown since START, as on the ruler.
+ * Return a paragraph of PARTS, the pieces {text, link?, time?} of a sentence. LINK is the index of
+ * a thread; a click on the text calls GO(link). TIME is in ns, and the page shows it as time since
+ * START.
  */
 export function sentence(parts, go, start) {
 	return make("p", {}, ...pieces(parts, go, start));
 }
 
+/** Return PARTS of a sentence as nodes and strings. */
 function pieces(parts, go, start) {
 	return parts.map(({text, link, time}) =>
 		time !== undefined
@@ -92,13 +102,16 @@ function pieces(parts, go, start) {
 	);
 }
 
-/** Return the name of THREAD as in its story: number, type and label. */
+/**
+ * Return the name of THREAD for the user: its number, type and label, as in the sentences about it.
+ */
 export function called(thread) {
 	const own = thread.story.flat().find(({link}) => link === thread.index);
 
 	return `${thread.of ? `${thread.of}: ` : ""}${own ? own.text : `${thread.id} (${thread.type})`}`;
 }
 
+/** Return a table of numbers and times of THREAD. */
 function facts(thread, start) {
 	const rows = [
 		...(thread.of ? [["Of", thread.of]] : []),
@@ -123,11 +136,12 @@ function facts(thread, start) {
 	);
 }
 
-const LABELS_SHOWN = 100;
+const LABELS_SHOWN = 100; /* most labels of a thread that the panel shows */
 
 /**
- * Return the nodes of THREAD's story. START is the time of the trace's begin. GO(index) selects
- * another thread.
+ * Return nodes that tell about THREAD, an answer of engine.thread(): its history as sentences, its
+ * numbers, and its labels. START is the first time of the trace, ns. A click on another thread
+ * calls GO(index).
  */
 export function story(thread, start, go) {
 	const labels = thread.labels.slice(0, LABELS_SHOWN);

@@ -1,6 +1,7 @@
 /*
- * The contents of the panel, by name: "thread", "why", "list" and others. PANELS has the names that
- * the address can have.
+ * The contents of the panel beside the picture. A content has a name: "thread", "below", "diff",
+ * "why", "counters", "threads", "stats", "trace" or "help". The method of this name returns a
+ * Promise of [title, nodes]. PANELS are the names that the URL can have.
  */
 import {PANELS} from "../page/address.js";
 import {shown} from "../page/guest-text.js";
@@ -15,9 +16,17 @@ import {chain, told} from "./why.js";
 
 export class Panels {
 	/**
-	 * COMPARISON is null without a second trace. hooks: heap() -> the heap strip or null,
-	 * palette(), tracks() -> Promise of nodes that choose tracks and threads, notes() -> sentences on missing data, pressed(name of the open panel, or null),
-	 * moved(): the camera moved, settle(): write the URL, failed(error)
+	 * COMPARISON is null if the page shows one trace.
+	 *
+	 * hooks:
+	 * - heap(): return the heap strip, or null;
+	 * - palette(): return the colours;
+	 * - tracks(): return a Promise of nodes that choose tracks and filter threads;
+	 * - notes(): return sentences on missing data;
+	 * - pressed(name): called with the name of the open panel, or null;
+	 * - moved(): called after the camera moved;
+	 * - settle(): write the URL;
+	 * - failed(error): report an error.
 	 */
 	constructor({state, camera, canvasView, selection, comparison}, hooks) {
 		Object.assign(this, {state, camera, canvasView, selection, comparison, hooks});
@@ -28,15 +37,20 @@ export class Panels {
 		this.element = this.panel.element;
 	}
 
+	/** Name of the open content, or null. */
 	get name() {
 		return this.panel.name;
 	}
 
-	/** The name of the open panel for the address, or null. */
+	/**
+	 * Name of the open content for the URL; null if none is open or the URL cannot name it. The URL
+	 * names the selected thread by itself, so "thread" needs no name.
+	 */
 	get address() {
 		return PANELS.includes(this.name) ? this.name : null;
 	}
 
+	/** Update the page after the panel was closed. */
 	closed() {
 		this.turn = {};
 		this.state.chain = [];
@@ -49,16 +63,23 @@ export class Panels {
 		this.panel.close();
 	}
 
-	/** Open the panel NAME. If it is open, close it. */
+	/** Show the content NAME. If it is open, close the panel. */
 	flip(name) {
 		if (this.name === name) this.close();
 		else this.show(name);
 	}
 
+	/**
+	 * Show the content NAME, or close the panel if NAME is null. Before a trace is loaded, only
+	 * "help" can be shown.
+	 */
 	async show(name) {
 		if (name === null) return this.close();
 		if (name !== "help" && !this.state.summary) return;
-		/* When the answer comes, drop it if another panel was opened in the meantime. */
+		/*
+		 * Making the content takes time. If the user opens another content meanwhile, drop this
+		 * one.
+		 */
 		const turn = (this.turn = {});
 		if (name !== "why" && this.state.chain.length) {
 			this.state.chain = [];
@@ -75,16 +96,19 @@ export class Panels {
 		}
 	}
 
+	/** Select the thread INDEX and move the camera to it. */
 	select(index) {
 		this.selection.select(index, {reveal: true});
 	}
 
+	/** Select the thread IT, which is named as for Selection.locate(). */
 	async choose(it) {
 		const thread = await this.selection.locate(it);
 
 		if (thread) this.select(thread.index);
 	}
 
+	/** The selected thread. */
 	async thread() {
 		const {selection, camera, comparison} = this;
 		const {thread} = selection;
@@ -99,7 +123,7 @@ export class Panels {
 		return [called(thread), nodes];
 	}
 
-	/** Return the panel of the thread that is selected in the trace below. */
+	/** The thread that is selected in the lower trace of a comparison. */
 	async below() {
 		const {comparison} = this;
 		const {thread} = comparison;
@@ -109,6 +133,7 @@ export class Panels {
 		return [`Below: ${called(thread)}`, nodes];
 	}
 
+	/** The differences between two traces. */
 	async diff() {
 		const {comparison} = this;
 
@@ -124,6 +149,10 @@ export class Panels {
 		];
 	}
 
+	/**
+	 * Why the selected thread waits, or each thread that was never resolved. The threads that wait
+	 * are marked in the picture, and the camera's focus moves to them.
+	 */
 	async why() {
 		const {engine} = this.state;
 		const answers = await engine.why(this.selection.thread?.index ?? null);
@@ -137,18 +166,20 @@ export class Panels {
 		return ["Why does it wait?", told(answers, (index) => this.select(index), this.camera.start)];
 	}
 
+	/** The choice of tracks, threads and counters. */
 	async counters() {
 		const nodes = await this.hooks.tracks();
 
 		return ["Tracks", [...nodes, make("h3", {textContent: "Counters"}), this.state.counters.node()]];
 	}
 
+	/** The threads in view, as a list. */
 	async threads() {
 		const {canvasView, camera} = this;
 
 		/*
-		 * The marks have thread indices of the model that drew them, so wait for a picture of the
-		 * present model.
+		 * Thread indices differ between models. If the picture is of an older model, wait for one
+		 * of the present model.
 		 */
 		if (canvasView.shown && canvasView.shown.engine !== canvasView.engine) await canvasView.painted();
 		const indices = canvasView.shown ? inView(canvasView.shown.marks) : [];
@@ -159,6 +190,7 @@ export class Panels {
 		];
 	}
 
+	/** The numbers of the selected range, or of the window. */
 	async stats() {
 		const {
 			camera,
@@ -181,6 +213,7 @@ export class Panels {
 		];
 	}
 
+	/** What the trace contains, where it comes from, and what it lacks. */
 	async trace() {
 		const {session} = this.state;
 		const {summary, source} = session;
@@ -243,6 +276,7 @@ export class Panels {
 		];
 	}
 
+	/** The signs, keys and pointer gestures. */
 	async help() {
 		return ["Help", [help(this.hooks.palette())]];
 	}

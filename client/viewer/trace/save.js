@@ -1,9 +1,12 @@
-/* Saving of a trace and its picture, and the transfer to Perfetto. */
+/* Save a trace or its picture as a file, and send a trace to the Perfetto UI. */
 import {overLayers} from "./overlay.js";
 import {svg} from "../draw/svg.js";
 import {shown} from "../page/guest-text.js";
 
-/** Return a file name made of NAME, a guest's name, and ENDING. */
+/**
+ * Return a file name from NAME, the name of a guest or a capture, and ENDING, without a dot.
+ * Characters that are not safe in file names become "-".
+ */
 export function fileName(name, ending) {
 	const plain = shown(name, 60)
 		.replace(/[^\p{L}\p{N}._-]+/gu, "-")
@@ -12,7 +15,7 @@ export function fileName(name, ending) {
 	return `${plain || "trace"}.${ending}`;
 }
 
-/** Save WHAT, a Blob or a URL, as a file called NAME. */
+/** Let the browser save WHAT, a Blob or a URL, as a file called NAME. */
 export function download(what, name) {
 	const href = typeof what === "string" ? what : URL.createObjectURL(what);
 	const link = document.createElement("a");
@@ -22,10 +25,14 @@ export function download(what, name) {
 	document.body.append(link);
 	link.click();
 	link.remove();
+	/* The browser needs the URL until it has read the Blob. */
 	if (href !== what) setTimeout(() => URL.revokeObjectURL(href), 60000);
 }
 
-/** Return the pictures of CANVASVIEWS, with rulers and overlays, as an SVG. */
+/**
+ * Return the pictures of CANVASVIEWS, with rulers, tracks and overlays, one below the other, as a
+ * Blob of SVG. TITLE is the title of the SVG.
+ */
 export function pictureSvg(canvasViews, palette, title) {
 	const pictures = canvasViews.map((it) => ({
 		layers: [...it.layers(), ...overLayers(it.over, palette)],
@@ -40,7 +47,11 @@ export function pictureSvg(canvasViews, palette, title) {
 	return new Blob([svg(pictures, palette, title)], {type: "image/svg+xml"});
 }
 
-/** Return the pictures of CANVASES, with rulers and overlays, as a PNG. */
+/**
+ * Draw CANVASES one below the other and return a Promise of a Blob of PNG. An item is a list of
+ * canvases of the same size, each drawn over the one before. Reject if the browser cannot make a
+ * picture of this size.
+ */
 export function picturePng(canvases) {
 	const ratio = devicePixelRatio || 1;
 	const whole = document.createElement("canvas");
@@ -63,24 +74,25 @@ export function picturePng(canvases) {
 }
 
 /*
- * Show a trace in the Perfetto UI, which opens in a window of its own. This page sends messages to
- * the window until it answers, then sends the bytes. The bytes go from this page to that window and
- * to no server.
+ * Send a trace to the Perfetto UI, which opens in another window. This page sends "PING" to the
+ * window until the window answers "PONG", then sends the bytes. The bytes go from this page to that
+ * window, not to a server.
  */
 
 export const PERFETTO = "https://ui.perfetto.dev";
 
-const ASK_MS = 100;
-const PATIENCE_MS = 30000;
+const ASK_MS = 100; /* time between two messages "PING", ms */
+const PATIENCE_MS = 30000; /* time after which handOver() gives up waiting for the answer, ms */
 
-/** Return the message with BUFFER that the Perfetto UI accepts. */
+/** Return the message that gives BUFFER, an ArrayBuffer of JSON, to the Perfetto UI. */
 export function message(buffer, title) {
 	return {perfetto: {buffer, title, fileName: `${title}.json`, keepApiOpen: false}};
 }
 
 /**
- * Open the Perfetto UI and send it the ArrayBuffer that the Promise of MAKE() resolves to. Call
- * this function in a click, because browsers allow a page to open a window only then.
+ * Open the Perfetto UI at the URL AT, and send it the ArrayBuffer that the Promise of MAKE()
+ * resolves to. Call this in the handler of a click, because browsers let a page open a window only
+ * then. Reject with a sentence for the user.
  */
 export async function handOver(make, title, at = PERFETTO) {
 	const other = window.open(at);
@@ -90,7 +102,10 @@ export async function handOver(make, title, at = PERFETTO) {
 			"The browser did not open a window for Perfetto; allow it, or save the trace for Perfetto and open it there.",
 		);
 	const ready = answers(other, at);
-	/* The error is reported below; this avoids an unhandled rejection. */
+	/*
+	 * `await ready` below reports an error. Without this line the browser would also report an
+	 * unhandled rejection if READY is rejected while MAKE() runs.
+	 */
 	ready.catch(() => {});
 	let buffer;
 	try {
@@ -103,7 +118,10 @@ export async function handOver(make, title, at = PERFETTO) {
 	other.postMessage(message(buffer, title), at);
 }
 
-/** Resolve when the window OTHER, which shows the page AT, answers a message. */
+/**
+ * Resolve when the window OTHER, with a page of the origin AT, answers. Reject if the user closes
+ * it, or after PATIENCE_MS.
+ */
 function answers(other, at) {
 	return new Promise((resolve, reject) => {
 		const end = Date.now() + PATIENCE_MS;

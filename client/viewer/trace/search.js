@@ -1,21 +1,24 @@
 /*
- * The search box: it finds threads while the user types, shows their number, and steps to the next
- * one.
+ * The search box. It searches while the user types, shows the number of found threads, and steps
+ * from one to the next.
  */
 import {button, make} from "../page/make.js";
 
 export class Search {
 	/**
-	 * hooks: find(text) -> Promise of {threads: indices}, go(index of a thread), changed(text),
-	 * leave(): put the focus back on the picture
+	 * hooks:
+	 * - find(text): search and highlight; return a Promise of {threads: indices};
+	 * - go(index): select a thread and show it;
+	 * - changed(text): called when a search begins;
+	 * - leave(): focus the picture.
 	 */
 	constructor(hooks) {
 		this.hooks = hooks;
-		this.threads = [];
-		this.at = -1;
-		this.looking = false; /* true while a search is under way */
-		this.wanted = 0; /* step (1 or -1) that a key requested during the search; 0: none */
-		this.turn = 0;
+		this.threads = []; /* indices of the found threads */
+		this.at = -1; /* place in `threads` of the one that was selected last; -1: none */
+		this.looking = false; /* true while a search runs */
+		this.wanted = 0; /* step (1 or -1) that the user requested while the search runs; 0: none */
+		this.turn = 0; /* number of the newest search */
 		this.input = make("input", {
 			type: "search",
 			className: "tl-find",
@@ -38,6 +41,7 @@ export class Search {
 		);
 	}
 
+	/** Handle a key press in the box: Enter steps, Escape clears the box and leaves it. */
 	key(event) {
 		if (event.key === "Enter") {
 			this.step(event.shiftKey ? -1 : 1);
@@ -51,13 +55,16 @@ export class Search {
 		event.stopPropagation();
 	}
 
-	/** Put TEXT into the box and search for it. */
+	/**
+	 * Put TEXT into the box and search for it. Return a Promise that resolves when the search is
+	 * done.
+	 */
 	set(text) {
 		this.input.value = text;
 		return this.search(text);
 	}
 
-	/** Clear the search. */
+	/** Clear the box and the list of found threads. The caller changes the highlights. */
 	clear() {
 		this.input.value = "";
 		this.text = "";
@@ -65,6 +72,7 @@ export class Search {
 		this.say();
 	}
 
+	/** Search for TEXT; "" finds nothing. A newer search takes the place of an older one. */
 	async search(text) {
 		const turn = ++this.turn;
 
@@ -74,7 +82,7 @@ export class Search {
 		this.hooks.changed(text);
 		try {
 			const found = await this.hooks.find(text);
-			/* A newer search is under way. */
+			/* A newer search began meanwhile; drop this result. */
 			if (this.turn !== turn) return;
 			this.threads = text ? Array.from(found.threads) : [];
 			this.at = -1;
@@ -85,6 +93,7 @@ export class Search {
 		if (this.wanted) this.step(this.wanted);
 	}
 
+	/** Show the number of found threads. */
 	say() {
 		const n = this.threads.length.toLocaleString("en");
 
@@ -93,11 +102,11 @@ export class Search {
 		else this.count.textContent = this.at < 0 ? `${n} found` : `${(this.at + 1).toLocaleString("en")} of ${n}`;
 	}
 
-	/** Go to the next (BY 1) or previous (-1) match. */
+	/** Select the next (BY is 1) or the previous (BY is -1) found thread. */
 	step(by) {
 		const n = this.threads.length;
 
-		/* If Enter comes during the search, step when the result is there. */
+		/* The search still runs; step when it is done. */
 		if (this.looking) {
 			this.wanted = by;
 			return;

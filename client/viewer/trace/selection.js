@@ -1,11 +1,11 @@
 /*
- * The selection in a trace: a thread, a highlighted family (a thread with its aliases), and a time
- * range.
+ * What the user has selected in a trace: a thread, a range of time, and a family to highlight. A
+ * family is a thread with its aliases: the threads that it became, and those that became it.
  */
 import {line} from "./threads.js";
 
 const REACH = 16; /* greatest distance in pixels at which a click selects a thread */
-const LOOKED_AT_MAX = 500;
+const LOOKED_AT_MAX = 500; /* most threads with a fitting text that locate() examines */
 
 export class Selection {
 	/**
@@ -24,8 +24,9 @@ export class Selection {
 	}
 
 	/**
-	 * Return the thread with this stream and id in the model, or null. THREAD is another name
-	 * of ID. INDEX is a guess, because a thread has another index in each model.
+	 * Return a Promise of the thread with the number ID in the stream STREAM of the present model,
+	 * or of null. THREAD is another member for the number, used if ID is absent. INDEX is the
+	 * thread's index in an earlier model; it is tried first, because indices differ between models.
 	 */
 	async locate({stream, id, thread, index}) {
 		const {engine} = this.state.session;
@@ -34,6 +35,7 @@ export class Selection {
 		const guess = Number.isInteger(index) ? await engine.thread(index) : null;
 
 		if (fits(guess)) return guess;
+		/* The search also highlights the threads that it finds; restore() undoes that. */
 		const {threads} = await engine.find(String(wanted));
 		let found = null;
 		for (const it of threads.slice(0, LOOKED_AT_MAX)) {
@@ -47,7 +49,10 @@ export class Selection {
 		return found;
 	}
 
-	/** In a new model, highlight the matches of the search or the family again. */
+	/**
+	 * Highlight again what the user wants highlighted: the matches of the search, or else the
+	 * family.
+	 */
 	async restore() {
 		const {engine} = this.state.session;
 
@@ -55,6 +60,7 @@ export class Selection {
 		else await engine.family(this.family);
 	}
 
+	/** Search for TEXT and highlight the matches. Return a Promise of {threads: indices}. */
 	async find(text) {
 		if (!this.state.engine) return {threads: []};
 		this.family = null;
@@ -63,6 +69,10 @@ export class Selection {
 		return found;
 	}
 
+	/**
+	 * Select the thread INDEX; null selects none. REVEAL: true moves the camera to the thread.
+	 * TELL: true opens the panel about it.
+	 */
 	async select(index, {reveal = false, tell = true} = {}) {
 		const thread = index === null ? null : await this.state.engine.thread(index);
 
@@ -78,7 +88,7 @@ export class Selection {
 		this.hooks.settle();
 	}
 
-	/** Move the camera so that THREAD can be seen. The scale stays. */
+	/** Move the camera so that an end of THREAD is in view, and focus its row. The scale stays. */
 	reveal(thread) {
 		const {camera} = this;
 
@@ -92,6 +102,9 @@ export class Selection {
 		this.hooks.moved();
 	}
 
+	/**
+	 * Highlight the family of the thread INDEX in place of the matches of the search; null: none.
+	 */
 	async highlight(index) {
 		this.family = index;
 		if (this.search.input.value) {
@@ -101,10 +114,14 @@ export class Selection {
 		this.canvasView.renew();
 	}
 
+	/**
+	 * Return a Promise of the index of the thread near X, Y (pixels of the picture), or of null.
+	 */
 	at(x, y) {
 		return this.state.engine ? this.canvasView.near(x, y, REACH) : null;
 	}
 
+	/** Select the thread near X, Y, or none if no thread is there. */
 	async click(x, y) {
 		this.clicking = (async () => this.select(await this.at(x, y)))();
 		await this.clicking;
@@ -112,7 +129,7 @@ export class Selection {
 
 	/**
 	 * Highlight the thread that the first click of a double click selected. The thread may no
-	 * longer be at the pointer, because the panel that the first click opened can move the
+	 * longer be at the pointer, because the first click can open the panel, which moves the
 	 * picture.
 	 */
 	async double() {
@@ -123,12 +140,20 @@ export class Selection {
 		await this.select(index);
 	}
 
+	/**
+	 * Select the range between X0 and X1 pixels, in any order. DONE is true when the user ends
+	 * drawing it.
+	 */
 	drawRange(x0, x1, done) {
 		const [a, b] = [this.camera.timeAt(Math.min(x0, x1)), this.camera.timeAt(Math.max(x0, x1))];
 
 		this.setRange(a, b, done);
 	}
 
+	/**
+	 * Select the range FROM to TO, ns; an empty one selects none. If DONE is true, open the panel
+	 * with its numbers and write the URL.
+	 */
 	setRange(from, to, done) {
 		this.range = to > from ? {from, to} : null;
 		this.canvasView.changed();

@@ -1,22 +1,30 @@
-/* The state that the parts of a time line share: the loaded trace and its view. */
+/*
+ * The state of a time line that several of its parts read: the loaded trace, and the view that the
+ * URL names.
+ */
 export class TraceState {
-	/** VIEW: from address.js. */
+	/** VIEW is what the URL says (page/address.js). */
 	constructor(view) {
 		this.view = view;
-		this.session = null;
-		this.counters = null; /* Counters of the loaded model; null before the first model */
-		this.strips = []; /* strips of guests, from guest-strips.js */
-		this.tails = []; /* unproven tails of the streams, from tail.js */
-		this.chain = []; /* chain of waits, for overlay.js */
-		this.closed = false;
+		this.session = null; /* the Session (session.js); null before the source is open */
+		/* The Counters (counters.js) of the model; null before the first model. */
+		this.counters = null;
+		/* Rows and clock error of each guest, from guest-strips.js; empty for one guest. */
+		this.strips = [];
+		/*
+		 * Unproven tails, from tail.js: {stream: index, time: ns from which on it is not proven}.
+		 */
+		this.tails = [];
+		this.chain = []; /* threads that wait for each other, from why.js; the overlay draws them */
+		this.closed = false; /* true after Timeline.close() */
 	}
 
-	/** The engine; null before the first model. */
+	/** The engine (engine.js) of the present model; null before the first model. */
 	get engine() {
 		return this.session?.engine ?? null;
 	}
 
-	/** The summary of the loaded model; null before the first. */
+	/** The answer of engine.load() for the present model; null before the first model. */
 	get summary() {
 		return this.session?.summary ?? null;
 	}

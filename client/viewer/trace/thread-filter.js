@@ -1,33 +1,41 @@
 /*
- * The filter of threads: which types, which labels, only unresolved ones, only what a thread depends
- * on. The worker applies it; this class keeps it, and makes its form.
+ * The filter of threads chooses which threads the picture shows: by type, by label, only unresolved
+ * ones, or only those that a given thread depends on. The worker applies the filter. This class
+ * keeps the conditions and makes the form in which the user changes them.
  */
 import {make} from "../page/make.js";
 
-const REST_MS = 250; /* ms after the last letter until a label is applied */
+const REST_MS = 250; /* time after the last key until a label is applied, ms */
 
 export class ThreadFilter {
 	/**
-	 * WANTED: {types: [name], label, unresolved, depends: {stream, id, index}} of an address; each
-	 * may be absent. hooks: engines() -> [engine of the trace, of the compared one], locate(thread)
-	 * -> Promise of the thread in the present model or null, selected() -> the selected thread or
-	 * null, changed(): the filter changed and is applied, failed(error)
+	 * WANTED are the conditions that the URL names: {types: [name], label, unresolved: true,
+	 * depends: {stream, id, index} of a thread}. An absent member is no condition.
+	 *
+	 * hooks:
+	 * - engines(): return [engine of the trace, engine of the compared trace]; each may be null or
+	 *   undefined;
+	 * - locate(thread): return a Promise of this thread in the present model, or of null;
+	 * - selected(): return the selected thread, or null;
+	 * - changed(): called when a change is applied;
+	 * - failed(error): report an error.
 	 */
 	constructor(wanted, hooks) {
 		this.hooks = hooks;
 		this.read(wanted);
 	}
 
+	/** Replace the conditions by WANTED. apply() makes them effective. */
 	read(wanted) {
 		this.wanted = {...wanted};
 	}
 
-	/** The filter for an address; undefined: none. */
+	/** The conditions for the URL; undefined if there are none. */
 	get view() {
 		return Object.keys(this.wanted).length ? this.wanted : undefined;
 	}
 
-	/** A sentence on what is shown; "" without a filter. */
+	/** A sentence for the user on which threads are shown; "" if all are. */
 	get text() {
 		const {types, label, unresolved, depends} = this.wanted;
 		const conditions = [
@@ -40,7 +48,7 @@ export class ThreadFilter {
 		return conditions.length ? `Filtered: only threads ${conditions.join(", and ")}.` : "";
 	}
 
-	/** Apply the filter to the present models. */
+	/** Apply the conditions to the present models. Call it after each new model. */
 	async apply() {
 		const {types = [], label = "", unresolved = false, depends} = this.wanted;
 		const [engine, compared] = this.hooks.engines();
@@ -50,7 +58,10 @@ export class ThreadFilter {
 		await Promise.all([engine?.filter(filter), compared?.filter({...filter, depends: null})]);
 	}
 
-	/** Change the filter by CHANGE; a member that is undefined is no condition. */
+	/**
+	 * Change the conditions that CHANGE has, and apply them. A member that is undefined removes the
+	 * condition.
+	 */
 	async change(change) {
 		const wanted = {...this.wanted, ...change};
 
@@ -64,6 +75,7 @@ export class ThreadFilter {
 		}
 	}
 
+	/** Return a list item with a check box; PRESS(checked) is called after each change. */
 	box(id, text, checked, press) {
 		return make(
 			"li",
@@ -73,7 +85,7 @@ export class ThreadFilter {
 		);
 	}
 
-	/** Return the form as a node. TYPES: names of the types of the trace's threads. */
+	/** Return the form as a node. TYPES are the names of all types of threads in the trace. */
 	node(types) {
 		const shown = new Set(this.wanted.types ?? types);
 		const flip = (type, on) => {

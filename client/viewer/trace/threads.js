@@ -1,11 +1,14 @@
-/* The threads in view as a list, for screen readers and for users who prefer text. */
+/* The threads in view as text: for screen readers, and for users who prefer a list. */
 import {make, short} from "../page/make.js";
 import {called} from "./panel.js";
 import {rough, span} from "../page/times.js";
 
-const LISTED_MAX = 60;
+const LISTED_MAX = 60; /* most threads in the list of the panel */
 
-/** Return the indices of the threads in MARKS, from the top, each once. */
+/**
+ * Return the indices of the threads in MARKS (draw/marks.js), from the top of the picture to its
+ * bottom, each once.
+ */
 export function inView(marks) {
 	const lines = [];
 	const seen = new Set();
@@ -18,13 +21,17 @@ export function inView(marks) {
 	return lines.sort((a, b) => a.y0 - b.y0 || a.x0 - b.x0).map((it) => it.item);
 }
 
+/** Return a few words on how THREAD ended. */
 function ends(thread) {
 	if (thread.failure) return `failed: ${short(thread.failure)}`;
 	if (thread.flags.includes("never_resolved")) return "should have been resolved and never was";
 	return thread.flags.includes("resolved") ? "resolved" : "not resolved";
 }
 
-/** Return a line of text about THREAD. START is the time of the trace's begin. */
+/**
+ * Return a line of text about THREAD, an answer of engine.thread(). START is the first time of the
+ * trace, ns.
+ */
 export function line(thread, start) {
 	return `${short(called(thread), 80)}, from +${span(thread.start - start)}, ${rough(
 		thread.end - thread.start,
@@ -32,8 +39,9 @@ export function line(thread, start) {
 }
 
 /**
- * Return a node with a list of the threads INDICES, cut to LISTED_MAX. ENGINE describes each
- * thread, and GO(index) selects one.
+ * Return a Promise of a node with a list of the threads INDICES, at most LISTED_MAX. ENGINE
+ * describes the threads. START is the first time of the trace, ns. GO(index) is called when the
+ * user clicks a thread.
  */
 export async function list(indices, engine, start, go) {
 	const threads = await Promise.all(indices.slice(0, LISTED_MAX).map((index) => engine.thread(index)));

@@ -1,4 +1,4 @@
-/* The tooltip: the time and the thread under the pointer. */
+/* The tooltip: a box at the pointer with the time and the thread there. */
 import {sure} from "../compare/guest-strips.js";
 import {make, short} from "../page/make.js";
 import {called} from "./panel.js";
@@ -6,17 +6,24 @@ import {exact, span} from "../page/times.js";
 
 export class Tooltip {
 	/**
-	 * hooks: ready() -> is there a model?, threadAt(x, y) -> Promise of a thread or null, strips()
-	 * -> strips of guests, unproven(x) -> is the time at X unproven?, changed(): draw again,
-	 * failed(error)
+	 * CAMERA gives the time at an x. hooks:
+	 * - ready(): return true if a trace is loaded;
+	 * - threadAt(x, y): return a Promise of the thread near X, Y, or of null;
+	 * - strips(): return the rows and clock errors of the guests, from guest-strips.js;
+	 * - unproven(x): return true if the trace is not proven at X;
+	 * - changed(): draw the overlay, because `time` changed;
+	 * - failed(error): report an error.
 	 */
 	constructor(camera, hooks) {
 		Object.assign(this, {camera, hooks});
 		this.element = make("div", {className: "tl-tooltip", "aria-hidden": "true", hidden: true});
-		this.time = null;
+		this.time = null; /* time at the pointer, ns; null: the pointer is not on the picture */
 	}
 
-	/** Show the tooltip for X, Y of the picture. */
+	/**
+	 * Show the tooltip for the pointer at X, Y, pixels of the picture. A call while an earlier one
+	 * waits for its thread only notes the new place.
+	 */
 	async hover(x, y) {
 		if (!this.hooks.ready()) return;
 		this.time = this.camera.timeAt(x);
@@ -31,14 +38,11 @@ export class Tooltip {
 		} finally {
 			this.hovering = false;
 		}
-		/*
-		 * If the pointer has moved while the thread was looked up, show the tooltip of its new
-		 * place.
-		 */
+		/* The pointer moved while the thread was looked up. Show the tooltip of the new place. */
 		if (this.time !== null && !this.closed && (this.x !== x || this.y !== y)) await this.hover(this.x, this.y);
 	}
 
-	/** Show only the line of the time at X, without a tooltip. */
+	/** Show the line at X pixels in all pictures, and no box. */
 	point(x) {
 		if (!this.hooks.ready()) return;
 		this.element.hidden = true;
@@ -46,6 +50,10 @@ export class Tooltip {
 		this.hooks.changed();
 	}
 
+	/**
+	 * Show the box about THREAD, or about the time alone if THREAD is null. It stays inside of the
+	 * picture.
+	 */
 	show(thread) {
 		const {camera, x, y, element} = this;
 
@@ -56,23 +64,28 @@ export class Tooltip {
 		element.style.top = `${y + 16 + element.offsetHeight > camera.height ? Math.max(y - element.offsetHeight - 10, 0) : y + 16}px`;
 	}
 
+	/** Show nothing any more, also when a look-up that runs now ends. */
 	close() {
 		this.closed = true;
 	}
 
-	/** Hide the tooltip, because the pointer left the picture. */
+	/** Hide the tooltip and the line. Call it when the pointer leaves the picture. */
 	leave() {
 		this.x = undefined;
 		this.hide();
 	}
 
-	/** Hide the tooltip, because the picture moved below the pointer. */
+	/**
+	 * Hide the tooltip and the line. Call it when the picture moves, so that another thread may be
+	 * at the pointer.
+	 */
 	hide() {
 		this.time = null;
 		this.element.hidden = true;
 		this.hooks.changed();
 	}
 
+	/** Return the nodes in the box. */
 	about(thread) {
 		const {start} = this.camera;
 		const quiet = (text) => make("div", {className: "tl-quiet", textContent: short(text, 200)});

@@ -1,11 +1,15 @@
 /*
- * An area of tracks above or below the threads. The worker paints it together with the threads.
- * Lines at certain times, such as the pointer's, are drawn over it.
+ * An area of tracks above or below the threads. The worker paints its picture together with that of
+ * the threads. HTML elements over the picture show the selected range, the line at the pointer and
+ * the guest's end.
  */
 import {Marks} from "../draw/marks.js";
 import {make} from "../page/make.js";
 
-/** Make LIST the children of ELEMENT. What is there already keeps the focus. */
+/**
+ * Make the elements of LIST the children of ELEMENT, in this order. An element that is a child
+ * already is not removed, because it would lose the focus.
+ */
 function replaced(element, list) {
 	const wanted = new Set(list);
 
@@ -16,7 +20,7 @@ function replaced(element, list) {
 }
 
 export class TrackArea {
-	/** NAME: "pinned", "above" or "below". */
+	/** NAME is "pinned", "above" or "below". */
 	constructor(name) {
 		this.canvas = make("canvas", {className: "tl-track-canvas", "aria-hidden": "true"});
 		this.pixels = this.canvas.getContext("bitmaprenderer");
@@ -33,7 +37,7 @@ export class TrackArea {
 			this.death,
 			this.heads,
 		);
-		this.places = []; /* from stacked() of tracks.js */
+		this.places = []; /* places of the tracks, from stacked() of draw/tracks.js */
 		this.element = make(
 			"div",
 			{
@@ -44,9 +48,12 @@ export class TrackArea {
 			},
 			this.inner,
 		);
-		this.marks = null;
-		this.window = null;
-		/* If the lanes are higher than the area, the wheel scrolls them; otherwise it zooms. */
+		this.marks = null; /* Marks of the picture on the screen; null: none */
+		this.window = null; /* window for which this picture was drawn */
+		/*
+		 * If the tracks are higher than the area, the wheel scrolls the area, so no other listener
+		 * may zoom.
+		 */
 		this.element.addEventListener(
 			"wheel",
 			(event) => {
@@ -59,9 +66,9 @@ export class TrackArea {
 	}
 
 	/**
-	 * Make room for an area {height, places} of stacked(); without tracks it is hidden. CONTROLS
-	 * are those of its tracks (track-controls.js), or null. INSIDE(id) returns the element of a
-	 * track that the scene does not draw.
+	 * Set the area's tracks: {height in pixels, places} from stacked() (draw/tracks.js). Without
+	 * tracks the area is hidden. CONTROLS is the TrackControls, or null. INSIDE(id) returns the
+	 * element of a track that is not in the picture, such as the heap.
 	 */
 	size({height, places}, controls, inside) {
 		const heads = controls ? places.flatMap((it) => this.head(it, controls)) : [];
@@ -74,7 +81,7 @@ export class TrackArea {
 		replaced(this.heads, [...elements, ...heads]);
 	}
 
-	/** Return the controls of the track at PLACE. */
+	/** Return the controls of a track, an item of `places`, at their place: [button, edge]. */
 	head({id, name, top, head, height, collapsed}, controls) {
 		const [button, edge] = controls.of(id, name);
 
@@ -84,7 +91,7 @@ export class TrackArea {
 		return [button, edge];
 	}
 
-	/** Put ELEMENT at its place. */
+	/** Return ELEMENT, put at the place of its track. */
 	within({top, height}, element) {
 		element.style.top = `${top}px`;
 		element.style.height = `${height}px`;
@@ -92,8 +99,8 @@ export class TrackArea {
 	}
 
 	/**
-	 * Show PICTURE {marks, n, text, bitmap}, which was drawn for WINDOW. If it is undefined, show
-	 * nothing.
+	 * Show PICTURE, the member of engine.frame()'s answer for this area: {marks, n, text, bitmap}.
+	 * WINDOW is the window for which it was drawn. If PICTURE is undefined, show none.
 	 */
 	take(picture, window) {
 		const {canvas} = this;
@@ -110,8 +117,9 @@ export class TrackArea {
 	}
 
 	/**
-	 * Move and stretch the picture to where CAMERA is now, and draw the lines of STATE: the range,
-	 * the pointer and the guest's end.
+	 * Set the CSS transform that fits the picture to the present window of CAMERA, and place the
+	 * range {from, to}, the pointer's time and the guest's end {time}. Each of these is null if
+	 * there is none; times are in ns.
 	 */
 	place(camera, {range, pointer, death}) {
 		if (this.element.hidden || !this.window) return;

@@ -1,13 +1,17 @@
 /*
- * The layout of the tracks: what the user changed of their order, heights and visibility. It has no
- * elements. A track is named by its id (track-address.js), which is the same in each model.
+ * The layout of the tracks: the user's changes of their order, heights and visibility. It makes no
+ * elements. Each track has an id (page/track-address.js), which stays the same when another model
+ * is loaded. A changed track has a state {id, collapsed, pinned, shown, height, place}; unchanged
+ * members are absent.
  */
 import {lanes, processors, stacked} from "../draw/tracks.js";
 import {TRACK_LEAST, TRACK_MOST} from "../page/track-address.js";
 
-/** Return the places in NUMBERS of a longest subsequence that rises, as a Set. */
+/** Return a longest rising subsequence of NUMBERS, as the Set of its indices in NUMBERS. */
 function rising(numbers) {
-	const ends = []; /* for each length the place of the least end of a subsequence of that length */
+	/* ends[n]: index of the least number at which a rising subsequence of n + 1 numbers ends. */
+	const ends = [];
+	/* before[i]: index of the number before number i in its subsequence; -1: none. */
 	const before = [];
 
 	numbers.forEach((number, i) => {
@@ -23,28 +27,37 @@ function rising(numbers) {
 }
 
 export class TrackLayout {
-	/** STATES: from an address. EVERYROW: rows without a thread in view have height, too. */
+	/**
+	 * STATES are the states of the changed tracks. EVERYROW: true gives height also to rows of
+	 * threads without a thread in view.
+	 */
 	constructor(states = [], everyRow = false) {
 		this.everyRow = everyRow;
 		this.read(states);
 	}
 
-	/** Replace all states by STATES. */
+	/** Replace all states by copies of STATES. */
 	read(states) {
 		this.states = new Map(states.map((it) => [it.id, {...it}]));
 	}
 
-	/** The states of the changed tracks, for an address. */
+	/** The states of the changed tracks, for the URL. */
 	get list() {
 		return [...this.states.values()];
 	}
 
-	/** Return the state of the track ID. The caller does not change it. */
+	/**
+	 * Return the state of the track ID; {id} if it is unchanged. The caller must not change the
+	 * object.
+	 */
 	of(id) {
 		return this.states.get(id) ?? {id};
 	}
 
-	/** Change the state of the track ID by CHANGE. A member that is undefined becomes usual. */
+	/**
+	 * Change the members of the state of the track ID that CHANGE has. A member that is undefined
+	 * becomes as usual. The height is limited to TRACK_LEAST to TRACK_MOST pixels.
+	 */
 	set(id, change) {
 		const state = {...this.of(id), ...change};
 		const unusual = ([key, value]) => value !== undefined && (value !== false || key === "shown");
@@ -56,7 +69,7 @@ export class TrackLayout {
 		else this.states.delete(id);
 	}
 
-	/** Return IDS, which are in their usual order, in the user's order. */
+	/** Sort IDS, which are in their usual order, into the user's order. Return a new array. */
 	order(ids) {
 		const place = (id) => this.of(id).place;
 		const out = ids.filter((id) => place(id) === undefined);
@@ -67,8 +80,8 @@ export class TrackLayout {
 	}
 
 	/**
-	 * Return TRACKS, objects with an id in their usual order, as {pinned, rest}, both in the user's
-	 * order.
+	 * Sort TRACKS, objects with an id in their usual order, into the user's order. Return {pinned,
+	 * rest}: the pinned tracks and the others.
 	 */
 	arrange(tracks) {
 		const byId = new Map(tracks.map((it) => [it.id, it]));
@@ -81,8 +94,9 @@ export class TrackLayout {
 	}
 
 	/**
-	 * Move the track ID before the track BEFORE; null: to the end. IDS are all ids in their usual
-	 * order. Of the tracks as few as possible count as moved.
+	 * Move the track ID before the track BEFORE, or to the end if BEFORE is null. IDS are all ids
+	 * in their usual order. Only the tracks whose order differs from the usual one keep a place in
+	 * their state, as few as possible, so that the URL stays short.
 	 */
 	move(ids, id, before) {
 		const order = this.order(ids).filter((it) => it !== id);
@@ -97,17 +111,23 @@ export const THREADS = "threads";
 export const HEAP = "heap";
 
 const THREADS_FLAT = 26; /* height of the collapsed threads, pixels */
-const HEAP_HEIGHT = 64;
-const HEAP_FLAT = 18;
+const HEAP_HEIGHT = 64; /* usual height of the heap, pixels */
+const HEAP_FLAT = 18; /* least height of the heap, pixels */
 
-/** Return the streams of SUMMARY that have a processor's track: [{id, stream, name}]. */
+/**
+ * Return the streams with events of SUMMARY, the answer of engine.load(), which get a processor
+ * track: [{id, stream, name}]. STREAM is the index. NAME is "" if there is only one stream.
+ */
 export function streamsOf({streams}) {
 	return streams.flatMap(({events, name}, stream) =>
 		events ? [{id: `cpu${stream}`, stream, name: streams.length > 1 ? name || `stream ${stream + 1}` : ""}] : [],
 	);
 }
 
-/** Return the tracks {streams, counters, heap} in their usual order; see CanvasView. */
+/**
+ * Return all tracks in their usual order, as objects with an id and a name. The argument is that of
+ * the hook tracks() of CanvasView.
+ */
 export function usualTracks({streams, counters, heap}) {
 	return [
 		...processors(streams),
@@ -118,10 +138,14 @@ export function usualTracks({streams, counters, heap}) {
 }
 
 /**
- * Return the places of TRACKS {streams, counters, heap} in LAYOUT: {pinned, above, below}, areas as
- * of stacked(), and threads: {pinned, shown, height: pixels, or null for what is left}. From top to
- * bottom there are the pinned tracks, those above the threads, the threads, and those below. Pinned
- * threads are directly below the area `pinned`, and `above` has the pinned tracks that follow.
+ * Compute the places of TRACKS, the result of the hook tracks() of CanvasView, with the user's
+ * changes in LAYOUT. From top to bottom the page has the pinned tracks, the tracks above the
+ * threads, the threads, and the tracks below. If the threads are pinned, they are directly below
+ * the area `pinned`, and the area `above` has the pinned tracks that follow them.
+ *
+ * Return {areas: {pinned, above, below}, threads}. An area is a result of stacked()
+ * (draw/tracks.js). THREADS is {pinned, shown, collapsed, height: in pixels, or null for the room
+ * that is left}.
  */
 export function areas(tracks, layout) {
 	const isShown = ({id}) => id === THREADS || layout.of(id).shown !== false;

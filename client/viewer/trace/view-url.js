@@ -1,17 +1,23 @@
-/* The view of a trace: apply a view to the page, and write the present view to the URL. */
+/*
+ * Keep the page and its URL in agreement. A view (page/address.js) is what the URL says about the
+ * page: trace, window of time, selection, panel, tracks. This module applies a view to the page,
+ * and writes the page's present view to the URL.
+ */
 import {format, sameTrace} from "../page/address.js";
 
-const SETTLE_MS = 300;
-const NEWEST_NS = 5000000000n; /* ns at the end of a running guest's trace that are shown first */
-const FEW_EVENTS = 20000; /* a trace with up to this many events is shown whole at first */
-const LAST_EVENTS = 2000; /* events at the end of a longer trace that are shown first */
-const PARTS = 65536; /* number of parts of the trace in which events are counted */
+const SETTLE_MS = 300; /* time without a change until the URL is written, ms */
+/* Length of the last part of a running guest's trace that is shown first, ns. */
+const NEWEST_NS = 5000000000n;
+const FEW_EVENTS = 20000; /* a trace with at most this number of events is shown whole at first */
+const LAST_EVENTS = 2000; /* number of events at the end of a longer trace that are shown first */
+const PARTS = 65536; /* number of equal parts of the trace's time in which events are counted */
 
+/* Return VALUE as text, to compare two values by their content. */
 const plain = (value) => JSON.stringify(value ?? null, (_, it) => (typeof it === "bigint" ? String(it) : it));
 
 /**
- * Return the index of the part from which on COUNTS (events in equal parts of time) have at least N
- * events in sum. At least the last two parts are included.
+ * Return the index of the last part from which on at least N events follow. COUNTS are the numbers
+ * of events in equal parts of time. The result leaves at least two parts.
  */
 export function lastActivity(counts, n) {
 	let sum = 0;
@@ -23,15 +29,20 @@ export function lastActivity(counts, n) {
 
 export class ViewUrl {
 	/**
-	 * COMPARISON is null without a second trace. LAYOUT is that of the tracks, FILTER that of the
-	 * threads. hooks: heap() -> the
-	 * heap strip or null, relaid(): the layout changed, moved(): the camera moved, failed(error)
+	 * COMPARISON is null if the page shows one trace. LAYOUT is the TrackLayout, FILTER the
+	 * ThreadFilter.
+	 *
+	 * hooks:
+	 * - heap(): return the heap strip, or null;
+	 * - relaid(): called after the layout of tracks changed;
+	 * - moved(): called after the camera moved;
+	 * - failed(error): report an error.
 	 */
 	constructor({state, camera, canvasView, search, selection, panels, comparison, layout, filter}, hooks) {
 		Object.assign(this, {state, camera, canvasView, search, selection, panels, comparison, layout, filter, hooks});
-		this.busy = 0;
-		this.applying = Promise.resolve();
-		this.hash = location.hash; /* hash of the address that was last written or followed */
+		this.busy = 0; /* number of views that are being applied */
+		this.applying = Promise.resolve(); /* settles when the last of these views is applied */
+		this.hash = location.hash; /* part of the URL behind "#" that was last written or applied */
 	}
 
 	/** Stop writing the URL. */
@@ -39,6 +50,10 @@ export class ViewUrl {
 		clearTimeout(this.settling);
 	}
 
+	/**
+	 * Apply VIEW, the content of a new URL. Return false if VIEW names another trace. Before a
+	 * trace is loaded, only keep VIEW; loading applies it.
+	 */
 	go(view) {
 		if (!sameTrace(view, this.state.view)) return false;
 		this.hash = location.hash;
@@ -48,8 +63,8 @@ export class ViewUrl {
 	}
 
 	/**
-	 * Set the focus to the row at the median of the drawn line lengths. Among many rows the middle
-	 * one often shows nothing.
+	 * Focus the row in the middle of the drawn threads, weighted by the lengths of their lines.
+	 * With many rows, the middle row often shows nothing.
 	 */
 	home() {
 		const {shown} = this.canvasView;
@@ -69,8 +84,9 @@ export class ViewUrl {
 	}
 
 	/**
-	 * Return a Promise of the part {from, to} to show first, or of null for all. For a running
-	 * guest this is the newest seconds. For an ended guest with many events it is the last events.
+	 * Return a Promise of the range {from, to} in ns that a page shows if its URL names none; null
+	 * for the whole trace. Of a running guest it is the last NEWEST_NS; of a guest that ended after
+	 * many events, the last LAST_EVENTS events; else the loaded part.
 	 */
 	async opening() {
 		const {session} = this.state;
@@ -85,11 +101,17 @@ export class ViewUrl {
 		const from = lastActivity(counts, LAST_EVENTS);
 		const first = summary.start + ((summary.end + 1n - summary.start) * BigInt(from)) / BigInt(PARTS);
 
-		/* The window ends a little after the trace, so that the mark of its end can be seen. */
+		/*
+		 * Let the window end later than the trace by 1/32 of its length, so that the mark of the
+		 * guest's end is in view.
+		 */
 		return {from: first, to: end + (end - first) / 32n + 1n};
 	}
 
-	/** Show the whole trace, or PART {from, to} of it. */
+	/**
+	 * Show the whole trace, or the range PART {from, to} of it in ns, and focus the row with most
+	 * activity. Resolve when it is on the screen.
+	 */
 	async fit(part = null) {
 		this.busy++;
 		try {
@@ -106,9 +128,8 @@ export class ViewUrl {
 	}
 
 	/**
-	 * Apply VIEW after the views that are being applied, because two at a time would mix. If
-	 * several views wait, only the newest is applied. `busy` counts the views that are being
-	 * applied.
+	 * Apply VIEW when all earlier views are applied, because two at the same time would mix. Of
+	 * several views that wait, only the newest is applied. Resolve when VIEW is applied or skipped.
 	 */
 	async apply(view) {
 		const before = this.applying;
@@ -123,6 +144,7 @@ export class ViewUrl {
 		}
 	}
 
+	/** Apply VIEW now. */
 	async see(view) {
 		if (this.comparison && plain(view.align) !== plain(this.comparison.how))
 			await this.comparison.align(view.align);
@@ -148,7 +170,7 @@ export class ViewUrl {
 		this.hooks.moved();
 	}
 
-	/** Arrange the tracks as in VIEW. */
+	/** Arrange the tracks as the members of a view say. If they are so already, do nothing. */
 	arrange({tracks = [], counters, rows}) {
 		const all = counters !== "off";
 		const everyRow = rows === "all";
@@ -165,7 +187,10 @@ export class ViewUrl {
 		this.hooks.relaid();
 	}
 
-	/** Show the whole trace, or a PART of it, beside the panel of the first view. The rows stay. */
+	/**
+	 * Show the whole trace, or the range PART {from, to} of it in ns, in the part of the picture
+	 * that the panel does not cover. The focused row stays.
+	 */
 	beside(part) {
 		const {camera} = this;
 		const {focus, width, inset} = camera;
@@ -179,7 +204,7 @@ export class ViewUrl {
 		camera.look(focus);
 	}
 
-	/** Return the present view. */
+	/** The view that the page shows now. */
 	get now() {
 		const {camera} = this;
 		const {thread, range} = this.selection;
@@ -211,29 +236,37 @@ export class ViewUrl {
 		return view;
 	}
 
-	/** Write the URL when the input has rested for SETTLE_MS. Each write is a history entry. */
+	/**
+	 * Write the URL when nothing has changed for SETTLE_MS. Each write adds an entry to the
+	 * browser's history.
+	 */
 	settle() {
 		clearTimeout(this.settling);
 		this.settling = setTimeout(() => this.write(), SETTLE_MS);
 	}
 
+	/** Write the present view to the URL now, if it differs from the URL. */
 	write() {
 		clearTimeout(this.settling);
 		if (!this.state.summary || this.state.closed) return;
 		/*
-		 * A view that is only partly applied must not be written: it would make a wrong history
-		 * entry, and drop the entries after the present one.
+		 * Do not write a view that is only partly applied: it would add a wrong entry to the
+		 * history, and delete the entries that the user can go forward to. Try again later.
 		 */
 		if (this.busy) return this.settle();
-		/* If the hash differs, the user has opened another address, and go() will be called. */
+		/*
+		 * The user has opened another URL, for which the browser calls go() next. Do not write over
+		 * it.
+		 */
 		if (location.hash !== this.hash) return;
 		const view = this.now;
 		const address = format(view);
 		if (address === location.hash) return;
 		this.state.view = view;
 		/*
-		 * Replace the history entry at the first write, which completes the address, and for a run
-		 * that goes on, whose window moves by itself.
+		 * Replace the entry in the history at the first write, which only completes the URL that
+		 * the user opened. Replace it also for a run that goes on, because its window moves without
+		 * the user.
 		 */
 		const same = this.settled === undefined || this.state.session.live;
 		history[same ? "replaceState" : "pushState"](null, "", address);

@@ -1,12 +1,12 @@
-/* The reasons why a thread waits: as sentences, and as a chain for the overlay. */
+/* Why a thread waits, in two forms: sentences for the panel, and threads to mark in the overlay. */
 import {make} from "../page/make.js";
 import {called, sentence} from "./panel.js";
 
-const CHAINS_MAX = 8; /* most chains that are drawn; more would hide each other */
+const CHAINS_MAX = 8; /* most chains that are drawn, because more would hide each other */
 
 /**
- * Return the answer of engine.why() as nodes. GO(index) selects a thread. START is the time of the
- * trace's begin.
+ * Return the answer of engine.why() as nodes for the panel. GO(index) is called when the user
+ * clicks a thread. START is the first time of the trace, ns.
  */
 export function told({answers, left_out: left, should_resolve: marked, last}, go, start) {
 	const nodes = answers.flatMap((answer, i) => [
@@ -28,6 +28,10 @@ export function told({answers, left_out: left, should_resolve: marked, last}, go
 	return nodes;
 }
 
+/**
+ * Return the sentence for an answer without threads. MARKED is the number of threads that the trace
+ * marks as to be resolved.
+ */
 function nothing(marked) {
 	return marked
 		? "All threads that should have been resolved were. Select a thread to ask why that one waits."
@@ -35,8 +39,10 @@ function nothing(marked) {
 }
 
 /**
- * Return a Promise of the chains of ANSWERS for overlay.js. RESOLVE(index) returns a Promise of a
- * thread. LATEST is the end of the trace, used for answers that have no time of their own.
+ * Return a Promise of the chains of ANSWERS, which are the member `answers` of engine.why(), as one
+ * list for overlay.js: [{row, from, to, link, thread, text}]. A thread waits for the thread of its
+ * link {time, row}, and the list has that thread next. Times are in ns. RESOLVE(index) returns a
+ * Promise of a thread. LATEST is the end of the trace, ns, for answers without an end.
  */
 export async function chain(answers, resolve, latest) {
 	const out = [];
