@@ -1,20 +1,23 @@
 /*
- * The page's side of the worker: sends requests and receives answers. README.md documents the
- * calls. If several pictures are requested, only the newest request is answered with a picture.
+ * The page's side of the worker of traces (worker/worker.js): it sends calls and receives answers.
+ * README.md documents the calls.
  *
- * One engine is one worker with one trace. All engines share one compiled wasm. The single-file
- * page has no server, so it passes both to Engine.open(): {worker: Worker, wasm: bytes}.
+ * One engine is one worker, which holds one trace and maybe a second one to compare it with. All
+ * engines share one compiled wasm. The single-file page has no server to load either from, so it
+ * passes both: Engine.open({worker: Worker, wasm: bytes}).
  */
 import {Port} from "./port.js";
 
-const TURN_MS = 20; /* ms between two checks in retire(): the page may ask a further question after an answer */
-/* Questions whose argument is the index of a thread, which is valid for one model only. */
+/* Time between two checks of retire(), ms; an answer can make the page ask a further question. */
+const TURN_MS = 20;
+/* Calls whose argument is the index of a thread. An index is valid for one model only. */
 const INDEXED = new Set(["thread", "family"]);
 const ENDED = "The viewer's worker has ended; reload the page.";
 
 /**
- * Return the value of TO at the place where VALUE is in FROM, an ascending array. Between two
- * entries, interpolate.
+ * FROM and TO are arrays of equal length, and FROM ascends. Return the number that corresponds in
+ * TO to VALUE in FROM. Between two entries, interpolate; outside of FROM, return the first or last
+ * entry of TO.
  */
 function interpolate(from, to, value) {
 	let low = 0,
@@ -32,22 +35,30 @@ function interpolate(from, to, value) {
 }
 
 /**
- * The questions about a trace. An Engine answers for its own trace, and engine.compared for the
- * second trace, to which the first is compared.
+ * The questions about one trace. Each returns a Promise of the answer. An Engine answers for its
+ * own trace, and engine.compared for the trace that is compared with it. A subclass has ask(call,
+ * args), which calls the worker.
  */
 export class Questions {
-	#frame = null; // {window, look, resolve, reject}: the newest picture request, not sent yet
-	#drawing = false;
+	/*
+	 * {window, look, resolve, reject}: the newest request of a picture, if it is not sent yet;
+	 * null: none.
+	 */
+	#frame = null;
+	#drawing = false; // true while the worker draws a picture
 
-	/** Reject the waiting requests with an Error of SENTENCE. */
+	/**
+	 * Reject the request of a picture that is not sent yet. SENTENCE is the message of the Error.
+	 */
 	lose(sentence) {
 		this.#frame?.reject(new Error(sentence));
 		this.#frame = null;
 	}
 
 	/**
-	 * Return a picture of WINDOW as marks, and with LOOK also as pixels. Return null if a newer
-	 * request replaced this one.
+	 * Return a Promise of a picture of WINDOW, as marks. With LOOK {dark, ratio} the worker also
+	 * paints the picture as pixels. If a newer request comes before this one is sent, the Promise
+	 * is resolved with null.
 	 */
 	frame(window, look = null) {
 		return new Promise((resolve, reject) => {
@@ -57,6 +68,7 @@ export class Questions {
 		});
 	}
 
+	/** Send the newest request of a picture, unless the worker draws one now. */
 	async #draw() {
 		const asked = this.#frame;
 
@@ -80,23 +92,39 @@ export class Questions {
 		this.#draw();
 	}
 
+	/**
+	 * Return the index of the thread of WINDOW that is nearest to X, Y, or null if none is within
+	 * REACH. X, Y and REACH are in pixels.
+	 */
 	near(window, x, y, reach = 16) {
 		return this.ask("near", [window, x, y, reach]);
 	}
 
+	/** Return the focus, a row, for which ROW is drawn at Y pixels. */
 	focus(window, row, y) {
 		return this.ask("focus", [window, row, y]);
 	}
 
+	/**
+	 * Return {threads: Uint32Array}, the indices of the threads that TEXT finds, and highlight
+	 * them.
+	 */
 	find(text) {
 		return this.ask("find", [text]);
 	}
 
+	/**
+	 * Highlight the thread and its aliases in place of other threads. If THREAD is null, highlight
+	 * nothing.
+	 */
 	family(thread) {
 		return this.ask("family", [thread]);
 	}
 
-	/** Show only threads that pass FILTER {types: [name], label, unresolved, depends: index or null}. */
+	/**
+	 * Draw only the threads that meet FILTER {types: [name], label, unresolved, depends}. An empty
+	 * list or text, false and null are no condition. `depends` is the index of a thread.
+	 */
 	filter(filter) {
 		return this.ask("filter", [filter]);
 	}
@@ -106,30 +134,41 @@ export class Questions {
 		return this.ask("types", []);
 	}
 
+	/**
+	 * Return the number of events in each of N equal parts of the time FROM to TO (ns), a
+	 * Uint32Array.
+	 */
 	density(from, to, n) {
 		return this.ask("density", [from, to, n]);
 	}
 
-	/** From TIME on draw stream STREAM (an index) as not proven. */
+	/** Draw the stream STREAM, an index, as not proven from TIME (ns) on. */
 	tail(stream, time) {
 		return this.ask("tail", [stream, time]);
 	}
 
+	/** Return the description of the thread INDEX, or null if there is no such thread. */
 	thread(index) {
 		return this.ask("thread", [index]);
 	}
 
+	/**
+	 * Return why THREAD waits; null asks for all threads that should have been resolved and never
+	 * were.
+	 */
 	why(thread = null) {
 		return this.ask("why", [thread]);
 	}
 
 	/**
-	 * Return the trace as Chrome's trace events, the bytes of a JSON document that Perfetto opens.
+	 * Return the trace as Chrome's trace events: the bytes of a JSON document, which Perfetto
+	 * opens.
 	 */
 	chrome() {
 		return this.ask("chrome", []);
 	}
 
+	/** Return the statistics of the time FROM to TO (ns). */
 	stats(from, to) {
 		return this.ask("stats", [from, to]);
 	}
@@ -144,9 +183,13 @@ class Compared extends Questions {
 
 export class Engine extends Questions {
 	#port;
-	#next = null; // the engine that replaced this one; set when this one has answered all questions
+	#next = null; // the engine that later questions go to; null until retire() has closed this one
 
-	/** @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options */
+	/**
+	 * Return a Promise of an engine without a trace. Reject with a sentence for the user if the
+	 * worker or the wasm cannot be loaded.
+	 * @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options
+	 */
 	static open(options = {}) {
 		const {spare} = Engine;
 
@@ -155,13 +198,16 @@ export class Engine extends Questions {
 		return spare;
 	}
 
-	/** Open an engine in advance; the first call of open() returns it. */
+	/**
+	 * Open an engine in advance, so that its worker starts early. The next call of open() without
+	 * options returns it.
+	 */
 	static warm() {
 		Engine.spare ??= Engine.#open({});
-		Engine.spare.catch(() => {}); // reported to the caller of open()
+		Engine.spare.catch(() => {}); // open() gives the error to its caller
 	}
 
-	static spare = null; // promise of an engine that is not used yet
+	static spare = null; // Promise of the engine of warm() that nobody uses yet; null: none
 
 	static async #open({worker, wasm = null}) {
 		const engine = new Engine(
@@ -177,6 +223,7 @@ export class Engine extends Questions {
 		return engine;
 	}
 
+	/** Only open() calls this. */
 	constructor(worker) {
 		super();
 		this.compared = new Compared(this);
@@ -187,16 +234,19 @@ export class Engine extends Questions {
 		});
 	}
 
-	/** Terminate the worker. Questions that wait, and later ones, are dropped: they never settle. */
+	/**
+	 * Terminate the worker. Open questions and later ones get no answer: their Promises never
+	 * settle.
+	 */
 	close() {
 		this.#port.close();
 	}
 
 	/**
-	 * Close this engine after it has answered the questions that wait, and those that the page
-	 * asks because of these answers. NEXT is the engine that replaces it. Later questions are
-	 * passed on to NEXT. A later question about a thread's index gets the answer null, because
-	 * NEXT numbers its threads anew.
+	 * Close this engine when it has answered all open questions, and the questions that the page
+	 * asks because of these answers. NEXT is the engine with the newer model, to which later
+	 * questions go. A later question with the index of a thread is answered null, because NEXT has
+	 * other indices.
 	 */
 	retire(next) {
 		const rest = () => {
@@ -208,17 +258,22 @@ export class Engine extends Questions {
 		setTimeout(rest, TURN_MS);
 	}
 
-	/** Call the worker for this trace (SIDE 0) or for the compared one (1). */
+	/**
+	 * Call the worker for the trace (SIDE 0) or for the compared one (SIDE 1). Return a Promise of
+	 * the answer.
+	 */
 	ask(call, args, side = 0) {
 		if (this.#next) return INDEXED.has(call) ? Promise.resolve(null) : this.#next.ask(call, args, side);
 		return this.#port.call(call, args, {more: {side}});
 	}
 
 	/**
-	 * Load a trace in place of the one before.
+	 * Load a trace in place of the one that is loaded. Return a Promise of its summary (README.md).
+	 * Reject with a sentence for the user. SIGNAL cancels the load.
 	 * @param {{name?: string, guest?: number, bytes?: Uint8Array | ArrayBuffer, blob?: Blob,
-	 * response?: Response, offsetNs?: bigint, uncertaintyNs?: bigint}[]} sources the buffer of
-	 * bytes is the engine's from now on
+	 *   response?: Response, offsetNs?: bigint, uncertaintyNs?: bigint}[]} sources one for each
+	 *   stream. The engine takes the buffer of BYTES away from the caller. OFFSETNS is added to the
+	 *   times of the stream
 	 * @param {(progress: {phase: string, bytes: number, total: number | null}) => void} [progress]
 	 * @param {AbortSignal} [signal]
 	 */
@@ -227,27 +282,28 @@ export class Engine extends Questions {
 	}
 
 	/**
-	 * Load a second trace to compare the first one with: a run that went well. engine.compared
-	 * answers questions about it.
+	 * Load a second trace, of a run that went well, to compare the first one with. Arguments and
+	 * result are those of load(). engine.compared answers questions about it.
 	 */
 	compare(sources, progress, signal) {
 		return this.#load(1, sources, progress, signal);
 	}
 
 	/**
-	 * Return how the clocks of guests differ from dom0's. GUESTS has the packet stamps of each
-	 * stream of each guest (multi-guest.js).
-	 * @param {BigUint64Array[][]} guests
-	 * @param {boolean[]} local for each guest, whether it is a program of this host, which may use the
-	 * host's clock
+	 * Return how far the clocks of guests are from dom0's: {realtime, guests: [{known, offsetNs,
+	 * uncertaintyNs | null}]}.
+	 * @param {BigUint64Array[][]} guests for each guest and stream, the stamps of its packets
+	 *   (compare/multi-guest.js)
+	 * @param {boolean[]} local for each guest, true if it is a program of this host, which may use
+	 *   the host's clock
 	 */
 	clocks(guests, local = []) {
 		return this.#port.call("clocks", [guests, local]);
 	}
 
 	/**
-	 * Return the differences between this trace, the bad one, and the second trace, the good
-	 * one.
+	 * Return the differences between the first trace, in which something went wrong, and the second
+	 * one, which went well. README.md lists the members.
 	 */
 	diff() {
 		return this.#port.call("diff", []);

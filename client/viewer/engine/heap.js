@@ -1,10 +1,10 @@
 /*
- * The page's side of the worker of memory profiles: sends questions and receives answers. README.md
- * documents them. Of several questions of one kind only the newest is answered; the older ones get
- * null.
+ * The page's side of the worker of memory profiles (worker/heap-worker.js): it sends questions and
+ * receives answers. README.md documents them. If the page asks a question again before it is
+ * answered, the older one is answered null.
  *
- * One heap is one worker with one recording. The single-file page has no server, so it passes both
- * to Heap.open(): {worker: Worker, wasm: bytes}.
+ * One heap is one worker with one recording. The single-file page has no server to load either
+ * from, so it passes both: Heap.open({worker: Worker, wasm: bytes}).
  */
 import {Port} from "./port.js";
 
@@ -13,7 +13,11 @@ const ENDED = "The worker of memory profiles has ended; reload the page.";
 export class Heap {
 	#port;
 
-	/** @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options */
+	/**
+	 * Return a Promise of a heap without a recording. Reject with a sentence for the user if the
+	 * worker or the wasm cannot be loaded.
+	 * @param {{worker?: Worker, wasm?: BufferSource | WebAssembly.Module}} options
+	 */
 	static async open({worker, wasm = null} = {}) {
 		const heap = new Heap(
 			worker ?? new Worker(new URL("../worker/heap-worker.js", import.meta.url), {type: "module"}),
@@ -28,8 +32,13 @@ export class Heap {
 		return heap;
 	}
 
+	/** Only open() calls this. */
 	constructor(worker) {
-		this.names = []; // names by the number that trees use; a name keeps its number
+		/*
+		 * Names of functions; trees have indices of this array, and names are only added at its
+		 * end.
+		 */
+		this.names = [];
 		this.#port = new Port(worker, {
 			ended: ENDED,
 			whole: "recording",
@@ -37,16 +46,21 @@ export class Heap {
 		});
 	}
 
+	/**
+	 * Terminate the worker. Open questions and later ones get no answer: their Promises never
+	 * settle.
+	 */
 	close() {
 		this.#port.close();
 	}
 
 	/**
-	 * Load a recording in place of the one before.
+	 * Load a recording in place of the one that is loaded. Return a Promise of its info
+	 * (README.md). Reject with a sentence for the user. SIGNAL cancels the load.
 	 * @param {{bytes?: Uint8Array | ArrayBuffer, blob?: Blob, response?: Response, growing?:
-	 * boolean, recording?: number}} source the buffer of bytes is the heap's from now on.
-	 * growing: feed() will add more bytes. recording: if several recordings are joined, the
-	 * number of the one to load, from 1; without it the last
+	 *   boolean, recording?: number}} source the heap takes the buffer of BYTES away from the
+	 *   caller. GROWING is true if feed() will add bytes. RECORDING is the number, from 1, of the
+	 *   recording to load if several are joined in one stream; without it the last one is loaded
 	 * @param {(progress: {phase: string, bytes: number, total: number | null}) => void} [progress]
 	 * @param {AbortSignal} [signal]
 	 */
@@ -55,26 +69,32 @@ export class Heap {
 	}
 
 	/**
-	 * Append new bytes of the recording. The buffer is the heap's from now on. @param
-	 * {Uint8Array} bytes
+	 * Append new bytes to the recording. Return a Promise of its info. The heap takes the buffer of
+	 * BYTES away from the caller.
+	 * @param {Uint8Array} bytes
 	 */
 	feed(bytes) {
 		return this.#port.call("feed", [bytes], {transfer: [bytes.buffer]});
 	}
 
 	/**
-	 * Return the live bytes at N times from FROM to TO. Return null if a newer timeline()
-	 * replaced this one.
+	 * Return a Promise of {bytes: Float64Array}: the live bytes at N times, evenly from FROM to TO
+	 * (µs since the recording's start), of the objects that FILTER selects. The answer is null if a
+	 * newer timeline() replaced this one.
 	 */
 	timeline(filter, from, to, n) {
 		return this.#port.call("timeline", [{filter, from, to, n}]);
 	}
 
-	/** Return the profile by functions. Return null if a newer profile() replaced this one. */
+	/**
+	 * Return a Promise of the profile by functions. QUESTION is {filter, hidden, weight, sites,
+	 * recursion} (README.md). The answer is null if a newer profile() replaced this one.
+	 */
 	profile(question = {}) {
 		return this.#port.call("profile", [question]);
 	}
 
+	/** Return a Promise of the possible leaks: allocations whose live bytes grow. */
 	leaks() {
 		return this.#port.call("leaks", [{}]);
 	}

@@ -1,17 +1,20 @@
 /*
- * The page's side of a worker with mprof.wasm: calls, answers, and the bytes that the worker
- * requests while it loads. worker.js and heap-worker.js document the messages. The wasm is compiled
- * once for all workers.
+ * The connection to a worker with mprof.wasm: it sends calls, matches answers to them, and sends
+ * the bytes that the worker wants while it loads. worker.js and heap-worker.js document the
+ * messages.
  */
+/* Promise of the compiled mprof.wasm of the server, for all workers; null before the first use. */
 let compiled = null;
 
-/**
- * The error that a file of the viewer did not come from the server. The request may succeed later.
- */
+/** A file of the viewer did not come from the server. The same request may succeed later. */
 export class Missing extends Error {
 	passing = true;
 }
 
+/**
+ * Return a Promise of the compiled mprof.wasm of the server. After a failure the next call tries
+ * again.
+ */
 function compileFetched() {
 	compiled ??= WebAssembly.compileStreaming(fetch(new URL("../mprof.wasm", import.meta.url))).catch((error) => {
 		compiled = null;
@@ -20,15 +23,19 @@ function compileFetched() {
 	return compiled;
 }
 
-/** Return the compiled module of WASM: bytes, a module, or null for the file on the server. */
+/**
+ * Return WASM as a module, or a Promise of one. WASM is bytes, a module, or null for the file on
+ * the server.
+ */
 function moduleOf(wasm) {
 	if (wasm instanceof WebAssembly.Module) return wasm;
 	return wasm ? WebAssembly.compile(wasm) : compileFetched();
 }
 
 /**
- * Return the description of a source in the form that the worker takes. Append the buffers to
- * transfer to TRANSFER.
+ * Return the description of a source {response | blob | bytes, …} as the worker takes it. SIZE is
+ * its number of bytes, or null if that is unknown. Add the buffer of BYTES to TRANSFER. A response
+ * stays here: the worker asks for its pieces.
  */
 function told({response, bytes, ...source}, transfer) {
 	if (response) {
@@ -46,26 +53,28 @@ function told({response, bytes, ...source}, transfer) {
 export class Port {
 	#worker;
 	#hooks;
-	#waiting = new Map(); // calls without an answer, by id: {resolve, reject, progress, give}
-	#last = 0;
-	#lost = null; // function that makes the error with which calls are rejected; null while the worker runs
-	#quiet = false; // the user closed the port: calls get no answer
+	#waiting = new Map(); // id -> {resolve, reject, progress, give} of a call without an answer
+	#last = 0; // id of the last call
+	#lost = null; // null while the worker runs; then a function that makes the error for calls
+	#quiet = false; // true: the page closed the worker, so calls get no answer
 
 	/**
-	 * hooks: ended is the sentence for calls when the worker ends by itself; whole names the
-	 * loaded thing in a sentence; lost() is called when no more calls will be answered; told()
-	 * is called with each message before its call is answered.
+	 * hooks:
+	 * - ended: the sentence with which calls are rejected if the worker ends by itself;
+	 * - whole: what the worker loads, as a word in a sentence: "trace";
+	 * - lost(sentence): called when the worker has ended by itself;
+	 * - told(message): called with each message of the worker, before its call is answered.
 	 * @param {Worker} worker
 	 * @param {{ended: string, whole: string, lost?: (sentence: string) => void, told?: (message:
-	 * object) => void}} hooks
+	 *   object) => void}} hooks
 	 */
 	constructor(worker, hooks) {
 		this.#worker = worker;
 		this.#hooks = hooks;
 		worker.addEventListener("message", ({data}) => this.#take(data));
 		/*
-		 * An error event without a message means that the worker's script could not be
-		 * loaded.
+		 * An error event without a message says that the browser could not load the worker's
+		 * script.
 		 */
 		worker.addEventListener("error", ({message}) =>
 			message === undefined
@@ -75,16 +84,16 @@ export class Port {
 	}
 
 	/**
-	 * Send the worker its wasm: bytes, a module, or null for the file on the server. The wasm
-	 * is compiled while the worker starts.
+	 * Send the worker its WASM: bytes, a module, or null for the file on the server. The worker
+	 * starts while the wasm is compiled. Return a Promise that resolves when the worker is ready.
 	 */
 	async open(wasm) {
 		return this.call("open", [await moduleOf(wasm)]);
 	}
 
 	/**
-	 * Terminate the worker. With a SENTENCE reject all waiting calls. Without one the waiting
-	 * calls and all later ones never settle.
+	 * Terminate the worker. With a SENTENCE, reject all open calls with it. Without one, the
+	 * Promises of open calls and of later ones never settle.
 	 */
 	close(sentence = null) {
 		this.#worker.terminate();
@@ -93,11 +102,12 @@ export class Port {
 		else this.#lose(sentence);
 	}
 
-	/** Whether all calls were answered. */
+	/** True if no call waits for an answer. */
 	get idle() {
 		return !this.#waiting.size;
 	}
 
+	/** Reject all open and later calls with a KIND of error, whose message is SENTENCE. */
 	#lose(sentence, Kind = Error) {
 		this.#lost = () => new Kind(sentence);
 		for (const {reject} of this.#waiting.values()) reject(this.#lost());
@@ -105,6 +115,7 @@ export class Port {
 		this.#hooks.lost?.(sentence);
 	}
 
+	/** Handle MESSAGE from the worker: progress, a request of bytes, or an answer. */
 	#take(message) {
 		const {id, value, error, progress, want} = message;
 		const waiting = this.#waiting.get(id);
@@ -123,9 +134,10 @@ export class Port {
 	}
 
 	/**
-	 * Send a call and return a Promise of its answer. MORE is added to the message, and
-	 * TRANSFER has the buffers to transfer. The other options are progress(progress) and
-	 * give(source), called before the answer comes.
+	 * Send the call CALL with the list ARGS. Return a Promise of its answer. MORE has further
+	 * members of the message. TRANSFER are the objects that the worker takes away from the page.
+	 * Other options are functions for messages that come before the answer: progress(progress), and
+	 * give(id, i), which sends the next piece of source I.
 	 */
 	call(call, args, {transfer = [], more = {}, ...waiting} = {}) {
 		const id = ++this.#last;
@@ -139,11 +151,12 @@ export class Port {
 	}
 
 	/**
-	 * Send the call "load" for SOURCES, {bytes | blob | response} each. ARGS makes the call's
-	 * arguments from their descriptions.
+	 * Send the call "load" for SOURCES. ARGS(told) makes the list of arguments from the
+	 * descriptions TOLD of the sources. Return a Promise of the answer.
+	 * @param {{bytes?: Uint8Array, blob?: Blob, response?: Response}[]} sources
 	 * @param {(told: object[]) => any[]} args
 	 * @param {{progress?: (progress: {phase: string, bytes: number, total: number | null}) => void,
-	 * signal?: AbortSignal, more?: object}} options
+	 *   signal?: AbortSignal, more?: object}} options
 	 */
 	async load(sources, args, {progress, signal, more}) {
 		const readers = sources.map(({response}) => response?.body?.getReader());
@@ -168,7 +181,10 @@ export class Port {
 		}
 	}
 
-	/** Send the next piece of a body to the worker. */
+	/**
+	 * Send the next piece of a response's body to the load ID; null if there is none. If the
+	 * connection fails, reject the load.
+	 */
 	async #give(id, reader) {
 		try {
 			const {value} = reader ? await reader.read() : {};

@@ -1,17 +1,20 @@
 /*
- * A loaded trace as Chrome's trace events: JSON that the Perfetto UI opens. It is made in the
- * worker, which has the model.
+ * Write a loaded trace as Chrome's trace events, a JSON format that the Perfetto UI opens. This
+ * runs in the worker, which has the model.
  *
- * The layout is that of `mprofctl export --to chrome`. A stream is a process. Its first track has
- * the running threads, and the next tracks have garbage collections and gaps. A thread is an
- * asynchronous track with its life and its actions. The size of the JSON is bounded.
+ * The result has the layout of `mprofctl export --to chrome`. A stream of the trace is a process of
+ * the JSON. Its track 1 has the threads as they run, track 2 garbage collections, and track 3 gaps,
+ * where packets are missing. Each thread is also an asynchronous track with its life, its labels
+ * and what it did to other threads. The size of the JSON is limited.
  */
 
-const CHROME_MOST = 4000000; // most items of the model; the text of more items would be too long for a page
-const CHROME_PIECE = 1 << 20;
+const CHROME_MOST = 4000000; // most items of the model; a page has no memory for the text of more
+const CHROME_PIECE = 1 << 20; /* letters that are collected before they become bytes */
 
+/* Return NS (a BigInt) as text in microseconds, the unit of the format. */
 const chromeTime = (ns) => `${ns / 1000n}.${String(ns % 1000n).padStart(3, "0")}`;
 
+/** Makes the texts of the JSON document of TRACE. */
 class Chrome {
 	/** @param {Trace} trace */
 	constructor(trace) {
@@ -19,7 +22,10 @@ class Chrome {
 		this.names = new Map();
 	}
 
-	/** Yield texts; joined they are the JSON document. */
+	/**
+	 * Yield the JSON document in pieces of text. Throw a sentence for the user if the trace is too
+	 * large.
+	 */
 	*document() {
 		const {trace} = this;
 		const n = ["threads", "activations", "labels", "interactions", "samples"].reduce(
@@ -40,6 +46,7 @@ class Chrome {
 		yield "\n]}\n";
 	}
 
+	/** Yield each event as the text of a JSON object. */
 	*events() {
 		yield* this.streams();
 		yield* this.threads();
@@ -49,7 +56,10 @@ class Chrome {
 		yield* this.extras();
 	}
 
-	/** Yield the FIELDS of every item of the model's array ARRAY, whose items are of STRUCT. */
+	/**
+	 * Yield [index, value of each of FIELDS] for each item of the model's array ARRAY, whose items
+	 * are of STRUCT.
+	 */
 	*each(array, struct, ...fields) {
 		const {trace} = this;
 		const {wasm} = trace;
@@ -60,11 +70,15 @@ class Chrome {
 			yield [i, ...fields.map((field) => wasm.get(struct, base + i * size, field))];
 	}
 
+	/**
+	 * Return the text of an event. PHASE is the letter `ph` of the format. TID is a track. MORE is
+	 * the text of further members, with a comma before it.
+	 */
 	event(phase, stream, tid, ns, name, more = "") {
 		return `{"ph":"${phase}","pid":${stream},"tid":${tid},"ts":${chromeTime(ns)},"name":${JSON.stringify(name)}${more}}`;
 	}
 
-	/** Return the name of a thread: its first label, or its number. */
+	/** Return the name of the thread THREAD, an index: its first label, or its number. */
 	name(thread) {
 		const {trace} = this;
 		let name = this.names.get(thread);
@@ -80,10 +94,12 @@ class Chrome {
 		return name;
 	}
 
+	/** Return the index of the stream of the thread THREAD, an index. */
 	stream(thread) {
 		return this.trace.item("threads", "mprof_thread", thread, "stream");
 	}
 
+	/** Yield the names of the streams and of their tracks. */
 	*streams() {
 		for (const [i, name] of this.trace.names.entries()) {
 			yield this.event("M", i, 1, 0n, "process_name", `,"args":{"name":${JSON.stringify(name || "guest")}}`);
@@ -96,6 +112,7 @@ class Chrome {
 		}
 	}
 
+	/** Yield the begin and the end of each thread, and its labels. */
 	*threads() {
 		const {trace} = this;
 		const {numbers, types} = trace.wasm;
@@ -128,6 +145,7 @@ class Chrome {
 			yield this.event("n", this.stream(thread), 1, time, trace.label(i), `,"cat":"thread","id":"${thread}"`);
 	}
 
+	/** Yield the times in which threads ran. A root stands for the sleeping program. */
 	*activations() {
 		const {trace} = this;
 
@@ -145,8 +163,9 @@ class Chrome {
 	}
 
 	/*
-	 * Yield the flows: from the place where a thread was resolved or acted to the thread that read
-	 * it.
+	 * Yield what threads did to each other: an event in the track of the thread that acted. For a
+	 * read also yield an arrow from the thread that was read, at its end or at the read if that is
+	 * earlier, to the thread that read it.
 	 */
 	*interactions() {
 		const {trace} = this;
@@ -178,6 +197,7 @@ class Chrome {
 		}
 	}
 
+	/** Yield the values of the counters. */
 	*samples() {
 		const {trace} = this;
 		const names = [];
@@ -189,6 +209,7 @@ class Chrome {
 		}
 	}
 
+	/** Yield garbage collections and gaps. */
 	*extras() {
 		for (const [, time, duration, stream] of this.each(
 			"collections",
@@ -205,7 +226,10 @@ class Chrome {
 	}
 }
 
-/** Return the whole document as UTF-8. */
+/**
+ * Return the JSON document of TRACE (trace.js) as a Uint8Array of UTF-8. Throw a sentence for the
+ * user if the trace is too large.
+ */
 export function chromeBytes(trace) {
 	const encoder = new TextEncoder();
 	const parts = [];

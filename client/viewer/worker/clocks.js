@@ -1,15 +1,17 @@
 /*
- * The offsets of guests' clocks to dom0's, computed from the stamps of their packets
- * (<mprof/clocks.h>). Runs in the worker.
+ * Compute how far the clocks of guests are from dom0's (<mprof/clocks.h>). mprofd stamps each
+ * packet with dom0's time of its copies, which bounds the time of the guest's events in it. This
+ * runs in the worker.
  */
 import {UINT64_MAX, need} from "./wasm.js";
 
-/** Numbers per packet in the array for wasm_clocks_packets(). */
+/** Numbers for each packet in the array for wasm_clocks_packets(). */
 const NUMBERS = 9;
 
 /**
- * Return the address of the clock (struct mprof_clocks) of one guest. STREAMS has an array of
- * numbers for each stream, its packets in order. The caller frees the clock.
+ * Return the address of a struct mprof_clocks with the packets of one guest. STREAMS has a
+ * BigUint64Array for each stream, with NUMBERS numbers for each packet in order. The caller frees
+ * the structure.
  */
 function known(wasm, streams) {
 	const clocks = need(wasm.c.wasm_clocks() >>> 0);
@@ -25,6 +27,11 @@ function known(wasm, streams) {
 	return clocks;
 }
 
+/**
+ * Return {known, offsetNs, uncertaintyNs} of the guest at the address CLOCKS, relative to dom0's
+ * CLOCK_REALTIME if REALTIME is true, else to its CLOCK_MONOTONIC. An uncertainty of null means
+ * that it is unknown.
+ */
 function told(wasm, clocks, realtime) {
 	return wasm.lend(16, (at) => {
 		const is = Boolean(wasm.c.mprof_clocks_offset(clocks, realtime, at, at + 8));
@@ -35,8 +42,8 @@ function told(wasm, clocks, realtime) {
 }
 
 /**
- * Return the answer of engine.clocks(). LOCAL has for each guest whether it is a program of this
- * host.
+ * Return the answer of engine.clocks(). GUESTS has the array STREAMS of known() for each guest.
+ * LOCAL is true for each guest that is a program of this host.
  */
 export function clocksOf(wasm, guests, local = []) {
 	const all = [];
@@ -45,8 +52,8 @@ export function clocksOf(wasm, guests, local = []) {
 		for (const streams of guests) all.push(known(wasm, streams));
 		all.forEach((clocks, i) => local[i] && wasm.c.mprof_clocks_host(clocks));
 		/*
-		 * If dom0 rebooted between two guests, they have no CLOCK_MONOTONIC in common, and
-		 * CLOCK_REALTIME is used.
+		 * CLOCK_MONOTONIC starts anew at each boot of dom0. If dom0 rebooted between two of the
+		 * guests, compare all by CLOCK_REALTIME.
 		 */
 		const realtime = all.some((one) => all.some((other) => wasm.c.mprof_clocks_rebooted(one, other)));
 		return {realtime, guests: all.map((clocks) => told(wasm, clocks, realtime))};

@@ -1,7 +1,13 @@
-/* The differences of two traces that are in the memory of one wasm. */
+/*
+ * Compare two traces in the memory of one wasm (<mprof/diff.h>). In the trace "good" everything
+ * went well; in the trace "bad" something went wrong.
+ */
 import {VERDICTS, names, need} from "./wasm.js";
 
-/** The results of <mprof/diff.h> as objects. A thread is its index in its own trace; null: none. */
+/**
+ * Copies the results of <mprof/diff.h> to objects. VIEW is the address of a struct mprof_diff_view.
+ * A thread is its index in its own trace; null: none.
+ */
 class Diff {
 	constructor(wasm, view, good, bad) {
 		this.wasm = wasm;
@@ -10,6 +16,7 @@ class Diff {
 		this.none = (i) => (i === wasm.numbers.MPROF_NONE ? null : i);
 	}
 
+	/** Return MAKE(item) for each item of the results' array NAME, whose items are of STRUCT. */
 	#list(name, struct, make) {
 		const {wasm} = this,
 			size = wasm.size(struct);
@@ -19,14 +26,22 @@ class Diff {
 		);
 	}
 
+	/**
+	 * Return the description of the thread THREAD (an index) of the trace SIDE, "good" or "bad";
+	 * null if THREAD is MPROF_NONE.
+	 */
 	#who(side, thread) {
 		return this.none(thread) === null ? null : this.traces[side].explanations.whoEver(thread);
 	}
 
+	/** Return the descriptions of two threads that correspond to each other. */
 	#both({good, bad}) {
 		return {good: this.#who("good", good), bad: this.#who("bad", bad)};
 	}
 
+	/**
+	 * Return step I: what a thread of the trace SIDE did, and when (ns). null if I is MPROF_NONE.
+	 */
 	#step(side, i) {
 		const {wasm} = this;
 
@@ -44,10 +59,15 @@ class Diff {
 		};
 	}
 
+	/** Return N steps from step FROM on. */
 	#steps(side, from, n) {
 		return Array.from({length: n}, (_, i) => this.#step(side, from + i));
 	}
 
+	/**
+	 * Return IT, where two corresponding threads begin to differ: their last common steps, and the
+	 * next steps of each.
+	 */
 	#divergence(it) {
 		return {
 			...this.#both(it),
@@ -61,6 +81,10 @@ class Diff {
 		};
 	}
 
+	/**
+	 * Return IT, a difference between two corresponding threads, such as that only one was
+	 * resolved.
+	 */
 	#outcome(it) {
 		const {wasm} = this,
 			kind = names(wasm, "MPROF_DIFF_")[it.kind].replace("_", "-"),
@@ -81,6 +105,7 @@ class Diff {
 		};
 	}
 
+	/** Return {index, name} of counter I of the trace SIDE; null if I is MPROF_NONE. */
 	#counter(side, i) {
 		const trace = this.traces[side];
 
@@ -89,12 +114,17 @@ class Diff {
 			: {index: i, name: trace.text(trace.item("counters", "mprof_counter", i, "name"))};
 	}
 
+	/**
+	 * Return for each thread of the trace SIDE the index of the corresponding thread, or
+	 * MPROF_NONE.
+	 */
 	#matches(side) {
 		const at = this.view[side + "_match"];
 
 		return new Uint32Array(this.wasm.c.memory.buffer.slice(at, at + 4 * this.traces[side].get("n_threads")));
 	}
 
+	/** Return the answer of engine.diff(). */
 	answer() {
 		const {view} = this;
 
@@ -137,7 +167,7 @@ class Diff {
 	}
 }
 
-/** Return the answer of engine.diff() for the traces GOOD and BAD. */
+/** Return the answer of engine.diff(). GOOD and BAD are Traces (trace.js) of the same wasm. */
 export function compare(good, bad) {
 	const {c} = bad.wasm;
 	const diff = need(c.wasm_diff(good.model, bad.model, bad.seed) >>> 0);

@@ -1,20 +1,22 @@
 /*
- * The explanations of libmprof: the reasons why threads wait, the stories of threads, and their
- * names.
+ * Ask libmprof in the wasm about the threads of one trace: why a thread waits (<mprof/why.h>), and
+ * sentences on threads for the user (<mprof/explanation.h>).
  */
 import {UINT64_MAX, VERDICTS, decoder, names, need} from "./wasm.js";
 
-const ANSWERS_MAX = 100;
+const ANSWERS_MAX = 100; /* most threads that one answer of why() explains */
 
 export class Explanations {
+	/** TRACE is a Trace (trace.js). Its model need not exist yet. */
 	constructor(trace) {
 		this.trace = trace;
 		this.wasm = trace.wasm;
 		this.why_ = 0; // address of struct mprof_why; 0 until it is needed
-		this.tale = 0;
-		this.namesAt = 0;
+		this.tale = 0; // address of struct mprof_explanation; 0 until it is needed
+		this.namesAt = 0; // address of the streams' names, see #names(); 0 until they are needed
 	}
 
+	/** Free the memory of the explanations in the wasm. */
 	close() {
 		const {c} = this.wasm;
 
@@ -24,14 +26,15 @@ export class Explanations {
 		this.tale = this.why_ = this.namesAt = 0;
 	}
 
+	/** Return the address of the index for questions why. The first call makes it. */
 	#why() {
 		this.why_ ||= need(this.wasm.c.mprof_why_new(this.trace.model) >>> 0);
 		return this.why_;
 	}
 
 	/**
-	 * Return the names of the streams for a C function: an array of pointers, followed by the
-	 * texts.
+	 * Return the address of the streams' names for a C function: an array of pointers, then the
+	 * NUL-terminated texts. The caller frees it.
 	 */
 	#names() {
 		const texts = this.trace.names.map((name, i) =>
@@ -49,8 +52,9 @@ export class Explanations {
 	}
 
 	/**
-	 * Return libmprof's explanation of item I, which the function TELLER makes: a list of lines,
-	 * each a list of pieces {text, link?}. A link is the index of a thread.
+	 * Return libmprof's sentences on item I, which is a thread or a stream. TELLER is the name of
+	 * the C function that makes them. The result is a list of sentences, each a list of pieces
+	 * {text, link?, time?}. LINK is the index of a thread, TIME is in ns.
 	 */
 	told(teller, i) {
 		const {wasm} = this,
@@ -80,8 +84,9 @@ export class Explanations {
 	}
 
 	/**
-	 * Return the identity of thread INDEX at TIME, as in `mprofctl why --json`, with its index.
-	 * Return null for no thread and for a root.
+	 * Return the description of the thread INDEX as in `mprofctl why --json`, with `index`, and
+	 * with the label that it had at TIME (ns). Return null for MPROF_NONE and for a root, the
+	 * thread that stands for the sleeping program.
 	 */
 	who(index, time) {
 		const {wasm} = this,
@@ -102,10 +107,12 @@ export class Explanations {
 		};
 	}
 
+	/** Return who(index, time) with the time. */
 	#whoAt(index, time) {
 		return {...this.who(index, time), time_ns: String(time)};
 	}
 
+	/** Return who resolved the thread INDEX, when, and the failure; null if it is not resolved. */
 	#resolution(index) {
 		const {numbers} = this.wasm;
 		if (
@@ -120,6 +127,10 @@ export class Explanations {
 		return {...this.#whoAt(resolver, end), failure: this.trace.text(failure)};
 	}
 
+	/**
+	 * Return the threads that the thread of ANSWER (struct mprof_why_answer) waits for, one after
+	 * the other, each with the time since which the thread before waits for it.
+	 */
 	#chainOf(answer) {
 		const {wasm} = this,
 			{c} = wasm,
@@ -141,6 +152,7 @@ export class Explanations {
 		return chain;
 	}
 
+	/** Return the thread at the end of the chain of ANSWER. */
 	#root(answer) {
 		const [creator, created, flags] = ["creator", "created", "flags"].map((name) =>
 			this.trace.item("threads", "mprof_thread", answer.root, name),
@@ -155,6 +167,10 @@ export class Explanations {
 		};
 	}
 
+	/**
+	 * Return the thread and the time of signal I, an interaction of the model; null if I is
+	 * MPROF_NONE.
+	 */
 	#signal(i) {
 		if (i === this.wasm.numbers.MPROF_NONE) return null;
 		return this.#whoAt(
@@ -162,6 +178,7 @@ export class Explanations {
 		);
 	}
 
+	/** Return why the thread THREAD waits, an item of `answers` in the answer of engine.why(). */
 	#ask(thread) {
 		const {wasm} = this,
 			{numbers} = wasm;
@@ -208,8 +225,9 @@ export class Explanations {
 	}
 
 	/**
-	 * Return the marked threads that never resolved. If several became the same thread, that thread
-	 * is returned once.
+	 * Return the indices of the threads that the program marked as to be resolved
+	 * (`__should_resolve`) and that never were, in rising order. Of several that became the same
+	 * thread, return one.
 	 */
 	#expected() {
 		const {numbers} = this.wasm,
@@ -229,7 +247,10 @@ export class Explanations {
 			.sort((a, b) => a - b);
 	}
 
-	/** Return the answer of engine.why(). */
+	/**
+	 * Return the answer of engine.why(). THREAD is an index, or null for all threads of
+	 * #expected().
+	 */
 	why(thread) {
 		const asked = thread === null ? this.#expected() : thread < this.trace.get("n_threads") ? [thread] : [];
 
@@ -244,7 +265,7 @@ export class Explanations {
 		};
 	}
 
-	/** Return the identity of thread INDEX with the label that it had last. */
+	/** Return who() with the last label of the thread INDEX. */
 	whoEver(index) {
 		return this.who(index, UINT64_MAX);
 	}

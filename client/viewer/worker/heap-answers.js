@@ -1,39 +1,57 @@
 /*
- * The answers to questions about a recording, made from a pass (recording.js). Runs in the worker
- * of memory profiles. Amounts are in bytes. Names are numbers of texts, which are printable and
- * bounded. README.md documents the answers.
+ * Make the answers to questions about a memory profile from a complete pass over its bytes
+ * (recording.js). This runs in the worker of memory profiles. The profile has samples of the
+ * program's allocations; amounts in bytes are estimated from them. An answer names a function by
+ * its number in heap.names. README.md documents the answers.
  */
 import {Texts} from "./heap-names.js";
 import {need} from "./wasm.js";
 
-const SPOTS_MAX = 20000;
-const CALLERS_MAX = 20;
-const FRAMES_MAX = 64;
-/* Limits as in `mprofctl mem leaks`. */
+const SPOTS_MAX = 20000; /* most functions, and most leaks, in an answer */
+const CALLERS_MAX = 20; /* most callers of a function in an answer */
+const FRAMES_MAX = 64; /* most functions of a leak's stack in an answer */
+/*
+ * The run is divided into eight parts of equal time. An allocation is told as a leak if objects of
+ * at least this many parts live at the end; as in `mprofctl mem leaks`.
+ */
 const TOLD_PARTS = 3;
+/*
+ * How sure a leak is: [name, least number of such parts, least growth in samples]. Other leaks are
+ * "possible". The numbers are those of `mprofctl mem leaks`.
+ */
 const SURENESS = [
 	["sure", 7, 28],
 	["likely", 5, 8],
 ];
+/* Heaps of an allocation, in the order of the wasm. */
 const SOURCES = ["minor", "major", "external"];
-const WEIGHTS = {all: 0, live: 1, peak: 2};
+const WEIGHTS = {all: 0, live: 1, peak: 2}; /* enum mprof_weight: which objects are counted */
 const U32 = 2 ** 32;
 /*
- * A guest can claim a rate of one sample per 10^307 words. The amounts have no meaning then, but
- * must stay finite.
+ * Most bytes that one sample stands for. A guest can claim a rate of one sample per 10^307 words;
+ * the amounts then mean nothing, but must stay finite.
  */
 const SCALE_MAX = 1e200;
 
-/** Return the number of bytes that one sample stands for. */
+/**
+ * Return the number of bytes that one sample stands for. WORDBYTES is the size of a word, RATE the
+ * number of samples per word.
+ */
 export const scaleOf = (wordBytes, rate) => Math.min(wordBytes / rate, SCALE_MAX);
 
-/** Return the relative error of an estimate that is made from SAMPLES samples. */
+/**
+ * Return the relative error of an estimate from SAMPLES samples, 1 / sqrt(SAMPLES); 0 without
+ * samples.
+ */
 export const errorOf = (samples) => (samples ? 1 / Math.sqrt(samples) : 0);
 
-/** The answers of one pass. */
+/** The answers that one pass gives. */
 export class Answers {
 	/**
-	 * PASS is the address of the pass. @param {Wasm} wasm @param {Names} names @param {number} pass
+	 * PASS is the address of a complete pass. NAMES collects the names of functions for the page.
+	 * @param {Wasm} wasm
+	 * @param {Names} names
+	 * @param {number} pass
 	 */
 	constructor(wasm, names, pass) {
 		Object.assign(this, {wasm, names, pass});
@@ -50,15 +68,17 @@ export class Answers {
 			: 0;
 	}
 
+	/** Return the member NAME of the STRUCT at the address AT. */
 	get(struct, name, at) {
 		return this.wasm.get(struct, at, name);
 	}
 
-	/** Return the N 64-bit numbers at the address AT. */
+	/** Return the N numbers of 64 bits at the address AT as an array of Numbers. */
 	#numbers(at, n) {
 		return Array.from(new BigUint64Array(this.wasm.c.memory.buffer, at, n), Number);
 	}
 
+	/** Return the numbers at the address AT, one for each heap: {minor, major, external}. */
 	bySource(at) {
 		const numbers = this.#numbers(at, SOURCES.length);
 
@@ -68,8 +88,9 @@ export class Answers {
 	// Trees.
 
 	/**
-	 * Return for each node of a tree the number of its name, which is that of a function, a place
-	 * of allocation, or a stack.
+	 * Return the number in heap.names of each of the N nodes of a tree, a Uint32Array. A node is a
+	 * function, a place of allocation, or a stack that is unknown. WORDS are the nodes as 32-bit
+	 * words, STRIDE words each; AT has the place of each member in a node.
 	 */
 	#nodeNames(words, n, stride, at) {
 		const none = this.wasm.numbers.MPROF_NONE;
@@ -82,6 +103,7 @@ export class Answers {
 				words[i * stride + at.location],
 				words[i * stride + at.code],
 			];
+			/* Names, places and codes get different keys. */
 			const key = name !== none ? name : location !== none ? -1 - location : U32 + code;
 			let number = known.get(key);
 
@@ -101,6 +123,10 @@ export class Answers {
 		return out;
 	}
 
+	/**
+	 * Return the tree at the address FLAME with an array for each member of its nodes; README.md
+	 * describes it.
+	 */
 	#tree(flame) {
 		const {wasm, scale} = this;
 
@@ -134,8 +160,10 @@ export class Answers {
 	}
 
 	/**
-	 * Return the two trees, from the callers and from the allocating functions. HIDING is a Filter
-	 * with hidden functions, or null.
+	 * Return both trees of a flame graph: `callees` has the outermost callers below its root,
+	 * `callers` the allocating functions. WEIGHT is a number of WEIGHTS. SITES: true adds a node
+	 * for each place of allocation. RECURSION: true keeps each call of a recursive function, false
+	 * only the outermost. HIDING is a Filter with the names of functions to leave out, or null.
 	 */
 	#trees(weight, {sites = false, recursion = false}, hiding) {
 		const {c} = this.wasm;
@@ -156,6 +184,7 @@ export class Answers {
 
 	// Functions.
 
+	/** Return the callers of a function: [{spot, bytes}]. CALLERS is the address of all callers. */
 	#callers({first_caller: first, n_callers: n}, callers) {
 		const {wasm, scale} = this;
 		const size = wasm.size("mprof_hotspot_caller");
@@ -169,6 +198,7 @@ export class Answers {
 		return list;
 	}
 
+	/** Return the function (struct mprof_hotspot) at the address AT; README.md describes it. */
 	#spot(at, callers) {
 		const {wasm, scale} = this;
 		const {MPROF_NONE: none} = wasm.numbers;
@@ -186,6 +216,7 @@ export class Answers {
 		};
 	}
 
+	/** Return all functions, those that allocate most first. WEIGHT is a number of WEIGHTS. */
 	#spots(weight) {
 		const {wasm} = this;
 		const {c} = wasm;
@@ -205,7 +236,7 @@ export class Answers {
 		}
 	}
 
-	/** Return how many objects and samples the question's WEIGHT counts. */
+	/** Return [number of objects, number of samples] that WEIGHT, a number of WEIGHTS, counts. */
 	counted(weight) {
 		const {sums} = this;
 		const sum = (at) => this.#numbers(at, SOURCES.length).reduce((a, b) => a + b, 0);
@@ -217,6 +248,7 @@ export class Answers {
 		][weight];
 	}
 
+	/** Return the answer of heap.profile(). HIDING is that of #trees(). */
 	byFunctions({weight = "all", ...options}, hiding) {
 		const number = WEIGHTS[weight] ?? 0;
 		const [objects, samples] = this.counted(number);
@@ -233,6 +265,7 @@ export class Answers {
 
 	// Time.
 
+	/** Return the answer of heap.timeline() for N times from FROM to TO, µs since the start. */
 	line(from, to, n) {
 		const {wasm} = this;
 
@@ -245,8 +278,8 @@ export class Answers {
 	// Leaks.
 
 	/**
-	 * Return the names of the stack that ends at NODE of the profile, the allocating function
-	 * first.
+	 * Return the functions of the stack that ends at NODE, the allocating function first, as texts
+	 * with file and line. NODES is the address of the nodes of the profile.
 	 */
 	#stack(nodes, node) {
 		const {wasm} = this;
@@ -275,6 +308,10 @@ export class Answers {
 		return stack.slice(0, FRAMES_MAX);
 	}
 
+	/**
+	 * Return the leak (struct mprof_leak) at the address AT; README.md describes it. NODES is that
+	 * of #stack().
+	 */
 	#leak(at, nodes) {
 		const {wasm, scale} = this;
 		const leak = wasm.object("mprof_leak", at);
@@ -292,6 +329,7 @@ export class Answers {
 		};
 	}
 
+	/** Return the answer of heap.leaks(), the largest growth first. */
 	leaks() {
 		const {wasm} = this;
 		const {c} = wasm;

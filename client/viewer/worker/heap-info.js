@@ -1,10 +1,13 @@
 /*
- * The description of a recording: its header, its sums and its damage. Runs in the worker of memory
- * profiles.
+ * Describe a memory profile: its header, its sums, its damage and its limits. This runs in the
+ * worker of memory profiles.
  */
 import {Answers, errorOf} from "./heap-answers.js";
 
-/** Return the header of a recording. */
+/**
+ * Return the header of the recording of an Answers object. Before the header has come, texts are
+ * empty and the rate is 0.
+ */
 function aboutOf({wasm, texts, info: at}) {
 	if (!at) return {program: "", host: "", context: "", parameters: "", pid: null, wordBytes: 8, rate: 0, version: 0};
 	const info = wasm.object("mprof_mem_info", at);
@@ -22,7 +25,7 @@ function aboutOf({wasm, texts, info: at}) {
 	};
 }
 
-/** Return the sums of the recording's events. */
+/** Return the sums over all events of the recording of ANSWERS; README.md describes them. */
 function sumsOf(answers) {
 	const {sums, scale} = answers;
 	const [, samples] = answers.counted(0);
@@ -43,7 +46,10 @@ function sumsOf(answers) {
 	};
 }
 
-/** Return sentences on the damage that a pass found. */
+/**
+ * Return sentences for the user on the damage that the pass at the address PASS found. ALL is the
+ * number of damaged places; the last sentence says if there are more than sentences.
+ */
 function damagesOf(wasm, pass, all) {
 	const sentences = [];
 
@@ -55,9 +61,14 @@ function damagesOf(wasm, pass, all) {
 }
 
 const number = (n) => Number(n).toLocaleString("en");
+/* Return N and the noun WHAT, with an "s" unless N is 1. */
 const many = (n, what) => `${number(n)} ${what}${Number(n) === 1 ? "" : "s"}`;
 
-/** Return sentences on other limits of the recording. */
+/**
+ * Return sentences for the user on what else the recording lacks. TOTALS is a struct
+ * mprof_mem_totals, SUMS a struct mprof_profile_sums, and CHOSEN the number of the chosen
+ * recording, or 0.
+ */
 function notesOf(totals, sums, {number: chosen}) {
 	const said = [
 		[
@@ -85,7 +96,10 @@ function notesOf(totals, sums, {number: chosen}) {
 	return said.filter(([n]) => n).map(([n, sentence]) => sentence(n));
 }
 
-/** Return the answer of heap.load(). */
+/**
+ * Return the answer of heap.load() about RECORDING (recording.js), whose pass is complete. NAMES is
+ * that of heap-names.js.
+ */
 export function infoOf(recording, names) {
 	const {wasm} = recording;
 	const answers = new Answers(wasm, names, recording.all);

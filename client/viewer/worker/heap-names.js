@@ -1,20 +1,18 @@
 /*
- * The names of functions, files and places in a recording, printable and bounded. Runs in the
- * worker of memory profiles.
+ * The names of functions, files and places of a memory profile, as texts for the user: unprintable
+ * characters are escaped, and long texts are cut. This runs in the worker of memory profiles.
  */
 import {decoder} from "./wasm.js";
 
-const TEXT_MAX = 4096;
+const TEXT_MAX = 4096; /* most bytes of a text, before unprintable ones are escaped */
 
-/**
- * A list of texts, each stored once, with its number. fresh() returns the texts that the page does
- * not have yet.
- */
+/** Numbers texts, so that an answer has a number for each name and the page gets each text once. */
 export class Names {
 	#numbers = new Map();
 	#told = 0;
 	#list = [];
 
+	/** Return the number of TEXT, from 0. A new text gets the next number. */
 	number(text) {
 		let number = this.#numbers.get(text);
 
@@ -25,6 +23,7 @@ export class Names {
 		return number;
 	}
 
+	/** Return the texts that fresh() has not returned before, in the order of their numbers. */
 	fresh() {
 		const fresh = this.#list.slice(this.#told);
 
@@ -33,15 +32,23 @@ export class Names {
 	}
 }
 
-/** The printable texts of the strings that a decoder has. */
+/** The strings of a decoder (<mprof/memtrace.h>) as texts for the user. */
 export class Texts {
-	#known = new Map(); // number of a string -> its printable text
+	#known = new Map(); // number of a string of the decoder -> its text for the user
 
-	/** DECODER is the address of the decoder. @param {Wasm} wasm @param {number} decoder */
+	/**
+	 * DECODER is the address of a struct mprof_mem.
+	 * @param {Wasm} wasm
+	 * @param {number} decoder
+	 */
 	constructor(wasm, decoder) {
 		Object.assign(this, {wasm, decoder});
 	}
 
+	/**
+	 * Return the text of BYTES bytes at the address AT, with unprintable characters escaped, cut to
+	 * TEXT_MAX bytes.
+	 */
 	printable(at, bytes) {
 		const {wasm} = this;
 		const kept = Math.min(bytes, TEXT_MAX);
@@ -53,12 +60,12 @@ export class Texts {
 		});
 	}
 
-	/** Return the NUL-terminated text at the address AT, printable. */
+	/** Return the NUL-terminated text at the address AT, as printable() does. */
 	terminated(at) {
 		return this.printable(at, this.wasm.bytes.indexOf(0, at) - at);
 	}
 
-	/** Return string I of the decoder, printable. */
+	/** Return string I of the decoder, as printable() does. */
 	string(i) {
 		let text = this.#known.get(i);
 
@@ -75,19 +82,27 @@ export class Texts {
 		return text;
 	}
 
+	/**
+	 * Return location I of the decoder: {function, file, line, first, last}. FUNCTION and FILE are
+	 * strings of the decoder.
+	 */
 	location(i) {
 		const at = this.wasm.c.mprof_mem_location(this.decoder, i) >>> 0;
 
 		return this.wasm.object("mprof_mem_location", at);
 	}
 
+	/** Return location I of the decoder as "line:first column-last column". */
 	place(i) {
 		const {line, first, last} = this.location(i);
 
 		return `${line}:${first}-${last}`;
 	}
 
-	/** Return a text for a code location that has no name. */
+	/**
+	 * Return a text for code I of the decoder, which has no name: its address, or what MPROF_NONE
+	 * and other special numbers mean.
+	 */
 	code(i) {
 		const {numbers, c} = this.wasm;
 

@@ -1,15 +1,21 @@
 /*
- * The worker of memory profiles: one mprof.wasm with one recording in its memory.
+ * The worker of memory profiles: it holds one mprof.wasm, with one recording in its memory.
+ * Messages:
  *
- * In:  {id, call: "open" | "load" | "feed" | "timeline" | "profile" | "leaks", args}
- *      {cancel: id}       stop the load ID at its next piece
- *      {piece, of: id}    bytes that the load ID requested; null: the end
- * Out: {id, value, names}, {id, error}; during a load {id, progress}, and {id, want: 0}: more
- * bytes are wanted.
- *      NAMES are the new texts that the answer refers to.
+ * In:
+ * - {id, call, args}: a call: "open", "load", "feed", "timeline", "profile" or "leaks";
+ * - {cancel: id}: stop the load of the call ID at its next piece;
+ * - {piece, of: id}: a piece of bytes that the load ID wanted; null: there are no more.
  *
- * Work is done in turns of a few milliseconds, and messages are handled between two turns. A new
- * question replaces an older question of the same kind, which gets the answer null.
+ * Out:
+ * - {id, value, names}: the answer of a call; NAMES are the names of functions that the page does
+ *   not have yet;
+ * - {id, error}: a sentence for the user;
+ * - {id, progress}: progress of a load;
+ * - {id, want: 0}: the load wants the next piece.
+ *
+ * The worker works in turns of a few milliseconds and handles messages between them. A new question
+ * takes the place of an older one of the same kind, which is answered null.
  */
 import {Answers} from "./heap-answers.js";
 import {infoOf} from "./heap-info.js";
@@ -19,13 +25,16 @@ import {Filter, Recording} from "./recording.js";
 import {unpacked} from "./unpack.js";
 import {Wasm, asSentence} from "./wasm.js";
 
-const TURN_MS = 12;
-const PIECE_BYTES = 1 << 20;
-const POINTS_MAX = 65536;
+const TURN_MS = 12; /* longest work between two messages, ms */
+const PIECE_BYTES = 1 << 20; /* most bytes that are added in one turn */
+const POINTS_MAX = 65536; /* most times of an answer of timeline() */
 const NONE = "No memory profile is loaded.";
 const FOREIGN = "This is no memory profile: it does not begin as a memtrace stream does.";
 
-/** Waits until the messages that have already come are handled. */
+/**
+ * Lets the worker handle the messages that have come already: a message that it sends to itself
+ * comes after them.
+ */
 class Breath {
 	#channel = new MessageChannel();
 	#waiting = [];
@@ -34,6 +43,7 @@ class Breath {
 		this.#channel.port1.onmessage = () => this.#waiting.shift()?.();
 	}
 
+	/** Return a Promise that resolves after these messages. */
 	take() {
 		return new Promise((resolve) => {
 			this.#waiting.push(resolve);
@@ -42,7 +52,7 @@ class Breath {
 	}
 }
 
-/** Loads one source: adds its bytes to the recording and counts them. */
+/** One load: adds the bytes of a source to a recording, and lets the recording's pass read them. */
 class Loading extends Input {
 	constructor(id, server) {
 		super(id, server.post);
@@ -50,14 +60,16 @@ class Loading extends Input {
 	}
 
 	/**
-	 * Yield the pieces of SOURCE. Large pieces are split, so that each one is handled in one or two
-	 * turns.
+	 * Yield the bytes of SOURCE in pieces of at most PIECE_BYTES, so that a turn handles a piece.
 	 */
 	async *pieces(source, i) {
 		for await (const piece of super.pieces(source, i))
 			for (let at = 0; at < piece.length; at += PIECE_BYTES) yield piece.subarray(at, at + PIECE_BYTES);
 	}
 
+	/**
+	 * Resolve when the pass of RECORDING has read all bytes. Reject if the page cancels the load.
+	 */
 	async #follow(recording) {
 		while (!recording.follow(performance.now() + TURN_MS)) {
 			await this.server.breath.take();
@@ -65,6 +77,11 @@ class Loading extends Input {
 		}
 	}
 
+	/**
+	 * Read SOURCE into RECORDING. Reject with a sentence for the user if it is no memory profile.
+	 * If `source.growing` is true, the page will feed more bytes, so even an empty source is
+	 * accepted.
+	 */
 	async run(recording, source) {
 		for await (const piece of unpacked(this.pieces(source, 0))) {
 			recording.add(piece);
@@ -80,6 +97,7 @@ class Loading extends Input {
 	}
 }
 
+/** The state of the worker, and its answers to messages. */
 class Server {
 	/** @param {(message: object, transfer?: Transferable[]) => void} post */
 	constructor(post) {
@@ -88,20 +106,29 @@ class Server {
 		this.breath = new Breath();
 		this.recording = null;
 		this.loading = null;
-		this.feeds = []; // ids of the calls of feed() whose bytes are not counted yet
-		this.questions = new Map(); // kind -> {id, args} of the newest question of this kind
-		this.working = false;
+		this.feeds = []; // ids of the calls "feed" whose bytes the pass has not read yet
+		/* Kind of question -> {id, args} of its newest question without an answer. */
+		this.questions = new Map();
+		this.working = false; // true while #work() runs
 	}
 
+	/**
+	 * Answer the call ID with VALUE. TRANSFER are buffers that are moved to the page instead of
+	 * copied.
+	 */
 	#answer(id, value, transfer) {
 		this.post({id, value, names: this.names.fresh()}, transfer);
 	}
 
+	/** Answer the call ID with the sentence of ERROR. */
 	#fail(id, error) {
 		this.post({id, error: asSentence(error).message});
 	}
 
-	/** Answer all waiting questions by null, and all calls of feed() by an error. */
+	/**
+	 * Free the recording. Open questions about it are answered null, open calls "feed" with an
+	 * error.
+	 */
 	#forget() {
 		for (const id of this.feeds.splice(0)) this.#fail(id, new Error(NONE));
 		for (const {id} of this.questions.values()) this.#answer(id, null);
@@ -110,6 +137,10 @@ class Server {
 		this.recording = null;
 	}
 
+	/**
+	 * Load SOURCE. ID is that of the call. A load that is under way is cancelled. Return a Promise
+	 * of the recording's info.
+	 */
 	async #load(id, source) {
 		const loading = new Loading(id, this);
 
@@ -131,15 +162,18 @@ class Server {
 		}
 	}
 
+	/** Note a question of this KIND; an older one without an answer is answered null. */
 	#ask(kind, id, args) {
 		const older = this.questions.get(kind);
 
 		if (older) this.#answer(older.id, null);
-		this.questions.delete(kind); // A newer question goes to the end of the queue.
+		/* The Map keeps the order of its keys, so the new question goes to the end of the queue. */
+		this.questions.delete(kind);
 		this.questions.set(kind, {id, args});
 		this.#work();
 	}
 
+	/** Work in turns until all questions and calls "feed" are answered. */
 	async #work() {
 		if (this.working) return;
 		this.working = true;
@@ -156,6 +190,10 @@ class Server {
 		this.working = false;
 	}
 
+	/**
+	 * Work until TIME (performance.now(), ms): let the pass read new bytes, then continue the
+	 * oldest question.
+	 */
 	#turn(time) {
 		if (!this.recording.follow(time)) return;
 		for (const id of this.feeds.splice(0)) this.#answer(id, infoOf(this.recording, this.names));
@@ -164,6 +202,7 @@ class Server {
 		if (next) this.#answerQuestion(...next, time);
 	}
 
+	/** Work on a question until TIME, and answer it if that is enough. */
 	#answerQuestion(kind, {id, args}, time) {
 		try {
 			const answered = this[kind](args, time);
@@ -176,7 +215,9 @@ class Server {
 		this.questions.delete(kind);
 	}
 
-	// Questions. Each returns {value, transfer}, or null if TIME came before the answer was complete.
+	// The questions, as methods. Each works until TIME (performance.now(), ms). It returns {value,
+	// transfer}: the answer, and buffers to move to the page; or null if the answer needs a further
+	// turn.
 
 	timeline({filter, from, to, n}, time) {
 		const points = Math.max(1, Math.min(Math.round(n), POINTS_MAX));
@@ -212,8 +253,9 @@ class Server {
 		return {value: new Answers(this.recording.wasm, this.names, this.recording.all).leaks(), transfer: []};
 	}
 
-	// Messages.
+	// Messages from the page.
 
+	/** Handle a call. */
 	async #call({id, call, args}) {
 		if (call === "open") {
 			this.wasm = await Wasm.open(args[0]);
@@ -231,6 +273,7 @@ class Server {
 		}
 	}
 
+	/** Handle MESSAGE from the page. */
 	async take(message) {
 		if (forLoading(message, this.loading)) return;
 		try {
@@ -241,7 +284,10 @@ class Server {
 	}
 }
 
-/** Run the worker on PORT: in a browser, or in a worker of node for tests. */
+/**
+ * Answer the messages that come on PORT: that of the worker in a browser, or of a worker of node in
+ * tests.
+ */
 function serve(port) {
 	const server = new Server((message, transfer = []) => port.postMessage(message, transfer));
 

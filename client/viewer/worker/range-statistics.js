@@ -1,14 +1,19 @@
-/* The statistics of a range of a trace. */
+/* The statistics of a range of time of a trace (<mprof/statistics.h>). */
 import {COUNTERS_MAX, need} from "./wasm.js";
 
-const MARKED_MAX = 1000;
+const MARKED_MAX = 1000; /* most threads in the member `should_resolve` of an answer */
 
 export class RangeStatistics {
+	/** TRACE is a Trace (trace.js). */
 	constructor(trace) {
 		this.trace = trace;
 		this.wasm = trace.wasm;
 	}
 
+	/**
+	 * Return the counters with samples in the range: name -> its values. NUMBERS is the address of
+	 * a struct mprof_statistics.
+	 */
 	#counted(numbers) {
 		const {wasm} = this,
 			base = wasm.c.mprof_statistics_counters(numbers) >>> 0,
@@ -34,12 +39,14 @@ export class RangeStatistics {
 		return counters;
 	}
 
+	/** Return the name of counter I. */
 	#counterName(i) {
 		const of = (field) => this.trace.item("counters", "mprof_counter", i, field);
 
 		return this.trace.counterName({name: of("name"), stream: of("stream")});
 	}
 
+	/** Return the N threads that ran longest in the range. NUMBERS is as in #counted(). */
 	#busiest(numbers, n) {
 		const {wasm} = this,
 			base = wasm.c.mprof_statistics_busiest(numbers) >>> 0,
@@ -59,7 +66,10 @@ export class RangeStatistics {
 		});
 	}
 
-	/** Return the marked threads of the whole trace, which should resolve. */
+	/**
+	 * Return the threads of the whole trace that the program marked as to be resolved
+	 * (`__should_resolve`), and whether they were.
+	 */
 	#marked() {
 		const {numbers} = this.wasm;
 
@@ -80,8 +90,8 @@ export class RangeStatistics {
 	}
 
 	/**
-	 * Return the answer of engine.stats(). For the whole trace the counts of events are exact. For
-	 * a part of it only the events that the model stores are counted.
+	 * Return the answer of engine.stats() for the time FROM to TO (ns). If that is the whole trace,
+	 * the numbers of events are exact. For a part only the events that the model keeps are counted.
 	 */
 	stats(from, to) {
 		const {wasm} = this,

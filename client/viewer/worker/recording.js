@@ -1,22 +1,29 @@
 /*
- * A memory profile in the memory of mprof.wasm: its bytes, and passes over the bytes, which answer
- * questions (client/trace/wasm/scan.h).
+ * The bytes of a memory profile (a recording) in the memory of mprof.wasm, and passes over the
+ * bytes, which collect what the answers to questions need (client/trace/wasm/scan.h).
  *
- * One pass over all objects reads the bytes as they come. A filter has a pass of its own, over the
- * bytes that are there when the pass begins. The passes of the newest two filters are kept. All
- * work is done in steps of a few milliseconds, so the caller can handle messages in between.
+ * One pass reads the bytes as they come and counts all objects. A question with a filter needs a
+ * pass of its own, which reads the bytes that are there when it begins. The last VIEWS_MAX of these
+ * passes are kept. A pass works in steps of a few milliseconds, so that the caller can handle
+ * messages between them.
  */
 import {OUT_OF_MEMORY, need} from "./wasm.js";
 
-const STEP_BYTES = 64n << 10n;
-const VIEWS_MAX = 2;
-const TIME_MAX = Number.MAX_SAFE_INTEGER;
+const STEP_BYTES = 64n << 10n; /* bytes that a pass reads in one step */
+const VIEWS_MAX = 2; /* most passes that are kept beside the one over all objects */
+const TIME_MAX = Number.MAX_SAFE_INTEGER; /* largest number that a limit of a filter can have */
+/* Conditions of a filter that are a range {least, most} */
 const RANGES = ["allocated", "live", "collected", "bytes", "lifetime"];
-const HEAPS = ["minor", "major", "external"];
+const HEAPS = ["minor", "major", "external"]; /* heaps in the order of their bits in the wasm */
 
+/* Return NUMBER as a BigInt, rounded, from 0 to TIME_MAX. */
 const whole = (number) => BigInt(Math.min(Math.max(Math.round(number), 0), TIME_MAX));
 
-/** A filter and the hidden functions, copied to the memory of the wasm until close(). */
+/**
+ * A copy, in the memory of the wasm until close(), of a filter and of the names of functions that a
+ * flame graph leaves out. README.md describes both (heap.profile()). The constructor throws a
+ * sentence for the user if there are too many names.
+ */
 export class Filter {
 	constructor(wasm, filter, hidden = []) {
 		this.wasm = wasm;
@@ -30,10 +37,12 @@ export class Filter {
 		for (const {name, whole} of hidden) this.#name("HIDDEN", name, whole);
 	}
 
+	/** Free the copy. */
 	close() {
 		this.wasm.c.wasm_filter_free(this.at);
 	}
 
+	/** Set the range NAME of the filter. LEAST and MOST may be absent. */
 	#range(name, {least, most}) {
 		const {c, numbers} = this.wasm;
 		const given = (end) => end !== undefined && end !== null;
@@ -47,6 +56,10 @@ export class Filter {
 		);
 	}
 
+	/**
+	 * Add the name of a function. KIND is "INSIDE", "OUTSIDE" or "HIDDEN". WHOLE: true compares the
+	 * whole name, false a part of it.
+	 */
 	#name(kind, name, whole) {
 		const {wasm} = this;
 		const bytes = new TextEncoder().encode(name);
@@ -62,7 +75,8 @@ export class Filter {
 }
 
 /**
- * Return a text that is equal for filters that select the same objects; "" if FILTER selects all.
+ * Return a text that is the same for filters with the same conditions; "" if FILTER has no
+ * condition.
  */
 function keyOf(filter) {
 	const said = Object.entries(filter ?? {}).filter(
@@ -75,7 +89,11 @@ function keyOf(filter) {
 	return said.length ? JSON.stringify(said.sort(([a], [b]) => (a < b ? -1 : 1))) : "";
 }
 
-/** A pass and its filter. */
+/**
+ * A pass over the bytes that are there now. RECORDING is a Recording. KEY names the pass. FILTER
+ * may be null. LINE is null, or the times of a time line as [from, length, n]: FROM and LENGTH in
+ * µs (FROM since the start), and the number of times.
+ */
 class View {
 	constructor(recording, key, filter, line) {
 		const {c} = recording.wasm;
@@ -95,14 +113,20 @@ class View {
 		this.filter?.close();
 	}
 
-	/** Continue the pass until TIME. Return true if it is complete. */
+	/**
+	 * Continue the pass until TIME (performance.now(), ms). Return true if it has read all its
+	 * bytes.
+	 */
 	step(time) {
 		while (!this.done && performance.now() < time) this.done = stepped(this.wasm, this.at);
 		return this.done;
 	}
 }
 
-/** Do one step of the pass at the address PASS. Return true if it was the last one. */
+/**
+ * Do one step of the pass at the address PASS. Return true if it has read all bytes. Throw if there
+ * is no memory.
+ */
 function stepped({c, numbers}, pass) {
 	const status = c.scan_step(pass, STEP_BYTES);
 
@@ -111,11 +135,17 @@ function stepped({c, numbers}, pass) {
 }
 
 export class Recording {
-	#views = []; // passes of filters (View), newest first
-	#sorted = null; // View of all objects in the order of time; null until it is needed
-	#followed = 0n; // number of bytes that the pass over all objects has read
+	#views = []; // passes with a filter (View), the newest first
+	#sorted = null; // View of all objects, sorted by time; null until it is needed
+	#followed = 0n; // bytes that the pass over all objects has read; -1n after end()
 
-	/** @param {Wasm} wasm @param {{seed?: bigint, recording?: number}} options */
+	/**
+	 * Make an empty recording. RECORDING is the number, from 1, of the recording to choose if
+	 * several are joined in the bytes; 0 chooses the last. SEED starts hash tables, so that a guest
+	 * cannot choose keys that collide; tests pass a fixed one.
+	 * @param {Wasm} wasm
+	 * @param {{seed?: bigint, recording?: number}} options
+	 */
 	constructor(wasm, {seed, recording = 0} = {}) {
 		this.wasm = wasm;
 		this.seed = seed ?? crypto.getRandomValues(new BigUint64Array(1))[0];
@@ -125,6 +155,7 @@ export class Recording {
 		this.base = this.#begin();
 	}
 
+	/** Free the bytes and all passes. */
 	close() {
 		const {c} = this.wasm;
 
@@ -134,22 +165,28 @@ export class Recording {
 		c.recording_free(this.kept);
 	}
 
+	/** Return the address of a new pass over all objects. */
 	#begin() {
 		const {c} = this.wasm;
 
 		return need(c.wasm_scan(this.kept, this.seed, this.number, 0, 0n, true, false) >>> 0);
 	}
 
+	/** Number of bytes so far, a BigInt. */
 	get bytes() {
 		return this.wasm.c.recording_bytes(this.kept);
 	}
 
-	/** Append a copy of BYTES, a piece of any length. @param {Uint8Array} bytes */
+	/**
+	 * Append a copy of BYTES, a piece of any length.
+	 * @param {Uint8Array} bytes
+	 */
 	add(bytes) {
 		const {c} = this.wasm;
 
 		if (!this.grows) {
-			// The pass has handled an end of the bytes, so begin the pass again.
+			// The pass took the end of the bytes for the end of the recording, so it must begin
+			// again.
 			c.scan_free(this.base);
 			this.base = this.#begin();
 			this.grows = true;
@@ -166,7 +203,8 @@ export class Recording {
 	}
 
 	/**
-	 * Handle the present end of the bytes as the end of the recording. add() can still append more.
+	 * Take the present end of the bytes for the end of the recording, so that an incomplete packet
+	 * there counts as damage. add() can still append more.
 	 */
 	end() {
 		this.wasm.c.scan_end(this.base);
@@ -174,7 +212,10 @@ export class Recording {
 		this.#followed = -1n;
 	}
 
-	/** Continue the pass over all objects until TIME. Return true if it has read all bytes. */
+	/**
+	 * Continue the pass over all objects until TIME (performance.now(), ms). Return true if it has
+	 * read all bytes.
+	 */
 	follow(time) {
 		const {c} = this.wasm;
 
@@ -185,6 +226,9 @@ export class Recording {
 		return !this.sorts || this.#sort(time);
 	}
 
+	/**
+	 * Continue the pass that sorts all objects until TIME. Return true if it has read all bytes.
+	 */
 	#sort(time) {
 		if (this.#sorted?.bytes !== this.bytes) {
 			this.#sorted?.close();
@@ -194,6 +238,7 @@ export class Recording {
 		return this.#sorted.step(time);
 	}
 
+	/** Return the sums (struct mprof_profile_sums) of the pass at the address PASS. */
 	sumsOf(pass) {
 		const {c} = this.wasm;
 
@@ -201,30 +246,33 @@ export class Recording {
 	}
 
 	/**
-	 * Whether the objects must be sorted by time. The events of several OCaml domains are in order
-	 * only within each domain.
+	 * True if the objects must be sorted by time: the program has several OCaml domains, and the
+	 * bytes have the events in order only within each domain.
 	 */
 	get sorts() {
 		return this.sumsOf(this.base).domains > 1n;
 	}
 
-	/** Whether the bytes so far are those of a memory profile. */
+	/** True if the bytes so far begin like a memory profile. */
 	get began() {
 		return this.wasm.c.mprof_mem_info(this.wasm.c.scan_decoder(this.base)) !== 0;
 	}
 
+	/** Time of the last event, µs since the Unix epoch, a BigInt. */
 	get lastUs() {
 		return this.sumsOf(this.base).last_us;
 	}
 
-	/** Address of the pass over all objects; valid after follow() returned true. */
+	/** Address of the pass over all objects. Complete only after follow() returned true. */
 	get all() {
 		return this.sorts ? this.#sorted.at : this.base;
 	}
 
 	/**
-	 * Return the View for FILTER. The caller calls its step() until it is done. LINE is {from, to,
-	 * n} of a time line that needs sorted objects, as a text, or null.
+	 * Return the View for FILTER, which is null for all objects. The caller calls its step() until
+	 * step() returns true, then reads the pass at its address `at`. LINE is the times of a time
+	 * line as [from, length, n], or null. A time line of sorted objects needs a pass of its own,
+	 * because the wasm must know the times before it begins.
 	 */
 	of(filter, line = null) {
 		const key = keyOf(filter);
@@ -234,8 +282,9 @@ export class Recording {
 	}
 
 	/**
-	 * Return the View for KEY. A View that is not done continues with the bytes that were there
-	 * when it began. So the questions about a growing recording get an answer, too.
+	 * Return the kept View for KEY, or begin a new one. A complete View is kept only as long as it
+	 * has read all bytes. An incomplete View goes on with the bytes that were there when it began;
+	 * otherwise a question about a recording that grows would begin again and again.
 	 */
 	#view(key, filter, line) {
 		const useful = (it) => (it.done ? it.bytes === this.bytes : it.key === key);

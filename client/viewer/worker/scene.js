@@ -1,30 +1,38 @@
-/* The scene of a trace: draws the pictures of its time line. */
+/*
+ * The scene of a trace: it makes the pictures of the time line with the functions of
+ * <mprof/scene.h>, and paints them.
+ */
 import {caption} from "../draw/tracks.js";
 import {Painter} from "../draw/painter.js";
 import {trackPalette} from "../draw/theme.js";
 import {OUT_OF_MEMORY, need} from "./wasm.js";
 
 export class Scene {
+	/** TRACE is a Trace (trace.js). Its model need not exist yet. */
 	constructor(trace) {
 		this.trace = trace;
 		this.wasm = trace.wasm;
-		this.scene = 0; // address of struct mprof_scene; 0 until there is a model
+		this.scene = 0; // address of struct mprof_scene; 0 before prepare()
 	}
 
+	/** Free the memory of the scene. */
 	close() {
 		if (this.scene) this.wasm.c.mprof_scene_free(this.scene);
 		this.scene = 0;
 	}
 
-	/** Make the scene with its index, which takes time, unless it exists. Return its address. */
+	/**
+	 * Return the address of the scene. The first call makes it, which takes long for a large trace.
+	 * The trace must have a model.
+	 */
 	prepare() {
 		this.scene ||= need(this.wasm.c.mprof_scene_new(this.trace.model) >>> 0);
 		return this.scene;
 	}
 
 	/**
-	 * Call USE with the address of the scene, and the address of WINDOW copied to the memory of the
-	 * wasm.
+	 * Call USE(scene, window) with the address of the scene, and with the address of a copy of
+	 * WINDOW as struct mprof_window. Return what USE returns.
 	 */
 	#window(window, use) {
 		const {wasm} = this,
@@ -42,8 +50,9 @@ export class Scene {
 	}
 
 	/**
-	 * Return rows with their places: the row at each pixel, and its neighbours, which may take no
-	 * height. The page interpolates between them.
+	 * Return {rows, ys}: some rows in rising order, and their y in pixels. They are the row at each
+	 * pixel and the rows next to it; rows between them can have height 0. The page interpolates
+	 * other rows.
 	 */
 	#rowTable(scene, at, window) {
 		const {c} = this.wasm,
@@ -58,8 +67,8 @@ export class Scene {
 	}
 
 	/**
-	 * Return the members of engine.frame()'s answer that can be sent to the page. With LOOK {dark,
-	 * ratio} the picture is also painted.
+	 * Return the answer of engine.frame() without its functions. With LOOK {dark, ratio} also paint
+	 * the picture; RATIO is device pixels for a CSS pixel.
 	 */
 	draw(window, look = null) {
 		const picture = this.#marks(window);
@@ -76,7 +85,10 @@ export class Scene {
 		return picture;
 	}
 
-	/** Return the picture of the tracks of the area NAME, as draw() does. */
+	/**
+	 * Return the picture of the area of tracks NAME: {marks, n, text, gridNs, bitmap}. HEIGHT is
+	 * its height in pixels. TRACKS are its tracks as {kind, item, top, height}.
+	 */
 	#area(name, {height, tracks}, window, look) {
 		const {wasm} = this;
 		const size = wasm.size("mprof_track");
@@ -106,8 +118,8 @@ export class Scene {
 	}
 
 	/**
-	 * Return the picture that DRAW(out) writes: {marks, n, text, gridNs}. OUT is the address of a
-	 * struct mprof_picture.
+	 * Call DRAW(out), which writes a struct mprof_picture to the address OUT, and return a copy of
+	 * it: {marks, n, text, gridNs}.
 	 */
 	#picture(draw) {
 		const {wasm} = this,
@@ -129,12 +141,14 @@ export class Scene {
 		});
 	}
 
+	/** Return the caption of the counter INDEX; NAME if the counter is not sent to the page. */
 	#caption(index, name) {
 		const it = this.trace.counterAt(index);
 
 		return it ? caption(it) : name;
 	}
 
+	/** Return the picture of the threads in WINDOW, with the table of rows. */
 	#marks(window) {
 		const {c} = this.wasm;
 
@@ -144,17 +158,19 @@ export class Scene {
 		}));
 	}
 
+	/** Return the answer of engine.near(). */
 	near(window, x, y, reach) {
 		const {c, numbers} = this.wasm;
 		const thread = this.#window(window, (scene, at) => c.mprof_scene_near(scene, at, x, y, reach) >>> 0);
 		return thread === numbers.MPROF_NONE ? null : thread;
 	}
 
-	/** Return the focus for which ROW is drawn at Y pixels. */
+	/** Return the answer of engine.focus(). */
 	focus(window, row, y) {
 		return this.#window(window, (scene, at) => this.wasm.c.mprof_scene_focus(scene, at, row, y));
 	}
 
+	/** Return the answer of engine.find(), and highlight the found threads. */
 	find(text) {
 		const {wasm} = this,
 			{c, numbers} = wasm,
@@ -175,7 +191,10 @@ export class Scene {
 		);
 	}
 
-	/** Highlight a thread and its aliases. With null, highlight nothing. */
+	/**
+	 * Highlight the thread THREAD and its aliases, the threads that it became and those that became
+	 * it. If THREAD is null, highlight nothing.
+	 */
 	family(thread) {
 		const {c} = this.wasm,
 			scene = this.prepare();
@@ -183,14 +202,17 @@ export class Scene {
 		if (thread !== null && thread < this.trace.get("n_threads")) c.mprof_scene_highlight_aliases(scene, thread);
 	}
 
-	/** Show only threads that pass the filter of engine.filter(). */
+	/** Draw only the threads that meet the filter of engine.filter(). */
 	filter({types, label, unresolved, depends}) {
 		const {wasm} = this,
 			{c, numbers} = wasm,
 			scene = this.prepare(),
 			text = new TextEncoder().encode(label).subarray(0, numbers.MPROF_FILTER_LABEL_MAX),
 			known = numbers.MPROF_THREAD_TYPES,
-			/* All types that have no name are one. */
+			/*
+			 * Bit of a type in the filter's mask. The types without a name share all bits above the
+			 * named ones.
+			 */
 			bits = (i) => (i < 0 ? 0 : i < known ? 2 ** i : 2 ** 32 - 2 ** known);
 		const values = {
 			types: types.reduce((sum, name) => (sum | bits(wasm.types.indexOf(name))) >>> 0, 0),
@@ -208,11 +230,12 @@ export class Scene {
 		);
 	}
 
-	/** From TIME on mark STREAM as not proven. */
+	/** Draw the stream STREAM, an index, as not proven from TIME (ns) on. */
 	tail(stream, time) {
 		this.wasm.c.mprof_scene_tail(this.prepare(), stream, time);
 	}
 
+	/** Return the answer of engine.density(), for 1 to 65,536 parts. */
 	density(from, to, n) {
 		const {wasm} = this,
 			scene = this.prepare(),

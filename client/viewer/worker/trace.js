@@ -1,29 +1,38 @@
-/* A trace in the memory of mprof.wasm. */
+/*
+ * A trace in the memory of mprof.wasm: it takes the bytes, builds the model, and answers the
+ * questions of engine.js about it. The model is the decoded trace: threads, what they did to each
+ * other, counters, and rows.
+ */
 import {compare} from "./compare.js";
 import {RangeStatistics} from "./range-statistics.js";
 import {Scene} from "./scene.js";
 import {Explanations} from "./explanations.js";
 import {COUNTERS_MAX, OUT_OF_MEMORY, OutOfOrder, decoder, names} from "./wasm.js";
 
-const PIECE_BYTES = 1 << 20;
-const LABELS_MAX = 1000;
-const TEXT_MAX = 4096;
+const PIECE_BYTES = 1 << 20; /* most bytes that are copied to the wasm at once */
+const LABELS_MAX = 1000; /* most labels of a thread in an answer */
+const TEXT_MAX = 4096; /* most bytes of a text in an answer, before unprintable ones are escaped */
 
 export class Trace {
-	/** @param {Wasm} wasm @param {{simplify?: boolean, seed?: bigint}} options */
+	/**
+	 * Make an empty trace. SIMPLIFY is an option of the model. SEED starts its hash tables, so a
+	 * guest cannot choose keys that collide; tests pass a fixed one.
+	 * @param {Wasm} wasm
+	 * @param {{simplify?: boolean, seed?: bigint}} options
+	 */
 	constructor(wasm, options = {}) {
 		this.seed = options.seed ?? crypto.getRandomValues(new BigUint64Array(1))[0];
 		this.wasm = wasm;
 		this.names = [];
 		this.loader = wasm.c.wasm_open(this.seed, options.simplify ?? true) >>> 0;
 		if (!this.loader) throw new Error(OUT_OF_MEMORY);
-		this.model = 0; // address of struct mprof_model_view; 0 until finish()
+		this.model = 0; // address of struct mprof_model_view; 0 before finish()
 		this.explanations = new Explanations(this);
 		this.rangeStatistics = new RangeStatistics(this);
 		this.scene = new Scene(this);
 	}
 
-	/** Free all memory of this trace. The wasm reuses it for the next trace. */
+	/** Free the memory of this trace in the wasm, which uses it for the next trace. */
 	close() {
 		const c = this.wasm.c;
 		this.scene.close();
@@ -33,8 +42,14 @@ export class Trace {
 	}
 
 	/**
-	 * Add a stream, before the first bytes of any stream. Return its index. KIND is a name of enum
-	 * input_kind: "FILE", "TWICE", "HELD" or "SERVED".
+	 * Add a stream. Return its index. Call it before the first feed() of any stream. GUEST is a
+	 * number that the streams of a guest share. OFFSETNS is added to the times of the stream. KIND
+	 * is a name of enum input_kind (client/trace/wasm/input.h), which says when packets are
+	 * decoded:
+	 * - "HELD": after all bytes came, so packets of a ring can be sorted;
+	 * - "TWICE": as they come; feed() throws OutOfOrder if they are not in order;
+	 * - "SERVED": as the first packet says, for bytes from mprofd;
+	 * - "FILE": as they come, unless the bytes can be those of a ring.
 	 */
 	stream({name = "", guest, offsetNs = 0n, uncertaintyNs = 0n}, kind = "FILE") {
 		const {c, numbers} = this.wasm;
@@ -52,13 +67,18 @@ export class Trace {
 		return i;
 	}
 
+	/**
+	 * Tell the wasm that STREAM will have BYTES bytes in all, so that it allocates memory once.
+	 * Call it before the first feed() of the stream.
+	 */
 	expect(stream, bytes) {
 		this.wasm.c.loader_expect(this.loader, stream, BigInt(bytes));
 	}
 
 	/**
-	 * Append a copy of BYTES, a piece of any length, to STREAM. Throws OutOfOrder for a stream of
-	 * kind "TWICE". @param {Uint8Array} bytes
+	 * Append a copy of BYTES, a piece of any length, to STREAM. Throw OutOfOrder if a stream of
+	 * kind "TWICE" has packets out of order.
+	 * @param {Uint8Array} bytes
 	 */
 	feed(stream, bytes) {
 		const {c} = this.wasm;
@@ -71,33 +91,42 @@ export class Trace {
 		}
 	}
 
+	/** Note that STREAM has no more bytes. */
 	end(stream) {
 		this.check(this.wasm.c.loader_end(this.loader, stream));
 	}
 
+	/** Throw an error for STATUS, which a function of the wasm returned, unless it is MPROF_OK. */
 	check(status) {
 		if (status === this.wasm.numbers.MPROF_CORRUPT) throw new OutOfOrder();
 		if (status !== this.wasm.numbers.MPROF_OK) throw new Error(OUT_OF_MEMORY);
 	}
 
-	/** Build the model after the end of all streams. */
+	/** Build the model. Call it after the end of all streams. */
 	finish() {
 		const {c} = this.wasm;
 		this.check(c.loader_finish(this.loader));
 		this.model = c.mprof_model_view(c.loader_model(this.loader)) >>> 0;
-		this.scene.prepare(); // done during the load, so that the first picture does not wait for it
+		this.scene.prepare(); // Made here, so that the first picture does not have to wait for it.
 	}
 
+	/** Return the member NAME of the model: a number, or the address of an array. */
 	get(name) {
 		return this.wasm.get("mprof_model_view", this.model, name);
 	}
 
-	/** Return field NAME of item I of the model's array ARRAY of STRUCT. */
+	/**
+	 * Return the member NAME of item I of the model's array ARRAY, whose items are of STRUCT. I
+	 * must be a valid index.
+	 */
 	item(array, struct, i, name) {
 		return this.wasm.get(struct, this.get(array) + i * this.wasm.size(struct), name);
 	}
 
-	/** Return the first MOST items of the model's array ARRAY of STRUCT as objects. */
+	/**
+	 * Return the items of the model's array ARRAY, whose items are of STRUCT, as objects; at most
+	 * MOST.
+	 */
 	items(array, struct, most = Infinity) {
 		const {wasm} = this,
 			base = this.get(array),
@@ -106,7 +135,10 @@ export class Trace {
 		return Array.from({length: n}, (_, i) => wasm.object(struct, base + i * size));
 	}
 
-	/** Return sentences on the damage of the trace, and the number of damaged places. */
+	/**
+	 * Return sentences for the user on the damaged places of the trace. The last one says if there
+	 * are more.
+	 */
 	damages() {
 		const {wasm} = this,
 			sentences = [];
@@ -122,7 +154,10 @@ export class Trace {
 		return sentences;
 	}
 
-	/** Return the counts of each stream. */
+	/**
+	 * Return for each stream an object of counts: events by type, packets, lost packets, bytes and
+	 * others (struct loader_counts).
+	 */
 	counts() {
 		const {wasm} = this;
 		return this.names.map((name, i) =>
@@ -135,7 +170,10 @@ export class Trace {
 		);
 	}
 
-	/** Return the numbers at the address AT that are not 0, as an object. NAMES are its keys. */
+	/**
+	 * Return the numbers at the address AT, 64 bits each, as an object: NAMES[i] -> number i.
+	 * Numbers that are 0 are left out.
+	 */
 	named(names, at) {
 		const numbers = new BigUint64Array(this.wasm.c.memory.buffer.slice(at, at + 8 * names.length));
 
@@ -178,7 +216,10 @@ export class Trace {
 		};
 	}
 
-	/** Return string I of the model, printable and cut; null if there is none. */
+	/**
+	 * Return string I of the model with unprintable characters escaped, cut to TEXT_MAX bytes.
+	 * Return null if I is MPROF_NONE.
+	 */
 	text(i) {
 		const {wasm} = this;
 		if (i === wasm.numbers.MPROF_NONE) return null;
@@ -187,6 +228,10 @@ export class Trace {
 		return this.#printable(from, bytes);
 	}
 
+	/**
+	 * Return the text of BYTES bytes at the address FROM, with unprintable characters escaped, cut
+	 * to TEXT_MAX bytes.
+	 */
 	#printable(from, bytes) {
 		const {wasm} = this,
 			kept = Math.min(bytes, TEXT_MAX);
@@ -196,6 +241,7 @@ export class Trace {
 		});
 	}
 
+	/** Return COUNTER, a struct mprof_counter as an object, in the form of summary(). */
 	#counter(counter, index) {
 		const {min, max, samples, stream, scale} = counter;
 		const [scaleMin, scaleMax] = ["min", "max"].map((it) => this.item("scales", "mprof_scale", scale, it));
@@ -203,7 +249,7 @@ export class Trace {
 		return {index, name: this.counterName(counter), min, max, scaleMin, scaleMax, samples, stream};
 	}
 
-	/** Return counter INDEX in the form of summary(), or null. */
+	/** Return the counter INDEX in the form of summary(), or null if summary() does not list it. */
 	counterAt(index) {
 		const {wasm} = this;
 		if (index >= Math.min(this.get("n_counters"), COUNTERS_MAX)) return null;
@@ -213,14 +259,17 @@ export class Trace {
 		);
 	}
 
-	/** Return the name of a counter, with the name of its stream if there are several streams. */
+	/**
+	 * Return the name of a counter. If the trace has several streams, the name of its stream stands
+	 * before it.
+	 */
 	counterName({name, stream}) {
 		const of = this.of(stream);
 
 		return of === null ? this.text(name) : `${of}: ${this.text(name)}`;
 	}
 
-	/** Return the text of label I. */
+	/** Return the text of label I of the model. */
 	label(i) {
 		const {wasm} = this;
 		return wasm.lend(TEXT_MAX + 64, (at) => {
@@ -229,6 +278,10 @@ export class Trace {
 		});
 	}
 
+	/**
+	 * Return items of the model's array ARRAY that are linked by their member `next`, from item
+	 * FIRST on, at most MOST.
+	 */
 	#chain(array, struct, first, most) {
 		const {wasm} = this,
 			base = this.get(array),
@@ -242,11 +295,12 @@ export class Trace {
 		return list;
 	}
 
-	/** Return the name of stream STREAM, or null if the trace has only one. */
+	/** Return the name of the stream STREAM, an index; null if the trace has only one stream. */
 	of(stream) {
 		return this.names.length > 1 ? this.names[stream] || `stream ${stream + 1}` : null;
 	}
 
+	/** Return I if it is the index of a thread with a row; else null. */
 	threadOrNull(i) {
 		return i === this.wasm.numbers.MPROF_NONE ||
 			this.item("threads", "mprof_thread", i, "row") === this.wasm.numbers.MPROF_NONE
@@ -254,7 +308,7 @@ export class Trace {
 			: i;
 	}
 
-	/** Return the time that a thread ran, and how often it ran. */
+	/** Return {ran: ns for which THREAD ran, activations: how often it ran}. */
 	#ran(thread) {
 		const {wasm} = this,
 			base = this.get("activations"),
@@ -273,7 +327,7 @@ export class Trace {
 		return {ran, activations};
 	}
 
-	/** Return the answer of engine.thread(); null if there is no such thread. */
+	/** Return the answer of engine.thread(); null if INDEX is not the index of a thread. */
 	thread(index) {
 		const {wasm} = this;
 		if (!Number.isInteger(index) || index < 0 || index >= this.get("n_threads")) return null;
@@ -343,7 +397,7 @@ export class Trace {
 		this.scene.filter(filter);
 	}
 
-	/** Return the names of the types of the trace's threads. */
+	/** Return the names of the types that the trace's threads have, sorted. */
 	types() {
 		const {wasm} = this,
 			{at} = wasm.field("mprof_thread", "type"),
@@ -365,8 +419,8 @@ export class Trace {
 	}
 
 	/**
-	 * Return the answer of engine.diff(). GOOD is the trace that went well; this trace is the bad
-	 * one.
+	 * Return the answer of engine.diff(). In the trace GOOD everything went well; in this one
+	 * something went wrong.
 	 */
 	diff(good) {
 		return compare(good, this);

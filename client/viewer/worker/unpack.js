@@ -1,15 +1,18 @@
 /*
- * Unpack a stream of bytes. Only gzip can be unpacked. For another compression the error names it.
+ * Unpack a stream of bytes. Browsers can unpack gzip. For another compression the user gets an
+ * error with its name.
  */
 
+/* First bytes of formats that are recognised and cannot be unpacked. */
 const UNREADABLE = {xz: [0xfd, 0x37, 0x7a, 0x58, 0x5a], zstd: [0x28, 0xb5, 0x2f, 0xfd], bzip2: [0x42, 0x5a, 0x68]};
 const GZIP = [0x1f, 0x8b];
 
+/** Return true if BYTES begins with WANTED. */
 function beginsWith(bytes, wanted) {
 	return bytes.length >= wanted.length && wanted.every((byte, i) => bytes[i] === byte);
 }
 
-/** Return a ReadableStream of the pieces that a generator yields. */
+/** Return a ReadableStream of the pieces that the generator PIECES yields. */
 function streamOf(pieces) {
 	return new ReadableStream({
 		async pull(out) {
@@ -21,7 +24,7 @@ function streamOf(pieces) {
 	});
 }
 
-/** Yield the pieces of STREAM. */
+/** Yield the pieces of STREAM, a ReadableStream. */
 export async function* piecesOf(stream) {
 	const reader = stream.getReader();
 
@@ -33,8 +36,12 @@ export async function* piecesOf(stream) {
 	}
 }
 
+/**
+ * Yield the bytes of PIECES, a generator of gzip. Throw the error of PIECES, or a sentence for the
+ * user if the gzip is damaged.
+ */
 async function* unzipped(pieces) {
-	let failure = null; // error of the source, to be told from damage of the packed data
+	let failure = null; // error of PIECES; the stream reports it like damage of the gzip
 
 	async function* packed() {
 		try {
@@ -56,7 +63,10 @@ async function* unzipped(pieces) {
 	}
 }
 
-/** Yield PIECES, unpacked if they are compressed. */
+/**
+ * Yield the bytes of PIECES, a generator of Uint8Arrays; unpack them if they are gzip. Throw a
+ * sentence for the user if they have another compression.
+ */
 export async function* unpacked(pieces) {
 	const {value: first, done} = await pieces.next();
 

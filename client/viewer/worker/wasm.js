@@ -1,19 +1,20 @@
 /*
- * The calls and structures of mprof.wasm. Only this file knows how structures are laid out in its
- * memory.
+ * Access to the functions and structures of mprof.wasm. Only this file knows how structures are
+ * laid out in the memory of the wasm: the wasm itself tells the offsets of their members
+ * (wasm_layout()).
  *
- * The wasm returns the offsets of its structures (wasm_layout). A trace can be hostile. So the wasm
- * checks all indices, and this file bounds the lists that it makes.
+ * A guest can have written any bytes to a trace. So the wasm checks all indices, and the modules
+ * here limit the lengths of lists.
  *
- * On the single-file page this module and the modules that import it are one classic script; see
+ * The single-file page joins this module and those that import it to one classic script; see
  * README.md.
  */
 
-export const COUNTERS_MAX = 65536;
+export const COUNTERS_MAX = 65536; /* most counters of a trace that are sent to the page */
 export const UINT64_MAX = (1n << 64n) - 1n;
 export const decoder = new TextDecoder();
 
-/** The values of enum mprof_why_verdict, as in `mprofctl why --json`. */
+/** Names of enum mprof_why_verdict in C -> names in `mprofctl why --json`. */
 export const VERDICTS = {
 	resolved: "resolved",
 	missed_signal: "missed-signal",
@@ -29,19 +30,27 @@ export const OUT_OF_MEMORY =
 	"The trace does not fit into the memory that a page may have; choose a shorter part of it.";
 
 /**
- * System calls of libc, which only writes messages. Each one fails, because nobody reads the
- * messages.
+ * The system calls that the wasm's libc imports. libc uses them only to print messages, which
+ * nobody reads, so each returns an error (8, EBADF).
  */
 const wasi = {fd_close: () => 8, fd_seek: () => 8, fd_write: () => 8};
 
 export class Wasm {
-	/** @param {WebAssembly.Module} module */
+	/**
+	 * Return a Promise of a new instance of MODULE.
+	 * @param {WebAssembly.Module} module
+	 */
 	static async open(module) {
 		const instance = await WebAssembly.instantiate(module, {wasi_snapshot_preview1: wasi});
 		instance.exports._initialize();
 		return new Wasm(instance.exports);
 	}
 
+	/**
+	 * EXPORTS are those of the instance. After this, `c` has the functions, `structs` the layout of
+	 * structures, `numbers` the constants, and `types` and `events` the names of thread types and
+	 * event types by number.
+	 */
 	constructor(exports) {
 		this.c = exports;
 		this.structs = {};
@@ -53,6 +62,10 @@ export class Wasm {
 		);
 	}
 
+	/**
+	 * Read the layout of structures and the constants from the text that the wasm returns: lines "s
+	 * NAME SIZE", then "KIND FIELD OFFSET BYTES" for each member; or "n NAME VALUE".
+	 */
 	#readLayout() {
 		const text = this.c.wasm_layout() >>> 0;
 		let struct;
@@ -65,6 +78,10 @@ export class Wasm {
 		this.c.free(text);
 	}
 
+	/**
+	 * The memory of the wasm. Get it again after each call of the wasm, which can enlarge the
+	 * memory and so detach the old buffer.
+	 */
 	get bytes() {
 		return new Uint8Array(this.c.memory.buffer);
 	}
@@ -73,12 +90,16 @@ export class Wasm {
 		return new DataView(this.c.memory.buffer);
 	}
 
+	/** Return the NUL-terminated text at the address AT. */
 	cString(at) {
 		const bytes = this.bytes;
 		return decoder.decode(bytes.subarray(at, bytes.indexOf(0, at)));
 	}
 
-	/** Allocate SIZE bytes in the wasm and return the address. The caller frees it. */
+	/**
+	 * Allocate SIZE bytes in the memory of the wasm. Return their address. The caller frees them.
+	 * Throw if there is no memory.
+	 */
 	alloc(size) {
 		const at = this.c.malloc(size) >>> 0;
 		if (!at) throw new Error(OUT_OF_MEMORY);
@@ -86,7 +107,7 @@ export class Wasm {
 	}
 
 	/**
-	 * Call USE(address) with SIZE bytes of the wasm's memory, and free them afterwards. Return what
+	 * Allocate SIZE bytes in the memory of the wasm, call USE(address), and free them. Return what
 	 * USE returns.
 	 */
 	lend(size, use) {
@@ -98,12 +119,20 @@ export class Wasm {
 		}
 	}
 
+	/**
+	 * Return {at, bytes, kind} of the member NAME of STRUCT: offset, size, and "u", "i", "f" or "p"
+	 * for its type. Throw if the wasm has no such member.
+	 */
 	field(struct, name) {
 		const field = this.structs[struct]?.fields[name];
 		if (!field) throw new Error(`mprof.wasm has no ${struct}.${name}: it is of another version than the page.`);
 		return field;
 	}
 
+	/**
+	 * Return the member NAME of the STRUCT at the address AT: a number; a BigInt if it has 64 bits
+	 * and is no float.
+	 */
 	get(struct, at, name) {
 		const field = this.field(struct, name),
 			view = this.view,
@@ -124,11 +153,15 @@ export class Wasm {
 			case "f8":
 				return view.getFloat64(i, true);
 			default:
-				/* A pointer; or the address of a structure that is a member. */
+				/*
+				 * A pointer or a number of 32 bits; or for a member that is a structure, its
+				 * address.
+				 */
 				return field.bytes === 4 ? view.getUint32(i, true) : i;
 		}
 	}
 
+	/** Write VALUE to the member NAME of the STRUCT at the address AT. */
 	set(struct, at, name, value) {
 		const field = this.field(struct, name),
 			view = this.view,
@@ -149,19 +182,23 @@ export class Wasm {
 		}
 	}
 
-	/** Return all fields of the STRUCT at the address AT as an object. */
+	/** Return the STRUCT at the address AT as an object with all members. */
 	object(struct, at) {
 		return Object.fromEntries(
 			Object.keys(this.structs[struct].fields).map((name) => [name, this.get(struct, at, name)]),
 		);
 	}
 
+	/** Return the size of STRUCT in bytes. */
 	size(struct) {
 		return this.structs[struct].size;
 	}
 }
 
-/** Return a readable name for each value of the enum whose constants begin with PREFIX. */
+/**
+ * Return an array value -> name for the enum whose constants begin with PREFIX. Names are in lower
+ * case and without PREFIX.
+ */
 export function names(wasm, prefix) {
 	const found = [];
 	for (const [name, value] of Object.entries(wasm.numbers))
@@ -169,19 +206,23 @@ export function names(wasm, prefix) {
 	return found;
 }
 
-/** Return the address AT. Throw if it is 0, which means out of memory. */
+/** Return the address AT, which the wasm returned. Throw if AT is 0: the wasm has no memory. */
 export function need(at) {
 	if (!at) throw new Error(OUT_OF_MEMORY);
 	return at;
 }
 
 /**
- * A stream of kind "TWICE" has packets out of order. The caller feeds all bytes again to a new
- * trace, as kind "HELD".
+ * The packets of a stream are out of order, because its bytes are a copy of a ring that was
+ * overwritten from its begin. The caller reads all bytes again into a new trace, as a stream of
+ * kind "HELD".
  */
 export class OutOfOrder extends Error {}
 
-/** Return ERROR as an Error with a sentence. After a trap the wasm cannot be used any more. */
+/**
+ * Return ERROR with a message for the user. If the wasm has crashed (a trap), it cannot be used any
+ * more, and the message says so.
+ */
 export function asSentence(error) {
 	if (error instanceof WebAssembly.RuntimeError || error instanceof RangeError)
 		return new Error(

@@ -1,13 +1,19 @@
 /*
- * The worker of traces: one mprof.wasm with the trace in its memory.
+ * The worker of traces: it holds one mprof.wasm, with a trace and maybe a second one in its memory.
+ * Messages:
  *
- * In:  {id, call, args, side}   a call of the trace (side 0), or of the compared one (1)
- *      {cancel: id}             stop the load ID at its next piece
- *      {piece, of: id}          bytes that the load ID requested; null: the end
- * Out: {id, value}, {id, error}; during a load {id, progress}, and {id, want: i}: more bytes of
- * source I are wanted
+ * In:
+ * - {id, call, args, side}: a call about the trace (side 0) or the compared one (side 1);
+ * - {cancel: id}: stop the load of the call ID at its next piece;
+ * - {piece, of: id}: a piece of bytes that the load ID wanted; null: there are no more.
  *
- * Calls are handled in order. Only during a load, other calls are handled between two pieces.
+ * Out:
+ * - {id, value} or {id, error}: the answer of a call, or a sentence for the user;
+ * - {id, progress}: progress of a load;
+ * - {id, want: i}: the load wants the next piece of source I.
+ *
+ * Calls are answered in the order in which they come. Only while a load waits for a piece, other
+ * calls are answered.
  */
 import {chromeBytes} from "./chrome.js";
 import {clocksOf} from "./clocks.js";
@@ -18,8 +24,12 @@ import {OutOfOrder, Wasm, asSentence} from "./wasm.js";
 
 const NO_TRACE = "No trace is loaded.";
 
-/** Loads the sources into a Trace and finishes it. */
+/** One load: reads the sources of a trace into a Trace, and builds its model. */
 class Loading extends Input {
+	/**
+	 * Read SOURCE, which is number I, into the stream STREAM of TRACE. TOTAL is the number of bytes
+	 * of all sources, or null if unknown.
+	 */
 	async #read(trace, stream, source, i, total) {
 		let first = true;
 
@@ -34,6 +44,10 @@ class Loading extends Input {
 		trace.end(stream);
 	}
 
+	/**
+	 * Read all SOURCES into TRACE and build its model. REPEATABLE is the kind of stream (see
+	 * Trace.stream()) for sources that do not come from the server.
+	 */
 	async #run(trace, sources, repeatable) {
 		const total = sources.every(({size}) => size) ? sources.reduce((sum, {size}) => sum + size, 0) : null;
 		const streams = sources.map((source) => trace.stream(source, source.served ? "SERVED" : repeatable));
@@ -46,9 +60,11 @@ class Loading extends Input {
 	}
 
 	/**
-	 * Load SOURCES into a trace that MAKE() returns. Sources are read without a buffer at first. If
-	 * a stream is out of order, as that of a ring that has wrapped, everything is read again with a
-	 * buffer.
+	 * Read SOURCES into a new trace, which MAKE() returns. Return a Promise of it. Bytes are
+	 * decoded as they come. If a stream turns out to be a copy of a ring whose packets are out of
+	 * order, read everything again, and let the wasm keep all bytes and sort the packets before it
+	 * decodes them. Bytes that a server sends can be read only once, so with such a source all
+	 * bytes are kept from the start.
 	 */
 	async run(make, sources) {
 		for (const kind of ["TWICE", "HELD"]) {
@@ -64,6 +80,7 @@ class Loading extends Input {
 	}
 }
 
+/** The state of the worker, and its answers to messages. */
 class Server {
 	/** @param {(message: object, transfer?: Transferable[]) => void} post */
 	constructor(post) {
@@ -73,14 +90,16 @@ class Server {
 		this.loading = null;
 	}
 
+	/** Prepare the wasm. Return its constants, by their names in C. */
 	async open(module) {
 		this.wasm = await Wasm.open(module);
-		// The answer is sent first. The wasm warms up while the page requests bytes.
+		// The wasm runs a small trace, so that the browser optimises its code. This is done after
+		// the answer was sent, while the page requests bytes.
 		setTimeout(() => this.wasm.c.wasm_warm_up());
 		return [this.wasm.numbers];
 	}
 
-	/** Close the trace of SIDE. A new trace (side 0) also closes the compared one. */
+	/** Free the trace of SIDE. With the trace (side 0) also free the compared one. */
 	#forget(side) {
 		for (const i of side ? [1] : [0, 1]) {
 			this.traces[i]?.close();
@@ -88,6 +107,10 @@ class Server {
 		}
 	}
 
+	/**
+	 * Load SOURCES as the trace of SIDE. ID is that of the call. A load that is under way is
+	 * cancelled. Return a Promise of [summary].
+	 */
 	async load(id, side, sources, options) {
 		const loading = new Loading(id, this.post);
 
@@ -105,7 +128,10 @@ class Server {
 		}
 	}
 
-	/** Return [the answer of a call, the buffers to transfer]. */
+	/**
+	 * Answer the call CALL about the trace of SIDE, a method of Trace. Return [answer, objects that
+	 * are moved to the page instead of copied].
+	 */
 	#ask(call, args, side) {
 		const trace = this.traces[side];
 
@@ -150,6 +176,7 @@ class Server {
 		return [bad.diff(good)];
 	}
 
+	/** Answer a call. Return a Promise of [answer, objects to move]. */
 	async #answer({id, call, args, side = 0}) {
 		if (call === "open") return this.open(...args);
 		if (call === "load") return this.load(id, side, ...args);
@@ -158,6 +185,7 @@ class Server {
 		return this.#ask(call, args, side);
 	}
 
+	/** Handle MESSAGE from the page. */
 	async take(message) {
 		if (forLoading(message, this.loading)) return;
 		try {
@@ -170,7 +198,10 @@ class Server {
 	}
 }
 
-/** Run the worker on PORT: in a browser, or in a worker of node for tests. */
+/**
+ * Answer the messages that come on PORT: that of the worker in a browser, or of a worker of node in
+ * tests.
+ */
 function serve(port) {
 	const server = new Server((message, transfer = []) => port.postMessage(message, transfer));
 
