@@ -1,43 +1,51 @@
 /*
- * The view and its address: parse() and format(). An address is
- * `#domain=web&from=12&to=900&thread=0.17`. The view is after the `#`, so the server does not see
- * it, and a page that was opened from a file can have one, too. Malformed parts are left out.
+ * Convert between a view, which says what a page shows, and the part of the URL behind "#", such as
+ * `#domain=web&from=12&to=900&thread=0.17`. Browsers do not send this part to the server, and a
+ * page that was opened from a file can have it, too. parse() leaves out malformed parts.
  *
- * A view: {
- *   domain | capture | file: a trace, or memtrace | memfile: a memory profile (memory-address.js);
- *   with none of these: the host's page,
- *   run, stream: numbers, from, to: BigInt ns, row: the focused row,
- *   thread: {stream, id, index}: id is a BigInt; index may be that of another model,
- *   together: several traces on one time line, ["domain:NAME" | "capture:ID"],
- *   against: the trace to compare with, in the same form; align: {label} | {threads: [thread,
- *     thread]}: the place of both traces that is aligned,
- *   find: text, measure: {from, to}, panel: the open one of PANELS, heap: "off" if it is hidden,
- *   filter: {types: [name], label: text, unresolved: true, depends: thread}: the threads that are
- *   shown; each may be absent,
- *   rows: "all" if rows without a thread in view have height, too,
- *   counters: "off" if all are hidden, tracks: the states of changed tracks (track-address.js),
- * }
+ * A view is an object. Each member may be absent:
+ * - domain, capture, file or together: the trace; memtrace or memfile: a memory profile
+ *   (memory-address.js); without any of these the page shows the host;
+ * - together: several traces on one time line, ["domain:NAME" or "capture:ID"];
+ * - run, stream: numbers;
+ * - from, to: the window of time, BigInt ns; row: the focused row;
+ * - thread: {stream, id, index}: the selected thread; ID is a BigInt, INDEX a hint from an earlier
+ *   model;
+ * - against: the trace to compare with, in the form of `together`;
+ * - align: what both compared traces are aligned at, {label} or {threads: [thread, thread]};
+ * - find: text of the search; measure: the selected range {from, to}; panel: the open one of
+ *   PANELS;
+ * - filter: {types: [name], label, unresolved: true, depends: thread}: the threads to show;
+ * - rows: "all" gives height also to rows without a thread in view;
+ * - heap, counters: "off" hides them; tracks: the states of changed tracks (track-address.js).
  */
 import {formatMemory, parseMemory} from "./memory-address.js";
 import {formatTracks, parseTracks} from "./track-address.js";
 
+/* Names of the panels that a URL can open. */
 export const PANELS = ["why", "diff", "counters", "threads", "stats", "trace", "help"];
 
+/* Members that say that a view is of a trace. */
 const TRACE = ["domain", "capture", "file", "together"];
+/* Members in which two views of the same trace are equal. */
 const NAMING = [...TRACE, "run", "stream", "against", "memtrace", "memfile"];
 const TIME = /^[0-9]{1,19}$/;
 const NUMBER = /^[0-9]{1,15}$/;
-const TEXT_MAX = 1024;
-const TOGETHER_MAX = 16;
-const MEMBER = /^(capture:[0-9]{1,15}|domain:.+)$/s;
+const TEXT_MAX = 1024; /* most letters of a text */
+const TOGETHER_MAX = 16; /* most traces on one time line */
+const MEMBER = /^(capture:[0-9]{1,15}|domain:.+)$/s; /* a trace in `together` or `against` */
 
+/** Return the time TEXT as a BigInt in ns, or null if it is no number below 2^63. */
 function time(text) {
 	const value = TIME.test(text ?? "") ? BigInt(text) : null;
 
 	return value !== null && value < 1n << 63n ? value : null;
 }
 
-/** Return the two times in A and B as {from, to}, or null. */
+/**
+ * Return the times FROM and TO, as texts, as {from, to} in ns; null if one is malformed or FROM is
+ * not before TO.
+ */
 function range(from, to) {
 	const a = time(from);
 	const b = time(to);
@@ -45,6 +53,7 @@ function range(from, to) {
 	return a !== null && b !== null && a < b ? {from: a, to: b} : null;
 }
 
+/** Return the thread in TEXT, "STREAM.ID" or "STREAM.ID.INDEX", or null. */
 function thread(text) {
 	const parts = /^([0-9]{1,5})\.(-?[0-9]{1,19})(?:\.([0-9]{1,9}))?$/.exec(text ?? "");
 
@@ -55,11 +64,12 @@ function thread(text) {
 
 const threadText = ({stream, id, index}) => `${stream}.${id}${index === undefined ? "" : `.${index}`}`;
 
+/* Return TEXT if it names a trace in `together` or `against`, else null. */
 const member = (text) => (MEMBER.test(text ?? "") && text.length <= TEXT_MAX ? text : null);
 
 /**
- * Return the place at which two traces are aligned. TEXT is `label:TEXT`, or a thread of each
- * trace, separated by "~".
+ * Return what two traces are aligned at, {label} or {threads}, or null. TEXT is "label:TEXT", or a
+ * thread of each trace with "~" between them.
  */
 function align(text) {
 	if (text?.startsWith("label:") && text.length > 6) return {label: text.slice(6, TEXT_MAX)};
@@ -71,9 +81,9 @@ function align(text) {
 const alignText = ({label, threads}) => (threads ? threads.map(threadText).join("~") : `label:${label}`);
 
 const TYPE = /^[A-Za-z_]{1,32}$/;
-const LABEL_MAX = 64;
+const LABEL_MAX = 64; /* most letters of a filter's label, and most types in a filter */
 
-/** Return the filter of threads in QUERY. */
+/** Return the filter of threads in QUERY (URLSearchParams); {} if there is none. */
 function parseFilter(query) {
 	const filter = {};
 	const types = (query.get("types") ?? "").split(".").filter((it) => TYPE.test(it));
@@ -87,6 +97,7 @@ function parseFilter(query) {
 	return filter;
 }
 
+/** Write the filter of threads into QUERY (URLSearchParams). */
 function formatFilter({types, label, unresolved, depends}, query) {
 	if (types) query.set("types", types.join("."));
 	if (label) query.set("label", label);
@@ -94,7 +105,7 @@ function formatFilter({types, label, unresolved, depends}, query) {
 	if (depends) query.set("depends", threadText(depends));
 }
 
-/** Return the view of HASH, with or without its #. */
+/** Return the view that HASH names. HASH is the part of the URL behind "#", with or without "#". */
 export function parse(hash) {
 	const query = new URLSearchParams(hash.replace(/^#/, ""));
 	const view = {};
@@ -124,7 +135,7 @@ export function parse(hash) {
 	return Object.assign(view, parseMemory(query));
 }
 
-/** Return the address of VIEW with its #. "#" is the host's page. */
+/** Return the part of the URL for VIEW, with "#". "#" alone is the page of the host. */
 export function format(view) {
 	const query = new URLSearchParams();
 
@@ -151,14 +162,14 @@ export function format(view) {
 	return `#${query}`;
 }
 
-/** Return whether two views name the same trace or memory profile. */
+/** Return true if the views A and B name the same trace or memory profile. */
 export function sameTrace(a, b) {
 	const text = (view, key) => JSON.stringify(view[key] ?? null);
 
 	return NAMING.every((key) => text(a, key) === text(b, key));
 }
 
-/** Return whether a view names a trace. */
+/** Return true if VIEW names a trace. */
 export function namesTrace(view) {
 	return TRACE.some((key) => view[key] !== undefined);
 }

@@ -1,11 +1,14 @@
-/* The HTTP API. Every failure is thrown as a Problem, whose message is a sentence for people. */
+/*
+ * The HTTP API of mprofd-http (schema/http/openapi.yaml). A failed request throws a Problem, whose
+ * message is a sentence for the user.
+ */
 
-const LIST_MOST = 1000;
+const LIST_MOST = 1000; /* items that a request of a list asks for */
 
 export class Problem extends Error {
 	/**
-	 * STATUS is the HTTP status; 0 if no answer came. MEMBERS are further members of the server's
-	 * problem document.
+	 * SENTENCE is for the user. STATUS is the HTTP status, or 0 if no answer came. MEMBERS are the
+	 * members of the server's problem document.
 	 */
 	constructor(sentence, status = 0, members = {}) {
 		super(sentence);
@@ -14,12 +17,13 @@ export class Problem extends Error {
 		this.members = members;
 	}
 
-	/** Whether the same request may succeed soon. */
+	/** True if the same request may succeed soon: no answer came, or the server was busy. */
 	get passing() {
 		return this.status === 0 || this.status === 503;
 	}
 }
 
+/** Return a Promise of a Problem for ANSWER, a Response that failed. */
 async function problem(answer) {
 	try {
 		const body = await answer.json();
@@ -30,27 +34,32 @@ async function problem(answer) {
 	}
 }
 
-/** Return the path of a guest, by its UUID or else by its name. */
+/**
+ * Return the path of the guest DOMAIN {uuid, name}, by its UUID, or by its name if the UUID is
+ * null.
+ */
 export function guestPath(domain) {
-	// A name of this form would be taken for a domid or a UUID without the prefix.
+	// The server would take a name of this form for a domid or a UUID, so it gets the prefix
+	// "name:".
 	const odd = /^(domid|name):|^[0-9a-f-]{36}$/i.test(domain.name);
 	return `v1/domains/${encodeURIComponent(domain.uuid ?? (odd ? "name:" + domain.name : domain.name))}`;
 }
 
 export class Api {
-	/** BASE is the URL above v1/. */
+	/** BASE is the URL below which the paths "v1/…" are. */
 	constructor(base) {
 		this.base = base;
 	}
 
-	/** Return the URL of PATH, which has no leading slash: "v1/domains". */
+	/** Return the URL of PATH, such as "v1/domains", without a slash at its begin. */
 	url(path) {
 		return new URL(path, this.base).href;
 	}
 
 	/**
-	 * Send a request and return the Response. OPTIONS are those of fetch(). Throw a Problem if the
-	 * status is not 2xx.
+	 * Send a GET request for PATH and return a Promise of the Response. OPTIONS are those of
+	 * fetch(), and can change the method. Reject with a Problem if the status is not 2xx or no
+	 * answer comes.
 	 */
 	async ask(path, options = {}) {
 		let answer;
@@ -65,6 +74,10 @@ export class Api {
 		return answer;
 	}
 
+	/**
+	 * Send a request as ask() does. Return a Promise of the JSON of the answer; null for an answer
+	 * without content (204).
+	 */
 	async json(path, options) {
 		const answer = await this.ask(path, options);
 
@@ -72,7 +85,9 @@ export class Api {
 	}
 
 	/**
-	 * Send METHOD to PATH with BODY as JSON. The server accepts changes only from its own pages.
+	 * Send a request that changes something: METHOD to PATH with BODY as JSON, or without a body if
+	 * BODY is undefined. Return the result of json(). The server accepts such requests only from
+	 * its own pages.
 	 */
 	async change(method, path, body) {
 		const options = {method, credentials: "same-origin"};
@@ -83,7 +98,8 @@ export class Api {
 	}
 
 	/**
-	 * Request a list and yield its pages as arrays. MEMBER is the name of the list in the answers.
+	 * Request the list at PATH page by page, and yield each page, an array. MEMBER is the name of
+	 * the list in the answers.
 	 */
 	async *pages(path, member, options) {
 		let cursor = null;
@@ -98,14 +114,12 @@ export class Api {
 	}
 
 	/**
-	 * Return the bytes of a body. PROGRESS(received, total: 0 if unknown) is called while they
-	 * come.
+	 * Return a Promise of {bytes: Uint8Array, headers} of the answer for PATH. PROGRESS(received,
+	 * total) is called with numbers of bytes while they come; TOTAL is 0 if it is unknown.
 	 */
 	async bytes(path, {progress, ...options} = {}) {
 		const answer = await this.ask(path, options);
-		/*
-		 * If a body is compressed, Content-Length is its compressed size, which is not the total.
-		 */
+		/* Content-Length of a compressed body is its compressed size, which is not the total. */
 		const total = answer.headers.get("Content-Encoding") ? 0 : Number(answer.headers.get("Content-Length") ?? 0);
 		const parts = [];
 		let received = 0;

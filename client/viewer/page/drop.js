@@ -1,12 +1,10 @@
-/*
- * Open files that the user drops anywhere on the window. A sign over the page says that this is
- * possible.
- */
+/* Open files that the user drops anywhere on the window. */
 import {make} from "./make.js";
 
 /**
- * Call TAKE(file) for a file that is dropped on the window. A part of the page that handles the
- * drop itself prevents the call. While a file is dragged over the window, show a sign.
+ * Call TAKE(file) when the user drops a file on the window; of several files, for the first. If
+ * another listener has called preventDefault() for the drop, do not call TAKE. While the user drags
+ * a file over the window, show "Drop to open".
  */
 export function takeDrops(take) {
 	const sign = make("div", {className: "dropping", "aria-hidden": "true", hidden: true, textContent: "Drop to open"});
@@ -18,7 +16,7 @@ export function takeDrops(take) {
 		event.preventDefault();
 		sign.hidden = false;
 	});
-	/* The pointer has left the window if the event has no related element. */
+	/* Without a related element the pointer has left the window. */
 	addEventListener("dragleave", (event) => (sign.hidden ||= !event.relatedTarget));
 	addEventListener("drop", (event) => {
 		const [file] = event.dataTransfer?.files ?? [];

@@ -1,32 +1,39 @@
 /*
- * The events of GET /v1/events. The page has one connection for all listeners, because a browser
- * allows six connections to a host. EventSource reconnects with Last-Event-ID, so no event is lost.
- * If the server cannot resume, it sends `reset`, and the listeners read everything again.
+ * The events that the server sends while the page is open (GET /v1/events,
+ * schema/http/openapi.yaml). All listeners of the page share one connection, because browsers open
+ * at most six to a host for all its pages. If the connection breaks, EventSource connects again and
+ * names the last event, so no event is lost. If the server no longer has the later events, it sends
+ * `reset`.
  *
- *     const off = events.on("domain", ({change, domain}) => ...);   // events: schema/http/openapi.yaml
- *     events.on("reload", () => ...)      // read the lists now: later events build on them
- *     events.on("state", (state) => ...)  // "open", "lost" (it reconnects by itself)
+ *     const off = events.on("domain", ({change, domain}) => ...);   // call off() to stop
+ *     events.on("reload", () => ...)      // read all lists now; later events are changes to them
+ *     events.on("state", (state) => ...)  // "open", or "lost": connecting again
  */
 
+/* Names of the events that the server sends. */
 const NAMES = [
 	...["hello", "reset", "domain", "forgotten", "capture", "capture-deleted", "gap", "rates"],
 	...["memtrace", "memtrace-growth", "memtrace-deleted"],
 ];
-const AGAIN_MS = 5000;
-/* Ms; a page hidden for this time closes its connection, because all pages of a host share six. */
+const AGAIN_MS = 5000; /* time until a new connection after the server refused one, ms */
+/*
+ * Time, ms, after which a hidden page closes its connection, so that other pages of the host can
+ * use it.
+ */
 const HIDDEN_MS = 3000;
 
 export class Events {
+	/** URL is that of the events. The first on() connects. */
 	constructor(url) {
 		this.url = url;
 		this.listeners = new Map();
 		this.source = null;
 		this.state = "closed";
 		document.addEventListener("visibilitychange", () => this.seen());
-		this.greeted = false; /* `hello` or `reset` came: all later events will come, too */
+		this.greeted = false; /* true after the first `hello` or `reset` */
 	}
 
-	/** Call CALL(data) for each event NAME. Return a function that ends this. */
+	/** Call CALL(data) for each event NAME from now on. Return a function that stops this. */
 	on(name, call) {
 		if (!this.listeners.has(name)) this.listeners.set(name, new Set());
 		this.listeners.get(name).add(call);
@@ -35,7 +42,8 @@ export class Events {
 	}
 
 	/*
-	 * Handle a change of visibility. When the page is visible again, the listeners read everything.
+	 * The page was hidden or shown. Close the connection of a hidden page after HIDDEN_MS. Connect
+	 * again when the page is shown; the listeners then read all lists again.
 	 */
 	seen() {
 		clearTimeout(this.leaving);
@@ -46,6 +54,10 @@ export class Events {
 		}, HIDDEN_MS);
 	}
 
+	/**
+	 * Connect, unless the page is connected. A hidden page connects only if it has never been
+	 * connected.
+	 */
 	open() {
 		if (this.source || (document.hidden && this.greeted)) return;
 		this.source = new EventSource(this.url);
@@ -55,8 +67,8 @@ export class Events {
 	}
 
 	/*
-	 * EventSource does not reconnect after an error status, such as 503 while the server starts.
-	 * Reconnect after a delay.
+	 * The connection broke. EventSource does not connect again after an error status, such as 503
+	 * while the server starts, so do that after AGAIN_MS.
 	 */
 	lost() {
 		this.turn("lost");
@@ -65,6 +77,7 @@ export class Events {
 		setTimeout(() => this.open(), AGAIN_MS);
 	}
 
+	/** Handle the event NAME with the JSON TEXT. Text that is no JSON is ignored. */
 	take(name, text) {
 		let data;
 
@@ -81,6 +94,7 @@ export class Events {
 		}
 	}
 
+	/** Tell the listeners of "state" if STATE is new. */
 	turn(state) {
 		if (this.state !== state) {
 			this.state = state;
@@ -88,6 +102,7 @@ export class Events {
 		}
 	}
 
+	/** Call the listeners of NAME. */
 	tell(name, data) {
 		for (const call of this.listeners.get(name) ?? []) call(data);
 	}

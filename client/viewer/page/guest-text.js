@@ -1,28 +1,32 @@
 /*
- * Make text of guests safe to show. The page shows it as text (textContent) and never as markup.
- * This module limits its length, and escapes characters that change the direction of text, break
- * lines or are invisible.
+ * Make text that a guest wrote safe to show. The page shows it as text (textContent), never as
+ * markup. This module limits its length, and escapes characters that are invisible, break lines or
+ * change the direction of text.
  */
 
-const NAME_MAX = 120;
+const NAME_MAX = 120; /* most characters of a name */
 
-/* The characters that client/trace/decode/text.c escapes, and invisible characters. */
+/* The characters that client/trace/decode/text.c escapes, and other invisible ones. */
 const UNSEEN = new RegExp(
 	"[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f" +
 		"\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufdd0-\\ufdef\\ufff0-\\ufffb\\ufffe\\uffff]|[\\u{e0000}-\\u{e0fff}]|\\p{Cs}|\\p{Noncharacter_Code_Point}",
 	"gu",
 );
 
+/** Return CHARACTER as "\u00ad" or "\u{e0001}", its number in hexadecimal. */
 function escaped(character) {
 	const code = character.codePointAt(0).toString(16);
 
 	return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, "0")}`;
 }
 
-/** Return TEXT on one line, cut to MOST characters. A cut text ends with the full length. */
+/**
+ * Return TEXT on one line, cut to MOST characters. A cut text ends with its full length. null and
+ * undefined become "".
+ */
 export function shown(text, most = NAME_MAX) {
 	const whole = String(text ?? "");
-	/* Cut the text before escaping: a name may have ten megabytes. */
+	/* Cut before escaping, because a name can have ten megabytes. */
 	const points = Array.from(whole.slice(0, 2 * most + 2));
 	const part = points.slice(0, most).join("").replace(UNSEEN, escaped);
 
@@ -30,8 +34,9 @@ export function shown(text, most = NAME_MAX) {
 }
 
 /**
- * Return a text of several lines, such as a console, cut to MOST characters. Line feeds and tabs
- * stay.
+ * Return TEXT, which may have several lines, such as the output on a console, cut to MOST
+ * characters. Line feeds and tabs stay. A cut text ends with its full length. null and undefined
+ * become "".
  */
 export function shownLines(text, most = 1 << 20) {
 	const whole = String(text ?? "");

@@ -1,8 +1,9 @@
-/* Make elements, messages and the file picker. Text of guests never becomes markup. */
+/* Make elements, messages and the file picker. Text that a guest wrote never becomes markup. */
 
 /**
- * Return an element TAG with CHILDREN. PROPS are properties (`className`, `textContent`), listeners
- * (`onclick`), and attributes: `role` and names with a dash.
+ * Return a new element TAG. Members of PROPS are properties (`className`, `textContent`), listeners
+ * (`onclick`), and attributes (`role`, `for`, and names with a dash). Members that are null or
+ * undefined are left out, and so are such CHILDREN; the other children are nodes or strings.
  */
 export function make(tag, props = {}, ...children) {
 	const element = document.createElement(tag);
@@ -17,7 +18,10 @@ export function make(tag, props = {}, ...children) {
 	return element;
 }
 
-/** Return a button that shows SIGN. SAYS is its label and tooltip, and PRESS its click listener. */
+/**
+ * Return a button with the text SIGN. SAYS is its tooltip and its label for screen readers. PRESS
+ * is called at a click. PROPS are further ones for make().
+ */
 export function button(sign, says, press, props = {}) {
 	return make("button", {
 		type: "button",
@@ -29,21 +33,21 @@ export function button(sign, says, press, props = {}) {
 	});
 }
 
-/** Return TEXT, cut to N characters. */
+/** Return TEXT, cut to N characters; a cut text ends with "…". */
 export function short(text, n = 60) {
 	const characters = Array.from(text.slice(0, 2 * n + 2));
 
 	return characters.length > n ? `${characters.slice(0, n - 1).join("")}…` : characters.join("");
 }
 
-// Messages that are shown in place of a picture: progress, and errors with advice.
+// Messages in place of a picture: progress, and errors with advice.
 
-/** Return TEXT with a full stop at its end. */
+/** Return TEXT with a full stop at its end, unless it ends with ".", "!" or "?". */
 export const ended = (text) => text.replace(/([^.!?])$/, "$1.");
 
 /**
- * Return a link with TEXT that lets the user choose a file, and calls TAKE(file). SAYS is its label
- * for screen readers.
+ * Return a link with TEXT. A click lets the user choose a file, and TAKE(file) is called with it.
+ * SAYS is the label for screen readers.
  */
 export function picker(text, says, className, take) {
 	const input = make("input", {
@@ -56,14 +60,15 @@ export function picker(text, says, className, take) {
 	return make("label", {className}, text, input);
 }
 
+/** A message in place of a picture. `element` is hidden while there is none. */
 export class Message {
 	constructor(className) {
 		this.element = make("div", {className, hidden: true});
 	}
 
 	/**
-	 * Show the progress TEXT and PART, the share that is done (null: unknown). If TEXT is null,
-	 * hide the message.
+	 * Show TEXT, what is being loaded, and a bar. PART is the part that is done, 0 to 1, or null if
+	 * it is unknown. If TEXT is null, hide the message.
 	 */
 	progress(text, part = null) {
 		if (text === null) {
@@ -75,7 +80,10 @@ export class Message {
 		this.say("status", make("p", {textContent: `${text}…`}), bar);
 	}
 
-	/** Show CHILDREN. ROLE is "alert" or "status". */
+	/**
+	 * Show CHILDREN. ROLE says how screen readers read them: "alert" at once, "status" when they
+	 * are idle.
+	 */
 	say(role, ...children) {
 		this.element.hidden = false;
 		this.element.setAttribute("role", role);

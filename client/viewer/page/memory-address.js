@@ -1,28 +1,32 @@
 /*
- * The view of a memory profile and its address:
- * `#memtrace=12&at=218336&only=size:least:4K&path=main&path=handle`.
+ * Convert between the view of a memory profile and the part of the URL behind "#", such as
+ * `#memtrace=12&at=218336&only=size:least:4K&path=main&path=handle`. parseMemory() leaves out
+ * malformed parts.
  *
- * Members of a view: {
- *   memtrace: number of the recording, or memfile: name of a file,
- *   at: a moment, during: {from, to} a range (microseconds since the start of the recording),
- *   still: true: of the objects allocated in the range only those live at the range's end,
- *   weight: "live" | "peak": objects live at the end or at the peak. Without weight, at and during
- *     all allocated objects are selected,
- *   only: conditions as texts of memory-clauses.js, hide: hidden functions in the same form,
- *   path: names of the functions from the root to the zoomed one, grow: "up" | "down",
- *   tree: "callers", sites, recursion: true,
- *   tab: one of TABS, sort: one of SORTS, clock: "wall", find: text,
- * }
+ * Members of a view; all but the first may be absent. Times are µs since the recording's start:
+ * - memtrace: number of the recording; or memfile: name of a file;
+ * - at: a moment; during: a range {from, to}; still: true selects, of the objects allocated in the
+ *   range, those that live at its end;
+ * - weight: "live" or "peak": objects that live at the end of the recording, or at its peak.
+ *   Without weight, at and during, all allocated objects are selected;
+ * - only: conditions as texts (memory/memory-clauses.js); hide: names of functions to leave out, in
+ *   the same form;
+ * - path: names of the functions from the root of the flame graph to the one that fills the width;
+ * - grow: "down" draws the flame graph from top to bottom; tree: "callers"; sites, recursion: true;
+ *   see heap.profile();
+ * - tab: one of TABS; sort: one of SORTS; clock: "wall" shows times of day; find: text of the
+ *   search.
  */
 
 export const TABS = ["flame", "functions", "leaks"];
 export const SORTS = ["self", "total", "name"];
 
 const NUMBER = /^[0-9]{1,15}$/;
-const TEXT_MAX = 1024;
-const CLAUSES_MAX = 24;
-const PATH_MAX = 512;
-const PATH_TEXT_MAX = 6000; /* most bytes of a path in the address; a longer path loses its end */
+const TEXT_MAX = 1024; /* most letters of a text */
+const CLAUSES_MAX = 24; /* most conditions, and most functions to leave out */
+const PATH_MAX = 512; /* most functions of a path */
+const PATH_TEXT_MAX = 6000; /* most letters of a path in the URL; a longer path loses its end */
+/* Members with one of several values. Another value is left out, and so is the usual one. */
 const ONE_OF = {
 	weight: ["live", "peak"],
 	grow: ["down"],
@@ -31,19 +35,21 @@ const ONE_OF = {
 	sort: SORTS.slice(1),
 	clock: ["wall"],
 };
-const FLAGS = ["still", "sites", "recursion"];
+const FLAGS = ["still", "sites", "recursion"]; /* members that are true or absent */
 
+/** Return TEXT as a number, or null if it is no decimal number. */
 function number(text) {
 	return NUMBER.test(text ?? "") ? Number(text) : null;
 }
 
+/** Return TEXT, "FROM-TO", as {from, to}; null if it is malformed or FROM is not before TO. */
 function during(text) {
 	const [from, to, more] = (text ?? "").split("-").map(number);
 
 	return more === undefined && from !== null && to !== undefined && to !== null && from < to ? {from, to} : null;
 }
 
-/* Return PATH with repeated names packed: `3*f` stands for f, f, f. */
+/* Return PATH, names of functions, as texts for the URL: `3*f` stands for f, f, f. */
 function packed(path) {
 	const out = [];
 	let room = PATH_TEXT_MAX;
@@ -59,6 +65,7 @@ function packed(path) {
 	return out;
 }
 
+/** Return the path that packed() made TEXTS of. */
 function unpacked(texts) {
 	const out = [];
 
@@ -70,14 +77,13 @@ function unpacked(texts) {
 	return out;
 }
 
-/** Return whether a view names a memory profile. */
+/** Return true if VIEW names a memory profile. */
 export function namesMemory(view) {
 	return view.memtrace !== undefined || view.memfile !== undefined;
 }
 
 /**
- * Return the members of a view that QUERY (URLSearchParams) has for a memory profile; {} if it
- * names none.
+ * Return the members of a view that QUERY (URLSearchParams) has; {} if it names no memory profile.
  */
 export function parseMemory(query) {
 	const view = {};
@@ -99,7 +105,10 @@ export function parseMemory(query) {
 	return view;
 }
 
-/** Write the members of VIEW for a memory profile into QUERY (URLSearchParams). */
+/**
+ * Write the members of VIEW into QUERY (URLSearchParams). If VIEW names no memory profile, do
+ * nothing.
+ */
 export function formatMemory(view, query) {
 	if (!namesMemory(view)) return;
 	for (const key of ["memtrace", "memfile", "at"])

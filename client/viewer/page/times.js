@@ -1,5 +1,6 @@
-/* Times and amounts as text. Times are BigInt nanoseconds. */
+/* Times and amounts as text for the user. Times are BigInt ns. */
 
+/* Units of time: [name, ns]. */
 const UNITS = [
 	["s", 1000000000n],
 	["ms", 1000000n],
@@ -7,7 +8,7 @@ const UNITS = [
 	["ns", 1n],
 ];
 
-/** Return NS as seconds with nine decimals. */
+/** Return NS as seconds with nine decimals: "1.250000000 s". */
 export function exact(ns) {
 	const sign = ns < 0n ? "-" : "";
 	const abs = ns < 0n ? -ns : ns;
@@ -15,7 +16,7 @@ export function exact(ns) {
 	return `${sign}${abs / 1000000000n}.${(abs % 1000000000n).toString().padStart(9, "0")} s`;
 }
 
-/** Return NS in a suitable unit with every digit: 1.25 ms. */
+/** Return NS in the largest unit that fits into it, with all digits: "1.25 ms". */
 export function span(ns) {
 	const sign = ns < 0n ? "-" : "";
 	const abs = ns < 0n ? -ns : ns;
@@ -31,7 +32,7 @@ export function span(ns) {
 	return `${sign}${abs / size}${digits} ${name}`;
 }
 
-/** Return NS in a suitable unit with three digits. */
+/** Return NS in the largest unit that fits into it, rounded to three digits: "1.23 ms". */
 export function rough(ns) {
 	const abs = ns < 0n ? -ns : ns;
 	const [name, size] = UNITS.find(([, one]) => abs >= one) ?? UNITS[3];
@@ -40,8 +41,9 @@ export function rough(ns) {
 }
 
 /**
- * Return the moment NS after the start as text: with as many decimals as distinguish lines of the
- * ruler that are STEP ns apart.
+ * Return the time NS after the trace's begin as text for the ruler, such as "+1.25 ms"; "0" for 0.
+ * STEP is the distance of the ruler's lines in ns; the text has as many decimals as make the texts
+ * of two lines differ.
  */
 export function tick(ns, step) {
 	if (ns === 0n) return "0";
@@ -57,8 +59,8 @@ export function tick(ns, step) {
 }
 
 /**
- * Return the moment NS after the start as text: with as many decimals as distinguish the ends of a
- * range of LENGTH ns.
+ * Return the time NS after the trace's begin as text, such as "+1.25 ms", with as many decimals as
+ * distinguish times in a range of LENGTH ns.
  */
 export function moment(ns, length) {
 	let step = 1n;
@@ -68,7 +70,10 @@ export function moment(ns, length) {
 	return text === "0" ? "+0" : text;
 }
 
-/** Return N bytes in a suitable unit, rounded. */
+/**
+ * Return N bytes in the largest unit (of 1,024 of the next smaller) that fits into them, rounded:
+ * "1.5 KB".
+ */
 export function bytes(n) {
 	const names = ["bytes", "KB", "MB", "GB", "TB"];
 	let i = 0;
@@ -77,7 +82,7 @@ export function bytes(n) {
 	return `${i && n < 10 ? n.toFixed(1) : Math.round(n)} ${names[i]}`;
 }
 
-/** Return the number N and a noun: ONE, or the plural MANY. */
+/** Return the number N and its noun: ONE if N is 1, else MANY, the plural. */
 export function count(n, one, many = `${one}s`) {
 	return `${n.toLocaleString("en")} ${Number(n) === 1 ? one : many}`;
 }

@@ -1,26 +1,31 @@
 /*
- * The tracks of a time line in its address: parseTracks() and formatTracks(). Only tracks that the
- * user changed are there, as `cpu0.c_heap.h120_c0-open*20requests.pm2`: items separated by "_", each
- * a track's id and, behind a dot, its changes:
- *   c collapsed, p pinned to the top, x hidden, s shown though it is hidden at first,
- *   hN N pixels high, mN moved to place N from the top.
- * An id is `cpuN` (N: a stream), `heap`, `threads`, or `cN-NAME` of a counter.
- * A malformed item is left out.
+ * Convert between the states of the tracks of a time line and their text in the URL. The text has
+ * only tracks that the user changed, such as `cpu0.c_heap.h120_c0-open*20requests.pm2`. Its items
+ * have "_" between them. An item is the id of a track, a dot, and letters for the changes:
+ * - c: collapsed; p: pinned to the top; x: hidden; s: shown, for a track that is hidden at first;
+ * - hN: N pixels high; mN: moved to place N of the order, from 0.
  *
- * A state: {id, collapsed, pinned, shown, height, place}; what is usual is undefined.
+ * An id is `cpuN` (the processor track of stream N), `heap`, `threads`, or `cN-NAME` (the counter
+ * NAME of stream N). parseTracks() leaves out malformed items.
+ *
+ * A state is {id, collapsed, pinned, shown, height in pixels, place}; unchanged members are absent.
  */
 
 /** Least and greatest height of a track, pixels. */
 export const TRACK_LEAST = 8;
 export const TRACK_MOST = 2000;
 
-const ITEMS_MAX = 256;
-const NAME_MAX = 64; /* most letters of a counter's name in an id; a longer name is cut, and has a checksum */
+const ITEMS_MAX = 256; /* most tracks in a URL */
+/*
+ * Most letters of a counter's name in an id. A longer name is cut to NAME_CUT letters, and a
+ * checksum of the whole name follows.
+ */
+const NAME_MAX = 64;
 const NAME_CUT = 40;
 const ITEM =
 	/^(cpu[0-9]{1,5}|heap|threads|c[0-9]{1,5}-[A-Za-z0-9*~-]{0,64})\.(?=.)(c?)(p?)([xs]?)(?:h([0-9]{1,4}))?(?:m([0-9]{1,4}))?$/;
 
-/** Return a checksum of TEXT (32-bit FNV-1a) in hexadecimal. */
+/** Return a checksum of TEXT: 32-bit FNV-1a over its UTF-16 units, as eight hexadecimal digits. */
 function checksum(text) {
 	let sum = 0x811c9dc5;
 
@@ -28,7 +33,10 @@ function checksum(text) {
 	return (sum >>> 0).toString(16).padStart(8, "0");
 }
 
-/** Return the id of the counter NAME of STREAM, a number. */
+/**
+ * Return the id of the counter NAME of the stream STREAM, an index. Letters other than A to Z, a to
+ * z, 0 to 9 and "-" become "*" and two hexadecimal digits for each byte of UTF-8.
+ */
 export function counterId(stream, name) {
 	const bytes = new TextEncoder().encode(name.slice(0, 4 * NAME_MAX));
 	const plain = Array.from(bytes, (it) =>
@@ -40,6 +48,7 @@ export function counterId(stream, name) {
 	return `c${stream}-${plain.length > NAME_MAX ? `${plain.slice(0, NAME_CUT)}~${checksum(name)}` : plain}`;
 }
 
+/** Return the state in TEXT, an item of the URL; null if it is malformed. */
 function parsed(text) {
 	const found = ITEM.exec(text);
 
@@ -54,7 +63,7 @@ function parsed(text) {
 	return height && (state.height < TRACK_LEAST || state.height > TRACK_MOST) ? null : state;
 }
 
-/** Return the states in TEXT, each id once. */
+/** Return the states in TEXT. If an id is there twice, the first state counts. */
 export function parseTracks(text) {
 	const out = new Map();
 
@@ -66,7 +75,7 @@ export function parseTracks(text) {
 	return [...out.values()];
 }
 
-/** Return STATES as text; "" if no track is changed. */
+/** Return STATES as text for the URL; "" if no track is changed. */
 export function formatTracks(states) {
 	return states
 		.map(({id, collapsed, pinned, shown, height, place}) => {
