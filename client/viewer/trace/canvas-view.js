@@ -91,7 +91,10 @@ export class CanvasView {
 			this.pictures,
 			this.areas.below.element,
 		);
-		/* Area name -> {height, tracks}: the window's member `tracks` for engine.frame(). */
+		/*
+		 * Name of an area -> {height, tracks}. engine.frame() gets this object as the window's
+		 * `tracks`.
+		 */
 		this.tracks = {};
 		/* Place of the threads, from areas() of track-layout.js. */
 		this.threads = {pinned: false, shown: true, collapsed: false, height: null};

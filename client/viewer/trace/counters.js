@@ -14,8 +14,9 @@ const DRAWN_AT_FIRST = 24; /* number of counters that are drawn before the user 
 
 export class Counters {
 	/**
-	 * COUNTERS is the member of the answer of engine.load(). TOGGLE(index, shown) is called after
-	 * the user showed or hid a counter. LAYOUT, a TrackLayout, keeps the user's choice.
+	 * COUNTERS is the member `counters` of the answer of engine.load(). TOGGLE(index, shown) is
+	 * called after the user showed or hid a counter. LAYOUT, a TrackLayout, keeps the user's
+	 * choice.
 	 */
 	constructor(counters, toggle, layout = new TrackLayout()) {
 		this.counters = counters.map((it) => ({...it, id: counterId(it.stream, it.name)}));

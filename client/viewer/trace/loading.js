@@ -20,7 +20,7 @@ export class Loading {
 	 * COMPARISON is null if the page shows one trace.
 	 *
 	 * hooks:
-	 * - showCounter(index, shown): the user showed or hid a counter;
+	 * - showCounter(index, shown): called after the user showed or hid a counter;
 	 * - addHeapStrip(): add the heap above the threads; return a Promise;
 	 * - failed(error): report an error.
 	 */

@@ -23,8 +23,8 @@ import {bytes as amount} from "../page/times.js";
 const LIVE_LEAST_MS = 500; /* least time between two reads, ms */
 const LIVE_MOST_MS = 3000; /* time between two reads if no event announces data, ms */
 /*
- * Number of reads without new data after which the session asks the server whether the run has
- * ended.
+ * After more than this number of reads without new data, the session asks the server whether the
+ * run has ended.
  */
 const QUIET_STEPS = 3;
 const LIVE = {}; /* in place of a part {from, to}: the newest data of a run that goes on */
@@ -295,8 +295,9 @@ export class Session {
 			this.resumed = false;
 			this.quiet = came ? 0 : (this.quiet ?? 0) + 1;
 			/*
-			 * The run may have ended if the server said so, or if QUIET_STEPS reads had no data.
-			 * Ask only after a read without data, so that the last packets are read first.
+			 * The run may have ended if the server said so, or after more than QUIET_STEPS reads
+			 * without data. Ask only after a read without data, so that the last packets are read
+			 * first.
 			 */
 			const perhaps = !came && (this.told || this.quiet > QUIET_STEPS);
 			if (this.live.over || (perhaps && !(await this.source.goesOn(options)))) this.end();

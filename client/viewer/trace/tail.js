@@ -41,7 +41,7 @@ async function firstTime(bytes) {
  * proven, or of null. OPTIONS are those of fetch().
  */
 export async function tailTime(source, stream, options) {
-	/* In a single-file page, mprofctl wrote the time into the page. */
+	/* In a single-file page there is no server; mprofctl wrote this time into the page. */
 	if (stream.tail !== undefined) return stream.tail;
 	if (!source.mayTail?.(stream)) return null;
 	const {packets} = await source.api.json(source.packets(stream, {last: LAST, limit: 1000}), options);

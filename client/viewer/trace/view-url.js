@@ -17,7 +17,7 @@ const plain = (value) => JSON.stringify(value ?? null, (_, it) => (typeof it ===
 
 /**
  * Return the index of the last part from which on at least N events follow. COUNTS are the numbers
- * of events in equal parts of time. The result leaves at least two parts.
+ * of events in equal parts of time. At least two parts follow from the result on.
  */
 export function lastActivity(counts, n) {
 	let sum = 0;
@@ -237,8 +237,8 @@ export class ViewUrl {
 	}
 
 	/**
-	 * Write the URL when nothing has changed for SETTLE_MS. Each write adds an entry to the
-	 * browser's history.
+	 * Write the URL when nothing has changed for SETTLE_MS. A write adds an entry to the browser's
+	 * history, except in the cases that write() names.
 	 */
 	settle() {
 		clearTimeout(this.settling);

@@ -26,7 +26,10 @@ export class Explanations {
 		this.tale = this.why_ = this.namesAt = 0;
 	}
 
-	/** Return the address of the index for questions why. The first call makes it. */
+	/**
+	 * Return the address of the struct mprof_why, which answers why a thread waits. The first call
+	 * makes it.
+	 */
 	#why() {
 		this.why_ ||= need(this.wasm.c.mprof_why_new(this.trace.model) >>> 0);
 		return this.why_;

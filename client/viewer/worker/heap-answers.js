@@ -25,7 +25,8 @@ const SURENESS = [
 ];
 /* Heaps of an allocation, in the order of the wasm. */
 const SOURCES = ["minor", "major", "external"];
-const WEIGHTS = {all: 0, live: 1, peak: 2}; /* enum mprof_weight: which objects are counted */
+/* Which objects an answer counts -> enum mprof_weight. */
+const WEIGHTS = {all: 0, live: 1, peak: 2};
 const U32 = 2 ** 32;
 /*
  * Most bytes that one sample stands for. A guest can claim a rate of one sample per 10^307 words;

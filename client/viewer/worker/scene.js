@@ -86,8 +86,9 @@ export class Scene {
 	}
 
 	/**
-	 * Return the picture of the area of tracks NAME: {marks, n, text, gridNs, bitmap}. HEIGHT is
-	 * its height in pixels. TRACKS are its tracks as {kind, item, top, height}.
+	 * Return the picture of the area of tracks NAME: {marks, n, text, gridNs}, and with LOOK also
+	 * `bitmap`, the painted picture. HEIGHT is its height in pixels. TRACKS are its tracks as
+	 * {kind, item, top, height}; TOP and HEIGHT are in pixels.
 	 */
 	#area(name, {height, tracks}, window, look) {
 		const {wasm} = this;

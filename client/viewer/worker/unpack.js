@@ -41,7 +41,8 @@ export async function* piecesOf(stream) {
  * user if the gzip is damaged.
  */
 async function* unzipped(pieces) {
-	let failure = null; // error of PIECES; the stream reports it like damage of the gzip
+	/* The error that PIECES threw; null: none, so an error below means that the gzip is damaged. */
+	let failure = null;
 
 	async function* packed() {
 		try {
