@@ -161,6 +161,76 @@ static void test_many(void)
 	many(-3);
 }
 
+/*
+ * A profile that only sums keeps its objects in another way than a profile with a tree. Add the same
+ * events to both: ids count up by STEP, and change by JUMP after every 5,000 allocs.
+ */
+static void both(int64_t step, int64_t jump)
+{
+	struct mprof_profile *p[] = {NEW(.tree = false), NEW(.tree = true)};
+	const struct mprof_profile_sums *s = mprof_profile_sums(p[0]);
+	static int64_t ids[300000];
+	uint32_t random = 7, n = 0;
+	int64_t id = 0;
+
+	for (uint32_t i = 0; i < 400000; i++) {
+		struct mprof_mem_event e = {.time_us = i, .kind = MPROF_MEM_ALLOC, .samples = 1, .length = 2};
+		uint32_t what;
+
+		random = random * 1664525 + 1013904223;
+		what = random >> 24;
+		if (!n || what < 140) {
+			e.id = what ? id : ids[n / 2];
+			e.source = (uint8_t)(what % 3);
+			e.samples = what % 32 ? 1 : what / 32;
+			ids[n++] = e.id;
+			id = (int64_t)((uint64_t)id + (uint64_t)(n % 5000 ? step : step + jump));
+		} else {
+			uint32_t back = what < 230 ? (random >> 8) % 40 : (random >> 3) % n;
+
+			e.kind = what & 1 ? MPROF_MEM_COLLECT : MPROF_MEM_PROMOTE;
+			e.id = ids[back < n ? n - 1 - back : 0] + (what == 255);
+		}
+		for (int k = 0; k < 2; k++)
+			CHECK_EQ_INT(mprof_profile_add(p[k], &e), MPROF_OK);
+	}
+	CHECK(memcmp(s, mprof_profile_sums(p[1]), sizeof(*s)) == 0);
+	CHECK(s->live_objects > 1000 && s->unknown > 1000 && s->repeated > 100 && s->collects > 1000);
+	mprof_profile_free(p[0]);
+	mprof_profile_free(p[1]);
+}
+
+/* Ids inside of the window, ids that leave it, and ids far from each other, forwards and backwards. */
+static void test_window(void)
+{
+	both(1, 0);
+	both(1, 16384);
+	both(33, -100000);
+	both(7, 1 << 20);
+	both(16384, 0);
+	both(1, (1 << 20) - 5000);
+	both(-1, 0);
+	both(1, (int64_t)1 << 61);
+}
+
+/* A second recording finds no object of the first one, at whatever id. */
+static void test_window_joined(void)
+{
+	struct mprof_profile *p = NEW(.tree = false);
+	struct mprof_mem_event e = {.samples = 1};
+
+	for (int64_t first = 0; first <= 3 << 20; first += 1 << 20) {
+		e.kind = MPROF_MEM_BEGIN;
+		CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+		e.kind = MPROF_MEM_ALLOC;
+		for (e.id = first; e.id < first + (2 << 20); e.id += 1000)
+			CHECK_EQ_INT(mprof_profile_add(p, &e), MPROF_OK);
+		CHECK_EQ_UINT(mprof_profile_sums(p)->repeated, 0);
+		CHECK_EQ_UINT(mprof_profile_sums(p)->live, 2098);
+	}
+	mprof_profile_free(p);
+}
+
 /* An object keeps its details when it moves from the table of young objects to the map. */
 static void test_many_selected(void)
 {
@@ -487,6 +557,8 @@ int main(void)
 	CHECK_RUN(test_peak);
 	CHECK_RUN(test_contradictions);
 	CHECK_RUN(test_many);
+	CHECK_RUN(test_window);
+	CHECK_RUN(test_window_joined);
 	CHECK_RUN(test_many_selected);
 	CHECK_RUN(test_read);
 	CHECK_RUN(test_sort);

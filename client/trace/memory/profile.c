@@ -1,8 +1,8 @@
 /*
  * Profiles: sums and a tree over allocs, promotes and collects.
  *
- * Invariant: an object counts as live exactly while it is in LIVE. So contradictions in the events
- * (the end of an unknown object, an alloc with a live id) only change the sum that counts them.
+ * Invariant: an object counts as live exactly while it is in LIVE or WINDOW. So contradictions in the
+ * events (the end of an unknown object, an alloc with a live id) only change the sum that counts them.
  */
 #include <mprof/profile.h>
 
@@ -14,16 +14,21 @@
 #include "mem-live.h"
 #include "mem-tree.h"
 #include "mem-walk.h"
+#include "mem-window.h"
+
+/* At most this many objects of struct mem_window's OTHERS are mostly in the cache. */
+#define OTHERS_CACHED 4096u
 
 struct mprof_profile {
 	struct mprof_profile_options options;
 	struct mprof_profile_sums sums;
 	struct mem_live live;
-	struct mem_tree tree; /* used with options.tree */
-	bool rose;	      /* more samples live than ever before: they are a peak when the next object ends */
-	uint64_t allocs;      /* number of allocs so far */
-	uint16_t domain;      /* domain of the first event */
-	struct grow waiting;  /* struct mem_record: events to be sorted, with options.sort */
+	struct mem_window window; /* used instead of LIVE without options.tree and options.selection */
+	struct mem_tree tree;	  /* used with options.tree */
+	bool rose;		  /* more samples live than ever before: they are a peak when the next object ends */
+	uint64_t allocs;	  /* number of allocs so far */
+	uint16_t domain;	  /* domain of the first event */
+	struct grow waiting;	  /* struct mem_record: events to be sorted, with options.sort */
 	/*
 	 * Time line: the arguments of mprof_profile_timeline(), and in LINE_AT the number of its
 	 * times that have passed.
@@ -32,6 +37,12 @@ struct mprof_profile {
 	uint64_t line_start, line_length;
 	uint32_t line_n, line_at;
 };
+
+/* Return true when P needs nothing but the samples of its live objects. */
+static bool only_sums(const struct mprof_profile *p)
+{
+	return !p->options.tree && !p->options.selection;
+}
 
 struct mprof_profile *mprof_profile_new(const struct mprof_profile_options *options)
 {
@@ -43,6 +54,8 @@ struct mprof_profile *mprof_profile_new(const struct mprof_profile_options *opti
 	mem_live_init(&p->live, options->seed, false);
 	if (options->tree && !mem_tree_init(&p->tree, options->seed))
 		return mprof_profile_free(p);
+	if (only_sums(p) && !mem_window_init(&p->window, options->seed))
+		return mprof_profile_free(p);
 	return p;
 }
 
@@ -51,6 +64,7 @@ struct mprof_profile *mprof_profile_free(struct mprof_profile *p)
 	if (!p)
 		return NULL;
 	mem_live_deinit(&p->live);
+	mem_window_deinit(&p->window);
 	mem_tree_deinit(&p->tree);
 	grow_deinit(&p->waiting);
 	free(p);
@@ -69,6 +83,8 @@ static enum mprof_status begin(struct mprof_profile *p)
 	mem_tree_deinit(&p->tree);
 	p->tree = tree;
 	mem_live_deinit(&p->live);
+	if (only_sums(p))
+		mem_window_clear(&p->window);
 	p->sums = (struct mprof_profile_sums){0};
 	p->rose = false;
 	p->allocs = 0;
@@ -212,6 +228,47 @@ static inline void collect(struct mprof_profile *p, const struct mem_record *e, 
 	mem_live_remove(&p->live, object);
 }
 
+/* Count the alloc E in a profile that only sums. Return MPROF_OK or MPROF_NOMEM. */
+static inline enum mprof_status sum_alloc(struct mprof_profile *p, const struct mem_record *e)
+{
+	struct mprof_profile_sums *s = &p->sums;
+
+	if (!e->samples || mem_window_is_live(&p->window, e->id)) {
+		s->repeated++;
+		return MPROF_OK;
+	}
+	if (!mem_window_add(&p->window, e->id, e->samples, e->source == MPROF_MEM_MINOR))
+		return MPROF_NOMEM;
+	add_alloc(s, e);
+	s->live += e->samples;
+	s->live_objects++;
+	rise(p, e->time_us);
+	return MPROF_OK;
+}
+
+/* Count the promote or collect E in a profile that only sums. */
+static inline void sum_end(struct mprof_profile *p, const struct mem_record *e)
+{
+	struct mprof_profile_sums *s = &p->sums;
+	uint64_t samples;
+	bool minor;
+
+	if (e->kind == MPROF_MEM_PROMOTE) {
+		samples = mem_window_promote(&p->window, e->id);
+		s->promotes++;
+		s->promoted += samples;
+		s->unknown += !samples;
+		return;
+	}
+	samples = mem_window_remove(&p->window, e->id, &minor);
+	s->collects++;
+	s->collected += samples;
+	s->collected_major += minor ? 0 : samples;
+	s->live -= samples;
+	s->live_objects -= samples > 0;
+	s->unknown += !samples;
+}
+
 /* Store the live samples for all times of the time line before NOW. */
 static inline void line_advance(struct mprof_profile *p, uint64_t now)
 {
@@ -225,7 +282,31 @@ static inline void line_advance(struct mprof_profile *p, uint64_t now)
 	}
 }
 
-/* Count the event E. SELECTION is that of the options. Return MPROF_OK or MPROF_NOMEM. */
+static inline void add_time(struct mprof_profile_sums *s, uint64_t now)
+{
+	if (!s->first_us)
+		s->first_us = now;
+	if (now > s->last_us)
+		s->last_us = now;
+}
+
+/* Count the event E in a profile that only sums. Return MPROF_OK or MPROF_NOMEM. */
+static inline enum mprof_status sum(struct mprof_profile *p, const struct mem_record *e)
+{
+	enum mprof_status r = MPROF_OK;
+
+	if (e->kind == MPROF_MEM_ALLOC)
+		r = sum_alloc(p, e);
+	else
+		sum_end(p, e);
+	add_time(&p->sums, e->time_us);
+	return r;
+}
+
+/*
+ * Count the event E in a profile with a tree or a selection. SELECTION is that of the options. Return
+ * MPROF_OK or MPROF_NOMEM.
+ */
 static inline enum mprof_status apply(struct mprof_profile *p, const struct mem_record *e,
 				      const struct mprof_selection *selection)
 {
@@ -237,17 +318,14 @@ static inline enum mprof_status apply(struct mprof_profile *p, const struct mem_
 		promote(p, e, selection);
 	else
 		collect(p, e, selection);
-	if (!p->sums.first_us)
-		p->sums.first_us = e->time_us;
-	if (e->time_us > p->sums.last_us)
-		p->sums.last_us = e->time_us;
+	add_time(&p->sums, e->time_us);
 	return r;
 }
 
 static enum mprof_status apply_any(struct mprof_profile *p, const struct mem_record *e)
 {
 	line_advance(p, e->time_us);
-	return apply(p, e, p->options.selection);
+	return only_sums(p) ? sum(p, e) : apply(p, e, p->options.selection);
 }
 
 /* Keep E until all events are there and sorted. Return MPROF_OK or MPROF_NOMEM. */
@@ -293,18 +371,47 @@ enum mprof_status mprof_profile_add(struct mprof_profile *p, const struct mprof_
 	return p->options.sort ? wait(p, &record) : apply_any(p, &record);
 }
 
+/* Prefetch what N events of a profile that only sums will read. Most of them need nothing. */
+static void sum_prefetch(const struct mprof_profile *p, const struct mem_record *records, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (records[i].kind != MPROF_MEM_ALLOC && !mem_window_get(&p->window, records[i].id))
+			mem_live_prefetch(&p->window.others, records[i].id, false);
+}
+
+/* Count N events of a profile that only sums. Return MPROF_OK or MPROF_NOMEM. */
+static enum mprof_status sum_batch(struct mprof_profile *p, const struct mem_record *records, uint32_t n)
+{
+	enum mprof_status r = MPROF_OK;
+
+	if (p->window.n_others > OTHERS_CACHED)
+		sum_prefetch(p, records, n);
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = sum(p, &records[i]);
+	return r;
+}
+
+/* Count N events of a profile with a tree. Return MPROF_OK or MPROF_NOMEM. */
+static enum mprof_status tree_batch(struct mprof_profile *p, const struct mem_record *records, uint32_t n)
+{
+	enum mprof_status r = MPROF_OK;
+
+	for (uint32_t i = 0; i < n; i++)
+		mem_live_prefetch(&p->live, records[i].id, records[i].kind == MPROF_MEM_ALLOC);
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = apply(p, &records[i], NULL);
+	return r;
+}
+
 /* Count N events, none of them an MPROF_MEM_BEGIN. Return MPROF_OK or MPROF_NOMEM. */
 static enum mprof_status apply_batch(struct mprof_profile *p, const struct mem_record *records, uint32_t n)
 {
-	bool plain = !p->options.sort && !p->options.selection && p->line_at == p->line_n;
 	enum mprof_status r = MPROF_OK;
 
-	for (uint32_t i = 0; plain && i < n; i++)
-		mem_live_prefetch(&p->live, records[i].id, records[i].kind == MPROF_MEM_ALLOC);
+	if (!p->options.sort && !p->options.selection && p->line_at == p->line_n)
+		return p->options.tree ? tree_batch(p, records, n) : sum_batch(p, records, n);
 	for (uint32_t i = 0; !r && i < n; i++)
-		r = plain	      ? apply(p, &records[i], NULL)
-		    : p->options.sort ? wait(p, &records[i])
-				      : apply_any(p, &records[i]);
+		r = p->options.sort ? wait(p, &records[i]) : apply_any(p, &records[i]);
 	return r;
 }
 

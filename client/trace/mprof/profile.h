@@ -16,9 +16,10 @@
  * without a tree, for the times; then a selection of the objects; at last a profile of the
  * selection.
  *
- * Memory: 128 KiB; 44 to 70 bytes for each live object (24 more in a selection); with a tree, 80 to
- * 100 bytes for each different stack and each prefix of a stack, up to a limit; one bit for each
- * allocation of a selection.
+ * Memory: 128 to 384 KiB; 44 to 70 bytes for each live object (24 more in a selection), without a
+ * tree and selection only for objects that outlive a million allocations or have several samples;
+ * with a tree, 80 to 100 bytes for each different stack and each prefix of a stack, up to a limit; one
+ * bit for each allocation of a selection.
  */
 #ifndef MPROF_PROFILE_H
 #define MPROF_PROFILE_H
