@@ -187,6 +187,7 @@ AREAS = {
             "modeller",
             "tally",
             "file-order",
+            "decoder-thread",
             "scene",
             "dump-own",
             "inputs",

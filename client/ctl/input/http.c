@@ -25,6 +25,7 @@
 #define PROBLEM_MAX    (64u << 10)
 #define JSON_MAX       (64u << 20)
 #define POLL_MS	       500
+#define RECEIVE_BYTES  (256l << 10) /* most bytes that libcurl receives at once */
 
 struct exchange {
 	CURL *easy;
@@ -264,6 +265,7 @@ static bool set_target(struct http *h, const struct http_request *q)
 	curl_easy_setopt(h->easy, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(h->easy, CURLOPT_CONNECTTIMEOUT, 10L);
 	curl_easy_setopt(h->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(h->easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
 	if (h->unix_path) {
 		curl_easy_setopt(h->easy, CURLOPT_UNIX_SOCKET_PATH, h->unix_path);
 		curl_easy_setopt(h->easy, CURLOPT_PROXY, "");

@@ -17,6 +17,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "decoder-thread.h"
 #include "download.h"
 #include "file-order.h"
 #include "follow.h"
@@ -332,23 +333,47 @@ static int remote_write(void *context, const uint8_t *bytes, size_t len)
 	return stream_decoder_put(context, bytes, len);
 }
 
+/* A download of one stream. Without memory for THREAD the receiving thread decodes. */
+struct receiver {
+	struct stream_decoder decoder;
+	struct decoder_thread *thread; /* owned; NULL = none */
+};
+
+static int receiver_write(void *context, const uint8_t *bytes, size_t len)
+{
+	struct receiver *x = context;
+
+	return x->thread ? decoder_thread_put(x->thread, bytes, len) : stream_decoder_put(&x->decoder, bytes, len);
+}
+
+static void receiver_deinit(struct receiver *x)
+{
+	decoder_thread_stop(x->thread);
+	x->thread = NULL;
+	stream_decoder_deinit(&x->decoder);
+}
+
 /* Read one stream of a capture or domain. Return 0, -errno, or an exit code. */
 static int read_remote(struct input *in, struct http *h, const struct trace_source *t, const struct selection *s)
 {
 	CLEANUP(freep) char *path = trace_source_path(t, h, "trace", s);
-	CLEANUP(stream_decoder_deinit) struct stream_decoder f = {0};
-	CLEANUP(download_deinit) struct download download = {.write = remote_write, .context = &f};
-	int r;
+	CLEANUP(receiver_deinit) struct receiver x = {0};
+	CLEANUP(download_deinit) struct download download = {.write = receiver_write, .context = &x};
+	int r, refused;
 
-	if (!path || !stream_decoder_init(&f, &in->consumer, in->name, STREAM_DECODER_STREAM))
+	if (!path || !stream_decoder_init(&x.decoder, &in->consumer, in->name, STREAM_DECODER_STREAM))
 		return -ENOMEM;
+	x.thread = decoder_thread_start(&x.decoder);
 	r = download_run(&download, h, path);
-	if (r && !download.refused) {
+	refused = decoder_thread_stop(x.thread);
+	x.thread = NULL;
+	refused = download.refused ? download.refused : refused;
+	if (r && !refused) {
 		input_pause(in);
 		return r;
 	}
-	r = download.refused ? download.refused : stream_decoder_end(&f);
-	return r ? r : note_totals(in, &f);
+	r = refused ? refused : stream_decoder_end(&x.decoder);
+	return r ? r : note_totals(in, &x.decoder);
 }
 
 /* Read all streams of a capture or domain that S selects. Return 0, -errno, or an exit code. */

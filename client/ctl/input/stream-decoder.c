@@ -135,21 +135,14 @@ static int drain(struct stream_decoder *f, enum mprof_status stop)
 	return r;
 }
 
-/*
- * Decode all bytes in the buffer, pass their events to the consumer, and empty the buffer. Return
- * as drain().
- */
-static int pass_on(struct stream_decoder *f)
+/* Decode LEN bytes, and pass their events to the consumer. Return as drain(). */
+static int pass_on(struct stream_decoder *f, const void *bytes, size_t len)
 {
-	int r;
-
 	if (f->sexp)
-		mprof_sexp_feed(f->sexp, f->held, f->used);
+		mprof_sexp_feed(f->sexp, bytes, len);
 	else
-		mprof_decoder_feed(f->decoder, f->held, f->used);
-	r = drain(f, MPROF_MORE);
-	f->used = 0;
-	return r;
+		mprof_decoder_feed(f->decoder, bytes, len);
+	return drain(f, MPROF_MORE);
 }
 
 uint8_t *stream_decoder_room(struct stream_decoder *f, size_t *room)
@@ -203,7 +196,8 @@ int stream_decoder_advance(struct stream_decoder *f, size_t n)
 	}
 	if (r || f->kind != STREAM_DECODER_STREAM)
 		return r;
-	r = pass_on(f);
+	r = pass_on(f, f->held, f->used);
+	f->used = 0;
 	/* If the input has few bytes for now, flush the output for a user who watches it. */
 	return !r && n < f->room / 4 ? pause_consumer(f->consumer) : r;
 }
@@ -247,9 +241,9 @@ int stream_decoder_end(struct stream_decoder *f)
 	return r ? r : pause_consumer(f->consumer);
 }
 
-int stream_decoder_put(struct stream_decoder *f, const void *bytes, size_t len)
+/* Copy LEN bytes to the buffer, and decode them. Return as stream_decoder_put(). */
+static int put_copy(struct stream_decoder *f, const uint8_t *bytes, size_t len)
 {
-	const uint8_t *p = bytes;
 	uint8_t *at;
 	size_t n;
 	int r = 0;
@@ -259,10 +253,21 @@ int stream_decoder_put(struct stream_decoder *f, const void *bytes, size_t len)
 		if (!at)
 			return -ENOMEM;
 		n = n < len ? n : len;
-		memcpy(at, p, n);
-		p += n;
+		memcpy(at, bytes, n);
+		bytes += n;
 		len -= n;
 		r = stream_decoder_advance(f, n);
 	}
 	return r;
+}
+
+int stream_decoder_put(struct stream_decoder *f, const void *bytes, size_t len)
+{
+	int r;
+
+	if (f->kind != STREAM_DECODER_STREAM || f->used)
+		return put_copy(f, bytes, len);
+	f->bytes += len;
+	r = pass_on(f, bytes, len);
+	return !r && len < PIECE / 4 ? pause_consumer(f->consumer) : r;
 }

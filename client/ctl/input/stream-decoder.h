@@ -62,7 +62,9 @@ int stream_decoder_advance(struct stream_decoder *f, size_t n);
 /* End the stream, and decode the bytes that are still held. Return as stream_decoder_advance(). */
 int stream_decoder_end(struct stream_decoder *f);
 
-/* Copy and decode LEN bytes. Return as stream_decoder_advance(). */
+/*
+ * Decode LEN bytes, which are copied only if they must be held. Return as stream_decoder_advance().
+ */
 int stream_decoder_put(struct stream_decoder *f, const void *bytes, size_t len);
 
 /*
