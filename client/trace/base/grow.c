@@ -16,7 +16,7 @@
 #define GROW_FIRST	 64u   /* items */
 #define GROW_FIRST_BYTES 4096u /* largest room for GROW_FIRST items at first, bytes */
 #define GROW_PART	 4u
-#define GROW_LARGE_PART	 16u
+#define GROW_LARGE_PART	 512u
 #define GROW_MAX	 (UINT32_MAX - 1)
 
 static bool on_heap(struct grow *g, size_t size, uint64_t room)
@@ -173,7 +173,7 @@ void grow_deinit(struct grow *g)
 
 #include <sys/mman.h>
 
-#define PIECE ((size_t)1 << 20)
+#define PIECE ((size_t)256 << 10)
 
 static size_t round_up(size_t bytes)
 {

@@ -107,7 +107,8 @@ static void simplify_mark(struct mprof_model *m)
 
 /*
  * In one pass from the newest thread on, compute the size of each recorded subtree, how much of the
- * creator's subtree is left before it, and each thread's chain of children that move.
+ * creator's subtree is left before it, and each thread's chain of children that move. Until leave(),
+ * NEXT_SIBLING of a node is its creator, so that leave() need not read the threads again.
  */
 static void measure(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves)
 {
@@ -116,6 +117,7 @@ static void measure(const struct mprof_model *m, struct tree_node *nodes, struct
 		struct tree_move *move = &moves[i], *creator;
 
 		nodes[i].parent = t->parent;
+		nodes[i].next_sibling = t->creator;
 		move->size++;
 		if (t->creator == MPROF_NONE)
 			continue;
@@ -139,13 +141,14 @@ static void put_first(struct tree_node *nodes, uint32_t parent, uint32_t i)
  * In one pass from the oldest thread on, put the threads that stay into their parent's chain, and
  * list the threads in LEFT in the order in which the walk leaves them.
  */
-static void leave(const struct mprof_model *m, struct tree_node *nodes, struct tree_move *moves, uint32_t *left)
+static void leave(struct tree_node *nodes, struct tree_move *moves, uint32_t n, uint32_t *left)
 {
 	uint32_t roots = 0;
 
-	for (uint32_t i = 0; i < model_count(m, MODEL_THREADS); i++) {
-		uint32_t creator = model_thread(m, i)->creator;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t creator = nodes[i].next_sibling;
 
+		nodes[i].next_sibling = MPROF_NONE;
 		if (creator == MPROF_NONE) {
 			moves[i].place = roots;
 			roots += moves[i].size;
@@ -167,11 +170,11 @@ static void simplify_tree(const struct mprof_model *m, struct tree_node *nodes, 
 	uint32_t n = model_count(m, MODEL_THREADS);
 
 	for (uint32_t i = 0; i < n; i++) {
-		nodes[i] = (struct tree_node){MPROF_NONE, MPROF_NONE, MPROF_NONE};
+		nodes[i].first_child = MPROF_NONE;
 		moves[i] = (struct tree_move){0, 0, MPROF_NONE, MPROF_NONE};
 	}
 	measure(m, nodes, moves);
-	leave(m, nodes, moves, left);
+	leave(nodes, moves, n, left);
 	for (uint32_t k = 0; k < n; k++)
 		for (uint32_t i = moves[left[k]].first; i != MPROF_NONE; i = moves[i].next)
 			put_first(nodes, nodes[i].parent, i);
