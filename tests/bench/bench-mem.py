@@ -44,19 +44,9 @@ def used(command):
 
 
 def resident(command, stdin=None):
-    """Return the largest resident set in MiB, sampled while COMMAND runs. The figure of wait4()
-    would include this script's memory before exec."""
-    process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL)
-    most = 0
-    while process.poll() is None:
-        try:
-            with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
-                text = status.read()
-        except OSError:
-            continue
-        if "VmHWM" in text and "Name:\tmprofctl" in text:
-            most = max(most, int(text.split("VmHWM:")[1].split()[0]))
-    return most / 1024
+    """Return the largest resident set of COMMAND in MiB."""
+    run = subprocess.run([LOAD, "--memory", *command], stdin=stdin, stdout=subprocess.PIPE, check=True)
+    return int(run.stdout) / 1024
 
 
 def grows():

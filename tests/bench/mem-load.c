@@ -2,6 +2,7 @@
  * mem-load FILE BYTES [LIVE]: write a memory profile for the benchmarks of its readers.
  * mem-load --read FILE: decode a profile event by event with its stacks, and only count the events,
  * to compare other readers with this.
+ * mem-load --memory COMMAND...: run a command without its output. Print its largest resident set, KiB.
  *
  * The profile is that of a program with two thousand places that allocate. The program goes up and
  * down a tree of five thousand stacks, of 7.6 frames on average. After every four hundred small
@@ -9,10 +10,14 @@
  * large objects live at a time.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "mem-encode.h"
 
@@ -245,6 +250,28 @@ static int count(FILE *in)
 	return ferror(in) ? -EIO : 0;
 }
 
+/*
+ * Run ARGV and print the largest resident set. The kernel counts from before exec() on, so the caller of
+ * exec() must be a small process like this one.
+ */
+static int memory(char **argv)
+{
+	struct rusage used;
+	pid_t child = fork();
+	int status, null;
+
+	if (child == 0) {
+		null = open("/dev/null", O_WRONLY);
+		dup2(null, STDOUT_FILENO);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	if (child < 0 || wait4(child, &status, 0, &used) != child)
+		return -errno;
+	printf("%ld\n", used.ru_maxrss);
+	return status ? -ECHILD : 0;
+}
+
 static int work(int argc, char **argv)
 {
 	struct loading *l = calloc(1, sizeof(*l));
@@ -270,11 +297,12 @@ int main(int argc, char **argv)
 {
 	int r;
 
-	if (argc != 3 && argc != 4) {
-		fprintf(stderr, "Usage: mem-load FILE BYTES [LIVE]\n       mem-load --read FILE\n");
+	if (argc < 3 || (argc > 4 && strcmp(argv[1], "--memory") != 0)) {
+		fprintf(stderr, "Usage: mem-load FILE BYTES [LIVE]\n       mem-load --read FILE\n"
+				"       mem-load --memory COMMAND...\n");
 		return 2;
 	}
-	r = work(argc, argv);
+	r = strcmp(argv[1], "--memory") == 0 ? memory(argv + 2) : work(argc, argv);
 	if (r)
 		fprintf(stderr, "mem-load: %s\n", strerror(-r));
 	return r ? 1 : 0;
