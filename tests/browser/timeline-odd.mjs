@@ -1,5 +1,5 @@
 /* Traces that no sound guest writes: hostile, cut, with gaps, of several streams, late in time. */
-import {writeFileSync} from "node:fs";
+import {readFileSync, writeFileSync} from "node:fs";
 import path from "node:path";
 
 import {equal, fail, least, ok, reference, test, until} from "./harness.mjs";
@@ -289,6 +289,13 @@ test("timeline: all streams of a guest on one time line, or one of them", async 
 		["vcpu0", "vcpu1"],
 		"their names",
 	);
+	await page.locator("summary", {hasText: "Save"}).click();
+	const [download] = await Promise.all([
+		page.waitForEvent("download"),
+		page.getByRole("button", {name: "The picture (SVG)"}).click(),
+	]);
+	const svg = readFileSync(await download.path(), "utf8");
+	ok(svg.includes("vcpu0") && svg.includes("vcpu1"), "a saved picture names the tracks of both");
 	await page.goto(`${host.url}/#domain=smp&stream=1`);
 	await until(
 		async () =>

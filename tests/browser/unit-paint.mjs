@@ -28,7 +28,8 @@ function marks(...list) {
 		view.setUint16(at + 24, text.length, true);
 		view.setUint8(at + 26, KINDS.indexOf(it.kind));
 		view.setUint8(at + 27, it.stream ?? 0);
-		view.setUint32(at + 28, it.shade ?? 0, true);
+		view.setUint16(at + 28, it.shade ?? 0, true);
+		view.setUint16(at + 30, it.count ?? 0, true);
 		parts.push(...text);
 		bytes += text.length;
 	});
@@ -38,10 +39,21 @@ function marks(...list) {
 const layer = (layers, kind, shape) => layers.find((it) => it.kind === kind && (!shape || it.shape === shape));
 
 test("marks are read from their buffer", () => {
-	const m = marks({kind: "label", x0: 1.5, y0: 2, x1: 3, y1: 4, item: 4294967295, text: "é", stream: 255, shade: 7});
+	const m = marks({
+		kind: "label",
+		x0: 1.5,
+		y0: 2,
+		x1: 3,
+		y1: 4,
+		item: 4294967295,
+		text: "é",
+		stream: 255,
+		shade: 7,
+		count: 9,
+	});
 
 	assert.deepEqual(m.list(), [
-		{kind: "label", x0: 1.5, y0: 2, x1: 3, y1: 4, item: 4294967295, text: "é", stream: 255, shade: 7},
+		{kind: "label", x0: 1.5, y0: 2, x1: 3, y1: 4, item: 4294967295, text: "é", stream: 255, shade: 7, count: 9},
 	]);
 	assert.equal(new Marks(new ArrayBuffer(64), 1000, new Uint8Array()).n, 2);
 });
@@ -344,4 +356,33 @@ test("an SVG has several pictures one below the other", () => {
 	assert.ok(text.includes("translate(0 0)") && text.includes(`translate(0 ${SIZE.height + RULER})`));
 	assert.equal([...text.matchAll(/class="gap"/g)].length, 6);
 	assert.equal([...text.matchAll(/\+1 ms/g)].length, 1);
+});
+
+test("shades have the colour of their arrows, and are the stronger the more arrows there are", () => {
+	const shade = (item, value) => ({
+		kind: "shade",
+		x0: 5,
+		y0: 12,
+		x1: 7,
+		y1: 60,
+		item: KINDS.indexOf(item),
+		shade: value,
+	});
+	const layers = plan(marks(shade("signal", 16384), shade("signal", 65535), shade("read", 65535)), LIGHT, SIZE);
+
+	assert.deepEqual(
+		layers.map(({kind, colour, alpha, data}) => ({kind, colour, alpha, data})),
+		[
+			{kind: "shade", colour: LIGHT.signal, alpha: (0.6 * 3) / 8, data: [5, 12, 2, 48]},
+			{kind: "shade", colour: LIGHT.signal, alpha: 0.6, data: [5, 12, 2, 48]},
+			{kind: "shade", colour: LIGHT.read, alpha: 0.6, data: [5, 12, 2, 48]},
+		],
+	);
+});
+
+test("a line of many short threads is as strong as their share of time, and can always be seen", () => {
+	const line = (shade) => ({kind: "thread", x0: 10, y0: 20, x1: 90, y1: 20, count: 50, shade});
+	const [weak, half, full] = [1, 32768, 65535].map((shade) => plan(marks(line(shade)), LIGHT, SIZE)[0].alpha);
+
+	assert.deepEqual([weak, half, full], [3 / 8, 5 / 8, 1]);
 });

@@ -91,7 +91,7 @@ test("layers of one opacity share a raster, another one begins a new one", () =>
 	};
 	const layer = (alpha, y) => ({
 		shape: "rect",
-		kind: alpha < 1 ? "counter" : "thread",
+		kind: alpha < 1 ? "counter" : "creation",
 		alpha,
 		colour: RED,
 		data: Array.from({length: 1000}, () => [0, y, 1, 1]).flat(),
@@ -114,5 +114,5 @@ test("layers of one opacity share a raster, another one begins a new one", () =>
 		[1, 3],
 	]);
 	assert.ok(!batch.take({...layer(1, 0), data: [0, 0, 1, 1]}), "few shapes are drawn one by one");
-	assert.ok(!batch.take({...layer(0.5, 0), kind: "thread"}), "what lies over itself is drawn one by one");
+	assert.ok(!batch.take({...layer(0.5, 0), kind: "creation"}), "what lies over itself is drawn one by one");
 });

@@ -18,6 +18,7 @@ static const char *const names[MPROF_MARK_KINDS] = {
 	[MPROF_MARK_GAP] = "gap",
 	[MPROF_MARK_TAIL] = "tail",
 	[MPROF_MARK_GRID] = "grid",
+	[MPROF_MARK_SHADE] = "shade",
 	[MPROF_MARK_HIGHLIGHT] = "highlight",
 	[MPROF_MARK_THREAD] = "thread",
 	[MPROF_MARK_RUNNING] = "running",
@@ -119,8 +120,9 @@ static void print_mark(const struct mprof_model_view *v, const struct mprof_pict
 	const char *left = mark->bytes ? p->text + mark->text : "";
 	size_t bytes = mark->bytes, n;
 
-	printf("{\"kind\":\"%s\",\"x0\":%.9g,\"y0\":%.9g,\"x1\":%.9g,\"y1\":%.9g,\"shade\":%" PRIu32, names[mark->kind],
-	       (double)mark->x0, (double)mark->y0, (double)mark->x1, (double)mark->y1, mark->shade);
+	printf("{\"kind\":\"%s\",\"x0\":%.9g,\"y0\":%.9g,\"x1\":%.9g,\"y1\":%.9g,\"shade\":%u,\"count\":%u",
+	       names[mark->kind], (double)mark->x0, (double)mark->y0, (double)mark->x1, (double)mark->y1, mark->shade,
+	       mark->count);
 	if (thread == MPROF_NONE)
 		printf(",\"item\":%" PRIu32, mark->item);
 	else

@@ -142,18 +142,42 @@ def failed(thread):
     return thread["failure"] is not None
 
 
+def is_part(mark):
+    """Return whether a line stands for several items, or for a part of their time."""
+    return mark["count"] > 0 or mark["shade"] < 65535
+
+
+def join(marks):
+    """Give each line the ends LEFT and RIGHT of the lines that it touches. Several items on a row
+    are drawn as parts of one line, each part with its share of time."""
+    rows = {}
+    for mark in marks:
+        rows.setdefault(mark["y0"], []).append(mark)
+    for row in rows.values():
+        row.sort(key=lambda m: m["x0"])
+        chain = []
+        for mark in [*row, None]:
+            if chain and not (mark and mark["x0"] - chain[-1]["x1"] <= 0.01 and (is_part(mark) or is_part(chain[-1]))):
+                for part in chain:
+                    part["left"], part["right"] = chain[0]["x0"], max(m["x1"] for m in chain)
+                chain = []
+            chain.append(mark)
+
+
 def check_lines(name, view, kinds):
     """Check that each visible thread lies on a line of its kind and row. A thread of at least two
     pixels has its own line, with its ends."""
     for kind, wanted in (("thread", False), ("failed", True)):
         marks = kinds.get(kind, [])
+        join(marks)
         for mark in marks:
             mark["n"] = 0
         for thread in filter(view.seen, view.threads.values()):
             if failed(thread) != wanted:
                 continue
             x0, x1, y = view.clip(view.x(thread["start"])), view.clip(view.x(thread["end"])), view.row(thread)
-            on = [m for m in marks if m["x0"] - NEAR <= x0 and m["x1"] + NEAR >= x1 and near(m["y0"], y, 2)]
+            on = [m for m in marks if m["left"] - NEAR <= x0 and m["right"] + NEAR >= x1 and near(m["y0"], y, 2)]
+            on = [m for m in on if m["x0"] - NEAR <= x1 and m["x1"] + NEAR >= x0]
             if not on:
                 fail(f"{name}: no {kind} line for {thread['tid']} at {x0:.2f} to {x1:.2f}, {y:.2f}")
                 continue
@@ -162,7 +186,7 @@ def check_lines(name, view, kinds):
             if x1 - x0 < 2.1:
                 continue
             if not any(m["id"] == thread["tid"] and near(m["x0"], x0) and near(m["x1"], x1) and near(m["y0"], y) for m in on):
-                if not any(m["shade"] for m in on):
+                if not any(m["count"] for m in on):
                     fail(f"{name}: {thread['tid']} is not a line of its own at {x0:.2f} to {x1:.2f}, {y:.2f}")
         for mark in marks:
             if not mark["n"]:
@@ -171,6 +195,7 @@ def check_lines(name, view, kinds):
 
 def check_running(name, view, kinds):
     marks = kinds.get("running", [])
+    join(marks)
     spans = {}
     for mark in marks:
         spans.setdefault(round(mark["y0"]), []).append(mark)
@@ -181,7 +206,7 @@ def check_running(name, view, kinds):
                 continue
             x0, x1 = view.clip(x0), view.clip(x1)
             on = [m for cell in range(round(y) - 2, round(y) + 3) for m in spans.get(cell, ())]
-            if not any(m["x0"] - NEAR <= x0 and m["x1"] + NEAR >= x1 for m in on):
+            if not any(m["left"] - NEAR <= x0 and m["right"] + NEAR >= x1 for m in on):
                 fail(f"{name}: {thread['tid']} does not run at {x0:.2f} to {x1:.2f}, {y:.2f}")
 
 

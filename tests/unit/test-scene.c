@@ -132,10 +132,12 @@ static uint64_t any(uint64_t *state)
 static const struct mprof_window base = {
 	.width = WIDE, .height = HIGH, .letter_width = 6, .flags = 7 | MPROF_WINDOW_DENSE};
 
+/* Return the steps of the more expensive of two pictures: one with shades, and one without. */
 static uint64_t cost(struct drawing *t, uint64_t from, uint64_t to, double focus, uint32_t *marks)
 {
 	struct mprof_window w = base;
 	struct mprof_picture p;
+	uint64_t steps;
 
 	w.from = from;
 	w.to = to;
@@ -143,7 +145,11 @@ static uint64_t cost(struct drawing *t, uint64_t from, uint64_t to, double focus
 	if (!CHECK(t->s != NULL) || !CHECK_EQ_INT(mprof_scene_draw(t->s, &w, &p), MPROF_OK))
 		return 0;
 	*marks = p.n_marks;
-	return t->s->steps;
+	steps = t->s->steps;
+	w.flags |= MPROF_WINDOW_SHADED;
+	CHECK_EQ_INT(mprof_scene_draw(t->s, &w, &p), MPROF_OK);
+	*marks = p.n_marks > *marks ? p.n_marks : *marks;
+	return t->s->steps > steps ? t->s->steps : steps;
 }
 
 /*
@@ -169,7 +175,7 @@ static void check_cost(struct drawing *t, const char *name)
 }
 
 /*
- * Finish the model, make its scene, check that the scene needs at most 16 bytes per event (and 300
+ * Finish the model, make its scene, check that the scene needs at most 16 bytes per event (and 320
  * kB), and check the cost of its pictures.
  */
 static void weigh(struct drawing *t, const char *name)
@@ -181,7 +187,7 @@ static void weigh(struct drawing *t, const char *name)
 	before = held;
 	t->s = mprof_scene_new(t->v);
 	CHECK(t->s != NULL);
-	if (!CHECK(held - before <= 16 * t->events + 300000) || getenv("SCENE_SHOW"))
+	if (!CHECK(held - before <= 16 * t->events + 320000) || getenv("SCENE_SHOW"))
 		fprintf(stderr, "%s: %.1f bytes an event\n", name, (double)(held - before) / (double)t->events);
 	check_cost(t, name);
 	drawing_deinit(t);
@@ -974,6 +980,87 @@ static void test_no_memory(void)
 	drawing_deinit(&t);
 }
 
+/* Many arrows on one column of pixels are a shade over the rows that they cross. */
+static void test_shades(void)
+{
+	struct mprof_window w = whole;
+	struct mprof_picture p;
+	const struct mprof_mark *m, *arrow;
+	struct drawing t;
+
+	begin(&t, 1);
+	for (int64_t i = 1; i <= 4; i++)
+		add(&t, 100, MPROF_EVENT_creates, 0, i, NULL);
+	for (uint64_t i = 0; i < 64; i++)
+		add(&t, 100000 + i, MPROF_EVENT_signal, 2, 3, NULL);
+	for (uint64_t i = 0; i < 7; i++)
+		add(&t, 500000 + i, MPROF_EVENT_signal, 2, 4, NULL);
+	add(&t, 1000000, MPROF_EVENT_label, 1, 0, "end");
+	end(&t);
+	w.from = 100;
+	w.to = 1000100;
+	w.flags = MPROF_WINDOW_ARROWS;
+	p = picture(&t, w);
+	CHECK(!mark(&p, MPROF_MARK_SHADE, 0));
+	m = mark(&p, MPROF_MARK_SIGNAL, 0);
+	CHECK(m && m->shade == 65535);
+	w.flags |= MPROF_WINDOW_SHADED;
+	p = picture(&t, w);
+	m = mark(&p, MPROF_MARK_SHADE, 0);
+	arrow = mark(&p, MPROF_MARK_SIGNAL, 0);
+	if (CHECK(m && arrow)) {
+		CHECK(m->item == MPROF_MARK_SIGNAL && m->shade == 4 * 65535 / 8);
+		CHECK(m->x0 == floorf(0.0999f * w.width) && m->x1 == m->x0 + 1);
+		CHECK(fabsf(m->y0 - fminf(arrow->y0, arrow->y1)) <= 6.1f);
+		CHECK(fabsf(m->y1 - fmaxf(arrow->y0, arrow->y1)) <= 6.1f);
+	}
+	/* The arrows of such a column are faint. Seven arrows are drawn as before, without a shade. */
+	CHECK(!mark(&p, MPROF_MARK_SHADE, 1));
+	m = mark(&p, MPROF_MARK_SIGNAL, 0);
+	CHECK(m && m->shade == 65535 / 8);
+	for (uint32_t i = 0, full = 0; i < p.n_marks; i++) {
+		full += p.marks[i].kind == MPROF_MARK_SIGNAL && p.marks[i].shade == 65535;
+		CHECK(i + 1 < p.n_marks || full == 7);
+	}
+	drawing_deinit(&t);
+}
+
+/* A line of many short activations says in which share of its time the thread ran. */
+static void test_shares(void)
+{
+	struct mprof_window w = whole;
+	struct mprof_picture p;
+	const struct mprof_mark *m;
+	struct drawing t;
+	uint32_t n = 0;
+
+	begin(&t, 1);
+	add(&t, 0, MPROF_EVENT_creates, 0, 1, NULL);
+	for (uint64_t i = 0; i < 10000; i++) {
+		add(&t, 1 + i * 100, MPROF_EVENT_switch, 1, 0, NULL);
+		add(&t, 1 + i * 100 + (i < 5000 ? 20 : 90), MPROF_EVENT_switch, -1, 0, NULL);
+	}
+	end(&t);
+	w.from = 0;
+	w.to = 1000000;
+	w.flags = 0;
+	p = picture(&t, w);
+	m = mark(&p, MPROF_MARK_RUNNING, 0);
+	CHECK(m && m->count == 9999 && m->shade == 65535 && !mark(&p, MPROF_MARK_RUNNING, 1));
+	w.flags = MPROF_WINDOW_SHADED;
+	p = picture(&t, w);
+	for (uint32_t i = 0; (m = mark(&p, MPROF_MARK_RUNNING, i)) != NULL; i++) {
+		n += m->count + 1u;
+		if (m->x1 < w.width / 2 - 4)
+			CHECK(m->shade == 2 * 65535 / 8);
+		if (m->x0 > w.width / 2 + 4 && m->x1 < w.width - 4)
+			CHECK(m->shade == 65535);
+		CHECK(i == 0 || m->x0 == m[-1].x1);
+	}
+	CHECK_EQ_UINT(n, 10000);
+	drawing_deinit(&t);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_story);
@@ -988,6 +1075,8 @@ int main(void)
 	CHECK_RUN(test_highlights);
 	CHECK_RUN(test_find);
 	CHECK_RUN(test_density);
+	CHECK_RUN(test_shades);
+	CHECK_RUN(test_shares);
 	CHECK_RUN(test_tail);
 	CHECK_RUN(test_counter_switch);
 	CHECK_RUN(test_processor);

@@ -36,6 +36,7 @@ static const struct look looks[MPROF_MARK_KINDS] = {
 	[MPROF_MARK_GAP] = {SHAPE_BAND, "fill=\"url(#gap)\" stroke=\"#963\""},
 	[MPROF_MARK_TAIL] = {SHAPE_TAIL, "fill=\"url(#tail)\""},
 	[MPROF_MARK_GRID] = {SHAPE_LINE, "stroke=\"#b3b3b3\""},
+	[MPROF_MARK_SHADE] = {SHAPE_BAND, "fill=\"#999\""},
 	[MPROF_MARK_HIGHLIGHT] = {SHAPE_HIGHLIGHT, "stroke=\"#ff0\" stroke-width=\"8\" stroke-linecap=\"square\""},
 	[MPROF_MARK_THREAD] = {SHAPE_LINE, "stroke=\"#333\" stroke-width=\"2\""},
 	[MPROF_MARK_RUNNING] = {SHAPE_LINE, "stroke=\"#fff\" stroke-width=\"3\""},

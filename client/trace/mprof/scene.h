@@ -10,7 +10,7 @@
  *
  * The cost of a picture depends on its pixels and not on the trace: lines on one pixel are one
  * mark. Of the arrows and vertical lines in one column of pixels only some are drawn, the highest,
- * the lowest and the longest among them. Nothing vanishes without a mark. Coordinates are pixels
+ * the lowest and the longest among them; MPROF_WINDOW_SHADED also draws how many there are. Nothing vanishes without a mark. Coordinates are pixels
  * from the upper left corner, x to the right, y downwards. A mark that begins or ends outside of
  * the picture is cut at most one picture's width outside.
  *
@@ -44,6 +44,13 @@ enum mprof_window_flag {
 	 * first row. In a window with very many rows some empty rows keep their height.
 	 */
 	MPROF_WINDOW_DENSE = 16,
+	/*
+	 * Where many arrows or vertical lines of one kind share a column of pixels, draw how many
+	 * there are (MPROF_MARK_SHADE), and those that are drawn one by one are the fainter, the
+	 * more there are. Draw threads and activations that are too short to be drawn one by one
+	 * with the share of time that they take.
+	 */
+	MPROF_WINDOW_SHADED = 32,
 };
 
 struct mprof_window {
@@ -80,24 +87,36 @@ enum mprof_mark_kind {
 	 */
 	MPROF_MARK_GRID,
 	/*
+	 * Area from X0 to X1 and Y0 to Y1 that many arrows or vertical lines of one kind cross.
+	 * ITEM = their kind, MPROF_MARK_CREATION to MPROF_MARK_SIGNAL; SHADE = how many cross each
+	 * column of pixels: 65,535 / 8 for one, and as much more for four times as many, up to
+	 * 65,535.
+	 */
+	MPROF_MARK_SHADE,
+	/*
 	 * Highlight, 8 pixels wide, behind a thread's line from X0 to X1, or behind a vertical line
 	 * from Y0 to Y1. Highlights of lines too short to be seen come after all other marks.
 	 */
 	MPROF_MARK_HIGHLIGHT,
 	/*
-	 * Line at Y0 from X0 to X1: life of a thread. ITEM = thread; SHADE = number of threads that
-	 * share the line, less 1.
+	 * Line at Y0 from X0 to X1: life of a thread. ITEM = thread; COUNT = number of threads that
+	 * share the line, less 1, at most 65,535; SHADE = share of the line's time in which one of
+	 * them lived, 65,535 = all (MPROF_WINDOW_SHADED; else 65,535).
 	 */
 	MPROF_MARK_THREAD,
 	/*
-	 * Line at Y0 from X0 to X1: a thread ran. ITEM = activation; SHADE = number of activations
-	 * that share the line, less 1.
+	 * Line at Y0 from X0 to X1: a thread ran. ITEM = activation; COUNT and SHADE as
+	 * MPROF_MARK_THREAD, of activations.
 	 */
 	MPROF_MARK_RUNNING,
-	/* Vertical line at X0 from the parent's Y0 to the child's Y1; ITEM = child. */
+	/*
+	 * Vertical line at X0 from the parent's Y0 to the child's Y1; ITEM = child; SHADE = opacity,
+	 * 0 to 65,535.
+	 */
 	MPROF_MARK_CREATION,
 	/*
-	 * Vertical line at X0 from Y0 to Y1: a thread became another. ITEM = the thread that ends.
+	 * Vertical line at X0 from Y0 to Y1: a thread became another. ITEM = the thread that ends;
+	 * SHADE = opacity.
 	 */
 	MPROF_MARK_BECOMES,
 	/*
@@ -107,7 +126,7 @@ enum mprof_mark_kind {
 	MPROF_MARK_OPEN_END,
 	/*
 	 * Red line at Y0 from X0 to X1 with a bar at X1: life of a thread that failed, or that
-	 * should have resolved and did not. ITEM and SHADE as MPROF_MARK_THREAD.
+	 * should have resolved and did not. ITEM, COUNT and SHADE as MPROF_MARK_THREAD.
 	 */
 	MPROF_MARK_FAILED,
 	/*
@@ -169,7 +188,8 @@ struct mprof_mark {
 	uint16_t bytes; /* length of the text */
 	uint8_t kind;	/* enum mprof_mark_kind */
 	uint8_t stream; /* index of the stream; 255 stands for stream 255 and all later ones */
-	uint32_t shade;
+	uint16_t shade;
+	uint16_t count;
 };
 
 /*

@@ -1,7 +1,7 @@
 /*
  * Vertical lines and arrows.
  *
- * One column of pixels can have any number of links of one kind. Up to FEW links are all drawn. Of
+ * One column of pixels can have any number of links of one kind. Up to LINKS_FEW links are all drawn. Of
  * more links, the first one is drawn and those that reach the farthest up, down and back in time,
  * so the picture shows the extent of all of them.
  */
@@ -9,10 +9,10 @@
 
 #include "scene-state.h"
 
-#define FEW   7u
-#define SLACK 1.0    /* pixels by which a column may be wider, if that is faster to find */
-#define FADED 6000.0 /* an arrow over this many pixels to the left is faded so far that it is invisible */
-#define FAINT 0.01
+#define SLACK  1.0    /* pixels by which a column may be wider, if that is faster to find */
+#define FADED  6000.0 /* an arrow over this many pixels to the left is faded so far that it is invisible */
+#define FAINT  0.01
+#define SHADED 0.125 /* least opacity of links that are drawn over their shade (scene-shade.c) */
 
 static const enum mprof_mark_kind kinds[LINKS_KINDS] = {
 	[LINKS_CREATION] = MPROF_MARK_CREATION,	      [LINKS_BECOMES] = MPROF_MARK_BECOMES,
@@ -21,11 +21,13 @@ static const enum mprof_mark_kind kinds[LINKS_KINDS] = {
 	[LINKS_SIGNAL] = MPROF_MARK_SIGNAL,
 };
 
-static void put_link(struct frame *f, const struct links *l, const struct link *link)
+/* Draw LINK with opacity ALPHA, 0 to 1. It is fainter if it is long. */
+static void put_link(struct frame *f, const struct links *l, const struct link *link, double alpha)
 {
 	struct mprof_mark *mark;
 	double x0, x1, y0, y1, edge = -(double)f->w.width;
-	double alpha = 1 - frame_width(f, link->begin, link->time) / FADED;
+
+	alpha *= 1 - frame_width(f, link->begin, link->time) / FADED;
 
 	if (alpha <= FAINT)
 		return;
@@ -46,7 +48,7 @@ static void put_link(struct frame *f, const struct links *l, const struct link *
 	mark->y1 = (float)y1;
 	mark->item = link->item;
 	mark->stream = frame_stream(f, l->of < LINKS_RESOLVE ? link->item : f->v->interactions[link->item].thread);
-	mark->shade = l->of < LINKS_RESOLVE ? 0 : (uint32_t)(alpha * 65535);
+	mark->shade = (uint16_t)(alpha * 65535);
 }
 
 static void put(struct frame *f, const struct links *l, uint32_t place)
@@ -54,7 +56,7 @@ static void put(struct frame *f, const struct links *l, uint32_t place)
 	struct link link;
 
 	links_get(l, place, &link);
-	put_link(f, l, &link);
+	put_link(f, l, &link, 1);
 }
 
 /*
@@ -66,8 +68,9 @@ static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t t
 	uint32_t n = to - from, shown[1 + LINKS_WAYS], k;
 	struct link_node farthest;
 	struct link links[1 + LINKS_WAYS];
+	double alpha = f->w.flags & MPROF_WINDOW_SHADED ? fmax(LINKS_FEW / (double)n, SHADED) : 1;
 
-	if (n <= FEW) {
+	if (n <= LINKS_FEW) {
 		for (uint32_t i = from; i < to; i++)
 			put(f, l, i);
 		return;
@@ -83,15 +86,11 @@ static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t t
 		for (k = 0; k < i && shown[k] != shown[i]; k++) {
 		}
 		if (k == i)
-			put_link(f, l, &links[i]);
+			put_link(f, l, &links[i], alpha);
 	}
 }
 
-/*
- * Return the place after the links that end on the same pixel as the link at PLACE, or up to SLACK
- * after that.
- */
-static uint32_t column_end(const struct frame *f, struct links *l, uint32_t place)
+uint32_t frame_column_end(const struct frame *f, struct links *l, uint32_t place)
 {
 	uint64_t time = links_time(l, place), end;
 
@@ -101,7 +100,7 @@ static uint32_t column_end(const struct frame *f, struct links *l, uint32_t plac
 }
 
 /*
- * Draw arrows from PLACE on, which end right of the picture: of each column of pixels up to FEW of
+ * Draw arrows from PLACE on, which end right of the picture: of each column of pixels up to LINKS_FEW of
  * those that reach into the picture.
  */
 static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
@@ -113,9 +112,9 @@ static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
 		place = links_reaching(l, place, stop, f->w.to);
 		if (place >= stop)
 			return;
-		end = column_end(f, l, place);
+		end = frame_column_end(f, l, place);
 		end = end < stop ? end : stop;
-		for (uint32_t n = 0; n < FEW && place < end; n++) {
+		for (uint32_t n = 0; n < LINKS_FEW && place < end; n++) {
 			put(f, l, place);
 			place = links_reaching(l, place + 1, end, f->w.to);
 		}
@@ -129,7 +128,7 @@ static void draw_links(struct frame *f, enum links_of of)
 	uint32_t place = links_from(l, 0, f->w.from, 0), stop = links_from(l, place, f->w.to + 1, 0), end;
 
 	for (; place < stop && !f->failed; place = end) {
-		end = column_end(f, l, place);
+		end = frame_column_end(f, l, place);
 		end = end < stop ? end : stop;
 		put_some(f, l, place, end);
 	}

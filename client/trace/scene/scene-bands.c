@@ -78,7 +78,7 @@ static void put(const struct strip *s, uint32_t item, double x0, double x1, doub
 	mark->y1 = (float)s->bottom;
 	mark->item = item;
 	mark->stream = s->stream < UINT8_MAX ? (uint8_t)s->stream : UINT8_MAX;
-	mark->shade = (uint32_t)(fmin(fmax(share, 1 / FULL), 1) * FULL);
+	mark->shade = (uint16_t)(fmin(fmax(share, 1 / FULL), 1) * FULL);
 }
 
 /*
@@ -144,7 +144,7 @@ static void draw_tail(struct frame *f, uint32_t stream, double top, double botto
 	mark->y1 = (float)bottom;
 	mark->item = stream;
 	mark->stream = stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX;
-	mark->shade = (uint32_t)FULL;
+	mark->shade = (uint16_t)FULL;
 }
 
 /*
@@ -325,7 +325,7 @@ void draw_processor(struct frame *f, uint32_t stream, double top, double bottom)
 				    .y0 = (float)top,
 				    .y1 = (float)bottom,
 				    .item = stream,
-				    .shade = (uint32_t)FULL,
+				    .shade = (uint16_t)FULL,
 				    .stream = stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX};
 	for (unsigned i = 0; i < BANDS; i++) {
 		at[i] = f->s->marks.n;

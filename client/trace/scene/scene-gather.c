@@ -43,7 +43,11 @@ static uint32_t short_of(uint64_t from, uint64_t to)
 	return to < from || to - from > UINT32_MAX ? UINT32_MAX : (uint32_t)(to - from);
 }
 
-static void keep_times(struct row_index *l, const struct scene_stretch *s, uint32_t from, uint32_t n)
+/*
+ * Store the times of the N stretches S of a row, whose places begin at FROM. *SUM is the total time
+ * of all stretches before, and is increased.
+ */
+static void keep_times(struct row_index *l, const struct scene_stretch *s, uint32_t from, uint32_t n, uint64_t *sum)
 {
 	uint32_t place;
 
@@ -51,6 +55,9 @@ static void keep_times(struct row_index *l, const struct scene_stretch *s, uint3
 		place = from + i;
 		if (place % (1u << NODE_SHIFT) == 0)
 			l->bases[place >> NODE_SHIFT] = s[i].start;
+		if (place % (1u << SUM_SHIFT) == 0)
+			l->sums[place >> SUM_SHIFT] = *sum;
+		*sum += s[i].end - s[i].start;
 		l->begins[place] = short_of(l->bases[place >> NODE_SHIFT], s[i].start);
 		l->lengths[place] = short_of(s[i].start, s[i].end);
 	}
@@ -68,11 +75,14 @@ static bool arrays_init(struct row_index *l)
 	l->bases = malloc(((size_t)l->n / (1u << NODE_SHIFT) + 1) * sizeof(*l->bases));
 	l->begins = malloc(((size_t)l->n + 1) * sizeof(*l->begins));
 	l->lengths = malloc(((size_t)l->n + 1) * sizeof(*l->lengths));
-	return l->items && l->bases && l->begins && l->lengths;
+	l->sums = malloc(((size_t)l->n / (1u << SUM_SHIFT) + 1) * sizeof(*l->sums));
+	return l->items && l->bases && l->begins && l->lengths && l->sums;
 }
 
 static bool rows_init(struct row_index *l, const uint32_t *starts, struct scene_stretch *all)
 {
+	uint64_t sum = 0;
+
 	for (uint32_t row = 0; row < l->rows; row++)
 		if (!scene_sort_stretches(all + starts[row], starts[row + 1] - starts[row]))
 			return false;
@@ -86,8 +96,10 @@ static bool rows_init(struct row_index *l, const uint32_t *starts, struct scene_
 		if (!cover(l, all + from, from, n))
 			return false;
 		if (l->begins)
-			keep_times(l, all + from, from, n);
+			keep_times(l, all + from, from, n, &sum);
 	}
+	if (l->sums && l->n % (1u << SUM_SHIFT) == 0)
+		l->sums[l->n >> SUM_SHIFT] = sum;
 	return true;
 }
 

@@ -9,19 +9,95 @@
 #define OPEN_MIN  4.0  /* a thread shorter than this has no arrow head, pixels */
 #define NAMED_MIN 16.0 /* a thread shorter than this has no text, pixels */
 
-static struct mprof_mark *put_run(struct frame *f, enum mprof_mark_kind kind, const struct run *run,
-				  const struct row_group *group)
+#define FULL	    65535.0
+#define STEPS	    8	/* number of different shares of time */
+#define SHARE_WIDTH 4.0 /* width of an area with one share, pixels */
+
+/* How to draw the runs of a row group. */
+struct line {
+	struct frame *f;
+	struct row_index *l;
+	const struct row_group *group;
+	enum mprof_mark_kind kind;
+	uint8_t stream; /* as a mark's field STREAM has it */
+};
+
+/* Draw RUN; SHARE is the share of its time in which it had an item. */
+static void put_run(const struct line *line, const struct run *run, double share)
 {
-	struct mprof_mark *mark = frame_mark(f, kind);
+	struct frame *f = line->f;
+	struct mprof_mark *mark = frame_mark(f, line->kind);
 
 	if (!mark)
-		return NULL;
+		return;
 	mark->x0 = (float)frame_clip(f, frame_x(f, run->start));
 	mark->x1 = (float)frame_clip(f, frame_x(f, run->end));
-	mark->y0 = mark->y1 = group->y;
+	mark->y0 = mark->y1 = line->group->y;
 	mark->item = run->item;
-	mark->shade = run->n - 1;
-	return mark;
+	mark->stream = line->stream;
+	mark->count = (uint16_t)(run->n - 1 < UINT16_MAX ? run->n - 1 : UINT16_MAX);
+	mark->shade = (uint16_t)(share * FULL);
+}
+
+/* Return the end of the area of one share that has the time START, at most LAST. */
+static uint64_t area_end(const struct frame *f, uint64_t start, uint64_t last)
+{
+	uint64_t end = frame_time(f, (floor(frame_x(f, start) / SHARE_WIDTH) + 1) * SHARE_WIDTH);
+
+	end = end > start ? end : start + 1;
+	return end < last ? end : last;
+}
+
+/*
+ * Return the share of DURATION ns that the items from FROM up to, but not including, TO take, as a
+ * multiple of 1 / STEPS, at least one.
+ */
+static uint32_t steps_of(const struct line *line, uint32_t from, uint32_t to, uint64_t duration)
+{
+	double share = (double)row_index_total(line->l, from, to) / (double)duration;
+
+	return (uint32_t)fmax(ceil(STEPS * fmin(share, 1)), 1);
+}
+
+/* Draw RUN, which has several items on one row, in parts of the same share of time. */
+static void put_shares(const struct line *line, const struct run *run)
+{
+	const struct frame *f = line->f;
+	uint64_t start = run->start > f->w.from ? run->start : f->w.from, end;
+	uint64_t last = run->end < f->w.to ? run->end : f->w.to;
+	struct run part = *run;
+	uint32_t step = 0, next, to;
+
+	part.n = 0;
+	part.to = run->from;
+	for (; start < last && !f->failed; start = end) {
+		end = area_end(f, start, last);
+		to = end < last ? row_index_begins_after(line->l, 0, part.to, run->to, end - 1) : run->to;
+		next = steps_of(line, part.to, to, end - start);
+		if (next != step && part.n) {
+			part.end = start;
+			put_run(line, &part, (double)step / STEPS);
+			part.start = start;
+			part.n = 0;
+		}
+		if (!part.n)
+			part.item = row_index_item(line->l, 0, to > part.to ? part.to : run->from);
+		part.n += to > part.to || part.n ? to - part.to : 1;
+		part.to = to;
+		step = next;
+	}
+	part.end = run->end;
+	if (part.n)
+		put_run(line, &part, (double)step / STEPS);
+}
+
+/* Draw RUN, shaded by its share of time if the window asks for that. */
+static void put_line(const struct line *line, const struct run *run)
+{
+	if (run->n < 2 || line->group->level || line->l->cover || !(line->f->w.flags & MPROF_WINDOW_SHADED))
+		put_run(line, run, 1);
+	else
+		put_shares(line, run);
 }
 
 /*
@@ -56,11 +132,10 @@ static bool note(struct frame *f, uint32_t thread, double width, const struct ro
 static void draw_thread(struct frame *f, enum mprof_mark_kind kind, const struct run *run,
 			const struct row_group *group)
 {
-	struct mprof_mark *mark = put_run(f, kind, run, group);
+	struct line line = {f, kind == MPROF_MARK_FAILED ? &f->s->failed : &f->s->threads, group, kind,
+			    frame_stream(f, run->item)};
 
-	if (!mark)
-		return;
-	mark->stream = frame_stream(f, run->item);
+	put_line(&line, run);
 	if (run->single && run->n == 1 && !note(f, run->item, frame_width(f, run->start, run->end), group))
 		f->failed = true;
 }
@@ -77,10 +152,9 @@ static void draw_failure(struct frame *f, const struct run *run, const struct ro
 
 static void draw_activation(struct frame *f, const struct run *run, const struct row_group *group)
 {
-	struct mprof_mark *mark = put_run(f, MPROF_MARK_RUNNING, run, group);
+	uint8_t stream = f->v->n_streams > 1 ? frame_stream(f, f->v->activations[run->item].thread) : 0;
 
-	if (mark && f->v->n_streams > 1)
-		mark->stream = frame_stream(f, f->v->activations[run->item].thread);
+	put_line(&(struct line){f, &f->s->running, group, MPROF_MARK_RUNNING, stream}, run);
 }
 
 void draw_threads(struct frame *f)

@@ -120,6 +120,7 @@ void row_index_deinit(struct row_index *l)
 	free(l->bases);
 	free(l->begins);
 	free(l->lengths);
+	free(l->sums);
 	free(l->row_starts);
 	row_nodes_deinit(&l->nodes);
 	for (unsigned i = 0; i < ROW_INDEX_LEVELS; i++) {
@@ -186,6 +187,31 @@ uint32_t row_index_item(const struct row_index *l, unsigned level, uint32_t piec
 uint32_t row_index_count(const struct row_index *l, unsigned level, uint32_t from, uint32_t to)
 {
 	return level ? l->levels[level].pieces[to].before - l->levels[level].pieces[from].before : to - from;
+}
+
+/* Return the total time of the stretches before PLACE, ns. */
+static uint64_t total_to(struct row_index *l, uint32_t place)
+{
+	uint32_t at = place >> SUM_SHIFT << SUM_SHIFT;
+	uint64_t sum = l->sums[at >> SUM_SHIFT];
+
+	for (; at < place; at++)
+		sum += row_index_place_end(l, at) - row_index_place_start(l, at);
+	l->steps++;
+	return sum;
+}
+
+uint64_t row_index_total(struct row_index *l, uint32_t from, uint32_t to)
+{
+	uint64_t sum = 0;
+
+	if (to - from <= 1u << SUM_SHIFT) {
+		for (; from < to; from++)
+			sum += row_index_place_end(l, from) - row_index_place_start(l, from);
+		l->steps++;
+		return sum;
+	}
+	return total_to(l, to) - total_to(l, from);
 }
 
 uint32_t row_index_ends_from(struct row_index *l, unsigned level, uint32_t from, uint32_t to, uint64_t time)

@@ -46,6 +46,7 @@ struct scene_life *scene_lives_new(const struct mprof_model_view *view, const ui
 #define ROW_INDEX_LEVELS 17u
 #define ROW_INDEX_NODES	 8u
 #define NODE_SHIFT	 4u
+#define SUM_SHIFT	 8u
 
 enum row_index_kind {
 	ROW_INDEX_THREADS, /* threads that did not fail */
@@ -111,6 +112,7 @@ struct row_index {
 	 * the model.
 	 */
 	uint32_t *lengths;
+	uint64_t *sums; /* total time of the stretches before every 256th place, ns; NULL for bands */
 	/*
 	 * For each row the place of its first stretch; one more item is the end. NULL when there
 	 * are more rows than a quarter of the items.
@@ -170,6 +172,12 @@ const struct row_nodes *row_index_nodes(const struct row_index *l, unsigned leve
  */
 uint32_t row_index_skip(const struct row_nodes *nodes, uint32_t from, uint32_t to, double gap, double width);
 void row_nodes_deinit(struct row_nodes *nodes);
+
+/*
+ * Return the total time of the stretches at the places from FROM up to, but not including, TO, ns.
+ * L must not be an index of bands.
+ */
+uint64_t row_index_total(struct row_index *l, uint32_t from, uint32_t to);
 
 /* Store the pieces of BLOCK at LEVEL: from *FROM up to, but not including, *TO. */
 void row_index_range(struct row_index *l, unsigned level, uint32_t block, uint32_t *from, uint32_t *to);

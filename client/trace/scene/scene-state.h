@@ -176,6 +176,7 @@ uint32_t frame_letters(const struct frame *f, double width);
 /* Parts of a picture, in drawing order. */
 void draw_bands(struct frame *f);
 void draw_grid(struct frame *f);
+void draw_shades(struct frame *f);
 void draw_highlights(struct frame *f, bool narrow);
 void draw_threads(struct frame *f);
 void draw_running(struct frame *f);
@@ -186,6 +187,14 @@ void draw_arrows(struct frame *f);
 void draw_labels(struct frame *f);
 void draw_counters(struct frame *f);
 void draw_band_names(struct frame *f);
+/*
+ * Return the place after the links that end on the same column of pixels as the link at PLACE, or
+ * up to a pixel after that column.
+ */
+uint32_t frame_column_end(const struct frame *f, struct links *l, uint32_t place);
+/* Number of links of one kind on one column of pixels up to which each is drawn. */
+#define LINKS_FEW 7u
+
 /* Parts of a picture of tracks: see mprof_scene_tracks(). */
 void draw_processor(struct frame *f, uint32_t stream, double top, double bottom);
 void draw_lane(struct frame *f, uint32_t counter, double top, double bottom);
@@ -222,6 +231,7 @@ struct run {
 	uint64_t start, end; /* time */
 	uint32_t item;	     /* first item */
 	uint32_t n;	     /* number of items */
+	uint32_t from, to;   /* pieces: from FROM up to, but not including, TO */
 	bool single;	     /* the run is one piece */
 };
 

@@ -71,10 +71,11 @@ bool walk_next(struct walk *w, struct run *run)
 	run->item = row_index_item(w->l, w->level, w->at);
 	run->n = row_index_count(w->l, w->level, w->at, w->at + 1);
 	run->single = true;
-	w->at++;
+	run->from = w->at++;
 	if (frame_width(w->f, run->start, run->end) < WIDE)
 		widen(w, run);
 	w->drawn = run->end;
+	run->to = w->at;
 	run->start = start;
 	return true;
 }

@@ -140,6 +140,8 @@ static void draw(struct frame *f)
 {
 	draw_bands(f);
 	draw_grid(f);
+	if (f->w.flags & MPROF_WINDOW_SHADED)
+		draw_shades(f);
 	draw_highlights(f, false);
 	draw_threads(f);
 	draw_running(f);

@@ -208,6 +208,7 @@ static const struct place places[] = {
 	FIELD(mprof_mark, kind),
 	FIELD(mprof_mark, stream),
 	FIELD(mprof_mark, shade),
+	FIELD(mprof_mark, count),
 	STRUCT(mprof_picture),
 	FIELD(mprof_picture, marks),
 	FIELD(mprof_picture, text),

@@ -9,6 +9,7 @@ export const KINDS = [
 	"collection",
 	"gap",
 	"grid",
+	"shade",
 	"highlight",
 	"thread",
 	"running",
@@ -82,7 +83,12 @@ export class Marks {
 	}
 
 	shade(i) {
-		return this.word[i * 8 + 7];
+		return this.half[i * 16 + 14];
+	}
+
+	/** The number of items that share a line, less 1, at most 65,535. */
+	count(i) {
+		return this.half[i * 16 + 15];
 	}
 
 	/** Return the marks of KINDS as objects. Use it for tests and for few marks. */
@@ -103,6 +109,7 @@ export class Marks {
 					text: this.text(i),
 					stream: this.stream(i),
 					shade: this.shade(i),
+					count: this.count(i),
 				});
 		}
 		return out;

@@ -24,13 +24,17 @@ const LABEL_LEAST = 4; /* least number of letters that a cut label shows */
 const SWATCH = 9;
 const LANE_SWATCH = 6; /* distance of a lane's colour sign from the picture's left edge, pixels */
 const LANE_TEXT = 20;
+const LINE_LEAST = 3; /* least opacity of a line, in steps of ALPHAS */
 const ALPHAS = 8; /* number of opacities; each opacity is a layer of its own */
+const SHADE_MOST = 0.6; /* opacity of the strongest shade */
+const BAR_LEAST = 2; /* half the height of the bar at the end of a failed thread, pixels */
+const BAR_MOST = 8;
 const STEEP = 10; /* rows; an arrow over more rows has an upright head */
 
 const K = Object.fromEntries(KINDS.map((name, i) => [name, i]));
 const ARROWS = new Set([K.resolve, K.read, K["read-failed"], K["try-read"], K.signal]);
 
-const VARIANTS = 32; /* most layers of one kind of mark */
+const VARIANTS = 64; /* most layers of one kind of mark */
 
 /** Layers in the order of their first mark, indexed by number because each mark looks one up. */
 class Layers {
@@ -173,14 +177,49 @@ class Planner {
 
 	line(i, kind, colour, width) {
 		const m = this.marks;
+		const step = this.lineStep(i);
 
-		flat(this.layers.get(kind, 0, "rect", colour), m.x0(i), m.y0(i), m.x1(i), m.y0(i), width);
+		flat(
+			this.layers.get(kind, step, "rect", colour, step / ALPHAS),
+			...[m.x0(i), m.y0(i), m.x1(i), m.y0(i), width],
+		);
+	}
+
+	/**
+	 * Return the opacity of line I in steps: the share of its time in which there was an item,
+	 * but at least LINE_LEAST steps, so that a line can be seen.
+	 */
+	lineStep(i) {
+		return Math.max(this.step(i), LINE_LEAST);
 	}
 
 	upright(i, kind) {
 		const m = this.marks;
+		const step = this.step(i);
+		const layer = this.layers.get(kind, step, "rect", this.palette.thread, step / ALPHAS);
 
-		flat(this.layers.get(kind, 0, "rect", this.palette.thread), m.x0(i), m.y0(i), m.x0(i), m.y1(i), 1);
+		flat(layer, m.x0(i), m.y0(i), m.x0(i), m.y1(i), 1);
+	}
+
+	/** Append an area that many links of one kind cross, in their colour. */
+	shade(i) {
+		const m = this.marks;
+		const step = this.step(i);
+		const of = KINDS[m.item(i)];
+		const name = `shade-${of}-${step}`;
+
+		this.shades ??= {};
+		this.shades[name] ??= this.layers.add(K.shade, Object.keys(this.shades).length, {
+			kind: "shade",
+			of,
+			shape: "rect",
+			colour: this.palette[of] ?? this.palette.thread,
+			alpha: (SHADE_MOST * step) / ALPHAS,
+			width: 1,
+			data: [],
+			texts: [],
+		});
+		this.shades[name].data.push(m.x0(i), m.y0(i), m.x1(i) - m.x0(i), m.y1(i) - m.y0(i));
 	}
 
 	openEnd(i) {
@@ -192,10 +231,13 @@ class Planner {
 
 	failed(i) {
 		const m = this.marks;
-		const layer = this.layers.get(K.failed, 0, "rect", this.palette.failed);
+		const step = this.lineStep(i);
+		const layer = this.layers.get(K.failed, step, "rect", this.palette.failed, step / ALPHAS);
 
 		flat(layer, m.x0(i), m.y0(i), m.x1(i), m.y0(i), 2);
-		layer.data.push(Math.round(m.x1(i)) - 1, Math.round(m.y0(i)) - 8, 2, 16);
+		/* Bars of many short threads would cover the rows beside them. */
+		const half = Math.min(Math.max(Math.round(m.x1(i) - m.x0(i)), BAR_LEAST), BAR_MOST);
+		layer.data.push(Math.round(m.x1(i)) - 1, Math.round(m.y0(i)) - half, 2, 2 * half);
 	}
 
 	arrow(i, kind) {
@@ -390,6 +432,8 @@ class Planner {
 				return this.tail(i);
 			case K.grid:
 				return this.grid(i);
+			case K.shade:
+				return this.shade(i);
 			case K.highlight:
 				return this.highlight(i);
 			case K.thread:

@@ -20,6 +20,17 @@ function fill(words, paint, from, to) {
 	else for (let i = from; i < to; i++) words[i] = paint;
 }
 
+/*
+ * Return PAINT of opacity STEP, of 255, painted over the pixel BELOW, which may be transparent.
+ */
+function over(below, paint, step) {
+	const rest = ((below >>> 24) * (255 - step)) / 255;
+	const alpha = step + rest;
+	const part = (shift) => (((paint >>> shift) & 0xff) * step + ((below >>> shift) & 0xff) * rest) / alpha;
+
+	return ((Math.round(alpha) << 24) | (part(16) << 16) | (part(8) << 8) | part(0)) >>> 0;
+}
+
 export class Raster {
 	/** Make a raster as large as CANVAS. RATIO is the device pixels per unit of the drawing. */
 	constructor(canvas, ratio) {
@@ -36,10 +47,11 @@ export class Raster {
 		return this.high <= this.low;
 	}
 
-	/** Draw rectangles: DATA has [x, y, width, height] of each. */
-	rects(data, colour) {
+	/** Draw rectangles of opacity ALPHA: DATA has [x, y, width, height] of each. */
+	rects(data, colour, alpha = 1) {
 		const {width, height, ratio, words} = this;
 		const paint = word(colour);
+		const step = Math.round(alpha * 255);
 
 		for (let i = 0; i < data.length; i += 4) {
 			const x0 = Math.max(Math.round(data[i] * ratio), 0);
@@ -47,7 +59,9 @@ export class Raster {
 			const y0 = Math.max(Math.round(data[i + 1] * ratio), 0);
 			const y1 = Math.min(Math.round((data[i + 1] + data[i + 3]) * ratio), height);
 			if (x1 <= x0 || y1 <= y0) continue;
-			for (let row = y0 * width; row < y1 * width; row += width) fill(words, paint, row + x0, row + x1);
+			for (let row = y0 * width; row < y1 * width; row += width)
+				if (step === 255) fill(words, paint, row + x0, row + x1);
+				else for (let at = row + x0; at < row + x1; at++) words[at] = over(words[at], paint, step);
 			this.low = Math.min(this.low, y0);
 			this.high = Math.max(this.high, y1);
 		}
@@ -117,6 +131,67 @@ export class Raster {
 }
 
 /*
+ * A raster of shades: areas whose edges lie on a coarse grid, so that the raster has fewer rows than
+ * the canvas. Shades of several colours on a pixel are mixed.
+ */
+
+const SHADE_ROW = 6; /* height of a row, pixels: about that of a cell in scene-shade.c */
+
+class ShadeRaster {
+	constructor(canvas, ratio) {
+		this.width = canvas.width;
+		this.ratio = ratio;
+		this.rows = Math.max(Math.floor(canvas.height / ratio / SHADE_ROW), 1);
+		this.scale = this.rows / (canvas.height / ratio); /* rows for each pixel of the drawing */
+		this.mixed = new Float32Array(
+			this.width * this.rows * 4,
+		); /* red, green, blue, times the opacity, and the opacity */
+	}
+
+	rects(data, colour, alpha) {
+		const n = parseInt(colour.slice(1), 16);
+		const [red, green, blue] = [n >> 16, (n >> 8) & 0xff, n & 0xff].map((part) => part * alpha);
+		const {mixed, width, rows, ratio, scale} = this;
+
+		for (let i = 0; i < data.length; i += 4) {
+			const x0 = Math.max(Math.round(data[i] * ratio), 0);
+			const x1 = Math.min(Math.round((data[i] + data[i + 2]) * ratio), width);
+			const y0 = Math.max(Math.round(data[i + 1] * scale), 0);
+			const y1 = Math.min(Math.round((data[i + 1] + data[i + 3]) * scale), rows);
+
+			for (let y = y0; y < y1; y++)
+				for (let at = (y * width + x0) * 4; at < (y * width + x1) * 4; at += 4) {
+					mixed[at] = red + mixed[at] * (1 - alpha);
+					mixed[at + 1] = green + mixed[at + 1] * (1 - alpha);
+					mixed[at + 2] = blue + mixed[at + 2] * (1 - alpha);
+					mixed[at + 3] = alpha + mixed[at + 3] * (1 - alpha);
+				}
+		}
+	}
+
+	/** Draw the raster onto CTX, as large as the canvas. */
+	put(ctx) {
+		const image = new ImageData(this.width, this.rows);
+		const {mixed} = this;
+
+		for (let at = 0; at < mixed.length; at += 4) {
+			const alpha = mixed[at + 3];
+
+			if (!alpha) continue;
+			for (let part = 0; part < 3; part++) image.data[at + part] = mixed[at + part] / alpha;
+			image.data[at + 3] = alpha * 255;
+		}
+		const sheet = new OffscreenCanvas(this.width, this.rows);
+		sheet.getContext("2d").putImageData(image, 0, 0);
+		ctx.save();
+		ctx.setTransform(1, 0, 0, 1, 0, 0);
+		ctx.globalAlpha = 1;
+		ctx.drawImage(sheet, 0, 0, ctx.canvas.width, ctx.canvas.height);
+		ctx.restore();
+	}
+}
+
+/*
  * A batch raster: draws layers with very many shapes through a Raster. Consecutive opaque layers
  * share one raster.
  */
@@ -134,16 +209,24 @@ export class BatchRaster {
 	 * the caller then paints the layer. flush() draws the added layers.
 	 */
 	take(layer) {
+		if (layer.kind === "shade" && typeof ImageData !== "undefined") {
+			if (!this.shades) this.flush();
+			this.shades ??= new ShadeRaster(this.ctx.canvas, this.ctx.getTransform().a);
+			this.shades.rects(layer.data, layer.colour, layer.alpha);
+			return true;
+		}
 		const heads = layer.shape === "head";
 		const many = layer.data.length > MANY * (heads ? 6 : 4);
-		const one = layer.alpha === 1 || layer.kind.startsWith("counter");
+		const mixed = ["thread", "running", "failed"].includes(layer.kind);
+		const one = layer.alpha === 1 || mixed || layer.kind.startsWith("counter");
 
 		if (!many || !one || !(heads || layer.shape === "rect") || typeof ImageData === "undefined") return false;
-		if (layer.alpha < 1 || this.alpha < 1) this.flush();
+		const alpha = mixed ? 1 : layer.alpha;
+		if (alpha < 1 || this.alpha < 1) this.flush();
 		this.open();
-		this.alpha = layer.alpha;
+		this.alpha = alpha;
 		if (heads) this.raster.heads(layer.data, layer.colour);
-		else this.raster.rects(layer.data, layer.colour);
+		else this.raster.rects(layer.data, layer.colour, mixed ? layer.alpha : 1);
 		return true;
 	}
 
@@ -156,6 +239,8 @@ export class BatchRaster {
 	}
 
 	flush() {
+		this.shades?.put(this.ctx);
+		this.shades = null;
 		this.raster?.put(this.ctx, this.sheet, this.alpha);
 	}
 }

@@ -19,9 +19,9 @@ import {tick} from "../page/times.js";
 
 /*
  * Flags of a scene, as in <mprof/scene.h>: 2 draws labels, 4 draws arrows, 8 draws each counter in
- * a lane of its own. FLAGS is all three.
+ * a lane of its own, 32 draws shades. FLAGS is all four.
  */
-const FLAGS = 14;
+const FLAGS = 46;
 const DENSE = 16; /* flag: a row without a thread in the window gets no height */
 const LABELS = 2;
 
@@ -381,7 +381,7 @@ export class CanvasView {
 			colours,
 			size,
 			(text) => widths.of(text),
-			(index, name) => this.hooks.counter(index, name),
+			(index, name, stream) => this.hooks.counter(index, name, stream),
 		);
 	}
 

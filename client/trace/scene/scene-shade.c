@@ -1,0 +1,151 @@
+/*
+ * Shades: how many links of one kind cross each area of a picture, where they are too many to be
+ * drawn one by one.
+ *
+ * A column of pixels with more than LINKS_FEW links of a kind is divided into cells. The number of
+ * links that cross a cell is estimated from at most SAMPLES of the links. The samples are at places
+ * that are multiples of a power of two, so they stay the same while a user pans. The number is
+ * rounded to a power of four, and cells of the same number next to each other are one mark.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "scene-state.h"
+
+#define CELL	6.0 /* height of a cell, pixels */
+#define CELLS	1024u
+#define SAMPLES 16u
+#define FULL	65535.0
+#define STEPS	8u /* number of different shades */
+/* An area that continues one of this many last marks extends that mark. */
+#define RECENT 24u
+
+static const enum mprof_mark_kind kinds[LINKS_KINDS] = {
+	[LINKS_CREATION] = MPROF_MARK_CREATION,	      [LINKS_BECOMES] = MPROF_MARK_BECOMES,
+	[LINKS_RESOLVE] = MPROF_MARK_RESOLVE,	      [LINKS_READ] = MPROF_MARK_READ,
+	[LINKS_READ_FAILED] = MPROF_MARK_READ_FAILED, [LINKS_TRY_READ] = MPROF_MARK_TRY_READ,
+	[LINKS_SIGNAL] = MPROF_MARK_SIGNAL,
+};
+
+/* The shades of one kind of links. */
+struct shading {
+	struct frame *f;
+	struct links *l;
+	uint32_t cells; /* cells of a column, 1 to CELLS */
+	double cell;	/* height of a cell, pixels */
+	/* For each cell of the column the links that begin to cross it, less those that end above it. */
+	double changes[CELLS + 1];
+	uint32_t first; /* index of the first mark of this kind of links */
+};
+
+static uint32_t cell_at(const struct shading *s, double y)
+{
+	double cell = y / s->cell;
+
+	return cell <= 0 ? 0 : cell >= s->cells - 1.0 ? s->cells - 1 : (uint32_t)cell;
+}
+
+/* Count the links from FROM up to, but not including, TO in the cells that they cross. */
+static void count(struct shading *s, uint32_t from, uint32_t to)
+{
+	uint32_t step = 1, first, n;
+	struct link link;
+	double y0, y1, weight;
+
+	while ((to - from) / step > SAMPLES)
+		step *= 2;
+	first = (from + step - 1) / step * step;
+	n = (to - 1 - first) / step + 1;
+	weight = (to - from) / (double)n;
+	memset(s->changes, 0, (s->cells + 1) * sizeof(s->changes[0]));
+	for (uint32_t i = 0; i < n; i++) {
+		links_get(s->l, first + i * step, &link);
+		s->l->steps++;
+		y0 = frame_y(s->f, link.from);
+		y1 = frame_y(s->f, link.to);
+		s->changes[cell_at(s, fmin(y0, y1))] += weight;
+		s->changes[cell_at(s, fmax(y0, y1)) + 1] -= weight;
+	}
+}
+
+/* Return the shade for N links, in steps. */
+static uint32_t step_of(double n)
+{
+	return n < 0.5 ? 0 : (uint32_t)fmin(1 + fmax(log2(n) / 2, 0), STEPS);
+}
+
+/* Draw the cells from FROM up to, but not including, TO of the column from X0 to X1. */
+static void put(struct shading *s, double x0, double x1, uint32_t from, uint32_t to, uint32_t step)
+{
+	float top = (float)(from * s->cell), bottom = (float)(to * s->cell);
+	uint16_t shade = (uint16_t)(step * FULL / STEPS);
+	struct mprof_mark *marks = s->f->s->marks.items, *mark;
+	uint32_t n = s->f->s->marks.n;
+
+	for (uint32_t i = n; i > s->first && n - i < RECENT; i--) {
+		mark = &marks[i - 1];
+		if (mark->y0 == top && mark->y1 == bottom && mark->shade == shade && mark->x1 == (float)x0) {
+			mark->x1 = (float)x1;
+			return;
+		}
+	}
+	mark = frame_mark(s->f, MPROF_MARK_SHADE);
+	if (!mark)
+		return;
+	mark->x0 = (float)x0;
+	mark->x1 = (float)x1;
+	mark->y0 = top;
+	mark->y1 = bottom;
+	mark->item = kinds[s->l->of];
+	mark->shade = shade;
+}
+
+static void put_column(struct shading *s, double x0, double x1)
+{
+	uint32_t from = 0, step = 0, next;
+	double n = 0;
+
+	for (uint32_t i = 0; i < s->cells; i++) {
+		n += s->changes[i];
+		next = step_of(n);
+		if (next == step)
+			continue;
+		if (step)
+			put(s, x0, x1, from, i, step);
+		from = i;
+		step = next;
+	}
+	if (step)
+		put(s, x0, x1, from, s->cells, step);
+}
+
+static void draw_kind(struct shading *s)
+{
+	struct frame *f = s->f;
+	uint32_t place = links_from(s->l, 0, f->w.from, 0), stop = links_from(s->l, place, f->w.to + 1, 0), end;
+	double x;
+
+	s->first = f->s->marks.n;
+	for (; place < stop && !f->failed; place = end) {
+		end = frame_column_end(f, s->l, place);
+		end = end < stop ? end : stop;
+		if (end - place <= LINKS_FEW)
+			continue;
+		x = floor(frame_x(f, links_time(s->l, place)));
+		count(s, place, end);
+		put_column(s, x, floor(fmax(frame_x(f, links_time(s->l, end - 1)), x)) + 1);
+	}
+}
+
+void draw_shades(struct frame *f)
+{
+	struct shading s = {.f = f};
+	unsigned kinds_drawn = f->w.flags & MPROF_WINDOW_ARROWS ? LINKS_KINDS : LINKS_RESOLVE;
+
+	s.cells = (uint32_t)fmin(fmax(floor((double)f->w.height / CELL), 1), CELLS);
+	s.cell = (double)f->w.height / s.cells;
+	for (unsigned of = 0; of < kinds_drawn; of++) {
+		s.l = &f->s->links.of[of];
+		draw_kind(&s);
+	}
+}
