@@ -128,7 +128,7 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 	else if (cadence->soon)
 		cadence->soon--;
 	if (pending && cadence->soon)
-		return now + soon(cadence, min, interval);
+		return now + soon(cadence, min > BUSY_COST * cost ? min : BUSY_COST * cost, interval);
 	if (idle && interval == max) {
 		cadence->rate *= 0.5;
 		interval = (uint64_t)((double)interval * budget->stretch);
