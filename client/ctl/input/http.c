@@ -25,7 +25,7 @@
 #define PROBLEM_MAX    (64u << 10)
 #define JSON_MAX       (64u << 20)
 #define POLL_MS	       500
-#define RECEIVE_BYTES  (256l << 10) /* most bytes that libcurl receives at once */
+#define RECEIVE_BYTES  (256L << 10) /* most bytes that libcurl receives at once */
 
 struct exchange {
 	CURL *easy;
