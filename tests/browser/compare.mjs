@@ -246,9 +246,9 @@ test("compare: two traces move together, align on a label or on threads, and bot
 	 * The panel has changed: it is now about the two selected threads. The panel that is open is
 	 * the old one.
 	 */
-	await page.keyboard.press("d");
+	await page.keyboard.press("x");
 	await page.locator(".tl-panel").waitFor({state: "hidden"});
-	await page.keyboard.press("d");
+	await page.keyboard.press("x");
 	await page.getByRole("button", {name: "Align on the two threads that are selected"}).click();
 	await until(() => page.evaluate(() => document.getElementById("page").timeline.comparison.how?.threads));
 	await settled(page);

@@ -225,9 +225,9 @@ test("one file: search, the panel, explanations, statistics and saving", async (
 		return readFileSync(await (await waiting).path());
 	};
 
-	await page.keyboard.press("w");
+	await page.keyboard.press("y");
 	await page.getByRole("heading", {name: "Why does it wait?"}).waitFor();
-	await page.keyboard.press("s");
+	await page.keyboard.press("i");
 	await page.getByRole("heading", {name: "In view"}).waitFor();
 	await page.keyboard.press("/");
 	await page.keyboard.type("ARP");

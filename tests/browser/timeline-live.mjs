@@ -77,7 +77,7 @@ test("timeline: a search, the list and the numbers outlive the model that they w
 
 	for (const [key, title] of [
 		["t", "Threads in view"],
-		["s", "In view"],
+		["i", "In view"],
 		["/", null],
 	]) {
 		/* The worker gets the questions only when the next model has replaced its own. */

@@ -363,7 +363,7 @@ async function someThread(page) {
 	const line = lines
 		.filter(
 			(it) =>
-				it.x1 - it.x0 > 60 && it.x0 > 0 && it.x1 < width && it.y0 > 40 && it.y0 < height - 40 && it.shade === 0,
+				it.x1 - it.x0 > 60 && it.x0 > 0 && it.x1 < width && it.y0 > 40 && it.y0 < height - 40 && it.count === 0,
 		)
 		.find((it) => lines.every((other) => other === it || other.y0 === it.y0 || Math.abs(other.y0 - it.y0) > 6));
 
@@ -514,7 +514,7 @@ test("timeline: the page explains a wait and draws its chain", async (t) => {
 	const {page} = await one(t, "bad", reference("public/arp-bad.ctf"));
 
 	await page.focus("#tl-canvas");
-	await page.keyboard.press("w");
+	await page.keyboard.press("y");
 	const panel = page.locator(".tl-panel");
 	await until(async () => /Wait for ARP response/.test(await panel.innerText()));
 	ok(/missed wake-up/.test(await panel.innerText()), "the verdict");
@@ -747,8 +747,102 @@ test("timeline: help lists every key", async (t) => {
 			(await page.locator(".tl-panel").innerText()).includes("Keys") && page.locator(".tl-panel").innerText(),
 	);
 	for (const key of ["Space", "Esc", "Page up", "Double click", "Shift and drag"]) ok(text.includes(key), key);
+	for (const group of ["Threads", "Arrows", "Bands", "Tracks", "Several traces"])
+		ok(await page.locator(".tl-panel h3", {hasText: group}).count(), group);
+	/* Each sign of the legend is painted: it has pixels that differ from its upper left one. */
+	const painted = await page.locator(".tl-panel .tl-sample").evaluateAll((samples) =>
+		samples.map((canvas) => {
+			const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+			const words = new Uint32Array(data.buffer);
+
+			return words.some((word) => word !== words[0]);
+		}),
+	);
+	ok(painted.length > 15, `${painted.length} signs`);
+	equal(
+		painted.filter((it) => !it),
+		[],
+		"signs that are not painted",
+	);
 	await t.accessible(page);
 	await t.look(page, "small-help");
+});
+
+test("timeline: w, s, a and d zoom and pan", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const length = async () => {
+		const {from, to} = await camera(page);
+		return Number(to - from);
+	};
+	const press = async (key) => {
+		const before = await camera(page);
+
+		await page.keyboard.press(key);
+		await until(async () => (await camera(page)).from !== before.from);
+		await settled(page);
+		return {before, after: await camera(page)};
+	};
+
+	await page.focus("#tl-canvas");
+	const whole = await length();
+	await press("w");
+	const near = await length();
+	ok(near < whole, `w zooms in: ${near} of ${whole}`);
+	const right = await press("d");
+	ok(right.after.from > right.before.from && Math.abs((await length()) - near) <= 1, "d goes on");
+	const left = await press("a");
+	ok(left.after.from < left.before.from && Math.abs((await length()) - near) <= 1, "a goes back");
+	await press("s");
+	ok((await length()) > near, "s zooms out");
+});
+
+test("timeline: an arrow, a band and a counter say what they are, and lead on", async (t) => {
+	const {page} = await one(t, "small", SMALL());
+	const tip = page.locator(".tl-tooltip").first();
+	const place = await box(page);
+
+	/* Zoom to where arrows are apart, and point at the middle of one. */
+	const around = (await drawn(page, "resolve"))[0];
+	await page.evaluate((x) => {
+		const {camera} = document.getElementById("page").timeline;
+		camera.zoom(x, 2000);
+	}, around.x1);
+	await page.evaluate(() => document.getElementById("page").timeline.canvasView.painted());
+	await settled(page);
+	const arrows = (await drawn(page, "resolve", "read", "try-read", "signal")).filter(
+		(it) => it.x0 > 20 && it.x0 < place.width - 20 && Math.abs(it.y1 - it.y0) > 16 && it.shade > 60000,
+	);
+	let told = "";
+	for (const it of arrows) {
+		await page.mouse.move(place.x + (it.x0 + it.x1) / 2, place.y + (it.y0 + it.y1) / 2);
+		told = await until(async () => (await tip.isVisible()) && tip.textContent());
+		if (/resolved|read the|waits for|signalled/.test(told)) break;
+	}
+	ok(/(resolved|read the result of|waits for|signalled) .*at \+/.test(told), `${arrows.length} arrows: ${told}`);
+
+	/* The processor's track and a counter's lane. */
+	await page.keyboard.press("f");
+	await settled(page);
+	const track = await page.evaluate(() => {
+		const {areas} = document.getElementById("page").timeline.canvasView;
+		const place = (area) => area.canvas.getBoundingClientRect().toJSON();
+		const first = (area, kind) => area.marks.list([kind])[0];
+
+		return {
+			above: place(areas.above),
+			sleeping: first(areas.above, "sleeping"),
+			below: place(areas.below),
+			lane: first(areas.below, "lane"),
+		};
+	});
+	const {above, sleeping, below, lane} = track;
+	await page.mouse.move(above.x + (sleeping.x0 + sleeping.x1) / 2, above.y + (sleeping.y0 + sleeping.y1) / 2);
+	await until(async () => /The guest slept, for .*from \+.* to \+/.test(await tip.textContent()));
+	await page.mouse.move(below.x + below.width / 2, below.y + (lane.y0 + lane.y1) / 2);
+	await until(async () => /: -?\d+since \+/.test(await tip.textContent()));
+	/* A click on a band selects its time. */
+	await page.mouse.click(above.x + (sleeping.x0 + sleeping.x1) / 2, above.y + (sleeping.y0 + sleeping.y1) / 2);
+	await until(() => page.evaluate(() => document.getElementById("page").timeline.selection.range));
 });
 
 test("timeline: keys go from thread to thread, and a list and a text describe them", async (t) => {

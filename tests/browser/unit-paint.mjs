@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {KINDS, Marks} from "../../client/viewer/draw/marks.js";
+import {KINDS, Marks, marksOf} from "../../client/viewer/draw/marks.js";
 import {HEAD_LENGTH, HEAD_WIDTH, paint, plan} from "../../client/viewer/draw/paint.js";
 import {RULER, svg} from "../../client/viewer/draw/svg.js";
 import {palette, trackPalette} from "../../client/viewer/draw/theme.js";
@@ -11,30 +11,7 @@ import {CAPTION, caption, lanes, processors, stacked} from "../../client/viewer/
 const SIZE = {width: 1000, height: 500};
 const LIGHT = palette(false);
 
-/** Return a buffer as the worker sends it. */
-function marks(...list) {
-	const buffer = new ArrayBuffer(list.length * 32);
-	const view = new DataView(buffer);
-	const parts = [];
-	let bytes = 0;
-
-	list.forEach((it, i) => {
-		const text = new TextEncoder().encode(it.text ?? "");
-		const at = i * 32;
-
-		["x0", "y0", "x1", "y1"].forEach((key, k) => view.setFloat32(at + k * 4, it[key] ?? 0, true));
-		view.setUint32(at + 16, it.item ?? 0, true);
-		view.setUint32(at + 20, bytes, true);
-		view.setUint16(at + 24, text.length, true);
-		view.setUint8(at + 26, KINDS.indexOf(it.kind));
-		view.setUint8(at + 27, it.stream ?? 0);
-		view.setUint16(at + 28, it.shade ?? 0, true);
-		view.setUint16(at + 30, it.count ?? 0, true);
-		parts.push(...text);
-		bytes += text.length;
-	});
-	return new Marks(buffer, list.length, new Uint8Array(parts));
-}
+const marks = (...list) => marksOf(list);
 
 const layer = (layers, kind, shape) => layers.find((it) => it.kind === kind && (!shape || it.shape === shape));
 

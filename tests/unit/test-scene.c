@@ -1061,6 +1061,26 @@ static void test_shares(void)
 	drawing_deinit(&t);
 }
 
+/* The last sample of a counter at a time or before it. */
+static void test_sample(void)
+{
+	struct drawing t;
+
+	begin(&t, 1);
+	add(&t, 100, MPROF_EVENT_counter, 1, 5, "a");
+	add(&t, 150, MPROF_EVENT_counter, 1, 50, "b");
+	add(&t, 200, MPROF_EVENT_counter, 1, 6, "a");
+	add(&t, 200, MPROF_EVENT_counter, 1, 7, "a");
+	end(&t);
+	CHECK_EQ_UINT(mprof_scene_sample(t.s, 0, 99), MPROF_NONE);
+	CHECK_EQ_INT(t.v->samples[mprof_scene_sample(t.s, 0, 100)].value, 5);
+	CHECK_EQ_INT(t.v->samples[mprof_scene_sample(t.s, 0, 199)].value, 5);
+	CHECK_EQ_INT(t.v->samples[mprof_scene_sample(t.s, 0, 200)].value, 7);
+	CHECK_EQ_INT(t.v->samples[mprof_scene_sample(t.s, 1, UINT64_MAX)].value, 50);
+	CHECK_EQ_UINT(mprof_scene_sample(t.s, 2, 200), MPROF_NONE);
+	drawing_deinit(&t);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_story);
@@ -1079,6 +1099,7 @@ int main(void)
 	CHECK_RUN(test_shares);
 	CHECK_RUN(test_tail);
 	CHECK_RUN(test_counter_switch);
+	CHECK_RUN(test_sample);
 	CHECK_RUN(test_processor);
 	CHECK_RUN(test_lanes);
 	CHECK_RUN(test_tracks_cost);

@@ -324,6 +324,12 @@ MPROF_API enum mprof_status mprof_scene_filter(struct mprof_scene *s, const stru
 MPROF_API void mprof_scene_counter(struct mprof_scene *s, uint32_t counter, bool shown);
 
 /*
+ * Return the last sample of COUNTER at TIME or before, an index of the view's samples. Return
+ * MPROF_NONE if there is none, or no such counter.
+ */
+MPROF_API uint32_t mprof_scene_sample(const struct mprof_scene *s, uint32_t counter, uint64_t time);
+
+/*
  * Find the threads with a label, failure or id that contains the BYTES bytes at TEXT; ASCII letters
  * match in either case. Store the threads in *THREADS, by the time of the first match, and their
  * number in *N. They are valid until the next search. Return MPROF_OK, or MPROF_NOMEM with *N = 0.

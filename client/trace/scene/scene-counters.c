@@ -59,6 +59,25 @@ bool counters_init(struct mprof_scene *s)
 	return true;
 }
 
+uint32_t mprof_scene_sample(const struct mprof_scene *s, uint32_t counter, uint64_t time)
+{
+	const struct mprof_sample *samples = s->view->samples;
+	uint32_t from, to, first, middle;
+
+	if (counter >= s->view->n_counters)
+		return MPROF_NONE;
+	from = first = s->samples.starts[counter];
+	to = s->samples.starts[counter + 1];
+	while (from < to) {
+		middle = from + (to - from) / 2;
+		if (samples[s->samples.items[middle]].time <= time)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from > first ? s->samples.items[from - 1] : MPROF_NONE;
+}
+
 void mprof_scene_counter(struct mprof_scene *s, uint32_t counter, bool shown)
 {
 	uint32_t *list = s->counters.items, i;

@@ -12,6 +12,7 @@ import {remote} from "../trace/source.js";
 import {CanvasView} from "../trace/canvas-view.js";
 import {streamsOf} from "../trace/track-layout.js";
 import {Tooltip} from "../trace/tooltip.js";
+import {target} from "../trace/pointed.js";
 import {memberView} from "./multi-guest.js";
 
 const REACH = 16;
@@ -37,7 +38,8 @@ export class Comparison {
 		this.caption = make("h2", {className: "tl-caption", textContent: "Below"});
 		this.canvasView = new CanvasView(null, this.camera, {
 			palette: () => this.hooks.palette(),
-			counter: (index, name) => this.counters.caption(index, name),
+			counter: (index, name, stream) =>
+				index === null ? this.streamName(stream) : this.counters.caption(index, name),
 			tracks: () => ({
 				streams: streamsOf(this.summary),
 				counters: this.counters.lanes,
@@ -59,6 +61,7 @@ export class Comparison {
 				const index = await this.at(x, y);
 				return index === null ? null : this.session.engine.thread(index);
 			},
+			signsAt: (x, y) => this.canvasView.signsAt(x, y),
 			strips: () => [],
 			unproven: (x) => this.canvasView.unproven.some(({x0, x1}) => x >= x0 && x <= x1),
 			changed: () => this.canvasView.changed(),
@@ -114,12 +117,23 @@ export class Comparison {
 		};
 	}
 
+	/** Return the name of the compared trace's stream STREAM, an index; "" if it is the only one. */
+	streamName(stream) {
+		const {streams} = this.summary;
+
+		return streams.length > 1 ? (streams[stream]?.name ?? "") : "";
+	}
+
 	/**
-	 * Return a Promise of the index of the thread near X, Y of the picture below; null if there
-	 * is none.
+	 * Return a Promise of the index of the thread to which the arrow at X, Y of the picture below
+	 * leads; without an arrow of the thread near X, Y, or of null.
 	 */
-	at(x, y) {
-		return this.engine ? this.canvasView.near(x, y, REACH) : null;
+	async at(x, y) {
+		const {engine} = this;
+		const arrow = engine ? await this.canvasView.arrowAt(x, y) : null;
+
+		if (arrow) return target(arrow.kind, await engine.pointed(arrow.kind, arrow.item));
+		return engine ? this.canvasView.near(x, y, REACH) : null;
 	}
 
 	close() {

@@ -37,6 +37,32 @@ export const KINDS = [
 const BYTES = 32;
 const decoder = new TextDecoder();
 
+/**
+ * Return the Marks of LIST, objects as list() returns them. A member that an object lacks is 0 or
+ * "".
+ */
+export function marksOf(list) {
+	const buffer = new ArrayBuffer(list.length * BYTES);
+	const view = new DataView(buffer);
+	const parts = [];
+
+	list.forEach((it, i) => {
+		const text = new TextEncoder().encode(it.text ?? "");
+		const at = i * BYTES;
+
+		["x0", "y0", "x1", "y1"].forEach((name, k) => view.setFloat32(at + k * 4, it[name] ?? 0, true));
+		view.setUint32(at + 16, it.item ?? 0, true);
+		view.setUint32(at + 20, parts.length, true);
+		view.setUint16(at + 24, text.length, true);
+		view.setUint8(at + 26, KINDS.indexOf(it.kind));
+		view.setUint8(at + 27, it.stream ?? 0);
+		view.setUint16(at + 28, it.shade ?? 0, true);
+		view.setUint16(at + 30, it.count ?? 0, true);
+		parts.push(...text);
+	});
+	return new Marks(buffer, list.length, new Uint8Array(parts));
+}
+
 export class Marks {
 	/** Read N marks at the start of BUFFER. TEXT is the picture's text, UTF-8. */
 	constructor(buffer, n, text) {

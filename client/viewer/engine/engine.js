@@ -100,6 +100,14 @@ export class Questions {
 		return this.ask("near", [window, x, y, reach]);
 	}
 
+	/**
+	 * Return what the mark of KIND with the index ITEM stands for, as worker/pointed.js says, or null.
+	 * KIND is that of an arrow or a band (draw/marks.js), or "counter", at TIME (ns).
+	 */
+	pointed(kind, item, time) {
+		return this.ask("pointed", [kind, item, time]);
+	}
+
 	/** Return the focus, a row, for which ROW is drawn at Y pixels. */
 	focus(window, row, y) {
 		return this.ask("focus", [window, row, y]);

@@ -12,6 +12,8 @@ import {paintOverlay, primitives} from "./overlay.js";
 import {trackPalette} from "../draw/theme.js";
 import {TrackArea} from "./track-area.js";
 import {HEAP, THREADS, areas} from "./track-layout.js";
+import {arrowAt, bandAt, laneAt, sentences} from "./pointed.js";
+import {CAPTION} from "../draw/tracks.js";
 import {hatching, plan} from "../draw/paint.js";
 import {Widths} from "../draw/painter.js";
 import {RULER, UNPROVEN} from "../draw/svg.js";
@@ -24,6 +26,7 @@ import {tick} from "../page/times.js";
 const FLAGS = 46;
 const DENSE = 16; /* flag: a row without a thread in the window gets no height */
 const LABELS = 2;
+const LINE_REACH = 2; /* greatest distance from a thread's line at which the pointer is on it, pixels */
 
 const TICK_LEAST = 90; /* least distance between two ticks of the ruler, pixels */
 const TICK_LETTER = 6.6; /* estimated width of a letter of the ruler, pixels */
@@ -256,6 +259,57 @@ export class CanvasView {
 		const {window} = this;
 
 		return this.engine.near(window, x - this.camera.xOf(window.from), y, reach);
+	}
+
+	/**
+	 * Return X, pixels of the view, as pixels of a picture that was drawn for WINDOW. Return null if
+	 * the picture is stretched, because a newer one is not ready.
+	 */
+	inPicture(x, window) {
+		const {camera} = this;
+		const x0 = camera.xOf(window.from);
+
+		return Math.abs(camera.xOf(window.to) - x0 - window.width) < 0.01 ? x - x0 : null;
+	}
+
+	/**
+	 * Return a Promise of the mark {kind, item} of the arrow at X, Y, in pixels of the picture, or of
+	 * null. A thread that is at most LINE_REACH pixels away hides the arrow.
+	 */
+	async arrowAt(x, y) {
+		const place = this.shown && !this.drag ? this.inPicture(x, this.shown.window) : null;
+		const arrow = place === null ? null : arrowAt(this.shown.marks, place, y);
+
+		return arrow && (await this.near(x, y, LINE_REACH)) === null ? arrow : null;
+	}
+
+	/**
+	 * Return a Promise of {arrow, band}: sentences on the arrow and on the band at X, Y, in pixels
+	 * of the picture. A list is empty if there is none.
+	 */
+	async signsAt(x, y) {
+		const {shown, engine, camera} = this;
+		const place = shown ? this.inPicture(x, shown.window) : null;
+		const band = place === null ? null : bandAt(shown.marks, place, y);
+		const about = async (mark) =>
+			mark
+				? sentences(mark.kind, await engine.pointed(mark.kind, mark.item, camera.timeAt(x)), camera.start)
+				: [];
+
+		return {arrow: await about(await this.arrowAt(x, y)), band: await about(band)};
+	}
+
+	/**
+	 * Return a Promise of {mark: {kind, item} or null, about: its answer of engine.pointed()} of the
+	 * band or counter of the track area AREA at X, Y, in pixels of the area's picture.
+	 */
+	async inTrack(area, x, y) {
+		const {marks, window} = area;
+		const place = marks && window && this.engine ? this.inPicture(x, window) : null;
+		const mark = place === null ? null : (laneAt(marks, y, CAPTION) ?? bandAt(marks, place, y));
+		const about = mark ? await this.engine.pointed(mark.kind, mark.item, this.camera.timeAt(x)) : null;
+
+		return {mark, about};
 	}
 
 	/**

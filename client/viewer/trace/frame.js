@@ -8,10 +8,10 @@ import {download, fileName, handOver, picturePng, pictureSvg} from "./save.js";
 
 /* The buttons that open panels: [name of the panel, text, tooltip]. */
 const BUTTONS = [
-	["why", "Why?", "Why does it wait? (w)"],
-	["diff", "Differences", "Differences between the two traces (d)"],
+	["why", "Why?", "Why does it wait? (y)"],
+	["diff", "Differences", "Differences between the two traces (x)"],
 	["threads", "Threads", "The threads in view, as a list (t)"],
-	["stats", "Numbers", "Numbers of the selected range, or of the range in view (s)"],
+	["stats", "Numbers", "Numbers of the selected range, or of the range in view (i)"],
 	["counters", "Tracks", "Choose tracks and counters (space shows or hides all counters)"],
 	["trace", "About", "Contents, gaps and origin of this trace"],
 	["help", "?", "Help: signs, keys and pointer (?)"],

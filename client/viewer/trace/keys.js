@@ -2,12 +2,13 @@
  * The keys of the time line. The table KEYS is used by the handler of key presses and by the help.
  */
 import {make} from "../page/make.js";
+import {legend} from "./legend.js";
 
 export const KEYS = [
-	{keys: ["+", "="], act: "closer", says: "Zoom in around the pointer, or the middle"},
-	{keys: ["-", "_"], act: "farther", says: "Zoom out"},
-	{keys: ["ArrowLeft"], act: "left", says: "Go back in time"},
-	{keys: ["ArrowRight"], act: "right", says: "Go on in time"},
+	{keys: ["w", "+", "="], act: "closer", says: "Zoom in around the pointer, or the middle"},
+	{keys: ["s", "-", "_"], act: "farther", says: "Zoom out"},
+	{keys: ["a", "ArrowLeft"], act: "left", says: "Go back in time"},
+	{keys: ["d", "ArrowRight"], act: "right", says: "Go on in time"},
 	{keys: ["ArrowUp"], act: "up", says: "Move the focus to rows above"},
 	{keys: ["ArrowDown"], act: "down", says: "Move the focus to rows below"},
 	{keys: ["PageUp"], act: "page-left", says: "Go back by one picture"},
@@ -23,10 +24,10 @@ export const KEYS = [
 	{keys: ["Enter"], act: "family", says: "Highlight the selected thread and what it becomes"},
 	{keys: ["z"], act: "zoom-thread", says: "Show the selected thread, or the selected range, over the whole width"},
 	{keys: ["m"], act: "mark", says: "Begin a range at the time under the pointer; press again to end it"},
-	{keys: ["w"], act: "why", says: "Why does it wait?"},
-	{keys: ["d"], act: "diff", says: "Differences, if two traces are compared"},
+	{keys: ["y", "W"], act: "why", says: "Why does it wait?"},
+	{keys: ["x", "D"], act: "diff", says: "Differences, if two traces are compared"},
 	{keys: ["t"], act: "threads", says: "List the threads in view"},
-	{keys: ["s"], act: "stats", says: "Numbers of the selected range, or of the range in view"},
+	{keys: ["i", "S"], act: "stats", says: "Numbers of the selected range, or of the range in view"},
 	{keys: ["h"], act: "heap", says: "Show or hide the heap, if a memory profile ran"},
 	{keys: [" "], act: "counters", says: "Show or hide all counters"},
 	{keys: ["?"], act: "help", says: "This list"},
@@ -65,48 +66,17 @@ const POINTER = [
 	["Two fingers", "Zoom"],
 ];
 
-/* Signs of the picture: [name of the colour in the palette, meaning]. */
-const SIGNS = [
-	["thread", "A thread, from its creation to its end"],
-	["running", "It runs"],
-	["failed", "It failed, or should have been resolved and never was"],
-	["resolve", "resolves: from the resolving thread"],
-	["read", "reads a result: from the thread that is read"],
-	["read-failed", "reads a failure"],
-	["try-read", "reads too early: not resolved yet"],
-	["signal", "signals"],
-	["highlight", "Highlighted"],
-	["sleeping", "Nothing runs: the guest sleeps"],
-	["collection", "Garbage is collected"],
-	["tail", "Hatched on the ruler: not proven, copied when the guest had stopped"],
-	["part", "Two traces compared: a difference, or a thread that resolved in one only"],
-	["unmatched", "Two traces compared: it has no counterpart in the other"],
-	["uncertain", "Several guests: the uncertainty of the clock; an event may be earlier by that much"],
-	[
-		"heap",
-		"The heap, above the threads: live bytes over time, from a memory profile; a click opens the profile there",
-	],
-	["gap", "Packets are missing in this time"],
-];
-
 /**
  * Return the help as a node: signs, gestures and keys. PALETTE (theme.js) has the colours of the
  * signs.
  */
 export function help(palette) {
-	const signs = SIGNS.map(([kind, says]) => {
-		const swatch = make("span", {className: "tl-swatch", "aria-hidden": "true"});
-
-		swatch.style.background = palette[kind];
-		return make("li", {}, swatch, says);
-	});
 	const rows = [...POINTER, ...KEYS.map((row) => [row.keys.map((key) => NAMES[key] ?? key).join(" or "), row.says])];
 
 	return make(
 		"div",
 		{},
-		make("h3", {textContent: "Signs"}),
-		make("ul", {className: "tl-signs"}, ...signs),
+		...legend(palette),
 		make("h3", {textContent: "Keys and pointer"}),
 		make(
 			"table",

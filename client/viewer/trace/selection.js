@@ -3,6 +3,7 @@
  * family is a thread with its aliases: the threads that it became, and those that became it.
  */
 import {line} from "./threads.js";
+import {target} from "./pointed.js";
 
 const REACH = 16; /* greatest distance in pixels at which a click selects a thread */
 const LOOKED_AT_MAX = 500; /* most threads with a fitting text that locate() examines */
@@ -115,10 +116,15 @@ export class Selection {
 	}
 
 	/**
-	 * Return a Promise of the index of the thread near X, Y (pixels of the picture), or of null.
+	 * Return a Promise of the index of the thread to which the arrow at X, Y (pixels of the picture)
+	 * leads; without an arrow of the thread near X, Y, or of null.
 	 */
-	at(x, y) {
-		return this.state.engine ? this.canvasView.near(x, y, REACH) : null;
+	async at(x, y) {
+		const {engine} = this.state;
+		const arrow = engine ? await this.canvasView.arrowAt(x, y) : null;
+
+		if (arrow) return target(arrow.kind, await engine.pointed(arrow.kind, arrow.item));
+		return engine ? this.canvasView.near(x, y, REACH) : null;
 	}
 
 	/** Select the thread near X, Y, or none if no thread is there. */

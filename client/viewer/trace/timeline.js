@@ -20,6 +20,7 @@ import {CanvasView} from "./canvas-view.js";
 import {palette, watchDark} from "../draw/theme.js";
 import {inView, line} from "./threads.js";
 import {ThreadFilter} from "./thread-filter.js";
+import {sentences} from "./pointed.js";
 import {Tooltip} from "./tooltip.js";
 import {moment, rough} from "../page/times.js";
 import {TraceState} from "./state.js";
@@ -306,6 +307,7 @@ export class Timeline {
 		this.tooltip = new Tooltip(camera, {
 			ready: () => state.summary,
 			threadAt: (x, y) => this.threadAt(x, y),
+			signsAt: (x, y) => canvasView.signsAt(x, y),
 			strips: () => state.strips,
 			unproven: (x) => canvasView.unproven.some(({x0, x1}) => x >= x0 && x <= x1),
 			changed: () => canvasView.changed(),
@@ -429,7 +431,7 @@ export class Timeline {
 			},
 		);
 		this.gestures = new Gestures(canvasView.canvas, this.gestureHooks());
-		for (const area of Object.values(canvasView.areas)) new Gestures(area.canvas, this.trackHooks());
+		for (const area of Object.values(canvasView.areas)) new Gestures(area.canvas, this.trackHooks(area));
 		this.onKey = (event) => this.actions.takes(event) && this.gestures.key(event);
 		document.addEventListener("keydown", this.onKey);
 		minimap.canvas.addEventListener("keydown", (event) => this.gestures.key(event));
@@ -484,10 +486,10 @@ export class Timeline {
 	}
 
 	/**
-	 * Return the hooks of gestures.js for the areas of tracks. A drag moves only the time; a click
-	 * does nothing.
+	 * Return the hooks of gestures.js for the track area AREA. A drag moves only the time; a click on
+	 * a band selects its time.
 	 */
-	trackHooks() {
+	trackHooks(area) {
 		const {zoom, pan, pinch, range, key} = this.gestureHooks();
 		let held = 0;
 
@@ -503,11 +505,30 @@ export class Timeline {
 				held = x;
 			},
 			drop: () => {},
-			click: () => {},
+			click: async (x, y) => {
+				const {about} = await this.canvasView.inTrack(area, x, y);
+
+				if (about?.to > about?.from) this.selection.setRange(about.from, about.to, true);
+			},
 			double: () => {},
-			hover: (x) => this.tooltip.point(x),
+			hover: (x, y) => this.hoverTrack(area, x, y),
 			leave: () => this.tooltip.leave(),
 		};
+	}
+
+	/** Show the tip on what is at X, Y of the track area AREA, in pixels of the area's picture. */
+	async hoverTrack(area, x, y) {
+		const {canvasView, camera, tooltip} = this;
+		const boxOf = (element) => element.getBoundingClientRect();
+
+		try {
+			await tooltip.sign(x, boxOf(area.canvas).top + y - boxOf(canvasView.pictures).top, async () => {
+				const {mark, about} = await canvasView.inTrack(area, x, y);
+				return mark ? sentences(mark.kind, about, camera.start) : [];
+			});
+		} catch (error) {
+			this.failed(error);
+		}
 	}
 
 	/**

@@ -9,6 +9,8 @@ export class Tooltip {
 	 * CAMERA gives the time at an x. hooks:
 	 * - ready(): return true if a trace is loaded;
 	 * - threadAt(x, y): return a Promise of the thread near X, Y, or of null;
+	 * - signsAt(x, y): return a Promise of {arrow, band}, lists of sentences on an arrow and on a
+	 *   band at X, Y; a list is empty if there is none;
 	 * - strips(): return the rows and clock errors of the guests, from guest-strips.js;
 	 * - unproven(x): return true if the trace is not proven at X;
 	 * - changed(): draw the overlay, because `time` changed;
@@ -32,7 +34,9 @@ export class Tooltip {
 		if (this.hovering) return;
 		this.hovering = true;
 		try {
-			this.show(await this.hooks.threadAt(x, y));
+			const [thread, signs] = await Promise.all([this.hooks.threadAt(x, y), this.hooks.signsAt(x, y)]);
+
+			this.show(thread, signs);
 		} catch (error) {
 			this.hooks.failed(error);
 		} finally {
@@ -51,14 +55,48 @@ export class Tooltip {
 	}
 
 	/**
-	 * Show the box about THREAD, or about the time alone if THREAD is null. It stays inside of the
-	 * picture.
+	 * Show the sentences that SIGN(time) returns, in a box at X, Y of the pictures, in pixels. SIGN
+	 * returns a Promise. The box closes if the list is empty, or the pointer has left.
 	 */
-	show(thread) {
+	async sign(x, y, sign) {
+		this.point(x);
+		const at = this.time;
+		const list = at === null ? [] : await sign(at);
+
+		if (this.time !== at || this.closed || !list.length) return;
+		Object.assign(this, {x, y});
+		this.put([...this.sentences(list), this.now()]);
+	}
+
+	/**
+	 * Show the box about an arrow, else about THREAD; else about the time alone if THREAD is null.
+	 * SIGNS is from signsAt(). The box stays inside of the picture.
+	 */
+	show(thread, {arrow, band}) {
+		if (this.time === null || this.closed) return;
+		this.put(arrow.length ? [...this.sentences(arrow), this.now()] : [...this.about(thread), ...this.quiet(band)]);
+	}
+
+	/** Return a node for each sentence of LIST, the first one strong. */
+	sentences([first, ...others]) {
+		return [make("strong", {textContent: short(first, 200)}), ...this.quiet(others)];
+	}
+
+	/** Return a node in a quiet colour for each sentence of LIST. */
+	quiet(list) {
+		return list.map((text) => make("div", {className: "tl-quiet", textContent: short(text, 200)}));
+	}
+
+	/** Return the node that says the time at the pointer. */
+	now() {
+		return this.quiet([`at +${span(this.time - this.camera.start)} (${exact(this.time)})`])[0];
+	}
+
+	/** Put NODES into the box, and the box beside the pointer. */
+	put(nodes) {
 		const {camera, x, y, element} = this;
 
-		if (this.time === null || this.closed) return;
-		element.replaceChildren(...this.about(thread));
+		element.replaceChildren(...nodes);
 		element.hidden = false;
 		element.style.left = `${Math.min(x + 14, Math.max(camera.width - element.offsetWidth - 4, 0))}px`;
 		element.style.top = `${y + 16 + element.offsetHeight > camera.height ? Math.max(y - element.offsetHeight - 10, 0) : y + 16}px`;
@@ -88,9 +126,8 @@ export class Tooltip {
 	/** Return the nodes in the box. */
 	about(thread) {
 		const {start} = this.camera;
-		const quiet = (text) => make("div", {className: "tl-quiet", textContent: short(text, 200)});
-		const now = quiet(`at +${span(this.time - start)} (${exact(this.time)})`);
-
+		const quiet = (text) => this.quiet([text])[0];
+		const now = this.now();
 		const proof = this.hooks.unproven(this.x) ? [quiet("not proven: copied when the guest had stopped")] : [];
 
 		if (!thread) return [now, ...proof];

@@ -3,6 +3,7 @@
  * questions of engine.js about it. The model is the decoded trace: threads, what they did to each
  * other, counters, and rows.
  */
+import {Pointed} from "./pointed.js";
 import {compare} from "./compare.js";
 import {RangeStatistics} from "./range-statistics.js";
 import {Scene} from "./scene.js";
@@ -375,6 +376,11 @@ export class Trace {
 	/** Return what draw() of scene.js returns. */
 	draw(window, look) {
 		return this.scene.draw(window, look);
+	}
+
+	/** Return the answer of engine.pointed(). */
+	pointed(kind, item, time) {
+		return new Pointed(this).of(kind, item, time);
 	}
 
 	near(window, x, y, reach) {

@@ -1,0 +1,71 @@
+/*
+ * What a mark of a picture stands for: the answers of engine.pointed(), for the tip at the pointer.
+ */
+
+export class Pointed {
+	/** TRACE is a Trace of trace.js. */
+	constructor(trace) {
+		this.trace = trace;
+	}
+
+	/**
+	 * Return the answer about the mark of KIND (draw/marks.js, or "counter") with the index ITEM, at
+	 * TIME; null if there is none.
+	 */
+	of(kind, item, time) {
+		if (["sleeping", "collection", "gap", "counter"].includes(kind)) return this[kind](item, time);
+		return kind === "busy" ? {} : this.arrow(item);
+	}
+
+	/**
+	 * Return {time, actor, other}: ACTOR did something to OTHER at TIME (ns). Both are threads as
+	 * engine.thread() returns them.
+	 */
+	arrow(item) {
+		const {trace} = this;
+		const get = (name) => trace.item("interactions", "mprof_interaction", item, name);
+
+		return {time: get("time"), actor: trace.thread(get("thread")), other: trace.thread(get("other"))};
+	}
+
+	/** Return the time of a band: {from, to} in ns. A gap also has the number of its PACKETS. */
+	sleeping(item) {
+		const get = (name) => this.trace.item("activations", "mprof_activation", item, name);
+
+		return {from: get("start"), to: get("end")};
+	}
+
+	collection(item) {
+		const get = (name) => this.trace.item("collections", "mprof_collection", item, name);
+		const [to, duration] = [get("time"), get("duration_ns")];
+
+		return {from: to > duration ? to - duration : 0n, to};
+	}
+
+	gap(item) {
+		const get = (name) => this.trace.item("gaps", "mprof_gap", item, name);
+
+		return {from: get("from"), to: get("to"), packets: get("packets")};
+	}
+
+	/**
+	 * Return the last sample of counter ITEM at or before TIME: {name, value, time, before}; BEFORE
+	 * is the value of the sample before it, or null. Return null if there is no such sample.
+	 */
+	counter(item, time) {
+		const {trace} = this;
+		const {c, numbers} = trace.wasm;
+		const counter = trace.counterAt(item);
+		const sample = c.mprof_scene_sample(trace.scene.prepare(), item, time) >>> 0;
+		const get = (i, name) => trace.item("samples", "mprof_sample", i, name);
+
+		if (!counter || sample === numbers.MPROF_NONE) return null;
+		const before = get(sample, "previous");
+		return {
+			name: counter.name,
+			value: get(sample, "value"),
+			time: get(sample, "time"),
+			before: before === numbers.MPROF_NONE ? null : get(before, "value"),
+		};
+	}
+}
