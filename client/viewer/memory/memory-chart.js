@@ -12,8 +12,9 @@ const PART = " The lower, orange line: the counted objects.";
 
 export class Chart extends Plot {
 	/**
-	 * HOOKS: choose({at} | {from, to} | null), ask(n): request the lines for a width of N pixels,
-	 * tell(text): announce TEXT to screen readers, dark(): return true for dark colours.
+	 * HOOKS: choose({at} | {from, to} | null): the user selected a moment, a range or nothing;
+	 * ask(n): request lines of N values, one per pixel; tell(text): announce TEXT to screen
+	 * readers; dark(): return true for dark colours.
 	 */
 	constructor(hooks) {
 		super();
@@ -29,8 +30,8 @@ export class Chart extends Plot {
 		});
 		this.says = make("p", {className: "mem-says", id: "mem-chart-says", textContent: HOW});
 		this.element = make("div", {className: "mem-chart-box"}, this.canvas);
-		this.lines = null; /* {from, to: µs, full, part: arrays of bytes}; PART null without a filter */
-		this.chosen = null;
+		this.lines = null; /* argument of show(), or null before the first answer */
+		this.chosen = null; /* the selection: {at}, {from, to} (µs) or null */
 		this.pointer = null; /* time under the pointer, µs, or null */
 		this.mark = null; /* time of the crosshair that keys move, µs, or null */
 		this.listen();
@@ -75,8 +76,9 @@ export class Chart extends Plot {
 	}
 
 	/**
-	 * Set the lines of all objects and of the filtered ones (null without a filter). Values belong
-	 * to the ends of equal parts of the time from FROM to TO.
+	 * Show LINES: {from, to, full, part}. FROM and TO are times (µs). FULL has the live bytes of all
+	 * objects, PART those of the filtered objects (null without a filter). Value I of N is the one at
+	 * the time FROM + (TO - FROM) * (I + 1) / N.
 	 */
 	show(lines) {
 		this.lines = lines;

@@ -1,9 +1,9 @@
 /*
- * The selection of a memory profile: the objects that the page counts. The user counts
+ * The selection: the objects that the page counts. These are
  * - all allocated objects;
- * - the objects that live at the end of the profile, at its peak, or at a chosen moment;
- * - the objects allocated in a chosen range, or those of them that live at the end of the range.
- * The chart, the bar above it, and the address of the page set the selection.
+ * - or the objects that live at the end of the profile, at its peak, or at a chosen moment;
+ * - or the objects allocated in a chosen range, or those of them that live at the end of the range.
+ * The user selects on the chart, with the list "Count" below the chart, or by the page's address.
  */
 import {make} from "../page/make.js";
 import {narrowed} from "./memory-clauses.js";
@@ -57,7 +57,7 @@ export class Choice {
 		};
 	}
 
-	/** Return the range or moment that the chart marks. */
+	/** Return the selected moment {at} or range {from, to}, which the chart marks, or null. */
 	get marked() {
 		return this.what === "at"
 			? {at: this.at}
@@ -108,9 +108,10 @@ export class Choice {
 	}
 
 	/**
-	 * Return the argument for heap.profile(). FILTER is the filter of the clauses, or null. PEAK_US
-	 * is the time of the peak of all objects; the filtered objects alone could have their peak at
-	 * another time.
+	 * Return the members `weight` and `filter` of the argument of heap.profile(). FILTER is the
+	 * filter that the user set, or null. PEAK_US is the time at which most bytes of all objects
+	 * lived. With a filter the page counts the filtered objects that lived at PEAK_US, and not at
+	 * the peak of the filtered objects.
 	 */
 	question(filter, peakUs) {
 		const {what} = this;
@@ -132,13 +133,16 @@ export class Choice {
 			: filter;
 	}
 
-	/** Return the filter of the objects whose line the chart shows, or null for all objects. */
+	/**
+	 * Return the filter for the second line of the chart, which shows the selected objects. Return
+	 * null if all objects are selected; then there is no second line.
+	 */
 	lineFilter(filter, peakUs) {
 		if (this.what === "live") return narrowed(filter, {never: true});
 		return this.what === "peak" ? narrowed(filter, {live: {least: peakUs, most: peakUs}}) : this.timed(filter);
 	}
 
-	/** Show how much PROFILE counts, compared with WHOLE, the bytes of the recording. */
+	/** Show the sums of PROFILE, and their share of WHOLE, all bytes allocated in the recording. */
 	tell({bytes, objects, samples, relativeError}, whole) {
 		this.says.textContent = samples
 			? `${amount(bytes)} ${give(relativeError)} in ${count(objects, "sampled object")}, ${share(bytes, whole)} of all allocations`

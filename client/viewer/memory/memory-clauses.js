@@ -1,7 +1,7 @@
 /*
- * The conditions of a memory profile: "only show allocations that …". A condition is a clause
- * {kind, how, a, b}: HOW is the operator, and A and B are the typed texts. In the address a clause
- * is `kind:how:a` or `kind:between:a~b`.
+ * Conditions on allocations ("only show allocations that …"). A condition is a clause {kind, how, a,
+ * b}: KIND is a key of KINDS or HIDDEN, HOW is the operator, and A and B are the texts that the user
+ * typed as its values. In the address a clause is `kind:how:a` or `kind:between:a~b`.
  */
 import {readBytes, readSpan, readTime} from "./memory-text.js";
 
@@ -11,7 +11,10 @@ const NAMES = {is: "equals", has: "contains"};
 const HEAPS = {major: "major", minor: "minor", external: "external"};
 const FUNCTIONS_MAX = 8; /* most clauses on functions, MPROF_MEM_CLAUSES_MAX */
 
-/** The kinds of clauses in display order: text, operators and type of the value. */
+/**
+ * The kinds of clauses in the order of the list: TEXT, the operators HOWS, and FILL, the type of the
+ * values (a key of FILLS, "name", or null: no value).
+ */
 export const KINDS = {
 	allocated: {text: "allocated", hows: TIMES, fill: "time"},
 	live: {text: "live", hows: {at: "at", ...TIMES, end: "at the end", peak: "at the peak"}, fill: "time"},
@@ -27,12 +30,13 @@ export const KINDS = {
 /** The kinds of clauses that hide functions. */
 export const HIDDEN = {hide: {text: "whose name", hows: NAMES, fill: "name"}};
 
+/* For each type of value: its parser, and a description for the message about a wrong value. */
 const FILLS = {
 	time: [readTime, "a time, such as 1.5 s since the start or 12:30:05 UTC"],
 	span: [readSpan, "a time span, such as 200 ms or 1.5 s"],
 	bytes: [readBytes, "an amount, such as 512 B, 4K or 1.5M"],
 };
-const FIXED = ["end", "peak", "never"];
+const FIXED = ["end", "peak", "never"]; /* operators without a value */
 
 /** Return the number of values that a clause of KIND and HOW needs: 0, 1 or 2. */
 export function blanks({kind, how}) {
@@ -63,10 +67,7 @@ export function clauseOf(text) {
 	return clause;
 }
 
-/**
- * Return the value of the typed TEXT: {value}, or {error: sentence}. FILL is its type, a key of
- * FILLS.
- */
+/** Parse TEXT, a value of the type FILL. Return {value}, or {error: sentence}. */
 function value(text, fill, startUs) {
 	const [read, wanted] = FILLS[fill];
 	const got = text.trim() === "" ? null : read(text, startUs);
@@ -81,6 +82,7 @@ function value(text, fill, startUs) {
 	return {error: `“${text.slice(0, 40)}” is not understood; give ${wanted}.`};
 }
 
+/* Return the range of values that CLAUSE allows: {range: {least, most}}, or {error: sentence}. */
 function ranged(clause, fill, startUs) {
 	const a = value(clause.a, fill, startUs);
 	const b = clause.how === "between" ? value(clause.b, fill, startUs) : null;
@@ -119,6 +121,7 @@ function meet(a = {}, b) {
 	return out;
 }
 
+/* Combines the meanings of clauses into one filter for heap.js. */
 class Gathering {
 	constructor(peakUs) {
 		this.filter = {clauses: []};
@@ -170,8 +173,8 @@ export function gather(clauses, startUs, peakUs) {
 }
 
 /**
- * Return FILTER (null: all objects) with the additional conditions MORE: ranges by name, and
- * `never`.
+ * Return a copy of FILTER (null: all objects) to which the conditions MORE are added: {allocated,
+ * live, collected, bytes, lifetime: {least, most}, never: true}, each optional.
  */
 export function narrowed(filter, more) {
 	const out = {clauses: [], ...filter};

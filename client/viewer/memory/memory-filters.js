@@ -1,17 +1,20 @@
 /*
- * The filters of the page: conditions ("only show allocations that …") that must all be met, and
- * functions that are hidden from stacks. A complete condition applies at once. An incomplete one
- * has no effect, and a text says what is missing.
+ * The filters of the page. Conditions select allocations; an allocation must meet all of them.
+ * Hidden functions are left out of the stacks. A complete condition applies at once. An incomplete
+ * condition has no effect, and a text beside it says what is missing.
  */
 import {button, make} from "../page/make.js";
 import {HIDDEN, KINDS, blanks, clauseOf, clauseText, gather, hiddenOf, meaning} from "./memory-clauses.js";
 import {count} from "../page/times.js";
 
-const TYPED_MS = 350;
-const MOST = 24;
+const TYPED_MS = 350; /* a typed value applies this long after the last key */
+const MOST = 24; /* most clauses of one list */
 const HINTS = {time: "1.5 s, or 12:30:05", span: "200 ms", bytes: "4K", name: "name"};
 
-/* A list of clauses with one line for each. KINDS are their possible kinds. */
+/*
+ * A list of clauses, each with a line of form fields. KINDS are the possible kinds, FIRST the clause
+ * that the button ADD creates. CHANGED(ms) is called after a change that applies in MS ms.
+ */
 class List {
 	constructor({legend, kinds, first, add, changed}) {
 		Object.assign(this, {kinds, first, changed});
@@ -198,6 +201,10 @@ export class Filters {
 		this.judge();
 	}
 
+	/**
+	 * Replace all clauses by ONLY and HIDE, texts from the address. TELL: the user did it, so call
+	 * the hook changed().
+	 */
 	set(only, hide, tell = false) {
 		this.only.set(only);
 		this.hide.set(hide);

@@ -1,7 +1,8 @@
 /*
- * The flame graph of a profile. Hovering shows the text of a box, a click zooms to a box, and keys
- * move between boxes. The bar above the graph has the choice of the tree, its direction and the
- * search. The canvas covers only the visible part.
+ * The flame graph of a profile: a box for each function of a stack, as wide as its bytes. Hovering
+ * shows the amounts of a box, a click zooms to a box, and the arrow keys select a box. The bar above
+ * the graph selects the tree and its direction, and has the search. The canvas is as large as the
+ * visible part of the graph and is painted again when the user scrolls.
  */
 import {shown} from "../page/guest-text.js";
 import {button, make} from "../page/make.js";
@@ -10,8 +11,8 @@ import {Names, paint, rowY} from "./memory-paint.js";
 import {amount, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
-const PATH_SHOWN = 6;
-const TYPED_MS = 150;
+const PATH_SHOWN = 6; /* most functions in the path above the graph */
+const TYPED_MS = 150; /* the search begins this long after the last key */
 
 export class Flame {
 	/**
@@ -22,9 +23,13 @@ export class Flame {
 	constructor(hooks) {
 		this.hooks = hooks;
 		this.profile = null;
-		this.path = []; /* names from the root to the zoomed function; the shown tree may not have all of them */
-		this.selected = null;
-		this.hits = null;
+		/*
+		 * Names from the root to the zoomed function. A filter may remove some of them from the
+		 * tree; PATH keeps them, so that the zoom comes back without the filter.
+		 */
+		this.path = [];
+		this.selected = null; /* node that the keys selected, or null */
+		this.hits = null; /* for each name 1 if the search found it; null without a search */
 		this.bar();
 		this.canvas = make("canvas", {className: "mem-flame-canvas"});
 		this.space = make("div", {className: "mem-flame-space"}, this.canvas);
@@ -129,10 +134,7 @@ export class Flame {
 		return this.growChoice.value === "up";
 	}
 
-	/**
-	 * Switch to the other tree: its first row has the callers at the root, or the functions that
-	 * allocate.
-	 */
+	/** Show the tree that the list selects, without a zoom: paths differ between the trees. */
 	turn() {
 		this.path = [];
 		this.selected = null;
@@ -155,6 +157,7 @@ export class Flame {
 		}, TYPED_MS);
 	}
 
+	/* Find the text of the search field in the names. */
 	seek() {
 		const text = this.find.value;
 
@@ -198,6 +201,7 @@ export class Flame {
 		return this.up ? this.height - scrollTop : scrollTop;
 	}
 
+	/* Zoom to PATH and select the selected path in a tree that is new. */
 	reset() {
 		if (!this.tree) return;
 		const chosen = this.selected === null ? null : this.selectedPath;
@@ -227,6 +231,7 @@ export class Flame {
 		);
 	}
 
+	/* Compute the positions of all boxes, and paint them. */
 	lay() {
 		if (!this.tree || !this.width) return;
 		this.layout = new Layout(this.tree, this.zoomed, this.width);

@@ -1,12 +1,12 @@
 /*
- * Follow a recording that grows: read new bytes and feed them to the heap. While the user pauses,
- * the page stays as it is and nothing is read.
+ * Follow a recording that grows: fetch its new bytes, append them to the heap, and update the page.
+ * During a pause nothing is fetched, and the page does not change.
  */
 import {shown} from "../page/guest-text.js";
 
-const WAIT_MS = 1500;
-const LOST_MS = 5000;
-const BUSY = 4; /* the wait between two reads is this multiple of the time that a profile takes */
+const WAIT_MS = 1500; /* usual wait between two reads */
+const LOST_MS = 5000; /* wait after an error */
+const BUSY = 4; /* the wait is at least this multiple of the time that a profile takes */
 
 export class Follow {
 	constructor(page) {
@@ -30,8 +30,8 @@ export class Follow {
 	}
 
 	/**
-	 * Return the ms until the next read. The wait leaves time for other work, because each read is
-	 * followed by a new profile.
+	 * Return the ms until the next read may begin. The page computes a new profile after each read,
+	 * and must have time for the user in between.
 	 */
 	get rest() {
 		return Math.max(0, (this.since ?? 0) + BUSY * (this.page.cost ?? 0) - performance.now());

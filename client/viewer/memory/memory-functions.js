@@ -1,6 +1,6 @@
 /*
- * The functions of a profile as a table, sorted by name, by their own bytes or by their total
- * bytes. A row can be expanded to show the callers.
+ * The table of a profile's functions, sorted by name, by the bytes that a function allocates itself,
+ * or by the bytes that it and its callees allocate. A row can be expanded to show the callers.
  */
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
@@ -8,7 +8,7 @@ import {amount, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
 const ROWS = 100; /* rows at first, and further rows for each press of the button */
-const CALLERS = 20;
+const CALLERS = 20; /* most callers of an expanded row */
 const COLUMNS = [
 	["name", "Function", "Name of the function, and its place"],
 	["self", "Self", "Bytes that it allocates itself"],
@@ -104,7 +104,10 @@ export class Functions {
 			head.setAttribute("aria-sort", key !== this.sort ? "none" : key === "name" ? "ascending" : "descending");
 	}
 
-	/** Show SPOTS of a profile (README.md). BYTES is the sum of the whole profile. */
+	/**
+	 * Show SPOTS, the functions of a profile (client/viewer/README.md). BYTES is the sum of the whole
+	 * profile.
+	 */
 	show(spots, bytes) {
 		this.spots = spots;
 		this.bytes = bytes;

@@ -1,10 +1,13 @@
-/* The head of a memory profile's page: the guest, sentences on missing data, and the buttons. */
+/*
+ * The head of a memory profile's page: name and facts of the recording, sentences about missing or
+ * damaged data, buttons, and messages.
+ */
 import {shown} from "../page/guest-text.js";
 import {Message, button, ended, make, picker} from "../page/make.js";
 import {amount, exactSpan, give, share, span, wall} from "./memory-text.js";
 import {bytes, count} from "../page/times.js";
 
-const DAMAGES = 20;
+const DAMAGES = 20; /* most sentences about damage */
 
 export class Head {
 	/**

@@ -8,8 +8,8 @@ import {escape} from "../draw/svg.js";
 
 const FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
 /*
- * Estimated width of a letter in pixels; the width of a text that is surely too long is not
- * measured.
+ * Estimated width of a letter in pixels. A text is cut by this estimate before it is measured,
+ * because measuring long texts is slow.
  */
 const LETTER = 7.3;
 const NAME_MAX = 300;
@@ -51,7 +51,7 @@ export function colourOf(name, dark) {
 	return dark ? `hsl(${hue.toFixed(0)} 46% ${25 + vary}%)` : `hsl(${hue.toFixed(0)} 82% ${69 + 1.6 * vary}%)`;
 }
 
-/** A cache of shortened names, by number. */
+/** A cache of the printable, shortened names and of their colours, by the number of the name. */
 export class Names {
 	constructor(names) {
 		this.names = names;

@@ -1,6 +1,6 @@
 /*
- * The plot of live memory over time: axes, lines, the peak and the selection. The class Chart
- * extends it by the handling of input.
+ * Paint the chart of live memory over time: axes, lines, the peak and the selection. The class Chart
+ * (memory-chart.js) extends the class Plot and handles the input.
  */
 import {amount, span, wall} from "./memory-text.js";
 
@@ -51,8 +51,8 @@ export function step(reach, n, base = 10) {
 }
 
 /**
- * The class uses info, walled, width, lines, chosen, drawn, pointer, mark and hooks, which the
- * class Chart sets.
+ * The painting half of Chart. It reads the members info, walled, width, lines, chosen, drawn,
+ * pointer, mark and hooks, which Chart sets.
  */
 export class Plot {
 	get plot() {

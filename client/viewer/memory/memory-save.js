@@ -1,6 +1,6 @@
 /*
- * Save files of a memory profile: the recording, the flame graph as a picture, and the profile for
- * other tools.
+ * Save the flame graph as a picture, and the profile in formats for other programs. The browser
+ * downloads each file.
  */
 import {NONE, ROW} from "./memory-layout.js";
 import {flameSvg, paint} from "./memory-paint.js";
@@ -9,6 +9,7 @@ import {download, fileName} from "../trace/save.js";
 const PNG_MAX = 16000; /* greatest height in pixels of a canvas in all browsers */
 const NODES_MAX = 2000000;
 
+/* Return FLAME. Throw if it has no profile yet. */
 function need(flame) {
 	if (!flame.layout) throw new Error("There is nothing to save yet");
 	return flame;

@@ -1,6 +1,6 @@
 /*
- * The address of the time line of a guest at a moment of its memory profile. heap-strip-clock.js
- * says how the two clocks are related.
+ * Find the address of a guest's time line at a moment of its memory profile. Profile and time line
+ * have different clocks; strip/heap-strip-clock.js describes how they are related.
  */
 import {format} from "../page/address.js";
 import {guestPath} from "../page/api.js";
@@ -22,7 +22,8 @@ async function offset(api, {domain, uuid, run}) {
 			/^\d{1,19}$/.test(text ?? "") ? BigInt(text) : null,
 		);
 		/*
-		 * An event is copied after it happened, so the least difference is nearest to the offset.
+		 * The host copies an event some time after it happened. The least difference has the
+		 * least delay, so it is nearest to the offset of the clocks.
 		 */
 		const apart = copied !== null && event !== null ? copied - event : null;
 

@@ -1,11 +1,11 @@
 /*
- * The view of a memory profile's page: apply a view to the controls, and write the present view to
- * the URL.
+ * The view of a memory profile's page is the state of its controls. This file sets the controls from
+ * a view (an object of page/memory-address.js), and writes the view to the URL after a change.
  */
 import {format, sameTrace} from "../page/address.js";
 import {SORTS} from "../page/memory-address.js";
 
-const SETTLE_MS = 300;
+const SETTLE_MS = 300; /* the URL is written this long after the last change */
 
 export class MemoryViewUrl {
 	constructor(page) {

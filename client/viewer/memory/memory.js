@@ -1,4 +1,7 @@
-/* The page of a memory profile: assembles its parts and asks heap.js. */
+/*
+ * The page of a memory profile. The class MemoryPage creates the parts of the page, asks the worker
+ * of memory profiles (engine/heap.js) for profiles, and passes the answers to the parts.
+ */
 import {Heap} from "../engine/heap.js";
 import {askNote} from "../host/host-dialogs.js";
 import {make} from "../page/make.js";
@@ -19,7 +22,7 @@ import {amount, give} from "./memory-text.js";
 import {download, fileName} from "../trace/save.js";
 import {watchDark} from "../draw/theme.js";
 
-const THREADS_MS = 400;
+const THREADS_MS = 400; /* the link to the time line is updated this long after the last change */
 
 export class MemoryPage {
 	static async open(root, view, services) {
@@ -166,7 +169,7 @@ export class MemoryPage {
 		if (this.source.recording) this.follow = new Follow(this);
 	}
 
-	/** Set INFO, the newest answer of heap.load() or heap.feed(). */
+	/** Show INFO, the newest answer of heap.load() or heap.feed(), in all parts of the page. */
 	know(info) {
 		this.info = info;
 		this.head.title(this.source);
@@ -177,7 +180,7 @@ export class MemoryPage {
 		this.choice.build();
 	}
 
-	/** Return the error of an estimate of BYTES as text. */
+	/** Return the statistical error of BYTES, an estimate from samples, as text: "± 5 %". */
 	error(bytes) {
 		const samples = this.info ? (bytes * this.info.rate) / this.info.wordBytes : 0;
 
@@ -186,7 +189,7 @@ export class MemoryPage {
 
 	// Questions.
 
-	/** Update the page after a change of the selection. */
+	/** Ask for a new profile after the user changed the selection or a filter. */
 	chosen() {
 		this.chart.choose(this.choice.marked);
 		this.settle();
