@@ -78,6 +78,26 @@ test("amounts and times are read as people write them", () => {
 	assert.equal(share(1, 3), "33.3 %");
 	assert.equal(share(0, 0), "0 %");
 	assert.equal(give(0.01), "± 1 %");
+	assert.deepEqual(
+		[0.096, 0.0967, 0.094, 0.1, 0.123, 0.999, 1, 7, 0.004, 0.00123, 1e-9].map(give),
+		[
+			"± 9.6 %",
+			"± 9.7 %",
+			"± 9 %",
+			"± 10 %",
+			"± 12 %",
+			"± 100 %",
+			"± 100 %",
+			"± 100 %",
+			"± 0.4 %",
+			"± 0.1 %",
+			"± < 0.01 %",
+		],
+		"errors as people write them",
+	);
+	for (let relative = 1e-12; relative < 1e3; relative *= 1.037) assert.ok(!/e/.test(give(relative)), give(relative));
+	for (let bytes = 1; bytes < 1e300; bytes *= 1.37)
+		assert.match(amount(bytes), /^(\d{1,3}(\.\d{1,3})?|> 1000) [KMGTPE]?B$/, `${bytes} bytes`);
 	assert.equal(give(0), "");
 	assert.equal(span(101e6), "1 min 41 s");
 	assert.equal(wall(START, 0), "2026-11-21 23:59:50.500");

@@ -156,6 +156,51 @@ static void test_hotspots(void)
 	made_free(&m);
 }
 
+/* Return the pair of the functions CALLEE and CALLER, or zeros if there is none. */
+static struct mprof_hotspot_caller pair_find(const struct mprof_hotspots *h, const struct mprof_mem *d,
+					     const char *callee, const char *caller)
+{
+	uint32_t n;
+	const struct mprof_hotspot_caller *list = mprof_hotspots_callers(h, &n);
+	const struct mprof_hotspot *spots = mprof_hotspots_list(h, &n), *of = spot_find(h, d, callee);
+
+	for (uint32_t i = of->first_caller; i < of->first_caller + of->n_callers; i++)
+		if (&spots[list[i].caller] == spot_find(h, d, caller))
+			return list[i];
+	return (struct mprof_hotspot_caller){0};
+}
+
+/*
+ * f4 allocates below f1 and f2, which call it directly or through each other. A function that calls
+ * itself is called directly by the function before it.
+ */
+static void test_direct_callers(void)
+{
+	struct mprof_profile *p = profile_new();
+	struct made m = {0};
+	struct mprof_hotspots *h;
+	struct mprof_mem *d;
+
+	made_begin(&m, 2);
+	made_alloc(&m, 1, 16, MPROF_MEM_MAJOR, STACK(1, 2, 4));
+	made_alloc(&m, 2, 8, MPROF_MEM_MAJOR, STACK(1, 2, 4, 4));
+	made_alloc(&m, 3, 4, MPROF_MEM_MAJOR, STACK(1, 4));
+	made_alloc(&m, 4, 2, MPROF_MEM_MAJOR, STACK(2, 1, 2, 1, 4));
+	made_alloc(&m, 5, 1, MPROF_MEM_MAJOR, STACK(4));
+	made_finish(&m);
+	d = made_read(&m, p, NULL);
+	h = mprof_hotspots_new(p, d, MPROF_WEIGHT_ALL);
+	CHECK_EQ_UINT(pair_find(h, d, "f4", "f1").samples, 30);
+	CHECK_EQ_UINT(pair_find(h, d, "f4", "f1").direct, 6);
+	CHECK_EQ_UINT(pair_find(h, d, "f4", "f2").samples, 26);
+	CHECK_EQ_UINT(pair_find(h, d, "f4", "f2").direct, 24);
+	CHECK_EQ_UINT(pair_find(h, d, "f4", "f4").samples, 0);
+	mprof_hotspots_free(h);
+	mprof_mem_free(d);
+	mprof_profile_free(p);
+	made_free(&m);
+}
+
 /* A function allocates at four places. The list has the three largest places, the largest first. */
 static void test_places(void)
 {
@@ -345,6 +390,7 @@ int main(void)
 	CHECK_RUN(test_trees);
 	CHECK_RUN(test_hidden_inside);
 	CHECK_RUN(test_hotspots);
+	CHECK_RUN(test_direct_callers);
 	CHECK_RUN(test_places);
 	CHECK_RUN(test_borrowed_names);
 	CHECK_RUN(test_truncated);

@@ -174,7 +174,9 @@ static bool count_callers(struct hotspot_build *f, uint32_t callee, uint64_t wei
 			continue;
 		pair->node = f->walk.at;
 		pair->told.samples += weight;
-		told++;
+		/* The first function that differs from CALLEE called it directly. */
+		if (!told++)
+			pair->told.direct += weight;
 	}
 	return true;
 }

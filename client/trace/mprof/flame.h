@@ -117,7 +117,9 @@ struct mprof_hotspot {
 struct mprof_hotspot_caller {
 	uint32_t caller; /* CALLER and CALLEE are indices in mprof_hotspots_list() */
 	uint32_t callee;
-	uint64_t samples; /* samples that CALLEE allocates below CALLER */
+	uint64_t samples; /* samples that CALLEE allocates below CALLER, at any distance */
+	/* Part of SAMPLES for which no other function is between CALLER and CALLEE. */
+	uint64_t direct;
 };
 
 struct mprof_hotspots;

@@ -429,6 +429,7 @@ static const struct place places[] = {
 	FIELD(mprof_hotspot_caller, caller),
 	FIELD(mprof_hotspot_caller, callee),
 	FIELD(mprof_hotspot_caller, samples),
+	FIELD(mprof_hotspot_caller, direct),
 	STRUCT(mprof_leak),
 	FIELD(mprof_leak, code),
 	FIELD(mprof_leak, node),

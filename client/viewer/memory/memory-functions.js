@@ -222,8 +222,8 @@ export class Functions {
 	}
 
 	callersOf(spot) {
-		const list = [...spot.callers].sort((a, b) => b.bytes - a.bytes);
-		const rows = list.slice(0, CALLERS).map(({spot: i, bytes}) => this.caller(spot, this.spots[i], bytes));
+		const list = spot.callers;
+		const rows = list.slice(0, CALLERS).map((it) => this.caller(spot, this.spots[it.spot], it));
 
 		if (list.length > CALLERS)
 			rows.push(
@@ -236,7 +236,11 @@ export class Functions {
 		return rows;
 	}
 
-	caller(spot, caller, bytes) {
+	/*
+	 * Return the row of CALLER: one that calls the function directly ("called by"), or
+	 * from a distance ("via").
+	 */
+	caller(spot, caller, {bytes, direct}) {
 		const name = shown(caller?.name ?? "?");
 
 		return make(
@@ -245,7 +249,7 @@ export class Functions {
 			make(
 				"th",
 				{scope: "row"},
-				"via ",
+				direct ? "called by " : "via ",
 				make("button", {
 					type: "button",
 					className: "mem-link",
@@ -256,7 +260,10 @@ export class Functions {
 			),
 			make("td", {className: "mem-number", textContent: amount(bytes)}),
 			make("td", {className: "mem-number mem-lesser", textContent: `${share(bytes, spot.self)} of it`}),
-			make("td"),
+			make("td", {
+				className: "mem-number",
+				textContent: direct && direct < bytes ? `${amount(direct)} directly` : "",
+			}),
 			make("td", {className: "mem-lesser"}),
 			make("td", {className: "mem-number mem-lesser", textContent: this.hooks.error(bytes)}),
 		);

@@ -4,17 +4,21 @@
  */
 import {rough} from "../page/times.js";
 
-const UNITS = ["B", "KB", "MB", "GB", "TB"];
+const UNITS = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
 const SPANS = {us: 1, µs: 1, μs: 1, ms: 1e3, s: 1e6, sec: 1e6, m: 6e7, min: 6e7, h: 3.6e9, d: 8.64e10};
 const POWERS = {"": 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4};
 const YEARS_END = Date.UTC(10000, 0);
 const DAY_US = 86400000000n;
 
-/** Return BYTES with a unit and three digits: 1.25 MB. */
+/**
+ * Return BYTES with a unit and three digits: 1.25 MB. A broken recording may claim any amount; past
+ * the last unit the text is "> 1000 EB".
+ */
 export function amount(bytes) {
 	let i = 0;
 
-	for (; Math.abs(bytes) >= 1000 && i < UNITS.length - 1; i++) bytes /= 1024;
+	for (; Math.abs(bytes) >= 999.5 && i < UNITS.length - 1; i++) bytes /= 1024;
+	if (Math.abs(bytes) > 1000) return bytes > 0 ? "> 1000 EB" : "< −1000 EB";
 	return `${i ? Number(bytes.toPrecision(3)) : Math.round(bytes)} ${UNITS[i]}`;
 }
 
@@ -32,9 +36,9 @@ export function share(part, whole) {
  */
 export function give(relative) {
 	if (!Number.isFinite(relative) || relative <= 0) return "";
-	return relative >= 1
-		? "± 100 %"
-		: `± ${(100 * relative).toPrecision(relative < 0.1 ? 1 : 2).replace(/\.0+$/, "")} %`;
+	const percent = Math.min(100 * relative, 100);
+
+	return percent < 0.01 ? "± < 0.01 %" : `± ${Number(percent.toPrecision(percent < 9.5 ? 1 : 2))} %`;
 }
 
 /** Return the time span US with a unit and three digits. */

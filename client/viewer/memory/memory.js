@@ -155,7 +155,7 @@ export class MemoryPage {
 			body,
 			({phase, bytes, total}) =>
 				this.head.progress(
-					`${phase === "building" ? "RangeStatistics" : "Reading"}: ${amount(bytes)}`,
+					`${phase === "building" ? "Building" : "Reading"}: ${amount(bytes)}`,
 					total ? bytes / total : null,
 				),
 			this.aborting.signal,

@@ -185,18 +185,24 @@ export class Answers {
 
 	// Functions.
 
-	/** Return the callers of a function: [{spot, bytes}]. CALLERS is the address of all callers. */
+	/**
+	 * Return the callers of a function: [{spot, bytes, direct}], the direct ones first, then by what
+	 * it allocates below them. CALLERS is the address of all callers.
+	 */
 	#callers({first_caller: first, n_callers: n}, callers) {
 		const {wasm, scale} = this;
 		const size = wasm.size("mprof_hotspot_caller");
+		const words = new Uint32Array(wasm.c.memory.buffer, callers + first * size, (n * size) / 4);
+		const [caller, samples, direct] = ["caller", "samples", "direct"].map(
+			(name) => wasm.field("mprof_hotspot_caller", name).at / 4,
+		);
+		const bytes = (at) => (words[at] + words[at + 1] * U32) * scale;
 		const list = [];
 
-		for (let i = first; i < first + n && list.length < CALLERS_MAX; i++) {
-			const {caller, samples} = wasm.object("mprof_hotspot_caller", callers + i * size);
-
-			if (caller < SPOTS_MAX) list.push({spot: caller, bytes: Number(samples) * scale});
-		}
-		return list;
+		for (let at = 0; at < words.length; at += size / 4)
+			if (words[at + caller] < SPOTS_MAX)
+				list.push({spot: words[at + caller], bytes: bytes(at + samples), direct: bytes(at + direct)});
+		return list.sort((a, b) => b.direct - a.direct || b.bytes - a.bytes).slice(0, CALLERS_MAX);
 	}
 
 	/** Return the function (struct mprof_hotspot) at the address AT; README.md describes it. */
