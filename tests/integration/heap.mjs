@@ -154,11 +154,18 @@ function checkFunctions(recording, file, weight, what) {
 			`${what}: bytes of function ${i}`,
 		);
 		same(spot.places.length + spot.morePlaces, want.n_places, `${what}: places of function ${i}`);
-		for (const [k, {spot: by, bytes}] of spot.callers.entries())
+		for (const [k, {spot: by, bytes, direct}] of spot.callers.entries()) {
+			const {name} = profile.spots[by];
+			const caller = want.callers.find((it) => it.function === name && near(bytes, it.samples_bytes));
+			const before = spot.callers[k - 1];
+
+			check(caller, `${what}: caller ${k} of function ${i}`);
 			check(
-				profile.spots[by].name === want.callers[k].function && near(bytes, want.callers[k].samples_bytes),
-				`${what}: caller ${k} of function ${i}`,
+				direct <= bytes &&
+					(!before || direct < before.direct || (direct === before.direct && bytes <= before.bytes)),
+				`${what}: place of caller ${k} of function ${i}`,
 			);
+		}
 	}
 }
 
