@@ -26,6 +26,7 @@ enum archive_condition {
 	ARCHIVE_E_BUSY,	    /* the archive cannot be read or written now: try again */
 	ARCHIVE_E_NEWER,    /* the archive was written by a newer version */
 	ARCHIVE_E_DAMAGED,  /* a row does not agree with its checksum, or rows are missing */
+	ARCHIVE_E_CHANGED,  /* the row has another version than the one that the caller read */
 };
 
 /* Options of a writer. */
@@ -105,6 +106,22 @@ struct archive_capture {
 	bool pinned;
 	const char *note;    /* NULL = "" */
 	const char *context; /* NULL = none */
+	/*
+	 * JSON array of the marks in its picture, and the number of changes of PINNED, NOTE and
+	 * MARKS. A writer ignores both: a new capture has no marks, and version 0.
+	 */
+	const char *marks;
+	int64_t version;
+};
+
+/* A change of a capture. What is NULL, or -1, stays as it is. */
+struct archive_capture_change {
+	int64_t capture;
+	int pinned; /* 0, 1 or -1 */
+	const char *note;
+	const char *marks;   /* JSON array; see schema/archive/0003-capture-marks.sql */
+	const char *context; /* JSON */
+	int64_t version;     /* the version that the capture must have; -1 = any */
 };
 
 /* Sums of the damage that was found. The damaged rows were deleted and gaps declared. */

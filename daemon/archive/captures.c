@@ -117,21 +117,32 @@ int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct 
 	return r ? r : put_range_again(w, capture, piece->stream);
 }
 
-int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinned, const char *note,
-				 const char *context)
+/* Return why no row of CAPTURE was changed: there is none, or it has another version. */
+static int not_changed(struct archive_writer *w, int64_t capture)
+{
+	int64_t there = 0;
+	bool is_null;
+	int r = statement_number(&w->store.statements, STATEMENT_HAS_CAPTURE, VALUES(capture), &there, &is_null);
+
+	return r ? r : there ? ARCHIVE_E_CHANGED : ARCHIVE_E_ABSENT;
+}
+
+int archive_writer_change_capture(struct archive_writer *w, const struct archive_capture_change *change)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->store.statements, STATEMENT_PATCH_CAPTURE, VALUES(id), &s);
+	int r = statement_get(&w->store.statements, STATEMENT_CHANGE_CAPTURE, VALUES(change->capture), &s);
 
 	if (!s)
 		return r;
-	sqlite3_bind_int(s, 2, pinned < 0 ? -1 : pinned != 0);
-	sqlite3_bind_text(s, 3, note, -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 4, context, -1, SQLITE_STATIC);
+	sqlite3_bind_int(s, 2, change->pinned < 0 ? -1 : change->pinned != 0);
+	sqlite3_bind_text(s, 3, change->note, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 4, change->context, -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, 5, change->marks, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 6, change->version);
 	r = statement_step(&w->store.statements, s);
 	if (r == 0 && sqlite3_changes(w->store.db) == 0)
-		r = ARCHIVE_E_ABSENT;
-	if (r == 0 && context)
+		return not_changed(w, change->capture);
+	if (r == 0 && change->context)
 		w->wants_sync = true;
 	return r;
 }

@@ -16,9 +16,11 @@ static int read_captures(struct reader *r, sqlite3_stmt *s, reader_capture_call 
 				    .real = column_u64(s, 3),
 				    .mono = column_u64(s, 4),
 				    .pinned = sqlite3_column_int(s, 5) != 0,
-				    .note = column_string(s, 6)},
-			.name = column_string(s, 7),
-			.uuid = column_text(s, 8),
+				    .note = column_string(s, 6),
+				    .marks = column_string(s, 7),
+				    .version = sqlite3_column_int64(s, 8)},
+			.name = column_string(s, 9),
+			.uuid = column_text(s, 10),
 		};
 		rc = call(context, &c);
 		if (rc != 0)

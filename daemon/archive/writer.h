@@ -68,12 +68,11 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 /* Add a piece of a capture's unproven tail. The piece's ENDS and FLAGS are ignored. */
 int archive_writer_tail(struct archive_writer *w, int64_t capture, const struct archive_piece *piece);
 /*
- * Change a capture. PINNED -1, NOTE NULL and CONTEXT (JSON) NULL leave the value as it is. A commit
- * with a context is flushed to the disk. ARCHIVE_E_ABSENT: there is no such capture. Needs no
- * transaction.
+ * Change a capture. A change of its pin, note or marks adds 1 to its version. A commit with a
+ * context is flushed to the disk. ARCHIVE_E_ABSENT: there is no such capture; ARCHIVE_E_CHANGED: it
+ * has another version than CHANGE names. Needs no transaction.
  */
-int archive_writer_patch_capture(struct archive_writer *w, int64_t id, int pinned, const char *note,
-				 const char *context);
+int archive_writer_change_capture(struct archive_writer *w, const struct archive_capture_change *change);
 /*
  * Delete a capture with its ranges and tails, but not its packets. ARCHIVE_E_ABSENT: there is no
  * such capture. Needs no transaction.

@@ -163,6 +163,18 @@ static int write_tail(struct commit_thread *t, const struct item *item)
 	return archive_writer_tail(t->w, item->piece.capture, &piece);
 }
 
+static int change_capture(struct commit_thread *t, const struct item *item)
+{
+	return archive_writer_change_capture(t->w, &(struct archive_capture_change){
+							   .capture = item->patch.capture,
+							   .pinned = item->patch.pinned,
+							   .note = item->patch.note,
+							   .marks = item->patch.marks,
+							   .context = item->patch.context,
+							   .version = item->patch.version,
+						   });
+}
+
 static int write_row(struct commit_thread *t, const struct item *item)
 {
 	switch (item->kind) {
@@ -179,8 +191,7 @@ static int write_row(struct commit_thread *t, const struct item *item)
 	case ITEM_TAIL:
 		return write_tail(t, item);
 	case ITEM_PATCH:
-		return archive_writer_patch_capture(t->w, item->patch.capture, item->patch.pinned, item->patch.note,
-						    item->patch.context);
+		return change_capture(t, item);
 	case ITEM_DELETE:
 		return archive_writer_delete_capture(t->w, item->patch.capture);
 	case ITEM_CHUNK:
@@ -208,7 +219,7 @@ static int write_item(struct commit_thread *t, const struct item *item)
 	 * The row that the item belongs to may have been deleted. That is no failure of the
 	 * archive.
 	 */
-	if (r != 0 && r != ARCHIVE_E_ABSENT)
+	if (r != 0 && r != ARCHIVE_E_ABSENT && r != ARCHIVE_E_CHANGED)
 		return r;
 	if (item->result)
 		*item->result = r;

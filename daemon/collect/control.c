@@ -17,6 +17,7 @@
 #define ORDERS_CLIENT 64u	     /* limit of orders of one client */
 #define FOLLOW_FOR_NS (5 * NS_PER_S) /* time that a request to follow lasts */
 #define NOTE_MAX      4096u
+#define MARKS_MAX     16384u
 #define OFFERS_BYTES  (60u << 10)
 #define METRICS_BYTES (20u << 10) /* fits into a message even if each byte is escaped to three bytes */
 
@@ -92,6 +93,7 @@ static void order_mark(struct collector *c, struct order *order)
 		return;
 	item->patch.capture = order->capture;
 	item->patch.pinned = -1;
+	item->patch.version = -1;
 	item->result = &order->result;
 	item->urgent = true;
 	order->ticket = queue_push(c->queue, item);
@@ -109,6 +111,10 @@ static void order_answer(struct control *control, const struct order *order)
 	}
 	if (order->result == ARCHIVE_E_ABSENT) {
 		control_error(control->server, order->asker, 404, "there is no such capture");
+		return;
+	}
+	if (order->result == ARCHIVE_E_CHANGED) {
+		control_error(control->server, order->asker, 412, "somebody else has changed the capture");
 		return;
 	}
 	w = control_answer(control->server, order->asker);
@@ -189,14 +195,15 @@ static void on_capture(struct control *control, struct control_asker asker, cons
 static void on_change(struct control *control, struct control_asker asker, const struct message *m, enum item_kind kind)
 {
 	struct collector *c = control->collector;
-	const char *note = message_value(m, "note");
-	uint64_t capture, pinned;
+	const char *note = message_value(m, "note"), *marks = message_value(m, "marks");
+	uint64_t capture, pinned, version;
 	struct order *order;
 	struct item *item;
 
-	if (!message_number(m, "capture", &capture) || (note && strlen(note) > NOTE_MAX)) {
+	if (!message_number(m, "capture", &capture) || (note && strlen(note) > NOTE_MAX) ||
+	    (marks && strlen(marks) > MARKS_MAX)) {
 		control_error(control->server, asker, 400,
-			      "it needs capture=NUMBER, and a note of at most 4,096 bytes");
+			      "it needs capture=NUMBER, a note of at most 4,096 and marks of at most 16,384 bytes");
 		return;
 	}
 	order = order_new(control, asker);
@@ -210,7 +217,9 @@ static void on_change(struct control *control, struct control_asker asker, const
 	}
 	item->patch.capture = (int64_t)capture;
 	item->patch.pinned = message_number(m, "pinned", &pinned) ? pinned != 0 : -1;
+	item->patch.version = message_number(m, "version", &version) && version <= INT64_MAX ? (int64_t)version : -1;
 	item->patch.note = kind == ITEM_PATCH && note ? strdup(note) : NULL;
+	item->patch.marks = kind == ITEM_PATCH && marks ? strdup(marks) : NULL;
 	item->result = &order->result;
 	item->urgent = true;
 	order->ticket = queue_push(c->queue, item);
@@ -266,8 +275,8 @@ static void on_follow(struct control *control, struct control_asker asker, const
 }
 
 /*
- * Answer when the archive has everything that was copied until now. Readers share a commit, because
- * none comes within 100 ms of the last one that readers asked for.
+ * Answer when the archive has everything that was copied until now. Commits that readers ask for are
+ * at least 100 ms apart, so several readers share one.
  */
 static void on_commit(struct control *control, struct control_asker asker)
 {

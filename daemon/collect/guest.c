@@ -329,6 +329,7 @@ int guest_capture_context(struct guest_shared *shared, int64_t capture, char *js
 	}
 	item->patch.capture = capture;
 	item->patch.pinned = -1;
+	item->patch.version = -1;
 	item->patch.context = json;
 	item->urgent = true;
 	queue_push(shared->queue, item);

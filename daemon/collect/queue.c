@@ -153,6 +153,7 @@ void queue_item_free(struct queue *queue, struct item *item)
 	free(item->texts);
 	if (item->kind == ITEM_PATCH) {
 		free(item->patch.note);
+		free(item->patch.marks);
 		free(item->patch.context);
 	}
 	pthread_mutex_lock(&queue->mutex);

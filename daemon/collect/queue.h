@@ -87,9 +87,11 @@ struct item {
 		} piece;
 		struct {
 			int64_t capture;
-			int pinned;    /* -1 = no change */
-			char *note;    /* owned; NULL = no change */
-			char *context; /* owned JSON; NULL = no change */
+			int pinned;	 /* -1 = no change */
+			char *note;	 /* owned; NULL = no change */
+			char *marks;	 /* owned JSON; NULL = no change */
+			char *context;	 /* owned JSON; NULL = no change */
+			int64_t version; /* that the capture must have; -1 = any */
 		} patch;
 		struct {
 			int64_t stream;

@@ -246,8 +246,8 @@ static struct item *gap_item(const struct stream *stream, const struct ring_gap 
 
 	/*
 	 * Refuse a gap if the stream has no room and very many gaps are queued already: a later
-	 * poll declares it again. Do not refuse a gap of a dead guest, or of owed bytes, because
-	 * nothing would declare it later.
+	 * poll declares it again. Do not refuse a gap of a dead guest, or while the
+	 * ring owes bytes after a rewind (struct ring_debt), because nothing would declare it later.
 	 */
 	if (stream->starved && !is_dead(stream) && !ring_owes(&stream->ring) &&
 	    account_bytes(stream->guest->shared->queue, stream->guest->account) > GAPS_IN_QUEUE * sizeof(*item))

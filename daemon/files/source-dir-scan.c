@@ -26,8 +26,8 @@
 #define STEP_ENTRIES 256u
 #define STEP_PAUSE   4u /* pause after a step, in multiples of the step's duration */
 
-#define SOON_NS		(5 * NS_PER_MS)	 /* wait before a scan, in which a program can complete a new file */
-#define SCAN_PAUSE	20u		 /* pause between scans, in multiples of the last scan's duration */
+#define SOON_NS		(5 * NS_PER_MS) /* wait before a scan or a look-up, so that a program can complete a new file */
+#define SCAN_PAUSE	20u		/* pause between scans, in multiples of the last scan's duration */
 #define SCAN_SOON_LEAST (50 * NS_PER_MS) /* least pause before a hasty scan */
 #define SCAN_LEAST	NS_PER_S	 /* least pause before any other scan */
 

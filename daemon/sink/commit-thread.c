@@ -315,8 +315,8 @@ static void tell_damage(struct commit_thread *a)
 }
 
 /*
- * Store the result R of a transaction in the thread's state. Return whether the batch is complete;
- * if not, try again later.
+ * Store the result R of a transaction in the thread's state. Return true if the batch is done:
+ * stored, or given up. Return false after a wait, if the caller must try again.
  */
 static bool finish(struct commit_thread *a, int r)
 {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
@@ -14,7 +15,17 @@
 
 #define LIMIT_DEFAULT 100u
 #define LIMIT_MOST    1000u
+#define ETAG_BYTES    64
+#define MARKS_MOST    50u
+#define LETTERS_MOST  200u
 #define ABSENT	      "No such capture. See /v1/captures."
+
+/* Write the tag of CAPTURE, which every change of its pin, note or marks changes, into ETAG. */
+static void tag_capture(json_t *capture, char etag[ETAG_BYTES])
+{
+	snprintf(etag, ETAG_BYTES, "\"%lld-%lld\"", (long long)json_integer_value(json_object_get(capture, "id")),
+		 (long long)json_integer_value(json_object_get(capture, "version")));
+}
 
 static int take_id(void *context, const struct reader_capture *c)
 {
@@ -84,12 +95,21 @@ static bool existing(struct exchange *x, int64_t *id, json_t **capture)
 	return rc == 0;
 }
 
+/* Answer with CAPTURE, which is released, and the tag of its version. */
+static enum outcome send_capture(struct exchange *x, json_t *capture)
+{
+	char etag[ETAG_BYTES];
+
+	tag_capture(capture, etag);
+	return exchange_json_tagged(x, MHD_HTTP_OK, capture, etag);
+}
+
 enum outcome get_capture(struct exchange *x)
 {
 	json_t *capture;
 	int64_t id;
 
-	return existing(x, &id, &capture) ? exchange_json(x, MHD_HTTP_OK, capture) : OUTCOME_DONE;
+	return existing(x, &id, &capture) ? send_capture(x, capture) : OUTCOME_DONE;
 }
 
 static enum outcome answer_capture(struct exchange *x, bool created)
@@ -110,7 +130,7 @@ static enum outcome answer_capture(struct exchange *x, bool created)
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, "The capture was deleted meanwhile.");
 	if (!created)
-		return exchange_json(x, MHD_HTTP_OK, capture);
+		return send_capture(x, capture);
 	snprintf(location, sizeof(location), "/v1/captures/%" PRId64, id);
 	return exchange_created(x, location, capture);
 }
@@ -163,33 +183,118 @@ enum outcome post_capture(struct exchange *x)
 	return ask(x, &w);
 }
 
+/* Return the number of letters of TEXT, which is UTF-8. */
+static size_t letters(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += (*text & 0xc0) != 0x80; /* not the continuation of a letter */
+	return n;
+}
+
+static bool is_mark(json_t *mark)
+{
+	const char *from = json_string_value(json_object_get(mark, "from"));
+	const char *to = json_string_value(json_object_get(mark, "to"));
+	const char *text = json_string_value(json_object_get(mark, "text"));
+	uint64_t first, last;
+
+	return json_object_size(mark) == 3 && from && to && text && quantity_whole(from, INT64_MAX, &first) &&
+	       quantity_whole(to, INT64_MAX, &last) && first <= last && *text && letters(text) <= LETTERS_MOST;
+}
+
+/*
+ * Set *MARKS to the marks in OBJECT as JSON, which the caller frees; NULL if it has none. Return
+ * false if they are malformed; the request is then answered.
+ */
+static bool upload_marks(struct exchange *x, json_t *object, char **marks)
+{
+	json_t *list = json_object_get(object, "marks"), *mark;
+	bool good = json_is_array(list) && json_array_size(list) <= MARKS_MOST;
+	size_t i;
+
+	*marks = NULL;
+	if (!list)
+		return true;
+	json_array_foreach(list, i, mark) good = good && is_mark(mark);
+	if (good)
+		*marks = json_dumps(list, JSON_COMPACT);
+	if (*marks && strlen(*marks) <= EXCHANGE_MARKS_MOST)
+		return true;
+	if (good && !*marks)
+		exchange_json(x, MHD_HTTP_OK, NULL);
+	else
+		exchange_problem(
+			x, MHD_HTTP_BAD_REQUEST,
+			"marks must be a list of at most %u {\"from\": NS, \"to\": NS, \"text\": WORDS}: times as "
+			"decimal strings, from not behind to, words of 1 to 200 letters, %u bytes in all.",
+			MARKS_MOST, EXCHANGE_MARKS_MOST);
+	return false;
+}
+
+/* Return true if CAPTURE has the version that the request's If-Match names; else answer 412. */
+static bool matches(struct exchange *x, json_t *capture)
+{
+	const char *match = exchange_header(x, MHD_HTTP_HEADER_IF_MATCH);
+	char etag[ETAG_BYTES];
+
+	tag_capture(capture, etag);
+	if (!match || request_etag_matches(match, etag))
+		return true;
+	exchange_problem(x, MHD_HTTP_PRECONDITION_FAILED,
+			 "Somebody else has changed the capture. Read it again, then repeat the change.");
+	return false;
+}
+
+/* What a PATCH changes. */
+struct change {
+	json_t *pinned;
+	const char *note;
+	char *marks;
+};
+
+/* Ask the collector for CHANGE of CAPTURE, if the capture still has its version. */
+static enum outcome ask_change(struct exchange *x, const struct change *change, json_t *capture)
+{
+	CLEANUP(freep) char *text = malloc(MESSAGE_BYTES_MAX);
+	struct message_writer w;
+
+	if (!text)
+		return exchange_json(x, MHD_HTTP_OK, NULL);
+	exchange_ask(x, &w, text, MESSAGE_BYTES_MAX, "patch-capture", EXCHANGE_TIMEOUT_CHANGE);
+	message_add_number(&w, "capture", (uint64_t)json_integer_value(json_object_get(capture, "id")));
+	if (change->pinned)
+		message_add_number(&w, "pinned", json_is_true(change->pinned));
+	if (change->note)
+		message_add(&w, "note", change->note);
+	if (change->marks)
+		message_add(&w, "marks", change->marks);
+	if (exchange_header(x, MHD_HTTP_HEADER_IF_MATCH))
+		message_add_number(&w, "version", (uint64_t)json_integer_value(json_object_get(capture, "version")));
+	return ask(x, &w);
+}
+
 enum outcome patch_capture(struct exchange *x)
 {
-	static const char *const members[] = {"pinned", "note", NULL};
+	static const char *const members[] = {"pinned", "note", "marks", NULL};
 	CLEANUP(json_unrefp) json_t *object = NULL, *capture = NULL;
-	struct message_writer w;
-	char text[4 * EXCHANGE_NOTE_MOST];
-	const char *note;
-	json_t *pinned;
+	CLEANUP(freep) char *marks = NULL;
+	struct change change;
 	int64_t id;
 
 	if (x->answer.tag)
 		return answer_capture(x, false);
-	if (!exchange_upload(x, members, &object) || !exchange_upload_note(x, object, &note) ||
-	    !existing(x, &id, &capture))
+	if (!exchange_upload(x, members, &object) || !exchange_upload_note(x, object, &change.note) ||
+	    !upload_marks(x, object, &marks) || !existing(x, &id, &capture) || !matches(x, capture))
 		return OUTCOME_DONE;
-	pinned = json_object_get(object, "pinned");
-	if (pinned && !json_is_boolean(pinned))
+	change.marks = marks;
+	change.pinned = json_object_get(object, "pinned");
+	if (change.pinned && !json_is_boolean(change.pinned))
 		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "pinned must be true or false.");
-	if (!pinned && !note)
-		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "Give pinned, note, or both.");
-	exchange_ask(x, &w, text, sizeof(text), "patch-capture", EXCHANGE_TIMEOUT_CHANGE);
-	message_add_number(&w, "capture", (uint64_t)id);
-	if (pinned)
-		message_add_number(&w, "pinned", json_is_true(pinned));
-	if (note)
-		message_add(&w, "note", note);
-	return ask(x, &w);
+	if (!change.pinned && !change.note && !marks)
+		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "Give pinned, note or marks.");
+	return ask_change(x, &change, capture);
 }
 
 struct end_search {

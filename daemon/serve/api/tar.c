@@ -2,7 +2,8 @@
  * /.../ctf.tar: all streams of a run or a capture as a CTF directory in a tar.
  *
  * The header of a file has its size and comes before the file, so each stream is planned first, as
- * for a trace. The body is a sequence of parts: text in memory (headers, metadata, padding), and
+ * for a trace. Then the stamps of the packets give the offset of the guest's clock, which goes into
+ * the metadata. The body is a sequence of parts: text in memory (headers, metadata, padding), and
  * the packets of the streams.
  */
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include "body.h"
 #include "clock.h"
 #include "embedded.h"
+#include "guest-clock.h"
 #include "resource.h"
 #include "routes.h"
 #include "tar.h"
@@ -67,8 +69,15 @@ struct tarball {
 	struct reader *reader;
 	struct scratch *scratch;
 	struct decode_thread *decode_thread;
-	size_t n, at; /* number of files; index of the file that is planned or sent */
+	size_t n, at; /* number of files; index of the file that is planned, timed or sent */
 	struct tar_member *files;
+	/* The offset of the guest's clock. */
+	bool local;   /* the guest is a program of this host */
+	bool planned; /* all files are planned; file AT is being timed */
+	bool timing;  /* CLOCK has begun file AT */
+	struct guest_clock clock;
+	char *metadata; /* owned */
+	size_t metadata_bytes;
 	/* Fields of the body. */
 	enum part part;
 	bool begun;
@@ -85,6 +94,7 @@ static void tarball_free(void *context)
 	if (t->begun)
 		body_stream_deinit(&t->body);
 	free(t->files);
+	free(t->metadata);
 	free(t);
 }
 
@@ -131,7 +141,7 @@ static int next_part(struct tarball *t)
 		return 0;
 	case PART_METADATA:
 		t->part = PART_PADDING;
-		ready_zeros(t, tar_padding(embedded_metadata_bytes));
+		ready_zeros(t, tar_padding(t->metadata_bytes));
 		return 0;
 	case PART_HEADER:
 		plan = &t->files[t->at].plan;
@@ -170,8 +180,8 @@ static int part_pull(struct tarball *t, char *out, size_t max, size_t *n)
 		return rc == BODY_E_END ? 0 : rc;
 	}
 	if (t->part == PART_METADATA) {
-		*n = embedded_metadata_bytes - t->metadata_at < max ? embedded_metadata_bytes - t->metadata_at : max;
-		memcpy(out, embedded_metadata + t->metadata_at, *n);
+		*n = t->metadata_bytes - t->metadata_at < max ? t->metadata_bytes - t->metadata_at : max;
+		memcpy(out, t->metadata + t->metadata_at, *n);
 		t->metadata_at += *n;
 		return 0;
 	}
@@ -218,6 +228,7 @@ static int take_name(void *context, const struct archive_run *run)
 	struct tarball *t = context;
 
 	t->run = run->id;
+	t->local = strcmp(run->source, "dir") == 0;
 	t->seconds = run->began_real / NS_PER_S;
 	directory_name(t, run->name);
 	return 0;
@@ -225,11 +236,13 @@ static int take_name(void *context, const struct archive_run *run)
 
 static enum outcome tar_send(struct exchange *x, struct tarball *t)
 {
-	uint64_t total = 3 * TAR_BLOCK + embedded_metadata_bytes + tar_padding(embedded_metadata_bytes), hash = 0;
+	uint64_t total = 3 * TAR_BLOCK + t->metadata_bytes + tar_padding(t->metadata_bytes), hash = 0;
 	const char *match = exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH);
 	struct MHD_Response *response;
 	char etag[64];
 
+	for (size_t i = 0; i < t->metadata_bytes; i++) /* it has the offset of the clock */
+		hash = (hash ^ (unsigned char)t->metadata[i]) * 0x100000001b3u;
 	for (size_t i = 0; i < t->n; i++) {
 		total += TAR_BLOCK + t->files[i].plan.total + tar_padding(t->files[i].plan.total);
 		hash = (hash ^ t->files[i].plan.hash) * 0x9e3779b97f4a7c15u;
@@ -243,7 +256,7 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	}
 	t->at = 0;
 	t->part = PART_METADATA_HEADER;
-	ready_header(t, "metadata", embedded_metadata_bytes);
+	ready_header(t, "metadata", t->metadata_bytes);
 	response = MHD_create_response_from_callback(total, EXCHANGE_LONG_BLOCK, on_tar, t, tarball_free);
 	if (!response)
 		return exchange_reader_problem(x, -ENOMEM, "");
@@ -256,21 +269,57 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	return exchange_respond(x, MHD_HTTP_OK, response);
 }
 
+/* Plan the files until UNTIL. Return 0 or what the reader returns. */
+static int tar_plan(struct tarball *t, uint64_t until)
+{
+	int rc = 0;
+
+	while (rc == 0 && t->at < t->n) {
+		rc = plan_step(&t->files[t->at].plan, until);
+		if (rc != 0 || !t->files[t->at].plan.done)
+			return rc;
+		t->at++;
+	}
+	t->planned = true;
+	t->at = 0;
+	return 0;
+}
+
+/*
+ * Read the stamps of the packets until UNTIL, and then make the metadata. Return 0 or what the reader
+ * returns.
+ */
+static int tar_time(struct tarball *t, uint64_t until)
+{
+	int rc = 0;
+
+	while (rc == 0 && t->at < t->n && clock_mono() < until) {
+		if (!t->timing)
+			guest_clock_stream(&t->clock, t->reader, t->scratch, &t->files[t->at].plan.selection);
+		rc = guest_clock_step(&t->clock, until);
+		t->timing = !t->clock.done;
+		t->at += t->clock.done;
+	}
+	if (rc != 0)
+		return rc;
+	if (t->at < t->n)
+		return 0;
+	t->metadata_bytes = embedded_metadata_bytes;
+	t->metadata = guest_clock_metadata(&t->clock, t->local, embedded_metadata, &t->metadata_bytes);
+	return t->metadata ? 0 : -ENOMEM;
+}
+
 static enum outcome tar_step(struct exchange *x)
 {
 	uint64_t until = clock_mono() + EXCHANGE_STEP_NS;
 	struct tarball *t = x->work;
-	int rc;
+	int rc = t->planned ? 0 : tar_plan(t, until);
 
-	while (t->at < t->n) {
-		rc = plan_step(&t->files[t->at].plan, until);
-		if (rc != 0)
-			return exchange_reader_problem(x, rc, "");
-		if (!t->files[t->at].plan.done)
-			return OUTCOME_AGAIN;
-		t->at++;
-	}
-	return tar_send(x, t);
+	if (rc == 0 && t->planned)
+		rc = tar_time(t, until);
+	if (rc != 0)
+		return exchange_reader_problem(x, rc, "");
+	return t->metadata ? tar_send(x, t) : OUTCOME_AGAIN;
 }
 
 static enum outcome tar_begin(struct exchange *x, const struct resource *res)

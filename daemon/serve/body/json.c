@@ -167,15 +167,24 @@ json_t *json_gap(const struct archive_gap *gap)
 			 "mono", json_ns(gap->mono));
 }
 
+/* Return the marks in TEXT, a JSON array; an empty array if TEXT is no array. */
+static json_t *json_marks(const char *text)
+{
+	CLEANUP(json_unrefp) json_t *marks = json_loads(text ? text : "[]", 0, NULL);
+
+	return json_is_array(marks) ? TAKE_PTR(marks) : json_array();
+}
+
 static int take_capture(void *context, const struct reader_capture *c)
 {
 	json_t **json = context;
 
-	*json = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:[]}", "id", (json_int_t)c->capture.id, "run",
-			  (json_int_t)c->capture.run, "domain", json_text(c->name), "uuid", json_text(c->uuid), "kind",
-			  json_text(c->capture.kind), "time", json_time(c->capture.real), "mono",
-			  json_ns(c->capture.mono), "pinned", (int)c->capture.pinned, "note",
-			  json_text(c->capture.note), "streams");
+	*json = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:I, s:[]}", "id",
+			  (json_int_t)c->capture.id, "run", (json_int_t)c->capture.run, "domain", json_text(c->name),
+			  "uuid", json_text(c->uuid), "kind", json_text(c->capture.kind), "time",
+			  json_time(c->capture.real), "mono", json_ns(c->capture.mono), "pinned",
+			  (int)c->capture.pinned, "note", json_text(c->capture.note), "marks",
+			  json_marks(c->capture.marks), "version", (json_int_t)c->capture.version, "streams");
 	return *json ? 0 : -ENOMEM;
 }
 

@@ -113,12 +113,19 @@ static struct MHD_Response *json_response(json_t *json, const char *type, size_t
 	return response;
 }
 
-enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json)
+enum outcome exchange_json_tagged(struct exchange *x, unsigned status, json_t *json, const char *etag)
 {
 	size_t bytes;
 	struct MHD_Response *response = json_response(json, "application/json", &bytes);
 
+	if (response && etag)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
 	return exchange_respond_memory(x, status, response, bytes);
+}
+
+enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json)
+{
+	return exchange_json_tagged(x, status, json, NULL);
 }
 
 enum outcome exchange_created(struct exchange *x, const char *location, json_t *json)

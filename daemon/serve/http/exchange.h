@@ -20,7 +20,8 @@
 #include "services.h"
 
 #define EXCHANGE_UPLOAD_MAX 65536u
-#define EXCHANGE_NOTE_MOST  4096u /* bytes of a note, at most */
+#define EXCHANGE_NOTE_MOST  4096u  /* bytes of a note, at most */
+#define EXCHANGE_MARKS_MOST 16384u /* bytes of a capture's marks as JSON, at most */
 /* Ns after which a handler returns OUTCOME_AGAIN, so that other clients are served. */
 #define EXCHANGE_STEP_NS 10000000ull
 /* Bytes of a body that are passed to libmicrohttpd at a time; the second is for long bodies. */
@@ -124,6 +125,8 @@ const char *exchange_header(struct exchange *x, const char *name);
 /* Answer the request. All of these functions return OUTCOME_DONE. */
 /* Releases JSON; NULL = out of memory. */
 enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json);
+/* The same, with ETAG as the header of that name; NULL = none. */
+enum outcome exchange_json_tagged(struct exchange *x, unsigned status, json_t *json, const char *etag);
 enum outcome exchange_created(struct exchange *x, const char *location, json_t *json);
 enum outcome exchange_text(struct exchange *x, const char *type, const char *text, size_t bytes);
 /* Do not cache the answer, because it depends on the time, or lacks something. */

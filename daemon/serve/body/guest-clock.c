@@ -1,0 +1,126 @@
+/*
+ * This file estimates the offset of a guest's clock and writes it into CTF metadata.
+ *
+ * CTF 1.8 splits the offset into seconds and the rest. It is a property of the clock that all
+ * streams share, so a reader of the metadata gets wall times for all events.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "guest-clock.h"
+
+/* The line of schema/ctf/metadata.tsdl that the offset replaces. */
+#define UNKNOWN "\tabsolute = false;\n"
+
+/*
+ * Some packets, in order, give valid bounds, too. Neighbours give the least uncertainty, and packets
+ * from all over the stream show whether the clocks move against each other.
+ */
+#define BLOCKS	      16u
+#define BLOCK_PACKETS 512u
+
+void guest_clock_stream(struct guest_clock *c, struct reader *reader, struct scratch *scratch,
+			const struct selection *selection)
+{
+	mprof_clocks_stream(&c->clocks);
+	packet_walk_init(&c->walk, reader, scratch, selection);
+	c->block = c->taken = 0;
+	c->done = false;
+}
+
+/* Add the stamps of packet V. Return 0 or what the reader returns. */
+static int take_packet(struct guest_clock *c, const struct packet_view *v)
+{
+	struct reader *r = c->walk.reader;
+	int64_t stream = c->walk.selection->stream;
+	struct archive_end first, last;
+	int rc;
+
+	if (v->unproven || v->end <= MPROF_PACKET_HEADER_BYTES)
+		return 0;
+	rc = reader_end_below(r, stream, v->sequence, UINT32_MAX, &last);
+	if (rc == 0)
+		rc = reader_end_above(r, stream, v->sequence, 0, 0, &first);
+	if (rc != 0)
+		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+	mprof_clocks_packet(&c->clocks, &(struct mprof_copied_packet){.guest_ns = v->first_timestamp,
+								      .packet_bytes = v->room,
+								      .first = {first.mono, first.real, first.offset},
+								      .last = {last.mono, last.real, last.offset},
+								      .stepped = v->clock});
+	if (last.real > c->newest)
+		c->newest = last.real;
+	return 0;
+}
+
+/*
+ * Move the walk to the next block of a long stream that begins behind packet SEQUENCE. Return false if
+ * there is none.
+ */
+static bool next_block(struct guest_clock *c, uint64_t sequence)
+{
+	const struct selection *s = c->walk.selection;
+	uint64_t apart = (s->last - s->first - BLOCK_PACKETS) / (BLOCKS - 1), begin;
+
+	c->taken = 0;
+	do
+		begin = s->first + apart * ++c->block;
+	while (c->block < BLOCKS && begin <= sequence);
+	if (c->block < BLOCKS)
+		packet_walk_seek(&c->walk, begin);
+	return c->block < BLOCKS;
+}
+
+int guest_clock_step(struct guest_clock *c, uint64_t until)
+{
+	const struct selection *s = c->walk.selection;
+	bool blocks = !s->empty && s->last > s->first && s->last - s->first > (uint64_t)BLOCKS * BLOCK_PACKETS;
+	struct packet_view view;
+	bool have;
+	int rc;
+
+	while (!c->done && clock_mono() < until) {
+		rc = packet_walk_next(&c->walk, &view, &have);
+		if (rc == 0 && have)
+			rc = take_packet(c, &view);
+		if (rc != 0)
+			return rc;
+		c->done = !have || (blocks && ++c->taken == BLOCK_PACKETS && !next_block(c, view.sequence));
+	}
+	return 0;
+}
+
+char *guest_clock_metadata(struct guest_clock *c, bool local, const char *text, size_t *bytes)
+{
+	const char *at = memmem(text, *bytes, UNKNOWN, strlen(UNKNOWN));
+	char precision[48] = "", *out = NULL;
+	uint64_t uncertainty;
+	int64_t offset, seconds, rest;
+	int n;
+
+	if (local)
+		mprof_clocks_host(&c->clocks);
+	if (!at || !mprof_clocks_offset(&c->clocks, true, &offset, &uncertainty)) {
+		out = malloc(*bytes + 1);
+		return out ? memcpy(out, text, *bytes) : NULL;
+	}
+	rest = offset % (int64_t)NS_PER_S;
+	seconds = offset / (int64_t)NS_PER_S - (rest < 0);
+	rest += rest < 0 ? (int64_t)NS_PER_S : 0;
+	/* An unknown uncertainty is left out. */
+	if (uncertainty <= INT64_MAX)
+		snprintf(precision, sizeof(precision), "\tprecision = %" PRIu64 ";\n", uncertainty);
+	n = asprintf(&out,
+		     "%.*s%s\toffset_s = %" PRId64 ";\n\toffset = %" PRId64 ";\n\tabsolute = true;\n%.*s\n"
+		     "env {\n\tlast_copied_ns = %" PRIu64 ";\n};\n",
+		     (int)(at - text), text, precision, seconds, rest,
+		     (int)(*bytes - (size_t)(at - text) - strlen(UNKNOWN)), at + strlen(UNKNOWN),
+		     c->newest <= INT64_MAX ? c->newest : 0);
+	if (n < 0)
+		return NULL;
+	*bytes = (size_t)n;
+	return out;
+}
