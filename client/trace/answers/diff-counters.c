@@ -107,16 +107,16 @@ static bool index_counters(const struct mprof_diff *d, struct map *map)
 static bool report_counters(struct mprof_diff *d, struct grow *list)
 {
 	struct differing *items = list->items;
-	struct mprof_diff_counter *told;
+	struct mprof_diff_counter *item;
 
 	d->view.all_counters = list->n;
 	if (list->n)
 		qsort(items, list->n, sizeof(*items), compare_differing);
 	for (uint32_t i = 0; i < list->n && i < d->options.results_max; i++) {
-		told = grow_add(&d->counters, sizeof(*told));
-		if (!told)
+		item = grow_add(&d->counters, sizeof(*item));
+		if (!item)
 			return false;
-		*told = items[i].c;
+		*item = items[i].c;
 	}
 	return true;
 }

@@ -121,7 +121,7 @@ static bool lead(const struct mprof_diff *d, struct slow *list, uint32_t n)
 
 static bool report_slow(struct mprof_diff *d, struct slow *list, uint32_t n)
 {
-	struct mprof_diff_slower *told;
+	struct mprof_diff_slower *item;
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -131,10 +131,10 @@ static bool report_slow(struct mprof_diff *d, struct slow *list, uint32_t n)
 	if (kept)
 		qsort(list, kept, sizeof(*list), compare_excess);
 	for (uint32_t i = 0; i < kept && i < d->options.results_max; i++) {
-		told = grow_add(&d->slower, sizeof(*told));
-		if (!told)
+		item = grow_add(&d->slower, sizeof(*item));
+		if (!item)
 			return false;
-		*told = (struct mprof_diff_slower){
+		*item = (struct mprof_diff_slower){
 			.good_ns = list[i].good_ns,
 			.bad_ns = list[i].bad_ns,
 			.good = list[i].good,

@@ -83,16 +83,16 @@ static bool join_unmatched(const struct unmatched *list, uint32_t n, struct grow
 static bool report_kinds(struct mprof_diff *d, struct grow *kinds)
 {
 	struct unmatched_kind *list = kinds->items;
-	struct mprof_diff_unmatched *told;
+	struct mprof_diff_unmatched *item;
 
 	d->view.all_unmatched = kinds->n;
 	if (kinds->n)
 		qsort(list, kinds->n, sizeof(*list), compare_kinds);
 	for (uint32_t i = 0; i < kinds->n && i < d->options.results_max; i++) {
-		told = grow_add(&d->unmatched, sizeof(*told));
-		if (!told)
+		item = grow_add(&d->unmatched, sizeof(*item));
+		if (!item)
 			return false;
-		*told = list[i].l;
+		*item = list[i].l;
 	}
 	return true;
 }

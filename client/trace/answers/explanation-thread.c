@@ -131,12 +131,12 @@ static void tell_actions(struct mprof_explanation *e, uint32_t thread)
 {
 	struct actions d = {.own = explain_thread(e, thread)->first_interaction};
 	uint64_t more = 0;
-	uint32_t i, told = 0;
+	uint32_t i, listed = 0;
 	bool received;
 
 	d.signals = buckets_of(&e->why->signals, thread, &d.signals_left);
 	while ((i = actions_next(e, &d, &received)) != MPROF_NONE) {
-		if (told++ < ACTIONS_MAX)
+		if (listed++ < ACTIONS_MAX)
 			tell_action(e, i, received);
 		else
 			more++;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "thread-label.h"
+
 struct mprof_statistics {
 	struct mprof_statistics_totals all;
 	struct mprof_statistics_counter *counters;
@@ -113,16 +115,6 @@ static uint64_t piece(const struct walk *w, const struct mprof_activation *a)
 	return end > start ? end - start : 0;
 }
 
-/* Return the thread's first label that is no counter's. */
-static uint32_t label_of(const struct walk *w, uint32_t thread)
-{
-	uint32_t i = w->v->threads[thread].first_label;
-
-	while (i != MPROF_NONE && w->v->labels[i].sample != MPROF_NONE)
-		i = w->v->labels[i].next;
-	return i == MPROF_NONE ? MPROF_NONE : w->v->labels[i].text;
-}
-
 /*
  * Insert THREAD, which ran for RAN ns, into the list of the busiest threads, after threads that ran
  * as long; drop the last one if the list is full.
@@ -160,7 +152,7 @@ static bool count_running(const struct walk *w)
 		offer(w, i, ran[i]);
 	}
 	for (uint32_t i = 0; i < w->n->all.busiest; i++)
-		w->n->busiest[i].label = label_of(w, w->n->busiest[i].thread);
+		w->n->busiest[i].label = thread_label(w->v, w->n->busiest[i].thread);
 	free(ran);
 	return true;
 }

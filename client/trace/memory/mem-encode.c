@@ -57,7 +57,7 @@ struct mem_encoder {
 	struct mem_encode_domain *domain;
 	struct mem_encode_domain *domains[MPROF_MEM_DOMAINS_MAX];
 	uint32_t n_domains;
-	struct grow told; /* uint8_t for each code: 1 if its name was written; the two special codes come first */
+	struct grow named; /* uint8_t for each code: 1 if its name was written; the two special codes come first */
 	struct mem_encode_words words;
 };
 
@@ -363,19 +363,19 @@ static int code_tell(struct mem_encoder *e, uint32_t i)
  */
 static int code_use(struct mem_encoder *e, uint32_t i)
 {
-	uint32_t at = i >= MPROF_CODE_UNKNOWN ? i - MPROF_CODE_UNKNOWN : i + 2, room = e->told.n;
-	uint8_t *told;
+	uint32_t at = i >= MPROF_CODE_UNKNOWN ? i - MPROF_CODE_UNKNOWN : i + 2, room = e->named.n;
+	uint8_t *named;
 
 	if (at >= room) {
-		if (!grow_reserve(&e->told, 1, at + 1 - room))
+		if (!grow_reserve(&e->named, 1, at + 1 - room))
 			return -ENOMEM;
-		memset((uint8_t *)e->told.items + room, 0, at + 1 - room);
-		e->told.n = at + 1;
+		memset((uint8_t *)e->named.items + room, 0, at + 1 - room);
+		e->named.n = at + 1;
 	}
-	told = (uint8_t *)e->told.items + at;
-	if (*told)
+	named = (uint8_t *)e->named.items + at;
+	if (*named)
 		return 0;
-	*told = 1;
+	*named = 1;
 	return code_tell(e, i);
 }
 
@@ -486,7 +486,7 @@ struct mem_encoder *mem_encoder_free(struct mem_encoder *e)
 		return NULL;
 	for (uint32_t i = 0; i < e->n_domains; i++)
 		mem_encode_domain_free(e->domains[i]);
-	grow_deinit(&e->told);
+	grow_deinit(&e->named);
 	free(e);
 	return NULL;
 }

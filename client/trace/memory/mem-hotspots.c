@@ -31,7 +31,7 @@ struct level {
 };
 
 struct pair {
-	struct mprof_hotspot_caller told;
+	struct mprof_hotspot_caller sums;
 	uint32_t node; /* node at which the pair was counted last */
 };
 
@@ -147,7 +147,7 @@ static struct pair *pair_get(struct hotspot_build *f, uint32_t callee, uint32_t 
 	pair = grow_add(&f->pair_list, sizeof(*pair));
 	if (!pair)
 		return NULL;
-	*pair = (struct pair){.told = {.caller = caller, .callee = callee}, .node = MPROF_NONE};
+	*pair = (struct pair){.sums = {.caller = caller, .callee = callee}, .node = MPROF_NONE};
 	map_put(&f->pairs, key, f->pair_list.n - 1);
 	return pair;
 }
@@ -159,10 +159,10 @@ static struct pair *pair_get(struct hotspot_build *f, uint32_t callee, uint32_t 
 static bool count_callers(struct hotspot_build *f, uint32_t callee, uint64_t weight)
 {
 	const uint32_t *added = f->added.items;
-	uint32_t told = 0, i = f->added.n, steps = 4 * MPROF_HOTSPOT_CALLERS_MAX;
+	uint32_t counted = 0, i = f->added.n, steps = 4 * MPROF_HOTSPOT_CALLERS_MAX;
 
 	/* Go from the innermost frame outwards. The limits bound the cost of deep stacks. */
-	while (i-- > 0 && told < MPROF_HOTSPOT_CALLERS_MAX && steps-- > 0) {
+	while (i-- > 0 && counted < MPROF_HOTSPOT_CALLERS_MAX && steps-- > 0) {
 		struct pair *pair;
 
 		if (added[i] == callee)
@@ -173,10 +173,10 @@ static bool count_callers(struct hotspot_build *f, uint32_t callee, uint64_t wei
 		if (pair->node == f->walk.at)
 			continue;
 		pair->node = f->walk.at;
-		pair->told.samples += weight;
+		pair->sums.samples += weight;
 		/* The first function that differs from CALLEE called it directly. */
-		if (!told++)
-			pair->told.direct += weight;
+		if (!counted++)
+			pair->sums.direct += weight;
 	}
 	return true;
 }
@@ -268,7 +268,7 @@ static int ranked_compare(const void *a, const void *b)
 
 static int pair_compare(const void *a, const void *b)
 {
-	const struct mprof_hotspot_caller *x = &((const struct pair *)a)->told, *y = &((const struct pair *)b)->told;
+	const struct mprof_hotspot_caller *x = &((const struct pair *)a)->sums, *y = &((const struct pair *)b)->sums;
 
 	if (x->callee != y->callee)
 		return x->callee < y->callee ? -1 : 1;
@@ -305,22 +305,22 @@ static bool order_spots(struct hotspot_build *f, uint32_t *is)
 static bool order_pairs(struct hotspot_build *f, const uint32_t *is)
 {
 	struct pair *pairs = f->pair_list.items;
-	struct mprof_hotspot_caller *told;
+	struct mprof_hotspot_caller *caller;
 	uint32_t n = f->pair_list.n;
 
-	if (!grow_reserve(&f->h->callers, sizeof(*told), n))
+	if (!grow_reserve(&f->h->callers, sizeof(*caller), n))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		pairs[i].told.caller = is[pairs[i].told.caller];
-		pairs[i].told.callee = is[pairs[i].told.callee];
+		pairs[i].sums.caller = is[pairs[i].sums.caller];
+		pairs[i].sums.callee = is[pairs[i].sums.callee];
 	}
 	if (n)
 		qsort(pairs, n, sizeof(*pairs), pair_compare);
 	for (uint32_t i = 0; i < n; i++) {
-		struct mprof_hotspot *callee = spot_at(f->h, pairs[i].told.callee);
+		struct mprof_hotspot *callee = spot_at(f->h, pairs[i].sums.callee);
 
-		told = grow_take(&f->h->callers, sizeof(*told));
-		*told = pairs[i].told;
+		caller = grow_take(&f->h->callers, sizeof(*caller));
+		*caller = pairs[i].sums;
 		if (!callee->n_callers++)
 			callee->first_caller = i;
 	}

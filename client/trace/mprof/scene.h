@@ -10,9 +10,10 @@
  *
  * The cost of a picture depends on its pixels and not on the trace: lines on one pixel are one
  * mark. Of the arrows and vertical lines in one column of pixels only some are drawn, the highest,
- * the lowest and the longest among them; MPROF_WINDOW_SHADED also draws how many there are. Nothing vanishes without a mark. Coordinates are pixels
- * from the upper left corner, x to the right, y downwards. A mark that begins or ends outside of
- * the picture is cut at most one picture's width outside.
+ * the lowest and the longest among them; MPROF_WINDOW_SHADED also draws how many there are. Nothing
+ * vanishes without a mark. Coordinates are pixels from the upper left corner, x to the right, y
+ * downwards. A mark that begins or ends outside of the picture is cut at most one picture's width
+ * outside.
  *
  * Rows are drawn through a fish-eye: rows near the focus have their full height, farther ones are
  * smaller, and the first and the last row are always inside the picture.
@@ -51,6 +52,12 @@ enum mprof_window_flag {
 	 * with the share of time that they take.
 	 */
 	MPROF_WINDOW_SHADED = 32,
+	MPROF_WINDOW_GRID_ZERO = 64, /* count the grid's lines from the time 0, not from the first event */
+	/*
+	 * Place the grid's lines at round times of day. The time of day of a time T is T + DAY_SHIFT
+	 * modulo 24 hours.
+	 */
+	MPROF_WINDOW_GRID_DAY = 128,
 };
 
 struct mprof_window {
@@ -65,6 +72,7 @@ struct mprof_window {
 	float height;
 	float letter_width; /* average width of a letter, pixels, 1 to 16,384: decides which texts fit */
 	uint32_t flags;	    /* enum mprof_window_flag */
+	uint64_t day_shift; /* ns, added modulo 2^64; used with MPROF_WINDOW_GRID_DAY */
 };
 
 /*
@@ -246,7 +254,8 @@ struct mprof_track {
  * Draw the N TRACKS into *PICTURE: first the grid lines over the height of WINDOW, then track by
  * track. A counter's curve ends with its stream; it begins with its first sample, or with the
  * stream if the counter is relative. A track of a stream or counter that does not exist is left
- * out. The window's focus and flags are not used. Return as mprof_scene_draw(); the picture is
+ * out. Of the window's
+ * flags, only those of the grid are used; its focus is not. Return as mprof_scene_draw(); the picture is
  * valid as long.
  */
 MPROF_API enum mprof_status mprof_scene_tracks(struct mprof_scene *s, const struct mprof_window *window,

@@ -229,7 +229,7 @@ static void add_thread(struct warm_up *w, int64_t i)
 static void draw(const struct warm_up *w)
 {
 	struct mprof_scene *s = mprof_scene_new(mprof_model_view(w->model));
-	struct mprof_window window = {0, w->time, 0, 1600, 1000, 7, 7};
+	struct mprof_window window = {.to = w->time, .width = 1600, .height = 1000, .letter_width = 7, .flags = 7};
 	struct mprof_picture picture;
 
 	for (; s && window.to > 1000000; window.to /= 64)
