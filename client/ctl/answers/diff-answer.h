@@ -6,11 +6,14 @@
 #include <mprof/diff.h>
 
 #include "modeller.h"
+#include "timing.h"
 
 /* One of the two compared traces. */
 struct diff_run {
 	const struct modeller *m;
-	const char *name; /* name of the trace as on the command line; borrowed */
+	const char *name;      /* name of the trace as on the command line; borrowed */
+	const char *side;      /* "good" or "bad" */
+	struct timing *timing; /* shows the times of this run; borrowed */
 	uint64_t lost_packets;
 };
 
@@ -20,7 +23,7 @@ struct diff_run {
  */
 json_t *diff_json(const struct mprof_diff *d, const struct diff_run runs[2]);
 
-/* Print the object of diff_json() as text on standard output. Return an exit code. */
-int diff_show(const json_t *json);
+/* Print the object of diff_json() of RUNS as text on standard output. Return an exit code. */
+int diff_show(const json_t *json, const struct diff_run runs[2]);
 
 #endif

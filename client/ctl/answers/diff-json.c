@@ -34,6 +34,8 @@ static void put_times(const struct subject *t, int side, uint64_t time, json_t *
 {
 	json_object_set_new(object, "time_ns", modeller_time(time));
 	json_object_set_new(object, "since_start_ns", modeller_time(since_start(t, side, time)));
+	if (t->runs[side].timing->kind == TIME_WALL)
+		json_object_set_new(object, "wall", timing_json(t->runs[side].timing, time));
 }
 
 /* Return THREAD of the run SIDE in its state at the end of the trace, or JSON null. */
@@ -286,14 +288,19 @@ static json_t *run_json(const struct subject *t, int side)
 	uint64_t end = side == GOOD ? t->v->good_end : t->v->bad_end;
 	uint32_t threads = side == GOOD ? t->v->good_threads : t->v->bad_threads;
 
-	return json_pack("{so sI so so sI}", "trace", text_json(t->runs[side].name, strlen(t->runs[side].name)),
-			 "threads", (json_int_t)threads, "first_ns", modeller_time(start), "last_ns",
-			 modeller_time(end), "lost_packets", (json_int_t)t->runs[side].lost_packets);
+	json_t *object =
+		json_pack("{so sI so so sI}", "trace", text_json(t->runs[side].name, strlen(t->runs[side].name)),
+			  "threads", (json_int_t)threads, "first_ns", modeller_time(start), "last_ns",
+			  modeller_time(end), "lost_packets", (json_int_t)t->runs[side].lost_packets);
+
+	timing_json_walls(t->runs[side].timing, object);
+	timing_json_uncertainty(t->runs[side].timing, object);
+	return object;
 }
 
-static void put_left_out(json_t *object, const char *key, uint32_t all, uint32_t told)
+static void put_left_out(json_t *object, const char *key, uint32_t all, uint32_t listed)
 {
-	json_object_set_new(object, key, json_integer((json_int_t)all - told));
+	json_object_set_new(object, key, json_integer((json_int_t)all - listed));
 }
 
 json_t *diff_json(const struct mprof_diff *d, const struct diff_run runs[2])

@@ -3,8 +3,8 @@
  * agree.
  *
  * The reader is a person on call. So threads that never resolved come first, with the step at
- * which the two runs diverge. Each list is short and gives the number of omitted entries. Times
- * count from the first event of each trace, because recorded times of two traces cannot be
+ * which the two runs diverge. Each list is short and gives the number of omitted entries. By
+ * default times count from the first event of each trace, because the guests' clocks cannot be
  * compared.
  */
 #include <stdbool.h>
@@ -24,11 +24,27 @@ static void put_ns(const json_t *object, const char *key)
 	print_span(0, answer_time(object, key));
 }
 
-/* Print the time of OBJECT, counted from the first event of its trace. */
-static void put_since(const json_t *object)
+/*
+ * Write the time of OBJECT, which is of RUN, to TEXT (TIMING_TEXT_MAX bytes). By default it counts
+ * from the first event of the trace.
+ */
+static void time_text_of(const struct diff_run *run, const json_t *object, char *text)
 {
-	putchar('+');
-	put_ns(object, "since_start_ns");
+	char span[SPAN_TEXT_MAX];
+
+	if (run->timing->kind != TIME_RELATIVE)
+		timing_text(run->timing, answer_time(object, "time_ns"), text);
+	else
+		snprintf(text, TIMING_TEXT_MAX, "+%s",
+			 span_text(answer_time(object, "since_start_ns"), span, sizeof(span)));
+}
+
+static void put_when(const struct diff_run *run, const json_t *object)
+{
+	char text[TIMING_TEXT_MAX];
+
+	time_text_of(run, object, text);
+	fputs(text, stdout);
 }
 
 /* Print N and NOUN, with an s unless N is 1. */
@@ -98,34 +114,34 @@ static void put_step(const json_t *step)
 	print_thread(answer_get(step, "other"));
 }
 
-/* Print STEP as a line that begins with HEAD. */
-static void show_step(const char *head, const json_t *step)
+/* Print STEP of RUN as a line that begins with HEAD. */
+static void show_step(const char *head, const struct diff_run *run, const json_t *step)
 {
-	char span[SPAN_TEXT_MAX];
+	char when[TIMING_TEXT_MAX];
 
-	span_text(answer_time(step, "since_start_ns"), span, sizeof(span));
-	printf("    %-6s%*s+%s  ", head, (int)(11 - (int)strlen(span)), "", span);
+	time_text_of(run, step, when);
+	printf("    %-6s%12s  ", head, when);
 	put_step(step);
 	putchar('\n');
 }
 
 /*
- * Print the steps that RUN takes after the two runs differ. NAME is the name of RUN, `good` or
- * `bad`. If the run OTHER takes the first of these steps later, LATER is that step of OTHER; else
- * LATER is empty. Print the time of LATER, and the step itself if it names another thread.
+ * Print the steps of SIDE, those that RUN takes after the two runs differ. If the run OTHER takes the
+ * first of these steps later, LATER is that step of OTHER; else LATER is empty. Print the time of
+ * LATER, and the step itself if it names another thread.
  */
-static void show_next(const char *name, const json_t *run, const json_t *later, const char *other)
+static void show_next(const struct diff_run *run, const json_t *side, const json_t *later, const struct diff_run *other)
 {
-	const json_t *next = answer_get(run, "next");
+	const json_t *next = answer_get(side, "next");
 
 	if (!json_array_size(next))
-		printf("    %-6s nothing more\n", name);
+		printf("    %-6s nothing more\n", run->side);
 	for (size_t i = 0; i < json_array_size(next); i++) {
-		show_step(i ? "" : name, json_array_get(next, i));
+		show_step(i ? "" : run->side, run, json_array_get(next, i));
 		if (i || !json_object_size(later))
 			continue;
-		printf("    %-6s%13s  (in the %s run at ", "", "", other);
-		put_since(later);
+		printf("    %-6s%13s  (in the %s run at ", "", "", other->side);
+		put_when(other, later);
 		if (!json_equal(answer_get(later, "other"), answer_get(json_array_get(next, 0), "other"))) {
 			fputs(": ", stdout);
 			put_step(later);
@@ -138,7 +154,7 @@ static void show_next(const char *name, const json_t *run, const json_t *later, 
  * Print where two counterparts diverge. Complete the current line with both threads, then print a
  * line for each step.
  */
-static void show_divergence(const json_t *divergence)
+static void show_divergence(const struct diff_run *runs, const json_t *divergence)
 {
 	const json_t *good = answer_get(divergence, "good"), *bad = answer_get(divergence, "bad");
 	const json_t *common = answer_get(good, "common");
@@ -146,15 +162,15 @@ static void show_divergence(const json_t *divergence)
 	put_both(answer_get(good, "thread"), answer_get(bad, "thread"));
 	puts(":");
 	if (json_object_size(common)) {
-		show_step("both", common);
+		show_step("both", &runs[0], common);
 		if (!same_text(common, answer_get(bad, "common"), "since_start_ns")) {
 			printf("    %-6s%13s  (in the bad run at ", "", "");
-			put_since(answer_get(bad, "common"));
+			put_when(&runs[1], answer_get(bad, "common"));
 			puts(")");
 		}
 	}
-	show_next("good", good, answer_get(bad, "later"), "bad");
-	show_next("bad", bad, answer_get(good, "later"), "good");
+	show_next(&runs[0], good, answer_get(bad, "later"), &runs[1]);
+	show_next(&runs[1], bad, answer_get(good, "later"), &runs[0]);
 }
 
 /* Most entries that are printed of each kind. */
@@ -163,16 +179,16 @@ static void show_divergence(const json_t *divergence)
 
 /* ---- outcomes */
 
-/* Print how a thread ended. RUN names the run in which the thread ended. */
-static void show_end(const char *run, const json_t *life)
+/* Print how a thread ended in RUN. */
+static void show_end(const struct diff_run *run, const json_t *life)
 {
 	const json_t *end = answer_get(life, "end");
 	const char *failure = json_string_value(answer_get(end, "failure"));
 
-	printf("  in the %s run it %s ", run, failure ? "failed" : "was resolved");
+	printf("  in the %s run it %s ", run->side, failure ? "failed" : "was resolved");
 	put_ns(life, "lasted_ns");
 	fputs(" after its creation, at ", stdout);
-	put_since(end);
+	put_when(run, end);
 	if (json_object_size(answer_get(end, "by")) &&
 	    answer_count(answer_get(end, "by"), "thread") != answer_count(life, "thread")) {
 		fputs(", by ", stdout);
@@ -187,12 +203,13 @@ static void show_end(const char *run, const json_t *life)
 }
 
 /* Print what a thread waits on in RUN, and how the same wait ended in the run OTHER. */
-static void show_wait(const char *run, const char *other, const json_t *outcome, const json_t *life)
+static void show_wait(const struct diff_run *run, const struct diff_run *other, const json_t *outcome,
+		      const json_t *life)
 {
 	const json_t *root = answer_get(outcome, "root"), *like = answer_get(outcome, "root_counterpart");
 	const json_t *end = answer_get(like, "end"), *missed = answer_get(outcome, "missed");
 
-	printf("  in the %s run it waits", run);
+	printf("  in the %s run it waits", run->side);
 	if (json_object_size(root) && answer_count(root, "thread") != answer_count(life, "thread")) {
 		fputs(" on ", stdout);
 		print_thread(root);
@@ -201,8 +218,8 @@ static void show_wait(const char *run, const char *other, const json_t *outcome,
 	put_ns(life, "lasted_ns");
 	puts(" to the end of the trace");
 	if (json_object_size(end) && answer_count(root, "thread") != answer_count(life, "thread")) {
-		printf("  in the %s run that was resolved at ", other);
-		put_since(end);
+		printf("  in the %s run that was resolved at ", other->side);
+		put_when(other, end);
 		fputs(", by ", stdout);
 		print_thread(answer_get(end, "by"));
 		putchar('\n');
@@ -213,7 +230,7 @@ static void show_wait(const char *run, const char *other, const json_t *outcome,
 		fputs(" was signalled by ", stdout);
 		print_thread(answer_get(missed, "by"));
 		fputs(" at ", stdout);
-		put_since(missed);
+		put_when(run, missed);
 		fputs(", when nobody waited for it yet\n", stdout);
 	}
 }
@@ -237,7 +254,7 @@ static void show_victim(const json_t *outcome, const char *what)
 	putchar('\n');
 }
 
-static void show_outcome(const json_t *outcome)
+static void show_outcome(const struct diff_run *runs, const json_t *outcome)
 {
 	static const struct {
 		const char *name, *what;
@@ -254,16 +271,16 @@ static void show_outcome(const json_t *outcome)
 		if (strcmp(answer_string(outcome, "outcome"), kinds[i].name) == 0)
 			show_victim(outcome, kinds[i].what);
 	if (json_object_size(answer_get(good, "end")))
-		show_end("good", good);
+		show_end(&runs[0], good);
 	else if (json_object_size(good))
-		show_wait("good", "bad", outcome, good);
+		show_wait(&runs[0], &runs[1], outcome, good);
 	if (json_object_size(answer_get(bad, "end")))
-		show_end("bad", bad);
+		show_end(&runs[1], bad);
 	else if (json_object_size(bad))
-		show_wait("bad", "good", outcome, bad);
+		show_wait(&runs[1], &runs[0], outcome, bad);
 	if (json_object_size(divergence)) {
 		fputs("  the runs part at ", stdout);
-		show_divergence(divergence);
+		show_divergence(runs, divergence);
 	}
 	putchar('\n');
 }
@@ -290,14 +307,14 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static void show_outcomes(const json_t *json)
+static void show_outcomes(const struct diff_run *runs, const json_t *json)
 {
 	const json_t *outcomes = answer_get(json, "outcomes");
 	size_t n = least(json_array_size(outcomes), OUTCOMES_MAX);
 	json_int_t rest = left_out(json, "outcomes", n);
 
 	for (size_t i = 0; i < n; i++)
-		show_outcome(json_array_get(outcomes, i));
+		show_outcome(runs, json_array_get(outcomes, i));
 	if (rest > 0) {
 		fputs("threads end differently for ", stdout);
 		put_count(rest, "other reason");
@@ -306,7 +323,7 @@ static void show_outcomes(const json_t *json)
 }
 
 /* Print the first divergence, unless one of the printed outcomes contains it. */
-static void show_first(const json_t *json)
+static void show_first(const struct diff_run *runs, const json_t *json)
 {
 	const json_t *first = answer_get(json, "first_parting"), *outcomes = answer_get(json, "outcomes");
 
@@ -318,7 +335,7 @@ static void show_first(const json_t *json)
 	fputs(json_array_size(outcomes) ? "the first step that differs at all, which may not be the cause, is of "
 					: "the order of steps first parts at ",
 	      stdout);
-	show_divergence(first);
+	show_divergence(runs, first);
 	if (answer_count(json, "partings") > 1) {
 		fputs("  in all ", stdout);
 		put_count(answer_count(json, "partings"), "thread");
@@ -419,14 +436,18 @@ static void show_counters(const json_t *json)
 	putchar('\n');
 }
 
-static void show_run(const char *name, const json_t *run)
+static void show_run(const struct diff_run *side, const json_t *run)
 {
-	printf("%-5s ", name);
+	printf("%-5s ", side->side);
 	print_safe(answer_string(run, "trace"));
 	fputs(": ", stdout);
 	put_count(answer_count(run, "threads"), "thread");
 	fputs(" in ", stdout);
 	print_span(answer_time(run, "first_ns"), answer_time(run, "last_ns"));
+	if (side->timing->kind != TIME_RELATIVE) {
+		fputs(" from ", stdout);
+		timing_print(side->timing, answer_time(run, "first_ns"));
+	}
 	if (answer_count(run, "lost_packets"))
 		printf("; %" JSON_INTEGER_FORMAT " packets are missing, and what happened there is unknown",
 		       answer_count(run, "lost_packets"));
@@ -447,15 +468,15 @@ static void show_verdict(const json_t *json)
 	}
 }
 
-int diff_show(const json_t *json)
+int diff_show(const json_t *json, const struct diff_run runs[2])
 {
-	show_run("good", answer_get(json, "good"));
-	show_run("bad", answer_get(json, "bad"));
+	show_run(&runs[0], answer_get(json, "good"));
+	show_run(&runs[1], answer_get(json, "bad"));
 	printf("      ");
 	put_count(answer_count(json, "counterparts"), "thread");
 	puts(" are in both\n");
-	show_outcomes(json);
-	show_first(json);
+	show_outcomes(runs, json);
+	show_first(runs, json);
 	show_slower(json);
 	show_unmatched(json);
 	show_counters(json);

@@ -184,25 +184,27 @@ static uint64_t get_ns(const json_t *json, const char *key)
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
-static void show_time(const json_t *json)
+static void show_time(const json_t *json, struct timing *timing)
 {
 	uint64_t first = get_ns(json, "first_ns"), last = get_ns(json, "last_ns");
-	char span[32];
+	char span[32], from[TIMING_TEXT_MAX], to[TIMING_TEXT_MAX];
 
 	if (!get(json, "events"))
 		return;
-	printf("time      %" PRIu64 ".%09" PRIu64 " to %" PRIu64 ".%09" PRIu64 ", %s\n", first / 1000000000,
-	       first % 1000000000, last / 1000000000, last % 1000000000, span_text(last - first, span, sizeof(span)));
+	timing->dated = true;
+	timing_text(timing, first, from);
+	timing_text(timing, last, to);
+	printf("time      %s to %s, %s\n", from, to, span_text(last - first, span, sizeof(span)));
 }
 
-static void show_head(const json_t *json)
+static void show_head(const json_t *json, struct timing *timing)
 {
 	char bytes[24], total[32], longest[32], sleeping[32];
 	const json_t *share = json_object_get(json, "sleeping_share");
 
 	bytes_text(get(json, "bytes"), bytes, sizeof(bytes));
 	printf("events    %" PRIu64 "\n", get(json, "events"));
-	show_time(json);
+	show_time(json, timing);
 	printf("packets   %" PRIu64 ", %" PRIu64 " lost, %" PRIu64 " faults, %s\n", get(json, "packets"),
 	       get(json, "lost_packets"), get(json, "damages"), bytes);
 	printf("threads   %" PRIu64 ", %" PRIu64 " of them from before\n", get(json, "threads"),
@@ -318,7 +320,7 @@ static int show_should_resolve(const json_t *json)
 	return table_print(&t);
 }
 
-static int show_stream(const json_t *json)
+static int show_stream(const json_t *json, struct timing *timing)
 {
 	const char *name = json_string_value(json_object_get(json, "stream"));
 	CLEANUP(freep) char *safe = name ? printable(name, strlen(name)) : NULL;
@@ -326,7 +328,7 @@ static int show_stream(const json_t *json)
 
 	if (name)
 		printf("stream    %s\n", safe ? safe : "?");
-	show_head(json);
+	show_head(json, timing);
 	r = show_counts(json, "events_by_type", "EVENT");
 	r = r ? r : show_counts(json, "threads_by_type", "THREADS");
 	r = r ? r : show_counters(json);
@@ -335,17 +337,17 @@ static int show_stream(const json_t *json)
 	return r ? r : stdout_verdict();
 }
 
-int stats_show(const json_t *json)
+int stats_show(const json_t *json, struct timing *timing)
 {
 	const json_t *streams = json_object_get(json, "streams");
 	int r;
 
 	if (!streams)
-		return show_stream(json);
+		return show_stream(json, timing);
 	for (size_t i = 0; i < json_array_size(streams); i++) {
 		if (i)
 			putchar('\n');
-		r = show_stream(json_array_get(streams, i));
+		r = show_stream(json_array_get(streams, i), timing);
 		if (r)
 			return r;
 	}

@@ -8,6 +8,7 @@
 #include <mprof/trace.h>
 
 #include "tally.h"
+#include "timing.h"
 
 /*
  * Return the tally T of a stream as a JSON object. TOTALS are the decoder's totals of this stream,
@@ -21,7 +22,10 @@ json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t 
  */
 json_t *stats_name(const char *name);
 
-/* Print the object of `stats --json` as tables on standard output. Return an exit code. */
-int stats_show(const json_t *json);
+/*
+ * Print the object of `stats --json` as tables on standard output, with times as TIMING shows them.
+ * Return an exit code.
+ */
+int stats_show(const json_t *json, struct timing *timing);
 
 #endif

@@ -202,18 +202,21 @@ json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)
  * on the whole trace.
  */
 
-static void put_tale(const struct mprof_explanation *tale)
+static void put_explanation(const struct mprof_explanation *explanation, struct timing *timing)
 {
-	const char *text = mprof_explanation_text(tale);
+	const char *text = mprof_explanation_text(explanation);
 	const struct mprof_explanation_piece *pieces;
 	uint32_t n, line = 0;
 
-	pieces = mprof_explanation_pieces(tale, &n);
+	pieces = mprof_explanation_pieces(explanation, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (pieces[i].line != line)
 			putchar('\n');
 		line = pieces[i].line;
-		fwrite(text + pieces[i].offset, 1, pieces[i].bytes, stdout);
+		if (pieces[i].time != MPROF_EXPLANATION_UNTIMED)
+			timing_print(timing, pieces[i].time);
+		else
+			fwrite(text + pieces[i].offset, 1, pieces[i].bytes, stdout);
 	}
 	putchar('\n');
 }
@@ -230,19 +233,20 @@ static void show_notes(const json_t *json, uint32_t answers)
 		printf("all threads that should resolve did, %" JSON_INTEGER_FORMAT " of them\n", marked);
 }
 
-int why_show(const json_t *json, struct mprof_explanation *tale, const uint32_t *threads, uint32_t n, uint32_t streams)
+int why_show(const json_t *json, struct mprof_explanation *explanation, struct timing *timing, const uint32_t *threads,
+	     uint32_t n, uint32_t streams)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (mprof_explanation_why(tale, threads[i]) != MPROF_OK)
+		if (mprof_explanation_why(explanation, threads[i]) != MPROF_OK)
 			return say_memory();
-		put_tale(tale);
+		put_explanation(explanation, timing);
 		putchar('\n');
 	}
 	show_notes(json, n);
 	for (uint32_t i = 0; i < streams; i++) {
-		if (mprof_explanation_last(tale, i) != MPROF_OK)
+		if (mprof_explanation_last(explanation, i) != MPROF_OK)
 			return say_memory();
-		put_tale(tale);
+		put_explanation(explanation, timing);
 	}
 	if (answer_count(json, "lost_packets"))
 		printf("note: %" JSON_INTEGER_FORMAT

@@ -9,6 +9,7 @@
 #include <mprof/why.h>
 
 #include "modeller.h"
+#include "timing.h"
 
 /* Greatest number of links of a chain that an answer lists. */
 #define WHY_LINKS_MAX 64u
@@ -27,8 +28,9 @@ json_t *why_last_json(const struct modeller *m, const struct mprof_why *w);
 /*
  * Print as text the object JSON that `why --json` prints: the explanation of each of the N THREADS,
  * and the threads that ran last in each of the STREAMS streams. TALE is scratch space for the
- * explanations. Return an exit code.
+ * explanations, and TIMING shows times. Return an exit code.
  */
-int why_show(const json_t *json, struct mprof_explanation *tale, const uint32_t *threads, uint32_t n, uint32_t streams);
+int why_show(const json_t *json, struct mprof_explanation *explanation, struct timing *timing, const uint32_t *threads,
+	     uint32_t n, uint32_t streams);
 
 #endif

@@ -34,7 +34,10 @@ struct slice_stream {
 	const char *run_category; /* category of that slice */
 	bool begun;		  /* at least one event was seen */
 	uint64_t first;		  /* time of the first event */
-	/* The latest time seen. All slices begin and end at the latest time, so that they nest. */
+	/*
+	 * The latest time of an event so far. A slice begins, and ends, at the NOW of that moment
+	 * and not at the time of its event, which can be earlier. So slices nest.
+	 */
 	uint64_t now;
 	uint64_t collected; /* time at which the last garbage collection ended */
 	uint64_t lost;	    /* packets missing after NOW */

@@ -10,6 +10,8 @@
 #include "http-limits.h"
 
 #define PAGE 1000
+/* Amount of a run's trace that is read to improve the estimate of a shorter part. */
+#define RUN_AMOUNT "64MB"
 
 static bool take_stamp(const json_t *json, struct mprof_stamp *stamp)
 {
@@ -75,4 +77,164 @@ int clocks_read(struct mprof_clocks *c, struct http *h, const struct trace_sourc
 		r = read_page(c, h, path, &p);
 	while (!r && p.cursor);
 	return r;
+}
+
+int clocks_read_run(struct mprof_clocks *c, struct http *h, const json_t *capture, int64_t number)
+{
+	const char *uuid = json_string_value(json_object_get(capture, "uuid"));
+	const char *name = json_string_value(json_object_get(capture, "domain"));
+	struct trace_source guest = {.kind = SOURCE_DOMAIN, .name = uuid ? uuid : name};
+	char run_text[CLOCKS_RUN_MAX], stream_text[24];
+	struct selection s = {.last = RUN_AMOUNT, .run = run_text, .stream = stream_text};
+
+	if (!guest.name || c->mono.bounded_below)
+		return CTL_OK;
+	snprintf(run_text, sizeof(run_text), "%" JSON_INTEGER_FORMAT,
+		 json_integer_value(json_object_get(capture, "run")));
+	snprintf(stream_text, sizeof(stream_text), "%" PRId64, number);
+	return clocks_read(c, h, &guest, &s);
+}
+
+/* ---- the offset of one trace */
+
+/* A trace whose clock is estimated. */
+struct subject {
+	struct http *h;
+	const struct trace_source *trace;
+	const struct selection *s;
+	json_t *json;	  /* the daemon's description of the guest or capture; owned */
+	const json_t *of; /* the run in JSON, or JSON itself for a capture; borrowed */
+	struct mprof_clocks clocks;
+	struct mprof_stamp newest; /* newest stamp of the packets that S selects */
+};
+
+static void subject_deinit(struct subject *x)
+{
+	json_decref(x->json);
+}
+
+/* Set *JSON to the description of T, or to NULL if there is none. Return an exit code. */
+static int describe(struct http *h, const struct trace_source *t, json_t **json)
+{
+	CLEANUP(freep) char *path = trace_source_path(t, h, "", &(struct selection){0});
+	CLEANUP(freep) char *page = NULL;
+
+	if (!path)
+		return say_memory();
+	path[strlen(path) - 1] = 0; /* without the slash: the whole object */
+	if (asprintf(&page, "%s%s", path, t->kind == SOURCE_CAPTURE ? "" : "?limit=1000") < 0) {
+		page = NULL;
+		return say_memory();
+	}
+	return http_json_unless(h, page, HTTP_ABSENT, json);
+}
+
+static const json_t *find_run(const json_t *domain, int64_t run)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(domain, "run_list"), i, one)
+	{
+		if (json_integer_value(json_object_get(one, "run")) == run)
+			return one;
+	}
+	return NULL;
+}
+
+static bool is_selected(const struct selection *s, int64_t number)
+{
+	return !s->stream || strtoll(s->stream, NULL, 10) == number;
+}
+
+/* Read the stamps of stream NUMBER: of the selected part first, then of more of the run. */
+static int read_stream(struct subject *x, int64_t number)
+{
+	char stream_text[24];
+	struct selection one = *x->s;
+	int r;
+
+	snprintf(stream_text, sizeof(stream_text), "%" PRId64, number);
+	one.stream = stream_text;
+	r = clocks_read(&x->clocks, x->h, x->trace, &one);
+	if (!r && x->clocks.stamps && x->clocks.latest.real > x->newest.real)
+		x->newest = x->clocks.latest;
+	if (r || x->clocks.mono.bounded_below)
+		return r;
+	if (x->trace->kind == SOURCE_CAPTURE)
+		return clocks_read_run(&x->clocks, x->h, x->json, number);
+	if (!one.last)
+		return CTL_OK;
+	one.last = RUN_AMOUNT;
+	return clocks_read(&x->clocks, x->h, x->trace, &one);
+}
+
+/* Set *LOCAL if the guest is a program of dom0 itself, whose clock is dom0's. Return an exit code. */
+static int ask_local(struct subject *x, bool *local)
+{
+	const char *uuid = json_string_value(json_object_get(x->json, "uuid"));
+	const char *name = json_string_value(json_object_get(x->json, "domain"));
+	struct trace_source guest = {.kind = SOURCE_DOMAIN, .name = uuid ? uuid : name};
+	CLEANUP(json_decrefp) json_t *domain = NULL;
+	const char *source = json_string_value(json_object_get(x->of, "source"));
+	int r = CTL_OK;
+
+	if (x->trace->kind == SOURCE_CAPTURE && guest.name) {
+		r = describe(x->h, &guest, &domain);
+		source = json_string_value(json_object_get(domain, "source"));
+	}
+	*local = source && strcmp(source, "dir") == 0;
+	return r;
+}
+
+static void take_offset(const struct subject *x, struct clock_offset *c)
+{
+	c->known = mprof_clocks_offset(&x->clocks, true, &c->ns, &c->uncertainty_ns);
+	c->stepped = x->clocks.stepped;
+	c->ends = c->known && x->newest.real && x->newest.real <= INT64_MAX;
+	c->end_ns = c->ends ? (int64_t)x->newest.real : 0;
+}
+
+static int read_streams(struct subject *x)
+{
+	const json_t *stream;
+	int r = CTL_OK;
+	int64_t number;
+	size_t i;
+
+	json_array_foreach(json_object_get(x->of, "streams"), i, stream)
+	{
+		number = json_integer_value(json_object_get(stream, "stream"));
+		if (!r && is_selected(x->s, number))
+			r = read_stream(x, number);
+	}
+	return r;
+}
+
+int clocks_offset(struct clock_offset *c, struct http *h, const struct trace_source *t, struct selection *s, char *run)
+{
+	CLEANUP(subject_deinit) struct subject x = {.h = h, .trace = t, .s = s};
+	bool local = false;
+	int r = describe(h, t, &x.json);
+
+	*c = (struct clock_offset){.missing = x.json ? CLOCK_MISSING_STAMPS : CLOCK_MISSING_GUEST};
+	if (r || !x.json)
+		return r;
+	x.of = x.json;
+	if (t->kind == SOURCE_DOMAIN) {
+		if (!s->run && json_is_integer(json_object_get(x.json, "run"))) {
+			snprintf(run, CLOCKS_RUN_MAX, "%" JSON_INTEGER_FORMAT,
+				 json_integer_value(json_object_get(x.json, "run")));
+			s->run = run;
+		}
+		x.of = s->run ? find_run(x.json, strtoll(s->run, NULL, 10)) : NULL;
+	}
+	r = read_streams(&x);
+	r = r ? r : ask_local(&x, &local);
+	if (r)
+		return r;
+	if (local)
+		mprof_clocks_host(&x.clocks);
+	take_offset(&x, c);
+	return CTL_OK;
 }

@@ -42,7 +42,7 @@ struct attempt {
 	uint64_t came;	/* bytes that came since TRIES was set to 0 */
 	int tries, anew;
 	bool began;	 /* the body of this attempt has begun */
-	bool compressed; /* the server sent the body so far compressed */
+	bool compressed; /* the part of the body that came was compressed */
 	bool plain;	 /* do not accept compression any more */
 	bool asked_zstd; /* this attempt accepts zstd */
 	bool encoded;	 /* the body is encoded although mprofctl did not ask for that */
@@ -76,6 +76,10 @@ static bool keep_identity(struct attempt *a, const struct http_answer *answer)
 		free(a->location);
 		a->location = strdup(answer->content_location);
 	}
+	if (!a->d->date && answer->date)
+		a->d->date = strdup(answer->date);
+	if (!a->d->location && a->location)
+		a->d->location = strdup(a->location);
 	if (!a->d->cut && answer->cut)
 		a->d->cut = strdup(answer->cut);
 	if (!a->d->lost && answer->lost)
@@ -308,8 +312,12 @@ void download_deinit(struct download *d)
 {
 	free(d->cut);
 	free(d->lost);
+	free(d->date);
+	free(d->location);
 	d->cut = NULL;
 	d->lost = NULL;
+	d->date = NULL;
+	d->location = NULL;
 }
 
 /*

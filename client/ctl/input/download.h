@@ -29,6 +29,12 @@ struct download {
 	 */
 	char *cut;
 	char *lost;
+	/*
+	 * The header Date of the first answer, and the path of the fixed selection that the body is,
+	 * if the server named one; NULL if absent; owned.
+	 */
+	char *date;
+	char *location;
 };
 
 /*

@@ -27,7 +27,7 @@ struct labelled {
 };
 
 struct filter {
-	struct period period;
+	struct period *period; /* borrowed */
 	bool by_event, by_thread;
 	bool events[MPROF_EVENT_IDS];
 	int64_t threads[FILTER_THREADS_MAX];

@@ -62,6 +62,7 @@ struct http_answer {
 	char *cut;
 	char *lost;
 	char *retry_after;
+	char *date;
 	char *problem; /* body of an answer whose status is not 2xx */
 	size_t problem_bytes;
 };

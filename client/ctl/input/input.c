@@ -17,6 +17,9 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "clock-file.h"
+#include "clocks.h"
+#include "ctf-clock.h"
 #include "decoder-thread.h"
 #include "download.h"
 #include "file-order.h"
@@ -44,6 +47,9 @@ struct unpack_state {
 	char *member;
 	uint64_t spooled;
 	bool archive;
+	bool is_metadata; /* the member is the metadata of a CTF trace */
+	bool named;	  /* the input is a file with a name, not a pipe */
+	bool timed;	  /* the offset of the clock was looked for */
 };
 
 static void unpack_state_deinit(struct unpack_state *u)
@@ -144,25 +150,83 @@ static int run_merge(struct input *in, struct merge *l)
 	return 0;
 }
 
+/* ---- the offset of the trace's clock */
+
+static bool needs_clock(const struct input *in)
+{
+	return in->timing && timing_needs_clock(in->timing);
+}
+
+/*
+ * The offset of the clock was looked for: use it. Return 0; or -ECANCELED, and the reason is in
+ * UNTIMED.
+ */
+static int settle(struct input *in)
+{
+	if (needs_clock(in))
+		in->untimed = timing_settle(in->timing, in->name);
+	return in->untimed ? -ECANCELED : 0;
+}
+
+/*
+ * Look for the offset in the file beside the trace. BYTES is the size of the trace, 0 = unknown.
+ * Return as settle().
+ */
+static int settle_beside(struct input *in, bool named, uint64_t bytes)
+{
+	if (!needs_clock(in))
+		return 0;
+	in->timing->clock = (struct clock_offset){.missing = CLOCK_MISSING_PIPE};
+	if (named)
+		in->untimed = clock_file_read(&in->timing->clock, in->name, bytes);
+	return in->untimed ? -ECANCELED : settle(in);
+}
+
+/* Read the metadata in FD, one of an archive. Return 0 or -errno. */
+static int take_metadata(struct input *in, int fd)
+{
+	struct clock_offset c;
+	int r = ctf_clock_read(&c, fd, in->name);
+
+	if (r)
+		return r;
+	if (in->timing->clock.known && c.known && in->timing->clock.ns != c.ns) {
+		say("%s has several traces with different clocks", in->name);
+		c = (struct clock_offset){.missing = CLOCK_MISSING_REFUSED};
+	}
+	in->timing->clock = c;
+	return 0;
+}
+
 static int unpacked_bytes(void *context, const void *bytes, size_t len)
 {
 	struct unpack_state *u = context;
 
-	if (!u->archive)
-		return stream_decoder_put(u->decoder, bytes, len);
+	if (!u->archive) {
+		int r = u->timed ? 0 : settle_beside(u->in, u->named, 0);
+
+		u->timed = true;
+		return r ? r : stream_decoder_put(u->decoder, bytes, len);
+	}
 	u->spooled += len;
 	if (u->spooled > SPOOL_MAX)
 		return -EFBIG;
 	return write_all(u->fd, bytes, len);
 }
 
-/* Add the finished member to the merge. */
+/* Add the finished member to the merge, or take its clock. */
 static int end_member(struct unpack_state *u)
 {
-	int fd = u->fd;
+	CLEANUP(closep) int fd = u->fd;
+	int owned = fd;
 
 	u->fd = -1;
-	return fd < 0 ? 0 : merge_add_file(&u->merge, u->member, fd);
+	if (fd < 0)
+		return 0;
+	if (u->is_metadata)
+		return take_metadata(u->in, fd);
+	fd = -1; /* the merge owns it in any case */
+	return merge_add_file(&u->merge, u->member, owned);
 }
 
 static int unpacked_member(void *context, const char *path)
@@ -171,8 +235,11 @@ static int unpacked_member(void *context, const char *path)
 	const char *slash = strrchr(path, '/');
 	int r = end_member(u);
 
+	if (!u->archive && u->in->timing)
+		u->in->timing->clock = (struct clock_offset){.missing = CLOCK_MISSING_METADATA};
 	u->archive = true;
-	if (r || !directory_wants(path))
+	u->is_metadata = needs_clock(u->in) && strcmp(slash ? slash + 1 : path, "metadata") == 0;
+	if (r || (!directory_wants(path) && !u->is_metadata))
 		return r ? r : 1;
 	free(u->member);
 	u->member = strdup(slash ? slash + 1 : path);
@@ -191,10 +258,11 @@ static int no_stream(struct input *in)
  * Read a compressed file or an archive. LEN bytes of the input are already at HEAD; the other bytes
  * come from FD. Return 0, -errno, or an exit code.
  */
-static int read_packed(struct input *in, struct stream_decoder *f, int fd, const uint8_t *head, size_t len)
+static int read_packed(struct input *in, struct stream_decoder *f, int fd, bool named, const uint8_t *head, size_t len)
 {
 	CLEANUP(unpack_state_deinit)
-	struct unpack_state u = {.in = in, .decoder = f, .fd = -1, .merge = {.consumer = &in->consumer}};
+	struct unpack_state u = {
+		.in = in, .decoder = f, .fd = -1, .named = named, .merge = {.consumer = &in->consumer}};
 	const struct unpack_ops ops = {.bytes = unpacked_bytes, .member = unpacked_member, .context = &u};
 	int r = unpack_run(fd, head, len, in->name, &ops);
 
@@ -210,6 +278,7 @@ static int read_packed(struct input *in, struct stream_decoder *f, int fd, const
 	r = end_member(&u);
 	if (!r && !u.merge.n)
 		return no_stream(in);
+	r = r ? r : settle(in);
 	return r ? r : run_merge(in, &u.merge);
 }
 
@@ -273,7 +342,8 @@ static enum stream_decoder_kind kind_of(int fd, bool regular, off_t start, bool 
 	return regular || packed ? STREAM_DECODER_FILE : STREAM_DECODER_PIPE;
 }
 
-static int read_descriptor(struct input *in, int fd, bool regular)
+/* Read FD, which is a file of BYTES bytes if REGULAR; NAMED: not standard input. */
+static int read_descriptor(struct input *in, int fd, bool named, bool regular, uint64_t bytes)
 {
 	CLEANUP(stream_decoder_deinit) struct stream_decoder f = {0};
 	uint8_t head[UNPACK_HEAD];
@@ -288,14 +358,36 @@ static int read_descriptor(struct input *in, int fd, bool regular)
 	if (!stream_decoder_init(&f, &in->consumer, in->name, kind_of(fd, regular, start, packed)))
 		return -ENOMEM;
 	if (packed)
-		return read_packed(in, &f, fd, head, (size_t)n);
-	r = read_plain(&f, fd, head, (size_t)n);
+		return read_packed(in, &f, fd, named, head, (size_t)n);
+	r = settle_beside(in, named, regular ? bytes : 0);
+	r = r ? r : read_plain(&f, fd, head, (size_t)n);
 	return r ? r : note_totals(in, &f);
 }
 
 static void merge_deinitp(struct merge *l)
 {
 	merge_deinit(l);
+}
+
+/* Read the clock of the CTF directory. Return 0, -errno, or as settle(). */
+static int settle_directory(struct input *in)
+{
+	CLEANUP(closep) int fd = -1;
+	CLEANUP(freep) char *path = NULL;
+	struct stat st;
+	int r;
+
+	if (!needs_clock(in))
+		return 0;
+	if (asprintf(&path, "%s/metadata", in->name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	/* Open a regular file only: opening a pipe would wait for its writer. */
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	r = ctf_clock_read(&in->timing->clock, fd, in->name);
+	return r ? r : settle(in);
 }
 
 static int read_directory(struct input *in)
@@ -305,6 +397,7 @@ static int read_directory(struct input *in)
 
 	if (!r && !l.n)
 		return no_stream(in);
+	r = r ? r : settle_directory(in);
 	return r ? r : run_merge(in, &l);
 }
 
@@ -324,8 +417,9 @@ static int read_file(struct input *in, const struct trace_source *t)
 		}
 	}
 	fstat(fd, &st);
-	return S_ISDIR(st.st_mode) && t->kind == SOURCE_FILE ? read_directory(in)
-							     : read_descriptor(in, fd, S_ISREG(st.st_mode));
+	if (S_ISDIR(st.st_mode) && t->kind == SOURCE_FILE)
+		return read_directory(in);
+	return read_descriptor(in, fd, t->kind == SOURCE_FILE, S_ISREG(st.st_mode), (uint64_t)st.st_size);
 }
 
 static int remote_write(void *context, const uint8_t *bytes, size_t len)
@@ -428,6 +522,8 @@ static int read_live(struct input *in, struct http *h, const struct trace_source
 /* Return the exit code for R: 0, -errno, or an exit code. */
 static int verdict(const struct input *in, int r)
 {
+	if (in->untimed)
+		return in->untimed;
 	if (in->refused)
 		return INPUT_REFUSED;
 	if (r > 0)
@@ -443,10 +539,26 @@ static int verdict(const struct input *in, int r)
 	return r ? CTL_FAILED : in->damages ? CTL_DAMAGED : CTL_OK;
 }
 
+/* Find the offset of the clock of T, and pin the run in S (RUN). Return an exit code, or as settle(). */
+static int settle_remote(struct input *in, struct http *h, const struct trace_source *t, struct selection *s, char *run)
+{
+	CLEANUP(json_decrefp) json_t *json = NULL;
+	int r;
+
+	if (!needs_clock(in))
+		return CTL_OK;
+	r = clocks_offset(&in->timing->clock, h, t, s, run);
+	if (!r && in->timing->clock.missing == CLOCK_MISSING_GUEST)
+		r = trace_source_json(t, h, &json); /* reports what is missing */
+	return r ? r : settle(in);
+}
+
 static int run_remote(struct input *in, struct trace_source *t, const struct selection *s, bool settled, bool follow)
 {
 	CLEANUP(http_close) struct http h = {.signals = -1};
 	int r = http_open(&h, in->ctl->host);
+	struct selection one = *s;
+	char run[CLOCKS_RUN_MAX];
 
 	if (!r && !settled)
 		r = trace_source_ask(t, &h);
@@ -456,9 +568,21 @@ static int run_remote(struct input *in, struct trace_source *t, const struct sel
 		say("a capture does not grow: leave out --follow");
 		return CTL_USAGE;
 	}
+	r = settle_remote(in, &h, t, &one, run);
+	if (r)
+		return r;
 	if (follow)
-		return read_live(in, &h, t, s);
-	return in->consumer.tail || (s->all && !s->stream) ? read_with_tails(in, &h, t, s) : read_remote(in, &h, t, s);
+		return read_live(in, &h, t, &one);
+	return in->consumer.tail || (s->all && !s->stream) ? read_with_tails(in, &h, t, &one)
+							   : read_remote(in, &h, t, &one);
+}
+
+/* Read the file T, or refuse to. Return an exit code or INPUT_REFUSED. */
+static int run_file(struct input *in, const struct trace_source *t, bool follow, const char *verb)
+{
+	if (follow)
+		return say_usage(verb, "--follow takes a domain; a file cannot be followed");
+	return verdict(in, read_file(in, t));
 }
 
 int input_run(struct input *in, const struct ctl *ctl, const struct consumer *consumer, const char *operand,
@@ -468,7 +592,7 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 	bool settled;
 	int r = selection_check(s, verb);
 
-	*in = (struct input){.ctl = ctl, .to = consumer};
+	*in = (struct input){.ctl = ctl, .to = consumer, .timing = in->timing};
 	in->consumer = (struct consumer){
 		.streams = input_streams,
 		.events = input_events,
@@ -483,14 +607,15 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 		return r;
 	settled = trace_source_parse(&t, operand, true);
 	r = trace_source_check(&t, s, verb);
-	if (r)
-		return r;
 	in->name = t.kind == SOURCE_STDIN ? "standard input" : t.name;
 	if (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN) {
-		if (follow)
-			return say_usage(verb, "--follow takes a domain; a file cannot be followed");
-		return verdict(in, read_file(in, &t));
+		r = r ? r : run_file(in, &t, follow, verb);
+		if (r != CTL_OK && r != INPUT_REFUSED)
+			trace_source_other(&t, operand, ctl);
+		return r;
 	}
+	if (r)
+		return r;
 	r = verdict(in, run_remote(in, &t, s, settled, follow));
 	if ((r == CTL_UNREACHABLE || r == CTL_NOT_FOUND) && t.name == operand)
 		say("there is no file %s either", t.name);
@@ -500,10 +625,10 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 int trace_args_parse(struct trace_args *x, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
 		     size_t n_own, size_t max)
 {
-	const char *from = NULL, *to = NULL;
+	struct timing_options timing = {0};
 	const struct option_def shared[] = {
 		SELECTION_OPTIONS(x->selection),
-		PERIOD_OPTIONS(from, to),
+		TIMING_OPTIONS(timing),
 	};
 	const size_t n_shared = ARRAY_SIZE(shared);
 	struct option_def defs[ARRAY_SIZE(shared) + TRACE_ARGS_OWN_MAX];
@@ -514,7 +639,8 @@ int trace_args_parse(struct trace_args *x, const struct ctl *ctl, int argc, char
 	if (n_own)
 		memcpy(defs + n_shared, own, n_own * sizeof(*own));
 	r = options_parse(argc, argv, defs, n_shared + n_own, &x->left, 1, max);
-	return r ? r : period_parse(&x->period, from, to, x->verb);
+	x->in.timing = &x->timing;
+	return r ? r : timing_parse(&x->timing, &timing, TIME_GUEST, x->verb);
 }
 
 int trace_args_read(struct trace_args *x, const struct consumer *consumer)

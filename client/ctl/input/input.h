@@ -12,7 +12,7 @@
 #include "consumer.h"
 #include "ctl.h"
 #include "options.h"
-#include "time-filter.h"
+#include "timing.h"
 #include "trace-source.h"
 
 /* Result of input_run(): the consumer stopped the reading. No error was reported. */
@@ -29,6 +29,12 @@ struct input {
 	struct consumer consumer;  /* passes all to TO and stores its error in REFUSED */
 	const char *name;	   /* name of the trace for messages; borrowed */
 	int refused;		   /* the -errno that TO returned; 0 = none */
+	/*
+	 * How the verb shows and reads times. Set before input_run() by the caller, which owns it;
+	 * NULL = the verb needs no offset of the clock.
+	 */
+	struct timing *timing;
+	int untimed; /* exit code of a failure to convert the period's wall times; 0 = none */
 	/* Totals, set when the reading ended. */
 	unsigned int streams;
 	struct input_stream *stream; /* array of STREAMS streams; owned */
@@ -37,7 +43,8 @@ struct input {
 
 /*
  * Read the trace OPERAND and pass its events to CONSUMER. S selects a part of a domain or capture.
- * With FOLLOW a domain's trace is read while it grows. VERB is for messages. Return an exit code
+ * With FOLLOW a domain's trace is read while it grows. If IN->timing needs the offset of the trace's
+ * clock, find it and convert the period's wall times before the first event. VERB is for messages. Return an exit code
  * (CTL_DAMAGED if damage was skipped) or INPUT_REFUSED. The caller deinits IN in any case.
  */
 int input_run(struct input *in, const struct ctl *ctl, const struct consumer *consumer, const char *operand,
@@ -50,14 +57,14 @@ struct trace_args {
 	const char *verb;
 	struct operands left; /* operands; the first one names the trace */
 	struct selection selection;
-	struct period period;
+	struct timing timing;
 	struct input in;
 };
 
 #define TRACE_ARGS_OWN_MAX 8
 
 /*
- * Parse ARGV with the options --last, --run, --stream, --from and --to, and the N_OWN options OWN
+ * Parse ARGV with the options --last, --run, --stream and those of TIMING_OPTIONS, and the N_OWN options OWN
  * of the verb (at most TRACE_ARGS_OWN_MAX). Allow at most MAX operands. Return an exit code. The
  * caller deinits X in any case.
  */

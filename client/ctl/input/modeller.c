@@ -135,6 +135,15 @@ bool modeller_finish(struct modeller *m)
 	return true;
 }
 
+void modeller_range(const struct modeller *m, struct timing *timing)
+{
+	uint64_t last = m->period->first;
+
+	for (uint32_t i = 0; i < m->view->n_streams; i++)
+		last = m->view->streams[i].end > last ? m->view->streams[i].end : last;
+	timing_range(timing, m->period->first, last);
+}
+
 json_t *modeller_string(const struct modeller *m, uint32_t i)
 {
 	const struct mprof_string *s;

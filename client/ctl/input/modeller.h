@@ -9,6 +9,7 @@
 
 #include "consumer.h"
 #include "time-filter.h"
+#include "timing.h"
 
 struct modeller {
 	struct period *
@@ -44,6 +45,12 @@ void modeller_deinit(struct modeller *m);
 int modeller_tail(void *context, unsigned int stream, uint64_t from_ns);
 /* Finish the model after the last event and set VIEW. Return false without memory. */
 bool modeller_finish(struct modeller *m);
+
+/*
+ * All times of VIEW may be shown: tell TIMING their range and the time of the trace's first event.
+ * PERIOD must be TIMING's.
+ */
+void modeller_range(const struct modeller *m, struct timing *timing);
 
 /* Return string I of VIEW as a JSON string; JSON null if I is MPROF_NONE. The caller decrefs it. */
 json_t *modeller_string(const struct modeller *m, uint32_t i);

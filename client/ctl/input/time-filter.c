@@ -58,32 +58,161 @@ static bool amount(const char *s, size_t len, uint64_t ns, uint64_t *out)
 	return i == len && *out >= whole;
 }
 
-static bool moment_parse(struct moment *m, const char *s)
+static bool unit_amount(const char *s, size_t len, const char *unit, uint64_t *ns)
 {
-	size_t len;
-
-	m->given = true;
-	m->relative = *s == '+';
-	s += m->relative;
-	len = strspn(s, "0123456789.");
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (strcmp(s + len, units[i].name) == 0)
-			return amount(s, len, units[i].ns, &m->ns);
+		if (strcmp(unit, units[i].name) == 0)
+			return amount(s, len, units[i].ns, ns);
 	return false;
 }
 
-int period_parse(struct period *p, const char *from, const char *to, const char *verb)
+static bool guest_parse(struct moment *m, const char *s)
 {
-	static const char wanted[] =
-		"a time as dump prints it, nor + and a duration (1.5s, 250ms) behind the first event";
+	size_t len;
+
+	m->relative = *s == '+';
+	s += m->relative;
+	len = strspn(s, "0123456789.");
+	return unit_amount(s, len, s + len, &m->ns);
+}
+
+/* Parse "10 min ago" or "1.5h ago". */
+static bool ago_parse(struct moment *m, const char *s, int64_t now_ns)
+{
+	size_t len = strspn(s, "0123456789."), gap = strspn(s + len, " ");
+	size_t unit_len = strcspn(s + len + gap, " ");
+	char unit[8];
+	uint64_t ns;
+
+	if (!unit_len || unit_len >= sizeof(unit) || strcmp(s + len + gap + unit_len, " ago") != 0)
+		return false;
+	memcpy(unit, s + len + gap, unit_len);
+	unit[unit_len] = 0;
+	if (!unit_amount(s, len, strcmp(unit, "min") == 0 ? "m" : unit, &ns))
+		return false;
+	m->wall = (struct wall_moment){0};
+	return !__builtin_sub_overflow(now_ns, ns, &m->wall.ns);
+}
+
+static int moment_parse(struct moment *m, const char *option, const char *s, struct wall_zone *zone, int64_t now_ns,
+			const char *verb)
+{
+	enum wall_status status;
+
+	*m = (struct moment){.given = true, .text = s};
+	if (guest_parse(m, s))
+		return CTL_OK;
+	m->relative = false;
+	m->is_wall = true;
+	if (ago_parse(m, s, now_ns))
+		return CTL_OK;
+	status = wall_parse(&m->wall, s, zone, strcmp(option, "--to") == 0);
+	if (status == WALL_SKIPPED)
+		return say_usage(
+			verb,
+			"%s %s: there is no such time; either the date does not exist, or the zone's clocks go "
+			"forward over it",
+			option, s);
+	if (status == WALL_OTHER)
+		return say_usage(verb,
+				 "%s %s is no time; write one as dump prints it (12.5), a duration behind the first "
+				 "event (+250ms), or a wall time (03:12:44, 2026-11-23T03:12:44, \"10 min ago\")",
+				 option, s);
+	return CTL_OK;
+}
+
+static int order_check(const struct period *p, const char *verb)
+{
+	const struct moment *from = &p->from, *to = &p->to;
+	bool wrong = from->ns > to->ns;
+
+	if (!from->given || !to->given || from->relative != to->relative || from->is_wall != to->is_wall)
+		return CTL_OK;
+	if (from->is_wall)
+		wrong = !from->wall.of_day && !to->wall.of_day && from->wall.ns > to->wall.ns;
+	return wrong ? say_usage(verb, "--from %s is later than --to %s", from->text, to->text) : CTL_OK;
+}
+
+int period_parse(struct period *p, const char *from, const char *to, struct wall_zone *zone, int64_t now_ns,
+		 const char *verb)
+{
+	int r = CTL_OK;
 
 	*p = (struct period){0};
-	if (from && !moment_parse(&p->from, from))
-		return say_usage(verb, "--from %s is neither %s", from, wanted);
-	if (to && !moment_parse(&p->to, to))
-		return say_usage(verb, "--to %s is neither %s", to, wanted);
-	if (from && to && p->from.relative == p->to.relative && p->from.ns > p->to.ns)
-		return say_usage(verb, "--from %s is later than --to %s", from, to);
+	if (from)
+		r = moment_parse(&p->from, "--from", from, zone, now_ns, verb);
+	if (!r && to)
+		r = moment_parse(&p->to, "--to", to, zone, now_ns, verb);
+	return r ? r : order_check(p, verb);
+}
+
+bool period_is_wall(const struct period *p)
+{
+	return p->from.is_wall || p->to.is_wall;
+}
+
+/*
+ * Find the moment that the time of day M, the value of OPTION, means. FROM is the begin of the
+ * period, or NULL.
+ */
+static int find_day(struct moment *m, const char *option, const struct clock_offset *c, struct wall_zone *zone,
+		    const int64_t *from, const char *name)
+{
+	int64_t ns;
+
+	if (!c->ends) {
+		say("%s %s: the day is unknown, because the end of %s is; write the date, too", option, m->text, name);
+		return CTL_FAILED;
+	}
+	if (!wall_latest(&m->wall, zone, c->end_ns, &ns) ||
+	    (from && ns < *from && !wall_next(&m->wall, zone, *from, &ns))) {
+		say("%s %s: there is no such time before the end of %s; write the date, too", option, m->text, name);
+		return CTL_FAILED;
+	}
+	m->wall.ns = ns;
+	m->wall.of_day = false;
+	return CTL_OK;
+}
+
+/*
+ * Convert M to a time of the guest. Return -1 if it is before all times of the guest, 1 if it is
+ * after them, else 0.
+ */
+static int moment_settle(struct moment *m, const struct clock_offset *c)
+{
+	bool outside = __builtin_sub_overflow(m->wall.ns, c->ns, &m->ns);
+
+	m->is_wall = false;
+	if (!outside)
+		return 0;
+	m->ns = m->wall.ns < c->ns ? 0 : UINT64_MAX;
+	return m->ns ? 1 : -1;
+}
+
+int period_settle(struct period *p, const struct clock_offset *c, struct wall_zone *zone, const char *name)
+{
+	bool from = p->from.is_wall, to = p->to.is_wall;
+	bool nothing = false;
+	int r = CTL_OK;
+
+	if (from && p->from.wall.of_day)
+		r = find_day(&p->from, "--from", c, zone, NULL, name);
+	if (!r && to && p->to.wall.of_day)
+		r = find_day(&p->to, "--to", c, zone, from ? &p->from.wall.ns : NULL, name);
+	if (r)
+		return r;
+	if (from)
+		nothing = moment_settle(&p->from, c) > 0;
+	if (to)
+		nothing |= moment_settle(&p->to, c) < 0;
+	if (!nothing && p->from.given && p->to.given && p->from.relative == p->to.relative && p->from.ns > p->to.ns) {
+		say("--from %s is later than --to %s", p->from.text, p->to.text);
+		return CTL_USAGE;
+	}
+	if (nothing) { /* a period without any time */
+		p->from = (struct moment){.given = true, .ns = 1};
+		p->to = (struct moment){.given = true, .ns = 0};
+	}
 	return CTL_OK;
 }
 

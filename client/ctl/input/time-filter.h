@@ -5,16 +5,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clock-offset.h"
 #include "consumer.h"
+#include "wall-time.h"
 
 /*
- * One end of a period: a time of the guest (in ns), or a distance in ns from the trace's first
- * event.
+ * One end of a period: a time of the guest (in ns), a distance in ns from the trace's first event,
+ * or a wall time, which period_settle() converts to a time of the guest.
  */
 struct moment {
 	bool given;
 	bool relative;
+	bool is_wall; /* WALL is valid, and NS is not yet */
 	uint64_t ns;
+	struct wall_moment wall;
+	const char *text; /* as on the command line; borrowed */
 };
 
 struct period {
@@ -23,19 +28,24 @@ struct period {
 	uint64_t first;		/* time of the first event in ns */
 };
 
-/* The option table's rows for --from and --to. */
-#define PERIOD_OPTIONS(from, to)          \
-	{"--from", NULL, &(from), NULL},  \
-	{                                 \
-		"--to", NULL, &(to), NULL \
-	}
-
 /*
- * Parse the values of --from and --to; NULL if not given. A value is SECONDS[.FRACTION], a time as
- * `dump` prints it. After a `+` it is a distance from the first event: SECONDS[.FRACTION], or a
- * number with a unit (ns us ms s m h d). VERB is for messages. Return an exit code.
+ * Parse the values of --from and --to; NULL if not given. FROM and TO are borrowed by P. A value is
+ * SECONDS[.FRACTION], a time as `dump` prints it. After a `+` it is a distance from the first event:
+ * SECONDS[.FRACTION], or a number with a unit (ns us ms s m h d). A wall time is a date and a time
+ * of day in ZONE, a time of day, or `AMOUNT UNIT ago`, before NOW_NS. VERB is for messages. Return an
+ * exit code.
  */
-int period_parse(struct period *p, const char *from, const char *to, const char *verb);
+int period_parse(struct period *p, const char *from, const char *to, struct wall_zone *zone, int64_t now_ns,
+		 const char *verb);
+
+/* Return true if an end of the period is a wall time that is not converted yet. */
+bool period_is_wall(const struct period *p);
+/*
+ * Convert the period's wall times with the offset C, which must be known. A time of day is its
+ * latest occurrence not after the end of the trace NAME; the period's end is the first occurrence
+ * behind its begin if that latest one is before it. Return an exit code.
+ */
+int period_settle(struct period *p, const struct clock_offset *c, struct wall_zone *zone, const char *name);
 
 /*
  * Return true if an event at the time NS is inside of the period. Call this function for all events

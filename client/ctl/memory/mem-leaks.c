@@ -112,22 +112,22 @@ static json_t *answer_json(struct mem_load *l, bool brief, const struct mem_answ
 	struct mprof_leaks *leaks = mprof_leaks_new(l->profile, l->in.decoder, l->start_us, l->whole.last_us);
 	struct subject t = {.d = l->in.decoder, .scale = mem_load_scale(l)};
 	const struct mprof_leak *list;
-	json_t *told = json_array();
+	json_t *found = json_array();
 	uint32_t n = 0;
 
 	(void)brief;
 	(void)a;
-	if (!leaks || !told)
-		return json_decref(told), NULL;
+	if (!leaks || !found)
+		return json_decref(found), NULL;
 	t.nodes = mprof_profile_nodes(l->profile, &n);
 	t.seconds = length ? (double)length / 1e6 * (MPROF_LEAK_PARTS - 2) / MPROF_LEAK_PARTS : 1;
 	list = mprof_leaks_list(leaks, &n);
 	for (uint32_t i = 0; i < n; i++)
 		if (list[i].steady >= REPORTED_PARTS && list[i].growth)
-			json_array_append_new(told, leak_json(&t, &list[i]));
+			json_array_append_new(found, leak_json(&t, &list[i]));
 	return json_pack("{sf sI sf so}", "seconds", (double)length / 1e6, "live",
 			 (json_int_t)mprof_profile_sums(l->profile)->live, "live_bytes",
-			 (double)mprof_profile_sums(l->profile)->live * t.scale, "leaks", told);
+			 (double)mprof_profile_sums(l->profile)->live * t.scale, "leaks", found);
 }
 
 /* ---- text ---- */

@@ -135,15 +135,37 @@ static void put_hex(struct writer *w, const char *key, const char *text, size_t 
 	writer_put(w, "\"", 1);
 }
 
+/*
+ * Write the members of E's JSON that do not depend on its string, and MORE behind the first one,
+ * `time_ns`. Without a string mprof_event_json() has written the closing brace. Take the brace back,
+ * because more members can follow.
+ */
+static void put_fixed(struct writer *w, const struct mprof_raw_event *e, const char *more, size_t more_bytes)
+{
+	char fixed[MPROF_TEXT_FIXED_MAX];
+	size_t n, first;
+
+	if (!more_bytes) {
+		n = mprof_event_json(e, writer_room(w, MPROF_TEXT_FIXED_MAX));
+		writer_advance(w, n - !e->text);
+		return;
+	}
+	n = mprof_event_json(e, fixed) - !e->text;
+	first = (size_t)((char *)memchr(fixed, ',', n) - fixed) + 1;
+	writer_put(w, fixed, first);
+	writer_put(w, more, more_bytes);
+	writer_put(w, fixed + first - 1, n - first + 1);
+}
+
 void write_json_event(struct writer *w, const struct mprof_raw_event *e, const char *stream)
 {
-	size_t n = mprof_event_json(e, writer_room(w, MPROF_TEXT_FIXED_MAX));
+	write_json_event_with(w, e, stream, NULL, 0);
+}
 
-	/*
-	 * Without a string mprof_event_json() has written the closing brace. Take the brace back,
-	 * because more members can follow.
-	 */
-	writer_advance(w, n - !e->text);
+void write_json_event_with(struct writer *w, const struct mprof_raw_event *e, const char *stream, const char *more,
+			   size_t n)
+{
+	put_fixed(w, e, more, n);
 	if (e->text) {
 		write_json_text(w, e->text, e->text_bytes);
 		writer_put(w, "\"", 1);

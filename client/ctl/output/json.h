@@ -46,6 +46,12 @@ void write_json_text(struct writer *w, const char *text, size_t len);
  * the object has the stream's name. A string that is not UTF-8 is written in hexadecimal, too.
  */
 void write_json_event(struct writer *w, const struct mprof_raw_event *e, const char *stream);
+/*
+ * As write_json_event(), with the N bytes of JSON members MORE behind the event's time. N of 0: no
+ * further members.
+ */
+void write_json_event_with(struct writer *w, const struct mprof_raw_event *e, const char *stream, const char *more,
+			   size_t n);
 
 /*
  * Return thread THREAD of the model M as a JSON object: id, type, its label at TIME, and its stream

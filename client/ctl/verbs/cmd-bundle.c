@@ -19,9 +19,6 @@
 #include "options.h"
 #include "table.h"
 
-/* Amount of a run's trace that is read to estimate the offset of its clock. */
-#define RUN_AMOUNT "64MB"
-
 /* The state of one bundle command, with the trace that is being added now. */
 struct bundle_job {
 	const struct ctl *ctl;
@@ -73,31 +70,13 @@ static int take_file(struct bundle_job *x, const struct trace_source *t)
 	const char *name = t->kind == SOURCE_STDIN ? "stdin" : t->name, *slash = strrchr(name, '/');
 	struct bundle_member *m;
 
-	if (x->last)
-		return say_usage(x->verb, "--last selects from the daemon's traces, but %s is a file", x->trace);
+	if (x->last) {
+		say_usage(x->verb, "--last selects from the daemon's traces, but %s is a file", x->trace);
+		trace_source_other(t, x->trace, x->ctl);
+		return CTL_USAGE;
+	}
 	m = bundle_add(x->bundle, x->trace, slash && slash[1] ? slash + 1 : name, -1, -1);
 	return m ? read_member(x, m, x->trace, &none) : say_memory();
-}
-
-/*
- * Improve CLOCKS, the estimate of a clock's offset, for stream NUMBER of CAPTURE. A capture can be
- * too short to give the offset a lower bound. In that case read more of the capture's run, if the
- * daemon still has it. Return an exit code.
- */
-static int read_run(struct http *h, const json_t *capture, int64_t number, struct mprof_clocks *clocks)
-{
-	const char *uuid = json_string_value(json_object_get(capture, "uuid"));
-	const char *name = json_string_value(json_object_get(capture, "domain"));
-	struct trace_source guest = {.kind = SOURCE_DOMAIN, .name = uuid ? uuid : name};
-	char run_text[24], stream_text[24];
-	struct selection s = {.last = RUN_AMOUNT, .run = run_text, .stream = stream_text};
-
-	if (!guest.name || clocks->mono.bounded_below)
-		return CTL_OK;
-	snprintf(run_text, sizeof(run_text), "%" JSON_INTEGER_FORMAT,
-		 json_integer_value(json_object_get(capture, "run")));
-	snprintf(stream_text, sizeof(stream_text), "%" PRId64, number);
-	return clocks_read(clocks, h, &guest, &s);
 }
 
 /*
@@ -127,7 +106,7 @@ static int take_stream(struct bundle_job *x, struct http *h, const struct trace_
 		return say_memory();
 	r = read_member(x, m, operand, &s);
 	r = r ? r : clocks_read(clocks, h, t, &s);
-	return r || t->kind != SOURCE_CAPTURE ? r : read_run(h, json, number, clocks);
+	return r || t->kind != SOURCE_CAPTURE ? r : clocks_read_run(clocks, h, json, number);
 }
 
 static int take_streams(struct bundle_job *x, struct http *h, const struct trace_source *t, const json_t *json)

@@ -19,7 +19,7 @@
 struct run {
 	const char *operand;
 	struct selection s;
-	struct period period;
+	struct timing timing;
 	struct modeller modeller;
 	struct input in;
 };
@@ -48,13 +48,17 @@ static int run_read(const struct ctl *ctl, struct run *run, const char *verb)
 {
 	int r;
 
-	if (!modeller_init(&run->modeller, &run->period, true))
+	if (!modeller_init(&run->modeller, &run->timing.period, true))
 		return say_memory();
+	run->in.timing = &run->timing;
 	r = input_run(&run->in, ctl, &run->modeller.consumer, run->operand, &run->s, false, verb);
 	if (r == INPUT_REFUSED)
 		return say_memory();
-	if ((r == CTL_OK || r == CTL_DAMAGED) && !modeller_finish(&run->modeller))
+	if (!trace_was_read(r))
+		return r;
+	if (!modeller_finish(&run->modeller))
 		return say_memory();
+	modeller_range(&run->modeller, &run->timing);
 	return r;
 }
 
@@ -93,8 +97,8 @@ static uint64_t lost_packets(const struct input *in)
 static int pair_print(const struct ctl *ctl, struct pair *p)
 {
 	struct mprof_diff_options options = {
-		.good_from = period_from(&p->runs[0].period),
-		.bad_from = period_from(&p->runs[1].period),
+		.good_from = period_from(&p->runs[0].timing.period),
+		.bad_from = period_from(&p->runs[1].timing.period),
 		.seed = seed_new(p),
 	};
 	struct diff_run runs[2];
@@ -104,6 +108,8 @@ static int pair_print(const struct ctl *ctl, struct pair *p)
 	for (int i = 0; i < 2; i++)
 		runs[i] = (struct diff_run){.m = &p->runs[i].modeller,
 					    .name = p->runs[i].operand,
+					    .side = i ? "bad" : "good",
+					    .timing = &p->runs[i].timing,
 					    .lost_packets = lost_packets(&p->runs[i].in)};
 	if (!pair_streams(p))
 		return say_memory();
@@ -112,7 +118,7 @@ static int pair_print(const struct ctl *ctl, struct pair *p)
 	json = p->diff ? diff_json(p->diff, runs) : NULL;
 	if (!json)
 		return say_memory();
-	r = ctl->json ? json_print(json) : diff_show(json);
+	r = ctl->json ? json_print(json) : diff_show(json, runs);
 	json_decref(json);
 	return r;
 }
@@ -148,23 +154,24 @@ int cmd_diff(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(pair_deinit) struct pair p = {0};
 	struct selection s = {0};
-	const char *from = NULL, *to = NULL, *good_run = NULL, *bad_run = NULL;
+	const char *good_run = NULL, *bad_run = NULL;
+	struct timing_options timing = {0};
 	const struct option_def defs[] = {
 		{"--last", NULL, &s.last, NULL},
 		{"--stream", NULL, &s.stream, NULL},
 		{"--good-run", NULL, &good_run, NULL},
 		{"--bad-run", NULL, &bad_run, NULL},
-		PERIOD_OPTIONS(from, to),
+		TIMING_OPTIONS(timing),
 	};
 	struct operands left;
 	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 2, 2), bad, printed;
 
-	r = r ? r : period_parse(&p.runs[0].period, from, to, argv[0]);
+	r = r ? r : timing_parse(&p.runs[0].timing, &timing, TIME_RELATIVE, argv[0]);
 	if (r)
 		return r;
 	if (strcmp(left.at[0], "-") == 0 && strcmp(left.at[1], "-") == 0)
 		return say_usage(argv[0], "%s: only one of the two can be standard input", argv[0]);
-	p.runs[1].period = p.runs[0].period;
+	p.runs[1].timing = p.runs[0].timing;
 	p.runs[0].operand = left.at[0];
 	p.runs[1].operand = left.at[1];
 	share_selection(&p, &s, good_run, bad_run);

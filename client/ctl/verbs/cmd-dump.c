@@ -1,5 +1,7 @@
 /* `mprofctl dump`: print all events of a trace, or selected events, as text. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -83,9 +85,23 @@ static void put_short_line(struct dumper *d, const struct mprof_raw_event *e)
 	writer_advance(&d->out, n);
 }
 
+/* Print E up to its string, with the time as D->timing shows it. */
+static void put_timed(struct dumper *d, const struct mprof_raw_event *e)
+{
+	char line[MPROF_TEXT_FIXED_MAX], time[TIMING_TEXT_MAX];
+	size_t n = mprof_event_text(e, line), time_bytes = timing_text(d->timing, e->timestamp, time);
+	const char *rest = memchr(line, ' ', n);
+
+	writer_put(&d->out, time, time_bytes);
+	writer_put(&d->out, rest, n - (size_t)(rest - line));
+}
+
 static void put_line(struct dumper *d, const struct mprof_raw_event *e, const char *stream)
 {
-	writer_advance(&d->out, mprof_event_text(e, writer_room(&d->out, MPROF_TEXT_FIXED_MAX)));
+	if (d->timing)
+		put_timed(d, e);
+	else
+		writer_advance(&d->out, mprof_event_text(e, writer_room(&d->out, MPROF_TEXT_FIXED_MAX)));
 	if (e->text) {
 		put_text(d, e->text, e->text_bytes);
 		writer_put(&d->out, "\"", 1);
@@ -98,9 +114,24 @@ static void put_line(struct dumper *d, const struct mprof_raw_event *e, const ch
 	writer_put(&d->out, "\n", 1);
 }
 
+/* Write the members of E's JSON that stand for its wall time to TEXT. Return their length. */
+static size_t wall_members(struct timing *t, const struct mprof_raw_event *e, char *text, size_t size)
+{
+	uint64_t uncertainty = t->clock.known ? t->clock.uncertainty_ns : UINT64_MAX;
+	size_t n = (size_t)snprintf(text, size, "\"wall\":");
+
+	n += timing_json_text(t, e->timestamp, text + n);
+	if (uncertainty == UINT64_MAX)
+		return n + (size_t)snprintf(text + n, size - n, ",\"wall_uncertainty_ns\":null");
+	return n + (size_t)snprintf(text + n, size - n, ",\"wall_uncertainty_ns\":\"%" PRIu64 "\"", uncertainty);
+}
+
 static void put_json_line(struct dumper *d, const struct mprof_raw_event *e, const char *stream)
 {
-	write_json_event(&d->out, e, stream);
+	char wall[TIMING_TEXT_MAX + 80];
+	size_t n = d->timing && d->timing->kind == TIME_WALL ? wall_members(d->timing, e, wall, sizeof(wall)) : 0;
+
+	write_json_event_with(&d->out, e, stream, wall, n);
 	writer_put(&d->out, "\n", 1);
 }
 
@@ -112,11 +143,15 @@ static int dumper_events(void *context, unsigned int stream, const struct mprof_
 	for (size_t i = 0; i < n && !d->out.error; i++) {
 		const struct mprof_raw_event *e = &events[i].raw;
 
+		if (d->timing && !d->begun) {
+			d->timing->first = e->timestamp;
+			d->begun = true;
+		}
 		if (d->filter && !filter_takes(d->filter, stream, e))
 			continue;
 		if (d->json)
 			put_json_line(d, e, name);
-		else if (name || e->text_bytes > TEXT_SHORT)
+		else if (d->timing || name || e->text_bytes > TEXT_SHORT)
 			put_line(d, e, name);
 		else
 			put_short_line(d, e);
@@ -149,11 +184,13 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(filter_deinit) struct filter filter = {0};
 	CLEANUP(dumper_deinitp) struct dumper d = {0};
 	struct selection s = {0};
-	const char *from = NULL, *to = NULL, *events = NULL, *threads = NULL, *label = NULL;
+	const char *events = NULL, *threads = NULL, *label = NULL;
+	struct timing_options options = {0};
+	struct timing timing = {0};
 	bool follow = false;
 	const struct option_def defs[] = {
 		SELECTION_OPTIONS(s),
-		PERIOD_OPTIONS(from, to),
+		TIMING_OPTIONS(options),
 		{"--event", NULL, &events, NULL},
 		{"--thread", NULL, &threads, NULL},
 		{"--label", NULL, &label, NULL},
@@ -162,14 +199,19 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 	struct operands left;
 	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1);
 
-	r = r ? r : period_parse(&filter.period, from, to, argv[0]);
+	r = r ? r : timing_parse(&timing, &options, TIME_GUEST, argv[0]);
 	r = r ? r : filter_parse(&filter, events, threads, label, argv[0]);
 	if (r)
 		return r;
 	if (!dumper_init(&d, STDOUT_FILENO, ctl->json))
 		return say_memory();
-	if (from || to || events || threads || label)
+	if (options.from || options.to || events || threads || label)
 		d.filter = &filter;
+	filter.period = &timing.period;
+	timing.by_lines = true;
+	if (timing.kind != TIME_GUEST)
+		d.timing = &timing;
+	in.timing = &timing;
 	r = input_run(&in, ctl, &d.consumer, left.at[0], &s, follow, argv[0]);
 	return r == INPUT_REFUSED ? refusal(&d) : r;
 }

@@ -31,12 +31,12 @@ struct export
 {
 	const struct ctl *ctl;
 	struct export_job job;
-	struct period period;
+	struct timing timing;
 	struct output out;
 	struct output_directory dir;
 	struct writer writer;
 	struct modeller modeller;
-	/* Passes only the events of PERIOD to a format without draw(). */
+	/* Passes only the events of the period to a format without draw(). */
 	struct time_filter time_filter;
 	bool opened; /* the exporter was opened, so its close() must be called */
 	char *path;  /* path of the output; owned */
@@ -103,14 +103,14 @@ static int open_format(struct export *x, const struct consumer **consumer)
 
 	if (x->job.exporter->draw) {
 		*consumer = &x->modeller.consumer;
-		if (!modeller_init(&x->modeller, &x->period, false))
+		if (!modeller_init(&x->modeller, &x->timing.period, false))
 			return say_memory();
 		x->modeller.consumer.tail = x->job.exporter->tails ? modeller_tail : NULL;
 		return CTL_OK;
 	}
 	x->opened = true;
 	r = x->job.exporter->open(&x->job, &to);
-	time_filter_init(&x->time_filter, &to, &x->period);
+	time_filter_init(&x->time_filter, &to, &x->timing.period);
 	*consumer = &x->time_filter.consumer;
 	return refusal(x, r);
 }
@@ -162,7 +162,7 @@ static int report(const struct export *x, bool named, int verdict)
 
 static int run(struct export *x, const char *operand, const struct selection *s, const char *verb)
 {
-	CLEANUP(input_deinit) struct input in = {0};
+	CLEANUP(input_deinit) struct input in = {.timing = &x->timing};
 	const struct consumer *consumer;
 	int r = open_format(x, &consumer), done;
 
@@ -260,18 +260,19 @@ static int take_format(int argc, char **argv, const char **format)
  */
 static int parse(struct export *x, int argc, char **argv, struct selection *s, struct operands *left, const char **file)
 {
-	const char *from = NULL, *to = NULL, *format = NULL;
-	struct option_def defs[6 + OWN_OPTIONS_MAX] = {
+	struct timing_options timing = {0};
+	const char *format = NULL;
+	struct option_def defs[7 + OWN_OPTIONS_MAX] = {
 		SELECTION_OPTIONS(*s),
-		PERIOD_OPTIONS(from, to),
+		PERIOD_OPTIONS(timing),
 		{"--output", "-o", file, NULL},
 	};
-	size_t own = own_options(x, defs + 6);
+	size_t own = own_options(x, defs + 7);
 	int r;
 
 	argc = take_format(argc, argv, &format);
-	r = options_parse(argc, argv, defs, 6 + own, left, 1, 1);
-	r = r ? r : period_parse(&x->period, from, to, argv[0]);
+	r = options_parse(argc, argv, defs, 7 + own, left, 1, 1);
+	r = r ? r : timing_parse(&x->timing, &timing, TIME_GUEST, argv[0]);
 	if (!r && !format)
 		r = say_usage(argv[0], "%s: name a format with --to", argv[0]);
 	if (r)
@@ -293,7 +294,7 @@ int cmd_export(const struct ctl *ctl, int argc, char **argv)
 		return r;
 	x.job.trace = left.at[0];
 	s.all = x.job.exporter->all_streams;
-	x.job.period = &x.period;
+	x.job.period = &x.timing.period;
 	x.path = file ? strdup(file) : export_path(left.at[0], x.job.exporter->suffix);
 	if (!x.path)
 		return say_memory();

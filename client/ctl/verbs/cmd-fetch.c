@@ -1,8 +1,15 @@
-/* `mprofctl fetch` and `mprofctl follow`: download a trace into a file or a pipe. */
+/*
+ * `mprofctl fetch` and `mprofctl follow`: download a trace into a file or a pipe.
+ *
+ * Beside a file, fetch writes the offset of the guest's clock to dom0's wall time (clock-file.h).
+ */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
+#include "clock-file.h"
+#include "clocks.h"
 #include "download.h"
 #include "follow.h"
 #include "options.h"
@@ -12,6 +19,10 @@
 struct fetch {
 	struct output out;
 	struct progress progress;
+	const char *verb;
+	const char *name;		  /* path of the file; borrowed */
+	const struct trace_source *trace; /* borrowed */
+	const struct selection *s;	  /* borrowed */
 };
 
 static int fetch_write(void *context, const uint8_t *bytes, size_t len)
@@ -44,8 +55,66 @@ static void report_losses(const struct download *d)
 		say("note: an unproven tail was cut: %s", d->cut);
 }
 
+/*
+ * Set S->run to the run of the trace that D downloaded, if the server named it: "?first=RUN.…". RUN
+ * has CLOCKS_RUN_MAX bytes. Without this a run that begins meanwhile would give another clock.
+ */
+static void pin_run(const struct download *d, struct selection *s, char *run)
+{
+	const char *first = d->location ? strstr(d->location, "first=") : NULL;
+	size_t n = first ? strspn(first + 6, "0123456789") : 0;
+
+	if (s->run || !n || n >= CLOCKS_RUN_MAX)
+		return;
+	memcpy(run, first + 6, n);
+	run[n] = 0;
+	s->run = run;
+}
+
+/* Write TEXT to the file PATH, which is replaced. Return an exit code. */
+static int write_file(const char *path, const char *text, const char *verb)
+{
+	CLEANUP(output_close) struct output out = {.fd = -1};
+	int r = output_open(&out, path, OUTPUT_REPLACE, verb), error;
+
+	if (r)
+		return r;
+	error = output_write(&out, text, strlen(text));
+	if (!error)
+		error = output_write(&out, "\n", 1);
+	return error ? output_complain(&out, -error) : output_commit(&out);
+}
+
+/*
+ * Write the offset of the clock beside the trace that was downloaded to FILE. If the daemon does not
+ * tell the offset, write that it is unknown, because the file of an earlier trace may be there.
+ * Return an exit code.
+ */
+static int fetch_clock(const struct fetch *f, struct http *h, const struct download *d, const char *file)
+{
+	struct clock_file clock = {
+		.guest = f->trace->name, .stream = f->s->stream, .fetched = d->date, .bytes = f->progress.bytes};
+	struct selection s = *f->s;
+	char run[CLOCKS_RUN_MAX];
+	CLEANUP(freep) char *path = NULL;
+	CLEANUP(freep) char *text = NULL;
+
+	if (asprintf(&path, "%s" CLOCK_FILE_SUFFIX, file) < 0) {
+		path = NULL;
+		return say_memory();
+	}
+	if (f->trace->kind == SOURCE_DOMAIN)
+		pin_run(d, &s, run);
+	if (clocks_offset(&clock.offset, h, f->trace, &s, run) != CTL_OK)
+		say("%s: the trace is complete, but its wall time is not known", file);
+	clock.run = s.run;
+	text = clock_file_text(&clock);
+	return text ? write_file(path, text, f->verb) : say_memory();
+}
+
 static int fetch_run(struct fetch *f, struct http *h, const char *path)
 {
+	bool named = f->out.path && f->out.can_start_over;
 	CLEANUP(download_deinit)
 	struct download d = {
 		.write = fetch_write,
@@ -60,7 +129,8 @@ static int fetch_run(struct fetch *f, struct http *h, const char *path)
 	if (r)
 		return r;
 	report_losses(&d);
-	return output_commit(&f->out);
+	r = output_commit(&f->out);
+	return r || !named ? r : fetch_clock(f, h, &d, f->name);
 }
 
 int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
@@ -91,6 +161,10 @@ int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
 	if (r)
 		return r;
 	progress_init(&f.progress, t.name);
+	f.verb = argv[0];
+	f.name = name;
+	f.trace = &t;
+	f.s = &s;
 	r = fetch_run(&f, &h, path);
 	if (r == CTL_OK && !file && f.progress.shown)
 		say("wrote %s", name);

@@ -154,7 +154,7 @@ static json_t *stats_json(struct stats *s, const struct input *in)
 	return object;
 }
 
-static int stats_print(struct stats *s, const struct trace_args *from)
+static int stats_print(struct stats *s, struct trace_args *from)
 {
 	json_t *json;
 	int r;
@@ -165,7 +165,10 @@ static int stats_print(struct stats *s, const struct trace_args *from)
 	json = stats_json(s, &from->in);
 	if (!json)
 		return say_memory();
-	r = from->ctl->json ? json_print(json) : stats_show(json);
+	from->timing.first = from->timing.period.first;
+	timing_json_walls(&from->timing, json);
+	timing_json_uncertainty(&from->timing, json);
+	r = from->ctl->json ? json_print(json) : stats_show(json, &from->timing);
 	json_decref(json);
 	return r;
 }
@@ -173,7 +176,7 @@ static int stats_print(struct stats *s, const struct trace_args *from)
 int cmd_stats(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(trace_args_deinit) struct trace_args args = {0};
-	CLEANUP(stats_deinit) struct stats stats = {.period = &args.period};
+	CLEANUP(stats_deinit) struct stats stats = {.period = &args.timing.period};
 	const struct consumer consumer = {.streams = stats_streams, .events = stats_events, .context = &stats};
 	int r = trace_args_parse(&args, ctl, argc, argv, NULL, 0, 1), printed;
 

@@ -20,8 +20,8 @@
 #define COLUMNS 7 /* number of columns with a short text; stream and label are printed separately */
 struct threads {
 	struct modeller modeller;
-	const struct period *period; /* borrowed */
-	const char *label;	     /* a glob pattern, or NULL; borrowed */
+	struct timing *timing; /* borrowed */
+	const char *label;     /* a glob pattern, or NULL; borrowed */
 	bool unresolved;
 	/* Most threads to list, longest first; MPROF_NONE = all, in the order of the trace. */
 	uint32_t most;
@@ -52,7 +52,7 @@ static bool takes(const struct threads *t, uint32_t i)
 		return false;
 	if (t->label && !t->labelled[i])
 		return false;
-	return thread->start <= period_to(t->period) && thread->end >= period_from(t->period);
+	return thread->start <= period_to(&t->timing->period) && thread->end >= period_from(&t->timing->period);
 }
 
 /*
@@ -105,7 +105,7 @@ static const char *state_of(const struct mprof_thread *thread)
 }
 
 struct line {
-	char cell[COLUMNS][32];
+	char cell[COLUMNS][TIMING_TEXT_MAX];
 };
 
 /*
@@ -120,8 +120,7 @@ static void line_make(const struct threads *t, uint32_t i, struct line *line)
 	memset(line, 0, sizeof(*line));
 	snprintf(line->cell[0], sizeof(line->cell[0]), "%" PRId64, thread->id);
 	snprintf(line->cell[1], sizeof(line->cell[1]), "%s", mprof_thread_type_name(thread->type));
-	snprintf(line->cell[2], sizeof(line->cell[2]), "%" PRIu64 ".%09" PRIu64, thread->start / 1000000000,
-		 thread->start % 1000000000);
+	timing_text(t->timing, thread->start, line->cell[2]);
 	span_text(thread->end - thread->start, line->cell[3], sizeof(line->cell[3]));
 	snprintf(line->cell[4], sizeof(line->cell[4]), "%s", state_of(thread));
 	if (thread->becomes != MPROF_NONE)
@@ -203,12 +202,23 @@ static json_t *entry_json(const struct threads *t, uint32_t i)
 				   modeller_string(&t->modeller, first_label(view_of(t), thread)), "failure",
 				   modeller_string(&t->modeller, thread->failure));
 
+	timing_json_walls(t->timing, object);
 	json_object_set_new(object, "should_resolve", json_boolean(thread->flags & MPROF_THREAD_SHOULD_RESOLVE));
 	if (t->modeller.names)
 		json_object_set_new(
 			object, "stream",
 			text_json(t->modeller.names[thread->stream], strlen(t->modeller.names[thread->stream])));
 	return object;
+}
+
+static void print_uncertainty(const struct timing *timing)
+{
+	const struct clock_offset *c = &timing->clock;
+
+	if (c->known && c->uncertainty_ns != UINT64_MAX)
+		printf(", \"wall_uncertainty_ns\": \"%" PRIu64 "\"", c->uncertainty_ns);
+	else
+		fputs(", \"wall_uncertainty_ns\": null", stdout);
 }
 
 /*
@@ -229,7 +239,10 @@ static int show_json(const struct threads *t)
 		if (r)
 			return r;
 	}
-	puts("\n]}");
+	fputs("\n]", stdout);
+	if (t->timing->kind == TIME_WALL)
+		print_uncertainty(t->timing);
+	puts("}");
 	return stdout_verdict();
 }
 
@@ -253,13 +266,14 @@ static int threads_print(struct threads *t, bool json)
 {
 	if (!modeller_finish(&t->modeller) || !choose(t))
 		return say_memory();
+	modeller_range(&t->modeller, t->timing);
 	return json ? show_json(t) : show(t);
 }
 
 int cmd_threads(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(trace_args_deinit) struct trace_args args = {0};
-	CLEANUP(threads_deinit) struct threads t = {.period = &args.period};
+	CLEANUP(threads_deinit) struct threads t = {.timing = &args.timing};
 	const char *longest = NULL;
 	const struct option_def own[] = {
 		{"--label", NULL, &t.label, NULL},
@@ -271,7 +285,7 @@ int cmd_threads(const struct ctl *ctl, int argc, char **argv)
 	r = r ? r : take_most(&t, longest, argv[0]);
 	if (r)
 		return r;
-	if (!modeller_init(&t.modeller, &args.period, false))
+	if (!modeller_init(&t.modeller, &args.timing.period, false))
 		return say_memory();
 	r = trace_args_read(&args, &t.modeller.consumer);
 	if (!trace_was_read(r))

@@ -28,8 +28,8 @@
 /* One trace or memory profile on the page. */
 struct viewed {
 	struct html_part part;
-	struct period period;
-	struct time_filter time_filter; /* passes only the events of PERIOD to PART */
+	struct timing timing;
+	struct time_filter time_filter; /* passes only the events of the period to PART */
 	struct input in;
 	bool is_memory;
 	struct mem_page memory; /* set if is_memory, instead of the other members */
@@ -74,12 +74,12 @@ static int aside_failed(const struct viewed *t, int error)
 	return CTL_FAILED;
 }
 
-static int read_memory(struct view *v, const char *operand, const struct selection *s, const struct period *period)
+static int read_memory(struct view *v, const char *operand, const struct selection *s, const struct timing *timing)
 {
 	struct viewed *t = &v->traces[v->n];
 	int r;
 
-	if (s->last || s->run || s->stream || period->from.given || period->to.given)
+	if (s->last || s->run || s->stream || timing->period.from.given || timing->period.to.given)
 		return say_usage(v->verb,
 				 "%s is a memory profile: its page has the whole profile; select parts in the page",
 				 operand);
@@ -90,7 +90,7 @@ static int read_memory(struct view *v, const char *operand, const struct selecti
 	return r == CTL_DAMAGED ? CTL_OK : r;
 }
 
-static int read_trace(struct view *v, const char *operand, const struct selection *s, const struct period *period)
+static int read_trace(struct view *v, const char *operand, const struct selection *s, const struct timing *timing)
 {
 	struct viewed *t = &v->traces[v->n];
 	int r;
@@ -98,8 +98,9 @@ static int read_trace(struct view *v, const char *operand, const struct selectio
 	if (!html_part_init(&t->part, html_name(operand)))
 		return say_memory();
 	v->n++;
-	t->period = *period;
-	time_filter_init(&t->time_filter, &t->part.consumer, &t->period);
+	t->timing = *timing;
+	t->in.timing = &t->timing;
+	time_filter_init(&t->time_filter, &t->part.consumer, &t->timing.period);
 	r = input_run(&t->in, v->ctl, &t->time_filter.consumer, operand, s, false, v->verb);
 	if (r == INPUT_REFUSED)
 		return aside_failed(t, t->in.refused);
@@ -208,18 +209,19 @@ static int show(struct view *v, const char *file, const char *operand)
 int cmd_view(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(view_deinit) struct view v = {.ctl = ctl, .verb = argv[0], .out = {.fd = -1}};
-	const char *from = NULL, *to = NULL, *file = NULL;
+	struct timing_options options = {0};
+	const char *file = NULL;
 	struct selection s = {.all = true};
 	const struct option_def defs[] = {
 		SELECTION_OPTIONS(s),
-		PERIOD_OPTIONS(from, to),
+		PERIOD_OPTIONS(options),
 		{"--output", "-o", &file, NULL},
 	};
-	struct period period = {0};
+	struct timing timing = {0};
 	struct operands left;
 	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, TRACES_MAX);
 
-	r = r ? r : period_parse(&period, from, to, argv[0]);
+	r = r ? r : timing_parse(&timing, &options, TIME_GUEST, argv[0]);
 	if (r)
 		return r;
 	if (left.n == 2 && strcmp(left.at[0], "-") == 0 && strcmp(left.at[1], "-") == 0)
@@ -232,8 +234,8 @@ int cmd_view(const struct ctl *ctl, int argc, char **argv)
 	if (!html_possible())
 		return CTL_FAILED;
 	for (size_t i = 0; i < left.n && !r; i++)
-		r = mem_page_is(left.at[i]) ? read_memory(&v, left.at[i], &s, &period)
-					    : read_trace(&v, left.at[i], &s, &period);
+		r = mem_page_is(left.at[i]) ? read_memory(&v, left.at[i], &s, &timing)
+					    : read_trace(&v, left.at[i], &s, &timing);
 	r = r ? r : show(&v, file, left.at[0]);
 	return r ? r : v.verdict;
 }

@@ -163,18 +163,18 @@ static json_t *query_json(struct query *a, const struct input *in)
  * Print the answers in JSON as sentences. If LAST is true, also print which thread ran last,
  * because the guest crashed or may have crashed. Return an exit code.
  */
-static int show(const struct query *a, const json_t *json, bool last)
+static int show(const struct query *a, const json_t *json, struct timing *timing, bool last)
 {
 	CLEANUP(mprof_explanation_freep)
-	struct mprof_explanation *tale = mprof_explanation_new(a->modeller.view, a->why, a->modeller.names);
+	struct mprof_explanation *explanation = mprof_explanation_new(a->modeller.view, a->why, a->modeller.names);
 
-	if (!tale)
+	if (!explanation)
 		return say_memory();
-	return why_show(json, tale, a->answered, a->n < ANSWERS_MAX ? a->n : ANSWERS_MAX,
+	return why_show(json, explanation, timing, a->answered, a->n < ANSWERS_MAX ? a->n : ANSWERS_MAX,
 			last ? a->modeller.view->n_streams : 0);
 }
 
-static int query_print(struct query *a, const struct trace_args *from)
+static int query_print(struct query *a, struct trace_args *from)
 {
 	const struct operands *left = &from->left;
 	const char *name = left->n > 1 ? left->at[1] : NULL;
@@ -194,8 +194,12 @@ static int query_print(struct query *a, const struct trace_args *from)
 		say("there is no thread with the id or a label like \"%s\"", name);
 		return CTL_NOT_FOUND;
 	}
-	r = from->ctl->json ? json_print(json)
-			    : show(a, json, end_reason_is_crash(from->ctl, left->at[0], &from->selection));
+	modeller_range(&a->modeller, &from->timing);
+	timing_json_walls(&from->timing, json);
+	timing_json_uncertainty(&from->timing, json);
+	r = from->ctl->json
+		    ? json_print(json)
+		    : show(a, json, &from->timing, end_reason_is_crash(from->ctl, left->at[0], &from->selection));
 	json_decref(json);
 	return r;
 }
@@ -208,8 +212,8 @@ int cmd_why(const struct ctl *ctl, int argc, char **argv)
 
 	if (r)
 		return r;
-	a.period = &args.period;
-	if (!modeller_init(&a.modeller, &args.period, true))
+	a.period = &args.timing.period;
+	if (!modeller_init(&a.modeller, &args.timing.period, true))
 		return say_memory();
 	r = trace_args_read(&args, &a.modeller.consumer);
 	if (!trace_was_read(r))

@@ -84,10 +84,17 @@ static size_t help_word_len(const char *word)
 	return strcspn(word, " ,\n");
 }
 
+/* Return true if WORD is a name in capitals, as `URL`, or several words to choose from, as `a|b`. */
+static bool is_value(const char *word)
+{
+	return (word[0] >= 'A' && word[0] <= 'Z') ||
+	       (word[0] >= 'a' && word[0] <= 'z' && word[strspn(word, "abcdefghijklmnopqrstuvwxyz")] == '|');
+}
+
 /*
- * Return the help's name for the value of the option NAME in the help TEXT: the word in capitals
- * behind the option, as in `--host URL`. The result is not cut at the word's end. Return NULL if
- * the option takes no value.
+ * Return the help's name for the value of the option NAME in the help TEXT: the word behind the
+ * option, as in `--host URL` or `--time wall|guest`. The result is not cut at the word's end. Return
+ * NULL if the option takes no value.
  */
 static const char *value_in(const char *text, const char *name)
 {
@@ -95,7 +102,7 @@ static const char *value_in(const char *text, const char *name)
 
 	while (text && (text = strstr(text, name))) {
 		text += len;
-		if (text[0] == ' ' && text[1] >= 'A' && text[1] <= 'Z')
+		if (text[0] == ' ' && is_value(text + 1))
 			return text + 1;
 	}
 	return NULL;
@@ -239,7 +246,7 @@ static void offer_line(const struct completion *c, const char *line, size_t len)
 		n = help_word_len(at);
 		offer_text(&c->offer, at, n, what, what_len);
 		at += n;
-		if (at[0] == ' ' && at[1] >= 'A' && at[1] <= 'Z')
+		if (at[0] == ' ' && is_value(at + 1))
 			at += 1 + strcspn(at + 1, " \n");
 		at += strspn(at, ", ");
 		if (at[-1] != ' ' || (at[-2] == ' ' && at[-3] == ' '))

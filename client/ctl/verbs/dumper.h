@@ -10,6 +10,7 @@
 #include "writer.h"
 
 struct filter;
+struct timing;
 
 struct dumper {
 	struct writer out;
@@ -18,6 +19,8 @@ struct dumper {
 	/* Names of the streams, printed with each event; NULL for a single stream; borrowed. */
 	char *const *streams;
 	bool json;
+	struct timing *timing; /* shows times; NULL: the guest's own clock, as fast as possible; borrowed */
+	bool begun;	       /* if TIMING: the first event was seen */
 };
 
 /* Begin printing to OUT_FD, as text or as JSON. Return false without memory. */

@@ -64,6 +64,35 @@ int trace_source_ask(struct trace_source *t, struct http *h)
 	return CTL_OK;
 }
 
+/* Return true if the daemon has a guest, or a capture if KIND says so, called NAME. */
+static bool exists(struct http *h, const char *name, enum trace_source_kind kind)
+{
+	const struct trace_source t = {.kind = kind, .name = name};
+	CLEANUP(http_answer_deinit) struct http_answer answer = {0};
+	CLEANUP(freep) char *path = trace_source_path(&t, h, "", &(struct selection){0});
+	struct http_request request = {.path = path};
+
+	if (!path)
+		return false;
+	path[strlen(path) - 1] = 0; /* without the slash: the whole object */
+	return http_perform(h, &request, &answer) == 0 && answer.status / 100 == 2;
+}
+
+void trace_source_other(const struct trace_source *t, const char *operand, const struct ctl *ctl)
+{
+	CLEANUP(http_close) struct http h = {.signals = -1};
+
+	/* The name of a guest has no slash. */
+	if (t->kind != SOURCE_FILE || t->name != operand || strchr(operand, '/') || http_open(&h, ctl->host))
+		return;
+	if (is_number(operand) && exists(&h, operand, SOURCE_CAPTURE))
+		say("%s is a file here and a capture, and the file was taken: write capture:%s for the capture",
+		    operand, operand);
+	else if (exists(&h, operand, SOURCE_DOMAIN))
+		say("%s is a file here and a guest, and the file was taken: write domain:%s for the guest", operand,
+		    operand);
+}
+
 /* Return true if S is a number with an optional unit: "10s", "5MB", "300K", "4096". */
 static bool is_amount(const char *s)
 {

@@ -45,6 +45,13 @@ bool trace_source_parse(struct trace_source *t, const char *name, bool files);
  */
 int trace_source_ask(struct trace_source *t, struct http *h);
 
+/*
+ * The file T, which OPERAND names without a prefix, could not be used. If the daemon of CTL also has a
+ * guest or a capture of that name, report that the file was taken, and how to name the other. Report
+ * nothing if the daemon does not answer.
+ */
+void trace_source_other(const struct trace_source *t, const char *operand, const struct ctl *ctl);
+
 /* Check that the values of the selection are valid. Return an exit code. */
 int selection_check(const struct selection *s, const char *verb);
 /*
