@@ -2,6 +2,7 @@
  * The comparison: a second trace below the first one, on the same time scale. The second trace has
  * its own picture, and the panel lists the differences. Moving one picture moves the other.
  */
+import {Clock} from "../trace/clock.js";
 import {Counters} from "../trace/counters.js";
 import {NONE, differences, marked, unmatchedLines} from "./differences.js";
 import {Gestures} from "../trace/gestures.js";
@@ -30,6 +31,7 @@ export class Comparison {
 		this.above = {state, camera, canvasView, selection, tooltip};
 		this.layout = layout;
 		this.camera = new LinkedCamera();
+		this.clock = new Clock(this.camera);
 		this.shift = 0n; /* ns to add to a time of the trace below to get the time above */
 		this.thread = null;
 		this.diff = null;
@@ -45,6 +47,7 @@ export class Comparison {
 				counters: this.counters.lanes,
 				heap: null,
 			}),
+			clock: () => this.clock,
 			layout,
 			controls: () => null,
 			overlay: () => this.over,
@@ -63,6 +66,7 @@ export class Comparison {
 			},
 			signsAt: (x, y) => this.canvasView.signsAt(x, y),
 			strips: () => [],
+			clock: () => this.clock,
 			unproven: (x) => this.canvasView.unproven.some(({x0, x1}) => x >= x0 && x <= x1),
 			changed: () => this.canvasView.changed(),
 			failed: (error) => hooks.failed(error),
@@ -91,7 +95,8 @@ export class Comparison {
 			zoom,
 			pan,
 			pinch,
-			range,
+			/* The rows are those of the trace above. */
+			range: (x0, x1, done) => range(x0, x1, done),
 			key,
 			grab: (x, y) => {
 				held = x;
@@ -193,6 +198,21 @@ export class Comparison {
 			const threads = await Promise.all([...indices].map((index) => asked.thread(index)));
 			this.marks[side] = marked(this.list, side, new Map(threads.filter(Boolean).map((it) => [it.index, it])));
 		}
+	}
+
+	/**
+	 * Write the times of the trace below by the clock of KIND (trace/clock.js). If dom0's wall time
+	 * of this trace is unknown, write them since its start.
+	 */
+	async setClock(kind) {
+		const {clock} = this;
+
+		clock.kind = kind;
+		if (clock.isWall && !clock.wall && this.source)
+			await clock
+				.learn(this.api, this.source, this.above.state.engine)
+				.catch((error) => this.closed || this.hooks.failed(error));
+		this.canvasView.renew();
 	}
 
 	// Alignment.

@@ -131,11 +131,11 @@ export function differences(diff) {
 export function summary(diff) {
 	const {matched, bad_threads: above, good_threads: below} = diff;
 	const took = `the trace above lasts ${rough(diff.bad_end - diff.bad_start)}, below ${rough(diff.good_end - diff.good_start)}`;
-	const told = diff.alike
+	const summary = diff.alike
 		? "Nothing differs but times"
 		: `${count(matched, "thread has", "threads have")} a counterpart, of ${above.toLocaleString("en")} above and ${below.toLocaleString("en")} below`;
 
-	return `${told}; ${took}.`;
+	return `${summary}; ${took}.`;
 }
 
 /** Return the number of differences that DIFF leaves out because its lists are limited. */

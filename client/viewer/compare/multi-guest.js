@@ -6,51 +6,14 @@
  */
 import {Engine} from "../engine/engine.js";
 import {remote, summed} from "../trace/source.js";
+import {stamps} from "../trace/stamps.js";
 import {rough} from "../page/times.js";
 
 export const MEMBERS_MAX = 16;
 
 const RENEW_MS = 5000; /* ms between clock estimates; the estimate for a running guest improves with time */
 const RENEW_SURE_MS = 60000;
-const PAGES_MAX = 20; /* most pages of a stream's packets to read; with fewer packets the clock is less certain */
-/* Bytes of a run whose stamps are read when a capture is too short for its clock. */
-const RUN_AMOUNT = String(64 << 20);
 const TIME_MAX = (1n << 63n) - 1n;
-
-/** Return the RFC 3339 time TEXT with up to nine digits of a second as ns since 1970, or null. */
-export function realNs(text) {
-	const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/.exec(text ?? "");
-	const ms = parts ? Date.parse(`${parts[1]}Z`) : NaN;
-
-	return ms >= 0 ? BigInt(ms) * 1000000n + BigInt((parts[2] ?? "").padEnd(9, "0")) : null;
-}
-
-const ns = (text) => (/^\d{1,20}$/.test(text ?? "") ? BigInt(text) : null);
-
-function stamp(it) {
-	return [ns(it?.mono), realNs(it?.real), Number.isInteger(it?.offset) ? BigInt(it.offset) : null];
-}
-
-/**
- * Return the clock stamps of PACKETS of one stream in the form for engine.clocks(). Packets without
- * stamps are left out.
- */
-export function copied(packets) {
-	const out = [];
-
-	for (const it of packets) {
-		const numbers = [
-			ns(it.first_timestamp),
-			Number.isInteger(it.room) && it.room >= 0 ? BigInt(it.room) : null,
-			...stamp(it.copied?.first),
-			...stamp(it.copied?.last),
-			it.clock_stepped ? 1n : 0n,
-		];
-
-		if (!it.unproven && !numbers.includes(null)) out.push(...numbers);
-	}
-	return BigUint64Array.from(out);
-}
 
 /**
  * Return the view of a member from its name in the address ("domain:NAME" or "capture:ID"), or
@@ -126,6 +89,18 @@ class MultiGuest {
 		}
 	}
 
+	/**
+	 * What to add to a time of the common time line to get dom0's wall time, as Clock.wall of
+	 * trace/clock.js.
+	 */
+	get wall() {
+		const first = this.guests.find((it) => it.known && it.wall.known);
+
+		return first
+			? {known: true, offsetNs: first.wall.offsetNs - first.offsetNs, uncertaintyNs: 0n}
+			: {known: false};
+	}
+
 	/** Return sentences on the clocks, for the About panel. */
 	get tells() {
 		return this.guests.map((it) => `${clockText(it)}.`);
@@ -183,34 +158,6 @@ function named(members) {
 
 	for (const {title} of members) times.set(title, (times.get(title) ?? 0) + 1);
 	return members.map(({title, mark}, i) => (times.get(title) > 1 ? `${title} (${mark ?? i + 1})` : title));
-}
-
-/** Return the clock stamps of MEMBER's packets: one item for each stream, for engine.clocks(). */
-export async function stamps(api, member, options) {
-	const out = [];
-	const read = async (path) => {
-		const packets = [];
-		let pages = 0;
-
-		for await (const page of api.pages(path, "packets", options)) {
-			packets.push(...page);
-			if (++pages === PAGES_MAX) break;
-		}
-		out.push(copied(packets));
-	};
-
-	for (const stream of member.streams) {
-		await read(member.packets(stream));
-		/*
-		 * A capture may be too short to determine its clock. Read the stamps of the whole
-		 * run too, if the archive still has it.
-		 */
-		if (member.mark)
-			await read(member.ofRun(stream, {what: "packets", select: {last: RUN_AMOUNT}})).catch((error) => {
-				if (error.status !== 404 && error.status !== 410) throw error;
-			});
-	}
-	return out;
 }
 
 /** Return the answer of engine.clocks() for MEMBERS: the offset of each member's clock. */

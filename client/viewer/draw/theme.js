@@ -44,6 +44,7 @@ const LIGHT = {
 	part: "#6a1fb0",
 	missing: "#b9c6d6",
 	heap: "#a84b00",
+	note: "#3d2e8f",
 };
 
 const DARK = {
@@ -87,6 +88,7 @@ const DARK = {
 	part: "#c79bff",
 	missing: "#2c3a4a",
 	heap: "#ffa04d",
+	note: "#b9aaff",
 };
 
 /** Return the palette, light or dark. */

@@ -180,6 +180,25 @@ export class Questions {
 	stats(from, to) {
 		return this.ask("stats", [from, to]);
 	}
+
+	/**
+	 * Return the threads of an area in groups of one label and type: {groups: [{group, label, type,
+	 * threads, first, alive, aliveLongest, running, runningLongest, waiting, waitingLongest}], total,
+	 * totals, waits}. Times are BigInt ns. PLACE is {from, to, firstRow, lastRow}; without rows it is
+	 * all rows. GROUPS has the first MOST groups that contain TEXT, sorted by KEY, a member of a
+	 * group; TOTAL is the number of all that contain it. TOTALS and WAITS are those of <mprof/area.h>.
+	 */
+	groups(place, {key, descending, text, most}) {
+		return this.ask("groups", [place, {key, descending, text, most}]);
+	}
+
+	/**
+	 * Return the threads of GROUP, a member of an answer of groups() for the same PLACE, that waited
+	 * longest: [{index, id, start, alive, running, waiting}].
+	 */
+	groupThreads(place, group) {
+		return this.ask("groupThreads", [place, group]);
+	}
 }
 
 class Compared extends Questions {
@@ -299,9 +318,11 @@ export class Engine extends Questions {
 
 	/**
 	 * Return how far the clocks of guests are from dom0's: {realtime, guests: [{known, offsetNs,
-	 * uncertaintyNs | null}]}.
+	 * uncertaintyNs | null, wall}]}. WALL is {known, offsetNs, uncertaintyNs | null} for dom0's
+	 * wall clock. The other members are for dom0's monotonic clock, or for its wall clock too if
+	 * REALTIME is true.
 	 * @param {BigUint64Array[][]} guests for each guest and stream, the stamps of its packets
-	 *   (compare/multi-guest.js)
+	 *   (trace/stamps.js)
 	 * @param {boolean[]} local for each guest, true if it is a program of this host, which may use
 	 *   the host's clock
 	 */
@@ -318,6 +339,6 @@ export class Engine extends Questions {
 	}
 
 	#load(side, sources, progress, signal) {
-		return this.#port.load(sources, (told) => [told, {}], {progress, signal, more: {side}});
+		return this.#port.load(sources, (parts) => [parts, {}], {progress, signal, more: {side}});
 	}
 }

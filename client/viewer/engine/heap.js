@@ -42,7 +42,7 @@ export class Heap {
 		this.#port = new Port(worker, {
 			ended: ENDED,
 			whole: "recording",
-			told: ({names = []}) => names.forEach((name) => this.names.push(name)),
+			received: ({names = []}) => names.forEach((name) => this.names.push(name)),
 		});
 	}
 
@@ -65,7 +65,7 @@ export class Heap {
 	 * @param {AbortSignal} [signal]
 	 */
 	load(source, progress, signal) {
-		return this.#port.load([{growing: false, recording: 0, ...source}], (told) => told, {progress, signal});
+		return this.#port.load([{growing: false, recording: 0, ...source}], (parts) => parts, {progress, signal});
 	}
 
 	/**

@@ -37,7 +37,7 @@ function moduleOf(wasm) {
  * its number of bytes, or null if that is unknown. Add the buffer of BYTES to TRANSFER. A response
  * stays here: the worker asks for its pieces.
  */
-function told({response, bytes, ...source}, transfer) {
+function packed({response, bytes, ...source}, transfer) {
 	if (response) {
 		const coded = response.headers.has("content-encoding");
 
@@ -63,9 +63,9 @@ export class Port {
 	 * - ended: the sentence with which calls are rejected if the worker ends by itself;
 	 * - whole: what the worker loads, as a word in a sentence: "trace";
 	 * - lost(sentence): called when the worker has ended by itself;
-	 * - told(message): called with each message of the worker, before its call is answered.
+	 * - received(message): called with each message of the worker, before its call is answered.
 	 * @param {Worker} worker
-	 * @param {{ended: string, whole: string, lost?: (sentence: string) => void, told?: (message:
+	 * @param {{ended: string, whole: string, lost?: (sentence: string) => void, received?: (message:
 	 *   object) => void}} hooks
 	 */
 	constructor(worker, hooks) {
@@ -120,7 +120,7 @@ export class Port {
 		const {id, value, error, progress, want} = message;
 		const waiting = this.#waiting.get(id);
 
-		this.#hooks.told?.(message);
+		this.#hooks.received?.(message);
 		if (!waiting) return;
 		if (progress) {
 			waiting.progress?.(progress);
@@ -151,10 +151,10 @@ export class Port {
 	}
 
 	/**
-	 * Send the call "load" for SOURCES. ARGS(told) makes the list of arguments from the
-	 * descriptions TOLD of the sources. Return a Promise of the answer.
+	 * Send the call "load" for SOURCES. ARGS(parts) makes the list of arguments from the
+	 * descriptions PARTS of the sources. Return a Promise of the answer.
 	 * @param {{bytes?: Uint8Array, blob?: Blob, response?: Response}[]} sources
-	 * @param {(told: object[]) => any[]} args
+	 * @param {(parts: object[]) => any[]} args
 	 * @param {{progress?: (progress: {phase: string, bytes: number, total: number | null}) => void,
 	 *   signal?: AbortSignal, more?: object}} options
 	 */
@@ -162,7 +162,7 @@ export class Port {
 		const readers = sources.map(({response}) => response?.body?.getReader());
 		const transfer = [];
 		const give = (id, i) => this.#give(id, readers[i]);
-		const answer = this.call("load", args(sources.map((it) => told(it, transfer))), {
+		const answer = this.call("load", args(sources.map((it) => packed(it, transfer))), {
 			transfer,
 			more,
 			progress,

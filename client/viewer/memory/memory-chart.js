@@ -176,7 +176,7 @@ export class Chart extends Plot {
 		this.hooks.tell(
 			this.drawn
 				? `From ${this.timeText(this.drawn.from)} to ${this.timeText(this.drawn.to)}; Enter chooses the range.`
-				: this.told(to),
+				: this.momentText(to),
 		);
 		this.draw();
 	}

@@ -195,6 +195,21 @@ export class Filters {
 		}, ms);
 	}
 
+	/**
+	 * Add the clause TEXT (memory-clauses.js), unless it is there. Return false if the list is full.
+	 */
+	add(text) {
+		const clause = clauseOf(text);
+		const list = Object.hasOwn(this.only.kinds, clause.kind) ? this.only : this.hide;
+
+		if (list.texts().includes(text)) return true;
+		if (list.clauses.length >= MOST) return false;
+		list.set([...list.texts(), text]);
+		this.element.open = true;
+		this.later(0);
+		return true;
+	}
+
 	/** Set INFO, the answer of heap.load(). */
 	know(info) {
 		this.info = info;

@@ -7,6 +7,7 @@
 import {shown} from "../page/guest-text.js";
 import {button, make} from "../page/make.js";
 import {Layout, NONE, ROW, nodeAt, pathTo, search} from "./memory-layout.js";
+import {BoxMenu} from "./memory-menu.js";
 import {Names, paint, rowY} from "./memory-paint.js";
 import {amount, share} from "./memory-text.js";
 import {count} from "../page/times.js";
@@ -17,6 +18,7 @@ const TYPED_MS = 150; /* the search begins this long after the last key */
 export class Flame {
 	/**
 	 * HOOKS: changed(): the view changed, so write the address; asked(): another profile is needed;
+	 * filter(text): add a condition (memory-clauses.js); callers(name): show the callers of a function;
 	 * tell(text): announce TEXT to screen readers; dark(): return true for dark colours;
 	 * error(bytes): return the error of an estimate as text.
 	 */
@@ -29,6 +31,7 @@ export class Flame {
 		 */
 		this.path = [];
 		this.selected = null; /* node that the keys selected, or null */
+		this.folded = new Set(); /* names of the functions whose callees are not drawn */
 		this.hits = null; /* for each name 1 if the search found it; null without a search */
 		this.bar();
 		this.canvas = make("canvas", {className: "mem-flame-canvas"});
@@ -41,7 +44,7 @@ export class Flame {
 				tabIndex: 0,
 				role: "application",
 				"aria-label":
-					"Flame graph. The arrows walk, Enter zooms, Escape goes back. The tab Functions has the same as a table.",
+					"Flame graph. The arrows walk, Enter zooms, Escape goes back, o shows only a function, x hides it, c folds it, m opens its menu. The tab Functions has the same as a table.",
 				"aria-describedby": "mem-flame-says",
 			},
 			this.space,
@@ -49,7 +52,10 @@ export class Flame {
 		this.says = make("p", {className: "mem-says", id: "mem-flame-says"});
 		this.trail = make("nav", {className: "mem-trail", "aria-label": "From the root to what is shown"});
 		this.tip = make("div", {className: "mem-tip", hidden: true});
-		this.element = make("div", {}, this.tools, this.trail, this.scroller, this.says, this.tip);
+		this.menu = new BoxMenu({closed: () => this.scroller.focus()});
+		this.leaving = new AbortController();
+		this.menu.closes(this.leaving.signal);
+		this.element = make("div", {}, this.tools, this.trail, this.scroller, this.says, this.tip, this.menu.element);
 		this.listen();
 		this.observer = new ResizeObserver(() => this.resize());
 		this.observer.observe(this.scroller);
@@ -57,6 +63,7 @@ export class Flame {
 
 	close() {
 		this.observer.disconnect();
+		this.leaving.abort();
 		cancelAnimationFrame(this.frame);
 		clearTimeout(this.typing);
 		this.closed = true;
@@ -181,6 +188,7 @@ export class Flame {
 		this.profile = profile;
 		this.names = names;
 		this.shownNames = new Names(names);
+		this.files = new Map(profile.spots.map((it) => [it.name, it.file ?? ""]));
 		this.rootText = rootText;
 		/*
 		 * Keep the scroll distance from the root, because a growing recording gets a new profile
@@ -220,23 +228,31 @@ export class Flame {
 		return node === 0 ? this.rootText : this.shownNames.text(this.tree.name[node]);
 	}
 
+	/** Return true if the boxes below NODE's are not drawn. */
+	isFolded(node) {
+		return node > 0 && this.folded.has(this.names[this.tree.name[node]]);
+	}
+
 	/** Return the text of a box: name, bytes, percent, error. */
 	boxText(node) {
 		const {total, self, allocs} = this.tree;
 		const own = self[node] && self[node] !== total[node] ? `, ${amount(self[node])} of it itself` : "";
+		const file = node ? this.files.get(this.names[this.tree.name[node]]) : "";
 
 		return (
 			`${this.nameOf(node)}: ${amount(total[node])} (${share(total[node], total[0])}) ${this.hooks.error(total[node])}${own}` +
-			`${allocs[node] ? `, ${count(allocs[node], "sampled object")}` : ""}`
+			`${allocs[node] ? `, ${count(allocs[node], "sampled object")}` : ""}` +
+			`${file ? `, in ${shown(file, 80)}` : ""}${this.isFolded(node) ? ", folded" : ""}`
 		);
 	}
 
 	/* Compute the positions of all boxes, and paint them. */
 	lay() {
 		if (!this.tree || !this.width) return;
-		this.layout = new Layout(this.tree, this.zoomed, this.width);
+		const folded = this.folded.size ? Uint8Array.from(this.names, (it) => Number(this.folded.has(it))) : null;
+		this.layout = new Layout(this.tree, this.zoomed, this.width, folded);
 		/* The graph is as high as the whole tree, so zooming moves nothing else on the page. */
-		const whole = this.zoomed ? new Layout(this.tree, 0, this.width) : this.layout;
+		const whole = this.zoomed ? new Layout(this.tree, 0, this.width, folded) : this.layout;
 		this.height = Math.max(this.layout.depth, whole.depth) * ROW;
 		this.space.style.height = `${this.height}px`;
 		this.scroller.scrollTop = this.up ? this.height : 0;
@@ -329,6 +345,7 @@ export class Flame {
 		scroller.addEventListener("pointerleave", () => (this.tip.hidden = true));
 		scroller.addEventListener("click", (event) => this.click(event));
 		scroller.addEventListener("keydown", (event) => this.key(event));
+		scroller.addEventListener("contextmenu", (event) => this.context(event));
 	}
 
 	/** Return the node under EVENT, or null. */
@@ -362,6 +379,58 @@ export class Flame {
 		/* Zoom out on a click on the zoomed box. */
 		if (node === this.zoomed && node !== 0) this.out();
 		else this.zoom(node);
+	}
+
+	// What one can do with a function.
+
+	/** Open the menu of the box under EVENT, or of the selected box if a key caused EVENT. */
+	context(event) {
+		const byKey = event.button !== 2 && event.pointerType !== "touch";
+		const node = byKey ? this.selected : this.under(event);
+
+		if (!node) return;
+		event.preventDefault();
+		this.openMenu(node, event.clientX, event.clientY);
+	}
+
+	/** Open the menu of NODE's box at X, Y of the browser's window. */
+	openMenu(node, x, y) {
+		const name = this.names[this.tree.name[node]];
+		const acts = this.acts(node);
+
+		this.tip.hidden = true;
+		this.menu.open(
+			shown(name, 80),
+			[
+				["Zoom to it", () => this.zoom(node)],
+				["Only show allocations inside of it (o)", acts.o],
+				["Hide it (x)", acts.x],
+				[this.isFolded(node) ? "Unfold it (c)" : "Fold what it calls (c)", acts.c],
+				["Its callers", () => this.hooks.callers(name)],
+			],
+			x,
+			y,
+		);
+	}
+
+	/** Return what the keys do with the function of NODE: key -> function. */
+	acts(node) {
+		const name = this.names[this.tree.name[node]];
+		const filter = (text) => () => {
+			if (!this.hooks.filter(text)) this.hooks.tell("There are as many conditions as there can be.");
+			this.scroller.focus();
+		};
+
+		return {o: filter(`inside:is:${name}`), x: filter(`hide:is:${name}`), c: () => this.fold(name)};
+	}
+
+	/** Fold or unfold the boxes of the function NAME. */
+	fold(name) {
+		if (!this.folded.delete(name)) this.folded.add(name);
+		this.lay();
+		this.scroller.focus();
+		this.hooks.tell(this.folded.has(name) ? `${shown(name, 80)} is folded.` : `${shown(name, 80)} is unfolded.`);
+		this.hooks.changed();
 	}
 
 	/** Zoom to NODE, so that its box is as wide as the graph. */
@@ -405,7 +474,12 @@ export class Flame {
 		else if (event.key === "Home") this.walk(this.zoomed);
 		else if (event.key === "Enter") this.zoom(node);
 		else if (event.key === "Escape") this.out();
-		else return;
+		else if (node && ["o", "x", "c"].includes(event.key)) this.acts(node)[event.key]();
+		else if (node && event.key === "m") {
+			const {left, top} = this.scroller.getBoundingClientRect();
+
+			this.openMenu(node, left + 40, top + 40);
+		} else return;
 		event.preventDefault();
 		event.stopPropagation();
 	}

@@ -1,6 +1,7 @@
 /*
  * The table of a profile's functions, sorted by name, by the bytes that a function allocates itself,
- * or by the bytes that it and its callees allocate. A row can be expanded to show the callers.
+ * or by the bytes that it and its callees allocate. A row can be expanded to show the callers and the
+ * functions that it calls itself.
  */
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
@@ -8,12 +9,54 @@ import {amount, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
 const ROWS = 100; /* rows at first, and further rows for each press of the button */
-const CALLERS = 20; /* most callers of an expanded row */
+const CALLERS = 20; /* most callers, and most callees, of an expanded row */
 const COLUMNS = [
 	["name", "Function", "Name of the function, and its place"],
 	["self", "Self", "Bytes that it allocates itself"],
 	["total", "Total", "Bytes that it and its callees allocate"],
 ];
+
+/**
+ * Return what each function of TREE, a tree of callees, calls itself: name -> [{name, bytes}], the
+ * largest first. BYTES is what the callee and its callees allocate when this function calls it. NAMES
+ * are the texts of names; only those in FUNCTIONS, a Set, are functions. RECURSION: a function can
+ * stand on a stack more than once.
+ */
+export function callees(tree, names, functions, recursion) {
+	const out = new Map();
+
+	for (let i = 1; i < tree.n; i++) {
+		const parent = tree.parent[i];
+
+		if (!parent || !tree.total[i] || (recursion && repeats(tree, i))) continue;
+		const [caller, callee] = [names[tree.name[parent]], names[tree.name[i]]];
+		if (!functions.has(callee)) continue;
+		const list = out.get(caller) ?? new Map();
+		list.set(callee, (list.get(callee) ?? 0) + tree.total[i]);
+		out.set(caller, list);
+	}
+	return new Map(
+		[...out].map(([caller, list]) => [
+			caller,
+			[...list].map(([name, bytes]) => ({name, bytes})).sort((a, b) => b.bytes - a.bytes),
+		]),
+	);
+}
+
+const LOOKED_UP = 256; /* most frames above a call in which the same call is looked for */
+
+/**
+ * Return true if the call to NODE's function from that of its parent stands above NODE, too: the
+ * upper one has the bytes of both.
+ */
+function repeats(tree, node) {
+	const name = tree.name[node];
+	const caller = tree.name[tree.parent[node]];
+
+	for (let i = tree.parent[node], n = 0; i > 0 && n < LOOKED_UP; i = tree.parent[i], n++)
+		if (tree.name[i] === name && tree.parent[i] > 0 && tree.name[tree.parent[i]] === caller) return true;
+	return false;
+}
 
 export class Functions {
 	/**
@@ -105,12 +148,17 @@ export class Functions {
 	}
 
 	/**
-	 * Show SPOTS, the functions of a profile (client/viewer/README.md). BYTES is the sum of the whole
-	 * profile.
+	 * Show the functions of PROFILE, an answer of heap.profile(), with the texts NAMES of heap.names.
+	 * RECURSION: the stacks have each frame of a function that calls itself.
 	 */
-	show(spots, bytes) {
+	show(profile, names, recursion) {
+		const {spots, bytes} = profile;
+
 		this.spots = spots;
 		this.bytes = bytes;
+		this.calls = null;
+		this.callees = () =>
+			(this.calls ??= callees(profile.callees, names, new Set(spots.map((it) => it.name)), recursion));
 		this.fill();
 	}
 
@@ -171,7 +219,9 @@ export class Functions {
 			make(
 				"th",
 				{scope: "row"},
-				callers.length ? this.handle(spot, key, open) : make("span", {className: "mem-handle"}),
+				callers.length || spot.total > spot.self
+					? this.handle(spot, key, open)
+					: make("span", {className: "mem-handle"}),
 				make("button", {
 					type: "button",
 					className: "mem-link",
@@ -188,7 +238,7 @@ export class Functions {
 			number(this.hooks.error(spot.self), true),
 		);
 
-		return open ? [row, ...this.callersOf(spot)] : [row];
+		return open ? [row, ...this.callersOf(spot), ...this.calleesOf(spot)] : [row];
 	}
 
 	/** Return the text of a function's file and of the places in the file that allocate. */
@@ -205,7 +255,7 @@ export class Functions {
 			className: "mem-handle",
 			textContent: open ? "▾" : "▸",
 			"aria-expanded": String(open),
-			"aria-label": `Callers of ${shown(spot.name, 60)}`,
+			"aria-label": `Callers and callees of ${shown(spot.name, 60)}`,
 			onclick: () => this.unroll(key),
 			onkeydown: (event) => {
 				if ((event.key === "ArrowRight" && !open) || (event.key === "ArrowLeft" && open)) this.unroll(key);
@@ -221,18 +271,47 @@ export class Functions {
 		this.body.querySelectorAll("button.mem-handle")[at]?.focus();
 	}
 
+	/** Return the rows of the functions that SPOT calls itself. */
+	calleesOf(spot) {
+		const list = this.callees().get(spot.name) ?? [];
+		const rows = list.slice(0, CALLERS).map(({name, bytes}) =>
+			make(
+				"tr",
+				{className: "mem-callee"},
+				make(
+					"th",
+					{scope: "row"},
+					"calls ",
+					make("button", {
+						type: "button",
+						className: "mem-link",
+						textContent: shown(name),
+						title: "Show it in the flame graph",
+						onclick: () => this.hooks.show(name),
+					}),
+				),
+				make("td", {className: "mem-number"}),
+				make("td", {className: "mem-lesser"}),
+				make("td", {className: "mem-number", textContent: amount(bytes)}),
+				make("td", {className: "mem-number mem-lesser", textContent: `${share(bytes, spot.total)} of it`}),
+				make("td", {className: "mem-number mem-lesser", textContent: this.hooks.error(bytes)}),
+			),
+		);
+
+		if (list.length > CALLERS) rows.push(this.left(list.length - CALLERS, "function", "mem-callee"));
+		return rows;
+	}
+
+	/** Return the row that says that N more of a KIND are left out. */
+	left(n, kind, className) {
+		return make("tr", {className}, make("td", {colSpan: 6, textContent: `and ${count(n, kind)} more`}));
+	}
+
 	callersOf(spot) {
-		const list = spot.callers;
+		const list = spot.callers ?? [];
 		const rows = list.slice(0, CALLERS).map((it) => this.caller(spot, this.spots[it.spot], it));
 
-		if (list.length > CALLERS)
-			rows.push(
-				make(
-					"tr",
-					{className: "mem-caller"},
-					make("td", {colSpan: 6, textContent: `and ${count(list.length - CALLERS, "caller")} more`}),
-				),
-			);
+		if (list.length > CALLERS) rows.push(this.left(list.length - CALLERS, "caller", "mem-caller"));
 		return rows;
 	}
 

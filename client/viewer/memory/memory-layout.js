@@ -9,9 +9,13 @@ export const ROW = 20; /* height of a row, pixels */
 const NARROWEST = 0.5;
 
 export class Layout {
-	/** Lay out the part of TREE below node ROOT, WIDTH pixels wide. TREE is of heap.profile(). */
-	constructor(tree, root, width) {
+	/**
+	 * Lay out the part of TREE below node ROOT, WIDTH pixels wide. TREE is of heap.profile(). FOLDED
+	 * has 1 for each name whose boxes get none below them; null: for none.
+	 */
+	constructor(tree, root, width, folded = null) {
 		this.tree = tree;
+		this.folded = folded;
 		this.root = root;
 		this.width = width;
 		this.scale = tree.total[root] > 0 ? width / tree.total[root] : 0;
@@ -31,8 +35,10 @@ export class Layout {
 
 	/* Append boxes for the children of box I, beginning at its left edge. */
 	under(i) {
-		const {first, next, total} = this.tree;
+		const {first, next, total, name} = this.tree;
 		let x = this.xs[i];
+
+		if (this.nodes[i] !== this.root && this.folded?.[name[this.nodes[i]]]) return;
 
 		for (let node = first[this.nodes[i]]; node !== NONE; node = next[node]) {
 			const width = total[node] * this.scale;

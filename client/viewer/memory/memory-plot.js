@@ -235,7 +235,7 @@ export class Plot {
 
 		upright(us, colours.cross, [3, 3]);
 		if (full === null) return;
-		const text = this.told(us);
+		const text = this.momentText(us);
 		const half = ctx.measureText(text).width / 2 + 6;
 		const middle = Math.min(this.width - half, Math.max(half, this.x(us)));
 		ctx.fillStyle = colours.cross;
@@ -250,7 +250,7 @@ export class Plot {
 	}
 
 	/** Return the text for the crosshair at the time US. */
-	told(us) {
+	momentText(us) {
 		const part = this.lines?.part ? this.value(us, this.lines.part) : null;
 
 		return `${this.timeText(us)}: ${amount(this.value(us) ?? 0)}${part === null ? "" : `, of it shown ${amount(part)}`}`;

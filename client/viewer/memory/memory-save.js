@@ -2,7 +2,7 @@
  * Save the flame graph as a picture, and the profile in formats for other programs. The browser
  * downloads each file.
  */
-import {NONE, ROW} from "./memory-layout.js";
+import {NONE, ROW, pathTo} from "./memory-layout.js";
 import {flameSvg, paint} from "./memory-paint.js";
 import {download, fileName} from "../trace/save.js";
 
@@ -73,6 +73,154 @@ export function saveCollapsed(flame, name) {
 	const {profile, names} = need(flame);
 
 	download(new Blob(collapsed(profile.callees, names), {type: "text/plain"}), fileName(name, "collapsed"));
+}
+
+/**
+ * Return the stacks of TREE that allocate: [{frames: numbers of names, the outermost first, bytes,
+ * allocs}].
+ */
+function* stacks(tree) {
+	const n = Math.min(tree.n, NODES_MAX);
+
+	for (let i = 1; i < n; i++) {
+		if (!tree.self[i] && !tree.allocs[i]) continue;
+		yield {
+			frames: pathTo(tree, i).map((node) => tree.name[node]),
+			bytes: Math.round(tree.self[i]),
+			allocs: tree.allocs[i],
+		};
+	}
+}
+
+/** Return the file of each function: name -> file; "" if it is unknown. */
+const filesOf = (profile) => new Map(profile.spots.map((it) => [it.name, it.file ?? ""]));
+
+/** Return the profile as an object of speedscope's file format (speedscope.app). */
+export function speedscope(profile, names, title) {
+	const used = new Map(); /* number of a name -> index of its frame */
+	const files = filesOf(profile);
+	const frames = [];
+	const samples = [];
+	const weights = [];
+	const frame = (name) => {
+		if (!used.has(name)) {
+			const file = files.get(names[name]);
+
+			used.set(name, frames.length);
+			frames.push({name: names[name], ...(file ? {file} : {})});
+		}
+		return used.get(name);
+	};
+
+	for (const {frames: stack, bytes} of stacks(profile.callees)) {
+		samples.push(stack.map(frame));
+		weights.push(bytes);
+	}
+	return {
+		$schema: "https://www.speedscope.app/file-format-schema.json",
+		name: title,
+		activeProfileIndex: 0,
+		exporter: "mprofd",
+		shared: {frames},
+		profiles: [
+			{
+				type: "sampled",
+				name: title,
+				unit: "bytes",
+				startValue: 0,
+				endValue: weights.reduce((a, b) => a + b, 0),
+				samples,
+				weights,
+			},
+		],
+	};
+}
+
+export function saveSpeedscope(flame, name) {
+	const {profile, names} = need(flame);
+
+	download(
+		new Blob([JSON.stringify(speedscope(profile, names, name))], {type: "application/json"}),
+		fileName(name, "speedscope.json"),
+	);
+}
+
+/* The writer of a message of protocol buffers: only integers, texts and messages. */
+class ProtoMessage {
+	constructor() {
+		this.out = [];
+	}
+
+	varint(value) {
+		let rest = BigInt(value);
+
+		for (; rest >= 128n; rest >>= 7n) this.out.push(Number(rest & 127n) | 128);
+		this.out.push(Number(rest));
+		return this;
+	}
+
+	/** Append field FIELD with a number. */
+	number(field, value) {
+		return this.varint(field << 3).varint(value);
+	}
+
+	/** Append field FIELD with BYTES. */
+	bytes(field, bytes) {
+		this.varint((field << 3) | 2).varint(bytes.length);
+		for (const byte of bytes) this.out.push(byte);
+		return this;
+	}
+
+	message(field, message) {
+		return this.bytes(field, message.out);
+	}
+
+	packed(field, values) {
+		const inner = new ProtoMessage();
+
+		for (const value of values) inner.varint(value);
+		return this.message(field, inner);
+	}
+}
+
+/** Return the profile as a message of pprof (profile.proto), not compressed, as a Uint8Array. */
+export function pprof(profile, names) {
+	const texts = new Map([["", 0]]);
+	const text = (it) => {
+		if (!texts.has(it)) texts.set(it, texts.size);
+		return texts.get(it);
+	};
+	const type = (what, unit) => new ProtoMessage().number(1, text(what)).number(2, text(unit));
+	const out = new ProtoMessage().message(1, type("objects", "count")).message(1, type("space", "bytes"));
+	const files = filesOf(profile);
+	const used = new Map(); /* number of a name -> id of its function and location, from 1 */
+	const id = (name) => {
+		if (!used.has(name)) used.set(name, used.size + 1);
+		return used.get(name);
+	};
+
+	for (const {frames, bytes, allocs} of stacks(profile.callees))
+		out.message(2, new ProtoMessage().packed(1, frames.map(id).reverse()).packed(2, [allocs, bytes]));
+	for (const [name, n] of used) {
+		out.message(4, new ProtoMessage().number(1, n).message(4, new ProtoMessage().number(1, n)));
+		out.message(
+			5,
+			new ProtoMessage()
+				.number(1, n)
+				.number(2, text(names[name]))
+				.number(3, text(names[name]))
+				.number(4, text(files.get(names[name]) ?? "")),
+		);
+	}
+	for (const it of texts.keys()) out.bytes(6, new TextEncoder().encode(it));
+	return Uint8Array.from(out.out);
+}
+
+export async function savePprof(flame, name) {
+	const {profile, names} = need(flame);
+	const packed = new Blob([pprof(profile, names)]).stream().pipeThrough(new CompressionStream("gzip"));
+
+	download(await new Response(packed).blob(), fileName(name, "pb.gz"));
 }
 
 /**

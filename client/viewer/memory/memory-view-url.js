@@ -44,6 +44,7 @@ export class MemoryViewUrl {
 		flame.sites.checked = Boolean(view.sites);
 		flame.recursion.checked = Boolean(view.recursion);
 		flame.find.value = functions.find.value = view.find ?? "";
+		flame.folded = new Set(view.fold ?? []);
 		flame.go(view.path ?? []);
 		functions.sort = view.sort ?? SORTS[0];
 		functions.mark();
@@ -68,6 +69,7 @@ export class MemoryViewUrl {
 			...given("grow", flame.growChoice.value, "up"),
 			...given("sites", flame.sites.checked),
 			...given("recursion", flame.recursion.checked),
+			...(flame.folded.size ? {fold: [...flame.folded]} : {}),
 			...(flame.path.length ? {path: flame.path} : {}),
 			...given("find", (tabs.name === "functions" ? functions : flame).find.value),
 			...given("sort", functions.sort, SORTS[0]),

@@ -13,7 +13,7 @@ import {Functions} from "./memory-functions.js";
 import {Follow} from "./memory-follow.js";
 import {Head} from "./memory-head.js";
 import {Leaks} from "./memory-leaks.js";
-import {saveCollapsed, saveJson, savePng, saveSvg} from "./memory-save.js";
+import {saveCollapsed, saveJson, savePng, savePprof, saveSpeedscope, saveSvg} from "./memory-save.js";
 import {LocalFile, Recording} from "./memory-source.js";
 import {Tabs} from "./memory-tabs.js";
 import {Threads} from "./memory-threads.js";
@@ -63,7 +63,15 @@ export class MemoryPage {
 		this.head = new Head(this.acts(), this.saves());
 		this.chart = new Chart({choose: (it) => this.choice.choose(it), ask: () => this.draw(), tell, dark});
 		this.filters = new Filters({changed: () => this.chosen()});
-		this.flame = new Flame({changed: settle, asked: () => this.chosen(), tell, dark, error});
+		this.flame = new Flame({
+			changed: settle,
+			asked: () => this.chosen(),
+			filter: (text) => this.filters.add(text),
+			callers: (name) => this.showFunction(name),
+			tell,
+			dark,
+			error,
+		});
 		this.functions = new Functions({changed: settle, show: (name) => this.showFunction(name), error});
 		this.leaks = new Leaks({error});
 		this.tabs = new Tabs(
@@ -226,7 +234,7 @@ export class MemoryPage {
 		this.profile = profile;
 		choice.tell(profile, info.sums.totalBytes);
 		flame.show(profile, this.heap.names, `all: ${amount(profile.bytes)} ${give(profile.relativeError)}`);
-		this.functions.show(profile.spots, profile.bytes);
+		this.functions.show(profile, this.heap.names, flame.recursion.checked);
 	}
 
 	/** Request the lines of the chart, one value per pixel. */
@@ -308,6 +316,8 @@ export class MemoryPage {
 			],
 			["The flame graph (SVG)", () => saveSvg(this.flame, this.source.name, title())],
 			["The flame graph (PNG)", () => savePng(this.flame, this.source.name)],
+			["The profile (pprof)", () => savePprof(this.flame, this.source.name)],
+			["The profile (speedscope)", () => saveSpeedscope(this.flame, this.source.name)],
 			["The profile (collapsed stacks)", () => saveCollapsed(this.flame, this.source.name)],
 			[
 				"The profile (JSON)",

@@ -13,9 +13,11 @@
  *   model;
  * - against: the trace to compare with, in the form of `together`;
  * - align: what both compared traces are aligned at, {label} or {threads: [thread, thread]};
- * - find: text of the search; measure: the selected range {from, to}; panel: the open one of
- *   PANELS;
+ * - find: text of the search; measure: the selected range {from, to}; area: the selected rows
+ *   {first, last}; panel: the open one of PANELS;
  * - filter: {types: [name], label, unresolved: true, depends: thread}: the threads to show;
+ * - time: "guest", "wall" or "utc": the clock by which times are written; absent: since the start;
+ * - notes: [{from, to, text}]: the user's notes; of a moment FROM and TO are equal;
  * - rows: "all" gives height also to rows without a thread in view;
  * - heap, counters: "off" hides them; tracks: the states of changed tracks (track-address.js).
  */
@@ -23,7 +25,10 @@ import {formatMemory, parseMemory} from "./memory-address.js";
 import {formatTracks, parseTracks} from "./track-address.js";
 
 /* Names of the panels that a URL can open. */
-export const PANELS = ["why", "diff", "counters", "threads", "stats", "trace", "help"];
+export const PANELS = ["why", "diff", "counters", "threads", "stats", "notes", "trace", "help"];
+
+/* Clocks by which a URL can have times written; see trace/clock.js. */
+const TIMES = ["guest", "wall", "utc"];
 
 /* Members that say that a view is of a trace. */
 const TRACE = ["domain", "capture", "file", "together"];
@@ -32,6 +37,8 @@ const NAMING = [...TRACE, "run", "stream", "against", "memtrace", "memfile"];
 const TIME = /^[0-9]{1,19}$/;
 const NUMBER = /^[0-9]{1,15}$/;
 const TEXT_MAX = 1024; /* most letters of a text */
+export const NOTES_MAX = 50; /* most notes in a URL */
+export const NOTE_LETTERS = 200; /* most letters of a note */
 const TOGETHER_MAX = 16; /* most traces on one time line */
 const MEMBER = /^(capture:[0-9]{1,15}|domain:.+)$/s; /* a trace in `together` or `against` */
 
@@ -80,6 +87,17 @@ function align(text) {
 
 const alignText = ({label, threads}) => (threads ? threads.map(threadText).join("~") : `label:${label}`);
 
+/** Return the note in TEXT, "FROM:WORDS" or "FROM-TO:WORDS", or null. */
+function note(text) {
+	const [, first, last, words] = /^([0-9]+)(?:-([0-9]+))?:(.+)$/s.exec(text) ?? [];
+	const from = time(first);
+	const to = last === undefined ? from : time(last);
+
+	return from !== null && to !== null && from <= to ? {from, to, text: words.slice(0, NOTE_LETTERS)} : null;
+}
+
+const noteText = ({from, to, text}) => `${from}${from === to ? "" : `-${to}`}:${text}`;
+
 const TYPE = /^[A-Za-z_]{1,32}$/;
 const LABEL_MAX = 64; /* most letters of a filter's label, and most types in a filter */
 
@@ -125,12 +143,17 @@ export function parse(hash) {
 	if (selected) view.thread = selected;
 	for (const key of ["heap", "counters"]) if (query.get(key) === "off") view[key] = "off";
 	if (query.get("rows") === "all") view.rows = "all";
+	const notes = query.getAll("note").map(note).filter(Boolean).slice(0, NOTES_MAX);
+	if (notes.length) view.notes = notes;
+	if (TIMES.includes(query.get("time"))) view.time = query.get("time");
 	const filter = parseFilter(query);
 	if (Object.keys(filter).length) view.filter = filter;
 	const tracks = parseTracks(query.get("tracks") ?? "");
 	if (tracks.length) view.tracks = tracks;
 	const measured = range(...(query.get("measure") ?? "").split("-"));
 	if (measured) view.measure = measured;
+	const rows = /^([0-9]{1,9})-([0-9]{1,9})$/.exec(query.get("area") ?? "");
+	if (rows && Number(rows[1]) <= Number(rows[2])) view.area = {first: Number(rows[1]), last: Number(rows[2])};
 	if (PANELS.includes(query.get("panel"))) view.panel = query.get("panel");
 	return Object.assign(view, parseMemory(query));
 }
@@ -152,9 +175,12 @@ export function format(view) {
 	if (view.thread) query.set("thread", threadText(view.thread));
 	if (view.find) query.set("find", view.find);
 	if (view.measure) query.set("measure", `${view.measure.from}-${view.measure.to}`);
+	if (view.area) query.set("area", `${view.area.first}-${view.area.last}`);
 	if (view.heap) query.set("heap", view.heap);
 	if (view.counters) query.set("counters", view.counters);
 	if (view.rows) query.set("rows", view.rows);
+	for (const one of view.notes ?? []) query.append("note", noteText(one));
+	if (view.time) query.set("time", view.time);
 	formatFilter(view.filter ?? {}, query);
 	if (view.tracks?.length) query.set("tracks", formatTracks(view.tracks));
 	if (view.panel) query.set("panel", view.panel);

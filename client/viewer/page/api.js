@@ -86,14 +86,18 @@ export class Api {
 
 	/**
 	 * Send a request that changes something: METHOD to PATH with BODY as JSON, or without a body if
-	 * BODY is undefined. Return the result of json(). The server accepts such requests only from
-	 * its own pages.
+	 * BODY is undefined. With TAG, the ETag of the resource as it was read, the server refuses (412)
+	 * what somebody else has changed since. Return the result of json(). The server accepts such
+	 * requests only from its own pages.
 	 */
-	async change(method, path, body) {
-		const options = {method, credentials: "same-origin"};
+	async change(method, path, body, tag) {
+		const options = {method, credentials: "same-origin", headers: {}};
 
-		if (body !== undefined)
-			Object.assign(options, {body: JSON.stringify(body), headers: {"Content-Type": "application/json"}});
+		if (tag) options.headers["If-Match"] = tag;
+		if (body !== undefined) {
+			options.body = JSON.stringify(body);
+			options.headers["Content-Type"] = "application/json";
+		}
 		return this.json(path, options);
 	}
 

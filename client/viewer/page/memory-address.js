@@ -11,6 +11,7 @@
  *   Without weight, at and during, all allocated objects are selected;
  * - only: conditions as texts (memory/memory-clauses.js); hide: names of functions to leave out, in
  *   the same form;
+ * - fold: names of functions whose callees the flame graph does not draw;
  * - path: names of the functions from the root of the flame graph to the one that fills the width;
  * - grow: "down" draws the flame graph from top to bottom; tree: "callers"; sites, recursion: true;
  *   see heap.profile();
@@ -95,7 +96,7 @@ export function parseMemory(query) {
 	else if (number(query.get("at")) !== null) view.at = number(query.get("at"));
 	for (const [key, values] of Object.entries(ONE_OF)) if (values.includes(query.get(key))) view[key] = query.get(key);
 	for (const key of FLAGS) if (query.get(key) === "1") view[key] = true;
-	for (const key of ["only", "hide"])
+	for (const key of ["only", "hide", "fold"])
 		if (query.has(key))
 			view[key] = query
 				.getAll(key)
@@ -116,6 +117,6 @@ export function formatMemory(view, query) {
 	if (view.during) query.set("during", `${view.during.from}-${view.during.to}`);
 	for (const key of Object.keys(ONE_OF)) if (view[key]) query.set(key, view[key]);
 	for (const key of FLAGS) if (view[key]) query.set(key, "1");
-	for (const key of ["only", "hide"]) for (const text of view[key] ?? []) query.append(key, text);
+	for (const key of ["only", "hide", "fold"]) for (const text of view[key] ?? []) query.append(key, text);
 	for (const text of packed(view.path ?? [])) query.append("path", text);
 }

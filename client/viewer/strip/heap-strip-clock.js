@@ -14,7 +14,7 @@
  */
 import {shown} from "../page/guest-text.js";
 import {rough} from "../page/times.js";
-import {realNs} from "../compare/multi-guest.js";
+import {realNs} from "../trace/stamps.js";
 
 const FIRST_NS =
 	/*

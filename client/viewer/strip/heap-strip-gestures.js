@@ -6,7 +6,7 @@ import {format} from "../page/address.js";
 import {sure} from "./heap-strip-clock.js";
 import {STEP} from "../trace/gestures.js";
 import {make} from "../page/make.js";
-import {bytes, span} from "../page/times.js";
+import {bytes} from "../page/times.js";
 
 const STILL = 4; /* most pixels that the pointer may move during a click */
 const NOTCH = 100; /* pixels that a browser reports for one wheel notch */
@@ -51,7 +51,7 @@ export class StripGestures {
 		tooltip.hidden = time === null;
 		if (time === null) return;
 		const track = this.strip.trackAt(time);
-		const at = `+${span(time - camera.start)}`;
+		const at = this.strip.state.clock.at(time);
 		const text = track ? `${bytes(track.at(time))} lived at ${at}` : `the heap at ${at} is unknown`;
 		const quiet = (line) => make("div", {className: "tl-quiet", textContent: line});
 		tooltip.replaceChildren(

@@ -2,7 +2,7 @@
  * The memory profiles that were recorded during a trace, as tracks, and the clock that places them
  * on the time line. Events of the API keep the tracks up to date.
  */
-import {stamps} from "../compare/multi-guest.js";
+import {stamps} from "../trace/stamps.js";
 import {Track} from "./heap-strip-track.js";
 
 const PAGES_MAX = 5; /* most pages of the host's list of profiles to read */

@@ -3,7 +3,6 @@
  * action.
  */
 import {inView} from "./threads.js";
-import {span} from "../page/times.js";
 
 export class Actions {
 	/**
@@ -11,6 +10,8 @@ export class Actions {
 	 * - move(change): call CHANGE, which moves the camera, and draw;
 	 * - fit(): show the whole trace;
 	 * - flipCounters(), flipHeap(): show or hide them;
+	 * - writeNote(time): let the user write a note at TIME, ns; null: in the middle;
+	 * - nextClock(): write times by the next of the clocks;
 	 * - closeMenu(): close the open menu; return true if one was open;
 	 * - announce(sentence): tell the sentence to screen readers.
 	 */
@@ -93,8 +94,10 @@ export class Actions {
 			"thread-previous": () => this.neighbour(-1),
 			family: () => this.selection.thread && this.selection.highlight(this.selection.thread.index),
 			mark: () => this.mark(),
+			note: () => this.hooks.writeNote(this.tooltip.time),
 			heap: () => this.hooks.flipHeap(),
 			counters: () => this.hooks.flipCounters(),
+			clock: () => this.hooks.nextClock(),
 			escape: () => this.escape(),
 		};
 
@@ -115,7 +118,7 @@ export class Actions {
 		if (this.hooks.closeMenu()) return;
 		if (this.panels.name) {
 			this.panels.close();
-		} else if (selection.range) {
+		} else if (selection.range || selection.rows) {
 			selection.setRange(0n, 0n, true);
 		} else if (selection.thread) {
 			selection.select(null);
@@ -132,7 +135,7 @@ export class Actions {
 	mark(time = this.tooltip.time ?? this.camera.timeAt(this.camera.width / 2)) {
 		if (this.begun === undefined) {
 			this.begun = time;
-			this.hooks.announce(`The range begins at +${span(time - this.camera.start)}; m again ends it.`);
+			this.hooks.announce(`The range begins at ${this.state.clock.at(time)}; m again ends it.`);
 			return;
 		}
 		const [from, to] = this.begun < time ? [this.begun, time] : [time, this.begun];

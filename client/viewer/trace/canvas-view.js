@@ -17,7 +17,6 @@ import {CAPTION} from "../draw/tracks.js";
 import {hatching, plan} from "../draw/paint.js";
 import {Widths} from "../draw/painter.js";
 import {RULER, UNPROVEN} from "../draw/svg.js";
-import {tick} from "../page/times.js";
 
 /*
  * Flags of a scene, as in <mprof/scene.h>: 2 draws labels, 4 draws arrows, 8 draws each counter in
@@ -63,6 +62,7 @@ export class CanvasView {
 	 *   STREAM if INDEX is null;
 	 * - tracks(): return {streams: [{id, stream, name}], counters: [{id, index, stream, name}],
 	 *   heap: element or null}, the objects that get a track;
+	 * - clock(): return the Clock (clock.js);
 	 * - layout: the TrackLayout;
 	 * - controls(): return the TrackControls, or null;
 	 * - overlay(): return the state that primitives() of overlay.js draws;
@@ -237,8 +237,9 @@ export class CanvasView {
 	get window() {
 		const {from, to, focus, width, height} = this.camera;
 		const {everyRow} = this.hooks.layout;
-		const flags = (this.threads.collapsed ? FLAGS & ~LABELS : FLAGS) | (everyRow ? 0 : DENSE);
-		const plain = {focus, height, letter: 6.6, flags, tracks: this.tracks};
+		const {flags: grid, dayShift} = this.hooks.clock().grid;
+		const flags = (this.threads.collapsed ? FLAGS & ~LABELS : FLAGS) | (everyRow ? 0 : DENSE) | grid;
+		const plain = {focus, height, letter: 6.6, flags, dayShift, tracks: this.tracks};
 
 		if (from >= 0n) return {...plain, from, to, width};
 		/*
@@ -293,7 +294,7 @@ export class CanvasView {
 		const band = place === null ? null : bandAt(shown.marks, place, y);
 		const about = async (mark) =>
 			mark
-				? sentences(mark.kind, await engine.pointed(mark.kind, mark.item, camera.timeAt(x)), camera.start)
+				? sentences(mark.kind, await engine.pointed(mark.kind, mark.item, camera.timeAt(x)), this.hooks.clock())
 				: [];
 
 		return {arrow: await about(await this.arrowAt(x, y)), band: await about(band)};
@@ -519,34 +520,35 @@ export class CanvasView {
 			.filter(({x0, x1}) => x1 > x0);
 	}
 
-	/**
-	 * Return the ticks of the ruler, at most 200: [{x, text}]. X is in pixels; TEXT is the time
-	 * since the begin of the trace.
-	 */
+	/** Return the ticks of the ruler, at most 200: [{x, text}]. X is in pixels. */
 	ticks() {
 		const {camera} = this;
+		const clock = this.hooks.clock();
+		const {origin} = clock;
 		const step = this.shown.gridNs;
 		let every = step > 0n ? step : 1n;
 
 		/*
-		 * Multiply EVERY, the distance of ticks in ns, by 2, 5, 2, 2, 5, 2, … until the text of a
-		 * tick, which is to its right, ends before the next tick.
+		 * Widen EVERY, the distance of ticks in ns, until the text of a tick, which is to its
+		 * right, ends before the next tick.
 		 */
-		for (let i = 0; !this.ticksFit(every); i++) every *= i % 3 === 1 ? 5n : 2n;
+		for (let i = 0; !this.ticksFit(every); i++) every = clock.wider(every, i);
 		/* Make EVERY a multiple of the grid's distance, so that each tick is at a grid line. */
 		for (; every % step && step > 0n;) every += step - (every % step);
 		const out = [];
-		const first = camera.from - camera.start;
-		let at = first >= 0n ? (first / every) * every : -(-first / every) * every;
-		for (; at + camera.start <= camera.to && out.length < 200; at += every)
-			if (at >= 0n) out.push({x: camera.xOf(at + camera.start), text: tick(at, every)});
+		const past = (camera.from - origin) % every;
+		let at = camera.from - past - (past < 0n ? every : 0n);
+		for (; at <= camera.to && out.length < 200; at += every)
+			if (at >= camera.start || clock.used !== "relative")
+				out.push({x: camera.xOf(at), text: clock.tick(at, every)});
 		return out;
 	}
 
 	/** Return true if the texts of ticks that are EVERY ns apart do not overlap. */
 	ticksFit(every) {
 		const {camera} = this;
-		const longest = tick(((camera.to - camera.start) / every) * every, every);
+		const clock = this.hooks.clock();
+		const longest = clock.tick(camera.to - ((camera.to - clock.origin) % every), every);
 
 		return every > camera.length(TICK_LEAST) && every > camera.length(longest.length * TICK_LETTER + TICK_GAP);
 	}
@@ -555,9 +557,10 @@ export class CanvasView {
 	paintRuler() {
 		const palette = this.hooks.palette();
 		const {width, from, to} = this.camera;
+		const clock = this.hooks.clock();
 		const unproven = this.unproven;
 		const hatched = unproven.map(({x0, x1}) => `${x0}-${x1}`).join();
-		const key = `${from} ${to} ${width} ${devicePixelRatio} ${palette.dark} ${this.shown?.gridNs} ${hatched}`;
+		const key = `${from} ${to} ${width} ${devicePixelRatio} ${palette.dark} ${this.shown?.gridNs} ${clock.used} ${clock.wall?.offsetNs} ${hatched}`;
 
 		if (key === this.ruled) return;
 		this.ruled = key;

@@ -1,14 +1,9 @@
 /* The counters of a trace: their names, the ranges of their values, and which of them are drawn. */
 import {make, short} from "../page/make.js";
+import {Table, listOf} from "../page/table.js";
 import {caption} from "../draw/tracks.js";
 import {counterId} from "../page/track-address.js";
 import {TrackLayout} from "./track-layout.js";
-
-/*
- * Most counters that the list in the panel shows. A trace can have a million; the filter finds the
- * others.
- */
-const SHOWN_MAX = 200;
 
 const DRAWN_AT_FIRST = 24; /* number of counters that are drawn before the user chooses */
 
@@ -81,8 +76,8 @@ export class Counters {
 		this.toggle(index, shown);
 	}
 
-	/** Return a list item with a check box for the counter IT. */
-	row(it) {
+	/** Return the check box that shows and hides the counter IT, with its name. */
+	box(it) {
 		const id = `tl-counter-${it.index}`;
 		const box = make("input", {
 			type: "checkbox",
@@ -92,37 +87,45 @@ export class Counters {
 		});
 
 		return make(
-			"li",
+			"span",
 			{},
 			box,
 			make("label", {for: id, textContent: short(it.name), title: it.name.slice(0, 1000)}),
-			make("span", {className: "tl-quiet", textContent: ` ${it.min} to ${it.max}`}),
 		);
 	}
 
-	/** Return the list of counters, with a filter by name, as a node for the panel. */
-	node() {
-		const list = make("ul", {className: "tl-counters"});
-		const note = make("p", {className: "tl-quiet"});
-		const fill = (text) => {
-			const wanted = this.counters.filter((it) => it.name.toLowerCase().includes(text.toLowerCase()));
-
-			list.replaceChildren(...wanted.slice(0, SHOWN_MAX).map((it) => this.row(it)));
-			note.textContent =
-				wanted.length > SHOWN_MAX
-					? `${SHOWN_MAX} of ${wanted.length.toLocaleString("en")}; the filter finds the others.`
-					: this.counters.length
-						? ""
-						: "The trace has no counters.";
-		};
-		const filter = make("input", {
-			type: "search",
-			placeholder: "Filter",
-			"aria-label": "Filter counters by name",
-			oninput: (event) => fill(event.target.value),
+	/**
+	 * Return a Promise of the table of counters, as a node for the panel. SAVE(text) saves the
+	 * table's text.
+	 */
+	async node(save) {
+		const columns = [
+			{key: "name", title: "counter", value: (it) => it.name, node: (it) => this.box(it)},
+			{
+				key: "min",
+				title: "least",
+				number: true,
+				value: (it) => it.min,
+				text: (it) => it.min.toLocaleString("en"),
+			},
+			{
+				key: "max",
+				title: "greatest",
+				number: true,
+				value: (it) => it.max,
+				text: (it) => it.max.toLocaleString("en"),
+			},
+		];
+		const table = new Table({
+			caption: "Counters",
+			columns,
+			sort: {key: "name", descending: false},
+			save,
+			list: listOf(this.counters, columns),
 		});
 
-		fill("");
-		return make("div", {}, this.counters.length > 8 ? filter : null, list, note);
+		if (!this.counters.length) return make("p", {className: "tl-quiet", textContent: "The trace has no counters."});
+		await table.show();
+		return table.element;
 	}
 }

@@ -2,6 +2,7 @@
  * The frame of the page around the picture: title, buttons, search box, remarks on missing data,
  * the menu "Save", and messages.
  */
+import {CLOCKS} from "./clock.js";
 import {repeat} from "./gestures.js";
 import {Message, button, ended, make, picker} from "../page/make.js";
 import {download, fileName, handOver, picturePng, pictureSvg} from "./save.js";
@@ -11,7 +12,8 @@ const BUTTONS = [
 	["why", "Why?", "Why does it wait? (y)"],
 	["diff", "Differences", "Differences between the two traces (x)"],
 	["threads", "Threads", "The threads in view, as a list (t)"],
-	["stats", "Numbers", "Numbers of the selected range, or of the range in view (i)"],
+	["stats", "Numbers", "Numbers of the selected area, or of what is in view (i)"],
+	["notes", "Notes", "Mark a moment or a range with words (e)"],
 	["counters", "Tracks", "Choose tracks and counters (space shows or hides all counters)"],
 	["trace", "About", "Contents, gaps and origin of this trace"],
 	["help", "?", "Help: signs, keys and pointer (?)"],
@@ -26,6 +28,7 @@ export class Frame {
 	 * - act(action): run the action of this name (actions.js);
 	 * - flipHeap(): show or hide the heap;
 	 * - take(file): open the File;
+	 * - setClock(kind): write times by the clock of KIND (clock.js);
 	 * - home(text): return the link to the page of all guests, another element, or null;
 	 * - palette(): return the colours.
 	 */
@@ -54,6 +57,16 @@ export class Frame {
 		this.buttons.get("diff").hidden = !this.comparison;
 		this.heapButton = button("Heap", "Show or hide the heap (h)", () => this.hooks.flipHeap(), {hidden: true});
 		this.heapButton.removeAttribute("aria-label");
+		this.clock = make(
+			"select",
+			{
+				className: "tl-clock",
+				title: "The clock by which times are written (c)",
+				onchange: () => this.hooks.setClock(this.clock.value),
+			},
+			...Object.entries(CLOCKS).map(([value, textContent]) => make("option", {value, textContent})),
+		);
+		this.clock.setAttribute("aria-label", "Clock of the times");
 		this.message = new Message("tl-message");
 		this.alert = make("div", {className: "tl-alert", role: "alert"});
 		this.menu = this.saveMenu();
@@ -105,7 +118,7 @@ export class Frame {
 					this.canvasView.element,
 					this.comparison?.element,
 					this.minimap.canvas,
-					this.says,
+					make("div", {className: "tl-foot"}, this.clock, this.says),
 					this.message.element,
 				),
 				this.panels.element,
@@ -212,6 +225,11 @@ export class Frame {
 			const [file] = event.dataTransfer.files;
 			if (file) this.hooks.take(file);
 		});
+	}
+
+	/** Show KIND as the chosen clock. */
+	showClock(kind) {
+		this.clock.value = kind;
 	}
 
 	// Buttons.

@@ -8,7 +8,7 @@
  * - grab(x, y), drag(x, y), drop(): a drag begins, moves to X, Y, and ends;
  * - pinch(x0, x1, to0, to1): two fingers moved from X0 to TO0 and from X1 to TO1;
  * - click(x, y), double(x, y): a click, and the second click of a double click;
- * - range(x0, x1, done): the user draws a range; DONE is true at its end;
+ * - range(x0, x1, done, y0, y1): the user draws a range; DONE is true at its end;
  * - hover(x, y), leave(): the pointer moved without a button, and left the picture;
  * - key(action, event): a key for ACTION (keys.js) was pressed; return true if it is handled.
  */
@@ -93,7 +93,7 @@ export class Gestures {
 		if (!this.moved && Math.hypot(at.x - this.start.x, at.y - this.start.y) < STILL) return;
 		this.moved = true;
 		if (this.mode === "drag") this.hooks.drag(at.x, at.y);
-		else if (this.mode === "range") this.hooks.range(this.start.x, at.x, false);
+		else if (this.mode === "range") this.hooks.range(this.start.x, at.x, false, this.start.y, at.y);
 	}
 
 	/** Report that the finger ID has moved to AT, while the other rests. */
@@ -109,7 +109,7 @@ export class Gestures {
 		const at = this.at(event);
 
 		if (!this.moved) this.click(at, event);
-		else if (this.mode === "range") this.hooks.range(this.start.x, at.x, true);
+		else if (this.mode === "range") this.hooks.range(this.start.x, at.x, true, this.start.y, at.y);
 		this.hooks.drop();
 		this.mode = null;
 	}

@@ -21,7 +21,9 @@ export class Loading {
 	 *
 	 * hooks:
 	 * - showCounter(index, shown): called after the user showed or hid a counter;
+	 * - loadNotes(marks): show the notes MARKS of a capture, in the form of the API;
 	 * - addHeapStrip(): add the heap above the threads; return a Promise;
+	 * - clockLearnt(): called after dom0's wall time of the trace was estimated again;
 	 * - failed(error): report an error.
 	 */
 	constructor(
@@ -61,6 +63,7 @@ export class Loading {
 			const source = await this.source();
 			if (!source || this.state.closed) return;
 			this.frame.title(source);
+			this.hooks.loadNotes(source.marks ?? []);
 			this.state.session = new Session(
 				source,
 				{
@@ -97,6 +100,8 @@ export class Loading {
 	forget() {
 		this.state.session?.close();
 		this.state.session = null;
+		this.state.clock.wall = null;
+		this.learning = null;
 		this.canvasView.forget();
 	}
 
@@ -131,16 +136,24 @@ export class Loading {
 	 * open the page of the file.
 	 */
 	take(file) {
+		const {state} = this;
+
 		this.services.file = file;
-		const address = format({file: file.name});
-		if (location.hash === address) this.restart();
-		else location.hash = address;
+		/*
+		 * If the URL names this file, it may also name a view of it. The page asked for the file
+		 * after a reload, so keep the view; or it shows another file of the same name.
+		 */
+		if (file.name === state.view.file) this.restart(state.summary ? {file: file.name} : state.view);
+		else location.hash = format({file: file.name});
 	}
 
-	/** Load the file in `services` in place of the present trace. The URL names it already. */
-	restart() {
+	/**
+	 * Load the file in `services` in place of the present trace, and show VIEW of it. The URL names
+	 * the file already.
+	 */
+	restart(view) {
 		this.forget();
-		this.state.view = {file: this.services.file.name};
+		this.state.view = view;
 		this.begin();
 	}
 
@@ -170,9 +183,41 @@ export class Loading {
 		this.frame.notes(this.notes());
 		this.mark(session, session.engine);
 		if (how === "begin") this.hooks.addHeapStrip().catch((error) => this.state.closed || this.hooks.failed(error));
+		if (how !== "live" || this.state.clock.isOld) this.learnClock();
 		if (how === "begin") await this.viewUrl.apply(this.state.view);
 		else await this.again();
 		canvasView.renew();
+	}
+
+	/** Begin to estimate dom0's wall time of the trace. `learning` settles when it is done. */
+	learnClock() {
+		const {clock, session} = this.state;
+		const {source, engine, abort} = session;
+
+		if (!source.running && clock.wall) return;
+		this.learning = clock.learn(this.services.api, source, engine, {signal: abort.signal}).then(
+			() => this.state.closed || this.hooks.clockLearnt(),
+			/* The next model tries again. setClock() tells the user, if he asks for the wall time. */
+			(error) => (this.unlearnt = error),
+		);
+	}
+
+	/** Return a Promise that resolves when dom0's wall time is estimated, or cannot be. */
+	async wallTime() {
+		if (!this.learning && this.state.summary) this.learnClock();
+		await this.learning;
+	}
+
+	/** The sentence that says why dom0's wall time of the trace is not known. */
+	get noWallTime() {
+		const {clock, session} = this.state;
+		const {title, api} = session.source;
+
+		if (!clock.wall && this.unlearnt)
+			return `The wall time of ${title} could not be asked: ${this.unlearnt.message}`;
+		return !api
+			? `The file ${title} does not say dom0's wall time; times stay since the start.`
+			: `Dom0's wall time of ${title} is not known yet: no packet of it was copied at a time that bounds it.`;
 	}
 
 	/**

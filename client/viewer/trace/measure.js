@@ -1,104 +1,317 @@
-/* The statistics of a range of time, as nodes for the panel. */
+/* The numbers of an area, a range of time and of rows, as tables for the panel. */
 import {make, short} from "../page/make.js";
+import {Table, listOf} from "../page/table.js";
 import {count, exact, rough, span} from "../page/times.js";
 
-const ROWS_MAX = 50; /* most rows of a table */
+const number = (n) => Number(n).toLocaleString("en");
+const share = (part, whole) => (whole > 0n ? Number((part * 10000n) / whole) / 10000 : 0);
+
+/** Return a link with TEXT that calls PRESS. */
+const link = (text, press) =>
+	make("button", {type: "button", className: "tl-link", textContent: short(text, 60), onclick: press});
+
+/** Return the column KEY of a Table for times in ns. WHOLE(row) is the time of a bar of full length. */
+function timeColumn(key, title, whole) {
+	return {
+		key,
+		title,
+		unit: "ns",
+		number: true,
+		value: (row) => row[key],
+		text: (row) => rough(row[key]),
+		share: whole && ((row) => share(row[key], whole())),
+	};
+}
 
 /**
- * Return a table, or null if ROWS is empty. HEAD are the texts of the columns. A row is [string or
- * node, …].
+ * Return the table of the groups of threads in PLACE, and the node below it with the threads of the
+ * group that the user chooses. HOOKS are those of measured().
  */
-function table(caption, head, rows) {
-	return rows.length
-		? make(
-				"table",
-				{className: "tl-table"},
-				make("caption", {textContent: caption}),
-				make("thead", {}, make("tr", {}, ...head.map((text) => make("th", {scope: "col", textContent: text})))),
-				make(
-					"tbody",
-					{},
-					...rows
-						.slice(0, ROWS_MAX)
-						.map(([first, ...rest]) =>
-							make(
-								"tr",
-								{},
-								make("th", {scope: "row"}, first),
-								...rest.map((text) => make("td", {className: "tl-number", textContent: String(text)})),
-							),
-						),
-				),
-			)
-		: null;
-}
+function groups(place, engine, clock, {select, save}) {
+	const chosen = make("div", {"aria-live": "polite"});
+	let totals = {alive: 0n, running: 0n, waiting: 0n};
+	const columns = [
+		{
+			key: "label",
+			title: "label",
+			value: (row) => row.label,
+			node: (row) => link(row.label ?? `no label (${row.type})`, () => show(row)),
+		},
+		{key: "type", title: "type", value: (row) => row.type},
+		{
+			key: "threads",
+			title: "threads",
+			number: true,
+			value: (row) => row.threads,
+			text: (row) => number(row.threads),
+		},
+		timeColumn("waiting", "waiting", () => totals.waiting),
+		timeColumn("waitingLongest", "longest wait"),
+		timeColumn("running", "running", () => totals.running),
+		timeColumn("runningLongest", "longest run"),
+		timeColumn("alive", "alive", () => totals.alive),
+		timeColumn("aliveLongest", "longest life"),
+	];
+	const table = new Table({
+		caption: "Threads by label and type",
+		columns,
+		sort: {key: "waiting", descending: true},
+		save: save("groups"),
+		list: async (query) => {
+			const answer = await engine.groups(place, query);
 
-const number = (n) => Number(n).toLocaleString("en");
-
-/** Return the members of OBJECT {name: number} as rows, the largest number first. */
-function byCount(object) {
-	return Object.entries(object ?? {})
-		.sort((a, b) => Number(b[1]) - Number(a[1]))
-		.map(([name, n]) => [short(name), number(n)]);
-}
-
-/** Return the rows of the threads that ran longest. FIND is that of measured(). */
-function busiest(stats, find) {
-	return (stats.busiest ?? stats.busiest_threads ?? []).map((it) => {
-		const name = `${it.of ? `${it.of}: ` : ""}${it.label ?? it.thread}`;
-
-		return [
-			make("button", {
-				type: "button",
-				className: "tl-link",
-				textContent: short(name, 40),
-				onclick: () => find(it),
-			}),
-			it.type,
-			rough(BigInt(it.running_ns)),
+			totals = answer.totals;
+			return {rows: answer.groups, total: answer.total};
+		},
+	});
+	const show = async (group) => {
+		const threads = await engine.groupThreads(place, group.group);
+		const own = [
+			{
+				key: "id",
+				title: "thread",
+				value: (row) => row.id,
+				node: (row) => link(String(row.id), () => select(row.index)),
+			},
+			{
+				key: "start",
+				title: "from",
+				unit: "ns",
+				number: true,
+				value: (row) => row.start,
+				text: (row) => clock.at(row.start),
+			},
+			timeColumn("waiting", "waiting", () => group.waitingLongest),
+			timeColumn("running", "running", () => group.runningLongest),
+			timeColumn("alive", "alive", () => group.aliveLongest),
 		];
+		const list = new Table({
+			caption: short(group.label ?? `Threads without a label (${group.type})`),
+			columns: own,
+			sort: {key: "waiting", descending: true},
+			save: save("threads"),
+			list: listOf(threads, own),
+		});
+
+		await list.show();
+		chosen.replaceChildren(
+			list.element,
+			...(group.threads > threads.length
+				? [make("p", {className: "tl-quiet", textContent: `The ${threads.length} that waited longest.`})]
+				: []),
+		);
+	};
+
+	return {table, chosen};
+}
+
+/** Return the lower limit of the lengths of item I of the waits (<mprof/area.h>), ns. */
+const limit = (i) => [1n, 2n, 5n][i % 3] * 10n ** BigInt(Math.floor(i / 3));
+
+/** Return the table of how often threads waited how long; null if none waited. */
+function waits(counts, save) {
+	const rows = counts.map((n, i) => ({from: limit(i), n}));
+	const first = rows.findIndex(({n}) => n > 0n);
+	const last = rows.findLastIndex(({n}) => n > 0n);
+	const most = rows.reduce((a, {n}) => (n > a ? n : a), 0n);
+	const columns = [
+		{key: "from", title: "length", unit: "ns", value: (row) => row.from, text: (row) => `from ${span(row.from)}`},
+		{
+			key: "n",
+			title: "number",
+			number: true,
+			value: (row) => row.n,
+			text: (row) => number(row.n),
+			share: (row) => share(row.n, most),
+		},
+	];
+
+	if (first < 0) return null;
+	return new Table({
+		caption: "How long threads waited",
+		columns,
+		sort: {key: "from", descending: false},
+		save: save("waits"),
+		list: listOf(rows.slice(first, last + 1), columns),
 	});
 }
 
-/**
- * Return nodes with the statistics of RANGE {from, to}, ns. STATS is the answer of engine.stats(),
- * in the form of `mprofctl stats --json`. START is the first time of the trace, ns. FIND(thread) is
- * called when the user clicks a thread of STATS. CLOCK names the clock of the times.
- */
-export function measured(range, stats, start, find, clock = "the guest's clock") {
-	const length = range.to - range.from;
-	const events = Number(stats.events ?? 0);
-	const counters = Object.entries(stats.counters ?? {}).map(([name, c]) => [
-		short(name),
-		number(c.first),
-		number(c.last),
-		number(c.min),
-		number(c.max),
-	]);
+/** Return the table of STATS' counters, or null. */
+function counters(stats, save) {
+	const rows = Object.entries(stats.counters ?? {}).map(([name, it]) => ({name, ...it}));
+	const value = (key, title) => ({
+		key,
+		title,
+		number: true,
+		value: (row) => row[key],
+		text: (row) => number(row[key]),
+	});
+	const columns = [
+		{key: "name", title: "counter", value: (row) => row.name},
+		value("first", "first"),
+		value("last", "last"),
+		value("min", "least"),
+		value("max", "greatest"),
+		{
+			key: "rate_per_s",
+			title: "change per second",
+			number: true,
+			value: (row) => row.rate_per_s ?? 0,
+			text: (row) => (row.rate_per_s === null ? "" : Number(row.rate_per_s.toPrecision(3)).toLocaleString("en")),
+		},
+	];
 
+	return rows.length
+		? new Table({
+				caption: "Counters",
+				columns,
+				sort: {key: "name", descending: false},
+				save: save("counters"),
+				list: listOf(rows, columns),
+			})
+		: null;
+}
+
+/** Return the table of the threads that ran longest, or null. CHOOSE(thread) is called at a click. */
+function busiest(stats, choose, save) {
+	const columns = [
+		{
+			key: "name",
+			title: "thread",
+			value: (row) => `${row.of ? `${row.of}: ` : ""}${row.label ?? row.thread}`,
+			node: (row) => link(`${row.of ? `${row.of}: ` : ""}${row.label ?? row.thread}`, () => choose(row)),
+		},
+		{key: "type", title: "type", value: (row) => row.type},
+		timeColumn("running_ns", "ran", () => stats.running_ns),
+	];
+
+	return stats.busiest.length
+		? new Table({
+				caption: "Busiest threads",
+				columns,
+				sort: {key: "running_ns", descending: true},
+				save: save("busiest"),
+				list: listOf(stats.busiest, columns),
+			})
+		: null;
+}
+
+/** Return the table of OBJECT {name: number} with the heading WHAT, or null if it is empty. */
+function counts(caption, what, object, save) {
+	const rows = Object.entries(object ?? {}).map(([name, n]) => ({name, n}));
+	const columns = [
+		{key: "name", title: what, value: (row) => row.name},
+		{key: "n", title: "number", number: true, value: (row) => row.n, text: (row) => number(row.n)},
+	];
+
+	return rows.length
+		? new Table({
+				caption,
+				columns,
+				sort: {key: "n", descending: true},
+				save: save(what),
+				list: listOf(rows, columns),
+			})
+		: null;
+}
+
+/**
+ * Return the choice of rows in PLACE: two numbers, counted from 1, and a button for all rows. SET is
+ * called with the first and the last row, counted from 0, or without a number for all.
+ */
+function rowChoice({firstRow, lastRow, rows}, set) {
+	const field = (label, value) =>
+		make("input", {
+			type: "number",
+			className: "tl-row",
+			min: 1,
+			max: rows,
+			value,
+			"aria-label": label,
+			onchange: () => set(Number(first.value || 1) - 1, Number(last.value || rows) - 1),
+		});
+	const first = field("First row", (firstRow ?? 0) + 1);
+	const last = field("Last row", (lastRow ?? rows - 1) + 1);
+
+	return make(
+		"p",
+		{className: "tl-rows"},
+		"Rows ",
+		first,
+		" to ",
+		last,
+		` of ${rows.toLocaleString("en")} `,
+		firstRow === undefined
+			? null
+			: make("button", {type: "button", className: "tl-link", textContent: "all rows", onclick: () => set()}),
+	);
+}
+
+/** Return the sentences on the collections and the missing packets of STATS and TOTALS. */
+function remarks(stats, totals, length) {
+	const out = [];
+
+	if (stats.gcs)
+		out.push(
+			`${count(stats.gcs, "garbage collection")}: ${rough(stats.gc_ns)} in all, ` +
+				`${(share(stats.gc_ns, length) * 100).toFixed(1)} % of the time, the longest ${rough(stats.gc_longest_ns)}.`,
+		);
+	if (totals.lost_packets)
+		out.push(
+			`${count(totals.lost_packets, "packet is", "packets are")} missing here: what happened in the gaps is unknown, ` +
+				"and threads seem to go on there as they were.",
+		);
+	return out.map((textContent) => make("p", {textContent}));
+}
+
+/**
+ * Return a Promise of nodes with the numbers of PLACE {from, to: ns, firstRow, lastRow, rows}. ROWS
+ * is the number of rows of the trace; firstRow and lastRow are absent for all rows. ENGINE answers,
+ * CLOCK writes times, NAME names the clock of the trace.
+ *
+ * hooks:
+ * - choose(thread), select(index): select a thread;
+ * - rows(first, last): select rows;
+ * - save(name): return a function that saves a text as the CSV file NAME.
+ */
+export async function measured(place, engine, clock, hooks, name = "the guest's clock") {
+	const {from, to, firstRow, lastRow} = place;
+	const length = to - from;
+	const area = {from, to, firstRow, lastRow};
+	const [stats, answer] = await Promise.all([
+		engine.stats(from, to),
+		engine.groups(area, {key: "waiting", descending: true, text: "", most: 0}),
+	]);
+	const {table, chosen} = groups(area, engine, clock, hooks);
+	const {save} = hooks;
+	const tables = [
+		waits(answer.waits, save),
+		counters(stats, save),
+		busiest(stats, hooks.choose, save),
+		counts("Events", "event", stats.events_by_type, save),
+		counts("Threads created", "type", stats.threads_by_type, save),
+	].filter(Boolean);
+
+	await Promise.all([table, ...tables].map((it) => it.show()));
 	return [
-		make(
-			"p",
-			{},
-			make("strong", {textContent: span(length)}),
-			` from +${span(range.from - start)} to +${span(range.to - start)}.`,
-		),
+		make("p", {}, make("strong", {textContent: span(length)}), ` from ${clock.at(from)} to ${clock.at(to)}.`),
 		make("p", {
 			className: "tl-quiet",
-			textContent: `By ${clock} ${exact(range.from)} to ${exact(range.to)}; ${rate(length)} if it repeats.`,
+			textContent: `By ${name} ${exact(from)} to ${exact(to)}; ${rate(length)} if it repeats.`,
 		}),
 		make("p", {
 			textContent:
-				`${count(events, "event")} here` +
-				(stats.sleeping_share === undefined || stats.sleeping_share === null
+				`${count(Number(stats.events), "event")} here` +
+				(stats.sleeping_share === null
 					? "."
 					: `; the guest slept ${(Number(stats.sleeping_share) * 100).toFixed(1)} % of the time.`),
 		}),
-		table("Busiest threads", ["thread", "type", "ran"], busiest(stats, find)),
-		table("Counters", ["counter", "first", "last", "least", "most"], counters),
-		table("Events", ["event", "number"], byCount(stats.events_by_type)),
-		table("Threads created", ["type", "number"], byCount(stats.threads_by_type ?? stats.created_by_type)),
-	].filter(Boolean);
+		...remarks(stats, answer.totals, length),
+		rowChoice(place, hooks.rows),
+		table.element,
+		chosen,
+		...tables.map((it) => it.element),
+	];
 }
 
 /** Return how often something happens that takes LENGTH ns and repeats at once. */

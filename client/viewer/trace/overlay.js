@@ -6,20 +6,26 @@
  */
 import {drawn as differences} from "../compare/differences.js";
 import {drawn as guests} from "../compare/guest-strips.js";
+import {shown} from "../page/guest-text.js";
+import {short} from "../page/make.js";
 import {span} from "../page/times.js";
 
+const NOTE_LETTERS = 40; /* most letters of a note in the picture */
+const NOTE_GAP = 5; /* distance from a note's line to its words, pixels */
+const LETTER = 7; /* estimated width of a bold letter, pixels */
 const BELOW = 16; /* distance from a thread's line to the baseline of the text below it, pixels */
 
 /**
  * Return the overlay of STATE as a list of {kind, x0, y0, x1, y1, …} in pixels. CAMERA converts
  * times to x, and YOF(row) returns the y of a row. Members of STATE; all times are in ns:
  * - selected: the selected thread, or null;
- * - range: the selected range {from, to}, or null;
+ * - range: the selected range {from, to}, or null; rows: its rows {first, last}, or null for all;
  * - unloaded: ranges [{from, to}] that are not in the model;
  * - death: the end of the guest {time, text}, or null;
  * - chain: threads that wait for each other, from chain() of why.js;
  * - pointer: the time at the pointer, or null;
  * - guests: strips from guest-strips.js;
+ * - notes: the user's notes [{from, to, text}];
  * - marks: differences between two traces, from differences.js.
  */
 export function primitives(state, camera, yOf) {
@@ -35,8 +41,10 @@ export function primitives(state, camera, yOf) {
 	if (state.range) {
 		const [x0, x1] = [x(state.range.from), x(state.range.to)];
 		const text = span(state.range.to - state.range.from);
-		out.push({kind: "range", x0, y0: 0, x1, y1: camera.height, text});
+		const [y0, y1] = state.rows ? [yOf(state.rows.first) - 8, yOf(state.rows.last) + 8] : [0, camera.height];
+		out.push({kind: "range", x0, y0, x1, y1, text});
 	}
+	out.push(...notes(state.notes ?? [], camera, x));
 	for (const it of state.chain) {
 		const y = yOf(it.row);
 		out.push({kind: "why", x0: x(it.from), y0: y, x1: x(it.to), y1: y, thread: it.thread, text: it.text});
@@ -66,16 +74,40 @@ export function primitives(state, camera, yOf) {
 	return out;
 }
 
+/**
+ * Return the notes LIST as primitives. PLACE is the line of text, from the top, on which a note's
+ * words stand; words that would touch others get a line of their own. X(time) returns pixels.
+ */
+function notes(list, camera, x) {
+	const ends = []; /* by line: where its last words end, pixels */
+	const out = [];
+
+	for (const {from, to, text} of list) {
+		const [x0, x1] = [x(from), x(to)];
+		if (x1 < 0 || x0 > camera.width) continue;
+		const words = short(shown(text), NOTE_LETTERS);
+		const begin = Math.max(x0, 0) + NOTE_GAP;
+		const free = ends.findIndex((end) => end < begin);
+		const at = free < 0 ? ends.length : free;
+		ends[at] = begin + words.length * LETTER + NOTE_GAP;
+		out.push({kind: "note", x0, y0: 0, x1, y1: camera.height, text: words, place: at});
+	}
+	return out;
+}
+
+/** Return the base line of the words of a note, pixels. */
+const noteY = (it) => 14 + 16 * it.place;
+
 /** Draw a selected range and its length at the bottom. */
 function range(ctx, it, palette) {
 	const [x0, x1] = [Math.min(it.x0, it.x1), Math.max(it.x0, it.x1)];
 
 	ctx.globalAlpha = 0.16;
 	ctx.fillStyle = palette.range;
-	ctx.fillRect(x0, 0, x1 - x0, it.y1);
+	ctx.fillRect(x0, it.y0, x1 - x0, it.y1 - it.y0);
 	ctx.globalAlpha = 1;
-	ctx.fillRect(x0, 0, 1, it.y1);
-	ctx.fillRect(x1, 0, 1, it.y1);
+	ctx.fillRect(x0, it.y0, 1, it.y1 - it.y0);
+	ctx.fillRect(x1, it.y0, 1, it.y1 - it.y0);
 	ctx.font = "bold 12px system-ui, sans-serif";
 	ctx.textAlign = "center";
 	ctx.lineWidth = 4;
@@ -139,7 +171,6 @@ function outline(ctx, it, colour) {
 	ctx.strokeRect(it.x0 - 4, it.y0 - 6, Math.max(it.x1 - it.x0, 1) + 8, 12);
 }
 
-const LETTER = 7; /* estimated width of a bold letter, pixels */
 const PLATE = 18; /* height of the heading of a guest's rows, pixels */
 
 /**
@@ -218,6 +249,19 @@ function death(ctx, it, palette) {
 	ctx.fillText(it.text, it.x0 + (before ? -5 : 5), it.y1 - 8);
 }
 
+/**
+ * Draw a note of the user: a line at its moment, or a band with a line at both ends; its words stand
+ * at the top.
+ */
+function note(ctx, it, palette) {
+	ctx.globalAlpha = 0.12;
+	ctx.fillStyle = palette.note;
+	if (it.x1 > it.x0) ctx.fillRect(it.x0, 0, it.x1 - it.x0, it.y1);
+	ctx.globalAlpha = 1;
+	for (const x of it.x1 > it.x0 ? [it.x0, it.x1] : [it.x0]) line(ctx, {...it, x0: x, x1: x}, palette.note, 2);
+	said(ctx, it, Math.max(it.x0, 0) + NOTE_GAP, noteY(it), palette.note, palette);
+}
+
 /* Kind of a primitive -> the function that draws it. */
 const PAINTERS = {
 	death,
@@ -230,6 +274,7 @@ const PAINTERS = {
 	guest,
 	uncertain,
 	unloaded,
+	note,
 	range,
 	why: (ctx, it, palette) => {
 		line(ctx, it, palette.why, 6, 0.55);
@@ -255,15 +300,21 @@ export function overLayers(list, palette) {
 	const layer = (kind, shape, colour, more) =>
 		out.push({kind, shape, colour, alpha: 1, width: 1, data: [], texts: [], ...more});
 
-	for (const {kind, x0, y0, x1, y1, text, length} of list) {
+	for (const {kind, x0, y0, x1, y1, text, length, place} of list) {
 		if (kind === "guest") {
 			layer(kind, "rect", palette.rulerText, {alpha: y0 ? 1 : 0, data: [x0, y0, x1 - x0, 1]});
 			layer(kind, "text", palette.rulerText, {texts: [{text, x: 6, y: y0 + 13, align: "left"}]});
 			const x = 18 + text.length * LETTER;
 			if (length >= 1) layer(kind, "line", palette.uncertain, {width: 3, data: [x, y0 + 9, x + length, y0 + 9]});
 		} else if (kind === "range") {
-			layer(kind, "rect", palette.range, {alpha: 0.16, data: [x0, 0, x1 - x0, y1]});
+			layer(kind, "rect", palette.range, {alpha: 0.16, data: [x0, y0, x1 - x0, y1 - y0]});
 			layer(kind, "text", palette.range, {texts: [{text, x: (x0 + x1) / 2, y: y1 - 8, align: "center"}]});
+		} else if (kind === "note") {
+			layer(kind, "rect", palette.note, {alpha: 0.12, data: [x0, 0, x1 - x0, y1]});
+			layer(kind, "line", palette.note, {width: 2, data: [x0, 0, x0, y1, x1, 0, x1, y1]});
+			layer(kind, "text", palette.note, {
+				texts: [{text, x: Math.max(x0, 0) + NOTE_GAP, y: noteY({place}), align: "left"}],
+			});
 		} else if (kind === "why" || kind === "why-link") {
 			const width = kind === "why" ? 6 : 3;
 			layer(kind, "line", palette.why, {alpha: kind === "why" ? 0.55 : 0.9, width, data: [x0, y0, x1, y1]});

@@ -3,7 +3,7 @@
  * it. This module also makes the content about one thread.
  */
 import {button, make, short} from "../page/make.js";
-import {count, exact, rough, span} from "../page/times.js";
+import {count, rough, span} from "../page/times.js";
 
 const TWICE_MS = 400; /* longest time between the clicks of a double click, ms */
 
@@ -79,18 +79,17 @@ export class Panel {
 
 /**
  * Return a paragraph of PARTS, the pieces {text, link?, time?} of a sentence. LINK is the index of
- * a thread; a click on the text calls GO(link). TIME is in ns, and the page shows it as time since
- * START.
+ * a thread; a click on the text calls GO(link). TIME is in ns, and CLOCK writes it.
  */
-export function sentence(parts, go, start) {
-	return make("p", {}, ...pieces(parts, go, start));
+export function sentence(parts, go, clock) {
+	return make("p", {}, ...pieces(parts, go, clock));
 }
 
 /** Return PARTS of a sentence as nodes and strings. */
-function pieces(parts, go, start) {
+function pieces(parts, go, clock) {
 	return parts.map(({text, link, time}) =>
 		time !== undefined
-			? make("span", {textContent: `+${span(time - start)}`, title: exact(time)})
+			? make("span", {textContent: clock.at(time), title: clock.everywhere(time)})
 			: link === undefined || link === null
 				? text
 				: make("button", {
@@ -112,13 +111,13 @@ export function called(thread) {
 }
 
 /** Return a table of numbers and times of THREAD. */
-function facts(thread, start) {
+function facts(thread, clock) {
 	const rows = [
 		...(thread.of ? [["Of", thread.of]] : []),
 		["Number", String(thread.id)],
 		["Type", thread.type],
-		["From", `+${span(thread.start - start)}`],
-		["To", `+${span(thread.end - start)}`],
+		["From", clock.at(thread.start)],
+		["To", clock.at(thread.end)],
 		["Lives", rough(thread.end - thread.start)],
 		["Runs", `${span(thread.ran)}, ${count(thread.activations, "time")}`],
 	];
@@ -140,15 +139,14 @@ const LABELS_SHOWN = 100; /* most labels of a thread that the panel shows */
 
 /**
  * Return nodes that tell about THREAD, an answer of engine.thread(): its history as sentences, its
- * numbers, and its labels. START is the first time of the trace, ns. A click on another thread
- * calls GO(index).
+ * numbers, and its labels. CLOCK writes times. A click on another thread calls GO(index).
  */
-export function story(thread, start, go) {
+export function story(thread, clock, go) {
 	const labels = thread.labels.slice(0, LABELS_SHOWN);
 
 	return [
-		...thread.story.map((parts) => sentence(parts, go, start)),
-		facts(thread, start),
+		...thread.story.map((parts) => sentence(parts, go, clock)),
+		facts(thread, clock),
 		labels.length ? make("h3", {textContent: "Labels"}) : null,
 		make(
 			"ol",
@@ -156,8 +154,8 @@ export function story(thread, start, go) {
 			...labels.map((label) =>
 				make(
 					"li",
-					{title: exact(label.time)},
-					make("span", {className: "tl-quiet", textContent: `+${span(label.time - start)} `}),
+					{title: clock.everywhere(label.time)},
+					make("span", {className: "tl-quiet", textContent: `${clock.at(label.time)} `}),
 					short(label.text, 300),
 				),
 			),

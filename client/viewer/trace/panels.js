@@ -1,6 +1,6 @@
 /*
  * The contents of the panel beside the picture. A content has a name: "thread", "below", "diff",
- * "why", "counters", "threads", "stats", "trace" or "help". The method of this name returns a
+ * "why", "counters", "threads", "stats", "notes", "trace" or "help". The method of this name returns a
  * Promise of [title, nodes]. PANELS are the names that the URL can have.
  */
 import {PANELS} from "../page/address.js";
@@ -10,9 +10,10 @@ import {make} from "../page/make.js";
 import {measured} from "./measure.js";
 import {comparisonPanel, counterpart} from "../compare/comparison-panel.js";
 import {Panel, called, story} from "./panel.js";
-import {inView, list} from "./threads.js";
-import {bytes, count, exact, span} from "../page/times.js";
-import {chain, told} from "./why.js";
+import {download, fileName} from "./save.js";
+import {ThreadsTable, inView} from "./threads.js";
+import {bytes, count, span} from "../page/times.js";
+import {answerNodes, chain} from "./why.js";
 
 export class Panels {
 	/**
@@ -22,6 +23,7 @@ export class Panels {
 	 * - heap(): return the heap strip, or null;
 	 * - palette(): return the colours;
 	 * - tracks(): return a Promise of nodes that choose tracks and filter threads;
+	 * - userNotes(): return the UserNotes (user-notes.js);
 	 * - notes(): return sentences on missing data;
 	 * - pressed(name): called with the name of the open panel, or null;
 	 * - moved(): called after the camera moved;
@@ -118,7 +120,7 @@ export class Panels {
 				"No thread is selected",
 				[make("p", {textContent: "Click a thread, or press j and k to go through those in view."})],
 			];
-		const nodes = story(thread, camera.start, (index) => this.select(index));
+		const nodes = story(thread, this.state.clock, (index) => this.select(index));
 		if (comparison?.diff) nodes.splice(thread.story.length, 0, counterpart(comparison, "bad", thread.index));
 		return [called(thread), nodes];
 	}
@@ -127,7 +129,7 @@ export class Panels {
 	async below() {
 		const {comparison} = this;
 		const {thread} = comparison;
-		const nodes = story(thread, comparison.camera.start, (index) => comparison.select(index, {reveal: true}));
+		const nodes = story(thread, comparison.clock, (index) => comparison.select(index, {reveal: true}));
 
 		nodes.splice(thread.story.length, 0, counterpart(comparison, "good", thread.index));
 		return [`Below: ${called(thread)}`, nodes];
@@ -163,54 +165,84 @@ export class Panels {
 			this.camera.look((Math.min(...rows) + Math.max(...rows)) / 2);
 			this.hooks.moved();
 		}
-		return ["Why does it wait?", told(answers, (index) => this.select(index), this.camera.start)];
+		return ["Why does it wait?", answerNodes(answers, (index) => this.select(index), this.state.clock)];
 	}
 
 	/** The choice of tracks, threads and counters. */
 	async counters() {
 		const nodes = await this.hooks.tracks();
 
-		return ["Tracks", [...nodes, make("h3", {textContent: "Counters"}), this.state.counters.node()]];
+		return ["Tracks", [...nodes, await this.state.counters.node(this.saver("counters"))]];
 	}
 
-	/** The threads in view, as a list. */
+	/** The threads in view, as a table. */
 	async threads() {
-		const {canvasView, camera} = this;
+		this.threadsTable = new ThreadsTable(this.state.clock, (index) => this.select(index), this.saver("threads"));
+		await this.showThreads();
+		return ["Threads in view", this.threadsTable.nodes];
+	}
+
+	/** Show the threads that are in view now, if the panel has their table. */
+	async renewThreads() {
+		if (this.name === "threads") await this.showThreads();
+	}
+
+	async showThreads() {
+		const {canvasView} = this;
 
 		/*
 		 * Thread indices differ between models. If the picture is of an older model, wait for one
 		 * of the present model.
 		 */
 		if (canvasView.shown && canvasView.shown.engine !== canvasView.engine) await canvasView.painted();
-		const indices = canvasView.shown ? inView(canvasView.shown.marks) : [];
-
-		return [
-			"Threads in view",
-			[await list(indices, this.state.engine, camera.start, (index) => this.select(index))],
-		];
+		await this.threadsTable.show(canvasView.shown ? inView(canvasView.shown.marks) : [], this.state.engine);
 	}
 
-	/** The numbers of the selected range, or of the window. */
+	/** Return a function that saves a text as the CSV file of the table NAME. */
+	saver(name) {
+		return (text) =>
+			download(
+				new Blob([text], {type: "text/csv"}),
+				fileName(`${this.state.session.source.name}-${name}`, "csv"),
+			);
+	}
+
+	/** The numbers of the selected area, or of the window. */
 	async stats() {
 		const {
 			camera,
 			selection,
-			state: {session},
+			state: {session, clock},
 		} = this;
-		const {range} = selection;
+		const {range, rows} = selection;
 		const what = range ?? {
 			from: camera.from > camera.start ? camera.from : camera.start,
 			to: camera.to < camera.end ? camera.to : camera.end,
 		};
-		const stats = await session.engine.stats(what.from, what.to);
 
 		return [
-			range ? "The selected range" : "In view",
+			rows ? "The selected area" : range ? "The selected range" : "In view",
 			[
-				...measured(what, stats, camera.start, (it) => this.choose(it), session.source.clock),
+				...(await measured(
+					{...what, firstRow: rows?.first, lastRow: rows?.last, rows: camera.rows},
+					session.engine,
+					clock,
+					{
+						choose: (it) => this.choose(it),
+						select: (index) => this.select(index),
+						rows: (first, last) => selection.setRows(first, last),
+						save: (name) => this.saver(name),
+					},
+					session.source.clock,
+				)),
 				...((await this.hooks.heap()?.measured(what)) ?? []),
 			],
 		];
+	}
+
+	/** The user's notes. */
+	async notes() {
+		return ["Notes", this.hooks.userNotes().nodes()];
 	}
 
 	/** What the trace contains, where it comes from, and what it lacks. */
@@ -219,8 +251,8 @@ export class Panels {
 		const {summary, source} = session;
 		const {totals} = summary;
 		const rows = [
-			["Begins", exact(summary.start)],
-			["Ends", exact(summary.end)],
+			["Begins", this.state.clock.everywhere(summary.start)],
+			["Ends", this.state.clock.everywhere(summary.end)],
 			["Lasts", span(summary.end - summary.start)],
 			["Events", totals.events.toLocaleString("en")],
 			["Threads", (totals.threads ?? summary.rows).toLocaleString("en")],
@@ -242,7 +274,7 @@ export class Panels {
 					make("p", {
 						textContent:
 							`${this.state.summary.streams[stream].name ? `${shown(this.state.summary.streams[stream].name)}: ` : ""}` +
-							`from +${span(time - this.camera.start)} on, the trace is not proven. mprofd copied these bytes ` +
+							`from ${this.state.clock.at(time)} on, the trace is not proven. mprofd copied these bytes ` +
 							"when the guest had stopped, and the guest may have been inside of an event.",
 					}),
 				),

@@ -76,8 +76,8 @@ export function target(kind, {actor, other}) {
 	return (ARROWS[kind][1] ? actor : other).index;
 }
 
-/** Return sentences on a sign of KIND. ABOUT is from engine.pointed(); START is that of the trace. */
-export function sentences(kind, about, start) {
+/** Return sentences on a sign of KIND. ABOUT is from engine.pointed(). CLOCK writes times. */
+export function sentences(kind, about, clock) {
 	if (!about) return [];
 	if (kind in ARROWS) {
 		const [verb, read] = ARROWS[kind];
@@ -88,20 +88,17 @@ export function sentences(kind, about, start) {
 				: ""
 			: `, ${span(time - other.start)} after its beginning`;
 
-		return [
-			`${called(actor)} ${verb} ${called(other)}`,
-			`at +${span(time - start)}${time >= other.start ? after : ""}`,
-		];
+		return [`${called(actor)} ${verb} ${called(other)}`, `at ${clock.at(time)}${time >= other.start ? after : ""}`];
 	}
 	if (kind === "counter") {
 		const {name, value, time, before} = about;
 		const change = before === null ? "" : `, before ${before} (${value >= before ? "+" : ""}${value - before})`;
 
-		return [`${name}: ${value}`, `since +${span(time - start)}${change}`];
+		return [`${name}: ${value}`, `since ${clock.at(time)}${change}`];
 	}
 	if (kind === "busy") return ["The guest ran"];
 	const {from, to, packets} = about;
 	const count = packets ? `: ${packets === 1n ? "1 packet" : `${packets} packets`}` : "";
 
-	return [`${BANDS[kind]}${count}, for ${span(to - from)}`, `from +${span(from - start)} to +${span(to - start)}`];
+	return [`${BANDS[kind]}${count}, for ${span(to - from)}`, `from ${clock.at(from)} to ${clock.at(to)}`];
 }

@@ -6,6 +6,7 @@ import {line} from "./threads.js";
 import {target} from "./pointed.js";
 
 const REACH = 16; /* greatest distance in pixels at which a click selects a thread */
+const ROWS_LEAST = 40; /* least height in pixels of an area that selects rows */
 const LOOKED_AT_MAX = 500; /* most threads with a fitting text that locate() examines */
 
 export class Selection {
@@ -22,6 +23,7 @@ export class Selection {
 		this.thread = null; /* the selected thread, an answer of engine.thread(); null: none */
 		this.family = null; /* index of the thread whose family is highlighted; null: none */
 		this.range = null; /* the selected range {from, to}, or null */
+		this.rows = null; /* the selected rows {first, last}, both included; null: all */
 	}
 
 	/**
@@ -80,7 +82,7 @@ export class Selection {
 		this.thread = thread;
 		if (thread) {
 			if (reveal) this.reveal(thread);
-			this.hooks.announce(`Selected: ${line(thread, this.camera.start)}`);
+			this.hooks.announce(`Selected: ${line(thread, this.state.clock)}`);
 			if (tell) await this.hooks.showPanel("thread");
 		} else if (this.hooks.panel() === "thread") {
 			this.hooks.showPanel(null);
@@ -147,13 +149,32 @@ export class Selection {
 	}
 
 	/**
-	 * Select the range between X0 and X1 pixels, in any order. DONE is true when the user ends
-	 * drawing it.
+	 * Select the range between X0 and X1 pixels, in any order; with Y0 and Y1 that are ROWS_LEAST
+	 * pixels apart, only the rows between them. DONE is true when the user ends drawing it.
 	 */
-	drawRange(x0, x1, done) {
+	drawRange(x0, x1, done, y0 = 0, y1 = y0) {
 		const [a, b] = [this.camera.timeAt(Math.min(x0, x1)), this.camera.timeAt(Math.max(x0, x1))];
+		const {shown} = this.canvasView;
 
+		this.rows = null;
+		if (shown && Math.abs(y1 - y0) >= ROWS_LEAST) {
+			const row = (y) => Math.max(0, Math.min(this.camera.rows - 1, Math.round(shown.rowAt(y))));
+
+			this.rows = {first: row(Math.min(y0, y1)), last: row(Math.max(y0, y1))};
+		}
 		this.setRange(a, b, done);
+	}
+
+	/** Select only the rows FIRST to LAST; without numbers, all. Open the panel with their numbers. */
+	setRows(first, last) {
+		const most = this.camera.rows - 1;
+		const within = (row) => Math.max(0, Math.min(most, row));
+
+		this.rows = first === undefined ? null : {first: within(first), last: within(Math.max(first, last))};
+		if (this.rows?.first === 0 && this.rows.last === most) this.rows = null;
+		this.canvasView.changed();
+		this.hooks.showPanel("stats");
+		this.hooks.settle();
 	}
 
 	/**
@@ -162,6 +183,7 @@ export class Selection {
 	 */
 	setRange(from, to, done) {
 		this.range = to > from ? {from, to} : null;
+		if (!this.range) this.rows = null;
 		this.canvasView.changed();
 		if (done) {
 			this.hooks.showPanel(this.range ? "stats" : null);

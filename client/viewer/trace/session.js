@@ -240,7 +240,7 @@ export class Session {
 		const about = {
 			rates: ({streams}) => streams.some((it) => source.has(it.run)),
 			gap: ({stream}) => source.has(stream.run),
-			domain: (it) => source.has(it.run) && ((this.told ||= it.change === "ended"), true),
+			domain: (it) => source.has(it.run) && ((this.endAnnounced ||= it.change === "ended"), true),
 		};
 
 		if (!this.live) return;
@@ -277,7 +277,7 @@ export class Session {
 		this.stepping ??= this.stepOnce().finally(() => {
 			this.stepping = null;
 			this.stepped = performance.now();
-			this.wake(this.told ? LIVE_LEAST_MS : LIVE_MOST_MS);
+			this.wake(this.endAnnounced ? LIVE_LEAST_MS : LIVE_MOST_MS);
 		});
 		return this.stepping;
 	}
@@ -299,9 +299,9 @@ export class Session {
 			 * without data. Ask only after a read without data, so that the last packets are read
 			 * first.
 			 */
-			const perhaps = !came && (this.told || this.quiet > QUIET_STEPS);
+			const perhaps = !came && (this.endAnnounced || this.quiet > QUIET_STEPS);
 			if (this.live.over || (perhaps && !(await this.source.goesOn(options)))) this.end();
-			else if (perhaps) this.told = false;
+			else if (perhaps) this.endAnnounced = false;
 			if (this.trouble) this.hooks.recovered(this.trouble);
 			this.trouble = null;
 		} catch (error) {

@@ -218,6 +218,7 @@ async function ofCapture(api, view, options) {
 		name: `${capture.domain}-${capture.id}`,
 		mark: `capture ${capture.id}`,
 		time: capture.time,
+		marks: capture.marks ?? [] /* the notes on its picture, as in the API */,
 		death: ENDS.has(capture.kind) ? capture.kind : null,
 		ofRunNumber: capture.run,
 		mayTail: ({stream}) => capture.streams.some((it) => it.stream === stream && it.tail_bytes > 0),

@@ -2,10 +2,13 @@
  * The state of a time line that several of its parts read: the loaded trace, and the view that the
  * URL names.
  */
+import {Clock} from "./clock.js";
+
 export class TraceState {
-	/** VIEW is what the URL says (page/address.js). */
-	constructor(view) {
+	/** VIEW is what the URL says (page/address.js). CAMERA is that of the picture. */
+	constructor(view, camera) {
 		this.view = view;
+		this.clock = new Clock(camera); /* how moments of the trace are written */
 		this.session = null; /* the Session (session.js); null before the source is open */
 		/* The Counters (counters.js) of the model; null before the first model. */
 		this.counters = null;

@@ -1,9 +1,10 @@
 /* The threads in view as text: for screen readers, and for users who prefer a list. */
 import {make, short} from "../page/make.js";
 import {called} from "./panel.js";
-import {rough, span} from "../page/times.js";
+import {Table, listOf} from "../page/table.js";
+import {count, rough} from "../page/times.js";
 
-const LISTED_MAX = 60; /* most threads in the list of the panel */
+const LISTED_MAX = 200; /* most threads in the list of the panel */
 
 /**
  * Return the indices of the threads in MARKS (draw/marks.js), from the top of the picture to its
@@ -28,46 +29,73 @@ function ends(thread) {
 	return thread.flags.includes("resolved") ? "resolved" : "not resolved";
 }
 
-/**
- * Return a line of text about THREAD, an answer of engine.thread(). START is the first time of the
- * trace, ns.
- */
-export function line(thread, start) {
-	return `${short(called(thread), 80)}, from +${span(thread.start - start)}, ${rough(
+/** Return a line of text about THREAD, an answer of engine.thread(). CLOCK writes times. */
+export function line(thread, clock) {
+	return `${short(called(thread), 80)}, from ${clock.at(thread.start)}, ${rough(
 		thread.end - thread.start,
 	)}, ${ends(thread)}`;
 }
 
-/**
- * Return a Promise of a node with a list of the threads INDICES, at most LISTED_MAX. ENGINE
- * describes the threads. START is the first time of the trace, ns. GO(index) is called when the
- * user clicks a thread.
- */
-export async function list(indices, engine, start, go) {
-	const threads = await Promise.all(indices.slice(0, LISTED_MAX).map((index) => engine.thread(index)));
-	const rows = threads.filter(Boolean).map((thread) =>
-		make(
-			"li",
-			{},
-			make("button", {
-				type: "button",
-				className: "tl-link",
-				textContent: line(thread, start),
-				onclick: () => go(thread.index),
-			}),
-		),
-	);
+/** The table of the threads in view. Sorting and filter stay when other threads come into view. */
+export class ThreadsTable {
+	/**
+	 * CLOCK writes times. GO(index) is called when the user clicks a thread. SAVE(text) saves the
+	 * table's text.
+	 */
+	constructor(clock, go, save) {
+		this.columns = [
+			{
+				key: "name",
+				title: "thread",
+				value: (it) => called(it),
+				node: (it) =>
+					make("button", {
+						type: "button",
+						className: "tl-link",
+						textContent: short(called(it), 80),
+						onclick: () => go(it.index),
+					}),
+			},
+			{key: "type", title: "type", value: (it) => it.type},
+			{
+				key: "start",
+				title: "from",
+				unit: "ns",
+				number: true,
+				value: (it) => it.start,
+				text: (it) => clock.at(it.start),
+			},
+			{
+				key: "lives",
+				title: "lives",
+				unit: "ns",
+				number: true,
+				value: (it) => it.end - it.start,
+				text: (it) => rough(it.end - it.start),
+			},
+			{key: "ran", title: "ran", unit: "ns", number: true, value: (it) => it.ran, text: (it) => rough(it.ran)},
+			{key: "ended", title: "ended", value: ends},
+		];
+		this.says = make("p", {className: "tl-quiet"});
+		this.table = new Table({
+			caption: "Threads",
+			columns: this.columns,
+			sort: {key: null, descending: false},
+			save,
+			list: (query) => this.list(query),
+		});
+		this.nodes = [this.says, this.table.element];
+	}
 
-	return make(
-		"div",
-		{},
-		make("p", {
-			className: "tl-quiet",
-			textContent:
-				indices.length > LISTED_MAX
-					? `${LISTED_MAX} of ${indices.length.toLocaleString("en")} threads in view, from the top. Zoom in for the others.`
-					: `${indices.length} threads in view, from the top.`,
-		}),
-		make("ol", {className: "tl-threads"}, ...rows),
-	);
+	/** Show the threads INDICES, at most LISTED_MAX, which ENGINE describes. Resolve when they are shown. */
+	async show(indices, engine) {
+		const threads = await Promise.all(indices.slice(0, LISTED_MAX).map((index) => engine.thread(index)));
+
+		this.list = listOf(threads.filter(Boolean), this.columns);
+		this.says.textContent =
+			indices.length > LISTED_MAX
+				? `${LISTED_MAX} of ${indices.length.toLocaleString("en")} threads in view, from the top. Zoom in for the others.`
+				: `${count(indices.length, "thread")} in view, from the top.`;
+		await this.table.show();
+	}
 }

@@ -8,6 +8,7 @@
  */
 import {Actions} from "./actions.js";
 import {Camera} from "./camera.js";
+import {CLOCKS} from "./clock.js";
 import {Frame} from "./frame.js";
 import {Gestures} from "./gestures.js";
 import {Loading} from "./loading.js";
@@ -22,7 +23,8 @@ import {inView, line} from "./threads.js";
 import {ThreadFilter} from "./thread-filter.js";
 import {sentences} from "./pointed.js";
 import {Tooltip} from "./tooltip.js";
-import {moment, rough} from "../page/times.js";
+import {UserNotes} from "./user-notes.js";
+import {rough} from "../page/times.js";
 import {TraceState} from "./state.js";
 import {TrackControls, trackList} from "./track-controls.js";
 import {HEAP, THREADS, TrackLayout, streamsOf, usualTracks} from "./track-layout.js";
@@ -46,7 +48,8 @@ export class Timeline {
 
 	constructor(root, view, services) {
 		Object.assign(this, {root, services});
-		this.state = new TraceState(view);
+		this.camera = new Camera();
+		this.state = new TraceState(view, this.camera);
 		this.layout = new TrackLayout(view.tracks, view.rows === "all");
 		this.filter = new ThreadFilter(view.filter, {
 			engines: () => [this.state.engine, this.comparison?.engine],
@@ -55,7 +58,6 @@ export class Timeline {
 			changed: () => this.filtered(),
 			failed: (error) => this.failed(error),
 		});
-		this.camera = new Camera();
 		/*
 		 * the HeapStrip, the curve of the heap above the threads; null before a trace is loaded,
 		 * and always without a server
@@ -117,10 +119,12 @@ export class Timeline {
 			marks,
 			selected: selection.thread,
 			range: selection.range,
+			rows: selection.rows,
 			chain,
 			pointer,
 			unloaded,
 			death: this.death,
+			notes: this.userNotes.list,
 		};
 	}
 
@@ -169,6 +173,7 @@ export class Timeline {
 			counter: (index, name, stream) =>
 				index === null ? this.streamName(stream) : state.counters.caption(index, name),
 			tracks: () => this.tracks,
+			clock: () => state.clock,
 			layout: this.layout,
 			controls: () => this.controls,
 			overlay: () => this.over,
@@ -304,11 +309,21 @@ export class Timeline {
 			{state, camera, canvasView, search: this.search},
 			{panel: () => this.panels.name, showPanel, announce: (text) => this.announce(text), moved, settle},
 		);
+		this.userNotes = new UserNotes(
+			{api: this.services.api, state, camera, selection: this.selection},
+			{
+				changed: () => this.notesChanged(),
+				show: (from, to) => this.move(() => camera.show(from, to)),
+				announce: (sentence) => this.announce(sentence),
+				failed,
+			},
+		);
 		this.tooltip = new Tooltip(camera, {
 			ready: () => state.summary,
 			threadAt: (x, y) => this.threadAt(x, y),
 			signsAt: (x, y) => canvasView.signsAt(x, y),
 			strips: () => state.strips,
+			clock: () => state.clock,
 			unproven: (x) => canvasView.unproven.some(({x0, x1}) => x >= x0 && x <= x1),
 			changed: () => canvasView.changed(),
 			failed,
@@ -342,6 +357,7 @@ export class Timeline {
 				heap: () => this.heap,
 				palette: () => this.palette,
 				tracks: async () => [this.chooser(), this.filter.node(await this.state.engine.types())],
+				userNotes: () => this.userNotes,
 				notes: () => this.loading.notes(),
 				pressed: (name) => this.frame.pressed(name),
 				moved,
@@ -379,6 +395,7 @@ export class Timeline {
 				act: (action) => this.actions.act(action),
 				flipHeap,
 				take: (file) => this.take(file),
+				setClock: (kind) => this.setClock(kind),
 				home: (words) => this.home(words),
 				palette: () => this.palette,
 			},
@@ -391,6 +408,8 @@ export class Timeline {
 				fit: () => this.fit(),
 				flipCounters: () => this.flipCounters(),
 				flipHeap,
+				nextClock: () => this.nextClock(),
+				writeNote: (time) => this.writeNote(time),
 				closeMenu: () => this.frame.closeMenu() || this.controls.close(false),
 				announce: (sentence) => this.announce(sentence),
 			},
@@ -402,12 +421,19 @@ export class Timeline {
 				canvasView,
 				search,
 				selection,
+				userNotes: this.userNotes,
 				panels,
 				comparison,
 				layout: this.layout,
 				filter: this.filter,
 			},
-			{heap: () => this.heap, relaid: () => this.relaid(), moved: () => this.moved(), failed},
+			{
+				heap: () => this.heap,
+				relaid: () => this.relaid(),
+				setClock: (kind) => this.setClock(kind),
+				moved: () => this.moved(),
+				failed,
+			},
 		);
 		this.loading = new Loading(
 			{
@@ -426,7 +452,9 @@ export class Timeline {
 			},
 			{
 				showCounter: () => this.relaid(),
+				loadNotes: (marks) => this.userNotes.load(marks),
 				addHeapStrip: () => this.addHeapStrip(),
+				clockLearnt: () => this.state.clock.isWall && this.clockChanged(),
 				failed,
 			},
 		);
@@ -478,7 +506,7 @@ export class Timeline {
 			pinch: (...x) => this.move(() => camera.pinch(...x)),
 			click: (x, y) => this.selection.click(x, y),
 			double: () => this.selection.double(),
-			range: (x0, x1, done) => this.selection.drawRange(x0, x1, done),
+			range: (x0, x1, done, y0, y1) => this.selection.drawRange(x0, x1, done, y0, y1),
 			hover: (x, y) => this.tooltip.hover(x, y),
 			leave: () => this.tooltip.leave(),
 			key: (action) => this.actions.act(action),
@@ -497,7 +525,8 @@ export class Timeline {
 			zoom,
 			pan,
 			pinch,
-			range,
+			/* The rows of the threads are not in a track. */
+			range: (x0, x1, done) => range(x0, x1, done),
 			key,
 			grab: (x) => (held = x),
 			drag: (x) => {
@@ -524,7 +553,7 @@ export class Timeline {
 		try {
 			await tooltip.sign(x, boxOf(area.canvas).top + y - boxOf(canvasView.pictures).top, async () => {
 				const {mark, about} = await canvasView.inTrack(area, x, y);
-				return mark ? sentences(mark.kind, about, camera.start) : [];
+				return mark ? sentences(mark.kind, about, this.state.clock) : [];
 			});
 		} catch (error) {
 			this.failed(error);
@@ -635,17 +664,20 @@ export class Timeline {
 
 	/** Write the status line below the picture: which part of the trace is in view. */
 	say() {
-		const {camera} = this;
-
+		const {
+			camera,
+			state: {clock},
+		} = this;
 		const from = camera.from > camera.start ? camera.from : camera.start;
 		const to = camera.to < camera.end ? camera.to : camera.end;
 
 		this.says.textContent =
 			from === camera.start && to === camera.end
 				? `The whole trace is in view: ${rough(to - from)}.`
-				: `${rough(to - from)} in view, from ${moment(from - camera.start, to - from)} to ` +
-					`${moment(to - camera.start, to - from)}, of ` +
+				: `${rough(to - from)} in view, from ${clock.moment(from, to - from)} to ` +
+					`${clock.moment(to, to - from)}, of ` +
 					`${rough(camera.end - camera.start)}.`;
+		if (clock.text) this.says.textContent += ` ${clock.text}`;
 		if (this.filter.text) this.says.textContent += ` ${this.filter.text}`;
 	}
 
@@ -676,10 +708,64 @@ export class Timeline {
 			make(
 				"ul",
 				{},
-				...threads.filter(Boolean).map((it) => make("li", {textContent: line(it, this.camera.start)})),
+				...threads.filter(Boolean).map((it) => make("li", {textContent: line(it, this.state.clock)})),
 			),
 		);
-		if (this.panels.name === "threads") this.panels.show("threads");
+		this.panels.renewThreads().catch((error) => this.state.closed || this.failed(error));
+	}
+
+	/**
+	 * Write times by the clock of KIND (clock.js). Resolve when they are, or when a sentence says
+	 * why dom0's wall time is not known.
+	 */
+	async setClock(kind) {
+		const {clock} = this.state;
+
+		clock.kind = kind;
+		if (clock.isWall) await this.loading.wallTime();
+		if (this.state.closed || clock.kind !== kind) return;
+		if (clock.used !== kind) {
+			clock.kind = "relative";
+			this.failed(new Error(this.loading.noWallTime));
+		}
+		await this.clockChanged();
+	}
+
+	/** Write all times of the page again. Call it after the clock changed. */
+	async clockChanged() {
+		const {state, panels, comparison, canvasView} = this;
+
+		this.frame.showClock(state.clock.kind);
+		await comparison?.setClock(state.clock.kind);
+		canvasView.renew();
+		this.say();
+		if (panels.name) await panels.show(panels.name);
+		this.settle();
+	}
+
+	/** Write times by the next of the clocks. */
+	nextClock() {
+		const kinds = Object.keys(CLOCKS);
+		const kind = kinds[(kinds.indexOf(this.state.clock.kind) + 1) % kinds.length];
+
+		this.announce(`Times: ${CLOCKS[kind]}.`);
+		return this.setClock(kind);
+	}
+
+	// Notes.
+
+	/** Let the user write a note at TIME, ns; null: in the middle of the window. */
+	async writeNote(time) {
+		this.userNotes.time = time;
+		await this.panels.show("notes");
+		this.panels.element.querySelector(".tl-note-text")?.focus();
+	}
+
+	/** Draw the notes, show them in the panel if it is open, and write the URL. */
+	notesChanged() {
+		this.canvasView.changed();
+		if (this.panels.name === "notes") this.panels.show("notes");
+		this.settle();
 	}
 
 	// Counters.

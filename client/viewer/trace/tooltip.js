@@ -2,7 +2,7 @@
 import {sure} from "../compare/guest-strips.js";
 import {make, short} from "../page/make.js";
 import {called} from "./panel.js";
-import {exact, span} from "../page/times.js";
+import {span} from "../page/times.js";
 
 export class Tooltip {
 	/**
@@ -12,6 +12,7 @@ export class Tooltip {
 	 * - signsAt(x, y): return a Promise of {arrow, band}, lists of sentences on an arrow and on a
 	 *   band at X, Y; a list is empty if there is none;
 	 * - strips(): return the rows and clock errors of the guests, from guest-strips.js;
+	 * - clock(): return the Clock (clock.js), which writes times;
 	 * - unproven(x): return true if the trace is not proven at X;
 	 * - changed(): draw the overlay, because `time` changed;
 	 * - failed(error): report an error.
@@ -89,7 +90,7 @@ export class Tooltip {
 
 	/** Return the node that says the time at the pointer. */
 	now() {
-		return this.quiet([`at +${span(this.time - this.camera.start)} (${exact(this.time)})`])[0];
+		return this.quiet([`at ${this.hooks.clock().everywhere(this.time)}`])[0];
 	}
 
 	/** Put NODES into the box, and the box beside the pointer. */
@@ -125,7 +126,7 @@ export class Tooltip {
 
 	/** Return the nodes in the box. */
 	about(thread) {
-		const {start} = this.camera;
+		const clock = this.hooks.clock();
 		const quiet = (text) => this.quiet([text])[0];
 		const now = this.now();
 		const proof = this.hooks.unproven(this.x) ? [quiet("not proven: copied when the guest had stopped")] : [];
@@ -136,7 +137,7 @@ export class Tooltip {
 			make("strong", {textContent: short(called(thread), 200)}),
 			...thread.labels.slice(-4).map((it) => quiet(it.text)),
 			make("div", {
-				textContent: `+${span(thread.start - start)} to +${span(thread.end - start)}, ran ${span(thread.ran)}`,
+				textContent: `${clock.at(thread.start)} to ${clock.at(thread.end)}, ran ${span(thread.ran)}`,
 			}),
 			...(strip ? [quiet(`there, ${sure(strip)} (the clock of ${strip.name})`)] : []),
 			...(thread.failure ? [make("div", {className: "tl-bad", textContent: short(thread.failure, 200)})] : []),

@@ -35,11 +35,24 @@ export class ViewUrl {
 	 * hooks:
 	 * - heap(): return the heap strip, or null;
 	 * - relaid(): called after the layout of tracks changed;
+	 * - setClock(kind): write times by the clock of KIND; return a Promise;
 	 * - moved(): called after the camera moved;
 	 * - failed(error): report an error.
 	 */
-	constructor({state, camera, canvasView, search, selection, panels, comparison, layout, filter}, hooks) {
-		Object.assign(this, {state, camera, canvasView, search, selection, panels, comparison, layout, filter, hooks});
+	constructor({state, camera, canvasView, search, selection, userNotes, panels, comparison, layout, filter}, hooks) {
+		Object.assign(this, {
+			state,
+			camera,
+			canvasView,
+			search,
+			selection,
+			userNotes,
+			panels,
+			comparison,
+			layout,
+			filter,
+			hooks,
+		});
 		this.busy = 0; /* number of views that are being applied */
 		this.applying = Promise.resolve(); /* settles when the last of these views is applied */
 		this.hash = location.hash; /* part of the URL behind "#" that was last written or applied */
@@ -154,8 +167,11 @@ export class ViewUrl {
 		if (view.row !== undefined) this.camera.look(view.row);
 		if ((view.find ?? "") !== this.search.input.value) await this.search.set(view.find ?? "");
 		this.selection.range = view.measure ?? null;
+		this.selection.rows = view.area ?? null;
+		this.userNotes.read(view.notes ?? []);
 		this.hooks.heap()?.set(view.heap !== "off");
 		this.arrange(view);
+		if ((view.time ?? "relative") !== this.state.clock.kind) await this.hooks.setClock(view.time ?? "relative");
 		if (plain(view.filter) !== plain(this.filter.view)) {
 			this.filter.read(view.filter);
 			await this.filter.apply();
@@ -163,7 +179,7 @@ export class ViewUrl {
 		const thread = view.thread ? await this.selection.locate(view.thread) : null;
 		this.selection.thread = thread;
 		await this.panels.show(
-			view.panel ?? (thread ? "thread" : view.measure ? "stats" : this.comparison ? "diff" : null),
+			view.panel ?? (thread ? "thread" : view.measure || view.area ? "stats" : this.comparison ? "diff" : null),
 		);
 		if (part !== undefined && this.camera.inset) this.beside(part);
 		this.canvasView.renew();
@@ -207,7 +223,7 @@ export class ViewUrl {
 	/** The view that the page shows now. */
 	get now() {
 		const {camera} = this;
-		const {thread, range} = this.selection;
+		const {thread, range, rows} = this.selection;
 		const {domain, capture, file, together: several, run, stream, against, align} = this.state.view;
 		const view = {
 			domain,
@@ -227,9 +243,12 @@ export class ViewUrl {
 		if (thread) view.thread = {stream: thread.stream, id: thread.id, index: thread.index};
 		if (this.search.input.value) view.find = this.search.input.value;
 		if (range) view.measure = range;
+		if (rows) view.area = rows;
 		if (this.hooks.heap() ? !this.hooks.heap().on : this.state.view.heap === "off") view.heap = "off";
 		if (!this.state.counters.all) view.counters = "off";
 		if (this.filter.view) view.filter = this.filter.view;
+		if (this.userNotes.unkept.length) view.notes = this.userNotes.unkept;
+		if (this.state.clock.kind !== "relative") view.time = this.state.clock.kind;
 		if (this.layout.everyRow) view.rows = "all";
 		if (this.layout.list.length) view.tracks = this.layout.list;
 		if (this.panels.address) view.panel = this.panels.address;

@@ -6,14 +6,14 @@ const CHAINS_MAX = 8; /* most chains that are drawn, because more would hide eac
 
 /**
  * Return the answer of engine.why() as nodes for the panel. GO(index) is called when the user
- * clicks a thread. START is the first time of the trace, ns.
+ * clicks a thread. CLOCK writes times.
  */
-export function told({answers, left_out: left, should_resolve: marked, last}, go, start) {
+export function answerNodes({answers, left_out: left, should_resolve: marked, last}, go, clock) {
 	const nodes = answers.flatMap((answer, i) => [
 		make("h3", {
 			textContent: `${answers.length > 1 ? `${i + 1}. ` : ""}${answer.stream ? `${answer.stream}: ` : ""}${answer.label ?? answer.asked}`,
 		}),
-		...answer.story.map((line) => sentence(line, go, start)),
+		...answer.story.map((line) => sentence(line, go, clock)),
 	]);
 
 	if (!answers.length) nodes.push(make("p", {textContent: nothing(marked)}));
@@ -23,7 +23,7 @@ export function told({answers, left_out: left, should_resolve: marked, last}, go
 		);
 	nodes.push(
 		make("h3", {textContent: "At the end"}),
-		...last.flatMap(({story}) => story.map((line) => sentence(line, go, start))),
+		...last.flatMap(({story}) => story.map((line) => sentence(line, go, clock))),
 	);
 	return nodes;
 }

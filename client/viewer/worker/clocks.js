@@ -32,7 +32,7 @@ function known(wasm, streams) {
  * CLOCK_REALTIME if REALTIME is true, else to its CLOCK_MONOTONIC. An uncertainty of null means
  * that it is unknown.
  */
-function told(wasm, clocks, realtime) {
+function offset(wasm, clocks, realtime) {
 	return wasm.lend(16, (at) => {
 		const is = Boolean(wasm.c.mprof_clocks_offset(clocks, realtime, at, at + 8));
 		const most = wasm.view.getBigUint64(at + 8, true);
@@ -56,7 +56,10 @@ export function clocksOf(wasm, guests, local = []) {
 		 * guests, compare all by CLOCK_REALTIME.
 		 */
 		const realtime = all.some((one) => all.some((other) => wasm.c.mprof_clocks_rebooted(one, other)));
-		return {realtime, guests: all.map((clocks) => told(wasm, clocks, realtime))};
+		return {
+			realtime,
+			guests: all.map((clocks) => ({...offset(wasm, clocks, realtime), wall: offset(wasm, clocks, true)})),
+		};
 	} finally {
 		for (const clocks of all) wasm.c.free(clocks);
 	}

@@ -12,7 +12,7 @@ export class Explanations {
 		this.trace = trace;
 		this.wasm = trace.wasm;
 		this.why_ = 0; // address of struct mprof_why; 0 until it is needed
-		this.tale = 0; // address of struct mprof_explanation; 0 until it is needed
+		this.explanation = 0; // address of struct mprof_explanation; 0 until it is needed
 		this.namesAt = 0; // address of the streams' names, see #names(); 0 until they are needed
 	}
 
@@ -20,10 +20,10 @@ export class Explanations {
 	close() {
 		const {c} = this.wasm;
 
-		c.mprof_explanation_free(this.tale);
+		c.mprof_explanation_free(this.explanation);
 		c.mprof_why_free(this.why_);
 		c.free(this.namesAt);
-		this.tale = this.why_ = this.namesAt = 0;
+		this.explanation = this.why_ = this.namesAt = 0;
 	}
 
 	/**
@@ -59,17 +59,17 @@ export class Explanations {
 	 * the C function that makes them. The result is a list of sentences, each a list of pieces
 	 * {text, link?, time?}. LINK is the index of a thread, TIME is in ns.
 	 */
-	told(teller, i) {
+	story(teller, i) {
 		const {wasm} = this,
 			{c, numbers} = wasm;
 
 		if (this.trace.names.length > 1) this.namesAt ||= this.#names();
-		this.tale ||= need(c.mprof_explanation_new(this.trace.model, this.#why(), this.namesAt) >>> 0);
-		this.trace.check(c[teller](this.tale, i));
+		this.explanation ||= need(c.mprof_explanation_new(this.trace.model, this.#why(), this.namesAt) >>> 0);
+		this.trace.check(c[teller](this.explanation, i));
 		return wasm.lend(4, (count) => {
-			const pieces = c.mprof_explanation_pieces(this.tale, count) >>> 0,
+			const pieces = c.mprof_explanation_pieces(this.explanation, count) >>> 0,
 				n = wasm.view.getUint32(count, true);
-			const text = c.mprof_explanation_text(this.tale) >>> 0,
+			const text = c.mprof_explanation_text(this.explanation) >>> 0,
 				lines = [];
 
 			for (let k = 0; k < n; k++) {
@@ -202,7 +202,7 @@ export class Explanations {
 			end_ns: String(this.trace.item("streams", "mprof_model_stream", stream, "end")),
 			verdict: VERDICTS[names(wasm, "MPROF_WHY_")[answer.verdict]],
 			resolution: this.#resolution(answer.thread),
-			story: this.told("mprof_explanation_why", thread),
+			story: this.story("mprof_explanation_why", thread),
 		};
 
 		if (answer.verdict === numbers.MPROF_WHY_RESOLVED) return object;
@@ -263,7 +263,7 @@ export class Explanations {
 			should_resolve: this.trace.get("n_expectations"),
 			lost_packets: this.trace.counts().reduce((sum, counts) => sum + Number(counts.lost_packets), 0),
 			last: Array.from({length: this.trace.get("n_streams")}, (_, i) => ({
-				story: this.told("mprof_explanation_last", i),
+				story: this.story("mprof_explanation_last", i),
 			})),
 		};
 	}

@@ -11,10 +11,10 @@ const SPOTS_MAX = 20000; /* most functions, and most leaks, in an answer */
 const CALLERS_MAX = 20; /* most callers of a function in an answer */
 const FRAMES_MAX = 64; /* most functions of a leak's stack in an answer */
 /*
- * The run is divided into eight parts of equal time. An allocation is told as a leak if objects of
+ * The run is divided into eight parts of equal time. An allocation is listed as a leak if objects of
  * at least this many parts live at the end; as in `mprofctl mem leaks`.
  */
-const TOLD_PARTS = 3;
+const STEADY_PARTS = 3;
 /*
  * How sure a leak is: [name, least number of such parts, least growth in samples]. Other leaks are
  * "possible". The numbers are those of `mprofctl mem leaks`.
@@ -350,15 +350,15 @@ export class Answers {
 				const list = c.mprof_leaks_list(leaks, count) >>> 0;
 				const n = wasm.view.getUint32(count, true);
 				const size = wasm.size("mprof_leak");
-				const told = [];
+				const found = [];
 
-				for (let i = 0; i < n && told.length < SPOTS_MAX; i++) {
+				for (let i = 0; i < n && found.length < SPOTS_MAX; i++) {
 					const at = list + i * size;
 
-					if (this.get("mprof_leak", "steady", at) >= TOLD_PARTS && this.get("mprof_leak", "growth", at))
-						told.push(this.#leak(at, nodes));
+					if (this.get("mprof_leak", "steady", at) >= STEADY_PARTS && this.get("mprof_leak", "growth", at))
+						found.push(this.#leak(at, nodes));
 				}
-				return told;
+				return found;
 			});
 		} finally {
 			c.mprof_leaks_free(leaks);

@@ -9,7 +9,7 @@ const TEXT_MAX = 4096; /* most bytes of a text, before unprintable ones are esca
 /** Numbers texts, so that an answer has a number for each name and the page gets each text once. */
 export class Names {
 	#numbers = new Map();
-	#told = 0;
+	#sent = 0;
 	#list = [];
 
 	/** Return the number of TEXT, from 0. A new text gets the next number. */
@@ -25,9 +25,9 @@ export class Names {
 
 	/** Return the texts that fresh() has not returned before, in the order of their numbers. */
 	fresh() {
-		const fresh = this.#list.slice(this.#told);
+		const fresh = this.#list.slice(this.#sent);
 
-		this.#told = this.#list.length;
+		this.#sent = this.#list.length;
 		return fresh;
 	}
 }

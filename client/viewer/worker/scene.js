@@ -45,6 +45,7 @@ export class Scene {
 				wasm.set("mprof_window", at, name, window[name]);
 			wasm.set("mprof_window", at, "letter_width", window.letter);
 			wasm.set("mprof_window", at, "flags", flags);
+			wasm.set("mprof_window", at, "day_shift", BigInt.asUintN(64, window.dayShift ?? 0n));
 			return use(scene, at);
 		});
 	}

@@ -5,6 +5,7 @@
  */
 import {Pointed} from "./pointed.js";
 import {compare} from "./compare.js";
+import {Area} from "./area.js";
 import {RangeStatistics} from "./range-statistics.js";
 import {Scene} from "./scene.js";
 import {Explanations} from "./explanations.js";
@@ -30,6 +31,7 @@ export class Trace {
 		this.model = 0; // address of struct mprof_model_view; 0 before finish()
 		this.explanations = new Explanations(this);
 		this.rangeStatistics = new RangeStatistics(this);
+		this.area = new Area(this);
 		this.scene = new Scene(this);
 	}
 
@@ -38,6 +40,7 @@ export class Trace {
 		const c = this.wasm.c;
 		this.scene.close();
 		this.explanations.close();
+		this.area.close();
 		c.loader_free(this.loader);
 		this.loader = this.model = 0;
 	}
@@ -357,7 +360,7 @@ export class Trace {
 			resolver: this.threadOrNull(thread.resolver),
 			failure: this.text(thread.failure),
 			...this.#ran(thread),
-			story: this.explanations.told("mprof_explanation_thread", index),
+			story: this.explanations.story("mprof_explanation_thread", index),
 		};
 	}
 
@@ -371,6 +374,16 @@ export class Trace {
 	/** Return the answer of engine.stats(). */
 	stats(from, to) {
 		return this.rangeStatistics.stats(from, to);
+	}
+
+	/** Return the answer of engine.groups(). */
+	groups(place, list) {
+		return this.area.groups(place, list);
+	}
+
+	/** Return the answer of engine.groupThreads(). */
+	groupThreads(place, group) {
+		return this.area.threads(place, group);
 	}
 
 	/** Return what draw() of scene.js returns. */

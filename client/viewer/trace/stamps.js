@@ -1,0 +1,70 @@
+/*
+ * The stamps of packets: when mprofd copied each packet, by dom0's two clocks. They bound the offset
+ * from a guest's clock to dom0's (worker/clocks.js).
+ */
+const PAGES_MAX = 20; /* most pages of a stream's packets to read; with fewer packets the clock is less certain */
+/* Bytes of a run whose stamps are read when a capture is too short for its clock. */
+const RUN_AMOUNT = String(64 << 20);
+
+/** Return the RFC 3339 time TEXT with up to nine digits of a second as ns since 1970, or null. */
+export function realNs(text) {
+	const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/.exec(text ?? "");
+	const ms = parts ? Date.parse(`${parts[1]}Z`) : NaN;
+
+	return ms >= 0 ? BigInt(ms) * 1000000n + BigInt((parts[2] ?? "").padEnd(9, "0")) : null;
+}
+
+const ns = (text) => (/^\d{1,20}$/.test(text ?? "") ? BigInt(text) : null);
+
+function stamp(it) {
+	return [ns(it?.mono), realNs(it?.real), Number.isInteger(it?.offset) ? BigInt(it.offset) : null];
+}
+
+/**
+ * Return the clock stamps of PACKETS of one stream in the form for engine.clocks(). Packets without
+ * stamps are left out.
+ */
+export function copied(packets) {
+	const out = [];
+
+	for (const it of packets) {
+		const numbers = [
+			ns(it.first_timestamp),
+			Number.isInteger(it.room) && it.room >= 0 ? BigInt(it.room) : null,
+			...stamp(it.copied?.first),
+			...stamp(it.copied?.last),
+			it.clock_stepped ? 1n : 0n,
+		];
+
+		if (!it.unproven && !numbers.includes(null)) out.push(...numbers);
+	}
+	return BigUint64Array.from(out);
+}
+
+/** Return the clock stamps of MEMBER's packets: one item for each stream, for engine.clocks(). */
+export async function stamps(api, member, options) {
+	const out = [];
+	const read = async (path) => {
+		const packets = [];
+		let pages = 0;
+
+		for await (const page of api.pages(path, "packets", options)) {
+			packets.push(...page);
+			if (++pages === PAGES_MAX) break;
+		}
+		out.push(copied(packets));
+	};
+
+	for (const stream of member.streams) {
+		await read(member.packets(stream));
+		/*
+		 * A capture may be too short to determine its clock. Read the stamps of the whole
+		 * run too, if the archive still has it.
+		 */
+		if (member.mark)
+			await read(member.ofRun(stream, {what: "packets", select: {last: RUN_AMOUNT}})).catch((error) => {
+				if (error.status !== 404 && error.status !== 410) throw error;
+			});
+	}
+	return out;
+}
