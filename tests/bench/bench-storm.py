@@ -35,7 +35,7 @@ class Archive(threading.Thread):
     def run(self):
         with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as db:
             while not self.over:
-                # The range is the last row that is written of a capture.
+                # mprofd writes the row of a capture in capture_streams last, so such a capture is whole.
                 for run, capture in db.execute("SELECT c.run, c.id FROM captures c JOIN capture_streams s ON s.capture = c.id"):
                     self.seen.setdefault((run, capture), time.monotonic_ns())
                 time.sleep(0.002)

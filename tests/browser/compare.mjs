@@ -392,7 +392,10 @@ test("compare: the page marks exactly the bytes that were not proven when a gues
 			Math.abs(mark.x0 - from) < 1 && Math.abs(mark.x1 - to) < 1,
 			`${hash}: it lies from ${mark.x0} to ${mark.x1}, not from ${from} to ${to}`,
 		);
-		/* Nothing lies over the threads: a line in the picture, a strip on the ruler, a sentence. */
+		/*
+		 * The unproven tail does not cover the threads. The page shows it as a line in the
+		 * picture, a strip on the ruler, and a sentence in the tip.
+		 */
 		const layers = await page.evaluate(() =>
 			document
 				.getElementById("page")

@@ -2,6 +2,7 @@
  * A memory profile on the screen, as a user sees it. Its numbers must be those of the reference
  * reader.
  */
+import {gunzipSync} from "node:zlib";
 import {readFileSync} from "node:fs";
 
 import {becomes, equal, hasReference, ok, reference, test, until} from "./harness.mjs";
@@ -124,7 +125,7 @@ test("memory: functions have the reference's samples for their places", async (t
 		.locator("#mem-panel-functions .mem-found")
 		.getByText(/^\d functions$/)
 		.waitFor();
-	await page.getByRole("button", {name: "Callers of Stdlib__Buffer.create"}).click();
+	await page.getByRole("button", {name: "Callers and callees of Stdlib__Buffer.create"}).click();
 	const callers = page.locator("#mem-panel-functions tr.mem-caller th");
 	await callers.first().getByText("called by Stdlib__Printf.ksprintf.k'").waitFor();
 	ok((await callers.last().textContent()).startsWith("via "), "callers at a distance come last");
@@ -138,6 +139,35 @@ test("memory: functions have the reference's samples for their places", async (t
 	ok(!/\de\+\d/.test(await page.evaluate(() => document.body.innerText)), "no number has an exponent");
 	await page.keyboard.press("ArrowLeft");
 	await callers.first().waitFor({state: "detached"});
+
+	/* The functions that one calls itself, with the sums of the stacks. */
+	await page.getByRole("searchbox", {name: "Search functions and files"}).fill("Leaky.handle");
+	await page.getByRole("button", {name: "Callers and callees of Dune__exe__Leaky.handle", exact: true}).click();
+	const callees = page.locator("#mem-panel-functions tr.mem-callee");
+	await callees.first().getByText("calls Dune__exe__Leaky.Render.page").waitFor();
+	const [shown, counted] = await page.evaluate(() => {
+		const {profile, heap, functions} = document.getElementById("page").memory;
+		const {callees: tree} = profile;
+		const sums = {};
+		for (let i = 1; i < tree.n; i++)
+			for (let at = i; tree.parent[at] > 0; at = tree.parent[at])
+				if (heap.names[tree.name[tree.parent[at]]] === "Dune__exe__Leaky.handle") {
+					const name = heap.names[tree.name[at]];
+					sums[name] = (sums[name] ?? 0) + tree.self[i];
+				}
+		const list = functions.callees().get("Dune__exe__Leaky.handle");
+		return [list.map(({name, bytes}) => [name, Math.round(bytes)]), Object.entries(sums)];
+	});
+	equal(
+		shown,
+		counted.map(([name, bytes]) => [name, Math.round(bytes)]).sort((a, b) => b[1] - a[1]),
+		"callees",
+	);
+	equal(await callees.count(), shown.length, "rows of callees");
+	await page
+		.getByRole("button", {name: "Callers and callees of Dune__exe__Leaky.handle", exact: true})
+		.press("ArrowLeft");
+	await page.getByRole("searchbox", {name: "Search functions and files"}).fill("buffer.ml");
 	await page.getByRole("button", {name: "Stdlib__Buffer.create", exact: true}).click();
 	await addressed(page, "path", "Stdlib__Buffer.create");
 	await addressed(page, "tree", "callers");
@@ -649,7 +679,7 @@ test("memory: the cost of a tree of a million nodes depends on its pixels only",
 			tree.total[a] = tree.total[i] * 0.6;
 			tree.total[b] = tree.total[i] * 0.4;
 		}
-		flame.show({callees: tree, callers: tree}, flame.names, "a million");
+		flame.show({callees: tree, callers: tree, spots: []}, flame.names, "a million");
 		/* Take the least of three times: one of them may be slow by chance. */
 		const took = [1, 2, 3].map(() => {
 			const began = performance.now();
@@ -664,6 +694,121 @@ test("memory: the cost of a tree of a million nodes depends on its pixels only",
 	ok(laid <= 2 * 1280 * 21, `${laid} boxes`);
 	ok(painted <= laid && painted > 100, `${painted} painted`);
 	ok(ms < 1000, `${ms} ms`);
+});
+
+/** Return the numbers in BYTES, varints of protocol buffers. */
+function varints(bytes) {
+	const out = [];
+
+	for (let at = 0; at < bytes.length;) {
+		let value = 0;
+		for (let unit = 1; ; unit *= 128) {
+			const byte = bytes[at++];
+			value += (byte & 127) * unit;
+			if (byte < 128) break;
+		}
+		out.push(value);
+	}
+	return out;
+}
+
+/** Return the fields of BYTES, a message of protocol buffers: [{field, value: number or bytes}]. */
+function messages(bytes) {
+	const out = [];
+
+	for (let at = 0; at < bytes.length;) {
+		const end = (from) => {
+			while (bytes[from] >= 128) from++;
+			return from + 1;
+		};
+		const number = () => {
+			const to = end(at);
+			const [value] = varints(bytes.subarray(at, to));
+			at = to;
+			return value;
+		};
+		const key = number();
+		const value = number();
+		if (key % 8 === 0) out.push({field: key >> 3, value});
+		else {
+			out.push({field: key >> 3, value: bytes.subarray(at, at + value)});
+			at += value;
+		}
+	}
+	return out;
+}
+
+test("memory: a function is focused, hidden and folded by its menu and by keys", {timeout: 120000}, async (t) => {
+	const page = await leaky(t);
+	const name = "Dune__exe__Leaky.handle";
+	const parser = "Dune__exe__Leaky.Parser.parse";
+	const menu = page.locator(".mem-box-menu");
+	const names = async () => new Set((await boxes(page)).map((it) => it.name));
+	const open = async (wanted) => {
+		const at = await middle(
+			page,
+			(await boxes(page)).find((it) => it.name === wanted),
+		);
+
+		await page.mouse.click(at.x, at.y, {button: "right"});
+		await menu.waitFor();
+	};
+
+	ok((await names()).has(parser), "a function at first");
+	await open(name);
+	await t.look(page, "memory-menu");
+	await t.accessible(page);
+	await menu.getByRole("menuitem", {name: "Fold what it calls (c)"}).click();
+	await until(async () => !(await names()).has(parser) && (await names()).has(name));
+	await addressed(page, "fold", name);
+	await page.reload();
+	await settled(page);
+	ok(!(await names()).has(parser), "folded after a reload");
+	await open(name);
+	await page.keyboard.press("End");
+	await page.keyboard.press("ArrowUp");
+	await page.keyboard.press("Enter");
+	await until(async () => (await names()).has(parser));
+
+	await open(parser);
+	await page.keyboard.press("Escape");
+	await menu.waitFor({state: "hidden"});
+	await open(parser);
+	await menu.getByRole("menuitem", {name: "Only show allocations inside of it (o)"}).click();
+	await addressed(page, "only", `inside:is:${parser}`);
+	await settled(page);
+	const inside = (await boxes(page))[0].total;
+	const whole = oracle("leaky").estimated_bytes_total;
+	ok(inside < whole / 2, `${inside} of ${whole} bytes`);
+	await page.getByRole("button", {name: "Remove all"}).click();
+	await settled(page);
+
+	/* The keys do the same for the selected box. */
+	await flame(page).focus();
+	for (let i = 0; i < 12 && !(await page.locator("#mem-flame-says").textContent()).startsWith(`${name}:`); i++)
+		await page.keyboard.press("ArrowUp");
+	await page.keyboard.press("c");
+	await until(async () => !(await names()).has(parser));
+	await page.keyboard.press("c");
+	await until(async () => (await names()).has(parser));
+	await page.keyboard.press("m");
+	await menu.waitFor();
+	await page.keyboard.press("Escape");
+	await page.keyboard.press("x");
+	await addressed(page, "hide", `hide:is:${name}`);
+	await until(async () => !(await names()).has(name));
+	ok((await names()).has(parser), "its callees stay");
+});
+
+test("memory: a tip names the file of a function", async (t) => {
+	const page = await leaky(t);
+	const at = await middle(
+		page,
+		(await boxes(page)).find((it) => it.name === "Dune__exe__Leaky.Render.page"),
+	);
+
+	await page.mouse.move(at.x, at.y);
+	await page.locator(".mem-tip", {hasText: /, in \S*leaky\.ml/}).waitFor();
 });
 
 test("memory: a user saves the graph and the profile", async (t) => {
@@ -690,6 +835,42 @@ test("memory: a user saves the graph and the profile", async (t) => {
 	const sum = stacks.reduce((all, line) => all + Number(/ (\d+)$/.exec(line)[1]), 0);
 	ok(Math.abs(sum - oracle("leaky").estimated_bytes_total) < stacks.length, `${sum} bytes in all`);
 	const {samples, tree} = JSON.parse(await saved("The profile (JSON)"));
+	const scope = JSON.parse(await saved("The profile (speedscope)"));
+	const [sampled] = scope.profiles;
+	equal(sampled.samples.length, stacks.length, "stacks for speedscope");
+	equal(
+		sampled.samples.map(
+			(stack, i) => `${stack.map((at) => scope.shared.frames[at].name).join(";")} ${sampled.weights[i]}`,
+		),
+		stacks,
+		"the same stacks",
+	);
+	equal(sampled.endValue, sum, "their sum");
+	ok(
+		scope.shared.frames.some((it) => it.file),
+		"files",
+	);
+	const pprof = messages(gunzipSync(await saved("The profile (pprof)")));
+	const texts = pprof.filter((it) => it.field === 6).map((it) => it.value.toString());
+	const functions = new Map(
+		pprof
+			.filter((it) => it.field === 5)
+			.map((it) => new Map(messages(it.value).map(({field, value}) => [field, Number(value)])))
+			.map((it) => [it.get(1), texts[it.get(2)]]),
+	);
+	equal(
+		pprof
+			.filter((it) => it.field === 2)
+			.map(({value}) => {
+				const [locations, values] = messages(value).map((it) => varints(it.value));
+				return `${locations
+					.map((at) => functions.get(at))
+					.reverse()
+					.join(";")} ${values[1]}`;
+			}),
+		stacks,
+		"the stacks for pprof",
+	);
 	equal(samples, oracle("leaky").samples_total);
 	ok(tree.length > 50, "nodes");
 });

@@ -126,7 +126,7 @@ shot("whole", many, "");
 shot("zoomed", many, "", {}, (page) => closer(page, 16));
 shot("server", few, "");
 shot("why", lost, "&panel=why", {}, (page) => page.locator(".tl-panel", {hasText: "missed wake-up"}).waitFor());
-shot("counters", few, "&panel=counters", {}, (page) => page.locator(".tl-counters li").first().waitFor());
+shot("counters", few, "&panel=counters", {}, (page) => page.locator(".tl-sheet tbody tr").first().waitFor());
 shot("search", few, "&find=read+sector", {}, (page) =>
 	until(async () => /found/.test(await page.locator(".tl-count").textContent())),
 );

@@ -856,7 +856,7 @@ test("timeline: keys go from thread to thread, and a list and a text describe th
 	await until(async () => (await drawn(page, "highlight")).length > 0);
 	await page.keyboard.press("z");
 	await page.keyboard.press("t");
-	await page.locator(".tl-threads li").first().waitFor();
+	await page.locator(".tl-sheet tbody tr").first().waitFor();
 	await until(async () =>
 		/threads are drawn/.test(await page.locator("[aria-label='The threads in view, as text']").textContent()),
 	);
@@ -1130,6 +1130,15 @@ test("timeline: a file is opened or dropped, and the page asks for it again afte
 	await until(
 		async () => (await camera(page)).end !== before && (await page.locator("h1").textContent()) === "bad.ctf",
 	);
+	await page.keyboard.press("+");
+	const {from} = await camera(page);
+	await until(() => new URL(page.url()).hash.includes(`from=${from}`));
 	await page.reload();
 	await page.locator(".tl-message", {hasText: "bad.ctf"}).waitFor();
+	await page.locator("input[type=file]").setInputFiles({
+		name: "bad.ctf",
+		mimeType: "",
+		buffer: reference("public/arp-bad.ctf"),
+	});
+	equal((await camera(page)).from, from, "the view of the address after the file was chosen again");
 });

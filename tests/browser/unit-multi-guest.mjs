@@ -6,7 +6,8 @@ import {format, namesTrace, parse, sameTrace} from "../../client/viewer/page/add
 import {Camera} from "../../client/viewer/trace/camera.js";
 import {drawn, strips} from "../../client/viewer/compare/guest-strips.js";
 import {tailed} from "../../client/viewer/trace/tail.js";
-import {clockText, copied, memberView, realNs} from "../../client/viewer/compare/multi-guest.js";
+import {clockText, memberView} from "../../client/viewer/compare/multi-guest.js";
+import {copied, realNs} from "../../client/viewer/trace/stamps.js";
 
 const stamp = (offset, mono) => ({offset, mono: String(mono), real: "2026-01-01T00:00:00.000000005Z"});
 

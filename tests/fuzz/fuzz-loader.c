@@ -57,32 +57,33 @@ static void check_same(const struct loader *x, const struct loader *y)
 	require(memcmp(&p, &q, sizeof(p)) == 0);
 }
 
-static void check_tale(struct mprof_explanation *tale, const struct mprof_model_view *v, enum mprof_status status)
+static void check_explanation(struct mprof_explanation *explanation, const struct mprof_model_view *v,
+			      enum mprof_status status)
 {
 	const struct mprof_explanation_piece *piece;
 	uint32_t n, at = 0;
 
 	require(status == MPROF_OK);
-	for (piece = mprof_explanation_pieces(tale, &n); n; n--, piece++) {
+	for (piece = mprof_explanation_pieces(explanation, &n); n; n--, piece++) {
 		require(piece->offset == at && (piece->thread == MPROF_NONE || piece->thread < v->n_threads));
 		at += piece->bytes;
 	}
 }
 
-static void check_tales(const struct mprof_model_view *v)
+static void check_explanations(const struct mprof_model_view *v)
 {
 	struct mprof_why *why = mprof_why_new(v);
-	struct mprof_explanation *tale = mprof_explanation_new(v, why, NULL);
+	struct mprof_explanation *explanation = mprof_explanation_new(v, why, NULL);
 	uint32_t i;
 
-	require(why && tale);
+	require(why && explanation);
 	for (i = 0; i < v->n_threads && i < 20; i++) {
-		check_tale(tale, v, mprof_explanation_thread(tale, i));
-		check_tale(tale, v, mprof_explanation_why(tale, i));
+		check_explanation(explanation, v, mprof_explanation_thread(explanation, i));
+		check_explanation(explanation, v, mprof_explanation_why(explanation, i));
 	}
-	check_tale(tale, v, mprof_explanation_last(tale, 0));
-	require(mprof_explanation_thread(tale, v->n_threads) == MPROF_CORRUPT);
-	mprof_explanation_free(tale);
+	check_explanation(explanation, v, mprof_explanation_last(explanation, 0));
+	require(mprof_explanation_thread(explanation, v->n_threads) == MPROF_CORRUPT);
+	mprof_explanation_free(explanation);
 	mprof_why_free(why);
 }
 
@@ -136,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				   : INPUT_FILE);
 	if (cut)
 		check_same(whole, cut);
-	check_tales(mprof_model_view(loader_model(whole)));
+	check_explanations(mprof_model_view(loader_model(whole)));
 	check_numbers(mprof_model_view(loader_model(whole)));
 	check_scene(mprof_model_view(loader_model(whole)));
 	loader_free(cut);

@@ -258,19 +258,25 @@ def only(*names):
     return sorted(os.listdir(work)) == sorted(("s",) + names)
 
 
+def asked_for_traces():
+    """Return the requests for traces: fetch also asks for the guest and its packets."""
+    return [request for request in script.asked if "/trace" in request[0]]
+
+
 def test_fetch():
     fresh()
     result = run("fetch", "web")
     check((result.returncode, result.stdout, result.stderr) == (0, b"", b""), "fetch says nothing: %r" % result)
-    check(content("web.ctf") == TRACE and only("web.ctf"), "fetch writes web.ctf")
+    check(content("web.ctf") == TRACE and only("web.ctf", "web.ctf.clock.json"), "fetch writes web.ctf")
     result = run("fetch", "web")
     check(result.returncode == 1 and b"not overwritten" in result.stderr, "fetch does not overwrite")
     check(run("fetch", "web", "-o", "-").stdout == TRACE, "fetch to standard output")
     open("there", "w").write("old")
     check(run("fetch", "7", "-o", "there").returncode == 0 and content("there") == TRACE, "-o replaces, a capture's id")
-    check(script.asked[-1][0] == "/v1/captures/7/trace", "a capture comes before a domain")
+    check(asked_for_traces()[-1][0] == "/v1/captures/7/trace", "a capture comes before a domain")
     run("fetch", "domain:web", "-o", "x", "--last", "5MB", "--run", "3", "--stream", "1")
-    check(script.asked[-1][0] == "/v1/domains/web/trace?run=3&stream=1&last=5MB", "selection: %s" % script.asked[-1][0])
+    asked = asked_for_traces()[-1][0]
+    check(asked == "/v1/domains/web/trace?run=3&stream=1&last=5MB", "selection: %s" % asked)
     check(run("fetch", "web", "-o", "/dev/null").returncode == 0 and os.path.exists("/dev/null"), "-o /dev/null")
 
 
@@ -279,8 +285,8 @@ def test_resume():
         fresh()
         script.breaks = [1000, 1, 0, 30000]
         result = run("fetch", "web", host=host)
-        check(result.returncode == 0 and content("web.ctf") == TRACE and only("web.ctf"), "resumed: %r" % result.stderr)
-        ranges = [(path, headers.get("Range"), headers.get("If-Range")) for path, headers in script.asked]
+        check(result.returncode == 0 and content("web.ctf") == TRACE and only("web.ctf", "web.ctf.clock.json"), "resumed: %r" % result.stderr)
+        ranges = [(path, headers.get("Range"), headers.get("If-Range")) for path, headers in asked_for_traces()]
         fixed = "/v1/domains/web/trace?first=1.0.0.30&end=1.0.9.30"
         check(ranges[1] == (fixed, "bytes=1000-", '"one"'), "resumes at the fixed positions: %r" % ranges[1:2])
         check(ranges[2] == (fixed, "bytes=1001-", '"one"'), "resumes where it broke: %r" % ranges[2:3])
@@ -299,7 +305,7 @@ def test_busy():
     fresh()
     script.busy = [None]
     result = run("fetch", "web")
-    check(result.returncode == 0 and content("web.ctf") == TRACE and len(script.asked) == 2, "asks again: %r" % result.stderr)
+    check(result.returncode == 0 and content("web.ctf") == TRACE and len(asked_for_traces()) == 2, "asks again: %r" % result.stderr)
     fresh()
     script.busy = ["0"] * 50
     result = run("fetch", "web")
@@ -638,6 +644,39 @@ def test_tails_hostile():
     for behind in b"", b"\0" * (1 << 20), packet(1, 0), packet(1, 0) * 9999, packet(65590, 9)[:35], b"((time 5)(op(Switch 0)))\n":
         check(not tailed([COPIED], behind=behind)[0], "behind it come %r, ..." % behind[:40])
     check(tailed([COPIED], behind=b"\xff" * 99 + packet(65590, 9))[0], "an event behind damage")
+
+
+def test_two_meanings():
+    """If a name is a file here and a guest, an error of the file says how to name the guest."""
+    fresh()
+    script.answers = {"/v1/domains/web": (200, {"name": "web"}), "/v1/domains/12": (200, {"name": "12"}), "/v1/captures/12": (200, {"id": 12})}
+    os.mkdir("web")
+    hint = b"mprofctl: web is a file here and a guest, and the file was taken: write domain:web for the guest\n"
+    for words in ["dump", "web"], ["stats", "web"], ["why", "web"], ["dump", "web", "--last", "10s"], ["dump", "web", "--follow"], ["bundle", "web"]:
+        result = run(*words)
+        check(result.returncode in (1, 2) and result.stderr.endswith(hint), "%r: %r" % (words, result.stderr))
+    result = run("bundle", "web", "--last", "10s")
+    check(result.returncode == 2 and result.stderr.endswith(hint), "bundle --last: %r" % result.stderr)
+    result = run("diff", "web", "web")
+    check(result.returncode == 1 and result.stderr.count(hint) == 1, "diff: %r" % result.stderr)
+    for words in ["dump", "file:web"], ["dump", "./web"]:
+        result = run(*words)
+        check(result.returncode == 1 and b"was taken" not in result.stderr, "the file is meant: %r" % result.stderr)
+    result = run("dump", "web", host="unix:nowhere")
+    check(result.stderr == b"mprofctl: web holds no stream of a trace\n", "without a daemon: %r" % result.stderr)
+    del script.answers["/v1/domains/web"]
+    check(run("dump", "web").stderr == b"mprofctl: web holds no stream of a trace\n", "no such guest")
+    os.rmdir("web")
+    open("web", "wb").write(TRACE)
+    script.asked.clear()
+    check(run("dump", "web").returncode == 0 and not script.asked, "a good file asks no daemon")
+    os.mkdir("12")
+    said = run("dump", "12").stderr
+    check(b"12 is a file here and a capture, and the file was taken: write capture:12 for the capture" in said, "a capture: %r" % said)
+    del script.answers["/v1/captures/12"]
+    said = run("dump", "12").stderr
+    check(b"write domain:12 for the guest" in said, "a guest called 12: %r" % said)
+    os.rmdir("12")
 
 
 def test_follow():

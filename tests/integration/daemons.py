@@ -95,7 +95,7 @@ class Daemons:
         self.notify.bind(os.path.join(self.root, "notify"))
         self.notify.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self.told = {}
-        self.listener = threading.Thread(target=self._listen)
+        self.listener = threading.Thread(target=self._listen, daemon=True)  # a test that fails early must still end
         self.listener.start()
 
     def configure(self, config):

@@ -117,7 +117,7 @@ class Events(Case):
         self.assertEqual((made["change"], made["capture"]), ("made", d.json(where)))
         d.ask(where, "PATCH", '{"pinned": true}')
         changed = self.told(d, f, "capture", lambda data: data["change"] == "changed")
-        self.assertEqual(changed["capture"], {**made["capture"], "pinned": True})
+        self.assertEqual(changed["capture"], {**made["capture"], "pinned": True, "version": 1})
         d.ask(where, "DELETE")
         self.assertEqual(self.told(d, f, "capture-deleted"), {"id": made["capture"]["id"]})
         self.assertEqual(len(f.named("capture")), 2)

@@ -4,6 +4,7 @@ serve/serve.py stands in for the collector, so that it can misbehave. Here the r
 starts, stops, stalls and is killed.
 """
 
+import concurrent.futures
 import io
 import json
 import os
@@ -126,6 +127,41 @@ class Served(Case):
         d.wait_ended("web")
         self.assertEqual(d.ask("/v1/domains/web/captures", "POST")[0], 409)
         self.assertEqual(d.captures("web")[0]["kind"], "ended")
+
+    def test_marks(self):
+        """A capture keeps marks of its picture. A client that names the ETag that it has read
+        changes nothing that somebody else has changed since."""
+        d = self.daemons()
+        self.guest(d)
+        _, headers, body = d.ask("/v1/domains/web/captures", "POST")
+        where = headers["Location"]
+        self.assertEqual((json.loads(body)["marks"], json.loads(body)["version"]), ([], 0))
+        tag = d.ask(where)[1]["ETag"]
+        marks = [{"from": "0", "to": str(2**63 - 1), "text": "all <b>%0A\n\u2028" + "\U0001d11e" * 150}, {"from": "7", "to": "7", "text": "here"}]
+
+        def patch(change, tag=None):
+            status, headers, body = d.ask(where, "PATCH", json.dumps(change), {"If-Match": tag} if tag else None)
+            return status, json.loads(body), headers.get("ETag")
+
+        status, capture, second = patch({"marks": marks}, tag)
+        self.assertEqual((status, capture["marks"], capture["version"]), (200, marks, 1))
+        self.assertEqual((d.json(where)["marks"], d.ask(where)[1]["ETag"]), (marks, second))
+        self.assertNotEqual(tag, second)
+        for change in {"marks": []}, {"note": "x"}, {"pinned": True}:
+            status, problem, _ = patch(change, tag)
+            self.assertEqual((status, problem["status"]), (412, 412))
+            self.assertIn("Somebody else", problem["detail"])
+        self.assertEqual(d.json(where)["version"], 1)
+        self.assertEqual(patch({"note": "y"}, f'"other", {second}')[0], 200)
+        self.assertEqual(patch({"note": "z"}, "*")[0], 200)
+        status, capture, _ = patch({"marks": []})
+        self.assertEqual((status, capture["marks"], capture["note"], capture["version"]), (200, [], "z", 4))
+        # Two changes that both read version 4: the collector itself refuses the second one.
+        tag = d.ask(where)[1]["ETag"]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            told = list(pool.map(lambda n: patch({"marks": [{"from": "1", "to": "1", "text": str(n)}]}, tag)[0], range(8)))
+        self.assertEqual(sorted(told), [200] + [412] * 7)
+        self.assertEqual((d.json(where)["version"], len(d.json(where)["marks"])), (5, 1))
 
     def test_answers_are_as_new_as_the_archive(self):
         """The same question, asked again and again: a rate falls to 0 though nothing is committed, and a commit is seen at once."""

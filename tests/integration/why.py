@@ -217,7 +217,8 @@ class Api(http.server.BaseHTTPRequestHandler):
 
 
 class Ending(unittest.TestCase):
-    """The text names the last running thread if the guest may have died of it. JSON always does."""
+    """The text names the thread that ran last only if the guest crashed, or may have. JSON always
+    names it."""
 
     def test_all(self):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api)

@@ -214,16 +214,17 @@ static void test_rate(void)
  */
 static void test_period(void)
 {
+	struct wall_zone zone = {.utc = true};
 	struct period p;
 
-	CHECK_EQ_INT(period_parse(&p, "1.5", "1.5", "dump"), CTL_OK);
+	CHECK_EQ_INT(period_parse(&p, "1.5", "1.5", &zone, 0, "dump"), CTL_OK);
 	CHECK(period_holds(&p, 1500000000) && !period_holds(&p, 1499999999) && !period_holds(&p, 1500000001));
-	CHECK_EQ_INT(period_parse(&p, "+5ns", "+5ns", "dump"), CTL_OK);
+	CHECK_EQ_INT(period_parse(&p, "+5ns", "+5ns", &zone, 0, "dump"), CTL_OK);
 	CHECK(!period_holds(&p, 100) && period_holds(&p, 105) && !period_holds(&p, 106) && !period_holds(&p, 104));
-	CHECK_EQ_INT(period_parse(&p, "+6ns", "+5ns", "dump"), CTL_USAGE);
-	CHECK_EQ_INT(period_parse(&p, "0.000000002", "0.000000001", "dump"), CTL_USAGE);
-	CHECK_EQ_INT(period_parse(&p, "7.0", "+5ns", "dump"), CTL_OK);
-	CHECK_EQ_INT(period_parse(&p, "+7s", "5.0", "dump"), CTL_OK);
+	CHECK_EQ_INT(period_parse(&p, "+6ns", "+5ns", &zone, 0, "dump"), CTL_USAGE);
+	CHECK_EQ_INT(period_parse(&p, "0.000000002", "0.000000001", &zone, 0, "dump"), CTL_USAGE);
+	CHECK_EQ_INT(period_parse(&p, "7.0", "+5ns", &zone, 0, "dump"), CTL_OK);
+	CHECK_EQ_INT(period_parse(&p, "+7s", "5.0", &zone, 0, "dump"), CTL_OK);
 }
 
 /* Tables show times without the fraction of a second. */

@@ -115,10 +115,11 @@ static void check_time_filter(const char *from, const char *to, const char *want
 	char *const names[] = {"a", "b"};
 	struct heard h = {0};
 	const struct consumer consumer = {.events = hear_events, .gap = hear_gap, .context = &h};
+	struct wall_zone zone = {.utc = true};
 	struct period period;
 	struct time_filter g;
 
-	CHECK_EQ_INT(period_parse(&period, from, to, "test"), CTL_OK);
+	CHECK_EQ_INT(period_parse(&period, from, to, &zone, 0, "test"), CTL_OK);
 	time_filter_init(&g, &consumer, &period);
 	CHECK_EQ_INT(g.consumer.streams(g.consumer.context, names, 2), 0);
 	CHECK_EQ_INT(put_events(&g, 0, 10, 3), 0);

@@ -18,11 +18,12 @@ static void check_gaps(const char *to, uint32_t gaps, uint64_t packets)
 {
 	char *const names[] = {"a", "b"};
 	struct modeller m;
+	struct wall_zone zone = {.utc = true};
 	struct period period;
 	uint64_t sum = 0;
 	uint32_t i;
 
-	CHECK_EQ_INT(period_parse(&period, NULL, to, "test"), CTL_OK);
+	CHECK_EQ_INT(period_parse(&period, NULL, to, &zone, 0, "test"), CTL_OK);
 	if (!CHECK(modeller_init(&m, &period, to)))
 		return;
 	CHECK_EQ_INT(m.consumer.streams(m.consumer.context, names, 2), 0);

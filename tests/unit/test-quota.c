@@ -218,7 +218,9 @@ static void test_pinned(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT sum(length) FROM tails"), 500);
 	enforce(&f, "web", 0, 100000, 100);
 	CHECK_EQ_INT(count(&f, 1), 6);
-	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 1, 0, NULL, NULL), 0);
+	CHECK_EQ_INT(archive_writer_change_capture(
+			     f.w, &(struct archive_capture_change){.capture = 1, .pinned = 0, .version = -1}),
+		     0);
 	enforce(&f, "web", 1, 0, 100);
 	CHECK_EQ_INT(count(&f, 1), 4); /* capture 2 still pins packets 5 to 8 */
 	CHECK_EQ_INT(oldest(&f, 1), 5);

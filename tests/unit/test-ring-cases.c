@@ -395,8 +395,9 @@ static void test_numbers_below_zero(void)
 		CHECK_EQ_UINT(g.ring.cursor.sequence, newest);
 	}
 	/*
-	 * After a restart, a hostile guest shows the packet at which the archive ends, with packets
-	 * of the round before the wrap.
+	 * After a restart, a hostile guest shows a packet with the count and the first timestamp of
+	 * packet 5, at which the archive ends. The other packets of the ring have counts from before
+	 * the 16-bit count wrapped, so this one cannot be packet 5.
 	 */
 	guest_new(&g, 16, SMALL);
 	guest_jump(&g, 65541, 12);

@@ -446,6 +446,72 @@ static void test_story(void)
 	drawing_deinit(&t);
 }
 
+/* Grid line I of the picture of WINDOW: its place, its text, and if it is at a rounder time. */
+static void check_line(struct drawing *t, struct mprof_window window, uint32_t i, float x, const char *text, bool round)
+{
+	struct mprof_picture p = picture(t, window);
+	const struct mprof_mark *m = mark(&p, MPROF_MARK_GRID, i);
+
+	CHECK(m && fabsf(m->x0 - x) < 0.01f && m->item == round);
+	CHECK(says(&p, m, text));
+}
+
+#define S  1000000000ull
+#define MS 1000000ull
+
+/* The grid counts from the first event, from 0, or in times of day. */
+static void test_grid(void)
+{
+	struct mprof_window w = {.to = 1000, .width = 1000, .height = 300, .letter_width = 7};
+	struct drawing t;
+
+	begin(&t, 1);
+	add(&t, 130, MPROF_EVENT_switch, 1, 0, NULL);
+	add(&t, 1000, MPROF_EVENT_switch, -1, 0, NULL);
+	end(&t);
+	check_line(&t, w, 0, 30, "-100 ns", false);
+	w.flags = MPROF_WINDOW_GRID_ZERO;
+	check_line(&t, w, 1, 100, "0.1 µs", false);
+	/* 03:12:44.25 at the time 0; 1 ms a pixel, so a line each 100 ms. */
+	w = (struct mprof_window){.to = 1000 * MS,
+				  .width = 1000,
+				  .height = 300,
+				  .letter_width = 7,
+				  .flags = MPROF_WINDOW_GRID_DAY,
+				  .day_shift = 20000ull * 86400 * S + (3 * 3600 + 12 * 60 + 44) * S + 250 * MS};
+	check_line(&t, w, 0, 50, "03:12:44.3", false);
+	check_line(&t, w, 7, 750, "03:12:45.0", true);
+	/* A second a pixel: lines at whole minutes. */
+	w.to = 1000 * S;
+	check_line(&t, w, 0, 15.75f, "03:13", false);
+	w.day_shift -= 14 * 60 * S;
+	check_line(&t, w, 1, 75.75f, "03:00", true);
+	/* A day in view: lines at even hours, and midnight is a rounder time. */
+	w.to = 86400 * S;
+	w.day_shift = 22 * 3600 * S;
+	check_line(&t, w, 0, 0, "22:00", false);
+	check_line(&t, w, 1, 1000.f / 12, "00:00", true);
+	/* Twenty days in view: lines at midnights only. */
+	w.to = 20 * 86400 * S;
+	check_line(&t, w, 0, 1000.f / 20 / 12, "00:00", false);
+	check_line(&t, w, 1, 1000.f / 20 / 12 * 13, "00:00", false);
+	/* A negative offset, the last time, and a shift that wraps, are no error. */
+	w = (struct mprof_window){.from = MPROF_TIME_MAX - 10,
+				  .to = MPROF_TIME_MAX,
+				  .width = 1000,
+				  .height = 300,
+				  .letter_width = 7,
+				  .flags = MPROF_WINDOW_GRID_DAY,
+				  .day_shift = UINT64_MAX - 4};
+	picture(&t, w);
+	w.from = 0;
+	w.day_shift = UINT64_MAX - MPROF_TIME_MAX / 2;
+	picture(&t, w);
+	w.day_shift = UINT64_MAX;
+	picture(&t, w);
+	drawing_deinit(&t);
+}
+
 /* Each label is printable in the picture, also if it is cut. */
 static void test_texts(void)
 {
@@ -1084,6 +1150,7 @@ static void test_sample(void)
 int main(void)
 {
 	CHECK_RUN(test_story);
+	CHECK_RUN(test_grid);
 	CHECK_RUN(test_texts);
 	CHECK_RUN(test_late_times);
 	CHECK_RUN(test_windows);

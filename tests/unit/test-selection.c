@@ -13,7 +13,7 @@
 #define EVENT  17u
 #define PACKET 4u /* events of a packet */
 
-/* Make N events with the timestamps TIMESTAMP, TIMESTAMP + 1 and so on. Return their bytes. */
+/* Make N events with the timestamps TIMESTAMP, TIMESTAMP + 1 and so on. Return their size in bytes. */
 static size_t put_events(uint8_t *out, uint64_t timestamp, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {

@@ -36,7 +36,7 @@ static void test_open(void)
 	CHECK(stat(path, &st) == 0 && (st.st_mode & 07777) == 0640);
 	CHECK_EQ_INT(fixture_number(&f, "PRAGMA page_size"), 16384);
 	CHECK_EQ_INT(fixture_number(&f, "PRAGMA auto_vacuum"), 2);
-	CHECK_EQ_INT(fixture_number(&f, "PRAGMA user_version"), 2);
+	CHECK_EQ_INT(fixture_number(&f, "PRAGMA user_version"), 3);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
 	CHECK_EQ_INT(archive_writer_open(&second, f.state, &options, sentence, sizeof(sentence)), -EBUSY);
 	CHECK(strstr(sentence, "another mprofd") != NULL);
@@ -584,7 +584,10 @@ static void test_flushed(void)
 	CHECK_EQ_INT(fixture_packet(&f, 1, 6, 630, 10), 0);
 	CHECK_EQ_UINT(flushes, before + 1);
 	CHECK_EQ_INT(archive_writer_begin(f.w), 0);
-	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 3, -1, NULL, "{}"), 0);
+	CHECK_EQ_INT(archive_writer_change_capture(f.w,
+						   &(struct archive_capture_change){
+							   .capture = 3, .pinned = -1, .context = "{}", .version = -1}),
+		     0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
 	CHECK_EQ_UINT(flushes, before + 2);
 	fixture_deinit(&f);
@@ -644,6 +647,25 @@ static void test_resume_cut(void)
 	fixture_deinit(&f);
 }
 
+/* Changes of CAPTURE, which has been changed twice: a context is none; only the right version may change it. */
+static void check_versions(struct fixture *f, int64_t capture)
+{
+	static const char marks[] = "[{\"from\": \"7\", \"to\": \"9\", \"text\": \"here\"}]";
+	struct archive_capture_change change = {.capture = capture, .pinned = -1, .marks = marks, .version = 1};
+
+	CHECK_EQ_INT(fixture_number(f, "SELECT version FROM captures WHERE marks = '[]'"), 2);
+	CHECK_EQ_INT(archive_writer_change_capture(f->w, &change), ARCHIVE_E_CHANGED);
+	CHECK_EQ_INT(fixture_number(f, "SELECT version FROM captures WHERE marks = '[]'"), 2);
+	change.version = 2;
+	CHECK_EQ_INT(archive_writer_change_capture(f->w, &change), 0);
+	CHECK_EQ_INT(fixture_number(f, "SELECT version FROM captures WHERE json_extract(marks, '$[0].text') = 'here'"
+				       " AND note = 'because' AND pinned"),
+		     3);
+	CHECK_EQ_INT(archive_writer_change_capture(f->w, &change), ARCHIVE_E_CHANGED);
+	change = (struct archive_capture_change){.capture = 5, .pinned = 1, .version = 0};
+	CHECK_EQ_INT(archive_writer_change_capture(f->w, &change), ARCHIVE_E_ABSENT);
+}
+
 static void test_captures(void)
 {
 	struct archive_capture capture = {.id = 4, .run = 1, .kind = "manual", .real = 50, .mono = 25, .note = "why"};
@@ -670,17 +692,32 @@ static void test_captures(void)
 	CHECK_EQ_INT(archive_writer_tail(f.w, 4, &tail), 0);
 	CHECK_EQ_INT(archive_writer_commit(f.w), 0);
 	CHECK(!resume(&f).last.captured); /* the capture is not one of the run's end */
-	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, 1, NULL, NULL), 0);
+	CHECK_EQ_INT(archive_writer_change_capture(
+			     f.w, &(struct archive_capture_change){.capture = 4, .pinned = 1, .version = -1}),
+		     0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'why'"), 1);
-	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, "because", NULL), 0);
+	CHECK_EQ_INT(
+		archive_writer_change_capture(
+			f.w,
+			&(struct archive_capture_change){.capture = 4, .pinned = -1, .note = "because", .version = -1}),
+		0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'because'"), 1);
 	/* A patch sets the fields that it has. The other fields keep their values. */
-	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, NULL, "{\"reason\":\"crash\"}"), 0);
-	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 4, -1, NULL, NULL), 0);
+	CHECK_EQ_INT(archive_writer_change_capture(
+			     f.w,
+			     &(struct archive_capture_change){
+				     .capture = 4, .pinned = -1, .context = "{\"reason\":\"crash\"}", .version = -1}),
+		     0);
+	CHECK_EQ_INT(archive_writer_change_capture(
+			     f.w, &(struct archive_capture_change){.capture = 4, .pinned = -1, .version = -1}),
+		     0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT pinned FROM captures WHERE note = 'because'"
 					" AND context = '{\"reason\":\"crash\"}'"),
 		     1);
-	CHECK_EQ_INT(archive_writer_patch_capture(f.w, 5, 1, NULL, NULL), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(archive_writer_change_capture(
+			     f.w, &(struct archive_capture_change){.capture = 5, .pinned = 1, .version = -1}),
+		     ARCHIVE_E_ABSENT);
+	check_versions(&f, 4);
 	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 5), ARCHIVE_E_ABSENT);
 	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 4), 0);
 	CHECK_EQ_INT(fixture_number(&f, "SELECT (SELECT count(*) FROM tails) + (SELECT count(*) FROM capture_streams)"),

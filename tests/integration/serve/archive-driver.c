@@ -212,7 +212,11 @@ static int run_line(struct archive_writer *w, const struct line *l)
 	if (strcmp(verb, "range") == 0)
 		return put_range(w, l);
 	if (strcmp(verb, "patch") == 0)
-		return archive_writer_patch_capture(w, (int64_t)number(l, 1), (int)number(l, 2), word(l, 3), NULL);
+		return archive_writer_change_capture(w,
+						     &(struct archive_capture_change){.capture = (int64_t)number(l, 1),
+										      .pinned = (int)number(l, 2),
+										      .note = word(l, 3),
+										      .version = -1});
 	if (strcmp(verb, "delete") == 0)
 		return archive_writer_delete_capture(w, (int64_t)number(l, 1));
 	return strcmp(verb, "enforce") == 0 ? enforce(w, l) : -1;

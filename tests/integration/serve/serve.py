@@ -5,6 +5,7 @@ The real writer writes the archive. This test stands in for the collector's cont
 """
 
 import contextlib
+import datetime
 import gzip
 import http.client
 import io
@@ -933,7 +934,7 @@ class LiveBodies(Case):
                 return b"event: reset" in back.data
 
         self.wait(forgotten)
-        # The number of events to come is less than the server keeps.
+        # From here on fewer events come than the server keeps: FRESH gets all, and only SLOW is reset.
         fresh = Live(self.server, "/v1/events")
         until(fresh, b"event: hello")
         self.archive.commit("patch 1 -1 all-came")
@@ -1003,6 +1004,17 @@ class Captures(Case):
         self.server.get("/v1/domains/web/captures", "POST")
         self.problem(self.server.get("/v1/captures/1", "PATCH", "{}"), 400)
         self.problem(self.server.get("/v1/captures/1", "PATCH", '{"pinned":1}'), 400)
+        good = {"from": "1", "to": "2", "text": "x"}
+        for bad in (
+            [None, {}, "x", [1], [good, 1], [good] * 51],
+            [[{**good, **change}] for change in ({"from": 1}, {"from": "3"}, {"from": "-1"}, {"to": str(2**63)}, {"to": ""}, {"more": 1})],
+            [[{**good, "text": text}] for text in ("", 1, None, "x" * 201, "\U0001d11e" * 201)],
+            [[{key: good[key] for key in good if key != lacking}] for lacking in good],
+            [[{**good, "text": "\u0800" * 200}] * 30],
+        ):
+            for marks in bad:
+                answer = self.server.get("/v1/captures/1", "PATCH", json.dumps({"marks": marks}))
+                self.assertIn("marks must be a list", self.problem(answer, 400)["detail"], marks)
         self.guest(state="ended")
         self.problem(post(""), 409)
 
@@ -1383,12 +1395,60 @@ class Tar(Case):
         self.assertEqual([tar.extractfile(f"web/run-1-stream-{k}").read() for k in range(3)], [a, b, b""])
         self.assertIn(b"CTF 1.8", tar.extractfile("web/metadata").read())
         self.assertEqual(self.server.get("/v1/domains/web/ctf.tar", If_None_Match=got.headers["ETag"]).status, 304)
+        self.assertEqual(self.server.get("/v1/domains/web/ctf.tar").body, got.body)
+        self.clock(tar.extractfile("web/metadata").read().decode())
         if not shutil.which("babeltrace2"):
             return
         out = os.path.join(self.root, "ctf")
         tar.extractall(out)
         text = subprocess.run(["babeltrace2", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual((text.returncode, text.stdout.count("switch")), (0, 120 + 40), text.stderr)
+
+    def clock(self, metadata):
+        """Check the offset of the clock in METADATA: it is the least that any stamp allows."""
+        packets = [p for k in range(2) for p in self.server.get(f"/v1/domains/web/packets?stream={k}&limit=1000").json()["packets"]]
+
+        def real(packet, which):
+            text = packet["copied"][which]["real"]
+            whole = datetime.datetime.strptime(text[:19] + "Z", "%Y-%m-%dT%H:%M:%S%z")
+            return int(whole.timestamp()) * 10**9 + int(text[20:-1].ljust(9, "0"))
+
+        numbers = {key: int(value) for key, value in re.findall(r"\t(\w+) = (-?\d+);", metadata)}
+        offset = min(real(p, "first") - int(p["first_timestamp"]) for p in packets)
+        self.assertEqual(numbers["offset_s"] * 10**9 + numbers["offset"], offset)
+        self.assertEqual(numbers["last_copied_ns"], max(real(p, "last") for p in packets))
+        self.assertTrue(0 <= numbers["offset"] < 10**9)
+        self.assertEqual(re.findall(r"\n\tabsolute = (\w+);", metadata), ["true"])
+
+    def test_tar_of_many_packets(self):
+        """Of a long stream the stamps of 16 blocks of 512 packets are read."""
+        self.guest(streams=1)
+        n, first = 9000, {}
+        for at in range(0, n, 500):
+            lines = []
+            for sequence in range(at, at + 500):
+                # Each packet bounds the offset differently. Number 530, between two blocks, has the largest time.
+                first[sequence] = 10**15 + sequence * 1000 + ((sequence * 7919 + 5929) % n) * 10**9
+                content = struct.pack("<QBq", first[sequence], 7, 1)
+                lines.append(f"piece 10 {sequence} 30 1 4096 {first[sequence]} {30 + len(content)} {content.hex()}")
+            self.archive.commit(*lines)
+        got = self.server.get("/v1/domains/web/ctf.tar")
+        metadata = tarfile.open(fileobj=io.BytesIO(got.body)).extractfile("web/metadata").read().decode()
+        numbers = {key: int(value) for key, value in re.findall(r"\t(\w+) = (-?\d+);", metadata)}
+        offset = numbers["offset_s"] * 10**9 + numbers["offset"]
+        apart = (n - 1 - 512) // 15
+        read = {sequence for block in range(16) for sequence in range(block * apart, block * apart + 512)}
+        largest = max(first[sequence] for sequence in read if sequence < n)
+        self.assertNotEqual(largest, max(first.values()), "the test cannot tell blocks from all packets")
+        # All were copied within the seconds of this test.
+        self.assertTrue(0 <= time.time_ns() - largest - offset < 60 * 10**9, (offset, largest))
+
+    def test_tar_without_stamps(self):
+        self.guest(streams=1)
+        got = self.server.get("/v1/domains/web/ctf.tar")
+        metadata = tarfile.open(fileobj=io.BytesIO(got.body)).extractfile("web/metadata").read()
+        self.assertIn(b"\n\tabsolute = false;", metadata)
+        self.assertNotIn(b"\toffset_s", metadata)
 
 
 class Service(Case):

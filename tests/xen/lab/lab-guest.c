@@ -9,7 +9,8 @@
  *  say          only answer
  *  kicks MS     notify domain 0 for MS milliseconds, as fast as possible
  *  withdraw     withdraw the rings
- *  publish      publish the rings in a new life: in new pages after withdraw, else in the same
+ *  publish      initialise the rings anew and publish them: after withdraw in new pages, else in
+ *               their old ones
  *  play         replay the reference traces, if the guest has them
  *  crash, poweroff, reboot, watchdog
  *

@@ -1,0 +1,293 @@
+/* Areas: groups, times and waits of a model made by hand, and of random models counted another way. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <mprof/area.h>
+
+#include "array.h"
+#include "check.h"
+
+/* Number of allocations that succeed before one fails. Below 0 none fails. */
+static long fail_in = -1;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+static bool fails(void)
+{
+	return fail_in >= 0 && fail_in-- == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __real_realloc(p, size);
+}
+
+#define THREADS 60u
+#define RUNS	200u
+
+/* A model of few threads, whose arrays the tests fill. */
+struct fake {
+	struct mprof_thread threads[THREADS];
+	struct mprof_activation runs[RUNS];
+	struct mprof_label labels[THREADS];
+	struct mprof_string strings[4];
+	struct mprof_gap gaps[2];
+	struct mprof_model_view v;
+};
+
+static void fake_init(struct fake *f)
+{
+	static const char text[] = "GETPUTget";
+
+	memset(f, 0, sizeof(*f));
+	f->strings[0] = (struct mprof_string){0, 3};
+	f->strings[1] = (struct mprof_string){3, 3};
+	f->strings[2] = (struct mprof_string){6, 3};
+	f->v = (struct mprof_model_view){
+		.threads = f->threads,
+		.activations = f->runs,
+		.labels = f->labels,
+		.strings = f->strings,
+		.gaps = f->gaps,
+		.text = text,
+		.n_strings = 3,
+		.text_bytes = 9,
+	};
+}
+
+/* Add a thread that lives from START to END on ROW with the label of STRING, or MPROF_NONE. */
+static uint32_t add(struct fake *f, uint64_t start, uint64_t end, uint32_t row, uint32_t string, uint8_t type)
+{
+	uint32_t i = f->v.n_threads++, label = MPROF_NONE;
+
+	if (string != MPROF_NONE) {
+		label = f->v.n_labels++;
+		f->labels[label] =
+			(struct mprof_label){.thread = i, .next = MPROF_NONE, .text = string, .sample = MPROF_NONE};
+	}
+	f->threads[i] = (struct mprof_thread){.start = start,
+					      .end = end,
+					      .row = row,
+					      .type = type,
+					      .first_label = label,
+					      .first_activation = MPROF_NONE};
+	return i;
+}
+
+/* THREAD runs from START to END, after its earlier runs. */
+static void run(struct fake *f, uint32_t thread, uint64_t start, uint64_t end)
+{
+	uint32_t i = f->v.n_activations++, *last = &f->threads[thread].first_activation;
+
+	while (*last != MPROF_NONE)
+		last = &f->runs[*last].next;
+	f->runs[i] = (struct mprof_activation){.start = start, .end = end, .thread = thread, .next = MPROF_NONE};
+	*last = i;
+}
+
+static struct mprof_area *area(struct fake *f, uint64_t from, uint64_t to, uint32_t first, uint32_t last)
+{
+	struct mprof_area *a = mprof_area_new(&f->v, &(struct mprof_area_place){from, to, first, last});
+
+	CHECK(a);
+	return a;
+}
+
+/* Group I of the list sorted by KEY. */
+static const struct mprof_area_group *listed(struct mprof_area *a, enum mprof_area_key key, bool down, uint32_t i)
+{
+	CHECK(mprof_area_list(a, key, down, "", 0) > i);
+	return &mprof_area_groups(a)[mprof_area_order(a)[i]];
+}
+
+static void test_times(void)
+{
+	struct mprof_area_thread threads[2];
+	const struct mprof_area_totals *all;
+	const struct mprof_area_group *g;
+	struct mprof_area *a;
+	struct fake f;
+	uint32_t get;
+
+	fake_init(&f);
+	add(&f, 0, 1000, MPROF_NONE, MPROF_NONE, 0);
+	f.threads[0].flags = MPROF_THREAD_ROOT;
+	run(&f, 0, 0, 100);
+	get = add(&f, 100, 500, 0, 0, 1);
+	run(&f, get, 100, 150);
+	run(&f, get, 300, 310);
+	add(&f, 200, 260, 1, 0, 1);
+	add(&f, 200, 1000, 2, 0, 2);
+	add(&f, 0, 199, 3, MPROF_NONE, 1);
+	add(&f, 901, 950, 3, 1, 1);
+	f.gaps[0] = (struct mprof_gap){.from = 200, .to = 250, .packets = 7};
+	f.gaps[1] = (struct mprof_gap){.from = 950, .to = 990, .packets = 9};
+	f.v.n_gaps = 2;
+	a = area(&f, 0, 900, 0, UINT32_MAX);
+	all = mprof_area_totals(a);
+	CHECK(all->threads == 4 && all->groups == 3 && all->lost_packets == 7);
+	CHECK(all->alive.total_ns == 400 + 60 + 700 + 199 && all->alive.longest_ns == 700);
+	CHECK(all->running.total_ns == 60 && all->waiting.total_ns == 340 + 60 + 700 + 199 && all->waits == 5);
+	g = listed(a, MPROF_AREA_WAITING, true, 1);
+	CHECK(g->label == 0 && g->type == 1 && g->threads == 2 && g->first == get);
+	CHECK(g->alive.total_ns == 460 && g->alive.longest_ns == 400 && g->running.total_ns == 60);
+	CHECK(g->waiting.total_ns == 400 && g->waiting.longest_ns == 340);
+	CHECK_EQ_UINT(mprof_area_threads(a, (uint32_t)(g - mprof_area_groups(a)), threads, 2), 2);
+	CHECK(threads[0].thread == get && threads[0].alive_ns == 400 && threads[0].running_ns == 60);
+	CHECK(threads[0].waiting_ns == 340 && threads[1].waiting_ns == 60);
+	CHECK_EQ_UINT(mprof_area_threads(a, (uint32_t)(g - mprof_area_groups(a)), threads, 1), 1);
+	CHECK(threads[0].thread == get);
+	CHECK_EQ_UINT(mprof_area_threads(a, (uint32_t)(g - mprof_area_groups(a)), threads, 0), 0);
+	mprof_area_free(a);
+	/* Only a part of the time and of the rows. */
+	a = area(&f, 305, 400, 0, 1);
+	all = mprof_area_totals(a);
+	CHECK(all->threads == 1 && all->alive.total_ns == 95 && all->running.total_ns == 5);
+	CHECK(all->waiting.total_ns == 90 && all->waits == 1 && all->lost_packets == 0);
+	mprof_area_free(a);
+	a = area(&f, 0, 1000, 2, 2);
+	CHECK(mprof_area_totals(a)->threads == 1 && mprof_area_groups(a)[0].type == 2);
+	mprof_area_free(a);
+	a = area(&f, 2000, 3000, 0, UINT32_MAX);
+	CHECK(mprof_area_totals(a)->groups == 0 && mprof_area_list(a, MPROF_AREA_LABEL, false, "", 0) == 0);
+	CHECK(!mprof_area_free(a) && !mprof_area_free(NULL));
+}
+
+static void test_waits(void)
+{
+	static const struct {
+		uint64_t ns;
+		unsigned bucket;
+	} cases[] = {{1, 0},  {2, 1},	{4, 1},	   {5, 2},	    {9, 2},
+		     {10, 3}, {999, 8}, {1000, 9}, {INT64_MAX, 56}, {UINT64_MAX, MPROF_AREA_WAITS - 1}};
+	struct mprof_area *a;
+	struct fake f;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		fake_init(&f);
+		add(&f, 0, cases[i].ns, 0, MPROF_NONE, 1);
+		a = area(&f, 0, UINT64_MAX, 0, 0);
+		CHECK_EQ_UINT(mprof_area_waits(a)[cases[i].bucket], 1);
+		CHECK_EQ_UINT(mprof_area_totals(a)->waits, 1);
+		mprof_area_free(a);
+	}
+}
+
+static void test_list(void)
+{
+	struct mprof_area *a;
+	struct fake f;
+
+	fake_init(&f);
+	add(&f, 0, 10, 0, 1, 3);
+	add(&f, 0, 30, 0, MPROF_NONE, 1);
+	add(&f, 0, 20, 0, 2, 2);
+	add(&f, 0, 5, 0, 0, 1);
+	add(&f, 0, 5, 0, 0, 1);
+	a = area(&f, 0, 100, 0, 0);
+	CHECK(listed(a, MPROF_AREA_LABEL, false, 0)->label == 0 && listed(a, MPROF_AREA_LABEL, false, 1)->label == 1);
+	CHECK(listed(a, MPROF_AREA_LABEL, false, 2)->label == 2);
+	CHECK(listed(a, MPROF_AREA_LABEL, false, 3)->label == MPROF_NONE);
+	CHECK(listed(a, MPROF_AREA_LABEL, true, 0)->label == MPROF_NONE);
+	CHECK(listed(a, MPROF_AREA_THREADS, true, 0)->label == 0 && listed(a, MPROF_AREA_THREADS, true, 1)->label == 1);
+	CHECK(listed(a, MPROF_AREA_TYPE, true, 0)->type == 3 && listed(a, MPROF_AREA_TYPE, false, 0)->first == 1);
+	CHECK(listed(a, MPROF_AREA_ALIVE, true, 0)->label == MPROF_NONE);
+	CHECK(listed(a, MPROF_AREA_ALIVE_LONGEST, false, 0)->label == 0);
+	CHECK(listed(a, MPROF_AREA_WAITING_LONGEST, true, 1)->label == 2);
+	/* A text is found in labels and in names of types, in any case. */
+	CHECK_EQ_UINT(mprof_area_list(a, MPROF_AREA_ALIVE, true, "gEt", 3), 2);
+	CHECK(mprof_area_groups(a)[mprof_area_order(a)[0]].label == 2);
+	CHECK_EQ_UINT(mprof_area_list(a, MPROF_AREA_ALIVE, true, "GETS", 4), 0);
+	CHECK_EQ_UINT(mprof_area_list(a, MPROF_AREA_ALIVE, true, "TPU", 3), 0);
+	CHECK(mprof_area_list(a, MPROF_AREA_ALIVE, true, mprof_thread_type_name(3),
+			      (uint32_t)strlen(mprof_thread_type_name(3))) == 1);
+	mprof_area_free(a);
+}
+
+/* Count moment by moment what the area says of random threads. */
+static void test_random(void)
+{
+	for (unsigned round = 0; round < 300; round++) {
+		uint64_t alive = 0, running = 0, from = (uint64_t)rand() % 100, to = from + (uint64_t)rand() % 100;
+		uint32_t rows = (uint32_t)rand() % 4, threads = 0;
+		const struct mprof_area_totals *all;
+		struct mprof_area *a;
+		struct fake f;
+
+		fake_init(&f);
+		for (unsigned i = 0; i < 20; i++) {
+			uint64_t start = (uint64_t)rand() % 150, end = start + (uint64_t)rand() % 60, at = start;
+			uint32_t t = add(&f, start, end, i % 5, i % 3 ? i % 3 - 1 : MPROF_NONE, (uint8_t)(i % 2));
+			bool in = i % 5 <= rows && start <= to && end >= from;
+
+			threads += in;
+			for (unsigned n = 0; n < 3 && at < end; n++) {
+				uint64_t begin = at + (uint64_t)rand() % 10, stop = begin + (uint64_t)rand() % 10;
+
+				stop = stop < end ? stop : end;
+				if (begin >= stop)
+					break;
+				run(&f, t, begin, stop);
+				for (uint64_t moment = begin; in && moment < stop; moment++)
+					running += moment >= from && moment < to;
+				at = stop;
+			}
+			for (uint64_t moment = start; in && moment < end; moment++)
+				alive += moment >= from && moment < to;
+		}
+		a = area(&f, from, to, 0, rows);
+		all = mprof_area_totals(a);
+		CHECK_EQ_UINT(all->threads, threads);
+		CHECK_EQ_UINT(all->alive.total_ns, alive);
+		CHECK_EQ_UINT(all->running.total_ns, running);
+		CHECK_EQ_UINT(all->waiting.total_ns, alive - running);
+		mprof_area_free(a);
+	}
+}
+
+/* Without memory there is no area, or an empty list, and nothing leaks (the sanitizer's run). */
+static void test_no_memory(void)
+{
+	struct mprof_area *a = NULL;
+	struct fake f;
+
+	fake_init(&f);
+	for (uint64_t i = 0; i < 40; i++)
+		add(&f, 0, 9, 0, i % 3 ? (uint32_t)(i % 3) : MPROF_NONE, (uint8_t)i);
+	for (long n = 0; !a; n++) {
+		CHECK(n < 40);
+		fail_in = n;
+		a = mprof_area_new(&f.v, &(struct mprof_area_place){0, 9, 0, 0});
+		CHECK(a || fail_in < 0);
+	}
+	fail_in = 0;
+	CHECK_EQ_UINT(mprof_area_list(a, MPROF_AREA_ALIVE, false, "", 0), 0);
+	fail_in = -1;
+	CHECK_EQ_UINT(mprof_area_list(a, MPROF_AREA_ALIVE, false, "", 0), 40);
+	mprof_area_free(a);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_times);
+	CHECK_RUN(test_waits);
+	CHECK_RUN(test_list);
+	CHECK_RUN(test_random);
+	CHECK_RUN(test_no_memory);
+	return check_done();
+}
