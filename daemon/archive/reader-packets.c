@@ -101,6 +101,39 @@ int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint6
 	return rc == 0 ? ARCHIVE_E_ABSENT : rc;
 }
 
+/* Add the current row of S to *STAMPS: its chunk ends up to the offset MOST. *ANY: there were some. */
+static void add_stamps(sqlite3_stmt *s, uint32_t most, struct reader_stamps *stamps, bool *any)
+{
+	int flags = sqlite3_column_int(s, 2);
+
+	stamps->first_timestamp = column_u64(s, 3);
+	stamps->room = column_u32(s, 4);
+	stamps->clock |= (flags & ARCHIVE_CHUNK_CLOCK) != 0;
+	stamps->unproven |= (flags & ARCHIVE_CHUNK_UNPROVEN) != 0;
+	for (size_t i = column_ends(s); i-- > 0;) {
+		struct archive_end end = column_end(s, i);
+
+		if (end.offset > most)
+			continue;
+		if (!*any)
+			stamps->last = end;
+		stamps->first = end;
+		*any = true;
+	}
+}
+
+int reader_stamps(struct reader *r, int64_t stream, uint64_t sequence, uint32_t most, struct reader_stamps *stamps)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	bool any = false;
+	int rc = reader_statement(r, S_ENDS_BELOW, VALUES(stream, sequence_column(sequence), most ? most - 1 : 0), &s);
+
+	*stamps = (struct reader_stamps){0};
+	while (s && (rc = ends_step(r, s, stream, sequence)) == STATEMENT_ROW)
+		add_stamps(s, most, stamps, &any);
+	return rc == 0 && !any ? ARCHIVE_E_ABSENT : rc;
+}
+
 /* Read the single number that S selects into *NUMBER; 0 if there is no row. */
 static int read_number(struct reader *r, sqlite3_stmt *s, uint64_t *number)
 {

@@ -150,6 +150,20 @@ int reader_end_above(struct reader *r, int64_t stream, uint64_t sequence, uint32
  * ARCHIVE_E_ABSENT: there is none.
  */
 int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint64_t real, struct archive_end *end);
+/* The times of a packet, from a part of its rows. */
+struct reader_stamps {
+	uint64_t first_timestamp;
+	uint32_t room;
+	bool clock;			/* as in struct reader_packet */
+	bool unproven;			/* a row of the part is unproven */
+	struct archive_end first, last; /* the first and the last chunk end */
+};
+/*
+ * Read the times of a packet's chunks that end at or below the offset MOST. All rows that have such
+ * bytes are checked, and no others are read, so the result for a capture does not change when the
+ * packet grows. ARCHIVE_E_ABSENT: no chunk ends there.
+ */
+int reader_stamps(struct reader *r, int64_t stream, uint64_t sequence, uint32_t most, struct reader_stamps *stamps);
 /* Count the packets that the archive has with sequences from FROM to TO, both included. */
 int reader_present(struct reader *r, int64_t stream, uint64_t from, uint64_t to, uint64_t *packets);
 /* Sum up the content bytes of all packets with sequences above SEQUENCE. */

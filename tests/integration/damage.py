@@ -214,6 +214,25 @@ class Damage(daemons.Case):
         print(f"{FLIPS} flips in rows: {noticed} noticed, {silent} changed no answer", file=sys.stderr)
         self.assertGreater(noticed, FLIPS // 2)
 
+    def test_rows_behind_a_capture(self):
+        """A capture ends in the middle of a packet. Bits that flip in the rows of that packet behind
+        the capture's end change none of its answers: neither its packets nor the clock's offset."""
+        d = self.daemons_of("behind")
+        whole = {path: body for path, body in self.bodies(d).items() if "/captures/" in path}
+        with contextlib.closing(sqlite3.connect(os.path.join(d.state, TRACE))) as db:
+            rows = [row[0] for row in db.execute(
+                """SELECT DISTINCT k.id FROM chunks k JOIN capture_streams c ON c.stream = k.stream AND c.last_sequence = k.sequence
+                AND k.offset >= c.last_offset ORDER BY 1"""
+            )]
+        self.assertTrue(rows)
+        for column, bit in (("first_timestamp", 1 << 35), ("flags", 1), ("flags", 2), ("flags", 4), ("packet_bytes", 1 << 7)):
+            for row in rows:
+                flip = f"UPDATE chunks SET {column} = ({column} | {bit}) - ({column} & {bit}) WHERE id = {row}"
+                self.damage(d, flip)
+                self.restart_reader(d)
+                self.check(d, f"chunks {row}.{column}", whole)
+                self.damage(d, flip)
+
     def restart_reader(self, d):
         """Restart the server, so that it holds no page from before."""
         d.kill_server()

@@ -34,25 +34,22 @@ void guest_clock_stream(struct guest_clock *c, struct reader *reader, struct scr
 /* Add the stamps of packet V. Return 0 or what the reader returns. */
 static int take_packet(struct guest_clock *c, const struct packet_view *v)
 {
-	struct reader *r = c->walk.reader;
-	int64_t stream = c->walk.selection->stream;
-	struct archive_end first, last;
+	struct reader_stamps stamps;
 	int rc;
 
-	if (v->unproven || v->end <= MPROF_PACKET_HEADER_BYTES)
+	if (v->end <= MPROF_PACKET_HEADER_BYTES)
 		return 0;
-	rc = reader_end_below(r, stream, v->sequence, UINT32_MAX, &last);
-	if (rc == 0)
-		rc = reader_end_above(r, stream, v->sequence, 0, 0, &first);
-	if (rc != 0)
+	rc = reader_stamps(c->walk.reader, c->walk.selection->stream, v->sequence, v->chunks_end, &stamps);
+	if (rc != 0 || stamps.unproven)
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
-	mprof_clocks_packet(&c->clocks, &(struct mprof_copied_packet){.guest_ns = v->first_timestamp,
-								      .packet_bytes = v->room,
-								      .first = {first.mono, first.real, first.offset},
-								      .last = {last.mono, last.real, last.offset},
-								      .stepped = v->clock});
-	if (last.real > c->newest)
-		c->newest = last.real;
+	mprof_clocks_packet(&c->clocks, &(struct mprof_copied_packet){
+						.guest_ns = stamps.first_timestamp,
+						.packet_bytes = stamps.room,
+						.first = {stamps.first.mono, stamps.first.real, stamps.first.offset},
+						.last = {stamps.last.mono, stamps.last.real, stamps.last.offset},
+						.stepped = stamps.clock});
+	if (stamps.last.real > c->newest)
+		c->newest = stamps.last.real;
 	return 0;
 }
 
