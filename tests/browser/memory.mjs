@@ -679,7 +679,8 @@ test("memory: the cost of a tree of a million nodes depends on its pixels only",
 			tree.total[a] = tree.total[i] * 0.6;
 			tree.total[b] = tree.total[i] * 0.4;
 		}
-		flame.show({callees: tree, callers: tree, spots: []}, flame.names, "a million");
+		const {names} = flame;
+		flame.show({callees: tree, callers: tree, names, files: new Map(), rootText: "a million"});
 		/* Take the least of three times: one of them may be slow by chance. */
 		const took = [1, 2, 3].map(() => {
 			const began = performance.now();
@@ -767,6 +768,7 @@ test("memory: a function is focused, hidden and folded by its menu and by keys",
 	await open(name);
 	await page.keyboard.press("End");
 	await page.keyboard.press("ArrowUp");
+	await page.keyboard.press("ArrowUp");
 	await page.keyboard.press("Enter");
 	await until(async () => (await names()).has(parser));
 
@@ -798,6 +800,170 @@ test("memory: a function is focused, hidden and folded by its menu and by keys",
 	await addressed(page, "hide", `hide:is:${name}`);
 	await until(async () => !(await names()).has(name));
 	ok((await names()).has(parser), "its callees stay");
+});
+
+/** Return the text of the root's box in the flame graph. */
+async function rootText(page) {
+	await settled(page);
+	return page.evaluate(() => document.getElementById("page").memory.flame.rootText);
+}
+
+test("memory: the flame graph counts sampled objects", async (t) => {
+	const page = await leaky(t, "&weight=live");
+	const living = allocated("leaky").filter((it) => it.end === Infinity).length;
+
+	await page.getByLabel("What the widths count").selectOption("objects");
+	await addressed(page, "count", "objects");
+	equal(await rootText(page), `all: ${living} sampled objects`);
+	equal((await boxes(page))[0].total, living, "the width of the root's box");
+	const widest = (await boxes(page)).find((it) => it.row === 1);
+	const at = await middle(page, widest);
+	await page.mouse.move(at.x, at.y);
+	await page.locator(".mem-tip", {hasText: /: \d+ sampled objects \(/}).waitFor();
+	await page.reload();
+	equal(await rootText(page), `all: ${living} sampled objects`, "after a reload");
+	await what(page).selectOption("peak");
+	const {peak_objects: most} = await page.evaluate(() => ({
+		peak_objects: document.getElementById("page").memory.info.sums.peakObjects,
+	}));
+	await becomes(() => rootText(page), `all: ${most} sampled objects`, "the objects at the peak");
+});
+
+test("memory: callers and callees of a function stand above and below it", {timeout: 120000}, async (t) => {
+	const page = await leaky(t);
+	const name = "Dune__exe__Leaky.Render.page";
+	const says = page.locator("#mem-panel-sandwich [role=status]");
+	const graphs = () =>
+		page.evaluate(() => {
+			const {sandwich} = document.getElementById("page").memory;
+			const sides = [sandwich.callers, sandwich.callees];
+
+			return sides.map(({tree, names, layout}) => ({
+				total: tree.total[0],
+				drawn: layout.nodes.length,
+				names: layout.nodes.slice(1).map((node) => names[tree.name[node]]),
+			}));
+		});
+	const at = await middle(
+		page,
+		(await boxes(page)).find((it) => it.name === name),
+	);
+
+	await page.mouse.click(at.x, at.y, {button: "right"});
+	await page.getByRole("menuitem", {name: "All that is above and below it (s)"}).click();
+	await says.getByText(/^203 MB ± 1 %, 78\.9 % of all; 0 B of it itself$/).waitFor();
+	await addressed(page, "tab", "sandwich");
+	await addressed(page, "around", name);
+	await until(async () => (await graphs()).every((it) => it.drawn > 1));
+	const [callers, callees] = await graphs();
+	equal(callers.names[0], "Dune__exe__Leaky.handle", "the caller");
+	ok(callees.names.includes("Stdlib__Buffer.create") || callees.names.length > 0, callees.names.join());
+	equal(Math.round(callers.total), Math.round(callees.total), "both count the same");
+	await t.look(page, "memory-sandwich");
+	await t.accessible(page);
+	await page.reload();
+	await settled(page);
+	await becomes(async () => (await graphs())[0].names[0], "Dune__exe__Leaky.handle", "the caller after a reload");
+
+	/* A function is chosen by a part of its name, by a key, and by a click in either graph. */
+	await page.getByLabel("Function", {exact: true}).fill("parser.parse");
+	await page.keyboard.press("Enter");
+	await addressed(page, "around", "Dune__exe__Leaky.Parser.parse");
+	await page.getByLabel("Function", {exact: true}).fill("no such function");
+	await page.keyboard.press("Enter");
+	await says.getByText("No function has that in its name.").waitFor();
+	await page.locator("#mem-callers").focus();
+	await page.keyboard.press("ArrowUp");
+	await page.keyboard.press("ArrowUp");
+	await page.keyboard.press("Enter");
+	await addressed(page, "around", "Dune__exe__Leaky.handle");
+	await page.getByRole("tab", {name: "Functions"}).click();
+	await page.getByRole("button", {name: `What is above and below ${name}`}).click();
+	await addressed(page, "around", name);
+});
+
+test("memory: two moments are compared, in red and blue", {timeout: 120000}, async (t) => {
+	const [early, late] = [40000, 160000];
+	const page = await leaky(t, `&at=${early}`);
+	const scale = 8 / 3e-4;
+	const lived = (us) =>
+		allocated("leaky")
+			.filter((it) => it.us <= us && it.end > us)
+			.reduce((sum, it) => sum + it.samples, 0);
+	const both = [lived(early), lived(late)].map((it) => Math.round(it * scale));
+	const totals = () =>
+		page.evaluate(() => {
+			const {tree} = document.getElementById("page").memory.flame;
+
+			return tree.before ? [tree.before[0], tree.after[0]].map(Math.round) : null;
+		});
+
+	await page.getByLabel("Compare with").selectOption("kept");
+	await addressed(page, "base", `at:${early}`);
+	await page.evaluate((us) => document.getElementById("page").memory.choice.choose({at: us}), late);
+	await addressed(page, "at", String(late));
+	await becomes(totals, both, "the bytes that lived at both moments");
+	ok(/^all: .* before, .* now \([+−].*\)$/.test(await rootText(page)), await rootText(page));
+	await t.look(page, "memory-difference");
+	await t.accessible(page);
+	await page.getByRole("tab", {name: "Functions"}).click();
+	await page.getByRole("columnheader", {name: "Self, change"}).waitFor();
+	const changes = await page.evaluate(() =>
+		document
+			.getElementById("page")
+			.memory.functions.wanted()
+			.map((it) => it.self - it.selfBefore),
+	);
+	ok(
+		changes.every((it, i) => i === 0 || it <= changes[i - 1]),
+		"the greatest growth first",
+	);
+	await page.reload();
+	await becomes(totals, both, "after a reload");
+	await page.getByLabel("Compare with").selectOption("");
+	await addressed(page, "base", undefined);
+	await becomes(totals, null, "no difference");
+});
+
+test("memory: two recordings are compared by the names of functions", {timeout: 120000}, async (t) => {
+	const host = await t.host({sink: true, collector: false});
+	const {id: first} = await recorded(host, trace("v1-lists"));
+	const {id: second} = await recorded(host, trace("leaky"));
+	const page = await opened(t, host, second, "&weight=live");
+
+	await page.getByLabel("Compare with").focus();
+	await page.getByLabel("Compare with").locator(`option[value="recording:${first}"]`).waitFor({state: "attached"});
+	await page.getByLabel("Compare with").selectOption(`recording:${first}`);
+	await addressed(page, "other", String(first));
+	await until(() => page.evaluate(() => Boolean(document.getElementById("page").memory.flame.tree?.before)));
+	const found = await page.evaluate(() => {
+		const {tree, names} = document.getElementById("page").memory.flame;
+		const {info} = document.getElementById("page").memory;
+		const out = {before: tree.before[0], after: tree.after[0], live: info.sums.liveBytes, only: []};
+
+		for (let i = 1; i < tree.n; i++) if (tree.before[i] && !tree.after[i]) out.only.push(names[tree.name[i]]);
+		return out;
+	});
+	equal(Math.round(found.after), Math.round(found.live), "this recording's bytes");
+	ok(found.before > 0 && found.only.length > 0, `functions of the other: ${found.only.length}`);
+	await page.reload();
+	await until(() => page.evaluate(() => Boolean(document.getElementById("page").memory?.flame.tree?.before)));
+	/* A recording that is gone is said, and the page goes on. */
+	t.allow(/404/);
+	await page.evaluate((id) => (location.hash = `#memtrace=${id}&other=999999`), second);
+	await page
+		.locator(".mem")
+		.getByText(/999999|no such|There is no/i)
+		.first()
+		.waitFor();
+	await page.getByLabel("Compare with").selectOption("");
+	await until(() =>
+		page.evaluate(
+			() =>
+				document.getElementById("page").memory.flame.tree &&
+				!document.getElementById("page").memory.flame.tree.before,
+		),
+	);
 });
 
 test("memory: a tip names the file of a function", async (t) => {

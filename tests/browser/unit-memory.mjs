@@ -8,6 +8,8 @@ import {clauseOf, clauseText, gather, hiddenOf, narrowed} from "../../client/vie
 import {Layout, NONE, nodeAt, pathTo, search} from "../../client/viewer/memory/memory-layout.js";
 import {step} from "../../client/viewer/memory/memory-plot.js";
 import {collapsed} from "../../client/viewer/memory/memory-save.js";
+import {ProfileView} from "../../client/viewer/memory/memory-profile-view.js";
+import {around, byObjects, difference, spotsOfBoth} from "../../client/viewer/memory/memory-trees.js";
 import {isMemtrace} from "../../client/viewer/memory/memory-source.js";
 import {
 	amount,
@@ -30,6 +32,11 @@ test("a view of a memory profile comes back as it was", () => {
 		{memfile: "a b&c#.trace", at: 0},
 		{memtrace: 7, at: 218336, tree: "callers", grow: "down", sites: true, recursion: true, find: "a+b&c", path},
 		{memtrace: 7, during: {from: 0, to: 99}, still: true, tab: "leaks", sort: "name", clock: "wall"},
+		{memtrace: 7, weight: "live", base: {at: 5}, count: "objects", tab: "sandwich", around: "a b&c"},
+		{memtrace: 7, base: {during: {from: 1, to: 9}, still: true}},
+		{memtrace: 7, base: {weight: "peak"}},
+		{memtrace: 7, base: {}},
+		{memtrace: 7, other: 8},
 		{memtrace: 7, weight: "peak", only: ["size:least:4K", "inside:has:a~b:c&d"], hide: ["hide:is:x"]},
 	]) {
 		assert.deepEqual(parse(format(view)), view);
@@ -39,6 +46,8 @@ test("a view of a memory profile comes back as it was", () => {
 	assert.deepEqual(parse("#memtrace=7&at=-1&during=9-3&tab=__proto__&sort=x&weight=all&grow=up&still=2"), {
 		memtrace: 7,
 	});
+	for (const base of ["at:", "at:x", "during:9-3", "still:", "x", "at:1:2", "__proto__"])
+		assert.deepEqual(parse(`#memtrace=7&other=x&base=${base}`), {memtrace: 7}, base);
 	assert.deepEqual(parse("#at=5&only=size:least:4K"), {});
 	assert.ok(
 		format({memtrace: 7, path: Array.from({length: 4096}, (_, i) => `f${i}`)}).length < 16000,
@@ -182,6 +191,174 @@ test("boxes stand at their bytes, and a function under half a pixel has none", (
 	assert.deepEqual({...search(TREE, NAMES, "C"), names: null}, {names: null, nodes: 2, bytes: 89.6});
 	assert.equal(search(TREE, NAMES, "zzz").nodes, 0);
 	assert.deepEqual(collapsed(TREE, ["", "a;b", "b", "c", "d"]), ["a_b 10\n", "d 0\n", "a_b;c 50\n", "b;c 40\n"]);
+});
+
+/* Make the tree of STACKS: [{frames: numbers of names, the outermost first, bytes, allocs}]. */
+function treeOf(stacks) {
+	const tree = {n: 1, parent: [NONE], depth: [0], self: [0], allocs: [0], name: [0]};
+	const children = [new Map()];
+
+	for (const {frames, bytes, allocs} of stacks) {
+		let node = 0;
+
+		for (const name of frames) {
+			if (!children[node].has(name)) {
+				children[node].set(name, tree.n++);
+				children.push(new Map());
+				tree.parent.push(node);
+				tree.depth.push(tree.depth[node] + 1);
+				tree.self.push(0);
+				tree.allocs.push(0);
+				tree.name.push(name);
+			}
+			node = children[node].get(name);
+		}
+		tree.self[node] += bytes;
+		tree.allocs[node] += allocs;
+	}
+	tree.total = [...tree.self];
+	for (let i = tree.n - 1; i > 0; i--) tree.total[tree.parent[i]] += tree.total[i];
+	return tree;
+}
+
+/** Return {path of numbers: [total, self]} of TREE by its links from parent to child, and check these. */
+function pathsOf(tree, total = tree.total, self = tree.self) {
+	const out = {};
+	const visit = (node, path) => {
+		let last = Infinity;
+
+		out[path.join()] = [total[node], self[node]];
+		for (let child = tree.first[node]; child !== NONE; child = tree.next[child]) {
+			assert.equal(tree.parent[child], node);
+			assert.equal(tree.depth[child], tree.depth[node] + 1);
+			assert.ok(tree.total[child] <= last && tree.total[child] > 0, "the largest first");
+			last = tree.total[child];
+			visit(child, [...path, tree.name[child]]);
+		}
+	};
+
+	visit(0, []);
+	return out;
+}
+
+/** Add [TOTAL, SELF] to OUT for each prefix of FRAMES. */
+function count(out, frames, amount) {
+	for (let n = 0; n <= frames.length; n++) {
+		const it = (out[frames.slice(0, n).join()] ??= [0, 0]);
+
+		it[0] += amount;
+		if (n === frames.length) it[1] += amount;
+	}
+}
+
+/** Return N random stacks of few functions; a function can stand on one several times. */
+function randomStacks(random, n) {
+	return Array.from({length: n}, () => ({
+		frames: Array.from({length: Math.floor(random() * 7)}, () => 1 + Math.floor(random() * 4)),
+		bytes: Math.floor(random() * 100) + 1,
+		allocs: 1 + Math.floor(random() * 3),
+	}));
+}
+
+/** Return a generator of numbers in [0, 1), the same for each SEED. */
+function randomOf(seed) {
+	return () => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32;
+}
+
+test("trees by objects, around a function and of two profiles count every stack", () => {
+	for (let seed = 1; seed <= 200; seed++) {
+		const random = randomOf(seed);
+		const stacks = randomStacks(random, 1 + Math.floor(random() * 30));
+		const others = randomStacks(random, Math.floor(random() * 30));
+		const [tree, other] = [treeOf(stacks), treeOf(others)];
+		const objects = {"": [0, 0]};
+		const [above, below] = [{}, {}];
+
+		for (const {frames, allocs} of stacks) count(objects, frames, allocs);
+		assert.deepEqual(pathsOf(byObjects(tree)), objects, `objects, ${seed}`);
+
+		for (const {frames, bytes} of stacks) {
+			const at = frames.indexOf(2);
+
+			if (at < 0) continue;
+			count(above, frames.slice(0, at).reverse(), bytes);
+			count(below, frames.slice(at + 1), bytes);
+		}
+		const both = around(tree, 2);
+		if (!both) assert.deepEqual(below, {}, `${seed}`);
+		else {
+			assert.deepEqual(pathsOf(both.callers), above, `callers, ${seed}`);
+			assert.deepEqual(pathsOf(both.callees), below, `callees, ${seed}`);
+		}
+
+		/* In the other profile's names, each number is one greater. */
+		const apart = difference(other, tree, (name) => name + 1);
+		const wanted = [{}, {}, {}];
+		others.forEach(({frames, bytes}) =>
+			count(
+				wanted[0],
+				frames.map((it) => it + 1),
+				bytes,
+			),
+		);
+		stacks.forEach(({frames, bytes}) => count(wanted[1], frames, bytes));
+		for (const it of wanted.slice(0, 2))
+			for (const [path, [total, self]] of Object.entries(it)) {
+				const sum = (wanted[2][path] ??= [0, 0]);
+
+				sum[0] += total;
+				sum[1] += self;
+			}
+		assert.deepEqual(pathsOf(apart), wanted[2], `both, ${seed}`);
+		[
+			[apart.before, apart.selfBefore, wanted[0]],
+			[apart.after, apart.selfAfter, wanted[1]],
+		].forEach(([total, self, it], which) => {
+			for (const [path, [was, own]] of Object.entries(pathsOf(apart, total, self)))
+				assert.deepEqual([was, own], it[path] ?? [0, 0], `${which ? "after" : "before"}, ${path}, ${seed}`);
+		});
+	}
+});
+
+test("a profile of another recording is compared by the names of functions", () => {
+	const spot = (name, self, total) => ({name, file: "f.ml", self, total, callers: []});
+	const stacks = [{frames: [1, 2], bytes: 10, allocs: 1}];
+	const profile = (name) => {
+		const callees = treeOf(stacks);
+
+		return {callees, callers: callees, bytes: 10, objects: 1, relativeError: 1, spots: [spot(name, 10, 10)]};
+	};
+	const names = ["", "main", "new"];
+	const view = new ProfileView(profile("new"), names, {profile: profile("old"), names: ["", "main", "old"]});
+	const tree = view.callees;
+
+	assert.deepEqual(
+		Array.from({length: tree.n - 1}, (_, i) => [
+			view.names[tree.name[i + 1]],
+			tree.before[i + 1],
+			tree.after[i + 1],
+		]),
+		[
+			["main", 10, 10],
+			["old", 10, 0],
+			["new", 0, 10],
+		],
+	);
+	assert.deepEqual(names, ["", "main", "new"], "the heap's own names stay");
+	assert.equal(view.rootText, "all: 10 B before, 10 B now (no change)");
+	assert.deepEqual(
+		spotsOfBoth([spot("a", 5, 6), spot("b", 1, 1)], [spot("b", 3, 4)]).map((it) => [
+			it.name,
+			it.selfBefore,
+			it.self,
+			it.totalBefore,
+			it.total,
+		]),
+		[
+			["b", 1, 3, 1, 4],
+			["a", 5, 0, 6, 0],
+		],
+	);
 });
 
 test("lines of the axes are round", () => {

@@ -32,6 +32,7 @@ export class Chart extends Plot {
 		this.element = make("div", {className: "mem-chart-box"}, this.canvas);
 		this.lines = null; /* argument of show(), or null before the first answer */
 		this.chosen = null; /* the selection: {at}, {from, to} (µs) or null */
+		this.base = null; /* the selection that CHOSEN is compared with, in the same form */
 		this.pointer = null; /* time under the pointer, µs, or null */
 		this.mark = null; /* time of the crosshair that keys move, µs, or null */
 		this.listen();
@@ -86,9 +87,10 @@ export class Chart extends Plot {
 		this.draw();
 	}
 
-	/** Set the selection: {at}, {from, to} or null. */
-	choose(chosen) {
+	/** Set the selection, and the one that it is compared with: {at}, {from, to} or null. */
+	choose(chosen, base = null) {
 		this.chosen = chosen;
+		this.base = base;
 		this.draw();
 	}
 

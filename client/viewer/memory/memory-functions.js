@@ -5,7 +5,7 @@
  */
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
-import {amount, share} from "./memory-text.js";
+import {amount, change, share} from "./memory-text.js";
 import {count} from "../page/times.js";
 
 const ROWS = 100; /* rows at first, and further rows for each press of the button */
@@ -61,7 +61,7 @@ function repeats(tree, node) {
 export class Functions {
 	/**
 	 * HOOKS: changed(): the view changed, so write the address; show(name): show the function in
-	 * the flame graph; error(bytes): return the error of an estimate as text.
+	 * the flame graph; around(name): show what is above and below it; error(bytes): return the error of an estimate as text.
 	 */
 	constructor(hooks) {
 		this.hooks = hooks;
@@ -101,9 +101,9 @@ export class Functions {
 						{},
 						this.heads.get("name"),
 						this.heads.get("self"),
-						this.share("Self, share"),
+						(this.selfShare = this.share("Self, share")),
 						this.heads.get("total"),
-						this.share("Total, share"),
+						(this.totalShare = this.share("Total, share")),
 						this.share(
 							"Error",
 							"Relative error of its own bytes: about one by the square root of its samples",
@@ -148,14 +148,17 @@ export class Functions {
 	}
 
 	/**
-	 * Show the functions of PROFILE, an answer of heap.profile(), with the texts NAMES of heap.names.
+	 * Show the functions of VIEW, a ProfileView; its bytes, also if its graphs count objects.
 	 * RECURSION: the stacks have each frame of a function that calls itself.
 	 */
-	show(profile, names, recursion) {
-		const {spots, bytes} = profile;
+	show(view, recursion) {
+		const {spots, profile, names} = view;
 
 		this.spots = spots;
-		this.bytes = bytes;
+		this.bytes = profile.bytes;
+		this.compared = view.before !== null;
+		this.selfShare.textContent = this.compared ? "Self, change" : "Self, share";
+		this.totalShare.textContent = this.compared ? "Total, change" : "Total, share";
 		this.calls = null;
 		this.callees = () =>
 			(this.calls ??= callees(profile.callees, names, new Set(spots.map((it) => it.name)), recursion));
@@ -167,10 +170,15 @@ export class Functions {
 		const all = this.spots.filter(
 			(it) => !text || it.name.toLowerCase().includes(text) || (it.file ?? "").toLowerCase().includes(text),
 		);
+		const compared = {
+			self: (a, b) => b.self - b.selfBefore - (a.self - a.selfBefore) || b.self - a.self,
+			total: (a, b) => b.total - b.totalBefore - (a.total - a.totalBefore) || b.total - a.total,
+		};
 		const by = {
 			self: (a, b) => b.self - a.self || b.total - a.total,
 			total: (a, b) => b.total - a.total || b.self - a.self,
 			name: (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
+			...(this.compared ? compared : {}),
 		}[this.sort];
 
 		return all.sort(by);
@@ -229,12 +237,21 @@ export class Functions {
 					title: "Show it in the flame graph",
 					onclick: () => this.hooks.show(spot.name),
 				}),
+				" ",
+				make("button", {
+					type: "button",
+					className: "mem-link mem-quiet",
+					textContent: "⇅",
+					title: "Show what is above and below it",
+					"aria-label": `What is above and below ${shown(spot.name, 60)}`,
+					onclick: () => this.hooks.around(spot.name),
+				}),
 				make("span", {className: "mem-quiet", textContent: ` ${this.where(spot)}`}),
 			),
 			number(amount(spot.self)),
-			number(share(spot.self, this.bytes), true),
+			number(this.compared ? change(spot.selfBefore, spot.self) : share(spot.self, this.bytes), true),
 			number(amount(spot.total)),
-			number(share(spot.total, this.bytes), true),
+			number(this.compared ? change(spot.totalBefore, spot.total) : share(spot.total, this.bytes), true),
 			number(this.hooks.error(spot.self), true),
 		);
 

@@ -51,6 +51,27 @@ export function colourOf(name, dark) {
 	return dark ? `hsl(${hue.toFixed(0)} 46% ${25 + vary}%)` : `hsl(${hue.toFixed(0)} 82% ${69 + 1.6 * vary}%)`;
 }
 
+/**
+ * Return the colour of a box whose amount changed from BEFORE to AFTER: red if it grew, blue if it
+ * shrank, the stronger the greater the change is to both amounts together.
+ */
+export function colourOfChange(before, after, dark) {
+	const part = before + after > 0 ? (after - before) / (before + after) : 0;
+	const much = Math.round(100 * Math.abs(part));
+	const hue = part > 0 ? 6 : 213;
+
+	return dark
+		? `hsl(${hue} ${Math.round(much * 0.6)}% ${28 + Math.round(much * 0.08)}%)`
+		: `hsl(${hue} ${Math.round(much * 0.9)}% ${88 - Math.round(much * 0.2)}%)`;
+}
+
+/* Return the colour of NODE's box. HIT: the search found it. */
+function fillOf(tree, node, hit, how, colours) {
+	if (hit) return colours.hit;
+	if (tree.before) return colourOfChange(tree.before[node], tree.after[node], how.dark);
+	return node === 0 ? colours.root : how.names.colour(tree.name[node], how.dark);
+}
+
 /** A cache of the printable, shortened names and of their colours, by the number of the name. */
 export class Names {
 	constructor(names) {
@@ -138,7 +159,7 @@ function box(ctx, layout, i, y, how, colours) {
 	const wide = layout.wide(i);
 	const hit = node !== 0 && how.hits?.[name] === 1;
 
-	ctx.fillStyle = hit ? colours.hit : node === 0 ? colours.root : how.names.colour(name, how.dark);
+	ctx.fillStyle = fillOf(layout.tree, node, hit, how, colours);
 	ctx.fillRect(x, y, Math.max(wide - (wide > 3 ? 1 : 0), 0.5), ROW - 1);
 	if (node === how.selected) {
 		ctx.strokeStyle = colours.select;
@@ -177,7 +198,7 @@ function boxSvg(layout, i, y, how, colours, boxText) {
 	const text = node === 0 ? how.rootText : how.names.text(name);
 	const room = Math.floor((wide - 6) / LETTER);
 	const part = tail(text, room);
-	const fill = hit ? colours.hit : node === 0 ? colours.root : how.names.colour(name, how.dark);
+	const fill = fillOf(layout.tree, node, hit, how, colours);
 	const x = layout.xs[i].toFixed(2);
 
 	return (

@@ -51,7 +51,7 @@ export function step(reach, n, base = 10) {
 }
 
 /**
- * The painting half of Chart. It reads the members info, walled, width, lines, chosen, drawn,
+ * The painting half of Chart. It reads the members info, walled, width, lines, chosen, base, drawn,
  * pointer, mark and hooks, which Chart sets.
  */
 export class Plot {
@@ -202,7 +202,7 @@ export class Plot {
 	}
 
 	over(ctx, colours) {
-		const {chosen, drawn} = this;
+		const {chosen, base, drawn} = this;
 		const range = drawn ?? (chosen?.to !== undefined ? chosen : null);
 		const upright = (us, colour, dash) => {
 			const x = Math.round(this.x(us)) + 0.5;
@@ -225,6 +225,8 @@ export class Plot {
 		}
 		ctx.lineWidth = 2;
 		if (!range && chosen?.at !== undefined) upright(chosen.at, colours.edge, []);
+		for (const us of base ? (base.to !== undefined ? [base.from, base.to] : [base.at]) : [])
+			upright(us, colours.edge, [2, 4]);
 		ctx.lineWidth = 1;
 		const cross = this.pointer ?? this.mark;
 		if (cross !== null) this.crosshair(ctx, colours, cross, upright);

@@ -70,7 +70,7 @@ export function collapsed(tree, names) {
 }
 
 export function saveCollapsed(flame, name) {
-	const {profile, names} = need(flame);
+	const {profile, names} = need(flame).view;
 
 	download(new Blob(collapsed(profile.callees, names), {type: "text/plain"}), fileName(name, "collapsed"));
 }
@@ -137,7 +137,7 @@ export function speedscope(profile, names, title) {
 }
 
 export function saveSpeedscope(flame, name) {
-	const {profile, names} = need(flame);
+	const {profile, names} = need(flame).view;
 
 	download(
 		new Blob([JSON.stringify(speedscope(profile, names, name))], {type: "application/json"}),
@@ -217,7 +217,7 @@ export function pprof(profile, names) {
 }
 
 export async function savePprof(flame, name) {
-	const {profile, names} = need(flame);
+	const {profile, names} = need(flame).view;
 	const packed = new Blob([pprof(profile, names)]).stream().pipeThrough(new CompressionStream("gzip"));
 
 	download(await new Response(packed).blob(), fileName(name, "pb.gz"));
@@ -228,7 +228,7 @@ export async function savePprof(flame, name) {
  * many programs cannot read JSON that is nested so deeply.
  */
 export function saveJson(flame, name, about) {
-	const {profile, names} = need(flame);
+	const {profile, names} = need(flame).view;
 	const {callees: tree} = profile;
 	const nodes = Array.from({length: Math.min(tree.n, NODES_MAX)}, (_, i) => ({
 		parent: i ? tree.parent[i] : null,

@@ -30,6 +30,11 @@ export function share(part, whole) {
 	return percent < 0.01 ? "< 0.01 %" : `${percent.toFixed(percent < 1 ? 2 : 1)} %`;
 }
 
+/** Return the change from BEFORE to AFTER with its sign, TEXT(amount) each: "+2.2 MB". */
+export function change(before, after, text = amount) {
+	return after === before ? "no change" : `${after > before ? "+" : "−"}${text(Math.abs(after - before))}`;
+}
+
 /**
  * Return the error of an estimate as text, such as "± 5 %". RELATIVE is the relative error (1 = 100
  * %).

@@ -32,41 +32,49 @@ export class MemoryViewUrl {
 
 	/** Apply VIEW to the controls of the page. */
 	put(view) {
-		const {flame, functions, choice, chart, clock, info, filters, tabs} = this.page;
+		const {flame, functions, sandwich, choice, compare, chart, clock, info, filters, tabs} = this.page;
 
 		choice.set(view);
+		compare.set(view);
 		clock.value = view.clock ?? "";
 		if (info) chart.know(info, clock.value === "wall");
 		choice.build();
 		filters.set(view.only ?? [], view.hide ?? []);
 		flame.treeChoice.value = view.tree ?? "callees";
 		flame.growChoice.value = view.grow ?? "up";
+		flame.countChoice.value = view.count ?? "bytes";
 		flame.sites.checked = Boolean(view.sites);
 		flame.recursion.checked = Boolean(view.recursion);
 		flame.find.value = functions.find.value = view.find ?? "";
 		flame.folded = new Set(view.fold ?? []);
 		flame.go(view.path ?? []);
+		sandwich.name = view.around ?? "";
+		sandwich.stale = true;
 		functions.sort = view.sort ?? SORTS[0];
 		functions.mark();
 		tabs.show(view.tab ?? "flame");
-		chart.choose(choice.marked);
+		if (tabs.name === "sandwich") sandwich.turn();
+		chart.choose(choice.marked, compare.base?.marked ?? null);
 		this.page.link();
 	}
 
 	/** Return the present view. */
 	get now() {
-		const {flame, functions, tabs, view, filters, source, choice, clock} = this.page;
+		const {flame, functions, sandwich, tabs, view, filters, source, choice, compare, clock} = this.page;
 		const {only, hide} = filters.texts;
 		const given = (key, value, usual) => (value && value !== usual ? {[key]: value} : {});
 
 		return {
 			...(view.memtrace !== undefined ? {memtrace: view.memtrace} : {memfile: view.memfile ?? source.file.name}),
 			...choice.view,
+			...compare.view,
 			...given("clock", clock.value),
 			...(only.length ? {only} : {}),
 			...(hide.length ? {hide} : {}),
 			...given("tree", flame.treeChoice.value, "callees"),
 			...given("grow", flame.growChoice.value, "up"),
+			...given("count", flame.countChoice.value, "bytes"),
+			...given("around", tabs.name === "sandwich" ? sandwich.name : ""),
 			...given("sites", flame.sites.checked),
 			...given("recursion", flame.recursion.checked),
 			...(flame.folded.size ? {fold: [...flame.folded]} : {}),

@@ -7,12 +7,15 @@ import {askNote} from "../host/host-dialogs.js";
 import {make} from "../page/make.js";
 import {Chart} from "./memory-chart.js";
 import {Choice} from "./memory-choice.js";
+import {Compare} from "./memory-compare.js";
 import {Filters} from "./memory-filters.js";
 import {Flame} from "./memory-flame.js";
 import {Functions} from "./memory-functions.js";
 import {Follow} from "./memory-follow.js";
 import {Head} from "./memory-head.js";
 import {Leaks} from "./memory-leaks.js";
+import {ProfileView} from "./memory-profile-view.js";
+import {Sandwich} from "./memory-sandwich.js";
 import {saveCollapsed, saveJson, savePng, savePprof, saveSpeedscope, saveSvg} from "./memory-save.js";
 import {LocalFile, Recording} from "./memory-source.js";
 import {Tabs} from "./memory-tabs.js";
@@ -39,6 +42,7 @@ export class MemoryPage {
 			this.dark = dark;
 			this.chart.draw();
 			this.flame.draw();
+			this.sandwich.draw();
 		}, this.leaving.signal);
 		this.threads = new Threads(services.api);
 		this.viewUrl = new MemoryViewUrl(this);
@@ -56,9 +60,16 @@ export class MemoryPage {
 		const settle = () => this.settle();
 
 		this.live = make("div", {className: "unseen", role: "status", "aria-live": "polite"});
-		this.choice = new Choice({
-			timeText: (us) => (this.chart?.info ? this.chart.timeText(us) : `${us / 1e6} s`),
+		const timeText = (us) => (this.chart?.info ? this.chart.timeText(us) : `${us / 1e6} s`);
+
+		this.choice = new Choice({timeText, changed: () => this.chosen()});
+		this.compare = new Compare({
+			timeText,
 			changed: () => this.chosen(),
+			selection: () => this.choice,
+			heap: () => this.newHeap(),
+			api: this.services.api ?? null,
+			own: () => this.view.memtrace,
 		});
 		this.head = new Head(this.acts(), this.saves());
 		this.chart = new Chart({choose: (it) => this.choice.choose(it), ask: () => this.draw(), tell, dark});
@@ -68,15 +79,23 @@ export class MemoryPage {
 			asked: () => this.chosen(),
 			filter: (text) => this.filters.add(text),
 			callers: (name) => this.showFunction(name),
+			around: (name) => this.showAround(name),
 			tell,
 			dark,
 			error,
 		});
-		this.functions = new Functions({changed: settle, show: (name) => this.showFunction(name), error});
+		this.sandwich = new Sandwich({changed: settle, tell, dark, error});
+		this.functions = new Functions({
+			changed: settle,
+			show: (name) => this.showFunction(name),
+			around: (name) => this.showAround(name),
+			error,
+		});
 		this.leaks = new Leaks({error});
 		this.tabs = new Tabs(
 			[
 				["flame", "Flame graph", this.flame.element],
+				["sandwich", "Callers and callees", this.sandwich.element],
 				["functions", "Functions", this.functions.element],
 				["leaks", "Leaks", this.leaks.element],
 			],
@@ -94,6 +113,7 @@ export class MemoryPage {
 			this.chart.element,
 			make("div", {className: "mem-bar mem-row"}, this.chart.says, this.clock),
 			this.choice.element,
+			make("div", {className: "mem-bar"}, this.compare.element),
 			this.filters.element,
 		);
 		this.main = make("main", {className: "mem-main", hidden: true}, over, this.tabs.element);
@@ -119,7 +139,7 @@ export class MemoryPage {
 		clearTimeout(this.linking);
 		this.aborting?.abort();
 		this.follow?.close();
-		for (const part of [this.chart, this.filters, this.flame]) part.close();
+		for (const part of [this.chart, this.filters, this.flame, this.sandwich, this.compare]) part.close();
 		this.heap?.close();
 		document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
 		delete this.root.memory;
@@ -154,9 +174,14 @@ export class MemoryPage {
 		return null;
 	}
 
+	/** Return a Promise of a heap without a recording. */
+	newHeap() {
+		return this.services.heap?.() ?? Heap.open();
+	}
+
 	async load() {
 		this.aborting = new AbortController();
-		this.heap = await (this.services.heap?.() ?? Heap.open());
+		this.heap = await this.newHeap();
 		if (this.closed) return this.heap.close();
 		const body = await this.source.body(this.aborting.signal);
 		const info = await this.heap.load(
@@ -186,6 +211,7 @@ export class MemoryPage {
 		this.chart.know(info, this.clock.value === "wall");
 		this.clock.hidden = info.startUs <= 0n;
 		this.choice.build();
+		this.compare.build();
 	}
 
 	/** Return the statistical error of BYTES, an estimate from samples, as text: "± 5 %". */
@@ -199,7 +225,8 @@ export class MemoryPage {
 
 	/** Ask for a new profile after the user changed the selection or a filter. */
 	chosen() {
-		this.chart.choose(this.choice.marked);
+		this.chart.choose(this.choice.marked, this.compare.base?.marked ?? null);
+		this.compare.build();
 		this.settle();
 		this.link();
 		this.asking = this.ask();
@@ -219,22 +246,28 @@ export class MemoryPage {
 	}
 
 	async askProfile() {
-		const {filters, choice, flame, info} = this;
+		const {filters, choice, compare, flame, heap, info} = this;
+		const turn = (this.profiling = (this.profiling ?? 0) + 1);
 		const began = performance.now();
-		const question = {
-			...choice.question(filters.filter, Number(info.sums.peakUs)),
-			hidden: filters.hidden,
-			sites: flame.sites.checked,
-			recursion: flame.recursion.checked,
-		};
-		const profile = await this.heap.profile(question);
+		const objects = flame.countChoice.value === "objects";
+		const options = {hidden: filters.hidden, sites: flame.sites.checked, recursion: flame.recursion.checked};
+		/* Ask for one profile after the other, because only the newest question is answered. */
+		const before = await compare.profile(heap, info, filters.filter, objects, options);
 
+		if (turn !== this.profiling || this.closed || (compare.on && !before)) return;
+		const profile = await heap.profile({
+			...choice.question(filters.filter, Number(info.sums.peakUs), objects),
+			...options,
+		});
 		if (!profile || this.closed) return;
 		this.cost = performance.now() - began;
 		this.profile = profile;
 		choice.tell(profile, info.sums.totalBytes);
-		flame.show(profile, this.heap.names, `all: ${amount(profile.bytes)} ${give(profile.relativeError)}`);
-		this.functions.show(profile, this.heap.names, flame.recursion.checked);
+		const view = new ProfileView(profile, heap.names, before, objects);
+		flame.show(view);
+		this.sandwich.show(view);
+		if (this.tabs.name === "sandwich") this.sandwich.turn();
+		this.functions.show(view, flame.recursion.checked);
 	}
 
 	/** Request the lines of the chart, one value per pixel. */
@@ -334,7 +367,13 @@ export class MemoryPage {
 		this.settle();
 	}
 
+	showAround(name) {
+		this.tabs.show("sandwich");
+		this.sandwich.go(name, true);
+	}
+
 	turned(name) {
+		if (name === "sandwich") this.sandwich.turn();
 		if (name === "leaks" && this.info) this.ask();
 		this.settle();
 	}
@@ -342,6 +381,7 @@ export class MemoryPage {
 	walled() {
 		this.chart.know(this.info, this.clock.value === "wall");
 		this.choice.build();
+		this.compare.build();
 		this.settle();
 	}
 

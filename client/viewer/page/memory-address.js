@@ -9,6 +9,10 @@
  *   range, those that live at its end;
  * - weight: "live" or "peak": objects that live at the end of the recording, or at its peak.
  *   Without weight, at and during, all allocated objects are selected;
+ * - base: another such choice of the same recording, {at}, {during, still} or {weight}, which the
+ *   shown one is compared with; or other: number of another recording to compare with;
+ * - count: "objects" weights the graphs by sampled objects; around: name of the function whose
+ *   callers and callees are shown;
  * - only: conditions as texts (memory/memory-clauses.js); hide: names of functions to leave out, in
  *   the same form;
  * - fold: names of functions whose callees the flame graph does not draw;
@@ -19,7 +23,7 @@
  *   search.
  */
 
-export const TABS = ["flame", "functions", "leaks"];
+export const TABS = ["flame", "sandwich", "functions", "leaks"];
 export const SORTS = ["self", "total", "name"];
 
 const NUMBER = /^[0-9]{1,15}$/;
@@ -32,6 +36,7 @@ const ONE_OF = {
 	weight: ["live", "peak"],
 	grow: ["down"],
 	tree: ["callers"],
+	count: ["objects"],
 	tab: TABS.slice(1),
 	sort: SORTS.slice(1),
 	clock: ["wall"],
@@ -48,6 +53,23 @@ function during(text) {
 	const [from, to, more] = (text ?? "").split("-").map(number);
 
 	return more === undefined && from !== null && to !== undefined && to !== null && from < to ? {from, to} : null;
+}
+
+/** Return BASE as text: "at:US", "during:FROM-TO", "still:FROM-TO", or a weight. */
+function baseText({at, during: range, still, weight}) {
+	if (range) return `${still ? "still" : "during"}:${range.from}-${range.to}`;
+	return at !== undefined ? `at:${at}` : (weight ?? "all");
+}
+
+/** Return the choice that baseText() made TEXT of; null if it is malformed. */
+function baseOf(text) {
+	const [kind, rest, more] = (text ?? "").split(":");
+
+	if (more !== undefined) return null;
+	if (rest === undefined) return kind === "all" ? {} : ONE_OF.weight.includes(kind) ? {weight: kind} : null;
+	if (kind === "at") return number(rest) === null ? null : {at: number(rest)};
+	const range = kind === "during" || kind === "still" ? during(rest) : null;
+	return range && {during: range, ...(kind === "still" ? {still: true} : {})};
 }
 
 /* Return PATH, names of functions, as texts for the URL: `3*f` stands for f, f, f. */
@@ -94,6 +116,9 @@ export function parseMemory(query) {
 	else return view;
 	if (during(query.get("during"))) view.during = during(query.get("during"));
 	else if (number(query.get("at")) !== null) view.at = number(query.get("at"));
+	if (number(query.get("other")) !== null) view.other = number(query.get("other"));
+	else if (baseOf(query.get("base"))) view.base = baseOf(query.get("base"));
+	if (query.get("around")) view.around = query.get("around").slice(0, TEXT_MAX);
 	for (const [key, values] of Object.entries(ONE_OF)) if (values.includes(query.get(key))) view[key] = query.get(key);
 	for (const key of FLAGS) if (query.get(key) === "1") view[key] = true;
 	for (const key of ["only", "hide", "fold"])
@@ -112,9 +137,10 @@ export function parseMemory(query) {
  */
 export function formatMemory(view, query) {
 	if (!namesMemory(view)) return;
-	for (const key of ["memtrace", "memfile", "at"])
+	for (const key of ["memtrace", "memfile", "at", "other", "around"])
 		if (view[key] !== undefined && view[key] !== null) query.set(key, String(view[key]));
 	if (view.during) query.set("during", `${view.during.from}-${view.during.to}`);
+	if (view.base) query.set("base", baseText(view.base));
 	for (const key of Object.keys(ONE_OF)) if (view[key]) query.set(key, view[key]);
 	for (const key of FLAGS) if (view[key]) query.set(key, "1");
 	for (const key of ["only", "hide", "fold"]) for (const text of view[key] ?? []) query.append(key, text);
