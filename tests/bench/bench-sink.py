@@ -81,7 +81,8 @@ def check(streams, size):
 
 
 def steady(process, guests, bodies):
-    """Send RATE over all guests together."""
+    """Send RATE bytes/s in all, from one guest after the other. Return the bytes that were sent, and the
+    sink's processor time per second."""
     sent, began, before = 0, time.monotonic(), cpu(process.pid)
     for i in range(RATE * SECONDS // SIZE):
         guests[i % len(guests)].sendall(bodies[i % len(bodies)])

@@ -225,7 +225,8 @@ static void test_proof(void)
 }
 
 /*
- * When the writer leaves a packet, the packet's last size is final, and all its bytes are proven.
+ * When the writer has gone on to the next packet, the size of the packet that it left is final. The
+ * reader then copies all bytes of that packet, also if it has read the size only once.
  */
 static void test_proof_over_packets(void)
 {
@@ -708,8 +709,8 @@ static void renumber_in_copy(struct guest *guest, uint64_t offset, size_t n)
 }
 
 /*
- * During the copy the writer laps to the packet and empties it under its old count, as mprofd's
- * recorder does.
+ * During the copy the writer, which has gone around the ring, comes to the packet and makes it empty.
+ * It has not changed the packet's count yet: mprofd's recorder does that later.
  */
 static void empty_in_copy(struct guest *guest, uint64_t offset, size_t n)
 {

@@ -124,8 +124,10 @@ static uint64_t any(uint64_t *state)
 #define WIDE  120
 #define HIGH  80
 /*
- * Most steps of a picture: a few per pixel, log n per column and row, and the steps of a closer
- * search. The limit is below the number of items of each model here.
+ * Upper limit of a picture's steps, which are accesses to items (scene-state.h): a few per pixel,
+ * log n per column and row, and those of looking into finer levels of the row index (CLOSER in
+ * scene.c). The limit is below the number of items of each model here, so a picture that visits
+ * every item fails.
  */
 #define COST_MAX (10 * WIDE * HIGH + 600 * (WIDE + HIGH))
 

@@ -219,7 +219,10 @@ static int on_slice(void *context, const struct slice_event *e)
 	return x->raw && x->raw->id == MPROF_EVENT_gc ? put_collection(x, e) : put_activation(x, e);
 }
 
-/* Add a thread without a life, the first label of a thread, or a counter. */
+/*
+ * Add a counter, the first label of a thread, or a thread that has no begin and no end: the root, or
+ * the one for all threads beyond the table's limit. Other threads are added when they begin.
+ */
 static int on_track(void *context, const struct slice_track *track)
 {
 	struct sqlite_state *x = context;

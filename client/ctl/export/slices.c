@@ -122,7 +122,7 @@ int slices_name_thread(struct slices *a, const struct slice_stream *s, const str
 		append(name, &n, "further threads", strlen("further threads"));
 	} else if (t->id == MPROF_THREAD_NONE) {
 		append(name, &n, "idle", strlen("idle"));
-	} else if (cut) {
+	} else if (label && cut) {
 		append(name, &n, label, cut);
 		append(name, &n, " (", 2);
 		append_type(name, &n, t);

@@ -99,7 +99,7 @@ static uint32_t group_of(struct mprof_area *a, uint32_t label, uint8_t type)
 	const uint32_t *next = a->next.items;
 	struct mprof_area_group *g;
 
-	for (uint32_t i = *first; i != MPROF_NONE; i = next[i])
+	for (uint32_t i = *first; groups && i != MPROF_NONE; i = next[i])
 		if (groups[i].type == type)
 			return i;
 	if (!grow_reserve(&a->groups, sizeof(*g), 1) || !grow_reserve(&a->next, sizeof(uint32_t), 1))

@@ -1,6 +1,6 @@
 /*
- * Tree of a profile's stacks (struct mprof_profile_node), with the samples of each node that lived
- * at the peak.
+ * Tree of a profile's stacks. A node (struct mprof_profile_node) counts its samples, and those that
+ * lived when the most samples of the profile did (the peak).
  */
 #ifndef TRACE_MEM_TREE_H
 #define TRACE_MEM_TREE_H

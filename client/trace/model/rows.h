@@ -56,9 +56,9 @@ bool row_group_take(struct row_group *g, struct row_store *store, const struct l
 uint64_t row_group_taken(struct row_group *g, const struct row_store *store, const struct life *life);
 
 /*
- * Put places and gaps on one line: place P at 2 * P, gap P at 2 * P + 1. Find a range of positions
- * on it that LIFE needs and at which all rows of the group are occupied. Store it in *FROM and *TO
- * and return true. Return false when none is found; some ranges are not found.
+ * Find a part of LIFE during which all rows of the group are occupied, and return true. *FROM and *TO
+ * (not included) are positions on a line that has place P at 2 * P and gap P at 2 * P + 1. The search
+ * looks at a few places only, so there may be such a part if it returns false.
  */
 bool row_group_full(struct row_group *g, const struct row_store *store, const struct life *life, uint32_t *from,
 		    uint32_t *to);

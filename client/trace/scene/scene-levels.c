@@ -14,8 +14,8 @@
 
 #define WAYS (1u << ROW_INDEX_SHIFT)
 /*
- * Number of scales, classes of lengths of gaps: a scale is the two leading bits and the number of
- * bits after them.
+ * Number of scales. A scale is a class of gaps of similar length: their lengths have the same number
+ * of bits, and the same two leading bits.
  */
 #define SCALES 128u
 #define SMALL  4096u /* number of pieces that a level may have in any case */

@@ -233,7 +233,7 @@ export class HeapStrip {
 			: [];
 	}
 
-	/** Return nodes on the heap in the range FROM to TO, for the panel of statistics. */
+	/** Return elements for the panel of statistics: how the heap changed between the times FROM and TO. */
 	async measured({from, to}) {
 		const track = this.tracks?.list.filter((it) => it.state === "ready" && it.meets(from, to)).at(-1);
 		const range =

@@ -16,7 +16,7 @@
 /* The stamps of all streams so far. Zero the structure first. */
 struct guest_clock {
 	struct mprof_clocks clocks;
-	uint64_t newest; /* newest copy of a packet, ns of CLOCK_REALTIME; 0 = none */
+	uint64_t newest; /* when mprofd last copied bytes of a packet, ns of CLOCK_REALTIME; 0 = never */
 	/* The walk over a stream. */
 	struct packet_walk walk;
 	unsigned int block; /* index of the block of packets that is read */
