@@ -114,7 +114,7 @@ struct archive_capture {
 	int64_t version;
 };
 
-/* A change of a capture. What is NULL, or -1, stays as it is. */
+/* A change of a capture. A member that is NULL, or -1, changes nothing. */
 struct archive_capture_change {
 	int64_t capture;
 	int pinned; /* 0, 1 or -1 */

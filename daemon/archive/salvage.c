@@ -116,7 +116,7 @@ static int prepare_insert(struct copy *c, sqlite3_stmt *from)
 
 	if (!f)
 		return -ENOMEM;
-	/* Of two rows with the same key the first is kept. */
+	/* If two rows have the same key, keep the first. */
 	fprintf(f, "INSERT OR IGNORE INTO %s (", c->table->name);
 	for (int i = 0; i < n; i++)
 		fprintf(f, "%s\"%s\"", i ? ", " : "", sqlite3_column_name(from, i));

@@ -52,7 +52,7 @@ struct archive_writer {
 int writer_enter(struct archive_writer *w, bool *is_mine);
 int writer_leave(struct archive_writer *w, bool is_mine, int r);
 
-/* Where a packet's stored rows end. */
+/* The end of a packet's stored rows. */
 struct packet_end {
 	bool any;	    /* the packet has rows, so the other fields are valid */
 	int64_t id;	    /* id of its last row */

@@ -417,7 +417,7 @@ static void repair(struct commit_thread *t, struct item *item)
 		*item->result = r < 0 ? ARCHIVE_E_DAMAGED : r ? r : damaged ? 0 : ARCHIVE_E_ABSENT;
 }
 
-/* Handle the reports of damage among ITEMS. Of several equal reports handle one. */
+/* Handle the reports of damage among ITEMS, equal ones only once. */
 static void repair_all(struct commit_thread *t, struct item **items, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

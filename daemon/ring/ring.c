@@ -18,7 +18,7 @@
  *  3. A size becomes a *mark*, a confirmed position of the writer, only when a later load of the
  *     same incarnation shows the same high half and a greater low half; or when the writer has moved
  *     on and the size is loaded again after that.
- *  4. Of two marks m1 < m2, everything up to m1 is complete (*proven*): the confirmation of m2 shows
+ *  4. With two marks m1 < m2, everything up to m1 is complete (*proven*): the confirmation of m2 shows
  *     that two later events have begun, and a single writer nests at most one event in another (a GC
  *     event). The bytes are loaded after that proof, and count and first timestamp again after the
  *     bytes; if either has changed, the copy is dropped.

@@ -198,8 +198,8 @@ static void attachment_take(struct attachment *attachment, struct keys *keys, ui
 }
 
 /*
- * Return whether KEYS name the pages that are attached. Of a ring with a directory only the first
- * directory page is compared.
+ * Return whether KEYS name the pages that are attached. If the ring has a directory, compare only
+ * its first directory page.
  */
 static bool same_pages(const struct attachment *attachment, const struct keys *keys)
 {

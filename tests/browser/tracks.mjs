@@ -262,7 +262,7 @@ test("tracks: rows without a thread in view take no height", async (t) => {
 	ok(rows(some) < rows(whole), "fewer rows in view");
 	ok(Math.abs(ys[0] - 30) < 1, `the first row at ${ys[0]}`);
 	ok(ys.length === 1 || Math.abs(ys.at(-1) - (height - 30)) < 1, `the last row at ${ys.at(-1)} of ${height}`);
-	/* What lies on rows is found there. */
+	/* Marks on rows are found there. */
 	const [it] = await drawn(page, "thread");
 	const found = await page.evaluate(
 		([x, y]) => document.getElementById("page").timeline.canvasView.near(x, y, 16),

@@ -695,7 +695,7 @@ static void test_dense(void)
 	n_plain = picture(&t, w).n_marks;
 	w.flags = 0;
 	CHECK_EQ_UINT(picture(&t, w).n_marks, n_plain);
-	/* Where nothing is in view, nothing is drawn. */
+	/* Nothing is drawn if nothing is in view. */
 	w.flags = MPROF_WINDOW_DENSE;
 	w.from = 5000;
 	w.to = 6000;

@@ -13,7 +13,7 @@
 
 #include "database-file.h"
 
-/* What a row does. The comment has the columns in order. */
+/* The kinds of rows. Each comment has the columns in order. */
 enum table_row {
 	/*
 	 * thread, stream, id, type, origin, creator, created_ns, ended_ns, ending, resolver, became,

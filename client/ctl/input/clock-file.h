@@ -12,7 +12,7 @@
 
 #define CLOCK_FILE_SUFFIX ".clock.json"
 
-/* What is written beside the offset. */
+/* The content of the file. */
 struct clock_file {
 	const char *guest;   /* name on the command line; any bytes */
 	const char *run;     /* decimal number; NULL = unknown */

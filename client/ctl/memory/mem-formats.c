@@ -93,8 +93,8 @@ static void put_frame(struct writer *out, const struct mprof_mem *d, const struc
 }
 
 /*
- * Write the line's frames: the nodes PATH[1] (the outermost) to PATH[DEPTH]. Of a stack with too
- * many frames only the innermost are written, behind "(...)".
+ * Write the line's frames: the nodes PATH[1] (the outermost) to PATH[DEPTH]. If the stack
+ * has too many frames, write only the innermost, behind "(...)".
  */
 static void put_stack(struct mem_format_job *f, struct writer *out, const struct mprof_flame_node *nodes,
 		      const uint32_t *path, uint32_t depth)

@@ -178,7 +178,7 @@ int trace_source_json(const struct trace_source *t, struct http *h, json_t **jso
 	CLEANUP(freep) char *path = NULL;
 	int n = -1;
 
-	/* Of a domain ask for the 1000 newest runs. */
+	/* Ask for at most the 1000 newest runs of a domain. */
 	if (name)
 		n = asprintf(&path, "/v1/%s/%s%s", capture ? "captures" : "domains", name,
 			     capture ? "" : "?limit=1000");

@@ -1,8 +1,8 @@
 /*
  * Steps of each thread in order: its labels, the threads that it created, and its interactions.
  *
- * Labels, creations and interactions are each in the order of events, and are merged by time. Of
- * those with the same time, creations come first, then labels.
+ * Labels, creations and interactions are each in the order of events, and are merged by time.
+ * If some have the same time, creations come first, then labels.
  */
 #include <stdlib.h>
 #include <string.h>

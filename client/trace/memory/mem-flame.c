@@ -24,7 +24,7 @@ static inline struct mprof_flame_node *mem_flame_at(const struct mprof_flame *f,
 	return (struct mprof_flame_node *)f->nodes.items + i;
 }
 
-/* What distinguishes a node from its siblings: a name, a location, or a code that has neither. */
+/* The property that distinguishes a node from its siblings: a name, a location, or a code that has neither. */
 enum mem_flame_key { MEM_FLAME_NAME, MEM_FLAME_LOCATION, MEM_FLAME_CODE };
 
 /* ---- a tree that grows ---- */

@@ -43,7 +43,7 @@ struct mprof_area_group {
 	uint8_t reserved[3];
 };
 
-/* What the list of groups can be sorted by. */
+/* Keys by which the list of groups can be sorted. */
 enum mprof_area_key {
 	MPROF_AREA_LABEL, /* byte by byte; groups without a label last */
 	MPROF_AREA_TYPE,

@@ -9,8 +9,8 @@
  *           paint(&picture.marks[i]);               // in this order: later ones lie above earlier ones
  *
  * The cost of a picture depends on its pixels and not on the trace: lines on one pixel are one
- * mark. Of the arrows and vertical lines in one column of pixels only some are drawn, the highest,
- * the lowest and the longest among them; MPROF_WINDOW_SHADED also draws how many there are. Nothing
+ * mark. If a column of pixels has many arrows or vertical lines, only some are drawn, the highest, the
+ * lowest and the longest among them; MPROF_WINDOW_SHADED also draws how many there are. Nothing
  * vanishes without a mark. Coordinates are pixels from the upper left corner, x to the right, y
  * downwards. A mark that begins or ends outside of the picture is cut at most one picture's width
  * outside.
@@ -46,10 +46,10 @@ enum mprof_window_flag {
 	 */
 	MPROF_WINDOW_DENSE = 16,
 	/*
-	 * Where many arrows or vertical lines of one kind share a column of pixels, draw how many
-	 * there are (MPROF_MARK_SHADE), and those that are drawn one by one are the fainter, the
-	 * more there are. Draw threads and activations that are too short to be drawn one by one
-	 * with the share of time that they take.
+	 * Draw how many arrows or vertical lines of one kind share a column of pixels, if there are
+	 * many (MPROF_MARK_SHADE). The more there are, the fainter is each one that is drawn. Draw
+	 * threads and activations that are too short to be drawn one by one with the share of time
+	 * that they take.
 	 */
 	MPROF_WINDOW_SHADED = 32,
 	MPROF_WINDOW_GRID_ZERO = 64, /* count the grid's lines from the time 0, not from the first event */
@@ -254,8 +254,7 @@ struct mprof_track {
  * Draw the N TRACKS into *PICTURE: first the grid lines over the height of WINDOW, then track by
  * track. A counter's curve ends with its stream; it begins with its first sample, or with the
  * stream if the counter is relative. A track of a stream or counter that does not exist is left
- * out. Of the window's
- * flags, only those of the grid are used; its focus is not. Return as mprof_scene_draw(); the picture is
+ * out. Only the window's flags of the grid are used, and its focus is not. Return as mprof_scene_draw(); the picture is
  * valid as long.
  */
 MPROF_API enum mprof_status mprof_scene_tracks(struct mprof_scene *s, const struct mprof_window *window,

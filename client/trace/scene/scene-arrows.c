@@ -1,8 +1,8 @@
 /*
  * Vertical lines and arrows.
  *
- * One column of pixels can have any number of links of one kind. Up to LINKS_FEW links are all drawn. Of
- * more links, the first one is drawn and those that reach the farthest up, down and back in time,
+ * One column of pixels can have any number of links of one kind. Up to LINKS_FEW links are all drawn. If
+ * there are more, the first one is drawn and those that reach the farthest up, down and back in time,
  * so the picture shows the extent of all of them.
  */
 #include <math.h>

@@ -103,7 +103,7 @@ static bool rows_init(struct row_index *l, const uint32_t *starts, struct scene_
 	return true;
 }
 
-/* Where stretches go: in a first pass put() counts them, in a second pass it stores them in ALL. */
+/* Stretches in two passes: in the first put() counts them, in the second it stores them in ALL. */
 struct gather {
 	const struct row_index *l;
 	/*

@@ -178,8 +178,8 @@ static double next_x(const struct line *l, uint32_t place, bool failure)
 
 /*
  * Write the labels on one pixel, at the places from FIRST up to, but not including, NEXT. A single
- * label is centred. Of several, the first one ends before the second one's time, and the last one
- * begins at its own time. Return the x up to which there is text.
+ * label is centred. If there are several, the first one ends before the second one's time, and the
+ * last one begins at its own time. Return the x up to which there is text.
  */
 static double put_cluster(const struct line *l, uint32_t first, uint32_t next, double left, double right)
 {

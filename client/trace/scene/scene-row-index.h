@@ -188,7 +188,7 @@ uint32_t row_index_item(const struct row_index *l, unsigned level, uint32_t piec
 /* Return the number of items of the pieces from FROM up to, but not including, TO. */
 uint32_t row_index_count(const struct row_index *l, unsigned level, uint32_t from, uint32_t to);
 /*
- * Of the pieces from FROM up to, but not including, TO: row_index_ends_from() returns the first
+ * Search the pieces from FROM up to, but not including, TO. row_index_ends_from() returns the first
  * that ends at TIME or later, row_index_begins_after() the first that begins after TIME. Both
  * return TO if there is none.
  */

@@ -2,7 +2,7 @@
  * Input of one stream.
  *
  * Invariants:
- * - Held bytes begin at the start of the input. Of an input that is not held, only the bytes that
+ * - Held bytes begin at the start of the input. If the input is not held, only the bytes that
  *   arrived last are kept.
  * - The header walk goes from packet header to packet header, however the bytes are cut, and
  *   decodes nothing. It stops at an invalid header and sets ODD.

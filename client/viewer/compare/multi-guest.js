@@ -90,8 +90,8 @@ class MultiGuest {
 	}
 
 	/**
-	 * What to add to a time of the common time line to get dom0's wall time, as Clock.wall of
-	 * trace/clock.js.
+	 * The offset from the common time line to dom0's wall time, in the form of Clock.wall
+	 * (trace/clock.js).
 	 */
 	get wall() {
 		const first = this.guests.find((it) => it.known && it.wall.known);

@@ -1,6 +1,6 @@
 /*
- * What is above and below one function: its callers in a graph that grows upward, and what it calls in
- * one that grows downward. Both count all stacks that have the function. A click on another function
+ * One function with its callers in a graph that grows upward, and with the functions that it calls in
+ * a graph that grows downward. Both count all stacks that have the function. A click on another function
  * shows that one.
  */
 import {shown} from "../page/guest-text.js";

@@ -117,7 +117,7 @@ export class Table {
 		return cell;
 	}
 
-	/** Show the rows. Of several calls that wait, the last one counts. Resolve when they are shown. */
+	/** Show the rows. If several calls wait, only the last one shows them. Resolve when they are shown. */
 	async show() {
 		const turn = (this.turn = {});
 		const {rows, total} = await this.list({...this.sort, text: this.text, most: ROWS_SHOWN});

@@ -217,7 +217,7 @@ export class Frame {
 		return picker(text, "A trace file", "tl-link", (file) => this.hooks.take(file));
 	}
 
-	/** Open the file that the user drops on the page. Of several files, open the first. */
+	/** Open the file that the user drops on the page, or the first of several. */
 	drops() {
 		this.element.addEventListener("dragover", (event) => event.preventDefault());
 		this.element.addEventListener("drop", (event) => {

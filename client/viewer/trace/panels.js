@@ -245,7 +245,7 @@ export class Panels {
 		return ["Notes", this.hooks.userNotes().nodes()];
 	}
 
-	/** What the trace contains, where it comes from, and what it lacks. */
+	/** Return elements that say what the trace contains, where it comes from, and what it lacks. */
 	async trace() {
 		const {session} = this.state;
 		const {summary, source} = session;

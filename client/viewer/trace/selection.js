@@ -1,5 +1,5 @@
 /*
- * What the user has selected in a trace: a thread, a range of time, and a family to highlight. A
+ * The selection in a trace: a thread, a range of time, and a family to highlight. A
  * family is a thread with its aliases: the threads that it became, and those that became it.
  */
 import {line} from "./threads.js";

@@ -98,7 +98,7 @@ export class ViewUrl {
 
 	/**
 	 * Return a Promise of the range {from, to} in ns that a page shows if its URL names none; null
-	 * for the whole trace. Of a running guest it is the last NEWEST_NS; of a guest that ended after
+	 * for the whole trace. For a running guest it is the last NEWEST_NS; for a guest that ended after
 	 * many events, the last LAST_EVENTS events; else the loaded part.
 	 */
 	async opening() {
@@ -141,8 +141,8 @@ export class ViewUrl {
 	}
 
 	/**
-	 * Apply VIEW when all earlier views are applied, because two at the same time would mix. Of
-	 * several views that wait, only the newest is applied. Resolve when VIEW is applied or skipped.
+	 * Apply VIEW when all earlier views are applied, because two at the same time would mix. If
+	 * several views wait, only the newest is applied. Resolve when VIEW is applied or skipped.
 	 */
 	async apply(view) {
 		const before = this.applying;

@@ -229,8 +229,8 @@ export class Explanations {
 
 	/**
 	 * Return the indices of the threads that the program marked as to be resolved
-	 * (`__should_resolve`) and that never were, in rising order. Of several that became the same
-	 * thread, return one.
+	 * (`__should_resolve`) and that never were, in rising order. If several became the same
+	 * thread, return one of them.
 	 */
 	#expected() {
 		const {numbers} = this.wasm,

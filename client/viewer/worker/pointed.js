@@ -1,5 +1,5 @@
 /*
- * What a mark of a picture stands for: the answers of engine.pointed(), for the tip at the pointer.
+ * The meaning of a mark of a picture: the answers of engine.pointed(), for the tip at the pointer.
  */
 
 export class Pointed {

@@ -75,7 +75,7 @@ struct ring_sink {
 };
 #define RING_PIECE_MAX (1u << 20)
 
-/* Where the archive ends, for a ring that was attached before. */
+/* The end of the archive of a ring that was attached before. */
 struct ring_resume {
 	uint64_t sequence; /* packet of the next byte to archive */
 	uint32_t offset;   /* offset of that byte */

@@ -247,7 +247,7 @@ static bool matches(struct exchange *x, json_t *capture)
 	return false;
 }
 
-/* What a PATCH changes. */
+/* The changes that a PATCH asks for. */
 struct change {
 	json_t *pinned;
 	const char *note;

@@ -31,8 +31,8 @@ struct guest_clock {
 void guest_clock_stream(struct guest_clock *c, struct reader *reader, struct scratch *scratch,
 			const struct selection *selection);
 /*
- * Continue until C->done, or until UNTIL (CLOCK_MONOTONIC ns). Of a long stream only some blocks of
- * packets are read, from its begin to its end. Return 0 or what the reader returns.
+ * Continue until C->done, or until UNTIL (CLOCK_MONOTONIC ns). Only some blocks of packets of a
+ * long stream are read, from its begin to its end. Return 0 or what the reader returns.
  */
 int guest_clock_step(struct guest_clock *c, uint64_t until);
 

@@ -126,8 +126,8 @@ int time_bound_not_after(struct reader *r, const struct time_bound_event *newest
 	mono = (int64_t)(taken.mono - s.at.mono);
 	real = (int64_t)(taken.real - s.at.real);
 	/*
-	 * Of the two clocks use the one that says more: dom0 may have slept or rebooted, or its
-	 * wall clock was set.
+	 * Use the clock that says more: dom0 may have slept or rebooted, or its wall clock was
+	 * set.
 	 */
 	if (__builtin_add_overflow(newest->timestamp, (uint64_t)-min_i64(-mono, -real), not_after) ||
 	    __builtin_add_overflow(*not_after, SLACK_NS, not_after))

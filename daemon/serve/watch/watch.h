@@ -32,7 +32,7 @@ CLEANUP_DEFINE(struct watch, watch_free)
 
 /*
  * Start the watch, or keep it running: call it at least once a minute while there is a reader of
- * events. What exists at the start gets no event.
+ * events. Guests and captures that exist at the start get no event.
  */
 void watch_want(struct watch *w);
 /* Return whether the first scan is complete: every later change gets an event in the journal. */

@@ -1421,7 +1421,7 @@ class Tar(Case):
         self.assertEqual(re.findall(r"\n\tabsolute = (\w+);", metadata), ["true"])
 
     def test_tar_of_many_packets(self):
-        """Of a long stream the stamps of 16 blocks of 512 packets are read."""
+        """The server reads the stamps of 16 blocks of 512 packets of a long stream."""
         self.guest(streams=1)
         n, first = 9000, {}
         for at in range(0, n, 500):

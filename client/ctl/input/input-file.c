@@ -1,0 +1,296 @@
+/*
+ * This file reads a trace from a file, a pipe or a directory. The first bytes of the input decide how
+ * it is read; the file's name does not.
+ *
+ * A merge reads each stream from a file of its own, so the members of an archive are first written to
+ * unnamed temporary files.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "clock-file.h"
+#include "ctf-clock.h"
+#include "file-order.h"
+#include "input-state.h"
+#include "output.h"
+#include "unpack.h"
+#include "writer.h"
+
+/*
+ * State of unpacking an input: a compressed file goes to DECODER, and the members of an archive go
+ * to MERGE.
+ */
+struct unpack_state {
+	struct input *in;
+	struct stream_decoder *decoder;
+	struct merge merge;
+	int fd; /* temporary file of the member that is being unpacked; owned; -1 = none */
+	char *member;
+	uint64_t spooled;
+	bool archive;
+	bool is_metadata; /* the member is the metadata of a CTF trace */
+	bool named;	  /* the input is a file with a name, not a pipe */
+	bool timed;	  /* the offset of the clock was looked for */
+};
+
+static void unpack_state_deinit(struct unpack_state *u)
+{
+	merge_deinit(&u->merge);
+	closep(&u->fd);
+	free(u->member);
+}
+
+/*
+ * Look for the offset in the file beside the trace. BYTES is the size of the trace, 0 = unknown.
+ * Return as input_settle().
+ */
+static int settle_beside(struct input *in, bool named, uint64_t bytes)
+{
+	if (!input_needs_clock(in))
+		return 0;
+	in->timing->clock = (struct clock_offset){.missing = CLOCK_MISSING_PIPE};
+	if (named)
+		in->untimed = clock_file_read(&in->timing->clock, in->name, bytes);
+	return in->untimed ? -ECANCELED : input_settle(in);
+}
+
+/* Read the metadata in FD, one of an archive. Return 0 or -errno. */
+static int take_metadata(struct input *in, int fd)
+{
+	struct clock_offset c;
+	int r = ctf_clock_read(&c, fd, in->name);
+
+	if (r)
+		return r;
+	if (in->timing->clock.known && c.known && in->timing->clock.ns != c.ns) {
+		say("%s has several traces with different clocks", in->name);
+		c = (struct clock_offset){.missing = CLOCK_MISSING_REFUSED};
+	}
+	in->timing->clock = c;
+	return 0;
+}
+
+static int unpacked_bytes(void *context, const void *bytes, size_t len)
+{
+	struct unpack_state *u = context;
+
+	if (!u->archive) {
+		int r = u->timed ? 0 : settle_beside(u->in, u->named, 0);
+
+		u->timed = true;
+		return r ? r : stream_decoder_put(u->decoder, bytes, len);
+	}
+	u->spooled += len;
+	if (u->spooled > INPUT_UNPACKED_MAX)
+		return -EFBIG;
+	return write_all(u->fd, bytes, len);
+}
+
+/* Add the finished member to the merge, or take its clock. */
+static int end_member(struct unpack_state *u)
+{
+	CLEANUP(closep) int fd = u->fd;
+	int owned = fd;
+
+	u->fd = -1;
+	if (fd < 0)
+		return 0;
+	if (u->is_metadata)
+		return take_metadata(u->in, fd);
+	fd = -1; /* the merge owns it in any case */
+	return merge_add_file(&u->merge, u->member, owned);
+}
+
+static int unpacked_member(void *context, const char *path)
+{
+	struct unpack_state *u = context;
+	const char *slash = strrchr(path, '/');
+	int r = end_member(u);
+
+	if (!u->archive && u->in->timing)
+		u->in->timing->clock = (struct clock_offset){.missing = CLOCK_MISSING_METADATA};
+	u->archive = true;
+	u->is_metadata = input_needs_clock(u->in) && strcmp(slash ? slash + 1 : path, "metadata") == 0;
+	if (r || (!directory_wants(path) && !u->is_metadata))
+		return r ? r : 1;
+	free(u->member);
+	u->member = strdup(slash ? slash + 1 : path);
+	r = u->member ? spool_file() : -ENOMEM;
+	u->fd = r < 0 ? -1 : r;
+	return r < 0 ? r : 0;
+}
+
+static int no_stream(struct input *in)
+{
+	say("%s holds no stream of a trace", in->name);
+	return CTL_FAILED;
+}
+
+/*
+ * Read a compressed file or an archive. LEN bytes of the input are already at HEAD; the other bytes
+ * come from FD. Return 0, -errno, or an exit code.
+ */
+static int read_packed(struct input *in, struct stream_decoder *f, int fd, bool named, const uint8_t *head, size_t len)
+{
+	CLEANUP(unpack_state_deinit)
+	struct unpack_state u = {
+		.in = in, .decoder = f, .fd = -1, .named = named, .merge = {.consumer = &in->consumer}};
+	const struct unpack_ops ops = {.bytes = unpacked_bytes, .member = unpacked_member, .context = &u};
+	int r = unpack_run(fd, head, len, in->name, &ops);
+
+	/* The bytes before the damage are intact, and their events were passed on. */
+	in->damages += r == 1;
+	r = r == 1 ? 0 : r;
+	if (r)
+		return r;
+	if (!u.archive) {
+		r = stream_decoder_end(f);
+		return r ? r : input_note_totals(in, f);
+	}
+	r = end_member(&u);
+	if (!r && !u.merge.n)
+		return no_stream(in);
+	r = r ? r : input_settle(in);
+	return r ? r : input_run_merge(in, &u.merge);
+}
+
+static ssize_t read_some(int fd, void *buf, size_t n)
+{
+	ssize_t got;
+
+	do
+		got = read(fd, buf, n);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
+/*
+ * Decode an input that is not packed: the LEN bytes at HEAD, then all bytes that can be read from
+ * FD. Return 0 or -errno.
+ */
+static int read_plain(struct stream_decoder *f, int fd, const uint8_t *head, size_t len)
+{
+	int r = stream_decoder_put(f, head, len);
+	ssize_t n = (ssize_t)len;
+
+	while (!r && n) {
+		size_t room;
+		uint8_t *at = stream_decoder_room(f, &room);
+
+		if (!at)
+			return -ENOMEM;
+		n = read_some(fd, at, room);
+		r = n < 0 ? (int)n : n ? stream_decoder_advance(f, (size_t)n) : 0;
+	}
+	return r ? r : stream_decoder_end(f);
+}
+
+/*
+ * Read the first bytes of FD to HEAD, which has UNPACK_HEAD bytes. Stop when the bytes show the
+ * kind of the input, so that a slow pipe need not have more bytes. Return the number of bytes, or
+ * the negative result of read_some().
+ */
+static ssize_t read_head(int fd, uint8_t *head)
+{
+	size_t used = 0;
+	ssize_t n = 1;
+
+	while (n > 0 && unpack_undecided(head, used)) {
+		n = read_some(fd, head + used, UNPACK_HEAD - used);
+		used += n > 0 ? (size_t)n : 0;
+	}
+	return n < 0 ? n : (ssize_t)used;
+}
+
+/*
+ * Return how to decode the bytes of FD from START on. REGULAR: FD is a regular file. PACKED: the
+ * bytes are compressed or an archive. Packets of a regular file that are in order need not be held
+ * in memory.
+ */
+static enum stream_decoder_kind kind_of(int fd, bool regular, off_t start, bool packed)
+{
+	if (regular && !packed && start >= 0 && file_order_kept(fd, (uint64_t)start))
+		return STREAM_DECODER_STREAM;
+	return regular || packed ? STREAM_DECODER_FILE : STREAM_DECODER_PIPE;
+}
+
+/* Read FD, which is a file of BYTES bytes if REGULAR; NAMED: not standard input. */
+static int read_descriptor(struct input *in, int fd, bool named, bool regular, uint64_t bytes)
+{
+	CLEANUP(stream_decoder_deinit) struct stream_decoder f = {0};
+	uint8_t head[UNPACK_HEAD];
+	off_t start = regular ? lseek(fd, 0, SEEK_CUR) : -1;
+	ssize_t n = read_head(fd, head);
+	bool packed;
+	int r;
+
+	if (n < 0)
+		return (int)n;
+	packed = unpack_wanted(head, (size_t)n);
+	if (!stream_decoder_init(&f, &in->consumer, in->name, kind_of(fd, regular, start, packed)))
+		return -ENOMEM;
+	if (packed)
+		return read_packed(in, &f, fd, named, head, (size_t)n);
+	r = settle_beside(in, named, regular ? bytes : 0);
+	r = r ? r : read_plain(&f, fd, head, (size_t)n);
+	return r ? r : input_note_totals(in, &f);
+}
+
+/* Read the clock of the CTF directory. Return 0, -errno, or as input_settle(). */
+static int settle_directory(struct input *in)
+{
+	CLEANUP(closep) int fd = -1;
+	CLEANUP(freep) char *path = NULL;
+	struct stat st;
+	int r;
+
+	if (!input_needs_clock(in))
+		return 0;
+	if (asprintf(&path, "%s/metadata", in->name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	/* Open a regular file only: opening a pipe would wait for its writer. */
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	r = ctf_clock_read(&in->timing->clock, fd, in->name);
+	return r ? r : input_settle(in);
+}
+
+static int read_directory(struct input *in)
+{
+	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer};
+	int r = merge_add_directory(&l, in->name);
+
+	if (!r && !l.n)
+		return no_stream(in);
+	r = r ? r : settle_directory(in);
+	return r ? r : input_run_merge(in, &l);
+}
+
+int input_read_file(struct input *in, const struct trace_source *t)
+{
+	CLEANUP(closep) int owned = -1;
+	int fd = STDIN_FILENO;
+	struct stat st = {0};
+
+	if (t->kind == SOURCE_FILE) {
+		fd = owned = open(t->name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (fd < 0) {
+			int error = errno;
+
+			say("cannot open %s: %s", t->name, strerror(error));
+			return error == ENOENT ? CTL_NOT_FOUND : CTL_FAILED;
+		}
+	}
+	fstat(fd, &st);
+	if (S_ISDIR(st.st_mode) && t->kind == SOURCE_FILE)
+		return read_directory(in);
+	return read_descriptor(in, fd, t->kind == SOURCE_FILE, S_ISREG(st.st_mode), (uint64_t)st.st_size);
+}
