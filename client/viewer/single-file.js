@@ -55,10 +55,22 @@ function tailOf(text) {
 	return time !== null && time >> 64n === 0n ? time : null;
 }
 
+/**
+ * Return WALL, the offset of a trace's clock in the contents, in the form of Clock.wall
+ * (trace/clock.js); null if it is absent or malformed.
+ */
+function wallOf(wall) {
+	const number = (text) => (/^-?\d{1,19}$/.test(text ?? "") ? BigInt(text) : null);
+	const offsetNs = number(wall?.offset_ns);
+
+	return offsetNs === null ? null : {known: true, offsetNs, uncertaintyNs: number(wall.uncertainty_ns)};
+}
+
 /** A trace of this file: a source as in source.js. */
 class EmbeddedTrace {
-	constructor(name, at, {streams, notes}) {
+	constructor(name, at, {streams, notes, wall}) {
 		Object.assign(this, {name, title: shown(name), about: ABOUT, lacks: LACKS, notes, running: false});
+		this.wall = wallOf(wall);
 		this.streams = streams.map((it, i) => ({
 			stream: i,
 			name: shown(it.name),

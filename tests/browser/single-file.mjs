@@ -45,6 +45,40 @@ const openFile = (t, where, address, options) => opened(t, from(where), address,
 /** Return what is painted but for the mark of the guest's end. The host knows more of that than a file. */
 const alike = async (page) => (await drawn(page)).filter((it) => it.kind !== "death");
 
+test("one file: the trace keeps dom0's wall time", async (t) => {
+	const host = await t.host();
+	const guest = host.guest("web", "--rate", "1000");
+	const where = directory(t);
+	const file = path.join(where, "web.html");
+	const wall = (page) =>
+		until(() =>
+			page.evaluate(() => {
+				const {clock} = document.getElementById("page").timeline.state;
+
+				return clock.wall && {known: clock.wall.known, ns: String(clock.wall.offsetNs)};
+			}),
+		);
+
+	await until(async () => (await host.domain("web"))?.streams[0]?.packets > 2);
+	await guest.stop();
+	await until(async () => (await host.domain("web"))?.state === "ended");
+	execFileSync(MPROFCTL, ["--host", host.url, "export", "domain:web", "--to", "html", "-o", file]);
+	const page = await openFile(t, where, "web.html#time=utc");
+	const [here, there] = [await wall(page), await wall(await opened(t, host, "#domain=web"))];
+	equal([here.known, there.known], [true, true]);
+	const apart = Number(BigInt(here.ns) - BigInt(there.ns));
+	ok(Math.abs(apart) < 1e6, `${apart} ns from the served page's`);
+	await page
+		.getByText(/Dom0's wall time on \d{4}-\d\d-\d\d, UTC/)
+		.first()
+		.waitFor();
+	/* A file may claim any offset. */
+	for (const claimed of [{offset_ns: "x"}, {offset_ns: 7}, {}, "wall", {offset_ns: "9".repeat(30)}]) {
+		altered(file, (told) => (told.traces[0].wall = claimed));
+		equal((await wall(await openFile(t, where, "web.html"))).known, claimed.offset_ns === 7);
+	}
+});
+
 /**
  * Return what both pages paint. The host knows which part of a dead writer's ring is not proven;
  * a file does not.

@@ -220,10 +220,13 @@ class Damage(daemons.Case):
         d = self.daemons_of("behind")
         whole = {path: body for path, body in self.bodies(d).items() if "/captures/" in path}
         with contextlib.closing(sqlite3.connect(os.path.join(d.state, TRACE))) as db:
-            rows = [row[0] for row in db.execute(
-                """SELECT DISTINCT k.id FROM chunks k JOIN capture_streams c ON c.stream = k.stream AND c.last_sequence = k.sequence
+            rows = [
+                row[0]
+                for row in db.execute(
+                    """SELECT DISTINCT k.id FROM chunks k JOIN capture_streams c ON c.stream = k.stream AND c.last_sequence = k.sequence
                 AND k.offset >= c.last_offset ORDER BY 1"""
-            )]
+                )
+            ]
         self.assertTrue(rows)
         for column, bit in (("first_timestamp", 1 << 35), ("flags", 1), ("flags", 2), ("flags", 4), ("packet_bytes", 1 << 7)):
             for row in rows:

@@ -8,6 +8,7 @@ import sys
 
 sys.path.pop(0)  # the scripts beside this one are no modules, though one may have a module's name
 
+import base64
 import datetime
 import http.server
 import json
@@ -305,6 +306,46 @@ class Periods(Case):
         said = self.refused("dump", "web.ctf", "--from", "2026-11-23 02:12:44", code=1)
         want = "web.ctf: its wall time is unknown, because there is no web.ctf.clock.json, which fetch writes; "
         self.assertEqual(said, f"mprofctl: {want}write 2026-11-23 02:12:44 as a time that dump prints\n")
+
+
+class Exported(Case):
+    """The offset of the clock goes into the formats that can say it."""
+
+    def test_ctf(self):
+        for offset, uncertainty, copied in ((AT, "250000000", rfc(AT + 9 * S)), (-7, None, None), (-3 * S, "0", None)):
+            self.file("web.ctf", 5, 2 * S, offset_ns=str(offset), uncertainty_ns=uncertainty, copied=copied)
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            self.assertEqual(self.ok("export", "web.ctf", "--to", "ctf", "-o", "out")[1], "")
+            for verb in (["dump", "--time", "wall"], ["dump", "--time", "wall", "--json"]):
+                self.assertEqual(self.ok(*verb, "out")[0], self.ok(*verb, "web.ctf")[0], offset)
+            said = [self.ok("dump", "--time", "wall", name)[1].partition(":")[2].partition(":")[2] for name in ("out", "web.ctf")]
+            self.assertEqual(*said)
+            period = ["dump", "--from", "2026-11-23 02:12:45"]
+            if copied:
+                self.assertEqual(self.ok(*period, "out")[0], self.ok(*period, "web.ctf")[0])
+                self.assertEqual(self.ok("dump", "--from", "02:12:45", "out")[0], self.ok("dump", "--from", "02:12:45", "web.ctf")[0])
+        os.unlink(self.path("web.ctf.clock.json"))
+        self.ok("export", "web.ctf", "--to", "ctf", "-o", "none")
+        with open(self.path("none/metadata"), encoding="utf-8") as f:
+            self.assertIn("\tabsolute = false;\n", f.read())
+
+    def contents(self, name):
+        """Return the contents of the page NAME."""
+        with open(self.path(name), encoding="utf-8") as f:
+            return json.loads(base64.b64decode(f.read().partition('id="contents">')[2].partition("<")[0]))
+
+    def test_html(self):
+        for uncertainty in ("250000000", None):
+            self.file("web.ctf", 5, uncertainty_ns=uncertainty)
+            done = self.run_it("export", "web.ctf", "--to", "html", "-o", "web.html")
+            if done.returncode and "without the viewer" in done.stderr:
+                self.skipTest("mprofctl was built without the viewer")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            wall = {"offset_ns": str(AT), **({"uncertainty_ns": uncertainty} if uncertainty else {})}
+            self.assertEqual(self.contents("web.html")["traces"][0]["wall"], wall)
+        os.unlink(self.path("web.ctf.clock.json"))
+        self.ok("export", "web.ctf", "--to", "html", "-o", "none.html")
+        self.assertNotIn("wall", self.contents("none.html")["traces"][0])
 
 
 class Beside(Case):

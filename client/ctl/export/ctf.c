@@ -187,6 +187,9 @@ int ctf_stream_end(struct ctf_stream *s)
 #define NAME_BYTES 200u
 #define COUNT	   "stream_packet_count"
 #define SEQUENCE   "packet_seq_num"
+/* The line of the metadata in whose place the offset of the clock stands. */
+#define UNKNOWN "\tabsolute = false;\n"
+#define SECOND	INT64_C(1000000000)
 
 struct ctf_state {
 	struct ctf_stream *streams;
@@ -297,16 +300,48 @@ static int ctf_open(struct export_job *job, struct consumer *consumer)
 	return 0;
 }
 
+/* Put the offset of the clock C in place of UNKNOWN, which ctf_clock_parse() reads again. */
+static void put_clock(struct writer *w, const struct clock_offset *c)
+{
+	int64_t rest = c->ns % SECOND, seconds = c->ns / SECOND;
+	char text[160];
+	size_t n = 0;
+
+	if (!c->known) {
+		writer_put(w, UNKNOWN, strlen(UNKNOWN));
+		return;
+	}
+	if (rest < 0) {
+		rest += SECOND;
+		seconds--;
+	}
+	if (c->uncertainty_ns <= INT64_MAX)
+		n = (size_t)snprintf(text, sizeof(text), "\tprecision = %" PRIu64 ";\n", c->uncertainty_ns);
+	n += (size_t)snprintf(text + n, sizeof(text) - n,
+			      "\toffset_s = %" PRId64 ";\n\toffset = %" PRId64 ";\n\tabsolute = true;\n", seconds,
+			      rest);
+	writer_put(w, text, n);
+}
+
+/* Put the wall time of the newest copy of the trace, C->end_ns. */
+static void put_copied(struct writer *w, const struct clock_offset *c)
+{
+	char text[64];
+
+	writer_put(w, text,
+		   (size_t)snprintf(text, sizeof(text), "\nenv {\n\tlast_copied_ns = %" PRId64 ";\n};\n", c->end_ns));
+}
+
 /*
- * Write the file `metadata`: the text of schema/ctf/metadata.tsdl. If COUNTED is set, call the
- * packets' number SEQUENCE instead of COUNT.
+ * Write the file `metadata`: the text of schema/ctf/metadata.tsdl with the offset of the clock C. If
+ * COUNTED is set, call the packets' number SEQUENCE instead of COUNT.
  */
-static int write_metadata(struct output_directory *dir, bool counted)
+static int write_metadata(struct output_directory *dir, const struct clock_offset *c, bool counted)
 {
 	CLEANUP(closep) int fd = output_directory_file(dir, "metadata");
-	const char *text = (const char *)ctf_metadata;
+	const char *text = (const char *)ctf_metadata, *end = text + sizeof(ctf_metadata);
 	const char *count = memmem(text, sizeof(ctf_metadata), COUNT, strlen(COUNT));
-	size_t head = (size_t)(count - text), tail = head + strlen(COUNT);
+	const char *clock = memmem(text, sizeof(ctf_metadata), UNKNOWN, strlen(UNKNOWN));
 	struct writer w;
 	int r;
 
@@ -314,9 +349,15 @@ static int write_metadata(struct output_directory *dir, bool counted)
 		return fd;
 	if (!writer_init(&w, fd))
 		return -ENOMEM;
-	writer_put(&w, text, head);
+	writer_put(&w, text, (size_t)(clock - text));
+	put_clock(&w, c);
+	clock += strlen(UNKNOWN);
+	writer_put(&w, clock, (size_t)(count - clock));
 	writer_put(&w, counted ? SEQUENCE : COUNT, strlen(counted ? SEQUENCE : COUNT));
-	writer_put(&w, text + tail, sizeof(ctf_metadata) - tail);
+	count += strlen(COUNT);
+	writer_put(&w, count, (size_t)(end - count));
+	if (c->known && c->ends)
+		put_copied(&w, c);
 	r = writer_flush(&w);
 	writer_deinit(&w);
 	return r;
@@ -351,7 +392,7 @@ static int ctf_finish(struct export_job *job)
 		moved += s->streams[i].moved;
 		counted = counted && s->streams[i].sequence <= UINT16_MAX + 1u;
 	}
-	r = r ? r : write_metadata(job->dir, counted);
+	r = r ? r : write_metadata(job->dir, job->clock, counted);
 	if (!r)
 		report_changes(job, moved, counted);
 	return r;
@@ -373,6 +414,7 @@ const struct exporter export_ctf = {
 	.what = "a CTF directory, for babeltrace2 and Trace Compass",
 	.suffix = "-ctf",
 	.directory = true,
+	.wall = true,
 	.open = ctf_open,
 	.finish = ctf_finish,
 	.close = ctf_close,

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clock-offset.h"
 #include "consumer.h"
 #include "modeller.h"
 #include "output-directory.h"
@@ -34,6 +35,8 @@ struct export_job {
 	 * events inside of the period, so it can ignore this field. Borrowed.
 	 */
 	struct period *period;
+	/* The offset of the trace's clock, for a format with WALL; valid in finish(). Borrowed. */
+	const struct clock_offset *clock;
 	struct writer *out;	      /* output of a format that writes one file; borrowed */
 	struct output_directory *dir; /* output of a format that writes a directory; borrowed */
 	void *state;		      /* data of the format: open() allocates it, and close() frees it */
@@ -57,6 +60,7 @@ struct exporter {
 	bool directory;
 	/* Take all streams of a guest, unless the user names one. */
 	bool all_streams;
+	bool wall;  /* the output has the offset of the trace's clock */
 	bool tails; /* the format draws the unproven tails of streams */
 	/*
 	 * The format's own options: at most EXPORT_OPTIONS_MAX, then an entry whose name is NULL.

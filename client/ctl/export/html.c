@@ -4,6 +4,7 @@
  * stream is cut into pieces of PIECE_BYTES.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,9 +327,37 @@ static json_t *stream_json(const struct html_part *p, unsigned int i, size_t pie
 	return NULL;
 }
 
+/* Return N as a JSON string of decimal digits. */
+static json_t *digits_json(int64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, n);
+	return json_string(text);
+}
+
+/* Add the offset of the trace's clock to TRACE, if it is known. Return TRACE; NULL without memory. */
+static json_t *add_clock(json_t *trace, const struct clock_offset *c)
+{
+	json_t *wall = trace && c && c->known ? json_pack("{so}", "offset_ns", digits_json(c->ns)) : NULL;
+
+	if (!trace || !c || !c->known)
+		return trace;
+	if (wall && c->uncertainty_ns <= INT64_MAX &&
+	    json_object_set_new(wall, "uncertainty_ns", digits_json((int64_t)c->uncertainty_ns))) {
+		json_decref(wall);
+		wall = NULL;
+	}
+	if (json_object_set_new(trace, "wall", wall) == 0)
+		return trace;
+	json_decref(trace);
+	return NULL;
+}
+
 int html_add(struct html *h, const struct html_part *p)
 {
 	json_t *streams = json_array();
+	json_t *trace;
 	int r = streams ? 0 : -ENOMEM;
 
 	for (unsigned int i = 0; i < p->n && !r; i++) {
@@ -340,9 +369,11 @@ int html_add(struct html *h, const struct html_part *p)
 		if (!r && json_array_append_new(streams, stream_json(p, i, x.pieces)))
 			r = -ENOMEM;
 	}
-	if (!r && json_array_append_new(h->traces, json_pack("{so sO sO}", "name", text_json(p->name, strlen(p->name)),
-							     "streams", streams, "notes", p->notes)))
-		r = -ENOMEM;
+	if (!r) {
+		trace = json_pack("{so sO sO}", "name", text_json(p->name, strlen(p->name)), "streams", streams,
+				  "notes", p->notes);
+		r = json_array_append_new(h->traces, add_clock(trace, p->clock)) ? -ENOMEM : 0;
+	}
 	json_decref(streams);
 	return r;
 }
@@ -411,6 +442,7 @@ static int html_finish(struct export_job *job)
 
 	if (r)
 		return r;
+	p->clock = job->clock;
 	r = html_begin(&h, job->out);
 	r = r ? r : html_add(&h, p);
 	r = r ? r : html_end(&h);
@@ -437,6 +469,7 @@ const struct exporter export_html = {
 	.what = "the viewer and the trace in one file, which a browser opens without a server",
 	.suffix = ".html",
 	.all_streams = true,
+	.wall = true,
 	.check = html_check,
 	.open = html_open,
 	.finish = html_finish,

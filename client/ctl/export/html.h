@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "clock-offset.h"
 #include "consumer.h"
 #include "ctf.h"
 #include "writer.h"
@@ -27,8 +28,10 @@ struct html_part {
 	uint64_t *tails; /* for each stream: time at which its unproven tail begins, UINT64_MAX = no tail; owned */
 	unsigned int n;
 	uint64_t damages; /* number of damaged places that were skipped */
-	json_t *notes;	  /* array of sentences, one for each damage, up to a limit; owned */
-	bool reported;	  /* the error that a function returned was already reported */
+	/* The offset of the trace's clock; NULL = unknown; borrowed until html_add() */
+	const struct clock_offset *clock;
+	json_t *notes; /* array of sentences, one for each damage, up to a limit; owned */
+	bool reported; /* the error that a function returned was already reported */
 };
 
 /* Begin a trace called NAME. Return false without memory. The caller deinits P in any case. */
@@ -51,7 +54,9 @@ int html_part_finish(struct html_part *p);
  *     <script type="application/json" id="contents">…</script>   the contents as JSON, at the end
  *
  * The contents give for each stream its name and its number of pieces. If the stream has an
- * unproven tail, "tail" is the time at which the tail begins, in decimal digits.
+ * unproven tail, "tail" is the time at which the tail begins, in decimal digits. If the offset of a
+ * trace's clock is known, "wall" has "offset_ns", and "uncertainty_ns" if that is known, in decimal
+ * digits.
  *
  * No name, label or sentence is in the file as plain text, so none can become markup.
  */

@@ -27,7 +27,7 @@ int timing_parse(struct timing *t, const struct timing_options *o, enum time_kin
 
 bool timing_needs_clock(const struct timing *t)
 {
-	return t->kind == TIME_WALL || period_is_wall(&t->period);
+	return t->passed_on || t->kind == TIME_WALL || period_is_wall(&t->period);
 }
 
 int timing_settle(struct timing *t, const char *name)
@@ -36,6 +36,8 @@ int timing_settle(struct timing *t, const char *name)
 	bool period = period_is_wall(&t->period);
 	char consequence[160];
 
+	if (t->kind != TIME_WALL && !period)
+		return CTL_OK;
 	snprintf(consequence, sizeof(consequence), "times are those of the guest's own clock");
 	if (period)
 		snprintf(consequence, sizeof(consequence), "write %.60s as a time that dump prints", m->text);

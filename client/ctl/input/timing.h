@@ -41,9 +41,10 @@ struct timing_options {
 
 struct timing {
 	enum time_kind kind;
-	bool dated;    /* show the date with each wall time */
-	bool by_lines; /* show the date with the first wall time, and with the first of each other day */
-	bool begun;    /* if BY_LINES: a wall time was shown, of the day DAY */
+	bool passed_on; /* the verb's output has the offset of the clock; set it before input_run() */
+	bool dated;	/* show the date with each wall time */
+	bool by_lines;	/* show the date with the first wall time, and with the first of each other day */
+	bool begun;	/* if BY_LINES: a wall time was shown, of the day DAY */
 	int day;
 	uint64_t first; /* guest time of the trace's first event, for TIME_RELATIVE, ns */
 	struct wall_zone zone;

@@ -295,6 +295,8 @@ int cmd_export(const struct ctl *ctl, int argc, char **argv)
 	x.job.trace = left.at[0];
 	s.all = x.job.exporter->all_streams;
 	x.job.period = &x.timing.period;
+	x.job.clock = &x.timing.clock;
+	x.timing.passed_on = x.job.exporter->wall;
 	x.path = file ? strdup(file) : export_path(left.at[0], x.job.exporter->suffix);
 	if (!x.path)
 		return say_memory();

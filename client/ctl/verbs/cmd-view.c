@@ -99,7 +99,9 @@ static int read_trace(struct view *v, const char *operand, const struct selectio
 		return say_memory();
 	v->n++;
 	t->timing = *timing;
+	t->timing.passed_on = true;
 	t->in.timing = &t->timing;
+	t->part.clock = &t->timing.clock;
 	time_filter_init(&t->time_filter, &t->part.consumer, &t->timing.period);
 	r = input_run(&t->in, v->ctl, &t->time_filter.consumer, operand, s, false, v->verb);
 	if (r == INPUT_REFUSED)
