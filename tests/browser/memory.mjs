@@ -927,7 +927,7 @@ test("memory: two moments are compared, in red and blue", {timeout: 120000}, asy
 
 test("memory: two recordings are compared by the names of functions", {timeout: 120000}, async (t) => {
 	const host = await t.host({sink: true, collector: false});
-	const {id: first} = await recorded(host, trace("v1-lists"));
+	const {id: first} = await recorded(host, trace("shortlived"));
 	const {id: second} = await recorded(host, trace("leaky"));
 	const page = await opened(t, host, second, "&weight=live");
 
