@@ -326,8 +326,11 @@ class Exported(Case):
                 self.assertEqual(self.ok("dump", "--from", "02:12:45", "out")[0], self.ok("dump", "--from", "02:12:45", "web.ctf")[0])
         os.unlink(self.path("web.ctf.clock.json"))
         self.ok("export", "web.ctf", "--to", "ctf", "-o", "none")
-        with open(self.path("none/metadata"), encoding="utf-8") as f:
-            self.assertIn("\tabsolute = false;\n", f.read())
+        self.file("late.ctf", 5, 2**63 - 1)  # the second wall time exceeds 64 bits
+        self.ok("export", "late.ctf", "--to", "ctf", "-o", "late")
+        for name in ("none", "late"):
+            with open(self.path(f"{name}/metadata"), encoding="utf-8") as f:
+                self.assertIn("\tabsolute = false;\n", f.read())
 
     def contents(self, name):
         """Return the contents of the page NAME."""

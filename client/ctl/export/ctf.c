@@ -384,15 +384,19 @@ static int ctf_finish(struct export_job *job)
 {
 	struct ctf_state *s = job->state;
 	bool counted = true;
+	struct clock_offset clock = *job->clock;
 	uint64_t moved = 0;
+	int64_t wall;
 	int r = reserve(s);
 
 	for (unsigned int i = 0; i < s->n && !r; i++) {
 		r = ctf_stream_end(&s->streams[i]);
 		moved += s->streams[i].moved;
+		/* Other programs refuse a trace whose wall times exceed 64 bits. */
+		clock.known = clock.known && !__builtin_add_overflow((int64_t)s->streams[i].last_ns, clock.ns, &wall);
 		counted = counted && s->streams[i].sequence <= UINT16_MAX + 1u;
 	}
-	r = r ? r : write_metadata(job->dir, job->clock, counted);
+	r = r ? r : write_metadata(job->dir, &clock, counted);
 	if (!r)
 		report_changes(job, moved, counted);
 	return r;
