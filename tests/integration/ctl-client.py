@@ -226,7 +226,7 @@ for server in unix_server, tcp_server:
     threading.Thread(target=server.serve_forever, daemon=True).start()
 UNIX = "unix:" + os.path.join(work, "s")
 TCP = "http://127.0.0.1:%d" % tcp_server.server_port
-ENV = dict(os.environ, MPROFCTL_HOST=UNIX, no_proxy="*")
+ENV = dict(os.environ, MPROFCTL_HOST=UNIX, no_proxy="*", TZ="CET-1")
 
 
 def run(*arguments, host=None, **more):
@@ -434,9 +434,10 @@ def test_lists():
     check(result.returncode == 0 and len(lines) == 3, "domains: %r" % result)
     check(
         lines[1].split()
-        == ["we\\xe2\\x80\\xaeb\\x1b[31m", "running", "dir", "-", "2", "2", "1", "6", "4.0", "KB", "3.0", "KB/s", "2", "2026-11-21T13:05:40Z"],
+        == ["we\\xe2\\x80\\xaeb\\x1b[31m", "running", "dir", "-", "2", "2", "1", "6", "4.0", "KB", "3.0", "KB/s", "2", "2026-11-21T14:05:40+01:00"],
         "a row: %r" % lines[1],
     )
+    check(run("domains", "--utc").stdout.decode().splitlines()[1].endswith("  2026-11-21T13:05:40Z"), "UTC")
     check(script.asked[1][0] == "/v1/domains?limit=1000&cursor=a%2Fb", "pages: %r" % script.asked[1][0])
     check([line.index("ing") - 4 for line in lines[1:]] == [lines[0].index("STATE")] * 2, "aligned")
     answer = json.loads(run("--json", "domains").stdout)
@@ -509,8 +510,8 @@ def test_show():
             "uuid": CAPTURE["uuid"],
             "domid": "12",
             "run": "3",
-            "when": "2026-11-21T15:11:47Z",
-            "began": "2026-11-21T12:05:40Z",
+            "when": "2026-11-21T16:11:47+01:00",
+            "began": "2026-11-21T13:05:40+01:00",
             "lived": "3 h 6 min",
             "pinned": "yes",
             "note": "n\\x1b[2J",

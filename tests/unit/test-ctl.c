@@ -230,14 +230,24 @@ static void test_period(void)
 /* Tables show times without the fraction of a second. */
 static void test_time(void)
 {
+	struct wall_zone utc = {.utc = true}, local = {0};
 	char text[32];
 
-	time_text("2026-11-22T10:00:00.123456789Z", text, sizeof(text));
+	time_text("2026-11-22T10:00:00.123456789Z", &utc, text, sizeof(text));
 	CHECK_EQ_STR(text, "2026-11-22T10:00:00Z");
-	time_text("2026-11-22T10:00:00Z", text, sizeof(text));
+	time_text("2026-11-22T10:00:00Z", &utc, text, sizeof(text));
 	CHECK_EQ_STR(text, "2026-11-22T10:00:00Z");
-	time_text(".5", text, sizeof(text));
+	setenv("TZ", "NST+3:30", 1);
+	tzset();
+	time_text("2026-11-22T01:00:00.9Z", &local, text, sizeof(text));
+	CHECK_EQ_STR(text, "2026-11-21T21:30:00-03:30");
+	/* Texts that are no moment stay as they are. */
+	time_text(".5", &utc, text, sizeof(text));
 	CHECK_EQ_STR(text, ".5");
+	time_text("10:00:00", &utc, text, sizeof(text));
+	CHECK_EQ_STR(text, "10:00:00");
+	time_text("a server of another version wrote this", &utc, text, 10);
+	CHECK_EQ_STR(text, "a server ");
 }
 
 static void test_bytes(void)

@@ -100,7 +100,7 @@ static const json_t *state_of(const json_t *memtrace)
 	return json_is_string(reason) ? reason : json_object_get(memtrace, "state");
 }
 
-static int print_list(const json_t *list)
+static int print_list(const json_t *list, struct wall_zone *zone)
 {
 	static const char *const heads[] = {">ID",    "DOMAIN", "ADDRESS", "PROGRAM", "BEGAN",
 					    ">BYTES", "STATE",	"PINNED",  "NOTE"};
@@ -115,7 +115,7 @@ static int print_list(const json_t *list)
 		table_add_json(&t, json_object_get(memtrace, "domain"));
 		table_add_json(&t, json_object_get(memtrace, "address"));
 		table_add_json(&t, json_object_get(json_object_get(memtrace, "says"), "program"));
-		table_add_time(&t, json_object_get(memtrace, "began"));
+		table_add_time(&t, json_object_get(memtrace, "began"), zone);
 		table_add_bytes(&t, (uint64_t)json_integer_value(json_object_get(memtrace, "bytes")));
 		table_add_json(&t, state_of(memtrace));
 		table_add_json(&t, json_object_get(memtrace, "pinned"));
@@ -160,8 +160,10 @@ int mem_list(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(json_decrefp) json_t *list = NULL;
 	CLEANUP(http_close) struct http h = {.signals = -1};
+	struct wall_zone zone = {0};
+	const struct option_def defs[] = {OPTION_UTC(zone)};
 	struct operands left;
-	int r = options_parse(argc, argv, NULL, 0, &left, 0, 1);
+	int r = options_parse(argc, argv, defs, 1, &left, 0, 1);
 
 	r = r ? r : http_open(&h, ctl->host);
 	r = r ? r : http_list(&h, "/v1/memtraces", "memtraces", &list);
@@ -169,7 +171,7 @@ int mem_list(const struct ctl *ctl, int argc, char **argv)
 		r = keep_of(list, domain_name(left.at[0]));
 	if (r)
 		return r;
-	return ctl->json ? json_print(list) : print_list(json_object_get(list, "memtraces"));
+	return ctl->json ? json_print(list) : print_list(json_object_get(list, "memtraces"), &zone);
 }
 
 /* Set *PORT to the port number in TEXT, or to 0 if TEXT is NULL. Return an exit code. */

@@ -83,20 +83,29 @@ void table_add_bytes(struct table *t, uint64_t bytes)
 	table_add(t, text);
 }
 
-void time_text(const char *time, char *buf, size_t size)
+void time_text(const char *time, struct wall_zone *zone, char *buf, size_t size)
 {
-	size_t n = strcspn(time, ".");
-	bool has_fraction = n && n <= 24 && time[n];
+	char text[WALL_TEXT_MAX];
+	struct wall_moment m;
+	size_t begin, end;
 
-	snprintf(buf, size, "%.*s%s", has_fraction ? (int)n : (int)size, time, has_fraction ? "Z" : "");
+	if (wall_parse(&m, time, zone, false) != WALL_OK || m.of_day) {
+		snprintf(buf, size, "%s", time);
+		return;
+	}
+	wall_text(zone, m.ns, true, text);
+	begin = strcspn(text, ".");
+	end = begin + (text[begin] == '.');
+	end += strspn(text + end, "0123456789");
+	snprintf(buf, size, "%.*s%s", (int)begin, text, text + end);
 }
 
-void table_add_time(struct table *t, const json_t *time)
+void table_add_time(struct table *t, const json_t *time, struct wall_zone *zone)
 {
-	char buf[32] = "";
+	char buf[48] = "";
 
 	if (json_is_string(time))
-		time_text(json_string_value(time), buf, sizeof(buf));
+		time_text(json_string_value(time), zone, buf, sizeof(buf));
 	table_add(t, buf);
 }
 

@@ -11,6 +11,8 @@
 
 #include <jansson.h>
 
+#include "wall-time.h"
+
 #define TABLE_COLUMNS_MAX 12
 
 struct table {
@@ -37,8 +39,8 @@ void table_add_bytes(struct table *t, uint64_t bytes);
 /* Add a cell with VALUE: a string, an integer, a boolean or null. */
 void table_add_json(struct table *t, const json_t *value);
 
-/* Add a cell with TIME, an RFC 3339 time, without its fraction of a second. */
-void table_add_time(struct table *t, const json_t *time);
+/* Add a cell with TIME, an RFC 3339 time, in ZONE and without its fraction of a second. */
+void table_add_time(struct table *t, const json_t *time, struct wall_zone *zone);
 
 /* Print the table to standard output. Return an exit code. */
 int table_print(const struct table *t);
@@ -47,10 +49,10 @@ int table_print(const struct table *t);
 void bytes_text(uint64_t bytes, char *buf, size_t size);
 
 /*
- * Write TIME to BUF of SIZE bytes, in the form of table_add_time(). A text that is no time is
- * copied and cut to SIZE.
+ * Write TIME to BUF of SIZE bytes, in the form of table_add_time(): 2026-11-23T03:12:44+01:00. A
+ * text that is no time is copied and cut to SIZE.
  */
-void time_text(const char *time, char *buf, size_t size);
+void time_text(const char *time, struct wall_zone *zone, char *buf, size_t size);
 
 /* Flush standard output. Return an exit code: CTL_OK if all that was printed so far was written. */
 int stdout_verdict(void);

@@ -30,7 +30,7 @@ static void add_rate(struct table *t, uint64_t bytes)
 	table_add(t, text);
 }
 
-static int print_domains(const json_t *domains)
+static int print_domains(const json_t *domains, struct wall_zone *zone)
 {
 	static const char *const heads[] = {"NAME",	 "STATE",    "SOURCE", ">DOMID", ">STREAMS", ">RUNS",
 					    ">CAPTURES", ">PACKETS", ">BYTES", ">RATE",	 ">LOST",    "LAST SEEN"};
@@ -54,12 +54,12 @@ static int print_domains(const json_t *domains)
 		table_add_bytes(&t, sum(streams, "bytes"));
 		add_rate(&t, sum(streams, "rate"));
 		table_add_number(&t, sum(streams, "lost_packets"));
-		table_add_time(&t, json_object_get(domain, "last_seen"));
+		table_add_time(&t, json_object_get(domain, "last_seen"), zone);
 	}
 	return table_print(&t);
 }
 
-static int print_captures(const json_t *captures)
+static int print_captures(const json_t *captures, struct wall_zone *zone)
 {
 	static const char *const heads[] = {">ID", "DOMAIN", ">RUN", "KIND", "TIME", "PINNED", ">STREAMS", "NOTE"};
 	CLEANUP(table_deinit) struct table t;
@@ -73,7 +73,7 @@ static int print_captures(const json_t *captures)
 		table_add_json(&t, json_object_get(capture, "domain"));
 		table_add_json(&t, json_object_get(capture, "run"));
 		table_add_json(&t, json_object_get(capture, "kind"));
-		table_add_time(&t, json_object_get(capture, "time"));
+		table_add_time(&t, json_object_get(capture, "time"), zone);
 		table_add_json(&t, json_object_get(capture, "pinned"));
 		table_add_number(&t, json_array_size(json_object_get(capture, "streams")));
 		table_add_json(&t, json_object_get(capture, "note"));
@@ -85,14 +85,16 @@ int cmd_domains(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(json_decrefp) json_t *list = NULL;
 	CLEANUP(http_close) struct http h = {.signals = -1};
+	struct wall_zone zone = {0};
+	const struct option_def defs[] = {OPTION_UTC(zone)};
 	struct operands left;
-	int r = options_parse(argc, argv, NULL, 0, &left, 0, 0);
+	int r = options_parse(argc, argv, defs, 1, &left, 0, 0);
 
 	r = r ? r : http_open(&h, ctl->host);
 	r = r ? r : http_list(&h, "/v1/domains", "domains", &list);
 	if (r)
 		return r;
-	return ctl->json ? json_print(list) : print_domains(json_object_get(list, "domains"));
+	return ctl->json ? json_print(list) : print_domains(json_object_get(list, "domains"), &zone);
 }
 
 int cmd_captures(const struct ctl *ctl, int argc, char **argv)
@@ -100,8 +102,10 @@ int cmd_captures(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(json_decrefp) json_t *list = NULL;
 	CLEANUP(freep) char *path = NULL;
 	CLEANUP(http_close) struct http h = {.signals = -1};
+	struct wall_zone zone = {0};
+	const struct option_def defs[] = {OPTION_UTC(zone)};
 	struct operands left;
-	int r = options_parse(argc, argv, NULL, 0, &left, 0, 1);
+	int r = options_parse(argc, argv, defs, 1, &left, 0, 1);
 
 	r = r ? r : http_open(&h, ctl->host);
 	if (r)
@@ -112,7 +116,7 @@ int cmd_captures(const struct ctl *ctl, int argc, char **argv)
 	r = http_list(&h, path, "captures", &list);
 	if (r)
 		return r;
-	return ctl->json ? json_print(list) : print_captures(json_object_get(list, "captures"));
+	return ctl->json ? json_print(list) : print_captures(json_object_get(list, "captures"), &zone);
 }
 
 /*

@@ -87,15 +87,15 @@ static void time_span_text(time_t seconds, char *buf, size_t size)
 			 (long long)(seconds % units[i].seconds / units[i + 1].seconds), units[i + 1].name);
 }
 
-static void put_times(const struct shown *s)
+static void put_times(const struct shown *s, struct wall_zone *zone)
 {
 	const char *began = text_of(s->context, "began"), *taken = text_of(s->context, "time");
 	time_t from = seconds_of(began), to = seconds_of(taken);
 	char text[48], span[64];
 
-	time_text(taken ? taken : "-", text, sizeof(text));
+	time_text(taken ? taken : "-", zone, text, sizeof(text));
 	put_field("when", text);
-	time_text(began ? began : "-", text, sizeof(text));
+	time_text(began ? began : "-", zone, text, sizeof(text));
 	put_field("began", text);
 	if (from >= 0 && to >= from) {
 		time_span_text(to - from, span, sizeof(span));
@@ -112,7 +112,7 @@ static void put_number(const char *name, const json_t *value)
 	put_field(name, text);
 }
 
-static void put_head(const struct shown *s)
+static void put_head(const struct shown *s, struct wall_zone *zone)
 {
 	const char *reason = text_of(s->context, "reason"), *note = text_of(s->capture, "note");
 
@@ -126,7 +126,7 @@ static void put_head(const struct shown *s)
 	put_field("uuid", text_of(s->context, "uuid"));
 	put_number("domid", json_object_get(s->context, "domid"));
 	put_number("run", json_object_get(s->context, "run"));
-	put_times(s);
+	put_times(s, zone);
 	if (json_is_true(json_object_get(s->capture, "pinned")))
 		put_field("pinned", "yes");
 	if (note && *note)
@@ -271,11 +271,11 @@ static void put_console(const struct shown *s)
 	}
 }
 
-static int show_print(const struct shown *s)
+static int show_print(const struct shown *s, struct wall_zone *zone)
 {
 	int r;
 
-	put_head(s);
+	put_head(s, zone);
 	r = put_streams(s);
 	if (r == CTL_OK && json_is_object(json_object_get(s->context, "xenstore")))
 		r = put_xenstore(s);
@@ -345,7 +345,9 @@ int cmd_show(const struct ctl *ctl, int argc, char **argv)
 	static const struct selection all = {0};
 	struct operands left;
 	struct trace_source t;
-	int r = options_parse(argc, argv, NULL, 0, &left, 1, 1);
+	struct wall_zone zone = {0};
+	const struct option_def defs[] = {OPTION_UTC(zone)};
+	int r = options_parse(argc, argv, defs, 1, &left, 1, 1);
 
 	if (r)
 		return r;
@@ -360,5 +362,5 @@ int cmd_show(const struct ctl *ctl, int argc, char **argv)
 	r = r ? r : show_ask(&s, &h, t.name);
 	if (r)
 		return r;
-	return ctl->json ? show_json(&s) : show_print(&s);
+	return ctl->json ? show_json(&s) : show_print(&s, &zone);
 }

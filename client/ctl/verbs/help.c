@@ -82,22 +82,24 @@ static const char program[] =
 
 static const struct help verbs[] = {
 	{"domains",
-	 "Usage: mprofctl domains\n"
+	 "Usage: mprofctl domains [--utc]\n"
 	 "\n"
-	 "Lists running and remembered guests, with the archived part of the latest run of each.\n"
+	 "Lists running and remembered guests, with the archived part of the latest run of each. Times\n"
+	 "are in your zone, with --utc in UTC.\n"
 	 "With --json: an object with the array `domains`, as in the API.\n"},
 	{"captures",
-	 "Usage: mprofctl captures [DOMAIN]\n"
+	 "Usage: mprofctl captures [DOMAIN] [--utc]\n"
 	 "\n"
-	 "Lists captures, newest first: of all guests, or of DOMAIN. With --json: an object with the\n"
-	 "array `captures`, as in the API.\n"},
+	 "Lists captures, newest first: of all guests, or of DOMAIN. Times are in your zone, with --utc\n"
+	 "in UTC. With --json: an object with the array `captures`, as in the API.\n"},
 	{"show",
-	 "Usage: mprofctl show CAPTURE\n"
+	 "Usage: mprofctl show CAPTURE [--utc]\n"
 	 "\n"
 	 "Explains a capture: why and when it was taken and of which guest, what it holds of each\n"
 	 "stream, how many packets were lost there, and what else was kept of the guest: its XenStore\n"
 	 "subtree as last seen, and the end of its console. CAPTURE is an id; `mprofctl captures`\n"
-	 "lists them. Long XenStore values are cut; --json has them in full.\n"
+	 "lists them. Times are in your zone, with --utc in UTC. Long XenStore values are cut; --json\n"
+	 "has them in full.\n"
 	 "\n"
 	 "With --json: an object with `capture` and `context` as in the API, and `overviews`, one for\n"
 	 "each stream that still has packets.\n"},
@@ -218,7 +220,7 @@ static const struct help verbs[] = {
 	 "       mprofctl mem diff A B [OPTION...]\n"
 	 "       mprofctl mem subsample FACTOR PROFILE [-o FILE|-] [--from TIME] [--to TIME]\n"
 	 "       mprofctl mem export PROFILE --to FORMAT [-o FILE|-] [OPTION...]\n"
-	 "       mprofctl mem list [DOMAIN]\n"
+	 "       mprofctl mem list [DOMAIN] [--utc]\n"
 	 "       mprofctl mem start DOMAIN [--address ADDRESS] [--port PORT]\n"
 	 "       mprofctl mem stop PROFILE\n"
 	 "\n"
@@ -239,7 +241,8 @@ static const struct help verbs[] = {
 	 "  mem subsample  keeps each sample with the probability 1 / FACTOR, as a memtrace stream\n"
 	 "  mem export     writes the profile for other programs: collapsed, json, pprof or speedscope; or,\n"
 	 "                 as html, the viewer with the whole profile in one file, as `mprofctl view` opens it\n"
-	 "  mem list       lists the daemon's recordings, newest first: all, or those of DOMAIN\n"
+	 "  mem list       lists the daemon's recordings, newest first: all, or those of DOMAIN;\n"
+	 "                 times are in your zone, with --utc in UTC\n"
 	 "  mem start      connects to the guest's service and records; prints the recording's number\n"
 	 "  mem stop       ends a recording, with all samples that the guest still sends\n"
 	 "\n"

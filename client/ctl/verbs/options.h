@@ -13,6 +13,12 @@ struct option_def {
 	bool *flag;
 };
 
+/* The option for the zone Z, a struct wall_zone, in a list of option_def. */
+#define OPTION_UTC(z)                         \
+	{                                     \
+		"--utc", NULL, NULL, &(z).utc \
+	}
+
 #define OPERANDS_MAX 64
 
 struct operands {
