@@ -91,6 +91,7 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 {
 	uint64_t max = longest(budget, ring_bytes), min, interval, due;
 	bool idle = cadence->polled && written == cadence->written;
+	uint64_t pause;
 
 	if (!cadence->polled) {
 		cadence->interval = CADENCE_MIN;
@@ -98,12 +99,17 @@ uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, ui
 	} else if (!idle) {
 		busy(cadence, packet_bytes, written - cadence->written, now - cadence->polled);
 		cadence->grew = now;
-	} else if (cadence->interval < now - cadence->grew) {
+	} else {
 		/*
 		 * Poll after as much time as the ring has been idle. A time shorter than the
-		 * present interval does not lower the interval.
+		 * present interval does not lower the interval. A fast guest that had to wait for a
+		 * processor goes on at once, so its ring is polled after a quarter of that time.
 		 */
-		cadence->interval = now - cadence->grew;
+		pause = now - cadence->grew;
+		if (shortest(cadence, ring_bytes) < CADENCE_MIN)
+			pause /= 4;
+		if (cadence->interval < pause)
+			cadence->interval = pause;
 	}
 	cadence->polled = now;
 	cadence->written = written;

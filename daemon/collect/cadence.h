@@ -6,8 +6,9 @@
  *   times meanwhile, but not sooner than 0.25 ms after the last poll.
  * - After a poll that found new bytes the next begins at least three times its cost later, after a
  *   poll that found none eight times.
- * - An idle ring is polled less and less often, but at least every quarter of a second. Its
- *   interval is also at most the time in which a burst at the configured rate would fill three
+ * - An idle ring is polled less and less often, but at least every quarter of a second: the interval
+ *   is the time since it grew, or a quarter of that if its guest fills it within 16 ms. The interval
+ *   is also at most the time in which a burst at the configured rate would fill three
  *   quarters of the ring.
  * - daemon/ring confirms a position of the writer only by two loads between which less than 8 KiB
  *   were written. So after a poll that saw bytes which are not proven yet, up to three more polls
@@ -51,8 +52,8 @@ struct cadence_budget {
 };
 
 /*
- * Return when to poll the ring next, CLOCK_MONOTONIC ns. The last poll began at NOW and took COST
- * ns. WRITTEN is the number of bytes written since attach, PENDING says whether some of them are
+ * Return when to poll the ring next, CLOCK_MONOTONIC ns. The last poll began at NOW and cost COST ns
+ * of processor time. WRITTEN is the number of bytes written since attach, PENDING says whether some of them are
  * not proven. The ring has RING_BYTES in packets of PACKET_BYTES.
  */
 uint64_t cadence_next(struct cadence *cadence, struct cadence_budget *budget, uint64_t ring_bytes,

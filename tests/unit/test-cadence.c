@@ -81,6 +81,25 @@ static void test_pause(void)
 	CHECK(longest > 150 * NS_PER_MS && longest <= 188 * NS_PER_MS);
 }
 
+/*
+ * A fast guest that stops for some milliseconds, because it has no processor, goes on at once. The
+ * next poll must come before it has filled the ring, which takes 7 ms.
+ */
+static void test_fast_pause(void)
+{
+	struct cadence_budget b = {.share = 1, .burst_rate = 4 * MIB};
+	struct cadence c = {0};
+	uint64_t now = NS_PER_S, longest;
+	double written = 0;
+
+	follow(&c, &b, 150e6, 1, &now, &written, &longest);
+	follow(&c, &b, 0, 0.008, &now, &written, &longest);
+	CHECK(longest <= 5 * NS_PER_MS / 2);
+	/* A pause that lasts makes polls of such a ring as rare as of any other. */
+	follow(&c, &b, 0, 5, &now, &written, &longest);
+	CHECK(longest > 150 * NS_PER_MS);
+}
+
 static void test_slow(void)
 {
 	struct cadence_budget b = {.share = 1, .burst_rate = 0};
@@ -166,6 +185,7 @@ int main(void)
 	CHECK_RUN(test_busy);
 	CHECK_RUN(test_fast);
 	CHECK_RUN(test_pause);
+	CHECK_RUN(test_fast_pause);
 	CHECK_RUN(test_slow);
 	CHECK_RUN(test_budget);
 	CHECK_RUN(test_dear);

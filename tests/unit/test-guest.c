@@ -260,6 +260,42 @@ static void world_clear(struct world *w)
 
 /* ---- tests ---- */
 
+static bool (*plain_load)(const struct memory *memory, uint64_t offset, void *to, size_t n);
+static useconds_t pause_us; /* time that the next load sleeps */
+
+static bool slow_load(const struct memory *memory, uint64_t offset, void *to, size_t n)
+{
+	useconds_t us = pause_us;
+
+	pause_us = 0;
+	if (us)
+		usleep(us);
+	return plain_load(memory, offset, to, n);
+}
+
+/*
+ * A poll of a fast ring that lost the processor for 20 ms cost little, so the next poll is due at
+ * once and not three times as much later.
+ */
+static void test_interrupted_poll(void)
+{
+	uint64_t now, next = 0;
+	struct world w;
+
+	if (!world_init(&w, "web", MIB, 0, 0))
+		return;
+	world_write(&w, 20);
+	plain_load = w.toys[0].memory.memory.load;
+	w.toys[0].memory.memory.load = slow_load;
+	pause_us = 20000;
+	toy_write(&w.toys[0], 1);
+	now = clock_mono();
+	CHECK_EQ_INT(stream_poll(&w.streams[0], now, &next), 0);
+	CHECK(pause_us == 0 && clock_mono() - now >= 20 * NS_PER_MS);
+	CHECK(next - now < 20 * NS_PER_MS);
+	world_deinit(&w);
+}
+
 static void test_rows_first(void)
 {
 	struct world w;
@@ -921,6 +957,7 @@ static void test_without_memory(void)
 
 int main(void)
 {
+	CHECK_RUN(test_interrupted_poll);
 	CHECK_RUN(test_rows_first);
 	CHECK_RUN(test_late_stream);
 	CHECK_RUN(test_capture_living);
