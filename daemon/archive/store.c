@@ -49,6 +49,7 @@ static int open_database(struct store *s, char *sentence, size_t size)
 static void close_database(struct store *s)
 {
 	statements_close(&s->statements);
+	wal_deinit(&s->wal);
 	sqlite3_close(s->db);
 	s->db = NULL;
 }

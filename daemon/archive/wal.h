@@ -16,6 +16,9 @@ struct wal {
 	uint32_t frame_bytes; /* bytes of a page in the WAL, with its header */
 	uint64_t bytes;	      /* used bytes of the WAL after the last commit */
 	uint64_t next_try;    /* size at which to make the next checkpoint */
+	uint64_t sent;	      /* the bytes before this one are on their way to the disk, or there */
+	int fd;		      /* the WAL, -1 = not open */
+	struct wal_thread *thread; /* makes checkpoints, NULL until the first one */
 };
 
 /*
@@ -23,8 +26,10 @@ struct wal {
  * database_error() gives.
  */
 int wal_init(struct wal *w, sqlite3 *db, uint64_t limit, uint64_t reserve);
+/* End W's thread and close its files. To be called before DB is closed. A zeroed W is left as it is. */
+void wal_deinit(struct wal *w);
 /*
- * To be called after each commit: make a checkpoint if the WAL has grown enough, and truncate the
+ * To be called after each commit: begin a checkpoint if the WAL has grown enough, and truncate the
  * WAL if it is too large.
  */
 void wal_checkpoint(struct wal *w);

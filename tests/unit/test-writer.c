@@ -1,4 +1,4 @@
-/* The archive's writer: appends, compaction, gaps, captures, resuming after a kill, and the WAL. */
+/* The archive's writer: appends, compaction, gaps, captures, and resuming after a kill. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -949,70 +949,6 @@ static void test_stream_flags(void)
 	fixture_deinit(&f);
 }
 
-/*
- * While a reader keeps the WAL from being reset, commits continue. When the reader is gone, the WAL
- * is truncated.
- */
-static void test_wal(void)
-{
-	struct archive_options options = {.wal_limit_bytes = 4 * MIB, .level = 0};
-	struct timespec t0, t1;
-	struct fixture f;
-	struct stat st;
-	sqlite3 *db;
-	char path[128], sentence[256];
-	unsigned slow = 0;
-
-	if (!fixture_init(&f))
-		return;
-	f.w = archive_writer_free(f.w);
-	CHECK_EQ_INT(archive_writer_open(&f.w, f.state, &options, sentence, sizeof(sentence)), 0);
-	snprintf(path, sizeof(path), "%s/archive/trace.db-wal", f.state);
-	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
-	for (uint64_t i = 0; i < 40; i++)
-		CHECK_EQ_INT(fixture_packet(&f, 1, i, MIB, i), 0);
-	CHECK(stat(path, &st) == 0 && st.st_size < (off_t)(8 * MIB));
-	db = fixture_database(&f);
-	sqlite3_exec(db, "BEGIN; SELECT count(*) FROM chunks", NULL, NULL, NULL);
-	for (uint64_t i = 40; i < 60; i++) {
-		clock_gettime(CLOCK_MONOTONIC, &t0);
-		CHECK_EQ_INT(fixture_packet(&f, 1, i, MIB, i), 0);
-		clock_gettime(CLOCK_MONOTONIC, &t1);
-		slow += (t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000 >= 2000;
-	}
-	CHECK(slow <= 2); /* no commit waits for the reader; two may wait for a busy disk */
-	CHECK(stat(path, &st) == 0 && st.st_size > (off_t)(16 * MIB)); /* the reader did keep the WAL */
-	sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-	sqlite3_close(db);
-	CHECK_EQ_INT(fixture_packet(&f, 1, 60, 100, 60), 0);
-	CHECK(stat(path, &st) == 0 && st.st_size == 0);
-	CHECK(fixture_integrity(&f));
-	fixture_deinit(&f);
-}
-
-/*
- * Without readers, the WAL is reset each time it has grown to a quarter of its limit, so it never
- * grows much larger.
- */
-static void test_wal_in_peace(void)
-{
-	struct archive_options options = {.wal_limit_bytes = 16 * MIB, .level = 0};
-	char path[128], sentence[256];
-	struct fixture f;
-	struct stat st;
-
-	if (!fixture_init(&f))
-		return;
-	f.w = archive_writer_free(f.w);
-	CHECK_EQ_INT(archive_writer_open(&f.w, f.state, &options, sentence, sizeof(sentence)), 0);
-	snprintf(path, sizeof(path), "%s/archive/trace.db-wal", f.state);
-	CHECK_EQ_INT(fixture_put(&f, 1, "web", "running", 1), 0);
-	for (uint64_t i = 0; i < 200; i++)
-		CHECK_EQ_INT(fixture_packet(&f, 1, i, 200000, i), 0);
-	CHECK(stat(path, &st) == 0 && st.st_size > (off_t)(3 * MIB) && st.st_size < (off_t)(6 * MIB));
-	fixture_deinit(&f);
-}
-
 static void append_for_ever(struct fixture *f)
 {
 	uint64_t sequence = 0;
@@ -1121,8 +1057,6 @@ int main(void)
 	CHECK_RUN(test_end_known);
 	CHECK_RUN(test_end_of_file);
 	CHECK_RUN(test_stream_flags);
-	CHECK_RUN(test_wal);
-	CHECK_RUN(test_wal_in_peace);
 	CHECK_RUN(test_resume_two);
 	CHECK_RUN(test_flushed);
 	CHECK_RUN(test_reserve);
