@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "clock.h"
 #include "codec.h"
 #include "database.h"
 #include "statement.h"
@@ -59,6 +60,7 @@ struct memtraces_reader {
 	sqlite3 *db;
 	struct statements statements;
 	uint64_t opened; /* number of times that the archive was opened */
+	uint64_t absent; /* when the archive was last looked for and not found, CLOCK_MONOTONIC ns; 0 = it was there */
 	struct codec_reader codec;
 	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes */
 	int64_t damaged;  /* recording in which damage was found; 0 = none */
@@ -110,6 +112,17 @@ struct memtraces_reader *memtraces_reader_free(struct memtraces_reader *r)
 	return NULL;
 }
 
+/* Return true if there is no archive. This looks again after DATABASE_LOOK_NS. */
+static bool is_absent(struct memtraces_reader *r)
+{
+	uint64_t now = clock_mono();
+
+	if (r->absent && now - r->absent < DATABASE_LOOK_NS)
+		return true;
+	r->absent = access(r->path, F_OK) < 0 && errno == ENOENT ? now : 0;
+	return r->absent != 0;
+}
+
 int memtraces_reader_ready(struct memtraces_reader *r)
 {
 	int rc;
@@ -118,7 +131,7 @@ int memtraces_reader_ready(struct memtraces_reader *r)
 		reader_close(r);
 	if (r->db)
 		return 0;
-	if (access(r->path, F_OK) < 0 && errno == ENOENT)
+	if (is_absent(r))
 		return ARCHIVE_E_ABSENT;
 	r->opened++;
 	rc = database_read_open(&r->db, r->path, MEMTRACES_VERSION, &r->file);

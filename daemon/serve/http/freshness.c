@@ -28,13 +28,18 @@ enum freshness_state freshness_ask(struct freshness *f, uint64_t now)
 		return FRESHNESS_NEW;
 	if (f->tag)
 		return now < freshness_deadline(f) ? FRESHNESS_ASKED : FRESHNESS_OLD;
+	if (!notice_connected(f->collector) && f->absent && now - f->absent < FRESHNESS_LOOK_NS)
+		return FRESHNESS_NEW;
 	f->asked = now;
 	f->tag = notice_tag(f->collector);
 	message_begin(&w, text, sizeof(text), "commit", f->tag);
 	if (notice_send(f->collector, &w))
 		return FRESHNESS_ASKED;
 	f->tag = 0;
-	return notice_connected(f->collector) ? FRESHNESS_OLD : FRESHNESS_NEW;
+	if (notice_connected(f->collector))
+		return FRESHNESS_OLD;
+	f->absent = now;
+	return FRESHNESS_NEW;
 }
 
 bool freshness_learned(const struct freshness *f, uint64_t asked)

@@ -14,11 +14,13 @@ struct notice;
 
 #define FRESHNESS_NS	  100000000ull	/* so old a state counts as new */
 #define FRESHNESS_WAIT_NS 1000000000ull /* a reader waits no longer */
+#define FRESHNESS_LOOK_NS 10000000ull	/* an absent collector is looked for again after this time */
 
 struct freshness {
 	struct notice *collector; /* borrowed */
-	uint64_t began;		  /* CLOCK_MONOTONIC ns, as the other two */
+	uint64_t began;		  /* CLOCK_MONOTONIC ns, as the other times */
 	uint64_t asked;		  /* when the open question was asked */
+	uint64_t absent;	  /* when the collector was last looked for and not found; 0 = never */
 	uint64_t tag;		  /* of the open question; 0 = none is open */
 	uint64_t at; /* the archive has everything that was copied by then; 0 = this process never learned that */
 };
