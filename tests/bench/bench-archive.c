@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -186,12 +187,17 @@ static int check_end(void *context, const struct archive_resume *resume)
 
 static void print_line(const char *name, const struct bench *b, double aim)
 {
+	struct rusage usage;
 	double bytes = (double)b->sequence * PACKET_BYTES / 1e6;
 	double ours = bytes / ((double)b->archive_ns / 1e9), peer = bytes / ((double)b->raw_ns / 1e9);
 
 	printf("{\"name\": \"%s\", \"ours\": %.1f, \"peer\": %.1f, \"unit\": \"MB/s\", \"ratio\": %.3f, "
 	       "\"aim\": %.2f, \"met\": %s}\n",
 	       name, ours, peer, ours / peer, aim, ours / peer >= aim ? "true" : "false");
+	getrusage(RUSAGE_SELF, &usage);
+	printf("{\"name\": \"%s-memory\", \"ours\": %.1f, \"peer\": null, \"unit\": \"MiB resident at most\", "
+	       "\"ratio\": null, \"aim\": null, \"met\": null}\n",
+	       name, (double)usage.ru_maxrss / 1024);
 	fflush(stdout);
 }
 

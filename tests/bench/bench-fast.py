@@ -24,6 +24,7 @@ def measure(rate):
             load.wait()
         time.sleep(1)
         spent = {thread: collector.cpu(thread) - before[thread] for thread in before}
+        peak = collector.peak()
     check_sequences()
     gaps = query("SELECT after_sequence, packets FROM gaps WHERE kind = 'lost'")
     first = sum(packets for after, packets in gaps if after < PACKETS)
@@ -32,6 +33,7 @@ def measure(rate):
     line(f"fast-{rate}MB/s-lost", lost, f"packets in {len(gaps)} gaps", peer=load.report["packets"], aim=aim, met=None if aim is None else lost == 0)
     line(f"fast-{rate}MB/s-lost-at-the-start", first, "packets", aim=PACKETS, met=first <= PACKETS)
     line(f"fast-{rate}MB/s-loop", spent["loop"] / load.report["seconds"] * 100, "% of a core")
+    line(f"fast-{rate}MB/s-memory", peak, "MiB resident at most, of mprofd")
     line(f"fast-{rate}MB/s-written", load.report["bytes"] / load.report["seconds"] / 1e6, "MB/s", peer=rate)
 
 

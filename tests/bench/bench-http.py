@@ -185,6 +185,7 @@ def main():
         small_body("domains-1000", server, nginx, "/v1/domains?limit=1000", 0.7, bare=True)
         small_body("trace-83K", server, nginx, f"{path}/trace?last=83KB", 0.3)
         small_body("packets", server, nginx, f"{path}/packets?limit=100", 0.3)
+        line("http-memory", server.peak(), "MiB resident at most, of mprofd-http")
     finally:
         nginx.stop()
         server.stop()

@@ -119,6 +119,11 @@ class Collector:
         with open(f"/proc/{self.process.pid}/status") as f:
             return sum(int(row.split()[1]) for row in f if row.startswith(("RssAnon:", "RssFile:"))) * 1024
 
+    def peak(self):
+        """Return the most resident MiB until now, with the mapped pages of files."""
+        with open(f"/proc/{self.process.pid}/status") as f:
+            return next(int(row.split()[1]) for row in f if row.startswith("VmHWM:")) / 1024
+
     def written(self):
         """Return the bytes that the process caused to be written to disk."""
         with open(f"/proc/{self.process.pid}/io") as f:

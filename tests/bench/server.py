@@ -38,6 +38,11 @@ class Server:
                 total += int(f.read().split()[0])
         return total / 1e9
 
+    def peak(self):
+        """Most resident MiB until now, with the mapped pages of files."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
+            return next(int(row.split()[1]) for row in f if row.startswith("VmHWM:")) / 1024
+
     def stop(self):
         self.process.terminate()
         self.process.wait()
