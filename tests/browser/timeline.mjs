@@ -65,7 +65,7 @@ test("timeline: the page draws every kind of mark, in the original's colours", a
 			colours.running,
 			colours.collection,
 		],
-		["#008000", "#0000ff", "#ff0000", "#cccc66", "#ff9900", "#cc0000", "#ffffff", "#b39999"],
+		["#008000", "#0000ff", "#d6001c", "#6f6b00", "#a85400", "#cc0000", "#ffffff", "#b39999"],
 		"the colours",
 	);
 	ok(

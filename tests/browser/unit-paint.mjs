@@ -42,13 +42,13 @@ test("every kind of mark is painted", () => {
 	}
 });
 
-test("arrows have the colours and heads of the original", () => {
+test("arrows have their colours and the heads of the original", () => {
 	const colours = {
 		resolve: "#008000",
 		read: "#0000ff",
-		"read-failed": "#ff0000",
-		"try-read": "#cccc66",
-		signal: "#ff9900",
+		"read-failed": "#d6001c",
+		"try-read": "#6f6b00",
+		signal: "#a85400",
 	};
 
 	for (const [kind, colour] of Object.entries(colours)) {

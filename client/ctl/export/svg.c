@@ -46,9 +46,9 @@ static const struct look looks[MPROF_MARK_KINDS] = {
 	[MPROF_MARK_FAILED] = {SHAPE_FAILED, "stroke=\"#c00\" stroke-width=\"2\""},
 	[MPROF_MARK_RESOLVE] = {SHAPE_ARROW, "#008000"},
 	[MPROF_MARK_READ] = {SHAPE_ARROW, "#00f"},
-	[MPROF_MARK_READ_FAILED] = {SHAPE_ARROW, "#f00"},
-	[MPROF_MARK_TRY_READ] = {SHAPE_ARROW, "#cccc66"},
-	[MPROF_MARK_SIGNAL] = {SHAPE_ARROW, "#f90"},
+	[MPROF_MARK_READ_FAILED] = {SHAPE_ARROW, "#d6001c"},
+	[MPROF_MARK_TRY_READ] = {SHAPE_ARROW, "#6f6b00"},
+	[MPROF_MARK_SIGNAL] = {SHAPE_ARROW, "#a85400"},
 	[MPROF_MARK_LABEL] = {SHAPE_TEXT, "class=\"label\""},
 	[MPROF_MARK_TYPE] = {SHAPE_TEXT, "class=\"type\""},
 	[MPROF_MARK_COUNTER] = {SHAPE_LINE, "stroke-width=\"2\" stroke-linecap=\"square\""},
@@ -61,7 +61,7 @@ static const struct look looks[MPROF_MARK_KINDS] = {
 	[MPROF_MARK_ENVELOPE] = {SHAPE_BAND, "fill=\"#888\""},
 };
 
-static const char *const counter_colours[] = {"#ff6666", "#ff8000", "#66cccc", "#cc66ff"};
+static const char *const counter_colours[] = {"#c94444", "#c06400", "#2b8680", "#a64fd9"};
 static const char *const name_colours[] = {"#b00000", "#8a4500", "#00686b", "#7a1fb8"};
 
 static void put(struct writer *out, const char *text)
