@@ -87,6 +87,9 @@ class Served(daemons.Case):
             os.environ["MPROFCTL_HOST"] = "unix:nowhere"
             self.assertEqual(self.dumped(f"{name}.fetched"), (direct, uncertainty))
             os.environ["MPROFCTL_HOST"] = f"unix:{d.socket}"
+            code, _, said = run("follow", f"domain:{name}", "-o", f"{name}.followed")
+            self.assertEqual((code, said), (0, ""))
+            self.assertEqual(self.dumped(f"{name}.followed"), (direct, uncertainty))
             # So has the CTF directory, and other programs find them there.
             metadata = self.unpack(d, name)
             self.assertIn("absolute = true;", metadata)

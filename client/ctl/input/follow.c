@@ -135,6 +135,7 @@ static bool take_packets(void *context, const struct http_answer *answer, const 
 		f->ops->refused = f->ops->write(f->ops->context, f->held, f->used);
 		if (f->ops->refused)
 			return false;
+		f->ops->run = f->at.run;
 		position_advance(&f->at, header.count, header.content_bytes);
 		f->used = 0;
 		f->got = true;

@@ -9,7 +9,8 @@ struct follow_ops {
 	/* Take one or more whole packets. Return 0, or anything else to stop. */
 	int (*write)(void *context, const uint8_t *bytes, size_t len);
 	void *context;
-	int refused; /* the value other than 0 that write() returned */
+	int refused;  /* the value other than 0 that write() returned */
+	uint64_t run; /* out: number of the run of the bytes that were passed on; 0 = there were none */
 };
 
 /*

@@ -151,7 +151,10 @@ static int open_path(struct output *o, const char *path, enum output_mode mode)
 	if (mode != OUTPUT_DIRECT && (!there || S_ISREG(st.st_mode)))
 		return open_nameless(o, o->place) ? 0 : open_aside(o, o->place);
 	o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-	return o->fd < 0 ? -errno : 0;
+	if (o->fd < 0)
+		return -errno;
+	o->can_start_over = fstat(o->fd, &st) == 0 && S_ISREG(st.st_mode);
+	return 0;
 }
 
 int output_open(struct output *o, const char *path, enum output_mode mode, const char *verb)

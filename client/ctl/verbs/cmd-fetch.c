@@ -1,8 +1,9 @@
 /*
  * `mprofctl fetch` and `mprofctl follow`: download a trace into a file or a pipe.
  *
- * Beside a file, fetch writes the offset of the guest's clock to dom0's wall time (clock-file.h).
+ * Beside a file they write the offset of the guest's clock to dom0's wall time (clock-file.h).
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,15 +87,14 @@ static int write_file(const char *path, const char *text, const char *verb)
 }
 
 /*
- * Write the offset of the clock beside the trace that was downloaded to FILE. If the daemon does not
- * tell the offset, write that it is unknown, because the file of an earlier trace may be there.
- * Return an exit code.
+ * Write the offset of the clock beside the trace that is complete in FILE. T and S select the trace,
+ * and CLOCK tells the rest of it. If the daemon does not tell the offset, write that it is unknown,
+ * because the file of an earlier trace may be there. Return an exit code.
  */
-static int fetch_clock(const struct fetch *f, struct http *h, const struct download *d, const char *file)
+static int clock_write(struct clock_file *clock, struct http *h, const struct trace_source *t,
+		       const struct selection *s, const char *file, const char *verb)
 {
-	struct clock_file clock = {
-		.guest = f->trace->name, .stream = f->s->stream, .fetched = d->date, .bytes = f->progress.bytes};
-	struct selection s = *f->s;
+	struct selection pinned = *s;
 	char run[CLOCKS_RUN_MAX];
 	CLEANUP(freep) char *path = NULL;
 	CLEANUP(freep) char *text = NULL;
@@ -103,13 +103,24 @@ static int fetch_clock(const struct fetch *f, struct http *h, const struct downl
 		path = NULL;
 		return say_memory();
 	}
+	if (clocks_offset(&clock->offset, h, t, &pinned, run) != CTL_OK)
+		say("%s: the trace is complete, but its wall time is not known", file);
+	clock->guest = t->name;
+	clock->run = pinned.run;
+	clock->stream = pinned.stream;
+	text = clock_file_text(clock);
+	return text ? write_file(path, text, verb) : say_memory();
+}
+
+static int fetch_clock(const struct fetch *f, struct http *h, const struct download *d)
+{
+	struct clock_file clock = {.fetched = d->date, .bytes = f->progress.bytes};
+	struct selection s = *f->s;
+	char run[CLOCKS_RUN_MAX];
+
 	if (f->trace->kind == SOURCE_DOMAIN)
 		pin_run(d, &s, run);
-	if (clocks_offset(&clock.offset, h, f->trace, &s, run) != CTL_OK)
-		say("%s: the trace is complete, but its wall time is not known", file);
-	clock.run = s.run;
-	text = clock_file_text(&clock);
-	return text ? write_file(path, text, f->verb) : say_memory();
+	return clock_write(&clock, h, f->trace, &s, f->name, f->verb);
 }
 
 static int fetch_run(struct fetch *f, struct http *h, const char *path)
@@ -130,7 +141,7 @@ static int fetch_run(struct fetch *f, struct http *h, const char *path)
 		return r;
 	report_losses(&d);
 	r = output_commit(&f->out);
-	return r || !named ? r : fetch_clock(f, h, &d, f->name);
+	return r || !named ? r : fetch_clock(f, h, &d);
 }
 
 int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
@@ -171,21 +182,47 @@ int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
 	return r;
 }
 
-static void output_closep(struct output *out)
+struct followed {
+	struct output out;
+	uint64_t bytes;
+};
+
+static void followed_deinit(struct followed *f)
 {
-	output_close(out);
+	output_close(&f->out);
 }
 
 static int follow_write(void *context, const uint8_t *bytes, size_t len)
 {
-	return output_write(context, bytes, len);
+	struct followed *f = context;
+
+	f->bytes += len;
+	return output_write(&f->out, bytes, len);
+}
+
+/*
+ * Write the clock of RUN beside the file F. A new connection asks for it, because a signal may have
+ * ended the one that followed. Return an exit code.
+ */
+static int follow_clock(const struct followed *f, const char *host, const struct trace_source *t,
+			const struct selection *s, uint64_t run)
+{
+	CLEANUP(http_close) struct http h = {.signals = -1};
+	struct clock_file clock = {.bytes = f->bytes};
+	struct selection pinned = *s;
+	char number[CLOCKS_RUN_MAX];
+	int r = http_open(&h, host);
+
+	snprintf(number, sizeof(number), "%" PRIu64, run);
+	pinned.run = number;
+	return r ? r : clock_write(&clock, &h, t, &pinned, f->out.path, "follow");
 }
 
 int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(http_close) struct http h = {.signals = -1};
-	CLEANUP(output_closep) struct output out = {.fd = -1};
-	struct follow_ops ops = {.write = follow_write, .context = &out};
+	CLEANUP(followed_deinit) struct followed f = {.out = {.fd = -1}};
+	struct follow_ops ops = {.write = follow_write, .context = &f};
 	struct selection s = {0};
 	const char *file = NULL;
 	const struct option_def defs[] = {
@@ -201,11 +238,15 @@ int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 		return say_usage(argv[0], "a capture does not grow: fetch it, or follow a domain");
 	r = trace_source_check(&t, &s, argv[0]);
 	r = r ? r : http_open(&h, ctl->host);
-	r = r ? r : output_open(&out, file ? file : "-", OUTPUT_DIRECT, argv[0]);
+	r = r ? r : output_open(&f.out, file ? file : "-", OUTPUT_DIRECT, argv[0]);
 	if (r)
 		return r;
 	if (!http_catch_signals(&h))
 		return say_memory();
 	r = follow_run(&h, &t, &s, &ops);
-	return ops.refused ? output_complain(&out, -ops.refused) : r;
+	if (ops.refused)
+		return output_complain(&f.out, -ops.refused);
+	if (r || !ops.run || !f.out.path || !f.out.can_start_over)
+		return r;
+	return follow_clock(&f, ctl->host, &t, &s, ops.run);
 }
