@@ -25,6 +25,9 @@
 #define WIDE  1600
 #define HIGH  1000
 #define TOUR  1000u
+/* What the page asks for; it draws counters in lanes of their own. */
+#define FLAGS \
+	(MPROF_WINDOW_LABELS | MPROF_WINDOW_ARROWS | MPROF_WINDOW_TRACKED | MPROF_WINDOW_DENSE | MPROF_WINDOW_SHADED)
 #define MARKS 65536u /* size of the array that the peer's marks fill again and again */
 #define NEAR  2	     /* rows that are drawn at one height are at most this many pixels apart */
 
@@ -198,7 +201,7 @@ static void visit(struct tour *t, uint64_t from, uint64_t part, double focus)
 	struct mprof_picture picture;
 	uint64_t began = now_ns(), drawn;
 
-	t->peer.w = (struct mprof_window){from, from + part, focus, WIDE, HIGH, 7, 7, 0};
+	t->peer.w = (struct mprof_window){from, from + part, focus, WIDE, HIGH, 7, FLAGS, 0};
 	if (t->n == TOUR || mprof_scene_draw(t->peer.scene, &t->peer.w, &picture) != MPROF_OK)
 		die("picture");
 	drawn = now_ns();

@@ -39,8 +39,14 @@ const span = stream.end - stream.start + 1n;
 const rows = trace.get("rows");
 const times = [];
 
+/* The page asks for these, and draws counters in lanes of their own. */
+const flags = ["LABELS", "ARROWS", "TRACKED", "DENSE", "SHADED"].reduce(
+	(all, name) => all | wasm.numbers[`MPROF_WINDOW_${name}`],
+	0,
+);
+
 function visit(from, part, focus) {
-	const window = {from, to: from + part, focus, width: 1600, height: 1000, letter: 7, flags: 7};
+	const window = {from, to: from + part, focus, width: 1600, height: 1000, letter: 7, flags};
 	const before = ns();
 
 	trace.draw(window);

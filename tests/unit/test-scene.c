@@ -1048,7 +1048,7 @@ static void test_no_memory(void)
 	drawing_deinit(&t);
 }
 
-/* Many arrows on one column of pixels are a shade over the rows that they cross. */
+/* Many arrows on one column of three pixels are a shade over the rows that they cross. */
 static void test_shades(void)
 {
 	struct mprof_window w = whole;
@@ -1078,14 +1078,14 @@ static void test_shades(void)
 	arrow = mark(&p, MPROF_MARK_SIGNAL, 0);
 	if (CHECK(m && arrow)) {
 		CHECK(m->item == MPROF_MARK_SIGNAL && m->shade == 4 * 65535 / 8);
-		CHECK(m->x0 == floorf(0.0999f * w.width) && m->x1 == m->x0 + 1);
+		CHECK(m->x0 == 3 * floorf(0.0999f * w.width / 3) && m->x1 == m->x0 + 3);
 		CHECK(fabsf(m->y0 - fminf(arrow->y0, arrow->y1)) <= 6.1f);
 		CHECK(fabsf(m->y1 - fmaxf(arrow->y0, arrow->y1)) <= 6.1f);
 	}
-	/* The arrows of such a column are faint. Seven arrows are drawn as before, without a shade. */
+	/* The arrows of such a column are fainter. Up to 21 are drawn as before, without a shade. */
 	CHECK(!mark(&p, MPROF_MARK_SHADE, 1));
 	m = mark(&p, MPROF_MARK_SIGNAL, 0);
-	CHECK(m && m->shade == 65535 / 8);
+	CHECK(m && m->shade == 65535 * 21 / 64);
 	for (uint32_t i = 0, full = 0; i < p.n_marks; i++) {
 		full += p.marks[i].kind == MPROF_MARK_SIGNAL && p.marks[i].shade == 65535;
 		CHECK(i + 1 < p.n_marks || full == 7);

@@ -1,7 +1,7 @@
 /*
  * Vertical lines and arrows.
  *
- * One column of pixels can have any number of links of one kind. Up to LINKS_FEW links are all drawn. If
+ * One column of pixels can have any number of links of one kind. Up to frame.few links are all drawn. If
  * there are more, the first one is drawn and those that reach the farthest up, down and back in time,
  * so the picture shows the extent of all of them.
  */
@@ -68,9 +68,9 @@ static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t t
 	uint32_t n = to - from, shown[1 + LINKS_WAYS], k;
 	struct link_node farthest;
 	struct link links[1 + LINKS_WAYS];
-	double alpha = f->w.flags & MPROF_WINDOW_SHADED ? fmax(LINKS_FEW / (double)n, SHADED) : 1;
+	double alpha = f->w.flags & MPROF_WINDOW_SHADED ? fmax(f->few / (double)n, SHADED) : 1;
 
-	if (n <= LINKS_FEW) {
+	if (n <= f->few) {
 		for (uint32_t i = from; i < to; i++)
 			put(f, l, i);
 		return;
@@ -90,17 +90,22 @@ static void put_some(struct frame *f, struct links *l, uint32_t from, uint32_t t
 	}
 }
 
+double frame_column(const struct frame *f, double x)
+{
+	return floor(x / f->column) * f->column;
+}
+
 uint32_t frame_column_end(const struct frame *f, struct links *l, uint32_t place)
 {
 	uint64_t time = links_time(l, place), end;
 
-	end = frame_time(f, floor(frame_x(f, time)) + 1);
+	end = frame_time(f, frame_column(f, frame_x(f, time)) + f->column);
 	end = end > time ? end : time + 1;
 	return links_from(l, place, end, (uint64_t)fmin(SLACK / f->scale, (double)MPROF_TIME_MAX));
 }
 
 /*
- * Draw arrows from PLACE on, which end right of the picture: of each column of pixels up to LINKS_FEW of
+ * Draw arrows from PLACE on, which end right of the picture: of each column of pixels up to frame.few of
  * those that reach into the picture.
  */
 static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
@@ -114,7 +119,7 @@ static void draw_from_right(struct frame *f, struct links *l, uint32_t place)
 			return;
 		end = frame_column_end(f, l, place);
 		end = end < stop ? end : stop;
-		for (uint32_t n = 0; n < LINKS_FEW && place < end; n++) {
+		for (uint32_t n = 0; n < f->few && place < end; n++) {
 			put(f, l, place);
 			place = links_reaching(l, place + 1, end, f->w.to);
 		}

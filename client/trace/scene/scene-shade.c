@@ -2,7 +2,7 @@
  * Shades: how many links of one kind cross each area of a picture, where they are too many to be
  * drawn one by one.
  *
- * A column of pixels with more than LINKS_FEW links of a kind is divided into cells. The number of
+ * A column of pixels (frame_column()) with more than a few links of a kind is divided into cells. The number of
  * links that cross a cell is estimated from at most SAMPLES of the links. The samples are at places
  * that are multiples of a power of two, so they stay the same while a user pans. The number is
  * rounded to a power of four, and cells of the same number next to each other are one mark.
@@ -129,11 +129,11 @@ static void draw_kind(struct shading *s)
 	for (; place < stop && !f->failed; place = end) {
 		end = frame_column_end(f, s->l, place);
 		end = end < stop ? end : stop;
-		if (end - place <= LINKS_FEW)
+		if (end - place <= f->few)
 			continue;
-		x = floor(frame_x(f, links_time(s->l, place)));
+		x = frame_column(f, frame_x(f, links_time(s->l, place)));
 		count(s, place, end);
-		put_column(s, x, floor(fmax(frame_x(f, links_time(s->l, end - 1)), x)) + 1);
+		put_column(s, x, frame_column(f, fmax(frame_x(f, links_time(s->l, end - 1)), x)) + f->column);
 	}
 }
 

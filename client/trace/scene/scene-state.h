@@ -134,6 +134,13 @@ struct frame {
 	struct mprof_window w;
 	struct fisheye fisheye;
 	double scale; /* pixels per nanosecond */
+	/*
+	 * Links that end on a column of pixels are drawn together; COLUMN is its width, and FEW the
+	 * number of links of one kind up to which each is drawn.
+	 */
+	double column;
+	uint32_t few;
+	double near; /* short lines on a row that are less than this apart are one, pixels */
 	struct frame_row {
 		uint32_t row;
 		double y;
@@ -187,13 +194,13 @@ void draw_arrows(struct frame *f);
 void draw_labels(struct frame *f);
 void draw_counters(struct frame *f);
 void draw_band_names(struct frame *f);
+/* Return the left edge of the column of pixels that contains X. */
+double frame_column(const struct frame *f, double x);
 /*
  * Return the place after the links that end on the same column of pixels as the link at PLACE, or
  * up to a pixel after that column.
  */
 uint32_t frame_column_end(const struct frame *f, struct links *l, uint32_t place);
-/* Number of links of one kind on one column of pixels up to which each is drawn. */
-#define LINKS_FEW 7u
 
 /* Parts of a picture of tracks: see mprof_scene_tracks(). */
 void draw_processor(struct frame *f, uint32_t stream, double top, double bottom);

@@ -1,9 +1,9 @@
 /*
  * Walk over the pieces of rows (scene-row-index.h), with no more steps than pixels.
  *
- * A piece of at least WIDE pixels is drawn by itself. Shorter ones less than a pixel apart are one
- * line, a run: the next step goes to the first piece that begins more than a pixel after the run,
- * however many pieces are on that pixel.
+ * A piece of at least WIDE pixels is drawn by itself. Shorter ones less than a pixel apart, or two in
+ * a shaded picture, are one line, a run: the next step goes to the first piece that begins more than
+ * that after the run, however many pieces are on that pixel.
  */
 #include <math.h>
 
@@ -22,13 +22,13 @@ void walk_init(struct walk *w, struct frame *f, struct row_index *l, unsigned le
 }
 
 /*
- * Extend RUN by the next pieces as long as each begins less than a pixel after the run and is
- * narrower than WIDE.
+ * Extend RUN by the next pieces as long as each begins less than frame.near pixels after the run and
+ * is narrower than WIDE.
  */
 static void widen(struct walk *w, struct run *run)
 {
 	const struct row_nodes *nodes = row_index_nodes(w->l, w->level);
-	double pixel = 1 / w->f->scale;
+	double pixel = w->f->near / w->f->scale;
 	uint64_t start, end;
 	uint32_t n;
 

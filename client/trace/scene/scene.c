@@ -15,6 +15,15 @@
  * more exactly.
  */
 #define CLOSER 128u
+/* Number of links of one kind on one pixel of width up to which each is drawn. */
+#define LINKS_FEW 7u
+/*
+ * In a shaded picture the width of a column of links, and the distance between short lines that are
+ * drawn as one, in pixels. With 1 for both a picture of millions of events has more than twice as
+ * many marks.
+ */
+#define SHADED_COLUMN 3.0
+#define SHADED_NEAR   2.0
 
 /* Build the indices of everything on the rows of threads, or between them. */
 static bool threads_init(struct mprof_scene *s)
@@ -113,6 +122,9 @@ bool frame_init(struct frame *f, struct mprof_scene *s, const struct mprof_windo
 		.w = *window,
 		.scale = window->width / (double)(window->to - window->from),
 		.origin = s->origin,
+		.column = window->flags & MPROF_WINDOW_SHADED ? SHADED_COLUMN : 1,
+		.few = window->flags & MPROF_WINDOW_SHADED ? (uint32_t)SHADED_COLUMN * LINKS_FEW : LINKS_FEW,
+		.near = window->flags & MPROF_WINDOW_SHADED ? SHADED_NEAR : 1,
 		.budget = CLOSER * (uint64_t)(window->width + window->height),
 	};
 	for (uint32_t i = 0; i < FRAME_ROWS; i++)
