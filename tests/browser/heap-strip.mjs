@@ -4,10 +4,12 @@
  */
 import {spawn} from "node:child_process";
 import {once} from "node:events";
+import {readFileSync} from "node:fs";
 import path from "node:path";
 
 import {BUILD, equal, fail, ok, sleep, test, until} from "./harness.mjs";
 import {info, writer} from "./memtrace-make.mjs";
+import {read} from "./png.mjs";
 import {box, settled} from "./timeline-tools.mjs";
 
 const HOUR_NS = 3600n * 10n ** 9n;
@@ -190,6 +192,37 @@ test("heap strip: the strip shows the sent profile on the clock of the threads",
 	ok(/Heap: memory profile 1 of mirage, drawn by the arrival of its first packet/.test(about), about);
 	ok(/the guest's wall clock is 7200 s ahead of this host's/.test(about), about);
 	await t.accessible(page);
+});
+
+test("heap strip: a saved picture has the strip", async (t) => {
+	const {host} = await both(t);
+	const page = await t.open(host, "/#domain=web");
+	const save = async (item) => {
+		await page.locator("summary", {hasText: "Save"}).click();
+		const [download] = await Promise.all([
+			page.waitForEvent("download"),
+			page.getByRole("button", {name: item}).click(),
+		]);
+
+		return readFileSync(await download.path());
+	};
+
+	await there(page);
+	const points = (await shown(page)).find(({kind}) => kind === "heap").points;
+	const svg = (await save("The picture (SVG)")).toString();
+	const curve = /<path class="heap" [^>]*d="([^"]*)"/.exec(svg);
+	ok(
+		curve && points.length > 4 && curve[1].startsWith(`M${Number(points[0].toFixed(2))} `),
+		`a curve: ${curve?.[1].slice(0, 80)}`,
+	);
+	ok(/<g class="heap-number"[^]*?MB/.test(svg), "the scale's numbers");
+	/* Its colour is nowhere else in the picture. */
+	const png = read(await save("The picture (PNG)"));
+	const heap = [0xa8, 0x4b, 0x00];
+	let found = 0;
+	for (let i = 0; i < png.data.length; i += png.data.length / png.width / png.height)
+		found += heap.every((value, k) => Math.abs(png.data[i + k] - value) < 24);
+	ok(found > 50, `${found} pixels of the curve`);
 });
 
 test("heap strip: the strip follows the camera to the pixel", async (t) => {

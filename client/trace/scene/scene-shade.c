@@ -14,7 +14,7 @@
 
 #define CELL	6.0 /* height of a cell, pixels */
 #define CELLS	1024u
-#define SAMPLES 16u
+#define SAMPLES 8u
 #define FULL	65535.0
 #define STEPS	8u /* number of different shades */
 /* An area that continues one of this many last marks extends that mark. */

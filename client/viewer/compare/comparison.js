@@ -50,6 +50,7 @@ export class Comparison {
 			clock: () => this.clock,
 			layout,
 			controls: () => null,
+			heapLayers: () => [],
 			overlay: () => this.over,
 			drawn: () => {},
 			failed: (error) => this.hooks.failed(error),

@@ -162,6 +162,44 @@ const PAINTERS = {
 	},
 };
 
+/**
+ * Return the scale and the curves of LIST, a list of primitives, as layers of draw/paint.js for a
+ * saved picture. The strip is at Y in the picture, WIDTH and HEIGHT pixels large.
+ */
+export function layersOf(list, palette, width, height, y) {
+	const scale = list.filter(({kind}) => kind === "scale");
+	const layer = {alpha: 1, width: 1, data: [], texts: []};
+	const curves = list.filter(({kind, points}) => kind === "heap" && points.length);
+	const columns = ({points}) =>
+		points.flatMap((x, i) =>
+			i % 4 ? [] : [x, y + points[i + 1], points[i + 2] - x, height - BASE - points[i + 1]],
+		);
+	const steps = ({points}) =>
+		points.flatMap((x, i) =>
+			i % 2 || i + 3 >= points.length ? [] : [x, y + points[i + 1], points[i + 2], y + points[i + 3]],
+		);
+
+	return [
+		{
+			...layer,
+			kind: "heap-scale",
+			shape: "rect",
+			colour: palette.rulerText,
+			alpha: 0.35,
+			data: scale.flatMap((it) => [0, y + Math.round(it.y), width, 1]),
+		},
+		{...layer, kind: "heap-area", shape: "rect", colour: palette.heap, alpha: 0.28, data: curves.flatMap(columns)},
+		{...layer, kind: "heap", shape: "line", colour: palette.heap, width: 1.5, data: curves.flatMap(steps)},
+		{
+			...layer,
+			kind: "heap-number",
+			shape: "text",
+			colour: palette.rulerText,
+			texts: scale.map((it) => ({text: it.text, x: 6, y: y + Math.round(it.y) - 3, align: "left"})),
+		},
+	];
+}
+
 /** Paint the primitives of LIST, then the texts of the scale. */
 export function paint(ctx, list, palette, width, height = HEIGHT) {
 	ctx.fillStyle = palette.ruler;

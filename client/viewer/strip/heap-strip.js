@@ -9,7 +9,7 @@
 import {format} from "../page/address.js";
 import {tells} from "./heap-strip-clock.js";
 import {StripGestures} from "./heap-strip-gestures.js";
-import {HEIGHT, paint, primitives, scaleOf} from "./heap-strip-paint.js";
+import {HEIGHT, layersOf, paint, primitives, scaleOf} from "./heap-strip-paint.js";
 import {Tracks} from "./heap-strip-source.js";
 import {button, make} from "../page/make.js";
 import {bytes} from "../page/times.js";
@@ -136,6 +136,11 @@ export class HeapStrip {
 		this.shown = primitives(met, camera, this.peak, {pointer, range: this.selection.range}, this.height);
 		paint(this.pen(camera.width), this.shown, this.hooks.palette(), camera.width, this.height);
 		this.head(met);
+	}
+
+	/** Return the strip on the screen as layers of draw/paint.js, at Y in a picture. */
+	layers(y) {
+		return this.shown ? layersOf(this.shown, this.hooks.palette(), this.camera.width, this.height, y) : [];
 	}
 
 	/** Height of the strip, pixels. */

@@ -65,6 +65,7 @@ export class CanvasView {
 	 * - clock(): return the Clock (clock.js);
 	 * - layout: the TrackLayout;
 	 * - controls(): return the TrackControls, or null;
+	 * - heapLayers(y): return the heap strip as layers of draw/paint.js, at Y of its track area;
 	 * - overlay(): return the state that primitives() of overlay.js draws;
 	 * - drawn(): called after each frame;
 	 * - failed(error): report an error;
@@ -446,13 +447,20 @@ export class CanvasView {
 	 * is empty or hidden.
 	 */
 	part(name) {
-		const {marks, element} = this.areas[name];
+		const {marks, element, places} = this.areas[name];
 		const size = {width: this.shown.window.width, height: this.tracks[name]?.height ?? 0};
 		const colours = trackPalette(this.hooks.palette().dark);
+		const heap = places?.find(({id, collapsed}) => id === HEAP && !collapsed);
 
-		return marks && !element.hidden && size.height
-			? {layers: this.plan(marks, colours, size), size, back: colours.back}
-			: null;
+		if (element.hidden || !size.height || !(marks || heap)) return null;
+		return {
+			layers: [
+				...(marks ? this.plan(marks, colours, size) : []),
+				...(heap ? this.hooks.heapLayers(heap.top) : []),
+			],
+			size,
+			back: colours.back,
+		};
 	}
 
 	/**

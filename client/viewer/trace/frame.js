@@ -371,12 +371,12 @@ export class Frame {
 				: await picturePng(
 						canvasViews.flatMap(({ruler, picture, canvas, areas}) =>
 							[
-								[ruler],
-								[areas.pinned.canvas],
-								[areas.above.canvas],
-								[picture, canvas],
-								[areas.below.canvas],
-							].filter(([it]) => !it.closest("[hidden]")),
+								[{canvas: ruler, y: 0}],
+								areas.pinned.canvases(),
+								areas.above.canvases(),
+								[picture, canvas].map((it) => ({canvas: it, y: 0})),
+								areas.below.canvases(),
+							].filter((row) => row.length && !row[0].canvas.closest("[hidden]")),
 						),
 					);
 

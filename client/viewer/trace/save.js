@@ -48,21 +48,21 @@ export function pictureSvg(canvasViews, palette, title) {
 }
 
 /**
- * Draw CANVASES one below the other and return a Promise of a Blob of PNG. An item is a list of
- * canvases of the same size, each drawn over the one before. Reject if the browser cannot make a
- * picture of this size.
+ * Draw ROWS one below the other and return a Promise of a Blob of PNG. A row is a list of {canvas, y},
+ * each drawn over the one before, at Y pixels below the row's top. The first canvas of a row is as
+ * high as the row. Reject if the browser cannot make a picture of this size.
  */
-export function picturePng(canvases) {
+export function picturePng(rows) {
 	const ratio = devicePixelRatio || 1;
 	const whole = document.createElement("canvas");
 	const ctx = whole.getContext("2d");
 	let y = 0;
 
-	whole.width = Math.max(...canvases.flat().map((it) => it.width));
-	whole.height = canvases.reduce((sum, [first]) => sum + first.height, 0);
-	for (const row of canvases) {
-		for (const canvas of row) ctx.drawImage(canvas, 0, y);
-		y += row[0].height;
+	whole.width = Math.max(...rows.flat().map(({canvas}) => canvas.width));
+	whole.height = rows.reduce((sum, [first]) => sum + first.canvas.height, 0);
+	for (const row of rows) {
+		for (const it of row) ctx.drawImage(it.canvas, 0, y + Math.round(it.y * ratio));
+		y += row[0].canvas.height;
 	}
 	return new Promise((resolve, reject) =>
 		whole.toBlob(

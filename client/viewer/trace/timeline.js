@@ -176,6 +176,7 @@ export class Timeline {
 			clock: () => state.clock,
 			layout: this.layout,
 			controls: () => this.controls,
+			heapLayers: (y) => this.heap?.layers(y) ?? [],
 			overlay: () => this.over,
 			drawn: () => this.drawn(),
 			failed: (error) => this.failed(error),

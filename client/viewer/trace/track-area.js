@@ -81,6 +81,18 @@ export class TrackArea {
 		replaced(this.heads, [...elements, ...heads]);
 	}
 
+	/**
+	 * Return the canvases of the area from the back to the front: [{canvas, y}], Y in pixels from
+	 * the first one's top.
+	 */
+	canvases() {
+		const all = [...this.inner.querySelectorAll("canvas")].filter((it) => !it.closest("[hidden]"));
+		const list = [this.canvas, ...all.filter((it) => it !== this.canvas)].filter((it) => all.includes(it));
+		const top = list[0]?.getBoundingClientRect().top;
+
+		return list.map((canvas) => ({canvas, y: canvas.getBoundingClientRect().top - top}));
+	}
+
 	/** Return the controls of a track, an item of `places`, at their place: [button, edge]. */
 	head({id, name, top, head, height, collapsed}, controls) {
 		const [button, edge] = controls.of(id, name);
