@@ -860,6 +860,49 @@ static bool says(const char *text, size_t bytes, const char *words)
 	return memmem(text, bytes, words, strlen(words)) != NULL;
 }
 
+/*
+ * Of a resolved thread the explanation says what it waited for longest, what that waited for, and so
+ * on. Threads that read each other in turns are not told without end.
+ */
+static void test_waited(void)
+{
+	static const struct line lines[] = {
+		CREATES(1000, 0, 2, Task),   CREATES(2000, 2, 3, Try),	  CREATES(3000, 3, 4, Task),
+		DOES(5000, fulfills, 4, 4),  DOES(5000, read, 3, 4),	  CREATES(6000, 3, 5, Task),
+		DOES(50000, fulfills, 5, 5), DOES(50000, read, 3, 5),	  DOES(60000, fulfills, 3, 3),
+		DOES(60000, read, 2, 3),     DOES(61000, fulfills, 2, 2), CREATES(62000, 0, 6, Task),
+		CREATES(62000, 0, 7, Task),  DOES(63000, read, 6, 7),	  DOES(64000, read, 7, 6),
+		DOES(65000, read, 6, 7),     DOES(66000, read, 7, 6),	  DOES(67000, fulfills, 6, 6),
+		DOES(67000, fulfills, 7, 7),
+	};
+	static const char *const told = "  waited longest for 3 (Try), for 59.000 µs, up to 0.000060000\n"
+					"  which waited longest for 5 (Task), for 45.000 µs, up to 0.000050000\n"
+					"  was resolved by 2 (Task)";
+	const struct mprof_explanation_piece *pieces;
+	struct mprof_explanation *e;
+	uint32_t n, i, waits = 0;
+	char text[2000] = "";
+	struct story s;
+
+	TELL(&s, lines);
+	e = mprof_explanation_new(s.v, s.w, NULL);
+	CHECK_EQ_INT(mprof_explanation_why(e, thread(&s, 2)), MPROF_OK);
+	pieces = mprof_explanation_pieces(e, &n);
+	for (i = 0; i < n; i++) {
+		if (i && pieces[i].line != pieces[i - 1].line)
+			strcat(text, "\n");
+		strncat(text, mprof_explanation_text(e) + pieces[i].offset, pieces[i].bytes);
+	}
+	CHECK(strstr(text, told) != NULL);
+	CHECK_EQ_INT(mprof_explanation_why(e, thread(&s, 7)), MPROF_OK);
+	pieces = mprof_explanation_pieces(e, &n);
+	for (i = 0; i < n; i++)
+		waits += says(mprof_explanation_text(e) + pieces[i].offset, pieces[i].bytes, "waited longest");
+	CHECK(waits >= 2 && waits <= 8);
+	mprof_explanation_free(e);
+	story_deinit(&s);
+}
+
 /* Check that the sentences of the explanation deny a signal only if there was none. */
 static void program_check_words(struct program *p, uint32_t i)
 {
@@ -937,6 +980,7 @@ static void test_no_memory(void)
 
 int main(void)
 {
+	CHECK_RUN(test_waited);
 	CHECK_RUN(test_missed_signal);
 	CHECK_RUN(test_wait_unsaid);
 	CHECK_RUN(test_equal_times);

@@ -3,6 +3,8 @@
 
 #include "explanation.h"
 
+#define WAITS_MAX 8u /* waits of a resolved thread that are told, each for the next thread */
+
 /* An answer that is being written as text. */
 struct why_text {
 	struct mprof_explanation *e;
@@ -26,6 +28,57 @@ static void tell_signal(const struct why_text *w, uint32_t i)
 static void tell_root(const struct why_text *w)
 {
 	explain_who(w->e, w->a->root, w->a->since);
+}
+
+/* A wait that a read has ended. */
+struct wait {
+	uint64_t from, to; /* ns */
+	uint32_t other;	   /* the thread that was read, or MPROF_NONE if there is no wait */
+};
+
+/*
+ * Return the longest wait of THREAD that ends at or before LIMIT, ns. A thread waits from its
+ * creation, or from its read before, until it reads another thread.
+ */
+static struct wait longest_wait(const struct mprof_explanation *e, uint32_t thread, uint64_t limit)
+{
+	struct wait longest = {.other = MPROF_NONE};
+	uint64_t from = explain_thread(e, thread)->created;
+
+	for (uint32_t i = explain_thread(e, thread)->first_interaction; i != MPROF_NONE;
+	     i = e->view->interactions[i].next) {
+		const struct mprof_interaction *it = &e->view->interactions[i];
+
+		if (it->kind != MPROF_INTERACTION_READ || it->other == thread || it->time > limit)
+			continue;
+		if (it->time > from && it->time - from > longest.to - longest.from)
+			longest = (struct wait){from, it->time, it->other};
+		from = it->time > from ? it->time : from;
+	}
+	return longest;
+}
+
+/* Say what the resolved thread waited for longest, what that waited for longest until then, and so on. */
+static void tell_waited(const struct why_text *w)
+{
+	uint32_t thread = w->a->thread;
+	uint64_t limit = w->thread->end;
+
+	for (uint32_t n = 0; n < WAITS_MAX; n++) {
+		struct wait wait = longest_wait(w->e, thread, limit);
+
+		if (wait.other == MPROF_NONE)
+			return;
+		explain_put(w->e, n ? "  which waited longest for " : "  waited longest for ");
+		explain_who(w->e, wait.other, wait.to);
+		explain_put(w->e, ", for ");
+		explain_span(w->e, wait.from, wait.to);
+		explain_put(w->e, ", up to ");
+		explain_time(w->e, wait.to);
+		explain_line(w->e);
+		thread = wait.other;
+		limit = wait.to;
+	}
 }
 
 static void tell_resolved(const struct why_text *w)
@@ -254,7 +307,9 @@ enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t th
 	w.root = explain_thread(e, a.root);
 	w.end = e->view->streams[w.thread->stream].end;
 	tell_title(&w, thread);
-	if (a.verdict != MPROF_WHY_RESOLVED)
+	if (a.verdict == MPROF_WHY_RESOLVED)
+		tell_waited(&w);
+	else
 		tell_chain(&w);
 	verdicts[a.verdict](&w);
 	if (a.verdict != MPROF_WHY_RESOLVED)

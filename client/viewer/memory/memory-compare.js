@@ -8,6 +8,8 @@ import {Recording} from "./memory-source.js";
 import {Selection} from "./memory-selection.js";
 
 const LISTED = 100; /* most recordings in the list */
+const LEGEND = "Red: more than there. Blue: less. A box is as wide as both amounts together.";
+const HINT = "To compare two moments, click one, choose what is counted now here, and click the other.";
 
 export class Compare {
 	/**
@@ -32,11 +34,7 @@ export class Compare {
 			{className: "mem-check mem-compare"},
 			make("label", {for: "mem-compare", textContent: "Compare with"}),
 			this.select,
-			(this.legend = make("span", {
-				className: "mem-quiet",
-				textContent: "Red: more than there. Blue: less. A box is as wide as both amounts together.",
-				hidden: true,
-			})),
+			(this.legend = make("span", {className: "mem-quiet"})),
 		);
 		this.build();
 	}
@@ -105,7 +103,7 @@ export class Compare {
 			option(["weight:live", "objects that live at the end"]),
 			...(others.length ? [make("optgroup", {label: "The same of another profile"}, ...others.map(option))] : []),
 		);
-		this.legend.hidden = !this.on;
+		this.legend.textContent = this.on ? LEGEND : HINT;
 		this.select.value = other !== null ? `recording:${other}` : base ? "base" : "";
 	}
 

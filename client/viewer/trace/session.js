@@ -83,7 +83,10 @@ export class Session {
 		this.hooks.progress("Loading the overview", null);
 		this.overview = await source.overview({signal: this.abort.signal});
 		if (!this.overview && !source.running)
-			throw new Error(`${source.title} has no packets: quotas deleted them, or none were recorded.`);
+			throw new Error(
+				`${source.title} has no packets: quotas deleted them, or none were recorded.` +
+					(source.mark ? " What else was kept of the guest is under Context, in the list of captures." : ""),
+			);
 		if (source.running) return this.beginLive();
 		if (this.overview.bytes <= 2 * SLICE_BYTES) return this.part(null, "begin");
 		this.few = !range && !source.compared;

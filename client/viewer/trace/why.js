@@ -49,9 +49,10 @@ export async function chain(answers, resolve, latest) {
 
 	for (const answer of answers.slice(0, CHAINS_MAX)) {
 		const first = await resolve(answer.index);
-		const end = answer.end_ns === undefined ? latest : BigInt(answer.end_ns);
 		let last = null;
 		if (!first || first.row === null) continue;
+		const until = answer.end_ns === undefined ? latest : BigInt(answer.end_ns);
+		const end = answer.verdict === "resolved" ? first.end : until;
 		for (const link of answer.chain?.length ? answer.chain : []) {
 			const thread = await resolve(link.index);
 			if (!thread || thread.row === null) continue;
