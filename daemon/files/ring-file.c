@@ -162,6 +162,8 @@ static void file_refuse(struct ring_file *file, const char *fault)
 
 /*
  * Return whether the archive has the capture of the file's end, and the file was not written since.
+ * Times of files come from the kernel's coarse clock, so a write that follows the end within a tick
+ * (10 ms at most) is not noticed.
  */
 static bool file_rests(const struct archive_resume *resume, const struct stat *st)
 {

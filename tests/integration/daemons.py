@@ -362,12 +362,17 @@ class Ring:
 
     def __init__(self, path, size=4096, packets=4, make=True, base=1_000_000):
         self.rooms, self.base = rooms(size, packets), base
-        self.file = open(path, "w+b" if make else "r+b", buffering=0)
+        # A new file appears whole: the first packets of a half-written ring are a ring, too.
+        new = make and not os.path.exists(path)
+        written = f"{os.path.dirname(path)}/.{os.path.basename(path)}.new" if new else path
+        self.file = open(written, "w+b" if make else "r+b", buffering=0)
         self.sequence = self.n = 0
         self.used = START
         self.written = []
         if make:
             self.file.write(image([], self.rooms))
+        if new:
+            os.rename(written, path)
 
     def add(self, n):
         """Add N events. Their threads count from 0."""

@@ -28,7 +28,7 @@ SECOND = 1_000_000_000
 SEEN = 2.0  # the longest time in s that the toolstack waits before it removes a stopped domain: a busy machine is slow to notice
 STOPPED = 4 * SECOND  # how much longer a bounded step may take once in a while, on a machine that stopped a program
 DIRECTORY, READ, GET_PERMS, WATCH, UNWATCH, BEGIN, END, INTRODUCE, RELEASE = 1, 2, 3, 4, 5, 6, 7, 8, 9
-WRITE, MKDIR, RM, SET_PERMS, EVENT, ERROR, RESUME = 11, 12, 13, 14, 15, 16, 18
+WRITE, MKDIR, RM, SET_PERMS, EVENT, ERROR, IS_INTRODUCED, RESUME = 11, 12, 13, 14, 15, 16, 17, 18
 WIRE = struct.Struct("<IIII")
 VIRQ = 0xFFFFFFFF
 VIRQ_DOM_EXC = 3
@@ -336,9 +336,15 @@ class Guest(Talk):
         return at
 
     def forget(self):
-        """Free the number for another domain, as Xen does when nothing is left of this one."""
+        """Free the number for another domain, as Xen does when nothing is left of this one. Wait until
+        the store has noticed: otherwise it would keep this one's page for the next one."""
         if self.mapped():
             raise AssertionError(f"domain {self.domid} is a zombie: {self.mapped()} pages are mapped")
+        until = time.monotonic() + 60
+        while self.store.toolstack.request(IS_INTRODUCED, self.domid).startswith(b"T"):
+            if time.monotonic() > until:
+                raise TimeoutError(f"the store does not notice the end of domain {self.domid}")
+            time.sleep(0.001)
         os.unlink(self.path("dom"))
 
     def resume(self):
