@@ -42,7 +42,7 @@ test("every kind of mark is painted", () => {
 	}
 });
 
-test("arrows have their colours and the heads of the original", () => {
+test("arrows differ by colour and by head", () => {
 	const colours = {
 		resolve: "#008000",
 		read: "#0000ff",
@@ -50,23 +50,42 @@ test("arrows have their colours and the heads of the original", () => {
 		"try-read": "#6f6b00",
 		signal: "#a85400",
 	};
+	const heads = new Map();
 
 	for (const [kind, colour] of Object.entries(colours)) {
-		const layers = plan(marks({kind, x0: 10, y0: 100, x1: 40, y1: 200, shade: 65535}), LIGHT, SIZE);
-		assert.equal(layer(layers, kind, "line").colour, colour);
-		assert.equal(layer(layers, kind, "head").colour, colour);
-		/* Rows more than 10 pixels apart: the arrow's head is upright. */
-		assert.deepEqual(layer(layers, kind, "head").data, [
-			40,
-			200,
-			40 - HEAD_WIDTH / 2,
-			200 - HEAD_LENGTH,
-			40 + HEAD_WIDTH / 2,
-			200 - HEAD_LENGTH,
-		]);
+		const headOf = (x0, y0, x1, y1) => {
+			const layers = plan(marks({kind, x0, y0, x1, y1, shade: 65535}), LIGHT, SIZE);
+			assert.equal(layer(layers, kind, "line").colour, colour);
+			assert.equal(layer(layers, kind, "head").colour, colour);
+			return layer(layers, kind, "head").data;
+		};
+		/* Rows more than 10 pixels apart: the head is upright, of the original's size, at the end. */
+		const down = headOf(10, 100, 40, 200);
+		const part = (data, i) => data.filter((_, at) => at % 2 === i);
+		assert.deepEqual(
+			[Math.min, Math.max].flatMap((most) => [0, 1].map((i) => most(...part(down, i)))),
+			[40 - HEAD_WIDTH / 2, 200 - HEAD_LENGTH, 40 + HEAD_WIDTH / 2, 200],
+			kind,
+		);
+		/* Upwards and to the sides it is the same head, turned. */
+		const turned = (data, [x, y], [xx, xy, yx, yy]) =>
+			data.map((_, at) => {
+				const [dx, dy] = [data[at - (at % 2)] - x, data[at - (at % 2) + 1] - y];
+				return at % 2 ? dx * yx + dy * yy : dx * xx + dy * xy;
+			});
+		const shape = turned(down, [40, 200], [1, 0, 0, 1]);
+		const same = (data, what) =>
+			assert.deepEqual(
+				data.map((it) => it + 0),
+				shape.map((it) => it + 0),
+				`${kind} ${what}`,
+			);
+		same(turned(headOf(10, 200, 40, 100), [40, 100], [1, 0, 0, -1]), "up");
+		same(turned(headOf(10, 100, 60, 105), [60, 105], [0, 1, 1, 0]), "to the right");
+		same(turned(headOf(90, 100, 60, 105), [60, 105], [0, 1, -1, 0]), "to the left");
+		heads.set(String(shape), kind);
 	}
-	const level = plan(marks({kind: "read", x0: 10, y0: 100, x1: 60, y1: 105, shade: 65535}), LIGHT, SIZE);
-	assert.deepEqual(layer(level, "read", "head").data, [60, 105, 50, 101, 50, 109]);
+	assert.equal(heads.size, 5, "shapes of heads");
 });
 
 test("an arrow of shade 0 is not painted", () => {

@@ -1146,6 +1146,10 @@ static void test_sample(void)
 	CHECK_EQ_INT(t.v->samples[mprof_scene_sample(t.s, 0, 200)].value, 7);
 	CHECK_EQ_INT(t.v->samples[mprof_scene_sample(t.s, 1, UINT64_MAX)].value, 50);
 	CHECK_EQ_UINT(mprof_scene_sample(t.s, 2, 200), MPROF_NONE);
+	CHECK_EQ_INT(t.v->samples[mprof_scene_sample_after(t.s, 0, 0)].value, 5);
+	CHECK_EQ_INT(t.v->samples[mprof_scene_sample_after(t.s, 0, 100)].value, 7);
+	CHECK_EQ_UINT(mprof_scene_sample_after(t.s, 1, UINT64_MAX), MPROF_NONE);
+	CHECK_EQ_UINT(mprof_scene_sample_after(t.s, 2, 0), MPROF_NONE);
 	drawing_deinit(&t);
 }
 

@@ -13,8 +13,8 @@
 
 #include "svg.h"
 
-#define HEAD_LONG 10.0 /* length of an arrow's head, pixels */
-#define HEAD_HALF 4.0
+#define HEAD_HALF 4.0 /* half the width of a head, pixels */
+#define CORNERS	  8u
 #define STEEP	  10.0 /* an arrow that rises or falls by more pixels has an upright head */
 #define BAR	  8.0  /* half the height of the bar at the end of a failed thread, pixels */
 #define ALPHAS	  8u   /* steps of opacity */
@@ -28,6 +28,23 @@ enum shape { SHAPE_BAND, SHAPE_LINE, SHAPE_ARROW, SHAPE_TEXT, SHAPE_HEAD, SHAPE_
 struct look {
 	enum shape shape;
 	const char *style; /* attributes of the SVG element; for an arrow, its colour */
+};
+
+/*
+ * Corners of the head of an arrow, the point first: pixels back along the line, and to the side. Each
+ * kind has a shape of its own: a triangle, one with a notch, one before a bar, two strokes, a rhombus.
+ */
+struct head {
+	unsigned n;
+	signed char at[CORNERS][2];
+};
+
+static const struct head heads[MPROF_MARK_KINDS] = {
+	[MPROF_MARK_RESOLVE] = {3, {{0, 0}, {10, -4}, {10, 4}}},
+	[MPROF_MARK_READ] = {4, {{0, 0}, {10, -4}, {6, 0}, {10, 4}}},
+	[MPROF_MARK_READ_FAILED] = {8, {{0, -4}, {2, -4}, {2, 0}, {10, -4}, {10, 4}, {2, 0}, {2, 4}, {0, 4}}},
+	[MPROF_MARK_TRY_READ] = {6, {{0, 0}, {7, -4}, {10, -4}, {3, 0}, {10, 4}, {7, 4}}},
+	[MPROF_MARK_SIGNAL] = {4, {{0, 0}, {5, -4}, {10, 0}, {5, 4}}},
 };
 
 static const struct look looks[MPROF_MARK_KINDS] = {
@@ -149,12 +166,17 @@ static void put_shaft(struct writer *out, const struct mprof_mark *m)
 
 static void put_head(struct writer *out, const struct mprof_mark *m)
 {
-	double rise = m->y1 - m->y0;
+	const struct head *head = &heads[m->kind];
+	double rise = m->y1 - m->y0, back = rise < -STEEP ? 1 : -1;
+	bool upright = fabs(rise) > STEEP;
 
-	if (fabs(rise) > STEEP)
-		put_triangle(out, m->x1, m->y1, 0, rise > 0 ? -HEAD_LONG : HEAD_LONG);
-	else
-		put_triangle(out, m->x1, m->y1, -HEAD_LONG, 0);
+	for (unsigned i = 0; i < head->n; i++) {
+		double along = back * head->at[i][0], side = head->at[i][1];
+
+		put_number(out, i ? "L" : "M", m->x1 + (upright ? side : along));
+		put_number(out, " ", m->y1 + (upright ? along : side));
+	}
+	put(out, "z");
 }
 
 static void put_shape(struct writer *out, const struct mprof_mark *m)

@@ -332,10 +332,12 @@ MPROF_API enum mprof_status mprof_scene_filter(struct mprof_scene *s, const stru
 MPROF_API void mprof_scene_counter(struct mprof_scene *s, uint32_t counter, bool shown);
 
 /*
- * Return the last sample of COUNTER at TIME or before, an index of the view's samples. Return
+ * mprof_scene_sample() returns the last sample of COUNTER at TIME (ns) or before,
+ * mprof_scene_sample_after() the first one after TIME, as an index of the view's samples. Return
  * MPROF_NONE if there is none, or no such counter.
  */
 MPROF_API uint32_t mprof_scene_sample(const struct mprof_scene *s, uint32_t counter, uint64_t time);
+MPROF_API uint32_t mprof_scene_sample_after(const struct mprof_scene *s, uint32_t counter, uint64_t time);
 
 /*
  * Find the threads with a label, failure or id that contains the BYTES bytes at TEXT; ASCII letters

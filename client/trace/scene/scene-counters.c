@@ -59,15 +59,12 @@ bool counters_init(struct mprof_scene *s)
 	return true;
 }
 
-uint32_t mprof_scene_sample(const struct mprof_scene *s, uint32_t counter, uint64_t time)
+/* Return the place, in the list of samples, after those of COUNTER at TIME or before. */
+static uint32_t place_after(const struct mprof_scene *s, uint32_t counter, uint64_t time)
 {
 	const struct mprof_sample *samples = s->view->samples;
-	uint32_t from, to, first, middle;
+	uint32_t from = s->samples.starts[counter], to = s->samples.starts[counter + 1], middle;
 
-	if (counter >= s->view->n_counters)
-		return MPROF_NONE;
-	from = first = s->samples.starts[counter];
-	to = s->samples.starts[counter + 1];
 	while (from < to) {
 		middle = from + (to - from) / 2;
 		if (samples[s->samples.items[middle]].time <= time)
@@ -75,7 +72,27 @@ uint32_t mprof_scene_sample(const struct mprof_scene *s, uint32_t counter, uint6
 		else
 			to = middle;
 	}
-	return from > first ? s->samples.items[from - 1] : MPROF_NONE;
+	return from;
+}
+
+uint32_t mprof_scene_sample(const struct mprof_scene *s, uint32_t counter, uint64_t time)
+{
+	uint32_t place;
+
+	if (counter >= s->view->n_counters)
+		return MPROF_NONE;
+	place = place_after(s, counter, time);
+	return place > s->samples.starts[counter] ? s->samples.items[place - 1] : MPROF_NONE;
+}
+
+uint32_t mprof_scene_sample_after(const struct mprof_scene *s, uint32_t counter, uint64_t time)
+{
+	uint32_t place;
+
+	if (counter >= s->view->n_counters)
+		return MPROF_NONE;
+	place = place_after(s, counter, time);
+	return place < s->samples.starts[counter + 1] ? s->samples.items[place] : MPROF_NONE;
 }
 
 void mprof_scene_counter(struct mprof_scene *s, uint32_t counter, bool shown)

@@ -5,14 +5,17 @@
 import {Clock} from "../trace/clock.js";
 import {Counters} from "../trace/counters.js";
 import {NONE, differences, marked, unmatchedLines} from "./differences.js";
+import {listenAtEdges} from "../trace/edge-gestures.js";
 import {Gestures} from "../trace/gestures.js";
 import {LinkedCamera} from "../trace/camera.js";
 import {make} from "../page/make.js";
 import {Session} from "../trace/session.js";
 import {remote} from "../trace/source.js";
 import {CanvasView} from "../trace/canvas-view.js";
-import {streamsOf} from "../trace/track-layout.js";
-import {Tooltip} from "../trace/tooltip.js";
+import {markTails} from "../trace/tail.js";
+import {TrackControls} from "../trace/track-controls.js";
+import {THREADS, streamsOf, usualTracks} from "../trace/track-layout.js";
+import {POINT_MS, Tooltip} from "../trace/tooltip.js";
 import {target} from "../trace/pointed.js";
 import {memberView} from "./multi-guest.js";
 
@@ -23,7 +26,8 @@ export class Comparison {
 	 * STATE, CAMERA, CANVASVIEW, SELECTION and TOOLTIP belong to the trace above. hooks:
 	 * gestureHooks() -> {zoom, pan, pinch, range, key}, palette(), progress(text, share of 1),
 	 * showPanel(name or null), move(change: a function that moves the camera), moved(): the
-	 * camera moved, failed(error)
+	 * camera moved, relaid(): the layout of the tracks changed, hide(id): hide a track,
+	 * announce(sentence): tell it to screen readers, failed(error)
 	 */
 	constructor({api, state, camera, canvasView, selection, tooltip, layout}, hooks) {
 		this.hooks = hooks;
@@ -36,26 +40,34 @@ export class Comparison {
 		this.thread = null;
 		this.diff = null;
 		this.list = [];
+		this.tails = []; /* unproven tails of the trace below, as TraceState has them */
+		this.leaving = new AbortController();
 		this.marks = {bad: [], good: []};
 		this.caption = make("h2", {className: "tl-caption", textContent: "Below"});
 		this.canvasView = new CanvasView(null, this.camera, {
 			palette: () => this.hooks.palette(),
 			counter: (index, name, stream) =>
 				index === null ? this.streamName(stream) : this.counters.caption(index, name),
-			tracks: () => ({
-				streams: streamsOf(this.summary),
-				counters: this.counters.lanes,
-				heap: null,
-			}),
+			tracks: () => this.tracks,
 			clock: () => this.clock,
 			layout,
-			controls: () => null,
+			controls: () => this.controls,
 			heapLayers: () => [],
 			overlay: () => this.over,
-			drawn: () => {},
+			drawn: () => this.drawn(),
 			failed: (error) => this.hooks.failed(error),
 			sized: () => this.follow(),
 		});
+		this.controls = new TrackControls(layout, {
+			ids: () => usualTracks(this.tracks).map(({id}) => id),
+			displayed: () => this.canvasView.displayed,
+			changed: () => hooks.relaid(),
+			hide: (id) => hooks.hide(id),
+			more: (id) => (id === THREADS ? [["Filter…", () => hooks.showPanel("counters")]] : []),
+			announce: (sentence) => hooks.announce(sentence),
+		});
+		this.controls.closes(this.leaving.signal);
+		this.canvasView.element.append(this.controls.line, this.controls.menu);
 		this.canvasView.canvas.id = "tl-canvas-below";
 		this.canvasView.canvas.setAttribute("aria-label", "Time line of the compared trace");
 		this.canvasView.canvas.removeAttribute("aria-describedby");
@@ -80,6 +92,23 @@ export class Comparison {
 			this.canvasView.element,
 		);
 		this.gestures = new Gestures(this.canvasView.canvas, this.gestureHooks());
+		listenAtEdges(this.canvasView, this.tooltip, {
+			...this.gestureHooks(),
+			clock: () => this.clock,
+			tails: () => this.tails.map(({stream, time}) => ({from: time, to: this.summary.streams[stream].end})),
+			select: (from, to) => this.selectRange(from, to),
+			failed: (error) => hooks.failed(error),
+		});
+	}
+
+	/** The objects of the trace below that get a track; see the hook tracks() of CanvasView. */
+	get tracks() {
+		return {streams: streamsOf(this.summary), counters: this.counters.lanes, heap: null};
+	}
+
+	/** Select the range FROM to TO, ns of the trace below, in both traces. */
+	selectRange(from, to) {
+		this.above.selection.setRange(from + this.shift, to + this.shift, true);
 	}
 
 	/**
@@ -97,19 +126,23 @@ export class Comparison {
 			pan,
 			pinch,
 			/* The rows are those of the trace above. */
-			range: (x0, x1, done) => range(x0, x1, done),
+			range: (x0, x1, done) => {
+				this.tooltip.carry(x1);
+				range(x0, x1, done);
+			},
 			key,
 			grab: (x, y) => {
 				held = x;
 				canvasView.grab(y);
 			},
 			drag: (x, y) => {
+				this.tooltip.carry(x, y);
 				pan(x - held);
 				held = x;
 				canvasView.pull(y);
 			},
 			drop: () => canvasView.drop(),
-			click: (x, y) => (clicking = (async () => this.select(await this.at(x, y)))()),
+			click: (x, y) => (clicking = this.click(x, y)),
 			/* Use the thread of the first click: see double() in selection.js. */
 			double: async () => {
 				await clicking;
@@ -142,8 +175,19 @@ export class Comparison {
 		return engine ? this.canvasView.near(x, y, REACH) : null;
 	}
 
+	/** Select the thread at X, Y of the picture below, or the time of the gap there. */
+	async click(x, y) {
+		const index = await this.at(x, y);
+		const gap = index === null ? await this.canvasView.gapAt(x, y) : null;
+
+		if (gap) this.selectRange(gap.from, gap.to);
+		else await this.select(index);
+	}
+
 	close() {
 		this.closed = true;
+		this.leaving.abort();
+		clearTimeout(this.pointing);
 		this.session?.close();
 		this.tooltip.close();
 		this.canvasView.close();
@@ -178,14 +222,25 @@ export class Comparison {
 		await this.session.begin(null);
 		this.engine = this.canvasView.engine = engine.compared;
 		this.session.engine = {close() {}, retire() {}, thread: (index) => this.engine.thread(index)};
-		this.counters = new Counters(this.summary.counters, () => {}, this.layout);
+		this.counters = new Counters(this.summary.counters, () => this.hooks.relaid(), this.layout);
 		this.camera.trace(this.summary.start, this.summary.end, this.summary.rows);
 		this.camera.look(this.summary.rows / 2);
 		this.canvasView.retrack();
+		this.markTails().catch((error) => this.closed || this.hooks.failed(error));
 		this.hooks.progress("Computing the differences", null);
 		await this.compare(engine);
 		this.hooks.progress(null, null);
 		await this.align(this.above.state.view.align);
+	}
+
+	/** Mark the unproven parts of the trace below (trace/tail.js), which the server knows. */
+	async markTails() {
+		const {engine} = this;
+		const tails = await markTails(this.source, engine);
+
+		if (engine !== this.engine || this.closed) return;
+		this.tails = tails;
+		this.canvasView.renew();
 	}
 
 	async compare(engine) {
@@ -311,10 +366,27 @@ export class Comparison {
 
 	/** Move this picture to the times that the camera above shows. */
 	follow() {
-		if (this.camera.follow(this.above.camera, this.shift)) this.canvasView.changed();
+		if (!this.camera.follow(this.above.camera, this.shift)) return;
+		this.tooltip.moved();
+		this.canvasView.changed();
+	}
+
+	/** Tell what is at the pointer when the picture below has rested. Call it after each frame. */
+	drawn() {
+		if (this.pointedIn === this.canvasView.shown) return;
+		this.pointedIn = this.canvasView.shown;
+		clearTimeout(this.pointing);
+		this.pointing = setTimeout(() => this.tooltip.again(), POINT_MS);
 	}
 
 	// Drawing and selection.
+
+	/** The mark at the end of the guest below, as Timeline.death; null if it runs, and for a file. */
+	get death() {
+		const {death} = this.source ?? {};
+
+		return death && this.session?.summary ? {time: this.session.whole.end, text: death} : null;
+	}
 
 	get pointer() {
 		const {time} = this.above.tooltip;
@@ -330,6 +402,7 @@ export class Comparison {
 			range: range && {from: range.from - this.shift, to: range.to - this.shift},
 			chain: [],
 			pointer: this.pointer,
+			death: this.death,
 			marks: this.marksOf("good", this.canvasView),
 		};
 	}

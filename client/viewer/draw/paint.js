@@ -85,21 +85,56 @@ function cut(text, room, width) {
 	return n > 0 ? `${characters.slice(0, n).join("")}…` : "";
 }
 
+/*
+ * The heads of arrows, as triangles [u, v, u, v, u, v]. U counts pixels from the point of the arrow
+ * back along its line, V to the side. Each kind has a shape of its own, so that kinds can be told
+ * without their colours.
+ */
+const HALF = HEAD_WIDTH / 2;
+const HEADS = {
+	/* a triangle */
+	resolve: [[0, 0, HEAD_LENGTH, -HALF, HEAD_LENGTH, HALF]],
+	/* a triangle with a notch in its foot */
+	read: [
+		[0, 0, HEAD_LENGTH, -HALF, 6, 0],
+		[0, 0, HEAD_LENGTH, HALF, 6, 0],
+	],
+	/* a triangle before a bar */
+	"read-failed": [
+		[2, 0, HEAD_LENGTH, -HALF, HEAD_LENGTH, HALF],
+		[0, -HALF, 2, -HALF, 0, HALF],
+		[2, -HALF, 2, HALF, 0, HALF],
+	],
+	/* two strokes, open at the foot */
+	"try-read": [
+		[0, 0, HEAD_LENGTH, -HALF, HEAD_LENGTH - 3, -HALF],
+		[0, 0, 3, 0, HEAD_LENGTH, -HALF],
+		[0, 0, HEAD_LENGTH, HALF, HEAD_LENGTH - 3, HALF],
+		[0, 0, 3, 0, HEAD_LENGTH, HALF],
+	],
+	/* a rhombus */
+	signal: [
+		[0, 0, HEAD_LENGTH / 2, -HALF, HEAD_LENGTH / 2, HALF],
+		[HEAD_LENGTH, 0, HEAD_LENGTH / 2, -HALF, HEAD_LENGTH / 2, HALF],
+	],
+};
+
 function arrow(layers, kind, colour, step, x0, y0, x1, y1) {
 	const line = layers.get(kind, step, "line", colour, step / ALPHAS);
-	const head = layers.get(kind, ALPHAS + step, "head", colour, step / ALPHAS);
+	const {data} = layers.get(kind, ALPHAS + step, "head", colour, step / ALPHAS);
 	const rise = y1 - y0;
-	const half = HEAD_WIDTH / 2;
+	const upright = Math.abs(rise) > STEEP;
+	const back = upright ? -Math.sign(rise) : x1 < x0 ? 1 : -1;
 
-	if (Math.abs(rise) > STEEP) {
-		const foot = y1 - Math.sign(rise) * HEAD_LENGTH;
-		line.data.push(x0, y0, x1, foot);
-		head.data.push(x1, y1, x1 - half, foot, x1 + half, foot);
-	} else {
-		const foot = x1 - (x1 < x0 ? -HEAD_LENGTH : HEAD_LENGTH);
-		line.data.push(x0, y0, foot, y1);
-		head.data.push(x1, y1, foot, y1 - half, foot, y1 + half);
-	}
+	if (upright) line.data.push(x0, y0, x1, y1 + back * HEAD_LENGTH);
+	else line.data.push(x0, y0, x1 + back * HEAD_LENGTH, y1);
+	for (const triangle of HEADS[KINDS[kind]])
+		for (let i = 0; i < 6; i += 2) {
+			const [along, side] = [back * triangle[i], triangle[i + 1]];
+
+			if (upright) data.push(x1 + side, y1 + along);
+			else data.push(x1 + along, y1 + side);
+		}
 }
 
 class Planner {
@@ -492,7 +527,7 @@ export function plan(marks, palette, size, measure = roughWidth, captionOf = (_,
 
 const LINE = 14; /* height of a text, pixels */
 const LIFT = 3; /* distance of a label from the line below it, pixels; a lower label would be crossed by that line */
-const FEW = 64; /* most shapes in one path */
+const FEW = 128; /* most shapes in one path */
 
 /** Remove the texts of the layers WEAK that overlap a text of the layers STRONG. */
 function unhide(layers, strong, weak) {

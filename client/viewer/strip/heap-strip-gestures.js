@@ -4,13 +4,11 @@
  */
 import {format} from "../page/address.js";
 import {sure} from "./heap-strip-clock.js";
-import {STEP} from "../trace/gestures.js";
+import {STEP, turned} from "../trace/gestures.js";
 import {make} from "../page/make.js";
 import {bytes} from "../page/times.js";
 
 const STILL = 4; /* most pixels that the pointer may move during a click */
-const NOTCH = 100; /* pixels that a browser reports for one wheel notch */
-const LINE = 100 / 3;
 const STEPS = {ArrowLeft: -8, ArrowRight: 8}; /* pixels by which a key moves the selected moment */
 
 export class StripGestures {
@@ -105,17 +103,12 @@ export class StripGestures {
 
 	wheel(event) {
 		const x = this.place(event);
-		const unit = event.deltaMode === 1 ? LINE : 1;
-		const [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
+		const {pan, notches} = turned(event);
+		const {camera, hooks} = this.strip;
 
 		event.preventDefault();
-		if (event.shiftKey || Math.abs(dx) > Math.abs(dy))
-			this.strip.hooks.move(() => this.strip.camera.pan(-(dx || dy)));
-		else
-			this.strip.hooks.move(() =>
-				this.strip.camera.zoom(x, STEP ** Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)))),
-			);
-		this.point(this.strip.camera.timeAt(x));
+		hooks.move(() => (pan ? camera.pan(-pan) : camera.zoom(x, STEP ** notches)));
+		this.point(camera.timeAt(x));
 	}
 
 	key(event) {

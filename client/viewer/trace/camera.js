@@ -186,6 +186,15 @@ export class Camera {
 		this.held = this.from === from ? {x, at, from: this.from, to: this.to} : null;
 	}
 
+	/**
+	 * Zoom by FACTOR at TIME, ns. If TIME is outside of the window, the window first moves so that
+	 * TIME is in its middle.
+	 */
+	zoomAt(time, factor) {
+		if (!this.sees(time)) this.center(time);
+		this.zoom(Math.max(0, Math.min(this.width, this.xOf(time))), factor);
+	}
+
 	/** Move and zoom so that the time at X0 pixels is at TO0, and the time at X1 is at TO1. */
 	pinch(x0, x1, to0, to1) {
 		const was = Math.abs(x1 - x0);

@@ -302,6 +302,17 @@ export class CanvasView {
 	}
 
 	/**
+	 * Return a Promise of the gap {from, to, packets} at X, Y, in pixels of the picture, or of null.
+	 */
+	async gapAt(x, y) {
+		const {shown, engine} = this;
+		const place = shown ? this.inPicture(x, shown.window) : null;
+		const band = place === null ? null : bandAt(shown.marks, place, y);
+
+		return band?.kind === "gap" ? engine.pointed("gap", band.item, this.camera.timeAt(x)) : null;
+	}
+
+	/**
 	 * Return a Promise of {mark: {kind, item} or null, about: its answer of engine.pointed()} of the
 	 * band or counter of the track area AREA at X, Y, in pixels of the area's picture.
 	 */

@@ -76,9 +76,29 @@ export class Counters {
 		this.toggle(index, shown);
 	}
 
+	/** Return a Counters object with the counters that OTHER, a Counters, lacks. */
+	without(other) {
+		const rest = new Counters([], this.toggle, this.layout);
+
+		rest.counters = this.counters.filter(({id}) => !other.has(id));
+		rest.atFirst = this.atFirst;
+		rest.read();
+		return rest;
+	}
+
+	/** Return true if there is a counter with the track ID. */
+	has(id) {
+		return this.counters.some((it) => it.id === id);
+	}
+
+	/** Hide the counter with the track ID. */
+	hide(id) {
+		this.set(this.counters.find((it) => it.id === id).index, false);
+	}
+
 	/** Return the check box that shows and hides the counter IT, with its name. */
 	box(it) {
-		const id = `tl-counter-${it.index}`;
+		const id = `tl-counter-${it.id}`;
 		const box = make("input", {
 			type: "checkbox",
 			id,

@@ -9,7 +9,8 @@
  * - pinch(x0, x1, to0, to1): two fingers moved from X0 to TO0 and from X1 to TO1;
  * - click(x, y), double(x, y): a click, and the second click of a double click;
  * - range(x0, x1, done, y0, y1): the user draws a range; DONE is true at its end;
- * - hover(x, y), leave(): the pointer moved without a button, and left the picture;
+ * - hover(x, y), leave(): the pointer moved without a button, or a finger tapped; it left the
+ *   picture, or a finger touches again;
  * - key(action, event): a key for ACTION (keys.js) was pressed; return true if it is handled.
  */
 import {act} from "./keys.js";
@@ -22,6 +23,21 @@ const LINE = 100 / 3; /* pixels for a line, in which some browsers report the wh
 /* Greatest distance in pixels that the pointer moves in a click; farther is a drag. */
 const STILL = 4;
 const TWICE_MS = 400; /* longest time between the clicks of a double click, ms */
+
+/**
+ * Return what EVENT, of the wheel, means: {pan, notches}. PAN is not 0 if the wheel moved sideways, or
+ * with Shift: pixels to the right. Otherwise NOTCHES is how far it moved, more than 0 away from the
+ * user.
+ */
+export function turned(event) {
+	const unit = event.deltaMode === 1 ? LINE : event.deltaMode === 2 ? 400 : 1;
+	let [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
+
+	if (event.shiftKey && !dx) [dx, dy] = [dy, 0];
+	if (Math.abs(dx) > Math.abs(dy)) return {pan: dx, notches: 0};
+	/* Browsers report a pinch on a touch pad as a wheel with Ctrl, in smaller steps. */
+	return {pan: 0, notches: Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)))};
+}
 
 export class Gestures {
 	/** Listen to CANVAS from now on. HOOKS are those of this file's first comment. */
@@ -40,7 +56,8 @@ export class Gestures {
 		on("pointermove", this.move);
 		on("pointerup", this.up);
 		on("pointercancel", this.cancel);
-		on("pointerleave", () => this.pointers.size || hooks.leave());
+		/* A finger has left as soon as it is up; its tip stays until the next touch. */
+		on("pointerleave", ({pointerType}) => this.pointers.size || pointerType !== "mouse" || hooks.leave());
 		on("keydown", this.key);
 	}
 
@@ -53,22 +70,18 @@ export class Gestures {
 
 	/** Zoom, or pan if the wheel moves sideways or Shift is held. */
 	wheel(event) {
-		const unit = event.deltaMode === 1 ? LINE : event.deltaMode === 2 ? 400 : 1;
-		const {x} = this.at(event);
-		let [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
+		const {pan, notches} = turned(event);
 
 		event.preventDefault();
-		if (event.shiftKey && !dx) [dx, dy] = [dy, 0];
-		if (Math.abs(dx) > Math.abs(dy)) return this.hooks.pan(-dx);
-		/* Browsers report a pinch on a touch pad as a wheel with Ctrl, in smaller steps. */
-		const notches = Math.max(-5, Math.min(5, (-dy / NOTCH) * (event.ctrlKey ? 5 : 1)));
-		if (notches) this.hooks.zoom(x, STEP ** notches);
+		if (pan) this.hooks.pan(-pan);
+		else if (notches) this.hooks.zoom(this.at(event).x, STEP ** notches);
 	}
 
 	down(event) {
 		if (event.button !== 0) return;
 		const at = this.at(event);
 
+		if (event.pointerType !== "mouse") this.hooks.leave();
 		this.canvas.setPointerCapture(event.pointerId);
 		this.canvas.focus({preventScroll: true});
 		this.pointers.set(event.pointerId, at);
@@ -122,6 +135,7 @@ export class Gestures {
 
 		this.last = twice ? null : {...at, time: event.timeStamp};
 		this.hooks[twice ? "double" : "click"](at.x, at.y);
+		if (event.pointerType !== "mouse") this.hooks.hover(at.x, at.y);
 	}
 
 	cancel(event) {

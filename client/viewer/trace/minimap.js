@@ -3,6 +3,7 @@
  * loaded part, and a frame around the window of time that the time line shows. The user drags the
  * frame, resizes it at its edges, or clicks beside it to move it.
  */
+import {STEP, turned} from "./gestures.js";
 import {make} from "../page/make.js";
 import {span} from "../page/times.js";
 
@@ -12,8 +13,10 @@ const LEAST = 8; /* least width of the frame, pixels */
 
 export class Minimap {
 	/**
-	 * PALETTE() returns the colours. hooks: show(from, to): the user moved the frame to these
-	 * times, ns
+	 * PALETTE() returns the colours. hooks:
+	 * - show(from, to): the user moved the frame to these times, ns;
+	 * - zoom(time, factor): the user zoomed by FACTOR at TIME, ns; more than 1 zooms in;
+	 * - pan(x): the user moved the picture by X pixels to the right.
 	 */
 	constructor(palette, hooks) {
 		this.palette = palette;
@@ -36,14 +39,24 @@ export class Minimap {
 		this.listen();
 	}
 
-	/** Handle the pointer. The wheel does nothing here, also not scroll the page. */
+	/** Handle the pointer and the wheel. */
 	listen() {
 		const on = (name, handle) => this.canvas.addEventListener(name, handle.bind(this));
 
 		on("pointerdown", this.down);
 		on("pointermove", this.move);
 		for (const name of ["pointerup", "pointercancel"]) on(name, () => (this.held = null));
-		on("wheel", (event) => event.preventDefault());
+		this.canvas.addEventListener("wheel", (event) => this.wheel(event), {passive: false});
+	}
+
+	/** Zoom at the time under the pointer, or move the frame if the wheel moves sideways. */
+	wheel(event) {
+		const {pan, notches} = turned(event);
+
+		event.preventDefault();
+		if (!this.camera) return;
+		if (pan) this.hooks.pan(-(pan * Number(this.end - this.start)) / Number(this.camera.span));
+		else if (notches) this.hooks.zoom(this.time(this.place(event)), STEP ** notches);
 	}
 
 	/**

@@ -15,6 +15,22 @@ import {ThreadsTable, inView} from "./threads.js";
 import {bytes, count, span} from "../page/times.js";
 import {answerNodes, chain} from "./why.js";
 
+/**
+ * Return a sentence, as a node, for each of TAILS, the unproven ends of streams (tail.js). SUMMARY and
+ * CLOCK are of their trace. BEFORE is the beginning of the sentences.
+ */
+function unproven(tails, {streams}, clock, before = "") {
+	return tails.map(({stream, time}) => {
+		const name = streams[stream].name ? `${shown(streams[stream].name)}: ` : "";
+
+		return make("p", {
+			textContent:
+				`${before}${name}from ${clock.at(time)} on, the trace is not proven. mprofd copied these bytes ` +
+				"when the guest had stopped, and the guest may have been inside of an event.",
+		});
+	});
+}
+
 export class Panels {
 	/**
 	 * COMPARISON is null if the page shows one trace.
@@ -172,7 +188,18 @@ export class Panels {
 	async counters() {
 		const nodes = await this.hooks.tracks();
 
-		return ["Tracks", [...nodes, await this.state.counters.node(this.saver("counters"))]];
+		const below = this.comparison?.counters?.without(this.state.counters);
+
+		return [
+			"Tracks",
+			[
+				...nodes,
+				await this.state.counters.node(this.saver("counters")),
+				...(below?.counters.length
+					? [make("h3", {textContent: "Only below"}), await below.node(this.saver("counters-below"))]
+					: []),
+			],
+		];
 	}
 
 	/** The threads in view, as a table. */
@@ -270,14 +297,10 @@ export class Panels {
 				...[...(source.tells ?? []), ...(this.hooks.heap()?.tells ?? [])].map((text) =>
 					make("p", {textContent: text}),
 				),
-				...this.state.tails.map(({stream, time}) =>
-					make("p", {
-						textContent:
-							`${this.state.summary.streams[stream].name ? `${shown(this.state.summary.streams[stream].name)}: ` : ""}` +
-							`from ${this.state.clock.at(time)} on, the trace is not proven. mprofd copied these bytes ` +
-							"when the guest had stopped, and the guest may have been inside of an event.",
-					}),
-				),
+				...unproven(this.state.tails, summary, this.state.clock),
+				...(this.comparison
+					? unproven(this.comparison.tails, this.comparison.summary, this.comparison.clock, "Below: ")
+					: []),
 				...(source.lacks ? [make("p", {textContent: source.lacks})] : []),
 				make(
 					"table",

@@ -91,10 +91,10 @@ export function sentences(kind, about, clock) {
 		return [`${called(actor)} ${verb} ${called(other)}`, `at ${clock.at(time)}${time >= other.start ? after : ""}`];
 	}
 	if (kind === "counter") {
-		const {name, value, time, before} = about;
+		const {name, value, time, before, to} = about;
 		const change = before === null ? "" : `, before ${before} (${value >= before ? "+" : ""}${value - before})`;
 
-		return [`${name}: ${value}`, `since ${clock.at(time)}${change}`];
+		return [`${name}: ${value}`, `since ${clock.at(time)}${change}`, `for ${span(to - time)}`];
 	}
 	if (kind === "busy") return ["The guest ran"];
 	const {from, to, packets} = about;

@@ -129,9 +129,18 @@ export class Selection {
 		return engine ? this.canvasView.near(x, y, REACH) : null;
 	}
 
-	/** Select the thread near X, Y, or none if no thread is there. */
+	/**
+	 * Select the thread near X, Y, in pixels of the picture. Without a thread, select the time of the
+	 * gap there, or no thread.
+	 */
 	async click(x, y) {
-		this.clicking = (async () => this.select(await this.at(x, y)))();
+		this.clicking = (async () => {
+			const index = await this.at(x, y);
+			const gap = index === null ? await this.canvasView.gapAt(x, y) : null;
+
+			if (gap) this.setRange(gap.from, gap.to, true);
+			else await this.select(index);
+		})();
 		await this.clicking;
 	}
 

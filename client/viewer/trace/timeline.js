@@ -9,6 +9,7 @@
 import {Actions} from "./actions.js";
 import {Camera} from "./camera.js";
 import {CLOCKS} from "./clock.js";
+import {listenAtEdges} from "./edge-gestures.js";
 import {Frame} from "./frame.js";
 import {Gestures} from "./gestures.js";
 import {Loading} from "./loading.js";
@@ -21,8 +22,7 @@ import {CanvasView} from "./canvas-view.js";
 import {palette, watchDark} from "../draw/theme.js";
 import {inView, line} from "./threads.js";
 import {ThreadFilter} from "./thread-filter.js";
-import {sentences} from "./pointed.js";
-import {Tooltip} from "./tooltip.js";
+import {POINT_MS, Tooltip} from "./tooltip.js";
 import {UserNotes} from "./user-notes.js";
 import {rough} from "../page/times.js";
 import {TraceState} from "./state.js";
@@ -192,7 +192,11 @@ export class Timeline {
 		});
 		this.controls.closes(this.leaving.signal);
 		this.canvasView.element.append(this.controls.line, this.controls.menu);
-		this.minimap = new Minimap(() => this.palette, {show: (from, to) => this.move(() => camera.show(from, to))});
+		this.minimap = new Minimap(() => this.palette, {
+			show: (from, to) => this.move(() => camera.show(from, to)),
+			zoom: (time, factor) => this.move(() => camera.zoomAt(time, factor)),
+			pan: (x) => this.move(() => camera.pan(x)),
+		});
 		this.says = make("div", {className: "tl-status", id: "tl-view"});
 		this.live = make("div", {className: "unseen", role: "status", "aria-live": "polite"});
 		this.text = make("div", {className: "unseen", role: "region", "aria-label": "The threads in view, as text"});
@@ -272,11 +276,11 @@ export class Timeline {
 
 	/** Hide the track ID of any kind. */
 	hideTrack(id) {
-		const counter = this.state.counters.counters.find((it) => it.id === id);
+		const lists = [this.state.counters, this.comparison?.counters].filter((list) => list?.has(id));
 
 		if (id === HEAP) return this.heap.flip();
-		if (counter) this.state.counters.set(counter.index, false);
-		else this.showTrack(id, false);
+		for (const list of lists) list.hide(id);
+		if (!lists.length) this.showTrack(id, false);
 		this.announce("The track is hidden; the panel Tracks shows it again.");
 		this.relaid();
 		this.canvasView.canvas.focus();
@@ -346,6 +350,9 @@ export class Timeline {
 						palette: () => this.palette,
 						progress: (text, share) => this.frame.progress(text, share),
 						move: (change) => this.move(change),
+						relaid: () => this.relaid(),
+						hide: (id) => this.hideTrack(id),
+						announce: (sentence) => this.announce(sentence),
 						showPanel,
 						moved,
 						failed,
@@ -411,7 +418,8 @@ export class Timeline {
 				flipHeap,
 				nextClock: () => this.nextClock(),
 				writeNote: (time) => this.writeNote(time),
-				closeMenu: () => this.frame.closeMenu() || this.controls.close(false),
+				closeMenu: () =>
+					this.frame.closeMenu() || this.controls.close(false) || this.comparison?.controls.close(false),
 				announce: (sentence) => this.announce(sentence),
 			},
 		);
@@ -460,7 +468,13 @@ export class Timeline {
 			},
 		);
 		this.gestures = new Gestures(canvasView.canvas, this.gestureHooks());
-		for (const area of Object.values(canvasView.areas)) new Gestures(area.canvas, this.trackHooks(area));
+		listenAtEdges(canvasView, tooltip, {
+			...this.gestureHooks(),
+			clock: () => state.clock,
+			tails: () => this.tails,
+			select: (from, to) => selection.setRange(from, to, true),
+			failed,
+		});
 		this.onKey = (event) => this.actions.takes(event) && this.gestures.key(event);
 		document.addEventListener("keydown", this.onKey);
 		minimap.canvas.addEventListener("keydown", (event) => this.gestures.key(event));
@@ -497,68 +511,33 @@ export class Timeline {
 				this.held = {x};
 				canvasView.grab(y);
 			},
-			drag: (x, y) =>
+			drag: (x, y) => {
+				this.tooltip.carry(x, y);
 				this.move(() => {
 					camera.pan(x - this.held.x);
 					this.held.x = x;
 					canvasView.pull(y);
-				}),
+				});
+			},
 			drop: () => canvasView.drop(),
 			pinch: (...x) => this.move(() => camera.pinch(...x)),
 			click: (x, y) => this.selection.click(x, y),
 			double: () => this.selection.double(),
-			range: (x0, x1, done, y0, y1) => this.selection.drawRange(x0, x1, done, y0, y1),
+			range: (x0, x1, done, y0, y1) => {
+				this.tooltip.carry(x1, y1);
+				this.selection.drawRange(x0, x1, done, y0, y1);
+			},
 			hover: (x, y) => this.tooltip.hover(x, y),
 			leave: () => this.tooltip.leave(),
 			key: (action) => this.actions.act(action),
 		};
 	}
 
-	/**
-	 * Return the hooks of gestures.js for the track area AREA. A drag moves only the time; a click on
-	 * a band selects its time.
-	 */
-	trackHooks(area) {
-		const {zoom, pan, pinch, range, key} = this.gestureHooks();
-		let held = 0;
+	/** The unproven parts [{from, to}] of the trace, ns. */
+	get tails() {
+		const {tails, summary} = this.state;
 
-		return {
-			zoom,
-			pan,
-			pinch,
-			/* The rows of the threads are not in a track. */
-			range: (x0, x1, done) => range(x0, x1, done),
-			key,
-			grab: (x) => (held = x),
-			drag: (x) => {
-				pan(x - held);
-				held = x;
-			},
-			drop: () => {},
-			click: async (x, y) => {
-				const {about} = await this.canvasView.inTrack(area, x, y);
-
-				if (about?.to > about?.from) this.selection.setRange(about.from, about.to, true);
-			},
-			double: () => {},
-			hover: (x, y) => this.hoverTrack(area, x, y),
-			leave: () => this.tooltip.leave(),
-		};
-	}
-
-	/** Show the tip on what is at X, Y of the track area AREA, in pixels of the area's picture. */
-	async hoverTrack(area, x, y) {
-		const {canvasView, camera, tooltip} = this;
-		const boxOf = (element) => element.getBoundingClientRect();
-
-		try {
-			await tooltip.sign(x, boxOf(area.canvas).top + y - boxOf(canvasView.pictures).top, async () => {
-				const {mark, about} = await canvasView.inTrack(area, x, y);
-				return mark ? sentences(mark.kind, about, this.state.clock) : [];
-			});
-		} catch (error) {
-			this.failed(error);
-		}
+		return tails.map(({stream, time}) => ({from: time, to: summary.streams[stream]?.end ?? time}));
 	}
 
 	/**
@@ -592,6 +571,7 @@ export class Timeline {
 		document.removeEventListener("keydown", this.onKey);
 		this.viewUrl.close();
 		clearTimeout(this.reading);
+		clearTimeout(this.pointing);
 		this.comparison?.close();
 		this.heap?.close();
 		this.tooltip.close();
@@ -646,7 +626,6 @@ export class Timeline {
 	move(change) {
 		if (!this.state.summary) return;
 		change();
-		this.tooltip.hide();
 		this.moved();
 	}
 
@@ -657,6 +636,7 @@ export class Timeline {
 	moved() {
 		const {camera} = this;
 
+		this.tooltip.moved();
 		this.canvasView.changed();
 		this.comparison?.follow();
 		this.session.look(camera.from, camera.to);
@@ -690,7 +670,9 @@ export class Timeline {
 		if (this.read !== this.canvasView.shown) {
 			this.read = this.canvasView.shown;
 			clearTimeout(this.reading);
+			clearTimeout(this.pointing);
 			this.reading = setTimeout(() => this.tell(), READ_MS);
+			this.pointing = setTimeout(() => this.tooltip.again(), POINT_MS);
 		}
 	}
 

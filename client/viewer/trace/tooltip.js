@@ -4,6 +4,9 @@ import {make, short} from "../page/make.js";
 import {called} from "./panel.js";
 import {span} from "../page/times.js";
 
+/** Time without a new picture, in ms, after which again() is called. */
+export const POINT_MS = 60;
+
 export class Tooltip {
 	/**
 	 * CAMERA gives the time at an x. hooks:
@@ -20,62 +23,95 @@ export class Tooltip {
 	constructor(camera, hooks) {
 		Object.assign(this, {camera, hooks});
 		this.element = make("div", {className: "tl-tooltip", "aria-hidden": "true", hidden: true});
-		this.time = null; /* time at the pointer, ns; null: the pointer is not on the picture */
+		/* Pixels of the pictures at which the pointer is; undefined: it is not on them. */
+		this.x = this.y = undefined;
+		this.part = null; /* the part of the view that has the pointer: "threads", or any other name */
+		this.tell = null; /* function that returns a Promise of the nodes for the box */
+		this.turn = {}; /* replaced when an answer that is under way must not be shown */
+		this.old = false; /* true: ask again, because the pointer or the view moved */
+		this.asking = false; /* true while an answer is under way */
 	}
 
-	/**
-	 * Show the tooltip for the pointer at X, Y, pixels of the picture. A call while an earlier one
-	 * waits for its thread only notes the new place.
-	 */
-	async hover(x, y) {
-		if (!this.hooks.ready()) return;
-		this.time = this.camera.timeAt(x);
-		Object.assign(this, {x, y});
-		this.hooks.changed();
-		if (this.hovering) return;
-		this.hovering = true;
-		try {
-			const [thread, signs] = await Promise.all([this.hooks.threadAt(x, y), this.hooks.signsAt(x, y)]);
-
-			this.show(thread, signs);
-		} catch (error) {
-			this.hooks.failed(error);
-		} finally {
-			this.hovering = false;
-		}
-		/* The pointer moved while the thread was looked up. Show the tooltip of the new place. */
-		if (this.time !== null && !this.closed && (this.x !== x || this.y !== y)) await this.hover(this.x, this.y);
+	/** The time at the pointer, ns; null if the pointer is not on the picture. */
+	get time() {
+		return this.x === undefined || !this.hooks.ready() ? null : this.camera.timeAt(this.x);
 	}
 
-	/** Show the line at X pixels in all pictures, and no box. */
-	point(x) {
-		if (!this.hooks.ready()) return;
-		this.element.hidden = true;
-		this.time = this.camera.timeAt(x);
-		this.hooks.changed();
+	/** Show the box about the arrow, the thread or the band at X, Y, pixels of the picture. */
+	hover(x, y) {
+		return this.look("threads", x, y, async () => {
+			const [thread, {arrow, band}] = await Promise.all([
+				this.hooks.threadAt(this.x, this.y),
+				this.hooks.signsAt(this.x, this.y),
+			]);
+
+			if (this.time === null) return [];
+			return arrow.length
+				? [...this.sentences(arrow), this.now()]
+				: [...this.about(thread), ...this.quiet(band)];
+		});
 	}
 
 	/**
 	 * Show the sentences that SIGN(time) returns, in a box at X, Y of the pictures, in pixels. SIGN
-	 * returns a Promise. The box closes if the list is empty, or the pointer has left.
+	 * returns a Promise. There is no box if the list is empty. PART is the name of the part of the
+	 * view that has the pointer.
 	 */
-	async sign(x, y, sign) {
-		this.point(x);
-		const at = this.time;
-		const list = at === null ? [] : await sign(at);
+	sign(part, x, y, sign) {
+		return this.look(part, x, y, async () => {
+			const list = await sign(this.time);
 
-		if (this.time !== at || this.closed || !list.length) return;
-		Object.assign(this, {x, y});
-		this.put([...this.sentences(list), this.now()]);
+			return list.length && this.time !== null ? [...this.sentences(list), this.now()] : [];
+		});
 	}
 
 	/**
-	 * Show the box about an arrow, else about THREAD; else about the time alone if THREAD is null.
-	 * SIGNS is from signsAt(). The box stays inside of the picture.
+	 * Show the line at X and the box with the nodes that TELL() returns a Promise of. X and Y are
+	 * pixels of the pictures. PART as for sign().
 	 */
-	show(thread, {arrow, band}) {
-		if (this.time === null || this.closed) return;
-		this.put(arrow.length ? [...this.sentences(arrow), this.now()] : [...this.about(thread), ...this.quiet(band)]);
+	look(part, x, y, tell) {
+		if (!this.hooks.ready()) return;
+		if (part !== this.part) this.moved();
+		Object.assign(this, {part, x, y, tell});
+		this.hooks.changed();
+		return this.again();
+	}
+
+	/** The pointer moved to X, Y, pixels of the pictures, and drags the picture along. */
+	carry(x, y = this.y) {
+		if (this.x !== undefined) Object.assign(this, {x, y});
+	}
+
+	/**
+	 * Hide the box, because the view moved and another sign may be at the pointer. again() shows the
+	 * box of that sign.
+	 */
+	moved() {
+		this.turn = {};
+		this.element.hidden = true;
+	}
+
+	/**
+	 * Ask what is at the pointer and show the box. A call while an earlier one waits for its answer
+	 * only notes that the answer must be asked again.
+	 */
+	async again() {
+		this.old = true;
+		if (this.asking) return;
+		this.asking = true;
+		try {
+			while (this.old && this.x !== undefined && !this.closed) {
+				const {tell, turn} = this;
+
+				this.old = false;
+				const nodes = await tell();
+				if (turn === this.turn && !this.closed) this.put(nodes);
+			}
+		} catch (error) {
+			this.hooks.failed(error);
+		} finally {
+			this.asking = false;
+		}
 	}
 
 	/** Return a node for each sentence of LIST, the first one strong. */
@@ -93,12 +129,16 @@ export class Tooltip {
 		return this.quiet([`at ${this.hooks.clock().everywhere(this.time)}`])[0];
 	}
 
-	/** Put NODES into the box, and the box beside the pointer. */
+	/**
+	 * Put NODES into the box, and the box beside the pointer, inside of the picture. Hide the box if
+	 * there are no nodes.
+	 */
 	put(nodes) {
 		const {camera, x, y, element} = this;
 
 		element.replaceChildren(...nodes);
-		element.hidden = false;
+		element.hidden = !nodes.length;
+		if (element.hidden) return;
 		element.style.left = `${Math.min(x + 14, Math.max(camera.width - element.offsetWidth - 4, 0))}px`;
 		element.style.top = `${y + 16 + element.offsetHeight > camera.height ? Math.max(y - element.offsetHeight - 10, 0) : y + 16}px`;
 	}
@@ -108,19 +148,10 @@ export class Tooltip {
 		this.closed = true;
 	}
 
-	/** Hide the tooltip and the line. Call it when the pointer leaves the picture. */
+	/** Hide the box and the line. Call it when the pointer leaves the picture. */
 	leave() {
-		this.x = undefined;
-		this.hide();
-	}
-
-	/**
-	 * Hide the tooltip and the line. Call it when the picture moves, so that another thread may be
-	 * at the pointer.
-	 */
-	hide() {
-		this.time = null;
-		this.element.hidden = true;
+		Object.assign(this, {part: null, x: undefined, y: undefined});
+		this.moved();
 		this.hooks.changed();
 	}
 

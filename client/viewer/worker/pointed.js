@@ -49,22 +49,30 @@ export class Pointed {
 	}
 
 	/**
-	 * Return the last sample of counter ITEM at or before TIME: {name, value, time, before}; BEFORE
-	 * is the value of the sample before it, or null. Return null if there is no such sample.
+	 * Return the last sample of counter ITEM at or before TIME: {name, value, time, before, from, to}.
+	 * BEFORE is the value of the sample before it, or null. The counter has VALUE FROM its time TO
+	 * that of the next sample, or to the end of its stream. Return null if there is no such sample.
 	 */
 	counter(item, time) {
 		const {trace} = this;
 		const {c, numbers} = trace.wasm;
 		const counter = trace.counterAt(item);
-		const sample = c.mprof_scene_sample(trace.scene.prepare(), item, time) >>> 0;
+		const scene = trace.scene.prepare();
+		const sample = c.mprof_scene_sample(scene, item, time) >>> 0;
+		const next = c.mprof_scene_sample_after(scene, item, time) >>> 0;
 		const get = (i, name) => trace.item("samples", "mprof_sample", i, name);
 
 		if (!counter || sample === numbers.MPROF_NONE) return null;
 		const before = get(sample, "previous");
+		const from = get(sample, "time");
 		return {
 			name: counter.name,
 			value: get(sample, "value"),
-			time: get(sample, "time"),
+			time: from,
+			from,
+			to: next === numbers.MPROF_NONE
+					? trace.item("streams", "mprof_model_stream", counter.stream, "end")
+					: get(next, "time"),
 			before: before === numbers.MPROF_NONE ? null : get(before, "value"),
 		};
 	}
