@@ -2,6 +2,7 @@
  * The comparison: a second trace below the first one, on the same time scale. The second trace has
  * its own picture, and the panel lists the differences. Moving one picture moves the other.
  */
+import {closeUp} from "../trace/close-up.js";
 import {Clock} from "../trace/clock.js";
 import {Counters} from "../trace/counters.js";
 import {NONE, differences, marked, unmatchedLines} from "./differences.js";
@@ -27,7 +28,9 @@ export class Comparison {
 	 * gestureHooks() -> {zoom, pan, pinch, range, key}, palette(), progress(text, share of 1),
 	 * showPanel(name or null), move(change: a function that moves the camera), moved(): the
 	 * camera moved, relaid(): the layout of the tracks changed, hide(id): hide a track,
-	 * announce(sentence): tell it to screen readers, failed(error)
+	 * announce(sentence): tell it to screen readers, approach(time, from, to): show TIME (ns of the
+	 * trace above) in the middle, the window at most FROM to TO, approachAbove(time): the same, with
+	 * the events around TIME above, failed(error)
 	 */
 	constructor({api, state, camera, canvasView, selection, tooltip, layout}, hooks) {
 		this.hooks = hooks;
@@ -443,13 +446,46 @@ export class Comparison {
 		if (tell) await this.hooks.showPanel(this.thread ? "below" : null);
 	}
 
+	/**
+	 * Return a Promise of the range {from, to} of time, ns of the trace above, around the moments at
+	 * which the two traces part first; null if they do not part.
+	 */
+	async parting() {
+		const first = this.list.find((it) => it.first);
+		const {engine, summary} = this.above.state;
+		const {badTime, goodTime} = first ?? {badTime: null, goodTime: null};
+		const ranges = [
+			...(badTime === null ? [] : [await closeUp(engine, summary, badTime)]),
+			...(goodTime === null ? [] : [this.shifted(await closeUp(this.engine, this.summary, goodTime))]),
+		];
+
+		return ranges.length
+			? ranges.reduce((a, b) => ({from: a.from < b.from ? a.from : b.from, to: a.to > b.to ? a.to : b.to}))
+			: null;
+	}
+
+	/** Return the range {from, to} of times below as times above. */
+	shifted({from, to}) {
+		return {from: from + this.shift, to: to + this.shift};
+	}
+
+	/**
+	 * Show TIME, ns of the trace below, in the middle of both pictures, near enough to tell the events
+	 * around it.
+	 */
+	async approach(time) {
+		const {from, to} = this.shifted(await closeUp(this.engine, this.summary, time));
+
+		this.hooks.approach(time + this.shift, from, to);
+	}
+
 	/** Show the difference IT, an item of differences(), in both pictures. */
 	async jump(it) {
 		if (it.good) await this.select(it.good.index, {reveal: true, tell: !it.bad});
 		if (it.bad) {
 			await this.above.selection.select(it.bad.index, {reveal: true, tell: false});
-			if (it.badTime) this.hooks.move(() => this.above.camera.center(it.badTime));
-		}
+			if (it.badTime) await this.hooks.approachAbove(it.badTime);
+		} else if (it.goodTime) await this.approach(it.goodTime);
 		this.canvasView.changed();
 		this.above.canvasView.changed();
 	}

@@ -4,6 +4,7 @@
  * is called "good". The sentences say "above" and "below", because the user chose which run went
  * well.
  */
+import {TextPlaces} from "../draw/text-places.js";
 import {short} from "../page/make.js";
 import {count, rough} from "../page/times.js";
 
@@ -193,15 +194,21 @@ export function unmatchedLines({marks, window, rowAt}, match) {
 	return out;
 }
 
-/** Return MARKS as primitives for overlay.js. */
+/**
+ * Return MARKS as primitives for overlay.js. A text that would touch an earlier one is left out; the
+ * panel has all of them.
+ */
 export function drawn(marks, camera, yOf) {
 	const x = (time) => Math.max(-50, Math.min(camera.width + 50, camera.xOf(time)));
+	const places = new TextPlaces();
 
 	return marks.map(({kind, row, time, from, to, text, thread}) => {
 		const y = yOf(row);
+		const [x0, x1] = kind === "divergence" ? [x(time), x(time)] : [x(from), x(to)];
+		const words = x1 >= 0 && x0 <= camera.width ? places.take(text ?? "", Math.max(x0, 0), y) : text;
 
 		return kind === "divergence"
-			? {kind, x0: x(time), y0: y, x1: x(time), y1: y, text}
-			: {kind, x0: x(from), y0: y, x1: x(to), y1: y, text, thread};
+			? {kind, x0, y0: y, x1, y1: y, text: words}
+			: {kind, x0, y0: y, x1, y1: y, text: words, thread};
 	});
 }

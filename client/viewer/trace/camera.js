@@ -126,6 +126,19 @@ export class Camera {
 		this.to = this.from + span;
 	}
 
+	/** Show the times FROM to TO, ns, in the part of the picture that no panel covers. */
+	showBeside(from, to) {
+		this.show(from, from + ((to - from) * BigInt(this.width)) / BigInt(Math.max(1, this.width - this.inset)));
+	}
+
+	/**
+	 * Return true if the times FROM and TO, ns, are in the part of the window that no panel covers,
+	 * at least LEAST pixels from each other.
+	 */
+	tells(from, to, least) {
+		return this.sees(from) && this.sees(to) && this.xOf(to) - this.xOf(from) >= least;
+	}
+
 	/**
 	 * Focus ROW, a number from 0 to the number of rows; a fraction is between two rows. A value
 	 * that is no finite number focuses the middle.

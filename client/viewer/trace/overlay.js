@@ -6,6 +6,7 @@
  */
 import {drawn as differences} from "../compare/differences.js";
 import {drawn as guests} from "../compare/guest-strips.js";
+import {TextPlaces} from "../draw/text-places.js";
 import {shown} from "../page/guest-text.js";
 import {short} from "../page/make.js";
 import {span} from "../page/times.js";
@@ -45,9 +46,12 @@ export function primitives(state, camera, yOf) {
 		out.push({kind: "range", x0, y0, x1, y1, text});
 	}
 	out.push(...notes(state.notes ?? [], camera, x));
+	const places = new TextPlaces();
 	for (const it of state.chain) {
 		const y = yOf(it.row);
-		out.push({kind: "why", x0: x(it.from), y0: y, x1: x(it.to), y1: y, thread: it.thread, text: it.text});
+		const [x0, x1] = [x(it.from), x(it.to)];
+		const text = places.take(it.text, Math.max(x0, 0), y);
+		out.push({kind: "why", x0, y0: y, x1, y1: y, thread: it.thread, text});
 		if (it.link)
 			out.push({kind: "why-link", x0: x(it.link.time), y0: y, x1: x(it.link.time), y1: yOf(it.link.row)});
 	}

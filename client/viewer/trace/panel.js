@@ -79,24 +79,36 @@ export class Panel {
 
 /**
  * Return a paragraph of PARTS, the pieces {text, link?, time?} of a sentence. LINK is the index of
- * a thread; a click on the text calls GO(link). TIME is in ns, and CLOCK writes it.
+ * a thread; a click on the text calls GO.thread(link). TIME is in ns, and CLOCK writes it; a click on
+ * it calls GO.time(time).
  */
 export function sentence(parts, go, clock) {
 	return make("p", {}, ...pieces(parts, go, clock));
+}
+
+/** Return TIME, ns, as a button that calls GO(time). CLOCK writes it. */
+function moment(time, go, clock) {
+	return make("button", {
+		type: "button",
+		className: "tl-link tl-time",
+		textContent: clock.at(time),
+		title: clock.everywhere(time),
+		onclick: () => go(time),
+	});
 }
 
 /** Return PARTS of a sentence as nodes and strings. */
 function pieces(parts, go, clock) {
 	return parts.map(({text, link, time}) =>
 		time !== undefined
-			? make("span", {textContent: clock.at(time), title: clock.everywhere(time)})
+			? moment(time, go.time, clock)
 			: link === undefined || link === null
 				? text
 				: make("button", {
 						type: "button",
 						className: "tl-link",
 						textContent: short(text, 80),
-						onclick: () => go(link),
+						onclick: () => go.thread(link),
 					}),
 	);
 }
@@ -139,7 +151,7 @@ const LABELS_SHOWN = 100; /* most labels of a thread that the panel shows */
 
 /**
  * Return nodes that tell about THREAD, an answer of engine.thread(): its history as sentences, its
- * numbers, and its labels. CLOCK writes times. A click on another thread calls GO(index).
+ * numbers, and its labels. CLOCK and GO are those of sentence().
  */
 export function story(thread, clock, go) {
 	const labels = thread.labels.slice(0, LABELS_SHOWN);
@@ -154,8 +166,9 @@ export function story(thread, clock, go) {
 			...labels.map((label) =>
 				make(
 					"li",
-					{title: clock.everywhere(label.time)},
-					make("span", {className: "tl-quiet", textContent: `${clock.at(label.time)} `}),
+					{},
+					moment(label.time, go.time, clock),
+					" ",
 					short(label.text, 300),
 				),
 			),

@@ -13,7 +13,10 @@ import {Panel, called, story} from "./panel.js";
 import {download, fileName} from "./save.js";
 import {ThreadsTable, inView} from "./threads.js";
 import {bytes, count, span} from "../page/times.js";
-import {answerNodes, chain} from "./why.js";
+import {answerNodes, chain, told} from "./why.js";
+
+/* Least distance of the first and the last time of an answer at which both can be seen, pixels. */
+const TOLD_LEAST = 60;
 
 /**
  * Return a sentence, as a node, for each of TAILS, the unproven ends of streams (tail.js). SUMMARY and
@@ -43,6 +46,7 @@ export class Panels {
 	 * - notes(): return sentences on missing data;
 	 * - pressed(name): called with the name of the open panel, or null;
 	 * - moved(): called after the camera moved;
+	 * - approach(time): show TIME, ns, and the events around it;
 	 * - settle(): write the URL;
 	 * - failed(error): report an error.
 	 */
@@ -119,6 +123,23 @@ export class Panels {
 		this.selection.select(index, {reveal: true});
 	}
 
+	/** The functions that a click on a thread or on a time of a sentence calls; see panel.js. */
+	get goes() {
+		return {thread: (index) => this.select(index), time: (time) => this.hooks.approach(time)};
+	}
+
+	/**
+	 * Move the camera to the times RANGE {from, to}, ns, that an answer tells about, unless they are in
+	 * view and can be told apart. The panel may open only now, so leave it room.
+	 */
+	showTold(range) {
+		const {camera} = this;
+
+		if (!range || camera.tells(range.from, range.to, TOLD_LEAST)) return;
+		const margin = (range.to - range.from) / 2n + 1n;
+		camera.showBeside(range.from - margin, range.to + margin);
+	}
+
 	/** Select the thread IT, which is named as for Selection.locate(). */
 	async choose(it) {
 		const thread = await this.selection.locate(it);
@@ -136,7 +157,7 @@ export class Panels {
 				"No thread is selected",
 				[make("p", {textContent: "Click a thread, or press j and k to go through those in view."})],
 			];
-		const nodes = story(thread, this.state.clock, (index) => this.select(index));
+		const nodes = story(thread, this.state.clock, this.goes);
 		if (comparison?.diff) nodes.splice(thread.story.length, 0, counterpart(comparison, "bad", thread.index));
 		return [called(thread), nodes];
 	}
@@ -145,7 +166,10 @@ export class Panels {
 	async below() {
 		const {comparison} = this;
 		const {thread} = comparison;
-		const nodes = story(thread, comparison.clock, (index) => comparison.select(index, {reveal: true}));
+		const nodes = story(thread, comparison.clock, {
+			thread: (index) => comparison.select(index, {reveal: true}),
+			time: (time) => comparison.approach(time).catch(this.hooks.failed),
+		});
 
 		nodes.splice(thread.story.length, 0, counterpart(comparison, "good", thread.index));
 		return [`Below: ${called(thread)}`, nodes];
@@ -179,9 +203,10 @@ export class Panels {
 		if (this.state.chain.length) {
 			const rows = this.state.chain.map((it) => it.row);
 			this.camera.look((Math.min(...rows) + Math.max(...rows)) / 2);
+			this.showTold(told(answers.answers));
 			this.hooks.moved();
 		}
-		return ["Why does it wait?", answerNodes(answers, (index) => this.select(index), this.state.clock)];
+		return ["Why does it wait?", answerNodes(answers, this.goes, this.state.clock)];
 	}
 
 	/** The choice of tracks, threads and counters. */

@@ -9,6 +9,7 @@
 import {Actions} from "./actions.js";
 import {Camera} from "./camera.js";
 import {CLOCKS} from "./clock.js";
+import {closeUp} from "./close-up.js";
 import {listenAtEdges} from "./edge-gestures.js";
 import {Frame} from "./frame.js";
 import {Gestures} from "./gestures.js";
@@ -350,6 +351,8 @@ export class Timeline {
 						palette: () => this.palette,
 						progress: (text, share) => this.frame.progress(text, share),
 						move: (change) => this.move(change),
+						approach: (...times) => this.approachIn(...times),
+						approachAbove: (time) => this.approach(time),
 						relaid: () => this.relaid(),
 						hide: (id) => this.hideTrack(id),
 						announce: (sentence) => this.announce(sentence),
@@ -368,6 +371,7 @@ export class Timeline {
 				userNotes: () => this.userNotes,
 				notes: () => this.loading.notes(),
 				pressed: (name) => this.frame.pressed(name),
+				approach: (time) => this.approach(time).catch(failed),
 				moved,
 				settle,
 				failed,
@@ -627,6 +631,26 @@ export class Timeline {
 		if (!this.state.summary) return;
 		change();
 		this.moved();
+	}
+
+	/** Show TIME, ns, in the middle, near enough to tell the events around it. */
+	async approach(time) {
+		const {engine, summary} = this.state;
+		const {from, to} = await closeUp(engine, summary, time);
+
+		this.approachIn(time, from, to);
+	}
+
+	/** Show TIME in the middle. A window longer than FROM to TO becomes that. Times are in ns. */
+	approachIn(time, from, to) {
+		const {camera} = this;
+
+		this.move(() => {
+			const seen = (camera.span * BigInt(Math.max(1, camera.width - camera.inset))) / BigInt(camera.width);
+			const span = seen > to - from ? to - from : seen;
+
+			camera.showBeside(time - span / 2n, time - span / 2n + span);
+		});
 	}
 
 	/**

@@ -99,7 +99,8 @@ export class ViewUrl {
 	/**
 	 * Return a Promise of the range {from, to} in ns that a page shows if its URL names none; null
 	 * for the whole trace. For a running guest it is the last NEWEST_NS; for a guest that ended after
-	 * many events, the last LAST_EVENTS events; else the loaded part.
+	 * many events, the last LAST_EVENTS events; for a comparison, the time around the first difference;
+	 * else the loaded part.
 	 */
 	async opening() {
 		const {session} = this.state;
@@ -107,7 +108,8 @@ export class ViewUrl {
 		const {end} = session.whole;
 		const begin = loaded ? loaded.from : summary.start;
 
-		if (this.comparison || source.file) return loaded;
+		if (this.comparison) return (await this.comparison.parting()) ?? loaded;
+		if (source.file) return loaded;
 		if (source.running) return end - begin > NEWEST_NS ? {from: end - NEWEST_NS, to: end + 1n} : loaded;
 		if (!source.death || summary.totals.events <= FEW_EVENTS) return loaded;
 		const counts = await engine.density(summary.start, summary.end + 1n, PARTS);
@@ -209,14 +211,10 @@ export class ViewUrl {
 	 */
 	beside(part) {
 		const {camera} = this;
-		const {focus, width, inset} = camera;
+		const {focus} = camera;
 
 		camera.fit();
-		if (part) {
-			const length = part.to - part.from;
-
-			camera.show(part.from, part.from + (length * BigInt(width)) / BigInt(Math.max(1, width - inset)));
-		}
+		if (part) camera.showBeside(part.from, part.to);
 		camera.look(focus);
 	}
 

@@ -5,8 +5,8 @@ import {called, sentence} from "./panel.js";
 const CHAINS_MAX = 8; /* most chains that are drawn, because more would hide each other */
 
 /**
- * Return the answer of engine.why() as nodes for the panel. GO(index) is called when the user
- * clicks a thread. CLOCK writes times.
+ * Return the answer of engine.why() as nodes for the panel. GO and CLOCK are those of sentence() of
+ * panel.js.
  */
 export function answerNodes({answers, left_out: left, should_resolve: marked, last}, go, clock) {
 	const nodes = answers.flatMap((answer, i) => [
@@ -36,6 +36,19 @@ function nothing(marked) {
 	return marked
 		? "All threads that should have been resolved were. Select a thread to ask why that one waits."
 		: "No thread is marked as one that should be resolved. Select a thread to ask why that one waits.";
+}
+
+/**
+ * Return the first and the last time {from, to}, ns, that the sentences of ANSWERS name; null if they
+ * name none. ANSWERS are the member `answers` of engine.why().
+ */
+export function told(answers) {
+	const times = answers
+		.slice(0, CHAINS_MAX)
+		.flatMap(({story}) => story.flat().flatMap(({time}) => (time === undefined ? [] : [time])));
+	const pick = (better) => times.reduce((a, b) => (better(b, a) ? b : a));
+
+	return times.length ? {from: pick((a, b) => a < b), to: pick((a, b) => a > b)} : null;
 }
 
 /**
