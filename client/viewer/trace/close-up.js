@@ -3,12 +3,12 @@
 const PARTS = 512; /* number of equal parts of a range in which events are counted */
 const FEW_PARTS = 16; /* a window of fewer parts is found more exactly in a shorter range */
 const ROUNDS = 8; /* most ranges in which events are counted; each is a 32nd of the one before */
-/** Number of events that a close-up shows, about. */
+/** Number of events that a close-up shows, about, but at most a third of the trace's. */
 export const CLOSE_EVENTS = 120;
 
 /**
- * Return a Promise of the window {from, to} with TIME in its middle that has N events or more, as short
- * as possible. ENGINE answers for the trace from START to END. All times are ns.
+ * Return a Promise of the window {from, to} with TIME in its middle that has N events or more, but need
+ * not have more than a third of all, as short as possible. ENGINE answers for the trace from START to END. All times are ns.
  */
 export async function closeUp(engine, {start, end}, time, n = CLOSE_EVENTS) {
 	let from = start;
@@ -18,6 +18,11 @@ export async function closeUp(engine, {start, end}, time, n = CLOSE_EVENTS) {
 	for (let round = 0; round < ROUNDS; round++) {
 		const part = length / BigInt(PARTS) + 1n;
 		const counts = await engine.density(from, from + part * BigInt(PARTS), PARTS);
+		if (!round)
+			n = Math.min(
+				n,
+				Math.ceil(counts.reduce((all, one) => all + one, 0) / 3),
+			);
 		const middle = Math.max(0, Math.min(PARTS - 1, Number((time - from) / part)));
 		let sum = counts[middle];
 		let by = 0;

@@ -183,7 +183,8 @@ export class ViewUrl {
 		await this.panels.show(
 			view.panel ?? (thread ? "thread" : view.measure || view.area ? "stats" : this.comparison ? "diff" : null),
 		);
-		if (part !== undefined && this.camera.inset) this.beside(part);
+		/* The answer to Why? has moved the camera to the times that it tells about. */
+		if (part !== undefined && this.camera.inset && !this.state.chain.length) this.beside(part);
 		this.canvasView.renew();
 		this.hooks.moved();
 	}
