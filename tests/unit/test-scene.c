@@ -1093,6 +1093,54 @@ static void test_shades(void)
 	drawing_deinit(&t);
 }
 
+/* Many labels on one column of three pixels are a shade at the row of their thread. */
+static void test_shades_of_labels(void)
+{
+	struct mprof_window w = whole;
+	struct mprof_thread_filter filter = {.depends = MPROF_NONE};
+	struct mprof_picture p;
+	const struct mprof_mark *m, *line;
+	struct drawing t;
+
+	begin(&t, 1);
+	for (int64_t i = 1; i <= 4; i++)
+		add(&t, 100, MPROF_EVENT_creates, 0, i, NULL);
+	for (uint64_t i = 0; i < 64; i++)
+		add(&t, 100000 + i, MPROF_EVENT_label, 3, 0, "word");
+	for (uint64_t i = 0; i < 21; i++)
+		add(&t, 500000 + i, MPROF_EVENT_label, 2, 0, "word");
+	add(&t, 1000000, MPROF_EVENT_label, 1, 0, "end");
+	end(&t);
+	w.from = 100;
+	w.to = 1000100;
+	w.flags = MPROF_WINDOW_LABELS;
+	p = picture(&t, w);
+	CHECK(!mark(&p, MPROF_MARK_SHADE, 0));
+	w.flags |= MPROF_WINDOW_SHADED;
+	p = picture(&t, w);
+	m = mark(&p, MPROF_MARK_SHADE, 0);
+	line = NULL;
+	for (uint32_t i = 0; i < p.n_marks; i++)
+		if (p.marks[i].kind == MPROF_MARK_THREAD && t.v->threads[p.marks[i].item].id == 3)
+			line = &p.marks[i];
+	if (CHECK(m && line)) {
+		CHECK(m->item == MPROF_MARK_LABEL && m->shade == 4 * 65535 / 8);
+		CHECK(m->x0 == 3 * floorf(0.0999f * w.width / 3) && m->x1 == m->x0 + 3);
+		CHECK(m->y0 <= line->y0 && m->y1 >= line->y0 && m->y1 - m->y0 <= 6.5f);
+	}
+	/* Up to 21 labels are no shade. */
+	CHECK(!mark(&p, MPROF_MARK_SHADE, 1));
+	/* Labels of hidden threads do not count. */
+	for (uint32_t hide = 0; line && hide < 2; hide++) {
+		filter.types = 1u << (t.v->threads[line->item].type + hide);
+		CHECK_EQ_INT(mprof_scene_filter(t.s, &filter), MPROF_OK);
+		p = picture(&t, w);
+		CHECK(!mark(&p, MPROF_MARK_SHADE, 0) == (hide == 1));
+		line = mark(&p, MPROF_MARK_THREAD, 0);
+	}
+	drawing_deinit(&t);
+}
+
 /* A line of many short activations says in which share of its time the thread ran. */
 static void test_shares(void)
 {
@@ -1147,7 +1195,7 @@ static void test_sample(void)
 	CHECK_EQ_INT(t.v->samples[mprof_scene_sample(t.s, 1, UINT64_MAX)].value, 50);
 	CHECK_EQ_UINT(mprof_scene_sample(t.s, 2, 200), MPROF_NONE);
 	CHECK_EQ_INT(t.v->samples[mprof_scene_sample_after(t.s, 0, 0)].value, 5);
-	CHECK_EQ_INT(t.v->samples[mprof_scene_sample_after(t.s, 0, 100)].value, 7);
+	CHECK_EQ_INT(t.v->samples[mprof_scene_sample_after(t.s, 0, 100)].value, 6);
 	CHECK_EQ_UINT(mprof_scene_sample_after(t.s, 1, UINT64_MAX), MPROF_NONE);
 	CHECK_EQ_UINT(mprof_scene_sample_after(t.s, 2, 0), MPROF_NONE);
 	drawing_deinit(&t);
@@ -1169,6 +1217,7 @@ int main(void)
 	CHECK_RUN(test_find);
 	CHECK_RUN(test_density);
 	CHECK_RUN(test_shades);
+	CHECK_RUN(test_shades_of_labels);
 	CHECK_RUN(test_shares);
 	CHECK_RUN(test_tail);
 	CHECK_RUN(test_counter_switch);

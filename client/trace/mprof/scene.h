@@ -46,8 +46,8 @@ enum mprof_window_flag {
 	 */
 	MPROF_WINDOW_DENSE = 16,
 	/*
-	 * Draw how many arrows or vertical lines of one kind share a column of pixels, if there are
-	 * many (MPROF_MARK_SHADE). The more there are, the fainter is each one that is drawn. Draw
+	 * Draw how many arrows or vertical lines of one kind, or labels, share a column of pixels, if
+	 * there are many (MPROF_MARK_SHADE; labels with MPROF_WINDOW_LABELS). The more there are, the fainter is each one that is drawn. Draw
 	 * threads and activations that are too short to be drawn one by one with the share of time
 	 * that they take.
 	 */
@@ -95,10 +95,10 @@ enum mprof_mark_kind {
 	 */
 	MPROF_MARK_GRID,
 	/*
-	 * Area from X0 to X1 and Y0 to Y1 that many arrows or vertical lines of one kind cross.
-	 * ITEM = their kind, MPROF_MARK_CREATION to MPROF_MARK_SIGNAL; SHADE = how many cross each
-	 * column of pixels: 65,535 / 8 for one, and as much more for four times as many, up to
-	 * 65,535.
+	 * Area from X0 to X1 and Y0 to Y1 that many arrows or vertical lines of one kind cross, or
+	 * that has many labels. ITEM = their kind, MPROF_MARK_CREATION to MPROF_MARK_SIGNAL, or
+	 * MPROF_MARK_LABEL; SHADE = how many are in each column of pixels: 65,535 / 8 for one, and
+	 * as much more for four times as many, up to 65,535.
 	 */
 	MPROF_MARK_SHADE,
 	/*

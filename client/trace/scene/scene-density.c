@@ -94,8 +94,7 @@ void density_deinit(struct mprof_scene *s)
 		free(s->by_time[kind]);
 }
 
-/* Return the number of items of KIND before TIME. The first FROM items are before TIME. */
-static uint32_t before(const struct mprof_scene *s, enum density_kind kind, uint32_t from, uint64_t time)
+uint32_t density_before(const struct mprof_scene *s, enum density_kind kind, uint32_t from, uint64_t time)
 {
 	uint32_t to = count(s->view, kind), middle;
 	const uint32_t *items = s->by_time[kind];
@@ -127,9 +126,9 @@ void mprof_scene_density(const struct mprof_scene *s, uint64_t from, uint64_t to
 	if (to <= from)
 		return;
 	for (unsigned kind = 0; kind < DENSITY_KINDS; kind++) {
-		at = n ? before(s, kind, 0, from) : 0;
+		at = n ? density_before(s, kind, 0, from) : 0;
 		for (uint32_t i = 0; i < n; i++, at = next) {
-			next = before(s, kind, at, part_start(from, to, i + 1, n));
+			next = density_before(s, kind, at, part_start(from, to, i + 1, n));
 			parts[i] = UINT32_MAX - parts[i] > next - at ? parts[i] + (next - at) : UINT32_MAX;
 		}
 	}

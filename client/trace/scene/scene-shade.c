@@ -1,11 +1,12 @@
 /*
- * Shades: how many links of one kind cross each area of a picture, where they are too many to be
- * drawn one by one.
+ * Shades: how many links of one kind cross each area of a picture, and how many labels are in it,
+ * where they are too many to be drawn one by one.
  *
  * A column of pixels (frame_column()) with more than a few links of a kind is divided into cells. The number of
  * links that cross a cell is estimated from at most SAMPLES of the links. The samples are at places
  * that are multiples of a power of two, so they stay the same while a user pans. The number is
- * rounded to a power of four, and cells of the same number next to each other are one mark.
+ * rounded to a power of four, and cells of the same number next to each other are one mark. A label
+ * is in the cell of its thread's row.
  */
 #include <math.h>
 #include <string.h>
@@ -27,15 +28,16 @@ static const enum mprof_mark_kind kinds[LINKS_KINDS] = {
 	[LINKS_SIGNAL] = MPROF_MARK_SIGNAL,
 };
 
-/* The shades of one kind of links. */
+/* The shades of one kind of links, or of labels. */
 struct shading {
 	struct frame *f;
-	struct links *l;
+	struct links *l; /* NULL for labels */
+	enum mprof_mark_kind kind;
 	uint32_t cells; /* cells of a column, 1 to CELLS */
 	double cell;	/* height of a cell, pixels */
 	/* For each cell of the column the links that begin to cross it, less those that end above it. */
 	double changes[CELLS + 1];
-	uint32_t first; /* index of the first mark of this kind of links */
+	uint32_t first; /* index of the first mark of this kind */
 };
 
 static uint32_t cell_at(const struct shading *s, double y)
@@ -45,11 +47,31 @@ static uint32_t cell_at(const struct shading *s, double y)
 	return cell <= 0 ? 0 : cell >= s->cells - 1.0 ? s->cells - 1 : (uint32_t)cell;
 }
 
-/* Count the links from FROM up to, but not including, TO in the cells that they cross. */
+/* Store the rows of ITEM, the place of a link or of a label by time. Return false if it is hidden. */
+static bool rows_of(struct shading *s, uint32_t item, uint32_t *from, uint32_t *to)
+{
+	const struct mprof_scene *scene = s->f->s;
+	const uint32_t *by_time = scene->by_time[DENSITY_LABELS];
+	struct link link;
+	uint32_t thread;
+
+	if (s->l) {
+		links_get(s->l, item, &link);
+		s->l->steps++;
+		*from = link.from;
+		*to = link.to;
+		return true;
+	}
+	thread = s->f->v->labels[by_time ? by_time[item] : item].thread;
+	s->f->s->steps++;
+	*from = *to = s->f->v->threads[thread].row;
+	return *from != MPROF_NONE && !(scene->hidden && scene->hidden[thread / 8] >> thread % 8 & 1);
+}
+
+/* Count the items from FROM up to, but not including, TO in the cells that they cross. */
 static void count(struct shading *s, uint32_t from, uint32_t to)
 {
-	uint32_t step = 1, first, n;
-	struct link link;
+	uint32_t step = 1, first, n, top, bottom;
 	double y0, y1, weight;
 
 	while ((to - from) / step > SAMPLES)
@@ -59,16 +81,16 @@ static void count(struct shading *s, uint32_t from, uint32_t to)
 	weight = (to - from) / (double)n;
 	memset(s->changes, 0, (s->cells + 1) * sizeof(s->changes[0]));
 	for (uint32_t i = 0; i < n; i++) {
-		links_get(s->l, first + i * step, &link);
-		s->l->steps++;
-		y0 = frame_y(s->f, link.from);
-		y1 = frame_y(s->f, link.to);
+		if (!rows_of(s, first + i * step, &top, &bottom))
+			continue;
+		y0 = frame_y(s->f, top);
+		y1 = frame_y(s->f, bottom);
 		s->changes[cell_at(s, fmin(y0, y1))] += weight;
 		s->changes[cell_at(s, fmax(y0, y1)) + 1] -= weight;
 	}
 }
 
-/* Return the shade for N links, in steps. */
+/* Return the shade for N items, in steps. */
 static uint32_t step_of(double n)
 {
 	return n < 0.5 ? 0 : (uint32_t)fmin(1 + fmax(log2(n) / 2, 0), STEPS);
@@ -96,7 +118,7 @@ static void put(struct shading *s, double x0, double x1, uint32_t from, uint32_t
 	mark->x1 = (float)x1;
 	mark->y0 = top;
 	mark->y1 = bottom;
-	mark->item = kinds[s->l->of];
+	mark->item = s->kind;
 	mark->shade = shade;
 }
 
@@ -137,6 +159,23 @@ static void draw_kind(struct shading *s)
 	}
 }
 
+/* Draw how many labels are in each cell of the columns that have more than a few. */
+static void draw_labels_shaded(struct shading *s)
+{
+	struct frame *f = s->f;
+	uint32_t at = density_before(f->s, DENSITY_LABELS, 0, f->w.from), next;
+
+	s->first = f->s->marks.n;
+	for (double x = 0; x < f->w.width && !f->failed; x += f->column, at = next) {
+		next = density_before(f->s, DENSITY_LABELS, at, frame_time(f, x + f->column) + 1);
+		f->s->steps++;
+		if (next - at <= f->few)
+			continue;
+		count(s, at, next);
+		put_column(s, x, x + f->column);
+	}
+}
+
 void draw_shades(struct frame *f)
 {
 	struct shading s = {.f = f};
@@ -146,6 +185,12 @@ void draw_shades(struct frame *f)
 	s.cell = (double)f->w.height / s.cells;
 	for (unsigned of = 0; of < kinds_drawn; of++) {
 		s.l = &f->s->links.of[of];
+		s.kind = kinds[of];
 		draw_kind(&s);
 	}
+	if (!(f->w.flags & MPROF_WINDOW_LABELS))
+		return;
+	s.l = NULL;
+	s.kind = MPROF_MARK_LABEL;
+	draw_labels_shaded(&s);
 }

@@ -224,6 +224,8 @@ bool labels_init(struct mprof_scene *s);
 bool counters_init(struct mprof_scene *s);
 bool density_init(struct mprof_scene *s);
 void density_deinit(struct mprof_scene *s);
+/* Return the number of items of KIND before TIME. The first FROM items are before TIME. */
+uint32_t density_before(const struct mprof_scene *s, enum density_kind kind, uint32_t from, uint64_t time);
 
 /* A walk over the pieces of a block. It joins pieces that are drawn as one line to a *run*. */
 struct walk {

@@ -27,6 +27,7 @@ const LANE_TEXT = 20;
 const LINE_LEAST = 3; /* least opacity of a line, in steps of ALPHAS */
 const ALPHAS = 8; /* number of opacities; each opacity is a layer of its own */
 const SHADE_MOST = 0.6; /* opacity of the strongest shade */
+const LABELS_MOST = 0.35; /* the same of labels, which are black */
 const BAR_LEAST = 2; /* half the height of the bar at the end of a failed thread, pixels */
 const BAR_MOST = 8;
 const STEEP = 10; /* rows; an arrow over more rows has an upright head */
@@ -236,7 +237,7 @@ class Planner {
 		flat(layer, m.x0(i), m.y0(i), m.x0(i), m.y1(i), 1);
 	}
 
-	/** Append an area that many links of one kind cross, in their colour. */
+	/** Append an area that many links of one kind cross, or that has many labels, in their colour. */
 	shade(i) {
 		const m = this.marks;
 		const step = this.step(i);
@@ -249,7 +250,7 @@ class Planner {
 			of,
 			shape: "rect",
 			colour: this.palette[of] ?? this.palette.thread,
-			alpha: (SHADE_MOST * step) / ALPHAS,
+			alpha: ((of === "label" ? LABELS_MOST : SHADE_MOST) * step) / ALPHAS,
 			width: 1,
 			data: [],
 			texts: [],

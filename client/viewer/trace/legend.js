@@ -26,8 +26,11 @@ const band = (kind, x0 = 4, x1 = WIDTH - 4, shade = FULL) => ({kind, x0, x1, y0:
 /** Return the marks of two threads with an arrow of KIND from the upper to the lower one. */
 const arrow = (kind) => [line("thread", TOP), line("thread", BOTTOM), upright(kind, WIDTH / 2)];
 
-/** Return the mark of the area from X0 to X1 that many signals cross. */
-const shade = (x0, x1, strength) => ({...band("shade", x0, x1, strength), item: KINDS.indexOf("signal")});
+/** Return the mark of the area from X0 to X1 with many marks of KIND. */
+const shade = (x0, x1, strength, kind = "signal") => ({
+	...band("shade", x0, x1, strength),
+	item: KINDS.indexOf(kind),
+});
 
 /*
  * The groups: [title, [[marks, meaning], …]]. COLOUR in place of marks is the name of a colour of
@@ -66,6 +69,14 @@ const GROUPS = [
 			[
 				[shade(4, 24, FULL / 8), shade(24, 44, FULL / 2), shade(44, 60, FULL)],
 				"So many arrows of one kind that they are not drawn one by one; stronger: more",
+			],
+			[
+				[
+					shade(4, 24, FULL / 8, "label"),
+					shade(24, 44, FULL / 2, "label"),
+					shade(44, 60, FULL, "label"),
+				],
+				"So many labels that they cannot be written; stronger: more",
 			],
 			[
 				[
