@@ -1093,7 +1093,7 @@ static void test_shades(void)
 	drawing_deinit(&t);
 }
 
-/* Many labels on one column of three pixels are a shade at the row of their thread. */
+/* Many labels on one column of six pixels are a shade at the row of their thread. */
 static void test_shades_of_labels(void)
 {
 	struct mprof_window w = whole;
@@ -1107,7 +1107,7 @@ static void test_shades_of_labels(void)
 		add(&t, 100, MPROF_EVENT_creates, 0, i, NULL);
 	for (uint64_t i = 0; i < 64; i++)
 		add(&t, 100000 + i, MPROF_EVENT_label, 3, 0, "word");
-	for (uint64_t i = 0; i < 21; i++)
+	for (uint64_t i = 0; i < 42; i++)
 		add(&t, 500000 + i, MPROF_EVENT_label, 2, 0, "word");
 	add(&t, 1000000, MPROF_EVENT_label, 1, 0, "end");
 	end(&t);
@@ -1125,10 +1125,10 @@ static void test_shades_of_labels(void)
 			line = &p.marks[i];
 	if (CHECK(m && line)) {
 		CHECK(m->item == MPROF_MARK_LABEL && m->shade == 4 * 65535 / 8);
-		CHECK(m->x0 == 3 * floorf(0.0999f * w.width / 3) && m->x1 == m->x0 + 3);
+		CHECK(m->x0 == 6 * floorf(0.0999f * w.width / 6) && m->x1 == m->x0 + 6);
 		CHECK(m->y0 <= line->y0 && m->y1 >= line->y0 && m->y1 - m->y0 <= 6.5f);
 	}
-	/* Up to 21 labels are no shade. */
+	/* Up to 42 labels are no shade. */
 	CHECK(!mark(&p, MPROF_MARK_SHADE, 1));
 	/* Labels of hidden threads do not count. */
 	for (uint32_t hide = 0; line && hide < 2; hide++) {
@@ -1138,6 +1138,46 @@ static void test_shades_of_labels(void)
 		CHECK(!mark(&p, MPROF_MARK_SHADE, 0) == (hide == 1));
 		line = mark(&p, MPROF_MARK_THREAD, 0);
 	}
+	drawing_deinit(&t);
+}
+
+/* Where many rows are drawn at one height, the line says which share of them have a thread. */
+static void test_shares_of_rows(void)
+{
+	enum { ROWS = 8192 };
+	struct mprof_window w = whole;
+	struct mprof_picture p;
+	const struct mprof_mark *m;
+	struct drawing t;
+	uint32_t full = 0, quarter = 0, other = 0;
+
+	begin(&t, 1);
+	for (int64_t i = 1; i <= ROWS; i++)
+		add(&t, 1, MPROF_EVENT_creates, 0, i, NULL);
+	for (int64_t i = 1; i <= ROWS; i++)
+		if (i % 4)
+			add(&t, 500000, MPROF_EVENT_fulfills, 0, i, NULL);
+	for (int64_t i = 4; i <= ROWS; i += 4)
+		add(&t, 1000000, MPROF_EVENT_fulfills, 0, i, NULL);
+	end(&t);
+	w.from = 0;
+	w.to = 1000000;
+	w.focus = ROWS / 2;
+	w.flags = MPROF_WINDOW_SHADED;
+	p = picture(&t, w);
+	for (uint32_t i = 0; (m = mark(&p, MPROF_MARK_THREAD, i)) != NULL; i++) {
+		if (!m->count && m->x1 - m->x0 > w.width - 20)
+			continue; /* a row of its own */
+		full += m->x1 < w.width / 2 + 20 && m->shade == 65535;
+		quarter += m->x0 > w.width / 2 - 20 && m->shade >= 65535 / 8 && m->shade <= 65535 * 3 / 8;
+		other += m->x0 < w.width / 2 - 20 && m->x1 > w.width / 2 + 20;
+	}
+	CHECK(full > 10 && quarter >= full / 2);
+	CHECK_EQ_UINT(other, 0);
+	w.flags = 0;
+	p = picture(&t, w);
+	for (uint32_t i = 0; (m = mark(&p, MPROF_MARK_THREAD, i)) != NULL; i++)
+		CHECK_EQ_UINT(m->shade, 65535);
 	drawing_deinit(&t);
 }
 
@@ -1218,6 +1258,7 @@ int main(void)
 	CHECK_RUN(test_density);
 	CHECK_RUN(test_shades);
 	CHECK_RUN(test_shades_of_labels);
+	CHECK_RUN(test_shares_of_rows);
 	CHECK_RUN(test_shares);
 	CHECK_RUN(test_tail);
 	CHECK_RUN(test_counter_switch);

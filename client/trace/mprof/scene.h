@@ -109,7 +109,8 @@ enum mprof_mark_kind {
 	/*
 	 * Line at Y0 from X0 to X1: life of a thread. ITEM = thread; COUNT = number of threads that
 	 * share the line, less 1, at most 65,535; SHADE = share of the line's time in which one of
-	 * them lived, 65,535 = all (MPROF_WINDOW_SHADED; else 65,535).
+	 * them lived, 65,535 = all (MPROF_WINDOW_SHADED; else 65,535). If several rows are drawn at one
+	 * height, SHADE is the share of these rows, over the line's time, in which one lived, estimated.
 	 */
 	MPROF_MARK_THREAD,
 	/*

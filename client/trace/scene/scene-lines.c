@@ -91,10 +91,107 @@ static void put_shares(const struct line *line, const struct run *run)
 		put_run(line, &part, (double)step / STEPS);
 }
 
+/* ---- rows that are drawn together ---- */
+
+#define SAMPLED_ROWS   4u
+#define SAMPLED_PIECES 8u /* most pieces of a row and an area that are read */
+
+/* A row, and its pieces that do not end before the area that is being counted. */
+struct sampled_row {
+	uint32_t at, end;
+};
+
+/* Return the time between FROM and TO in which there is an item on ROW, ns. Go on behind TO. */
+static double alive_on(struct row_index *l, struct sampled_row *row, uint64_t from, uint64_t to)
+{
+	uint32_t next = row_index_begins_after(l, 0, row->at, row->end, to - 1), n = next - row->at, step;
+	uint64_t start, end;
+	double sum = 0;
+
+	step = n > SAMPLED_PIECES ? n / SAMPLED_PIECES : 1;
+	for (uint32_t i = 0; i < n; i += step) {
+		start = row_index_start(l, 0, row->at + i);
+		end = row_index_end(l, 0, row->at + i);
+		start = start > from ? start : from;
+		end = end < to ? end : to;
+		sum += end > start ? (double)(end - start) * step : 0;
+	}
+	/* The last piece may go on in the next area. */
+	row->at = n && row_index_end(l, 0, next - 1) > to ? next - 1 : next;
+	return sum;
+}
+
+/* Count in F->alive how many of the rows of GROUP, which has several, have an item of L over time. */
+static void count_alive(struct frame *f, struct row_index *l, const struct row_group *group)
+{
+	uint64_t first = (uint64_t)group->block << (ROW_INDEX_SHIFT * group->level), from = f->w.from, to;
+	uint64_t n = UINT64_C(1) << (ROW_INDEX_SHIFT * group->level);
+	uint32_t areas = (uint32_t)(f->w.width / ALIVE_WIDTH) + 1, rows;
+	struct sampled_row sampled[SAMPLED_ROWS];
+	double share;
+
+	f->alive.l = l;
+	f->alive.block = group->block;
+	f->alive.level = group->level;
+	n = n < l->rows - first ? n : l->rows - first;
+	rows = n < SAMPLED_ROWS ? (uint32_t)n : SAMPLED_ROWS;
+	for (uint32_t i = 0; i < rows; i++) {
+		struct sampled_row *row = &sampled[i];
+		/* The distances of the sampled rows differ from powers of two, which rows often repeat in. */
+		uint64_t of = ((2 * i + 1) * n / (2 * rows) + i) % n;
+
+		row_index_range(l, 0, (uint32_t)(first + of), &row->at, &row->end);
+		row->at = row_index_ends_from(l, 0, row->at, row->end, from);
+	}
+	for (uint32_t area = 0; area < areas && area < ALIVE_AREAS; area++, from = to) {
+		to = frame_time(f, (area + 1) * ALIVE_WIDTH);
+		to = to > from ? to : from + 1;
+		share = 0;
+		for (uint32_t i = 0; i < rows; i++)
+			share += fmin(alive_on(l, &sampled[i], from, to) / (double)(to - from), 1) / rows;
+		f->alive.steps[area] = (uint8_t)fmax(ceil(STEPS * share), 1);
+	}
+}
+
+/* Return the area of F->alive that has TIME. */
+static uint32_t alive_area(const struct frame *f, uint64_t time)
+{
+	double area = floor(frame_x(f, time) / ALIVE_WIDTH);
+
+	return area < 0 ? 0 : area < ALIVE_AREAS - 1 ? (uint32_t)area : ALIVE_AREAS - 1;
+}
+
+/* Draw RUN, of rows that are drawn together, in parts of the same share of rows and time. */
+static void put_alive(const struct line *line, const struct run *run)
+{
+	struct frame *f = line->f;
+	const struct row_group *group = line->group;
+	uint64_t last = run->end < f->w.to ? run->end : f->w.to, end;
+	uint32_t area = alive_area(f, run->start > f->w.from ? run->start : f->w.from), stop = alive_area(f, last);
+	struct run part = *run;
+
+	if (f->alive.l != line->l || f->alive.block != group->block || f->alive.level != group->level)
+		count_alive(f, line->l, group);
+	for (uint32_t i = area; i <= stop; i++) {
+		if (i < stop && f->alive.steps[i + 1] == f->alive.steps[i])
+			continue;
+		end = frame_time(f, (i + 1) * ALIVE_WIDTH);
+		part.end = i == stop || end > run->end ? run->end : end;
+		put_run(line, &part, (double)f->alive.steps[i] / STEPS);
+		part.start = part.end;
+		/* All items of the run count in its first mark. */
+		part.n = 1;
+	}
+}
+
 /* Draw RUN, shaded by its share of time if the window asks for that. */
 static void put_line(const struct line *line, const struct run *run)
 {
-	if (run->n < 2 || line->group->level || line->l->cover || !(line->f->w.flags & MPROF_WINDOW_SHADED))
+	if (run->n < 2 || !(line->f->w.flags & MPROF_WINDOW_SHADED))
+		put_run(line, run, 1);
+	else if (line->group->level)
+		put_alive(line, run);
+	else if (line->l->cover)
 		put_run(line, run, 1);
 	else
 		put_shares(line, run);

@@ -16,6 +16,7 @@
 #define CELL	6.0 /* height of a cell, pixels */
 #define CELLS	1024u
 #define SAMPLES 8u
+#define WIDER	2u /* number of columns of links that are one column of labels */
 #define FULL	65535.0
 #define STEPS	8u /* number of different shades */
 /* An area that continues one of this many last marks extends that mark. */
@@ -164,15 +165,16 @@ static void draw_labels_shaded(struct shading *s)
 {
 	struct frame *f = s->f;
 	uint32_t at = density_before(f->s, DENSITY_LABELS, 0, f->w.from), next;
+	double width = WIDER * f->column;
 
 	s->first = f->s->marks.n;
-	for (double x = 0; x < f->w.width && !f->failed; x += f->column, at = next) {
-		next = density_before(f->s, DENSITY_LABELS, at, frame_time(f, x + f->column) + 1);
+	for (double x = 0; x < f->w.width && !f->failed; x += width, at = next) {
+		next = density_before(f->s, DENSITY_LABELS, at, frame_time(f, x + width) + 1);
 		f->s->steps++;
-		if (next - at <= f->few)
+		if (next - at <= WIDER * f->few)
 			continue;
 		count(s, at, next);
-		put_column(s, x, x + f->column);
+		put_column(s, x, x + width);
 	}
 }
 

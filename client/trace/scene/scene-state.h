@@ -127,6 +127,20 @@ struct open_end {
 
 #define FRAME_ROWS 512u
 
+#define ALIVE_WIDTH 16.0  /* width of an area of struct alive, pixels */
+#define ALIVE_AREAS 1025u /* a picture is at most 16,384 pixels wide */
+
+/*
+ * For rows that are drawn together, the share of the rows and of the time of each area of the picture in
+ * which there is an item, in steps.
+ */
+struct alive {
+	const struct row_index *l; /* the index and the block of its level; NULL: nothing is known */
+	uint32_t block;
+	uint16_t level;
+	uint8_t steps[ALIVE_AREAS];
+};
+
 /* A picture being drawn. */
 struct frame {
 	struct mprof_scene *s;
@@ -145,6 +159,7 @@ struct frame {
 		uint32_t row;
 		double y;
 	} rows[FRAME_ROWS]; /* a cache of heights of rows, because many links lead to the same rows */
+	struct alive alive; /* of the rows that are being drawn */
 	uint64_t origin;    /* time of the first event */
 	uint64_t budget;    /* pieces that may still be read to draw rows on one pixel more exactly */
 	uint64_t grid_ns;
