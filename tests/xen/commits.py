@@ -7,6 +7,7 @@ in the archive's file. So a commit that comes has another reason.
 import sim
 from daemons import LAZY, events_of
 
+SOON = 40  # seconds to wait for a commit: less than the flush interval
 STORED = "SELECT coalesce(sum(length), 0) FROM chunks c JOIN streams s ON s.id = c.stream WHERE s.number = {}"
 
 
@@ -20,7 +21,7 @@ class Commits(sim.Case):
         for k, ring in enumerate(rings):
             self.addCleanup(ring.close)
             guest.publish(ring, stream=k)
-        d.wait(lambda: d.query("SELECT count(*) FROM streams") == [(streams,)])
+        d.wait(lambda: d.query("SELECT count(*) FROM streams") == [(streams,)], SOON)
         for ring in rings:
             self.write_on(d, ring)
         return d, guest, rings
@@ -41,14 +42,14 @@ class Commits(sim.Case):
 
     def captured(self, d, kind, ring):
         """Wait until the archive has a capture of the first run, and check that it has all events of the ring."""
-        d.wait(lambda: d.query("SELECT kind FROM captures JOIN capture_streams ON capture = id WHERE run = 1") == [(kind,)])
+        d.wait(lambda: d.query("SELECT kind FROM captures JOIN capture_streams ON capture = id WHERE run = 1") == [(kind,)], SOON)
         self.assertEqual(events_of(d.get("/v1/captures/1/trace")), ring.written)
 
     def ended(self, end, state, kind):
         """END ends the guest's run or stops it: that is committed at once, with all bytes before it."""
         d, guest, rings = self.begin("web")
         end(guest)
-        d.wait(lambda: d.query("SELECT state FROM runs WHERE id = 1") == [(state,)])
+        d.wait(lambda: d.query("SELECT state FROM runs WHERE id = 1") == [(state,)], SOON)
         self.captured(d, kind, rings[0])
 
     def test_death(self):
@@ -75,7 +76,7 @@ class Commits(sim.Case):
         """A further ring of a running guest is in the archive at once."""
         d, guest, _ = self.begin("web")
         self.publish(guest, stream=1)
-        d.wait(lambda: d.query("SELECT number FROM streams ORDER BY 1") == [(0,), (1,)])
+        d.wait(lambda: d.query("SELECT number FROM streams ORDER BY 1") == [(0,), (1,)], SOON)
 
     def test_drill(self):
         """kill -9 of mprofd, and the guest is destroyed before mprofd is back: the archive's events are
