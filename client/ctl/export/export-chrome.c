@@ -33,7 +33,8 @@
 struct chrome_open {
 	uint32_t track;
 	uint64_t start;
-	const char *category;			  /* a constant */
+	const char *category; /* a constant */
+	size_t category_bytes;
 	struct slice_note notes[SLICE_NOTES_MAX]; /* numbers only */
 	unsigned int n_notes;
 };
@@ -82,6 +83,12 @@ static inline char *put(char *at, const char *text)
 	size_t n = strlen(text);
 
 	memcpy(at, text, n);
+	return at + n;
+}
+
+static inline char *put_bytes(char *at, const char *bytes, size_t n)
+{
+	memcpy(at, bytes, n);
 	return at + n;
 }
 
@@ -142,9 +149,7 @@ static char *put_name(struct chrome_state *s, char *at, const char *name, size_t
 /* Write NAME, a constant without characters that JSON escapes. */
 static inline char *put_constant_name(char *at, const char *name, size_t len)
 {
-	at = put(at, ",\"name\":\"");
-	memcpy(at, name, len);
-	return put(at + len, "\"");
+	return put(put_bytes(put(at, ",\"name\":\""), name, len), "\"");
 }
 
 /* Write the name of TRACK, or `thread` if it is unknown. */
@@ -163,17 +168,17 @@ static char *put_track_name(struct chrome_state *s, char *at, uint32_t track)
 
 static char *put_note(struct chrome_state *s, char *at, const struct slice_note *note)
 {
-	at = put(put(put(at, ",\""), note->key), "\":");
+	at = put(put_bytes(put(at, ",\""), note->key, note->key_bytes), "\":");
 	if (!note->text)
 		return put_number(at, note->number);
 	return put(put_text(s, put(at, "\""), note->text, note->text_bytes), "\"");
 }
 
 /* Write the arguments, among them CATEGORY as the argument `event`, and end the row. */
-static void row_end_arguments(struct chrome_state *s, char *at, const char *category, const struct slice_note *notes,
-			      unsigned int n)
+static void row_end_arguments(struct chrome_state *s, char *at, const char *category, size_t category_bytes,
+			      const struct slice_note *notes, unsigned int n)
 {
-	at = put(put(put(at, ",\"args\":{\"event\":\""), category), "\"");
+	at = put(put_bytes(put(at, ",\"args\":{\"event\":\""), category, category_bytes), "\"");
 	for (unsigned int i = 0; i < n; i++)
 		at = put_note(s, at, &notes[i]);
 	row_end(s, put(at, "}}"));
@@ -195,7 +200,9 @@ static void put_async(struct chrome_state *s, char phase, const struct slice_eve
 	if (event->kind == SLICE_END)
 		row_end(s, put(at, "}"));
 	else
-		row_end_arguments(s, at, event->category, event->notes, event->n_notes);
+		row_end_arguments(s, at, event->category,
+				  event->category == event->name ? event->name_bytes : strlen(event->category),
+				  event->notes, event->n_notes);
 }
 
 /* Write the slice that began with OPEN and ended with END, on the track TID. */
@@ -208,8 +215,8 @@ static void put_slice(struct chrome_state *s, const struct slice_event *end, con
 	if (tid == RUNNING)
 		at = put_track_name(s, at, open->track);
 	else
-		at = put_constant_name(at, open->category, strlen(open->category));
-	row_end_arguments(s, at, open->category, open->notes, open->n_notes);
+		at = put_constant_name(at, open->category, open->category_bytes);
+	row_end_arguments(s, at, open->category, open->category_bytes, open->notes, open->n_notes);
 }
 
 static void put_flow(struct chrome_state *s, const struct slice_event *event)
@@ -249,7 +256,10 @@ static int extra_of(const struct chrome_stream *stream, uint32_t track)
  */
 static struct chrome_open open_of(const struct slice_event *event)
 {
-	struct chrome_open open = {.track = event->track, .start = event->time, .category = event->category};
+	struct chrome_open open = {.track = event->track,
+				   .start = event->time,
+				   .category = event->category,
+				   .category_bytes = strlen(event->category)};
 
 	for (unsigned int i = 0; i < event->n_notes; i++)
 		if (!event->notes[i].text)
@@ -260,7 +270,8 @@ static struct chrome_open open_of(const struct slice_event *event)
 static void on_extra(struct chrome_state *s, const struct slice_event *event, int i)
 {
 	struct chrome_open *open = &s->stream[event->stream].extra[i];
-	const struct slice_note reason = {.key = "reason", .text = event->name, .text_bytes = event->name_bytes};
+	const struct slice_note reason = {
+		.key = "reason", .key_bytes = strlen("reason"), .text = event->name, .text_bytes = event->name_bytes};
 	char *at;
 
 	if (event->kind == SLICE_BEGIN) {
@@ -270,7 +281,7 @@ static void on_extra(struct chrome_state *s, const struct slice_event *event, in
 	} else {
 		at = put(row_begin(s, 'i', event->process, RUNNING + 1 + i), ",\"s\":\"t\"");
 		at = put_constant_name(put_time(s, at, event->time), event->category, strlen(event->category));
-		row_end_arguments(s, at, event->category, &reason, 1);
+		row_end_arguments(s, at, event->category, strlen(event->category), &reason, 1);
 	}
 }
 
@@ -302,7 +313,7 @@ static int chrome_event(void *context, const struct slice_event *event)
 		stream->running = open_of(event);
 	else if (event->kind == SLICE_END)
 		put_slice(s, event, &stream->running, RUNNING);
-	else if (strcmp(event->category, "target") != 0)
+	else if (!event->target)
 		put_async(s, 'n', event);
 	if (event->flow != SLICE_FLOW_NONE)
 		put_flow(s, event);
