@@ -21,9 +21,11 @@ struct queue {
 	pthread_cond_t wake;
 	struct item *head, *tail;
 	struct lane *lanes;
-	size_t bytes;	  /* bytes of all items that exist, pushed or not */
-	size_t waiting;	  /* bytes of items in the list HEAD */
-	size_t evictable; /* bytes of items in lanes */
+	size_t bytes;	       /* bytes of all items that exist, pushed or not */
+	size_t waiting;	       /* bytes of items in the list HEAD */
+	size_t taken;	       /* number of items that queue_take() returned and that are not freed yet */
+	uint64_t taken_oldest; /* when the oldest of them was pushed */
+	size_t evictable;      /* bytes of items in lanes */
 	size_t limit, per_guest, reserve;
 	uint64_t ticket;
 	bool hurry, closed;

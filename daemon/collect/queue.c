@@ -158,6 +158,7 @@ void queue_item_free(struct queue *queue, struct item *item)
 	}
 	pthread_mutex_lock(&queue->mutex);
 	account_less(queue, item->account, item->bytes, item->of_end);
+	queue->taken -= item->taken;
 	pthread_mutex_unlock(&queue->mutex);
 	free(item);
 }
@@ -210,6 +211,9 @@ static struct item *cut(struct queue *queue, size_t bytes)
 	for (struct item *item = first; item && (taken < bytes || taken == 0); item = item->next) {
 		lane_remove(queue, item);
 		taken += item->bytes;
+		item->taken = true;
+		if (!queue->taken++)
+			queue->taken_oldest = item->queued;
 		last = item;
 	}
 	if (!last)
@@ -324,7 +328,12 @@ struct queue_level queue_level(struct queue *queue)
 
 	pthread_mutex_lock(&queue->mutex);
 	level = (struct queue_level){
-		.bytes = queue->bytes, .limit = queue->limit, .oldest = queue->head ? queue->head->queued : 0};
+		.bytes = queue->bytes,
+		.limit = queue->limit,
+		.oldest = queue->taken	? queue->taken_oldest
+			  : queue->head ? queue->head->queued
+					: 0,
+	};
 	pthread_mutex_unlock(&queue->mutex);
 	return level;
 }

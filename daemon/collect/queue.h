@@ -63,6 +63,7 @@ struct item {
 	 * 100 ms (SOON): guests and clients can cause the latter as often as they like.
 	 */
 	bool urgent, soon;
+	bool taken;		 /* queue_take() has returned it */
 	bool of_end;		 /* its bytes count as the guest's end */
 	size_t bytes;		 /* bytes that it counts as */
 	uint64_t queued;	 /* when it was pushed, or a pending gap was found, CLOCK_MONOTONIC ns */
@@ -188,7 +189,11 @@ bool queue_closed(struct queue *queue);
 
 struct queue_level {
 	size_t bytes, limit;
-	uint64_t oldest; /* CLOCK_MONOTONIC ns at which the oldest waiting item was pushed; 0 = none waits */
+	/*
+	 * When the oldest item was pushed that waits or was taken and is not freed yet,
+	 * CLOCK_MONOTONIC ns; 0 = there is none.
+	 */
+	uint64_t oldest;
 };
 struct queue_level queue_level(struct queue *queue);
 

@@ -2,10 +2,12 @@
  * Measure how long opening an archive takes at the start of mprofd: an archive of the first version,
  * which is migrated, and the same archive again. The peer is an archive of a quarter of the size.
  *
- * The rows have 100 KB of bytes that do not compress, and the kernel's cache is dropped before each
- * start. The last line extends both sizes to 8 GB along a straight line. The benchmark fails if a
- * start writes more than WRITTEN_MAX bytes, or misses a packet. --long makes 2 GiB.
+ * The rows have bytes that do not compress: 100 KB, as of rings of a mebibyte, or 8 KB, as of the
+ * smallest rings. The kernel's cache is dropped before each start. The benchmark fails if a start
+ * writes more than WRITTEN_MAX bytes, or misses a packet. --long makes WHOLE_BYTES of each size of
+ * row; otherwise the last line extends both sizes to WHOLE_BYTES along a straight line.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -16,16 +18,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "clock.h"
 #include "database.h"
 #include "writer.h"
 
-#define ROW_BYTES   100000
 #define STREAMS	    8
 #define ROWS_COMMIT 64
 #define WRITTEN_MAX (1u << 20) /* bytes that a start may write */
 #define WHOLE_BYTES 8e9
 #define AIM_S	    1.0
+
+static const struct shape {
+	const char *name;
+	uint32_t row_bytes;
+} shapes[] = {{"", 100000}, {"-of-small-rows", 8192}};
 
 struct start {
 	double seconds;
@@ -41,7 +48,7 @@ static const char row_sql[] =
 	"INSERT INTO chunks (stream, sequence, offset, length, flags, first_timestamp, packet_bytes, codec, ends, data)"
 	" VALUES (?1, ?2, 30, ?3, 1, ?2 + 1, 262144, 0, zeroblob(20), randomblob(?3))";
 
-static int insert_rows(sqlite3 *db, uint64_t rows)
+static int insert_rows(sqlite3 *db, uint64_t rows, uint32_t row_bytes)
 {
 	sqlite3_stmt *s = NULL;
 	int r = sqlite3_prepare_v2(db, row_sql, -1, &s, NULL);
@@ -53,7 +60,7 @@ static int insert_rows(sqlite3 *db, uint64_t rows)
 			sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 		sqlite3_bind_int64(s, 1, (int64_t)(i % STREAMS + 1));
 		sqlite3_bind_int64(s, 2, (int64_t)(i / STREAMS));
-		sqlite3_bind_int64(s, 3, ROW_BYTES);
+		sqlite3_bind_int64(s, 3, row_bytes);
 		if (r == SQLITE_OK && sqlite3_step(s) != SQLITE_DONE)
 			r = SQLITE_ERROR;
 		sqlite3_reset(s);
@@ -63,7 +70,7 @@ static int insert_rows(sqlite3 *db, uint64_t rows)
 }
 
 /* Make an archive of the first version below STATE. Return false with a message if that fails. */
-static bool make(const char *state, uint64_t rows)
+static bool make(const char *state, uint64_t rows, uint32_t row_bytes)
 {
 	const char *const *const first[] = {migrations_trace[0], NULL};
 	char path[256], sentence[256] = "the rows could not be made";
@@ -78,7 +85,7 @@ static bool make(const char *state, uint64_t rows)
 	if (r == 0)
 		r = sqlite3_exec(db, streams_sql, NULL, NULL, NULL);
 	if (r == 0)
-		r = insert_rows(db, rows);
+		r = insert_rows(db, rows, row_bytes);
 	if (r == 0)
 		r = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	sqlite3_close(db);
@@ -112,6 +119,22 @@ static uint64_t written(void)
 	if (f)
 		fclose(f);
 	return bytes;
+}
+
+/* Delete the archive below STATE. Return false if that fails. */
+static bool forget(const char *state)
+{
+	static const char *const names[] = {"archive/trace.db", "archive/trace.db-wal", "archive/trace.db-shm"};
+	char path[256];
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", state, names[i]);
+		r = unlink(path) != 0 && errno != ENOENT ? -errno : r;
+	}
+	if (r)
+		fprintf(stderr, "start: %s could not be deleted: %s\n", path, strerror(-r));
+	return r == 0;
 }
 
 static int add_resume(void *context, const struct archive_resume *resume)
@@ -155,36 +178,56 @@ static void print_line(const char *name, double ours, double peer, const char *u
 	       name, ours, peer, unit, ours / peer);
 }
 
-static void print_derived(double seconds)
+static void print_whole(const char *name, double seconds, const char *unit)
 {
-	printf("{\"name\": \"start-of-8-GB\", \"ours\": %.3f, \"peer\": null, \"unit\": \"s, derived\", \"ratio\": "
-	       "null, "
+	printf("{\"name\": \"start-of-8-GB%s\", \"ours\": %.3f, \"peer\": null, \"unit\": \"%s\", \"ratio\": null, "
 	       "\"aim\": %.1f, \"met\": %s}\n",
-	       seconds, AIM_S, seconds < AIM_S ? "true" : "false");
+	       name, seconds, unit, AIM_S, seconds < AIM_S ? "true" : "false");
 }
 
-/* Return the seconds for WHOLE_BYTES, if FEW rows took PART seconds and four times as many took ALL. */
-static double extend(double part, double all, uint64_t few)
+/* Return the seconds for WHOLE_BYTES, if BYTES took ALL seconds and a quarter of them took PART. */
+static double extend(double part, double all, double bytes)
 {
-	double per_byte = all > part ? (all - part) / (3.0 * (double)few * ROW_BYTES) : 0;
+	double per_byte = all > part ? (all - part) / (0.75 * bytes) : 0;
 
-	return all + per_byte * (WHOLE_BYTES - 4.0 * (double)few * ROW_BYTES);
+	return all + per_byte * (WHOLE_BYTES - bytes);
+}
+
+/* Make archives of BYTES and of a quarter of them, measure, and delete them. */
+static bool measure(const struct shape *shape, double bytes)
+{
+	uint64_t few = (uint64_t)bytes / shape->row_bytes / 4 / STREAMS * STREAMS;
+	struct start part[2], all[2];
+	char name[64];
+
+	if (!make("part.state", few, shape->row_bytes) || !make("all.state", 4 * few, shape->row_bytes))
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (!start("part.state", few, &part[i]) || !start("all.state", 4 * few, &all[i]))
+			return false;
+	if (!forget("part.state") || !forget("all.state"))
+		return false;
+	snprintf(name, sizeof(name), "start-of-an-older-archive%s", shape->name);
+	print_line(name, all[0].seconds, part[0].seconds, "s");
+	snprintf(name, sizeof(name), "start%s", shape->name);
+	print_line(name, all[1].seconds, part[1].seconds, "s");
+	snprintf(name, sizeof(name), "start-writes%s", shape->name);
+	print_line(name, (double)all[0].written / 1024, (double)part[0].written / 1024, "KiB");
+	if (bytes >= WHOLE_BYTES)
+		print_whole(shape->name, all[0].seconds > all[1].seconds ? all[0].seconds : all[1].seconds, "s");
+	else
+		print_whole(shape->name, extend(part[0].seconds, all[0].seconds, bytes), "s, derived");
+	fflush(stdout);
+	return true;
 }
 
 int main(int argc, char **argv)
 {
 	bool brief = argc > 1 && strcmp(argv[1], "--brief") == 0, big = argc > 1 && strcmp(argv[1], "--long") == 0;
-	uint64_t few = ((brief ? 64ull : big ? 2048ull : 512ull) << 20) / ROW_BYTES / 4 / STREAMS * STREAMS;
-	struct start part[2], all[2];
+	double bytes = brief ? 64e6 : big ? WHOLE_BYTES : 512e6;
 
-	if (!make("part.state", few) || !make("all.state", 4 * few))
-		return 1;
-	for (int i = 0; i < 2; i++)
-		if (!start("part.state", few, &part[i]) || !start("all.state", 4 * few, &all[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
+		if (!measure(&shapes[i], bytes))
 			return 1;
-	print_line("start-of-an-older-archive", all[0].seconds, part[0].seconds, "s");
-	print_line("start", all[1].seconds, part[1].seconds, "s");
-	print_line("start-writes", (double)all[0].written / 1024, (double)part[0].written / 1024, "KiB");
-	print_derived(extend(part[0].seconds, all[0].seconds, few));
 	return 0;
 }

@@ -5,36 +5,22 @@ The flush interval is longer than any test, so a commit that comes has another r
 
 import json
 import os
-import re
 import signal
-import socket
 import threading
 import time
 
 import daemons
-from daemons import Ring, events_of
+from daemons import LAZY, Ring, events_of
 
-LAZY = "[collector]\nflush-interval = 60s\n[archive]\nfree-space = 1M\nreserve = 0\n"
 RING = 1 << 20
 
 
 class Commits(daemons.Case):
-    def ask(self, d, verb):
-        """Ask the collector itself, which commits nothing for that."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.settimeout(30)
-            s.connect(os.path.join(d.runs, "collect.sock"))
-            s.send(f"{verb} 1\n".encode())
-            return s.recv(65536).decode().replace("%0A", "\n")
-
-    def metric(self, d, name):
-        return int(re.search(rf"^(?:text=)?{name} (\d+)$", self.ask(d, "metrics"), re.M)[1])
-
     def commits(self, d):
-        return self.metric(d, "mprofd_commits_total")
+        return d.collector_metric("mprofd_commits_total")
 
     def copied(self, d):
-        return self.metric(d, "mprofd_copied_bytes_total")
+        return d.collector_metric("mprofd_copied_bytes_total")
 
     def guest(self, d, size=RING):
         """Begin a guest whose run is committed. Return its ring."""
@@ -73,6 +59,43 @@ class Commits(daemons.Case):
         found = events_of(d.trace("web"))
         self.assertEqual(found, ring.written[: len(found)])
         self.assertGreaterEqual(17 * len(found), self.copied(d) - 17)
+
+    def test_lists_and_metrics(self):
+        """The list of all guests and the metrics have all copied bytes, too."""
+        d = self.daemons(LAZY)
+        ring = self.guest(d, 65536)
+        ring.add(5)
+        for path in ("/v1/domains", "/metrics"):
+            self.write(d, ring, 2000)
+            before, copied = self.stored(d), self.copied(d)
+            self.assertLess(before, copied - 30)
+            status, headers, body = d.ask(path)
+            self.assertEqual((status, headers["Mprof-Age"]), (200, None))
+            self.assertGreaterEqual(self.stored(d), copied - 30)
+        self.assertIn(b"\nmprofd_uncommitted_seconds 0\n", body)
+
+    def test_tells_what_waits(self):
+        """The collector tells how much it has copied and not yet committed, and since when."""
+        d = self.daemons(LAZY)
+        ring = self.guest(d)
+        self.write(d, ring, 2000)
+        self.assertGreater(d.collector_metric("mprofd_queue_bytes"), 2000)
+        d.wait(lambda: d.collector_metric("mprofd_uncommitted_seconds") > 0)
+
+        def at_rest():
+            d.trace("web")
+            return d.collector_metric("mprofd_queue_bytes") == 0
+
+        d.wait(at_rest)
+        self.assertEqual(d.collector_metric("mprofd_uncommitted_seconds"), 0)
+
+    def test_latest(self):
+        """Without a reader the flush interval is the latest."""
+        d = self.daemons(LAZY.replace("60s", "2s"))
+        ring = self.guest(d)
+        self.write(d, ring, 2000)
+        copied = self.copied(d)
+        d.wait(lambda: self.stored(d) >= copied - 30)
 
     def test_nothing_waits(self):
         """Readers cause no commits where nothing waits."""

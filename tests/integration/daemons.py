@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -33,6 +34,7 @@ START = 30
 PATIENCE = 60  # seconds to wait for an event that must come, however busy the machine is
 IDLE_PATIENCE = 20  # the same on a machine with no more to run than it has processors
 LATER_PATIENCE = 5  # after one missing event the script has failed, and later ones get less time
+LAZY = "[collector]\nflush-interval = 60s\n[archive]\nfree-space = 1M\nreserve = 0\n"
 QUIET = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n"
 
 
@@ -296,6 +298,17 @@ class Daemons:
     def wait_written(self, name, n):
         """Wait until the writer of a guest's ring has begun N more packets."""
         self.wait_begun(os.path.join(self.rings, f"{name}.ctf"), n)
+
+    def ask_collector(self, verb):
+        """Ask the collector itself, which commits nothing for that. Return its answer."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.settimeout(30)
+            s.connect(os.path.join(self.runs, "collect.sock"))
+            s.send(f"{verb} 1\n".encode())
+            return s.recv(65536).decode().replace("%0A", "\n")
+
+    def collector_metric(self, name):
+        return int(re.search(rf"^(?:text=)?{name} (\d+)$", self.ask_collector("metrics"), re.M)[1])
 
     def query(self, sql):
         """Return rows of the archive."""

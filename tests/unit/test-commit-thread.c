@@ -418,6 +418,23 @@ static void test_when(void)
 	world_deinit(&w);
 }
 
+/* While the disk runs short, an item is committed after a second, however long the interval is. */
+static void test_scarce(void)
+{
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	w.config.flush_interval_ns = 3600 * NS_PER_S;
+	w.config.free_space_bytes = UINT64_MAX / 4; /* no disk has that */
+	world_start(&w);
+	push_run(&w, "running");
+	push_stream(&w, STREAM);
+	world_wait(&w, 1);
+	CHECK_EQ_INT(ask(&w, "SELECT count(*) FROM streams"), 1);
+	world_deinit(&w);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_many_ends);
@@ -429,5 +446,6 @@ int main(void)
 	CHECK_RUN(test_orphan);
 	CHECK_RUN(test_reports);
 	CHECK_RUN(test_when);
+	CHECK_RUN(test_scarce);
 	return check_done();
 }

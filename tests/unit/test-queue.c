@@ -306,7 +306,14 @@ static void test_when(void)
 	queue_push(queue, chunk(queue, NULL, 10));
 	list = queue_take(queue, KIB, 20 * NS_PER_MS, NS_PER_S);
 	CHECK(list != NULL && clock_mono() - began >= 20 * NS_PER_MS); /* the item is old enough */
+	/* While it is being committed, it is still the oldest. */
+	queue_push(queue, chunk(queue, NULL, 10));
+	CHECK(queue_level(queue).oldest == list->queued);
 	free_all(queue, list);
+	list = queue_take(queue, KIB, 0, 0);
+	CHECK(list && queue_level(queue).oldest == list->queued);
+	free_all(queue, list);
+	CHECK_EQ_UINT(queue_level(queue).oldest, 0);
 	queue_free(queue);
 }
 

@@ -27,12 +27,14 @@
 
 #define RUNNING 1 /* thread id of a stream's first track */
 #define EXTRAS	2
+#define ROW_MAX 1024u /* a row takes fewer bytes, not counting texts of any length */
 
 /* A slice that has begun. The slice is written when it ends. */
 struct chrome_open {
 	uint32_t track;
 	uint64_t start;
-	const char *category;			  /* a constant */
+	const char *category; /* a constant */
+	size_t category_bytes;
 	struct slice_note notes[SLICE_NOTES_MAX]; /* numbers only */
 	unsigned int n_notes;
 };
@@ -42,122 +44,179 @@ struct chrome_stream {
 	struct chrome_open extra[EXTRAS];
 };
 
+/* The time that was written last, with its key. */
+struct chrome_time {
+	uint64_t ns;
+	size_t n; /* length of TEXT; 0 = no time was written */
+	char text[32];
+};
+
 struct chrome_state {
 	struct slices slices;
 	struct slice_ops ops;
 	struct writer *out; /* output; borrowed */
 	struct track_names track_names;
 	struct chrome_stream stream[MERGE_STREAMS_MAX];
-	bool begun; /* an event was written */
+	struct chrome_time time;
+	bool begun; /* a row was written */
 };
 
+/*
+ * Functions that write pieces take AT, the end of the written bytes in the writer's buffer, and
+ * return the new end. row_room() makes room for a whole row, except for texts of any length:
+ * put_text() makes room for the rest of the row again.
+ */
+
+static char *row_room(struct chrome_state *s)
+{
+	return writer_room(s->out, ROW_MAX);
+}
+
+static void row_end(struct chrome_state *s, const char *at)
+{
+	s->out->used = (size_t)(at - s->out->buf);
+}
+
 /* Inline, so that the compiler computes strlen() of a string constant. */
-static inline void put(struct chrome_state *s, const char *text)
+static inline char *put(char *at, const char *text)
 {
-	writer_put(s->out, text, strlen(text));
+	size_t n = strlen(text);
+
+	memcpy(at, text, n);
+	return at + n;
 }
 
-static void put_number(struct chrome_state *s, int64_t n)
+static inline char *put_bytes(char *at, const char *bytes, size_t n)
 {
-	writer_advance(s->out, digits_put_signed(writer_room(s->out, DIGITS_MAX), n));
+	memcpy(at, bytes, n);
+	return at + n;
 }
 
-/* Write KEY and the time NS in microseconds with three decimals. */
-static void put_us(struct chrome_state *s, const char *key, uint64_t ns)
+static inline char *put_number(char *at, int64_t n)
 {
-	char *out;
-	size_t n;
-
-	put(s, key);
-	out = writer_room(s->out, DIGITS_MAX + 4);
-	n = digits_put(out, ns / 1000);
-	out[n++] = '.';
-	out[n++] = (char)('0' + ns / 100 % 10);
-	out[n++] = (char)('0' + ns / 10 % 10);
-	out[n++] = (char)('0' + ns % 10);
-	writer_advance(s->out, n);
+	return at + digits_put_signed(at, n);
 }
 
-/* Begin an event: write its phase, its process and its thread id. */
-static void put_head(struct chrome_state *s, const char *phase, uint32_t process, int tid)
+/* Write the time NS in microseconds with three decimals. */
+static char *put_us(char *at, uint64_t ns)
 {
-	put(s, s->begun ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
+	at += digits_put(at, ns / 1000);
+	at[0] = '.';
+	at[1] = (char)('0' + ns / 100 % 10);
+	at[2] = (char)('0' + ns / 10 % 10);
+	at[3] = (char)('0' + ns % 10);
+	return at + 4;
+}
+
+/* Write the key `ts` and the time NS. Mostly several rows have the same time. */
+static inline char *put_time(struct chrome_state *s, char *at, uint64_t ns)
+{
+	struct chrome_time *t = &s->time;
+
+	if (t->ns != ns || !t->n) {
+		t->ns = ns;
+		t->n = (size_t)(put_us(put(t->text, ",\"ts\":"), ns) - t->text);
+	}
+	memcpy(at, t->text, sizeof(t->text));
+	return at + t->n;
+}
+
+/* Write TEXT escaped, as part of a row. */
+static char *put_text(struct chrome_state *s, char *at, const char *text, size_t len)
+{
+	row_end(s, at);
+	write_json_text(s->out, text, len);
+	return row_room(s);
+}
+
+/* Begin a row: write its phase, its process and its thread id. */
+static char *row_begin(struct chrome_state *s, char phase, uint32_t process, int tid)
+{
+	char *at = row_room(s);
+
+	at = put(at, s->begun ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
 	s->begun = true;
-	put(s, phase);
-	put(s, "\",\"pid\":");
-	put_number(s, process);
-	put(s, ",\"tid\":");
-	put_number(s, tid);
+	*at++ = phase;
+	at = put_number(put(at, "\",\"pid\":"), process);
+	return put_number(put(at, ",\"tid\":"), tid);
 }
 
-static void put_name(struct chrome_state *s, const char *name, size_t len)
+static char *put_name(struct chrome_state *s, char *at, const char *name, size_t len)
 {
-	put(s, ",\"name\":\"");
-	write_json_text(s->out, name, len);
-	put(s, "\"");
+	return put(put_text(s, put(at, ",\"name\":\""), name, len), "\"");
+}
+
+/* Write NAME, a constant without characters that JSON escapes. */
+static inline char *put_constant_name(char *at, const char *name, size_t len)
+{
+	return put(put_bytes(put(at, ",\"name\":\""), name, len), "\"");
 }
 
 /* Write the name of TRACK, or `thread` if it is unknown. */
-static void put_track_name(struct chrome_state *s, uint32_t track)
+static char *put_track_name(struct chrome_state *s, char *at, uint32_t track)
 {
 	const struct track_name *track_name = track_names_find(&s->track_names, track);
 
-	put_name(s, track_name ? track_name->name : "thread", track_name ? track_name->name_bytes : strlen("thread"));
+	if (!track_name)
+		return put_constant_name(at, "thread", strlen("thread"));
+	if (!track_name->plain)
+		return put_name(s, at, track_name->name, track_name->name_bytes);
+	at = put(at, ",\"name\":\"");
+	memcpy(at, track_name->name, TRACK_NAME_BYTES); /* a fixed size is faster */
+	return put(at + track_name->name_bytes, "\"");
 }
 
-static void put_note(struct chrome_state *s, const struct slice_note *note)
+static char *put_note(struct chrome_state *s, char *at, const struct slice_note *note)
 {
-	put(s, ",\"");
-	put(s, note->key);
-	put(s, "\":");
-	if (!note->text) {
-		put_number(s, note->number);
-		return;
-	}
-	put(s, "\"");
-	write_json_text(s->out, note->text, note->text_bytes);
-	put(s, "\"");
+	at = put(put_bytes(put(at, ",\""), note->key, note->key_bytes), "\":");
+	if (!note->text)
+		return put_number(at, note->number);
+	return put(put_text(s, put(at, "\""), note->text, note->text_bytes), "\"");
 }
 
-/* Write the arguments, among them CATEGORY as the argument `event`, and end the event. */
-static void put_arguments(struct chrome_state *s, const char *category, const struct slice_note *notes, unsigned int n)
+/* Write the arguments, among them CATEGORY as the argument `event`, and end the row. */
+static void row_end_arguments(struct chrome_state *s, char *at, const char *category, size_t category_bytes,
+			      const struct slice_note *notes, unsigned int n)
 {
-	put(s, ",\"args\":{\"event\":\"");
-	put(s, category);
-	put(s, "\"");
+	at = put(put_bytes(put(at, ",\"args\":{\"event\":\""), category, category_bytes), "\"");
 	for (unsigned int i = 0; i < n; i++)
-		put_note(s, &notes[i]);
-	put(s, "}}");
+		at = put_note(s, at, &notes[i]);
+	row_end(s, put(at, "}}"));
 }
 
-/* Write an event with phase PHASE on the asynchronous track of the event's thread. */
-static void put_async(struct chrome_state *s, const char *phase, const struct slice_event *event)
+/* Write a row with phase PHASE on the asynchronous track of the event's thread. */
+static void put_async(struct chrome_state *s, char phase, const struct slice_event *event)
 {
-	put_head(s, phase, event->process, RUNNING);
-	put(s, ",\"cat\":\"thread\",\"id\":\"");
-	put_number(s, event->track);
-	put_us(s, "\",\"ts\":", event->time);
-	if (event->kind == SLICE_INSTANT)
-		put_name(s, event->name, event->name_bytes);
+	char *at = row_begin(s, phase, event->process, RUNNING);
+
+	at = put(put_number(put(at, ",\"cat\":\"thread\",\"id\":\""), event->track), "\"");
+	at = put_time(s, at, event->time);
+	if (event->kind != SLICE_INSTANT)
+		at = put_track_name(s, at, event->track);
+	else if (event->constant_name)
+		at = put_constant_name(at, event->name, event->name_bytes);
 	else
-		put_track_name(s, event->track);
+		at = put_name(s, at, event->name, event->name_bytes);
 	if (event->kind == SLICE_END)
-		put(s, "}");
+		row_end(s, put(at, "}"));
 	else
-		put_arguments(s, event->category, event->notes, event->n_notes);
+		row_end_arguments(s, at, event->category,
+				  event->category == event->name ? event->name_bytes : strlen(event->category),
+				  event->notes, event->n_notes);
 }
 
 /* Write the slice that began with OPEN and ended with END, on the track TID. */
 static void put_slice(struct chrome_state *s, const struct slice_event *end, const struct chrome_open *open, int tid)
 {
-	put_head(s, "X", end->process, tid);
-	put_us(s, ",\"ts\":", open->start);
-	put_us(s, ",\"dur\":", end->time > open->start ? end->time - open->start : 0);
+	char *at = row_begin(s, 'X', end->process, tid);
+
+	at = put_us(put(at, ",\"ts\":"), open->start);
+	at = put_us(put(at, ",\"dur\":"), end->time > open->start ? end->time - open->start : 0);
 	if (tid == RUNNING)
-		put_track_name(s, open->track);
+		at = put_track_name(s, at, open->track);
 	else
-		put_name(s, open->category, strlen(open->category));
-	put_arguments(s, open->category, open->notes, open->n_notes);
+		at = put_constant_name(at, open->category, open->category_bytes);
+	row_end_arguments(s, at, open->category, open->category_bytes, open->notes, open->n_notes);
 }
 
 static void put_flow(struct chrome_state *s, const struct slice_event *event)
@@ -166,23 +225,20 @@ static void put_flow(struct chrome_state *s, const struct slice_event *event)
 	const struct track_name *track_name = begins ? track_names_find(&s->track_names, event->track) : NULL;
 	uint64_t time =
 		track_name && track_name->over && track_name->ended < event->time ? track_name->ended : event->time;
+	char *at = row_begin(s, begins ? 's' : 'f', event->process, RUNNING);
 
-	put_head(s, begins ? "s" : "f", event->process, RUNNING);
-	put(s, ",\"cat\":\"interaction\",\"id\":\"");
-	put_number(s, (int64_t)event->flow_id);
-	put_us(s, "\",\"ts\":", time);
-	put_name(s, "interaction", strlen("interaction"));
-	put(s, "}");
+	at = put_number(put(at, ",\"cat\":\"interaction\",\"id\":\""), (int64_t)event->flow_id);
+	at = put_time(s, put(at, "\""), time);
+	row_end(s, put(at, ",\"name\":\"interaction\"}"));
 }
 
 static void put_value(struct chrome_state *s, const struct slice_event *event)
 {
-	put_head(s, "C", event->process, RUNNING);
-	put_us(s, ",\"ts\":", event->time);
-	put_name(s, event->name, event->name_bytes);
-	put(s, ",\"args\":{\"value\":");
-	put_number(s, event->value);
-	put(s, "}}");
+	char *at = row_begin(s, 'C', event->process, RUNNING);
+
+	at = put_name(s, put_time(s, at, event->time), event->name, event->name_bytes);
+	at = put_number(put(at, ",\"args\":{\"value\":"), event->value);
+	row_end(s, put(at, "}}"));
 }
 
 /* Return the index of TRACK in STREAM's array EXTRA, or -1 if TRACK is not in the array. */
@@ -200,7 +256,10 @@ static int extra_of(const struct chrome_stream *stream, uint32_t track)
  */
 static struct chrome_open open_of(const struct slice_event *event)
 {
-	struct chrome_open open = {.track = event->track, .start = event->time, .category = event->category};
+	struct chrome_open open = {.track = event->track,
+				   .start = event->time,
+				   .category = event->category,
+				   .category_bytes = strlen(event->category)};
 
 	for (unsigned int i = 0; i < event->n_notes; i++)
 		if (!event->notes[i].text)
@@ -211,17 +270,18 @@ static struct chrome_open open_of(const struct slice_event *event)
 static void on_extra(struct chrome_state *s, const struct slice_event *event, int i)
 {
 	struct chrome_open *open = &s->stream[event->stream].extra[i];
-	const struct slice_note reason = {.key = "reason", .text = event->name, .text_bytes = event->name_bytes};
+	const struct slice_note reason = {
+		.key = "reason", .key_bytes = strlen("reason"), .text = event->name, .text_bytes = event->name_bytes};
+	char *at;
 
 	if (event->kind == SLICE_BEGIN) {
 		*open = open_of(event);
 	} else if (event->kind == SLICE_END) {
 		put_slice(s, event, open, RUNNING + 1 + i);
 	} else {
-		put_head(s, "i", event->process, RUNNING + 1 + i);
-		put_us(s, ",\"s\":\"t\",\"ts\":", event->time);
-		put_name(s, event->category, strlen(event->category));
-		put_arguments(s, event->category, &reason, 1);
+		at = put(row_begin(s, 'i', event->process, RUNNING + 1 + i), ",\"s\":\"t\"");
+		at = put_constant_name(put_time(s, at, event->time), event->category, strlen(event->category));
+		row_end_arguments(s, at, event->category, strlen(event->category), &reason, 1);
 	}
 }
 
@@ -230,7 +290,7 @@ static void on_life(struct chrome_state *s, const struct slice_event *event)
 	struct track_name *track_name =
 		event->kind == SLICE_END ? track_names_find(&s->track_names, event->track) : NULL;
 
-	put_async(s, event->kind == SLICE_BEGIN ? "b" : "e", event);
+	put_async(s, event->kind == SLICE_BEGIN ? 'b' : 'e', event);
 	if (track_name) {
 		track_name->over = true;
 		track_name->ended = event->time;
@@ -253,8 +313,8 @@ static int chrome_event(void *context, const struct slice_event *event)
 		stream->running = open_of(event);
 	else if (event->kind == SLICE_END)
 		put_slice(s, event, &stream->running, RUNNING);
-	else if (strcmp(event->category, "target") != 0)
-		put_async(s, "n", event);
+	else if (!event->target)
+		put_async(s, 'n', event);
 	if (event->flow != SLICE_FLOW_NONE)
 		put_flow(s, event);
 	return -s->out->error;
@@ -264,11 +324,10 @@ static int chrome_event(void *context, const struct slice_event *event)
 static void put_metadata(struct chrome_state *s, const char *what, uint32_t process, int tid, const char *name,
 			 size_t len)
 {
-	put_head(s, "M", process, tid);
-	put_name(s, what, strlen(what));
-	put(s, ",\"args\":{\"name\":\"");
-	write_json_text(s->out, name, len);
-	put(s, "\"}}");
+	char *at = put_name(s, row_begin(s, 'M', process, tid), what, strlen(what));
+
+	at = put_text(s, put(at, ",\"args\":{\"name\":\""), name, len);
+	row_end(s, put(at, "\"}}"));
 }
 
 static int chrome_track(void *context, const struct slice_track *track)
@@ -294,6 +353,7 @@ static int chrome_track(void *context, const struct slice_track *track)
 static int chrome_open(struct export_job *job, struct consumer *consumer)
 {
 	struct chrome_state *s = calloc(1, sizeof(*s));
+	char *at;
 
 	job->state = s;
 	if (!s)
@@ -304,9 +364,9 @@ static int chrome_open(struct export_job *job, struct consumer *consumer)
 	*consumer = slices_consumer(&s->slices);
 	if (!track_names_init(&s->track_names))
 		return -ENOMEM;
-	put(s, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"trace\":\"");
-	write_json_text(s->out, job->trace, strlen(job->trace));
-	put(s, "\"},\"traceEvents\":[");
+	at = put(row_room(s), "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"trace\":\"");
+	at = put_text(s, at, job->trace, strlen(job->trace));
+	row_end(s, put(at, "\"},\"traceEvents\":["));
 	return -s->out->error;
 }
 
@@ -315,7 +375,7 @@ static int chrome_finish(struct export_job *job)
 	struct chrome_state *s = job->state;
 	int r = slices_finish(&s->slices);
 
-	put(s, "\n]}\n");
+	row_end(s, put(row_room(s), "\n]}\n"));
 	if (!r)
 		slices_report_refused(&s->slices);
 	return r ? r : -s->out->error;

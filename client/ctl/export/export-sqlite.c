@@ -142,7 +142,7 @@ static int put_pair(struct sqlite_state *x, const struct slice_event *e)
 		x->first = *e;
 		return 0;
 	}
-	back = strcmp(x->first.category, "target") == 0;
+	back = x->first.target;
 	x->actor = back ? e->track : x->first.track;
 	x->other = back ? x->first.track : e->track;
 	return put_interaction(x, e->time, x->actor, x->other);

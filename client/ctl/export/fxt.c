@@ -128,8 +128,11 @@ static struct ref refer_constant(struct fxt *f, const char *text)
 	return reference(f, i, known, text, strlen(text));
 }
 
-static struct ref refer_name(struct fxt *f, const struct slice_event *event)
+/* Return a reference to the name of EVENT. GROUP is a reference to CATEGORY. */
+static struct ref refer_name(struct fxt *f, const struct slice_event *event, const char *category, struct ref group)
 {
+	if (event->name == category)
+		return group;
 	return event->constant_name ? refer_constant(f, event->name) : refer(f, event->name, event->name_bytes);
 }
 
@@ -202,7 +205,7 @@ static int put_event(struct fxt *f, enum event type, const struct slice_event *e
 		     const struct slice_note *notes, unsigned int n_notes, const uint64_t *last)
 {
 	uint32_t track = type == EVENT_COUNTER ? event->actor : event->track;
-	struct ref group = refer_constant(f, category), name = refer_name(f, event);
+	struct ref group = refer_constant(f, category), name = refer_name(f, event, category, group);
 	unsigned int thread = thread_index(f, event->process, track);
 	struct arguments arguments;
 
@@ -273,7 +276,9 @@ static int on_track(void *context, const struct slice_track *track)
 
 	if (track->kind == TRACK_COUNTER)
 		return 0;
-	name = refer(f, track->name, track->name_bytes);
+	/* Each thread has another name, so the string table would not shorten it. */
+	name = track->kind == TRACK_THREAD ? reference(f, TEXT_NONE, 0, track->name, track->name_bytes)
+					   : refer(f, track->name, track->name_bytes);
 	key = refer_constant(f, "process");
 	begin(f, RECORD_OBJECT,
 	      (process ? OBJECT_PROCESS : OBJECT_THREAD) << 16 | (uint64_t)name.value << 24 | (uint64_t)!process << 40);

@@ -159,8 +159,6 @@ int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_
 		.category = mprof_event_name(e->id),
 		.name = a->text.text,
 		.name_bytes = a->text.bytes,
-		.notes = {{.key = "thread", .number = e->context}, {.key = "amount", .number = e->number}},
-		.n_notes = e->id == MPROF_EVENT_increase ? 2 : 1,
 	};
 	uint32_t thread;
 	int r = slices_thread(a, s, e->context, &thread);
@@ -168,6 +166,9 @@ int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_
 	r = r ? r : counter_of(a, s, &c);
 	if (r || !c)
 		return r;
+	slice_add_note(&event, "thread", e->context);
+	if (e->id == MPROF_EVENT_increase)
+		slice_add_note(&event, "amount", e->number);
 	s->threads.list[thread].last = s->now;
 	/* Add without sign, because the amounts come from the guest and the sum may overflow. */
 	c->value = e->id == MPROF_EVENT_counter ? e->number : (int64_t)((uint64_t)c->value + (uint64_t)e->number);
@@ -175,7 +176,7 @@ int slices_counter(struct slices *a, struct slice_stream *s, const struct mprof_
 	event.value = c->value;
 	event.actor = s->threads.list[thread].track;
 	if (time != e->timestamp)
-		event.notes[event.n_notes++] = (struct slice_note){.key = "time_ns", .number = (int64_t)e->timestamp};
+		slice_add_note(&event, "time_ns", (int64_t)e->timestamp);
 	return slices_put(a, s, &event);
 }
 
@@ -208,8 +209,9 @@ static void event_of(const struct step *x, enum slice_kind kind, uint32_t thread
 	event->kind = kind;
 	event->track = thread_at(x, thread)->track;
 	event->time = kind == SLICE_BEGIN ? x->s->now : x->time;
-	event->category = mprof_event_name(x->e->id);
-	slice_set_name(event, event->category);
+	event->category = event->name = mprof_event_name(x->e->id);
+	event->name_bytes = x->a->event_name_bytes[x->e->id];
+	event->constant_name = true;
 	if (event->time != x->e->timestamp)
 		slice_add_note(event, "time_ns", (int64_t)x->e->timestamp);
 }
@@ -263,11 +265,14 @@ static int pair(const struct step *x, int64_t actor_id, int64_t other_id, bool b
 	slice_add_note(&event[back], "thread", actor_id);
 	slice_add_note(&event[back], "other", other_id);
 	if (x->e->id == MPROF_EVENT_fails)
-		event[back].notes[event[back].n_notes++] =
-			(struct slice_note){.key = "failure", .text = x->a->text.text, .text_bytes = x->a->text.bytes};
+		event[back].notes[event[back].n_notes++] = (struct slice_note){.key = "failure",
+									       .key_bytes = strlen("failure"),
+									       .text = x->a->text.text,
+									       .text_bytes = x->a->text.bytes};
 	event_of(x, SLICE_INSTANT, other, &event[!back]);
 	event[!back].n_notes = 0;
 	event[!back].category = "target";
+	event[!back].target = true;
 	event[0].flow_id = event[1].flow_id = ++x->a->flows;
 	event[0].flow = SLICE_FLOW_BEGINS;
 	event[1].flow = SLICE_FLOW_ENDS;
@@ -453,7 +458,8 @@ int slices_event(struct slices *a, struct slice_stream *s, const struct mprof_ra
 	if (x.time > SLICE_TIME_MAX)
 		x.time = SLICE_TIME_MAX;
 	a->events++;
-	r = r ? r : slices_lost(a, s, x.time);
+	if (!r && s->lost)
+		r = slices_lost(a, s, x.time);
 	s->now = s->now > x.time ? s->now : x.time;
 	if (!r && e->text)
 		r = (a->exact ? utf8_copy : utf8_set)(&a->text, e->text, e->text_bytes);

@@ -45,7 +45,7 @@ struct slice_stream {
 
 static inline void slice_add_note(struct slice_event *event, const char *key, int64_t number)
 {
-	event->notes[event->n_notes++] = (struct slice_note){.key = key, .number = number};
+	event->notes[event->n_notes++] = (struct slice_note){.key = key, .key_bytes = strlen(key), .number = number};
 }
 
 /* Make the constant string NAME the event's name. */

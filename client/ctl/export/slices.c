@@ -23,6 +23,8 @@
 void slices_init(struct slices *a, const struct slice_ops *ops, const char *name)
 {
 	*a = (struct slices){.ops = ops, .name = name, .threads_most = THREADS_MAX, .seed = seed_new(a)};
+	for (uint8_t id = 0; id < MPROF_EVENT_IDS; id++)
+		a->event_name_bytes[id] = (uint8_t)strlen(mprof_event_name(id));
 }
 
 void slices_deinit(struct slices *a)
@@ -172,11 +174,11 @@ static int preexisting(struct slices *a, struct slice_stream *s, int64_t id, uin
 		.category = "life",
 		.name = name,
 		.name_bytes = strlen(name),
-		.notes = {{.key = "thread", .number = id}, {.key = "preexisting", .number = 1}},
-		.n_notes = 2,
 	};
 	int r = slices_create(a, s, id, MPROF_THREAD_UNKNOWN, thread);
 
+	slice_add_note(&event, "thread", id);
+	slice_add_note(&event, "preexisting", 1);
 	if (r || (s->threads.list[*thread].flags & THREAD_SHARED))
 		return r;
 	s->threads.list[*thread].flags |= THREAD_ALIVE;

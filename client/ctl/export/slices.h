@@ -59,6 +59,7 @@ enum slice_flow { SLICE_FLOW_NONE, SLICE_FLOW_BEGINS, SLICE_FLOW_ENDS };
 /* An argument of a slice event: a text (valid UTF-8), or a number. */
 struct slice_note {
 	const char *key; /* name of the argument, a constant string */
+	size_t key_bytes;
 	const char *text;
 	size_t text_bytes;
 	int64_t number; /* the number, if TEXT is NULL */
@@ -70,6 +71,7 @@ struct slice_event {
 	unsigned int stream;
 	bool life;     /* for SLICE_BEGIN and SLICE_END: the slice is the life of the track's thread */
 	bool expected; /* for the end of a life: the thread is marked as one that should resolve */
+	bool target;   /* the instant of category `target` at the thread that did not act */
 	enum slice_flow flow;
 	uint64_t flow_id; /* number of the flow, from 1 */
 	uint64_t time;	  /* ns, at most INT64_MAX */
@@ -122,6 +124,7 @@ struct slices {
 	 * and the names of counters. The caller may set it before the first event.
 	 */
 	bool exact;
+	uint8_t event_name_bytes[MPROF_EVENT_IDS]; /* lengths of the names of the trace events */
 	uint64_t seed;
 	struct utf8 text; /* text of the event that is being handled */
 	struct utf8 title;

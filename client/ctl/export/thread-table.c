@@ -185,6 +185,15 @@ static struct track_name *place(const struct track_names *p, uint32_t track)
 	return &p->list[track & (TRACK_NAMES_MAX - 1)];
 }
 
+/* Return true if TEXT has only ASCII characters that JSON does not escape. */
+static bool is_plain(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < ' ' || text[i] == 0x7f || text[i] == '"' || text[i] == '\\')
+			return false;
+	return true;
+}
+
 void track_names_set(struct track_names *p, uint32_t track, const char *name, size_t len)
 {
 	struct track_name *at = place(p, track);
@@ -193,6 +202,7 @@ void track_names_set(struct track_names *p, uint32_t track, const char *name, si
 		*at = (struct track_name){.track = track};
 	at->name_bytes = (uint8_t)utf8_cut(name, len, TRACK_NAME_BYTES);
 	memcpy(at->name, name, at->name_bytes);
+	at->plain = is_plain(at->name, at->name_bytes);
 }
 
 struct track_name *track_names_find(const struct track_names *p, uint32_t track)

@@ -94,6 +94,7 @@ struct track_name {
 	uint64_t ended; /* time of the end of the thread's life, in ns, if OVER */
 	uint32_t track; /* number of the track; 0 = the entry is free */
 	bool over;
+	bool plain; /* NAME has only ASCII characters that JSON does not escape */
 	uint8_t name_bytes;
 	char name[TRACK_NAME_BYTES]; /* valid UTF-8, cut to TRACK_NAME_BYTES */
 };
