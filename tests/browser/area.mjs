@@ -201,7 +201,17 @@ test("area: a drag with Shift selects time and rows, and the address has them", 
 	await page.keyboard.press("Escape");
 	await drag(30, 200);
 	await page.locator(".tl-panel h2", {hasText: "The selected area"}).waitFor();
-	await until(() => /area=\d+-\d+/.test(page.url()));
+	/* The address may have been written during the drag: wait for that of the whole area. */
+	await until(() =>
+		page.evaluate(() => {
+			const {range, rows} = document.getElementById("page").timeline.selection;
+			const {hash} = location;
+
+			return (
+				hash.includes(`measure=${range.from}-${range.to}`) && hash.includes(`area=${rows.first}-${rows.last}`)
+			);
+		}),
+	);
 	const [, first, last] = /area=(\d+)-(\d+)/.exec(page.url());
 	ok(Number(last) > Number(first), `rows ${first} to ${last}`);
 	const [range] = await shown(page, "range");

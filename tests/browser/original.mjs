@@ -7,6 +7,7 @@ import {spawnSync} from "node:child_process";
 import path from "node:path";
 
 import {TOP, equal, fail, reference, test, until} from "./harness.mjs";
+import {KINDS} from "../../client/viewer/draw/marks.js";
 import {camera, opened, settled} from "./timeline-tools.mjs";
 
 const ORACLES = path.join(TOP, "tests/integration/scene-oracles.py");
@@ -47,7 +48,7 @@ function fullHeight(it, lane, height) {
 
 /**
  * Return what the page has painted, with threads named as in the trace. Counters are as in the
- * original; a thread without a label has its id alone, as there.
+ * original; a thread without a label has its id alone, as there; a shade names what it counts.
  */
 async function painted(page) {
 	const {marks, height} = await page.evaluate(async () => {
@@ -73,6 +74,7 @@ async function painted(page) {
 	return marks
 		.filter((it) => it.kind !== "lane" && !it.kind.startsWith("processor-"))
 		.map((it) => (["counter", "envelope"].includes(it.kind) ? fullHeight(it, lanes.get(it.item), height) : it))
+		.map((it) => (it.kind === "shade" ? {...it, of: KINDS[it.item]} : it))
 		.map((it) => (it.kind === "label" ? {...it, text: it.text.replace(/^[A-Z][a-z]+ (-?\d+)$/, "$1")} : it));
 }
 

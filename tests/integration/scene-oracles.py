@@ -11,6 +11,7 @@ with the marks that scene-marks prints, or with those behind the page's canvas. 
 --to svg` must make valid XML with all of the marks.
 """
 
+import bisect
 import json
 import lzma
 import math
@@ -39,6 +40,8 @@ WINDOWS = [
     (0.9, 1.02, 1000, 700, 40),
 ]
 NEAR = 0.06  # pixels: times here are floats of seconds
+SLACK = 1  # pixels by which a column of links may be wider
+CELL, STEPS = 6, 8  # height of a shade's cell, pixels; number of different shades
 failures = 0
 
 
@@ -58,8 +61,11 @@ def read(path):
 class View:
     """A window over a model, in the units of the original: seconds, and 30 a row."""
 
-    def __init__(self, threads, window, letter=LETTER):
-        """WINDOW: from and to in nanoseconds from the first event, size in pixels, focused row."""
+    def __init__(self, threads, window, letter=LETTER, shaded=False):
+        """WINDOW: from and to in nanoseconds from the first event, size in pixels, focused row. In a
+        SHADED picture columns of links are wider, and more links of a column are drawn each."""
+        self.shaded = shaded
+        self.column, self.few = (3, 21) if shaded else (1, 7)
         self.start, self.end, self.width, self.height, focus = window
         self.threads = {thread["tid"]: thread for thread in threads}
         self.last = max(thread["y"] for thread in threads if thread["tid"] != -1) - 0.5
@@ -228,27 +234,128 @@ def check_bands(name, view, kinds):
         fail(f"{name}: a band is not of full height")
 
 
-def check_links(name, kind, kinds, wanted):
-    """Compare marks with WANTED, (x0, y0, x1, y1) of each. Each mark must be wanted, and each
-    wanted one must be a mark unless its column has more than seven."""
+class Link:
+    """A link as it must be drawn: from X0, Y0 to X, Y1, and the heights of its rows, TOP and BOTTOM.
+    A link that is too long is FAINT, not drawn."""
+
+    def __init__(self, x0, y0, x, y1):
+        self.x0, self.y0, self.x, self.y1 = x0, y0, x, y1
+        self.top, self.bottom = min(y0, y1), max(y0, y1)
+        self.faint = 1 - (x - x0) / 6000 <= 0.01
+
+    def clip(self, left):
+        if self.x0 < left:
+            self.y0 += (self.y1 - self.y0) * (left - self.x0) / (self.x - self.x0)
+            self.x0 = left
+
+
+class Columns:
+    """Items by their member X. Items of one column of WIDTH pixels are drawn together, perhaps with
+    those of the first SLACK pixels of the next column."""
+
+    def __init__(self, items, width, slack):
+        self.items = sorted(items, key=lambda item: item.x)
+        self.at = [item.x for item in self.items]
+        self.width, self.slack = width, slack
+
+    def __iter__(self):
+        """Return the numbers of the columns with items."""
+        return iter(sorted({math.floor(x / self.width) for x in self.at}))
+
+    def between(self, x0, x1):
+        return self.items[bisect.bisect_left(self.at, x0) : bisect.bisect_left(self.at, x1)]
+
+    def sure(self, column):
+        """Return the items that are together in COLUMN in any case, or in a column as narrow as the
+        slack all of it."""
+        slack = self.slack if self.slack < self.width else 0
+        return self.between(column * self.width + slack + NEAR, (column + 1) * self.width - NEAR)
+
+    def most(self, column):
+        """Return all items that may be together with those of sure(COLUMN)."""
+        before = self.width if self.slack >= self.width else 0
+        return self.between(column * self.width - before - NEAR, (column + 1) * self.width + self.slack + NEAR)
+
+
+def check_column(name, columns, column, few):
+    """Check the links of a column in the picture. Up to FEW are all drawn. Of more, those are drawn
+    that reach the farthest up and down, with heights exact to a pixel."""
+    sure, most = columns.sure(column), columns.most(column)
+    if len(most) <= few:
+        missing = [link for link in sure if not link.found and not link.faint]
+        if missing:
+            fail(f"{name} at {column * columns.width}: {len(missing)} of {len(most)} are not drawn: {vars(missing[0])}")
+        return
+    drawn = [link for link in most if link.found or link.faint]
+    if not drawn:
+        fail(f"{name} at {column * columns.width}: none of {len(sure)} is drawn")
+    elif sure and min(link.top for link in drawn) > min(link.top for link in sure) + 1:
+        fail(f"{name} at {column * columns.width}: the uppermost is not drawn")
+    elif sure and max(link.bottom for link in drawn) < max(link.bottom for link in sure) - 1:
+        fail(f"{name} at {column * columns.width}: the lowest is not drawn")
+
+
+def check_links(name, view, kind, kinds, wanted):
+    """Compare marks with WANTED links. Each mark must be wanted, and each wanted link must be a mark
+    unless its column has too many. Then the extent of all is drawn, and in a shaded picture a shade
+    says how many they are."""
     marks = kinds.get(kind, [])
     place = Place(marks, "x0", "y0", "x1", "y1")
-    columns = {}
-    for line in wanted:
-        columns.setdefault(math.floor(line[2]), []).append(line)
-    for column, lines in columns.items():
-        found = sum(place.find(*line) is not None for line in lines)
-        crowd = sum(len(columns.get(column + step, ())) for step in (-1, 0, 1)) > 7
-        if found < (1 if crowd else len(lines)):
-            fail(f"{name}: of {len(lines)} {kind} at {column} only {found} are drawn: {lines[:3]}")
-        if not crowd:
-            continue
-        for edge in (min(lines, key=lambda l: min(l[1], l[3])), max(lines, key=lambda l: max(l[1], l[3]))):
-            y = min(edge[1], edge[3]), max(edge[1], edge[3])
-            near_it = [m for m in marks if abs(m["x1"] - column) < 2.2]
-            if not any(min(m["y0"], m["y1"]) <= y[0] + 1 for m in near_it) and edge is lines[0]:
-                fail(f"{name}: the outermost {kind} at {column} is not drawn")
+    for link in wanted:
+        link.found = not link.faint and place.find(link.x0, link.y0, link.x, link.y1) is not None
     rest(name, marks, kind)
+    inside = Columns([link for link in wanted if link.x <= view.width], view.column, SLACK)
+    for column in inside:
+        check_column(f"{name}: {kind}", inside, column, view.few)
+    # Arrows that end right of the picture have no shade. The first of each column are drawn.
+    right = Columns([link for link in wanted if link.x > view.width], view.column, SLACK)
+    for column in right:
+        enough = min(view.few, len(right.sure(column)))
+        if sum(link.found or link.faint for link in right.most(column)) < enough:
+            fail(f"{name}: {kind} at {column * view.column}: fewer than {enough} are drawn")
+    shades = [mark for mark in kinds.get("shade", []) if mark["of"] == kind]
+    if view.shaded:
+        check_shades(f"{name}: shade of {kind}", view, shades, inside, view.few)
+
+
+def step_of(n):
+    return min(1 + math.floor(math.log2(n) / 2), STEPS) if n >= 1 else 0
+
+
+def check_shades(name, view, marks, columns, few):
+    """Check that a cell that most items of a full column cross has a shade of about their number, and
+    that each shaded cell is in a full column and crossed by one of its items."""
+    cells = max(view.height // CELL, 1)
+    height = view.height / cells
+    steps = {}
+    for mark in marks:
+        step = mark["shade"] * STEPS / 65535
+        left, right = mark["x0"] / columns.width, mark["x1"] / columns.width
+        top, bottom = mark["y0"] / height, mark["y1"] / height
+        if any(not near(n, round(n), 0.01) for n in (step, left, right, top, bottom)) or not 1 <= round(step) <= STEPS:
+            fail(f"{name}: no cells are {mark}")
+        for column in range(round(left), round(right)):
+            for cell in range(round(top), round(bottom)):
+                if (column, cell) in steps:
+                    fail(f"{name}: two shades at {column * columns.width}, {cell * height:.2f}")
+                steps[column, cell] = round(step)
+
+    def crossing(items, cell, by):
+        top, bottom = cell * height - by, (cell + 1) * height + by
+        return sum(item.top < bottom and item.bottom > top for item in items)
+
+    for (column, cell), step in steps.items():
+        most = columns.most(column)
+        if len(most) <= few or not crossing(most, cell, 1) or step > step_of(len(most)):
+            fail(f"{name}: {step} steps are too many at {column * columns.width}, {cell * height:.2f}")
+    for column in columns:
+        sure, most = columns.sure(column), columns.most(column)
+        for cell in range(cells) if len(sure) > few else ():
+            n = crossing(sure, cell, -1)
+            if n >= 0.75 * len(most) and steps.get((column, cell), 0) < step_of(n) - 1:
+                fail(f"{name}: too weak for {n} at {column * columns.width}, {cell * height:.2f}")
+        if len(sure) > few and not any(steps.get((column, cell)) for cell in range(cells)):
+            fail(f"{name}: none at {column * columns.width} for {len(sure)}")
 
 
 def check_births(name, view, kinds):
@@ -260,27 +367,25 @@ def check_births(name, view, kinds):
             child = view.threads[tid]
             x = view.x(child["start"])
             if child["show_creation"] and 0 <= x <= view.width:
-                created.append((x, view.row(thread), x, view.row(child)))
+                created.append(Link(x, view.row(thread), x, view.row(child)))
         other = view.threads.get(thread["becomes"]) if thread["becomes"] is not None else None
         x = view.x(thread["end"])
         if other and other["y"] != thread["y"] and 0 <= x <= view.width:
-            becomes.append((x, view.row(thread), x, view.row(other)))
-    check_links(name, "creation", kinds, created)
-    check_links(name, "becomes", kinds, becomes)
+            becomes.append(Link(x, view.row(thread), x, view.row(other)))
+    check_links(name, view, "creation", kinds, created)
+    check_links(name, view, "becomes", kinds, becomes)
 
 
 def arrow(view, source, begin, target, time):
-    """Return an arrow clipped as the picture clips it, or None if it is not drawn."""
+    """Return an arrow clipped as the picture clips it, or None if it is outside of the picture."""
     if source["tid"] == -1 or target["tid"] == -1 or source["tid"] == target["tid"]:
         return None
     x0, x1 = view.x(begin), view.x(time)
-    if x1 < 0 or x0 > view.width or x1 > 2 * view.width or 1 - (x1 - x0) / 6000 <= 0.01:
+    if x1 < 0 or x0 > view.width or x1 > 2 * view.width:
         return None
-    y0, y1 = view.row(source), view.row(target)
-    if x0 < -view.width:
-        y0 += (y1 - y0) * (-view.width - x0) / (x1 - x0)
-        x0 = -view.width
-    return x0, y0, x1, y1
+    link = Link(x0, view.row(source), x1, view.row(target))
+    link.clip(-view.width)
+    return link
 
 
 def check_arrows(name, view, kinds):
@@ -291,14 +396,14 @@ def check_arrows(name, view, kinds):
             other = view.threads[tid]
             if kind == "read":
                 kind = "read-failed" if failed(other) else kind
-                line = arrow(view, other, min(time, other["end"]), thread, time)
+                link = arrow(view, other, min(time, other["end"]), thread, time)
             else:
                 begin = min(time, thread["end"]) if kind == "resolve" else time
-                line = arrow(view, thread, begin, other, time)
-            if line:
-                wanted[kind].append(line)
-    for kind, lines in wanted.items():
-        check_links(name, kind, kinds, lines)
+                link = arrow(view, thread, begin, other, time)
+            if link:
+                wanted[kind].append(link)
+    for kind, links in wanted.items():
+        check_links(name, view, kind, kinds, links)
 
 
 def check_open_ends(name, view, kinds):
@@ -394,6 +499,29 @@ def check_counters(name, view, kinds, samples):
                 fail(f"{name}: {counter} has a step at no value: {mark}")
 
 
+class Word:
+    """A label of a thread as shades count it: at X, at the height of the thread's row. The root's
+    labels have no row; they count in a column, and shade nothing."""
+
+    def __init__(self, view, thread, time):
+        self.x = view.x(time)
+        self.top = self.bottom = math.nan if thread["tid"] == -1 else view.row(thread)
+
+
+def check_label_shades(name, view, kinds):
+    """Check the shades of labels, whose columns are twice as wide as those of links. In the oracle's
+    model ids and failures are labels, too."""
+    words = [
+        Word(view, thread, time)
+        for thread in view.threads.values()
+        for time, text in thread["labels"]
+        if text not in (str(thread["tid"]), thread["failure"])
+    ]
+    columns = Columns([word for word in words if 0 <= word.x <= view.width], 2 * view.column, 0)
+    shades = [mark for mark in kinds.get("shade", []) if mark["of"] == "label"]
+    check_shades(f"{name}: shade of labels", view, shades, columns, 2 * view.few)
+
+
 def samples_of(base, model):
     """Return scale and samples of each counter by name, from the original loader's events: absolute
     values, and sums of increases."""
@@ -456,6 +584,8 @@ class Oracle:
         for part in check_lines, check_running, check_bands, check_births, check_arrows, check_open_ends:
             part(name, view, kinds)
         self.own += check_labels(name, view, kinds)
+        if view.shaded:
+            check_label_shades(name, view, kinds)
         check_counters(name, view, kinds, self.samples)
 
     def end(self):
@@ -479,7 +609,7 @@ def check_painted(page):
     """Check a page's picture of a trace: {trace, letter, rows, windows: [{window, marks}]}."""
     oracle = Oracle(page["trace"])
     for painted in page["windows"]:
-        view = View(oracle.threads, painted["window"], page["letter"])
+        view = View(oracle.threads, painted["window"], page["letter"], shaded=True)
         oracle.judge(view, painted["window"], page["rows"], painted["marks"])
     oracle.end()
 

@@ -42,7 +42,8 @@ static void put_run(const struct line *line, const struct run *run, double share
 /* Return the end of the area of one share that has the time START, at most LAST. */
 static uint64_t area_end(const struct frame *f, uint64_t start, uint64_t last)
 {
-	uint64_t end = frame_time(f, (floor(frame_x(f, start) / SHARE_WIDTH) + 1) * SHARE_WIDTH);
+	/* START may be the end of the area before, which is rounded down. */
+	uint64_t end = frame_time(f, (floor(frame_x(f, start + 1) / SHARE_WIDTH) + 1) * SHARE_WIDTH);
 
 	end = end > start ? end : start + 1;
 	return end < last ? end : last;
@@ -167,11 +168,14 @@ static void put_alive(const struct line *line, const struct run *run)
 	struct frame *f = line->f;
 	const struct row_group *group = line->group;
 	uint64_t last = run->end < f->w.to ? run->end : f->w.to, end;
-	uint32_t area = alive_area(f, run->start > f->w.from ? run->start : f->w.from), stop = alive_area(f, last);
+	/* As in area_end(), the start may be the end of the area before. */
+	uint32_t area = alive_area(f, (run->start > f->w.from ? run->start : f->w.from) + 1);
+	uint32_t stop = alive_area(f, last);
 	struct run part = *run;
 
 	if (f->alive.l != line->l || f->alive.block != group->block || f->alive.level != group->level)
 		count_alive(f, line->l, group);
+	stop = stop > area ? stop : area;
 	for (uint32_t i = area; i <= stop; i++) {
 		if (i < stop && f->alive.steps[i + 1] == f->alive.steps[i])
 			continue;

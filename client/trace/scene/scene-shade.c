@@ -156,7 +156,8 @@ static void draw_kind(struct shading *s)
 			continue;
 		x = frame_column(f, frame_x(f, links_time(s->l, place)));
 		count(s, place, end);
-		put_column(s, x, frame_column(f, fmax(frame_x(f, links_time(s->l, end - 1)), x)) + f->column);
+		/* A link of the next column, which frame_column_end() may add, does not shade that, too. */
+		put_column(s, x, x + f->column);
 	}
 }
 
