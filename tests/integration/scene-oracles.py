@@ -42,6 +42,7 @@ WINDOWS = [
 NEAR = 0.06  # pixels: times here are floats of seconds
 SLACK = 1  # pixels by which a column of links may be wider
 CELL, STEPS = 6, 8  # height of a shade's cell, pixels; number of different shades
+MANY = 0.4  # part of a column's links that cross a cell, from which on samples of them do not miss the cell
 failures = 0
 
 
@@ -266,9 +267,11 @@ class Columns:
         return self.items[bisect.bisect_left(self.at, x0) : bisect.bisect_left(self.at, x1)]
 
     def sure(self, column):
-        """Return the items that are together in COLUMN in any case, or in a column as narrow as the
-        slack all of it."""
-        slack = self.slack if self.slack < self.width else 0
+        """Return the items that are together in COLUMN in any case. Those of its first SLACK pixels may
+        be with the column before, if that has items. A column as narrow as the slack has no sure items
+        then: return all of it."""
+        before = self.between((column - 1) * self.width - NEAR, column * self.width + NEAR)
+        slack = self.slack if before and self.slack < self.width else 0
         return self.between(column * self.width + slack + NEAR, (column + 1) * self.width - NEAR)
 
     def most(self, column):
@@ -323,7 +326,7 @@ def step_of(n):
 
 
 def check_shades(name, view, marks, columns, few):
-    """Check that a cell that most items of a full column cross has a shade of about their number, and
+    """Check that a cell that MANY items of a full column cross has a shade of about their number, and
     that each shaded cell is in a full column and crossed by one of its items."""
     cells = max(view.height // CELL, 1)
     height = view.height / cells
@@ -352,7 +355,7 @@ def check_shades(name, view, marks, columns, few):
         sure, most = columns.sure(column), columns.most(column)
         for cell in range(cells) if len(sure) > few else ():
             n = crossing(sure, cell, -1)
-            if n >= 0.75 * len(most) and steps.get((column, cell), 0) < step_of(n) - 1:
+            if n >= MANY * len(most) and steps.get((column, cell), 0) < step_of(n) - 1:
                 fail(f"{name}: too weak for {n} at {column * columns.width}, {cell * height:.2f}")
         if len(sure) > few and not any(steps.get((column, cell)) for cell in range(cells)):
             fail(f"{name}: none at {column * columns.width} for {len(sure)}")
