@@ -39,6 +39,10 @@ WINDOWS = [
     (0.9, 1.02, 1000, 700, 40),
 ]
 NEAR = 0.06  # pixels: times here are floats of seconds
+# Links of one kind share columns of this width in pixels, and up to so many of a column are each drawn.
+# Short lines on a row are one up to a distance in pixels.  The page's pictures are shaded.
+PLAIN = {"column": 1, "few": 7, "short": 1}
+SHADED = {"column": 3, "few": 21, "short": 2}
 failures = 0
 
 
@@ -58,8 +62,9 @@ def read(path):
 class View:
     """A window over a model, in the units of the original: seconds, and 30 a row."""
 
-    def __init__(self, threads, window, letter=LETTER):
+    def __init__(self, threads, window, letter=LETTER, rules=None):
         """WINDOW: from and to in nanoseconds from the first event, size in pixels, focused row."""
+        self.rules = rules or PLAIN
         self.start, self.end, self.width, self.height, focus = window
         self.threads = {thread["tid"]: thread for thread in threads}
         self.last = max(thread["y"] for thread in threads if thread["tid"] != -1) - 0.5
@@ -160,6 +165,7 @@ def join(marks):
             if chain and not (mark and mark["x0"] - chain[-1]["x1"] <= 0.01 and (is_part(mark) or is_part(chain[-1]))):
                 for part in chain:
                     part["left"], part["right"] = chain[0]["x0"], max(m["x1"] for m in chain)
+                    part["chain"] = chain
                 chain = []
             chain.append(mark)
 
@@ -189,8 +195,10 @@ def check_lines(name, view, kinds):
                 if not any(m["count"] for m in on):
                     fail(f"{name}: {thread['tid']} is not a line of its own at {x0:.2f} to {x1:.2f}, {y:.2f}")
         for mark in marks:
-            if not mark["n"]:
-                fail(f"{name}: a {kind} line that is none: {mark}")
+            # A part of a line may lie between two items, if they are close.
+            around = [m for m in mark["chain"] if m["n"] and m["x0"] - view.rules["short"] <= mark["x0"] and m["x1"] + view.rules["short"] >= mark["x1"]]
+            if not mark["n"] and not (is_part(mark) and around):
+                fail(f"{name}: a {kind} line that is none: { {**mark, 'chain': len(mark['chain'])} }")
 
 
 def check_running(name, view, kinds):
@@ -228,27 +236,44 @@ def check_bands(name, view, kinds):
         fail(f"{name}: a band is not of full height")
 
 
-def check_links(name, kind, kinds, wanted):
+def check_links(name, view, kind, kinds, wanted):
     """Compare marks with WANTED, (x0, y0, x1, y1) of each. Each mark must be wanted, and each
-    wanted one must be a mark unless its column has more than seven."""
+    wanted one must be a mark unless its column has too many. A link of the first pixel after a column
+    may count as one of the column."""
     marks = kinds.get(kind, [])
     place = Place(marks, "x0", "y0", "x1", "y1")
+    width, few = view.rules["column"], view.rules["few"]
     columns = {}
     for line in wanted:
-        columns.setdefault(math.floor(line[2]), []).append(line)
+        columns.setdefault(math.floor(line[2] / width), []).append(line)
+    found = {column: sum(place.find(*line) is not None for line in lines) for column, lines in columns.items()}
     for column, lines in columns.items():
-        found = sum(place.find(*line) is not None for line in lines)
-        crowd = sum(len(columns.get(column + step, ())) for step in (-1, 0, 1)) > 7
-        if found < (1 if crowd else len(lines)):
-            fail(f"{name}: of {len(lines)} {kind} at {column} only {found} are drawn: {lines[:3]}")
+        crowd = sum(len(columns.get(column + step, ())) for step in (-1, 0, 1)) > few
+        drawn = found[column] + (found.get(column - 1, 0) if crowd else 0)
+        if drawn < (1 if crowd else len(lines)):
+            fail(f"{name}: of {len(lines)} {kind} at {column * width} only {drawn} are drawn: {lines[:3]}")
         if not crowd:
             continue
         for edge in (min(lines, key=lambda l: min(l[1], l[3])), max(lines, key=lambda l: max(l[1], l[3]))):
             y = min(edge[1], edge[3]), max(edge[1], edge[3])
-            near_it = [m for m in marks if abs(m["x1"] - column) < 2.2]
+            near_it = [m for m in marks if -2.2 < m["x1"] - column * width < width + 1.2]
             if not any(min(m["y0"], m["y1"]) <= y[0] + 1 for m in near_it) and edge is lines[0]:
-                fail(f"{name}: the outermost {kind} at {column} is not drawn")
+                fail(f"{name}: the outermost {kind} at {column * width} is not drawn")
+    if view.rules is SHADED:
+        check_shades(name, view, kind, kinds, columns)
     rest(name, marks, kind)
+
+
+def check_shades(name, view, kind, kinds, columns):
+    """Check that a column is shaded where its links are too many to be drawn, and not elsewhere. The
+    shades of all kinds count together."""
+    shades = kinds.get("shade", [])
+    width, few = view.rules["column"], view.rules["few"]
+    for column, lines in columns.items():
+        x = column * width
+        over = [m for m in shades if m["x0"] - NEAR <= x and m["x1"] + NEAR >= x + width]
+        if len(lines) > few and not over:
+            fail(f"{name}: {len(lines)} {kind} at {x} have no shade")
 
 
 def check_births(name, view, kinds):
@@ -265,8 +290,8 @@ def check_births(name, view, kinds):
         x = view.x(thread["end"])
         if other and other["y"] != thread["y"] and 0 <= x <= view.width:
             becomes.append((x, view.row(thread), x, view.row(other)))
-    check_links(name, "creation", kinds, created)
-    check_links(name, "becomes", kinds, becomes)
+    check_links(name, view, "creation", kinds, created)
+    check_links(name, view, "becomes", kinds, becomes)
 
 
 def arrow(view, source, begin, target, time):
@@ -298,7 +323,7 @@ def check_arrows(name, view, kinds):
             if line:
                 wanted[kind].append(line)
     for kind, lines in wanted.items():
-        check_links(name, kind, kinds, lines)
+        check_links(name, view, kind, kinds, lines)
 
 
 def check_open_ends(name, view, kinds):
@@ -479,7 +504,7 @@ def check_painted(page):
     """Check a page's picture of a trace: {trace, letter, rows, windows: [{window, marks}]}."""
     oracle = Oracle(page["trace"])
     for painted in page["windows"]:
-        view = View(oracle.threads, painted["window"], page["letter"])
+        view = View(oracle.threads, painted["window"], page["letter"], SHADED)
         oracle.judge(view, painted["window"], page["rows"], painted["marks"])
     oracle.end()
 
