@@ -1093,6 +1093,38 @@ static void test_shades(void)
 	drawing_deinit(&t);
 }
 
+/* No place is shaded twice for one kind, though a column may be drawn with links of the next one. */
+static void test_shades_once(void)
+{
+	struct mprof_window w = whole;
+	struct mprof_picture p;
+	struct drawing t;
+	uint32_t shades = 0;
+
+	begin(&t, 1);
+	for (int64_t i = 1; i <= 4; i++)
+		add(&t, 100, MPROF_EVENT_creates, 0, i, NULL);
+	for (uint64_t i = 0; i < 10000; i++)
+		add(&t, 1000 + i * 97, MPROF_EVENT_signal, 2, 3, NULL);
+	end(&t);
+	w.from = 100;
+	w.to = 1000100;
+	w.flags = MPROF_WINDOW_ARROWS | MPROF_WINDOW_SHADED;
+	p = picture(&t, w);
+	for (uint32_t i = 0; i < p.n_marks; i++) {
+		const struct mprof_mark *a = &p.marks[i], *b;
+
+		if (a->kind != MPROF_MARK_SHADE)
+			continue;
+		shades++;
+		for (b = a + 1; b < p.marks + p.n_marks && b->kind == MPROF_MARK_SHADE; b++)
+			CHECK(a->item != b->item || a->x1 <= b->x0 || b->x1 <= a->x0 || a->y1 <= b->y0 ||
+			      b->y1 <= a->y0);
+	}
+	CHECK(shades);
+	drawing_deinit(&t);
+}
+
 /* Many labels on one column of six pixels are a shade at the row of their thread. */
 static void test_shades_of_labels(void)
 {
@@ -1214,6 +1246,14 @@ static void test_shares(void)
 		CHECK(i == 0 || m->x0 == m[-1].x1);
 	}
 	CHECK_EQ_UINT(n, 10000);
+	/* Each part but the first and the last has whole areas of four pixels. */
+	for (w.to = 999000; w.to < 999100; w.to++) {
+		p = picture(&t, w);
+		for (uint32_t i = 1; mark(&p, MPROF_MARK_RUNNING, i + 1); i++) {
+			m = mark(&p, MPROF_MARK_RUNNING, i);
+			CHECK(m->x1 - m->x0 > 3.9f);
+		}
+	}
 	drawing_deinit(&t);
 }
 
@@ -1257,6 +1297,7 @@ int main(void)
 	CHECK_RUN(test_find);
 	CHECK_RUN(test_density);
 	CHECK_RUN(test_shades);
+	CHECK_RUN(test_shades_once);
 	CHECK_RUN(test_shades_of_labels);
 	CHECK_RUN(test_shares_of_rows);
 	CHECK_RUN(test_shares);
