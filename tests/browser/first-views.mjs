@@ -61,6 +61,14 @@ test("first view: Why? shows the times that it tells about, and a click on one g
 	const short = await opened(t, {url: page.url().split("/#")[0]}, "#domain=bad&panel=why");
 	await until(() => seen(short, times, 60));
 
+	/* An address that names a window keeps it. */
+	const [from, to] = [whole.start + LATE_NS / 3n, whole.start + LATE_NS / 2n];
+	const named = await opened(t, {url: page.url().split("/#")[0]}, `#domain=bad&from=${from}&to=${to}&panel=why`);
+	await named.locator(".tl-panel", {hasText: "missed wake-up"}).waitFor();
+	await settled(named);
+	const window = await camera(named);
+	equal([window.from, window.to], [from, to], "the window of the address");
+
 	/* A click on a time goes there. From afar it also zooms; nearby it keeps the scale. */
 	await page.keyboard.press("f");
 	await until(async () => (await camera(page)).to - (await camera(page)).from > LATE_NS);
@@ -68,9 +76,10 @@ test("first view: Why? shows the times that it tells about, and a click on one g
 	const wanted = times[1];
 	await time.focus();
 	await page.keyboard.press("Enter");
-	await until(() => seen(page, [wanted], 0));
-	const near = await camera(page);
-	ok(near.to - near.from < LATE_NS / 100n, `${near.to - near.from} ns are in view`);
+	await until(async () => {
+		const near = await camera(page);
+		return near.to - near.from < LATE_NS / 100n && (await seen(page, [wanted], 0));
+	});
 	await page.keyboard.press("w");
 	await settled(page);
 	const scale = await camera(page);

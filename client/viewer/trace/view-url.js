@@ -183,7 +183,9 @@ export class ViewUrl {
 		await this.panels.show(
 			view.panel ?? (thread ? "thread" : view.measure || view.area ? "stats" : this.comparison ? "diff" : null),
 		);
-		/* The answer to Why? has moved the camera to the times that it tells about. */
+		/* The answer to Why? has moved the camera to the threads and times that it tells about. */
+		if (view.from !== undefined) this.camera.show(view.from, view.to);
+		if (view.row !== undefined) this.camera.look(view.row);
 		if (part !== undefined && this.camera.inset && !this.state.chain.length) this.beside(part);
 		this.canvasView.renew();
 		this.hooks.moved();
