@@ -15,7 +15,8 @@ const span = async (page) => {
 	const {from, to} = await camera(page);
 	return Number(to - from);
 };
-const near = (got, wanted, by, what) => ok(Math.abs(Number(got) - Number(wanted)) <= by, `${what}: ${got}, not ${wanted}`);
+const near = (got, wanted, by, what) =>
+	ok(Math.abs(Number(got) - Number(wanted)) <= by, `${what}: ${got}, not ${wanted}`);
 
 async function small(t, options) {
 	const host = await t.host({rings: {small: reference("small.ctf")}});
@@ -236,8 +237,7 @@ test("pointing: the lower of two traces has tips, clicks, menus, and its unprove
 	const painted = async (kind) => {
 		await settled(page);
 		return page.evaluate(
-			(wanted) =>
-				document.getElementById("page").timeline.comparison.painted.filter((it) => it.kind === wanted),
+			(wanted) => document.getElementById("page").timeline.comparison.painted.filter((it) => it.kind === wanted),
 			kind,
 		);
 	};
@@ -256,7 +256,11 @@ test("pointing: the lower of two traces has tips, clicks, menus, and its unprove
 		[3010000n, 3400000n].map((it) => String(it + BigInt(shift))),
 		"the time of the unproven part",
 	);
-	equal((await painted("death")).map(({text}) => text), ["poweroff"], "the mark at its end");
+	equal(
+		(await painted("death")).map(({text}) => text),
+		["poweroff"],
+		"the mark at its end",
+	);
 	await page.getByRole("button", {name: "About"}).click();
 	await page.locator(".tl-panel", {hasText: "Below: from "}).waitFor();
 	await page.keyboard.press("Escape");

@@ -1194,7 +1194,7 @@ static void test_shares_of_rows(void)
 	end(&t);
 	w.from = 0;
 	w.to = 1000000;
-	w.focus = ROWS / 2;
+	w.focus = ROWS / 2.0;
 	w.flags = MPROF_WINDOW_SHADED;
 	p = picture(&t, w);
 	for (uint32_t i = 0; (m = mark(&p, MPROF_MARK_THREAD, i)) != NULL; i++) {

@@ -23,8 +23,8 @@
 void slices_init(struct slices *a, const struct slice_ops *ops, const char *name)
 {
 	*a = (struct slices){.ops = ops, .name = name, .threads_most = THREADS_MAX, .seed = seed_new(a)};
-	for (uint8_t id = 0; id < MPROF_EVENT_IDS; id++)
-		a->event_name_bytes[id] = (uint8_t)strlen(mprof_event_name(id));
+	for (unsigned int id = 0; id < MPROF_EVENT_IDS; id++)
+		a->event_name_bytes[id] = (uint8_t)strlen(mprof_event_name((uint8_t)id));
 }
 
 void slices_deinit(struct slices *a)

@@ -18,11 +18,7 @@ export async function closeUp(engine, {start, end}, time, n = CLOSE_EVENTS) {
 	for (let round = 0; round < ROUNDS; round++) {
 		const part = length / BigInt(PARTS) + 1n;
 		const counts = await engine.density(from, from + part * BigInt(PARTS), PARTS);
-		if (!round)
-			n = Math.min(
-				n,
-				Math.ceil(counts.reduce((all, one) => all + one, 0) / 3),
-			);
+		if (!round) n = Math.min(n, Math.ceil(counts.reduce((all, one) => all + one, 0) / 3));
 		const middle = Math.max(0, Math.min(PARTS - 1, Number((time - from) / part)));
 		let sum = counts[middle];
 		let by = 0;

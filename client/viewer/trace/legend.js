@@ -71,11 +71,7 @@ const GROUPS = [
 				"So many arrows of one kind that they are not drawn one by one; stronger: more",
 			],
 			[
-				[
-					shade(4, 24, FULL / 8, "label"),
-					shade(24, 44, FULL / 2, "label"),
-					shade(44, 60, FULL, "label"),
-				],
+				[shade(4, 24, FULL / 8, "label"), shade(24, 44, FULL / 2, "label"), shade(44, 60, FULL, "label")],
 				"So many labels that they cannot be written; stronger: more",
 			],
 			[

@@ -163,15 +163,7 @@ export function story(thread, clock, go) {
 		make(
 			"ol",
 			{className: "tl-labels"},
-			...labels.map((label) =>
-				make(
-					"li",
-					{},
-					moment(label.time, go.time, clock),
-					" ",
-					short(label.text, 300),
-				),
-			),
+			...labels.map((label) => make("li", {}, moment(label.time, go.time, clock), " ", short(label.text, 300))),
 		),
 		thread.labels.length > LABELS_SHOWN
 			? make("p", {className: "tl-quiet", textContent: `and ${thread.labels.length - LABELS_SHOWN} more`})

@@ -46,9 +46,7 @@ export class Tooltip {
 			]);
 
 			if (this.time === null) return [];
-			return arrow.length
-				? [...this.sentences(arrow), this.now()]
-				: [...this.about(thread), ...this.quiet(band)];
+			return arrow.length ? [...this.sentences(arrow), this.now()] : [...this.about(thread), ...this.quiet(band)];
 		});
 	}
 

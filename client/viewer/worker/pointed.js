@@ -70,7 +70,8 @@ export class Pointed {
 			value: get(sample, "value"),
 			time: from,
 			from,
-			to: next === numbers.MPROF_NONE
+			to:
+				next === numbers.MPROF_NONE
 					? trace.item("streams", "mprof_model_stream", counter.stream, "end")
 					: get(next, "time"),
 			before: before === numbers.MPROF_NONE ? null : get(before, "value"),
