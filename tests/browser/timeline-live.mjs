@@ -232,9 +232,27 @@ test("timeline: the page loads a run that is too long for one model slice by sli
 	await becomes(async () => (await drawn(page, "unloaded")).length, 1, "parts that are told to be missing");
 	await t.look(page, "long-fit");
 	await page.focus("#tl-canvas");
+	/* The user goes on while a part is being loaded: the page then loads the part in view. */
+	let asked = 0;
+	let release;
+	const released = new Promise((resolve) => (release = resolve));
+	await page.route(/\/trace\?/, async (route) => {
+		asked++;
+		await released;
+		await route.continue();
+	});
 	for (let i = 0; i < 20; i++) await page.keyboard.press("+");
+	await until(() => asked > 0);
 	await page.keyboard.press("Home");
+	await until(() =>
+		page.evaluate(
+			(start) => document.getElementById("page").timeline.camera.from <= BigInt(start),
+			`${whole.start}`,
+		),
+	);
+	release();
 	await until(async () => BigInt((await loaded(page)).from) <= whole.start, SLOW_MS);
+	await page.unroute(/\/trace\?/);
 	await settled(page);
 	const now = await camera(page);
 	const lines = (await drawn(page, "thread")).filter((it) => it.x1 > 0 && it.x0 < now.width);

@@ -176,10 +176,11 @@ export class Session {
 
 	/**
 	 * The camera shows FROM to TO (ns). If data of this window are not loaded, load them when the
-	 * camera has rested for SETTLE_MS.
+	 * camera has rested for SETTLE_MS. While another part is being loaded, wait for its end.
 	 */
 	look(from, to) {
 		clearTimeout(this.settling);
+		this.window = {from, to};
 		if (!this.loaded || this.loading || this.closed || !leaves(this.loaded, this.overview, from, to, this.few))
 			return;
 		this.settling = setTimeout(() => this.slice(from, to), SETTLE_MS);
@@ -202,6 +203,8 @@ export class Session {
 		} finally {
 			this.loading = false;
 		}
+		const {window} = this;
+		if (window.from !== from || window.to !== to) this.look(window.from, window.to);
 	}
 
 	// Running runs.
