@@ -4,6 +4,7 @@
 #   builds             the folder of the build directories: $MPROFD_BUILD, else build/ in the checkout
 #   packages_need P…   install missing Debian packages; end with one sentence if that is impossible
 #   xen_need           unpack XenStore's two servers into $MPROFD_XEN: tests run them without a hypervisor
+#   prometheus_need    unpack Prometheus and promtool into $MPROFD_PROMETHEUS, for tests
 #   build_ready N A…   configure (with meson's arguments A) and compile the build directory N, its log in N.log. If $build_only is set,
 #                      compile only these targets; if $configure_only is set, compile nothing
 #   release_options    meson's arguments for a build to install
@@ -21,7 +22,7 @@ test_options="$release_options -Dwerror=true"
 # Packages to build each part: the client, and meson's options daemon, xen and viewer.
 packages_client="gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libcurl4-openssl-dev libarchive-dev
 	libprotobuf-c-dev protobuf-c-compiler libsqlite3-dev"
-packages_daemon="libsystemd-dev libzstd-dev libxxhash-dev libinih-dev libmicrohttpd-dev"
+packages_daemon="libsystemd-dev libzstd-dev libxxhash-dev libinih-dev libmicrohttpd-dev libgnutls28-dev"
 packages_xen="libxen-dev"
 packages_viewer="clang lld wasi-libc libclang-rt-14-dev-wasm32"
 packages_build="$packages_client $packages_daemon $packages_xen $packages_viewer"
@@ -69,6 +70,19 @@ xen_need() {
 
 xen_unpack() {
 	unpack "$MPROFD_XEN" "$xen_utils"
+}
+
+# The package is unpacked and never installed: installing it starts a service that listens on port
+# 9090 of all addresses.
+MPROFD_PROMETHEUS=${MPROFD_PROMETHEUS:-$builds/prometheus}
+export MPROFD_PROMETHEUS
+
+prometheus_need() {
+	[ ! -e "$MPROFD_PROMETHEUS/ready" ] && command -v apt-get >/dev/null || return 0
+	printf 'unpacking: prometheus\n' >&2
+	unpack "$MPROFD_PROMETHEUS" prometheus && return 0
+	apt-get update >>"$builds/apt.log" 2>&1 || :
+	unpack "$MPROFD_PROMETHEUS" prometheus || die "apt-get could not download prometheus; see $builds/apt.log"
 }
 
 # unpack DIRECTORY PACKAGE: download the Debian package and unpack it there, without installing it.

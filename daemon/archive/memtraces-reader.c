@@ -34,13 +34,15 @@ enum memtraces_reader_statement {
 
 static const char *const sql[M_STATEMENTS] = {
 	[M_VERSION] = "PRAGMA data_version",
-	[M_ALL] = "SELECT " COLUMNS " FROM recordings WHERE id < ?2 AND state <> 'deleted' AND ?1 = 0 "
+	[M_ALL] = "SELECT " COLUMNS " FROM recordings WHERE id < ?2 AND state <> 'deleted' AND sees(name) AND ?1 = 0 "
 		  "ORDER BY id DESC LIMIT ?3",
 	[M_OF_RUN] = "SELECT " COLUMNS " FROM recordings WHERE run = ?1 AND id < ?2 AND "
-		     "state <> 'deleted' ORDER BY id DESC LIMIT ?3",
-	[M_RECORDING] = "SELECT " COLUMNS " FROM recordings WHERE state = 'recording' AND run IS NOT NULL ORDER BY id",
-	[M_ONE] = "SELECT " COLUMNS " FROM recordings WHERE id = ?1 AND state <> 'deleted'",
-	[M_AT] = "SELECT id FROM recordings WHERE run = ?1 AND began_real <= ?2 AND state <> 'deleted' AND "
+		     "state <> 'deleted' AND sees(name) ORDER BY id DESC LIMIT ?3",
+	[M_RECORDING] = "SELECT " COLUMNS " FROM recordings WHERE state = 'recording' AND run IS NOT NULL AND "
+			"sees(name) ORDER BY id",
+	[M_ONE] = "SELECT " COLUMNS " FROM recordings WHERE id = ?1 AND state <> 'deleted' AND sees(name)",
+	[M_AT] = "SELECT id FROM recordings WHERE run = ?1 AND began_real <= ?2 AND state <> 'deleted' AND sees(name) "
+		 "AND "
 		 "(ended_real IS NULL OR ended_real >= ?2 - ?3) ORDER BY id DESC LIMIT 1",
 	[M_CHECK] = "SELECT bytes = coalesce((SELECT offset + length FROM pieces WHERE recording = ?1 "
 		    "ORDER BY offset DESC LIMIT 1), 0) FROM recordings WHERE id = ?1",
@@ -58,6 +60,7 @@ struct memtraces_reader {
 	struct database_file file;
 	struct database_commits commits;
 	sqlite3 *db;
+	struct view view;
 	struct statements statements;
 	uint64_t opened; /* number of times that the archive was opened */
 	uint64_t absent; /* when the archive was last looked for and not found, CLOCK_MONOTONIC ns; 0 = it was there */
@@ -136,7 +139,21 @@ int memtraces_reader_ready(struct memtraces_reader *r)
 	r->opened++;
 	rc = database_read_open(&r->db, r->path, MEMTRACES_VERSION, &r->file);
 	r->statements.db = r->db;
+	if (rc == 0 && view_register(r->db, &r->view) != SQLITE_OK) {
+		reader_close(r);
+		return -ENOMEM;
+	}
 	return rc;
+}
+
+void memtraces_look(struct memtraces_reader *r, struct view view)
+{
+	r->view = view;
+}
+
+uint64_t memtraces_begun(const struct memtraces_reader *r)
+{
+	return r->statements.begun;
 }
 
 /* Do as statement_get(), but open the archive first if it is not open. */

@@ -10,6 +10,7 @@
 #define ARCHIVE_MEMTRACES_READER_H
 
 #include "memtraces.h"
+#include "view.h"
 
 struct memtraces_reader;
 
@@ -33,6 +34,14 @@ struct memtraces_version {
 	uint64_t archives;
 };
 int memtraces_version(struct memtraces_reader *r, struct memtraces_version *version);
+
+/*
+ * Show only the recordings of the guests of VIEW from now on, by the name in the recording, until
+ * the next call. A new reader shows all. VIEW's context is borrowed meanwhile.
+ */
+void memtraces_look(struct memtraces_reader *r, struct view view);
+/* Return how many statements were begun so far, for metrics and tests. */
+uint64_t memtraces_begun(const struct memtraces_reader *r);
 
 typedef int memtraces_call(void *context, const struct memtrace *recording);
 /* List at most LIMIT recordings of RUN (0 = of all runs) with ids below BEFORE, newest first. */

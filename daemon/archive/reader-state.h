@@ -24,6 +24,7 @@ struct reader {
 	struct database_file file;
 	struct database_commits commits;
 	uint64_t opened; /* number of times it was opened */
+	struct view view;
 	struct statements statements;
 	struct codec_reader codec;
 	unsigned running; /* number of statements that were begun and not reset */

@@ -96,6 +96,10 @@ static int reader_open(struct reader *r)
 	if (rc != 0)
 		return rc;
 	r->statements.db = r->db;
+	if (view_register(r->db, &r->view) != SQLITE_OK) {
+		reader_close(r);
+		return -ENOMEM;
+	}
 	sqlite3_trace_v2(r->db, SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE, on_trace, r);
 	r->opened++;
 	return 0;
@@ -106,6 +110,16 @@ int reader_ready(struct reader *r)
 	if (r->db && database_file_changed(&r->file, r->path))
 		reader_close(r);
 	return r->db ? 0 : reader_open(r);
+}
+
+void reader_look(struct reader *r, struct view view)
+{
+	r->view = view;
+}
+
+uint64_t reader_begun(const struct reader *r)
+{
+	return r->statements.begun;
 }
 
 int reader_hold(struct reader *r, int *fd)

@@ -17,6 +17,7 @@
 
 #include "archive.h"
 #include "cleanup.h"
+#include "view.h"
 
 struct reader;
 
@@ -58,6 +59,14 @@ int reader_hold(struct reader *r, int *fd);
  * caller's time between the calls of a transaction counts, too.
  */
 uint64_t reader_longest(const struct reader *r);
+
+/*
+ * Show only the guests of VIEW from now on, until the next call. A new reader shows all. VIEW's
+ * context is borrowed meanwhile.
+ */
+void reader_look(struct reader *r, struct view view);
+/* Return how many statements were begun so far, for metrics and tests. */
+uint64_t reader_begun(const struct reader *r);
 
 /* A guest and its latest run. KEY is "u:UUID", or "n:NAME" if the guest has no UUID. */
 struct reader_guest {

@@ -47,6 +47,7 @@ int statement_get(struct statements *s, unsigned which, size_t n, const int64_t 
 			return s->error(s->context, result);
 	}
 	*statement = s->prepared[which];
+	s->begun++;
 	for (size_t i = 0; i < n; i++)
 		sqlite3_bind_int64(*statement, (int)i + 1, values[i]);
 	return 0;

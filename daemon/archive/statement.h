@@ -23,6 +23,7 @@ struct statements {
 	const char *const *sql;	 /* N statements, borrowed */
 	sqlite3_stmt **prepared; /* N statements; NULL = not prepared yet */
 	size_t n;
+	uint64_t begun; /* number of statements that were begun */
 	/* Return the -errno or archive_condition for SQLite's RESULT. */
 	int (*error)(void *context, int result);
 	void *context;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "array.h"
 #include "collector.h"
@@ -15,19 +16,37 @@ struct metric {
 };
 
 /*
- * Append metric M to TEXT at AT. Return the new end of the text, or AT if the metric does not fit.
+ * Append metric M to TEXT at AT. If NS, its value is in ns and is written in seconds. Return the new
+ * end of the text, or AT if the metric does not fit.
  */
-static size_t metric_put(char *text, size_t size, size_t at, const struct metric *m)
+static size_t metric_put(char *text, size_t size, size_t at, const struct metric *m, bool ns)
 {
 	const char *suffix = strcmp(m->type, "counter") == 0 ? "_total" : "";
-	int n = snprintf(text + at, size - at, "# TYPE %s %s\n# HELP %s %s\n%s%s %" PRIu64 "\n", m->name, m->type,
-			 m->name, m->help, m->name, suffix, m->value);
+	char value[48];
+	int n;
 
+	if (ns)
+		snprintf(value, sizeof(value), "%" PRIu64 ".%09" PRIu64, (uint64_t)(m->value / NS_PER_S),
+			 (uint64_t)(m->value % NS_PER_S));
+	else
+		snprintf(value, sizeof(value), "%" PRIu64, m->value);
+	n = snprintf(text + at, size - at, "# TYPE %s %s\n# HELP %s %s\n%s%s %s\n", m->name, m->type, m->name, m->help,
+		     m->name, suffix, value);
 	if (n < 0 || (size_t)n >= size - at) {
 		text[at] = '\0';
 		return at;
 	}
 	return at + (size_t)n;
+}
+
+/* Return the bytes that are free on the file system of the archive, or 0 if that is not known. */
+static uint64_t disk_free(const struct collector *c)
+{
+	struct statvfs st;
+
+	if (!c->file.path || statvfs(c->file.path, &st) < 0)
+		return 0;
+	return (uint64_t)st.f_bavail * st.f_frsize;
 }
 
 /* Truncate the text of a source behind its last whole line. */
@@ -46,6 +65,8 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 {
 	const struct queue_level level = queue_level(c->queue);
 	const __typeof__(c->shared.counters) *n = &c->shared.counters;
+	const struct metric seconds = {"mprofd_commit_seconds", "counter", "Time spent in transactions of the archive.",
+				       c->archive.commit_ns};
 	const struct metric metrics[] = {
 		{"mprofd_looks", "counter", "Polls of rings.", n->polls},
 		{"mprofd_copied_bytes", "counter", "Proven bytes copied out of rings.", n->bytes},
@@ -71,15 +92,20 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 		 c->archive.damaged_packets},
 		{"mprofd_queue_bytes", "gauge", "Bytes that were copied and are not committed yet, with overhead.",
 		 level.bytes},
+		{"mprofd_queue_limit_bytes", "gauge", "How many may be.", level.limit},
 		{"mprofd_uncommitted_seconds", "gauge", "Age of the oldest of them.",
 		 level.oldest ? (clock_mono() - level.oldest) / NS_PER_S : 0},
 		{"mprofd_archiving", "gauge", "1 while the archive takes bytes.", c->archive.archiving},
+		{"mprofd_disk_free_bytes", "gauge", "Bytes free on the file system of the archive.", disk_free(c)},
+		{"mprofd_disk_kept_free_bytes", "gauge", "If fewer are free, the oldest packets are deleted.",
+		 c->config ? config_free_space(c->config) : 0},
 	};
 	size_t at = 0;
 
 	text[0] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
-		at = metric_put(text, size, at, &metrics[i]);
+		at = metric_put(text, size, at, &metrics[i], false);
+	at = metric_put(text, size, at, &seconds, true);
 	if (!c->source || !c->source->metrics)
 		return;
 	c->source->metrics(c->source, text + at, size - at);

@@ -11,13 +11,16 @@
 #include "quantity.h"
 
 const char *const config_sections[SECTIONS] = {
-	[SECTION_COLLECTOR] = "collector", [SECTION_XEN] = "xen",   [SECTION_ARCHIVE] = "archive",
-	[SECTION_HTTP] = "http",	   [SECTION_SINK] = "sink", [SECTION_POLICY] = "policy",
+	[SECTION_COLLECTOR] = "collector", [SECTION_XEN] = "xen",     [SECTION_ARCHIVE] = "archive",
+	[SECTION_HTTP] = "http",	   [SECTION_SINK] = "sink",   [SECTION_POLICY] = "policy",
+	[SECTION_ACCESS] = "access",	   [SECTION_GRANT] = "grant",
 };
 
 #define BYTES_HINT "a number of bytes such as 512K, 64MB or 1.5G"
 #define AGE_HINT   "a duration such as 90s, 12h or 30d, or 0 for no limit"
 #define WAIT_HINT  "a duration such as 10s, from 1s to 1d"
+#define FILE_HINT  "a file from / on, credential:NAME for a credential of the unit, or nothing for none"
+#define GLOBS_HINT "globs of guest names, separated by blanks, such as web* db-?"
 
 /* In the order in which mprofd.conf describes the keys. */
 const struct config_key config_keys[] = {
@@ -47,7 +50,7 @@ const struct config_key config_keys[] = {
 	{SECTION_ARCHIVE, "reserve", KIND_BYTES, offsetof(struct config, reserve_bytes), 0, 64 * GIB,
 	 BYTES_HINT ", at most 64G, or 0 for none"},
 	{SECTION_HTTP, "listen", KIND_LISTEN, offsetof(struct config, listen), 0, 0,
-	 "unix:PATH or HOST:PORT, or nothing to forget those before it"},
+	 "unix:PATH, HOST:PORT or https:HOST:PORT, or nothing to forget those before it"},
 	{SECTION_HTTP, "connections", KIND_COUNT, offsetof(struct config, connections), 1, 65536,
 	 "a whole number from 1 to 65536"},
 	{SECTION_HTTP, "connections-per-peer", KIND_COUNT, offsetof(struct config, peer_connections), 1, 65536,
@@ -84,6 +87,25 @@ const struct config_key config_keys[] = {
 	 BYTES_HINT ", or 0 for no limit"},
 	{SECTION_POLICY, "age", KIND_DURATION, offsetof(struct policy, age_ns), 0, INT64_MAX, AGE_HINT},
 	{SECTION_POLICY, "memtrace", KIND_MEMTRACE, offsetof(struct policy, memtrace), 0, 0, "automatic or asked"},
+	{SECTION_ACCESS, "certificate", KIND_FILE, offsetof(struct config, access_certificate), 0, 0, FILE_HINT},
+	{SECTION_ACCESS, "key", KIND_FILE, offsetof(struct config, access_key), 0, 0, FILE_HINT},
+	{SECTION_ACCESS, "client-ca", KIND_FILE, offsetof(struct config, access_client_ca), 0, 0, FILE_HINT},
+	{SECTION_ACCESS, "client-crl", KIND_FILE, offsetof(struct config, access_client_crl), 0, 0, FILE_HINT},
+	{SECTION_ACCESS, "names", KIND_NAMES, offsetof(struct config, access_names), 0, 0,
+	 "names and addresses of this server, separated by blanks, or nothing to forget those before them"},
+	{SECTION_ACCESS, "tokens", KIND_FILE, offsetof(struct config, access_tokens), 0, 0, FILE_HINT},
+	{SECTION_ACCESS, "session-life", KIND_DURATION, offsetof(struct config, session_life_ns), 60 * NS_PER_S,
+	 30 * DAY, "a duration such as 12h, from 60s to 30d"},
+	{SECTION_ACCESS, "requests-per-identity", KIND_COUNT, offsetof(struct config, identity_requests), 1, 65536,
+	 "a whole number from 1 to 65536"},
+	{SECTION_ACCESS, "live-per-identity", KIND_COUNT, offsetof(struct config, identity_live), 1, 65536,
+	 "a whole number from 1 to 65536"},
+	{SECTION_ACCESS, "handshakes-per-peer", KIND_COUNT, offsetof(struct config, peer_handshakes), 1, 65536,
+	 "handshakes a second, a whole number from 1 to 65536"},
+	{SECTION_GRANT, "read", KIND_GLOBS, offsetof(struct config_grant, read), 0, 0, GLOBS_HINT},
+	{SECTION_GRANT, "context", KIND_GLOBS, offsetof(struct config_grant, context), 0, 0, GLOBS_HINT},
+	{SECTION_GRANT, "write", KIND_GLOBS, offsetof(struct config_grant, write), 0, 0, GLOBS_HINT},
+	{SECTION_GRANT, "metrics", KIND_YES, offsetof(struct config_grant, metrics), 0, 0, "yes or no"},
 };
 const size_t config_n_keys = ARRAY_SIZE(config_keys);
 _Static_assert(ARRAY_SIZE(config_keys) <= 64, "a bit for each key");
@@ -126,6 +148,9 @@ bool config_key_parse(const struct config_key *key, const char *value, void *out
 	bool is_number;
 
 	switch (key->kind) {
+	case KIND_YES:
+		*(bool *)out = strcmp(value, "yes") == 0;
+		return *(bool *)out || strcmp(value, "no") == 0;
 	case KIND_MODE:
 		return parse_mode(value, (enum policy_mode *)out);
 	case KIND_MEMTRACE:

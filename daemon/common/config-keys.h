@@ -15,6 +15,8 @@ enum section {
 	SECTION_HTTP,
 	SECTION_SINK,
 	SECTION_POLICY,
+	SECTION_ACCESS,
+	SECTION_GRANT,
 	SECTIONS,
 };
 
@@ -30,14 +32,19 @@ enum kind {
 	KIND_LISTEN,
 	KIND_PATH,
 	KIND_MODE,
-	KIND_MEMTRACE
+	KIND_MEMTRACE,
+	KIND_FILE,
+	KIND_NAMES,
+	KIND_GLOBS,
+	KIND_YES
 };
 
 struct config_key {
 	enum section section;
 	const char *name;
 	enum kind kind;
-	size_t offset;	      /* in struct config; for a key of SECTION_POLICY in struct policy */
+	/* in struct config; in struct policy or struct config_grant for a key of these sections */
+	size_t offset;
 	uint64_t least, most; /* limits of a number, both inclusive */
 	const char *hint;     /* accepted values, for error messages */
 };
@@ -51,7 +58,8 @@ extern const size_t config_n_keys;
 
 /*
  * Parse VALUE and store the result at OUT, the key's field. Return false if VALUE does not parse as
- * the key's kind or is outside the key's limits. Not for the kinds KIND_LISTEN and KIND_PATH.
+ * the key's kind or is outside the key's limits. Not for the kinds whose values are texts: KIND_LISTEN,
+ * KIND_PATH, KIND_FILE, KIND_NAMES and KIND_GLOBS.
  */
 bool config_key_parse(const struct config_key *key, const char *value, void *out);
 /* Return the size in bytes of the key's field in struct policy. */

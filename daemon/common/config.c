@@ -16,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "cleanup.h"
 #include "config-keys.h"
+#include "glob.h"
 #include "quantity.h"
 
 #ifndef CONFIG_FILE
@@ -27,7 +29,12 @@
 /* Xenconsoled's log directory, if xenconsoled is configured to write logs. */
 #define CONSOLE_LOGS "/var/log/xen/console"
 
+/* Tokens of mprofd-http, in the directory that its unit gives it. */
+#define TOKENS "/var/lib/mprofd-http/tokens"
+
 #define POLICIES_MAX 1024u
+#define GRANTS_MAX   1024u
+#define NAMES_MAX    64u
 #define LISTEN_MAX   64u
 
 /* One policy section of a file. Bit I of SET: the section sets the key of config_keys[I]. */
@@ -85,6 +92,14 @@ static char **free_list(char **list)
 	return NULL;
 }
 
+static void grant_deinit(struct config_grant *grant)
+{
+	free(grant->who);
+	free(grant->read);
+	free(grant->context);
+	free(grant->write);
+}
+
 static int set_listen(struct parser *p, const struct config_key *key, const char *value)
 {
 	char ***list = (char ***)((uint8_t *)p->config + key->offset);
@@ -110,24 +125,103 @@ static int set_listen(struct parser *p, const struct config_key *key, const char
 	return more[n] ? 1 : fail_memory(p);
 }
 
+/* Append a copy of NAME to LIST. Return 1, or 0 after fail(). */
+static int add_name(struct parser *p, char ***list, const char *name, size_t bytes)
+{
+	size_t n = 0;
+	char **more;
+
+	while (*list && (*list)[n])
+		n++;
+	if (n == NAMES_MAX)
+		return fail(p, -EINVAL, "more than %u names: remove some", NAMES_MAX);
+	more = realloc(*list, (n + 2) * sizeof(*more));
+	if (!more)
+		return fail_memory(p);
+	*list = more;
+	more[n + 1] = NULL;
+	more[n] = strndup(name, bytes);
+	return more[n] ? 1 : fail_memory(p);
+}
+
+/* Append the names in VALUE, separated by blanks, to LIST; an empty VALUE clears it. */
+static int set_names(struct parser *p, const char *value, char ***list)
+{
+	int ok = 1;
+
+	if (!*value)
+		*list = free_list(*list);
+	for (size_t n; ok && *(value += strspn(value, " \t")); value += n) {
+		n = strcspn(value, " \t");
+		ok = add_name(p, list, value, n);
+	}
+	return ok;
+}
+
+/* Set *TEXT to a copy of VALUE and free the previous text. Return 1, or 0 after fail(). */
+static int set_text(struct parser *p, const char *value, char **text)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return fail_memory(p);
+	free(*text);
+	*text = copy;
+	return 1;
+}
+
+static int set_file(struct parser *p, const struct config_key *key, const char *value, char **file)
+{
+	const char *name = strncmp(value, "credential:", 11) == 0 ? value + 11 : NULL;
+
+	if (name ? !*name || strchr(name, '/') != NULL : *value && *value != '/')
+		return fail(p, -EINVAL, "%s = %s does not do: write %s", key->name, value, key->hint);
+	return set_text(p, value, file);
+}
+
+static int set_globs(struct parser *p, const struct config_key *key, const char *value, char **globs)
+{
+	if (!glob_closed(value))
+		return fail(p, -EINVAL, "%s = %s has a [ without its ]: write %s", key->name, value, key->hint);
+	return set_text(p, value, globs);
+}
+
 /* Set *PATH to a copy of VALUE and free the previous path. Return 1, or 0 after fail(). */
 static int set_path(struct parser *p, const struct config_key *key, const char *value, char **path)
 {
-	char *copy;
-
 	if (*value && *value != '/')
 		return fail(p, -EINVAL, "%s = %s does not do: write %s", key->name, value, key->hint);
-	copy = strdup(value);
-	if (!copy)
-		return fail_memory(p);
-	free(*path);
-	*path = copy;
-	return 1;
+	return set_text(p, value, path);
+}
+
+/* Set the text of KEY in the struct at BASE. Return 1, or 0 after fail(). */
+static int set_texts(struct parser *p, const struct config_key *key, const char *value, uint8_t *base)
+{
+	char **text = (char **)(base + key->offset);
+
+	switch (key->kind) {
+	case KIND_LISTEN:
+		return set_listen(p, key, value);
+	case KIND_NAMES:
+		return set_names(p, value, (char ***)(base + key->offset));
+	case KIND_PATH:
+		return set_path(p, key, value, text);
+	case KIND_FILE:
+		return set_file(p, key, value, text);
+	default:
+		return set_globs(p, key, value, text);
+	}
+}
+
+static bool is_text(const struct config_key *key)
+{
+	return key->kind == KIND_LISTEN || key->kind == KIND_NAMES || key->kind == KIND_PATH ||
+	       key->kind == KIND_FILE || key->kind == KIND_GLOBS;
 }
 
 static int fail_unknown(struct parser *p, const char *name)
 {
-	char known[256] = "";
+	char known[512] = "";
 	size_t at = 0;
 
 	for (size_t i = 0; i < config_n_keys; i++)
@@ -153,17 +247,17 @@ static int handle_pair(void *context, const char *section, const char *name, con
 	if (p->section == SECTION_NONE)
 		return fail(
 			p, -EINVAL,
-			"%s stands before any section: write [collector], [xen], [archive], [http], [sink] or [policy] "
-			"above it",
+			"%s stands before any section: write [collector], [xen], [archive], [http], [sink], [policy], "
+			"[access] or [grant WHO] above it",
 			name);
 	while (i < config_n_keys && (config_keys[i].section != p->section || strcmp(config_keys[i].name, name) != 0))
 		i++;
 	if (i == config_n_keys)
 		return fail_unknown(p, name);
-	if (config_keys[i].kind == KIND_LISTEN)
-		return set_listen(p, &config_keys[i], value);
-	if (config_keys[i].kind == KIND_PATH)
-		return set_path(p, &config_keys[i], value, (char **)(base + config_keys[i].offset));
+	if (p->section == SECTION_GRANT)
+		base = (uint8_t *)&p->config->grants[p->config->n_grants - 1];
+	if (is_text(&config_keys[i]))
+		return set_texts(p, &config_keys[i], value, base);
 	if (p->section == SECTION_POLICY) {
 		struct config_policy *policy = &p->config->policies[p->config->n_policies - 1];
 
@@ -173,26 +267,6 @@ static int handle_pair(void *context, const char *section, const char *name, con
 	if (!config_key_parse(&config_keys[i], value, base + config_keys[i].offset))
 		return fail(p, -EINVAL, "%s = %s does not do: write %s", name, value, config_keys[i].hint);
 	return 1;
-}
-
-/*
- * Return whether each [ of GLOB has its closing ], by the rules of fnmatch: \\[ is a literal
- * bracket, and so is a ] directly behind the [.
- */
-static bool glob_closed(const char *glob)
-{
-	for (; *glob; glob++) {
-		if (*glob == '\\' && glob[1]) {
-			glob++;
-		} else if (*glob == '[') {
-			glob++;
-			glob += *glob == '!' || *glob == '^';
-			glob = *glob ? strchr(glob + 1, ']') : NULL;
-			if (!glob)
-				return false;
-		}
-	}
-	return true;
 }
 
 static void begin_policy(struct parser *p, const char *glob)
@@ -226,6 +300,48 @@ static void begin_policy(struct parser *p, const char *glob)
 		}
 	}
 	c->n_policies++;
+}
+
+static bool is_who(const char *who)
+{
+	static const char *const kinds[] = {"user:", "group:", "certificate:", "remote:"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strncmp(who, kinds[i], strlen(kinds[i])) == 0)
+			return who[strlen(kinds[i])] != '\0';
+	return false;
+}
+
+static void begin_grant(struct parser *p, const char *who)
+{
+	struct config *c = p->config;
+	struct config_grant grant = {0}, *more;
+
+	if (!is_who(who)) {
+		fail(p, -EINVAL,
+		     "[grant %s] names nobody: write [grant user:NAME], [grant group:NAME], [grant certificate:NAME] "
+		     "or "
+		     "[grant remote:NAME]",
+		     who);
+		return;
+	}
+	if (c->n_grants == GRANTS_MAX) {
+		fail(p, -EINVAL, "more than %u grants: use groups", GRANTS_MAX);
+		return;
+	}
+	more = realloc(c->grants, (c->n_grants + 1) * sizeof(*more));
+	if (more)
+		c->grants = more;
+	grant.who = strdup(who);
+	grant.read = strdup("");
+	grant.context = strdup("");
+	grant.write = strdup("");
+	if (more && grant.who && grant.read && grant.context && grant.write) {
+		more[c->n_grants++] = grant;
+		return;
+	}
+	grant_deinit(&grant);
+	fail_memory(p);
 }
 
 /*
@@ -264,12 +380,14 @@ static void begin_section(struct parser *p, char *line)
 		p->section++;
 	if (p->section == SECTION_POLICY)
 		begin_policy(p, glob);
+	else if (p->section == SECTION_GRANT)
+		begin_grant(p, glob);
 	else if (p->section == SECTIONS || *glob)
 		fail(p, -EINVAL,
-		     "there is no section [%s%s%s]: write [collector], [xen], [archive], [http], [sink], [policy] or "
-		     "[policy "
-		     "GLOB]",
+		     "there is no section [%s%s%s]: write [collector], [xen], [archive], [http], [sink], [policy], "
+		     "[policy GLOB], [access] or [grant WHO]",
 		     name, *glob ? " " : "", glob);
+	p->config->access |= p->section == SECTION_ACCESS;
 }
 
 /*
@@ -400,17 +518,33 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 		.sink_age_ns = 30 * DAY,
 		.sink_queue_bytes = 64 * MIB,
 		.sink_reconnect_ns = 60 * NS_PER_S,
+		.access_certificate = strdup(""),
+		.access_key = strdup(""),
+		.access_client_ca = strdup(""),
+		.access_client_crl = strdup(""),
+		.access_tokens = strdup(TOKENS),
+		.session_life_ns = 12 * 3600 * NS_PER_S,
+		.identity_requests = 64,
+		.identity_live = 32,
+		.peer_handshakes = 50,
 	};
 	const char *name = file ? file : CONFIG_FILE;
 	int r;
 
-	if (!fresh.xen_console_logs) {
+	if (!fresh.xen_console_logs || !fresh.access_certificate || !fresh.access_key || !fresh.access_client_ca ||
+	    !fresh.access_client_crl || !fresh.access_tokens) {
 		snprintf(error, error_size, "%s: no memory left to read the configuration", name);
+		config_deinit(&fresh);
 		return -ENOMEM;
 	}
 	r = load_file(&fresh, name, !file, error, error_size);
 	if (r == 0)
 		r = load_drop_ins(&fresh, name, error, error_size);
+	if (r == 0 && fresh.n_grants && !fresh.access) {
+		snprintf(error, error_size, "%s: [grant %s] stands without access control: write a section [access]",
+			 name, fresh.grants[0].who);
+		r = -EINVAL;
+	}
 	if (r < 0) {
 		config_deinit(&fresh);
 		return r;
@@ -423,7 +557,16 @@ void config_deinit(struct config *c)
 {
 	free_list(c->listen);
 	free_list(c->sink_listen);
+	free_list(c->access_names);
 	free(c->xen_console_logs);
+	free(c->access_certificate);
+	free(c->access_key);
+	free(c->access_client_ca);
+	free(c->access_client_crl);
+	free(c->access_tokens);
+	for (size_t i = 0; i < c->n_grants; i++)
+		grant_deinit(&c->grants[i]);
+	free(c->grants);
 	for (size_t i = 0; i < c->n_policies; i++)
 		free(c->policies[i].glob);
 	free(c->policies);

@@ -11,6 +11,11 @@
  *  [policy]     every guest; [policy GLOB]: guests whose name matches. The last match wins per key:
  *               mode = continuous | periodic | on-crash, interval, bytes, age,
  *               memtrace = automatic | asked
+ *  [access]     turns on access control of mprofd-http: certificate, key, client-ca, client-crl,
+ *               names (repeatable), tokens, session-life, requests-per-identity, live-per-identity,
+ *               handshakes-per-peer
+ *  [grant WHO]  rights of user:NAME, group:NAME, certificate:NAME or remote:NAME: read, context,
+ *               write, metrics
  *
  * If a section or key is unknown or a value does not parse, the program prints one sentence (file,
  * line, error, accepted values) and does not start. So nobody finds a typo in a quota only when the
@@ -34,6 +39,13 @@ struct policy {
 	uint64_t bytes;		       /* limit of archived content per guest; 0 = no limit; default 1 GiB */
 	uint64_t age_ns;	       /* age at which content is deleted; 0 = no limit; default 30 days */
 	enum policy_memtrace memtrace; /* default automatic */
+};
+
+/* The rights of one WHO, each a list of globs of guest names, separated by blanks ("" = none). */
+struct config_grant {
+	char *who; /* user:NAME, group:NAME, certificate:NAME or remote:NAME; owned, as the globs */
+	char *read, *context, *write;
+	bool metrics;
 };
 
 struct config {
@@ -76,6 +88,19 @@ struct config {
 	uint64_t sink_reconnect_ns;
 	struct config_policy *policies; /* owned; in the order of the file */
 	size_t n_policies;
+	/*
+	 * Access control is on. The files are absolute paths or credential:NAME; "" = none; owned.
+	 */
+	bool access;
+	char *access_certificate, *access_key, *access_client_ca, *access_client_crl;
+	char *access_tokens;	     /* default /var/lib/mprofd-http/tokens */
+	char **access_names;	     /* further names of this server; NULL-terminated; NULL = none */
+	uint64_t session_life_ns;    /* after which a browser must sign in again; default 12 h */
+	uint32_t identity_requests;  /* requests in progress of one identity; default 64 */
+	uint32_t identity_live;	     /* live bodies and streams of events of one identity; default 32 */
+	uint32_t peer_handshakes;    /* TLS handshakes a second of one peer; default 50 */
+	struct config_grant *grants; /* owned; in the order of the file */
+	size_t n_grants;
 };
 
 /*

@@ -97,10 +97,10 @@ static struct iovec field(char *out, size_t size, const char *format, ...)
 	return (struct iovec){.iov_base = out, .iov_len = (size_t)n < size ? (size_t)n : size - 1};
 }
 
-static bool write_journal(enum log_level level, const char *guest, const char *message)
+static bool write_journal(enum log_level level, const char *guest, const char *id, const char *message)
 {
-	char text[LINE_BYTES + GUEST_BYTES + 16], priority[16], identifier[64], name[GUEST_BYTES + 16];
-	struct iovec v[4];
+	char text[LINE_BYTES + GUEST_BYTES + 16], priority[16], identifier[64], name[GUEST_BYTES + 16], kind[64];
+	struct iovec v[5];
 	int n = 0;
 
 	if (guest)
@@ -111,6 +111,8 @@ static bool write_journal(enum log_level level, const char *guest, const char *m
 	v[n++] = field(identifier, sizeof(identifier), "SYSLOG_IDENTIFIER=%s", log_state.name);
 	if (guest)
 		v[n++] = field(name, sizeof(name), "MPROF_GUEST=%s", guest);
+	if (id)
+		v[n++] = field(kind, sizeof(kind), "MESSAGE_ID=%s", id);
 	return sd_journal_sendv(v, n) >= 0;
 }
 
@@ -144,7 +146,7 @@ static void write_stderr(enum log_level level, const char *guest, const char *me
 		;
 }
 
-__attribute__((format(printf, 4, 0))) static void log_vwrite(enum log_level level, const char *guest,
+__attribute__((format(printf, 5, 0))) static void log_vwrite(enum log_level level, const char *guest, const char *id,
 							     uint32_t held_back, const char *format, va_list args)
 {
 	char raw[LINE_BYTES - 64], message[LINE_BYTES], name[GUEST_BYTES];
@@ -163,7 +165,7 @@ __attribute__((format(printf, 4, 0))) static void log_vwrite(enum log_level leve
 		make_printable(name, sizeof(name), guest);
 		guest = name;
 	}
-	if (!log_state.journal || !write_journal(level, guest, message))
+	if (!log_state.journal || !write_journal(level, guest, id, message))
 		write_stderr(level, guest, message);
 	errno = saved;
 }
@@ -173,7 +175,16 @@ void log_write(enum log_level level, const char *guest, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	log_vwrite(level, guest, 0, format, args);
+	log_vwrite(level, guest, NULL, 0, format, args);
+	va_end(args);
+}
+
+void log_write_id(enum log_level level, const char *id, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_vwrite(level, NULL, id, 0, format, args);
 	va_end(args);
 }
 
@@ -208,7 +219,7 @@ bool log_write_limited(struct log_limit *limit, enum log_level level, const char
 	if (!limit_take(limit, clock_mono(), &held_back))
 		return false;
 	va_start(args, format);
-	log_vwrite(level, guest, held_back, format, args);
+	log_vwrite(level, guest, NULL, held_back, format, args);
 	va_end(args);
 	return true;
 }

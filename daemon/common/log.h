@@ -42,6 +42,12 @@ void log_init(const char *name);
  */
 __attribute__((format(printf, 3, 4))) void log_write(enum log_level level, const char *guest, const char *format, ...);
 
+/*
+ * Log one line with the journal field MESSAGE_ID, by which operators find messages of one kind: ID is
+ * 32 hexadecimal digits.
+ */
+__attribute__((format(printf, 3, 4))) void log_write_id(enum log_level level, const char *id, const char *format, ...);
+
 /* Log one line unless LIMIT is used up. Return whether the line was written. */
 __attribute__((format(printf, 4, 5))) bool log_write_limited(struct log_limit *limit, enum log_level level,
 							     const char *guest, const char *format, ...);

@@ -12,19 +12,30 @@
 #include "options.h"
 #include "routes.h"
 #include "server.h"
+#include "stdio-pump.h"
+#include "token-command.h"
 
 #define LISTEN_MAX 16u
 
 #define USAGE                                                                                                      \
-	"usage: mprofd-http [--state DIR] [--run DIR] [--config FILE] [--listen unix:PATH|HOST:PORT]...\n"         \
+	"usage: mprofd-http [--state DIR] [--run DIR] [--config FILE] [--listen unix:PATH|[https:]HOST:PORT]...\n" \
+	"       mprofd-http --stdio --as NAME [--state DIR] [--run DIR] [--config FILE]\n"                         \
+	"       mprofd-http --token new NAME [--scope SCOPES]... [--days N] [--config FILE]\n"                     \
+	"       mprofd-http --token list|revoke ID [--config FILE]\n"                                              \
 	"\n"                                                                                                       \
 	"Serve the trace archive over HTTP.\n"                                                                     \
 	"\n"                                                                                                       \
 	"  --state DIR     directory of the archive (/var/lib/mprofd)\n"                                           \
 	"  --run DIR       directory of the sockets (/run/mprofd)\n"                                               \
 	"  --config FILE   configuration file\n"                                                                   \
-	"  --listen WHERE  unix:PATH, or HOST:PORT on loopback; repeatable.  Default: the sockets from systemd,\n" \
-	"                  else those of the configuration, else http.sock in the run directory\n"                 \
+	"  --listen WHERE  unix:PATH, HOST:PORT on loopback, or https:HOST:PORT; repeatable.  Default: the\n"      \
+	"                  sockets from systemd, else those of the configuration, else http.sock in the run\n"     \
+	"                  directory\n"                                                                            \
+	"  --stdio         serve one connection on standard input and output\n"                                    \
+	"  --as NAME       with --stdio: the rights of [grant remote:NAME]\n"                                      \
+	"  --token VERB    make a token, list tokens, or revoke one\n"                                             \
+	"  --scope SCOPES  of the new token: read=GLOBS, context=GLOBS, write=GLOBS, metrics=yes; repeatable\n"    \
+	"  --days N        life of the new token (365)\n"                                                          \
 	"  --routes        print the methods and paths that are served, and exit\n"                                \
 	"  --help, --version\n"
 
@@ -32,44 +43,82 @@ struct arguments {
 	const char *state, *run, *config;
 	const char *listen[LISTEN_MAX];
 	size_t n_listen;
+	bool stdio;
+	const char *remote;
+	pid_t pump; /* the process of --stdio; 0 = none */
+	struct token_command token;
 	int exit_code; /* -1 = continue */
 };
+
+/* Take option C of getopt_long(). */
+static void take_option(struct arguments *a, int c)
+{
+	if (c == 's') {
+		a->state = optarg;
+	} else if (c == 'r') {
+		a->run = optarg;
+	} else if (c == 'c') {
+		a->config = optarg;
+	} else if (c == 'l' && a->n_listen < LISTEN_MAX) {
+		a->listen[a->n_listen++] = optarg;
+	} else if (c == 'i') {
+		a->stdio = true;
+	} else if (c == 'a') {
+		a->remote = optarg;
+	} else if (c == 't') {
+		a->token.verb = optarg;
+	} else if (c == 'S' && a->token.n_scopes < TOKEN_SCOPES_MOST) {
+		a->token.scopes[a->token.n_scopes++] = optarg;
+	} else if (c == 'd') {
+		a->token.days = optarg;
+	} else if (c == 'R') {
+		routes_print(&api_routes, stdout);
+		a->exit_code = 0;
+	} else if (c == 'h' || c == 'v') {
+		fputs(c == 'h' ? USAGE : "mprofd-http " VERSION "\n", stdout);
+		a->exit_code = 0;
+	} else {
+		fputs(USAGE, stderr);
+		a->exit_code = 2;
+	}
+}
 
 static void parse_arguments(struct arguments *a, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"state", required_argument, NULL, 's'},  {"run", required_argument, NULL, 'r'},
-		{"config", required_argument, NULL, 'c'}, {"listen", required_argument, NULL, 'l'},
-		{"routes", no_argument, NULL, 'R'},	  {"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'v'},	  {NULL, 0, NULL, 0},
+		{"state", required_argument, NULL, 's'},
+		{"run", required_argument, NULL, 'r'},
+		{"config", required_argument, NULL, 'c'},
+		{"listen", required_argument, NULL, 'l'},
+		{"routes", no_argument, NULL, 'R'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'},
+		{"stdio", no_argument, NULL, 'i'},
+		{"as", required_argument, NULL, 'a'},
+		{"token", required_argument, NULL, 't'},
+		{"scope", required_argument, NULL, 'S'},
+		{"days", required_argument, NULL, 'd'},
+		{NULL, 0, NULL, 0},
 	};
 	int c;
 
 	*a = (struct arguments){.state = "/var/lib/mprofd", .run = "/run/mprofd", .exit_code = -1};
-	while (a->exit_code < 0 && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 's') {
-			a->state = optarg;
-		} else if (c == 'r') {
-			a->run = optarg;
-		} else if (c == 'c') {
-			a->config = optarg;
-		} else if (c == 'l' && a->n_listen < LISTEN_MAX) {
-			a->listen[a->n_listen++] = optarg;
-		} else if (c == 'R') {
-			routes_print(&api_routes, stdout);
-			a->exit_code = 0;
-		} else if (c == 'h' || c == 'v') {
-			fputs(c == 'h' ? USAGE : "mprofd-http " VERSION "\n", stdout);
-			a->exit_code = 0;
-		} else {
-			fputs(USAGE, stderr);
-			a->exit_code = 2;
-		}
-	}
+	while (a->exit_code < 0 && (c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		take_option(a, c);
 	if (a->exit_code < 0 && (!option_directory("mprofd-http", "--state", a->state) ||
 				 !option_directory("mprofd-http", "--run", a->run)))
 		a->exit_code = 2;
-	if (a->exit_code < 0 && optind < argc) {
+	a->token.words = (const char *const *)argv + optind;
+	a->token.n_words = (size_t)(argc - optind);
+	if (a->exit_code < 0 && a->stdio != (a->remote != NULL)) {
+		fputs("mprofd-http: --stdio and --as NAME go together\n", stderr);
+		a->exit_code = 2;
+	}
+	if (a->exit_code < 0 && !a->token.verb && (a->token.n_scopes || a->token.days)) {
+		fputs("mprofd-http: --scope and --days go with --token new NAME\n", stderr);
+		a->exit_code = 2;
+	}
+	if (a->exit_code < 0 && !a->token.verb && optind < argc) {
 		fprintf(stderr, "mprofd-http: %s is no option\n" USAGE, argv[optind]);
 		a->exit_code = 2;
 	}
@@ -82,11 +131,15 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
  */
 static int listen_all(struct http *h, const struct arguments *a, const struct config *c, char *sentence, size_t size)
 {
-	int n = sd_listen_fds(1), rc = 0;
-	char path[512];
+	char path[512], **names = NULL;
+	int n = sd_listen_fds_with_names(1, &names), rc = 0;
 
-	for (int i = 0; i < n && rc == 0; i++)
-		rc = http_adopt(h, SD_LISTEN_FDS_START + i, sentence, size);
+	for (int i = 0; i < n; i++) {
+		if (rc == 0)
+			rc = http_adopt(h, SD_LISTEN_FDS_START + i, names[i], sentence, size);
+		free(names[i]);
+	}
+	free(names);
 	for (size_t i = 0; i < a->n_listen && rc == 0; i++)
 		rc = http_listen(h, a->listen[i], sentence, size);
 	if (n > 0 || a->n_listen)
@@ -97,6 +150,35 @@ static int listen_all(struct http *h, const struct arguments *a, const struct co
 		return rc;
 	snprintf(path, sizeof(path), "unix:%s/http.sock", a->run);
 	return http_listen(h, path, sentence, size);
+}
+
+/* Serve standard input and output as a remote that a grant names. */
+static int serve_stdio(struct http *h, struct arguments *a, const struct config *c, char *sentence, size_t size)
+{
+	bool granted = false;
+	int fd, rc;
+
+	for (size_t i = 0; i < c->n_grants; i++)
+		granted |= strncmp(c->grants[i].who, "remote:", 7) == 0 && strcmp(c->grants[i].who + 7, a->remote) == 0;
+	if (!granted) {
+		snprintf(sentence, size, "--as %s is refused: write [access] and [grant remote:%s] in mprofd.conf",
+			 a->remote, a->remote);
+		return -EACCES;
+	}
+	rc = stdio_pump(&fd, &a->pump);
+	if (rc < 0) {
+		snprintf(sentence, size, "cannot serve standard input: %s", strerror(-rc));
+		return rc;
+	}
+	return http_serve(h, fd, sentence, size);
+}
+
+static int on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *context)
+{
+	(void)source;
+	(void)info;
+	access_refresh(context, true);
+	return 0;
 }
 
 static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *context)
@@ -114,6 +196,7 @@ static int loop_new(sd_event **event)
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	rc = sd_event_default(event);
@@ -126,9 +209,10 @@ static int loop_new(sd_event **event)
 	return rc < 0 ? rc : 0;
 }
 
-static int serve(const struct arguments *a, const struct config *c, char *sentence, size_t size)
+static int serve(struct arguments *a, const struct config *c, char *sentence, size_t size)
 {
 	CLEANUP(sd_event_unrefp) sd_event *event = NULL;
+	CLEANUP(access_freep) struct access *access = NULL;
 	CLEANUP(server_freep) struct server *s = NULL;
 	struct server_options options = {.state = a->state,
 					 .run = a->run,
@@ -138,15 +222,22 @@ static int serve(const struct arguments *a, const struct config *c, char *senten
 						  .body_timeout_ns = c->body_timeout_ns,
 						  .idle_timeout_ns = c->idle_timeout_ns},
 					 .sink = c->sink_listen && c->sink_listen[0]};
-	int rc = loop_new(&event);
+	int rc = access_new(&access, c, a->remote, sentence, size);
 
+	if (rc < 0)
+		return rc;
+	options.access = access;
+	rc = loop_new(&event);
+	if (rc == 0)
+		rc = sd_event_add_signal(event, NULL, SIGHUP, on_reload, access) < 0 ? -ENOMEM : 0;
 	if (rc == 0)
 		rc = server_new(&s, event, &options);
 	if (rc < 0) {
 		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
 		return rc;
 	}
-	rc = listen_all(server_http(s), a, c, sentence, size);
+	rc = a->stdio ? serve_stdio(server_http(s), a, c, sentence, size)
+		      : listen_all(server_http(s), a, c, sentence, size);
 	if (rc < 0)
 		return rc;
 	sd_notify(0, "READY=1");
@@ -169,10 +260,17 @@ int main(int argc, char **argv)
 	if (a.exit_code >= 0)
 		return a.exit_code;
 	rc = config_load(&c, a.config, sentence, sizeof(sentence));
+	if (rc == 0 && a.token.verb) {
+		rc = token_command_run(&a.token, c.access_tokens);
+		config_deinit(&c);
+		return rc;
+	}
 	if (rc == 0) {
 		rc = serve(&a, &c, sentence, sizeof(sentence));
 		config_deinit(&c);
 	}
+	if (a.pump)
+		stdio_pump_wait(a.pump);
 	if (rc < 0)
 		log_error("%s", sentence);
 	return rc < 0 ? 1 : 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
+#include "access.h"
 #include "clock.h"
 #include "decode-thread.h"
 #include "events.h"
@@ -193,6 +194,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct server *s = context;
 
+	access_refresh(s->services.access, false);
 	notice_tick(s->services.collector);
 	notice_tick(s->services.sink);
 	resume_live(s); /* a notice of a commit may have been missed */
@@ -250,6 +252,7 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 	    asprintf(&sink, "%s/sink/sink.sock", options->run) < 0)
 		return -ENOMEM;
 	s->event = event;
+	s->services.access = options->access;
 	s->services.sink_wanted = options->sink;
 	s->services.scratch = &s->scratch;
 	s->services.live_steps = &s->live_steps;

@@ -8,8 +8,9 @@
 #include "http.h"
 
 struct server_options {
-	const char *state; /* directory with the archives */
-	const char *run;   /* directory with the sockets */
+	const char *state;     /* directory with the archives */
+	const char *run;       /* directory with the sockets */
+	struct access *access; /* borrowed until server_free() */
 	struct http_options http;
 	bool sink; /* the configuration has a section [sink]: /readyz then needs the sink, too */
 };

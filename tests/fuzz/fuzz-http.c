@@ -49,8 +49,9 @@ static void try_headers(const char *host, const char *origin, const char *encodi
 	bool ok = request_host_ok(host, "dom0");
 
 	require(!ok || strlen(host) <= strlen("localhost:65535") + 1);
-	require(!request_origin_ok(origin, host) || strlen(origin) > strlen("http://"));
+	require(!request_origin_ok(origin, "http://", host) || strlen(origin) > strlen("http://"));
 	require(!request_accepts_zstd(encoding) || strlen(encoding) >= 4);
+	require(!request_accepts_version(encoding, "zstd", "1.0.0") || strlen(encoding) >= 4);
 	require(!request_etag_matches(etag, "\"0-0\"") || strchr(etag, '*') || strstr(etag, "\"0-0\""));
 }
 

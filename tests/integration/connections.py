@@ -189,7 +189,51 @@ class Connections(Case):
             self.assertEqual(client.head()[0], 200)
         return clients
 
+    # ---- framing
+
+    def test_framing(self):
+        """A header that says in two ways where the body ends is refused, the connection is closed, and
+        what follows is no request."""
+        start, inner = b" /healthz HTTP/1.1\r\nHost: localhost\r\n", b"GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        chunks, length = b"Transfer-Encoding: chunked\r\n", b"Content-Length: %d\r\n" % (len(inner) + 5)
+        two = [length + chunks, chunks + length, length + length, b"X: y\r\n " + length, length.replace(b":", b" :"), b"Host: b\r\n"]
+        for kind in "unix", "ipv4":
+            with self.subTest(kind=kind), Server(kind, LONG) as server:
+                for lines in (*two, b"Transfer-Encoding: gzip\r\n"):
+                    for method in b"GET", b"POST":
+                        client = self.client(server).send(method + start + lines + b"\r\n0\r\n\r\n" + inner)
+                        status, headers = client.head()
+                        self.assertEqual((status, headers["connection"]), (400, "close"), lines)
+                        self.assertNotIn(b"HTTP/1.1", client.rest(), lines)
+                # Chunks have an answer, and end the connection.
+                client = self.client(server).send(b"POST" + start + chunks + b"\r\n0;\n\r\n" + inner)
+                self.assertEqual(client.head()[0], 405)
+                self.assertNotIn(b"HTTP/1.1", client.rest())
+                client = self.client(server).send(b"GET" + start + b"Content-Length: 2\r\n\r\nab")
+                self.assertEqual((client.answer()[0], client.ask()), (200, 200))
+
     # ---- limits
+
+    def test_users_stay(self):
+        """Connections that send nothing push out each other, and no connection with credentials, as
+        long as such connections take at most half of the places."""
+        path = ASK % b"/v1/session"
+        for kind in KINDS:
+            with self.subTest(kind=kind), Server(kind, f"connections = 8\n{LONG}") as server:
+                users = [self.client(server) for _ in range(4)]
+                self.assertEqual([user.ask(path) for user in users], [200] * 4)
+                silent = [self.client(server) for _ in range(20)]
+                for client in silent[:16]:
+                    self.assertEqual(client.rest(), b"")
+                self.assertEqual([user.ask(path) for user in users], [200] * 4)
+                # With a fifth user more than half is theirs, and the one that waits longest must leave.
+                fifth = self.client(server)
+                self.assertEqual(fifth.ask(path), 200)
+                late = self.client(server)
+                self.assertEqual(users[0].rest(), b"")
+                self.assertEqual([user.ask(path) for user in (*users[1:], fifth)], [200] * 4)
+                for client in [*users, *silent, fifth, late]:
+                    client.close()
 
     def held(self, server, limit, n):
         """Check N clients at a limit: each client above it closes the client that has waited

@@ -5,6 +5,7 @@ and that a client which does not read affects no other.
 """
 
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -22,12 +23,13 @@ GUEST_UUID = "0a1b2c3d-0000-4000-8000-00000000000a"
 
 
 class Follower(threading.Thread):
-    """Read events until the test closes it, or the server ends them."""
+    """Read events until the test closes it, or the server ends them. Without a CONNECTION use the
+    server's Unix socket."""
 
-    def __init__(self, d, last=None):
+    def __init__(self, d, last=None, connection=None, **headers):
         super().__init__(daemon=True)
-        self.connection = daemons.UnixConnection(d.socket, 60)
-        self.connection.request("GET", "/v1/events", headers={"Last-Event-ID": last} if last else {})
+        self.connection = connection or daemons.UnixConnection(d.socket, 60)
+        self.connection.request("GET", "/v1/events", headers={**headers, **({"Last-Event-ID": last} if last else {})})
         self.socket = self.connection.sock
         self.answer = self.connection.getresponse()
         self.status = self.answer.status
@@ -50,7 +52,7 @@ class Follower(threading.Thread):
                 elif event:
                     self.events.append((event["event"], json.loads(event["data"]), event["id"]))
                     event = {}
-        except (OSError, ValueError):
+        except (OSError, ValueError, http.client.HTTPException):
             pass
         self.over = True
 
@@ -64,6 +66,23 @@ class Follower(threading.Thread):
         if self.is_alive():
             self.join()
         self.connection.close()
+
+
+def writer(case, d):
+    """Start a writer of the archive without a collector. Return a function that commits lines."""
+    driver = subprocess.Popen([program("archive-driver"), d.state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    case.addCleanup(driver.stdout.close)
+    case.addCleanup(driver.wait)
+    case.addCleanup(driver.stdin.close)
+    driver.stdout.readline()
+
+    def say(*lines):
+        for line in ("begin", *lines, "commit"):
+            driver.stdin.write(line + "\n")
+            driver.stdin.flush()
+            case.assertEqual(driver.stdout.readline(), "ok\n", line)
+
+    return say
 
 
 class Events(Case):
@@ -199,18 +218,7 @@ class Events(Case):
         """The server sees another process's changes without notices: a rename, a suspension,
         deletions by the quotas."""
         d = self.enterContext(daemons.Daemons())
-        driver = subprocess.Popen([program("archive-driver"), d.state], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(driver.stdout.close)
-        self.addCleanup(driver.wait)
-        self.addCleanup(driver.stdin.close)
-        driver.stdout.readline()
-
-        def say(*lines):
-            for line in ("begin", *lines, "commit"):
-                driver.stdin.write(line + "\n")
-                driver.stdin.flush()
-                self.assertEqual(driver.stdout.readline(), "ok\n", line)
-
+        say = writer(self, d)
         say(f"run 1 xen a web {GUEST_UUID} 5 running -", "stream 1 1 0 4096 4 0")
         d.start_server()
         f = self.follow(d)

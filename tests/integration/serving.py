@@ -203,7 +203,11 @@ class Served(Case):
     def test_metrics(self):
         d = self.daemons()
         self.guest(d)
-        text = d.get("/metrics").decode()
+        wanted = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;q=0.5"
+        _, headers, text = d.ask("/metrics", headers={"Accept": wanted})
+        self.assertEqual(headers["Content-Type"], "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        self.assertEqual(headers["Vary"], "Accept")
+        text = text.decode()
         for name in ("mprofd_copied_bytes_total", "mprofd_archive_running 1", "mprofd_archiving 1"):
             self.assertIn(name.replace("archive_running", "archive_runs_running"), text)
         names = re.findall(r"^# TYPE (\S+)", text, re.M)
@@ -215,6 +219,15 @@ class Served(Case):
             self.assertRegex(about, r"^[A-Z1].*\.$", name)
             self.assertRegex(text, rf"(?m)^{sample}(\{{.*\}})? [0-9.e+-]+$", name)
         self.assertEqual(len(names), len(re.findall(r"^# TYPE (\S+) .*\n# HELP \1 ", text, re.M)))
+
+        # Other clients get the older format, in which a counter is named like its sample.
+        for accept in ({}, {"Accept": "*/*"}, {"Accept": "application/openmetrics-text;version=0.0.1,text/plain"}):
+            _, headers, older = d.ask("/metrics", headers=accept)
+            self.assertEqual(headers["Content-Type"], "text/plain; version=0.0.4; charset=utf-8", accept)
+            described = re.findall(r"^# TYPE (\S+) (.*)\n# HELP (\S+) .*\n([^ {]+)", older.decode(), re.M)
+            self.assertEqual(len(described), len(names))
+            for name, kind, helped, sample in described:
+                self.assertEqual((helped, sample, kind == "counter"), (name, name, name.endswith("_total")))
 
     def test_collector_comes_and_goes(self):
         """/readyz soon shows each change."""

@@ -906,7 +906,13 @@ class Http(Case):
         d = self.all()
         d.wait(lambda: self.call(d, "GET", "/readyz")[0] == 200)
         metrics = d.get("/metrics").decode()
-        for name in ("mprofd_sink_streams 0", "mprofd_memtraces 0", "mprofd_http_sink_connected 1", "mprofd_looks_total"):
+        for name in (
+            "mprofd_sink_streams 0",
+            "mprofd_memtraces 0",
+            "mprofd_http_sink_connected 1",
+            "mprofd_http_sink_configured 1",
+            "mprofd_looks_total",
+        ):
             self.assertIn(f"\n{name}", metrics)
         self.assertTrue(metrics.endswith("# EOF\n") and metrics.count("# EOF") == 1)
         d.stop_sink()

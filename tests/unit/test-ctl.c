@@ -25,7 +25,7 @@ static void check_target(const char *name, bool files, enum trace_source_kind ki
 {
 	struct trace_source t;
 
-	CHECK_EQ_INT(trace_source_parse(&t, name, files), settled);
+	CHECK_EQ_INT(trace_source_parse(&t, NULL, name, files), settled);
 	CHECK_EQ_INT(t.kind, kind);
 	CHECK_EQ_STR(t.name, rest);
 }
@@ -86,20 +86,20 @@ static void test_selection(void)
 
 static void test_path(void)
 {
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	struct trace_source t = {.kind = SOURCE_DOMAIN, .name = "a b/ü?"};
 	struct selection s = {.last = "10s", .stream = "2"};
 	CLEANUP(freep) char *path = NULL;
 
-	CHECK_EQ_INT(http_open(&h, "http://host:1/"), CTL_OK);
-	CHECK_EQ_STR(h.base, "http://host:1");
+	CHECK_EQ_INT(http_open(&h, &(struct hosts){.list = "http://host:1/"}), CTL_OK);
+	CHECK_EQ_STR(h.at.base, "http://host:1");
 	path = trace_source_path(&t, &h, "trace", &s);
 	CHECK_EQ_STR(path, "/v1/domains/a%20b%2F%C3%BC%3F/trace?stream=2&last=10s");
 	http_close(&h);
-	CHECK_EQ_INT(http_open(&h, "unix:/x/y"), CTL_OK);
-	CHECK_EQ_STR(h.unix_path, "/x/y");
+	CHECK_EQ_INT(http_open(&h, &(struct hosts){.list = "unix:/x/y"}), CTL_OK);
+	CHECK_EQ_STR(h.at.socket, "/x/y");
 	http_close(&h);
-	CHECK_EQ_INT(http_open(&h, "ftp://x"), CTL_USAGE);
+	CHECK_EQ_INT(http_open(&h, &(struct hosts){.list = "ftp://x"}), CTL_USAGE);
 }
 
 static int parse(struct operands *left, const char **out, const char *a, const char *b, const char *c)

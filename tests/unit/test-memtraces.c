@@ -2,6 +2,8 @@
  * The archive of memory profiles: committed data stays complete and unchanged, whatever recordings
  * grow, end or are deleted.
  */
+#include <time.h>
+
 #include "archive-fixture.h"
 #include "memtraces-reader.h"
 
@@ -19,11 +21,19 @@ static bool bench_open(struct bench *b)
 	return CHECK_EQ_INT(memtraces_open(&b->w, b->state, &options, sentence, sizeof(sentence)), 0);
 }
 
+/* Wait until the reader has found the archive, which it looks for again after DATABASE_LOOK_NS. */
+static bool is_found(const struct bench *b)
+{
+	for (int i = 0; i < 10000 && memtraces_reader_ready(b->r) == ARCHIVE_E_ABSENT; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	return CHECK_EQ_INT(memtraces_reader_ready(b->r), 0);
+}
+
 static bool bench_init(struct bench *b)
 {
 	*b = (struct bench){.state = "/tmp/mprof-test-XXXXXX"};
 	return CHECK(mkdtemp(b->state) != NULL) && CHECK_EQ_INT(memtraces_reader_new(&b->r, b->state), 0) &&
-	       CHECK_EQ_INT(memtraces_reader_ready(b->r), ARCHIVE_E_ABSENT) && bench_open(b);
+	       CHECK_EQ_INT(memtraces_reader_ready(b->r), ARCHIVE_E_ABSENT) && bench_open(b) && is_found(b);
 }
 
 static void bench_deinit(struct bench *b)

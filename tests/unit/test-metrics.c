@@ -47,7 +47,7 @@ static bool lines_ok(const char *text)
 			return false;
 		while (space > text && space[-1] != ' ')
 			space--;
-		if (*text != '#' && (space == text || strspn(space, "0123456789") != (size_t)(end - space)))
+		if (*text != '#' && (space == text || strspn(space, "0123456789.") != (size_t)(end - space)))
 			return false;
 		text = end + 1;
 	}
@@ -59,6 +59,7 @@ static void test_own(void)
 	struct collector c = {.queue = queue_new(1000, 1000, 0)};
 	char text[8192];
 
+	c.archive.commit_ns = 1020000003;
 	c.shared.counters.bad_sizes = 11;
 	c.shared.counters.unsteady = 12;
 	c.shared.counters.evicted_bytes = 13;
@@ -68,6 +69,8 @@ static void test_own(void)
 	CHECK(strstr(text, "\nmprofd_bad_sizes_total 11\n") && strstr(text, "\nmprofd_unsteady_headers_total 12\n"));
 	CHECK(strstr(text, "\nmprofd_evicted_bytes_total 13\n") && strstr(text, "\nmprofd_archiving 0\n"));
 	CHECK(strstr(text, "\nmprofd_recovered_packets_total 14\n"));
+	CHECK(strstr(text, "\nmprofd_commit_seconds_total 1.020000003\n"));
+	CHECK(strstr(text, "\nmprofd_queue_limit_bytes 1000\n") && strstr(text, "\nmprofd_disk_free_bytes 0\n"));
 	c.source = &(struct source){0};
 	collector_metrics(&c, text, sizeof(text));
 	CHECK(lines_ok(text));

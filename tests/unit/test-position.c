@@ -113,23 +113,50 @@ static void test_hosts(void)
 	CHECK(!request_host_ok("localhostX", NULL) && !request_host_ok("localhost8", NULL) &&
 	      !request_host_ok("localhost.80", NULL) && !request_host_ok("127.0.0.11", NULL) &&
 	      !request_host_ok("localhost:8a", NULL) && request_host_ok("localhost:65535", NULL));
-	CHECK(request_origin_ok("http://127.0.0.1:8080", "127.0.0.1:8080") && request_origin_ok("HTTP://Dom0", "dom0"));
-	CHECK(request_origin_ok("http://[::1]:8080", "[::1]:8080") &&
-	      request_origin_ok("http://localhost", "localhost:80"));
-	CHECK(request_origin_ok("http://localhost:80", "localhost") && !request_origin_ok("http://:80", ":80"));
-	CHECK(!request_origin_ok("https://dom0", "dom0") &&
-	      !request_origin_ok("http://localhost:8081", "localhost:8080"));
-	CHECK(!request_origin_ok("http://localhost", "localhost:8080") &&
-	      !request_origin_ok("http://localhost:8080", "localhost"));
-	CHECK(!request_origin_ok("http://127.0.0.1:8080", "localhost:8080") &&
-	      !request_origin_ok("http://a:80", "a:8080"));
-	CHECK(!request_origin_ok("null", "null") && !request_origin_ok("http://127.0.0.1.evil", "127.0.0.1") &&
-	      !request_origin_ok("file://localhost", "localhost") && !request_origin_ok("http://", "localhost") &&
-	      !request_origin_ok("http://localhost", NULL) && !request_origin_ok("http://", ""));
+	CHECK(request_origin_ok("http://127.0.0.1:8080", "http://", "127.0.0.1:8080") &&
+	      request_origin_ok("HTTP://Dom0", "http://", "dom0"));
+	CHECK(request_origin_ok("http://[::1]:8080", "http://", "[::1]:8080") &&
+	      request_origin_ok("http://localhost", "http://", "localhost:80"));
+	CHECK(request_origin_ok("http://localhost:80", "http://", "localhost") &&
+	      !request_origin_ok("http://:80", "http://", ":80"));
+	CHECK(!request_origin_ok("https://dom0", "http://", "dom0") &&
+	      !request_origin_ok("http://localhost:8081", "http://", "localhost:8080"));
+	CHECK(!request_origin_ok("http://localhost", "http://", "localhost:8080") &&
+	      !request_origin_ok("http://localhost:8080", "http://", "localhost"));
+	CHECK(!request_origin_ok("http://127.0.0.1:8080", "http://", "localhost:8080") &&
+	      !request_origin_ok("http://a:80", "http://", "a:8080"));
+	CHECK(!request_origin_ok("null", "http://", "null") &&
+	      !request_origin_ok("http://127.0.0.1.evil", "http://", "127.0.0.1") &&
+	      !request_origin_ok("file://localhost", "http://", "localhost") &&
+	      !request_origin_ok("http://", "http://", "localhost") &&
+	      !request_origin_ok("http://localhost", "http://", NULL) && !request_origin_ok("http://", "http://", ""));
+	CHECK(request_origin_ok("https://dom0:7443", "https://", "dom0:7443") &&
+	      request_origin_ok("https://dom0", "https://", "dom0:443"));
+	CHECK(!request_origin_ok("http://dom0:7443", "https://", "dom0:7443") &&
+	      !request_origin_ok("https://dom0:80", "https://", "dom0") &&
+	      !request_origin_ok("https://dom0", "http://", "dom0"));
 }
 
 static void test_encodings(void)
 {
+	static const struct {
+		const char *value;
+		bool accepted;
+	} versions[] = {
+		{"a/b", true},
+		{"A/B;version=1.0.0", true},
+		{"a/b; charset=utf-8 ; version=\"1.0.0\" ;q=0.5", true},
+		{"a/b;version=0.0.1;q=0.75,text/plain;q=0.5,a/b;version=1.0.0;q=0.2", true},
+		{"a/b;x=;;", true},
+		{"a/b;version=1.0.0;q=0", false},
+		{"a/b;version=1.0.01", false},
+		{"a/b;version=0.0.1,a/bc", false},
+		{"a/b;version=", false},
+		{"*/*", false},
+		{"", false},
+		{NULL, false},
+	};
+
 	CHECK(request_accepts_zstd("zstd") && request_accepts_zstd("gzip, ZSTD ; q=0.001") &&
 	      request_accepts_zstd("zstd;q=1"));
 	CHECK(!request_accepts_zstd(NULL) && !request_accepts_zstd("") && !request_accepts_zstd("zstd;q=0") &&
@@ -137,6 +164,8 @@ static void test_encodings(void)
 	      !request_accepts_zstd("zstd;x=1"));
 	CHECK(request_accepts("application/json, text/html", "text/html") && !request_accepts("*/*", "text/html") &&
 	      !request_accepts("text/html;q=0", "text/html"));
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++)
+		CHECK_EQ_INT(request_accepts_version(versions[i].value, "a/b", "1.0.0"), versions[i].accepted);
 	CHECK(request_etag_matches("\"a\"", "\"a\"") && request_etag_matches("\"b\", W/\"a\"", "\"a\"") &&
 	      request_etag_matches("*", "\"a\""));
 	CHECK(!request_etag_matches(NULL, "\"a\"") && !request_etag_matches("\"ab\"", "\"a\"") &&

@@ -12,7 +12,7 @@ static struct response_key key_of(const char *target, bool zstd, bool http10)
 	struct response_key key;
 
 	CHECK_EQ_INT(request_parse(&r, target), REQUEST_OK);
-	response_key_make(&key, &r, zstd, http10);
+	response_key_make(&key, &r, zstd, http10, "");
 	return key;
 }
 
@@ -84,6 +84,27 @@ static void test_states(void)
 	}
 }
 
+/* Who sees fewer guests gets no answer that was made for somebody else. */
+static void test_sees(void)
+{
+	static const char *const sees[] = {"", "read=web*;context=;write=;metrics=no",
+					   "read=web1;context=;write=;metrics=no"};
+	static struct response_cache c;
+	static struct request r;
+	struct response_key keys[3];
+
+	CHECK_EQ_INT(request_parse(&r, "/v1/domains"), REQUEST_OK);
+	for (size_t i = 0; i < 3; i++)
+		response_key_make(&keys[i], &r, false, false, sees[i]);
+	for (size_t i = 0; i < 3; i++) {
+		for (size_t k = i; k < 3; k++)
+			CHECK(!response_cache_find(&c, &state, &keys[k]));
+		response_cache_add(&c, &state, &keys[i], response(), 4);
+		CHECK(response_cache_find(&c, &state, &keys[i]) != NULL);
+	}
+	response_cache_clear(&c);
+}
+
 static void test_bounds(void)
 {
 	static struct response_cache c;
@@ -96,7 +117,7 @@ static void test_bounds(void)
 	add(&c, "/a", RESPONSE_BYTES_MOST);
 	CHECK(has(&c, &state, "/a", false, false));
 	add(&c, "/a", RESPONSE_BYTES_MOST / 2); /* replaces the first response of /a */
-	CHECK_EQ_INT(c.bytes, RESPONSE_BYTES_MOST / 2 + 4);
+	CHECK_EQ_INT(c.bytes, RESPONSE_BYTES_MOST / 2 + 5);
 	for (int i = 0; i < 3000; i++) {
 		snprintf(target, sizeof(target), "/a?cursor=%d", i);
 		add(&c, target, RESPONSE_BYTES_MOST);
@@ -110,6 +131,7 @@ static void test_bounds(void)
 int main(void)
 {
 	test_keys();
+	test_sees();
 	test_states();
 	test_bounds();
 	return check_done();

@@ -466,6 +466,7 @@ static enum outcome live_respond(struct exchange *x, struct live *l)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	}
 	x->live = l;
+	x->live_run = l->selection.run;
 	x->back = &l->exchange;
 	live_follow(l);
 	MHD_add_response_header(response, "Mprof-Position", text);

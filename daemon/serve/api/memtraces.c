@@ -89,6 +89,22 @@ enum outcome get_memtrace(struct exchange *x)
 	return existing(x, &id, &recording) ? exchange_json(x, MHD_HTTP_OK, recording) : OUTCOME_DONE;
 }
 
+static int see_nothing(void *context, const struct memtrace *t)
+{
+	(void)context;
+	(void)t;
+	return 0;
+}
+
+int finds_memtrace(struct exchange *x)
+{
+	uint64_t id;
+
+	if (!quantity_whole(x->parameter, INT64_MAX, &id) || id == 0)
+		return ARCHIVE_E_ABSENT;
+	return memtraces_get(exchange_memtraces(x), (int64_t)id, see_nothing, NULL);
+}
+
 static enum outcome ask(struct exchange *x, const struct message_writer *w)
 {
 	return exchange_send(x, w) ? OUTCOME_ANSWER : exchange_no_collector(x);
@@ -154,7 +170,7 @@ static bool add_domain(struct exchange *x, struct message_writer *w, const char 
 
 	if (rc == 0)
 		rc = reader_run(exchange_reader(x), run, add_run, w);
-	else if (rc == ARCHIVE_E_ABSENT && add_unknown(x, w, address))
+	else if (rc == ARCHIVE_E_ABSENT && !x->sees && add_unknown(x, w, address))
 		rc = 0;
 	if (rc == EBUSY)
 		exchange_problem(x, MHD_HTTP_CONFLICT, "The guest is not running.");
@@ -190,6 +206,10 @@ enum outcome post_memtrace(struct exchange *x)
 		return exchange_problem(
 			x, MHD_HTTP_BAD_REQUEST,
 			"address must be a numeric address such as \"10.0.0.1\", and port a number from 1 to 65535.");
+	/* The address could be that of a guest that may not be seen. */
+	if (address && x->sees)
+		return exchange_problem(x, MHD_HTTP_FORBIDDEN,
+					"Who may write to some guests only cannot name an address: leave it out.");
 	exchange_ask_sink(x, &w, text, sizeof(text), "start", TIMEOUT);
 	if (!add_domain(x, &w, address))
 		return OUTCOME_DONE;

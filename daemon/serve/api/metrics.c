@@ -1,4 +1,9 @@
-/* /metrics, /healthz, /readyz and /v1/openapi.yaml. */
+/*
+ * /metrics, /healthz, /readyz and /v1/openapi.yaml.
+ *
+ * Each daemon writes its metrics as OpenMetrics. Clients that do not ask for that format get
+ * Prometheus' text format 0.0.4, in which the name of a counter ends in _total everywhere.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +16,7 @@
 #include "routes.h"
 
 #define OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define CLASSIC	    "text/plain; version=0.0.4; charset=utf-8"
 
 enum outcome get_openapi(struct exchange *x)
 {
@@ -117,6 +123,16 @@ static void put_own(FILE *out, const struct http_counts *c, const struct service
 	put(out, "mprofd_http_requests_in_progress", "gauge", "Requests that are being answered.", c->open);
 	put(out, "mprofd_http_refused", "counter", "Requests answered with a client error (4xx).", c->client_errors);
 	put(out, "mprofd_http_failed", "counter", "Requests answered with a server error (5xx).", c->server_errors);
+	put(out, "mprofd_http_unauthorised", "counter", "Requests without credentials, or with wrong ones.",
+	    c->unauthorised);
+	put(out, "mprofd_http_handshakes_refused", "counter",
+	    "Connections for HTTPS that were closed, since one peer began too many.", c->handshakes_refused);
+	put(out, "mprofd_http_statements", "counter", "SQL statements run on both archives.",
+	    reader_begun(s->reader) + memtraces_begun(s->memtraces));
+	if (access_tls(s->access))
+		put(out, "mprofd_http_certificate_expires_seconds", "gauge",
+		    "When the server's certificate expires, in seconds since 1970.",
+		    tls_expires(access_tls(s->access)));
 	put(out, "mprofd_http_connections", "gauge", "Open connections.", c->clients);
 	put(out, "mprofd_http_connections_refused", "counter",
 	    "Connections answered 503, since one peer had too many requests in progress.", c->clients_refused);
@@ -130,6 +146,7 @@ static void put_own(FILE *out, const struct http_counts *c, const struct service
 	put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", s->commits);
 	put(out, "mprofd_http_collector_connected", "gauge", "Whether the collector's control socket is open.",
 	    notice_connected(s->collector));
+	put(out, "mprofd_http_sink_configured", "gauge", "Whether the configuration has a sink.", s->sink_wanted);
 	put(out, "mprofd_http_sink_connected", "gauge", "Whether the sink's control socket is open.",
 	    notice_connected(s->sink));
 	fprintf(out,
@@ -145,6 +162,69 @@ static void put_text(FILE *out, const char *text)
 	const char *end = strstr(text, "# EOF");
 
 	fprintf(out, "%.*s", end ? (int)(end - text) : (int)strlen(text), text);
+}
+
+/*
+ * Return the length of the name in LINE, which ends with LENGTH, if it says the type of a counter;
+ * else 0. The name begins behind "# TYPE ".
+ */
+static size_t counter_name(const char *line, size_t length)
+{
+	const char *end = line + length;
+	const size_t kind = strlen(" counter");
+
+	if (length <= strlen("# TYPE ") + kind || memcmp(line, "# TYPE ", 7) != 0 ||
+	    memcmp(end - kind, " counter", kind) != 0)
+		return 0;
+	return length - 7 - kind;
+}
+
+/* Write TEXT, which is OpenMetrics, in the format 0.0.4. The help of a counter follows its type. */
+static void put_classic(FILE *out, const char *text)
+{
+	const char *name = NULL;
+	size_t named = 0;
+
+	while (*text) {
+		size_t length = strcspn(text, "\n"), n = counter_name(text, length);
+
+		if (n > 0) {
+			name = text + 7;
+			named = n;
+		}
+		if (named > 0 && length > 7 + named && (n > 0 || memcmp(text, "# HELP ", 7) == 0) &&
+		    memcmp(text + 7, name, named) == 0 && text[7 + named] == ' ')
+			fprintf(out, "%.*s_total%.*s\n", (int)(7 + named), text, (int)(length - 7 - named),
+				text + 7 + named);
+		else
+			fprintf(out, "%.*s\n", (int)length, text);
+		text += length + (text[length] == '\n');
+	}
+}
+
+/* Answer with TEXT, which is OpenMetrics, in the format that the client wants. */
+static enum outcome respond_metrics(struct exchange *x, const char *text)
+{
+	bool open = request_accepts_version(exchange_header(x, MHD_HTTP_HEADER_ACCEPT), "application/openmetrics-text",
+					    "1.0.0");
+	struct MHD_Response *response;
+	char *body = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&body, &bytes);
+
+	if (!out)
+		return exchange_reader_problem(x, -ENOMEM, "");
+	if (open)
+		fputs(text, out);
+	else
+		put_classic(out, text);
+	if (fclose(out) != 0 || !(response = MHD_create_response_from_buffer(bytes, body, MHD_RESPMEM_MUST_FREE))) {
+		free(body);
+		return exchange_reader_problem(x, -ENOMEM, "");
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, open ? OPENMETRICS : CLASSIC);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept");
+	return exchange_respond(x, MHD_HTTP_OK, response);
 }
 
 enum outcome get_metrics(struct exchange *x)
@@ -182,5 +262,5 @@ enum outcome get_metrics(struct exchange *x)
 	fputs("# EOF\n", out);
 	if (fclose(out) != 0)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	return exchange_text(x, OPENMETRICS, text, bytes);
+	return respond_metrics(x, text);
 }

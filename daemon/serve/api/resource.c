@@ -58,9 +58,33 @@ int resource_find_run(struct exchange *x, int64_t *run)
 	return rc;
 }
 
+int resource_finds_domain(struct exchange *x)
+{
+	int64_t run;
+
+	return resource_find_run(x, &run);
+}
+
+static int see_capture(void *context, const struct reader_capture *c)
+{
+	(void)context;
+	(void)c;
+	return 0;
+}
+
+int resource_finds_capture(struct exchange *x)
+{
+	uint64_t id;
+
+	if (!quantity_whole(x->parameter, INT64_MAX, &id) || id == 0)
+		return ARCHIVE_E_ABSENT;
+	return reader_capture(exchange_reader(x), (int64_t)id, see_capture, NULL);
+}
+
 bool resource_run(struct exchange *x, int64_t *run)
 {
-	const char *limit = exchange_services(x)->source_sentence;
+	/* It counts guests of the whole host, so it is for those who see all. */
+	const char *limit = x->sees ? "" : exchange_services(x)->source_sentence;
 	int rc = resource_find_run(x, run);
 
 	if (rc == ARCHIVE_E_ABSENT)

@@ -38,6 +38,9 @@ void resource_deinit(struct resource *res);
 bool resource_run(struct exchange *x, int64_t *run);
 /* Do the same as resource_run(), but do not answer an error: return what the reader returns. */
 int resource_find_run(struct exchange *x, int64_t *run);
+/* A route's FINDS: whether the guest, or the guest of the capture, in the path exists. */
+int resource_finds_domain(struct exchange *x);
+int resource_finds_capture(struct exchange *x);
 /*
  * Load the run that {domain} names, or the query's `run`, or the run of the position FIRST (NULL =
  * none).

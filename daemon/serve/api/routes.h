@@ -27,6 +27,11 @@ handler get_memtraces, get_domain_memtraces, post_memtrace, get_memtrace, patch_
 	stop_memtrace;
 /* memtrace-data.c */
 handler get_memtrace_data;
+int finds_memtrace(struct exchange *x);
+/* sign-in.c */
+handler get_session, post_session, delete_session;
+/* token-list.c */
+handler get_tokens, post_token, delete_token;
 /* metrics.c */
 handler get_metrics, get_health, get_ready, get_openapi;
 /* viewer.c */

@@ -54,6 +54,7 @@ void client_end(struct client *c)
 {
 	c->ended = true;
 	shutdown(c->fd, SHUT_RDWR);
+	handshake_resume(c);
 }
 
 /* Return when client C must be ended, CLOCK_MONOTONIC ns; UINT64_MAX = never. */
@@ -73,13 +74,16 @@ static uint64_t deadline(const struct client *c)
 	}
 }
 
-/* sd_event calls this when the client has sent FIN, or is gone. */
+/* sd_event calls this when the client has sent FIN, or is gone, or its handshake can go on. */
 static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *context)
 {
 	struct client *c = context;
 
 	(void)source;
 	(void)fd;
+	handshake_resume(c);
+	if (!(revents & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
+		return 0;
 	if (!c->finished)
 		c->listener->finished++;
 	c->finished = true;
@@ -89,10 +93,30 @@ static int on_hangup(sd_event_source *source, int fd, uint32_t revents, void *co
 	return 0;
 }
 
-static struct client *client_started(struct listener *l)
+gnutls_session_t client_session(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+	return info ? (gnutls_session_t)info->tls_session : NULL;
+}
+
+/* Let C use the newest certificate. libmicrohttpd has made its session, whose handshake comes later. */
+static void begin_tls(struct client *c, struct MHD_Connection *connection)
+{
+	struct tls *tls = access_tls(c->listener->http->services->access);
+	gnutls_session_t session = client_session(connection);
+
+	c->tls = tls_generation_ref(tls);
+	if (!session || tls_session_begin(c->tls, session) < 0)
+		client_end(c);
+	handshake_begin(c);
+}
+
+static struct client *client_started(struct listener *l, struct MHD_Connection *connection)
 {
 	struct client *c = TAKE_PTR(l->adding);
 
+	c->connection = connection;
 	c->next = l->clients;
 	if (c->next)
 		c->next->previous = c;
@@ -102,6 +126,8 @@ static struct client *client_started(struct listener *l)
 	if (sd_event_add_io(l->http->event, &c->hangup, c->fd, EPOLLRDHUP | EPOLLET, on_hangup, c) < 0)
 		c->hangup = NULL;
 	client_begin(c, CLIENT_HEADER);
+	if (l->tls)
+		begin_tls(c, connection);
 	return c;
 }
 
@@ -114,10 +140,12 @@ static void client_closed(struct listener *l, struct client *c)
 	if (c->next)
 		c->next->previous = c->previous;
 	l->n_clients--;
+	handshake_end(c);
 	l->finished -= c->finished;
 	/* libmicrohttpd may time out an idle connection before clients_tick() does. */
 	l->http->counts.clients_timed_out += !c->ended && clock_mono() >= deadline(c);
 	sd_event_source_disable_unref(c->hangup);
+	tls_generation_unref(c->tls);
 	free(c);
 	accept_again(l);
 }
@@ -127,11 +155,12 @@ void client_notify(void *context, struct MHD_Connection *connection, void **sock
 {
 	struct listener *l = context;
 
-	(void)connection;
 	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		*socket_context = client_started(l);
+		*socket_context = client_started(l, connection);
 	else if (*socket_context)
 		client_closed(l, *socket_context);
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED && l->remote)
+		sd_event_exit(l->http->event, 0);
 }
 
 struct client *client_of(struct MHD_Connection *connection)
@@ -140,22 +169,31 @@ struct client *client_of(struct MHD_Connection *connection)
 }
 
 /*
- * Return the client of PEER (NULL = of any peer) that has waited longest without sending its whole
- * header, or NULL. *N is the number of clients of PEER.
+ * Return the client of PEER (NULL = of any peer) to close for a new connection, or NULL: the one that
+ * has waited longest without sending its whole header. As long as at most half of the clients wait and
+ * are identified, choose one that is not. So connections that send nothing push out each other, and
+ * no connection that a user keeps open; and users who keep many leave half of the places to others.
+ * *N is the number of clients of PEER.
  */
-static struct client *longest_waiting(const struct listener *l, const struct peer *peer, size_t *n)
+static struct client *to_evict(const struct listener *l, const struct peer *peer, size_t *n)
 {
-	struct client *found = NULL;
+	struct client *longest[2] = {NULL, NULL}; /* not identified, identified */
+	size_t identified = 0;
 
 	*n = 0;
 	for (struct client *c = l->clients; c; c = c->next) {
+		struct client **found = &longest[c->identified];
+
 		if (peer && !peer_same(c->peer, *peer))
 			continue;
 		++*n;
-		if (waits_for_header(c) && (!found || c->since <= found->since))
-			found = c;
+		if (!waits_for_header(c))
+			continue;
+		identified += c->identified;
+		if (!*found || c->since <= (*found)->since)
+			*found = c;
 	}
-	return found;
+	return longest[1] && (!longest[0] || 2 * identified > *n) ? longest[1] : longest[0];
 }
 
 /* Close the connection of C now, to make a place for another client. */
@@ -166,7 +204,7 @@ static void evict(struct listener *l, struct client *c)
 	MHD_run(l->daemon);
 }
 
-/* Send the answer 503 to FD if that does not block, and close FD. */
+/* Send the answer 503 to FD if that does not block, and close FD. Without a handshake there is no answer. */
 static void refuse(struct listener *l, int fd)
 {
 	static const char detail[] = "This client has too many requests in progress; end one, or try again.";
@@ -177,6 +215,10 @@ static void refuse(struct listener *l, int fd)
 
 	json_decref(json);
 	l->http->counts.clients_refused++;
+	if (l->tls) {
+		close(fd);
+		return;
+	}
 	len = snprintf(text, sizeof(text),
 		       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " PROBLEM_TYPE
 		       "\r\nContent-Length: %zu\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
@@ -192,9 +234,8 @@ static void refuse(struct listener *l, int fd)
 	close(fd);
 }
 
-/* Pass FD to libmicrohttpd, which then owns it and closes it, also if adding fails. */
-static void client_add(struct listener *l, int fd, struct peer peer, const struct sockaddr_storage *address,
-		       socklen_t bytes)
+/* libmicrohttpd owns FD from then on, and closes it, also if adding fails. */
+void client_add(struct listener *l, int fd, struct peer peer, const struct sockaddr_storage *address, socklen_t bytes)
 {
 	l->adding = calloc(1, sizeof(*l->adding));
 	if (!l->adding) {
@@ -216,18 +257,25 @@ static void client_place(struct listener *l, int fd, const struct sockaddr_stora
 {
 	const struct http_options *o = &l->http->options;
 	struct peer peer = peer_of(fd, address);
-	struct client *longest;
+	struct access *access = l->http->services->access;
+	struct client *evicted;
 	size_t n;
 
-	longest_waiting(l, &peer, &n);
+	if (l->tls &&
+	    !throttle_handshake(access_throttle(access), peer, access_limits(access)->peer_handshakes, clock_mono())) {
+		l->http->counts.handshakes_refused++;
+		close(fd);
+		return;
+	}
+	to_evict(l, &peer, &n);
 	if (n >= o->peer_connections || l->n_clients >= o->connections)
 		MHD_run(l->daemon); /* libmicrohttpd may not have read a header that has come */
-	longest = longest_waiting(l, &peer, &n);
+	evicted = to_evict(l, &peer, &n);
 	if (n < o->peer_connections)
-		longest = l->n_clients < o->connections ? NULL : longest_waiting(l, NULL, &n);
-	if (longest)
-		evict(l, longest);
-	longest_waiting(l, &peer, &n);
+		evicted = l->n_clients < o->connections ? NULL : to_evict(l, NULL, &n);
+	if (evicted)
+		evict(l, evicted);
+	to_evict(l, &peer, &n);
 	if (n >= o->peer_connections || l->n_clients >= o->connections)
 		refuse(l, fd);
 	else
@@ -242,7 +290,7 @@ static bool accept_one(struct listener *l)
 	size_t n;
 	int fd;
 
-	if (l->n_clients >= l->http->options.connections && !longest_waiting(l, NULL, &n)) {
+	if (l->n_clients >= l->http->options.connections && !to_evict(l, NULL, &n)) {
 		accept_pause(l);
 		return false;
 	}

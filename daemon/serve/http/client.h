@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
-#include "peer.h"
+#include "access.h"
 
 struct exchange;
 struct listener;
@@ -23,16 +23,27 @@ enum client_phase {
 	CLIENT_ANSWER, /* the request is complete */
 };
 
+enum client_handshake {
+	HANDSHAKE_NONE, /* without TLS, or the first request line has come */
+	HANDSHAKE_RUNS,
+	HANDSHAKE_SUSPENDED, /* libmicrohttpd does not run it until its socket is ready */
+};
+
 struct client {
 	struct listener *listener;
+	struct MHD_Connection *connection;
 	struct client *previous, *next; /* in the listener's list */
 	struct exchange *exchange;	/* the current request; NULL = none; exchange_completed() frees it */
 	int fd;				/* owned by libmicrohttpd, which closes it after the client is freed */
 	struct peer peer;
 	enum client_phase phase;
-	uint64_t since; /* begin of PHASE, CLOCK_MONOTONIC ns */
-	bool finished;	/* the client sent FIN */
-	bool ended;	/* client_end() has shut the socket down */
+	uint64_t since;		     /* begin of PHASE, CLOCK_MONOTONIC ns */
+	struct tls_generation *tls;  /* a reference; NULL = no TLS */
+	struct kept_verdict verdict; /* on its certificate */
+	enum client_handshake handshake;
+	bool identified; /* a request on it had credentials, or there is no access control */
+	bool finished;	 /* the client sent FIN */
+	bool ended;	 /* client_end() has shut the socket down */
 	sd_event_source *hangup;
 };
 
@@ -54,6 +65,13 @@ struct client *client_of(struct MHD_Connection *connection);
  * readable.
  */
 void clients_accept(struct listener *l);
+/*
+ * Pass FD, a connected socket, to L as the client PEER. ADDRESS (BYTES bytes) is its address. L owns
+ * FD, also if that fails.
+ */
+void client_add(struct listener *l, int fd, struct peer peer, const struct sockaddr_storage *address, socklen_t bytes);
+/* Return the TLS session of CONNECTION, or NULL. */
+gnutls_session_t client_session(struct MHD_Connection *connection);
 /* Set the phase of C to PHASE, which begins now. */
 void client_begin(struct client *c, enum client_phase phase);
 /* Shut down the socket of C for reading and writing. libmicrohttpd closes it when it runs next. */
@@ -68,5 +86,17 @@ void clients_tick(struct listener *l, uint64_t now);
  * libmicrohttpd has run.
  */
 void clients_end_finished(struct listener *l);
+
+/* ---- handshake.c ---- */
+
+/* The handshake of C begins, or its first request line has come. */
+void handshake_begin(struct client *c);
+void handshake_end(struct client *c);
+/* Let libmicrohttpd run the handshake of C, if it is suspended. */
+void handshake_resume(struct client *c);
+/* Suspend the handshakes of L that wait for their client. Call it after libmicrohttpd has run. */
+void handshakes_suspend(struct listener *l);
+/* Resume all handshakes of L. No connection may be suspended when its daemon is stopped. */
+void handshakes_resume(struct listener *l);
 
 #endif

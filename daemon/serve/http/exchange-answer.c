@@ -34,6 +34,9 @@ static void queue(struct exchange *x, unsigned status, struct MHD_Response *resp
 				"nosniff"); /* browsers must not guess that bytes of a guest are a page */
 	if (x->late)
 		add_age(x, response);
+	if (x->closes)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+	exchange_audit(x, status);
 	x->answered = MHD_queue_response(x->connection, status, response) == MHD_YES;
 }
 
@@ -52,10 +55,10 @@ enum outcome exchange_respond(struct exchange *x, unsigned status, struct MHD_Re
  */
 static bool response_key_of(struct exchange *x, struct response_key *key)
 {
-	if (exchange_header(x, MHD_HTTP_HEADER_RANGE) || exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH))
+	if (x->closes || exchange_header(x, MHD_HTTP_HEADER_RANGE) || exchange_header(x, MHD_HTTP_HEADER_IF_NONE_MATCH))
 		return false;
 	response_key_make(key, &x->request, request_accepts_zstd(exchange_header(x, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
-			  x->http10);
+			  x->http10, x->sees ? scopes_text(x->who.scopes) : "");
 	return true;
 }
 
@@ -161,16 +164,19 @@ static const char *problem_title(unsigned status)
 		const char *title;
 	} titles[] = {
 		{400, "Bad Request"},
+		{401, "Unauthorized"},
 		{403, "Forbidden"},
 		{404, "Not Found"},
 		{405, "Method Not Allowed"},
 		{409, "Conflict"},
 		{410, "Gone"},
+		{412, "Precondition Failed"},
 		{413, "Content Too Large"},
 		{414, "URI Too Long"},
 		{415, "Unsupported Media Type"},
 		{416, "Range Not Satisfiable"},
 		{421, "Misdirected Request"},
+		{429, "Too Many Requests"},
 		{500, "Internal Server Error"},
 		{503, "Service Unavailable"},
 	};
@@ -216,7 +222,9 @@ static enum outcome problem_respond(struct exchange *x, unsigned status, const c
 	size_t bytes;
 	struct MHD_Response *response = json_response(problem_json(status, detail, more), PROBLEM_TYPE, &bytes);
 
-	if (response && status == MHD_HTTP_SERVICE_UNAVAILABLE)
+	if (response && status == MHD_HTTP_UNAUTHORIZED)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+	if (response && (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS))
 		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
 	if (response && allow)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow);

@@ -4,6 +4,7 @@
 
 #include "client.h"
 #include "http-state.h"
+#include "request-framing.h"
 
 #define DISCARD_MOST (1u << 20) /* bytes of an upload that are read before the connection is closed */
 
@@ -22,6 +23,11 @@ struct memtraces_reader *exchange_memtraces(const struct exchange *x)
 	return x->http->services->memtraces;
 }
 
+struct access *exchange_access(const struct exchange *x)
+{
+	return x->http->services->access;
+}
+
 struct scratch *exchange_scratch(const struct exchange *x)
 {
 	return x->http->services->scratch;
@@ -38,9 +44,11 @@ void *exchange_begin(void *context, const char *target, struct MHD_Connection *c
 	x->connection = connection;
 	x->client = client_of(connection);
 	x->client->exchange = x;
+	handshake_end(x->client);
 	x->hold = -1;
 	x->gone = l->http->stopping;
 	x->tcp = l->tcp;
+	x->tls = l->tls;
 	x->parsed = request_parse(&x->request, target);
 	x->next = l->http->exchanges;
 	if (x->next)
@@ -76,9 +84,20 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 	sd_event_source_disable_unref(x->answer_timer);
 	sd_event_source_disable_unref(x->hold_timer);
 	closep(&x->hold);
+	identity_deinit(&x->who);
 	free(x->answer.text);
 	free(x->upload);
 	free(x);
+}
+
+/* Return whether HOST, a Host header, names this server: over TLS a name of the certificate. */
+static bool host_ok(const struct exchange *x, const char *host)
+{
+	char name[REQUEST_HOST_MAX];
+
+	if (!x->tls)
+		return request_host_ok(host, x->http->host);
+	return request_host_name(host, name) && access_is_host(exchange_access(x), name);
 }
 
 /*
@@ -93,13 +112,20 @@ static bool admit(struct exchange *x, bool unsafe)
 
 	if (!x->tcp)
 		return true;
-	if (!request_host_ok(host, x->http->host)) {
-		exchange_problem(x, MHD_HTTP_MISDIRECTED_REQUEST,
-				 "The Host header does not name this host; use localhost, 127.0.0.1, [::1] or %s.",
-				 x->http->host);
+	if (!host_ok(x, host)) {
+		if (x->tls)
+			exchange_problem(
+				x, MHD_HTTP_MISDIRECTED_REQUEST,
+				"The Host header is no name of this server's certificate. If it is right, add it to "
+				"names in [access].");
+		else
+			exchange_problem(
+				x, MHD_HTTP_MISDIRECTED_REQUEST,
+				"The Host header does not name this host; use localhost, 127.0.0.1, [::1] or %s.",
+				x->http->host);
 		return false;
 	}
-	if (unsafe && ((origin && !request_origin_ok(origin, host)) ||
+	if (unsafe && ((origin && !request_origin_ok(origin, x->tls ? "https://" : "http://", host)) ||
 		       (site && strcasecmp(site, "same-origin") != 0 && strcasecmp(site, "none") != 0))) {
 		exchange_problem(x, MHD_HTTP_FORBIDDEN, "Pages of another origin may not change anything.");
 		return false;
@@ -132,6 +158,13 @@ static bool route(struct exchange *x, const char *method)
 							       : "The URL is malformed.");
 		return false;
 	}
+	if (x->ambiguous) {
+		exchange_problem(
+			x, MHD_HTTP_BAD_REQUEST,
+			"The header is malformed, or does not say in exactly one way where the body ends. Send "
+			"one Host, and one Content-Length or Transfer-Encoding: chunked.");
+		return false;
+	}
 	if (!admit(x, strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
 		return false;
 	x->route = route_find(x->http->routes, &x->request, &x->parameter);
@@ -151,7 +184,7 @@ static bool route(struct exchange *x, const char *method)
 	else if (x->upload_bytes > EXCHANGE_UPLOAD_MAX)
 		exchange_problem(x, MHD_HTTP_CONTENT_TOO_LARGE, "The body has more than %u bytes.",
 				 EXCHANGE_UPLOAD_MAX);
-	return !foreign && x->upload_bytes <= EXCHANGE_UPLOAD_MAX;
+	return !foreign && x->upload_bytes <= EXCHANGE_UPLOAD_MAX && exchange_authorise(x);
 }
 
 static enum MHD_Result run(struct exchange *x, const char *method)
@@ -173,8 +206,10 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 		(void)rc;
 		first = !x->handled;
 		x->handled = true;
+		exchange_look(x);
 		if (!first || x->late || !exchange_respond_kept(x))
 			outcome = x->route->handlers[x->method](x);
+		exchange_look_away(x);
 	}
 	if (outcome == OUTCOME_DONE)
 		return x->answered ? MHD_YES : MHD_NO;
@@ -204,6 +239,27 @@ static enum MHD_Result take_upload(struct exchange *x, const char *data, size_t 
 	return MHD_YES;
 }
 
+static enum MHD_Result on_line(void *context, enum MHD_ValueKind kind, const char *name, size_t name_bytes,
+			       const char *value, size_t value_bytes)
+{
+	(void)kind;
+	request_framing_add(context, name, name_bytes, value ? value : "", value ? value_bytes : 0);
+	return MHD_YES;
+}
+
+/*
+ * Check how the header of X frames the body. After a body in chunks the connection is closed as well:
+ * libmicrohttpd accepts chunks that others would understand in another way.
+ */
+static void check_framing(struct exchange *x)
+{
+	struct request_framing f = {0};
+
+	MHD_get_connection_values_n(x->connection, MHD_HEADER_KIND, on_line, &f);
+	x->ambiguous = !request_framing_ok(&f, x->http10);
+	x->closes = x->ambiguous || f.encodings;
+}
+
 enum MHD_Result exchange_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
 				 const char *version, const char *data, size_t *bytes, void **con_cls)
 {
@@ -218,7 +274,12 @@ enum MHD_Result exchange_request(void *context, struct MHD_Connection *connectio
 		x->begun = true;
 		client_begin(x->client, CLIENT_BODY);
 		x->http10 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
-		return MHD_YES;
+		check_framing(x);
+		if (!x->ambiguous)
+			return MHD_YES;
+		/* Nobody can tell where the body ends, so it is not read. */
+		client_begin(x->client, CLIENT_ANSWER);
+		return run(x, method);
 	}
 	if (*bytes)
 		return take_upload(x, data, bytes);

@@ -12,6 +12,7 @@
 #include <microhttpd.h>
 #include <systemd/sd-event.h>
 
+#include "access.h"
 #include "memtraces-reader.h"
 #include "message.h"
 #include "reader.h"
@@ -63,10 +64,20 @@ struct exchange {
 	struct MHD_Connection *connection;
 	struct client *client;
 	bool tcp;
-	bool http10; /* HTTP/1.0: the client does not understand chunked bodies */
+	bool tls;
+	bool http10;	/* HTTP/1.0: the client does not understand chunked bodies */
+	bool ambiguous; /* the header does not say in one way where the body ends: no answer but 400 */
+	bool closes;	/* the connection is closed after the answer */
 	struct request request;
 	enum request_status parsed;
 	const struct route *route;
+	struct identity who; /* nobody, until the request is authorised */
+	/*
+	 * The scope whose guests the readers show while the handler runs; SEES is false if they show
+	 * all.
+	 */
+	enum scope scope;
+	bool sees;
 	const char *parameter; /* {domain}, {id} or {file} of the path; NULL = none */
 	enum method method;
 	bool begun, answered;
@@ -78,6 +89,7 @@ struct exchange {
 	int hold;		       /* descriptor of the lock that delays deletion; -1 = none */
 	uint64_t hold_tried;	       /* first attempt to take the lock, CLOCK_MONOTONIC ns; 0 = none */
 	sd_event_source *hold_timer;   /* releases the lock */
+	int64_t live_run;	       /* run of a live body, which ends when its guest gets a hidden name; 0 = none */
 	uint64_t newest_asked;	       /* when the collector was asked to commit, CLOCK_MONOTONIC ns; 0 = it was not */
 	bool handled;		       /* its handler was called */
 	bool late;		       /* the collector did not commit in time: the answer may be old */
@@ -105,6 +117,7 @@ struct exchange {
 const struct services *exchange_services(const struct exchange *x);
 struct reader *exchange_reader(const struct exchange *x);
 struct memtraces_reader *exchange_memtraces(const struct exchange *x);
+struct access *exchange_access(const struct exchange *x);
 struct scratch *exchange_scratch(const struct exchange *x);
 
 /*
@@ -118,6 +131,14 @@ bool exchange_newest(struct exchange *x);
  * selected. Return false if a deletion is running: the handler then returns OUTCOME_AGAIN.
  */
 bool exchange_hold(struct exchange *x);
+
+/*
+ * Return the credentials of X, borrowed until it ends. exchange_authorise() needs them, and the
+ * handlers that sign somebody in.
+ */
+struct credentials exchange_credentials(struct exchange *x);
+/* Answer that X has no credentials, or wrong ones. WHY is a sentence. */
+enum outcome exchange_unauthorised(struct exchange *x, enum access_status status, const char *why);
 
 /* Return the value of the request header NAME, or NULL. */
 const char *exchange_header(struct exchange *x, const char *name);

@@ -19,10 +19,13 @@ struct listener {
 	sd_event_source *accept;    /* watches FD; disabled while PAUSED */
 	struct client *clients;	    /* newest first */
 	size_t n_clients, finished; /* number of clients, and how many of them have sent FIN */
+	size_t handshakes;	    /* number of clients in HANDSHAKE_RUNS */
 	struct client *adding;	    /* the client that is being passed to libmicrohttpd; NULL = none */
 	char *path;
 	char address[128];
 	bool tcp;
+	bool tls;
+	bool remote;  /* its only client is the remote of --stdio */
 	bool paused;  /* no connection is accepted until a client ends, or waits for a header */
 	bool resumed; /* libmicrohttpd must run, although neither its timeout nor its descriptor says so */
 };
@@ -49,6 +52,21 @@ enum MHD_Result exchange_request(void *context, struct MHD_Connection *connectio
 				 const char *version, const char *data, size_t *bytes, void **con_cls);
 void exchange_completed(void *context, struct MHD_Connection *connection, void **con_cls,
 			enum MHD_RequestTerminationCode code);
+
+/* ---- exchange-rights.c ---- */
+
+/*
+ * Find out who has sent X, whose route is known, and whether that may do what X asks for. Return
+ * false if not; the request is then answered.
+ */
+bool exchange_authorise(struct exchange *x);
+/* Let the readers show what X may see, until exchange_look_away(). */
+void exchange_look(struct exchange *x);
+void exchange_look_away(struct exchange *x);
+/* Close the connections of the exchanges of H whose rights have ended. */
+void exchanges_check(struct http *h);
+/* Log the change that X has made, answered with STATUS. */
+void exchange_audit(struct exchange *x, unsigned status);
 
 /* ---- exchange-answer.c ---- */
 

@@ -75,6 +75,7 @@ void http_lost(struct http *h, bool sink)
 
 void http_tick(struct http *h)
 {
+	exchanges_check(h);
 	for (size_t i = 0; i < h->n_listeners; i++) {
 		clients_tick(&h->listeners[i], clock_mono());
 		listener_run(&h->listeners[i]);

@@ -31,12 +31,20 @@ struct http *http_free(struct http *h);
 CLEANUP_DEFINE(struct http, http_free)
 
 /*
- * Listen on TEXT: unix:PATH, or HOST:PORT with a loopback address (port 0: any free port). Return
- * 0; or -errno, with a sentence in SENTENCE (SIZE bytes).
+ * Listen on TEXT: unix:PATH, HOST:PORT with a loopback address, or https:HOST:PORT (port 0: any free
+ * port). Return 0; or -errno, with a sentence in SENTENCE (SIZE bytes).
  */
 int http_listen(struct http *h, const char *text, char *sentence, size_t size);
-/* Listen on FD, a socket that systemd has passed, and own it. Return as http_listen(). */
-int http_adopt(struct http *h, int fd, char *sentence, size_t size);
+/*
+ * Listen on FD, a socket that systemd has passed under NAME ("https" = for HTTPS), and own it. Return
+ * as http_listen().
+ */
+int http_adopt(struct http *h, int fd, const char *name, char *sentence, size_t size);
+/*
+ * Serve one connection on FD, a Unix socket, as the remote that access_new() got, and own it. Return as
+ * http_listen().
+ */
+int http_serve(struct http *h, int fd, char *sentence, size_t size);
 
 /* Return the newest exchange; NEXT leads to older ones. NULL: there is none. */
 struct exchange *http_exchanges(struct http *h);
@@ -53,8 +61,8 @@ void http_answer(struct http *h, uint64_t tag, const struct message *m, bool sin
  */
 void http_lost(struct http *h, bool sink);
 /*
- * End the clients whose deadline has passed, and run libmicrohttpd for its own timeouts. Call it
- * about once a second.
+ * End the clients whose deadline has passed or whose rights have ended, and run libmicrohttpd for its
+ * own timeouts. Call it about once a second.
  */
 void http_tick(struct http *h);
 /* Schedule libmicrohttpd if it has more to do at once. Call it after each event of the loop. */
@@ -62,6 +70,7 @@ void http_schedule(struct http *h);
 
 struct http_counts {
 	uint64_t requests, open, client_errors, server_errors, live, events;
+	uint64_t unauthorised, handshakes_refused;
 	uint64_t clients, clients_refused, clients_evicted, clients_timed_out; /* connections */
 };
 struct http_counts http_counts(const struct http *h);

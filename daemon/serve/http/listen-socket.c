@@ -1,6 +1,7 @@
 /*
- * Open sockets to listen on. Only the file system controls access to the server, so only Unix
- * sockets and loopback addresses are allowed.
+ * Open sockets to listen on. Plain HTTP is allowed on Unix sockets and on loopback addresses only:
+ * elsewhere tokens and traces could be read on the way. HTTPS is allowed everywhere, with access
+ * control.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,9 +17,11 @@
 #include "listen-socket.h"
 #include "quantity.h"
 
-#define FOREIGN                                                                                                 \
-	"%s is refused: until there is access control, mprofd-http listens on Unix sockets (unix:PATH) and on " \
-	"loopback (127.0.0.1:PORT, [::1]:PORT) only"
+#define FOREIGN                                                                                             \
+	"%s is refused: plain HTTP is served on Unix sockets (unix:PATH) and on loopback (127.0.0.1:PORT, " \
+	"[::1]:PORT) only. Write https:HOST:PORT, with a certificate, a key and access control in [access]"
+#define NO_TLS	"%s is refused: HTTPS needs a certificate and a key in the section [access] of the configuration"
+#define PREFIX	"https:"
 #define BACKLOG 1024
 
 union address {
@@ -113,14 +116,15 @@ static bool parse_address(const char *text, union address *a)
 
 static void describe(struct listen_socket *l, const union address *a)
 {
+	const char *scheme = l->tls ? "https" : "http";
 	char host[INET6_ADDRSTRLEN] = "";
 
 	if (a->any.sa_family == AF_INET6) {
 		inet_ntop(AF_INET6, &a->in6.sin6_addr, host, sizeof(host));
-		snprintf(l->address, sizeof(l->address), "http://[%s]:%u", host, ntohs(a->in6.sin6_port));
+		snprintf(l->address, sizeof(l->address), "%s://[%s]:%u", scheme, host, ntohs(a->in6.sin6_port));
 	} else {
 		inet_ntop(AF_INET, &a->in.sin_addr, host, sizeof(host));
-		snprintf(l->address, sizeof(l->address), "http://%s:%u", host, ntohs(a->in.sin_port));
+		snprintf(l->address, sizeof(l->address), "%s://%s:%u", scheme, host, ntohs(a->in.sin_port));
 	}
 }
 
@@ -144,41 +148,66 @@ static int open_tcp(struct listen_socket *l, const union address *a, const char 
 	return 0;
 }
 
-int listen_socket_open(struct listen_socket *l, const char *text, char *sentence, size_t size)
+/* Check that L may be served at the address A. Return 0 or -errno with a sentence. */
+static int check(struct listen_socket *l, const union address *a, const char *text, bool tls, char *sentence,
+		 size_t size)
+{
+	if (l->tls ? tls : is_loopback(a))
+		return 0;
+	if (l->tls)
+		snprintf(sentence, size, NO_TLS, text);
+	else
+		snprintf(sentence, size, FOREIGN, text);
+	return -EACCES;
+}
+
+int listen_socket_open(struct listen_socket *l, const char *text, bool tls, char *sentence, size_t size)
 {
 	union address a = {0};
+	int rc;
 
 	*l = (struct listen_socket){.fd = -1};
 	if (strncmp(text, "unix:", 5) == 0)
 		return open_unix(l, text + 5, sentence, size);
-	if (!parse_address(text, &a) || !is_loopback(&a)) {
-		snprintf(sentence, size, FOREIGN, text);
-		return -EACCES;
+	l->tls = strncmp(text, PREFIX, strlen(PREFIX)) == 0;
+	if (!parse_address(text + (l->tls ? strlen(PREFIX) : 0), &a)) {
+		if (!l->tls) {
+			snprintf(sentence, size, FOREIGN, text);
+			return -EACCES;
+		}
+		snprintf(sentence, size, "%s is no address: write https:HOST:PORT with a numeric address", text);
+		return -EINVAL;
 	}
-	return open_tcp(l, &a, text, sentence, size);
+	rc = check(l, &a, text, tls, sentence, size);
+	return rc < 0 ? rc : open_tcp(l, &a, text, sentence, size);
 }
 
-int listen_socket_adopt(struct listen_socket *l, int fd, char *sentence, size_t size)
+int listen_socket_adopt(struct listen_socket *l, int fd, const char *name, bool tls, char *sentence, size_t size)
 {
 	union address a = {0};
 	socklen_t len = sizeof(a);
+	int rc;
 
 	*l = (struct listen_socket){.fd = -1};
 	if (getsockname(fd, &a.any, &len) < 0) {
 		snprintf(sentence, size, "file descriptor %d from systemd is not a socket", fd);
 		return -ENOTSOCK;
 	}
-	if (a.any.sa_family == AF_UNIX) {
+	l->tls = strcmp(name, "https") == 0;
+	if (a.any.sa_family == AF_UNIX && !l->tls) {
 		snprintf(l->address, sizeof(l->address), "unix:%.*s (from systemd)", 100, a.un.sun_path);
-	} else if (is_loopback(&a)) {
-		l->tcp = true;
-		describe(l, &a);
-	} else {
-		if (a.any.sa_family == AF_INET || a.any.sa_family == AF_INET6)
-			describe(l, &a);
-		snprintf(sentence, size, FOREIGN, *l->address ? l->address : "the socket from systemd");
+		l->fd = fd;
+		return 0;
+	}
+	if (a.any.sa_family != AF_INET && a.any.sa_family != AF_INET6) {
+		snprintf(sentence, size, "file descriptor %d from systemd is no socket for %s", fd,
+			 l->tls ? "HTTPS" : "HTTP");
 		return -EACCES;
 	}
-	l->fd = fd;
-	return 0;
+	l->tcp = true;
+	describe(l, &a);
+	rc = check(l, &a, l->address, tls, sentence, size);
+	if (rc == 0)
+		l->fd = fd;
+	return rc;
 }

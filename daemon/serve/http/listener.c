@@ -16,6 +16,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <gnutls/abstract.h>
+
 #include "client.h"
 #include "clock.h"
 #include "http-state.h"
@@ -51,6 +53,7 @@ void listener_run(struct listener *l)
 	for (unsigned turn = 0; turn < TURNS_MOST; turn++) {
 		l->resumed = false;
 		MHD_run(l->daemon);
+		handshakes_suspend(l);
 		if (!is_busy(l) || clock_mono() >= until)
 			break;
 	}
@@ -87,18 +90,43 @@ void listener_schedule(struct listener *l)
 	sd_event_source_set_enabled(l->again, is_busy(l) ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
+/*
+ * libmicrohttpd wants a certificate when it starts, or this. It is never called: each session gets the
+ * newest certificate from client.c before its handshake.
+ */
+static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int n,
+			  const gnutls_pk_algorithm_t *algorithms, int n_algorithms, gnutls_pcert_st **certificates,
+			  unsigned int *n_certificates, gnutls_privkey_t *key)
+{
+	(void)session;
+	(void)names;
+	(void)n;
+	(void)algorithms;
+	(void)n_algorithms;
+	(void)certificates;
+	(void)n_certificates;
+	(void)key;
+	return -1;
+}
+
 static struct MHD_Daemon *daemon_start(struct listener *l)
 {
+	struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)no_certificate},
+				       {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
+				       {MHD_OPTION_END, 0, NULL}};
+	struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
 	const struct http_options *o = &l->http->options;
 	/* One second more than clients_tick() gives an idle client, so clients_tick() ends it. */
 	unsigned idle_s = (unsigned)((o->idle_timeout_ns + NS_PER_S - 1) / NS_PER_S) + 1;
 
-	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+					MHD_USE_ERROR_LOG | (l->tls ? MHD_USE_TLS : 0),
 				0, NULL, NULL, exchange_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
 				MHD_OPTION_URI_LOG_CALLBACK, exchange_begin, l, MHD_OPTION_NOTIFY_COMPLETED,
 				exchange_completed, l, MHD_OPTION_NOTIFY_CONNECTION, client_notify, l,
 				MHD_OPTION_CONNECTION_LIMIT, o->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-				(size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_END);
+				(size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_ARRAY,
+				l->tls ? tls : plain, MHD_OPTION_END);
 }
 
 static int listener_watch(struct listener *l)
@@ -107,7 +135,7 @@ static int listener_watch(struct listener *l)
 	sd_event *event = l->http->event;
 	int rc = info ? sd_event_add_io(event, &l->io, info->epoll_fd, EPOLLIN, on_io, l) : -ENOTSUP;
 
-	if (rc >= 0)
+	if (rc >= 0 && !l->remote)
 		rc = sd_event_add_io(event, &l->accept, l->fd, EPOLLIN, on_accept, l);
 	if (rc >= 0)
 		rc = sd_event_add_defer(event, &l->again, on_again, l);
@@ -119,7 +147,7 @@ static int listener_start(struct http *h, struct listen_socket *socket)
 	struct listener *l = &h->listeners[h->n_listeners];
 	int flags, rc;
 
-	*l = (struct listener){.http = h, .tcp = socket->tcp, .fd = socket->fd};
+	*l = (struct listener){.http = h, .tcp = socket->tcp, .tls = socket->tls, .fd = socket->fd};
 	l->path = TAKE_PTR(socket->path);
 	memcpy(l->address, socket->address, sizeof(l->address));
 	/*
@@ -157,20 +185,44 @@ static bool has_room(const struct http *h, char *sentence, size_t size)
 	return false;
 }
 
+static bool has_tls(const struct http *h)
+{
+	return access_tls(h->services->access) != NULL;
+}
+
 int http_listen(struct http *h, const char *text, char *sentence, size_t size)
 {
 	struct listen_socket socket;
-	int rc = has_room(h, sentence, size) ? listen_socket_open(&socket, text, sentence, size) : -E2BIG;
+	int rc = has_room(h, sentence, size) ? listen_socket_open(&socket, text, has_tls(h), sentence, size) : -E2BIG;
 
 	return rc < 0 ? rc : listener_add(h, &socket, sentence, size);
 }
 
-int http_adopt(struct http *h, int fd, char *sentence, size_t size)
+int http_adopt(struct http *h, int fd, const char *name, char *sentence, size_t size)
 {
 	struct listen_socket socket;
-	int rc = has_room(h, sentence, size) ? listen_socket_adopt(&socket, fd, sentence, size) : -E2BIG;
+	int rc = has_room(h, sentence, size) ? listen_socket_adopt(&socket, fd, name, has_tls(h), sentence, size)
+					     : -E2BIG;
 
 	return rc < 0 ? rc : listener_add(h, &socket, sentence, size);
+}
+
+int http_serve(struct http *h, int fd, char *sentence, size_t size)
+{
+	struct listener *l = &h->listeners[h->n_listeners];
+	struct sockaddr_storage address = {.ss_family = AF_UNIX};
+	int rc;
+
+	*l = (struct listener){.http = h, .fd = -1, .remote = true, .address = "standard input and output"};
+	l->daemon = daemon_start(l);
+	rc = l->daemon ? (h->n_listeners++, listener_watch(l)) : -ENOMEM;
+	if (rc < 0) {
+		snprintf(sentence, size, "cannot serve %s: %s", l->address, strerror(-rc));
+		close(fd);
+		return rc;
+	}
+	client_add(l, fd, (struct peer){.family = AF_UNIX}, &address, sizeof(sa_family_t));
+	return 0;
 }
 
 void listener_stop(struct listener *l)
@@ -178,8 +230,10 @@ void listener_stop(struct listener *l)
 	sd_event_source_disable_unref(l->io);
 	sd_event_source_disable_unref(l->again);
 	l->accept = sd_event_source_disable_unref(l->accept);
+	handshakes_resume(l);
+	MHD_run(l->daemon);
 	MHD_stop_daemon(l->daemon);
-	close(l->fd);
+	closep(&l->fd);
 	if (l->path)
 		unlink(l->path);
 	free(l->path);

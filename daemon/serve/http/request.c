@@ -162,20 +162,37 @@ bool request_host_ok(const char *host, const char *name)
 	return host && authority_ok(host, strlen(host), name);
 }
 
-/* Return the length of AUTHORITY without the port 80, the default of http. */
-static size_t without_default_port(const char *authority)
+bool request_host_name(const char *host, char name[REQUEST_HOST_MAX])
 {
-	size_t n = strlen(authority);
+	bool bracket = host && *host == '[';
+	size_t n = host ? strcspn(host + bracket, bracket ? "]" : ":") : 0;
+	const char *port = host ? host + bracket + n : "";
 
-	return n >= 3 && strcmp(authority + n - 3, ":80") == 0 ? n - 3 : n;
+	if (n == 0 || n >= REQUEST_HOST_MAX || (bracket && *port != ']'))
+		return false;
+	port += bracket;
+	if (*port && (*port != ':' || strlen(port) > 6 || strspn(port + 1, "0123456789") != strlen(port + 1)))
+		return false;
+	memcpy(name, host + bracket, n);
+	name[n] = '\0';
+	return true;
 }
 
-bool request_origin_ok(const char *origin, const char *host)
+/* Return the length of AUTHORITY without PORT, such as ":80", the default of its scheme. */
+static size_t without_default_port(const char *authority, const char *port)
 {
-	size_t n = host ? without_default_port(host) : 0;
+	size_t n = strlen(authority), p = strlen(port);
 
-	return n && strncasecmp(origin, "http://", 7) == 0 && without_default_port(origin + 7) == n &&
-	       strncasecmp(origin + 7, host, n) == 0;
+	return n >= p && strcmp(authority + n - p, port) == 0 ? n - p : n;
+}
+
+bool request_origin_ok(const char *origin, const char *scheme, const char *host)
+{
+	const char *port = strcmp(scheme, "https://") == 0 ? ":443" : ":80";
+	size_t n = host ? without_default_port(host, port) : 0, s = strlen(scheme);
+
+	return n && strncasecmp(origin, scheme, s) == 0 && without_default_port(origin + s, port) == n &&
+	       strncasecmp(origin + s, host, n) == 0;
 }
 
 static const char *skip_blank(const char *p)
@@ -215,6 +232,48 @@ bool request_accepts(const char *value, const char *what)
 		value = skip_blank(value);
 		if (strncasecmp(value, what, n) == 0 && strchr(" \t;,", value[n]))
 			return quality_positive(value + n);
+		value = strchr(value, ',');
+		if (value)
+			value++;
+	}
+	return false;
+}
+
+/*
+ * Move P behind the parameters of a media type up to its quality, a comma or the end. Return
+ * whether its version, if it has one, is VERSION.
+ */
+static bool version_is(const char **p, const char *version)
+{
+	size_t n = strlen(version);
+	bool same = true;
+
+	while (*(*p = skip_blank(*p)) == ';') {
+		const char *name = skip_blank(*p + 1);
+
+		if (strncasecmp(name, "q", 1) == 0 && *skip_blank(name + 1) == '=')
+			break;
+		if (strncasecmp(name, "version=", 8) == 0) {
+			name += 8;
+			name += *name == '"';
+			same = strncmp(name, version, n) == 0 && strchr("\" \t;,", name[n]);
+		}
+		*p = name + strcspn(name, ";,");
+	}
+	return same;
+}
+
+bool request_accepts_version(const char *value, const char *what, const char *version)
+{
+	size_t n = strlen(what);
+
+	while (value) {
+		value = skip_blank(value);
+		if (strncasecmp(value, what, n) == 0 && strchr(" \t;,", value[n])) {
+			value += n;
+			if (version_is(&value, version) && quality_positive(value))
+				return true;
+		}
 		value = strchr(value, ',');
 		if (value)
 			value++;

@@ -42,17 +42,30 @@ const char *request_query(const struct request *r, const char *key);
  */
 bool request_host_ok(const char *host, const char *name);
 
+#define REQUEST_HOST_MAX 256u
 /*
- * Return whether ORIGIN, an Origin header, is this server: the scheme http, and host and port of
- * HOST, the Host header (NULL = absent).
+ * Write HOST, a Host header (NULL = absent), to NAME without its port, and without the brackets of an
+ * IPv6 address. Return false if it is malformed or too long.
  */
-bool request_origin_ok(const char *origin, const char *host);
+bool request_host_name(const char *host, char name[REQUEST_HOST_MAX]);
+
+/*
+ * Return whether ORIGIN, an Origin header, is this server: SCHEME ("http://" or "https://"), and host
+ * and port of HOST, the Host header (NULL = absent).
+ */
+bool request_origin_ok(const char *origin, const char *scheme, const char *host);
 
 /*
  * Return whether VALUE, an Accept or Accept-Encoding header (NULL = absent), has WHAT literally,
  * not by a wildcard, with a quality above 0.
  */
 bool request_accepts(const char *value, const char *what);
+/*
+ * Return whether VALUE, an Accept header (NULL = absent), has the media type WHAT with a quality
+ * above 0, and with the parameter version=VERSION or without a version. Other parameters are
+ * ignored.
+ */
+bool request_accepts_version(const char *value, const char *what, const char *version);
 bool request_accepts_zstd(const char *value);
 
 enum range_status {

@@ -52,11 +52,12 @@ static void key_put(struct response_key *key, const char *text)
 	key->bytes += n;
 }
 
-void response_key_make(struct response_key *key, const struct request *r, bool zstd, bool http10)
+void response_key_make(struct response_key *key, const struct request *r, bool zstd, bool http10, const char *sees)
 {
 	key->text[0] = (char)('A' + (zstd ? 1 : 0) + (http10 ? 2 : 0));
 	key->text[1] = (char)('A' + (int)r->n_segments);
 	key->bytes = 2;
+	key_put(key, sees);
 	for (size_t i = 0; i < r->n_segments; i++)
 		key_put(key, r->segments[i]);
 	for (size_t i = 0; i < r->n_queries; i++) {

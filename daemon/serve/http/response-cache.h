@@ -13,11 +13,12 @@
 #include "memtraces-reader.h"
 #include "reader.h"
 #include "request.h"
+#include "scopes.h"
 
 #define RESPONSE_CACHE_ENTRIES 256u
 #define RESPONSE_CACHE_BYTES   (16u << 20)
 #define RESPONSE_BYTES_MOST    (1u << 20) /* a longer body is not cached */
-#define RESPONSE_KEY_MAX       (REQUEST_TARGET_MAX + REQUEST_QUERIES_MAX + REQUEST_SEGMENTS_MAX + 8u)
+#define RESPONSE_KEY_MAX       (REQUEST_TARGET_MAX + REQUEST_QUERIES_MAX + REQUEST_SEGMENTS_MAX + 8u + SCOPES_TEXT_MAX)
 
 /* The state of both archives from which an answer was made. */
 struct archive_state {
@@ -54,8 +55,11 @@ void response_cache_clear(struct response_cache *c);
 bool archive_state_read(struct reader *traces, struct memtraces_reader *profiles, struct archive_state *state);
 bool archive_state_equal(const struct archive_state *a, const struct archive_state *b);
 
-/* Set *KEY for the request R. ZSTD: the client accepts zstd. HTTP10: the request is HTTP/1.0. */
-void response_key_make(struct response_key *key, const struct request *r, bool zstd, bool http10);
+/*
+ * Set *KEY for the request R. ZSTD: the client accepts zstd. HTTP10: the request is HTTP/1.0. SEES is
+ * the text of the scopes if they hide a guest, else "".
+ */
+void response_key_make(struct response_key *key, const struct request *r, bool zstd, bool http10, const char *sees);
 
 /*
  * Return the response for KEY in STATE, or NULL. Borrowed until the next call. If STATE differs

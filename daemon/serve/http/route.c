@@ -74,8 +74,15 @@ void route_allow(const struct route *route, char *text)
 
 void routes_print(const struct routes *routes, FILE *out)
 {
+	static const char *const rights[] = {
+		[RIGHT_NONE] = "none",	     [RIGHT_ANY] = "any",     [RIGHT_READ] = "read",
+		[RIGHT_CONTEXT] = "context", [RIGHT_WRITE] = "write", [RIGHT_METRICS] = "metrics",
+		[RIGHT_TOKENS] = "tokens",
+	};
+
 	for (size_t i = 0; i < routes->n; i++)
 		for (size_t m = 0; m < METHODS; m++)
 			if (routes->list[i].handlers[m])
-				fprintf(out, "%s %s\n", methods[m], routes->list[i].path);
+				fprintf(out, "%s %s %s\n", methods[m], routes->list[i].path,
+					rights[routes->list[i].rights[m]]);
 }

@@ -17,12 +17,25 @@ enum route_keep { FRESH, KEPT };
 /* Whether the collector is asked to commit what it has copied before the handler of GET is called. */
 enum route_state { AS_IT_IS, NEWEST };
 
+/*
+ * What a request needs (x-scope in the OpenAPI document): nothing, any credentials, a scope for the
+ * guest that it names, the metrics, or the right to make tokens. A list needs RIGHT_ANY and shows the
+ * guests that may be read.
+ */
+enum right { RIGHT_NONE, RIGHT_ANY, RIGHT_READ, RIGHT_CONTEXT, RIGHT_WRITE, RIGHT_METRICS, RIGHT_TOKENS };
+
+/* Return whether the guest that X names exists in the readers' view: 0, or what the reader returns. */
+typedef int route_finds(struct exchange *x);
+
 struct route {
 	const char *path;    /* as in the OpenAPI document; the handler gets the last {parameter} of it */
 	const char *queries; /* query parameters that the route accepts, each between blanks: " run stream " */
 	enum route_keep keep;
 	enum route_state state;
 	handler *handlers[METHODS];
+	enum right rights[METHODS];
+	bool lives;	    /* its body lasts until the client ends it */
+	route_finds *finds; /* for RIGHT_CONTEXT and RIGHT_WRITE; NULL = no method needs them */
 };
 
 struct routes {
@@ -40,8 +53,8 @@ const char *route_unknown_query(const struct route *route, const struct request 
 /* Write the methods of ROUTE, as in an Allow header, to TEXT (64 bytes). */
 void route_allow(const struct route *route, char *text);
 /*
- * Write a line "GET /path" for each method of each route. A test compares these lines with the
- * OpenAPI document.
+ * Write a line "GET /path right" for each method of each route. A test compares these lines with
+ * the OpenAPI document.
  */
 void routes_print(const struct routes *routes, FILE *out);
 

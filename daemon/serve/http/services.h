@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct access;
 struct decode_thread;
 struct freshness;
 struct live_steps;
@@ -19,6 +20,7 @@ struct watch;
 
 /* Owned by struct server. */
 struct services {
+	struct access *access;
 	struct reader *reader;
 	struct memtraces_reader *memtraces;
 	struct scratch *scratch;

@@ -4,6 +4,7 @@
  * fingerprint.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "clock.h"
 #include "growth.h"
@@ -94,7 +95,7 @@ static int growth_keep(struct growth *g, const struct grown *s)
 	return 0;
 }
 
-static int growth_compare(struct growth *g, json_t *stream, json_t *grown, json_t *lost)
+static int growth_compare(struct growth *g, const char *guest, json_t *stream, growth_call *call, void *context)
 {
 	struct grown now = grown_of(stream), before = {0};
 	const struct grown *l = grown_before(g, &now);
@@ -106,12 +107,10 @@ static int growth_compare(struct growth *g, json_t *stream, json_t *grown, json_
 		differs |= now.counters[i] != before.counters[i];
 	if (growth_keep(g, &now) < 0)
 		return -ENOMEM;
-	if (differs && json_array_append(grown, stream) < 0)
-		return -ENOMEM;
-	if ((now.counters[LOST] > before.counters[LOST] || now.counters[SKIPPED] > before.counters[SKIPPED]) &&
-	    json_array_append(lost, stream) < 0)
-		return -ENOMEM;
-	return 0;
+	if (!differs)
+		return 0;
+	return call(context, guest, stream,
+		    now.counters[LOST] > before.counters[LOST] || now.counters[SKIPPED] > before.counters[SKIPPED]);
 }
 
 static void growth_end(struct growth *g)
@@ -124,26 +123,48 @@ static void growth_end(struct growth *g)
 	growth_reset(g);
 }
 
-int growth_step(struct growth *g, struct reader *r, uint64_t ns, json_t *grown, json_t *lost)
+static int take_name(void *context, const struct archive_run *run)
+{
+	char **name = context;
+
+	*name = strdup(run->name);
+	return *name ? 0 : -ENOMEM;
+}
+
+/*
+ * Scan the streams of the next run, in one transaction: a guest that gets another name meanwhile
+ * must not have counters of the one name and the other name.
+ */
+static int growth_run(struct growth *g, struct reader *r, growth_call *call, void *context)
+{
+	CLEANUP(json_unrefp) json_t *streams = json_array();
+	CLEANUP(freep) char *guest = NULL;
+	json_t *stream;
+	size_t i;
+	int rc = streams ? reader_begin(r) : -ENOMEM;
+
+	if (rc == 0)
+		rc = reader_run(r, g->runs[g->at], take_name, &guest);
+	if (rc == 0)
+		rc = json_streams(r, g->runs[g->at], streams);
+	if (rc == 0 || rc == ARCHIVE_E_ABSENT)
+		g->at++;
+	json_array_foreach(streams, i, stream)
+	{
+		if (rc == 0)
+			rc = growth_compare(g, guest, stream, call, context);
+	}
+	reader_end(r);
+	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+}
+
+int growth_step(struct growth *g, struct reader *r, uint64_t ns, growth_call *call, void *context)
 {
 	uint64_t until = clock_mono() + ns;
 	int rc = 0;
 
-	while (rc == 0 && g->at < g->n_runs && clock_mono() < until) {
-		CLEANUP(json_unrefp) json_t *streams = json_array();
-		json_t *stream;
-		size_t i;
-
-		rc = streams ? json_streams(r, g->runs[g->at], streams) : -ENOMEM;
-		if (rc != 0)
-			break;
-		g->at++;
-		json_array_foreach(streams, i, stream)
-		{
-			if (rc == 0)
-				rc = growth_compare(g, stream, grown, lost);
-		}
-	}
+	while (rc == 0 && g->at < g->n_runs && clock_mono() < until)
+		rc = growth_run(g, r, call, context);
 	if (rc != 0 || g->at < g->n_runs)
 		return rc;
 	growth_end(g);

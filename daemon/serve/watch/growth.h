@@ -32,10 +32,15 @@ int growth_add_run(struct growth *g, int64_t run);
 /* Begin a scan of the streams of the runs. */
 void growth_begin(struct growth *g);
 /*
- * Scan the streams of some runs, for at most NS nanoseconds. Append the streams whose counters have
- * changed to GROWN, and those that have lost or skipped more packets to LOST, as Stream of the API.
- * Return 0, GROWTH_DONE, or what the reader returns.
+ * Called for STREAM, a Stream of the API of a guest with the name GUEST, whose counters have
+ * changed. LOST: it has lost or skipped more packets. The reader is in the transaction that has
+ * read both. Both are borrowed until the call returns.
  */
-int growth_step(struct growth *g, struct reader *r, uint64_t ns, json_t *grown, json_t *lost);
+typedef int growth_call(void *context, const char *guest, json_t *stream, bool lost);
+/*
+ * Scan the streams of some runs, for at most NS nanoseconds. Return 0, GROWTH_DONE, what the reader
+ * returns, or a value of CALL that is not 0.
+ */
+int growth_step(struct growth *g, struct reader *r, uint64_t ns, growth_call *call, void *context);
 
 #endif

@@ -4,8 +4,16 @@
 
 #include "sorted-difference.h"
 
+static void entries_unref(struct difference_entry *entries, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		guest_name_unref(entries[i].guest);
+}
+
 void difference_deinit(struct difference *d)
 {
+	entries_unref(d->last, d->n_last);
+	entries_unref(d->next, d->n_next);
 	free(d->last);
 	free(d->next);
 	*d = (struct difference){0};
@@ -13,6 +21,7 @@ void difference_deinit(struct difference *d)
 
 void difference_begin(struct difference *d)
 {
+	entries_unref(d->next, d->n_next);
 	d->at_last = 0;
 	d->n_next = 0;
 }
@@ -29,28 +38,30 @@ static int difference_grow(struct difference *d)
 	return 0;
 }
 
-int difference_add(struct difference *d, int64_t id, uint64_t fingerprint, uint64_t *before,
+int difference_add(struct difference *d, const struct difference_entry *entry, struct difference_entry *before,
 		   difference_removed *removed, void *context)
 {
 	const struct difference_entry *last;
 
 	if (d->n_next == d->next_capacity && difference_grow(d) < 0)
 		return -ENOMEM;
-	d->next[d->n_next++] = (struct difference_entry){id, fingerprint};
-	for (; d->at_last < d->n_last && d->last[d->at_last].id < id; d->at_last++)
+	d->next[d->n_next++] = *entry;
+	guest_name_ref(entry->guest);
+	for (; d->at_last < d->n_last && d->last[d->at_last].id < entry->id; d->at_last++)
 		removed(context, &d->last[d->at_last]);
 	last = d->at_last < d->n_last ? &d->last[d->at_last] : NULL;
-	if (!last || last->id != id)
+	if (!last || last->id != entry->id)
 		return DIFFERENCE_ADDED;
-	*before = last->fingerprint;
+	*before = *last;
 	d->at_last++;
-	return *before == fingerprint ? DIFFERENCE_NONE : DIFFERENCE_CHANGED;
+	return before->fingerprint == entry->fingerprint ? DIFFERENCE_NONE : DIFFERENCE_CHANGED;
 }
 
 void difference_end(struct difference *d, difference_removed *removed, void *context)
 {
 	for (; d->at_last < d->n_last; d->at_last++)
 		removed(context, &d->last[d->at_last]);
+	entries_unref(d->last, d->n_last);
 	free(d->last);
 	d->last = d->next;
 	d->n_last = d->n_next;

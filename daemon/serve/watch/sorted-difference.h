@@ -9,9 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "guest-names.h"
+
 struct difference_entry {
 	int64_t id;
-	uint64_t fingerprint; /* hash of the content; if it differs, the entry has changed */
+	uint64_t fingerprint;	  /* hash of the content; if it differs, the entry has changed */
+	struct guest_name *guest; /* its guest, for the entries that are gone; a reference */
 };
 
 struct difference {
@@ -30,12 +33,12 @@ void difference_deinit(struct difference *d);
 /* Empty the second list. */
 void difference_begin(struct difference *d);
 /*
- * Append ID with FINGERPRINT to the second list. ID must be greater than all IDs before. If the
- * first list has ID, *BEFORE is its fingerprint there. REMOVED is called for the entries of the
- * first list that were skipped. Return an enum difference_kind; or -ENOMEM, and ID was not
- * appended.
+ * Append ENTRY to the second list, with a new reference to its guest. Its ID must be greater than
+ * all IDs before. If the first list has the ID, *BEFORE is the entry there; its guest is borrowed
+ * until difference_end(). REMOVED is called for the entries of the first list that were skipped.
+ * Return an enum difference_kind; or -ENOMEM, and ENTRY was not appended.
  */
-int difference_add(struct difference *d, int64_t id, uint64_t fingerprint, uint64_t *before,
+int difference_add(struct difference *d, const struct difference_entry *entry, struct difference_entry *before,
 		   difference_removed *removed, void *context);
 /* End the second list. It becomes the first list of the next difference. */
 void difference_end(struct difference *d, difference_removed *removed, void *context);

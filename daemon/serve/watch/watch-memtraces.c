@@ -33,7 +33,7 @@ static void on_gone(void *context, const struct difference_entry *entry)
 	struct watch *w = context;
 
 	if (w->ready)
-		watch_append(w, "memtrace-deleted", json_pack("{s:I}", "id", (json_int_t)-entry->id));
+		watch_append(w, "memtrace-deleted", entry->guest, json_pack("{s:I}", "id", (json_int_t)-entry->id));
 }
 
 static void on_ended(void *context, const struct difference_entry *entry)
@@ -44,25 +44,25 @@ static void on_ended(void *context, const struct difference_entry *entry)
 
 struct profile_scan {
 	struct watch *w;
-	json_t *grown;
+	struct event_draft growth;
 };
 
 /*
- * Compare the size of a profile that is being recorded with the last scan. A new profile is
+ * Compare the size of a profile of GUEST that is being recorded with the last scan. A new profile is
  * compared, too: it may have grown since its first event, and not grow again for a long time.
  * Return 0 or -ENOMEM.
  */
-static int see_size(struct profile_scan *scan, const struct memtrace *t)
+static int see_size(struct profile_scan *scan, const struct memtrace *t, struct guest_name *guest)
 {
-	uint64_t before;
-	int what = difference_add(&scan->w->sizes, -t->id, t->bytes, &before, on_ended, NULL);
-	json_t *size;
+	struct difference_entry entry = {.id = -t->id, .fingerprint = t->bytes}, before;
+	int what = difference_add(&scan->w->sizes, &entry, &before, on_ended, NULL);
 
-	if (what < 0 || what == DIFFERENCE_NONE)
+	if (what < 0 || what == DIFFERENCE_NONE || !scan->w->ready)
 		return what < 0 ? what : 0;
-	size = json_pack("{s:I, s:o, s:o}", "id", (json_int_t)t->id, "bytes", json_count(t->bytes), "packets",
-			 json_count(t->packets));
-	return size && json_array_append_new(scan->grown, size) == 0 ? 0 : -ENOMEM;
+	return event_draft_add(&scan->growth,
+			       json_pack("{s:I, s:o, s:o}", "id", (json_int_t)t->id, "bytes", json_count(t->bytes),
+					 "packets", json_count(t->packets)),
+			       guest);
 }
 
 /*
@@ -73,19 +73,24 @@ static int see_profile(void *context, const struct memtrace *t)
 {
 	struct profile_scan *scan = context;
 	struct watch *w = scan->w;
-	uint64_t fingerprint = profile_fingerprint(t), before = 0;
-	int what = difference_add(&w->profiles, -t->id, fingerprint, &before, on_gone, w);
-	bool records = fingerprint & FINGERPRINT_RECORDING;
-	int rc = what >= 0 && records && w->growing ? see_size(scan, t) : 0;
+	CLEANUP(guest_name_unrefp) struct guest_name *guest = NULL;
+	struct difference_entry entry = {.id = -t->id, .fingerprint = profile_fingerprint(t)}, before = {0};
+	bool records = entry.fingerprint & FINGERPRINT_RECORDING;
+	int what = guest_name_get(w->names, t->name, &guest), rc;
 
+	entry.guest = guest;
+	if (what == 0)
+		what = difference_add(&w->profiles, &entry, &before, on_gone, w);
+	rc = what >= 0 && records && w->growing ? see_size(scan, t, guest) : 0;
 	if (what < 0 || rc < 0)
 		return what < 0 ? what : rc;
 	w->cursor = t->id;
-	if (what == DIFFERENCE_NONE)
-		return 0;
-	if (what == DIFFERENCE_CHANGED && records == ((before & FINGERPRINT_RECORDING) != 0))
-		return watch_add_change(w, t->id, CHANGE_CHANGED);
-	return watch_add_change(w, t->id, records ? CHANGE_BEGAN : CHANGE_ENDED);
+	if (what == DIFFERENCE_CHANGED && records == ((before.fingerprint & FINGERPRINT_RECORDING) != 0))
+		watch_add_change(w, t->id, CHANGE_CHANGED, &entry, &before);
+	else if (what != DIFFERENCE_NONE)
+		watch_add_change(w, t->id, records ? CHANGE_BEGAN : CHANGE_ENDED, &entry,
+				 what == DIFFERENCE_CHANGED ? &before : NULL);
+	return 0;
 }
 
 /* Return whether the pause after the last scan of profiles is not over. */
@@ -115,8 +120,8 @@ static void profiles_end(struct watch *w)
 
 int watch_profiles_step(struct watch *w)
 {
-	CLEANUP(json_unrefp) json_t *grown = json_array();
-	struct profile_scan scan = {.w = w, .grown = grown};
+	struct profile_scan scan = {.w = w,
+				    .growth = {.name = "memtrace-growth", .open = "{\"memtraces\":[", .close = "]}"}};
 	int64_t before = w->cursor;
 	int rc;
 
@@ -126,37 +131,46 @@ int watch_profiles_step(struct watch *w)
 	}
 	if (before == INT64_MAX)
 		profiles_begin(w);
-	rc = grown ? memtraces_list(w->memtraces, 0, before, WATCH_PAGE, see_profile, &scan) : -ENOMEM;
+	rc = memtraces_list(w->memtraces, 0, before, WATCH_PAGE, see_profile, &scan);
 	if (rc != 0) {
-		w->n_changes = 0; /* the next scan finds the changes again */
+		event_draft_deinit(&scan.growth);
+		watch_drop_changes(w); /* the next scan finds the changes again */
 		w->profiles_put_off = true;
 		watch_profiles_end(w);
 		return rc < 0 ? rc : 0;
 	}
-	if (w->ready && json_array_size(grown))
-		watch_append(w, "memtrace-growth", json_pack("{s:O}", "memtraces", grown));
+	if (scan.growth.n_values)
+		watch_append_draft(w, &scan.growth);
 	if (w->cursor == before)
 		profiles_end(w);
 	return 0;
 }
 
+struct profile_taken {
+	struct watch *w;
+	struct guest_name *guest; /* a reference */
+	json_t *json;
+};
+
 static int take(void *context, const struct memtrace *t)
 {
-	json_t **json = context;
+	struct profile_taken *taken = context;
 
-	*json = json_memtrace(t);
-	return *json ? 0 : -ENOMEM;
+	taken->json = json_memtrace(t);
+	return taken->json ? guest_name_get(taken->w->names, t->name, &taken->guest) : -ENOMEM;
 }
 
 int watch_emit_profile(struct watch *w, const struct change *change)
 {
 	static const char *const words[] = {
 		[CHANGE_BEGAN] = "began", [CHANGE_ENDED] = "ended", [CHANGE_CHANGED] = "changed"};
-	json_t *profile = NULL;
-	int rc = memtraces_get(w->memtraces, change->id, take, &profile);
+	struct profile_taken taken = {.w = w};
+	int rc = memtraces_get(w->memtraces, change->id, take, &taken);
 
 	if (rc == 0)
-		watch_append(w, "memtrace",
-			     json_pack("{s:s, s:o}", "change", words[change->kind], "memtrace", profile));
+		watch_append(w, "memtrace", taken.guest,
+			     json_pack("{s:s, s:O}", "change", words[change->kind], "memtrace", taken.json));
+	json_decref(taken.json);
+	guest_name_unref(taken.guest);
 	return rc;
 }

@@ -31,55 +31,80 @@ static uint64_t run_fingerprint(const struct archive_run *run)
 	return (fingerprint & ~(uint64_t)FINGERPRINT_LIVES) | (strcmp(run->state, "ended") != 0);
 }
 
-static uint64_t capture_fingerprint(const struct archive_capture *c)
+static uint64_t capture_fingerprint(const struct reader_capture *c)
 {
-	return fingerprint_text(fingerprint_text(FINGERPRINT_BEGIN + c->pinned, c->note), c->kind);
+	uint64_t fingerprint = fingerprint_text(FINGERPRINT_BEGIN + c->capture.pinned, c->capture.note);
+
+	return fingerprint_text(fingerprint_text(fingerprint, c->capture.kind), c->name);
 }
 
-int watch_add_change(struct watch *w, int64_t id, enum change_kind kind)
+void watch_add_change(struct watch *w, int64_t id, enum change_kind kind, const struct difference_entry *entry,
+		      const struct difference_entry *before)
 {
-	if (w->ready)
-		w->changes[w->n_changes++] = (struct change){.id = id, .kind = kind};
-	return 0;
+	struct change *change = &w->changes[w->n_changes];
+
+	if (!w->ready)
+		return;
+	*change = (struct change){.id = id, .kind = kind};
+	if (before && before->guest != entry->guest) {
+		change->was = guest_name_ref(before->guest);
+		change->is = guest_name_ref(entry->guest);
+	}
+	w->n_changes++;
+}
+
+void watch_drop_changes(struct watch *w)
+{
+	for (size_t i = 0; i < w->n_changes; i++) {
+		guest_name_unref(w->changes[i].was);
+		guest_name_unref(w->changes[i].is);
+	}
+	w->n_changes = w->n_emitted = 0;
 }
 
 static void on_run_gone(void *context, const struct difference_entry *entry)
 {
 	struct watch *w = context;
 
-	watch_append(w, "forgotten", json_pack("{s:I}", "run", (json_int_t)entry->id));
+	watch_append(w, "forgotten", entry->guest, json_pack("{s:I}", "run", (json_int_t)entry->id));
 }
 
 static int see_run(void *context, const struct archive_run *run)
 {
 	struct watch *w = context;
-	uint64_t fingerprint = run_fingerprint(run), before = 0;
-	int what = difference_add(&w->runs, run->id, fingerprint, &before, on_run_gone, w);
-	bool lives = fingerprint & FINGERPRINT_LIVES;
+	CLEANUP(guest_name_unrefp) struct guest_name *guest = NULL;
+	struct difference_entry entry = {.id = run->id, .fingerprint = run_fingerprint(run)}, before = {0};
+	bool lives = entry.fingerprint & FINGERPRINT_LIVES, lived;
+	int what = guest_name_get(w->names, run->name, &guest);
 
+	entry.guest = guest;
+	if (what == 0)
+		what = difference_add(&w->runs, &entry, &before, on_run_gone, w);
 	if (what < 0)
 		return what;
 	w->cursor = run->id;
-	if (!lives && (before & FINGERPRINT_LIVES))
+	lived = before.fingerprint & FINGERPRINT_LIVES;
+	if (!lives && lived)
 		/*
 		 * The run has ended since the last scan: compare its streams in this scan, because
 		 * later scans read only runs that have not ended.
 		 */
 		w->grown_at = 0;
-	if ((lives || (before & FINGERPRINT_LIVES)) && growth_add_run(&w->growth, run->id) < 0)
+	if ((lives || lived) && growth_add_run(&w->growth, run->id) < 0)
 		return -ENOMEM;
-	if (what == DIFFERENCE_NONE)
-		return 0;
-	if (what == DIFFERENCE_CHANGED && lives == ((before & FINGERPRINT_LIVES) != 0))
-		return watch_add_change(w, run->id, CHANGE_CHANGED);
-	return watch_add_change(w, run->id, lives ? CHANGE_BEGAN : CHANGE_ENDED);
+	if (what == DIFFERENCE_CHANGED && lives == lived)
+		watch_add_change(w, run->id, CHANGE_CHANGED, &entry, &before);
+	else if (what != DIFFERENCE_NONE)
+		watch_add_change(w, run->id, lives ? CHANGE_BEGAN : CHANGE_ENDED, &entry,
+				 what == DIFFERENCE_CHANGED ? &before : NULL);
+	return 0;
 }
 
 static void on_capture_gone(void *context, const struct difference_entry *entry)
 {
 	struct watch *w = context;
 
-	watch_append(w, "capture-deleted", json_pack("{s:I}", "id", (json_int_t)-entry->id));
+	watch_append(w, "capture-deleted", entry->guest, json_pack("{s:I}", "id", (json_int_t)-entry->id));
 }
 
 /*
@@ -89,15 +114,20 @@ static void on_capture_gone(void *context, const struct difference_entry *entry)
 static int see_capture(void *context, const struct reader_capture *c)
 {
 	struct watch *w = context;
-	uint64_t before;
-	int what = difference_add(&w->captures, -c->capture.id, capture_fingerprint(&c->capture), &before,
-				  on_capture_gone, w);
+	CLEANUP(guest_name_unrefp) struct guest_name *guest = NULL;
+	struct difference_entry entry = {.id = -c->capture.id, .fingerprint = capture_fingerprint(c)}, before = {0};
+	int what = guest_name_get(w->names, c->name, &guest);
 
-	if (what >= 0)
-		w->cursor = c->capture.id;
-	return what <= DIFFERENCE_NONE
-		       ? what
-		       : watch_add_change(w, c->capture.id, what == DIFFERENCE_ADDED ? CHANGE_MADE : CHANGE_CHANGED);
+	entry.guest = guest;
+	if (what == 0)
+		what = difference_add(&w->captures, &entry, &before, on_capture_gone, w);
+	if (what < 0)
+		return what;
+	w->cursor = c->capture.id;
+	if (what != DIFFERENCE_NONE)
+		watch_add_change(w, c->capture.id, what == DIFFERENCE_ADDED ? CHANGE_MADE : CHANGE_CHANGED, &entry,
+				 what == DIFFERENCE_CHANGED ? &before : NULL);
+	return 0;
 }
 
 int watch_runs_step(struct watch *w)
@@ -147,24 +177,34 @@ void watch_profiles_end(struct watch *w)
 	w->phase = w->growing ? PHASE_STREAMS : PHASE_END;
 }
 
+struct streams_scan {
+	struct watch *w;
+	struct event_draft rates;
+	int gap; /* result of the first gap that could not be read; 0 = none */
+};
+
+static int see_growth(void *context, const char *name, json_t *stream, bool lost)
+{
+	struct streams_scan *scan = context;
+	CLEANUP(guest_name_unrefp) struct guest_name *guest = NULL;
+
+	if (!scan->w->ready)
+		return 0;
+	if (guest_name_get(scan->w->names, name, &guest) < 0)
+		return -ENOMEM;
+	if (lost && scan->gap == 0)
+		scan->gap = watch_emit_gap(scan->w, guest, stream);
+	return event_draft_add(&scan->rates, json_incref(stream), guest);
+}
+
 int watch_streams_step(struct watch *w)
 {
-	CLEANUP(json_unrefp) json_t *grown = json_array(), *lost = json_array();
-	json_t *stream;
-	size_t i;
-	int rc = grown && lost ? growth_step(&w->growth, w->reader, STEP_NS, grown, lost) : -ENOMEM;
-	int gap = 0;
+	struct streams_scan scan = {.w = w, .rates = {.name = "rates", .open = "{\"streams\":[", .close = "]}"}};
+	int rc = growth_step(&w->growth, w->reader, STEP_NS, see_growth, &scan);
 
-	if (rc != 0 && rc != GROWTH_DONE)
-		return rc;
-	json_array_foreach(lost, i, stream)
-	{
-		if (gap == 0 && w->ready)
-			gap = watch_emit_gap(w, stream);
-	}
-	if (w->ready && json_array_size(grown))
-		watch_append(w, "rates", json_pack("{s:O}", "streams", grown));
+	if (scan.rates.n_values)
+		watch_append_draft(w, &scan.rates);
 	if (rc == GROWTH_DONE)
 		watch_scan_end(w, true);
-	return gap;
+	return rc == GROWTH_DONE || rc == 0 ? scan.gap : rc;
 }

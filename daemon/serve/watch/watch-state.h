@@ -7,7 +7,9 @@
 #define SERVE_WATCH_STATE_H
 
 #include "clock.h"
+#include "event.h"
 #include "growth.h"
+#include "guest-names.h"
 #include "log.h"
 #include "sorted-difference.h"
 #include "watch.h"
@@ -24,12 +26,15 @@ enum change_kind { CHANGE_BEGAN, CHANGE_ENDED, CHANGE_CHANGED, CHANGE_MADE };
 struct change {
 	int64_t id;
 	enum change_kind kind;
+	/* The row's guest in the last scan and in this one; both NULL if the row had no other guest. */
+	struct guest_name *was, *is;
 };
 
 struct watch {
 	struct reader *reader;
 	struct memtraces_reader *memtraces;
 	struct journal *journal;
+	struct guest_names *names; /* of the guests of rows, changes and events */
 	watch_notify *notify;
 	void *context;
 	sd_event_source *timer;
@@ -67,8 +72,14 @@ int watch_captures_step(struct watch *w);
 int watch_streams_step(struct watch *w);
 /* Begin the phase that follows PHASE_MEMTRACES. */
 void watch_profiles_end(struct watch *w);
-/* Append the change of ID to CHANGES, for watch_emit_step(). Return 0. */
-int watch_add_change(struct watch *w, int64_t id, enum change_kind kind);
+/*
+ * Append the change of ID to CHANGES, for watch_emit_step(). ENTRY is its entry in this scan, BEFORE
+ * the one in the last scan; NULL = none.
+ */
+void watch_add_change(struct watch *w, int64_t id, enum change_kind kind, const struct difference_entry *entry,
+		      const struct difference_entry *before);
+/* Forget all changes that have no event yet. */
+void watch_drop_changes(struct watch *w);
 
 /*
  * Fingerprints are FNV-1a hashes of the content that is compared. They begin with
@@ -82,10 +93,12 @@ uint64_t fingerprint_text(uint64_t fingerprint, const char *text);
 
 /* Make events of some of the changes in CHANGES. Return what the reader returns. */
 int watch_emit_step(struct watch *w);
-/* Make an event of the last gap of STREAM, a Stream of the API. Return what the reader returns. */
-int watch_emit_gap(struct watch *w, json_t *stream);
-/* Append an event with NAME and DATA to the journal. Release DATA. */
-void watch_append(struct watch *w, const char *name, json_t *data);
+/* Make an event of the last gap of STREAM, a Stream of the API of GUEST. Return what the reader returns. */
+int watch_emit_gap(struct watch *w, struct guest_name *guest, json_t *stream);
+/* Append an event with NAME and DATA about GUEST to the journal. Release DATA. */
+void watch_append(struct watch *w, const char *name, struct guest_name *guest, json_t *data);
+/* Append the event of D to the journal, and deinit D. */
+void watch_append_draft(struct watch *w, struct event_draft *d);
 
 /* ---- watch-memtraces.c ---- */
 

@@ -53,7 +53,7 @@ static void reset(struct watch *w)
 	difference_deinit(&w->sizes);
 	growth_deinit(&w->growth);
 	journal_restart(w->journal);
-	w->n_changes = w->n_emitted = 0;
+	watch_drop_changes(w);
 	w->newest = 0;
 	w->ready = false;
 	w->phase = PHASE_IDLE;
@@ -131,6 +131,8 @@ int watch_new(struct watch **wp, sd_event *event, struct reader *reader, struct 
 	int rc = w ? journal_new(&w->journal) : -ENOMEM;
 
 	if (rc == 0)
+		rc = (w->names = guest_names_new()) ? 0 : -ENOMEM;
+	if (rc == 0)
 		rc = sd_event_add_time_relative(event, &w->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, w);
 	if (rc >= 0)
 		rc = sd_event_source_set_enabled(w->timer, SD_EVENT_OFF);
@@ -154,7 +156,9 @@ struct watch *watch_free(struct watch *w)
 	difference_deinit(&w->profiles);
 	difference_deinit(&w->sizes);
 	growth_deinit(&w->growth);
+	watch_drop_changes(w);
 	journal_free(w->journal);
+	guest_names_free(w->names);
 	free(w);
 	return NULL;
 }

@@ -5,6 +5,10 @@
  * It reads the tables of the archives a page at a time, each page in a short transaction, and
  * compares them with the last scan. The notices of the collector and the sink only start scans.
  * While no client reads events, nothing is scanned.
+ *
+ * The watch sees all guests, and each event says which guests it is about. A row belongs to the
+ * guest name that it has. If a row gets another name, clients that see only the old one get an event
+ * as if the row were gone, and clients that see only the new one an event as if it had come.
  */
 #ifndef SERVE_WATCH_H
 #define SERVE_WATCH_H
@@ -39,6 +43,12 @@ void watch_want(struct watch *w);
 bool watch_ready(const struct watch *w);
 /* Return the journal, borrowed until watch_free(). */
 struct journal *watch_journal(struct watch *w);
+
+/*
+ * Set *GUEST to the guest of RUN, as VIEW shows it now: a Domain of the API, which the caller owns.
+ * Return what the reader returns.
+ */
+int watch_guest(struct watch *w, int64_t run, struct view view, json_t **guest);
 
 /* Note that an archive has a new commit. */
 void watch_commit(struct watch *w);

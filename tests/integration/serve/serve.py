@@ -1656,7 +1656,7 @@ class Service(Case):
 
         document = yaml.safe_load(open(OPENAPI))
         self.assertEqual(document["openapi"], "3.1.0")
-        said = {f"{m.upper()} {p}" for p, item in document["paths"].items() for m in item if m != "parameters"}
+        said = {f"{m.upper()} {p} {op['x-scope']}" for p, item in document["paths"].items() for m, op in item.items() if m != "parameters"}
         served = set(subprocess.run([HTTP, "--routes"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")) - {""}
         self.assertEqual(said, served)
         # the server takes every query parameter of the document, and no other

@@ -1,0 +1,560 @@
+/*
+ * Access control.
+ *
+ * A request with several credentials is judged by the first of: header Authorization, cookie,
+ * certificate, user. A wrong token is refused, also where a right certificate came with it: who sends
+ * a token wants the token's rights.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "access.h"
+#include "array.h"
+#include "clock.h"
+#include "log.h"
+
+#define GROUPS_MOST 256u
+#define EVERYTHING  "read=*;context=*;write=*;metrics=yes"
+
+enum grant_kind { GRANT_USER, GRANT_GROUP, GRANT_CERTIFICATE, GRANT_REMOTE };
+
+/* A grant of the configuration. */
+struct grant {
+	enum grant_kind kind;
+	const char *name; /* borrowed */
+	uint32_t id;	  /* of a user or group */
+	bool known;	  /* the user or group exists */
+	struct scopes *scopes;
+};
+
+struct access {
+	const struct config *config;
+	const char *remote;
+	struct scopes *everything;
+	struct grant *grants;
+	size_t n_grants;
+	struct tls *tls;
+	struct tokens *tokens;
+	struct sessions sessions;
+	struct throttle throttle;
+	bool tokens_failed; /* the last read of the tokens failed */
+	bool tls_failed;    /* the last read of certificates failed, and the files have not changed since */
+	struct log_limit log;
+};
+
+static uint64_t seconds(void)
+{
+	return (uint64_t)time(NULL);
+}
+
+/* ---- creation ---- */
+
+static int grant_init(struct grant *g, const struct config_grant *c, char *sentence, size_t size)
+{
+	static const char *const kinds[] = {[GRANT_USER] = "user:",
+					    [GRANT_GROUP] = "group:",
+					    [GRANT_CERTIFICATE] = "certificate:",
+					    [GRANT_REMOTE] = "remote:"};
+	char text[4 * SCOPES_TEXT_MAX], wrong[512] = "";
+	const struct passwd *user;
+	const struct group *group;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (strncmp(c->who, kinds[i], strlen(kinds[i])) != 0)
+			continue;
+		g->kind = (enum grant_kind)i;
+		g->name = c->who + strlen(kinds[i]);
+	}
+	snprintf(text, sizeof(text), "read=%s;context=%s;write=%s;metrics=%s", c->read, c->context, c->write,
+		 c->metrics ? "yes" : "no");
+	g->scopes = scopes_parse(text, wrong, sizeof(wrong));
+	if (!g->scopes) {
+		snprintf(sentence, size, "[grant %s]: %s", c->who, wrong);
+		return -EINVAL;
+	}
+	if (g->kind == GRANT_USER && (user = getpwnam(g->name))) {
+		g->id = user->pw_uid;
+		g->known = true;
+	} else if (g->kind == GRANT_GROUP && (group = getgrnam(g->name))) {
+		g->id = group->gr_gid;
+		g->known = true;
+	}
+	if (!g->known && (g->kind == GRANT_USER || g->kind == GRANT_GROUP))
+		log_warning("[grant %s] names nobody of this host; make the user or group, and start mprofd-http again",
+			    c->who);
+	return 0;
+}
+
+static int grants_init(struct access *a, char *sentence, size_t size)
+{
+	const struct config *c = a->config;
+	int rc = 0;
+
+	a->grants = calloc(c->n_grants + 1, sizeof(*a->grants));
+	if (!a->grants)
+		return -ENOMEM;
+	for (; a->n_grants < c->n_grants && rc == 0; a->n_grants++)
+		rc = grant_init(&a->grants[a->n_grants], &c->grants[a->n_grants], sentence, size);
+	return rc;
+}
+
+static int files_init(struct access *a, char *sentence, size_t size)
+{
+	const struct config *c = a->config;
+	struct tls_files files = {c->access_certificate, c->access_key, c->access_client_ca, c->access_client_crl};
+
+	if (*c->access_certificate != '\0' && *c->access_key != '\0')
+		return tls_new(&a->tls, &files, sentence, size);
+	if (*c->access_certificate || *c->access_key || *c->access_client_ca) {
+		snprintf(sentence, size, "[access] needs both certificate and key for HTTPS: add the missing one");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int access_new(struct access **ap, const struct config *c, const char *remote, char *sentence, size_t size)
+{
+	CLEANUP(access_freep) struct access *a = calloc(1, sizeof(*a));
+	int rc = a ? 0 : -ENOMEM;
+
+	snprintf(sentence, size, "no memory left for access control");
+	if (!a)
+		return rc;
+	a->config = c;
+	a->remote = remote;
+	a->everything = scopes_parse(EVERYTHING, sentence, size);
+	if (!a->everything)
+		return -ENOMEM;
+	if (c->access) {
+		rc = tokens_new(&a->tokens, c->access_tokens);
+		if (rc == 0)
+			rc = grants_init(a, sentence, size);
+		if (rc == 0)
+			rc = files_init(a, sentence, size);
+		if (rc < 0)
+			return rc;
+		access_refresh(a, false);
+	}
+	*ap = TAKE_PTR(a);
+	return 0;
+}
+
+struct access *access_free(struct access *a)
+{
+	if (!a)
+		return NULL;
+	for (size_t i = 0; i < a->n_grants; i++)
+		scopes_unref(a->grants[i].scopes);
+	free(a->grants);
+	scopes_unref(a->everything);
+	tls_free(a->tls);
+	tokens_free(a->tokens);
+	free(a);
+	return NULL;
+}
+
+bool access_is_on(const struct access *a)
+{
+	return a->config->access;
+}
+
+struct tls *access_tls(const struct access *a)
+{
+	return a->tls;
+}
+
+struct tokens *access_tokens(const struct access *a)
+{
+	return a->tokens;
+}
+
+struct throttle *access_throttle(struct access *a)
+{
+	return &a->throttle;
+}
+
+const struct config *access_limits(const struct access *a)
+{
+	return a->config;
+}
+
+bool access_is_host(const struct access *a, const char *host)
+{
+	for (size_t i = 0; a->config->access_names && a->config->access_names[i]; i++)
+		if (strcasecmp(a->config->access_names[i], host) == 0)
+			return true;
+	return a->tls && tls_is_host(a->tls, host);
+}
+
+/* ---- what changes while the server runs ---- */
+
+static void refresh_tls(struct access *a, bool now_)
+{
+	char sentence[512];
+	int rc;
+
+	if (!now_ && !tls_changed(a->tls))
+		return;
+	rc = tls_reload(a->tls, sentence, sizeof(sentence));
+	if (rc == 0)
+		log_info("the certificate was read again");
+	else
+		log_write_limited(&a->log, LOG_LEVEL_WARNING, NULL, "the old certificate stays in use: %s", sentence);
+}
+
+static void refresh_tokens(struct access *a)
+{
+	char sentence[512];
+	int rc = tokens_refresh(a->tokens, sentence, sizeof(sentence));
+
+	if (rc < 0 && !a->tokens_failed)
+		log_write(LOG_LEVEL_WARNING, NULL, "no token is accepted: %s", sentence);
+	a->tokens_failed = rc < 0;
+}
+
+/* Log wrong credentials that throttle_wrong() has held back. */
+static void log_refused(struct access *a)
+{
+	uint64_t now = clock_mono();
+	const struct peer *peer;
+	char text[PEER_TEXT];
+	uint32_t n;
+
+	while ((peer = throttle_due(&a->throttle, now, &n))) {
+		access_peer_text(*peer, text);
+		log_write(LOG_LEVEL_WARNING, NULL, "Wrong credentials were refused: peer=%s number=%" PRIu32, text, n);
+	}
+}
+
+void access_refresh(struct access *a, bool now_)
+{
+	if (!a->config->access)
+		return;
+	if (a->tls)
+		refresh_tls(a, now_);
+	refresh_tokens(a);
+	log_refused(a);
+}
+
+/* ---- who ---- */
+
+static enum access_status refused(struct access *a, struct peer peer, const char **why, const char *sentence)
+{
+	char text[PEER_TEXT];
+	uint32_t n = throttle_wrong(&a->throttle, peer, clock_mono());
+
+	*why = sentence;
+	if (n) {
+		access_peer_text(peer, text);
+		log_write(LOG_LEVEL_WARNING, NULL, "Wrong credentials were refused: peer=%s number=%" PRIu32, text, n);
+	}
+	return ACCESS_WRONG;
+}
+
+static void set_who(struct identity *who, enum identity_kind kind, const char *name, struct scopes *scopes)
+{
+	who->kind = kind;
+	snprintf(who->name, sizeof(who->name), "%s", name);
+	who->scopes = scopes_ref(scopes);
+}
+
+static void set_token(struct identity *who, enum identity_kind kind, const struct token *token)
+{
+	set_who(who, kind, token->name, token->scopes);
+	who->expires = token->expires;
+	snprintf(who->token, sizeof(who->token), "%s", token->id);
+}
+
+static enum access_status by_token(struct access *a, const char *text, struct peer peer, struct identity *who,
+				   const char **why)
+{
+	const struct token *token;
+
+	if (throttle_is_wrong(&a->throttle, peer, clock_mono())) {
+		refused(a, peer, why, "This address has sent too many wrong tokens. Wait some seconds.");
+		return ACCESS_TOO_MANY;
+	}
+	token = tokens_check(a->tokens, text, seconds());
+	if (!token) { /* it may have been made since the file was read */
+		refresh_tokens(a);
+		token = tokens_check(a->tokens, text, seconds());
+	}
+	if (!token)
+		return refused(
+			a, peer, why,
+			"This is no valid token: it is misspelt, has expired, or was revoked. Ask for a new one.");
+	set_token(who, IDENTITY_TOKEN, token);
+	return ACCESS_OK;
+}
+
+static enum access_status by_cookie(struct access *a, const char *cookie, struct identity *who, const char **why)
+{
+	uint64_t now = seconds();
+	const struct session *session = sessions_check(&a->sessions, cookie, now);
+	const struct token *token = session ? tokens_find(a->tokens, session->token, now) : NULL;
+
+	/* Browsers go on sending cookies of sessions that have ended, so this is no attack. */
+	*why = "The session has ended. Sign in again.";
+	if (!token)
+		return ACCESS_NONE;
+	set_token(who, IDENTITY_SESSION, token);
+	who->session = session->serial;
+	if (!who->expires || session->expires < who->expires)
+		who->expires = session->expires;
+	return ACCESS_OK;
+}
+
+/* Add the rights of grant G to *SCOPES. Return false without memory, or if they are too long. */
+static bool add_grant(struct scopes **scopes, const struct grant *g)
+{
+	struct scopes *joined;
+	char sentence[256];
+
+	if (!*scopes) {
+		*scopes = scopes_ref(g->scopes);
+		return true;
+	}
+	joined = scopes_join(*scopes, g->scopes, sentence, sizeof(sentence));
+	if (!joined)
+		return false;
+	scopes_unref(*scopes);
+	*scopes = joined;
+	return true;
+}
+
+/* Return the rights of NAME by the grants of KIND, with a reference; NULL: it has none. */
+static struct scopes *granted(const struct access *a, int kind, const char *name)
+{
+	struct scopes *scopes = NULL;
+
+	for (size_t i = 0; i < a->n_grants; i++)
+		if ((int)a->grants[i].kind == kind && strcmp(a->grants[i].name, name) == 0 &&
+		    !add_grant(&scopes, &a->grants[i]))
+			break;
+	return scopes;
+}
+
+/* Return the verdict on the certificate of C, from the connection if it is new enough. */
+static const struct tls_verdict *verdict(struct access *a, const struct credentials *c)
+{
+	uint64_t now = seconds();
+	struct kept_verdict *k = c->kept;
+
+	if (k->reads == tls_reads(a->tls) && now < k->until)
+		return &k->verdict;
+	k->verdict = tls_verify(a->tls, c->session, now);
+	k->reads = tls_reads(a->tls);
+	k->until = now + VERDICT_S;
+	if (k->verdict.client == TLS_CLIENT_GOOD && k->verdict.expires < k->until)
+		k->until = k->verdict.expires;
+	return &k->verdict;
+}
+
+static enum access_status by_certificate(struct access *a, const struct credentials *c, struct identity *who,
+					 const char **why)
+{
+	const struct tls_verdict *v = verdict(a, c);
+	struct scopes *scopes;
+
+	if (v->client == TLS_CLIENT_NONE)
+		return ACCESS_NONE;
+	if (v->client == TLS_CLIENT_WRONG) {
+		log_write_limited(&a->log, LOG_LEVEL_INFO, NULL, "A client's certificate was refused: %s", v->why);
+		return refused(a, c->peer, why, "The client's certificate is refused.");
+	}
+	scopes = granted(a, GRANT_CERTIFICATE, v->name);
+	if (!scopes)
+		return refused(a, c->peer, why, "No grant names the client's certificate.");
+	set_who(who, IDENTITY_CERTIFICATE, v->name, scopes);
+	scopes_unref(scopes);
+	who->expires = v->expires;
+	return ACCESS_OK;
+}
+
+/* The user and the groups of a peer on a Unix socket. */
+struct unix_user {
+	struct ucred user;
+	gid_t groups[GROUPS_MOST];
+	size_t n_groups;
+};
+
+static bool unix_user(int fd, struct unix_user *u)
+{
+	socklen_t size = sizeof(u->user), groups = sizeof(u->groups);
+
+	*u = (struct unix_user){0};
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &u->user, &size) < 0)
+		return false;
+	/* With more groups than fit, the others give no rights. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, u->groups, &groups) == 0)
+		u->n_groups = groups / sizeof(gid_t);
+	return true;
+}
+
+static bool has_grant(const struct grant *g, const struct unix_user *u)
+{
+	if (!g->known || (g->kind != GRANT_USER && g->kind != GRANT_GROUP))
+		return false;
+	if (g->kind == GRANT_USER)
+		return g->id == u->user.uid;
+	if (g->id == u->user.gid)
+		return true;
+	for (size_t i = 0; i < u->n_groups; i++)
+		if (g->id == u->groups[i])
+			return true;
+	return false;
+}
+
+static void user_name(uid_t uid, char *name, size_t size)
+{
+	const struct passwd *user = getpwuid(uid);
+
+	if (user)
+		snprintf(name, size, "%s", user->pw_name);
+	else
+		snprintf(name, size, "%lu", (unsigned long)uid);
+}
+
+static enum access_status by_user(struct access *a, const struct credentials *c, struct identity *who, const char **why)
+{
+	struct scopes *scopes = NULL;
+	struct unix_user u;
+	char name[TLS_NAME];
+
+	if (!unix_user(c->unix_socket, &u))
+		return ACCESS_NONE;
+	for (size_t i = 0; u.user.uid != 0 && i < a->n_grants; i++)
+		if (has_grant(&a->grants[i], &u) && !add_grant(&scopes, &a->grants[i]))
+			break;
+	if (u.user.uid == 0)
+		scopes = scopes_ref(a->everything);
+	if (!scopes) {
+		*why = "No grant names this user or one of its groups. Send a token, or ask for a grant.";
+		return ACCESS_NONE;
+	}
+	user_name(u.user.uid, name, sizeof(name));
+	set_who(who, IDENTITY_USER, name, scopes);
+	scopes_unref(scopes);
+	return ACCESS_OK;
+}
+
+static enum access_status by_remote(struct access *a, struct identity *who, const char **why)
+{
+	struct scopes *scopes = granted(a, GRANT_REMOTE, a->remote);
+
+	*why = "No grant names this remote.";
+	if (!scopes)
+		return ACCESS_NONE;
+	set_who(who, IDENTITY_REMOTE, a->remote, scopes);
+	scopes_unref(scopes);
+	return ACCESS_OK;
+}
+
+enum access_status access_identify(struct access *a, const struct credentials *c, struct identity *who,
+				   const char **why)
+{
+	enum access_status status = ACCESS_NONE;
+	const char *token = c->authorization;
+
+	*who = (struct identity){0};
+	*why = "This needs credentials: a bearer token, a sign-in, a client's certificate, or a user of the host.";
+	if (!access_is_on(a)) {
+		set_who(who, IDENTITY_OPEN, "", a->everything);
+		return ACCESS_OK;
+	}
+	if (token && strncasecmp(token, "Bearer ", 7) == 0)
+		return by_token(a, token + 7 + strspn(token + 7, " "), c->peer, who, why);
+	if (token)
+		return refused(a, c->peer, why, "The header Authorization must be: Bearer TOKEN.");
+	if (c->cookie)
+		status = by_cookie(a, c->cookie, who, why);
+	if (status == ACCESS_NONE && c->session && a->tls)
+		status = by_certificate(a, c, who, why);
+	if (status == ACCESS_NONE && c->remote)
+		status = by_remote(a, who, why);
+	if (status == ACCESS_NONE && c->unix_socket >= 0 && !c->remote)
+		status = by_user(a, c, who, why);
+	return status;
+}
+
+bool access_holds(struct access *a, const struct credentials *c, const struct identity *who)
+{
+	uint64_t now = seconds();
+	const struct token *token;
+	const struct tls_verdict *v;
+
+	if (who->expires && now >= who->expires)
+		return false;
+	switch (who->kind) {
+	case IDENTITY_TOKEN:
+	case IDENTITY_SESSION:
+		token = tokens_find(a->tokens, who->token, now);
+		return token && strcmp(scopes_text(token->scopes), scopes_text(who->scopes)) == 0 &&
+		       (who->kind == IDENTITY_TOKEN || sessions_find(&a->sessions, who->session, now));
+	case IDENTITY_CERTIFICATE:
+		v = verdict(a, c);
+		return v->client == TLS_CLIENT_GOOD && strcmp(v->name, who->name) == 0;
+	default:
+		return who->kind != IDENTITY_NOBODY;
+	}
+}
+
+enum access_status access_sign_in(struct access *a, const char *text, struct peer peer, struct identity *who,
+				  char cookie[SESSION_TEXT], const char **why)
+{
+	const struct session *session = NULL;
+	enum access_status status;
+	uint64_t expires;
+
+	*who = (struct identity){0};
+	*why = "There is no access control: nobody needs to sign in.";
+	if (!access_is_on(a))
+		return ACCESS_NONE;
+	status = by_token(a, text, peer, who, why);
+	if (status != ACCESS_OK)
+		return status;
+	expires = seconds() + a->config->session_life_ns / NS_PER_S;
+	if (who->expires && who->expires < expires)
+		expires = who->expires;
+	session = sessions_begin(&a->sessions, who->token, expires, cookie);
+	if (!session) {
+		*why = "No random bytes for a session; try again.";
+		return ACCESS_NONE;
+	}
+	who->kind = IDENTITY_SESSION;
+	who->session = session->serial;
+	who->expires = expires;
+	return ACCESS_OK;
+}
+
+void access_sign_out(struct access *a, const struct identity *who)
+{
+	sessions_end(&a->sessions, who->session);
+}
+
+void access_peer_text(struct peer peer, char text[PEER_TEXT])
+{
+	struct in6_addr network = {0};
+	struct in_addr address = {.s_addr = htonl((uint32_t)peer.id)};
+	char buffer[INET6_ADDRSTRLEN] = "?";
+
+	if (peer.family == AF_INET) {
+		inet_ntop(AF_INET, &address, buffer, sizeof(buffer));
+		snprintf(text, PEER_TEXT, "%s", buffer);
+	} else if (peer.family == AF_INET6) {
+		for (size_t i = 0; i < 8; i++)
+			network.s6_addr[i] = (uint8_t)(peer.id >> (56 - 8 * i));
+		inet_ntop(AF_INET6, &network, buffer, sizeof(buffer));
+		snprintf(text, PEER_TEXT, "%s/64", buffer);
+	} else {
+		snprintf(text, PEER_TEXT, peer.family == AF_UNIX ? "user:%" PRIu64 : "unknown", peer.id);
+	}
+}

@@ -1,0 +1,97 @@
+/*
+ * Access control: find out who has sent a request.
+ *
+ * Without a section [access] in the configuration everybody who reaches a socket may do all, and
+ * only Unix sockets and loopback are served. With one, each request needs credentials: a bearer
+ * token, the cookie of a session, a client's certificate, or a user of the host on a Unix socket.
+ */
+#ifndef SERVE_ACCESS_H
+#define SERVE_ACCESS_H
+
+#include <sys/types.h>
+
+#include "cleanup.h"
+#include "config.h"
+#include "identity.h"
+#include "peer.h"
+#include "sessions.h"
+#include "throttle.h"
+#include "tls.h"
+
+struct access;
+
+/*
+ * Create access control from C, which is borrowed for good. REMOTE is the NAME of --as, or NULL.
+ * Return 0, with it in *AP; or -errno, with a sentence in SENTENCE (SIZE bytes).
+ */
+int access_new(struct access **ap, const struct config *c, const char *remote, char *sentence, size_t size);
+struct access *access_free(struct access *a);
+CLEANUP_DEFINE(struct access, access_free)
+
+/* Return whether there is access control. */
+bool access_is_on(const struct access *a);
+/* Return the server's side of TLS, or NULL if no certificate is configured. */
+struct tls *access_tls(const struct access *a);
+struct tokens *access_tokens(const struct access *a);
+struct throttle *access_throttle(struct access *a);
+/* Return the limits of one identity and of one peer. */
+const struct config *access_limits(const struct access *a);
+
+/* Return whether HOST, without a port, is a name or address of this server over TLS. */
+bool access_is_host(const struct access *a, const char *host);
+
+/*
+ * Read certificates, keys, revocation list and tokens again if they have changed; NOW_: read the
+ * certificates in any case. Log what changed and what is wrong. Call it about once a second.
+ */
+void access_refresh(struct access *a, bool now_);
+
+/* The last verdict on the certificate of a connection. A zeroed one is none. */
+struct kept_verdict {
+	uint64_t reads; /* tls_reads() when it was made; 0 = there is none */
+	uint64_t until; /* it is made again from then on, seconds since 1970 */
+	struct tls_verdict verdict;
+};
+#define VERDICT_S 30u /* a revocation list may run out while a connection lasts */
+
+/* What a request brings as credentials. Pointers are borrowed; NULL = it does not have that. */
+struct credentials {
+	const char *authorization; /* the header of that name */
+	const char *cookie;	   /* the value of SESSION_COOKIE */
+	gnutls_session_t session;  /* of TLS */
+	struct kept_verdict *kept; /* of the connection, if it has a session */
+	int unix_socket;	   /* descriptor of a Unix socket; -1 = it is none */
+	bool remote;		   /* standard input and output */
+	struct peer peer;
+};
+#define SESSION_COOKIE "__Host-mprofd"
+
+enum access_status {
+	ACCESS_OK,
+	ACCESS_NONE,	 /* no credentials */
+	ACCESS_WRONG,	 /* wrong credentials */
+	ACCESS_TOO_MANY, /* the peer has sent too many wrong ones */
+};
+/*
+ * Find out who has sent C. *WHY is a sentence for the client if it is not ACCESS_OK. The caller
+ * releases *WHO with identity_deinit() in all cases.
+ */
+enum access_status access_identify(struct access *a, const struct credentials *c, struct identity *who,
+				   const char **why);
+/*
+ * Return whether WHO, whom access_identify() has returned for C, is still the same with the same
+ * rights: nothing has expired, was revoked, or was signed out.
+ */
+bool access_holds(struct access *a, const struct credentials *c, const struct identity *who);
+
+/* Begin a session for the token TEXT. Return as access_identify(); COOKIE is the cookie's value. */
+enum access_status access_sign_in(struct access *a, const char *text, struct peer peer, struct identity *who,
+				  char cookie[SESSION_TEXT], const char **why);
+/* End the session of WHO, if it is one. */
+void access_sign_out(struct access *a, const struct identity *who);
+
+/* Write PEER as text: an address, a network, or a user id. */
+#define PEER_TEXT 64u
+void access_peer_text(struct peer peer, char text[PEER_TEXT]);
+
+#endif

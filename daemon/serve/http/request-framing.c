@@ -1,0 +1,62 @@
+/* The framing of a request, by RFC 9112, sections 3.2, 5.1, 6.1 and 6.3. */
+#include <string.h>
+#include <strings.h>
+
+#include "request-framing.h"
+
+/* Return whether the N bytes at NAME are a token. */
+static bool is_token(const char *name, size_t n)
+{
+	static const char others[] = "!#$%&'*+-.^_`|~";
+
+	for (size_t i = 0; i < n; i++) {
+		char c = name[i];
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+		if (!letter && !(c >= '0' && c <= '9') && (!c || !strchr(others, c)))
+			return false;
+	}
+	return n > 0;
+}
+
+/* Return whether the N bytes at VALUE have no control character but tabs. */
+static bool is_text(const char *value, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)value[i] < ' ' ? value[i] != '\t' : value[i] == 0x7f)
+			return false;
+	return true;
+}
+
+static bool is_number(const char *value, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && value[i] >= '0' && value[i] <= '9')
+		i++;
+	return n > 0 && i == n;
+}
+
+static bool is(const char *text, size_t n, const char *word)
+{
+	return strlen(word) == n && strncasecmp(text, word, n) == 0;
+}
+
+void request_framing_add(struct request_framing *f, const char *name, size_t name_bytes, const char *value,
+			 size_t value_bytes)
+{
+	f->malformed |= !is_token(name, name_bytes) || !is_text(value, value_bytes);
+	f->hosts += is(name, name_bytes, "Host");
+	if (is(name, name_bytes, "Content-Length")) {
+		f->lengths++;
+		f->malformed |= !is_number(value, value_bytes);
+	} else if (is(name, name_bytes, "Transfer-Encoding")) {
+		f->encodings++;
+		f->malformed |= !is(value, value_bytes, "chunked");
+	}
+}
+
+bool request_framing_ok(const struct request_framing *f, bool http10)
+{
+	return !f->malformed && f->hosts <= 1 && f->lengths + f->encodings <= 1 && !(http10 && f->encodings);
+}

@@ -1,0 +1,21 @@
+/* `mprofd-http --token`: make, list and revoke tokens in the file, without the server. */
+#ifndef SERVE_TOKEN_COMMAND_H
+#define SERVE_TOKEN_COMMAND_H
+
+#include <stddef.h>
+
+#define TOKEN_SCOPES_MOST 32u
+
+struct token_command {
+	const char *verb;	  /* new, list or revoke */
+	const char *const *words; /* N_WORDS words behind the verb: NAME or ID */
+	size_t n_words;
+	const char *scopes[TOKEN_SCOPES_MOST]; /* values of --scope */
+	size_t n_scopes;
+	const char *days; /* value of --days; NULL = not given */
+};
+
+/* Run the command on the file PATH. Return the exit code: 0, 1 = it failed, 2 = it is misspelt. */
+int token_command_run(const struct token_command *c, const char *path);
+
+#endif
