@@ -24,8 +24,22 @@ enum ctl_exit {
 	CTL_UNREACHABLE = 5, /* the daemon does not answer */
 };
 
+/*
+ * The daemons that the command line selects, and the options for reaching them. A verb that needs a
+ * daemon resolves them (host.h); others never read them. All strings are borrowed.
+ */
+struct hosts {
+	/* --host, MPROFCTL_HOST, or NULL for the default: an address, or names with commas. */
+	const char *list;
+	const char *ca, *cert, *key, *token; /* paths of files; NULL = not given */
+	/* The one name of LIST that hosts_choose() or hosts_at() chose, ONE_LEN bytes; NULL = none. */
+	const char *one;
+	size_t one_len;
+	bool unattended; /* nobody can answer a question of ssh */
+};
+
 struct ctl {
-	const char *host; /* --host, MPROFCTL_HOST, or NULL for the default */
+	struct hosts hosts;
 	bool json;
 };
 
@@ -45,6 +59,7 @@ int cmd_bundle(const struct ctl *ctl, int argc, char **argv);
 int cmd_export(const struct ctl *ctl, int argc, char **argv);
 int cmd_dump(const struct ctl *ctl, int argc, char **argv);
 int cmd_mem(const struct ctl *ctl, int argc, char **argv);
+int cmd_token(const struct ctl *ctl, int argc, char **argv);
 
 /*
  * Print the line "mprofctl: …" on stderr. Each byte that is not printable UTF-8 appears as a

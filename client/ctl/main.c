@@ -9,6 +9,7 @@
 #include "array.h"
 #include "ctl.h"
 #include "options.h"
+#include "stdio-proxy.h"
 
 struct verb {
 	const char *name;
@@ -19,7 +20,7 @@ static const struct verb verbs[] = {
 	{"domains", cmd_domains},   {"captures", cmd_captures}, {"show", cmd_show}, {"fetch", cmd_fetch},
 	{"snapshot", cmd_snapshot}, {"follow", cmd_follow},	{"dump", cmd_dump}, {"stats", cmd_stats},
 	{"threads", cmd_threads},   {"why", cmd_why},		{"diff", cmd_diff}, {"mem", cmd_mem},
-	{"export", cmd_export},	    {"bundle", cmd_bundle},	{"view", cmd_view},
+	{"export", cmd_export},	    {"bundle", cmd_bundle},	{"view", cmd_view}, {"token", cmd_token},
 };
 
 /* The parsed command line. */
@@ -27,23 +28,45 @@ struct line {
 	struct ctl ctl;
 	bool help;
 	bool version;
+	bool proxy; /* --stdio-proxy */
 	int argc;
 	char **argv; /* the verb and its arguments; they stay in the ARGV of main() */
 };
 
-static int take_host(struct line *line, int argc, char **argv, int *at)
+/*
+ * If the argument at ARGV[*AT] is --host, --ca, --cert, --key or --token, take its value into HOSTS
+ * and move *AT to its last argument. Set *TAKEN. Return an exit code.
+ */
+static int take_host(struct hosts *hosts, int argc, char **argv, int *at, bool *taken)
 {
-	if (strncmp(argv[*at], "--host=", 7) == 0)
-		line->ctl.host = argv[*at] + 7;
-	else if (*at + 1 < argc)
-		line->ctl.host = argv[++*at];
-	else
-		return say_usage(NULL, "option --host needs a value");
-	return line->ctl.host[0] ? CTL_OK : say_usage(NULL, "option --host is empty");
+	const struct {
+		const char *name;
+		const char **value;
+	} options[] = {
+		{"--host", &hosts->list}, {"--ca", &hosts->ca},	      {"--cert", &hosts->cert},
+		{"--key", &hosts->key},	  {"--token", &hosts->token},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		const char *name = options[i].name;
+		size_t n = strlen(name);
+
+		if (strncmp(argv[*at], name, n) != 0 || (argv[*at][n] && argv[*at][n] != '='))
+			continue;
+		*taken = true;
+		if (argv[*at][n])
+			*options[i].value = argv[*at] + n + 1;
+		else if (*at + 1 < argc)
+			*options[i].value = argv[++*at];
+		else
+			return say_usage(NULL, "option %s needs a value", name);
+		return (*options[i].value)[0] ? CTL_OK : say_usage(NULL, "option %s is empty", name);
+	}
+	return CTL_OK;
 }
 
 /*
- * Take --host, --json, --help and --version out of ARGV into LINE, up to an argument "--".
+ * Take the options of every verb, and --stdio-proxy, out of ARGV into LINE, up to an argument "--".
  * LINE->argv gets the other arguments. Return an exit code.
  */
 static int take_common(struct line *line, int argc, char **argv)
@@ -52,19 +75,23 @@ static int take_common(struct line *line, int argc, char **argv)
 
 	line->argv = argv;
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (strcmp(argv[i], "--json") == 0) {
+		bool taken = false;
+
+		r = take_host(&line->ctl.hosts, argc, argv, &i, &taken);
+		if (r)
+			return r;
+		if (taken)
+			continue;
+		if (strcmp(argv[i], "--json") == 0)
 			line->ctl.json = true;
-		} else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+		else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
 			line->help = true;
-		} else if (strcmp(argv[i], "--version") == 0) {
+		else if (strcmp(argv[i], "--version") == 0)
 			line->version = true;
-		} else if (strcmp(argv[i], "--host") == 0 || strncmp(argv[i], "--host=", 7) == 0) {
-			r = take_host(line, argc, argv, &i);
-			if (r)
-				return r;
-		} else {
+		else if (strcmp(argv[i], "--stdio-proxy") == 0)
+			line->proxy = true;
+		else
 			argv[line->argc++] = argv[i];
-		}
 	}
 	for (; i < argc; i++)
 		argv[line->argc++] = argv[i];
@@ -73,7 +100,8 @@ static int take_common(struct line *line, int argc, char **argv)
 
 static int no_verb(const char *word)
 {
-	static const char *const common[] = {"--host", "--json", "--help", "--version"};
+	static const char *const common[] = {"--host",	"--ca",	  "--cert", "--key",
+					     "--token", "--json", "--help", "--version"};
 	const char *what = word[0] == '-' ? "option" : "verb";
 	struct suggestion suggestion = {.word = word};
 
@@ -97,9 +125,17 @@ static int run_verb(const struct line *line)
 	return no_verb(line->argv[0]);
 }
 
+/* Run --stdio-proxy. Return an exit code. */
+static int run_proxy(const struct line *line)
+{
+	if (line->argc > 1)
+		return say_usage(NULL, "--stdio-proxy takes a socket and no further argument");
+	return stdio_proxy(line->argc ? line->argv[0] : NULL);
+}
+
 int main(int argc, char **argv)
 {
-	struct line line = {.ctl = {.host = getenv("MPROFCTL_HOST")}};
+	struct line line = {.ctl = {.hosts = {.list = getenv("MPROFCTL_HOST")}}};
 	int r;
 
 	/*
@@ -107,8 +143,8 @@ int main(int argc, char **argv)
 	 * program.
 	 */
 	signal(SIGPIPE, SIG_IGN);
-	if (line.ctl.host && !line.ctl.host[0])
-		line.ctl.host = NULL;
+	if (line.ctl.hosts.list && !line.ctl.hosts.list[0])
+		line.ctl.hosts.list = NULL;
 	r = take_common(&line, argc, argv);
 	if (r)
 		return r;
@@ -118,6 +154,8 @@ int main(int argc, char **argv)
 	}
 	if (line.help && help_print(line.argc ? line.argv[0] : NULL))
 		return CTL_OK;
+	if (line.proxy)
+		return run_proxy(&line);
 	if (!line.argc)
 		return say_usage(NULL, "no verb is given");
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)

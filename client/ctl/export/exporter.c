@@ -67,7 +67,7 @@ char *export_path(const char *operand, const char *suffix)
 	const char *slash;
 	size_t i, len, n;
 
-	trace_source_parse(&t, operand, true);
+	trace_source_parse(&t, NULL, operand, true);
 	if (t.kind == SOURCE_STDIN)
 		t.name = "trace";
 	for (len = strlen(t.name); t.kind == SOURCE_FILE && len > 1 && t.name[len - 1] == '/'; len--)

@@ -200,7 +200,7 @@ const char *html_name(const char *operand)
 	struct trace_source t;
 	const char *slash;
 
-	trace_source_parse(&t, operand, true);
+	trace_source_parse(&t, NULL, operand, true);
 	if (t.kind == SOURCE_STDIN)
 		return "standard input";
 	slash = t.kind == SOURCE_FILE ? strrchr(t.name, '/') : NULL;

@@ -98,14 +98,14 @@ static json_t *ask(struct http *h, const struct trace_source *t)
 
 bool end_reason_is_crash(const struct ctl *ctl, const char *operand, const struct selection *s)
 {
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	struct trace_source t;
-	bool settled = trace_source_parse(&t, operand, true), crash = true;
+	bool settled = trace_source_parse(&t, &ctl->hosts, operand, true), crash = true;
 	json_t *json;
 
 	if (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN)
 		return true;
-	if (http_open(&h, ctl->host) || (!settled && trace_source_ask(&t, &h)))
+	if (http_open(&h, &t.hosts) || (!settled && trace_source_ask(&t, &h)))
 		return true;
 	json = ask(&h, &t);
 	if (json)

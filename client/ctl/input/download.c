@@ -265,7 +265,7 @@ static bool whole(struct attempt *a, const struct http_answer *answer)
 static int attempt_once(struct attempt *a, struct http *h, const char *path)
 {
 	CLEANUP(http_answer_deinit) struct http_answer answer = {0};
-	bool zstd = a->d->start_over && !h->unix_path && !a->plain && !a->offset;
+	bool zstd = a->d->start_over && h->at.kind != HOST_UNIX && !a->plain && !a->offset;
 	struct http_request request = {
 		.path = a->location ? a->location : path,
 		.zstd = zstd,

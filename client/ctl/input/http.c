@@ -4,7 +4,7 @@
  * The client uses libcurl's multi interface for a single transfer, because that interface can also
  * wait for a signalfd. So SIGINT ends a download cleanly, without a signal handler and a global
  * flag. The client follows no redirects and uses no protocol but HTTP, so an answer cannot direct
- * the client to another server.
+ * the client, and its token, to another server.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,17 +15,16 @@
 #include <time.h>
 
 #include "array.h"
+#include "certificate.h"
 #include "cleanup.h"
 #include "http-limits.h"
 #include "http.h"
 
-#define DEFAULT_SOCKET "/run/mprofd/http.sock"
-#define DEFAULT_URL    "http://127.0.0.1:7080"
-#define VALUE_MAX      8192u
-#define PROBLEM_MAX    (64u << 10)
-#define JSON_MAX       (64u << 20)
-#define POLL_MS	       500
-#define RECEIVE_BYTES  (256L << 10) /* most bytes that libcurl receives at once */
+#define VALUE_MAX     8192u
+#define PROBLEM_MAX   (64u << 10)
+#define JSON_MAX      (64u << 20)
+#define POLL_MS	      500
+#define RECEIVE_BYTES (256L << 10) /* most bytes that libcurl receives at once */
 
 struct exchange {
 	CURL *easy;
@@ -45,37 +44,16 @@ static void slistp(struct curl_slist **list)
 	*list = NULL;
 }
 
-static int parse_host(struct http *h, const char *host)
-{
-	if (strncmp(host, "unix:", 5) == 0 && host[5]) {
-		h->unix_path = strdup(host + 5);
-		h->base = strdup("http://localhost");
-		return h->unix_path && h->base ? CTL_OK : say_memory();
-	}
-	if (strncmp(host, "http://", 7) != 0 && strncmp(host, "https://", 8) != 0)
-		return say_usage(NULL, "host \"%s\" is neither unix:PATH nor a URL with http:// or https://", host);
-	h->base = strdup(host);
-	if (!h->base)
-		return say_memory();
-	for (size_t n = strlen(h->base); n && h->base[n - 1] == '/'; n--)
-		h->base[n - 1] = 0;
-	return CTL_OK;
-}
-
-int http_open(struct http *h, const char *host)
+int http_open(struct http *h, const struct hosts *hosts)
 {
 	int r;
 
-	*h = (struct http){.signals = -1};
+	*h = (struct http)HTTP_CLOSED;
 	r = limits_read(&h->limits);
+	r = r ? r : host_resolve(&h->at, hosts);
 	if (r)
 		return r;
-	if (!host)
-		host = access(DEFAULT_SOCKET, F_OK) == 0 ? "unix:" DEFAULT_SOCKET : DEFAULT_URL;
-	h->host = strdup(host);
-	r = h->host ? parse_host(h, host) : say_memory();
-	if (r)
-		return r;
+	h->host = h->at.label;
 	h->easy = curl_easy_init();
 	h->multi = curl_multi_init();
 	return h->easy && h->multi ? CTL_OK : say_memory();
@@ -85,11 +63,10 @@ void http_close(struct http *h)
 {
 	curl_easy_cleanup(h->easy);
 	curl_multi_cleanup(h->multi);
+	ssh_close(&h->ssh);
 	closep(&h->signals);
-	free(h->base);
-	free(h->unix_path);
-	free(h->host);
-	*h = (struct http){.signals = -1};
+	host_deinit(&h->at);
+	*h = (struct http)HTTP_CLOSED;
 }
 
 bool http_catch_signals(struct http *h)
@@ -252,30 +229,81 @@ static bool set_headers(struct http *h, const struct http_request *q, struct cur
 	return curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, *list) == CURLE_OK;
 }
 
+static curl_socket_t open_ssh(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct http *h = context;
+	int fd = ssh_expect(&h->ssh);
+
+	(void)purpose;
+	(void)address;
+	return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
+
+/*
+ * Set the way to the host: a Unix socket, ssh, or TCP with or without TLS. Return false if that is
+ * impossible.
+ */
+static bool set_way(struct http *h)
+{
+	const struct host *x = &h->at;
+
+	/* A proxy is for other machines, and would read a token of plain HTTP. */
+	if (x->kind == HOST_UNIX || x->kind == HOST_SSH || x->loopback)
+		curl_easy_setopt(h->easy, CURLOPT_PROXY, "");
+	if (x->kind == HOST_UNIX)
+		curl_easy_setopt(h->easy, CURLOPT_UNIX_SOCKET_PATH, x->socket);
+	if (x->kind != HOST_SSH)
+		return true;
+	curl_easy_setopt(h->easy, CURLOPT_OPENSOCKETFUNCTION, open_ssh);
+	curl_easy_setopt(h->easy, CURLOPT_OPENSOCKETDATA, h);
+	return ssh_choose_path(&h->ssh) && curl_easy_setopt(h->easy, CURLOPT_UNIX_SOCKET_PATH, h->ssh.path) == CURLE_OK;
+}
+
+/* Set certificates and the token. Return false if that is impossible. */
+static bool set_identity(struct http *h)
+{
+	const struct host *x = &h->at;
+	CURLcode r = CURLE_OK;
+
+	if (x->kind == HOST_HTTPS)
+		r = curl_easy_setopt(h->easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+	if (!r && x->ca) {
+		/* Only the given CA counts, and not the system's. */
+		r = curl_easy_setopt(h->easy, CURLOPT_CAINFO, x->ca);
+		curl_easy_setopt(h->easy, CURLOPT_CAPATH, (char *)NULL);
+	}
+	if (!r && x->cert)
+		r = curl_easy_setopt(h->easy, CURLOPT_SSLCERT, x->cert);
+	if (!r && x->key)
+		r = curl_easy_setopt(h->easy, CURLOPT_SSLKEY, x->key);
+	if (!r && x->token) {
+		r = curl_easy_setopt(h->easy, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+		r = r ? r : curl_easy_setopt(h->easy, CURLOPT_XOAUTH2_BEARER, x->token);
+	}
+	return r == CURLE_OK;
+}
+
 static bool set_target(struct http *h, const struct http_request *q)
 {
 	CLEANUP(freep) char *url = NULL;
 
-	if (asprintf(&url, "%s%s", h->base, q->path) < 0) {
+	if (asprintf(&url, "%s%s", h->at.base, q->path) < 0) {
 		url = NULL;
 		return false;
 	}
 	curl_easy_setopt(h->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(h->easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(h->easy, CURLOPT_USERAGENT, "mprofctl");
 	curl_easy_setopt(h->easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(h->easy, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(h->easy, CURLOPT_CONNECTTIMEOUT, 10L);
 	curl_easy_setopt(h->easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(h->easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
-	if (h->unix_path) {
-		curl_easy_setopt(h->easy, CURLOPT_UNIX_SOCKET_PATH, h->unix_path);
-		curl_easy_setopt(h->easy, CURLOPT_PROXY, "");
-	}
 	if (q->zstd)
 		curl_easy_setopt(h->easy, CURLOPT_ACCEPT_ENCODING, "zstd");
 	if (q->method)
 		curl_easy_setopt(h->easy, CURLOPT_CUSTOMREQUEST, q->method);
-	return curl_easy_setopt(h->easy, CURLOPT_URL, url) == CURLE_OK;
+	return set_way(h) && set_identity(h) && curl_easy_setopt(h->easy, CURLOPT_URL, url) == CURLE_OK;
 }
 
 static void set_callbacks(struct http *h, struct exchange *x)
@@ -328,6 +356,7 @@ static CURLcode drive(struct http *h, struct exchange *x)
 		wait.revents = 0;
 		if (curl_multi_perform(h->multi, &running) != CURLM_OK)
 			return CURLE_OUT_OF_MEMORY;
+		ssh_accept(&h->ssh, &h->at);
 		before = now_ms();
 		if (running && curl_multi_poll(h->multi, &wait, h->signals >= 0, POLL_MS, NULL) != CURLM_OK)
 			return CURLE_OUT_OF_MEMORY;
@@ -350,6 +379,8 @@ static int condition_of(CURLcode code, const struct exchange *x)
 	case CURLE_COULDNT_RESOLVE_PROXY:
 	case CURLE_URL_MALFORMAT:
 	case CURLE_SSL_CONNECT_ERROR:
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_CACERT_BADFILE:
 	case CURLE_PEER_FAILED_VERIFICATION:
 		return HTTP_E_UNREACHABLE;
 	case CURLE_ABORTED_BY_CALLBACK:
@@ -373,6 +404,7 @@ int http_perform(struct http *h, const struct http_request *request, struct http
 			     .answer = answer,
 			     .rate = {.limits = &h->limits, .unending = request->unending}};
 	CURLcode code;
+	int r;
 
 	*answer = (struct http_answer){0};
 	curl_easy_reset(h->easy);
@@ -382,9 +414,13 @@ int http_perform(struct http *h, const struct http_request *request, struct http
 	if (curl_multi_add_handle(h->multi, h->easy) != CURLM_OK)
 		return HTTP_E_MEMORY;
 	code = drive(h, &x);
+	h->code = code;
 	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &answer->status);
+	curl_easy_getinfo(h->easy, CURLINFO_SSL_VERIFYRESULT, &h->verify);
 	curl_multi_remove_handle(h->multi, h->easy);
-	return condition_of(code, &x);
+	r = condition_of(code, &x);
+	/* The answer of a daemon begins with a header. Without one, ssh itself has failed. */
+	return r == HTTP_E_BROKEN && h->at.kind == HOST_SSH && !x.rate.began ? HTTP_E_UNREACHABLE : r;
 }
 
 bool http_is(long status, long expected)
@@ -409,10 +445,62 @@ static void list_streams(const json_t *problem, char *buf, size_t size)
 	}
 }
 
+/* Report what to do about the status of an answer, if mprofctl knows that. */
+static void say_advice(const struct http *h, const struct http_answer *a)
+{
+	bool known = h->at.token || h->at.cert;
+
+	switch (a->status) {
+	case 401:
+		if (h->at.token)
+			say("%s does not accept the token: it may be of another host, expired or revoked; `mprofctl "
+			    "token "
+			    "list` shows the valid ones on that host",
+			    h->host);
+		else if (h->at.cert)
+			say("%s does not accept the certificate %s: its CA, its dates or its name are not those of a "
+			    "[grant certificate:NAME] there",
+			    h->host, h->at.cert);
+		else
+			say("%s wants to know who asks: give a token with --token FILE, or a certificate with --cert "
+			    "FILE "
+			    "and --key FILE",
+			    h->host);
+		break;
+	case 403:
+		say("%s may refuse this to you for lack of a scope: ask its administrator for one in a [grant] or a "
+		    "token",
+		    h->host);
+		break;
+	case 404:
+		if (known)
+			say("a guest that your scopes on %s do not cover does not exist for you", h->host);
+		break;
+	case 421:
+		say("%s does not serve the name in %s: use a name of its certificate, or add `names =` with that name "
+		    "to "
+		    "[access] in its mprofd.conf",
+		    h->host, h->at.base);
+		break;
+	case 429:
+		say("%s has had too many requests or wrong tokens from here: try again%s%s%s", h->host,
+		    a->retry_after ? " in " : " later", a->retry_after ? a->retry_after : "",
+		    a->retry_after ? " s" : "");
+		break;
+	default:
+		if (a->status / 100 == 3)
+			say("%s redirects to %s, and mprofctl follows no redirect: if you trust that address, give it "
+			    "with "
+			    "--host",
+			    h->host, a->location ? a->location : "another address");
+		break;
+	}
+}
+
 static void say_problem(const struct http *h, const struct http_answer *answer)
 {
 	CLEANUP(json_decrefp) json_t *problem = NULL;
-	const char *sentence = NULL;
+	const char *sentence = NULL, *colon = h->at.several ? ": " : "";
 	char streams[256];
 
 	if (answer->problem)
@@ -422,9 +510,21 @@ static void say_problem(const struct http *h, const struct http_answer *answer)
 		sentence = json_string_value(json_object_get(problem, "title"));
 	list_streams(problem, streams, sizeof(streams));
 	if (sentence && *sentence)
-		say("%s%s", sentence, streams);
-	else
+		say("%s%s%s%s", h->at.several ? h->host : "", colon, sentence, streams);
+	else if (answer->status / 100 != 3)
 		say("%s answered with HTTP status %ld and no explanation", h->host, answer->status);
+	say_advice(h, answer);
+}
+
+/* Report that no connection was made. Return an exit code. */
+static int say_unreachable(struct http *h, const char *why)
+{
+	if (h->at.kind == HOST_SSH)
+		return ssh_complain(&h->ssh, &h->at);
+	if (!certificate_complain(&h->at, h->code, h->verify, why))
+		say("cannot reach the daemon at %s: %s; is mprofd-http running? --host selects another address",
+		    h->host, why);
+	return CTL_UNREACHABLE;
 }
 
 int http_complain(struct http *h, int condition, const struct http_answer *answer)
@@ -436,11 +536,10 @@ int http_complain(struct http *h, int condition, const struct http_answer *answe
 		say_problem(h, answer);
 		return answer->status == 404 || answer->status == 410 ? CTL_NOT_FOUND : CTL_FAILED;
 	case HTTP_E_UNREACHABLE:
-		say("cannot reach the daemon at %s: %s; is mprofd-http running? --host selects another address",
-		    h->host, why);
-		return CTL_UNREACHABLE;
+		return say_unreachable(h, why);
 	case HTTP_E_BROKEN:
-		say("the connection to %s broke: %s", h->host, why);
+		if (!certificate_complain(&h->at, h->code, h->verify, why))
+			say("the connection to %s broke: %s", h->host, why);
 		return CTL_UNREACHABLE;
 	case HTTP_E_SLOW:
 		say("%s is too slow: less than %llu bytes a second came for %llu s; MPROFCTL_MIN_RATE=0 waits for ever",
@@ -527,6 +626,15 @@ int http_json(struct http *h, const char *method, const char *path, const char *
 	struct http_request request = {.method = method, .path = path, .json = body};
 
 	return json_request(h, &request, 0, json, NULL);
+}
+
+int http_do(struct http *h, const char *method, const char *path)
+{
+	CLEANUP(http_answer_deinit) struct http_answer answer = {0};
+	struct http_request request = {.method = method, .path = path};
+	int r = http_perform(h, &request, &answer);
+
+	return r || answer.status / 100 != 2 ? http_complain(h, r, &answer) : CTL_OK;
 }
 
 int http_json_unless(struct http *h, const char *path, long status, json_t **json)

@@ -14,11 +14,13 @@
 #include <stdint.h>
 
 #include "ctl.h"
+#include "host.h"
 #include "http-limits.h"
+#include "ssh.h"
 
 /* Reasons why a request got no complete answer. 0 means that an answer came, of any status. */
 enum http_condition {
-	HTTP_E_UNREACHABLE = 1, /* no connection was made; nothing was sent */
+	HTTP_E_UNREACHABLE = 1, /* no connection was made, or ssh ended before an answer came */
 	HTTP_E_BROKEN,		/* the connection broke, or the server was silent for too long */
 	HTTP_E_SLOW,		/* the answer was slower than the limits allow */
 	/* A compressed body unpacked to more than HTTP_RATIO_MAX times its size. */
@@ -38,13 +40,21 @@ enum http_condition {
 struct http {
 	CURLM *multi;
 	CURL *easy;
-	char *base;	 /* "http://host:port", without a slash at the end */
-	char *unix_path; /* path of the Unix socket; NULL = TCP */
-	char *host;	 /* as on the command line, for messages */
-	int signals;	 /* a signalfd after http_catch_signals(), else -1 */
+	struct host at;
+	const char *host; /* AT's label, for messages */
+	struct ssh ssh;	  /* the ssh of a host of the kind HOST_SSH */
+	int signals;	  /* a signalfd after http_catch_signals(), else -1 */
 	struct limits limits;
+	CURLcode code; /* result of the last request */
+	long verify;   /* CURLINFO_SSL_VERIFYRESULT of the last request */
 	char error[CURL_ERROR_SIZE];
 };
+
+/* A struct http that http_close() can close before http_open(). */
+#define HTTP_CLOSED                            \
+	{                                      \
+		.signals = -1, .ssh = SSH_NONE \
+	}
 
 /*
  * The status, and the headers that mprofctl uses. A header is NULL if it is absent. The strings are
@@ -83,8 +93,8 @@ struct http_request {
 	void *context;
 };
 
-/* Prepare requests to HOST: "unix:PATH", a URL, or NULL for the default. Return an exit code. */
-int http_open(struct http *h, const char *host);
+/* Prepare requests to HOSTS, which must be a single host. Return an exit code. */
+int http_open(struct http *h, const struct hosts *hosts);
 void http_close(struct http *h);
 
 /*
@@ -117,6 +127,8 @@ int http_complain(struct http *h, int condition, const struct http_answer *answe
  */
 int http_json(struct http *h, const char *method, const char *path, const char *body, json_t **json);
 #define HTTP_ABSENT (-1L) /* 404 or 410: the resource does not exist, or not any more */
+/* Send METHOD to PATH, and drop the answer. Return an exit code. */
+int http_do(struct http *h, const char *method, const char *path);
 /* As http_json() with GET, but an answer of STATUS is no error: it sets *JSON to NULL. */
 int http_json_unless(struct http *h, const char *path, long status, json_t **json);
 /*

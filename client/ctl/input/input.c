@@ -261,8 +261,8 @@ static int settle_remote(struct input *in, struct http *h, const struct trace_so
 
 static int run_remote(struct input *in, struct trace_source *t, const struct selection *s, bool settled, bool follow)
 {
-	CLEANUP(http_close) struct http h = {.signals = -1};
-	int r = http_open(&h, in->ctl->host);
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
+	int r = http_open(&h, &t->hosts);
 	struct selection one = *s;
 	char run[CLOCKS_RUN_MAX];
 
@@ -311,13 +311,13 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 	};
 	if (r)
 		return r;
-	settled = trace_source_parse(&t, operand, true);
+	settled = trace_source_parse(&t, &ctl->hosts, operand, true);
 	r = trace_source_check(&t, s, verb);
 	in->name = t.kind == SOURCE_STDIN ? "standard input" : t.name;
 	if (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN) {
 		r = r ? r : run_file(in, &t, follow, verb);
 		if (r != CTL_OK && r != INPUT_REFUSED)
-			trace_source_other(&t, operand, ctl);
+			trace_source_other(&t, operand);
 		return r;
 	}
 	if (r)

@@ -265,8 +265,8 @@ static int show(const json_t *answer)
 
 int mem_diff(const struct ctl *ctl, int argc, char **argv)
 {
-	CLEANUP(side_deinit) struct side a = {.l = {.in = {.fd = -1, .host = ctl->host}}};
-	CLEANUP(side_deinit) struct side b = {.l = {.in = {.fd = -1, .host = ctl->host}}};
+	CLEANUP(side_deinit) struct side a = {.l = {.in = {.fd = -1, .hosts = ctl->hosts}}};
+	CLEANUP(side_deinit) struct side b = {.l = {.in = {.fd = -1, .hosts = ctl->hosts}}};
 	CLEANUP(mem_filter_deinit) struct mem_filter f = {0}, g = {0};
 	struct mem_filter_options o = {0};
 	const struct option_def defs[] = {MEM_FILTER_OPTIONS(o)};

@@ -221,7 +221,7 @@ static int dump_event(void *context, const struct mprof_mem *decoder, const stru
 
 int mem_dump(const struct ctl *ctl, int argc, char **argv)
 {
-	CLEANUP(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
+	CLEANUP(mem_input_close) struct mem_input in = {.fd = -1, .hosts = ctl->hosts};
 	CLEANUP(dump_state_deinit) struct dump_state d = {.json = ctl->json, .places = {.raw = ctl->json}};
 	const struct mem_consumer consumer = {.event = dump_event, .context = &d};
 	const char *recording = NULL;

@@ -56,7 +56,7 @@ int mem_page_read(struct mem_page *p, const char *operand, uint64_t recording)
 	int r;
 
 	*p = (struct mem_page){
-		.in = {.fd = -1, .host = p->in.host}, .operand = operand, .recording = recording, .fd = -1};
+		.in = {.fd = -1, .hosts = p->in.hosts}, .operand = operand, .recording = recording, .fd = -1};
 	r = mem_input_open(&p->in, operand, false);
 	if (r)
 		return r;
@@ -173,9 +173,9 @@ static int write_page(const struct mem_page *p, struct output *o)
 	return output_commit(o);
 }
 
-int mem_page_export(const char *host, const char *operand, uint64_t recording, const char *file)
+int mem_page_export(const struct hosts *hosts, const char *operand, uint64_t recording, const char *file)
 {
-	CLEANUP(mem_page_deinit) struct mem_page p = {.in = {.host = host}, .fd = -1};
+	CLEANUP(mem_page_deinit) struct mem_page p = {.in = {.hosts = *hosts}, .fd = -1};
 	CLEANUP(output_close) struct output o = {.fd = -1};
 	int r, written;
 
@@ -254,7 +254,7 @@ static int write_to(struct mem_load *l, const struct mem_filter *filter, int for
 
 int mem_export(const struct ctl *ctl, int argc, char **argv)
 {
-	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
+	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .hosts = ctl->hosts}};
 	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
 	struct mem_filter_options o = {0};
 	const char *to = NULL, *file = NULL;
@@ -279,7 +279,7 @@ int mem_export(const struct ctl *ctl, int argc, char **argv)
 	if (!r && !formats[format].write)
 		return f.given ? say_usage("mem",
 					   "the html page always has the whole profile: choose filters in the page")
-			       : mem_page_export(ctl->host, left.at[0], f.recording, file);
+			       : mem_page_export(&ctl->hosts, left.at[0], f.recording, file);
 	r = r ? r : mem_load(&l, left.at[0], &f, true, NULL, 0);
 	if (r != CTL_OK && r != CTL_DAMAGED)
 		return r;

@@ -256,7 +256,7 @@ static int flame_write(const struct ctl *ctl, struct mem_load *l, const struct m
 
 int mem_flame(const struct ctl *ctl, int argc, char **argv)
 {
-	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
+	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .hosts = ctl->hosts}};
 	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
 	CLEANUP(mprof_flame_freep) struct mprof_flame *flame = NULL;
 	struct mem_filter_options o = {0};

@@ -120,7 +120,7 @@ static json_t *identify_json(const struct mem_input *in, const struct mprof_prof
 
 int mem_identify(const struct ctl *ctl, int argc, char **argv)
 {
-	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
+	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .hosts = ctl->hosts}};
 	struct mem_filter all = {0};
 	const char *recording = NULL;
 	const struct option_def defs[] = {{"--recording", NULL, &recording, NULL}};

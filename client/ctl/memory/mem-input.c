@@ -57,7 +57,7 @@ static int spool(struct mem_input *in)
 
 static int recording_open(struct mem_input *in, const char *id)
 {
-	int r = mem_recording_fetch(in->host, id, &in->fd);
+	int r = mem_recording_fetch(&in->hosts, id, &in->fd);
 
 	in->owned = in->fd >= 0;
 	if (!r)
@@ -81,11 +81,11 @@ int mem_input_open(struct mem_input *in, const char *operand, bool twice)
 	struct stat st;
 	int r = CTL_OK;
 
-	*in = (struct mem_input){.host = in->host, .name = operand, .fd = -1};
+	*in = (struct mem_input){.hosts = in->hosts, .name = operand, .fd = -1};
 	if (strcmp(operand, "-") == 0) {
 		in->fd = STDIN_FILENO;
 		in->name = "standard input";
-	} else if (mem_recording_is(operand, &id)) {
+	} else if (mem_recording_is(&in->hosts, operand, &id)) {
 		r = recording_open(in, id);
 	} else {
 		in->name = strncmp(operand, "file:", 5) == 0 ? operand + 5 : operand;

@@ -31,8 +31,8 @@ struct mem_consumer {
 };
 
 struct mem_input {
-	const char *host; /* server with the recordings, as for http_open(); set it before mem_input_open() */
-	const char *name; /* for messages; borrowed */
+	struct hosts hosts; /* those of the command line; set it before mem_input_open() */
+	const char *name;   /* for messages; borrowed */
 	int fd;
 	bool owned;	     /* mem_input_close() must close FD */
 	bool again;	     /* FD can be set back to its start for another reading */

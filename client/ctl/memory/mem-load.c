@@ -275,7 +275,7 @@ int mem_load(struct mem_load *l, const char *operand, struct mem_filter *f, bool
 	bool sort;
 	int r;
 
-	*l = (struct mem_load){.in = {.fd = -1, .host = l->in.host}};
+	*l = (struct mem_load){.in = {.fd = -1, .hosts = l->in.hosts}};
 	r = mem_input_open(&l->in, operand, true);
 	l->in.recording = f->recording;
 	r = r ? r : run_profile(l, tree && !f->given && !line, false, seed);

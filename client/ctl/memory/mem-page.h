@@ -20,7 +20,7 @@ struct mem_page {
 bool mem_page_is(const char *operand);
 
 /*
- * Read the profile OPERAND into the file P->fd. The caller has set P->in.host. Return an exit code;
+ * Read the profile OPERAND into the file P->fd. The caller has set P->in.hosts. Return an exit code;
  * with CTL_DAMAGED the file has all bytes, too. The caller deinits P in any case.
  */
 int mem_page_read(struct mem_page *p, const char *operand, uint64_t recording);
@@ -28,8 +28,8 @@ void mem_page_deinit(struct mem_page *p);
 
 /*
  * `mem export --to html`: write the page of OPERAND to FILE, or to standard output if FILE is NULL.
- * HOST is as for http_open(), RECORDING as in struct mem_page. Return an exit code.
+ * HOSTS are those of the command line, RECORDING as in struct mem_page. Return an exit code.
  */
-int mem_page_export(const char *host, const char *operand, uint64_t recording, const char *file);
+int mem_page_export(const struct hosts *hosts, const char *operand, uint64_t recording, const char *file);
 
 #endif

@@ -13,6 +13,7 @@
 #include "array.h"
 #include "cleanup.h"
 #include "download.h"
+#include "hosts.h"
 #include "http.h"
 #include "json.h"
 #include "mem-recordings.h"
@@ -34,17 +35,22 @@ static bool is_number(const char *s)
 	return s[0] && strspn(s, "0123456789") == strlen(s) && strlen(s) <= 18;
 }
 
-bool mem_recording_is(const char *operand, const char **id)
+bool mem_recording_is(struct hosts *hosts, const char *operand, const char **id)
 {
 	struct stat st;
-	bool forced = strncmp(operand, PREFIX, strlen(PREFIX)) == 0;
+	bool forced;
+
+	if (stat(operand, &st) != 0)
+		operand = hosts_choose(hosts, operand);
+	forced = strncmp(operand, PREFIX, strlen(PREFIX)) == 0;
 
 	*id = forced ? operand + strlen(PREFIX) : operand;
 	return forced || (is_number(operand) && stat(operand, &st) != 0);
 }
 
-int mem_recording_id(const char *operand, const char **id)
+int mem_recording_id(struct hosts *hosts, const char *operand, const char **id)
 {
+	operand = hosts_choose(hosts, operand);
 	*id = strncmp(operand, PREFIX, strlen(PREFIX)) == 0 ? operand + strlen(PREFIX) : operand;
 	return is_number(*id) ? CTL_OK : say_usage("mem", "\"%s\" is not a recording's id, which is a number", *id);
 }
@@ -63,18 +69,19 @@ static int start_over(void *context)
 	return ftruncate(*fd, 0) < 0 || lseek(*fd, 0, SEEK_SET) < 0 ? -errno : 0;
 }
 
-int mem_recording_fetch(const char *host, const char *id, int *fd)
+int mem_recording_fetch(const struct hosts *hosts, const char *id, int *fd)
 {
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	struct hosts one = *hosts;
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	CLEANUP(download_deinit) struct download d = {.write = put, .start_over = start_over, .context = fd};
 	char path[64];
 	int r;
 
-	r = mem_recording_id(id, &id);
+	r = mem_recording_id(&one, id, &id);
 	if (r)
 		return r;
 	snprintf(path, sizeof(path), "/v1/memtraces/%s/data", id);
-	r = http_open(&h, host);
+	r = http_open(&h, &one);
 	if (r)
 		return r;
 	*fd = spool_file();
@@ -100,7 +107,7 @@ static const json_t *state_of(const json_t *memtrace)
 	return json_is_string(reason) ? reason : json_object_get(memtrace, "state");
 }
 
-static int print_list(const json_t *list, struct wall_zone *zone)
+static int print_list(const struct hosts *hosts, const json_t *list, struct wall_zone *zone)
 {
 	static const char *const heads[] = {">ID",    "DOMAIN", "ADDRESS", "PROGRAM", "BEGAN",
 					    ">BYTES", "STATE",	"PINNED",  "NOTE"};
@@ -111,8 +118,8 @@ static int print_list(const json_t *list, struct wall_zone *zone)
 	table_init(&t, heads, ARRAY_SIZE(heads));
 	json_array_foreach(list, i, memtrace)
 	{
-		table_add_json(&t, json_object_get(memtrace, "id"));
-		table_add_json(&t, json_object_get(memtrace, "domain"));
+		hosts_add_cell(&t, hosts, memtrace, "id");
+		hosts_add_cell(&t, hosts, memtrace, "domain");
 		table_add_json(&t, json_object_get(memtrace, "address"));
 		table_add_json(&t, json_object_get(json_object_get(memtrace, "says"), "program"));
 		table_add_time(&t, json_object_get(memtrace, "began"), zone);
@@ -159,19 +166,28 @@ static int keep_of(json_t *answer, const char *domain)
 int mem_list(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(json_decrefp) json_t *list = NULL;
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	struct hosts hosts = ctl->hosts;
+	const char *domain = NULL;
 	struct wall_zone zone = {0};
 	const struct option_def defs[] = {OPTION_UTC(zone)};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, 1, &left, 0, 1);
+	int r = options_parse(argc, argv, defs, 1, &left, 0, 1), kept = CTL_OK, printed;
 
-	r = r ? r : http_open(&h, ctl->host);
-	r = r ? r : http_list(&h, "/v1/memtraces", "memtraces", &list);
-	if (r == CTL_OK && left.n)
-		r = keep_of(list, domain_name(left.at[0]));
 	if (r)
 		return r;
-	return ctl->json ? json_print(list) : print_list(json_object_get(list, "memtraces"), &zone);
+	if (left.n)
+		domain = hosts_choose(&hosts, left.at[0]);
+	r = domain ? hosts_check_single(&hosts) : CTL_OK;
+	r = r ? r : hosts_list(&hosts, "/v1/memtraces", "memtraces", &list);
+	if (!list)
+		return r;
+	if (domain)
+		kept = keep_of(list, domain_name(domain));
+	kept = kept ? kept : hosts_sort(&hosts, list, "memtraces", "began");
+	if (kept)
+		return kept;
+	printed = ctl->json ? json_print(list) : print_list(&hosts, json_object_get(list, "memtraces"), &zone);
+	return printed ? printed : r;
 }
 
 /* Set *PORT to the port number in TEXT, or to 0 if TEXT is NULL. Return an exit code. */
@@ -208,18 +224,22 @@ int mem_start(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(json_decrefp) json_t *memtrace = NULL;
 	CLEANUP(freep) char *path = NULL;
 	CLEANUP(freep) char *body = NULL;
-	CLEANUP(http_close) struct http h = {.signals = -1};
-	const char *address = NULL, *port_text = NULL;
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
+	struct hosts hosts = ctl->hosts;
+	const char *address = NULL, *port_text = NULL, *domain;
 	const struct option_def defs[] = {{"--address", NULL, &address, NULL}, {"--port", NULL, &port_text, NULL}};
 	struct operands left;
 	long port;
 	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1);
 
 	r = r ? r : parse_port(port_text, &port);
-	r = r ? r : http_open(&h, ctl->host);
 	if (r)
 		return r;
-	path = domain_path(&h, left.at[0], "memtraces");
+	domain = hosts_choose(&hosts, left.at[0]);
+	r = http_open(&h, &hosts);
+	if (r)
+		return r;
+	path = domain_path(&h, domain, "memtraces");
 	body = start_body(address, port);
 	if (!path || !body)
 		return address && path ? say_usage("mem", "the address is not UTF-8 text") : say_memory();
@@ -228,14 +248,15 @@ int mem_start(const struct ctl *ctl, int argc, char **argv)
 		return r;
 	if (ctl->json)
 		return json_print(memtrace);
-	printf("%lld\n", (long long)json_integer_value(json_object_get(memtrace, "id")));
+	hosts_print_id(&hosts, (long long)json_integer_value(json_object_get(memtrace, "id")));
 	return CTL_OK;
 }
 
 int mem_stop(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(json_decrefp) json_t *memtrace = NULL;
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
+	struct hosts hosts = ctl->hosts;
 	struct operands left;
 	const char *id;
 	char path[64];
@@ -243,8 +264,8 @@ int mem_stop(const struct ctl *ctl, int argc, char **argv)
 
 	if (r)
 		return r;
-	r = mem_recording_id(left.at[0], &id);
-	r = r ? r : http_open(&h, ctl->host);
+	r = mem_recording_id(&hosts, left.at[0], &id);
+	r = r ? r : http_open(&h, &hosts);
 	if (r)
 		return r;
 	snprintf(path, sizeof(path), "/v1/memtraces/%s/recording", id);

@@ -183,7 +183,7 @@ static int run(struct subsampler *t, struct mem_input *in, struct output *out)
 
 int mem_subsample(const struct ctl *ctl, int argc, char **argv)
 {
-	CLEANUP(mem_input_close) struct mem_input in = {.fd = -1, .host = ctl->host};
+	CLEANUP(mem_input_close) struct mem_input in = {.fd = -1, .hosts = ctl->hosts};
 	CLEANUP(output_close) struct output out = {.fd = -1};
 	CLEANUP(subsampler_deinit) struct subsampler t = {.random = 0x9e3779b97f4a7c15, .to_us = UINT64_MAX};
 	const char *file = NULL, *from = NULL, *to = NULL, *recording = NULL;

@@ -73,7 +73,7 @@ static int points_parse(const char *s, uint32_t *n)
 
 int mem_timeline(const struct ctl *ctl, int argc, char **argv)
 {
-	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
+	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .hosts = ctl->hosts}};
 	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
 	CLEANUP(freep) uint64_t *line = NULL;
 	struct mem_filter_options o = {0};

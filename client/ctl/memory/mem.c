@@ -37,7 +37,7 @@ int cmd_mem(const struct ctl *ctl, int argc, char **argv)
 
 int mem_answer_run(const struct ctl *ctl, int argc, char **argv, const struct mem_answer *a)
 {
-	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .host = ctl->host}};
+	CLEANUP(mem_load_deinit) struct mem_load l = {.in = {.fd = -1, .hosts = ctl->hosts}};
 	CLEANUP(mem_filter_deinit) struct mem_filter f = {0};
 	CLEANUP(json_decrefp) json_t *answer = NULL;
 	struct mem_filter_options o = {0};

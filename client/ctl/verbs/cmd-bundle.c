@@ -43,18 +43,20 @@ static int part_failed(int error)
 }
 
 /*
- * Read the part of the trace OPERAND that S selects, and write it to the bundle as member M. Return
- * an exit code.
+ * Read the part of the trace OPERAND of HOSTS that S selects, and write it to the bundle as member
+ * M. Return an exit code.
  */
-static int read_member(struct bundle_job *x, struct bundle_member *m, const char *operand, const struct selection *s)
+static int read_member(struct bundle_job *x, struct bundle_member *m, const struct hosts *hosts, const char *operand,
+		       const struct selection *s)
 {
+	const struct ctl ctl = {.hosts = *hosts, .json = x->ctl->json};
 	CLEANUP(input_deinit) struct input in = {0};
 	CLEANUP(bundle_part_deinitp) struct bundle_part part = {0};
 	int r = bundle_part_init(&part, x->bundle, m);
 
 	if (r)
 		return part_failed(r);
-	r = input_run(&in, x->ctl, &part.consumer, operand, s, false, x->verb);
+	r = input_run(&in, &ctl, &part.consumer, operand, s, false, x->verb);
 	if (r == INPUT_REFUSED)
 		return part_failed(in.refused);
 	if (r != CTL_OK && r != CTL_DAMAGED)
@@ -72,11 +74,11 @@ static int take_file(struct bundle_job *x, const struct trace_source *t)
 
 	if (x->last) {
 		say_usage(x->verb, "--last selects from the daemon's traces, but %s is a file", x->trace);
-		trace_source_other(t, x->trace, x->ctl);
+		trace_source_other(t, x->trace);
 		return CTL_USAGE;
 	}
 	m = bundle_add(x->bundle, x->trace, slash && slash[1] ? slash + 1 : name, -1, -1);
-	return m ? read_member(x, m, x->trace, &none) : say_memory();
+	return m ? read_member(x, m, &x->ctl->hosts, x->trace, &none) : say_memory();
 }
 
 /*
@@ -104,7 +106,7 @@ static int take_stream(struct bundle_job *x, struct http *h, const struct trace_
 	m = bundle_add(x->bundle, x->trace, name ? name : t->name, run, number);
 	if (!m)
 		return say_memory();
-	r = read_member(x, m, operand, &s);
+	r = read_member(x, m, &t->hosts, operand, &s);
 	r = r ? r : clocks_read(clocks, h, t, &s);
 	return r || t->kind != SOURCE_CAPTURE ? r : clocks_read_run(clocks, h, json, number);
 }
@@ -134,9 +136,9 @@ static int take_streams(struct bundle_job *x, struct http *h, const struct trace
 
 static int take_remote(struct bundle_job *x, struct trace_source *t, bool settled)
 {
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	json_t *json = NULL;
-	int r = http_open(&h, x->ctl->host);
+	int r = http_open(&h, &t->hosts);
 
 	if (!r && !settled)
 		r = trace_source_ask(t, &h);
@@ -152,7 +154,7 @@ static int take(struct bundle_job *x, const char *trace)
 {
 	const struct selection none = {0};
 	struct trace_source t;
-	bool settled = trace_source_parse(&t, trace, true);
+	bool settled = trace_source_parse(&t, &x->ctl->hosts, trace, true);
 	int r = trace_source_check(&t, &none, x->verb);
 
 	x->trace = trace;

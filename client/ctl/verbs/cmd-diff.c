@@ -131,7 +131,7 @@ static bool is_file(const char *operand)
 {
 	struct trace_source t;
 
-	return trace_source_parse(&t, operand, true) && (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN);
+	return trace_source_parse(&t, NULL, operand, true) && (t.kind == SOURCE_FILE || t.kind == SOURCE_STDIN);
 }
 
 /*

@@ -144,9 +144,22 @@ static int fetch_run(struct fetch *f, struct http *h, const char *path)
 	return r || !named ? r : fetch_clock(f, h, &d);
 }
 
+/*
+ * Return the file name for the trace T of OPERAND: NAME.ctf, or HOST_NAME.ctf if the operand is
+ * HOST/NAME. The caller frees it. Return NULL without memory.
+ */
+static char *default_name(const struct trace_source *t, const char *operand)
+{
+	struct trace_source whole = *t;
+
+	if (strchr(operand, '/') && t->hosts.one)
+		whole.name = operand;
+	return trace_source_file_name(&whole, ".ctf");
+}
+
 int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
 {
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	CLEANUP(fetch_deinit) struct fetch f = {.out = {.fd = -1}};
 	CLEANUP(freep) char *name = NULL;
 	CLEANUP(freep) char *path = NULL;
@@ -155,16 +168,20 @@ int cmd_fetch(const struct ctl *ctl, int argc, char **argv)
 	const struct option_def defs[] = {{"--output", "-o", &file, NULL}, SELECTION_OPTIONS(s)};
 	struct operands left;
 	struct trace_source t;
+	bool settled;
 	int r = options_parse(argc, argv, defs, 4, &left, 1, 1);
 
 	r = r ? r : selection_check(&s, argv[0]);
-	r = r ? r : http_open(&h, ctl->host);
-	if (!r && !trace_source_parse(&t, left.at[0], false))
+	if (r)
+		return r;
+	settled = trace_source_parse(&t, &ctl->hosts, left.at[0], false);
+	r = http_open(&h, &t.hosts);
+	if (!r && !settled)
 		r = trace_source_ask(&t, &h);
 	r = r ? r : trace_source_check(&t, &s, argv[0]);
 	if (r)
 		return r;
-	name = file ? strdup(file) : trace_source_file_name(&t, ".ctf");
+	name = file ? strdup(file) : default_name(&t, left.at[0]);
 	path = trace_source_path(&t, &h, "trace", &s);
 	if (!name || !path || !http_catch_signals(&h))
 		return say_memory();
@@ -204,14 +221,13 @@ static int follow_write(void *context, const uint8_t *bytes, size_t len)
  * Write the clock of RUN beside the file F. A new connection asks for it, because a signal may have
  * ended the one that followed. Return an exit code.
  */
-static int follow_clock(const struct followed *f, const char *host, const struct trace_source *t,
-			const struct selection *s, uint64_t run)
+static int follow_clock(const struct followed *f, const struct trace_source *t, const struct selection *s, uint64_t run)
 {
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	struct clock_file clock = {.bytes = f->bytes};
 	struct selection pinned = *s;
 	char number[CLOCKS_RUN_MAX];
-	int r = http_open(&h, host);
+	int r = http_open(&h, &t->hosts);
 
 	snprintf(number, sizeof(number), "%" PRIu64, run);
 	pinned.run = number;
@@ -220,7 +236,7 @@ static int follow_clock(const struct followed *f, const char *host, const struct
 
 int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 {
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	CLEANUP(followed_deinit) struct followed f = {.out = {.fd = -1}};
 	struct follow_ops ops = {.write = follow_write, .context = &f};
 	struct selection s = {0};
@@ -234,10 +250,10 @@ int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 	r = r ? r : selection_check(&s, argv[0]);
 	if (r)
 		return r;
-	if (trace_source_parse(&t, left.at[0], false) && t.kind == SOURCE_CAPTURE)
+	if (trace_source_parse(&t, &ctl->hosts, left.at[0], false) && t.kind == SOURCE_CAPTURE)
 		return say_usage(argv[0], "a capture does not grow: fetch it, or follow a domain");
 	r = trace_source_check(&t, &s, argv[0]);
-	r = r ? r : http_open(&h, ctl->host);
+	r = r ? r : http_open(&h, &t.hosts);
 	r = r ? r : output_open(&f.out, file ? file : "-", OUTPUT_DIRECT, argv[0]);
 	if (r)
 		return r;
@@ -248,5 +264,5 @@ int cmd_follow(const struct ctl *ctl, int argc, char **argv)
 		return output_complain(&f.out, -ops.refused);
 	if (r || !ops.run || !f.out.path || !f.out.can_start_over)
 		return r;
-	return follow_clock(&f, ctl->host, &t, &s, ops.run);
+	return follow_clock(&f, &t, &s, ops.run);
 }

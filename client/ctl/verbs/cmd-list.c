@@ -5,6 +5,7 @@
 #include "api.h"
 #include "array.h"
 #include "cleanup.h"
+#include "hosts.h"
 #include "http.h"
 #include "json.h"
 #include "options.h"
@@ -30,7 +31,7 @@ static void add_rate(struct table *t, uint64_t bytes)
 	table_add(t, text);
 }
 
-static int print_domains(const json_t *domains, struct wall_zone *zone)
+static int print_domains(const struct hosts *hosts, const json_t *domains, struct wall_zone *zone)
 {
 	static const char *const heads[] = {"NAME",	 "STATE",    "SOURCE", ">DOMID", ">STREAMS", ">RUNS",
 					    ">CAPTURES", ">PACKETS", ">BYTES", ">RATE",	 ">LOST",    "LAST SEEN"};
@@ -43,7 +44,7 @@ static int print_domains(const json_t *domains, struct wall_zone *zone)
 	{
 		const json_t *streams = json_object_get(domain, "streams");
 
-		table_add_json(&t, json_object_get(domain, "name"));
+		hosts_add_cell(&t, hosts, domain, "name");
 		table_add_json(&t, json_object_get(domain, "state"));
 		table_add_json(&t, json_object_get(domain, "source"));
 		table_add_json(&t, json_object_get(domain, "domid"));
@@ -59,7 +60,7 @@ static int print_domains(const json_t *domains, struct wall_zone *zone)
 	return table_print(&t);
 }
 
-static int print_captures(const json_t *captures, struct wall_zone *zone)
+static int print_captures(const struct hosts *hosts, const json_t *captures, struct wall_zone *zone)
 {
 	static const char *const heads[] = {">ID", "DOMAIN", ">RUN", "KIND", "TIME", "PINNED", ">STREAMS", "NOTE"};
 	CLEANUP(table_deinit) struct table t;
@@ -69,8 +70,8 @@ static int print_captures(const json_t *captures, struct wall_zone *zone)
 	table_init(&t, heads, ARRAY_SIZE(heads));
 	json_array_foreach(captures, i, capture)
 	{
-		table_add_json(&t, json_object_get(capture, "id"));
-		table_add_json(&t, json_object_get(capture, "domain"));
+		hosts_add_cell(&t, hosts, capture, "id");
+		hosts_add_cell(&t, hosts, capture, "domain");
 		table_add_json(&t, json_object_get(capture, "run"));
 		table_add_json(&t, json_object_get(capture, "kind"));
 		table_add_time(&t, json_object_get(capture, "time"), zone);
@@ -84,39 +85,53 @@ static int print_captures(const json_t *captures, struct wall_zone *zone)
 int cmd_domains(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(json_decrefp) json_t *list = NULL;
-	CLEANUP(http_close) struct http h = {.signals = -1};
 	struct wall_zone zone = {0};
 	const struct option_def defs[] = {OPTION_UTC(zone)};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, 1, &left, 0, 0);
+	int r = options_parse(argc, argv, defs, 1, &left, 0, 0), printed;
 
-	r = r ? r : http_open(&h, ctl->host);
-	r = r ? r : http_list(&h, "/v1/domains", "domains", &list);
+	r = r ? r : hosts_list(&ctl->hosts, "/v1/domains", "domains", &list);
+	if (!list)
+		return r;
+	printed = ctl->json ? json_print(list) : print_domains(&ctl->hosts, json_object_get(list, "domains"), &zone);
+	return printed ? printed : r;
+}
+
+/*
+ * Set *PATH to the path of the list of captures: those of OPERAND, whose host is chosen in HOSTS, or
+ * all if OPERAND is NULL. The caller frees *PATH. Return an exit code.
+ */
+static int captures_path(struct hosts *hosts, const char *operand, char **path)
+{
+	struct http h = HTTP_CLOSED; /* domain_path() only needs it to escape the name */
+	const char *domain = operand ? hosts_choose(hosts, operand) : NULL;
+	int r = domain ? hosts_check_single(hosts) : CTL_OK;
+
 	if (r)
 		return r;
-	return ctl->json ? json_print(list) : print_domains(json_object_get(list, "domains"), &zone);
+	*path = domain ? domain_path(&h, domain, "captures") : strdup("/v1/captures");
+	return *path ? CTL_OK : say_memory();
 }
 
 int cmd_captures(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(json_decrefp) json_t *list = NULL;
 	CLEANUP(freep) char *path = NULL;
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	struct hosts hosts = ctl->hosts;
 	struct wall_zone zone = {0};
 	const struct option_def defs[] = {OPTION_UTC(zone)};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, 1, &left, 0, 1);
+	int r = options_parse(argc, argv, defs, 1, &left, 0, 1), printed;
 
-	r = r ? r : http_open(&h, ctl->host);
-	if (r)
+	r = r ? r : captures_path(&hosts, left.n ? left.at[0] : NULL, &path);
+	r = r ? r : hosts_list(&hosts, path, "captures", &list);
+	if (!list)
 		return r;
-	path = left.n ? domain_path(&h, left.at[0], "captures") : strdup("/v1/captures");
-	if (!path)
-		return say_memory();
-	r = http_list(&h, path, "captures", &list);
-	if (r)
-		return r;
-	return ctl->json ? json_print(list) : print_captures(json_object_get(list, "captures"), &zone);
+	printed = hosts_sort(&hosts, list, "captures", "time");
+	if (printed)
+		return printed;
+	printed = ctl->json ? json_print(list) : print_captures(&hosts, json_object_get(list, "captures"), &zone);
+	return printed ? printed : r;
 }
 
 /*
@@ -137,16 +152,20 @@ int cmd_snapshot(const struct ctl *ctl, int argc, char **argv)
 	CLEANUP(json_decrefp) json_t *capture = NULL;
 	CLEANUP(freep) char *path = NULL;
 	CLEANUP(freep) char *body = NULL;
-	CLEANUP(http_close) struct http h = {.signals = -1};
-	const char *note = NULL;
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
+	struct hosts hosts = ctl->hosts;
+	const char *note = NULL, *domain;
 	const struct option_def defs[] = {{"--note", NULL, &note, NULL}};
 	struct operands left;
 	int r = options_parse(argc, argv, defs, 1, &left, 1, 1);
 
-	r = r ? r : http_open(&h, ctl->host);
 	if (r)
 		return r;
-	path = domain_path(&h, left.at[0], "captures");
+	domain = hosts_choose(&hosts, left.at[0]);
+	r = http_open(&h, &hosts);
+	if (r)
+		return r;
+	path = domain_path(&h, domain, "captures");
 	body = snapshot_body(note);
 	if (!path || !body)
 		return note && path ? say_usage(argv[0], "the note is not UTF-8 text") : say_memory();
@@ -155,6 +174,6 @@ int cmd_snapshot(const struct ctl *ctl, int argc, char **argv)
 		return r;
 	if (ctl->json)
 		return json_print(capture);
-	printf("%lld\n", (long long)json_integer_value(json_object_get(capture, "id")));
+	hosts_print_id(&hosts, (long long)json_integer_value(json_object_get(capture, "id")));
 	return CTL_OK;
 }

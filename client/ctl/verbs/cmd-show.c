@@ -340,7 +340,7 @@ static int show_json(const struct shown *s)
 
 int cmd_show(const struct ctl *ctl, int argc, char **argv)
 {
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	CLEANUP(shown_deinit) struct shown s = {0};
 	static const struct selection all = {0};
 	struct operands left;
@@ -351,14 +351,14 @@ int cmd_show(const struct ctl *ctl, int argc, char **argv)
 
 	if (r)
 		return r;
-	trace_source_parse(&t, left.at[0], false);
-	if (t.name == left.at[0])
+	trace_source_parse(&t, &ctl->hosts, left.at[0], false);
+	if (t.name == left.at[0] || t.name[-1] == '/')
 		t.kind = SOURCE_CAPTURE; /* a number without a prefix is a capture's id */
 	else if (t.kind == SOURCE_DOMAIN)
 		return say_usage(argv[0], "show takes a capture; `mprofctl captures %s` lists those of the domain",
 				 t.name);
 	r = trace_source_check(&t, &all, argv[0]);
-	r = r ? r : http_open(&h, ctl->host);
+	r = r ? r : http_open(&h, &t.hosts);
 	r = r ? r : show_ask(&s, &h, t.name);
 	if (r)
 		return r;

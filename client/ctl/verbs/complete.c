@@ -20,6 +20,8 @@
 #include "cleanup.h"
 #include "ctl.h"
 #include "exporter.h"
+#include "hosts-file.h"
+#include "hosts.h"
 #include "http.h"
 #include "options.h"
 
@@ -164,10 +166,16 @@ static bool harmless(const char *name)
 	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-")];
 }
 
-static void offer_named(const struct offer *o, const char *name, const char *what)
+/* Offer NAME of H, as HOST/NAME if the command line has several hosts. */
+static void offer_named(const struct offer *o, const struct http *h, const char *name, const char *what)
 {
-	if (harmless(name))
-		offer_word(o, name, harmless(what) ? what : "");
+	CLEANUP(freep) char *whole = NULL;
+
+	if (!harmless(name))
+		return;
+	if (h->at.several && asprintf(&whole, "%s/%s", h->host, name) < 0)
+		return;
+	offer_word(o, h->at.several ? whole : name, harmless(what) ? what : "");
 }
 
 static void offer_domains(const struct offer *o, struct http *h)
@@ -178,7 +186,7 @@ static void offer_domains(const struct offer *o, struct http *h)
 	if (http_list(h, "/v1/domains", "domains", &json) == CTL_OK)
 		json_array_foreach(json_object_get(json, "domains"), i, domain)
 		{
-			offer_named(o, json_string_value(json_object_get(domain, "name")),
+			offer_named(o, h, json_string_value(json_object_get(domain, "name")),
 				    json_string_value(json_object_get(domain, "state")));
 		}
 	json_decref(json);
@@ -195,40 +203,55 @@ static void offer_captures(const struct offer *o, struct http *h)
 		{
 			snprintf(id, sizeof(id), "%" JSON_INTEGER_FORMAT,
 				 json_integer_value(json_object_get(capture, "id")));
-			offer_named(o, id, json_string_value(json_object_get(capture, "kind")));
+			offer_named(o, h, id, json_string_value(json_object_get(capture, "kind")));
 		}
 	json_decref(json);
 }
 
-/*
- * Offer the daemon's names of guests, if DOMAINS is true, and its ids of captures, if CAPTURES is
- * true. HOST is as for http_open(). If the daemon does not answer within PATIENCE_S, the program
- * ends with the candidates printed so far.
- */
-static void offer_remote(const struct offer *o, const char *host, bool domains, bool captures)
+/* Offer what offer_remote() offers, of a single host. */
+static void offer_host(const struct offer *o, const struct hosts *host, bool domains, bool captures)
 {
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 
-	if ((!domains && !captures) || !freopen("/dev/null", "w", stderr))
-		return;
-	/* Flush the candidates so far, because give_up() ends the program without flushing. */
-	fflush(stdout);
-	signal(SIGALRM, give_up);
-	alarm(PATIENCE_S);
 	if (http_open(&h, host) != CTL_OK)
 		return;
 	if (domains)
 		offer_domains(o, &h);
 	if (captures)
 		offer_captures(o, &h);
+	fflush(stdout);
 }
 
-static const char *const common[] = {"--help", "--host", "--json", "--version"};
+/*
+ * Offer the names of guests of HOSTS, if DOMAINS is true, and the ids of their captures, if CAPTURES
+ * is true. If the daemons do not answer within PATIENCE_S, the program ends with the candidates
+ * printed so far.
+ */
+static void offer_remote(const struct offer *o, const struct hosts *hosts, bool domains, bool captures)
+{
+	if ((!domains && !captures) || !freopen("/dev/null", "w", stderr))
+		return;
+	/* Flush the candidates so far, because give_up() ends the program without flushing. */
+	fflush(stdout);
+	signal(SIGALRM, give_up);
+	alarm(PATIENCE_S);
+	for (size_t i = 0; i < hosts_count(hosts); i++) {
+		struct hosts one = hosts_at(hosts, i);
+
+		one.unattended = true;
+		offer_host(o, &one, domains, captures);
+	}
+}
+
+/* Options of every verb. */
+static const char *const common[] = {"--ca", "--cert", "--help", "--host", "--json", "--key", "--token", "--version"};
+/* An option instead of a verb. */
+#define STDIO_PROXY "--stdio-proxy"
 
 struct completion {
 	struct offer offer;
 	const char *verb; /* verb in front of the word to complete, or NULL */
-	const char *host;
+	struct hosts hosts;
 	/* Option whose value is to be completed, or NULL if the word is no value. */
 	const char *option;
 	size_t operands; /* number of operands between the verb and the word */
@@ -254,11 +277,27 @@ static void offer_line(const struct completion *c, const char *line, size_t len)
 	}
 }
 
+/* Offer NAME, an option that the help of mprofctl describes. */
+static void offer_common(const struct completion *c, const char *name)
+{
+	const char *text = help_text(NULL), *line, *what;
+	size_t len, what_len, n = strlen(name);
+
+	while (help_line_next(&text, &line, &len)) {
+		const char *at = memmem(line, len, name, n);
+
+		/* A line can describe several options. */
+		what = help_line_is_option(line, len) ? help_line_what(line, len, &what_len) : NULL;
+		if (what && at && at < what && at[-1] == ' ' && at[n] == ' ')
+			offer_text(&c->offer, name, n, what, what_len);
+	}
+}
+
 static void offer_options(const struct completion *c)
 {
-	const char *text = c->verb ? help_text(c->verb) : NULL, *line, *what;
+	const char *text = c->verb ? help_text(c->verb) : NULL, *line;
 	const struct exporter *e;
-	size_t len, what_len;
+	size_t len;
 
 	while (text && help_line_next(&text, &line, &len))
 		if (help_line_is_option(line, len))
@@ -266,13 +305,10 @@ static void offer_options(const struct completion *c)
 	for (size_t i = 0; c->verb && strcmp(c->verb, "export") == 0 && (e = exporter_at(i)); i++)
 		for (size_t k = 0; e->options && e->options[k].name; k++)
 			offer_word(&c->offer, e->options[k].name, e->name);
-	for (size_t i = 0; i < ARRAY_SIZE(common); i++) {
-		for (text = help_text(NULL); help_line_next(&text, &line, &len);)
-			if (help_line_is_option(line, len) && strncmp(line + 2, common[i], strlen(common[i])) == 0) {
-				what = help_line_what(line, len, &what_len);
-				offer_text(&c->offer, common[i], strlen(common[i]), what, what_len);
-			}
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
+		offer_common(c, common[i]);
+	if (!c->verb)
+		offer_common(c, STDIO_PROXY);
 }
 
 /*
@@ -326,7 +362,7 @@ static void offer_kinds(const struct completion *c, const char *kinds, size_t le
 		offer_text(&c->offer, kinds, n, "", 0);
 		n += n < len && kinds[n] == '|';
 	}
-	offer_remote(&c->offer, c->host, both || has_word(kinds, len, "DOMAIN"),
+	offer_remote(&c->offer, &c->hosts, both || has_word(kinds, len, "DOMAIN"),
 		     both || has_word(kinds, len, "CAPTURE"));
 }
 
@@ -386,12 +422,23 @@ static void begin_item(struct completion *c)
 	c->offer.word = comma ? comma + 1 : c->offer.word;
 }
 
+static void offer_host_name(void *context, const char *name, const char *address)
+{
+	const struct offer *o = context;
+
+	(void)address;
+	offer_word(o, name, "");
+}
+
 static void offer_value(struct completion *c)
 {
 	const char *value = help_value(c->verb, c->option);
 	const struct exporter *e;
 
-	if (strcmp(c->option, "--event") == 0) {
+	if (strcmp(c->option, "--host") == 0) {
+		begin_item(c);
+		hosts_file_each(offer_host_name, &c->offer);
+	} else if (strcmp(c->option, "--event") == 0) {
 		begin_item(c);
 		for (size_t i = 0; i < MPROF_EVENT_IDS; i++)
 			offer_word(&c->offer, mprof_event_name((uint8_t)i), "");
@@ -403,20 +450,38 @@ static void offer_value(struct completion *c)
 	}
 }
 
+/* If OPTION is an option of struct hosts, store its VALUE in HOSTS. */
+static void keep_value(struct hosts *hosts, const char *option, size_t len, const char *value)
+{
+	const struct {
+		const char *name;
+		const char **slot;
+	} options[] = {
+		{"--host", &hosts->list}, {"--ca", &hosts->ca},	      {"--cert", &hosts->cert},
+		{"--key", &hosts->key},	  {"--token", &hosts->token},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		if (strlen(options[i].name) == len && memcmp(options[i].name, option, len) == 0)
+			*options[i].slot = value;
+}
+
 /* Update C for WORD, a word in front of the one to complete. */
 static void read_word(struct completion *c, const char *word)
 {
 	if (strcmp(word, "=") == 0) {
 		return; /* some shells split --option=VALUE into three words */
 	} else if (c->option) {
-		c->host = strcmp(c->option, "--host") == 0 ? word : c->host;
+		keep_value(&c->hosts, c->option, strlen(c->option), word);
 		c->option = NULL;
 	} else if (!c->dashes && strcmp(word, "--") == 0) {
 		c->dashes = true;
 	} else if (!c->dashes && word[0] == '-' && word[1]) {
-		if (strncmp(word, "--host=", 7) == 0)
-			c->host = word + 7;
-		else if (!strchr(word, '=') && help_value(c->verb, word))
+		const char *equals = strchr(word, '=');
+
+		if (equals)
+			keep_value(&c->hosts, word, (size_t)(equals - word), equals + 1);
+		else if (help_value(c->verb, word))
 			c->option = word;
 	} else if (!c->verb) {
 		c->verb = word;
@@ -427,7 +492,7 @@ static void read_word(struct completion *c, const char *word)
 
 int cmd_complete(const struct ctl *ctl, int argc, char **argv)
 {
-	struct completion c = {.host = ctl->host};
+	struct completion c = {.hosts = ctl->hosts};
 	CLEANUP(freep) char *option = NULL;
 	const char *equals;
 	int i = argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;

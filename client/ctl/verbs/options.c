@@ -38,7 +38,8 @@ static const char *option_value(const struct option_def *def, int argc, char **a
  */
 static int no_option(const char *verb, const char *arg, const struct option_def *defs, size_t n_defs)
 {
-	static const char *const common[] = {"--host", "--json", "--help", "--version"};
+	static const char *const common[] = {"--host",	"--ca",	  "--cert", "--key",
+					     "--token", "--json", "--help", "--version"};
 	struct suggestion suggestion = {.word = arg};
 
 	for (size_t i = 0; i < n_defs; i++)

@@ -2,7 +2,8 @@
  * Find out what the name of a trace means.
  *
  * An existing file comes first, then a capture with that id, then a domain. The order never
- * changes, because users must be able to predict it. With a prefix ("file:", "capture:", "domain:")
+ * changes, because users must be able to predict it. HOST/ in front of a capture or domain selects one
+ * of several hosts; the name of a guest has no slash. With a prefix ("file:", "capture:", "domain:")
  * a name has only that meaning. Only a decimal number can be a capture's id.
  */
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "hosts.h"
 #include "trace-source.h"
 
 #define DIGITS "0123456789"
@@ -26,19 +28,24 @@ static bool forced(struct trace_source *t, const char *name, const char *prefix,
 
 	if (strncmp(name, prefix, n) != 0)
 		return false;
-	*t = (struct trace_source){.kind = kind, .name = name + n};
+	t->kind = kind;
+	t->name = name + n;
 	return true;
 }
 
-bool trace_source_parse(struct trace_source *t, const char *name, bool files)
+bool trace_source_parse(struct trace_source *t, const struct hosts *hosts, const char *name, bool files)
 {
 	struct stat st;
 
+	*t = (struct trace_source){.kind = SOURCE_DOMAIN, .name = name};
+	if (hosts)
+		t->hosts = *hosts;
+	if (hosts && (!files || stat(name, &st) != 0))
+		t->name = name = hosts_choose(&t->hosts, name);
 	if (forced(t, name, "capture:", SOURCE_CAPTURE) || forced(t, name, "domain:", SOURCE_DOMAIN))
 		return true;
 	if (files && forced(t, name, "file:", SOURCE_FILE))
 		return true;
-	*t = (struct trace_source){.kind = SOURCE_DOMAIN, .name = name};
 	if (files && strcmp(name, "-") == 0)
 		t->kind = SOURCE_STDIN;
 	else if (files && stat(name, &st) == 0)
@@ -78,12 +85,13 @@ static bool exists(struct http *h, const char *name, enum trace_source_kind kind
 	return http_perform(h, &request, &answer) == 0 && answer.status / 100 == 2;
 }
 
-void trace_source_other(const struct trace_source *t, const char *operand, const struct ctl *ctl)
+void trace_source_other(const struct trace_source *t, const char *operand)
 {
-	CLEANUP(http_close) struct http h = {.signals = -1};
+	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 
 	/* The name of a guest has no slash. */
-	if (t->kind != SOURCE_FILE || t->name != operand || strchr(operand, '/') || http_open(&h, ctl->host))
+	if (t->kind != SOURCE_FILE || t->name != operand || strchr(operand, '/') || hosts_count(&t->hosts) > 1 ||
+	    http_open(&h, &t->hosts))
 		return;
 	if (is_number(operand) && exists(&h, operand, SOURCE_CAPTURE))
 		say("%s is a file here and a capture, and the file was taken: write capture:%s for the capture",

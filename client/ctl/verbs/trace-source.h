@@ -10,8 +10,9 @@ enum trace_source_kind { SOURCE_STDIN, SOURCE_FILE, SOURCE_CAPTURE, SOURCE_DOMAI
 
 struct trace_source {
 	enum trace_source_kind kind;
-	/* Name without the prefix ("file:", "capture:", "domain:"); points into the operand. */
+	/* Name without HOST/ and the prefix ("file:", "capture:", "domain:"); points into the operand. */
 	const char *name;
+	struct hosts hosts; /* the host of a capture or domain, as for http_open() */
 };
 
 /* Values of the options that select a part of a domain's or capture's trace; NULL if not given. */
@@ -35,10 +36,11 @@ struct selection {
 
 /*
  * Parse NAME into T: the prefix "file:", "capture:" or "domain:", or, if FILES is true, "-" or an
- * existing file. Return true if T->kind is now known. Otherwise return false; trace_source_ask()
+ * existing file. If it is no file, "HOST/" with a name of HOSTS stands before all that, and selects
+ * that host. HOSTS may be NULL if the host does not matter. Return true if T->kind is now known. Otherwise return false; trace_source_ask()
  * then decides between a capture and a domain.
  */
-bool trace_source_parse(struct trace_source *t, const char *name, bool files);
+bool trace_source_parse(struct trace_source *t, const struct hosts *hosts, const char *name, bool files);
 /*
  * Decide whether T is a capture or a domain: ask the daemon whether a capture of that name exists.
  * Return an exit code.
@@ -46,11 +48,11 @@ bool trace_source_parse(struct trace_source *t, const char *name, bool files);
 int trace_source_ask(struct trace_source *t, struct http *h);
 
 /*
- * The file T, which OPERAND names without a prefix, could not be used. If the daemon of CTL also has a
+ * The file T, which OPERAND names without a prefix, could not be used. If the daemon also has a
  * guest or a capture of that name, report that the file was taken, and how to name the other. Report
  * nothing if the daemon does not answer.
  */
-void trace_source_other(const struct trace_source *t, const char *operand, const struct ctl *ctl);
+void trace_source_other(const struct trace_source *t, const char *operand);
 
 /* Check that the values of the selection are valid. Return an exit code. */
 int selection_check(const struct selection *s, const char *verb);
