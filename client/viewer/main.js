@@ -8,10 +8,12 @@
  */
 import {format, namesTrace, parse} from "./page/address.js";
 import {preload} from "./preload.js";
+import {Access} from "./page/access.js";
 import {Api} from "./page/api.js";
 import {takeDrops} from "./page/drop.js";
 import {Events} from "./page/events.js";
 import {namesMemory} from "./page/memory-address.js";
+import {Who} from "./page/who.js";
 
 const PAGES = {
 	host: async () => (await import("./host/host.js")).HostPage,
@@ -27,12 +29,16 @@ class Main {
 		const api = new Api(new URL(".", document.baseURI));
 
 		this.root = root;
+		this.access = new Access(api, {away: () => this.away(), here: (other) => this.here(other)});
+		this.who = new Who(() => this.access.signOut());
 		this.services = {
 			api,
-			events: new Events(api.url("v1/events")),
+			events: new Events(api.url("v1/events"), () => this.checkSession()),
+			who: this.who.element,
 			take: (file, asTrace) => this.take(file, asTrace),
 			strip: STRIP,
 		};
+		this.ready = this.access.ask(); /* resolves when one may see the page */
 		this.kind = null;
 		this.page = null;
 		this.turn = 0; /* number of the newest address; a page that was opened for an older address is dropped */
@@ -61,6 +67,35 @@ class Main {
 		this.follow();
 	}
 
+	/** Find out whether the session has ended. Without access control there is none. */
+	checkSession() {
+		if (this.services.api.session.identity.kind !== "open") this.access.ask();
+	}
+
+	/** The sign-in is shown. After a sign-out the page ends. */
+	away() {
+		this.services.events.pause();
+		if (!this.access.left) return;
+		this.leave();
+		this.root.replaceChildren();
+	}
+
+	/** The server has said who one is. OTHER is that of access.js. */
+	here(other) {
+		this.who.show(this.services.api.session);
+		this.services.events.resume();
+		if (!other) return;
+		this.leave();
+		this.follow();
+	}
+
+	/** Close the page. */
+	leave() {
+		this.turn++;
+		this.page?.close();
+		this.page = null;
+	}
+
 	async follow() {
 		const view = parse(location.hash);
 		const kind = namesTrace(view) ? "timeline" : namesMemory(view) ? "memory" : "host";
@@ -74,6 +109,7 @@ class Main {
 		preload(kind);
 		try {
 			const Page = await PAGES[kind]();
+			await this.ready;
 			const page = turn === this.turn ? await Page.open(this.root, view, this.services) : null;
 
 			if (turn === this.turn) this.page = page;

@@ -36,7 +36,7 @@ const REFERENCE = [
 	path.join(process.env.MPROF_REFERENCE ?? path.join(TOP, "../shared"), "traces"),
 ];
 const CONFIG = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n";
-const PROGRAMS = {
+export const PROGRAMS = {
 	mprofd: "daemon/mprofd/mprofd",
 	"mprofd-http": "daemon/serve/mprofd-http",
 	"mprofd-sink": "daemon/sink/mprofd-sink",
@@ -184,6 +184,8 @@ export class Host {
 		this.port = 0;
 		this.guests = [];
 		this.sockets = [];
+		this.listens = []; /* further addresses to listen on, as for --listen */
+		this.headers = {}; /* of the harness's own requests */
 		for (const name of ["rings", "state", "run"]) mkdirSync(path.join(directory, name), {recursive: true});
 	}
 
@@ -281,7 +283,7 @@ export class Host {
 	async startServer() {
 		this.server = new Program(
 			"mprofd-http",
-			["--listen", `127.0.0.1:${this.port}`, ...this.places()],
+			[`127.0.0.1:${this.port}`, ...this.listens].flatMap((it) => ["--listen", it]).concat(this.places()),
 			this.directory,
 		);
 		this.port = Number((await this.server.says(/listening on http:\/\/127\.0\.0\.1:(\d+)/))[1]);
@@ -319,7 +321,7 @@ export class Host {
 	}
 
 	async get(address) {
-		const answer = await fetch(this.url + address);
+		const answer = await fetch(this.url + address, {headers: this.headers});
 
 		if (!answer.ok) fail(`GET ${address}: ${answer.status} ${await answer.text()}`);
 		return answer.json();
@@ -368,9 +370,10 @@ class Test {
 
 	/**
 	 * Start a host. RINGS: {name: bytes}; ARCHIVE: lines to write to the archive first;
-	 * COLLECTOR false: start the server alone; SINK true: start the sink too.
+	 * COLLECTOR false: start the server alone; SINK true: start the sink too; PREPARE(host) is
+	 * called before the server starts.
 	 */
-	async host({rings = {}, archive = [], collector = true, sink = false, config} = {}) {
+	async host({rings = {}, archive = [], collector = true, sink = false, config, prepare} = {}) {
 		const host = new Host(mkdtempSync(path.join(tmpdir(), "mprof-browser.")));
 
 		this.later.push(() => host.stop());
@@ -379,6 +382,7 @@ class Test {
 		writeFileSync(path.join(host.directory, "mprofd.conf"), CONFIG);
 		if (collector) await host.startCollector(config);
 		if (sink) await host.startSink();
+		await prepare?.(host);
 		await host.startServer();
 		for (const name of Object.keys(rings)) await until(async () => (await host.domain(name))?.state === "ended");
 		return host;

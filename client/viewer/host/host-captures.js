@@ -21,7 +21,9 @@ const FILTERS = {
 };
 
 /**
- * CALLS: {context, pin, note, remove, older}: functions for the buttons, called with a capture.
+ * CALLS: {context, pin, note, remove, older}: functions for the buttons, called with a capture;
+ * may(scope, name): return true if one may do that to captures of the guest NAME (session.js); and
+ * mayTake(): return true if one may take a snapshot of some guest.
  * SELECTION: the HostSelection.
  */
 export class Captures {
@@ -93,7 +95,7 @@ export class Captures {
 		this.nothing.textContent =
 			this.guest || this.filter !== "all"
 				? "None of these."
-				: "None yet: one is taken when a guest crashes or stops, and whenever you press Snapshot.";
+				: `None yet: one is taken when a guest crashes or stops${this.calls.mayTake() ? ", and whenever you press Snapshot" : ""}.`;
 	}
 
 	further() {
@@ -143,6 +145,7 @@ export class Captures {
 			note: press("note", "Note"),
 			remove: press("remove", "Delete"),
 		};
+		entry.pinned = make("span", {className: "quiet"});
 		entry.row = make(
 			"tr",
 			{role: "row", "data-capture": String(capture.id)},
@@ -155,7 +158,12 @@ export class Captures {
 			make("td", {role: "cell", "data-label": "Why"}, entry.why, entry.part, entry.memory),
 			make("td", {role: "cell", "data-label": "When"}, entry.when),
 			make("td", {role: "cell", className: "notes", "data-label": "Note"}, entry.note),
-			make("td", {role: "cell", className: "act", "data-label": "Actions"}, ...Object.values(entry.buttons)),
+			make(
+				"td",
+				{role: "cell", className: "act", "data-label": "Actions"},
+				...Object.values(entry.buttons),
+				entry.pinned,
+			),
 		);
 		this.fill(entry);
 		return entry;
@@ -182,6 +190,7 @@ export class Captures {
 		entry.note.textContent = shown(capture.note, NOTE_MOST);
 		buttons.pin.setAttribute("aria-pressed", String(capture.pinned));
 		buttons.pin.textContent = capture.pinned ? "Pinned" : "Pin";
+		this.hide(entry);
 		for (const [what, title] of [
 			["context", "Context of"],
 			["pin", "Keep for ever:"],
@@ -189,6 +198,15 @@ export class Captures {
 			["remove", "Delete"],
 		])
 			buttons[what].setAttribute("aria-label", `${title} ${which}`);
+	}
+
+	/** Hide the buttons for what one may not do. That the capture is pinned is then a word. */
+	hide({capture, buttons, pinned}) {
+		const mayWrite = this.calls.may("write", capture.domain);
+
+		buttons.context.hidden = !this.calls.may("context", capture.domain);
+		for (const name of ["pin", "note", "remove"]) buttons[name].hidden = !mayWrite;
+		pinned.textContent = !mayWrite && capture.pinned ? "Pinned" : "";
 	}
 
 	/** Drop the rows of captures that MODEL does not have any more. */

@@ -1,4 +1,5 @@
 /* The text of a host without guests: how to trace one. */
+import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
 
 const code = (text) => make("code", {textContent: text});
@@ -39,7 +40,21 @@ const WAYS = [
 	],
 ];
 
-export function empty() {
+/** Return the text. SESSION (session.js) may see some guests only. */
+export function empty(session) {
+	const {read} = session.identity.scopes;
+
+	if (!session.all("read"))
+		return make(
+			"section",
+			{className: "empty", "aria-labelledby": "empty-title"},
+			make("h2", {id: "empty-title", textContent: "No guest that you may see has been traced here yet"}),
+			make("p", {
+				textContent: read.length
+					? `You may see the guests ${read.map((it) => shown(it)).join(" ")}.`
+					: "You may see no guest.",
+			}),
+		);
 	return make(
 		"section",
 		{className: "empty", "aria-labelledby": "empty-title"},

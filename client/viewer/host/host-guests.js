@@ -45,7 +45,8 @@ export function traceOf(domain) {
 
 /**
  * CALLS: {snapshot, runs, captures, context, profile, stop}: functions for the buttons, called with
- * the guest; and starting(guest): return true if a memory profile of the guest is being requested.
+ * the guest; starting(guest): return true if a memory profile of the guest is being requested; and
+ * may(scope, name): return true if one may do that to the guest NAME (session.js).
  * SELECTION: the HostSelection.
  */
 export class Guests {
@@ -184,7 +185,8 @@ export class Guests {
 				`The memory of ${name} is being profiled: open profile ${profile.id}`,
 			);
 		}
-		cells.profile.hidden = guest.domain.state !== "running" && !profile;
+		cells.profile.hidden =
+			(guest.domain.state !== "running" && !profile) || !this.calls.may("write", guest.domain.name);
 		cells.profile.disabled = starting;
 		text(cells.profile, starting ? "Connecting…" : profile ? "Stop profiling" : "Profile memory");
 		attribute(
@@ -221,8 +223,8 @@ export class Guests {
 		attribute(cells.filter, "aria-label", `${count(domain.captures, "capture")} of ${name}: show them`);
 		cells.filter.disabled = domain.captures === 0;
 		attribute(cells.snapshot, "aria-label", `Take a snapshot of ${name}`);
-		cells.snapshot.hidden = domain.state === "ended";
-		cells.why.hidden = !crash;
+		cells.snapshot.hidden = domain.state === "ended" || !this.calls.may("write", domain.name);
+		cells.why.hidden = !crash || !this.calls.may("context", crash.domain);
 		attribute(cells.why, "aria-label", `Why it crashed: ${name}`);
 		text(cells.runs, `Runs: ${domain.runs.toLocaleString("en")}`);
 		attribute(cells.runs, "aria-label", `${count(domain.runs, "run")} of ${name}: show them`);

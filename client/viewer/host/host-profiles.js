@@ -43,8 +43,9 @@ export function whose({domain, domid, address}) {
 }
 
 /**
- * CALLS: {pin, note, stop, remove, older}: functions for the buttons, called with a profile; and
- * other(): profile another guest.
+ * CALLS: {pin, note, stop, remove, older}: functions for the buttons, called with a profile;
+ * other(): profile another guest; mayOther(): return true if one may profile some guest; and
+ * may(profile): return true if one may change the profile.
  */
 export class Profiles {
 	constructor(calls) {
@@ -71,6 +72,7 @@ export class Profiles {
 			type: "button",
 			textContent: "Profile another guest…",
 			onclick: () => this.calls.other(),
+			hidden: !this.calls.mayOther(),
 		});
 		this.element = make(
 			"section",
@@ -105,7 +107,9 @@ export class Profiles {
 		this.nothing.hidden = rows.length > 0;
 		this.nothing.textContent =
 			this.filter === "all"
-				? "None yet: press Profile memory at a guest that runs OCaml with memtrace, or let guests connect to mprofd-sink by themselves."
+				? this.calls.mayOther()
+					? "None yet: press Profile memory at a guest that runs OCaml with memtrace, or let guests connect to mprofd-sink by themselves."
+					: "None yet."
 				: "None of these.";
 		for (const id of this.rows.keys()) if (!profiles.all.has(id)) this.rows.delete(id);
 	}
@@ -159,6 +163,7 @@ export class Profiles {
 			stop: press("stop", "Stop"),
 			remove: press("remove", "Delete"),
 		};
+		entry.pinned = make("span", {className: "quiet"});
 		entry.row = make(
 			"tr",
 			{role: "row", "data-memtrace": String(profile.id)},
@@ -175,7 +180,7 @@ export class Profiles {
 			cell("Size", "", entry.size),
 			cell("State", "", entry.state),
 			cell("Note", "notes", entry.note),
-			cell("Actions", "act", ...Object.values(entry.buttons)),
+			cell("Actions", "act", ...Object.values(entry.buttons), entry.pinned),
 		);
 		this.fill(entry);
 		return entry;
@@ -218,8 +223,11 @@ export class Profiles {
 		entry.note.textContent = shown(profile.note, NOTE_MOST);
 		buttons.pin.setAttribute("aria-pressed", String(profile.pinned));
 		buttons.pin.textContent = profile.pinned ? "Pinned" : "Pin";
-		buttons.stop.hidden = state !== "recording";
-		buttons.remove.hidden = state === "recording";
+		const may = this.calls.may(profile);
+		for (const it of [buttons.pin, buttons.note]) it.hidden = !may;
+		buttons.stop.hidden = state !== "recording" || !may;
+		buttons.remove.hidden = state === "recording" || !may;
+		entry.pinned.textContent = !may && profile.pinned ? "Pinned" : "";
 		for (const [what, title] of [
 			["pin", "Keep for ever:"],
 			["note", "Note on"],

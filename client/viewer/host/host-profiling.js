@@ -108,6 +108,8 @@ export class Profiling {
 			remove: (profile) => page.act("Delete", () => this.remove(profile)),
 			older: () => page.act("Memory profiles", () => this.fetchOlder()),
 			other: () => page.act("Memory profile", () => this.other()),
+			mayOther: () => this.api.session.some("write"),
+			may: (profile) => this.api.session.may("write", profile.domain),
 		};
 	}
 

@@ -30,10 +30,11 @@ export class HostPage {
 		return new HostPage(root, services);
 	}
 
-	constructor(root, {api, events, take}) {
+	constructor(root, {api, events, take, who}) {
 		this.root = root;
 		this.take = take;
 		this.api = api;
+		this.who = who;
 		this.events = events;
 		this.model = new HostModel();
 		this.held = null; /* events that came while the lists were being read; null at other times */
@@ -54,6 +55,7 @@ export class HostPage {
 				this.act(`Memory profile of ${called(guest.domain.name)}`, () => this.profiling.start(guest)),
 			stop: (guest, profile) => this.profiling.calls.stop(profile),
 			starting: (guest) => this.profiling.starting.has(guest.key),
+			may: (scope, name) => this.api.session.may(scope, name),
 		};
 
 		document.title = "mprofd";
@@ -67,6 +69,8 @@ export class HostPage {
 				note: (capture) => this.act("Note", () => this.note(capture)),
 				remove: (capture) => this.act("Delete", () => this.remove(capture)),
 				older: () => this.act("Captures", () => this.fetchOlder()),
+				may: (scope, name) => this.api.session.may(scope, name),
+				mayTake: () => this.api.session.some("write"),
 			},
 			this.selection,
 		);
@@ -87,7 +91,7 @@ export class HostPage {
 		this.wanted = () => true;
 		this.lists = make("div", {hidden: true});
 		this.lists.append(this.guestsSection(), this.captures.element, this.profiles.element);
-		this.empty = empty();
+		this.empty = empty(this.api.session);
 		this.empty.hidden = true;
 		this.main = make("main", {className: "host"}, this.alert, this.empty, this.lists, this.selection.element);
 		this.root.replaceChildren(
@@ -98,6 +102,7 @@ export class HostPage {
 				this.summary,
 				this.opener(),
 				this.state,
+				this.who,
 			),
 			this.main,
 			make("footer", {}, this.announcer.element),

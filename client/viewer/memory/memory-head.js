@@ -12,7 +12,7 @@ const DAMAGES = 20; /* most sentences about damage */
 export class Head {
 	/**
 	 * HOOKS: stop(), pin(), note(), pause(), take(file): open FILE; home(text): return the link to
-	 * all guests, or null. SAVES: the items of the menu, [text, press].
+	 * all guests, or null; who: the element that says who one is, or null. SAVES: the items of the menu, [text, press].
 	 */
 	constructor(hooks, saves) {
 		this.hooks = hooks;
@@ -61,6 +61,7 @@ export class Head {
 				this.pinButton,
 				this.noteButton,
 				this.menu,
+				hooks.who,
 			),
 			this.alert,
 			this.line,
@@ -110,8 +111,9 @@ export class Head {
 		this.about.classList.toggle("mem-live", source.recording);
 		document.title = `${source.title}: memory – mprofd`;
 		this.menu.hidden = false;
-		for (const it of [this.pinButton, this.noteButton]) it.hidden = !source.memtrace;
-		this.stopButton.hidden = !source.recording;
+		const may = Boolean(source.memtrace) && source.mayChange;
+		for (const it of [this.pinButton, this.noteButton]) it.hidden = !may;
+		this.stopButton.hidden = !source.recording || !may;
 		this.pauseButton.hidden = !source.recording;
 		if (!source.memtrace) return;
 		this.pinButton.textContent = source.memtrace.pinned ? "Unpin" : "Pin";

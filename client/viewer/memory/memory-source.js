@@ -48,6 +48,11 @@ export class Recording {
 		return this.memtrace.state === "recording";
 	}
 
+	/** True if one may stop, pin and annotate the recording. */
+	get mayChange() {
+		return this.api.session.may("write", this.memtrace.domain);
+	}
+
 	get title() {
 		const {domain, says, address} = this.memtrace;
 

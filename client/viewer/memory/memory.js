@@ -327,6 +327,7 @@ export class MemoryPage {
 			note: act("Note", () => this.note()),
 			pause: () => this.follow?.pause(!this.follow.paused),
 			take: (file) => this.services.take(file),
+			who: this.services.who ?? null,
 			home: this.services.home ?? ((textContent) => make("a", {href: "#", textContent})),
 		};
 	}

@@ -2,8 +2,10 @@
  * The HTTP API of mprofd-http (schema/http/openapi.yaml). A failed request throws a Problem, whose
  * message is a sentence for the user.
  */
+import {Session} from "./session.js";
 
 const LIST_MOST = 1000; /* items that a request of a list asks for */
+const SAFE = new Set(["GET", "HEAD"]); /* methods that change nothing */
 
 export class Problem extends Error {
 	/**
@@ -17,9 +19,12 @@ export class Problem extends Error {
 		this.members = members;
 	}
 
-	/** True if the same request may succeed soon: no answer came, or the server was busy. */
+	/**
+	 * True if the same request may succeed soon: no answer came, the server was busy, or one had too
+	 * many requests in progress.
+	 */
 	get passing() {
-		return this.status === 0 || this.status === 503;
+		return this.status === 0 || this.status === 503 || this.status === 429;
 	}
 }
 
@@ -49,6 +54,8 @@ export class Api {
 	/** BASE is the URL below which the paths "v1/…" are. */
 	constructor(base) {
 		this.base = base;
+		this.session = new Session(); /* who one is, and may do */
+		this.access = null; /* where requests wait until one has signed in (access.js) */
 	}
 
 	/** Return the URL of PATH, such as "v1/domains", without a slash at its begin. */
@@ -58,14 +65,34 @@ export class Api {
 
 	/**
 	 * Send a GET request for PATH and return a Promise of the Response. OPTIONS are those of
-	 * fetch(), and can change the method. Reject with a Problem if the status is not 2xx or no
-	 * answer comes.
+	 * fetch(), and can change the method. If the server asks for a sign-in, wait for it, and send the
+	 * request again. Reject with a Problem if the status is not 2xx or no answer comes.
 	 */
 	async ask(path, options = {}) {
+		for (;;) {
+			await this.access?.passes(options.signal);
+			const turn = this.access?.turn;
+			try {
+				return await this.once(path, options);
+			} catch (error) {
+				if (error.status !== 401 || !this.access) throw error;
+				this.access.refused(error, turn);
+			}
+		}
+	}
+
+	/**
+	 * Send one request, as ask() does, but reject with a Problem also if the server asks for a
+	 * sign-in. All requests of the page to the API are sent here. With the cookie of a session the
+	 * server takes a change only with the header Mprof-Request, which no page of another site can send.
+	 */
+	async once(path, options = {}) {
+		const headers = new Headers(options.headers);
 		let answer;
 
+		if (!SAFE.has(options.method ?? "GET")) headers.set("Mprof-Request", "1");
 		try {
-			answer = await fetch(this.url(path), {cache: "no-store", redirect: "error", ...options});
+			answer = await fetch(this.url(path), {cache: "no-store", redirect: "error", ...options, headers});
 		} catch (error) {
 			if (error.name === "AbortError") throw error;
 			throw new Problem("mprofd-http does not answer; check that it runs, and try again");

@@ -23,9 +23,14 @@ const AGAIN_MS = 5000; /* time until a new connection after the server refused o
 const HIDDEN_MS = 3000;
 
 export class Events {
-	/** URL is that of the events. The first on() connects. */
-	constructor(url) {
+	/**
+	 * URL is that of the events. The first on() connects. LOST() is called when a connection breaks:
+	 * EventSource does not say whether that is because the session has ended.
+	 */
+	constructor(url, lost = () => {}) {
 		this.url = url;
+		this.whenLost = lost;
+		this.paused = false; /* true: do not connect, because one must sign in first */
 		this.listeners = new Map();
 		this.source = null;
 		this.state = "closed";
@@ -59,7 +64,7 @@ export class Events {
 	 * connected.
 	 */
 	open() {
-		if (this.source || (document.hidden && this.greeted)) return;
+		if (this.source || this.paused || (document.hidden && this.greeted)) return;
 		this.source = new EventSource(this.url);
 		this.source.addEventListener("open", () => this.turn("open"));
 		this.source.addEventListener("error", () => this.lost());
@@ -72,9 +77,25 @@ export class Events {
 	 */
 	lost() {
 		this.turn("lost");
-		if (this.source.readyState !== EventSource.CLOSED) return;
+		this.whenLost();
+		if (this.source?.readyState !== EventSource.CLOSED) return;
 		this.source = null;
 		setTimeout(() => this.open(), AGAIN_MS);
+	}
+
+	/** Close the connection, and stay without one until resume(). */
+	pause() {
+		this.paused = true;
+		this.source?.close();
+		this.source = null;
+		this.turn("lost");
+	}
+
+	/** Connect again after pause(), if there are listeners. */
+	resume() {
+		if (!this.paused) return;
+		this.paused = false;
+		if (this.listeners.size) this.open();
 	}
 
 	/** Handle the event NAME with the JSON TEXT. Text that is no JSON is ignored. */

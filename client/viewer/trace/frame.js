@@ -30,6 +30,7 @@ export class Frame {
 	 * - take(file): open the File;
 	 * - setClock(kind): write times by the clock of KIND (clock.js);
 	 * - home(text): return the link to the page of all guests, another element, or null;
+	 * - who: the element that says who one is, or null;
 	 * - palette(): return the colours.
 	 */
 	constructor({state, canvasView, minimap, search, panels, comparison, says, live, text}, hooks) {
@@ -106,6 +107,7 @@ export class Frame {
 					this.heapButton,
 					this.menu,
 				),
+				this.hooks.who,
 			),
 			this.remarks,
 			this.alert,

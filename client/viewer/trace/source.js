@@ -219,6 +219,7 @@ async function ofCapture(api, view, options) {
 		mark: `capture ${capture.id}`,
 		time: capture.time,
 		marks: capture.marks ?? [] /* the notes on its picture, as in the API */,
+		mayKeep: api.session.may("write", capture.domain) /* true if one may change MARKS */,
 		death: ENDS.has(capture.kind) ? capture.kind : null,
 		ofRunNumber: capture.run,
 		mayTail: ({stream}) => capture.streams.some((it) => it.stream === stream && it.tail_bytes > 0),

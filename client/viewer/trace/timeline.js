@@ -409,6 +409,7 @@ export class Timeline {
 				take: (file) => this.take(file),
 				setClock: (kind) => this.setClock(kind),
 				home: (words) => this.home(words),
+				who: services.who ?? null,
 				palette: () => this.palette,
 			},
 		);

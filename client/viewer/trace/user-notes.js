@@ -53,12 +53,15 @@ export class UserNotes {
 		);
 	}
 
-	/** True if the source is a capture whose notes differ from the ones that are shown. */
+	/**
+	 * True if the source is a capture that one may change, and its notes differ from the ones that
+	 * are shown.
+	 */
 	get differs() {
 		const {session} = this.state;
 
 		return Boolean(
-			session?.source.marks &&
+			session?.source.mayKeep &&
 			(this.unkept.length || this.kept.some((it) => !this.list.some((other) => same(it, other)))),
 		);
 	}
