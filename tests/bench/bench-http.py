@@ -8,42 +8,18 @@ import contextlib
 import json
 import os
 import random
-import re
 import socket
 import sqlite3
-import statistics
 import struct
 import subprocess
 import time
-import urllib.request
 
 from collector import BRIEF, BUILD, Collector, Load, line, wrong
+from nginx import Nginx, fetch, free_port, long_body, small_body
 from server import Server
 
-PEERS = os.environ.get("MPROF_PEERS", "/")
-TURNS = 2 if BRIEF else 9
-SECONDS = 1 if BRIEF else 3
 MANY = 50 if BRIEF else 1000
 RING = ("--rings", 1, "--size", 4 << 20, "--packets", 64, "--rate", 4_000_000 if BRIEF else 40_000_000, "--seconds", 1 if BRIEF else 4)
-
-NGINX = """worker_processes 1; error_log {0}/nginx.log; pid {0}/nginx.pid; daemon off;
-events {{ worker_connections 1024; }}
-http {{ access_log off; sendfile on; keepalive_requests 100000000; client_body_temp_path {0}/body; proxy_temp_path {0}/proxy;
-  fastcgi_temp_path {0}/fastcgi; uwsgi_temp_path {0}/uwsgi; scgi_temp_path {0}/scgi;
-  server {{ listen 127.0.0.1:{1}; root {0}/www; }} }}
-"""
-
-
-def fetch(url, encoding="identity"):
-    request = urllib.request.Request(url, headers={"Accept-Encoding": encoding})
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return answer.read()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def packet(body):
@@ -81,81 +57,25 @@ def record(size):
     sink.wait()
 
 
-class Nginx:
-    """It serves the files of ./www."""
-
-    def __init__(self, port):
-        here = os.getcwd()
-        os.chmod(here, 0o755)
-        with open("nginx.conf", "w", encoding="ascii") as f:
-            f.write(NGINX.format(here, port))
-        self.process = subprocess.Popen([f"{PEERS}/usr/sbin/nginx", "-c", f"{here}/nginx.conf", "-g", "user root;"])
-        self.base = f"http://127.0.0.1:{port}"
-        while True:
-            try:
-                urllib.request.urlopen(self.base, timeout=1)
-            except urllib.error.HTTPError:
-                return
-            except OSError:
-                if self.process.poll() is not None:
-                    wrong("nginx does not start")
-                time.sleep(0.02)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-
-
-def seconds(url, encoding="identity"):
-    """Seconds that curl waits for the whole body."""
-    said = subprocess.run(
-        ["curl", "-sS", "-o", "/dev/null", "-H", f"Accept-Encoding: {encoding}", "-w", "%{http_code} %{time_total}", url],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    ).stdout.split()
-    if said[0] != "200":
-        wrong(f"{url} was answered {said}")
-    return float(said[1])
-
-
-def rate(url):
-    """Requests a second of eight connections."""
-    said = subprocess.run(["wrk", "-t1", "-c8", f"-d{SECONDS}", url], stdout=subprocess.PIPE, text=True, check=True).stdout
-    if "Non-2xx" in said or "Socket errors" in said:
-        wrong(f"{url}: {said}")
-    return float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])
-
-
-def long_body(name, server, nginx, path, encoding, content, aim):
-    body = fetch(server.base + path, encoding)
-    if body != fetch(server.base + path, encoding):
-        wrong(f"two answers to {path} differ")
-    with open(f"www/{name}", "wb") as f:
-        f.write(body)
-    ours, peer, cpu = [], [], server.cpu()
-    for _ in range(TURNS):
-        ours.append(seconds(server.base + path, encoding))
-        peer.append(seconds(f"{nginx.base}/{name}"))
-    cpu = (server.cpu() - cpu) / TURNS
-    mine, theirs = (content / statistics.median(t) / 1e6 for t in (ours, peer))
-    line(f"http-{name}", mine, "MB/s", theirs, aim=aim, met=mine >= aim * theirs)
-    line(f"http-{name}-cpu", cpu, "s")
-
-
-def small_body(name, server, nginx, path, aim, bare=False):
-    body = fetch(server.base + path)
-    with open(f"www/{name}", "wb") as f:
-        f.write(body)
-    if bare:
-        peer = subprocess.Popen([f"{BUILD}/tests/bench/bare-http", f"www/{name}"], stdout=subprocess.PIPE, text=True)
-        base = f"http://127.0.0.1:{int(peer.stdout.readline())}"
-    turns = [(rate(server.base + path), rate(f"{base if bare else nginx.base}/{name}")) for _ in range(min(TURNS, 3))]
-    if bare:
+@contextlib.contextmanager
+def bare(name):
+    """Run a program of libmicrohttpd alone that serves the file www/NAME. Yield its base."""
+    peer = subprocess.Popen([f"{BUILD}/tests/bench/bare-http", f"www/{name}"], stdout=subprocess.PIPE, text=True)
+    try:
+        yield f"http://127.0.0.1:{int(peer.stdout.readline())}"
+    finally:
         peer.kill()
         peer.wait()
-    ours, theirs = (statistics.median(t) for t in zip(*turns))
-    line(f"http-{name}", ours, "requests/s", theirs, aim=aim, met=ours >= aim * theirs)
+
+
+def small(name, server, nginx, path, aim, against_bare=False):
+    with open(f"www/{name}", "wb") as f:
+        f.write(fetch(server.base + path))
+    if not against_bare:
+        small_body(name, server, nginx, path, aim)
+        return
+    with bare(name) as base:
+        small_body(name, server, nginx, path, aim, base)
 
 
 def main():
@@ -173,18 +93,18 @@ def main():
             wrong(f"{len(guests)} guests in place of {MANY}")
         path = "/v1/domains/load-0"
         content = len(fetch(f"{server.base}{path}/trace"))
-        long_body("trace", server, nginx, f"{path}/trace", "identity", content, 0.8)
-        long_body("trace-zstd", server, nginx, f"{path}/trace", "zstd", content, 0.8)
-        long_body("ctf-tar", server, nginx, f"{path}/ctf.tar", "identity", content, 0.8)
+        long_body("http-trace", server, nginx, f"{path}/trace", "identity", content, 0.8)
+        long_body("http-trace-zstd", server, nginx, f"{path}/trace", "zstd", content, 0.8)
+        long_body("http-ctf-tar", server, nginx, f"{path}/ctf.tar", "identity", content, 0.8)
         data = "/v1/memtraces/1/data"
         content = len(fetch(f"{server.base}{data}"))
-        long_body("memtrace", server, nginx, data, "identity", content, 0.8)
-        long_body("memtrace-zstd", server, nginx, data, "zstd", content, 0.8)
-        small_body("domain", server, nginx, path, 0.7, bare=True)
-        small_body("domains-12", server, nginx, "/v1/domains?limit=12", 0.7, bare=True)
-        small_body("domains-1000", server, nginx, "/v1/domains?limit=1000", 0.7, bare=True)
-        small_body("trace-83K", server, nginx, f"{path}/trace?last=83KB", 0.3)
-        small_body("packets", server, nginx, f"{path}/packets?limit=100", 0.3)
+        long_body("http-memtrace", server, nginx, data, "identity", content, 0.8)
+        long_body("http-memtrace-zstd", server, nginx, data, "zstd", content, 0.8)
+        small("http-domain", server, nginx, path, 0.7, against_bare=True)
+        small("http-domains-12", server, nginx, "/v1/domains?limit=12", 0.7, against_bare=True)
+        small("http-domains-1000", server, nginx, "/v1/domains?limit=1000", 0.7, against_bare=True)
+        small("http-trace-83K", server, nginx, f"{path}/trace?last=83KB", 0.3)
+        small("http-packets", server, nginx, f"{path}/packets?limit=100", 0.3)
         line("http-memory", server.peak(), "MiB resident at most, of mprofd-http")
     finally:
         nginx.stop()

@@ -7,18 +7,32 @@ import time
 
 from collector import BUILD, wrong
 
+TLS = {"certificate": "server.pem", "key": "server.key", "tokens": "tokens"}
+
+
+PROGRAM = f"{BUILD}/daemon/serve/mprofd-http"
+
 
 class Server:
-    """The server over ./state, on a port that the kernel chose."""
+    """
+    The server over ./state, on a port that the kernel chose. TLS: over HTTPS, with server.pem and
+    server.key, for a token that may read all.
+    """
 
-    def __init__(self):
+    def __init__(self, tls=False):
         self.log = open("http.log", "w+", encoding="utf-8")
-        open("http.conf", "w", encoding="ascii").close()
+        self.token = None
+        with open("http.conf", "w", encoding="ascii") as f:
+            if tls:
+                f.write("[access]\nhandshakes-per-peer = 65536\n" + "".join(f"{k} = {os.path.abspath(v)}\n" for k, v in TLS.items()))
+        if tls:
+            made = [PROGRAM, "--config", "http.conf", "--token", "new", "bench", "--scope", "read=*"]
+            self.token = subprocess.run(made, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
         self.process = subprocess.Popen(
-            [f"{BUILD}/daemon/serve/mprofd-http", "--state", "state", "--run", "run", "--config", "http.conf"] + ["--listen", "127.0.0.1:0"],
+            [PROGRAM, "--state", "state", "--run", "run", "--config", "http.conf", "--listen", f"{'https:' * tls}127.0.0.1:0"],
             stderr=self.log,
         )
-        self.base = f"http://127.0.0.1:{self._port()}"
+        self.base = f"http{'s' * tls}://127.0.0.1:{self._port()}"
 
     def _port(self):
         while True:
