@@ -147,11 +147,12 @@ static int ask_several(const struct hosts *hosts, const char *path, const char *
 {
 	CLEANUP(asked_free) struct asked *a = calloc(HOSTS_MAX, sizeof(*a));
 	CLEANUP(json_decrefp) json_t *list = json_object();
-	json_t *array = json_array();
 	size_t n = hosts_count(hosts), failed = 0;
+	json_t *array;
 
 	if (n > HOSTS_MAX)
 		return say_usage(NULL, "--host has %zu names, and at most %u are possible", n, HOSTS_MAX);
+	array = json_array();
 	if (!a || !list || json_object_set_new(list, key, array) < 0)
 		return say_memory();
 	for (size_t i = 0; i < n; i++) {

@@ -5,12 +5,10 @@
 #include "cleanup.h"
 #include "mem.h"
 #include "options.h"
+#include "subverbs.h"
 #include "table.h"
 
-static const struct {
-	const char *name;
-	int (*run)(const struct ctl *ctl, int argc, char **argv);
-} verbs[] = {
+static const struct subverb verbs[] = {
 	{"dump", mem_dump},	      {"identify", mem_identify}, {"hotspots", mem_hotspots}, {"peak", mem_peak},
 	{"timeline", mem_timeline},   {"flame", mem_flame},	  {"leaks", mem_leaks},	      {"diff", mem_diff},
 	{"subsample", mem_subsample}, {"export", mem_export},	  {"list", mem_list},	      {"start", mem_start},
@@ -19,20 +17,7 @@ static const struct {
 
 int cmd_mem(const struct ctl *ctl, int argc, char **argv)
 {
-	struct suggestion suggestion = {.word = argc > 1 ? argv[1] : NULL};
-
-	if (argc < 2)
-		return say_usage("mem", "mem needs a verb, as in `mprofctl mem identify FILE`");
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-		if (strcmp(argv[1], verbs[i].name) == 0) {
-			argv[1] = argv[0];
-			return verbs[i].run(ctl, argc - 1, argv + 1);
-		}
-		suggestion_consider(&suggestion, verbs[i].name);
-	}
-	if (suggestion.best)
-		return say_usage("mem", "there is no mem verb \"%s\"; did you mean %s?", argv[1], suggestion.best);
-	return say_usage("mem", "there is no mem verb \"%s\"", argv[1]);
+	return subverbs_run(ctl, "mem", ", as in `mprofctl mem identify FILE`", verbs, ARRAY_SIZE(verbs), argc, argv);
 }
 
 int mem_answer_run(const struct ctl *ctl, int argc, char **argv, const struct mem_answer *a)

@@ -15,6 +15,7 @@
 #include "http.h"
 #include "json.h"
 #include "options.h"
+#include "subverbs.h"
 #include "table.h"
 #include "token-file.h"
 
@@ -231,22 +232,7 @@ static int token_revoke(const struct ctl *ctl, int argc, char **argv)
 
 int cmd_token(const struct ctl *ctl, int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*run)(const struct ctl *ctl, int argc, char **argv);
-	} verbs[] = {{"new", token_new}, {"list", token_list}, {"revoke", token_revoke}};
-	struct suggestion suggestion = {.word = argc > 1 ? argv[1] : NULL};
+	static const struct subverb verbs[] = {{"new", token_new}, {"list", token_list}, {"revoke", token_revoke}};
 
-	if (argc < 2)
-		return say_usage("token", "token needs a verb: new, list or revoke");
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-		if (strcmp(argv[1], verbs[i].name) == 0) {
-			argv[1] = argv[0];
-			return verbs[i].run(ctl, argc - 1, argv + 1);
-		}
-		suggestion_consider(&suggestion, verbs[i].name);
-	}
-	if (suggestion.best)
-		return say_usage("token", "there is no token verb \"%s\"; did you mean %s?", argv[1], suggestion.best);
-	return say_usage("token", "there is no token verb \"%s\"", token_in(argv[1]) ? "mprof_…" : argv[1]);
+	return subverbs_run(ctl, "token", ": new, list or revoke", verbs, ARRAY_SIZE(verbs), argc, argv);
 }
