@@ -1,4 +1,4 @@
-/* What a session may do, and how it ends: hidden guests and buttons, refusals, revocation, sign-out. */
+/* The rights of a session, and its end: hidden guests and buttons, refusals, revocation, sign-out. */
 import {becomes, equal, ok, reference, test, until} from "./harness.mjs";
 import {SECURE, accessHost, makeToken, revoke, signIn} from "./access-tools.mjs";
 import {info, writer} from "./memtrace-make.mjs";
@@ -104,7 +104,7 @@ test("access: buttons appear where write and context allow", async (t) => {
 	await db.locator(".act span", {hasText: "Pinned"}).waitFor();
 	await web.getByRole("button", {name: /^Keep for ever/}).click();
 	await web.getByRole("button", {name: /^Keep for ever/, pressed: true}).waitFor();
-	/* What the page cannot know is refused by the server, with a sentence. */
+	/* The server refuses a request that the page cannot know to be forbidden, with a sentence. */
 	t.allow(/status of 403/);
 	await button(page, "Profile another guest…").click();
 	await page.getByLabel("Guest: a name for it").fill("db");

@@ -1,4 +1,4 @@
-/* What a person sees first: where two traces part, what an answer tells, and where a click leads. */
+/* The first views that a person gets: where two traces part, what an answer tells, and where a click leads. */
 import {equal, ok, test, until} from "./harness.mjs";
 import {camera, drawn, opened, settled} from "./timeline-tools.mjs";
 import {event, piece} from "./trace-make.mjs";

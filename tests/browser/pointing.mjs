@@ -1,4 +1,4 @@
-/* What is at the pointer: tips, clicks, wheel and drag on each part of the time line. */
+/* Tips, clicks, wheel and drag on each part of the time line. */
 import {becomes, equal, ok, reference, test, until} from "./harness.mjs";
 import {camera, drawn, opened, settled} from "./timeline-tools.mjs";
 import {event, piece, trace} from "./trace-make.mjs";

@@ -84,7 +84,7 @@ static void test_states(void)
 	}
 }
 
-/* Who sees fewer guests gets no answer that was made for somebody else. */
+/* An asker who sees fewer guests gets no answer that was made for somebody else. */
 static void test_sees(void)
 {
 	static const char *const sees[] = {"", "read=web*;context=;write=;metrics=no",

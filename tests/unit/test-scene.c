@@ -1173,7 +1173,7 @@ static void test_shades_of_labels(void)
 	drawing_deinit(&t);
 }
 
-/* Where many rows are drawn at one height, the line says which share of them have a thread. */
+/* If many rows are drawn at one height, the line says which share of them have a thread. */
 static void test_shares_of_rows(void)
 {
 	enum { ROWS = 8192 };

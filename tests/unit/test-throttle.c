@@ -20,7 +20,7 @@ static void test_wrong(void)
 		throttle_wrong(&t, bad, now);
 	}
 	CHECK(throttle_is_wrong(&t, bad, now) && !throttle_is_wrong(&t, other, now));
-	/* What is refused uses up nothing more. */
+	/* A refused credential uses up nothing more. */
 	for (unsigned i = 0; i < 1000; i++)
 		throttle_wrong(&t, bad, now);
 	CHECK(!throttle_is_wrong(&t, bad, now + SECOND));

@@ -139,8 +139,8 @@ static const struct shown_certificate *outdated(const struct chain *chain, time_
 }
 
 /*
- * Return the reason of a failure; VERIFY_OK stands for a wrong name. Another TLS library than OpenSSL has other numbers; then the
- * certificates themselves show it.
+ * Return the reason of a failure; VERIFY_OK stands for a wrong name. Another TLS library than OpenSSL
+ * has other numbers; then the certificates themselves show it.
  */
 static long reason_of(const struct chain *chain, long verify, const char *why, time_t now)
 {

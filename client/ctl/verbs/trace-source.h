@@ -37,8 +37,8 @@ struct selection {
 /*
  * Parse NAME into T: the prefix "file:", "capture:" or "domain:", or, if FILES is true, "-" or an
  * existing file. If it is no file, "HOST/" with a name of HOSTS stands before all that, and selects
- * that host. HOSTS may be NULL if the host does not matter. Return true if T->kind is now known. Otherwise return false; trace_source_ask()
- * then decides between a capture and a domain.
+ * that host. HOSTS may be NULL if the host does not matter. Return true if T->kind is now known.
+ * Otherwise return false; trace_source_ask() then decides between a capture and a domain.
  */
 bool trace_source_parse(struct trace_source *t, const struct hosts *hosts, const char *name, bool files);
 /*

@@ -47,9 +47,9 @@ enum mprof_window_flag {
 	MPROF_WINDOW_DENSE = 16,
 	/*
 	 * Draw how many arrows or vertical lines of one kind, or labels, share a column of pixels, if
-	 * there are many (MPROF_MARK_SHADE; labels with MPROF_WINDOW_LABELS). The more there are, the fainter is each one that is drawn. Draw
-	 * threads and activations that are too short to be drawn one by one with the share of time
-	 * that they take.
+	 * there are many (MPROF_MARK_SHADE; labels with MPROF_WINDOW_LABELS). The more there are, the
+	 * fainter is each one that is drawn. Draw threads and activations that are too short to be
+	 * drawn one by one with the share of time that they take.
 	 */
 	MPROF_WINDOW_SHADED = 32,
 	MPROF_WINDOW_GRID_ZERO = 64, /* count the grid's lines from the time 0, not from the first event */

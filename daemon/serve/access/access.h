@@ -54,7 +54,7 @@ struct kept_verdict {
 };
 #define VERDICT_S 30u /* a revocation list may run out while a connection lasts */
 
-/* What a request brings as credentials. Pointers are borrowed; NULL = it does not have that. */
+/* The credentials that a request brings. Pointers are borrowed; NULL = it does not have that. */
 struct credentials {
 	const char *authorization; /* the header of that name */
 	const char *cookie;	   /* the value of SESSION_COOKIE */

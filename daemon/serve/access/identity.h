@@ -1,4 +1,4 @@
-/* Who has sent a request, and what this person or program may do. */
+/* The person or program that has sent a request, and its rights. */
 #ifndef SERVE_IDENTITY_H
 #define SERVE_IDENTITY_H
 

@@ -54,7 +54,10 @@ CLEANUP_DEFINE(struct tokens, tokens_free)
  */
 int tokens_refresh(struct tokens *t, char *sentence, size_t size);
 
-/* Return the token that TEXT is, if it is valid at NOW (seconds since 1970), or NULL. Borrowed until the next refresh. */
+/*
+ * Return the token that TEXT is, if it is valid at NOW (seconds since 1970), or NULL. Borrowed until
+ * the next refresh.
+ */
 const struct token *tokens_check(const struct tokens *t, const char *text, uint64_t now);
 /* Return the token ID, if it is valid at NOW, or NULL. Borrowed as above. */
 const struct token *tokens_find(const struct tokens *t, const char *id, uint64_t now);

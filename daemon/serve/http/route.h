@@ -18,7 +18,7 @@ enum route_keep { FRESH, KEPT };
 enum route_state { AS_IT_IS, NEWEST };
 
 /*
- * What a request needs (x-scope in the OpenAPI document): nothing, any credentials, a scope for the
+ * The right that a request needs (x-scope in the OpenAPI document): nothing, any credentials, a scope for the
  * guest that it names, the metrics, or the right to make tokens. A list needs RIGHT_ANY and shows the
  * guests that may be read.
  */
