@@ -100,48 +100,37 @@ static void grant_deinit(struct config_grant *grant)
 	free(grant->write);
 }
 
-static int set_listen(struct parser *p, const struct config_key *key, const char *value)
+/*
+ * Append the BYTES bytes at TEXT to LIST, which has at most MOST entries; WHAT names them. Return 1,
+ * or 0 after fail().
+ */
+static int list_append(struct parser *p, char ***list, const char *text, size_t bytes, size_t most, const char *what)
 {
-	char ***list = (char ***)((uint8_t *)p->config + key->offset);
 	size_t n = 0;
 	char **more;
 
 	while (*list && (*list)[n])
 		n++;
+	if (n == most)
+		return fail(p, -EINVAL, "more than %zu %s: remove some", most, what);
+	more = realloc(*list, (n + 2) * sizeof(*more));
+	if (!more)
+		return fail_memory(p);
+	*list = more;
+	more[n + 1] = NULL;
+	more[n] = strndup(text, bytes);
+	return more[n] ? 1 : fail_memory(p);
+}
+
+static int set_listen(struct parser *p, const struct config_key *key, const char *value, char ***list)
+{
 	if (!*value) {
 		*list = free_list(*list);
 		return 1;
 	}
 	if (!strchr(value, ':') || value[0] == ':' || value[strlen(value) - 1] == ':')
 		return fail(p, -EINVAL, "listen = %s is no address: write %s", value, key->hint);
-	if (n == LISTEN_MAX)
-		return fail(p, -EINVAL, "more than %u listen addresses: remove some", LISTEN_MAX);
-	more = realloc(*list, (n + 2) * sizeof(*more));
-	if (!more)
-		return fail_memory(p);
-	*list = more;
-	more[n + 1] = NULL;
-	more[n] = strdup(value);
-	return more[n] ? 1 : fail_memory(p);
-}
-
-/* Append a copy of NAME to LIST. Return 1, or 0 after fail(). */
-static int add_name(struct parser *p, char ***list, const char *name, size_t bytes)
-{
-	size_t n = 0;
-	char **more;
-
-	while (*list && (*list)[n])
-		n++;
-	if (n == NAMES_MAX)
-		return fail(p, -EINVAL, "more than %u names: remove some", NAMES_MAX);
-	more = realloc(*list, (n + 2) * sizeof(*more));
-	if (!more)
-		return fail_memory(p);
-	*list = more;
-	more[n + 1] = NULL;
-	more[n] = strndup(name, bytes);
-	return more[n] ? 1 : fail_memory(p);
+	return list_append(p, list, value, strlen(value), LISTEN_MAX, "listen addresses");
 }
 
 /* Append the names in VALUE, separated by blanks, to LIST; an empty VALUE clears it. */
@@ -153,7 +142,7 @@ static int set_names(struct parser *p, const char *value, char ***list)
 		*list = free_list(*list);
 	for (size_t n; ok && *(value += strspn(value, " \t")); value += n) {
 		n = strcspn(value, " \t");
-		ok = add_name(p, list, value, n);
+		ok = list_append(p, list, value, n, NAMES_MAX, "names");
 	}
 	return ok;
 }
@@ -198,12 +187,13 @@ static int set_path(struct parser *p, const struct config_key *key, const char *
 static int set_texts(struct parser *p, const struct config_key *key, const char *value, uint8_t *base)
 {
 	char **text = (char **)(base + key->offset);
+	char ***list = (char ***)(base + key->offset);
 
 	switch (key->kind) {
 	case KIND_LISTEN:
-		return set_listen(p, key, value);
+		return set_listen(p, key, value, list);
 	case KIND_NAMES:
-		return set_names(p, value, (char ***)(base + key->offset));
+		return set_names(p, value, list);
 	case KIND_PATH:
 		return set_path(p, key, value, text);
 	case KIND_FILE:
@@ -302,13 +292,21 @@ static void begin_policy(struct parser *p, const char *glob)
 	c->n_policies++;
 }
 
-static bool is_who(const char *who)
+/* Set KIND and NAME from WHO. Return false if WHO is malformed. */
+static bool parse_who(struct config_grant *grant)
 {
-	static const char *const kinds[] = {"user:", "group:", "certificate:", "remote:"};
+	static const char *const kinds[] = {[GRANT_USER] = "user:",
+					    [GRANT_GROUP] = "group:",
+					    [GRANT_CERTIFICATE] = "certificate:",
+					    [GRANT_REMOTE] = "remote:"};
 
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strncmp(who, kinds[i], strlen(kinds[i])) == 0)
-			return who[strlen(kinds[i])] != '\0';
+	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (strncmp(grant->who, kinds[i], strlen(kinds[i])) != 0)
+			continue;
+		grant->kind = (enum grant_kind)i;
+		grant->name = grant->who + strlen(kinds[i]);
+		return *grant->name != '\0';
+	}
 	return false;
 }
 
@@ -317,14 +315,6 @@ static void begin_grant(struct parser *p, const char *who)
 	struct config *c = p->config;
 	struct config_grant grant = {0}, *more;
 
-	if (!is_who(who)) {
-		fail(p, -EINVAL,
-		     "[grant %s] names nobody: write [grant user:NAME], [grant group:NAME], [grant certificate:NAME] "
-		     "or "
-		     "[grant remote:NAME]",
-		     who);
-		return;
-	}
 	if (c->n_grants == GRANTS_MAX) {
 		fail(p, -EINVAL, "more than %u grants: use groups", GRANTS_MAX);
 		return;
@@ -336,12 +326,18 @@ static void begin_grant(struct parser *p, const char *who)
 	grant.read = strdup("");
 	grant.context = strdup("");
 	grant.write = strdup("");
-	if (more && grant.who && grant.read && grant.context && grant.write) {
+	if (!more || !grant.who || !grant.read || !grant.context || !grant.write) {
+		fail_memory(p);
+	} else if (!parse_who(&grant)) {
+		fail(p, -EINVAL,
+		     "[grant %s] names nobody: write [grant user:NAME], [grant group:NAME], [grant certificate:NAME] "
+		     "or [grant remote:NAME]",
+		     who);
+	} else {
 		more[c->n_grants++] = grant;
 		return;
 	}
 	grant_deinit(&grant);
-	fail_memory(p);
 }
 
 /*

@@ -41,9 +41,13 @@ struct policy {
 	enum policy_memtrace memtrace; /* default automatic */
 };
 
+enum grant_kind { GRANT_USER, GRANT_GROUP, GRANT_CERTIFICATE, GRANT_REMOTE };
+
 /* The rights of one WHO, each a list of globs of guest names, separated by blanks ("" = none). */
 struct config_grant {
-	char *who; /* user:NAME, group:NAME, certificate:NAME or remote:NAME; owned, as the globs */
+	enum grant_kind kind;
+	char *who;	  /* user:NAME, group:NAME, certificate:NAME or remote:NAME; owned, as the globs */
+	const char *name; /* the NAME in WHO */
 	char *read, *context, *write;
 	bool metrics;
 };

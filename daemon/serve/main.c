@@ -152,20 +152,11 @@ static int listen_all(struct http *h, const struct arguments *a, const struct co
 	return http_listen(h, path, sentence, size);
 }
 
-/* Serve standard input and output as a remote that a grant names. */
-static int serve_stdio(struct http *h, struct arguments *a, const struct config *c, char *sentence, size_t size)
+/* Serve standard input and output. */
+static int serve_stdio(struct http *h, struct arguments *a, char *sentence, size_t size)
 {
-	bool granted = false;
-	int fd, rc;
+	int fd, rc = stdio_pump(&fd, &a->pump);
 
-	for (size_t i = 0; i < c->n_grants; i++)
-		granted |= strncmp(c->grants[i].who, "remote:", 7) == 0 && strcmp(c->grants[i].who + 7, a->remote) == 0;
-	if (!granted) {
-		snprintf(sentence, size, "--as %s is refused: write [access] and [grant remote:%s] in mprofd.conf",
-			 a->remote, a->remote);
-		return -EACCES;
-	}
-	rc = stdio_pump(&fd, &a->pump);
 	if (rc < 0) {
 		snprintf(sentence, size, "cannot serve standard input: %s", strerror(-rc));
 		return rc;
@@ -236,7 +227,7 @@ static int serve(struct arguments *a, const struct config *c, char *sentence, si
 		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
 		return rc;
 	}
-	rc = a->stdio ? serve_stdio(server_http(s), a, c, sentence, size)
+	rc = a->stdio ? serve_stdio(server_http(s), a, sentence, size)
 		      : listen_all(server_http(s), a, c, sentence, size);
 	if (rc < 0)
 		return rc;

@@ -24,14 +24,11 @@
 #define GROUPS_MOST 256u
 #define EVERYTHING  "read=*;context=*;write=*;metrics=yes"
 
-enum grant_kind { GRANT_USER, GRANT_GROUP, GRANT_CERTIFICATE, GRANT_REMOTE };
-
 /* A grant of the configuration. */
 struct grant {
-	enum grant_kind kind;
-	const char *name; /* borrowed */
-	uint32_t id;	  /* of a user or group */
-	bool known;	  /* the user or group exists */
+	const struct config_grant *config;
+	uint32_t id; /* of a user or group */
+	bool known;  /* the user or group exists */
 	struct scopes *scopes;
 };
 
@@ -46,7 +43,9 @@ struct access {
 	struct sessions sessions;
 	struct throttle throttle;
 	bool tokens_failed; /* the last read of the tokens failed */
-	bool tls_failed;    /* the last read of certificates failed, and the files have not changed since */
+	/* The user whose name was looked up last; NAMED "" = none. A lookup reads files. */
+	uid_t named_uid;
+	char named[TLS_NAME];
 	struct log_limit log;
 };
 
@@ -59,20 +58,11 @@ static uint64_t seconds(void)
 
 static int grant_init(struct grant *g, const struct config_grant *c, char *sentence, size_t size)
 {
-	static const char *const kinds[] = {[GRANT_USER] = "user:",
-					    [GRANT_GROUP] = "group:",
-					    [GRANT_CERTIFICATE] = "certificate:",
-					    [GRANT_REMOTE] = "remote:"};
 	char text[4 * SCOPES_TEXT_MAX], wrong[512] = "";
 	const struct passwd *user;
 	const struct group *group;
 
-	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (strncmp(c->who, kinds[i], strlen(kinds[i])) != 0)
-			continue;
-		g->kind = (enum grant_kind)i;
-		g->name = c->who + strlen(kinds[i]);
-	}
+	g->config = c;
 	snprintf(text, sizeof(text), "read=%s;context=%s;write=%s;metrics=%s", c->read, c->context, c->write,
 		 c->metrics ? "yes" : "no");
 	g->scopes = scopes_parse(text, wrong, sizeof(wrong));
@@ -80,14 +70,14 @@ static int grant_init(struct grant *g, const struct config_grant *c, char *sente
 		snprintf(sentence, size, "[grant %s]: %s", c->who, wrong);
 		return -EINVAL;
 	}
-	if (g->kind == GRANT_USER && (user = getpwnam(g->name))) {
+	if (c->kind == GRANT_USER && (user = getpwnam(c->name))) {
 		g->id = user->pw_uid;
 		g->known = true;
-	} else if (g->kind == GRANT_GROUP && (group = getgrnam(g->name))) {
+	} else if (c->kind == GRANT_GROUP && (group = getgrnam(c->name))) {
 		g->id = group->gr_gid;
 		g->known = true;
 	}
-	if (!g->known && (g->kind == GRANT_USER || g->kind == GRANT_GROUP))
+	if (!g->known && (c->kind == GRANT_USER || c->kind == GRANT_GROUP))
 		log_warning("[grant %s] names nobody of this host; make the user or group, and start mprofd-http again",
 			    c->who);
 	return 0;
@@ -120,6 +110,21 @@ static int files_init(struct access *a, char *sentence, size_t size)
 	return 0;
 }
 
+/* Return 0 if a grant names the remote of A, or A has none; else -EACCES with a sentence. */
+static int remote_check(const struct access *a, char *sentence, size_t size)
+{
+	const struct config *c = a->config;
+
+	for (size_t i = 0; a->remote && i < c->n_grants; i++)
+		if (c->grants[i].kind == GRANT_REMOTE && strcmp(c->grants[i].name, a->remote) == 0)
+			return 0;
+	if (!a->remote)
+		return 0;
+	snprintf(sentence, size, "--as %s is refused: write [access] and [grant remote:%s] in mprofd.conf", a->remote,
+		 a->remote);
+	return -EACCES;
+}
+
 int access_new(struct access **ap, const struct config *c, const char *remote, char *sentence, size_t size)
 {
 	CLEANUP(access_freep) struct access *a = calloc(1, sizeof(*a));
@@ -133,6 +138,9 @@ int access_new(struct access **ap, const struct config *c, const char *remote, c
 	a->everything = scopes_parse(EVERYTHING, sentence, size);
 	if (!a->everything)
 		return -ENOMEM;
+	rc = remote_check(a, sentence, size);
+	if (rc < 0)
+		return rc;
 	if (c->access) {
 		rc = tokens_new(&a->tokens, c->access_tokens);
 		if (rc == 0)
@@ -220,18 +228,23 @@ static void refresh_tokens(struct access *a)
 	a->tokens_failed = rc < 0;
 }
 
+static void log_refused(struct peer peer, uint32_t n)
+{
+	char text[PEER_TEXT];
+
+	access_peer_text(peer, text);
+	log_write(LOG_LEVEL_WARNING, NULL, "Wrong credentials were refused: peer=%s number=%" PRIu32, text, n);
+}
+
 /* Log wrong credentials that throttle_wrong() has held back. */
-static void log_refused(struct access *a)
+static void log_held_back(struct access *a)
 {
 	uint64_t now = clock_mono();
 	const struct peer *peer;
-	char text[PEER_TEXT];
 	uint32_t n;
 
-	while ((peer = throttle_due(&a->throttle, now, &n))) {
-		access_peer_text(*peer, text);
-		log_write(LOG_LEVEL_WARNING, NULL, "Wrong credentials were refused: peer=%s number=%" PRIu32, text, n);
-	}
+	while ((peer = throttle_due(&a->throttle, now, &n)))
+		log_refused(*peer, n);
 }
 
 void access_refresh(struct access *a, bool now_)
@@ -241,21 +254,18 @@ void access_refresh(struct access *a, bool now_)
 	if (a->tls)
 		refresh_tls(a, now_);
 	refresh_tokens(a);
-	log_refused(a);
+	log_held_back(a);
 }
 
 /* ---- who ---- */
 
 static enum access_status refused(struct access *a, struct peer peer, const char **why, const char *sentence)
 {
-	char text[PEER_TEXT];
 	uint32_t n = throttle_wrong(&a->throttle, peer, clock_mono());
 
 	*why = sentence;
-	if (n) {
-		access_peer_text(peer, text);
-		log_write(LOG_LEVEL_WARNING, NULL, "Wrong credentials were refused: peer=%s number=%" PRIu32, text, n);
-	}
+	if (n)
+		log_refused(peer, n);
 	return ACCESS_WRONG;
 }
 
@@ -331,14 +341,16 @@ static bool add_grant(struct scopes **scopes, const struct grant *g)
 }
 
 /* Return the rights of NAME by the grants of KIND, with a reference; NULL: it has none. */
-static struct scopes *granted(const struct access *a, int kind, const char *name)
+static struct scopes *granted(const struct access *a, enum grant_kind kind, const char *name)
 {
 	struct scopes *scopes = NULL;
 
-	for (size_t i = 0; i < a->n_grants; i++)
-		if ((int)a->grants[i].kind == kind && strcmp(a->grants[i].name, name) == 0 &&
-		    !add_grant(&scopes, &a->grants[i]))
+	for (size_t i = 0; i < a->n_grants; i++) {
+		const struct config_grant *c = a->grants[i].config;
+
+		if (c->kind == kind && strcmp(c->name, name) == 0 && !add_grant(&scopes, &a->grants[i]))
 			break;
+	}
 	return scopes;
 }
 
@@ -401,9 +413,9 @@ static bool unix_user(int fd, struct unix_user *u)
 
 static bool has_grant(const struct grant *g, const struct unix_user *u)
 {
-	if (!g->known || (g->kind != GRANT_USER && g->kind != GRANT_GROUP))
+	if (!g->known)
 		return false;
-	if (g->kind == GRANT_USER)
+	if (g->config->kind == GRANT_USER)
 		return g->id == u->user.uid;
 	if (g->id == u->user.gid)
 		return true;
@@ -413,21 +425,26 @@ static bool has_grant(const struct grant *g, const struct unix_user *u)
 	return false;
 }
 
-static void user_name(uid_t uid, char *name, size_t size)
+/* Return the name of the user UID, or its number as text. Borrowed until the next call. */
+static const char *user_name(struct access *a, uid_t uid)
 {
-	const struct passwd *user = getpwuid(uid);
+	const struct passwd *user;
 
+	if (*a->named && a->named_uid == uid)
+		return a->named;
+	user = getpwuid(uid);
 	if (user)
-		snprintf(name, size, "%s", user->pw_name);
+		snprintf(a->named, sizeof(a->named), "%s", user->pw_name);
 	else
-		snprintf(name, size, "%lu", (unsigned long)uid);
+		snprintf(a->named, sizeof(a->named), "%lu", (unsigned long)uid);
+	a->named_uid = uid;
+	return a->named;
 }
 
 static enum access_status by_user(struct access *a, const struct credentials *c, struct identity *who, const char **why)
 {
 	struct scopes *scopes = NULL;
 	struct unix_user u;
-	char name[TLS_NAME];
 
 	if (!unix_user(c->unix_socket, &u))
 		return ACCESS_NONE;
@@ -440,8 +457,7 @@ static enum access_status by_user(struct access *a, const struct credentials *c,
 		*why = "No grant names this user or one of its groups. Send a token, or ask for a grant.";
 		return ACCESS_NONE;
 	}
-	user_name(u.user.uid, name, sizeof(name));
-	set_who(who, IDENTITY_USER, name, scopes);
+	set_who(who, IDENTITY_USER, user_name(a, u.user.uid), scopes);
 	scopes_unref(scopes);
 	return ACCESS_OK;
 }

@@ -21,8 +21,8 @@
 struct access;
 
 /*
- * Create access control from C, which is borrowed for good. REMOTE is the NAME of --as, or NULL.
- * Return 0, with it in *AP; or -errno, with a sentence in SENTENCE (SIZE bytes).
+ * Create access control from C, which is borrowed for good. REMOTE is the NAME of --as, which a
+ * grant must name, or NULL. Return 0, with it in *AP; or -errno, with a sentence in SENTENCE (SIZE bytes).
  */
 int access_new(struct access **ap, const struct config *c, const char *remote, char *sentence, size_t size);
 struct access *access_free(struct access *a);
