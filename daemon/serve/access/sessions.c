@@ -1,14 +1,8 @@
 /* Begin, find and end sessions. */
-#include <gnutls/crypto.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sessions.h"
-
-static bool hash(const char *text, uint8_t out[32])
-{
-	return gnutls_hash_fast(GNUTLS_DIG_SHA256, text, SESSION_TEXT - 1, out) == 0;
-}
 
 /* Return a place for a session of TOKEN: a free one, or that of the session that must make room. */
 static struct session *place(struct sessions *s, const char *token)
@@ -37,13 +31,8 @@ static struct session *place(struct sessions *s, const char *token)
 const struct session *sessions_begin(struct sessions *s, const char *token, uint64_t expires, char text[SESSION_TEXT])
 {
 	struct session session = {.serial = s->begun + 1, .expires = expires}, *at;
-	uint8_t random[32];
 
-	if (gnutls_rnd(GNUTLS_RND_KEY, random, sizeof(random)) < 0)
-		return NULL;
-	for (size_t i = 0; i < sizeof(random); i++)
-		sprintf(text + 2 * i, "%02x", random[i]);
-	if (!hash(text, session.hash))
+	if (!secret_new(SECRET_BYTES, text) || !secret_hash(text, session.hash))
 		return NULL;
 	snprintf(session.token, sizeof(session.token), "%s", token);
 	at = place(s, token);
@@ -54,9 +43,9 @@ const struct session *sessions_begin(struct sessions *s, const char *token, uint
 
 const struct session *sessions_check(const struct sessions *s, const char *text, uint64_t now)
 {
-	uint8_t wanted[32];
+	uint8_t wanted[SECRET_HASH];
 
-	if (strlen(text) != SESSION_TEXT - 1 || !hash(text, wanted))
+	if (strlen(text) != SESSION_TEXT - 1 || !secret_hash(text, wanted))
 		return NULL;
 	for (size_t i = 0; i < SESSIONS_MAX; i++)
 		if (s->list[i].serial && memcmp(s->list[i].hash, wanted, sizeof(wanted)) == 0)

@@ -13,12 +13,12 @@
 
 #include "tokens.h"
 
-#define SESSION_TEXT	   65u /* bytes of a cookie's value, with NUL: 64 hexadecimal digits */
+#define SESSION_TEXT	   (SECRET_DIGITS + 1) /* bytes of a cookie's value, with NUL */
 #define SESSIONS_MAX	   1024u
 #define TOKEN_SESSIONS_MAX 16u /* sessions of one token; a further one ends the oldest */
 
 struct session {
-	uint8_t hash[32];	   /* SHA-256 of the cookie's value */
+	uint8_t hash[SECRET_HASH]; /* of the cookie's value */
 	char token[TOKEN_ID_TEXT]; /* the token with which it was begun */
 	uint64_t serial;	   /* number of the session, from 1; 0 = the place is free */
 	uint64_t expires;	   /* seconds since 1970 */

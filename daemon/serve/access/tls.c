@@ -13,6 +13,7 @@
 
 #include <gnutls/x509.h>
 
+#include "file-state.h"
 #include "tls.h"
 
 #define FILE_MOST  (1u << 20) /* bytes of a file */
@@ -122,12 +123,9 @@ bool tls_changed(struct tls *t)
 	char path[4096];
 
 	for (int i = 0; i < FILES; i++) {
-		const struct stat *seen = &t->seen[i];
-
 		if (!*t->files[i] || !file_path(t->files[i], path, sizeof(path)) || stat(path, &now) < 0)
 			continue;
-		if (now.st_dev != seen->st_dev || now.st_ino != seen->st_ino || now.st_size != seen->st_size ||
-		    now.st_mtim.tv_sec != seen->st_mtim.tv_sec || now.st_mtim.tv_nsec != seen->st_mtim.tv_nsec)
+		if (!file_state_same(&now, &t->seen[i]))
 			return true;
 	}
 	return false;

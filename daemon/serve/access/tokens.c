@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "file-state.h"
 #include "tokens.h"
 
 #define PREFIX	  "mprof_"
 #define ID_DIGITS 16u
-#define DIGITS	  64u
 #define LINE_MAX_ (SCOPES_TEXT_MAX + 512u)
 
 struct tokens {
@@ -113,9 +113,9 @@ static bool parse_line(char *line, struct token *token)
 		*rest++ = '\0';
 	}
 	*token = (struct token){0};
-	if (strlen(fields[0]) != ID_DIGITS || !is_hex(fields[0], ID_DIGITS) || strlen(fields[1]) != DIGITS ||
-	    !is_hex(fields[1], DIGITS) || !token_name_ok(fields[4]) || !parse_seconds(fields[2], &token->made) ||
-	    !parse_seconds(fields[3], &token->expires))
+	if (strlen(fields[0]) != ID_DIGITS || !is_hex(fields[0], ID_DIGITS) || strlen(fields[1]) != 2 * SECRET_HASH ||
+	    !is_hex(fields[1], 2 * SECRET_HASH) || !token_name_ok(fields[4]) ||
+	    !parse_seconds(fields[2], &token->made) || !parse_seconds(fields[3], &token->expires))
 		return false;
 	strcpy(token->id, fields[0]);
 	strcpy(token->name, fields[4]);
@@ -165,12 +165,6 @@ static int read_lines(struct tokens *t, FILE *file, char *sentence, size_t size)
 	return rc;
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* Read the file, whether or not it has changed. Return as tokens_refresh(). */
 static int tokens_read(struct tokens *t, char *sentence, size_t size)
 {
@@ -201,7 +195,7 @@ int tokens_refresh(struct tokens *t, char *sentence, size_t size)
 
 	if (stat(t->path, &now) < 0 && errno != ENOENT)
 		now = (struct stat){.st_size = -1}; /* let tokens_read() say why */
-	return t->known && is_same(&now, &t->read) ? 0 : tokens_read(t, sentence, size);
+	return t->known && file_state_same(&now, &t->read) ? 0 : tokens_read(t, sentence, size);
 }
 
 /* ---- checking ---- */
@@ -229,14 +223,13 @@ const struct token *tokens_find(const struct tokens *t, const char *id, uint64_t
 const struct token *tokens_check(const struct tokens *t, const char *text, uint64_t now)
 {
 	const struct token *token;
-	uint8_t hash[32];
+	uint8_t hash[SECRET_HASH];
 	const char *secret = text + sizeof(PREFIX) - 1 + ID_DIGITS + 1;
 
 	if (strlen(text) != TOKEN_TEXT - 1 || strncmp(text, PREFIX, sizeof(PREFIX) - 1) != 0 || secret[-1] != '_')
 		return NULL;
 	token = find(t, text + sizeof(PREFIX) - 1, ID_DIGITS);
-	if (!token || gnutls_hash_fast(GNUTLS_DIG_SHA256, secret, DIGITS, hash) < 0 ||
-	    gnutls_memcmp(hash, token->hash, sizeof(hash)) != 0)
+	if (!token || !secret_hash(secret, hash) || gnutls_memcmp(hash, token->hash, sizeof(hash)) != 0)
 		return NULL;
 	return is_valid(token, now) ? token : NULL;
 }
@@ -268,22 +261,17 @@ static int begin_change(struct tokens *t, int *fd, char *sentence, size_t size)
 	return tokens_read(t, sentence, size);
 }
 
-static void put_hex(FILE *out, const uint8_t *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		fprintf(out, "%02x", bytes[i]);
-}
-
 static int write_lines(const struct tokens *t, FILE *out)
 {
+	char hash[2 * SECRET_HASH + 1];
+
 	fputs("# Tokens of mprofd-http: mprofd-http --token new|list|revoke changes this file.\n", out);
 	for (size_t i = 0; i < t->n; i++) {
 		const struct token *token = &t->list[i];
 
-		fprintf(out, "%s ", token->id);
-		put_hex(out, token->hash, sizeof(token->hash));
-		fprintf(out, " %" PRIu64 " %" PRIu64 " %s %s\n", token->made, token->expires, token->name,
-			scopes_text(token->scopes));
+		secret_digits(token->hash, sizeof(token->hash), hash);
+		fprintf(out, "%s %s %" PRIu64 " %" PRIu64 " %s %s\n", token->id, hash, token->made, token->expires,
+			token->name, scopes_text(token->scopes));
 	}
 	return fflush(out) == 0 && fsync(fileno(out)) == 0 ? 0 : -errno;
 }
@@ -358,22 +346,16 @@ static int tokens_write(struct tokens *t, int lock, char *sentence, size_t size)
 
 static int new_token(struct tokens *t, struct token *token, char text[TOKEN_TEXT])
 {
-	char secret[DIGITS + 1];
-	uint8_t random[40];
+	char secret[SECRET_DIGITS + 1];
 
 	do {
-		if (gnutls_rnd(GNUTLS_RND_KEY, random, sizeof(random)) < 0)
+		if (!secret_new(ID_DIGITS / 2, token->id))
 			return -EIO;
-		for (size_t i = 0; i < 8; i++)
-			sprintf(token->id + 2 * i, "%02x", random[i]);
 	} while (find(t, token->id, ID_DIGITS));
-	for (size_t i = 0; i < 32; i++)
-		sprintf(secret + 2 * i, "%02x", random[8 + i]);
-	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, secret, DIGITS, token->hash) < 0)
+	if (!secret_new(SECRET_BYTES, secret) || !secret_hash(secret, token->hash))
 		return -EIO;
 	snprintf(text, TOKEN_TEXT, PREFIX "%s_%s", token->id, secret);
 	gnutls_memset(secret, 0, sizeof(secret));
-	gnutls_memset(random, 0, sizeof(random));
 	return 0;
 }
 

@@ -22,9 +22,10 @@
 
 #include "cleanup.h"
 #include "scopes.h"
+#include "secret.h"
 
 #define TOKEN_ID_TEXT	17u /* with NUL, as the others */
-#define TOKEN_TEXT	(6u + 16u + 1u + 64u + 1u)
+#define TOKEN_TEXT	(6u + 16u + 1u + SECRET_DIGITS + 1u)
 #define TOKEN_NAME_MAX	64u
 #define TOKENS_MAX	4096u
 #define TOKEN_DAYS	365u /* life of a token if none is given */
@@ -32,7 +33,7 @@
 
 struct token {
 	char id[TOKEN_ID_TEXT];
-	uint8_t hash[32]; /* SHA-256 of the 64 digits of the secret */
+	uint8_t hash[SECRET_HASH]; /* of the secret */
 	char name[TOKEN_NAME_MAX];
 	uint64_t made, expires; /* seconds since 1970 */
 	struct scopes *scopes;	/* a reference */
