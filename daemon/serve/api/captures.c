@@ -84,12 +84,10 @@ enum outcome get_domain_captures(struct exchange *x)
  */
 static bool existing(struct exchange *x, int64_t *id, json_t **capture)
 {
-	uint64_t value = 0;
 	int rc = ARCHIVE_E_ABSENT;
 
-	if (quantity_whole(x->parameter, INT64_MAX, &value) && value)
-		rc = json_capture(exchange_reader(x), (int64_t)value, capture);
-	*id = (int64_t)value;
+	if (resource_id(x, id))
+		rc = json_capture(exchange_reader(x), *id, capture);
 	if (rc != 0)
 		exchange_reader_problem(x, rc, ABSENT);
 	return rc == 0;
@@ -101,7 +99,7 @@ static enum outcome send_capture(struct exchange *x, json_t *capture)
 	char etag[ETAG_BYTES];
 
 	tag_capture(capture, etag);
-	return exchange_json_tagged(x, MHD_HTTP_OK, capture, etag);
+	return exchange_json_with(x, MHD_HTTP_OK, capture, MHD_HTTP_HEADER_ETAG, etag);
 }
 
 enum outcome get_capture(struct exchange *x)

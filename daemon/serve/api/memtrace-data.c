@@ -13,7 +13,7 @@
 
 #include "body.h"
 #include "log.h"
-#include "quantity.h"
+#include "resource.h"
 #include "routes.h"
 
 #define TYPE	    "application/x-memtrace"
@@ -256,16 +256,16 @@ enum outcome get_memtrace_data(struct exchange *x)
 	const char *if_range = exchange_header(x, MHD_HTTP_HEADER_IF_RANGE);
 	enum range_status status = RANGE_NONE;
 	struct download d = {0};
-	uint64_t id = 0;
 	int rc = ARCHIVE_E_ABSENT;
+	int64_t id;
 
-	if (quantity_whole(x->parameter, INT64_MAX, &id) && id)
-		rc = memtraces_get(exchange_memtraces(x), (int64_t)id, take_recording, &d);
+	if (resource_id(x, &id))
+		rc = memtraces_get(exchange_memtraces(x), id, take_recording, &d);
 	if (rc == 0)
-		rc = memtraces_check(exchange_memtraces(x), (int64_t)id);
+		rc = memtraces_check(exchange_memtraces(x), id);
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, ABSENT);
-	d.id = (int64_t)id;
+	d.id = id;
 	d.zstd = !range && !x->http10 && request_accepts_zstd(exchange_header(x, MHD_HTTP_HEADER_ACCEPT_ENCODING));
 	snprintf(d.etag, sizeof(d.etag), "\"m%" PRId64 "-%" PRIx64 "%s\"", d.id, d.total, d.zstd ? "-zstd" : "");
 	if (match && request_etag_matches(match, d.etag))

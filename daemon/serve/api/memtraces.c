@@ -70,12 +70,10 @@ enum outcome get_domain_memtraces(struct exchange *x)
  */
 static bool existing(struct exchange *x, int64_t *id, json_t **recording)
 {
-	uint64_t value = 0;
 	int rc = ARCHIVE_E_ABSENT;
 
-	if (quantity_whole(x->parameter, INT64_MAX, &value) && value)
-		rc = memtraces_get(exchange_memtraces(x), (int64_t)value, take_one, recording);
-	*id = (int64_t)value;
+	if (resource_id(x, id))
+		rc = memtraces_get(exchange_memtraces(x), *id, take_one, recording);
 	if (rc != 0)
 		exchange_reader_problem(x, rc, ABSENT);
 	return rc == 0;
@@ -98,11 +96,9 @@ static int see_nothing(void *context, const struct memtrace *t)
 
 int finds_memtrace(struct exchange *x)
 {
-	uint64_t id;
+	int64_t id;
 
-	if (!quantity_whole(x->parameter, INT64_MAX, &id) || id == 0)
-		return ARCHIVE_E_ABSENT;
-	return memtraces_get(exchange_memtraces(x), (int64_t)id, see_nothing, NULL);
+	return resource_id(x, &id) ? memtraces_get(exchange_memtraces(x), id, see_nothing, NULL) : ARCHIVE_E_ABSENT;
 }
 
 static enum outcome ask(struct exchange *x, const struct message_writer *w)

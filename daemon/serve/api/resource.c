@@ -58,6 +58,15 @@ int resource_find_run(struct exchange *x, int64_t *run)
 	return rc;
 }
 
+bool resource_id(const struct exchange *x, int64_t *id)
+{
+	uint64_t value = 0;
+	bool good = quantity_whole(x->parameter, INT64_MAX, &value) && value > 0;
+
+	*id = good ? (int64_t)value : 0;
+	return good;
+}
+
 int resource_finds_domain(struct exchange *x)
 {
 	int64_t run;
@@ -74,11 +83,9 @@ static int see_capture(void *context, const struct reader_capture *c)
 
 int resource_finds_capture(struct exchange *x)
 {
-	uint64_t id;
+	int64_t id;
 
-	if (!quantity_whole(x->parameter, INT64_MAX, &id) || id == 0)
-		return ARCHIVE_E_ABSENT;
-	return reader_capture(exchange_reader(x), (int64_t)id, see_capture, NULL);
+	return resource_id(x, &id) ? reader_capture(exchange_reader(x), id, see_capture, NULL) : ARCHIVE_E_ABSENT;
 }
 
 bool resource_run(struct exchange *x, int64_t *run)
@@ -234,15 +241,11 @@ bool resource_domain(struct exchange *x, const struct position *first, struct re
 
 bool resource_capture_id(struct exchange *x, int64_t *id)
 {
-	uint64_t value;
-
-	if (!quantity_whole(x->parameter, INT64_MAX, &value) || value == 0) {
-		exchange_problem(x, MHD_HTTP_NOT_FOUND, "A capture's id is a number, not %.200s. See /v1/captures.",
-				 x->parameter);
-		return false;
-	}
-	*id = (int64_t)value;
-	return true;
+	if (resource_id(x, id))
+		return true;
+	exchange_problem(x, MHD_HTTP_NOT_FOUND, "A capture's id is a number, not %.200s. See /v1/captures.",
+			 x->parameter);
+	return false;
 }
 
 bool resource_capture(struct exchange *x, struct resource *res)

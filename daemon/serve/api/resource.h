@@ -47,8 +47,10 @@ int resource_finds_capture(struct exchange *x);
  */
 bool resource_domain(struct exchange *x, const struct position *first, struct resource *res);
 bool resource_capture(struct exchange *x, struct resource *res);
-/* Parse {id} of the path into *ID. The capture need not exist. */
+/* Parse {id} of the path, the id of a capture, into *ID. The capture need not exist. */
 bool resource_capture_id(struct exchange *x, int64_t *id);
+/* Parse {id} of the path into *ID. Return false, and set *ID to 0, if it is no number from 1 on; do not answer. */
+bool resource_id(const struct exchange *x, int64_t *id);
 /* Return whether all packets of the capture are archived. Return true if the resource is a run. */
 bool resource_complete(const struct resource *res);
 /*

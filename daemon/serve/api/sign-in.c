@@ -25,32 +25,11 @@ enum outcome get_session(struct exchange *x)
 	return exchange_json(x, MHD_HTTP_OK, json_identity(x, &x->who));
 }
 
-/* Answer with X's identity and the cookie VALUE, which lasts for SECONDS. */
-static enum outcome send_cookie(struct exchange *x, const char *value, uint64_t seconds)
-{
-	CLEANUP(json_unrefp) json_t *json = json_identity(x, &x->who);
-	char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
-	struct MHD_Response *response = NULL;
-	char cookie[256];
-
-	if (text)
-		response = MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
-	if (!response) {
-		free(text);
-		return exchange_json(x, MHD_HTTP_OK, NULL);
-	}
-	snprintf(cookie, sizeof(cookie), COOKIE, value, seconds);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, cookie);
-	return exchange_respond(x, MHD_HTTP_OK, response);
-}
-
 enum outcome post_session(struct exchange *x)
 {
 	static const char *const members[] = {"token", NULL};
 	CLEANUP(json_unrefp) json_t *object = NULL;
-	char cookie[SESSION_TEXT];
+	char value[SESSION_TEXT], cookie[256];
 	enum access_status status;
 	const char *token, *why;
 	uint64_t now;
@@ -63,11 +42,12 @@ enum outcome post_session(struct exchange *x)
 	if (!access_is_on(exchange_access(x)))
 		return exchange_problem(x, MHD_HTTP_CONFLICT,
 					"There is no access control, so nobody needs to sign in.");
-	status = access_sign_in(exchange_access(x), token, x->client->peer, &x->who, cookie, &why);
+	status = access_sign_in(exchange_access(x), token, x->client->peer, &x->who, value, &why);
 	if (status != ACCESS_OK)
 		return exchange_unauthorised(x, status, why);
 	now = clock_real() / NS_PER_S;
-	return send_cookie(x, cookie, x->who.expires > now ? x->who.expires - now : 0);
+	snprintf(cookie, sizeof(cookie), COOKIE, value, x->who.expires > now ? x->who.expires - now : 0);
+	return exchange_json_with(x, MHD_HTTP_OK, json_identity(x, &x->who), MHD_HTTP_HEADER_SET_COOKIE, cookie);
 }
 
 enum outcome delete_session(struct exchange *x)

@@ -116,19 +116,20 @@ static struct MHD_Response *json_response(json_t *json, const char *type, size_t
 	return response;
 }
 
-enum outcome exchange_json_tagged(struct exchange *x, unsigned status, json_t *json, const char *etag)
+enum outcome exchange_json_with(struct exchange *x, unsigned status, json_t *json, const char *header,
+				const char *value)
 {
 	size_t bytes;
 	struct MHD_Response *response = json_response(json, "application/json", &bytes);
 
-	if (response && etag)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
+	if (response && header)
+		MHD_add_response_header(response, header, value);
 	return exchange_respond_memory(x, status, response, bytes);
 }
 
 enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json)
 {
-	return exchange_json_tagged(x, status, json, NULL);
+	return exchange_json_with(x, status, json, NULL, NULL);
 }
 
 enum outcome exchange_created(struct exchange *x, const char *location, json_t *json)

@@ -146,8 +146,9 @@ const char *exchange_header(struct exchange *x, const char *name);
 /* Answer the request. All of these functions return OUTCOME_DONE. */
 /* Releases JSON; NULL = out of memory. */
 enum outcome exchange_json(struct exchange *x, unsigned status, json_t *json);
-/* The same, with ETAG as the header of that name; NULL = none. */
-enum outcome exchange_json_tagged(struct exchange *x, unsigned status, json_t *json, const char *etag);
+/* The same, with a further HEADER; NULL = none. */
+enum outcome exchange_json_with(struct exchange *x, unsigned status, json_t *json, const char *header,
+				const char *value);
 enum outcome exchange_created(struct exchange *x, const char *location, json_t *json);
 enum outcome exchange_text(struct exchange *x, const char *type, const char *text, size_t bytes);
 /* Do not cache the answer, because it depends on the time, or lacks something. */
