@@ -95,7 +95,7 @@ def long_body(name, server, nginx, path, encoding, content, aim):
         peer.append(seconds([f"{nginx.base}/{name}"]))
     cpu = (server.cpu() - cpu) / TURNS
     mine, theirs = (content / statistics.median(t) / 1e6 for t in (ours, peer))
-    line(f"{name}", mine, "MB/s", theirs, aim=aim, met=mine >= aim * theirs)
+    line(name, mine, "MB/s", theirs, aim=aim, met=mine >= aim * theirs)
     line(f"{name}-cpu", cpu, "s")
 
 
@@ -103,4 +103,4 @@ def small_body(name, server, nginx, path, aim, bare=None):
     """BARE: the base of another peer with the same bytes."""
     turns = [(rate(server.base + path, server.token), rate(f"{bare or nginx.base}/{name}")) for _ in range(min(TURNS, 3))]
     ours, theirs = (statistics.median(t) for t in zip(*turns))
-    line(f"{name}", ours, "requests/s", theirs, aim=aim, met=ours >= aim * theirs)
+    line(name, ours, "requests/s", theirs, aim=aim, met=ours >= aim * theirs)

@@ -22,6 +22,7 @@ import time
 import unittest
 
 import daemons
+from certificates import authority, certificate
 from daemons import Case, Daemons, Ring, program
 
 TOKEN = "mprof_0123456789abcdef_" + "5e" * 32
@@ -39,54 +40,24 @@ def run(*arguments, env=None, **options):
 
 
 class Authority:
-    """A CA in a directory, which makes certificates with openssl."""
-
-    CONFIG = """
-[ca]
-default_ca = own
-[own]
-database = {0}/index
-new_certs_dir = {0}
-certificate = {0}/ca.pem
-private_key = {0}/ca.key
-rand_serial = yes
-default_md = sha256
-policy = any
-unique_subject = no
-copy_extensions = copy
-[any]
-commonName = supplied
-"""
+    """A CA in a directory of its own, which makes certificates."""
 
     def __init__(self, path, name):
         self.path = path
         os.mkdir(path)
-        with open(f"{path}/config", "w", encoding="ascii") as f:
-            f.write(self.CONFIG.format(path))
-        with open(f"{path}/index", "w", encoding="ascii"):
-            pass
-        self.certificate = f"{path}/ca.pem"
-        self.self_signed("ca", name, "basicConstraints=critical,CA:TRUE")
+        self.certificate, _ = self.self_signed("ca", name, "basicConstraints=critical,CA:TRUE")
 
-    def openssl(self, *arguments):
-        subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=60)
-
-    def new_key(self, file):
-        return ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{self.path}/{file}.key"]
+    def files(self, file):
+        return f"{self.path}/{file}.pem", f"{self.path}/{file}.key"
 
     def self_signed(self, file, name, *extensions):
-        more = [word for line in extensions for word in ("-addext", line)]
-        subject = ["-subj", f"/CN={name}", "-days", "30", "-out", f"{self.path}/{file}.pem"]
-        self.openssl("req", "-x509", *self.new_key(file), *subject, *more)
-        return f"{self.path}/{file}.pem", f"{self.path}/{file}.key"
+        authority(f"{self.path}/{file}", name, *extensions)
+        return self.files(file)
 
     def make(self, file, name, *extensions, begin="20200101000000Z", end="20490101000000Z"):
         """Make a certificate and its key. Return their paths."""
-        more = [word for line in extensions for word in ("-addext", line)]
-        self.openssl("req", "-new", *self.new_key(file), "-subj", f"/CN={name}", "-out", f"{self.path}/{file}.csr", *more)
-        paths = ["-in", f"{self.path}/{file}.csr", "-out", f"{self.path}/{file}.pem"]
-        self.openssl("ca", "-batch", "-notext", "-config", f"{self.path}/config", *paths, "-startdate", begin, "-enddate", end)
-        return f"{self.path}/{file}.pem", f"{self.path}/{file}.key"
+        certificate(f"{self.path}/{file}", f"/CN={name}", f"{self.path}/ca", *extensions, start=begin, end=end)
+        return self.files(file)
 
 
 class Certificates:

@@ -17,7 +17,7 @@ import time
 
 import attackers
 import namespaces
-from namespaces import ADDRESS, HOST, PORT, access, daemons
+from namespaces import ADDRESS, HOST, PORT, daemons, keys
 
 SECONDS = float(os.environ.get("MPROF_ATTACK", "10"))
 MEDIAN = 0.1  # seconds
@@ -53,8 +53,8 @@ class Client:
 
 
 def self_signed(name, *options, key=None):
-    new = ["-key", key] if key else [*access.KEY_OPTIONS, "-keyout", f"{name}.key"]
-    access.openssl("req", "-x509", *new, "-out", f"{name}.pem", "-days", "2", "-subj", "/CN=viewer", *options)
+    new = ["-key", key] if key else [*keys.KEY_OPTIONS, "-keyout", f"{name}.key"]
+    keys.openssl("req", "-x509", *new, "-out", f"{name}.pem", "-days", "2", "-subj", "/CN=viewer", *options)
     return [os.path.abspath(f"{name}.pem"), os.path.abspath(key or f"{name}.key")]
 
 
@@ -73,7 +73,7 @@ def oversized():
     with open("chain.pem", "w", encoding="ascii") as f:
         f.write(text * 200)
     made["a chain of 200"] = chain
-    access.costly_key("costly.key", 16, 512)
+    keys.costly_key("costly.key", 16, 512)
     made["RSA of 16,384 bits with a long exponent"] = self_signed("costly", key="costly.key")
     return made
 

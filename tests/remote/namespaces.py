@@ -19,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../integration"))
 
 import access  # noqa: E402  pylint: disable=wrong-import-position
+import certificates as keys  # noqa: E402  pylint: disable=wrong-import-position
 import daemons  # noqa: E402  pylint: disable=wrong-import-position
 
 DOM0, VIEWER = f"mprof-dom0-{os.getpid()}", f"mprof-viewer-{os.getpid()}"
@@ -75,19 +76,19 @@ def certificates(where):
     """Make certificates in WHERE: server and server2 for dom0, viewer and stranger for clients."""
     os.mkdir(where)
     with contextlib.chdir(where):
-        access.authority("ca", "Test authority")
-        access.authority("clients", "Viewers")
-        access.authority("other", "Viewers")
+        keys.authority("ca", "Test authority")
+        keys.authority("clients", "Viewers")
+        keys.authority("other", "Viewers")
         for name in "server", "server2":
             server_certificate(name)
-        access.certificate("viewer", "/CN=viewer", "clients", *access.CLIENT)
-        access.certificate("stranger", "/CN=viewer", "other", *access.CLIENT)
+        keys.certificate("viewer", "/CN=viewer", "clients", *keys.CLIENT)
+        keys.certificate("stranger", "/CN=viewer", "other", *keys.CLIENT)
 
 
 def server_certificate(name):
     """Make NAME.pem and NAME.key for dom0 in the current directory."""
     names = [f"subjectAltName = DNS:{HOST},IP:{ADDRESS}", "extendedKeyUsage = serverAuth"]
-    access.certificate(name, f"/CN={HOST}", "ca", *names)
+    keys.certificate(name, f"/CN={HOST}", "ca", *names)
 
 
 class Host(daemons.Daemons):
