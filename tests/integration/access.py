@@ -1019,6 +1019,23 @@ class Protocol(Case):
             self.context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname=HOST).do_handshake()
         return outgoing.read()
 
+    def stalled(self, version):
+        """Return a socket on which a handshake of VERSION stops within the client's second flight."""
+        context = self.context()
+        context.minimum_version = context.maximum_version = version
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_hostname=HOST)
+        s = socket.create_connection(("127.0.0.1", self.port), 10)
+        with contextlib.suppress(ssl.SSLWantReadError):
+            tls.do_handshake()
+        s.sendall(outgoing.read())
+        while not outgoing.pending:
+            incoming.write(s.recv(65536))
+            with contextlib.suppress(ssl.SSLWantReadError):
+                tls.do_handshake()
+        s.sendall(outgoing.read(1))
+        return s
+
     def test_handshakes_that_wait(self):
         """A handshake that waits for its client costs nothing, in whatever part it waits; and it goes on
         when the client does."""
@@ -1029,6 +1046,7 @@ class Protocol(Case):
             held.append(socket.create_connection(("127.0.0.1", self.port), 10))
             held[-1].sendall(part)
         self.assertTrue(held[-1].recv(1000))
+        held += [self.stalled(version) for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
         self.assertEqual(self.ask("/v1/domains", token=self.full).status, 200)
         before = self.processor_time()
         time.sleep(2)
