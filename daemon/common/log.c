@@ -146,19 +146,31 @@ static void write_stderr(enum log_level level, const char *guest, const char *me
 		;
 }
 
+/*
+ * Make the printable text of FORMAT in MESSAGE. The last bytes stay free for a remark behind it.
+ * Return its length.
+ */
+__attribute__((format(printf, 2, 0))) static size_t format_message(char message[LINE_BYTES], const char *format,
+								   va_list args)
+{
+	char raw[LINE_BYTES - 64];
+
+	if (vsnprintf(raw, sizeof(raw), format, args) < 0)
+		raw[0] = '\0';
+	make_printable(message, LINE_BYTES - 64, raw);
+	return strlen(message);
+}
+
 __attribute__((format(printf, 5, 0))) static void log_vwrite(enum log_level level, const char *guest, const char *id,
 							     uint32_t held_back, const char *format, va_list args)
 {
-	char raw[LINE_BYTES - 64], message[LINE_BYTES], name[GUEST_BYTES];
+	char message[LINE_BYTES], name[GUEST_BYTES];
 	int saved = errno; /* callers may log between a failed call and their use of errno */
 	size_t len;
 
 	if (level == LOG_LEVEL_DEBUG && !log_state.debug)
 		return;
-	if (vsnprintf(raw, sizeof(raw), format, args) < 0)
-		raw[0] = '\0';
-	make_printable(message, sizeof(message) - 64, raw);
-	len = strlen(message);
+	len = format_message(message, format, args);
 	if (held_back)
 		snprintf(message + len, sizeof(message) - len, " (%u similar held back)", held_back);
 	if (guest) {
@@ -186,6 +198,17 @@ void log_write_id(enum log_level level, const char *id, const char *format, ...)
 	va_start(args, format);
 	log_vwrite(level, NULL, id, 0, format, args);
 	va_end(args);
+}
+
+void log_journal_id(const char *id, const char *format, ...)
+{
+	char message[LINE_BYTES];
+	va_list args;
+
+	va_start(args, format);
+	format_message(message, format, args);
+	va_end(args);
+	write_journal(LOG_LEVEL_INFO, NULL, id, message);
 }
 
 /*

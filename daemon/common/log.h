@@ -48,6 +48,12 @@ __attribute__((format(printf, 3, 4))) void log_write(enum log_level level, const
  */
 __attribute__((format(printf, 3, 4))) void log_write_id(enum log_level level, const char *id, const char *format, ...);
 
+/*
+ * As log_write_id() at level INFO, but to the journal alone: for a command whose stderr is a person's
+ * terminal. Do nothing where no journal runs.
+ */
+__attribute__((format(printf, 2, 3))) void log_journal_id(const char *id, const char *format, ...);
+
 /* Log one line unless LIMIT is used up. Return whether the line was written. */
 __attribute__((format(printf, 4, 5))) bool log_write_limited(struct log_limit *limit, enum log_level level,
 							     const char *guest, const char *format, ...);

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "access.h"
+#include "log.h"
 #include "quantity.h"
 #include "token-command.h"
 #include "tokens.h"
@@ -23,6 +26,12 @@ static void date_text(uint64_t seconds, char text[24])
 
 	if (seconds == 0 || !gmtime_r(&time, &tm) || !strftime(text, 24, "%Y-%m-%dT%H:%M:%SZ", &tm))
 		strcpy(text, "never");
+}
+
+/* Write into the journal that the token ID was DONE. */
+static void audit(const char *done, const char *id)
+{
+	log_journal_id(ACCESS_AUDIT_ID, "token %s was %s: who=uid:%u peer=--token", id, done, (unsigned)getuid());
 }
 
 static int list(struct tokens *t)
@@ -68,8 +77,10 @@ static int make(struct tokens *t, const struct token_command *c)
 
 	if (!token_name_ok(c->words[0]))
 		return fail(2, "a token's name has 1 to 63 letters, digits, or any of . _ @ -");
-	if (c->days && (!quantity_whole(c->days, TOKEN_DAYS_MOST, &days) || days == 0))
-		return fail(2, "--days takes a number from 1 to 3650");
+	if (c->days && (!quantity_whole(c->days, TOKEN_DAYS_MOST, &days) || days == 0)) {
+		snprintf(sentence, sizeof(sentence), "--days takes a number from 1 to %u", TOKEN_DAYS_MOST);
+		return fail(2, sentence);
+	}
 	scopes = parse_scopes(c);
 	if (!scopes)
 		return 2;
@@ -77,6 +88,7 @@ static int make(struct tokens *t, const struct token_command *c)
 			 sizeof(sentence));
 	if (rc == 0) {
 		date_text(made->expires, expires);
+		audit("made", made->id);
 		fprintf(stderr, "token %s of %s, until %s: %s\n", made->id, made->name, expires,
 			scopes_text(made->scopes));
 		puts(text);
@@ -97,8 +109,10 @@ int token_command_run(const struct token_command *c, const char *path)
 		return fail(1, "no memory left");
 	if (is_new)
 		return make(t, c);
-	if ((is_list ? tokens_refresh(t, sentence, sizeof(sentence))
-		     : tokens_revoke(t, c->words[0], sentence, sizeof(sentence))) < 0)
+	if (is_list)
+		return tokens_refresh(t, sentence, sizeof(sentence)) < 0 ? fail(1, sentence) : list(t);
+	if (tokens_revoke(t, c->words[0], sentence, sizeof(sentence)) < 0)
 		return fail(1, sentence);
-	return is_list ? list(t) : 0;
+	audit("revoked", c->words[0]);
+	return 0;
 }

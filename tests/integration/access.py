@@ -706,6 +706,18 @@ class Renewal(Case):
         self.assertEqual(self.over_http("/v1/session", token=self.full).json()["name"], "full")
 
 
+# Run a command where this program is the journal, and print the one entry.
+JOURNAL = """
+import os, socket, subprocess
+subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
+os.makedirs("/run/systemd/journal")
+journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+journal.bind("/run/systemd/journal/socket")
+subprocess.run({command!r}, check=True, capture_output=True)
+print(journal.recv(65536, socket.MSG_DONTWAIT).decode())
+"""
+
+
 class Tokens(Case):
     def test_revoked_while_it_follows(self):
         self.start("web1")
@@ -743,6 +755,21 @@ class Tokens(Case):
         with open("tokens", "a", encoding="utf-8") as f:
             f.write("garbage\n")
         self.assertRegex(self.command("--token", "list", code=1).stderr, r"tokens:4 is no token: remove the line")
+
+    def test_command_in_the_journal(self):
+        """A token that is made or revoked on the command line is a line of the journal."""
+        if os.geteuid() != 0:
+            self.skipTest("a journal of its own can only be mounted by root")
+
+        def entry(*arguments):
+            code = JOURNAL.format(command=[daemons.program("mprofd-http"), "--config", "mprofd.conf", "--token", *arguments])
+            done = subprocess.run(["unshare", "-m", sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+            return done.stdout
+
+        made = entry("new", "web")
+        token = re.search(r"token (\w{16}) was made: who=uid:0 peer=--token\n", made).group(1)
+        self.assertIn("\nMESSAGE_ID=0c1d1f5f4d0e4f0f9a1b6a2b7d1c5e83\n", made)
+        self.assertRegex(entry("revoke", token), f"token {token} was revoked: who=uid:0")
 
     def test_a_file_that_is_wrong(self):
         """No token is accepted while the file is wrong, because a revocation might be in it."""

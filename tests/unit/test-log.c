@@ -150,7 +150,7 @@ static void journal_begin(struct catch *c, int answer)
 
 /*
  * A line goes to the journal. If the journal refuses it, the line goes to stderr, with its
- * priority.
+ * priority. A command's line goes to the journal alone.
  */
 static void test_journal(void)
 {
@@ -165,6 +165,12 @@ static void test_journal(void)
 	CHECK_EQ_STR(catch_end(&c), "<4>mprofd: warning: web-1: ring refused: pages=0\n");
 	CHECK_EQ_STR(journal.text, entry);
 	log_init("mprofd");
+	catch_begin(&c);
+	journal.text[0] = '\0';
+	log_journal_id("0123456789abcdef0123456789abcdef", "token %s\n was made", "x");
+	CHECK_EQ_STR(catch_end(&c), "");
+	CHECK_EQ_STR(journal.text, "MESSAGE=token x\\x0a was made\nPRIORITY=6\nSYSLOG_IDENTIFIER=mprofd\n"
+				   "MESSAGE_ID=0123456789abcdef0123456789abcdef\n");
 }
 
 int main(void)

@@ -18,6 +18,8 @@
 #include "throttle.h"
 #include "tls.h"
 
+#define ACCESS_AUDIT_ID "0c1d1f5f4d0e4f0f9a1b6a2b7d1c5e83" /* MESSAGE_ID of a change; mprofd-http(8) names it */
+
 struct access;
 
 /*
