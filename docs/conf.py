@@ -18,7 +18,14 @@ myst_heading_anchors = 4
 highlight_language = "text"
 nitpicky = True
 html_theme = "alabaster"
-html_theme_options = {"description": "traces of unikernels, also after they crashed", "page_width": "70em", "font_family": "sans-serif"}
+html_theme_options = {
+    "description": "traces of unikernels, also after they crashed",
+    "page_width": "min(85em, 96%)",
+    "body_max_width": "70em",
+    "font_family": "sans-serif",
+    "code_font_size": "0.8em",
+    "show_powered_by": False,
+}
 html_sidebars = {"**": ["about.html", "navigation.html", "searchbox.html"]}
 html_show_sourcelink = False
 html_show_sphinx = False
