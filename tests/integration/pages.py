@@ -132,6 +132,33 @@ def output_differs(shown, real, mask=masked):
 # ---- running
 
 
+def execute(found, replaced, environment, shell=("bash", "--norc")):
+    """
+    Run commands, one after the other in one SHELL, with the texts of REPLACED in place of its keys.
+    Return (command, lines of its output, exit code) for each.
+    """
+    script = ["export LC_ALL=C.UTF-8", "set -o pipefail"]
+    for index, command in enumerate(found):
+        text = command.text
+        for shown, real in replaced.items():
+            text = text.replace(shown, real)
+        script += [f"echo '{MARK}{index}'", text, f"code=$?; echo; echo '{MARK}code' $code"]
+    piped = {"input": "\n".join(script) + "\n", "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
+    done = subprocess.run([*shell], env=environment, check=False, timeout=300, **piped)
+    parts = re.split(rf"(?m)^{MARK}", done.stdout)[1:]
+    if len(parts) != 2 * len(found):
+        raise AssertionError(f"the shell ended too early:\n{done.stdout}")
+    outputs = [part.split("\n", 1)[1].removesuffix("\n").splitlines() for part in parts[::2]]
+    return list(zip(found, outputs, [int(part.split()[1]) for part in parts[1::2]]))
+
+
+def codes(command):
+    """Return the exit codes that are right for a command."""
+    if "| head" in command.text:
+        return {0, 23, 141}  # head closes the pipe
+    return {22} if "curl" in command.text and re.search(r"\b[45]\d\d\b", "\n".join(command.output)) else {0}
+
+
 class Case(sink.Case):
     """Daemons as the pages describe them."""
 
@@ -166,40 +193,12 @@ class Case(sink.Case):
     def run_page(self, name):
         found = commands(name)
         self.assertTrue(found, "no command")
-        script = ["export LC_ALL=C.UTF-8"]
-        for index, command in enumerate(found):
-            text = command.text
-            for shown, real in self.replaced.items():
-                text = text.replace(shown, real)
-            script += [f"echo '{MARK}{index}'", text, f"code=$?; echo; echo '{MARK}code' $code"]
         environment = {**os.environ, "HOME": os.path.abspath("home"), "PATH": f"{os.path.abspath('bin')}:{os.environ['PATH']}"}
         environment["MPROFCTL_HOST"] = f"unix:{self.d.socket}"
-        done = subprocess.run(
-            ["bash", "--norc", "-o", "pipefail"],
-            input="\n".join(script) + "\n",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=300,
-        )
-        parts = re.split(rf"(?m)^{MARK}", done.stdout)[1:]
-        self.assertEqual(len(parts), 2 * len(found), done.stdout)
-        for command, output, code in zip(found, parts[::2], parts[1::2]):
-            real = output.split("\n", 1)[1].removesuffix("\n").splitlines()
-            said = "\n".join(real)
+        for command, real, code in execute(found, self.replaced, environment):
             with self.subTest(f"docs/{name}:{command.line}: {command.text}"):
-                wrong = output_differs(command.output, real, self.mask)
-                self.assertIsNone(wrong, f"{wrong}:\n{said}")
-                self.assertIn(int(code.split()[1]), self.codes(command), said)
-
-    def codes(self, command):
-        """Return the exit codes that are right for a command."""
-        if "| head" in command.text:
-            return {0, 23, 141}  # head closes the pipe
-        return {22} if "curl" in command.text and re.search(r"\b[45]\d\d\b", "\n".join(command.output)) else {0}
+                self.assertIsNone(output_differs(command.output, real, self.mask), "\n".join(real))
+                self.assertIn(code, codes(command), "\n".join(real))
 
 
 class Http(Case):
