@@ -25,7 +25,8 @@ import sink
 
 TOP = os.path.normpath(os.path.join(daemons.HERE, "../.."))
 DOCUMENTS = os.path.join(TOP, "docs")
-CURL = re.compile(r"\bcurl\s+(?:-|['\"]?https?:)")
+CURL = re.compile(r"\bcurl\b")
+CURL_IN_PROSE = re.compile(r"`curl |\bcurl\s+(?:-|['\"]?https?:)|^    .*\bcurl ")
 MARK = "==== command "
 
 
@@ -58,7 +59,7 @@ def commands(name):
                 command.output.append(line)
             else:
                 raise AssertionError(f"docs/{name}:{number}: a line of output without a command")
-        if CURL.search(line) and not here:
+        if (CURL_IN_PROSE if language is None else CURL).search(line) and not here:
             raise AssertionError(f'docs/{name}:{number}: write curl as a command in a block of the language console, behind "$ "')
     return found
 
