@@ -2,8 +2,11 @@
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
@@ -125,9 +128,31 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
 }
 
 /*
- * Listen on the sockets that systemd passes; if it passes none, on those of the options; else on
- * those of the configuration; else on the default socket. Return 0; or -errno, with a sentence in
- * SENTENCE (SIZE bytes).
+ * Return whether one of the N sockets that systemd passed is that of the address WHERE: it has its
+ * path, or its port.
+ */
+static bool is_passed(const char *where, int n)
+{
+	const bool local = strncmp(where, "unix:", 5) == 0;
+	const char *colon = strrchr(where, ':');
+	const long port = local || !colon ? 0 : strtol(colon + 1, NULL, 10);
+	int same;
+
+	if (!local && (port <= 0 || port > UINT16_MAX))
+		return false;
+	for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + n; fd++) {
+		same = local ? sd_is_socket_unix(fd, SOCK_STREAM, 1, where + strlen("unix:"), 0)
+			     : sd_is_socket_inet(fd, AF_UNSPEC, SOCK_STREAM, 1, (uint16_t)port);
+		if (same > 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Listen on the sockets that systemd passes, and on those of the options; without options on those
+ * of the configuration, too; without any of these on the default socket. Return 0; or -errno, with a
+ * sentence in SENTENCE (SIZE bytes).
  */
 static int listen_all(struct http *h, const struct arguments *a, const struct config *c, char *sentence, size_t size)
 {
@@ -142,11 +167,12 @@ static int listen_all(struct http *h, const struct arguments *a, const struct co
 	free(names);
 	for (size_t i = 0; i < a->n_listen && rc == 0; i++)
 		rc = http_listen(h, a->listen[i], sentence, size);
-	if (n > 0 || a->n_listen)
+	if (a->n_listen)
 		return rc;
 	for (size_t i = 0; c->listen && c->listen[i] && rc == 0; i++)
-		rc = http_listen(h, c->listen[i], sentence, size);
-	if (c->listen && c->listen[0])
+		if (!is_passed(c->listen[i], n))
+			rc = http_listen(h, c->listen[i], sentence, size);
+	if (n > 0 || (c->listen && c->listen[0]))
 		return rc;
 	snprintf(path, sizeof(path), "unix:%s/http.sock", a->run);
 	return http_listen(h, path, sentence, size);

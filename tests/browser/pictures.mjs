@@ -1,13 +1,14 @@
 /*
- * Make the pictures of README.md and docs/viewer.md. Every run of the tests makes each picture,
+ * Make the pictures of README.md and of the pages in docs. Every run of the tests makes each picture,
  * and writes it only if $MPROF_PICTURES names a directory:
  *
  *     MPROF_PICTURES=docs/pictures node tests/browser/run.mjs build/gcc build/browser /dev/null picture:
  */
+import {execFileSync} from "node:child_process";
 import {writeFileSync} from "node:fs";
 import path from "node:path";
 
-import {ok, reference, sleep, test, until} from "./harness.mjs";
+import {BUILD, ok, reference, sleep, test, until} from "./harness.mjs";
 import {boxes, opened as profile, recorded} from "./memory-tools.mjs";
 import {GRAIN, info, writer} from "./memtrace-make.mjs";
 import {read} from "./png.mjs";
@@ -64,6 +65,51 @@ test("picture: a missed wake-up", async (t) => {
 	await until(async () => (await drawn(page, "why")).length >= 3);
 	ok((await drawn(page, "signal")).length >= 1, "the signal");
 	await picture(page, "missed-wake-up");
+});
+
+/* The tutorial's guests, as its commands make them: the program with the mistake, and the mended one. */
+async function tutorial(t) {
+	const host = await t.host();
+
+	for (const [name, how] of [
+		["web", "bad"],
+		["fixed", "good"],
+	]) {
+		execFileSync(path.join(BUILD, "tests/integration/story"), [how, path.join(host.rings, `${name}.ctf`)]);
+		await until(async () => (await host.domain(name))?.state === "ended");
+	}
+	return host;
+}
+
+test("picture: the tutorial's guests", async (t) => {
+	const host = await tutorial(t);
+	const page = await t.open(host, "/", {...SIZE, height: 400});
+
+	await page.getByRole("link", {name: "fixed"}).first().waitFor();
+	for (const name of ["web", "fixed"])
+		await page
+			.getByLabel(new RegExp(`Tick ${name},? .*beside others`))
+			.first()
+			.check();
+	await page.getByRole("link", {name: "Compare"}).waitFor();
+	await picture(page, "tutorial-guests");
+});
+
+test("picture: the tutorial's time line", async (t) => {
+	const host = await tutorial(t);
+	const page = await opened(t, host, "#domain=web", SIZE);
+
+	await until(async () => (await drawn(page, "thread")).length >= 5);
+	await picture(page, "tutorial-time-line");
+});
+
+test("picture: the tutorial's comparison", async (t) => {
+	const host = await tutorial(t);
+	const page = await opened(t, host, "#domain=web&against=domain%3Afixed", {...SIZE, height: 760});
+
+	await page.locator(".tl-panel-body", {hasText: "Here they part first"}).waitFor();
+	await settled(page);
+	await picture(page, "tutorial-comparison");
 });
 
 test("picture: the time line of a server", async (t) => {

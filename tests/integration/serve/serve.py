@@ -1851,33 +1851,61 @@ class Start(unittest.TestCase):
             self.assertTrue(os.path.exists(f"{root}/b.sock"))
             server.stop()
 
+    def activated(self, root, *sockets):
+        """Start the server with the configuration ROOT/c, and with sockets as systemd passes them. Return its process id."""
+
+        def hand_over():
+            for index, passed in enumerate(sockets):
+                os.dup2(passed.fileno(), 50 + index)  # a later one may have the number that this one gets
+            for index in range(len(sockets)):
+                os.dup2(50 + index, 3 + index)
+            os.environ["LISTEN_PID"], os.environ["LISTEN_FDS"] = str(os.getpid()), str(len(sockets))
+            os.execv(HTTP, [HTTP, "--state", root, "--run", root, "--config", os.path.join(root, "c")])
+
+        pid = os.fork()
+        if pid == 0:
+            try:
+                hand_over()
+            finally:
+                os._exit(99)
+        return pid
+
+    def unix_listener(self, path):
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(path)
+        listener.listen(5)
+        return listener
+
+    def healthy(self, connection):
+        with contextlib.closing(connection):
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
+
     def test_socket_activation(self):
         with tempfile.TemporaryDirectory() as root:
             open(os.path.join(root, "c"), "w").close()
-            listener = socket.socket(socket.AF_UNIX)
-            listener.bind(os.path.join(root, "s"))
-            listener.listen(5)
-
-            def hand_over():
-                os.dup2(listener.fileno(), 3)
-                os.set_inheritable(3, True)
-                os.environ["LISTEN_PID"], os.environ["LISTEN_FDS"] = str(os.getpid()), "1"
-                os.execv(HTTP, [HTTP, "--state", root, "--run", root, "--config", os.path.join(root, "c")])
-
-            pid = os.fork()
-            if pid == 0:
-                try:
-                    hand_over()
-                finally:
-                    os._exit(99)
-            connection = UnixConnection(os.path.join(root, "s"))
-            connection.request("GET", "/healthz")
-            self.assertEqual(connection.getresponse().status, 200)
-            connection.close()
+            pid = self.activated(root, self.unix_listener(f"{root}/s"))
+            self.assertTrue(self.healthy(UnixConnection(f"{root}/s")))
             os.kill(pid, signal.SIGTERM)
             self.assertEqual(os.waitpid(pid, 0)[1], 0)
-            self.assertTrue(os.path.exists(os.path.join(root, "s")))
-            listener.close()
+            self.assertTrue(os.path.exists(f"{root}/s"))
+            self.assertFalse(os.path.exists(f"{root}/http.sock"))
+
+    def test_socket_activation_and_configuration(self):
+        """The configured addresses are served beside systemd's sockets. One that systemd has passed is left to it."""
+        with tempfile.TemporaryDirectory() as root, socket.create_server(("127.0.0.1", 0)) as tcp, socket.create_server(("127.0.0.1", 0)) as free:
+            passed, port = tcp.getsockname()[1], free.getsockname()[1]
+            free.close()
+            with open(os.path.join(root, "c"), "w") as f:
+                f.write(f"[http]\nlisten = unix:{root}/s\nlisten = 127.0.0.1:{passed}\nlisten = 127.0.0.1:{port}\n")
+            pid = self.activated(root, self.unix_listener(f"{root}/s"), tcp)
+            self.assertTrue(self.healthy(UnixConnection(f"{root}/s")))
+            for number in (passed, port):
+                self.assertTrue(self.healthy(http.client.HTTPConnection("127.0.0.1", number, timeout=60)))
+            os.kill(pid, signal.SIGTERM)
+            self.assertEqual(os.waitpid(pid, 0)[1], 0)
+            self.assertTrue(os.path.exists(f"{root}/s"))
 
 
 if __name__ == "__main__":
