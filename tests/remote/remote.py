@@ -387,7 +387,9 @@ class Scan(namespaces.Case):
         """The same judgement refuses a server with old protocols and ciphers."""
         keys.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "weak.key", "-out", "weak.pem", "-days", "2", "-subj", "/CN=weak")
         command = ["openssl", "s_server", "-accept", f"{HONEST}:{PORT}", "-cert", "weak.pem", "-key", "weak.key", "-quiet", "-www"]
-        weak = subprocess.Popen([*command, "-cipher", "AES128-SHA:DHE-RSA-AES128-SHA:@SECLEVEL=0"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        weak = subprocess.Popen(
+            [*command, "-cipher", "AES128-SHA:DHE-RSA-AES128-SHA:@SECLEVEL=0"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
         self.addCleanup(weak.wait)
         self.addCleanup(weak.kill)
 
