@@ -20,6 +20,9 @@ SOURCE = os.path.normpath(os.path.join(daemons.HERE, "../.."))
 DOCUMENTS = os.path.join(SOURCE, "docs/monitoring")
 NAME = re.compile(r"\bmprofd_\w+")
 TYPE = re.compile(r"(?m)^# TYPE (\S+) ")
+SAMPLE = re.compile(r"(?m)^(mprofd_\w+)(?:\{(.*)\})? ")
+LABEL = re.compile(r"(\w+)=~?\\?\"")
+TARGET = {"job", "instance"}  # labels that Prometheus gives to each series
 
 
 def tool(name):
@@ -54,6 +57,17 @@ def expressions():
         found = [expression.replace(variable, value) for expression in found]
     assert not [expression for expression in found if "$" in expression]
     return found
+
+
+def labels_used():
+    """Yield (metrics, labels) of each query of the dashboard: its matchers, its joins, and its legend."""
+    board = json.loads(document("dashboard.json"))
+    for panel in board["panels"]:
+        for target in panel.get("targets", []):
+            expression = target["expr"]
+            joins = ",".join(re.findall(r"\b(?:on|by|without|ignoring|group_left|group_right) *\(([^)]*)\)", expression))
+            labels = {*LABEL.findall(expression), *re.findall(r"\w+", joins), *re.findall(r"\{\{(\w+)\}\}", target.get("legendFormat", ""))}
+            yield set(NAME.findall(expression)), labels
 
 
 class Prometheus:
@@ -161,6 +175,10 @@ class Monitored(access.Case):
             for expression in expressions():
                 with self.subTest(expression):
                     self.assertIsNotNone(p.ask("query", query=expression))
+            # The labels of the target, of which the dashboard chooses, are those of each series.
+            series = p.ask("series", **{"match[]": '{__name__=~"mprofd_.+",job="mprofd"}'})
+            self.assertGreater(len(series), 50)
+            self.assertEqual([one for one in series if not TARGET <= set(one)], [])
             rules = lambda: [rule for group in p.ask("rules")["groups"] for rule in group["rules"]]
             self.assertGreater(len(rules()), 20)
             self.d.wait(lambda: all(rule["health"] != "unknown" for rule in rules()))
@@ -194,13 +212,30 @@ class Monitored(access.Case):
             self.d._end(sink)
         exposed = set(TYPE.findall(text))
         self.assertGreater(len(exposed), 70)
-        # These are exposed on Xen, where no test of this file runs.
+        # These are exposed on Xen, where no test of this file runs; the judge of tests/xen/lab looks for them.
         with open(os.path.join(SOURCE, "daemon/xen/source-xen.c"), encoding="utf-8") as f:
-            on_xen = {f"{name}_total" if kind == "counter" else name for name, kind in re.findall(r"# TYPE (mprofd_\w+) (\w+)\\n", f.read())}
+            source = f.read()
+        on_xen = {f"{name}_total" if kind == "counter" else name for name, kind in re.findall(r"# TYPE (mprofd_\w+) (\w+)\\n", source)}
         self.assertIn("mprofd_xenstore_refused_total", on_xen)
         named = {name for expression in expressions() for name in NAME.findall(expression)}
         self.assertGreater(len(named), 50)
-        self.assertEqual(named - exposed - on_xen, set())
+        # TYPE lines alone do not suffice: each metric has a sample.
+        samples = {name: set(LABEL.findall(labels)) for name, labels in SAMPLE.findall(text)}
+        self.assertEqual(named - set(samples) - on_xen, set())
+        samples.update({name: set(LABEL.findall(labels)) for name, labels in re.findall(r'"(mprofd_\w+)\{(.*)\} ', source)})
+        used = list(labels_used())
+        self.assertGreater(len(used), 60)
+        for metrics, labels in used:
+            for metric in metrics:
+                self.assertEqual(labels - TARGET - samples.get(metric, set()), set(), metric)
+        self.assertIn({"reason", "instance", "job"}, [labels for _, labels in used])
+        # promtool parses every expression as a rule's.
+        with open("rules.yml", "w", encoding="utf-8") as f:
+            rules = [{"record": f"expression:{n}", "expr": expression} for n, expression in enumerate(expressions())]
+            json.dump({"groups": [{"name": "expressions", "rules": rules}]}, f)
+        checked = subprocess.run([tool("promtool"), "check", "rules", "rules.yml"], capture_output=True, text=True, check=False)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.assertIn(f"{len(rules)} rules found", checked.stdout)
         tested = set(NAME.findall(document("alerts-test.yml")))
         self.assertEqual(tested - exposed - on_xen, set())
 

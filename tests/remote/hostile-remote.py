@@ -119,7 +119,8 @@ class Hostile(namespaces.Case):
         for name, times in said["times"].items():
             times = sorted(times) or [math.inf]
             honest[name] = {"n": len(times), "median_ms": round(1e3 * times[len(times) // 2], 1), "worst_ms": round(1e3 * times[-1], 1)}
-        print(json.dumps({"attack": kind, "honest": honest, "memory_mib": memory >> 20, "log_lines": lines, "attacker": figures}), flush=True)
+        # On a line of its own: unittest leaves its line open.
+        print("\n" + json.dumps({"attack": kind, "honest": honest, "memory_mib": memory >> 20, "log_lines": lines, "attacker": figures}), flush=True)
         self.assertEqual(said["faults"], [])
         for name, times in said["times"].items():
             self.assertGreater(len(times), SECONDS, name)

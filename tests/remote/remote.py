@@ -19,7 +19,7 @@ import unittest
 import xml.etree.ElementTree
 
 import namespaces
-from namespaces import ADDRESS, HOST, IN_DOM0, PORT, URL, daemons
+from namespaces import ADDRESS, HONEST, HOST, IN_DOM0, PORT, URL, daemons, keys
 
 ROTATIONS = 10
 ANSWER = re.compile(r"\A(.*)\n(\d{3})\Z", re.DOTALL)
@@ -161,14 +161,56 @@ class Ssh(Fetch):
         return False
 
 
+# Chromium reads policies from this directory alone.
+POLICIES = "/etc/chromium"
+
+
 @unittest.skipUnless(shutil.which("node") and "MPROF_BROWSER" in os.environ, "MPROF_BROWSER does not name the packages of tests/browser")
 class Page(namespaces.Case):
     """The page, in a real browser."""
 
-    def test_page(self):
+    guests = {"web": ["--rate", "2000"], "db": ["--rate", "200"]}
+
+    def page(self, mode, *more, prefix=(), env=None):
         script = os.path.join(namespaces.HERE, "page.mjs")
-        done = run("node", script, URL, self.full, "web", env={"MPROF_BUILD": daemons.BUILD})
+        done = run(*prefix, "node", script, mode, URL, "web", *more, env={"MPROF_BUILD": daemons.BUILD, **(env or {})})
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_token(self):
+        self.page("token", self.full)
+
+    def with_certificate(self, mode, name):
+        """Open the page in a browser with the certificate NAME, and with trust in the server's authority."""
+        home = os.path.abspath("home")
+        store = f"sql:{home}/.pki/nssdb"
+        os.makedirs(f"{home}/.pki/nssdb")
+        for command in (
+            ["certutil", "-d", store, "-N", "--empty-password"],
+            ["certutil", "-d", store, "-A", "-n", "authority", "-t", "C,,", "-i", "tls/ca.pem"],
+            ["openssl", "pkcs12", "-export", "-in", f"tls/{name}.pem", "-inkey", f"tls/{name}.key", "-out", "key.p12", "-passout", "pass:"],
+            ["pk12util", "-d", store, "-i", "key.p12", "-W", ""],
+        ):
+            done = run(*command)
+            self.assertEqual(done.returncode, 0, (command, done.stdout, done.stderr))
+        # The browser chooses the certificate without asking. Only its own processes see the policy.
+        shutil.copytree(POLICIES, "policies")
+        os.makedirs("policies/policies/managed", exist_ok=True)
+        with open("policies/policies/managed/certificate.json", "w", encoding="ascii") as f:
+            json.dump({"AutoSelectCertificateForUrls": [json.dumps({"pattern": URL, "filter": {}})]}, f)
+        mount = f'mount --bind "{os.path.abspath("policies")}" {POLICIES} && exec "$@"'
+        self.page(mode, prefix=["unshare", "--mount", "sh", "-c", mount, "sh"], env={"HOME": home})
+
+    @unittest.skipUnless(
+        shutil.which("certutil") and os.path.isdir(POLICIES), "there is no certutil (package libnss3-tools), or no Chromium of Debian"
+    )
+    def test_certificate(self):
+        self.with_certificate("certificate", "viewer")
+
+    @unittest.skipUnless(
+        shutil.which("certutil") and os.path.isdir(POLICIES), "there is no certutil (package libnss3-tools), or no Chromium of Debian"
+    )
+    def test_certificate_of_another_authority(self):
+        self.with_certificate("stranger", "stranger")
 
 
 class Refused(namespaces.Case):
@@ -296,16 +338,16 @@ class Scan(namespaces.Case):
     guests = {}
     more = "handshakes-per-peer = 10000\n"
 
-    def scan(self):
-        done = run("sslscan", "--xml=scan.xml", "--show-client-cas", f"{ADDRESS}:{PORT}")
+    def scan(self, address, port):
+        done = run("sslscan", "--xml=scan.xml", "--show-client-cas", f"{address}:{port}")
         self.assertEqual(done.returncode, 0, done.stderr)
         return xml.etree.ElementTree.parse("scan.xml").find("ssltest")
 
-    @unittest.skipUnless(shutil.which("sslscan"), "there is no sslscan (package sslscan)")
-    def test_sslscan(self):
-        found = self.scan()
+    def protocols(self, found):
         enabled = {f"{p.get('type')}{p.get('version')}" for p in found.findall("protocol") if p.get("enabled") == "1"}
         self.assertEqual(enabled, {"tls1.2", "tls1.3"})
+
+    def ciphers(self, found):
         ciphers = found.findall("cipher")
         self.assertGreater(len(ciphers), 3)
         for cipher in ciphers:
@@ -316,6 +358,21 @@ class Scan(namespaces.Case):
             # Each has forward secrecy, and authenticates what it encrypts.
             self.assertRegex(what["cipher"], r"^(TLS_AES|TLS_CHACHA20|ECDHE-)", what)
             self.assertRegex(what["cipher"], r"GCM|CCM|POLY1305", what)
+        print(f"{len(ciphers)} ciphers: {' '.join(c.get('cipher') for c in ciphers)}", flush=True)
+
+    def groups(self, found):
+        groups = found.findall("group")
+        self.assertGreater(len(groups), 2)
+        for group in groups:
+            self.assertGreaterEqual(int(group.get("bits")), 112, dict(group.attrib))
+            self.assertNotIn("ffdhe", group.get("name").lower())
+
+    @unittest.skipUnless(shutil.which("sslscan"), "there is no sslscan (package sslscan)")
+    def test_sslscan(self):
+        found = self.scan(ADDRESS, PORT)
+        self.protocols(found)
+        self.ciphers(found)
+        self.groups(found)
         # An OpenSSL without compression cannot try it.
         self.assertIn("0", [c.get("supported") for c in found.findall("compression")] or ["0"])
         renegotiation = found.find("renegotiation")
@@ -324,10 +381,28 @@ class Scan(namespaces.Case):
         self.assertIn("Secure Renegotiation IS supported", said)
         self.assertIn("Compression: NONE", said)
         self.assertEqual({h.get("sslversion"): h.get("vulnerable") for h in found.findall("heartbleed")}, {"TLSv1.2": "0", "TLSv1.3": "0"})
-        for group in found.findall("group"):
-            self.assertGreaterEqual(int(group.get("bits")), 112, dict(group.attrib))
-            self.assertNotIn("ffdhe", group.get("name").lower())
-        print(f"{len(ciphers)} ciphers: {' '.join(c.get('cipher') for c in ciphers)}", flush=True)
+
+    @unittest.skipUnless(shutil.which("sslscan"), "there is no sslscan (package sslscan)")
+    def test_a_weak_server_fails(self):
+        """The same judgement refuses a server with old protocols and ciphers."""
+        keys.openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "weak.key", "-out", "weak.pem", "-days", "2", "-subj", "/CN=weak")
+        command = ["openssl", "s_server", "-accept", f"{HONEST}:{PORT}", "-cert", "weak.pem", "-key", "weak.key", "-quiet", "-www"]
+        weak = subprocess.Popen(
+            [*command, "-cipher", "AES128-SHA:DHE-RSA-AES128-SHA:@SECLEVEL=0"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+        self.addCleanup(weak.wait)
+        self.addCleanup(weak.kill)
+
+        def answers():
+            with contextlib.suppress(OSError), socket.create_connection((HONEST, PORT), 5):
+                return True
+            return False
+
+        self.d.wait(answers)
+        found = self.scan(HONEST, PORT)
+        for judge in self.protocols, self.ciphers, self.groups:
+            with self.assertRaises(AssertionError, msg=judge.__name__):
+                judge(found)
 
 
 if __name__ == "__main__":

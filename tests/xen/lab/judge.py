@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 
+import judge_packages
 import serials
 from serials import Wrong
 
@@ -133,6 +134,8 @@ class Xen(Judge):
     def daemons(self):
         @self.check("systemctl enable --now mprofd starts it and the server's socket", "enable")
         def _():
+            for unit in "mprofd.service", "mprofd-sink.service", "mprofd-http.socket":
+                need(self.seen["disabled"][unit] == ["inactive", "disabled"], f"before: {self.seen['disabled']}")
             need(set(self.seen["active"].values()) == {"active"}, str(self.seen["active"]))
 
         @self.check("the collector is user mprofd and has no capability, in any thread", "enable")
@@ -375,8 +378,8 @@ class Xen(Judge):
             need(int(values["mprofd_archive_captures"]) == captures > 0, f"captures: {values['mprofd_archive_captures']}, not {captures}")
             for name in ("mprofd_looks_total", "mprofd_mapped_pages", "mprofd_mapped_pages_limit"):
                 need(name in values, f"{name} is missing")
-            refused = {name: value for name, value in values.items() if name.startswith("mprofd_xenstore_refused_total") and value != "0"}
-            need(not refused, f"refused: {refused}")
+            refused = {name: value for name, value in values.items() if name.startswith('mprofd_xenstore_refused_total{reason="')}
+            need(refused and set(refused.values()) == {"0"}, f"refused: {refused}")
 
         @self.check("mprofd logs no error", "collect")
         def _():
@@ -402,6 +405,13 @@ class Plain(Judge):
             need(shown["by hand"].count("\n") == 1 and "--source dir:" in shown["by hand"], shown["by hand"])
 
 
+class Packages(Judge):
+    """Checks for the packages in dom0."""
+
+    def judge(self):
+        judge_packages.judge(self)
+
+
 def tail(path, lines):
     try:
         with open(path, encoding="utf-8", errors="replace") as f:
@@ -411,7 +421,7 @@ def tail(path, lines):
 
 
 def main(machine, out, results, truth):
-    judge = (Plain if machine == "linux" else Xen)(machine, out, results, truth)
+    judge = {"linux": Plain, "packages": Packages}.get(machine, Xen)(machine, out, results, truth)
     judge.judge()
     if judge.failed:
         for name, lines in (("scenario.log", 60), ("evidence/journal-mprofd.txt", 80), ("journal.log", 30), ("console.log", 20)):

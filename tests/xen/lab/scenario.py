@@ -13,31 +13,12 @@ import subprocess
 import sys
 import time
 
+import packaged
 import xen
+from xen import step
 
-STEPS = {}
 RATE = 200  # events a second, in each stream
 SLOW = 40  # the same while no daemon runs: the smallest ring then holds four minutes
-
-
-def step(function):
-    """Make FUNCTION a step, which returns whether it succeeded. evidence/steps.json gets the error."""
-
-    def begin(*arguments, **options):
-        name = function.__name__
-        xen.log(f"---- {name}")
-        began = time.monotonic()
-        failure = None
-        try:
-            function(*arguments, **options)
-        except (xen.Failed, subprocess.SubprocessError, OSError, KeyError, IndexError, TypeError, ValueError) as error:
-            failure = f"{type(error).__name__}: {error}"
-            xen.log(f"{name} failed: {failure}")
-        STEPS[name] = {"failure": failure, "seconds": round(time.monotonic() - began, 2)}
-        xen.save("steps.json", STEPS)
-        return failure is None
-
-    return begin
 
 
 class Lab:
@@ -76,6 +57,10 @@ class Lab:
 
     @step
     def enable(self):
+        """The package has enabled the units. Disable and enable them as a person does."""
+        xen.run("systemctl", "stop", *packaged.UNITS)
+        xen.run("systemctl", "disable", "mprofd")
+        self.note(disabled=packaged.states())
         xen.run("systemctl", "enable", "--now", "mprofd")
         xen.wait(lambda: xen.ask("/v1/domains") is not None, 30, "the socket answers")
         self.rights()
@@ -397,7 +382,7 @@ def short(lab):
 
 def plain():
     """A machine without Xen skips the unit instead of failing it."""
-    shown = {"enable": xen.run("systemctl", "enable", "--now", "mprofd", check=False)}
+    shown = {"enable": xen.run("systemctl", "start", "mprofd", check=False)}
     for unit in ("mprofd", "mprofd-http.socket"):
         shown[unit] = xen.run("systemctl", "show", "-p", "ActiveState,ConditionResult,Result,UnitFileState", unit)
     shown["failed"] = xen.run("systemctl", "list-units", "--failed", "--plain", "--no-legend")
@@ -419,7 +404,7 @@ def main():
     with open("/proc/uptime", encoding="utf-8") as f:
         xen.log(f"up for {f.read().split()[0]} s")
     lab = Lab()
-    {"full": full, "short": short}[scenario](lab)
+    {"full": full, "short": short, "packages": packaged.packages}[scenario](lab)
     xen.log("done")
     return 0
 

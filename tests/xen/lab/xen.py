@@ -12,6 +12,7 @@ import subprocess
 import time
 
 START = time.monotonic()
+STEPS = {}
 
 
 class Failed(Exception):
@@ -183,3 +184,23 @@ def save(name, data):
         data = json.dumps(data, indent=1)
     with open(os.path.join("/out/evidence", name), "wb") as f:
         f.write(data if isinstance(data, bytes) else data.encode())
+
+
+def step(function):
+    """Make FUNCTION a step, which returns whether it succeeded. evidence/steps.json gets the error."""
+
+    def begin(*arguments, **options):
+        name = function.__name__
+        log(f"---- {name}")
+        began = time.monotonic()
+        failure = None
+        try:
+            function(*arguments, **options)
+        except (Failed, subprocess.SubprocessError, OSError, KeyError, IndexError, TypeError, ValueError) as error:
+            failure = f"{type(error).__name__}: {error}"
+            log(f"{name} failed: {failure}")
+        STEPS[name] = {"failure": failure, "seconds": round(time.monotonic() - began, 2)}
+        save("steps.json", STEPS)
+        return failure is None
+
+    return begin
