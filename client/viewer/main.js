@@ -38,13 +38,13 @@ class Main {
 			take: (file, asTrace) => this.take(file, asTrace),
 			strip: STRIP,
 		};
-		this.ready = this.access.ask(); /* resolves when one may see the page */
 		this.kind = null;
 		this.page = null;
 		this.turn = 0; /* number of the newest address; a page that was opened for an older address is dropped */
 		root.addEventListener("mprof-close", () => (location.hash = format({})));
 		addEventListener("hashchange", () => this.follow());
 		takeDrops((file) => this.take(file));
+		this.access.begin();
 	}
 
 	/**
@@ -109,7 +109,6 @@ class Main {
 		preload(kind);
 		try {
 			const Page = await PAGES[kind]();
-			await this.ready;
 			const page = turn === this.turn ? await Page.open(this.root, view, this.services) : null;
 
 			if (turn === this.turn) this.page = page;
