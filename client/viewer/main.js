@@ -24,6 +24,9 @@ const PAGES = {
 /* Import the heap strip of a time line. */
 const STRIP = async () => (await import("./strip/heap-strip.js")).HeapStrip;
 
+/* Show the console and the XenStore of CAPTURE, from API, in a dialog. */
+const CONTEXT = async (api, capture) => (await import("./host/host-dialogs.js")).showContext(api, capture);
+
 class Main {
 	constructor(root) {
 		const api = new Api(new URL(".", document.baseURI));
@@ -37,6 +40,7 @@ class Main {
 			who: this.who.element,
 			take: (file, asTrace) => this.take(file, asTrace),
 			strip: STRIP,
+			context: (capture) => CONTEXT(api, capture),
 		};
 		this.kind = null;
 		this.page = null;
