@@ -24,6 +24,9 @@ const PAGES = {
 /* Import the heap strip of a time line. */
 const STRIP = async () => (await import("./strip/heap-strip.js")).HeapStrip;
 
+/* Show the console and the XenStore of CAPTURE, from API, in a dialog. */
+const CONTEXT = async (api, capture) => (await import("./host/host-dialogs.js")).showContext(api, capture);
+
 class Main {
 	constructor(root) {
 		const api = new Api(new URL(".", document.baseURI));
@@ -37,14 +40,15 @@ class Main {
 			who: this.who.element,
 			take: (file, asTrace) => this.take(file, asTrace),
 			strip: STRIP,
+			context: (capture) => CONTEXT(api, capture),
 		};
-		this.ready = this.access.ask(); /* resolves when one may see the page */
 		this.kind = null;
 		this.page = null;
 		this.turn = 0; /* number of the newest address; a page that was opened for an older address is dropped */
 		root.addEventListener("mprof-close", () => (location.hash = format({})));
 		addEventListener("hashchange", () => this.follow());
 		takeDrops((file) => this.take(file));
+		this.access.begin();
 	}
 
 	/**
@@ -109,7 +113,6 @@ class Main {
 		preload(kind);
 		try {
 			const Page = await PAGES[kind]();
-			await this.ready;
 			const page = turn === this.turn ? await Page.open(this.root, view, this.services) : null;
 
 			if (turn === this.turn) this.page = page;

@@ -228,3 +228,27 @@ test("access: one who signs in by another window is signed in here", async (t) =
 	await who(page).filter({hasText: "harness"}).waitFor();
 	equal(await dialog(page).count(), 0, "sign-ins");
 });
+
+test("access: the page asks for its data while the server says who one is", async (t) => {
+	const host = await accessHost(t, {rings: {"web-1": reference("small.ctf"), db: reference("small.ctf")}});
+	const page = await signedIn(t, host, await makeToken(host, "some", "read=*"));
+	const changes = page.getByRole("button", {name: /^(Note|Delete)/});
+	let listed, release;
+	const asked = new Promise((resolve) => (listed = resolve));
+	const held = new Promise((resolve) => (release = resolve));
+
+	await page.route("**/v1/session", async (route) => {
+		await held;
+		await route.continue();
+	});
+	page.on("response", (answer) => {
+		if (answer.url().includes("/v1/domains")) listed();
+	});
+	await page.reload();
+	await asked;
+	/* Nothing is shown that one may not do, although the list has come. */
+	equal(await changes.locator("visible=true").count(), 0, "buttons before the answer");
+	release();
+	await page.locator(".captures tbody tr").nth(1).waitFor();
+	equal(await changes.locator("visible=true").allInnerTexts(), [], "buttons that change something");
+});

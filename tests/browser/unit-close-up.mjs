@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {TextPlaces} from "../../client/viewer/draw/text-places.js";
+import {TextPlaces, labelPlaces} from "../../client/viewer/draw/text-places.js";
+import {marksOf} from "../../client/viewer/draw/marks.js";
 import {closeUp} from "../../client/viewer/trace/close-up.js";
 import {told} from "../../client/viewer/trace/why.js";
 
@@ -61,9 +62,31 @@ test("the times that an answer tells are those of its sentences", () => {
 test("texts that would touch earlier ones are left out", () => {
 	const places = new TextPlaces();
 
-	assert.equal(places.take("word", 10, 100), "word");
-	assert.equal(places.take("other", 30, 105), "");
-	assert.equal(places.take("other", 30, 120), "other");
-	assert.equal(places.take("other", 60, 100), "other");
-	assert.equal(places.take("", 500, 500), "");
+	assert.equal(places.take("word", 10, 100).text, "word");
+	assert.equal(places.take("other", 30, 105).text, "");
+	assert.equal(places.take("other", 30, 120).text, "other");
+	assert.equal(places.take("other", 60, 100).text, "other");
+	assert.equal(places.take("", 500, 500).text, "");
+});
+
+test("a text makes way for the picture's labels where its line has room", () => {
+	/* A label of the row 29 pixels below a line at 100, and one farther right. */
+	const labels = labelPlaces(
+		marksOf([
+			{kind: "label", x0: -20, y0: 129, text: "Bind 4460"},
+			{kind: "label", x0: 70, y0: 129, text: "read"},
+			{kind: "thread", x0: 0, y0: 129, x1: 900, y1: 129},
+		]),
+	);
+
+	assert.deepEqual(new TextPlaces(labels).take("Resolved", 8, 100, 600), {text: "Resolved", x: 98});
+	assert.deepEqual(new TextPlaces(labels).take("Resolved", 8, 140, 600), {text: "Resolved", x: 8});
+	/* Where its line has no room the text is written all the same. */
+	assert.deepEqual(new TextPlaces(labels).take("Resolved", 8, 100), {text: "Resolved", x: 8});
+	assert.deepEqual(new TextPlaces(labels).take("Resolved", 8, 100, 90), {text: "Resolved", x: 8});
+	/* Two texts of one line stand beside each other where the line has room. */
+	const places = new TextPlaces(labels);
+	places.take("first", 98, 100, 600);
+	assert.deepEqual(places.take("second", 98, 102, 600), {text: "second", x: 138});
+	assert.equal(places.take("third", 98, 102, 120).text, "");
 });

@@ -1093,6 +1093,34 @@ static void test_shades(void)
 	drawing_deinit(&t);
 }
 
+/* A line of at least two pixels is drawn by itself, also where sixteen of them follow each other. */
+static void test_lines_alone(void)
+{
+	struct mprof_window w = whole;
+	struct mprof_picture p;
+	struct drawing t;
+	uint32_t lines = 0;
+
+	begin(&t, 1);
+	/*
+	 * Thread I lives for three pixels, and the next one begins a pixel later, on the same row. Some
+	 * are shorter: a walk begins a line there, and then finds groups of sixteen that are not.
+	 */
+	for (int64_t i = 1; i <= 240; i++) {
+		add(&t, (uint64_t)i * 4000 + (i % 17 == 3 ? 2000 : 0), MPROF_EVENT_creates, 0, i, NULL);
+		add(&t, (uint64_t)i * 4000 + 3000, MPROF_EVENT_fulfills, 0, i, NULL);
+	}
+	end(&t);
+	w.from = 0;
+	w.to = 1000 * (uint64_t)w.width;
+	w.flags = MPROF_WINDOW_SHADED;
+	p = picture(&t, w);
+	for (uint32_t i = 0; i < p.n_marks; i++)
+		lines += p.marks[i].kind == MPROF_MARK_THREAD && p.marks[i].x1 - p.marks[i].x0 < 3.5f;
+	CHECK_EQ_INT(lines, 240);
+	drawing_deinit(&t);
+}
+
 /* No place is shaded twice for one kind, though a column may be drawn with links of the next one. */
 static void test_shades_once(void)
 {
@@ -1296,6 +1324,7 @@ int main(void)
 	CHECK_RUN(test_highlights);
 	CHECK_RUN(test_find);
 	CHECK_RUN(test_density);
+	CHECK_RUN(test_lines_alone);
 	CHECK_RUN(test_shades);
 	CHECK_RUN(test_shades_once);
 	CHECK_RUN(test_shades_of_labels);

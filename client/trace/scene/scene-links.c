@@ -31,8 +31,11 @@ static inline uint32_t row_of(const struct links *l, uint32_t thread)
 
 uint64_t links_time(const struct links *l, uint32_t place)
 {
-	uint32_t item = l->items[place];
+	uint32_t item;
 
+	if (l->times && place % SIXTEEN == 0 && !l->lives)
+		return l->times[place / SIXTEEN];
+	item = l->items[place];
 	if (l->of >= LINKS_RESOLVE)
 		return l->view->interactions[item].time;
 	if (l->of == LINKS_BECOMES)
@@ -61,6 +64,16 @@ void links_get(const struct links *l, uint32_t place, struct link *link)
 	}
 	link->from = row_of(l, from);
 	link->to = row_of(l, to);
+}
+
+struct link_rows links_rows(const struct links *l, uint32_t place)
+{
+	struct link link;
+
+	if (l->lowest && place % SIXTEEN == 0)
+		return l->lowest[place / SIXTEEN].first;
+	links_get(l, place, &link);
+	return (struct link_rows){link.from, link.to};
 }
 
 struct link_source {
@@ -233,8 +246,6 @@ uint32_t links_from(struct links *l, uint32_t from, uint64_t time, uint64_t slac
  * exist.
  */
 
-#define SIXTEEN (1u << LINKS_SHIFT)
-
 /* Update FARTHEST with LINK, which is at PLACE. */
 static void take(struct link_node *farthest, const struct link *link, uint32_t place)
 {
@@ -273,29 +284,65 @@ static void take_node(struct link_node *farthest, const struct link_node *node)
 
 static const struct link_node nothing = {.at = {MPROF_NONE, MPROF_NONE, MPROF_NONE}};
 
+/* Return node I of LEVEL, which exists. */
+static inline struct link_node node_of(const struct links *l, unsigned level, uint32_t i)
+{
+	const struct link_lowest *low;
+	struct link_node node;
+
+	if (level)
+		return l->nodes[level][i];
+	low = &l->lowest[i];
+	node = (struct link_node){.back = low->back, .up = low->up, .down = low->down};
+	for (unsigned way = 0; way < LINKS_WAYS; way++)
+		node.at[way] = (i << LINKS_SHIFT) + low->at[way];
+	return node;
+}
+
 static void fill_lowest(struct links *l, uint32_t i)
 {
-	struct link_node *node = &l->nodes[0][i];
+	struct link_lowest *low = &l->lowest[i];
 	uint32_t place = i << LINKS_SHIFT;
+	struct link_node node = nothing;
 	struct link link;
 
-	*node = nothing;
 	for (; place < l->n && place >> LINKS_SHIFT == i; place++) {
 		links_get(l, place, &link);
-		if (place % SIXTEEN == 0)
+		if (place % SIXTEEN == 0) {
 			l->times[i] = link.time;
-		take(node, &link, place);
+			low->first = (struct link_rows){link.from, link.to};
+		}
+		take(&node, &link, place);
 	}
+	low->back = node.back;
+	low->up = node.up;
+	low->down = node.down;
+	for (unsigned way = 0; way < LINKS_WAYS; way++)
+		low->at[way] = (uint8_t)(node.at[way] % SIXTEEN);
 }
 
 static void fill(struct links *l, unsigned level, uint32_t i, uint32_t below)
 {
-	struct link_node *node = &l->nodes[level][i];
+	struct link_node *node = &l->nodes[level][i], part;
 	uint32_t at = i << LINKS_SHIFT;
 
 	*node = nothing;
-	for (; at < below && at >> LINKS_SHIFT == i; at++)
-		take_node(node, &l->nodes[level - 1][at]);
+	for (; at < below && at >> LINKS_SHIFT == i; at++) {
+		part = node_of(l, level - 1, at);
+		take_node(node, &part);
+	}
+}
+
+/* Make room for COUNT nodes of LEVEL. Return false without memory. */
+static bool level_make(struct links *l, unsigned level, uint32_t count)
+{
+	if (level) {
+		l->nodes[level] = malloc((size_t)count * sizeof(*l->nodes[level]));
+		return l->nodes[level] != NULL;
+	}
+	l->times = malloc((size_t)count * sizeof(*l->times));
+	l->lowest = malloc((size_t)count * sizeof(*l->lowest));
+	return l->times && l->lowest;
 }
 
 bool links_nodes_init(struct links *l)
@@ -304,10 +351,7 @@ bool links_nodes_init(struct links *l)
 
 	for (unsigned level = 0; below >= SIXTEEN; level++, below = count) {
 		count = (below - 1) / SIXTEEN + 1;
-		l->nodes[level] = malloc((size_t)count * sizeof(*l->nodes[level]));
-		if (!level)
-			l->times = malloc((size_t)count * sizeof(*l->times));
-		if (!l->nodes[level] || !l->times)
+		if (!level_make(l, level, count))
 			return false;
 		for (uint32_t i = 0; i < count; i++)
 			if (level)
@@ -320,9 +364,10 @@ bool links_nodes_init(struct links *l)
 
 void links_nodes_deinit(struct links *l)
 {
-	for (unsigned level = 0; level < LINKS_LEVELS; level++)
+	for (unsigned level = 1; level < LINKS_LEVELS; level++)
 		free(l->nodes[level]);
 	free(l->times);
+	free(l->lowest);
 }
 
 /*
@@ -333,7 +378,7 @@ static unsigned level_at(const struct links *l, uint32_t from, uint32_t to)
 {
 	unsigned level = 0;
 
-	while (level < LINKS_LEVELS && l->nodes[level]) {
+	while (level < LINKS_LEVELS && (level ? l->nodes[level] != NULL : l->lowest != NULL)) {
 		uint64_t size = UINT64_C(1) << (LINKS_SHIFT * (level + 1));
 
 		if (from & (size - 1) || size > to - from)
@@ -345,6 +390,7 @@ static unsigned level_at(const struct links *l, uint32_t from, uint32_t to)
 
 void links_farthest(struct links *l, uint32_t from, uint32_t to, struct link_node *farthest)
 {
+	struct link_node node;
 	struct link link;
 	unsigned level;
 
@@ -353,7 +399,8 @@ void links_farthest(struct links *l, uint32_t from, uint32_t to, struct link_nod
 		l->steps++;
 		level = level_at(l, from, to);
 		if (level) {
-			take_node(farthest, &l->nodes[level - 1][from >> (LINKS_SHIFT * level)]);
+			node = node_of(l, level - 1, from >> (LINKS_SHIFT * level));
+			take_node(farthest, &node);
 		} else {
 			links_get(l, from, &link);
 			take(farthest, &link, from);
@@ -366,8 +413,10 @@ static uint64_t begin_at(struct links *l, unsigned level, uint32_t i)
 	struct link link;
 
 	l->steps++;
-	if (level)
+	if (level > 1)
 		return l->nodes[level - 1][i].back;
+	if (level)
+		return l->lowest[i].back;
 	links_get(l, i, &link);
 	return link.begin;
 }

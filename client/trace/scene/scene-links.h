@@ -38,11 +38,25 @@ struct link {
 	uint32_t item;	/* index of the thread or interaction */
 };
 
+/* The rows of a link. */
+struct link_rows {
+	uint32_t from, to;
+};
+
 struct link_node {
 	uint64_t back; /* time */
 	uint32_t up;   /* row; DOWN too */
 	uint32_t down;
 	uint32_t at[LINKS_WAYS]; /* for each direction, the place of the link that reaches the farthest */
+};
+
+/* A node of the lowest level, and the rows of its first link. */
+struct link_lowest {
+	uint64_t back;
+	uint32_t up;
+	uint32_t down;
+	struct link_rows first;
+	uint8_t at[LINKS_WAYS]; /* as in struct link_node, but counted from the node's first place */
 };
 
 struct links {
@@ -52,10 +66,11 @@ struct links {
 	const uint32_t *rows;
 	enum links_of of;
 	uint32_t n;
-	const uint32_t *items; /* items sorted by time, the caller's; the position of an item is its *place* */
-	uint64_t *times;       /* time of every sixteenth place; NULL for fewer than 16 */
-	struct link_node *nodes[LINKS_LEVELS];
-	uint64_t steps; /* number of accesses to a place or node so far */
+	const uint32_t *items;	    /* items sorted by time, the caller's; the position of an item is its *place* */
+	uint64_t *times;	    /* time of every sixteenth place; NULL for fewer than 16 */
+	struct link_lowest *lowest; /* NULL for fewer than 16 */
+	struct link_node *nodes[LINKS_LEVELS]; /* of the levels from 1 on */
+	uint64_t steps;			       /* number of accesses to a place or node so far */
 };
 
 struct links_all {
@@ -79,7 +94,12 @@ bool links_init(struct links_all *all, const struct mprof_model_view *view, cons
 void links_deinit(struct links_all *all);
 
 void links_get(const struct links *l, uint32_t place, struct link *link);
-/* Return the time at which the link at PLACE ends. This is faster than links_get(). */
+/*
+ * Return the rows of the link at PLACE. This is faster than links_get(), and much faster for every
+ * sixteenth place.
+ */
+struct link_rows links_rows(const struct links *l, uint32_t place);
+/* Return the time at which the link at PLACE ends. The same holds for it. */
 uint64_t links_time(const struct links *l, uint32_t place);
 /*
  * Return the first place from FROM on whose link ends at TIME or later. To be faster, it may return

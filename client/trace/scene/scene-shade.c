@@ -53,14 +53,14 @@ static bool rows_of(struct shading *s, uint32_t item, uint32_t *from, uint32_t *
 {
 	const struct mprof_scene *scene = s->f->s;
 	const uint32_t *by_time = scene->by_time[DENSITY_LABELS];
-	struct link link;
+	struct link_rows rows;
 	uint32_t thread;
 
 	if (s->l) {
-		links_get(s->l, item, &link);
+		rows = links_rows(s->l, item);
 		s->l->steps++;
-		*from = link.from;
-		*to = link.to;
+		*from = rows.from;
+		*to = rows.to;
 		return true;
 	}
 	thread = s->f->v->labels[by_time ? by_time[item] : item].thread;

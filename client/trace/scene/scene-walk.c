@@ -36,7 +36,7 @@ static void widen(struct walk *w, struct run *run)
 		start = row_index_start(w->l, w->level, w->at);
 		if (start > run->end && (double)(start - run->end) > pixel)
 			return;
-		n = w->at % (1u << NODE_SHIFT) ? 0 : row_index_skip(nodes, w->at, w->end, pixel, WIDE * pixel);
+		n = w->at % (1u << NODE_SHIFT) ? 0 : row_index_skip(nodes, w->at, w->end, pixel, WIDE / w->f->scale);
 		end = row_index_end(w->l, w->level, w->at + (n ? n - 1 : 0));
 		if (!n && frame_width(w->f, start > run->end ? start : run->end, end) >= WIDE)
 			return;

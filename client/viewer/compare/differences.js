@@ -11,6 +11,7 @@ import {count, rough} from "../page/times.js";
 export const NONE = 0xffffffff; /* entry of a match array: the thread has no counterpart */
 export const SIDES = {bad: "above", good: "below"};
 
+const TEXT_GAP = 8; /* distance from a mark's begin to its text, pixels */
 const LONE_MAX = 1000; /* most marks of threads without a counterpart; a picture has fewer rows */
 const OTHER = {bad: "good", good: "bad"};
 
@@ -195,20 +196,21 @@ export function unmatchedLines({marks, window, rowAt}, match) {
 }
 
 /**
- * Return MARKS as primitives for overlay.js. A text that would touch an earlier one is left out; the
- * panel has all of them.
+ * Return MARKS as primitives for overlay.js. LABELS are places of the picture's labels, from
+ * labelPlaces(). A text that would touch an earlier one is left out; the panel has all of them.
  */
-export function drawn(marks, camera, yOf) {
+export function drawn(marks, camera, yOf, labels = []) {
 	const x = (time) => Math.max(-50, Math.min(camera.width + 50, camera.xOf(time)));
-	const places = new TextPlaces();
+	const places = new TextPlaces(labels);
 
 	return marks.map(({kind, row, time, from, to, text, thread}) => {
 		const y = yOf(row);
 		const [x0, x1] = kind === "divergence" ? [x(time), x(time)] : [x(from), x(to)];
-		const words = x1 >= 0 && x0 <= camera.width ? places.take(text ?? "", Math.max(x0, 0), y) : text;
+		const left = Math.max(x0, 0) + TEXT_GAP;
+		const seen = x1 >= 0 && x0 <= camera.width;
+		const place = seen ? places.take(text ?? "", left, y, Math.min(x1, camera.width)) : {text, x: left};
+		const out = {kind, x0, y0: y, x1, y1: y, text: place.text, textX: place.x};
 
-		return kind === "divergence"
-			? {kind, x0, y0: y, x1, y1: y, text: words}
-			: {kind, x0, y0: y, x1, y1: y, text: words, thread};
+		return kind === "divergence" ? out : {...out, thread};
 	});
 }

@@ -72,7 +72,7 @@ export class Profiles {
 			type: "button",
 			textContent: "Profile another guest…",
 			onclick: () => this.calls.other(),
-			hidden: !this.calls.mayOther(),
+			hidden: true,
 		});
 		this.element = make(
 			"section",
@@ -104,6 +104,7 @@ export class Profiles {
 		place(this.body, rows);
 		this.more.hidden = wanted.length <= this.most && !profiles.older;
 		this.table.hidden = !rows.length;
+		this.other.hidden = !this.calls.mayOther();
 		this.nothing.hidden = rows.length > 0;
 		this.nothing.textContent =
 			this.filter === "all"

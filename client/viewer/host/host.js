@@ -91,8 +91,7 @@ export class HostPage {
 		this.wanted = () => true;
 		this.lists = make("div", {hidden: true});
 		this.lists.append(this.guestsSection(), this.captures.element, this.profiles.element);
-		this.empty = empty(this.api.session);
-		this.empty.hidden = true;
+		this.empty = make("div", {hidden: true}); /* filled once the server has said what one may see */
 		this.main = make("main", {className: "host"}, this.alert, this.empty, this.lists, this.selection.element);
 		this.root.replaceChildren(
 			make(
@@ -293,6 +292,7 @@ export class HostPage {
 					.map((state) => `${counts[state].toLocaleString("en")} ${state}`)
 					.join(", ")}`
 			: "";
+		if (!this.model.guests.size && !this.empty.firstChild) this.empty.append(empty(this.api.session));
 		this.empty.hidden = this.model.guests.size > 0;
 		this.lists.hidden =
 			this.model.guests.size === 0 && this.model.captures.size === 0 && this.model.profiles.all.size === 0;

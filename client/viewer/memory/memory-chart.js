@@ -1,6 +1,7 @@
 /*
  * The chart of live memory over time. A click or Enter selects a moment. Dragging, or Shift with
- * the arrow keys, selects a range. The chart requests one value per pixel.
+ * the arrow keys, selects a range. A click or Enter with Shift compares with the selection before. The
+ * chart requests one value per pixel.
  */
 import {make} from "../page/make.js";
 import {HEIGHT, Plot} from "./memory-plot.js";
@@ -8,27 +9,30 @@ import {HEIGHT, Plot} from "./memory-plot.js";
 const DRAG = 4; /* most pixels that the pointer may move during a click */
 const ASKED_MAX = 4096;
 const HOW = "Click: objects that lived then. Draw: objects allocated in a range.";
+const SHIFT = " Shift and click: what changed since the click before.";
 const PART = " The lower, orange line: the counted objects.";
 
 export class Chart extends Plot {
 	/**
-	 * HOOKS: choose({at} | {from, to} | null): the user selected a moment, a range or nothing;
+	 * HOOKS: choose({at} | {from, to} | null, against): the user selected a moment, a range or
+	 * nothing; AGAINST is true for a comparison with the selection before;
 	 * ask(n): request lines of N values, one per pixel; tell(text): announce TEXT to screen
 	 * readers; dark(): return true for dark colours.
 	 */
 	constructor(hooks) {
 		super();
 		this.hooks = hooks;
+		this.how = matchMedia("(any-pointer: fine)").matches ? HOW + SHIFT : HOW; /* a finger has no Shift */
 		this.canvas = make("canvas", {
 			className: "mem-chart",
 			id: "mem-chart",
 			tabIndex: 0,
 			role: "application",
 			"aria-label":
-				"Live memory over time. Left and Right move, Enter chooses the moment, with Shift they draw a range, Escape chooses everything.",
+				"Live memory over time. Left and Right move, Enter chooses the moment, with Shift what changed since the one before; with Shift the arrows draw a range, Escape chooses everything.",
 			"aria-describedby": "mem-chart-says",
 		});
-		this.says = make("p", {className: "mem-says", id: "mem-chart-says", textContent: HOW});
+		this.says = make("p", {className: "mem-says", id: "mem-chart-says", textContent: this.how});
 		this.element = make("div", {className: "mem-chart-box"}, this.canvas);
 		this.lines = null; /* argument of show(), or null before the first answer */
 		this.chosen = null; /* the selection: {at}, {from, to} (µs) or null */
@@ -83,7 +87,7 @@ export class Chart extends Plot {
 	 */
 	show(lines) {
 		this.lines = lines;
-		this.says.textContent = lines.part ? HOW + PART : HOW;
+		this.says.textContent = lines.part ? this.how + PART : this.how;
 		this.draw();
 	}
 
@@ -132,7 +136,7 @@ export class Chart extends Plot {
 
 		this.drop();
 		if (drawn && drawn.to > drawn.from) this.hooks.choose(drawn);
-		else this.hooks.choose({at: this.time(this.place(event))});
+		else this.hooks.choose({at: this.time(this.place(event))}, event.shiftKey);
 		if (event.pointerType !== "mouse") this.leave();
 	}
 
@@ -160,7 +164,7 @@ export class Chart extends Plot {
 				ends ?? this.time(this.x(this.mark ?? this.chosen?.at ?? this.end / 2) + 4 * steps),
 				event.shiftKey,
 			);
-		else if (event.key === "Enter" || event.key === " ") this.enter();
+		else if (event.key === "Enter" || event.key === " ") this.enter(event.shiftKey);
 		else if (event.key === "Escape") this.escape();
 		else return;
 		event.preventDefault();
@@ -183,13 +187,13 @@ export class Chart extends Plot {
 		this.draw();
 	}
 
-	enter() {
+	enter(against) {
 		const {drawn} = this;
 
 		if (this.mark === null && !drawn) return;
 		this.drawn = null;
 		this.anchor = null;
-		this.hooks.choose(drawn ?? {at: this.mark});
+		this.hooks.choose(drawn ?? {at: this.mark}, against && !drawn);
 	}
 
 	escape() {

@@ -60,10 +60,15 @@ export class Compare {
 		this.build();
 	}
 
+	/** Compare what is selected from now on with the present selection. */
+	keep() {
+		this.set({base: this.hooks.selection().view});
+	}
+
 	pick(value) {
 		const [kind, what] = value.split(":");
 
-		if (kind === "kept") this.set({base: this.hooks.selection().view});
+		if (kind === "kept") this.keep();
 		else if (kind === "weight") this.set({base: {weight: what}});
 		else if (kind === "recording") this.set({other: Number(what)});
 		else if (kind !== "base") this.set({});

@@ -72,7 +72,15 @@ export class MemoryPage {
 			own: () => this.view.memtrace,
 		});
 		this.head = new Head(this.acts(), this.saves());
-		this.chart = new Chart({choose: (it) => this.choice.choose(it), ask: () => this.draw(), tell, dark});
+		this.chart = new Chart({
+			choose: (it, against) => {
+				if (against) this.compare.keep();
+				this.choice.choose(it);
+			},
+			ask: () => this.draw(),
+			tell,
+			dark,
+		});
 		this.filters = new Filters({changed: () => this.chosen()});
 		this.flame = new Flame({
 			changed: settle,

@@ -21,7 +21,16 @@ export class Access {
 		this.waiting = null; /* settles when one has signed in; null: nothing waits */
 		this.turn = 0; /* number of sign-ins so far */
 		this.left = false; /* one has signed out */
+		this.known = null; /* resolves when the server's first answer on the session has been taken */
 		api.access = this;
+	}
+
+	/**
+	 * Ask for the session at the start. The page's requests are sent meanwhile, and api.js passes
+	 * their answers on when `known` has resolved, so the page's buttons know what one may do.
+	 */
+	begin() {
+		this.known = this.ask();
 	}
 
 	/**
@@ -30,7 +39,7 @@ export class Access {
 	 */
 	async ask() {
 		try {
-			this.take(await this.api.json("v1/session"));
+			this.take(await this.api.identity());
 		} catch {
 			/* See above. */
 		}

@@ -69,6 +69,19 @@ export class Api {
 	 * request again. Reject with a Problem if the status is not 2xx or no answer comes.
 	 */
 	async ask(path, options = {}) {
+		const answer = await this.insist(path, options);
+
+		await this.access?.known;
+		return answer;
+	}
+
+	/** Return a Promise of who one is for the server, from GET /v1/session. */
+	async identity() {
+		return (await this.insist("v1/session", {})).json();
+	}
+
+	/* Do what ask() does, also before the server has said who one is. */
+	async insist(path, options) {
 		for (;;) {
 			await this.access?.passes(options.signal);
 			const turn = this.access?.turn;

@@ -29,6 +29,8 @@ export class Actions {
 		const element = event.target;
 
 		if (event.defaultPrevented || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName)) return false;
+		/* Keys in a dialog are the dialog's: Escape closes it, and not the panel below it. */
+		if (element.closest("dialog")) return false;
 		/* With a button or a link in focus, Space and Enter press it. */
 		return !((event.key === " " || event.key === "Enter") && element.closest("button, a, summary"));
 	}

@@ -15,6 +15,7 @@ import {HEAP, THREADS, areas} from "./track-layout.js";
 import {arrowAt, bandAt, laneAt, sentences} from "./pointed.js";
 import {CAPTION} from "../draw/tracks.js";
 import {hatching, plan} from "../draw/paint.js";
+import {labelPlaces} from "../draw/text-places.js";
 import {Widths} from "../draw/painter.js";
 import {RULER, UNPROVEN} from "../draw/svg.js";
 
@@ -609,6 +610,9 @@ export class CanvasView {
 		const was = this.over;
 		const size = `${width} ${height} ${devicePixelRatio}`;
 
+		/* Only marks of differences and names of waiting threads make way for labels. */
+		if (this.shown && (overlay.marks?.length || overlay.chain.length))
+			overlay.labels = this.shown.labels ??= labelPlaces(this.shown.marks);
 		this.over = this.shown ? primitives(overlay, this.camera, (row) => this.y(row)) : [];
 		/*
 		 * Clearing a canvas takes time, and the overlay is mostly empty. If it was empty and is

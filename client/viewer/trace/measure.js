@@ -35,7 +35,7 @@ function groups(place, engine, clock, {select, save}) {
 			key: "label",
 			title: "label",
 			value: (row) => row.label,
-			node: (row) => link(row.label ?? `no label (${row.type})`, () => show(row)),
+			node: (row) => link(row.label ?? `no label (${row.type})`, () => lead(row)),
 		},
 		{key: "type", title: "type", value: (row) => row.type},
 		{
@@ -45,12 +45,12 @@ function groups(place, engine, clock, {select, save}) {
 			value: (row) => row.threads,
 			text: (row) => number(row.threads),
 		},
+		timeColumn("alive", "alive", () => totals.alive),
+		timeColumn("aliveLongest", "longest life"),
 		timeColumn("waiting", "waiting", () => totals.waiting),
 		timeColumn("waitingLongest", "longest wait"),
 		timeColumn("running", "running", () => totals.running),
 		timeColumn("runningLongest", "longest run"),
-		timeColumn("alive", "alive", () => totals.alive),
-		timeColumn("aliveLongest", "longest life"),
 	];
 	const table = new Table({
 		caption: "Threads by label and type",
@@ -64,8 +64,14 @@ function groups(place, engine, clock, {select, save}) {
 			return {rows: answer.groups, total: answer.total};
 		},
 	});
-	const show = async (group) => {
+	/* Select the only thread of GROUP, or list its threads. */
+	const lead = async (group) => {
 		const threads = await engine.groupThreads(place, group.group);
+
+		if (group.threads === 1 && threads.length === 1) select(threads[0].index);
+		else await show(group, threads);
+	};
+	const show = async (group, threads) => {
 		const own = [
 			{
 				key: "id",

@@ -15,6 +15,7 @@ const NOTE_LETTERS = 40; /* most letters of a note in the picture */
 const NOTE_GAP = 5; /* distance from a note's line to its words, pixels */
 const LETTER = 7; /* estimated width of a bold letter, pixels */
 const BELOW = 16; /* distance from a thread's line to the baseline of the text below it, pixels */
+const NAME_GAP = 24; /* distance from the begin of a waiting thread to its name, pixels */
 
 /**
  * Return the overlay of STATE as a list of {kind, x0, y0, x1, y1, …} in pixels. CAMERA converts
@@ -27,13 +28,14 @@ const BELOW = 16; /* distance from a thread's line to the baseline of the text b
  * - pointer: the time at the pointer, or null;
  * - guests: strips from guest-strips.js;
  * - notes: the user's notes [{from, to, text}];
- * - marks: differences between two traces, from differences.js.
+ * - marks: differences between two traces, from differences.js;
+ * - labels: the places of the picture's labels, from labelPlaces(); none by default.
  */
 export function primitives(state, camera, yOf) {
 	const out = guests(state.guests ?? [], camera, yOf, state.pointer);
 	const x = (time) => Math.max(-50, Math.min(camera.width + 50, camera.xOf(time)));
 
-	out.push(...differences(state.marks ?? [], camera, yOf));
+	out.push(...differences(state.marks ?? [], camera, yOf, state.labels));
 	for (const {from, to} of state.unloaded ?? []) {
 		const [x0, x1] = [x(from), x(to)];
 		if (x1 > 0 && x0 < camera.width && x1 - x0 > 1)
@@ -46,12 +48,12 @@ export function primitives(state, camera, yOf) {
 		out.push({kind: "range", x0, y0, x1, y1, text});
 	}
 	out.push(...notes(state.notes ?? [], camera, x));
-	const places = new TextPlaces();
+	const places = new TextPlaces(state.labels);
 	for (const it of state.chain) {
 		const y = yOf(it.row);
 		const [x0, x1] = [x(it.from), x(it.to)];
-		const text = places.take(it.text, Math.max(x0, 0), y);
-		out.push({kind: "why", x0, y0: y, x1, y1: y, thread: it.thread, text});
+		const {text, x: textX} = places.take(it.text, Math.max(x0, 0) + NAME_GAP, y, Math.min(x1, camera.width));
+		out.push({kind: "why", x0, y0: y, x1, y1: y, thread: it.thread, text, textX});
 		if (it.link)
 			out.push({kind: "why-link", x0: x(it.link.time), y0: y, x1: x(it.link.time), y1: yOf(it.link.row)});
 	}
@@ -163,9 +165,8 @@ function name(ctx, it, palette) {
 	ctx.lineWidth = 4;
 	ctx.strokeStyle = palette.back;
 	ctx.fillStyle = palette.why;
-	const x = Math.max(it.x0, 0) + 24;
-	ctx.strokeText(it.text, x, it.y0 + BELOW);
-	ctx.fillText(it.text, x, it.y0 + BELOW);
+	ctx.strokeText(it.text, it.textX, it.y0 + BELOW);
+	ctx.fillText(it.text, it.textX, it.y0 + BELOW);
 }
 
 /** Draw a frame around a thread's line. The line keeps its colours. */
@@ -217,7 +218,7 @@ function divergence(ctx, it, palette) {
 	ctx.lineTo(it.x0 + 10, it.y0 - 10);
 	ctx.lineTo(it.x0, it.y0 - 6);
 	ctx.fill();
-	said(ctx, it, it.x0 + 8, it.y0 + BELOW, palette.part, palette);
+	said(ctx, it, it.textX, it.y0 + BELOW, palette.part, palette);
 }
 
 /**
@@ -272,7 +273,7 @@ const PAINTERS = {
 	unmatched: (ctx, it, palette) => line(ctx, {...it, y0: it.y0 + 4, y1: it.y1 + 4}, palette.unmatched, 2, 1, [4, 3]),
 	outcome: (ctx, it, palette) => {
 		line(ctx, it, palette.part, 6, 0.45);
-		said(ctx, it, Math.max(it.x0, 0) + 8, it.y0 + BELOW, palette.part, palette);
+		said(ctx, it, it.textX, it.y0 + BELOW, palette.part, palette);
 	},
 	divergence,
 	guest,
@@ -304,7 +305,7 @@ export function overLayers(list, palette) {
 	const layer = (kind, shape, colour, more) =>
 		out.push({kind, shape, colour, alpha: 1, width: 1, data: [], texts: [], ...more});
 
-	for (const {kind, x0, y0, x1, y1, text, length, place} of list) {
+	for (const {kind, x0, y0, x1, y1, text, textX, length, place} of list) {
 		if (kind === "guest") {
 			layer(kind, "rect", palette.rulerText, {alpha: y0 ? 1 : 0, data: [x0, y0, x1 - x0, 1]});
 			layer(kind, "text", palette.rulerText, {texts: [{text, x: 6, y: y0 + 13, align: "left"}]});
@@ -324,7 +325,7 @@ export function overLayers(list, palette) {
 			layer(kind, "line", palette.why, {alpha: kind === "why" ? 0.55 : 0.9, width, data: [x0, y0, x1, y1]});
 			if (kind === "why")
 				layer(kind, "text", palette.why, {
-					texts: [{text, x: Math.max(x0, 0) + 24, y: y0 + BELOW, align: "left"}],
+					texts: [{text, x: textX, y: y0 + BELOW, align: "left"}],
 				});
 		} else if (kind === "unmatched") {
 			layer(kind, "line", palette.unmatched, {width: 2, data: [x0, y0 + 4, x1, y1 + 4]});
@@ -338,7 +339,7 @@ export function overLayers(list, palette) {
 					: {width: 6, alpha: 0.45, data: [x0, y0, x1, y1]},
 			);
 			layer(kind, "text", palette.part, {
-				texts: [{text: text ?? "", x: Math.max(x0, 0) + 8, y: y0 + BELOW, align: "left"}],
+				texts: [{text: text ?? "", x: textX, y: y0 + BELOW, align: "left"}],
 			});
 		} else if (kind === "death") {
 			layer(kind, "rect", palette.failed, {data: [x0 - 1, 0, 2, y1]});

@@ -11,7 +11,7 @@ import {measured} from "./measure.js";
 import {comparisonPanel, counterpart} from "../compare/comparison-panel.js";
 import {Panel, called, story} from "./panel.js";
 import {download, fileName} from "./save.js";
-import {ThreadsTable, inView} from "./threads.js";
+import {ThreadsTable, longestInView} from "./threads.js";
 import {bytes, count, span} from "../page/times.js";
 import {answerNodes, chain, told} from "./why.js";
 
@@ -34,6 +34,15 @@ function unproven(tails, {streams}, clock, before = "") {
 	});
 }
 
+/* The kinds of captures at a guest's end -> the sentence on it. */
+const ENDS = {
+	crash: "The guest crashed",
+	watchdog: "Its watchdog stopped the guest",
+	poweroff: "The guest powered off",
+	reboot: "The guest rebooted",
+	destroyed: "The guest was destroyed",
+};
+
 export class Panels {
 	/**
 	 * COMPARISON is null if the page shows one trace.
@@ -48,7 +57,8 @@ export class Panels {
 	 * - moved(): called after the camera moved;
 	 * - approach(time): show TIME, ns, and the events around it;
 	 * - settle(): write the URL;
-	 * - failed(error): report an error.
+	 * - failed(error): report an error;
+	 * - context(capture): show the console and the XenStore of a capture; null without a server.
 	 */
 	constructor({state, camera, canvasView, selection, comparison}, hooks) {
 		Object.assign(this, {state, camera, canvasView, selection, comparison, hooks});
@@ -206,7 +216,33 @@ export class Panels {
 			this.showTold(told(answers.answers));
 			this.hooks.moved();
 		}
-		return ["Why does it wait?", answerNodes(answers, this.goes, this.state.clock)];
+		return ["Why does it wait?", [...(await this.ending()), ...answerNodes(answers, this.goes, this.state.clock)]];
+	}
+
+	/**
+	 * Return a Promise of nodes on the guest's end: the reason, and a button that shows what the
+	 * capture of its end has beside the trace, such as its console.
+	 */
+	async ending() {
+		const {source} = this.state.session;
+		const {context} = this.hooks;
+		/* The panel has an answer without it, too. */
+		const capture = context ? await source.endCapture?.().catch(() => null) : null;
+
+		if (!capture) return [];
+		return [
+			make(
+				"p",
+				{},
+				`${ENDS[capture.kind] ?? "The guest ended"}. `,
+				make("button", {
+					type: "button",
+					className: "tl-link",
+					textContent: "Its console and its XenStore",
+					onclick: () => context(capture),
+				}),
+			),
+		];
 	}
 
 	/** The choice of tracks, threads and counters. */
@@ -247,7 +283,8 @@ export class Panels {
 		 * of the present model.
 		 */
 		if (canvasView.shown && canvasView.shown.engine !== canvasView.engine) await canvasView.painted();
-		await this.threadsTable.show(canvasView.shown ? inView(canvasView.shown.marks) : [], this.state.engine);
+		const {shown} = canvasView;
+		await this.threadsTable.show(shown ? longestInView(shown.marks) : {indices: [], all: 0}, this.state.engine);
 	}
 
 	/** Return a function that saves a text as the CSV file of the table NAME. */

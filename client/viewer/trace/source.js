@@ -24,6 +24,15 @@ const KINDS = {
 	trigger: "a trigger",
 };
 
+/* Why a run ended, as in the API -> words for the user. */
+const ENDED = {
+	crash: "crashed",
+	watchdog: "stopped by its watchdog",
+	poweroff: "powered off",
+	reboot: "rebooted",
+	destroyed: "destroyed",
+};
+
 /* The kinds of captures that mprofd takes when a guest ends. */
 const ENDS = new Set(["crash", "watchdog", "poweroff", "reboot", "destroyed", "ended"]);
 
@@ -173,6 +182,17 @@ function streamsOf(list, view) {
 	}));
 }
 
+/*
+ * Return a Promise of the newest capture at the end of run NUMBER of the guest NAME, whose path is
+ * PATH; of null if there is none, or if one may not see its context.
+ */
+async function endCapture(api, path, name, number) {
+	if (!api.session.may("context", name)) return null;
+	const {captures} = await api.json(`${path}/captures?limit=100`);
+
+	return captures.find((it) => it.run === number && ENDS.has(it.kind)) ?? null;
+}
+
 /** Return a Promise of the source of a guest's run: the run in VIEW, or the present one. */
 async function ofDomain(api, view, options) {
 	const path = guestPath({uuid: null, name: view.domain});
@@ -182,7 +202,9 @@ async function ofDomain(api, view, options) {
 
 	return new Remote(api, path, {
 		title: shown(domain.name),
-		about: `run ${number}, ${run.state}`,
+		about: `run ${number}, ${run.state === "ended" ? (ENDED[run.reason] ?? "ended") : run.state}`,
+		/* Return a Promise of the capture of the run's end, as in the API, or of null. */
+		endCapture: () => endCapture(api, path, domain.name, number),
 		/* Reason of the run's end, one word; null if the run goes on. */
 		death: run.state === "ended" ? (run.reason ?? "ended") : null,
 		name: domain.name,
@@ -221,6 +243,7 @@ async function ofCapture(api, view, options) {
 		marks: capture.marks ?? [] /* the notes on its picture, as in the API */,
 		mayKeep: api.session.may("write", capture.domain) /* true if one may change MARKS */,
 		death: ENDS.has(capture.kind) ? capture.kind : null,
+		endCapture: async () => (ENDS.has(capture.kind) && api.session.may("context", capture.domain) ? capture : null),
 		ofRunNumber: capture.run,
 		mayTail: ({stream}) => capture.streams.some((it) => it.stream === stream && it.tail_bytes > 0),
 		running: false,

@@ -6,11 +6,8 @@ import {count, rough} from "../page/times.js";
 
 const LISTED_MAX = 200; /* most threads in the list of the panel */
 
-/**
- * Return the indices of the threads in MARKS (draw/marks.js), from the top of the picture to its
- * bottom, each once.
- */
-export function inView(marks) {
+/* Return the lines of the threads in MARKS, one for each thread. */
+function linesOf(marks) {
 	const lines = [];
 	const seen = new Set();
 
@@ -19,7 +16,26 @@ export function inView(marks) {
 			seen.add(it.item);
 			lines.push(it);
 		}
-	return lines.sort((a, b) => a.y0 - b.y0 || a.x0 - b.x0).map((it) => it.item);
+	return lines;
+}
+
+/* Return the indices of the threads of LINES, from the top of the picture to its bottom. */
+const fromTop = (lines) => lines.sort((a, b) => a.y0 - b.y0 || a.x0 - b.x0).map((it) => it.item);
+
+/**
+ * Return the indices of the threads in MARKS (draw/marks.js), from the top of the picture to its
+ * bottom, each once.
+ */
+export function inView(marks) {
+	return fromTop(linesOf(marks));
+}
+
+/** Return inView() of the MOST threads with the longest lines, and the number of all: {indices, all}. */
+export function longestInView(marks, most = LISTED_MAX) {
+	const lines = linesOf(marks);
+	const longest = [...lines].sort((a, b) => b.x1 - b.x0 - (a.x1 - a.x0)).slice(0, most);
+
+	return {indices: fromTop(longest), all: lines.length};
 }
 
 /** Return a few words on how THREAD ended. */
@@ -87,15 +103,15 @@ export class ThreadsTable {
 		this.nodes = [this.says, this.table.element];
 	}
 
-	/** Show the threads INDICES, at most LISTED_MAX, which ENGINE describes. Resolve when they are shown. */
-	async show(indices, engine) {
-		const threads = await Promise.all(indices.slice(0, LISTED_MAX).map((index) => engine.thread(index)));
+	/** Show the threads INDICES, which ENGINE describes, of ALL in view. Resolve when they are shown. */
+	async show({indices, all}, engine) {
+		const threads = await Promise.all(indices.map((index) => engine.thread(index)));
 
 		this.list = listOf(threads.filter(Boolean), this.columns);
 		this.says.textContent =
-			indices.length > LISTED_MAX
-				? `${LISTED_MAX} of ${indices.length.toLocaleString("en")} threads in view, from the top. Zoom in for the others.`
-				: `${count(indices.length, "thread")} in view, from the top.`;
+			all > indices.length
+				? `The ${indices.length} longest of ${all.toLocaleString("en")} threads in view. Zoom in for the others.`
+				: `${count(all, "thread")} in view, from the top.`;
 		await this.table.show();
 	}
 }

@@ -375,6 +375,7 @@ export class Timeline {
 				moved,
 				settle,
 				failed,
+				context: this.services.context ? (capture) => this.services.context(capture).catch(failed) : null,
 			},
 		);
 	}
