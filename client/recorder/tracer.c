@@ -15,6 +15,7 @@
 #define _GNU_SOURCE
 #endif
 #undef MPROF_RECORDER_OFF
+#include <mprof/cycles.h>
 #include <mprof/tracer.h>
 
 #include <errno.h>
@@ -46,6 +47,7 @@ struct slot {
 static struct tracer {
 	struct mprof_tracer_options options;
 	struct mprof_publisher publisher;
+	struct mprof_cycles cycles; /* the default clock */
 	struct slot slots[SLOTS];
 	uint32_t *mark;	     /* a page that a child of fork() finds empty; the generation */
 	uint32_t generation; /* grows with each start and each fork */
@@ -424,7 +426,11 @@ int mprof_tracer_start(const struct mprof_tracer_options *options)
 	tracer.options = *options;
 	tracer.publisher = *options->publisher;
 	if (!tracer.options.clock)
-		tracer.options.clock = monotonic;
+		tracer.options.clock = mprof_cycles_now;
+	if (!options->clock) {
+		mprof_cycles_init(&tracer.cycles);
+		tracer.options.clock_context = &tracer.cycles;
+	}
 	memset(tracer.slots, 0, sizeof(tracer.slots));
 	tracer.dropped = tracer.reported = 0;
 	__atomic_store_n(tracer.mark, ++tracer.generation, __ATOMIC_RELEASE);
