@@ -226,6 +226,8 @@ static void count(struct loader_stream *a)
 	a->counts.bytes = input_bytes(a->in);
 	a->counts.packets = totals->packets;
 	a->counts.lost_packets = totals->lost_packets;
+	a->counts.unknown_texts = totals->unknown_texts;
+	a->counts.skipped_extras = totals->skipped_extras;
 }
 
 static enum mprof_status finish_stream(struct loader *l, uint32_t stream, enum mprof_status status)

@@ -291,6 +291,13 @@ export class Loading {
 			out.push(`There are no events yet: ${source.title} records none, or was built without tracing.`);
 		if (totals.lost_packets && !notes.some((it) => / (was|were) lost/.test(it)))
 			out.push(`${count(totals.lost_packets, "packet is", "packets are")} missing; the picture shows where.`);
+		if (totals.unknown_texts)
+			out.push(
+				`${count(totals.unknown_texts, "interned text is", "interned texts are")} not in the trace: # and a number ` +
+					"stand there.",
+			);
+		if (totals.skipped_extras)
+			out.push(`${count(totals.skipped_extras, "event", "events")} of an unknown kind skipped: mprofd is older.`);
 		out.push(...summary.damages.slice(0, 20).map((it) => `Damage: ${it}.`));
 		if (loaded)
 			out.push(

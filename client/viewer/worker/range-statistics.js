@@ -110,6 +110,8 @@ export class RangeStatistics {
 				packets: totals.packets,
 				lost_packets: totals.lost_packets,
 				damages: totals.damages,
+				unknown_texts: totals.unknown_texts,
+				skipped_extras: totals.skipped_extras,
 				bytes: totals.bytes,
 				first_ns: String(all.first_ns),
 				last_ns: String(all.last_ns),

@@ -211,6 +211,8 @@ export class Trace {
 				packets: sum("packets"),
 				lost_packets: sum("lost_packets"),
 				damages: sum("damages"),
+				unknown_texts: sum("unknown_texts"),
+				skipped_extras: sum("skipped_extras"),
 				skipped: sum("skipped"),
 				bytes: sum("bytes"),
 				threads: this.get("n_threads") - this.get("n_streams"),
