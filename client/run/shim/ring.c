@@ -1,0 +1,132 @@
+/*
+ * The rings of the process.
+ *
+ * A recorder has one writer: the thread that owns the ring. The last ring is for all threads that
+ * find no other: a thread that finds it busy drops its events, and the recorder's rules hold.
+ * The recorder names the running thread in some events; the functions here set it for one event.
+ */
+#include "shim.h"
+
+#include <string.h>
+
+enum ring_state { RING_NONE, RING_CLAIMED, RING_READY, RING_REFUSED };
+
+static struct ring rings[RUN_RINGS];
+
+static bool ring_own(struct ring *r, int tid)
+{
+	uint32_t none = 0;
+
+	return __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == RING_READY &&
+	       __atomic_compare_exchange_n(&r->owner, &none, (uint32_t)tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* Map the ring R, which the calling thread has claimed. Return false if the keeper refused. */
+static bool ring_make(struct ring *r, uint32_t slot, int tid)
+{
+	uint64_t bytes = 0;
+	void *memory = keeper_ask(RUN_REQUEST_RING, slot, &bytes);
+
+	if (!memory || mprof_recorder_init(&r->recorder, memory, bytes, 0, NULL, NULL) != MPROF_RECORDER_OK) {
+		__atomic_store_n(&r->state, RING_REFUSED, __ATOMIC_RELEASE);
+		return false;
+	}
+	r->shared = slot == RUN_RINGS - 1;
+	r->owner = r->shared ? 0 : (uint32_t)tid;
+	__atomic_store_n(&r->state, RING_READY, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool ring_claim(struct ring *r)
+{
+	uint32_t none = RING_NONE;
+
+	return __atomic_compare_exchange_n(&r->state, &none, RING_CLAIMED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+struct ring *ring_take(int tid)
+{
+	struct ring *last = &rings[RUN_RINGS - 1];
+	uint32_t i;
+
+	for (i = 0; i < RUN_RINGS - 1 && __atomic_load_n(&rings[i].state, __ATOMIC_RELAXED) != RING_NONE; i++)
+		if (ring_own(&rings[i], tid))
+			return &rings[i];
+	for (; i < RUN_RINGS - 1; i++)
+		if (ring_claim(&rings[i]) && ring_make(&rings[i], i, tid))
+			return &rings[i];
+	if (ring_claim(last))
+		ring_make(last, RUN_RINGS - 1, tid);
+	return __atomic_load_n(&last->state, __ATOMIC_ACQUIRE) == RING_READY ? last : NULL;
+}
+
+void ring_return(struct ring *r)
+{
+	if (!r->shared)
+		__atomic_store_n(&r->owner, 0, __ATOMIC_RELEASE);
+}
+
+void rings_forget(void)
+{
+	memset(rings, 0, sizeof(rings));
+}
+
+bool ring_begin(struct ring *r, uint64_t ns)
+{
+	if (r->shared && __atomic_exchange_n(&r->busy, 1, __ATOMIC_ACQUIRE))
+		return false;
+	mprof_recorder_at(&r->recorder, ns);
+	return true;
+}
+
+void ring_end(struct ring *r)
+{
+	if (r->shared)
+		__atomic_store_n(&r->busy, 0, __ATOMIC_RELEASE);
+}
+
+void ring_creates(struct ring *r, int64_t parent, int64_t child, enum mprof_thread_type type)
+{
+	int64_t current = r->recorder.current;
+
+	r->recorder.current = parent;
+	mprof_recorder_creates(&r->recorder, child, type);
+	r->recorder.current = current;
+}
+
+void ring_resolves(struct ring *r, int64_t resolver, int64_t thread, const char *failure)
+{
+	int64_t current = r->recorder.current;
+
+	r->recorder.current = resolver;
+	if (failure)
+		mprof_recorder_fails(&r->recorder, thread, failure, strlen(failure));
+	else
+		mprof_recorder_fulfills(&r->recorder, thread);
+	r->recorder.current = current;
+}
+
+void ring_try_read(struct ring *r, int64_t reader, int64_t source)
+{
+	mprof_recorder_try_read(&r->recorder, reader, source);
+}
+
+void ring_read(struct ring *r, int64_t reader, int64_t source)
+{
+	mprof_recorder_read(&r->recorder, reader, source);
+}
+
+void ring_signal(struct ring *r, int64_t receiver, int64_t source)
+{
+	mprof_recorder_signal_noswitch(&r->recorder, receiver, source);
+}
+
+void ring_switch(struct ring *r, int64_t thread)
+{
+	mprof_recorder_switch(&r->recorder, thread);
+}
+
+void ring_suspend(struct ring *r)
+{
+	mprof_recorder_suspend(&r->recorder);
+}
