@@ -9,9 +9,10 @@
 
 #include "process.h"
 
-#define TASKS_MAX 256u /* threads whose context switches are added */
+#define TASKS_MAX   256u /* threads whose context switches are added */
+#define SAMPLES_ALL 10u	 /* all counters are recorded in each such sample, else those that changed */
 
-enum { COUNTER_RESIDENT, COUNTER_DESCRIPTORS, COUNTER_SWITCHES, COUNTER_LOST };
+enum { COUNTER_RESIDENT, COUNTER_DESCRIPTORS, COUNTER_SWITCHES, COUNTER_LOST, COUNTERS };
 
 static const char *const names[] = {
 	[COUNTER_RESIDENT] = "resident bytes",
@@ -105,20 +106,36 @@ static int64_t switches(pid_t pid)
 	return sum;
 }
 
+static void record(struct process *p, uint64_t time, const int64_t *values, bool all)
+{
+	mprof_recorder_at(&p->counters, time);
+	for (size_t i = 0; i < COUNTERS; i++) {
+		if (values[i] < 0 || (values[i] == p->last[i] && !all))
+			continue;
+		mprof_recorder_counter(&p->counters, values[i], names[i], strlen(names[i]));
+		p->last[i] = values[i];
+	}
+}
+
 void counters_sample(struct process *p, uint64_t time)
 {
-	const int64_t values[] = {
+	const int64_t values[COUNTERS] = {
 		[COUNTER_RESIDENT] = resident(p->pid),
 		[COUNTER_DESCRIPTORS] = descriptors(p->pid),
 		[COUNTER_SWITCHES] = switches(p->pid),
 		[COUNTER_LOST] = (int64_t)__atomic_load_n(&p->control->lost, __ATOMIC_RELAXED),
 	};
 
-	mprof_recorder_at(&p->counters, time);
-	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
-		if (values[i] < 0 || values[i] == p->last[i])
-			continue;
-		mprof_recorder_counter(&p->counters, values[i], names[i], strlen(names[i]));
-		p->last[i] = values[i];
-	}
+	/* Some event now and then, so that the trace of a process that hangs does not end there. */
+	record(p, time, values, p->samples++ % SAMPLES_ALL == 0);
+}
+
+void counters_end(struct process *p, uint64_t time)
+{
+	const int64_t values[COUNTERS] = {
+		[COUNTER_SWITCHES] = p->last[COUNTER_SWITCHES],
+		[COUNTER_LOST] = p->last[COUNTER_LOST],
+	};
+
+	record(p, time, values, true);
 }

@@ -28,7 +28,6 @@
 #include "process.h"
 
 #define TICK_MS	      100
-#define HOLD_NS	      200000000u  /* a note is recorded when it is this old, so that older ones come first */
 #define LINGER_NS     5000000000u /* a forked child may come within this time, and mprofd copies */
 #define HURRY_NS      500000000u  /* the same after SIGTERM */
 #define BACKLOG	      128
@@ -183,7 +182,7 @@ static void step_all(struct keeper *k, uint64_t time)
 
 	for (p = LIST_FIRST(&k->processes); p; p = next) {
 		next = LIST_NEXT(p, entry);
-		process_step(p, time - HOLD_NS);
+		process_step(p, time);
 		left |= !p->gone;
 		if (!is_over(p, time))
 			continue;

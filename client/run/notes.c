@@ -64,6 +64,17 @@ static void describe_descriptor(const struct process *p, const struct run_note *
 	snprintf(text, size, "fd %" PRIu32 "%s%s", n->detail, got > 0 ? " " : "", target);
 }
 
+/* Return the name that the thread ID has after the notes that are pending. */
+static const char *name_of(const struct process *p, int64_t id, const char *first)
+{
+	const char *name = first;
+
+	for (uint32_t i = 0; i < p->n_pending; i++)
+		if (p->pending[i].kind == RUN_NOTE_NAME && p->pending[i].id == id)
+			name = p->pending[i].text;
+	return name;
+}
+
 /* Record N. FRESH is false if its event will be later than N: events of the object may be older. */
 static void note_record(struct process *p, const struct run_note *n, bool fresh)
 {
@@ -74,7 +85,8 @@ static void note_record(struct process *p, const struct run_note *n, bool fresh)
 		if (fresh)
 			create(p, n->parent, n->id, MPROF_THREAD_Task);
 		label(p, n->id, "__should_resolve");
-		label(p, n->id, n->text);
+		/* Most threads get their name just after their creation. */
+		label(p, n->id, name_of(p, n->id, n->text));
 		return;
 	case RUN_NOTE_NAME:
 		label(p, n->id, n->text);

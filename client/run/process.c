@@ -23,6 +23,7 @@
 
 #define KEEPER_RING_MAX (1u << 20) /* bytes of each of the keeper's own rings */
 #define SAMPLE_NS	1000000000u
+#define HOLD_NS		200000000u /* a note is recorded when it is this old, so that older ones come first */
 
 uint64_t now(void)
 {
@@ -187,7 +188,7 @@ int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)
 	return fd;
 }
 
-void process_step(struct process *p, uint64_t until)
+void process_step(struct process *p, uint64_t time)
 {
 	if (!p->control || p->gone)
 		return;
@@ -195,10 +196,10 @@ void process_step(struct process *p, uint64_t until)
 		modules_write(p);
 		p->listed = true;
 	}
-	notes_take(p, until);
-	if (until - p->sampled >= SAMPLE_NS) {
-		counters_sample(p, until);
-		p->sampled = until;
+	notes_take(p, time - HOLD_NS);
+	if (time - p->sampled >= SAMPLE_NS) {
+		counters_sample(p, time);
+		p->sampled = time;
 	}
 }
 
@@ -207,8 +208,10 @@ void process_gone(struct process *p, uint64_t time)
 	if (p->gone)
 		return;
 	p->gone = time;
-	if (p->control)
+	if (p->control) {
 		notes_take(p, time + SAMPLE_NS);
+		counters_end(p, time);
+	}
 	rings_end(p);
 }
 

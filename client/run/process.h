@@ -29,6 +29,7 @@ struct process {
 	struct mprof_recorder objects; /* threads, locks, places: what the other rings name by numbers */
 	struct mprof_recorder counters;
 	uint64_t sampled; /* when the counters were last read, CLOCK_MONOTONIC ns */
+	uint32_t samples; /* number of readings */
 	int64_t last[4];  /* their values */
 	uint64_t gone;	  /* when the process went, CLOCK_MONOTONIC ns; 0 = it is there */
 };
@@ -48,8 +49,8 @@ void process_free(struct process *p);
 int process_publish(struct process *p, const char *dir, uint64_t bytes);
 /* Create the file of the ring SLOT with BYTES bytes. Return its descriptor, or -errno. */
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes);
-/* Record the notes that were written before UNTIL, CLOCK_MONOTONIC ns, and in time the counters. */
-void process_step(struct process *p, uint64_t until);
+/* Record the notes that are old enough, and each second the counters. TIME is now. */
+void process_step(struct process *p, uint64_t time);
 /* The process has gone: record its last notes, and end the keeper's rings. */
 void process_gone(struct process *p, uint64_t time);
 /* Return whether the process ended by itself, and not by a signal. */
@@ -64,7 +65,9 @@ void notes_take(struct process *p, uint64_t until);
 
 /* ---- counters.c ---- */
 
-/* Record the counters that have changed. */
+/* Record the counters that have changed. TIME is now. */
 void counters_sample(struct process *p, uint64_t time);
+/* Record that the process has gone. */
+void counters_end(struct process *p, uint64_t time);
 
 #endif

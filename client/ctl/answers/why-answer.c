@@ -143,7 +143,7 @@ json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t t
 	json_object_set_new(object, "created_ns", modeller_time(it->created));
 	json_object_set_new(object, "preexisting", json_boolean(it->flags & MPROF_THREAD_PREEXISTING));
 	json_object_set_new(object, "creator", who(&t, it->creator, it->created));
-	json_object_set_new(object, "end_ns", modeller_time(m->view->streams[it->stream].end));
+	json_object_set_new(object, "end_ns", modeller_time(a.end));
 	json_object_set_new(object, "verdict", json_string(verdict_name(a.verdict)));
 	json_object_set_new(object, "resolution", resolution_json(&t, a.thread));
 	if (a.verdict == MPROF_WHY_RESOLVED)

@@ -116,6 +116,11 @@ void ring_read(struct ring *r, int64_t reader, int64_t source)
 	mprof_recorder_read(&r->recorder, reader, source);
 }
 
+void ring_read_later(struct ring *r, int64_t reader, int64_t source)
+{
+	mprof_recorder_read_later(&r->recorder, reader, source);
+}
+
 void ring_signal(struct ring *r, int64_t receiver, int64_t source)
 {
 	mprof_recorder_signal_noswitch(&r->recorder, receiver, source);

@@ -89,6 +89,7 @@ void ring_creates(struct ring *r, int64_t parent, int64_t child, enum mprof_thre
 void ring_resolves(struct ring *r, int64_t resolver, int64_t thread, const char *failure);
 void ring_try_read(struct ring *r, int64_t reader, int64_t source);
 void ring_read(struct ring *r, int64_t reader, int64_t source);
+void ring_read_later(struct ring *r, int64_t reader, int64_t source);
 void ring_signal(struct ring *r, int64_t receiver, int64_t source);
 void ring_switch(struct ring *r, int64_t thread);
 void ring_suspend(struct ring *r);
@@ -113,6 +114,7 @@ struct wait {
 	struct object *object;
 	int64_t id;
 	int64_t on;
+	bool exclusive; /* the thread owns ON after the wait */
 };
 
 /*

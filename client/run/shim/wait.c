@@ -23,6 +23,13 @@ static int64_t wait_id(struct self *s)
 	return s->wait_next--;
 }
 
+/* Return whether several threads may have the lock after CALL. */
+static bool is_shared(enum run_call call)
+{
+	return call == RUN_CALL_pthread_rwlock_rdlock || call == RUN_CALL_pthread_rwlock_timedrdlock ||
+	       call == RUN_CALL_pthread_rwlock_clockrdlock;
+}
+
 static struct object *named(const void *place, int64_t on, enum mprof_thread_type type)
 {
 	if (on < 0)
@@ -57,6 +64,7 @@ void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t o
 		__atomic_fetch_add(&w->object->waiters, 1, __ATOMIC_RELAXED);
 	w->id = wait_id(s);
 	w->on = on;
+	w->exclusive = w->object && type == MPROF_THREAD_Mutex && !is_shared(call);
 	w->ring = s->ring;
 	if (ring_begin(w->ring, now())) {
 		record_begin(w, s, place, owner);
@@ -81,6 +89,8 @@ void wait_end(struct wait *w, const char *failure)
 	if (s && s->ring == w->ring && ring_begin(w->ring, now())) {
 		ring_resolves(w->ring, waker ? waker : w->on ? w->on : s->tid, w->id, failure);
 		ring_read(w->ring, s->tid, w->id);
+		if (w->exclusive && !failure && __atomic_load_n(&w->object->waiters, __ATOMIC_RELAXED))
+			ring_try_read(w->ring, w->on, s->tid);
 		ring_end(w->ring);
 	}
 	w->ring = NULL;
@@ -105,6 +115,9 @@ void wake(const void *place, int64_t on, enum mprof_thread_type type)
 		__atomic_store_n(&o->waker, s->tid, __ATOMIC_RELAXED);
 	if (ring_begin(s->ring, now())) {
 		ring_signal(s->ring, on, s->tid);
+		/* The lock waits for this thread no longer. */
+		if (type == MPROF_THREAD_Mutex)
+			ring_read_later(s->ring, on, s->tid);
 		ring_end(s->ring);
 	}
 	self_leave(s);
