@@ -1,6 +1,8 @@
 /* Names of addresses, by elfutils' libdw. */
 #include "symbols.h"
 
+#include <dwarf.h>
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,10 +17,10 @@ struct symbols {
 /* Read the memory map again: the process may have loaded libraries since. */
 static void symbols_refresh(struct symbols *s)
 {
-	dwfl_report_begin(s->dwfl);
-	/* If the process has gone, keep the modules that are known. */
-	if (dwfl_linux_proc_report(s->dwfl, s->pid) == 0)
-		dwfl_report_end(s->dwfl, NULL, NULL);
+	/* If the process has gone, the modules that are known stay. */
+	dwfl_report_begin_add(s->dwfl);
+	dwfl_linux_proc_report(s->dwfl, s->pid);
+	dwfl_report_end(s->dwfl, NULL, NULL);
 }
 
 struct symbols *symbols_new(pid_t pid)
@@ -78,20 +80,46 @@ static void module_text(Dwfl_Module *m, uint64_t address, char *text, size_t siz
 	snprintf(text, size, "%s+0x%" PRIx64, name ? base_name(name) : "?", address - start);
 }
 
+/*
+ * Write the name of the innermost function at ADDRESS to NAME, as the debug information has it: the
+ * compiler may have put the function into its caller. Return false without debug information.
+ */
+static bool function_name(Dwfl_Module *m, uint64_t address, char *name, size_t size)
+{
+	Dwarf_Addr bias = 0;
+	Dwarf_Die *unit = dwfl_module_addrdie(m, address, &bias), *scopes = NULL;
+	int n = unit ? dwarf_getscopes(unit, address - bias, &scopes) : 0;
+	bool found = false;
+
+	for (int i = 0; i < n && !found; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+		const char *of = dwarf_diename(&scopes[i]);
+
+		found = (tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram) && of;
+		if (found)
+			snprintf(name, size, "%s", of);
+	}
+	free(scopes);
+	return found;
+}
+
 void symbols_code(struct symbols *s, uint64_t address, char *text, size_t size)
 {
 	Dwfl_Module *m = module_at(s, address);
 	Dwfl_Line *line;
-	const char *function, *file;
+	const char *symbol, *file;
+	char function[128];
 	int number = 0;
 	size_t n;
 
 	snprintf(text, size, "0x%" PRIx64, address);
 	if (!m)
 		return;
-	function = dwfl_module_addrname(m, address);
-	if (function)
+	symbol = dwfl_module_addrname(m, address);
+	if (function_name(m, address, function, sizeof(function)))
 		snprintf(text, size, "%s()", function);
+	else if (symbol)
+		snprintf(text, size, "%s()", symbol);
 	else
 		module_text(m, address, text, size);
 	line = dwfl_module_getsrc(m, address);
