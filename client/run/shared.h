@@ -67,7 +67,7 @@ struct run_note {
 struct run_control {
 	uint32_t magic;
 	uint32_t exited; /* atomic; 1 = the process ends by itself */
-	uint64_t lost;	 /* atomic; notes that found no room */
+	uint64_t lost;	 /* atomic; notes that found no room, and groups of events that found no ring */
 	uint64_t head __attribute__((aligned(64)));
 	struct run_note notes[RUN_NOTES] __attribute__((aligned(64)));
 };

@@ -64,6 +64,45 @@ static Dwfl_Module *module_at(struct symbols *s, uint64_t address)
 	return dwfl_addrmodule(s->dwfl, address);
 }
 
+/* A search for the module that has ADDRESS in one of its segments. */
+struct search {
+	uint64_t address;
+	Dwfl_Module *found;
+};
+
+static int search_module(Dwfl_Module *m, void **data, const char *name, Dwarf_Addr start, void *context)
+{
+	struct search *s = context;
+	GElf_Addr bias = 0;
+	Elf *elf = dwfl_module_getelf(m, &bias);
+	GElf_Phdr segment;
+	size_t n = 0;
+
+	(void)data;
+	(void)name;
+	(void)start;
+	if (!elf || elf_getphdrnum(elf, &n) < 0)
+		return DWARF_CB_OK;
+	for (int i = 0; i < (int)n; i++) {
+		if (!gelf_getphdr(elf, i, &segment) || segment.p_type != PT_LOAD ||
+		    s->address - bias - segment.p_vaddr >= segment.p_memsz)
+			continue;
+		s->found = m;
+		return DWARF_CB_ABORT;
+	}
+	return DWARF_CB_OK;
+}
+
+/* Variables without a value in the file lie behind what is mapped of the file. */
+static Dwfl_Module *module_of_data(struct symbols *s, uint64_t address)
+{
+	struct search search = {.address = address, .found = dwfl_addrmodule(s->dwfl, address)};
+
+	if (!search.found)
+		dwfl_getmodules(s->dwfl, search_module, &search, 0);
+	return search.found;
+}
+
 static const char *base_name(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
@@ -131,7 +170,7 @@ void symbols_code(struct symbols *s, uint64_t address, char *text, size_t size)
 
 bool symbols_data(struct symbols *s, uint64_t address, char *text, size_t size)
 {
-	Dwfl_Module *m = module_at(s, address);
+	Dwfl_Module *m = module_of_data(s, address);
 	GElf_Off offset = 0;
 	GElf_Sym symbol;
 	const char *name;

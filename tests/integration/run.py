@@ -343,7 +343,10 @@ class Processes(Case):
         self.assertEqual({wait.thread for wait in trace.waits.values()} & {int(pids["child"])}, set())
         self.assertIn("usleep", child.calls())
         self.assertIn("waitpid", child.calls())
-        last = self.trace(pids["grandchild"])
+        # It has executed a program: that has another name, and rings of its own.
+        self.until(lambda: os.path.exists(f"rings/exe.{pids['grandchild']}"))
+        self.quiet(f"rings/exe.{pids['grandchild']}")
+        last = Trace(f"rings/exe.{pids['grandchild']}")
         self.assertEqual(set(SLEEPS) - set(last.calls()), set())
 
     def test_vfork(self):
@@ -364,6 +367,8 @@ class Processes(Case):
 
     def test_many_threads(self):
         trace = self.record("many")
+        # Threads that share a ring may drop some events, and no more.
+        self.assertLess(trace.counters["mprof-dropped"][-1], len(trace.waits) / 20)
         names = [name for name in os.listdir(trace.directory) if not name.startswith(".")]
         self.assertLessEqual(len(names), RINGS)
 

@@ -14,11 +14,12 @@
 	X(_exit)                                                                                                       \
 	X(_Exit)                                                                                                       \
 	X(accept)                                                                                                      \
-	X(accept4) X(clock_nanosleep) X(close) X(cnd_broadcast) X(cnd_signal) X(cnd_timedwait) X(cnd_wait) X(          \
-		connect) X(dup2) X(dup3) X(epoll_pwait) X(epoll_pwait2) X(epoll_wait) X(fcntl) X(fcntl64) X(ioctl)     \
-		X(mtx_lock) X(mtx_timedlock) X(mtx_trylock) X(mtx_unlock) X(nanosleep) X(pause) X(poll) X(ppoll) X(    \
-			prctl) X(pselect) X(pthread_barrier_wait) X(pthread_clockjoin_np) X(pthread_create)            \
-			X(pthread_join) X(pthread_mutex_clocklock) X(pthread_mutex_lock) X(pthread_mutex_timedlock) X( \
+	X(accept4)                                                                                                     \
+	X(clock_nanosleep) X(close) X(cnd_broadcast) X(cnd_signal) X(cnd_timedwait) X(cnd_wait) X(connect) X(dup2) X(  \
+		dup3) X(epoll_pwait) X(epoll_pwait2) X(epoll_wait) X(fcntl) X(fcntl64) X(ioctl) X(mtx_lock)            \
+		X(mtx_timedlock) X(mtx_trylock) X(mtx_unlock) X(nanosleep) X(pause) X(poll) X(ppoll) X(prctl) X(       \
+			pselect) X(pthread_barrier_wait) X(pthread_clockjoin_np) X(pthread_create) X(pthread_join)     \
+			X(pthread_mutex_clocklock) X(pthread_mutex_lock) X(pthread_mutex_timedlock) X(                 \
 				pthread_mutex_trylock) X(pthread_mutex_unlock) X(pthread_rwlock_clockrdlock)           \
 				X(pthread_rwlock_clockwrlock) X(pthread_rwlock_rdlock) X(                              \
 					pthread_rwlock_timedrdlock) X(pthread_rwlock_timedwrlock)                      \

@@ -1,15 +1,22 @@
 /*
  * The rings of the process.
  *
- * A recorder has one writer: the thread that owns the ring. The last ring is for all threads that
- * find no other: a thread that finds it busy drops its events, and the recorder's rules hold.
+ * A recorder has one writer: the thread that owns the ring. The last rings are shared by the threads
+ * that find no other. A thread takes a shared ring for each group of events; if another thread has it
+ * for too long, because it was preempted, the events are dropped and counted.
  * The recorder names the running thread in some events; the functions here set it for one event.
  */
 #include "shim.h"
 
 #include <string.h>
 
+#include "kernel.h"
+
 enum ring_state { RING_NONE, RING_CLAIMED, RING_READY, RING_REFUSED };
+
+#define OWN    48u /* rings of one thread each */
+#define TRIES  64u /* to take a shared ring, before and after each time that the thread yields */
+#define YIELDS 32u
 
 static struct ring rings[RUN_RINGS];
 
@@ -31,7 +38,7 @@ static bool ring_make(struct ring *r, uint32_t slot, int tid)
 		__atomic_store_n(&r->state, RING_REFUSED, __ATOMIC_RELEASE);
 		return false;
 	}
-	r->shared = slot == RUN_RINGS - 1;
+	r->shared = slot >= OWN;
 	r->owner = r->shared ? 0 : (uint32_t)tid;
 	__atomic_store_n(&r->state, RING_READY, __ATOMIC_RELEASE);
 	return true;
@@ -46,18 +53,19 @@ static bool ring_claim(struct ring *r)
 
 struct ring *ring_take(int tid)
 {
-	struct ring *last = &rings[RUN_RINGS - 1];
+	uint32_t slot = OWN + (uint32_t)tid % (RUN_RINGS - OWN);
+	struct ring *common = &rings[slot];
 	uint32_t i;
 
-	for (i = 0; i < RUN_RINGS - 1 && __atomic_load_n(&rings[i].state, __ATOMIC_RELAXED) != RING_NONE; i++)
+	for (i = 0; i < OWN && __atomic_load_n(&rings[i].state, __ATOMIC_RELAXED) != RING_NONE; i++)
 		if (ring_own(&rings[i], tid))
 			return &rings[i];
-	for (; i < RUN_RINGS - 1; i++)
+	for (; i < OWN; i++)
 		if (ring_claim(&rings[i]) && ring_make(&rings[i], i, tid))
 			return &rings[i];
-	if (ring_claim(last))
-		ring_make(last, RUN_RINGS - 1, tid);
-	return __atomic_load_n(&last->state, __ATOMIC_ACQUIRE) == RING_READY ? last : NULL;
+	if (ring_claim(common))
+		ring_make(common, slot, tid);
+	return __atomic_load_n(&common->state, __ATOMIC_ACQUIRE) == RING_READY ? common : NULL;
 }
 
 void ring_return(struct ring *r)
@@ -71,10 +79,26 @@ void rings_forget(void)
 	memset(rings, 0, sizeof(rings));
 }
 
+static bool ring_lock(struct ring *r)
+{
+	for (uint32_t i = 0; i < TRIES * YIELDS; i++) {
+		if (!__atomic_load_n(&r->busy, __ATOMIC_RELAXED) && !__atomic_exchange_n(&r->busy, 1, __ATOMIC_ACQUIRE))
+			return true;
+		if (i % TRIES == TRIES - 1)
+			KERNEL0(SYS_sched_yield);
+	}
+	return false;
+}
+
 bool ring_begin(struct ring *r, uint64_t ns)
 {
-	if (r->shared && __atomic_exchange_n(&r->busy, 1, __ATOMIC_ACQUIRE))
+	if (r->shared && !ring_lock(r)) {
+		struct run_control *c = control_get();
+
+		if (c)
+			__atomic_fetch_add(&c->lost, 1, __ATOMIC_RELAXED);
 		return false;
+	}
 	mprof_recorder_at(&r->recorder, ns);
 	return true;
 }

@@ -33,6 +33,7 @@ struct ring {
 struct self {
 	struct ring *ring;
 	int64_t wait_next;   /* id of the next wait */
+	int64_t unread;	     /* wait that is over, and whose end found no ring; 0 = none */
 	uint32_t wait_left;  /* ids left of the block of ids */
 	uint32_t generation; /* that of the process when the thread took RING */
 	int64_t creator;     /* thread that created this one; 0 = unknown */

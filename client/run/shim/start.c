@@ -151,6 +151,7 @@ static bool self_begin(struct self *s)
 	if (s->generation != generation || s->tid != tid) {
 		s->ring = NULL;
 		s->wait_left = 0;
+		s->unread = 0;
 		s->known = false;
 		s->tid = tid;
 		s->generation = generation;

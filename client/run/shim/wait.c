@@ -37,6 +37,14 @@ static struct object *named(const void *place, int64_t on, enum mprof_thread_typ
 	return object_get(RUN_NOTE_LOCK, on, object_id(place), type);
 }
 
+/* The wait ID of the thread is over. */
+static void record_end(struct ring *r, struct self *s, int64_t id, int64_t resolver, const char *failure)
+{
+	ring_resolves(r, resolver, id, failure);
+	ring_read(r, s->tid, id);
+	s->unread = 0;
+}
+
 static void record_begin(struct wait *w, const struct self *s, const void *place, int owner)
 {
 	ring_creates(w->ring, object_id(place), w->id, MPROF_THREAD_Wait);
@@ -65,8 +73,10 @@ void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t o
 	w->id = wait_id(s);
 	w->on = on;
 	w->exclusive = w->object && type == MPROF_THREAD_Mutex && !is_shared(call);
-	w->ring = s->ring;
-	if (ring_begin(w->ring, now())) {
+	if (ring_begin(s->ring, now())) {
+		w->ring = s->ring;
+		if (s->unread)
+			record_end(w->ring, s, s->unread, s->tid, NULL);
 		record_begin(w, s, place, owner);
 		ring_end(w->ring);
 	}
@@ -75,27 +85,30 @@ void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t o
 
 void wait_end(struct wait *w, const char *failure)
 {
+	struct object *o = w->object;
+	struct ring *r = w->ring;
 	struct self *s;
 	int64_t waker = 0;
 
-	if (!w->ring)
-		return;
-	if (w->object) {
-		__atomic_fetch_sub(&w->object->waiters, 1, __ATOMIC_RELAXED);
-		waker = __atomic_load_n(&w->object->waker, __ATOMIC_RELAXED);
-	}
-	s = self_enter();
-	/* After a fork in a signal handler the ring is another one. */
-	if (s && s->ring == w->ring && ring_begin(w->ring, now())) {
-		ring_resolves(w->ring, waker ? waker : w->on ? w->on : s->tid, w->id, failure);
-		ring_read(w->ring, s->tid, w->id);
-		if (w->exclusive && !failure && __atomic_load_n(&w->object->waiters, __ATOMIC_RELAXED))
-			ring_try_read(w->ring, w->on, s->tid);
-		ring_end(w->ring);
-	}
+	w->object = NULL;
 	w->ring = NULL;
-	if (s)
-		self_leave(s);
+	if (o) {
+		__atomic_fetch_sub(&o->waiters, 1, __ATOMIC_RELAXED);
+		waker = failure ? 0 : __atomic_load_n(&o->waker, __ATOMIC_RELAXED);
+	}
+	s = r ? self_enter() : NULL;
+	if (!s)
+		return;
+	/* After a fork in a signal handler the ring is another one. */
+	if (s->ring == r && ring_begin(r, now())) {
+		record_end(r, s, w->id, waker ? waker : w->on ? w->on : s->tid, failure);
+		if (w->exclusive && !failure && __atomic_load_n(&o->waiters, __ATOMIC_RELAXED))
+			ring_try_read(r, w->on, s->tid);
+		ring_end(r);
+	} else if (s->ring == r) {
+		s->unread = w->id;
+	}
+	self_leave(s);
 }
 
 void wait_left(struct wait *w)
