@@ -113,7 +113,7 @@ extern bool mprof_tracer_running; /* set by start and stop; read it by mprof_tra
  */
 static inline bool mprof_tracer_on(void)
 {
-	return __atomic_load_n(&mprof_tracer_running, __ATOMIC_RELAXED);
+	return __atomic_load_n(&mprof_tracer_running, __ATOMIC_ACQUIRE);
 }
 
 #ifdef __cplusplus
