@@ -127,6 +127,17 @@ void ring_set_ending(struct ring_set *set, uint64_t now)
 	set_rest(set, now);
 }
 
+static void list_at(struct ring_set *set, uint64_t due)
+{
+	uint64_t pause = LIST_PAUSE * set->listing_cost,
+		 least = set->listed + (pause > LIST_LEAST ? pause : LIST_LEAST);
+
+	if (set->listings && due < least)
+		due = least;
+	if (!set->task.place || due < set->task.due)
+		collector_at(set->dir->collector, &set->task, due);
+}
+
 /* Return whether the run is over. *RESTS: the archive has the end of all rings; *ANY: one is attached. */
 static bool is_over(const struct ring_set *set, bool *any, bool *rests)
 {
@@ -155,8 +166,17 @@ void ring_set_check(struct ring_set *set, uint64_t now)
 	bool any, rests;
 	int64_t capture;
 
-	if (set->state != SET_OPEN || !is_over(set, &any, &rests))
+	if (set->state != SET_OPEN || !is_over(set, &any, &rests)) {
+		set->closed = 0;
 		return;
+	}
+	if (!set->closed)
+		set->closed = now;
+	/* A program that has ended at once may have made more rings than were listed. */
+	if (!set->orphan && set->listed < set->closed) {
+		list_at(set, now);
+		return;
+	}
 	if (!any || rests) {
 		set_ended(set, any ? "its end is archived" : "its directory is gone");
 		set_rest(set, now);
@@ -175,17 +195,6 @@ void ring_set_check(struct ring_set *set, uint64_t now)
 }
 
 /* ---- the files ------------------------------------------------------------------------------- */
-
-static void list_at(struct ring_set *set, uint64_t due)
-{
-	uint64_t pause = LIST_PAUSE * set->listing_cost,
-		 least = set->listed + (pause > LIST_LEAST ? pause : LIST_LEAST);
-
-	if (set->listings && due < least)
-		due = least;
-	if (!set->task.place || due < set->task.due)
-		collector_at(set->dir->collector, &set->task, due);
-}
 
 void ring_set_list_soon(struct ring_set *set)
 {
@@ -264,6 +273,8 @@ static void set_list(struct ring_set *set, uint64_t now)
 	set->listing_cost = clock_mono() - now;
 	if (again)
 		list_at(set, now + LIST_AGAIN);
+	if (set->closed)
+		ring_set_check(set, now);
 }
 
 static void ring_set_run(struct task *task, uint64_t now)

@@ -58,6 +58,7 @@ struct ring_set {
 	size_t n_rings;
 	uint32_t next_number;  /* number of the next stream of the run */
 	uint64_t listings;     /* number of listings begun */
+	uint64_t closed;       /* when no ring was found to have a writer, CLOCK_MONOTONIC ns; 0 = some has */
 	uint64_t listed;       /* when the last one began, CLOCK_MONOTONIC ns */
 	uint64_t listing_cost; /* ns spent on the last listing */
 	uint64_t seen;	       /* number of the last scan of the ring directory that found the set */

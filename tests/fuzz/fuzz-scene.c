@@ -70,6 +70,8 @@ static uint32_t items(const struct mprof_model_view *v, uint8_t kind)
 	case MPROF_MARK_LANE:
 	case MPROF_MARK_ENVELOPE:
 		return v->n_counters;
+	case MPROF_MARK_DURATION:
+		return v->n_durations;
 	case MPROF_MARK_BUSY:
 		return v->n_streams;
 	case MPROF_MARK_BAND_NAME:

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 import daemons
-from daemons import Ring, events_of, image, program, rooms, small_ring
+from daemons import Ring, events_of, image, judge, program, rooms, small_ring
 
 RINGS_MAX = 64
 
@@ -175,6 +175,43 @@ class Restarts(Case):
         for guest in ("stays", "goes"):
             self.assertEqual([run["state"] for run in self.d.run_list(guest)], ["ended"])
             self.assertEqual(len(self.d.captures(guest)), 1)
+
+
+class Writers(Case):
+    """A program with a ring for each thread, while the collector reads."""
+
+    def check(self, threads, *options):
+        self.d = self.daemons()
+        said = self.write("writer-threads", "--dir", "rings", "--truth", "truth", "--threads", threads, *options)
+        guest = said["folder"]
+        self.assertEqual((said["dropped"], said["rings"]), (0, threads))
+        self.d.wait_ended(guest)
+        names = self.stream_names(guest)
+        self.assertEqual(len(names), threads)
+        events = gaps = 0
+        for name, number in names.items():
+            stream = self.d.trace(guest, f"?stream={number}")
+            pages = self.d.packets(guest, f"&stream={number}")
+            gaps += sum(len(page["gaps"]) for page in pages)
+            events += judge(name, f"truth.{name}", stream, pages, "--ended")["events"]
+        return said["events"], events, gaps
+
+    def test_ten_writers(self):
+        """Each event is archived, or in a declared gap."""
+        written, archived, gaps = self.check(10, "--events", 40000, "--rate", 400000, "--size", 65536)
+        self.assertTrue(archived >= written or gaps, (written, archived))
+        self.assertGreater(archived, written / 4)
+
+    def test_ten_fast_writers(self):
+        """They lap their rings before the collector can read them."""
+        written, archived, gaps = self.check(10, "--events", 100000, "--size", 8192)
+        self.assertTrue(archived >= written or gaps, (written, archived))
+
+    def test_large_rings(self):
+        """Nothing is lost in rings that have room for all."""
+        written, archived, gaps = self.check(16, "--events", 3000, "--size", 1 << 20)
+        # Each ring also has a switch at its start, and four texts.
+        self.assertEqual((archived, gaps), (written + 16 * 5, 0))
 
 
 class Hostile(Case):

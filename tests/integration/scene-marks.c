@@ -40,6 +40,7 @@ static const char *const names[MPROF_MARK_KINDS] = {
 	[MPROF_MARK_BUSY] = "busy",
 	[MPROF_MARK_LANE] = "lane",
 	[MPROF_MARK_ENVELOPE] = "envelope",
+	[MPROF_MARK_DURATION] = "duration",
 };
 
 static void *need(void *p)

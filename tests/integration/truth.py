@@ -30,6 +30,7 @@ TORN = 8192  # the value of the lowest bit of a size's upper half
 # Bytes before the text or the end, and whether there is a text; by event id.
 FIXED = {0: 26, 1: 25, 2: 25, 3: 25, 4: 25, 5: 17, 6: 25, 7: 17, 8: 17, 9: 25, 10: 25, 11: 25, 12: 25, 13: 25}
 TEXT = {3, 5, 6, 11}
+EXTRA = 14  # has a length
 
 
 class Fault(Exception):
@@ -40,9 +41,9 @@ def event_ends(body):
     """Return the offset at which each event of a packet's content ends, header excluded."""
     ends, at = [], 0
     while at < len(body):
-        if at + 9 > len(body) or body[at + 8] not in FIXED:
+        if at + 9 > len(body) or body[at + 8] not in FIXED and body[at + 8] != EXTRA:
             raise Fault(f"no event at byte {at + START}")
-        end = at + FIXED[body[at + 8]]
+        end = at + (12 + int.from_bytes(body[at + 9 : at + 11], "little") if body[at + 8] == EXTRA else FIXED[body[at + 8]])
         if body[at + 8] in TEXT:
             end = body.find(b"\0", end) + 1
         if end <= at or end > len(body):

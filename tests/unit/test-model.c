@@ -78,6 +78,59 @@ static void test_empty(void)
 	mprof_model_free(m);
 }
 
+/* At each moment, the piece of a stream's durations is the one that began last and has not ended. */
+static void test_pieces(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	uint64_t seed = 1;
+	uint32_t stream;
+
+	for (unsigned round = 0; round < 300; round++) {
+		unsigned n = 1 + round % 12;
+
+		m = fresh(&stream);
+		CHECK_EQ_INT(mprof_model_stream(m, &(struct mprof_model_source){.guest = 1}, &stream), MPROF_OK);
+		for (unsigned i = 0; i < n; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			CHECK_EQ_INT(add(m, seed >> 40 & 1, (seed >> 33) % 100, MPROF_EVENT_extra, 1 + (int64_t)(i % 3),
+					 (int64_t)((seed >> 50) % 60), "name"),
+				     MPROF_OK);
+		}
+		CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+		v = mprof_model_view(m);
+		CHECK_EQ_UINT(v->n_durations, n);
+		CHECK(v->n_pieces <= 2 * n);
+		for (uint32_t at = 0; at < 200; at++) { /* moments between two nanoseconds, of both streams */
+			uint32_t found = MPROF_NONE, pieces = 0, of = at % 2;
+			uint64_t moment = at / 2, latest = 0;
+
+			for (uint32_t i = 0; i < n; i++) {
+				const struct mprof_duration *d = &v->durations[i];
+				uint64_t start = d->time > d->duration_ns ? d->time - d->duration_ns : 0;
+
+				if (d->stream == of && start <= moment && d->time > moment) {
+					found = 0;
+					latest = start > latest ? start : latest;
+				}
+			}
+			for (uint32_t i = 0; i < v->n_pieces; i++) {
+				const struct mprof_piece *p = &v->pieces[i];
+				const struct mprof_duration *d = &v->durations[p->duration];
+
+				CHECK(p->start < p->end && d->stream == p->stream);
+				if (p->stream != of || p->start > moment || p->end <= moment)
+					continue;
+				pieces++;
+				CHECK((d->time > d->duration_ns ? d->time - d->duration_ns : 0) == latest &&
+				      d->time > moment);
+			}
+			CHECK_EQ_UINT(pieces, found == 0);
+		}
+		mprof_model_free(m);
+	}
+}
+
 static void test_misuse(void)
 {
 	struct mprof_model *m;
@@ -440,6 +493,8 @@ static void check_same(const struct mprof_model_view *a, const struct mprof_mode
 	SAME(samples, n_samples);
 	SAME(counters, n_counters);
 	SAME(collections, n_collections);
+	SAME(durations, n_durations);
+	SAME(pieces, n_pieces);
 	SAME(gaps, n_gaps);
 	SAME(expectations, n_expectations);
 	CHECK_EQ_UINT(b->rows, a->rows);
@@ -560,6 +615,7 @@ static void test_crafted_ids(void)
 int main(void)
 {
 	CHECK_RUN(test_empty);
+	CHECK_RUN(test_pieces);
 	CHECK_RUN(test_misuse);
 	CHECK_RUN(test_streams);
 	CHECK_RUN(test_gap);

@@ -916,12 +916,45 @@ static void test_processor(void)
 		CHECK(says(&p, mark(&p, MPROF_MARK_BAND_NAME, i), names[i]));
 	m = mark(&p, MPROF_MARK_BAND_NAME, 3);
 	CHECK(m && m->x0 == 650 && m->x1 == 1000 && !mark(&p, MPROF_MARK_BAND_NAME, 4));
+	m = track_mark(&t, 1000, &track, 1, MPROF_MARK_DURATION, 0);
+	CHECK(!m);
 	/* A track of an absent stream, or of a time outside of the stream, has no marks. */
 	CHECK(!track_mark(&t, 1000, &(struct mprof_track){MPROF_TRACK_PROCESSOR, 1, 0, 16}, 1, MPROF_MARK_BUSY, 0));
 	w.from = 1001;
 	w.to = 1200;
 	CHECK_EQ_INT(mprof_scene_tracks(t.s, &w, &track, 1, &p), MPROF_OK);
 	CHECK(!mark(&p, MPROF_MARK_BUSY, 0) && mark(&p, MPROF_MARK_GRID, 0));
+	drawing_deinit(&t);
+}
+
+/* At each moment a track shows the innermost duration, with its name. */
+static void test_durations(void)
+{
+	static const struct mprof_track track = {MPROF_TRACK_PROCESSOR, 0, 2, 16};
+	static const char *const names[] = {"request", "read\\x0a", "request"};
+	static const float edges[][2] = {{100, 300}, {300, 500}, {500, 900}};
+	const struct mprof_mark *m;
+	struct mprof_picture p;
+	struct drawing t;
+
+	begin(&t, 1);
+	add(&t, 0, MPROF_EVENT_switch, 1, 0, NULL);
+	add(&t, 500, MPROF_EVENT_extra, 1, 200, "read\n");
+	add(&t, 900, MPROF_EVENT_extra, 1, 800, "request");
+	add(&t, 1000, MPROF_EVENT_switch, 1, 0, NULL);
+	end(&t);
+	m = track_mark(&t, 1000, &track, 1, MPROF_MARK_BUSY, 0);
+	CHECK(m != NULL);
+	CHECK_EQ_INT(mprof_scene_tracks(t.s, &whole, &track, 1, &p), MPROF_OK);
+	for (uint32_t i = 0; i < 3; i++) {
+		m = mark(&p, MPROF_MARK_DURATION, i);
+		CHECK(m && m->x0 == edges[i][0] && m->x1 == edges[i][1] && m->item == (i != 1));
+		CHECK(says(&p, mark(&p, MPROF_MARK_BAND_NAME, i + 1), names[i]));
+	}
+	CHECK(!mark(&p, MPROF_MARK_DURATION, 3));
+	/* The picture of the threads has none. */
+	p = picture(&t, whole);
+	CHECK(!mark(&p, MPROF_MARK_DURATION, 0));
 	drawing_deinit(&t);
 }
 
@@ -1305,6 +1338,7 @@ int main(void)
 	CHECK_RUN(test_counter_switch);
 	CHECK_RUN(test_sample);
 	CHECK_RUN(test_processor);
+	CHECK_RUN(test_durations);
 	CHECK_RUN(test_lanes);
 	CHECK_RUN(test_tracks_cost);
 	CHECK_RUN(test_no_memory);

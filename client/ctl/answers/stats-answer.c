@@ -150,6 +150,8 @@ json_t *tally_json(struct tally *t, const struct mprof_totals *totals, uint64_t 
 	json_object_set_new(object, "packets", number(totals->packets));
 	json_object_set_new(object, "lost_packets", number(totals->lost_packets));
 	json_object_set_new(object, "damages", number(totals->damages));
+	json_object_set_new(object, "unknown_texts", number(totals->unknown_texts));
+	json_object_set_new(object, "skipped_extras", number(totals->skipped_extras));
 	json_object_set_new(object, "bytes", number(bytes));
 	json_object_set_new(object, "first_ns", time_json(t, t->first_ns));
 	json_object_set_new(object, "last_ns", time_json(t, t->last_ns));
@@ -217,6 +219,13 @@ static void show_head(const json_t *json, struct timing *timing)
 	if (json_is_real(share))
 		printf("sleeping  %s, %.1f %%\n", span_text(get(json, "sleeping_ns"), sleeping, sizeof(sleeping)),
 		       json_real_value(share) * 100);
+	if (get(json, "unknown_texts"))
+		printf("note: %" PRIu64
+		       " use%s of an interned text that the packet lacks: the text is # and its number\n",
+		       get(json, "unknown_texts"), get(json, "unknown_texts") == 1 ? "" : "s");
+	if (get(json, "skipped_extras"))
+		printf("note: %" PRIu64 " event%s of an unknown kind skipped\n", get(json, "skipped_extras"),
+		       get(json, "skipped_extras") == 1 ? "" : "s");
 	if (json_is_true(json_object_get(json, "truncated")))
 		puts("note: the trace exceeds the memory limits: threads, labels and counters are incomplete");
 }

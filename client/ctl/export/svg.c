@@ -76,6 +76,7 @@ static const struct look looks[MPROF_MARK_KINDS] = {
 	[MPROF_MARK_BUSY] = {SHAPE_BAND, "fill=\"#8c8\""},
 	[MPROF_MARK_LANE] = {SHAPE_BAND, "fill=\"none\""},
 	[MPROF_MARK_ENVELOPE] = {SHAPE_BAND, "fill=\"#888\""},
+	[MPROF_MARK_DURATION] = {SHAPE_BAND, "fill=\"#8ad\""},
 };
 
 static const char *const counter_colours[] = {"#c94444", "#c06400", "#2b8680", "#a64fd9"};

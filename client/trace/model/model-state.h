@@ -102,6 +102,7 @@ struct model_stream {
 struct mprof_model {
 	struct mprof_model_options options;
 	struct grow arrays[MODEL_ARRAYS];
+	struct grow pieces;  /* struct mprof_piece; filled by model_durations() */
 	struct grow streams; /* struct model_stream */
 	struct grow shown;   /* struct mprof_model_stream, filled by mprof_model_finish() */
 	struct grow gaps;
@@ -209,5 +210,6 @@ void model_chains(struct mprof_model *m);
 bool model_counters_sort(struct mprof_model *m);
 bool model_tree(struct mprof_model *m);
 bool model_layout(struct mprof_model *m);
+bool model_durations(struct mprof_model *m);
 
 #endif

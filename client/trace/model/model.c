@@ -68,6 +68,7 @@ struct mprof_model *mprof_model_free(struct mprof_model *m)
 	grow_deinit(&m->streams);
 	grow_deinit(&m->shown);
 	grow_deinit(&m->gaps);
+	grow_deinit(&m->pieces);
 	grow_deinit(&m->spare);
 	intern_deinit(&m->strings);
 	map_deinit(&m->counters);
@@ -185,6 +186,7 @@ static uint64_t held(const struct mprof_model *m)
 			bytes += thread_index_memory(model_stream_at(m, i)->index);
 	bytes += m->spare.held + (uint64_t)m->shown.room * sizeof(struct mprof_model_stream);
 	bytes += (uint64_t)m->gaps.room * sizeof(struct mprof_gap);
+	bytes += (uint64_t)m->pieces.room * sizeof(struct mprof_piece);
 	bytes += (uint64_t)m->strings.list.room * sizeof(struct mprof_string) + m->strings.arena.room;
 	bytes += ((uint64_t)m->strings.map.room + m->counters.room + m->scales.room) * sizeof(struct map_entry);
 	return bytes;
@@ -239,6 +241,7 @@ static void show(struct mprof_model *m)
 		.scales = a[MODEL_SCALES].items,
 		.collections = a[MODEL_COLLECTIONS].items,
 		.durations = a[MODEL_DURATIONS].items,
+		.pieces = m->pieces.items,
 		.gaps = m->gaps.items,
 		.expectations = a[MODEL_EXPECTATIONS].items,
 		.streams = m->shown.items,
@@ -253,6 +256,7 @@ static void show(struct mprof_model *m)
 		.n_scales = a[MODEL_SCALES].n,
 		.n_collections = a[MODEL_COLLECTIONS].n,
 		.n_durations = a[MODEL_DURATIONS].n,
+		.n_pieces = m->pieces.n,
 		.n_gaps = m->gaps.n,
 		.n_expectations = a[MODEL_EXPECTATIONS].n,
 		.n_streams = m->shown.n,
@@ -304,7 +308,7 @@ enum mprof_status mprof_model_finish(struct mprof_model *m)
 		grow_deinit(&m->arrays[MODEL_CHECKED]);
 		m->stage = STAGE_LAYOUT;
 	}
-	if (m->stage == STAGE_LAYOUT && model_layout(m) && show_streams(m)) {
+	if (m->stage == STAGE_LAYOUT && model_layout(m) && model_durations(m) && show_streams(m)) {
 		grow_deinit(&m->arrays[MODEL_ALIASES]);
 		m->stage = STAGE_DONE;
 		show(m);

@@ -223,6 +223,17 @@ struct mprof_duration {
 	uint32_t reserved;
 };
 
+/*
+ * From START to END, DURATION (an index) is the innermost duration of STREAM: the one that began last of
+ * those that had begun and not ended. Pieces of a stream do not overlap.
+ */
+struct mprof_piece {
+	uint64_t start;
+	uint64_t end;
+	uint32_t duration;
+	uint32_t stream;
+};
+
 /* Missing packets. The trace has no events of STREAM between FROM and TO. */
 struct mprof_gap {
 	uint64_t from; /* time of the last event before the gap */
@@ -289,6 +300,7 @@ struct mprof_model_view {
 	const struct mprof_scale *scales;
 	const struct mprof_collection *collections;
 	const struct mprof_duration *durations;
+	const struct mprof_piece *pieces; /* sorted by stream, then by time */
 	const struct mprof_gap *gaps;
 	const struct mprof_expectation *expectations;
 	const struct mprof_model_stream *streams;
@@ -303,6 +315,7 @@ struct mprof_model_view {
 	uint32_t n_scales;
 	uint32_t n_collections;
 	uint32_t n_durations;
+	uint32_t n_pieces;
 	uint32_t n_gaps;
 	uint32_t n_expectations;
 	uint32_t n_streams;

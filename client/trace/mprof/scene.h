@@ -187,6 +187,11 @@ enum mprof_mark_kind {
 	 * ITEM and SHADE as MPROF_MARK_COUNTER.
 	 */
 	MPROF_MARK_ENVELOPE,
+	/*
+	 * Band of a processor's track: a thread's duration, the innermost one. ITEM = duration; SHADE as
+	 * MPROF_MARK_SLEEPING.
+	 */
+	MPROF_MARK_DURATION,
 	MPROF_MARK_KINDS,
 };
 

@@ -18,8 +18,10 @@
 #define THIN	 2.0  /* bands of a stream are not drawn if its rows are not higher than this, pixels */
 #define NAME_TOP 14.0 /* pixels from the band's edge to the base line of its name */
 
-static const enum mprof_mark_kind kinds[BANDS] = {MPROF_MARK_SLEEPING, MPROF_MARK_COLLECTION, MPROF_MARK_GAP};
-static const enum row_index_kind row_index_kinds[BANDS] = {ROW_INDEX_SLEEPING, ROW_INDEX_COLLECTIONS, ROW_INDEX_GAPS};
+static const enum mprof_mark_kind kinds[BANDS] = {MPROF_MARK_SLEEPING, MPROF_MARK_COLLECTION, MPROF_MARK_GAP,
+						  MPROF_MARK_DURATION};
+static const enum row_index_kind row_index_kinds[BANDS] = {ROW_INDEX_SLEEPING, ROW_INDEX_COLLECTIONS, ROW_INDEX_GAPS,
+							   ROW_INDEX_PIECES};
 
 static bool sum_up(struct band_sums *sums, const struct row_index *l)
 {
@@ -76,7 +78,7 @@ static void put(const struct strip *s, uint32_t item, double x0, double x1, doub
 	mark->x1 = (float)frame_clip(s->f, x1);
 	mark->y0 = (float)s->top;
 	mark->y1 = (float)s->bottom;
-	mark->item = item;
+	mark->item = s->kind == MPROF_MARK_DURATION ? s->f->v->pieces[item].duration : item;
 	mark->stream = s->stream < UINT8_MAX ? (uint8_t)s->stream : UINT8_MAX;
 	mark->shade = (uint16_t)(fmin(fmax(share, 1 / FULL), 1) * FULL);
 }
@@ -190,7 +192,7 @@ void draw_bands(struct frame *f)
 				return;
 			extent(f, strip.stream, &strip.top, &strip.bottom);
 		}
-		for (unsigned i = 0; i < BANDS; i++) {
+		for (unsigned i = 0; i < BANDS_DURATION; i++) {
 			strip.l = &f->s->bands[i];
 			strip.sums = &f->s->sums[i];
 			strip.kind = kinds[i];
@@ -253,14 +255,17 @@ void draw_band_names(struct frame *f)
 
 #define NAME_HEIGHT 9.0 /* height of a name's letters, pixels */
 
-static void put_track_name(struct frame *f, uint32_t stream, double left, double right, double base, const char *text)
+/* Write the N bytes at TEXT, a part of a track's name, between LEFT and RIGHT, if all of it fits. */
+static void put_track_text(struct frame *f, uint32_t stream, double left, double right, double base, const char *text,
+			   size_t n)
 {
-	size_t n = strlen(text);
 	struct mprof_mark *mark;
+	uint32_t letters;
 
 	left = fmax(left, 0);
 	right = fmin(right, f->w.width);
-	if (frame_letters(f, right - left) < n + 1)
+	letters = frame_text(f, NULL, text, n, UINT32_MAX);
+	if (frame_letters(f, right - left) < (uint64_t)letters + 1)
 		return;
 	mark = frame_mark(f, MPROF_MARK_BAND_NAME);
 	if (!mark)
@@ -270,10 +275,29 @@ static void put_track_name(struct frame *f, uint32_t stream, double left, double
 	mark->y0 = mark->y1 = (float)base;
 	mark->item = stream;
 	mark->stream = stream < UINT8_MAX ? (uint8_t)stream : UINT8_MAX;
-	frame_text(f, mark, text, n, (uint32_t)n);
+	frame_text(f, mark, text, n, letters);
+}
+
+static void put_track_name(struct frame *f, uint32_t stream, double left, double right, double base, const char *text)
+{
+	put_track_text(f, stream, left, right, base, text, strlen(text));
 }
 
 static const char *const band_words[BANDS] = {"sleeping", "GC", "missing"};
+
+/* Write the name of BAND, which has KIND, between LEFT and its end. */
+static void name_track_band(struct frame *f, uint32_t stream, const struct mprof_mark *band, unsigned kind, double left,
+			    double base)
+{
+	const struct mprof_string *name;
+
+	if (kind != BANDS_DURATION) {
+		put_track_name(f, stream, left, band->x1, base, band_words[kind]);
+		return;
+	}
+	name = &f->v->strings[f->v->durations[band->item].name];
+	put_track_text(f, stream, left, band->x1, base, f->v->text + name->offset, name->bytes);
+}
 
 /*
  * Write names into a processor's track: to the bands of each kind, which are the marks from
@@ -281,7 +305,7 @@ static const char *const band_words[BANDS] = {"sleeping", "GC", "missing"};
  */
 static void name_track(struct frame *f, uint32_t stream, uint32_t *at, double left, double right, double base)
 {
-	uint32_t end[BANDS] = {at[1], at[2], at[3]};
+	uint32_t end[BANDS] = {at[1], at[2], at[3], at[4]};
 	struct mprof_mark next = {0};
 	unsigned kind;
 
@@ -298,7 +322,7 @@ static void name_track(struct frame *f, uint32_t stream, uint32_t *at, double le
 		at[kind]++;
 		put_track_name(f, stream, left, next.x0, base, "running");
 		if (next.shade >= (uint32_t)FULL)
-			put_track_name(f, stream, fmax(left, next.x0), next.x1, base, band_words[kind]);
+			name_track_band(f, stream, &next, kind, fmax(left, next.x0), base);
 		left = fmax(left, next.x1);
 	}
 	put_track_name(f, stream, left, right, base, "running");

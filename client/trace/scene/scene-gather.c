@@ -161,7 +161,10 @@ static void put_sleeping(const struct gather *g)
 
 static void put_all(const struct gather *g, const struct scene_life *lives, const uint8_t *chosen)
 {
-	uint32_t n = g->l->of == ROW_INDEX_COLLECTIONS ? g->l->view->n_collections : g->l->view->n_gaps;
+	const struct mprof_model_view *v = g->l->view;
+	uint32_t n = g->l->of == ROW_INDEX_COLLECTIONS ? v->n_collections
+		     : g->l->of == ROW_INDEX_PIECES    ? v->n_pieces
+						       : v->n_gaps;
 
 	if (g->l->of < ROW_INDEX_RUNNING) {
 		put_threads(g, lives, chosen);

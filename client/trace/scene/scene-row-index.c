@@ -54,6 +54,8 @@ uint32_t row_index_row(const struct row_index *l, uint32_t item)
 		return v->collections[item].stream;
 	case ROW_INDEX_GAPS:
 		return v->gaps[item].stream;
+	case ROW_INDEX_PIECES:
+		return v->pieces[item].stream;
 	default:
 		return v->threads[item].row;
 	}
@@ -72,6 +74,8 @@ uint64_t row_index_item_start(const struct row_index *l, uint32_t item)
 		return c->time > c->duration_ns ? c->time - c->duration_ns : 0;
 	case ROW_INDEX_GAPS:
 		return l->view->gaps[item].from;
+	case ROW_INDEX_PIECES:
+		return l->view->pieces[item].start;
 	default:
 		return l->view->threads[item].start;
 	}
@@ -90,6 +94,8 @@ uint64_t row_index_item_end(const struct row_index *l, uint32_t item)
 	case ROW_INDEX_GAPS:
 		gap = &l->view->gaps[item];
 		return gap->to > gap->from ? gap->to : gap->from;
+	case ROW_INDEX_PIECES:
+		return l->view->pieces[item].end;
 	default:
 		return l->view->threads[item].end;
 	}

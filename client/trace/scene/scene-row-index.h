@@ -56,6 +56,7 @@ enum row_index_kind {
 	ROW_INDEX_SLEEPING, /* for this and the following kinds, the row is the index of the stream */
 	ROW_INDEX_COLLECTIONS,
 	ROW_INDEX_GAPS,
+	ROW_INDEX_PIECES, /* of durations */
 };
 
 struct row_piece {

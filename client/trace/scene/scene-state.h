@@ -65,7 +65,8 @@ double fisheye_row(const struct fisheye *f, double y);
 
 /* ---- scenes ---- */
 
-enum scene_bands { BANDS_SLEEPING, BANDS_COLLECTION, BANDS_GAP, BANDS };
+/* Durations are drawn in a processor's track only. */
+enum scene_bands { BANDS_SLEEPING, BANDS_COLLECTION, BANDS_GAP, BANDS_DURATION, BANDS };
 
 /* Kinds of items that mprof_scene_density() counts. */
 enum density_kind { DENSITY_LABELS, DENSITY_INTERACTIONS, DENSITY_ACTIVATIONS, DENSITY_SAMPLES, DENSITY_KINDS };

@@ -32,6 +32,7 @@ export const KINDS = [
 	"busy",
 	"lane",
 	"envelope",
+	"duration",
 ];
 
 const BYTES = 32;

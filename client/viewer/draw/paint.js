@@ -460,6 +460,7 @@ class Planner {
 			case K.sleeping:
 			case K.collection:
 			case K.gap:
+			case K.duration:
 				return this.band(i, kind);
 			case K.busy:
 				this.band(i, kind);

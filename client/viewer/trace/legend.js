@@ -99,8 +99,8 @@ const GROUPS = [
 		"Tracks",
 		[
 			[
-				[band("busy"), band("sleeping", 20, 34), band("collection", 44, 52)],
-				"The processor: running, sleeping, garbage collection",
+				[band("busy"), band("duration", 6, 16), band("sleeping", 20, 34), band("collection", 44, 52)],
+				"The processor: running, with a duration that has a name; sleeping, garbage collection",
 				trackPalette,
 			],
 			[

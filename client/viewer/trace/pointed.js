@@ -18,7 +18,13 @@ const ARROWS = {
 	signal: ["signalled", false],
 };
 /* Bands, the most important first: kind of mark -> what happened. */
-const BANDS = {gap: "Packets are missing", collection: "Garbage collection", sleeping: "The guest slept", busy: null};
+const BANDS = {
+	gap: "Packets are missing",
+	collection: "Garbage collection",
+	duration: null,
+	sleeping: "The guest slept",
+	busy: null,
+};
 
 /** Return the distance of X, Y from the line of mark I, pixels. */
 function distance(marks, i, x, y) {
@@ -98,6 +104,12 @@ export function sentences(kind, about, clock) {
 	}
 	if (kind === "busy") return ["The guest ran"];
 	const {from, to, packets} = about;
+	if (kind === "duration")
+		return [
+			`${about.name}, for ${span(to - from)}`,
+			`by ${called(about.thread)}`,
+			`from ${clock.at(from)} to ${clock.at(to)}`,
+		];
 	const count = packets ? `: ${packets === 1n ? "1 packet" : `${packets} packets`}` : "";
 
 	return [`${BANDS[kind]}${count}, for ${span(to - from)}`, `from ${clock.at(from)} to ${clock.at(to)}`];

@@ -107,6 +107,7 @@ class Chrome {
 				[1, "running"],
 				[2, "collections"],
 				[3, "gaps"],
+				[4, "durations"],
 			])
 				yield this.event("M", i, tid, 0n, "thread_name", `,"args":{"name":"${text}"}`);
 		}
@@ -209,7 +210,7 @@ class Chrome {
 		}
 	}
 
-	/** Yield garbage collections and gaps. */
+	/** Yield garbage collections, durations and gaps. */
 	*extras() {
 		for (const [, time, duration, stream] of this.each(
 			"collections",
@@ -220,6 +221,26 @@ class Chrome {
 		)) {
 			const start = duration > time ? 0n : time - duration;
 			yield this.event("X", stream, 2, start, "collection", `,"dur":${chromeTime(time - start)}`);
+		}
+		for (const [, time, duration, thread, name, stream] of this.each(
+			"durations",
+			"mprof_duration",
+			"time",
+			"duration_ns",
+			"thread",
+			"name",
+			"stream",
+		)) {
+			const start = duration > time ? 0n : time - duration;
+			const by = this.trace.item("threads", "mprof_thread", thread, "id");
+			yield this.event(
+				"X",
+				stream,
+				4,
+				start,
+				this.trace.text(name),
+				`,"dur":${chromeTime(time - start)},"args":{"thread":${by}}`,
+			);
 		}
 		for (const [, from, to, packets, stream] of this.each("gaps", "mprof_gap", "from", "to", "packets", "stream"))
 			yield this.event("X", stream, 3, from, `${packets} packets missing`, `,"dur":${chromeTime(to - from)}`);

@@ -13,7 +13,7 @@ export class Pointed {
 	 * TIME; null if there is none.
 	 */
 	of(kind, item, time) {
-		if (["sleeping", "collection", "gap", "counter"].includes(kind)) return this[kind](item, time);
+		if (["sleeping", "collection", "gap", "duration", "counter"].includes(kind)) return this[kind](item, time);
 		return kind === "busy" ? {} : this.arrow(item);
 	}
 
@@ -40,6 +40,19 @@ export class Pointed {
 		const [to, duration] = [get("time"), get("duration_ns")];
 
 		return {from: to > duration ? to - duration : 0n, to};
+	}
+
+	/** A duration also has its NAME and its THREAD. */
+	duration(item) {
+		const get = (name) => this.trace.item("durations", "mprof_duration", item, name);
+		const [to, duration] = [get("time"), get("duration_ns")];
+
+		return {
+			from: to > duration ? to - duration : 0n,
+			to,
+			name: this.trace.text(get("name")),
+			thread: this.trace.thread(get("thread")),
+		};
 	}
 
 	gap(item) {
