@@ -401,18 +401,68 @@ class Processes(Case):
         self.assertTrue(glob.glob(f"mprof/run-target.{process.pid}/thread-01"))
 
 
-class Captures(Case):
-    def test_kill(self):
-        """mprofd finds the rings of a process and takes a capture when the process is killed."""
+DEADLOCK = (
+    r'\(Task, "teller"\)',
+    r'\(Task, "auditor"\)',
+    r'waits on -\d+ \(Wait, "pthread_mutex_lock in transfer\(\) at threads\.c:\d+"\)',
+    r'which waits on \d+ \(Mutex, "account_a"\)',
+    r'which waits on \d+ \(Mutex, "account_b"\)',
+    r"deadlock: each thread of this cycle waits for the next",
+)
+MISSED = (
+    r'waits on -\d+ \(Wait, "pthread_cond_wait in consume\(\) at threads\.c:\d+"\)',
+    r'missed wake-up: \d+ \(Condition, "condition"\) was signalled by \d+ \(Task, "producer"\)',
+    r'\(Task, "consumer"\) began to wait at',
+)
+
+
+class Answers(Case):
+    """`mprofctl why` names threads, locks, functions and lines."""
+
+    def why(self, *where):
+        done = subprocess.run([program("mprofctl"), *where], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def check(self, text, lines):
+        for line in lines:
+            self.assertRegex(text, line)
+
+    def hang(self, name, call, waits):
+        """Start the program NAME and wait until WAITS waits in CALL have no end."""
+        process = self.start(TARGET, name)
+        directory = self.directory(process.pid)
+        self.until(lambda: sum(not wait.ended for wait in Trace(directory).calls().get(call, [])) == waits)
+        return process, directory
+
+    def test_deadlock(self):
+        """While the program hangs, and after it was killed."""
+        process, directory = self.hang("deadlock", "pthread_mutex_lock", 2)
+        self.check(self.why("why", directory), DEADLOCK)
+        process.kill()
+        process.wait()
+        self.quiet(directory)
+        self.check(self.why("why", directory), DEADLOCK)
+
+    def test_missed_signal(self):
+        """Two waits before the one that misses its signal got theirs."""
+        process, directory = self.hang("missed", "pthread_cond_wait", 1)
+        self.until(lambda: "missed wake-up" in self.why("why", directory))
+        self.check(self.why("why", directory), MISSED)
+        process.kill()
+
+    def test_captures(self):
+        """mprofd takes a capture when a process is killed, and the capture has the same answer."""
         d = self.daemons()
-        process = self.start(TARGET, "deadlock")
-        name = f"run-target.{process.pid}"
+        process, directory = self.hang("deadlock", "pthread_mutex_lock", 2)
+        name = os.path.basename(directory)
         d.wait(lambda: d.domain(name))
-        self.until(lambda: len(Trace(f"rings/{name}").calls().get("pthread_mutex_lock", [])) == 2)
         process.kill()
         process.wait()
         d.wait_ended(name)
-        self.assertEqual([capture["kind"] for capture in d.captures(name)], ["ended"])
+        (capture,) = d.captures(name)
+        self.assertEqual(capture["kind"], "ended")
+        self.check(self.why("--host", f"unix:{os.path.abspath(d.socket)}", "why", str(capture["id"])), DEADLOCK)
 
 
 if __name__ == "__main__":

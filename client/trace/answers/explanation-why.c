@@ -329,9 +329,19 @@ static uint64_t asleep_since(const struct mprof_explanation *e, uint32_t stream)
 	return explain_thread(e, a->thread)->flags & MPROF_THREAD_ROOT ? a->start : UINT64_MAX;
 }
 
+/* Return the end of STREAM, ns; with one guest, the end of all streams. */
+static uint64_t end_of(const struct mprof_explanation *e, uint32_t stream)
+{
+	uint64_t end = e->view->streams[stream].end;
+
+	for (uint32_t i = 0; i < e->view->n_streams && e->guests == 1; i++)
+		end = e->view->streams[i].end > end ? e->view->streams[i].end : end;
+	return end;
+}
+
 static void tell_last(struct mprof_explanation *e, uint32_t stream, const struct mprof_activation *a)
 {
-	uint64_t end = e->view->streams[stream].end, asleep = asleep_since(e, stream);
+	uint64_t end = end_of(e, stream), asleep = asleep_since(e, stream);
 
 	explain_who(e, a->thread, a->end);
 	explain_put(e, " ran from ");
@@ -354,7 +364,7 @@ enum mprof_status mprof_explanation_last(struct mprof_explanation *e, uint32_t s
 		return MPROF_CORRUPT;
 	explain_begin(e);
 	explain_put(e, "last");
-	if (e->streams) {
+	if (e->streams && e->guests > 1) {
 		explain_put(e, " of ");
 		explain_name(e, stream);
 	}

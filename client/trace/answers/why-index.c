@@ -297,17 +297,25 @@ static void keep_later(const struct mprof_why *w, uint32_t *last, uint32_t i)
 		*last = i;
 }
 
+/* Return the stream under which the activations of STREAM's threads are: rings of one guest share one. */
+static uint32_t last_slot(const struct mprof_why *w, uint32_t stream)
+{
+	return w->view->streams[stream].guest == w->view->streams[0].guest ? 0 : stream;
+}
+
 static void find_last(struct mprof_why *w)
 {
 	const struct mprof_thread *t;
+	uint32_t slot;
 	uint32_t n = w->view->n_streams;
 
 	memset(w->last, 0xff, (size_t)n * 2 * sizeof(*w->last));
 	for (uint32_t i = 0; i < w->view->n_activations; i++) {
 		t = &w->view->threads[w->view->activations[i].thread];
-		keep_later(w, &w->last[t->stream], i);
+		slot = last_slot(w, t->stream);
+		keep_later(w, &w->last[slot], i);
 		if (!(t->flags & MPROF_THREAD_ROOT))
-			keep_later(w, &w->last[n + t->stream], i);
+			keep_later(w, &w->last[n + slot], i);
 	}
 }
 
