@@ -8,7 +8,7 @@ import struct
 import subprocess
 
 TYPES = "Wait Task Bind Try Choose Pick Join Map Condition On_success On_failure On_termination On_any Ignore_result Async".split()
-TYPES += "Promise Semaphore Switch Stream Mutex".split()
+TYPES += "Promise Semaphore Switch Stream Mutex Place".split()
 
 # Fields of each event: the acting thread, the other thread, a number, a text.
 FIELDS = {

@@ -18,7 +18,7 @@ import tempfile
 
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 TYPES = "Wait Task Bind Try Choose Pick Join Map Condition On_success On_failure On_termination On_any Ignore_result Async".split()
-TYPES += "Promise Semaphore Switch Stream Mutex".split()
+TYPES += "Promise Semaphore Switch Stream Mutex Place".split()
 BINDS = {"Bind", "Try", "Map", "Ignore_result", "On_failure", "On_termination"}
 NEVER = b"should-resolve thread never resolved"
 TIME_MAX = 2**63 - 1

@@ -158,6 +158,9 @@ class Story(unittest.TestCase):
         os.mkdir(self.path("all"))
         for name in "good", "bad":
             os.rename(self.path(name), f"{self.path('all')}/{name}")
+        # With metadata it is a CTF directory. Without, its files are the rings of one program.
+        with open(self.path("all/metadata"), "w", encoding="ascii"):
+            pass
         got = ask(self.path("all"))
         (answer,) = got["answers"]
         self.assertEqual((answer["stream"], answer["verdict"], got["should_resolve"]), ("bad", "missed-signal", 2))

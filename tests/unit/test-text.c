@@ -152,7 +152,7 @@ static void test_thread_types(void)
 	for (type = 0; type < 256; type++) {
 		e.type = (uint8_t)type;
 		line[mprof_event_text(&e, line)] = 0;
-		CHECK((strstr(line, "type=Unknown") != NULL) == (type > 19));
+		CHECK((strstr(line, "type=Unknown") != NULL) == (type > 20));
 	}
 	e.type = 18;
 	line[mprof_event_text(&e, line)] = 0;

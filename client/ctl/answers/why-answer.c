@@ -143,7 +143,7 @@ json_t *why_json(const struct modeller *m, const struct mprof_why *w, uint32_t t
 	json_object_set_new(object, "created_ns", modeller_time(it->created));
 	json_object_set_new(object, "preexisting", json_boolean(it->flags & MPROF_THREAD_PREEXISTING));
 	json_object_set_new(object, "creator", who(&t, it->creator, it->created));
-	json_object_set_new(object, "end_ns", modeller_time(m->view->streams[it->stream].end));
+	json_object_set_new(object, "end_ns", modeller_time(a.end));
 	json_object_set_new(object, "verdict", json_string(verdict_name(a.verdict)));
 	json_object_set_new(object, "resolution", resolution_json(&t, a.thread));
 	if (a.verdict == MPROF_WHY_RESOLVED)
@@ -186,11 +186,11 @@ json_t *why_last_json(const struct modeller *m, const struct mprof_why *w)
 	const struct subject t = {.m = m, .w = w, .view = m->view};
 	json_t *array = json_array(), *object;
 
-	for (uint32_t i = 0; i < m->view->n_streams; i++) {
+	for (uint32_t i = 0; i < (m->one_guest ? 1 : m->view->n_streams); i++) {
 		object = json_pack("{so so so}", "end_ns", modeller_time(m->view->streams[i].end), "thread",
 				   activation_json(&t, mprof_why_last(w, i, true)), "sleeping_from_ns",
 				   asleep_json(&t, i));
-		if (m->names)
+		if (m->names && !m->one_guest)
 			json_object_set_new(object, "stream", text_json(m->names[i], strlen(m->names[i])));
 		json_array_append_new(array, object);
 	}

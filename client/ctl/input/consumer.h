@@ -21,6 +21,11 @@ struct consumer {
 	 */
 	int (*streams)(void *context, char *const *names, unsigned int count);
 	/*
+	 * Take note that all streams are rings of one program, whose threads have the same ids in
+	 * each of them. Called before streams(). May be NULL.
+	 */
+	int (*one_guest)(void *context);
+	/*
 	 * Take the next N events of STREAM (from 0). The texts of the events are valid during the
 	 * call.
 	 */

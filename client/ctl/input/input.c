@@ -22,6 +22,14 @@
 #include "remote-streams.h"
 #include "stream-decoder.h"
 
+static int input_one_guest(void *context)
+{
+	struct input *in = context;
+
+	in->refused = in->to->one_guest ? in->to->one_guest(in->to->context) : 0;
+	return in->refused;
+}
+
 static int input_streams(void *context, char *const *names, unsigned int count)
 {
 	struct input *in = context;
@@ -178,7 +186,7 @@ static int read_remote(struct input *in, struct http *h, const struct trace_sour
 /* Read all streams of a capture or domain that S selects. Return 0, -errno, or an exit code. */
 static int read_streams(struct input *in, struct http *h, const struct remote *x, const struct selection *s)
 {
-	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer};
+	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer, .one_guest = true};
 	int r = remote_streams(&l, h, x, s);
 
 	return r ? r : input_run_merge(in, &l);
@@ -300,6 +308,7 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 
 	*in = (struct input){.ctl = ctl, .to = consumer, .timing = in->timing};
 	in->consumer = (struct consumer){
+		.one_guest = input_one_guest,
 		.streams = input_streams,
 		.events = input_events,
 		.packet = input_packet,

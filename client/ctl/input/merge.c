@@ -261,8 +261,10 @@ static int stream_advance(struct merge *l, unsigned int i, uint64_t elsewhere)
 
 static int merge_begin(struct merge *l)
 {
-	int r = l->n > 1 && l->consumer->streams ? l->consumer->streams(l->consumer->context, l->names, l->n) : 0;
+	int r = l->one_guest && l->consumer->one_guest ? l->consumer->one_guest(l->consumer->context) : 0;
 
+	if (!r && l->n > 1 && l->consumer->streams)
+		r = l->consumer->streams(l->consumer->context, l->names, l->n);
 	for (unsigned int i = 0; i < l->n && !r; i++) {
 		r = stream_order(l->stream[i]);
 		if (!r && stream_span(l->stream[i]))
@@ -335,6 +337,7 @@ int merge_add_directory(struct merge *l, const char *path)
 
 	if (fd < 0)
 		return -errno;
+	l->one_guest = faccessat(fd, "metadata", F_OK, 0) != 0;
 	n = scandirat(fd, ".", &entries, wanted_entry, alphasort);
 	if (n < 0)
 		return -errno;

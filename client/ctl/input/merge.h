@@ -16,6 +16,7 @@ struct merge {
 	struct merge_stream *stream[MERGE_STREAMS_MAX];
 	char *names[MERGE_STREAMS_MAX];
 	unsigned int n;
+	bool one_guest; /* all streams are rings of one program */
 	uint64_t damages;
 	/* For each stream, its size and its totals; valid after merge_run(). */
 	uint64_t bytes[MERGE_STREAMS_MAX];
@@ -36,7 +37,8 @@ void merge_deinit(struct merge *l);
 int merge_run(struct merge *l);
 
 /*
- * Add each stream of the CTF directory PATH, in the order of the file names. A directory without a
+ * Add each stream of the directory PATH, in the order of the file names. A directory without CTF
+ * metadata is one of rings (schema/directory.md): set ONE_GUEST. A directory without a
  * stream is no error. Return 0 or -errno.
  */
 int merge_add_directory(struct merge *l, const char *path);

@@ -22,6 +22,7 @@ struct modeller {
 	struct mprof_model *model;
 	char **names;	      /* stream names, owned; NULL for a single stream */
 	unsigned int streams; /* number of streams in the model */
+	bool one_guest;	      /* the streams are rings of one program */
 	/* For each stream: number of packets that are missing before its next event; owned. */
 	uint64_t *lost;
 	/*

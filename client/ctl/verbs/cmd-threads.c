@@ -287,6 +287,7 @@ int cmd_threads(const struct ctl *ctl, int argc, char **argv)
 		return r;
 	if (!modeller_init(&t.modeller, &args.timing.period, false))
 		return say_memory();
+	args.selection.all = true; /* the rings of one program are one trace */
 	r = trace_args_read(&args, &t.modeller.consumer);
 	if (!trace_was_read(r))
 		return r;

@@ -171,7 +171,9 @@ static int show(const struct query *a, const json_t *json, struct timing *timing
 	if (!explanation)
 		return say_memory();
 	return why_show(json, explanation, timing, a->answered, a->n < ANSWERS_MAX ? a->n : ANSWERS_MAX,
-			last ? a->modeller.view->n_streams : 0);
+			!last			? 0
+			: a->modeller.one_guest ? 1
+						: a->modeller.view->n_streams);
 }
 
 static int query_print(struct query *a, struct trace_args *from)
@@ -215,6 +217,7 @@ int cmd_why(const struct ctl *ctl, int argc, char **argv)
 	a.period = &args.timing.period;
 	if (!modeller_init(&a.modeller, &args.timing.period, true))
 		return say_memory();
+	args.selection.all = true; /* the rings of one program are one trace */
 	r = trace_args_read(&args, &a.modeller.consumer);
 	if (!trace_was_read(r))
 		return r;

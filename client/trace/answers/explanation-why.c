@@ -11,7 +11,6 @@ struct why_text {
 	const struct mprof_why_answer *a;
 	const struct mprof_thread *thread;
 	const struct mprof_thread *root;
-	uint64_t end; /* end of the thread's stream, ns */
 };
 
 static const struct mprof_interaction *interaction(const struct why_text *w, uint32_t i)
@@ -153,13 +152,13 @@ static void say_missed_signal(const struct why_text *w)
 	explain_put(w->e, " was signalled by ");
 	tell_signal(w, w->a->lost_signal);
 	explain_put(w->e, ", when nobody waited for it. ");
-	tell_root(w);
+	explain_who(w->e, w->a->waiter, w->a->since);
 	explain_put(w->e, " began to wait at ");
 	explain_time(w->e, w->a->since);
 	explain_put(w->e, ", ");
 	explain_span(w->e, lost->time, w->a->since);
 	explain_put(w->e, " too late, and no signal came in the ");
-	explain_span(w->e, w->a->since, w->end);
+	explain_span(w->e, w->a->since, w->a->end);
 	explain_put(w->e, " from then to the end of the trace.");
 	explain_line(w->e);
 	if (w->a->lost_signals > 1) {
@@ -189,7 +188,7 @@ static void say_not_woken(const struct why_text *w)
 	tell_root(w);
 	tell_root_resolution(w);
 	explain_put(w->e, ", and what waits on it has not run since, up to ");
-	explain_time(w->e, w->end);
+	explain_time(w->e, w->a->end);
 	explain_put(w->e, ".");
 	explain_line(w->e);
 }
@@ -213,7 +212,7 @@ static void tell_waits(const struct why_text *w)
 	}
 	explain_time(w->e, w->a->since);
 	explain_put(w->e, ", for the ");
-	explain_span(w->e, w->a->since, w->end);
+	explain_span(w->e, w->a->since, w->a->end);
 	explain_put(w->e, " to the end of the trace");
 }
 
@@ -305,7 +304,6 @@ enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t th
 	mprof_why_ask(e->why, thread, &a);
 	w.thread = explain_thread(e, a.thread);
 	w.root = explain_thread(e, a.root);
-	w.end = e->view->streams[w.thread->stream].end;
 	tell_title(&w, thread);
 	if (a.verdict == MPROF_WHY_RESOLVED)
 		tell_waited(&w);
@@ -331,9 +329,19 @@ static uint64_t asleep_since(const struct mprof_explanation *e, uint32_t stream)
 	return explain_thread(e, a->thread)->flags & MPROF_THREAD_ROOT ? a->start : UINT64_MAX;
 }
 
+/* Return the end of STREAM, ns; with one guest, the end of all streams. */
+static uint64_t end_of(const struct mprof_explanation *e, uint32_t stream)
+{
+	uint64_t end = e->view->streams[stream].end;
+
+	for (uint32_t i = 0; i < e->view->n_streams && e->guests == 1; i++)
+		end = e->view->streams[i].end > end ? e->view->streams[i].end : end;
+	return end;
+}
+
 static void tell_last(struct mprof_explanation *e, uint32_t stream, const struct mprof_activation *a)
 {
-	uint64_t end = e->view->streams[stream].end, asleep = asleep_since(e, stream);
+	uint64_t end = end_of(e, stream), asleep = asleep_since(e, stream);
 
 	explain_who(e, a->thread, a->end);
 	explain_put(e, " ran from ");
@@ -356,7 +364,7 @@ enum mprof_status mprof_explanation_last(struct mprof_explanation *e, uint32_t s
 		return MPROF_CORRUPT;
 	explain_begin(e);
 	explain_put(e, "last");
-	if (e->streams) {
+	if (e->streams && e->guests > 1) {
 		explain_put(e, " of ");
 		explain_name(e, stream);
 	}

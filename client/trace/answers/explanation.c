@@ -12,6 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Return 1 if all streams are those of one guest, else 2. */
+static uint32_t guests_of(const struct mprof_model_view *view)
+{
+	for (uint32_t i = 1; i < view->n_streams; i++)
+		if (view->streams[i].guest != view->streams[0].guest)
+			return 2;
+	return 1;
+}
+
 struct mprof_explanation *mprof_explanation_new(const struct mprof_model_view *view, const struct mprof_why *why,
 						char *const *streams)
 {
@@ -22,6 +31,7 @@ struct mprof_explanation *mprof_explanation_new(const struct mprof_model_view *v
 	e->view = view;
 	e->why = why;
 	e->streams = streams;
+	e->guests = guests_of(view);
 	return e;
 }
 
@@ -216,7 +226,7 @@ void explain_who(struct mprof_explanation *e, uint32_t thread, uint64_t time)
 		put_string(e, e->view->labels[label].text);
 		put_on(e, "\"");
 	}
-	if (e->streams) {
+	if (e->streams && e->guests > 1) {
 		put_on(e, ", of ");
 		put_safe(e, e->streams[it->stream], strlen(e->streams[it->stream]));
 	}

@@ -10,6 +10,7 @@ struct mprof_explanation {
 	const struct mprof_model_view *view;
 	const struct mprof_why *why;
 	char *const *streams;
+	uint32_t guests; /* 1 = all streams are of one guest; 2 = of several */
 	struct grow text;
 	struct grow pieces;
 	uint32_t line;

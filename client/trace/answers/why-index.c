@@ -79,9 +79,17 @@ static uint32_t receiver_of(const void *context, uint32_t i)
 	return it->kind == MPROF_INTERACTION_SIGNAL ? it->other : MPROF_NONE;
 }
 
-static uint32_t creator_of(const void *context, uint32_t i)
+/*
+ * Return the thread below which thread I is in MADE: its creator, or for a wait that a place in the
+ * code has created the object that it waits for.
+ */
+static uint32_t maker_of(const void *context, uint32_t i)
 {
-	return ((const struct mprof_thread *)context)[i].creator;
+	const struct mprof_why *w = context;
+
+	if (!why_at_place(w, i) || w->link[i] == MPROF_NONE)
+		return w->view->threads[i].creator;
+	return w->final[w->view->interactions[w->link[i]].other];
 }
 
 static uint32_t labelled_of(const void *context, uint32_t i)
@@ -118,7 +126,7 @@ static bool sort_all(struct mprof_why *w)
 	const struct mprof_model_view *v = w->view;
 
 	if (!buckets_init(&w->signals, v->interactions, v->n_interactions, v->n_threads, receiver_of) ||
-	    !buckets_init(&w->made, v->threads, v->n_threads, v->n_threads, creator_of) ||
+	    !buckets_init(&w->made, w, v->n_threads, v->n_threads, maker_of) ||
 	    !buckets_init(&w->labels, v->labels, v->n_labels, v->n_threads, labelled_of))
 		return false;
 	sort_ends(w);
@@ -188,7 +196,7 @@ static void find_links(struct mprof_why *w)
 	for (uint32_t i = 0; i < w->view->n_interactions; i++) {
 		if (it[i].kind != MPROF_INTERACTION_TRY_READ && it[i].kind != MPROF_INTERACTION_READ)
 			continue;
-		if (it[i].time < w->looked[it[i].other])
+		if (it[i].time < w->looked[it[i].other] && !why_at_place(w, it[i].thread))
 			w->looked[it[i].other] = it[i].time;
 		note_look(w, i);
 	}
@@ -289,17 +297,25 @@ static void keep_later(const struct mprof_why *w, uint32_t *last, uint32_t i)
 		*last = i;
 }
 
+/* Return the stream under which the activations of STREAM's threads are: rings of one guest share one. */
+static uint32_t last_slot(const struct mprof_why *w, uint32_t stream)
+{
+	return w->view->streams[stream].guest == w->view->streams[0].guest ? 0 : stream;
+}
+
 static void find_last(struct mprof_why *w)
 {
 	const struct mprof_thread *t;
+	uint32_t slot;
 	uint32_t n = w->view->n_streams;
 
 	memset(w->last, 0xff, (size_t)n * 2 * sizeof(*w->last));
 	for (uint32_t i = 0; i < w->view->n_activations; i++) {
 		t = &w->view->threads[w->view->activations[i].thread];
-		keep_later(w, &w->last[t->stream], i);
+		slot = last_slot(w, t->stream);
+		keep_later(w, &w->last[slot], i);
 		if (!(t->flags & MPROF_THREAD_ROOT))
-			keep_later(w, &w->last[n + t->stream], i);
+			keep_later(w, &w->last[n + slot], i);
 	}
 }
 
@@ -310,11 +326,11 @@ struct mprof_why *mprof_why_new(const struct mprof_model_view *view)
 	if (!w)
 		return NULL;
 	w->view = view;
-	if (!reserve(w) || !sort_all(w))
+	if (!reserve(w))
 		return mprof_why_free(w);
 	find_finals(w);
 	find_links(w);
-	if (!find_roots(w))
+	if (!sort_all(w) || !find_roots(w))
 		return mprof_why_free(w);
 	find_likes(w);
 	find_last(w);

@@ -35,14 +35,18 @@ static inline const uint32_t *buckets_of(const struct buckets *b, uint32_t key, 
 struct mprof_why {
 	const struct mprof_model_view *view; /* the caller's */
 	/* For each thread: */
-	uint32_t *final;  /* the thread that it became in the end, or itself */
-	uint32_t *link;	  /* its link (<mprof/why.h>), or MPROF_NONE */
-	uint32_t *root;	  /* end of its chain of links */
-	uint32_t *depth;  /* number of links to ROOT; for a root 0, or the length of the cycle that it is in */
-	uint64_t *looked; /* time of the first try_read or read of the thread; UINT64_MAX if there is none */
+	uint32_t *final; /* the thread that it became in the end, or itself */
+	uint32_t *link;	 /* its link (<mprof/why.h>), or MPROF_NONE */
+	uint32_t *root;	 /* end of its chain of links */
+	uint32_t *depth; /* number of links to ROOT; for a root 0, or the length of the cycle that it is in */
+	/*
+	 * Time of the first try_read or read of the thread, without those by a wait that a place
+	 * has created; UINT64_MAX if there is none.
+	 */
+	uint64_t *looked;
 	/* By thread: */
 	struct buckets signals; /* interactions that are signals, by receiver */
-	struct buckets made;	/* created threads, by creator */
+	struct buckets made;	/* created threads, by creator; waits of a place by what they wait for */
 	struct buckets labels;	/* labels that are no counter's */
 	/*
 	 * For each creator the ends of its threads in MADE, sorted; UINT64_MAX for unresolved
@@ -61,6 +65,14 @@ struct mprof_why {
 static inline bool why_resolved(const struct mprof_why *w, uint32_t thread)
 {
 	return w->view->threads[thread].flags & MPROF_THREAD_RESOLVED;
+}
+
+/* Return whether a place in the code created THREAD: THREAD is one wait that began there. */
+static inline bool why_at_place(const struct mprof_why *w, uint32_t thread)
+{
+	uint32_t creator = w->view->threads[thread].creator;
+
+	return creator != MPROF_NONE && w->view->threads[creator].type == MPROF_THREAD_Place;
 }
 
 /* Return the thread that THREAD waits on, or MPROF_NONE. */

@@ -7,6 +7,9 @@
  * wake-up. A wake-up is lost if no thread waits at that time, which is so when all threads that the
  * condition has created are resolved. A wait that begins after a lost wake-up, with no other
  * wake-up between, has missed it.
+ *
+ * In a trace of an unchanged program a place in the code creates the wait, and the wait tries to
+ * read the condition: such a wait counts as one that the condition has created.
  */
 #include "why-index.h"
 
@@ -136,11 +139,26 @@ static uint64_t last_look(const struct mprof_why *w, const struct mprof_why_answ
 	return time;
 }
 
+/* Return the thread of the chain before the root that is no wait of a place; the root if there is none. */
+static uint32_t last_waiter(const struct mprof_why *w, const struct mprof_why_answer *a)
+{
+	uint32_t thread = a->thread, waiter = a->root;
+
+	for (uint32_t i = 0; i < a->links; i++) {
+		if (!why_at_place(w, thread))
+			waiter = thread;
+		thread = why_next(w, thread);
+	}
+	return waiter;
+}
+
 static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 {
 	const struct mprof_thread *root = &w->view->threads[a->root];
 
 	a->since = last_look(w, a);
+	if (is_condition(root))
+		a->waiter = last_waiter(w, a);
 	if (a->cycle) {
 		a->verdict = MPROF_WHY_CYCLE;
 		return;
@@ -161,6 +179,17 @@ static void explain(const struct mprof_why *w, struct mprof_why_answer *a)
 						    : MPROF_WHY_NEVER_SIGNALLED;
 }
 
+/* Return the latest end of the streams of STREAM's guest, ns. */
+static uint64_t guest_end(const struct mprof_model_view *view, uint32_t stream)
+{
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < view->n_streams; i++)
+		if (view->streams[i].guest == view->streams[stream].guest && view->streams[i].end > end)
+			end = view->streams[i].end;
+	return end;
+}
+
 void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_answer *answer)
 {
 	uint32_t final = w->final[thread];
@@ -168,6 +197,7 @@ void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_
 	*answer = (struct mprof_why_answer){
 		.thread = final,
 		.root = w->root[final],
+		.waiter = w->root[final],
 		.links = final == w->root[final] ? 0 : w->depth[final],
 		.cycle = w->depth[w->root[final]],
 		.verdict = MPROF_WHY_NEVER_RESOLVED,
@@ -176,6 +206,7 @@ void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct mprof_why_
 		.first_signal_since = MPROF_NONE,
 		.last_signal = MPROF_NONE,
 		.similar = MPROF_NONE,
+		.end = guest_end(w->view, w->view->threads[final].stream),
 	};
 	if (why_resolved(w, final))
 		answer->verdict = MPROF_WHY_RESOLVED;
@@ -198,6 +229,8 @@ uint32_t mprof_why_label(const struct mprof_why *w, uint32_t thread, uint64_t ti
 	uint32_t n, low = 0;
 	const uint32_t *labels = buckets_of(&w->labels, thread, &n);
 
+	if (!n && why_at_place(w, thread))
+		labels = buckets_of(&w->labels, w->view->threads[thread].creator, &n);
 	if (!n)
 		return MPROF_NONE;
 	for (uint32_t high = n; low < high;) {

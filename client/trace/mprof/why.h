@@ -90,6 +90,12 @@ struct mprof_why_answer {
 	 * last resolved thread of ROOT's type and creator.
 	 */
 	uint32_t similar;
+	/*
+	 * If ROOT is a condition itself: the last thread of the chain that waits for ROOT, without
+	 * waits that a place in the code has created. Else ROOT.
+	 */
+	uint32_t waiter;
+	uint64_t end; /* end of the trace of THREAD's guest: the latest end of its streams, ns */
 };
 
 struct mprof_why;
@@ -116,7 +122,8 @@ MPROF_API uint32_t mprof_why_final(const struct mprof_why *w, uint32_t thread);
 MPROF_API uint32_t mprof_why_link(const struct mprof_why *w, uint32_t thread);
 /*
  * Return THREAD's latest label at or before TIME (ns), without labels of counters. If all labels
- * are later, return the first one. Return MPROF_NONE without labels.
+ * are later, return the first one. A wait without a label has that of the place in the code that
+ * created it. Return MPROF_NONE without labels.
  */
 MPROF_API uint32_t mprof_why_label(const struct mprof_why *w, uint32_t thread, uint64_t time);
 
@@ -128,7 +135,8 @@ MPROF_API void mprof_why_ask(const struct mprof_why *w, uint32_t thread, struct 
 
 /*
  * Return the last activation of STREAM, or MPROF_NONE. With AWAKE, leave out the activations of the
- * stream's root thread, in which the program slept. If several activations have the same end,
+ * stream's root thread, in which the program slept. Streams of the first stream's guest count as
+ * that one. If several activations have the same end,
  * return the last of these.
  */
 MPROF_API uint32_t mprof_why_last(const struct mprof_why *w, uint32_t stream, bool awake);

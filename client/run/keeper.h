@@ -1,0 +1,26 @@
+/* The keeper: the process that holds the rings of the traced processes. */
+#ifndef RUN_KEEPER_H
+#define RUN_KEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct keeper_options {
+	const char *dir;     /* directory of the directories */
+	uint64_t ring_bytes; /* size of a ring */
+	bool keep;	     /* do not remove the directory of a process that ended by itself */
+};
+
+/*
+ * Create the keeper's socket. Write its abstract name to NAME (SIZE bytes). Return the socket or
+ * -errno.
+ */
+int keeper_listen(char *name, size_t size);
+/*
+ * Start a keeper for the calling process and its descendants, which is no child of the calling
+ * process. LISTENING is the socket, which the caller closes. Return 0 or -errno.
+ */
+int keeper_start(int listening, const struct keeper_options *options);
+
+#endif

@@ -1,0 +1,227 @@
+/*
+ * mprof-run: record a Linux program, unchanged.
+ *
+ * The program keeps mprof-run's process: mprof-run starts the keeper, puts the shim into LD_PRELOAD
+ * and executes the program.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <mprof/ring.h>
+
+#include "keeper.h"
+#include "program.h"
+#include "shared.h"
+
+#define EXIT_USAGE     2
+#define EXIT_CANNOT    125 /* as env(1): mprof-run itself failed */
+#define EXIT_NOT_RUN   126
+#define EXIT_NOT_FOUND 127
+#define RING_DEFAULT   (1u << 20)
+#define LIBRARY	       "libmprof-run.so"
+
+struct options {
+	struct keeper_options keeper;
+	char *dir; /* owned; NULL = not found yet */
+	char **command;
+};
+
+static void usage(FILE *f)
+{
+	fputs("Usage: mprof-run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+	      "Run COMMAND and record what its threads wait for.\n\n"
+	      "  --ring SIZE  bytes of each thread's ring, 1K to 256M (1M)\n"
+	      "  --dir DIR    make the directories of rings in DIR\n"
+	      "               ($XDG_RUNTIME_DIR/mprof, or /dev/shm/mprof-UID)\n"
+	      "  --keep       leave the rings of processes that ended by themselves, too\n"
+	      "  --help       print this help\n"
+	      "  --version    print the version\n",
+	      f);
+}
+
+/* Parse TEXT, digits with a K, M or G behind them, as the size of a ring. */
+static bool ring_parse(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMG";
+	char *rest;
+	const char *unit;
+
+	errno = 0;
+	*bytes = strtoull(text, &rest, 10);
+	unit = *rest ? strchr(units, *rest) : NULL;
+	if (unit && !rest[1] && *bytes <= MPROF_RING_BYTES_MAX)
+		*bytes <<= 10 * (unit - units + 1);
+	else if (*rest)
+		return false;
+	return !errno && *text >= '0' && *text <= '9' && *bytes >= MPROF_RING_BYTES_MIN &&
+	       *bytes <= MPROF_RING_BYTES_MAX;
+}
+
+/* Parse the command line into *O. Return -1 to continue, or the exit code. */
+static int options_parse(struct options *o, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"ring", required_argument, NULL, 'r'}, {"dir", required_argument, NULL, 'd'},
+		{"keep", no_argument, NULL, 'k'},	{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'},	{0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+h", longs, NULL)) != -1) {
+		switch (c) {
+		case 'r':
+			if (ring_parse(optarg, &o->keeper.ring_bytes))
+				break;
+			fprintf(stderr, "mprof-run: --ring %s: not the size of a ring; write 1K to 256M.\n", optarg);
+			return EXIT_USAGE;
+		case 'd':
+			o->keeper.dir = optarg;
+			break;
+		case 'k':
+			o->keeper.keep = true;
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		case 'v':
+			puts("mprof-run " MPROF_VERSION);
+			return 0;
+		default:
+			return EXIT_USAGE;
+		}
+	}
+	o->command = argv + optind;
+	if (*o->command)
+		return -1;
+	fputs("mprof-run: no command; write the program to run behind the options, or see --help.\n", stderr);
+	return EXIT_USAGE;
+}
+
+/* Find the directory, and create the default one. Return false after an error message. */
+static bool dir_find(struct options *o)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char *path = NULL;
+	int r = 0;
+
+	if (!o->keeper.dir) {
+		if (runtime && *runtime == '/')
+			r = asprintf(&path, "%s/mprof", runtime);
+		else
+			r = asprintf(&path, "/dev/shm/mprof-%u", (unsigned int)geteuid());
+		if (r < 0 || (mkdir(path, 0700) < 0 && errno != EEXIST)) {
+			fprintf(stderr, "mprof-run: %s: cannot make this directory: %s; name one with --dir.\n",
+				r < 0 ? "the default" : path, strerror(errno));
+			return false;
+		}
+	}
+	o->dir = realpath(path ? path : o->keeper.dir, NULL);
+	if (!o->dir || access(o->dir, W_OK | X_OK) < 0) {
+		fprintf(stderr, "mprof-run: %s: cannot make rings there: %s.\n", path ? path : o->keeper.dir,
+			strerror(errno));
+		free(path);
+		return false;
+	}
+	free(path);
+	o->keeper.dir = o->dir;
+	return true;
+}
+
+/* Return the path of the shim: beside this program in a build directory, else where it is installed. */
+static char *shim_path(void)
+{
+	char self[4096], *path = NULL, *slash;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n > 0) {
+		self[n] = '\0';
+		slash = strrchr(self, '/');
+		*slash = '\0';
+		if (asprintf(&path, "%s/" LIBRARY, self) >= 0 && access(path, R_OK) == 0)
+			return path;
+		free(path);
+	}
+	return access(MPROF_RUN_LIBRARY, R_OK) == 0 ? strdup(MPROF_RUN_LIBRARY) : NULL;
+}
+
+/* Append the shim to LD_PRELOAD. Return false after an error message. */
+static bool preload(void)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char *shim = shim_path(), *value = NULL;
+	bool done;
+
+	if (!shim) {
+		fprintf(stderr, "mprof-run: %s is missing; install mprof-run again.\n", MPROF_RUN_LIBRARY);
+		return false;
+	}
+	if (strpbrk(shim, " :")) {
+		fprintf(stderr, "mprof-run: %s: LD_PRELOAD cannot name a path with a space or a colon.\n", shim);
+		free(shim);
+		return false;
+	}
+	done = asprintf(&value, "%s%s%s", before ? before : "", before && *before ? ":" : "", shim) >= 0 &&
+	       setenv("LD_PRELOAD", value, 1) == 0;
+	if (!done)
+		fputs("mprof-run: out of memory.\n", stderr);
+	free(value);
+	free(shim);
+	return done;
+}
+
+/* Start the keeper and prepare the environment. Return false after an error message. */
+static bool prepare(const struct options *o)
+{
+	char name[80];
+	int listening = keeper_listen(name, sizeof(name)), r;
+
+	if (listening < 0) {
+		fprintf(stderr, "mprof-run: cannot make a socket: %s.\n", strerror(-listening));
+		return false;
+	}
+	r = keeper_start(listening, &o->keeper);
+	close(listening);
+	if (r < 0) {
+		fprintf(stderr, "mprof-run: cannot start the keeper: %s.\n", strerror(-r));
+		return false;
+	}
+	return setenv(RUN_SOCKET_ENV, name, 1) == 0;
+}
+
+/* Return whether the shim can record the command. Say so if it cannot. */
+static bool can_record(const char *command)
+{
+	static const char *const reasons[] = {
+		[PROGRAM_STATIC] = "is statically linked, so it has no C library to watch",
+		[PROGRAM_GO] = "is a Go program, whose threads do not wait in the C library",
+		[PROGRAM_FOREIGN] = "is built for another processor or another C library",
+	};
+	enum program_kind kind = program_kind(command);
+
+	if (kind == PROGRAM_DYNAMIC || kind == PROGRAM_UNKNOWN)
+		return true;
+	fprintf(stderr, "mprof-run: %s %s: it runs, and nothing is recorded.\n", command, reasons[kind]);
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.keeper.ring_bytes = RING_DEFAULT};
+	int code = options_parse(&o, argc, argv);
+
+	if (code >= 0)
+		return code;
+	if (can_record(o.command[0]) && (!dir_find(&o) || !preload() || !prepare(&o)))
+		return EXIT_CANNOT;
+	execvp(o.command[0], o.command);
+	code = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
+	fprintf(stderr, "mprof-run: %s: cannot run it: %s.\n", o.command[0], strerror(errno));
+	return code;
+}

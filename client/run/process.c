@@ -1,0 +1,238 @@
+/*
+ * A process of the keeper.
+ *
+ * Its directory NAME.PID has the rings of its threads, which the process writes, and two that the
+ * keeper writes: `objects` and `counters`. The file `.modules` has the process's files and build
+ * ids. The keeper ends its rings when the process has gone; then no ring has a writer.
+ */
+#include "process.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbols.h"
+
+#define KEEPER_RING_MAX (1u << 20) /* bytes of each of the keeper's own rings */
+#define SAMPLE_NS	1000000000u
+#define HOLD_NS		200000000u /* a note is recorded when it is this old, so that older ones come first */
+
+uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+struct process *process_new(struct processes *list, pid_t pid, int pidfd)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		close(pidfd);
+		return NULL;
+	}
+	p->pid = pid;
+	p->pidfd = pidfd;
+	p->control_file = -1;
+	LIST_INSERT_HEAD(list, p, entry);
+	return p;
+}
+
+static void rings_end(struct process *p)
+{
+	mprof_recorder_stop(&p->objects);
+	mprof_recorder_stop(&p->counters);
+	mprof_recorder_file_close(&p->objects_file);
+	mprof_recorder_file_close(&p->counters_file);
+}
+
+void process_free(struct process *p)
+{
+	LIST_REMOVE(p, entry);
+	rings_end(p);
+	symbols_free(p->symbols);
+	if (p->control)
+		munmap(p->control, sizeof(*p->control));
+	if (p->control_file >= 0)
+		close(p->control_file);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	free(p->pending);
+	free(p->path);
+	free(p);
+}
+
+/* Write the name of the process PID, as a file may be called, to NAME. */
+static void process_name(pid_t pid, char *name, size_t size)
+{
+	char path[64];
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(name, 1, size - 1, f);
+		fclose(f);
+	}
+	while (n && name[n - 1] == '\n')
+		n--;
+	name[n] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)name[i]) && !strchr("_-+@", name[i]) && (i == 0 || name[i] != '.'))
+			name[i] = '_';
+	if (!n)
+		snprintf(name, size, "process");
+}
+
+static int control_make(struct process *p)
+{
+	struct run_control *c;
+
+	p->control_file = memfd_create("mprof-run", MFD_CLOEXEC);
+	if (p->control_file < 0 || ftruncate(p->control_file, sizeof(*c)) < 0)
+		return -errno;
+	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED, p->control_file, 0);
+	if (c == MAP_FAILED)
+		return -errno;
+	c->magic = RUN_MAGIC;
+	for (uint64_t i = 0; i < RUN_NOTES; i++)
+		c->notes[i].turn = i;
+	p->control = c;
+	return 0;
+}
+
+/* Create the ring NAME, which the keeper writes. */
+static int ring_make(const struct process *p, const char *name, uint64_t bytes, struct mprof_recorder_file *file,
+		     struct mprof_recorder *recorder)
+{
+	char *path;
+	int r;
+
+	if (asprintf(&path, "%s/%s", p->path, name) < 0)
+		return -ENOMEM;
+	r = mprof_recorder_file_open(file, path, bytes);
+	free(path);
+	if (r == 0 && mprof_recorder_init(recorder, file->memory, file->size, 0, NULL, NULL) != MPROF_RECORDER_OK)
+		r = -EINVAL;
+	return r;
+}
+
+static void modules_write(const struct process *p)
+{
+	char *path;
+	FILE *f;
+
+	if (asprintf(&path, "%s/.modules", p->path) < 0)
+		return;
+	f = fopen(path, "we");
+	free(path);
+	if (!f)
+		return;
+	symbols_list(p->symbols, f);
+	fclose(f);
+}
+
+int process_publish(struct process *p, const char *dir, uint64_t bytes)
+{
+	uint64_t own = bytes < KEEPER_RING_MAX ? bytes : KEEPER_RING_MAX;
+	char name[32];
+	int r;
+
+	process_name(p->pid, name, sizeof(name));
+	if (asprintf(&p->path, "%s/%s.%d", dir, name, (int)p->pid) < 0) {
+		p->path = NULL;
+		return -ENOMEM;
+	}
+	process_withdraw(p); /* of an earlier process with this number */
+	if (mkdir(p->path, 0750) < 0)
+		return -errno;
+	p->symbols = symbols_new(p->pid);
+	if (!p->symbols)
+		return -ENOMEM;
+	r = ring_make(p, "objects", own, &p->objects_file, &p->objects);
+	if (!r)
+		r = ring_make(p, "counters", own, &p->counters_file, &p->counters);
+	return r ? r : control_make(p);
+}
+
+int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)
+{
+	char *path;
+	int fd, r;
+
+	if (!p->path || slot >= RUN_RINGS)
+		return -EINVAL;
+	if (asprintf(&path, "%s/thread-%02u", p->path, (unsigned int)slot + 1) < 0)
+		return -ENOMEM;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
+	r = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)bytes);
+	if (r) {
+		if (fd >= 0) {
+			close(fd);
+			unlink(path);
+		}
+		fd = -r;
+	}
+	free(path);
+	return fd;
+}
+
+void process_step(struct process *p, uint64_t time)
+{
+	if (!p->control || p->gone)
+		return;
+	if (!p->listed) {
+		modules_write(p);
+		p->listed = true;
+	}
+	notes_take(p, time - HOLD_NS);
+	if (time - p->sampled >= SAMPLE_NS) {
+		counters_sample(p, time);
+		p->sampled = time;
+	}
+}
+
+void process_gone(struct process *p, uint64_t time)
+{
+	if (p->gone)
+		return;
+	p->gone = time;
+	if (p->control) {
+		notes_take(p, time + SAMPLE_NS);
+		counters_end(p, time);
+	}
+	rings_end(p);
+}
+
+bool process_exited(const struct process *p)
+{
+	return p->control && __atomic_load_n(&p->control->exited, __ATOMIC_ACQUIRE);
+}
+
+void process_withdraw(const struct process *p)
+{
+	const struct dirent *e;
+	DIR *d;
+
+	if (!p->path)
+		return;
+	d = opendir(p->path);
+	if (!d)
+		return;
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+	rmdir(p->path);
+}

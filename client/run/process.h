@@ -1,0 +1,73 @@
+/* A process that the keeper serves: its directory, its rings, and what its notes say. */
+#ifndef RUN_PROCESS_H
+#define RUN_PROCESS_H
+
+#include <mprof/recorder-file.h>
+#include <mprof/recorder.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "shared.h"
+
+struct symbols;
+
+struct process {
+	LIST_ENTRY(process) entry;
+	pid_t pid;
+	int pidfd;
+	char *path;		     /* of its directory */
+	struct run_control *control; /* mapped; NULL = the process has sent no request yet */
+	int control_file;
+	uint64_t notes;		  /* number of the next note */
+	struct run_note *pending; /* notes that are to be recorded; NULL = none yet */
+	uint32_t n_pending;
+	struct symbols *symbols;
+	bool listed; /* the file of modules was written */
+	struct mprof_recorder_file objects_file, counters_file;
+	struct mprof_recorder objects; /* threads, locks, places: what the other rings name by numbers */
+	struct mprof_recorder counters;
+	uint64_t sampled; /* when the counters were last read, CLOCK_MONOTONIC ns */
+	uint32_t samples; /* number of readings */
+	int64_t last[4];  /* their values */
+	uint64_t gone;	  /* when the process went, CLOCK_MONOTONIC ns; 0 = it is there */
+};
+
+LIST_HEAD(processes, process);
+
+uint64_t now(void);
+
+/* Add the process PID to LIST. PIDFD becomes P's. Return NULL without memory; PIDFD is then closed. */
+struct process *process_new(struct processes *list, pid_t pid, int pidfd);
+/* Remove P from its list and free it. Its directory stays. */
+void process_free(struct process *p);
+/*
+ * Create P's directory in the directory DIR, its control memory, and the keeper's own two rings of
+ * at most BYTES bytes. Return 0 or -errno.
+ */
+int process_publish(struct process *p, const char *dir, uint64_t bytes);
+/* Create the file of the ring SLOT with BYTES bytes. Return its descriptor, or -errno. */
+int process_ring(const struct process *p, uint32_t slot, uint64_t bytes);
+/* Record the notes that are old enough, and each second the counters. TIME is now. */
+void process_step(struct process *p, uint64_t time);
+/* The process has gone: record its last notes, and end the keeper's rings. */
+void process_gone(struct process *p, uint64_t time);
+/* Return whether the process ended by itself, and not by a signal. */
+bool process_exited(const struct process *p);
+/* Remove P's directory with its rings. */
+void process_withdraw(const struct process *p);
+
+/* ---- notes.c ---- */
+
+/* Record the notes before UNTIL. */
+void notes_take(struct process *p, uint64_t until);
+
+/* ---- counters.c ---- */
+
+/* Record the counters that have changed. TIME is now. */
+void counters_sample(struct process *p, uint64_t time);
+/* Record that the process has gone. */
+void counters_end(struct process *p, uint64_t time);
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * The contract between the keeper (mprof-run) and the shim in a traced process (libmprof-run.so).
+ * Both come from one package and one build.
+ *
+ * The shim connects to the keeper's socket, whose abstract name is in the environment, sends a
+ * request and receives an answer with a file descriptor. RUN_REQUEST_PROCESS gives the notes of
+ * the process, RUN_REQUEST_RING the file of a ring. The kernel tells the keeper the peer's pid.
+ *
+ * Notes introduce what the events of the process name by numbers: threads, locks, places in the
+ * code, file descriptors. The shim appends notes without waiting, the keeper takes them out.
+ */
+#ifndef RUN_SHARED_H
+#define RUN_SHARED_H
+
+#include <stdint.h>
+
+#define RUN_SOCKET_ENV "MPROF_RUN_SOCKET" /* name of the abstract socket, without its first NUL */
+#define RUN_MAGIC      0x31525550u
+#define RUN_RINGS      62u   /* rings of the threads of a process; the keeper has two more */
+#define RUN_NOTES      4096u /* notes that wait for the keeper; a power of two */
+#define RUN_NAME       16u   /* bytes of a thread's name, NUL included */
+
+enum run_request { RUN_REQUEST_PROCESS = 1, RUN_REQUEST_RING = 2 };
+
+struct run_hello {
+	uint32_t magic;
+	uint32_t request; /* enum run_request */
+	uint32_t slot;	  /* number of the ring, below RUN_RINGS */
+	uint32_t reserved;
+};
+
+/* A file descriptor comes with the answer if STATUS is 0. */
+struct run_answer {
+	uint32_t magic;
+	uint32_t status; /* 0, or an errno */
+	uint64_t bytes;	 /* size of the file */
+};
+
+/* Threads of the trace: their ids. Threads of the program have their tid, locks their address. */
+#define RUN_ID_FD(fd)	  (-1000 - (int64_t)(fd))
+#define RUN_ID_WAIT_FIRST (-2000000) /* waits have this id and those below */
+
+enum run_note_kind {
+	RUN_NOTE_THREAD = 1, /* ID began; PARENT created it; TEXT is its name */
+	RUN_NOTE_NAME,	     /* ID is called TEXT */
+	RUN_NOTE_LOCK,	     /* ID is an address; PARENT is the place that first waits; DETAIL is its type */
+	RUN_NOTE_PLACE,	     /* ID is a return address; DETAIL is the call (enum run_call) */
+	RUN_NOTE_FD,	     /* ID stands for the file descriptor DETAIL */
+};
+
+struct run_note {
+	uint64_t turn; /* atomic; see struct run_control */
+	uint64_t time; /* CLOCK_MONOTONIC, ns, before the first event that uses ID */
+	int64_t id;
+	int64_t parent;
+	uint32_t kind; /* enum run_note_kind */
+	uint32_t detail;
+	char text[RUN_NAME];
+};
+
+/*
+ * A bounded queue with several writers. The note with number N lies in NOTES[N % RUN_NOTES]. A
+ * writer takes the number HEAD, by compare and swap, if the TURN of its place is N; writes the
+ * note; then stores N + 1 as TURN. The keeper takes the note out and stores N + RUN_NOTES as TURN.
+ * The keeper initialises TURN to the index.
+ */
+struct run_control {
+	uint32_t magic;
+	uint32_t exited; /* atomic; 1 = the process ends by itself */
+	uint64_t lost;	 /* atomic; notes that found no room, and groups of events that found no ring */
+	uint64_t head __attribute__((aligned(64)));
+	struct run_note notes[RUN_NOTES] __attribute__((aligned(64)));
+};
+
+/* Calls that wait, as places name them. */
+#define RUN_CALLS(X)                  \
+	X(pthread_mutex_lock)         \
+	X(pthread_mutex_timedlock)    \
+	X(pthread_mutex_clocklock)    \
+	X(pthread_rwlock_rdlock)      \
+	X(pthread_rwlock_wrlock)      \
+	X(pthread_rwlock_timedrdlock) \
+	X(pthread_rwlock_timedwrlock) \
+	X(pthread_rwlock_clockrdlock) \
+	X(pthread_rwlock_clockwrlock) \
+	X(pthread_cond_wait)          \
+	X(pthread_cond_timedwait)     \
+	X(pthread_cond_clockwait)     \
+	X(pthread_barrier_wait)       \
+	X(pthread_join)               \
+	X(pthread_timedjoin_np)       \
+	X(pthread_clockjoin_np)       \
+	X(sem_wait)                   \
+	X(sem_timedwait)              \
+	X(sem_clockwait)              \
+	X(mtx_lock)                   \
+	X(mtx_timedlock)              \
+	X(cnd_wait)                   \
+	X(cnd_timedwait)              \
+	X(thrd_join)                  \
+	X(thrd_sleep)                 \
+	X(read)                       \
+	X(readv)                      \
+	X(write)                      \
+	X(writev)                     \
+	X(recv)                       \
+	X(recvfrom)                   \
+	X(recvmsg)                    \
+	X(recvmmsg)                   \
+	X(send)                       \
+	X(sendto)                     \
+	X(sendmsg)                    \
+	X(sendmmsg)                   \
+	X(accept)                     \
+	X(accept4)                    \
+	X(connect)                    \
+	X(poll)                       \
+	X(ppoll)                      \
+	X(select)                     \
+	X(pselect)                    \
+	X(epoll_wait)                 \
+	X(epoll_pwait)                \
+	X(epoll_pwait2)               \
+	X(sleep)                      \
+	X(usleep)                     \
+	X(nanosleep)                  \
+	X(clock_nanosleep)            \
+	X(pause)                      \
+	X(sigwait)                    \
+	X(sigwaitinfo)                \
+	X(sigtimedwait)               \
+	X(sigsuspend)                 \
+	X(wait)                       \
+	X(waitpid)                    \
+	X(wait3)                      \
+	X(wait4)                      \
+	X(waitid)                     \
+	X(futex)
+
+enum run_call {
+#define X(name) RUN_CALL_##name,
+	RUN_CALLS(X)
+#undef X
+		RUN_CALL_COUNT,
+};
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * System calls of the shim itself. They do not go through the C library, because the shim wraps
+ * its functions; they leave errno alone and are no cancellation points.
+ */
+#ifndef SHIM_KERNEL_H
+#define SHIM_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+/* Make the system call N. Return its result, or -errno. */
+static inline long kernel_call(long n, long a, long b, long c, long d, long e, long f)
+{
+#if defined(__x86_64__)
+	register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "0"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = n, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c,
+			 x3 __asm__("x3") = d, x4 __asm__("x4") = e, x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+	return x0;
+#else
+#error "mprof-run knows the system calls of x86-64 and aarch64"
+#endif
+}
+
+#define KERNEL0(n)		  kernel_call((n), 0, 0, 0, 0, 0, 0)
+#define KERNEL1(n, a)		  kernel_call((n), (long)(a), 0, 0, 0, 0, 0)
+#define KERNEL2(n, a, b)	  kernel_call((n), (long)(a), (long)(b), 0, 0, 0, 0)
+#define KERNEL3(n, a, b, c)	  kernel_call((n), (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define KERNEL5(n, a, b, c, d, e) kernel_call((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+
+static inline int kernel_tid(void)
+{
+	return (int)KERNEL0(SYS_gettid);
+}
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * The rings of the process.
+ *
+ * A recorder has one writer: the thread that owns the ring. The last rings are shared by the threads
+ * that find no other. A thread takes a shared ring for each group of events; if another thread has it
+ * for too long, because it was preempted, the events are dropped and counted.
+ * The recorder names the running thread in some events; the functions here set it for one event.
+ */
+#include "shim.h"
+
+#include <string.h>
+
+#include "kernel.h"
+
+enum ring_state { RING_NONE, RING_CLAIMED, RING_READY, RING_REFUSED };
+
+#define OWN    48u /* rings of one thread each */
+#define TRIES  64u /* to take a shared ring, before and after each time that the thread yields */
+#define YIELDS 32u
+
+static struct ring rings[RUN_RINGS];
+
+static bool ring_own(struct ring *r, int tid)
+{
+	uint32_t none = 0;
+
+	return __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == RING_READY &&
+	       __atomic_compare_exchange_n(&r->owner, &none, (uint32_t)tid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* Map the ring R, which the calling thread has claimed. Return false if the keeper refused. */
+static bool ring_make(struct ring *r, uint32_t slot, int tid)
+{
+	uint64_t bytes = 0;
+	void *memory = keeper_ask(RUN_REQUEST_RING, slot, &bytes);
+
+	if (!memory || mprof_recorder_init(&r->recorder, memory, bytes, 0, NULL, NULL) != MPROF_RECORDER_OK) {
+		__atomic_store_n(&r->state, RING_REFUSED, __ATOMIC_RELEASE);
+		return false;
+	}
+	r->shared = slot >= OWN;
+	r->owner = r->shared ? 0 : (uint32_t)tid;
+	__atomic_store_n(&r->state, RING_READY, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool ring_claim(struct ring *r)
+{
+	uint32_t none = RING_NONE;
+
+	return __atomic_compare_exchange_n(&r->state, &none, RING_CLAIMED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+struct ring *ring_take(int tid)
+{
+	uint32_t slot = OWN + (uint32_t)tid % (RUN_RINGS - OWN);
+	struct ring *common = &rings[slot];
+	uint32_t i;
+
+	for (i = 0; i < OWN && __atomic_load_n(&rings[i].state, __ATOMIC_RELAXED) != RING_NONE; i++)
+		if (ring_own(&rings[i], tid))
+			return &rings[i];
+	for (; i < OWN; i++)
+		if (ring_claim(&rings[i]) && ring_make(&rings[i], i, tid))
+			return &rings[i];
+	if (ring_claim(common))
+		ring_make(common, slot, tid);
+	return __atomic_load_n(&common->state, __ATOMIC_ACQUIRE) == RING_READY ? common : NULL;
+}
+
+void ring_return(struct ring *r)
+{
+	if (!r->shared)
+		__atomic_store_n(&r->owner, 0, __ATOMIC_RELEASE);
+}
+
+void rings_forget(void)
+{
+	memset(rings, 0, sizeof(rings));
+}
+
+static bool ring_lock(struct ring *r)
+{
+	for (uint32_t i = 0; i < TRIES * YIELDS; i++) {
+		if (!__atomic_load_n(&r->busy, __ATOMIC_RELAXED) && !__atomic_exchange_n(&r->busy, 1, __ATOMIC_ACQUIRE))
+			return true;
+		if (i % TRIES == TRIES - 1)
+			KERNEL0(SYS_sched_yield);
+	}
+	return false;
+}
+
+bool ring_begin(struct ring *r, uint64_t ns)
+{
+	if (r->shared && !ring_lock(r)) {
+		struct run_control *c = control_get();
+
+		if (c)
+			__atomic_fetch_add(&c->lost, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	mprof_recorder_at(&r->recorder, ns);
+	return true;
+}
+
+void ring_end(struct ring *r)
+{
+	if (r->shared)
+		__atomic_store_n(&r->busy, 0, __ATOMIC_RELEASE);
+}
+
+void ring_creates(struct ring *r, int64_t parent, int64_t child, enum mprof_thread_type type)
+{
+	int64_t current = r->recorder.current;
+
+	r->recorder.current = parent;
+	mprof_recorder_creates(&r->recorder, child, type);
+	r->recorder.current = current;
+}
+
+void ring_resolves(struct ring *r, int64_t resolver, int64_t thread, const char *failure)
+{
+	int64_t current = r->recorder.current;
+
+	r->recorder.current = resolver;
+	if (failure)
+		mprof_recorder_fails(&r->recorder, thread, failure, strlen(failure));
+	else
+		mprof_recorder_fulfills(&r->recorder, thread);
+	r->recorder.current = current;
+}
+
+void ring_try_read(struct ring *r, int64_t reader, int64_t source)
+{
+	mprof_recorder_try_read(&r->recorder, reader, source);
+}
+
+void ring_read(struct ring *r, int64_t reader, int64_t source)
+{
+	mprof_recorder_read(&r->recorder, reader, source);
+}
+
+void ring_read_later(struct ring *r, int64_t reader, int64_t source)
+{
+	mprof_recorder_read_later(&r->recorder, reader, source);
+}
+
+void ring_signal(struct ring *r, int64_t receiver, int64_t source)
+{
+	mprof_recorder_signal_noswitch(&r->recorder, receiver, source);
+}
+
+void ring_switch(struct ring *r, int64_t thread)
+{
+	mprof_recorder_switch(&r->recorder, thread);
+}
+
+void ring_suspend(struct ring *r)
+{
+	mprof_recorder_suspend(&r->recorder);
+}

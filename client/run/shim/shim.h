@@ -1,0 +1,156 @@
+/*
+ * Shared by the files of the shim.
+ *
+ * The wrappers of the C library's functions run in the traced program, in any thread, in signal
+ * handlers, before constructors and after destructors. So nothing here allocates, takes a lock,
+ * waits for another thread or changes errno. A thread that cannot record passes its calls on.
+ */
+#ifndef SHIM_SHIM_H
+#define SHIM_SHIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <mprof/recorder.h>
+
+#include "shared.h"
+
+#define WRAPPER __attribute__((visibility("default")))
+
+/*
+ * A ring of the process. A thread takes a ring when it first records and returns it when it ends;
+ * the next thread continues behind the last event. This is the part that touches the recorder.
+ */
+struct ring {
+	struct mprof_recorder recorder;
+	uint32_t owner; /* atomic; tid of the thread that records, 0 = none */
+	uint32_t state; /* atomic; enum ring_state */
+	uint32_t busy;	/* atomic; a thread records into the shared ring */
+	bool shared;	/* of all threads that found no ring of their own */
+};
+
+/* What the shim keeps for each thread, in initial-exec TLS. All zero for a new thread. */
+struct self {
+	struct ring *ring;
+	int64_t wait_next;   /* id of the next wait */
+	int64_t unread;	     /* wait that is over, and whose end found no ring; 0 = none */
+	uint32_t wait_left;  /* ids left of the block of ids */
+	uint32_t generation; /* that of the process when the thread took RING */
+	int64_t creator;     /* thread that created this one; 0 = unknown */
+	uint64_t created;    /* before the thread was created, CLOCK_MONOTONIC ns; 0 = unknown */
+	int tid;
+	bool known;	       /* the keeper has the note of this thread */
+	bool volatile inside;  /* the shim's own code runs: a signal handler must not record */
+	bool volatile vforked; /* between vfork() and the child's exec: the child shares this memory */
+	bool ended;
+};
+
+extern __thread struct self shim_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* What is known of a lock, a place or a descriptor of which a note was written. */
+struct object {
+	int64_t id;	  /* atomic; 0 = free */
+	uint32_t waiters; /* atomic */
+	int32_t waker;	  /* atomic; tid of the last thread that woke waiters */
+};
+
+/* ---- start.c: the process and its keeper ---- */
+
+/*
+ * Return the calling thread's state with a ring, or NULL if the thread must not record now. Until
+ * self_leave() a signal handler of the thread records nothing.
+ */
+struct self *self_enter(void);
+static inline void self_leave(struct self *s)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	s->inside = false;
+}
+/* The thread ends: resolve it, and return its ring. */
+void self_end(void);
+/* Send the request REQUEST for SLOT to the keeper. Return the file's mapping, or NULL. */
+void *keeper_ask(enum run_request request, uint32_t slot, uint64_t *bytes);
+/* Return the notes' memory, or NULL before the process began. */
+struct run_control *control_get(void);
+/* Tell the keeper that the process ends by itself. */
+void process_exits(void);
+
+/* ---- ring.c: the rings, and events with the thread that they are about ---- */
+
+struct ring *ring_take(int tid);
+void ring_return(struct ring *r);
+/* Forget all rings: the process is a forked child, and the mappings are not in its memory. */
+void rings_forget(void);
+
+/* Set the time of the next events of R. Return false if another thread records into it. */
+bool ring_begin(struct ring *r, uint64_t ns);
+void ring_end(struct ring *r);
+/* Record one event, between ring_begin() and ring_end(). */
+void ring_creates(struct ring *r, int64_t parent, int64_t child, enum mprof_thread_type type);
+void ring_resolves(struct ring *r, int64_t resolver, int64_t thread, const char *failure);
+void ring_try_read(struct ring *r, int64_t reader, int64_t source);
+void ring_read(struct ring *r, int64_t reader, int64_t source);
+void ring_read_later(struct ring *r, int64_t reader, int64_t source);
+void ring_signal(struct ring *r, int64_t receiver, int64_t source);
+void ring_switch(struct ring *r, int64_t thread);
+void ring_suspend(struct ring *r);
+
+/* ---- note.c ---- */
+
+/* Return CLOCK_MONOTONIC, ns. */
+uint64_t now(void);
+/* Append a note of TIME, ns. TEXT may be NULL. A note that finds no room is counted and lost. */
+void note(uint64_t time, enum run_note_kind kind, int64_t id, int64_t parent, uint32_t detail, const char *text);
+/* Return the object ID, and write its note if it is new. Return NULL if the table is full. */
+struct object *object_get(enum run_note_kind kind, int64_t id, int64_t parent, uint32_t detail);
+/* Return the object ID, or NULL. */
+struct object *object_find(int64_t id);
+void objects_forget(void);
+
+/* ---- wait.c ---- */
+
+/* One wait, on the stack of the wrapper. */
+struct wait {
+	struct ring *ring; /* NULL = not recorded, or over */
+	struct object *object;
+	int64_t id;
+	int64_t on;
+	bool exclusive; /* the thread owns ON after the wait */
+};
+
+/*
+ * The thread is about to wait in CALL, which returns to PLACE, for the object ON (0 = nothing that
+ * has a name) of type TYPE. OWNER is the tid of the thread that has it, or 0.
+ */
+void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t on, enum mprof_thread_type type,
+		int owner);
+/* The thread runs again. FAILURE says why the wait failed; NULL = it did not. */
+void wait_end(struct wait *w, const char *failure);
+/* The thread was cancelled, or left the wait by an exception. For the cleanup attribute. */
+void wait_left(struct wait *w);
+/* The thread wakes those that wait for ON. PLACE as for wait_begin(). */
+void wake(const void *place, int64_t on, enum mprof_thread_type type);
+
+/* Return the number that stands for the object at the address P. */
+static inline int64_t object_id(const volatile void *p)
+{
+	return (int64_t)(uintptr_t)p;
+}
+
+#define HERE __builtin_return_address(0)
+
+/*
+ * Evaluate EXPRESSION, a call that waits, and record the wait. FAILED is an expression of `result`
+ * that gives the failure's text or NULL.
+ */
+#define WAITING(call, on, type, owner, expression, failed)                                 \
+	({                                                                                 \
+		struct wait wait_ __attribute__((cleanup(wait_left)));                     \
+                                                                                           \
+		wait_begin(&wait_, RUN_CALL_##call, HERE, on, MPROF_THREAD_##type, owner); \
+		__typeof__(expression) result = (expression);                              \
+		wait_end(&wait_, failed);                                                  \
+		result;                                                                    \
+	})
+
+#endif

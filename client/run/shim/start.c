@@ -1,0 +1,235 @@
+/*
+ * The process: its keeper, its notes, and its threads.
+ *
+ * The state of the process lies on a page that the kernel wipes in a forked child
+ * (MADV_WIPEONFORK), so the child stops at once, also after a bare clone(). Rings and notes are not
+ * mapped in the child (MADV_DONTFORK). The child begins its own with its first event.
+ */
+#include "shim.h"
+
+#include <linux/un.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "kernel.h"
+
+enum process_state { PROCESS_NEW, PROCESS_STARTING, PROCESS_ON, PROCESS_OFF };
+
+struct process {
+	uint32_t state; /* atomic; enum process_state */
+	struct run_control *control;
+};
+
+static struct process no_process;
+static struct process *process = &no_process; /* on the page that a fork wipes */
+static uint32_t generation;		      /* number of times that this process began, in its ancestors too */
+static struct sockaddr_un keeper;
+static size_t keeper_length; /* 0 = there is no keeper */
+
+__thread struct self shim_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+struct run_control *control_get(void)
+{
+	return process->control;
+}
+
+/* Receive the answer of the keeper and the file descriptor beside it. Return the descriptor or -1. */
+static int answer_receive(int fd, struct run_answer *answer)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec iov = {.iov_base = answer, .iov_len = sizeof(*answer)};
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	const struct cmsghdr *c;
+	int got = -1;
+	long n;
+
+	do
+		n = KERNEL3(SYS_recvmsg, fd, &m, MSG_CMSG_CLOEXEC);
+	while (n == -4); /* EINTR */
+	c = CMSG_FIRSTHDR(&m);
+	if (n > 0 && c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&got, CMSG_DATA(c), sizeof(got));
+	if (got >= 0 && (n != sizeof(*answer) || answer->magic != RUN_MAGIC || answer->status)) {
+		KERNEL1(SYS_close, got);
+		got = -1;
+	}
+	return got;
+}
+
+static int answer_ask(int fd, enum run_request request, uint32_t slot, struct run_answer *answer)
+{
+	struct run_hello hello = {.magic = RUN_MAGIC, .request = request, .slot = slot};
+	const struct {
+		long seconds, us;
+	} limit = {5, 0};
+
+	KERNEL5(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (KERNEL3(SYS_connect, fd, &keeper, keeper_length) < 0 ||
+	    kernel_call(SYS_sendto, fd, (long)&hello, sizeof(hello), MSG_NOSIGNAL, 0, 0) != sizeof(hello))
+		return -1;
+	return answer_receive(fd, answer);
+}
+
+void *keeper_ask(enum run_request request, uint32_t slot, uint64_t *bytes)
+{
+	struct run_answer answer = {0};
+	long fd = KERNEL3(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), memory;
+	int file;
+
+	if (fd < 0)
+		return NULL;
+	file = answer_ask((int)fd, request, slot, &answer);
+	KERNEL1(SYS_close, fd);
+	if (file < 0)
+		return NULL;
+	memory = kernel_call(SYS_mmap, 0, (long)answer.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	KERNEL1(SYS_close, file);
+	if (memory < 0 && memory > -4096)
+		return NULL;
+	KERNEL3(SYS_madvise, memory, answer.bytes, MADV_DONTFORK);
+	*bytes = answer.bytes;
+	return (void *)memory;
+}
+
+/* Get the page that a fork wipes. */
+static bool page_make(void)
+{
+	long page;
+
+	if (process != &no_process)
+		return true;
+	page = kernel_call(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page < 0 && page > -4096)
+		return false;
+	if (KERNEL3(SYS_madvise, page, 4096, MADV_WIPEONFORK) < 0)
+		return false;
+	process = (struct process *)page;
+	return true;
+}
+
+/* Begin the process: ask the keeper for the notes. Only one thread of the process does. */
+static void process_begin(void)
+{
+	uint32_t state = PROCESS_NEW;
+	struct run_control *control;
+	uint64_t bytes = 0;
+
+	if (!keeper_length || !page_make() ||
+	    !__atomic_compare_exchange_n(&process->state, &state, PROCESS_STARTING, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return;
+	rings_forget();
+	objects_forget();
+	control = keeper_ask(RUN_REQUEST_PROCESS, 0, &bytes);
+	if (control && bytes >= sizeof(*control) && control->magic == RUN_MAGIC) {
+		process->control = control;
+		generation++;
+		state = PROCESS_ON;
+	} else {
+		state = PROCESS_OFF;
+	}
+	__atomic_store_n(&process->state, state, __ATOMIC_RELEASE);
+}
+
+/* The thread's first event in this process: introduce the thread, and take a ring. */
+static bool self_begin(struct self *s)
+{
+	char name[RUN_NAME] = "";
+	int tid = kernel_tid();
+
+	if (__atomic_load_n(&process->state, __ATOMIC_ACQUIRE) == PROCESS_NEW)
+		process_begin();
+	if (__atomic_load_n(&process->state, __ATOMIC_ACQUIRE) != PROCESS_ON)
+		return false;
+	if (s->generation != generation || s->tid != tid) {
+		s->ring = NULL;
+		s->wait_left = 0;
+		s->unread = 0;
+		s->known = false;
+		s->tid = tid;
+		s->generation = generation;
+	}
+	if (!s->known) {
+		KERNEL2(SYS_prctl, PR_GET_NAME, name);
+		note(s->created ? s->created : now(), RUN_NOTE_THREAD, tid, s->creator, 0, name);
+		s->known = true;
+	}
+	if (!s->ring)
+		s->ring = ring_take(tid);
+	if (s->ring && ring_begin(s->ring, now())) {
+		ring_switch(s->ring, tid);
+		ring_end(s->ring);
+	}
+	return s->ring;
+}
+
+struct self *self_enter(void)
+{
+	struct self *s = &shim_self;
+
+	if (s->inside || s->vforked || s->ended)
+		return NULL;
+	s->inside = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if ((__atomic_load_n(&process->state, __ATOMIC_ACQUIRE) == PROCESS_ON && s->ring &&
+	     s->generation == generation) ||
+	    self_begin(s))
+		return s;
+	self_leave(s);
+	return NULL;
+}
+
+void self_end(void)
+{
+	struct self *s = &shim_self;
+
+	if (s->ended || s->inside)
+		return;
+	if (s->ring && s->generation == generation &&
+	    __atomic_load_n(&process->state, __ATOMIC_ACQUIRE) == PROCESS_ON) {
+		s->inside = true;
+		if (ring_begin(s->ring, now())) {
+			ring_resolves(s->ring, s->tid, s->tid, NULL);
+			ring_suspend(s->ring);
+			ring_end(s->ring);
+		}
+		ring_return(s->ring);
+		s->ring = NULL;
+	}
+	s->ended = true;
+}
+
+void process_exits(void)
+{
+	struct run_control *c = process->control;
+
+	if (c && !shim_self.vforked)
+		__atomic_store_n(&c->exited, 1, __ATOMIC_RELEASE);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	const char *name = getenv(RUN_SOCKET_ENV);
+	size_t n = name ? strlen(name) : 0;
+
+	if (!n || n >= sizeof(keeper.sun_path))
+		return;
+	keeper.sun_family = AF_UNIX;
+	memcpy(keeper.sun_path + 1, name, n);
+	keeper_length = offsetof(struct sockaddr_un, sun_path) + 1 + n;
+	if (self_enter())
+		self_leave(&shim_self);
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+	self_end();
+	process_exits();
+}

@@ -1,0 +1,137 @@
+/*
+ * Waits and wake-ups as events.
+ *
+ * A wait is a thread of the trace, of type Wait: the place in the code creates it, it tries to read
+ * the object, and the waiting thread tries to read it. When the thread runs again, the thread that
+ * woke it resolves the wait, and the thread reads it. An object that a thread has locked tries to
+ * read that thread.
+ */
+#include "shim.h"
+
+#define WAIT_BLOCK 256u /* ids that a thread takes at once */
+
+static int64_t wait_blocks;
+
+static int64_t wait_id(struct self *s)
+{
+	if (!s->wait_left) {
+		s->wait_next =
+			RUN_ID_WAIT_FIRST - __atomic_fetch_add(&wait_blocks, 1, __ATOMIC_RELAXED) * (int64_t)WAIT_BLOCK;
+		s->wait_left = WAIT_BLOCK;
+	}
+	s->wait_left--;
+	return s->wait_next--;
+}
+
+/* Return whether several threads may have the lock after CALL. */
+static bool is_shared(enum run_call call)
+{
+	return call == RUN_CALL_pthread_rwlock_rdlock || call == RUN_CALL_pthread_rwlock_timedrdlock ||
+	       call == RUN_CALL_pthread_rwlock_clockrdlock;
+}
+
+static struct object *named(const void *place, int64_t on, enum mprof_thread_type type)
+{
+	if (on < 0)
+		return object_get(RUN_NOTE_FD, on, object_id(place), (uint32_t)(RUN_ID_FD(0) - on));
+	return object_get(RUN_NOTE_LOCK, on, object_id(place), type);
+}
+
+/* The wait ID of the thread is over. */
+static void record_end(struct ring *r, struct self *s, int64_t id, int64_t resolver, const char *failure)
+{
+	ring_resolves(r, resolver, id, failure);
+	ring_read(r, s->tid, id);
+	s->unread = 0;
+}
+
+static void record_begin(struct wait *w, const struct self *s, const void *place, int owner)
+{
+	ring_creates(w->ring, object_id(place), w->id, MPROF_THREAD_Wait);
+	if (w->on)
+		ring_try_read(w->ring, w->id, w->on);
+	if (owner)
+		ring_try_read(w->ring, w->on, owner);
+	ring_try_read(w->ring, s->tid, w->id);
+	ring_suspend(w->ring);
+}
+
+void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t on, enum mprof_thread_type type,
+		int owner)
+{
+	struct self *s = self_enter();
+
+	*w = (struct wait){0};
+	if (!s)
+		return;
+	object_get(RUN_NOTE_PLACE, object_id(place), 0, call);
+	/* A thread has a note of its own. */
+	if (on && type != MPROF_THREAD_Task)
+		w->object = named(place, on, type);
+	if (w->object)
+		__atomic_fetch_add(&w->object->waiters, 1, __ATOMIC_RELAXED);
+	w->id = wait_id(s);
+	w->on = on;
+	w->exclusive = w->object && type == MPROF_THREAD_Mutex && !is_shared(call);
+	if (ring_begin(s->ring, now())) {
+		w->ring = s->ring;
+		if (s->unread)
+			record_end(w->ring, s, s->unread, s->tid, NULL);
+		record_begin(w, s, place, owner);
+		ring_end(w->ring);
+	}
+	self_leave(s);
+}
+
+void wait_end(struct wait *w, const char *failure)
+{
+	struct object *o = w->object;
+	struct ring *r = w->ring;
+	struct self *s;
+	int64_t waker = 0;
+
+	w->object = NULL;
+	w->ring = NULL;
+	if (o) {
+		__atomic_fetch_sub(&o->waiters, 1, __ATOMIC_RELAXED);
+		waker = failure ? 0 : __atomic_load_n(&o->waker, __ATOMIC_RELAXED);
+	}
+	s = r ? self_enter() : NULL;
+	if (!s)
+		return;
+	/* After a fork in a signal handler the ring is another one. */
+	if (s->ring == r && ring_begin(r, now())) {
+		record_end(r, s, w->id, waker ? waker : w->on ? w->on : s->tid, failure);
+		if (w->exclusive && !failure && __atomic_load_n(&o->waiters, __ATOMIC_RELAXED))
+			ring_try_read(r, w->on, s->tid);
+		ring_end(r);
+	} else if (s->ring == r) {
+		s->unread = w->id;
+	}
+	self_leave(s);
+}
+
+void wait_left(struct wait *w)
+{
+	wait_end(w, "cancelled");
+}
+
+void wake(const void *place, int64_t on, enum mprof_thread_type type)
+{
+	struct self *s = self_enter();
+	struct object *o;
+
+	if (!s)
+		return;
+	o = named(place, on, type);
+	if (o)
+		__atomic_store_n(&o->waker, s->tid, __ATOMIC_RELAXED);
+	if (ring_begin(s->ring, now())) {
+		ring_signal(s->ring, on, s->tid);
+		/* The lock waits for this thread no longer. */
+		if (type == MPROF_THREAD_Mutex)
+			ring_read_later(s->ring, on, s->tid);
+		ring_end(s->ring);
+	}
+	self_leave(s);
+}

@@ -1,0 +1,162 @@
+/*
+ * Mutexes, of POSIX and of C11, and reader-writer locks.
+ *
+ * Each lock is tried first, so an uncontended lock costs no event. The owner is read from the
+ * lock, whose layout is part of the C library's binary interface.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <threads.h>
+
+#include "real.h"
+#include "shim.h"
+
+static const char *failure(int result)
+{
+	switch (result) {
+	case 0:
+	case EOWNERDEAD:
+		return NULL;
+	case ETIMEDOUT:
+		return "timed out";
+	case EDEADLK:
+		return "the thread has the lock already";
+	default:
+		return "failed";
+	}
+}
+
+static int owner_of(const pthread_mutex_t *m)
+{
+	return __atomic_load_n(&m->__data.__owner, __ATOMIC_RELAXED) & 0x3fffffff;
+}
+
+/* Return whether threads may wait for M: the lock word of glibc is then greater than 1. */
+static bool is_waited_for(const pthread_mutex_t *m)
+{
+	return __atomic_load_n((const unsigned int *)&m->__data.__lock, __ATOMIC_RELAXED) > 1;
+}
+
+#define LOCK(call, m, expression) WAITING(call, object_id(m), Mutex, owner_of(m), expression, failure(result))
+
+WRAPPER int pthread_mutex_lock(pthread_mutex_t *m)
+{
+	int r = REAL(pthread_mutex_trylock)(m);
+
+	if (r != EBUSY)
+		return r;
+	return LOCK(pthread_mutex_lock, m, REAL(pthread_mutex_lock)(m));
+}
+
+WRAPPER int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
+{
+	int r = REAL(pthread_mutex_trylock)(m);
+
+	if (r != EBUSY)
+		return r;
+	return LOCK(pthread_mutex_timedlock, m, REAL(pthread_mutex_timedlock)(m, until));
+}
+
+WRAPPER int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock, const struct timespec *until)
+{
+	int r = REAL(pthread_mutex_trylock)(m);
+
+	if (r != EBUSY)
+		return r;
+	return LOCK(pthread_mutex_clocklock, m, REAL(pthread_mutex_clocklock)(m, clock, until));
+}
+
+WRAPPER int pthread_mutex_unlock(pthread_mutex_t *m)
+{
+	if (is_waited_for(m))
+		wake(HERE, object_id(m), MPROF_THREAD_Mutex);
+	return REAL(pthread_mutex_unlock)(m);
+}
+
+static const char *failure_c11(int result)
+{
+	return result == thrd_success ? NULL : result == thrd_timedout ? "timed out" : "failed";
+}
+
+#define LOCK_C11(call, m, expression) \
+	WAITING(call, object_id(m), Mutex, owner_of((const pthread_mutex_t *)(m)), expression, failure_c11(result))
+
+WRAPPER int mtx_lock(mtx_t *m)
+{
+	int r = REAL(mtx_trylock)(m);
+
+	if (r != thrd_busy)
+		return r;
+	return LOCK_C11(mtx_lock, m, REAL(mtx_lock)(m));
+}
+
+WRAPPER int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict until)
+{
+	int r = REAL(mtx_trylock)(m);
+
+	if (r != thrd_busy)
+		return r;
+	return LOCK_C11(mtx_timedlock, m, REAL(mtx_timedlock)(m, until));
+}
+
+WRAPPER int mtx_unlock(mtx_t *m)
+{
+	if (is_waited_for((const pthread_mutex_t *)m))
+		wake(HERE, object_id(m), MPROF_THREAD_Mutex);
+	return REAL(mtx_unlock)(m);
+}
+
+/* ---- reader-writer locks: the owner is known if it is a writer ---- */
+
+static int writer_of(const pthread_rwlock_t *l)
+{
+	return __atomic_load_n(&l->__data.__cur_writer, __ATOMIC_RELAXED);
+}
+
+#define RWLOCK(call, try, ...) \
+	int r = REAL(try)(l);  \
+                               \
+	if (r != EBUSY)        \
+		return r;      \
+	return WAITING(call, object_id(l), Mutex, writer_of(l), REAL(call)(l, ##__VA_ARGS__), failure(result))
+
+WRAPPER int pthread_rwlock_rdlock(pthread_rwlock_t *l)
+{
+	RWLOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock);
+}
+
+WRAPPER int pthread_rwlock_wrlock(pthread_rwlock_t *l)
+{
+	RWLOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock);
+}
+
+WRAPPER int pthread_rwlock_timedrdlock(pthread_rwlock_t *restrict l, const struct timespec *restrict until)
+{
+	RWLOCK(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, until);
+}
+
+WRAPPER int pthread_rwlock_timedwrlock(pthread_rwlock_t *restrict l, const struct timespec *restrict until)
+{
+	RWLOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, until);
+}
+
+WRAPPER int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict l, clockid_t clock,
+				       const struct timespec *restrict until)
+{
+	RWLOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, clock, until);
+}
+
+WRAPPER int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict l, clockid_t clock,
+				       const struct timespec *restrict until)
+{
+	RWLOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, clock, until);
+}
+
+WRAPPER int pthread_rwlock_unlock(pthread_rwlock_t *l)
+{
+	const struct object *o = object_find(object_id(l));
+
+	if (o && __atomic_load_n(&o->waiters, __ATOMIC_RELAXED))
+		wake(HERE, object_id(l), MPROF_THREAD_Mutex);
+	return REAL(pthread_rwlock_unlock)(l);
+}

@@ -1,0 +1,163 @@
+/* Sleeps, waits for signals and for child processes, and futexes of the program's own. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "real.h"
+#include "shim.h"
+
+static const char *failure(long result)
+{
+	if (result >= 0)
+		return NULL;
+	return errno == EINTR ? "interrupted by a signal" : errno == ETIMEDOUT ? "timed out" : "failed";
+}
+
+static const char *failure_code(int result)
+{
+	return result == 0 ? NULL : result == EINTR ? "interrupted by a signal" : "failed";
+}
+
+#define SLEEP(call, expression) WAITING(call, 0, Wait, 0, expression, failure(result))
+
+WRAPPER unsigned int sleep(unsigned int seconds)
+{
+	return WAITING(sleep, 0, Wait, 0, REAL(sleep)(seconds), result ? "interrupted by a signal" : NULL);
+}
+
+WRAPPER int usleep(useconds_t us)
+{
+	return SLEEP(usleep, REAL(usleep)(us));
+}
+
+WRAPPER int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	return SLEEP(nanosleep, REAL(nanosleep)(time, left));
+}
+
+WRAPPER int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
+{
+	return WAITING(clock_nanosleep, 0, Wait, 0, REAL(clock_nanosleep)(clock, flags, time, left),
+		       failure_code(result));
+}
+
+WRAPPER int thrd_sleep(const struct timespec *time, struct timespec *left)
+{
+	return WAITING(thrd_sleep, 0, Wait, 0, REAL(thrd_sleep)(time, left), failure(result));
+}
+
+WRAPPER int pause(void)
+{
+	return SLEEP(pause, REAL(pause)());
+}
+
+WRAPPER int sigwait(const sigset_t *restrict set, int *restrict number)
+{
+	return WAITING(sigwait, 0, Wait, 0, REAL(sigwait)(set, number), failure_code(result));
+}
+
+WRAPPER int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)
+{
+	return SLEEP(sigwaitinfo, REAL(sigwaitinfo)(set, info));
+}
+
+WRAPPER int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info, const struct timespec *restrict time)
+{
+	return SLEEP(sigtimedwait, REAL(sigtimedwait)(set, info, time));
+}
+
+WRAPPER int sigsuspend(const sigset_t *mask)
+{
+	return SLEEP(sigsuspend, REAL(sigsuspend)(mask));
+}
+
+/* ---- child processes ---- */
+
+WRAPPER pid_t wait(int *status)
+{
+	return SLEEP(wait, REAL(wait)(status));
+}
+
+WRAPPER pid_t waitpid(pid_t pid, int *status, int options)
+{
+	if (options & WNOHANG)
+		return REAL(waitpid)(pid, status, options);
+	return SLEEP(waitpid, REAL(waitpid)(pid, status, options));
+}
+
+WRAPPER pid_t wait3(int *status, int options, struct rusage *usage)
+{
+	if (options & WNOHANG)
+		return REAL(wait3)(status, options, usage);
+	return SLEEP(wait3, REAL(wait3)(status, options, usage));
+}
+
+WRAPPER pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	if (options & WNOHANG)
+		return REAL(wait4)(pid, status, options, usage);
+	return SLEEP(wait4, REAL(wait4)(pid, status, options, usage));
+}
+
+WRAPPER int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	if (options & WNOHANG)
+		return REAL(waitid)(type, id, info, options);
+	return SLEEP(waitid, REAL(waitid)(type, id, info, options));
+}
+
+/* ---- syscall() ---- */
+
+static bool futex_waits(long operation)
+{
+	switch (operation & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+	case FUTEX_WAIT_REQUEUE_PI:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool futex_wakes(long operation)
+{
+	switch (operation & FUTEX_CMD_MASK) {
+	case FUTEX_WAKE:
+	case FUTEX_WAKE_BITSET:
+	case FUTEX_WAKE_OP:
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+	case FUTEX_CMP_REQUEUE_PI:
+	case FUTEX_UNLOCK_PI:
+		return true;
+	default:
+		return false;
+	}
+}
+
+WRAPPER long syscall(long number, ...)
+{
+	long a[6];
+	va_list list;
+
+	va_start(list, number);
+	for (size_t i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	if (number == SYS_futex && futex_waits(a[1]))
+		return WAITING(futex, a[0], Condition, 0, REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]),
+			       failure(result));
+	if (number == SYS_futex && futex_wakes(a[1]))
+		wake(HERE, a[0], MPROF_THREAD_Condition);
+	return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}

@@ -1,0 +1,469 @@
+"""Test mprof-run with real programs, whose waits are known: run.py BUILD-DIRECTORY [TEST…]"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import daemons
+from daemons import program
+
+TARGET = os.path.join(daemons.BUILD, "tests/integration/run/run-target")
+RUN = os.path.join(daemons.BUILD, "client/run/mprof-run")
+RINGS = 64
+
+# What a program must have waited in, each for an object of this type ("" = for none).
+THREADS = {
+    "pthread_mutex_lock": "Mutex",
+    "pthread_mutex_timedlock": "Mutex",
+    "pthread_mutex_clocklock": "Mutex",
+    "pthread_rwlock_rdlock": "Mutex",
+    "pthread_rwlock_wrlock": "Mutex",
+    "pthread_rwlock_timedrdlock": "Mutex",
+    "pthread_rwlock_timedwrlock": "Mutex",
+    "pthread_rwlock_clockrdlock": "Mutex",
+    "pthread_rwlock_clockwrlock": "Mutex",
+    "pthread_cond_wait": "Condition",
+    "pthread_cond_timedwait": "Condition",
+    "pthread_cond_clockwait": "Condition",
+    "pthread_barrier_wait": "Condition",
+    "pthread_join": "Task",
+    "pthread_timedjoin_np": "Task",
+    "pthread_clockjoin_np": "Task",
+    "sem_wait": "Semaphore",
+    "sem_timedwait": "Semaphore",
+    "sem_clockwait": "Semaphore",
+    "mtx_lock": "Mutex",
+    "mtx_timedlock": "Mutex",
+    "cnd_wait": "Condition",
+    "cnd_timedwait": "Condition",
+    "thrd_join": "Task",
+    "futex": "Condition",
+}
+FILES = "read readv write writev recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg accept accept4 connect".split()
+FILES += "poll ppoll epoll_wait epoll_pwait epoll_pwait2".split()
+SLEEPS = "sleep usleep nanosleep clock_nanosleep thrd_sleep pause sigwait sigwaitinfo sigtimedwait sigsuspend".split()
+SLEEPS += "wait waitpid wait3 wait4 waitid".split()
+FIELD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)')
+
+
+class Wait:
+    def __init__(self, place, time_ns):
+        self.place, self.began, self.on, self.thread = place, time_ns, None, None
+        self.ended, self.resolver, self.failure = None, None, None
+
+
+class Trace:
+    """The rings of one process, merged, and what they say. A contradiction is an error."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.types, self.labels, self.waits, self.events = {}, {}, {}, []
+        self.signals, self.counters, self.parents, self.ended = [], {}, {}, set()
+        for name in sorted(os.listdir(directory)):
+            if not name.startswith("."):
+                self.read(os.path.join(directory, name))
+        self.events.sort(key=lambda event: event[0])
+        waiting = {}
+        for when, what, fields in self.events:
+            self.take(when, what, fields, waiting)
+
+    def read(self, path):
+        done = subprocess.run([program("mprofctl"), "dump", path], capture_output=True, text=True, check=True)
+        before = 0
+        for line in done.stdout.splitlines():
+            clock, what, rest = line.split(" ", 2)
+            when = int(clock.replace(".", ""))
+            fields = {}
+            for name, value in FIELD.findall(rest):
+                if value[0] == '"':
+                    fields[name] = json.loads(value)
+                else:
+                    fields[name] = int(value) if re.fullmatch(r"-?\d+", value) else value
+            assert when >= before, f"{path}: {line}: goes back"
+            before = when
+            self.events.append((when, what, fields))
+
+    def take(self, when, what, f, waiting):
+        if what == "creates":
+            assert f["child"] not in self.types or self.types[f["child"]] == "Task", f"{f} twice"
+            self.types[f["child"]] = f["type"]
+            self.parents[f["child"]] = f["parent"]
+            if f["type"] == "Wait":
+                self.waits[f["child"]] = Wait(f["parent"], when)
+        elif what == "label":
+            self.labels[f["thread"]] = f["label"]
+        elif what == "try_read" and f["reader"] in self.waits:
+            self.waits[f["reader"]].on = f["source"]
+        elif what == "try_read" and f["source"] in self.waits:
+            assert f["reader"] not in waiting, f"{f} while it waits"
+            waiting[f["reader"]] = f["source"]
+            self.waits[f["source"]].thread = f["reader"]
+        elif what in ("fulfills", "fails") and f["resolvee"] in self.waits:
+            wait = self.waits[f["resolvee"]]
+            wait.ended, wait.resolver, wait.failure = when, f["resolver"], f.get("exn")
+        elif what in ("fulfills", "fails"):
+            self.ended.add(f["resolvee"])
+        elif what == "read" and f["source"] in self.waits:
+            assert waiting.pop(f["reader"]) == f["source"], f
+        elif what == "signal_noswitch":
+            self.signals.append((f["sender"], f["receiver"]))
+        elif what == "counter":
+            self.counters.setdefault(f["counter"], []).append(f["value"])
+
+    def call(self, wait):
+        return self.labels.get(wait.place, "?").split(" in ")[0]
+
+    def calls(self):
+        """Return {call: its waits}."""
+        found = {}
+        for wait in self.waits.values():
+            found.setdefault(self.call(wait), []).append(wait)
+        return found
+
+
+class Case(daemons.Case):
+    def setUp(self):
+        super().setUp()
+        os.mkdir("rings")
+        self.keepers = []
+
+    def start(self, *command, options=(), env=None, **popen):
+        """Start COMMAND below mprof-run."""
+        popen.setdefault("stdout", subprocess.PIPE)
+        process = subprocess.Popen([RUN, "--dir", "rings", "--ring", "256K", *options, "--", *command], env=env, text=True, **popen)
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+
+    def record(self, *arguments, code=0, **options):
+        """Run a program of run-target to its end. Return its trace."""
+        process = self.start(TARGET, *map(str, arguments), options=["--keep"], **options)
+        self.said = process.communicate(timeout=120)[0]
+        self.assertEqual(process.returncode, code)
+        return self.trace(process.pid)
+
+    def directory(self, pid):
+        """Wait for the directory of the process PID. There may be several after an exec."""
+        self.until(lambda: glob.glob(f"rings/*.{pid}"))
+        return glob.glob(f"rings/*.{pid}")[0]
+
+    def until(self, condition):
+        began = time.monotonic()
+        while not condition():
+            self.assertFalse(daemons.Patience.over(time.monotonic() - began, daemons.PATIENCE), "it does not come")
+            time.sleep(0.02)
+
+    def quiet(self, directory):
+        """Wait until no process writes to a ring of DIRECTORY: the keeper has recorded the end."""
+        rings = [os.path.realpath(f"{directory}/{name}") for name in os.listdir(directory)]
+
+        def written():
+            for path in glob.glob("/proc/[0-9]*/maps"):
+                try:
+                    with open(path, encoding="utf-8", errors="replace") as f:
+                        if any(ring in f.read() for ring in rings[:1] + rings[-1:]):
+                            return True
+                except OSError:
+                    pass
+            return False
+
+        self.until(lambda: not written())
+
+    def trace(self, pid):
+        directory = self.directory(pid)
+        self.quiet(directory)
+        return Trace(directory)
+
+    def check_complete(self, trace):
+        """Each wait has ended, in a thread that is known, for an object that has a type."""
+        for number, wait in trace.waits.items():
+            self.assertIsNotNone(wait.ended, f"{number} {trace.call(wait)}")
+            self.assertEqual(trace.types.get(wait.thread), "Task", number)
+            self.assertEqual(trace.types.get(wait.place), "Place", number)
+            if wait.on is not None:
+                self.assertIn(wait.on, trace.types, trace.call(wait))
+
+
+class Calls(Case):
+    def check_calls(self, trace, expected):
+        calls = trace.calls()
+        self.assertEqual(set(expected) - set(calls), set())
+        self.check_complete(trace)
+        for call, kind in expected.items():
+            kinds = {trace.types.get(wait.on, "") for wait in calls[call]}
+            self.assertIn(kind, kinds, call)
+        return calls
+
+    def test_threads(self):
+        trace = self.record("calls-threads")
+        calls = self.check_calls(trace, THREADS)
+        for call, waits in calls.items():
+            if "timed" in call or "clock" in call:
+                self.assertEqual({wait.failure for wait in waits}, {"timed out"}, call)
+        labels = [trace.labels[wait.place] for wait in calls["pthread_rwlock_wrlock"]]
+        self.assertRegex(labels[0], r"^pthread_rwlock_wrlock in rwlocks\(\) at threads\.c:\d+$")
+        names = {trace.labels[wait.on] for wait in calls["pthread_mutex_lock"]}
+        self.assertEqual(names, {"mutex"})
+        # Those that woke the waits are threads.
+        for call in ("pthread_mutex_lock", "pthread_cond_wait", "sem_wait", "pthread_rwlock_wrlock", "cnd_wait"):
+            for wait in calls[call]:
+                self.assertEqual(trace.types[wait.resolver], "Task", call)
+                self.assertNotEqual(wait.resolver, wait.thread, call)
+
+    def test_files(self):
+        trace = self.record("calls-files")
+        calls = self.check_calls(trace, dict.fromkeys(FILES, "Stream") | {"select": "", "pselect": ""})
+        # Neither calls that cannot wait, nor those of /dev/null and of regular files.
+        self.assertEqual(len(calls["accept4"]), 1)
+        self.assertLessEqual(len(calls["read"]), 3)
+        self.assertTrue(all(trace.labels[wait.on].startswith("fd ") for wait in calls["read"]))
+
+    def test_sleeps(self):
+        trace = self.record("calls-sleeps")
+        calls = self.check_calls(trace, dict.fromkeys(SLEEPS, ""))
+        self.assertEqual(calls["pause"][0].failure, "interrupted by a signal")
+
+    def test_uncontended(self):
+        """Six million calls that do not wait are no events."""
+        trace = self.record("uncontended")
+        self.assertEqual(len(trace.waits), 0)
+        self.assertLess(len(trace.events), 100)
+
+    def test_old_condition(self):
+        trace = self.record("old-condition")
+        self.assertIn("pthread_cond_wait", trace.calls())
+
+    def test_random(self):
+        for seed in range(4):
+            trace = self.record("random", seed)
+            self.check_complete(trace)
+            joins = trace.calls()["pthread_join"]
+            self.assertLessEqual(len(joins), 6)
+
+
+class Behaviour(Case):
+    """The program does what it does without mprof-run."""
+
+    def test_errno(self):
+        self.record("errno")
+
+    def test_cancel(self):
+        trace = self.record("cancel")
+        failures = {call: {wait.failure for wait in waits} for call, waits in trace.calls().items()}
+        for call in ("read", "pthread_cond_wait", "sem_wait", "sleep"):
+            self.assertEqual(failures[call], {"cancelled"}, call)
+        self.check_complete(trace)
+        self.assertEqual(len(trace.ended), 6)
+
+    def test_signals(self):
+        for _ in range(3):
+            shutil.rmtree("rings")
+            os.mkdir("rings")
+            process = self.start(TARGET, "signals", options=["--keep"])
+            self.assertEqual(process.wait(timeout=120), 0)
+
+    def test_exit_codes(self):
+        for name in ("exit", "_exit"):
+            for code in (0, 7, 255):
+                self.assertEqual(self.start(TARGET, name, str(code)).wait(timeout=60), code)
+        for number in (signal.SIGTERM, signal.SIGSEGV, signal.SIGKILL):
+            self.assertEqual(self.start(TARGET, "raise", str(int(number))).wait(timeout=60), -number)
+
+    def test_pid_and_output(self):
+        """The program has mprof-run's pid, and its output ends with it, not with the keeper."""
+        process = self.start(TARGET, "pid")
+        self.assertEqual(process.communicate(timeout=60)[0], f"{process.pid}\n")
+
+    def test_terminal(self):
+        """The program is in the foreground of the terminal and gets Ctrl-C."""
+        leader, follower = os.openpty()
+        process = self.start(TARGET, "hang", stdin=follower, stdout=follower, stderr=follower, start_new_session=True, preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0))
+        os.close(follower)
+        self.assertIn(str(process.pid), os.read(leader, 100).decode())
+        os.write(leader, b"\x03")
+        self.assertEqual(process.wait(timeout=60), -signal.SIGINT)
+        os.close(leader)
+
+    def test_preload_is_appended(self):
+        other = os.path.abspath("librun-early.so")
+        shutil.copy(os.path.join(daemons.BUILD, "tests/integration/run/librun-early.so"), other)
+        process = self.start("sh", "-c", "echo $LD_PRELOAD", env={**os.environ, "LD_PRELOAD": other})
+        said = process.communicate(timeout=60)[0].strip().split(":")
+        self.assertEqual((said[0], os.path.basename(said[1])), (other, "libmprof-run.so"))
+
+    def test_before_constructors(self):
+        """A library's constructor locks, waits and starts threads before the shim's constructor."""
+        early = os.path.join(daemons.BUILD, "tests/integration/run/librun-early.so")
+        process = self.start(TARGET, "exit", "3", env={**os.environ, "LD_PRELOAD": early})
+        self.assertEqual(process.wait(timeout=60), 3)
+
+    def test_programs_that_cannot_be_recorded(self):
+        for name, word in (("run-static", "statically"), ("run-go", "Go program")):
+            path = os.path.join(daemons.BUILD, "tests/integration/run", name)
+            done = subprocess.run([RUN, "--dir", "rings", path], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 5, done)
+            self.assertIn(word, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1)
+            self.assertEqual(os.listdir("rings"), [])
+
+    def test_errors(self):
+        for arguments, code, word in (
+            ((), 2, "no command"),
+            (("--ring", "3", "true"), 2, "--ring 3"),
+            (("--ring", "8X", "true"), 2, "--ring 8X"),
+            (("--dir", "nowhere", "true"), 125, "nowhere"),
+            (("--dir", "rings", "nonsense-command"), 127, "nonsense-command"),
+            (("--dir", "rings", "/etc/passwd"), 126, "/etc/passwd"),
+        ):
+            done = subprocess.run([RUN, *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, code, arguments)
+            self.assertIn(word, done.stderr)
+
+
+class Processes(Case):
+    def test_fork_and_exec(self):
+        trace = self.record("fork")
+        pids = dict(line.split() for line in self.said.splitlines())
+        self.check_complete(trace)
+        child = self.trace(pids["child"])
+        self.check_complete(child)
+        self.assertEqual({wait.thread for wait in trace.waits.values()} & {int(pids["child"])}, set())
+        self.assertIn("usleep", child.calls())
+        self.assertIn("waitpid", child.calls())
+        # It has executed a program: that has another name, and rings of its own.
+        self.until(lambda: os.path.exists(f"rings/exe.{pids['grandchild']}"))
+        self.quiet(f"rings/exe.{pids['grandchild']}")
+        last = Trace(f"rings/exe.{pids['grandchild']}")
+        self.assertEqual(set(SLEEPS) - set(last.calls()), set())
+
+    def test_vfork(self):
+        trace = self.record("vfork")
+        self.check_complete(trace)
+        self.assertNotIn("usleep", trace.calls())
+        self.assertEqual(len(trace.calls()["waitpid"]), 50)
+
+    def test_daemon(self):
+        process = self.start(TARGET, "daemon")
+        said = process.stdout.readline().split()
+        self.assertEqual(process.wait(timeout=60), 0)
+        pid = int(said[1])
+        directory = self.directory(pid)
+        self.until(lambda: "sigwait" in Trace(directory).calls())
+        os.kill(pid, signal.SIGTERM)
+        self.until(lambda: not os.path.exists(directory))
+
+    def test_many_threads(self):
+        trace = self.record("many")
+        # Threads that share a ring may drop some events, and no more.
+        self.assertLess(trace.counters["mprof-dropped"][-1], len(trace.waits) / 20)
+        names = [name for name in os.listdir(trace.directory) if not name.startswith(".")]
+        self.assertLessEqual(len(names), RINGS)
+
+    def test_withdrawn_at_exit_and_kept_after_a_kill(self):
+        process = self.start(TARGET, "exit", "0")
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.until(lambda: not os.listdir("rings"))
+        process = self.start(TARGET, "hang")
+        self.assertEqual(process.stdout.readline(), f"{process.pid}\n")
+        directory = self.directory(process.pid)
+        self.until(lambda: "read" in Trace(directory).calls())
+        process.kill()
+        process.wait()
+        self.quiet(directory)
+        trace = Trace(directory)
+        self.assertIsNone(trace.calls()["read"][0].ended)
+        self.assertEqual(trace.counters["resident bytes"][-1], 0)
+        self.assertGreater(max(trace.counters["resident bytes"]), 100_000)
+        self.assertGreater(max(trace.counters["open descriptors"]), 2)
+        with open(f"{directory}/.modules", encoding="utf-8") as f:
+            modules = [line.split() for line in f]
+        build_id = subprocess.run(["readelf", "-n", TARGET], capture_output=True, text=True, check=True).stdout
+        self.assertIn(next(module[2] for module in modules if module[3] == os.path.realpath(TARGET)), build_id)
+
+    def test_the_default_directory(self):
+        env = {**os.environ, "XDG_RUNTIME_DIR": os.path.abspath(".")}
+        process = subprocess.Popen([RUN, TARGET, "hang"], env=env, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        process.stdout.readline()
+        self.assertTrue(glob.glob(f"mprof/run-target.{process.pid}/thread-01"))
+
+
+DEADLOCK = (
+    r'\(Task, "teller"\)',
+    r'\(Task, "auditor"\)',
+    r'waits on -\d+ \(Wait, "pthread_mutex_lock in transfer\(\) at threads\.c:\d+"\)',
+    r'which waits on \d+ \(Mutex, "account_a"\)',
+    r'which waits on \d+ \(Mutex, "account_b"\)',
+    r"deadlock: each thread of this cycle waits for the next",
+)
+MISSED = (
+    r'waits on -\d+ \(Wait, "pthread_cond_wait in consume\(\) at threads\.c:\d+"\)',
+    r'missed wake-up: \d+ \(Condition, "condition"\) was signalled by \d+ \(Task, "producer"\)',
+    r'\(Task, "consumer"\) began to wait at',
+)
+
+
+class Answers(Case):
+    """`mprofctl why` names threads, locks, functions and lines."""
+
+    def why(self, *where):
+        done = subprocess.run([program("mprofctl"), *where], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def check(self, text, lines):
+        for line in lines:
+            self.assertRegex(text, line)
+
+    def hang(self, name, call, waits):
+        """Start the program NAME and wait until WAITS waits in CALL have no end."""
+        process = self.start(TARGET, name)
+        directory = self.directory(process.pid)
+        self.until(lambda: sum(not wait.ended for wait in Trace(directory).calls().get(call, [])) == waits)
+        return process, directory
+
+    def test_deadlock(self):
+        """While the program hangs, and after it was killed."""
+        process, directory = self.hang("deadlock", "pthread_mutex_lock", 2)
+        self.check(self.why("why", directory), DEADLOCK)
+        process.kill()
+        process.wait()
+        self.quiet(directory)
+        self.check(self.why("why", directory), DEADLOCK)
+
+    def test_missed_signal(self):
+        """Two waits before the one that misses its signal got theirs."""
+        process, directory = self.hang("missed", "pthread_cond_wait", 1)
+        self.until(lambda: "missed wake-up" in self.why("why", directory))
+        self.check(self.why("why", directory), MISSED)
+        process.kill()
+
+    def test_captures(self):
+        """mprofd takes a capture when a process is killed, and the capture has the same answer."""
+        d = self.daemons()
+        process, directory = self.hang("deadlock", "pthread_mutex_lock", 2)
+        name = os.path.basename(directory)
+        d.wait(lambda: d.domain(name))
+        process.kill()
+        process.wait()
+        d.wait_ended(name)
+        (capture,) = d.captures(name)
+        self.assertEqual(capture["kind"], "ended")
+        self.check(self.why("--host", f"unix:{os.path.abspath(d.socket)}", "why", str(capture["id"])), DEADLOCK)
+
+
+if __name__ == "__main__":
+    daemons.main()

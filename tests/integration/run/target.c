@@ -1,0 +1,121 @@
+/* run-target PROGRAM [ARGUMENT]: one of the programs, or a way to end. */
+#include "target.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct {
+	pthread_t thread;
+	void (*wake)(void *context);
+	void *context;
+	int tid;
+} waker;
+
+/* Return the state of the thread TID, a letter of /proc. */
+static char state_of(int tid)
+{
+	char path[64], text[256];
+	const char *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = fopen(path, "r");
+	CHECK(f);
+	CHECK(fgets(text, sizeof(text), f));
+	fclose(f);
+	end = strrchr(text, ')');
+	CHECK(end);
+	return end[2];
+}
+
+static void *wake_later(void *nothing)
+{
+	(void)nothing;
+	while (state_of(waker.tid) != 'S')
+		sched_yield();
+	waker.wake(waker.context);
+	return NULL;
+}
+
+void wake_when_asleep(void (*wake)(void *context), void *context)
+{
+	waker.wake = wake;
+	waker.context = context;
+	waker.tid = (int)gettid();
+	CHECK(pthread_create(&waker.thread, NULL, wake_later, NULL) == 0);
+}
+
+void woken(void)
+{
+	CHECK(pthread_join(waker.thread, NULL) == 0);
+}
+
+struct timespec soon(clockid_t clock, long ms)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	t.tv_nsec += ms * 1000000;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	return t;
+}
+
+/* Wait for ever, after a line that says the pid. */
+static int hang(void)
+{
+	int fds[2];
+	char byte;
+
+	CHECK(pipe(fds) == 0);
+	printf("%d\n", (int)getpid());
+	fflush(stdout);
+	return (int)read(fds[0], &byte, 1);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} programs[] = {
+	{"calls-threads", program_calls_threads},
+	{"calls-files", program_calls_files},
+	{"calls-sleeps", program_calls_sleeps},
+	{"deadlock", program_deadlock},
+	{"missed", program_missed},
+	{"uncontended", program_uncontended},
+	{"cancel", program_cancel},
+	{"errno", program_errno},
+	{"signals", program_signals},
+	{"many", program_many},
+	{"fork", program_fork},
+	{"daemon", program_daemon},
+	{"vfork", program_vfork},
+	{"old-condition", program_old_condition},
+	{"hang", hang},
+};
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+	int number = argc > 2 ? atoi(argv[2]) : 0;
+
+	if (strcmp(name, "exit") == 0)
+		return number;
+	if (strcmp(name, "_exit") == 0)
+		_exit(number);
+	if (strcmp(name, "pid") == 0)
+		return printf("%d\n", (int)getpid()) < 0;
+	if (strcmp(name, "raise") == 0)
+		return raise(number);
+	if (strcmp(name, "random") == 0)
+		return program_random((unsigned int)number);
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)
+		if (strcmp(name, programs[i].name) == 0)
+			return programs[i].run();
+	fprintf(stderr, "run-target: %s: no such program\n", name);
+	return 2;
+}

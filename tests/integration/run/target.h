@@ -1,0 +1,48 @@
+/*
+ * Programs for the tests of mprof-run. Each does real calls that wait, checks what they return, and
+ * exits with 0 if all was as without mprof-run.
+ */
+#ifndef RUN_TARGET_H
+#define RUN_TARGET_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define CHECK(condition)                                                                        \
+	do {                                                                                    \
+		if (!(condition)) {                                                             \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+			exit(1);                                                                \
+		}                                                                               \
+	} while (0)
+
+/*
+ * Start a thread that calls WAKE with CONTEXT when the calling thread next sleeps in the kernel.
+ * woken() joins that thread.
+ */
+void wake_when_asleep(void (*wake)(void *context), void *context);
+void woken(void);
+
+/* Return the time MS milliseconds from now. */
+struct timespec soon(clockid_t clock, long ms);
+
+/* The programs, by the name on the command line. Each returns the exit code. */
+int program_calls_threads(void);
+int program_calls_files(void);
+int program_calls_sleeps(void);
+int program_deadlock(void);
+int program_missed(void);
+int program_uncontended(void);
+int program_cancel(void);
+int program_errno(void);
+int program_signals(void);
+int program_random(unsigned int seed);
+int program_many(void);
+int program_fork(void);
+int program_daemon(void);
+int program_vfork(void);
+int program_old_condition(void);
+
+#endif
