@@ -10,32 +10,95 @@
 
 #include <stddef.h>
 
-#define REALS(X)                                                                                                       \
-	X(_exit)                                                                                                       \
-	X(_Exit)                                                                                                       \
-	X(accept)                                                                                                      \
-	X(accept4)                                                                                                     \
-	X(clock_nanosleep) X(close) X(cnd_broadcast) X(cnd_signal) X(cnd_timedwait) X(cnd_wait) X(connect) X(dup2) X(  \
-		dup3) X(epoll_pwait) X(epoll_pwait2) X(epoll_wait) X(fcntl) X(fcntl64) X(ioctl) X(mtx_lock)            \
-		X(mtx_timedlock) X(mtx_trylock) X(mtx_unlock) X(nanosleep) X(pause) X(poll) X(ppoll) X(prctl) X(       \
-			pselect) X(pthread_barrier_wait) X(pthread_clockjoin_np) X(pthread_create) X(pthread_join)     \
-			X(pthread_mutex_clocklock) X(pthread_mutex_lock) X(pthread_mutex_timedlock) X(                 \
-				pthread_mutex_trylock) X(pthread_mutex_unlock) X(pthread_rwlock_clockrdlock)           \
-				X(pthread_rwlock_clockwrlock) X(pthread_rwlock_rdlock) X(                              \
-					pthread_rwlock_timedrdlock) X(pthread_rwlock_timedwrlock)                      \
-					X(pthread_rwlock_tryrdlock) X(pthread_rwlock_trywrlock) X(                     \
-						pthread_rwlock_unlock) X(pthread_rwlock_wrlock) X(pthread_setname_np)  \
-						X(pthread_timedjoin_np) X(quick_exit) X(read) X(readv) X(recv) X(      \
-							recvfrom) X(recvmmsg) X(recvmsg) X(select) X(sem_clockwait)    \
-							X(sem_post) X(sem_timedwait) X(sem_trywait) X(sem_wait) X(     \
-								send) X(sendmmsg) X(sendmsg) X(sendto) X(sigsuspend)   \
-								X(sigtimedwait) X(sigwait) X(sigwaitinfo) X(sleep) X(  \
-									syscall) X(thrd_create) X(thrd_join)           \
-									X(thrd_sleep) X(usleep) X(wait) X(wait3) X(    \
-										wait4) X(waitid) X(waitpid) X(write)   \
-										X(writev) X(__poll_chk) X(__ppoll_chk) \
-											X(__read_chk) X(__recv_chk)    \
-												X(__recvfrom_chk)
+#define REALS(X)                      \
+	X(_exit)                      \
+	X(_Exit)                      \
+	X(accept)                     \
+	X(accept4)                    \
+	X(clock_nanosleep)            \
+	X(close)                      \
+	X(cnd_broadcast)              \
+	X(cnd_signal)                 \
+	X(cnd_timedwait)              \
+	X(cnd_wait)                   \
+	X(connect)                    \
+	X(dup2)                       \
+	X(dup3)                       \
+	X(epoll_pwait)                \
+	X(epoll_pwait2)               \
+	X(epoll_wait)                 \
+	X(fcntl)                      \
+	X(fcntl64)                    \
+	X(ioctl)                      \
+	X(mtx_lock)                   \
+	X(mtx_timedlock)              \
+	X(mtx_trylock)                \
+	X(mtx_unlock)                 \
+	X(nanosleep)                  \
+	X(pause)                      \
+	X(poll)                       \
+	X(ppoll)                      \
+	X(prctl)                      \
+	X(pselect)                    \
+	X(pthread_barrier_wait)       \
+	X(pthread_clockjoin_np)       \
+	X(pthread_create)             \
+	X(pthread_join)               \
+	X(pthread_mutex_clocklock)    \
+	X(pthread_mutex_lock)         \
+	X(pthread_mutex_timedlock)    \
+	X(pthread_mutex_trylock)      \
+	X(pthread_mutex_unlock)       \
+	X(pthread_rwlock_clockrdlock) \
+	X(pthread_rwlock_clockwrlock) \
+	X(pthread_rwlock_rdlock)      \
+	X(pthread_rwlock_timedrdlock) \
+	X(pthread_rwlock_timedwrlock) \
+	X(pthread_rwlock_tryrdlock)   \
+	X(pthread_rwlock_trywrlock)   \
+	X(pthread_rwlock_unlock)      \
+	X(pthread_rwlock_wrlock)      \
+	X(pthread_setname_np)         \
+	X(pthread_timedjoin_np)       \
+	X(quick_exit)                 \
+	X(read)                       \
+	X(readv)                      \
+	X(recv)                       \
+	X(recvfrom)                   \
+	X(recvmmsg)                   \
+	X(recvmsg)                    \
+	X(select)                     \
+	X(sem_clockwait)              \
+	X(sem_post)                   \
+	X(sem_timedwait)              \
+	X(sem_trywait)                \
+	X(sem_wait)                   \
+	X(send)                       \
+	X(sendmmsg)                   \
+	X(sendmsg)                    \
+	X(sendto)                     \
+	X(sigsuspend)                 \
+	X(sigtimedwait)               \
+	X(sigwait)                    \
+	X(sigwaitinfo)                \
+	X(sleep)                      \
+	X(syscall)                    \
+	X(thrd_create)                \
+	X(thrd_join)                  \
+	X(thrd_sleep)                 \
+	X(usleep)                     \
+	X(wait)                       \
+	X(wait3)                      \
+	X(wait4)                      \
+	X(waitid)                     \
+	X(waitpid)                    \
+	X(write)                      \
+	X(writev)                     \
+	X(__poll_chk)                 \
+	X(__ppoll_chk)                \
+	X(__read_chk)                 \
+	X(__recv_chk)                 \
+	X(__recvfrom_chk)
 
 /* Condition variables have two layouts on x86-64, and two versions of each function. */
 #ifdef __x86_64__
