@@ -16,6 +16,11 @@
  */
 struct consumer {
 	/*
+	 * Take note that all streams are of one guest: a thread has one id in all of them. Called before
+	 * streams(). If it is not called, each stream is a guest of its own. May be NULL.
+	 */
+	int (*one_guest)(void *context);
+	/*
 	 * Take the COUNT names of the streams. Called once before the first event, and only if the
 	 * trace has several streams. The names are valid until the reading ends. May be NULL.
 	 */

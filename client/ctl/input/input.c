@@ -22,6 +22,14 @@
 #include "remote-streams.h"
 #include "stream-decoder.h"
 
+static int input_one_guest(void *context)
+{
+	struct input *in = context;
+
+	in->refused = in->to->one_guest ? in->to->one_guest(in->to->context) : 0;
+	return in->refused;
+}
+
 static int input_streams(void *context, char *const *names, unsigned int count)
 {
 	struct input *in = context;
@@ -300,6 +308,7 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 
 	*in = (struct input){.ctl = ctl, .to = consumer, .timing = in->timing};
 	in->consumer = (struct consumer){
+		.one_guest = input_one_guest,
 		.streams = input_streams,
 		.events = input_events,
 		.packet = input_packet,

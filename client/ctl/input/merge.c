@@ -18,6 +18,7 @@
 
 #include "cleanup.h"
 #include "merge.h"
+#include "runtime-file.h"
 #include "stream-decoder.h"
 
 #define PIECE (256u << 10)
@@ -261,8 +262,11 @@ static int stream_advance(struct merge *l, unsigned int i, uint64_t elsewhere)
 
 static int merge_begin(struct merge *l)
 {
-	int r = l->n > 1 && l->consumer->streams ? l->consumer->streams(l->consumer->context, l->names, l->n) : 0;
+	const struct consumer *to = l->consumer;
+	int r = l->n > 1 && l->one_guest && to->one_guest ? to->one_guest(to->context) : 0;
 
+	if (!r && l->n > 1 && to->streams)
+		r = to->streams(to->context, l->names, l->n);
 	for (unsigned int i = 0; i < l->n && !r; i++) {
 		r = stream_order(l->stream[i]);
 		if (!r && stream_span(l->stream[i]))
@@ -302,8 +306,14 @@ bool directory_wants(const char *path)
 int merge_add_file(struct merge *l, const char *name, int fd)
 {
 	CLEANUP(closep) int owned = fd;
+	bool is_runtime, others = l->n && !l->one_guest;
 	uint8_t magic[4];
+	int r = runtime_file_add(l, name, fd, &is_runtime);
 
+	l->one_guest = l->one_guest && !others;
+	if (r || is_runtime)
+		return r;
+	l->one_guest = false;
 	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) || mprof_load32(magic) != MPROF_PACKET_MAGIC)
 		return 0;
 	owned = -1;

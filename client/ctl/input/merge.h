@@ -17,6 +17,7 @@ struct merge {
 	char *names[MERGE_STREAMS_MAX];
 	unsigned int n;
 	uint64_t damages;
+	bool one_guest; /* all streams are of one guest, and share its thread ids */
 	/* For each stream, its size and its totals; valid after merge_run(). */
 	uint64_t bytes[MERGE_STREAMS_MAX];
 	struct mprof_totals totals[MERGE_STREAMS_MAX];
@@ -48,7 +49,8 @@ int merge_add_directory(struct merge *l, const char *path);
 bool directory_wants(const char *path);
 
 /*
- * Add the file FD as a stream called NAME if its first bytes are a packet; otherwise close FD.
+ * Add the file FD as a stream called NAME if its first bytes are a packet, and as a stream for each ring
+ * if it is a ring file of OCaml; otherwise close FD.
  * Return as merge_add().
  */
 int merge_add_file(struct merge *l, const char *name, int fd);

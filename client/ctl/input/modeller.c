@@ -1,6 +1,7 @@
 /*
- * This file builds the model of a trace. Each stream is a guest of its own in the model: two
- * threads of different streams are different threads, even if they have the same id.
+ * This file builds the model of a trace. Each stream is a guest of its own in the model, unless the
+ * input says that all are of one guest: two threads of different streams are different threads, even if
+ * they have the same id.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,9 +23,17 @@ static int add_streams(struct modeller *m, unsigned int n)
 	if (!m->lost)
 		return -ENOMEM;
 	for (; m->streams < n; m->streams++)
-		if (mprof_model_stream(m->model, &(struct mprof_model_source){.guest = m->streams}, &stream) !=
-		    MPROF_OK)
+		if (mprof_model_stream(m->model, &(struct mprof_model_source){.guest = m->one_guest ? 0 : m->streams},
+				       &stream) != MPROF_OK)
 			return -ENOMEM;
+	return 0;
+}
+
+static int on_one_guest(void *context)
+{
+	struct modeller *m = context;
+
+	m->one_guest = true;
 	return 0;
 }
 
@@ -105,7 +114,11 @@ bool modeller_init(struct modeller *m, struct period *period, bool cut)
 	*m = (struct modeller){
 		.period = period,
 		.cut = cut,
-		.consumer = {.streams = on_streams, .events = on_events, .gap = on_gap, .context = m},
+		.consumer = {.one_guest = on_one_guest,
+			     .streams = on_streams,
+			     .events = on_events,
+			     .gap = on_gap,
+			     .context = m},
 		.model = mprof_model_new(&options),
 	};
 	return m->model;

@@ -21,6 +21,7 @@ struct modeller {
 	struct consumer consumer; /* builds the model; give it to the code that reads the trace */
 	struct mprof_model *model;
 	char **names;	      /* stream names, owned; NULL for a single stream */
+	bool one_guest;	      /* all streams are of one guest */
 	unsigned int streams; /* number of streams in the model */
 	/* For each stream: number of packets that are missing before its next event; owned. */
 	uint64_t *lost;

@@ -242,6 +242,13 @@ bool period_holds(struct period *p, uint64_t ns)
 	return ns >= period_from(p) && ns <= period_to(p);
 }
 
+static int on_one_guest(void *context)
+{
+	struct time_filter *g = context;
+
+	return g->to.one_guest ? g->to.one_guest(g->to.context) : 0;
+}
+
 static int on_streams(void *context, char *const *names, unsigned int count)
 {
 	struct time_filter *g = context;
@@ -344,6 +351,7 @@ void time_filter_init(struct time_filter *g, const struct consumer *to, struct p
 {
 	*g = (struct time_filter){.to = *to, .period = period};
 	g->consumer = (struct consumer){
+		.one_guest = on_one_guest,
 		.streams = on_streams,
 		.events = on_events,
 		.packet = on_packet,
