@@ -91,5 +91,8 @@ enum mprof_status mprof_runtime_layout_load(struct mprof_runtime_layout *layout,
 		return MPROF_CORRUPT;
 	load(w, bytes);
 	status = check(layout, w);
-	return status == MPROF_OK && layout->file_bytes != file_bytes ? MPROF_CORRUPT : status;
+	if (status != MPROF_OK || layout->file_bytes == file_bytes)
+		return status;
+	/* The last word, the offset of the names, is not yet written. */
+	return !layout->names && file_bytes == layout->file_bytes + NAMES_BYTES ? MPROF_MORE : MPROF_CORRUPT;
 }
