@@ -25,8 +25,16 @@
  * believable. The size of a packet being reused could fall to any value; the recorder therefore
  * zeroes the first timestamp first, which ends the old packet for every reader.
  *
- * The recorder reads nothing back from the ring except the two bytes of rule 3.
+ * The recorder reads nothing back from the ring except the two bytes of rule 3, and what
+ * mprof_recorder_continue() finds.
+ *
+ * An interrupt may come between any two instructions, and record. While no event is being written
+ * (r->busy is false), its event is written as any other. Otherwise it is appended to r->kept, by an
+ * atomic addition, because an interrupt may be interrupted as well. The function that has set r->busy
+ * writes the kept events before it returns. An interrupt has ended when the code that it has
+ * interrupted goes on, so a kept event is complete when it is written.
  */
+#undef MPROF_RECORDER_OFF
 #include <mprof/recorder.h>
 
 #include <mprof/bytes.h>
@@ -35,6 +43,8 @@
 #define SIZE_AT	   offsetof(struct mprof_packet_wire, packet_size)
 #define HIGH_AT	   offsetof(struct mprof_packet_wire, content_high)
 #define FIRST_AT   offsetof(struct mprof_packet_wire, first_timestamp)
+#define MARKER	   "__should_resolve"
+#define DROPPED	   "mprof-dropped"
 #define STEP_LIMIT 1000000000u /* ns; if the clock goes back by more, somebody set it: timestamps then go back too */
 
 _Static_assert(offsetof(struct mprof_packet_wire, count) % 8 == 0, "the word of count and size is aligned");
@@ -186,8 +196,9 @@ static void ring_format(const struct mprof_recorder *r)
 	}
 }
 
-enum mprof_recorder_status mprof_recorder_init(struct mprof_recorder *r, void *memory, size_t size, unsigned packets,
-					       uint64_t (*clock)(void *context), void *context)
+/* Set all fields but those of the ring's contents. Return as mprof_recorder_init(). */
+static enum mprof_recorder_status recorder_setup(struct mprof_recorder *r, void *memory, size_t size, unsigned packets,
+						 uint64_t (*clock)(void *context), void *context)
 {
 	enum mprof_recorder_status status;
 
@@ -206,8 +217,126 @@ enum mprof_recorder_status mprof_recorder_init(struct mprof_recorder *r, void *m
 	r->packet = r->memory;
 	r->room = packet_room(r, 0);
 	r->content = MPROF_PACKET_HEADER_BYTES;
-	ring_format(r);
 	return MPROF_RECORDER_OK;
+}
+
+enum mprof_recorder_status mprof_recorder_init(struct mprof_recorder *r, void *memory, size_t size, unsigned packets,
+					       uint64_t (*clock)(void *context), void *context)
+{
+	enum mprof_recorder_status status = recorder_setup(r, memory, size, packets, clock, context);
+
+	if (status == MPROF_RECORDER_OK)
+		ring_format(r);
+	return status;
+}
+
+/* ---- continuing a ring ---- */
+
+/* Return the used bytes of packet I, header included; 0 if it is no packet of this ring. */
+static uint32_t packet_content(const struct mprof_recorder *r, uint32_t i, uint16_t *count)
+{
+	static const uint8_t uuid[16] = MPROF_PACKET_UUID;
+	const uint8_t *p = packet_at(r, i);
+	uint32_t bits = mprof_load16(p + offsetof(struct mprof_packet_wire, content_low)) |
+			(uint32_t)mprof_load16(p + HIGH_AT) << 16;
+
+	*count = mprof_load16(p + COUNT_AT);
+	for (unsigned k = 0; k < sizeof(uuid); k++)
+		if (p[offsetof(struct mprof_packet_wire, uuid) + k] != uuid[k])
+			return 0;
+	if (mprof_load32(p) != MPROF_PACKET_MAGIC || mprof_load32(p + SIZE_AT) != packet_room(r, i) * 8 || bits % 8 ||
+	    bits / 8 < MPROF_PACKET_HEADER_BYTES || bits / 8 > packet_room(r, i) || bits / 8 == packet_room(r, i))
+		return 0;
+	return bits / 8;
+}
+
+/* Return the number of bytes of the event at P, which ends after at most N bytes; 0 if there is none. */
+static uint32_t event_bytes(const uint8_t *p, uint32_t n)
+{
+	static const uint8_t fixed[] = {26, 25, 25, 25, 25, 17, 25, 17, 17, 25, 25, 25, 25, 25};
+	uint32_t at;
+
+	if (n < MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES)
+		return 0;
+	if (p[8] == MPROF_EVENT_extra) {
+		at = MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES + mprof_load16(p + MPROF_EVENT_HEADER_BYTES);
+		return at <= n ? at : 0;
+	}
+	if (p[8] >= sizeof(fixed) || fixed[p[8]] > n)
+		return 0;
+	at = fixed[p[8]];
+	if (p[8] != MPROF_EVENT_fails && p[8] != MPROF_EVENT_label && p[8] != MPROF_EVENT_increase &&
+	    p[8] != MPROF_EVENT_counter)
+		return at;
+	while (at < n && p[at])
+		at++;
+	return at < n ? at + 1 : 0;
+}
+
+/* Return the greatest of LAST and the number of the text that the event at P of N bytes defines, if it does. */
+static uint32_t text_id(const uint8_t *p, uint32_t n, uint32_t last)
+{
+	const uint32_t fixed = MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES;
+	uint32_t id;
+
+	if (p[8] != MPROF_EVENT_extra || p[fixed - 1] != MPROF_EXTRA_TEXT || n < fixed + 4)
+		return last;
+	id = mprof_load32(p + fixed);
+	return id > last ? id : last;
+}
+
+/*
+ * Set the fields of R from the packet that is being filled, with index INDEX and CONTENT used bytes.
+ * Return false if its events do not end where it ends.
+ */
+static bool ring_resume(struct mprof_recorder *r, uint32_t index, uint32_t content)
+{
+	uint32_t at = MPROF_PACKET_HEADER_BYTES, n;
+
+	r->active = index;
+	r->packet = packet_at(r, index);
+	r->room = packet_room(r, index);
+	r->content = content;
+	for (; at < content; at += n) {
+		n = event_bytes(r->packet + at, content - at);
+		if (!n)
+			return false;
+		r->last_ns = r->clock_ns = mprof_load64(r->packet + at);
+		r->last_text = text_id(r->packet + at, n, r->last_text);
+	}
+	r->first_ns = content > MPROF_PACKET_HEADER_BYTES ? mprof_load64(r->packet + FIRST_AT) : 0;
+	return true;
+}
+
+enum mprof_recorder_status mprof_recorder_continue(struct mprof_recorder *r, void *memory, size_t size,
+						   unsigned packets, uint64_t (*clock)(void *context), void *context)
+{
+	enum mprof_recorder_status status = recorder_setup(r, memory, size, packets, clock, context);
+	uint16_t newest = 0, count, next;
+	uint32_t index = 0, content = 0, used;
+	bool good = true;
+
+	if (status != MPROF_RECORDER_OK)
+		return status;
+	for (uint32_t i = 0; i < r->packets && good; i++) {
+		used = packet_content(r, i, &count);
+		good = used != 0;
+		/* A packet without events was prepared, or emptied for a first event that did not come. */
+		if (good && used > MPROF_PACKET_HEADER_BYTES && (!content || (uint16_t)(count - newest) < 0x8000)) {
+			newest = count;
+			index = i;
+			content = used;
+		}
+	}
+	if (good && content) {
+		good = ring_resume(r, index, content);
+		/* In the first round, the packets behind this one are empty and have their first counts. */
+		packet_content(r, (index + 1) % r->packets, &next);
+		r->sequence = newest + (next == (uint16_t)(newest + 1) ? 0u : 65536u);
+	}
+	if (!good)
+		r->memory = NULL;
+	return good ? MPROF_RECORDER_OK : MPROF_RECORDER_E_RING;
 }
 
 const char *mprof_recorder_status_text(enum mprof_recorder_status status)
@@ -221,6 +350,8 @@ const char *mprof_recorder_status_text(enum mprof_recorder_status status)
 		return "a ring has 2 to 1024 packets of at least 64 bytes each";
 	case MPROF_RECORDER_E_MEMORY:
 		return "the memory of a ring must be aligned to 8 bytes";
+	case MPROF_RECORDER_E_RING:
+		return "the memory holds no ring of this size that a recorder wrote";
 	}
 	return "unknown";
 }
@@ -232,11 +363,7 @@ void mprof_recorder_stop(struct mprof_recorder *r)
 
 uint64_t mprof_recorder_dropped(const struct mprof_recorder *r)
 {
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < MPROF_DROPS; i++)
-		sum += r->dropped[i];
-	return sum;
+	return r->drops;
 }
 
 /* Return the time in nanoseconds. The caller's clock function may itself record events. */
@@ -270,6 +397,7 @@ static void packet_turn(struct mprof_recorder *r)
 	r->packet = packet_at(r, r->active);
 	r->room = packet_room(r, r->active);
 	r->content = MPROF_PACKET_HEADER_BYTES;
+	r->last_text = 0;
 	if (r->sequence >= r->packets) {
 		old = r->sequence - r->packets;
 		header_withdraw(r->packet, (uint16_t)old);
@@ -290,34 +418,27 @@ static uint64_t first_time(const struct mprof_recorder *r, uint64_t ns)
 	return ns;
 }
 
-/* Return why an event of BYTES bytes must be dropped, or MPROF_DROPS if it fits. */
-static enum mprof_drop drop_reason(const struct mprof_recorder *r, size_t bytes)
+/* Count a dropped event. An interrupt may do the same at any time. */
+static void drop(struct mprof_recorder *r, enum mprof_drop reason)
 {
-	if (!r->memory)
-		return MPROF_DROP_OFF;
-	if (r->busy)
-		return MPROF_DROP_NESTED;
-	return bytes >= r->packet_bytes - MPROF_PACKET_HEADER_BYTES ? MPROF_DROP_TOO_BIG : MPROF_DROPS;
+#if __GCC_ATOMIC_LLONG_LOCK_FREE == 2
+	__atomic_fetch_add(&r->dropped[reason], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&r->drops, 1, __ATOMIC_RELAXED);
+#else
+	r->dropped[reason]++;
+	r->drops++;
+#endif
 }
 
 /*
- * Open an event of BYTES bytes and write its timestamp and id. Return the place for its other
- * fields, or NULL if the event is dropped. An event ends strictly before its packet's end, as in
- * every ring of this format. The clock is read first, because the clock function may record events
- * or stop the recorder.
+ * Begin an event of BYTES bytes, which fits an empty packet, at the time NS of the clock: go to the next
+ * packet if it does not fit this one, and write its timestamp and id. Return the place for its other fields. An event ends strictly
+ * before its packet's end, as in every ring of this format.
  */
-static uint8_t *event_open(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes)
+static uint8_t *event_begin(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes, uint64_t ns)
 {
-	uint64_t ns = r->memory && !r->busy ? clock_read(r) : 0;
-	enum mprof_drop drop = drop_reason(r, bytes);
 	uint8_t *at;
 
-	if (drop != MPROF_DROPS) {
-		r->dropped[drop]++;
-		return NULL;
-	}
-	r->busy = true;
-	barrier();
 	ns = event_time(r, ns);
 	if (bytes >= r->room - r->content)
 		packet_turn(r);
@@ -332,15 +453,187 @@ static uint8_t *event_open(struct mprof_recorder *r, enum mprof_event_id id, siz
 	return at + MPROF_EVENT_HEADER_BYTES;
 }
 
-/* Publish the event of BYTES bytes that event_open opened. */
-static void event_close(struct mprof_recorder *r, size_t bytes)
+/* Publish the event of BYTES bytes that event_begin began. */
+static void event_publish(struct mprof_recorder *r, size_t bytes)
 {
 	r->content += (uint32_t)bytes;
 	release();
 	header_publish(r->packet, (uint16_t)r->sequence, r->content);
 	r->events++;
+}
+
+static bool fits(const struct mprof_recorder *r, size_t bytes)
+{
+	return bytes < r->packet_bytes - MPROF_PACKET_HEADER_BYTES;
+}
+
+/* ---- events of interrupts ---- */
+
+#define KEPT_LENGTH 2u /* bytes of the length before a kept event */
+
+static bool is_kept(const struct mprof_recorder *r, const uint8_t *p)
+{
+	return p >= r->kept && p < r->kept + sizeof(r->kept);
+}
+
+#if __GCC_ATOMIC_INT_LOCK_FREE == 2
+
+/* Keep an event of BYTES bytes. Return the place for its fields, or NULL if there is no room. */
+static uint8_t *kept_open(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes, uint64_t ns)
+{
+	uint32_t need = (uint32_t)bytes + KEPT_LENGTH, at;
+
+	if (bytes > sizeof(r->kept) - KEPT_LENGTH)
+		return NULL;
+	at = __atomic_fetch_add(&r->kept_bytes, need, __ATOMIC_RELAXED);
+	if (at > sizeof(r->kept) - need) {
+		__atomic_fetch_sub(&r->kept_bytes, need, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	mprof_store16(r->kept + at, (uint16_t)bytes);
+	mprof_store64(r->kept + at + KEPT_LENGTH, ns);
+	r->kept[at + KEPT_LENGTH + 8] = (uint8_t)id;
+	return r->kept + at + KEPT_LENGTH + MPROF_EVENT_HEADER_BYTES;
+}
+
+/* Write the kept events behind the event that they interrupted. The caller has set r->busy. */
+static void kept_write(struct mprof_recorder *r)
+{
+	uint32_t at = 0, bytes, used = __atomic_load_n(&r->kept_bytes, __ATOMIC_RELAXED);
+	const uint8_t *from;
+	uint8_t *to;
+
+	while (used) {
+		for (; at < used; at += bytes + KEPT_LENGTH) {
+			bytes = mprof_load16(r->kept + at);
+			from = r->kept + at + KEPT_LENGTH;
+			to = event_begin(r, (enum mprof_event_id)from[8], bytes, mprof_load64(from));
+			copy(to, from + MPROF_EVENT_HEADER_BYTES, bytes - MPROF_EVENT_HEADER_BYTES);
+			event_publish(r, bytes);
+		}
+		/* If an interrupt has kept another event since, USED becomes its end. */
+		if (__atomic_compare_exchange_n(&r->kept_bytes, &used, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			break;
+	}
+}
+
+static bool kept_any(const struct mprof_recorder *r)
+{
+	return __atomic_load_n(&r->kept_bytes, __ATOMIC_RELAXED) != 0;
+}
+
+#else
+
+static uint8_t *kept_open(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes, uint64_t ns)
+{
+	(void)r;
+	(void)id;
+	(void)bytes;
+	(void)ns;
+	return NULL;
+}
+
+static void kept_write(struct mprof_recorder *r)
+{
+	(void)r;
+}
+
+static bool kept_any(const struct mprof_recorder *r)
+{
+	(void)r;
+	return false;
+}
+
+#endif
+
+/* Record the number of dropped events, at the time NS, if it has changed since it was recorded. */
+static void say_dropped(struct mprof_recorder *r, uint64_t ns)
+{
+	const size_t text = sizeof(DROPPED), bytes = MPROF_EVENT_HEADER_BYTES + 16 + text;
+	uint64_t drops = r->drops;
+	uint8_t *p;
+
+	if (drops == r->drops_said || !fits(r, bytes))
+		return;
+	r->drops_said = drops;
+	p = event_begin(r, MPROF_EVENT_counter, bytes, ns);
+	mprof_store64(p, (uint64_t)r->current);
+	mprof_store64(p + 8, drops);
+	copy(p + 16, (const uint8_t *)DROPPED, text);
+	event_publish(r, bytes);
+}
+
+/* ---- one event ---- */
+
+/*
+ * Prepare to write an event of at least BYTES bytes: read the clock into *NS, and set r->busy. Return
+ * true; false if no event can be written now: the recorder is off, or an event is being written (then
+ * *NESTED is true), or the event is too big and was dropped. The clock is read first, because the clock function may record events or
+ * stop the recorder.
+ */
+static bool enter(struct mprof_recorder *r, size_t bytes, uint64_t *ns, bool *nested)
+{
+	*nested = false;
+	if (!r->memory)
+		return false;
+	*ns = clock_read(r);
+	if (!r->memory)
+		return false;
+	if (!fits(r, bytes)) {
+		drop(r, MPROF_DROP_TOO_BIG);
+		return false;
+	}
+	*nested = r->busy;
+	if (*nested)
+		return false;
+	r->busy = true;
 	barrier();
-	r->busy = false;
+	say_dropped(r, *ns);
+	return true;
+}
+
+/* Write what interrupts have recorded, and let events be written again. */
+static void leave(struct mprof_recorder *r)
+{
+	for (;;) {
+		kept_write(r);
+		barrier();
+		r->busy = false;
+		barrier();
+		if (!kept_any(r))
+			return;
+		/* An interrupt came behind kept_write(). */
+		r->busy = true;
+	}
+}
+
+/*
+ * Open an event of BYTES bytes and write its timestamp and id. Return the place for its other
+ * fields, or NULL if the event is dropped.
+ */
+static uint8_t *event_open(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes)
+{
+	bool nested;
+	uint64_t ns;
+	uint8_t *p;
+
+	if (enter(r, bytes, &ns, &nested))
+		return event_begin(r, id, bytes, ns);
+	if (!nested)
+		return NULL;
+	p = kept_open(r, id, bytes, ns);
+	if (!p)
+		drop(r, MPROF_DROP_NESTED);
+	return p;
+}
+
+/* Close the event of BYTES bytes whose place event_open returned as P. */
+static void event_close(struct mprof_recorder *r, const uint8_t *p, size_t bytes)
+{
+	if (is_kept(r, p))
+		return;
+	event_publish(r, bytes);
+	leave(r);
 }
 
 /* Record an event with one field: switch (the thread) or gc (the duration). */
@@ -352,7 +645,7 @@ static void record_one(struct mprof_recorder *r, enum mprof_event_id id, uint64_
 	if (!p)
 		return;
 	mprof_store64(p, number);
-	event_close(r, bytes);
+	event_close(r, p, bytes);
 }
 
 /* Record an event with two fields, the threads THREAD and OTHER. */
@@ -365,7 +658,19 @@ static void record_two(struct mprof_recorder *r, enum mprof_event_id id, int64_t
 		return;
 	mprof_store64(p, (uint64_t)thread);
 	mprof_store64(p + 8, (uint64_t)other);
-	event_close(r, bytes);
+	event_close(r, p, bytes);
+}
+
+/* Return whether TEXT of N bytes can be in an event: otherwise count the drop. */
+static bool text_good(struct mprof_recorder *r, const char *text, size_t n)
+{
+	if (n >= r->packet_bytes) {
+		drop(r, MPROF_DROP_TOO_BIG);
+		return false;
+	}
+	if (has_nul(text, n))
+		drop(r, MPROF_DROP_NUL);
+	return !has_nul(text, n);
 }
 
 /*
@@ -376,14 +681,11 @@ static void record_text(struct mprof_recorder *r, enum mprof_event_id id, int64_
 			const char *text, size_t n)
 {
 	const size_t fixed = MPROF_EVENT_HEADER_BYTES + (number ? 16 : 8);
-	uint8_t *p;
+	uint8_t *p, *at;
 
-	/* A length near SIZE_MAX must not wrap around to a size that fits. */
-	if (n < r->packet_bytes && has_nul(text, n)) {
-		r->dropped[r->memory ? MPROF_DROP_NUL : MPROF_DROP_OFF]++;
+	if (!text_good(r, text, n))
 		return;
-	}
-	p = event_open(r, id, n < r->packet_bytes ? fixed + n + 1 : SIZE_MAX);
+	at = p = event_open(r, id, fixed + n + 1);
 	if (!p)
 		return;
 	mprof_store64(p, (uint64_t)thread);
@@ -394,10 +696,126 @@ static void record_text(struct mprof_recorder *r, enum mprof_event_id id, int64_
 	}
 	copy(p, (const uint8_t *)text, n);
 	p[n] = 0;
-	event_close(r, fixed + n + 1);
+	event_close(r, at, fixed + n + 1);
 }
 
-void mprof_recorder_creates(struct mprof_recorder *r, int64_t child, enum mprof_thread_type type)
+/* ---- events `extra` ---- */
+
+#define EXTRA_FIXED (MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES)
+#define TEXT_FIXED  (EXTRA_FIXED + 4u) /* of the kind TEXT */
+
+/* The header of an event `extra` with LENGTH bytes behind the kind. Return the place for them. */
+static uint8_t *extra_header(uint8_t *p, enum mprof_extra_kind kind, size_t length)
+{
+	mprof_store16(p, (uint16_t)length);
+	p[2] = (uint8_t)kind;
+	return p + MPROF_EXTRA_HEADER_BYTES;
+}
+
+/* Write the fields THREAD, *NUMBER unless NUMBER is NULL, and the text's ID. Return the place behind. */
+static uint8_t *extra_fields(uint8_t *p, int64_t thread, const int64_t *number, uint32_t id)
+{
+	mprof_store64(p, (uint64_t)thread);
+	p += 8;
+	if (number) {
+		mprof_store64(p, (uint64_t)*number);
+		p += 8;
+	}
+	mprof_store32(p, id);
+	return p + 4;
+}
+
+/* Record a duration whose name of N bytes is in the event. */
+static void record_duration(struct mprof_recorder *r, int64_t thread, int64_t ns, const char *name, size_t n)
+{
+	const size_t length = 8 + 8 + 4 + n + 1, bytes = EXTRA_FIXED + length;
+	uint8_t *p, *at;
+
+	if (r->compatible || !text_good(r, name, n))
+		return;
+	if (n > MPROF_EXTRA_BYTES_MAX - 21) {
+		drop(r, MPROF_DROP_TOO_BIG);
+		return;
+	}
+	at = p = event_open(r, MPROF_EVENT_extra, bytes);
+	if (!p)
+		return;
+	p = extra_fields(extra_header(p, MPROF_EXTRA_DURATION, length), thread, &ns, 0);
+	copy(p, (const uint8_t *)name, n);
+	p[n] = 0;
+	event_close(r, at, bytes);
+}
+
+/*
+ * Return the number of TEXT in the packet being filled, if it is there and an event of BYTES bytes fits
+ * that packet; otherwise 0, and *ENTRY is where to note its number.
+ */
+static uint32_t text_find(struct mprof_recorder *r, const struct mprof_text *text, size_t bytes,
+			  struct mprof_recorder_text **entry)
+{
+	uintptr_t hash = (uintptr_t)text;
+	struct mprof_recorder_text *t;
+
+	hash = (hash >> 4) ^ (hash >> 9);
+	t = *entry = &r->texts[hash % MPROF_RECORDER_TEXTS];
+	return t->text == text && t->sequence == r->sequence && bytes < r->room - r->content ? t->id : 0;
+}
+
+/*
+ * Write TEXT as the event TEXT of BYTES bytes, directly before an event of NEXT bytes in the same packet.
+ * Return its number.
+ */
+static uint32_t text_write(struct mprof_recorder *r, const struct mprof_text *text, struct mprof_recorder_text *entry,
+			   size_t bytes, size_t next, uint64_t ns)
+{
+	uint8_t *p;
+
+	if (bytes + next >= r->room - r->content)
+		packet_turn(r);
+	p = extra_header(event_begin(r, MPROF_EVENT_extra, bytes, ns), MPROF_EXTRA_TEXT, bytes - EXTRA_FIXED);
+	mprof_store32(p, ++r->last_text);
+	copy(p + 4, (const uint8_t *)text->text, text->bytes);
+	p[4 + text->bytes] = 0;
+	event_publish(r, bytes);
+	*entry = (struct mprof_recorder_text){.text = text, .sequence = r->sequence, .id = r->last_text};
+	return r->last_text;
+}
+
+/*
+ * Record an event of KIND with the number of TEXT. Return false, with nothing recorded, if the event
+ * must have the text itself: in the middle of another event, or if both events do not fit a packet.
+ */
+static bool record_interned(struct mprof_recorder *r, enum mprof_extra_kind kind, int64_t thread, const int64_t *number,
+			    const struct mprof_text *text)
+{
+	const size_t length = 8 + (number ? 8 : 0) + 4, bytes = EXTRA_FIXED + length;
+	const size_t text_bytes = TEXT_FIXED + text->bytes + 1;
+	struct mprof_recorder_text *entry;
+	bool nested;
+	uint64_t ns;
+	uint32_t id;
+	uint8_t *p;
+
+	if (r->compatible || r->busy || text->bytes > MPROF_EXTRA_BYTES_MAX - 5 || !fits(r, text_bytes + bytes))
+		return false;
+	if (!enter(r, bytes, &ns, &nested))
+		return !nested;
+	id = text_find(r, text, bytes, &entry);
+	if (!id && has_nul(text->text, text->bytes)) {
+		drop(r, MPROF_DROP_NUL);
+		leave(r);
+		return true;
+	}
+	if (!id)
+		id = text_write(r, text, entry, text_bytes, bytes, ns);
+	p = event_begin(r, MPROF_EVENT_extra, bytes, ns);
+	extra_fields(extra_header(p, kind, length), thread, number, id);
+	event_publish(r, bytes);
+	leave(r);
+	return true;
+}
+
+void mprof_recorder_do_creates(struct mprof_recorder *r, int64_t child, enum mprof_thread_type type)
 {
 	const size_t bytes = MPROF_EVENT_HEADER_BYTES + 17;
 	int64_t parent = r->current;
@@ -408,52 +826,90 @@ void mprof_recorder_creates(struct mprof_recorder *r, int64_t child, enum mprof_
 	mprof_store64(p, (uint64_t)parent);
 	mprof_store64(p + 8, (uint64_t)child);
 	p[16] = (uint8_t)type;
-	event_close(r, bytes);
+	event_close(r, p, bytes);
 }
 
-void mprof_recorder_read(struct mprof_recorder *r, int64_t reader, int64_t source)
+void mprof_recorder_do_read(struct mprof_recorder *r, int64_t reader, int64_t source)
 {
 	r->current = reader;
 	if (reader != source)
 		record_two(r, MPROF_EVENT_read, reader, source);
 }
 
-void mprof_recorder_try_read(struct mprof_recorder *r, int64_t reader, int64_t source)
+void mprof_recorder_do_try_read(struct mprof_recorder *r, int64_t reader, int64_t source)
 {
 	record_two(r, MPROF_EVENT_try_read, reader, source);
 }
 
-void mprof_recorder_fulfills(struct mprof_recorder *r, int64_t resolvee)
+void mprof_recorder_do_fulfills(struct mprof_recorder *r, int64_t resolvee)
 {
 	record_two(r, MPROF_EVENT_fulfills, r->current, resolvee);
 }
 
-void mprof_recorder_fails(struct mprof_recorder *r, int64_t resolvee, const char *exn, size_t exn_bytes)
+void mprof_recorder_do_fails(struct mprof_recorder *r, int64_t resolvee, const char *exn, size_t exn_bytes)
 {
 	record_text(r, MPROF_EVENT_fails, r->current, &resolvee, exn, exn_bytes);
 }
 
-void mprof_recorder_becomes(struct mprof_recorder *r, int64_t thread, int64_t sleeper)
+void mprof_recorder_do_becomes(struct mprof_recorder *r, int64_t thread, int64_t sleeper)
 {
 	record_two(r, MPROF_EVENT_becomes, thread, sleeper);
 }
 
-void mprof_recorder_label(struct mprof_recorder *r, int64_t thread, const char *text, size_t text_bytes)
+void mprof_recorder_do_label(struct mprof_recorder *r, int64_t thread, const char *text, size_t text_bytes)
 {
 	record_text(r, MPROF_EVENT_label, thread, NULL, text, text_bytes);
 }
 
-void mprof_recorder_increase(struct mprof_recorder *r, int64_t amount, const char *name, size_t name_bytes)
+void mprof_recorder_do_label_text(struct mprof_recorder *r, int64_t thread, const struct mprof_text *text)
+{
+	if (!record_interned(r, MPROF_EXTRA_LABEL, thread, NULL, text))
+		record_text(r, MPROF_EVENT_label, thread, NULL, text->text, text->bytes);
+}
+
+void mprof_recorder_do_should_resolve(struct mprof_recorder *r, int64_t thread)
+{
+	record_text(r, MPROF_EVENT_label, thread, NULL, MARKER, sizeof(MARKER) - 1);
+}
+
+void mprof_recorder_do_increase(struct mprof_recorder *r, int64_t amount, const char *name, size_t name_bytes)
 {
 	record_text(r, MPROF_EVENT_increase, r->current, &amount, name, name_bytes);
 }
 
-void mprof_recorder_counter(struct mprof_recorder *r, int64_t value, const char *name, size_t name_bytes)
+void mprof_recorder_do_counter(struct mprof_recorder *r, int64_t value, const char *name, size_t name_bytes)
 {
 	record_text(r, MPROF_EVENT_counter, r->current, &value, name, name_bytes);
 }
 
-void mprof_recorder_switch(struct mprof_recorder *r, int64_t thread)
+void mprof_recorder_do_increase_text(struct mprof_recorder *r, int64_t amount, const struct mprof_text *name)
+{
+	if (!record_interned(r, MPROF_EXTRA_INCREASE, r->current, &amount, name))
+		record_text(r, MPROF_EVENT_increase, r->current, &amount, name->text, name->bytes);
+}
+
+void mprof_recorder_do_counter_text(struct mprof_recorder *r, int64_t value, const struct mprof_text *name)
+{
+	if (!record_interned(r, MPROF_EXTRA_COUNTER, r->current, &value, name))
+		record_text(r, MPROF_EVENT_counter, r->current, &value, name->text, name->bytes);
+}
+
+void mprof_recorder_do_duration(struct mprof_recorder *r, int64_t thread, uint64_t ns, const char *name,
+				size_t name_bytes)
+{
+	record_duration(r, thread, (int64_t)ns, name, name_bytes);
+}
+
+void mprof_recorder_do_duration_text(struct mprof_recorder *r, int64_t thread, uint64_t ns,
+				     const struct mprof_text *name)
+{
+	int64_t number = (int64_t)ns;
+
+	if (!record_interned(r, MPROF_EXTRA_DURATION, thread, &number, name))
+		record_duration(r, thread, number, name->text, name->bytes);
+}
+
+void mprof_recorder_do_switch(struct mprof_recorder *r, int64_t thread)
 {
 	if (thread == r->current)
 		return;
@@ -461,29 +917,29 @@ void mprof_recorder_switch(struct mprof_recorder *r, int64_t thread)
 	record_one(r, MPROF_EVENT_switch, (uint64_t)thread);
 }
 
-void mprof_recorder_suspend(struct mprof_recorder *r)
+void mprof_recorder_do_suspend(struct mprof_recorder *r)
 {
 	r->current = MPROF_THREAD_NONE;
 	record_one(r, MPROF_EVENT_switch, (uint64_t)MPROF_THREAD_NONE);
 }
 
-void mprof_recorder_gc(struct mprof_recorder *r, uint64_t duration)
+void mprof_recorder_do_gc(struct mprof_recorder *r, uint64_t duration)
 {
 	record_one(r, MPROF_EVENT_gc, duration);
 }
 
-void mprof_recorder_signal(struct mprof_recorder *r, int64_t receiver, int64_t source)
+void mprof_recorder_do_signal(struct mprof_recorder *r, int64_t receiver, int64_t source)
 {
 	r->current = receiver;
 	record_two(r, MPROF_EVENT_signal, receiver, source);
 }
 
-void mprof_recorder_read_later(struct mprof_recorder *r, int64_t reader, int64_t source)
+void mprof_recorder_do_read_later(struct mprof_recorder *r, int64_t reader, int64_t source)
 {
 	record_two(r, MPROF_EVENT_read_later, reader, source);
 }
 
-void mprof_recorder_signal_noswitch(struct mprof_recorder *r, int64_t receiver, int64_t source)
+void mprof_recorder_do_signal_noswitch(struct mprof_recorder *r, int64_t receiver, int64_t source)
 {
 	record_two(r, MPROF_EVENT_signal_noswitch, receiver, source);
 }

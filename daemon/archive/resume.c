@@ -141,6 +141,7 @@ static int resume_row(struct archive_writer *w, sqlite3_stmt *s, struct archive_
 		.last_sequence = (uint64_t)sqlite3_column_int64(s, 9),
 		.ended_real = (uint64_t)sqlite3_column_int64(s, 15),
 		.uuid = column_text(s, 16),
+		.label = column_text(s, 21),
 		.domid = sqlite3_column_type(s, 17) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 17),
 	};
 	resume_captures(s, resume);

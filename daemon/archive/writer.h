@@ -132,6 +132,7 @@ struct archive_resume {
 	const char *state;
 	uint64_t ended_real; /* 0 = not ended */
 	uint32_t number;
+	const char *label; /* name of the stream; NULL = none */
 	uint64_t ring_bytes;
 	uint32_t ring_packets;
 	bool any;	   /* the archive has packets of the stream, so the other fields are valid */

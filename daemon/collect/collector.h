@@ -88,6 +88,15 @@ struct resume_entry *collector_resume_find(struct collector *c, const char *sour
  * there is none.
  */
 const struct archive_resume *collector_resume_life(struct collector *c, const char *source, const char *prefix);
+/* Return the newest run of SOURCE and KEY, by one of its entries; NULL if there is none or it is settled. */
+struct resume_entry *collector_resume_run(struct collector *c, const char *source, const char *key);
+/*
+ * Return the newest stream of RUN whose name is LABEL, printable as stream_attach() takes it, and
+ * which was not attached since this process began. Return NULL if there is none.
+ */
+struct resume_entry *collector_resume_label(struct collector *c, int64_t run, const char *label);
+/* Return the number behind the greatest stream number of RUN, 0 if it has no stream. */
+uint32_t collector_resume_numbers(struct collector *c, int64_t run);
 /* Return the entry of stream NUMBER of RUN, settled or not; NULL if the archive has none. */
 struct resume_entry *collector_resume_stream(struct collector *c, int64_t run, uint32_t number);
 /* Note that stream NUMBER of RUN is attached: its ring tells what was lost. */

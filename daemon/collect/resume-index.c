@@ -29,8 +29,9 @@ int collector_resume_add(void *context, const struct archive_resume *resume)
 			return -ENOMEM;
 		c->resume_index = entry;
 	}
-	texts = texts_copy(
-		(const char **[]){&copy.source, &copy.key, &copy.name, &copy.uuid, &copy.state, &copy.captured_as}, 6);
+	texts = texts_copy((const char **[]){&copy.source, &copy.key, &copy.name, &copy.uuid, &copy.state,
+					     &copy.captured_as, &copy.label},
+			   7);
 	if (!texts)
 		return -ENOMEM;
 	c->resume_index[c->n_resume++] = (struct resume_entry){.resume = copy, .texts = texts};
@@ -96,6 +97,35 @@ struct resume_entry *collector_resume_find(struct collector *c, const char *sour
 		if (entry->resume.number == number)
 			return entry;
 	return NULL;
+}
+
+struct resume_entry *collector_resume_run(struct collector *c, const char *source, const char *key)
+{
+	struct resume_entry *entry = newest(c, source, key, false);
+
+	return entry && !entry->settled ? entry : NULL;
+}
+
+struct resume_entry *collector_resume_label(struct collector *c, int64_t run, const char *label)
+{
+	struct resume_entry *end, *found = NULL;
+
+	for (struct resume_entry *entry = entries(c, run, &end); entry < end; entry++)
+		if (entry->resume.stream && !entry->attached && entry->resume.label &&
+		    strcmp(entry->resume.label, label) == 0)
+			found = entry;
+	return found;
+}
+
+uint32_t collector_resume_numbers(struct collector *c, int64_t run)
+{
+	struct resume_entry *end;
+	uint32_t next = 0;
+
+	for (struct resume_entry *entry = entries(c, run, &end); entry < end; entry++)
+		if (entry->resume.stream && entry->resume.number >= next)
+			next = entry->resume.number + 1;
+	return next;
 }
 
 const struct archive_resume *collector_resume_life(struct collector *c, const char *source, const char *prefix)

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "source-dir-state.h"
+#include "ring-set.h"
 
 #define RETRY_MAX    NS_PER_S
 #define REST_NS	     NS_PER_S
@@ -33,15 +33,25 @@
 
 #define ENDING ".ctf"
 
-enum writers { WRITERS_NONE, WRITERS_SOME, WRITERS_UNKNOWN };
-
-static enum writers writers_left(int fd)
+enum writers ring_file_writers(int fd)
 {
 	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
 		fcntl(fd, F_SETLEASE, F_UNLCK);
 		return WRITERS_NONE;
 	}
 	return errno == EAGAIN ? WRITERS_SOME : WRITERS_UNKNOWN;
+}
+
+/*
+ * The file is opened, if allowed (the file is mprofd's own), without updating its access time: the
+ * update waits for the file system's journal, and a poll is no access that matters.
+ */
+int ring_file_open(int directory, const char *name)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
+	int fd = openat(directory, name, flags | O_NOATIME);
+
+	return fd < 0 && errno == EPERM ? openat(directory, name, flags) : fd;
 }
 
 /*
@@ -109,25 +119,22 @@ static char *file_guest_name(const struct ring_file *file)
 	size_t stem = name_stem(file);
 	CLEANUP(freep) char *name = stem ? strndup(file->name, stem) : strdup(file->name);
 	const struct ring_file *other = stem && name ? dir_file(file->dir, name) : NULL;
+	const struct ring_set *set = stem && name ? ring_set_find(file->dir, name) : NULL;
 
-	return other && other->stream.guest ? strdup(file->name) : TAKE_PTR(name);
+	return (other && other->stream.guest) || (set && set->guest.shared) ? strdup(file->name) : TAKE_PTR(name);
 }
 
-/*
- * FILE has become a ring. If there is also a file with the same name and the ending `.ctf`, rename
- * the guest of that file to its full name.
- */
-static void file_claim_name(const struct ring_file *file)
+void ring_file_claim_name(const struct source_dir *dir, const char *name)
 {
-	CLEANUP(freep) char *name = NULL;
+	CLEANUP(freep) char *full = NULL;
 	struct ring_file *other;
 
-	if (asprintf(&name, "%s" ENDING, file->name) < 0) {
-		name = NULL;
+	if (asprintf(&full, "%s" ENDING, name) < 0) {
+		full = NULL;
 		return;
 	}
-	other = dir_file(file->dir, name);
-	if (other && other->stream.guest && guest_rename(&other->guest, name))
+	other = dir_file(dir, full);
+	if (other && other->stream.guest && guest_rename(&other->guest, full))
 		log_warning("%s: out of memory", other->guest.name);
 }
 
@@ -161,11 +168,10 @@ static void file_refuse(struct ring_file *file, const char *fault)
 }
 
 /*
- * Return whether the archive has the capture of the file's end, and the file was not written since.
  * Times of files come from the kernel's coarse clock, so a write that follows the end within a tick
  * (10 ms at most) is not noticed.
  */
-static bool file_rests(const struct archive_resume *resume, const struct stat *st)
+bool ring_file_rests(const struct archive_resume *resume, const struct stat *st)
 {
 	uint64_t changed = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
 	uint64_t since;
@@ -196,14 +202,14 @@ static void file_attached(struct ring_file *file, const struct stat *st, bool de
 
 	file->refused = false;
 	file_name_again(file);
-	file_claim_name(file);
+	ring_file_claim_name(file->dir, file->name);
 	file->written = file->stream.ring.writer.written;
 	file->grew = now;
 	if (resume) {
 		collector_resume_taken_up(file->dir->collector, resume->run);
 		collector_resume_attached(file->dir->collector, resume->run, resume->number);
 	}
-	if (dead && file_rests(resume, st)) {
+	if (dead && ring_file_rests(resume, st)) {
 		file_rest(file, resume, now);
 		return;
 	}
@@ -217,7 +223,7 @@ static void file_attached(struct ring_file *file, const struct stat *st, bool de
 	ring_file_at(file, now);
 }
 
-static int file_key(const struct ring_file *file, char *key, size_t size)
+int ring_file_key(int fd, const char *name, char *key, size_t size)
 {
 	struct statx stx;
 
@@ -225,10 +231,10 @@ static int file_key(const struct ring_file *file, char *key, size_t size)
 	 * An inode number can be used again at once. Inode number and time of birth together are
 	 * unique.
 	 */
-	if (statx(file->fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &stx) < 0)
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &stx) < 0)
 		return -errno;
-	snprintf(key, size, "%s %llu %lld.%09u", file->name, (unsigned long long)stx.stx_ino,
-		 (long long)stx.stx_btime.tv_sec, stx.stx_btime.tv_nsec);
+	snprintf(key, size, "%s %llu %lld.%09u", name, (unsigned long long)stx.stx_ino, (long long)stx.stx_btime.tv_sec,
+		 stx.stx_btime.tv_nsec);
 	return 0;
 }
 
@@ -246,7 +252,7 @@ static int file_identify(struct ring_file *file)
 
 	if (!name)
 		return -ENOMEM;
-	r = file_key(file, key, sizeof(key));
+	r = ring_file_key(file->fd, file->name, key, sizeof(key));
 	if (r)
 		return r;
 	identity.key = key;
@@ -268,7 +274,7 @@ static void step_pending(struct ring_file *file, uint64_t now)
 		return;
 	}
 	/* Check for writers before reading: if none was left, the bytes that are read are final. */
-	writers = writers_left(file->fd);
+	writers = ring_file_writers(file->fd);
 	if (file->resume && file->resume->settled)
 		guest_deinit(&file->guest);
 	if (!file->guest.shared && file_identify(file)) {
@@ -359,7 +365,7 @@ static void step_live(struct ring_file *file, uint64_t now)
 	 * come.
 	 */
 	if (ask)
-		writers = writers_left(file->fd);
+		writers = ring_file_writers(file->fd);
 	if (!file_poll(file, now, &r, &next))
 		return;
 	if (writers == WRITERS_UNKNOWN)

@@ -3,7 +3,7 @@
  *
  * An inotify event names one file, and only that file is looked up, so a change costs the same
  * however many files there are. A *scan* reads the whole directory: at the start, after inotify has
- * lost events, and when there is room again for files beyond the limit FILES_MAX. Lookups and scans
+ * lost events, and when there is room again for files beyond the limit DIR_FILES_MAX. Lookups and scans
  * are made in small steps, with pauses proportional to the cost of the step, so many changes take a
  * fifth of a core at most.
  *
@@ -17,9 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "source-dir-state.h"
+#include "ring-set.h"
 
-#define FILES_MAX    4096u
 #define ORPHANS_MAX  4096u
 #define CHANGED_MAX  1024u /* names that wait to be looked up; if there are more, the directory is scanned instead */
 #define STEP_NAMES   64u
@@ -38,6 +37,11 @@ struct ring_file *dir_file(const struct source_dir *dir, const char *name)
 	char *const **found = tfind(&name, &dir->names, ring_file_compare);
 
 	return found ? (struct ring_file *)((char *)*found - offsetof(struct ring_file, name)) : NULL;
+}
+
+bool dir_has_room(const struct source_dir *dir)
+{
+	return dir->n_files < DIR_FILES_MAX;
 }
 
 static void file_orphan(struct ring_file *file, uint64_t now)
@@ -65,24 +69,7 @@ static void file_orphan(struct ring_file *file, uint64_t now)
 	ring_file_free(oldest);
 }
 
-/*
- * Open a file for reading, if allowed (the file is mprofd's own) without updating its access time.
- * The update waits for the file system's journal, and a poll is no access that matters. Return the
- * descriptor or -1.
- */
-static int file_open(const struct source_dir *dir, const char *name)
-{
-	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
-	int fd = openat(dir->fd, name, flags | O_NOATIME);
-
-	return fd < 0 && errno == EPERM ? openat(dir->fd, name, flags) : fd;
-}
-
-/*
- * The file NAME could not be opened. If that may change without an inotify event, scan the
- * directory later. A change of permissions causes an event.
- */
-static void file_unreadable(struct source_dir *dir, const char *name, int error)
+void dir_unreadable(struct source_dir *dir, const char *name, int error)
 {
 	if (error == ENOENT)
 		return;
@@ -133,23 +120,23 @@ static void limit_set(struct source_dir *dir, size_t left)
 	if (left) {
 		snprintf(sentence, sizeof(sentence),
 			 "The ring directory %s holds more than %u files; mprofd leaves the rest alone until some go.",
-			 dir->shown, FILES_MAX);
+			 dir->shown, DIR_FILES_MAX);
 		log_write_limited(&dir->changes, LOG_LEVEL_WARNING, NULL, "%s", sentence);
 	}
 	collector_report_trouble(dir->collector, sentence);
 }
 
-/* Open and add a file. Return false if there are FILES_MAX files already. */
+/* Open and add a file. Return false if there are DIR_FILES_MAX files already. */
 static bool file_add(struct source_dir *dir, const char *name, const struct stat *st, uint64_t now)
 {
 	struct ring_file *file;
 	int fd;
 
-	if (dir->n_files >= FILES_MAX)
+	if (!dir_has_room(dir))
 		return false;
-	fd = file_open(dir, name);
+	fd = ring_file_open(dir->fd, name);
 	if (fd < 0) {
-		file_unreadable(dir, name, errno);
+		dir_unreadable(dir, name, errno);
 		return true;
 	}
 	file = file_new(dir, name, st, fd);
@@ -166,36 +153,55 @@ static bool file_add(struct source_dir *dir, const char *name, const struct stat
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+bool dir_name_counts(const char *name)
+{
+	/*
+	 * A file `metadata` is the metadata of a CTF directory. A hidden file is not complete yet.
+	 */
+	return name[0] != '.' && strcmp(name, "metadata") != 0;
+}
+
+/* Return whether SET is the file that ST describes. */
+static bool is_set(const struct ring_set *set, const struct stat *st)
+{
+	return set->dev == st->st_dev && set->ino == st->st_ino;
+}
+
 /*
- * Compare the file that NAME names now with the file known by that name, and add, replace or orphan
+ * Compare the file or directory that NAME names now with the file known by that name, and add, replace or orphan
  * it. Return false if it is a file beyond the limit.
  */
 static bool name_lookup(struct source_dir *dir, const char *name, uint64_t now)
 {
-	struct ring_file *file;
+	struct ring_file *file = dir_file(dir, name);
+	struct ring_set *set = ring_set_find(dir, name);
 	struct stat st;
 	int error;
 
-	/*
-	 * A file `metadata` is the metadata of a CTF directory. A hidden file is not complete yet.
-	 */
-	if (name[0] == '.' || strcmp(name, "metadata") == 0)
+	if (!dir_name_counts(name))
 		return true;
 	dir->lookups++;
-	file = dir_file(dir, name);
 	error = fstatat(dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno : 0;
 	if (error && error != ENOENT) {
-		file_unreadable(dir, name, error);
+		dir_unreadable(dir, name, error);
 		return true;
 	}
 	if (file && !error && file->dev == st.st_dev && file->ino == st.st_ino) {
 		file->seen = dir->scans;
 		return true;
 	}
+	if (set && !error && is_set(set, &st)) {
+		set->seen = dir->scans;
+		return true;
+	}
 	if (file)
 		file_orphan(file, now);
+	else if (set)
+		ring_set_orphan(set, now);
 	else if (error && dir->left)
 		dir_scan(dir, false); /* the removed file may be one beyond the limit */
+	if (!error && S_ISDIR(st.st_mode))
+		return ring_set_add(dir, name, &st, now);
 	return error || !S_ISREG(st.st_mode) || file_add(dir, name, &st, now);
 }
 
@@ -293,6 +299,14 @@ static bool scan_begin(struct source_dir *dir, uint64_t now)
 	return false;
 }
 
+/* Look up each set that the scan did not list. A lookup may make an orphan of a set, and frees none. */
+static void sets_unlisted(struct source_dir *dir, uint64_t now)
+{
+	for (struct ring_set *set = LIST_FIRST(&dir->sets); set; set = LIST_NEXT(set, entry))
+		if (!set->orphan && set->seen != dir->scans)
+			dir->scan_left += !name_lookup(dir, set->name, now);
+}
+
 static void scan_end(struct source_dir *dir, uint64_t now)
 {
 	struct ring_file *next;
@@ -310,6 +324,7 @@ static void scan_end(struct source_dir *dir, uint64_t now)
 		if (!f->orphan && f->seen != dir->scans)
 			dir->scan_left += !name_lookup(dir, f->name, now);
 	}
+	sets_unlisted(dir, now);
 	limit_set(dir, dir->scan_left);
 	if (dir->again)
 		dir_scan(dir, dir->hasty);
@@ -375,6 +390,8 @@ void dir_orphan_all(struct source_dir *dir, uint64_t now)
 		if (!f->orphan)
 			file_orphan(f, now);
 	}
+	for (struct ring_set *set = LIST_FIRST(&dir->sets); set; set = LIST_NEXT(set, entry))
+		ring_set_orphan(set, now);
 	limit_set(dir, 0);
 	schedule_remove(&dir->collector->schedule, &dir->scan);
 }

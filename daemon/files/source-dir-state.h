@@ -7,11 +7,16 @@
 
 #include <dirent.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 
 #include "collector.h"
 #include "log.h"
 
+#define DIR_FILES_MAX	    4096u	    /* files and directories that are watched */
 #define RING_FILE_RETRY_MIN (2 * NS_PER_MS) /* least time between attempts to attach */
+
+/* Whether a process has a file open or mapped for writing. UNKNOWN: mprofd may not ask. */
+enum writers { WRITERS_NONE, WRITERS_SOME, WRITERS_UNKNOWN };
 
 enum file_state { FILE_PENDING, FILE_LIVE, FILE_DRAIN, FILE_ENDING, FILE_REST };
 
@@ -54,6 +59,8 @@ struct changed_name {
 	char name[];
 };
 
+struct ring_set;
+
 struct source_dir {
 	struct source source; /* first member */
 	struct collector *collector;
@@ -70,10 +77,14 @@ struct source_dir {
 
 	LIST_HEAD(ring_files, ring_file) files;		 /* all files, orphans included */
 	TAILQ_HEAD(ring_orphans, ring_file) orphans;	 /* files that the directory no longer names, oldest first */
+	LIST_HEAD(ring_sets, ring_set) sets;		 /* directories in it, orphans included */
+	void *set_names;				 /* tree of the sets by name, without orphans */
+	void *set_watches;				 /* tree of the sets by watch descriptor */
 	void *names;					 /* tsearch tree of the files by name, without orphans */
 	TAILQ_HEAD(changed_names, changed_name) changed; /* names to look up */
-	size_t n_files, n_orphans, n_changed;		 /* N_FILES does not count orphans */
-	size_t left;					 /* number of files beyond the limit */
+	/* N_FILES counts files without orphans, and sets and their files with orphans. */
+	size_t n_files, n_orphans, n_changed;
+	size_t left; /* number of files beyond the limit */
 
 	DIR *listing;	    /* directory stream of the current scan; NULL = no scan */
 	uint64_t scans;	    /* number of scans begun */
@@ -93,6 +104,15 @@ struct source_dir {
 struct ring_file *dir_file(const struct source_dir *dir, const char *name);
 /* Note that an event named NAME, so that the file is looked up soon. NAME is copied. */
 void dir_changed(struct source_dir *dir, const char *name);
+/* Return whether another file or directory may be watched. */
+bool dir_has_room(const struct source_dir *dir);
+/* Return whether a file called NAME is looked at: it is neither hidden nor the metadata of a CTF directory. */
+bool dir_name_counts(const char *name);
+/*
+ * The file NAME could not be opened. If that may change without an inotify event, scan the
+ * directory later. A change of permissions causes an event.
+ */
+void dir_unreadable(struct source_dir *dir, const char *name, int error);
 /*
  * Schedule a scan of the directory: in 50 ms or more if HASTY, otherwise in a second or more. Scans
  * take at most a twentieth of a core.
@@ -134,6 +154,32 @@ void ring_file_at(struct ring_file *file, uint64_t due);
 void ring_file_run(struct task *task, uint64_t now);
 /* Compare two names, given as pointers to char *. For the tree NAMES. */
 int ring_file_compare(const void *a, const void *b);
+/*
+ * ---- ring-file.c, for set-ring.c too ----
+ */
+
+/* Return whether a process has the file FD open for writing, or mapped for writing. */
+enum writers ring_file_writers(int fd);
+/*
+ * Open the file NAME in the directory DIRECTORY for reading. Return the descriptor, or -1 with
+ * errno.
+ */
+int ring_file_open(int directory, const char *name);
+/*
+ * Write the key of a run to KEY (SIZE bytes): NAME, and inode number and time of birth of the file
+ * or directory FD. Return 0 or -errno.
+ */
+int ring_file_key(int fd, const char *name, char *key, size_t size);
+/*
+ * Return whether the archive has the capture of the end of a ring, and its file, which ST
+ * describes, was not written since. RESUME may be NULL.
+ */
+bool ring_file_rests(const struct archive_resume *resume, const struct stat *st);
+/*
+ * A guest is called NAME. If there is also a ring file with this name and the ending `.ctf`, rename
+ * the guest of that file to its full name.
+ */
+void ring_file_claim_name(const struct source_dir *dir, const char *name);
 /* Close FILE, remove it from its directory's lists and free it. */
 void ring_file_free(struct ring_file *file);
 

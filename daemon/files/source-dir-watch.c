@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "source-dir-state.h"
+#include "ring-set.h"
 
 #define COMPARE_NS    NS_PER_S
 #define COMPARE_LEAST (50 * NS_PER_MS) /* least time between two comparisons */
@@ -178,6 +178,8 @@ static void on_name(struct source_dir *dir, const struct inotify_event *event)
 
 static void on_event(struct source_dir *dir, const struct inotify_event *event)
 {
+	struct ring_set *set;
+
 	if (event->mask & IN_Q_OVERFLOW) {
 		struct ring_file *file;
 
@@ -186,6 +188,8 @@ static void on_event(struct source_dir *dir, const struct inotify_event *event)
 		 */
 		for (file = LIST_FIRST(&dir->files); file; file = LIST_NEXT(file, entry))
 			ring_file_closed(file, clock_mono());
+		LIST_FOREACH(set, &dir->sets, entry)
+		ring_set_recheck(set, clock_mono());
 		dir_scan(dir, true);
 		compare_soon(dir);
 		return;
@@ -196,15 +200,19 @@ static void on_event(struct source_dir *dir, const struct inotify_event *event)
 		if (event->mask & IN_IGNORED || (event->len && strcmp(event->name, last_name(dir->path)) == 0))
 			compare_soon(dir);
 	}
-	if (event->wd != dir->watch)
+	if (event->wd != dir->watch) {
+		set = ring_set_watched(dir, event->wd);
+		if (set)
+			ring_set_event(set, event);
 		return;
+	}
 	if (event->mask & IN_IGNORED)
 		dir->watch = -1;
 	if (event->mask & (IN_IGNORED | IN_UNMOUNT | IN_MOVE_SELF | IN_DELETE_SELF))
 		compare_soon(dir);
 	else if (event->len == 0)
 		dir_scan(dir, true); /* the permissions of the directory itself changed */
-	else if (!(event->mask & IN_ISDIR))
+	else
 		on_name(dir, event);
 }
 

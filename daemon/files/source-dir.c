@@ -13,7 +13,7 @@
 
 #include "array.h"
 #include "cleanup.h"
-#include "source-dir-state.h"
+#include "ring-set.h"
 #include "source-dir.h"
 #include "text.h"
 
@@ -45,30 +45,56 @@ static struct ring_file *file_of_run(struct source *source, int64_t run)
 	return NULL;
 }
 
+static struct ring_set *set_of_run(struct source *source, int64_t run)
+{
+	struct source_dir *dir = (struct source_dir *)source;
+	struct ring_set *set;
+
+	LIST_FOREACH(set, &dir->sets, entry)
+	if (set->guest.run == run)
+		return set;
+	return NULL;
+}
+
 static struct guest *dir_find(struct source *source, int64_t run)
 {
 	struct ring_file *file = file_of_run(source, run);
+	struct ring_set *set = file ? NULL : set_of_run(source, run);
 
-	return file ? &file->guest : NULL;
+	return file ? &file->guest : set ? &set->guest : NULL;
 }
 
 static void dir_poll_soon(struct source *source, int64_t run)
 {
 	struct ring_file *file = file_of_run(source, run);
 
+	struct ring_set *set = file ? NULL : set_of_run(source, run);
+	struct set_ring *ring;
+
 	if (file)
 		ring_file_at(file, clock_mono());
+	else if (set)
+		LIST_FOREACH(ring, &set->rings, entry)
+	set_ring_at(ring, clock_mono());
 }
 
 static void dir_count(const struct source *source, size_t *guests, size_t *rings)
 {
 	const struct source_dir *dir = (const struct source_dir *)source;
 	const struct ring_file *f;
+	const struct ring_set *set;
+	const struct set_ring *ring;
 
 	*guests = *rings = 0;
 	for (f = LIST_FIRST(&dir->files); f; f = LIST_NEXT(f, entry)) {
 		*guests += guest_is_running(&f->guest);
 		*rings += f->stream.guest != NULL;
+	}
+	LIST_FOREACH(set, &dir->sets, entry)
+	{
+		*guests += guest_is_running(&set->guest);
+		LIST_FOREACH(ring, &set->rings, entry)
+		*rings += ring->stream.guest != NULL;
 	}
 }
 
@@ -108,6 +134,8 @@ static void dir_close(struct source *source)
 
 	while (!LIST_EMPTY(&dir->files))
 		ring_file_free(LIST_FIRST(&dir->files));
+	while (!LIST_EMPTY(&dir->sets))
+		ring_set_free(LIST_FIRST(&dir->sets));
 	dir_scan_deinit(dir);
 	sd_event_source_unref(dir->events);
 	schedule_remove(schedule, &dir->compare);
@@ -174,6 +202,7 @@ static struct source_dir *dir_new(struct collector *collector, const char *path)
 	dir->settle.run = settle_run;
 	dir->fd = dir->watch = dir->parent_watch = -1;
 	LIST_INIT(&dir->files);
+	LIST_INIT(&dir->sets);
 	TAILQ_INIT(&dir->orphans);
 	TAILQ_INIT(&dir->changed);
 	dir->path = path_copy(path);

@@ -22,13 +22,17 @@ enum mprof_shape {
 	MPROF_SHAPE_TEXT,
 	MPROF_SHAPE_AMOUNT_TEXT,
 	MPROF_SHAPE_DURATION,
+	MPROF_SHAPE_EXTRA,
 };
 
-/* One parsed event. TEXT points into the parsed bytes and is NUL-terminated there. */
+/*
+ * One parsed event. TEXT points into the parsed bytes and is NUL-terminated there; only the bytes of
+ * an event `extra` (mprof_extra_load()) are not terminated.
+ */
 struct mprof_raw_event {
 	uint64_t timestamp; /* nanoseconds of the guest's clock */
 	uint8_t id;	    /* enum mprof_event_id */
-	uint8_t type;	    /* thread type of a `creates` event; any value is possible */
+	uint8_t type;	    /* thread type of a `creates` event, or kind of an `extra`; any value is possible */
 	int64_t context;    /* the context thread; 0 if the event has none */
 	int64_t number;	    /* the payload's thread, amount or duration; 0 if the event has none */
 	const char *text;   /* NULL if the event has none */
@@ -64,7 +68,10 @@ static inline bool mprof_event_has_context(uint8_t id)
 	return has[id];
 }
 
-/* Return the name of the event type ID, or "unknown" if ID is not in the table. */
+/*
+ * Return the name of the event type ID, or "unknown" if ID is not in the table. An `extra` is called
+ * "duration": a decoder gives out only durations under this id (mprof/extra.h).
+ */
 static inline const char *mprof_event_name(uint8_t id)
 {
 	static const char *const names[MPROF_EVENT_IDS] = {
@@ -72,6 +79,8 @@ static inline const char *mprof_event_name(uint8_t id)
 #include <mprof/events.def>
 	};
 
+	if (id == MPROF_EVENT_extra)
+		return "duration";
 	return id < MPROF_EVENT_IDS ? names[id] : "unknown";
 }
 
@@ -84,6 +93,24 @@ static inline const char *mprof_thread_type_name(uint8_t type)
 	};
 
 	return type < MPROF_THREAD_TYPES ? names[type] : "Unknown";
+}
+
+/* Parse the rest of an event `extra`, of which the header is loaded. Return as mprof_event_load(). */
+static inline enum mprof_event_status mprof_event_load_extra(struct mprof_raw_event *e, const uint8_t *p, size_t len)
+{
+	const size_t fixed = MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES;
+	size_t bytes;
+
+	if (len < fixed)
+		return MPROF_EVENT_CUT;
+	bytes = mprof_load16(p + MPROF_EVENT_HEADER_BYTES);
+	if (len - fixed < bytes)
+		return MPROF_EVENT_CUT;
+	e->type = p[MPROF_EVENT_HEADER_BYTES + 2];
+	e->text = (const char *)p + fixed;
+	e->text_bytes = bytes;
+	e->bytes = fixed + bytes;
+	return MPROF_EVENT_OK;
 }
 
 /*
@@ -104,13 +131,15 @@ static inline enum mprof_event_status mprof_event_load(struct mprof_raw_event *e
 	e->id = p[8];
 	if (e->id >= MPROF_EVENT_IDS)
 		return MPROF_EVENT_UNKNOWN_ID;
+	shape = mprof_event_shape(e->id);
+	if (shape == MPROF_SHAPE_EXTRA)
+		return mprof_event_load_extra(e, p, len);
 	if (len < MPROF_EVENT_BYTES_MIN)
 		return MPROF_EVENT_CUT;
 	if (mprof_event_has_context(e->id)) {
 		e->context = (int64_t)mprof_load64(p + at);
 		at += 8;
 	}
-	shape = mprof_event_shape(e->id);
 	if (shape != MPROF_SHAPE_NONE && shape != MPROF_SHAPE_TEXT) {
 		if (len - at < 8)
 			return MPROF_EVENT_CUT;

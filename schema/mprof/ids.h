@@ -11,6 +11,13 @@ enum mprof_event_id {
 	MPROF_EVENT_IDS,
 };
 
+/* Kinds of the event `extra`: mprof/extra.h says which bytes each has. */
+enum mprof_extra_kind {
+#define MPROF_EXTRA(id, name, number, text) MPROF_EXTRA_##name = (id),
+#include <mprof/events.def>
+	MPROF_EXTRA_KINDS,
+};
+
 enum mprof_thread_type {
 #define MPROF_THREAD_TYPE(id, name) MPROF_THREAD_##name = (id),
 #include <mprof/events.def>
@@ -18,8 +25,10 @@ enum mprof_thread_type {
 	MPROF_THREAD_UNKNOWN = 99, /* written by a recorder for a type that it does not know */
 };
 
-#define MPROF_EVENT_HEADER_BYTES 9u   /* u64 timestamp, u8 id */
-#define MPROF_EVENT_BYTES_MIN	 17u  /* bytes of the shortest events, switch and gc */
-#define MPROF_THREAD_NONE	 (-1) /* thread id of a `switch` event: no thread runs, the program is suspended */
+#define MPROF_EVENT_HEADER_BYTES 9u	/* u64 timestamp, u8 id */
+#define MPROF_EVENT_BYTES_MIN	 17u	/* bytes of the shortest events with the ids 0 to 13, switch and gc */
+#define MPROF_EXTRA_HEADER_BYTES 3u	/* of an event `extra`, behind the event header: u16 length, u8 kind */
+#define MPROF_EXTRA_BYTES_MAX	 65535u /* bytes behind the kind */
+#define MPROF_THREAD_NONE	 (-1)	/* thread id of a `switch` event: no thread runs, the program is suspended */
 
 #endif

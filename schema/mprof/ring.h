@@ -53,6 +53,12 @@
 #define MPROF_RING_BYTES_MIN   1024u
 #define MPROF_RING_BYTES_MAX   (256u << 20)
 
+#ifndef __cplusplus
+#define MPROF_ASSERT(what, why) _Static_assert(what, why)
+#else
+#define MPROF_ASSERT(what, why) static_assert(what, why)
+#endif
+
 #define MPROF_PACKET_MAGIC 0xc1fc1fc1u
 
 /*
@@ -81,11 +87,11 @@ struct mprof_packet_wire {
 	uint8_t first_timestamp[8]; /* timestamp of the first event, in nanoseconds */
 };
 
-_Static_assert(offsetof(struct mprof_packet_wire, uuid) == 4, "uuid follows the magic");
-_Static_assert(offsetof(struct mprof_packet_wire, packet_size) == 20, "packet_size at 20");
-_Static_assert(offsetof(struct mprof_packet_wire, count) == 24, "count at 24");
-_Static_assert(offsetof(struct mprof_packet_wire, content_low) == 26, "content low half at 26");
-_Static_assert(offsetof(struct mprof_packet_wire, content_high) == 28, "content high half at 28");
-_Static_assert(offsetof(struct mprof_packet_wire, first_timestamp) == MPROF_PACKET_HEADER_BYTES, "events at 30");
+MPROF_ASSERT(offsetof(struct mprof_packet_wire, uuid) == 4, "uuid follows the magic");
+MPROF_ASSERT(offsetof(struct mprof_packet_wire, packet_size) == 20, "packet_size at 20");
+MPROF_ASSERT(offsetof(struct mprof_packet_wire, count) == 24, "count at 24");
+MPROF_ASSERT(offsetof(struct mprof_packet_wire, content_low) == 26, "content low half at 26");
+MPROF_ASSERT(offsetof(struct mprof_packet_wire, content_high) == 28, "content high half at 28");
+MPROF_ASSERT(offsetof(struct mprof_packet_wire, first_timestamp) == MPROF_PACKET_HEADER_BYTES, "events at 30");
 
 #endif

@@ -131,6 +131,17 @@ CREATE TABLE collections (
 	duration_ns INTEGER NOT NULL         -- duration that the event gives, which can be any number
 );
 
+-- A named duration, which ended at END_NS.
+CREATE TABLE durations (
+	duration    INTEGER PRIMARY KEY,     -- number of the duration in order of events, from 1
+	stream      INTEGER NOT NULL,        -- streams.stream
+	thread      INTEGER NOT NULL,        -- threads.thread
+	start_ns    INTEGER NOT NULL,        -- END_NS - DURATION_NS, but not before 0
+	end_ns      INTEGER NOT NULL,
+	duration_ns INTEGER NOT NULL,        -- duration that the event gives, which can be any number
+	name        TEXT                     -- BLOB if it is no UTF-8
+);
+
 -- Missing packets: the file has no event of STREAM between AFTER_NS and BEFORE_NS.
 CREATE TABLE gaps (
 	gap       INTEGER PRIMARY KEY,       -- number of the gap, from 1

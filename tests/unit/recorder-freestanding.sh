@@ -42,7 +42,7 @@ order() {
 if command -v clang >/dev/null; then
 	cat >"$tmp/order.c" <<-END
 		#include "$root/client/recorder/recorder.c"
-		void close_event(struct mprof_recorder *r, size_t bytes) { event_close(r, bytes); }
+		void close_event(struct mprof_recorder *r, size_t bytes) { event_publish(r, bytes); }
 		void turn_packet(struct mprof_recorder *r) { packet_turn(r); }
 	END
 	for level in -O1 -O2 -Os; do

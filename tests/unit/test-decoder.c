@@ -173,20 +173,22 @@ static void test_every_event(void)
 	decode_every_way(&log, &m);
 	CHECK_EQ_UINT(log.events, MPROF_EVENT_IDS);
 	CHECK_EQ_UINT(log.damages, 0);
-	CHECK_EQ_STR(log.text, "@30 1.000000000 creates parent=7 child=-3 type=Bind\n"
-			       "@56 1.000000001 read reader=7 source=-3\n"
-			       "@81 1.000000002 fulfills resolver=7 resolvee=-3\n"
-			       "@106 1.000000003 fails resolver=7 resolvee=-3 exn=\"a \\\"label\\\"\n"
-			       "@141 1.000000004 becomes thread=7 main=-3\n"
-			       "@166 1.000000005 label thread=7 label=\"a \\\"label\\\"\n"
-			       "@193 1.000000006 increase thread=7 amount=-3 counter=\"a \\\"label\\\"\n"
-			       "@228 1.000000007 switch thread=7\n"
-			       "@245 1.000000008 gc duration=18446744073.709551613\n"
-			       "@262 1.000000009 signal sender=-3 receiver=7\n"
-			       "@287 1.000000010 try_read reader=7 source=-3\n"
-			       "@312 1.000000011 counter thread=7 value=-3 counter=\"a \\\"label\\\"\n"
-			       "@347 1.000000012 read_later reader=7 source=-3\n"
-			       "@372 1.000000013 signal_noswitch sender=-3 receiver=7\n");
+	CHECK_EQ_STR(log.text,
+		     "@30 1.000000000 creates parent=7 child=-3 type=Bind\n"
+		     "@56 1.000000001 read reader=7 source=-3\n"
+		     "@81 1.000000002 fulfills resolver=7 resolvee=-3\n"
+		     "@106 1.000000003 fails resolver=7 resolvee=-3 exn=\"a \\\"label\\\"\n"
+		     "@141 1.000000004 becomes thread=7 main=-3\n"
+		     "@166 1.000000005 label thread=7 label=\"a \\\"label\\\"\n"
+		     "@193 1.000000006 increase thread=7 amount=-3 counter=\"a \\\"label\\\"\n"
+		     "@228 1.000000007 switch thread=7\n"
+		     "@245 1.000000008 gc duration=18446744073.709551613\n"
+		     "@262 1.000000009 signal sender=-3 receiver=7\n"
+		     "@287 1.000000010 try_read reader=7 source=-3\n"
+		     "@312 1.000000011 counter thread=7 value=-3 counter=\"a \\\"label\\\"\n"
+		     "@347 1.000000012 read_later reader=7 source=-3\n"
+		     "@372 1.000000013 signal_noswitch sender=-3 receiver=7\n"
+		     "@397 1.000000014 duration thread=7 duration=18446744073.709551613 name=\"a \\\"label\\\"\n");
 }
 
 static void test_empty_inputs(void)
@@ -345,7 +347,8 @@ static void test_every_truncation(void)
 	for (len = 0; len <= m.used; len++) {
 		decode(&log, m.bytes, len, len, 0);
 		CHECK_EQ_UINT(log.damages, len != 0 && len != first && len != m.used);
-		CHECK_EQ_UINT(log.events, len < first ? whole_events(&m, len) : 14 + whole_events(&m, len - first));
+		CHECK_EQ_UINT(log.events,
+			      len < first ? whole_events(&m, len) : MPROF_EVENT_IDS + whole_events(&m, len - first));
 	}
 	decode(&log, m.bytes, 100, 100, 0);
 	CHECK_EQ_UINT(log.events, 2);

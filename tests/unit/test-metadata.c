@@ -39,6 +39,8 @@ static void put_event(unsigned id, const char *name, bool context, enum mprof_sh
 		put("\tfields := struct {\n");
 	if (*number)
 		put("\t\t%s %s;\n", shape == MPROF_SHAPE_DURATION ? "u64" : "i64", number);
+	if (shape == MPROF_SHAPE_EXTRA)
+		put("\t\tu16 length;\n\t\tenum extra_kind kind;\n\t\tu8 data[length];\n");
 	if (shape == MPROF_SHAPE_THREAD_TYPE)
 		put("\t\tenum thread_type thread_type;\n");
 	if (*text)
@@ -53,6 +55,9 @@ static void make(void)
 	made_bytes = 0;
 	put("enum thread_type : u8 {\n");
 #define MPROF_THREAD_TYPE(id, name) put("\t\"%s\" = %u,\n", #name, (unsigned)(id));
+#include <mprof/events.def>
+	put("};\n\nenum extra_kind : u8 {\n");
+#define MPROF_EXTRA(id, name, number, text) put("\t\"%s\" = %u,\n", #name, (unsigned)(id));
 #include <mprof/events.def>
 	put("};\n");
 #define MPROF_EVENT(id, name, ctx, key, shape, number, text) \

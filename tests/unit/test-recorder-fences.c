@@ -33,7 +33,8 @@ static void store_seen(const void *at, uint64_t value, size_t bytes);
 #define ROOM	   (RING_BYTES / PACKETS)
 
 static _Alignas(8) uint8_t ring[RING_BYTES];
-static uint8_t fenced[RING_BYTES]; /* the ring at the last fence */
+static uint8_t fenced[RING_BYTES];   /* the ring at the last fence */
+static unsigned nested, kept_events; /* events of interrupts: to come during an event, kept so far */
 static unsigned fences, barriers, publications, withdrawals;
 static bool formatting;
 static struct mprof_recorder recorder;
@@ -87,28 +88,41 @@ static void check_steps(void)
 
 /*
  * Check that the recorder is busy between the stores of an event, so that an interrupt finds this
- * out.
+ * out. Behind the third barrier of an event the recorder is free again.
  */
 static void barrier_seen(void)
 {
-	CHECK(recorder.busy);
+	CHECK(recorder.busy == (barriers % 3 != 2));
 	barriers++;
 }
 
-/* Check that an event in the middle of another event is dropped and changes nothing. */
+/*
+ * Check that an event in the middle of another event changes nothing of the ring, as long as the other
+ * one is written: it is kept, or dropped if there is no room to keep it.
+ */
 static void check_nested(void)
 {
-	static bool inside;
-	uint64_t nested = recorder.dropped[MPROF_DROP_NESTED], events_before = recorder.events;
+	uint64_t dropped = recorder.dropped[MPROF_DROP_NESTED], events_before = recorder.events;
+	uint32_t kept = recorder.kept_bytes;
+	const char text[] = "thirty bytes of text, and some";
+	static uint8_t before[RING_BYTES];
 
-	CHECK(!inside);
-	if (inside)
-		return;
-	inside = true;
-	mprof_recorder_gc(&recorder, 1);
-	inside = false;
-	CHECK_EQ_UINT(recorder.dropped[MPROF_DROP_NESTED], nested + 1);
+	memcpy(before, ring, sizeof(ring));
+	while (nested) {
+		nested--;
+		mprof_recorder_label(&recorder, 1, text, sizeof(text) - 1);
+		if (recorder.dropped[MPROF_DROP_NESTED] == dropped) {
+			CHECK_EQ_UINT(recorder.kept_bytes, kept + 2 + 17 + sizeof(text));
+			kept = recorder.kept_bytes;
+			kept_events++;
+		} else {
+			CHECK(kept + 2 + 17 + sizeof(text) > MPROF_RECORDER_KEPT_BYTES);
+			CHECK_EQ_UINT(recorder.kept_bytes, kept);
+			CHECK_EQ_UINT(recorder.dropped[MPROF_DROP_NESTED], ++dropped);
+		}
+	}
 	CHECK_EQ_UINT(recorder.events, events_before);
+	CHECK(memcmp(before, ring, sizeof(ring)) == 0);
 }
 
 static void fence_seen(int order)
@@ -215,17 +229,21 @@ static void test_order(void)
 		CHECK(fences > 2 * PACKETS);
 		CHECK(memcmp(ring, fenced, sizeof(ring)) == 0);
 		formatting = false;
-		barriers = publications = withdrawals = events = 0;
-		for (; mprof_recorder_sequence(r) < 12; events++) {
+		barriers = kept_events = publications = withdrawals = events = 0;
+		for (; mprof_recorder_sequence(r) < 60; events++) {
 			ticks += 0x0011223344556677 * (events % 3);
+			nested = events % 4 == 3 ? events % 14 : 0;
 			if (events % 5 == 0)
 				mprof_recorder_counter(r, -1 - (int64_t)events, "a counter's name", events % 16);
 			else
 				mprof_recorder_fulfills(r, -1 - (int64_t)events);
 		}
-		CHECK_EQ_UINT(publications, events);
-		CHECK_EQ_UINT(barriers, 2 * events);
-		CHECK_EQ_UINT(withdrawals, 12 - PACKETS + 1);
+		CHECK(kept_events > 20 && recorder.dropped[MPROF_DROP_NESTED] > 3);
+		/* The counter of dropped events is recorded, too. */
+		CHECK(recorder.drops_said && publications > events + kept_events);
+		CHECK_EQ_UINT(publications, recorder.events);
+		CHECK_EQ_UINT(barriers, 3 * events);
+		CHECK_EQ_UINT(withdrawals, mprof_recorder_sequence(r) - PACKETS + 1);
 	}
 }
 

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <mprof/event.h>
+#include <mprof/extra.h>
 #include <mprof/packet.h>
 #include <mprof/recorder.h>
 
@@ -54,6 +54,17 @@ static struct mprof_raw_event newest(uint32_t at)
 
 	CHECK_EQ_INT(mprof_event_load(&e, recorder.packet + at, h.content_bytes - at), MPROF_EVENT_OK);
 	CHECK_EQ_UINT(at + e.bytes, h.content_bytes);
+	return e;
+}
+
+/* Return the event at offset *AT of the active packet, and move *AT behind it. */
+static struct mprof_raw_event newest_of(uint32_t *at)
+{
+	struct mprof_packet_header h = header_at(recorder.packet);
+	struct mprof_raw_event e;
+
+	CHECK_EQ_INT(mprof_event_load(&e, recorder.packet + *at, h.content_bytes - *at), MPROF_EVENT_OK);
+	*at += (uint32_t)e.bytes;
 	return e;
 }
 
@@ -122,7 +133,7 @@ static void test_geometry(void)
 			     MPROF_RECORDER_OK);
 		munmap(largest, MPROF_RING_BYTES_MAX);
 	}
-	for (int s = MPROF_RECORDER_OK; s <= MPROF_RECORDER_E_MEMORY; s++)
+	for (int s = MPROF_RECORDER_OK; s <= MPROF_RECORDER_E_RING; s++)
 		CHECK(strcmp(mprof_recorder_status_text((enum mprof_recorder_status)s), "unknown") != 0);
 }
 
@@ -268,6 +279,7 @@ static void test_drops(void)
 	struct mprof_recorder *r = &recorder;
 	static char text[RING_BYTES];
 	const size_t longest = 1024 - 1 - MPROF_PACKET_HEADER_BYTES - 18;
+	struct mprof_raw_event e;
 	uint64_t before;
 
 	memset(text, 'x', sizeof(text));
@@ -282,6 +294,13 @@ static void test_drops(void)
 	CHECK_EQ_UINT(r->dropped[MPROF_DROP_NUL], 2);
 	CHECK_EQ_UINT(r->events, 1);
 	CHECK_EQ_UINT(r->sequence, 0);
+	/* The next event has the number of drops before it, once. */
+	mprof_recorder_switch(r, 2);
+	mprof_recorder_switch(r, 3);
+	CHECK_EQ_UINT(r->events, 4);
+	e = newest_of(&(uint32_t){30 + 17});
+	CHECK(e.id == MPROF_EVENT_counter && e.context == 2 && e.number == 5);
+	CHECK_EQ_STR(e.text, "mprof-dropped");
 
 	/* The longest event that fits into a packet is recorded in a new packet. */
 	mprof_recorder_label(r, 1, text, longest);
@@ -292,27 +311,22 @@ static void test_drops(void)
 	mprof_recorder_stop(r);
 	mprof_recorder_gc(r, 1);
 	mprof_recorder_label(r, 1, "a\0b", 3);
-	CHECK_EQ_UINT(r->dropped[MPROF_DROP_OFF], 2);
 	CHECK_EQ_UINT(r->events, before);
-	CHECK_EQ_UINT(mprof_recorder_dropped(r), 7);
+	CHECK_EQ_UINT(mprof_recorder_dropped(r), 5);
 	/* A recorder that is off does not read its clock. */
 	before = ticks;
 	mprof_recorder_gc(r, 1);
 	CHECK_EQ_UINT(ticks, before);
-	/*
-	 * If an interrupt finds the recorder inside an event and the recorder is off, the event is
-	 * dropped as "off", not as "nested".
-	 */
+	/* An interrupt that finds a recorder inside an event that is off since keeps nothing. */
 	r->busy = true;
 	mprof_recorder_gc(r, 1);
 	r->busy = false;
-	CHECK_EQ_UINT(r->dropped[MPROF_DROP_OFF], 4);
-	CHECK_EQ_UINT(r->dropped[MPROF_DROP_NESTED], 0);
+	CHECK_EQ_UINT(r->kept_bytes, 0);
 
 	*r = (struct mprof_recorder){0};
 	mprof_recorder_gc(r, 1);
 	mprof_recorder_fails(r, 1, "x", 1);
-	CHECK_EQ_UINT(mprof_recorder_dropped(r), 2);
+	CHECK_EQ_UINT(mprof_recorder_dropped(r), 0);
 }
 
 static void test_times(void)
@@ -443,15 +457,18 @@ static void test_switch_in_clock(void)
 	CHECK_EQ_INT(mprof_recorder_current(&recorder), 9);
 }
 
+static volatile unsigned interrupted; /* interrupts that came in the middle of an event */
+
 static void interrupt(int signal)
 {
 	(void)signal;
+	interrupted += recorder.busy;
 	mprof_recorder_gc(&recorder, 99);
 }
 
 /*
- * An interrupt records events while the program records events. An interrupt's event is dropped or
- * recorded whole, and never lies inside another event.
+ * An interrupt records events while the program records events. An interrupt's event is recorded
+ * whole, and never lies inside another event.
  */
 static void test_interrupts(void)
 {
@@ -478,7 +495,9 @@ static void test_interrupts(void)
 	 * event's clock was read and before its bytes are stored.
 	 */
 	CHECK(check_ring(0, &least_pad) > 4);
+	/* If the machine is busy, so many interrupts come during one event that not all can be kept. */
 	CHECK_EQ_UINT(mprof_recorder_dropped(&recorder), recorder.dropped[MPROF_DROP_NESTED]);
+	CHECK(interrupted > recorder.dropped[MPROF_DROP_NESTED]);
 }
 
 /* ---- as another process sees it -------------------------------------------------------------- */
@@ -655,8 +674,197 @@ static void test_seen_from_outside(void)
 	watch(1 << 20, 500);
 }
 
+/* ---- events `extra` */
+
+static struct mprof_extra extra_at(uint32_t *at)
+{
+	struct mprof_raw_event e = newest_of(at);
+	struct mprof_extra x = {.kind = MPROF_EXTRA_KINDS};
+
+	CHECK_EQ_INT(e.id, MPROF_EVENT_extra);
+	CHECK(mprof_extra_load(&x, &e));
+	return x;
+}
+
+/* A text stands once in each packet that uses it, before its first use there. */
+static void test_interned(void)
+{
+	static const struct mprof_text a = MPROF_TEXT("apple"), b = MPROF_TEXT("bread");
+	struct mprof_recorder *r = &recorder;
+	uint32_t at = MPROF_PACKET_HEADER_BYTES;
+	struct mprof_extra x;
+
+	setup(RING_BYTES, 4);
+	mprof_recorder_label_text(r, 5, &a);
+	mprof_recorder_counter_text(r, -6, &b);
+	mprof_recorder_increase_text(r, 7, &a);
+	mprof_recorder_duration_text(r, 5, 8, &b);
+	mprof_recorder_duration(r, 9, 10, "inline", 6);
+	x = extra_at(&at);
+	CHECK(x.kind == MPROF_EXTRA_TEXT && x.id == 1);
+	CHECK_EQ_STR(x.text, "apple");
+	x = extra_at(&at);
+	CHECK(x.kind == MPROF_EXTRA_LABEL && x.thread == 5 && x.id == 1 && !x.text);
+	x = extra_at(&at);
+	CHECK(x.kind == MPROF_EXTRA_TEXT && x.id == 2);
+	x = extra_at(&at);
+	CHECK(x.kind == MPROF_EXTRA_COUNTER && x.thread == -1 && x.number == -6 && x.id == 2);
+	x = extra_at(&at);
+	CHECK(x.kind == MPROF_EXTRA_INCREASE && x.number == 7 && x.id == 1);
+	x = extra_at(&at);
+	CHECK(x.kind == MPROF_EXTRA_DURATION && x.thread == 5 && x.number == 8 && x.id == 2);
+	x = extra_at(&at);
+	CHECK(x.kind == MPROF_EXTRA_DURATION && x.thread == 9 && x.number == 10 && x.id == 0);
+	CHECK_EQ_STR(x.text, "inline");
+	CHECK_EQ_UINT(at, r->content);
+	/* The next packet has the text again, directly before its use, whatever made the packet turn. */
+	while (r->sequence == 0)
+		mprof_recorder_label_text(r, 5, &a);
+	at = MPROF_PACKET_HEADER_BYTES;
+	x = extra_at(&at);
+	CHECK(x.kind == MPROF_EXTRA_TEXT && x.id == 1);
+	x = extra_at(&at);
+	CHECK(x.kind == MPROF_EXTRA_LABEL && x.id == 1);
+	CHECK_EQ_UINT(at, r->content);
+	CHECK_EQ_UINT(mprof_recorder_dropped(r), 0);
+}
+
+/* Any number of texts, in packets of any size: each use finds its text in its own packet. */
+static void test_many_texts(void)
+{
+	static struct mprof_text texts[100];
+	static char words[100][12];
+	struct mprof_raw_event e;
+	struct mprof_extra x;
+	const char *known[2000];
+
+	for (unsigned i = 0; i < 100; i++)
+		texts[i] = (struct mprof_text){words[i], (size_t)snprintf(words[i], sizeof(words[i]), "word %u", i)};
+	for (unsigned packets = 2; packets <= 60; packets += 7) {
+		setup(RING_BYTES, packets);
+		for (unsigned n = 0; n < 3000; n++)
+			mprof_recorder_label_text(&recorder, n * 31 % 100, &texts[n * 31 % 100]);
+		CHECK_EQ_UINT(mprof_recorder_dropped(&recorder), 0);
+		for (uint32_t i = 0; i < packets; i++) {
+			const uint8_t *p = ring + (size_t)i * recorder.packet_bytes;
+			uint32_t content = header_at(p).content_bytes, last = 0;
+
+			for (uint32_t at = MPROF_PACKET_HEADER_BYTES; at < content; at += (uint32_t)e.bytes) {
+				CHECK_EQ_INT(mprof_event_load(&e, p + at, content - at), MPROF_EVENT_OK);
+				if (e.id == MPROF_EVENT_label) /* both do not fit a packet of this size */
+					continue;
+				CHECK(mprof_extra_load(&x, &e));
+				if (x.kind == MPROF_EXTRA_TEXT)
+					CHECK_EQ_UINT(x.id, ++last);
+				if (x.kind == MPROF_EXTRA_TEXT)
+					known[last] = x.text;
+				else if (CHECK(x.id > 0 && x.id <= last))
+					CHECK_EQ_INT(atoi(known[x.id] + 5), x.thread);
+			}
+		}
+	}
+}
+
+/* With `compatible`, no event has an id above 13. */
+static void test_compatible(void)
+{
+	static const struct mprof_text text = MPROF_TEXT("apple");
+	struct mprof_recorder *r = &recorder;
+	uint32_t at = MPROF_PACKET_HEADER_BYTES;
+
+	setup(RING_BYTES, 4);
+	mprof_recorder_compatible(r, true);
+	mprof_recorder_label_text(r, 5, &text);
+	mprof_recorder_duration_text(r, 5, 6, &text);
+	mprof_recorder_duration(r, 5, 6, "x", 1);
+	mprof_recorder_increase_text(r, 5, &text);
+	mprof_recorder_counter_text(r, 5, &text);
+	mprof_recorder_should_resolve(r, 5);
+	CHECK_EQ_INT(newest_of(&at).id, MPROF_EVENT_label);
+	CHECK_EQ_INT(newest_of(&at).id, MPROF_EVENT_increase);
+	CHECK_EQ_INT(newest_of(&at).id, MPROF_EVENT_counter);
+	CHECK_EQ_STR(newest_of(&at).text, "__should_resolve");
+	CHECK_EQ_UINT(at, r->content);
+	CHECK_EQ_UINT(mprof_recorder_dropped(r), 0);
+}
+
+/* An interned text that cannot be recorded is dropped as any other, and one that is too big for two events is copied. */
+static void test_interned_drops(void)
+{
+	static char big[RING_BYTES];
+	const struct mprof_text nul = {"a\0b", 3}, huge = {big, 2000}, most = {big, 970};
+	struct mprof_recorder *r = &recorder;
+	uint32_t at = MPROF_PACKET_HEADER_BYTES;
+
+	memset(big, 'x', sizeof(big));
+	setup(RING_BYTES, 4);
+	mprof_recorder_label_text(r, 5, &nul);
+	mprof_recorder_duration_text(r, 5, 6, &nul);
+	CHECK_EQ_UINT(r->dropped[MPROF_DROP_NUL], 2);
+	mprof_recorder_counter_text(r, 5, &huge);
+	mprof_recorder_duration_text(r, 5, 6, &huge);
+	CHECK_EQ_UINT(r->dropped[MPROF_DROP_TOO_BIG], 2);
+	mprof_recorder_label_text(r, 5, &most);
+	CHECK_EQ_UINT(r->drops_said, 4);
+	CHECK_EQ_UINT(r->sequence, 1);
+	CHECK_EQ_INT(newest_of(&at).id, MPROF_EVENT_label);
+	CHECK(!r->busy);
+}
+
+/* A recorder continues a ring where another one left it, byte for byte as if that had gone on. */
+static void test_continue(void)
+{
+	static const struct mprof_text text = MPROF_TEXT("apple");
+	static _Alignas(8) uint8_t whole[RING_BYTES];
+	struct mprof_recorder *r = &recorder;
+
+	for (unsigned packets = 2; packets <= 16; packets += 7) {
+		for (unsigned stop = 0; stop < 700; stop += 1 + stop / 9) {
+			for (unsigned how = 0; how < 2; how++) {
+				setup(RING_BYTES, packets);
+				for (unsigned n = 0; n < 700; n++) {
+					if (how && n == stop) {
+						uint64_t sequence = r->sequence;
+
+						mprof_recorder_stop(r);
+						CHECK_EQ_INT(mprof_recorder_continue(r, ring, RING_BYTES, packets, tick,
+										     NULL),
+							     MPROF_RECORDER_OK);
+						CHECK_EQ_UINT((uint16_t)r->sequence, (uint16_t)sequence);
+					}
+					if (n % 5)
+						mprof_recorder_gc(r, n);
+					else
+						mprof_recorder_label(r, n, "0123456789abcdef", n % 16);
+				}
+				if (!how)
+					memcpy(whole, ring, sizeof(whole));
+			}
+			CHECK(memcmp(whole, ring, sizeof(whole)) == 0);
+		}
+	}
+	/* A text that the first recorder has interned keeps its number. */
+	setup(RING_BYTES, 4);
+	mprof_recorder_label_text(r, 5, &text);
+	CHECK_EQ_INT(mprof_recorder_continue(r, ring, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_OK);
+	mprof_recorder_label_text(r, 5, &text);
+	CHECK_EQ_UINT(r->last_text, 2);
+	/* What is no ring of this geometry is refused, and the recorder is off. */
+	CHECK_EQ_INT(mprof_recorder_continue(r, ring, RING_BYTES, 2, tick, NULL), MPROF_RECORDER_E_RING);
+	CHECK(!mprof_recorder_on(r));
+	ring[MPROF_PACKET_HEADER_BYTES + 8] = MPROF_EVENT_IDS;
+	CHECK_EQ_INT(mprof_recorder_continue(r, ring, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_E_RING);
+	memset(ring, 0, sizeof(ring));
+	CHECK_EQ_INT(mprof_recorder_continue(r, ring, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_E_RING);
+}
+
 int main(void)
 {
+	CHECK_RUN(test_interned);
+	CHECK_RUN(test_many_texts);
+	CHECK_RUN(test_compatible);
+	CHECK_RUN(test_interned_drops);
+	CHECK_RUN(test_continue);
 	CHECK_RUN(test_new_ring);
 	CHECK_RUN(test_geometry);
 	CHECK_RUN(test_every_event);

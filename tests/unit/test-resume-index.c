@@ -20,6 +20,7 @@ static void know(struct collector *c, int64_t run, int64_t stream, uint32_t numb
 		.uuid = "its uuid",
 		.domid = 5,
 		.state = state,
+		.label = "ring",
 		.number = number,
 		.any = last_real != 0,
 		.sequence = last_real,
@@ -45,6 +46,11 @@ static void init(struct collector *c)
 	/* A kill came before the run's streams were archived. */
 	know(c, 5, 0, 0, "boot 7 w 0", "running", 0);
 	know(c, 6, 10, 0, "boot 5 u 0", "running", 60); /* the same key as run 1 */
+	/* Run 8 has two streams with the same name: the second file replaced the first. */
+	know(c, 8, 11, 0, "boot 8 x", "running", 70);
+	know(c, 8, 12, 4, "boot 8 x", "running", 80);
+	know(c, 8, 13, 2, "boot 8 x", "running", 80);
+	c->resume_index[c->n_resume - 1].resume.label = NULL;
 }
 
 static void deinit(struct collector *c)
@@ -117,7 +123,7 @@ static void test_find(void)
 
 	CHECK(collector_resume_life(&c, "xen", "boot 5 u ")->run == 6);
 	CHECK(collector_resume_life(&c, "xen", "boot 6 ")->run == 4);
-	CHECK(!collector_resume_life(&c, "xen", "boot 8 "));
+	CHECK(!collector_resume_life(&c, "xen", "boot 9 "));
 	CHECK(!collector_resume_life(&c, "dir", "boot"));
 
 	entry = collector_resume_stream(&c, 2, 8);
@@ -126,6 +132,29 @@ static void test_find(void)
 	CHECK(!collector_resume_stream(&c, 5, 0)); /* run 5 has no streams */
 	CHECK(collector_resume_stream(&c, 6, 0) && !collector_resume_stream(&c, 7, 0) &&
 	      !collector_resume_stream(&c, 0, 0));
+	deinit(&c);
+}
+
+static void test_label(void)
+{
+	struct collector c;
+	struct resume_entry *entry;
+
+	init(&c);
+	entry = collector_resume_run(&c, "xen", "boot 8 x");
+	CHECK(entry && entry->resume.run == 8);
+	CHECK_EQ_UINT(collector_resume_numbers(&c, 8), 5);
+	CHECK_EQ_UINT(collector_resume_numbers(&c, 5), 0); /* run 5 has no streams */
+	CHECK_EQ_UINT(collector_resume_numbers(&c, 7), 0);
+	entry = collector_resume_label(&c, 8, "ring");
+	CHECK(entry && entry->resume.stream == 12);
+	collector_resume_attached(&c, 8, 4);
+	entry = collector_resume_label(&c, 8, "ring");
+	CHECK(entry && entry->resume.stream == 11);
+	collector_resume_attached(&c, 8, 0);
+	CHECK(!collector_resume_label(&c, 8, "ring") && !collector_resume_label(&c, 2, "other"));
+	collector_resume_taken_up(&c, 8);
+	CHECK(!collector_resume_run(&c, "xen", "boot 8 x") && !collector_resume_run(&c, "dir", "boot 8 x"));
 	deinit(&c);
 }
 
@@ -148,6 +177,7 @@ static void test_over(void)
 	CHECK_EQ_UINT(real, 40); /* the latest time of the run's streams */
 	CHECK_EQ_STR(reason, "ended");
 	collector_resume_taken_up(&c, 6);
+	collector_resume_taken_up(&c, 8);
 	collector_resume_settle(&c, "dir");
 	CHECK_EQ_INT(told(&c, &real, reason), 0);
 	collector_resume_settle(&c, "xen");
@@ -186,6 +216,7 @@ static void test_declare(void)
 int main(void)
 {
 	CHECK_RUN(test_find);
+	CHECK_RUN(test_label);
 	CHECK_RUN(test_over);
 	CHECK_RUN(test_declare);
 	return check_done();

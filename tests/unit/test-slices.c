@@ -145,13 +145,14 @@ static struct mprof_event random_event(uint64_t *state, uint64_t *now)
 	e.raw.timestamp = *now;
 	if (step == 0)
 		*now = 1000;
-	e.raw.context = mprof_event_has_context(e.raw.id) ? random_id(state) : 0;
+	e.raw.context = mprof_event_has_thread(e.raw.id) ? random_id(state) : 0;
 	e.raw.number = random_id(state);
 	e.raw.type = (uint8_t)random_next(state);
 	switch (mprof_event_shape(e.raw.id)) {
 	case MPROF_SHAPE_THREAD_TEXT:
 	case MPROF_SHAPE_TEXT:
 	case MPROF_SHAPE_AMOUNT_TEXT:
+	case MPROF_SHAPE_EXTRA:
 		e.raw.text = texts[random_next(state) % 7];
 		e.raw.text_bytes = strlen(e.raw.text);
 		break;

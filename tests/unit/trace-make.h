@@ -56,6 +56,17 @@ static inline void make_event(struct make *m, uint64_t timestamp, uint8_t id, in
 
 	make_u64(m, timestamp);
 	m->bytes[m->used++] = id;
+	if (shape == MPROF_SHAPE_EXTRA) {
+		/* A duration whose name is TEXT. */
+		mprof_store16(m->bytes + m->used, (uint16_t)(8 + 8 + 4 + strlen(text) + 1));
+		m->bytes[m->used + 2] = MPROF_EXTRA_DURATION;
+		m->used += MPROF_EXTRA_HEADER_BYTES;
+		make_u64(m, (uint64_t)context);
+		make_u64(m, (uint64_t)number);
+		make_bytes(m, "\0\0\0", 4);
+		make_bytes(m, text, strlen(text) + 1);
+		return;
+	}
 	if (mprof_event_has_context(id))
 		make_u64(m, (uint64_t)context);
 	if (shape != MPROF_SHAPE_NONE && shape != MPROF_SHAPE_TEXT)

@@ -325,6 +325,7 @@ void thread_stats_event(struct thread_stats *r, const struct mprof_raw_event *e,
 		break;
 	case MPROF_EVENT_increase:
 	case MPROF_EVENT_counter:
+	case MPROF_EVENT_extra: /* a duration */
 		mention(r, e->context);
 		break;
 	case MPROF_EVENT_gc:

@@ -27,7 +27,8 @@
  */
 #define GAP_MAX 0x7fffu
 /* Most bytes of an event without its text. */
-#define FIXED_MAX 26u
+#define FIXED_MAX      32u /* bytes of an event without its text */
+#define DURATION_BYTES 20u /* of a duration without its name, behind the kind */
 
 int ctf_stream_init(struct ctf_stream *s, int fd)
 {
@@ -70,6 +71,17 @@ static int flush(struct ctf_stream *s)
 	return s->used > MPROF_PACKET_HEADER_BYTES ? write_packet(s, 0) : 0;
 }
 
+/* Store the fields of a duration in front of its name. Return their number of bytes. */
+static size_t store_duration(const struct mprof_raw_event *e, uint8_t *p)
+{
+	mprof_store16(p, (uint16_t)(DURATION_BYTES + e->text_bytes + 1));
+	p[2] = MPROF_EXTRA_DURATION;
+	mprof_store64(p + 3, (uint64_t)e->context);
+	mprof_store64(p + 11, (uint64_t)e->number);
+	mprof_store32(p + 19, 0); /* the name follows */
+	return MPROF_EXTRA_HEADER_BYTES + DURATION_BYTES;
+}
+
 /*
  * Store the event without its text at P, which has room for FIXED_MAX bytes. Return the number of
  * bytes stored.
@@ -81,6 +93,8 @@ static size_t store_fixed(const struct mprof_raw_event *e, uint64_t ns, uint8_t 
 
 	mprof_store64(p, ns);
 	p[8] = e->id;
+	if (shape == MPROF_SHAPE_EXTRA)
+		return at + store_duration(e, p + at);
 	if (mprof_event_has_context(e->id)) {
 		mprof_store64(p + at, (uint64_t)e->context);
 		at += 8;
@@ -122,12 +136,19 @@ static int put_long(struct ctf_stream *s, const struct mprof_raw_event *e, const
 	return r ? r : write_all(s->fd, "", 1);
 }
 
-int ctf_stream_event(struct ctf_stream *s, const struct mprof_raw_event *e)
+int ctf_stream_event(struct ctf_stream *s, const struct mprof_raw_event *event)
 {
+	struct mprof_raw_event copy = *event;
+	const struct mprof_raw_event *e = &copy;
 	uint8_t fixed[FIXED_MAX];
-	size_t n = store_fixed(e, time_of(s, e->timestamp), fixed), all = n + (e->text ? e->text_bytes + 1 : 0);
+	size_t n, all;
 	int r;
 
+	/* A name can be longer in an event that was decoded from another format. */
+	if (e->id == MPROF_EVENT_extra && e->text_bytes > MPROF_EXTRA_BYTES_MAX - DURATION_BYTES - 1)
+		copy.text_bytes = MPROF_EXTRA_BYTES_MAX - DURATION_BYTES - 1;
+	n = store_fixed(e, time_of(s, e->timestamp), fixed);
+	all = n + (e->text ? e->text_bytes + 1 : 0);
 	if (all > PACKET_BYTES - MPROF_PACKET_HEADER_BYTES)
 		return put_long(s, e, fixed, n);
 	if (all > PACKET_BYTES - s->used) {

@@ -4,7 +4,7 @@
  *
  * Each stream becomes a process. The first track of the process has a slice (X) for each period in
  * which one thread ran, with the name of that thread, or in which no thread ran. Further tracks
- * show garbage collections, and gaps and damage. Each thread becomes an asynchronous track: a slice
+ * show garbage collections, gaps and damage, and durations. Each thread becomes an asynchronous track: a slice
  * (b, e) for the thread's life, and an instant (n) for each event of the thread.
  *
  * The format allows arrows (s, f) only between slices of phase X, so all arrows are on the first
@@ -26,7 +26,7 @@
 #include "thread-table.h"
 
 #define RUNNING 1 /* thread id of a stream's first track */
-#define EXTRAS	2
+#define EXTRAS	3
 #define ROW_MAX 1024u /* a row takes fewer bytes, not counting texts of any length */
 
 /* A slice that has begun. The slice is written when it ends. */
@@ -214,6 +214,8 @@ static void put_slice(struct chrome_state *s, const struct slice_event *end, con
 	at = put_us(put(at, ",\"dur\":"), end->time > open->start ? end->time - open->start : 0);
 	if (tid == RUNNING)
 		at = put_track_name(s, at, open->track);
+	else if (!end->constant_name)
+		at = put_name(s, at, end->name, end->name_bytes);
 	else
 		at = put_constant_name(at, open->category, open->category_bytes);
 	row_end_arguments(s, at, open->category, open->category_bytes, open->notes, open->n_notes);

@@ -111,7 +111,7 @@ static size_t fixed(const struct mprof_raw_event *e, char *out)
 	out[n++] = ',';
 	n += (size_t)(stpcpy(out + n, mprof_event_name(e->id)) - (out + n));
 	out[n++] = ',';
-	if (mprof_event_has_context(e->id))
+	if (mprof_event_has_thread(e->id))
 		n += digits_put_signed(out + n, e->context);
 	out[n++] = ',';
 	if (other)
@@ -120,7 +120,7 @@ static size_t fixed(const struct mprof_raw_event *e, char *out)
 	if (shape == MPROF_SHAPE_THREAD_TYPE)
 		n += (size_t)(stpcpy(out + n, mprof_thread_type_name(e->type)) - (out + n));
 	out[n++] = ',';
-	if (shape == MPROF_SHAPE_DURATION)
+	if (shape == MPROF_SHAPE_DURATION || shape == MPROF_SHAPE_EXTRA)
 		n += digits_put(out + n, (uint64_t)e->number);
 	else if (shape == MPROF_SHAPE_AMOUNT_TEXT)
 		n += digits_put_signed(out + n, e->number);

@@ -195,6 +195,20 @@ static int put_collection(struct sqlite_state *x, const struct slice_event *e)
 		   cell_number((int64_t)e->time), cell_number(clamp(x, (uint64_t)x->raw->number)));
 }
 
+/* Both ends of the slice come with one event. Here durations may overlap, so the slice's start does not count. */
+static int put_duration(struct sqlite_state *x, const struct slice_event *e)
+{
+	uint64_t ns = (uint64_t)x->raw->number, end = x->raw->timestamp;
+
+	if (e->kind == SLICE_BEGIN) {
+		x->actor = e->actor;
+		return 0;
+	}
+	return PUT(x, ROW_DURATION, cell_number(e->stream), cell_thread(x->actor),
+		   cell_number(clamp(x, ns < end ? end - ns : 0)), cell_number(clamp(x, end)),
+		   cell_number(clamp(x, ns)), raw_text(x));
+}
+
 static int put_activation(struct sqlite_state *x, const struct slice_event *e)
 {
 	struct sqlite_stream *s = &x->streams[e->stream];
@@ -216,6 +230,9 @@ static int on_slice(void *context, const struct slice_event *e)
 		return put_sample(x, e);
 	if (e->life)
 		return e->kind == SLICE_BEGIN ? begin_life(x, e) : end_life(x, e);
+	/* The slice of the running thread and a gap may begin or end with any event. */
+	if (x->raw && x->raw->id == MPROF_EVENT_extra && strcmp(e->category, mprof_event_name(MPROF_EVENT_extra)) == 0)
+		return put_duration(x, e);
 	return x->raw && x->raw->id == MPROF_EVENT_gc ? put_collection(x, e) : put_activation(x, e);
 }
 

@@ -55,6 +55,40 @@ int slices_collection(struct slices *a, struct slice_stream *s, const struct mpr
 	return r ? r : slices_put(a, s, &end);
 }
 
+/*
+ * Durations of a stream have one track. There they must not overlap: each begins at the end of the one
+ * before, if it began earlier, and the note duration_ns has all of it.
+ */
+int slices_duration(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time)
+{
+	uint64_t duration = (uint64_t)e->number, start = duration < time ? time - duration : 0;
+	struct slice_event event = {.kind = SLICE_BEGIN, .category = mprof_event_name(e->id)}, end;
+	uint32_t thread;
+	int r = slices_thread(a, s, e->context, &thread);
+
+	if (r)
+		return r;
+	s->threads.list[thread].last = s->now;
+	r = extra(a, s, "durations", &s->durations);
+	start = start < s->measured ? s->measured : start;
+	s->measured = time < start ? start : time;
+	event.track = s->durations;
+	event.actor = s->threads.list[thread].track;
+	event.time = start;
+	event.name = e->text ? a->text.text : "";
+	event.name_bytes = e->text ? a->text.bytes : 0;
+	slice_add_note(&event, "thread", e->context);
+	if (s->measured != e->timestamp)
+		slice_add_note(&event, "time_ns", (int64_t)e->timestamp);
+	slice_add_note(&event, "duration_ns", e->number);
+	end = (struct slice_event){
+		.kind = SLICE_END, .track = s->durations, .time = s->measured, .category = event.category};
+	end.name = event.name;
+	end.name_bytes = event.name_bytes;
+	r = r ? r : slices_put(a, s, &event);
+	return r ? r : slices_put(a, s, &end);
+}
+
 int slices_lost(struct slices *a, struct slice_stream *s, uint64_t to)
 {
 	struct slice_event event = {.time = s->now, .category = "gap"};
@@ -444,6 +478,8 @@ static int handle(const struct step *x)
 		return slices_counter(x->a, x->s, x->e, x->time);
 	case MPROF_EVENT_gc:
 		return slices_collection(x->a, x->s, x->e, x->time);
+	case MPROF_EVENT_extra:
+		return slices_duration(x->a, x->s, x->e, x->time);
 	case MPROF_EVENT_IDS:
 		break;
 	}

@@ -21,9 +21,10 @@ struct slice_stream {
 	unsigned int number;
 	uint32_t process; /* track of the process that stands for this stream */
 	/*
-	 * Numbers of the tracks for garbage collections, and for gaps and damage; 0 = not made yet.
+	 * Numbers of the tracks for garbage collections, for gaps and damage, and for durations;
+	 * 0 = not made yet.
 	 */
-	uint32_t collector, faults;
+	uint32_t collector, faults, durations;
 	struct thread_table threads;
 	struct texts counter_names;
 	struct slice_counter *counters; /* for each string of COUNTER_NAMES: the counter of that name; owned */
@@ -40,6 +41,7 @@ struct slice_stream {
 	 */
 	uint64_t now;
 	uint64_t collected; /* time at which the last garbage collection ended */
+	uint64_t measured;  /* time at which the last duration ended */
 	uint64_t lost;	    /* packets missing after NOW */
 };
 
@@ -98,6 +100,8 @@ int slices_event(struct slices *a, struct slice_stream *s, const struct mprof_ra
 
 /* Add a slice for the garbage collection that ended with event E at TIME. */
 int slices_collection(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
+/* Add a slice for the duration that ended with event E at TIME. The text of the event is its name. */
+int slices_duration(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
 /* If packets are missing, add a slice for them from the latest event to TO. */
 int slices_lost(struct slices *a, struct slice_stream *s, uint64_t to);
 /* damage() of struct consumer: add an instant for the damage. */

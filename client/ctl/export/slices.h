@@ -15,6 +15,7 @@
  *                     gives to the thread that takes
  *   label             an instant
  *   counter           a counter track
+ *   duration          a slice with its name on a track of their own
  *   gc                slices on a track of their own; gaps and damage have a track of slices and
  *                     instants
  *
@@ -82,7 +83,8 @@ struct slice_event {
 	bool constant_name; /* NAME is a constant, and is not empty */
 	int64_t value;	    /* for SLICE_VALUE: the counter's value */
 	/*
-	 * Track of the thread that set the counter or created the thread; 0 for all other events.
+	 * Track of the thread that set the counter, created the thread or took the duration; 0 for all
+	 * other events.
 	 */
 	uint32_t actor;
 	unsigned int n_notes;

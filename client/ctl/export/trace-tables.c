@@ -49,6 +49,7 @@ static const struct row_def row_defs[TABLE_ROWS] = {
 	[ROW_THREAD_LABEL] = {"UPDATE threads SET label = ?2 ", "WHERE thread = ?1", 2},
 	[ROW_THREAD_EXPECTED] = {"UPDATE threads SET expected = 1 ", "WHERE thread = ?1", 1},
 	[ROW_COUNTER] = {"INSERT INTO counters VALUES ", "(?, ?, ?)", 3},
+	[ROW_DURATION] = {"INSERT INTO durations VALUES ", "(NULL, ?, ?, ?, ?, ?, ?)", 6},
 	[ROW_COLLECTION] = {"INSERT INTO collections VALUES ", "(NULL, ?, ?, ?, ?)", 4},
 	[ROW_GAP] = {"INSERT INTO gaps VALUES ", "(NULL, ?, ?, ?, ?)", 4},
 	[ROW_DAMAGE] = {"INSERT INTO damages VALUES ", "(NULL, ?, ?, ?, ?, ?, ?)", 6},

@@ -194,7 +194,7 @@ static bool names_other(uint8_t id)
 
 bool filter_takes(struct filter *f, unsigned int stream, const struct mprof_raw_event *e)
 {
-	bool context = mprof_event_has_context(e->id), other = names_other(e->id);
+	bool context = mprof_event_has_thread(e->id), other = names_other(e->id);
 	bool inside = period_holds(f->period, e->timestamp);
 
 	if (f->label && e->id == MPROF_EVENT_label && glob_match(f->label, e->text, e->text_bytes))

@@ -5,14 +5,25 @@
  * and needs no C library. Recording never fails and never waits: an event that cannot be recorded
  * is dropped and counted by reason (enum mprof_drop).
  *
- * A recorder has one writer. Calls on one recorder must not overlap, with one exception: the clock
+ * A recorder has one writer. Calls on one recorder must not overlap, with two exceptions. The clock
  * callback may record (for example a garbage collection that runs while the clock is read). An
- * event that an interrupt records while another event is being written is dropped and counted as
- * MPROF_DROP_NESTED.
+ * interrupt or signal handler of the writer may record while another event is being written: its event
+ * is kept with its time and written behind the other one, while there is room for
+ * MPROF_RECORDER_KEPT_BYTES of such events; what does not fit is dropped and counted as
+ * MPROF_DROP_NESTED. A program with several threads has a recorder for each (mprof/tracer.h).
+ *
+ * Before the first event that is recorded after a drop, the counter `mprof-dropped` is recorded: the
+ * number of all events dropped since init.
  *
  * Times are nanoseconds of a clock that does not go back. Thread ids are chosen by the program and
  * signed; -1 (MPROF_THREAD_NONE) means "no thread". A text is a pointer and a length in bytes,
  * contains no NUL, and needs no terminator. The recorder copies the text before the call returns.
+ * A text that is recorded often can be interned instead: the calls that end with _text take a struct
+ * mprof_text, which the program keeps unchanged as long as the recorder records. Each packet has such
+ * a text once, and then a number for it.
+ *
+ * With MPROF_RECORDER_OFF defined, all calls are macros that leave no instruction and do not evaluate
+ * their arguments. At run time a call on a recorder that is off costs one load and one test.
  *
  *	static struct mprof_recorder recorder;
  *
@@ -47,19 +58,35 @@ enum mprof_recorder_status {
 	 */
 	MPROF_RECORDER_E_PACKETS,
 	MPROF_RECORDER_E_MEMORY, /* the ring's memory is NULL, or not aligned to MPROF_RECORDER_ALIGNMENT */
+	MPROF_RECORDER_E_RING,	 /* continue: the memory holds no ring of this size that a recorder wrote */
 };
+
+#define MPROF_RECORDER_KEPT_BYTES 512u /* room for the events of interrupts, two bytes more for each */
+#define MPROF_RECORDER_TEXTS	  32u  /* interned texts of a packet that the recorder remembers */
 
 enum mprof_drop {
 	MPROF_DROP_TOO_BIG, /* the event does not fit an empty packet */
 	MPROF_DROP_NUL,	    /* the text contains a NUL: a reader would misread every later event of the packet */
-	MPROF_DROP_NESTED,  /* the call came from an interrupt while another event was being written */
-	MPROF_DROP_OFF,	    /* the recorder is not initialised, or stopped */
+	MPROF_DROP_NESTED,  /* an interrupt recorded in the middle of an event, and there was no room to keep it */
+	MPROF_DROP_NO_RING, /* mprof/tracer.h: the thread could get no ring, or not in time */
 	MPROF_DROPS,
 };
 
+/* A text to intern: BYTES bytes at TEXT, without a NUL. */
+struct mprof_text {
+	const char *text;
+	size_t bytes;
+};
+
+/* Initialise a struct mprof_text with a string literal. */
+#define MPROF_TEXT(literal)                    \
+	{                                      \
+		(literal), sizeof(literal) - 1 \
+	}
+
 /*
  * The recorder's state. The caller allocates it and leaves the fields alone. A zeroed recorder is
- * off and drops every event.
+ * off and ignores every event.
  */
 struct mprof_recorder {
 	uint8_t *memory; /* the ring; the caller owns it; NULL = off */
@@ -79,13 +106,28 @@ struct mprof_recorder {
 	uint64_t now_ns;    /* set by mprof_recorder_at; used without a clock */
 	int64_t current;    /* the running thread, or MPROF_THREAD_NONE */
 	bool volatile busy; /* an event is being written */
+	bool compatible;    /* event ids 0 to 13 only */
 
 	uint64_t (*clock)(void *context); /* return nanoseconds; NULL = use now_ns */
 	void *clock_context;
 
 	uint64_t events; /* events recorded since init */
 	uint64_t dropped[MPROF_DROPS];
+	uint64_t drops;	      /* all of them together */
+	uint64_t drops_said;  /* the value that the ring's counter `mprof-dropped` has */
 	uint64_t clock_steps; /* number of times that the clock went back */
+
+	/* The interned texts of the packet SEQUENCE, by a hash of their addresses. */
+	struct mprof_recorder_text {
+		const struct mprof_text *text; /* NULL = none */
+		uint64_t sequence;
+		uint32_t id;
+	} texts[MPROF_RECORDER_TEXTS];
+	uint32_t last_text; /* greatest id of a text in the packet */
+
+	uint32_t kept_bytes; /* used bytes of KEPT */
+	/* Events of interrupts, each behind its length, u16. */
+	uint8_t kept[MPROF_RECORDER_KEPT_BYTES];
 };
 
 /*
@@ -105,14 +147,40 @@ struct mprof_recorder {
 enum mprof_recorder_status mprof_recorder_init(struct mprof_recorder *r, void *memory, size_t size, unsigned packets,
 					       uint64_t (*clock)(void *context), void *context);
 
+/*
+ * As mprof_recorder_init(), but continue the ring that is at MEMORY, behind its last event: MEMORY
+ * holds a ring of SIZE bytes and PACKETS packets that a recorder wrote, and nobody writes to it any
+ * more. Its readers follow it as if one program had written all. The times of CLOCK go on from the
+ * ring's last event. Return MPROF_RECORDER_E_RING if MEMORY holds no such ring: format it by
+ * mprof_recorder_init().
+ */
+enum mprof_recorder_status mprof_recorder_continue(struct mprof_recorder *r, void *memory, size_t size,
+						   unsigned packets, uint64_t (*clock)(void *context), void *context);
+
 /* Return one sentence that describes STATUS. The string is constant and never freed. */
 const char *mprof_recorder_status_text(enum mprof_recorder_status status);
 
 /*
  * Stop recording. The ring stays as it is, and MEMORY is the caller's again. The counters stay
- * readable; later events are dropped as MPROF_DROP_OFF.
+ * readable; later events are ignored.
  */
 void mprof_recorder_stop(struct mprof_recorder *r);
+
+/*
+ * Record only events with the ids 0 to 13, which every program for mirage-profile's traces reads, if
+ * COMPATIBLE. Interned texts are then copied into each event, and durations are ignored. Off after
+ * mprof_recorder_init().
+ */
+static inline void mprof_recorder_compatible(struct mprof_recorder *r, bool compatible)
+{
+	r->compatible = compatible;
+}
+
+/* Return whether events are recorded. */
+static inline bool mprof_recorder_on(const struct mprof_recorder *r)
+{
+	return r->memory != NULL;
+}
 
 /* Set the time of the next events to NS nanoseconds. A recorder with a clock ignores it. */
 static inline void mprof_recorder_at(struct mprof_recorder *r, uint64_t ns)
@@ -135,64 +203,240 @@ static inline uint64_t mprof_recorder_sequence(const struct mprof_recorder *r)
 /* Return the number of events dropped since init, all reasons together. */
 uint64_t mprof_recorder_dropped(const struct mprof_recorder *r);
 
+/* ---- called by the inline functions below, if the recorder is on ---- */
+
+void mprof_recorder_do_creates(struct mprof_recorder *r, int64_t child, enum mprof_thread_type type);
+void mprof_recorder_do_read(struct mprof_recorder *r, int64_t reader, int64_t source);
+void mprof_recorder_do_try_read(struct mprof_recorder *r, int64_t reader, int64_t source);
+void mprof_recorder_do_fulfills(struct mprof_recorder *r, int64_t resolvee);
+void mprof_recorder_do_fails(struct mprof_recorder *r, int64_t resolvee, const char *exn, size_t exn_bytes);
+void mprof_recorder_do_becomes(struct mprof_recorder *r, int64_t thread, int64_t sleeper);
+void mprof_recorder_do_label(struct mprof_recorder *r, int64_t thread, const char *text, size_t text_bytes);
+void mprof_recorder_do_label_text(struct mprof_recorder *r, int64_t thread, const struct mprof_text *text);
+void mprof_recorder_do_should_resolve(struct mprof_recorder *r, int64_t thread);
+void mprof_recorder_do_increase(struct mprof_recorder *r, int64_t amount, const char *name, size_t name_bytes);
+void mprof_recorder_do_increase_text(struct mprof_recorder *r, int64_t amount, const struct mprof_text *name);
+void mprof_recorder_do_counter(struct mprof_recorder *r, int64_t value, const char *name, size_t name_bytes);
+void mprof_recorder_do_counter_text(struct mprof_recorder *r, int64_t value, const struct mprof_text *name);
+void mprof_recorder_do_duration(struct mprof_recorder *r, int64_t thread, uint64_t ns, const char *name,
+				size_t name_bytes);
+void mprof_recorder_do_duration_text(struct mprof_recorder *r, int64_t thread, uint64_t ns,
+				     const struct mprof_text *name);
+void mprof_recorder_do_switch(struct mprof_recorder *r, int64_t thread);
+void mprof_recorder_do_suspend(struct mprof_recorder *r);
+void mprof_recorder_do_gc(struct mprof_recorder *r, uint64_t duration);
+void mprof_recorder_do_signal(struct mprof_recorder *r, int64_t receiver, int64_t source);
+void mprof_recorder_do_read_later(struct mprof_recorder *r, int64_t reader, int64_t source);
+void mprof_recorder_do_signal_noswitch(struct mprof_recorder *r, int64_t receiver, int64_t source);
+
+#ifndef MPROF_RECORDER_OFF
+
 /* The running thread creates the thread CHILD of type TYPE. */
-void mprof_recorder_creates(struct mprof_recorder *r, int64_t child, enum mprof_thread_type type);
+static inline void mprof_recorder_creates(struct mprof_recorder *r, int64_t child, enum mprof_thread_type type)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_creates(r, child, type);
+}
 
 /*
  * READER reads the value of SOURCE, which is resolved, and READER runs now. If READER is SOURCE,
  * nothing is recorded and only the running thread changes.
  */
-void mprof_recorder_read(struct mprof_recorder *r, int64_t reader, int64_t source);
+static inline void mprof_recorder_read(struct mprof_recorder *r, int64_t reader, int64_t source)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_read(r, reader, source);
+}
 
 /* READER finds SOURCE unresolved. The running thread stays the same. */
-void mprof_recorder_try_read(struct mprof_recorder *r, int64_t reader, int64_t source);
+static inline void mprof_recorder_try_read(struct mprof_recorder *r, int64_t reader, int64_t source)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_try_read(r, reader, source);
+}
 
-/*
- * The running thread resolves RESOLVEE. mprof_recorder_fulfills() records that RESOLVEE got a
- * value, mprof_recorder_fails() that RESOLVEE failed with the exception EXN, a text of EXN_BYTES
- * bytes.
- */
-void mprof_recorder_fulfills(struct mprof_recorder *r, int64_t resolvee);
-void mprof_recorder_fails(struct mprof_recorder *r, int64_t resolvee, const char *exn, size_t exn_bytes);
+/* The running thread resolves RESOLVEE, which got a value. */
+static inline void mprof_recorder_fulfills(struct mprof_recorder *r, int64_t resolvee)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_fulfills(r, resolvee);
+}
+
+/* The running thread resolves RESOLVEE, which failed with the exception EXN, a text of EXN_BYTES bytes. */
+static inline void mprof_recorder_fails(struct mprof_recorder *r, int64_t resolvee, const char *exn, size_t exn_bytes)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_fails(r, resolvee, exn, exn_bytes);
+}
 
 /* THREAD becomes an alias of SLEEPER: SLEEPER continues in THREAD's place. */
-void mprof_recorder_becomes(struct mprof_recorder *r, int64_t thread, int64_t sleeper);
+static inline void mprof_recorder_becomes(struct mprof_recorder *r, int64_t thread, int64_t sleeper)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_becomes(r, thread, sleeper);
+}
 
-/*
- * Label THREAD with TEXT of TEXT_BYTES bytes. The label "__should_resolve" asks viewers to flag
- * THREAD if it never resolves.
- */
-void mprof_recorder_label(struct mprof_recorder *r, int64_t thread, const char *text, size_t text_bytes);
+/* Label THREAD with TEXT of TEXT_BYTES bytes. */
+static inline void mprof_recorder_label(struct mprof_recorder *r, int64_t thread, const char *text, size_t text_bytes)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_label(r, thread, text, text_bytes);
+}
+
+static inline void mprof_recorder_label_text(struct mprof_recorder *r, int64_t thread, const struct mprof_text *text)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_label_text(r, thread, text);
+}
+
+/* Ask viewers to flag THREAD if it never resolves. */
+static inline void mprof_recorder_should_resolve(struct mprof_recorder *r, int64_t thread)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_should_resolve(r, thread);
+}
 
 /*
  * The running thread changes the counter NAME, a text of NAME_BYTES bytes.
  * mprof_recorder_increase() adds AMOUNT, which may be negative; mprof_recorder_counter() sets the
- * counter to VALUE.
+ * counter to VALUE. Record the initial value of a counter that is only increased by
+ * mprof_recorder_counter(): without it, viewers let the values begin at 0.
  */
-void mprof_recorder_increase(struct mprof_recorder *r, int64_t amount, const char *name, size_t name_bytes);
-void mprof_recorder_counter(struct mprof_recorder *r, int64_t value, const char *name, size_t name_bytes);
+static inline void mprof_recorder_increase(struct mprof_recorder *r, int64_t amount, const char *name,
+					   size_t name_bytes)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_increase(r, amount, name, name_bytes);
+}
+
+static inline void mprof_recorder_increase_text(struct mprof_recorder *r, int64_t amount, const struct mprof_text *name)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_increase_text(r, amount, name);
+}
+
+static inline void mprof_recorder_counter(struct mprof_recorder *r, int64_t value, const char *name, size_t name_bytes)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_counter(r, value, name, name_bytes);
+}
+
+static inline void mprof_recorder_counter_text(struct mprof_recorder *r, int64_t value, const struct mprof_text *name)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_counter_text(r, value, name);
+}
+
+/*
+ * NAME, which THREAD did for NS nanoseconds, has just ended: a system call, a request, a phase.
+ * Durations of a thread may nest.
+ */
+static inline void mprof_recorder_duration(struct mprof_recorder *r, int64_t thread, uint64_t ns, const char *name,
+					   size_t name_bytes)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_duration(r, thread, ns, name, name_bytes);
+}
+
+static inline void mprof_recorder_duration_text(struct mprof_recorder *r, int64_t thread, uint64_t ns,
+						const struct mprof_text *name)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_duration_text(r, thread, ns, name);
+}
 
 /* THREAD runs now. If THREAD is already the running thread, nothing is recorded. */
-void mprof_recorder_switch(struct mprof_recorder *r, int64_t thread);
+static inline void mprof_recorder_switch(struct mprof_recorder *r, int64_t thread)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_switch(r, thread);
+}
 
 /*
  * No thread runs: the program is about to wait. Each call is recorded, also if no thread ran
  * before.
  */
-void mprof_recorder_suspend(struct mprof_recorder *r);
+static inline void mprof_recorder_suspend(struct mprof_recorder *r)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_suspend(r);
+}
 
 /* A garbage collection that took DURATION nanoseconds has just ended. */
-void mprof_recorder_gc(struct mprof_recorder *r, uint64_t duration);
+static inline void mprof_recorder_gc(struct mprof_recorder *r, uint64_t duration)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_gc(r, duration);
+}
 
 /* SOURCE signals RECEIVER through a condition, and RECEIVER runs now. */
-void mprof_recorder_signal(struct mprof_recorder *r, int64_t receiver, int64_t source);
+static inline void mprof_recorder_signal(struct mprof_recorder *r, int64_t receiver, int64_t source)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_signal(r, receiver, source);
+}
 
 /*
  * As mprof_recorder_read() and mprof_recorder_signal(), but the running thread stays the same.
  * Programs with fibres record these two.
  */
-void mprof_recorder_read_later(struct mprof_recorder *r, int64_t reader, int64_t source);
-void mprof_recorder_signal_noswitch(struct mprof_recorder *r, int64_t receiver, int64_t source);
+static inline void mprof_recorder_read_later(struct mprof_recorder *r, int64_t reader, int64_t source)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_read_later(r, reader, source);
+}
+
+static inline void mprof_recorder_signal_noswitch(struct mprof_recorder *r, int64_t receiver, int64_t source)
+{
+	if (mprof_recorder_on(r))
+		mprof_recorder_do_signal_noswitch(r, receiver, source);
+}
+
+#else /* MPROF_RECORDER_OFF */
+
+/* sizeof does not evaluate its operand, and makes an argument count as used. */
+#define mprof_recorder_init(r, memory, size, packets, clock, context)                                     \
+	((void)sizeof(r), (void)sizeof(memory), (void)sizeof(size), (void)sizeof(packets), (void)(clock), \
+	 (void)sizeof(context), MPROF_RECORDER_OK)
+#define mprof_recorder_continue(r, memory, size, packets, clock, context) \
+	mprof_recorder_init(r, memory, size, packets, clock, context)
+#define mprof_recorder_stop(r)			   ((void)sizeof(r))
+#define mprof_recorder_compatible(r, compatible)   ((void)sizeof(r), (void)sizeof(compatible))
+#define mprof_recorder_on(r)			   ((void)sizeof(r), false)
+#define mprof_recorder_at(r, ns)		   ((void)sizeof(r), (void)sizeof(ns))
+#define mprof_recorder_current(r)		   ((void)sizeof(r), (int64_t)MPROF_THREAD_NONE)
+#define mprof_recorder_sequence(r)		   ((void)sizeof(r), UINT64_C(0))
+#define mprof_recorder_dropped(r)		   ((void)sizeof(r), UINT64_C(0))
+#define mprof_recorder_creates(r, child, type)	   ((void)sizeof(r), (void)sizeof(child), (void)sizeof(type))
+#define mprof_recorder_read(r, reader, source)	   ((void)sizeof(r), (void)sizeof(reader), (void)sizeof(source))
+#define mprof_recorder_try_read(r, reader, source) ((void)sizeof(r), (void)sizeof(reader), (void)sizeof(source))
+#define mprof_recorder_fulfills(r, resolvee)	   ((void)sizeof(r), (void)sizeof(resolvee))
+#define mprof_recorder_fails(r, resolvee, exn, exn_bytes) \
+	((void)sizeof(r), (void)sizeof(resolvee), (void)sizeof(exn), (void)sizeof(exn_bytes))
+#define mprof_recorder_becomes(r, thread, sleeper) ((void)sizeof(r), (void)sizeof(thread), (void)sizeof(sleeper))
+#define mprof_recorder_label(r, thread, text, text_bytes) \
+	((void)sizeof(r), (void)sizeof(thread), (void)sizeof(text), (void)sizeof(text_bytes))
+#define mprof_recorder_label_text(r, thread, text) ((void)sizeof(r), (void)sizeof(thread), (void)sizeof(text))
+#define mprof_recorder_should_resolve(r, thread)   ((void)sizeof(r), (void)sizeof(thread))
+#define mprof_recorder_increase(r, amount, name, name_bytes) \
+	((void)sizeof(r), (void)sizeof(amount), (void)sizeof(name), (void)sizeof(name_bytes))
+#define mprof_recorder_increase_text(r, amount, name) ((void)sizeof(r), (void)sizeof(amount), (void)sizeof(name))
+#define mprof_recorder_counter(r, value, name, name_bytes) \
+	((void)sizeof(r), (void)sizeof(value), (void)sizeof(name), (void)sizeof(name_bytes))
+#define mprof_recorder_counter_text(r, value, name) ((void)sizeof(r), (void)sizeof(value), (void)sizeof(name))
+#define mprof_recorder_duration(r, thread, ns, name, name_bytes) \
+	((void)sizeof(r), (void)sizeof(thread), (void)sizeof(ns), (void)sizeof(name), (void)sizeof(name_bytes))
+#define mprof_recorder_duration_text(r, thread, ns, name) \
+	((void)sizeof(r), (void)sizeof(thread), (void)sizeof(ns), (void)sizeof(name))
+#define mprof_recorder_switch(r, thread)	     ((void)sizeof(r), (void)sizeof(thread))
+#define mprof_recorder_suspend(r)		     ((void)sizeof(r))
+#define mprof_recorder_gc(r, duration)		     ((void)sizeof(r), (void)sizeof(duration))
+#define mprof_recorder_signal(r, receiver, source)   ((void)sizeof(r), (void)sizeof(receiver), (void)sizeof(source))
+#define mprof_recorder_read_later(r, reader, source) ((void)sizeof(r), (void)sizeof(reader), (void)sizeof(source))
+#define mprof_recorder_signal_noswitch(r, receiver, source) \
+	((void)sizeof(r), (void)sizeof(receiver), (void)sizeof(source))
+
+#endif
 
 #ifdef __cplusplus
 }

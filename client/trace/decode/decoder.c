@@ -23,6 +23,7 @@
 
 #include <mprof/trace.h>
 
+#include "extras.h"
 #include "walk.h"
 
 enum state {
@@ -34,6 +35,7 @@ enum state {
 
 /* Most bytes of an event without its string. */
 #define FIXED_MAX    26u
+#define EXTRA_FIXED  (MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES)
 #define SIGNATURE    20u /* magic and uuid */
 #define CARRY_INLINE 64u
 
@@ -54,6 +56,7 @@ struct mprof_decoder {
 	struct mprof_packet packet;
 	struct mprof_damage damage;
 	struct mprof_totals totals;
+	struct extras extras;
 	uint8_t small[CARRY_INLINE];
 };
 
@@ -66,13 +69,17 @@ struct mprof_decoder *mprof_decoder_new(void)
 	d->in = d->small;
 	d->carry = d->small;
 	d->carry_room = sizeof(d->small);
+	extras_init(&d->extras);
 	return d;
 }
 
 struct mprof_decoder *mprof_decoder_free(struct mprof_decoder *d)
 {
-	if (d && d->carry != d->small)
+	if (!d)
+		return NULL;
+	if (d->carry != d->small)
 		free(d->carry);
+	extras_deinit(&d->extras);
 	free(d);
 	return NULL;
 }
@@ -87,6 +94,7 @@ void mprof_decoder_begin(struct mprof_decoder *d, uint64_t offset, uint64_t inde
 	d->offset = offset;
 	d->next_index = index;
 	d->state = STATE_HEADER;
+	extras_clear(&d->extras);
 }
 
 void mprof_decoder_feed(struct mprof_decoder *d, const void *bytes, size_t len)
@@ -221,6 +229,9 @@ static void packet_open(struct mprof_decoder *d, const struct mprof_packet_heade
 	p->sequence = d->sequenced ? mprof_sequence_after(p->sequence, h->count) : h->count;
 	if (d->sequenced && step > 1 && step <= 0x8000)
 		d->totals.lost_packets += step - 1u;
+	/* A packet with the count of the one before is its continuation, and has its texts. */
+	if (!d->sequenced || step)
+		extras_clear(&d->extras);
 	d->totals.packets++;
 	d->sequenced = true;
 	p->index = d->next_index++;
@@ -405,8 +416,12 @@ static size_t carry_wants(const struct mprof_decoder *d)
 	size_t reach = smaller(d->left, d->content_left - d->carried);
 	const uint8_t *end;
 
-	if (d->carried < FIXED_MAX)
+	if (d->carried < EXTRA_FIXED)
+		return smaller(reach, EXTRA_FIXED - d->carried);
+	if (d->carry[8] != MPROF_EVENT_extra && d->carried < FIXED_MAX)
 		return smaller(reach, FIXED_MAX - d->carried);
+	if (d->carry[8] == MPROF_EVENT_extra)
+		return smaller(reach, EXTRA_FIXED + mprof_load16(d->carry + MPROF_EVENT_HEADER_BYTES) - d->carried);
 	reach = smaller(reach, MPROF_EVENT_BYTES_MAX + 1 - d->carried);
 	end = reach ? memchr(d->in, 0, reach) : NULL;
 	return end ? (size_t)(end - d->in) + 1 : reach;
@@ -424,8 +439,8 @@ static enum mprof_status step_carried(struct mprof_decoder *d, struct mprof_even
 			return d->finished ? cut_input(d) : MPROF_MORE;
 		if (!carry_take(d, n))
 			return MPROF_NOMEM;
-		if (d->carried > FIXED_MAX && d->carry[d->carried - 1] && d->carried <= MPROF_EVENT_BYTES_MAX &&
-		    d->carried < d->content_left)
+		if (d->carried > FIXED_MAX && d->carry[8] != MPROF_EVENT_extra && d->carry[d->carried - 1] &&
+		    d->carried <= MPROF_EVENT_BYTES_MAX && d->carried < d->content_left)
 			continue; /* the string does not end in these bytes: take more */
 		status = event_verdict(d, mprof_event_load(&event->raw, d->carry, d->carried), &event->raw, d->carried);
 		if (status == MPROF_CORRUPT)
@@ -490,8 +505,14 @@ static enum mprof_status step(struct mprof_decoder *d, struct mprof_event *event
 
 	take_back(d);
 	while (status == MPROF_OK) {
-		if (d->state == STATE_CONTENT && d->content_left)
-			return step_event(d, event);
+		if (d->state == STATE_CONTENT && d->content_left) {
+			status = step_event(d, event);
+			if (status != MPROF_OK || event->raw.id != MPROF_EVENT_extra ||
+			    extras_take(&d->extras, &event->raw, &d->totals))
+				return status;
+			take_back(d);
+			continue;
+		}
 		if (d->state == STATE_CONTENT)
 			d->state = STATE_PADDING;
 		if (d->state == STATE_PADDING)
@@ -529,8 +550,28 @@ static size_t walk(struct mprof_decoder *d, struct mprof_event *events, size_t n
 	return done;
 }
 
+/*
+ * If the next event is an `extra` that is complete in the fed bytes, take it. Return 1 if it gives out
+ * an event, which is then in *EVENT; 0 if not; -1 if the next event is another one.
+ */
+static int walk_extra(struct mprof_decoder *d, struct mprof_event *event)
+{
+	size_t avail = smaller(d->left, d->content_left);
+
+	if (avail < EXTRA_FIXED || d->in[8] != MPROF_EVENT_extra ||
+	    mprof_event_load(&event->raw, d->in, avail) != MPROF_EVENT_OK)
+		return -1;
+	event->offset = d->offset;
+	d->content_left -= (uint32_t)event->raw.bytes;
+	drop_fed(d, event->raw.bytes);
+	return extras_take(&d->extras, &event->raw, &d->totals);
+}
+
 size_t mprof_decoder_batch(struct mprof_decoder *d, struct mprof_event *events, size_t n, enum mprof_status *status)
 {
+	size_t done = 1;
+	int extra;
+
 	/*
 	 * Take the first event by the slow path, which opens packets and completes divided events.
 	 */
@@ -539,5 +580,12 @@ size_t mprof_decoder_batch(struct mprof_decoder *d, struct mprof_event *events, 
 		return 0;
 	if (d->lent) /* later events would have another lifetime than this one: return it alone */
 		return 1;
-	return 1 + (d->content_left ? walk(d, events + 1, n - 1) : 0);
+	while (done < n && d->content_left) {
+		done += walk(d, events + done, n - done);
+		extra = done < n ? walk_extra(d, events + done) : -1;
+		if (extra < 0)
+			break;
+		done += (size_t)extra;
+	}
+	return done;
 }

@@ -67,7 +67,7 @@ struct form {
 
 static const struct form text_forms[MPROF_EVENT_IDS] = {EVENTS(TEXT_FORM)};
 static const struct form json_forms[MPROF_EVENT_IDS] = {EVENTS(JSON_FORM)};
-static const char *const text_keys[MPROF_EVENT_IDS] = {EVENTS(TEXT_KEY)};
+static const char *const text_keys[MPROF_EVENT_IDS] = {EVENTS(TEXT_KEY)[MPROF_EVENT_extra] = "name"};
 
 static const char pairs[201] = "00010203040506070809101112131415161718192021222324"
 			       "25262728293031323334353637383940414243444546474849"
@@ -172,9 +172,12 @@ size_t mprof_event_text(const struct mprof_raw_event *e, char *line)
 {
 	char *out = put_seconds(line, e->timestamp);
 
-	if (e->id == MPROF_EVENT_gc)
+	if (e->id == MPROF_EVENT_gc) {
 		out = put_seconds(put_text(out, " gc duration="), (uint64_t)e->number);
-	else
+	} else if (e->id == MPROF_EVENT_extra) {
+		out = put_signed(put_text(out, " duration thread="), e->context);
+		out = put_text(put_seconds(put_text(out, " duration="), (uint64_t)e->number), " name=\"");
+	} else
 		out = put_fields(out, e, &text_forms[e->id]);
 	if (e->id == MPROF_EVENT_creates)
 		out = put_text(put_text(out, " type="), mprof_thread_type_name(e->type));
@@ -188,6 +191,11 @@ size_t mprof_event_json(const struct mprof_raw_event *e, char *line)
 	if (e->id == MPROF_EVENT_gc) {
 		out = put_unsigned(put_text(out, "\",\"event\":\"gc\",\"duration_ns\":\""), (uint64_t)e->number);
 		return (size_t)(put_text(out, "\"}") - line);
+	}
+	if (e->id == MPROF_EVENT_extra) {
+		out = put_signed(put_text(out, "\",\"event\":\"duration\",\"thread\":"), e->context);
+		out = put_unsigned(put_text(out, ",\"duration_ns\":\""), (uint64_t)e->number);
+		return (size_t)(put_text(out, "\",\"name\":\"") - line);
 	}
 	out = put_fields(out, e, &json_forms[e->id]);
 	if (e->id == MPROF_EVENT_creates)

@@ -5,6 +5,8 @@
  * bytes are left, one check covers all fields. A table says where each field is; a field that the
  * event does not have is masked to 0. The only decision left is whether the event has a string.
  *
+ * This code stops at an event `extra`, which needs the texts of its packet.
+ *
  * This code never reports damage: it stops, and mprof_event_load() then decodes the same event and
  * reports it. tests/fuzz/fuzz-decoder.c compares the results of both.
  */
@@ -87,7 +89,7 @@ size_t walk_events(struct walk *w, struct mprof_event *events, size_t n)
 	uint64_t offset = w->offset;
 	size_t i;
 
-	for (i = 0; i < n && (size_t)(end - p) >= FIXED_MAX && p[8] < MPROF_EVENT_IDS; i++) {
+	for (i = 0; i < n && (size_t)(end - p) >= FIXED_MAX && p[8] < MPROF_EVENT_extra; i++) {
 		const struct layout *l = &layouts[p[8]];
 		struct mprof_raw_event *e = &events[i].raw;
 

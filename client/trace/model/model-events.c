@@ -314,6 +314,20 @@ static void on_gc(const struct step *step)
 		};
 }
 
+static void on_duration(const struct step *step)
+{
+	uint32_t thread = thread_of(step, step->e->context);
+
+	*(struct mprof_duration *)grow_take(&step->m->arrays[MODEL_DURATIONS], sizeof(struct mprof_duration)) =
+		(struct mprof_duration){
+			.time = step->time,
+			.duration_ns = (uint64_t)step->e->number,
+			.thread = thread,
+			.name = step->text,
+			.stream = step->stream,
+		};
+}
+
 static void on_switch(const struct step *step)
 {
 	run(step, thread_of(step, step->e->context));
@@ -329,6 +343,7 @@ static void (*const handlers[MPROF_EVENT_IDS])(const struct step *step) = {
 	[MPROF_EVENT_increase] = on_counter,
 	[MPROF_EVENT_switch] = on_switch,
 	[MPROF_EVENT_gc] = on_gc,
+	[MPROF_EVENT_extra] = on_duration,
 	[MPROF_EVENT_signal] = on_signal,
 	[MPROF_EVENT_try_read] = on_try_read,
 	[MPROF_EVENT_counter] = on_counter,
@@ -368,9 +383,11 @@ static bool take_text(struct step *step)
 	const struct mprof_raw_event *e = step->e;
 
 	step->text = MPROF_NONE;
-	if (!e->text || is_marker(e))
+	if (!e->text && e->id != MPROF_EVENT_extra)
 		return true;
-	step->text = intern_add(&step->m->strings, e->text, e->text_bytes);
+	if (is_marker(e))
+		return true;
+	step->text = intern_add(&step->m->strings, e->text ? e->text : "", e->text ? e->text_bytes : 0);
 	return step->text != MPROF_NONE && counters_reserve(step->m);
 }
 

@@ -27,6 +27,7 @@ static const struct {
 	[MODEL_COUNTERS] = {sizeof(struct mprof_counter), 1},
 	[MODEL_SCALES] = {sizeof(struct mprof_scale), 1},
 	[MODEL_COLLECTIONS] = {sizeof(struct mprof_collection), 1},
+	[MODEL_DURATIONS] = {sizeof(struct mprof_duration), 1},
 	[MODEL_EXPECTATIONS] = {sizeof(struct mprof_expectation), 1},
 };
 
@@ -237,6 +238,7 @@ static void show(struct mprof_model *m)
 		.counters = a[MODEL_COUNTERS].items,
 		.scales = a[MODEL_SCALES].items,
 		.collections = a[MODEL_COLLECTIONS].items,
+		.durations = a[MODEL_DURATIONS].items,
 		.gaps = m->gaps.items,
 		.expectations = a[MODEL_EXPECTATIONS].items,
 		.streams = m->shown.items,
@@ -250,6 +252,7 @@ static void show(struct mprof_model *m)
 		.n_counters = a[MODEL_COUNTERS].n,
 		.n_scales = a[MODEL_SCALES].n,
 		.n_collections = a[MODEL_COLLECTIONS].n,
+		.n_durations = a[MODEL_DURATIONS].n,
 		.n_gaps = m->gaps.n,
 		.n_expectations = a[MODEL_EXPECTATIONS].n,
 		.n_streams = m->shown.n,

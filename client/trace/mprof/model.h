@@ -210,6 +210,19 @@ struct mprof_collection {
 	uint32_t reserved;
 };
 
+/*
+ * A named duration of THREAD, which ended at TIME. DURATION_NS is what the trace says, which can be any
+ * number.
+ */
+struct mprof_duration {
+	uint64_t time;
+	uint64_t duration_ns;
+	uint32_t thread;
+	uint32_t name; /* string */
+	uint32_t stream;
+	uint32_t reserved;
+};
+
 /* Missing packets. The trace has no events of STREAM between FROM and TO. */
 struct mprof_gap {
 	uint64_t from; /* time of the last event before the gap */
@@ -275,6 +288,7 @@ struct mprof_model_view {
 	const struct mprof_counter *counters; /* sorted by name, byte by byte, then by stream */
 	const struct mprof_scale *scales;
 	const struct mprof_collection *collections;
+	const struct mprof_duration *durations;
 	const struct mprof_gap *gaps;
 	const struct mprof_expectation *expectations;
 	const struct mprof_model_stream *streams;
@@ -288,6 +302,7 @@ struct mprof_model_view {
 	uint32_t n_counters;
 	uint32_t n_scales;
 	uint32_t n_collections;
+	uint32_t n_durations;
 	uint32_t n_gaps;
 	uint32_t n_expectations;
 	uint32_t n_streams;

@@ -68,6 +68,11 @@ struct mprof_packet {
 	uint16_t count;		/* sequence number modulo 65,536 */
 };
 
+/*
+ * A decoder resolves interned texts: it gives out a label or counter with its text, whatever its form in
+ * the packet. An event with the id MPROF_EVENT_extra is a duration: `context` is the thread, `number` the
+ * nanoseconds until the timestamp, `text` the name.
+ */
 struct mprof_event {
 	/*
 	 * Fields of the event. Its text is valid until the next call on the decoder, or as long as
@@ -76,6 +81,12 @@ struct mprof_event {
 	struct mprof_raw_event raw;
 	uint64_t offset; /* position of the event's first byte in the input */
 };
+
+/* Return whether an event that a decoder gives out with the type ID names a thread in `context`. */
+static inline bool mprof_event_has_thread(uint8_t id)
+{
+	return mprof_event_has_context(id) || id == MPROF_EVENT_extra;
+}
 
 enum mprof_damage_reason {
 	MPROF_DAMAGE_HEADER,	 /* no valid packet header: see the field header */
@@ -161,6 +172,12 @@ struct mprof_totals {
 	uint64_t lost_packets;
 	uint64_t damages;
 	uint64_t skipped; /* bytes skipped because of damage */
+	/*
+	 * Uses of interned texts that their packets do not have, because bytes before were lost or the
+	 * reading began behind them. Such a text is `#` and its number.
+	 */
+	uint64_t unknown_texts;
+	uint64_t skipped_extras; /* events `extra` of a kind that this version does not know, or damaged ones */
 };
 
 /* Return the totals so far. D owns them and updates them in place. */

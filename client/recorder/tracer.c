@@ -1,0 +1,469 @@
+/*
+ * A ring for each thread.
+ *
+ * A *slot* is a place for a ring. A thread takes a slot when it first records, by changing the slot's
+ * owner from 0, and keeps it until it ends; then the next thread takes it, with its recorder as it is.
+ * The slots are tried from the first one on, so few rings are made. Only the owner makes the slot's
+ * ring. Behind the slots of one thread each are those that threads share: for these, the owner is the
+ * thread that records now.
+ *
+ * What a thread knows is in thread-local memory (struct mine). GENERATION ties it to one start of the
+ * tracer, in one process: the page MARK has the generation, and the kernel gives a child of fork() an
+ * empty page instead. So the child finds out by one load, in whatever way it was forked.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#undef MPROF_RECORDER_OFF
+#include <mprof/tracer.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLOTS	 (MPROF_TRACER_OWN_MAX + MPROF_TRACER_SHARED_MAX)
+#define SPINS	 200u /* attempts to get a shared ring before the processor is given up */
+#define YIELDS	 50u  /* times that it is given up before the event is dropped */
+#define RETRY_NS 1000000000u
+#define LOCAL	 static __thread __attribute__((tls_model("initial-exec")))
+
+_Static_assert(SLOTS == MPROF_PUBLISHER_RINGS_MAX, "a publisher has a place for each ring");
+
+struct slot {
+	struct mprof_recorder recorder;
+	uint32_t owner;	   /* 0 = free; else an identifier of a thread (struct mine) */
+	bool made;	   /* the ring exists */
+	uint64_t retry_ns; /* if it could not be made: when to try again */
+	int64_t last;	   /* shared: `current` belongs to the thread with this number */
+	uint64_t sequence; /* packet that was kicked last */
+} __attribute__((aligned(64)));
+
+static struct tracer {
+	struct mprof_tracer_options options;
+	struct mprof_publisher publisher;
+	struct slot slots[SLOTS];
+	uint32_t *mark;	     /* a page that a child of fork() finds empty; the generation */
+	uint32_t generation; /* grows with each start and each fork */
+	uint32_t changing;   /* process in which a thread changes the tracer after a fork; 0 = none */
+	uint32_t threads;    /* identifiers that were given out */
+	uint64_t dropped;
+	uint64_t reported; /* of DROPPED: counted by a recorder */
+	pthread_key_t key;
+	bool has_key;
+} tracer;
+
+bool mprof_tracer_running;
+
+/* What a thread knows of its ring. A zeroed one knows nothing. */
+struct mine {
+	uint32_t generation;
+	uint32_t id;	   /* the owner in its slot; 0 = none yet */
+	struct slot *slot; /* NULL = none */
+	bool shared;	   /* SLOT is shared with other threads */
+	bool busy;	   /* the thread changes these fields, or takes the lock of a shared ring */
+	unsigned depth;	   /* calls of begin without their end */
+	int64_t current;   /* shared: the running thread, by this thread's events */
+};
+
+LOCAL struct mine mine;
+
+static uint64_t monotonic(void *context)
+{
+	struct timespec ts;
+
+	(void)context;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static int64_t thread_number(void)
+{
+	return syscall(SYS_gettid);
+}
+
+static uint32_t mark_load(void)
+{
+	return __atomic_load_n(tracer.mark, __ATOMIC_ACQUIRE);
+}
+
+static void count_drop(void)
+{
+	__atomic_fetch_add(&tracer.dropped, 1, __ATOMIC_RELAXED);
+}
+
+/* Give R the drops that no ring has counted yet: it records their number with its next event. */
+static void report_drops(struct mprof_recorder *r)
+{
+	uint64_t dropped = __atomic_load_n(&tracer.dropped, __ATOMIC_RELAXED);
+	uint64_t before = __atomic_load_n(&tracer.reported, __ATOMIC_RELAXED);
+
+	if (before >= dropped ||
+	    !__atomic_compare_exchange_n(&tracer.reported, &before, dropped, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	r->dropped[MPROF_DROP_NO_RING] += dropped - before;
+	r->drops += dropped - before;
+}
+
+/* ---- rings ------------------------------------------------------------------------------------ */
+
+/* Make the ring of SLOT, which the calling thread owns. Return whether the slot has a ring. */
+static bool slot_make(struct slot *slot)
+{
+	const struct mprof_publisher *p = &tracer.publisher;
+	unsigned index = (unsigned)(slot - tracer.slots);
+	char name[] = "ring-00";
+	void *memory;
+	int r;
+
+	if (slot->made)
+		return true;
+	if (slot->retry_ns && monotonic(NULL) < slot->retry_ns)
+		return false;
+	name[5] = (char)('0' + index / 10);
+	name[6] = (char)('0' + index % 10);
+	r = p->share(p->context, index, tracer.options.ring_bytes, &memory);
+	if (r == 0) {
+		mprof_recorder_init(&slot->recorder, memory, tracer.options.ring_bytes, tracer.options.packets,
+				    tracer.options.clock, tracer.options.clock_context);
+		mprof_recorder_compatible(&slot->recorder, tracer.options.compatible);
+		r = p->say(p->context, index, name);
+		if (r) {
+			mprof_recorder_stop(&slot->recorder);
+			p->withdraw(p->context, index);
+		}
+	}
+	if (r) {
+		slot->retry_ns = monotonic(NULL) + RETRY_NS;
+		return false;
+	}
+	slot->sequence = 0;
+	slot->last = MPROF_THREAD_NONE;
+	__atomic_store_n(&slot->made, true, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool slot_lock(struct slot *slot, uint32_t id)
+{
+	uint32_t nobody = 0;
+
+	return __atomic_load_n(&slot->owner, __ATOMIC_RELAXED) == 0 &&
+	       __atomic_compare_exchange_n(&slot->owner, &nobody, id, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void slot_unlock(struct slot *slot)
+{
+	__atomic_store_n(&slot->owner, 0, __ATOMIC_RELEASE);
+}
+
+/* Wait for a shared slot, but not long. Return whether the calling thread has it. */
+static bool slot_wait(struct slot *slot, uint32_t id)
+{
+	for (unsigned yields = 0;; yields++) {
+		for (unsigned i = 0; i < SPINS; i++)
+			if (slot_lock(slot, id))
+				return true;
+		if (yields == YIELDS)
+			return false;
+		sched_yield();
+	}
+}
+
+/* Find a slot for the calling thread. Return false if there is no ring to be had. */
+static bool find_slot(struct mine *m)
+{
+	struct slot *slot;
+
+	for (slot = tracer.slots; slot < tracer.slots + MPROF_TRACER_OWN_MAX; slot++) {
+		if (!slot_lock(slot, m->id))
+			continue;
+		if (slot_make(slot)) {
+			m->slot = slot;
+			m->shared = false;
+			return true;
+		}
+		slot_unlock(slot);
+		return false; /* what refuses one ring refuses the next */
+	}
+	m->slot = &tracer.slots[MPROF_TRACER_OWN_MAX + m->id % MPROF_TRACER_SHARED_MAX];
+	m->shared = true;
+	return true;
+}
+
+/* ---- processes ---------------------------------------------------------------------------------*/
+
+/*
+ * The process is a child of fork(): no thread but the calling one exists. Forget the parent's rings
+ * without touching their memory, which is not there.
+ */
+static bool process_begin(void)
+{
+	const struct mprof_publisher *p = &tracer.publisher;
+	uint32_t pid = (uint32_t)getpid(), other = __atomic_load_n(&tracer.changing, __ATOMIC_RELAXED);
+	bool good;
+
+	if (mark_load())
+		return true;
+	/*
+	 * Threads that the child has made may be here at the same time: one of them begins. If the
+	 * number is of another process, that one was forked by a thread that did not see it.
+	 */
+	if (other == pid ||
+	    !__atomic_compare_exchange_n(&tracer.changing, &other, pid, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	if (mark_load()) {
+		__atomic_store_n(&tracer.changing, 0, __ATOMIC_RELEASE);
+		return true;
+	}
+	memset(tracer.slots, 0, sizeof(tracer.slots));
+	tracer.dropped = tracer.reported = 0;
+	good = p->forked(p->context) == 0;
+	if (good)
+		__atomic_store_n(tracer.mark, ++tracer.generation, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(&mprof_tracer_running, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&tracer.changing, 0, __ATOMIC_RELEASE);
+	return good;
+}
+
+static void on_thread_end(void *value)
+{
+	(void)value;
+	mprof_tracer_thread_end();
+}
+
+/*
+ * The calling thread records for the first time since the tracer was started or the process forked.
+ * Return whether it has a slot.
+ */
+static bool thread_join(struct mine *m)
+{
+	uint32_t generation;
+
+	m->slot = NULL;
+	m->shared = false;
+	m->depth = 0;
+	if (!process_begin())
+		return false;
+	generation = mark_load();
+	do
+		m->id = __atomic_add_fetch(&tracer.threads, 1, __ATOMIC_RELAXED);
+	while (!m->id);
+	if (!find_slot(m))
+		return false;
+	m->current = thread_number();
+	if (tracer.has_key && !m->shared)
+		pthread_setspecific(tracer.key, m);
+	m->generation = generation;
+	return true;
+}
+
+/* ---- begin and end ---------------------------------------------------------------------------- */
+
+/* The ring of SLOT belongs to the calling thread now, alone or for this turn: let it speak for the thread. */
+static void turn(struct mine *m, struct slot *slot, bool first)
+{
+	struct mprof_recorder *r = &slot->recorder;
+
+	if (first || slot->last != (int64_t)m->id)
+		mprof_recorder_switch(r, m->current);
+	slot->last = m->id;
+	if (first && tracer.options.thread_began)
+		tracer.options.thread_began(tracer.options.thread_context, r);
+}
+
+/* The calling thread has no ring yet, or has a shared one. Return its recorder, or NULL. */
+static struct mprof_recorder *begin_slow(struct mine *m)
+{
+	int error = errno;
+	struct slot *slot;
+	bool first = m->generation == 0 || m->generation != mark_load(), good;
+
+	if (m->busy) {
+		count_drop();
+		return NULL;
+	}
+	m->busy = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	good = !first || thread_join(m);
+	slot = m->slot;
+	if (good && m->shared && m->depth == 0) {
+		good = slot_wait(slot, m->id);
+		if (good && !slot_make(slot)) {
+			slot_unlock(slot);
+			good = false;
+		}
+	}
+	if (good) {
+		m->depth++;
+		report_drops(&slot->recorder);
+		if (m->depth == 1)
+			turn(m, slot, first);
+	} else {
+		count_drop();
+		if (first)
+			m->generation = 0;
+	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	m->busy = false;
+	errno = error;
+	return good ? &slot->recorder : NULL;
+}
+
+struct mprof_recorder *mprof_tracer_begin(void)
+{
+	struct mine *m = &mine;
+
+	if (!mprof_tracer_on())
+		return NULL;
+	if (m->generation == 0 || m->generation != mark_load() || m->shared)
+		return begin_slow(m);
+	m->depth++;
+	report_drops(&m->slot->recorder);
+	return &m->slot->recorder;
+}
+
+/* The recorder may have finished packets: tell the readers. */
+static void kick(struct slot *slot)
+{
+	const struct mprof_publisher *p = &tracer.publisher;
+	uint64_t sequence = mprof_recorder_sequence(&slot->recorder);
+
+	if (sequence == slot->sequence)
+		return;
+	slot->sequence = sequence;
+	p->kick(p->context, (unsigned)(slot - tracer.slots));
+}
+
+void mprof_tracer_end(struct mprof_recorder *r)
+{
+	struct mine *m = &mine;
+	struct slot *slot = (struct slot *)(void *)((char *)r - offsetof(struct slot, recorder));
+
+	if (tracer.publisher.kick && !r->busy)
+		kick(slot);
+	/* Between begin and end the process was forked, or the thread has ended its ring. */
+	if (!m->depth)
+		return;
+	if (!m->shared) {
+		m->depth--;
+		return;
+	}
+	/* A signal handler that comes here finds DEPTH at 1, and so does not take the lock. */
+	m->busy = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (m->depth == 1) {
+		m->current = mprof_recorder_current(r);
+		slot_unlock(slot);
+	}
+	m->depth--;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	m->busy = false;
+}
+
+void mprof_tracer_thread_end(void)
+{
+	struct mine *m = &mine;
+
+	if (!m->generation || !mprof_tracer_on() || m->generation != mark_load() || m->depth)
+		return;
+	m->busy = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	m->generation = 0;
+	if (!m->shared)
+		slot_unlock(m->slot);
+	m->slot = NULL;
+	m->shared = false;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	m->busy = false;
+}
+
+/* ---- start and stop --------------------------------------------------------------------------- */
+
+/* Map the page that a child of fork() finds empty. It stays mapped, so that late calls can read it. */
+static int mark_map(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *p;
+
+	if (tracer.mark)
+		return 0;
+	p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	if (madvise(p, page, MADV_WIPEONFORK) < 0) {
+		int r = -errno;
+
+		munmap(p, page);
+		return r;
+	}
+	tracer.mark = p;
+	return 0;
+}
+
+int mprof_tracer_start(const struct mprof_tracer_options *options)
+{
+	int r;
+
+	if (mprof_tracer_on())
+		return -EBUSY;
+	if (options->ring_bytes < MPROF_RING_BYTES_MIN || options->ring_bytes > MPROF_RING_BYTES_MAX ||
+	    (options->packets &&
+	     (options->packets < MPROF_RING_PACKETS_MIN || options->packets > MPROF_RING_PACKETS_MAX ||
+	      options->ring_bytes / options->packets < MPROF_RECORDER_PACKET_MIN)))
+		return -EINVAL;
+	r = mark_map();
+	if (r)
+		return r;
+	if (!tracer.has_key)
+		tracer.has_key = pthread_key_create(&tracer.key, on_thread_end) == 0;
+	tracer.options = *options;
+	tracer.publisher = *options->publisher;
+	if (!tracer.options.clock)
+		tracer.options.clock = monotonic;
+	memset(tracer.slots, 0, sizeof(tracer.slots));
+	tracer.dropped = tracer.reported = 0;
+	__atomic_store_n(tracer.mark, ++tracer.generation, __ATOMIC_RELEASE);
+	__atomic_store_n(&mprof_tracer_running, true, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void mprof_tracer_stop(void)
+{
+	const struct mprof_publisher *p = &tracer.publisher;
+
+	if (!mprof_tracer_on())
+		return;
+	__atomic_store_n(&mprof_tracer_running, false, __ATOMIC_RELEASE);
+	/* In a child of fork() that has recorded nothing, the rings are the parent's. */
+	for (unsigned i = 0; i < SLOTS && mark_load(); i++) {
+		if (!tracer.slots[i].made)
+			continue;
+		mprof_recorder_stop(&tracer.slots[i].recorder);
+		p->withdraw(p->context, i);
+	}
+}
+
+uint64_t mprof_tracer_dropped(void)
+{
+	uint64_t sum = __atomic_load_n(&tracer.dropped, __ATOMIC_RELAXED) -
+		       __atomic_load_n(&tracer.reported, __ATOMIC_RELAXED);
+
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (__atomic_load_n(&tracer.slots[i].made, __ATOMIC_ACQUIRE))
+			sum += __atomic_load_n(&tracer.slots[i].recorder.drops, __ATOMIC_RELAXED);
+	return sum;
+}
+
+unsigned mprof_tracer_rings(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < SLOTS; i++)
+		n += __atomic_load_n(&tracer.slots[i].made, __ATOMIC_ACQUIRE);
+	return n;
+}

@@ -1,0 +1,271 @@
+"""Test directories of rings: one guest with a ring for each file: ring-sets.py BUILD-DIRECTORY
+[TEST…]"""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+import daemons
+from daemons import Ring, events_of, image, program, rooms, small_ring
+
+RINGS_MAX = 64
+
+
+class Case(daemons.Case):
+    def ring(self, path, **options):
+        ring = Ring(f"rings/{path}", **options)
+        self.addCleanup(ring.close)
+        return ring
+
+    def stream_names(self, guest, index=-1):
+        """Return {name: number} of the streams of a run of GUEST."""
+        run = self.d.run_list(guest)[index]["run"]
+        rows = self.d.query(f"SELECT name, number FROM streams WHERE run = {run} ORDER BY number")
+        return dict(rows)
+
+    def wait_streams(self, guest, names, index=-1):
+        self.d.wait(lambda: self.d.domain(guest) and set(self.stream_names(guest, index)) == set(names))
+        return self.stream_names(guest, index)
+
+    def stream_events(self, guest, name, index=-1):
+        run = self.d.run_list(guest)[index]["run"]
+        number = self.stream_names(guest, index)[name]
+        return events_of(self.d.trace(guest, f"?run={run}&stream={number}"))
+
+    def whole(self, guest, rings, index=-1):
+        """Check that the archive has all events of RINGS, {name: ring}."""
+        for name, ring in rings.items():
+            self.assertEqual(self.stream_events(guest, name, index), ring.written, name)
+
+
+class Runs(Case):
+    def test_a_ring_for_each_file(self):
+        """The streams of one run have the names of their files. The run ends with the last writer,
+        and one capture has the end of all rings."""
+        self.d = self.daemons()
+        os.mkdir("rings/web")
+        os.mkdir("rings/web/below")
+        shutil.copy("/dev/null", "rings/web/metadata")
+        os.symlink("/dev/null", "rings/web/link")
+        rings = {name: self.ring(f"web/{name}", base=1_000_000 + 7 * i) for i, name in enumerate(("main", "worker", "x.ctf"))}
+        self.ring("web/below/lost").add(3)
+        self.wait_streams("web", rings)
+        for ring in rings.values():
+            ring.add_slowly(30)
+        self.assertEqual(self.d.domain("web")["state"], "running")
+        rings["worker"].close()
+        rings["main"].add_slowly(10)
+        self.assertEqual(self.d.domain("web")["state"], "running")
+        rings["main"].close()
+        rings["x.ctf"].close()
+        self.d.wait_ended("web")
+        self.whole("web", rings)
+        captures = self.d.captures("web")
+        self.assertEqual([capture["kind"] for capture in captures], ["ended"])
+        self.assertEqual(len(self.d.run_list("web")), 1)
+        self.assertEqual([d["name"] for d in self.d.json("/v1/domains")["domains"]], ["web"])
+
+    def test_the_directory_goes(self):
+        """Its run ends with all rings, though programs still write to them."""
+        self.d = self.daemons()
+        os.mkdir("rings/.app.7")
+        rings = {f"thread-{i}": self.ring(f".app.7/thread-{i}", base=1000 * i + 1000) for i in range(5)}
+        for ring in rings.values():
+            ring.add(20)
+        os.rename("rings/.app.7", "rings/app.7")
+        self.wait_streams("app.7", rings)
+        os.rename("rings/app.7", "elsewhere")
+        self.d.wait_ended("app.7")
+        self.whole("app.7", rings)
+        os.rename("elsewhere", "rings/other")
+        self.wait_streams("other", rings)
+        shutil.rmtree("rings/other")
+        self.d.wait_ended("other")
+        self.whole("other", rings)
+
+    def test_rings_come_and_go(self):
+        """A file that is removed is withdrawn with a capture; one of the same name is a new stream."""
+        self.d = self.daemons()
+        os.mkdir("rings/web")
+        stays, goes = self.ring("web/stays"), self.ring("web/goes", base=5_000_000)
+        numbers = self.wait_streams("web", ["stays", "goes"])
+        self.assertEqual(set(numbers.values()), {0, 1})
+        goes.add(50)
+        os.unlink("rings/web/goes")
+        self.d.wait(lambda: self.d.captures("web"))
+        again = self.ring("web/goes", base=6_000_000)
+        again.add(20)
+        self.d.wait(lambda: self.stream_names("web")["goes"] == 2)
+        stays.add(10)
+        again.close()
+        stays.close()
+        self.d.wait_ended("web")
+        self.whole("web", {"goes": again, "stays": stays})
+        capture = min(capture["id"] for capture in self.d.captures("web"))
+        taken = self.d.get(f"/v1/captures/{capture}/trace?stream={numbers['goes']}")
+        self.assertEqual(events_of(taken), goes.written)
+        self.assertEqual(len(self.d.run_list("web")), 1)
+
+    def test_a_run_goes_on(self):
+        """A program that opens a ring again continues the run; another ring begins a new one."""
+        self.d = self.daemons()
+        os.mkdir("rings/web")
+        one, two = self.ring("web/one"), self.ring("web/two", base=4_000_000)
+        self.wait_streams("web", ["one", "two"])
+        one.add(10)
+        two.add(10)
+        one.close()
+        two.close()
+        self.d.wait_ended("web")
+        one.file = open("rings/web/one", "r+b", buffering=0)
+        one.add(10)
+        self.d.wait(lambda: self.d.domain("web")["state"] == "running")
+        one.close()
+        self.d.wait_ended("web")
+        self.whole("web", {"one": one, "two": two})
+        three = self.ring("web/three", base=8_000_000)
+        three.add(10)
+        self.d.wait(lambda: len(self.d.run_list("web")) == 2)
+        three.close()
+        self.d.wait_ended("web", 2)
+        self.whole("web", {"three": three})
+        self.assertEqual(set(self.stream_names("web")), {"three"})
+        self.assertEqual(len(self.d.run_list("web")), 2)
+
+
+class Restarts(Case):
+    def test_a_restart_continues_each_ring(self):
+        self.d = self.daemons()
+        os.mkdir("rings/web")
+        rings = {f"t{i}": self.ring(f"web/t{i}", base=1_000_000 * (i + 1)) for i in range(3)}
+        before = self.wait_streams("web", rings)
+        for ring in rings.values():
+            ring.add_slowly(10)
+        self.d.kill_collector()
+        for ring in rings.values():
+            ring.add(10)
+        rings["t3"] = self.ring("web/t3", base=9_000_000)
+        rings["t3"].add(5)
+        self.d.start_collector()
+        after = self.wait_streams("web", rings)
+        self.assertEqual({name: after[name] for name in before}, before)
+        for ring in rings.values():
+            ring.close()
+        self.d.wait_ended("web")
+        self.assertEqual(len(self.d.run_list("web")), 1)
+        self.whole("web", rings)
+
+    def test_a_restart_without_news(self):
+        """A run that has ended stays ended, with one capture. A directory that went is over."""
+        self.d = self.daemons()
+        for guest in ("stays", "goes"):
+            os.mkdir(f"rings/{guest}")
+            with Ring(f"rings/{guest}/a") as ring:
+                ring.add(30)
+        self.d.wait_ended("stays")
+        self.d.wait_ended("goes")
+        self.d.stop_collector()
+        shutil.rmtree("rings/goes")
+        self.d.start_collector()
+        os.mkdir("rings/next")
+        with Ring("rings/next/a") as ring:
+            ring.add(3)
+        self.d.wait_ended("next")
+        for guest in ("stays", "goes"):
+            self.assertEqual([run["state"] for run in self.d.run_list(guest)], ["ended"])
+            self.assertEqual(len(self.d.captures(guest)), 1)
+
+
+class Hostile(Case):
+    def test_more_rings_than_the_limit(self):
+        self.d = self.daemons()
+        os.mkdir("rings/.many")
+        for i in range(RINGS_MAX + 6):
+            with open(f"rings/.many/{i:03}", "wb") as f:
+                f.write(small_ring())
+        os.rename("rings/.many", "rings/many")
+        self.d.wait_ended("many")
+        self.d.wait(lambda: "has more than 64 rings" in self.d.said())
+        self.assertEqual(self.d.query("SELECT count(*) FROM streams"), [(RINGS_MAX,)])
+        for name in list(self.stream_names("many"))[:10]:
+            os.unlink(f"rings/many/{name}")
+        with Ring("rings/many/new") as ring:
+            self.d.wait(lambda: len(self.d.run_list("many")) == 2)
+            ring.add(3)
+        with Ring("rings/honest.ctf") as ring:
+            ring.add(20)
+        self.d.wait_ended("honest")
+
+    def test_files_that_are_no_rings(self):
+        self.d = self.daemons()
+        os.mkdir("rings/web")
+        for name, data in (("empty", b""), ("text", b"no ring\n" * 1000), ("\x01\xff".encode("latin1"), b"x" * 5000)):
+            with open(os.path.join(b"rings/web", name if isinstance(name, bytes) else name.encode()), "wb") as f:
+                f.write(data)
+        os.mkfifo("rings/web/pipe")
+        ring = self.ring("web/ring")
+        ring.add(20)
+        self.wait_streams("web", ["ring"])
+        ring.close()
+        self.d.wait_ended("web")
+        self.whole("web", {"ring": ring})
+        self.assertGreaterEqual(self.d.collector_metric("mprofd_refused_rings_total"), 3)
+
+    def test_a_ring_that_is_begun_anew(self):
+        self.d = self.daemons()
+        os.mkdir("rings/web")
+        other, ring = self.ring("web/other"), self.ring("web/ring", base=3_000_000)
+        other.add(5)
+        self.wait_streams("web", ["other", "ring"])
+        ring.add_slowly(20)
+        ring.file.truncate(2048)
+        ring.file.truncate(0)
+        ring.file.seek(0)
+        ring.file.write(image([], rooms(4096, 4)))
+        self.d.wait(lambda: len(self.d.query("SELECT 1 FROM streams")) == 3)
+        self.assertEqual(self.d.domain("web")["state"], "running")
+
+
+class Names(Case):
+    def test_a_file_beside_the_directory(self):
+        """`web.ctf` is called `web.ctf` while there is a directory `web`, whichever comes first."""
+        self.d = self.daemons()
+        self.ring("web.ctf")
+        self.d.wait(lambda: self.d.domain("web"))
+        os.mkdir("rings/web")
+        self.ring("web/a", base=2_000_000)
+        self.d.wait(lambda: self.d.domain("web.ctf"))
+        self.wait_streams("web", ["a"])
+        os.mkdir("rings/b")
+        self.ring("b/a", base=3_000_000)
+        self.wait_streams("b", ["a"])
+        self.ring("b.ctf", base=4_000_000)
+        self.d.wait(lambda: self.d.domain("b.ctf"))
+
+
+class Read(Case):
+    def test_the_verbs(self):
+        """mprofctl reads the directory as one trace, merged by time."""
+        os.makedirs("rings/web")
+        for i in range(3):
+            with Ring(f"rings/web/t{i}", base=1_000_000 + i) as ring:
+                ring.base, ring.n = 1_000_000 + i * 300, 0
+                ring.add(300)
+
+        def run(*arguments):
+            return subprocess.run([program("mprofctl"), *arguments], capture_output=True, text=True, check=True).stdout
+
+        lines = run("dump", "rings/web").splitlines()
+        self.assertTrue(lines)
+        for i in range(3):
+            self.assertTrue(any(f"t{i}" in line for line in lines))
+        for verb in ("why", "threads", "stats"):
+            run(verb, "rings/web")
+        for to in ("json", "csv", "chrome"):
+            run("export", "rings/web", "--to", to, "-o", f"out.{to}")
+            self.assertGreater(os.path.getsize(f"out.{to}"), 100)
+
+
+if __name__ == "__main__":
+    daemons.main()

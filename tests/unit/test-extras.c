@@ -1,0 +1,361 @@
+/*
+ * Events `extra`: the decoder gives out what the recorder was told, whether a text is interned or not, and
+ * however the bytes are cut. A text that a packet does not have is shown as a number and counted, and a
+ * kind that nobody knows is skipped.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <mprof/extra.h>
+#include <mprof/recorder.h>
+#include <mprof/trace.h>
+
+#include "check.h"
+
+#define RING_BYTES (1u << 20)
+#define WORDS	   60u
+#define EVENTS	   4000u
+
+static _Alignas(8) uint8_t interned[RING_BYTES], plain[RING_BYTES];
+static char texts[WORDS][40];
+static struct mprof_text words[WORDS];
+
+static uint64_t tick(void *context)
+{
+	return ++*(uint64_t *)context;
+}
+
+static uint32_t any(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*seed >> 33);
+}
+
+/* Record N random events. DURATIONS: record durations, too. */
+static void program(struct mprof_recorder *r, unsigned n, uint64_t seed, bool durations)
+{
+	for (unsigned i = 0; i < WORDS; i++)
+		words[i] = (struct mprof_text){texts[i], (size_t)snprintf(texts[i], sizeof(texts[i]), "word-%u-%.*s", i,
+									  (int)(i % 20), "01234567890123456789")};
+	while (n--) {
+		const struct mprof_text *word = &words[any(&seed) % WORDS];
+		int64_t thread = any(&seed) % 9, number = (int64_t)any(&seed) - 5000;
+
+		switch (any(&seed) % 6) {
+		case 0:
+			mprof_recorder_label_text(r, thread, word);
+			break;
+		case 1:
+			mprof_recorder_counter_text(r, number, word);
+			break;
+		case 2:
+			mprof_recorder_increase_text(r, number, word);
+			break;
+		case 3:
+			mprof_recorder_switch(r, thread);
+			break;
+		case 4:
+			if (durations)
+				mprof_recorder_duration_text(r, thread, (uint64_t)number, word);
+			break;
+		default:
+			if (durations)
+				mprof_recorder_duration(r, thread, (uint64_t)number, word->text, word->bytes);
+			mprof_recorder_label(r, thread, word->text, word->bytes);
+		}
+	}
+}
+
+/* Begin a ring of SIZE bytes and PACKETS packets, record the program into it, and stop. */
+static void record(struct mprof_recorder *r, uint8_t *memory, size_t size, unsigned packets, bool compatible,
+		   unsigned n, uint64_t seed, bool durations)
+{
+	uint64_t ticks = 1000;
+
+	CHECK_EQ_INT(mprof_recorder_init(r, memory, size, packets, tick, &ticks), MPROF_RECORDER_OK);
+	mprof_recorder_compatible(r, compatible);
+	program(r, n, seed, durations);
+	CHECK_EQ_UINT(mprof_recorder_dropped(r), 0);
+	mprof_recorder_stop(r);
+}
+
+/* An event as text, for comparison. */
+static size_t line_of(const struct mprof_raw_event *e, char *line)
+{
+	size_t n = mprof_event_text(e, line);
+
+	if (e->text) {
+		memcpy(line + n, e->text, e->text_bytes);
+		n += e->text_bytes;
+	}
+	line[n] = 0;
+	return n;
+}
+
+struct log {
+	char *lines;
+	size_t bytes;
+	unsigned events;
+	struct mprof_totals totals;
+};
+
+static void take(struct log *log, const struct mprof_event *events, size_t n)
+{
+	for (size_t i = 0; i < n; i++, log->events++)
+		log->bytes += line_of(&events[i].raw, log->lines + log->bytes) + 1;
+}
+
+/* Decode LEN bytes at BYTES, in pieces of at most PIECE bytes, and in batches of BATCH events. */
+static struct log decode(const uint8_t *bytes, size_t len, size_t piece, size_t batch)
+{
+	struct log log = {.lines = malloc(4 << 20)};
+	struct mprof_decoder *d = mprof_decoder_new();
+	struct mprof_order *order = mprof_order_new();
+	struct mprof_event events[64];
+	enum mprof_status status;
+
+	if (!log.lines || !d || !order)
+		abort();
+	mprof_order_scan(order, bytes, len);
+	for (size_t i = 0; i < mprof_order_spans(order); i++) {
+		const struct mprof_span *span = mprof_order_span(order, i);
+		size_t at = span->offset, end = span->offset + span->bytes, n;
+
+		mprof_decoder_begin(d, span->offset, span->packet);
+		while ((n = mprof_decoder_batch(d, events, batch, &status)), n || status != MPROF_END) {
+			take(&log, events, n);
+			CHECK(n || status == MPROF_MORE);
+			if (n || status != MPROF_MORE)
+				continue;
+			n = end - at < piece ? end - at : piece;
+			mprof_decoder_feed(d, bytes + at, n);
+			at += n;
+			if (at == end)
+				mprof_decoder_finish(d);
+		}
+	}
+	log.totals = *mprof_decoder_totals(d);
+	mprof_order_free(order);
+	mprof_decoder_free(d);
+	return log;
+}
+
+static bool same(const struct log *a, const struct log *b)
+{
+	return CHECK_EQ_UINT(a->events, b->events) && CHECK_EQ_UINT(a->bytes, b->bytes) &&
+	       CHECK(memcmp(a->lines, b->lines, a->bytes) == 0);
+}
+
+/* The events are those of a recorder that copies each text. */
+static void test_same_as_copies(void)
+{
+	static struct mprof_recorder r;
+	struct log a, b;
+
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		record(&r, interned, RING_BYTES, (unsigned)(2 + seed * 7), false, EVENTS, seed, false);
+		CHECK(r.sequence < r.packets);
+		record(&r, plain, RING_BYTES, 4, true, EVENTS, seed, false);
+		CHECK(r.sequence < r.packets);
+		a = decode(interned, RING_BYTES, RING_BYTES, 64);
+		b = decode(plain, RING_BYTES, RING_BYTES, 64);
+		same(&a, &b);
+		CHECK(a.events > EVENTS / 2);
+		CHECK_EQ_UINT(a.totals.unknown_texts + a.totals.skipped_extras + a.totals.damages, 0);
+		free(a.lines);
+		free(b.lines);
+	}
+}
+
+/* All cuts of the input, and all sizes of batches, give the same events. */
+static void test_cuts(void)
+{
+	static struct mprof_recorder r;
+	struct log whole, cut;
+
+	record(&r, interned, 1 << 16, 8, false, 1500, 7, true);
+	whole = decode(interned, 1 << 16, 1 << 16, 1);
+	for (size_t piece = 1; piece < 200; piece += 1 + piece / 20) {
+		cut = decode(interned, 1 << 16, piece, 1 + piece % 64);
+		same(&whole, &cut);
+		free(cut.lines);
+	}
+	free(whole.lines);
+}
+
+/* In the image of a ring that was lapped many times, each packet has its texts. */
+static void test_wrapped(void)
+{
+	static struct mprof_recorder r;
+	struct log log;
+
+	for (unsigned packets = 2; packets <= 16; packets += 7) {
+		record(&r, interned, 1 << 14, packets, false, EVENTS, packets, true);
+		CHECK(r.sequence > r.packets * 3);
+		log = decode(interned, 1 << 14, 1 << 14, 64);
+		CHECK(log.events > 50);
+		CHECK_EQ_UINT(log.totals.unknown_texts + log.totals.skipped_extras + log.totals.damages, 0);
+		free(log.lines);
+	}
+}
+
+/*
+ * A reader that joins a packet in the middle, as a live reader does, sees the events from there on. Only
+ * texts from before are numbers.
+ */
+static void test_middle(void)
+{
+	static struct mprof_recorder r;
+	static uint8_t part[RING_BYTES];
+	struct mprof_packet_header h;
+	struct mprof_raw_event e;
+	struct log whole, log;
+	uint64_t unknown = 0;
+	const char *from;
+
+	record(&r, interned, 1 << 15, 2, false, 300, 3, true);
+	whole = decode(interned, 1 << 15, 1 << 15, 64);
+	CHECK_EQ_INT(mprof_packet_load(&h, interned, MPROF_PACKET_HEADER_BYTES), MPROF_PACKET_OK);
+	for (size_t at = MPROF_PACKET_HEADER_BYTES; at < h.content_bytes; at += e.bytes) {
+		struct mprof_packet_header cut = {.count = h.count};
+
+		cut.content_bytes = cut.packet_bytes = MPROF_PACKET_HEADER_BYTES + (uint32_t)(h.content_bytes - at);
+		mprof_packet_store(&cut, part);
+		memcpy(part + MPROF_PACKET_HEADER_BYTES, interned + at, h.content_bytes - at);
+		log = decode(part, cut.packet_bytes, 1 << 15, 64);
+		unknown += log.totals.unknown_texts;
+		CHECK_EQ_UINT(log.totals.skipped_extras + log.totals.damages, 0);
+		/* Without an unknown text, the events are the last ones of the whole. */
+		from = whole.lines + whole.bytes - log.bytes;
+		if (!log.totals.unknown_texts)
+			CHECK(log.bytes <= whole.bytes && memcmp(from, log.lines, log.bytes) == 0);
+		else
+			CHECK(memmem(log.lines, log.bytes, "\"#", 2) != NULL);
+		free(log.lines);
+		CHECK_EQ_INT(mprof_event_load(&e, interned + at, h.content_bytes - at), MPROF_EVENT_OK);
+	}
+	CHECK(unknown > 100);
+	free(whole.lines);
+}
+
+/* The pieces in which a packet is served have its header each: the texts hold from one to the next. */
+static void test_continued(void)
+{
+	static struct mprof_recorder r;
+	static uint8_t part[1 << 16];
+	struct mprof_packet_header h, cut;
+	struct mprof_raw_event e;
+	struct log whole, log;
+	size_t used = 0;
+
+	record(&r, interned, 1 << 15, 2, false, 300, 3, true);
+	whole = decode(interned, 1 << 15, 1 << 15, 64);
+	CHECK_EQ_INT(mprof_packet_load(&h, interned, MPROF_PACKET_HEADER_BYTES), MPROF_PACKET_OK);
+	CHECK_EQ_UINT(r.sequence, 0);
+	for (size_t at = MPROF_PACKET_HEADER_BYTES; at < h.content_bytes; at += e.bytes) {
+		CHECK_EQ_INT(mprof_event_load(&e, interned + at, h.content_bytes - at), MPROF_EVENT_OK);
+		cut = (struct mprof_packet_header){.count = h.count,
+						   .content_bytes = MPROF_PACKET_HEADER_BYTES + (uint32_t)e.bytes,
+						   .packet_bytes = MPROF_PACKET_HEADER_BYTES + (uint32_t)e.bytes};
+		mprof_packet_store(&cut, part + used);
+		memcpy(part + used + MPROF_PACKET_HEADER_BYTES, interned + at, e.bytes);
+		used += cut.packet_bytes;
+		CHECK(used < sizeof(part) - 1000);
+	}
+	log = decode(part, used, 1 << 15, 64);
+	same(&whole, &log);
+	CHECK_EQ_UINT(log.totals.unknown_texts, 0);
+	free(log.lines);
+	free(whole.lines);
+}
+
+/* An unknown kind, and bytes that do not fit their kind, are skipped and counted. */
+static void test_skipped(void)
+{
+	static const struct {
+		uint8_t kind, bytes[24];
+		uint16_t length;
+	} bad[] = {
+		{MPROF_EXTRA_KINDS, {0}, 24},
+		{255, {0}, 0},
+		{MPROF_EXTRA_TEXT, {1, 0, 0, 0, 'x', 'y'}, 6}, /* no NUL */
+		{MPROF_EXTRA_TEXT, {0, 0, 0, 0, 'x', 0}, 6},   /* the id 0 */
+		{MPROF_EXTRA_TEXT, {1, 0, 0}, 3},
+		{MPROF_EXTRA_LABEL, {0}, 12}, /* no text */
+		{MPROF_EXTRA_LABEL, {1}, 11},
+		{MPROF_EXTRA_COUNTER, {1}, 19},
+		{MPROF_EXTRA_DURATION, {0}, 20}, /* the name is absent */
+	};
+	static uint8_t bytes[1024];
+	struct mprof_packet_header h = {0};
+	size_t at = MPROF_PACKET_HEADER_BYTES;
+	struct log log;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		mprof_store64(bytes + at, 100 + i);
+		bytes[at + 8] = MPROF_EVENT_extra;
+		mprof_store16(bytes + at + 9, bad[i].length);
+		bytes[at + 11] = bad[i].kind;
+		memcpy(bytes + at + 12, bad[i].bytes, bad[i].length);
+		at += 12u + bad[i].length;
+	}
+	mprof_store64(bytes + at, 200);
+	bytes[at + 8] = MPROF_EVENT_switch;
+	mprof_store64(bytes + at + 9, 5);
+	h.content_bytes = (uint32_t)at + 17;
+	h.packet_bytes = sizeof(bytes);
+	mprof_packet_store(&h, bytes);
+	for (size_t piece = 1; piece < 100; piece += 9) {
+		log = decode(bytes, sizeof(bytes), piece, 8);
+		CHECK_EQ_UINT(log.events, 1);
+		CHECK_EQ_UINT(log.totals.skipped_extras, sizeof(bad) / sizeof(bad[0]));
+		CHECK_EQ_UINT(log.totals.damages, 0);
+		CHECK_EQ_STR(log.lines, "0.000000200 switch thread=5");
+		free(log.lines);
+	}
+	/* An event that does not end in its packet is damage, as any other. */
+	mprof_store16(bytes + MPROF_PACKET_HEADER_BYTES + 9, 1000);
+	{
+		struct mprof_decoder *d = mprof_decoder_new();
+		struct mprof_event event;
+
+		mprof_decoder_feed(d, bytes, sizeof(bytes));
+		mprof_decoder_finish(d);
+		CHECK_EQ_INT(mprof_decoder_next(d, &event), MPROF_CORRUPT);
+		CHECK_EQ_INT(mprof_decoder_damage(d)->reason, MPROF_DAMAGE_CUT_EVENT);
+		mprof_decoder_free(d);
+	}
+}
+
+/* An unproven tail is walked as far as its events are valid. */
+static void test_tail(void)
+{
+	static struct mprof_recorder r;
+	const struct mprof_tail tail = {.not_after = UINT64_MAX};
+	struct mprof_packet_header h;
+	struct mprof_raw_event e;
+	size_t last = 0;
+
+	record(&r, interned, 1 << 15, 2, false, 100, 5, true);
+	CHECK_EQ_INT(mprof_packet_load(&h, interned, MPROF_PACKET_HEADER_BYTES), MPROF_PACKET_OK);
+	for (size_t at = MPROF_PACKET_HEADER_BYTES; at < h.content_bytes; at += e.bytes) {
+		CHECK_EQ_INT(mprof_event_load(&e, interned + at, h.content_bytes - at), MPROF_EVENT_OK);
+		for (size_t n = 0; n < e.bytes; n++)
+			CHECK_EQ_UINT(mprof_tail_walk(&tail, interned + MPROF_PACKET_HEADER_BYTES, last + n), last);
+		last += e.bytes;
+	}
+	CHECK_EQ_UINT(mprof_tail_walk(&tail, interned + MPROF_PACKET_HEADER_BYTES, last), last);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_same_as_copies);
+	CHECK_RUN(test_cuts);
+	CHECK_RUN(test_wrapped);
+	CHECK_RUN(test_middle);
+	CHECK_RUN(test_continued);
+	CHECK_RUN(test_skipped);
+	CHECK_RUN(test_tail);
+	return check_done();
+}
