@@ -265,9 +265,9 @@ class Runtime(unittest.TestCase):
         return counts
 
     def test_collections(self):
-        """Each collection once, also where a phase never ends; counters with their values."""
+        """Each phase that ends, and each collection once; counters with their values."""
         for name in ("gc", "v51-gc", "v52-gc", "v54-gc"):
-            lines, depth, want, values = oracle(name), [], [], []
+            lines, depth, want, phases, values = oracle(name), [], [], [], []
             for line in lines:
                 _, time, rest = line.split(" ", 2)
                 time, words = int(time[2:]), rest.split(" ")
@@ -277,6 +277,7 @@ class Runtime(unittest.TestCase):
                     while depth[-1][0] != words[1]:
                         depth.pop()
                     phase, since = depth.pop()
+                    phases.append((time, time - since, phase))
                     outer = [p for p, _ in depth] + [phase]
                     collections = [
                         p for p in outer if re.fullmatch("minor|major|empty_minor|compaction|major_finish_cycle|explicit_gc_(?!set|stat).*", p)
@@ -287,6 +288,7 @@ class Runtime(unittest.TestCase):
                     values.append((time, words[1], int(words[2])))
             counts = self.counts(name)
             self.assertEqual([(int(e["time_ns"]), int(e["duration_ns"])) for e in counts["gc"]], want, name)
+            self.assertEqual([(int(e["time_ns"]), int(e["duration_ns"]), e["name"]) for e in counts["duration"]], phases, name)
             self.assertEqual([(int(e["time_ns"]), e["counter"], e["value"]) for e in counts["counter"]], values, name)
             self.assertGreater(len(want), 5)
 
@@ -295,6 +297,28 @@ class Runtime(unittest.TestCase):
         counts = self.counts("domains")
         self.assertEqual(len(counts["creates"]), 6)
         self.assertEqual(len([e for e in counts["fulfills"] if e["resolver"] == e["resolvee"]]), 6)
+
+    def test_spans_of_fibres(self):
+        """Spans of different fibres interleave: each is a duration of its own fibre."""
+        want, running, open_spans = [], -2, {}
+        for line in text("eio.eio.txt.xz"):
+            place = re.match(r"ring=(\d+) t=(\d+) (.*)", line)
+            if not place or place[1] != "0":
+                continue
+            time, what = int(place[2]), place[3]
+            if found := re.fullmatch(r"fiber (\d+) is now running", what):
+                running = int(found[1])
+            elif what.endswith("finishes") and what.startswith("fiber"):
+                running = -2  # the domain's thread
+            elif found := re.fullmatch(r'enter span "?(.*?)"?', what):
+                open_spans.setdefault(running, []).append((found[1], time))
+            elif what == "exit span":
+                name, since = open_spans[running].pop()
+                want.append((time, running, time - since, name))
+        names = {name for _, _, _, name in want}
+        got = [e for e in self.counts("eio")["duration"] if e["name"] in names and e["stream"].endswith("ring 0")]
+        self.assertEqual([(int(e["time_ns"]), e["thread"], int(e["duration_ns"]), e["name"]) for e in got], want)
+        self.assertEqual(len(want), 8)
 
     def test_lost(self):
         """Words that were overwritten are said, and are missing packets."""
@@ -310,6 +334,9 @@ class Runtime(unittest.TestCase):
         self.assertIn("text: abcdef", labels)
         self.assertIn("pair: efcdab8967452301c8", labels)
         self.assertIn("late: registered late", labels)
+        spans = [e for e in counts["duration"] if e["name"] == "span/of work"]
+        times = [int(line.split(" ")[1][2:]) for line in oracle("custom") if "user-span" in line]
+        self.assertEqual([int(e["duration_ns"]) for e in spans], [times[2] - times[1], times[3] - times[0]])
         self.assertIn(-2147483648, [e["value"] for e in counts["counter"] if e["counter"] == "an int"])
         blocks = [e for e in self.counts("alloc")["increase"] if e["counter"].startswith("allocated blocks#")]
         self.assertGreater(len(blocks), 20)

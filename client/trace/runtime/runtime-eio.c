@@ -236,14 +236,24 @@ static void on_log(struct runtime_step *s)
 			  s->item->data_bytes);
 }
 
+/* A span of the fibre that runs, or of the domain between fibres. */
 static void on_enter_span(struct runtime_step *s)
 {
-	on_log(s);
+	struct runtime_id *e = runtime_ids_add(&s->t->ids, runtime_running(s));
+
+	if (!runtime_ids_open(e, s->time, (const char *)s->item->data, s->item->data_bytes))
+		s->stopped = MPROF_RUNTIME_NOMEM;
 }
 
 static void on_exit_span(struct runtime_step *s)
 {
-	(void)s;
+	int64_t thread = runtime_running(s);
+	struct runtime_id *e = runtime_ids_find(&s->t->ids, thread);
+	struct runtime_span *span = e ? runtime_ids_close(e) : NULL;
+
+	if (span)
+		runtime_emit_duration(s, thread, span->since, span->name, span->bytes);
+	free(span);
 }
 
 /* A fibre runs. If a thread stands for its wait, that is over; nobody says who ended it. */

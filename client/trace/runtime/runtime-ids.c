@@ -1,5 +1,6 @@
 /* A table of sets: an id has WAYS possible places. */
 #include <stdlib.h>
+#include <string.h>
 
 #include <mprof/ids.h>
 
@@ -19,7 +20,8 @@ bool runtime_ids_init(struct runtime_ids *t, uint64_t seed)
 void runtime_ids_deinit(struct runtime_ids *t)
 {
 	for (uint32_t i = 0; t->places && i < SETS * WAYS; i++)
-		free(t->places[i].error);
+		if (t->places[i].used)
+			runtime_ids_remove(&t->places[i]);
 	free(t->places);
 	t->places = NULL;
 }
@@ -41,8 +43,40 @@ struct runtime_id *runtime_ids_find(struct runtime_ids *t, int64_t id)
 	return NULL;
 }
 
+bool runtime_ids_open(struct runtime_id *e, uint64_t since, const char *name, size_t bytes)
+{
+	struct runtime_span *span;
+
+	if (e->depth++ >= RUNTIME_SPANS_MAX)
+		return true;
+	span = malloc(sizeof(*span) + bytes);
+	if (!span)
+		return false;
+	*span = (struct runtime_span){.outer = e->spans, .since = since, .bytes = bytes};
+	memcpy(span->name, name, bytes);
+	e->spans = span;
+	return true;
+}
+
+struct runtime_span *runtime_ids_close(struct runtime_id *e)
+{
+	struct runtime_span *span = e->spans;
+
+	if (!e->depth || e->depth-- > RUNTIME_SPANS_MAX)
+		return NULL;
+	if (span)
+		e->spans = span->outer;
+	return span;
+}
+
 void runtime_ids_remove(struct runtime_id *e)
 {
+	while (e->spans) {
+		struct runtime_span *span = e->spans;
+
+		e->spans = span->outer;
+		free(span);
+	}
 	free(e->error);
 	*e = (struct runtime_id){0};
 }

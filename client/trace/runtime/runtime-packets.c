@@ -8,7 +8,7 @@
 #include "runtime-translate.h"
 
 #define PACKET_BYTES 16384u
-#define FIXED_MAX    26u     /* bytes of the longest event without its text */
+#define FIXED_MAX    32u     /* bytes of the longest event without its text */
 #define COUNT_MAX    0x7fffu /* a reader takes a larger jump of the count for a step back */
 
 struct packet {
@@ -77,6 +77,17 @@ static bool begin(struct packet *k)
 	return k->bytes;
 }
 
+/* Store the fields of a duration in front of its name, as mprof/extra.h describes them. */
+static size_t store_duration(const struct mprof_raw_event *e, uint8_t *p)
+{
+	mprof_store16(p, (uint16_t)(20 + e->text_bytes + 1));
+	p[2] = MPROF_EXTRA_DURATION;
+	mprof_store64(p + 3, (uint64_t)e->context);
+	mprof_store64(p + 11, (uint64_t)e->number);
+	mprof_store32(p + 19, 0); /* the name follows */
+	return MPROF_EXTRA_HEADER_BYTES + 20;
+}
+
 /* Store E at P. Return its bytes. */
 static size_t store(const struct mprof_raw_event *e, uint8_t *p)
 {
@@ -85,11 +96,13 @@ static size_t store(const struct mprof_raw_event *e, uint8_t *p)
 
 	mprof_store64(p, e->timestamp);
 	p[8] = e->id;
-	if (mprof_event_has_context(e->id)) {
+	if (shape == MPROF_SHAPE_EXTRA) {
+		at += store_duration(e, p + at);
+	} else if (mprof_event_has_context(e->id)) {
 		mprof_store64(p + at, (uint64_t)e->context);
 		at += 8;
 	}
-	if (shape != MPROF_SHAPE_NONE && shape != MPROF_SHAPE_TEXT) {
+	if (shape != MPROF_SHAPE_NONE && shape != MPROF_SHAPE_TEXT && shape != MPROF_SHAPE_EXTRA) {
 		mprof_store64(p + at, (uint64_t)e->number);
 		at += 8;
 	}

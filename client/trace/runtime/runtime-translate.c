@@ -70,8 +70,8 @@ void runtime_emit_creates(struct runtime_step *s, int64_t parent, int64_t child,
 		});
 }
 
-void runtime_emit_text(struct runtime_step *s, uint8_t id, int64_t context, int64_t number, const char *text,
-		       size_t bytes)
+static void emit_text(struct runtime_step *s, uint8_t id, uint8_t type, int64_t context, int64_t number,
+		      const char *text, size_t bytes)
 {
 	char *copy = s->t->text;
 
@@ -82,11 +82,25 @@ void runtime_emit_text(struct runtime_step *s, uint8_t id, int64_t context, int6
 	pass(s, &(struct mprof_raw_event){
 			.timestamp = s->time,
 			.id = id,
+			.type = type,
 			.context = context,
 			.number = number,
 			.text = copy,
 			.text_bytes = bytes,
 		});
+}
+
+void runtime_emit_text(struct runtime_step *s, uint8_t id, int64_t context, int64_t number, const char *text,
+		       size_t bytes)
+{
+	emit_text(s, id, 0, context, number, text, bytes);
+}
+
+void runtime_emit_duration(struct runtime_step *s, int64_t thread, uint64_t since, const char *name, size_t bytes)
+{
+	int64_t ns = (int64_t)(s->time >= since ? s->time - since : 0);
+
+	emit_text(s, MPROF_EVENT_extra, MPROF_EXTRA_DURATION, thread, ns, name, bytes);
 }
 
 static void emit_string(struct runtime_step *s, uint8_t id, int64_t context, int64_t number, const char *text)
@@ -123,7 +137,7 @@ static void end_domain(struct runtime_step *s)
 	s->d->begun = false;
 	s->d->ended = true;
 	s->d->fibre = RUNTIME_NO_ID;
-	s->d->depth = 0;
+	s->d->depth = s->d->opened = 0;
 }
 
 static void begin_domain(struct runtime_step *s)
@@ -185,11 +199,15 @@ static void on_begin(struct runtime_step *s)
 	d->depth++;
 }
 
-/* Phase I of the domain ends: pass it if it is a collection, and not within another one. */
+/*
+ * Phase I of the domain ends, the phase of the item. If it is a collection, and not within another one,
+ * it is one of the trace, too.
+ */
 static void end_phase(struct runtime_step *s, uint32_t i)
 {
 	const struct runtime_phase *p = &s->d->phases[i];
 
+	runtime_emit_duration(s, s->d->thread, p->since, s->item->name, strlen(s->item->name));
 	if (!p->collection)
 		return;
 	for (uint32_t k = 0; k < i; k++)
@@ -273,13 +291,25 @@ static void on_custom(struct runtime_step *s)
 	emit_string(s, MPROF_EVENT_label, runtime_running(s), 0, label);
 }
 
+/* Spans of different fibres interleave, so an end closes the newest span with its id. */
 static void on_span(struct runtime_step *s)
 {
-	char label[160];
+	struct runtime_domain *d = s->d;
+	struct runtime_open *open;
 
-	snprintf(label, sizeof(label), "%s %s", s->item->kind == MPROF_RUNTIME_USER_BEGIN ? "begin" : "end",
-		 s->item->name);
-	emit_string(s, MPROF_EVENT_label, runtime_running(s), 0, label);
+	if (s->item->kind == MPROF_RUNTIME_USER_BEGIN) {
+		if (d->opened < RUNTIME_PHASES_MAX)
+			d->spans[d->opened++] = (struct runtime_open){s->time, runtime_running(s), s->item->id};
+		return;
+	}
+	for (uint32_t i = d->opened; i-- > 0;) {
+		open = &d->spans[i];
+		if (open->id != s->item->id)
+			continue;
+		runtime_emit_duration(s, open->thread, open->since, s->item->name, strlen(s->item->name));
+		memmove(open, open + 1, (--d->opened - i) * sizeof(*open));
+		return;
+	}
 }
 
 static void on_user(struct runtime_step *s)
@@ -361,7 +391,7 @@ static int on_lost(void *context, uint32_t ring, uint64_t words)
 	d->running = d->fibre = d->suspended.fibre = RUNTIME_NO_ID;
 	d->tried = false;
 	d->ended = false;
-	d->depth = 0;
+	d->depth = d->opened = 0;
 	return t->events.lost ? t->events.lost(t->events.context, ring, words) : 0;
 }
 

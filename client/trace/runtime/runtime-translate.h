@@ -6,7 +6,7 @@
 
 #include "runtime-ids.h"
 
-#define RUNTIME_PHASES_MAX    32u /* nested phases of a domain that are followed */
+#define RUNTIME_PHASES_MAX    32u /* nested phases, and open spans, of a domain that are followed */
 #define RUNTIME_TEXT_MAX      1100u
 #define RUNTIME_OPERATION_MAX 128u
 #define RUNTIME_USER_IDS      8192u
@@ -15,6 +15,13 @@ struct runtime_phase {
 	uint64_t since; /* ns */
 	uint16_t id;
 	bool collection;
+};
+
+/* A span of the program that is open in a domain. */
+struct runtime_open {
+	uint64_t since; /* ns */
+	int64_t thread; /* the thread that ran when it began */
+	uint16_t id;
 };
 
 /* A fibre that was suspended, as long as the next item of its ring can say what for. */
@@ -38,6 +45,8 @@ struct runtime_domain {
 	struct runtime_suspended suspended;
 	uint32_t depth; /* open phases, also those beyond RUNTIME_PHASES_MAX */
 	struct runtime_phase phases[RUNTIME_PHASES_MAX];
+	uint32_t opened;
+	struct runtime_open spans[RUNTIME_PHASES_MAX]; /* OPENED of them; a further one is ignored */
 };
 
 struct mprof_runtime_translator {
@@ -66,6 +75,8 @@ void runtime_emit_creates(struct runtime_step *s, int64_t parent, int64_t child,
 /* As runtime_emit(), with a text, which is copied up to RUNTIME_TEXT_MAX bytes; a NUL becomes a `?`. */
 void runtime_emit_text(struct runtime_step *s, uint8_t id, int64_t context, int64_t number, const char *text,
 		       size_t bytes);
+/* THREAD took the time from SINCE on; the text is the name. */
+void runtime_emit_duration(struct runtime_step *s, int64_t thread, uint64_t since, const char *name, size_t bytes);
 /* Pass a `switch` to THREAD, unless it runs already. */
 void runtime_switch(struct runtime_step *s, int64_t thread);
 /* Return the thread that runs in the domain: a fibre, or the domain's own thread. */
