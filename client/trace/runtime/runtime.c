@@ -275,7 +275,7 @@ static void find_family(struct mprof_runtime *r)
 
 static bool older(const struct mprof_runtime *r, uint32_t a, uint32_t b)
 {
-	return r->times[a] < r->times[b] || (r->times[a] == r->times[b] && a < b);
+	return r->times[a] == r->times[b] ? a < b : r->times[a] < r->times[b];
 }
 
 static void sift_down(struct mprof_runtime *r, uint32_t at)
