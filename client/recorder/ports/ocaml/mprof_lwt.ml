@@ -168,23 +168,24 @@ let wake ?(always = false) thread f =
 module Lwt = struct
   include Real
 
-  let wait () =
-    let ((p, _) as result) = Real.wait () in
-    if Trace.enabled () then attach p (new_thread Trace.Wait);
+  (* Lwt represents a resolver by its promise. If it did not, the resolver would be in the table, too. *)
+  let made ty ((p, u) as result) =
+    if Trace.enabled () then begin
+      let thread = new_thread ty in
+      attach p thread;
+      if Mprof_table.find table u = None then Mprof_table.add table u thread
+    end;
     result
 
-  let task () =
-    let ((p, _) as result) = Real.task () in
-    if Trace.enabled () then attach p (new_thread Trace.Task);
-    result
+  let wait () = made Trace.Wait (Real.wait ())
+  let task () = made Trace.Task (Real.task ())
 
   (* Resolve the promise of U by F. The functions that wait for it may run in F. *)
   let resolving ?ex u f =
     if not (Trace.enabled ()) then f ()
     else begin
-      let p = (Real.waiter_of_wakener [@alert "-deprecated"]) u in
       let before = Trace.current () in
-      if pending p then close ?ex (thread_of p);
+      Option.iter (close ?ex) (Mprof_table.find table u);
       f ();
       Trace.note_switch before
     end
