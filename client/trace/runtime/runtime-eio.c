@@ -338,7 +338,7 @@ static uint8_t kind_of(struct runtime_step *s)
 	if (*kind || !s->item->name[0])
 		return *kind;
 	*kind = NOT_EIO;
-	for (uint8_t i = 0; i < EVENTS; i++)
+	for (size_t i = 0; i < EVENTS; i++)
 		if (strcmp(events[i].name, s->item->name) == 0)
 			*kind = (uint8_t)(FIRST + i);
 	return *kind;

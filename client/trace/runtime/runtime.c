@@ -388,7 +388,11 @@ static void step_on(struct mprof_runtime *r, const struct mprof_runtime_sink *si
 	if (step->stopped)
 		return;
 	/* The item was copied when its time was found, so it is there. */
-	load_item(r, i, &item);
+	if (load_item(r, i, &item) != RUNTIME_RING_OK) {
+		r->heap[0] = r->heap[--r->n];
+		sift_down(r, 0);
+		return;
+	}
 	name = item_name(r, &item);
 	if (!name) {
 		step->status = MPROF_NOMEM;
