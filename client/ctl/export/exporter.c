@@ -61,7 +61,7 @@ const struct exporter *exporter_find(const char *name, const char *verb)
 
 char *export_path(const char *operand, const char *suffix)
 {
-	static const char *const endings[] = {".gz", ".xz", ".zst", ".tar", ".ctf", ".sexp"};
+	static const char *const endings[] = {".gz", ".xz", ".zst", ".tar", ".ctf", ".events", ".sexp"};
 	CLEANUP(freep) char *name = NULL;
 	struct trace_source t;
 	const char *slash;

@@ -16,15 +16,15 @@
  */
 struct consumer {
 	/*
+	 * Take note that all streams are rings of one program: a thread has one id in all of them. Called
+	 * before streams(). If it is not called, each stream is a guest of its own. May be NULL.
+	 */
+	int (*one_guest)(void *context);
+	/*
 	 * Take the COUNT names of the streams. Called once before the first event, and only if the
 	 * trace has several streams. The names are valid until the reading ends. May be NULL.
 	 */
 	int (*streams)(void *context, char *const *names, unsigned int count);
-	/*
-	 * Take note that all streams are rings of one program, whose threads have the same ids in
-	 * each of them. Called before streams(). May be NULL.
-	 */
-	int (*one_guest)(void *context);
 	/*
 	 * Take the next N events of STREAM (from 0). The texts of the events are valid during the
 	 * call.

@@ -13,12 +13,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <mprof/runtime.h>
+
 #include "cleanup.h"
 #include "clock-file.h"
 #include "ctf-clock.h"
 #include "file-order.h"
 #include "input-state.h"
 #include "output.h"
+#include "runtime-file.h"
 #include "unpack.h"
 #include "writer.h"
 
@@ -36,6 +39,7 @@ struct unpack_state {
 	bool archive;
 	bool is_metadata; /* the member is the metadata of a CTF trace */
 	bool named;	  /* the input is a file with a name, not a pipe */
+	int image;	  /* temporary file of a ring file of OCaml that is being unpacked; owned; -1 = none */
 	bool timed;	  /* the offset of the clock was looked for */
 };
 
@@ -43,6 +47,7 @@ static void unpack_state_deinit(struct unpack_state *u)
 {
 	merge_deinit(&u->merge);
 	closep(&u->fd);
+	closep(&u->image);
 	free(u->member);
 }
 
@@ -76,6 +81,13 @@ static int take_metadata(struct input *in, int fd)
 	return 0;
 }
 
+/* Write LEN bytes of an unpacked ring file of OCaml to its temporary file. */
+static int spool_image(struct unpack_state *u, const void *bytes, size_t len)
+{
+	u->spooled += len;
+	return u->spooled > INPUT_UNPACKED_MAX ? -EFBIG : write_all(u->image, bytes, len);
+}
+
 static int unpacked_bytes(void *context, const void *bytes, size_t len)
 {
 	struct unpack_state *u = context;
@@ -83,8 +95,12 @@ static int unpacked_bytes(void *context, const void *bytes, size_t len)
 	if (!u->archive) {
 		int r = u->timed ? 0 : settle_beside(u->in, u->named, 0);
 
+		if (!r && !u->timed && mprof_runtime_begins(bytes, len))
+			r = u->image = spool_file();
 		u->timed = true;
-		return r ? r : stream_decoder_put(u->decoder, bytes, len);
+		if (u->image >= 0)
+			return spool_image(u, bytes, len);
+		return r < 0 ? r : stream_decoder_put(u->decoder, bytes, len);
 	}
 	u->spooled += len;
 	if (u->spooled > INPUT_UNPACKED_MAX)
@@ -126,10 +142,53 @@ static int unpacked_member(void *context, const char *path)
 	return r < 0 ? r : 0;
 }
 
+static ssize_t read_some(int fd, void *buf, size_t n)
+{
+	ssize_t got;
+
+	do
+		got = read(fd, buf, n);
+	while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
 static int no_stream(struct input *in)
 {
 	say("%s holds no stream of a trace", in->name);
 	return CTL_FAILED;
+}
+
+/* Read the ring file of OCaml in FD, a regular file. Return 0, -errno, or an exit code. */
+static int read_runtime(struct input *in, int fd)
+{
+	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer};
+	bool is_runtime;
+	int r = runtime_file_add(&l, in->name, fd, &is_runtime);
+
+	if (!is_runtime) {
+		say("%s is cut: a ring file of OCaml has a fixed size", in->name);
+		return CTL_FAILED;
+	}
+	if (!r && !l.n)
+		return no_stream(in);
+	return r ? r : input_run_merge(in, &l);
+}
+
+/* Read a ring file of OCaml from a pipe: the LEN bytes at HEAD, then all bytes of FD. Return as above. */
+static int read_piped_runtime(struct input *in, int fd, const uint8_t *head, size_t len)
+{
+	CLEANUP(closep) int image = spool_file();
+	uint8_t piece[65536];
+	uint64_t bytes = len;
+	ssize_t n = 1;
+	int r = image < 0 ? image : write_all(image, head, len);
+
+	while (!r && n > 0) {
+		n = read_some(fd, piece, sizeof(piece));
+		bytes += n > 0 ? (uint64_t)n : 0;
+		r = n < 0 ? (int)n : bytes > INPUT_UNPACKED_MAX ? -EFBIG : write_all(image, piece, (size_t)n);
+	}
+	return r ? r : read_runtime(in, image);
 }
 
 /*
@@ -140,7 +199,7 @@ static int read_packed(struct input *in, struct stream_decoder *f, int fd, bool 
 {
 	CLEANUP(unpack_state_deinit)
 	struct unpack_state u = {
-		.in = in, .decoder = f, .fd = -1, .named = named, .merge = {.consumer = &in->consumer}};
+		.in = in, .decoder = f, .fd = -1, .image = -1, .named = named, .merge = {.consumer = &in->consumer}};
 	const struct unpack_ops ops = {.bytes = unpacked_bytes, .member = unpacked_member, .context = &u};
 	int r = unpack_run(fd, head, len, in->name, &ops);
 
@@ -149,6 +208,8 @@ static int read_packed(struct input *in, struct stream_decoder *f, int fd, bool 
 	r = r == 1 ? 0 : r;
 	if (r)
 		return r;
+	if (u.image >= 0)
+		return read_runtime(in, u.image);
 	if (!u.archive) {
 		r = stream_decoder_end(f);
 		return r ? r : input_note_totals(in, f);
@@ -158,16 +219,6 @@ static int read_packed(struct input *in, struct stream_decoder *f, int fd, bool 
 		return no_stream(in);
 	r = r ? r : input_settle(in);
 	return r ? r : input_run_merge(in, &u.merge);
-}
-
-static ssize_t read_some(int fd, void *buf, size_t n)
-{
-	ssize_t got;
-
-	do
-		got = read(fd, buf, n);
-	while (got < 0 && errno == EINTR);
-	return got < 0 ? -errno : got;
 }
 
 /*
@@ -238,6 +289,8 @@ static int read_descriptor(struct input *in, int fd, bool named, bool regular, u
 	if (packed)
 		return read_packed(in, &f, fd, named, head, (size_t)n);
 	r = settle_beside(in, named, regular ? bytes : 0);
+	if (!r && mprof_runtime_begins(head, (size_t)n))
+		return regular && start == 0 ? read_runtime(in, fd) : read_piped_runtime(in, fd, head, (size_t)n);
 	r = r ? r : read_plain(&f, fd, head, (size_t)n);
 	return r ? r : input_note_totals(in, &f);
 }

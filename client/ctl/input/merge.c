@@ -18,6 +18,7 @@
 
 #include "cleanup.h"
 #include "merge.h"
+#include "runtime-file.h"
 #include "stream-decoder.h"
 
 #define PIECE (256u << 10)
@@ -304,8 +305,14 @@ bool directory_wants(const char *path)
 int merge_add_file(struct merge *l, const char *name, int fd)
 {
 	CLEANUP(closep) int owned = fd;
+	bool is_runtime, others = l->n && !l->one_guest;
 	uint8_t magic[4];
+	int r = runtime_file_add(l, name, fd, &is_runtime);
 
+	l->one_guest = l->one_guest && !others;
+	if (r || is_runtime)
+		return r;
+	l->one_guest = false;
 	if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) || mprof_load32(magic) != MPROF_PACKET_MAGIC)
 		return 0;
 	owned = -1;
@@ -337,7 +344,6 @@ int merge_add_directory(struct merge *l, const char *path)
 
 	if (fd < 0)
 		return -errno;
-	l->one_guest = faccessat(fd, "metadata", F_OK, 0) != 0;
 	n = scandirat(fd, ".", &entries, wanted_entry, alphasort);
 	if (n < 0)
 		return -errno;
@@ -346,5 +352,6 @@ int merge_add_directory(struct merge *l, const char *path)
 		free(entries[i]);
 	}
 	free(entries);
+	l->one_guest = faccessat(fd, "metadata", F_OK, 0) != 0;
 	return r;
 }

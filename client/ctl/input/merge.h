@@ -50,7 +50,8 @@ int merge_add_directory(struct merge *l, const char *path);
 bool directory_wants(const char *path);
 
 /*
- * Add the file FD as a stream called NAME if its first bytes are a packet; otherwise close FD.
+ * Add the file FD as a stream called NAME if its first bytes are a packet, and as a stream for each ring
+ * if it is a ring file of OCaml; otherwise close FD.
  * Return as merge_add().
  */
 int merge_add_file(struct merge *l, const char *name, int fd);

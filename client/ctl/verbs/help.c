@@ -75,7 +75,7 @@ static const char program[] =
 	"A trace is, in this order, an existing file, a capture's id, or a domain (a UUID, a name,\n"
 	"or the domid of a running guest). The prefixes file:, capture: and domain: force one of\n"
 	"these; domid:N and name:NAME force the kind of domain.\n"
-	"A file is a CTF stream, the image of a ring, an s-expression log of 2014, one of these\n"
+	"A file is a CTF stream, a ring's image, OCaml 5's PID.events, a log of 2014, one of these\n"
 	"compressed (gzip, xz, zstd), a CTF directory, or a tar of one.\n"
 	"\n"
 	"Exit codes:\n"

@@ -19,6 +19,7 @@ import {chromeBytes} from "./chrome.js";
 import {clocksOf} from "./clocks.js";
 import {Input, forLoading} from "./input.js";
 import {Trace} from "./trace.js";
+import {runtimeSources} from "./runtime.js";
 import {unpacked} from "./unpack.js";
 import {OutOfOrder, Wasm, asSentence} from "./wasm.js";
 
@@ -26,6 +27,15 @@ const NO_TRACE = "No trace is loaded.";
 
 /** One load: reads the sources of a trace into a Trace, and builds its model. */
 class Loading extends Input {
+	/**
+	 * ID and POST are those of Input.
+	 * @param {Wasm} wasm
+	 */
+	constructor(id, post, wasm) {
+		super(id, post);
+		this.wasm = wasm;
+	}
+
 	/**
 	 * Read SOURCE, which is number I, into the stream STREAM of TRACE. TOTAL is the number of bytes
 	 * of all sources, or null if unknown.
@@ -42,6 +52,20 @@ class Loading extends Input {
 		}
 		this.report("reading", total);
 		trace.end(stream);
+	}
+
+	/** Return SOURCES, with a source for each ring instead of a ring file of OCaml. */
+	async #translated(sources) {
+		const all = [];
+
+		for (const [i, source] of sources.entries()) {
+			const here = source.bytes || source.blob; // its bytes can be read twice
+			const rings = here ? await runtimeSources(this.wasm, source, unpacked(this.pieces(source, i))) : null;
+
+			this.check();
+			all.push(...(rings ?? [source]));
+		}
+		return all;
 	}
 
 	/**
@@ -66,7 +90,9 @@ class Loading extends Input {
 	 * decodes them. Bytes that a server sends can be read only once, so with such a source all
 	 * bytes are kept from the start.
 	 */
-	async run(make, sources) {
+	async run(make, given) {
+		const sources = await this.#translated(given);
+
 		for (const kind of ["TWICE", "HELD"]) {
 			const trace = make();
 
@@ -112,7 +138,7 @@ class Server {
 	 * cancelled. Return a Promise of [summary].
 	 */
 	async load(id, side, sources, options) {
-		const loading = new Loading(id, this.post);
+		const loading = new Loading(id, this.post, this.wasm);
 
 		this.loading?.cancel();
 		this.#forget(side);

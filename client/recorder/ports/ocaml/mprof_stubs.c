@@ -1,0 +1,259 @@
+/*
+ * The recorder for OCaml: the primitives of mProf.ml, and collections.
+ *
+ * A process has one recorder. The primitives that record do not allocate in OCaml's heap and call no
+ * OCaml code, so no collection and no other thread of OCaml comes between. Under OCaml 5 only the
+ * domain that started the recorder records; calls of other domains do nothing.
+ */
+#define CAML_NAME_SPACE
+#define CAML_INTERNALS
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include <caml/alloc.h>
+#include <caml/bigarray.h>
+#include <caml/domain_state.h>
+#include <caml/fail.h>
+#include <caml/memory.h>
+#include <caml/misc.h>
+#include <caml/mlvalues.h>
+#include <caml/version.h>
+
+#include <mprof/recorder-file.h>
+#include <mprof/recorder.h>
+
+static struct mprof_recorder recorder;
+static value buffer = Val_unit; /* keeps the memory of the ring */
+static bool prepared;		/* the hooks are set, and BUFFER is a root of OCaml's heap */
+
+#if OCAML_VERSION >= 50000
+static int owner = -1; /* the domain that records */
+
+static bool is_owner(void)
+{
+	return Caml_state && Caml_state->id == owner;
+}
+
+static void set_owner(void)
+{
+	owner = Caml_state->id;
+}
+#else
+static bool is_owner(void)
+{
+	return true;
+}
+
+static void set_owner(void)
+{
+}
+#endif
+
+static uint64_t monotonic(void *context)
+{
+	struct timespec ts;
+
+	(void)context;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- collections */
+
+static caml_timing_hook earlier_minor_begin, earlier_minor_end, earlier_slice_begin, earlier_slice_end;
+static uint64_t minor_since, slice_since; /* ns */
+
+static void call(caml_timing_hook hook)
+{
+	if (hook)
+		hook();
+}
+
+static void begin_collection(uint64_t *since)
+{
+	if (recorder.memory && is_owner())
+		*since = monotonic(NULL);
+}
+
+static void end_collection(uint64_t since)
+{
+	uint64_t now;
+
+	if (!recorder.memory || !is_owner() || !since)
+		return;
+	now = monotonic(NULL);
+	mprof_recorder_gc(&recorder, now > since ? now - since : 0);
+}
+
+static void on_minor_begin(void)
+{
+	call(earlier_minor_begin);
+	begin_collection(&minor_since);
+}
+
+static void on_minor_end(void)
+{
+	end_collection(minor_since);
+	call(earlier_minor_end);
+}
+
+static void on_slice_begin(void)
+{
+	call(earlier_slice_begin);
+	begin_collection(&slice_since);
+}
+
+static void on_slice_end(void)
+{
+	end_collection(slice_since);
+	call(earlier_slice_end);
+}
+
+/* A child shares the ring with its parent, so it records nothing. */
+static void stop_in_child(void)
+{
+	mprof_recorder_stop(&recorder);
+}
+
+static void prepare(void)
+{
+	if (prepared)
+		return;
+	prepared = true;
+	caml_register_generational_global_root(&buffer);
+	pthread_atfork(NULL, NULL, stop_in_child);
+	earlier_minor_begin = caml_minor_gc_begin_hook;
+	earlier_minor_end = caml_minor_gc_end_hook;
+	earlier_slice_begin = caml_major_slice_begin_hook;
+	earlier_slice_end = caml_major_slice_end_hook;
+	caml_minor_gc_begin_hook = on_minor_begin;
+	caml_minor_gc_end_hook = on_minor_end;
+	caml_major_slice_begin_hook = on_slice_begin;
+	caml_major_slice_end_hook = on_slice_end;
+}
+
+/* ---- start and stop */
+
+/* string -> int -> log_buffer: a new file, mapped. The mapping stays until the process ends. */
+CAMLprim value mprof_ocaml_file(value path, value size)
+{
+	struct mprof_recorder_file file;
+	intnat bytes = Long_val(size);
+	int r;
+
+	if (!caml_string_is_c_safe(path) || bytes < 1)
+		caml_invalid_argument("MProf_unix.mmap_buffer");
+	r = mprof_recorder_file_open(&file, String_val(path), (size_t)bytes);
+	if (r < 0) {
+		char text[400];
+
+		snprintf(text, sizeof(text), "MProf_unix.mmap_buffer: %.300s: %s", String_val(path), strerror(-r));
+		caml_failwith(text);
+	}
+	return caml_ba_alloc_dims(CAML_BA_CHAR | CAML_BA_C_LAYOUT | CAML_BA_EXTERNAL, 1, file.memory, bytes);
+}
+
+/* log_buffer -> unit: make a ring in the buffer and record into it. */
+CAMLprim value mprof_ocaml_start(value memory)
+{
+	enum mprof_recorder_status status;
+
+	prepare();
+	mprof_recorder_stop(&recorder);
+	status = mprof_recorder_init(&recorder, Caml_ba_data_val(memory), (size_t)Caml_ba_array_val(memory)->dim[0], 0,
+				     monotonic, NULL);
+	if (status != MPROF_RECORDER_OK)
+		caml_invalid_argument(mprof_recorder_status_text(status));
+	caml_modify_generational_global_root(&buffer, memory);
+	minor_since = slice_since = 0;
+	set_owner();
+	return Val_unit;
+}
+
+CAMLprim value mprof_ocaml_stop(value unit)
+{
+	(void)unit;
+	mprof_recorder_stop(&recorder);
+	if (prepared)
+		caml_modify_generational_global_root(&buffer, Val_unit);
+	return Val_unit;
+}
+
+/* ---- events: none of these allocates */
+
+CAMLprim value mprof_ocaml_current(value unit)
+{
+	(void)unit;
+	return Val_long(mprof_recorder_current(&recorder));
+}
+
+CAMLprim value mprof_ocaml_dropped(value unit)
+{
+	(void)unit;
+	return Val_long((intnat)mprof_recorder_dropped(&recorder));
+}
+
+CAMLprim value mprof_ocaml_creates(value child, value type)
+{
+	if (is_owner())
+		mprof_recorder_creates(&recorder, Long_val(child), (enum mprof_thread_type)Long_val(type));
+	return Val_unit;
+}
+
+#define PAIR(name, call)                                                            \
+	CAMLprim value mprof_ocaml_##name(value a, value b)                         \
+	{                                                                           \
+		if (is_owner())                                                     \
+			mprof_recorder_##call(&recorder, Long_val(a), Long_val(b)); \
+		return Val_unit;                                                    \
+	}
+
+PAIR(read, read)
+PAIR(read_later, read_later)
+PAIR(try_read, try_read)
+PAIR(becomes, becomes)
+PAIR(signal, signal)
+
+#define TEXT(name, call)                                                                     \
+	CAMLprim value mprof_ocaml_##name(value number, value text)                          \
+	{                                                                                    \
+		if (is_owner())                                                              \
+			mprof_recorder_##call(&recorder, Long_val(number), String_val(text), \
+					      caml_string_length(text));                     \
+		return Val_unit;                                                             \
+	}
+
+TEXT(label, label)
+TEXT(fails, fails)
+TEXT(increase, increase)
+TEXT(counter, counter)
+
+CAMLprim value mprof_ocaml_fulfills(value thread)
+{
+	if (is_owner())
+		mprof_recorder_fulfills(&recorder, Long_val(thread));
+	return Val_unit;
+}
+
+CAMLprim value mprof_ocaml_switch(value thread)
+{
+	if (is_owner())
+		mprof_recorder_switch(&recorder, Long_val(thread));
+	return Val_unit;
+}
+
+CAMLprim value mprof_ocaml_suspend(value unit)
+{
+	(void)unit;
+	if (is_owner())
+		mprof_recorder_suspend(&recorder);
+	return Val_unit;
+}
+
+/* Obj.t -> int: the address of a block, which changes when the block is moved. */
+CAMLprim value mprof_ocaml_address(value block)
+{
+	return Val_long((intnat)((uintnat)block >> 1));
+}

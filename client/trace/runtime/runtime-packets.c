@@ -1,0 +1,166 @@
+/*
+ * Packets of translated events. A packet is filled and then passed on; an event that does not fit an
+ * empty packet cannot occur, because the texts of a translator are shorter.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime-translate.h"
+
+#define PACKET_BYTES 16384u
+#define FIXED_MAX    32u     /* bytes of the longest event without its text */
+#define COUNT_MAX    0x7fffu /* a reader takes a larger jump of the count for a step back */
+
+struct packet {
+	uint8_t *bytes; /* header first; owned; NULL until the stream's first event */
+	size_t used;
+	uint16_t count;
+	uint16_t jump; /* packets that are missing before this one */
+	bool written;  /* the stream has a packet */
+};
+
+struct mprof_runtime_packets {
+	mprof_runtime_write write;
+	void *context;
+	uint64_t ring_words;
+	struct packet *streams; /* one for each ring */
+};
+
+struct mprof_runtime_packets *mprof_runtime_packets_new(mprof_runtime_write write, void *context)
+{
+	struct mprof_runtime_packets *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->write = write;
+	p->context = context;
+	p->streams = calloc(MPROF_RUNTIME_RINGS_MAX, sizeof(*p->streams));
+	return p->streams ? p : mprof_runtime_packets_free(p);
+}
+
+struct mprof_runtime_packets *mprof_runtime_packets_free(struct mprof_runtime_packets *p)
+{
+	if (!p)
+		return NULL;
+	for (uint32_t i = 0; p->streams && i < MPROF_RUNTIME_RINGS_MAX; i++)
+		free(p->streams[i].bytes);
+	free(p->streams);
+	free(p);
+	return NULL;
+}
+
+/* Write the packet of RING, which may be empty. */
+static int flush(struct mprof_runtime_packets *p, uint32_t ring)
+{
+	struct packet *k = &p->streams[ring];
+	struct mprof_packet_header h = {
+		.packet_bytes = (uint32_t)k->used,
+		.content_bytes = (uint32_t)k->used,
+		.count = k->count++,
+	};
+	int r;
+
+	mprof_packet_store(&h, k->bytes);
+	r = p->write(p->context, ring, k->bytes, k->used);
+	k->used = MPROF_PACKET_HEADER_BYTES;
+	k->written = true;
+	k->jump = 0;
+	return r;
+}
+
+static bool begin(struct packet *k)
+{
+	if (k->bytes)
+		return true;
+	k->bytes = malloc(PACKET_BYTES);
+	k->used = MPROF_PACKET_HEADER_BYTES;
+	return k->bytes;
+}
+
+/* Store the fields of a duration in front of its name, as mprof/extra.h describes them. */
+static size_t store_duration(const struct mprof_raw_event *e, uint8_t *p)
+{
+	mprof_store16(p, (uint16_t)(20 + e->text_bytes + 1));
+	p[2] = MPROF_EXTRA_DURATION;
+	mprof_store64(p + 3, (uint64_t)e->context);
+	mprof_store64(p + 11, (uint64_t)e->number);
+	mprof_store32(p + 19, 0); /* the name follows */
+	return MPROF_EXTRA_HEADER_BYTES + 20;
+}
+
+/* Store E at P. Return its bytes. */
+static size_t store(const struct mprof_raw_event *e, uint8_t *p)
+{
+	enum mprof_shape shape = mprof_event_shape(e->id);
+	size_t at = MPROF_EVENT_HEADER_BYTES;
+
+	mprof_store64(p, e->timestamp);
+	p[8] = e->id;
+	if (shape == MPROF_SHAPE_EXTRA) {
+		at += store_duration(e, p + at);
+	} else if (mprof_event_has_context(e->id)) {
+		mprof_store64(p + at, (uint64_t)e->context);
+		at += 8;
+	}
+	if (shape != MPROF_SHAPE_NONE && shape != MPROF_SHAPE_TEXT && shape != MPROF_SHAPE_EXTRA) {
+		mprof_store64(p + at, (uint64_t)e->number);
+		at += 8;
+	}
+	if (shape == MPROF_SHAPE_THREAD_TYPE)
+		p[at++] = e->type;
+	if (e->text) {
+		memcpy(p + at, e->text, e->text_bytes);
+		at += e->text_bytes;
+		p[at++] = 0;
+	}
+	return at;
+}
+
+static int on_event(void *context, uint32_t ring, const struct mprof_raw_event *e)
+{
+	struct mprof_runtime_packets *p = context;
+	struct packet *k = &p->streams[ring];
+	int r = 0;
+
+	if (!begin(k))
+		return MPROF_RUNTIME_NOMEM;
+	if (k->used + FIXED_MAX + e->text_bytes + 1 > PACKET_BYTES)
+		r = flush(p, ring);
+	if (!r)
+		k->used += store(e, k->bytes + k->used);
+	return r;
+}
+
+/* A reader sees a loss between two packets only, so the first packet of a stream may be an empty one. */
+static int on_lost(void *context, uint32_t ring, uint64_t words)
+{
+	struct mprof_runtime_packets *p = context;
+	struct packet *k = &p->streams[ring];
+	uint64_t packets = words / p->ring_words + (words % p->ring_words != 0);
+	int r = 0;
+
+	if (!begin(k))
+		return MPROF_RUNTIME_NOMEM;
+	if (!k->written || k->used > MPROF_PACKET_HEADER_BYTES)
+		r = flush(p, ring);
+	packets = packets < COUNT_MAX - k->jump ? packets : COUNT_MAX - k->jump;
+	k->jump = (uint16_t)(k->jump + packets);
+	k->count = (uint16_t)(k->count + packets);
+	return r;
+}
+
+struct mprof_runtime_events mprof_runtime_packets_events(struct mprof_runtime_packets *p, uint64_t ring_words)
+{
+	p->ring_words = ring_words;
+	return (struct mprof_runtime_events){.event = on_event, .lost = on_lost, .context = p};
+}
+
+int mprof_runtime_packets_end(struct mprof_runtime_packets *p)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < MPROF_RUNTIME_RINGS_MAX && !r; i++)
+		if (p->streams[i].bytes && (p->streams[i].used > MPROF_PACKET_HEADER_BYTES || !p->streams[i].written))
+			r = flush(p, i);
+	return r;
+}
