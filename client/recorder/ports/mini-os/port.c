@@ -103,7 +103,8 @@ void port_thread_forget(struct port *p, const struct thread *thread)
 
 int64_t port_here(struct port *p)
 {
-	int64_t id = p->handling >= 0 ? port_channel_id(p, (evtchn_port_t)p->handling) : port_thread_id(p, get_current());
+	int64_t id =
+		p->handling >= 0 ? port_channel_id(p, (evtchn_port_t)p->handling) : port_thread_id(p, get_current());
 
 	mprof_recorder_switch(&p->recorder, id);
 	return id;

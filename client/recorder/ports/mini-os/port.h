@@ -67,7 +67,7 @@ struct port {
 
 	/* The published ring (share.c). */
 	void *ring;
-	int ring_order;	 /* RING has 2^RING_ORDER pages, of which PAGES are the ring */
+	int ring_order;	     /* RING has 2^RING_ORDER pages, of which PAGES are the ring */
 	uint32_t *directory; /* the directory page, or NULL */
 	uint32_t pages;
 	uint32_t refs[MPROF_MINI_OS_PAGES_MAX];

@@ -8,15 +8,15 @@
 #include <mini-os/mm.h>
 #include <mini-os/xmalloc.h>
 
-#define DOM0		   0
-#define REFS_IN_VALUE	   100u /* a message of Mini-OS to XenStore has at most 1,024 bytes */
-#define REF_BYTES	   11u	/* a number of 32 bits and a comma */
-#define UNMAP_MS	   1200u /* the collector unmaps a withdrawn ring within a second */
-#define UNMAP_ATTEMPTS	   20u
-#define UNMAP_ATTEMPT_MS   200u
-#define KEY_REFS	   "data/mprof/ring-ref"
-#define KEY_DIRECTORY	   "data/mprof/directory-ref"
-#define KEY_EVENT_CHANNEL  "data/mprof/event-channel"
+#define DOM0		  0
+#define REFS_IN_VALUE	  100u	/* a message of Mini-OS to XenStore has at most 1,024 bytes */
+#define REF_BYTES	  11u	/* a number of 32 bits and a comma */
+#define UNMAP_MS	  1200u /* the collector unmaps a withdrawn ring within a second */
+#define UNMAP_ATTEMPTS	  20u
+#define UNMAP_ATTEMPT_MS  200u
+#define KEY_REFS	  "data/mprof/ring-ref"
+#define KEY_DIRECTORY	  "data/mprof/directory-ref"
+#define KEY_EVENT_CHANNEL "data/mprof/event-channel"
 
 bool port_ring_allocate(struct port *p, uint32_t pages)
 {

@@ -4,9 +4,9 @@
  */
 #include "port.h"
 
-#define WRAP(type, name, ...)                \
-	type __real_##name(__VA_ARGS__);     \
-	type __wrap_##name(__VA_ARGS__);     \
+#define WRAP(type, name, ...)            \
+	type __real_##name(__VA_ARGS__); \
+	type __wrap_##name(__VA_ARGS__); \
 	type __wrap_##name(__VA_ARGS__)
 
 /* ---- threads ---- */
@@ -18,8 +18,8 @@ WRAP(void, __arch_switch_threads, unsigned long *prevctx, unsigned long *nextctx
 
 	if (p->on) {
 		flags = port_begin();
-		mprof_recorder_switch(&p->recorder,
-				      port_thread_id(p, (struct thread *)((char *)nextctx - offsetof(struct thread, sp))));
+		mprof_recorder_switch(&p->recorder, port_thread_id(p, (struct thread *)((char *)nextctx -
+											offsetof(struct thread, sp))));
 		port_end(p, flags);
 	}
 	__real___arch_switch_threads(prevctx, nextctx);

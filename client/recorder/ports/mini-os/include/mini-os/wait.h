@@ -21,20 +21,20 @@
 #define remove_waiter(entry, queue) mprof_mini_os_wait_end(&(queue), &(entry))
 
 #undef wait_event_deadline
-#define wait_event_deadline(queue, condition, deadline)                                       \
-	do {                                                                                  \
-		struct wait_queue mprof_entry;                                                \
-                                                                                              \
-		if (condition)                                                                \
-			break;                                                                \
-		init_waitqueue_entry(&mprof_entry, get_current());                            \
-		for (;;) {                                                                    \
+#define wait_event_deadline(queue, condition, deadline)                                          \
+	do {                                                                                     \
+		struct wait_queue mprof_entry;                                                   \
+                                                                                                 \
+		if (condition)                                                                   \
+			break;                                                                   \
+		init_waitqueue_entry(&mprof_entry, get_current());                               \
+		for (;;) {                                                                       \
 			mprof_mini_os_wait(&(queue), &mprof_entry, (int64_t)(deadline), #queue); \
-			if ((condition) || ((deadline) && NOW() >= (deadline)))               \
-				break;                                                        \
-			schedule();                                                           \
-		}                                                                             \
-		mprof_mini_os_wait_end(&(queue), &mprof_entry);                               \
+			if ((condition) || ((deadline) && NOW() >= (deadline)))                  \
+				break;                                                           \
+			schedule();                                                              \
+		}                                                                                \
+		mprof_mini_os_wait_end(&(queue), &mprof_entry);                                  \
 	} while (0)
 
 #endif
