@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 
+import mini_os_judge
 import serials
 from serials import Wrong
 
@@ -120,6 +121,9 @@ class Xen(Judge):
 
     def judge(self):
         self.daemons()
+        mini_os_judge.judge(self)
+        if self.scenario == "mini":
+            return
         self.publishing()
         self.continuing()
         if self.scenario == "full":

@@ -187,7 +187,7 @@ int64_t port_channel_id(struct port *p, evtchn_port_t port)
 
 /* ---- waits ---- */
 
-void port_wait(struct port *p, int64_t object, const char *what, const char *text)
+void port_wait(struct port *p, int64_t object, bool timed, const char *what, const char *text)
 {
 	struct port_thread *t = thread_get(p, get_current());
 	char buf[PORT_TEXT];
@@ -201,6 +201,7 @@ void port_wait(struct port *p, int64_t object, const char *what, const char *tex
 		mprof_recorder_switch(&p->recorder, object);
 	t->wait = create(p, MPROF_THREAD_Wait, NULL);
 	t->woken = false;
+	t->timed = timed;
 	append(buf, append(buf, 0, what), bare(text));
 	label(p, t->wait, buf);
 	mprof_recorder_switch(&p->recorder, me);
@@ -235,7 +236,7 @@ void port_wait_end(struct port *p)
 	if (!t || !t->wait)
 		return;
 	if (!t->woken) {
-		mprof_recorder_switch(&p->recorder, p->scheduler);
+		mprof_recorder_switch(&p->recorder, t->timed ? p->scheduler : t->id);
 		mprof_recorder_fulfills(&p->recorder, t->wait);
 	}
 	mprof_recorder_read(&p->recorder, t->id, t->wait);
@@ -244,8 +245,12 @@ void port_wait_end(struct port *p)
 
 void port_fail(struct port *p, const char *text)
 {
-	int64_t me = port_here(p);
+	int64_t me;
 
+	if (p->failed)
+		return;
+	p->failed = true;
+	me = port_here(p);
 	mprof_recorder_fails(&p->recorder, me, text, strlen(text));
 }
 

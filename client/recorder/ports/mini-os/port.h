@@ -35,6 +35,7 @@ struct port_thread {
 	int64_t id;
 	int64_t wait; /* the wait that is open or not yet read; 0 = none */
 	bool woken;   /* WAIT is resolved */
+	bool timed;   /* WAIT may end by time */
 };
 
 /* A semaphore or a wait queue. */
@@ -54,6 +55,7 @@ struct port_channel {
 struct port {
 	struct mprof_recorder recorder;
 	bool on;
+	bool failed; /* port_fail() was called */
 	/* The event channel whose handler runs; -1 = none. */
 	int handling;
 	int64_t next_id;
@@ -126,17 +128,20 @@ void port_channel_name(struct port *p, evtchn_port_t port, const char *name);
 
 /*
  * Begin a wait of the running thread for OBJECT, an id (0 = for no named object), with the label
- * WHAT TEXT. End the wait before, if there is one.
+ * WHAT TEXT. End the wait before, if there is one. TIMED: the wait may end by time.
  */
-void port_wait(struct port *p, int64_t object, const char *what, const char *text);
+void port_wait(struct port *p, int64_t object, bool timed, const char *what, const char *text);
 /* Return whether the running thread has begun a wait. */
 bool port_waits(const struct port *p);
 /* Record that THREAD is made runnable. */
 void port_woken(struct port *p, const struct thread *thread);
-/* The running thread continues: its wait is over. */
+/*
+ * The running thread continues: its wait is over. If nobody woke it, the time is over, or it never
+ * had to wait.
+ */
 void port_wait_end(struct port *p);
 
-/* Record that the running thread fails by TEXT. */
+/* Record, once, that the running thread fails by TEXT. A handler of the failure may fail again. */
 void port_fail(struct port *p, const char *text);
 
 #endif

@@ -34,7 +34,7 @@ void mprof_mini_os_wait(struct wait_queue_head *queue, struct wait_queue *entry,
 	unsigned long flags = port_begin();
 
 	if (p->on)
-		port_wait(p, port_object_id(p, queue, name, MPROF_THREAD_Condition), "wait ", name);
+		port_wait(p, port_object_id(p, queue, name, MPROF_THREAD_Condition), deadline, "wait ", name);
 	add_wait_queue(queue, entry);
 	block(get_current());
 	get_current()->wakeup_time = deadline;
@@ -92,7 +92,7 @@ static void semaphore_wait(struct port *p, struct semaphore *sem, const char *na
 	unsigned long flags = port_begin();
 
 	if (p->on)
-		port_wait(p, port_object_id(p, sem, name, MPROF_THREAD_Semaphore), "down ", name);
+		port_wait(p, port_object_id(p, sem, name, MPROF_THREAD_Semaphore), false, "down ", name);
 	init_waitqueue_entry(&entry, get_current());
 	add_wait_queue(&sem->wait, &entry);
 	block(get_current());

@@ -76,13 +76,13 @@ static bool wait_in_kernel(struct port *p)
 	flags = port_begin();
 	waits = !is_runnable(get_current()) && !port_waits(p);
 	if (waits)
-		port_wait(p, 0, "blocked", "");
+		port_wait(p, 0, get_current()->wakeup_time, "blocked", "");
 	port_end(p, flags);
 	return waits;
 }
 
-/* Begin a wait of the running thread with the label WHAT TEXT. */
-static void begin_wait(const char *what, const char *text)
+/* Begin a wait of the running thread with the label WHAT TEXT. TIMED: it may end by time. */
+static void begin_timed(bool timed, const char *what, const char *text)
 {
 	struct port *p = &mprof_port;
 	unsigned long flags;
@@ -90,8 +90,13 @@ static void begin_wait(const char *what, const char *text)
 	if (!p->on)
 		return;
 	flags = port_begin();
-	port_wait(p, 0, what, text);
+	port_wait(p, 0, timed, what, text);
 	port_end(p, flags);
+}
+
+static void begin_wait(const char *what, const char *text)
+{
+	begin_timed(false, what, text);
 }
 
 static void end_wait(void)
@@ -128,7 +133,7 @@ WRAP(void, msleep, uint32_t milliseconds)
 	char text[24];
 
 	snprintf(text, sizeof(text), "%u ms", (unsigned)milliseconds);
-	begin_wait("sleep ", text);
+	begin_timed(true, "sleep ", text);
 	__real_msleep(milliseconds);
 	end_wait();
 }
