@@ -4,10 +4,13 @@
  * data/lab/done when it has obeyed.
  *
  *  serve N      let the workers serve N requests
+ *  many         create more threads, semaphores and event channels than the recorder has room for
  *  lookup       let the client ask the resolver. The client has a mistake: it initialises the
  *               semaphore of the answer after it has sent the question, so it misses the wake-up
  *  fault        the parser reads through a bad pointer
  *  spin         the parser never yields, so that the watchdog is not reset and Xen ends the guest
+ *
+ * The word pages=N on the kernel's command line is the size of the ring, in pages.
  *
  * It also serves one request for each notification of the event channel in data/lab/event-channel.
  * `xl shutdown` lets it withdraw its ring and end. Before it dies by a mistake it prints on its
@@ -17,6 +20,7 @@
 /* os.h must come first. */
 #include <mini-os/events.h>
 #include <mini-os/hypervisor.h>
+#include <mini-os/kernel.h>
 #include <mini-os/lib.h>
 #include <mini-os/sched.h>
 #include <mini-os/semaphore.h>
@@ -32,6 +36,9 @@
 #define WATCHDOG_SECONDS 5
 #define WATCHDOG_RESET	 1000 /* ms */
 #define CONSOLE_MS	 500  /* time for domain 0 to read the console */
+#define MANY		 300
+#define MANY_THREADS	 80
+#define MANY_CHANNELS	 40
 #define BAD_POINTER	 0xdead0b10ul
 
 static struct semaphore requests, served, lock, question, answer, broken;
@@ -116,10 +123,41 @@ static void ring_bell(evtchn_port_t port, struct pt_regs *regs, void *data)
 	up(&requests);
 }
 
+static struct semaphore crowd[MANY];
+
+static void visit(void *unused)
+{
+	down(&crowd[0]);
+}
+
+/* Use more threads, semaphores and event channels at once than the recorder's tables hold. */
+static void use_many(void)
+{
+	evtchn_port_t port;
+
+	for (int i = 0; i < MANY; i++) {
+		init_SEMAPHORE(&crowd[i], 0);
+		up(&crowd[i]);
+		if (i)
+			down(&crowd[i]);
+	}
+	down(&crowd[0]);
+	for (int i = 0; i < MANY_THREADS; i++)
+		create_thread("visitor", visit, NULL);
+	schedule();
+	for (int i = 0; i < MANY_THREADS; i++)
+		up(&crowd[0]);
+	for (int i = 0; i < MANY_CHANNELS && !evtchn_alloc_unbound(0, ring_bell, NULL, &port); i++)
+		notify_remote_via_evtchn(port);
+	msleep(1);
+}
+
 static void obey(const char *verb, unsigned long number)
 {
 	if (!strcmp(verb, "serve")) {
 		serve(number);
+	} else if (!strcmp(verb, "many")) {
+		use_many();
 	} else if (!strcmp(verb, "lookup")) {
 		lookups++;
 		wake_up(&client_wanted);
@@ -194,8 +232,13 @@ void app_shutdown(unsigned reason)
 int app_main(void *unused)
 {
 	static char names[WORKERS][16];
+	struct mprof_mini_os_options options = {.pages = 0};
+	const char *pages = strstr(cmdline, "pages=");
 
-	mprof_mini_os_start(NULL);
+	if (pages)
+		options.pages = (uint32_t)strtoul(pages + strlen("pages="), NULL, 10);
+	if (mprof_mini_os_start(&options))
+		printk("lab: mprof_mini_os_start failed\n");
 	init_SEMAPHORE(&requests, 0);
 	init_SEMAPHORE(&served, 0);
 	init_SEMAPHORE(&question, 0);

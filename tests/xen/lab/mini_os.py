@@ -13,24 +13,25 @@ import xen
 
 IMAGE = "/out/mini-os.gz"
 REQUESTS = 40
+PAGES = 300  # their references do not fit into a value: the ring has a directory
 CTL = ["mprofctl", "--host", "unix:/run/mprofd/http.sock"]
 
 
 class MiniOs(xen.Guest):
     """A guest of mini-os-guest.c. It takes commands as the other guests do."""
 
-    def __init__(self, store, name):
+    def __init__(self, store, name, words):
         # pylint: disable=super-init-not-called
         self.store, self.name, self.commands, self.streams = store, name, 0, 1
         with open(f"/run/{name}.cfg", "w", encoding="utf-8") as f:
-            f.write(f'name="{name}"\nkernel="{IMAGE}"\nmemory=24\nvcpus=1\n')
+            f.write(f'name="{name}"\nkernel="{IMAGE}"\nmemory=24\nvcpus=1\nextra="{words}"\n')
             f.writelines(f'on_{event}="destroy"\n' for event in ("crash", "poweroff", "reboot", "watchdog"))
         xen.run("xl", "create", "-q", f"/run/{name}.cfg")
         self.find()
 
 
-def create(lab, name):
-    lab.guests[name] = MiniOs(lab.store, name)
+def create(lab, name, words=""):
+    lab.guests[name] = MiniOs(lab.store, name, words)
     lab.guests[name].ready()
     xen.wait(lambda: lab.running(name), 30, f"mprofd has {name}")
 
@@ -101,11 +102,12 @@ def mini_os_faults(lab):
 def mini_os_spins(lab):
     create(lab, "mini-spin")
     lab.guests["mini-spin"].do("serve", 3)
+    lab.guests["mini-spin"].do("many")
     dies(lab, "mini-spin", "watchdog", lambda: lab.guests["mini-spin"].tell("spin"))
 
 
 def mini_os_withdraws(lab):
-    create(lab, "mini-end")
+    create(lab, "mini-end", f"pages={PAGES}")
     lab.guests["mini-end"].do("serve", 3)
     dies(lab, "mini-end", "ended", lambda: xen.run("xl", "shutdown", "mini-end"))
 

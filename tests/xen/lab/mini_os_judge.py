@@ -128,11 +128,22 @@ class Guests:
             need(not after, f"after the last event: {after}")
             self.ran("mini-spin-watchdog", "parser")
 
+        @self.check("more threads, semaphores and event channels than the recorder has room for", "mini_os_spins")
+        def _():
+            text = self.text("mini-spin-watchdog-dump.txt")
+            names = labels(text)
+            need("further threads" in names.values(), "no row for further threads")
+            need(sum(name == "visitor" for name in names.values()) > 40, "the visitors are missing")
+            named = sum(name == "crowd[i]" for name in names.values())
+            need(200 < named < 256, f"{named} of 299 semaphores have a row; the recorder has room for 256 objects")
+
     def withdraws(self):
-        @self.check("xl shutdown: the guest withdraws its ring, which is a capture of kind ended, and dropped no event", "mini_os_withdraws")
+        @self.check("xl shutdown: the guest withdraws its ring of 300 pages, a capture of kind ended, and dropped no event", "mini_os_withdraws")
         def _():
             need(re.search(r"^lab: shutdown 0, dropped 0\r?$", self.console("mini-end"), re.M), self.console("mini-end")[-300:])
-            need("XenStore rm data/mprof/ring-ref" in self.text("mini-end-ended-dump.txt"), "the last request is not there")
+            need("XenStore rm data/mprof/directory-ref" in self.text("mini-end-ended-dump.txt"), "the last request is not there")
+            rings = [stream["ring_bytes"] for stream in self.judge.guest("mini-end")["run_list"][0]["streams"]]
+            need(rings == [300 * 4096], f"rings of {rings} bytes")
             need("still in use" not in self.console("mini-end"), "a grant was still in use when the guest ended it")
 
 

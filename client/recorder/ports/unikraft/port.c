@@ -27,9 +27,19 @@ static uint64_t now(void *context)
 
 /* ---- threads ---- */
 
+/* Return the length of TEXT. strlen() may use registers that interrupt handlers must not change. */
+static size_t length(const char *text)
+{
+	size_t n = 0;
+
+	while (text[n])
+		n++;
+	return n;
+}
+
 static void label(struct port *p, int64_t id, const char *text)
 {
-	mprof_recorder_label(&p->recorder, id, text, strlen(text));
+	mprof_recorder_label(&p->recorder, id, text, length(text));
 }
 
 static int64_t create(struct port *p, enum mprof_thread_type type, const char *name)
@@ -108,6 +118,8 @@ void __real_ukarch_ctx_switch(struct ukarch_ctx *store, struct ukarch_ctx *load)
 void __wrap_ukarch_ctx_switch(struct ukarch_ctx *store, struct ukarch_ctx *load);
 void __real_uk_thread_wake(struct uk_thread *thread);
 void __wrap_uk_thread_wake(struct uk_thread *thread);
+void __real_uk_thread_wake_isr(struct uk_thread *thread);
+void __wrap_uk_thread_wake_isr(struct uk_thread *thread);
 
 static struct uk_thread *thread_of(void *ctx)
 {
@@ -139,23 +151,46 @@ void __wrap_ukarch_ctx_switch(struct ukarch_ctx *store, struct ukarch_ctx *load)
 	__real_ukarch_ctx_switch(store, load);
 }
 
+/* Record that THREAD is woken: by the interrupt handler that runs, or else by the running thread. */
+static void record_wake(struct port *p, const struct uk_thread *thread, bool interrupt)
+{
+	struct port_thread *t = thread_find(p, thread);
+	int64_t before = mprof_recorder_current(&p->recorder);
+
+	if (!t || !t->wait || t->woken)
+		return;
+	if (interrupt)
+		mprof_recorder_switch(&p->recorder, p->interrupt);
+	else
+		here(p);
+	mprof_recorder_fulfills(&p->recorder, t->wait);
+	t->woken = true;
+	if (interrupt)
+		mprof_recorder_switch(&p->recorder, before);
+}
+
 void __wrap_uk_thread_wake(struct uk_thread *thread)
 {
-	struct port *p = &port;
-	struct port_thread *t;
 	unsigned long flags;
 
-	if (p->on) {
+	if (port.on) {
 		flags = ukplat_lcpu_save_irqf();
-		t = thread_find(p, thread);
-		if (t && t->wait && !t->woken) {
-			here(p);
-			mprof_recorder_fulfills(&p->recorder, t->wait);
-			t->woken = true;
-		}
+		record_wake(&port, thread, false);
 		ukplat_lcpu_restore_irqf(flags);
 	}
 	__real_uk_thread_wake(thread);
+}
+
+void __wrap_uk_thread_wake_isr(struct uk_thread *thread)
+{
+	unsigned long flags;
+
+	if (port.on) {
+		flags = ukplat_lcpu_save_irqf();
+		record_wake(&port, thread, true);
+		ukplat_lcpu_restore_irqf(flags);
+	}
+	__real_uk_thread_wake_isr(thread);
 }
 
 static int thread_init(struct uk_thread *child, struct uk_thread *parent)
@@ -217,6 +252,7 @@ int mprof_uk_start(void)
 	p->on = true;
 	here(p);
 	p->scheduler = create(p, MPROF_THREAD_Task, "scheduler");
+	p->interrupt = create(p, MPROF_THREAD_Task, "interrupt");
 	ukplat_lcpu_restore_irqf(flags);
 #ifdef CONFIG_XEN_GNTTAB
 	return port_publish(p);
@@ -281,6 +317,6 @@ void mprof_uk_counter(const char *name, int64_t value)
 		return;
 	flags = ukplat_lcpu_save_irqf();
 	here(&port);
-	mprof_recorder_counter(&port.recorder, value, name, strlen(name));
+	mprof_recorder_counter(&port.recorder, value, name, length(name));
 	ukplat_lcpu_restore_irqf(flags);
 }

@@ -26,6 +26,7 @@ struct port {
 	bool on;
 	int64_t next_id;
 	int64_t scheduler; /* resolves waits that ended by time, or unseen */
+	int64_t interrupt; /* wakes threads from interrupt handlers */
 	int64_t overflow;  /* stands for all threads beyond PORT_THREADS */
 	struct port_thread threads[PORT_THREADS];
 	unsigned int n_threads;

@@ -11,9 +11,9 @@
 
 #include <common/gnttab.h>
 #if defined(__X86_32__) || defined(__x86_64__)
-#include <xen-x86/mm.h>
+#include "xen-x86/mm.h"
 #else
-#include <xen-arm/mm.h>
+#include "xen-arm/mm.h"
 #endif
 
 #include "port.h"
