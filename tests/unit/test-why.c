@@ -492,6 +492,52 @@ static void test_looked_for_by_another(void)
 }
 
 /*
+ * A semaphore keeps a signal that no thread waited for. A thread that the semaphore itself resolves
+ * takes one.
+ */
+#define TAKES(time, id) CREATES(time, 9, id, Wait), DOES((time) + 1, switch, 9, 0), DOES((time) + 2, fulfills, 9, id)
+
+static void test_semaphore_keeps_signals(void)
+{
+	static const struct line taken[] = {
+		CREATES(1, 0, 9, Semaphore),
+		DOES(5, signal_noswitch, 9, 5),
+		DOES(6, signal_noswitch, 9, 6),
+		TAKES(7, 20),
+		TAKES(11, 21),
+		WAIT_UNSAID,
+		DOES(90, switch, 7, 0),
+	};
+	static const struct line one_left[] = {
+		CREATES(1, 0, 9, Semaphore),
+		TAKES(2, 20), /* the semaphore began with a count of 1 */
+		DOES(5, signal_noswitch, 9, 5),
+		DOES(6, signal_noswitch, 9, 6),
+		TAKES(7, 21),
+		WAIT_UNSAID,
+		TAKES(40, 22), /* too late for the wait */
+		DOES(90, switch, 7, 0),
+	};
+	struct mprof_why_answer a;
+	struct story s;
+
+	TELL(&s, taken);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_NEVER_SIGNALLED);
+	CHECK_EQ_UINT(a.lost_signal, MPROF_NONE);
+	CHECK_EQ_UINT(a.lost_signals, 0);
+	CHECK_EQ_UINT(a.signals, 2);
+	story_deinit(&s);
+
+	TELL(&s, one_left);
+	a = ask(&s, 1);
+	CHECK_EQ_INT(a.verdict, MPROF_WHY_MISSED_SIGNAL);
+	CHECK_EQ_UINT(time_of(&s, a.lost_signal), 6);
+	CHECK_EQ_UINT(a.lost_signals, 1);
+	story_deinit(&s);
+}
+
+/*
  * A similar thread has the same label and was resolved by another thread. If a thread has no label,
  * a thread of the same creator and type is similar.
  */
@@ -990,6 +1036,7 @@ int main(void)
 	CHECK_RUN(test_condition_from_before);
 	CHECK_RUN(test_looked_at_itself);
 	CHECK_RUN(test_looked_for_by_another);
+	CHECK_RUN(test_semaphore_keeps_signals);
 	CHECK_RUN(test_likes);
 	CHECK_RUN(test_finals);
 	CHECK_RUN(test_resolutions);

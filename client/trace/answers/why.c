@@ -10,6 +10,9 @@
  *
  * In a trace of an unchanged program a place in the code creates the wait, and the wait tries to
  * read the condition: such a wait counts as one that the condition has created.
+ *
+ * A semaphore or mutex keeps a wake-up for the next thread. When a thread takes a kept wake-up, the
+ * recorder lets the condition itself create and resolve a thread. Such a wake-up was not lost.
  */
 #include "why-index.h"
 
@@ -79,13 +82,42 @@ static void note_signal(struct mprof_why_answer *a, uint32_t i, uint64_t time, b
 	a->lost_signals = lost ? a->lost_signals + 1 : 0;
 }
 
+static bool keeps_signals(const struct mprof_thread *t)
+{
+	return t->type == MPROF_THREAD_Semaphore || t->type == MPROF_THREAD_Mutex;
+}
+
+/* Return true if thread I, which CONDITION created, shows that a kept wake-up was taken. */
+static bool is_taken(const struct mprof_why *w, uint32_t i, uint32_t condition)
+{
+	const struct mprof_thread *t = &w->view->threads[i];
+
+	return why_resolved(w, i) && t->becomes == MPROF_NONE && t->resolver == condition;
+}
+
+/*
+ * Let the threads that the condition created from *TAKEN on, and before NOW, take wake-ups that are
+ * kept. Move *TAKEN behind these threads.
+ */
+static void take_signals(const struct mprof_why *w, struct mprof_why_answer *a, const struct waiters *at,
+			 uint32_t *taken, uint64_t now)
+{
+	for (; *taken < at->n && at->threads[at->made[*taken]].created < now; ++*taken) {
+		if (!a->lost_signals || !is_taken(w, at->made[*taken], a->condition))
+			continue;
+		if (!--a->lost_signals)
+			a->lost_signal = MPROF_NONE;
+	}
+}
+
 static void count_signals(const struct mprof_why *w, struct mprof_why_answer *a)
 {
 	const struct mprof_interaction *list = w->view->interactions;
+	bool keeps = keeps_signals(&w->view->threads[a->condition]);
 	struct waiters at;
 	const uint32_t *signals;
 	uint64_t now;
-	uint32_t n;
+	uint32_t n, taken = 0;
 
 	waiters_init(&at, w, a->condition);
 	signals = buckets_of(&w->signals, a->condition, &n);
@@ -93,9 +125,13 @@ static void count_signals(const struct mprof_why *w, struct mprof_why_answer *a)
 		if (list[signals[i]].flags & MPROF_INTERACTION_BEGINS_WAIT)
 			continue;
 		now = list[signals[i]].time;
+		if (keeps)
+			take_signals(w, a, &at, &taken, now < a->since ? now : a->since);
 		waiters_move(&at, now);
 		note_signal(a, signals[i], now, at.began <= at.ended && now < w->looked[a->condition]);
 	}
+	if (keeps)
+		take_signals(w, a, &at, &taken, a->since);
 }
 
 /*

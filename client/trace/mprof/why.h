@@ -9,7 +9,8 @@
  * A thread waits on the thread that it last tried to read and did not find resolved: the
  * interaction `try_read` is a *link*. The chain of links ends at a *root*, a thread that waits on
  * nothing: another thread had to resolve the root, or to signal the *condition* that created it. A
- * condition is a thread of the type Condition, Semaphore, Stream or Mutex.
+ * condition is a thread of the type Condition, Semaphore, Stream or Mutex. A semaphore or mutex keeps
+ * a signal until a thread takes it: a thread that the semaphore itself created and resolved.
  *
  * Traces are untrusted: threads that wait on each other in a cycle have no end of the chain, so one
  * of them is taken as the root. Nothing recurses. The index takes linear time, about 60 bytes per
@@ -76,8 +77,10 @@ struct mprof_why_answer {
 	 * itself or is in a cycle: the last try_read of the chain.
 	 */
 	uint64_t since;
-	uint32_t lost_signal;	     /* last signal up to SINCE, if no thread waited then */
-	uint32_t lost_signals;	     /* number of signals in a row, up to LOST_SIGNAL, for which no thread waited */
+	/* Last signal up to SINCE, if no thread waited then, and none took it. */
+	uint32_t lost_signal;
+	/* Number of signals in a row, up to LOST_SIGNAL, for which no thread waited, and that none took. */
+	uint32_t lost_signals;
 	uint32_t first_signal_since; /* first signal after SINCE */
 	uint32_t signals_since;	     /* number of signals after SINCE */
 	uint32_t last_signal;	     /* last signal of all */

@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import judge_packages
+import mini_os_judge
 import serials
 from serials import Wrong
 
@@ -121,6 +122,9 @@ class Xen(Judge):
 
     def judge(self):
         self.daemons()
+        mini_os_judge.judge(self)
+        if self.scenario == "mini":
+            return
         self.publishing()
         self.continuing()
         if self.scenario == "full":

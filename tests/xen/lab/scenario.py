@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 
+import mini_os
 import packaged
 import xen
 from xen import step
@@ -363,6 +364,19 @@ def full(lab):
     if lab.guests.get("replay"):
         lab.destroy("replay")
     lab.restart_preserved()
+    mini(lab)
+    lab.collect()
+
+
+def mini(lab):
+    for function in mini_os.steps():
+        if not step(function)(lab):
+            return
+
+
+def only_mini(lab):
+    if lab.enable():
+        mini(lab)
     lab.collect()
 
 
@@ -404,7 +418,7 @@ def main():
     with open("/proc/uptime", encoding="utf-8") as f:
         xen.log(f"up for {f.read().split()[0]} s")
     lab = Lab()
-    {"full": full, "short": short, "packages": packaged.packages}[scenario](lab)
+    {"full": full, "short": short, "packages": packaged.packages, "mini": only_mini}[scenario](lab)
     xen.log("done")
     return 0
 
