@@ -85,9 +85,9 @@ static struct process *process_find(struct keeper *k, pid_t pid)
 {
 	struct process *p;
 
-	LIST_FOREACH(p, &k->processes, entry)
-	if (p->pid == pid && !p->gone)
-		return p;
+	for (p = LIST_FIRST(&k->processes); p; p = LIST_NEXT(p, entry))
+		if (p->pid == pid && !p->gone)
+			return p;
 	return NULL;
 }
 
@@ -203,11 +203,11 @@ static void wait_for_any(struct keeper *k)
 	nfds_t n = 1;
 
 	k->polled[0] = (struct pollfd){.fd = k->listening, .events = POLLIN};
-	LIST_FOREACH(p, &k->processes, entry)
-	if (!p->gone && n <= PROCESSES_MAX) {
-		of[n] = p;
-		k->polled[n++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
-	}
+	for (p = LIST_FIRST(&k->processes); p; p = LIST_NEXT(p, entry))
+		if (!p->gone && n <= PROCESSES_MAX) {
+			of[n] = p;
+			k->polled[n++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
+		}
 	if (poll(k->polled, n, TICK_MS) <= 0)
 		return;
 	/* Requests first: a child may ask while its parent ends. */

@@ -104,6 +104,14 @@ static int options_parse(struct options *o, int argc, char **argv)
 	return EXIT_USAGE;
 }
 
+/* Return whether PATH is a directory of this user's own: another user may have made it first. */
+static bool is_own(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
 /* Find the directory, and create the default one. Return false after an error message. */
 static bool dir_find(struct options *o)
 {
@@ -119,6 +127,11 @@ static bool dir_find(struct options *o)
 		if (r < 0 || (mkdir(path, 0700) < 0 && errno != EEXIST)) {
 			fprintf(stderr, "mprof-run: %s: cannot make this directory: %s; name one with --dir.\n",
 				r < 0 ? "the default" : path, strerror(errno));
+			return false;
+		}
+		if (!is_own(path)) {
+			fprintf(stderr, "mprof-run: %s is no directory of this user; name one with --dir.\n", path);
+			free(path);
 			return false;
 		}
 	}

@@ -82,8 +82,8 @@ int ring_set_guest(struct ring_set *set)
 	if (set->state == SET_REST) {
 		/* Another ring begins another run. The rings of the last one stay with it. */
 		guest_deinit(&set->guest);
-		LIST_FOREACH(ring, &set->rings, entry)
-		ring->spent = true;
+		for (ring = LIST_FIRST(&set->rings); ring; ring = LIST_NEXT(ring, entry))
+			ring->spent = true;
 		set->state = SET_OPEN;
 	}
 	return set->guest.shared ? 0 : guest_begin_set(set);
@@ -146,8 +146,7 @@ static bool is_over(const struct ring_set *set, bool *any, bool *rests)
 
 	*any = false;
 	*rests = true;
-	LIST_FOREACH(ring, &set->rings, entry)
-	{
+	for (ring = LIST_FIRST(&set->rings); ring; ring = LIST_NEXT(ring, entry)) {
 		if (!ring->stream.guest) {
 			/* It may yet become a ring of this run. */
 			closed = closed && (ring->refused || ring->spent || ring->withdrawn);
@@ -190,8 +189,8 @@ void ring_set_check(struct ring_set *set, uint64_t now)
 	if (capture <= 0)
 		return;
 	set->state = SET_ENDING;
-	LIST_FOREACH(ring, &set->rings, entry)
-	set_ring_at(ring, now);
+	for (ring = LIST_FIRST(&set->rings); ring; ring = LIST_NEXT(ring, entry))
+		set_ring_at(ring, now);
 }
 
 /* ---- the files ------------------------------------------------------------------------------- */
@@ -206,9 +205,9 @@ static struct set_ring *ring_named(const struct ring_set *set, const char *name)
 {
 	struct set_ring *ring;
 
-	LIST_FOREACH(ring, &set->rings, entry)
-	if (!ring->withdrawn && strcmp(ring->name, name) == 0)
-		return ring;
+	for (ring = LIST_FIRST(&set->rings); ring; ring = LIST_NEXT(ring, entry))
+		if (!ring->withdrawn && strcmp(ring->name, name) == 0)
+			return ring;
 	return NULL;
 }
 
@@ -262,9 +261,9 @@ static void set_list(struct ring_set *set, uint64_t now)
 		}
 		again |= !look_up(set, entry->d_name, &left, now);
 	}
-	LIST_FOREACH(ring, &set->rings, entry)
-	if (whole && ring->seen != set->listings && !ring->withdrawn)
-		set_ring_withdraw(ring, now);
+	for (ring = LIST_FIRST(&set->rings); ring; ring = LIST_NEXT(ring, entry))
+		if (whole && ring->seen != set->listings && !ring->withdrawn)
+			set_ring_withdraw(ring, now);
 	if (listing)
 		closedir(listing);
 	else if (fd >= 0)
@@ -293,8 +292,8 @@ void ring_set_recheck(struct ring_set *set, uint64_t now)
 {
 	struct set_ring *ring;
 
-	LIST_FOREACH(ring, &set->rings, entry)
-	set_ring_closed(ring, now);
+	for (ring = LIST_FIRST(&set->rings); ring; ring = LIST_NEXT(ring, entry))
+		set_ring_closed(ring, now);
 	list_at(set, now + SOON_NS);
 }
 

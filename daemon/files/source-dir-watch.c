@@ -188,8 +188,8 @@ static void on_event(struct source_dir *dir, const struct inotify_event *event)
 		 */
 		for (file = LIST_FIRST(&dir->files); file; file = LIST_NEXT(file, entry))
 			ring_file_closed(file, clock_mono());
-		LIST_FOREACH(set, &dir->sets, entry)
-		ring_set_recheck(set, clock_mono());
+		for (set = LIST_FIRST(&dir->sets); set; set = LIST_NEXT(set, entry))
+			ring_set_recheck(set, clock_mono());
 		dir_scan(dir, true);
 		compare_soon(dir);
 		return;

@@ -50,9 +50,9 @@ static struct ring_set *set_of_run(struct source *source, int64_t run)
 	struct source_dir *dir = (struct source_dir *)source;
 	struct ring_set *set;
 
-	LIST_FOREACH(set, &dir->sets, entry)
-	if (set->guest.run == run)
-		return set;
+	for (set = LIST_FIRST(&dir->sets); set; set = LIST_NEXT(set, entry))
+		if (set->guest.run == run)
+			return set;
 	return NULL;
 }
 
@@ -74,8 +74,8 @@ static void dir_poll_soon(struct source *source, int64_t run)
 	if (file)
 		ring_file_at(file, clock_mono());
 	else if (set)
-		LIST_FOREACH(ring, &set->rings, entry)
-	set_ring_at(ring, clock_mono());
+		for (ring = LIST_FIRST(&set->rings); ring; ring = LIST_NEXT(ring, entry))
+			set_ring_at(ring, clock_mono());
 }
 
 static void dir_count(const struct source *source, size_t *guests, size_t *rings)
@@ -90,11 +90,10 @@ static void dir_count(const struct source *source, size_t *guests, size_t *rings
 		*guests += guest_is_running(&f->guest);
 		*rings += f->stream.guest != NULL;
 	}
-	LIST_FOREACH(set, &dir->sets, entry)
-	{
+	for (set = LIST_FIRST(&dir->sets); set; set = LIST_NEXT(set, entry)) {
 		*guests += guest_is_running(&set->guest);
-		LIST_FOREACH(ring, &set->rings, entry)
-		*rings += ring->stream.guest != NULL;
+		for (ring = LIST_FIRST(&set->rings); ring; ring = LIST_NEXT(ring, entry))
+			*rings += ring->stream.guest != NULL;
 	}
 }
 

@@ -290,7 +290,15 @@ class Behaviour(Case):
     def test_terminal(self):
         """The program is in the foreground of the terminal and gets Ctrl-C."""
         leader, follower = os.openpty()
-        process = self.start(TARGET, "hang", stdin=follower, stdout=follower, stderr=follower, start_new_session=True, preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0))
+        process = self.start(
+            TARGET,
+            "hang",
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            start_new_session=True,
+            preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0),
+        )
         os.close(follower)
         self.assertIn(str(process.pid), os.read(leader, 100).decode())
         os.write(leader, b"\x03")

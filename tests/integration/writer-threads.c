@@ -21,7 +21,7 @@ struct work {
 static struct mprof_publisher_files files;
 static struct mprof_publisher inner;
 static const char *truth_prefix;
-static pthread_barrier_t all; /* no thread ends before each has its ring */
+static pthread_barrier_t all;	    /* no thread ends before each has its ring */
 static __thread char ring_name[16]; /* name of the thread's ring */
 
 static int note_name(void *context, unsigned index, const char *name)

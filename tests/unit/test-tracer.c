@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -366,10 +367,17 @@ static int child(unsigned depth)
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 14;
 }
 
+static int entry_remove(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+	(void)st;
+	(void)kind;
+	(void)ftw;
+	return remove(path);
+}
+
 /* A forked child, and its child, begin rings of their own. The parent goes on. */
 static void test_fork(void)
 {
-	char folder[100];
 	struct found f;
 	int status;
 	pid_t pid;
@@ -388,12 +396,10 @@ static void test_fork(void)
 	f = read_rings(files.folder);
 	CHECK_EQ_UINT(f.events, 9);
 	CHECK_EQ_UINT(f.rings, 1);
-	/* The child that did not stop its tracer has left its directory. */
-	snprintf(folder, sizeof(folder), "rm -r %s/test.[0-9]*", root);
 	mprof_tracer_stop();
 	mprof_publisher_files_close(&files, 1);
-	CHECK(system(folder) == 0);
-	CHECK(rmdir(root) == 0);
+	/* The child that did not stop its tracer has left its directory. */
+	CHECK_EQ_INT(nftw(root, entry_remove, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 /* A child that ends its tracer without an event withdraws nothing of its parent's. */

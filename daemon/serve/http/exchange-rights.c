@@ -237,6 +237,6 @@ void exchange_audit(struct exchange *x, unsigned status)
 	for (size_t i = 0; i < x->request.n_segments && at < sizeof(path); i++)
 		at += (size_t)snprintf(path + at, sizeof(path) - at, "/%s", x->request.segments[i]);
 	access_peer_text(x->client->peer, peer);
-	log_write_id(LOG_LEVEL_INFO, ACCESS_AUDIT_ID, "%s %s was done: status=%u who=%s kind=%s peer=%s", methods[x->method],
-		     path, status, x->who.name, identity_word(x->who.kind), peer);
+	log_write_id(LOG_LEVEL_INFO, ACCESS_AUDIT_ID, "%s %s was done: status=%u who=%s kind=%s peer=%s",
+		     methods[x->method], path, status, x->who.name, identity_word(x->who.kind), peer);
 }
