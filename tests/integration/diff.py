@@ -127,6 +127,8 @@ class Story(unittest.TestCase):
             os.mkdir(f"{self.work.name}/{name}")
             for stream, path in streams:
                 os.link(path, f"{self.work.name}/{name}/{stream}")
+            # Without metadata the files are rings of one program, which share their threads.
+            os.link(f"{ROOT}/schema/ctf/metadata.tsdl", f"{self.work.name}/{name}/metadata")
         got = ask(f"{self.work.name}/two", f"{self.work.name}/one")
         self.assertEqual(got["counterparts"], 14)
         (outcome,) = got["outcomes"]

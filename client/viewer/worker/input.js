@@ -44,26 +44,15 @@ export class Input {
 		this.post({id: this.id, progress: {phase, bytes: this.bytes, total}});
 	}
 
-	/** Ask the page for the next piece of source I. Return a Promise of it; of null at the end. */
-	#ask(i) {
-		return new Promise((resolve) => {
-			this.#wanted = resolve;
-			this.post({id: this.id, want: i});
-		});
-	}
-
-	/**
-	 * Yield the pieces of source I that the page sends, each after a request. The next one is
-	 * requested before the present one is decoded, so that it comes meanwhile.
-	 */
+	/** Yield the pieces of source I that the page sends, each after a request. */
 	async *#asked(i) {
-		let next = this.#ask(i);
-
 		for (;;) {
-			const piece = await next;
+			const piece = await new Promise((resolve) => {
+				this.#wanted = resolve;
+				this.post({id: this.id, want: i});
+			});
 
 			if (!piece) return;
-			next = this.#ask(i);
 			yield piece;
 		}
 	}
