@@ -278,7 +278,7 @@ class Xen(Judge):
         def _():
             # Without kicks a ring is polled up to 20 times a second. Kicks may add an eighth of
             # that, and a first burst.
-            said = f"{self.seen['storm_polls']} polls in 3 s, and {self.seen['calm_polls']} in the 3 s before"
+            said = f"{self.seen['storm_polls']} polls in 3 s, and {self.seen['calm_polls']} in 3 s without a storm"
             need(self.seen["storm_polls"] < 2 * self.seen["calm_polls"] + 80, said)
 
         @self.check("xl save -c: a capture of kind suspend; the guest goes on, and its later events arrive", "save", "collect")
