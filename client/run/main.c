@@ -231,10 +231,12 @@ int main(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (can_record(o.command[0]) && (!dir_find(&o) || !preload() || !prepare(&o)))
-		return EXIT_CANNOT;
-	execvp(o.command[0], o.command);
-	code = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
-	fprintf(stderr, "mprof-run: %s: cannot run it: %s.\n", o.command[0], strerror(errno));
+	code = EXIT_CANNOT;
+	if (!can_record(o.command[0]) || (dir_find(&o) && preload() && prepare(&o))) {
+		execvp(o.command[0], o.command);
+		code = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
+		fprintf(stderr, "mprof-run: %s: cannot run it: %s.\n", o.command[0], strerror(errno));
+	}
+	free(o.dir);
 	return code;
 }

@@ -197,7 +197,8 @@ static void check_why(const struct mprof_model_view *v)
 		}
 		require(t == a.root);
 		k = mprof_why_label(w, i, v->threads[i].start);
-		require(k == MPROF_NONE || v->labels[k].thread == i);
+		/* A wait that a place in the code has created has the label of the place. */
+		require(k == MPROF_NONE || v->labels[k].thread == i || v->labels[k].thread == v->threads[i].creator);
 	}
 	for (i = 0; i < v->n_streams; i++)
 		require(mprof_why_last(w, i, true) == MPROF_NONE || mprof_why_last(w, i, false) != MPROF_NONE);

@@ -82,7 +82,10 @@ code() {
 	objdump -d --no-show-raw-insn "$1" | sed -e '/file format/d' -e 's/^ *[0-9a-f]*:[[:space:]]*//' -e 's/^[0-9a-f]* </</'
 }
 
-for language in c c++; do
+languages=c
+# The compiler of C++ is a package of its own, which a distributor's build need not have.
+! echo | "$@" -x c++ -fsyntax-only - 2>/dev/null || languages="c c++"
+for language in $languages; do
 	standard=gnu17
 	[ "$language" = c ] || standard=gnu++17
 	for level in -O0 -O1 -O2 -Os; do
