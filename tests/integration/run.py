@@ -53,6 +53,12 @@ SLEEPS += "wait waitpid wait3 wait4 waitid".split()
 FIELD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)')
 
 
+def preloading(library):
+    """Return the environment with a library in LD_PRELOAD, also where mprof-run has AddressSanitizer."""
+    options = os.environ.get("ASAN_OPTIONS")
+    return {**os.environ, "LD_PRELOAD": library, "ASAN_OPTIONS": f"{options + ':' if options else ''}verify_asan_link_order=0"}
+
+
 class Wait:
     def __init__(self, place, time_ns):
         self.place, self.began, self.on, self.thread = place, time_ns, None, None
@@ -308,14 +314,14 @@ class Behaviour(Case):
     def test_preload_is_appended(self):
         other = os.path.abspath("librun-early.so")
         shutil.copy(os.path.join(daemons.BUILD, "tests/integration/run/librun-early.so"), other)
-        process = self.start("sh", "-c", "echo $LD_PRELOAD", env={**os.environ, "LD_PRELOAD": other})
+        process = self.start("sh", "-c", "echo $LD_PRELOAD", env=preloading(other))
         said = process.communicate(timeout=60)[0].strip().split(":")
         self.assertEqual((said[0], os.path.basename(said[1])), (other, "libmprof-run.so"))
 
     def test_before_constructors(self):
         """A library's constructor locks, waits and starts threads before the shim's constructor."""
         early = os.path.join(daemons.BUILD, "tests/integration/run/librun-early.so")
-        process = self.start(TARGET, "exit", "3", env={**os.environ, "LD_PRELOAD": early})
+        process = self.start(TARGET, "exit", "3", env=preloading(early))
         self.assertEqual(process.wait(timeout=60), 3)
 
     def test_programs_that_cannot_be_recorded(self):
