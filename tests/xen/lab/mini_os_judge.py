@@ -9,7 +9,8 @@ import re
 
 from serials import Wrong
 
-LAST = re.compile(r"^lab: last (\w+) (\d+)\r?$", re.M)
+# A full console loses bytes, so the words need not begin a line.
+LAST = re.compile(r"lab: last (\w+) (\d+)\r?$", re.M)
 FAULT = re.compile(r"^Page fault at linear address (\w+), rip (\w+),", re.M)
 
 
