@@ -1,61 +1,13 @@
 /*
- * The tables of names. Within a table later versions of OCaml only append names; between 5.2 and 5.3
- * four phases were inserted, so there are two tables of phases. schema/runtime-events.md names the
- * sources.
+ * The tables of names. Later versions of OCaml only append names, but 5.3 has also inserted four phases.
+ * schema/runtime-events.md names the sources.
  */
 #include "runtime-names.h"
 #include "array.h"
 
 #include <stddef.h>
 
-static const char *const phases_5_0[] = {
-	"explicit_gc_set",
-	"explicit_gc_stat",
-	"explicit_gc_minor",
-	"explicit_gc_major",
-	"explicit_gc_full_major",
-	"explicit_gc_compact",
-	"major",
-	"major_sweep",
-	"major_mark_roots",
-	"major_mark",
-	"minor",
-	"minor_local_roots",
-	"minor_finalized",
-	"explicit_gc_major_slice",
-	"finalise_update_first",
-	"finalise_update_last",
-	"interrupt_remote",
-	"major_ephe_mark",
-	"major_ephe_sweep",
-	"major_finish_marking",
-	"major_gc_cycle_domains",
-	"major_gc_phase_change",
-	"major_gc_stw",
-	"major_mark_opportunistic",
-	"major_slice",
-	"major_finish_cycle",
-	"minor_clear",
-	"minor_finalizers_oldify",
-	"minor_global_roots",
-	"minor_leave_barrier",
-	"stw_api_barrier",
-	"stw_handler",
-	"stw_leader",
-	"major_finish_sweeping",
-	"minor_finalizers_admin",
-	"minor_remembered_set",
-	"minor_remembered_set_promote",
-	"minor_local_roots_promote",
-	"domain_condition_wait",
-	"domain_resize_heap_reservation",
-	"compaction",
-	"compaction_evacuate",
-	"compaction_forward",
-	"compaction_release",
-};
-
-static const char *const phases_5_3[] = {
+static const char *const phases[] = {
 	"explicit_gc_set",
 	"explicit_gc_stat",
 	"explicit_gc_minor",
@@ -108,6 +60,10 @@ static const char *const phases_5_3[] = {
 	"minor_ephe_clean",
 };
 
+/* The phases that OCaml 5.3 has inserted, by their ids there, and the number of phases before it. */
+static const uint16_t inserted[] = {9, 13, 14, 37};
+#define PHASES_5_0 44u
+
 static const char *const counters[] = {
 	"force_minor_alloc_small",
 	"force_minor_make_vect",
@@ -146,9 +102,13 @@ static const char *const lifecycles[] = {
 
 const char *runtime_phase_name(enum runtime_family family, uint16_t id)
 {
-	if (family == RUNTIME_FAMILY_5_0)
-		return id < ARRAY_SIZE(phases_5_0) ? phases_5_0[id] : NULL;
-	return id < ARRAY_SIZE(phases_5_3) ? phases_5_3[id] : NULL;
+	if (family == RUNTIME_FAMILY_5_0) {
+		if (id >= PHASES_5_0)
+			return NULL;
+		for (size_t i = 0; i < ARRAY_SIZE(inserted); i++)
+			id = (uint16_t)(id + (id >= inserted[i]));
+	}
+	return id < ARRAY_SIZE(phases) ? phases[id] : NULL;
 }
 
 const char *runtime_counter_name(uint16_t id)
@@ -163,8 +123,8 @@ const char *runtime_lifecycle_name(uint16_t id)
 
 /*
  * A minor collection begins with its roots: the phases `minor` and `minor_global_roots` are 10 and 28
- * in the older table, 11 and 31 in the newer one. The same ids in the other table are two phases of
- * which none contains the other.
+ * before OCaml 5.3, and 11 and 31 since. In the other versions the same ids are two phases of which
+ * none contains the other.
  */
 enum runtime_family runtime_family_of_pair(uint16_t before, uint16_t id)
 {
@@ -177,7 +137,7 @@ enum runtime_family runtime_family_of_pair(uint16_t before, uint16_t id)
 
 enum runtime_family runtime_family_of_phase(uint16_t id)
 {
-	return id >= ARRAY_SIZE(phases_5_0) ? RUNTIME_FAMILY_5_3 : RUNTIME_FAMILY_UNKNOWN;
+	return id >= PHASES_5_0 ? RUNTIME_FAMILY_5_3 : RUNTIME_FAMILY_UNKNOWN;
 }
 
 /* OCaml 5.3 appended the counters from 17 on, and writes nine of them in each major slice. */
