@@ -23,13 +23,7 @@
 
 #include "ring-set.h"
 
-#define RETRY_MAX    NS_PER_S
-#define REST_NS	     NS_PER_S
-#define SILENCE_NS   (60 * NS_PER_S)
-#define MEASURE_NS   NS_PER_S
 #define REFUSE_TRIES 3u /* polls without a writer after which a file is reported as no ring */
-#define PATIENCE_NS  (10 * NS_PER_S)
-#define ASK_NS	     (10 * NS_PER_S)
 
 #define ENDING ".ctf"
 

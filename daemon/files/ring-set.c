@@ -22,12 +22,11 @@
 
 #include "cleanup.h"
 
-#define PATIENCE_NS (10 * NS_PER_S)
-#define NAMES_MAX   1024u
-#define SOON_NS	    (5 * NS_PER_MS)  /* wait before a listing, so that a program can complete a new file */
-#define LIST_LEAST  (50 * NS_PER_MS) /* least time between listings */
-#define LIST_PAUSE  20u		     /* pause between listings, in multiples of the last one's duration */
-#define LIST_AGAIN  NS_PER_S	     /* time to the next listing if a file could not be opened */
+#define NAMES_MAX  1024u
+#define SOON_NS	   (5 * NS_PER_MS)  /* wait before a listing, so that a program can complete a new file */
+#define LIST_LEAST (50 * NS_PER_MS) /* least time between listings */
+#define LIST_PAUSE 20u		    /* pause between listings, in multiples of the last one's duration */
+#define LIST_AGAIN NS_PER_S	    /* time to the next listing if a file could not be opened */
 
 int ring_set_compare(const void *a, const void *b)
 {
@@ -89,13 +88,12 @@ int ring_set_guest(struct ring_set *set)
 	return set->guest.shared ? 0 : guest_begin_set(set);
 }
 
-void ring_set_wake(struct ring_set *set, uint64_t now)
+void ring_set_wake(struct ring_set *set)
 {
 	if (set->state != SET_REST)
 		return;
 	guest_set_state(&set->guest, "running", NULL);
 	set->state = SET_OPEN;
-	(void)now;
 }
 
 /* The run has ended: wait for a ring that is written again, or forget a set that is gone. */

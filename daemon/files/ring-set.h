@@ -102,7 +102,7 @@ void ring_set_check(struct ring_set *set, uint64_t now);
 /* A ring of SET has contributed to the capture of its end: end the run if all have. */
 void ring_set_ending(struct ring_set *set, uint64_t now);
 /* A ring of a set that rests was written: its run continues. */
-void ring_set_wake(struct ring_set *set, uint64_t now);
+void ring_set_wake(struct ring_set *set);
 
 /* ---- set-ring.c: one ring of the set ---- */
 

@@ -15,11 +15,6 @@
 #include "ring-set.h"
 #include "text.h"
 
-#define RETRY_MAX   NS_PER_S
-#define REST_NS	    NS_PER_S
-#define SILENCE_NS  (60 * NS_PER_S)
-#define MEASURE_NS  NS_PER_S
-#define ASK_NS	    (10 * NS_PER_S)
 #define WITHDRAW_NS NS_PER_MS /* time between polls while the capture of a withdrawn ring waits */
 
 void set_ring_at(struct set_ring *ring, uint64_t due)
@@ -245,7 +240,7 @@ static void step_rest(struct set_ring *ring, bool grew, uint64_t now)
 		return;
 	}
 	if (grew && !ring->unpolled) {
-		ring_set_wake(ring->set, now);
+		ring_set_wake(ring->set);
 		set_ring_closed(ring, now);
 		return;
 	}

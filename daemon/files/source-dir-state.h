@@ -13,7 +13,13 @@
 #include "log.h"
 
 #define DIR_FILES_MAX	    4096u	    /* files and directories that are watched */
-#define RING_FILE_RETRY_MIN (2 * NS_PER_MS) /* least time between attempts to attach */
+#define RING_FILE_RETRY_MIN (2 * NS_PER_MS) /* least time between attempts to attach, and the most */
+#define RETRY_MAX	    NS_PER_S
+#define REST_NS		    NS_PER_S	    /* time between polls after the end of the run */
+#define MEASURE_NS	    NS_PER_S	    /* time between looks at a file's size */
+#define ASK_NS		    (10 * NS_PER_S) /* after a close: time in which each poll asks for writers */
+#define SILENCE_NS	    (60 * NS_PER_S) /* without a lease: time without new bytes after which no writer is left */
+#define PATIENCE_NS	    (10 * NS_PER_S) /* of a guest (guest_init()) */
 
 /* Whether a process has a file open or mapped for writing. UNKNOWN: mprofd may not ask. */
 enum writers { WRITERS_NONE, WRITERS_SOME, WRITERS_UNKNOWN };

@@ -67,7 +67,6 @@ static struct guest *dir_find(struct source *source, int64_t run)
 static void dir_poll_soon(struct source *source, int64_t run)
 {
 	struct ring_file *file = file_of_run(source, run);
-
 	struct ring_set *set = file ? NULL : set_of_run(source, run);
 	struct set_ring *ring;
 
