@@ -1,4 +1,4 @@
-/* What kind of program a command is. */
+/* The kind of program that a command is. */
 #ifndef RUN_PROGRAM_H
 #define RUN_PROGRAM_H
 

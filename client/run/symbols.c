@@ -10,6 +10,7 @@
 
 struct symbols {
 	Dwfl *dwfl;
+	Dwfl_Callbacks callbacks;
 	char *path; /* where debug information is looked for; libdwfl reads it */
 	pid_t pid;
 };
@@ -25,19 +26,15 @@ static void symbols_refresh(struct symbols *s)
 
 struct symbols *symbols_new(pid_t pid)
 {
-	static const Dwfl_Callbacks empty;
-	struct symbols *s = calloc(1, sizeof(*s) + sizeof(Dwfl_Callbacks));
-	Dwfl_Callbacks *callbacks;
+	struct symbols *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	callbacks = (Dwfl_Callbacks *)(s + 1);
-	*callbacks = empty;
-	callbacks->find_elf = dwfl_linux_proc_find_elf;
-	callbacks->find_debuginfo = dwfl_standard_find_debuginfo;
-	callbacks->debuginfo_path = &s->path;
+	s->callbacks.find_elf = dwfl_linux_proc_find_elf;
+	s->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+	s->callbacks.debuginfo_path = &s->path;
 	s->pid = pid;
-	s->dwfl = dwfl_begin(callbacks);
+	s->dwfl = dwfl_begin(&s->callbacks);
 	if (!s->dwfl)
 		return symbols_free(s);
 	symbols_refresh(s);

@@ -1,4 +1,4 @@
-/* What file descriptors are: whether a call on them can wait. */
+/* Whether a call on a file descriptor can wait. */
 #ifndef SHIM_DESCRIPTOR_H
 #define SHIM_DESCRIPTOR_H
 
@@ -11,7 +11,7 @@
 bool descriptor_waits(int fd);
 /* FD was closed, opened or got another mode: forget the answer. */
 void descriptor_changed(int fd);
-/* FD is new and in non-blocking mode. */
+/* FD is new, in blocking mode if BLOCKING. */
 void descriptor_is_new(int fd, bool blocking);
 
 #endif

@@ -8,8 +8,11 @@
 #ifndef SHIM_SHIM_H
 #define SHIM_SHIM_H
 
+#include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <threads.h>
 
 #include <mprof/recorder.h>
 
@@ -29,7 +32,7 @@ struct ring {
 	bool shared;	/* of all threads that found no ring of their own */
 };
 
-/* What the shim keeps for each thread, in initial-exec TLS. All zero for a new thread. */
+/* The shim's state of a thread, in initial-exec TLS. All zero for a new thread. */
 struct self {
 	struct ring *ring;
 	int64_t wait_next;   /* id of the next wait */
@@ -47,7 +50,7 @@ struct self {
 
 extern __thread struct self shim_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* What is known of a lock, a place or a descriptor of which a note was written. */
+/* A lock, a place or a descriptor of which a note was written. */
 struct object {
 	int64_t id;	  /* atomic; 0 = free */
 	uint32_t waiters; /* atomic */
@@ -135,6 +138,18 @@ void wake(const void *place, int64_t on, enum mprof_thread_type type);
 static inline int64_t object_id(const volatile void *p)
 {
 	return (int64_t)(uintptr_t)p;
+}
+
+/* Return why a call failed that returned CODE, 0 or an errno; NULL = it did not. */
+static inline const char *failure_code(int code)
+{
+	return code == 0 ? NULL : code == ETIMEDOUT ? "timed out" : "failed";
+}
+
+/* As failure_code(), for a function of C11 that returned CODE. */
+static inline const char *failure_c11(int code)
+{
+	return code == thrd_success ? NULL : code == thrd_timedout ? "timed out" : "failed";
 }
 
 #define HERE __builtin_return_address(0)

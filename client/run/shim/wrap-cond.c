@@ -13,11 +13,6 @@
 #include "real.h"
 #include "shim.h"
 
-static const char *failure(int result)
-{
-	return result == 0 ? NULL : result == ETIMEDOUT ? "timed out" : "failed";
-}
-
 /* A wait for a condition releases the mutex inside the C library: wake those that wait for it. */
 static void release(const void *place, const pthread_mutex_t *m)
 {
@@ -25,7 +20,7 @@ static void release(const void *place, const pthread_mutex_t *m)
 		wake(place, object_id(m), MPROF_THREAD_Mutex);
 }
 
-#define CONDITION(call, c, expression) WAITING(call, object_id(c), Condition, 0, expression, failure(result))
+#define CONDITION(call, c, expression) WAITING(call, object_id(c), Condition, 0, expression, failure_code(result))
 
 #define CONDITION_FUNCTIONS(age, symbol_wait, symbol_timedwait, symbol_signal, symbol_broadcast)                \
 	WRAPPER int symbol_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m)                        \
@@ -89,11 +84,6 @@ WRAPPER int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *
 	return CONDITION(pthread_cond_clockwait, c, REAL_OF(pthread_cond_clockwait, new)(c, m, clock, until));
 }
 
-static const char *failure_c11(int result)
-{
-	return result == thrd_success ? NULL : result == thrd_timedout ? "timed out" : "failed";
-}
-
 WRAPPER int cnd_wait(cnd_t *c, mtx_t *m)
 {
 	release(HERE, (const pthread_mutex_t *)m);
@@ -132,7 +122,7 @@ static bool must_wait(int result, int error)
 
 static const char *failure_errno(int result)
 {
-	return result == 0 ? NULL : failure(errno);
+	return result == 0 ? NULL : failure_code(errno);
 }
 
 #define SEMAPHORE(call, ...)                         \

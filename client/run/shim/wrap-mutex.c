@@ -13,17 +13,9 @@
 
 static const char *failure(int result)
 {
-	switch (result) {
-	case 0:
-	case EOWNERDEAD:
-		return NULL;
-	case ETIMEDOUT:
-		return "timed out";
-	case EDEADLK:
+	if (result == EDEADLK)
 		return "the thread has the lock already";
-	default:
-		return "failed";
-	}
+	return result == EOWNERDEAD ? NULL : failure_code(result);
 }
 
 static int owner_of(const pthread_mutex_t *m)
@@ -71,11 +63,6 @@ WRAPPER int pthread_mutex_unlock(pthread_mutex_t *m)
 	if (is_waited_for(m))
 		wake(HERE, object_id(m), MPROF_THREAD_Mutex);
 	return REAL(pthread_mutex_unlock)(m);
-}
-
-static const char *failure_c11(int result)
-{
-	return result == thrd_success ? NULL : result == thrd_timedout ? "timed out" : "failed";
 }
 
 #define LOCK_C11(call, m, expression) \

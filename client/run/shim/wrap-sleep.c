@@ -20,7 +20,8 @@ static const char *failure(long result)
 	return errno == EINTR ? "interrupted by a signal" : errno == ETIMEDOUT ? "timed out" : "failed";
 }
 
-static const char *failure_code(int result)
+/* For a call that returns an errno. */
+static const char *failure_number(int result)
 {
 	return result == 0 ? NULL : result == EINTR ? "interrupted by a signal" : "failed";
 }
@@ -45,12 +46,12 @@ WRAPPER int nanosleep(const struct timespec *time, struct timespec *left)
 WRAPPER int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
 {
 	return WAITING(clock_nanosleep, 0, Wait, 0, REAL(clock_nanosleep)(clock, flags, time, left),
-		       failure_code(result));
+		       failure_number(result));
 }
 
 WRAPPER int thrd_sleep(const struct timespec *time, struct timespec *left)
 {
-	return WAITING(thrd_sleep, 0, Wait, 0, REAL(thrd_sleep)(time, left), failure(result));
+	return SLEEP(thrd_sleep, REAL(thrd_sleep)(time, left));
 }
 
 WRAPPER int pause(void)
@@ -60,7 +61,7 @@ WRAPPER int pause(void)
 
 WRAPPER int sigwait(const sigset_t *restrict set, int *restrict number)
 {
-	return WAITING(sigwait, 0, Wait, 0, REAL(sigwait)(set, number), failure_code(result));
+	return WAITING(sigwait, 0, Wait, 0, REAL(sigwait)(set, number), failure_number(result));
 }
 
 WRAPPER int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict info)

@@ -59,7 +59,7 @@ __attribute__((constructor(102))) static void prepare(void)
 	find_tid_word();
 }
 
-/* What a new thread needs to begin. The thread frees it. */
+/* The beginning of a new thread. The thread frees it. */
 struct beginning {
 	void *(*run)(void *);
 	int (*run_c11)(void *);
@@ -136,17 +136,12 @@ WRAPPER int thrd_create(thrd_t *thread, thrd_start_t run, void *argument)
 	return r;
 }
 
-static const char *failure(int result)
-{
-	return result == 0 ? NULL : result == ETIMEDOUT ? "timed out" : "failed";
-}
-
 #define JOIN(call, ...)                                   \
 	int tid = tid_of(thread);                         \
                                                           \
 	if (!tid)                                         \
 		return REAL(call)(thread, ##__VA_ARGS__); \
-	return WAITING(call, tid, Task, 0, REAL(call)(thread, ##__VA_ARGS__), failure(result))
+	return WAITING(call, tid, Task, 0, REAL(call)(thread, ##__VA_ARGS__), failure_code(result))
 
 WRAPPER int pthread_join(pthread_t thread, void **value)
 {

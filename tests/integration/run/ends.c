@@ -215,7 +215,7 @@ static void *work(void *seed)
 	return NULL;
 }
 
-/* What the workers must have done, computed without threads. */
+/* The results that the workers must have, computed without threads. */
 static void expect(unsigned int seed, long *mutexes, long *writes, long *tokens)
 {
 	for (int i = 0; i < STEPS; i++) {
