@@ -12,7 +12,6 @@ import {existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSyn
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {setImmediate} from "node:timers/promises";
-import {Worker} from "node:worker_threads";
 import {gzipSync} from "node:zlib";
 import {Heap} from "../../client/viewer/engine/heap.js";
 import {Answers} from "../../client/viewer/worker/heap-answers.js";
@@ -20,6 +19,7 @@ import {infoOf} from "../../client/viewer/worker/heap-info.js";
 import {Names} from "../../client/viewer/worker/heap-names.js";
 import {Recording} from "../../client/viewer/worker/recording.js";
 import {Wasm} from "../../client/viewer/worker/wasm.js";
+import {Port, message} from "./wasm-port.mjs";
 
 const [root, mprofctl, memRecording, part] = process.argv.slice(2);
 const scratch = mkdtempSync(join(tmpdir(), "heap-"));
@@ -454,30 +454,6 @@ function checkHostile(bytes, what) {
 	}
 }
 
-class Port {
-	constructor() {
-		this.worker = new Worker(new URL("wasm-worker.mjs", import.meta.url), {workerData: "heap-worker.js"});
-	}
-
-	postMessage(message, transfer) {
-		this.worker.postMessage(message, transfer);
-	}
-
-	addEventListener(type, listener) {
-		this.worker.on(type, (data) => listener(type === "message" ? {data} : data));
-	}
-
-	terminate() {
-		this.worker.terminate();
-	}
-}
-
-const message = (promise) =>
-	promise.then(
-		() => "nothing",
-		(error) => error.message,
-	);
-
 async function checkLoading(heap, bytes) {
 	const copy = (data) => new Uint8Array(data);
 	const plainly = withoutMemory(await heap.load({bytes: copy(bytes)}));
@@ -622,7 +598,7 @@ async function checkJoined(heap, bytes) {
 }
 
 async function checkHeap(bytes) {
-	const heap = await Heap.open({worker: new Port(), wasm: module});
+	const heap = await Heap.open({worker: new Port("heap-worker.js"), wasm: module});
 
 	check((await message(heap.profile())).includes("No memory profile"), "requests without a recording");
 	check((await message(heap.feed(new Uint8Array(1)))).includes("No memory profile"), "feeding without a recording");

@@ -7,9 +7,9 @@
 import {execFileSync} from "node:child_process";
 import {readFileSync} from "node:fs";
 import {join} from "node:path";
-import {Worker} from "node:worker_threads";
 import {gzipSync} from "node:zlib";
 import {Engine} from "../../client/viewer/engine/engine.js";
+import {Port} from "./wasm-port.mjs";
 
 const [root, mprofctl] = process.argv.slice(2);
 const file = (name) => join(root, `tests/traces/ocaml5/${name}.events.xz`);
@@ -20,24 +20,6 @@ function check(holds, what) {
 	if (holds) return;
 	failures++;
 	console.log("FAILED", what);
-}
-
-class Port {
-	constructor() {
-		this.worker = new Worker(new URL("wasm-worker.mjs", import.meta.url));
-	}
-
-	postMessage(message, transfer) {
-		this.worker.postMessage(message, transfer);
-	}
-
-	addEventListener(type, listener) {
-		this.worker.on(type, (data) => listener(type === "message" ? {data} : data));
-	}
-
-	terminate() {
-		this.worker.terminate();
-	}
 }
 
 const engine = await Engine.open({worker: new Port(), wasm: readFileSync(process.env.MPROF_WASM)});

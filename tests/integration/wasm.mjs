@@ -12,10 +12,10 @@ import {execFileSync, spawnSync} from "node:child_process";
 import {existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
-import {Worker} from "node:worker_threads";
 import {gzipSync} from "node:zlib";
 import {Engine} from "../../client/viewer/engine/engine.js";
 import {open} from "./wasm-open.mjs";
+import {Port, message} from "./wasm-port.mjs";
 
 const [root, mprofctl, modelDump, sceneDump, part] = process.argv.slice(2);
 const published = join(process.env.MPROF_REFERENCE ?? join(root, "../shared"), "traces/public"); // not in the tree
@@ -363,30 +363,6 @@ function checkAlike(bytes) {
 	);
 	for (const trace of traces) trace.close();
 }
-
-class Port {
-	constructor() {
-		this.worker = new Worker(new URL("wasm-worker.mjs", import.meta.url));
-	}
-
-	postMessage(message, transfer) {
-		this.worker.postMessage(message, transfer);
-	}
-
-	addEventListener(type, listener) {
-		this.worker.on(type, (data) => listener(type === "message" ? {data} : data));
-	}
-
-	terminate() {
-		this.worker.terminate();
-	}
-}
-
-const message = (promise) =>
-	promise.then(
-		() => "nothing",
-		(error) => error.message,
-	);
 
 async function checkEngine(bytes, wrapped) {
 	const engine = await Engine.open({worker: new Port(), wasm: readFileSync(process.env.MPROF_WASM)});

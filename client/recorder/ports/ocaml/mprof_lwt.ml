@@ -141,6 +141,11 @@ let thread_of_object ty x =
       Mprof_table.add table x thread;
       thread
 
+(* Record X, which was just made. THREAD is the function that gives an object its thread. *)
+let recorded thread x =
+  if Trace.enabled () then ignore (thread x);
+  x
+
 (* P is the promise of a wait for THREAD, an object: if it is pending it is a thread that the object made. *)
 let wait_for_object thread p =
   if pending p && Mprof_table.find table p = None then begin
@@ -288,10 +293,7 @@ module Lwt_condition = struct
 
   let thread c = thread_of_object Trace.Condition c
 
-  let create () =
-    let c = Real_condition.create () in
-    if Trace.enabled () then ignore (thread c);
-    c
+  let create () = recorded thread (Real_condition.create ())
 
   (* The waiting thread signals the condition, which makes the thread to wait for: so viewers know a wait. *)
   let wait ?mutex c =
@@ -316,10 +318,7 @@ module Lwt_mutex = struct
 
   let thread m = thread_of_object Trace.Mutex m
 
-  let create () =
-    let m = Real_mutex.create () in
-    if Trace.enabled () then ignore (thread m);
-    m
+  let create () = recorded thread (Real_mutex.create ())
 
   let lock m =
     let p = Real_mutex.lock m in
@@ -345,12 +344,8 @@ module Lwt_mvar = struct
 
   let thread m = thread_of_object Trace.Condition m
 
-  let named m =
-    if Trace.enabled () then ignore (thread m);
-    m
-
-  let create v = named (Real_mvar.create v)
-  let create_empty () = named (Real_mvar.create_empty ())
+  let create v = recorded thread (Real_mvar.create v)
+  let create_empty () = recorded thread (Real_mvar.create_empty ())
 
   let using m f =
     if not (Trace.enabled ()) then f () else wait_for_object (thread m) (wake (thread m) f)
