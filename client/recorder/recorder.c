@@ -432,8 +432,8 @@ static void drop(struct mprof_recorder *r, enum mprof_drop reason)
 
 /*
  * Begin an event of BYTES bytes, which fits an empty packet, at the time NS of the clock: go to the next
- * packet if it does not fit this one, and write its timestamp and id. Return the place for its other fields. An event ends strictly
- * before its packet's end, as in every ring of this format.
+ * packet if it does not fit this one, and write its timestamp and id. Return the place for its other
+ * fields. An event ends strictly before its packet's end, as in every ring of this format.
  */
 static uint8_t *event_begin(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes, uint64_t ns)
 {
@@ -568,8 +568,8 @@ static void say_dropped(struct mprof_recorder *r, uint64_t ns)
 /*
  * Prepare to write an event of at least BYTES bytes: read the clock into *NS, and set r->busy. Return
  * true; false if no event can be written now: the recorder is off, or an event is being written (then
- * *NESTED is true), or the event is too big and was dropped. The clock is read first, because the clock function may record events or
- * stop the recorder.
+ * *NESTED is true), or the event is too big and was dropped. The clock is read first, because the clock
+ * function may record events or stop the recorder.
  */
 static bool enter(struct mprof_recorder *r, size_t bytes, uint64_t *ns, bool *nested)
 {

@@ -7,7 +7,7 @@
  * ring. Behind the slots of one thread each are those that threads share: for these, the owner is the
  * thread that records now.
  *
- * What a thread knows is in thread-local memory (struct mine). GENERATION ties it to one start of the
+ * A thread has what it knows in thread-local memory (struct mine). GENERATION ties it to one start of the
  * tracer, in one process: the page MARK has the generation, and the kernel gives a child of fork() an
  * empty page instead. So the child finds out by one load, in whatever way it was forked.
  */
@@ -61,7 +61,7 @@ static struct tracer {
 
 bool mprof_tracer_running;
 
-/* What a thread knows of its ring. A zeroed one knows nothing. */
+/* A thread's knowledge of its ring. A zeroed one knows nothing. */
 struct mine {
 	uint32_t generation;
 	uint32_t id;	   /* the owner in its slot; 0 = none yet */

@@ -25,7 +25,7 @@
 #define WIDE  1600
 #define HIGH  1000
 #define TOUR  1000u
-/* What the page asks for; it draws counters in lanes of their own. */
+/* The page asks for these; it draws counters in lanes of their own. */
 #define FLAGS \
 	(MPROF_WINDOW_LABELS | MPROF_WINDOW_ARROWS | MPROF_WINDOW_TRACKED | MPROF_WINDOW_DENSE | MPROF_WINDOW_SHADED)
 #define MARKS 65536u /* size of the array that the peer's marks fill again and again */

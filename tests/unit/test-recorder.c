@@ -788,7 +788,10 @@ static void test_compatible(void)
 	CHECK_EQ_UINT(mprof_recorder_dropped(r), 0);
 }
 
-/* An interned text that cannot be recorded is dropped as any other, and one that is too big for two events is copied. */
+/*
+ * An interned text that cannot be recorded is dropped as any other, and one that is too big for two
+ * events is copied.
+ */
 static void test_interned_drops(void)
 {
 	static char big[RING_BYTES];

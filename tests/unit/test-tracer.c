@@ -237,7 +237,7 @@ static void test_ten(void)
 	stop();
 }
 
-/* More threads than rings: the last rings are shared. What found no room in time is counted. */
+/* More threads than rings: the last rings are shared. An event that found no room in time is counted. */
 static void test_many_alive(void)
 {
 	const unsigned events = 40;

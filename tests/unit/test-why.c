@@ -907,7 +907,7 @@ static bool says(const char *text, size_t bytes, const char *words)
 }
 
 /*
- * Of a resolved thread the explanation says what it waited for longest, what that waited for, and so
+ * The explanation of a resolved thread says what it waited for longest, what that waited for, and so
  * on. Threads that read each other in turns are not told without end.
  */
 static void test_waited(void)

@@ -26,8 +26,7 @@
  * would take a larger jump for a step back.
  */
 #define GAP_MAX 0x7fffu
-/* Most bytes of an event without its text. */
-#define FIXED_MAX      32u /* bytes of an event without its text */
+#define FIXED_MAX      32u /* most bytes of an event without its text */
 #define DURATION_BYTES 20u /* of a duration without its name, behind the kind */
 
 int ctf_stream_init(struct ctf_stream *s, int fd)

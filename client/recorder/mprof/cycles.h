@@ -1,7 +1,7 @@
 /*
  * The time of CLOCK_MONOTONIC from the processor's time stamp counter, for Linux on x86: reading the
- * counter costs less than half of clock_gettime(). Where the counter cannot be trusted, or may not be
- * read, the functions read CLOCK_MONOTONIC itself.
+ * counter costs less than half of clock_gettime(). The functions read CLOCK_MONOTONIC itself if the counter
+ * cannot be trusted, or may not be read.
  *
  * The counter is used if Linux's own clock source is `tsc`, or if Xen says that the counter is reliable
  * and not emulated, and if prctl(PR_SET_TSC) does not forbid it. A program that forbids it later must

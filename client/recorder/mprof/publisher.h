@@ -59,8 +59,8 @@ struct mprof_publisher_files {
 
 /*
  * Open DIRECTORY, which exists, make NAME.PID in it, and fill *P with functions that use F. NAME has
- * 1 to 63 bytes and no slash, and does not begin with a dot. An existing directory of that name is used again: it is of an earlier
- * process with the same number. Return 0 or -errno.
+ * 1 to 63 bytes and no slash, and does not begin with a dot. An existing directory of that name is used
+ * again: it is of an earlier process with the same number. Return 0 or -errno.
  *
  * withdraw() unmaps a ring and leaves its file. mprof_publisher_files_close() removes the directory
  * with all its files if REMOVE is not 0, as a program does that ends in order: mprofd then takes the

@@ -1,5 +1,5 @@
 /*
- * What a picture shows of the durations of a stream: at each moment the innermost one, which began last
+ * The durations of a stream as a picture shows them: at each moment the innermost one, which began last
  * of those that had begun and not ended. So durations become pieces that do not overlap.
  */
 #include <stdlib.h>

@@ -320,7 +320,7 @@ static int give_up(struct mprof_runtime *r, const struct mprof_runtime_sink *sin
 	return stopped;
 }
 
-/* What became of one step of reading. */
+/* The result of one step of reading. */
 struct step {
 	enum mprof_status status;
 	int stopped;

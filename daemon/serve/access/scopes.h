@@ -4,7 +4,7 @@
  *
  *   read=web* db-?;context=web*;write=;metrics=yes
  *
- * Each of read, context and write has globs of guest names, separated by blanks. Who may not read a
+ * Each of read, context and write has globs of guest names, separated by blanks. A person who may not read a
  * guest may do nothing else to it, because that would tell that the guest exists.
  */
 #ifndef SERVE_SCOPES_H

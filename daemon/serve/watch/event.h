@@ -20,7 +20,7 @@ struct event_value {
 };
 
 /*
- * What an event is made of. Its data is the text OPEN, then the values with commas between them,
+ * The parts of an event. Its data is the text OPEN, then the values with commas between them,
  * then the text CLOSE. An initialised struct without values is ready; event_draft_deinit() releases
  * the values and HIDDEN_AS.
  */
