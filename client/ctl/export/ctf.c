@@ -25,7 +25,7 @@
  * Most lost packets between two packets of a file. The number of a packet has 16 bits, so a reader
  * would take a larger jump for a step back.
  */
-#define GAP_MAX 0x7fffu
+#define GAP_MAX	       0x7fffu
 #define FIXED_MAX      32u /* most bytes of an event without its text */
 #define DURATION_BYTES 20u /* of a duration without its name, behind the kind */
 
