@@ -304,7 +304,7 @@ static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *se
 	d = archive_writer_damage(w);
 	*damaged = d.pieces + strays + (d.pieces + strays ? 0 : d.packets);
 	if (d.packets)
-		fprintf(out, "%" PRIu64 " packets are lost wholly or in part; gaps of the reason damaged say which.\n",
+		fprintf(out, "packets lost wholly or in part: %" PRIu64 "; gaps of the reason damaged say which.\n",
 			d.packets);
 	return r;
 }

@@ -216,6 +216,27 @@ test("lanes have captions, and bands where samples share a pixel", () => {
 	);
 });
 
+test("captions and names of bands stay clear of the menu at the right edge", () => {
+	const layers = plan(
+		marks(
+			{kind: "band-name", x0: 900, y0: 12, x1: 1000, y1: 12, text: "sleeping"},
+			{kind: "band-name", x0: 960, y0: 12, x1: 1000, y1: 12, text: "lost 5"},
+			{kind: "band-name", x0: 0, y0: 12, x1: 100, y1: 12, text: "running"},
+			{kind: "lane", x0: 0, y0: 20, x1: 1000, y1: 50, text: "a counter ".repeat(30), item: 3, shade: 1},
+		),
+		trackPalette(false),
+		SIZE,
+		(text) => text.length * 6,
+	);
+	const [caption] = layer(layers, "lane", "text").texts;
+
+	assert.deepEqual(
+		layer(layers, "band-name").texts.map((it) => it.x),
+		[948, 978, 50],
+	);
+	assert.ok(caption.text.endsWith("…") && caption.x + caption.width <= SIZE.width - 28, caption.text);
+});
+
 test("captions have ranges, units by the name, and the scale where it differs", () => {
 	const of = (name, min, max, more = {}) => caption({name, min, max, ...more});
 

@@ -437,7 +437,7 @@ class Damage(daemons.Case):
         self.damage(d, "UPDATE pieces SET length = length - 1 WHERE recording = 1", MEMTRACES)
         code, said = fsck(d.state)
         self.assertEqual(code, 1, said)
-        self.assertIn("1 packets are lost wholly or in part", said)
+        self.assertIn("packets lost wholly or in part: 1;", said)
         self.assertIn("all that is left is whole", said)
         self.assertEqual(fsck(d.state)[0], 0)
         self.assertEqual(d.json("/v1/memtraces/1")["bytes"], 0)

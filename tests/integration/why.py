@@ -55,9 +55,9 @@ def event(id, *rest):
     return (5).to_bytes(8, "little") + bytes([id]) + b"".join(rest)
 
 
-def packet(events):
+def packet(events, count=0):
     size = ((30 + len(events)) * 8).to_bytes(4, "little")
-    return bytes.fromhex("c11ffcc105883b8d521a487bb397456ab150680c") + size + b"\0\0" + size + events
+    return bytes.fromhex("c11ffcc105883b8d521a487bb397456ab150680c") + size + count.to_bytes(2, "little") + size + events
 
 
 class Story(unittest.TestCase):
@@ -312,6 +312,13 @@ class Others(unittest.TestCase):
             self.assertEqual(code, 3)
             self.assertIn("unknown event id", said)
             self.assertIn("last:" if verb == "why" else "LABEL", out)
+
+    def test_missing(self):
+        """A note says how many packets are missing: one is, several are."""
+        one = event(5, number(1))
+        for count, words in ((2, "1 packet is missing"), (4, "3 packets are missing")):
+            said = run("why", "-", stdin=packet(one) + packet(one, count))[1]
+            self.assertIn(f"note: {words}; signals and resolutions there are unknown\n", said)
 
     def test_became(self):
         """A thread that became another is reported once, as the other, and also found by its own

@@ -631,6 +631,35 @@ static void test_fisheye(void)
 	}
 }
 
+/*
+ * In a picture that has room for the labels of all rows, each row has that room, wherever the focus
+ * is. A row more never makes a row at the focus jump by more than a few pixels.
+ */
+static void test_fisheye_of_few_rows(void)
+{
+	struct mprof_window w = {
+		.from = 0, .to = 1, .width = 100, .height = 600, .letter_width = 7, .flags = MPROF_WINDOW_DENSE};
+	double room = LABEL_ABOVE * w.letter_width, last = 540, apart;
+	struct fisheye f;
+
+	for (uint32_t rows = 2; rows < 100; rows++) {
+		for (uint32_t focus = 0; focus <= rows; focus++) {
+			w.focus = focus;
+			fisheye_init(&f, &w, rows, NULL);
+			CHECK(fabs(fisheye_y(&f, 0) - 30) < 1e-6 && fabs(fisheye_y(&f, rows - 1) - 570) < 1e-6);
+			for (uint32_t row = 1; row < rows && 540 / (rows - 1.0) >= 1.1 * room; row++)
+				CHECK(fisheye_y(&f, row) - fisheye_y(&f, row - 1) >= room);
+			CHECK(fabs(fisheye_row(&f, fisheye_y(&f, fmin(focus, rows - 1.0))) - fmin(focus, rows - 1.0)) <
+			      0.01);
+		}
+		w.focus = 0;
+		fisheye_init(&f, &w, rows, NULL);
+		apart = fisheye_y(&f, 1) - fisheye_y(&f, 0);
+		CHECK(rows < 30 || fabs(apart - last) < 4);
+		last = apart;
+	}
+}
+
 static uint32_t count_highlights(struct drawing *t)
 {
 	struct mprof_picture p = picture(t, whole);
@@ -1351,6 +1380,7 @@ int main(void)
 	CHECK_RUN(test_windows);
 	CHECK_RUN(test_near);
 	CHECK_RUN(test_fisheye);
+	CHECK_RUN(test_fisheye_of_few_rows);
 	CHECK_RUN(test_dense);
 	CHECK_RUN(test_dense_streams);
 	CHECK_RUN(test_filter);

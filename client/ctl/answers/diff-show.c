@@ -47,12 +47,6 @@ static void put_when(const struct diff_run *run, const json_t *object)
 	fputs(text, stdout);
 }
 
-/* Print N and NOUN, with an s unless N is 1. */
-static void put_count(json_int_t n, const char *noun)
-{
-	printf("%" JSON_INTEGER_FORMAT " %s%s", n, noun, n == 1 ? "" : "s");
-}
-
 static bool same_text(const json_t *a, const json_t *b, const char *key)
 {
 	const json_t *x = answer_get(a, key), *y = answer_get(b, key);
@@ -246,7 +240,7 @@ static void show_victim(const json_t *outcome, const char *what)
 		fputs(", which should resolve", stdout);
 	if (threads > 1) {
 		fputs(", and for the same reason ", stdout);
-		put_count(threads - 1, "thread");
+		print_count(threads - 1, "thread");
 		fputs(" more", stdout);
 		if (should > 1)
 			printf(" (%" JSON_INTEGER_FORMAT " that should)", should - 1);
@@ -292,7 +286,7 @@ static void show_rest(json_int_t n, const char *noun)
 	if (n <= 0)
 		return;
 	fputs("  and ", stdout);
-	put_count(n, noun);
+	print_count(n, noun);
 	puts("; see --json");
 }
 
@@ -317,7 +311,7 @@ static void show_outcomes(const struct diff_run *runs, const json_t *json)
 		show_outcome(runs, json_array_get(outcomes, i));
 	if (rest > 0) {
 		fputs("threads end differently for ", stdout);
-		put_count(rest, "other reason");
+		print_count(rest, "other reason");
 		puts("; see --json\n");
 	}
 }
@@ -338,7 +332,7 @@ static void show_first(const struct diff_run *runs, const json_t *json)
 	show_divergence(runs, first);
 	if (answer_count(json, "partings") > 1) {
 		fputs("  in all ", stdout);
-		put_count(answer_count(json, "partings"), "thread");
+		print_count(answer_count(json, "partings"), "thread");
 		puts(" part from their counterparts");
 	}
 	putchar('\n');
@@ -366,7 +360,7 @@ static void show_slower(const json_t *json)
 		put_both(answer_get(one, "good"), answer_get(one, "bad"));
 		if (answer_count(one, "followers")) {
 			fputs("; with it ", stdout);
-			put_count(answer_count(one, "followers"), "thread");
+			print_count(answer_count(one, "followers"), "thread");
 			fputs(" that read it", stdout);
 		}
 		putchar('\n');
@@ -441,16 +435,18 @@ static void show_run(const struct diff_run *side, const json_t *run)
 	printf("%-5s ", side->side);
 	print_safe(answer_string(run, "trace"));
 	fputs(": ", stdout);
-	put_count(answer_count(run, "threads"), "thread");
+	print_count(answer_count(run, "threads"), "thread");
 	fputs(" in ", stdout);
 	print_span(answer_time(run, "first_ns"), answer_time(run, "last_ns"));
 	if (side->timing->kind != TIME_RELATIVE) {
 		fputs(" from ", stdout);
 		timing_print(side->timing, answer_time(run, "first_ns"));
 	}
-	if (answer_count(run, "lost_packets"))
-		printf("; %" JSON_INTEGER_FORMAT " packets are missing, and what happened there is unknown",
-		       answer_count(run, "lost_packets"));
+	if (answer_count(run, "lost_packets")) {
+		fputs("; ", stdout);
+		print_missing(answer_count(run, "lost_packets"));
+		fputs(", and what happened there is unknown", stdout);
+	}
 	putchar('\n');
 }
 
@@ -463,7 +459,7 @@ static void show_verdict(const json_t *json)
 	else if (!json_array_size(answer_get(json, "outcomes")))
 		puts("no thread ended differently in the two runs, as far as the traces go");
 	if (answer_count(json, "undue")) {
-		put_count(answer_count(json, "undue"), "thread");
+		print_count(answer_count(json, "undue"), "thread");
 		puts(" were not resolved in one run because its trace ended first; that is not counted");
 	}
 }
@@ -473,7 +469,7 @@ int diff_show(const json_t *json, const struct diff_run runs[2])
 	show_run(&runs[0], answer_get(json, "good"));
 	show_run(&runs[1], answer_get(json, "bad"));
 	printf("      ");
-	put_count(answer_count(json, "counterparts"), "thread");
+	print_count(answer_count(json, "counterparts"), "thread");
 	puts(" are in both\n");
 	show_outcomes(runs, json);
 	show_first(runs, json);

@@ -248,9 +248,10 @@ int why_show(const json_t *json, struct mprof_explanation *explanation, struct t
 			return say_memory();
 		put_explanation(explanation, timing);
 	}
-	if (answer_count(json, "lost_packets"))
-		printf("note: %" JSON_INTEGER_FORMAT
-		       " packets are missing; signals and resolutions in them are unknown\n",
-		       answer_count(json, "lost_packets"));
+	if (answer_count(json, "lost_packets")) {
+		fputs("note: ", stdout);
+		print_missing(answer_count(json, "lost_packets"));
+		puts("; signals and resolutions there are unknown");
+	}
 	return stdout_verdict();
 }

@@ -491,8 +491,7 @@ static int copy_out(const struct sqlite_state *x)
 static void report(const struct sqlite_state *x)
 {
 	if (x->clamped)
-		say("%" PRIu64 " times are later than 2^63-1 ns; the database has 9223372036854775807 in their place",
-		    x->clamped);
+		say("times later than 2^63-1 ns, for which the database has 9223372036854775807: %" PRIu64, x->clamped);
 	slices_report_refused(&x->slices);
 }
 

@@ -340,7 +340,7 @@ int slices_finish(struct slices *a)
 void slices_report_refused(const struct slices *a)
 {
 	if (a->refused)
-		say("%" PRIu64 " events are of threads or counters beyond the limit: those threads share one track, "
-		    "those counters are left out",
+		say("threads beyond the limit share one track, and counters beyond it are left out; events of them: "
+		    "%" PRIu64,
 		    a->refused);
 }

@@ -235,6 +235,17 @@ void print_span(uint64_t from, uint64_t to)
 	fputs(span_text(to > from ? to - from : 0, span, sizeof(span)), stdout);
 }
 
+void print_count(json_int_t n, const char *noun)
+{
+	printf("%" JSON_INTEGER_FORMAT " %s%s", n, noun, n == 1 ? "" : "s");
+}
+
+void print_missing(json_int_t packets)
+{
+	print_count(packets, "packet");
+	fputs(packets == 1 ? " is missing" : " are missing", stdout);
+}
+
 void print_safe(const char *text)
 {
 	CLEANUP(freep) char *safe = printable(text, strlen(text));

@@ -76,6 +76,9 @@ uint64_t answer_time(const json_t *json, const char *key);
  */
 void print_time(uint64_t ns);
 void print_span(uint64_t from, uint64_t to);
+/* Print N and NOUN, with an s unless N is 1; and `1 packet is missing`, or how many are. */
+void print_count(json_int_t n, const char *noun);
+void print_missing(json_int_t packets);
 /*
  * Print TEXT on standard output, escaped as by printable(). Use this function for all text from a
  * trace or a server.

@@ -42,7 +42,8 @@ enum mprof_window_flag {
 	MPROF_WINDOW_TRACKED = 8,
 	/*
 	 * Rows without a thread in the window take no height; of several streams, each keeps its
-	 * first row. In a window with very many rows some empty rows keep their height.
+	 * first row. In a window with very many rows some empty rows keep their height. If there
+	 * is room for the labels of all rows that take height, these rows are equally far apart.
 	 */
 	MPROF_WINDOW_DENSE = 16,
 	/*

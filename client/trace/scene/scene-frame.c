@@ -16,6 +16,14 @@
 #define EDGE	1e-6   /* part of the picture's height by which a height may be rounded */
 #define HALFWAY 1000.0 /* distance of the focus from an edge, units, beyond which the edge matters less and less */
 
+/*
+ * With EQUAL times the room of a label for each row, rows are equally far apart; from CURVED times
+ * down the curve is whole. Between the two it becomes flatter, so that a row more makes no jump.
+ */
+#define EQUAL  1.1
+#define CURVED 0.8
+#define FLAT   1e-4 /* one through the factor by which SCALE grows until rows are equally far apart */
+
 static double project(const struct fisheye *f, double units)
 {
 	return tanh((units - f->focus) / (2 * f->scale));
@@ -24,6 +32,16 @@ static double project(const struct fisheye *f, double units)
 double fisheye_place(const struct fisheye *f, double row)
 {
 	return f->shown ? shown_place(f->shown, row) : row;
+}
+
+/* Return how much of the curve is left, from 1 to FLAT. */
+static double curve(const struct fisheye *f, const struct mprof_window *w)
+{
+	double room = f->end > 0 ? f->inner / f->end / (LABEL_ABOVE * w->letter_width) : EQUAL;
+
+	if (!(w->flags & MPROF_WINDOW_DENSE))
+		return 1;
+	return fmin(fmax((EQUAL - room) / (EQUAL - CURVED), FLAT), 1);
 }
 
 void fisheye_init(struct fisheye *f, const struct mprof_window *w, uint32_t rows, const struct shown_rows *shown)
@@ -36,11 +54,11 @@ void fisheye_init(struct fisheye *f, const struct mprof_window *w, uint32_t rows
 	height = f->end * FISHEYE_ROW;
 	f->focus = fisheye_place(f, fmin(fmax(w->focus, -1), f->last + 1)) * FISHEYE_ROW;
 	edge = f->focus < height / 2 ? f->focus : height - f->focus;
-	f->scale = w->height * (0.5 - 0.25 * tanh(edge / HALFWAY));
-	f->top = project(f, 0);
-	f->range = project(f, height) - f->top;
 	f->margin = fmin(MARGIN, w->height / 4.0);
 	f->inner = w->height - 2 * f->margin;
+	f->scale = w->height * (0.5 - 0.25 * tanh(edge / HALFWAY)) / curve(f, w);
+	f->top = project(f, 0);
+	f->range = project(f, height) - f->top;
 }
 
 double fisheye_at(const struct fisheye *f, double place)

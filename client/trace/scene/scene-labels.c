@@ -17,7 +17,6 @@
 #define PAD	2.0 /* least distance from the start of a line to its text, pixels */
 #define EDGE	4.0 /* least distance of a text from the picture's left edge, pixels */
 #define TICK	6.0
-#define ABOVE	1.6 /* height that a label needs above its line, in widths of a letter */
 #define BELOW	3.4 /* height that a label and a type need between two lines, in widths of a letter */
 #define LETTERS 4u  /* a text cut to fewer letters is left out */
 #define PLACED	48u /* most letters of a label whose place the painter decides (MPROF_WINDOW_TRACKED) */
@@ -266,9 +265,9 @@ static bool has_room(struct frame *f, const struct mprof_thread *t, bool below, 
 {
 	double y = frame_y(f, t->row);
 
-	if (room(f, t, below ? 1 : -1) >= (below ? BELOW : ABOVE) * f->w.letter_width)
+	if (room(f, t, below ? 1 : -1) >= (below ? BELOW : LABEL_ABOVE) * f->w.letter_width)
 		return true;
-	if (below || !(t->flags & MPROF_THREAD_NEVER_RESOLVED) || y - *said < ABOVE * f->w.letter_width)
+	if (below || !(t->flags & MPROF_THREAD_NEVER_RESOLVED) || y - *said < LABEL_ABOVE * f->w.letter_width)
 		return false;
 	*said = y;
 	return true;
@@ -276,7 +275,7 @@ static bool has_room(struct frame *f, const struct mprof_thread *t, bool below, 
 
 static void draw_above(struct frame *f, struct line *l)
 {
-	if (room(f, l->t, -1) < ABOVE * f->w.letter_width)
+	if (room(f, l->t, -1) < LABEL_ABOVE * f->w.letter_width)
 		put_failure(l, l->left);
 	else if (l->at == l->end && l->t->failure == MPROF_NONE)
 		put_id(l);

@@ -35,11 +35,14 @@ uint32_t shown_from(const struct shown_rows *r, uint32_t row);
 /* The fish-eye: heights of rows. */
 /* Pixels between rows at the focus, in a picture too small for all rows. */
 #define FISHEYE_ROW 30.0
+/* Height that a label needs above its line, in widths of a letter. */
+#define LABEL_ABOVE 1.6
 
 /*
  * Places are FISHEYE_ROW units apart. A point at a distance of D units from the focus is drawn at
  * tanh(D / (2 SCALE)), stretched so that the first and the last row are MARGIN pixels from the
- * picture's edges.
+ * picture's edges. With MPROF_WINDOW_DENSE and room for the labels of all rows, rows are equally far
+ * apart.
  */
 struct fisheye {
 	const struct shown_rows *shown; /* NULL: the place of each row is its number */

@@ -24,6 +24,7 @@ const LABEL_LEAST = 4; /* least number of letters that a cut label shows */
 const SWATCH = 9;
 const LANE_SWATCH = 6; /* distance of a lane's colour sign from the picture's left edge, pixels */
 const LANE_TEXT = 20;
+const MENU = 28; /* width at the right edge where the page puts a track's button, pixels */
 const LINE_LEAST = 3; /* least opacity of a line, in steps of ALPHAS */
 const ALPHAS = 8; /* number of opacities; each opacity is a layer of its own */
 const SHADE_MOST = 0.6; /* opacity of the strongest shade */
@@ -375,7 +376,7 @@ class Planner {
 		const colour = m.shade(i) % 4;
 		const caption = this.captionOf(m.item(i), m.text(i));
 		const width = this.measure(caption);
-		const room = this.size.width - LANE_TEXT;
+		const room = Math.max(this.size.width - LANE_TEXT - MENU, 0);
 		const text = width > room ? cut(caption, room, width) : caption;
 
 		this.inLane = true;
@@ -440,11 +441,13 @@ class Planner {
 		const m = this.marks;
 		const text = m.text(i);
 		const width = this.measure(text);
+		/* A name stays clear of the menu where its band has the room. */
+		const x = Math.max(m.x0(i) + width / 2, Math.min((m.x0(i) + m.x1(i)) / 2, this.size.width - MENU - width / 2));
 
 		if (m.x1(i) - m.x0(i) >= width)
 			this.layers.get(K["band-name"], 0, "text", this.palette.band).texts.push({
 				text,
-				x: (m.x0(i) + m.x1(i)) / 2,
+				x,
 				y: m.y0(i),
 				width,
 				align: "center",
