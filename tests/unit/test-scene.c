@@ -647,7 +647,7 @@ static void test_fisheye_of_few_rows(void)
 			w.focus = focus;
 			fisheye_init(&f, &w, rows, NULL);
 			CHECK(fabs(fisheye_y(&f, 0) - 30) < 1e-6 && fabs(fisheye_y(&f, rows - 1) - 570) < 1e-6);
-			for (uint32_t row = 1; row < rows && 540 / (rows - 1.0) >= 1.1 * room; row++)
+			for (uint32_t row = 1; row < rows && 540 / (rows - 1.0) >= 1.25 * room; row++)
 				CHECK(fisheye_y(&f, row) - fisheye_y(&f, row - 1) >= room);
 			CHECK(fabs(fisheye_row(&f, fisheye_y(&f, fmin(focus, rows - 1.0))) - fmin(focus, rows - 1.0)) <
 			      0.01);

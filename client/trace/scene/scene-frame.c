@@ -20,8 +20,8 @@
  * With EQUAL times the room of a label for each row, rows are equally far apart; from CURVED times
  * down the curve is whole. Between the two it becomes flatter, so that a row more makes no jump.
  */
-#define EQUAL  1.1
-#define CURVED 0.8
+#define EQUAL  1.25
+#define CURVED 1.0
 #define FLAT   1e-4 /* one through the factor by which SCALE grows until rows are equally far apart */
 
 static double project(const struct fisheye *f, double units)
