@@ -127,10 +127,7 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
 	}
 }
 
-/*
- * Return whether one of the N sockets that systemd passed is that of the address WHERE: it has its
- * path, or its port.
- */
+/* Return whether one of the N sockets that systemd passed has the path of WHERE, or its port. */
 static bool is_passed(const char *where, int n)
 {
 	const bool local = strncmp(where, "unix:", 5) == 0;
@@ -147,6 +144,21 @@ static bool is_passed(const char *where, int n)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Listen on WHERE, unless one of the N sockets that systemd passed serves it. A socket of the same
+ * port serves it if the kernel refuses the address because it is in use. Return as http_listen().
+ */
+static int listen_beside(struct http *h, const char *where, int n, char *sentence, size_t size)
+{
+	const bool passed = is_passed(where, n);
+	int rc;
+
+	if (passed && strncmp(where, "unix:", 5) == 0)
+		return 0;
+	rc = http_listen(h, where, sentence, size);
+	return passed && rc == -EADDRINUSE ? 0 : rc;
 }
 
 /*
@@ -170,8 +182,7 @@ static int listen_all(struct http *h, const struct arguments *a, const struct co
 	if (a->n_listen)
 		return rc;
 	for (size_t i = 0; c->listen && c->listen[i] && rc == 0; i++)
-		if (!is_passed(c->listen[i], n))
-			rc = http_listen(h, c->listen[i], sentence, size);
+		rc = listen_beside(h, c->listen[i], n, sentence, size);
 	if (n > 0 || (c->listen && c->listen[0]))
 		return rc;
 	snprintf(path, sizeof(path), "unix:%s/http.sock", a->run);

@@ -1879,7 +1879,7 @@ class Start(unittest.TestCase):
 
     def healthy(self, connection):
         with contextlib.closing(connection):
-            connection.request("GET", "/healthz")
+            connection.request("GET", "/healthz", headers={"Host": "localhost"})
             return connection.getresponse().status == 200
 
     def test_socket_activation(self):
@@ -1893,16 +1893,18 @@ class Start(unittest.TestCase):
             self.assertFalse(os.path.exists(f"{root}/http.sock"))
 
     def test_socket_activation_and_configuration(self):
-        """The configured addresses are served beside systemd's sockets. One that systemd has passed is left to it."""
+        """The configured addresses are served beside systemd's sockets. An address that systemd has passed is left to it, and not
+        another address of its port."""
         with tempfile.TemporaryDirectory() as root, socket.create_server(("127.0.0.1", 0)) as tcp, socket.create_server(("127.0.0.1", 0)) as free:
             passed, port = tcp.getsockname()[1], free.getsockname()[1]
             free.close()
             with open(os.path.join(root, "c"), "w") as f:
-                f.write(f"[http]\nlisten = unix:{root}/s\nlisten = 127.0.0.1:{passed}\nlisten = 127.0.0.1:{port}\n")
+                f.write(f"[http]\nlisten = unix:{root}/s\nlisten = 127.0.0.1:{passed}\n")
+                f.write(f"listen = 127.0.0.1:{port}\nlisten = 127.0.0.2:{passed}\n")
             pid = self.activated(root, self.unix_listener(f"{root}/s"), tcp)
             self.assertTrue(self.healthy(UnixConnection(f"{root}/s")))
-            for number in (passed, port):
-                self.assertTrue(self.healthy(http.client.HTTPConnection("127.0.0.1", number, timeout=60)))
+            for address in (("127.0.0.1", passed), ("127.0.0.1", port), ("127.0.0.2", passed)):
+                self.assertTrue(self.healthy(http.client.HTTPConnection(*address, timeout=60)), address)
             os.kill(pid, signal.SIGTERM)
             self.assertEqual(os.waitpid(pid, 0)[1], 0)
             self.assertTrue(os.path.exists(f"{root}/s"))
