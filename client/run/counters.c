@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "runtime.h"
 
 #define TASKS_MAX   256u /* threads whose context switches are added */
 #define SAMPLES_ALL 10u	 /* all counters are recorded in each such sample, else those that changed */
@@ -123,7 +124,8 @@ void counters_sample(struct process *p, uint64_t time)
 		[COUNTER_RESIDENT] = resident(p->pid),
 		[COUNTER_DESCRIPTORS] = descriptors(p->pid),
 		[COUNTER_SWITCHES] = switches(p->pid),
-		[COUNTER_LOST] = (int64_t)__atomic_load_n(&p->control->lost, __ATOMIC_RELAXED),
+		[COUNTER_LOST] = (int64_t)(__atomic_load_n(&p->control->lost, __ATOMIC_RELAXED) +
+					   (p->runtime ? runtime_dropped(p->runtime) : 0)),
 	};
 
 	/* Some event now and then, so that the trace of a process that hangs does not end there. */

@@ -38,6 +38,7 @@ struct keeper {
 	int listening;
 	struct processes processes;
 	struct pollfd polled[PROCESSES_MAX + 1];
+	int wait;	/* until the next step, ms */
 	uint64_t alone; /* since when no process is left, CLOCK_MONOTONIC ns; 0 = some are */
 };
 
@@ -128,11 +129,14 @@ static void answer_send(int fd, int file, int error, uint64_t bytes)
 	sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void answer_process(struct keeper *k, int fd, pid_t pid)
+/* RUNTIME is the path of the file of runtime events, or empty. */
+static void answer_process(struct keeper *k, int fd, pid_t pid, const char *runtime)
 {
 	struct process *p = process_begin(k, pid);
 	int r = p ? process_publish(p, k->options->dir, k->options->ring_bytes) : -ESRCH;
 
+	if (!r && *runtime)
+		process_follow(p, runtime, k->options->runtime, k->options->ring_bytes);
 	answer_send(fd, r ? -1 : p->control_file, -r, sizeof(struct run_control));
 }
 
@@ -150,20 +154,27 @@ static void answer_ring(struct keeper *k, int fd, pid_t pid, uint32_t slot)
 static void serve(struct keeper *k)
 {
 	const struct timeval limit = {.tv_sec = 1};
-	struct run_hello hello;
+	struct {
+		struct run_hello hello;
+		char path[RUN_RUNTIME_PATH];
+	} got = {0};
+	const struct run_hello *hello = &got.hello;
 	struct ucred peer;
 	socklen_t n = sizeof(peer);
+	ssize_t bytes;
 	int fd = accept4(k->listening, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd < 0)
 		return;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (recv(fd, &hello, sizeof(hello), 0) == sizeof(hello) && hello.magic == RUN_MAGIC &&
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && peer.pid > 0) {
-		if (hello.request == RUN_REQUEST_PROCESS)
-			answer_process(k, fd, peer.pid);
-		else if (hello.request == RUN_REQUEST_RING)
-			answer_ring(k, fd, peer.pid, hello.slot);
+	bytes = recv(fd, &got, sizeof(got) - 1, 0); /* the path keeps its NUL */
+	if (bytes >= (ssize_t)sizeof(*hello) && hello->magic == RUN_MAGIC &&
+	    (size_t)bytes == sizeof(*hello) + hello->path && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
+	    peer.pid > 0) {
+		if (hello->request == RUN_REQUEST_PROCESS)
+			answer_process(k, fd, peer.pid, got.path);
+		else if (hello->request == RUN_REQUEST_RING)
+			answer_ring(k, fd, peer.pid, hello->slot);
 	}
 	close(fd);
 }
@@ -180,9 +191,11 @@ static void step_all(struct keeper *k, uint64_t time)
 	struct process *p, *next;
 	bool left = false;
 
+	k->wait = TICK_MS;
 	for (p = LIST_FIRST(&k->processes); p; p = next) {
 		next = LIST_NEXT(p, entry);
 		process_step(p, time);
+		k->wait = process_wait(p, k->wait);
 		left |= !p->gone;
 		if (!is_over(p, time))
 			continue;
@@ -208,7 +221,7 @@ static void wait_for_any(struct keeper *k)
 			of[n] = p;
 			k->polled[n++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
 		}
-	if (poll(k->polled, n, TICK_MS) <= 0)
+	if (poll(k->polled, n, k->wait) <= 0)
 		return;
 	/* Requests first: a child may ask while its parent ends. */
 	if (k->polled[0].revents)
@@ -265,9 +278,12 @@ static _Noreturn void keeper_main(int listening, int pidfd, pid_t pid, const str
 		_exit(1);
 	k->options = options;
 	k->listening = listening;
+	k->wait = TICK_MS;
 	LIST_INIT(&k->processes);
 	if (process_new(&k->processes, pid, pidfd))
 		keeper_run(k);
+	if (options->runtime)
+		directory_remove(options->runtime);
 	_exit(0);
 }
 

@@ -9,6 +9,7 @@
 struct keeper_options {
 	const char *dir;     /* directory of the directories */
 	uint64_t ring_bytes; /* size of a ring */
+	const char *runtime; /* directory for OCaml's files of runtime events, which the keeper removes */
 	bool keep;	     /* do not remove the directory of a process that ended by itself */
 };
 

@@ -29,7 +29,8 @@
 
 struct options {
 	struct keeper_options keeper;
-	char *dir; /* owned; NULL = not found yet */
+	char *dir;     /* owned; NULL = not found yet */
+	char *runtime; /* owned */
 	char **command;
 };
 
@@ -189,6 +190,19 @@ static bool preload(void)
 	return done;
 }
 
+/* Make the directory for OCaml's files of runtime events. Return false after an error message. */
+static bool runtime_make(struct options *o)
+{
+	if (asprintf(&o->runtime, "%s/.runtime-XXXXXX", o->dir) < 0)
+		o->runtime = NULL;
+	if (!o->runtime || !mkdtemp(o->runtime) || setenv(RUN_RUNTIME_ENV, o->runtime, 1) < 0) {
+		fprintf(stderr, "mprof-run: %s: cannot make a directory there: %s.\n", o->dir, strerror(errno));
+		return false;
+	}
+	o->keeper.runtime = o->runtime;
+	return true;
+}
+
 /* Start the keeper and prepare the environment. Return false after an error message. */
 static bool prepare(const struct options *o)
 {
@@ -232,11 +246,12 @@ int main(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	code = EXIT_CANNOT;
-	if (!can_record(o.command[0]) || (dir_find(&o) && preload() && prepare(&o))) {
+	if (!can_record(o.command[0]) || (dir_find(&o) && preload() && runtime_make(&o) && prepare(&o))) {
 		execvp(o.command[0], o.command);
 		code = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
 		fprintf(stderr, "mprof-run: %s: cannot run it: %s.\n", o.command[0], strerror(errno));
 	}
 	free(o.dir);
+	free(o.runtime);
 	return code;
 }

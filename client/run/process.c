@@ -2,7 +2,7 @@
  * A process of the keeper.
  *
  * Its directory NAME.PID has the rings of its threads, which the process writes, and two that the
- * keeper writes: `objects` and `counters`. The file `.modules` has the process's files and build
+ * keeper writes: `objects` and `counters`; also `domain-N` for an OCaml 5 program. The file `.modules` has the process's files and build
  * ids. The keeper ends its rings when the process has gone; then no ring has a writer.
  */
 #include "process.h"
@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime.h"
 #include "symbols.h"
 
 #define KEEPER_RING_MAX (1u << 20) /* bytes of each of the keeper's own rings */
@@ -54,6 +55,8 @@ static void rings_end(struct process *p)
 	mprof_recorder_stop(&p->counters);
 	mprof_recorder_file_close(&p->objects_file);
 	mprof_recorder_file_close(&p->counters_file);
+	runtime_end(p->runtime);
+	p->runtime = NULL;
 }
 
 void process_free(struct process *p)
@@ -166,13 +169,21 @@ int process_publish(struct process *p, const char *dir, uint64_t bytes)
 	return r ? r : control_make(p);
 }
 
+void process_follow(struct process *p, const char *path, const char *own, uint64_t bytes)
+{
+	p->runtime = runtime_new(p->pid, path, own, p->path, bytes < KEEPER_RING_MAX ? bytes : KEEPER_RING_MAX);
+}
+
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)
 {
+	uint32_t own = p->runtime ? RUN_RINGS_OWN - RUN_DOMAIN_RINGS : RUN_RINGS_OWN;
 	char *path;
 	int fd, r;
 
 	if (!p->path || slot >= RUN_RINGS)
 		return -EINVAL;
+	if (slot >= own && slot < RUN_RINGS_OWN)
+		return -ENOSPC;
 	if (asprintf(&path, "%s/thread-%02u", p->path, (unsigned int)slot + 1) < 0)
 		return -ENOMEM;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
@@ -197,10 +208,19 @@ void process_step(struct process *p, uint64_t time)
 		p->listed = true;
 	}
 	notes_take(p, time - HOLD_NS);
+	if (p->runtime)
+		runtime_step(p->runtime);
 	if (time - p->sampled >= SAMPLE_NS) {
 		counters_sample(p, time);
 		p->sampled = time;
 	}
+}
+
+int process_wait(const struct process *p, int most)
+{
+	int wait = p->runtime && !p->gone ? runtime_wait(p->runtime) : most;
+
+	return wait < most ? wait : most;
 }
 
 void process_gone(struct process *p, uint64_t time)
@@ -220,19 +240,22 @@ bool process_exited(const struct process *p)
 	return p->control && __atomic_load_n(&p->control->exited, __ATOMIC_ACQUIRE);
 }
 
-void process_withdraw(const struct process *p)
+void directory_remove(const char *path)
 {
+	DIR *d = opendir(path);
 	const struct dirent *e;
-	DIR *d;
 
-	if (!p->path)
-		return;
-	d = opendir(p->path);
 	if (!d)
 		return;
 	while ((e = readdir(d)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			unlinkat(dirfd(d), e->d_name, 0);
 	closedir(d);
-	rmdir(p->path);
+	rmdir(path);
+}
+
+void process_withdraw(const struct process *p)
+{
+	if (p->path)
+		directory_remove(p->path);
 }

@@ -11,6 +11,7 @@
 
 #include "shared.h"
 
+struct runtime;
 struct symbols;
 
 struct process {
@@ -28,10 +29,11 @@ struct process {
 	struct mprof_recorder_file objects_file, counters_file;
 	struct mprof_recorder objects; /* threads, locks, places: what the other rings name by numbers */
 	struct mprof_recorder counters;
-	uint64_t sampled; /* when the counters were last read, CLOCK_MONOTONIC ns */
-	uint32_t samples; /* number of readings */
-	int64_t last[4];  /* their values */
-	uint64_t gone;	  /* when the process went, CLOCK_MONOTONIC ns; 0 = it is there */
+	struct runtime *runtime; /* of OCaml 5; NULL = the program does not have it */
+	uint64_t sampled;	 /* when the counters were last read, CLOCK_MONOTONIC ns */
+	uint32_t samples;	 /* number of readings */
+	int64_t last[4];	 /* their values */
+	uint64_t gone;		 /* when the process went, CLOCK_MONOTONIC ns; 0 = it is there */
 };
 
 LIST_HEAD(processes, process);
@@ -47,14 +49,23 @@ void process_free(struct process *p);
  * at most BYTES bytes. Return 0 or -errno.
  */
 int process_publish(struct process *p, const char *dir, uint64_t bytes);
+/*
+ * P's program has the runtime of OCaml 5: follow the file of runtime events at PATH. OWN is the
+ * keeper's directory for such files, or NULL. BYTES is the size of a thread's ring.
+ */
+void process_follow(struct process *p, const char *path, const char *own, uint64_t bytes);
 /* Create the file of the ring SLOT with BYTES bytes. Return its descriptor, or -errno. */
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes);
-/* Record the notes that are old enough, and each second the counters. TIME is now. */
+/* Record the notes that are old enough, runtime events, and each second the counters. TIME is now. */
 void process_step(struct process *p, uint64_t time);
-/* The process has gone: record its last notes, and end the keeper's rings. */
+/* Return the time until P's next step, at most MOST; both ms. */
+int process_wait(const struct process *p, int most);
+/* The process has gone: record its last notes and runtime events, and end the keeper's rings. */
 void process_gone(struct process *p, uint64_t time);
 /* Return whether the process ended by itself, and not by a signal. */
 bool process_exited(const struct process *p);
+/* Remove the directory PATH and the files in it. */
+void directory_remove(const char *path);
 /* Remove P's directory with its rings. */
 void process_withdraw(const struct process *p);
 

@@ -5,6 +5,8 @@
  * The shim connects to the keeper's socket, whose abstract name is in the environment, sends a
  * request and receives an answer with a file descriptor. RUN_REQUEST_PROCESS gives the notes of
  * the process, RUN_REQUEST_RING the file of a ring. The kernel tells the keeper the peer's pid.
+ * Behind RUN_REQUEST_PROCESS a program with the runtime of OCaml 5 sends the path of its file of
+ * runtime events.
  *
  * Notes introduce what the events of the process name by numbers: threads, locks, places in the
  * code, file descriptors. The shim appends notes without waiting, the keeper takes them out.
@@ -17,8 +19,14 @@
 #define RUN_SOCKET_ENV "MPROF_RUN_SOCKET" /* name of the abstract socket, without its first NUL */
 #define RUN_MAGIC      0x31525550u
 #define RUN_RINGS      62u   /* rings of the threads of a process; the keeper has two more */
+#define RUN_RINGS_OWN  48u   /* of these: rings of one thread each; the others are shared */
 #define RUN_NOTES      4096u /* notes that wait for the keeper; a power of two */
 #define RUN_NAME       16u   /* bytes of a thread's name, NUL included */
+
+/* OCaml 5. A process that has its runtime gets fewer rings for threads, so that there are 64 at most. */
+#define RUN_RUNTIME_ENV	 "MPROF_RUN_RUNTIME" /* the keeper's directory for files of runtime events */
+#define RUN_RUNTIME_PATH 1024u		     /* bytes of the path of such a file, NUL included */
+#define RUN_DOMAIN_RINGS 16u		     /* rings of the domains of a process; the last one is shared */
 
 enum run_request { RUN_REQUEST_PROCESS = 1, RUN_REQUEST_RING = 2 };
 
@@ -26,7 +34,7 @@ struct run_hello {
 	uint32_t magic;
 	uint32_t request; /* enum run_request */
 	uint32_t slot;	  /* number of the ring, below RUN_RINGS */
-	uint32_t reserved;
+	uint32_t path;	  /* bytes behind this struct: the path of the file of runtime events, without NUL */
 };
 
 /* A file descriptor comes with the answer if STATUS is 0. */
@@ -39,6 +47,11 @@ struct run_answer {
 /* Threads of the trace: their ids. Threads of the program have their tid, locks their address. */
 #define RUN_ID_FD(fd)	  (-1000 - (int64_t)(fd))
 #define RUN_ID_WAIT_FIRST (-2000000) /* waits have this id and those below */
+/*
+ * Threads of OCaml's runtime: ids from 0 on are this number greater than OCaml's, those below -1 this
+ * number less. No address is so great, and readers with floating point know the ids exactly.
+ */
+#define RUN_ID_RUNTIME (INT64_C(1) << 52)
 
 enum run_note_kind {
 	RUN_NOTE_THREAD = 1, /* ID began; PARENT created it; TEXT is its name */

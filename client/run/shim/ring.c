@@ -14,7 +14,6 @@
 
 enum ring_state { RING_NONE, RING_CLAIMED, RING_READY, RING_REFUSED };
 
-#define OWN    48u /* rings of one thread each */
 #define TRIES  64u /* to take a shared ring, before and after each time that the thread yields */
 #define YIELDS 32u
 
@@ -38,7 +37,7 @@ static bool ring_make(struct ring *r, uint32_t slot, int tid)
 		__atomic_store_n(&r->state, RING_REFUSED, __ATOMIC_RELEASE);
 		return false;
 	}
-	r->shared = slot >= OWN;
+	r->shared = slot >= RUN_RINGS_OWN;
 	r->owner = r->shared ? 0 : (uint32_t)tid;
 	__atomic_store_n(&r->state, RING_READY, __ATOMIC_RELEASE);
 	return true;
@@ -53,14 +52,14 @@ static bool ring_claim(struct ring *r)
 
 struct ring *ring_take(int tid)
 {
-	uint32_t slot = OWN + (uint32_t)tid % (RUN_RINGS - OWN);
+	uint32_t slot = RUN_RINGS_OWN + (uint32_t)tid % (RUN_RINGS - RUN_RINGS_OWN);
 	struct ring *common = &rings[slot];
 	uint32_t i;
 
-	for (i = 0; i < OWN && __atomic_load_n(&rings[i].state, __ATOMIC_RELAXED) != RING_NONE; i++)
+	for (i = 0; i < RUN_RINGS_OWN && __atomic_load_n(&rings[i].state, __ATOMIC_RELAXED) != RING_NONE; i++)
 		if (ring_own(&rings[i], tid))
 			return &rings[i];
-	for (; i < OWN; i++)
+	for (; i < RUN_RINGS_OWN; i++)
 		if (ring_claim(&rings[i]) && ring_make(&rings[i], i, tid))
 			return &rings[i];
 	if (ring_claim(common))

@@ -98,6 +98,13 @@ void ring_signal(struct ring *r, int64_t receiver, int64_t source);
 void ring_switch(struct ring *r, int64_t thread);
 void ring_suspend(struct ring *r);
 
+/* ---- runtime.c: OCaml 5 ---- */
+
+/* If the program has the runtime of OCaml 5, turn its runtime events on. Called before main(). */
+void runtime_start(void);
+/* Return the path of the file of runtime events of this process; empty if there is none. */
+const char *runtime_path(void);
+
 /* ---- note.c ---- */
 
 /* Return CLOCK_MONOTONIC, ns. */

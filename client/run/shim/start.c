@@ -65,14 +65,17 @@ static int answer_receive(int fd, struct run_answer *answer)
 
 static int answer_ask(int fd, enum run_request request, uint32_t slot, struct run_answer *answer)
 {
-	struct run_hello hello = {.magic = RUN_MAGIC, .request = request, .slot = slot};
+	const char *path = request == RUN_REQUEST_PROCESS ? runtime_path() : "";
+	struct run_hello hello = {.magic = RUN_MAGIC, .request = request, .slot = slot, .path = (uint32_t)strlen(path)};
+	struct iovec parts[] = {{&hello, sizeof(hello)}, {(char *)(uintptr_t)path, hello.path}};
+	const struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
 	const struct {
 		long seconds, us;
 	} limit = {5, 0};
 
 	KERNEL5(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (KERNEL3(SYS_connect, fd, &keeper, keeper_length) < 0 ||
-	    kernel_call(SYS_sendto, fd, (long)&hello, sizeof(hello), MSG_NOSIGNAL, 0, 0) != sizeof(hello))
+	    KERNEL3(SYS_sendmsg, fd, &m, MSG_NOSIGNAL) != (long)(sizeof(hello) + hello.path))
 		return -1;
 	return answer_receive(fd, answer);
 }
@@ -224,6 +227,7 @@ __attribute__((constructor)) static void start(void)
 	keeper.sun_family = AF_UNIX;
 	memcpy(keeper.sun_path + 1, name, n);
 	keeper_length = offsetof(struct sockaddr_un, sun_path) + 1 + n;
+	runtime_start();
 	if (self_enter())
 		self_leave(&shim_self);
 }

@@ -1,0 +1,174 @@
+/*
+ * The keeper maps the file, so the events stay readable when the program has removed it, and after
+ * any death. The file is anybody's: the library checks what it reads, and a file that is cut is given
+ * up.
+ *
+ * The program overwrites what is not read in time. So the steps come faster while it writes much.
+ */
+#include "runtime.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <mprof/runtime.h>
+
+#include "domains.h"
+#include "mapping.h"
+
+#define WAIT_MIN   2  /* ms */
+#define WAIT_MAX   20 /* ms */
+#define ITEM_WORDS 3u /* most items are not longer */
+
+struct runtime {
+	char *path; /* of the file, as the keeper sees it */
+	bool owned; /* the file is in the keeper's directory */
+	bool over;  /* the file is no ring file, or was cut: nothing is read any more */
+	int wait;
+	uint64_t dropped; /* files that were given up */
+	struct mapping mapping;
+	struct mprof_runtime_layout layout;
+	struct mprof_runtime *reader; /* NULL = the file is not there yet */
+	struct mprof_runtime_translator *translator;
+	struct domains *domains;
+};
+
+/* Return whether PATH is a file in the directory DIR itself. */
+static bool lies_in(const char *path, const char *dir)
+{
+	size_t n = dir ? strlen(dir) : 0;
+
+	return n && strncmp(path, dir, n) == 0 && path[n] == '/' && path[n + 1] && !strchr(path + n + 1, '/');
+}
+
+static struct runtime *runtime_free(struct runtime *r)
+{
+	mprof_runtime_translator_free(r->translator);
+	mprof_runtime_free(r->reader);
+	domains_free(r->domains);
+	mapping_close(&r->mapping);
+	free(r->path);
+	free(r);
+	return NULL;
+}
+
+struct runtime *runtime_new(pid_t pid, const char *path, const char *own, const char *rings, uint64_t bytes)
+{
+	struct runtime *r = calloc(1, sizeof(*r));
+	struct mprof_runtime_events events;
+	uint64_t seed = 0;
+
+	if (!r)
+		return NULL;
+	r->owned = lies_in(path, own);
+	r->wait = WAIT_MIN;
+	if (r->owned)
+		r->path = strdup(path);
+	else if (asprintf(&r->path, "/proc/%d/root%s", (int)pid, path) < 0)
+		r->path = NULL;
+	r->domains = domains_new(rings, bytes);
+	if (!r->path || !r->domains)
+		return runtime_free(r);
+	(void)!getrandom(&seed, sizeof(seed), 0);
+	events = domains_events(r->domains);
+	r->translator = mprof_runtime_translator_new(&events, seed);
+	return r->translator ? r : runtime_free(r);
+}
+
+static void give_up(struct runtime *r)
+{
+	r->over = true;
+	r->dropped++;
+}
+
+/* Map the file FD, and begin to read it if its header is complete. */
+static void map(struct runtime *r, int fd)
+{
+	const struct mprof_runtime_memory memory = {.load = mapping_load, .context = &r->mapping};
+	enum mprof_status status;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		give_up(r);
+		return;
+	}
+	if (!st.st_size)
+		return;
+	if (mapping_open(&r->mapping, fd, (size_t)st.st_size) < 0) {
+		give_up(r);
+		return;
+	}
+	status = mprof_runtime_layout_load(&r->layout, &memory, (uint64_t)st.st_size);
+	if (status == MPROF_OK)
+		r->reader = mprof_runtime_new(&memory, &r->layout);
+	if (r->reader)
+		return;
+	mapping_close(&r->mapping);
+	if (status != MPROF_MORE)
+		give_up(r);
+}
+
+static void find(struct runtime *r)
+{
+	int fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	map(r, fd);
+	close(fd);
+}
+
+/* Set the time until the next step by the number of WORDS that came in this one. */
+static void wait_set(struct runtime *r, uint64_t words)
+{
+	if (words > r->layout.ring_words / 8)
+		r->wait = r->wait / 2 > WAIT_MIN ? r->wait / 2 : WAIT_MIN;
+	else if (words <= r->layout.ring_words / 64)
+		r->wait = r->wait * 2 < WAIT_MAX ? r->wait * 2 : WAIT_MAX;
+}
+
+void runtime_step(struct runtime *r)
+{
+	struct mprof_runtime_totals before;
+	const struct mprof_runtime_totals *totals;
+	struct mprof_runtime_sink sink;
+
+	if (!r->reader && !r->over)
+		find(r);
+	if (!r->reader || r->over) {
+		wait_set(r, 0);
+		return;
+	}
+	totals = mprof_runtime_totals(r->reader);
+	before = *totals;
+	sink = mprof_runtime_translator_sink(r->translator);
+	if (mprof_runtime_read(r->reader, &sink, NULL) != MPROF_OK || r->mapping.cut)
+		give_up(r);
+	wait_set(r, (totals->items - before.items) * ITEM_WORDS + totals->lost_words - before.lost_words);
+}
+
+int runtime_wait(const struct runtime *r)
+{
+	return r->wait;
+}
+
+uint64_t runtime_dropped(const struct runtime *r)
+{
+	return r->dropped + domains_dropped(r->domains);
+}
+
+void runtime_end(struct runtime *r)
+{
+	if (!r)
+		return;
+	runtime_step(r);
+	mprof_runtime_translator_end(r->translator);
+	domains_settle(r->domains);
+	if (r->owned)
+		unlink(r->path);
+	runtime_free(r);
+}

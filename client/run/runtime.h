@@ -1,0 +1,30 @@
+/*
+ * The file in which an OCaml 5 program records its runtime events: it is followed while the program
+ * runs, and read to its end when the program has gone. schema/runtime-events.md describes it.
+ */
+#ifndef RUN_RUNTIME_H
+#define RUN_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct runtime;
+
+/*
+ * Follow the file at PATH, an absolute path as the process PID sees it, which may not be there yet.
+ * If it lies in the directory OWN, which may be NULL, it is the keeper's, and it is removed at the
+ * end. The events become rings of BYTES bytes in the directory RINGS, which is valid until
+ * runtime_end(). Return NULL without memory.
+ */
+struct runtime *runtime_new(pid_t pid, const char *path, const char *own, const char *rings, uint64_t bytes);
+/* Record what the program has written since the last step. */
+void runtime_step(struct runtime *r);
+/* Return the time until the next step, ms. */
+int runtime_wait(const struct runtime *r);
+/* Return the number of events and of damaged places that are in no ring. */
+uint64_t runtime_dropped(const struct runtime *r);
+/* The program has gone: record the rest, end the rings, remove the file, and free R, which may be NULL. */
+void runtime_end(struct runtime *r);
+
+#endif
