@@ -20,15 +20,21 @@
 #include "domains.h"
 #include "mapping.h"
 
-#define WAIT_MIN   2  /* ms */
-#define WAIT_MAX   20 /* ms */
-#define ITEM_WORDS 3u /* most items are not longer */
+#define WAIT_MIN   2	/* ms */
+#define WAIT_MAX   20	/* ms */
+#define SEARCHES   500u /* for the file, after which they become rarer */
+#define ITEM_WORDS 3u	/* most items are not longer */
 
 struct runtime {
-	char *path; /* of the file, as the keeper sees it */
-	bool owned; /* the file is in the keeper's directory */
-	bool over;  /* the file is no ring file, or was cut: nothing is read any more */
+	char *path;	  /* of the file, as the process sees it */
+	const char *name; /* of the file, in PATH */
+	int directory;	  /* of the file; it stays when the process goes */
+	int stale;	  /* a file of this name that was there before; -1 = none */
+	bool owned;	  /* the file is in the keeper's directory */
+	bool over;	  /* the file is no ring file, or was cut: nothing is read any more */
+	uid_t user;	  /* of the process */
 	int wait;
+	uint32_t searches;
 	uint64_t dropped; /* files that were given up */
 	struct mapping mapping;
 	struct mprof_runtime_layout layout;
@@ -51,9 +57,37 @@ static struct runtime *runtime_free(struct runtime *r)
 	mprof_runtime_free(r->reader);
 	domains_free(r->domains);
 	mapping_close(&r->mapping);
+	if (r->stale >= 0)
+		close(r->stale);
+	if (r->directory >= 0)
+		close(r->directory);
 	free(r->path);
 	free(r);
 	return NULL;
+}
+
+static int file_open(const struct runtime *r)
+{
+	return openat(r->directory, r->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+/* Open the directory of R's file, where the process PID sees it. Return false if that is impossible. */
+static bool directory_open(struct runtime *r, pid_t pid)
+{
+	char *slash = strrchr(r->path, '/'), *outside, process[32];
+	struct stat st;
+
+	snprintf(process, sizeof(process), "/proc/%d", (int)pid);
+	if (!slash || stat(process, &st) < 0)
+		return false;
+	r->user = st.st_uid;
+	r->name = slash + 1;
+	if (asprintf(&outside, "%s%s%.*s", r->owned ? "" : process, r->owned ? "" : "/root", (int)(slash - r->path),
+		     r->path) < 0)
+		return false;
+	r->directory = open(outside, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	free(outside);
+	return r->directory >= 0;
 }
 
 struct runtime *runtime_new(pid_t pid, const char *path, const char *own, const char *rings, uint64_t bytes)
@@ -64,15 +98,14 @@ struct runtime *runtime_new(pid_t pid, const char *path, const char *own, const 
 
 	if (!r)
 		return NULL;
+	r->directory = r->stale = -1;
 	r->owned = lies_in(path, own);
 	r->wait = WAIT_MIN;
-	if (r->owned)
-		r->path = strdup(path);
-	else if (asprintf(&r->path, "/proc/%d/root%s", (int)pid, path) < 0)
-		r->path = NULL;
+	r->path = strdup(path);
 	r->domains = domains_new(rings, bytes);
-	if (!r->path || !r->domains)
+	if (!r->path || !r->domains || !directory_open(r, pid))
 		return runtime_free(r);
+	r->stale = file_open(r);
 	(void)!getrandom(&seed, sizeof(seed), 0);
 	events = domains_events(r->domains);
 	r->translator = mprof_runtime_translator_new(&events, seed);
@@ -85,6 +118,14 @@ static void give_up(struct runtime *r)
 	r->dropped++;
 }
 
+/* Return whether A and B are the same file. */
+static bool is_same(int a, int b)
+{
+	struct stat x, y;
+
+	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* Map the file FD, and begin to read it if its header is complete. */
 static void map(struct runtime *r, int fd)
 {
@@ -92,7 +133,7 @@ static void map(struct runtime *r, int fd)
 	enum mprof_status status;
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != r->user) {
 		give_up(r);
 		return;
 	}
@@ -114,11 +155,12 @@ static void map(struct runtime *r, int fd)
 
 static void find(struct runtime *r)
 {
-	int fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = file_open(r);
 
 	if (fd < 0)
 		return;
-	map(r, fd);
+	if (r->stale < 0 || !is_same(fd, r->stale))
+		map(r, fd);
 	close(fd);
 }
 
@@ -140,7 +182,7 @@ void runtime_step(struct runtime *r)
 	if (!r->reader && !r->over)
 		find(r);
 	if (!r->reader || r->over) {
-		wait_set(r, 0);
+		r->wait = r->over || r->searches++ > SEARCHES ? WAIT_MAX : WAIT_MIN;
 		return;
 	}
 	totals = mprof_runtime_totals(r->reader);
@@ -169,6 +211,6 @@ void runtime_end(struct runtime *r)
 	mprof_runtime_translator_end(r->translator);
 	domains_settle(r->domains);
 	if (r->owned)
-		unlink(r->path);
+		unlinkat(r->directory, r->name, 0);
 	runtime_free(r);
 }

@@ -10,6 +10,7 @@
  */
 #include "shim.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,18 +81,22 @@ static void users_begin(void)
 
 	setenv(START, "1", 0);
 	directory_set(directory ? directory : ".");
-	/* A file that an earlier process left: OCaml would write over it, and the keeper would read it until then. */
-	if (directory_bytes)
-		unlink(runtime_path());
 }
 
-/* A forked child has a file of its own at once, before its first event. */
+/* A forked child begins before its runtime makes a file of its own. */
 static void forked(void)
 {
 	struct self *s = self_enter();
 
 	if (s)
 		self_leave(s);
+	runtime_clear();
+}
+
+void runtime_clear(void)
+{
+	if (directory_bytes)
+		KERNEL3(SYS_unlinkat, AT_FDCWD, runtime_path(), 0);
 }
 
 void runtime_start(void)

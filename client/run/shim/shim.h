@@ -102,6 +102,11 @@ void ring_suspend(struct ring *r);
 
 /* If the program has the runtime of OCaml 5, turn its runtime events on. Called before main(). */
 void runtime_start(void);
+/*
+ * Remove the file of runtime events that an earlier process or program left: OCaml would write over it.
+ * The keeper follows no file that was there when the process began.
+ */
+void runtime_clear(void);
 /* Return the path of the file of runtime events of this process; empty if there is none. */
 const char *runtime_path(void);
 

@@ -230,6 +230,7 @@ __attribute__((constructor)) static void start(void)
 	runtime_start();
 	if (self_enter())
 		self_leave(&shim_self);
+	runtime_clear();
 }
 
 __attribute__((destructor)) static void finish(void)

@@ -1,0 +1,339 @@
+"""Test mprof-run with programs of OCaml 5: MPROF_OCAML5=DIRECTORY ocaml5.py BUILD-DIRECTORY [TEST…]
+
+DIRECTORY is what tests/ocaml5/root made. The programs keep their files of runtime events where the tests say. What
+mprof-run recorded is compared with these files, as mprofctl reads them and as OCaml's own reader does, event by event.
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../integration"))
+
+# pylint: disable=wrong-import-position
+import daemons
+import run
+from daemons import program
+
+PROGRAMS = os.path.join(os.path.abspath(os.environ["MPROF_OCAML5"]), "root/programs")
+COLLECTION = re.compile("minor|major|empty_minor|compaction|major_finish_cycle|explicit_gc_(?!set$|stat$).*")
+THREADS = ("thread", "parent", "child", "resolver", "resolvee")
+
+
+def ocaml(name):
+    return os.path.join(PROGRAMS, name)
+
+
+def dump(*where, host=()):
+    """Return the events of `mprofctl dump` by stream."""
+    done = subprocess.run([program("mprofctl"), *host, "dump", "--json", *where], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    streams = {}
+    for event in map(json.loads, done.stdout.splitlines()):
+        streams.setdefault(event.pop("stream", ""), []).append(event)
+    return streams
+
+
+def named(ring, events):
+    """Return EVENTS as tuples, in which each domain has a name that does not depend on its number."""
+    names = {-1: None}
+    found = []
+    for event in events:
+        if event["event"] == "creates":
+            names[event["child"]] = f"{ring}.{len(names)}"
+        items = [(key, names.setdefault(value, value) if key in THREADS else value) for key, value in sorted(event.items())]
+        found.append(tuple((key, int(value) if key in ("time_ns", "duration_ns") else value) for key, value in items))
+    return found
+
+
+def recorded(streams):
+    """Return the events of the domains in the rings of mprof-run, by domain."""
+    return {int(name[7:]): named(int(name[7:]), events) for name, events in streams.items() if name.startswith("domain-")}
+
+
+def rings_of(streams):
+    """Return the events of a file of runtime events, by domain."""
+    found = {}
+    for name, events in streams.items():
+        number = re.search(r"ring (\d+)$", name)
+        ring = int(number[1]) if number else 0
+        found[ring] = named(ring, events)
+    return found
+
+
+class Domain:
+    """The events that a domain's ring of runtime events becomes, from the lines of OCaml's own reader."""
+
+    def __init__(self, ring):
+        self.ring, self.number, self.begun, self.me = ring, 0, False, None
+        self.phases, self.spans, self.events = [], [], []
+
+    def add(self, time, event, **fields):
+        self.events.append(tuple(sorted({"time_ns": time, "event": event, **fields}.items())))
+
+    def begin(self, time):
+        self.end(time)
+        self.number += 1
+        self.begun, self.me = True, f"{self.ring}.{self.number}"
+        label = f"domain in ring {self.ring}" if self.ring else "main domain"
+        self.add(time, "creates", parent=None, child=self.me, type="Task")
+        self.add(time, "label", thread=self.me, label=label)
+        self.add(time, "switch", thread=self.me)
+
+    def end(self, time):
+        if self.begun:
+            self.add(time, "fulfills", resolver=self.me, resolvee=self.me)
+            self.add(time, "switch", thread=None)
+        self.begun, self.phases, self.spans = False, [], []
+
+    def end_phase(self, time, name):
+        if name not in [phase for phase, _ in self.phases]:
+            return
+        while self.phases[-1][0] != name:
+            self.phases.pop()
+        _, since = self.phases.pop()
+        self.add(time, "duration", thread=self.me, duration_ns=time - since, name=name)
+        if COLLECTION.fullmatch(name) and not any(COLLECTION.fullmatch(phase) for phase, _ in self.phases):
+            self.add(time, "gc", duration_ns=time - since)
+
+    def leave(self, time, name):
+        place = max(i for i, (span, _) in enumerate(self.spans) if span == name)
+        _, since = self.spans.pop(place)
+        self.add(time, "duration", thread=self.me, duration_ns=time - since, name=name)
+
+    def take(self, time, what, rest):
+        if what == "lifecycle":
+            kind = rest.split(" ")[0]
+            if kind in ("ring_start", "domain_spawn"):
+                self.begin(time)
+            elif kind in ("ring_stop", "domain_terminate"):
+                self.end(time)
+            else:
+                self.add(time, "label", thread=self.me, label=rest.removesuffix(" 0"))
+        elif what == "begin":
+            self.phases.append((rest, time))
+        elif what == "end":
+            self.end_phase(time, rest)
+        elif what == "enter":
+            self.spans.append((rest, time))
+        elif what == "leave":
+            self.leave(time, rest)
+        elif what == "unit":
+            self.add(time, "label", thread=self.me, label=rest)
+        elif what == "text":
+            self.add(time, "label", thread=self.me, label=rest.replace(" ", ": ", 1))
+        else:
+            name, value = rest.rsplit(" ", 1)
+            if what == "counter" and name.startswith(("request_", "force_")):
+                self.add(time, "increase", thread=self.me, counter=name, amount=int(value))
+            else:
+                self.add(time, "counter", thread=self.me, counter=name, value=int(value))
+
+
+def oracle(directory, pid):
+    """Return what OCaml's own reader finds in the file of PID, as the events that it should become, by domain."""
+    done = subprocess.run([ocaml("events.exe"), directory, str(pid)], capture_output=True, text=True, check=True)
+    found = {}
+    for line in done.stdout.splitlines():
+        ring, time, what, rest = line.split(" ", 3)
+        found.setdefault(int(ring), Domain(int(ring))).take(int(time), what, rest)
+    return {ring: domain.events for ring, domain in found.items()}
+
+
+class Case(run.Case):
+    def end(self, process):
+        super().end(process)
+        if process.stdin:
+            process.stdin.close()
+
+    def begin(self, *command, user=True, **options):
+        """Start a program below mprof-run. If USER, the environment asks for the files in the folder events."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("OCAML")}
+        env["OCAMLRUNPARAM"] = "e=18"
+        os.makedirs("events", exist_ok=True)
+        if user:
+            env |= {"OCAML_RUNTIME_EVENTS_DIR": "events", "OCAML_RUNTIME_EVENTS_PRESERVE": "1"}
+        return self.start(*command, options=["--keep"], env={**env, **options.pop("env", {})}, **options)
+
+    def rings(self, pid):
+        directory = self.directory(pid)
+        self.quiet(directory)
+        return directory
+
+    def ends(self, process, code=0, said_in=None):
+        said = process.communicate(said_in, timeout=120)[0]
+        self.assertEqual(process.returncode, code)
+        return said
+
+    def check_equal(self, got, want, least):
+        """GOT and WANT are events by domain; there are at LEAST so many of them."""
+        self.assertEqual(sorted(got), sorted(want))
+        for ring, events in want.items():
+            for i, (one, other) in enumerate(zip(got[ring], events)):
+                self.assertEqual(one, other, f"domain {ring}, event {i}")
+            self.assertEqual(len(got[ring]), len(events), f"domain {ring}")
+        self.assertGreater(sum(map(len, got.values())), least)
+
+    def check_oracles(self, pid, streams, least):
+        got = recorded(streams)
+        self.check_equal(got, rings_of(dump(f"events/{pid}.events")), least)
+        self.check_equal(got, oracle("events", pid), least)
+
+    def labels(self, streams):
+        return [event["label"] for name, events in streams.items() if name.startswith("domain-") for event in events if "label" in event]
+
+
+class Events(Case):
+    def test_equal(self):
+        """Each event of four domains in three rings: native code, and bytecode."""
+        for name in ("work.exe", "work.bc"):
+            process = self.begin(ocaml(name))
+            self.ends(process)
+            streams = dump(self.rings(process.pid))
+            self.check_oracles(process.pid, streams, 3000)
+            # The rings of threads are there, too: OCaml's domains wait for each other.
+            self.assertTrue(any(event["event"] == "try_read" for event in streams["thread-01"]))
+            self.assertEqual([e for events in streams.values() for e in events if e.get("counter") == "mprof-lost-words"], [])
+
+    def test_killed(self):
+        """The events are recorded while the program runs, and those before a kill -9 are all there, also in mprofd's capture."""
+        d = self.daemons()
+        process = self.begin(ocaml("work.exe"), "hold", stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), "holding\n")
+        directory = self.directory(process.pid)
+        self.until(lambda: "note: holding" in self.labels(dump(directory)))
+        name = os.path.basename(directory)
+        d.wait(lambda: d.domain(name))
+        process.kill()
+        process.wait()
+        self.quiet(directory)
+        self.check_oracles(process.pid, dump(directory), 1500)
+        d.wait_ended(name)
+        (capture,) = d.captures(name)
+        host = ("--host", f"unix:{os.path.abspath(d.socket)}")
+        names = [name for name in os.listdir(directory) if name.startswith("domain-")]
+        streams = {name: sum(dump(str(capture["id"]), "--stream", name, host=host).values(), []) for name in names}
+        self.check_oracles(process.pid, streams, 1500)
+
+
+class Environment(Case):
+    def test_own_directory(self):
+        """Without a wish of the user the file lies in mprof-run's own directory, and goes with the process."""
+        process = self.begin(ocaml("work.exe"), "hold", user=False, stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), "holding\n")
+        (file,) = glob.glob(f"rings/.runtime-*/{process.pid}.events")
+        self.ends(process, said_in="\n")
+        streams = dump(self.rings(process.pid))
+        self.until(lambda: not os.path.exists(file))
+        self.assertIn("note: three is done", self.labels(streams))
+        last = recorded(streams)[0][-2:]
+        self.assertEqual([dict(event)["event"] for event in last], ["fulfills", "switch"])
+        self.until(lambda: not glob.glob("rings/.runtime-*"))
+        self.assertEqual(os.listdir("events"), [])
+
+    def test_short(self):
+        """A program that ends at once has its events, too."""
+        for _ in range(10):
+            process = self.begin(ocaml("processes.exe"), user=False)
+            self.ends(process)
+            (events,) = recorded(dump(self.rings(process.pid))).values()
+            self.assertEqual([dict(e)["value"] for e in events if dict(e).get("counter") == "who"], [3])
+
+    def test_started_by_the_user(self):
+        """The variable START alone: the file lies where the program runs, which removes it. All is recorded."""
+        os.mkdir("elsewhere")
+        env = {"OCAML_RUNTIME_EVENTS_START": "1"}
+        process = self.begin("sh", "-c", f"cd elsewhere && exec {ocaml('work.exe')}", user=False, env=env)
+        self.ends(process)
+        events = recorded(dump(glob.glob(f"rings/work.exe.{process.pid}")[0]))
+        self.assertEqual(dict(events[0][-1])["event"], "switch")
+        self.assertEqual(os.listdir("elsewhere"), [])
+
+    def test_other_programs(self):
+        """No other program gets a variable of OCaml's, nor a ring for domains."""
+        process = self.begin("env", user=False)
+        said = self.ends(process)
+        self.assertEqual(re.findall("^OCAML_.*", said, re.M), [])
+        self.assertEqual([name for name in os.listdir(self.rings(process.pid)) if name.startswith("domain")], [])
+
+    def test_no_directory(self):
+        """OCaml would end a program that cannot write the directory: it runs without events."""
+        process = self.begin("env", "MPROF_RUN_RUNTIME=/nonexistent", ocaml("work.exe"), user=False)
+        self.ends(process)
+        # In another root neither the shim nor the directory is there.
+        root = os.path.dirname(PROGRAMS)
+        process = self.begin("chroot", root, "/usr/bin/ocaml", "-e", 'print_string "hello"', user=False, stderr=subprocess.DEVNULL)
+        self.assertEqual(self.ends(process), "hello")
+
+    def test_unwritable_ring(self):
+        """A file that another program cuts: the keeper goes on, and so do the rings of threads."""
+        process = self.begin(ocaml("work.exe"), "hold", stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), "holding\n")
+        directory = self.directory(process.pid)
+        self.until(lambda: "note: holding" in self.labels(dump(directory)))
+        process.send_signal(signal.SIGSTOP)
+        os.truncate(f"events/{process.pid}.events", 4096)
+        self.until(lambda: run.Trace(directory).counters.get("mprof-dropped", [0])[-1] > 0)
+        process.kill()
+        process.wait()
+        self.quiet(directory)
+        self.assertEqual(run.Trace(directory).counters["resident bytes"][-1], 0)
+
+
+class Processes(Case):
+    def test_fork_and_exec(self):
+        """A forked child and an executed program have rings and files of their own."""
+        shutil.copy(ocaml("processes.exe"), "again.exe")
+        for user in (True, False):
+            process = self.begin(ocaml("processes.exe"), os.path.abspath("again.exe"), user=user)
+            child = int(self.ends(process))
+            for name, pid, who in (("processes.exe", process.pid, 1), ("processes.exe", child, 2), ("again.exe", process.pid, 3)):
+                self.until(lambda name=name, pid=pid: os.path.isdir(f"rings/{name}.{pid}"))
+                self.quiet(f"rings/{name}.{pid}")
+                (events,) = recorded(dump(f"rings/{name}.{pid}")).values()
+                values = [dict(e)["value"] for e in events if dict(e).get("counter") == "who"]
+                self.assertEqual(values, [who], name)
+                collections = [dict(e) for e in events if dict(e).get("name") == "explicit_gc_full_major"]
+                self.assertEqual(len(collections), who != 1, name)
+            if user:
+                self.check_oracles(child, dump(f"rings/processes.exe.{child}"), 50)
+
+
+class Losses(Case):
+    def test_lapped(self):
+        """A program that writes faster than anybody can read: each number is there, or in a declared loss."""
+        process = self.begin(ocaml("flood.exe"), "2000000", env={"OCAMLRUNPARAM": "e=12"})
+        self.ends(process)
+        events = [dict(event) for event in recorded(dump(self.rings(process.pid)))[0]]
+        before, lost, pending, losses = None, None, None, 0
+        for event in events:
+            if event.get("counter") == "mprof-lost-words":
+                pending, lost = event["value"] - (lost or 0), event["value"]
+            elif event.get("counter") == "number":
+                number = event["value"]
+                if before is not None and pending is None:
+                    self.assertEqual(number, before + 1)
+                elif before is not None and losses:
+                    # An event has three words. At the end of the ring up to two are left free.
+                    words = 3 * (number - before - 1)
+                    self.assertLessEqual(words, pending)
+                    self.assertLessEqual(pending, words + 2 * (words // 4096 + 2) + 4096)
+                losses += pending is not None
+                before, pending = number, None
+        self.assertEqual(before, 2000000)
+        self.assertGreater(losses, 0)
+        # What is left in the file is the newest, and it was recorded.
+        left = [dict(event)["value"] for event in rings_of(dump(f"events/{process.pid}.events"))[0] if dict(event).get("counter") == "number"]
+        self.assertEqual(left, list(range(2000000 - len(left) + 1, 2000001)))
+        numbers = [event["value"] for event in events if event.get("counter") == "number"]
+        self.assertEqual(numbers[-len(left) :], left)
+
+
+if __name__ == "__main__":
+    daemons.main()
