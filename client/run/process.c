@@ -171,7 +171,7 @@ int process_publish(struct process *p, const char *dir, uint64_t bytes)
 
 void process_follow(struct process *p, const char *path, const char *own, uint64_t bytes)
 {
-	p->runtime = runtime_new(p->pid, path, own, p->path, bytes < KEEPER_RING_MAX ? bytes : KEEPER_RING_MAX);
+	p->runtime = runtime_new(p->pid, path, own, p->path, bytes);
 }
 
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)

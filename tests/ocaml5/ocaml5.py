@@ -159,7 +159,7 @@ class Case(run.Case):
         os.makedirs("events", exist_ok=True)
         if user:
             env |= {"OCAML_RUNTIME_EVENTS_DIR": "events", "OCAML_RUNTIME_EVENTS_PRESERVE": "1"}
-        return self.start(*command, options=["--keep"], env={**env, **options.pop("env", {})}, **options)
+        return self.start(*command, options=["--keep", "--ring", "8M"], env={**env, **options.pop("env", {})}, **options)
 
     def rings(self, pid):
         directory = self.directory(pid)
@@ -217,8 +217,8 @@ class Events(Case):
         d.wait_ended(name)
         (capture,) = d.captures(name)
         host = ("--host", f"unix:{os.path.abspath(d.socket)}")
-        names = [name for name in os.listdir(directory) if name.startswith("domain-")]
-        streams = {name: sum(dump(str(capture["id"]), "--stream", name, host=host).values(), []) for name in names}
+        numbers = {stream["name"]: str(stream["stream"]) for stream in capture["streams"] if stream["name"].startswith("domain-")}
+        streams = {name: sum(dump(str(capture["id"]), "--stream", k, host=host).values(), []) for name, k in numbers.items()}
         self.check_oracles(process.pid, streams, 1500)
 
 
