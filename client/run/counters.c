@@ -118,14 +118,21 @@ static void record(struct process *p, uint64_t time, const int64_t *values, bool
 	}
 }
 
+/* Return the number of events and notes that are in no ring. */
+static int64_t lost(const struct process *p)
+{
+	uint64_t n = __atomic_load_n(&p->control->lost, __ATOMIC_RELAXED);
+
+	return (int64_t)(n + (p->runtime ? runtime_dropped(p->runtime) : 0));
+}
+
 void counters_sample(struct process *p, uint64_t time)
 {
 	const int64_t values[COUNTERS] = {
 		[COUNTER_RESIDENT] = resident(p->pid),
 		[COUNTER_DESCRIPTORS] = descriptors(p->pid),
 		[COUNTER_SWITCHES] = switches(p->pid),
-		[COUNTER_LOST] = (int64_t)(__atomic_load_n(&p->control->lost, __ATOMIC_RELAXED) +
-					   (p->runtime ? runtime_dropped(p->runtime) : 0)),
+		[COUNTER_LOST] = lost(p),
 	};
 
 	/* Some event now and then, so that the trace of a process that hangs does not end there. */
@@ -136,7 +143,7 @@ void counters_end(struct process *p, uint64_t time)
 {
 	const int64_t values[COUNTERS] = {
 		[COUNTER_SWITCHES] = p->last[COUNTER_SWITCHES],
-		[COUNTER_LOST] = p->last[COUNTER_LOST],
+		[COUNTER_LOST] = lost(p),
 	};
 
 	record(p, time, values, true);

@@ -230,6 +230,8 @@ void process_gone(struct process *p, uint64_t time)
 	p->gone = time;
 	if (p->control) {
 		notes_take(p, time + SAMPLE_NS);
+		if (p->runtime)
+			runtime_step(p->runtime);
 		counters_end(p, time);
 	}
 	rings_end(p);

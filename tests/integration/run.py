@@ -2,6 +2,7 @@
 
 import glob
 import json
+import lzma
 import os
 import re
 import shutil
@@ -16,7 +17,10 @@ from daemons import program
 
 TARGET = os.path.join(daemons.BUILD, "tests/integration/run/run-target")
 RUN = os.path.join(daemons.BUILD, "client/run/mprof-run")
+OCAML = os.path.join(daemons.BUILD, "tests/integration/run/run-ocaml")
+TRACES = os.path.join(daemons.HERE, "../traces/ocaml5")
 RINGS = 64
+RUNTIME = 1 << 52  # from the ids of OCaml's runtime to those in the trace
 
 # What a program must have waited in, each for an object of this type ("" = for none).
 THREADS = {
@@ -477,6 +481,106 @@ class Answers(Case):
         (capture,) = d.captures(name)
         self.assertEqual(capture["kind"], "ended")
         self.check(self.why("--host", f"unix:{os.path.abspath(d.socket)}", "why", str(capture["id"])), DEADLOCK)
+
+
+class Runtime(Case):
+    """The runtime events of OCaml 5: run-ocaml plays the rings of real programs, and worse."""
+
+    THREADS = ("thread", "parent", "child", "resolver", "resolvee", "reader", "source", "sender", "receiver")
+
+    def play(self, mode, name, options=("--keep", "--ring", "4M")):
+        with lzma.open(os.path.join(TRACES, f"{name}.events.xz")) as packed, open(f"{name}.events", "wb") as plain:
+            shutil.copyfileobj(packed, plain)
+        env = {key: value for key, value in os.environ.items() if not key.startswith("OCAML")}
+        return self.start(OCAML, mode, f"{name}.events", options=options, env=env, stdin=subprocess.PIPE)
+
+    def end(self, process):
+        super().end(process)
+        if process.stdin:
+            process.stdin.close()
+
+    def recorded(self, process):
+        process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0)
+        directory = self.directory(process.pid)
+        self.quiet(directory)
+        return directory
+
+    def dump(self, path):
+        done = subprocess.run([program("mprofctl"), "dump", "--json", path], capture_output=True, text=True, check=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def moved(self, event):
+        """Return EVENT with the ids that it has in the trace of a process."""
+
+        def move(value):
+            return value if value == -1 else value + RUNTIME if value >= 0 else value - RUNTIME
+
+        return {key: move(value) if key in self.THREADS else value for key, value in event.items() if key != "stream"}
+
+    def test_played(self):
+        """Each event of the rings, in the order of its ring, as mprofctl reads the file; also fibres and promises of Eio."""
+        played = 0
+        for name in ("eio", "eio-wrapped", "domains", "domains-gc", "custom", "custom-wrapped", "v51-gc", "v54-gc"):
+            directory = self.recorded(self.play("end", name))
+            want = {}
+            for event in self.dump(f"{name}.events"):
+                ring = re.search(r" ring (\d+)$", event.get("stream", ""))
+                want.setdefault(int(ring[1]) if ring else 0, []).append(self.moved(event))
+            for ring, events in want.items():
+                got = [event for event in self.dump(f"{directory}/domain-{ring}") if event.get("counter") != "mprof-lost-words"]
+                self.assertEqual(got, events, f"{name}, ring {ring}")
+                played += len(events)
+            self.assertEqual(sorted(glob.glob(f"{directory}/domain-*")), sorted(f"{directory}/domain-{ring}" for ring in want))
+        self.assertGreater(played, 8000)
+
+    def test_lost(self):
+        """What was overwritten before the first reading is declared in front of the first event."""
+        directory = self.recorded(self.play("end", "eio-wrapped"))
+        first = self.dump(f"{directory}/domain-0")[0]
+        with open("eio-wrapped.events", "rb") as file:
+            head = int.from_bytes(file.read(72)[64:], "little")
+        self.assertEqual((first["counter"], first["value"]), ("mprof-lost-words", head))
+
+    def test_why(self):
+        """A fibre that waits for ever: its promise is named while the program runs, and after it was killed."""
+        process = self.play("hang", "eio-hang")
+        self.assertEqual(process.stdout.readline(), "played\n")
+        directory = self.directory(process.pid)
+        thread, promise = str(RUNTIME + 12), str(RUNTIME + 11)
+
+        def answer():
+            done = subprocess.run([program("mprofctl"), "why", directory, thread], capture_output=True, text=True, check=False)
+            return done.stdout
+
+        self.until(lambda: f'{promise} (Promise, "reply 3")' in answer())
+        process.kill()
+        process.wait()
+        self.quiet(directory)
+        self.assertIn(f'thread {thread} (Task, "request 3") should resolve and never did', answer())
+        self.assertIn(f'{promise} (Promise, "reply 3") is unresolved', answer())
+        self.assertFalse(os.listdir(glob.glob("rings/.runtime-*")[0]))
+
+    def test_worse(self):
+        """Whatever lies at the file's place: the keeper records the process to its end, and counts what it refuses."""
+        modes = ["garbage", "fifo", "link", "cut", "lie"] + ["stranger"] * (os.geteuid() == 0)
+        for mode in modes:
+            directory = self.recorded(self.play(mode, "eio"))
+            last = {event["counter"]: event["value"] for event in self.dump(f"{directory}/counters")}
+            self.assertEqual(last["resident bytes"], 0, mode)
+            # A file is cut behind the last reading, or before it; a ring's lie is found at each reading.
+            least, most = {"link": (0, 0), "cut": (0, 5), "lie": (1, 10**6)}.get(mode, (1, 1))
+            self.assertTrue(least <= last["mprof-dropped"] <= most, f"{mode}: {last}")
+            domains = glob.glob(f"{directory}/domain-*")
+            self.assertIn(len(domains), {"cut": {0, 1, 2}, "lie": {2}}.get(mode, {0}), mode)
+
+    def test_threads(self):
+        """A process with OCaml's runtime has fewer rings for threads, since there may be sixteen for domains."""
+        directory = self.recorded(self.play("threads", "eio"))
+        threads = glob.glob(f"{directory}/thread-*")
+        self.assertIn(len(threads), range(33, 62 - 16 + 1))
+        begun = [event for event in self.dump(f"{directory}/objects") if event["event"] == "creates" and event["type"] == "Task"]
+        self.assertEqual(len(begun), 81)
 
 
 if __name__ == "__main__":
