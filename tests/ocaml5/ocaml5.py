@@ -201,6 +201,35 @@ class Events(Case):
             self.assertTrue(any(event["event"] == "try_read" for event in streams["thread-01"]))
             self.assertEqual([e for events in streams.values() for e in events if e.get("counter") == "mprof-lost-words"], [])
 
+    def by_label(self, streams):
+        """Return the events that name a domain, by its label, without their times and without switches."""
+        labels, found = {}, {}
+        for event in (event for events in streams for event in events):
+            if event["event"] == "creates":
+                labels[event["child"]] = []
+            elif event["event"] == "label" and event["label"].startswith("domain in ring "):
+                found[event["label"]] = labels[event["thread"]]
+            elif event["event"] != "switch" and event.get("thread") in labels:
+                kept = {key: value for key, value in event.items() if key not in ("time_ns", "thread")}
+                labels[event["thread"]].append(kept)
+        return found
+
+    def test_many(self):
+        """Twenty domains: those from ring 15 on share a ring, which names the domain of each event."""
+        process = self.begin(ocaml("many.exe"))
+        self.ends(process)
+        streams = dump(self.rings(process.pid))
+        self.assertLessEqual(len(streams), run.RINGS)
+        got, want = recorded(streams), rings_of(dump(f"events/{process.pid}.events"))
+        self.assertEqual(sorted(got), list(range(16)))
+        for ring in range(15):
+            self.assertEqual(got[ring], want[ring], ring)
+        shared = [events for name, events in dump(f"events/{process.pid}.events").items() if int(name.rsplit(" ", 1)[1]) >= 15]
+        want = self.by_label(shared)
+        self.assertEqual(self.by_label([streams["domain-15"]]), want)
+        self.assertEqual(len(want), 6)
+        self.assertGreater(sum(map(len, want.values())), 200)
+
     def test_killed(self):
         """The events are recorded while the program runs, and those before a kill -9 are all there, also in mprofd's capture."""
         d = self.daemons()
@@ -271,7 +300,7 @@ class Environment(Case):
         process = self.begin("chroot", root, "/usr/bin/ocaml", "-e", 'print_string "hello"', user=False, stderr=subprocess.DEVNULL)
         self.assertEqual(self.ends(process), "hello")
 
-    def test_unwritable_ring(self):
+    def test_cut(self):
         """A file that another program cuts: the keeper goes on, and so do the rings of threads."""
         process = self.begin(ocaml("work.exe"), "hold", stdin=subprocess.PIPE)
         self.assertEqual(process.stdout.readline(), "holding\n")

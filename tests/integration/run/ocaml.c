@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (strcmp(mode, "lie") == 0)
 		*tail(&to, 0) = *head(&to, 0) - 1;
-	if (strcmp(mode, "cut") == 0 && ftruncate(fd, 4096) < 0)
+	if (strcmp(mode, "cut") == 0 && ftruncate(fd, 0) < 0)
 		die("ftruncate");
 	if (strcmp(mode, "threads") == 0)
 		threads_run();
