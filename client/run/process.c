@@ -2,8 +2,9 @@
  * A process of the keeper.
  *
  * Its directory NAME.PID has the rings of its threads, which the process writes, and two that the
- * keeper writes: `objects` and `counters`; also `domain-N` for an OCaml 5 program. The file `.modules` has the process's files and build
- * ids. The keeper ends its rings when the process has gone; then no ring has a writer.
+ * keeper writes: `objects` and `counters`; also `domain-N` for an OCaml 5 program. The file
+ * `.modules` has the process's files and build ids. The keeper ends its rings when the process has
+ * gone; then no ring has a writer.
  */
 #include "process.h"
 

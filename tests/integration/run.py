@@ -574,6 +574,30 @@ class Runtime(Case):
             domains = glob.glob(f"{directory}/domain-*")
             self.assertIn(len(domains), {"cut": {0, 1, 2}, "lie": {2}}.get(mode, {0}), mode)
 
+    def test_hostile_path(self):
+        """Requests with paths that are no files of the process: the keeper opens no directory that the process cannot name, removes
+        nothing, and serves the next process."""
+        with open("kept.events", "wb") as file:
+            file.write(b"kept")
+        script = f"""if 1:
+            import os, socket, struct
+            name = "\\0" + os.environ["MPROF_RUN_SOCKET"]
+            path = {os.path.abspath("kept.events")!r}.encode()
+            long = b"/" + b"x" * 1022
+            for length, text in ((0, b""), (len(path), path), (5, path), (2**32 - 1, path), (len(long), long), (2000, b"x" * 2000),
+                                 (3, b"abc"), (1, b"/"), (4, b"/a/\\0"), (8, b"/etc/../")):
+                s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                s.connect(name)
+                s.send(struct.pack("=IIII", 0x31525550, 1, 0, length) + text)
+                s.recv(16)
+        """
+        process = self.start("sh", "-c", f'{sys.executable} -c "$0"; exec {TARGET} uncontended', script, options=["--keep"])
+        self.assertEqual(process.communicate(timeout=120)[0], "")
+        trace = self.trace(process.pid)
+        self.assertEqual(trace.counters["resident bytes"][-1], 0)
+        with open("kept.events", "rb") as file:
+            self.assertEqual(file.read(), b"kept")
+
     def test_threads(self):
         """A process with OCaml's runtime has fewer rings for threads, since there may be sixteen for domains."""
         directory = self.recorded(self.play("threads", "eio"))

@@ -250,6 +250,23 @@ class Events(Case):
         streams = {name: sum(dump(str(capture["id"]), "--stream", k, host=host).values(), []) for name, k in numbers.items()}
         self.check_oracles(process.pid, streams, 1500)
 
+    def test_deadlock(self):
+        """The rings of threads name the cycle of two domains; those of domains have what each said before."""
+        process = self.begin(ocaml("deadlock.exe"), user=False)
+        directory = self.directory(process.pid)
+
+        def answer():
+            done = subprocess.run([program("mprofctl"), "why", directory], capture_output=True, text=True, check=False)
+            return done.stdout
+
+        self.until(lambda: "deadlock: each thread of this cycle waits for the next" in answer())
+        self.until(lambda: self.labels(dump(directory)).count("takes the second") == 2)
+        process.kill()
+        process.wait()
+        self.quiet(directory)
+        self.assertEqual(len(re.findall(r'\(Wait, "pthread_mutex_lock in caml_ml_mutex_lock\(\)', answer())), 4)
+        self.assertEqual(self.labels(dump(directory)).count("takes the second"), 2)
+
 
 class Environment(Case):
     def test_own_directory(self):
