@@ -130,13 +130,13 @@ static void answer_send(int fd, int file, int error, uint64_t bytes)
 }
 
 /* RUNTIME is the path of the file of runtime events, or empty. */
-static void answer_process(struct keeper *k, int fd, pid_t pid, const char *runtime)
+static void answer_process(struct keeper *k, int fd, const struct ucred *peer, const char *runtime)
 {
-	struct process *p = process_begin(k, pid);
+	struct process *p = process_begin(k, peer->pid);
 	int r = p ? process_publish(p, k->options->dir, k->options->ring_bytes) : -ESRCH;
 
 	if (!r && *runtime)
-		process_follow(p, runtime, k->options->runtime, k->options->ring_bytes);
+		process_follow(p, peer->uid, runtime, k->options->runtime, k->options->ring_bytes);
 	answer_send(fd, r ? -1 : p->control_file, -r, sizeof(struct run_control));
 }
 
@@ -172,7 +172,7 @@ static void serve(struct keeper *k)
 	    (size_t)bytes == sizeof(*hello) + hello->path && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
 	    peer.pid > 0) {
 		if (hello->request == RUN_REQUEST_PROCESS)
-			answer_process(k, fd, peer.pid, got.path);
+			answer_process(k, fd, &peer, got.path);
 		else if (hello->request == RUN_REQUEST_RING)
 			answer_ring(k, fd, peer.pid, hello->slot);
 	}

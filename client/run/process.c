@@ -170,9 +170,9 @@ int process_publish(struct process *p, const char *dir, uint64_t bytes)
 	return r ? r : control_make(p);
 }
 
-void process_follow(struct process *p, const char *path, const char *own, uint64_t bytes)
+void process_follow(struct process *p, uid_t user, const char *path, const char *own, uint64_t bytes)
 {
-	p->runtime = runtime_new(p->pid, path, own, p->path, bytes);
+	p->runtime = runtime_new(p->pid, user, path, own, p->path, bytes);
 }
 
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)

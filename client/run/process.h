@@ -50,10 +50,10 @@ void process_free(struct process *p);
  */
 int process_publish(struct process *p, const char *dir, uint64_t bytes);
 /*
- * P's program has the runtime of OCaml 5: follow the file of runtime events at PATH. OWN is the
+ * P's program has the runtime of OCaml 5: follow USER's file of runtime events at PATH. OWN is the
  * keeper's directory for such files, or NULL. BYTES is the size of a domain's ring.
  */
-void process_follow(struct process *p, const char *path, const char *own, uint64_t bytes);
+void process_follow(struct process *p, uid_t user, const char *path, const char *own, uint64_t bytes);
 /* Create the file of the ring SLOT with BYTES bytes. Return its descriptor, or -errno. */
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes);
 /* Record the notes that are old enough, runtime events, and each second the counters. TIME is now. */

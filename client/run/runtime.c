@@ -74,23 +74,20 @@ static int file_open(const struct runtime *r)
 /* Open the directory of R's file, where the process PID sees it. Return false if that is impossible. */
 static bool directory_open(struct runtime *r, pid_t pid)
 {
-	char *slash = strrchr(r->path, '/'), *outside, process[32];
-	struct stat st;
+	char *slash = strrchr(r->path, '/'), *outside, root[32];
 
-	snprintf(process, sizeof(process), "/proc/%d", (int)pid);
-	if (!slash || stat(process, &st) < 0)
+	if (!slash)
 		return false;
-	r->user = st.st_uid;
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	r->name = slash + 1;
-	if (asprintf(&outside, "%s%s%.*s", r->owned ? "" : process, r->owned ? "" : "/root", (int)(slash - r->path),
-		     r->path) < 0)
+	if (asprintf(&outside, "%s%.*s", r->owned ? "" : root, (int)(slash - r->path), r->path) < 0)
 		return false;
 	r->directory = open(outside, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	free(outside);
 	return r->directory >= 0;
 }
 
-struct runtime *runtime_new(pid_t pid, const char *path, const char *own, const char *rings, uint64_t bytes)
+struct runtime *runtime_new(pid_t pid, uid_t user, const char *path, const char *own, const char *rings, uint64_t bytes)
 {
 	struct runtime *r = calloc(1, sizeof(*r));
 	struct mprof_runtime_events events;
@@ -99,6 +96,7 @@ struct runtime *runtime_new(pid_t pid, const char *path, const char *own, const 
 	if (!r)
 		return NULL;
 	r->directory = r->stale = -1;
+	r->user = user;
 	r->owned = lies_in(path, own);
 	r->wait = WAIT_MIN;
 	r->path = strdup(path);
