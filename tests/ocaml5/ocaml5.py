@@ -374,7 +374,7 @@ class Losses(Case):
                 before, pending = number, None
         self.assertEqual(before, 2000000)
         self.assertGreater(losses, 0)
-        # What is left in the file is the newest, and it was recorded.
+        # The file has the newest events at the end, and they were recorded.
         left = [dict(event)["value"] for event in rings_of(dump(f"events/{process.pid}.events"))[0] if dict(event).get("counter") == "number"]
         self.assertEqual(left, list(range(2000000 - len(left) + 1, 2000001)))
         numbers = [event["value"] for event in events if event.get("counter") == "number"]
