@@ -298,7 +298,7 @@ class Others(Case):
 
 
 class Rest(daemons.Case):
-    RUN = {"http.md", "tutorial.md", "moving.md", "alerts.md", "operating.md"}
+    RUN = {"http.md", "tutorial.md", "moving.md", "alerts.md", "operating.md", "recorder.md"}  # recorder-page.py runs the last one
 
     def test_no_page_is_missed(self):
         """Each page with commands has a test that runs them."""
