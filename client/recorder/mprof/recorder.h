@@ -58,7 +58,7 @@ enum mprof_recorder_status {
 	 */
 	MPROF_RECORDER_E_PACKETS,
 	MPROF_RECORDER_E_MEMORY, /* the ring's memory is NULL, or not aligned to MPROF_RECORDER_ALIGNMENT */
-	MPROF_RECORDER_E_RING,	 /* continue: the memory holds no ring of this size that a recorder wrote */
+	MPROF_RECORDER_E_RING,	 /* continue: the memory holds no ring of this size that can be continued */
 };
 
 #define MPROF_RECORDER_KEPT_BYTES 512u /* room for the events of interrupts, two bytes more for each */
@@ -152,7 +152,8 @@ enum mprof_recorder_status mprof_recorder_init(struct mprof_recorder *r, void *m
  * holds a ring of SIZE bytes and PACKETS packets that a recorder wrote, and nobody writes to it any
  * more. Its readers follow it as if one program had written all. The times of CLOCK go on from the
  * ring's last event. Return MPROF_RECORDER_E_RING if MEMORY holds no such ring: format it by
- * mprof_recorder_init().
+ * mprof_recorder_init(). Return it also on a machine without atomic stores of 8 bytes, where a program
+ * that was killed can leave a size half stored.
  */
 enum mprof_recorder_status mprof_recorder_continue(struct mprof_recorder *r, void *memory, size_t size,
 						   unsigned packets, uint64_t (*clock)(void *context), void *context);
