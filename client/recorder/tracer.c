@@ -118,7 +118,7 @@ static bool slot_make(struct slot *slot)
 {
 	const struct mprof_publisher *p = &tracer.publisher;
 	unsigned index = (unsigned)(slot - tracer.slots);
-	char name[] = "ring-00";
+	char name[MPROF_PUBLISHER_NAME_SIZE];
 	void *memory;
 	int r;
 
@@ -126,8 +126,7 @@ static bool slot_make(struct slot *slot)
 		return true;
 	if (slot->retry_ns && monotonic(NULL) < slot->retry_ns)
 		return false;
-	name[5] = (char)('0' + index / 10);
-	name[6] = (char)('0' + index % 10);
+	mprof_publisher_name(name, index);
 	r = p->share(p->context, index, tracer.options.ring_bytes, &memory);
 	if (r == 0) {
 		mprof_recorder_init(&slot->recorder, memory, tracer.options.ring_bytes, tracer.options.packets,
