@@ -503,8 +503,8 @@ class Code(unittest.TestCase):
     def test_neither_memory_nor_locks_of_the_program(self):
         """Recording calls no malloc, takes no lock, and finds its state without a call. A new thread's argument needs malloc."""
         forbidden = {"malloc", "calloc", "realloc", "free", "pthread_mutex_lock", "pthread_once", "__tls_get_addr"}
-        objects = glob.glob(os.path.join(daemons.BUILD, "client/run/libmprof-run.so.p/*.o"))
-        objects += glob.glob(os.path.join(daemons.BUILD, "client/recorder/libmprof-recorder-tracer.a.p/*.o"))
+        objects = glob.glob(os.path.join(os.path.dirname(RUN), "libmprof-run.so.p", "*.o"))
+        objects += glob.glob(os.path.join(os.path.dirname(RUN), "..", "recorder", "libmprof-recorder-tracer.a.p", "*.o"))
         self.assertGreater(len(objects), 10)
         for path in objects:
             found = self.undefined(path) & forbidden
