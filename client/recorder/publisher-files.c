@@ -18,14 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HIDDEN_MAX 16 /* bytes of the name of a file that is not complete */
+#define HIDDEN_SIZE (MPROF_PUBLISHER_NAME_SIZE + 1u) /* bytes of the name of a file that is not complete */
 
-static void hidden_name(char *name, unsigned index)
+static void hidden_name(char name[HIDDEN_SIZE], unsigned index)
 {
 	name[0] = '.';
-	name[1] = (char)('0' + index / 10);
-	name[2] = (char)('0' + index % 10);
-	name[3] = 0;
+	mprof_publisher_name(name + 1, index);
 }
 
 /* Make a file of BYTES bytes and map it. Return 0 or -errno. */
@@ -57,7 +55,7 @@ static int ring_make(int directory, const char *name, size_t bytes, void **memor
 static int files_share(void *context, unsigned index, size_t bytes, void **memory)
 {
 	struct mprof_publisher_files *f = context;
-	char name[HIDDEN_MAX];
+	char name[HIDDEN_SIZE];
 	int r;
 
 	if (f->directory < 0)
@@ -74,7 +72,7 @@ static int files_share(void *context, unsigned index, size_t bytes, void **memor
 static int files_say(void *context, unsigned index, const char *name)
 {
 	struct mprof_publisher_files *f = context;
-	char hidden[HIDDEN_MAX];
+	char hidden[HIDDEN_SIZE];
 
 	hidden_name(hidden, index);
 	if (renameat(f->directory, hidden, f->directory, name) == 0)
@@ -94,15 +92,12 @@ static void files_withdraw(void *context, unsigned index)
 /* Remove the rings that an earlier process or this one has left in DIRECTORY. */
 static void rings_remove(int directory)
 {
-	char name[HIDDEN_MAX];
+	char hidden[HIDDEN_SIZE];
 
 	for (unsigned i = 0; i < MPROF_PUBLISHER_RINGS_MAX; i++) {
-		hidden_name(name, i);
-		unlinkat(directory, name, 0);
-		memcpy(name, "ring-00", sizeof("ring-00"));
-		name[5] = (char)('0' + i / 10);
-		name[6] = (char)('0' + i % 10);
-		unlinkat(directory, name, 0);
+		hidden_name(hidden, i);
+		unlinkat(directory, hidden, 0);
+		unlinkat(directory, hidden + 1, 0);
 	}
 }
 

@@ -62,6 +62,7 @@ static inline void barrier(void)
 }
 
 #if __GCC_ATOMIC_LLONG_LOCK_FREE == 2 && !defined(MPROF_RECORDER_HALVES)
+#define WHOLE_SIZES true /* a program that ends at any moment leaves no size half stored */
 
 static inline uint64_t little64(uint64_t v)
 {
@@ -91,6 +92,7 @@ static void header_withdraw(uint8_t *p, uint16_t count)
 }
 
 #else
+#define WHOLE_SIZES false
 
 static inline uint32_t little32(uint32_t v)
 {
@@ -314,10 +316,11 @@ enum mprof_recorder_status mprof_recorder_continue(struct mprof_recorder *r, voi
 	enum mprof_recorder_status status = recorder_setup(r, memory, size, packets, clock, context);
 	uint16_t newest = 0, count, next;
 	uint32_t index = 0, content = 0, used;
-	bool good = true;
+	bool good;
 
 	if (status != MPROF_RECORDER_OK)
 		return status;
+	good = WHOLE_SIZES;
 	for (uint32_t i = 0; i < r->packets && good; i++) {
 		used = packet_content(r, i, &count);
 		good = used != 0;
@@ -351,7 +354,7 @@ const char *mprof_recorder_status_text(enum mprof_recorder_status status)
 	case MPROF_RECORDER_E_MEMORY:
 		return "the memory of a ring must be aligned to 8 bytes";
 	case MPROF_RECORDER_E_RING:
-		return "the memory holds no ring of this size that a recorder wrote";
+		return "the memory holds no ring of this size that can be continued";
 	}
 	return "unknown";
 }

@@ -74,12 +74,12 @@ struct mine {
 
 LOCAL struct mine mine;
 
-static uint64_t monotonic(void *context)
+/* Return the time in nanoseconds, to some milliseconds. Unlike the exact clock it never reads the counter. */
+static uint64_t monotonic(void)
 {
 	struct timespec ts;
 
-	(void)context;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
@@ -118,16 +118,15 @@ static bool slot_make(struct slot *slot)
 {
 	const struct mprof_publisher *p = &tracer.publisher;
 	unsigned index = (unsigned)(slot - tracer.slots);
-	char name[] = "ring-00";
+	char name[MPROF_PUBLISHER_NAME_SIZE];
 	void *memory;
 	int r;
 
 	if (slot->made)
 		return true;
-	if (slot->retry_ns && monotonic(NULL) < slot->retry_ns)
+	if (slot->retry_ns && monotonic() < slot->retry_ns)
 		return false;
-	name[5] = (char)('0' + index / 10);
-	name[6] = (char)('0' + index % 10);
+	mprof_publisher_name(name, index);
 	r = p->share(p->context, index, tracer.options.ring_bytes, &memory);
 	if (r == 0) {
 		mprof_recorder_init(&slot->recorder, memory, tracer.options.ring_bytes, tracer.options.packets,
@@ -140,7 +139,7 @@ static bool slot_make(struct slot *slot)
 		}
 	}
 	if (r) {
-		slot->retry_ns = monotonic(NULL) + RETRY_NS;
+		slot->retry_ns = monotonic() + RETRY_NS;
 		return false;
 	}
 	slot->sequence = 0;

@@ -4,7 +4,7 @@ import path from "node:path";
 
 import {equal, fail, least, ok, reference, test, until} from "./harness.mjs";
 import {camera, drawn, opened, settled} from "./timeline-tools.mjs";
-import {event, piece, trace} from "./trace-make.mjs";
+import {duration, event, piece, trace} from "./trace-make.mjs";
 
 const HOSTILE = [
 	"<img src=x onerror=alert(1)>",
@@ -155,6 +155,27 @@ test("timeline: the page draws a gap and describes it", async (t) => {
 	);
 	await page.locator(".tl-remarks", {hasText: "5 packets are missing"}).waitFor();
 	await t.look(page, "gap");
+});
+
+test("timeline: the page draws the innermost duration on the processor's track, with its name", async (t) => {
+	const host = await t.host();
+	const at = (ms) => BigInt(ms) * 1000000n;
+	const events = [
+		event(at(1), "creates", -1, 5, {u8: 1}),
+		event(at(1), "switch", 5),
+		duration(at(40), 5, at(20), "inner"),
+		duration(at(90), 5, at(80), "a request"),
+		event(at(100), "switch", -1),
+	];
+	const page = await file(t, host, "durations.ctf", trace([events]));
+
+	await settled(page);
+	const bands = await drawn(page, "processor-duration");
+	const names = (await drawn(page, "processor-band-name")).map((it) => it.text);
+
+	equal(bands.length, 3, "pieces: the outer one, the inner one, and the outer one again");
+	ok(bands.every((it, i) => i === 0 || it.x0 >= bands[i - 1].x1 - 1), "one after the other");
+	ok(names.includes("inner") && names.some((text) => text.startsWith("a request")), `names: ${names}`);
 });
 
 test("timeline: times past 2^53 are exact to the nanosecond", async (t) => {

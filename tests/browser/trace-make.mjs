@@ -15,9 +15,10 @@ export const EVENTS = {
 	signal: 9,
 	"try-read": 10,
 	counter: 11,
+	extra: 14,
 };
 
-/** Return the bytes of one event. PARTS: numbers and bigints of 64 bits, {u8}, texts. */
+/** Return the bytes of one event. PARTS: numbers and bigints of 64 bits, {u8}, texts, Buffers. */
 export function event(time, name, ...parts) {
 	const head = Buffer.alloc(9);
 
@@ -27,12 +28,22 @@ export function event(time, name, ...parts) {
 		head,
 		...parts.map((part) => {
 			if (typeof part === "string") return Buffer.concat([Buffer.from(part), Buffer.alloc(1)]);
+			if (Buffer.isBuffer(part)) return part;
 			if (typeof part === "object") return Buffer.from([part.u8]);
 			const number = Buffer.alloc(8);
 			number.writeBigInt64LE(BigInt(part));
 			return number;
 		}),
 	]);
+}
+
+/** Return the event of a DURATION in ns of THREAD that ended at TIME, named in itself. */
+export function duration(time, thread, ns, name) {
+	const body = event(0, "extra", thread, ns, Buffer.alloc(4), name).subarray(9);
+	const head = Buffer.from([0, 0, 1]); /* the length, and the kind DURATION */
+
+	head.writeUInt16LE(body.length, 0);
+	return event(time, "extra", head, body);
 }
 
 /** Return a trace of one packet for each list of events. COUNTS numbers the packets. */

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
@@ -142,6 +143,22 @@ class Durations(unittest.TestCase):
                 data = f.read()
             for words in ("read é", "in line", "durations"):
                 self.assertIn(words.encode(), data, to)
+
+    def test_svg(self):
+        """Above the threads, a stripe shows the innermost duration of each moment, with its name."""
+        with open("named.ctf", "wb") as f:
+            spans = [(40, 20, b"inner"), (90, 80, b"a request")]
+            body = [event(1_000_000, 7, struct.pack("<q", 5))]
+            body += [extra(end * 10**6, DURATION, struct.pack("<qQI", 5, ns * 10**6, 0) + name + b"\0") for end, ns, name in spans]
+            f.write(packet(b"".join(body) + event(100_000_000, 7, struct.pack("<q", -1))))
+        svg = self.run_ctl("export", "named.ctf", "--to", "svg", "-o", "-")
+        found = [(element.get("class"), element.text) for element in xml.etree.ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn(("band", "inner"), found)
+        self.assertTrue(any(kind == "band" and words.startswith("a request") for kind, words in found), found)
+        self.assertIn('height="900"', svg)
+        self.assertIn("The stripes at the top show the innermost duration", svg)
+        plain = self.run_ctl("export", "named.ctf", "--to", "svg", "--from", "+95ms", "-o", "-")
+        self.assertNotIn("inner</text>", plain)
 
     def test_pictures(self):
         for to in ("svg", "html"):

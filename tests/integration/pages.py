@@ -270,7 +270,7 @@ class Tutorial(Case):
             "http://127.0.0.1:7080": f"http://127.0.0.1:{self.port}",
             "/usr/share/doc/libmprof-recorder-dev/examples": daemons.HERE,
             "pkg-config": f"PKG_CONFIG_PATH={os.path.abspath(daemons.BUILD)}/meson-uninstalled pkg-config",
-            "cc -o": "cc -o" if sanitizers == "none" else f"cc -fsanitize={sanitizers} -o",
+            "cc -o": f"cc{'' if sanitizers == 'none' else f' -fsanitize={sanitizers}'} -Wl,-rpath,{os.path.abspath(daemons.BUILD)}/client/recorder -o",
             "/srv/rings/web.ctf": f"{self.d.rings}/web.ctf; {ended.format('web')}",
             "/srv/rings/fixed.ctf": f"{self.d.rings}/fixed.ctf; {ended.format('fixed')}",
         }
@@ -298,7 +298,7 @@ class Others(Case):
 
 
 class Rest(daemons.Case):
-    RUN = {"http.md", "tutorial.md", "moving.md", "alerts.md", "operating.md"}
+    RUN = {"http.md", "tutorial.md", "moving.md", "alerts.md", "operating.md", "recorder.md"}  # recorder-page.py runs the last one
 
     def test_no_page_is_missed(self):
         """Each page with commands has a test that runs them."""

@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -184,8 +186,9 @@ class Case(daemons.Case):
             for path in glob.glob("/proc/[0-9]*/maps"):
                 try:
                     with open(path, encoding="utf-8", errors="replace") as f:
-                        if any(ring in f.read() for ring in rings[:1] + rings[-1:]):
-                            return True
+                        maps = f.read()
+                    if any(ring in maps for ring in rings[:1] + rings[-1:]):
+                        return True
                 except OSError:
                     pass
             return False
@@ -296,6 +299,19 @@ class Behaviour(Case):
         """The program has mprof-run's pid, and its output ends with it, not with the keeper."""
         process = self.start(TARGET, "pid")
         self.assertEqual(process.communicate(timeout=60)[0], f"{process.pid}\n")
+
+    def test_notify(self):
+        """systemd hears of readiness from the process that it has started (Type=notify)."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+            server.bind("notify")
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            server.settimeout(daemons.PATIENCE)
+            notify = "import os, socket\ns = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+            notify += "s.connect(os.environ['NOTIFY_SOCKET'])\ns.send(b'READY=1')\n"
+            process = self.start(sys.executable, "-c", notify, env={**os.environ, "NOTIFY_SOCKET": os.path.abspath("notify")})
+            message, extra, _, _ = server.recvmsg(100, socket.CMSG_SPACE(12))
+            self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual((message, struct.unpack("3i", extra[0][2])[0]), (b"READY=1", process.pid))
 
     def test_terminal(self):
         """The program is in the foreground of the terminal and gets Ctrl-C."""
@@ -605,6 +621,22 @@ class Runtime(Case):
         self.assertIn(len(threads), range(33, 62 - 16 + 1))
         begun = [event for event in self.dump(f"{directory}/objects") if event["event"] == "creates" and event["type"] == "Task"]
         self.assertEqual(len(begun), 81)
+
+
+class Code(unittest.TestCase):
+    def undefined(self, path):
+        done = subprocess.run(["nm", "-u", path], capture_output=True, text=True, check=True)
+        return {line.split()[-1] for line in done.stdout.splitlines() if line.startswith(" ")}
+
+    def test_neither_memory_nor_locks_of_the_program(self):
+        """Recording calls no malloc, takes no lock, and finds its state without a call. A new thread's argument needs malloc."""
+        forbidden = {"malloc", "calloc", "realloc", "free", "pthread_mutex_lock", "pthread_once", "__tls_get_addr"}
+        objects = glob.glob(os.path.join(os.path.dirname(RUN), "libmprof-run.so.p", "*.o"))
+        objects += glob.glob(os.path.join(os.path.dirname(RUN), "..", "recorder", "libmprof-recorder-tracer.a.p", "*.o"))
+        self.assertGreater(len(objects), 10)
+        for path in objects:
+            found = self.undefined(path) & forbidden
+            self.assertLessEqual(found, {"malloc", "free"} if path.endswith("wrap-thread.c.o") else set(), path)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ static void *work(void *context)
 {
 	struct work *w = context;
 	struct mprof_recorder *r;
-	uint64_t began = writer_now(), due;
+	uint64_t began = writer_now(), due, written;
 	char path[256];
 
 	for (; !writer_ended && (!w->count || w->events < w->count); w->events++) {
@@ -101,8 +101,9 @@ static void *work(void *context)
 		event_write(w, r);
 		while (w->taken < mprof_recorder_sequence(r))
 			truth_put(w, r);
+		written = w->bytes + r->content;
 		mprof_tracer_end(r);
-		due = w->rate ? began + (uint64_t)((double)w->bytes / (double)w->rate * (double)NS_PER_S) : 0;
+		due = w->rate ? began + (uint64_t)((double)written / (double)w->rate * (double)NS_PER_S) : 0;
 		if (w->events % 16 == 0 && due > writer_now() + 200000)
 			writer_sleep_until(due);
 	}

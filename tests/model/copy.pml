@@ -12,7 +12,9 @@
  *   3. the cursor leaves a packet only if all of it was accepted, or a gap was declared, and the number of a packet that is accepted
  *      after a gap is the true one (modulo M where M packets or more went by);
  *   4. one writer alone is never taken for several;
- *   5. of a dead guest nothing is missing that it had written in full before the event that its death cut short.
+ *   5. of a dead guest nothing is missing that it had written in full before the event that its death cut short;
+ *   6. an accepted event that names an interned text has this text before it in its own packet;
+ *   7. an event that an interrupt recorded in the middle of another one is in the ring when the recorder is idle.
  *
  * README.md says what the switches are, what is assumed and what is left out.
  */
@@ -59,6 +61,10 @@ bool dead;
 
 byte gends[MAXQ];  /* bit z: an event of this incarnation ends at z */
 byte gfirst[MAXQ]; /* its first timestamp */
+#ifdef TEXTS
+byte gtext[MAXQ];  /* the end of the text in this incarnation; 0 = none */
+byte guses[MAXQ];  /* bit z: an event that names the text ends at z */
+#endif
 byte gopen = 255;  /* incarnation and offset of the oldest event that is not written in full */
 byte gopenat;
 byte glaps; /* by how much the reader's numbers lag behind the true ones: only after M packets went by unseen */
@@ -67,13 +73,26 @@ bool gbad;  /* ... which are not all of one incarnation */
 
 /* ---- the writer ---- */
 
-byte wslot, wused, wseq, wserial;
+#ifdef FORK
+/* The recorder's state; a child of fork() has a copy of it. */
+byte wslot_[2], wused_[2], wseq_[2];
+#define wslot wslot_[me]
+#define wused wused_[me]
+#define wseq  wseq_[me]
+#else
+byte wslot, wused, wseq;
+#endif
+byte wserial;
 
 inline next_packet()
 {
 	wused = 0;
 	wseq++;
 	wslot = (wslot + 1) % N;
+#ifdef TEXTS
+	gtext[wseq] = 0;
+	guses[wseq] = 0;
+#endif
 	gends[wseq] = 1
 }
 
@@ -194,7 +213,9 @@ inline turn(need)
 		atomic { next_packet() };
 		if
 		:: wseq >= N ->
-#if RECORDER == 2
+#ifdef EMPTY_LATE
+			skip
+#elif RECORDER == 2
 			stampa[wslot] = 0;
 			stampb[wslot] = 0;
 			low[wslot] = 0;
@@ -208,35 +229,216 @@ inline turn(need)
 	fi
 }
 
-proctype writer() provided (!dead)
-{
-	byte seq, slot, off, units, serial, i;
+/* Bits of a writer that several processes or interrupts see. */
+bool wbusy;	  /* an event is being written */
+byte wkept, irqs; /* events of interrupts: those that are kept; all of them */
+bool wlock;	  /* several threads share the ring: one of them records */
+bool killed;	  /* the program has ended, and the next one continues its ring */
 
+#ifndef IRQS
+#define IRQS 0 /* events of interrupts */
+#endif
+
+#ifdef IN_PLACE
+#define BUSY false
+#else
+#define BUSY wbusy
+#endif
+
+/* Write an event of UNITS units, and count it in the header. USES: it names the text. */
+inline put(units, uses)
+{
+	turn(units);
+	atomic {
+		place(seq, slot, off, units, serial);
+		gopen = seq;
+		gopenat = off;
+#ifdef TEXTS
+		if
+		:: uses -> guses[seq] = guses[seq] | (1 << (off + units))
+		:: else
+		fi
+#endif
+	};
+	do
+	:: i == units -> break
+	:: i < units -> unit(seq, slot, off, i, serial); i++
+#if IRQS
+	:: irqs < IRQS && BUSY -> irqs++; wkept++
+	:: irqs < IRQS && !BUSY -> /* the recorder seems idle: the interrupt writes its event, over this one */
+		irqs++;
+		unit(seq, slot, off, 0, serial);
+		atomic { count[slot] = seq % M; low[slot] = (off + 1) % R; high[slot] = (off + 1) / R }
+#endif
+	od;
+#ifdef EMPTY_LATE
+	if
+	:: off == 0 && seq >= N -> atomic { low[slot] = 0; high[slot] = 0 }
+	:: else
+	fi;
+#endif
+#if RECORDER == 2
+	atomic { count[slot] = seq % M; low[slot] = (off + units) % R };
+	atomic { high[slot] = (off + units) / R; gopen = 255; gopenat = 0 };
+#else
+	atomic {
+		count[slot] = seq % M;
+		low[slot] = (off + units) % R;
+		high[slot] = (off + units) / R;
+		gopen = 255;
+		gopenat = 0
+	};
+#endif
+	atomic { seq = 0; slot = 0; off = 0; serial = 0; i = 0 }
+}
+
+/* Write the events that interrupts have left. */
+inline leave()
+{
+#ifdef BUSY_LATE
+	wbusy = false;
+#endif
+	do
+	:: wkept > 0 -> put(2, false); wkept--
+	:: wkept == 0 -> break
+	od;
+	do
+	:: irqs < IRQS && BUSY -> irqs++; wkept++
+	:: wbusy = false; break
+	od;
+#ifndef KEPT_ONCE
+	/* An interrupt may have come behind the loop. The next one finds an idle recorder, and writes what is kept. */
+	do
+	:: wkept > 0 -> wbusy = true; put(2, false); wkept--; wbusy = false
+	:: wkept == 0 -> break
+	od
+#endif
+}
+
+/* The text, if the packet does not have it, in the same packet as the event of UNITS units that names it. */
+inline text(units)
+{
+#ifdef TEXT_FOR_EVER
+	if
+	:: wtext > 0 -> skip
+#else
+	if
+	:: wtext == wseq + 1 && wused + units <= CAP -> skip
+#endif
+	:: else ->
+#ifdef TEXT_APART
+		turn(1);
+#else
+		turn(1 + units);
+#endif
+		put(1, false);
+		atomic { wtext = wseq + 1; gtext[wseq] = wused }
+	fi
+}
+
+/* Record events until there were enough of them. */
+inline record_all()
+{
 	do
 	:: wserial < EVENTS ->
-		length(units);
-		turn(units);
-		atomic { place(seq, slot, off, units, serial); gopen = seq; gopenat = off };
-		do
-		:: i == units -> break
-		:: i < units -> unit(seq, slot, off, i, serial); i++
-		od;
-#if RECORDER == 2
-		atomic { count[slot] = seq % M; low[slot] = (off + units) % R };
-		atomic { high[slot] = (off + units) / R; gopen = 255; gopenat = 0 };
-#else
-		atomic {
-			count[slot] = seq % M;
-			low[slot] = (off + units) % R;
-			high[slot] = (off + units) / R;
-			gopen = 255;
-			gopenat = 0
-		};
+#if defined(SHARED) && !defined(NO_LOCK)
+		atomic { !wlock -> wlock = true };
 #endif
-		atomic { seq = 0; slot = 0; off = 0; units = 0; serial = 0; i = 0 }
+		wbusy = true;
+		length(units);
+#ifdef TEXTS
+		if
+#ifdef TEXT_BEHIND
+		:: true -> put(units, true); text(units)
+		:: true -> put(units, false)
+#else
+		:: true -> text(units); put(units, true)
+		:: true -> put(units, false)
+#endif
+		fi;
+#else
+		put(units, false);
+#endif
+		leave();
+		atomic {
+			units = 0;
+			assert(wkept == 0); /* claim 7 */
+			wlock = false
+		}
 	:: else -> break
 	od
 }
+
+#define OWN byte seq, slot, off, units, serial, i, wtext
+
+#ifdef FORK
+proctype writer(byte me) provided (!dead) { OWN; record_all() }
+#else
+proctype writer() provided (!dead && !killed) { OWN; record_all() }
+#endif
+
+#ifdef RESUME
+proctype heir() provided (!dead) { OWN; record_all() }
+
+/* The program is killed at any moment, and the next one continues its ring: mprof_recorder_continue(). */
+proctype successor()
+{
+	byte i, best;
+	bool found;
+
+	atomic {
+		killed = true;
+#ifdef FORMAT_ANEW
+	};
+	do
+	:: i < N -> atomic { count[i] = i; low[i] = 0; high[i] = 0; stampa[i] = 0; stampb[i] = 0; i++ }
+	:: else -> break
+	od;
+	atomic {
+		wseq = 0; wslot = 0; wused = 0;
+		gends[0] = 1;
+#else
+		do
+		:: i < N ->
+			if
+			:: high[i] * R + low[i] > 0 && (!found || count[i] > count[best]) -> best = i; found = true
+			:: else
+			fi;
+			i++
+		:: else -> break
+		od;
+		if
+		:: found -> wseq = count[best]; wslot = best; wused = high[best] * R + low[best]
+		:: else -> wseq = 0; wslot = 0; wused = 0
+		fi;
+#ifdef RESUME_AT_START
+		wused = 0;
+#endif
+		gends[wseq] = gends[wseq] & ((1 << (wused + 1)) - 1);
+#endif
+		wbusy = false;
+		wkept = 0;
+		gopen = 255;
+		gopenat = 0;
+		run heir()
+	}
+}
+#endif
+
+#ifdef FORK
+/* A child of fork() has a copy of the recorder, at any moment. Its memory lacks the ring. */
+proctype child()
+{
+#ifdef RING_INHERITED
+	atomic {
+		wslot_[1] = wslot_[0]; wused_[1] = wused_[0]; wseq_[1] = wseq_[0];
+		run writer(1)
+	}
+#else
+	skip /* it makes a ring of its own, which has the claims of any other */
+#endif
+}
+#endif
 
 #endif
 
@@ -386,6 +588,12 @@ inline accept()
 	fi;
 	gtag = 0;
 	assert((gends[curseq + glaps] >> to) & 1);	   /* claim 2 */
+#ifdef TEXTS
+	i_ = gtext[curseq + glaps];
+	assert((guses[curseq + glaps] & ((2 << to) - 1)) == 0 ||
+		(i_ > 0 && i_ <= to && (guses[curseq + glaps] & ((2 << i_) - 1)) == 0)); /* claim 6 */
+	i_ = 0;
+#endif
 	assert(to >= curat);
 	curat = to;
 	curfirst = first[CURSLOT];
@@ -428,6 +636,9 @@ inline tail(q, at)
 
 proctype reader()
 {
+#ifdef FORK
+	byte me; /* the parent */
+#endif
 	byte nextslot, slot;
 	bool idle; /* the look found the writer still in its packet */
 
@@ -861,7 +1072,18 @@ init {
 		SLOTS(NUMBER);
 		gends[0] = 1;
 		curseq = 255; /* not attached */
+#ifdef FORK
+		run writer(0);
+		run child();
+#else
 		run writer();
+#endif
+#ifdef SHARED
+		run writer();
+#endif
+#ifdef RESUME
+		run successor();
+#endif
 		run reader()
 	}
 }

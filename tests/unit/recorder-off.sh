@@ -1,6 +1,6 @@
 #!/bin/sh
 # Check that calls of the recorder leave no instruction and no symbol if MPROF_RECORDER_OFF is defined, as C
-# and as C++, and that the header is clean as both: recorder-off.sh SOURCE-ROOT C-COMPILER...
+# and as C++, and that all headers are clean as both: recorder-off.sh SOURCE-ROOT C-COMPILER...
 set -eu
 root=$1
 shift
@@ -88,6 +88,17 @@ languages=c
 for language in $languages; do
 	standard=gnu17
 	[ "$language" = c ] || standard=gnu++17
+	for header in "$root"/client/recorder/mprof/*.h; do
+		for off in "" -DMPROF_RECORDER_OFF; do
+			# shellcheck disable=SC2086
+			echo "#include <mprof/${header##*/}>" |
+				"$@" -x "$language" -std=$standard -Wall -Wextra -Wpedantic -Wconversion -Werror $off -fsyntax-only \
+					-I "$root/schema" -I "$root/client/recorder" - || {
+				echo "$header is not clean as $language $off"
+				exit 1
+			}
+		done
+	done
 	for level in -O0 -O1 -O2 -Os; do
 		for calls in "" -DCALLS; do
 			# shellcheck disable=SC2086

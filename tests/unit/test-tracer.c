@@ -14,11 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <mprof/cycles.h>
 #include <mprof/trace.h>
 #include <mprof/tracer.h>
 
@@ -424,6 +427,34 @@ static void test_fork_without_events(void)
 	stop();
 }
 
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+
+/* A program that may not read the time stamp counter, nor call clock_gettime() by that, has the right time. */
+static void test_forbidden_counter(void)
+{
+	static struct mprof_cycles cycles;
+	struct timespec before, after;
+	uint64_t ns;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV) < 0)
+			_exit(0);
+		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &before);
+		if (mprof_cycles_init(&cycles))
+			_exit(2);
+		ns = mprof_cycles_now(&cycles);
+		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &after);
+		_exit(ns < (uint64_t)before.tv_sec * 1000000000u + (uint64_t)before.tv_nsec ||
+		      ns > (uint64_t)after.tv_sec * 1000000000u + (uint64_t)after.tv_nsec);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+#endif
+
 /* ---- the interface ---------------------------------------------------------------------------- */
 
 static unsigned began;
@@ -546,5 +577,8 @@ int main(void)
 	CHECK_RUN(test_signals);
 	CHECK_RUN(test_fork);
 	CHECK_RUN(test_fork_without_events);
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+	CHECK_RUN(test_forbidden_counter);
+#endif
 	return check_done();
 }

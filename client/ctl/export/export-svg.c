@@ -15,11 +15,13 @@
 #include "svg.h"
 #include "table.h"
 
-#define WIDTH	   1400.0
-#define HEIGHT	   900.0
-#define PIXELS_MIN 100.0
-#define PIXELS_MAX 16384.0
-#define MARGIN	   20.0 /* pixels on both sides of the trace if no period is given */
+#define WIDTH	     1400.0
+#define HEIGHT	     900.0
+#define PIXELS_MIN   100.0
+#define PIXELS_MAX   16384.0
+#define TRACK_HEIGHT 24.0f /* pixels of a stream's durations */
+#define TRACKS_MAX   16u
+#define MARGIN	     20.0 /* pixels on both sides of the trace if no period is given */
 enum { OPTION_WIDTH, OPTION_HEIGHT, OPTION_FOCUS, OPTION_THREAD };
 
 static const struct export_option options[] = {{"--width"}, {"--height"}, {"--focus"}, {"--thread"}, {NULL}};
@@ -137,7 +139,7 @@ static int find_focus(const struct export_job *job, const struct modeller *m, st
 }
 
 /* Describe the picture for screen readers. */
-static void describe(const struct modeller *m, const struct mprof_window *w, char *buf, size_t size)
+static void describe(const struct modeller *m, const struct mprof_window *w, bool durations, char *buf, size_t size)
 {
 	const struct mprof_model_view *v = m->view;
 	uint32_t drawn = 0, failed = 0, never = 0, tails = 0;
@@ -156,9 +158,30 @@ static void describe(const struct modeller *m, const struct mprof_window *w, cha
 		tails += m->tails[i] <= w->to && m->tails[i] <= v->streams[i].end && v->streams[i].end >= w->from;
 	snprintf(buf, size,
 		 "Time runs to the right: %s. %" PRIu32 " threads, each a horizontal line, white where it ran; %" PRIu32
-		 " failed, %" PRIu32 " should have been resolved and never were (red).%s",
+		 " failed, %" PRIu32 " should have been resolved and never were (red).%s%s",
 		 span_text(w->to - w->from, span, sizeof(span)), drawn, failed, never,
+		 durations ? " The stripes at the top show the innermost duration of each moment." : "",
 		 tails ? " The part with a hatched foot was not proven." : "");
+}
+
+/* Fill TRACKS with a stripe for each stream that has durations, in at most half of HEIGHT. Return their number. */
+static uint32_t find_tracks(const struct mprof_model_view *v, float height, struct mprof_track *tracks)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < v->n_pieces && n < TRACKS_MAX && (float)(n + 1) * TRACK_HEIGHT < height / 2; i++) {
+		uint32_t stream = v->pieces[i].stream;
+
+		/* Pieces are sorted by stream. */
+		if (n && tracks[n - 1].item == stream)
+			continue;
+		tracks[n] = (struct mprof_track){.kind = MPROF_TRACK_PROCESSOR,
+						 .item = stream,
+						 .top = (float)n * TRACK_HEIGHT,
+						 .height = TRACK_HEIGHT};
+		n++;
+	}
+	return n;
 }
 
 static int draw(struct export_job *job, const struct modeller *m, struct mprof_scene *s)
@@ -170,23 +193,35 @@ static int draw(struct export_job *job, const struct modeller *m, struct mprof_s
 		.flags = MPROF_WINDOW_COUNTERS | MPROF_WINDOW_LABELS | MPROF_WINDOW_ARROWS,
 	};
 	CLEANUP(freep) char *name = printable(job->trace, strlen(job->trace));
+	struct mprof_track tracks[TRACKS_MAX];
 	struct mprof_picture picture;
+	struct svg svg;
 	char text[512];
+	uint32_t n = find_tracks(m->view, w.height, tracks);
+	float strip = (float)n * TRACK_HEIGHT;
 	int r;
 
 	if (!name)
 		return -ENOMEM;
+	w.height -= strip;
 	find_period(job, m->view, &w);
 	r = find_focus(job, m, s, &w);
 	if (r)
 		return r;
 	if (mprof_scene_draw(s, &w, &picture) != MPROF_OK)
 		return -ENOMEM;
-	describe(m, &w, text, sizeof(text));
-	svg_write(
-		&(struct svg){
-			.out = job->out, .title = name, .description = text, .width = w.width, .height = w.height},
-		&picture);
+	describe(m, &w, strip > 0, text, sizeof(text));
+	svg = (struct svg){
+		.out = job->out, .title = name, .description = text, .width = w.width, .height = w.height + strip};
+	svg_begin(&svg);
+	svg_picture(&svg, &picture, strip, w.height, true);
+	if (strip > 0) {
+		w.height = strip;
+		if (mprof_scene_tracks(s, &w, tracks, n, &picture) != MPROF_OK)
+			return -ENOMEM;
+		svg_picture(&svg, &picture, 0, strip, false);
+	}
+	svg_end(&svg);
 	return 0;
 }
 

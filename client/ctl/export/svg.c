@@ -72,11 +72,11 @@ static const struct look looks[MPROF_MARK_KINDS] = {
 	[MPROF_MARK_COUNTER_NAME] = {SHAPE_TEXT, "class=\"counter\" text-anchor=\"end\""},
 	[MPROF_MARK_BAND_NAME] = {SHAPE_TEXT, "class=\"band\" text-anchor=\"middle\""},
 	[MPROF_MARK_TICK] = {SHAPE_LINE, "stroke=\"#000\""},
-	/* A picture of a trace contains no marks of tracks. */
+	/* Marks of tracks. */
 	[MPROF_MARK_BUSY] = {SHAPE_BAND, "fill=\"#8c8\""},
 	[MPROF_MARK_LANE] = {SHAPE_BAND, "fill=\"none\""},
 	[MPROF_MARK_ENVELOPE] = {SHAPE_BAND, "fill=\"#888\""},
-	[MPROF_MARK_DURATION] = {SHAPE_BAND, "fill=\"#8ad\""},
+	[MPROF_MARK_DURATION] = {SHAPE_BAND, "fill=\"#8ad\" stroke=\"#fff\""},
 };
 
 static const char *const counter_colours[] = {"#c94444", "#c06400", "#2b8680", "#a64fd9"};
@@ -328,7 +328,8 @@ static void put_cut(struct writer *out, const struct mprof_mark *m, const char *
 		put(out, "\xe2\x80\xa6");
 }
 
-static void put_text(const struct svg *svg, const struct mprof_mark *m, const char *text)
+/* Write the text of mark M. HEIGHT is that of the picture. */
+static void put_text(struct writer *out, const struct mprof_mark *m, const char *text, double height)
 {
 	double x = m->x0, y = m->y0;
 
@@ -342,18 +343,18 @@ static void put_text(const struct svg *svg, const struct mprof_mark *m, const ch
 		x = m->x1 - 2;
 	else if (m->kind == MPROF_MARK_BAND_NAME)
 		x = (m->x0 + m->x1) / 2;
-	put(svg->out, "<text ");
-	put(svg->out, m->kind == MPROF_MARK_GRID ? "class=\"ruler\"" : looks[m->kind].style);
+	put(out, "<text ");
+	put(out, m->kind == MPROF_MARK_GRID ? "class=\"ruler\"" : looks[m->kind].style);
 	if (m->kind == MPROF_MARK_COUNTER_NAME) {
-		put(svg->out, " fill=\"");
-		put(svg->out, name_colours[m->shade % 4]);
-		put(svg->out, "\"");
+		put(out, " fill=\"");
+		put(out, name_colours[m->shade % 4]);
+		put(out, "\"");
 	}
-	put_number(svg->out, " x=\"", m->kind == MPROF_MARK_GRID ? x + 3 : x);
-	put_number(svg->out, "\" y=\"", m->kind == MPROF_MARK_GRID ? svg->height - RULER_UP : y);
-	put(svg->out, "\">");
-	put_cut(svg->out, m, text);
-	put(svg->out, "</text>\n");
+	put_number(out, " x=\"", m->kind == MPROF_MARK_GRID ? x + 3 : x);
+	put_number(out, "\" y=\"", m->kind == MPROF_MARK_GRID ? height - RULER_UP : y);
+	put(out, "\">");
+	put_cut(out, m, text);
+	put(out, "</text>\n");
 }
 
 static void put_top(const struct svg *svg)
@@ -384,16 +385,27 @@ static void put_top(const struct svg *svg)
 		 "</defs>\n");
 	put_number(out, "<path fill=\"#e6e6e6\" d=\"M0 0H", svg->width);
 	put_number(out, "V", svg->height);
-	put(out, "H0z\"/>\n<g fill=\"none\">\n");
+	put(out, "H0z\"/>\n");
+}
+
+void svg_begin(const struct svg *svg)
+{
+	put_top(svg);
 }
 
 /* Write all texts after all lines, so that no line covers a text. */
-void svg_write(const struct svg *svg, const struct mprof_picture *picture)
+void svg_picture(const struct svg *svg, const struct mprof_picture *picture, float top, float height, bool ruler)
 {
 	const struct mprof_mark *marks = picture->marks;
 	uint32_t n;
 
-	put_top(svg);
+	if (top > 0) {
+		/* Nothing of the picture lies outside. */
+		put_number(svg->out, "<svg y=\"", top);
+		put_number(svg->out, "\" height=\"", height);
+		put(svg->out, "\">\n");
+	}
+	put(svg->out, "<g fill=\"none\">\n");
 	for (uint32_t i = 0; i < picture->n_marks; i += n) {
 		for (n = 1; i + n < picture->n_marks && alike(&marks[i], &marks[i + n]);)
 			n++;
@@ -402,6 +414,12 @@ void svg_write(const struct svg *svg, const struct mprof_picture *picture)
 	}
 	put(svg->out, "</g>\n<g>\n");
 	for (uint32_t i = 0; i < picture->n_marks; i++)
-		put_text(svg, &marks[i], picture->text + marks[i].text);
-	put(svg->out, "</g>\n</svg>\n");
+		if (ruler || marks[i].kind != MPROF_MARK_GRID)
+			put_text(svg->out, &marks[i], picture->text + marks[i].text, height);
+	put(svg->out, top > 0 ? "</g>\n</svg>\n" : "</g>\n");
+}
+
+void svg_end(const struct svg *svg)
+{
+	put(svg->out, "</svg>\n");
 }

@@ -5,6 +5,8 @@
 #ifndef CTL_SVG_H
 #define CTL_SVG_H
 
+#include <stdbool.h>
+
 #include <mprof/scene.h>
 
 #include "writer.h"
@@ -21,7 +23,12 @@ struct svg {
 	float width, height;
 };
 
-/* Write PICTURE as one SVG document. Errors of writing stay in the writer. */
-void svg_write(const struct svg *svg, const struct mprof_picture *picture);
+/*
+ * Write one SVG document: its beginning, pictures, and its end. svg_picture() lays PICTURE, of HEIGHT pixels,
+ * at TOP over what is there. RULER: write the times of the grid at its foot. Errors of writing stay in the writer.
+ */
+void svg_begin(const struct svg *svg);
+void svg_picture(const struct svg *svg, const struct mprof_picture *picture, float top, float height, bool ruler);
+void svg_end(const struct svg *svg);
 
 #endif

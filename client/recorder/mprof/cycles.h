@@ -26,6 +26,7 @@ extern "C" {
 struct mprof_cycles {
 	uint32_t version; /* odd: a thread changes the fields below */
 	bool counter;	  /* the counter is used */
+	bool forbidden;	  /* the counter may not be read, so clock_gettime() may not be called either */
 	uint64_t at;	  /* the counter when NS was right */
 	uint64_t ns;
 	uint64_t rate;	/* nanoseconds of a cycle, times 2^32 */

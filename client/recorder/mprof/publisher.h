@@ -16,6 +16,18 @@ extern "C" {
 #endif
 
 #define MPROF_PUBLISHER_RINGS_MAX 64u
+#define MPROF_PUBLISHER_NAME_SIZE 8u /* bytes of the name of a ring, NUL included */
+
+/* Store the name of ring INDEX (below MPROF_PUBLISHER_RINGS_MAX), as the tracer gives it to say(). */
+static inline void mprof_publisher_name(char name[MPROF_PUBLISHER_NAME_SIZE], unsigned index)
+{
+	static const char zero[MPROF_PUBLISHER_NAME_SIZE] = "ring-00";
+
+	for (unsigned i = 0; i < MPROF_PUBLISHER_NAME_SIZE; i++)
+		name[i] = zero[i];
+	name[5] = (char)('0' + index / 10);
+	name[6] = (char)('0' + index % 10);
+}
 
 struct mprof_publisher {
 	/*

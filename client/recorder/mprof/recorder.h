@@ -58,7 +58,7 @@ enum mprof_recorder_status {
 	 */
 	MPROF_RECORDER_E_PACKETS,
 	MPROF_RECORDER_E_MEMORY, /* the ring's memory is NULL, or not aligned to MPROF_RECORDER_ALIGNMENT */
-	MPROF_RECORDER_E_RING,	 /* continue: the memory holds no ring of this size that a recorder wrote */
+	MPROF_RECORDER_E_RING,	 /* continue: the memory holds no ring of this size that can be continued */
 };
 
 #define MPROF_RECORDER_KEPT_BYTES 512u /* room for the events of interrupts, two bytes more for each */
@@ -152,7 +152,8 @@ enum mprof_recorder_status mprof_recorder_init(struct mprof_recorder *r, void *m
  * holds a ring of SIZE bytes and PACKETS packets that a recorder wrote, and nobody writes to it any
  * more. Its readers follow it as if one program had written all. The times of CLOCK go on from the
  * ring's last event. Return MPROF_RECORDER_E_RING if MEMORY holds no such ring: format it by
- * mprof_recorder_init().
+ * mprof_recorder_init(). Return it also on a machine without atomic stores of 8 bytes, where a program
+ * that was killed can leave a size half stored.
  */
 enum mprof_recorder_status mprof_recorder_continue(struct mprof_recorder *r, void *memory, size_t size,
 						   unsigned packets, uint64_t (*clock)(void *context), void *context);
@@ -394,47 +395,42 @@ static inline void mprof_recorder_signal_noswitch(struct mprof_recorder *r, int6
 
 #else /* MPROF_RECORDER_OFF */
 
-/* sizeof does not evaluate its operand, and makes an argument count as used. */
-#define mprof_recorder_init(r, memory, size, packets, clock, context)                                     \
-	((void)sizeof(r), (void)sizeof(memory), (void)sizeof(size), (void)sizeof(packets), (void)(clock), \
-	 (void)sizeof(context), MPROF_RECORDER_OK)
-#define mprof_recorder_continue(r, memory, size, packets, clock, context) \
-	mprof_recorder_init(r, memory, size, packets, clock, context)
-#define mprof_recorder_stop(r)			   ((void)sizeof(r))
-#define mprof_recorder_compatible(r, compatible)   ((void)sizeof(r), (void)sizeof(compatible))
-#define mprof_recorder_on(r)			   ((void)sizeof(r), false)
-#define mprof_recorder_at(r, ns)		   ((void)sizeof(r), (void)sizeof(ns))
-#define mprof_recorder_current(r)		   ((void)sizeof(r), (int64_t)MPROF_THREAD_NONE)
-#define mprof_recorder_sequence(r)		   ((void)sizeof(r), UINT64_C(0))
-#define mprof_recorder_dropped(r)		   ((void)sizeof(r), UINT64_C(0))
-#define mprof_recorder_creates(r, child, type)	   ((void)sizeof(r), (void)sizeof(child), (void)sizeof(type))
-#define mprof_recorder_read(r, reader, source)	   ((void)sizeof(r), (void)sizeof(reader), (void)sizeof(source))
-#define mprof_recorder_try_read(r, reader, source) ((void)sizeof(r), (void)sizeof(reader), (void)sizeof(source))
-#define mprof_recorder_fulfills(r, resolvee)	   ((void)sizeof(r), (void)sizeof(resolvee))
-#define mprof_recorder_fails(r, resolvee, exn, exn_bytes) \
-	((void)sizeof(r), (void)sizeof(resolvee), (void)sizeof(exn), (void)sizeof(exn_bytes))
-#define mprof_recorder_becomes(r, thread, sleeper) ((void)sizeof(r), (void)sizeof(thread), (void)sizeof(sleeper))
-#define mprof_recorder_label(r, thread, text, text_bytes) \
-	((void)sizeof(r), (void)sizeof(thread), (void)sizeof(text), (void)sizeof(text_bytes))
-#define mprof_recorder_label_text(r, thread, text) ((void)sizeof(r), (void)sizeof(thread), (void)sizeof(text))
-#define mprof_recorder_should_resolve(r, thread)   ((void)sizeof(r), (void)sizeof(thread))
-#define mprof_recorder_increase(r, amount, name, name_bytes) \
-	((void)sizeof(r), (void)sizeof(amount), (void)sizeof(name), (void)sizeof(name_bytes))
-#define mprof_recorder_increase_text(r, amount, name) ((void)sizeof(r), (void)sizeof(amount), (void)sizeof(name))
-#define mprof_recorder_counter(r, value, name, name_bytes) \
-	((void)sizeof(r), (void)sizeof(value), (void)sizeof(name), (void)sizeof(name_bytes))
-#define mprof_recorder_counter_text(r, value, name) ((void)sizeof(r), (void)sizeof(value), (void)sizeof(name))
-#define mprof_recorder_duration(r, thread, ns, name, name_bytes) \
-	((void)sizeof(r), (void)sizeof(thread), (void)sizeof(ns), (void)sizeof(name), (void)sizeof(name_bytes))
-#define mprof_recorder_duration_text(r, thread, ns, name) \
-	((void)sizeof(r), (void)sizeof(thread), (void)sizeof(ns), (void)sizeof(name))
-#define mprof_recorder_switch(r, thread)	     ((void)sizeof(r), (void)sizeof(thread))
-#define mprof_recorder_suspend(r)		     ((void)sizeof(r))
-#define mprof_recorder_gc(r, duration)		     ((void)sizeof(r), (void)sizeof(duration))
-#define mprof_recorder_signal(r, receiver, source)   ((void)sizeof(r), (void)sizeof(receiver), (void)sizeof(source))
-#define mprof_recorder_read_later(r, reader, source) ((void)sizeof(r), (void)sizeof(reader), (void)sizeof(source))
-#define mprof_recorder_signal_noswitch(r, receiver, source) \
-	((void)sizeof(r), (void)sizeof(receiver), (void)sizeof(source))
+/* sizeof checks CALL and counts its arguments as used, and does not evaluate it. */
+#define MPROF_RECORDER_NO(call)	       ((void)sizeof((call), 0))
+#define MPROF_RECORDER_DO(c, ...)      MPROF_RECORDER_NO(mprof_recorder_do_##c(__VA_ARGS__))
+
+/* These have the names of the functions, and so are not expanded again. */
+#define mprof_recorder_init(...)       (MPROF_RECORDER_NO(mprof_recorder_init(__VA_ARGS__)), MPROF_RECORDER_OK)
+#define mprof_recorder_continue(...)   (MPROF_RECORDER_NO(mprof_recorder_continue(__VA_ARGS__)), MPROF_RECORDER_OK)
+#define mprof_recorder_stop(...)       MPROF_RECORDER_NO(mprof_recorder_stop(__VA_ARGS__))
+#define mprof_recorder_compatible(...) MPROF_RECORDER_NO(mprof_recorder_compatible(__VA_ARGS__))
+#define mprof_recorder_at(...)	       MPROF_RECORDER_NO(mprof_recorder_at(__VA_ARGS__))
+#define mprof_recorder_on(...)	       (MPROF_RECORDER_NO(mprof_recorder_on(__VA_ARGS__)), false)
+#define mprof_recorder_current(...)    (MPROF_RECORDER_NO(mprof_recorder_current(__VA_ARGS__)), (int64_t)MPROF_THREAD_NONE)
+#define mprof_recorder_sequence(...)   (MPROF_RECORDER_NO(mprof_recorder_sequence(__VA_ARGS__)), UINT64_C(0))
+#define mprof_recorder_dropped(...)    (MPROF_RECORDER_NO(mprof_recorder_dropped(__VA_ARGS__)), UINT64_C(0))
+
+#define mprof_recorder_creates(...)	    MPROF_RECORDER_DO(creates, __VA_ARGS__)
+#define mprof_recorder_read(...)	    MPROF_RECORDER_DO(read, __VA_ARGS__)
+#define mprof_recorder_try_read(...)	    MPROF_RECORDER_DO(try_read, __VA_ARGS__)
+#define mprof_recorder_fulfills(...)	    MPROF_RECORDER_DO(fulfills, __VA_ARGS__)
+#define mprof_recorder_fails(...)	    MPROF_RECORDER_DO(fails, __VA_ARGS__)
+#define mprof_recorder_becomes(...)	    MPROF_RECORDER_DO(becomes, __VA_ARGS__)
+#define mprof_recorder_label(...)	    MPROF_RECORDER_DO(label, __VA_ARGS__)
+#define mprof_recorder_label_text(...)	    MPROF_RECORDER_DO(label_text, __VA_ARGS__)
+#define mprof_recorder_should_resolve(...)  MPROF_RECORDER_DO(should_resolve, __VA_ARGS__)
+#define mprof_recorder_increase(...)	    MPROF_RECORDER_DO(increase, __VA_ARGS__)
+#define mprof_recorder_increase_text(...)   MPROF_RECORDER_DO(increase_text, __VA_ARGS__)
+#define mprof_recorder_counter(...)	    MPROF_RECORDER_DO(counter, __VA_ARGS__)
+#define mprof_recorder_counter_text(...)    MPROF_RECORDER_DO(counter_text, __VA_ARGS__)
+#define mprof_recorder_duration(...)	    MPROF_RECORDER_DO(duration, __VA_ARGS__)
+#define mprof_recorder_duration_text(...)   MPROF_RECORDER_DO(duration_text, __VA_ARGS__)
+#define mprof_recorder_switch(...)	    MPROF_RECORDER_DO(switch, __VA_ARGS__)
+#define mprof_recorder_suspend(...)	    MPROF_RECORDER_DO(suspend, __VA_ARGS__)
+#define mprof_recorder_gc(...)		    MPROF_RECORDER_DO(gc, __VA_ARGS__)
+#define mprof_recorder_signal(...)	    MPROF_RECORDER_DO(signal, __VA_ARGS__)
+#define mprof_recorder_read_later(...)	    MPROF_RECORDER_DO(read_later, __VA_ARGS__)
+#define mprof_recorder_signal_noswitch(...) MPROF_RECORDER_DO(signal_noswitch, __VA_ARGS__)
 
 #endif
 

@@ -108,6 +108,12 @@ def packaged(it):
     def _():
         running(it, "boot", "new")
 
+    @it.check("each program is installed in one version, and mprof-run records", "boot")
+    def _():
+        names, versions = zip(*it.seen["programs"])
+        need(len(set(names)) == 5 and len(set(versions)) == 1, str(it.seen["programs"]))
+        need(len(it.seen["recorded"]) == 1 and it.seen["recorded"][0].startswith("/run/sh."), str(it.seen["recorded"]))
+
     @it.check("the installation of a package restarts its units", "older")
     def _():
         running(it, "older", "older")

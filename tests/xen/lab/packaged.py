@@ -22,6 +22,7 @@ SHM_KEY = 0x6C6162  # of lab-probe.c, as is the port
 PORT = 7999
 IPC_CREAT = 0o1000
 USERS = {"mprofd": "mprofd-archive", "mprofd-http": "mprofd-http", "mprofd-sink": "mprofd-archive"}
+PROGRAMS = ("mprofd", "mprofd-http", "mprofd-sink", "mprofctl", "mprof-run")
 UNITS = ("mprofd.service", "mprofd-sink.service", "mprofd-http.socket", "mprofd-http.service")
 # The units, and copies of them with the lines that their comments advise, or with one barrier less so
 # that the next one shows.
@@ -53,7 +54,9 @@ def dpkg(*words):
 def boot(lab):
     """After the boot nobody has started anything yet."""
     serves()
-    lab.note(boot=states())
+    lab.note(boot=states(), programs=[run(program, "--version").split() for program in PROGRAMS])
+    # mprof-run records a program of dom0 too, and ends as the program does.
+    lab.note(recorded=run("mprof-run", "--keep", "--dir", "/run", "--", "sh", "-c", "ls -d /run/sh.*; exit 3", check=False).split())
 
 
 @step

@@ -1,0 +1,175 @@
+"""Make and run the programs of docs/recorder.md: recorder-page.py BUILD-DIRECTORY [TEST…]
+
+A block of C or OCaml whose first line is a comment that begins with a file's name is that file. The
+commands of a section run in one shell, in a directory with the section's files, against the headers and
+libraries that `meson install` installs; pages.py has the rules of the comparison. A program of a
+platform that is not here is skipped.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+import daemons
+import pages
+
+PAGE = "recorder.md"
+BUILD = os.path.abspath(daemons.BUILD)
+PORTS = os.path.join(pages.TOP, "client/recorder/ports")
+REFERENCE = os.environ.get("MPROF_REFERENCE", os.path.join(pages.TOP, "..", "shared"))
+MINI_OS = os.path.abspath(os.environ.get("MPROFD_MINI_OS", os.path.join(REFERENCE, "mini-os")))
+FILE = re.compile(r"```(?:c|ocaml)\n((?:/\*|\(\*) (\w+\.\w+)\b.*\n(?:.*\n)*?)```\n")
+LWT = "/usr/lib/ocaml/lwt/unix/lwt_unix.cmxa"
+
+
+def masked(text):
+    """Return TEXT with a word for numbers, and one unit for all times."""
+    return re.sub(r"N (ns|µs|ms)\b", "N ns", pages.masked(text))
+
+
+def sections():
+    """Return {heading: (files, commands)} of the page: {name: text} and a list."""
+    found, commands = {}, pages.commands(PAGE)
+    parts = re.split(r"(?m)^## (.*)\n", pages.page(PAGE))
+    line = parts[0].count("\n") + 1
+    for heading, text in zip(parts[1::2], parts[2::2]):
+        end = line + 1 + text.count("\n")
+        files = {name: source for source, name in FILE.findall(text)}
+        found[heading] = files, [c for c in commands if line <= c.line < end]
+        line = end
+    return found
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.sections = sections()
+        cls.work = os.path.join(BUILD, "recorder-page")
+        shutil.rmtree(cls.work, ignore_errors=True)
+        cls.root = os.path.join(cls.work, "root")
+        # Without --no-rebuild the test would compile what a run of ninja beside it compiles.
+        subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", cls.root], check=True)
+        with open(os.path.join(BUILD, "meson-info/intro-buildoptions.json"), encoding="utf-8") as f:
+            options = {option["name"]: option["value"] for option in json.load(f)}
+        cls.sanitizers = options["b_sanitize"]
+        cls.libraries = os.path.join(cls.root, options["prefix"].lstrip("/"), options["libdir"])
+        # In this directory the linker finds only static libraries. gcc cannot link a sanitizer with -static.
+        cls.static = os.path.join(cls.work, "static")
+        os.makedirs(cls.static)
+        for name in os.listdir(cls.libraries):
+            if name.startswith("libmprof-recorder") and name.endswith(".a"):
+                shutil.copy(os.path.join(cls.libraries, name), cls.static)
+
+    def environment(self):
+        programs = [os.path.dirname(os.path.join(BUILD, path)) for path in ("client/run/mprof-run", "client/ctl/mprofctl")]
+        return {
+            **os.environ,
+            "PATH": ":".join([*programs, os.environ["PATH"]]),
+            "LD_LIBRARY_PATH": self.libraries,
+            "PKG_CONFIG_PATH": os.path.join(self.libraries, "pkgconfig"),
+            "PKG_CONFIG_SYSROOT_DIR": self.root,
+            "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1",
+            "PKG_CONFIG_ALLOW_SYSTEM_LIBS": "1",
+        }
+
+    def replaced(self):
+        """Return what stands for the texts of commands: warnings are errors, and the sanitizer of the libraries is there."""
+        compiler = "cc -Wall -Wextra -Werror" + ("" if self.sanitizers == "none" else f" -fsanitize={self.sanitizers}")
+        return {
+            "/path/to/mprofd": pages.TOP,
+            "cc -static -o": f"{compiler} -static -o" if self.sanitizers == "none" else f"{compiler} -L{self.static} -o",
+            "cc -o": f"{compiler} -o",
+        }
+
+    def write(self, heading, directory):
+        """Write the files of a section, and enter their directory."""
+        path = os.path.join(self.work, directory)
+        os.makedirs(path, exist_ok=True)
+        os.chdir(path)
+        for name, text in self.sections[heading][0].items():
+            with open(name, "w", encoding="utf-8") as f:
+                f.write(text)
+
+    def follow(self, heading, directory, replaced=None, environment=None):
+        """Run the commands of a section, and compare their output."""
+        self.write(heading, directory)
+        found = self.sections[heading][1]
+        self.assertTrue(found, f"no command in {heading}")
+        environment = {**self.environment(), **(environment or {})}
+        for command, real, code in pages.execute(found, {**self.replaced(), **(replaced or {})}, environment):
+            with self.subTest(f"docs/{PAGE}:{command.line}: {command.text}"):
+                self.assertIsNone(pages.output_differs(command.output, real, masked), "\n".join(real))
+                self.assertEqual(code, 0, "\n".join(real))
+
+    @unittest.skipUnless(os.path.exists(os.path.join(BUILD, "client/run/mprof-run")), "mprof-run is not built here")
+    def test_unchanged(self):
+        """The shell waits until both threads wait; a person is slower."""
+        waiting = "until mprofctl why missed.$! 2>&1 | grep -q 'which waits on .*Condition'; do sleep 0.05; done"
+        self.follow("A Linux program, unchanged", "unchanged", {"./missed &": f"./missed & {waiting}"})
+
+    def test_c(self):
+        self.follow("A Linux program in C", "c")
+
+    def test_threads(self):
+        self.follow("A Linux program in C, with threads", "threads")
+
+    @unittest.skipUnless(shutil.which("ocamlopt"), "no OCaml here")
+    def test_ocaml(self):
+        """The section of Lwt uses the library that the one before it builds."""
+        self.follow("OCaml", "ocaml")
+        if not os.path.exists(LWT):
+            self.skipTest("no Lwt here")
+        self.follow("OCaml with Lwt", "ocaml")
+
+    @unittest.skipUnless(os.path.isdir(MINI_OS) and os.uname().machine == "x86_64", f"{MINI_OS}: no source of Mini-OS")
+    def test_mini_os(self):
+        """The script of the lab builds Mini-OS and this guest; then the page's commands link the same guest."""
+        self.write("Mini-OS", "mini-os")
+        script = os.path.join(pages.TOP, "tests/xen/lab/mini-os-build")
+        done = subprocess.run(["sh", script, MINI_OS, "built", "server.c", "server.gz"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        mini_os = os.path.abspath("built/mini-os")
+        folders = " ".join(f"-isystem {mini_os}/include{name}" for name in ("", "/x86", "/x86/x86_64"))
+        objects = "find . lib xenbus console -maxdepth 1 -name '*.o' ! -name daytime.o ! -name mini-os.o ! -name test.o -printf '%p '"
+        objects = subprocess.run(["sh", "-c", objects], cwd=mini_os, capture_output=True, text=True, check=True).stdout.split()
+        variables = {
+            "mini_os_flags": "-ffreestanding -fno-builtin -fno-stack-protector -fgnu89-inline -O2 -mno-red-zone -mno-sse "
+            "-fno-asynchronous-unwind-tables -Wall -Werror -DCONFIG_PARAVIRT -DCONFIG_XENBUS -DCONFIG_CONSFRONT "
+            f"-D__XEN_INTERFACE_VERSION__=0x00030205 -D__MINIOS__ {folders}",
+            "mini_os_objects": " ".join(os.path.join(mini_os, name) for name in ["arch/x86/x86_64.o", *objects]),
+            "mini_os_libraries": f"-L {mini_os}/arch/x86 -lx86_64",
+        }
+        self.follow("Mini-OS", "mini-os", environment=variables)
+        # The last steps of Mini-OS's build: nothing is undefined, and the recorder sees the context switch.
+        script = f"{mini_os}/arch/x86/minios-x86_64.lds"
+        subprocess.run(["ld", "-m", "elf_x86_64", "-T", script, "all.o", "-o", "server"], check=True)
+        names = subprocess.run(["nm", "server"], capture_output=True, text=True, check=True).stdout
+        self.assertIn("__wrap___arch_switch_threads", names)
+        self.assertNotRegex(names, r"(?m)^ +U ")
+
+    def test_unikraft(self):
+        """Unikraft's source is not here: the program is compiled against the port's header."""
+        self.write("Unikraft", "unikraft")
+        include = f"-I{PORTS}/unikraft/include"
+        subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-ffreestanding", include, "-c", "main.c"], check=True)
+        names = subprocess.run(["nm", "-u", "main.o"], capture_output=True, text=True, check=True).stdout.split()
+        with open(os.path.join(PORTS, "unikraft/exportsyms.uk"), encoding="ascii") as f:
+            exported = f.read().split()
+        self.assertLessEqual({name for name in names if name != "U"}, set(exported))
+
+    def test_no_section_is_missed(self):
+        """Each section with a program has a test above, and each block of code is a file or a command."""
+        with open(os.path.abspath(__file__), encoding="utf-8") as f:
+            source = f.read()
+        for heading, (files, commands) in self.sections.items():
+            self.assertTrue(not files and not commands or f'"{heading}"' in source, heading)
+        blocks = [language for language in re.findall(r"(?m)^```(\w+)$", pages.page(PAGE)) if language != "console"]
+        self.assertEqual(len(blocks), sum(len(files) for files, _ in self.sections.values()))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
