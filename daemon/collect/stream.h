@@ -18,6 +18,26 @@
 struct guest;
 struct item;
 
+/*
+ * An event, and dom0's time of two polls of the ring: it was written after the first and before the
+ * second one. Only bounds of the guest's clock are made from it.
+ */
+struct stream_stamp {
+	uint64_t number;	/* number of stamps so far; 0 = none yet */
+	uint64_t guest_ns;	/* time of the event, ns of the guest's clock, as the guest wrote it */
+	uint64_t after, before; /* CLOCK_MONOTONIC ns */
+	bool stepped;		/* the guest's clock went back since the last stamp */
+};
+
+/*
+ * An event that begins at the confirmed position MARK, and will be a stamp when its bytes are copied.
+ */
+struct stream_watch {
+	bool on;
+	struct ring_mark mark;
+	uint64_t after, before; /* as in struct stream_stamp; BEFORE 0 = the event was not seen yet */
+};
+
 struct stream {
 	struct guest *guest; /* NULL = not attached */
 	struct stream *next; /* next stream of the guest */
@@ -32,8 +52,12 @@ struct stream {
 	struct item *gap;      /* gap that is not queued yet, because gaps without bytes between them are joined */
 	struct cadence cadence;
 	uint32_t flags; /* ARCHIVE_STREAM_*, as queued last */
-	bool starved;	/* the queue had no room, or evicted its items, since the last poll that found room */
-	bool disk;	/* the queue had no room because nothing is archived */
+	struct stream_stamp stamp;
+	struct stream_watch watch;
+	bool stepped;	 /* the guest's clock went back since the last stamp */
+	uint64_t polled; /* when the last poll began, CLOCK_MONOTONIC ns */
+	bool starved;	 /* the queue had no room, or evicted its items, since the last poll that found room */
+	bool disk;	 /* the queue had no room because nothing is archived */
 	struct {
 		/* Packets and gaps that were counted and then evicted: do not count them again. */
 		uint64_t packets, gaps;
