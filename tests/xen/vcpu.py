@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 import threading
 import time
@@ -178,8 +179,15 @@ class States(Vcpu):
         subprocess.run([program("mprofctl"), "export", "--to", "svg", "vcpu.ctf", "-o", "vcpu.svg"], check=True)
         with open("vcpu.svg", encoding="utf-8") as f:
             picture = f.read()
-        for text in ("vcpu0", "vcpu1", "running", "vcpu waiting ns"):
+        for text in ("vcpu0", "vcpu1", "vcpu waiting ns"):
             self.assertIn(text, picture)
+        # White where a vCPU ran: the first one all the time, so at most one line for each second and packet.
+        white = "".join(re.findall('<path stroke="#fff" stroke-width="3"[^>]* d="([^"]*)"', picture))
+        lines = [(float(x), float(y), float(to)) for x, y, to in re.findall(r"M([\d.-]+) ([\d.-]+)H([\d.-]+)", white)]
+        widths = [sum(to - x for x, at, to in lines if at == y) for y in sorted({y for _, y, _ in lines})]
+        self.assertEqual(len(widths), 2, lines)
+        self.assertGreater(max(widths), 700)
+        self.assertLess(min(widths), 0.75 * max(widths))
 
 
 class Hostile(Vcpu):
