@@ -18,6 +18,8 @@
 #define LEAVE_NS (500 * NS_PER_MS) /* time to read them, if the run goes on */
 #define WAIT_NS	 (2 * NS_PER_MS)
 
+_Static_assert(VALUE_STREAMS == VCPU_NUMBER_FIRST, "guests have no stream with these numbers");
+
 static struct vcpu_slots *slots_of(const struct vcpu_track *track)
 {
 	return &track->domain->host->vcpus;

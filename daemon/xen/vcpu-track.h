@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <mprof/ids.h>
+
 #include "memory.h"
 #include "schedule.h"
 #include "stream.h"
@@ -21,8 +23,8 @@ struct domain;
 struct helper_answer;
 struct host;
 
-#define VCPU_NUMBER_FIRST 1024u /* the guest's own streams have numbers below */
-#define VCPU_NUMBERS	  64u	/* streams vcpu of a run */
+#define VCPU_NUMBER_FIRST MPROF_STREAM_HOST
+#define VCPU_NUMBERS	  64u /* streams vcpu of a run */
 
 enum vcpu_phase {
 	VCPU_PHASE_OFF,

@@ -168,6 +168,24 @@ class States(Vcpu):
         self.lasting(d, "web", 0, "paused", 0.5)
         self.lasting(d, "web", 1, "paused", 0.5)
 
+    def test_clock(self):
+        """The offset of the guest's clock is estimated from the guest's streams, also for the stream vcpu."""
+        d = self.daemons(ON)
+        writer = self.begin(self.guest(5, "web"), "running")
+        self.stream(d, "web")
+        self.lasting(d, "web", 0, "running")
+        writer.close()  # so that both fetches see the same packets
+        time.sleep(0.5)
+        real = time.time_ns() - time.monotonic_ns() - AHEAD
+        clocks = []
+        for number in (0, NUMBER):
+            command = ["fetch", "web", "--host", f"unix:{d.socket}", "--stream", str(number), "-o", f"{number}.ctf"]
+            subprocess.run([program("mprofctl"), *command], check=True)
+            with open(f"{number}.ctf.clock.json", encoding="utf-8") as f:
+                clocks.append(json.load(f))
+        self.assertEqual(clocks[0]["offset_ns"], clocks[1]["offset_ns"])
+        self.assertLess(abs(int(clocks[1]["offset_ns"]) - real), 2 * sim.SECOND)
+
     def test_drawn(self):
         """The picture has a row for each vCPU, and what it did."""
         d = self.daemons(ON)
