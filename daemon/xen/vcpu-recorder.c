@@ -18,10 +18,9 @@
 #include "vcpu-interval.h"
 #include "xenctrl.h"
 
-#define FLUSH_NS NS_PER_S	      /* the longest time for which a part stays open */
-#define REST	 19u		      /* after a round nothing is sampled for this many times its duration */
-#define THREAD	 INT64_C(-1986228341) /* thread id of vCPU 0; vCPU N has THREAD - N */
-#define ALL_MAX	 8192u		      /* no version of Xen has more vCPUs in a domain */
+#define FLUSH_NS NS_PER_S /* the longest time for which a part stays open */
+#define REST	 19u	  /* after a round nothing is sampled for this many times its duration */
+#define ALL_MAX	 8192u	  /* no version of Xen has more vCPUs in a domain */
 
 struct vcpu {
 	struct vcpu_sample sample; /* newest sample */
@@ -84,7 +83,7 @@ static void labels_write(struct recording *r)
 	for (uint32_t i = 0; i < r->n; i++) {
 		int n = snprintf(label, sizeof(label), "vcpu%u", i);
 
-		mprof_recorder_label(&r->ring, THREAD - i, label, (size_t)n);
+		mprof_recorder_label(&r->ring, (int64_t)MPROF_THREAD_VCPU - i, label, (size_t)n);
 	}
 	r->labelled = mprof_recorder_sequence(&r->ring) + 1;
 }
@@ -121,7 +120,8 @@ static void part_write(struct recording *r, const struct closed *closed)
 	if (part->state == VCPU_OFFLINE)
 		return;
 	time_set(r, part->until);
-	mprof_recorder_duration_text(&r->ring, THREAD - closed->vcpu, part->until - part->from, &names[part->state]);
+	mprof_recorder_duration_text(&r->ring, (int64_t)MPROF_THREAD_VCPU - closed->vcpu, part->until - part->from,
+				     &names[part->state]);
 	labels_write(r);
 }
 

@@ -30,6 +30,9 @@ enum mprof_thread_type {
  * their times are estimates, from which nobody estimates the guest's clock again.
  */
 #define MPROF_STREAM_HOST 1024u
+/* The threads of the stream vcpu: vCPU N has the id MPROF_THREAD_VCPU - N, and N is below 8,192. */
+#define MPROF_THREAD_VCPU (-1986228341)
+#define MPROF_IS_VCPU(id) ((id) <= MPROF_THREAD_VCPU && (id) > MPROF_THREAD_VCPU - 8192)
 
 #define MPROF_EVENT_HEADER_BYTES 9u	/* u64 timestamp, u8 id */
 #define MPROF_EVENT_BYTES_MIN	 17u	/* bytes of the shortest events with the ids 0 to 13, switch and gc */

@@ -186,6 +186,25 @@ class States(Vcpu):
         self.assertEqual(clocks[0]["offset_ns"], clocks[1]["offset_ns"])
         self.assertLess(abs(int(clocks[1]["offset_ns"]) - real), 2 * sim.SECOND)
 
+    def test_why(self):
+        """The explanation of a wait says whether the guest was run meanwhile."""
+        d = self.daemons(ON)
+        guest = self.guest(5, "web")
+        writer = self.begin(guest, "waiting", "blocked")
+        self.stream(d, "web")
+        self.lasting(d, "web", 0, "waiting", 2.0)
+        said = r"in that time the guest was not run: its vCPUs waited for a processor for \d+\.\d+ s and were blocked for \d+\.\d+ s"
+        self.assertRegex(self.why(d), said)
+        guest.vcpus("running", "blocked")
+        self.lasting(d, "web", 0, "running")
+        writer.close()
+        self.assertRegex(self.why(d), r"in that time the guest's vCPUs ran for .*, waited for a processor for .* and were blocked for ")
+
+    def why(self, d):
+        """Return what mprofctl says about a thread of the guest that is not resolved."""
+        command = [program("mprofctl"), "why", "web", "3", "--host", f"unix:{d.socket}"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
     def test_drawn(self):
         """The picture has a row for each vCPU, and what it did."""
         d = self.daemons(ON)
