@@ -1,5 +1,5 @@
 /*
- * What a vCPU did between two samples of its state (schema/vcpu.md): pure arithmetic.
+ * Divide the time between two samples of a vCPU by its states (schema/vcpu.md): pure arithmetic.
  *
  * Xen tells how long a vCPU has run, so the time that it ran in an interval is exact. Where in the
  * interval it ran is not known, and whether it waited or was blocked is known at the samples only.

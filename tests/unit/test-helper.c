@@ -322,6 +322,42 @@ static void test_keeps_little(void)
 		CHECK_EQ_UINT(files_open(helper_pid()), 4);
 }
 
+/* Without memory to record into, each question about vCPUs is refused. */
+static void test_vcpus_off(void)
+{
+	CLEANUP(helper_stopp) struct helper *helper = NULL;
+	static struct helper_answer answer;
+
+	if (!CHECK_EQ_INT(start(&helper, logs), 0))
+		return;
+	for (uint32_t domid = 0; domid < 2; domid++) {
+		if (!CHECK_EQ_INT(helper_ask_vcpu(helper, 63, domid), 0) || !answer_wait(helper, &answer))
+			return;
+		CHECK(answer.is_vcpu && !answer.is_console);
+		CHECK_EQ_UINT(answer.tag, 63);
+		CHECK_EQ_INT(answer.error, -ENOSYS);
+	}
+	CHECK_EQ_INT(console_error(helper, "absent", &answer), -ENOENT);
+}
+
+/* A slot that does not exist ends the helper, as every malformed question does. */
+static void test_hostile_slots(void)
+{
+	static const uint32_t slots[] = {64, UINT32_MAX};
+	static struct helper_answer answer;
+
+	for (size_t i = 0; i < 2; i++) {
+		CLEANUP(helper_stopp) struct helper *helper = NULL;
+		struct pollfd pfd = {.events = POLLIN};
+
+		if (!CHECK_EQ_INT(start(&helper, logs), 0) || !CHECK_EQ_INT(helper_ask_vcpu(helper, slots[i], 1), 0))
+			return;
+		pfd.fd = helper_fd(helper);
+		CHECK_EQ_INT(poll(&pfd, 1, WAIT_MS), 1);
+		CHECK_EQ_INT(helper_next(helper, &answer), -EPIPE);
+	}
+}
+
 static int entry_remove(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	(void)st, (void)type, (void)at;
@@ -349,6 +385,8 @@ int main(void)
 	CHECK_RUN(test_hangs);
 	CHECK_RUN(test_collector_dies);
 	CHECK_RUN(test_keeps_little);
+	CHECK_RUN(test_vcpus_off);
+	CHECK_RUN(test_hostile_slots);
 	logs_remove();
 	return check_done();
 }
