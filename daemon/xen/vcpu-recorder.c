@@ -19,7 +19,8 @@
 #include "xenctrl.h"
 
 #define FLUSH_NS NS_PER_S /* the longest time for which a part stays open */
-#define REST	 19u	  /* after a round nothing is sampled for this many times its duration */
+#define REST	 19u	  /* after a round nothing is sampled for this many times its processor time */
+#define MEAN	 8u	  /* number of rounds over which that time is averaged */
 #define ALL_MAX	 8192u	  /* no version of Xen has more vCPUs in a domain */
 
 struct vcpu {
@@ -55,6 +56,7 @@ struct vcpu_recorder {
 	struct xenctrl *xenctrl;
 	struct vcpu_area *area;
 	uint64_t interval, due;
+	uint64_t cost; /* mean processor time of a round, ns */
 	size_t n_closed;
 	struct closed closed[CLOSED_MAX];
 	struct recording recordings[VCPU_SLOTS];
@@ -335,9 +337,22 @@ uint64_t vcpu_recorder_due(const struct vcpu_recorder *recorder)
 	return recorder->due;
 }
 
+/*
+ * Return how long to rest after a round that took SPENT ns of processor time. The mean decides, as on a
+ * host without free processors a round may seem to take much longer than it does.
+ */
+static uint64_t rest_of(struct vcpu_recorder *recorder, uint64_t spent)
+{
+	uint64_t most = 2 * recorder->cost + NS_PER_MS;
+
+	spent = spent < most ? spent : most;
+	recorder->cost += spent / MEAN - recorder->cost / MEAN;
+	return REST * recorder->cost;
+}
+
 void vcpu_recorder_run(struct vcpu_recorder *recorder)
 {
-	uint64_t began = clock_mono(), ended;
+	uint64_t spent = clock_ns(CLOCK_THREAD_CPUTIME_ID), ended, rest;
 
 	for (size_t i = 0; i < VCPU_SLOTS; i++) {
 		struct recording *r = &recorder->recordings[i];
@@ -345,10 +360,11 @@ void vcpu_recorder_run(struct vcpu_recorder *recorder)
 		if (r->on && !r->gone)
 			round_make(recorder, r, false);
 	}
+	rest = rest_of(recorder, clock_ns(CLOCK_THREAD_CPUTIME_ID) - spent);
 	ended = clock_mono();
 	recorder->due += recorder->interval;
-	if (recorder->due < ended + REST * (ended - began))
-		recorder->due = ended + REST * (ended - began);
+	if (recorder->due < ended + rest)
+		recorder->due = ended + rest;
 	if (recorder->due <= ended)
 		recorder->due = ended + recorder->interval;
 }

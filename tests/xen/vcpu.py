@@ -9,7 +9,7 @@ import threading
 import time
 
 import sim
-from daemons import QUIET, program
+from daemons import QUIET, events_of, program
 
 ON = QUIET + "[xen]\nvcpu-interval = 5ms\n[policy]\nvcpu = yes\n"
 NUMBER = 1024  # of the first stream vcpu of a run
@@ -156,6 +156,7 @@ class States(Vcpu):
         counters = self.counters(d, "web")
         self.assertGreater(counters["vcpu waiting ns"], sim.SECOND)
         self.assertEqual(set(counters), {"vcpu running ns", "vcpu waiting ns", "vcpu clock uncertainty ns"})
+        self.assertTrue(events_of(d.trace("web")), "the guest's own stream needs no name")
         labels = {row["label"] for row in self.rows(d, f"/v1/domains/web/trace?stream={NUMBER}") if row["event"] == "label"}
         self.assertEqual(labels, {"vcpu0", "vcpu1"})
 
