@@ -1,31 +1,35 @@
-/* Bounds from the stamps of a stream. */
+/* Find the least bound of each minute, and use it in the next one. */
 #include "stream-clock.h"
 
 #include "clock.h"
 #include "stream.h"
 
-#define WINDOW_NS (60 * NS_PER_S) /* after this time the bounds are replaced */
-/* How much less exact the new bounds may be, ns: two clocks drift apart by less in a window. */
-#define DRIFT_NS (WINDOW_NS / 1000 * 2)
+#define WINDOW_NS (60 * NS_PER_S) /* after this time the bound is replaced */
+#define DRIFT	  500u		  /* two clocks drift apart by less than one in DRIFT */
 
-/* Return how far the bounds of CLOCK are apart, also if they contradict each other; UINT64_MAX = no bounds. */
-static uint64_t apart(const struct mprof_clock *clock)
+/* Take in that OFFSET is an upper bound, with this UNCERTAINTY, found at NOW. */
+static void bound(struct clock_bound *b, int64_t offset, uint64_t uncertainty, uint64_t now)
 {
-	if (!clock->bounded_above || !clock->bounded_below)
-		return UINT64_MAX;
-	return clock->most > clock->least ? (uint64_t)clock->most - (uint64_t)clock->least
-					  : (uint64_t)clock->least - (uint64_t)clock->most;
+	if (!b->known || offset < b->offset)
+		*b = (struct clock_bound){true, offset, uncertainty, now};
 }
 
-static void bound(struct mprof_clock *clock, const struct stream_stamp *stamp)
+/* Replace the bound in use by the newer one, unless the older one is still better in spite of its age. */
+static void window_turn(struct stream_clock *clock, uint64_t now)
 {
-	mprof_clock_before(clock, stamp->guest_ns, stamp->before);
-	mprof_clock_after(clock, stamp->guest_ns, stamp->after);
+	const struct clock_bound *old = &clock->now;
+
+	if (now - clock->since < WINDOW_NS || clock->next.uncertainty > old->uncertainty + (now - old->at) / DRIFT)
+		return;
+	clock->now = clock->next;
+	clock->next = (struct clock_bound){0};
+	clock->since = now;
 }
 
 void stream_clock_poll(struct stream_clock *clock, const struct stream *stream, uint64_t now)
 {
 	const struct stream_stamp *stamp = &stream->stamp;
+	int64_t offset;
 
 	if (clock->stamps == stamp->number)
 		return;
@@ -33,21 +37,14 @@ void stream_clock_poll(struct stream_clock *clock, const struct stream *stream, 
 		*clock = (struct stream_clock){.steps = clock->steps + 1};
 	clock->stamps = stamp->number;
 	clock->since = clock->since ? clock->since : now;
-	bound(&clock->now, stamp);
-	bound(&clock->next, stamp);
-	if (now - clock->since < WINDOW_NS)
-		return;
-	/* Keep better bounds, but not bounds that contradict each other because the clocks have drifted apart. */
-	if (clock->now.most > clock->now.least && apart(&clock->next) > apart(&clock->now) + DRIFT_NS)
-		return;
-	clock->now = clock->next;
-	clock->next = (struct mprof_clock){0};
-	clock->since = now;
+	if (__builtin_sub_overflow(stamp->before, stamp->guest_ns, &offset))
+		return; /* no clock is that far from dom0's */
+	bound(&clock->now, offset, stamp->before - stamp->after, now);
+	bound(&clock->next, offset, stamp->before - stamp->after, now);
+	window_turn(clock, now);
 }
 
-bool stream_clock_offset(const struct stream_clock *clock, int64_t *offset, uint64_t *uncertainty)
+const struct clock_bound *stream_clock_bound(const struct stream_clock *clock)
 {
-	*offset = clock->now.most;
-	*uncertainty = apart(&clock->now);
-	return *uncertainty != UINT64_MAX;
+	return clock->now.known ? &clock->now : NULL;
 }

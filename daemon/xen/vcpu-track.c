@@ -79,40 +79,34 @@ void vcpu_slots_lost(struct host *host, uint64_t now)
 /* ---- the clock of the guest ------------------------------------------------------------------ */
 
 /*
- * Return the clock of the ring with the best bounds, or NULL if none is known. *STEPS is how often the
+ * Return the most exact bound of the rings' polls, or NULL if none is known. *STEPS is how often the
  * guest's clock went back, by all rings.
  */
-static const struct stream_clock *clock_best(const struct domain *domain, unsigned *steps)
+static const struct clock_bound *bound_best(const struct domain *domain, unsigned *steps)
 {
-	const struct stream_clock *best = NULL;
-	uint64_t uncertainty, least = UINT64_MAX;
-	int64_t offset;
+	const struct clock_bound *best = NULL, *bound;
 
 	*steps = 0;
 	for (const struct attachment *a = domain->attachments; a; a = a->next) {
 		*steps += a->clock.steps;
-		if (!a->attached || !stream_clock_offset(&a->clock, &offset, &uncertainty) || uncertainty >= least)
-			continue;
-		least = uncertainty;
-		best = &a->clock;
+		bound = a->attached ? stream_clock_bound(&a->clock) : NULL;
+		if (bound && (!best || bound->uncertainty < best->uncertainty))
+			best = bound;
 	}
 	return best;
 }
 
-static void clock_store(const struct vcpu_track *track, const struct stream_clock *clock)
+static void bound_store(const struct vcpu_track *track, const struct clock_bound *bound)
 {
 	struct vcpu_clock *shared = &slots_of(track)->area->clocks[track->slot];
-	uint64_t uncertainty;
-	int64_t offset;
 
-	stream_clock_offset(clock, &offset, &uncertainty);
-	atomic_store_explicit(&shared->offset, (uint64_t)offset, memory_order_relaxed);
-	atomic_store_explicit(&shared->uncertainty, uncertainty, memory_order_relaxed);
+	atomic_store_explicit(&shared->offset, (uint64_t)bound->offset, memory_order_relaxed);
+	atomic_store_explicit(&shared->uncertainty, bound->uncertainty, memory_order_relaxed);
 }
 
 /* ---- begin ----------------------------------------------------------------------------------- */
 
-static void track_begin(struct vcpu_track *track, const struct stream_clock *clock, unsigned steps, uint64_t now)
+static void track_begin(struct vcpu_track *track, const struct clock_bound *bound, unsigned steps, uint64_t now)
 {
 	struct vcpu_slots *slots = slots_of(track);
 	struct host *host = track->domain->host;
@@ -124,7 +118,7 @@ static void track_begin(struct vcpu_track *track, const struct stream_clock *clo
 	if (slot == VCPU_SLOTS)
 		return;
 	track->slot = slot;
-	clock_store(track, clock);
+	bound_store(track, bound);
 	if (helper_ask_vcpu(host->helper, slot, track->domain->domid))
 		return; /* the next poll asks again */
 	host_asked(host, now);
@@ -196,19 +190,19 @@ void vcpu_slots_answer(struct host *host, const struct helper_answer *answer, ui
 
 void vcpu_track_step(struct vcpu_track *track, uint64_t now)
 {
-	const struct stream_clock *clock;
+	const struct clock_bound *bound;
 	unsigned steps;
 
 	if (!slots_of(track)->area || (track->phase != VCPU_PHASE_OFF && track->phase != VCPU_PHASE_ON))
 		return;
-	clock = clock_best(track->domain, &steps);
+	bound = bound_best(track->domain, &steps);
 	if (track->phase == VCPU_PHASE_ON) {
 		if (steps != track->steps || !track->domain->guest.policy.vcpu)
 			vcpu_track_end(track, now);
-		else if (clock)
-			clock_store(track, clock);
-	} else if (clock && track->domain->guest.policy.vcpu) {
-		track_begin(track, clock, steps, now);
+		else if (bound)
+			bound_store(track, bound);
+	} else if (bound && track->domain->guest.policy.vcpu) {
+		track_begin(track, bound, steps, now);
 	}
 }
 
