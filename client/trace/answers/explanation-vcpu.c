@@ -23,8 +23,8 @@ static enum did did_of(const struct mprof_model_view *v, const struct mprof_dura
 	const struct mprof_string *name = &v->strings[d->name];
 	unsigned i = 0;
 
-	while (i < DID &&
-	       (name->bytes != strlen(words[i].name) || memcmp(v->text + name->offset, words[i].name, name->bytes)))
+	while (i < DID && (name->bytes != strlen(words[i].name) ||
+			   memcmp(v->text + name->offset, words[i].name, name->bytes) != 0))
 		i++;
 	return (enum did)i;
 }
