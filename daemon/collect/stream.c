@@ -12,12 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <mprof/bytes.h>
-#include <mprof/ids.h>
 #include <mprof/ring.h>
 
 #include "guest.h"
 #include "log.h"
+#include "stream-stamp.h"
 #include "text.h"
 
 #define FULL_NS	      (5 * NS_PER_MS)	/* time to the next poll if the queue was full */
@@ -189,60 +188,6 @@ static void note_flags(struct stream *stream, const struct ring_chunk *chunk)
 	record_queue(stream);
 }
 
-/* ---- stamps ---------------------------------------------------------------------------------- */
-
-/*
- * Watch for the event that will begin at the newest confirmed position, or find out whether it was
- * written. To be called after a poll that began at NOW.
- */
-static void watch_step(struct stream *stream, uint64_t now)
-{
-	const struct ring *ring = &stream->ring;
-	const struct ring_mark *mark = ring->proof.n_marks ? &ring->proof.marks[ring->proof.n_marks - 1] : NULL;
-	struct stream_watch *watch = &stream->watch;
-	bool still;
-
-	if (!mark || ring->proof.several_writers)
-		return;
-	/* The writer was at MARK at this poll; else it was there at this poll or the one before. */
-	still = mark->sequence == ring->writer.active && mark->offset == ring->writer.seen;
-	if (!watch->on) {
-		*watch = (struct stream_watch){.on = true, .mark = *mark, .after = still ? now : stream->polled};
-	} else if (mark->sequence != watch->mark.sequence) {
-		watch->on = watch->before != 0;
-	} else if (mark->offset > watch->mark.offset) {
-		watch->before = watch->before ? watch->before : clock_mono();
-	} else if (still) {
-		watch->after = now;
-	}
-}
-
-/* If CHUNK, whose bytes are DATA, has the watched event, make it the stream's stamp. */
-static void watch_end(struct stream *stream, const struct ring_chunk *chunk, const uint8_t *data)
-{
-	struct stream_watch *watch = &stream->watch;
-	uint32_t at = watch->mark.offset - chunk->offset;
-
-	stream->stepped = stream->stepped || chunk->clock;
-	if (!watch->on || chunk->tail || chunk->unproven || chunk->sequence < watch->mark.sequence)
-		return;
-	if (chunk->sequence > watch->mark.sequence) {
-		watch->on = false;
-		return;
-	}
-	if (chunk->offset > watch->mark.offset || chunk->length < MPROF_EVENT_BYTES_MIN ||
-	    at > chunk->length - MPROF_EVENT_BYTES_MIN)
-		return;
-	stream->stamp = (struct stream_stamp){
-		.number = stream->stamp.number + 1,
-		.guest_ns = mprof_load64(data + at),
-		.after = watch->after,
-		.before = watch->before ? watch->before : chunk->copied.mono,
-		.stepped = stream->stepped,
-	};
-	stream->stepped = watch->on = false;
-}
-
 static void sink_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
 {
 	struct stream *stream = stream_of(sink);
@@ -250,7 +195,7 @@ static void sink_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
 
 	stream_flush(stream);
 	note_flags(stream, chunk);
-	watch_end(stream, chunk, item->data);
+	stream_stamp_chunk(stream, chunk, item->data);
 	item->piece.capture = stream->guest->capture.id;
 	item->piece.chunk = *chunk;
 	if (!chunk->tail)
@@ -606,8 +551,7 @@ int stream_poll(struct stream *stream, uint64_t now, uint64_t *next)
 	}
 	guest_period(guest, now);
 	r = stream->capture.wanted ? capture_step(stream, now) : plain_poll(stream);
-	watch_step(stream, now);
-	stream->polled = now;
+	stream_stamp_poll(stream, now);
 	/*
 	 * The time that another thread took the processor would make the next poll of a fast ring so
 	 * late that its guest could lap it. Asking for the processor's time is a system call, which a

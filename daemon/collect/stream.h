@@ -13,30 +13,11 @@
 
 #include "cadence.h"
 #include "ring.h"
+#include "stream-stamp.h"
 #include "writer.h"
 
 struct guest;
 struct item;
-
-/*
- * An event, and dom0's time of two polls of the ring: it was written after the first and before the
- * second one. Only bounds of the guest's clock are made from it.
- */
-struct stream_stamp {
-	uint64_t number;	/* number of stamps so far; 0 = none yet */
-	uint64_t guest_ns;	/* time of the event, ns of the guest's clock, as the guest wrote it */
-	uint64_t after, before; /* CLOCK_MONOTONIC ns */
-	bool stepped;		/* the guest's clock went back since the last stamp */
-};
-
-/*
- * An event that begins at the confirmed position MARK, and will be a stamp when its bytes are copied.
- */
-struct stream_watch {
-	bool on;
-	struct ring_mark mark;
-	uint64_t after, before; /* as in struct stream_stamp; BEFORE 0 = the event was not seen yet */
-};
 
 struct stream {
 	struct guest *guest; /* NULL = not attached */
