@@ -16,6 +16,7 @@
 
 #include "guest.h"
 #include "log.h"
+#include "stream-stamp.h"
 #include "text.h"
 
 #define FULL_NS	      (5 * NS_PER_MS)	/* time to the next poll if the queue was full */
@@ -194,6 +195,7 @@ static void sink_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
 
 	stream_flush(stream);
 	note_flags(stream, chunk);
+	stream_stamp_chunk(stream, chunk, item->data);
 	item->piece.capture = stream->guest->capture.id;
 	item->piece.chunk = *chunk;
 	if (!chunk->tail)
@@ -549,6 +551,7 @@ int stream_poll(struct stream *stream, uint64_t now, uint64_t *next)
 	}
 	guest_period(guest, now);
 	r = stream->capture.wanted ? capture_step(stream, now) : plain_poll(stream);
+	stream_stamp_poll(stream, now);
 	/*
 	 * The time that another thread took the processor would make the next poll of a fast ring so
 	 * late that its guest could lap it. Asking for the processor's time is a system call, which a

@@ -13,6 +13,7 @@
 
 #include "cadence.h"
 #include "ring.h"
+#include "stream-stamp.h"
 #include "writer.h"
 
 struct guest;
@@ -32,8 +33,12 @@ struct stream {
 	struct item *gap;      /* gap that is not queued yet, because gaps without bytes between them are joined */
 	struct cadence cadence;
 	uint32_t flags; /* ARCHIVE_STREAM_*, as queued last */
-	bool starved;	/* the queue had no room, or evicted its items, since the last poll that found room */
-	bool disk;	/* the queue had no room because nothing is archived */
+	struct stream_stamp stamp;
+	struct stream_watch watch;
+	bool stepped;	 /* the guest's clock went back since the last stamp */
+	uint64_t polled; /* when the last poll began, CLOCK_MONOTONIC ns */
+	bool starved;	 /* the queue had no room, or evicted its items, since the last poll that found room */
+	bool disk;	 /* the queue had no room because nothing is archived */
 	struct {
 		/* Packets and gaps that were counted and then evicted: do not count them again. */
 		uint64_t packets, gaps;

@@ -40,6 +40,8 @@ const struct config_key config_keys[] = {
 	 "a whole number of pages up to 4294967295, or 0 for a quarter of what dom0 can map"},
 	{SECTION_XEN, "console-logs", KIND_PATH, offsetof(struct config, xen_console_logs), 0, 0,
 	 "a directory from / on, or nothing to read no console logs"},
+	{SECTION_XEN, "vcpu-interval", KIND_DURATION, offsetof(struct config, vcpu_interval_ns), NS_PER_MS, NS_PER_S,
+	 "a duration such as 10ms, from 1ms to 1s"},
 	{SECTION_ARCHIVE, "bytes", KIND_BYTES, offsetof(struct config, archive_bytes), 0, INT64_MAX,
 	 BYTES_HINT ", or 0 for no limit"},
 	{SECTION_ARCHIVE, "age", KIND_DURATION, offsetof(struct config, archive_age_ns), 0, INT64_MAX, AGE_HINT},
@@ -87,6 +89,7 @@ const struct config_key config_keys[] = {
 	 BYTES_HINT ", or 0 for no limit"},
 	{SECTION_POLICY, "age", KIND_DURATION, offsetof(struct policy, age_ns), 0, INT64_MAX, AGE_HINT},
 	{SECTION_POLICY, "memtrace", KIND_MEMTRACE, offsetof(struct policy, memtrace), 0, 0, "automatic or asked"},
+	{SECTION_POLICY, "vcpu", KIND_YES, offsetof(struct policy, vcpu), 0, 0, "yes or no"},
 	{SECTION_ACCESS, "certificate", KIND_FILE, offsetof(struct config, access_certificate), 0, 0, FILE_HINT},
 	{SECTION_ACCESS, "key", KIND_FILE, offsetof(struct config, access_key), 0, 0, FILE_HINT},
 	{SECTION_ACCESS, "client-ca", KIND_FILE, offsetof(struct config, access_client_ca), 0, 0, FILE_HINT},
@@ -184,5 +187,7 @@ size_t config_key_policy_size(const struct config_key *key)
 {
 	if (key->kind == KIND_MODE)
 		return sizeof(enum policy_mode);
+	if (key->kind == KIND_YES)
+		return sizeof(bool);
 	return key->kind == KIND_MEMTRACE ? sizeof(enum policy_memtrace) : sizeof(uint64_t);
 }

@@ -497,6 +497,7 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 		.burst_rate = 4 * MIB,
 		.cpu_budget = 0.003,
 		.xen_console_logs = strdup(CONSOLE_LOGS),
+		.vcpu_interval_ns = 10 * NS_PER_MS,
 		.free_space_bytes = 256 * MIB,
 		.wal_limit_bytes = 64 * MIB,
 		.reserve_bytes = 64 * MIB,
@@ -567,6 +568,14 @@ void config_deinit(struct config *c)
 		free(c->policies[i].glob);
 	free(c->policies);
 	*c = (struct config){0};
+}
+
+bool config_any_vcpu(const struct config *c)
+{
+	for (size_t i = 0; i < c->n_policies; i++)
+		if (c->policies[i].values.vcpu)
+			return true;
+	return false;
 }
 
 uint64_t config_free_space(const struct config *c)

@@ -3,14 +3,14 @@
  * sorted by name.
  *
  *  [collector]  queue, queue-per-guest, queue-reserve, flush-interval, burst-rate, cpu-budget
- *  [xen]        pages, console-logs
+ *  [xen]        pages, console-logs, vcpu-interval
  *  [archive]    bytes, age, free-space, wal-limit, reserve
  *  [http]       listen (repeatable; an empty one clears the list), connections
  *  [sink]       listen (as above), streams, streams-per-guest, rate, rate-per-guest, bytes,
  *               bytes-per-guest, age, queue, reconnect
  *  [policy]     every guest; [policy GLOB]: guests whose name matches. The last match wins per key:
  *               mode = continuous | periodic | on-crash, interval, bytes, age,
- *               memtrace = automatic | asked
+ *               memtrace = automatic | asked, vcpu = yes | no
  *  [access]     turns on access control of mprofd-http: certificate, key, client-ca, client-crl,
  *               names (repeatable), tokens, session-life, requests-per-identity, live-per-identity,
  *               handshakes-per-peer
@@ -39,6 +39,7 @@ struct policy {
 	uint64_t bytes;		       /* limit of archived content per guest; 0 = no limit; default 1 GiB */
 	uint64_t age_ns;	       /* age at which content is deleted; 0 = no limit; default 30 days */
 	enum policy_memtrace memtrace; /* default automatic */
+	bool vcpu;		       /* record when the guest's vCPUs ran; default no */
 };
 
 enum grant_kind { GRANT_USER, GRANT_GROUP, GRANT_CERTIFICATE, GRANT_REMOTE };
@@ -62,6 +63,7 @@ struct config {
 	/* Limit of mapped pages, all guests; 0 = 1/4 of dom0's maptrack entries; default 0. */
 	uint64_t xen_pages;
 	char *xen_console_logs;	   /* absolute path; "" = read no console logs; default /var/log/xen/console */
+	uint64_t vcpu_interval_ns; /* time between samples of a guest's vCPUs; default 10 ms; 1 ms to 1 s */
 	uint64_t archive_bytes;	   /* limit of the whole archive; 0 = no limit; default 0 */
 	uint64_t archive_age_ns;   /* age at which content is deleted; 0 = no limit; default 0 */
 	uint64_t free_space_bytes; /* bytes of the file system to keep free; default 256 MiB */
@@ -116,6 +118,9 @@ struct config {
  */
 int config_load(struct config *c, const char *file, char *error, size_t error_size);
 void config_deinit(struct config *c);
+
+/* Return whether some policy has vcpu = yes. */
+bool config_any_vcpu(const struct config *c);
 
 /*
  * Return the number of bytes to keep free on the archive's file system, not counting the reserve

@@ -122,7 +122,7 @@ static int source_choose(struct chosen *chosen, const char *name, const struct c
 			 size_t size)
 {
 	if (strcmp(name, "xen") == 0)
-		return xen_access_open(&chosen->xen, config->xen_console_logs, sentence, size);
+		return xen_access_open(&chosen->xen, config, sentence, size);
 	if (strncmp(name, "dir:", 4) == 0 && name[4]) {
 		chosen->directory = name + 4;
 		return 0;

@@ -103,6 +103,7 @@ enum fault attachment_attach(struct attachment *attachment, struct keys *keys, c
 	attachment->attached = true;
 	attachment->directory = keys->directory;
 	attachment->written = 0;
+	attachment->clock = (struct stream_clock){0};
 	attachment->kick = (struct kick){0};
 	return FAULT_NONE;
 }
@@ -189,6 +190,7 @@ int attachment_poll(struct attachment *attachment, uint64_t now, uint64_t *next)
 	idle = r == 0 && stream->ring.writer.written == attachment->written && stream->cadence.soon == 0 &&
 	       !stream->capture.wanted;
 	attachment->written = stream->ring.writer.written;
+	stream_clock_poll(&attachment->clock, stream, now);
 	*next = kick_polled(&attachment->kick, stream->ring.writer.active, idle, now, *next, &unmask);
 	if (unmask)
 		xen_unmask(attachment->domain->host->xen, attachment->local);

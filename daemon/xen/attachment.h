@@ -9,6 +9,7 @@
 #include "mapping.h"
 #include "memory.h"
 #include "schedule.h"
+#include "stream-clock.h"
 #include "stream.h"
 
 struct domain;
@@ -42,6 +43,7 @@ struct attachment {
 	uint32_t directory; /* grant reference of the first directory page; 0 = none */
 	struct memory_array memory;
 	struct stream stream;
+	struct stream_clock clock; /* of the guest, from the polls of this ring */
 	struct kick kick;
 	uint32_t local;	  /* local port, valid if kick.bound */
 	uint64_t written; /* position up to which the writer had written at the last poll; see ring.h */

@@ -305,6 +305,8 @@ void domain_attachment_run(struct task *task, uint64_t now)
 		domain_renew(domain, now);
 		return;
 	}
+	if (domain->phase == PHASE_ON)
+		vcpu_track_step(&domain->vcpu, now);
 	if (attachment->withdrawn && attachment_withdraw(attachment, now)) {
 		/* Free the attachment, so another stream can have its place. */
 		if (!attachment->dirty && attachment->number)

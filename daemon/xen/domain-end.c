@@ -45,6 +45,7 @@ void domain_close(struct domain *domain, const struct run_end *ending, uint64_t 
 	domain->since = now;
 	domain->capture = 0;
 	domain->keys_gone = false;
+	vcpu_track_end(&domain->vcpu, now);
 	if (domain->has_guest && domain_attached(domain) && domain_wants_end(domain, ending)) {
 		guest_capture_abandon(&domain->guest);
 		capture = domain->unfinished ? guest_capture_again(&domain->guest, domain->unfinished, true)
@@ -72,6 +73,8 @@ void domain_run_end(struct domain *domain)
 	domain->epoch += domain->has_guest;
 	guest_deinit(&domain->guest);
 	domain->has_guest = domain->without_ring = domain->profiled = false;
+	domain->vcpu.streams = 0;
+	domain->vcpu.refused = false;
 	domain->unfinished = 0;
 	memset(domain->numbers_used, 0, sizeof(domain->numbers_used));
 	for (struct attachment *a = domain->attachments; a; a = a->next)
@@ -111,6 +114,7 @@ void domain_closed(struct domain *domain, uint64_t now)
 			attachment_hold(a);
 		attachment_detach(a);
 	}
+	vcpu_track_detach(&domain->vcpu);
 	domain->found_dead = false;
 	domain->since = now;
 	if (domain->has_guest && domain->guest.run)
@@ -146,6 +150,8 @@ void domain_finish(struct domain *domain)
 		for (struct attachment *a = domain->attachments; a && domain->phase == PHASE_ENDING; a = a->next)
 			if (a->attached)
 				domain_attachment_run(&a->task, clock_mono());
+		if (domain->phase == PHASE_ENDING)
+			domain->vcpu.task.run(&domain->vcpu.task, clock_mono());
 		if (domain->phase == PHASE_ENDING)
 			usleep(FINISH_US);
 	}

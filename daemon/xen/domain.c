@@ -378,6 +378,7 @@ struct domain *domain_new(struct host *host, uint32_t domid)
 	domain->since = clock_mono();
 	domain->listed = true;
 	subtree_init(&domain->subtree);
+	vcpu_track_init(&domain->vcpu, domain);
 	domain->next = host->domains;
 	host->domains = domain;
 	host->n_domains++;
@@ -397,6 +398,7 @@ void domain_free(struct domain *domain)
 	schedule_remove(&host->collector->schedule, &domain->task);
 	domain_unwatch(domain);
 	domain_attachments_free(domain);
+	vcpu_track_detach(&domain->vcpu);
 	guest_deinit(&domain->guest);
 	subtree_deinit(&domain->subtree);
 	free(domain->name);

@@ -20,6 +20,7 @@
 #include "limits.h"
 #include "schedule.h"
 #include "subtree.h"
+#include "vcpu-track.h"
 
 #define DOMAIN_ATTACHMENTS_MAX 64u
 
@@ -96,6 +97,8 @@ struct domain {
 	/* The domain was already dead when mprofd read its state: ENDING says how it ended. */
 	bool found_dead;
 	struct run_end ending;
+
+	struct vcpu_track vcpu;
 
 	/* The context of the run's capture. */
 	struct subtree subtree;

@@ -18,12 +18,12 @@
 #define HELPER_OPEN_MAX	    16u
 #define HELPER_SENTENCE_MAX 256u
 
-enum helper_kind { HELPER_READY = 1, HELPER_STATES, HELPER_CONSOLE };
+enum helper_kind { HELPER_READY = 1, HELPER_STATES, HELPER_CONSOLE, HELPER_VCPU };
 
 struct helper_question {
 	uint32_t kind;
-	uint32_t n; /* number of domids; or bytes of the name */
-	uint64_t tag;
+	uint32_t n;   /* number of domids; or bytes of the name; VCPU: the domid, 0 = end */
+	uint64_t tag; /* CONSOLE: any; VCPU: the slot */
 	union {
 		uint32_t domids[HELPER_DOMIDS_MAX];
 		char name[HELPER_NAME_MAX];
@@ -32,7 +32,7 @@ struct helper_question {
 
 struct helper_reply {
 	uint32_t kind;
-	uint32_t n; /* number of states; or bytes of the log or the sentence */
+	uint32_t n; /* number of states; or bytes of the log or the sentence; or number of vCPUs */
 	uint64_t tag;
 	int32_t error;
 	uint32_t flag; /* READY: libxenctrl was found; CONSOLE: the log is not longer */
@@ -48,8 +48,8 @@ struct helper_reply {
 
 /*
  * Run the helper, in the forked process: answer questions on SOCKET until its other end is closed.
- * CONSOLE_LOGS as in helper_start(). Does not return.
+ * OPTIONS as in helper_start(). Does not return.
  */
-_Noreturn void helper_process(int socket, const char *console_logs);
+_Noreturn void helper_process(int socket, const struct helper_options *options);
 
 #endif

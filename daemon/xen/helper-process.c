@@ -1,10 +1,11 @@
 /*
- * The helper's process. It keeps rights that the collector gives up, so it answers only two kinds
- * of question, for the states of domains and for the end of a domain's console, and checks each.
+ * The helper's process. It keeps rights that the collector gives up, so it answers only three kinds
+ * of question, for the states of domains, for the end of a domain's console, and for a record of what
+ * a domain's vCPUs do, and checks each.
  *
- * It reads no guest's memory. From a question it takes domids, which it looks up one by one, and a
- * name, which must be that of a file directly in the directory of logs. After its start it
- * allocates no memory. It ends when the collector closes the socket or dies.
+ * It reads no guest's memory. From a question it takes domids, which it looks up one by one, a slot,
+ * which must exist, and a name, which must be that of a file directly in the directory of logs. After
+ * its start it allocates no memory. It ends when the collector closes the socket or dies.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "helper-message.h"
 #include "rights.h"
+#include "vcpu-recorder.h"
 #include "xenctrl.h"
 
 #define LOG_NAME_MAX (HELPER_NAME_MAX + sizeof("guest-.log"))
@@ -26,7 +29,8 @@
 struct helper_self {
 	int socket;
 	const char *logs;
-	struct xenctrl *xenctrl; /* NULL = libxenctrl was not found: no state is known */
+	struct xenctrl *xenctrl;     /* NULL = libxenctrl was not found: no state is known */
+	struct vcpu_recorder *vcpus; /* NULL = no vCPUs are recorded */
 	struct helper_question question;
 	struct helper_reply reply;
 };
@@ -128,6 +132,23 @@ static size_t states_answer(struct helper_self *self)
 	return reply->n * sizeof(reply->body.states[0]);
 }
 
+/* ---- vCPUs ----------------------------------------------------------------------------------- */
+
+static size_t vcpu_answer(struct helper_self *self)
+{
+	const struct helper_question *q = &self->question;
+	struct helper_reply *reply = &self->reply;
+	uint32_t slot = (uint32_t)q->tag;
+
+	if (!self->vcpus)
+		reply->error = -ENOSYS;
+	else if (q->n)
+		reply->error = vcpu_recorder_begin(self->vcpus, slot, q->n, &reply->n);
+	else
+		reply->error = vcpu_recorder_end(self->vcpus, slot);
+	return 0;
+}
+
 /* ---- the helper's loop ----------------------------------------------------------------------- */
 
 static void reply_send(struct helper_self *self, size_t body)
@@ -152,6 +173,8 @@ static bool question_ok(const struct helper_question *q, size_t len)
 		return q->n <= HELPER_DOMIDS_MAX && len == q->n * sizeof(q->body.domids[0]);
 	case HELPER_CONSOLE:
 		return q->n <= HELPER_NAME_MAX && len == q->n;
+	case HELPER_VCPU:
+		return q->tag < VCPU_SLOTS && len == 0;
 	default:
 		return false;
 	}
@@ -175,7 +198,28 @@ static void question_answer(struct helper_self *self)
 	memset(reply, 0, HELPER_REPLY_HEAD);
 	reply->kind = q->kind;
 	reply->tag = q->tag;
-	reply_send(self, q->kind == HELPER_STATES ? states_answer(self) : console_answer(self));
+	reply_send(self, q->kind == HELPER_STATES    ? states_answer(self)
+			 : q->kind == HELPER_CONSOLE ? console_answer(self)
+						     : vcpu_answer(self));
+}
+
+/* Wait for a question, and sample vCPUs meanwhile. */
+static void question_wait(const struct helper_self *self)
+{
+	struct pollfd pfd = {.fd = self->socket, .events = POLLIN};
+	uint64_t due, now, wait;
+
+	while (self->vcpus && (due = vcpu_recorder_due(self->vcpus)) != 0) {
+		now = clock_mono();
+		wait = due > now ? due - now : 0;
+		if (wait == 0)
+			vcpu_recorder_run(self->vcpus);
+		else if (ppoll(&pfd, 1,
+			       &(struct timespec){.tv_sec = (time_t)(wait / NS_PER_S),
+						  .tv_nsec = (long)(wait % NS_PER_S)},
+			       NULL) != 0)
+			return;
+	}
 }
 
 /*
@@ -209,7 +253,7 @@ static void signals_reset(void)
 	signal(SIGHUP, SIG_IGN);
 }
 
-_Noreturn void helper_process(int socket, const char *console_logs)
+_Noreturn void helper_process(int socket, const struct helper_options *options)
 {
 	static struct helper_self self; /* static, because it is too large for some stacks; only the helper uses it */
 	struct helper_reply *reply = &self.reply;
@@ -219,14 +263,18 @@ _Noreturn void helper_process(int socket, const char *console_logs)
 	/* The collector has the same user, and must not read the helper's memory. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	self.socket = files_close(socket);
-	self.logs = console_logs;
+	self.logs = options->console_logs;
 	reply->kind = HELPER_READY;
 	if (xenctrl_open(&self.xenctrl, reply->body.sentence, sizeof(reply->body.sentence)))
 		reply->n = (uint32_t)strlen(reply->body.sentence);
 	reply->flag = self.xenctrl != NULL;
+	if (self.xenctrl && options->vcpu_area)
+		self.vcpus = vcpu_recorder_new(self.xenctrl, options->vcpu_area, options->vcpu_interval);
 	if (rights_keep_reading())
 		_exit(1);
 	reply_send(&self, reply->n);
-	for (;;)
+	for (;;) {
+		question_wait(&self);
 		question_answer(&self);
+	}
 }

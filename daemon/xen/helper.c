@@ -39,15 +39,15 @@ struct helper {
  * Run the helper in the child. The kernel kills the child when the collector ends. The check of the
  * parent catches a collector that ended before prctl().
  */
-static _Noreturn void child(int socket, pid_t parent, const char *console_logs)
+static _Noreturn void child(int socket, pid_t parent, const struct helper_options *options)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != parent)
 		_exit(0);
-	helper_process(socket, console_logs);
+	helper_process(socket, options);
 }
 
-static int helper_fork(struct helper *helper, const char *console_logs)
+static int helper_fork(struct helper *helper, const struct helper_options *options)
 {
 	pid_t parent = getpid();
 	int ends[2];
@@ -56,7 +56,7 @@ static int helper_fork(struct helper *helper, const char *console_logs)
 		return -errno;
 	helper->pid = fork();
 	if (helper->pid == 0)
-		child(ends[1], parent, console_logs);
+		child(ends[1], parent, options);
 	close(ends[1]);
 	helper->socket = ends[0];
 	return helper->pid < 0 ? -errno : 0;
@@ -169,7 +169,7 @@ static void ready_wait(struct helper *helper)
 	kill(helper->pid, SIGKILL);
 }
 
-int helper_start(struct helper **hp, const char *console_logs)
+int helper_start(struct helper **hp, const struct helper_options *options)
 {
 	CLEANUP(helper_stopp) struct helper *helper = calloc(1, sizeof(*helper));
 	int r;
@@ -177,7 +177,7 @@ int helper_start(struct helper **hp, const char *console_logs)
 	if (!helper)
 		return -ENOMEM;
 	helper->socket = -1;
-	r = helper_fork(helper, console_logs);
+	r = helper_fork(helper, options);
 	if (r)
 		return r;
 	ready_wait(helper);
@@ -226,6 +226,13 @@ int helper_ask_console(struct helper *helper, uint64_t tag, const char *name)
 	return question_send(helper, &question, len);
 }
 
+int helper_ask_vcpu(struct helper *helper, uint32_t slot, uint32_t domid)
+{
+	const struct helper_question question = {.kind = HELPER_VCPU, .n = domid, .tag = slot};
+
+	return question_send(helper, &question, 0);
+}
+
 int helper_next(struct helper *helper, struct helper_answer *answer)
 {
 	const struct helper_reply *reply = &helper->reply;
@@ -235,6 +242,7 @@ int helper_next(struct helper *helper, struct helper_answer *answer)
 	if (r != 1)
 		return r;
 	answer->is_console = reply->kind == HELPER_CONSOLE;
+	answer->is_vcpu = reply->kind == HELPER_VCPU;
 	answer->n = reply->n;
 	answer->tag = reply->tag;
 	answer->error = reply->error;
@@ -244,7 +252,7 @@ int helper_next(struct helper *helper, struct helper_answer *answer)
 	} else if (reply->kind == HELPER_STATES && reply->n <= HELPER_DOMIDS_MAX &&
 		   body == reply->n * sizeof(answer->states[0])) {
 		memcpy(answer->states, reply->body.states, body);
-	} else {
+	} else if (!answer->is_vcpu || body) {
 		helper->gone = true;
 		return -EPIPE;
 	}

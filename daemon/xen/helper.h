@@ -1,8 +1,8 @@
 /*
  * The helper: a process with rights that the collector must not have. It holds a handle of
  * libxenctrl, which may do anything to any domain, and may read root's console logs. It is forked
- * before the collector drops its rights. It answers questions about states and consoles, and reads
- * nothing else.
+ * before the collector drops its rights. It answers questions about states and consoles, and records
+ * what vCPUs do if it is asked to. It reads nothing else.
  *
  * The collector sends a question and fetches the answer later, so the collector never waits. A
  * helper that hangs or has died counts as a helper that knows nothing.
@@ -48,14 +48,22 @@ struct domain_state {
 };
 
 struct helper;
+struct vcpu_area;
+
+struct helper_options {
+	const char *console_logs; /* directory of xenconsoled's logs (guest-NAME.log); "" = read none */
+	/* Where to record what vCPUs do, memory that the helper inherits; NULL = nowhere. */
+	struct vcpu_area *vcpu_area;
+	uint64_t vcpu_interval; /* time between samples, ns */
+};
 
 /*
- * Fork the helper. No other thread may exist yet. CONSOLE_LOGS is the directory of xenconsoled's
- * logs (guest-NAME.log), borrowed for the call; "" = read none. The kernel kills the helper when
+ * Fork the helper. No other thread may exist yet. OPTIONS are borrowed for the call; the area must be
+ * valid in the helper, which is a copy of this process. The kernel kills the helper when
  * the calling thread ends. Wait at most 5 s for the helper's first message; if none comes, the
  * helper counts as gone, which is no failure. Return 0, with the helper in *HP, or -errno.
  */
-int helper_start(struct helper **hp, const char *console_logs);
+int helper_start(struct helper **hp, const struct helper_options *options);
 struct helper *helper_stop(struct helper *helper); /* accepts NULL */
 CLEANUP_DEFINE(struct helper, helper_stop)
 
@@ -81,12 +89,22 @@ int helper_ask_states(struct helper *helper, const uint32_t *domids, size_t n);
  */
 int helper_ask_console(struct helper *helper, uint64_t tag, const char *name);
 
+/*
+ * Ask to begin to record the vCPUs of DOMID, which is not 0, in SLOT of the area; or to end that, if
+ * DOMID is 0. Return values as helper_ask_states().
+ */
+int helper_ask_vcpu(struct helper *helper, uint32_t slot, uint32_t domid);
+
 struct helper_answer {
-	bool is_console;
-	size_t n; /* number of states, or bytes of the log */
+	bool is_console, is_vcpu;
+	size_t n; /* number of states, bytes of the log, or number of vCPUs */
 	struct domain_state states[HELPER_DOMIDS_MAX];
-	uint64_t tag;
-	int error;     /* console: 0; -ENOENT if there is no log, -EINVAL for an impossible name, or another -errno */
+	uint64_t tag; /* console: as in the question; vCPUs: the slot */
+	/*
+	 * console: 0; -ENOENT if there is no log, -EINVAL for an impossible name, or another -errno.
+	 * vCPUs: as vcpu_recorder_begin() and vcpu_recorder_end(); -ENOSYS without area or libxenctrl
+	 */
+	int error;
 	bool complete; /* console: CONSOLE has the whole log */
 	char console[HELPER_CONSOLE_MAX];
 };

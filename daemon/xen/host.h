@@ -12,6 +12,7 @@
 #include "helper.h"
 #include "limits.h"
 #include "value.h"
+#include "vcpu-track.h"
 #include "xen.h"
 
 struct collector;
@@ -38,7 +39,8 @@ struct host {
 	uint64_t store_ready;
 	uint64_t store_urgent; /* the same for urgent steps, see domain_is_urgent() */
 	uint64_t asked; /* since when a question waits for the helper's answer, CLOCK_MONOTONIC ns; 0 = none waits */
-	int lost;	/* -errno if the connection to XenStore is lost; else 0 */
+	struct vcpu_slots vcpus;
+	int lost; /* -errno if the connection to XenStore is lost; else 0 */
 };
 
 /*

@@ -111,6 +111,7 @@ static void helper_lost(struct host *host, const char *how)
 	host->asked = 0;
 	source_of(host)->answers = sd_event_source_disable_unref(source_of(host)->answers);
 	host->helper = helper_stop(host->helper);
+	vcpu_slots_lost(host, clock_mono());
 }
 
 /*
@@ -124,6 +125,7 @@ static void pulse_run(struct task *task, uint64_t now)
 	host_drain(&source->host);
 	if (source->host.asked && now > source->host.asked + SILENT_NS)
 		helper_lost(&source->host, "does not answer");
+	vcpu_slots_pulse(&source->host);
 	collector_at(source->host.collector, task, now + PULSE_NS);
 }
 
@@ -288,7 +290,9 @@ static int on_answer(sd_event_source *source, int fd, uint32_t events, void *con
 	(void)events;
 	while (host->helper && (r = helper_next(host->helper, &xen->answer)) > 0) {
 		host->asked = 0;
-		if (!xen->answer.is_console)
+		if (xen->answer.is_vcpu)
+			vcpu_slots_answer(host, &xen->answer, clock_mono());
+		else if (!xen->answer.is_console)
 			on_states(host, &xen->answer, clock_mono());
 		else
 			for (struct domain *d = host->domains; d; d = d->next)
@@ -411,6 +415,8 @@ static void xen_poll_soon(struct source *source, int64_t run)
 	for (struct attachment *a = domain ? domain->attachments : NULL; a; a = a->next)
 		if (a->attached)
 			collector_at(domain->host->collector, &a->task, clock_mono());
+	if (domain)
+		vcpu_track_poll_soon(&domain->vcpu, clock_mono());
 }
 
 static void xen_count(const struct source *source, size_t *guests, size_t *rings)
@@ -466,6 +472,7 @@ static void xen_close_source(struct source *source)
 	free(xen->host.ports);
 	addresses_deinit(&xen->addresses);
 	helper_stop(xen->host.helper);
+	vcpu_area_free(xen->host.vcpus.area);
 	xen_close(xen->host.xen);
 	free(xen);
 }
@@ -533,6 +540,7 @@ int source_xen_open(struct source **sp, struct collector *collector, struct xen_
 	host->collector = collector;
 	host->xen = TAKE_PTR(access->xen);
 	host->helper = TAKE_PTR(access->helper);
+	host->vcpus.area = TAKE_PTR(access->vcpu_area);
 	host->allowance.limit = pages_limit(host->xen, collector->config);
 	host->knows_states = helper_knows_states(host->helper, &why);
 	if (!host->knows_states)

@@ -7,9 +7,9 @@
 
 #include "source-xen.h"
 
-int xen_access_open(struct xen_access *access, const char *console_logs, char *sentence, size_t size)
+int xen_access_open(struct xen_access *access, const struct config *config, char *sentence, size_t size)
 {
-	(void)console_logs;
+	(void)config;
 	*access = (struct xen_access){0};
 	snprintf(sentence, size,
 		 "--source xen: this build of mprofd has no Xen; "
@@ -27,5 +27,5 @@ int source_xen_open(struct source **sp, struct collector *collector, struct xen_
 {
 	(void)collector;
 	*sp = NULL;
-	return xen_access_open(access, "", sentence, size);
+	return xen_access_open(access, NULL, sentence, size);
 }

@@ -3,13 +3,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config.h"
 #include "helper.h"
 #include "rights.h"
 #include "source-xen.h"
+#include "vcpu-area.h"
 #include "xen.h"
 
-int xen_access_open(struct xen_access *access, const char *console_logs, char *sentence, size_t size)
+int xen_access_open(struct xen_access *access, const struct config *config, char *sentence, size_t size)
 {
+	struct helper_options options = {
+		.console_logs = config->xen_console_logs,
+		.vcpu_interval = config->vcpu_interval_ns,
+	};
 	int r;
 
 	if (!xen_is_dom0()) {
@@ -17,7 +23,14 @@ int xen_access_open(struct xen_access *access, const char *console_logs, char *s
 			 "this machine is no Xen dom0; watch a directory of ring files with --source dir:PATH");
 		return -ENODEV;
 	}
-	r = helper_start(&access->helper, console_logs);
+	if (config_any_vcpu(config)) {
+		options.vcpu_area = access->vcpu_area = vcpu_area_new();
+		if (!access->vcpu_area) {
+			snprintf(sentence, size, "there is no memory to record what vCPUs do");
+			return -ENOMEM;
+		}
+	}
+	r = helper_start(&access->helper, &options);
 	if (r) {
 		snprintf(sentence, size, "the helper process cannot be started: error=%s", strerror(-r));
 		return r;
@@ -35,4 +48,5 @@ void xen_access_close(struct xen_access *access)
 {
 	access->xen = xen_close(access->xen);
 	access->helper = helper_stop(access->helper);
+	access->vcpu_area = vcpu_area_free(access->vcpu_area);
 }

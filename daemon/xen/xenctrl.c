@@ -2,7 +2,9 @@
  * This file does not use Xen's header, because the header fits one version of Xen only. From Xen
  * 4.1 on, in every version, a domain's description (struct xen_domctl_getdomaininfo) begins with
  * the 16-bit domid, two bytes of padding and 32 bits of flags: bit 0 dying, 2 shut down, 3 paused,
- * 16 to 23 the shutdown reason.
+ * 16 to 23 the shutdown reason. From Xen 3.0 on, a vCPU's description (struct
+ * xen_domctl_getvcpuinfo) is its number, three bytes (online, blocked, running), a byte of padding,
+ * the time that it ran as 64 bits, and its processor.
  */
 #include "xenctrl.h"
 
@@ -20,6 +22,7 @@
 #define MINOR_OLDEST	  14u
 #define MINOR_NEWEST	  30u
 #define DESCRIPTION_BYTES 4096u /* bytes for a description; no version needs that many */
+#define VCPU_BYTES	  64u	/* bytes for the description of a vCPU; all versions need 24 */
 
 #define XEN_DYING     (1u << 0)
 #define XEN_SHUTDOWN  (1u << 2)
@@ -31,6 +34,7 @@ struct xenctrl {
 	void *handle;
 	void *(*open)(const struct null_logger *logger, const struct null_logger *builder, unsigned flags);
 	int (*list)(void *handle, uint32_t first, unsigned max, void *descriptions);
+	int (*vcpu)(void *handle, uint32_t domid, uint32_t vcpu, void *description); /* NULL = no such call */
 	int (*close)(void *handle);
 };
 
@@ -63,6 +67,7 @@ static int version_open(struct xenctrl *x, unsigned major, unsigned minor, char 
 	 */
 	*(void **)&x->open = dlsym(x->library, "xc_interface_open");
 	*(void **)&x->list = dlsym(x->library, "xc_domain_getinfolist");
+	*(void **)&x->vcpu = dlsym(x->library, "xc_vcpu_getinfo");
 	*(void **)&x->close = dlsym(x->library, "xc_interface_close");
 	errno = 0;
 	if (!x->open || !x->list || !x->close)
@@ -152,5 +157,27 @@ int xenctrl_state(struct xenctrl *xenctrl, uint32_t domid, struct domain_state *
 	state->flags = DOMAIN_KNOWN | (flags & XEN_DYING ? DOMAIN_DYING : 0) |
 		       (flags & XEN_SHUTDOWN ? DOMAIN_SHUTDOWN : 0) | (flags & XEN_PAUSED ? DOMAIN_PAUSED : 0);
 	state->reason = flags & XEN_SHUTDOWN ? XEN_REASON(flags) : 0;
+	return 0;
+}
+
+bool xenctrl_has_vcpus(const struct xenctrl *xenctrl)
+{
+	return xenctrl->vcpu != NULL;
+}
+
+int xenctrl_vcpu(struct xenctrl *xenctrl, uint32_t domid, uint32_t vcpu, struct vcpu_info *info)
+{
+	alignas(16) uint8_t description[VCPU_BYTES] = {0};
+
+	*info = (struct vcpu_info){0};
+	if (!xenctrl->vcpu)
+		return -ENOSYS;
+	errno = 0;
+	if (xenctrl->vcpu(xenctrl->handle, domid, vcpu, description))
+		return errno > 0 ? -errno : -EIO;
+	info->online = description[4];
+	info->blocked = description[5];
+	info->running = description[6];
+	memcpy(&info->cpu_time, description + 8, sizeof(info->cpu_time));
 	return 0;
 }

@@ -25,6 +25,15 @@ enum mprof_thread_type {
 	MPROF_THREAD_UNKNOWN = 99, /* written by a recorder for a type that it does not know */
 };
 
+/*
+ * The streams of a guest have numbers below this. Those from here on are mprofd's own (schema/vcpu.md):
+ * their times are estimates, from which nobody estimates the guest's clock again.
+ */
+#define MPROF_STREAM_HOST 1024u
+/* The threads of the stream vcpu: vCPU N has the id MPROF_THREAD_VCPU - N, and N is below 8,192. */
+#define MPROF_THREAD_VCPU (-1986228341)
+#define MPROF_IS_VCPU(id) ((id) <= MPROF_THREAD_VCPU && (id) > MPROF_THREAD_VCPU - 8192)
+
 #define MPROF_EVENT_HEADER_BYTES 9u	/* u64 timestamp, u8 id */
 #define MPROF_EVENT_BYTES_MIN	 17u	/* bytes of the shortest events with the ids 0 to 13, switch and gc */
 #define MPROF_EXTRA_HEADER_BYTES 3u	/* of an event `extra`, behind the event header: u16 length, u8 kind */

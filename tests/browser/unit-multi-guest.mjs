@@ -7,7 +7,7 @@ import {Camera} from "../../client/viewer/trace/camera.js";
 import {drawn, strips} from "../../client/viewer/compare/guest-strips.js";
 import {tailed} from "../../client/viewer/trace/tail.js";
 import {clockText, memberView} from "../../client/viewer/compare/multi-guest.js";
-import {copied, realNs} from "../../client/viewer/trace/stamps.js";
+import {copied, realNs, stamps} from "../../client/viewer/trace/stamps.js";
 
 const stamp = (offset, mono) => ({offset, mono: String(mono), real: "2026-01-01T00:00:00.000000005Z"});
 
@@ -30,6 +30,20 @@ test("packets with clock readings become numbers, others are left out", () => {
 		{copied: {first: stamp(1, "x"), last: stamp(1, 1)}},
 	])
 		assert.equal(copied([{...packet, ...change}]).length, 0, JSON.stringify(change));
+});
+
+test("the clock of a guest is estimated from its own streams", async () => {
+	const asked = [];
+	const api = {
+		async *pages(path) {
+			asked.push(path);
+			yield [];
+		},
+	};
+	const member = {streams: [{stream: 0}, {stream: 1023}, {stream: 1024}], packets: ({stream}) => `packets ${stream}`};
+
+	assert.equal((await stamps(api, member)).length, 2);
+	assert.deepEqual(asked, ["packets 0", "packets 1023"]);
 });
 
 test("wall times keep their nanoseconds", () => {

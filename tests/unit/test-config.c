@@ -85,7 +85,8 @@ static void test_values(void)
 			      "# a comment\n"
 			      "flush-interval = 250ms\n"
 			      "cpu-budget = 0.25\n"
-			      "[xen]\npages = 70000\nconsole-logs = /srv/first\nconsole-logs = /srv/consoles of xen\n"
+			      "[xen]\npages = 70000\nconsole-logs = /srv/first\nconsole-logs = /srv/consoles of "
+			      "xen\nvcpu-interval = 20ms\n"
 			      "[ archive ] # so what\n"
 			      "age = 0\n"
 			      "bytes = 123B\n"
@@ -103,6 +104,8 @@ static void test_values(void)
 	CHECK(c.cpu_budget > 0.2499 && c.cpu_budget < 0.2501);
 	CHECK_EQ_UINT(c.xen_pages, 70000);
 	CHECK_EQ_STR(c.xen_console_logs, "/srv/consoles of xen");
+	CHECK_EQ_UINT(c.vcpu_interval_ns, S / 50);
+	CHECK(!config_any_vcpu(&c));
 	CHECK_EQ_UINT(c.archive_age_ns, 0);
 	CHECK_EQ_UINT(c.archive_bytes, 123);
 	if (CHECK(c.listen && c.listen[0] && c.listen[1] && !c.listen[2])) {
@@ -150,7 +153,7 @@ static void test_policies(void)
 
 	CHECK_EQ_INT(load(&c, "[policy]\nbytes = 5M\nage = 1d\n"
 			      "[policy web-*]\nmode = periodic\ninterval = 5s\n"
-			      "[policy web-[0-9]]\nmode = on-crash\nmemtrace = asked\n"
+			      "[policy web-[0-9]]\nmode = on-crash\nmemtrace = asked\nvcpu = yes\n"
 			      "[policy a-guest-with-a-name-that-is-longer-than-fifty-bytes-of-text]\nbytes = 7M\n"
 			      "[policy []x]-[!]y]]\nbytes = 8M\n[policy \\[z]\nbytes = 9M\n"
 			      "[policy *]\nage = 2d\n"),
@@ -164,8 +167,9 @@ static void test_policies(void)
 	p = config_policy(&c, "web-x");
 	CHECK(p.mode == POLICY_PERIODIC && p.interval_ns == 5 * S && p.bytes == 5u << 20 &&
 	      p.memtrace == MEMTRACE_AUTOMATIC);
+	CHECK(!p.vcpu && config_any_vcpu(&c));
 	p = config_policy(&c, "web-1");
-	CHECK(p.mode == POLICY_ON_CRASH && p.interval_ns == 5 * S && p.memtrace == MEMTRACE_ASKED);
+	CHECK(p.mode == POLICY_ON_CRASH && p.interval_ns == 5 * S && p.memtrace == MEMTRACE_ASKED && p.vcpu);
 	p = config_policy(&c, "a-guest-with-a-name-that-is-longer-than-fifty-bytes-of-text");
 	CHECK(p.bytes == 7u << 20);
 	p = config_policy(&c, "a-guest-with-a-name-that-is-longer-than-fifty-bytes-of-texu");
@@ -247,6 +251,9 @@ static void test_faults(void)
 		{"[policy [a][]\n", 1, "has a [ without its ]"},
 		{"[policy]\nmode = sometimes\n", 2, "continuous, periodic or on-crash"},
 		{"[policy]\nmemtrace = yes\n", 2, "automatic or asked"},
+		{"[policy]\nvcpu = on\n", 2, "yes or no"},
+		{"[xen]\nvcpu-interval = 900us\n", 2, "from 1ms to 1s"},
+		{"[xen]\nvcpu-interval = 2s\n", 2, "from 1ms to 1s"},
 		{"[policy]\nqueue = 1M\n", 2, "[policy] has no key queue"},
 		{"[policy]\nage = 1d\n   bytes = x\n", 3, "bytes = x"},
 		{"[policy]\nage = 1d\nage = 2w\n", 3, "age = 2w"},

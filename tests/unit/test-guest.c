@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "check.h"
 #include "guest.h"
 
@@ -955,6 +956,45 @@ static void test_without_memory(void)
 	world_deinit(&w);
 }
 
+/*
+ * A stamp of a stream says when an event was written: after one poll and before another one. The
+ * ring is polled at each event, now and then, and rarely; the guest's clock counts from somewhere else.
+ */
+static void test_stamps(void)
+{
+	static const unsigned shares[] = {1, 3, 40};
+	static struct world w;
+	static uint64_t written[4000]; /* for each event when it was written, CLOCK_MONOTONIC ns */
+
+	for (unsigned s = 0; s < ARRAY_SIZE(shares); s++) {
+		uint64_t first, seen = 0, numbers = 0;
+
+		if (!world_init(&w, "web", 64u * MIB, MIB, NS_PER_S))
+			break;
+		first = w.toys[1].time + 10;
+		for (unsigned i = 0; i < ARRAY_SIZE(written); i++) {
+			const struct stream_stamp *stamp = &w.streams[1].stamp;
+			uint64_t event;
+
+			written[i] = clock_mono();
+			toy_write(&w.toys[1], 1);
+			if (i % shares[s] == 0)
+				poll_stream(&w, 1);
+			if (stamp->number == numbers)
+				continue;
+			numbers = stamp->number;
+			event = (stamp->guest_ns - first) / 10;
+			if (!CHECK(event <= i && event >= seen))
+				break;
+			CHECK(stamp->after <= written[event] && written[event] <= stamp->before);
+			CHECK(!stamp->stepped);
+			seen = event;
+		}
+		CHECK(numbers > (shares[s] > 10 ? 2 : 100));
+		world_deinit(&w);
+	}
+}
+
 int main(void)
 {
 	CHECK_RUN(test_interrupted_poll);
@@ -976,5 +1016,6 @@ int main(void)
 	CHECK_RUN(test_context);
 	CHECK_RUN(test_counters);
 	CHECK_RUN(test_without_memory);
+	CHECK_RUN(test_stamps);
 	return check_done();
 }

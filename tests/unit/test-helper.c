@@ -23,6 +23,11 @@
 
 static char logs[64];
 
+static int start(struct helper **helper, const char *console_logs)
+{
+	return helper_start(helper, &(struct helper_options){.console_logs = console_logs});
+}
+
 static void file_write(const char *name, const char *text, size_t len)
 {
 	CLEANUP(fclosep) FILE *file = NULL;
@@ -82,7 +87,7 @@ static void test_tails(void)
 
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = (char)(i * 31 >> 3);
-	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
+	if (!CHECK_EQ_INT(start(&helper, logs), 0))
 		return;
 	file_write("guest-web.log", "boot\r\npanic\n", 12);
 	CHECK_EQ_INT(console_error(helper, "web", &answer), 0);
@@ -110,7 +115,7 @@ static void test_hostile_names(void)
 	static struct helper_answer answer;
 	char name[HELPER_NAME_MAX + 2], path[256], to[256];
 
-	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
+	if (!CHECK_EQ_INT(start(&helper, logs), 0))
 		return;
 	/* Make the file that a helper would read which accepted "../x" as a name. */
 	path_of("guest-..", path, sizeof(path));
@@ -148,7 +153,7 @@ static void test_no_logs(void)
 	for (size_t i = 0; i < 2; i++) {
 		CLEANUP(helper_stopp) struct helper *helper = NULL;
 
-		if (CHECK_EQ_INT(helper_start(&helper, none[i]), 0))
+		if (CHECK_EQ_INT(start(&helper, none[i]), 0))
 			CHECK_EQ_INT(console_error(helper, "web", &answer), -ENOENT);
 	}
 }
@@ -161,7 +166,7 @@ static void test_states(void)
 	static uint32_t domids[HELPER_DOMIDS_MAX + 1];
 	const char *sentence;
 
-	if (!CHECK_EQ_INT(helper_start(&helper, ""), 0))
+	if (!CHECK_EQ_INT(start(&helper, ""), 0))
 		return;
 	CHECK_EQ_INT(helper_ask_states(helper, domids, HELPER_DOMIDS_MAX + 1), -EINVAL);
 	CHECK_EQ_INT(helper_ask_states(helper, domids, HELPER_DOMIDS_MAX), 0);
@@ -185,7 +190,7 @@ static void test_bounded(void)
 	unsigned asked = 0;
 	int r;
 
-	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
+	if (!CHECK_EQ_INT(start(&helper, logs), 0))
 		return;
 	/*
 	 * Answers that nobody has read count as open requests. This limits the bytes in both
@@ -213,7 +218,7 @@ static void test_death(void)
 	uint32_t domid = 1;
 	pid_t pid;
 
-	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
+	if (!CHECK_EQ_INT(start(&helper, logs), 0))
 		return;
 	pid = helper_pid();
 	/* systemd sends these signals to all processes of a unit. The helper ignores them. */
@@ -238,7 +243,7 @@ static void test_hangs(void)
 	uint64_t began;
 	unsigned asked = 0;
 
-	if (!CHECK_EQ_INT(helper_start(&helper, logs), 0))
+	if (!CHECK_EQ_INT(start(&helper, logs), 0))
 		return;
 	kill(helper_pid(), SIGSTOP);
 	while (helper_ask_console(helper, asked, "web") == 0 && asked < 1000)
@@ -264,7 +269,7 @@ static void test_collector_dies(void)
 	CHECK_EQ_INT(pipe(ready), 0);
 	collector = fork();
 	if (collector == 0) {
-		_exit(helper_start(&helper, logs) || write(ready[1], "r", 1) != 1 || pause());
+		_exit(start(&helper, logs) || write(ready[1], "r", 1) != 1 || pause());
 	}
 	CHECK_EQ_INT(read(ready[0], &byte, 1), 1);
 	kill(collector, SIGKILL);
@@ -302,7 +307,7 @@ static void test_keeps_little(void)
 	CLEANUP(fclosep) FILE *file = NULL;
 	char path[64], name[32] = "";
 
-	if (!CHECK(spare >= 0) || !CHECK_EQ_INT(helper_start(&helper, logs), 0))
+	if (!CHECK(spare >= 0) || !CHECK_EQ_INT(start(&helper, logs), 0))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/comm", helper_pid());
 	file = fopen(path, "re");
@@ -315,6 +320,42 @@ static void test_keeps_little(void)
 		CHECK_EQ_UINT(files_open(helper_pid()), 0);
 	else if (!helper_knows_states(helper, NULL))
 		CHECK_EQ_UINT(files_open(helper_pid()), 4);
+}
+
+/* Without memory to record into, each question about vCPUs is refused. */
+static void test_vcpus_off(void)
+{
+	CLEANUP(helper_stopp) struct helper *helper = NULL;
+	static struct helper_answer answer;
+
+	if (!CHECK_EQ_INT(start(&helper, logs), 0))
+		return;
+	for (uint32_t domid = 0; domid < 2; domid++) {
+		if (!CHECK_EQ_INT(helper_ask_vcpu(helper, 63, domid), 0) || !answer_wait(helper, &answer))
+			return;
+		CHECK(answer.is_vcpu && !answer.is_console);
+		CHECK_EQ_UINT(answer.tag, 63);
+		CHECK_EQ_INT(answer.error, -ENOSYS);
+	}
+	CHECK_EQ_INT(console_error(helper, "absent", &answer), -ENOENT);
+}
+
+/* A slot that does not exist ends the helper, as every malformed question does. */
+static void test_hostile_slots(void)
+{
+	static const uint32_t slots[] = {64, UINT32_MAX};
+	static struct helper_answer answer;
+
+	for (size_t i = 0; i < 2; i++) {
+		CLEANUP(helper_stopp) struct helper *helper = NULL;
+		struct pollfd pfd = {.events = POLLIN};
+
+		if (!CHECK_EQ_INT(start(&helper, logs), 0) || !CHECK_EQ_INT(helper_ask_vcpu(helper, slots[i], 1), 0))
+			return;
+		pfd.fd = helper_fd(helper);
+		CHECK_EQ_INT(poll(&pfd, 1, WAIT_MS), 1);
+		CHECK_EQ_INT(helper_next(helper, &answer), -EPIPE);
+	}
 }
 
 static int entry_remove(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -344,6 +385,8 @@ int main(void)
 	CHECK_RUN(test_hangs);
 	CHECK_RUN(test_collector_dies);
 	CHECK_RUN(test_keeps_little);
+	CHECK_RUN(test_vcpus_off);
+	CHECK_RUN(test_hostile_slots);
 	logs_remove();
 	return check_done();
 }

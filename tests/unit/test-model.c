@@ -78,6 +78,39 @@ static void test_empty(void)
 	mprof_model_free(m);
 }
 
+/* A duration called running is time in which its thread ran, also beside other threads. */
+static void test_ran_beside(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	uint32_t stream, ran = 0;
+
+	m = fresh(&stream);
+	CHECK_EQ_INT(add(m, stream, 100, MPROF_EVENT_extra, 7, 40, "running"), MPROF_OK);
+	CHECK_EQ_INT(add(m, stream, 110, MPROF_EVENT_extra, 8, 60, "running"), MPROF_OK);
+	CHECK_EQ_INT(add(m, stream, 120, MPROF_EVENT_extra, 7, 20, "runnings"), MPROF_OK);
+	CHECK_EQ_INT(add(m, stream, 130, MPROF_EVENT_extra, MPROF_THREAD_NONE, 10, "running"), MPROF_OK);
+	CHECK_EQ_INT(add(m, stream, 140, MPROF_EVENT_extra, 7, 500, "running"), MPROF_OK);
+	CHECK_EQ_INT(add(m, stream, 9000, MPROF_EVENT_extra, 8, 5, "waiting"), MPROF_OK);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	for (uint32_t i = 0; i < v->n_threads; i++) {
+		const struct mprof_thread *t = &v->threads[i];
+		uint64_t sum = 0;
+
+		for (uint32_t a = t->first_activation; a != MPROF_NONE; a = v->activations[a].next, ran++)
+			sum += v->activations[a].end - v->activations[a].start;
+		if (t->id == 7)
+			CHECK_EQ_UINT(sum, 40 + 140); /* no event is before time 0 */
+		if (t->id == 8)
+			CHECK_EQ_UINT(sum, 60);
+		if (t->id == 8) /* it lives as long as what it does */
+			CHECK(t->end >= 9000);
+	}
+	CHECK_EQ_UINT(ran, 3);
+	mprof_model_free(m);
+}
+
 /* At each moment, the piece of a stream's durations is the one that began last and has not ended. */
 static void test_pieces(void)
 {
@@ -616,6 +649,7 @@ int main(void)
 {
 	CHECK_RUN(test_empty);
 	CHECK_RUN(test_pieces);
+	CHECK_RUN(test_ran_beside);
 	CHECK_RUN(test_misuse);
 	CHECK_RUN(test_streams);
 	CHECK_RUN(test_gap);

@@ -949,6 +949,77 @@ static void test_waited(void)
 	story_deinit(&s);
 }
 
+/* Put the lines of the explanation of thread ID into TEXT, which has SIZE bytes. */
+static void explain(const struct story *s, int64_t id, char *text, size_t size)
+{
+	struct mprof_explanation *e = mprof_explanation_new(s->v, s->w, NULL);
+	const struct mprof_explanation_piece *pieces;
+	size_t used = 0;
+	uint32_t n;
+
+	CHECK_EQ_INT(mprof_explanation_why(e, thread(s, id)), MPROF_OK);
+	pieces = mprof_explanation_pieces(e, &n);
+	for (uint32_t i = 0; i < n && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%.*s",
+					 i && pieces[i].line != pieces[i - 1].line ? "\n" : "", (int)pieces[i].bytes,
+					 mprof_explanation_text(e) + pieces[i].offset);
+	mprof_explanation_free(e);
+}
+
+/* The time that a guest's vCPUs ran during a wait tells "slow" from "not run". */
+static void test_vcpus(void)
+{
+	static const int64_t first = MPROF_THREAD_VCPU, second = MPROF_THREAD_VCPU - 1;
+	static const struct line waits[] = {
+		CREATES(1000, 0, 2, Task),
+		CREATES(2000, 2, 3, Task),
+		DOES(9000, fulfills, 3, 3),
+		DOES(9000, read, 2, 3),
+		DOES(9500, fulfills, 2, 2),
+		CREATES(20000, 0, 4, Task),
+		MARKS(20000, 4),
+		DOES(29000, switch, 0, 7),
+	};
+	static const struct {
+		uint64_t time;
+		int64_t thread, ns;
+		const char *name;
+	} did[] = {
+		/* 4 us before the wait do not count. */
+		{6000, first, 9000, "waiting"}, {9000, first, 3000, "running"},	 {9000, second, 8000, "blocked"},
+		{19000, first, 1000, "other"},	{29000, first, 5000, "waiting"}, {29000, second, 8000, "not running"},
+		{29000, 7, 9000, "running"},
+	};
+	char text[4000];
+	struct story s;
+
+	for (unsigned with = 0; with < 2; with++) {
+		story_begin(&s);
+		for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+			story_add(s.m, &waits[i]);
+		for (size_t i = 0; with && i < sizeof(did) / sizeof(did[0]); i++)
+			story_add(s.m, &(struct line){did[i].time, MPROF_EVENT_extra, did[i].thread, did[i].ns, 0,
+						      did[i].name});
+		story_end(&s);
+		explain(&s, 2, text, sizeof(text));
+		CHECK(!strstr(text, "vCPUs") == !with);
+		if (with)
+			CHECK(strstr(text, "\n  in that time the guest's vCPUs ran for 3.000 µs, waited for a "
+					   "processor for 5.000 µs "
+					   "and were blocked for 8.000 µs\n"));
+		explain(&s, 4, text, sizeof(text));
+		if (with)
+			CHECK(strstr(
+				text,
+				"\n  in that time the guest was not run: its vCPUs waited for a processor for 5.000 µs "
+				"and waited or were blocked for 8.000 µs"));
+		/* What ran last is a thread of the program. */
+		if (mprof_why_last(s.w, 0, true) != MPROF_NONE)
+			CHECK(id_of(&s, s.v->activations[mprof_why_last(s.w, 0, true)].thread) >= 0);
+		story_deinit(&s);
+	}
+}
+
 /* Check that the sentences of the explanation deny a signal only if there was none. */
 static void program_check_words(struct program *p, uint32_t i)
 {
@@ -1027,6 +1098,7 @@ static void test_no_memory(void)
 int main(void)
 {
 	CHECK_RUN(test_waited);
+	CHECK_RUN(test_vcpus);
 	CHECK_RUN(test_missed_signal);
 	CHECK_RUN(test_wait_unsaid);
 	CHECK_RUN(test_equal_times);

@@ -303,6 +303,23 @@ class Guest(Talk):
         with open(self.path("dom"), encoding="utf-8") as f:
             return f.read()
 
+    def vcpus(self, *states):
+        """Set what each vCPU does from now on: "running", "waiting", "blocked", "offline", or a number, the share of time that
+        it runs; a share may stand with another state, as in ("waiting", 0.5)."""
+        now, lines, self.ran = time.monotonic_ns(), [], getattr(self, "ran", {})
+        for number, said in enumerate(states):
+            state, share = said if isinstance(said, tuple) else (said, float(said == "running"))
+            ran, since, rate = self.ran.get(number, (0, now, 0))
+            self.ran[number] = (ran + (now - since) // 1000 * rate, now, round(share * 1000))
+            lines.append(f"{int(state != 'offline')} {int(state == 'blocked')} {int(state == 'running')} {' '.join(map(str, self.ran[number]))}\n")
+        self.replace("vcpu", "".join(lines))
+
+    def replace(self, name, text):
+        """Write a file of the simulation at once."""
+        with open(os.path.join(self.store.path, "new"), "w", encoding="utf-8") as f:
+            f.write(text)
+        os.rename(f.name, self.path(name))
+
     def stop(self, reason):
         """Stop the guest by itself: crashed, poweroff, reboot, suspend, watchdog or soft-reset. Its
         nodes stay. Return when."""

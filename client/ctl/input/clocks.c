@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/ids.h>
+
 #include "api.h"
 #include "cleanup.h"
 #include "clocks.h"
@@ -142,9 +144,15 @@ static const json_t *find_run(const json_t *domain, int64_t run)
 	return NULL;
 }
 
+/*
+ * Return whether stream NUMBER shall be read for the clock of S. Mprofd's own streams have the guest's
+ * clock, and only the guest's streams determine it.
+ */
 static bool is_selected(const struct selection *s, int64_t number)
 {
-	return !s->stream || strtoll(s->stream, NULL, 10) == number;
+	int64_t wanted = s->stream ? strtoll(s->stream, NULL, 10) : MPROF_STREAM_HOST;
+
+	return number < MPROF_STREAM_HOST && (wanted >= MPROF_STREAM_HOST || wanted == number);
 }
 
 /* Read the stamps of stream NUMBER: of the selected part first, then of more of the run. */

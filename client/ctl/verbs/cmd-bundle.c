@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/ids.h>
+
 #include "array.h"
 #include "bundle.h"
 #include "cleanup.h"
@@ -107,7 +109,9 @@ static int take_stream(struct bundle_job *x, struct http *h, const struct trace_
 	if (!m)
 		return say_memory();
 	r = read_member(x, m, &t->hosts, operand, &s);
-	r = r ? r : clocks_read(clocks, h, t, &s);
+	if (r || number >= MPROF_STREAM_HOST)
+		return r;
+	r = clocks_read(clocks, h, t, &s);
 	return r || t->kind != SOURCE_CAPTURE ? r : clocks_read_run(clocks, h, json, number);
 }
 

@@ -75,6 +75,8 @@ static void tell_waited(const struct why_text *w)
 		explain_put(w->e, ", up to ");
 		explain_time(w->e, wait.to);
 		explain_line(w->e);
+		if (n == 0)
+			explain_vcpus(w->e, w->thread->stream, wait.from, wait.to);
 		thread = wait.other;
 		limit = wait.to;
 	}
@@ -310,8 +312,10 @@ enum mprof_status mprof_explanation_why(struct mprof_explanation *e, uint32_t th
 	else
 		tell_chain(&w);
 	verdicts[a.verdict](&w);
-	if (a.verdict != MPROF_WHY_RESOLVED)
+	if (a.verdict != MPROF_WHY_RESOLVED) {
+		explain_vcpus(e, w.thread->stream, a.since, a.end);
 		tell_helpers(&w);
+	}
 	return explain_end(e);
 }
 

@@ -47,6 +47,11 @@ void explain_name(struct mprof_explanation *e, uint32_t stream);
  * program itself" for a root.
  */
 void explain_who(struct mprof_explanation *e, uint32_t thread, uint64_t time);
+/*
+ * Append a line on what the vCPUs of the guest of STREAM did from FROM to TO, ns; nothing if the trace
+ * does not tell. It takes time in proportion to the durations of the trace.
+ */
+void explain_vcpus(struct mprof_explanation *e, uint32_t stream, uint64_t from, uint64_t to);
 /* As explain_who(), and append ` at ` and TIME. */
 void explain_who_when(struct mprof_explanation *e, uint32_t thread, uint64_t time);
 

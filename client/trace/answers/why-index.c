@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mprof/ids.h>
 #include <mprof/model.h>
 
 #include "alias.h"
@@ -312,6 +313,8 @@ static void find_last(struct mprof_why *w)
 	memset(w->last, 0xff, (size_t)n * 2 * sizeof(*w->last));
 	for (uint32_t i = 0; i < w->view->n_activations; i++) {
 		t = &w->view->threads[w->view->activations[i].thread];
+		if (MPROF_IS_VCPU(t->id))
+			continue;
 		slot = last_slot(w, t->stream);
 		keep_later(w, &w->last[slot], i);
 		if (!(t->flags & MPROF_THREAD_ROOT))

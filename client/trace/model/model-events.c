@@ -13,7 +13,8 @@
 #include "alias.h"
 #include "model-state.h"
 
-#define MARKER "__should_resolve"
+#define MARKER	"__should_resolve"
+#define RUNNING "running" /* name of a duration in which its thread ran */
 /* Largest number of events that get room at once, and largest number of thread ids in one event. */
 #define TOGETHER 64u
 #define IDS	 2u
@@ -314,9 +315,33 @@ static void on_gc(const struct step *step)
 		};
 }
 
+/* Add the time in which THREAD ran beside the running thread of its stream, as a vCPU does. */
+static void ran_beside(const struct step *step, uint32_t thread)
+{
+	uint64_t took = (uint64_t)step->e->number;
+
+	*(struct mprof_activation *)grow_take(&step->m->arrays[MODEL_ACTIVATIONS], sizeof(struct mprof_activation)) =
+		(struct mprof_activation){
+			.start = step->time > took ? step->time - took : 0,
+			.end = step->time,
+			.thread = thread,
+			.next = MPROF_NONE,
+		};
+	model_thread(step->m, thread)->first_activation = step->m->arrays[MODEL_ACTIVATIONS].n - 1;
+}
+
 static void on_duration(const struct step *step)
 {
 	uint32_t thread = thread_of(step, step->e->context);
+	struct mprof_thread *t = model_thread(step->m, thread);
+
+	if (step->e->text && step->e->text_bytes == sizeof(RUNNING) - 1 &&
+	    memcmp(step->e->text, RUNNING, sizeof(RUNNING) - 1) == 0 &&
+	    !(t->flags & (MPROF_THREAD_ROOT | MPROF_THREAD_ENDED)))
+		ran_beside(step, thread);
+	/* A thread lives at least as long as what it does. */
+	if (!(t->flags & MPROF_THREAD_ROOT) && *model_checked(step->m, thread) < step->time)
+		*model_checked(step->m, thread) = step->time;
 
 	*(struct mprof_duration *)grow_take(&step->m->arrays[MODEL_DURATIONS], sizeof(struct mprof_duration)) =
 		(struct mprof_duration){

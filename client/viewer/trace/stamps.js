@@ -6,6 +6,9 @@ const PAGES_MAX = 20; /* most pages of a stream's packets to read; with fewer pa
 /* Bytes of a run whose stamps are read when a capture is too short for its clock. */
 const RUN_AMOUNT = String(64 << 20);
 
+/* Streams from this number on are mprofd's own: their times are estimates (schema/vcpu.md). */
+const STREAM_HOST = 1024;
+
 /** Return the RFC 3339 time TEXT with up to nine digits of a second as ns since 1970, or null. */
 export function realNs(text) {
 	const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/.exec(text ?? "");
@@ -56,6 +59,7 @@ export async function stamps(api, member, options) {
 	};
 
 	for (const stream of member.streams) {
+		if (stream.stream >= STREAM_HOST) continue;
 		await read(member.packets(stream));
 		/*
 		 * A capture may be too short to determine its clock. Read the stamps of the whole

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <mprof/ids.h>
 #include <mprof/ring.h>
 
 #include "json.h"
@@ -323,7 +324,9 @@ bool resource_pick(struct exchange *x, const struct resource *res, const struct 
 	for (size_t i = 0; i < res->n_streams; i++) {
 		if (!has_stream(res, &res->streams[i]))
 			continue;
-		if (wanted == UINT64_MAX || wanted == res->streams[i].number) {
+		/* A stream that mprofd itself records about the guest must be named. */
+		if (wanted == UINT64_MAX ? res->streams[i].number < MPROF_STREAM_HOST
+					 : wanted == res->streams[i].number) {
 			*stream = &res->streams[i];
 			n++;
 		}

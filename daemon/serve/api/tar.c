@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <mprof/ids.h>
+
 #include "body.h"
 #include "clock.h"
 #include "embedded.h"
@@ -294,6 +296,10 @@ static int tar_time(struct tarball *t, uint64_t until)
 	int rc = 0;
 
 	while (rc == 0 && t->at < t->n && clock_mono() < until) {
+		if (t->files[t->at].number >= MPROF_STREAM_HOST) {
+			t->at++;
+			continue;
+		}
 		if (!t->timing)
 			guest_clock_stream(&t->clock, t->reader, t->scratch, &t->files[t->at].plan.selection);
 		rc = guest_clock_step(&t->clock, until);

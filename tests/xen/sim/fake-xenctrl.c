@@ -1,5 +1,5 @@
 /*
- * libxenctrl.so.4.17 for the helper that asks for domain states: the three functions that the
+ * libxenctrl.so.4.17 for the helper that asks for domain states: the four functions that the
  * helper calls, which answer from the simulation's files. The helper loads the library at run time,
  * because the library's soname has the version of Xen. LD_LIBRARY_PATH makes the helper find this
  * library.
@@ -40,4 +40,21 @@ int xc_domain_getinfolist(xc_interface *xch, uint32_t first, unsigned int max, x
 		first = domain.domid + 1;
 	}
 	return (int)n;
+}
+
+int xc_vcpu_getinfo(xc_interface *xch, uint32_t domid, uint32_t vcpu, xc_vcpuinfo_t *info)
+{
+	struct sim_vcpu of;
+
+	(void)xch;
+	if (!sim_vcpu(domid, vcpu, &of)) {
+		errno = ESRCH;
+		return -1;
+	}
+	*info = (xc_vcpuinfo_t){.vcpu = vcpu};
+	info->online = (uint8_t)of.online;
+	info->blocked = (uint8_t)of.blocked;
+	info->running = (uint8_t)of.running;
+	info->cpu_time = of.cpu_time;
+	return 0;
 }

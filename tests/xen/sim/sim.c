@@ -170,6 +170,35 @@ bool sim_domain_from(unsigned first, struct sim_domain *domain)
 	return found;
 }
 
+bool sim_vcpu(unsigned domid, unsigned number, struct sim_vcpu *vcpu)
+{
+	char path[512], line[160];
+	unsigned long long ran, since;
+	struct sim_domain domain;
+	bool found = false;
+	unsigned at = 0;
+	long long rate;
+	FILE *f;
+
+	sim_path(path, sizeof(path), "vcpu-asked");
+	if (access(path, F_OK) != 0) {
+		f = fopen(path, "we");
+		if (f)
+			fclose(f);
+	}
+	sim_path(path, sizeof(path), "vcpu.%u", domid);
+	f = sim_domain(domid, &domain) ? fopen(path, "re") : NULL;
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = at++ == number;
+	if (f)
+		fclose(f);
+	if (!found || sscanf(line, "%u %u %u %llu %llu %lld", &vcpu->online, &vcpu->blocked, &vcpu->running, &ran,
+			     &since, &rate) != 6)
+		return false;
+	vcpu->cpu_time = ran + (uint64_t)((int64_t)(sim_now() - since) / 1000 * rate);
+	return true;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /*

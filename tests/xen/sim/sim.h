@@ -14,6 +14,10 @@
  *                mapping waits
  *  slow.N        milliseconds that a mapping takes
  *  slow-disk     additional milliseconds of each write to the disk
+ *  vcpu.N        its vCPUs, a line of numbers for each: online, blocked and running (0 or 1), the time that it
+ *                had run by a moment (ns), that moment (CLOCK_MONOTONIC ns), and how much it runs since then
+ *                (thousandths, may be negative)
+ *  vcpu-asked    exists when somebody has asked for a vCPU
  *  maps.N        struct sim_maps: the pages of it that dom0 has mapped
  *  ports.N       its event channels for dom0, one word each (SIM_PORT_…)
  *  evtchn        struct sim_evtchn: dom0's ends of the event channels
@@ -100,6 +104,14 @@ bool sim_tell(const char *name, const void *record, size_t size);
 bool sim_domain(unsigned domid, struct sim_domain *domain);
 /* Read the state of the domain with the lowest domid that is FIRST or greater. */
 bool sim_domain_from(unsigned first, struct sim_domain *domain);
+
+struct sim_vcpu {
+	unsigned online, blocked, running;
+	uint64_t cpu_time; /* now, ns */
+};
+
+/* Read the state of vCPU NUMBER of domain DOMID. Return false if it does not exist. */
+bool sim_vcpu(unsigned domid, unsigned number, struct sim_vcpu *vcpu);
 
 /*
  * Map N pages of a domain at consecutive addresses. The caller unmaps them with munmap. If a page
