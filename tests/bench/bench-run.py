@@ -134,7 +134,7 @@ class Nginx(Server):
             return False
 
     def load(self):
-        command = ["wrk", "-t1", "-c16", f"-d{SECONDS}", self.url]
+        command = ["wrk", "-t1", "-c16", "--timeout", "120s", f"-d{SECONDS}", self.url]
         said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
         if "Non-2xx" in said or "Socket errors" in said:
             wrong(f"nginx: {said}")
