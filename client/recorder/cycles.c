@@ -271,14 +271,12 @@ static bool look_again(struct mprof_cycles *c, const struct state *s, uint64_t *
 	return state_store(c, s->version, &next, floor);
 }
 
-uint64_t mprof_cycles_now(void *cycles)
+/* Return the time when the state is about to change, or beyond its limit. */
+static __attribute__((noinline, cold)) uint64_t slow_now(struct mprof_cycles *c)
 {
-	struct mprof_cycles *c = cycles;
 	struct state s;
 	uint64_t n, ns, floor;
 
-	if (!c->counter)
-		return c->forbidden ? clock_ask() : clock_load();
 	for (unsigned i = 0; i < TRIES; i++) {
 		if (!state_load(c, &s))
 			continue;
@@ -295,4 +293,25 @@ uint64_t mprof_cycles_now(void *cycles)
 	ns = clock_load();
 	floor = __atomic_load_n(&c->floor, __ATOMIC_RELAXED);
 	return ns > floor ? ns : floor;
+}
+
+uint64_t mprof_cycles_now(void *cycles)
+{
+	struct mprof_cycles *c = cycles;
+	uint32_t version = __atomic_load_n(&c->version, __ATOMIC_ACQUIRE);
+	uint64_t at, ns, slope, limit, n;
+
+	if (!c->counter)
+		return c->forbidden ? clock_ask() : clock_load();
+	/* As state_load() and slow_now(), for the fields that most calls need. */
+	at = __atomic_load_n(&c->at, __ATOMIC_RELAXED);
+	ns = __atomic_load_n(&c->ns, __ATOMIC_RELAXED);
+	slope = __atomic_load_n(&c->slope, __ATOMIC_RELAXED);
+	limit = __atomic_load_n(&c->limit, __ATOMIC_RELAXED);
+	n = counter_load() - at;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (__builtin_expect(n < limit && !(version & 1) && __atomic_load_n(&c->version, __ATOMIC_RELAXED) == version,
+			     1))
+		return ns + cycles_ns(n, slope);
+	return slow_now(c);
 }

@@ -130,6 +130,10 @@ static void header_withdraw(uint8_t *p, uint16_t count)
 
 #endif
 
+/* Most events need neither: kept out of the path of the others, which then needs fewer registers. */
+#define RARE	  __attribute__((noinline, cold))
+#define LIKELY(x) __builtin_expect((x), 1)
+
 /* Copy N bytes without calling memcpy: a guest may have no memcpy. */
 static void copy(uint8_t *to, const uint8_t *from, size_t n)
 {
@@ -391,7 +395,7 @@ static uint64_t event_time(struct mprof_recorder *r, uint64_t ns)
  * Make the next packet of the ring the active one. The packet is empty, and its header keeps the
  * old count until the first event is published.
  */
-static void packet_turn(struct mprof_recorder *r)
+static RARE void packet_turn(struct mprof_recorder *r)
 {
 	uint64_t old;
 
@@ -422,7 +426,7 @@ static uint64_t first_time(const struct mprof_recorder *r, uint64_t ns)
 }
 
 /* Count a dropped event. An interrupt may do the same at any time. */
-static void drop(struct mprof_recorder *r, enum mprof_drop reason)
+static RARE void drop(struct mprof_recorder *r, enum mprof_drop reason)
 {
 #if __GCC_ATOMIC_LLONG_LOCK_FREE == 2
 	__atomic_fetch_add(&r->dropped[reason], 1, __ATOMIC_RELAXED);
@@ -438,12 +442,12 @@ static void drop(struct mprof_recorder *r, enum mprof_drop reason)
  * packet if it does not fit this one, and write its timestamp and id. Return the place for its other
  * fields. An event ends strictly before its packet's end, as in every ring of this format.
  */
-static uint8_t *event_begin(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes, uint64_t ns)
+static inline uint8_t *event_begin(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes, uint64_t ns)
 {
 	uint8_t *at;
 
 	ns = event_time(r, ns);
-	if (bytes >= r->room - r->content)
+	if (!LIKELY(bytes < r->room - r->content))
 		packet_turn(r);
 	if (r->content == MPROF_PACKET_HEADER_BYTES)
 		r->first_ns = ns = first_time(r, ns);
@@ -457,7 +461,7 @@ static uint8_t *event_begin(struct mprof_recorder *r, enum mprof_event_id id, si
 }
 
 /* Publish the event of BYTES bytes that event_begin began. */
-static void event_publish(struct mprof_recorder *r, size_t bytes)
+static inline void event_publish(struct mprof_recorder *r, size_t bytes)
 {
 	r->content += (uint32_t)bytes;
 	release();
@@ -482,7 +486,7 @@ static bool is_kept(const struct mprof_recorder *r, const uint8_t *p)
 #if __GCC_ATOMIC_INT_LOCK_FREE == 2
 
 /* Keep an event of BYTES bytes. Return the place for its fields, or NULL if there is no room. */
-static uint8_t *kept_open(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes, uint64_t ns)
+static RARE uint8_t *kept_open(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes, uint64_t ns)
 {
 	uint32_t need = (uint32_t)bytes + KEPT_LENGTH, at;
 
@@ -500,7 +504,7 @@ static uint8_t *kept_open(struct mprof_recorder *r, enum mprof_event_id id, size
 }
 
 /* Write the kept events behind the event that they interrupted. The caller has set r->busy. */
-static void kept_write(struct mprof_recorder *r)
+static RARE void kept_write(struct mprof_recorder *r)
 {
 	uint32_t at = 0, bytes, used = __atomic_load_n(&r->kept_bytes, __ATOMIC_RELAXED);
 	const uint8_t *from;
@@ -549,14 +553,14 @@ static bool kept_any(const struct mprof_recorder *r)
 
 #endif
 
-/* Record the number of dropped events, at the time NS, if it has changed since it was recorded. */
-static void say_dropped(struct mprof_recorder *r, uint64_t ns)
+/* Record the number of dropped events, at the time NS. */
+static RARE void say_dropped(struct mprof_recorder *r, uint64_t ns)
 {
 	const size_t text = sizeof(DROPPED), bytes = MPROF_EVENT_HEADER_BYTES + 16 + text;
 	uint64_t drops = r->drops;
 	uint8_t *p;
 
-	if (drops == r->drops_said || !fits(r, bytes))
+	if (!fits(r, bytes))
 		return;
 	r->drops_said = drops;
 	p = event_begin(r, MPROF_EVENT_counter, bytes, ns);
@@ -574,7 +578,7 @@ static void say_dropped(struct mprof_recorder *r, uint64_t ns)
  * *NESTED is true), or the event is too big and was dropped. The clock is read first, because the clock
  * function may record events or stop the recorder.
  */
-static bool enter(struct mprof_recorder *r, size_t bytes, uint64_t *ns, bool *nested)
+static inline bool enter(struct mprof_recorder *r, size_t bytes, uint64_t *ns, bool *nested)
 {
 	*nested = false;
 	if (!r->memory)
@@ -591,19 +595,21 @@ static bool enter(struct mprof_recorder *r, size_t bytes, uint64_t *ns, bool *ne
 		return false;
 	r->busy = true;
 	barrier();
-	say_dropped(r, *ns);
+	if (!LIKELY(r->drops == r->drops_said))
+		say_dropped(r, *ns);
 	return true;
 }
 
 /* Write what interrupts have recorded, and let events be written again. */
-static void leave(struct mprof_recorder *r)
+static inline void leave(struct mprof_recorder *r)
 {
 	for (;;) {
-		kept_write(r);
+		if (!LIKELY(!kept_any(r)))
+			kept_write(r);
 		barrier();
 		r->busy = false;
 		barrier();
-		if (!kept_any(r))
+		if (LIKELY(!kept_any(r)))
 			return;
 		/* An interrupt came behind kept_write(). */
 		r->busy = true;
@@ -614,13 +620,13 @@ static void leave(struct mprof_recorder *r)
  * Open an event of BYTES bytes and write its timestamp and id. Return the place for its other
  * fields, or NULL if the event is dropped.
  */
-static uint8_t *event_open(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes)
+static inline uint8_t *event_open(struct mprof_recorder *r, enum mprof_event_id id, size_t bytes)
 {
 	bool nested;
 	uint64_t ns;
 	uint8_t *p;
 
-	if (enter(r, bytes, &ns, &nested))
+	if (LIKELY(enter(r, bytes, &ns, &nested)))
 		return event_begin(r, id, bytes, ns);
 	if (!nested)
 		return NULL;
@@ -631,7 +637,7 @@ static uint8_t *event_open(struct mprof_recorder *r, enum mprof_event_id id, siz
 }
 
 /* Close the event of BYTES bytes whose place event_open returned as P. */
-static void event_close(struct mprof_recorder *r, const uint8_t *p, size_t bytes)
+static inline void event_close(struct mprof_recorder *r, const uint8_t *p, size_t bytes)
 {
 	if (is_kept(r, p))
 		return;
@@ -640,7 +646,7 @@ static void event_close(struct mprof_recorder *r, const uint8_t *p, size_t bytes
 }
 
 /* Record an event with one field: switch (the thread) or gc (the duration). */
-static void record_one(struct mprof_recorder *r, enum mprof_event_id id, uint64_t number)
+static __attribute__((noinline)) void record_one(struct mprof_recorder *r, enum mprof_event_id id, uint64_t number)
 {
 	const size_t bytes = MPROF_EVENT_HEADER_BYTES + 8;
 	uint8_t *p = event_open(r, id, bytes);
@@ -652,7 +658,8 @@ static void record_one(struct mprof_recorder *r, enum mprof_event_id id, uint64_
 }
 
 /* Record an event with two fields, the threads THREAD and OTHER. */
-static void record_two(struct mprof_recorder *r, enum mprof_event_id id, int64_t thread, int64_t other)
+static __attribute__((noinline)) void record_two(struct mprof_recorder *r, enum mprof_event_id id, int64_t thread,
+						 int64_t other)
 {
 	const size_t bytes = MPROF_EVENT_HEADER_BYTES + 16;
 	uint8_t *p = event_open(r, id, bytes);

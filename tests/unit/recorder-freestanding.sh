@@ -43,7 +43,6 @@ if command -v clang >/dev/null; then
 	cat >"$tmp/order.c" <<-END
 		#include "$root/client/recorder/recorder.c"
 		void close_event(struct mprof_recorder *r, size_t bytes) { event_publish(r, bytes); }
-		void turn_packet(struct mprof_recorder *r) { packet_turn(r); }
 	END
 	for level in -O1 -O2 -Os; do
 		for how in "" -DMPROF_RECORDER_HALVES; do
@@ -56,9 +55,9 @@ if command -v clang >/dev/null; then
 				closes="fence 24 fence 28"
 				turns="30 fence 24 fence 28 fence"
 			fi
-			if [ "$(order close_event)" != "$closes" ] || [ "$(order turn_packet)" != "$turns" ]; then
+			if [ "$(order close_event)" != "$closes" ] || [ "$(order packet_turn)" != "$turns" ]; then
 				echo "recorder.c with $level $how: an event is closed by stores at \"$(order close_event)\" and not \"$closes\"," \
-					"a packet turned by \"$(order turn_packet)\" and not \"$turns\""
+					"a packet turned by \"$(order packet_turn)\" and not \"$turns\""
 				exit 1
 			fi
 		done

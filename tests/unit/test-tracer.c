@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -290,13 +291,14 @@ static void test_short_threads_wrap(void)
 /* ---- signals ---------------------------------------------------------------------------------- */
 
 static _Thread_local int64_t signal_number;
-static atomic_uint_fast64_t from_signals;
+static atomic_uint_fast64_t from_signals, signals; /* events that handlers recorded; handlers that ran */
 
 static void on_signal(int signal)
 {
 	int error = errno;
 
 	(void)signal;
+	signals++;
 	from_signals += record(THREADS_MAX - 1 - (int64_t)(syscall(SYS_gettid) % 1000), ++signal_number);
 	errno = error;
 }
@@ -337,6 +339,50 @@ static void test_signals(void)
 	/* Rings may have been lapped, so only their order can be checked. Nothing hangs, and no ring is torn. */
 	f = read_rings(files.folder);
 	CHECK(f.events > 0);
+	stop();
+	signal(SIGUSR1, SIG_DFL);
+}
+
+static atomic_uint finished;
+
+static void *interrupted(void *context)
+{
+	const struct work *w = context;
+
+	for (unsigned i = 0; i < w->events; i++)
+		record(w->thread, i);
+	atomic_fetch_add(&finished, 1);
+	while (atomic_load(&storming))
+		sched_yield();
+	return NULL;
+}
+
+/* Each event of a thread and of its signal handlers is in a ring, or counted as dropped. */
+static void test_signals_counted(void)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct work works[60];
+	pthread_t threads[60];
+	struct found f;
+
+	start(1 << 20, 4);
+	sigaction(SIGUSR1, &action, NULL);
+	atomic_store(&signals, 0);
+	atomic_store(&finished, 0);
+	atomic_store(&storming, true);
+	for (unsigned i = 0; i < 60; i++) {
+		works[i] = (struct work){.thread = i, .events = 2000};
+		CHECK_EQ_INT(pthread_create(&threads[i], NULL, interrupted, &works[i]), 0);
+	}
+	for (unsigned i = 0; atomic_load(&finished) < 60; i++)
+		if (atomic_load(&signals) < 50000)
+			pthread_kill(threads[i % 60], SIGUSR1);
+	atomic_store(&storming, false);
+	for (unsigned i = 0; i < 60; i++)
+		pthread_join(threads[i], NULL);
+	f = read_rings(files.folder);
+	CHECK(atomic_load(&signals) > 0);
+	CHECK_EQ_UINT(f.events + mprof_tracer_dropped(), UINT64_C(60) * 2000 + atomic_load(&signals));
 	stop();
 	signal(SIGUSR1, SIG_DFL);
 }
@@ -575,6 +621,7 @@ int main(void)
 	CHECK_RUN(test_short_threads);
 	CHECK_RUN(test_short_threads_wrap);
 	CHECK_RUN(test_signals);
+	CHECK_RUN(test_signals_counted);
 	CHECK_RUN(test_fork);
 	CHECK_RUN(test_fork_without_events);
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
