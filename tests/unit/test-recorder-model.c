@@ -10,6 +10,11 @@
 
 #define PROGRAMS 400u
 #define CALLS	 600u
+#ifdef MPROF_RECORDER_HALVES
+#define CONTINUES false /* a size may be half stored there */
+#else
+#define CONTINUES true
+#endif
 
 /* ---- random numbers --------------------------------------------------------------------------- */
 
@@ -180,7 +185,7 @@ static void step(bool clock, uint64_t *ns)
 		model.compatible = !model.compatible;
 		mprof_recorder_compatible(&recorder, model.compatible);
 	}
-	if (below(200) == 0) {
+	if (CONTINUES && below(200) == 0) {
 		continued++;
 		CHECK_EQ_INT(mprof_recorder_continue(&recorder, ring, model.size, (unsigned)model.packets,
 						     clock ? real_clock : NULL, NULL),
@@ -240,7 +245,7 @@ static void test_programs(void)
 		CHECK(kinds_seen[kind] > 1000);
 	CHECK(turns_seen > 10000);
 	CHECK(drops_seen > 1000);
-	CHECK(continued > 100);
+	CHECK(!CONTINUES || continued > 100);
 }
 
 int main(void)
