@@ -1,0 +1,126 @@
+-- The fleet's database, migration 4: shards, and the check. Forward only: a released migration is never edited.
+CREATE EXTENSION IF NOT EXISTS postgres_fdw;
+GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw TO fleet_owner;
+SET ROLE fleet_owner;
+
+-- Make the foreign table of a shard's state. The foreign server NAME and its user mapping for fleet_owner are there.
+CREATE FUNCTION fleet.add_shard(name text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	theirs record;
+	ours integer := (SELECT max(number) FROM fleet_store.migration);
+BEGIN
+	EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I (epoch uuid, migration integer, buckets smallint[]) SERVER %I
+		OPTIONS (schema_name ''fleet_store'', table_name ''state'')', 'state_' || name, name);
+	EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I (what text, host text, month date, key text) SERVER %I
+		OPTIONS (schema_name ''fleet_store'', table_name ''problem'')', 'problem_' || name, name);
+	EXECUTE format('SELECT * FROM fleet_store.%I', 'state_' || name) INTO theirs;
+	IF theirs.migration <> ours THEN
+		RAISE EXCEPTION 'shard "%" has migration % and the hub has %: migrate the older one', name, theirs.migration, ours;
+	END IF;
+END
+$$;
+
+-- Serve bucket N from a shard, which keeps it.
+CREATE FUNCTION fleet.attach_bucket(n integer, shard text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+	SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+	p text := 'p' || to_char(n, 'FM00');
+	base text;
+	there boolean;
+BEGIN
+	EXECUTE format('SELECT $1 = ANY (s.buckets) FROM fleet_store.%I s', 'state_' || shard) USING n INTO there;
+	IF there IS NOT TRUE THEN
+		RAISE EXCEPTION 'shard "%" does not keep bucket %: run fleet.make_bucket(%) there, or move the bucket', shard, n, n;
+	END IF;
+	INSERT INTO fleet_store.bucket VALUES (n, shard);
+	FOREACH base IN ARRAY ARRAY['capture', 'capture_piece', 'pinned_piece', 'packet_piece', 'run', 'usage', 'lost'] LOOP
+		-- A piece has up to 1 MiB, so few are fetched at once; rows of other tables are small.
+		EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I PARTITION OF fleet_store.%I FOR VALUES WITH (MODULUS 64, REMAINDER %s)
+			SERVER %I OPTIONS (schema_name ''fleet_store'', fetch_size %L)', base || '_' || p, base, n, shard,
+			CASE WHEN base LIKE '%piece' THEN '4' ELSE '5000' END);
+	END LOOP;
+	EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I PARTITION OF fleet_store.task FOR VALUES IN (%s)
+		SERVER %I OPTIONS (schema_name ''fleet_store'')', 'task_' || p, n, shard);
+END
+$$;
+
+-- Serve bucket N no more; a shard keeps it. Its hosts try again until it is attached.
+CREATE FUNCTION fleet.detach_bucket(n integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+	SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_variable
+DECLARE
+	base text;
+BEGIN
+	DELETE FROM fleet_store.bucket b WHERE b.bucket = n AND b.shard IS NOT NULL;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'no shard keeps bucket %', n;
+	END IF;
+	FOREACH base IN ARRAY ARRAY['capture', 'capture_piece', 'pinned_piece', 'packet_piece', 'run', 'usage', 'lost', 'task'] LOOP
+		EXECUTE format('DROP FOREIGN TABLE fleet_store.%I', base || '_p' || to_char(n, 'FM00'));
+	END LOOP;
+END
+$$;
+
+-- Look for rows in this server's own buckets that lack the row that they belong to, and for captures whose pieces are not those announced.
+CREATE FUNCTION fleet_store.problems() RETURNS TABLE (what text, host text, month date, key text) LANGUAGE plpgsql STABLE SECURITY DEFINER
+	SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	n smallint;
+	p text;
+BEGIN
+	FOR n IN SELECT b.bucket FROM fleet_store.bucket b WHERE b.shard IS NULL ORDER BY 1 LOOP
+		p := 'p' || to_char(n, 'FM00');
+		RETURN QUERY EXECUTE format('WITH piece AS (
+				SELECT host, month, archive, capture, count(*) AS pieces, sum(octet_length(data) + octet_length(ends)) AS bytes FROM (
+					SELECT host, month, archive, capture, data, ends FROM fleet_store.%I
+					UNION ALL SELECT host, month, archive, capture, data, ends FROM fleet_store.%I) q GROUP BY 1, 2, 3, 4)
+			SELECT CASE WHEN c.host IS NULL THEN ''pieces without a capture'' ELSE ''capture without some of its pieces'' END,
+				coalesce(c.host, piece.host), coalesce(c.month, piece.month),
+				concat_ws('' '', coalesce(c.archive, piece.archive), coalesce(c.capture, piece.capture))
+			FROM piece FULL JOIN fleet_store.%I c USING (host, month, archive, capture)
+			WHERE c.host IS NULL OR (coalesce(piece.pieces, 0), coalesce(piece.bytes, 0)) <> (c.got_pieces, c.got_bytes)
+				OR c.finished IS NOT NULL AND (c.got_pieces, c.got_bytes) <> (c.pieces, c.bytes)',
+			'capture_piece_' || p, 'pinned_piece_' || p, 'capture_' || p);
+		RETURN QUERY EXECUTE format('SELECT ''packets without a run'', host, month, concat_ws('' '', archive, run)
+			FROM (SELECT DISTINCT host, month, archive, run FROM fleet_store.%I) q
+			WHERE NOT EXISTS (SELECT FROM fleet_store.%I r WHERE (r.host, r.month, r.archive, r.run) = (q.host, q.month, q.archive, q.run))',
+			'packet_piece_' || p, 'run_' || p);
+		RETURN QUERY EXECUTE format('SELECT ''capture without its month'', host, month, concat_ws('' '', archive, capture)
+			FROM fleet_store.%I c WHERE NOT EXISTS (SELECT FROM fleet_store.%I u WHERE (u.host, u.month) = (c.host, c.month))',
+			'capture_' || p, 'usage_' || p);
+	END LOOP;
+END
+$$;
+GRANT EXECUTE ON FUNCTION fleet_store.problems TO fleet_router;
+CREATE VIEW fleet_store.problem AS SELECT * FROM fleet_store.problems();
+
+-- Look for everything that keys would forbid on one server. Return a row for each problem.
+CREATE FUNCTION fleet.check() RETURNS TABLE (what text, host text, month date, key text) LANGUAGE plpgsql SECURITY DEFINER
+	SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	at text;
+	theirs record;
+	ours integer := (SELECT max(number) FROM fleet_store.migration);
+BEGIN
+	RETURN QUERY SELECT * FROM fleet_store.problems();
+	RETURN QUERY SELECT 'bucket that no server keeps', NULL::text, NULL::date, n::text FROM generate_series(0, 63) n
+		WHERE NOT EXISTS (SELECT FROM fleet_store.bucket b WHERE b.bucket = n);
+	FOR at IN SELECT DISTINCT b.shard FROM fleet_store.bucket b WHERE b.shard IS NOT NULL LOOP
+		EXECUTE format('SELECT * FROM fleet_store.%I', 'state_' || at) INTO theirs;
+		IF theirs.migration <> ours THEN
+			RETURN QUERY SELECT 'shard with another migration than the hub', NULL::text, NULL::date, at;
+		END IF;
+		RETURN QUERY SELECT 'bucket of a shard that the hub serves from elsewhere', NULL::text, NULL::date, concat_ws(' ', at, n)
+			FROM unnest(theirs.buckets) n WHERE NOT EXISTS (SELECT FROM fleet_store.bucket b WHERE (b.bucket, b.shard) = (n, at));
+		RETURN QUERY SELECT 'bucket that its shard does not keep', NULL::text, NULL::date, concat_ws(' ', at, b.bucket)
+			FROM fleet_store.bucket b WHERE b.shard = at AND b.bucket <> ALL (theirs.buckets);
+		RETURN QUERY EXECUTE format('SELECT * FROM fleet_store.%I', 'problem_' || at);
+	END LOOP;
+	RETURN QUERY SELECT DISTINCT 'captures of a host that is not registered', c.host, NULL::date, NULL::text FROM fleet_store.capture c
+		WHERE NOT EXISTS (SELECT FROM fleet_store.host h WHERE h.host = c.host);
+END
+$$;
+GRANT EXECUTE ON FUNCTION fleet.check TO fleet_admin;
+RESET ROLE;
