@@ -39,7 +39,7 @@ GRANT USAGE ON SCHEMA fleet_store TO fleet_router;
 ALTER DEFAULT PRIVILEGES FOR ROLE fleet_owner REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
 ALTER DEFAULT PRIVILEGES FOR ROLE fleet_owner IN SCHEMA fleet_store GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO fleet_router;
 -- fleet_owner ends transactions of hosts that stay open.
-GRANT pg_signal_backend TO fleet_owner;
+GRANT pg_signal_backend, pg_read_all_stats TO fleet_owner;
 SET ROLE fleet_owner;
 
 -- This server. One row.
@@ -78,7 +78,7 @@ CREATE TABLE fleet_store.capture (
 	at           timestamptz NOT NULL,   -- head's member real, to a microsecond
 	week         date NOT NULL,          -- the Monday of that week, in UTC
 	guest        text NOT NULL,
-	image        text,
+	image        text,                   -- at most 255 bytes, as guest: an index has both
 	reason       text,
 	lost_packets bigint NOT NULL,
 	pieces       integer NOT NULL,       -- announced
@@ -91,7 +91,7 @@ CREATE TABLE fleet_store.capture (
 	pinned       boolean NOT NULL DEFAULT false,
 	note         text NOT NULL DEFAULT '',
 	cause        text,                   -- captures that end alike have the same; NULL: not known
-	sentence     text,                   -- the cause in words
+	sentence     text,                   -- the cause in words, at most 1,024 bytes
 	last_ran     text,                   -- the thread that ran last
 	annotated    timestamptz,            -- NULL: the annotator has not read the capture
 	failure      text,                   -- why the annotator failed; NULL: it did not
@@ -296,6 +296,11 @@ BEGIN
 	END LOOP;
 	EXECUTE format('CREATE TABLE fleet_store.%I PARTITION OF fleet_store.task FOR VALUES IN (%s)', 'task_' || p, n);
 	EXECUTE format('CREATE INDEX ON fleet_store.%I (at) WHERE finished IS NOT NULL', 'capture_' || p);
+	-- The views of 0005-views.sql read these two alone.
+	EXECUTE format('CREATE INDEX ON fleet_store.%I (host, cause, image, week) INCLUDE (at, guest, sentence)
+		WHERE finished IS NOT NULL AND kind IN (''crash'', ''watchdog'')', 'capture_' || p);
+	EXECUTE format('CREATE INDEX ON fleet_store.%I (host) INCLUDE (kind, at, finished, lost_packets) WHERE finished IS NOT NULL',
+		'capture_' || p);
 	EXECUTE format('CREATE INDEX ON fleet_store.%I (begun) WHERE annotated IS NULL', 'capture_' || p);
 	EXECUTE format('CREATE TRIGGER task_run BEFORE INSERT ON fleet_store.%I FOR EACH ROW EXECUTE FUNCTION fleet_store.task_run()',
 		'task_' || p);

@@ -209,7 +209,7 @@ BEGIN
 	PERFORM fleet_store.room_take(month, room, 0, quota, true);
 	INSERT INTO fleet_store.capture (host, month, archive, capture, kind, at, week, guest, image, reason, lost_packets, pieces, bytes, room, head)
 		VALUES (me, month, archive, capture, head ->> 'kind', at, date_trunc('week', at AT TIME ZONE 'UTC')::date, head ->> 'guest',
-			fleet_store.head_text(head, 'image', 4096), fleet_store.head_text(head, 'reason', 4096),
+			fleet_store.head_text(head, 'image', 255), fleet_store.head_text(head, 'reason', 4096),
 			coalesce(fleet_store.head_number(head, 'lost_packets'), 0), pieces, bytes, room, head);
 	RETURN 'new';
 END
@@ -288,8 +288,11 @@ BEGIN
 			AND k.finished IS NULL AND k.got_pieces = k.pieces AND k.got_bytes = k.bytes;
 	GET DIAGNOSTICS counted = ROW_COUNT;
 	IF counted = 1 THEN
-		-- A hint for programs beside the hub. Anybody who is connected can send such notices.
-		PERFORM pg_notify('fleet', 'capture');
+		-- A hint for programs beside the hub. Every session can send such notices, and fill the queue; a full queue would refuse
+		-- this transaction.
+		IF pg_notification_queue_usage() < 0.25 THEN
+			PERFORM pg_notify('fleet', 'capture');
+		END IF;
 		RETURN 'new';
 	END IF;
 	SELECT k.finished, k.pieces, k.bytes, k.got_pieces, k.got_bytes INTO c FROM fleet_store.capture k

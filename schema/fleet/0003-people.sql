@@ -149,9 +149,9 @@ CREATE FUNCTION fleet.annotate(host text, month date, archive uuid, capture bigi
 DECLARE
 	changed bigint;
 BEGIN
-	IF octet_length(cause) > 64 OR octet_length(sentence) > 4096 OR octet_length(last_ran) > 4096 OR octet_length(failure) > 4096
+	IF octet_length(cause) > 64 OR octet_length(sentence) > 1024 OR octet_length(last_ran) > 4096 OR octet_length(failure) > 4096
 		OR cause IS NOT NULL AND failure IS NOT NULL THEN
-		RAISE EXCEPTION 'cause has at most 64 bytes and the texts 4096, and a capture has a cause or a failure';
+		RAISE EXCEPTION 'cause has at most 64 bytes, sentence 1024 and the other texts 4096, and a capture has a cause or a failure';
 	END IF;
 	UPDATE fleet_store.capture k SET cause = annotate.cause, sentence = annotate.sentence, last_ran = annotate.last_ran,
 			failure = annotate.failure, annotated = now()

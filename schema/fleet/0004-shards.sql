@@ -35,10 +35,11 @@ BEGIN
 	END IF;
 	INSERT INTO fleet_store.bucket VALUES (n, shard);
 	FOREACH base IN ARRAY ARRAY['capture', 'capture_piece', 'pinned_piece', 'packet_piece', 'run', 'usage', 'lost'] LOOP
-		-- A piece has up to 1 MiB, so few are fetched at once; rows of other tables are small.
+		-- A piece has up to 1 MiB, so few are fetched at once. Lists need the newest rows of each bucket, and questions some
+		-- groups of each.
 		EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I PARTITION OF fleet_store.%I FOR VALUES WITH (MODULUS 64, REMAINDER %s)
 			SERVER %I OPTIONS (schema_name ''fleet_store'', fetch_size %L)', base || '_' || p, base, n, shard,
-			CASE WHEN base LIKE '%piece' THEN '4' ELSE '5000' END);
+			CASE WHEN base LIKE '%piece' THEN '4' ELSE '200' END);
 	END LOOP;
 	EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I PARTITION OF fleet_store.task FOR VALUES IN (%s)
 		SERVER %I OPTIONS (schema_name ''fleet_store'')', 'task_' || p, n, shard);

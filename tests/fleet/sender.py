@@ -53,10 +53,10 @@ class Host:
     def hello(self, version=1, clock=None):
         return self.call("hello", schema_version=version, archive=self.archive, clock=clock)[0]
 
-    def begin(self, number, real, pieces, **head):
-        head = {"kind": "crash", "real": str(real), "mono": "1", "guest": "web", "run": 1} | head
+    def begin(self, number, at, pieces, **head):
+        head = {"kind": "crash", "real": str(at), "mono": "1", "guest": "web", "run": 1} | head
         size = sum(len(p["data"]) + len(p["ends"]) for p in pieces)
-        return self.one("begin_capture", archive=self.archive, month=month_of(real), capture=number, pieces=len(pieces), bytes=size, head=head)
+        return self.one("begin_capture", archive=self.archive, month=month_of(at), capture=number, pieces=len(pieces), bytes=size, head=head)
 
     def put(self, number, real, p):
         return self.one("put_capture_piece", archive=self.archive, month=month_of(real), capture=number, **p)
