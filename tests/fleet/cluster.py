@@ -77,10 +77,11 @@ def account():
     return entry.pw_uid, entry.pw_gid
 
 
-def command(*words, **options):
-    """Run WORDS as the servers' user and return the output. Raise ClusterError with the output if it fails."""
+def command(*words, ours=False, **options):
+    """Run WORDS as the servers' user, or with OURS as we are, and return the output. Raise ClusterError with the output if it
+    fails."""
     uid, gid = account()
-    if os.getuid() == 0:
+    if os.getuid() == 0 and not ours:
         options |= {"user": uid, "group": gid, "extra_groups": []}
     env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
     done = subprocess.run(words, env=env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
@@ -201,7 +202,7 @@ class Cluster:
 
     def server_make(self, server, shards):
         server.make(HBA_SHARD if server in self.shards else HBA_HUB)
-        command("sh", os.path.join(TOP, "schema/fleet/migrate"), server.admin())
+        command("sh", os.path.join(TOP, "schema/fleet/migrate"), server.admin(), ours=True)
         buckets = range(0)
         if not shards:
             buckets = range(64)

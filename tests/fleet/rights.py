@@ -84,7 +84,14 @@ class Captured(unittest.TestCase):
         relations = [name for (name,) in self.rows(self.c.hub, RELATIONS)]
         self.assertGreater(len(relations), 64 * 8)
         for name in relations:
-            for sql in ("SELECT * FROM {}", "INSERT INTO {} DEFAULT VALUES", "DELETE FROM {}", "TRUNCATE {}", "COPY {} TO STDOUT", "DO $$BEGIN LOCK {}; END$$"):
+            for sql in (
+                "SELECT * FROM {}",
+                "INSERT INTO {} DEFAULT VALUES",
+                "DELETE FROM {}",
+                "TRUNCATE {}",
+                "COPY {} TO STDOUT",
+                "DO $$BEGIN LOCK {}; END$$",
+            ):
                 if name.startswith("fleet.") and sql.startswith(("INSERT", "DELETE", "TRUNCATE", "COPY", "DO")):
                     continue  # views; has_table_privilege() speaks for them
                 self.denied(sql.format(name))
