@@ -46,19 +46,40 @@ BEGIN
 END
 $$;
 
--- Serve bucket N no more; a shard keeps it. Its hosts try again until it is attached.
+-- Serve bucket N no more. Its hosts try again until it is attached. If this server kept it, its tables stay beside their parents for
+-- move-bucket, until drop_bucket().
 CREATE FUNCTION fleet.detach_bucket(n integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 	SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_variable
+DECLARE
+	p text := 'p' || to_char(n, 'FM00');
+	base text;
+	at text;
+BEGIN
+	DELETE FROM fleet_store.bucket b WHERE b.bucket = n RETURNING b.shard INTO at;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'bucket % is not served here', n;
+	END IF;
+	FOREACH base IN ARRAY ARRAY['capture', 'capture_piece', 'pinned_piece', 'packet_piece', 'run', 'usage', 'lost', 'task'] LOOP
+		IF at IS NULL THEN
+			EXECUTE format('ALTER TABLE fleet_store.%I DETACH PARTITION fleet_store.%I', base, base || '_' || p);
+		ELSE
+			EXECUTE format('DROP FOREIGN TABLE fleet_store.%I', base || '_' || p);
+		END IF;
+	END LOOP;
+END
+$$;
+
+-- Drop the tables of bucket N, which was detached from this server.
+CREATE FUNCTION fleet.drop_bucket(n integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+	SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	base text;
 BEGIN
-	DELETE FROM fleet_store.bucket b WHERE b.bucket = n AND b.shard IS NOT NULL;
-	IF NOT FOUND THEN
-		RAISE EXCEPTION 'no shard keeps bucket %', n;
+	IF EXISTS (SELECT FROM fleet_store.bucket b WHERE b.bucket = n) THEN
+		RAISE EXCEPTION 'bucket % is served here: detach it first', n;
 	END IF;
 	FOREACH base IN ARRAY ARRAY['capture', 'capture_piece', 'pinned_piece', 'packet_piece', 'run', 'usage', 'lost', 'task'] LOOP
-		EXECUTE format('DROP FOREIGN TABLE fleet_store.%I', base || '_p' || to_char(n, 'FM00'));
+		EXECUTE format('DROP TABLE fleet_store.%I', base || '_p' || to_char(n, 'FM00'));
 	END LOOP;
 END
 $$;

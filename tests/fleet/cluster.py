@@ -212,6 +212,14 @@ class Cluster:
         if buckets:
             server.sql(f"SELECT fleet.make_bucket(n), fleet.make_months(n) FROM generate_series({buckets[0]}, {buckets[-1]}) n")
 
+    def shard_new(self, name):
+        """Make a shard without buckets, and return it."""
+        shard = Server(self.directory, name)
+        shard.make(HBA_SHARD)
+        command("sh", os.path.join(TOP, "schema/fleet/migrate"), shard.admin(), ours=True)
+        self.shard_add(shard, ())
+        return shard
+
     def shard_add(self, shard, buckets):
         """Let the hub serve BUCKETS from SHARD, and from its standby if that was promoted."""
         ports = [s.port for s in (shard, self.standbys.get(shard.name)) if s]
@@ -225,7 +233,7 @@ class Cluster:
             CREATE USER MAPPING FOR fleet_owner SERVER {shard.name} OPTIONS (user 'fleet_router', password_required 'false',
                 sslcert '{self.pki}/fleet_router.crt', sslkey '{self.pki}/fleet_router.key');
             SELECT fleet.add_shard('{shard.name}');
-            SELECT fleet.attach_bucket(n, '{shard.name}') FROM generate_series({buckets[0]}, {buckets[-1]}) n"""
+            SELECT fleet.attach_bucket(n, '{shard.name}') FROM unnest('{{{','.join(map(str, buckets))}}}'::integer[]) n"""
         )
 
     def authority_make(self):

@@ -452,6 +452,42 @@ class Test(unittest.TestCase):
             self.assertTrue(all(counts), counts)
             self.assertEqual(self.c.hub.sql("SELECT count(*) FROM pg_class WHERE relname ~ '_p[0-9][0-9]$' AND relkind <> 'f'"), "0")
 
+    def test_move_bucket(self):
+        """A shard is added by moving a bucket to it, with all that a host has, and moved back."""
+        h = self.host()
+        h.send(1, NOW, [piece(noise(3000))])
+        h.send(2, month_before(1), [piece(noise(3001))])
+        self.ask("SELECT fleet.pin(%s, %s, %s, 2, true)", h.name, month_of(month_before(1)), str(ARCHIVE))
+        h.one("put_run", archive=ARCHIVE, month=month_of(NOW), run=1, head={"guest": "web"})
+        h.packet(NOW, piece(b"packet"), 1)
+        bucket, old = self.c.hub.sql(
+            f"SELECT b.bucket, coalesce(b.shard, '') FROM fleet_store.host JOIN fleet_store.bucket b USING (bucket) WHERE host = '{h.name}'"
+        ).split("|")
+        keeper = next((s for s in self.c.shards if s.name == old), self.c.hub)
+        shard = self.c.shard_new("shard9")
+        self.addCleanup(shard.stop)
+        before = h.hello()
+        moves = [(keeper, shard, "shard9"), (shard, keeper, old)] if old else [(keeper, shard, "shard9")]
+        for source, target, name in moves:
+            done = subprocess.run(
+                ["sh", os.path.join(TOP, "schema/fleet/move-bucket"), bucket, self.c.hub.admin(), source.admin(), target.admin(), name],
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            after = h.hello()
+            self.assertNotEqual(after["epoch"], before["epoch"])
+            self.assertEqual(after["used_bytes"], before["used_bytes"])
+            self.assertEqual(
+                [h.send(1, NOW, [piece(noise(3000))]), h.packet(NOW, piece(b"packet"), 1), h.put(2, month_before(1), piece(noise(3001)))],
+                ["done"] * 3,
+            )
+            self.assertEqual(source.sql(f"SELECT count(*) FROM pg_class WHERE relkind <> 'f' AND relname ~ '_p{int(bucket):02}(_|$)'"), "0")
+            self.assertEqual(self.ask("SELECT * FROM fleet.check()"), [])
+            before = after
+        self.assertEqual(h.send(3, NOW, [piece(b"after")]), "new")
+
     def test_migrations(self):
         """An older program meets a newer database, and a failing migration changes nothing."""
         with tempfile.TemporaryDirectory() as scratch:
