@@ -309,6 +309,9 @@ BEGIN
 	EXECUTE format('CREATE TRIGGER capture_pinned BEFORE UPDATE ON fleet_store.%I FOR EACH ROW
 		WHEN (NEW.pinned AND NOT OLD.pinned) EXECUTE FUNCTION fleet_store.capture_pinned()', 'capture_' || p);
 	INSERT INTO fleet_store.bucket VALUES (n, NULL);
+	IF EXISTS (SELECT FROM fleet_store.bucket b WHERE b.shard IS NOT NULL) THEN
+		PERFORM fleet_store.views_renew();
+	END IF;
 END
 $$;
 

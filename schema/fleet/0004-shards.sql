@@ -3,20 +3,62 @@ CREATE EXTENSION IF NOT EXISTS postgres_fdw;
 GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw TO fleet_owner;
 SET ROLE fleet_owner;
 
--- Make the foreign table of a shard's state. The foreign server NAME and its user mapping for fleet_owner are there.
+-- Make the foreign table NAME for the relation BASE of a shard, which this server has, too.
+CREATE FUNCTION fleet_store.foreign_make(name text, base text, shard text, rows_at_once integer) RETURNS void LANGUAGE plpgsql
+	SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I (%s) SERVER %I OPTIONS (schema_name ''fleet_store'', table_name %L, fetch_size %L)', name,
+		(SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum) FROM pg_attribute a
+			WHERE a.attrelid = ('fleet_store.' || base)::regclass AND a.attnum > 0 AND NOT a.attisdropped), shard, base, rows_at_once);
+END
+$$;
+
+-- Add a shard: its foreign server NAME and the user mapping for fleet_owner are there. It gets no bucket yet.
 CREATE FUNCTION fleet.add_shard(name text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	theirs record;
+	base text;
 	ours integer := (SELECT max(number) FROM fleet_store.migration);
 BEGIN
-	EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I (epoch uuid, migration integer, buckets smallint[]) SERVER %I
-		OPTIONS (schema_name ''fleet_store'', table_name ''state'')', 'state_' || name, name);
-	EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I (what text, host text, month date, key text) SERVER %I
-		OPTIONS (schema_name ''fleet_store'', table_name ''problem'')', 'problem_' || name, name);
+	IF name !~ '^[a-z][a-z0-9]{0,20}$' OR name ~ '^p[0-9]' THEN
+		RAISE EXCEPTION '"%" is no name of a shard: use 1 to 21 of a-z and 0-9, as in shard1', name;
+	END IF;
+	PERFORM fleet_store.foreign_make('state_' || name, 'state', name, 100);
 	EXECUTE format('SELECT * FROM fleet_store.%I', 'state_' || name) INTO theirs;
 	IF theirs.migration <> ours THEN
 		RAISE EXCEPTION 'shard "%" has migration % and the hub has %: migrate the older one', name, theirs.migration, ours;
 	END IF;
+	PERFORM fleet_store.foreign_make('problem_' || name, 'problem', name, 1000);
+	-- Lists read the newest rows of a shard.
+	PERFORM fleet_store.foreign_make('capture_' || name, 'capture', name, 200);
+	FOREACH base IN ARRAY ARRAY['part_image', 'part_cause', 'part_cause_week', 'part_host_week', 'part_host'] LOOP
+		PERFORM fleet_store.foreign_make(base || '_' || name, base, name, 10000);
+	END LOOP;
+END
+$$;
+
+-- Renew the views fleet_store.all_*: the rows of this server's own buckets, and of each shard with a bucket. A question is one
+-- statement for a shard, where the bucket's foreign tables would be up to 64.
+CREATE FUNCTION fleet_store.views_renew() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	own text;
+	base text;
+BEGIN
+	FOREACH base IN ARRAY ARRAY['capture', 'lost'] LOOP
+		IF NOT EXISTS (SELECT FROM fleet_store.bucket b WHERE b.shard IS NOT NULL) THEN
+			own := 'SELECT * FROM fleet_store.' || base;
+		ELSE
+			SELECT coalesce(string_agg(format('SELECT * FROM fleet_store.%I', base || '_p' || to_char(b.bucket, 'FM00')), ' UNION ALL '),
+				format('SELECT * FROM fleet_store.%I WHERE false', base)) INTO own FROM fleet_store.bucket b WHERE b.shard IS NULL;
+		END IF;
+		EXECUTE format('CREATE OR REPLACE VIEW fleet_store.%I AS %s', 'own_' || base, own);
+	END LOOP;
+	FOREACH base IN ARRAY ARRAY['capture', 'part_image', 'part_cause', 'part_cause_week', 'part_host_week', 'part_host'] LOOP
+		EXECUTE format('CREATE OR REPLACE VIEW fleet_store.%I AS SELECT * FROM fleet_store.%I', 'all_' || base,
+			CASE base WHEN 'capture' THEN 'own_capture' ELSE base END)
+			|| (SELECT coalesce(string_agg(format(' UNION ALL SELECT * FROM fleet_store.%I', base || '_' || b.shard), ''), '')
+				FROM (SELECT DISTINCT shard FROM fleet_store.bucket WHERE shard IS NOT NULL) b);
+	END LOOP;
 END
 $$;
 
@@ -35,14 +77,14 @@ BEGIN
 	END IF;
 	INSERT INTO fleet_store.bucket VALUES (n, shard);
 	FOREACH base IN ARRAY ARRAY['capture', 'capture_piece', 'pinned_piece', 'packet_piece', 'run', 'usage', 'lost'] LOOP
-		-- A piece has up to 1 MiB, so few are fetched at once. Lists need the newest rows of each bucket, and questions some
-		-- groups of each.
+		-- A piece has up to 1 MiB, so few are fetched at once.
 		EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I PARTITION OF fleet_store.%I FOR VALUES WITH (MODULUS 64, REMAINDER %s)
 			SERVER %I OPTIONS (schema_name ''fleet_store'', fetch_size %L)', base || '_' || p, base, n, shard,
-			CASE WHEN base LIKE '%piece' THEN '4' ELSE '200' END);
+			CASE WHEN base LIKE '%piece' THEN '4' ELSE '1000' END);
 	END LOOP;
 	EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I PARTITION OF fleet_store.task FOR VALUES IN (%s)
 		SERVER %I OPTIONS (schema_name ''fleet_store'')', 'task_' || p, n, shard);
+	PERFORM fleet_store.views_renew();
 END
 $$;
 
@@ -59,6 +101,7 @@ BEGIN
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'bucket % is not served here', n;
 	END IF;
+	PERFORM fleet_store.views_renew();
 	FOREACH base IN ARRAY ARRAY['capture', 'capture_piece', 'pinned_piece', 'packet_piece', 'run', 'usage', 'lost', 'task'] LOOP
 		IF at IS NULL THEN
 			EXECUTE format('ALTER TABLE fleet_store.%I DETACH PARTITION fleet_store.%I', base, base || '_' || p);

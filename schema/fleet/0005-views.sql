@@ -1,13 +1,57 @@
 -- The fleet's database, migration 5: views for readers. Forward only: a released migration is never edited.
 --
--- A crash is a finished capture of kind crash or watchdog. The inner queries group by host, too: a bucket computes them by itself, so
--- shards send groups and not rows.
+-- A crash is a finished capture of kind crash or watchdog. Each server groups the captures of its own buckets in the views
+-- fleet_store.part_*, and the hub puts the parts together: a host is on one server, so numbers of hosts add up. Inside of a
+-- part, the inner queries group by host, too, because a bucket can do that by itself.
 SET ROLE fleet_owner;
+
+-- fleet_store.views_renew() renews these two.
+CREATE VIEW fleet_store.own_capture AS SELECT * FROM fleet_store.capture;
+CREATE VIEW fleet_store.own_lost AS SELECT * FROM fleet_store.lost;
+
+CREATE VIEW fleet_store.part_image AS
+	SELECT image, sum(crashes)::bigint AS crashes, count(*) AS hosts, min(first) AS first, max(last) AS last
+	FROM (SELECT host, image, count(*) AS crashes, min(at) AS first, max(at) AS last FROM fleet_store.own_capture
+		WHERE finished IS NOT NULL AND kind IN ('crash', 'watchdog') GROUP BY host, image) h
+	GROUP BY image;
+
+CREATE VIEW fleet_store.part_cause AS
+	SELECT cause, min(sentence) AS sentence, sum(crashes)::bigint AS crashes, count(DISTINCT host) AS hosts,
+		array_agg(DISTINCT image) FILTER (WHERE image IS NOT NULL) AS images, min(first) AS first, max(last) AS last
+	FROM (SELECT host, cause, image, min(sentence) AS sentence, count(*) AS crashes, min(at) AS first, max(at) AS last
+		FROM fleet_store.own_capture WHERE finished IS NOT NULL AND kind IN ('crash', 'watchdog') AND cause IS NOT NULL
+		GROUP BY host, cause, image) h
+	GROUP BY cause;
+
+CREATE VIEW fleet_store.part_cause_week AS
+	SELECT DISTINCT cause, week FROM fleet_store.own_capture
+	WHERE finished IS NOT NULL AND kind IN ('crash', 'watchdog') AND cause IS NOT NULL;
+
+CREATE VIEW fleet_store.part_host_week AS
+	SELECT host, week, count(*) AS crashes, count(DISTINCT guest) AS guests FROM fleet_store.own_capture
+	WHERE finished IS NOT NULL AND kind IN ('crash', 'watchdog') GROUP BY host, week;
+
+CREATE VIEW fleet_store.part_host AS
+	SELECT host, c.captures, c.lost_packets, c.last_capture, c.last_crash, c.last_arrival, l.unsent_captures, l.unsent_ranges, l.unsent_bytes, l.last_loss
+	FROM (SELECT host, count(*) AS captures, sum(lost_packets)::bigint AS lost_packets, max(at) AS last_capture,
+			max(at) FILTER (WHERE kind IN ('crash', 'watchdog')) AS last_crash, max(finished) AS last_arrival
+		FROM fleet_store.own_capture WHERE finished IS NOT NULL GROUP BY host) c
+	FULL JOIN (SELECT host, count(*) FILTER (WHERE kind = 'capture') AS unsent_captures, count(*) FILTER (WHERE kind = 'packets') AS unsent_ranges,
+			sum(bytes)::bigint AS unsent_bytes, max(declared) AS last_loss
+		FROM fleet_store.own_lost GROUP BY host) l USING (host);
+
+-- fleet_store.views_renew() renews these.
+CREATE VIEW fleet_store.all_capture AS SELECT * FROM fleet_store.own_capture;
+CREATE VIEW fleet_store.all_part_image AS SELECT * FROM fleet_store.part_image;
+CREATE VIEW fleet_store.all_part_cause AS SELECT * FROM fleet_store.part_cause;
+CREATE VIEW fleet_store.all_part_cause_week AS SELECT * FROM fleet_store.part_cause_week;
+CREATE VIEW fleet_store.all_part_host_week AS SELECT * FROM fleet_store.part_host_week;
+CREATE VIEW fleet_store.all_part_host AS SELECT * FROM fleet_store.part_host;
 
 CREATE VIEW fleet.captures AS
 	SELECT host, month, archive, capture, kind, at, week, guest, image, reason, lost_packets, pieces, bytes, finished, pinned, note, cause,
 		sentence, last_ran, annotated, failure, head
-	FROM fleet_store.capture WHERE finished IS NOT NULL;
+	FROM fleet_store.all_capture WHERE finished IS NOT NULL;
 COMMENT ON VIEW fleet.captures IS 'Finished captures.';
 
 CREATE VIEW fleet.pieces AS
@@ -30,51 +74,36 @@ CREATE VIEW fleet.hosts AS
 COMMENT ON VIEW fleet.hosts IS 'The registered hosts.';
 
 CREATE VIEW fleet.crashes_by_image AS
-	SELECT image, sum(crashes)::bigint AS crashes, count(*) AS hosts, min(first) AS first, max(last) AS last
-	FROM (SELECT host, image, count(*) AS crashes, min(at) AS first, max(at) AS last FROM fleet_store.capture
-		WHERE finished IS NOT NULL AND kind IN ('crash', 'watchdog') GROUP BY host, image) h
-	GROUP BY image;
+	SELECT image, sum(crashes)::bigint AS crashes, sum(hosts)::bigint AS hosts, min(first) AS first, max(last) AS last
+	FROM fleet_store.all_part_image GROUP BY image;
 COMMENT ON VIEW fleet.crashes_by_image IS 'Which images crash how often.';
 
 CREATE VIEW fleet.crashes_by_cause AS
-	SELECT cause, min(sentence) AS sentence, sum(crashes)::bigint AS crashes, count(DISTINCT host) AS hosts, count(DISTINCT image) AS images,
-		min(first) AS first, max(last) AS last
-	FROM (SELECT host, cause, image, min(sentence) AS sentence, count(*) AS crashes, min(at) AS first, max(at) AS last FROM fleet_store.capture
-		WHERE finished IS NOT NULL AND kind IN ('crash', 'watchdog') AND cause IS NOT NULL GROUP BY host, cause, image) h
-	GROUP BY cause;
+	WITH part AS MATERIALIZED (SELECT * FROM fleet_store.all_part_cause)
+	SELECT cause, min(sentence) AS sentence, sum(crashes)::bigint AS crashes, sum(hosts)::bigint AS hosts,
+		(SELECT count(DISTINCT i) FROM part p, unnest(p.images) i WHERE p.cause = part.cause) AS images, min(first) AS first, max(last) AS last
+	FROM part GROUP BY cause;
 COMMENT ON VIEW fleet.crashes_by_cause IS 'Captures that end alike.';
 
-CREATE VIEW fleet.crashes_by_host_week AS
-	SELECT host, week, count(*) AS crashes, count(DISTINCT guest) AS guests FROM fleet_store.capture
-	WHERE finished IS NOT NULL AND kind IN ('crash', 'watchdog') GROUP BY host, week;
+CREATE VIEW fleet.crashes_by_host_week AS SELECT host, week, crashes, guests FROM fleet_store.all_part_host_week;
 COMMENT ON VIEW fleet.crashes_by_host_week IS 'Crashes of each host in each week.';
 
 CREATE VIEW fleet.causes_returned AS
 	SELECT cause, previous AS quiet_since, week AS back_since, (week - previous) / 7 - 1 AS quiet_weeks
 	FROM (SELECT cause, week, lag(week) OVER (PARTITION BY cause ORDER BY week) AS previous
-		FROM (SELECT DISTINCT h.cause, w.week
-			FROM (SELECT host, cause, array_agg(DISTINCT week) AS weeks FROM fleet_store.capture
-				WHERE finished IS NOT NULL AND kind IN ('crash', 'watchdog') AND cause IS NOT NULL GROUP BY host, cause) h,
-				unnest(h.weeks) w (week)) d) l
+		FROM (SELECT DISTINCT cause, week FROM fleet_store.all_part_cause_week) d) l
 	WHERE week - previous > 28;
 COMMENT ON VIEW fleet.causes_returned IS 'Causes that came back after at least four weeks without a crash of that cause anywhere.';
 
 CREATE VIEW fleet.loss_by_host AS
-	SELECT h.host, coalesce(c.captures, 0) AS captures, coalesce(c.lost_packets, 0)::bigint AS lost_packets,
-		coalesce(l.captures, 0) AS unsent_captures, coalesce(l.ranges, 0) AS unsent_ranges, coalesce(l.bytes, 0)::bigint AS unsent_bytes
-	FROM fleet_store.host h
-	LEFT JOIN (SELECT host, count(*) AS captures, sum(lost_packets) AS lost_packets FROM fleet_store.capture WHERE finished IS NOT NULL
-		GROUP BY host) c ON c.host = h.host
-	LEFT JOIN (SELECT host, count(*) FILTER (WHERE kind = 'capture') AS captures, count(*) FILTER (WHERE kind = 'packets') AS ranges,
-		sum(bytes) AS bytes FROM fleet_store.lost GROUP BY host) l ON l.host = h.host;
+	SELECT h.host, coalesce(p.captures, 0) AS captures, coalesce(p.lost_packets, 0) AS lost_packets,
+		coalesce(p.unsent_captures, 0) AS unsent_captures, coalesce(p.unsent_ranges, 0) AS unsent_ranges, coalesce(p.unsent_bytes, 0) AS unsent_bytes
+	FROM fleet_store.host h LEFT JOIN fleet_store.all_part_host p ON p.host = h.host;
 COMMENT ON VIEW fleet.loss_by_host IS 'Losses of each host.';
 
 CREATE VIEW fleet.newest AS
-	SELECT h.host, h.last_hello, c.capture AS last_capture, c.crash AS last_crash, c.finished AS last_arrival, l.declared AS last_loss, h.revoked
-	FROM fleet_store.host h
-	LEFT JOIN (SELECT host, max(at) AS capture, max(at) FILTER (WHERE kind IN ('crash', 'watchdog')) AS crash, max(finished) AS finished
-		FROM fleet_store.capture WHERE finished IS NOT NULL GROUP BY host) c ON c.host = h.host
-	LEFT JOIN (SELECT host, max(declared) AS declared FROM fleet_store.lost GROUP BY host) l ON l.host = h.host;
+	SELECT h.host, h.last_hello, p.last_capture, p.last_crash, p.last_arrival, p.last_loss, h.revoked
+	FROM fleet_store.host h LEFT JOIN fleet_store.all_part_host p ON p.host = h.host;
 COMMENT ON VIEW fleet.newest IS 'The newest of everything, for each host.';
 
 -- Comment the columns. A view that names a column of a table has the meaning of README.md.
