@@ -464,7 +464,7 @@ BEGIN
 	SELECT k.last_sequence, k.bytes, k.reason INTO l FROM fleet_store.lost k WHERE k.host = me AND k.month = month AND k.archive = archive
 		AND k.kind = kind AND k.capture = capture AND k.stream = stream AND k.first_sequence = first_sequence;
 	IF FOUND THEN
-		IF l IS DISTINCT FROM ROW (last_sequence, bytes, reason) THEN
+		IF (l.last_sequence, l.bytes, l.reason) IS DISTINCT FROM (last_sequence, bytes, reason) THEN
 			RAISE EXCEPTION USING ERRCODE = 'MP006', MESSAGE = 'this loss is declared with other values';
 		END IF;
 		RETURN 'done';

@@ -8,7 +8,8 @@ CREATE FUNCTION fleet_store.foreign_make(name text, base text, shard text, rows_
 	SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	EXECUTE format('CREATE FOREIGN TABLE fleet_store.%I (%s) SERVER %I OPTIONS (schema_name ''fleet_store'', table_name %L, fetch_size %L)', name,
-		(SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum) FROM pg_attribute a
+		(SELECT string_agg(format('%I %s%s', a.attname, format_type(a.atttypid, a.atttypmod),
+			CASE a.attcollation WHEN '"C"'::regcollation THEN ' COLLATE "C"' ELSE '' END), ', ' ORDER BY a.attnum) FROM pg_attribute a
 			WHERE a.attrelid = ('fleet_store.' || base)::regclass AND a.attnum > 0 AND NOT a.attisdropped), shard, base, rows_at_once);
 END
 $$;
@@ -31,7 +32,7 @@ BEGIN
 	PERFORM fleet_store.foreign_make('problem_' || name, 'problem', name, 1000);
 	-- Lists read the newest rows of a shard.
 	PERFORM fleet_store.foreign_make('capture_' || name, 'capture', name, 200);
-	FOREACH base IN ARRAY ARRAY['part_image', 'part_cause', 'part_cause_week', 'part_host_week', 'part_host'] LOOP
+	FOREACH base IN ARRAY ARRAY['part_image', 'part_cause', 'part_cause_image', 'part_cause_week', 'part_host_week', 'part_host'] LOOP
 		PERFORM fleet_store.foreign_make(base || '_' || name, base, name, 10000);
 	END LOOP;
 END
@@ -53,7 +54,7 @@ BEGIN
 		END IF;
 		EXECUTE format('CREATE OR REPLACE VIEW fleet_store.%I AS %s', 'own_' || base, own);
 	END LOOP;
-	FOREACH base IN ARRAY ARRAY['capture', 'part_image', 'part_cause', 'part_cause_week', 'part_host_week', 'part_host'] LOOP
+	FOREACH base IN ARRAY ARRAY['capture', 'part_image', 'part_cause', 'part_cause_image', 'part_cause_week', 'part_host_week', 'part_host'] LOOP
 		EXECUTE format('CREATE OR REPLACE VIEW fleet_store.%I AS SELECT * FROM fleet_store.%I', 'all_' || base,
 			CASE base WHEN 'capture' THEN 'own_capture' ELSE base END)
 			|| (SELECT coalesce(string_agg(format(' UNION ALL SELECT * FROM fleet_store.%I', base || '_' || b.shard), ''), '')

@@ -16,12 +16,15 @@ CREATE VIEW fleet_store.part_image AS
 	GROUP BY image;
 
 CREATE VIEW fleet_store.part_cause AS
-	SELECT cause, min(sentence) AS sentence, sum(crashes)::bigint AS crashes, count(DISTINCT host) AS hosts,
-		array_agg(DISTINCT image) FILTER (WHERE image IS NOT NULL) AS images, min(first) AS first, max(last) AS last
-	FROM (SELECT host, cause, image, min(sentence) AS sentence, count(*) AS crashes, min(at) AS first, max(at) AS last
+	SELECT cause, min(sentence) AS sentence, sum(crashes)::bigint AS crashes, count(*) AS hosts, min(first) AS first, max(last) AS last
+	FROM (SELECT host, cause, min(sentence) AS sentence, count(*) AS crashes, min(at) AS first, max(at) AS last
 		FROM fleet_store.own_capture WHERE finished IS NOT NULL AND kind IN ('crash', 'watchdog') AND cause IS NOT NULL
-		GROUP BY host, cause, image) h
+		GROUP BY host, cause) h
 	GROUP BY cause;
+
+CREATE VIEW fleet_store.part_cause_image AS
+	SELECT DISTINCT cause, image FROM fleet_store.own_capture
+	WHERE finished IS NOT NULL AND kind IN ('crash', 'watchdog') AND cause IS NOT NULL AND image IS NOT NULL;
 
 CREATE VIEW fleet_store.part_cause_week AS
 	SELECT DISTINCT cause, week FROM fleet_store.own_capture
@@ -32,7 +35,8 @@ CREATE VIEW fleet_store.part_host_week AS
 	WHERE finished IS NOT NULL AND kind IN ('crash', 'watchdog') GROUP BY host, week;
 
 CREATE VIEW fleet_store.part_host AS
-	SELECT host, c.captures, c.lost_packets, c.last_capture, c.last_crash, c.last_arrival, l.unsent_captures, l.unsent_ranges, l.unsent_bytes, l.last_loss
+	SELECT host, c.captures, c.lost_packets, c.last_capture, c.last_crash, c.last_arrival, l.unsent_captures, l.unsent_ranges,
+		l.unsent_bytes, l.last_loss
 	FROM (SELECT host, count(*) AS captures, sum(lost_packets)::bigint AS lost_packets, max(at) AS last_capture,
 			max(at) FILTER (WHERE kind IN ('crash', 'watchdog')) AS last_crash, max(finished) AS last_arrival
 		FROM fleet_store.own_capture WHERE finished IS NOT NULL GROUP BY host) c
@@ -44,6 +48,7 @@ CREATE VIEW fleet_store.part_host AS
 CREATE VIEW fleet_store.all_capture AS SELECT * FROM fleet_store.own_capture;
 CREATE VIEW fleet_store.all_part_image AS SELECT * FROM fleet_store.part_image;
 CREATE VIEW fleet_store.all_part_cause AS SELECT * FROM fleet_store.part_cause;
+CREATE VIEW fleet_store.all_part_cause_image AS SELECT * FROM fleet_store.part_cause_image;
 CREATE VIEW fleet_store.all_part_cause_week AS SELECT * FROM fleet_store.part_cause_week;
 CREATE VIEW fleet_store.all_part_host_week AS SELECT * FROM fleet_store.part_host_week;
 CREATE VIEW fleet_store.all_part_host AS SELECT * FROM fleet_store.part_host;
@@ -79,10 +84,10 @@ CREATE VIEW fleet.crashes_by_image AS
 COMMENT ON VIEW fleet.crashes_by_image IS 'Which images crash how often.';
 
 CREATE VIEW fleet.crashes_by_cause AS
-	WITH part AS MATERIALIZED (SELECT * FROM fleet_store.all_part_cause)
-	SELECT cause, min(sentence) AS sentence, sum(crashes)::bigint AS crashes, sum(hosts)::bigint AS hosts,
-		(SELECT count(DISTINCT i) FROM part p, unnest(p.images) i WHERE p.cause = part.cause) AS images, min(first) AS first, max(last) AS last
-	FROM part GROUP BY cause;
+	SELECT c.cause, c.sentence, c.crashes, c.hosts, coalesce(i.images, 0) AS images, c.first, c.last
+	FROM (SELECT cause, min(sentence) AS sentence, sum(crashes)::bigint AS crashes, sum(hosts)::bigint AS hosts, min(first) AS first, max(last) AS last
+		FROM fleet_store.all_part_cause GROUP BY cause) c
+	LEFT JOIN (SELECT cause, count(DISTINCT image) AS images FROM fleet_store.all_part_cause_image GROUP BY cause) i ON i.cause = c.cause;
 COMMENT ON VIEW fleet.crashes_by_cause IS 'Captures that end alike.';
 
 CREATE VIEW fleet.crashes_by_host_week AS SELECT host, week, crashes, guests FROM fleet_store.all_part_host_week;

@@ -172,6 +172,7 @@ class Cluster:
         self.directory = os.path.abspath(directory)
         self.pki = os.path.join(self.directory, "pki")
         self.hub, self.shards, self.standbys = None, [], {}
+        self.added = []  # shards of shard_new()
 
     def up(self, shards=0, standby=False, hosts=()):
         uid, gid = account()
@@ -215,6 +216,7 @@ class Cluster:
     def shard_new(self, name):
         """Make a shard without buckets, and return it."""
         shard = Server(self.directory, name)
+        self.added.append(shard)
         shard.make(HBA_SHARD)
         command("sh", os.path.join(TOP, "schema/fleet/migrate"), shard.admin(), ours=True)
         self.shard_add(shard, ())
@@ -274,7 +276,7 @@ class Cluster:
         return f"{words} sslcert={base}.crt sslkey={base}.key target_session_attrs=read-write"
 
     def servers(self):
-        return [self.hub, *self.shards, *self.standbys.values()]
+        return [self.hub, *self.shards, *self.standbys.values(), *self.added]
 
     def state_write(self):
         with open(os.path.join(self.directory, "state.json"), "w", encoding="utf-8") as f:

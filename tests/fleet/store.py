@@ -71,7 +71,8 @@ class Test(unittest.TestCase):
 
     def keepers(self):
         """Return the servers that keep buckets."""
-        return self.c.shards or [self.c.hub]
+        own = "SELECT count(*) FROM fleet_store.bucket WHERE shard IS NULL"
+        return [s for s in self.c.servers() if s.sql(own) != "0"]
 
     def test_capture(self):
         h = self.host()
@@ -446,10 +447,10 @@ class Test(unittest.TestCase):
         hosts = [self.host(f"test-routing-{n}") for n in range(6)]
         for h in hosts:
             h.send(1, NOW, [piece(b"one")])
-        counts = [int(s.sql("SELECT count(*) FROM fleet_store.capture WHERE host LIKE 'test-routing-%'")) for s in self.keepers()]
+        counts = [int(s.sql("SELECT count(*) FROM fleet_store.own_capture WHERE host LIKE 'test-routing-%'")) for s in self.keepers()]
         self.assertEqual(sum(counts), 6)
         if SHARDS:
-            self.assertTrue(all(counts), counts)
+            self.assertGreater(len([n for n in counts if n]), 1, counts)
             self.assertEqual(self.c.hub.sql("SELECT count(*) FROM pg_class WHERE relname ~ '_p[0-9][0-9]$' AND relkind <> 'f'"), "0")
 
     def test_move_bucket(self):
@@ -465,7 +466,6 @@ class Test(unittest.TestCase):
         ).split("|")
         keeper = next((s for s in self.c.shards if s.name == old), self.c.hub)
         shard = self.c.shard_new("shard9")
-        self.addCleanup(shard.stop)
         before = h.hello()
         moves = [(keeper, shard, "shard9"), (shard, keeper, old)] if old else [(keeper, shard, "shard9")]
         for source, target, name in moves:
