@@ -1,0 +1,355 @@
+"""Make a fleet's database of plain PostgreSQL processes on this machine: a hub, shards, synchronous standbys. Shared by
+the tests of the fleet and by the scripts up and down.
+
+    cluster.py up [--shards N] [--standby] [--host NAME]… [DIRECTORY]
+    cluster.py down [DIRECTORY]
+
+Root runs the servers as the user postgres, because PostgreSQL refuses root. Superusers come through Unix sockets in a
+directory that only this user (and root) enters; everybody else over TLS on localhost, with a client certificate.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+BIN = os.environ.get("MPROF_POSTGRESQL", "/usr/lib/postgresql/15/bin")
+PATIENCE = 120  # seconds to wait for what must come, however busy the machine is
+SETTINGS = """
+listen_addresses = 'localhost'
+max_connections = 60
+shared_buffers = 64MB
+max_locks_per_transaction = 256
+max_wal_size = 256MB
+ssl = on
+ssl_ca_file = '{pki}/ca.crt'
+ssl_cert_file = '{pki}/server.crt'
+ssl_key_file = '{pki}/server.key'
+logging_collector = off
+log_line_prefix = '%m [%p] %q%u@%d '
+log_timezone = 'UTC'
+hot_standby = on
+wal_keep_size = 256MB
+"""
+# A shard knows the hub and its standby only. The hub knows everybody but superusers, by their certificates.
+HBA_HUB = """
+local all all trust
+hostssl replication fleet_standby localhost cert
+hostssl all postgres,fleet_router,fleet_standby all reject
+hostssl fleet all localhost cert
+"""
+HBA_SHARD = """
+local all all trust
+hostssl replication fleet_standby localhost cert
+hostssl fleet fleet_router localhost cert
+"""
+
+
+class ClusterError(Exception):
+    """The cluster cannot be made; the message is a sentence for a person."""
+
+
+def port_free():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def account():
+    """Return (uid, gid) for the servers: our own, or if we are root those of postgres."""
+    if os.getuid() != 0:
+        return os.getuid(), os.getgid()
+    try:
+        entry = pwd.getpwnam("postgres")
+    except KeyError:
+        raise ClusterError("There is no user postgres: install the package postgresql-15.") from None
+    return entry.pw_uid, entry.pw_gid
+
+
+def command(*words, ours=False, **options):
+    """Run WORDS as the servers' user, or with OURS as we are, and return the output. Raise ClusterError with the output if it
+    fails."""
+    uid, gid = account()
+    if os.getuid() == 0 and not ours:
+        options |= {"user": uid, "group": gid, "extra_groups": []}
+    env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
+    done = subprocess.run(words, env=env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
+    if done.returncode:
+        raise ClusterError(f"{' '.join(words[:3])}… ended with {done.returncode}:\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+class Server:
+    """A PostgreSQL server, with its data in DIRECTORY/NAME."""
+
+    def __init__(self, directory, name, port=None):
+        self.directory, self.name = directory, name
+        self.data = os.path.join(directory, name)
+        self.port = port or port_free()
+        self.sockets = os.path.join(directory, "s")
+
+    def admin(self, database="fleet"):
+        """Return the connection string of a superuser."""
+        return f"host={self.sockets} port={self.port} dbname={database} user=postgres"
+
+    def settings_add(self, text):
+        with open(os.path.join(self.data, "postgresql.conf"), "a", encoding="utf-8") as f:
+            f.write(text)
+
+    def make(self, hba):
+        command("initdb", "-D", self.data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--data-checksums", "--no-sync")
+        self.settings_add(SETTINGS.format(pki=os.path.join(self.directory, "pki")))
+        with open(os.path.join(self.data, "pg_hba.conf"), "w", encoding="utf-8") as f:
+            f.write(hba)
+        self.start()
+        self.sql("CREATE DATABASE fleet", database="postgres")
+        self.sql("CREATE ROLE fleet_standby LOGIN REPLICATION")
+
+    def start(self):
+        options = f"-p {self.port} -k {self.sockets} -c cluster_name={self.name}"
+        command("pg_ctl", "-D", self.data, "-l", self.data + ".log", "-o", options, "-w", "-t", str(PATIENCE), "start")
+
+    def stop(self, mode="fast"):
+        if os.path.exists(os.path.join(self.data, "postmaster.pid")):
+            with contextlib.suppress(ClusterError):
+                command("pg_ctl", "-D", self.data, "-m", mode, "-w", "-t", str(PATIENCE), "stop")
+
+    def kill(self):
+        """End the server and its processes with SIGKILL, as a power failure of its machine does."""
+        with open(os.path.join(self.data, "postmaster.pid"), encoding="utf-8") as f:
+            pid = int(f.readline())
+        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout.split()
+        for each in (pid, *map(int, children)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+        until(lambda: not os.path.exists(f"/proc/{pid}"), f"{self.name} ends")
+        os.remove(os.path.join(self.data, "postmaster.pid"))
+
+    def promote(self):
+        command("pg_ctl", "-D", self.data, "-w", "-t", str(PATIENCE), "promote")
+
+    def sql(self, text, database="fleet"):
+        """Run SQL as superuser and return what psql prints, unaligned and without headings."""
+        return command("psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", self.admin(database), "-c", text).strip()
+
+    def standby_make(self, pki):
+        """Make a synchronous standby of this server, which is running, and return it."""
+        standby = Server(self.directory, self.name + "-standby")
+        source = f"host=localhost port={self.port} user=fleet_standby application_name={standby.name} sslmode=verify-full"
+        source += f" sslrootcert={pki}/ca.crt sslcert={pki}/fleet_standby.crt sslkey={pki}/fleet_standby.key"
+        command("pg_basebackup", "-D", standby.data, "-d", source, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+        standby.start()
+        self.sql(f"ALTER SYSTEM SET synchronous_standby_names = '\"{standby.name}\"'")
+        self.sql("SELECT pg_reload_conf()")
+        until(lambda: self.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == "1", f"{standby.name} is synchronous")
+        return standby
+
+
+def until(condition, what):
+    """Wait until CONDITION holds. Raise ClusterError after PATIENCE."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise ClusterError(f"This did not come: {what}.")
+        time.sleep(0.02)
+
+
+class Cluster:
+    """A hub, its shards and standbys, in a directory."""
+
+    def __init__(self, directory):
+        self.directory = os.path.abspath(directory)
+        self.pki = os.path.join(self.directory, "pki")
+        self.hub, self.shards, self.standbys = None, [], {}
+        self.added = []  # shards of shard_new()
+
+    def up(self, shards=0, standby=False, hosts=()):
+        uid, gid = account()
+        if not os.path.exists(os.path.join(BIN, "initdb")):
+            raise ClusterError(f"There is no {BIN}/initdb: install postgresql-15, or name the directory in MPROF_POSTGRESQL.")
+        if len(os.path.join(self.directory, "s/.s.PGSQL.65535")) > 107:
+            raise ClusterError(f"{self.directory} is too long for the names of Unix sockets: choose a shorter directory.")
+        for path in (self.directory, self.pki, os.path.join(self.directory, "s")):
+            os.makedirs(path, mode=0o700, exist_ok=True)
+            os.chown(path, uid, gid)
+        self.authority_make()
+        for name in ("fleet_standby", "fleet_router", *hosts):
+            self.certificate_make(name)
+        self.certificate_make("server", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+        self.hub = Server(self.directory, "hub")
+        self.shards = [Server(self.directory, f"shard{n + 1}") for n in range(shards)]
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda s: self.server_make(s, shards), [self.hub, *self.shards]))
+            if standby:
+                servers = [self.hub, *self.shards]
+                self.standbys = dict(zip((s.name for s in servers), pool.map(lambda s: s.standby_make(self.pki), servers)))
+        for n, shard in enumerate(self.shards):
+            self.shard_add(shard, range(n * 64 // shards, (n + 1) * 64 // shards))
+        for host in hosts:
+            self.host_add(host)
+        self.state_write()
+        return self
+
+    def server_make(self, server, shards):
+        server.make(HBA_SHARD if server in self.shards else HBA_HUB)
+        command("sh", os.path.join(TOP, "schema/fleet/migrate"), server.admin(), ours=True)
+        buckets = range(0)
+        if not shards:
+            buckets = range(64)
+        elif server in self.shards:
+            n = self.shards.index(server)
+            buckets = range(n * 64 // shards, (n + 1) * 64 // shards)
+        if buckets:
+            server.sql(f"SELECT fleet.make_bucket(n), fleet.make_months(n) FROM generate_series({buckets[0]}, {buckets[-1]}) n")
+
+    def shard_new(self, name):
+        """Make a shard without buckets, and return it."""
+        shard = Server(self.directory, name)
+        self.added.append(shard)
+        shard.make(HBA_SHARD)
+        command("sh", os.path.join(TOP, "schema/fleet/migrate"), shard.admin(), ours=True)
+        self.shard_add(shard, ())
+        return shard
+
+    def shard_add(self, shard, buckets):
+        """Let the hub serve BUCKETS from SHARD, and from its standby if that was promoted."""
+        ports = [s.port for s in (shard, self.standbys.get(shard.name)) if s]
+        self.hub.sql(
+            f"""
+            CREATE SERVER {shard.name} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (
+                host '{','.join(['localhost'] * len(ports))}', port '{','.join(map(str, ports))}', dbname 'fleet',
+                target_session_attrs 'read-write', sslmode 'verify-full', sslrootcert '{self.pki}/ca.crt',
+                connect_timeout '10', async_capable 'true');
+            GRANT USAGE ON FOREIGN SERVER {shard.name} TO fleet_owner;
+            CREATE USER MAPPING FOR fleet_owner SERVER {shard.name} OPTIONS (user 'fleet_router', password_required 'false',
+                sslcert '{self.pki}/fleet_router.crt', sslkey '{self.pki}/fleet_router.key');
+            SELECT fleet.add_shard('{shard.name}');
+            SELECT fleet.attach_bucket(n, '{shard.name}') FROM unnest('{{{','.join(map(str, buckets))}}}'::integer[]) n"""
+        )
+
+    def authority_make(self):
+        key, crt = (os.path.join(self.pki, name) for name in ("ca.key", "ca.crt"))
+        command("openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key)
+        command("openssl", "req", "-x509", "-new", "-key", key, "-subj", "/CN=fleet test authority", "-days", "30", "-out", crt)
+
+    def certificate_make(self, name, extension="", authority="ca"):
+        """Make NAME.crt and NAME.key, signed by the authority."""
+        base = os.path.join(self.pki, name)
+        command("openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", base + ".key")
+        command("openssl", "req", "-new", "-key", base + ".key", "-subj", f"/CN={name}", "-out", base + ".csr")
+        sign = ["openssl", "x509", "-req", "-in", base + ".csr", "-CA", f"{self.pki}/{authority}.crt", "-CAkey", f"{self.pki}/{authority}.key"]
+        sign += ["-CAcreateserial", "-days", "30", "-out", base + ".crt"]
+        if extension:
+            with open(base + ".ext", "w", encoding="utf-8") as f:
+                f.write(extension)
+            sign += ["-extfile", base + ".ext"]
+        command(*sign)
+
+    def host_add(self, name, quota=0):
+        """Register a sending host, with a role and a certificate."""
+        if not os.path.exists(os.path.join(self.pki, name + ".crt")):
+            self.certificate_make(name)
+        self.hub.sql(f"CREATE ROLE \"{name}\" LOGIN CONNECTION LIMIT 8 IN ROLE fleet_host; SELECT fleet.add_host('{name}', {quota})")
+
+    def person_add(self, name, *roles):
+        """Make a role and a certificate for a person, or a program beside the hub."""
+        self.certificate_make(name)
+        self.hub.sql(f'CREATE ROLE "{name}" LOGIN IN ROLE {", ".join(roles)}')
+
+    def connection(self, user, server=None, certificate=None):
+        """Return the connection string of USER for the hub and its standby, or for SERVER."""
+        servers = [server] if server else [s for s in (self.hub, self.standbys.get("hub")) if s]
+        base = os.path.join(self.pki, certificate or user)
+        hosts, ports = ",".join(["localhost"] * len(servers)), ",".join(str(s.port) for s in servers)
+        words = f"host={hosts} port={ports} dbname=fleet user={user} sslmode=verify-full sslrootcert={self.pki}/ca.crt"
+        return f"{words} sslcert={base}.crt sslkey={base}.key target_session_attrs=read-write"
+
+    def servers(self):
+        return [self.hub, *self.shards, *self.standbys.values(), *self.added]
+
+    def state_write(self):
+        with open(os.path.join(self.directory, "state.json"), "w", encoding="utf-8") as f:
+            json.dump({s.name: s.port for s in self.servers()}, f)
+
+    def down(self):
+        """Stop all servers and remove the directory."""
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda s: s.stop("immediate"), [s for s in self.servers() if s]))
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def cluster(**options):
+    """Make a cluster in a directory of its own, and remove it in the end."""
+    directory = tempfile.mkdtemp(prefix="mprof-fleet-")
+    c = Cluster(directory)
+    try:
+        yield c.up(**options)
+    except BaseException:
+        for server in (s for s in c.servers() if s and os.path.exists(s.data + ".log")):
+            with open(server.data + ".log", encoding="utf-8", errors="replace") as f:
+                print(f"---- {server.name}\n" + f.read()[-3000:], file=sys.stderr)
+        raise
+    finally:
+        c.down()
+
+
+def up(arguments):
+    if os.path.exists(os.path.join(arguments.directory, "state.json")):
+        raise ClusterError(f"{arguments.directory} has a cluster: run sh tests/fleet/down first.")
+    c = Cluster(arguments.directory)
+    hosts = arguments.host or ["host1"]
+    try:
+        c.up(arguments.shards, arguments.standby, hosts)
+        c.person_add("reader", "fleet_read")
+    except BaseException:
+        c.down()
+        raise
+    for server in c.servers():
+        print(f"{server.name}, superuser: {server.admin()}")
+    for name in (*hosts, "reader"):
+        print(f"{name}: {c.connection(name)}")
+
+
+def down(arguments):
+    try:
+        with open(os.path.join(arguments.directory, "state.json"), encoding="utf-8") as f:
+            ports = json.load(f)
+    except FileNotFoundError:
+        raise ClusterError(f"{arguments.directory} has no cluster.") from None
+    c = Cluster(arguments.directory)
+    c.hub, *c.shards = (Server(c.directory, name, port) for name, port in ports.items())
+    c.down()
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="fleet", description="Make a fleet's database of plain PostgreSQL processes on this machine.")
+    verbs = parser.add_subparsers(required=True)
+    for function in (up, down):
+        verb = verbs.add_parser(function.__name__)
+        verb.set_defaults(function=function)
+        verb.add_argument("directory", nargs="?", default=os.path.join(tempfile.gettempdir(), "mprof-fleet"))
+        if function is up:
+            verb.add_argument("--shards", type=int, default=0, choices=range(0, 65), metavar="N", help="0 to 64; 0: the hub keeps everything")
+            verb.add_argument("--standby", action="store_true", help="make a synchronous standby of each server")
+            verb.add_argument("--host", action="append", metavar="NAME", help="register a sending host; without this option host1")
+    arguments = parser.parse_args()
+    try:
+        arguments.function(arguments)
+    except ClusterError as e:
+        sys.exit(str(e))
+
+
+if __name__ == "__main__":
+    main()

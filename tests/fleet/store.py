@@ -1,0 +1,512 @@
+"""The fleet's database as hosts and people use it: captures and packets, quotas, months, pins, inventories, epochs.
+
+    store.py single|sharded
+"""
+
+import contextlib
+import datetime
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import uuid
+
+import psycopg2
+from cluster import TOP, cluster
+from sender import ARCHIVE, Host, month_of, noise, piece
+
+SHARDS = {"single": 0, "sharded": 2}[sys.argv.pop(1)]
+NOW = time.time_ns()
+DAY = 86400 * 10**9
+
+
+def month_before(months, real=NOW):
+    """Return a time in the month that is MONTHS before that of REAL."""
+    for _ in range(months):
+        first = month_of(real)
+        real = int(datetime.datetime(first.year, first.month, 1, tzinfo=datetime.timezone.utc).timestamp() - 86400) * 10**9
+    return real
+
+
+class Test(unittest.TestCase):
+    """One cluster for all tests. Each test has a host of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.c = cls.enterClassContext(cluster(shards=SHARDS))
+        cls.c.person_add("anna", "fleet_retention", "fleet_pin", "fleet_note", "fleet_read", "fleet_admin", "fleet_annotator")
+        cls.anna = psycopg2.connect(cls.c.connection("anna"))
+        cls.anna.autocommit = True
+        cls.addClassCleanup(cls.anna.close)
+
+    def host(self, name=None, quota=0, hello=True, archive=ARCHIVE):
+        """Register a host, unless it is registered, and connect as it."""
+        name = name or self._testMethodName.replace("_", "-")
+        if self.c.hub.sql(f"SELECT count(*) FROM fleet.hosts WHERE host = '{name}'") == "0":
+            self.c.host_add(name, quota)
+        host = Host(self.c.connection(name), archive)
+        host.name = name
+        self.addCleanup(host.close)
+        if hello:
+            host.hello()
+        return host
+
+    def ask(self, sql, *values):
+        """Run a statement as a person, and return the rows."""
+        with self.anna.cursor() as c:
+            c.execute(sql, values)
+            return c.fetchall() if c.description else None
+
+    @contextlib.contextmanager
+    def refused(self, code, words=""):
+        """Expect the SQLSTATE CODE, and WORDS in the sentence."""
+        with self.assertRaises(psycopg2.Error) as caught:
+            yield
+        self.assertEqual(caught.exception.pgcode, code, caught.exception)
+        self.assertIn(words, caught.exception.diag.message_primary)
+
+    def keepers(self):
+        """Return the servers that keep buckets."""
+        own = "SELECT count(*) FROM fleet_store.bucket WHERE shard IS NULL"
+        return [s for s in self.c.servers() if s.sql(own) != "0"]
+
+    def test_capture(self):
+        h = self.host()
+        pieces = [
+            piece(noise(size, size), part=part, number=n, ends=b"e" * 20)
+            for n, (part, size) in enumerate([("trace", 1 << 20), ("tail", 1), ("context", 0)])
+        ]
+        self.assertEqual(h.begin(1, NOW, pieces), "new")
+        self.assertEqual(h.begin(1, NOW, pieces), "open")
+        self.assertEqual([h.put(1, NOW, p) for p in pieces[:2]], ["new", "new"])
+        self.assertEqual(h.put(1, NOW, pieces[0]), "done")
+        with self.refused("MP009", "2 of 3 pieces"):
+            h.finish(1, NOW)
+        self.assertEqual(h.call("inventory", month=month_of(NOW), after_archive=None, after_capture=None, max_rows=10), [])
+        self.assertEqual(self.ask("SELECT count(*) FROM fleet.captures WHERE host = %s", h.name), [(0,)])
+        there = h.call("capture_pieces", archive=ARCHIVE, month=month_of(NOW), capture=1)
+        self.assertEqual([(p["part"], p["number"], p["sum"]) for p in there], [(p["part"], p["number"], p["sum"]) for p in (pieces[1], pieces[0])])
+        self.assertEqual(h.put(1, NOW, pieces[2]), "new")
+        self.assertEqual([h.finish(1, NOW), h.finish(1, NOW), h.begin(1, NOW, pieces), h.put(1, NOW, pieces[1])], ["new", "done", "done", "done"])
+        stored = self.ask("SELECT part, data, ends FROM fleet.pieces WHERE host = %s AND month = %s ORDER BY number", h.name, month_of(NOW))
+        self.assertEqual([(part, bytes(data), bytes(ends)) for part, data, ends in stored], [(p["part"], p["data"], p["ends"]) for p in pieces])
+
+    def test_other_values(self):
+        """The same key with other values is an error, and the hub keeps its own."""
+        h = self.host()
+        pieces = [piece(b"one"), piece(b"two", number=1)]
+        h.send(1, NOW, pieces)
+        with self.refused("MP006", "capture 1"):
+            h.begin(1, NOW, pieces, guest="other")
+        with self.refused("MP006"):
+            h.begin(1, NOW, pieces[:1])
+        for change in (
+            {"flags": 2},
+            {"sequence": 8},
+            {"offset": 31},
+            {"length": 4},
+            {"first_timestamp": 1},
+            {"packet_bytes": 1},
+            {"codec": 1},
+            {"ends": b"e"},
+        ):
+            with self.refused("MP006"):
+                h.put(1, NOW, pieces[0] | change)
+        with self.refused("MP006"):
+            h.put(1, NOW, piece(b"eno"))
+        with self.refused("MP006", "complete without this piece"):
+            h.put(1, NOW, piece(b"six", number=6))
+        self.assertEqual(self.ask("SELECT data FROM fleet.pieces WHERE host = %s AND number = 0", h.name)[0][0].tobytes(), b"one")
+
+    def test_values(self):
+        """Values out of their ranges are refused, and nothing is stored."""
+        h = self.host()
+        with self.refused("MP007"):
+            h.begin(1, NOW, [piece(b"data")])
+            h.put(1, NOW, piece(b"data") | {"sum": bytes(32)})
+        for change in ({"part": "other"}, {"stream": -1}, {"number": -1}, {"offset": -1}, {"length": (1 << 20) + 1}, {"codec": 2}, {"sum": b"short"}):
+            with self.refused("MP008"):
+                h.put(1, NOW, piece(b"data") | change)
+        with self.refused("MP008", "1048576"):
+            h.put(1, NOW, piece(bytes((1 << 20) + 1)))
+        with self.refused("MP008", "more pieces or bytes"):
+            h.put(1, NOW, piece(b"data and more"))
+        with self.refused("MP009", "not begun"):
+            h.put(2, NOW, piece(b"data"))
+        for head in (
+            {"kind": "other"},
+            {"guest": ""},
+            {"guest": "g" * 256},
+            {"guest": None},
+            {"real": "x"},
+            {"real": str(NOW - 100 * DAY)},
+            {"lost_packets": -1},
+        ):
+            with self.refused("MP008"):
+                h.begin(3, NOW, [piece(b"data")], **head)
+        with self.refused("MP008"):
+            h.begin(3, NOW, [piece(b"data")], image="i" * 256)
+        with self.refused("MP008", "65536"):
+            h.begin(3, NOW, [piece(b"data")], more="m" * 65536)
+        with self.refused("MP010"):
+            h.begin(3, NOW + 40 * DAY, [piece(b"data")])
+        with self.refused("MP008"):
+            h.call("begin_capture", archive=ARCHIVE, month=month_of(NOW) + datetime.timedelta(days=1), capture=3, pieces=1, bytes=4, head={})
+        self.assertEqual(h.put(1, NOW, piece(b"data")), "new")
+
+    def test_times_and_settings(self):
+        """What a host sets in its session changes nothing."""
+        h = self.host()
+        with h.db.cursor() as c:
+            c.execute(
+                "SET timezone = 'Pacific/Kiritimati'; SET datestyle = 'SQL, DMY'; SET search_path = public; SET standard_conforming_strings = off"
+            )
+        first = datetime.datetime.combine(month_of(NOW), datetime.time(), datetime.timezone.utc)
+        real = int(first.timestamp()) * 10**9 - 1  # the last nanosecond of the month before
+        last = (first - datetime.timedelta(days=1)).date()
+        self.assertEqual(h.send(1, real, [piece(b"data")]), "new")
+        rows = self.ask("SELECT month, at AT TIME ZONE 'UTC', week FROM fleet.captures WHERE host = %s", h.name)
+        at = datetime.datetime.combine(last, datetime.time(23, 59, 59, 999999))
+        self.assertEqual(rows, [(last.replace(day=1), at, last - datetime.timedelta(days=last.weekday()))])
+
+    def test_packets(self):
+        h = self.host()
+        with self.refused("MP009", "put_run"):
+            h.packet(NOW, piece(b"p"), 1)
+        run = {"archive": ARCHIVE, "month": month_of(NOW), "run": 1}
+        answers = [h.one("put_run", **run, head={"guest": "web", "image": i}) for i in ("a", "a", "b")]
+        self.assertEqual(answers, ["new", "done", "changed"])
+        self.assertEqual([h.packet(NOW, piece(b"p"), s) for s in (1, 2, 3, 5, 5)], ["new", "new", "new", "new", "done"])
+        with self.refused("MP006", "packet 5"):
+            h.packet(NOW, piece(b"q"), 5)
+        h.packet(NOW, piece(b"p", number=1), 6, pieces=2)
+        first = {"month": month_of(NOW), "after_archive": None, "after_stream": None, "after_sequence": None}
+        ranges = [(r["first_sequence"], r["last_sequence"]) for r in h.call("inventory_packets", **first, max_rows=100)]
+        self.assertEqual(ranges, [(1, 3), (5, 5)])
+        h.packet(NOW, piece(b"o", number=0), 6, pieces=2)
+        after, ranges = first, []
+        while rows := h.call("inventory_packets", **after, max_rows=2):
+            ranges += [(r["first_sequence"], r["last_sequence"]) for r in rows]
+            after = first | {"after_archive": ARCHIVE, "after_stream": rows[-1]["stream"], "after_sequence": rows[-1]["last_sequence"]}
+        self.assertEqual(ranges, [(1, 2), (3, 3), (5, 5), (6, 6)])
+
+    def test_capture_inside_a_packet(self):
+        """A capture that ends in the middle of a packet, and then the whole packet, do not meet."""
+        h = self.host()
+        whole = noise(5000)
+        h.send(1, NOW, [piece(whole[:3000]), piece(whole[3000:3300], part="tail", offset=3030)])
+        h.one("put_run", archive=ARCHIVE, month=month_of(NOW), run=1, head={"guest": "web"})
+        self.assertEqual(h.packet(NOW, piece(whole), 7), "new")
+        self.assertEqual(h.send(1, NOW, [piece(whole[:3000]), piece(whole[3000:3300], part="tail", offset=3030)]), "done")
+        self.assertEqual(self.ask("SELECT data FROM fleet.packets WHERE host = %s", h.name)[0][0].tobytes(), whole)
+
+    def test_quota(self):
+        h = self.host(quota=100000)
+        self.assertEqual(h.send(1, NOW, [piece(noise(60000))]), "new")
+        used = h.hello()["used_bytes"]
+        self.assertTrue(60000 < used < 61000, used)
+        with self.refused("MP004", "100000"):
+            h.begin(2, NOW, [piece(noise(50000))])
+        with self.refused("MP004"):
+            h.begin(2, month_before(1), [piece(noise(50000))])
+        h.one("put_run", archive=ARCHIVE, month=month_of(NOW), run=1, head={"guest": "web"})
+        with self.refused("MP004"):
+            h.packet(NOW, piece(noise(50000)), 1)
+        # Empty rows are no way around it.
+        with self.refused("MP004"):
+            for n in range(10, 1000):
+                h.packet(NOW, piece(b""), n)
+        self.assertEqual(h.begin(1, NOW, [piece(noise(60000))]), "done")
+        self.ask("SELECT fleet.add_host(%s, 200000)", h.name)
+        self.assertEqual(h.send(2, NOW, [piece(noise(50000))]), "new")
+
+    def test_losses(self):
+        h = self.host()
+        loss = {"archive": ARCHIVE, "month": month_of(NOW), "kind": "capture", "capture": 3, "stream": 0, "first_sequence": 0, "last_sequence": 0}
+        h.begin(3, NOW, [piece(b"one"), piece(b"two", number=1)])
+        h.put(3, NOW, piece(b"one"))
+        before = h.hello()["used_bytes"]
+        answers = [h.one("declare_lost", **loss, bytes=6, reason="quota") for _ in range(2)]
+        self.assertEqual(answers, ["new", "done"])
+        with self.refused("MP006"):
+            h.one("declare_lost", **loss, bytes=7, reason="quota")
+        with self.refused("MP008"):
+            h.one("declare_lost", **loss, bytes=7, reason="other")
+        self.assertLess(h.hello()["used_bytes"], before)
+        packets = loss | {"kind": "packets", "capture": 0, "stream": 1, "first_sequence": 5, "last_sequence": 9}
+        h.one("declare_lost", **packets, bytes=100, reason="quota")
+        h.send(4, NOW, [piece(b"one")], lost_packets=7)
+        rows = self.ask("SELECT captures, lost_packets, unsent_captures, unsent_ranges, unsent_bytes FROM fleet.loss_by_host WHERE host = %s", h.name)
+        self.assertEqual(rows, [(1, 7, 1, 1, 106)])
+
+    def test_two_connections(self):
+        """Two connections of a host send the same captures at once: each is there once."""
+        a, b = self.host(), self.host()
+        failures = []
+
+        def send(h):
+            for n in range(20):
+                for _ in range(5):
+                    try:
+                        h.send(n, NOW, [piece(noise(1000, n), number=k) for k in range(3)])
+                        break
+                    except psycopg2.Error as e:
+                        if e.pgcode.startswith("MP"):
+                            failures.append(e)
+
+        threads = [threading.Thread(target=send, args=(h,)) for h in (a, b)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(failures, [])
+        rows = self.ask("SELECT count(*), sum(got) FROM (SELECT capture, count(*) AS got FROM fleet.pieces WHERE host = %s GROUP BY 1) c", a.name)
+        self.assertEqual(rows, [(20, 60)])
+
+    def test_one_name(self):
+        """Two hosts of one name are told apart, and a person decides."""
+        old, new = self.host(), self.host(hello=False, archive=uuid.uuid4())
+        old.send(1, NOW, [piece(b"old")])
+        with self.refused("MP003", str(new.archive)):
+            new.hello()
+        with self.refused("MP003"):
+            new.send(1, NOW, [piece(b"new")])
+        self.ask("SELECT fleet.accept_archive(%s, %s)", new.name, str(new.archive))
+        new.hello()
+        self.assertEqual(new.send(1, NOW, [piece(b"new")]), "new")
+        with self.refused("MP003"):
+            old.hello()
+        self.assertEqual(self.ask("SELECT count(*) FROM fleet.captures WHERE host = %s", old.name), [(2,)])
+
+    def test_unknown_and_revoked(self):
+        h = self.host(hello=False)
+        with self.refused("MP009", "hello"):
+            h.begin(1, NOW, [piece(b"data")])
+        with self.refused("MP001", "upgrade the hub"):
+            h.hello(version=2)
+        with self.refused("MP001", "upgrade the host"):
+            h.hello(version=0)
+        h.hello(clock={"offset_ns": 5, "uncertainty_ns": 100})
+        self.assertEqual(self.ask("SELECT clock_offset_ns FROM fleet.hosts WHERE host = %s", h.name), [(5,)])
+        self.ask("SELECT fleet.revoke_host(%s)", h.name)
+        again = Host(self.c.connection(h.name))
+        self.addCleanup(again.close)
+        with self.refused("MP002", "revoked"):
+            again.hello()
+        with self.refused("MP002"):
+            again.call("inventory_months")
+        self.c.certificate_make("stranger")
+        self.c.hub.sql("CREATE ROLE stranger LOGIN IN ROLE fleet_host")
+        stranger = Host(self.c.connection("stranger"))
+        self.addCleanup(stranger.close)
+        with self.refused("MP002", "not registered"):
+            stranger.hello()
+
+    def test_inventory(self):
+        h, other = self.host(), self.host("test-inventory-other")
+        other.send(9, NOW, [piece(b"other")])
+        for n in range(5):
+            h.send(n, NOW, [piece(b"data")])
+        got, after = [], {"after_archive": None, "after_capture": None}
+        while rows := h.call("inventory", month=month_of(NOW), **after, max_rows=2):
+            got += [r["capture"] for r in rows]
+            after = {"after_archive": ARCHIVE, "after_capture": rows[-1]["capture"]}
+        self.assertEqual(got, [0, 1, 2, 3, 4])
+        months = h.call("inventory_months")
+        self.assertEqual([(m["month"], m["captures"]) for m in months], [(month_of(NOW), 5)])
+
+    def test_retention(self):
+        """Retention drops months, keeps pinned captures, and nothing that it dropped comes again."""
+        h = self.host()
+        old, older = month_before(7), month_before(9)
+        for n, real in enumerate((NOW, old, older)):
+            h.send(n, real, [piece(noise(5000, n))])
+        h.send(7, older, [piece(noise(5000, 7))])
+        h.begin(8, older, [piece(b"never finished")])
+        h.one("put_run", archive=ARCHIVE, month=month_of(older), run=1, head={"guest": "web"})
+        h.packet(older, piece(b"packet"), 1)
+        self.assertEqual(self.partitions(older), 2)
+        self.ask("SELECT fleet.pin(%s, %s, %s, 7, true)", h.name, month_of(older), str(ARCHIVE))
+        self.assertEqual(h.put(7, older, piece(noise(5000, 7))), "done")
+        self.anna.autocommit = False
+        with self.assertRaisesRegex(psycopg2.Error, "commit set_keeps_since"):
+            self.ask("SELECT fleet.set_keeps_since(%s)", month_of(old))
+            self.ask("SELECT fleet.drop_months(n) FROM generate_series(0, 63) n")
+        self.anna.rollback()
+        self.anna.autocommit = True
+        self.ask("SELECT fleet.set_keeps_since(%s)", month_of(old))
+        with self.assertRaisesRegex(psycopg2.Error, "what was before is dropped"):
+            self.ask("SELECT fleet.set_keeps_since(%s)", month_of(older))
+        with self.refused("MP005"):
+            h.begin(6, older, [piece(b"late")])
+        self.ask("SELECT fleet.drop_months(n) FROM generate_series(0, 63) n")
+        self.assertEqual(self.partitions(older), 0)
+        self.assertEqual(self.partitions(old), 2)
+        left = self.ask("SELECT capture, pinned FROM fleet.captures WHERE host = %s ORDER BY 1", h.name)
+        self.assertEqual(left, [(0, False), (1, False), (7, True)])
+        data = self.ask("SELECT data FROM fleet.pieces WHERE host = %s AND month = %s", h.name, month_of(older))
+        self.assertEqual([bytes(d) for (d,) in data], [noise(5000, 7)])
+        self.assertEqual(h.hello()["keeps_since"], month_of(old))
+        self.assertEqual(len(h.call("inventory_months")), 3)
+        # Without its pin it goes, too.
+        self.ask("SELECT fleet.pin(%s, %s, %s, 7, false)", h.name, month_of(older), str(ARCHIVE))
+        self.ask("SELECT fleet.drop_months(n) FROM generate_series(0, 63) n")
+        self.assertEqual(self.ask("SELECT count(*) FROM fleet.pieces WHERE host = %s AND month = %s", h.name, month_of(older)), [(0,)])
+        self.assertEqual(len(h.call("inventory_months")), 2)
+        self.assertEqual(self.ask("SELECT * FROM fleet.check()"), [])
+
+    def partitions(self, real):
+        """Return the number of partitions of the month of REAL, on all servers."""
+        like = month_of(real).strftime("%Y_%m")
+        return sum(int(s.sql(f"SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '_{like}$'")) for s in self.keepers())
+
+    def test_unfinished(self):
+        h = self.host()
+        h.begin(1, NOW, [piece(b"one"), piece(b"two", number=1)])
+        h.put(1, NOW, piece(b"one"))
+        self.ask("SELECT fleet.drop_unfinished('1 hour')")
+        self.assertEqual(len(h.call("capture_pieces", archive=ARCHIVE, month=month_of(NOW), capture=1)), 1)
+        self.ask("SELECT fleet.drop_unfinished('0')")
+        self.assertEqual(h.call("capture_pieces", archive=ARCHIVE, month=month_of(NOW), capture=1), [])
+        self.assertEqual(h.hello()["used_bytes"], 0)
+
+    def test_idle_sessions(self):
+        """A host that keeps a transaction open is ended."""
+        h = self.host()
+        h.db.autocommit = False
+        h.begin(1, NOW, [piece(b"one")])
+        self.assertGreaterEqual(self.ask("SELECT fleet.end_idle('0')")[0][0], 1)
+        with self.assertRaises(psycopg2.Error):
+            h.finish(1, NOW)
+
+    def test_check(self):
+        """The check finds what keys would forbid."""
+        h = self.host()
+        h.send(1, NOW, [piece(b"one")])
+        h.send(2, NOW, [piece(b"two")])
+        h.one("put_run", archive=ARCHIVE, month=month_of(NOW), run=5, head={"guest": "web"})
+        h.packet(NOW, piece(b"p"), 1, run=5)
+        self.assertEqual(self.ask("SELECT * FROM fleet.check()"), [])
+        for sql in (
+            "DELETE FROM fleet_store.capture WHERE host = %s AND capture = 1",
+            "DELETE FROM fleet_store.capture_piece WHERE host = %s AND capture = 2",
+            "DELETE FROM fleet_store.run WHERE host = %s",
+        ):
+            self.c.hub.sql("SET ROLE fleet_owner; " + sql % f"'{h.name}'")
+        rows = self.ask("SELECT what, host, key FROM fleet.check() ORDER BY 1")
+        expected = [
+            ("capture without some of its pieces", f"{ARCHIVE} 2"),
+            ("packets without a run", f"{ARCHIVE} 5"),
+            ("pieces without a capture", f"{ARCHIVE} 1"),
+        ]
+        self.assertEqual(rows, [(what, h.name, key) for what, key in expected])
+        for table in ("capture", "capture_piece", "packet_piece"):
+            self.c.hub.sql(f"SET ROLE fleet_owner; DELETE FROM fleet_store.{table} WHERE host = '{h.name}'")
+        self.assertEqual(self.ask("SELECT * FROM fleet.check()"), [])
+
+    def test_notes_and_causes(self):
+        h = self.host()
+        h.send(1, NOW, [piece(b"one")], image="kernel-1")
+        key = (h.name, month_of(NOW), str(ARCHIVE), 1)
+        self.ask("SELECT fleet.set_note(%s, %s, %s, %s, %s)", *key, "look at thread 5")
+        self.ask("SELECT fleet.annotate(%s, %s, %s, %s, %s, %s, %s, NULL)", *key, "c1", "thread 5 waits for ever", "thread 5")
+        rows = self.ask("SELECT note, cause, last_ran, head ->> 'image' FROM fleet.captures WHERE host = %s", h.name)
+        self.assertEqual(rows, [("look at thread 5", "c1", "thread 5", "kernel-1")])
+        with self.assertRaisesRegex(psycopg2.Error, "no capture 2"):
+            self.ask("SELECT fleet.set_note(%s, %s, %s, 2, '')", *key[:3])
+
+    def test_epoch(self):
+        h = self.host()
+        first = h.hello()["epoch"]
+        self.assertEqual(h.hello()["epoch"], first)
+        for server in {self.c.hub, *self.keepers()}:
+            server.sql("SELECT fleet.new_epoch()")
+        second = h.hello()["epoch"]
+        self.assertNotEqual(second, first)
+
+    def test_bodies_are_stored_outside(self):
+        h = self.host()
+        h.send(1, NOW, [piece(bytes(100000))])
+        sizes = sum(
+            int(
+                s.sql(
+                    """SELECT coalesce(sum(pg_column_size(data)) FILTER (WHERE host = 'test-bodies-are-stored-outside'), 0)
+            FROM fleet_store.capture_piece"""
+                )
+            )
+            for s in self.keepers()
+        )
+        self.assertEqual(sizes, 100000)
+
+    def test_routing(self):
+        """Each row is on the server of its bucket and nowhere else, and a shard refuses rows of others."""
+        hosts = [self.host(f"test-routing-{n}") for n in range(6)]
+        for h in hosts:
+            h.send(1, NOW, [piece(b"one")])
+        counts = [int(s.sql("SELECT count(*) FROM fleet_store.own_capture WHERE host LIKE 'test-routing-%'")) for s in self.keepers()]
+        self.assertEqual(sum(counts), 6)
+        if SHARDS:
+            self.assertGreater(len([n for n in counts if n]), 1, counts)
+            self.assertEqual(self.c.hub.sql("SELECT count(*) FROM pg_class WHERE relname ~ '_p[0-9][0-9]$' AND relkind <> 'f'"), "0")
+
+    def test_move_bucket(self):
+        """A shard is added by moving a bucket to it, with all that a host has, and moved back."""
+        h = self.host()
+        h.send(1, NOW, [piece(noise(3000))])
+        h.send(2, month_before(1), [piece(noise(3001))])
+        self.ask("SELECT fleet.pin(%s, %s, %s, 2, true)", h.name, month_of(month_before(1)), str(ARCHIVE))
+        h.one("put_run", archive=ARCHIVE, month=month_of(NOW), run=1, head={"guest": "web"})
+        h.packet(NOW, piece(b"packet"), 1)
+        bucket, old = self.c.hub.sql(
+            f"SELECT b.bucket, coalesce(b.shard, '') FROM fleet_store.host JOIN fleet_store.bucket b USING (bucket) WHERE host = '{h.name}'"
+        ).split("|")
+        keeper = next((s for s in self.c.shards if s.name == old), self.c.hub)
+        shard = self.c.shard_new("shard9")
+        before = h.hello()
+        moves = [(keeper, shard, "shard9"), (shard, keeper, old)] if old else [(keeper, shard, "shard9")]
+        for source, target, name in moves:
+            done = subprocess.run(
+                ["sh", os.path.join(TOP, "schema/fleet/move-bucket"), bucket, self.c.hub.admin(), source.admin(), target.admin(), name],
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            after = h.hello()
+            self.assertNotEqual(after["epoch"], before["epoch"])
+            self.assertEqual(after["used_bytes"], before["used_bytes"])
+            self.assertEqual(
+                [h.send(1, NOW, [piece(noise(3000))]), h.packet(NOW, piece(b"packet"), 1), h.put(2, month_before(1), piece(noise(3001)))],
+                ["done"] * 3,
+            )
+            self.assertEqual(source.sql(f"SELECT count(*) FROM pg_class WHERE relkind <> 'f' AND relname ~ '_p{int(bucket):02}(_|$)'"), "0")
+            self.assertEqual(self.ask("SELECT * FROM fleet.check()"), [])
+            before = after
+        self.assertEqual(h.send(3, NOW, [piece(b"after")]), "new")
+
+    def test_migrations(self):
+        """An older program meets a newer database, and a failing migration changes nothing."""
+        with tempfile.TemporaryDirectory() as scratch:
+            shutil.copytree(os.path.join(TOP, "schema/fleet"), scratch + "/fleet")
+            migrate = ["sh", scratch + "/fleet/migrate", self.c.hub.admin()]
+            self.assertEqual(subprocess.run(migrate, check=False).returncode, 0)
+            bad = scratch + "/fleet/0006-bad.sql"
+            with open(bad, "w", encoding="utf-8") as f:
+                f.write("CREATE TABLE fleet_store.half (n integer); SELECT 1 / 0;\n")
+            done = subprocess.run(migrate, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("0006-bad.sql failed, and the database is as it was before it", done.stderr)
+            self.assertEqual(self.c.hub.sql("SELECT to_regclass('fleet_store.half') IS NULL"), "t")
+            for name in (bad, scratch + "/fleet/0005-views.sql"):
+                os.remove(name)
+            done = subprocess.run(migrate, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("The database has migration 5 and this version of mprofd knows 4", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
