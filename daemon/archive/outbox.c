@@ -32,6 +32,7 @@ static int send_of(struct archive_writer *w, enum writer_statement which, int64_
 	int r = statement_get(&w->store.statements, which, VALUES(id), &s);
 
 	*send = ARCHIVE_SEND_NOTHING;
+	*run = 0;
 	if (!s)
 		return r;
 	r = statement_step(&w->store.statements, s);
@@ -116,6 +117,24 @@ int archive_writer_send_again(struct archive_writer *w, int64_t capture)
 		return r;
 	r = statement_step(&w->store.statements, s);
 	return r == STATEMENT_ROW ? send_again(w, s) : r ? r : ARCHIVE_E_ABSENT;
+}
+
+int archive_writer_send_packets_again(struct archive_writer *w, int64_t stream, uint64_t first, uint64_t last)
+{
+	enum archive_send send;
+	int64_t run;
+	int r;
+
+	if (!w->send)
+		return 0;
+	r = send_of(w, STATEMENT_NAME_OF_STREAM, stream, &send, &run);
+	if (r != 0 || send != ARCHIVE_SEND_ALL)
+		return r;
+	r = WRITER_RUN(w, STATEMENT_OUTBOX_WIDEN, stream, (int64_t)first, (int64_t)last);
+	if (r != 0 || sqlite3_changes(w->store.db))
+		return r;
+	r = WRITER_RUN(w, STATEMENT_OUTBOX_PACKETS, (int64_t)clock_real(), run, stream, (int64_t)first);
+	return r ? r : WRITER_RUN(w, STATEMENT_OUTBOX_EXTEND, stream, (int64_t)last);
 }
 
 /* ---- losses ---------------------------------------------------------------------------------- */

@@ -52,6 +52,11 @@ int archive_writer_sent(struct archive_writer *w, const struct archive_sent *sen
  * any more. ARCHIVE_E_ABSENT: there is no such capture.
  */
 int archive_writer_send_again(struct archive_writer *w, int64_t capture);
+/*
+ * The same for the complete packets of STREAM from FIRST to LAST. The stream's row then names all
+ * packets between them and those that it named before.
+ */
+int archive_writer_send_packets_again(struct archive_writer *w, int64_t stream, uint64_t first, uint64_t last);
 
 /* Sums over the outbox, for metrics. */
 struct archive_outbox {

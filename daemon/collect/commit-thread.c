@@ -181,6 +181,13 @@ static int change_capture(struct commit_thread *t, const struct item *item)
 						   });
 }
 
+static int send_again(struct commit_thread *t, const struct item *item)
+{
+	if (item->again.capture)
+		return archive_writer_send_again(t->w, item->again.capture);
+	return archive_writer_send_packets_again(t->w, item->again.stream, item->again.first, item->again.last);
+}
+
 static int write_row(struct commit_thread *t, const struct item *item)
 {
 	switch (item->kind) {
@@ -205,7 +212,7 @@ static int write_row(struct commit_thread *t, const struct item *item)
 	case ITEM_SENT:
 		return archive_writer_sent(t->w, &item->sent);
 	case ITEM_AGAIN:
-		return archive_writer_send_again(t->w, item->patch.capture);
+		return send_again(t, item);
 	case ITEM_CHUNK:
 	case ITEM_DAMAGE:
 	case ITEM_MARK:
@@ -529,9 +536,12 @@ static void outbox_run(struct commit_thread *t)
 	if (t->counted)
 		tell_outbox_losses(t, &outbox);
 	t->counted = true;
+	if (memcmp(&outbox, &t->state.outbox, sizeof(outbox)) == 0)
+		return;
 	pthread_mutex_lock(&t->mutex);
 	t->state.outbox = outbox;
 	pthread_mutex_unlock(&t->mutex);
+	tell(t);
 }
 
 static void outbox_begin(struct commit_thread *t)

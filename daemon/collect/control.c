@@ -193,7 +193,7 @@ static void on_capture(struct control *control, struct control_asker asker, cons
 	c->source->poll_soon(c->source, (int64_t)run);
 }
 
-/* Handle patch-capture, delete-capture and send-again. */
+/* Handle patch-capture and delete-capture. */
 static void on_change(struct control *control, struct control_asker asker, const struct message *m, enum item_kind kind)
 {
 	struct collector *c = control->collector;
@@ -288,6 +288,41 @@ static void on_sent(struct control *control, struct control_asker asker, const s
 	sent.id = (int64_t)id;
 	item->sent = sent;
 	order->is_outbox = true;
+	item->result = &order->result;
+	item->soon = true;
+	order->ticket = queue_push(c->queue, item);
+}
+
+/* Handle send-again: the hub has lost a capture, or packets of a stream. */
+static void on_send_again(struct control *control, struct control_asker asker, const struct message *m)
+{
+	struct collector *c = control->collector;
+	uint64_t capture = 0, stream = 0, first = 0, last = 0;
+	struct order *order;
+	struct item *item;
+
+	message_number(m, "capture", &capture);
+	message_number(m, "stream", &stream);
+	if (!capture == !stream || capture > INT64_MAX || stream > INT64_MAX ||
+	    (stream && (!message_number(m, "first", &first) || !message_number(m, "last", &last) || first > last ||
+			last >= INT64_MAX))) {
+		control_error(control->server, asker, 400,
+			      "send-again needs capture=NUMBER, or stream=NUMBER, first=NUMBER and last=NUMBER");
+		return;
+	}
+	order = order_new(control, asker);
+	if (!order)
+		return;
+	item = queue_item(c->queue, NULL, ITEM_AGAIN, 0, false);
+	if (!item) {
+		order_forget(control, order);
+		control_error(control->server, asker, 503, "there is no memory for it now; ask again");
+		return;
+	}
+	item->again.capture = (int64_t)capture;
+	item->again.stream = (int64_t)stream;
+	item->again.first = first;
+	item->again.last = last;
 	item->result = &order->result;
 	item->soon = true;
 	order->ticket = queue_push(c->queue, item);
@@ -465,7 +500,7 @@ static void on_request(void *context, struct control_asker asker, const struct m
 	else if (strcmp(m->verb, "delete-capture") == 0)
 		on_change(control, asker, m, ITEM_DELETE);
 	else if (strcmp(m->verb, "send-again") == 0)
-		on_change(control, asker, m, ITEM_AGAIN);
+		on_send_again(control, asker, m);
 	else if (strcmp(m->verb, "sent") == 0)
 		on_sent(control, asker, m);
 	else if (strcmp(m->verb, "forwarding") == 0)

@@ -34,7 +34,7 @@ enum item_kind {
 	ITEM_DAMAGE,  /* damage: the place at which a reader met damage */
 	ITEM_FINISH,  /* patch.capture: this capture is complete, and will not change */
 	ITEM_SENT,    /* sent: a hub has acknowledged a row of the outbox */
-	ITEM_AGAIN,   /* patch.capture: the hub does not have this capture any more */
+	ITEM_AGAIN,   /* again: the hub does not have this capture, or these packets, any more */
 	ITEM_MARK,    /* nothing: its commit says that all items before it are in the archive */
 };
 
@@ -104,6 +104,10 @@ struct item {
 			int64_t capture; /* 0 = none */
 		} damage;
 		struct archive_sent sent;
+		struct {
+			int64_t capture, stream; /* one of them; the other is 0 */
+			uint64_t first, last;	 /* packets of STREAM */
+		} again;
 	};
 	uint8_t data[];
 };

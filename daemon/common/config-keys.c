@@ -88,7 +88,7 @@ const struct config_key config_keys[] = {
 	{SECTION_POLICY, "age", KIND_DURATION, offsetof(struct policy, age_ns), 0, INT64_MAX, AGE_HINT},
 	{SECTION_POLICY, "memtrace", KIND_MEMTRACE, offsetof(struct policy, memtrace), 0, 0, "automatic or asked"},
 	{SECTION_FLEET, "send", KIND_SEND, offsetof(struct policy, send), 0, 0, "nothing, captures or all"},
-	{SECTION_FLEET, "connection", KIND_TEXT, offsetof(struct config, fleet_connection), 0, 0,
+	{SECTION_FLEET, "connection", KIND_WORDS, offsetof(struct config, fleet_connection), 0, 0,
 	 "a connection string of libpq such as host=hub dbname=mprofd"},
 	{SECTION_FLEET, "rate", KIND_BYTES, offsetof(struct config, fleet_rate), 0, INT64_MAX,
 	 "bytes per second such as 4M, or 0 for no limit"},

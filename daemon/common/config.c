@@ -36,6 +36,7 @@
 #define GRANTS_MAX   1024u
 #define NAMES_MAX    64u
 #define LISTEN_MAX   64u
+#define WORDS_MAX    4096u
 
 /* One policy section of a file. Bit I of SET: the section sets the key of config_keys[I]. */
 struct config_policy {
@@ -159,6 +160,22 @@ static int set_text(struct parser *p, const char *value, char **text)
 	return 1;
 }
 
+/* Append VALUE to *TEXT, behind a blank; an empty VALUE clears it. Return 1, or 0 after fail(). */
+static int add_words(struct parser *p, const struct config_key *key, const char *value, char **text)
+{
+	char *joined = NULL;
+
+	if (!*value || !**text)
+		return set_text(p, value, text);
+	if (strlen(*text) + strlen(value) + 1 > WORDS_MAX)
+		return fail(p, -EINVAL, "%s is longer than %u bytes: shorten it", key->name, WORDS_MAX);
+	if (asprintf(&joined, "%s %s", *text, value) < 0)
+		return fail_memory(p);
+	free(*text);
+	*text = joined;
+	return 1;
+}
+
 static int set_file(struct parser *p, const struct config_key *key, const char *value, char **file)
 {
 	const char *name = strncmp(value, "credential:", 11) == 0 ? value + 11 : NULL;
@@ -198,8 +215,8 @@ static int set_texts(struct parser *p, const struct config_key *key, const char 
 		return set_path(p, key, value, text);
 	case KIND_FILE:
 		return set_file(p, key, value, text);
-	case KIND_TEXT:
-		return set_text(p, value, text);
+	case KIND_WORDS:
+		return add_words(p, key, value, text);
 	default:
 		return set_globs(p, key, value, text);
 	}
@@ -208,7 +225,7 @@ static int set_texts(struct parser *p, const struct config_key *key, const char 
 static bool is_text(const struct config_key *key)
 {
 	return key->kind == KIND_LISTEN || key->kind == KIND_NAMES || key->kind == KIND_PATH ||
-	       key->kind == KIND_FILE || key->kind == KIND_GLOBS || key->kind == KIND_TEXT;
+	       key->kind == KIND_FILE || key->kind == KIND_GLOBS || key->kind == KIND_WORDS;
 }
 
 static int fail_unknown(struct parser *p, const char *name)

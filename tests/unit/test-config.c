@@ -309,7 +309,8 @@ static void test_fleet(void)
 	struct config c;
 
 	CHECK_EQ_INT(load(&c,
-			  "[fleet]\nsend = captures\nconnection = host=a,b dbname='x y'\nrate = 2M\n"
+			  "[fleet]\nsend = captures\nconnection = host=c\nconnection =\nconnection = "
+			  "host=a,b\nconnection = dbname='x y'\nrate = 2M\n"
 			  "[policy web*]\nbytes = 5M\n[fleet web*]\nsend = all\n[fleet web-test]\nsend = nothing\n"),
 		     0);
 	CHECK_EQ_STR(error, "");

@@ -262,6 +262,30 @@ static void test_person(void)
 	fixture_deinit(&f);
 }
 
+static void test_packets_again(void)
+{
+	struct fixture f;
+
+	if (!begin(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "a", "running", 1), 0);
+	CHECK_EQ_INT(fixture_put(&f, 2, "cat", "running", 2), 0);
+	for (uint64_t i = 0; i < 6; i++)
+		CHECK_EQ_INT(fixture_packet(&f, 1, i, PACKET, 100 + i), 0);
+	CHECK_EQ_INT(sent(&f, fixture_number(&f, "SELECT id FROM outbox"), 5, 0, 0), 0);
+	CHECK_EQ_INT(rows(&f, "1"), 0);
+	CHECK_EQ_INT(archive_writer_send_packets_again(f.w, 1, 2, 3), 0);
+	CHECK_EQ_INT(rows(&f, "kind = 'packets' AND run = 1 AND first_sequence = 2 AND last_sequence = 3 AND ready"),
+		     1);
+	CHECK_EQ_INT(archive_writer_send_packets_again(f.w, 1, 1, 1), 0);
+	CHECK_EQ_INT(rows(&f, "first_sequence = 1 AND last_sequence = 3"), 1);
+	/* A stream that is not sent, or is gone, is left alone. */
+	CHECK_EQ_INT(archive_writer_send_packets_again(f.w, 2, 0, 1), 0);
+	CHECK_EQ_INT(archive_writer_send_packets_again(f.w, 9, 0, 1), 0);
+	CHECK_EQ_INT(rows(&f, "1"), 1);
+	fixture_deinit(&f);
+}
+
 /* A hub that cannot be reached for long costs a bounded outbox. */
 static void test_bound(void)
 {
@@ -366,6 +390,7 @@ int main(void)
 	CHECK_RUN(test_quota);
 	CHECK_RUN(test_months);
 	CHECK_RUN(test_person);
+	CHECK_RUN(test_packets_again);
 	CHECK_RUN(test_bound);
 	CHECK_RUN(test_order);
 	CHECK_RUN(test_row);
