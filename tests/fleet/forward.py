@@ -151,6 +151,14 @@ class Case(daemons.Case):
             host.start_forwarder()
         return host
 
+    def request(self, host, text):
+        """Return the collector's answer to a request."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.settimeout(30)
+            s.connect(os.path.join(host.runs, "collect.sock"))
+            s.send(text.encode())
+            return s.recv(65536).decode()
+
     def compare_capture(self, host, capture):
         """The hub has exactly the capture's frozen bytes, as the host's own server gives them."""
         served = b""
@@ -238,6 +246,33 @@ class Captures(Case):
             d.wait_ended("web")
             self.assertEqual(d.query("SELECT count(*) FROM outbox"), [(0,)])
             self.assertNotIn("mprofd_outbox", d.ask_collector("metrics"))
+
+    def test_requests(self):
+        """The collector refuses requests about the outbox that are wrong, and false acknowledgements change nothing."""
+        host = self.host(forwarder=False)
+        with Ring("rings/web.ctf") as ring:
+            host.wait(lambda: host.domain("web"))
+            ring.add_packet()
+            host.wait_archived(ring, "web", ring.n - 20)
+            capture = host.capture("web")
+            host.wait(lambda: [row[:2] for row in host.outbox()] == [("capture", 1)])
+            before = host.outbox()
+            for request, status in (
+                ("sent 1", "400"),
+                ("sent 1\nrow=-1", "400"),
+                ("sent 1\nrow=18446744073709551615", "400"),
+                ("sent 1\nrow=99", "404"),
+                ("send-again 1", "400"),
+                (f"send-again 1\ncapture={capture}\nstream=1\nfirst=0\nlast=1", "400"),
+                ("send-again 1\nstream=1\nfirst=2\nlast=1", "400"),
+                ("send-again 1\nstream=1\nfirst=2", "400"),
+                ("send-again 1\ncapture=99", "404"),
+                ("send-again 1\nstream=1\nfirst=0\nlast=5", None),  # its packets are not sent
+                (f"send-again 1\ncapture={capture}", None),  # it waits already
+            ):
+                answer = self.request(host, request)
+                self.assertTrue(answer.startswith("ok 1" if status is None else f"error 1\nstatus={status}"), (request, answer))
+                self.assertEqual(host.outbox(), before)
 
     def test_policy(self):
         """Sections decide by the guest's name what is sent."""
@@ -443,19 +478,12 @@ class Failures(Case):
             host.wait_sent()
             host.stop_forwarder()
             host.hub("UPDATE fleet_store.capture SET bytes = bytes + 1 WHERE host = $HOST")
-            self.send_again(host, capture)
+            self.assertTrue(self.request(host, f"send-again 1\ncapture={capture}").startswith("ok 1"))
             host.wait(lambda: host.outbox())
             host.start_forwarder()
             host.wait_sent()
             self.assertRegex(host.said(), rf"The hub refuses capture {capture}, which is not sent again: .*\(MP006\)")
             host.wait(lambda: host.collector_metric("mprofd_forward_refused_total") == 1)
-
-    def send_again(self, host, capture):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.settimeout(30)
-            s.connect(os.path.join(host.runs, "collect.sock"))
-            s.send(f"send-again 1\ncapture={capture}".encode())
-            self.assertEqual(s.recv(1000), b"ok 1")
 
 
 class Strangers(Case):
@@ -526,7 +554,9 @@ class Strangers(Case):
         ):
             with open("bad.conf", "w", encoding="utf-8") as f:
                 f.write(text)
-            done = subprocess.run([daemons.program("mprofd-forward"), "--config", "bad.conf", "--own", "own"], capture_output=True, text=True, timeout=60)
+            done = subprocess.run(
+                [daemons.program("mprofd-forward"), "--config", "bad.conf", "--own", "own"], capture_output=True, text=True, timeout=60
+            )
             self.assertEqual(done.returncode, 1)
             self.assertIn(sentence, done.stderr)
 
