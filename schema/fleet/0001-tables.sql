@@ -209,7 +209,9 @@ BEGIN
 		parent := format('%s_p%s', base, to_char(n, 'FM00'));
 		child := format('%s_%s', parent, to_char(month, 'YYYY_MM'));
 		CONTINUE WHEN to_regclass('fleet_store.' || child) IS NOT NULL;
-		PERFORM pg_advisory_xact_lock(1836085862, n);
+		-- Others that make a month of this bucket wait here. An advisory lock would not do: whoever waited for it
+		-- would still see the catalog as it was before.
+		EXECUTE format('LOCK TABLE ONLY fleet_store.%I IN SHARE UPDATE EXCLUSIVE MODE', parent);
 		CONTINUE WHEN to_regclass('fleet_store.' || child) IS NOT NULL;
 		EXECUTE format('CREATE TABLE fleet_store.%I (LIKE fleet_store.%I INCLUDING STORAGE INCLUDING CONSTRAINTS,
 			CONSTRAINT in_month CHECK (month = %L))', child, parent, month);

@@ -29,9 +29,8 @@ COLUMNS = (
     "host month archive capture kind at week guest image lost_packets pieces bytes got_pieces got_bytes room finished cause sentence annotated head"
 )
 COLUMNS = COLUMNS.split()
-HEAD = json.dumps(
-    {"kind": "crash", "guest": "web", "streams": [{"id": 1, "number": 0, "ring_bytes": 1048576, "first_sequence": "1", "last_sequence": "16"}]}
-)
+STREAM = {"id": 1, "number": 0, "ring_bytes": 1048576, "first_sequence": "1", "last_sequence": "16"}
+HEAD = json.dumps({"kind": "crash", "guest": "web", "streams": [STREAM]})
 
 
 def captures_make():
@@ -61,7 +60,8 @@ class Questions(unittest.TestCase):
         cls.captures = captures_make()
         cls.crashes = [c for c in cls.captures if c["kind"] in CRASHES]
         cls.c.hub.sql(
-            f"INSERT INTO fleet_store.host (host, bucket, quota_bytes) SELECT h, fleet_store.bucket_of(h), 0 FROM generate_series(0, {HOSTS - 1}) n, concat('host', n) h"
+            f"""INSERT INTO fleet_store.host (host, bucket, quota_bytes)
+            SELECT h, fleet_store.bucket_of(h), 0 FROM generate_series(0, {HOSTS - 1}) n, concat('host', n) h"""
         )
         cls.buckets = dict(line.split("|") for line in cls.c.hub.sql("SELECT host, bucket FROM fleet_store.host").splitlines())
         for server in cls.c.shards or [cls.c.hub]:

@@ -97,7 +97,8 @@ class Captured(unittest.TestCase):
                 self.denied(sql.format(name))
         rights = self.c.hub.sql(
             """SELECT count(*) FROM pg_class c, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) r
-            WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relnamespace IN ('fleet'::regnamespace, 'fleet_store'::regnamespace, 'public'::regnamespace)
+            WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+                AND c.relnamespace IN ('fleet'::regnamespace, 'fleet_store'::regnamespace, 'public'::regnamespace)
                 AND (has_table_privilege('captured', c.oid, r) OR r <> 'DELETE' AND r <> 'TRUNCATE' AND r <> 'TRIGGER'
                     AND has_any_column_privilege('captured', c.oid, r))"""
         )

@@ -267,6 +267,29 @@ class Test(unittest.TestCase):
         rows = self.ask("SELECT count(*), sum(got) FROM (SELECT capture, count(*) AS got FROM fleet.pieces WHERE host = %s GROUP BY 1) c", a.name)
         self.assertEqual(rows, [(20, 60)])
 
+    def test_one_bucket(self):
+        """Two hosts of one bucket make the same months at once."""
+        names = self.c.hub.sql(
+            "SELECT string_agg(h, ' ') FROM (SELECT concat('test-one-bucket-', n) AS h FROM generate_series(1, 400) n) q WHERE fleet_store.bucket_of(h) = 5"
+        )
+        hosts = [self.host(name) for name in names.split()[:2]]
+        failures = []
+
+        def send(h, months):
+            try:
+                for n in months:
+                    h.send(n, month_before(n), [piece(b"data")])
+            except psycopg2.Error as e:
+                failures.append(e)
+
+        threads = [threading.Thread(target=send, args=(h, months)) for h, months in zip(hosts, (range(1, 7), range(6, 0, -1)))]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(failures, [])
+        self.assertEqual([len(h.call("inventory_months")) for h in hosts], [6, 6])
+
     def test_one_name(self):
         """Two hosts of one name are told apart, and a person decides."""
         old, new = self.host(), self.host(hello=False, archive=uuid.uuid4())
