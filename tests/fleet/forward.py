@@ -361,14 +361,14 @@ class Failures(Case):
             host.fleet(connection)
             host.start_forwarder()
             host.wait_sent()
-        self.assertEqual(host.hub_captures(), [capture])
-        lost = host.hub("SELECT kind, stream, first_sequence, last_sequence, bytes, reason FROM fleet_store.lost WHERE host = $HOST ORDER BY 3")
-        self.assertGreater(len(lost), 0)
-        told = {n for row in lost for n in range(int(row[2]), int(row[3]) + 1)}
-        self.assertEqual({row[5] for row in lost}, {"quota"})
-        have = {sequence for _, sequence in host.hub_packets()}
-        self.assertEqual(told | have, set(range(max(have) + 1)))
-        self.assertEqual(told & have, set())
+            self.assertEqual(host.hub_captures(), [capture])
+            lost = host.hub("SELECT kind, stream, first_sequence, last_sequence, bytes, reason FROM fleet_store.lost WHERE host = $HOST ORDER BY 3")
+            self.assertGreater(len(lost), 0)
+            told = {n for row in lost for n in range(int(row[2]), int(row[3]) + 1)}
+            self.assertEqual({row[5] for row in lost}, {"quota"})
+            have = {sequence for _, sequence in host.hub_packets()}
+            self.assertEqual(told | have, set(range(max(have) + 1)))
+            self.assertEqual(told & have, set())
 
     def test_hub_stops(self):
         """A hub that ends and comes again gets what came meanwhile, without a restart here."""
