@@ -4,7 +4,7 @@
     suites.py renew BUILD              write the list anew from BUILD, which has all parts
 
 A line of the list is SUITE NAME [PART…]: meson defines the test NAME of SUITE in every build that
-has each PART. A part is one of meson's options (daemon, viewer, xen). A build lacks a part if its
+has each PART. A part is one of meson's options (daemon, forward, viewer, xen). A build lacks a part if its
 option is disabled. suites.py reads the options and not what meson found, so that a missing package
 shows. --without PART says that a build with automatic options lacks PART too.
 
@@ -17,7 +17,7 @@ import os
 import sys
 
 LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suites.list")
-PARTS = ("daemon", "viewer", "xen")
+PARTS = ("daemon", "forward", "viewer", "xen")
 HEAD = """\
 # Each test that meson defines: SUITE NAME [PART...]. A test that needs a part of the project is absent where -DPART=disabled.
 # sh tests/run fails if meson defines other tests. Renew this list: python3 tests/suites.py renew build/gcc
@@ -56,7 +56,7 @@ def defined(build):
 def disabled(build):
     options = {option["name"]: option["value"] for option in introspect(build, "buildoptions")}
     lacking = {part for part in PARTS if options.get(part) == "disabled"}
-    return lacking | ({"xen"} if "daemon" in lacking else set())
+    return lacking | ({"forward", "xen"} if "daemon" in lacking else set())
 
 
 def compare(tests, build, suites, without):

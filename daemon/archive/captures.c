@@ -19,7 +19,7 @@ int archive_writer_put_capture(struct archive_writer *w, const struct archive_ca
 	r = statement_step(&w->store.statements, s);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_NOTE_IDS, 0, 0, capture->id);
-	return r;
+	return r ? r : outbox_add_capture(w, capture);
 }
 
 int archive_writer_put_capture_stream(struct archive_writer *w, const struct archive_capture_stream *range)
@@ -159,7 +159,7 @@ static int subtract_tails(struct archive_writer *w, int64_t capture)
 	return r;
 }
 
-int archive_writer_delete_capture(struct archive_writer *w, int64_t id)
+int capture_delete(struct archive_writer *w, int64_t id, bool by_person)
 {
 	bool is_mine;
 	int r = writer_enter(w, &is_mine);
@@ -172,5 +172,12 @@ int archive_writer_delete_capture(struct archive_writer *w, int64_t id)
 		r = WRITER_RUN(w, STATEMENT_DELETE_CAPTURE, id);
 	if (r == 0 && sqlite3_changes(w->store.db) == 0)
 		r = ARCHIVE_E_ABSENT;
+	if (r == 0)
+		r = outbox_lose_capture(w, id, by_person);
 	return writer_leave(w, is_mine, r);
+}
+
+int archive_writer_delete_capture(struct archive_writer *w, int64_t id)
+{
+	return capture_delete(w, id, true);
 }

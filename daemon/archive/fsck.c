@@ -121,6 +121,8 @@ static const struct salvage_table trace_tables[] = {
 	{"capture_streams", "ranges of captures", 0},
 	{"tails", "pieces of tails", 1},
 	{"unchecked", "notes on checksums", 1},
+	{"outbox", "rows of the outbox", 1},
+	{"outbox_sums", "sums of the outbox", 1},
 	{NULL, NULL, 0},
 };
 
@@ -144,7 +146,9 @@ static const char trace_finish[] =
 	"'dir', 'saved-' || run, 'saved-' || run, 'ended', 0, 1, 'ended' FROM (SELECT run FROM streams UNION SELECT "
 	"run "
 	"FROM captures) WHERE run NOT IN (SELECT id FROM runs);"
-	"INSERT OR IGNORE INTO identifiers VALUES (0, 0, 0, 0);"
+	"INSERT OR IGNORE INTO identifiers (id, run, stream, capture) VALUES (0, 0, 0, 0);"
+	"UPDATE identifiers SET archive = coalesce(archive, lower(hex(randomblob(16))));"
+	"INSERT OR IGNORE INTO outbox_sums VALUES (0, 0, 0, 0);"
 	"UPDATE identifiers SET run = max(run, (SELECT coalesce(max(id), 0) FROM runs)), stream = max(stream, (SELECT "
 	"coalesce(max(id), 0) FROM streams)), capture = max(capture, (SELECT coalesce(max(id), 0) FROM captures));"
 	"COMMIT;";

@@ -194,7 +194,8 @@ static int delete_packet(struct enforcement *e, struct head *h)
 	usage_add(&e->w->usage, h->stream, -gone);
 	e->held -= (uint64_t)gone;
 	h->was_cut = true;
-	return find_head(e, h, (int64_t)h->sequence + 1);
+	r = outbox_lose_packet(e->w, h->stream, h->sequence, h->real, (uint64_t)gone);
+	return r ? r : find_head(e, h, (int64_t)h->sequence + 1);
 }
 
 static void recount(struct enforcement *e)
@@ -222,7 +223,7 @@ static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 		/* The capture may have lost its last packet, and be a candidate now. */
 		return r ? r : find_capture(e);
 	}
-	r = archive_writer_delete_capture(e->w, e->capture);
+	r = capture_delete(e->w, e->capture, false);
 	recount(e);
 	return r ? r : find_capture(e);
 }

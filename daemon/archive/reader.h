@@ -312,4 +312,42 @@ struct reader_totals {
 };
 int reader_totals(struct reader *r, struct reader_totals *totals);
 
+/* ---- for mprofd-forward (reader-outbox.c) ---- */
+
+/* A row of the outbox that is ready to be sent (schema/archive/0004-outbox.sql). */
+struct reader_outbox {
+	int64_t id;
+	const char *kind; /* "capture", "packets" or "lost" */
+	uint64_t real;
+	int64_t run, stream, capture;
+	uint64_t first_sequence, last_sequence, packets, bytes;
+	const char *reason; /* "" = none */
+};
+typedef int reader_outbox_call(void *context, const struct reader_outbox *row);
+/* List at most LIMIT rows of the outbox that are ready, in the order in which they are sent. */
+int reader_outbox(struct reader *r, unsigned limit, reader_outbox_call *call, void *context);
+
+#define READER_ARCHIVE_BYTES 33u
+/* Read the archive's UUID: 32 hexadecimal digits and a NUL. ARCHIVE_E_ABSENT: it has none. */
+int reader_archive(struct reader *r, char name[READER_ARCHIVE_BYTES]);
+
+/* A row of a packet or of a tail, as it is stored. */
+struct reader_row {
+	uint32_t offset, length; /* of its first byte in the packet; uncompressed bytes */
+	uint32_t flags;		 /* enum archive_chunk_flag */
+	uint32_t packet_bytes;
+	uint64_t first_timestamp;
+	int codec;
+	size_t bytes;	   /* bytes as stored */
+	size_t ends_bytes; /* bytes of packed chunk ends */
+};
+#define READER_ENDS_MAX (2u << 20)
+/*
+ * Read the row that has the byte at OFFSET of a packet; or the row of no bytes at OFFSET, of an
+ * empty packet. DATA (ARCHIVE_PIECE_MAX bytes) gets the bytes as stored, ENDS (READER_ENDS_MAX
+ * bytes) the chunk ends, packed as in the archive. ARCHIVE_E_ABSENT: there is no such row.
+ */
+int reader_row(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset, uint8_t *data,
+	       uint8_t *ends, struct reader_row *row);
+
 #endif

@@ -11,6 +11,7 @@
 #include <mprof/ring.h>
 
 #include "database.h"
+#include "outbox.h"
 #include "statement.h"
 #include "store.h"
 #include "usage.h"
@@ -39,6 +40,8 @@ struct archive_writer {
 	int hold_fd;		      /* the lock that readers hold; -1 = the lock file could not be created */
 	bool wants_sync;	      /* the commit must be flushed to the disk */
 	struct archive_damage damage; /* damage found since the archive was opened */
+	archive_send_call *send;      /* see archive_writer_send(); NULL = the outbox is off */
+	const void *send_context;
 };
 
 /* Run the statement WHICH with the integers that follow. */
@@ -111,6 +114,19 @@ int packet_compact(struct archive_writer *w, const struct archive_piece *piece, 
  * was found. Needs an open transaction. Return 0 or an error.
  */
 int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, bool *damaged);
+/*
+ * Keep the outbox (outbox.c) in step with the archive; each does nothing while the outbox is off. Add
+ * a capture, which is not finished, or a complete packet copied at REAL, if the guest's are sent. If
+ * the outbox names them, declare a packet of BYTES content bytes or a capture lost, because it is
+ * being deleted: by a quota, or BY_PERSON. Each needs an open transaction and returns 0 or an error.
+ */
+int outbox_add_capture(struct archive_writer *w, const struct archive_capture *capture);
+int outbox_add_packet(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t real);
+int outbox_lose_packet(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t real, uint64_t bytes);
+int outbox_lose_capture(struct archive_writer *w, int64_t capture, bool by_person);
+/* Delete a capture with its ranges and tails. Return as archive_writer_delete_capture(). */
+int capture_delete(struct archive_writer *w, int64_t id, bool by_person);
+
 /* Delete the bytes of a packet behind its last chunk end. */
 int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequence);
 

@@ -270,7 +270,7 @@ static int complete_packet(struct archive_writer *w, const struct archive_piece 
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_COUNT_PACKET, piece->stream, piece->offset + piece->length,
 			       (int64_t)last.real, (int64_t)piece->sequence);
-	return r;
+	return r ? r : outbox_add_packet(w, piece->stream, piece->sequence, last.real);
 }
 
 /*

@@ -228,6 +228,7 @@ int collector_init(struct collector *c, const struct config *config, const struc
 	snprintf(sentence, size, "out of memory");
 	c->shared.config = config;
 	c->shared.archiving = true;
+	c->shared.sends = config_sends(config);
 	c->shared.budget = (struct cadence_budget){.share = config->cpu_budget, .burst_rate = config->burst_rate};
 	c->queue = queue_new(config->queue_bytes, config->queue_per_guest_bytes, config->queue_reserve_bytes);
 	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -23,6 +23,14 @@ struct resume_entry {
 	bool attached; /* its stream was attached since, or its end was declared lost */
 };
 
+/* The state of mprofd-forward, as it reported last. */
+struct forwarding {
+	uint64_t at; /* time of the report, CLOCK_MONOTONIC ns; 0 = there was none */
+	bool connected;
+	uint64_t captures, packets, bytes; /* acknowledged by the hub since mprofd-forward began */
+	uint64_t refused;		   /* rows that the hub refused for good */
+};
+
 struct collector {
 	sd_event *event;
 	const struct config *config;
@@ -38,6 +46,7 @@ struct collector {
 	uint64_t timer_at;
 	struct source *source;
 	struct control *control;
+	struct forwarding forwarding;
 	struct resume_entry *resume_index;
 	size_t n_resume;
 	uint64_t began; /* when the collector was opened, CLOCK_MONOTONIC ns */

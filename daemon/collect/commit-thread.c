@@ -24,6 +24,8 @@
 #define SCARCE_NS     NS_PER_S /* latest commit while the disk runs short */
 #define FULL_RETRY_NS NS_PER_S
 #define ENDS_MAX      512u
+#define OUTBOX_NS     NS_PER_S
+#define UNFINISHED_NS (600 * NS_PER_S) /* a capture that is not finished after this time will not be */
 
 struct commit_thread {
 	pthread_t thread;
@@ -39,10 +41,14 @@ struct commit_thread {
 	struct archive_piece piece;
 	struct archive_end ends[ENDS_MAX];
 	bool open;
-	struct log_limit orphans, damages;
+	struct log_limit orphans, damages, unsent;
 	struct archive_damage damage; /* damage that was logged already */
 
 	struct retention retention;
+	bool sends;	    /* the configuration sends something to a hub */
+	bool counted;	    /* STATE.outbox is what the archive had */
+	uint64_t began;	    /* when the thread began, CLOCK_MONOTONIC ns */
+	uint64_t outbox_at; /* last time of outbox_run(), CLOCK_MONOTONIC ns */
 };
 
 static void tell(struct commit_thread *t)
@@ -175,6 +181,13 @@ static int change_capture(struct commit_thread *t, const struct item *item)
 						   });
 }
 
+static int send_again(struct commit_thread *t, const struct item *item)
+{
+	if (item->again.capture)
+		return archive_writer_send_again(t->w, item->again.capture);
+	return archive_writer_send_packets_again(t->w, item->again.stream, item->again.first, item->again.last);
+}
+
 static int write_row(struct commit_thread *t, const struct item *item)
 {
 	switch (item->kind) {
@@ -194,6 +207,12 @@ static int write_row(struct commit_thread *t, const struct item *item)
 		return change_capture(t, item);
 	case ITEM_DELETE:
 		return archive_writer_delete_capture(t->w, item->patch.capture);
+	case ITEM_FINISH:
+		return archive_writer_finish_capture(t->w, item->patch.capture);
+	case ITEM_SENT:
+		return archive_writer_sent(t->w, &item->sent);
+	case ITEM_AGAIN:
+		return send_again(t, item);
 	case ITEM_CHUNK:
 	case ITEM_DAMAGE:
 	case ITEM_MARK:
@@ -469,6 +488,69 @@ static int work(struct commit_thread *t, struct item *list)
 	return r;
 }
 
+/* ---- the outbox ------------------------------------------------------------------------------ */
+
+static enum archive_send send_of(const void *context, const char *name)
+{
+	switch (config_policy(context, name).send) {
+	case SEND_CAPTURES:
+		return ARCHIVE_SEND_CAPTURES;
+	case SEND_ALL:
+		return ARCHIVE_SEND_ALL;
+	case SEND_NOTHING:
+		break;
+	}
+	return ARCHIVE_SEND_NOTHING;
+}
+
+/* Log losses of the outbox since the last call. */
+static void tell_outbox_losses(struct commit_thread *t, const struct archive_outbox *now)
+{
+	const struct archive_outbox *then = &t->state.outbox;
+
+	if (now->lost_packets == then->lost_packets && now->lost_captures == then->lost_captures)
+		return;
+	log_write_limited(
+		&t->unsent, LOG_LEVEL_WARNING, NULL,
+		"Quotas or deletions took bytes that were not sent to the hub yet: packets=%llu captures=%llu",
+		(unsigned long long)(now->lost_packets - then->lost_packets),
+		(unsigned long long)(now->lost_captures - then->lost_captures));
+}
+
+/*
+ * Send captures that never came to their end, for instance because mprofd was killed meanwhile, and
+ * count the outbox; each OUTBOX_NS, if the configuration sends anything.
+ */
+static void outbox_run(struct commit_thread *t)
+{
+	uint64_t now = clock_mono(), real = clock_real();
+	struct archive_outbox outbox;
+
+	if (!t->sends || now - t->outbox_at < OUTBOX_NS || t->retention.full)
+		return;
+	t->outbox_at = now;
+	if (now - t->began > UNFINISHED_NS && real > UNFINISHED_NS)
+		(void)archive_writer_finish_old(t->w, real - UNFINISHED_NS);
+	if (archive_writer_outbox(t->w, &outbox) != 0)
+		return;
+	if (t->counted)
+		tell_outbox_losses(t, &outbox);
+	t->counted = true;
+	if (memcmp(&outbox, &t->state.outbox, sizeof(outbox)) == 0)
+		return;
+	pthread_mutex_lock(&t->mutex);
+	t->state.outbox = outbox;
+	pthread_mutex_unlock(&t->mutex);
+	tell(t);
+}
+
+static void outbox_begin(struct commit_thread *t)
+{
+	t->began = clock_mono();
+	t->sends = config_sends(t->config);
+	(void)archive_writer_send(t->w, t->sends ? send_of : NULL, t->config);
+}
+
 static void tell_unchecked(struct commit_thread *t)
 {
 	bool unchecked;
@@ -485,6 +567,7 @@ static void *commit_thread_run(void *context)
 	pthread_setname_np(pthread_self(), "commit-thread");
 	retention_init(&t->retention, t->w, t->config);
 	tell_unchecked(t);
+	outbox_begin(t);
 	for (;;) {
 		uint64_t latest = t->config->flush_interval_ns;
 		uint64_t interval = t->retention.scarce && latest > SCARCE_NS ? SCARCE_NS : latest;
@@ -499,6 +582,7 @@ static void *commit_thread_run(void *context)
 			return NULL;
 		}
 		retention_run(&t->retention);
+		outbox_run(t);
 	}
 }
 

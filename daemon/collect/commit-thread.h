@@ -31,6 +31,7 @@ struct commit_thread_state {
 	char sentence[256];			  /* why ARCHIVING is false */
 	uint64_t bytes;				  /* number of content bytes committed */
 	uint64_t commit_ns;			  /* ns spent in transactions */
+	struct archive_outbox outbox;		  /* zeroed while nothing is sent to a hub */
 	uint64_t damaged_pieces, damaged_packets; /* pieces and packets found damaged, and taken out of service */
 };
 

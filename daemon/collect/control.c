@@ -34,6 +34,7 @@ struct order {
 	int64_t run;
 	int result;
 	bool is_damage; /* the request was a report of damage */
+	bool is_outbox; /* the request names a row of the outbox */
 };
 
 struct control {
@@ -110,7 +111,8 @@ static void order_answer(struct control *control, const struct order *order)
 		return;
 	}
 	if (order->result == ARCHIVE_E_ABSENT) {
-		control_error(control->server, order->asker, 404, "there is no such capture");
+		control_error(control->server, order->asker, 404,
+			      order->is_outbox ? "the outbox has no such row" : "there is no such capture");
 		return;
 	}
 	if (order->result == ARCHIVE_E_CHANGED) {
@@ -255,6 +257,91 @@ static void on_damaged(struct control *control, struct control_asker asker, cons
 	item->result = &order->result;
 	item->urgent = true;
 	order->ticket = queue_push(c->queue, item);
+}
+
+/* Handle sent: the hub has acknowledged a row of the outbox, or its part up to a packet. */
+static void on_sent(struct control *control, struct control_asker asker, const struct message *m)
+{
+	struct collector *c = control->collector;
+	struct archive_sent sent = {0};
+	struct order *order;
+	struct item *item;
+	uint64_t id;
+
+	message_number(m, "sequence", &sent.sequence);
+	message_number(m, "packets", &sent.packets);
+	message_number(m, "bytes", &sent.bytes);
+	if (!message_number(m, "row", &id) || id > INT64_MAX || sent.sequence >= INT64_MAX ||
+	    sent.packets > INT64_MAX || sent.bytes > INT64_MAX) {
+		control_error(control->server, asker, 400, "sent needs row=NUMBER");
+		return;
+	}
+	order = order_new(control, asker);
+	if (!order)
+		return;
+	item = queue_item(c->queue, NULL, ITEM_SENT, 0, false);
+	if (!item) {
+		order_forget(control, order);
+		control_error(control->server, asker, 503, "there is no memory for it now; ask again");
+		return;
+	}
+	sent.id = (int64_t)id;
+	item->sent = sent;
+	order->is_outbox = true;
+	item->result = &order->result;
+	item->soon = true;
+	order->ticket = queue_push(c->queue, item);
+}
+
+/* Handle send-again: the hub has lost a capture, or packets of a stream. */
+static void on_send_again(struct control *control, struct control_asker asker, const struct message *m)
+{
+	struct collector *c = control->collector;
+	uint64_t capture = 0, stream = 0, first = 0, last = 0;
+	struct order *order;
+	struct item *item;
+
+	message_number(m, "capture", &capture);
+	message_number(m, "stream", &stream);
+	if (!capture == !stream || capture > INT64_MAX || stream > INT64_MAX ||
+	    (stream && (!message_number(m, "first", &first) || !message_number(m, "last", &last) || first > last ||
+			last >= INT64_MAX))) {
+		control_error(control->server, asker, 400,
+			      "send-again needs capture=NUMBER, or stream=NUMBER, first=NUMBER and last=NUMBER");
+		return;
+	}
+	order = order_new(control, asker);
+	if (!order)
+		return;
+	item = queue_item(c->queue, NULL, ITEM_AGAIN, 0, false);
+	if (!item) {
+		order_forget(control, order);
+		control_error(control->server, asker, 503, "there is no memory for it now; ask again");
+		return;
+	}
+	item->again.capture = (int64_t)capture;
+	item->again.stream = (int64_t)stream;
+	item->again.first = first;
+	item->again.last = last;
+	item->result = &order->result;
+	item->soon = true;
+	order->ticket = queue_push(c->queue, item);
+}
+
+/* Keep the state of mprofd-forward for the metrics. */
+static void on_forwarding(struct control *control, struct control_asker asker, const struct message *m)
+{
+	struct forwarding *f = &control->collector->forwarding;
+	uint64_t connected = 0;
+
+	*f = (struct forwarding){.at = clock_mono()};
+	message_number(m, "connected", &connected);
+	message_number(m, "captures", &f->captures);
+	message_number(m, "packets", &f->packets);
+	message_number(m, "bytes", &f->bytes);
+	message_number(m, "refused", &f->refused);
+	f->connected = connected != 0;
+	control_ok(control->server, asker);
 }
 
 /* Commit the guest's bytes soon. A run that has ended waits for nothing. */
@@ -412,6 +499,12 @@ static void on_request(void *context, struct control_asker asker, const struct m
 		on_change(control, asker, m, ITEM_PATCH);
 	else if (strcmp(m->verb, "delete-capture") == 0)
 		on_change(control, asker, m, ITEM_DELETE);
+	else if (strcmp(m->verb, "send-again") == 0)
+		on_send_again(control, asker, m);
+	else if (strcmp(m->verb, "sent") == 0)
+		on_sent(control, asker, m);
+	else if (strcmp(m->verb, "forwarding") == 0)
+		on_forwarding(control, asker, m);
 	else if (strcmp(m->verb, "damaged") == 0)
 		on_damaged(control, asker, m);
 	else if (strcmp(m->verb, "who") == 0)

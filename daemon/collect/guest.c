@@ -309,6 +309,8 @@ void guest_capture_less(struct guest *guest)
 {
 	if (--guest->capture.streams)
 		return;
+	if (!guest->capture.has_context)
+		guest_capture_finish(guest->shared, guest->capture.id);
 	guest->capture = (struct guest_capture){0};
 	queue_hurry(guest->shared->queue);
 }
@@ -334,6 +336,21 @@ int guest_capture_context(struct guest_shared *shared, int64_t capture, char *js
 	item->urgent = true;
 	queue_push(shared->queue, item);
 	return 0;
+}
+
+void guest_capture_finish(struct guest_shared *shared, int64_t capture)
+{
+	struct item *item;
+
+	if (!shared->sends)
+		return;
+	/* If memory is short, the commit thread sends the capture later. */
+	item = queue_item(shared->queue, NULL, ITEM_FINISH, 0, false);
+	if (!item)
+		return;
+	item->patch.capture = capture;
+	item->soon = true;
+	queue_push(shared->queue, item);
 }
 
 void guest_follow(struct guest *guest, uint64_t until)

@@ -21,6 +21,7 @@ struct guest_shared {
 	struct queue *queue;
 	struct cadence_budget budget;
 	int64_t last_run, last_stream, last_capture; /* last identifiers that were given out */
+	bool sends;				     /* something is sent to a hub: config_sends() */
 	bool archiving;				     /* bytes are archived, as the commit thread last said */
 	struct {
 		uint64_t polls, bytes, gaps, lost_packets, skipped_packets, queue_full, bad_sizes, unsteady,
@@ -45,6 +46,7 @@ struct guest_identity {
 struct guest_capture {
 	int64_t id; /* 0 = no capture is being taken */
 	bool dead;
+	bool has_context; /* a context follows, and guest_capture_finish() behind it */
 	size_t streams;	  /* number of streams that have not contributed yet */
 	uint64_t give_up; /* when to stop waiting for room and leave out the remaining bytes, CLOCK_MONOTONIC ns */
 };
@@ -132,6 +134,8 @@ bool guest_capture_done(const struct guest *guest);
 void guest_capture_abandon(struct guest *guest);
 /* Queue JSON as the context of CAPTURE. Take over JSON, also on failure. Return 0 or -ENOMEM. */
 int guest_capture_context(struct guest_shared *shared, int64_t capture, char *json);
+/* Tell the outbox that CAPTURE is complete and will not change. */
+void guest_capture_finish(struct guest_shared *shared, int64_t capture);
 
 /* ---- for stream.c ---- */
 

@@ -10,6 +10,8 @@
 #include "array.h"
 #include "collector.h"
 
+#define SILENT_NS (60 * NS_PER_S) /* a forwarder that reports nothing for so long counts as gone */
+
 struct metric {
 	const char *name, *type, *help;
 	uint64_t value;
@@ -61,6 +63,37 @@ static void lines_cut(char *text, size_t size)
 	*end = '\0';
 }
 
+/* Append the metrics of the outbox and of mprofd-forward to TEXT at AT. Return the new end of the text. */
+static size_t fleet_put(const struct collector *c, char *text, size_t size, size_t at)
+{
+	const struct archive_outbox *outbox = &c->archive.outbox;
+	const struct forwarding *f = &c->forwarding;
+	const uint64_t real = clock_real();
+	const bool alive = f->at && clock_mono() - f->at < SILENT_NS;
+	const struct metric metrics[] = {
+		{"mprofd_outbox_rows", "gauge", "Captures, streams and losses that wait to be sent to the hub.",
+		 outbox->rows},
+		{"mprofd_outbox_oldest_seconds", "gauge", "Age of the oldest of them.",
+		 outbox->oldest_real && outbox->oldest_real < real ? (real - outbox->oldest_real) / NS_PER_S : 0},
+		{"mprofd_outbox_lost_packets", "counter", "Packets deleted before they were sent to the hub.",
+		 outbox->lost_packets},
+		{"mprofd_outbox_lost_captures", "counter", "Captures deleted before they were sent to the hub.",
+		 outbox->lost_captures},
+		{"mprofd_outbox_untold", "counter", "Losses that the hub will not be told of: there were too many.",
+		 outbox->untold},
+		{"mprofd_forward_connected", "gauge", "1 while mprofd-forward has a connection to the hub.",
+		 alive && f->connected},
+		{"mprofd_forward_captures", "counter", "Captures that the hub has acknowledged.", f->captures},
+		{"mprofd_forward_packets", "counter", "Packets that the hub has acknowledged.", f->packets},
+		{"mprofd_forward_bytes", "counter", "Bytes that the hub has acknowledged.", f->bytes},
+		{"mprofd_forward_refused", "counter", "Rows of the outbox that the hub refused for good.", f->refused},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
+		at = metric_put(text, size, at, &metrics[i], false);
+	return at;
+}
+
 void collector_metrics(const struct collector *c, char *text, size_t size)
 {
 	const struct queue_level level = queue_level(c->queue);
@@ -106,6 +139,8 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
 		at = metric_put(text, size, at, &metrics[i], false);
 	at = metric_put(text, size, at, &seconds, true);
+	if (c->shared.sends)
+		at = fleet_put(c, text, size, at);
 	if (!c->source || !c->source->metrics)
 		return;
 	c->source->metrics(c->source, text + at, size - at);

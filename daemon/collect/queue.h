@@ -18,6 +18,7 @@
 
 #include "archive.h"
 #include "cleanup.h"
+#include "outbox.h"
 #include "ring.h"
 
 enum item_kind {
@@ -31,6 +32,9 @@ enum item_kind {
 	ITEM_PATCH,   /* patch: change a capture */
 	ITEM_DELETE,  /* patch.capture: delete this capture */
 	ITEM_DAMAGE,  /* damage: the place at which a reader met damage */
+	ITEM_FINISH,  /* patch.capture: this capture is complete, and will not change */
+	ITEM_SENT,    /* sent: a hub has acknowledged a row of the outbox */
+	ITEM_AGAIN,   /* again: the hub does not have this capture, or these packets, any more */
 	ITEM_MARK,    /* nothing: its commit says that all items before it are in the archive */
 };
 
@@ -71,7 +75,7 @@ struct item {
 	int64_t stream;		 /* stream of a CHUNK, GAP or TAIL */
 	struct ring_cursor from; /* CHUNK and GAP in a lane: cursor of the ring before the item */
 	/*
-	 * PATCH, DELETE and DAMAGE: receives 0 or an archive_condition; borrowed until the commit;
+	 * PATCH, DELETE, DAMAGE, SENT and AGAIN: receives 0 or an archive_condition; borrowed until the commit;
 	 * NULL = not wanted
 	 */
 	int *result;
@@ -99,6 +103,11 @@ struct item {
 			uint64_t sequence;
 			int64_t capture; /* 0 = none */
 		} damage;
+		struct archive_sent sent;
+		struct {
+			int64_t capture, stream; /* one of them; the other is 0 */
+			uint64_t first, last;	 /* packets of STREAM */
+		} again;
 	};
 	uint8_t data[];
 };

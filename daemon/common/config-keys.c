@@ -11,9 +11,9 @@
 #include "quantity.h"
 
 const char *const config_sections[SECTIONS] = {
-	[SECTION_COLLECTOR] = "collector", [SECTION_XEN] = "xen",     [SECTION_ARCHIVE] = "archive",
-	[SECTION_HTTP] = "http",	   [SECTION_SINK] = "sink",   [SECTION_POLICY] = "policy",
-	[SECTION_ACCESS] = "access",	   [SECTION_GRANT] = "grant",
+	[SECTION_COLLECTOR] = "collector", [SECTION_XEN] = "xen",	[SECTION_ARCHIVE] = "archive",
+	[SECTION_HTTP] = "http",	   [SECTION_SINK] = "sink",	[SECTION_POLICY] = "policy",
+	[SECTION_FLEET] = "fleet",	   [SECTION_ACCESS] = "access", [SECTION_GRANT] = "grant",
 };
 
 #define BYTES_HINT "a number of bytes such as 512K, 64MB or 1.5G"
@@ -90,6 +90,11 @@ const struct config_key config_keys[] = {
 	{SECTION_POLICY, "age", KIND_DURATION, offsetof(struct policy, age_ns), 0, INT64_MAX, AGE_HINT},
 	{SECTION_POLICY, "memtrace", KIND_MEMTRACE, offsetof(struct policy, memtrace), 0, 0, "automatic or asked"},
 	{SECTION_POLICY, "vcpu", KIND_YES, offsetof(struct policy, vcpu), 0, 0, "yes or no"},
+	{SECTION_FLEET, "send", KIND_SEND, offsetof(struct policy, send), 0, 0, "nothing, captures or all"},
+	{SECTION_FLEET, "connection", KIND_WORDS, offsetof(struct config, fleet_connection), 0, 0,
+	 "a connection string of libpq such as host=hub dbname=mprofd"},
+	{SECTION_FLEET, "rate", KIND_BYTES, offsetof(struct config, fleet_rate), 0, INT64_MAX,
+	 "bytes per second such as 4M, or 0 for no limit"},
 	{SECTION_ACCESS, "certificate", KIND_FILE, offsetof(struct config, access_certificate), 0, 0, FILE_HINT},
 	{SECTION_ACCESS, "key", KIND_FILE, offsetof(struct config, access_key), 0, 0, FILE_HINT},
 	{SECTION_ACCESS, "client-ca", KIND_FILE, offsetof(struct config, access_client_ca), 0, 0, FILE_HINT},
@@ -145,6 +150,23 @@ static bool parse_memtrace(const char *value, enum policy_memtrace *memtrace)
 	return *memtrace == MEMTRACE_ASKED || strcmp(value, "automatic") == 0;
 }
 
+static bool parse_send(const char *value, enum policy_send *send)
+{
+	static const char *const names[] = {
+		[SEND_NOTHING] = "nothing",
+		[SEND_CAPTURES] = "captures",
+		[SEND_ALL] = "all",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(value, names[i]) == 0) {
+			*send = (enum policy_send)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 bool config_key_parse(const struct config_key *key, const char *value, void *out)
 {
 	uint64_t number = 0;
@@ -158,6 +180,8 @@ bool config_key_parse(const struct config_key *key, const char *value, void *out
 		return parse_mode(value, (enum policy_mode *)out);
 	case KIND_MEMTRACE:
 		return parse_memtrace(value, (enum policy_memtrace *)out);
+	case KIND_SEND:
+		return parse_send(value, (enum policy_send *)out);
 	case KIND_DURATION:
 		is_number = quantity_duration(value, &number);
 		break;
@@ -189,5 +213,7 @@ size_t config_key_policy_size(const struct config_key *key)
 		return sizeof(enum policy_mode);
 	if (key->kind == KIND_YES)
 		return sizeof(bool);
+	if (key->kind == KIND_SEND)
+		return sizeof(enum policy_send);
 	return key->kind == KIND_MEMTRACE ? sizeof(enum policy_memtrace) : sizeof(uint64_t);
 }

@@ -15,6 +15,7 @@ enum section {
 	SECTION_HTTP,
 	SECTION_SINK,
 	SECTION_POLICY,
+	SECTION_FLEET,
 	SECTION_ACCESS,
 	SECTION_GRANT,
 	SECTIONS,
@@ -33,6 +34,8 @@ enum kind {
 	KIND_PATH,
 	KIND_MODE,
 	KIND_MEMTRACE,
+	KIND_SEND, /* in struct policy */
+	KIND_WORDS,
 	KIND_FILE,
 	KIND_NAMES,
 	KIND_GLOBS,
@@ -43,7 +46,7 @@ struct config_key {
 	enum section section;
 	const char *name;
 	enum kind kind;
-	/* in struct config; in struct policy or struct config_grant for a key of these sections */
+	/* in struct config; in struct policy or struct config_grant for a key of these sections or of KIND_SEND */
 	size_t offset;
 	uint64_t least, most; /* limits of a number, both inclusive */
 	const char *hint;     /* accepted values, for error messages */
@@ -59,7 +62,7 @@ extern const size_t config_n_keys;
 /*
  * Parse VALUE and store the result at OUT, the key's field. Return false if VALUE does not parse as
  * the key's kind or is outside the key's limits. Not for the kinds whose values are texts: KIND_LISTEN,
- * KIND_PATH, KIND_FILE, KIND_NAMES and KIND_GLOBS.
+ * KIND_PATH, KIND_FILE, KIND_NAMES, KIND_GLOBS and KIND_WORDS.
  */
 bool config_key_parse(const struct config_key *key, const char *value, void *out);
 /* Return the size in bytes of the key's field in struct policy. */

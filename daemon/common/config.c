@@ -36,6 +36,7 @@
 #define GRANTS_MAX   1024u
 #define NAMES_MAX    64u
 #define LISTEN_MAX   64u
+#define WORDS_MAX    4096u
 
 /* One policy section of a file. Bit I of SET: the section sets the key of config_keys[I]. */
 struct config_policy {
@@ -159,6 +160,22 @@ static int set_text(struct parser *p, const char *value, char **text)
 	return 1;
 }
 
+/* Append VALUE to *TEXT, behind a blank; an empty VALUE clears it. Return 1, or 0 after fail(). */
+static int add_words(struct parser *p, const struct config_key *key, const char *value, char **text)
+{
+	char *joined = NULL;
+
+	if (!*value || !**text)
+		return set_text(p, value, text);
+	if (strlen(*text) + strlen(value) + 1 > WORDS_MAX)
+		return fail(p, -EINVAL, "%s is longer than %u bytes: shorten it", key->name, WORDS_MAX);
+	if (asprintf(&joined, "%s %s", *text, value) < 0)
+		return fail_memory(p);
+	free(*text);
+	*text = joined;
+	return 1;
+}
+
 static int set_file(struct parser *p, const struct config_key *key, const char *value, char **file)
 {
 	const char *name = strncmp(value, "credential:", 11) == 0 ? value + 11 : NULL;
@@ -198,6 +215,8 @@ static int set_texts(struct parser *p, const struct config_key *key, const char 
 		return set_path(p, key, value, text);
 	case KIND_FILE:
 		return set_file(p, key, value, text);
+	case KIND_WORDS:
+		return add_words(p, key, value, text);
 	default:
 		return set_globs(p, key, value, text);
 	}
@@ -206,7 +225,7 @@ static int set_texts(struct parser *p, const struct config_key *key, const char 
 static bool is_text(const struct config_key *key)
 {
 	return key->kind == KIND_LISTEN || key->kind == KIND_NAMES || key->kind == KIND_PATH ||
-	       key->kind == KIND_FILE || key->kind == KIND_GLOBS;
+	       key->kind == KIND_FILE || key->kind == KIND_GLOBS || key->kind == KIND_WORDS;
 }
 
 static int fail_unknown(struct parser *p, const char *name)
@@ -238,7 +257,7 @@ static int handle_pair(void *context, const char *section, const char *name, con
 		return fail(
 			p, -EINVAL,
 			"%s stands before any section: write [collector], [xen], [archive], [http], [sink], [policy], "
-			"[access] or [grant WHO] above it",
+			"[fleet], [access] or [grant WHO] above it",
 			name);
 	while (i < config_n_keys && (config_keys[i].section != p->section || strcmp(config_keys[i].name, name) != 0))
 		i++;
@@ -246,9 +265,13 @@ static int handle_pair(void *context, const char *section, const char *name, con
 		return fail_unknown(p, name);
 	if (p->section == SECTION_GRANT)
 		base = (uint8_t *)&p->config->grants[p->config->n_grants - 1];
+	if (p->section == SECTION_FLEET && config_keys[i].kind != KIND_SEND &&
+	    p->config->policies[p->config->n_policies - 1].glob)
+		return fail(p, -EINVAL, "%s belongs to all guests: write it below [fleet], not below [fleet GLOB]",
+			    name);
 	if (is_text(&config_keys[i]))
 		return set_texts(p, &config_keys[i], value, base);
-	if (p->section == SECTION_POLICY) {
+	if (p->section == SECTION_POLICY || config_keys[i].kind == KIND_SEND) {
 		struct config_policy *policy = &p->config->policies[p->config->n_policies - 1];
 
 		policy->set |= UINT64_C(1) << i;
@@ -374,14 +397,14 @@ static void begin_section(struct parser *p, char *line)
 	p->section = SECTION_NONE + 1;
 	while (p->section < SECTIONS && strcmp(config_sections[p->section], name) != 0)
 		p->section++;
-	if (p->section == SECTION_POLICY)
+	if (p->section == SECTION_POLICY || p->section == SECTION_FLEET)
 		begin_policy(p, glob);
 	else if (p->section == SECTION_GRANT)
 		begin_grant(p, glob);
 	else if (p->section == SECTIONS || *glob)
 		fail(p, -EINVAL,
 		     "there is no section [%s%s%s]: write [collector], [xen], [archive], [http], [sink], [policy], "
-		     "[policy GLOB], [access] or [grant WHO]",
+		     "[policy GLOB], [fleet], [fleet GLOB], [access] or [grant WHO]",
 		     name, *glob ? " " : "", glob);
 	p->config->access |= p->section == SECTION_ACCESS;
 }
@@ -515,6 +538,7 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 		.sink_age_ns = 30 * DAY,
 		.sink_queue_bytes = 64 * MIB,
 		.sink_reconnect_ns = 60 * NS_PER_S,
+		.fleet_connection = strdup(""),
 		.access_certificate = strdup(""),
 		.access_key = strdup(""),
 		.access_client_ca = strdup(""),
@@ -529,7 +553,7 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 	int r;
 
 	if (!fresh.xen_console_logs || !fresh.access_certificate || !fresh.access_key || !fresh.access_client_ca ||
-	    !fresh.access_client_crl || !fresh.access_tokens) {
+	    !fresh.access_client_crl || !fresh.access_tokens || !fresh.fleet_connection) {
 		snprintf(error, error_size, "%s: no memory left to read the configuration", name);
 		config_deinit(&fresh);
 		return -ENOMEM;
@@ -561,6 +585,7 @@ void config_deinit(struct config *c)
 	free(c->access_client_ca);
 	free(c->access_client_crl);
 	free(c->access_tokens);
+	free(c->fleet_connection);
 	for (size_t i = 0; i < c->n_grants; i++)
 		grant_deinit(&c->grants[i]);
 	free(c->grants);
@@ -604,4 +629,12 @@ struct policy config_policy(const struct config *c, const char *name)
 				       config_key_policy_size(&config_keys[k]));
 	}
 	return policy;
+}
+
+bool config_sends(const struct config *c)
+{
+	for (size_t i = 0; i < c->n_policies; i++)
+		if (c->policies[i].values.send != SEND_NOTHING)
+			return true;
+	return false;
 }

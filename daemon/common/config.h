@@ -11,6 +11,7 @@
  *  [policy]     every guest; [policy GLOB]: guests whose name matches. The last match wins per key:
  *               mode = continuous | periodic | on-crash, interval, bytes, age,
  *               memtrace = automatic | asked, vcpu = yes | no
+ *  [fleet]      connection, rate; [fleet] and [fleet GLOB]: send = nothing | captures | all
  *  [access]     turns on access control of mprofd-http: certificate, key, client-ca, client-crl,
  *               names (repeatable), tokens, session-life, requests-per-identity, live-per-identity,
  *               handshakes-per-peer
@@ -31,6 +32,8 @@
 enum policy_mode { POLICY_CONTINUOUS, POLICY_PERIODIC, POLICY_ON_CRASH };
 /* When to connect to a guest that offers its memory profile: automatically, or on request. */
 enum policy_memtrace { MEMTRACE_AUTOMATIC, MEMTRACE_ASKED };
+/* What mprofd-forward sends of a guest to the hub of a fleet. */
+enum policy_send { SEND_NOTHING, SEND_CAPTURES, SEND_ALL };
 
 /* How to record one guest and how long to keep its data. */
 struct policy {
@@ -40,6 +43,7 @@ struct policy {
 	uint64_t age_ns;	       /* age at which content is deleted; 0 = no limit; default 30 days */
 	enum policy_memtrace memtrace; /* default automatic */
 	bool vcpu;		       /* record when the guest's vCPUs ran; default no */
+	enum policy_send send;	       /* default nothing; of [fleet], not of [policy] */
 };
 
 enum grant_kind { GRANT_USER, GRANT_GROUP, GRANT_CERTIFICATE, GRANT_REMOTE };
@@ -92,6 +96,8 @@ struct config {
 	 * How long to try to reach a guest that a client asked for; 0 = one attempt; default 60 s.
 	 */
 	uint64_t sink_reconnect_ns;
+	char *fleet_connection;		/* libpq's connection string or URI; "" = none; owned */
+	uint64_t fleet_rate;		/* bytes per second; 0 = no limit; default 0 */
 	struct config_policy *policies; /* owned; in the order of the file */
 	size_t n_policies;
 	/*
@@ -131,6 +137,8 @@ uint64_t config_free_space(const struct config *c);
 
 /* Return the policy for the guest NAME. */
 struct policy config_policy(const struct config *c, const char *name);
+/* Return whether the configuration has a guest's captures or packets sent to a hub. */
+bool config_sends(const struct config *c);
 
 /*
  * Return in *SECTION and *KEY the names of the key at INDEX of config_keys, as constant strings.

@@ -56,6 +56,7 @@ void domain_close(struct domain *domain, const struct run_end *ending, uint64_t 
 		return;
 	}
 	domain->capture = capture;
+	domain->guest.capture.has_context = true;
 	domain->context_reason = ending->reason;
 	for (struct attachment *a = domain->attachments; a; a = a->next)
 		if (a->attached)
@@ -203,6 +204,7 @@ void domain_on_console(struct domain *domain, const struct helper_answer *answer
 	if (!domain->capture || !domain->console_at || (uint64_t)domain->capture != answer->tag)
 		return;
 	context_write(domain, answer);
+	guest_capture_finish(&domain->host->collector->shared, domain->capture);
 	domain->console_at = 0;
 	domain->capture = 0;
 	domain_at(domain, clock_mono());
@@ -234,6 +236,7 @@ bool domain_context_step(struct domain *domain, uint64_t now, uint64_t *next)
 	}
 	/* The helper is gone or has not answered in time: the context stays without a console. */
 	context_write(domain, NULL);
+	guest_capture_finish(&host->collector->shared, domain->capture);
 	domain->console_at = 0;
 	domain->capture = 0;
 	return true;

@@ -122,11 +122,12 @@ def guests(d):
         ended.add(30)
     os.unlink("rings/ended.ctf")
     d.wait_ended("ended")
-    going = [ring("open"), ring("lapped"), ring("pinned")]
-    for one in going:
-        d.wait(lambda one=one: d.domain(os.path.basename(one.file.name)[:-4]))
+    names = ["open", "lapped", "pinned"]
+    going = [ring(name) for name in names]
+    for name, one in zip(names, going):
+        d.wait(lambda name=name: d.domain(name))
         one.add_packet()
-        d.wait_archived(one, os.path.basename(one.file.name)[:-4], one.n - 20)
+        d.wait_archived(one, name, one.n - 20)
     capture = d.post("/v1/domains/pinned/captures", {"note": "kept for ever"})["id"]
     d.post(f"/v1/captures/{capture}", {"pinned": True}, "PATCH")
     d.post("/v1/domains/open/captures", {"note": "<&> of the moment"})

@@ -109,7 +109,9 @@ class Archives(daemons.Case):
             now = make.answer(d, path, lambda path, body: self.earlier(d, path, body))
             if path.startswith(SETTLED) and not make.is_body(path):
                 then, now = (without(answer, {"state", "reason", "ended"} | NEW) for answer in (then, now))
-            self.assertEqual(without(now, NEW), then, path)
+            # A set of a version that had some of these fields is compared in them, too.
+            lacks = {name for name in NEW if f'"{name}"' not in json.dumps(then)}
+            self.assertEqual(without(now, lacks), then, path)
             if make.is_body(path) and "/ctf.tar" not in path:
                 body = d.ask(path, headers={"Accept-Encoding": "zstd"})[2]
                 unpacked = subprocess.run(["zstd", "-dc"], input=body, capture_output=True, check=True).stdout

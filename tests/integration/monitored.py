@@ -200,7 +200,7 @@ class Monitored(access.Case):
     def test_promtool(self):
         """promtool finds nothing to complain about in the metrics of all daemons, and these are all that the documents name."""
         with open("mprofd.conf", "a", encoding="utf-8") as f:
-            f.write(f"[sink]\nlisten = 127.0.0.1:{daemons.free_port()}\n")
+            f.write(f"[sink]\nlisten = 127.0.0.1:{daemons.free_port()}\n[fleet]\nsend = captures\n")
         self.start("web")
         sink = self.d._spawn("mprofd-sink")
         try:

@@ -59,6 +59,10 @@ static void check_defaults(const struct config *c)
 	CHECK_EQ_UINT(p.bytes, 1u << 30);
 	CHECK_EQ_UINT(p.age_ns, 30 * 86400 * S);
 	CHECK_EQ_INT(p.memtrace, MEMTRACE_AUTOMATIC);
+	CHECK_EQ_INT(p.send, SEND_NOTHING);
+	CHECK(!config_sends(c));
+	CHECK_EQ_STR(c->fleet_connection, "");
+	CHECK_EQ_UINT(c->fleet_rate, 0);
 }
 
 static void test_defaults(void)
@@ -254,6 +258,11 @@ static void test_faults(void)
 		{"[policy]\nvcpu = on\n", 2, "yes or no"},
 		{"[xen]\nvcpu-interval = 900us\n", 2, "from 1ms to 1s"},
 		{"[xen]\nvcpu-interval = 2s\n", 2, "from 1ms to 1s"},
+		{"[fleet]\nsend = some\n", 2, "nothing, captures or all"},
+		{"[fleet web]\nsend = all\nrate = 5\n", 3, "below [fleet], not below [fleet GLOB]"},
+		{"[fleet web]\nconnection = host=hub\n", 2, "below [fleet], not below [fleet GLOB]"},
+		{"[policy]\nsend = all\n", 2, "has no key send"},
+		{"[fleet we[b]\nsend = all\n", 1, "without its ]"},
 		{"[policy]\nqueue = 1M\n", 2, "[policy] has no key queue"},
 		{"[policy]\nage = 1d\n   bytes = x\n", 3, "bytes = x"},
 		{"[policy]\nage = 1d\nage = 2w\n", 3, "age = 2w"},
@@ -299,6 +308,31 @@ static void test_numbers(void)
 	CHECK(!quantity_bytes("18446744073709551616", &v) && !quantity_bytes("17179869184G", &v));
 	CHECK(!quantity_bytes("5m", &v) && !quantity_bytes("5MBB", &v) && !quantity_bytes("B", &v) &&
 	      !quantity_bytes("1..5K", &v));
+}
+
+/* What is sent of a guest: the last section whose glob matches, also between sections of [policy]. */
+static void test_fleet(void)
+{
+	struct config c;
+
+	CHECK_EQ_INT(load(&c,
+			  "[fleet]\nsend = captures\nconnection = host=c\nconnection =\nconnection = "
+			  "host=a,b\nconnection = dbname='x y'\nrate = 2M\n"
+			  "[policy web*]\nbytes = 5M\n[fleet web*]\nsend = all\n[fleet web-test]\nsend = nothing\n"),
+		     0);
+	CHECK_EQ_STR(error, "");
+	CHECK(config_sends(&c));
+	CHECK_EQ_STR(c.fleet_connection, "host=a,b dbname='x y'");
+	CHECK_EQ_UINT(c.fleet_rate, 2u << 20);
+	CHECK_EQ_INT(config_policy(&c, "db").send, SEND_CAPTURES);
+	CHECK_EQ_INT(config_policy(&c, "web1").send, SEND_ALL);
+	CHECK_EQ_UINT(config_policy(&c, "web1").bytes, 5u << 20);
+	CHECK_EQ_INT(config_policy(&c, "web-test").send, SEND_NOTHING);
+	config_deinit(&c);
+	CHECK_EQ_INT(load(&c, "[fleet]\nsend = nothing\n[fleet web]\nrate = 1\n") != 0, 1);
+	CHECK_EQ_INT(load(&c, "[fleet]\nsend = nothing\n[fleet web]\nsend = nothing\n"), 0);
+	CHECK(!config_sends(&c));
+	config_deinit(&c);
 }
 
 /*
@@ -356,6 +390,7 @@ int main(void)
 	CHECK_RUN(test_drop_ins);
 	CHECK_RUN(test_faults);
 	CHECK_RUN(test_numbers);
+	CHECK_RUN(test_fleet);
 	CHECK_RUN(test_shipped);
 	remove(file);
 	snprintf(path, sizeof(path), "%s.d", file);

@@ -369,9 +369,9 @@ class Deaths(Lifecycle):
         return guest, d.wait(lambda: (found := d.json(path))["console"] and found)
 
     def test_context(self):
-        """The context holds the reason and the guest's subtree."""
+        """The context holds the reason and the guest's subtree. The outbox has the crash once the context is complete."""
         os.makedirs("console")
-        d = self.daemons(sim.QUIET + f"[xen]\nconsole-logs = {os.getcwd()}/console\n")
+        d = self.daemons(sim.QUIET + f"[xen]\nconsole-logs = {os.getcwd()}/console\n[fleet]\nsend = captures\n")
         # The subtree is read in the background, which takes time on a busy machine.
         for domid, seconds in ((5, 0.5), (6, 2), (7, 10)):
             guest, context = self.crash_context(d, domid, seconds)
@@ -384,6 +384,11 @@ class Deaths(Lifecycle):
         self.assertTrue(context["xenstore_complete"])
         self.assertIn("Out_of_memory\nsecond line\\x00", context["console"])
         self.assertTrue(context["console_complete"])
+        row = "SELECT ready, urgency FROM outbox ORDER BY id DESC LIMIT 1"
+        d.wait(lambda: d.query(row) == [(1, 0)])
+        # A row is ready in the commit of the last context, or later.
+        lacking = "SELECT count(*) FROM outbox o JOIN captures c ON c.id = o.capture WHERE o.ready AND c.context NOT LIKE '%Out_of_memory%'"
+        self.assertEqual(d.query(lacking), [(0,)])
 
     def test_reason_unknown(self):
         """Without libxenctrl a guest that is gone has ended for an unknown reason."""

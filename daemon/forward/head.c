@@ -1,0 +1,245 @@
+/* Make the JSON of a capture or a run for the hub. */
+#include "head.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clock.h"
+
+#define GAPS_MOST     512u /* gaps that a head names; their JSON fits into the hub's 64 KiB */
+#define STREAMS_MOST  256u /* streams that a head describes */
+#define RANGES_MOST   4096u
+#define NAME_MOST     255u
+#define COMPACT_FLAGS (JSON_COMPACT | JSON_SORT_KEYS)
+
+void month_of(uint64_t real, char month[MONTH_BYTES])
+{
+	time_t seconds = (time_t)(real / NS_PER_S);
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	tm.tm_mday = 1;
+	if (tm.tm_year < 0 || tm.tm_year > 8099 || !strftime(month, MONTH_BYTES, "%Y-%m-%d", &tm))
+		snprintf(month, MONTH_BYTES, "1970-01-01");
+}
+
+static json_t *digits(uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	return json_string(text);
+}
+
+/* Return TEXT as JSON; bytes that are not UTF-8, and what is too long, become an empty text. */
+static json_t *text_of(const char *text)
+{
+	json_t *json = text && strlen(text) <= 4096 ? json_string(text) : NULL;
+
+	return json ? json : json_string("");
+}
+
+static void set_text(json_t *object, const char *key, const char *text)
+{
+	if (text && *text)
+		json_object_set_new(object, key, text_of(text));
+}
+
+/* ---- runs ------------------------------------------------------------------------------------- */
+
+static int on_run(void *context, const struct archive_run *run)
+{
+	json_t *head = context;
+	char name[NAME_MOST + 1];
+
+	snprintf(name, sizeof(name), "%s", run->name);
+	json_object_set_new(head, "guest", text_of(*name ? name : "?"));
+	set_text(head, "uuid", run->uuid);
+	if (run->domid >= 0)
+		json_object_set_new(head, "domid", json_integer(run->domid));
+	json_object_set_new(head, "run", json_integer(run->id));
+	set_text(head, "run_key", run->key);
+	set_text(head, "run_source", run->source);
+	json_object_set_new(head, "run_began", digits(run->began_real));
+	return 0;
+}
+
+static int on_stream(void *context, const struct reader_stream *stream)
+{
+	const struct archive_stream *s = &stream->stream;
+	json_t *streams = context, *one;
+
+	if (json_array_size(streams) >= STREAMS_MOST)
+		return 0;
+	one = json_pack("{s:I, s:i, s:I, s:i, s:i}", "id", (json_int_t)s->id, "number", (int)s->number, "ring_bytes",
+			(json_int_t)s->ring_bytes, "ring_packets", (int)s->ring_packets, "flags",
+			(int)(s->flags & ARCHIVE_STREAM_WRITERS));
+	set_text(one, "name", s->name);
+	return json_array_append_new(streams, one) ? -ENOMEM : 0;
+}
+
+/* Write HEAD to *JSON, and release it. */
+static int dump(json_t *head, int r, char **json)
+{
+	*json = r == 0 ? json_dumps(head, COMPACT_FLAGS) : NULL;
+	json_decref(head);
+	return r == 0 && !*json ? -ENOMEM : r;
+}
+
+int head_of_run(struct reader *r, int64_t run, char **json, size_t *streams)
+{
+	json_t *head = json_object(), *list = json_array();
+	int rc = reader_run(r, run, on_run, head);
+
+	if (rc == 0)
+		rc = reader_streams(r, run, on_stream, list);
+	*streams = json_array_size(list);
+	json_object_set_new(head, "streams", list);
+	return dump(head, rc, json);
+}
+
+/* ---- captures --------------------------------------------------------------------------------- */
+
+struct reading {
+	struct head *head;
+	json_t *json, *streams, *gaps;
+	int64_t run;
+	uint64_t lost, last; /* LAST: last packet of the range whose gaps are read */
+	int64_t stream;
+};
+
+static int on_capture(void *context, const struct reader_capture *capture)
+{
+	struct reading *reading = context;
+
+	reading->run = capture->capture.run;
+	reading->head->real = capture->capture.real;
+	json_object_set_new(reading->json, "kind", text_of(capture->capture.kind));
+	json_object_set_new(reading->json, "real", digits(capture->capture.real));
+	json_object_set_new(reading->json, "mono", digits(capture->capture.mono));
+	return 0;
+}
+
+static int on_range(void *context, const struct reader_capture_range *range)
+{
+	struct reading *reading = context;
+	struct head *head = reading->head;
+	struct archive_capture_stream *more;
+	json_t *one;
+
+	if (head->n_ranges == RANGES_MOST)
+		return 0;
+	more = realloc(head->ranges, (head->n_ranges + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	head->ranges = more;
+	head->ranges[head->n_ranges++] = range->range;
+	if (json_array_size(reading->streams) >= STREAMS_MOST)
+		return 0;
+	one = json_pack("{s:I, s:i, s:o, s:o, s:I, s:I}", "id", (json_int_t)range->range.stream, "number",
+			(int)range->number, "first_sequence", digits(range->range.first_sequence), "last_sequence",
+			digits(range->range.last_sequence), "last_offset", (json_int_t)range->range.last_offset,
+			"tail_bytes", (json_int_t)range->tail_bytes);
+	set_text(one, "name", range->name);
+	return json_array_append_new(reading->streams, one) ? -ENOMEM : 0;
+}
+
+/* Add the ring of a stream to the stream's entry, which on_range() has made. */
+static int on_ring(void *context, const struct reader_stream *stream)
+{
+	const struct archive_stream *s = &stream->stream;
+	struct reading *reading = context;
+	size_t i;
+	json_t *one;
+
+	json_array_foreach(reading->streams, i, one)
+	{
+		if (json_integer_value(json_object_get(one, "id")) != s->id)
+			continue;
+		json_object_set_new(one, "ring_bytes", json_integer((json_int_t)s->ring_bytes));
+		json_object_set_new(one, "ring_packets", json_integer(s->ring_packets));
+		json_object_set_new(one, "flags", json_integer(s->flags & ARCHIVE_STREAM_WRITERS));
+	}
+	return 0;
+}
+
+static int on_gap(void *context, const struct archive_gap *gap)
+{
+	struct reading *reading = context;
+	json_t *one;
+
+	if (gap->next_sequence > reading->last) /* it may have come after the capture */
+		return 0;
+	if (strcmp(gap->kind, "lost") == 0)
+		reading->lost += gap->packets;
+	if (json_array_size(reading->gaps) >= GAPS_MOST)
+		return 0;
+	one = json_pack("{s:I, s:o, s:o, s:o, s:I, s:o, s:I, s:b}", "stream", (json_int_t)reading->stream, "kind",
+			text_of(gap->kind), "reason", text_of(gap->reason), "after_sequence",
+			digits(gap->after_sequence), "after_offset", (json_int_t)gap->after_offset, "next_sequence",
+			digits(gap->next_sequence), "packets", (json_int_t)gap->packets, "at_least", gap->at_least);
+	return json_array_append_new(reading->gaps, one) ? -ENOMEM : 0;
+}
+
+static int by_stream(const void *a, const void *b)
+{
+	const struct archive_capture_stream *x = a, *y = b;
+
+	return x->stream < y->stream ? -1 : x->stream > y->stream;
+}
+
+static int read_capture(struct reader *r, int64_t capture, struct reading *reading)
+{
+	struct head *head = reading->head;
+	int rc = reader_capture(r, capture, on_capture, reading);
+
+	if (rc == 0)
+		rc = reader_capture_ranges(r, capture, on_range, reading);
+	if (rc == 0)
+		rc = reader_streams(r, reading->run, on_ring, reading);
+	if (rc == 0 && head->n_ranges)
+		qsort(head->ranges, head->n_ranges, sizeof(*head->ranges), by_stream);
+	for (size_t i = 0; i < head->n_ranges && rc == 0; i++) {
+		reading->stream = head->ranges[i].stream;
+		reading->last = head->ranges[i].last_sequence;
+		rc = reader_gaps(r, reading->stream, head->ranges[i].first_sequence, reading->last, UINT32_MAX / 2,
+				 on_gap, reading);
+	}
+	return rc;
+}
+
+int head_of_capture(struct reader *r, int64_t capture, struct head *head)
+{
+	json_t *json = json_object();
+	struct reading reading = {.head = head, .json = json, .streams = json_array(), .gaps = json_array()};
+	int rc;
+
+	*head = (struct head){0};
+	rc = read_capture(r, capture, &reading);
+	if (rc == 0) {
+		json_t *run = json_object();
+
+		rc = reader_run(r, reading.run, on_run, run);
+		json_object_update(json, run);
+		json_decref(run);
+	}
+	json_object_set_new(json, "streams", reading.streams);
+	json_object_set_new(json, "gaps", reading.gaps);
+	json_object_set_new(json, "lost_packets", json_integer((json_int_t)reading.lost));
+	rc = dump(json, rc, &head->json);
+	if (rc != 0)
+		head_deinit(head);
+	return rc;
+}
+
+void head_deinit(struct head *head)
+{
+	free(head->ranges);
+	free(head->json);
+	*head = (struct head){0};
+}

@@ -1,0 +1,29 @@
+/* The heads of captures and runs: JSON for the hub (schema/fleet/README.md), of values that do not change. */
+#ifndef FORWARD_HEAD_H
+#define FORWARD_HEAD_H
+
+#include "reader.h"
+
+/* A capture with its ranges, sorted by stream. A zeroed one may be passed to head_deinit(). */
+struct head {
+	uint64_t real; /* when the capture was taken, CLOCK_REALTIME ns */
+	struct archive_capture_stream *ranges;
+	size_t n_ranges;
+	char *json;
+};
+
+/*
+ * Read the head of CAPTURE. Return 0, -ENOMEM, or an error of the reader. ARCHIVE_E_ABSENT: there is
+ * no such capture.
+ */
+int head_of_capture(struct reader *r, int64_t capture, struct head *head);
+void head_deinit(struct head *head);
+
+/* Read the head of RUN into *JSON, which the caller frees. *STREAMS: how many streams it has. */
+int head_of_run(struct reader *r, int64_t run, char **json, size_t *streams);
+
+#define MONTH_BYTES 11u
+/* Write the first day of the month (UTC) of REAL, CLOCK_REALTIME ns, as 2026-11-01. */
+void month_of(uint64_t real, char month[MONTH_BYTES]);
+
+#endif

@@ -1,0 +1,45 @@
+/* Send one row of the outbox to the hub. */
+#ifndef FORWARD_SENDER_H
+#define FORWARD_SENDER_H
+
+#include "collector.h"
+#include "head.h"
+#include "hub.h"
+#include "reader.h"
+
+struct sender {
+	struct reader *r; /* borrowed, as the next two */
+	struct hub *hub;
+	struct collector_client *collector;
+	struct pieces *pieces;	/* owned */
+	uint64_t rate;		/* bytes per second; 0 = no limit */
+	uint64_t paid;		/* time until which the rate is used up, CLOCK_MONOTONIC ns */
+	struct forwarded total; /* what the hub has acknowledged */
+	/* The run that the hub knows, with its month and its number of streams. */
+	int64_t run;
+	char run_month[MONTH_BYTES];
+	size_t run_streams;
+	bool run_checked; /* that was compared with the archive in this transaction */
+};
+
+/* The outbox's row to send, with its own copies of the texts. */
+struct row {
+	struct reader_outbox outbox; /* its KIND and REASON are NULL */
+	char kind[16], reason[16];
+};
+
+int sender_init(struct sender *s, struct reader *r, struct hub *hub, struct collector_client *collector, uint64_t rate);
+void sender_deinit(struct sender *s);
+/* Forget what the hub knows, because the connection is another one. */
+void sender_forget(struct sender *s);
+
+/*
+ * Send ROW, and tell the collector what the hub has acknowledged. Of the packets of a stream only
+ * some are sent, so that a capture that comes meanwhile need not wait. Return 0, also if the hub or
+ * the archive will never have the row's bytes, which is logged; a hub_condition; or
+ * SENDER_E_ARCHIVE: the archive or the collector cannot be used now, as the log says.
+ */
+enum { SENDER_E_ARCHIVE = 64 };
+int sender_send(struct sender *s, const struct row *row);
+
+#endif
