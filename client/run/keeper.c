@@ -4,7 +4,8 @@
  *
  * Nobody waits for the keeper: it is the child of init, has no terminal, and ends when the last
  * process has gone. A process that a signal killed leaves its rings in place; the rings of one
- * that ended by itself are removed after LINGER_NS, in which mprofd copies the last bytes.
+ * that ended by itself are removed after LINGER_NS, in which mprofd copies the last bytes. Rings that
+ * are published to Xen are withdrawn in both cases, because a guest has few: mprofd captures them.
  */
 #include "keeper.h"
 
@@ -25,9 +26,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest.h"
 #include "process.h"
 
 #define TICK_MS	      100
+#define TICK_XEN_MS   50	  /* so late domain 0 is told of a finished packet */
 #define LINGER_NS     5000000000u /* a forked child may come within this time, and mprofd copies */
 #define HURRY_NS      500000000u  /* the same after SIGTERM */
 #define BACKLOG	      128
@@ -35,6 +38,7 @@
 
 struct keeper {
 	const struct keeper_options *options;
+	struct guest *guest; /* NULL = the rings lie in a directory */
 	int listening;
 	struct processes processes;
 	struct pollfd polled[PROCESSES_MAX + 1];
@@ -97,11 +101,12 @@ static struct process *process_begin(struct keeper *k, pid_t pid)
 	struct process *p = process_find(k, pid);
 	int pidfd;
 
-	if (p && !p->control)
+	if (p && !p->path && !p->xen)
 		return p;
 	if (p) {
 		/* The old program ended by itself. */
-		__atomic_store_n(&p->control->exited, 1, __ATOMIC_RELAXED);
+		if (p->control)
+			__atomic_store_n(&p->control->exited, 1, __ATOMIC_RELAXED);
 		process_gone(p, now());
 	}
 	pidfd = pidfd_of(pid);
@@ -131,7 +136,7 @@ static void answer_send(int fd, int file, int error, uint64_t bytes)
 static void answer_process(struct keeper *k, int fd, pid_t pid)
 {
 	struct process *p = process_begin(k, pid);
-	int r = p ? process_publish(p, k->options->dir, k->options->ring_bytes) : -ESRCH;
+	int r = p ? process_publish(p, k->options, k->guest) : -ESRCH;
 
 	answer_send(fd, r ? -1 : p->control_file, -r, sizeof(struct run_control));
 }
@@ -184,11 +189,8 @@ static void step_all(struct keeper *k, uint64_t time)
 		next = LIST_NEXT(p, entry);
 		process_step(p, time);
 		left |= !p->gone;
-		if (!is_over(p, time))
-			continue;
-		if (process_exited(p) && !k->options->keep)
-			process_withdraw(p);
-		process_free(p);
+		if (is_over(p, time) && process_withdraw(p, k->options->keep, time))
+			process_free(p);
 	}
 	if (left)
 		k->alone = 0;
@@ -208,7 +210,7 @@ static void wait_for_any(struct keeper *k)
 			of[n] = p;
 			k->polled[n++] = (struct pollfd){.fd = p->pidfd, .events = POLLIN};
 		}
-	if (poll(k->polled, n, TICK_MS) <= 0)
+	if (poll(k->polled, n, k->guest ? TICK_XEN_MS : TICK_MS) <= 0)
 		return;
 	/* Requests first: a child may ask while its parent ends. */
 	if (k->polled[0].revents)
@@ -266,7 +268,9 @@ static _Noreturn void keeper_main(int listening, int pidfd, pid_t pid, const str
 	k->options = options;
 	k->listening = listening;
 	LIST_INIT(&k->processes);
-	if (process_new(&k->processes, pid, pidfd))
+	if (options->xen)
+		k->guest = guest_open(options->ring_bytes);
+	if ((k->guest || !options->xen) && process_new(&k->processes, pid, pidfd))
 		keeper_run(k);
 	_exit(0);
 }

@@ -16,6 +16,7 @@
 
 #include <mprof/ring.h>
 
+#include "guest.h"
 #include "keeper.h"
 #include "program.h"
 #include "shared.h"
@@ -40,6 +41,7 @@ static void usage(FILE *f)
 	      "  --ring SIZE  bytes of each thread's ring, 1K to 256M (1M)\n"
 	      "  --dir DIR    make the directories of rings in DIR\n"
 	      "               ($XDG_RUNTIME_DIR/mprof, or /dev/shm/mprof-UID)\n"
+	      "  --xen        publish the rings to domain 0: the guest's mprofd is there\n"
 	      "  --keep       leave the rings of processes that ended by themselves, too\n"
 	      "  --help       print this help\n"
 	      "  --version    print the version\n",
@@ -68,9 +70,13 @@ static bool ring_parse(const char *text, uint64_t *bytes)
 static int options_parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"ring", required_argument, NULL, 'r'}, {"dir", required_argument, NULL, 'd'},
-		{"keep", no_argument, NULL, 'k'},	{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'v'},	{0},
+		{"ring", required_argument, NULL, 'r'},
+		{"dir", required_argument, NULL, 'd'},
+		{"xen", no_argument, NULL, 'x'},
+		{"keep", no_argument, NULL, 'k'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'},
+		{0},
 	};
 	int c;
 
@@ -84,6 +90,9 @@ static int options_parse(struct options *o, int argc, char **argv)
 		case 'd':
 			o->keeper.dir = optarg;
 			break;
+		case 'x':
+			o->keeper.xen = true;
+			break;
 		case 'k':
 			o->keeper.keep = true;
 			break;
@@ -96,6 +105,13 @@ static int options_parse(struct options *o, int argc, char **argv)
 		default:
 			return EXIT_USAGE;
 		}
+	}
+	if (o->keeper.xen && (o->keeper.dir || o->keeper.keep)) {
+		fprintf(stderr,
+			"mprof-run: --xen and --%s: rings that are published to domain 0 are no files; leave one "
+			"out.\n",
+			o->keeper.dir ? "dir" : "keep");
+		return EXIT_USAGE;
 	}
 	o->command = argv + optind;
 	if (*o->command)
@@ -145,6 +161,20 @@ static bool dir_find(struct options *o)
 	free(path);
 	o->keeper.dir = o->dir;
 	return true;
+}
+
+/* Find where the rings are made: in a directory or in Xen. Return false after an error message. */
+static bool place_find(struct options *o)
+{
+	char text[400];
+
+	if (!o->keeper.xen)
+		return dir_find(o);
+	o->keeper.ring_bytes = guest_ring_bytes(o->keeper.ring_bytes);
+	if (guest_check(o->keeper.ring_bytes, text, sizeof(text)))
+		return true;
+	fprintf(stderr, "mprof-run: --xen: %s.\n", text);
+	return false;
 }
 
 /* Return the path of the shim: beside this program in a build directory, else where it is installed. */
@@ -232,7 +262,7 @@ int main(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	code = EXIT_CANNOT;
-	if (!can_record(o.command[0]) || (dir_find(&o) && preload() && prepare(&o))) {
+	if (!can_record(o.command[0]) || (place_find(&o) && preload() && prepare(&o))) {
 		execvp(o.command[0], o.command);
 		code = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
 		fprintf(stderr, "mprof-run: %s: cannot run it: %s.\n", o.command[0], strerror(errno));

@@ -1,7 +1,7 @@
 /*
  * A process of the keeper.
  *
- * Its directory NAME.PID has the rings of its threads, which the process writes, and two that the
+ * Its directory NAME.PID, or in a guest of Xen what it publishes as NAME.PID, has the rings of its threads, which the process writes, and two that the
  * keeper writes: `objects` and `counters`. The file `.modules` has the process's files and build
  * ids. The keeper ends its rings when the process has gone; then no ring has a writer.
  */
@@ -19,11 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guest.h"
+#include "keeper.h"
 #include "symbols.h"
 
-#define KEEPER_RING_MAX (1u << 20) /* bytes of each of the keeper's own rings */
-#define SAMPLE_NS	1000000000u
-#define HOLD_NS		200000000u /* a note is recorded when it is this old, so that older ones come first */
+#define SAMPLE_NS 1000000000u
+#define HOLD_NS	  200000000u /* a note is recorded when it is this old, so that older ones come first */
 
 uint64_t now(void)
 {
@@ -95,7 +96,7 @@ static void process_name(pid_t pid, char *name, size_t size)
 		snprintf(name, size, "process");
 }
 
-static int control_make(struct process *p)
+static int control_make(struct process *p, uint32_t own, uint32_t shared)
 {
 	struct run_control *c;
 
@@ -106,6 +107,8 @@ static int control_make(struct process *p)
 	if (c == MAP_FAILED)
 		return -errno;
 	c->magic = RUN_MAGIC;
+	c->own = own;
+	c->shared = shared;
 	for (uint64_t i = 0; i < RUN_NOTES; i++)
 		c->notes[i].turn = i;
 	p->control = c;
@@ -117,8 +120,14 @@ static int ring_make(const struct process *p, const char *name, uint64_t bytes, 
 		     struct mprof_recorder *recorder)
 {
 	char *path;
+	void *memory;
 	int r;
 
+	if (p->xen) {
+		r = guest_ring_write(p->xen, name, bytes, &memory);
+		return r || mprof_recorder_init(recorder, memory, bytes, 0, NULL, NULL) == MPROF_RECORDER_OK ? r
+													     : -EINVAL;
+	}
 	if (asprintf(&path, "%s/%s", p->path, name) < 0)
 		return -ENOMEM;
 	r = mprof_recorder_file_open(file, path, bytes);
@@ -143,37 +152,66 @@ static void modules_write(const struct process *p)
 	fclose(f);
 }
 
-int process_publish(struct process *p, const char *dir, uint64_t bytes)
+/* Remove P's directory with its rings. */
+static void directory_remove(const struct process *p)
 {
-	uint64_t own = bytes < KEEPER_RING_MAX ? bytes : KEEPER_RING_MAX;
-	char name[32];
-	int r;
+	const struct dirent *e;
+	DIR *d = p->path ? opendir(p->path) : NULL;
 
-	process_name(p->pid, name, sizeof(name));
-	if (asprintf(&p->path, "%s/%s.%d", dir, name, (int)p->pid) < 0) {
+	if (!d)
+		return;
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+	rmdir(p->path);
+}
+
+static int directory_make(struct process *p, const char *dir, const char *name)
+{
+	if (asprintf(&p->path, "%s/%s", dir, name) < 0) {
 		p->path = NULL;
 		return -ENOMEM;
 	}
-	process_withdraw(p); /* of an earlier process with this number */
-	if (mkdir(p->path, 0750) < 0)
-		return -errno;
+	directory_remove(p); /* of an earlier process with this number */
+	return mkdir(p->path, 0750) < 0 ? -errno : 0;
+}
+
+int process_publish(struct process *p, const struct keeper_options *o, struct guest *guest)
+{
+	uint64_t bytes = o->ring_bytes < RUN_KEEPER_RING_MAX ? o->ring_bytes : RUN_KEEPER_RING_MAX;
+	uint32_t own = RUN_OWN, shared = RUN_RINGS - RUN_OWN;
+	char comm[24], name[40];
+	int r = 0;
+
+	process_name(p->pid, comm, sizeof(comm));
+	snprintf(name, sizeof(name), "%s.%d", comm, (int)p->pid);
+	if (guest)
+		p->xen = guest_process_new(guest, name, bytes, &own, &shared);
+	else
+		r = directory_make(p, o->dir, name);
+	if (r || (guest && !p->xen))
+		return r ? r : -ENOSPC;
 	p->symbols = symbols_new(p->pid);
 	if (!p->symbols)
 		return -ENOMEM;
-	r = ring_make(p, "objects", own, &p->objects_file, &p->objects);
+	r = ring_make(p, "objects", bytes, &p->objects_file, &p->objects);
 	if (!r)
-		r = ring_make(p, "counters", own, &p->counters_file, &p->counters);
-	return r ? r : control_make(p);
+		r = ring_make(p, "counters", bytes, &p->counters_file, &p->counters);
+	return r ? r : control_make(p, own, shared);
 }
 
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)
 {
-	char *path;
+	char *path, name[16];
 	int fd, r;
 
-	if (!p->path || slot >= RUN_RINGS)
+	if ((!p->path && !p->xen) || slot >= RUN_RINGS)
 		return -EINVAL;
-	if (asprintf(&path, "%s/thread-%02u", p->path, (unsigned int)slot + 1) < 0)
+	snprintf(name, sizeof(name), "thread-%02u", (unsigned int)slot + 1);
+	if (p->xen)
+		return guest_ring_give(p->xen, name);
+	if (asprintf(&path, "%s/%s", p->path, name) < 0)
 		return -ENOMEM;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
 	r = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)bytes);
@@ -190,9 +228,11 @@ int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)
 
 void process_step(struct process *p, uint64_t time)
 {
+	if (p->xen)
+		guest_process_step(p->xen, time);
 	if (!p->control || p->gone)
 		return;
-	if (!p->listed) {
+	if (p->path && !p->listed) {
 		modules_write(p);
 		p->listed = true;
 	}
@@ -220,19 +260,12 @@ bool process_exited(const struct process *p)
 	return p->control && __atomic_load_n(&p->control->exited, __ATOMIC_ACQUIRE);
 }
 
-void process_withdraw(const struct process *p)
+bool process_withdraw(struct process *p, bool keep, uint64_t time)
 {
-	const struct dirent *e;
-	DIR *d;
-
-	if (!p->path)
-		return;
-	d = opendir(p->path);
-	if (!d)
-		return;
-	while ((e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			unlinkat(dirfd(d), e->d_name, 0);
-	closedir(d);
-	rmdir(p->path);
+	if (p->xen && !guest_process_end(p->xen, time))
+		return false;
+	p->xen = NULL;
+	if (process_exited(p) && !keep)
+		directory_remove(p);
+	return true;
 }

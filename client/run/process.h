@@ -11,13 +11,17 @@
 
 #include "shared.h"
 
+struct guest;
+struct guest_process;
+struct keeper_options;
 struct symbols;
 
 struct process {
 	LIST_ENTRY(process) entry;
 	pid_t pid;
 	int pidfd;
-	char *path;		     /* of its directory */
+	char *path;		     /* of its directory; NULL = its rings are published to Xen */
+	struct guest_process *xen;   /* these rings; NULL = there are none */
 	struct run_control *control; /* mapped; NULL = the process has sent no request yet */
 	int control_file;
 	uint64_t notes;		  /* number of the next note */
@@ -43,11 +47,11 @@ struct process *process_new(struct processes *list, pid_t pid, int pidfd);
 /* Remove P from its list and free it. Its directory stays. */
 void process_free(struct process *p);
 /*
- * Create P's directory in the directory DIR, its control memory, and the keeper's own two rings of
- * at most BYTES bytes. Return 0 or -errno.
+ * Create P's control memory and the keeper's own two rings: published to Xen by GUEST, if it is not
+ * NULL, else in P's directory, which is created in that of O. Return 0 or -errno.
  */
-int process_publish(struct process *p, const char *dir, uint64_t bytes);
-/* Create the file of the ring SLOT with BYTES bytes. Return its descriptor, or -errno. */
+int process_publish(struct process *p, const struct keeper_options *o, struct guest *guest);
+/* Create the ring SLOT with BYTES bytes. Return a descriptor of its memory, or -errno. */
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes);
 /* Record the notes that are old enough, and each second the counters. TIME is now. */
 void process_step(struct process *p, uint64_t time);
@@ -55,8 +59,12 @@ void process_step(struct process *p, uint64_t time);
 void process_gone(struct process *p, uint64_t time);
 /* Return whether the process ended by itself, and not by a signal. */
 bool process_exited(const struct process *p);
-/* Remove P's directory with its rings. */
-void process_withdraw(const struct process *p);
+/*
+ * Some time after its end: remove P's directory with its rings, if it ended by itself and the rings are
+ * not to be kept; withdraw rings that are published to Xen. Return false if that is not complete: call
+ * again. TIME is now.
+ */
+bool process_withdraw(struct process *p, bool keep, uint64_t time);
 
 /* ---- notes.c ---- */
 

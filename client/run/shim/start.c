@@ -163,6 +163,8 @@ static bool self_begin(struct self *s)
 	}
 	if (!s->ring)
 		s->ring = ring_take(tid);
+	if (!s->ring)
+		__atomic_fetch_add(&process->control->lost, 1, __ATOMIC_RELAXED);
 	if (s->ring && ring_begin(s->ring, now())) {
 		ring_switch(s->ring, tid);
 		ring_end(s->ring);
