@@ -89,7 +89,7 @@ int mprof_xen_ring_publish(struct mprof_xen *x, struct mprof_xen_ring *r, const 
 void mprof_xen_ring_kick(struct mprof_xen *x, const struct mprof_xen_ring *r);
 /*
  * Remove the keys of the N rings R[], all at once; those that are not published are left alone. The
- * collector takes their last bytes as captures of kind `ended` and unmaps them. Return 0 or -errno; no key is removed then.
+ * collector takes their last bytes as a capture of kind `ended` and unmaps them. Return 0 or -errno; no key is removed then.
  */
 int mprof_xen_rings_withdraw(struct mprof_xen *x, struct mprof_xen_ring *const *r, size_t n);
 /*
