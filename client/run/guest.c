@@ -217,6 +217,18 @@ int guest_ring_give(struct guest_process *p, const char *ring)
 	return fd < 0 ? -errno : fd;
 }
 
+static void ring_free(struct guest_process *p, struct ring *r)
+{
+	munmap(r->memory, r->shared.bytes);
+	mprof_xen_ring_free(&p->guest->xen, &r->shared);
+}
+
+void guest_ring_drop(struct guest_process *p)
+{
+	if (p->n && !p->rings[p->n - 1].said)
+		ring_free(p, &p->rings[--p->n]);
+}
+
 /* The recorder stores the first packet's magic last. The process that writes the ring is not trusted. */
 static bool ring_is_ready(const struct ring *r)
 {
@@ -303,10 +315,8 @@ bool guest_process_end(struct guest_process *p, uint64_t time)
 		p->withdrawn = time;
 	if (time - p->withdrawn < MPROF_XEN_UNMAP_MS * 1000000ull)
 		return false;
-	for (uint32_t i = 0; i < p->n; i++) {
-		munmap(p->rings[i].memory, p->rings[i].shared.bytes);
-		mprof_xen_ring_free(&p->guest->xen, &p->rings[i].shared);
-	}
+	for (uint32_t i = 0; i < p->n; i++)
+		ring_free(p, &p->rings[i]);
 	p->guest->streams -= p->streams;
 	p->guest->grants -= p->grants;
 	free(p);

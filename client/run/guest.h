@@ -38,6 +38,8 @@ struct guest_process *guest_process_new(struct guest *g, const char *name, uint6
 int guest_ring_write(struct guest_process *p, const char *ring, uint64_t bytes, void **memory);
 /* Make a ring of the guest's size called RING. Return a descriptor of its memory, the caller's, or -errno. */
 int guest_ring_give(struct guest_process *p, const char *ring);
+/* Free the ring that was made last, which nobody has mapped. */
+void guest_ring_drop(struct guest_process *p);
 /*
  * Publish the rings that are initialised, and tell domain 0 of finished packets. TIME is now,
  * CLOCK_MONOTONIC ns.

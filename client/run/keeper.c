@@ -113,7 +113,8 @@ static struct process *process_begin(struct keeper *k, pid_t pid)
 	return pidfd < 0 ? NULL : process_new(&k->processes, pid, pidfd);
 }
 
-static void answer_send(int fd, int file, int error, uint64_t bytes)
+/* Send the answer, with FILE unless it is -1. Return whether the shim is still there to take it. */
+static bool answer_send(int fd, int file, int error, uint64_t bytes)
 {
 	struct run_answer answer = {.magic = RUN_MAGIC, .status = (uint32_t)error, .bytes = bytes};
 	union {
@@ -130,7 +131,7 @@ static void answer_send(int fd, int file, int error, uint64_t bytes)
 			.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
 		memcpy(CMSG_DATA(&control.header), &file, sizeof(file));
 	}
-	sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 static void answer_process(struct keeper *k, int fd, pid_t pid)
@@ -146,7 +147,8 @@ static void answer_ring(struct keeper *k, int fd, pid_t pid, uint32_t slot)
 	const struct process *p = process_find(k, pid);
 	int file = p ? process_ring(p, slot, k->options->ring_bytes) : -ESRCH;
 
-	answer_send(fd, file, file < 0 ? -file : 0, k->options->ring_bytes);
+	if (!answer_send(fd, file, file < 0 ? -file : 0, k->options->ring_bytes) && file >= 0)
+		process_ring_refused(p);
 	if (file >= 0)
 		close(file);
 }

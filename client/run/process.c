@@ -226,6 +226,12 @@ int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)
 	return fd;
 }
 
+void process_ring_refused(const struct process *p)
+{
+	if (p->xen)
+		guest_ring_drop(p->xen);
+}
+
 void process_step(struct process *p, uint64_t time)
 {
 	if (p->xen)

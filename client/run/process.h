@@ -53,6 +53,8 @@ void process_free(struct process *p);
 int process_publish(struct process *p, const struct keeper_options *o, struct guest *guest);
 /* Create the ring SLOT with BYTES bytes. Return a descriptor of its memory, or -errno. */
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes);
+/* The process did not wait for the ring that was made last. */
+void process_ring_refused(const struct process *p);
 /* Record the notes that are old enough, and each second the counters. TIME is now. */
 void process_step(struct process *p, uint64_t time);
 /* The process has gone: record its last notes, and end the keeper's rings. */

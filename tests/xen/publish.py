@@ -12,6 +12,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 
@@ -318,6 +319,27 @@ class Run(Case):
         self.assertEqual(third.wait(timeout=60), 3)
         self.assertFalse([keys for keys in self.keys(guest).values() if keys["name"].split()[0].endswith(f".{third.pid}")])
         process.kill()
+
+    def test_the_keeper_is_late(self):
+        """A thread does not wait for ever, and the rings that come too late are freed."""
+        guest = self.linux()
+        code = "import sys, threading, time\n"
+        code += "for line in sys.stdin:\n t = threading.Thread(target=time.sleep, args=(0.01,)); t.start(); t.join(); print('done', flush=True)"
+        process = self.start(guest, "-c", code, program=sys.executable, stdin=subprocess.PIPE)
+
+        def work():
+            process.stdin.write("\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), "done\n")
+
+        self.streams(guest, process.pid, ["thread-01"])
+        keeper = (self.holders() - {process.pid}).pop()
+        os.kill(keeper, signal.SIGSTOP)
+        work()
+        os.kill(keeper, signal.SIGCONT)
+        work()
+        rings = self.streams(guest, process.pid, ["objects", "counters", "thread-01", "thread-03"])
+        self.assertEqual(len(self.held(guest)), len(rings))
 
     def test_numbers_go_round(self):
         guest = self.linux()

@@ -74,9 +74,13 @@ struct ring *ring_take(int tid)
 	for (i = 0; i < own && __atomic_load_n(&rings[i].state, __ATOMIC_RELAXED) != RING_NONE; i++)
 		if (ring_own(&rings[i], tid))
 			return &rings[i];
-	for (; i < own; i++)
-		if (ring_claim(&rings[i]) && ring_make(&rings[i], i, tid))
+	for (; i < own; i++) {
+		if (!ring_claim(&rings[i]))
+			continue;
+		if (ring_make(&rings[i], i, tid))
 			return &rings[i];
+		break; /* what refuses one ring refuses the next */
+	}
 	if (ring_claim(common))
 		ring_make(common, slot, tid);
 	ring_await(common);
