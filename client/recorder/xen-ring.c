@@ -182,7 +182,7 @@ static void directory_fill(uint32_t *words, const struct mprof_xen_ring *r, cons
 /* Grant the pages of the ring's directory and fill them. Return 0 or -errno. */
 static int directory_make(struct mprof_xen_ring *r)
 {
-	uint32_t n = directory_pages(r->pages), refs[MPROF_RING_BYTES_MAX / PAGE / PAGE_REFS + 1];
+	uint32_t n = directory_pages(r->pages), refs[MPROF_RING_BYTES_MAX / PAGE / PAGE_REFS + 1] = {0};
 	uint64_t offset;
 	void *words;
 	int e = pages_grant(r->device, n, refs, &offset);

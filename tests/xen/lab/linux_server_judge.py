@@ -1,13 +1,13 @@
 """Checks of the Linux guest in which mprof-run records a Debian server: its keys, its trace, its capture."""
 
 import json
+import os
 import re
 import tarfile
 
 from serials import Wrong
 
 MIB = 1 << 20
-TIME = re.compile(r"^(\d+)\.(\d{9}) ")
 
 
 def need(condition, text):
@@ -18,6 +18,7 @@ def need(condition, text):
 class Server:
     def __init__(self, judge):
         self.judge = judge
+        self.has_mini = os.path.exists(os.path.join(judge.out, "mini-os.gz"))
 
     def text(self, name):
         return self.judge.read(f"evidence/{name}")
@@ -54,7 +55,7 @@ class Server:
     def works(self):
         @self.check("the guest's event channels tell mprofd of finished packets", "linux_server_works")
         def _():
-            need(self.judge.seen["server_kicks"] >= 3, f"{self.judge.seen['server_kicks']} kicks")
+            need(self.judge.seen["server_kicks"] >= 1, f"{self.judge.seen['server_kicks']} kicks")
 
         @self.check("no ring is refused", "linux_server_works")
         def _():
@@ -73,9 +74,12 @@ class Server:
 
         @self.check("the capture's last event is of the server's last moment: it wrote until it was destroyed", "linux_server_is_destroyed")
         def _():
-            lines = [line for line in self.text("server-dump.txt").splitlines() if TIME.match(line)]
-            calls = [line for line in lines if re.search(r" (creates|fulfills|switch|suspend|try_read|read) ", line)]
-            need(len(calls) > 10000, f"{len(calls)} events")
+            times = {"counter": [], "fulfills": []}  # the keeper's samples, one a second; the ends of the server's waits
+            for when, what in re.findall(r"^(\d+\.\d{9}) (counter|fulfills) ", self.text("server-dump.txt"), re.M):
+                times[what].append(float(when))
+            need(len(times["fulfills"]) > 10000, f"{len(times['fulfills'])} waits")
+            late = times["counter"][-1] - times["fulfills"][-1]
+            need(late < 3, f"the last wait ended {late} s before the last sample")
 
         @self.check("why and stats read the capture", "linux_server_is_destroyed")
         def _():
@@ -87,8 +91,17 @@ class Server:
         @self.check("both guests on one time line: the bundle has the clocks of both", "linux_server_together")
         def _():
             with tarfile.open(self.judge.path("server-bundle.tar")) as tar:
-                names = tar.getnames()
-            need(any("server" in name for name in names), f"{names}")
+                manifest = json.load(tar.extractfile("perfetto_manifest.json"))["perfetto_manifest"]
+            traces = {}
+            for entry in (file["mprof"] for file in manifest["files"] if "mprof" in file):
+                traces.setdefault(entry["trace"], []).append(entry)
+            need(len(traces) == (2 if self.has_mini else 1), f"traces: {list(traces)}")
+            for name, streams in traces.items():
+                known = [stream for stream in streams if stream["offset_known"] and stream["events"]]
+                need(known, f"{name}: the offset of its clock is unknown: {streams}")
+                for stream in known:
+                    # dom0 and its guests have one TSC, and each guest's clock begins with its boot.
+                    need(stream["uncertainty_ns"] is None or stream["uncertainty_ns"] < 60 * 10**9, f"{name}: {stream}")
 
 
 def judge(judge_of_lab):
