@@ -421,7 +421,7 @@ class RunOCaml(Case):
 class Embedded(Case):
     """A program with libmprof-recorder-xen."""
 
-    def begin(self, guest, bytes_=1 << 20):
+    def begin(self, guest, bytes_=4 << 20):  # all events of three threads fit into one ring
         words = [os.path.join(sim.SIM, "embedder"), "shop", str(bytes_)]
         process = subprocess.Popen(words, env=guest.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(self.end, process)
