@@ -32,21 +32,19 @@ struct domain_ring {
 };
 
 struct domains {
-	const char *path;
-	uint64_t bytes;
+	struct domain_rings where;
 	uint64_t dropped;
 	struct domain_ring rings[RUN_DOMAIN_RINGS];
 	int64_t running[MPROF_RUNTIME_RINGS_MAX]; /* by domain: the thread that runs, as the trace has it */
 };
 
-struct domains *domains_new(const char *path, uint64_t bytes)
+struct domains *domains_new(const struct domain_rings *rings)
 {
 	struct domains *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
-	d->path = path;
-	d->bytes = bytes;
+	d->where = *rings;
 	for (uint32_t i = 0; i < MPROF_RUNTIME_RINGS_MAX; i++)
 		d->running[i] = MPROF_THREAD_NONE;
 	return d;
@@ -69,23 +67,16 @@ uint64_t domains_dropped(const struct domains *d)
 
 static int ring_make(const struct domains *d, struct domain_ring *r, uint32_t index)
 {
-	char *path;
-	int result;
+	char name[16];
 
-	if (asprintf(&path, "%s/domain-%" PRIu32, d->path, index) < 0)
-		return -ENOMEM;
-	result = mprof_recorder_file_open(&r->file, path, d->bytes);
-	free(path);
-	if (!result &&
-	    mprof_recorder_init(&r->recorder, r->file.memory, r->file.size, 0, NULL, NULL) != MPROF_RECORDER_OK)
-		result = -EINVAL;
-	return result;
+	snprintf(name, sizeof(name), "domain-%" PRIu32, index);
+	return keeper_ring_make(&d->where.place, name, d->where.bytes, &r->file, &r->recorder);
 }
 
 /* Return the ring of the domain, or NULL if it could not be made. */
 static struct domain_ring *ring_of(struct domains *d, uint32_t domain)
 {
-	uint32_t index = domain < RUN_DOMAIN_RINGS ? domain : RUN_DOMAIN_RINGS - 1;
+	uint32_t index = domain < d->where.n ? domain : d->where.n - 1;
 	struct domain_ring *r = &d->rings[index];
 
 	if (r->state == DOMAIN_NEW) {

@@ -8,14 +8,22 @@
 #include <mprof/runtime.h>
 #include <stdint.h>
 
+#include "keeper-ring.h"
+
 struct domains;
 
+/* What a process has for the rings of its domains. */
+struct domain_rings {
+	struct ring_place place;
+	uint32_t n;	/* so many rings, 1 to RUN_DOMAIN_RINGS */
+	uint64_t bytes; /* of each */
+};
+
 /*
- * Return the domains of a process whose rings lie in the directory PATH and have BYTES bytes each;
- * both arguments are valid until domains_free(). A ring is made with its first event. Return NULL
- * without memory.
+ * Return the domains of a process that records them into RINGS, which is copied; its place is valid
+ * until domains_free(). A ring is made with its first event. Return NULL without memory.
  */
-struct domains *domains_new(const char *path, uint64_t bytes);
+struct domains *domains_new(const struct domain_rings *rings);
 /* End the rings and free D, which may be NULL. The files stay. Return NULL. */
 struct domains *domains_free(struct domains *d);
 /* Return the functions that take the events of a translator and record them. D must outlive them. */

@@ -4,7 +4,8 @@
  *
  * Nobody waits for the keeper: it is the child of init, has no terminal, and ends when the last
  * process has gone. A process that a signal killed leaves its rings in place; the rings of one
- * that ended by itself are removed after LINGER_NS, in which mprofd copies the last bytes.
+ * that ended by itself are removed after LINGER_NS, in which mprofd copies the last bytes. Rings that
+ * are published to Xen are withdrawn in both cases, because a guest has few: mprofd captures them.
  */
 #include "keeper.h"
 
@@ -25,9 +26,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest.h"
 #include "process.h"
 
 #define TICK_MS	      100
+#define TICK_XEN_MS   50	  /* so late domain 0 is told of a finished packet */
 #define LINGER_NS     5000000000u /* a forked child may come within this time, and mprofd copies */
 #define HURRY_NS      500000000u  /* the same after SIGTERM */
 #define BACKLOG	      128
@@ -35,6 +38,7 @@
 
 struct keeper {
 	const struct keeper_options *options;
+	struct guest *guest; /* NULL = the rings lie in a directory */
 	int listening;
 	struct processes processes;
 	struct pollfd polled[PROCESSES_MAX + 1];
@@ -98,18 +102,20 @@ static struct process *process_begin(struct keeper *k, pid_t pid)
 	struct process *p = process_find(k, pid);
 	int pidfd;
 
-	if (p && !p->control)
+	if (p && !p->path && !p->xen)
 		return p;
 	if (p) {
 		/* The old program ended by itself. */
-		__atomic_store_n(&p->control->exited, 1, __ATOMIC_RELAXED);
+		if (p->control)
+			__atomic_store_n(&p->control->exited, 1, __ATOMIC_RELAXED);
 		process_gone(p, now());
 	}
 	pidfd = pidfd_of(pid);
 	return pidfd < 0 ? NULL : process_new(&k->processes, pid, pidfd);
 }
 
-static void answer_send(int fd, int file, int error, uint64_t bytes)
+/* Send the answer, with FILE unless it is -1. Return whether the shim is still there to take it. */
+static bool answer_send(int fd, int file, int error, uint64_t bytes)
 {
 	struct run_answer answer = {.magic = RUN_MAGIC, .status = (uint32_t)error, .bytes = bytes};
 	union {
@@ -126,14 +132,14 @@ static void answer_send(int fd, int file, int error, uint64_t bytes)
 			.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
 		memcpy(CMSG_DATA(&control.header), &file, sizeof(file));
 	}
-	sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 /* RUNTIME is the path of the file of runtime events, or empty. */
 static void answer_process(struct keeper *k, int fd, const struct ucred *peer, const char *runtime)
 {
 	struct process *p = process_begin(k, peer->pid);
-	int r = p ? process_publish(p, k->options->dir, k->options->ring_bytes) : -ESRCH;
+	int r = p ? process_publish(p, k->options, k->guest, *runtime) : -ESRCH;
 
 	if (!r && *runtime)
 		process_follow(p, peer->uid, runtime, k->options->runtime, k->options->ring_bytes);
@@ -145,7 +151,8 @@ static void answer_ring(struct keeper *k, int fd, pid_t pid, uint32_t slot)
 	const struct process *p = process_find(k, pid);
 	int file = p ? process_ring(p, slot, k->options->ring_bytes) : -ESRCH;
 
-	answer_send(fd, file, file < 0 ? -file : 0, k->options->ring_bytes);
+	if (!answer_send(fd, file, file < 0 ? -file : 0, k->options->ring_bytes) && file >= 0)
+		process_ring_refused(p);
 	if (file >= 0)
 		close(file);
 }
@@ -191,17 +198,14 @@ static void step_all(struct keeper *k, uint64_t time)
 	struct process *p, *next;
 	bool left = false;
 
-	k->wait = TICK_MS;
+	k->wait = k->guest ? TICK_XEN_MS : TICK_MS;
 	for (p = LIST_FIRST(&k->processes); p; p = next) {
 		next = LIST_NEXT(p, entry);
 		process_step(p, time);
 		k->wait = process_wait(p, k->wait);
 		left |= !p->gone;
-		if (!is_over(p, time))
-			continue;
-		if (process_exited(p) && !k->options->keep)
-			process_withdraw(p);
-		process_free(p);
+		if (is_over(p, time) && process_withdraw(p, k->options->keep, time))
+			process_free(p);
 	}
 	if (left)
 		k->alone = 0;
@@ -280,7 +284,9 @@ static _Noreturn void keeper_main(int listening, int pidfd, pid_t pid, const str
 	k->listening = listening;
 	k->wait = TICK_MS;
 	LIST_INIT(&k->processes);
-	if (process_new(&k->processes, pid, pidfd))
+	if (options->xen)
+		k->guest = guest_open(options->ring_bytes);
+	if ((k->guest || !options->xen) && process_new(&k->processes, pid, pidfd))
 		keeper_run(k);
 	if (options->runtime)
 		directory_remove(options->runtime);

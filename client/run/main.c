@@ -16,10 +16,12 @@
 
 #include <mprof/ring.h>
 
+#include "guest.h"
 #include "keeper.h"
 #include "program.h"
 #include "shared.h"
 
+#define MEMORY	       "/dev/shm"
 #define EXIT_USAGE     2
 #define EXIT_CANNOT    125 /* as env(1): mprof-run itself failed */
 #define EXIT_NOT_RUN   126
@@ -41,6 +43,7 @@ static void usage(FILE *f)
 	      "  --ring SIZE  bytes of each thread's ring, 1K to 256M (1M)\n"
 	      "  --dir DIR    make the directories of rings in DIR\n"
 	      "               ($XDG_RUNTIME_DIR/mprof, or /dev/shm/mprof-UID)\n"
+	      "  --xen        publish the rings to domain 0: the guest's mprofd is there\n"
 	      "  --keep       leave the rings of processes that ended by themselves, too\n"
 	      "  --help       print this help\n"
 	      "  --version    print the version\n",
@@ -69,9 +72,13 @@ static bool ring_parse(const char *text, uint64_t *bytes)
 static int options_parse(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"ring", required_argument, NULL, 'r'}, {"dir", required_argument, NULL, 'd'},
-		{"keep", no_argument, NULL, 'k'},	{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'v'},	{0},
+		{"ring", required_argument, NULL, 'r'},
+		{"dir", required_argument, NULL, 'd'},
+		{"xen", no_argument, NULL, 'x'},
+		{"keep", no_argument, NULL, 'k'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'v'},
+		{0},
 	};
 	int c;
 
@@ -85,6 +92,9 @@ static int options_parse(struct options *o, int argc, char **argv)
 		case 'd':
 			o->keeper.dir = optarg;
 			break;
+		case 'x':
+			o->keeper.xen = true;
+			break;
 		case 'k':
 			o->keeper.keep = true;
 			break;
@@ -97,6 +107,13 @@ static int options_parse(struct options *o, int argc, char **argv)
 		default:
 			return EXIT_USAGE;
 		}
+	}
+	if (o->keeper.xen && (o->keeper.dir || o->keeper.keep)) {
+		fprintf(stderr,
+			"mprof-run: --xen and --%s: rings that are published to domain 0 are no files; leave one "
+			"out.\n",
+			o->keeper.dir ? "dir" : "keep");
+		return EXIT_USAGE;
 	}
 	o->command = argv + optind;
 	if (*o->command)
@@ -124,7 +141,7 @@ static bool dir_find(struct options *o)
 		if (runtime && *runtime == '/')
 			r = asprintf(&path, "%s/mprof", runtime);
 		else
-			r = asprintf(&path, "/dev/shm/mprof-%u", (unsigned int)geteuid());
+			r = asprintf(&path, MEMORY "/mprof-%u", (unsigned int)geteuid());
 		if (r < 0 || (mkdir(path, 0700) < 0 && errno != EEXIST)) {
 			fprintf(stderr, "mprof-run: %s: cannot make this directory: %s; name one with --dir.\n",
 				r < 0 ? "the default" : path, strerror(errno));
@@ -146,6 +163,20 @@ static bool dir_find(struct options *o)
 	free(path);
 	o->keeper.dir = o->dir;
 	return true;
+}
+
+/* Find where the rings are made: in a directory or in Xen. Return false after an error message. */
+static bool place_find(struct options *o)
+{
+	char text[400];
+
+	if (!o->keeper.xen)
+		return dir_find(o);
+	o->keeper.ring_bytes = guest_ring_bytes(o->keeper.ring_bytes);
+	if (guest_check(o->keeper.ring_bytes, text, sizeof(text)))
+		return true;
+	fprintf(stderr, "mprof-run: --xen: %s.\n", text);
+	return false;
 }
 
 /* Return the path of the shim: beside this program in a build directory, else where it is installed. */
@@ -193,10 +224,13 @@ static bool preload(void)
 /* Make the directory for OCaml's files of runtime events. Return false after an error message. */
 static bool runtime_make(struct options *o)
 {
-	if (asprintf(&o->runtime, "%s/.runtime-XXXXXX", o->dir) < 0)
+	const char *memory = access(MEMORY, W_OK | X_OK) == 0 ? MEMORY : "/tmp";
+	const char *dir = o->dir ? o->dir : memory;
+
+	if (asprintf(&o->runtime, "%s/.runtime-XXXXXX", dir) < 0)
 		o->runtime = NULL;
 	if (!o->runtime || !mkdtemp(o->runtime) || setenv(RUN_RUNTIME_ENV, o->runtime, 1) < 0) {
-		fprintf(stderr, "mprof-run: %s: cannot make a directory there: %s.\n", o->dir, strerror(errno));
+		fprintf(stderr, "mprof-run: %s: cannot make a directory there: %s.\n", dir, strerror(errno));
 		return false;
 	}
 	o->keeper.runtime = o->runtime;
@@ -246,7 +280,7 @@ int main(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	code = EXIT_CANNOT;
-	if (!can_record(o.command[0]) || (dir_find(&o) && preload() && runtime_make(&o) && prepare(&o))) {
+	if (!can_record(o.command[0]) || (place_find(&o) && preload() && runtime_make(&o) && prepare(&o))) {
 		execvp(o.command[0], o.command);
 		code = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
 		fprintf(stderr, "mprof-run: %s: cannot run it: %s.\n", o.command[0], strerror(errno));

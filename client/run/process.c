@@ -1,10 +1,10 @@
 /*
  * A process of the keeper.
  *
- * Its directory NAME.PID has the rings of its threads, which the process writes, and two that the
- * keeper writes: `objects` and `counters`; also `domain-N` for an OCaml 5 program. The file
- * `.modules` has the process's files and build ids. The keeper ends its rings when the process has
- * gone; then no ring has a writer.
+ * Its directory NAME.PID, or in a guest of Xen what it publishes as NAME.PID, has the rings of its
+ * threads, which the process writes, and two that the keeper writes: `objects` and `counters`; also
+ * `domain-N` for an OCaml 5 program. The file `.modules` has the process's files and build ids. The
+ * keeper ends its rings when the process has gone; then no ring has a writer.
  */
 #include "process.h"
 
@@ -20,12 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "domains.h"
+#include "guest.h"
+#include "keeper-ring.h"
+#include "keeper.h"
 #include "runtime.h"
 #include "symbols.h"
 
-#define KEEPER_RING_MAX (1u << 20) /* bytes of each of the keeper's own rings */
-#define SAMPLE_NS	1000000000u
-#define HOLD_NS		200000000u /* a note is recorded when it is this old, so that older ones come first */
+#define SAMPLE_NS 1000000000u
+#define HOLD_NS	  200000000u /* a note is recorded when it is this old, so that older ones come first */
 
 uint64_t now(void)
 {
@@ -99,7 +102,7 @@ static void process_name(pid_t pid, char *name, size_t size)
 		snprintf(name, size, "process");
 }
 
-static int control_make(struct process *p)
+static int control_make(struct process *p, uint32_t own, uint32_t shared)
 {
 	struct run_control *c;
 
@@ -110,26 +113,12 @@ static int control_make(struct process *p)
 	if (c == MAP_FAILED)
 		return -errno;
 	c->magic = RUN_MAGIC;
+	c->own = own;
+	c->shared = shared;
 	for (uint64_t i = 0; i < RUN_NOTES; i++)
 		c->notes[i].turn = i;
 	p->control = c;
 	return 0;
-}
-
-/* Create the ring NAME, which the keeper writes. */
-static int ring_make(const struct process *p, const char *name, uint64_t bytes, struct mprof_recorder_file *file,
-		     struct mprof_recorder *recorder)
-{
-	char *path;
-	int r;
-
-	if (asprintf(&path, "%s/%s", p->path, name) < 0)
-		return -ENOMEM;
-	r = mprof_recorder_file_open(file, path, bytes);
-	free(path);
-	if (r == 0 && mprof_recorder_init(recorder, file->memory, file->size, 0, NULL, NULL) != MPROF_RECORDER_OK)
-		r = -EINVAL;
-	return r;
 }
 
 static void modules_write(const struct process *p)
@@ -147,45 +136,82 @@ static void modules_write(const struct process *p)
 	fclose(f);
 }
 
-int process_publish(struct process *p, const char *dir, uint64_t bytes)
+void directory_remove(const char *path)
 {
-	uint64_t own = bytes < KEEPER_RING_MAX ? bytes : KEEPER_RING_MAX;
-	char name[32];
-	int r;
+	DIR *d = opendir(path);
+	const struct dirent *e;
 
-	process_name(p->pid, name, sizeof(name));
-	if (asprintf(&p->path, "%s/%s.%d", dir, name, (int)p->pid) < 0) {
+	if (!d)
+		return;
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+	rmdir(path);
+}
+
+static int directory_make(struct process *p, const char *dir, const char *name)
+{
+	if (asprintf(&p->path, "%s/%s", dir, name) < 0) {
 		p->path = NULL;
 		return -ENOMEM;
 	}
-	process_withdraw(p); /* of an earlier process with this number */
-	if (mkdir(p->path, 0750) < 0)
-		return -errno;
+	directory_remove(p->path); /* of an earlier process with this number */
+	return mkdir(p->path, 0750) < 0 ? -errno : 0;
+}
+
+int process_publish(struct process *p, const struct keeper_options *o, struct guest *guest, bool ocaml)
+{
+	uint64_t bytes = o->ring_bytes < RUN_KEEPER_RING_MAX ? o->ring_bytes : RUN_KEEPER_RING_MAX;
+	uint32_t own = RUN_RINGS_OWN, shared = RUN_RINGS - RUN_RINGS_OWN;
+	struct ring_place place;
+	char comm[24], name[40];
+	int r = 0;
+
+	process_name(p->pid, comm, sizeof(comm));
+	snprintf(name, sizeof(name), "%s.%d", comm, (int)p->pid);
+	if (guest)
+		p->xen = guest_process_new(guest, name, bytes, &own, &shared);
+	else
+		r = directory_make(p, o->dir, name);
+	if (r || (guest && !p->xen))
+		return r ? r : -ENOSPC;
+	/* The domains of OCaml get some of the rings that single threads would get. */
+	if (ocaml)
+		p->domains = own / 2 < RUN_DOMAIN_RINGS ? own / 2 : RUN_DOMAIN_RINGS;
+	own -= p->domains;
+	p->own = own;
 	p->symbols = symbols_new(p->pid);
 	if (!p->symbols)
 		return -ENOMEM;
-	r = ring_make(p, "objects", own, &p->objects_file, &p->objects);
+	place = (struct ring_place){p->path, p->xen};
+	r = keeper_ring_make(&place, "objects", bytes, &p->objects_file, &p->objects);
 	if (!r)
-		r = ring_make(p, "counters", own, &p->counters_file, &p->counters);
-	return r ? r : control_make(p);
+		r = keeper_ring_make(&place, "counters", bytes, &p->counters_file, &p->counters);
+	return r ? r : control_make(p, own, shared);
 }
 
 void process_follow(struct process *p, uid_t user, const char *path, const char *own, uint64_t bytes)
 {
-	p->runtime = runtime_new(p->pid, user, path, own, p->path, bytes);
+	const struct domain_rings rings = {.place = {p->path, p->xen}, .n = p->domains, .bytes = bytes};
+
+	if (rings.n)
+		p->runtime = runtime_new(p->pid, user, path, own, &rings);
 }
 
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)
 {
-	uint32_t own = p->runtime ? RUN_RINGS_OWN - RUN_DOMAIN_RINGS : RUN_RINGS_OWN;
-	char *path;
+	char *path, name[16];
 	int fd, r;
 
-	if (!p->path || slot >= RUN_RINGS)
+	if ((!p->path && !p->xen) || slot >= RUN_RINGS)
 		return -EINVAL;
-	if (slot >= own && slot < RUN_RINGS_OWN)
+	if (slot >= p->own && slot < RUN_RINGS_OWN)
 		return -ENOSPC;
-	if (asprintf(&path, "%s/thread-%02u", p->path, (unsigned int)slot + 1) < 0)
+	snprintf(name, sizeof(name), "thread-%02u", (unsigned int)slot + 1);
+	if (p->xen)
+		return guest_ring_give(p->xen, name);
+	if (asprintf(&path, "%s/%s", p->path, name) < 0)
 		return -ENOMEM;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
 	r = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)bytes);
@@ -200,11 +226,19 @@ int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)
 	return fd;
 }
 
+void process_ring_refused(const struct process *p)
+{
+	if (p->xen)
+		guest_ring_drop(p->xen);
+}
+
 void process_step(struct process *p, uint64_t time)
 {
+	if (p->xen)
+		guest_process_step(p->xen, time);
 	if (!p->control || p->gone)
 		return;
-	if (!p->listed) {
+	if (p->path && !p->listed) {
 		modules_write(p);
 		p->listed = true;
 	}
@@ -243,22 +277,12 @@ bool process_exited(const struct process *p)
 	return p->control && __atomic_load_n(&p->control->exited, __ATOMIC_ACQUIRE);
 }
 
-void directory_remove(const char *path)
+bool process_withdraw(struct process *p, bool keep, uint64_t time)
 {
-	DIR *d = opendir(path);
-	const struct dirent *e;
-
-	if (!d)
-		return;
-	while ((e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			unlinkat(dirfd(d), e->d_name, 0);
-	closedir(d);
-	rmdir(path);
-}
-
-void process_withdraw(const struct process *p)
-{
-	if (p->path)
+	if (p->xen && !guest_process_end(p->xen, time))
+		return false;
+	p->xen = NULL;
+	if (p->path && process_exited(p) && !keep)
 		directory_remove(p->path);
+	return true;
 }

@@ -11,6 +11,9 @@
 
 #include "shared.h"
 
+struct guest;
+struct guest_process;
+struct keeper_options;
 struct runtime;
 struct symbols;
 
@@ -18,7 +21,8 @@ struct process {
 	LIST_ENTRY(process) entry;
 	pid_t pid;
 	int pidfd;
-	char *path;		     /* of its directory */
+	char *path;		     /* of its directory; NULL = its rings are published to Xen */
+	struct guest_process *xen;   /* these rings; NULL = there are none */
 	struct run_control *control; /* mapped; NULL = the process has sent no request yet */
 	int control_file;
 	uint64_t notes;		  /* number of the next note */
@@ -29,6 +33,8 @@ struct process {
 	struct mprof_recorder_file objects_file, counters_file;
 	struct mprof_recorder objects; /* threads, locks, places: what the other rings name by numbers */
 	struct mprof_recorder counters;
+	uint32_t own;		 /* rings of one thread each that the process may have */
+	uint32_t domains;	 /* rings of its domains */
 	struct runtime *runtime; /* of OCaml 5; NULL = the program does not have it */
 	uint64_t sampled;	 /* when the counters were last read, CLOCK_MONOTONIC ns */
 	uint32_t samples;	 /* number of readings */
@@ -45,17 +51,20 @@ struct process *process_new(struct processes *list, pid_t pid, int pidfd);
 /* Remove P from its list and free it. Its directory stays. */
 void process_free(struct process *p);
 /*
- * Create P's directory in the directory DIR, its control memory, and the keeper's own two rings of
- * at most BYTES bytes. Return 0 or -errno.
+ * Create P's control memory and the keeper's own two rings: published to Xen by GUEST, if it is not
+ * NULL, else in P's directory, which is created in that of O. OCAML: keep some rings for domains.
+ * Return 0 or -errno.
  */
-int process_publish(struct process *p, const char *dir, uint64_t bytes);
+int process_publish(struct process *p, const struct keeper_options *o, struct guest *guest, bool ocaml);
 /*
  * P's program has the runtime of OCaml 5: follow USER's file of runtime events at PATH. OWN is the
  * keeper's directory for such files, or NULL. BYTES is the size of a domain's ring.
  */
 void process_follow(struct process *p, uid_t user, const char *path, const char *own, uint64_t bytes);
-/* Create the file of the ring SLOT with BYTES bytes. Return its descriptor, or -errno. */
+/* Create the ring SLOT with BYTES bytes. Return a descriptor of its memory, or -errno. */
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes);
+/* The process did not wait for the ring that was made last. */
+void process_ring_refused(const struct process *p);
 /* Record the notes that are old enough, runtime events, and each second the counters. TIME is now. */
 void process_step(struct process *p, uint64_t time);
 /* Return the time until P's next step, at most MOST; both ms. */
@@ -66,8 +75,12 @@ void process_gone(struct process *p, uint64_t time);
 bool process_exited(const struct process *p);
 /* Remove the directory PATH and the files in it. */
 void directory_remove(const char *path);
-/* Remove P's directory with its rings. */
-void process_withdraw(const struct process *p);
+/*
+ * Some time after its end: remove P's directory with its rings, if it ended by itself and the rings are
+ * not to be kept; withdraw rings that are published to Xen. Return false if that is not complete: call
+ * again. TIME is now.
+ */
+bool process_withdraw(struct process *p, bool keep, uint64_t time);
 
 /* ---- notes.c ---- */
 

@@ -87,7 +87,7 @@ static bool directory_open(struct runtime *r, pid_t pid)
 	return r->directory >= 0;
 }
 
-struct runtime *runtime_new(pid_t pid, uid_t user, const char *path, const char *own, const char *rings, uint64_t bytes)
+struct runtime *runtime_new(pid_t pid, uid_t user, const char *path, const char *own, const struct domain_rings *rings)
 {
 	struct runtime *r = calloc(1, sizeof(*r));
 	struct mprof_runtime_events events;
@@ -100,7 +100,7 @@ struct runtime *runtime_new(pid_t pid, uid_t user, const char *path, const char 
 	r->owned = lies_in(path, own);
 	r->wait = WAIT_MIN;
 	r->path = strdup(path);
-	r->domains = domains_new(rings, bytes);
+	r->domains = domains_new(rings);
 	if (!r->path || !r->domains || !directory_open(r, pid))
 		return runtime_free(r);
 	r->stale = file_open(r);

@@ -19,9 +19,11 @@
 #define RUN_SOCKET_ENV "MPROF_RUN_SOCKET" /* name of the abstract socket, without its first NUL */
 #define RUN_MAGIC      0x31525550u
 #define RUN_RINGS      62u   /* rings of the threads of a process; the keeper has two more */
-#define RUN_RINGS_OWN  48u   /* of these: rings of one thread each; the others are shared */
+#define RUN_RINGS_OWN  48u   /* of these, those of one thread each; the others are shared */
 #define RUN_NOTES      4096u /* notes that wait for the keeper; a power of two */
 #define RUN_NAME       16u   /* bytes of a thread's name, NUL included */
+
+#define RUN_KEEPER_RING_MAX (1u << 20) /* bytes of each of the keeper's own rings */
 
 /* OCaml 5. A process that has its runtime gets fewer rings for threads, so that there are 64 at most. */
 #define RUN_RUNTIME_ENV	 "MPROF_RUN_RUNTIME" /* the keeper's directory for files of runtime events */
@@ -76,11 +78,15 @@ struct run_note {
  * writer takes the number HEAD, by compare and swap, if the TURN of its place is N; writes the
  * note; then stores N + 1 as TURN. The keeper takes the note out and stores N + RUN_NOTES as TURN.
  * The keeper initialises TURN to the index.
+ *
+ * The process uses the rings 0 to OWN - 1, and the rings from RUN_OWN to RUN_OWN + SHARED - 1.
  */
 struct run_control {
 	uint32_t magic;
 	uint32_t exited; /* atomic; 1 = the process ends by itself */
 	uint64_t lost;	 /* atomic; notes that found no room, and groups of events that found no ring */
+	uint32_t own;	 /* rings of one thread each, at most RUN_OWN */
+	uint32_t shared; /* rings of all other threads, 1 to RUN_RINGS - RUN_OWN */
 	uint64_t head __attribute__((aligned(64)));
 	struct run_note notes[RUN_NOTES] __attribute__((aligned(64)));
 };

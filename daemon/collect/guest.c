@@ -292,6 +292,15 @@ int64_t guest_capture_begin(struct guest *guest, const char *kind, const char *n
 	return guest->capture.id;
 }
 
+void guest_capture_join(struct guest *guest, struct stream *stream)
+{
+	if (stream->guest != guest || stream->capture.wanted)
+		return;
+	stream->capture.wanted = true;
+	ring_set_dead(&stream->ring, true);
+	guest->capture.streams++;
+}
+
 int64_t guest_capture_again(struct guest *guest, int64_t id, bool dead)
 {
 	if (!guest->streams || guest->capture.id)

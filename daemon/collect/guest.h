@@ -121,6 +121,11 @@ void guest_follow(struct guest *guest, uint64_t until);
  */
 int64_t guest_capture_begin(struct guest *guest, const char *kind, const char *note, bool dead, struct stream *only);
 /*
+ * Let STREAM, whose ring nobody writes to any more, take part in the capture that was just begun with
+ * ONLY another stream of GUEST, before any stream is polled.
+ */
+void guest_capture_join(struct guest *guest, struct stream *stream);
+/*
  * Continue the capture ID of this run, which is incomplete in the archive because mprofd was killed
  * (archive_resume.unfinished). Return ID, or 0 as guest_capture_begin().
  */

@@ -250,16 +250,29 @@ void attachment_published(struct attachment *attachment, struct keys *keys, uint
 
 /* ---- withdrawing one of several rings -------------------------------------------------------- */
 
+/* Begin a capture of all rings that are withdrawn at this moment, among them ATTACHMENT. */
+static void attachments_capture(struct attachment *attachment)
+{
+	struct guest *guest = &attachment->domain->guest;
+
+	attachment->capture_begun = guest_capture_begin(guest, "ended", NULL, true, &attachment->stream) > 0;
+	for (struct attachment *a = attachment->domain->attachments; a && attachment->capture_begun; a = a->next)
+		if (a->attached && a->withdrawn && !a->capture_begun) {
+			guest_capture_join(guest, &a->stream);
+			a->capture_begun = true;
+		}
+}
+
 /*
- * End a withdrawn ring, one of several of the guest, with a capture of its own. Return true if the
- * ring is detached, false if the capture is not complete yet.
+ * End a withdrawn ring, one of several of the guest, with a capture. Return true if the ring is
+ * detached, false if the capture is not complete yet.
  */
 static bool attachment_withdraw(struct attachment *attachment, uint64_t now)
 {
 	struct guest *guest = &attachment->domain->guest;
 
 	if (guest_capture_done(guest) && !attachment->capture_begun)
-		attachment->capture_begun = guest_capture_begin(guest, "ended", NULL, true, &attachment->stream) > 0;
+		attachments_capture(attachment);
 	else if (guest_capture_done(guest))
 		now = attachment->detach_by;
 	if (now < attachment->detach_by)

@@ -154,6 +154,15 @@ static bool nodes_gone(struct domain *domain)
 	return !domain_uuid_matches(domain) || !domain->listed;
 }
 
+/* Return whether the keys of an attached ring have changed and are not yet read. */
+static bool has_dirty(const struct domain *domain)
+{
+	for (const struct attachment *a = domain->attachments; a; a = a->next)
+		if (a->attached && a->dirty)
+			return true;
+	return false;
+}
+
 void domain_keys_gone_on_state(struct domain *domain, const struct domain_state *state, uint64_t now)
 {
 	bool nodes = nodes_gone(domain);
@@ -165,6 +174,11 @@ void domain_keys_gone_on_state(struct domain *domain, const struct domain_state 
 	 * again.
 	 */
 	if (nodes && state && !(state->flags & DOMAIN_PAUSED) && now < domain->decide_by) {
+		domain_ask(domain);
+		return;
+	}
+	/* A guest may have withdrawn several rings at once: read the keys of all first. */
+	if (!nodes && state && has_dirty(domain) && now < domain->decide_by) {
 		domain_ask(domain);
 		return;
 	}

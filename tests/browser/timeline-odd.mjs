@@ -174,7 +174,10 @@ test("timeline: the page draws the innermost duration on the processor's track, 
 	const names = (await drawn(page, "processor-band-name")).map((it) => it.text);
 
 	equal(bands.length, 3, "pieces: the outer one, the inner one, and the outer one again");
-	ok(bands.every((it, i) => i === 0 || it.x0 >= bands[i - 1].x1 - 1), "one after the other");
+	ok(
+		bands.every((it, i) => i === 0 || it.x0 >= bands[i - 1].x1 - 1),
+		"one after the other",
+	);
 	ok(names.includes("inner") && names.some((text) => text.startsWith("a request")), `names: ${names}`);
 });
 

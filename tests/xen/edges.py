@@ -41,6 +41,26 @@ class Streams(Edges):
             self.assertEqual(events_of(d.trace("again", f"?run={run}&stream=1")), other.written)
         d.check_integrity()
 
+    def test_withdrawn_together(self):
+        """Rings that a guest withdraws in one transaction, while others stay, are captured together, as far as the daemon
+        sees their events together."""
+        d = self.daemons()
+        guest = self.guest(5, "together")
+        rings = {k: self.publish(guest, stream=k, base=1_000_000 * (k + 1)) for k in range(12)}
+        self.attached(d, "together", 12)
+        with guest.transaction() as tx:
+            for k in range(1, 12):
+                guest.rm(f"data/mprof/stream/{k}", tx)
+        d.wait(lambda: guest.mapped() == 4)
+        found = d.wait(lambda: (captures := d.captures("together")) and sum(len(c["streams"]) for c in captures) == 11 and captures)
+        self.assertLess(len(found), 8)
+        for capture in found:
+            self.assertEqual(capture["kind"], "ended")
+            for stream in capture["streams"]:
+                held = events_of(d.get(f"/v1/captures/{capture['id']}/trace?stream={stream['stream']}"))
+                self.assertEqual(held, rings.pop(stream["stream"]).written)
+        self.assertEqual(set(rings), {0})
+
     def test_too_many(self):
         """A guest may have 64 rings. The daemon reports the 65th, and takes it when another one
         goes."""

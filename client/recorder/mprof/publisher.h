@@ -1,8 +1,8 @@
 /*
  * How a tracer (mprof/tracer.h) gets the memory of its rings, and shows it to a reader.
  *
- * A publisher is four functions. mprof/publisher.h has one for files; a program for a platform of its
- * own supplies its own. A tracer calls share() and say() in the thread that needs a ring, which may be
+ * A publisher is four functions. mprof/publisher.h has one for files, mprof/publisher-xen.h one for
+ * Linux guests of Xen; a program for a platform of its own supplies its own. A tracer calls share() and say() in the thread that needs a ring, which may be
  * in a signal handler: they use no malloc and no lock. For each ring the order is share(), say(), any
  * number of kick(), withdraw().
  */
@@ -37,8 +37,8 @@ struct mprof_publisher {
 	 */
 	int (*share)(void *context, unsigned index, size_t bytes, void **memory);
 	/*
-	 * Ring INDEX is initialised: let readers find it, by a key or a name. NAME is its name for
-	 * people, valid during the call. Return 0 or -errno; the tracer then calls withdraw().
+	 * Ring INDEX is initialised: let readers find it, by a key or a name, now or soon. NAME is its
+	 * name for people, valid during the call. Return 0 or -errno; the tracer then calls withdraw().
 	 */
 	int (*say)(void *context, unsigned index, const char *name);
 	/* Ring INDEX has finished a packet. NULL: no reader waits for that. Called while recording. */

@@ -9,13 +9,16 @@
 #include "shim.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "kernel.h"
 
 enum ring_state { RING_NONE, RING_CLAIMED, RING_READY, RING_REFUSED };
 
-#define TRIES  64u /* to take a shared ring, before and after each time that the thread yields */
-#define YIELDS 32u
+#define TRIES	 64u /* to take a shared ring, before and after each time that the thread yields */
+#define YIELDS	 32u
+#define PAUSES	 1000u /* for a ring that another thread makes */
+#define PAUSE_NS 1000000
 
 static struct ring rings[RUN_RINGS];
 
@@ -50,21 +53,44 @@ static bool ring_claim(struct ring *r)
 	return __atomic_compare_exchange_n(&r->state, &none, RING_CLAIMED, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
+/* Wait while another thread makes the shared ring R, but not long. */
+static void ring_await(const struct ring *r)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	for (uint32_t i = 0; i < PAUSES && __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == RING_CLAIMED; i++)
+		KERNEL2(SYS_nanosleep, &pause, NULL);
+}
+
 struct ring *ring_take(int tid)
 {
-	uint32_t slot = RUN_RINGS_OWN + (uint32_t)tid % (RUN_RINGS - RUN_RINGS_OWN);
+	const struct run_control *c = control_get();
+	uint32_t own = c->own < RUN_RINGS_OWN ? c->own : RUN_RINGS_OWN;
+	uint32_t shared = c->shared && c->shared <= RUN_RINGS - RUN_RINGS_OWN ? c->shared : 1;
+	uint32_t slot = RUN_RINGS_OWN + (uint32_t)tid % shared;
 	struct ring *common = &rings[slot];
 	uint32_t i;
 
-	for (i = 0; i < RUN_RINGS_OWN && __atomic_load_n(&rings[i].state, __ATOMIC_RELAXED) != RING_NONE; i++)
+	for (i = 0; i < own && __atomic_load_n(&rings[i].state, __ATOMIC_RELAXED) != RING_NONE; i++)
 		if (ring_own(&rings[i], tid))
 			return &rings[i];
-	for (; i < RUN_RINGS_OWN; i++)
-		if (ring_claim(&rings[i]) && ring_make(&rings[i], i, tid))
+	for (; i < own; i++) {
+		if (!ring_claim(&rings[i]))
+			continue;
+		if (ring_make(&rings[i], i, tid))
 			return &rings[i];
+		break; /* what refuses one ring refuses the next */
+	}
 	if (ring_claim(common))
 		ring_make(common, slot, tid);
-	return __atomic_load_n(&common->state, __ATOMIC_ACQUIRE) == RING_READY ? common : NULL;
+	ring_await(common);
+	/* If it was refused, or another thread waits for it, take any other. */
+	for (i = 0; i < shared; i++) {
+		common = &rings[RUN_RINGS_OWN + (slot - RUN_RINGS_OWN + i) % shared];
+		if (__atomic_load_n(&common->state, __ATOMIC_ACQUIRE) == RING_READY)
+			return common;
+	}
+	return NULL;
 }
 
 void ring_return(struct ring *r)

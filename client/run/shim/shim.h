@@ -41,6 +41,7 @@ struct self {
 	uint32_t generation; /* that of the process when the thread took RING */
 	int64_t creator;     /* thread that created this one; 0 = unknown */
 	uint64_t created;    /* before the thread was created, CLOCK_MONOTONIC ns; 0 = unknown */
+	uint64_t retry;	     /* when to ask for a ring again after a refusal, CLOCK_MONOTONIC ns */
 	int tid;
 	bool known;	       /* the keeper has the note of this thread */
 	bool volatile inside;  /* the shim's own code runs: a signal handler must not record */

@@ -16,6 +16,8 @@
 
 #include "kernel.h"
 
+#define RETRY_NS 1000000000u /* a keeper that is stuck answers nobody; each question takes seconds */
+
 enum process_state { PROCESS_NEW, PROCESS_STARTING, PROCESS_ON, PROCESS_OFF };
 
 struct process {
@@ -155,6 +157,7 @@ static bool self_begin(struct self *s)
 		s->ring = NULL;
 		s->wait_left = 0;
 		s->unread = 0;
+		s->retry = 0;
 		s->known = false;
 		s->tid = tid;
 		s->generation = generation;
@@ -164,8 +167,12 @@ static bool self_begin(struct self *s)
 		note(s->created ? s->created : now(), RUN_NOTE_THREAD, tid, s->creator, 0, name);
 		s->known = true;
 	}
-	if (!s->ring)
+	if (!s->ring && now() >= s->retry)
 		s->ring = ring_take(tid);
+	if (!s->ring && now() >= s->retry)
+		s->retry = now() + RETRY_NS;
+	if (!s->ring)
+		__atomic_fetch_add(&process->control->lost, 1, __ATOMIC_RELAXED);
 	if (s->ring && ring_begin(s->ring, now())) {
 		ring_switch(s->ring, tid);
 		ring_end(s->ring);

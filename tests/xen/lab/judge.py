@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import judge_packages
+import linux_server_judge
 import mini_os_judge
 import serials
 from serials import Wrong
@@ -122,6 +123,9 @@ class Xen(Judge):
 
     def judge(self):
         self.daemons()
+        if self.scenario == "server":
+            linux_server_judge.judge(self)
+            return
         mini_os_judge.judge(self)
         if self.scenario == "mini":
             return

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 
+import linux_server
 import mini_os
 import packaged
 import xen
@@ -384,6 +385,15 @@ def only_mini(lab):
     lab.collect()
 
 
+def server(lab):
+    linux_server.configure()
+    if lab.enable():
+        for function in linux_server.steps():
+            if not step(function)(lab):
+                break
+    lab.collect()
+
+
 def short(lab):
     if not lab.enable() or not lab.publish(False):
         return
@@ -422,7 +432,7 @@ def main():
     with open("/proc/uptime", encoding="utf-8") as f:
         xen.log(f"up for {f.read().split()[0]} s")
     lab = Lab()
-    {"full": full, "short": short, "packages": packaged.packages, "mini": only_mini}[scenario](lab)
+    {"full": full, "short": short, "packages": packaged.packages, "mini": only_mini, "server": server}[scenario](lab)
     xen.log("done")
     return 0
 

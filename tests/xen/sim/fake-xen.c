@@ -233,18 +233,10 @@ struct xenevtchn_handle {
 	struct sim_evtchn *table;
 };
 
-static _Atomic uint32_t *ports_of(unsigned domid)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "ports.%u", domid);
-	return sim_map(name, SIM_GUEST_PORTS * sizeof(uint32_t));
-}
-
 /* Close dom0's end of a port. The guest's end is offered again. */
 static void port_close(struct sim_port *port, evtchn_port_t local)
 {
-	_Atomic uint32_t *ports = ports_of(port->domid);
+	_Atomic uint32_t *ports = sim_ports(port->domid);
 	uint32_t bound = SIM_PORT_BOUND | local;
 
 	if (ports) {
@@ -331,7 +323,7 @@ xenevtchn_port_or_error_t xenevtchn_bind_interdomain(xenevtchn_handle *xce, uint
 		errno = ENOSPC;
 		return -1;
 	}
-	ports = remote_port < SIM_GUEST_PORTS ? ports_of(domid) : NULL;
+	ports = remote_port < SIM_GUEST_PORTS ? sim_ports(domid) : NULL;
 	bound = ports && atomic_compare_exchange_strong(&ports[remote_port], &offered, SIM_PORT_BOUND | local);
 	if (bound) {
 		memset(&xce->table->port[local], 0, sizeof(xce->table->port[local]));

@@ -19,41 +19,13 @@
 
 #include "sim.h"
 
-static _Atomic uint32_t *ports_of(unsigned domid)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "ports.%u", domid);
-	return sim_map(name, SIM_GUEST_PORTS * sizeof(uint32_t));
-}
-
-/*
- * Notify dom0 as Xen does: a masked port stays pending, and a port that is pending already is not
- * reported again. Return the time, or 0 if the port is not bound.
- */
-static uint64_t kick(struct sim_evtchn *table, _Atomic uint32_t *ports, unsigned port)
-{
-	uint32_t bound = ports[port], local = bound & ~SIM_PORT_BOUND;
-	uint64_t now = sim_now();
-	struct sim_port *p;
-
-	if (!(bound & SIM_PORT_BOUND))
-		return 0;
-	p = &table->port[local];
-	p->kicks++;
-	p->kicked_ns = now;
-	if (atomic_exchange(&p->pending, 1) == 0 && !p->masked)
-		sim_tell("evtchn.fifo", &local, sizeof(local));
-	return now;
-}
-
 static uint64_t storm(struct sim_evtchn *table, _Atomic uint32_t *ports, unsigned port, unsigned us, unsigned ms)
 {
 	uint64_t next = sim_now(), end = next + ms * 1000000ull, reached = 0;
 	struct timespec until;
 
 	while (next < end) {
-		reached += kick(table, ports, port) != 0;
+		reached += sim_kick(table, ports, port) != 0;
 		next += us * 1000ull;
 		if (next < sim_now())
 			next = sim_now();
@@ -82,13 +54,13 @@ int main(void)
 			munmap((void *)ports, SIM_GUEST_PORTS * sizeof(*ports));
 			ports = NULL;
 		}
-		ports = ports ? ports : ports_of(domid);
+		ports = ports ? ports : sim_ports(domid);
 		last = domid;
 		if (!ports)
 			return 1;
 		answer = 0;
 		if (strcmp(word, "kick") == 0)
-			answer = kick(table, ports, port);
+			answer = sim_kick(table, ports, port);
 		else if (strcmp(word, "storm") == 0)
 			answer = storm(table, ports, port, us, ms);
 		else

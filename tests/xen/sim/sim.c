@@ -249,3 +249,29 @@ void *sim_pages(unsigned domid, size_t n, const uint32_t *refs, int protection)
 	}
 	return memory;
 }
+
+/* ---- event channels -------------------------------------------------------------------------- */
+
+_Atomic uint32_t *sim_ports(unsigned domid)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "ports.%u", domid);
+	return sim_map(name, SIM_GUEST_PORTS * sizeof(uint32_t));
+}
+
+uint64_t sim_kick(struct sim_evtchn *table, _Atomic uint32_t *ports, unsigned port)
+{
+	uint32_t bound = ports[port], local = bound & ~SIM_PORT_BOUND;
+	uint64_t now = sim_now();
+	struct sim_port *p;
+
+	if (!(bound & SIM_PORT_BOUND))
+		return 0;
+	p = &table->port[local];
+	p->kicks++;
+	p->kicked_ns = now;
+	if (atomic_exchange(&p->pending, 1) == 0 && !p->masked)
+		sim_tell("evtchn.fifo", &local, sizeof(local));
+	return now;
+}

@@ -9,6 +9,9 @@
  *                store
  *  ring.N.K      more of its memory: reference (K << 16) + P is page P of this file, so that a
  *                program that writes a ring file can be a guest
+ *                program that writes a ring file can be a guest. The stand-in for gntalloc makes
+ *                these files, too, and whoever has one open holds a shared lock on it (flock)
+ *  gntalloc      the kernel's limit of grants in the guests, in decimal
  *  revoked.N     references of it that cannot be mapped, in decimal, one per line
  *  pause.N       while this file exists, a mapping waits in its middle; paused.N exists while a
  *                mapping waits
@@ -118,6 +121,14 @@ bool sim_vcpu(unsigned domid, unsigned number, struct sim_vcpu *vcpu);
  * cannot be mapped, return NULL and set errno to EINVAL.
  */
 void *sim_pages(unsigned domid, size_t n, const uint32_t *refs, int protection);
+
+/* Map the event channels that domain DOMID has for dom0. On failure return NULL and set errno. */
+_Atomic uint32_t *sim_ports(unsigned domid);
+/*
+ * Notify dom0 on PORT of a guest as Xen does: a masked port stays pending, and a port that is pending
+ * already is not reported again. Return the time, or 0 if the port is not bound.
+ */
+uint64_t sim_kick(struct sim_evtchn *table, _Atomic uint32_t *ports, unsigned port);
 
 uint64_t sim_now(void);
 /* Return whether a process with the id PID exists. */

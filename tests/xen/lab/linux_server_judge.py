@@ -1,0 +1,108 @@
+"""Checks of the Linux guest in which mprof-run records a Debian server: its keys, its trace, its capture."""
+
+import json
+import os
+import re
+import tarfile
+
+from serials import Wrong
+
+MIB = 1 << 20
+
+
+def need(condition, text):
+    if not condition:
+        raise Wrong(text)
+
+
+class Server:
+    def __init__(self, judge):
+        self.judge = judge
+        self.has_mini = os.path.exists(os.path.join(judge.out, "mini-os.gz"))
+
+    def text(self, name):
+        return self.judge.read(f"evidence/{name}")
+
+    def json(self, name):
+        return json.loads(self.text(name))
+
+    def check(self, name, step):
+        return self.judge.check(f"Linux guest: {name}", step)
+
+    def all(self):
+        self.publishes()
+        self.works()
+        self.destroyed()
+        self.together()
+
+    def publishes(self):
+        @self.check("rings of 8 MiB by directory-ref, each with an event channel, and two small ones of the keeper", "linux_server_publishes")
+        def _():
+            keys = self.json("server-keys.json").values()
+            rings = {stream["name"].split()[-1]: stream for stream in keys}
+            threads = [stream for ring, stream in rings.items() if ring.startswith("thread-")]
+            need(len(threads) >= 3 and {"objects", "counters"} <= set(rings), f"rings: {sorted(rings)}")
+            need(all("directory-ref" in stream and "ring-ref" not in stream for stream in threads), f"{threads}")
+            need(all(int(stream["event-channel"]) > 0 for stream in rings.values()), "a ring has no event channel")
+            sizes = {stream["name"].split()[-1]: stream["ring_bytes"] for stream in self.json("server-live.json")["streams"]}
+            need(all(sizes[ring] == (8 * MIB if ring.startswith("thread-") else MIB) for ring in rings), f"{sizes}")
+
+        @self.check("8 MiB exceed the kernel's default limit of grants: mprof-run says the sum, and that is enough", "linux_server_publishes")
+        def _():
+            said = self.text("server-console.txt")
+            need(re.search(r"lab: refused 125 mprof-run: --xen: .* 2565 grants .* allows 1024 .*echo 29228 ", said), said[:600])
+
+    def works(self):
+        @self.check("the guest's event channels tell mprofd of finished packets", "linux_server_works")
+        def _():
+            need(self.judge.seen["server_kicks"] >= 1, f"{self.judge.seen['server_kicks']} kicks")
+
+        @self.check("no ring is refused", "linux_server_works")
+        def _():
+            refused = re.findall(r'^mprofd_xenstore_refused_total\{reason="[^"]*"\} (\d+)$', self.text("server-metrics.txt"), re.M)
+            need(refused and set(refused) == {"0"}, f"{refused}")
+
+    def destroyed(self):
+        @self.check("xl destroy: the capture has all rings of the server, and its threads by name", "linux_server_is_destroyed")
+        def _():
+            captures = [c for run in self.judge.runs("server") for c in self.judge.captures(run["run"])]
+            need([capture["kind"] for capture in captures] == ["destroyed"], f"captures: {[c['kind'] for c in captures]}")
+            need(len(captures[0]["streams"]) == len(self.json("server-live.json")["streams"]), "a stream is missing")
+            dump = self.text("server-dump.txt")
+            for name in ("redis-server", "bio_close_file", "io_thd_1"):
+                need(re.search(rf'label="{name}"', dump), f"no thread {name}")
+
+        @self.check("the capture's last event is of the server's last moment: it wrote until it was destroyed", "linux_server_is_destroyed")
+        def _():
+            times = {"counter": [], "fulfills": []}  # the keeper's samples, one a second; the ends of the server's waits
+            for when, what in re.findall(r"^(\d+\.\d{9}) (counter|fulfills) ", self.text("server-dump.txt"), re.M):
+                times[what].append(float(when))
+            need(len(times["fulfills"]) > 10000, f"{len(times['fulfills'])} waits")
+            late = times["counter"][-1] - times["fulfills"][-1]
+            need(late < 3, f"the last wait ended {late} s before the last sample")
+
+        @self.check("why and stats read the capture", "linux_server_is_destroyed")
+        def _():
+            need("redis-server" in self.text("server-threads.txt"), self.text("server-threads.txt")[:300])
+            need(re.search(r"events", self.text("server-stats.txt")), self.text("server-stats.txt")[:300])
+            need(self.text("server-why.txt").strip(), "why says nothing")
+
+    def together(self):
+        @self.check("both guests on one time line: the bundle has the clocks of both", "linux_server_together")
+        def _():
+            with tarfile.open(self.judge.path("server-bundle.tar")) as tar:
+                manifest = json.load(tar.extractfile("perfetto_manifest.json"))["perfetto_manifest"]
+            traces = {}
+            for entry in (file["mprof"] for file in manifest["files"] if "mprof" in file):
+                traces.setdefault(entry["trace"], []).append(entry)
+            need(len(traces) == (2 if self.has_mini else 1), f"traces: {list(traces)}")
+            for name, streams in traces.items():
+                known = [stream for stream in streams if stream["offset_known"] and stream["events"]]
+                need(known, f"{name}: the offset of its clock is unknown: {streams}")
+                for stream in known:
+                    # dom0 and its guests have one TSC, and each guest's clock begins with its boot.
+                    need(stream["uncertainty_ns"] is None or stream["uncertainty_ns"] < 60 * 10**9, f"{name}: {stream}")
+
+
+def judge(judge_of_lab):
+    Server(judge_of_lab).all()

@@ -1,0 +1,464 @@
+"""Test Linux guests that publish rings of their own, by mprof-run --xen and by libmprof-recorder-xen: publish.py BUILD-DIRECTORY [TEST…]
+
+The program runs on this machine, and sim/guest-shim.c puts it into a guest of the simulation. XenStore is real: libxenstore's requests
+go through the guest's own ring to the store."""
+
+import contextlib
+import fcntl
+import glob
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+import sim
+from sim import BUILD, PAGE, WIRE
+
+RUN = os.path.join(BUILD, "client/run/mprof-run")
+TARGET = os.path.join(BUILD, "tests/integration/run/run-target")
+MIB = 1 << 20
+OWNER = re.compile(r"\d+\.\d+\.\d+")
+
+
+class Proxy:
+    """A socket for libxenstore, whose requests the guest sends through its ring."""
+
+    def __init__(self, guest, path):
+        self.guest, self.path, self.lock = guest, path, threading.Lock()
+        self.listening = socket.socket(socket.AF_UNIX)
+        self.listening.bind(path)
+        self.listening.listen()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection = self.listening.accept()[0]
+                threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        with contextlib.suppress(OSError, ValueError), connection, connection.makefile("rb") as file:
+            while len(head := file.read(WIRE.size)) == WIRE.size:
+                body = file.read(WIRE.unpack(head)[3])
+                with self.lock:
+                    self.guest._send(head + body)
+                    head = self.guest._receive(WIRE.size)
+                    answer = head + self.guest._receive(WIRE.unpack(head)[3])
+                connection.sendall(answer)
+
+    def close(self):
+        self.listening.close()
+
+
+class Case(sim.Case):
+    def setUp(self):
+        super().setUp()
+        self.limit(65536)
+
+    def limit(self, grants):
+        with open(os.path.join(self.directory, "gntalloc"), "w", encoding="ascii") as f:
+            f.write(f"{grants}\n")
+
+    def linux(self, domid=5, name="linux"):
+        """Make a guest in which programs can run. Return it."""
+        guest = self.guest(domid, name)
+        proxy = Proxy(guest, os.path.join(self.directory, f"xenbus.{domid}"))
+        self.addCleanup(proxy.close)
+        self.addCleanup(self.kill_keepers)
+        guest.proxy = proxy
+        guest.env = {
+            **os.environ,
+            "LD_PRELOAD": os.path.join(sim.SIM, "sim-guest.so"),
+            "MPROFD_SIM_DOMID": str(domid),
+            "XENSTORED_PATH": proxy.path,
+        }
+        options = os.environ.get("ASAN_OPTIONS")
+        guest.env["ASAN_OPTIONS"] = f"{options + ':' if options else ''}verify_asan_link_order=0"
+        guest.env.pop("LD_LIBRARY_PATH", None)
+        return guest
+
+    def start(self, guest, *command, ring="64K", program=TARGET, **popen):
+        """Run a program of run-target in GUEST below mprof-run --xen."""
+        popen.setdefault("stdout", subprocess.PIPE)
+        words = [RUN, "--xen", "--ring", ring, "--", program, *map(str, command)]
+        process = subprocess.Popen(words, env=guest.env, text=True, **popen)
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        with contextlib.suppress(ProcessLookupError):
+            if os.getpgid(process.pid) == process.pid:
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        for file in (process.stdin, process.stdout):
+            if file:
+                file.close()
+
+    def keys(self, guest):
+        """Return {stream: {key: value}} of the guest, as dom0 sees them."""
+        tools, streams = self.store.toolstack, {}
+        base = f"{guest.home}/data/mprof/stream"
+        with contextlib.suppress(sim.Refused):  # a stream goes while it is read
+            for k in tools.list(base):
+                streams[int(k)] = {}
+                streams[int(k)] = {key: tools.read(f"{base}/{k}/{key}").decode() for key in tools.list(f"{base}/{k}")}
+        return streams
+
+    def streams(self, guest, of, rings):
+        """Wait until the streams of the process OF have the names RINGS at least. Return {ring: (stream, keys)}."""
+        until = time.monotonic() + 60
+        while True:
+            found = {}
+            for k, keys in self.keys(guest).items():
+                name, _, ring = keys.get("name", "").partition(" ")
+                if name.endswith(f".{of}"):
+                    found[ring] = k, keys
+            if set(rings) <= set(found):
+                return found
+            self.assertLess(time.monotonic(), until, f"{rings} are not among {found}")
+            time.sleep(0.02)
+
+    def held(self, guest):
+        """Return the files of grants that some process holds."""
+        found = []
+        for path in glob.glob(os.path.join(self.directory, f"ring.{guest.domid}.*")):
+            with open(path, "rb") as f:
+                try:
+                    fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    found.append(path)
+        return found
+
+    def dump(self, data, name="trace.ctf"):
+        with open(name, "wb") as f:
+            f.write(data)
+        return subprocess.run([sim.daemons.program("mprofctl"), "dump", name], capture_output=True, text=True, check=True).stdout
+
+    def captured(self, d, guest, n):
+        """Wait for N captures of GUEST. Return them, and the trace of each stream."""
+        found = d.wait(lambda: len(captures := d.captures(guest.name)) >= n and captures)
+        traces = {}
+        for capture in found:
+            for stream in capture["streams"]:
+                traces[stream["stream"]] = d.get(f"/v1/captures/{capture['id']}/trace?stream={stream['stream']}")
+        return found, traces
+
+    def hang(self, guest, thread="thread-01", **options):
+        process = self.start(guest, "hang", **options)
+        self.assertEqual(process.stdout.readline(), f"{process.pid}\n")
+        return process, self.streams(guest, process.pid, ["objects", "counters", thread])
+
+    def holders(self):
+        """Return the processes that hold grants: keepers, and programs that share their own rings."""
+        found = set()
+        for path in glob.glob("/proc/[0-9]*/fd/*"):
+            with contextlib.suppress(OSError):
+                if os.readlink(path).startswith(os.path.join(self.directory, "ring.")):
+                    found.add(int(path.split("/")[2]))
+        return found - {os.getpid()}
+
+    def kill_keepers(self):
+        for pid in self.holders():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+class Run(Case):
+    def test_keys(self):
+        """The layout in XenStore, with a directory for 8 MiB, and what the collector makes of it."""
+        d = self.daemons()
+        guest = self.linux()
+        process, rings = self.hang(guest, ring="8M")
+        for ring, (_, keys) in rings.items():
+            self.assertEqual(keys["name"], f"run-target.{process.pid} {ring}")
+            self.assertTrue(OWNER.fullmatch(keys["owner"]), keys)
+            self.assertEqual(set(keys) - {"ring-ref", "directory-ref"}, {"name", "owner", "event-channel"})
+        self.assertIn("directory-ref", rings["thread-01"][1])
+        self.assertNotIn("ring-ref", rings["thread-01"][1])
+        numbers = sorted(k for k, _ in rings.values())
+        self.assertEqual(numbers, [1, 2, 3])
+        self.assertEqual(int(self.store.toolstack.read(f"{guest.home}/data/mprof/stream-next")), 4)
+        entry = self.attached(d, "linux", 3)
+        sizes = {stream["name"].split()[1]: stream["ring_bytes"] for stream in entry["streams"]}
+        self.assertEqual(sizes, {"objects": MIB, "counters": MIB, "thread-01": 8 * MIB})
+        self.assertEqual(guest.mapped(), 2048 + 256 + 256)
+        d.wait(lambda: all(guest.port(int(keys["event-channel"])) for _, keys in rings.values()))
+        self.directory_is_right(guest, int(rings["thread-01"][1]["directory-ref"]))
+
+    def directory_is_right(self, guest, ref):
+        """The directory has three pages: 1,023, 1,023 and 2 references, in the ring's order."""
+        refs, pages = [], 0
+        while ref:
+            with open(guest.ring_path(ref >> 16), "rb") as f:
+                f.seek((ref & 0xFFFF) * PAGE)
+                words = struct.unpack("<1024I", f.read(PAGE))
+            refs += [word for word in words[:1023] if word]
+            ref, pages = words[1023], pages + 1
+        self.assertEqual(pages, 3)
+        self.assertEqual(len(refs), 2048)
+        self.assertEqual(refs, list(range(refs[0], refs[0] + 2048)))
+
+    def test_small_rings_have_values(self):
+        guest = self.linux()
+        _, rings = self.hang(guest, ring="5000")  # two pages
+        refs = [int(ref) for ref in rings["thread-01"][1]["ring-ref"].split(",")]
+        self.assertEqual(len(refs), 2)
+
+    def test_withdrawn_at_exit(self):
+        """A program that ends by itself: its rings are withdrawn and captured, and freed when nothing is mapped."""
+        d = self.daemons()
+        guest = self.linux()
+        process = self.start(guest, "calls-threads")
+        self.assertEqual(process.wait(timeout=120), 0)
+        rings = self.streams(guest, process.pid, ["objects", "counters", "thread-01"])
+        d.wait(lambda: (found := d.domain("linux")) and len(found["streams"]) == len(rings))
+        self.assertTrue(self.held(guest))
+        d.wait(lambda: not self.keys(guest))
+        self.assertTrue(self.held(guest), "the pages went before the collector could let go of them")
+        d.wait(lambda: not guest.mapped())
+        d.wait(lambda: not self.held(guest))
+        # The collector may see the rings go one after the other, and then makes a capture of each.
+        found = d.wait(lambda: (captures := d.captures("linux")) and sum(len(c["streams"]) for c in captures) >= len(rings) and captures)
+        _, traces = self.captured(d, guest, len(found))
+        self.assertEqual({capture["kind"] for capture in found}, {"ended"})
+        self.assertEqual(set(traces), {k for k, _ in rings.values()})
+        said = self.dump(traces[rings["objects"][0]])
+        self.assertRegex(said, r"pthread_rwlock_wrlock in rwlocks\(\) at threads\.c:\d+")
+
+    def test_killed(self):
+        """kill -9 gives a capture, in which the thread still waits."""
+        d = self.daemons()
+        guest = self.linux()
+        process, rings = self.hang(guest)
+        self.attached(d, "linux", 3)
+        process.kill()
+        process.wait()
+        d.wait(lambda: sum(len(capture["streams"]) for capture in d.captures("linux")) == 3)
+        _, traces = self.captured(d, guest, 1)
+        lines = self.dump(traces[rings["thread-01"][0]]).splitlines()
+        self.assertRegex(lines[-1], r"(try_read|suspend|creates|switch)")
+        self.assertIn("read in hang() at target.c", self.dump(traces[rings["objects"][0]]))
+        self.assertIn('"resident bytes"', self.dump(traces[rings["counters"][0]]))
+        d.wait(lambda: not self.held(guest))
+
+    def test_the_guest_crashes(self):
+        """Nobody withdraws anything: the rings are in place, and the capture has their end."""
+        d = self.daemons()
+        guest = self.linux()
+        process, rings = self.hang(guest, ring="8M")
+        self.attached(d, "linux", 3)
+        self.unmapped(d, guest, guest.die("crashed"))
+        found, traces = self.captured(d, guest, 1)
+        self.assertEqual([capture["kind"] for capture in found], ["crash"])
+        self.assertEqual(set(traces), {k for k, _ in rings.values()})
+        process.kill()
+
+    def test_fork_and_exec(self):
+        """Each process has streams of its own, also behind exec."""
+        d = self.daemons()
+        guest = self.linux()
+        process = self.start(guest, "fork")
+        said = process.communicate(timeout=120)[0]
+        self.assertEqual(process.returncode, 0)
+        pids = dict(line.split() for line in said.splitlines())
+        names = set()
+
+        def all_seen():
+            names.update(keys.get("name", "").split(" ")[0] for keys in self.keys(guest).values())
+            return {f"run-target.{process.pid}", f"run-target.{pids['child']}", f"exe.{pids['grandchild']}"} <= names
+
+        d.wait(all_seen)
+        d.wait(lambda: not self.keys(guest))
+        d.wait(lambda: not self.held(guest))
+
+    def test_kicks(self):
+        """Domain 0 is told of finished packets."""
+        d = self.daemons()
+        guest = self.linux()
+        self.start(guest, "-c", "yes | cat >/dev/null", program="sh", ring="256K", start_new_session=True)
+
+        def kicked():
+            ports = {
+                keys["name"].split(".")[0]: int(keys["event-channel"]) for keys in self.keys(guest).values() if "thread-01" in keys.get("name", "")
+            }
+            return "yes" in ports and (found := guest.port(ports["yes"])) and found["kicks"] > 5 and found["delivered"] > 1
+
+        d.wait(kicked)
+
+    def test_many_threads(self):
+        """A process has at most 16 streams; further threads share rings."""
+        guest = self.linux()
+        process = self.start(guest, "many")
+        seen = set()
+        until = time.monotonic() + 120
+        while process.poll() is None:
+            self.assertLess(time.monotonic(), until)
+            seen |= set(self.keys(guest))
+            time.sleep(0.05)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(len(self.streams(guest, process.pid, ["thread-12", "thread-49"])), 16)
+        self.assertLessEqual(len(seen), 16)
+
+    def test_the_next_process_gets_less(self):
+        """Of 64 streams the first processes get 16 each, then half of the rest, and at last none."""
+        guest = self.linux()
+        with self.store.toolstack.transaction() as tx:
+            for k in range(1, 61):
+                self.store.toolstack.write(f"{guest.home}/data/mprof/stream/{k}/name", "other", tx)
+        process, rings = self.hang(guest)
+        self.assertEqual(sorted(k for k, _ in rings.values()), [61, 62, 63])
+        other = self.start(guest, "hang")
+        self.assertEqual(other.stdout.readline(), f"{other.pid}\n")
+        third = self.start(guest, "exit", 3)  # not recorded, and otherwise the same
+        self.assertEqual(third.wait(timeout=60), 3)
+        self.assertFalse([keys for keys in self.keys(guest).values() if keys["name"].split()[0].endswith(f".{third.pid}")])
+        process.kill()
+
+    def test_the_keeper_is_late(self):
+        """A thread does not wait for ever, and the rings that come too late are freed."""
+        guest = self.linux()
+        code = "import sys, threading, time\n"
+        code += "for line in sys.stdin:\n t = threading.Thread(target=time.sleep, args=(0.01,)); t.start(); t.join(); print('done', flush=True)"
+        process = self.start(guest, "-c", code, program=sys.executable, stdin=subprocess.PIPE)
+
+        def work():
+            process.stdin.write("\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), "done\n")
+
+        self.streams(guest, process.pid, ["thread-01"])
+        keeper = (self.holders() - {process.pid}).pop()
+        os.kill(keeper, signal.SIGSTOP)
+        work()
+        os.kill(keeper, signal.SIGCONT)
+        work()
+        rings = self.streams(guest, process.pid, ["objects", "counters", "thread-01", "thread-03"])
+        self.assertEqual(len(self.held(guest)), len(rings))
+
+    def test_numbers_go_round(self):
+        guest = self.linux()
+        self.store.toolstack.write(f"{guest.home}/data/mprof/stream-next", "1022")
+        with guest.proxy.lock:
+            guest.write("data/mprof/stream/1023/name", "other")
+        _, rings = self.hang(guest)
+        self.assertEqual(sorted(k for k, _ in rings.values()), [1, 2, 1022])
+
+    def test_the_keeper_is_killed(self):
+        """The keys stay. The next program removes them; those of a process that lives, and of another namespace, stay."""
+        guest = self.linux()
+        process, rings = self.hang(guest)
+        holders = self.holders()
+        self.assertEqual(len(holders), 1)
+        os.kill(holders.pop(), signal.SIGKILL)
+        self.assertEqual(len(self.keys(guest)), 3)
+        owner = rings["objects"][1]["owner"].split(".")
+        for k, other in ((70, [*owner[:2], "1"]), (71, None), (72, ["x"])):
+            with guest.proxy.lock:
+                guest.write(f"data/mprof/stream/{k}/name", "other")
+                if other:
+                    guest.write(f"data/mprof/stream/{k}/owner", ".".join(other))
+        _, later = self.hang(guest)
+        self.hang(guest)
+        self.assertTrue({70, 71, 72} | {k for k, _ in later.values()} <= set(self.keys(guest)))
+        self.assertFalse({k for k, _ in rings.values()} & set(self.keys(guest)))
+
+    def refused(self, guest, *arguments):
+        done = subprocess.run([RUN, *arguments], env=guest.env, capture_output=True, text=True, check=False)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertNotIn("ran", done.stdout)
+        return done.returncode, done.stderr
+
+    def test_limit(self):
+        """The kernel's limit of grants: the error has the sum that is needed, and the way to raise it."""
+        guest = self.linux()
+        self.limit(1024)
+        code, said = self.refused(guest, "--xen", "--ring", "8M", "echo", "ran")
+        self.assertEqual(code, 125)
+        for part in ("2565 grants", "29228", "allows 1024", "/sys/module/xen_gntalloc/parameters/limit", "xen_gntalloc.limit=29228"):
+            self.assertIn(part, said)
+        self.limit(2565)
+        self.hang(guest, "thread-49", ring="8M")  # by one shared ring
+
+    def test_one_ring_for_all(self):
+        """Where the limit leaves one ring, all threads share it."""
+        guest = self.linux()
+        self.limit(100)
+        process = self.start(guest, "calls-threads", ring="128K")
+        self.assertEqual(process.wait(timeout=120), 0)
+        rings = self.streams(guest, process.pid, ["objects", "counters", "thread-49"])
+        self.assertEqual(len(rings), 3)
+
+    def test_errors(self):
+        guest = self.linux()
+        self.assertEqual(self.refused(guest, "--xen", "--keep", "true")[0], 2)
+        self.assertEqual(self.refused(guest, "--xen", "--dir", ".", "true")[0], 2)
+        guest.env.pop("LD_PRELOAD")
+        code, said = self.refused(guest, "--xen", "echo", "ran")
+        self.assertEqual(code, 125)
+        self.assertIn("modprobe xen-gntalloc", said)
+
+
+class RunOCaml(Case):
+    STORE = "oxenstored"
+
+    def test_keys(self):
+        d = self.daemons()
+        guest = self.linux()
+        processes = [self.hang(guest)[0] for _ in range(3)]
+        self.attached(d, "linux", 9)
+        for process in processes:
+            process.kill()
+        d.wait(lambda: not self.keys(guest))
+        d.wait(lambda: not self.held(guest))
+
+
+class Embedded(Case):
+    """A program with libmprof-recorder-xen."""
+
+    def begin(self, guest, bytes_=4 << 20):  # all events of three threads fit into one ring
+        words = [os.path.join(sim.SIM, "embedder"), "shop", str(bytes_)]
+        process = subprocess.Popen(words, env=guest.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        return process
+
+    def test_rings(self):
+        d = self.daemons()
+        guest = self.linux()
+        process = self.begin(guest)
+        word, n, dropped = process.stdout.readline().split()
+        self.assertEqual((word, dropped), ("ready", "0"))
+        rings = self.streams(guest, process.pid, [f"ring-{i:02}" for i in range(int(n))])
+        self.assertIn(f"shop.{process.pid} ring-00", [keys["name"] for _, keys in rings.values()])
+        self.attached(d, "linux", len(rings))
+        d.wait(lambda: all(guest.port(int(keys["event-channel"])) for _, keys in rings.values()))
+        process.stdin.write("\n")
+        process.stdin.flush()
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(self.keys(guest), {})
+        self.assertEqual(self.held(guest), [])
+        d.wait(lambda: sum(len(capture["streams"]) for capture in d.captures("linux")) == len(rings))
+        _, traces = self.captured(d, guest, 1)
+        said = "".join(self.dump(trace) for trace in traces.values())
+        for name in ("first", "second", "third"):
+            self.assertEqual(len(re.findall(rf'counter .*value=20000 .*"{name}"', said)), 1)
+        self.assertNotIn('"child"', said)
+
+    def test_no_room(self):
+        """Without grants nothing is recorded, and the program runs."""
+        guest = self.linux()
+        self.limit(3)
+        process = self.begin(guest)
+        self.assertEqual(process.stdout.readline().split(), ["ready", "0", "60000"])
+        process.stdin.write("\n")
+        process.stdin.flush()
+        self.assertEqual(process.wait(timeout=60), 0)
+
+
+if __name__ == "__main__":
+    sim.main()
