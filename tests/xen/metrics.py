@@ -21,9 +21,9 @@ class Metrics(sim.Case):
         promtool = monitored.tool("promtool")
         checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
         self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, "", ""))
-        # The source of directories has metrics of its own, and the sink's exist only with a sink.
+        # The source of directories has metrics of its own; the sink's exist only with a sink, and those of a fleet with [fleet].
         named = {name for expression in monitored.expressions() for name in monitored.NAME.findall(expression)}
-        elsewhere = re.compile("mprofd_(directory|sink)_|mprofd_http_certificate_")
+        elsewhere = re.compile("mprofd_(directory|sink|outbox|forward)_|mprofd_http_certificate_")
         exposed = set(monitored.TYPE.findall(text))
         self.assertEqual({name for name in named - exposed if not elsewhere.match(name)}, set())
         self.assertLess({"mprofd_domains", "mprofd_mapped_pages", "mprofd_xenstore_refused_total"}, named & exposed)
