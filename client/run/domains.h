@@ -12,7 +12,7 @@
 
 struct domains;
 
-/* What a process has for the rings of its domains. */
+/* The room of a process for the rings of its domains. */
 struct domain_rings {
 	struct ring_place place;
 	uint32_t n;	/* so many rings, 1 to RUN_DOMAIN_RINGS */

@@ -13,7 +13,7 @@
 
 struct archive_writer;
 
-/* What of a guest is sent. */
+/* The parts of a guest that are sent. */
 enum archive_send { ARCHIVE_SEND_NOTHING, ARCHIVE_SEND_CAPTURES, ARCHIVE_SEND_ALL };
 
 /* Return what is sent of the guest NAME. */
@@ -33,7 +33,7 @@ int archive_writer_finish_capture(struct archive_writer *w, int64_t capture);
  */
 int archive_writer_finish_old(struct archive_writer *w, uint64_t before_real);
 
-/* What a hub has acknowledged. */
+/* An acknowledgement of a hub. */
 struct archive_sent {
 	int64_t id;	   /* row of the outbox */
 	uint64_t sequence; /* rows of streams: all packets up to this one; other rows: ignored */

@@ -32,7 +32,7 @@
 enum policy_mode { POLICY_CONTINUOUS, POLICY_PERIODIC, POLICY_ON_CRASH };
 /* When to connect to a guest that offers its memory profile: automatically, or on request. */
 enum policy_memtrace { MEMTRACE_AUTOMATIC, MEMTRACE_ASKED };
-/* What mprofd-forward sends of a guest to the hub of a fleet. */
+/* The parts of a guest that mprofd-forward sends to the hub of a fleet. */
 enum policy_send { SEND_NOTHING, SEND_CAPTURES, SEND_ALL };
 
 /* How to record one guest and how long to keep its data. */

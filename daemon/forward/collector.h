@@ -31,7 +31,7 @@ int collector_send_packets_again(struct collector_client *c, int64_t stream, uin
 /* The reader has met damage there. */
 int collector_damaged(struct collector_client *c, int64_t stream, uint64_t sequence, int64_t capture);
 
-/* What was acknowledged by the hub since the program began. */
+/* Acknowledged by the hub since the program began. */
 struct forwarded {
 	bool connected;
 	uint64_t captures, packets, bytes, refused;

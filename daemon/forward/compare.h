@@ -8,7 +8,8 @@
 
 /*
  * Ask the collector to send again each capture that the archive has and the hub has not, from the
- * month KEEPS_SINCE on, and the packets that the hub has not. *AGAIN: how many captures. Return 0, a hub_condition, or SENDER_E_ARCHIVE.
+ * month KEEPS_SINCE on, and the packets that the hub has not. *AGAIN: how many captures. Return 0, a
+ * hub_condition, or SENDER_E_ARCHIVE.
  */
 int compare_inventories(struct reader *r, struct hub *hub, struct collector_client *collector, const char *keeps_since,
 			uint64_t *again);

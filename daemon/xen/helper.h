@@ -52,7 +52,7 @@ struct vcpu_area;
 
 struct helper_options {
 	const char *console_logs; /* directory of xenconsoled's logs (guest-NAME.log); "" = read none */
-	/* Where to record what vCPUs do, memory that the helper inherits; NULL = nowhere. */
+	/* Memory that the helper inherits and records vCPUs in; NULL = it records none. */
 	struct vcpu_area *vcpu_area;
 	uint64_t vcpu_interval; /* time between samples, ns */
 };

@@ -30,7 +30,7 @@ CREATE INDEX outbox_by_order ON outbox (ready, urgency, real, id);
 CREATE INDEX outbox_by_stream ON outbox (stream, kind) WHERE stream <> 0;
 CREATE UNIQUE INDEX outbox_by_capture ON outbox (capture) WHERE capture <> 0;
 
--- What was lost before it was sent, in numbers. One row.
+-- Numbers of the losses before sending. One row.
 CREATE TABLE outbox_sums (
 	id       INTEGER PRIMARY KEY CHECK (id = 0),
 	packets  INTEGER NOT NULL,            -- lost since the archive was made, declared or not

@@ -52,7 +52,7 @@ INSERT INTO fleet_store.server VALUES (0, gen_random_uuid(), '2000-01-01');
 
 -- Texts have the collation C in all tables: it is the fastest, and no upgrade of the C library changes the order of an index.
 
--- Who keeps which bucket; on the hub. A bucket without a row is nowhere.
+-- The server of each bucket; on the hub. A bucket without a row is nowhere.
 CREATE TABLE fleet_store.bucket (
 	bucket smallint PRIMARY KEY CHECK (bucket BETWEEN 0 AND 63),
 	shard  text COLLATE "C"              -- name of the foreign server; NULL: this server
@@ -166,7 +166,7 @@ CREATE TABLE fleet_store.usage (
 	losses        integer NOT NULL DEFAULT 0
 ) PARTITION BY HASH (host);
 
--- What a host deleted before it was sent.
+-- Packets and captures that a host deleted before they were sent.
 CREATE TABLE fleet_store.lost (
 	host           text COLLATE "C" NOT NULL,
 	month          date NOT NULL,
@@ -326,7 +326,7 @@ CREATE FUNCTION fleet_store.epoch_now() RETURNS uuid LANGUAGE sql SECURITY DEFIN
 $$;
 GRANT EXECUTE ON FUNCTION fleet_store.epoch_now() TO fleet_router;
 
--- What the hub asks a shard about itself.
+-- Questions of the hub to a shard about itself.
 CREATE VIEW fleet_store.state AS
 	SELECT fleet_store.epoch_now() AS epoch, (SELECT max(number) FROM fleet_store.migration) AS migration,
 		(SELECT array_agg(bucket ORDER BY bucket) FROM fleet_store.bucket WHERE shard IS NULL) AS buckets;

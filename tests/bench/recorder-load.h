@@ -9,7 +9,10 @@
 /* A tenth of the events comes first, without being measured: caches, pages, first calls. */
 #define WARM 10
 
-/* Define the function NAME, which runs RECORD for each i from FIRST to before END. Callgrind counts its instructions. */
+/*
+ * Define the function NAME, which runs RECORD for each i from FIRST to before END. Callgrind counts its
+ * instructions.
+ */
 #define LOOP(name, record)                                              \
 	void name(int64_t first, int64_t end);                          \
 	__attribute__((noinline)) void name(int64_t first, int64_t end) \

@@ -24,7 +24,7 @@ TRACES = os.path.join(daemons.HERE, "../traces/ocaml5")
 RINGS = 64
 RUNTIME = 1 << 52  # from the ids of OCaml's runtime to those in the trace
 
-# What a program must have waited in, each for an object of this type ("" = for none).
+# The calls that a program must have waited in, each for an object of this type ("" = for none).
 THREADS = {
     "pthread_mutex_lock": "Mutex",
     "pthread_mutex_timedlock": "Mutex",

@@ -310,7 +310,7 @@ static void test_numbers(void)
 	      !quantity_bytes("1..5K", &v));
 }
 
-/* What is sent of a guest: the last section whose glob matches, also between sections of [policy]. */
+/* The parts of a guest that are sent: the last section whose glob matches, also between sections of [policy]. */
 static void test_fleet(void)
 {
 	struct config c;

@@ -109,7 +109,7 @@ static void test_captures(void)
 	CHECK_EQ_INT(archive_writer_finish_old(f.w, 201), 0);
 	CHECK_EQ_INT(archive_writer_outbox(f.w, &sums), 0);
 	CHECK(sums.rows == 2 && sums.oldest_real == 200);
-	/* What is put again while it waits is one row. */
+	/* A capture that is put again while it waits is one row. */
 	CHECK_EQ_INT(archive_writer_send_again(f.w, 3), 0);
 	CHECK_EQ_INT(rows(&f, "capture = 3"), 1);
 	int64_t id = fixture_number(&f, "SELECT id FROM outbox WHERE capture = 3");
@@ -200,7 +200,7 @@ static void test_quota(void)
 			  "kind = 'lost' AND stream = 1 AND first_sequence = 2 AND last_sequence = 5 AND packets = 4"
 			  " AND bytes = 4000 AND reason = 'quota' AND run = 1 AND real = 102"),
 		     1);
-	/* Of guest cat nothing was to be sent but captures. */
+	/* Only captures of guest cat were to be sent. */
 	CHECK_EQ_INT(put_capture(&f, 1, 2, 2, 3, 8, PACKET, "crash", 108), 0);
 	enforce(&f, "cat", 5000, 0);
 	CHECK_EQ_INT(

@@ -7,7 +7,7 @@
 
 #define MIB 1048576u
 
-/* What the pieces of one reading were. */
+/* The pieces of one reading. */
 struct seen {
 	struct codec_reader codec;
 	unsigned n;

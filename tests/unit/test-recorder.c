@@ -854,7 +854,7 @@ static void test_continue(void)
 	CHECK_EQ_INT(mprof_recorder_continue(r, ring, RING_BYTES, 4, tick, NULL), MPROF_RECORDER_OK);
 	mprof_recorder_label_text(r, 5, &text);
 	CHECK_EQ_UINT(r->last_text, 2);
-	/* What is no ring of this geometry is refused, and the recorder is off. */
+	/* Memory that is no ring of this geometry is refused, and the recorder is off. */
 	CHECK_EQ_INT(mprof_recorder_continue(r, ring, RING_BYTES, 2, tick, NULL), MPROF_RECORDER_E_RING);
 	CHECK(!mprof_recorder_on(r));
 	ring[MPROF_PACKET_HEADER_BYTES + 8] = MPROF_EVENT_IDS;

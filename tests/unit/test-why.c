@@ -1013,7 +1013,7 @@ static void test_vcpus(void)
 				text,
 				"\n  in that time the guest was not run: its vCPUs waited for a processor for 5.000 µs "
 				"and waited or were blocked for 8.000 µs"));
-		/* What ran last is a thread of the program. */
+		/* A thread of the program ran last. */
 		if (mprof_why_last(s.w, 0, true) != MPROF_NONE)
 			CHECK(id_of(&s, s.v->activations[mprof_why_last(s.w, 0, true)].thread) >= 0);
 		story_deinit(&s);

@@ -72,9 +72,9 @@ uint32_t mprof_xen_grants_limit(void);
 int mprof_xen_streams(const struct mprof_xen *x);
 
 /*
- * Make a ring of BYTES bytes, a multiple of 4,096 and at most 256 MiB, zeroed: allocate its pages, grant domain 0 to read them, fill the
- * directory if there must be one, and offer an event channel. It makes system calls alone, no malloc
- * and no lock, so that a signal handler may call it. Return 0; -ENOSPC if the kernel's limit or Xen's
+ * Make a ring of BYTES bytes, a multiple of 4,096 and at most 256 MiB, zeroed: allocate its pages, grant
+ * domain 0 to read them, fill the directory if there must be one, and offer an event channel. It makes
+ * system calls alone, no malloc and no lock, so that a signal handler may call it. Return 0; -ENOSPC if the kernel's limit or Xen's
  * is reached; -ENODEV if /dev/xen/gntalloc is missing; or -errno. On an error there is no ring.
  *
  * Map R->device with MAP_SHARED to use the memory; the pages stay as long as it is open or mapped.
@@ -89,12 +89,13 @@ int mprof_xen_ring_publish(struct mprof_xen *x, struct mprof_xen_ring *r, const 
 void mprof_xen_ring_kick(struct mprof_xen *x, const struct mprof_xen_ring *r);
 /*
  * Remove the keys of the N rings R[], all at once; those that are not published are left alone. The
- * collector takes their last bytes as a capture of kind `ended` and unmaps them. Return 0 or -errno; no key is removed then.
+ * collector takes their last bytes as a capture of kind `ended` and unmaps them. Return 0; or -errno, and
+ * then no key is removed.
  */
 int mprof_xen_rings_withdraw(struct mprof_xen *x, struct mprof_xen_ring *const *r, size_t n);
 /*
  * Free the ring, MPROF_XEN_UNMAP_MS after its keys were removed: end its grants and its event channel.
- * What is mapped stays mapped. Does nothing if there is no ring.
+ * Mappings stay. Does nothing if there is no ring.
  */
 void mprof_xen_ring_free(struct mprof_xen *x, struct mprof_xen_ring *r);
 

@@ -2,9 +2,9 @@
  * How a tracer (mprof/tracer.h) gets the memory of its rings, and shows it to a reader.
  *
  * A publisher is four functions. mprof/publisher.h has one for files, mprof/publisher-xen.h one for
- * Linux guests of Xen; a program for a platform of its own supplies its own. A tracer calls share() and say() in the thread that needs a ring, which may be
- * in a signal handler: they use no malloc and no lock. For each ring the order is share(), say(), any
- * number of kick(), withdraw().
+ * Linux guests of Xen; a program for a platform of its own supplies its own. A tracer calls share() and
+ * say() in the thread that needs a ring, which may be in a signal handler: they use no malloc and no
+ * lock. For each ring the order is share(), say(), any number of kick(), withdraw().
  */
 #ifndef MPROF_PUBLISHER_H
 #define MPROF_PUBLISHER_H
