@@ -6,6 +6,8 @@ go through the guest's own ring to the store."""
 import contextlib
 import fcntl
 import glob
+import json
+import lzma
 import os
 import re
 import signal
@@ -21,6 +23,8 @@ from sim import BUILD, PAGE, WIRE
 
 RUN = os.path.join(BUILD, "client/run/mprof-run")
 TARGET = os.path.join(BUILD, "tests/integration/run/run-target")
+OCAML = os.path.join(BUILD, "tests/integration/run/run-ocaml")
+EVENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../traces/ocaml5/domains.events.xz")
 MIB = 1 << 20
 OWNER = re.compile(r"\d+\.\d+\.\d+")
 
@@ -245,6 +249,28 @@ class Run(Case):
         self.assertRegex(lines[-1], r"(try_read|suspend|creates|switch)")
         self.assertIn("read in hang() at target.c", self.dump(traces[rings["objects"][0]]))
         self.assertIn('"resident bytes"', self.dump(traces[rings["counters"][0]]))
+        d.wait(lambda: not self.held(guest))
+
+    def test_ocaml(self):
+        """The rings of OCaml's domains are published beside the others, and kill -9 gives a capture with all of their events."""
+        d = self.daemons()
+        guest = self.linux()
+        with lzma.open(EVENTS) as packed, open("domains.events", "wb") as plain:
+            plain.write(packed.read())
+        said = subprocess.run([sim.daemons.program("mprofctl"), "dump", "--json", "domains.events"], capture_output=True, text=True, check=True)
+        events = [json.loads(line)["stream"][-1] for line in said.stdout.splitlines()]
+        process = self.start(guest, "hang", "domains.events", ring="4M", program=OCAML, stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), "played\n")
+        rings = self.streams(guest, process.pid, ["objects", "counters", *(f"domain-{domain}" for domain in sorted(set(events)))])
+        self.assertGreater(len(set(events)), 1)
+        self.attached(d, "linux", len(rings))
+        process.kill()
+        process.wait()
+        d.wait(lambda: sum(len(capture["streams"]) for capture in d.captures("linux")) == len(rings))
+        _, traces = self.captured(d, guest, 1)
+        for domain in set(events):
+            got = self.dump(traces[rings[f"domain-{domain}"][0]]).splitlines()
+            self.assertEqual(len(got), events.count(domain), domain)
         d.wait(lambda: not self.held(guest))
 
     def test_the_guest_crashes(self):
