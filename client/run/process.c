@@ -28,7 +28,7 @@
 #include "symbols.h"
 
 #define SAMPLE_NS 1000000000u
-#define HOLD_NS	  200000000u /* a note is recorded when it is this old, so that older ones come first */
+#define HOLD_NS	  500000000u /* a note is recorded when it is this old, so that older ones come first */
 
 uint64_t now(void)
 {

@@ -79,14 +79,14 @@ struct run_note {
  * note; then stores N + 1 as TURN. The keeper takes the note out and stores N + RUN_NOTES as TURN.
  * The keeper initialises TURN to the index.
  *
- * The process uses the rings 0 to OWN - 1, and the rings from RUN_OWN to RUN_OWN + SHARED - 1.
+ * The process uses the rings 0 to OWN - 1, and the rings from RUN_RINGS_OWN to RUN_RINGS_OWN + SHARED - 1.
  */
 struct run_control {
 	uint32_t magic;
 	uint32_t exited; /* atomic; 1 = the process ends by itself */
 	uint64_t lost;	 /* atomic; notes that found no room, and groups of events that found no ring */
-	uint32_t own;	 /* rings of one thread each, at most RUN_OWN */
-	uint32_t shared; /* rings of all other threads, 1 to RUN_RINGS - RUN_OWN */
+	uint32_t own;	 /* rings of one thread each, at most RUN_RINGS_OWN */
+	uint32_t shared; /* rings of all other threads, 1 to RUN_RINGS - RUN_RINGS_OWN */
 	uint64_t head __attribute__((aligned(64)));
 	struct run_note notes[RUN_NOTES] __attribute__((aligned(64)));
 };
