@@ -510,9 +510,10 @@ static int load_drop_ins(struct config *c, const char *file, char *error, size_t
 	return r;
 }
 
-int config_load(struct config *c, const char *file, char *error, size_t error_size)
+/* Set what is not configured. Return 0; or -ENOMEM, and then C needs config_deinit(), too. */
+static int config_init(struct config *c)
 {
-	struct config fresh = {
+	*c = (struct config){
 		.queue_bytes = 64 * MIB,
 		.queue_per_guest_bytes = 32 * MIB,
 		.queue_reserve_bytes = 64 * MIB,
@@ -549,14 +550,23 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 		.identity_live = 32,
 		.peer_handshakes = 50,
 	};
-	const char *name = file ? file : CONFIG_FILE;
-	int r;
 
-	if (!fresh.xen_console_logs || !fresh.access_certificate || !fresh.access_key || !fresh.access_client_ca ||
-	    !fresh.access_client_crl || !fresh.access_tokens || !fresh.fleet_connection) {
+	return c->xen_console_logs && c->fleet_connection && c->access_certificate && c->access_key &&
+			       c->access_client_ca && c->access_client_crl && c->access_tokens
+		       ? 0
+		       : -ENOMEM;
+}
+
+int config_load(struct config *c, const char *file, char *error, size_t error_size)
+{
+	const char *name = file ? file : CONFIG_FILE;
+	struct config fresh;
+	int r = config_init(&fresh);
+
+	if (r < 0) {
 		snprintf(error, error_size, "%s: no memory left to read the configuration", name);
 		config_deinit(&fresh);
-		return -ENOMEM;
+		return r;
 	}
 	r = load_file(&fresh, name, !file, error, error_size);
 	if (r == 0)
