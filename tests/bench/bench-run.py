@@ -227,6 +227,11 @@ def reap():
         time.sleep(0.02)
 
 
+def traces():
+    """Return the directories of the processes. A hidden one is the keeper's."""
+    return sorted(name for name in os.listdir("rings") if not name.startswith("."))
+
+
 def dump(folder):
     """Return the text of a trace."""
     done = subprocess.run([f"{BUILD}/client/ctl/mprofctl", "dump", f"rings/{folder}"], stdout=subprocess.PIPE, text=True, check=False)
@@ -237,7 +242,7 @@ def dump(folder):
 
 def check(server):
     """Check the traces of the server's processes."""
-    places, folders = set(), sorted(os.listdir("rings"))
+    places, folders = set(), traces()
     for folder in folders:
         places.update(re.findall(r'label="(\w+)', dump(folder)))
     if not places.issuperset(server.waits):
@@ -306,7 +311,7 @@ def calls():
         rows.append(row)
         terminate_keepers()
         reap()
-    seen = dump(sorted(os.listdir("rings"))[0])
+    seen = dump(traces()[0])
     # The ring has the newest waits, which are those of poll, and none of a call that did not have to wait.
     waits, ends = seen.count("type=Wait"), seen.count(" fulfills ")
     if '"poll in ' not in seen or "sem_wait in" in seen or "_lock in" in seen or waits < 1000 or abs(waits - ends) > 2:
