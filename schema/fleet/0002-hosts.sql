@@ -7,12 +7,16 @@
 -- transaction that read before it had the lock would not see what another session of the host took meanwhile.
 SET ROLE fleet_owner;
 
--- Check that the sender is registered and not revoked. Return its row. Transactions of one host wait for each other here.
-CREATE FUNCTION fleet_store.sender() RETURNS fleet_store.host LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+-- Take the lock of the host, unless this transaction has it. Transactions of one host wait for each other here.
+CREATE FUNCTION fleet_store.sender_lock() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	h fleet_store.host;
+	-- The host can read and set the parameter, and cannot know the mark of another transaction: no host sees this epoch.
+	-- Transactions in one message begin at the same time, so a transaction gets its mark in a later message than its first.
+	mark text := (SELECT md5(concat_ws(' ', s.epoch, pg_backend_pid(), extract(epoch FROM now()))) FROM fleet_store.server s);
 BEGIN
-	IF current_setting('transaction_isolation') <> 'read committed' THEN
+	IF current_setting('fleet.locked', true) = mark THEN
+		RETURN;
+	ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
 		RAISE EXCEPTION USING ERRCODE = 'MP008',
 			MESSAGE = format('the transaction is %s and must be READ COMMITTED', upper(current_setting('transaction_isolation')));
 	END IF;
@@ -20,6 +24,18 @@ BEGIN
 	-- savepoint would release the lock and keep the snapshot of the shard.
 	PERFORM pg_export_snapshot();
 	PERFORM pg_advisory_xact_lock(1836085861, hashtext(session_user));
+	IF statement_timestamp() > now() THEN
+		PERFORM set_config('fleet.locked', mark, true);
+	END IF;
+END
+$$;
+
+-- Check that the sender is registered and not revoked. Return its row.
+CREATE FUNCTION fleet_store.sender() RETURNS fleet_store.host LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	h fleet_store.host;
+BEGIN
+	PERFORM fleet_store.sender_lock();
 	SELECT * INTO h FROM fleet_store.host k WHERE k.host = session_user;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'MP002', MESSAGE = format('host "%s" is not registered with this hub', session_user);

@@ -319,7 +319,23 @@ class Test(unittest.TestCase):
             with self.refused("25001", "subtransaction"):
                 call()
             h.db.rollback()
+        # After a call outside of it, a savepoint does no harm.
+        h.call("inventory_months")
+        h.db.cursor().execute("SAVEPOINT s")
+        self.assertEqual(h.call("inventory_months"), [])
+        with h.db.cursor() as c:
+            c.execute("SELECT current_setting('fleet.locked')")
+            mark = c.fetchone()[0]
+        h.db.rollback()
         h.db.autocommit = True
+        # A host cannot say that it has the lock: not with an old mark, and not with that of a transaction in the same message.
+        for before, forged in ("SELECT", f"'{mark}'"), ("SELECT * FROM fleet.inventory_months()", "current_setting('fleet.kept')"):
+            with self.refused("25001", "subtransaction"):
+                h.db.cursor().execute(
+                    f"""BEGIN; {before}; SELECT set_config('fleet.kept', current_setting('fleet.locked', true), false); COMMIT;
+                    BEGIN; SAVEPOINT s; SELECT set_config('fleet.locked', {forged}, true); SELECT * FROM fleet.inventory_months()"""
+                )
+            h.db.cursor().execute("ROLLBACK")
         self.assertEqual(h.call("inventory_months"), [])
 
     def test_number_of_losses(self):
