@@ -204,6 +204,7 @@ DECLARE
 	base text;
 	parent text;
 	child text;
+	value text := to_char(month, 'YYYY-MM-DD'); -- whatever format of dates the session has
 BEGIN
 	FOREACH base IN ARRAY ARRAY['capture_piece', 'packet_piece'] LOOP
 		parent := format('%s_p%s', base, to_char(n, 'FM00'));
@@ -214,8 +215,8 @@ BEGIN
 		EXECUTE format('LOCK TABLE ONLY fleet_store.%I IN SHARE UPDATE EXCLUSIVE MODE', parent);
 		CONTINUE WHEN to_regclass('fleet_store.' || child) IS NOT NULL;
 		EXECUTE format('CREATE TABLE fleet_store.%I (LIKE fleet_store.%I INCLUDING STORAGE INCLUDING CONSTRAINTS,
-			CONSTRAINT in_month CHECK (month = %L))', child, parent, month);
-		EXECUTE format('ALTER TABLE fleet_store.%I ATTACH PARTITION fleet_store.%I FOR VALUES IN (%L)', parent, child, month);
+			CONSTRAINT in_month CHECK (month = %L))', child, parent, value);
+		EXECUTE format('ALTER TABLE fleet_store.%I ATTACH PARTITION fleet_store.%I FOR VALUES IN (%L)', parent, child, value);
 		EXECUTE format('ALTER TABLE fleet_store.%I DROP CONSTRAINT in_month', child);
 	END LOOP;
 END
@@ -249,7 +250,8 @@ END
 $$;
 
 -- Trigger before an insertion in a bucket's table task.
-CREATE FUNCTION fleet_store.task_run() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet_store.task_run() RETURNS trigger
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 BEGIN
 	CASE NEW.what
 	WHEN 'make' THEN PERFORM fleet_store.month_make(NEW.bucket, NEW.month);
@@ -260,7 +262,8 @@ END
 $$;
 
 -- Trigger before an insertion in a bucket's table usage.
-CREATE FUNCTION fleet_store.usage_added() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet_store.usage_added() RETURNS trigger
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 BEGIN
 	PERFORM fleet_store.month_make(right(TG_TABLE_NAME, 2)::integer, NEW.month);
 	RETURN NEW;
@@ -269,7 +272,8 @@ $$;
 
 -- Trigger before a capture is pinned: move its pieces to where dropping a month does not reach. When it is unpinned, they stay
 -- there until retention drops their month.
-CREATE FUNCTION fleet_store.capture_pinned() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet_store.capture_pinned() RETURNS trigger
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 BEGIN
 	INSERT INTO fleet_store.pinned_piece SELECT * FROM fleet_store.capture_piece p
 		WHERE p.host = NEW.host AND p.month = NEW.month AND p.archive = NEW.archive AND p.capture = NEW.capture;
@@ -280,7 +284,8 @@ END
 $$;
 
 -- Make bucket N on this server, empty.
-CREATE FUNCTION fleet.make_bucket(n integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet.make_bucket(n integer) RETURNS void
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 DECLARE
 	p text := 'p' || to_char(n, 'FM00');
 	base text;
@@ -320,7 +325,8 @@ END
 $$;
 
 -- The state of this server that a restore or a promotion changes: another system, or another timeline. new_epoch() changes it, too.
-CREATE FUNCTION fleet_store.epoch_now() RETURNS uuid LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet_store.epoch_now() RETURNS uuid
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 	SELECT md5(concat_ws(' ', s.epoch, c.system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8)))::uuid
 	FROM fleet_store.server s, pg_control_system() c
 $$;

@@ -1,14 +1,41 @@
 -- The fleet's database, migration 2: the functions for sending hosts (README.md). Forward only: a released migration is never edited.
 --
 -- Each is SECURITY DEFINER with a fixed search_path, and takes the host from session_user. A host may set most parameters of its session,
--- so nothing here depends on them: not on the time zone, nor on the format of dates.
+-- so nothing here depends on them: not on the time zone, nor on the format of dates, nor on the isolation level.
+--
+-- Each checks the sender before it reads anything of a shard. postgres_fdw reads a shard in one snapshot for the whole transaction, so a
+-- transaction that read before it had the lock would not see what another session of the host took meanwhile.
 SET ROLE fleet_owner;
 
+-- Take the lock of the host, unless this transaction has it. Transactions of one host wait for each other here.
+CREATE FUNCTION fleet_store.sender_lock() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	-- The host can read and set the parameter, and cannot know the mark of another transaction: no host sees this epoch.
+	-- Transactions in one message begin at the same time, so a transaction gets its mark in a later message than its first.
+	mark text := (SELECT md5(concat_ws(' ', s.epoch, pg_backend_pid(), extract(epoch FROM now()))) FROM fleet_store.server s);
+BEGIN
+	IF current_setting('fleet.locked', true) = mark THEN
+		RETURN;
+	ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
+		RAISE EXCEPTION USING ERRCODE = 'MP008',
+			MESSAGE = format('the transaction is %s and must be READ COMMITTED', upper(current_setting('transaction_isolation')));
+	END IF;
+	-- PostgreSQL refuses this inside of a savepoint or of an exception block, and nothing else is wanted of it. Rolling back to a
+	-- savepoint would release the lock and keep the snapshot of the shard.
+	PERFORM pg_export_snapshot();
+	PERFORM pg_advisory_xact_lock(1836085861, hashtext(session_user));
+	IF statement_timestamp() > now() THEN
+		PERFORM set_config('fleet.locked', mark, true);
+	END IF;
+END
+$$;
+
 -- Check that the sender is registered and not revoked. Return its row.
-CREATE FUNCTION fleet_store.sender() RETURNS fleet_store.host LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet_store.sender() RETURNS fleet_store.host LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	h fleet_store.host;
 BEGIN
+	PERFORM fleet_store.sender_lock();
 	SELECT * INTO h FROM fleet_store.host k WHERE k.host = session_user;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = 'MP002', MESSAGE = format('host "%s" is not registered with this hub', session_user);
@@ -20,7 +47,7 @@ END
 $$;
 
 -- Check the sender and its archive. Return its quota in bytes.
-CREATE FUNCTION fleet_store.sender(archive uuid) RETURNS bigint LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet_store.sender(archive uuid) RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	h fleet_store.host := fleet_store.sender();
 BEGIN
@@ -116,7 +143,8 @@ CREATE FUNCTION fleet_store.room(bytes bigint, pieces integer, head jsonb) RETUR
 	SELECT bytes + 200 * pieces::bigint + coalesce(octet_length(head::text), 0)
 $$;
 
--- Find room for MORE bytes of MONTH in the host's quota and take it. Calls of one host wait for each other.
+-- Find room for MORE bytes of MONTH in the host's quota and take it. fleet_store.sender() was called: the usage that is read here cannot
+-- change.
 CREATE FUNCTION fleet_store.room_take(month date, more bigint, packet_pieces integer, quota bigint, make boolean) RETURNS void
 	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
@@ -125,7 +153,6 @@ DECLARE
 	used bigint;
 	months bigint;
 BEGIN
-	PERFORM pg_advisory_xact_lock(1836085861, hashtext(me));
 	SELECT coalesce(sum(u.bytes), 0), count(*) FILTER (WHERE u.month = month) INTO used, months FROM fleet_store.usage u WHERE u.host = me;
 	IF quota > 0 AND used + more > quota THEN
 		RAISE EXCEPTION USING ERRCODE = 'MP004',
@@ -141,9 +168,28 @@ BEGIN
 END
 $$;
 
+-- Remove a capture that is not finished, and give its room back. Return false if there is none.
+CREATE FUNCTION fleet_store.unfinished_remove(host text, month date, archive uuid, capture bigint) RETURNS boolean
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_variable
+DECLARE
+	freed bigint;
+BEGIN
+	DELETE FROM fleet_store.capture k WHERE k.host = host AND k.month = month AND k.archive = archive AND k.capture = capture
+		AND k.finished IS NULL RETURNING k.room INTO freed;
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	DELETE FROM fleet_store.capture_piece p WHERE p.host = host AND p.month = month AND p.archive = archive AND p.capture = capture;
+	UPDATE fleet_store.usage u SET bytes = u.bytes - freed WHERE u.host = host AND u.month = month;
+	RETURN true;
+END
+$$;
+
 CREATE FUNCTION fleet.hello(schema_version integer, archive uuid, clock jsonb DEFAULT NULL)
 	RETURNS TABLE (epoch uuid, version integer, keeps_since date, quota_bytes bigint, used_bytes bigint)
-	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	me text := session_user;
@@ -158,6 +204,7 @@ BEGIN
 	ELSIF octet_length(clock::text) > 4096 OR jsonb_typeof(clock) <> 'object' THEN
 		RAISE EXCEPTION USING ERRCODE = 'MP008', MESSAGE = 'clock is no object of at most 4096 bytes';
 	END IF;
+	PERFORM fleet_store.sender();
 	UPDATE fleet_store.host h SET archive = hello.archive WHERE h.host = me AND h.archive IS NULL AND NOT h.revoked;
 	quota_bytes := fleet_store.sender(archive);
 	UPDATE fleet_store.host h SET last_hello = now(), clock = hello.clock WHERE h.host = me;
@@ -176,7 +223,8 @@ END
 $$;
 
 CREATE FUNCTION fleet.begin_capture(archive uuid, month date, capture bigint, pieces integer, bytes bigint, head jsonb) RETURNS text
-	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	me text := session_user;
@@ -200,11 +248,13 @@ BEGIN
 	END IF;
 	SELECT k.pieces, k.bytes, k.head, k.finished INTO c FROM fleet_store.capture k
 		WHERE k.host = me AND k.month = month AND k.archive = archive AND k.capture = capture;
-	IF FOUND THEN
-		IF c.pieces <> pieces OR c.bytes <> bytes OR c.head <> head THEN
-			RAISE EXCEPTION USING ERRCODE = 'MP006', MESSAGE = format('capture %s of host "%s" is there with other values', capture, me);
-		END IF;
+	IF FOUND AND (c.pieces, c.bytes, c.head) = (pieces, bytes, head) THEN
 		RETURN CASE WHEN c.finished IS NULL THEN 'open' ELSE 'done' END;
+	ELSIF FOUND AND c.finished IS NOT NULL THEN
+		RAISE EXCEPTION USING ERRCODE = 'MP006', MESSAGE = format('capture %s of host "%s" is there with other values', capture, me);
+	ELSIF FOUND THEN
+		-- It changed on the host before all of it was sent: it begins again.
+		PERFORM fleet_store.unfinished_remove(me, month, archive, capture);
 	END IF;
 	PERFORM fleet_store.room_take(month, room, 0, quota, true);
 	INSERT INTO fleet_store.capture (host, month, archive, capture, kind, at, week, guest, image, reason, lost_packets, pieces, bytes, room, head)
@@ -217,7 +267,9 @@ $$;
 
 CREATE FUNCTION fleet.put_capture_piece(archive uuid, month date, capture bigint, part text, stream integer, number integer, sequence bigint,
 	"offset" integer, length integer, flags integer, first_timestamp bigint, packet_bytes integer, codec integer, ends bytea, data bytea, sum bytea)
-	RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	RETURNS text
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	me text := session_user;
@@ -275,7 +327,8 @@ END
 $$;
 
 CREATE FUNCTION fleet.finish_capture(archive uuid, month date, capture bigint) RETURNS text
-	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	me text := session_user;
@@ -309,7 +362,8 @@ $$;
 
 CREATE FUNCTION fleet.capture_pieces(archive uuid, month date, capture bigint)
 	RETURNS TABLE (part text, stream integer, number integer, sum bytea)
-	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	me text := session_user;
@@ -324,7 +378,8 @@ END
 $$;
 
 CREATE FUNCTION fleet.put_run(archive uuid, month date, run bigint, head jsonb) RETURNS text
-	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	me text := session_user;
@@ -353,7 +408,9 @@ $$;
 
 CREATE FUNCTION fleet.put_packet_piece(archive uuid, month date, run bigint, stream integer, sequence bigint, number integer, pieces integer,
 	"offset" integer, length integer, flags integer, first_timestamp bigint, packet_bytes integer, codec integer, ends bytea, data bytea, sum bytea)
-	RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	RETURNS text
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	me text := session_user;
@@ -389,7 +446,8 @@ $$;
 
 CREATE FUNCTION fleet.inventory(month date, after_archive uuid, after_capture bigint, max_rows integer)
 	RETURNS TABLE (archive uuid, capture bigint, pieces integer, bytes bigint)
-	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	me text := session_user;
@@ -407,7 +465,8 @@ $$;
 
 CREATE FUNCTION fleet.inventory_packets(month date, after_archive uuid, after_stream integer, after_sequence bigint, max_rows integer)
 	RETURNS TABLE (archive uuid, stream integer, first_sequence bigint, last_sequence bigint)
-	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	me text := session_user;
@@ -431,7 +490,8 @@ END
 $$;
 
 CREATE FUNCTION fleet.inventory_months() RETURNS TABLE (month date, captures bigint, packet_pieces bigint, bytes bigint)
-	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	me text := session_user;
@@ -446,12 +506,12 @@ $$;
 
 CREATE FUNCTION fleet.declare_lost(archive uuid, month date, kind text, capture bigint, stream integer, first_sequence bigint,
 	last_sequence bigint, bytes bigint, reason text) RETURNS text
-	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	me text := session_user;
-	freed bigint;
-	counted bigint;
+	losses bigint;
 	l record;
 BEGIN
 	PERFORM fleet_store.sender(archive);
@@ -464,26 +524,26 @@ BEGIN
 	SELECT k.last_sequence, k.bytes, k.reason INTO l FROM fleet_store.lost k WHERE k.host = me AND k.month = month AND k.archive = archive
 		AND k.kind = kind AND k.capture = capture AND k.stream = stream AND k.first_sequence = first_sequence;
 	IF FOUND THEN
-		IF (l.last_sequence, l.bytes, l.reason) IS DISTINCT FROM (last_sequence, bytes, reason) THEN
+		IF (l.last_sequence, l.bytes, l.reason) IS NOT DISTINCT FROM (last_sequence, bytes, reason) THEN
+			RETURN 'done';
+		ELSIF kind <> 'packets' OR l.reason <> reason OR l.last_sequence > last_sequence OR l.bytes > bytes THEN
 			RAISE EXCEPTION USING ERRCODE = 'MP006', MESSAGE = 'this loss is declared with other values';
 		END IF;
+		-- It grew on the host before the host knew that it was declared.
+		UPDATE fleet_store.lost k SET last_sequence = declare_lost.last_sequence, bytes = declare_lost.bytes, declared = now()
+			WHERE k.host = me AND k.month = month AND k.archive = archive AND k.kind = kind AND k.capture = capture AND k.stream = stream
+				AND k.first_sequence = first_sequence;
 		RETURN 'done';
 	END IF;
 	IF kind = 'capture' THEN
-		DELETE FROM fleet_store.capture k WHERE k.host = me AND k.month = month AND k.archive = archive AND k.capture = capture
-			AND k.finished IS NULL RETURNING k.room INTO freed;
-		IF FOUND THEN
-			DELETE FROM fleet_store.capture_piece p WHERE p.host = me AND p.month = month AND p.archive = archive AND p.capture = capture;
-			UPDATE fleet_store.usage u SET bytes = u.bytes - freed WHERE u.host = me AND u.month = month;
-		END IF;
+		PERFORM fleet_store.unfinished_remove(me, month, archive, capture);
 	END IF;
 	PERFORM fleet_store.room_take(month, 0, 0, 0, true);
-	UPDATE fleet_store.usage u SET losses = u.losses + 1 WHERE u.host = me AND u.month = month AND u.losses < 100000;
-	GET DIAGNOSTICS counted = ROW_COUNT;
-	IF counted = 0 THEN
-		RAISE EXCEPTION USING ERRCODE = 'MP004',
-			MESSAGE = format('host "%s" declared 100000 losses in %s, and no more are taken', me, to_char(month, 'YYYY-MM'));
+	SELECT sum(u.losses) INTO losses FROM fleet_store.usage u WHERE u.host = me;
+	IF losses >= 100000 THEN
+		RAISE EXCEPTION USING ERRCODE = 'MP004', MESSAGE = format('host "%s" declared 100000 losses, and no more are taken', me);
 	END IF;
+	UPDATE fleet_store.usage u SET losses = u.losses + 1 WHERE u.host = me AND u.month = month;
 	INSERT INTO fleet_store.lost VALUES (me, month, archive, kind, capture, stream, first_sequence, last_sequence, bytes, reason, now());
 	RETURN 'new';
 END

@@ -3,7 +3,7 @@ SET ROLE fleet_owner;
 
 -- Register a host: its role must be there (CREATE ROLE ... LOGIN). QUOTA_BYTES 0: no limit.
 CREATE FUNCTION fleet.add_host(host text, quota_bytes bigint) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-	SET search_path = pg_catalog, pg_temp AS $$
+	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 #variable_conflict use_variable
 BEGIN
 	IF host !~ '^[a-z0-9][a-z0-9._-]{0,62}$' OR host ~ '^(pg_|fleet_|postgres$)' THEN
@@ -18,7 +18,7 @@ $$;
 
 -- Refuse a host from now on. What it sent stays. add_host() takes it again.
 CREATE FUNCTION fleet.revoke_host(host text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-	SET search_path = pg_catalog, pg_temp AS $$
+	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 #variable_conflict use_variable
 BEGIN
 	UPDATE fleet_store.host h SET revoked = true WHERE h.host = host;
@@ -31,7 +31,7 @@ $$;
 
 -- Say which archive is the right one of a host: a new archive, or the one of two hosts of one name.
 CREATE FUNCTION fleet.accept_archive(host text, archive uuid) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-	SET search_path = pg_catalog, pg_temp AS $$
+	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 #variable_conflict use_variable
 BEGIN
 	UPDATE fleet_store.host h SET archive = archive WHERE h.host = host;
@@ -43,12 +43,14 @@ $$;
 
 -- Change the epoch: all hosts compare inventories at their next hello, and send again what is missing. Run it on each server that
 -- was restored.
-CREATE FUNCTION fleet.new_epoch() RETURNS uuid LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet.new_epoch() RETURNS uuid
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 	UPDATE fleet_store.server SET epoch = gen_random_uuid() RETURNING epoch
 $$;
 
 -- Take no month before MONTH from now on. It never goes back. drop_months() then drops what is older.
-CREATE FUNCTION fleet.set_keeps_since(month date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet.set_keeps_since(month date) RETURNS void
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 DECLARE
 	since date;
 BEGIN
@@ -65,7 +67,8 @@ $$;
 
 -- Drop what is before keeps_since of a bucket and not pinned. It must be another transaction than set_keeps_since(), because a shard
 -- commits first.
-CREATE FUNCTION fleet.drop_months(bucket integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet.drop_months(bucket integer) RETURNS void
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 BEGIN
 	IF (SELECT s.xmin = pg_current_xact_id_if_assigned()::xid FROM fleet_store.server s) THEN
 		RAISE EXCEPTION 'commit set_keeps_since() first';
@@ -75,19 +78,22 @@ END
 $$;
 
 -- Make the partitions of this month and the next in a bucket, so that no host makes them while others wait.
-CREATE FUNCTION fleet.make_months(bucket integer) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet.make_months(bucket integer) RETURNS void
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 	INSERT INTO fleet_store.task SELECT bucket, 'make', (date_trunc('month', now() AT TIME ZONE 'UTC') + n * interval '1 month')::date
 	FROM generate_series(0, 1) n
 $$;
 
 -- End sessions of hosts whose transaction is older than AGE: its locks stop drop_months(). Return their number.
-CREATE FUNCTION fleet.end_idle(age interval) RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet.end_idle(age interval) RETURNS bigint
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 	SELECT count(*) FILTER (WHERE pg_terminate_backend(a.pid)) FROM pg_stat_activity a JOIN fleet_store.host h ON h.host = a.usename
 	WHERE a.xact_start < clock_timestamp() - age
 $$;
 
 -- Remove captures that were begun more than AGE ago and not finished. Return their number.
-CREATE FUNCTION fleet.drop_unfinished(age interval) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION fleet.drop_unfinished(age interval) RETURNS bigint
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
 	SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
 	c record;
@@ -95,12 +101,9 @@ DECLARE
 BEGIN
 	FOR c IN SELECT k.host, k.month, k.archive, k.capture FROM fleet_store.capture k WHERE k.finished IS NULL AND k.begun < now() - age LOOP
 		PERFORM pg_advisory_xact_lock(1836085861, hashtext(c.host));
-		WITH gone AS (DELETE FROM fleet_store.capture k WHERE k.host = c.host AND k.month = c.month AND k.archive = c.archive
-				AND k.capture = c.capture AND k.finished IS NULL RETURNING k.room)
-			UPDATE fleet_store.usage u SET bytes = u.bytes - gone.room FROM gone WHERE u.host = c.host AND u.month = c.month;
-		CONTINUE WHEN NOT FOUND;
-		DELETE FROM fleet_store.capture_piece p WHERE p.host = c.host AND p.month = c.month AND p.archive = c.archive AND p.capture = c.capture;
-		removed := removed + 1;
+		IF fleet_store.unfinished_remove(c.host, c.month, c.archive, c.capture) THEN
+			removed := removed + 1;
+		END IF;
 	END LOOP;
 	RETURN removed;
 END
@@ -108,7 +111,7 @@ $$;
 
 -- Pin a capture, so that retention keeps it, or unpin it.
 CREATE FUNCTION fleet.pin(host text, month date, archive uuid, capture bigint, pinned boolean) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-	SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	changed bigint;
@@ -124,7 +127,7 @@ $$;
 
 -- Replace the note of a capture: at most 4,096 bytes.
 CREATE FUNCTION fleet.set_note(host text, month date, archive uuid, capture bigint, note text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-	SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	changed bigint;
@@ -144,7 +147,9 @@ $$;
 -- Store how a capture ended: captures that end alike get the same CAUSE. FAILURE says why the capture could not be read; CAUSE is then
 -- NULL.
 CREATE FUNCTION fleet.annotate(host text, month date, archive uuid, capture bigint, cause text, sentence text, last_ran text, failure text)
-	RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+	RETURNS void
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
+	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
 DECLARE
 	changed bigint;

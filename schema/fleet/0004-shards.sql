@@ -15,7 +15,8 @@ END
 $$;
 
 -- Add a shard: its foreign server NAME and the user mapping for fleet_owner are there. It gets no bucket yet.
-CREATE FUNCTION fleet.add_shard(name text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION fleet.add_shard(name text) RETURNS void
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 DECLARE
 	theirs record;
 	base text;
@@ -65,7 +66,7 @@ $$;
 
 -- Serve bucket N from a shard, which keeps it.
 CREATE FUNCTION fleet.attach_bucket(n integer, shard text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-	SET search_path = pg_catalog, pg_temp AS $$
+	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 #variable_conflict use_variable
 DECLARE
 	p text := 'p' || to_char(n, 'FM00');
@@ -92,7 +93,7 @@ $$;
 -- Serve bucket N no more. Its hosts try again until it is attached. If this server kept it, its tables stay beside their parents for
 -- move-bucket, until drop_bucket().
 CREATE FUNCTION fleet.detach_bucket(n integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-	SET search_path = pg_catalog, pg_temp AS $$
+	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 DECLARE
 	p text := 'p' || to_char(n, 'FM00');
 	base text;
@@ -115,7 +116,7 @@ $$;
 
 -- Drop the tables of bucket N, which was detached from this server.
 CREATE FUNCTION fleet.drop_bucket(n integer) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-	SET search_path = pg_catalog, pg_temp AS $$
+	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 DECLARE
 	base text;
 BEGIN
@@ -130,7 +131,7 @@ $$;
 
 -- Look for rows in this server's own buckets that lack the row that they belong to, and for captures whose pieces are not those announced.
 CREATE FUNCTION fleet_store.problems() RETURNS TABLE (what text, host text, month date, key text) LANGUAGE plpgsql STABLE SECURITY DEFINER
-	SET search_path = pg_catalog, pg_temp AS $$
+	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 #variable_conflict use_column
 DECLARE
 	n smallint;
@@ -164,7 +165,7 @@ CREATE VIEW fleet_store.problem AS SELECT * FROM fleet_store.problems();
 
 -- Look for everything that keys would forbid on one server. Return a row for each problem.
 CREATE FUNCTION fleet.check() RETURNS TABLE (what text, host text, month date, key text) LANGUAGE plpgsql SECURITY DEFINER
-	SET search_path = pg_catalog, pg_temp AS $$
+	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 DECLARE
 	at text;
 	theirs record;

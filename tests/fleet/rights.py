@@ -118,9 +118,9 @@ class Captured(unittest.TestCase):
         self.assertEqual(allowed, ALLOWED)
         definers = self.c.hub.sql(
             """SELECT string_agg(proname, ' ') FROM pg_proc WHERE prosecdef AND pronamespace IN ('fleet'::regnamespace,
-            'fleet_store'::regnamespace) AND NOT coalesce(proconfig @> ARRAY['search_path=pg_catalog, pg_temp'], false)"""
+            'fleet_store'::regnamespace) AND NOT coalesce(proconfig @> ARRAY['search_path=pg_catalog, pg_temp', 'DateStyle=ISO, YMD'], false)"""
         )
-        self.assertEqual(definers, "", "a SECURITY DEFINER function has no fixed search_path")
+        self.assertEqual(definers, "", "a SECURITY DEFINER function has no fixed search_path, or no fixed format of dates")
 
     def test_statements(self):
         for sql, words in STATEMENTS.items():

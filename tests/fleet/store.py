@@ -5,6 +5,7 @@
 
 import contextlib
 import datetime
+import itertools
 import os
 import shutil
 import subprocess
@@ -16,12 +17,13 @@ import unittest
 import uuid
 
 import psycopg2
-from cluster import TOP, cluster
+from cluster import TOP, cluster, until
 from sender import ARCHIVE, Host, month_of, noise, piece
 
 SHARDS = {"single": 0, "sharded": 2}[sys.argv.pop(1)]
 NOW = time.time_ns()
 DAY = 86400 * 10**9
+LOSS = {"kind": "capture", "capture": 3, "stream": 0, "first_sequence": 0, "last_sequence": 0}
 
 
 def month_before(months, real=NOW):
@@ -122,6 +124,31 @@ class Test(unittest.TestCase):
             h.put(1, NOW, piece(b"six", number=6))
         self.assertEqual(self.ask("SELECT data FROM fleet.pieces WHERE host = %s AND number = 0", h.name)[0][0].tobytes(), b"one")
 
+    def test_unfinished_with_other_values(self):
+        """A capture that changed before all of it was sent begins again, and its room is given back."""
+        h = self.host(quota=100000)
+        first, second = piece(noise(40000)), piece(noise(40000, 2), number=1)
+        key = {"archive": ARCHIVE, "month": month_of(NOW), "capture": 1}
+        self.assertEqual(h.begin(1, NOW, [first, second]), "new")
+        self.assertEqual(h.put(1, NOW, first), "new")
+        used = h.hello()["used_bytes"]
+        # More than the quota: the hub keeps what it has.
+        with self.refused("MP004"):
+            h.begin(1, NOW, [first, second, piece(noise(40000, 3), number=2)])
+        self.assertEqual((h.begin(1, NOW, [first, second]), len(h.call("capture_pieces", **key))), ("open", 1))
+        for change, pieces in ({"guest": "other"}, [first, second]), ({}, [second, first]), ({}, [piece(noise(50000))]):
+            self.assertEqual(h.begin(1, NOW, pieces, **change), "new")
+            self.assertEqual(h.call("capture_pieces", **key), [])
+            self.assertEqual(h.begin(1, NOW, pieces, **change), "open")
+            h.put(1, NOW, pieces[0])
+        self.assertLess(h.hello()["used_bytes"], used)
+        self.assertEqual(h.finish(1, NOW), "new")
+        stored = self.ask("SELECT data FROM fleet.pieces WHERE host = %s AND month = %s", h.name, month_of(NOW))
+        self.assertEqual([bytes(data) for (data,) in stored], [noise(50000)])
+        with self.refused("MP006", "capture 1"):
+            h.begin(1, NOW, [first])
+        self.assertEqual(self.ask("SELECT * FROM fleet.check()"), [])
+
     def test_values(self):
         """Values out of their ranges are refused, and nothing is stored."""
         h = self.host()
@@ -172,6 +199,22 @@ class Test(unittest.TestCase):
         rows = self.ask("SELECT month, at AT TIME ZONE 'UTC', week FROM fleet.captures WHERE host = %s", h.name)
         at = datetime.datetime.combine(last, datetime.time(23, 59, 59, 999999))
         self.assertEqual(rows, [(last.replace(day=1), at, last - datetime.timedelta(days=last.weekday()))])
+
+    def test_date_styles(self):
+        """A host makes months in a session with any format of dates: they are good for all hosts of its bucket."""
+        names = self.c.hub.sql(
+            "SELECT string_agg(h, ' ') FROM (SELECT concat('test-date-styles-', n) AS h FROM generate_series(1, 400) n) q WHERE fleet_store.bucket_of(h) = 6"
+        )
+        h, other = (self.host(name) for name in names.split()[:2])
+        # In January the day and the month are alike, so each format gets two months.
+        months = itertools.count(1)
+        for style in ("German, MDY", "SQL, DMY", "Postgres, MDY"):
+            with h.db.cursor() as c:
+                c.execute("SELECT set_config('datestyle', %s, false)", (style,))
+            for n in itertools.islice(months, 2):
+                with self.subTest(style, month=month_of(month_before(n))):
+                    self.assertEqual(h.send(n, month_before(n), [piece(b"data")]), "new")
+                    self.assertEqual(other.send(n, month_before(n), [piece(b"data")]), "new")
 
     def test_packets(self):
         h = self.host()
@@ -224,9 +267,92 @@ class Test(unittest.TestCase):
         self.ask("SELECT fleet.add_host(%s, 200000)", h.name)
         self.assertEqual(h.send(2, NOW, [piece(noise(50000))]), "new")
 
+    def test_quota_and_snapshots(self):
+        """Two sessions of a host do not take the same room, though one has read the usage before."""
+        a, b = self.host(quota=100000), self.host()
+        a.db.autocommit = False
+        a.call("inventory_months")
+        answers = []
+
+        def begin(h, real):
+            try:
+                answers.append(h.begin(1, real, [piece(noise(60000))]))
+            except psycopg2.Error as e:
+                answers.append(e.pgcode)
+
+        thread = threading.Thread(target=begin, args=(b, NOW))
+        thread.start()
+        waits = f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{a.name}' AND wait_event_type = 'Lock'"
+        until(lambda: answers or self.c.hub.sql(waits) == "1", "the other session begins its capture, or waits")
+        begin(a, month_before(1))
+        a.db.commit()
+        thread.join()
+        self.assertEqual(sorted(answers), ["MP004", "new"])
+
+    def test_isolation(self):
+        """A transaction that could read old usage is refused."""
+        h = self.host()
+        month = {"archive": ARCHIVE, "month": month_of(NOW)}
+        calls = (
+            h.hello,
+            lambda: h.begin(1, NOW, [piece(b"data")]),
+            lambda: h.put(1, NOW, piece(b"data")),
+            lambda: h.finish(1, NOW),
+            lambda: h.call("capture_pieces", **month, capture=1),
+            lambda: h.one("put_run", **month, run=1, head={"guest": "web"}),
+            lambda: h.packet(NOW, piece(b"p"), 1),
+            lambda: h.call("inventory", month=month_of(NOW), after_archive=None, after_capture=None, max_rows=10),
+            lambda: h.call("inventory_packets", month=month_of(NOW), after_archive=None, after_stream=None, after_sequence=None, max_rows=10),
+            lambda: h.call("inventory_months"),
+            lambda: h.one("declare_lost", **month, **LOSS, bytes=1, reason="quota"),
+        )
+        for level in ("REPEATABLE READ", "SERIALIZABLE"):
+            with h.db.cursor() as c:
+                c.execute(f"SET default_transaction_isolation = '{level}'")
+            for call in calls:
+                with self.refused("MP008", f"{level} and must be READ COMMITTED"):
+                    call()
+        h.db.cursor().execute("RESET default_transaction_isolation")
+        h.db.autocommit = False
+        for call in calls:
+            h.db.cursor().execute("SAVEPOINT s")
+            with self.refused("25001", "subtransaction"):
+                call()
+            h.db.rollback()
+        # After a call outside of it, a savepoint does no harm.
+        h.call("inventory_months")
+        h.db.cursor().execute("SAVEPOINT s")
+        self.assertEqual(h.call("inventory_months"), [])
+        with h.db.cursor() as c:
+            c.execute("SELECT current_setting('fleet.locked')")
+            mark = c.fetchone()[0]
+        h.db.rollback()
+        h.db.autocommit = True
+        # A host cannot say that it has the lock: not with an old mark, and not with that of a transaction in the same message.
+        for before, forged in ("SELECT", f"'{mark}'"), ("SELECT * FROM fleet.inventory_months()", "current_setting('fleet.kept')"):
+            with self.refused("25001", "subtransaction"):
+                h.db.cursor().execute(
+                    f"""BEGIN; {before}; SELECT set_config('fleet.kept', current_setting('fleet.locked', true), false); COMMIT;
+                    BEGIN; SAVEPOINT s; SELECT set_config('fleet.locked', {forged}, true); SELECT * FROM fleet.inventory_months()"""
+                )
+            h.db.cursor().execute("ROLLBACK")
+        self.assertEqual(h.call("inventory_months"), [])
+
+    def test_number_of_losses(self):
+        """The losses of a host are bounded over all months."""
+        h = self.host()
+        self.assertEqual(h.one("declare_lost", archive=ARCHIVE, month=month_of(NOW), **LOSS, bytes=1, reason="quota"), "new")
+        self.c.hub.sql(f"SET ROLE fleet_owner; UPDATE fleet_store.usage SET losses = 99999 WHERE host = '{h.name}'")
+        last = {"archive": ARCHIVE, "month": month_of(month_before(1))} | LOSS
+        self.assertEqual(h.one("declare_lost", **last, bytes=1, reason="quota"), "new")
+        for months in range(3):
+            with self.refused("MP004", "100000 losses"):
+                h.one("declare_lost", **last | {"month": month_of(month_before(months)), "capture": 4}, bytes=1, reason="quota")
+        self.assertEqual(h.one("declare_lost", **last, bytes=1, reason="quota"), "done")
+
     def test_losses(self):
         h = self.host()
-        loss = {"archive": ARCHIVE, "month": month_of(NOW), "kind": "capture", "capture": 3, "stream": 0, "first_sequence": 0, "last_sequence": 0}
+        loss = {"archive": ARCHIVE, "month": month_of(NOW)} | LOSS
         h.begin(3, NOW, [piece(b"one"), piece(b"two", number=1)])
         h.put(3, NOW, piece(b"one"))
         before = h.hello()["used_bytes"]
@@ -238,7 +364,14 @@ class Test(unittest.TestCase):
             h.one("declare_lost", **loss, bytes=7, reason="other")
         self.assertLess(h.hello()["used_bytes"], before)
         packets = loss | {"kind": "packets", "capture": 0, "stream": 1, "first_sequence": 5, "last_sequence": 9}
-        h.one("declare_lost", **packets, bytes=100, reason="quota")
+        h.one("declare_lost", **packets, bytes=60, reason="quota")
+        # It grows on the host before the host knows that it is declared.
+        self.assertEqual(h.one("declare_lost", **packets | {"last_sequence": 12}, bytes=100, reason="quota"), "done")
+        for change in {"bytes": 99}, {"last_sequence": 11}, {"reason": "damaged"}, {"bytes": 101, "reason": "deleted"}:
+            with self.refused("MP006"):
+                h.one("declare_lost", **packets | {"last_sequence": 12, "bytes": 100, "reason": "quota"} | change)
+        rows = self.ask("SELECT last_sequence, bytes, reason FROM fleet.losses WHERE host = %s AND kind = 'packets'", h.name)
+        self.assertEqual(rows, [(12, 100, "quota")])
         h.send(4, NOW, [piece(b"one")], lost_packets=7)
         rows = self.ask("SELECT captures, lost_packets, unsent_captures, unsent_ranges, unsent_bytes FROM fleet.loss_by_host WHERE host = %s", h.name)
         self.assertEqual(rows, [(1, 7, 1, 1, 106)])
