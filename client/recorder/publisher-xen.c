@@ -17,6 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define RETRY_NS 250000000L /* until XenStore is asked again to remove keys */
+#define TRIES	 20u	    /* to remove the last keys */
+
 enum slot_state { SLOT_NONE, SLOT_SHARED, SLOT_TO_SAY, SLOT_SAYING, SLOT_SAID, SLOT_WITHDRAWN };
 
 static uint32_t state_get(const struct mprof_publisher_xen *f, unsigned index)
@@ -103,9 +106,9 @@ static void slot_say(struct mprof_publisher_xen *f, unsigned index)
 	state_change(f, index, SLOT_SAYING, SLOT_SAID);
 }
 
-static void unmap_wait(void)
+static void pause_ns(long long ns)
 {
-	struct timespec left = {.tv_sec = MPROF_XEN_UNMAP_MS / 1000, .tv_nsec = MPROF_XEN_UNMAP_MS % 1000 * 1000000L};
+	struct timespec left = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
 
 	while (nanosleep(&left, &left) < 0 && errno == EINTR) {
 	}
@@ -118,8 +121,11 @@ static void slot_free(struct mprof_publisher_xen *f, unsigned index)
 	__atomic_store_n(&f->slot[index].state, SLOT_NONE, __ATOMIC_RELEASE);
 }
 
-/* Remove the keys of all slots that are withdrawn, wait once, and free them. */
-static void slots_withdraw(struct mprof_publisher_xen *f)
+/*
+ * Remove the keys of all slots that are withdrawn, wait once, and free them. Return false if XenStore
+ * refuses: the slots stay, because the collector may map what the keys name.
+ */
+static bool slots_withdraw(struct mprof_publisher_xen *f)
 {
 	struct mprof_xen_ring *rings[MPROF_PUBLISHER_RINGS_MAX];
 	unsigned slots[MPROF_PUBLISHER_RINGS_MAX], n = 0;
@@ -133,26 +139,32 @@ static void slots_withdraw(struct mprof_publisher_xen *f)
 		wait = wait || rings[n]->stream;
 		n++;
 	}
-	mprof_xen_rings_withdraw(&f->xen, rings, n);
+	if (wait && mprof_xen_rings_withdraw(&f->xen, rings, n))
+		return false;
 	if (wait)
-		unmap_wait();
+		pause_ns(MPROF_XEN_UNMAP_MS * 1000000LL);
 	for (unsigned i = 0; i < n; i++)
 		slot_free(f, slots[i]);
+	return true;
 }
 
 static void *publisher_run(void *context)
 {
 	struct mprof_publisher_xen *f = context;
-	bool ends;
+	bool ends, done = true;
+	unsigned tries = 0;
 
 	do {
-		while (sem_wait(&f->work) < 0 && errno == EINTR) {
+		if (!done)
+			pause_ns(RETRY_NS);
+		while (done && sem_wait(&f->work) < 0 && errno == EINTR) {
 		}
 		ends = __atomic_load_n(&f->ends, __ATOMIC_ACQUIRE);
 		for (unsigned i = 0; i < MPROF_PUBLISHER_RINGS_MAX && !ends; i++)
 			slot_say(f, i);
-		slots_withdraw(f);
-	} while (!ends);
+		done = slots_withdraw(f);
+		tries += ends;
+	} while (!ends || (!done && tries < TRIES));
 	return NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,30 +26,37 @@
 
 /* ---- who a process is -------------------------------------------------------------------------- */
 
-/* Return when the process PID started, in the kernel's units, or 0 if it does not run any more. */
-static uint64_t started(uint32_t pid)
+/*
+ * Write when the process PID started, in the kernel's units, to *START. Return 0; -ESRCH if it has ended;
+ * -ENOENT if nothing is seen of it; or the -errno by which that is unknown.
+ */
+static int started(uint32_t pid, uint64_t *start)
 {
 	char path[32], text[512], *at;
-	uint64_t start = 0;
 	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
+		return -errno;
 	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		n = -errno;
 	close(fd);
-	text[n > 0 ? n : 0] = '\0';
+	if (n < 0)
+		return (int)n;
+	text[n] = '\0';
 	/* The second field may contain anything, and ends with the last parenthesis. */
 	at = strrchr(text, ')');
 	if (at && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0))
-		return 0; /* it ended, and its parent has not noticed */
+		return -ESRCH; /* its parent has not noticed */
 	for (unsigned field = 2; at && field < START_FIELD; field++)
 		at = strchr(at + 1, ' ');
-	if (at)
-		start = strtoull(at, NULL, 10);
-	return start;
+	if (!at)
+		return -EIO;
+	*start = strtoull(at, NULL, 10);
+	return 0;
 }
 
 static uint64_t pid_namespace(void)
@@ -60,23 +68,30 @@ static uint64_t pid_namespace(void)
 
 int xen_owner(char *text, size_t size)
 {
-	uint64_t start = started((uint32_t)getpid());
+	uint64_t start;
+	int r = started((uint32_t)getpid(), &start);
 
-	if (!start)
-		return -ESRCH;
+	if (r)
+		return r;
 	snprintf(text, size, "%" PRIu32 ".%" PRIu64 ".%" PRIu64, (uint32_t)getpid(), start, pid_namespace());
 	return 0;
 }
 
-/* Return whether OWNER is a process of this namespace that no longer runs. */
+/* Return whether OWNER is a process of this namespace that surely no longer runs. */
 static bool owner_gone(const char *owner)
 {
-	uint64_t start, space;
+	uint64_t start, space, found;
 	uint32_t pid;
+	int r;
 
-	if (sscanf(owner, "%" SCNu32 ".%" SCNu64 ".%" SCNu64, &pid, &start, &space) != 3)
+	if (sscanf(owner, "%" SCNu32 ".%" SCNu64 ".%" SCNu64, &pid, &start, &space) != 3 || !pid || pid > INT32_MAX ||
+	    space != pid_namespace())
 		return false;
-	return space == pid_namespace() && started(pid) != start;
+	r = started(pid, &found);
+	/* /proc may be absent, or hide the processes of other users. */
+	if (r == -ENOENT)
+		return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+	return r ? r == -ESRCH : found != start;
 }
 
 /* ---- transactions ------------------------------------------------------------------------------ */

@@ -15,7 +15,7 @@ struct domains;
 /* The room of a process for the rings of its domains. */
 struct domain_rings {
 	struct ring_place place;
-	uint32_t n;	/* so many rings, 1 to RUN_DOMAIN_RINGS */
+	uint32_t n;	/* so many rings, at most RUN_DOMAIN_RINGS; 0 = no event may come */
 	uint64_t bytes; /* of each */
 };
 

@@ -102,7 +102,7 @@ static struct process *process_begin(struct keeper *k, pid_t pid)
 	struct process *p = process_find(k, pid);
 	int pidfd;
 
-	if (p && !p->path && !p->xen)
+	if (p && !p->path && !p->xen && !p->runtime)
 		return p;
 	if (p) {
 		/* The old program ended by itself. */
@@ -141,16 +141,28 @@ static void answer_process(struct keeper *k, int fd, const struct ucred *peer, c
 	struct process *p = process_begin(k, peer->pid);
 	int r = p ? process_publish(p, k->options, k->guest, *runtime) : -ESRCH;
 
-	if (!r && *runtime)
+	/* The program writes the file also if nothing is recorded. */
+	if (p && *runtime)
 		process_follow(p, peer->uid, runtime, k->options->runtime, k->options->ring_bytes);
 	answer_send(fd, r ? -1 : p->control_file, -r, sizeof(struct run_control));
 }
 
-static void answer_ring(struct keeper *k, int fd, pid_t pid, uint32_t slot)
+/*
+ * The descriptor of a ring in Xen is one of a device, by which its owner may grant pages to any domain.
+ * So only processes of the keeper's user get it.
+ */
+static bool may_have_ring(const struct keeper *k, const struct ucred *peer)
 {
-	const struct process *p = process_find(k, pid);
-	int file = p ? process_ring(p, slot, k->options->ring_bytes) : -ESRCH;
+	return !k->guest || peer->uid == geteuid();
+}
 
+static void answer_ring(struct keeper *k, int fd, const struct ucred *peer, uint32_t slot)
+{
+	const struct process *p = process_find(k, peer->pid);
+	int file = -ESRCH;
+
+	if (p)
+		file = may_have_ring(k, peer) ? process_ring(p, slot, k->options->ring_bytes) : -EACCES;
 	if (!answer_send(fd, file, file < 0 ? -file : 0, k->options->ring_bytes) && file >= 0)
 		process_ring_refused(p);
 	if (file >= 0)
@@ -181,7 +193,7 @@ static void serve(struct keeper *k)
 		if (hello->request == RUN_REQUEST_PROCESS)
 			answer_process(k, fd, &peer, got.path);
 		else if (hello->request == RUN_REQUEST_RING)
-			answer_ring(k, fd, peer.pid, hello->slot);
+			answer_ring(k, fd, &peer, hello->slot);
 	}
 	close(fd);
 }

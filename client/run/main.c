@@ -221,36 +221,57 @@ static bool preload(void)
 	return done;
 }
 
-/* Make the directory for OCaml's files of runtime events. Return false after an error message. */
-static bool runtime_make(struct options *o)
+/*
+ * Make the directory for OCaml's files of runtime events. Where that is impossible, these events are not
+ * recorded, and the program runs nevertheless.
+ */
+static void runtime_make(struct options *o)
 {
 	const char *memory = access(MEMORY, W_OK | X_OK) == 0 ? MEMORY : "/tmp";
 	const char *dir = o->dir ? o->dir : memory;
 
 	if (asprintf(&o->runtime, "%s/.runtime-XXXXXX", dir) < 0)
 		o->runtime = NULL;
-	if (!o->runtime || !mkdtemp(o->runtime) || setenv(RUN_RUNTIME_ENV, o->runtime, 1) < 0) {
-		fprintf(stderr, "mprof-run: %s: cannot make a directory there: %s.\n", dir, strerror(errno));
-		return false;
+	if (!o->runtime || !mkdtemp(o->runtime)) {
+		fprintf(stderr,
+			"mprof-run: %s: cannot make a directory there: %s; runtime events of OCaml are not recorded.\n",
+			dir, strerror(errno));
+		free(o->runtime);
+		o->runtime = NULL;
 	}
+	if (!o->runtime || setenv(RUN_RUNTIME_ENV, o->runtime, 1) < 0)
+		unsetenv(RUN_RUNTIME_ENV);
 	o->keeper.runtime = o->runtime;
-	return true;
 }
 
-/* Start the keeper and prepare the environment. Return false after an error message. */
-static bool prepare(const struct options *o)
+/* Remove the directory again: there is no keeper that would. */
+static void runtime_remove(const struct options *o)
+{
+	if (o->runtime)
+		rmdir(o->runtime);
+}
+
+/*
+ * Make the directory for OCaml, start the keeper, and prepare the environment. Return false after an
+ * error message.
+ */
+static bool prepare(struct options *o)
 {
 	char name[80];
-	int listening = keeper_listen(name, sizeof(name)), r;
+	int listening, r;
 
+	runtime_make(o);
+	listening = keeper_listen(name, sizeof(name));
 	if (listening < 0) {
 		fprintf(stderr, "mprof-run: cannot make a socket: %s.\n", strerror(-listening));
+		runtime_remove(o);
 		return false;
 	}
 	r = keeper_start(listening, &o->keeper);
 	close(listening);
 	if (r < 0) {
 		fprintf(stderr, "mprof-run: cannot start the keeper: %s.\n", strerror(-r));
+		runtime_remove(o);
 		return false;
 	}
 	return setenv(RUN_SOCKET_ENV, name, 1) == 0;
@@ -280,7 +301,7 @@ int main(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	code = EXIT_CANNOT;
-	if (!can_record(o.command[0]) || (place_find(&o) && preload() && runtime_make(&o) && prepare(&o))) {
+	if (!can_record(o.command[0]) || (place_find(&o) && preload() && prepare(&o))) {
 		execvp(o.command[0], o.command);
 		code = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
 		fprintf(stderr, "mprof-run: %s: cannot run it: %s.\n", o.command[0], strerror(errno));

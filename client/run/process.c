@@ -102,12 +102,14 @@ static void process_name(pid_t pid, char *name, size_t size)
 		snprintf(name, size, "process");
 }
 
+/* The process gets the memory's descriptor: the memory's size is fixed, so that the keeper's loads find it. */
 static int control_make(struct process *p, uint32_t own, uint32_t shared)
 {
 	struct run_control *c;
 
-	p->control_file = memfd_create("mprof-run", MFD_CLOEXEC);
-	if (p->control_file < 0 || ftruncate(p->control_file, sizeof(*c)) < 0)
+	p->control_file = memfd_create("mprof-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (p->control_file < 0 || ftruncate(p->control_file, sizeof(*c)) < 0 ||
+	    fcntl(p->control_file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
 	c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED, p->control_file, 0);
 	if (c == MAP_FAILED)
@@ -195,8 +197,7 @@ void process_follow(struct process *p, uid_t user, const char *path, const char 
 {
 	const struct domain_rings rings = {.place = {p->path, p->xen}, .n = p->domains, .bytes = bytes};
 
-	if (rings.n)
-		p->runtime = runtime_new(p->pid, user, path, own, &rings);
+	p->runtime = runtime_new(p->pid, user, path, own, &rings);
 }
 
 int process_ring(const struct process *p, uint32_t slot, uint64_t bytes)

@@ -57,8 +57,9 @@ void process_free(struct process *p);
  */
 int process_publish(struct process *p, const struct keeper_options *o, struct guest *guest, bool ocaml);
 /*
- * P's program has the runtime of OCaml 5: follow USER's file of runtime events at PATH. OWN is the
- * keeper's directory for such files, or NULL. BYTES is the size of a domain's ring.
+ * P's program has the runtime of OCaml 5: follow USER's file of runtime events at PATH, or, if P has no
+ * room for rings of domains, only remove it at the end. OWN is the keeper's directory for such files, or
+ * NULL. BYTES is the size of a domain's ring.
  */
 void process_follow(struct process *p, uid_t user, const char *path, const char *own, uint64_t bytes);
 /* Create the ring SLOT with BYTES bytes. Return a descriptor of its memory, or -errno. */

@@ -8,6 +8,7 @@
 #include "runtime.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +30,9 @@ struct runtime {
 	char *path;	  /* of the file, as the process sees it */
 	const char *name; /* of the file, in PATH */
 	int directory;	  /* of the file; it stays when the process goes */
-	int stale;	  /* a file of this name that was there before; -1 = none */
+	int stale;	  /* a file of this name that was there before, not opened; -1 = none */
 	bool owned;	  /* the file is in the keeper's directory */
-	bool over;	  /* the file is no ring file, or was cut: nothing is read any more */
+	bool over;	  /* no rings, no ring file, or it was cut: nothing is read any more */
 	uid_t user;	  /* of the process */
 	int wait;
 	uint32_t searches;
@@ -66,9 +67,22 @@ static struct runtime *runtime_free(struct runtime *r)
 	return NULL;
 }
 
-static int file_open(const struct runtime *r)
+/*
+ * Return a descriptor of what lies at the file's place, or -1. The process chose the place: to open a
+ * device or a pipe may do something, so this opens nothing.
+ */
+static int file_find(const struct runtime *r)
 {
-	return openat(r->directory, r->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return openat(r->directory, r->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Open the regular file FOUND for reading, without a wait for a lease on it. Return a descriptor or -1. */
+static int file_open(int found)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
 /* Open the directory of R's file, where the process PID sees it. Return false if that is impossible. */
@@ -103,7 +117,8 @@ struct runtime *runtime_new(pid_t pid, uid_t user, const char *path, const char 
 	r->domains = domains_new(rings);
 	if (!r->path || !r->domains || !directory_open(r, pid))
 		return runtime_free(r);
-	r->stale = file_open(r);
+	r->over = !rings->n;
+	r->stale = file_find(r);
 	(void)!getrandom(&seed, sizeof(seed), 0);
 	events = domains_events(r->domains);
 	r->translator = mprof_runtime_translator_new(&events, seed);
@@ -124,24 +139,17 @@ static bool is_same(int a, int b)
 	return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Map the file FD, and begin to read it if its header is complete. */
-static void map(struct runtime *r, int fd)
+/* Map the BYTES bytes of the file FD, and begin to read them if the header is complete. */
+static void map(struct runtime *r, int fd, uint64_t bytes)
 {
 	const struct mprof_runtime_memory memory = {.load = mapping_load, .context = &r->mapping};
 	enum mprof_status status;
-	struct stat st;
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != r->user) {
+	if (mapping_open(&r->mapping, fd, (size_t)bytes) < 0) {
 		give_up(r);
 		return;
 	}
-	if (!st.st_size)
-		return;
-	if (mapping_open(&r->mapping, fd, (size_t)st.st_size) < 0) {
-		give_up(r);
-		return;
-	}
-	status = mprof_runtime_layout_load(&r->layout, &memory, (uint64_t)st.st_size);
+	status = mprof_runtime_layout_load(&r->layout, &memory, bytes);
 	if (status == MPROF_OK)
 		r->reader = mprof_runtime_new(&memory, &r->layout);
 	if (r->reader)
@@ -153,13 +161,22 @@ static void map(struct runtime *r, int fd)
 
 static void find(struct runtime *r)
 {
-	int fd = file_open(r);
+	int found = file_find(r), fd = -1;
+	struct stat st;
 
-	if (fd < 0)
+	if (found < 0)
 		return;
-	if (r->stale < 0 || !is_same(fd, r->stale))
-		map(r, fd);
-	close(fd);
+	if (r->stale < 0 || !is_same(found, r->stale)) {
+		if (fstat(found, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != r->user)
+			give_up(r);
+		else if (st.st_size)
+			fd = file_open(found);
+	}
+	if (fd >= 0) {
+		map(r, fd, (uint64_t)st.st_size);
+		close(fd);
+	}
+	close(found);
 }
 
 /* Set the time until the next step by the number of WORDS that came in this one. */
@@ -180,7 +197,7 @@ void runtime_step(struct runtime *r)
 	if (!r->reader && !r->over)
 		find(r);
 	if (!r->reader || r->over) {
-		r->wait = r->over || r->searches++ > SEARCHES ? WAIT_MAX : WAIT_MIN;
+		r->wait = r->searches++ > SEARCHES ? WAIT_MAX : WAIT_MIN;
 		return;
 	}
 	totals = mprof_runtime_totals(r->reader);
@@ -193,7 +210,7 @@ void runtime_step(struct runtime *r)
 
 int runtime_wait(const struct runtime *r)
 {
-	return r->wait;
+	return r->over ? INT_MAX : r->wait;
 }
 
 uint64_t runtime_dropped(const struct runtime *r)

@@ -1,5 +1,6 @@
 """Test mprof-run with real programs, whose waits are known: run.py BUILD-DIRECTORY [TEST…]"""
 
+import ctypes
 import glob
 import json
 import lzma
@@ -22,6 +23,7 @@ RUN = os.path.join(daemons.BUILD, "client/run/mprof-run")
 OCAML = os.path.join(daemons.BUILD, "tests/integration/run/run-ocaml")
 TRACES = os.path.join(daemons.HERE, "../traces/ocaml5")
 RINGS = 64
+IN_OPEN, IN_CHANGE = 0x20, 0x06  # of inotify; it joins two events that are the same and follow each other
 RUNTIME = 1 << 52  # from the ids of OCaml's runtime to those in the trace
 
 # The calls that a program must have waited in, each for an object of this type ("" = for none).
@@ -428,6 +430,46 @@ class Processes(Case):
         build_id = subprocess.run(["readelf", "-n", TARGET], capture_output=True, text=True, check=True).stdout
         self.assertIn(next(module[2] for module in modules if module[3] == os.path.realpath(TARGET)), build_id)
 
+    def test_control_memory(self):
+        """A process cannot cut the memory that the keeper reads, and the keeper goes on."""
+        script = """if 1:
+            import array, os, socket, struct
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            s.connect("\\0" + os.environ["MPROF_RUN_SOCKET"])
+            s.send(struct.pack("=IIII", 0x31525550, 1, 0, 0))
+            _, extra, _, _ = s.recvmsg(16, socket.CMSG_SPACE(4))
+            fd = array.array("i", extra[0][2])[0]
+            for size in (0, 1 << 30):
+                try:
+                    os.ftruncate(fd, size)
+                    print("done")
+                except PermissionError:
+                    print("refused")
+        """
+        process = self.start("sh", "-c", f'{sys.executable} -c "$0"; exec {TARGET} uncontended', script, options=["--keep"])
+        self.assertEqual(process.communicate(timeout=120)[0], "refused\nrefused\n")
+        trace = self.trace(process.pid)
+        self.assertEqual(trace.counters["resident bytes"][-1], 0)
+
+    def test_no_runtime_directory(self):
+        """Where the directory for OCaml's files cannot be made, mprof-run says so and runs the program without it."""
+        rings, top = os.path.realpath("rings"), os.open(".", os.O_RDONLY)
+        self.addCleanup(os.close, top)
+        # The path has room for a short name, and none for the directory's.
+        try:
+            os.chdir("rings")
+            while (left := 4095 - 10 - len(rings)) > 0:
+                name = "d" * min(200, max(left - 1, 1))
+                os.mkdir(name)
+                os.chdir(name)
+                rings = f"{rings}/{name}"
+            words = [RUN, "--dir", ".", "sh", "-c", "echo ${MPROF_RUN_RUNTIME-none}; exit 3"]
+            done = subprocess.run(words, env={**os.environ, "MPROF_RUN_RUNTIME": "/outer"}, capture_output=True, text=True, check=False)
+        finally:
+            os.fchdir(top)
+        self.assertEqual((done.returncode, done.stdout), (3, "none\n"), done.stderr)
+        self.assertIn("runtime events of OCaml are not recorded", done.stderr)
+
     def test_the_default_directory(self):
         env = {**os.environ, "XDG_RUNTIME_DIR": os.path.abspath(".")}
         process = subprocess.Popen([RUN, TARGET, "hang"], env=env, stdout=subprocess.PIPE, text=True)
@@ -505,10 +547,10 @@ class Runtime(Case):
 
     THREADS = ("thread", "parent", "child", "resolver", "resolvee", "reader", "source", "sender", "receiver")
 
-    def play(self, mode, name, options=("--keep", "--ring", "4M")):
+    def play(self, mode, name, options=("--keep", "--ring", "4M"), env=()):
         with lzma.open(os.path.join(TRACES, f"{name}.events.xz")) as packed, open(f"{name}.events", "wb") as plain:
             shutil.copyfileobj(packed, plain)
-        env = {key: value for key, value in os.environ.items() if not key.startswith("OCAML")}
+        env = {**{key: value for key, value in os.environ.items() if not key.startswith("OCAML")}, **dict(env)}
         return self.start(OCAML, mode, f"{name}.events", options=options, env=env, stdin=subprocess.PIPE)
 
     def end(self, process):
@@ -586,10 +628,55 @@ class Runtime(Case):
             last = {event["counter"]: event["value"] for event in self.dump(f"{directory}/counters")}
             self.assertEqual(last["resident bytes"], 0, mode)
             # A file that is cut is given up, and each of its rings is damaged. A ring's lie is found at each reading.
-            least, most = {"link": (0, 0), "cut": (2, 10), "lie": (1, 10**6)}.get(mode, (1, 1))
+            least, most = {"cut": (2, 10), "lie": (1, 10**6)}.get(mode, (1, 1))
             self.assertTrue(least <= last["mprof-dropped"] <= most, f"{mode}: {last}")
             domains = glob.glob(f"{directory}/domain-*")
             self.assertIn(len(domains), {"cut": {0, 1, 2}, "lie": {2}}.get(mode, {0}), mode)
+
+    def opened(self, inotify):
+        """Return {name of a file in the watched directory: how often it was opened}."""
+        found, at = {}, 0
+        try:
+            data = os.read(inotify, 1 << 16)
+        except BlockingIOError:
+            return found
+        while at < len(data):
+            _, mask, _, bytes_ = struct.unpack_from("iIII", data, at)
+            name = data[at + 16 : at + 16 + bytes_].rstrip(b"\0").decode()
+            found[name] = found.get(name, 0) + bool(mask & IN_OPEN)
+            at += 16 + bytes_
+        return found
+
+    def test_not_opened(self):
+        """A path that names anything but a regular file of the process's user is never opened, neither before nor after the program makes it."""
+        os.mkdir("watched")
+        os.chmod("watched", 0o777)
+        os.mkfifo("watched/old")
+        libc = ctypes.CDLL(None, use_errno=True)
+        inotify = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.addCleanup(os.close, inotify)
+        self.assertGreater(libc.inotify_add_watch(inotify, b"watched", IN_OPEN | IN_CHANGE), 0)
+        env = {"OCAML_RUNTIME_EVENTS_DIR": os.path.abspath("watched")}
+        # The program itself opens the files that it makes, once.
+        for mode, least, most in (("garbage", 2, 99), ("fifo", 0, 0), ("link", 0, 0), *((("stranger", 1, 1),) if os.geteuid() == 0 else ())):
+            process = self.play(mode, "eio", env=env)
+            directory = self.recorded(process)
+            count = self.opened(inotify).get(f"{process.pid}.events", 0)
+            self.assertTrue(least <= count <= most, f"{mode}: {count}")
+            last = {event["counter"]: event["value"] for event in self.dump(f"{directory}/counters")}
+            self.assertEqual(last["mprof-dropped"], 1, mode)
+        path = os.path.abspath("watched/old").encode()
+        script = f"""if 1:
+            import os, socket, struct
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            s.connect("\\0" + os.environ["MPROF_RUN_SOCKET"])
+            s.send(struct.pack("=IIII", 0x31525550, 1, 0, {len(path)}) + {path!r})
+            print(struct.unpack("=IIQ", s.recv(16))[1])
+        """
+        process = self.start(sys.executable, "-c", script, options=["--keep"])
+        self.assertEqual(process.communicate(timeout=120)[0], "0\n")
+        self.quiet(self.directory(process.pid))
+        self.assertEqual(self.opened(inotify).get("old", 0), 0)
 
     def test_hostile_path(self):
         """Requests with paths that are no files of the process: the keeper opens no directory that the process cannot name, removes

@@ -4,12 +4,14 @@ The program runs on this machine, and sim/guest-shim.c puts it into a guest of t
 go through the guest's own ring to the store."""
 
 import contextlib
+import errno
 import fcntl
 import glob
 import json
 import lzma
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import threading
 import time
+import unittest
 
 import sim
 from sim import BUILD, PAGE, WIRE
@@ -26,6 +29,7 @@ TARGET = os.path.join(BUILD, "tests/integration/run/run-target")
 OCAML = os.path.join(BUILD, "tests/integration/run/run-ocaml")
 EVENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../traces/ocaml5/domains.events.xz")
 MIB = 1 << 20
+RM, ERROR = 13, 16  # types of XenStore's messages
 OWNER = re.compile(r"\d+\.\d+\.\d+")
 
 
@@ -37,6 +41,7 @@ class Proxy:
         self.listening = socket.socket(socket.AF_UNIX)
         self.listening.bind(path)
         self.listening.listen()
+        self.refuse = 0  # so many requests to remove a key fail
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -49,6 +54,10 @@ class Proxy:
         with contextlib.suppress(OSError, ValueError), connection, connection.makefile("rb") as file:
             while len(head := file.read(WIRE.size)) == WIRE.size:
                 body = file.read(WIRE.unpack(head)[3])
+                if self.refuse and WIRE.unpack(head)[0] == RM:
+                    self.refuse -= 1
+                    connection.sendall(WIRE.pack(ERROR, *WIRE.unpack(head)[1:3], 4) + b"EIO\0")
+                    continue
                 with self.lock:
                     self.guest._send(head + body)
                     head = self.guest._receive(WIRE.size)
@@ -273,6 +282,57 @@ class Run(Case):
             self.assertEqual(len(got), events.count(domain), domain)
         d.wait(lambda: not self.held(guest))
 
+    def test_ocaml_without_room(self):
+        """Without room for the rings of a process, or of its domains, its file of runtime events goes with it nevertheless."""
+        for taken in (64, 44):
+            with self.subTest(taken=taken):
+                guest = self.linux(taken, f"linux-{taken}")
+                with lzma.open(EVENTS) as packed, open("domains.events", "wb") as plain:
+                    plain.write(packed.read())
+                script = f'echo "$MPROF_RUN_RUNTIME"; read go; {OCAML} hang domains.events; echo ended; read go'
+                process = self.start(guest, "-c", script, ring="4M", program="sh", stdin=subprocess.PIPE)
+                directory = process.stdout.readline().strip()
+                self.addCleanup(shutil.rmtree, directory, True)
+                mine = self.streams(guest, process.pid, ["objects", "counters", "thread-01"])
+                with guest.proxy.lock, self.store.toolstack.transaction() as tx:
+                    for k in range(101, 101 + taken - (len(mine) if taken == 64 else 0)):
+                        self.store.toolstack.write(f"{guest.home}/data/mprof/stream/{k}/name", "other", tx)
+                process.stdin.write("\n")
+                process.stdin.flush()
+                self.assertEqual(process.stdout.readline(), "played\n")
+                (name,) = os.listdir(directory)
+                pid = int(name.split(".")[0])
+                if taken == 44:  # two rings for threads, and no domain
+                    self.streams(guest, pid, ["objects", "counters", "thread-01"])
+                self.assertFalse([keys for keys in self.keys(guest).values() if " domain-" in keys.get("name", "")])
+                process.stdin.write("\n")
+                process.stdin.flush()
+                self.assertEqual(process.stdout.readline(), "ended\n")
+                until = time.monotonic() + 60
+                while os.listdir(directory):
+                    self.assertLess(time.monotonic(), until, "the file is still there")
+                    time.sleep(0.02)
+                self.assertIsNone(process.poll())
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
+    def test_another_user_gets_no_device(self):
+        """A process that gave up the keeper's user gets no descriptor of /dev/xen/gntalloc."""
+        guest = self.linux()
+        script = """if 1:
+            import os, socket, struct
+            def ask(slot):
+                s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                s.connect("\\0" + os.environ["MPROF_RUN_SOCKET"])
+                s.send(struct.pack("=IIII", 0x31525550, 2, slot, 0))
+                data, extra, _, _ = s.recvmsg(16, socket.CMSG_SPACE(4))
+                print(struct.unpack("=IIQ", data)[1], len(extra))
+            ask(3)
+            os.setresuid(65534, 65534, 65534)
+            ask(4)
+        """
+        process = self.start(guest, "-c", script, program=sys.executable)
+        self.assertEqual(process.communicate(timeout=120)[0], f"0 1\n{errno.EACCES} 0\n")
+
     def test_the_guest_crashes(self):
         """Nobody withdraws anything: the rings are in place, and the capture has their end."""
         d = self.daemons()
@@ -474,6 +534,30 @@ class Embedded(Case):
         for name in ("first", "second", "third"):
             self.assertEqual(len(re.findall(rf'counter .*value=20000 .*"{name}"', said)), 1)
         self.assertNotIn('"child"', said)
+
+    def test_withdrawal_is_refused(self):
+        """XenStore refuses to remove the keys: the rings stay until it does, or until the process ends."""
+        for refuse, left in ((3, False), (1 << 30, True)):
+            with self.subTest(refuse=refuse):
+                guest = self.linux(7 if left else 6, f"linux-{left}")
+                process = self.begin(guest)
+                word, n, _ = process.stdout.readline().split()
+                self.assertEqual(word, "ready")
+                self.streams(guest, process.pid, [f"ring-{i:02}" for i in range(int(n))])
+                guest.proxy.refuse = refuse
+                process.stdin.write("\n")
+                process.stdin.flush()
+                if left:
+                    while guest.proxy.refuse > refuse - 2:
+                        self.assertIsNone(process.poll())
+                        time.sleep(0.01)
+                    self.assertEqual(len(self.held(guest)), int(n))
+                self.assertEqual(process.wait(timeout=60), 0)
+                self.assertEqual(len(self.keys(guest)), int(n) if left else 0)
+                if left:  # the next process that opens Xen removes them
+                    guest.proxy.refuse = 0
+                    self.begin(guest).stdout.readline()
+                    self.assertFalse([keys for keys in self.keys(guest).values() if keys["name"].startswith(f"shop.{process.pid} ")])
 
     def test_no_room(self):
         """Without grants nothing is recorded, and the program runs."""

@@ -128,7 +128,9 @@ struct mprof_publisher_xen {
  * mprof_tracer_stop(), if it wants to be.
  *
  * mprof_publisher_xen_close() withdraws all rings, waits until the collector has let go of them, and
- * frees them: call it after mprof_tracer_stop(). In a child of fork() it does nothing.
+ * frees them: call it after mprof_tracer_stop(). If XenStore refuses for some seconds to remove the keys,
+ * the rings stay until the process ends, and the next process that opens Xen removes the keys. In a child
+ * of fork() it does nothing.
  */
 int mprof_publisher_xen_open(struct mprof_publisher_xen *f, struct mprof_publisher *p, const char *name);
 void mprof_publisher_xen_close(struct mprof_publisher_xen *f);
