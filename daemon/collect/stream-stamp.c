@@ -8,6 +8,7 @@
 #include <mprof/ids.h>
 
 #include "clock.h"
+#include "guest.h"
 #include "stream.h"
 
 /* Watch the event behind the newest confirmed position, or find out whether it was written. */
@@ -37,6 +38,8 @@ static void position_watch(struct stream *stream, uint64_t now)
 
 void stream_stamp_poll(struct stream *stream, uint64_t now)
 {
+	if (!stream->guest->policy.vcpu)
+		return;
 	position_watch(stream, now);
 	stream->polled = now;
 }
@@ -47,7 +50,8 @@ void stream_stamp_chunk(struct stream *stream, const struct ring_chunk *chunk, c
 	uint32_t at = watch->mark.offset - chunk->offset;
 
 	stream->stepped = stream->stepped || chunk->clock;
-	if (!watch->on || chunk->tail || chunk->unproven || chunk->sequence < watch->mark.sequence)
+	if (!stream->guest->policy.vcpu || !watch->on || chunk->tail || chunk->unproven ||
+	    chunk->sequence < watch->mark.sequence)
 		return;
 	if (chunk->sequence > watch->mark.sequence) {
 		watch->on = false;

@@ -1,5 +1,6 @@
 /*
- * When events of a ring were written, by dom0's clock. A guest's clock is estimated from that.
+ * When events of a ring were written, by dom0's clock. A guest's clock is estimated from that. There are
+ * stamps only for guests whose policy has `vcpu`, because nothing else needs the estimate.
  */
 #ifndef COLLECT_STREAM_STAMP_H
 #define COLLECT_STREAM_STAMP_H

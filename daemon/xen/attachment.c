@@ -178,6 +178,7 @@ enum fault attachment_bind(struct attachment *attachment, uint32_t port)
 int attachment_poll(struct attachment *attachment, uint64_t now, uint64_t *next)
 {
 	struct stream *stream = &attachment->stream;
+	unsigned steps = attachment->clock.steps;
 	int r = stream_poll(stream, now, next);
 	bool idle, unmask;
 
@@ -191,6 +192,7 @@ int attachment_poll(struct attachment *attachment, uint64_t now, uint64_t *next)
 	       !stream->capture.wanted;
 	attachment->written = stream->ring.writer.written;
 	stream_clock_poll(&attachment->clock, stream, now);
+	attachment->domain->clock_steps += attachment->clock.steps - steps;
 	*next = kick_polled(&attachment->kick, stream->ring.writer.active, idle, now, *next, &unmask);
 	if (unmask)
 		xen_unmask(attachment->domain->host->xen, attachment->local);

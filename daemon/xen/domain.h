@@ -77,7 +77,8 @@ struct domain {
 	uint32_t refused;   /* set of 1 << enum fault: faults that were logged already */
 	struct attachment *attachments;
 	size_t n_attachments;
-	uint64_t pages;	 /* number of mapped pages */
+	unsigned clock_steps; /* how often polls of its rings found that the guest's clock had gone back */
+	uint64_t pages;	      /* number of mapped pages */
 	uint64_t map_at; /* when further pages may be mapped, CLOCK_MONOTONIC ns, because mapping blocks the loop */
 	bool offer;	 /* memtrace-port must be read */
 	uint32_t memtrace_port; /* memtrace-port as last read; 0 = none */

@@ -2,7 +2,8 @@
  * Begin, poll and end tracks.
  *
  * Questions to the helper are answered in their order. So the answer about a slot is about the last
- * question, and a slot is used again only when the helper has answered that it writes no more.
+ * question. A slot is used again only when the helper has answered that it writes no more, and the
+ * stream is detached, which reads what the helper wrote at last.
  */
 #include "vcpu-track.h"
 
@@ -78,17 +79,12 @@ void vcpu_slots_lost(struct host *host, uint64_t now)
 
 /* ---- the clock of the guest ------------------------------------------------------------------ */
 
-/*
- * Return the most exact bound of the rings' polls, or NULL if none is known. *STEPS is how often the
- * guest's clock went back, by all rings.
- */
-static const struct clock_bound *bound_best(const struct domain *domain, unsigned *steps)
+/* Return the most exact bound of the rings' polls, or NULL if none is known. */
+static const struct clock_bound *bound_best(const struct domain *domain)
 {
 	const struct clock_bound *best = NULL, *bound;
 
-	*steps = 0;
 	for (const struct attachment *a = domain->attachments; a; a = a->next) {
-		*steps += a->clock.steps;
 		bound = a->attached ? stream_clock_bound(&a->clock) : NULL;
 		if (bound && (!best || bound->uncertainty < best->uncertainty))
 			best = bound;
@@ -106,13 +102,13 @@ static void bound_store(const struct vcpu_track *track, const struct clock_bound
 
 /* ---- begin ----------------------------------------------------------------------------------- */
 
-static void track_begin(struct vcpu_track *track, const struct clock_bound *bound, unsigned steps, uint64_t now)
+static void track_begin(struct vcpu_track *track, const struct clock_bound *bound, uint64_t now)
 {
 	struct vcpu_slots *slots = slots_of(track);
 	struct host *host = track->domain->host;
 	uint32_t slot;
 
-	if (!host->helper || track->refused || track->streams >= VCPU_NUMBERS)
+	if (!host->helper)
 		return;
 	slot = slot_find(slots);
 	if (slot == VCPU_SLOTS)
@@ -123,7 +119,7 @@ static void track_begin(struct vcpu_track *track, const struct clock_bound *boun
 		return; /* the next poll asks again */
 	host_asked(host, now);
 	track->phase = VCPU_PHASE_ASKED;
-	track->steps = steps;
+	track->steps = track->domain->clock_steps;
 	slots->slots[slot] = (struct vcpu_slot){VCPU_SLOT_BEGINS, track};
 }
 
@@ -166,7 +162,9 @@ void vcpu_slots_answer(struct host *host, const struct helper_answer *answer, ui
 
 	if (!slot || (slot->state != VCPU_SLOT_BEGINS && slot->state != VCPU_SLOT_ENDS))
 		return;
-	if (slot->state == VCPU_SLOT_ENDS || answer->error) {
+	if (slot->state == VCPU_SLOT_ENDS && track && track->stream.guest) {
+		slot->state = VCPU_SLOT_READ;
+	} else if (slot->state == VCPU_SLOT_ENDS || answer->error) {
 		*slot = (struct vcpu_slot){0};
 	} else {
 		slot->state = VCPU_SLOT_ON;
@@ -190,20 +188,22 @@ void vcpu_slots_answer(struct host *host, const struct helper_answer *answer, ui
 
 void vcpu_track_step(struct vcpu_track *track, uint64_t now)
 {
+	bool wanted = track->domain->guest.policy.vcpu;
 	const struct clock_bound *bound;
-	unsigned steps;
 
 	if (!slots_of(track)->area || (track->phase != VCPU_PHASE_OFF && track->phase != VCPU_PHASE_ON))
 		return;
-	bound = bound_best(track->domain, &steps);
-	if (track->phase == VCPU_PHASE_ON) {
-		if (steps != track->steps || !track->domain->guest.policy.vcpu)
-			vcpu_track_end(track, now);
-		else if (bound)
-			bound_store(track, bound);
-	} else if (bound && track->domain->guest.policy.vcpu) {
-		track_begin(track, bound, steps, now);
+	if (track->phase == VCPU_PHASE_OFF && (!wanted || track->refused || track->streams >= VCPU_NUMBERS))
+		return;
+	if (track->phase == VCPU_PHASE_ON && (!wanted || track->steps != track->domain->clock_steps)) {
+		vcpu_track_end(track, now);
+		return;
 	}
+	bound = bound_best(track->domain);
+	if (bound && track->phase == VCPU_PHASE_ON)
+		bound_store(track, bound);
+	else if (bound)
+		track_begin(track, bound, now);
 }
 
 /* ---- polls ----------------------------------------------------------------------------------- */
@@ -275,14 +275,16 @@ void vcpu_track_detach(struct vcpu_track *track)
 
 	if (track->phase == VCPU_PHASE_OFF)
 		return;
+	stream_detach(&track->stream);
 	slot = &slots_of(track)->slots[track->slot];
 	if (slot->track == track) {
 		slot->track = NULL;
 		/* If there is no room for the question now, vcpu_slots_pulse() asks. */
 		if (slot->state == VCPU_SLOT_ON)
 			slot_end(track->domain->host, track->slot);
+		else if (slot->state == VCPU_SLOT_READ)
+			*slot = (struct vcpu_slot){0};
 	}
-	stream_detach(&track->stream);
 	schedule_remove(&track->domain->host->collector->schedule, &track->task);
 	track->phase = VCPU_PHASE_OFF;
 }

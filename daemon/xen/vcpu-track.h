@@ -4,7 +4,7 @@
  *
  * A track belongs to a run. It begins when the policy wants it and the clock of the guest is known.
  * It ends with the run, with a suspension, or when the guest's clock goes back; then its slot is free
- * as soon as the helper has answered.
+ * as soon as the helper has answered and the stream is detached.
  */
 #ifndef XEN_VCPU_TRACK_H
 #define XEN_VCPU_TRACK_H
@@ -44,12 +44,18 @@ struct vcpu_track {
 	bool end_asked;	   /* ENDING: the helper was asked to end */
 	uint64_t end_by;   /* ENDING: when to go on without its answer, CLOCK_MONOTONIC ns */
 	uint64_t leave_at; /* ENDED: when to detach the stream if the run goes on, CLOCK_MONOTONIC ns */
-	unsigned steps;	   /* how often the guest's clock had gone back when the track began */
+	unsigned steps;	   /* the domain's CLOCK_STEPS when the track began */
 	struct memory_array memory;
 	struct stream stream;
 };
 
-enum vcpu_slot_state { VCPU_SLOT_FREE, VCPU_SLOT_BEGINS, VCPU_SLOT_ON, VCPU_SLOT_ENDS };
+enum vcpu_slot_state {
+	VCPU_SLOT_FREE,
+	VCPU_SLOT_BEGINS, /* the helper was asked to begin */
+	VCPU_SLOT_ON,	  /* the helper writes */
+	VCPU_SLOT_ENDS,	  /* the helper was asked to end */
+	VCPU_SLOT_READ,	  /* nobody writes any more, and the track still reads */
+};
 
 /* The slots of the host. */
 struct vcpu_slots {

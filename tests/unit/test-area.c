@@ -168,6 +168,24 @@ static void test_times(void)
 	CHECK(!mprof_area_free(a) && !mprof_area_free(NULL));
 }
 
+/* The runs of a thread are not in the order of time where a guest's clock went back. */
+static void test_order(void)
+{
+	const struct mprof_area_totals *all;
+	struct mprof_area *a;
+	struct fake f;
+	uint32_t thread;
+
+	fake_init(&f);
+	thread = add(&f, 0, 1000, 0, 0, 1);
+	run(&f, thread, 600, 700);
+	run(&f, thread, 100, 150);
+	a = area(&f, 0, 400, 0, UINT32_MAX);
+	all = mprof_area_totals(a);
+	CHECK(all->running.total_ns == 50 && all->waiting.total_ns == 350);
+	mprof_area_free(a);
+}
+
 static void test_waits(void)
 {
 	static const struct {
@@ -285,6 +303,7 @@ static void test_no_memory(void)
 int main(void)
 {
 	CHECK_RUN(test_times);
+	CHECK_RUN(test_order);
 	CHECK_RUN(test_waits);
 	CHECK_RUN(test_list);
 	CHECK_RUN(test_random);

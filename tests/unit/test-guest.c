@@ -971,6 +971,7 @@ static void test_stamps(void)
 
 		if (!world_init(&w, "web", 64u * MIB, MIB, NS_PER_S))
 			break;
+		w.guest.policy.vcpu = true;
 		first = w.toys[1].time + 10;
 		for (unsigned i = 0; i < ARRAY_SIZE(written); i++) {
 			const struct stream_stamp *stamp = &w.streams[1].stamp;
@@ -995,6 +996,22 @@ static void test_stamps(void)
 	}
 }
 
+/* A guest whose vCPUs are not recorded has no stamps, and nothing is watched for them. */
+static void test_no_stamps(void)
+{
+	struct world w;
+
+	if (!world_init(&w, "web", 64u * MIB, MIB, NS_PER_S))
+		return;
+	for (unsigned i = 0; i < 1000; i++) {
+		toy_write(&w.toys[1], 1);
+		poll_stream(&w, 1);
+	}
+	CHECK_EQ_UINT(w.streams[1].stamp.number, 0);
+	CHECK(!w.streams[1].watch.on && !w.streams[1].polled);
+	world_deinit(&w);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_interrupted_poll);
@@ -1017,5 +1034,6 @@ int main(void)
 	CHECK_RUN(test_counters);
 	CHECK_RUN(test_without_memory);
 	CHECK_RUN(test_stamps);
+	CHECK_RUN(test_no_stamps);
 	return check_done();
 }

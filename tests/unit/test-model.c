@@ -100,14 +100,58 @@ static void test_ran_beside(void)
 
 		for (uint32_t a = t->first_activation; a != MPROF_NONE; a = v->activations[a].next, ran++)
 			sum += v->activations[a].end - v->activations[a].start;
+		/* No thread is before the first event. */
 		if (t->id == 7)
-			CHECK_EQ_UINT(sum, 40 + 140); /* no event is before time 0 */
+			CHECK_EQ_UINT(sum, 40);
 		if (t->id == 8)
-			CHECK_EQ_UINT(sum, 60);
+			CHECK_EQ_UINT(sum, 10);
 		if (t->id == 8) /* it lives as long as what it does */
 			CHECK(t->end >= 9000);
 	}
-	CHECK_EQ_UINT(ran, 3);
+	CHECK_EQ_UINT(ran, 2);
+	mprof_model_free(m);
+}
+
+/* Return how long the thread ran, by its activations, which must be inside of it and must not overlap. */
+static uint64_t running(const struct mprof_model_view *v, uint32_t stream, int64_t id)
+{
+	const struct mprof_thread *t = thread(v, stream, id);
+	uint64_t sum = 0, at = t->start;
+
+	for (uint32_t a = t->first_activation; a != MPROF_NONE; a = v->activations[a].next) {
+		CHECK(v->activations[a].start >= at && v->activations[a].end <= t->end);
+		at = v->activations[a].end;
+		sum += at - v->activations[a].start;
+	}
+	return sum;
+}
+
+/* A duration called running adds no time before its thread, and none twice. */
+static void test_ran_once(void)
+{
+	const struct mprof_model_view *v;
+	struct mprof_model *m;
+	uint32_t s;
+
+	m = fresh(&s);
+	CHECK_EQ_INT(add(m, s, 100, MPROF_EVENT_switch, 1, 0, NULL), MPROF_OK);
+	CHECK_EQ_INT(add(m, s, 150, MPROF_EVENT_extra, 1, 30, "running"), MPROF_OK);
+	CHECK_EQ_INT(add(m, s, 200, MPROF_EVENT_switch, 2, 0, NULL), MPROF_OK);
+	CHECK_EQ_INT(add(m, s, 220, MPROF_EVENT_extra, 1, 100, "running"), MPROF_OK);
+	CHECK_EQ_INT(add(m, s, 240, MPROF_EVENT_extra, 1, 30, "running"), MPROF_OK);
+	CHECK_EQ_INT(add(m, s, 240, MPROF_EVENT_extra, 1, 5, "running"), MPROF_OK);
+	CHECK_EQ_INT(add(m, s, 250, MPROF_EVENT_creates, 1, 9, NULL), MPROF_OK);
+	CHECK_EQ_INT(add(m, s, 270, MPROF_EVENT_extra, 9, 100, "running"), MPROF_OK);
+	CHECK_EQ_INT(add(m, s, 280, MPROF_EVENT_extra, 2, 20, "running"), MPROF_OK);
+	CHECK_EQ_INT(add(m, s, 400, MPROF_EVENT_switch, 5, 0, NULL), MPROF_OK);
+	CHECK_EQ_INT(add(m, s, 420, MPROF_EVENT_extra, 5, 50, "running"), MPROF_OK);
+	CHECK_EQ_INT(add(m, s, 430, MPROF_EVENT_switch, -1, 0, NULL), MPROF_OK);
+	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
+	v = mprof_model_view(m);
+	CHECK_EQ_UINT(running(v, s, 1), 140);
+	CHECK_EQ_UINT(running(v, s, 2), 200);
+	CHECK_EQ_UINT(running(v, s, 5), 60);
+	CHECK_EQ_UINT(running(v, s, 9), 20);
 	mprof_model_free(m);
 }
 
@@ -650,6 +694,7 @@ int main(void)
 	CHECK_RUN(test_empty);
 	CHECK_RUN(test_pieces);
 	CHECK_RUN(test_ran_beside);
+	CHECK_RUN(test_ran_once);
 	CHECK_RUN(test_misuse);
 	CHECK_RUN(test_streams);
 	CHECK_RUN(test_gap);

@@ -362,6 +362,31 @@ class Ends(Vcpu):
         self.lasting(d, "web", 0, "running", number=NUMBER + 1)
         self.assertLess(self.durations(d, "web", NUMBER + 1)[0][3], time.monotonic_ns() + AHEAD - 900 * sim.SECOND)
 
+    def test_withdrawn(self):
+        """When a ring goes away whose guest's clock went back once, the stream goes on."""
+        d = self.daemons(ON)
+        guest = self.guest(5, "web")
+        self.begin(guest, "running")
+        self.stream(d, "web")
+        ring = guest.ring()
+        self.addCleanup(ring.close)
+        ring.base = time.monotonic_ns() + AHEAD
+        ring.add(1)
+        guest.publish(ring, stream=1)
+        writer = Writer(ring)
+        self.addCleanup(writer.close)
+        self.stream(d, "web", 1)
+        d.wait(lambda: len(events_of(d.trace("web", "?stream=1"))) > 100)
+        writer.back = 100 * sim.SECOND
+        self.stream(d, "web", NUMBER + 1)
+        self.lasting(d, "web", 0, "running", number=NUMBER + 1)
+        writer.close()
+        guest.withdraw(1)
+        d.wait(lambda: "ring withdrawn: stream=1" in d.said())
+        lengths = [end - begin for *_, begin, end in self.durations(d, "web", NUMBER + 1)]
+        self.lasting(d, "web", 0, "running", sum(lengths) / sim.SECOND + 2.0, number=NUMBER + 1)
+        self.assertEqual({s["stream"] for s in d.domain("web")["streams"]}, {0, 1, NUMBER, NUMBER + 1})
+
     def test_helper_dies(self):
         """The rest is recorded as ever, and the death of the guest has its capture."""
         d = self.daemons(ON)

@@ -315,19 +315,31 @@ static void on_gc(const struct step *step)
 		};
 }
 
-/* Add the time in which THREAD ran beside the running thread of its stream, as a vCPU does. */
+/*
+ * Add the time in which THREAD ran beside the running thread of its stream, as a vCPU does. Leave out the
+ * time before the thread began, and the time that its activations have, also the one that goes on.
+ */
 static void ran_beside(const struct step *step, uint32_t thread)
 {
-	uint64_t took = (uint64_t)step->e->number;
+	struct grow *list = &step->m->arrays[MODEL_ACTIVATIONS];
+	const struct mprof_activation *all = list->items;
+	struct mprof_thread *t = model_thread(step->m, thread);
+	uint64_t took = (uint64_t)step->e->number, to = step->time, from = to > took ? to - took : 0;
 
-	*(struct mprof_activation *)grow_take(&step->m->arrays[MODEL_ACTIVATIONS], sizeof(struct mprof_activation)) =
-		(struct mprof_activation){
-			.start = step->time > took ? step->time - took : 0,
-			.end = step->time,
-			.thread = thread,
-			.next = MPROF_NONE,
-		};
-	model_thread(step->m, thread)->first_activation = step->m->arrays[MODEL_ACTIVATIONS].n - 1;
+	from = from > t->start ? from : t->start;
+	if (t->first_activation != MPROF_NONE && from < all[t->first_activation].end)
+		from = all[t->first_activation].end;
+	if (step->s->running == thread && to > step->s->since)
+		to = step->s->since;
+	if (from >= to)
+		return;
+	*(struct mprof_activation *)grow_take(list, sizeof(struct mprof_activation)) = (struct mprof_activation){
+		.start = from,
+		.end = to,
+		.thread = thread,
+		.next = MPROF_NONE,
+	};
+	t->first_activation = list->n - 1;
 }
 
 static void on_duration(const struct step *step)
