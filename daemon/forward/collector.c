@@ -73,7 +73,8 @@ static int connect_collector(struct collector_client *c)
 	if (c->fd < 0)
 		return -errno;
 	if (connect(c->fd, (const struct sockaddr *)&c->address, sizeof(c->address)) < 0) {
-		r = -errno;
+		/* A collector that ended removes its socket. -ENOENT is kept for its answer 404. */
+		r = errno == ENOENT ? -ECONNREFUSED : -errno;
 		disconnect(c);
 		return r;
 	}

@@ -45,8 +45,11 @@ struct forwarder {
 	char last[512];	       /* sentence of the last failure, to log it once */
 	struct row rows[ROWS];
 	size_t n_rows;
-	int64_t later[ROWS]; /* rows that the hub takes later */
+	/* Rows that the hub takes later: all are tried again at LATER_AT, CLOCK_MONOTONIC ns. */
+	int64_t later[ROWS];
 	size_t n_later;
+	uint64_t later_at, later_wait; /* LATER_WAIT: how long the next ones wait, ns */
+	char later_state[6];	       /* SQLSTATE of the last of them, to log it once */
 };
 
 static void forwarder_deinit(struct forwarder *f)
@@ -56,31 +59,6 @@ static void forwarder_deinit(struct forwarder *f)
 	collector_free(f->collector);
 	reader_free(f->r);
 	*f = (struct forwarder){0};
-}
-
-static int forwarder_init(struct forwarder *f, const struct config *config, const struct forwarder_options *options,
-			  char *sentence, size_t size)
-{
-	char error[256];
-
-	*f = (struct forwarder){.options = options, .backoff = BACKOFF_NS};
-	if (!*config->fleet_connection) {
-		snprintf(sentence, size, "the configuration names no hub: write connection in the section [fleet]");
-		return -EINVAL;
-	}
-	if (!hub_connection_ok(config->fleet_connection, error, sizeof(error))) {
-		snprintf(sentence, size, "connection in [fleet] is no connection string of libpq: %s", error);
-		return -EINVAL;
-	}
-	if (mkdir(options->own, 0750) < 0 && errno != EEXIST) {
-		snprintf(sentence, size, "%s cannot be made: %s", options->own, strerror(errno));
-		return -errno;
-	}
-	snprintf(sentence, size, "out of memory");
-	if (reader_new(&f->r, options->state) < 0 || hub_new(&f->hub, config->fleet_connection) < 0 ||
-	    collector_new(&f->collector, options->run) < 0)
-		return -ENOMEM;
-	return sender_init(&f->sender, f->r, f->hub, f->collector, config->fleet_rate);
 }
 
 /*
@@ -102,15 +80,11 @@ static void report(struct forwarder *f, bool is_idle)
 	(void)collector_report(f->collector, total);
 }
 
-/* Wait for NS, a half more or less, and meanwhile report. */
-static void back_off(struct forwarder *f, uint64_t ns)
+/* Wait until UNTIL, and meanwhile report. */
+static void wait_until(void *context, uint64_t until)
 {
-	uint32_t random = 0;
-	uint64_t until;
+	struct forwarder *f = context;
 
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		random = 1u << 31;
-	until = clock_mono() + ns / 2 + (uint64_t)((double)ns * ((double)random / 4294967296.0));
 	for (uint64_t now = clock_mono(); now < until; now = clock_mono()) {
 		uint64_t left = until - now < NS_PER_S ? until - now : NS_PER_S;
 
@@ -120,29 +94,48 @@ static void back_off(struct forwarder *f, uint64_t ns)
 	}
 }
 
+/* Return the time in NS, a half more or less: hosts do not come all at once. */
+static uint64_t time_in(uint64_t ns)
+{
+	uint32_t random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = 1u << 31;
+	return clock_mono() + ns / 2 + (uint64_t)((double)ns * ((double)random / 4294967296.0));
+}
+
+static uint64_t longer(uint64_t ns)
+{
+	return ns * 2 > BACKOFF_MOST_NS ? BACKOFF_MOST_NS : ns * 2;
+}
+
 /* Wait longer after each failure. */
 static void failed(struct forwarder *f)
 {
 	uint64_t ns = f->backoff;
 
-	f->backoff = ns * 2 > BACKOFF_MOST_NS ? BACKOFF_MOST_NS : ns * 2;
-	back_off(f, ns);
+	f->backoff = longer(ns);
+	wait_until(f, time_in(ns));
 }
 
-/* Log why the hub does not take something, unless that was logged last. */
-static void tell(struct forwarder *f, int r)
+/* Log that SUBJECT fails and why, unless that was logged last. */
+static void tell(struct forwarder *f, const char *subject, const char *sentence)
 {
-	const char *sentence = r < 0 ? strerror(-r) : hub_sentence(f->hub);
-
 	if (strcmp(f->last, sentence) == 0)
 		return;
-	log_warning("%s: %s",
-		    r == HUB_E_STRANGER			   ? "The hub takes nothing of this host"
-		    : r == HUB_E_LATER || r == HUB_E_AGAIN ? "The hub does not take something of this host now"
-							   : "The hub cannot be used",
-		    sentence);
+	log_warning("%s: %s", subject, sentence);
 	snprintf(f->last, sizeof(f->last), "%s", sentence);
 	sd_notifyf(0, "STATUS=%s", sentence);
+}
+
+/* Log why the hub takes a row later. Sentences of one SQLSTATE differ in the row's numbers. */
+static void tell_later(struct forwarder *f)
+{
+	if (strcmp(f->later_state, hub_state(f->hub)) == 0)
+		return;
+	log_warning("The hub does not take something of this host now: %s", hub_sentence(f->hub));
+	snprintf(f->later_state, sizeof(f->later_state), "%s", hub_state(f->hub));
+	sd_notifyf(0, "STATUS=%s", hub_sentence(f->hub));
 }
 
 /* The hub says hello with another epoch than before: it may have lost something. */
@@ -169,14 +162,15 @@ static int greet(struct forwarder *f)
 	struct hub_hello hello;
 	int r;
 
-	if (hub_connected(f->hub) && clock_mono() - f->hello_at < HELLO_NS)
+	if (hub_connected(f->hub) && f->hello_at && clock_mono() - f->hello_at < HELLO_NS)
 		return 0;
 	r = reader_ready(f->r);
 	if (r == 0)
 		r = reader_archive(f->r, archive);
 	if (r != 0) {
 		if (r == ARCHIVE_E_NEWER)
-			log_warning("The archive was written by a newer version of mprofd: install that one here, too");
+			tell(f, "The archive cannot be used",
+			     "it was written by a newer version of mprofd: install that one here, too");
 		return SENDER_E_ARCHIVE;
 	}
 	if (!hub_connected(f->hub))
@@ -185,6 +179,7 @@ static int greet(struct forwarder *f)
 	if (r != 0)
 		return r;
 	f->hello_at = clock_mono();
+	memcpy(f->sender.keeps_since, hello.keeps_since, sizeof(f->sender.keeps_since));
 	own_state_read(f->options->own, epoch);
 	if (strcmp(epoch, hello.epoch) != 0)
 		r = new_epoch(f, &hello, !*epoch);
@@ -192,10 +187,10 @@ static int greet(struct forwarder *f)
 		report(f, true);
 		log_info("Connected to the hub");
 		sd_notify(0, "STATUS=Connected to the hub");
-		f->last[0] = '\0';
+		f->last[0] = f->later_state[0] = '\0';
 	}
 	if (r != 0)
-		f->hello_at = 0;
+		f->hello_at = 0; /* compare again */
 	return r;
 }
 
@@ -211,6 +206,24 @@ static int note_row(void *context, const struct reader_outbox *outbox)
 	return 0;
 }
 
+/* Keep ID, of a row in f->rows, as one that the hub takes later. */
+static void note_later(struct forwarder *f, int64_t id)
+{
+	size_t kept = 0;
+
+	/* Forget those that are not in f->rows any more. At most ROWS - 1 are left, as ID is none of them. */
+	for (size_t i = 0; i < f->n_later; i++)
+		for (size_t j = 0; j < f->n_rows; j++)
+			if (f->rows[j].outbox.id == f->later[i])
+				f->later[kept++] = f->later[i];
+	f->n_later = kept;
+	if (f->n_later == 0) {
+		f->later_at = time_in(f->later_wait);
+		f->later_wait = longer(f->later_wait);
+	}
+	f->later[f->n_later++] = id;
+}
+
 static bool is_later(const struct forwarder *f, int64_t id)
 {
 	for (size_t i = 0; i < f->n_later; i++)
@@ -224,6 +237,8 @@ static int next_row(struct forwarder *f, struct row **row)
 {
 	int r;
 
+	if (f->n_later && clock_mono() >= f->later_at)
+		f->n_later = 0;
 	f->n_rows = 0;
 	r = reader_ready(f->r);
 	if (r == 0)
@@ -234,32 +249,42 @@ static int next_row(struct forwarder *f, struct row **row)
 	return r == 0 ? 0 : SENDER_E_ARCHIVE;
 }
 
-/* There is nothing to send now: wait for a commit, or try again what the hub takes later. */
+/* There is nothing to send now: wait for a commit, or until what the hub takes later is tried again. */
 static void idle(struct forwarder *f)
 {
-	if (f->n_later) {
+	uint64_t now = clock_mono(), ms = IDLE_MS;
+
+	if (f->n_rows == 0) { /* everything was sent */
 		f->n_later = 0;
-		failed(f);
-		return;
+		f->later_wait = BACKOFF_NS;
+		if (*f->later_state)
+			sd_notify(0, "STATUS=Connected to the hub");
+		f->later_state[0] = '\0';
+	} else if (f->later_at < now + ms * NS_PER_MS) {
+		ms = f->later_at > now ? (f->later_at - now) / NS_PER_MS + 1 : 0;
 	}
-	collector_wait(f->collector, IDLE_MS);
+	collector_wait(f->collector, (unsigned)ms);
 }
 
-/* Act on the failure R to send ROW, or to find one. */
+/* Act on the failure R to greet, to find a row, or to send ROW. */
 static void act(struct forwarder *f, const struct row *row, int r)
 {
-	if (r == SENDER_E_ARCHIVE && !row) {
-		back_off(f, ARCHIVE_NS);
+	bool is_greeted = !hub_connected(f->hub) || f->hello_at;
+
+	if (r == SENDER_E_ARCHIVE && !row && is_greeted) {
+		wait_until(f, time_in(ARCHIVE_NS));
 		return;
 	}
-	if (r != SENDER_E_ARCHIVE)
-		tell(f, r);
 	if (row && (r == HUB_E_LATER || r == HUB_E_AGAIN)) {
-		f->later[f->n_later++] = row->outbox.id;
-		if (f->n_later < ROWS)
-			return;
-		f->n_later = 0;
+		tell_later(f);
+		note_later(f, row->outbox.id);
+		return;
 	}
+	if (r == SENDER_E_ARCHIVE && !is_greeted)
+		tell(f, "What the hub has cannot be compared now", "the archive or mprofd cannot be used");
+	else if (r != SENDER_E_ARCHIVE)
+		tell(f, r == HUB_E_STRANGER ? "The hub takes nothing of this host" : "The hub cannot be used",
+		     r < 0 ? strerror(-r) : hub_sentence(f->hub));
 	if (r == HUB_E_STRANGER) {
 		hub_close(f->hub);
 		f->backoff = f->backoff < STRANGER_NS ? STRANGER_NS : f->backoff;
@@ -286,11 +311,51 @@ static void step(struct forwarder *f)
 		idle(f);
 }
 
+static bool config_ok(const struct config *config, char *sentence, size_t size)
+{
+	char error[256];
+
+	if (!*config->fleet_connection) {
+		snprintf(sentence, size, "the configuration names no hub: write connection in the section [fleet]");
+		return false;
+	}
+	if (!hub_connection_ok(config->fleet_connection, error, sizeof(error))) {
+		snprintf(sentence, size, "connection in [fleet] is no connection string of libpq: %s", error);
+		return false;
+	}
+	return true;
+}
+
+static int forwarder_init(struct forwarder *f, const struct config *config, const struct forwarder_options *options,
+			  char *sentence, size_t size)
+{
+	*f = (struct forwarder){.options = options, .backoff = BACKOFF_NS, .later_wait = BACKOFF_NS};
+	if (mkdir(options->own, 0750) < 0 && errno != EEXIST) {
+		snprintf(sentence, size, "%s cannot be made: %s", options->own, strerror(errno));
+		return -errno;
+	}
+	snprintf(sentence, size, "out of memory");
+	if (reader_new(&f->r, options->state) < 0 || hub_new(&f->hub, config->fleet_connection) < 0 ||
+	    collector_new(&f->collector, options->run) < 0)
+		return -ENOMEM;
+	f->sender = (struct sender){.r = f->r,
+				    .hub = f->hub,
+				    .collector = f->collector,
+				    .wait = wait_until,
+				    .context = f,
+				    .rate = config->fleet_rate};
+	return sender_init(&f->sender);
+}
+
 int forwarder_run(const struct config *config, const struct forwarder_options *options, char *sentence, size_t size)
 {
 	struct forwarder *f = calloc(1, sizeof(*f));
-	int r = f ? forwarder_init(f, config, options, sentence, size) : -ENOMEM;
+	bool ok = config_ok(config, sentence, size);
+	int r;
 
+	if (!f)
+		snprintf(sentence, size, "out of memory");
+	r = f && ok ? forwarder_init(f, config, options, sentence, size) : -ENOMEM;
 	if (r == 0) {
 		sd_notify(0, "READY=1");
 		for (;;)
@@ -299,5 +364,5 @@ int forwarder_run(const struct config *config, const struct forwarder_options *o
 	if (f)
 		forwarder_deinit(f);
 	free(f);
-	return 1;
+	return ok ? 1 : 2;
 }

@@ -13,8 +13,8 @@ struct forwarder_options {
 };
 
 /*
- * Send the outbox until the process is killed, which may happen at any time. Return 1 with a
- * sentence in SENTENCE (SIZE bytes) if it cannot begin.
+ * Send the outbox until the process is killed, which may happen at any time. Return the exit code with
+ * a sentence in SENTENCE (SIZE bytes) if it cannot begin: 2 if CONFIG is wrong, else 1.
  */
 int forwarder_run(const struct config *config, const struct forwarder_options *options, char *sentence, size_t size);
 

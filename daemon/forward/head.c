@@ -11,8 +11,10 @@
 
 #include "clock.h"
 
-#define GAPS_MOST     512u /* gaps that a head names; their JSON fits into the hub's 64 KiB */
-#define STREAMS_MOST  256u /* streams that a head describes */
+#define HEAD_MOST     65000u /* bytes of a head as the hub writes it; it takes 65,536 */
+#define GAPS_MOST     512u   /* gaps that a head names at most */
+#define STREAMS_MOST  256u   /* streams that a head describes at most */
+#define TEXT_MOST     1024u  /* bytes of another text than the guest's name */
 #define RANGES_MOST   4096u
 #define NAME_MOST     255u
 #define COMPACT_FLAGS (JSON_COMPACT | JSON_SORT_KEYS)
@@ -39,7 +41,7 @@ static json_t *digits(uint64_t number)
 /* Return TEXT as JSON; bytes that are not UTF-8, and what is too long, become an empty text. */
 static json_t *text_of(const char *text)
 {
-	json_t *json = text && strlen(text) <= 4096 ? json_string(text) : NULL;
+	json_t *json = text && strlen(text) <= TEXT_MOST ? json_string(text) : NULL;
 
 	return json ? json : json_string("");
 }
@@ -56,9 +58,11 @@ static int on_run(void *context, const struct archive_run *run)
 {
 	json_t *head = context;
 	char name[NAME_MOST + 1];
+	json_t *guest;
 
 	snprintf(name, sizeof(name), "%s", run->name);
-	json_object_set_new(head, "guest", text_of(*name ? name : "?"));
+	guest = *name ? json_string(name) : NULL;
+	json_object_set_new(head, "guest", guest ? guest : json_string("?"));
 	set_text(head, "uuid", run->uuid);
 	if (run->domid >= 0)
 		json_object_set_new(head, "domid", json_integer(run->domid));
@@ -69,13 +73,19 @@ static int on_run(void *context, const struct archive_run *run)
 	return 0;
 }
 
+/* HEAD does not list all that there is. */
+static int cut(json_t *head)
+{
+	return json_object_set_new(head, "cut", json_true()) ? -ENOMEM : 0;
+}
+
 static int on_stream(void *context, const struct reader_stream *stream)
 {
 	const struct archive_stream *s = &stream->stream;
-	json_t *streams = context, *one;
+	json_t *head = context, *streams = json_object_get(head, "streams"), *one;
 
 	if (json_array_size(streams) >= STREAMS_MOST)
-		return 0;
+		return cut(head);
 	one = json_pack("{s:I, s:i, s:I, s:i, s:i}", "id", (json_int_t)s->id, "number", (int)s->number, "ring_bytes",
 			(json_int_t)s->ring_bytes, "ring_packets", (int)s->ring_packets, "flags",
 			(int)(s->flags & ARCHIVE_STREAM_WRITERS));
@@ -83,9 +93,34 @@ static int on_stream(void *context, const struct reader_stream *stream)
 	return json_array_append_new(streams, one) ? -ENOMEM : 0;
 }
 
+/* Remove the second half of LIST, an array. Return false if it is empty. */
+static bool halve(json_t *list)
+{
+	size_t n = json_array_size(list);
+
+	for (size_t i = n; i-- > n / 2;)
+		json_array_remove(list, i);
+	return n > 0;
+}
+
+/*
+ * Shorten the lists of HEAD until the hub takes it: what a guest does makes gaps and names streams. The
+ * hub's text has a blank behind each comma and colon, as jansson has without JSON_COMPACT.
+ */
+static void shorten(json_t *head)
+{
+	while (json_dumpb(head, NULL, 0, JSON_SORT_KEYS) > HEAD_MOST) {
+		(void)cut(head);
+		if (!halve(json_object_get(head, "gaps")) && !halve(json_object_get(head, "streams")))
+			return;
+	}
+}
+
 /* Write HEAD to *JSON, and release it. */
 static int dump(json_t *head, int r, char **json)
 {
+	if (r == 0)
+		shorten(head);
 	*json = r == 0 ? json_dumps(head, COMPACT_FLAGS) : NULL;
 	json_decref(head);
 	return r == 0 && !*json ? -ENOMEM : r;
@@ -96,10 +131,10 @@ int head_of_run(struct reader *r, int64_t run, char **json, size_t *streams)
 	json_t *head = json_object(), *list = json_array();
 	int rc = reader_run(r, run, on_run, head);
 
-	if (rc == 0)
-		rc = reader_streams(r, run, on_stream, list);
-	*streams = json_array_size(list);
 	json_object_set_new(head, "streams", list);
+	if (rc == 0)
+		rc = reader_streams(r, run, on_stream, head);
+	*streams = json_array_size(list);
 	return dump(head, rc, json);
 }
 
@@ -140,7 +175,7 @@ static int on_range(void *context, const struct reader_capture_range *range)
 	head->ranges = more;
 	head->ranges[head->n_ranges++] = range->range;
 	if (json_array_size(reading->streams) >= STREAMS_MOST)
-		return 0;
+		return cut(reading->json);
 	one = json_pack("{s:I, s:i, s:o, s:o, s:I, s:I}", "id", (json_int_t)range->range.stream, "number",
 			(int)range->number, "first_sequence", digits(range->range.first_sequence), "last_sequence",
 			digits(range->range.last_sequence), "last_offset", (json_int_t)range->range.last_offset,
@@ -178,7 +213,7 @@ static int on_gap(void *context, const struct archive_gap *gap)
 	if (strcmp(gap->kind, "lost") == 0)
 		reading->lost += gap->packets;
 	if (json_array_size(reading->gaps) >= GAPS_MOST)
-		return 0;
+		return cut(reading->json);
 	one = json_pack("{s:I, s:o, s:o, s:o, s:I, s:o, s:I, s:b}", "stream", (json_int_t)reading->stream, "kind",
 			text_of(gap->kind), "reason", text_of(gap->reason), "after_sequence",
 			digits(gap->after_sequence), "after_offset", (json_int_t)gap->after_offset, "next_sequence",

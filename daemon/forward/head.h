@@ -13,8 +13,8 @@ struct head {
 };
 
 /*
- * Read the head of CAPTURE. Return 0, -ENOMEM, or an error of the reader. ARCHIVE_E_ABSENT: there is
- * no such capture.
+ * Read the head of CAPTURE, which has "cut" if it would be too large with all gaps and streams. Return 0,
+ * -ENOMEM, or an error of the reader. ARCHIVE_E_ABSENT: there is no such capture.
  */
 int head_of_capture(struct reader *r, int64_t capture, struct head *head);
 void head_deinit(struct head *head);

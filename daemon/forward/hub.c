@@ -29,6 +29,7 @@ struct hub {
 	PGconn *conn;
 	char archive[HUB_UUID_BYTES];
 	char sentence[512];
+	char state[6]; /* SQLSTATE of the last failure; "" = there is none */
 	bool in_transaction;
 	PGresult *pieces; /* pieces of an open capture; NULL = none */
 	int piece;	  /* the next one of them */
@@ -97,6 +98,11 @@ const char *hub_sentence(const struct hub *h)
 	return h->sentence;
 }
 
+const char *hub_state(const struct hub *h)
+{
+	return h->state;
+}
+
 bool hub_connected(const struct hub *h)
 {
 	return h->conn != NULL;
@@ -135,6 +141,7 @@ static int fail_connection(struct hub *h)
 	char line[448];
 
 	one_line(h->conn ? PQerrorMessage(h->conn) : "out of memory", line, sizeof(line));
+	h->state[0] = '\0';
 	snprintf(h->sentence, sizeof(h->sentence), "%s", line);
 	hub_close(h);
 	return HUB_E_LOST;
@@ -216,6 +223,7 @@ static int fail_call(struct hub *h, PGresult *result)
 	enum hub_condition condition = condition_of(state);
 	char line[448];
 
+	snprintf(h->state, sizeof(h->state), "%s", state ? state : "");
 	if (!message) {
 		PQclear(result);
 		if (PQstatus(h->conn) == CONNECTION_OK) {
@@ -283,7 +291,8 @@ int hub_hello(struct hub *h, const char *archive, struct hub_hello *hello)
 		 archive + 16, archive + 20);
 	add_text(&c, CONTRACT);
 	add_text(&c, h->archive);
-	r = call(h, "SELECT epoch, version, keeps_since FROM fleet.hello($1::integer, $2::uuid)", &c, &result);
+	r = call(h, "SELECT epoch, version, to_char(keeps_since, 'YYYY-MM-DD') FROM fleet.hello($1::integer, $2::uuid)",
+		 &c, &result);
 	if (r == 0 && PQntuples(result) != 1) {
 		snprintf(h->sentence, sizeof(h->sentence), "the hub does not say hello as schema/fleet has it");
 		r = HUB_E_LOST;

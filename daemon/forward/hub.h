@@ -34,6 +34,8 @@ CLEANUP_DEFINE(struct hub, hub_free)
 /* Return whether CONNECTION parses; else put a sentence into SENTENCE (SIZE bytes). */
 bool hub_connection_ok(const char *connection, char *sentence, size_t size);
 const char *hub_sentence(const struct hub *h);
+/* Return the SQLSTATE of the last hub_condition, or "" if it had none. */
+const char *hub_state(const struct hub *h);
 bool hub_connected(const struct hub *h);
 void hub_close(struct hub *h);
 

@@ -147,6 +147,8 @@ static int read_cut(struct pieces *p, struct reader_source source, uint64_t sequ
 			return reader_note_damage(p->r, source, sequence);
 		skip = at - row.offset;
 		n = row.length - skip < end - at ? row.length - skip : end - at;
+		if (n == 0) /* an empty packet, whatever the range says of its end */
+			return 0;
 		memcpy(p->cut + *got, p->plain + skip, n);
 		add_ends(p, &row, at, at + n);
 		piece->packet_bytes = row.packet_bytes;

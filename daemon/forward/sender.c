@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <mprof/bytes.h>
 
@@ -22,11 +21,11 @@
 #define WHOLE_BYTES   (16u << 20) /* a capture up to this size is one transaction */
 #define BATCH_BYTES   (8u << 20)  /* bytes of a transaction of a larger capture, or of packets */
 #define BATCH_PACKETS 256u
+#define BATCH_NS      (60 * NS_PER_S) /* age of a transaction that ends; the hub ends those of 10 minutes */
 
-int sender_init(struct sender *s, struct reader *r, struct hub *hub, struct collector_client *collector, uint64_t rate)
+int sender_init(struct sender *s)
 {
-	*s = (struct sender){.r = r, .hub = hub, .collector = collector, .rate = rate};
-	return pieces_new(&s->pieces, r);
+	return pieces_new(&s->pieces, s->r);
 }
 
 void sender_deinit(struct sender *s)
@@ -39,20 +38,31 @@ void sender_forget(struct sender *s)
 	s->run = 0;
 }
 
-/* Wait until the rate allows BYTES more. */
-static void pay(struct sender *s, uint64_t bytes)
+static int begin(struct sender *s)
+{
+	s->began = clock_mono();
+	return hub_begin(s->hub);
+}
+
+/*
+ * Wait until the rate allows BYTES more. If the open transaction would become older than BATCH_NS
+ * meanwhile, commit it before, and begin another one. Return 0 or a hub_condition.
+ */
+static int pay(struct sender *s, uint64_t bytes)
 {
 	uint64_t now = clock_mono();
+	bool ends;
+	int r;
 
-	if (!s->rate)
-		return;
 	if (s->paid < now)
 		s->paid = now;
-	s->paid += (uint64_t)((double)bytes / (double)s->rate * 1e9);
-	if (s->paid > now)
-		nanosleep(&(struct timespec){.tv_sec = (time_t)((s->paid - now) / NS_PER_S),
-					     .tv_nsec = (long)((s->paid - now) % NS_PER_S)},
-			  NULL);
+	if (s->rate)
+		s->paid += (uint64_t)((double)bytes / (double)s->rate * 1e9);
+	ends = s->paid - s->began > BATCH_NS;
+	r = ends ? hub_commit(s->hub) : 0;
+	if (r == 0 && s->paid > now)
+		s->wait(s->context, s->paid);
+	return r == 0 && ends ? begin(s) : r;
 }
 
 /* Turn R, an error of the reader, into a result of sender_send(). Report damage to the collector. */
@@ -83,8 +93,21 @@ static int acknowledge(struct sender *s, const struct row *row, uint64_t sequenc
 /* Log that the hub never takes an object, and why. */
 static void log_refused(struct sender *s, const char *object, int64_t id)
 {
-	s->total.refused++;
-	log_error("The hub refuses %s %" PRId64 ", which is not sent again: %s", object, id, hub_sentence(s->hub));
+	log_write_limited(&s->refused, LOG_LEVEL_ERROR, NULL,
+			  "The hub refuses %s %" PRId64 ", which is not sent again: %s", object, id,
+			  hub_sentence(s->hub));
+}
+
+/* Log that an object is not sent, because it is older than what the hub keeps. */
+static void log_past(struct sender *s, const char *object, int64_t id)
+{
+	log_write_limited(&s->past, LOG_LEVEL_INFO, NULL,
+			  "The hub keeps nothing as old as %s %" PRId64 ": it is not sent", object, id);
+}
+
+static bool is_past(const struct sender *s, const char *month)
+{
+	return strcmp(month, s->keeps_since) < 0;
 }
 
 /* ---- captures --------------------------------------------------------------------------------- */
@@ -118,7 +141,7 @@ static int next_batch(struct sending *sending)
 	int r = hub_commit(sending->s->hub);
 
 	sending->in_batch = 0;
-	return r ? r : hub_begin(sending->s->hub);
+	return r ? r : begin(sending->s);
 }
 
 static int send_piece(void *context, const struct piece *piece)
@@ -128,8 +151,9 @@ static int send_piece(void *context, const struct piece *piece)
 
 	if (sending->is_open && hub_capture_has(s->hub, piece))
 		return 0;
-	pay(s, piece->bytes);
-	sending->condition = hub_put_capture_piece(s->hub, sending->month, sending->capture, piece);
+	sending->condition = pay(s, piece->bytes);
+	if (sending->condition == 0)
+		sending->condition = hub_put_capture_piece(s->hub, sending->month, sending->capture, piece);
 	sending->in_batch += piece->bytes;
 	if (sending->condition == 0 && !sending->is_whole && sending->in_batch >= BATCH_BYTES)
 		sending->condition = next_batch(sending);
@@ -171,7 +195,9 @@ static int send_pieces(struct sending *sending, bool is_empty)
 	return r ? archive_failed(s, r) : hub_finish_capture(s->hub, sending->month, sending->capture);
 }
 
-static int send_capture(struct sender *s, const struct row *row, const struct head *head, const char *month)
+/* Send a capture. *BYTES: those of its pieces. Return as sender_send(). */
+static int send_capture(struct sender *s, const struct row *row, const struct head *head, const char *month,
+			uint64_t *bytes)
 {
 	struct sending sending = {.s = s, .head = head, .month = month, .capture = row->outbox.capture};
 	bool is_empty;
@@ -183,27 +209,27 @@ static int send_capture(struct sender *s, const struct row *row, const struct he
 	if (is_empty)
 		count_piece(&sending, &no_context);
 	sending.is_whole = sending.bytes <= WHOLE_BYTES;
-	r = hub_begin(s->hub);
+	*bytes = sending.bytes;
+	r = begin(s);
 	if (r == 0)
 		r = send_pieces(&sending, is_empty);
-	if (r == 0)
-		r = hub_commit(s->hub);
-	if (r == 0) {
-		s->total.captures++;
-		s->total.bytes += sending.bytes;
-	}
-	return r;
+	return r ? r : hub_commit(s->hub);
 }
 
 /* Act on R, the result of sending ROW, an OBJECT called ID: what never succeeds is over. */
 static int settle(struct sender *s, const struct row *row, const char *object, int64_t id, uint64_t sequence, int r)
 {
+	bool is_refused;
+
 	if (r == HUB_E_REFUSED)
 		log_refused(s, object, id);
 	if (r == HUB_E_PAST)
-		log_info("The hub keeps nothing as old as %s %" PRId64 ": it is not sent", object, id);
-	if (r == 0 || r == HUB_E_REFUSED || r == HUB_E_PAST)
-		r = acknowledge(s, row, sequence);
+		log_past(s, object, id);
+	if (r != 0 && r != HUB_E_REFUSED && r != HUB_E_PAST)
+		return r;
+	is_refused = r == HUB_E_REFUSED;
+	r = acknowledge(s, row, sequence);
+	s->total.refused += r == 0 && is_refused;
 	return r;
 }
 
@@ -211,6 +237,8 @@ static int on_capture(struct sender *s, const struct row *row)
 {
 	struct head head = {0};
 	char month[MONTH_BYTES];
+	uint64_t bytes = 0;
+	bool is_sent;
 	int r = head_of_capture(s->r, row->outbox.capture, &head);
 
 	if (r == ARCHIVE_E_ABSENT) /* it was deleted just now, and its row is a loss by now */
@@ -218,11 +246,17 @@ static int on_capture(struct sender *s, const struct row *row)
 	if (r != 0)
 		return archive_failed(s, r);
 	month_of(head.real, month);
-	r = send_capture(s, row, &head, month);
+	r = is_past(s, month) ? HUB_E_PAST : send_capture(s, row, &head, month, &bytes);
 	if (r == HUB_E_AGAIN)
-		r = send_capture(s, row, &head, month);
+		r = send_capture(s, row, &head, month, &bytes);
 	head_deinit(&head);
-	return settle(s, row, "capture", row->outbox.capture, 0, r);
+	is_sent = r == 0;
+	r = settle(s, row, "capture", row->outbox.capture, 0, r);
+	if (r == 0 && is_sent) {
+		s->total.captures++;
+		s->total.bytes += bytes;
+	}
+	return r;
 }
 
 /* ---- packets ---------------------------------------------------------------------------------- */
@@ -252,8 +286,10 @@ static int send_packet_piece(void *context, const struct piece *piece)
 {
 	struct packet *packet = context;
 
-	pay(packet->s, piece->bytes);
-	packet->condition = hub_put_packet_piece(packet->s->hub, packet->month, packet->run, packet->pieces, piece);
+	packet->condition = pay(packet->s, piece->bytes);
+	if (packet->condition == 0)
+		packet->condition =
+			hub_put_packet_piece(packet->s->hub, packet->month, packet->run, packet->pieces, piece);
 	return packet->condition ? ENDED : 0;
 }
 
@@ -279,8 +315,15 @@ static int know_run(struct sender *s, int64_t run, const char *month)
 	return r;
 }
 
+/* A batch of packets of a stream: one transaction, or some if the rate is low. */
+struct batch {
+	uint64_t next; /* packet behind those that were sent or skipped */
+	uint64_t packets, bytes;
+	bool has_past; /* some are skipped because they are older than what the hub keeps */
+};
+
 /* Send packet SEQUENCE of the stream of ROW. Return as sender_send(). */
-static int send_packet(struct sender *s, const struct row *row, uint64_t sequence, uint64_t *bytes)
+static int send_packet(struct sender *s, const struct row *row, uint64_t sequence, struct batch *b)
 {
 	const struct reader_outbox *o = &row->outbox;
 	struct packet packet = {.s = s, .run = o->run, .real = o->real};
@@ -292,6 +335,10 @@ static int send_packet(struct sender *s, const struct row *row, uint64_t sequenc
 	if (r != 0)
 		return archive_failed(s, r);
 	month_of(packet.real, month);
+	if (is_past(s, month)) {
+		b->has_past = true;
+		return 0;
+	}
 	packet.month = month;
 	r = know_run(s, o->run, month);
 	if (r != 0)
@@ -301,32 +348,27 @@ static int send_packet(struct sender *s, const struct row *row, uint64_t sequenc
 		return packet.condition;
 	if (r != 0)
 		return archive_failed(s, r);
-	*bytes += packet.bytes;
+	b->packets++;
+	b->bytes += packet.bytes;
 	return 0;
 }
-
-/* A batch of packets of a stream: one transaction. */
-struct batch {
-	uint64_t next; /* packet behind those that were sent or skipped */
-	uint64_t packets, bytes;
-};
 
 /* Send packets of ROW from B->next on, until the batch is full. Return as sender_send(). */
 static int send_batch(struct sender *s, const struct row *row, struct batch *b)
 {
 	const uint64_t last = row->outbox.last_sequence;
 	struct reader_packet packets[BATCH_PACKETS];
+	const uint64_t until = clock_mono() + BATCH_NS;
 	size_t n = BATCH_PACKETS;
 	int r = reader_packets(s->r, (struct reader_source){.stream = row->outbox.stream}, b->next, last, false,
 			       packets, &n);
 
 	if (r != 0)
 		return archive_failed(s, r);
-	for (size_t i = 0; i < n && r == 0 && b->bytes < BATCH_BYTES; i++) {
+	for (size_t i = 0; i < n && r == 0 && b->bytes < BATCH_BYTES && clock_mono() < until; i++) {
 		if (packets[i].complete)
-			r = send_packet(s, row, packets[i].sequence, &b->bytes);
+			r = send_packet(s, row, packets[i].sequence, b);
 		b->next = r == 0 ? packets[i].sequence + 1 : packets[i].sequence;
-		b->packets += r == 0 && packets[i].complete;
 	}
 	if (r == 0 && n == 0)
 		b->next = last + 1;
@@ -337,7 +379,7 @@ static int on_packets(struct sender *s, const struct row *row)
 {
 	struct batch b = {.next = row->outbox.first_sequence};
 	struct row before = *row;
-	int r = hub_begin(s->hub);
+	int r = begin(s);
 
 	s->run_checked = false;
 	if (r == 0)
@@ -345,9 +387,12 @@ static int on_packets(struct sender *s, const struct row *row)
 	if (r == 0)
 		r = hub_commit(s->hub);
 	if (r == 0) {
-		s->total.packets += b.packets;
-		s->total.bytes += b.bytes;
-		return acknowledge(s, row, b.next - 1);
+		if (b.has_past)
+			log_past(s, "packets of stream", row->outbox.stream);
+		r = acknowledge(s, row, b.next - 1);
+		s->total.packets += r ? 0 : b.packets;
+		s->total.bytes += r ? 0 : b.bytes;
+		return r;
 	}
 	s->run = 0; /* the transaction is undone, and with it what the hub was told of the run */
 	if ((r != HUB_E_REFUSED && r != HUB_E_PAST) || b.packets == 0)
@@ -366,8 +411,9 @@ static int on_lost(struct sender *s, const struct row *row)
 	int r;
 
 	month_of(o->real, month);
-	r = hub_declare_lost(s->hub, month, o->capture, o->stream, o->first_sequence, o->last_sequence, o->bytes,
-			     row->reason);
+	r = is_past(s, month) ? HUB_E_PAST
+			      : hub_declare_lost(s->hub, month, o->capture, o->stream, o->first_sequence,
+						 o->last_sequence, o->bytes, row->reason);
 	return settle(s, row, o->capture ? "the loss of capture" : "the loss of packets of stream",
 		      o->capture ? o->capture : o->stream, o->last_sequence, r);
 }

@@ -5,16 +5,26 @@
 #include "collector.h"
 #include "head.h"
 #include "hub.h"
+#include "log.h"
 #include "reader.h"
+
+/* Wait until the time UNTIL (CLOCK_MONOTONIC ns). */
+typedef void sender_wait(void *context, uint64_t until);
 
 struct sender {
 	struct reader *r; /* borrowed, as the next two */
 	struct hub *hub;
 	struct collector_client *collector;
 	struct pieces *pieces;	/* owned */
+	sender_wait *wait;	/* how to wait for the rate */
+	void *context;		/* of WAIT, borrowed */
 	uint64_t rate;		/* bytes per second; 0 = no limit */
 	uint64_t paid;		/* time until which the rate is used up, CLOCK_MONOTONIC ns */
-	struct forwarded total; /* what the hub has acknowledged */
+	uint64_t began;		/* when the open transaction began, CLOCK_MONOTONIC ns */
+	struct forwarded total; /* what the hub has acknowledged, and the collector knows it */
+	struct log_limit refused, past;
+	/* The first month that the hub takes, as it said in hello; older objects are not sent. */
+	char keeps_since[HUB_MONTH_BYTES];
 	/* The run that the hub knows, with its month and its number of streams. */
 	int64_t run;
 	char run_month[MONTH_BYTES];
@@ -28,7 +38,8 @@ struct row {
 	char kind[16], reason[16];
 };
 
-int sender_init(struct sender *s, struct reader *r, struct hub *hub, struct collector_client *collector, uint64_t rate);
+/* Prepare S, in which the caller has set R, HUB, COLLECTOR, WAIT, CONTEXT and RATE. Return 0 or -ENOMEM. */
+int sender_init(struct sender *s);
 void sender_deinit(struct sender *s);
 /* Forget what the hub knows, because the connection is another one. */
 void sender_forget(struct sender *s);

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -123,6 +124,11 @@ class Host(daemons.Daemons):
 
     def outbox(self):
         return self.query("SELECT kind, ready, capture, stream, first_sequence, last_sequence FROM outbox ORDER BY id")
+
+    def change(self, sql):
+        """Change the archive behind the collector's back."""
+        with contextlib.closing(sqlite3.connect(f"{self.state}/archive/trace.db", timeout=60)) as db:
+            db.executescript(sql)
 
     def contents(self, stream, where="1"):
         """Return the content of each packet in the archive, as a reader of the file finds it."""
@@ -294,6 +300,32 @@ class Captures(Case):
         of_db = host.query("SELECT s.id FROM streams s JOIN runs r ON r.id = s.run WHERE r.name = 'db'")[0][0]
         self.assertEqual(set(host.hub_packets()), set(host.contents(of_db, "flags & 1")))
 
+    def test_many_gaps(self):
+        """A guest whose gaps and labels would make the head too large is no reason to refuse its capture."""
+        host = self.host(forwarder=False)
+        with Ring("rings/web.ctf") as ring:
+            host.wait(lambda: host.domain("web"))
+            ring.add_packet()
+            host.wait_archived(ring, "web", ring.n - 20)
+            capture = host.capture("web")
+        host.change(
+            f"""CREATE TEMP TABLE n AS WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 512) SELECT n FROM c;
+            INSERT INTO gaps (stream, kind, reason, after_sequence, after_offset, next_sequence, packets, at_least, real, mono)
+                SELECT stream, 'lost', 'lapped', first_sequence, 30, last_sequence, 2, 0, 1, 1 FROM capture_streams, n WHERE capture = {capture};
+            INSERT INTO streams (run, number, name, ring_bytes, ring_packets)
+                SELECT run, 1000 + n, replace(hex(zeroblob(8)), '00', '\\x1f""\\\\'), 4096, 4 FROM captures, n WHERE id = {capture} AND n < 250;
+            INSERT INTO capture_streams (capture, stream, first_sequence, last_sequence, last_offset, tail_bytes)
+                SELECT {capture}, id, 0, 0, 30, 0 FROM streams WHERE number > 1000;"""
+        )
+        host.start_forwarder()
+        host.wait_sent()
+        self.assertEqual(host.hub_captures(), [capture], host.said())
+        cut, lost, streams = host.hub(
+            "SELECT head ->> 'cut', lost_packets, jsonb_array_length(head -> 'streams') FROM fleet_store.capture WHERE host = $HOST"
+        )[0]
+        self.assertEqual((cut, lost), ("true", "1024"))
+        self.assertGreater(int(streams), 50)
+
 
 class Failures(Case):
     def test_killed_forwarder(self):
@@ -337,6 +369,47 @@ class Failures(Case):
             host.wait_sent()
             self.assertEqual(host.hub_captures(), [capture])
             self.compare_capture(host, capture)
+
+    def test_stopped_collector(self):
+        """A collector that was stopped has no socket: nothing is acknowledged until it is there again, and then once."""
+        host = self.host(forwarder=False)
+        with Ring("rings/web.ctf") as ring:
+            host.wait(lambda: host.domain("web"))
+            ring.add_packet()
+            host.wait_archived(ring, "web", ring.n - 20)
+            capture = host.capture("web")
+            host.stop_collector()
+            self.assertFalse(os.path.exists(os.path.join(host.runs, "collect.sock")))
+            host.start_forwarder()
+            host.wait(lambda: host.said().count("mprofd cannot be told what the hub has") == 2)
+            self.assertEqual(host.hub_captures(), [capture])
+            self.assertEqual(len(host.outbox()), 1)
+            host.start_collector()
+            host.wait_sent()
+            host.wait(lambda: host.collector_metric("mprofd_forward_captures_total") > 0)
+            self.assertEqual(host.collector_metric("mprofd_forward_captures_total"), 1)
+
+    def test_restored_while_stopped(self):
+        """A hub that lost captures while the collector was stopped gets them when it is there again."""
+        host = self.host()
+        with Ring("rings/web.ctf") as ring:
+            host.wait(lambda: host.domain("web"))
+            ring.add_packet()
+            host.wait_archived(ring, "web", ring.n - 20)
+            captures = [host.capture("web") for _ in range(2)]
+            host.wait_sent()
+            host.stop_forwarder()
+            host.stop_collector()
+            host.hub("DELETE FROM fleet_store.capture_piece WHERE host = $HOST; DELETE FROM fleet_store.capture WHERE host = $HOST")
+            host.hub("SELECT fleet.new_epoch()")
+            hellos = set()
+            host.start_forwarder()
+            # It says hello again, because it could not compare.
+            host.wait(lambda: hellos.add(host.hub("SELECT last_hello FROM fleet_store.host WHERE host = $HOST")[0][0]) or len(hellos) == 3)
+            host.start_collector()
+            host.wait(lambda: host.hub_captures() == captures)
+            host.wait_sent()
+            self.assertEqual(host.said().count("What the hub has cannot be compared now"), 1)
 
     def test_hub_away(self):
         """While the hub is away captures wait, quotas delete as ever, and the hub is told what they took."""
@@ -452,6 +525,63 @@ class Failures(Case):
         self.assertGreaterEqual(time.monotonic() - began, (sent - 32768) / 32768 * 0.9)
         self.compare_capture(host, capture)
 
+    def test_low_rate(self):
+        """A rate at which a piece takes minutes keeps no transaction open meanwhile, and the collector hears of the forwarder."""
+        host = self.host(forwarder=False)
+        with Ring("rings/web.ctf") as ring:
+            host.wait(lambda: host.domain("web"))
+            ring.add_packet()
+            host.wait_archived(ring, "web", ring.n - 20)
+            capture = host.capture("web")
+            host.fleet(rate="rate = 1\n")
+            host.start_forwarder()
+            host.wait(lambda: host.hub_number("SELECT count(*) FROM fleet_store.capture WHERE host = $HOST AND finished IS NULL") == 1)
+            host.wait(lambda: host.collector_metric("mprofd_forward_connected") == 1)
+            host.stop_forwarder()
+            host.fleet()
+            host.start_forwarder()
+            host.wait_sent()
+            self.assertEqual(host.hub_captures(), [capture])
+            self.compare_capture(host, capture)
+
+    def test_past(self):
+        """Packets of months that the hub does not keep are not sent, which is told once for all of them."""
+        host = self.host("send = all", forwarder=False)
+        with Ring("rings/web.ctf", size=16384, packets=8) as ring:
+            host.wait(lambda: host.domain("web"))
+            for _ in range(6):
+                ring.add_packet()
+                ring.add_slowly(2)
+            host.wait(lambda: len(host.contents(1, "flags & 1")) >= 5)
+            since = FLEET.hub.sql("SELECT keeps_since FROM fleet_store.server")
+            try:
+                FLEET.hub.sql("UPDATE fleet_store.server SET keeps_since = date_trunc('month', now() + interval '40 days')")
+                host.start_forwarder()
+                host.wait_sent()
+            finally:
+                FLEET.hub.sql(f"UPDATE fleet_store.server SET keeps_since = '{since}'")
+            self.assertEqual(host.said().count("The hub keeps nothing as old as"), 1)
+            self.assertEqual(host.hub_packets(), {})
+
+    def test_quota_many(self):
+        """A full quota is told once, whatever the objects are that do not fit."""
+        host = self.host(quota=1, forwarder=False)
+        with Ring("rings/web.ctf") as ring:
+            host.wait(lambda: host.domain("web"))
+            for _ in range(12):
+                ring.add_packet()
+                host.wait_archived(ring, "web", ring.n - 20)
+                host.capture("web")
+            host.start_forwarder()
+
+            def refusals():
+                with open(FLEET.hub.data + ".log", encoding="utf-8", errors="replace") as f:
+                    return re.findall(rf" {host.name}@\S+ ERROR: +(the quota .*)", f.read())
+
+            host.wait(lambda: len(refusals()) >= 36)
+            self.assertGreater(len(set(refusals())), 1)  # the sentences differ
+            self.assertEqual(host.said().count("The hub does not take something of this host now"), 1)
+
     def test_quota(self):
         """A hub whose quota is full gets the capture when there is room."""
         host = self.host(quota=1)
@@ -546,6 +676,29 @@ class Strangers(Case):
                 FLEET.hub.sql("ALTER FUNCTION fleet.hello_away RENAME TO hello")
             FLEET.hub.sql(hello)
 
+    def test_newer_archive(self):
+        """An archive that is newer than the forwarder is told once, however often it is looked at."""
+        host = self.host(forwarder=False)
+        host.stop_collector()
+        version = host.query("PRAGMA user_version")[0][0]
+        host.change("PRAGMA user_version = 1000")
+        reports = 0
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.bind(os.path.join(host.runs, "collect.sock"))
+            s.listen()
+            s.settimeout(60)
+            host.start_forwarder()
+            with s.accept()[0] as collector:
+                collector.settimeout(60)
+                while reports < 2:  # ten seconds lie between them
+                    verb, tag = collector.recv(4096).decode().split()[:2]
+                    collector.send(f"ok {tag}".encode())
+                    reports += verb == "forwarding"
+        os.unlink(os.path.join(host.runs, "collect.sock"))
+        self.assertEqual(host.said().count("it was written by a newer version of mprofd"), 1)
+        host.change(f"PRAGMA user_version = {version}")
+        host.wait(lambda: "Connected to the hub" in host.said())
+
     def test_configuration(self):
         """A configuration without a hub, or with a connection that is none, is refused with a sentence."""
         for text, sentence in (
@@ -557,7 +710,7 @@ class Strangers(Case):
             done = subprocess.run(
                 [daemons.program("mprofd-forward"), "--config", "bad.conf", "--own", "own"], capture_output=True, text=True, timeout=60
             )
-            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.returncode, 2)  # the unit does not start it again
             self.assertIn(sentence, done.stderr)
 
 

@@ -250,15 +250,25 @@ static void test_months(void)
 
 static void test_person(void)
 {
+	struct archive_outbox sums;
 	struct fixture f;
+	int64_t id;
 
 	if (!begin(&f))
 		return;
 	CHECK_EQ_INT(fixture_put(&f, 1, "cat", "running", 1), 0);
 	CHECK_EQ_INT(put_capture(&f, 1, 1, 1, 0, 0, 30, "crash", 108), 0);
+	id = fixture_number(&f, "SELECT id FROM outbox WHERE capture = 1");
 	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 1), 0);
 	CHECK_EQ_INT(rows(&f, "kind = 'lost' AND capture = 1 AND reason = 'deleted' AND ready"), 1);
 	CHECK_EQ_INT(archive_writer_delete_capture(f.w, 1), ARCHIVE_E_ABSENT);
+	/* An acknowledgement of the capture, which a forwarder reads too late, is none of the loss. */
+	CHECK(fixture_number(&f, "SELECT id FROM outbox WHERE capture = 1") > id);
+	CHECK_EQ_INT(sent(&f, id, 0, 0, 0), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(rows(&f, "kind = 'lost' AND run = 1 AND capture = 1 AND real = 108 AND urgency = 2"), 1);
+	CHECK_EQ_INT(rows(&f, "1"), 1);
+	CHECK_EQ_INT(archive_writer_outbox(f.w, &sums), 0);
+	CHECK_EQ_UINT(sums.lost_captures, 1);
 	fixture_deinit(&f);
 }
 

@@ -202,6 +202,7 @@ static void test_order(void)
 
 static void test_empty(void)
 {
+	const struct archive_capture_stream range = {.capture = 1, .stream = 1, .last_offset = 1030};
 	struct seen seen;
 	struct world w;
 
@@ -212,6 +213,9 @@ static void test_empty(void)
 	seen = read_packet(&w, 0);
 	CHECK(seen.n == 1 && seen.empty == 1);
 	CHECK_EQ_UINT(read_packet(&w, 1).n, 0);
+	/* A range that ends where its packet has no bytes; the reading ends, too. */
+	put_capture(&w, &range, 1, NULL);
+	CHECK_EQ_UINT(read_capture(&w, &range, 1).n, 0);
 	world_deinit(&w);
 }
 
