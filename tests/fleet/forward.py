@@ -308,23 +308,23 @@ class Captures(Case):
             ring.add_packet()
             host.wait_archived(ring, "web", ring.n - 20)
             capture = host.capture("web")
-        host.change(
-            f"""CREATE TEMP TABLE n AS WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 512) SELECT n FROM c;
-            INSERT INTO gaps (stream, kind, reason, after_sequence, after_offset, next_sequence, packets, at_least, real, mono)
-                SELECT stream, 'lost', 'lapped', first_sequence, 30, last_sequence, 2, 0, 1, 1 FROM capture_streams, n WHERE capture = {capture};
-            INSERT INTO streams (run, number, name, ring_bytes, ring_packets)
-                SELECT run, 1000 + n, replace(hex(zeroblob(8)), '00', '\\x1f""\\\\'), 4096, 4 FROM captures, n WHERE id = {capture} AND n < 250;
-            INSERT INTO capture_streams (capture, stream, first_sequence, last_sequence, last_offset, tail_bytes)
-                SELECT {capture}, id, 0, 0, 30, 0 FROM streams WHERE number > 1000;"""
-        )
-        host.start_forwarder()
-        host.wait_sent()
-        self.assertEqual(host.hub_captures(), [capture], host.said())
-        cut, lost, streams = host.hub(
-            "SELECT head ->> 'cut', lost_packets, jsonb_array_length(head -> 'streams') FROM fleet_store.capture WHERE host = $HOST"
-        )[0]
-        self.assertEqual((cut, lost), ("true", "1024"))
-        self.assertGreater(int(streams), 50)
+            host.change(
+                f"""CREATE TEMP TABLE n AS WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 512) SELECT n FROM c;
+                INSERT INTO gaps (stream, kind, reason, after_sequence, after_offset, next_sequence, packets, at_least, real, mono)
+                    SELECT stream, 'lost', 'lapped', first_sequence, 30, last_sequence, 2, 0, 1, 1 FROM capture_streams, n WHERE capture = {capture};
+                INSERT INTO streams (run, number, name, ring_bytes, ring_packets)
+                    SELECT run, 1000 + n, replace(hex(zeroblob(8)), '00', '\\x1f""\\\\'), 4096, 4 FROM captures, n WHERE id = {capture} AND n < 250;
+                INSERT INTO capture_streams (capture, stream, first_sequence, last_sequence, last_offset, tail_bytes)
+                    SELECT {capture}, id, 0, 0, 30, 0 FROM streams WHERE number > 1000;"""
+            )
+            host.start_forwarder()
+            host.wait_sent()
+            self.assertEqual(host.hub_captures(), [capture], host.said())
+            cut, lost, streams = host.hub(
+                "SELECT head ->> 'cut', lost_packets, jsonb_array_length(head -> 'streams') FROM fleet_store.capture WHERE host = $HOST"
+            )[0]
+            self.assertEqual((cut, lost), ("true", "1024"))
+            self.assertGreater(int(streams), 50)
 
 
 class Failures(Case):
@@ -528,12 +528,12 @@ class Failures(Case):
     def test_low_rate(self):
         """A rate at which a piece takes minutes keeps no transaction open meanwhile, and the collector hears of the forwarder."""
         host = self.host(forwarder=False)
-        with Ring("rings/web.ctf") as ring:
+        with Ring("rings/web.ctf", size=65536) as ring:
             host.wait(lambda: host.domain("web"))
             ring.add_packet()
             host.wait_archived(ring, "web", ring.n - 20)
             capture = host.capture("web")
-            host.fleet(rate="rate = 1\n")
+            host.fleet(rate="rate = 8\n")
             host.start_forwarder()
             host.wait(lambda: host.hub_number("SELECT count(*) FROM fleet_store.capture WHERE host = $HOST AND finished IS NULL") == 1)
             host.wait(lambda: host.collector_metric("mprofd_forward_connected") == 1)
