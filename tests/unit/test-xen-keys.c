@@ -2,7 +2,7 @@
  * A stream is removed only if its owner surely runs no more. The test includes the source, whose
  * function is not public.
  */
-#include "../../client/recorder/xen-keys.c"
+#include "../../client/recorder/xen-keys.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <sched.h>
 #include <sys/resource.h>
