@@ -21,7 +21,7 @@ struct collector_client {
 	int fd; /* -1 = not connected */
 	uint64_t tag;
 	bool news; /* a commit was made since collector_wait() */
-	char in[MESSAGE_BYTES_MAX + 1];
+	char in[MESSAGE_BYTES_MAX + 1], out[256];
 };
 
 int collector_new(struct collector_client **cp, const char *run)
@@ -105,16 +105,24 @@ static int receive(struct collector_client *c, uint64_t until, struct message *m
 	return 1;
 }
 
-/* Send W, which has the tag c->tag, and wait for its answer. */
+/* Begin the request VERB in W. Return 0 or -errno. */
+static int begin(struct collector_client *c, struct message_writer *w, const char *verb)
+{
+	int r = connect_collector(c);
+
+	if (r == 0)
+		message_begin(w, c->out, sizeof(c->out), verb, ++c->tag);
+	return r;
+}
+
+/* Send W, which begin() has begun, and wait for its answer. */
 static int ask(struct collector_client *c, const struct message_writer *w)
 {
 	const uint64_t until = clock_mono() + ANSWER_NS;
 	uint64_t status = 0;
 	struct message m;
-	int r = connect_collector(c);
+	int r = send_message(c, w);
 
-	if (r == 0)
-		r = send_message(c, w);
 	while (r == 0) {
 		r = receive(c, until, &m);
 		if (r == 0)
@@ -134,12 +142,10 @@ static int ask(struct collector_client *c, const struct message_writer *w)
 int collector_sent(struct collector_client *c, int64_t id, uint64_t sequence, uint64_t packets, uint64_t bytes)
 {
 	struct message_writer w;
-	char text[256];
-	int r = connect_collector(c);
+	int r = begin(c, &w, "sent");
 
 	if (r < 0)
 		return r;
-	message_begin(&w, text, sizeof(text), "sent", ++c->tag);
 	message_add_number(&w, "row", (uint64_t)id);
 	message_add_number(&w, "sequence", sequence);
 	message_add_number(&w, "packets", packets);
@@ -150,12 +156,10 @@ int collector_sent(struct collector_client *c, int64_t id, uint64_t sequence, ui
 int collector_send_again(struct collector_client *c, int64_t capture)
 {
 	struct message_writer w;
-	char text[128];
-	int r = connect_collector(c);
+	int r = begin(c, &w, "send-again");
 
 	if (r < 0)
 		return r;
-	message_begin(&w, text, sizeof(text), "send-again", ++c->tag);
 	message_add_number(&w, "capture", (uint64_t)capture);
 	return ask(c, &w);
 }
@@ -163,12 +167,10 @@ int collector_send_again(struct collector_client *c, int64_t capture)
 int collector_send_packets_again(struct collector_client *c, int64_t stream, uint64_t first, uint64_t last)
 {
 	struct message_writer w;
-	char text[256];
-	int r = connect_collector(c);
+	int r = begin(c, &w, "send-again");
 
 	if (r < 0)
 		return r;
-	message_begin(&w, text, sizeof(text), "send-again", ++c->tag);
 	message_add_number(&w, "stream", (uint64_t)stream);
 	message_add_number(&w, "first", first);
 	message_add_number(&w, "last", last);
@@ -178,12 +180,10 @@ int collector_send_packets_again(struct collector_client *c, int64_t stream, uin
 int collector_damaged(struct collector_client *c, int64_t stream, uint64_t sequence, int64_t capture)
 {
 	struct message_writer w;
-	char text[256];
-	int r = connect_collector(c);
+	int r = begin(c, &w, "damaged");
 
 	if (r < 0)
 		return r;
-	message_begin(&w, text, sizeof(text), "damaged", ++c->tag);
 	message_add_number(&w, "stream", (uint64_t)stream);
 	message_add_number(&w, "sequence", sequence);
 	message_add_number(&w, "capture", (uint64_t)capture);
@@ -193,12 +193,10 @@ int collector_damaged(struct collector_client *c, int64_t stream, uint64_t seque
 int collector_report(struct collector_client *c, const struct forwarded *forwarded)
 {
 	struct message_writer w;
-	char text[256];
-	int r = connect_collector(c);
+	int r = begin(c, &w, "forwarding");
 
 	if (r < 0)
 		return r;
-	message_begin(&w, text, sizeof(text), "forwarding", ++c->tag);
 	message_add_number(&w, "connected", forwarded->connected);
 	message_add_number(&w, "captures", forwarded->captures);
 	message_add_number(&w, "packets", forwarded->packets);

@@ -15,6 +15,17 @@
 #define PAGE	500u
 #define PACKETS 64u /* packets that are listed at a time */
 
+/* Return LIST of N elements of SIZE bytes with room for one more; *ROOM is its room. NULL: no memory, LIST stays. */
+static void *grow(void *list, size_t n, size_t *room, size_t size)
+{
+	size_t wanted = 2 * *room + 64;
+	void *more = n < *room ? list : reallocarray(list, wanted, size);
+
+	if (n == *room && more)
+		*room = wanted;
+	return more;
+}
+
 struct held {
 	int64_t id;
 	char month[MONTH_BYTES];
@@ -29,16 +40,11 @@ struct list {
 static int add_capture(void *context, const struct reader_capture *capture)
 {
 	struct list *list = context;
+	struct held *more = grow(list->held, list->n, &list->room, sizeof(*more));
 
-	if (list->n == list->room) {
-		size_t room = 2 * list->room + 64;
-		struct held *more = realloc(list->held, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		list->held = more;
-		list->room = room;
-	}
+	if (!more)
+		return -ENOMEM;
+	list->held = more;
 	list->held[list->n] = (struct held){.id = capture->capture.id};
 	month_of(capture->capture.real, list->held[list->n++].month);
 	return 0;
@@ -126,16 +132,11 @@ struct ranges {
 static int add_range(void *context, int64_t stream, uint64_t first, uint64_t last)
 {
 	struct ranges *ranges = context;
+	struct range *more = grow(ranges->ranges, ranges->n, &ranges->room, sizeof(*more));
 
-	if (ranges->n == ranges->room) {
-		size_t room = 2 * ranges->room + 64;
-		struct range *more = realloc(ranges->ranges, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		ranges->ranges = more;
-		ranges->room = room;
-	}
+	if (!more)
+		return -ENOMEM;
+	ranges->ranges = more;
 	ranges->ranges[ranges->n++] = (struct range){stream, first, last};
 	return 0;
 }
@@ -152,16 +153,11 @@ static int by_position(const void *a, const void *b)
 static int add_stream(void *context, const struct reader_stream *stream)
 {
 	struct ranges *ranges = context;
+	int64_t *more = grow(ranges->streams, ranges->n_streams, &ranges->room_streams, sizeof(*more));
 
-	if (ranges->n_streams == ranges->room_streams) {
-		size_t room = 2 * ranges->room_streams + 64;
-		int64_t *more = realloc(ranges->streams, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		ranges->streams = more;
-		ranges->room_streams = room;
-	}
+	if (!more)
+		return -ENOMEM;
+	ranges->streams = more;
 	ranges->streams[ranges->n_streams++] = stream->stream.id;
 	return 0;
 }

@@ -497,100 +497,78 @@ int hub_declare_lost(struct hub *h, const char *month, int64_t capture, int64_t 
 		    &c, NULL);
 }
 
-/* Pass the captures of this archive among the rows of RESULT to CALL. */
-static int pass_captures(const struct hub *h, const PGresult *result, hub_capture_call *call_each, void *context)
-{
-	int r = 0;
+/* An inventory, which the hub gives page by page. */
+struct listing {
+	const char *sql;	   /* its parameters are the month, and PLACE of the page before, or NULL */
+	int n_place, place[3];	   /* columns of a page's last row that say where the next page begins */
+	hub_capture_call *capture; /* for each row of this archive, one of both */
+	hub_range_call *range;
+	void *context;
+};
 
-	for (int i = 0; i < PQntuples(result) && r == 0; i++)
-		if (strcmp(PQgetvalue(result, i, 0), h->archive) == 0)
-			r = call_each(context, strtoll(PQgetvalue(result, i, 1), NULL, 10));
+static int pass_row(const struct listing *l, const PGresult *result, int i)
+{
+	int64_t id = strtoll(PQgetvalue(result, i, 1), NULL, 10);
+
+	return l->capture ? l->capture(l->context, id)
+			  : l->range(l->context, id, strtoull(PQgetvalue(result, i, 2), NULL, 10),
+				     strtoull(PQgetvalue(result, i, 3), NULL, 10));
+}
+
+/* Pass the rows of MONTH that are of this archive to L. */
+static int list_month(struct hub *h, const char *month, const struct listing *l)
+{
+	char place[ARRAY_SIZE(l->place)][HUB_UUID_BYTES] = {""};
+	int n, r;
+
+	do {
+		struct call c = {0};
+		PGresult *result = NULL;
+
+		add_text(&c, month);
+		for (int k = 0; k < l->n_place; k++)
+			add_text(&c, *place[0] ? place[k] : NULL);
+		r = call(h, l->sql, &c, &result);
+		n = r == 0 ? PQntuples(result) : 0;
+		for (int i = 0; i < n && r == 0; i++)
+			if (strcmp(PQgetvalue(result, i, 0), h->archive) == 0)
+				r = pass_row(l, result, i);
+		for (int k = 0; k < l->n_place && n; k++)
+			snprintf(place[k], sizeof(place[k]), "%s", PQgetvalue(result, n - 1, l->place[k]));
+		PQclear(result);
+	} while (r == 0 && n);
 	return r;
 }
 
 int hub_inventory(struct hub *h, const char *month, hub_capture_call *call_each, void *context)
 {
-	char archive[HUB_UUID_BYTES] = "", capture[24] = "";
+	const struct listing captures = {
+		.sql = "SELECT archive, capture FROM fleet.inventory($1::date, $2::uuid, $3::bigint, " INVENTORY ")",
+		.n_place = 2,
+		.place = {0, 1},
+		.capture = call_each,
+		.context = context,
+	};
 
-	for (;;) {
-		struct call c = {0};
-		PGresult *result = NULL;
-		int n, r;
-
-		add_text(&c, month);
-		add_text(&c, *archive ? archive : NULL);
-		add_text(&c, *archive ? capture : NULL);
-		r = call(h,
-			 "SELECT archive, capture FROM fleet.inventory($1::date, $2::uuid, $3::bigint, " INVENTORY ")",
-			 &c, &result);
-		if (r != 0)
-			return r;
-		n = PQntuples(result);
-		r = pass_captures(h, result, call_each, context);
-		if (n) {
-			snprintf(archive, sizeof(archive), "%s", PQgetvalue(result, n - 1, 0));
-			snprintf(capture, sizeof(capture), "%s", PQgetvalue(result, n - 1, 1));
-		}
-		PQclear(result);
-		if (r != 0 || n == 0)
-			return r;
-	}
-}
-
-/* Pass the ranges of this archive among the rows of RESULT to CALL. */
-static int pass_ranges(const struct hub *h, const PGresult *result, hub_range_call *call_each, void *context)
-{
-	int r = 0;
-
-	for (int i = 0; i < PQntuples(result) && r == 0; i++)
-		if (strcmp(PQgetvalue(result, i, 0), h->archive) == 0)
-			r = call_each(context, strtoll(PQgetvalue(result, i, 1), NULL, 10),
-				      strtoull(PQgetvalue(result, i, 2), NULL, 10),
-				      strtoull(PQgetvalue(result, i, 3), NULL, 10));
-	return r;
-}
-
-/* Pass the ranges of MONTH to CALL. */
-static int month_packets(struct hub *h, const char *month, hub_range_call *call_each, void *context)
-{
-	char archive[HUB_UUID_BYTES] = "", stream[24] = "", sequence[24] = "";
-
-	for (;;) {
-		struct call c = {0};
-		PGresult *result = NULL;
-		int n, r;
-
-		add_text(&c, month);
-		add_text(&c, *archive ? archive : NULL);
-		add_text(&c, *archive ? stream : NULL);
-		add_text(&c, *archive ? sequence : NULL);
-		r = call(h,
-			 "SELECT archive, stream, first_sequence, last_sequence"
-			 " FROM fleet.inventory_packets($1::date, $2::uuid, $3::integer, $4::bigint, " INVENTORY ")",
-			 &c, &result);
-		if (r != 0)
-			return r;
-		n = PQntuples(result);
-		r = pass_ranges(h, result, call_each, context);
-		if (n) {
-			snprintf(archive, sizeof(archive), "%s", PQgetvalue(result, n - 1, 0));
-			snprintf(stream, sizeof(stream), "%s", PQgetvalue(result, n - 1, 1));
-			snprintf(sequence, sizeof(sequence), "%s", PQgetvalue(result, n - 1, 3));
-		}
-		PQclear(result);
-		if (r != 0 || n == 0)
-			return r;
-	}
+	return list_month(h, month, &captures);
 }
 
 int hub_inventory_packets(struct hub *h, hub_range_call *call_each, void *context)
 {
+	const struct listing packets = {
+		.sql = "SELECT archive, stream, first_sequence, last_sequence"
+		       " FROM fleet.inventory_packets($1::date, $2::uuid, $3::integer, $4::bigint, " INVENTORY ")",
+		.n_place = 3,
+		.place = {0, 1, 3},
+		.range = call_each,
+		.context = context,
+	};
 	PGresult *months = NULL;
 	int r = call(h, "SELECT month FROM fleet.inventory_months() WHERE packet_pieces > 0", &(struct call){0},
 		     &months);
 
 	for (int i = 0; r == 0 && i < PQntuples(months); i++)
-		r = month_packets(h, PQgetvalue(months, i, 0), call_each, context);
+		r = list_month(h, PQgetvalue(months, i, 0), &packets);
 	PQclear(months);
 	return r;
 }
