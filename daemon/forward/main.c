@@ -1,9 +1,9 @@
 /* mprofd-forward: parse the arguments, load the configuration, and run the forwarder. */
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "config.h"
 #include "forwarder.h"
 #include "log.h"
@@ -22,76 +22,6 @@ static const char help[] =
 	"\n"
 	"Runs in the foreground until SIGTERM.  See mprofd-forward(8) and the section [fleet] in mprofd.conf(5).\n";
 
-enum option_code { OPTION_STATE = 1, OPTION_RUN, OPTION_OWN, OPTION_CONFIG, OPTION_HELP, OPTION_VERSION };
-
-static const struct option options[] = {
-	{"state", required_argument, NULL, OPTION_STATE},
-	{"run", required_argument, NULL, OPTION_RUN},
-	{"own", required_argument, NULL, OPTION_OWN},
-	{"config", required_argument, NULL, OPTION_CONFIG},
-	{"help", no_argument, NULL, OPTION_HELP},
-	{"version", no_argument, NULL, OPTION_VERSION},
-	{NULL, 0, NULL, 0},
-};
-
-struct arguments {
-	struct forwarder_options forwarder;
-	const char *config;
-	int exit_code; /* -1 = continue */
-};
-
-/* All options are taken: check what they say. */
-static void arguments_check(struct arguments *a, int argc, char **argv)
-{
-	if (optind != argc) {
-		fprintf(stderr, "mprofd-forward: %s: it takes options only; see mprofd-forward --help\n", argv[optind]);
-		a->exit_code = 2;
-	} else if (!option_directory("mprofd-forward", "--state", a->forwarder.state) ||
-		   !option_directory("mprofd-forward", "--run", a->forwarder.run) ||
-		   !option_directory("mprofd-forward", "--own", a->forwarder.own)) {
-		a->exit_code = 2;
-	}
-}
-
-static void arguments_parse(struct arguments *a, int argc, char **argv)
-{
-	*a = (struct arguments){
-		.forwarder = {.state = "/var/lib/mprofd", .run = "/run/mprofd", .own = "/var/lib/mprofd-forward"},
-		.exit_code = -1,
-	};
-	for (;;) {
-		switch (getopt_long(argc, argv, "", options, NULL)) {
-		case OPTION_STATE:
-			a->forwarder.state = optarg;
-			break;
-		case OPTION_RUN:
-			a->forwarder.run = optarg;
-			break;
-		case OPTION_OWN:
-			a->forwarder.own = optarg;
-			break;
-		case OPTION_CONFIG:
-			a->config = optarg;
-			break;
-		case OPTION_HELP:
-			fputs(help, stdout);
-			a->exit_code = 0;
-			return;
-		case OPTION_VERSION:
-			puts("mprofd-forward " VERSION);
-			a->exit_code = 0;
-			return;
-		case -1:
-			arguments_check(a, argc, argv);
-			return;
-		default:
-			fprintf(stderr, "mprofd-forward: see mprofd-forward --help\n");
-			a->exit_code = 2;
-			return;
-		}
-	}
-}
-
 /* End at once: the hub and the archive hold whole transactions, and nothing else is to be kept. */
 static void on_end(int signal)
 {
@@ -101,16 +31,21 @@ static void on_end(int signal)
 
 int main(int argc, char **argv)
 {
-	struct arguments arguments;
+	struct forwarder_options options = {
+		.state = "/var/lib/mprofd", .run = "/run/mprofd", .own = "/var/lib/mprofd-forward"};
+	const char *file = NULL;
+	const struct option_value values[] = {{"state", &options.state, true},
+					      {"run", &options.run, true},
+					      {"own", &options.own, true},
+					      {"config", &file, false}};
 	struct config config;
 	char sentence[512];
-	int r;
+	int r = options_take("mprofd-forward", VERSION, help, values, ARRAY_SIZE(values), argc, argv);
 
-	arguments_parse(&arguments, argc, argv);
-	if (arguments.exit_code >= 0)
-		return arguments.exit_code;
+	if (r >= 0)
+		return r;
 	log_init("mprofd-forward");
-	r = config_load(&config, arguments.config, sentence, sizeof(sentence));
+	r = config_load(&config, file, sentence, sizeof(sentence));
 	if (r) {
 		log_error("%s", sentence);
 		return 2;
@@ -118,7 +53,7 @@ int main(int argc, char **argv)
 	signal(SIGTERM, on_end);
 	signal(SIGINT, on_end);
 	signal(SIGPIPE, SIG_IGN);
-	r = forwarder_run(&config, &arguments.forwarder, sentence, sizeof(sentence));
+	r = forwarder_run(&config, &options, sentence, sizeof(sentence));
 	log_error("%s", sentence);
 	config_deinit(&config);
 	return r;
