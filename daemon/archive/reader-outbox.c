@@ -66,16 +66,8 @@ int reader_row(struct reader *r, struct reader_source source, uint64_t sequence,
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	const void *stored;
-	int rc = reader_statement(r, source.capture ? S_TAIL_PIECE : S_PIECE,
-				  VALUES(source.stream, sequence_column(sequence), offset), &s);
+	int rc = reader_row_find(r, source, sequence, offset, &s);
 
-	if (rc == 0 && source.capture)
-		sqlite3_bind_int64(s, 4, source.capture);
-	if (rc == 0)
-		rc = reader_damaged(r, statement_step(&r->statements, s), source, sequence);
-	if (rc != STATEMENT_ROW)
-		return rc ? rc : ARCHIVE_E_ABSENT;
-	rc = reader_row_check(r, s, source, sequence, true);
 	if (rc != 0)
 		return rc;
 	*row = (struct reader_row){

@@ -92,21 +92,27 @@ static int piece_unpack(struct reader *r, sqlite3_stmt *s, uint8_t *out, const s
 	return sqlite3_column_type(s, 8) == SQLITE_NULL ? piece_take(r, s, false, out, &trial) : 0;
 }
 
+int reader_row_find(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset, sqlite3_stmt **s)
+{
+	int rc = reader_statement(r, source.capture ? S_TAIL_PIECE : S_PIECE,
+				  VALUES(source.stream, sequence_column(sequence), offset), s);
+
+	if (rc == 0 && source.capture)
+		sqlite3_bind_int64(*s, 4, source.capture);
+	if (rc == 0)
+		rc = reader_damaged(r, statement_step(&r->statements, *s), source, sequence);
+	if (rc != STATEMENT_ROW)
+		return rc ? rc : ARCHIVE_E_ABSENT;
+	return reader_row_check(r, *s, source, sequence, true);
+}
+
 int reader_piece(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset, uint32_t limit,
 		 enum piece_form form, uint8_t *out, struct reader_piece *piece)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	bool stored;
-	int rc = reader_statement(r, source.capture ? S_TAIL_PIECE : S_PIECE,
-				  VALUES(source.stream, sequence_column(sequence), offset), &s);
+	int rc = reader_row_find(r, source, sequence, offset, &s);
 
-	if (rc == 0 && source.capture)
-		sqlite3_bind_int64(s, 4, source.capture);
-	if (rc == 0)
-		rc = reader_damaged(r, statement_step(&r->statements, s), source, sequence);
-	if (rc != STATEMENT_ROW)
-		return rc ? rc : ARCHIVE_E_ABSENT;
-	rc = reader_row_check(r, s, source, sequence, true);
 	if (rc != 0)
 		return rc;
 	*piece = (struct reader_piece){.offset = column_u32(s, 0), .length = column_u32(s, 1)};

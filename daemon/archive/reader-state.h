@@ -41,6 +41,12 @@ struct reader {
  */
 int reader_row_check(struct reader *r, sqlite3_stmt *s, struct reader_source source, uint64_t sequence, bool with_data);
 /*
+ * Find the row of packet SEQUENCE of SOURCE that has the content at OFFSET, or the next one, as the current
+ * row of *S, and check it with its data. Return 0, ARCHIVE_E_ABSENT, or an error of the reader.
+ */
+int reader_row_find(struct reader *r, struct reader_source source, uint64_t sequence, uint32_t offset,
+		    sqlite3_stmt **s);
+/*
  * Return whether the current row of S, a CHECK_RANGE or END_CAPTURES statement for SOURCE, agrees
  * with its checksum.
  */
