@@ -109,18 +109,22 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION fleet_store.capture_absent(host text, month date, capture bigint) RETURNS void LANGUAGE plpgsql
+	SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RAISE EXCEPTION 'there is no capture % of host "%" in %', capture, host, to_char(month, 'YYYY-MM');
+END
+$$;
+
 -- Pin a capture, so that retention keeps it, or unpin it.
 CREATE FUNCTION fleet.pin(host text, month date, archive uuid, capture bigint, pinned boolean) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
-DECLARE
-	changed bigint;
 BEGIN
 	UPDATE fleet_store.capture k SET pinned = pin.pinned
 		WHERE k.host = host AND k.month = month AND k.archive = archive AND k.capture = capture AND k.finished IS NOT NULL;
-	GET DIAGNOSTICS changed = ROW_COUNT;
-	IF changed = 0 THEN
-		RAISE EXCEPTION 'there is no capture % of host "%" in %', capture, host, to_char(month, 'YYYY-MM');
+	IF NOT FOUND THEN
+		PERFORM fleet_store.capture_absent(host, month, capture);
 	END IF;
 END
 $$;
@@ -129,17 +133,14 @@ $$;
 CREATE FUNCTION fleet.set_note(host text, month date, archive uuid, capture bigint, note text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 	SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
-DECLARE
-	changed bigint;
 BEGIN
 	IF note IS NULL OR octet_length(note) > 4096 THEN
 		RAISE EXCEPTION 'a note has at most 4096 bytes';
 	END IF;
 	UPDATE fleet_store.capture k SET note = set_note.note
 		WHERE k.host = host AND k.month = month AND k.archive = archive AND k.capture = capture AND k.finished IS NOT NULL;
-	GET DIAGNOSTICS changed = ROW_COUNT;
-	IF changed = 0 THEN
-		RAISE EXCEPTION 'there is no capture % of host "%" in %', capture, host, to_char(month, 'YYYY-MM');
+	IF NOT FOUND THEN
+		PERFORM fleet_store.capture_absent(host, month, capture);
 	END IF;
 END
 $$;
@@ -151,8 +152,6 @@ CREATE FUNCTION fleet.annotate(host text, month date, archive uuid, capture bigi
 	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD'
 	SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_variable
-DECLARE
-	changed bigint;
 BEGIN
 	IF octet_length(cause) > 64 OR octet_length(sentence) > 1024 OR octet_length(last_ran) > 4096 OR octet_length(failure) > 4096
 		OR cause IS NOT NULL AND failure IS NOT NULL THEN
@@ -161,9 +160,8 @@ BEGIN
 	UPDATE fleet_store.capture k SET cause = annotate.cause, sentence = annotate.sentence, last_ran = annotate.last_ran,
 			failure = annotate.failure, annotated = now()
 		WHERE k.host = host AND k.month = month AND k.archive = archive AND k.capture = capture AND k.finished IS NOT NULL;
-	GET DIAGNOSTICS changed = ROW_COUNT;
-	IF changed = 0 THEN
-		RAISE EXCEPTION 'there is no capture % of host "%" in %', capture, host, to_char(month, 'YYYY-MM');
+	IF NOT FOUND THEN
+		PERFORM fleet_store.capture_absent(host, month, capture);
 	END IF;
 END
 $$;
