@@ -75,6 +75,15 @@ class Host(daemons.Daemons):
         self.stop_forwarder()
         super().stop()
 
+    @contextlib.contextmanager
+    def packet(self, **options):
+        """A ring of the guest web, whose first packet is archived."""
+        with Ring("rings/web.ctf", **options) as ring:
+            self.wait(lambda: self.domain("web"))
+            ring.add_packet()
+            self.wait_archived(ring, "web", ring.n - 20)
+            yield ring
+
     # ---- the hub
 
     def hub(self, sql):
@@ -256,10 +265,7 @@ class Captures(Case):
     def test_requests(self):
         """The collector refuses requests about the outbox that are wrong, and false acknowledgements change nothing."""
         host = self.host(forwarder=False)
-        with Ring("rings/web.ctf") as ring:
-            host.wait(lambda: host.domain("web"))
-            ring.add_packet()
-            host.wait_archived(ring, "web", ring.n - 20)
+        with host.packet():
             capture = host.capture("web")
             host.wait(lambda: [row[:2] for row in host.outbox()] == [("capture", 1)])
             before = host.outbox()
@@ -303,10 +309,7 @@ class Captures(Case):
     def test_many_gaps(self):
         """A guest whose gaps and labels would make the head too large is no reason to refuse its capture."""
         host = self.host(forwarder=False)
-        with Ring("rings/web.ctf") as ring:
-            host.wait(lambda: host.domain("web"))
-            ring.add_packet()
-            host.wait_archived(ring, "web", ring.n - 20)
+        with host.packet():
             capture = host.capture("web")
             host.change(
                 f"""CREATE TEMP TABLE n AS WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 512) SELECT n FROM c;
@@ -356,10 +359,7 @@ class Failures(Case):
     def test_killed_collector(self):
         """kill -9 of the collector loses no row of what it archived."""
         host = self.host(forwarder=False)
-        with Ring("rings/web.ctf") as ring:
-            host.wait(lambda: host.domain("web"))
-            ring.add_packet()
-            host.wait_archived(ring, "web", ring.n - 20)
+        with host.packet():
             capture = host.capture("web")
             host.kill_collector()
             host.start_forwarder()
@@ -373,10 +373,7 @@ class Failures(Case):
     def test_stopped_collector(self):
         """A collector that was stopped has no socket: nothing is acknowledged until it is there again, and then once."""
         host = self.host(forwarder=False)
-        with Ring("rings/web.ctf") as ring:
-            host.wait(lambda: host.domain("web"))
-            ring.add_packet()
-            host.wait_archived(ring, "web", ring.n - 20)
+        with host.packet():
             capture = host.capture("web")
             host.stop_collector()
             self.assertFalse(os.path.exists(os.path.join(host.runs, "collect.sock")))
@@ -392,10 +389,7 @@ class Failures(Case):
     def test_restored_while_stopped(self):
         """A hub that lost captures while the collector was stopped gets them when it is there again."""
         host = self.host()
-        with Ring("rings/web.ctf") as ring:
-            host.wait(lambda: host.domain("web"))
-            ring.add_packet()
-            host.wait_archived(ring, "web", ring.n - 20)
+        with host.packet():
             captures = [host.capture("web") for _ in range(2)]
             host.wait_sent()
             host.stop_forwarder()
@@ -446,10 +440,7 @@ class Failures(Case):
     def test_hub_stops(self):
         """A hub that ends and comes again gets what came meanwhile, without a restart here."""
         host = self.host("send = captures")
-        with Ring("rings/web.ctf") as ring:
-            host.wait(lambda: host.domain("web"))
-            ring.add_packet()
-            host.wait_archived(ring, "web", ring.n - 20)
+        with host.packet():
             first = host.capture("web")
             host.wait(lambda: host.hub_captures() == [first])
             FLEET.hub.kill()
@@ -464,10 +455,7 @@ class Failures(Case):
     def test_restored_hub(self):
         """A hub that lost captures has a new epoch: they are sent again, and nothing else."""
         host = self.host()
-        with Ring("rings/web.ctf") as ring:
-            host.wait(lambda: host.domain("web"))
-            ring.add_packet()
-            host.wait_archived(ring, "web", ring.n - 20)
+        with host.packet():
             captures = [host.capture("web") for _ in range(4)]
             host.wait_sent()
             host.stop_forwarder()
@@ -528,10 +516,7 @@ class Failures(Case):
     def test_low_rate(self):
         """A rate at which a piece takes minutes keeps no transaction open meanwhile, and the collector hears of the forwarder."""
         host = self.host(forwarder=False)
-        with Ring("rings/web.ctf", size=65536) as ring:
-            host.wait(lambda: host.domain("web"))
-            ring.add_packet()
-            host.wait_archived(ring, "web", ring.n - 20)
+        with host.packet(size=65536):
             capture = host.capture("web")
             host.fleet(rate="rate = 8\n")
             host.start_forwarder()
@@ -585,10 +570,7 @@ class Failures(Case):
     def test_quota(self):
         """A hub whose quota is full gets the capture when there is room."""
         host = self.host(quota=1)
-        with Ring("rings/web.ctf") as ring:
-            host.wait(lambda: host.domain("web"))
-            ring.add_packet()
-            host.wait_archived(ring, "web", ring.n - 20)
+        with host.packet():
             capture = host.capture("web")
             host.wait(lambda: "The hub does not take something of this host now" in host.said())
             self.assertIn("(MP004)", host.said())
@@ -599,10 +581,7 @@ class Failures(Case):
     def test_other_bytes(self):
         """Other bytes under the same key are an error that is told, and not tried again."""
         host = self.host(forwarder=False)
-        with Ring("rings/web.ctf") as ring:
-            host.wait(lambda: host.domain("web"))
-            ring.add_packet()
-            host.wait_archived(ring, "web", ring.n - 20)
+        with host.packet():
             capture = host.capture("web")
             host.start_forwarder()
             host.wait_sent()

@@ -7,7 +7,6 @@
  * grants; so a mapping of it needs no stand-in. As the kernel's, a grant exists as long as any process
  * has the descriptor open. The lock on the file belongs to the descriptor and its copies.
  */
-#undef _FILE_OFFSET_BITS /* open and open64 are two functions here */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +22,7 @@
 #include <xen/gntalloc.h>
 #include <xenevtchn.h>
 
+#include "opens.h"
 #include "sim.h"
 
 #define RINGS (SIM_REFS >> 16)
@@ -35,15 +35,6 @@ static unsigned domid(void)
 }
 
 /* ---- files: the devices and the limit ------------------------------------------------------------- */
-
-/* Open the file PATH by the C library's function NAME. */
-static int open_really(const char *name, const char *path, int flags, mode_t mode)
-{
-	int (*next)(const char *, int, ...) = NULL;
-
-	*(void **)&next = dlsym(RTLD_NEXT, name);
-	return next(path, flags, mode);
-}
 
 static void ring_path(char *path, size_t size, unsigned k)
 {
@@ -79,7 +70,7 @@ static int gntalloc_open(void)
 	return fd;
 }
 
-static int open_as(const char *name, const char *path, int flags, mode_t mode)
+int open_as(const char *name, const char *path, int flags, mode_t mode)
 {
 	char to[512];
 
@@ -94,28 +85,6 @@ static int open_as(const char *name, const char *path, int flags, mode_t mode)
 		path = to;
 	}
 	return open_really(name, path, flags, mode);
-}
-
-int open(const char *path, int flags, ...)
-{
-	va_list arguments;
-	mode_t mode;
-
-	va_start(arguments, flags);
-	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
-	va_end(arguments);
-	return open_as("open", path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...)
-{
-	va_list arguments;
-	mode_t mode;
-
-	va_start(arguments, flags);
-	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
-	va_end(arguments);
-	return open_as("open64", path, flags, mode);
 }
 
 /* ---- grants ---------------------------------------------------------------------------------------- */

@@ -7,11 +7,10 @@
  * (sim.h). oxenstored has compiled-in paths below /var; this library replaces them by paths in
  * $MPROFD_SIM_DIR.
  */
-#undef _FILE_OFFSET_BITS /* open and open64 are two functions here */
+#undef _FILE_OFFSET_BITS /* setrlimit and setrlimit64 are two functions here */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +24,7 @@
 #include <xenevtchn.h>
 #include <xengnttab.h>
 
+#include "opens.h"
 #include "sim.h"
 
 #define STORE_PORTS 4096u
@@ -305,38 +305,12 @@ int mkdir(const char *path, mode_t mode)
 	return next(moved(path, to, sizeof(to)), mode);
 }
 
-static int open_as(const char *name, const char *path, int flags, mode_t mode)
+int open_as(const char *name, const char *path, int flags, mode_t mode)
 {
-	int (*next)(const char *, int, ...) = NULL;
 	int fd = stand_in(path);
 	char to[512];
 
-	if (fd != -2)
-		return fd;
-	*(void **)&next = next_of(name);
-	return next(moved(path, to, sizeof(to)), flags, mode);
-}
-
-int open(const char *path, int flags, ...)
-{
-	va_list arguments;
-	mode_t mode;
-
-	va_start(arguments, flags);
-	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
-	va_end(arguments);
-	return open_as("open", path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...)
-{
-	va_list arguments;
-	mode_t mode;
-
-	va_start(arguments, flags);
-	mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
-	va_end(arguments);
-	return open_as("open64", path, flags, mode);
+	return fd != -2 ? fd : open_really(name, moved(path, to, sizeof(to)), flags, mode);
 }
 
 /* Ignore limits: oxenstored asks for more descriptors than a container may allow. */

@@ -8,7 +8,6 @@
  *  mem.N         its memory: grant reference R below 65,536 is page R; page 1 is its ring to the
  *                store
  *  ring.N.K      more of its memory: reference (K << 16) + P is page P of this file, so that a
- *                program that writes a ring file can be a guest
  *                program that writes a ring file can be a guest. The stand-in for gntalloc makes
  *                these files, too, and whoever has one open holds a shared lock on it (flock)
  *  gntalloc      the kernel's limit of grants in the guests, in decimal
