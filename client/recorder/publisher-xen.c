@@ -96,11 +96,12 @@ static int xen_forked(void *context)
 
 static void slot_say(struct mprof_publisher_xen *f, unsigned index)
 {
-	char name[80];
+	char ring[MPROF_PUBLISHER_NAME_SIZE], name[80];
 
 	if (!state_change(f, index, SLOT_TO_SAY, SLOT_SAYING))
 		return;
-	snprintf(name, sizeof(name), "%.39s.%ld ring-%02u", f->name, (long)f->pid, index);
+	mprof_publisher_name(ring, index);
+	snprintf(name, sizeof(name), "%.39s.%ld %s", f->name, (long)f->pid, ring);
 	/* A ring that cannot be said records for nobody; its events are in the process's memory. */
 	mprof_xen_ring_publish(&f->xen, &f->slot[index].ring, name);
 	state_change(f, index, SLOT_SAYING, SLOT_SAID);

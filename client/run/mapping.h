@@ -1,6 +1,6 @@
 /*
- * A file that is mapped read-only while another program writes it, and may cut it. What is cut off
- * reads as missing; it ends no process.
+ * A file that is mapped read-only while another program writes it, and may cut it. Bytes that are cut off
+ * read as missing; they end no process.
  */
 #ifndef RUN_MAPPING_H
 #define RUN_MAPPING_H

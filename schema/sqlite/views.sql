@@ -9,7 +9,7 @@ CREATE INDEX interactions_by_other ON interactions (other);
 CREATE INDEX labels_by_thread ON labels (thread);
 CREATE INDEX samples_by_counter ON samples (counter);
 
--- Who did something to whom: the interactions and the creations, with the columns of interactions.
+-- The threads that did something to others: the interactions and the creations, with the columns of interactions.
 CREATE VIEW relations AS
 SELECT time_ns, kind, thread, other, text FROM interactions
 UNION ALL

@@ -74,8 +74,9 @@ int mprof_xen_streams(const struct mprof_xen *x);
 /*
  * Make a ring of BYTES bytes, a multiple of 4,096 and at most 256 MiB, zeroed: allocate its pages, grant
  * domain 0 to read them, fill the directory if there must be one, and offer an event channel. It makes
- * system calls alone, no malloc and no lock, so that a signal handler may call it. Return 0; -ENOSPC if the kernel's limit or Xen's
- * is reached; -ENODEV if /dev/xen/gntalloc is missing; or -errno. On an error there is no ring.
+ * system calls alone, no malloc and no lock, so that a signal handler may call it. Return 0; -ENOSPC if
+ * the kernel's limit or Xen's is reached; -ENODEV if /dev/xen/gntalloc is missing; or -errno. On an error
+ * there is no ring.
  *
  * Map R->device with MAP_SHARED to use the memory; the pages stay as long as it is open or mapped.
  */

@@ -387,7 +387,7 @@ static int on_lost(void *context, uint32_t ring, uint64_t words)
 	struct mprof_runtime_translator *t = context;
 	struct runtime_domain *d = domain_of(t, ring);
 
-	/* What ran, what it waits for, and which phases are open is unknown behind the gap. */
+	/* Behind the gap it is unknown which thread runs, what it waits for, and which phases are open. */
 	d->running = d->fibre = d->suspended.fibre = RUNTIME_NO_ID;
 	d->tried = false;
 	d->ended = false;

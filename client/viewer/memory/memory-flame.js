@@ -210,7 +210,7 @@ export class Flame extends Graph {
 		);
 	}
 
-	// What one can do with a function.
+	// The actions on a function.
 
 	/** Open the menu of the box under EVENT, or of the selected box if a key caused EVENT. */
 	context(event) {
