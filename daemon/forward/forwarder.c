@@ -20,6 +20,7 @@
 #include "compare.h"
 #include "log.h"
 #include "own-state.h"
+#include "postgres.h"
 #include "sender.h"
 
 #define BACKOFF_NS	NS_PER_S
@@ -319,7 +320,7 @@ static bool config_ok(const struct config *config, char *sentence, size_t size)
 		snprintf(sentence, size, "the configuration names no hub: write connection in the section [fleet]");
 		return false;
 	}
-	if (!hub_connection_ok(config->fleet_connection, error, sizeof(error))) {
+	if (!postgres_connection_ok(config->fleet_connection, error, sizeof(error))) {
 		snprintf(sentence, size, "connection in [fleet] is no connection string of libpq: %s", error);
 		return false;
 	}

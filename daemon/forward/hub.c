@@ -1,173 +1,71 @@
 /*
- * libpq: connect, call a function, and tell conditions by their SQLSTATE.
- *
- * A connection that is dead is noticed by the kernel (keepalives and tcp_user_timeout), and an answer
- * that does not come within ANSWER_MS counts as a lost connection.
+ * The functions of schema/fleet, over daemon/postgres, and their conditions by SQLSTATE.
  */
 #include "hub.h"
 
 #include <errno.h>
 #include <gnutls/crypto.h>
-#include <inttypes.h>
-#include <libpq-fe.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
-#include "clock.h"
+#include "postgres.h"
 
-#define CONTRACT   "1" /* version of schema/fleet that this program speaks */
-#define ANSWER_MS  (120u * 1000u)
-#define PARAMS_MAX 16
-#define SUM_BYTES  32
-#define INVENTORY  "10000" /* rows of an inventory at a time */
+#define CONTRACT  "1" /* version of schema/fleet that this program speaks */
+#define ANSWER_MS (120u * 1000u)
+#define SUM_BYTES 32
+#define INVENTORY "10000" /* rows of an inventory at a time */
 
 struct hub {
-	char *connection;
-	PGconn *conn;
+	struct postgres *postgres;
 	char archive[HUB_UUID_BYTES];
-	char sentence[512];
-	char state[6]; /* SQLSTATE of the last failure; "" = there is none */
-	bool in_transaction;
-	PGresult *pieces; /* pieces of an open capture; NULL = none */
-	int piece;	  /* the next one of them */
+	char sentence[512];	      /* of a condition that postgres does not know; "" = its own */
+	struct postgres_rows *pieces; /* pieces of an open capture; NULL = none */
+	int piece;		      /* the next one of them */
 };
-
-/* Parameters of a call. Texts are borrowed; numbers have their digits here. */
-struct call {
-	int n;
-	const char *values[PARAMS_MAX];
-	int lengths[PARAMS_MAX], formats[PARAMS_MAX];
-	char digits[PARAMS_MAX][24];
-};
-
-static void add_text(struct call *c, const char *text)
-{
-	c->values[c->n++] = text;
-}
-
-static void add_number(struct call *c, int64_t number)
-{
-	snprintf(c->digits[c->n], sizeof(c->digits[0]), "%" PRId64, number);
-	c->values[c->n] = c->digits[c->n];
-	c->n++;
-}
-
-static void add_bytes(struct call *c, const void *bytes, size_t n)
-{
-	c->values[c->n] = n ? bytes : "";
-	c->lengths[c->n] = (int)n;
-	c->formats[c->n++] = 1;
-}
 
 /* ---- the connection --------------------------------------------------------------------------- */
 
 int hub_new(struct hub **hp, const char *connection)
 {
 	CLEANUP(hub_freep) struct hub *h = calloc(1, sizeof(*h));
+	int r = h ? postgres_new(&h->postgres, connection, "mprofd-forward", ANSWER_MS) : -ENOMEM;
 
-	if (!h || !(h->connection = strdup(connection)))
-		return -ENOMEM;
-	*hp = TAKE_PTR(h);
-	return 0;
+	if (r == 0)
+		*hp = TAKE_PTR(h);
+	return r;
 }
 
 struct hub *hub_free(struct hub *h)
 {
 	if (!h)
 		return NULL;
-	hub_close(h);
-	free(h->connection);
+	postgres_rows_free(h->pieces);
+	postgres_free(h->postgres);
 	free(h);
 	return NULL;
 }
 
 void hub_close(struct hub *h)
 {
-	PQclear(h->pieces);
-	h->pieces = NULL;
-	PQfinish(h->conn);
-	h->conn = NULL;
-	h->in_transaction = false;
+	h->pieces = postgres_rows_free(h->pieces);
+	postgres_close(h->postgres);
 }
 
 const char *hub_sentence(const struct hub *h)
 {
-	return h->sentence;
+	return h->sentence[0] ? h->sentence : postgres_sentence(h->postgres);
 }
 
 const char *hub_state(const struct hub *h)
 {
-	return h->state;
+	return postgres_state(h->postgres);
 }
 
 bool hub_connected(const struct hub *h)
 {
-	return h->conn != NULL;
-}
-
-/* Copy TEXT, whose lines libpq ends, as one line to OUT (SIZE bytes). */
-static void one_line(const char *text, char *out, size_t size)
-{
-	size_t n = 0;
-
-	for (; *text && n + 2 < size; text++) {
-		if (*text != '\n' && *text != '\t')
-			out[n++] = *text;
-		else if (n && out[n - 1] != ' ')
-			out[n++] = ' ';
-	}
-	while (n && out[n - 1] == ' ')
-		n--;
-	out[n] = '\0';
-}
-
-bool hub_connection_ok(const char *connection, char *sentence, size_t size)
-{
-	char *error = NULL;
-	PQconninfoOption *options = PQconninfoParse(connection, &error);
-
-	if (!options)
-		one_line(error ? error : "out of memory", sentence, size);
-	PQfreemem(error);
-	PQconninfoFree(options);
-	return options != NULL;
-}
-
-static int fail_connection(struct hub *h)
-{
-	char line[448];
-
-	one_line(h->conn ? PQerrorMessage(h->conn) : "out of memory", line, sizeof(line));
-	h->state[0] = '\0';
-	snprintf(h->sentence, sizeof(h->sentence), "%s", line);
-	hub_close(h);
-	return HUB_E_LOST;
-}
-
-/* Leave out what the hub wants to say beside its answers: libpq would print it. */
-static void ignore_notice(void *context, const char *message)
-{
-	(void)context;
-	(void)message;
-}
-
-/* Connect to the first of the hosts in the connection string that answers. */
-static int connect_hub(struct hub *h)
-{
-	/* The connection string overrides those before it, as it is expanded behind them. */
-	static const char *const names[] = {"connect_timeout",	"keepalives_idle",  "keepalives_interval",
-					    "keepalives_count", "tcp_user_timeout", "application_name",
-					    "dbname",		"client_encoding",  NULL};
-	const char *const values[] = {"10", "30", "10", "3", "60000", "mprofd-forward", h->connection, "UTF8", NULL};
-
-	h->conn = PQconnectdbParams(names, values, 1);
-	if (!h->conn || PQstatus(h->conn) != CONNECTION_OK)
-		return fail_connection(h);
-	PQsetNoticeProcessor(h->conn, ignore_notice, NULL);
-	return 0;
+	return postgres_connected(h->postgres);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------ */
@@ -191,143 +89,78 @@ static enum hub_condition condition_of(const char *state)
 	return HUB_E_LOST;
 }
 
-/* Wait for the answer to the query that was sent. Return it, or NULL if the connection is lost. */
-static PGresult *answer(struct hub *h)
+/* Return the condition of R, which a call of the library postgres has returned. */
+static int outcome(struct hub *h, int r)
 {
-	const uint64_t until = clock_mono() + ANSWER_MS * NS_PER_MS;
-	PGresult *result = NULL, *next;
-
-	for (;;) {
-		struct pollfd p = {.fd = PQsocket(h->conn), .events = POLLIN};
-		uint64_t now = clock_mono();
-
-		while (!PQisBusy(h->conn)) {
-			next = PQgetResult(h->conn);
-			if (!next)
-				return result;
-			PQclear(result);
-			result = next;
-		}
-		if (now >= until || poll(&p, 1, (int)((until - now) / NS_PER_MS) + 1) < 0 || !PQconsumeInput(h->conn)) {
-			PQclear(result);
-			return NULL;
-		}
-	}
-}
-
-/* Turn the failed RESULT, or NULL, into a condition. */
-static int fail_call(struct hub *h, PGresult *result)
-{
-	const char *state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
-	const char *message = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
-	enum hub_condition condition = condition_of(state);
-	char line[448];
-
-	snprintf(h->state, sizeof(h->state), "%s", state ? state : "");
-	if (!message) {
-		PQclear(result);
-		if (PQstatus(h->conn) == CONNECTION_OK) {
-			snprintf(h->sentence, sizeof(h->sentence), "the hub did not answer within %u s",
-				 ANSWER_MS / 1000u);
-			hub_close(h);
-			return HUB_E_LOST;
-		}
-		return fail_connection(h);
-	}
-	one_line(message, line, sizeof(line));
-	snprintf(h->sentence, sizeof(h->sentence), "%s (%s)", line, state ? state : "no SQLSTATE");
-	PQclear(result);
-	if (condition == HUB_E_LOST)
+	h->sentence[0] = '\0';
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	r = r == POSTGRES_E_LOST ? HUB_E_LOST : (int)condition_of(postgres_state(h->postgres));
+	if (r == HUB_E_LOST)
 		hub_close(h);
 	else
-		hub_rollback(h);
-	return (int)condition;
+		postgres_rollback(h->postgres);
+	return r;
 }
 
-/* Call SQL with C. *OUT: the result, which the caller clears; NULL = not wanted. */
-static int call(struct hub *h, const char *sql, const struct call *c, PGresult **out)
+/* Call SQL with PARAMS. *ROWS: the result, which the caller frees; NULL = not wanted. */
+static int call(struct hub *h, const char *sql, const struct postgres_params *params, struct postgres_rows **rows)
 {
-	PGresult *result = NULL;
-	ExecStatusType status;
-
-	if (!h->conn) {
-		snprintf(h->sentence, sizeof(h->sentence), "there is no connection");
-		return HUB_E_LOST;
-	}
-	if (!PQsendQueryParams(h->conn, sql, c->n, NULL, c->values, c->lengths, c->formats, 0))
-		return fail_connection(h);
-	result = answer(h);
-	status = PQresultStatus(result);
-	if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
-		return fail_call(h, result);
-	if (out)
-		*out = result;
-	else
-		PQclear(result);
-	return 0;
+	return outcome(h, postgres_call(h->postgres, sql, params, rows));
 }
 
 /* Call SQL, whose row has one text, and copy that to WORD (SIZE bytes). */
-static int call_word(struct hub *h, const char *sql, const struct call *c, char *word, size_t size)
+static int call_word(struct hub *h, const char *sql, const struct postgres_params *c, char *word, size_t size)
 {
-	PGresult *result = NULL;
+	struct postgres_rows *result = NULL;
 	int r = call(h, sql, c, &result);
 
 	if (r == 0)
-		snprintf(word, size, "%s", PQntuples(result) == 1 ? PQgetvalue(result, 0, 0) : "");
-	PQclear(result);
+		snprintf(word, size, "%s", postgres_count(result) == 1 ? postgres_text(result, 0, 0) : "");
+	postgres_rows_free(result);
 	return r;
 }
 
 int hub_hello(struct hub *h, const char *archive, struct hub_hello *hello)
 {
-	struct call c = {0};
-	PGresult *result = NULL;
-	int r = h->conn ? 0 : connect_hub(h);
+	struct postgres_params c = {0};
+	struct postgres_rows *result = NULL;
+	int r = outcome(h, postgres_connect(h->postgres));
 
 	if (r != 0)
 		return r;
 	snprintf(h->archive, sizeof(h->archive), "%.8s-%.4s-%.4s-%.4s-%.12s", archive, archive + 8, archive + 12,
 		 archive + 16, archive + 20);
-	add_text(&c, CONTRACT);
-	add_text(&c, h->archive);
+	postgres_add_text(&c, CONTRACT);
+	postgres_add_text(&c, h->archive);
 	r = call(h, "SELECT epoch, version, to_char(keeps_since, 'YYYY-MM-DD') FROM fleet.hello($1::integer, $2::uuid)",
 		 &c, &result);
-	if (r == 0 && PQntuples(result) != 1) {
+	if (r == 0 && postgres_count(result) != 1) {
 		snprintf(h->sentence, sizeof(h->sentence), "the hub does not say hello as schema/fleet has it");
 		r = HUB_E_LOST;
 		hub_close(h);
 	}
 	if (r == 0) {
-		snprintf(hello->epoch, sizeof(hello->epoch), "%s", PQgetvalue(result, 0, 0));
-		snprintf(hello->keeps_since, sizeof(hello->keeps_since), "%s", PQgetvalue(result, 0, 2));
+		snprintf(hello->epoch, sizeof(hello->epoch), "%s", postgres_text(result, 0, 0));
+		snprintf(hello->keeps_since, sizeof(hello->keeps_since), "%s", postgres_text(result, 0, 2));
 	}
-	PQclear(result);
+	postgres_rows_free(result);
 	return r;
 }
 
 int hub_begin(struct hub *h)
 {
-	int r = call(h, "BEGIN", &(struct call){0}, NULL);
-
-	h->in_transaction = r == 0;
-	return r;
+	return outcome(h, postgres_begin(h->postgres));
 }
 
 int hub_commit(struct hub *h)
 {
-	int r = call(h, "COMMIT", &(struct call){0}, NULL);
-
-	h->in_transaction = false;
-	return r;
+	return outcome(h, postgres_commit(h->postgres));
 }
 
 void hub_rollback(struct hub *h)
 {
-	if (h->in_transaction && h->conn) {
-		h->in_transaction = false;
-		PQclear(PQexec(h->conn, "ROLLBACK"));
-	}
+	postgres_rollback(h->postgres);
 }
 
 /* ---- captures --------------------------------------------------------------------------------- */
@@ -335,16 +168,16 @@ void hub_rollback(struct hub *h)
 int hub_begin_capture(struct hub *h, const char *month, int64_t capture, uint64_t pieces, uint64_t bytes,
 		      const char *head, bool *done, bool *open)
 {
-	struct call c = {0};
+	struct postgres_params c = {0};
 	char word[16];
 	int r;
 
-	add_text(&c, h->archive);
-	add_text(&c, month);
-	add_number(&c, capture);
-	add_number(&c, (int64_t)pieces);
-	add_number(&c, (int64_t)bytes);
-	add_text(&c, head);
+	postgres_add_text(&c, h->archive);
+	postgres_add_text(&c, month);
+	postgres_add_number(&c, capture);
+	postgres_add_number(&c, (int64_t)pieces);
+	postgres_add_number(&c, (int64_t)bytes);
+	postgres_add_text(&c, head);
 	r = call_word(h,
 		      "SELECT fleet.begin_capture($1::uuid, $2::date, $3::bigint, $4::integer, $5::bigint, $6::jsonb)",
 		      &c, word, sizeof(word));
@@ -354,33 +187,33 @@ int hub_begin_capture(struct hub *h, const char *month, int64_t capture, uint64_
 }
 
 /* Add the numbers, the chunk ends and the data of PIECE, and the checksum of the data, in SUM. */
-static void add_piece(struct call *c, const struct piece *piece, uint8_t sum[SUM_BYTES])
+static void add_piece(struct postgres_params *c, const struct piece *piece, uint8_t sum[SUM_BYTES])
 {
 	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, piece->data, piece->bytes, sum) < 0)
 		memset(sum, 0, SUM_BYTES); /* the hub refuses it */
-	add_number(c, piece->offset);
-	add_number(c, piece->length);
-	add_number(c, piece->flags);
-	add_number(c, (int64_t)piece->first_timestamp);
-	add_number(c, piece->packet_bytes);
-	add_number(c, piece->codec);
-	add_bytes(c, piece->ends, piece->ends_bytes);
-	add_bytes(c, piece->data, piece->bytes);
-	add_bytes(c, sum, SUM_BYTES);
+	postgres_add_number(c, piece->offset);
+	postgres_add_number(c, piece->length);
+	postgres_add_number(c, piece->flags);
+	postgres_add_number(c, (int64_t)piece->first_timestamp);
+	postgres_add_number(c, piece->packet_bytes);
+	postgres_add_number(c, piece->codec);
+	postgres_add_bytes(c, piece->ends, piece->ends_bytes);
+	postgres_add_bytes(c, piece->data, piece->bytes);
+	postgres_add_bytes(c, sum, SUM_BYTES);
 }
 
 int hub_put_capture_piece(struct hub *h, const char *month, int64_t capture, const struct piece *piece)
 {
-	struct call c = {0};
+	struct postgres_params c = {0};
 	uint8_t sum[SUM_BYTES];
 
-	add_text(&c, h->archive);
-	add_text(&c, month);
-	add_number(&c, capture);
-	add_text(&c, piece->part);
-	add_number(&c, piece->stream);
-	add_number(&c, piece->number);
-	add_number(&c, (int64_t)piece->sequence);
+	postgres_add_text(&c, h->archive);
+	postgres_add_text(&c, month);
+	postgres_add_number(&c, capture);
+	postgres_add_text(&c, piece->part);
+	postgres_add_number(&c, piece->stream);
+	postgres_add_number(&c, piece->number);
+	postgres_add_number(&c, (int64_t)piece->sequence);
 	add_piece(&c, piece, sum);
 	return call(h,
 		    "SELECT fleet.put_capture_piece($1::uuid, $2::date, $3::bigint, $4::text, $5::integer, $6::integer,"
@@ -391,22 +224,22 @@ int hub_put_capture_piece(struct hub *h, const char *month, int64_t capture, con
 
 int hub_finish_capture(struct hub *h, const char *month, int64_t capture)
 {
-	struct call c = {0};
+	struct postgres_params c = {0};
 
-	add_text(&c, h->archive);
-	add_text(&c, month);
-	add_number(&c, capture);
+	postgres_add_text(&c, h->archive);
+	postgres_add_text(&c, month);
+	postgres_add_number(&c, capture);
 	return call(h, "SELECT fleet.finish_capture($1::uuid, $2::date, $3::bigint)", &c, NULL);
 }
 
 int hub_list_capture(struct hub *h, const char *month, int64_t capture)
 {
-	struct call c = {0};
+	struct postgres_params c = {0};
 
-	add_text(&c, h->archive);
-	add_text(&c, month);
-	add_number(&c, capture);
-	PQclear(h->pieces);
+	postgres_add_text(&c, h->archive);
+	postgres_add_text(&c, month);
+	postgres_add_number(&c, capture);
+	postgres_rows_free(h->pieces);
 	h->pieces = NULL;
 	h->piece = 0;
 	return call(h,
@@ -418,9 +251,9 @@ int hub_list_capture(struct hub *h, const char *month, int64_t capture)
 /* Compare row I of the list of pieces with PIECE, as strcmp(). */
 static int compare(const struct hub *h, int i, const struct piece *piece)
 {
-	int parts = strcmp(PQgetvalue(h->pieces, i, 0), piece->part);
-	int64_t stream = strtoll(PQgetvalue(h->pieces, i, 1), NULL, 10);
-	int64_t number = strtoll(PQgetvalue(h->pieces, i, 2), NULL, 10);
+	int parts = strcmp(postgres_text(h->pieces, i, 0), piece->part);
+	int64_t stream = postgres_number(h->pieces, i, 1);
+	int64_t number = postgres_number(h->pieces, i, 2);
 
 	if (parts)
 		return parts;
@@ -431,7 +264,7 @@ static int compare(const struct hub *h, int i, const struct piece *piece)
 
 bool hub_capture_has(struct hub *h, const struct piece *piece)
 {
-	while (h->pieces && h->piece < PQntuples(h->pieces)) {
+	while (h->pieces && h->piece < postgres_count(h->pieces)) {
 		int order = compare(h, h->piece, piece);
 
 		if (order > 0)
@@ -447,27 +280,27 @@ bool hub_capture_has(struct hub *h, const struct piece *piece)
 
 int hub_put_run(struct hub *h, const char *month, int64_t run, const char *head)
 {
-	struct call c = {0};
+	struct postgres_params c = {0};
 
-	add_text(&c, h->archive);
-	add_text(&c, month);
-	add_number(&c, run);
-	add_text(&c, head);
+	postgres_add_text(&c, h->archive);
+	postgres_add_text(&c, month);
+	postgres_add_number(&c, run);
+	postgres_add_text(&c, head);
 	return call(h, "SELECT fleet.put_run($1::uuid, $2::date, $3::bigint, $4::jsonb)", &c, NULL);
 }
 
 int hub_put_packet_piece(struct hub *h, const char *month, int64_t run, uint32_t pieces, const struct piece *piece)
 {
-	struct call c = {0};
+	struct postgres_params c = {0};
 	uint8_t sum[SUM_BYTES];
 
-	add_text(&c, h->archive);
-	add_text(&c, month);
-	add_number(&c, run);
-	add_number(&c, piece->stream);
-	add_number(&c, (int64_t)piece->sequence);
-	add_number(&c, piece->number);
-	add_number(&c, pieces);
+	postgres_add_text(&c, h->archive);
+	postgres_add_text(&c, month);
+	postgres_add_number(&c, run);
+	postgres_add_number(&c, piece->stream);
+	postgres_add_number(&c, (int64_t)piece->sequence);
+	postgres_add_number(&c, piece->number);
+	postgres_add_number(&c, pieces);
 	add_piece(&c, piece, sum);
 	return call(
 		h,
@@ -480,17 +313,17 @@ int hub_put_packet_piece(struct hub *h, const char *month, int64_t run, uint32_t
 int hub_declare_lost(struct hub *h, const char *month, int64_t capture, int64_t stream, uint64_t first, uint64_t last,
 		     uint64_t bytes, const char *reason)
 {
-	struct call c = {0};
+	struct postgres_params c = {0};
 
-	add_text(&c, h->archive);
-	add_text(&c, month);
-	add_text(&c, capture ? "capture" : "packets");
-	add_number(&c, capture);
-	add_number(&c, stream);
-	add_number(&c, (int64_t)first);
-	add_number(&c, (int64_t)last);
-	add_number(&c, (int64_t)bytes);
-	add_text(&c, reason);
+	postgres_add_text(&c, h->archive);
+	postgres_add_text(&c, month);
+	postgres_add_text(&c, capture ? "capture" : "packets");
+	postgres_add_number(&c, capture);
+	postgres_add_number(&c, stream);
+	postgres_add_number(&c, (int64_t)first);
+	postgres_add_number(&c, (int64_t)last);
+	postgres_add_number(&c, (int64_t)bytes);
+	postgres_add_text(&c, reason);
 	return call(h,
 		    "SELECT fleet.declare_lost($1::uuid, $2::date, $3::text, $4::bigint, $5::integer, $6::bigint,"
 		    " $7::bigint, $8::bigint, $9::text)",
@@ -506,13 +339,13 @@ struct listing {
 	void *context;
 };
 
-static int pass_row(const struct listing *l, const PGresult *result, int i)
+static int pass_row(const struct listing *l, const struct postgres_rows *result, int i)
 {
-	int64_t id = strtoll(PQgetvalue(result, i, 1), NULL, 10);
+	int64_t id = postgres_number(result, i, 1);
 
 	return l->capture ? l->capture(l->context, id)
-			  : l->range(l->context, id, strtoull(PQgetvalue(result, i, 2), NULL, 10),
-				     strtoull(PQgetvalue(result, i, 3), NULL, 10));
+			  : l->range(l->context, id, (uint64_t)postgres_number(result, i, 2),
+				     (uint64_t)postgres_number(result, i, 3));
 }
 
 /* Pass the rows of MONTH that are of this archive to L. */
@@ -522,20 +355,20 @@ static int list_month(struct hub *h, const char *month, const struct listing *l)
 	int n, r;
 
 	do {
-		struct call c = {0};
-		PGresult *result = NULL;
+		struct postgres_params c = {0};
+		struct postgres_rows *result = NULL;
 
-		add_text(&c, month);
+		postgres_add_text(&c, month);
 		for (int k = 0; k < l->n_place; k++)
-			add_text(&c, *place[0] ? place[k] : NULL);
+			postgres_add_text(&c, *place[0] ? place[k] : NULL);
 		r = call(h, l->sql, &c, &result);
-		n = r == 0 ? PQntuples(result) : 0;
+		n = r == 0 ? postgres_count(result) : 0;
 		for (int i = 0; i < n && r == 0; i++)
-			if (strcmp(PQgetvalue(result, i, 0), h->archive) == 0)
+			if (strcmp(postgres_text(result, i, 0), h->archive) == 0)
 				r = pass_row(l, result, i);
 		for (int k = 0; k < l->n_place && n; k++)
-			snprintf(place[k], sizeof(place[k]), "%s", PQgetvalue(result, n - 1, l->place[k]));
-		PQclear(result);
+			snprintf(place[k], sizeof(place[k]), "%s", postgres_text(result, n - 1, l->place[k]));
+		postgres_rows_free(result);
 	} while (r == 0 && n);
 	return r;
 }
@@ -563,12 +396,11 @@ int hub_inventory_packets(struct hub *h, hub_range_call *call_each, void *contex
 		.range = call_each,
 		.context = context,
 	};
-	PGresult *months = NULL;
-	int r = call(h, "SELECT month FROM fleet.inventory_months() WHERE packet_pieces > 0", &(struct call){0},
-		     &months);
+	struct postgres_rows *months = NULL;
+	int r = call(h, "SELECT month FROM fleet.inventory_months() WHERE packet_pieces > 0", NULL, &months);
 
-	for (int i = 0; r == 0 && i < PQntuples(months); i++)
-		r = list_month(h, PQgetvalue(months, i, 0), &packets);
-	PQclear(months);
+	for (int i = 0; r == 0 && i < postgres_count(months); i++)
+		r = list_month(h, postgres_text(months, i, 0), &packets);
+	postgres_rows_free(months);
 	return r;
 }

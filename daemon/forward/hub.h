@@ -1,6 +1,5 @@
 /*
- * A connection to the hub's database, and the calls of schema/fleet/README.md. Only hub.c includes
- * libpq.
+ * The calls of schema/fleet/README.md, over a connection to the hub's database.
  *
  * Each call blocks. It returns 0, a hub_condition or -ENOMEM. After a hub_condition, hub_sentence()
  * says why; an open transaction was rolled back, and after HUB_E_LOST the connection is closed.
@@ -31,8 +30,6 @@ int hub_new(struct hub **hp, const char *connection);
 struct hub *hub_free(struct hub *h);
 CLEANUP_DEFINE(struct hub, hub_free)
 
-/* Return whether CONNECTION parses; else put a sentence into SENTENCE (SIZE bytes). */
-bool hub_connection_ok(const char *connection, char *sentence, size_t size);
 const char *hub_sentence(const struct hub *h);
 /* Return the SQLSTATE of the last hub_condition, or "" if it had none. */
 const char *hub_state(const struct hub *h);
