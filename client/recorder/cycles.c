@@ -9,12 +9,17 @@
  *
  * No value that was returned before a look is later than the extrapolation to LIMIT_NS. So the time after
  * a look begins there, if the clock is behind, and then runs more slowly until the clock has met it.
+ *
+ * At first the rate is not known, and each call asks the clock. Looks that are FIRST_NS apart tell the rate, and
+ * the counter is used when two of them agree: between two looks the guest may have been suspended. Nothing
+ * waits for that, because a program may be short.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <mprof/cycles.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -24,6 +29,7 @@
 
 #define NS_PER_MS   1000000u
 #define LIMIT_NS    NS_PER_MS
+#define FIRST_NS    (2 * NS_PER_MS) /* between the first looks */
 #define LOOKS	    8u	    /* attempts to look at both clocks without an interruption */
 #define CLOSE_NS    200u    /* a look that took no longer was not interrupted */
 #define RATE_NS_MAX 100u    /* nanoseconds of a cycle: a slower counter is not used */
@@ -101,9 +107,11 @@ static bool counter_is_good(void)
 /* Return whether the program has forbidden itself to read the counter. */
 static bool counter_is_forbidden(void)
 {
-	int mode = 0;
+	int mode = 0, error = errno;
+	bool forbidden = prctl(PR_GET_TSC, &mode) == 0 && mode == PR_TSC_SIGSEGV;
 
-	return prctl(PR_GET_TSC, &mode) == 0 && mode == PR_TSC_SIGSEGV;
+	errno = error;
+	return forbidden;
 }
 
 /* Return CLOCK_MONOTONIC by a system call: clock_gettime() would read the counter. */
@@ -138,6 +146,7 @@ static inline uint64_t cycles_ns(uint64_t n, uint64_t rate)
 /* Both clocks at one moment. */
 struct look {
 	uint64_t counter, ns;
+	uint64_t width; /* cycles between the readings of the counter before and after that of the clock */
 };
 
 /*
@@ -156,7 +165,7 @@ static struct look look_at(uint64_t rate)
 		if (after - before >= least)
 			continue;
 		least = after - before;
-		best = (struct look){before + least / 2, ns};
+		best = (struct look){before + least / 2, ns, least};
 		if (rate && cycles_ns(least, rate) <= CLOSE_NS)
 			break;
 	}
@@ -174,25 +183,27 @@ static uint64_t rate_of(const struct look *from, const struct look *to, uint64_t
 	return (ns << 32) / cycles;
 }
 
+bool mprof_cycles_usable(void)
+{
+	return counter_is_good();
+}
+
+void mprof_cycles_begin(struct mprof_cycles *c, bool usable)
+{
+	*c = (struct mprof_cycles){.forbidden = counter_is_forbidden()};
+	c->counter = usable && !c->forbidden;
+}
+
 bool mprof_cycles_init(struct mprof_cycles *c)
 {
-	struct look first, second;
-
-	*c = (struct mprof_cycles){.forbidden = counter_is_forbidden()};
-	c->counter = !c->forbidden && counter_is_good();
-	if (!c->counter)
-		return false;
-	first = look_at(0);
-	do
-		second = look_at(0);
-	while (second.ns - first.ns < 2 * NS_PER_MS);
-	c->rate = rate_of(&first, &second, 0);
-	c->slope = c->rate;
-	c->at = second.counter;
-	c->ns = c->exact = second.ns;
-	c->counter = c->rate != 0;
-	c->limit = c->rate ? ((uint64_t)LIMIT_NS << 32) / c->rate : 0;
+	mprof_cycles_begin(c, counter_is_good());
 	return c->counter;
+}
+
+void mprof_cycles_forbid(struct mprof_cycles *c)
+{
+	__atomic_store_n(&c->forbidden, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->counter, false, __ATOMIC_RELEASE);
 }
 
 /* A copy of the fields that one version has. */
@@ -241,7 +252,8 @@ static bool are_near(uint64_t a, uint64_t b)
 
 /*
  * Set the rate of NEXT. RATE is what the last two looks say. If it differs much from that of the state
- * S, the counter was set, or the guest has moved to another host: it counts only when two looks agree.
+ * S, the counter was set, or the guest has moved to another host, or it is the first one: it counts only
+ * when two looks agree. A rate that is not known, 0, has no cycles before its limit.
  */
 static void take_rate(struct state *next, const struct state *s, uint64_t rate)
 {
@@ -249,7 +261,7 @@ static void take_rate(struct state *next, const struct state *s, uint64_t rate)
 
 	next->rate = good ? rate : s->rate;
 	next->other = good ? 0 : rate;
-	next->limit = ((uint64_t)LIMIT_NS << 32) / next->rate;
+	next->limit = next->rate ? ((uint64_t)LIMIT_NS << 32) / next->rate : 0;
 }
 
 /*
@@ -258,12 +270,15 @@ static void take_rate(struct state *next, const struct state *s, uint64_t rate)
  */
 static bool look_again(struct mprof_cycles *c, const struct state *s, uint64_t *ns)
 {
-	const struct look from = {s->at, s->exact};
+	const struct look from = {s->at, s->exact, 0};
 	struct look to = look_at(s->rate);
 	uint64_t floor = s->ns + cycles_ns(s->limit, s->slope), ahead;
 	struct state next = {.at = to.counter, .exact = to.ns, .ns = to.ns > floor ? to.ns : floor};
 
 	take_rate(&next, s, rate_of(&from, &to, s->rate));
+	/* The times until now were the clock's, and this look may be early by half of its width. */
+	if (!s->rate && next.rate)
+		next.ns += cycles_ns(to.width, next.rate) + 1;
 	/* If the time is ahead of the clock, let the clock meet it at the next look, or come half as near. */
 	ahead = next.ns - to.ns;
 	next.slope = next.rate - (ahead < LIMIT_NS / 2 ? next.rate * ahead / LIMIT_NS : next.rate / 2);
@@ -271,7 +286,20 @@ static bool look_again(struct mprof_cycles *c, const struct state *s, uint64_t *
 	return state_store(c, s->version, &next, floor);
 }
 
-/* Return the time when the state is about to change, or beyond its limit. */
+/*
+ * The rate is not known yet: ask the clock, and look at both clocks if it is time for that. Return whether
+ * *NS is the time; false if the state is another one meanwhile, because its times may begin earlier.
+ */
+static bool clock_now(struct mprof_cycles *c, const struct state *s, uint64_t *ns)
+{
+	*ns = clock_load();
+	if (*ns - s->exact >= FIRST_NS)
+		return look_again(c, s, ns);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&c->version, __ATOMIC_RELAXED) == s->version;
+}
+
+/* Return the time when the state is about to change, beyond its limit, or without a rate. */
 static __attribute__((noinline, cold)) uint64_t slow_now(struct mprof_cycles *c)
 {
 	struct state s;
@@ -280,6 +308,11 @@ static __attribute__((noinline, cold)) uint64_t slow_now(struct mprof_cycles *c)
 	for (unsigned i = 0; i < TRIES; i++) {
 		if (!state_load(c, &s))
 			continue;
+		if (!s.rate) {
+			if (clock_now(c, &s, &ns))
+				return ns;
+			continue;
+		}
 		n = counter_load() - s.at;
 		if (n < s.limit)
 			return s.ns + cycles_ns(n, s.slope);
@@ -301,8 +334,8 @@ uint64_t mprof_cycles_now(void *cycles)
 	uint32_t version = __atomic_load_n(&c->version, __ATOMIC_ACQUIRE);
 	uint64_t at, ns, slope, limit, n;
 
-	if (!c->counter)
-		return c->forbidden ? clock_ask() : clock_load();
+	if (!__atomic_load_n(&c->counter, __ATOMIC_ACQUIRE))
+		return __atomic_load_n(&c->forbidden, __ATOMIC_RELAXED) ? clock_ask() : clock_load();
 	/* As state_load() and slow_now(), for the fields that most calls need. */
 	at = __atomic_load_n(&c->at, __ATOMIC_RELAXED);
 	ns = __atomic_load_n(&c->ns, __ATOMIC_RELAXED);

@@ -222,6 +222,9 @@ static bool process_begin(void)
 	}
 	memset(tracer.slots, 0, sizeof(tracer.slots));
 	tracer.dropped = tracer.reported = 0;
+	/* A thread of the parent may have been changing the clock. */
+	if (tracer.options.clock_context == &tracer.cycles)
+		mprof_cycles_begin(&tracer.cycles, tracer.cycles.counter);
 	good = p->forked(p->context) == 0;
 	if (good)
 		__atomic_store_n(tracer.mark, ++tracer.generation, __ATOMIC_RELEASE);

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <mprof/cycles.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,7 @@ static int control_make(struct process *p, uint32_t own, uint32_t shared)
 	c->magic = RUN_MAGIC;
 	c->own = own;
 	c->shared = shared;
+	c->cycles = mprof_cycles_usable();
 	for (uint64_t i = 0; i < RUN_NOTES; i++)
 		c->notes[i].turn = i;
 	p->control = c;

@@ -87,6 +87,7 @@ struct run_control {
 	uint64_t lost;	 /* atomic; notes that found no room, and groups of events that found no ring */
 	uint32_t own;	 /* rings of one thread each, at most RUN_RINGS_OWN */
 	uint32_t shared; /* rings of all other threads, 1 to RUN_RINGS - RUN_RINGS_OWN */
+	uint32_t cycles; /* 1 = the time stamp counter can be trusted (mprof/cycles.h) */
 	uint64_t head __attribute__((aligned(64)));
 	struct run_note notes[RUN_NOTES] __attribute__((aligned(64)));
 };

@@ -72,6 +72,10 @@ static inline void self_leave(struct self *s)
 }
 /* The thread ends: resolve it, and return its ring. */
 void self_end(void);
+/* Return CLOCK_MONOTONIC, ns. Called between self_enter() and self_leave(). */
+uint64_t now(void);
+/* A thread is about to forbid itself to read the time stamp counter. */
+void now_forbids_counter(void);
 /* Send the request REQUEST for SLOT to the keeper. Return the file's mapping, or NULL. */
 void *keeper_ask(enum run_request request, uint32_t slot, uint64_t *bytes);
 /* Return the notes' memory, or NULL before the process began. */
@@ -113,8 +117,6 @@ const char *runtime_path(void);
 
 /* ---- note.c ---- */
 
-/* Return CLOCK_MONOTONIC, ns. */
-uint64_t now(void);
 /* Append a note of TIME, ns. TEXT may be NULL. A note that finds no room is counted and lost. */
 void note(uint64_t time, enum run_note_kind kind, int64_t id, int64_t parent, uint32_t detail, const char *text);
 /* Return the object ID, and write its note if it is new. Return NULL if the table is full. */

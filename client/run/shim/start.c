@@ -8,6 +8,7 @@
 #include "shim.h"
 
 #include <linux/un.h>
+#include <mprof/cycles.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,19 +24,32 @@ enum process_state { PROCESS_NEW, PROCESS_STARTING, PROCESS_ON, PROCESS_OFF };
 struct process {
 	uint32_t state; /* atomic; enum process_state */
 	struct run_control *control;
+	struct mprof_cycles cycles;
 };
 
 static struct process no_process;
 static struct process *process = &no_process; /* on the page that a fork wipes */
 static uint32_t generation;		      /* number of times that this process began, in its ancestors too */
 static struct sockaddr_un keeper;
-static size_t keeper_length; /* 0 = there is no keeper */
+static size_t keeper_length;   /* 0 = there is no keeper */
+static bool counter_forbidden; /* a thread of this process, or of an ancestor, may not read the counter */
 
 __thread struct self shim_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 struct run_control *control_get(void)
 {
 	return process->control;
+}
+
+uint64_t now(void)
+{
+	return mprof_cycles_now(&process->cycles);
+}
+
+void now_forbids_counter(void)
+{
+	__atomic_store_n(&counter_forbidden, true, __ATOMIC_RELAXED);
+	mprof_cycles_forbid(&process->cycles);
 }
 
 /* Receive the answer of the keeper and the file descriptor beside it. Return the descriptor or -1. */
@@ -135,6 +149,9 @@ static void process_begin(void)
 	control = keeper_ask(RUN_REQUEST_PROCESS, 0, &bytes);
 	if (control && bytes >= sizeof(*control) && control->magic == RUN_MAGIC) {
 		process->control = control;
+		mprof_cycles_begin(&process->cycles, control->cycles);
+		if (__atomic_load_n(&counter_forbidden, __ATOMIC_RELAXED))
+			mprof_cycles_forbid(&process->cycles);
 		generation++;
 		state = PROCESS_ON;
 	} else {

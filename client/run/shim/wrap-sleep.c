@@ -3,6 +3,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -155,6 +156,8 @@ WRAPPER long syscall(long number, ...)
 	for (size_t i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
+	if (number == SYS_prctl)
+		return prctl((int)a[0], a[1], a[2], a[3], a[4]);
 	if (number == SYS_futex && futex_waits(a[1]))
 		return WAITING(futex, a[0], Condition, 0, REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]),
 			       failure(result));

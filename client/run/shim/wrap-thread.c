@@ -65,7 +65,7 @@ struct beginning {
 	int (*run_c11)(void *);
 	void *argument;
 	int creator;
-	uint64_t time; /* before the creation */
+	uint64_t time; /* before the creation; 0 = not known */
 };
 
 static struct beginning begin(void *argument)
@@ -101,9 +101,16 @@ static int begin_c11(void *argument)
 static struct beginning *beginning_new(void *argument)
 {
 	struct beginning *b = malloc(sizeof(*b));
+	struct self *s;
 
-	if (b)
-		*b = (struct beginning){.argument = argument, .creator = kernel_tid(), .time = now()};
+	if (!b)
+		return NULL;
+	*b = (struct beginning){.argument = argument, .creator = kernel_tid()};
+	s = self_enter();
+	if (s) {
+		b->time = now();
+		self_leave(s);
+	}
 	return b;
 }
 
@@ -192,6 +199,8 @@ WRAPPER int prctl(int option, ...)
 	for (size_t i = 0; i < 4; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
+	if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
+		now_forbids_counter();
 	r = REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 	if (option == PR_SET_NAME && r == 0)
 		named(kernel_tid(), (const char *)a[0]);
