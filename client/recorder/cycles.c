@@ -30,10 +30,10 @@
 #define NS_PER_MS   1000000u
 #define LIMIT_NS    NS_PER_MS
 #define FIRST_NS    (2 * NS_PER_MS) /* between the first looks */
-#define LOOKS	    8u	    /* attempts to look at both clocks without an interruption */
-#define CLOSE_NS    200u    /* a look that took no longer was not interrupted */
-#define RATE_NS_MAX 100u    /* nanoseconds of a cycle: a slower counter is not used */
-#define STEP_MAX    100000u /* cycles by which the counter may seem to go back between two processors */
+#define LOOKS	    8u		    /* attempts to look at both clocks without an interruption */
+#define CLOSE_NS    200u	    /* a look that took no longer was not interrupted */
+#define RATE_NS_MAX 100u	    /* nanoseconds of a cycle: a slower counter is not used */
+#define STEP_MAX    100000u	    /* cycles by which the counter may seem to go back between two processors */
 #define TRIES	    100u
 #define SOURCE	    "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 

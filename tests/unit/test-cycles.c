@@ -105,6 +105,47 @@ static double error(void)
 	return (double)ns > machine.clock ? (double)ns - machine.clock : 0;
 }
 
+/* Nothing waits for the rate. Until it is known, the time is the clock's, also if the guest is suspended meanwhile. */
+static void test_first(void)
+{
+	double e;
+
+	for (unsigned i = 0; i < 2000; i++) {
+		begin(0.5 + (any() % 500) / 100.0);
+		CHECK_EQ_INT(machine.now == 0, 1);
+		machine.seed = i;
+		for (unsigned k = 0; k < 40; k++) {
+			if (any() % 8 == 0)
+				machine.counter = any();
+			if (any() % 16 == 0)
+				machine.counter_rate = 0.5 + (any() % 500) / 100.0;
+			pass(any() % 1000000);
+			e = error();
+			if (cycles.rate)
+				break;
+			CHECK(e < 1);
+		}
+		/* Events follow each other closely when the counter begins to be used. */
+		begin(0.5 + (any() % 500) / 100.0);
+		for (unsigned k = 0; k < 3000; k++) {
+			pass(any() % 4000);
+			CHECK(error() <= 100);
+		}
+		CHECK(cycles.rate != 0);
+	}
+}
+
+/* A program that has no event for long has no rate from that time. */
+static void test_rare(void)
+{
+	begin(3);
+	for (unsigned i = 0; i < 100; i++) {
+		pass(3e9);
+		CHECK(error() < 1);
+		CHECK_EQ_UINT(cycles.rate, 0);
+	}
+}
+
 /* An hour with NTP that slews the clock by up to 500 parts in a million, at any moment. */
 static void test_slewed(void)
 {
@@ -184,6 +225,24 @@ static void test_no_counter(void)
 	CHECK(!mprof_cycles_init(&cycles));
 	pass(12345);
 	machine.noise = 0;
+	CHECK_EQ_UINT(mprof_cycles_now(&cycles), (uint64_t)machine.clock);
+}
+
+/* A zeroed clock is the system's, and so is one that may not read the counter any more. */
+static void test_forbidden(void)
+{
+	uint64_t before, ns, after;
+
+	begin(3);
+	before = real_clock();
+	mprof_cycles_forbid(&cycles);
+	ns = mprof_cycles_now(&cycles);
+	after = real_clock();
+	CHECK(before <= ns && ns <= after);
+	cycles = (struct mprof_cycles){0};
+	machine.noise = 0;
+	CHECK_EQ_UINT(mprof_cycles_now(&cycles), (uint64_t)machine.clock);
+	mprof_cycles_begin(&cycles, false);
 	CHECK_EQ_UINT(mprof_cycles_now(&cycles), (uint64_t)machine.clock);
 }
 
@@ -282,10 +341,13 @@ static void test_pvclock(void)
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	CHECK_RUN(test_first);
+	CHECK_RUN(test_rare);
 	CHECK_RUN(test_slewed);
 	CHECK_RUN(test_jumps);
 	CHECK_RUN(test_interrupted);
 	CHECK_RUN(test_no_counter);
+	CHECK_RUN(test_forbidden);
 	CHECK_RUN(test_real);
 	CHECK_RUN(test_pvclock);
 	return check_done();

@@ -4,9 +4,8 @@
  * A recorder has one writer: the thread that owns the ring. The last rings are shared by the threads
  * that find no other. A thread takes a shared ring for each group of events; if another thread has it
  * for too long, because it was preempted, the events are dropped and counted.
- * The recorder names the running thread in some events; the functions here set it for one event.
  */
-#include "shim.h"
+#include "ring.h"
 
 #include <string.h>
 #include <time.h>
@@ -104,83 +103,18 @@ void rings_forget(void)
 	memset(rings, 0, sizeof(rings));
 }
 
-static bool ring_lock(struct ring *r)
+bool ring_lock(struct ring *r)
 {
+	struct run_control *c;
+
 	for (uint32_t i = 0; i < TRIES * YIELDS; i++) {
 		if (!__atomic_load_n(&r->busy, __ATOMIC_RELAXED) && !__atomic_exchange_n(&r->busy, 1, __ATOMIC_ACQUIRE))
 			return true;
 		if (i % TRIES == TRIES - 1)
 			KERNEL0(SYS_sched_yield);
 	}
+	c = control_get();
+	if (c)
+		__atomic_fetch_add(&c->lost, 1, __ATOMIC_RELAXED);
 	return false;
-}
-
-bool ring_begin(struct ring *r, uint64_t ns)
-{
-	if (r->shared && !ring_lock(r)) {
-		struct run_control *c = control_get();
-
-		if (c)
-			__atomic_fetch_add(&c->lost, 1, __ATOMIC_RELAXED);
-		return false;
-	}
-	mprof_recorder_at(&r->recorder, ns);
-	return true;
-}
-
-void ring_end(struct ring *r)
-{
-	if (r->shared)
-		__atomic_store_n(&r->busy, 0, __ATOMIC_RELEASE);
-}
-
-void ring_creates(struct ring *r, int64_t parent, int64_t child, enum mprof_thread_type type)
-{
-	int64_t current = r->recorder.current;
-
-	r->recorder.current = parent;
-	mprof_recorder_creates(&r->recorder, child, type);
-	r->recorder.current = current;
-}
-
-void ring_resolves(struct ring *r, int64_t resolver, int64_t thread, const char *failure)
-{
-	int64_t current = r->recorder.current;
-
-	r->recorder.current = resolver;
-	if (failure)
-		mprof_recorder_fails(&r->recorder, thread, failure, strlen(failure));
-	else
-		mprof_recorder_fulfills(&r->recorder, thread);
-	r->recorder.current = current;
-}
-
-void ring_try_read(struct ring *r, int64_t reader, int64_t source)
-{
-	mprof_recorder_try_read(&r->recorder, reader, source);
-}
-
-void ring_read(struct ring *r, int64_t reader, int64_t source)
-{
-	mprof_recorder_read(&r->recorder, reader, source);
-}
-
-void ring_read_later(struct ring *r, int64_t reader, int64_t source)
-{
-	mprof_recorder_read_later(&r->recorder, reader, source);
-}
-
-void ring_signal(struct ring *r, int64_t receiver, int64_t source)
-{
-	mprof_recorder_signal_noswitch(&r->recorder, receiver, source);
-}
-
-void ring_switch(struct ring *r, int64_t thread)
-{
-	mprof_recorder_switch(&r->recorder, thread);
-}
-
-void ring_suspend(struct ring *r)
-{
-	mprof_recorder_suspend(&r->recorder);
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <threads.h>
 
+#include <mprof/cycles.h>
 #include <mprof/recorder.h>
 
 #include "shared.h"
@@ -60,20 +61,48 @@ struct object {
 
 /* ---- start.c: the process and its keeper ---- */
 
-/*
- * Return the calling thread's state with a ring, or NULL if the thread must not record now. Until
- * self_leave() a signal handler of the thread records nothing.
- */
-struct self *self_enter(void);
+/* The process, on a page that a fork wipes. */
+struct process {
+	uint32_t state;	     /* atomic; enum process_state */
+	uint32_t generation; /* atomic; number of times that the process began, in its ancestors too; 0 = not yet */
+	struct run_control *control;
+	struct mprof_cycles cycles;
+};
+
+extern struct process *process __attribute__((visibility("hidden")));
+
+/* The thread's first event in this process: introduce the thread, and take a ring. Return whether it has one. */
+bool self_begin(struct self *s);
 static inline void self_leave(struct self *s)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	s->inside = false;
 }
+/*
+ * Return the calling thread's state with a ring, or NULL if the thread must not record now. Until
+ * self_leave() a signal handler of the thread records nothing.
+ */
+static inline struct self *self_enter(void)
+{
+	struct self *s = &shim_self;
+
+	if (s->inside || s->vforked || s->ended)
+		return NULL;
+	s->inside = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(s->ring && s->generation == __atomic_load_n(&process->generation, __ATOMIC_ACQUIRE), 1) ||
+	    self_begin(s))
+		return s;
+	self_leave(s);
+	return NULL;
+}
 /* The thread ends: resolve it, and return its ring. */
 void self_end(void);
 /* Return CLOCK_MONOTONIC, ns. Called between self_enter() and self_leave(). */
-uint64_t now(void);
+static inline uint64_t now(void)
+{
+	return mprof_cycles_now(&process->cycles);
+}
 /* A thread is about to forbid itself to read the time stamp counter. */
 void now_forbids_counter(void);
 /* Send the request REQUEST for SLOT to the keeper. Return the file's mapping, or NULL. */
@@ -83,25 +112,12 @@ struct run_control *control_get(void);
 /* Tell the keeper that the process ends by itself. */
 void process_exits(void);
 
-/* ---- ring.c: the rings, and events with the thread that they are about ---- */
+/* ---- ring.c: the rings; ring.h has their events ---- */
 
 struct ring *ring_take(int tid);
 void ring_return(struct ring *r);
 /* Forget all rings: the process is a forked child, and the mappings are not in its memory. */
 void rings_forget(void);
-
-/* Set the time of the next events of R. Return false if another thread records into it. */
-bool ring_begin(struct ring *r, uint64_t ns);
-void ring_end(struct ring *r);
-/* Record one event, between ring_begin() and ring_end(). */
-void ring_creates(struct ring *r, int64_t parent, int64_t child, enum mprof_thread_type type);
-void ring_resolves(struct ring *r, int64_t resolver, int64_t thread, const char *failure);
-void ring_try_read(struct ring *r, int64_t reader, int64_t source);
-void ring_read(struct ring *r, int64_t reader, int64_t source);
-void ring_read_later(struct ring *r, int64_t reader, int64_t source);
-void ring_signal(struct ring *r, int64_t receiver, int64_t source);
-void ring_switch(struct ring *r, int64_t thread);
-void ring_suspend(struct ring *r);
 
 /* ---- runtime.c: OCaml 5 ---- */
 
@@ -129,8 +145,8 @@ void objects_forget(void);
 
 /* One wait, on the stack of the wrapper. */
 struct wait {
-	struct ring *ring; /* NULL = not recorded, or over */
-	struct object *object;
+	struct ring *ring;     /* NULL = not recorded, or over */
+	struct object *object; /* counts this wait; NULL = none does */
 	int64_t id;
 	int64_t on;
 	bool exclusive; /* the thread owns ON after the wait */
@@ -144,8 +160,12 @@ void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t o
 		int owner);
 /* The thread runs again. FAILURE says why the wait failed; NULL = it did not. */
 void wait_end(struct wait *w, const char *failure);
-/* The thread was cancelled, or left the wait by an exception. For the cleanup attribute. */
-void wait_left(struct wait *w);
+/* If the wait is not over, the thread was cancelled, or left it by an exception. For the cleanup attribute. */
+static inline void wait_left(struct wait *w)
+{
+	if (w->ring || w->object)
+		wait_end(w, "cancelled");
+}
 /* The thread wakes those that wait for ON. PLACE as for wait_begin(). */
 void wake(const void *place, int64_t on, enum mprof_thread_type type);
 

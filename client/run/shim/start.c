@@ -5,10 +5,9 @@
  * (MADV_WIPEONFORK), so the child stops at once, also after a bare clone(). Rings and notes are not
  * mapped in the child (MADV_DONTFORK). The child begins its own with its first event.
  */
-#include "shim.h"
+#include "ring.h"
 
 #include <linux/un.h>
-#include <mprof/cycles.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,15 +20,9 @@
 
 enum process_state { PROCESS_NEW, PROCESS_STARTING, PROCESS_ON, PROCESS_OFF };
 
-struct process {
-	uint32_t state; /* atomic; enum process_state */
-	struct run_control *control;
-	struct mprof_cycles cycles;
-};
-
 static struct process no_process;
-static struct process *process = &no_process; /* on the page that a fork wipes */
-static uint32_t generation;		      /* number of times that this process began, in its ancestors too */
+struct process *process = &no_process;
+static uint32_t generation; /* last one of this process, or of its ancestors; a fork keeps it */
 static struct sockaddr_un keeper;
 static size_t keeper_length;   /* 0 = there is no keeper */
 static bool counter_forbidden; /* a thread of this process, or of an ancestor, may not read the counter */
@@ -39,11 +32,6 @@ __thread struct self shim_self __attribute__((tls_model("initial-exec"), visibil
 struct run_control *control_get(void)
 {
 	return process->control;
-}
-
-uint64_t now(void)
-{
-	return mprof_cycles_now(&process->cycles);
 }
 
 void now_forbids_counter(void)
@@ -152,7 +140,7 @@ static void process_begin(void)
 		mprof_cycles_begin(&process->cycles, control->cycles);
 		if (__atomic_load_n(&counter_forbidden, __ATOMIC_RELAXED))
 			mprof_cycles_forbid(&process->cycles);
-		generation++;
+		__atomic_store_n(&process->generation, ++generation, __ATOMIC_RELEASE);
 		state = PROCESS_ON;
 	} else {
 		state = PROCESS_OFF;
@@ -160,8 +148,7 @@ static void process_begin(void)
 	__atomic_store_n(&process->state, state, __ATOMIC_RELEASE);
 }
 
-/* The thread's first event in this process: introduce the thread, and take a ring. */
-static bool self_begin(struct self *s)
+bool self_begin(struct self *s)
 {
 	char name[RUN_NAME] = "";
 	int tid = kernel_tid();
@@ -191,26 +178,10 @@ static bool self_begin(struct self *s)
 	if (!s->ring)
 		__atomic_fetch_add(&process->control->lost, 1, __ATOMIC_RELAXED);
 	if (s->ring && ring_begin(s->ring, now())) {
-		ring_switch(s->ring, tid);
+		mprof_recorder_switch(&s->ring->recorder, tid);
 		ring_end(s->ring);
 	}
 	return s->ring;
-}
-
-struct self *self_enter(void)
-{
-	struct self *s = &shim_self;
-
-	if (s->inside || s->vforked || s->ended)
-		return NULL;
-	s->inside = true;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if ((__atomic_load_n(&process->state, __ATOMIC_ACQUIRE) == PROCESS_ON && s->ring &&
-	     s->generation == generation) ||
-	    self_begin(s))
-		return s;
-	self_leave(s);
-	return NULL;
 }
 
 void self_end(void)
@@ -219,12 +190,11 @@ void self_end(void)
 
 	if (s->ended || s->inside)
 		return;
-	if (s->ring && s->generation == generation &&
-	    __atomic_load_n(&process->state, __ATOMIC_ACQUIRE) == PROCESS_ON) {
+	if (s->ring && s->generation == __atomic_load_n(&process->generation, __ATOMIC_ACQUIRE)) {
 		s->inside = true;
 		if (ring_begin(s->ring, now())) {
 			ring_resolves(s->ring, s->tid, s->tid, NULL);
-			ring_suspend(s->ring);
+			mprof_recorder_suspend(&s->ring->recorder);
 			ring_end(s->ring);
 		}
 		ring_return(s->ring);

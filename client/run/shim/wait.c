@@ -6,7 +6,7 @@
  * woke it resolves the wait, and the thread reads it. An object that a thread has locked tries to
  * read that thread.
  */
-#include "shim.h"
+#include "ring.h"
 
 #define WAIT_BLOCK 256u /* ids that a thread takes at once */
 
@@ -41,7 +41,7 @@ static struct object *named(const void *place, int64_t on, enum mprof_thread_typ
 static void record_end(struct ring *r, struct self *s, int64_t id, int64_t resolver, const char *failure)
 {
 	ring_resolves(r, resolver, id, failure);
-	ring_read(r, s->tid, id);
+	mprof_recorder_read(&r->recorder, s->tid, id);
 	s->unread = 0;
 }
 
@@ -49,25 +49,28 @@ static void record_begin(struct wait *w, const struct self *s, const void *place
 {
 	ring_creates(w->ring, object_id(place), w->id, MPROF_THREAD_Wait);
 	if (w->on)
-		ring_try_read(w->ring, w->id, w->on);
+		mprof_recorder_try_read(&w->ring->recorder, w->id, w->on);
 	if (owner)
-		ring_try_read(w->ring, w->on, owner);
-	ring_try_read(w->ring, s->tid, w->id);
-	ring_suspend(w->ring);
+		mprof_recorder_try_read(&w->ring->recorder, w->on, owner);
+	mprof_recorder_try_read(&w->ring->recorder, s->tid, w->id);
+	mprof_recorder_suspend(&w->ring->recorder);
 }
 
 void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t on, enum mprof_thread_type type,
 		int owner)
 {
 	struct self *s = self_enter();
+	struct object *o = NULL;
 
 	*w = (struct wait){0};
 	if (!s)
 		return;
 	object_get(RUN_NOTE_PLACE, object_id(place), 0, call);
-	/* A thread has a note of its own. */
+	/* A thread has a note of its own. Nobody wakes the waiters of a descriptor, so these are not counted. */
 	if (on && type != MPROF_THREAD_Task)
-		w->object = named(place, on, type);
+		o = named(place, on, type);
+	if (on > 0)
+		w->object = o;
 	if (w->object)
 		__atomic_fetch_add(&w->object->waiters, 1, __ATOMIC_RELAXED);
 	w->id = wait_id(s);
@@ -103,17 +106,12 @@ void wait_end(struct wait *w, const char *failure)
 	if (s->ring == r && ring_begin(r, now())) {
 		record_end(r, s, w->id, waker ? waker : w->on ? w->on : s->tid, failure);
 		if (w->exclusive && !failure && __atomic_load_n(&o->waiters, __ATOMIC_RELAXED))
-			ring_try_read(r, w->on, s->tid);
+			mprof_recorder_try_read(&r->recorder, w->on, s->tid);
 		ring_end(r);
 	} else if (s->ring == r) {
 		s->unread = w->id;
 	}
 	self_leave(s);
-}
-
-void wait_left(struct wait *w)
-{
-	wait_end(w, "cancelled");
 }
 
 void wake(const void *place, int64_t on, enum mprof_thread_type type)
@@ -127,10 +125,10 @@ void wake(const void *place, int64_t on, enum mprof_thread_type type)
 	if (o)
 		__atomic_store_n(&o->waker, s->tid, __ATOMIC_RELAXED);
 	if (ring_begin(s->ring, now())) {
-		ring_signal(s->ring, on, s->tid);
+		mprof_recorder_signal_noswitch(&s->ring->recorder, on, s->tid);
 		/* The lock waits for this thread no longer. */
 		if (type == MPROF_THREAD_Mutex)
-			ring_read_later(s->ring, on, s->tid);
+			mprof_recorder_read_later(&s->ring->recorder, on, s->tid);
 		ring_end(s->ring);
 	}
 	self_leave(s);

@@ -2,10 +2,13 @@
 #include "target.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct {
@@ -77,6 +80,43 @@ static int hang(void)
 	return (int)read(fds[0], &byte, 1);
 }
 
+#ifdef __x86_64__
+/* Wait for a millisecond. clock_gettime() may not be called: it reads the counter. */
+static void *wait_shortly(void *nothing)
+{
+	(void)nothing;
+	for (int i = 0; i < 20; i++)
+		CHECK(poll(NULL, 0, 1) == 0);
+	return NULL;
+}
+
+/* A program forbids itself to read the time stamp counter, and so does its child. */
+static int no_counter(void)
+{
+	pthread_t thread;
+	pid_t child;
+	int status;
+
+	wait_shortly(NULL);
+	CHECK(syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0);
+	wait_shortly(NULL);
+	CHECK(pthread_create(&thread, NULL, wait_shortly, NULL) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		wait_shortly(NULL);
+		CHECK(prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0);
+		CHECK(pthread_create(&thread, NULL, wait_shortly, NULL) == 0);
+		CHECK(pthread_join(thread, NULL) == 0);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	printf("%d\n", (int)child);
+	return status;
+}
+#endif
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -96,6 +136,9 @@ static const struct {
 	{"vfork", program_vfork},
 	{"old-condition", program_old_condition},
 	{"hang", hang},
+#ifdef __x86_64__
+	{"no-counter", no_counter},
+#endif
 };
 
 int main(int argc, char **argv)
