@@ -283,7 +283,7 @@ class Names(Case):
 
 class Read(Case):
     def test_the_verbs(self):
-        """mprofctl reads the directory as one trace, merged by time."""
+        """mprofctl reads the directory, or the files in it, as one trace, merged by time."""
         os.makedirs("rings/web")
         for i in range(3):
             with Ring(f"rings/web/t{i}", base=1_000_000 + i) as ring:
@@ -293,15 +293,49 @@ class Read(Case):
         def run(*arguments):
             return subprocess.run([program("mprofctl"), *arguments], capture_output=True, text=True, check=True).stdout
 
+        files = [f"rings/web/t{i}" for i in range(3)]
         lines = run("dump", "rings/web").splitlines()
-        self.assertTrue(lines)
-        for i in range(3):
-            self.assertTrue(any(f"t{i}" in line for line in lines))
-        for verb in ("why", "threads", "stats"):
-            run(verb, "rings/web")
-        for to in ("json", "csv", "chrome"):
+        times = [int(line.split(" ")[0].replace(".", "")) for line in lines]
+        self.assertEqual(times, sorted(times))
+        for i, path in enumerate(files):
+            of = f' stream="t{i}"'
+            self.assertEqual([line.removesuffix(of) for line in lines if line.endswith(of)], run("dump", path).splitlines())
+        self.assertGreater(sum(line.endswith('"t0"') for line in lines), 100)
+        for verb in ("dump", "why", "threads", "stats"):
+            self.assertEqual(run(verb, *files), run(verb, "rings/web"), verb)
+        for to in ("json", "csv", "chrome", "ctf"):
             run("export", "rings/web", "--to", to, "-o", f"out.{to}")
-            self.assertGreater(os.path.getsize(f"out.{to}"), 100)
+            run("export", *files, "--to", to, "-o", f"files.{to}")
+        for to in ("json", "csv", "chrome"):
+            # The trace is named like the operand.
+            with open(f"out.{to}", encoding="utf-8") as whole, open(f"files.{to}", encoding="utf-8") as several:
+                text = whole.read()
+                self.assertGreater(len(text), 100)
+                self.assertEqual(several.read().replace("rings/web/t0", "rings/web"), text, to)
+        self.assertEqual(run("dump", "out.ctf"), run("dump", "files.ctf"))
+
+    def test_names_that_are_no_files(self):
+        """Several names are the files of one program, and nothing else."""
+        os.makedirs("rings/web")
+        for name in ("one", "two"):
+            with Ring(f"rings/web/{name}") as ring:
+                ring.add(10)
+        with open("text", "w", encoding="ascii") as file:
+            file.write("no ring")
+
+        def fails(code, said, *arguments):
+            done = subprocess.run([program("mprofctl"), *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), arguments)
+            self.assertIn(said, done.stderr)
+
+        for verb in ("dump", "stats", "threads", "why"):
+            fails(2, "one argument too many", verb, "rings/web/one", "absent", "rings/web/two")
+            fails(1, "rings/web is no file", verb, "rings/web/one", "rings/web")
+            fails(1, "text is no stream of a trace", verb, "rings/web/one", "text")
+        fails(2, '"absent" is one argument too many', "dump", "rings/web/one", "absent")
+        fails(2, '"absent" is one argument too many', "export", "rings/web/one", "absent", "--to", "json")
+        self.assertFalse(os.path.exists("one.json"))
+        fails(4, "there is no thread", "why", "rings/web/one", "rings/web/two", "absent")
 
 
 if __name__ == "__main__":

@@ -529,6 +529,7 @@ class Answers(Case):
         process.wait()
         self.quiet(directory)
         self.check(self.why("why", directory), DEADLOCK)
+        self.check(self.why("why", *glob.glob(f"{directory}/*")), DEADLOCK)
 
     def test_missed_signal(self):
         """Two waits before the one that misses its signal got theirs."""

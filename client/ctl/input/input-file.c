@@ -327,12 +327,56 @@ static int read_directory(struct input *in)
 	return r ? r : input_run_merge(in, &l);
 }
 
+/* Add the file OPERAND, a ring of the program, to L. Return 0, -errno, or an exit code. */
+static int add_file(struct merge *l, const char *operand)
+{
+	struct trace_source t;
+	const char *slash;
+	struct stat st;
+	unsigned int before = l->n;
+	int fd, r;
+
+	trace_source_parse(&t, NULL, operand, true);
+	slash = strrchr(t.name, '/');
+	/* Opening a pipe would wait for its writer. */
+	if (stat(t.name, &st) == 0 && !S_ISREG(st.st_mode)) {
+		say("%s is no file: several names are the files of one program", t.name);
+		return CTL_FAILED;
+	}
+	fd = open(t.name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		say("cannot open %s: %s", t.name, strerror(errno));
+		return CTL_FAILED;
+	}
+	r = merge_add_file(l, slash ? slash + 1 : t.name, fd);
+	if (!r && l->n == before) {
+		say("%s is no stream of a trace; if it is compressed, unpack it first", t.name);
+		return CTL_FAILED;
+	}
+	return r;
+}
+
+/* Read the files of one program as one trace. Return as input_read_file(). */
+static int read_files(struct input *in, const char *first)
+{
+	CLEANUP(merge_deinit) struct merge l = {.consumer = &in->consumer};
+	int r = add_file(&l, first);
+
+	for (size_t i = 0; !r && i < in->n_more; i++)
+		r = add_file(&l, in->more[i]);
+	l.one_guest = true;
+	r = r ? r : settle_beside(in, true, 0);
+	return r ? r : input_run_merge(in, &l);
+}
+
 int input_read_file(struct input *in, const struct trace_source *t)
 {
 	CLEANUP(closep) int owned = -1;
 	int fd = STDIN_FILENO;
 	struct stat st = {0};
 
+	if (in->n_more)
+		return read_files(in, t->name);
 	if (t->kind == SOURCE_FILE) {
 		fd = owned = open(t->name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (fd < 0) {

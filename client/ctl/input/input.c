@@ -306,7 +306,7 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 	bool settled;
 	int r = selection_check(s, verb);
 
-	*in = (struct input){.ctl = ctl, .to = consumer, .timing = in->timing};
+	*in = (struct input){.ctl = ctl, .to = consumer, .timing = in->timing, .more = in->more, .n_more = in->n_more};
 	in->consumer = (struct consumer){
 		.one_guest = input_one_guest,
 		.streams = input_streams,
@@ -337,8 +337,28 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 	return r;
 }
 
+static bool is_file(const char *operand)
+{
+	struct trace_source t;
+
+	return trace_source_parse(&t, NULL, operand, true) && t.kind == SOURCE_FILE;
+}
+
+int input_take_files(struct input *in, const struct operands *left, size_t n, const char *verb)
+{
+	for (size_t i = 0; i < n && n > 1; i++)
+		if (!is_file(left->at[i]))
+			return say_usage(verb,
+					 "%s: \"%s\" is one argument too many: only files can be several, as rings of "
+					 "one program",
+					 verb, left->at[i ? i : 1]);
+	in->more = left->at + 1;
+	in->n_more = n - 1;
+	return CTL_OK;
+}
+
 int trace_args_parse(struct trace_args *x, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
-		     size_t n_own, size_t max)
+		     size_t n_own, bool rest)
 {
 	struct timing_options timing = {0};
 	const struct option_def shared[] = {
@@ -353,8 +373,11 @@ int trace_args_parse(struct trace_args *x, const struct ctl *ctl, int argc, char
 	memcpy(defs, shared, sizeof(shared));
 	if (n_own)
 		memcpy(defs + n_shared, own, n_own * sizeof(*own));
-	r = options_parse(argc, argv, defs, n_shared + n_own, &x->left, 1, max);
+	r = options_parse(argc, argv, defs, n_shared + n_own, &x->left, 1, OPERANDS_MAX);
+	if (!r && rest && x->left.n > 1 && !is_file(x->left.at[x->left.n - 1]))
+		x->rest = x->left.at[--x->left.n];
 	x->in.timing = &x->timing;
+	r = r ? r : input_take_files(&x->in, &x->left, x->left.n, x->verb);
 	return r ? r : timing_parse(&x->timing, &timing, TIME_GUEST, x->verb);
 }
 

@@ -34,6 +34,12 @@ struct input {
 	 * NULL = the verb needs no offset of the clock.
 	 */
 	struct timing *timing;
+	/*
+	 * Further files of one program, whose rings are one trace with that of the operand. Set before
+	 * input_run() by input_take_files().
+	 */
+	const char *const *more;
+	size_t n_more;
 	int untimed; /* exit code of a failure to convert the period's wall times; 0 = none */
 	/* Totals, set when the reading ended. */
 	unsigned int streams;
@@ -50,12 +56,19 @@ struct input {
 int input_run(struct input *in, const struct ctl *ctl, const struct consumer *consumer, const char *operand,
 	      const struct selection *s, bool follow, const char *verb);
 void input_deinit(struct input *in);
+/*
+ * The first N of the operands LEFT, which the caller keeps, name one trace for IN: one operand, or
+ * several files, which are rings of one program. Report an operand that is no file and not the only
+ * one. Return an exit code.
+ */
+int input_take_files(struct input *in, const struct operands *left, size_t n, const char *verb);
 
 /* The command line and the input of a verb that reads a whole trace before it prints anything. */
 struct trace_args {
 	const struct ctl *ctl;
 	const char *verb;
-	struct operands left; /* operands; the first one names the trace */
+	struct operands left; /* operands; the first one, or several that are files, name the trace */
+	const char *rest;     /* the operand behind these; NULL = there is none */
 	struct selection selection;
 	struct timing timing;
 	struct input in;
@@ -65,11 +78,11 @@ struct trace_args {
 
 /*
  * Parse ARGV with the options --last, --run, --stream and those of TIMING_OPTIONS, and the N_OWN options OWN
- * of the verb (at most TRACE_ARGS_OWN_MAX). Allow at most MAX operands. Return an exit code. The
- * caller deinits X in any case.
+ * of the verb (at most TRACE_ARGS_OWN_MAX). REST: allow an operand behind the trace, which is no file.
+ * Return an exit code. The caller deinits X in any case, and does not move it.
  */
 int trace_args_parse(struct trace_args *x, const struct ctl *ctl, int argc, char **argv, const struct option_def *own,
-		     size_t n_own, size_t max);
+		     size_t n_own, bool rest);
 /*
  * Read the whole trace into CONSUMER. CONSUMER returns no other error than -ENOMEM. Return an exit
  * code.

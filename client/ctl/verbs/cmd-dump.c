@@ -197,8 +197,9 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 		{"--follow", NULL, NULL, &follow},
 	};
 	struct operands left;
-	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, 1);
+	int r = options_parse(argc, argv, defs, ARRAY_SIZE(defs), &left, 1, OPERANDS_MAX);
 
+	r = r ? r : input_take_files(&in, &left, left.n, argv[0]);
 	r = r ? r : timing_parse(&timing, &options, TIME_GUEST, argv[0]);
 	r = r ? r : filter_parse(&filter, events, threads, label, argv[0]);
 	if (r)

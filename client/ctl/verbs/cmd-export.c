@@ -160,15 +160,17 @@ static int report(const struct export *x, bool named, int verdict)
 	return r ? r : verdict;
 }
 
-static int run(struct export *x, const char *operand, const struct selection *s, const char *verb)
+static int run(struct export *x, const struct operands *left, const struct selection *s, const char *verb)
 {
 	CLEANUP(input_deinit) struct input in = {.timing = &x->timing};
 	const struct consumer *consumer;
-	int r = open_format(x, &consumer), done;
+	int r = input_take_files(&in, left, left->n, verb), done;
+
+	r = r ? r : open_format(x, &consumer);
 
 	if (r)
 		return r;
-	r = input_run(&in, x->ctl, consumer, operand, s, false, verb);
+	r = input_run(&in, x->ctl, consumer, left->at[0], s, false, verb);
 	if (r == INPUT_REFUSED)
 		return refusal(x, in.refused);
 	if (r != CTL_OK && r != CTL_DAMAGED)
@@ -271,7 +273,7 @@ static int parse(struct export *x, int argc, char **argv, struct selection *s, s
 	int r;
 
 	argc = take_format(argc, argv, &format);
-	r = options_parse(argc, argv, defs, 7 + own, left, 1, 1);
+	r = options_parse(argc, argv, defs, 7 + own, left, 1, OPERANDS_MAX);
 	r = r ? r : timing_parse(&x->timing, &timing, TIME_GUEST, argv[0]);
 	if (!r && !format)
 		r = say_usage(argv[0], "%s: name a format with --to", argv[0]);
@@ -301,6 +303,6 @@ int cmd_export(const struct ctl *ctl, int argc, char **argv)
 	if (!x.path)
 		return say_memory();
 	r = open_output(&x, file, argv[0]);
-	r = r ? r : run(&x, left.at[0], &s, argv[0]);
+	r = r ? r : run(&x, &left, &s, argv[0]);
 	return r == CTL_OK || r == CTL_DAMAGED ? report(&x, file, r) : r;
 }

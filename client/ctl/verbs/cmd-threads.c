@@ -280,7 +280,7 @@ int cmd_threads(const struct ctl *ctl, int argc, char **argv)
 		{"--longest", NULL, &longest, NULL},
 		{"--unresolved", NULL, NULL, &t.unresolved},
 	};
-	int r = trace_args_parse(&args, ctl, argc, argv, own, ARRAY_SIZE(own), 1), printed;
+	int r = trace_args_parse(&args, ctl, argc, argv, own, ARRAY_SIZE(own), false), printed;
 
 	r = r ? r : take_most(&t, longest, argv[0]);
 	if (r)

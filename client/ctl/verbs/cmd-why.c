@@ -179,7 +179,7 @@ static int show(const struct query *a, const json_t *json, struct timing *timing
 static int query_print(struct query *a, struct trace_args *from)
 {
 	const struct operands *left = &from->left;
-	const char *name = left->n > 1 ? left->at[1] : NULL;
+	const char *name = from->rest;
 	json_t *json;
 	int r;
 
@@ -210,7 +210,7 @@ int cmd_why(const struct ctl *ctl, int argc, char **argv)
 {
 	CLEANUP(trace_args_deinit) struct trace_args args = {0};
 	CLEANUP(query_deinit) struct query a = {0};
-	int r = trace_args_parse(&args, ctl, argc, argv, NULL, 0, 2), printed;
+	int r = trace_args_parse(&args, ctl, argc, argv, NULL, 0, true), printed;
 
 	if (r)
 		return r;

@@ -142,12 +142,13 @@ static const struct help verbs[] = {
 	 "  --run N           run N of the guest instead of its latest\n"
 	 "  --stream K        stream K; needed if the guest has several\n"},
 	{"dump",
-	 "Usage: mprofctl dump FILE|-|DOMAIN|CAPTURE [OPTION...]\n"
+	 "Usage: mprofctl dump FILE...|-|DOMAIN|CAPTURE [OPTION...]\n"
 	 "\n"
 	 "Prints a trace, one event per line: `SECONDS.NANOSECONDS NAME key=value ...`. Packets come in\n"
 	 "logical order: the image of a wrapped ring is put in order, up to 256 MiB. A larger input, and\n"
-	 "a trace from the daemon, is printed in its own order. Several streams of one directory are\n"
-	 "merged by time, and each line ends with its stream's name. Strings are in double quotes:\n"
+	 "a trace from the daemon, is printed in its own order. Several streams of one directory, and\n"
+	 "several FILEs, which are rings of one program, are merged by time, and each line ends with its\n"
+	 "stream's name. Strings are in double quotes:\n"
 	 "printable UTF-8 as it is, \" and \\ behind a backslash, any other byte as \\xNN.\n"
 	 "\n"
 	 "The rest of a damaged packet is skipped: a message on stderr gives packet, offset and reason,\n"
@@ -167,12 +168,12 @@ static const struct help verbs[] = {
 	 "  --follow          for a domain: go on with new events until its run ends or SIGINT comes\n"
 	 "  --last, --run, --stream for a domain or a capture, as for fetch\n"},
 	{"stats",
-	 "Usage: mprofctl stats FILE|-|DOMAIN|CAPTURE [OPTION...]\n"
+	 "Usage: mprofctl stats FILE...|-|DOMAIN|CAPTURE [OPTION...]\n"
 	 "\n"
-	 "Summarizes a trace, and each stream of a directory: the number of events of each kind and of\n"
-	 "threads of each type, packets and time, the counters' values, the time of collections, the\n"
-	 "threads that ran longest, the time that the program slept, and the threads that should resolve\n"
-	 "and never did.\n"
+	 "Summarizes a trace, and each stream of a directory, or of several FILEs, which are rings of one\n"
+	 "program: the number of events of each kind and of threads of each type, packets and time, the\n"
+	 "counters' values, the time of collections, the threads that ran longest, the time that the\n"
+	 "program slept, and the threads that should resolve and never did.\n"
 	 "\n"
 	 "With --json: an object; mprofctl(1) lists its keys. For several streams it has their sum and an\n"
 	 "array `streams` with an object for each. Memory is bounded: at more than four million threads\n"
@@ -185,7 +186,7 @@ static const struct help verbs[] = {
 	 "  --utc             wall times in UTC instead of your zone\n"
 	 "  --last, --run, --stream for a domain or a capture, as for fetch\n"},
 	{"threads",
-	 "Usage: mprofctl threads FILE|-|DOMAIN|CAPTURE [OPTION...]\n"
+	 "Usage: mprofctl threads FILE...|-|DOMAIN|CAPTURE [OPTION...]\n"
 	 "\n"
 	 "Lists the threads of a trace in the order of their creation, or of their first mention if they\n"
 	 "are older than the trace: id, type, start, duration, state, the thread that it became (TO), the\n"
@@ -204,7 +205,7 @@ static const struct help verbs[] = {
 	 "  --utc             wall times in UTC instead of your zone\n"
 	 "  --last, --run, --stream for a domain or a capture, as for fetch\n"},
 	{"why",
-	 "Usage: mprofctl why FILE|-|DOMAIN|CAPTURE [THREAD|LABEL] [OPTION...]\n"
+	 "Usage: mprofctl why FILE...|-|DOMAIN|CAPTURE [THREAD|LABEL] [OPTION...]\n"
 	 "\n"
 	 "Explains for each thread that should resolve and never did what it waits on, and what that\n"
 	 "waits on, down to the root that somebody had to resolve: since when, whether it was signalled or\n"
@@ -212,7 +213,8 @@ static const struct help verbs[] = {
 	 "the end it shows what ran last, if the guest crashed or its end is unknown, as for files.\n"
 	 "\n"
 	 "With a THREAD (an id) or a LABEL (a pattern of * and ?) it explains those threads, whether they\n"
-	 "should resolve or not, unresolved ones first. It explains at most 100 threads.\n"
+	 "should resolve or not, unresolved ones first. It explains at most 100 threads. Several FILEs, or a\n"
+	 "directory, are the rings of one program; a label that is also a file's name is taken for the file.\n"
 	 "\n"
 	 "With --json: an object; mprofctl(1) lists its keys.\n"
 	 "\n"
@@ -352,7 +354,7 @@ static const struct help verbs[] = {
 	 "  --utc             wall times in UTC instead of your zone\n"
 	 "  --last, --run, --stream for domains and captures, as for fetch\n"},
 	{"export",
-	 "Usage: mprofctl export FILE|-|DOMAIN|CAPTURE --to FORMAT [-o FILE|DIR|-] [OPTION...]\n"
+	 "Usage: mprofctl export FILE...|-|DOMAIN|CAPTURE --to FORMAT [-o FILE|DIR|-] [OPTION...]\n"
 	 "\n"
 	 "Writes a trace in the format of another program. Without -o it goes to a file or directory named\n"
 	 "like the trace in the current directory; nothing is ever overwritten. The output appears when it is\n"
