@@ -17,6 +17,10 @@ import unittest
 import daemons
 import pages
 
+sys.path.insert(0, os.path.join(daemons.HERE, "../xen"))
+
+import publish  # noqa: E402
+
 PAGE = "recorder.md"
 BUILD = os.path.abspath(daemons.BUILD)
 PORTS = os.path.join(pages.TOP, "client/recorder/ports")
@@ -44,9 +48,19 @@ def sections():
     return found
 
 
-class Page(unittest.TestCase):
+class Sections:
+    """The page's sections, and what is installed for them. The classes of tests share that."""
+
+    installed = False
+
     @classmethod
     def setUpClass(cls):
+        super().setUpClass()
+        if not Sections.installed:
+            Sections.install()
+
+    @classmethod
+    def install(cls):
         cls.sections = sections()
         cls.work = os.path.join(BUILD, "recorder-page")
         shutil.rmtree(cls.work, ignore_errors=True)
@@ -63,6 +77,7 @@ class Page(unittest.TestCase):
         for name in os.listdir(cls.libraries):
             if name.startswith("libmprof-recorder") and name.endswith(".a"):
                 shutil.copy(os.path.join(cls.libraries, name), cls.static)
+        cls.installed = True
 
     def environment(self):
         programs = [os.path.dirname(os.path.join(BUILD, path)) for path in ("client/run/mprof-run", "client/ctl/mprofctl")]
@@ -105,6 +120,8 @@ class Page(unittest.TestCase):
                 self.assertIsNone(pages.output_differs(command.output, real, masked), "\n".join(real))
                 self.assertEqual(code, 0, "\n".join(real))
 
+
+class Page(Sections, unittest.TestCase):
     @unittest.skipUnless(os.path.exists(os.path.join(BUILD, "client/run/mprof-run")), "mprof-run is not built here")
     def test_unchanged(self):
         """The shell waits until both threads wait; a person is slower."""
@@ -169,6 +186,18 @@ class Page(unittest.TestCase):
             self.assertTrue(not files and not commands or f'"{heading}"' in source, heading)
         blocks = [language for language in re.findall(r"(?m)^```(\w+)$", pages.page(PAGE)) if language != "console"]
         self.assertEqual(len(blocks), sum(len(files) for files, _ in self.sections.values()))
+
+
+@unittest.skipUnless(os.path.exists(os.path.join(BUILD, "tests/xen/sim/sim-guest.so")), "the part xen is not built here")
+class Guest(Sections, publish.Case):
+    def test_xen(self):
+        """The program runs in a guest of the simulation, the last command in its dom0, when mprofd knows of the withdrawal."""
+        d = self.daemons()
+        guest = self.linux(name="web")
+        inside = f"LD_PRELOAD={guest.env['LD_PRELOAD']} MPROFD_SIM_DOMID={guest.domid} XENSTORED_PATH={guest.env['XENSTORED_PATH']}"
+        dom0 = "until mprofctl captures web | grep -q web; do sleep 0.05; done"
+        host = {"MPROFCTL_HOST": f"unix:{d.socket}", "ASAN_OPTIONS": guest.env["ASAN_OPTIONS"]}
+        self.follow("A Linux guest of Xen", "xen", {"./shop": f"{inside} ./shop; {dom0}"}, host)
 
 
 if __name__ == "__main__":
