@@ -4,7 +4,8 @@
  *
  * A slot's state goes round: NONE, SHARED (it has memory), TO_SAY, SAYING (the publisher's thread writes
  * its keys), SAID, WITHDRAWN (its memory is the publisher's again), NONE. Tracer and publisher's thread
- * change it by compare and swap.
+ * change it by compare and swap. A ring that is withdrawn before its keys were written gets them all the
+ * same, and each ring stays for MPROF_XEN_FOUND_MS: the program may have been short.
  */
 #include <mprof/publisher-xen.h>
 
@@ -94,16 +95,33 @@ static int xen_forked(void *context)
 
 /* ---- the publisher's thread ---------------------------------------------------------------------- */
 
-static void slot_say(struct mprof_publisher_xen *f, unsigned index)
+static int64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* Write the keys of slot INDEX, once. */
+static void keys_write(struct mprof_publisher_xen *f, unsigned index)
 {
 	char ring[MPROF_PUBLISHER_NAME_SIZE], name[80];
 
-	if (!state_change(f, index, SLOT_TO_SAY, SLOT_SAYING))
+	if (f->slot[index].said_ns)
 		return;
 	mprof_publisher_name(ring, index);
 	snprintf(name, sizeof(name), "%.39s.%ld %s", f->name, (long)f->pid, ring);
 	/* A ring that cannot be said records for nobody; its events are in the process's memory. */
 	mprof_xen_ring_publish(&f->xen, &f->slot[index].ring, name);
+	f->slot[index].said_ns = now();
+}
+
+static void slot_say(struct mprof_publisher_xen *f, unsigned index)
+{
+	if (!state_change(f, index, SLOT_TO_SAY, SLOT_SAYING))
+		return;
+	keys_write(f, index);
 	state_change(f, index, SLOT_SAYING, SLOT_SAID);
 }
 
@@ -115,10 +133,24 @@ static void pause_ns(long long ns)
 	}
 }
 
+/* Give the collector time to find the rings of the N slots SLOTS[]. */
+static void slots_stay(const struct mprof_publisher_xen *f, const unsigned *slots, unsigned n)
+{
+	int64_t until = 0, left;
+
+	for (unsigned i = 0; i < n; i++)
+		if (f->slot[slots[i]].ring.stream && f->slot[slots[i]].said_ns > until)
+			until = f->slot[slots[i]].said_ns;
+	left = until + MPROF_XEN_FOUND_MS * INT64_C(1000000) - now();
+	if (until && left > 0)
+		pause_ns(left);
+}
+
 static void slot_free(struct mprof_publisher_xen *f, unsigned index)
 {
 	munmap(f->slot[index].memory, f->slot[index].ring.bytes);
 	mprof_xen_ring_free(&f->xen, &f->slot[index].ring);
+	f->slot[index].said_ns = 0;
 	__atomic_store_n(&f->slot[index].state, SLOT_NONE, __ATOMIC_RELEASE);
 }
 
@@ -135,11 +167,13 @@ static bool slots_withdraw(struct mprof_publisher_xen *f)
 	for (unsigned i = 0; i < MPROF_PUBLISHER_RINGS_MAX; i++) {
 		if (state_get(f, i) != SLOT_WITHDRAWN)
 			continue;
+		keys_write(f, i);
 		slots[n] = i;
 		rings[n] = &f->slot[i].ring;
 		wait = wait || rings[n]->stream;
 		n++;
 	}
+	slots_stay(f, slots, n);
 	if (wait && mprof_xen_rings_withdraw(&f->xen, rings, n))
 		return false;
 	if (wait)

@@ -1,12 +1,6 @@
 /*
  * A ring for each thread.
  *
- * A *slot* is a place for a ring. A thread takes a slot when it first records, by changing the slot's
- * owner from 0, and keeps it until it ends; then the next thread takes it, with its recorder as it is.
- * The slots are tried from the first one on, so few rings are made. Only the owner makes the slot's
- * ring. Behind the slots of one thread each are those that threads share: for these, the owner is the
- * thread that records now.
- *
  * A thread has what it knows in thread-local memory (struct mine). GENERATION ties it to one start of the
  * tracer, in one process: the page MARK has the generation, and the kernel gives a child of fork() an
  * empty page instead. So the child finds out by one load, in whatever way it was forked.
@@ -20,29 +14,17 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#define SLOTS	 (MPROF_TRACER_OWN_MAX + MPROF_TRACER_SHARED_MAX)
-#define SPINS	 200u /* attempts to get a shared ring before the processor is given up */
-#define YIELDS	 50u  /* times that it is given up before the event is dropped */
-#define RETRY_NS 1000000000u
-#define LOCAL	 static __thread __attribute__((tls_model("initial-exec")))
+#include "slots.h"
+
+#define SLOTS (MPROF_TRACER_OWN_MAX + MPROF_TRACER_SHARED_MAX)
+#define LOCAL static __thread __attribute__((tls_model("initial-exec")))
 
 _Static_assert(SLOTS == MPROF_PUBLISHER_RINGS_MAX, "a publisher has a place for each ring");
-
-struct slot {
-	struct mprof_recorder recorder;
-	uint32_t owner;	   /* 0 = free; else an identifier of a thread (struct mine) */
-	bool made;	   /* the ring exists */
-	uint64_t retry_ns; /* if it could not be made: when to try again */
-	int64_t last;	   /* shared: `current` belongs to the thread with this number */
-	uint64_t sequence; /* packet that was kicked last */
-} __attribute__((aligned(64)));
 
 static struct tracer {
 	struct mprof_tracer_options options;
@@ -66,22 +48,12 @@ struct mine {
 	uint32_t generation;
 	uint32_t id;	   /* the owner in its slot; 0 = none yet */
 	struct slot *slot; /* NULL = none */
-	bool shared;	   /* SLOT is shared with other threads */
 	bool busy;	   /* the thread changes these fields, or takes the lock of a shared ring */
 	unsigned depth;	   /* calls of begin without their end */
 	int64_t current;   /* shared: the running thread, by this thread's events */
 };
 
 LOCAL struct mine mine;
-
-/* Return the time in nanoseconds, to some milliseconds. Unlike the exact clock it never reads the counter. */
-static uint64_t monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static int64_t thread_number(void)
 {
@@ -113,87 +85,36 @@ static void report_drops(struct mprof_recorder *r)
 
 /* ---- rings ------------------------------------------------------------------------------------ */
 
-/* Make the ring of SLOT, which the calling thread owns. Return whether the slot has a ring. */
-static bool slot_make(struct slot *slot)
+/* Make the ring of SLOT, number INDEX, and let readers find it. Return whether that was possible. */
+static bool ring_make(struct slot *slot, unsigned index)
 {
 	const struct mprof_publisher *p = &tracer.publisher;
-	unsigned index = (unsigned)(slot - tracer.slots);
 	char name[MPROF_PUBLISHER_NAME_SIZE];
 	void *memory;
-	int r;
 
-	if (slot->made)
-		return true;
-	if (slot->retry_ns && monotonic() < slot->retry_ns)
-		return false;
 	mprof_publisher_name(name, index);
-	r = p->share(p->context, index, tracer.options.ring_bytes, &memory);
-	if (r == 0) {
-		mprof_recorder_init(&slot->recorder, memory, tracer.options.ring_bytes, tracer.options.packets,
-				    tracer.options.clock, tracer.options.clock_context);
-		mprof_recorder_compatible(&slot->recorder, tracer.options.compatible);
-		r = p->say(p->context, index, name);
-		if (r) {
-			mprof_recorder_stop(&slot->recorder);
-			p->withdraw(p->context, index);
-		}
-	}
-	if (r) {
-		slot->retry_ns = monotonic() + RETRY_NS;
+	if (p->share(p->context, index, tracer.options.ring_bytes, &memory))
+		return false;
+	mprof_recorder_init(&slot->recorder, memory, tracer.options.ring_bytes, tracer.options.packets,
+			    tracer.options.clock, tracer.options.clock_context);
+	mprof_recorder_compatible(&slot->recorder, tracer.options.compatible);
+	if (p->say(p->context, index, name)) {
+		mprof_recorder_stop(&slot->recorder);
+		p->withdraw(p->context, index);
 		return false;
 	}
 	slot->sequence = 0;
 	slot->last = MPROF_THREAD_NONE;
-	__atomic_store_n(&slot->made, true, __ATOMIC_RELEASE);
 	return true;
 }
 
-static bool slot_lock(struct slot *slot, uint32_t id)
-{
-	uint32_t nobody = 0;
-
-	return __atomic_load_n(&slot->owner, __ATOMIC_RELAXED) == 0 &&
-	       __atomic_compare_exchange_n(&slot->owner, &nobody, id, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
-static void slot_unlock(struct slot *slot)
-{
-	__atomic_store_n(&slot->owner, 0, __ATOMIC_RELEASE);
-}
-
-/* Wait for a shared slot, but not long. Return whether the calling thread has it. */
-static bool slot_wait(struct slot *slot, uint32_t id)
-{
-	for (unsigned yields = 0;; yields++) {
-		for (unsigned i = 0; i < SPINS; i++)
-			if (slot_lock(slot, id))
-				return true;
-		if (yields == YIELDS)
-			return false;
-		sched_yield();
-	}
-}
-
-/* Find a slot for the calling thread. Return false if there is no ring to be had. */
-static bool find_slot(struct mine *m)
-{
-	struct slot *slot;
-
-	for (slot = tracer.slots; slot < tracer.slots + MPROF_TRACER_OWN_MAX; slot++) {
-		if (!slot_lock(slot, m->id))
-			continue;
-		if (slot_make(slot)) {
-			m->slot = slot;
-			m->shared = false;
-			return true;
-		}
-		slot_unlock(slot);
-		return false; /* what refuses one ring refuses the next */
-	}
-	m->slot = &tracer.slots[MPROF_TRACER_OWN_MAX + m->id % MPROF_TRACER_SHARED_MAX];
-	m->shared = true;
-	return true;
-}
+static const struct slots slots = {
+	.slot = tracer.slots,
+	.own = MPROF_TRACER_OWN_MAX,
+	.first_shared = MPROF_TRACER_OWN_MAX,
+	.shared = MPROF_TRACER_SHARED_MAX,
+	.make = ring_make,
+};
 
 /* ---- processes ---------------------------------------------------------------------------------*/
 
@@ -249,7 +170,6 @@ static bool thread_join(struct mine *m)
 	uint32_t generation;
 
 	m->slot = NULL;
-	m->shared = false;
 	m->depth = 0;
 	if (!process_begin())
 		return false;
@@ -257,10 +177,11 @@ static bool thread_join(struct mine *m)
 	do
 		m->id = __atomic_add_fetch(&tracer.threads, 1, __ATOMIC_RELAXED);
 	while (!m->id);
-	if (!find_slot(m))
+	m->slot = recorder_slots_take(&slots, m->id);
+	if (!m->slot)
 		return false;
 	m->current = thread_number();
-	if (tracer.has_key && !m->shared)
+	if (tracer.has_key && !m->slot->shared)
 		pthread_setspecific(tracer.key, m);
 	m->generation = generation;
 	return true;
@@ -295,13 +216,8 @@ static struct mprof_recorder *begin_slow(struct mine *m)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	good = !first || thread_join(m);
 	slot = m->slot;
-	if (good && m->shared && m->depth == 0) {
-		good = slot_wait(slot, m->id);
-		if (good && !slot_make(slot)) {
-			slot_unlock(slot);
-			good = false;
-		}
-	}
+	if (good && slot->shared && m->depth == 0)
+		good = recorder_slot_wait(slot, m->id);
 	if (good) {
 		m->depth++;
 		report_drops(&slot->recorder);
@@ -324,7 +240,7 @@ struct mprof_recorder *mprof_tracer_begin(void)
 
 	if (!mprof_tracer_on())
 		return NULL;
-	if (m->generation == 0 || m->generation != mark_load() || m->shared)
+	if (m->generation == 0 || m->generation != mark_load() || m->slot->shared)
 		return begin_slow(m);
 	m->depth++;
 	report_drops(&m->slot->recorder);
@@ -353,7 +269,7 @@ void mprof_tracer_end(struct mprof_recorder *r)
 	/* Between begin and end the process was forked, or the thread has ended its ring. */
 	if (!m->depth)
 		return;
-	if (!m->shared) {
+	if (!m->slot->shared) {
 		m->depth--;
 		return;
 	}
@@ -362,7 +278,7 @@ void mprof_tracer_end(struct mprof_recorder *r)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (m->depth == 1) {
 		m->current = mprof_recorder_current(r);
-		slot_unlock(slot);
+		recorder_slot_free(slot);
 	}
 	m->depth--;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -378,10 +294,9 @@ void mprof_tracer_thread_end(void)
 	m->busy = true;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	m->generation = 0;
-	if (!m->shared)
-		slot_unlock(m->slot);
+	if (!m->slot->shared)
+		recorder_slot_free(m->slot);
 	m->slot = NULL;
-	m->shared = false;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	m->busy = false;
 }

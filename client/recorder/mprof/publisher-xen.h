@@ -28,6 +28,7 @@ extern "C" {
 
 #define MPROF_XEN_STREAMS_MAX 64u   /* streams of a guest that the collector takes */
 #define MPROF_XEN_UNMAP_MS    1500u /* within this time the collector has unmapped a withdrawn ring */
+#define MPROF_XEN_FOUND_MS    1000u /* within this time the collector has found a published ring */
 
 struct xs_handle;
 struct xenevtchn_handle;
@@ -117,7 +118,8 @@ struct mprof_publisher_xen {
 	struct {
 		struct mprof_xen_ring ring;
 		void *memory;
-		uint32_t state; /* atomic */
+		uint32_t state;	 /* atomic */
+		int64_t said_ns; /* when the keys were written, or refused; 0 = not yet */
 	} slot[MPROF_PUBLISHER_RINGS_MAX];
 };
 
@@ -129,9 +131,10 @@ struct mprof_publisher_xen {
  * mprof_tracer_stop(), if it wants to be.
  *
  * mprof_publisher_xen_close() withdraws all rings, waits until the collector has let go of them, and
- * frees them: call it after mprof_tracer_stop(). If XenStore refuses for some seconds to remove the keys,
- * the rings stay until the process ends, and the next process that opens Xen removes the keys. In a child
- * of fork() it does nothing.
+ * frees them. A ring stays for MPROF_XEN_FOUND_MS after it was published, so that the collector finds it.
+ * Call it after mprof_tracer_stop(). If XenStore refuses for some seconds to remove the keys, the rings stay
+ * until the process ends, and the next process that opens Xen removes the keys. In a child of fork() it does
+ * nothing.
  */
 int mprof_publisher_xen_open(struct mprof_publisher_xen *f, struct mprof_publisher *p, const char *name);
 void mprof_publisher_xen_close(struct mprof_publisher_xen *f);

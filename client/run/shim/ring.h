@@ -9,26 +9,26 @@
 
 #include "shim.h"
 
-/* Take the shared ring R for a group of events. Return false if another thread records into it for too long. */
-bool ring_lock(struct ring *r);
+/* Take the shared ring R for a group of events. Return false if another thread has it for too long; that is counted. */
+bool ring_turn(struct slot *r);
 
 /* Set the time of the next events of R. Return false if another thread records into it. */
-static inline bool ring_begin(struct ring *r, uint64_t ns)
+static inline bool ring_begin(struct slot *r, uint64_t ns)
 {
-	if (r->shared && !ring_lock(r))
+	if (r->shared && !ring_turn(r))
 		return false;
 	mprof_recorder_at(&r->recorder, ns);
 	return true;
 }
 
-static inline void ring_end(struct ring *r)
+static inline void ring_end(struct slot *r)
 {
 	if (r->shared)
-		__atomic_store_n(&r->busy, 0, __ATOMIC_RELEASE);
+		recorder_slot_free(r);
 }
 
 /* Record one event, between ring_begin() and ring_end(). */
-static inline void ring_creates(struct ring *r, int64_t parent, int64_t child, enum mprof_thread_type type)
+static inline void ring_creates(struct slot *r, int64_t parent, int64_t child, enum mprof_thread_type type)
 {
 	int64_t current = r->recorder.current;
 
@@ -37,7 +37,7 @@ static inline void ring_creates(struct ring *r, int64_t parent, int64_t child, e
 	r->recorder.current = current;
 }
 
-static inline void ring_resolves(struct ring *r, int64_t resolver, int64_t thread, const char *failure)
+static inline void ring_resolves(struct slot *r, int64_t resolver, int64_t thread, const char *failure)
 {
 	int64_t current = r->recorder.current;
 

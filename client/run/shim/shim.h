@@ -18,24 +18,13 @@
 #include <mprof/recorder.h>
 
 #include "shared.h"
+#include "slots.h"
 
 #define WRAPPER __attribute__((visibility("default")))
 
-/*
- * A ring of the process. A thread takes a ring when it first records and returns it when it ends;
- * the next thread continues behind the last event. This is the part that touches the recorder.
- */
-struct ring {
-	struct mprof_recorder recorder;
-	uint32_t owner; /* atomic; tid of the thread that records, 0 = none */
-	uint32_t state; /* atomic; enum ring_state */
-	uint32_t busy;	/* atomic; a thread records into the shared ring */
-	bool shared;	/* of all threads that found no ring of their own */
-};
-
 /* The shim's state of a thread, in initial-exec TLS. All zero for a new thread. */
 struct self {
-	struct ring *ring;
+	struct slot *ring;
 	int64_t wait_next;   /* id of the next wait */
 	int64_t unread;	     /* wait that is over, and whose end found no ring; 0 = none */
 	uint32_t wait_left;  /* ids left of the block of ids */
@@ -114,8 +103,9 @@ void process_exits(void);
 
 /* ---- ring.c: the rings; ring.h has their events ---- */
 
-struct ring *ring_take(int tid);
-void ring_return(struct ring *r);
+/* Return a ring for the thread TID, or NULL: its own until ring_return(), or one that threads share. */
+struct slot *ring_take(int tid);
+void ring_return(struct slot *r);
 /* Forget all rings: the process is a forked child, and the mappings are not in its memory. */
 void rings_forget(void);
 
@@ -145,7 +135,7 @@ void objects_forget(void);
 
 /* One wait, on the stack of the wrapper. */
 struct wait {
-	struct ring *ring;     /* NULL = not recorded, or over */
+	struct slot *ring;     /* NULL = not recorded, or over */
 	struct object *object; /* counts this wait; NULL = none does */
 	int64_t id;
 	int64_t on;

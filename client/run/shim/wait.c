@@ -38,7 +38,7 @@ static struct object *named(const void *place, int64_t on, enum mprof_thread_typ
 }
 
 /* The wait ID of the thread is over. */
-static void record_end(struct ring *r, struct self *s, int64_t id, int64_t resolver, const char *failure)
+static void record_end(struct slot *r, struct self *s, int64_t id, int64_t resolver, const char *failure)
 {
 	ring_resolves(r, resolver, id, failure);
 	mprof_recorder_read(&r->recorder, s->tid, id);
@@ -89,7 +89,7 @@ void wait_begin(struct wait *w, enum run_call call, const void *place, int64_t o
 void wait_end(struct wait *w, const char *failure)
 {
 	struct object *o = w->object;
-	struct ring *r = w->ring;
+	struct slot *r = w->ring;
 	struct self *s;
 	int64_t waker = 0;
 
