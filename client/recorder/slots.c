@@ -94,10 +94,11 @@ static struct slot *take(const struct slots *s, uint32_t thread)
 		if (make(s, i))
 			return &s->slot[i];
 		recorder_slot_free(&s->slot[i]);
-		break; /* what refuses one ring refuses the next */
+		break;
 	}
-	make_shared(s, s->first_shared + first, thread);
-	/* If that was refused, take any other. */
+	/* What refuses one ring refuses the next: then take any that exists. */
+	if (i == s->own)
+		make_shared(s, s->first_shared + first, thread);
 	for (i = 0; i < s->shared; i++) {
 		slot = &s->slot[s->first_shared + (first + i) % s->shared];
 		if (is_made(slot))

@@ -8,11 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEPT	   256u
+#define KEPT_BYTES 192u
+
+/*
+ * libdw looks at each symbol of a file to find that of an address, which takes a millisecond in a large
+ * program. Each lock on the heap is named by the place that first waits for it, and places are few, so
+ * the texts of the last ones are kept.
+ */
+struct kept {
+	uint64_t address; /* 0 = none */
+	char text[KEPT_BYTES];
+};
+
 struct symbols {
 	Dwfl *dwfl;
 	Dwfl_Callbacks callbacks;
 	char *path; /* where debug information is looked for; libdwfl reads it */
 	pid_t pid;
+	struct kept kept[KEPT]; /* by a hash of the address */
 };
 
 /* Read the memory map again: the process may have loaded libraries since. */
@@ -139,18 +153,15 @@ static bool function_name(Dwfl_Module *m, uint64_t address, char *name, size_t s
 	return found;
 }
 
-void symbols_code(struct symbols *s, uint64_t address, char *text, size_t size)
+/* Write to TEXT which code of the module M is at ADDRESS. */
+static void describe(Dwfl_Module *m, uint64_t address, char *text, size_t size)
 {
-	Dwfl_Module *m = module_at(s, address);
 	Dwfl_Line *line;
 	const char *symbol, *file;
 	char function[128];
 	int number = 0;
 	size_t n;
 
-	snprintf(text, size, "0x%" PRIx64, address);
-	if (!m)
-		return;
 	symbol = dwfl_module_addrname(m, address);
 	if (function_name(m, address, function, sizeof(function)))
 		snprintf(text, size, "%s()", function);
@@ -163,6 +174,22 @@ void symbols_code(struct symbols *s, uint64_t address, char *text, size_t size)
 	n = strlen(text);
 	if (file && n < size)
 		snprintf(text + n, size - n, " at %s:%d", base_name(file), number);
+}
+
+void symbols_code(struct symbols *s, uint64_t address, char *text, size_t size)
+{
+	struct kept *k = &s->kept[(address ^ address >> 8) % KEPT];
+	Dwfl_Module *m;
+
+	snprintf(text, size, "0x%" PRIx64, address);
+	if (k->address != address || !address) {
+		m = module_at(s, address);
+		if (!m)
+			return;
+		describe(m, address, k->text, sizeof(k->text));
+		k->address = address;
+	}
+	snprintf(text, size, "%s", k->text);
 }
 
 bool symbols_data(struct symbols *s, uint64_t address, char *text, size_t size)
