@@ -189,6 +189,7 @@ class Page(Sections, unittest.TestCase):
 
 
 @unittest.skipUnless(os.path.exists(os.path.join(BUILD, "tests/xen/sim/sim-guest.so")), "the part xen is not built here")
+@unittest.skipUnless(publish.sim.store_program("xenstored"), "no xenstored: set MPROFD_XEN, as tests/run does")
 class Guest(Sections, publish.Case):
     def test_xen(self):
         """The program runs in a guest of the simulation, the last command in its dom0, when mprofd knows of the withdrawal."""
