@@ -47,8 +47,8 @@ struct mprof_cycles {
 bool mprof_cycles_init(struct mprof_cycles *cycles);
 
 /*
- * mprof_cycles_init() in two parts, for a program that asks once for many processes. mprof_cycles_usable() returns whether
- * Linux or Xen say that the counter can be trusted. mprof_cycles_begin() takes that answer as USABLE; the counter
+ * mprof_cycles_init() in two parts, for a program that asks once for many processes. mprof_cycles_usable()
+ * returns whether Linux or Xen say that the counter can be trusted. mprof_cycles_begin() takes that answer as USABLE; the counter
  * is used if it is true and prctl(PR_SET_TSC) does not forbid it. It makes one system call and keeps errno. No
  * other thread may use CYCLES during the call.
  */

@@ -12,8 +12,8 @@
 #define OBJECTS 8192u /* a power of two */
 #define PROBES	32u
 /*
- * So much earlier a note is than the time that was read: a processor may read its counter some instructions early, for an
- * event of another thread, which has found the object.
+ * So much earlier a note is than the time that was read: a processor may read its counter some
+ * instructions early, for an event of another thread, which has found the object.
  */
 #define EARLY_NS 1000u
 
