@@ -72,7 +72,7 @@ def linux_server_works(lab):
 
     def worked():
         xen.log(f"{turns()} turns of the clients, {interrupts() - kicks} kicks")
-        return turns() >= 3 and interrupts() > kicks and VCPU in [stream["stream"] for stream in xen.domain(NAME)["streams"]]
+        return turns() >= 5 and interrupts() > kicks and VCPU in [stream["stream"] for stream in xen.domain(NAME)["streams"]]
 
     xen.wait(worked, 400, "the server serves, mprofd gets a kick, and records the vCPU", step=5)
     lab.note(server_kicks=interrupts() - kicks)
