@@ -17,6 +17,10 @@ import unittest
 import daemons
 import pages
 
+sys.path.insert(0, os.path.join(pages.TOP, "tests/xen"))
+
+import publish  # noqa: E402  # pylint: disable=wrong-import-position
+
 PAGE = "recorder.md"
 BUILD = os.path.abspath(daemons.BUILD)
 PORTS = os.path.join(pages.TOP, "client/recorder/ports")
@@ -124,6 +128,21 @@ class Page(unittest.TestCase):
         if not os.path.exists(LWT):
             self.skipTest("no Lwt here")
         self.follow("OCaml with Lwt", "ocaml")
+
+    @unittest.skipUnless(shutil.which("ocamlopt"), "no OCaml here")
+    def test_ocaml_xen(self):
+        """The program runs in a guest of tests/xen, whose XenStore is real, and the collector captures its ring."""
+        if not publish.sim.store_program("xenstored"):
+            self.skipTest("MPROFD_XEN names no directory with a store")
+        case = publish.Case()
+        case.setUp()
+        self.addCleanup(case.doCleanups)
+        d, guest = case.daemons(), case.linux()
+        put = [f"{name}={guest.env[name]}" for name in ("LD_PRELOAD", "MPROFD_SIM_DIR", "MPROFD_SIM_DOMID", "XENSTORED_PATH")]
+        self.follow("OCaml in a Linux guest of Xen", "ocaml-xen", {"./shop": f"env {' '.join(put)} ./shop"})
+        (capture,) = d.wait(lambda: d.captures("linux"))
+        self.assertEqual(capture["kind"], "ended")
+        self.assertRegex(case.dump(d.get(f"/v1/captures/{capture['id']}/trace")), r'counter thread=0 value=3 counter="orders"')
 
     @unittest.skipUnless(os.path.isdir(MINI_OS) and os.uname().machine == "x86_64", f"{MINI_OS}: no source of Mini-OS")
     def test_mini_os(self):
