@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import unittest
 
 import daemons
@@ -139,7 +140,20 @@ class Page(unittest.TestCase):
         self.addCleanup(case.doCleanups)
         d, guest = case.daemons(), case.linux()
         put = [f"{name}={guest.env[name]}" for name in ("LD_PRELOAD", "MPROFD_SIM_DIR", "MPROFD_SIM_DOMID", "XENSTORED_PATH")]
-        self.follow("OCaml in a Linux guest of Xen", "ocaml-xen", {"./shop": f"env {' '.join(put)} ./shop"})
+        press = os.path.join(self.work, "press")
+
+        def enter():
+            """Press Enter when the collector has the ring."""
+            try:
+                case.attached(d, "linux")
+            finally:
+                open(press, "w", encoding="ascii").close()
+
+        person = threading.Thread(target=enter)
+        person.start()
+        shop = f"(until [ -e {press} ]; do sleep 0.05; done; echo) | env {' '.join(put)} ./shop"
+        self.follow("OCaml in a Linux guest of Xen", "ocaml-xen", {"./shop": shop})
+        person.join()
         (capture,) = d.wait(lambda: d.captures("linux"))
         self.assertEqual(capture["kind"], "ended")
         self.assertRegex(case.dump(d.get(f"/v1/captures/{capture['id']}/trace")), r'counter thread=0 value=3 counter="orders"')
