@@ -56,7 +56,7 @@ static bool set_owner(void)
 	int nobody = NOBODY;
 
 	return is_owner() || __atomic_compare_exchange_n(&owner, &nobody, Caml_state->unique_id, false,
-							  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 static void clear_owner(void)

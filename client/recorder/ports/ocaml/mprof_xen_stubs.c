@@ -19,7 +19,7 @@
 
 #include "mprof_stubs.h"
 
-#define PAGE	 4096u
+#define PAGE	       4096u
 #define NAME_MAX_BYTES 39u /* as of a publisher */
 
 /* The process's ring; PID 0: there is none. */
@@ -60,7 +60,8 @@ static void fail_make(int error, size_t bytes)
 	if (error != -ENOSPC)
 		fail("make_shared_buffer", reason(error));
 	snprintf(text, sizeof(text),
-		 "a ring of %zu bytes needs %u grants, and the kernel allows %u to all programs of the guest; raise that "
+		 "a ring of %zu bytes needs %u grants, and the kernel allows %u to all programs of the guest; raise "
+		 "that "
 		 "in /sys/module/xen_gntalloc/parameters/limit",
 		 bytes, mprof_xen_grants(bytes), mprof_xen_grants_limit());
 	fail("make_shared_buffer", text);
@@ -119,7 +120,8 @@ CAMLprim value mprof_ocaml_xen_share(value name, value memory)
 	int r;
 
 	if (shared.pid != getpid() || Caml_ba_data_val(memory) != shared.memory || !mprof_ocaml_records(shared.memory))
-		caml_invalid_argument("MProf_xen.share_with: the buffer is no shared one, or this domain does not record into it");
+		caml_invalid_argument(
+			"MProf_xen.share_with: the buffer is no shared one, or this domain does not record into it");
 	if (n < 1 || n > NAME_MAX_BYTES || !caml_string_is_c_safe(name))
 		caml_invalid_argument("MProf_xen.share_with: a name has 1 to 39 bytes");
 	if (shared.ring.stream)
