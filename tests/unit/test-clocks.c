@@ -141,11 +141,11 @@ static void test_borders(void)
 
 /* ---- a busy Linux guest: rings of 8 MiB, a ring with an event channel that is kicked once a packet */
 
-#define PACKET	   (2u << 20)	/* bytes of a packet */
-#define FILL	   (40 * S)	/* the guest fills a packet in this time */
-#define POLL	   (250 * MS)	/* mprofd polls the ring so often */
-#define SHIFT	   (7 * S)	/* dom0's clock minus the guest's */
-#define LAG	   (2 * POLL)	/* an event is copied so long after the poll that found it */
+#define PACKET	   (2u << 20)	 /* bytes of a packet */
+#define FILL	   (40 * S)	 /* the guest fills a packet in this time */
+#define POLL	   (250 * MS)	 /* mprofd polls the ring so often */
+#define SHIFT	   (7 * S)	 /* dom0's clock minus the guest's */
+#define LAG	   (2 * POLL)	 /* an event is copied so long after the poll that found it */
 #define PACKET_END (PACKET - 10) /* where the last event of a full packet ends */
 
 /* Return dom0's time of the poll that copies the event which the guest writes at dom0's time AT. */

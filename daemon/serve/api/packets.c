@@ -83,7 +83,7 @@ static int copied_json(struct exchange *x, int64_t stream, const struct packet_v
 		rc = packet_last_chunk(r, exchange_scratch(x), stream, v->sequence, &ends, &last_chunk, &known);
 	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
 		return rc;
-	if (!ends.n) {
+	if (rc != 0) {
 		*json = json_null();
 		return 0;
 	}
