@@ -1,4 +1,6 @@
 /* Read a stream's packets, their chunk ends, and its gaps. */
+#include <string.h>
+
 #include <mprof/bytes.h>
 #include <mprof/ring.h>
 
@@ -101,6 +103,35 @@ int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint6
 	return rc == 0 ? ARCHIVE_E_ABSENT : rc;
 }
 
+/* Put END, which is older than those of *ENDS, before them, if there is room. */
+static void ends_put(struct reader_ends *ends, const struct archive_end *end)
+{
+	if (ends->n == READER_ENDS)
+		return;
+	memmove(ends->end + 1, ends->end, ends->n * sizeof(ends->end[0]));
+	ends->end[0] = *end;
+	ends->n++;
+}
+
+int reader_ends_below(struct reader *r, int64_t stream, uint64_t sequence, uint32_t most, struct reader_ends *ends)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_ENDS_BELOW, VALUES(stream, sequence_column(sequence), most), &s);
+
+	ends->n = 0;
+	while (s && ends->n < READER_ENDS && (rc = ends_step(r, s, stream, sequence)) == STATEMENT_ROW) {
+		for (size_t i = column_ends(s); i-- > 0;) {
+			struct archive_end end = column_end(s, i);
+
+			if (end.offset <= most)
+				ends_put(ends, &end);
+		}
+	}
+	if (rc != 0 && rc != STATEMENT_ROW)
+		return rc;
+	return ends->n ? 0 : ARCHIVE_E_ABSENT;
+}
+
 /* Add the current row of S to *STAMPS: its chunk ends up to the offset MOST. *ANY: there were some. */
 static void add_stamps(sqlite3_stmt *s, uint32_t most, struct reader_stamps *stamps, bool *any)
 {
@@ -118,6 +149,7 @@ static void add_stamps(sqlite3_stmt *s, uint32_t most, struct reader_stamps *sta
 		if (!*any)
 			stamps->last = end;
 		stamps->first = end;
+		ends_put(&stamps->newest, &end);
 		*any = true;
 	}
 }

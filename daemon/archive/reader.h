@@ -159,6 +159,16 @@ int reader_end_above(struct reader *r, int64_t stream, uint64_t sequence, uint32
  * ARCHIVE_E_ABSENT: there is none.
  */
 int reader_end_copied(struct reader *r, int64_t stream, uint64_t sequence, uint64_t real, struct archive_end *end);
+/* A packet's newest chunk ends, oldest first. */
+#define READER_ENDS 5u
+
+struct reader_ends {
+	struct archive_end end[READER_ENDS];
+	size_t n;
+};
+/* Find a packet's newest chunk ends at or below the offset MOST. ARCHIVE_E_ABSENT: there is none. */
+int reader_ends_below(struct reader *r, int64_t stream, uint64_t sequence, uint32_t most, struct reader_ends *ends);
+
 /* The times of a packet, from a part of its rows. */
 struct reader_stamps {
 	uint64_t first_timestamp;
@@ -166,6 +176,7 @@ struct reader_stamps {
 	bool clock;			/* as in struct reader_packet */
 	bool unproven;			/* a row of the part is unproven */
 	struct archive_end first, last; /* the first and the last chunk end */
+	struct reader_ends newest;
 };
 /*
  * Read the times of a packet's chunks that end at or below the offset MOST. All rows that have such

@@ -21,12 +21,21 @@ test("packets with clock readings become numbers, others are left out", () => {
 	};
 	const real = 1767225600000000005n;
 
-	assert.deepEqual([...copied([packet])], [7n, 4096n, 11n, real, 100n, 12n, real, 200n, 1n]);
+	const numbers = [7n, 11n, real, 100n, 12n, real, 200n, 1n];
+	const unknown = (1n << 64n) - 1n;
+	const zeros = Array(15).fill(0n);
+
+	assert.deepEqual([...copied([packet])], [...numbers, unknown, 0n, ...zeros]);
+	const more = {...packet.copied, newest: [stamp(150, 13), stamp(200, 12)], last_chunk: "9"};
+	const two = [13n, real, 150n, 12n, real, 200n];
+
+	assert.deepEqual([...copied([{...packet, copied: more}])], [...numbers, 9n, 2n, ...two, ...zeros.slice(6)]);
+	for (const newest of [null, 5, {}, [{}], [stamp(1, "x")], Array(6).fill(stamp(1, 1))])
+		assert.deepEqual([...copied([{...packet, copied: {...more, newest}}])], [...numbers, 9n, 0n, ...zeros]);
 	for (const change of [
 		{unproven: true},
 		{first_timestamp: null},
 		{copied: null},
-		{room: -1},
 		{copied: {first: stamp(1, "x"), last: stamp(1, 1)}},
 	])
 		assert.equal(copied([{...packet, ...change}]).length, 0, JSON.stringify(change));

@@ -12,6 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
 import unittest
 
 import daemons
@@ -26,6 +28,7 @@ BUILD = os.path.abspath(daemons.BUILD)
 PORTS = os.path.join(pages.TOP, "client/recorder/ports")
 REFERENCE = os.environ.get("MPROF_REFERENCE", os.path.join(pages.TOP, "..", "shared"))
 MINI_OS = os.path.abspath(os.environ.get("MPROFD_MINI_OS", os.path.join(REFERENCE, "mini-os")))
+UNIKRAFT = os.path.abspath(os.environ.get("MPROFD_UNIKRAFT", os.path.join(REFERENCE, "unikraft")))
 FILE = re.compile(r"```(?:c|ocaml)\n((?:/\*|\(\*) (\w+\.\w+)\b.*\n(?:.*\n)*?)```\n")
 LWT = "/usr/lib/ocaml/lwt/unix/lwt_unix.cmxa"
 
@@ -142,6 +145,34 @@ class Page(Sections, unittest.TestCase):
             self.skipTest("no Lwt here")
         self.follow("OCaml with Lwt", "ocaml")
 
+    @unittest.skipUnless(shutil.which("ocamlopt"), "no OCaml here")
+    def test_ocaml_xen(self):
+        """The program runs in a guest of tests/xen, whose XenStore is real, and the collector captures its ring."""
+        if not publish.sim.store_program("xenstored"):
+            self.skipTest("MPROFD_XEN names no directory with a store")
+        case = publish.Case()
+        case.setUp()
+        self.addCleanup(case.doCleanups)
+        d, guest = case.daemons(), case.linux()
+        put = [f"{name}={guest.env[name]}" for name in ("LD_PRELOAD", "MPROFD_SIM_DIR", "MPROFD_SIM_DOMID", "XENSTORED_PATH")]
+        press = os.path.join(self.work, "press")
+
+        def enter():
+            """Press Enter when the collector has the ring."""
+            try:
+                case.attached(d, "linux")
+            finally:
+                open(press, "w", encoding="ascii").close()
+
+        person = threading.Thread(target=enter)
+        person.start()
+        shop = f"(until [ -e {press} ]; do sleep 0.05; done; echo) | env {' '.join(put)} ./shop"
+        self.follow("OCaml in a Linux guest of Xen", "ocaml-xen", {"./shop": shop})
+        person.join()
+        (capture,) = d.wait(lambda: d.captures("linux"))
+        self.assertEqual(capture["kind"], "ended")
+        self.assertRegex(case.dump(d.get(f"/v1/captures/{capture['id']}/trace")), r'counter thread=0 value=3 counter="orders"')
+
     @unittest.skipUnless(os.path.isdir(MINI_OS) and os.uname().machine == "x86_64", f"{MINI_OS}: no source of Mini-OS")
     def test_mini_os(self):
         """The script of the lab builds Mini-OS and this guest; then the page's commands link the same guest."""
@@ -177,6 +208,47 @@ class Page(Sections, unittest.TestCase):
         with open(os.path.join(PORTS, "unikraft/exportsyms.uk"), encoding="ascii") as f:
             exported = f.read().split()
         self.assertLessEqual({name for name in names if name != "U"}, set(exported))
+
+    @unittest.skipUnless(os.path.isdir(UNIKRAFT) and shutil.which("qemu-system-x86_64"), f"{UNIKRAFT}: no source of Unikraft, or no QEMU")
+    def test_unikraft_runs(self):
+        """The port's example, as its README says: built with Unikraft, run under QEMU, and its ring copied by QEMU's monitor."""
+        path = os.path.join(self.work, "unikraft-runs")
+        shutil.copytree(os.path.join(PORTS, "unikraft/example"), os.path.join(path, "app"))
+        os.chdir(path)
+        make = ["make", "-C", UNIKRAFT, f"A={path}/app", f"L={PORTS}/unikraft", f"O={path}/app/build"]
+        for more in ([f"UK_DEFCONFIG={path}/app/config", "defconfig"], ["-j2"]):
+            done = subprocess.run(make + more, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, (done.stdout + done.stderr)[-3000:])
+            self.assertNotRegex(done.stderr, r"(?m)^/.*/(ports/|app/main\.c|recorder\.c).*warning")
+        devices = "-m 64 -cpu max -display none -vga none -no-reboot -serial file:serial.txt -monitor stdio"
+        command = ["qemu-system-x86_64", "-kernel", "app/build/example_qemu-x86_64", *devices.split()]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as qemu:
+            self.addCleanup(qemu.kill)
+            until = time.monotonic() + 120
+            while not self.saves("serial.txt"):
+                self.assertLess(time.monotonic(), until, "the unikernel does not say where its ring is")
+                time.sleep(0.05)
+            qemu.communicate(f"{self.saves('serial.txt')}\nquit\n", timeout=60)
+        ctl = [os.path.join(BUILD, "client/ctl/mprofctl")]
+        said = subprocess.run([*ctl, "dump", "--json", "ring.ctf"], capture_output=True, text=True, check=True).stdout
+        events = [json.loads(line) for line in said.splitlines()]
+        self.assertEqual([e["value"] for e in events if e["event"] == "counter" and e["counter"] == "served"], [1, 2, 3, 4, 5])
+        names = {e["label"]: e["thread"] for e in events if e["event"] == "label"}
+        self.assertLessEqual({"main", "server", "client", "idle"}, set(names))
+        waits = [e["source"] for e in events if e["event"] == "try_read" and e["reader"] == names["server"]]
+        woken = [e["resolvee"] for e in events if e["event"] == "fulfills" and e["resolver"] == names["main"]]
+        self.assertEqual(waits[:-1], woken, "main wakes the server from each wait but the last")
+        why = subprocess.run([*ctl, "why", "ring.ctf"], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(why, r'thread \d+ \(Task, "client"\) should resolve and never did\n.*\n.*waits on \d+ \(Wait\)')
+
+    @staticmethod
+    def saves(path):
+        """Return the command for QEMU's monitor in the console's copy, or None."""
+        if not os.path.exists(path):
+            return None
+        with open(path, encoding="utf-8", errors="replace") as f:
+            found = re.search(r"(?m)^(memsave 0x[0-9a-f]+ \d+ ring\.ctf)\r?$", f.read())
+        return found and found[1]
 
     def test_no_section_is_missed(self):
         """Each section with a program has a test above, and each block of code is a file or a command."""

@@ -4,6 +4,7 @@ DIRECTORY is what tests/ocaml5/root made. The programs keep their files of runti
 mprof-run recorded is compared with these files, as mprofctl reads them and as OCaml's own reader does, event by event.
 """
 
+import contextlib
 import glob
 import json
 import os
@@ -12,6 +13,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../integration"))
@@ -379,6 +382,45 @@ class Losses(Case):
         self.assertEqual(left, list(range(2000000 - len(left) + 1, 2000001)))
         numbers = [event["value"] for event in events if event.get("counter") == "number"]
         self.assertEqual(numbers[-len(left) :], left)
+
+
+class Port(unittest.TestCase):
+    """The recorder for OCaml, built by OCaml 5: mprofctl reads what the program says that it recorded."""
+
+    WORDS = {
+        "creates": ("parent", "child", "type"),
+        "label": ("thread", "label"),
+        "switch": ("thread",),
+        "counter": ("thread", "value", "counter"),
+        "increase": ("thread", "amount", "counter"),
+        "fulfills": ("resolver", "resolvee"),
+        "fails": ("resolver", "resolvee", "exn"),
+    }
+
+    def setUp(self):
+        self.enterContext(contextlib.chdir(self.enterContext(tempfile.TemporaryDirectory(prefix="ocaml5-port-"))))
+
+    def words(self, path):
+        """Return the events of a ring, without collections, as the program writes them, and the number of collections."""
+        ((_, events),) = dump(path).items()
+        times = [int(event["time_ns"]) for event in events]
+        self.assertEqual(times, sorted(times))
+        said = [" ".join([e["event"], *(str(e[key]) for key in self.WORDS[e["event"]])]) for e in events if e["event"] != "gc"]
+        return said, sum(event["event"] == "gc" for event in events)
+
+    def test_domains(self):
+        """One domain records, while four others call the same functions; then another one records."""
+        for kind in ("exe", "bc"):
+            for turn in range(3):
+                with self.subTest(kind=kind, turn=turn):
+                    done = subprocess.run([ocaml(f"domains.{kind}"), "first.ctf", "second.ctf"], capture_output=True, text=True, check=False)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    for ring in ("first", "second"):
+                        want = [line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith(ring + " ")]
+                        self.assertGreater(len(want), 15000)
+                        got, collections = self.words(f"{ring}.ctf")
+                        self.assertEqual(got, want)
+                        self.assertGreater(collections, 3)
 
 
 if __name__ == "__main__":

@@ -122,26 +122,129 @@ static void test_latest(void)
 }
 
 /*
- * If a packet is at most as large as one copy and has two stamps, it was copied in two polls. A
- * larger packet may have two stamps of one poll. Among stamps with the same monotonic time the last
- * counts.
+ * If a packet has two stamps, it was copied in two polls. Two packets may have been copied in one. Among
+ * stamps with the same monotonic time the last counts.
  */
 static void test_borders(void)
 {
-	static const uint64_t rooms[] = {1u << 20, (1u << 20) + 1};
-	unsigned int i;
+	struct mprof_copied_packet packet = {.first = {.mono = 5 * S, .real = 9 * S, .offset = 100},
+					     .last = {.mono = 5 * S + MS, .real = 9 * S + MS, .offset = 200}};
+	struct mprof_clocks c = {0};
 
-	for (i = 0; i < 2; i++) {
-		struct mprof_copied_packet packet = {.packet_bytes = rooms[i],
-						     .first = {.mono = 5 * S, .real = 9 * S, .offset = 100}};
+	mprof_clocks_packet(&c, &packet);
+	CHECK_EQ_UINT(c.n_polls, 2);
+	packet.first = packet.last = (struct mprof_stamp){.mono = 5 * S + MS, .real = 10 * S, .offset = 200};
+	mprof_clocks_packet(&c, &packet);
+	CHECK_EQ_UINT(c.n_polls, 2);
+	CHECK_EQ_UINT(c.latest.real, 10 * S);
+}
+
+/* ---- a busy Linux guest: rings of 8 MiB, a ring with an event channel that is kicked once a packet */
+
+#define PACKET	   (2u << 20)	 /* bytes of a packet */
+#define FILL	   (40 * S)	 /* the guest fills a packet in this time */
+#define POLL	   (250 * MS)	 /* mprofd polls the ring so often */
+#define SHIFT	   (7 * S)	 /* dom0's clock minus the guest's */
+#define LAG	   (2 * POLL)	 /* an event is copied so long after the poll that found it */
+#define PACKET_END (PACKET - 10) /* where the last event of a full packet ends */
+
+/* Return dom0's time of the poll that copies the event which the guest writes at dom0's time AT. */
+static uint64_t copied_at(uint64_t at)
+{
+	return at / POLL * POLL + POLL + LAG;
+}
+
+/* Return a stamp in JSON of the poll at dom0's time AT, for the packet that begins at BEGAN. */
+static json_t *poll_stamp(uint64_t began, uint64_t at)
+{
+	uint64_t bytes = (at - LAG - began) * PACKET / FILL;
+
+	return stamp(bytes < PACKET_END ? (unsigned int)bytes : PACKET_END, at);
+}
+
+/*
+ * Add what the daemon says about the packet that the guest began at dom0's time BEGAN, and fills until
+ * UNTIL. WHOLE: with all stamps that the daemon sends; else as an older daemon, without them.
+ */
+static void busy_packet(struct mprof_clocks *c, uint64_t began, uint64_t until, bool whole)
+{
+	bool complete = until - began == FILL;
+	uint64_t first = copied_at(began), last = complete ? copied_at(until) : copied_at(until) - LAG - POLL;
+	char first_text[24], chunk_text[24];
+	json_t *json, *copied, *newest;
+
+	snprintf(first_text, sizeof(first_text), "%" PRIu64, began - SHIFT);
+	copied = json_pack("{s:o, s:o}", "first", poll_stamp(began, first), "last", poll_stamp(began, last));
+	if (whole) {
+		newest = json_array();
+		for (unsigned int i = MPROF_CLOCKS_POLLS; i-- > 0;)
+			json_array_append_new(newest, poll_stamp(began, last - i * POLL));
+		json_object_set_new(copied, "newest", newest);
+	}
+	if (whole && !complete) {
+		/* The chunk begins where the one before it ended: an event that was written at that moment. */
+		snprintf(chunk_text, sizeof(chunk_text), "%" PRIu64, last - POLL - LAG - SHIFT);
+		json_object_set_new(copied, "last_chunk", json_string(chunk_text));
+	}
+	json = json_pack("{s:s, s:b, s:b, s:o}", "first_timestamp", first_text, "unproven", 0, "clock_stepped", 0,
+			 "copied", copied);
+	clocks_packet(c, json);
+	json_decref(json);
+}
+
+/*
+ * Large packets of eight rings: the stamps of a packet are nearly all those of its polls. So the bounds
+ * are a few polls apart, though there are few packets; also if there is one, which is not full.
+ */
+static void test_large_packets(void)
+{
+	struct mprof_clocks older = {0}, c = {0};
+	uint64_t uncertainty;
+	int64_t offset;
+
+	for (unsigned int ring = 0; ring < 8; ring++) {
+		uint64_t began = 1000 * S + ring * 37 * MS;
+
+		mprof_clocks_stream(&c);
+		mprof_clocks_stream(&older);
+		for (unsigned int i = 0; i < 4; i++, began += FILL) {
+			busy_packet(&c, began, began + FILL, true);
+			busy_packet(&older, began, began + FILL, false);
+		}
+	}
+	CHECK(mprof_clocks_offset(&older, false, &offset, &uncertainty));
+	CHECK(uncertainty > FILL);
+	check_offset(&c, false, SHIFT, 2 * S);
+	check_offset(&c, true, (int64_t)(epoch + SHIFT), 2 * S);
+
+	older = c = (struct mprof_clocks){0};
+	busy_packet(&c, 1000 * S + 5 * MS, 1030 * S + 5 * MS, true);
+	busy_packet(&older, 1000 * S + 5 * MS, 1030 * S + 5 * MS, false);
+	CHECK(mprof_clocks_offset(&older, false, &offset, &uncertainty));
+	CHECK_EQ_UINT(uncertainty, UINT64_MAX);
+	check_offset(&c, false, SHIFT, 2 * S);
+}
+
+/* Fewer stamps than five in a packet count with those of the next one, but not twice. */
+static void test_few_stamps(void)
+{
+	for (unsigned int chunks = 2; chunks <= MPROF_CLOCKS_POLLS; chunks++) {
 		struct mprof_clocks c = {0};
+		uint64_t at = 10 * S;
 
-		packet.last = (struct mprof_stamp){.mono = 5 * S + MS, .real = 9 * S + MS, .offset = 200};
-		mprof_clocks_packet(&c, &packet);
-		CHECK_EQ_UINT(c.n_polls, i ? 1 : 2);
-		packet.first = packet.last = (struct mprof_stamp){.mono = 5 * S + MS, .real = 10 * S, .offset = 200};
-		mprof_clocks_packet(&c, &packet);
-		CHECK_EQ_UINT(c.latest.real, 10 * S);
+		for (unsigned int i = 0; i < 3; i++) {
+			struct mprof_copied_packet packet = {.guest_ns = at, .n_newest = chunks};
+
+			for (unsigned int k = 0; k < chunks; k++, at += 10 * MS)
+				packet.newest[k] = (struct mprof_stamp){at, at, 100 + k};
+			packet.first = packet.newest[0];
+			packet.last = packet.newest[chunks - 1];
+			mprof_clocks_packet(&c, &packet);
+			/* The first copy of a packet may be of the poll of the last copy before it. */
+			CHECK_EQ_UINT(c.n_polls, 1 + (i + 1) * (chunks - 1) < MPROF_CLOCKS_POLLS
+							 ? 1 + (i + 1) * (chunks - 1)
+							 : MPROF_CLOCKS_POLLS);
+		}
 	}
 }
 
@@ -207,6 +310,7 @@ static void test_nonsense(void)
 		"{}",
 		"{\"first_timestamp\":\"x\",\"copied\":{}}",
 		"{\"first_timestamp\":\"5\",\"copied\":null}",
+		"{\"first_timestamp\":\"5\",\"copied\":{\"newest\":[{}],\"last_chunk\":\"5\"}}",
 		"{\"first_timestamp\":\"5\",\"copied\":{\"first\":{\"mono\":\"-1\"},\"last\":{}}}",
 		"{\"first_timestamp\":\"5\",\"copied\":{\"first\":{\"mono\":\"1\",\"real\":\"now\"},\"last\":{}}}",
 		"{\"first_timestamp\":null,\"copied\":{\"first\":{\"mono\":\"1\",\"real\":\"2026-01-01T00:00:00Z\"}}}",
@@ -298,6 +402,8 @@ int main(void)
 	CHECK_RUN(test_one_poll);
 	CHECK_RUN(test_latest);
 	CHECK_RUN(test_borders);
+	CHECK_RUN(test_large_packets);
+	CHECK_RUN(test_few_stamps);
 	CHECK_RUN(test_both_clocks);
 	CHECK_RUN(test_step);
 	CHECK_RUN(test_drift);

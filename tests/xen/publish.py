@@ -17,6 +17,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -568,6 +569,137 @@ class Embedded(Case):
         process.stdin.write("\n")
         process.stdin.flush()
         self.assertEqual(process.wait(timeout=60), 0)
+
+
+@unittest.skipUnless(shutil.which("ocamlopt"), "no OCaml here")
+class Port(Case):
+    """An OCaml program with MProf_xen."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        directory = tempfile.mkdtemp(prefix="ocaml-xen-")
+        cls.addClassCleanup(shutil.rmtree, directory)
+        cls.programs = {}
+        top = os.path.normpath(os.path.join(sim.HERE, "../.."))
+        port = os.path.join(top, "client/recorder/ports/ocaml")
+        shutil.copy(os.path.join(sim.HERE, "ocaml_shop.ml"), directory)
+        build = ["sh", os.path.join(port, "build"), directory, f"-I{top}/client/recorder", f"-I{top}/schema", "-Werror"]
+        subprocess.run(build, check=True)
+        for compiler, suffix in (["ocamlopt"], "cmxa"), (["ocamlc", "-custom"], "cma"):
+            cls.programs[suffix] = os.path.join(directory, f"shop.{suffix}.exe")
+            libraries = [f"{name}.{suffix}" for name in ("unix", "mprof", "mprof_xen")]
+            words = [*compiler, "-w", "+a-4-9-40..42-44-45-70", "-warn-error", "+a", "-I", ".", "-ccopt", "-L.", *libraries]
+            subprocess.run([*words, "ocaml_shop.ml", "-o", cls.programs[suffix]], cwd=directory, check=True)
+
+    def begin(self, guest, bytes_=1 << 20, count=20000, kind="cmxa", **popen):
+        words = [self.programs[kind], str(bytes_), str(count)]
+        process = subprocess.Popen(words, env=guest.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **popen)
+        self.addCleanup(self.end, process)
+        return process
+
+    def say(self, process, text="end"):
+        process.stdin.write(text + "\n")
+        process.stdin.flush()
+
+    def orders(self, d, capture, stream):
+        """Return the counter's values in a capture, which has one stream."""
+        self.assertEqual([s["stream"] for s in capture["streams"]], [stream])
+        said = self.dump(d.get(f"/v1/captures/{capture['id']}/trace?stream={stream}"))
+        self.assertNotIn('"child"', said)
+        self.assertNotIn('"nowhere"', said)
+        return [int(value) for value in re.findall(r'counter .*value=(\d+) .*"orders"', said)]
+
+    def test_shared(self):
+        """The ring is published, kicked and withdrawn at exit, and the capture has all events; in native code and in bytecode."""
+        d = self.daemons()
+        for domid, kind in (5, "cmxa"), (6, "cma"):
+            with self.subTest(kind):
+                guest = self.linux(domid, f"linux-{kind}")
+                process = self.begin(guest, kind=kind)
+                self.assertEqual(process.stdout.readline(), "ready 0\n")
+                ((stream, keys),) = self.streams(guest, process.pid, ["ring-00"]).values()
+                self.assertEqual(keys["name"], f"shop.{process.pid} ring-00")
+                self.assertTrue(OWNER.fullmatch(keys["owner"]), keys)
+                self.assertEqual(self.attached(d, guest.name)["streams"][0]["ring_bytes"], MIB)
+                d.wait(lambda guest=guest, keys=keys: guest.port(int(keys["event-channel"])))
+                self.say(process)
+                self.assertEqual(process.wait(timeout=60), 0)
+                self.assertEqual((self.keys(guest), self.held(guest)), ({}, []))
+                (capture,) = d.wait(lambda guest=guest: d.captures(guest.name))
+                self.assertEqual(capture["kind"], "ended")
+                self.assertEqual(self.orders(d, capture, stream), list(range(1, 20001)))
+
+    def test_kicks(self):
+        """Each packet that is finished is a kick."""
+        d = self.daemons()
+        guest = self.linux()
+        process = self.begin(guest, bytes_=1 << 16, count=0)
+        self.assertEqual(process.stdout.readline(), "ready 0\n")
+        ((_, keys),) = self.streams(guest, process.pid, ["ring-00"]).values()
+        port = int(keys["event-channel"])
+        d.wait(lambda: guest.port(port))
+        before = guest.port(port)["kicks"]
+        self.say(process, "10")
+        self.assertEqual(process.stdout.readline(), "ready 0\n")
+        self.assertEqual(guest.port(port)["kicks"], before, "no packet is finished")
+        self.say(process, "20000")
+        self.assertEqual(process.stdout.readline(), "ready 0\n")
+        self.assertGreater(guest.port(port)["kicks"], before + 4)
+
+    def test_again(self):
+        """A program withdraws its ring, and makes another one."""
+        d = self.daemons()
+        guest = self.linux()
+        process = self.begin(guest, count=7)
+        self.assertEqual(process.stdout.readline(), "ready 0\n")
+        ((first, _),) = self.streams(guest, process.pid, ["ring-00"]).values()
+        self.attached(d, "linux")
+        self.say(process, "again")
+        self.assertEqual(process.stdout.readline(), "ready 0\n")
+        ((second, _),) = self.streams(guest, process.pid, ["ring-00"]).values()
+        self.assertNotEqual(first, second)
+        (capture,) = d.wait(lambda: d.captures("linux"))
+        self.assertEqual(self.orders(d, capture, first), list(range(1, 8)))
+        self.attached(d, "linux")
+        self.say(process)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual((self.keys(guest), self.held(guest)), ({}, []))
+        d.wait(lambda: len(d.captures("linux")) == 2)
+        self.assertIn('"again"', self.dump(d.trace("linux", f"?stream={second}")))
+
+    def test_killed(self):
+        """The ring of a killed program goes when another program begins, and its last events are captured."""
+        d = self.daemons()
+        guest = self.linux()
+        process = self.begin(guest)
+        self.assertEqual(process.stdout.readline(), "ready 0\n")
+        ((stream, _),) = self.streams(guest, process.pid, ["ring-00"]).values()
+        self.attached(d, "linux")
+        process.kill()
+        process.wait()
+        self.assertEqual(len(self.keys(guest)), 1)
+        self.begin(guest, count=1).stdout.readline()
+        self.assertNotIn(stream, self.keys(guest))
+        (capture,) = d.wait(lambda: d.captures("linux"))
+        self.assertEqual(self.orders(d, capture, stream), list(range(1, 20001)))
+
+    def test_refused(self):
+        """What is missing is said in one sentence."""
+        guest = self.linux()
+        self.limit(255)
+        said = self.begin(guest, stderr=subprocess.PIPE).communicate(timeout=60)[1]
+        self.assertIn("MProf_xen.make_shared_buffer: a ring of 1048576 bytes needs 257 grants, and the kernel allows 255 ", said)
+        self.assertEqual((self.keys(guest), self.held(guest)), ({}, []))
+        self.limit(65536)
+        with self.store.toolstack.transaction() as tx:
+            for k in range(1, 65):
+                self.store.toolstack.write(f"{guest.home}/data/mprof/stream/{k}/name", "other", tx)
+        said = self.begin(guest, stderr=subprocess.PIPE).communicate(timeout=60)[1]
+        self.assertIn("MProf_xen.share_with: the guest has 64 streams", said)
+        plain = subprocess.run([self.programs["cmxa"], "4096", "1"], capture_output=True, text=True, check=False)
+        self.assertEqual(plain.returncode, 2)
+        self.assertIn("MProf_xen.make_shared_buffer: this is no guest of Xen", plain.stderr)
 
 
 if __name__ == "__main__":

@@ -22,20 +22,30 @@ static bool take_stamp(const json_t *json, struct mprof_stamp *stamp)
 	       api_real(json_object_get(json, "real"), &stamp->real);
 }
 
+/* Take in the stamps LIST, which older servers do not send; or none of them if one is invalid. */
+static void take_newest(const json_t *list, struct mprof_copied_packet *it)
+{
+	size_t n = json_array_size(list);
+
+	it->n_newest = n <= MPROF_CLOCKS_POLLS ? (uint32_t)n : 0;
+	for (uint32_t i = 0; i < it->n_newest; i++) {
+		if (!take_stamp(json_array_get(list, i), &it->newest[i]))
+			it->n_newest = 0;
+	}
+}
+
 void clocks_packet(struct mprof_clocks *c, const json_t *packet)
 {
 	const json_t *copied = json_object_get(packet, "copied");
-	json_int_t room = json_integer_value(json_object_get(packet, "room"));
-	struct mprof_copied_packet it = {
-		.packet_bytes = room < 0 ? UINT64_MAX : (uint64_t)room,
-		.stepped = json_is_true(json_object_get(packet, "clock_stepped")),
-	};
+	struct mprof_copied_packet it = {.stepped = json_is_true(json_object_get(packet, "clock_stepped"))};
 
 	if (json_is_true(json_object_get(packet, "unproven")) ||
 	    !api_ns(json_object_get(packet, "first_timestamp"), &it.guest_ns) ||
 	    !take_stamp(json_object_get(copied, "first"), &it.first) ||
 	    !take_stamp(json_object_get(copied, "last"), &it.last))
 		return;
+	take_newest(json_object_get(copied, "newest"), &it);
+	it.has_last_chunk = api_ns(json_object_get(copied, "last_chunk"), &it.last_chunk_ns);
 	mprof_clocks_packet(c, &it);
 }
 

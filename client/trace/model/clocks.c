@@ -5,8 +5,9 @@
  * proves it at the poll after that. So bytes that it copied at one poll were not in the ring four
  * polls earlier. A stamp belongs to a copy, not to a poll. Two stamps certainly belong to different
  * polls in two cases: they are two seconds (APART_NS) apart, because no poll takes that long; or
- * they belong to two pieces of a packet of at most PIECE_BYTES, because one poll copies that much
- * in one piece.
+ * they belong to the ends of two chunks of one packet, because one poll finds one proven position in
+ * a packet, and copies up to there as one chunk. (A poll that watches a fast writer may find several,
+ * but then each is the result of another look at the writer, which is what counts here.)
  */
 #include <string.h>
 
@@ -49,8 +50,7 @@ void mprof_clock_apply(const struct mprof_clock *clock, struct mprof_model_sourc
 
 /* ---- stamps ---- */
 
-#define APART_NS    2000000000u
-#define PIECE_BYTES (1u << 20)
+#define APART_NS 2000000000u
 
 /*
  * Largest change of the distance between dom0's two clocks without a reboot, ns: NTP changes it by
@@ -109,23 +109,41 @@ static void bound(struct mprof_clocks *c, uint64_t guest, const struct mprof_sta
 	mprof_clock_after(&c->real, guest, before->real);
 }
 
+/* Return the stamp of a poll that was certainly four polls before the newest recorded one, or NULL. */
+static const struct mprof_stamp *four_before(const struct mprof_clocks *c)
+{
+	return c->n_polls == MPROF_CLOCKS_POLLS ? &c->polls[0] : NULL;
+}
+
+/* Add the stamps of PACKET behind its first one. */
+static void note_later(struct mprof_clocks *c, const struct mprof_copied_packet *packet)
+{
+	uint32_t n = packet->n_newest < MPROF_CLOCKS_POLLS ? packet->n_newest : MPROF_CLOCKS_POLLS;
+	uint64_t offset = packet->first.offset;
+
+	for (uint32_t i = 0; i <= n; i++) {
+		const struct mprof_stamp *stamp = i < n ? &packet->newest[i] : &packet->last;
+
+		note_stamp(c, stamp, stamp->offset > offset);
+		if (stamp->offset > offset)
+			offset = stamp->offset;
+	}
+}
+
 void mprof_clocks_packet(struct mprof_clocks *c, const struct mprof_copied_packet *packet)
 {
-	const struct mprof_stamp *first = &packet->first, *last = &packet->last;
-	struct mprof_stamp oldest;
-	bool pieces;
-
 	if (packet->stepped)
 		*c = (struct mprof_clocks){.latest = c->latest, .stamps = c->stamps, .stepped = true};
 	/*
 	 * The oldest of the recorded polls was certainly four polls before this copy only if this
 	 * copy's poll, or an earlier one, is the newest recorded poll.
 	 */
-	note_stamp(c, first, false);
-	oldest = c->polls[0];
-	bound(c, packet->guest_ns, first, c->n_polls == MPROF_CLOCKS_POLLS ? &oldest : NULL);
-	pieces = last->offset > first->offset && packet->packet_bytes <= PIECE_BYTES;
-	note_stamp(c, last, pieces);
+	note_stamp(c, &packet->first, false);
+	bound(c, packet->guest_ns, &packet->first, four_before(c));
+	note_later(c, packet);
+	/* If LAST is not the newest recorded poll, that one is earlier. */
+	if (packet->has_last_chunk)
+		bound(c, packet->last_chunk_ns, &packet->last, four_before(c));
 }
 
 bool mprof_clocks_offset(const struct mprof_clocks *c, bool realtime, int64_t *offset, uint64_t *uncertainty)

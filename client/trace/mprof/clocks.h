@@ -1,10 +1,11 @@
 /*
  * libmprof: the offset from a guest's clock to dom0's clocks, from the stamps of archived packets.
  *
- * The collector stamps each copy of a packet with the time of the copy. An event happened before it
- * was copied, so each copy bounds the offset from above. An event that was copied at one poll was
- * not in the ring four polls earlier, as long as the collector kept up: that bounds the offset from
- * below. Without five polls there is no lower bound.
+ * The collector stamps each copy of a chunk of a packet with the time of the copy. An event happened
+ * before it was copied, so each copy bounds the offset from above. An event that was copied at one
+ * poll was not in the ring four polls earlier, as long as the collector kept up: that bounds the
+ * offset from below. Without five polls there is no lower bound. The more stamps of a packet are
+ * given, the narrower the bounds: a large packet is filled for many polls.
  */
 #ifndef MPROF_CLOCKS_H
 #define MPROF_CLOCKS_H
@@ -27,10 +28,17 @@ struct mprof_stamp {
  * One archived packet whose content is proven. The daemon's route …/packets gives these numbers.
  */
 struct mprof_copied_packet {
-	uint64_t guest_ns;     /* guest clock at the packet's first event, ns */
-	uint64_t packet_bytes; /* size of the packet, bytes */
+	uint64_t guest_ns; /* guest clock at the packet's first event, ns */
 	struct mprof_stamp first, last;
-	bool stepped; /* the guest's clock went back before this packet */
+	/*
+	 * The newest stamps of the packet, oldest first; the last of them is LAST. N_NEWEST is at most
+	 * MPROF_CLOCKS_POLLS; 0 = FIRST and LAST are all that is known.
+	 */
+	struct mprof_stamp newest[MPROF_CLOCKS_POLLS];
+	uint32_t n_newest;
+	bool has_last_chunk;	/* LAST_CHUNK_NS is known; the packet has several chunks */
+	uint64_t last_chunk_ns; /* guest clock at the first event of the chunk that was copied at LAST, ns */
+	bool stepped;		/* the guest's clock went back before this packet */
 };
 
 /* Bounds collected so far. Zero the structure first: then there is no bound. It owns no memory. */

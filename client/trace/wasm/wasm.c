@@ -5,7 +5,7 @@
 #include <mprof/diff.h>
 #include <mprof/scene.h>
 
-#define COPIED_NUMBERS 9 /* see wasm_clocks_packets() */
+#define COPIED_NUMBERS 25 /* see wasm_clocks_packets() */
 
 struct loader *wasm_open(uint64_t seed, bool simplify)
 {
@@ -55,16 +55,28 @@ struct mprof_clocks *wasm_clocks(void)
 	return calloc(1, sizeof(struct mprof_clocks));
 }
 
+static struct mprof_stamp stamp_of(const uint64_t *numbers)
+{
+	return (struct mprof_stamp){numbers[0], numbers[1], numbers[2]};
+}
+
 void wasm_clocks_packets(struct mprof_clocks *c, const uint64_t *numbers, uint32_t n)
 {
-	for (; n; n--, numbers += COPIED_NUMBERS)
-		mprof_clocks_packet(c, &(struct mprof_copied_packet){
-					       .guest_ns = numbers[0],
-					       .packet_bytes = numbers[1],
-					       .first = {numbers[2], numbers[3], numbers[4]},
-					       .last = {numbers[5], numbers[6], numbers[7]},
-					       .stepped = numbers[8] != 0,
-				       });
+	for (; n; n--, numbers += COPIED_NUMBERS) {
+		struct mprof_copied_packet packet = {
+			.guest_ns = numbers[0],
+			.first = stamp_of(numbers + 1),
+			.last = stamp_of(numbers + 4),
+			.stepped = numbers[7] != 0,
+			.has_last_chunk = numbers[8] != UINT64_MAX,
+			.last_chunk_ns = numbers[8],
+			.n_newest = (uint32_t)numbers[9],
+		};
+
+		for (uint32_t i = 0; i < MPROF_CLOCKS_POLLS; i++)
+			packet.newest[i] = stamp_of(numbers + 10 + 3 * i);
+		mprof_clocks_packet(c, &packet);
+	}
 }
 
 /* ---- memory profiles ---- */

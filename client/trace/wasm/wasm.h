@@ -39,8 +39,9 @@ struct mprof_diff *wasm_diff(const struct mprof_model_view *good, const struct m
 /* Return zeroed bounds, which the caller frees with free(), or NULL without memory. */
 struct mprof_clocks *wasm_clocks(void);
 /*
- * Add N packets to C, each as the nine fields of a struct mprof_copied_packet in order: of each
- * stamp first its clocks, then its offset; STEPPED as 0 or 1.
+ * Add N packets to C, each as 25 numbers: guest time; first and last stamp, of each stamp first its
+ * clocks, then its offset; 1 if the clock stepped, else 0; guest time of the last chunk, or
+ * UINT64_MAX; the number of newest stamps; and these, and zeros for those that are missing.
  */
 void wasm_clocks_packets(struct mprof_clocks *c, const uint64_t *numbers, uint32_t n);
 

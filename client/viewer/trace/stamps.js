@@ -23,6 +23,17 @@ function stamp(it) {
 	return [ns(it?.mono), realNs(it?.real), Number.isInteger(it?.offset) ? BigInt(it.offset) : null];
 }
 
+const NEWEST_MAX = 5; /* MPROF_CLOCKS_POLLS */
+const UNKNOWN = (1n << 64n) - 1n; /* a guest time that is not known */
+
+/** Return the newest stamps of IT as numbers: how many there are, and NEWEST_MAX of them, with zeros for missing ones. */
+function newest(it) {
+	const list = Array.isArray(it) && it.length <= NEWEST_MAX ? it.map(stamp) : [];
+	const known = list.flat().includes(null) ? [] : list;
+
+	return [BigInt(known.length), ...known.flat(), ...Array(3 * (NEWEST_MAX - known.length)).fill(0n)];
+}
+
 /**
  * Return the clock stamps of PACKETS of one stream in the form for engine.clocks(). Packets without
  * stamps are left out.
@@ -33,10 +44,11 @@ export function copied(packets) {
 	for (const it of packets) {
 		const numbers = [
 			ns(it.first_timestamp),
-			Number.isInteger(it.room) && it.room >= 0 ? BigInt(it.room) : null,
 			...stamp(it.copied?.first),
 			...stamp(it.copied?.last),
 			it.clock_stepped ? 1n : 0n,
+			ns(it.copied?.last_chunk) ?? UNKNOWN,
+			...newest(it.copied?.newest),
 		];
 
 		if (!it.unproven && !numbers.includes(null)) out.push(...numbers);

@@ -6,7 +6,7 @@
 import {UINT64_MAX, need} from "./wasm.js";
 
 /** Numbers for each packet in the array for wasm_clocks_packets(). */
-const NUMBERS = 9;
+const NUMBERS = 25;
 
 /**
  * Return the address of a struct mprof_clocks with the packets of one guest. STREAMS has a

@@ -55,20 +55,43 @@ static json_t *stamp_json(const struct archive_end *end)
 			 json_time(end->real));
 }
 
-/*
- * Return in *JSON when the packet's first and last chunks were copied. Return what the reader
- * returns.
- */
-static int copied_json(struct reader *r, int64_t stream, const struct packet_view *v, json_t **json)
+static json_t *newest_json(const struct reader_ends *ends)
 {
-	struct archive_end first, last;
-	int rc = reader_end_below(r, stream, v->sequence, UINT32_MAX, &last);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < ends->n; i++)
+		json_array_append_new(list, stamp_json(&ends->end[i]));
+	return list;
+}
+
+/*
+ * Return in *JSON when the packet's chunks were copied, and the time of an event of the last one.
+ * Return what the reader returns.
+ */
+static int copied_json(struct exchange *x, int64_t stream, const struct packet_view *v, json_t **json)
+{
+	struct reader *r = exchange_reader(x);
+	struct reader_ends ends = {.n = 0};
+	struct archive_end first;
+	uint64_t last_chunk;
+	bool known = false;
+	int rc = v->room ? reader_ends_below(r, stream, v->sequence, v->chunks_end, &ends) : ARCHIVE_E_ABSENT;
 
 	if (rc == 0)
 		rc = reader_end_above(r, stream, v->sequence, 0, 0, &first);
+	if (rc == 0 && packet_view_ends(v))
+		rc = packet_last_chunk(r, exchange_scratch(x), stream, v->sequence, &ends, &last_chunk, &known);
 	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
 		return rc;
-	*json = rc == 0 ? json_pack("{s:o, s:o}", "first", stamp_json(&first), "last", stamp_json(&last)) : json_null();
+	if (rc != 0) {
+		*json = json_null();
+		return 0;
+	}
+	*json = json_pack("{s:o, s:o}", "first", stamp_json(&first), "last", stamp_json(&ends.end[ends.n - 1]));
+	if (ends.n > 2)
+		json_object_set_new(*json, "newest", newest_json(&ends));
+	if (known)
+		json_object_set_new(*json, "last_chunk", json_ns(last_chunk));
 	return 0;
 }
 
@@ -77,7 +100,7 @@ static int list_packet(struct exchange *x, struct listing *l, const struct packe
 	const struct selection *s = &l->selection;
 	uint32_t tail = v->end > v->chunks_end ? v->end - v->chunks_end : 0;
 	json_t *copied, *json;
-	int rc = copied_json(exchange_reader(x), s->stream, v, &copied);
+	int rc = copied_json(x, s->stream, v, &copied);
 
 	if (rc != 0)
 		return rc;

@@ -12,6 +12,8 @@
 #include "clock.h"
 #include "guest-clock.h"
 
+_Static_assert(READER_ENDS == MPROF_CLOCKS_POLLS, "the archive's reader finds the stamps that an estimate uses");
+
 /* The line of schema/ctf/metadata.tsdl that the offset replaces. */
 #define UNKNOWN "\tabsolute = false;\n"
 
@@ -31,9 +33,15 @@ void guest_clock_stream(struct guest_clock *c, struct reader *reader, struct scr
 	c->done = false;
 }
 
+static struct mprof_stamp stamp_of(const struct archive_end *end)
+{
+	return (struct mprof_stamp){end->mono, end->real, end->offset};
+}
+
 /* Add the stamps of packet V. Return 0 or what the reader returns. */
 static int take_packet(struct guest_clock *c, const struct packet_view *v)
 {
+	struct mprof_copied_packet packet;
 	struct reader_stamps stamps;
 	int rc;
 
@@ -42,12 +50,19 @@ static int take_packet(struct guest_clock *c, const struct packet_view *v)
 	rc = reader_stamps(c->walk.reader, c->walk.selection->stream, v->sequence, v->chunks_end, &stamps);
 	if (rc != 0 || stamps.unproven)
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
-	mprof_clocks_packet(&c->clocks, &(struct mprof_copied_packet){
-						.guest_ns = stamps.first_timestamp,
-						.packet_bytes = stamps.room,
-						.first = {stamps.first.mono, stamps.first.real, stamps.first.offset},
-						.last = {stamps.last.mono, stamps.last.real, stamps.last.offset},
-						.stepped = stamps.clock});
+	packet = (struct mprof_copied_packet){.guest_ns = stamps.first_timestamp,
+					      .first = stamp_of(&stamps.first),
+					      .last = stamp_of(&stamps.last),
+					      .n_newest = (uint32_t)stamps.newest.n,
+					      .stepped = stamps.clock};
+	for (size_t i = 0; i < stamps.newest.n; i++)
+		packet.newest[i] = stamp_of(&stamps.newest.end[i]);
+	if (packet_view_ends(v))
+		rc = packet_last_chunk(c->walk.reader, c->walk.scratch, c->walk.selection->stream, v->sequence,
+				       &stamps.newest, &packet.last_chunk_ns, &packet.has_last_chunk);
+	if (rc != 0)
+		return rc;
+	mprof_clocks_packet(&c->clocks, &packet);
 	if (stamps.last.real > c->newest)
 		c->newest = stamps.last.real;
 	return 0;

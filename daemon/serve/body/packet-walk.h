@@ -54,6 +54,15 @@ struct packet_walk {
 	size_t n, at;
 };
 
+/*
+ * Return whether the first event of the last chunk of V is worth a look for the guest's clock: its bytes
+ * are proven, and no packet follows whose first event would tell as much.
+ */
+static inline bool packet_view_ends(const struct packet_view *v)
+{
+	return !v->complete && !v->unproven;
+}
+
 /* Begin a walk over SELECTION. READER, SCRATCH and SELECTION are borrowed. */
 void packet_walk_init(struct packet_walk *w, struct reader *reader, struct scratch *scratch,
 		      const struct selection *selection);

@@ -78,6 +78,23 @@ static void last_timestamp(const uint8_t *p, size_t len, uint64_t *newest)
 		*newest = e.timestamp;
 }
 
+int packet_last_chunk(struct reader *r, struct scratch *scratch, int64_t stream, uint64_t sequence,
+		      const struct reader_ends *ends, uint64_t *ns, bool *known)
+{
+	struct reader_source source = {.stream = stream};
+	uint8_t time[8];
+	size_t got = 0;
+	int rc = 0;
+
+	if (ends->n > 1)
+		rc = reader_bytes(r, source, sequence, ends->end[ends->n - 2].offset, sizeof(time), time,
+				  scratch->piece, &got);
+	*known = rc == 0 && got == sizeof(time);
+	if (*known)
+		*ns = mprof_load64(time);
+	return rc;
+}
+
 int packet_newest(struct reader *r, struct scratch *scratch, int64_t stream, uint64_t sequence, uint32_t end,
 		  uint64_t *newest)
 {

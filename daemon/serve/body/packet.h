@@ -33,6 +33,12 @@ int packet_chunks_end(struct reader *r, int64_t stream, const struct reader_pack
 int packet_newest(struct reader *r, struct scratch *scratch, int64_t stream, uint64_t sequence, uint32_t end,
 		  uint64_t *newest);
 /*
+ * Set *NS to the timestamp of the first event of the last of a packet's chunks, whose ends are ENDS. If
+ * the packet has one chunk, ENDS does not tell. *KNOWN: *NS is set.
+ */
+int packet_last_chunk(struct reader *r, struct scratch *scratch, int64_t stream, uint64_t sequence,
+		      const struct reader_ends *ends, uint64_t *ns, bool *known);
+/*
  * Verify the unproven bytes from offset FROM to TO of a packet, event by event. They are valid up
  * to *VALID_END. *NOT_BEFORE is the timestamp of the event before them; it becomes that of the last
  * valid event. NOT_AFTER is the latest timestamp that an event can have; UINT64_MAX = unknown.

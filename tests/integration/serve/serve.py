@@ -671,6 +671,29 @@ class Trace(Case):
         part = self.server.get("/v1/domains/web/packets?from=6000&to=9500").json()
         self.assertEqual([g["after_sequence"] for g in part["gaps"]], [7])
 
+    def test_growing_packet(self):
+        """The stamps of a packet that grows, over its rows, and the time of the first event of its last chunk."""
+        self.guest()
+        content = b"".join(event(1000 + i, i) for i in range(12))
+
+        def grow(begin, end, *ends):
+            self.archive.commit(piece(10, 3, 30 + 17 * begin, content[17 * begin : 17 * end], first=1000, ends=[30 + 17 * e for e in ends]))
+            (packet,) = self.server.get("/v1/domains/web/packets").json()["packets"]
+            stamps = [(s["offset"] - 30) // 17 for s in packet["copied"].get("newest", [])]
+            self.assertEqual(packet["copied"]["last"]["offset"], 30 + 17 * end)
+            return stamps, packet["copied"].get("last_chunk")
+
+        self.assertEqual(grow(0, 2, 2), ([], None))
+        self.assertEqual(grow(2, 5, 5), ([], "1002"))
+        self.assertEqual(grow(5, 8, 6, 8), ([2, 5, 6, 8], "1006"))
+        self.assertEqual(grow(8, 11, 9, 11), ([5, 6, 8, 9, 11], "1009"))
+        self.archive.commit("capture 1 1 manual -", f"range 1 10 3 3 {30 + 17 * 8}")
+        (part,) = self.server.get("/v1/captures/1/packets").json()["packets"]
+        self.assertEqual((part["copied"]["last"]["offset"], part["copied"]["last_chunk"]), (30 + 17 * 8, "1006"), "as it was then")
+        self.assertIn(
+            "precision", tarfile.open(fileobj=io.BytesIO(self.server.get("/v1/domains/web/ctf.tar").body)).extractfile("web/metadata").read().decode()
+        )
+
     def test_gaps_and_packets(self):
         self.guest()
         self.fill(sequences=range(3))
@@ -683,6 +706,8 @@ class Trace(Case):
         self.assertEqual((got["packets"][1]["bytes"], got["packets"][1]["room"]), (370, 4096))
         self.assertEqual(got["packets"][1]["copied"]["last"]["offset"], 370)
         self.assertEqual(got["packets"][1]["copied"]["first"]["offset"], 47)
+        self.assertEqual([s["offset"] for s in got["packets"][1]["copied"]["newest"]], [370 - 17 * i for i in range(4, -1, -1)])
+        self.assertNotIn("last_chunk", got["packets"][1]["copied"], "a complete packet tells it by the next one")
         rest = self.server.get(f"/v1/domains/web/packets?cursor={got['next']}").json()
         self.assertEqual(([p["sequence"] for p in rest["packets"]], rest["next"]), ([8], None))
         trace = self.server.get("/v1/domains/web/trace")

@@ -12,12 +12,13 @@ import xen
 
 CTL = mini_os.CTL
 NAME = "server"
+VCPU = 1024  # the stream of Xen's own view
 PAGES = 60000  # a guest may have a quarter: seven rings of 8 MiB
 
 
 def configure():
     with open("/etc/mprofd/mprofd.conf", "a", encoding="utf-8") as f:
-        f.write(f"\n[xen]\npages = {PAGES}\n")
+        f.write(f"\n[xen]\npages = {PAGES}\n\n[policy {NAME}]\nvcpu = yes\n")
 
 
 class Server(xen.Guest):
@@ -71,9 +72,9 @@ def linux_server_works(lab):
 
     def worked():
         xen.log(f"{turns()} turns of the clients, {interrupts() - kicks} kicks")
-        return turns() >= 3 and interrupts() > kicks
+        return turns() >= 5 and interrupts() > kicks and VCPU in [stream["stream"] for stream in xen.domain(NAME)["streams"]]
 
-    xen.wait(worked, 400, "the server serves, and mprofd gets a kick", step=5)
+    xen.wait(worked, 400, "the server serves, mprofd gets a kick, and records the vCPU", step=5)
     lab.note(server_kicks=interrupts() - kicks)
     xen.save("server-live.json", xen.domain(NAME))
     xen.save("server-metrics.txt", xen.get("/metrics")[2])
@@ -87,6 +88,7 @@ def linux_server_is_destroyed(lab):
         lab.curl(f"server/{stream['stream']}.ctf", f"/v1/captures/{capture['id']}/trace?stream={stream['stream']}")
     for verb in ("dump", "why", "stats", "threads"):
         xen.save(f"server-{verb}.txt", xen.run("mprofctl", verb, "/out/evidence/server", check=False, seconds=300))
+    xen.save("server-vcpu.json", xen.run("mprofctl", "dump", "--json", f"/out/evidence/server/{VCPU}.ctf"))
     xen.save("server-console.txt", console())
 
 

@@ -8,7 +8,7 @@
 #define PAGES_DEFAULT	64u
 #define PACKETS_DEFAULT 8u
 
-struct port mprof_port = {.handling = -1};
+struct port mprof_port = {.handling = -1, .table = {.recorder = &mprof_port.recorder}};
 
 static uint64_t now(void *context)
 {
@@ -29,11 +29,6 @@ void port_end(struct port *p, unsigned long flags)
 
 /* ---- texts ---- */
 
-static void label(struct port *p, int64_t id, const char *text)
-{
-	mprof_recorder_label(&p->recorder, id, text, strlen(text));
-}
-
 /* Append TEXT to the N bytes in BUF, of PORT_TEXT bytes. Return the new length. */
 static size_t append(char *buf, size_t n, const char *text)
 {
@@ -51,54 +46,23 @@ static const char *bare(const char *name)
 
 /* ---- threads ---- */
 
-static int64_t create(struct port *p, enum mprof_thread_type type, const char *name)
-{
-	int64_t id = ++p->next_id;
-
-	mprof_recorder_creates(&p->recorder, id, type);
-	if (name)
-		label(p, id, name);
-	return id;
-}
-
-static struct port_thread *thread_find(struct port *p, const struct thread *thread)
-{
-	for (unsigned i = 0; i < p->n_threads; i++)
-		if (p->threads[i].thread == thread)
-			return &p->threads[i];
-	return NULL;
-}
-
 /* Return the entry of THREAD, which is made if needed; NULL if the table is full. */
 static struct port_thread *thread_get(struct port *p, const struct thread *thread)
 {
-	struct port_thread *t = thread_find(p, thread);
-
-	if (t || p->n_threads == PORT_THREADS)
-		return t;
-	t = &p->threads[p->n_threads++];
-	*t = (struct port_thread){.thread = thread};
-	t->id = create(p, MPROF_THREAD_Task, thread ? thread->name : "boot");
-	return t;
+	return port_thread_get(&p->table, thread, thread ? thread->name : "boot");
 }
 
 int64_t port_thread_id(struct port *p, const struct thread *thread)
 {
-	struct port_thread *t = thread_get(p, thread);
-
-	if (t)
-		return t->id;
-	if (!p->overflow)
-		p->overflow = create(p, MPROF_THREAD_Task, "further threads");
-	return p->overflow;
+	return port_thread_number(&p->table, thread, thread ? thread->name : "boot");
 }
 
 void port_thread_forget(struct port *p, const struct thread *thread)
 {
-	struct port_thread *t = thread_find(p, thread);
+	struct port_thread *t = port_thread_find(&p->table, thread);
 
 	if (t)
-		*t = p->threads[--p->n_threads];
+		port_thread_free(&p->table, t);
 }
 
 int64_t port_here(struct port *p)
@@ -135,7 +99,7 @@ int64_t port_object_id(struct port *p, const void *address, const char *name, en
 	if (!o->address)
 		*o = (struct port_object){.address = address, .name = name};
 	if (!o->id)
-		o->id = create(p, type, bare(o->name));
+		o->id = port_create(&p->table, type, bare(o->name));
 	return o->id;
 }
 
@@ -180,7 +144,7 @@ int64_t port_channel_id(struct port *p, evtchn_port_t port)
 			n = append(text, n, " ");
 			append(text, n, c->name);
 		}
-		c->id = create(p, MPROF_THREAD_Task, text);
+		c->id = port_create(&p->table, MPROF_THREAD_Task, text);
 	}
 	return c->id;
 }
@@ -199,28 +163,25 @@ void port_wait(struct port *p, int64_t object, bool timed, const char *what, con
 		return;
 	if (object)
 		mprof_recorder_switch(&p->recorder, object);
-	t->wait = create(p, MPROF_THREAD_Wait, NULL);
+	t->wait = port_create(&p->table, MPROF_THREAD_Wait, NULL);
 	t->woken = false;
 	t->timed = timed;
 	append(buf, append(buf, 0, what), bare(text));
-	label(p, t->wait, buf);
+	port_label(&p->table, t->wait, buf);
 	mprof_recorder_switch(&p->recorder, me);
 	mprof_recorder_try_read(&p->recorder, me, t->wait);
 }
 
-bool port_waits(const struct port *p)
+bool port_waits(struct port *p)
 {
-	const struct thread *me = get_current();
+	const struct port_thread *t = port_thread_find(&p->table, get_current());
 
-	for (unsigned i = 0; i < p->n_threads; i++)
-		if (p->threads[i].thread == me)
-			return p->threads[i].wait;
-	return false;
+	return t && t->wait;
 }
 
 void port_woken(struct port *p, const struct thread *thread)
 {
-	struct port_thread *t = thread_find(p, thread);
+	struct port_thread *t = port_thread_find(&p->table, thread);
 
 	if (!t || !t->wait || t->woken)
 		return;
@@ -231,16 +192,10 @@ void port_woken(struct port *p, const struct thread *thread)
 
 void port_wait_end(struct port *p)
 {
-	struct port_thread *t = thread_find(p, get_current());
+	struct port_thread *t = port_thread_find(&p->table, get_current());
 
-	if (!t || !t->wait)
-		return;
-	if (!t->woken) {
-		mprof_recorder_switch(&p->recorder, t->timed ? p->scheduler : t->id);
-		mprof_recorder_fulfills(&p->recorder, t->wait);
-	}
-	mprof_recorder_read(&p->recorder, t->id, t->wait);
-	t->wait = 0;
+	if (t)
+		port_thread_continue(&p->table, t, t->timed ? p->scheduler : t->id);
 }
 
 void port_fail(struct port *p, const char *text)
@@ -285,7 +240,7 @@ int mprof_mini_os_start(const struct mprof_mini_os_options *options)
 	port_channel_name(p, console_evtchn, "console");
 	p->on = true;
 	port_here(p);
-	p->scheduler = create(p, MPROF_THREAD_Task, "scheduler");
+	p->scheduler = port_create(&p->table, MPROF_THREAD_Task, "scheduler");
 	port_end(p, flags);
 	create_thread("mprof", publish, NULL);
 	return 0;
@@ -330,7 +285,7 @@ void mprof_mini_os_label(const char *text)
 	if (!p->on)
 		return;
 	flags = port_begin();
-	label(p, port_here(p), text);
+	port_label(&p->table, port_here(p), text);
 	port_end(p, flags);
 }
 

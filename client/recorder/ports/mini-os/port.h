@@ -30,13 +30,7 @@
 #define PORT_CHANNELS 32u
 #define PORT_TEXT     160u /* bytes of a label; longer texts are cut */
 
-struct port_thread {
-	const struct thread *thread; /* NULL before the scheduler runs */
-	int64_t id;
-	int64_t wait; /* the wait that is open or not yet read; 0 = none */
-	bool woken;   /* WAIT is resolved */
-	bool timed;   /* WAIT may end by time */
-};
+#include "../threads.h"
 
 /* A semaphore or a wait queue. */
 struct port_object {
@@ -58,11 +52,8 @@ struct port {
 	bool failed; /* port_fail() was called */
 	/* The event channel whose handler runs; -1 = none. */
 	int handling;
-	int64_t next_id;
+	struct port_table table;
 	int64_t scheduler; /* resolves waits that ended by time */
-	int64_t overflow;  /* stands for all threads beyond PORT_THREADS */
-	struct port_thread threads[PORT_THREADS];
-	unsigned n_threads;
 	struct port_object objects[PORT_OBJECTS];
 	struct port_channel channels[PORT_CHANNELS];
 	unsigned n_channels;
@@ -132,7 +123,7 @@ void port_channel_name(struct port *p, evtchn_port_t port, const char *name);
  */
 void port_wait(struct port *p, int64_t object, bool timed, const char *what, const char *text);
 /* Return whether the running thread has begun a wait. */
-bool port_waits(const struct port *p);
+bool port_waits(struct port *p);
 /* Record that THREAD is made runnable. */
 void port_woken(struct port *p, const struct thread *thread);
 /*

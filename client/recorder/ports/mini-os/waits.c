@@ -18,7 +18,7 @@ static void record_signal(struct port *p, const void *object, const char *name, 
 /* Record that the running thread took a signal of the semaphore ID without waiting. */
 static void record_take(struct port *p, int64_t id)
 {
-	int64_t me = port_here(p), taken = ++p->next_id;
+	int64_t me = port_here(p), taken = ++p->table.newest;
 
 	if (!id)
 		return;

@@ -46,16 +46,14 @@ module Trace = struct
   external increase : int -> string -> unit = "mprof_ocaml_increase" [@@noalloc]
   external counter : int -> string -> unit = "mprof_ocaml_counter" [@@noalloc]
   external switch : int -> unit = "mprof_ocaml_switch" [@@noalloc]
-  external suspend : unit -> unit = "mprof_ocaml_suspend" [@@noalloc]
+  external hiatus : unit -> unit = "mprof_ocaml_hiatus" [@@noalloc]
+  external resume : unit -> unit = "mprof_ocaml_resume" [@@noalloc]
 
   let monotonic = Monotonic
   let on = ref false
   let enabled () = !on
-  let last_id = ref 0
-
-  let new_id () =
-    incr last_id;
-    !last_id
+  let last_id = Atomic.make 0
+  let new_id () = Atomic.fetch_and_add last_id 1 + 1
 
   let note_created thread ty = if !on then creates thread ty
   let note_read ~reader source = if !on then read reader source
@@ -74,16 +72,8 @@ module Trace = struct
   let note_increase name amount = if !on then increase amount name
   let note_counter_value name value = if !on then counter value name
 
-  (* The thread that ran before the program began to wait. *)
-  let waiting = ref (-1)
-
-  let note_hiatus _reason =
-    if !on then begin
-      waiting := current ();
-      suspend ()
-    end
-
-  let note_resume () = if !on then switch !waiting
+  let note_hiatus _reason = if !on then hiatus ()
+  let note_resume () = if !on then resume ()
 
   module Control = struct
     type t = log_buffer
@@ -98,8 +88,8 @@ module Trace = struct
       switch 0
 
     let stop _buffer =
-      on := false;
-      stop_recorder ()
+      stop_recorder ();
+      on := false
   end
 end
 

@@ -7,7 +7,10 @@
     ]}
 
     Recording costs nothing but a test before [start] and after [stop]. With Lwt, [open Mprof_lwt] records
-    threads; that module's [MProf.Trace] also has the functions that need Lwt. *)
+    threads; that module's [MProf.Trace] also has the functions that need Lwt.
+
+    Under OCaml 5 the domain that called [start] records. Other domains may call these functions; their events are
+    not recorded. *)
 
 module Trace : sig
   type hiatus_reason = Wait_for_work | Suspend | Hibernate
@@ -40,10 +43,11 @@ module Trace : sig
 
     val start : t -> unit
     (** Make a ring in the buffer, and record into it. Thread 0 runs, with the label "main". A recorder that
-        was started before is stopped. Raise [Invalid_argument] if the buffer is too small or too large. *)
+        was started before is stopped. Raise [Invalid_argument] if the buffer is too small or too large, or if
+        another domain of OCaml 5 records. *)
 
     val stop : t -> unit
-    (** Stop recording. The ring stays as it is. *)
+    (** Stop recording. The ring stays as it is. Raise [Invalid_argument] if another domain records. *)
   end
 
   (** {2 For libraries of threads}

@@ -3,7 +3,8 @@
  *
  * A process has one recorder. The primitives that record do not allocate in OCaml's heap and call no
  * OCaml code, so no collection and no other thread of OCaml comes between. Under OCaml 5 only the
- * domain that started the recorder records; calls of other domains do nothing.
+ * domain that started the recorder records, and can stop it or start it again; events of other domains
+ * are not recorded. A domain's backup thread, which collects for it, never runs beside its threads.
  */
 #define CAML_NAME_SPACE
 #define CAML_INTERNALS
@@ -24,21 +25,43 @@
 #include <mprof/recorder-file.h>
 #include <mprof/recorder.h>
 
+#include "mprof_stubs.h"
+
 static struct mprof_recorder recorder;
 static value buffer = Val_unit; /* keeps the memory of the ring */
 static bool prepared;		/* the hooks are set, and BUFFER is a root of OCaml's heap */
+static int64_t idle_thread;	/* the thread that ran before the program began to wait */
+
+void (*mprof_ocaml_kick)(void);
+static uint64_t kicked; /* the number of the packet that was kicked last */
 
 #if OCAML_VERSION >= 50000
-static int owner = -1; /* the domain that records */
+#define NOBODY -1
+
+static int owner = NOBODY; /* the unique id of the domain that records; atomic */
+
+static int get_owner(void)
+{
+	return __atomic_load_n(&owner, __ATOMIC_RELAXED);
+}
 
 static bool is_owner(void)
 {
-	return Caml_state && Caml_state->id == owner;
+	return Caml_state && Caml_state->unique_id == get_owner();
 }
 
-static void set_owner(void)
+/* Make the running domain the owner. Return false if another one is. */
+static bool set_owner(void)
 {
-	owner = Caml_state->id;
+	int nobody = NOBODY;
+
+	return is_owner() || __atomic_compare_exchange_n(&owner, &nobody, Caml_state->unique_id, false,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static void clear_owner(void)
+{
+	__atomic_store_n(&owner, NOBODY, __ATOMIC_RELAXED);
 }
 #else
 static bool is_owner(void)
@@ -46,10 +69,31 @@ static bool is_owner(void)
 	return true;
 }
 
-static void set_owner(void)
+static bool set_owner(void)
+{
+	return true;
+}
+
+static void clear_owner(void)
 {
 }
 #endif
+
+/* An event was recorded. */
+static void recorded(void)
+{
+	uint64_t sequence = mprof_recorder_sequence(&recorder);
+
+	if (!mprof_ocaml_kick || sequence == kicked)
+		return;
+	kicked = sequence;
+	mprof_ocaml_kick();
+}
+
+bool mprof_ocaml_records(const void *memory)
+{
+	return is_owner() && recorder.memory && recorder.memory == memory;
+}
 
 static uint64_t monotonic(void *context)
 {
@@ -85,6 +129,7 @@ static void end_collection(uint64_t since)
 		return;
 	now = monotonic(NULL);
 	mprof_recorder_gc(&recorder, now > since ? now - since : 0);
+	recorded();
 }
 
 static void on_minor_begin(void)
@@ -160,24 +205,32 @@ CAMLprim value mprof_ocaml_start(value memory)
 {
 	enum mprof_recorder_status status;
 
+	if (!set_owner())
+		caml_invalid_argument("MProf.Trace.Control.start: another domain records; it must stop before");
 	prepare();
 	mprof_recorder_stop(&recorder);
 	status = mprof_recorder_init(&recorder, Caml_ba_data_val(memory), (size_t)Caml_ba_array_val(memory)->dim[0], 0,
 				     monotonic, NULL);
-	if (status != MPROF_RECORDER_OK)
+	if (status != MPROF_RECORDER_OK) {
+		clear_owner();
 		caml_invalid_argument(mprof_recorder_status_text(status));
+	}
 	caml_modify_generational_global_root(&buffer, memory);
 	minor_since = slice_since = 0;
-	set_owner();
+	idle_thread = MPROF_THREAD_NONE;
+	kicked = 0;
 	return Val_unit;
 }
 
 CAMLprim value mprof_ocaml_stop(value unit)
 {
 	(void)unit;
+	if (!set_owner())
+		caml_invalid_argument("MProf.Trace.Control.stop: another domain records");
 	mprof_recorder_stop(&recorder);
 	if (prepared)
 		caml_modify_generational_global_root(&buffer, Val_unit);
+	clear_owner();
 	return Val_unit;
 }
 
@@ -186,7 +239,7 @@ CAMLprim value mprof_ocaml_stop(value unit)
 CAMLprim value mprof_ocaml_current(value unit)
 {
 	(void)unit;
-	return Val_long(mprof_recorder_current(&recorder));
+	return Val_long(is_owner() ? mprof_recorder_current(&recorder) : MPROF_THREAD_NONE);
 }
 
 CAMLprim value mprof_ocaml_dropped(value unit)
@@ -197,16 +250,20 @@ CAMLprim value mprof_ocaml_dropped(value unit)
 
 CAMLprim value mprof_ocaml_creates(value child, value type)
 {
-	if (is_owner())
+	if (is_owner()) {
 		mprof_recorder_creates(&recorder, Long_val(child), (enum mprof_thread_type)Long_val(type));
+		recorded();
+	}
 	return Val_unit;
 }
 
 #define PAIR(name, call)                                                            \
 	CAMLprim value mprof_ocaml_##name(value a, value b)                         \
 	{                                                                           \
-		if (is_owner())                                                     \
+		if (is_owner()) {                                                   \
 			mprof_recorder_##call(&recorder, Long_val(a), Long_val(b)); \
+			recorded();                                                 \
+		}                                                                   \
 		return Val_unit;                                                    \
 	}
 
@@ -219,9 +276,11 @@ PAIR(signal, signal)
 #define TEXT(name, call)                                                                     \
 	CAMLprim value mprof_ocaml_##name(value number, value text)                          \
 	{                                                                                    \
-		if (is_owner())                                                              \
+		if (is_owner()) {                                                            \
 			mprof_recorder_##call(&recorder, Long_val(number), String_val(text), \
 					      caml_string_length(text));                     \
+			recorded();                                                          \
+		}                                                                            \
 		return Val_unit;                                                             \
 	}
 
@@ -232,24 +291,37 @@ TEXT(counter, counter)
 
 CAMLprim value mprof_ocaml_fulfills(value thread)
 {
-	if (is_owner())
+	if (is_owner()) {
 		mprof_recorder_fulfills(&recorder, Long_val(thread));
+		recorded();
+	}
 	return Val_unit;
 }
 
 CAMLprim value mprof_ocaml_switch(value thread)
 {
-	if (is_owner())
+	if (is_owner()) {
 		mprof_recorder_switch(&recorder, Long_val(thread));
+		recorded();
+	}
 	return Val_unit;
 }
 
-CAMLprim value mprof_ocaml_suspend(value unit)
+CAMLprim value mprof_ocaml_hiatus(value unit)
 {
 	(void)unit;
-	if (is_owner())
+	if (is_owner()) {
+		idle_thread = mprof_recorder_current(&recorder);
 		mprof_recorder_suspend(&recorder);
+		recorded();
+	}
 	return Val_unit;
+}
+
+CAMLprim value mprof_ocaml_resume(value unit)
+{
+	(void)unit;
+	return mprof_ocaml_switch(Val_long(idle_thread));
 }
 
 /* Obj.t -> int: the address of a block, which changes when the block is moved. */

@@ -17,7 +17,7 @@
 
 #include "port.h"
 
-static struct port port;
+static struct port port = {.table = {.recorder = &port.recorder}};
 
 static uint64_t now(void *context)
 {
@@ -27,61 +27,20 @@ static uint64_t now(void *context)
 
 /* ---- threads ---- */
 
-/* Return the length of TEXT. strlen() may use registers that interrupt handlers must not change. */
-static size_t length(const char *text)
+static const char *name_of(const struct uk_thread *thread)
 {
-	size_t n = 0;
-
-	while (text[n])
-		n++;
-	return n;
-}
-
-static void label(struct port *p, int64_t id, const char *text)
-{
-	mprof_recorder_label(&p->recorder, id, text, length(text));
-}
-
-static int64_t create(struct port *p, enum mprof_thread_type type, const char *name)
-{
-	int64_t id = ++p->next_id;
-
-	mprof_recorder_creates(&p->recorder, id, type);
-	if (name)
-		label(p, id, name);
-	return id;
-}
-
-static struct port_thread *thread_find(struct port *p, const struct uk_thread *thread)
-{
-	for (unsigned int i = 0; i < p->n_threads; i++)
-		if (p->threads[i].thread == thread)
-			return &p->threads[i];
-	return NULL;
+	return thread && thread->name ? thread->name : "unnamed";
 }
 
 /* Return the entry of THREAD, which is made if needed; NULL if the table is full. */
 static struct port_thread *thread_get(struct port *p, const struct uk_thread *thread)
 {
-	struct port_thread *t = thread_find(p, thread);
-
-	if (t || p->n_threads == PORT_THREADS)
-		return t;
-	t = &p->threads[p->n_threads++];
-	*t = (struct port_thread){.thread = thread};
-	t->id = create(p, MPROF_THREAD_Task, thread && thread->name ? thread->name : "unnamed");
-	return t;
+	return port_thread_get(&p->table, thread, name_of(thread));
 }
 
 static int64_t thread_id(struct port *p, const struct uk_thread *thread)
 {
-	struct port_thread *t = thread_get(p, thread);
-
-	if (t)
-		return t->id;
-	if (!p->overflow)
-		p->overflow = create(p, MPROF_THREAD_Task, "further threads");
-	return p->overflow;
+	return port_thread_number(&p->table, thread, name_of(thread));
 }
 
 /* Record that the running thread runs, if the trace does not say so yet. Return its id. */
@@ -97,19 +56,9 @@ static int64_t here(struct port *p)
 
 static void wait_begin(struct port *p, struct port_thread *t)
 {
-	t->wait = create(p, MPROF_THREAD_Wait, NULL);
+	t->wait = port_create(&p->table, MPROF_THREAD_Wait, NULL);
 	t->woken = false;
 	mprof_recorder_try_read(&p->recorder, t->id, t->wait);
-}
-
-static void wait_end(struct port *p, struct port_thread *t)
-{
-	if (!t->woken) {
-		mprof_recorder_switch(&p->recorder, p->scheduler);
-		mprof_recorder_fulfills(&p->recorder, t->wait);
-	}
-	mprof_recorder_read(&p->recorder, t->id, t->wait);
-	t->wait = 0;
 }
 
 /* ---- what the linker replaces ---- */
@@ -134,7 +83,7 @@ static void record_switch(struct port *p, struct uk_thread *prev, struct uk_thre
 		wait_begin(p, t);
 	to = thread_get(p, next);
 	if (to && to->wait)
-		wait_end(p, to);
+		port_thread_continue(&p->table, to, p->scheduler);
 	else
 		mprof_recorder_switch(&p->recorder, thread_id(p, next));
 }
@@ -154,7 +103,7 @@ void __wrap_ukarch_ctx_switch(struct ukarch_ctx *store, struct ukarch_ctx *load)
 /* Record that THREAD is woken: by the interrupt handler that runs, or else by the running thread. */
 static void record_wake(struct port *p, const struct uk_thread *thread, bool interrupt)
 {
-	struct port_thread *t = thread_find(p, thread);
+	struct port_thread *t = port_thread_find(&p->table, thread);
 	int64_t before = mprof_recorder_current(&p->recorder);
 
 	if (!t || !t->wait || t->woken)
@@ -216,11 +165,11 @@ static void thread_term(struct uk_thread *child)
 	if (!p->on)
 		return;
 	flags = ukplat_lcpu_save_irqf();
-	t = thread_find(p, child);
+	t = port_thread_find(&p->table, child);
 	if (t) {
 		here(p);
 		mprof_recorder_fulfills(&p->recorder, t->id);
-		*t = p->threads[--p->n_threads];
+		port_thread_free(&p->table, t);
 	}
 	ukplat_lcpu_restore_irqf(flags);
 }
@@ -251,8 +200,8 @@ int mprof_uk_start(void)
 	flags = ukplat_lcpu_save_irqf();
 	p->on = true;
 	here(p);
-	p->scheduler = create(p, MPROF_THREAD_Task, "scheduler");
-	p->interrupt = create(p, MPROF_THREAD_Task, "interrupt");
+	p->scheduler = port_create(&p->table, MPROF_THREAD_Task, "scheduler");
+	p->interrupt = port_create(&p->table, MPROF_THREAD_Task, "interrupt");
 	ukplat_lcpu_restore_irqf(flags);
 #ifdef CONFIG_XEN_GNTTAB
 	return port_publish(p);
@@ -300,7 +249,7 @@ void mprof_uk_label(const char *text)
 	if (!port.on)
 		return;
 	flags = ukplat_lcpu_save_irqf();
-	label(&port, here(&port), text);
+	port_label(&port.table, here(&port), text);
 	ukplat_lcpu_restore_irqf(flags);
 }
 
@@ -317,6 +266,6 @@ void mprof_uk_counter(const char *name, int64_t value)
 		return;
 	flags = ukplat_lcpu_save_irqf();
 	here(&port);
-	mprof_recorder_counter(&port.recorder, value, name, length(name));
+	mprof_recorder_counter(&port.recorder, value, name, port_length(name));
 	ukplat_lcpu_restore_irqf(flags);
 }

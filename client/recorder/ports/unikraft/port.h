@@ -12,24 +12,14 @@
 #define PORT_PAGES_MAX 1023u /* pages of a ring: one directory page names them */
 #define PORT_THREADS   128u
 
-struct uk_thread;
-
-struct port_thread {
-	const struct uk_thread *thread;
-	int64_t id;
-	int64_t wait; /* the wait that is open or not yet read; 0 = none */
-	bool woken;   /* WAIT is resolved */
-};
+#include "../threads.h"
 
 struct port {
 	struct mprof_recorder recorder;
 	bool on;
-	int64_t next_id;
+	struct port_table table;
 	int64_t scheduler; /* resolves waits that ended by time, or unseen */
 	int64_t interrupt; /* wakes threads from interrupt handlers */
-	int64_t overflow;  /* stands for all threads beyond PORT_THREADS */
-	struct port_thread threads[PORT_THREADS];
-	unsigned int n_threads;
 	uint8_t *ring;
 	uint32_t pages;
 
