@@ -11,6 +11,64 @@ CREATE INDEX ON fleet_store.capture (kind, at) WHERE finished IS NOT NULL;
 -- The guests of all hosts, and the captures of one of them.
 CREATE INDEX ON fleet_store.capture (host, guest, at) WHERE finished IS NOT NULL;
 
+-- Whole packets, without their bodies: all pieces are there. Each server finds those of its own buckets.
+CREATE VIEW fleet_store.packet_whole AS
+	SELECT host, month, archive, stream, sequence FROM fleet_store.packet_piece
+	GROUP BY host, month, archive, stream, sequence HAVING count(*) = min(pieces);
+
+-- Make the foreign table packet_whole_SHARD. Those of the buckets would fetch four rows at a time, as their rows have bodies, and count the
+-- pieces of each packet in a query of its own.
+CREATE FUNCTION fleet_store.packet_whole_make(shard text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF to_regclass(format('fleet_store.%I', 'packet_whole_' || shard)) IS NULL THEN
+		PERFORM fleet_store.foreign_make('packet_whole_' || shard, 'packet_whole', shard, 10000);
+	END IF;
+END
+$$;
+SELECT fleet_store.packet_whole_make(shard) FROM (SELECT DISTINCT shard FROM fleet_store.bucket WHERE shard IS NOT NULL) b;
+
+-- Trigger after a bucket is served from a shard.
+CREATE FUNCTION fleet_store.bucket_attached() RETURNS trigger
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
+BEGIN
+	PERFORM fleet_store.packet_whole_make(NEW.shard);
+	RETURN NULL;
+END
+$$;
+CREATE TRIGGER bucket_attached AFTER INSERT ON fleet_store.bucket FOR EACH ROW WHEN (NEW.shard IS NOT NULL)
+	EXECUTE FUNCTION fleet_store.bucket_attached();
+
+-- The keys behind the last one are three ranges, each in the order of the primary key: an alternative of conditions would read the month
+-- from its first packet for each page.
+CREATE OR REPLACE FUNCTION fleet.inventory_packets(month date, after_archive uuid, after_stream integer, after_sequence bigint, max_rows integer)
+	RETURNS TABLE (archive uuid, stream integer, first_sequence bigint, last_sequence bigint)
+	LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
+#variable_conflict use_variable
+DECLARE
+	shard text;
+	source text;
+	pages text;
+BEGIN
+	PERFORM fleet_store.sender();
+	IF max_rows IS NULL OR max_rows NOT BETWEEN 1 AND 10000 THEN
+		RAISE EXCEPTION USING ERRCODE = 'MP008', MESSAGE = 'max_rows is not from 1 to 10000';
+	END IF;
+	SELECT b.shard INTO shard FROM fleet_store.bucket b WHERE b.bucket = fleet_store.bucket_of(session_user);
+	source := format('SELECT archive, stream, sequence FROM fleet_store.%I WHERE host = $1 AND month = $2', concat_ws('_', 'packet_whole', shard));
+	IF after_archive IS NULL THEN
+		pages := source;
+	ELSE
+		pages := (SELECT string_agg(format('(%s AND %s ORDER BY 1, 2, 3 LIMIT $6)', source, c), ' UNION ALL ') FROM unnest(ARRAY[
+			'archive = $3 AND stream = $4 AND sequence > $5', 'archive = $3 AND stream > $4', 'archive > $3']) c);
+	END IF;
+	RETURN QUERY EXECUTE format('SELECT archive, stream, min(sequence), max(sequence) FROM (
+			SELECT archive, stream, sequence, sequence - row_number() OVER (PARTITION BY archive, stream ORDER BY sequence) AS range
+			FROM (%s ORDER BY 1, 2, 3 LIMIT $6) p) r
+		GROUP BY archive, stream, range ORDER BY 1, 2, 3', pages)
+		USING session_user::text, month, after_archive, after_stream, after_sequence, max_rows;
+END
+$$;
+
 -- Comment the columns of the views that show rows as they are stored.
 DO $$
 DECLARE
