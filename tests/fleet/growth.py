@@ -1,10 +1,10 @@
 """How a fleet's database grows with hosts and months: sizes, planning, lists, inventories, questions, and what a host costs at rest.
 
-    growth.py [--shards N] [--hosts N,N…] [--months N,N…] [--captures N]
+    growth.py [--shards N] [--hosts N,N…] [--months N,N…] [--captures N] [--brief]
 
 A cluster for each number of hosts with each number of months. A host has CAPTURES captures in each month, of one piece of 200 bytes, and
 one host has 20,000 packets of two pieces in this month. Each question is asked nine times in one session; a time is printed and never
-fails, a wrong answer does. Prints a line of JSON for each cluster.
+fails, a wrong answer does. Prints a line of JSON for each cluster. --brief also lets hosts send for a second.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import json
 import statistics
 import time
 
+import measure
 import psycopg2
 from cluster import cluster
 from sender import ARCHIVE, Host, month_of, noise, piece
@@ -69,8 +70,14 @@ def fill(c, hosts, months, captures):
         db = psycopg2.connect(server.admin())
         with db, db.cursor() as q:
             q.execute("SET synchronous_commit = off")
-            q.execute("CREATE TEMPORARY TABLE month AS SELECT date_trunc('month', now() - n * interval '1 month')::date AS month FROM generate_series(0, %s) n", (months - 1,))
-            q.execute("CREATE TEMPORARY TABLE host AS SELECT * FROM json_to_recordset(%s) AS h (host text, n bigint, bucket integer) WHERE bucket = ANY (%s::integer[])", (names, kept))
+            q.execute(
+                "CREATE TEMPORARY TABLE month AS SELECT date_trunc('month', now() - n * interval '1 month')::date AS month FROM generate_series(0, %s) n",
+                (months - 1,),
+            )
+            q.execute(
+                "CREATE TEMPORARY TABLE host AS SELECT * FROM json_to_recordset(%s) AS h (host text, n bigint, bucket integer) WHERE bucket = ANY (%s::integer[])",
+                (names, kept),
+            )
             q.execute("GRANT SELECT ON month, host TO fleet_owner")
             for n in kept:
                 q.execute("SELECT fleet_store.month_make(%s, month) FROM month", (n,))
@@ -129,7 +136,12 @@ def lists(c, hosts, months, captures):
     out["all"], rows = times(c, db, f"{LIST} {ORDER}")
     expect("rows of the newest captures", len(rows), min(50, total))
     last = rows[-1]
-    out["next"], rows = times(c, db, f"{LIST} WHERE at <= %s AND (at < %s OR (host, archive, capture) > (%s, %s, %s)) {ORDER}", (last[5], last[5], last[0], last[2], last[3]))
+    out["next"], rows = times(
+        c,
+        db,
+        f"{LIST} WHERE at <= %s AND (at < %s OR (host, archive, capture) > (%s, %s, %s)) {ORDER}",
+        (last[5], last[5], last[0], last[2], last[3]),
+    )
     out["host"], rows = times(c, db, f"{LIST} WHERE host = 'host7' {ORDER}")
     expect("rows of a host", len(rows), min(50, months * captures))
     out["guest"], rows = times(c, db, f"{LIST} WHERE host = 'host7' AND guest = 'guest3' {ORDER}")
@@ -139,7 +151,9 @@ def lists(c, hosts, months, captures):
     for column in ("image", "cause", "kind"):
         out[f"{column} nowhere"], rows = times(c, db, f"{LIST} WHERE {column} = 'absent' {ORDER}")
     out["guests"], rows = times(c, db, "SELECT host, guest, count(*) FROM fleet.captures GROUP BY host, guest ORDER BY host, guest LIMIT 100")
-    out["pieces"], rows = times(c, db, "SELECT part, stream, number, length(data) FROM fleet.pieces WHERE host = 'host7' AND month = %s", (month_of(time.time_ns()),))
+    out["pieces"], rows = times(
+        c, db, "SELECT part, stream, number, length(data) FROM fleet.pieces WHERE host = 'host7' AND month = %s", (month_of(time.time_ns()),)
+    )
     expect("pieces of a host's month", len(rows), captures)
     out["pieces of a month"], rows = times(c, db, "SELECT count(*) FROM fleet.pieces WHERE month = %s", (month_of(time.time_ns()),))
     expect("pieces of a month", rows, [(hosts * captures,)])
@@ -229,7 +243,7 @@ def rest(c, months):
     return out
 
 
-def measure(shards, hosts, months, captures):
+def measure_one(shards, hosts, months, captures, brief):
     with cluster(shards=shards, hosts=()) as c:
         c.person_add("reader", "fleet_read")
         out = {"hosts": hosts, "months": months, "shards": shards, "captures": hosts * months * captures, "empty": sizes(c)}
@@ -239,6 +253,8 @@ def measure(shards, hosts, months, captures):
         problems = c.hub.sql("SELECT * FROM fleet.check()")
         out["check seconds"] = ms(began) / 1000
         expect("the check", problems, "")
+        if brief:
+            out["captures in a second"] = measure.rate(c, TLS_HOSTS, 4096, 1)[0]
         print(json.dumps(out), flush=True)
 
 
@@ -248,10 +264,13 @@ def main():
     parser.add_argument("--hosts", default="300")
     parser.add_argument("--months", default="12")
     parser.add_argument("--captures", type=int, default=28, help="captures of a host in a month")
+    parser.add_argument("--brief", action="store_true", help="a small fleet on two shards, for its answers")
     a = parser.parse_args()
+    if a.brief:
+        a.shards, a.hosts, a.months = 2, "10", "2"
     for hosts in map(int, a.hosts.split(",")):
         for months in map(int, a.months.split(",")):
-            measure(a.shards, hosts, months, a.captures)
+            measure_one(a.shards, hosts, months, a.captures, a.brief)
 
 
 if __name__ == "__main__":
