@@ -665,5 +665,37 @@ class Test(unittest.TestCase):
             self.assertIn(f"The database has migration {count} and this version of mprofd knows {count - 1}", done.stderr)
 
 
+    def test_command(self):
+        """mprofd-fleet does the work of each day, and tells what it finds."""
+        h = self.host()
+        h.send(1, NOW, [piece(b"one")])
+        h.send(2, month_before(13), [piece(b"old")])
+        with tempfile.TemporaryDirectory() as scratch:
+            with open(os.path.join(TOP, "schema/fleet/mprofd-fleet.in"), encoding="utf-8") as f:
+                text = f.read().replace("@directory@", os.path.join(TOP, "schema/fleet")).replace("@version@", "1")
+            with open(scratch + "/mprofd-fleet", "w", encoding="utf-8") as f:
+                f.write(text)
+
+            def run(*words):
+                done = subprocess.run(["sh", scratch + "/mprofd-fleet", *words], capture_output=True, text=True, check=False)
+                return done.returncode, done.stdout, done.stderr
+
+            self.assertEqual(run("--version"), (0, "mprofd-fleet 1\n", ""))
+            self.assertEqual(run("migrate", self.c.hub.admin()), (0, "", ""))
+            self.assertEqual(run("daily", self.c.hub.admin(), "12"), (0, "", ""))
+            self.assertEqual(self.ask("SELECT capture FROM fleet.captures WHERE host = %s", h.name), [(1,)])
+            self.assertEqual(h.hello()["keeps_since"], month_of(month_before(12)))
+            for months in ("0", "-1", "a", ""):
+                code, _, said = run("daily", self.c.hub.admin(), months)
+                self.assertEqual((code, said.split(" is no ")[0]), (2, f'"{months}"'))
+            for words in ((), ("daily",), ("other",)):
+                self.assertEqual(run(*words)[0], 2, words)
+            self.c.hub.sql(f"SET ROLE fleet_owner; DELETE FROM fleet_store.capture_piece WHERE host = '{h.name}'")
+            code, said, _ = run("daily", self.c.hub.admin())
+            self.assertEqual((code, said.count("\n")), (1, 1))
+            self.assertTrue(said.startswith(f"capture without some of its pieces | {h.name} | "), said)
+        self.c.hub.sql(f"SET ROLE fleet_owner; DELETE FROM fleet_store.capture WHERE host = '{h.name}'")
+
+
 if __name__ == "__main__":
     unittest.main()
