@@ -17,7 +17,7 @@ import unittest
 import uuid
 
 import psycopg2
-from cluster import TOP, cluster, until
+from cluster import TOP, ClusterError, Server, cluster, until
 from sender import ARCHIVE, Host, month_of, noise, piece
 
 SHARDS = {"single": 0, "sharded": 2}[sys.argv.pop(1)]
@@ -664,6 +664,23 @@ class Test(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"The database has migration {count} and this version of mprofd knows {count - 1}", done.stderr)
 
+    @unittest.skipUnless(SHARDS, "one server has one schema")
+    def test_shard_of_another_migration(self):
+        """A shard that is newer or older than the hub is not added, and the check finds one that became so."""
+        shard, ours = self.c.shards[0], int(self.c.hub.sql("SELECT max(number) FROM fleet_store.migration"))
+        alias = Server(self.c.directory, "shard8", shard.port)
+        newer = "INSERT INTO fleet_store.migration VALUES (9999, 'newer')"
+        older = f"UPDATE fleet_store.migration SET number = -number WHERE number = {ours}"
+        for change, theirs, back in (
+            (newer, 9999, "DELETE FROM fleet_store.migration WHERE number = 9999"),
+            (older, ours - 1, f"UPDATE fleet_store.migration SET number = {ours} WHERE number = -{ours}"),
+        ):
+            shard.sql(change)
+            with self.assertRaisesRegex(ClusterError, f'shard "shard8" has migration {theirs} and the hub has {ours}: migrate the older one'):
+                self.c.shard_add(alias, ())
+            self.assertEqual(self.ask("SELECT * FROM fleet.check()"), [("shard with another migration than the hub", None, None, "shard1")])
+            shard.sql(back)
+        self.assertEqual(self.ask("SELECT * FROM fleet.check()"), [])
 
     def test_command(self):
         """mprofd-fleet does the work of each day, and tells what it finds."""
