@@ -12,10 +12,12 @@ import io
 import json
 import os
 import random
+import re
 import sys
 import time
 import unittest
 
+import dashboard
 import psycopg2
 from cluster import cluster
 from sender import ARCHIVE
@@ -25,6 +27,7 @@ CAPTURES = int(os.environ.get("MPROF_FLEET_CAPTURES", "100000"))
 HOSTS = 300
 NOW = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 CRASHES = ("crash", "watchdog")
+QUESTIONS = {"crashes_by_image", "crashes_by_cause", "crashes_by_host_week", "causes_returned", "loss_by_host"}
 COLUMNS = (
     "host month archive capture kind at week guest image lost_packets pieces bytes got_pieces got_bytes room finished cause sentence annotated head"
 )
@@ -157,12 +160,32 @@ class Questions(unittest.TestCase):
         rows = self.ask("newest 50 captures of a host", f"SELECT {columns} FROM fleet.captures WHERE host = 'host17' ORDER BY at DESC LIMIT 50")
         self.assertEqual([r[4] for r in rows], sorted((c["at"] for c in self.captures if c["host"] == "host17"), reverse=True)[:50])
 
+    def test_dashboard(self):
+        """Each query of Grafana's dashboard runs as a reader, has the columns that the panel names, and shows something."""
+        board = dashboard.dashboard()
+        hosts = sorted(self.buckets)
+        shown, ids = set(), [p["id"] for p in board["panels"]]
+        self.assertEqual(len(ids), len(set(ids)))
+        for title, panel, sql in dashboard.queries(board, hosts):
+            rows = self.ask(f"panel {title}", sql)
+            self.assertTrue(rows, title)
+            if panel:
+                with self.db.cursor() as c:
+                    c.execute(sql)
+                    names = [d.name for d in c.description]
+                self.assertEqual(dashboard.faults(panel, names), [], title)
+                self.assertEqual(len(names), len(set(names)), title)
+            shown |= set(re.findall(r"fleet\.(\w+)", sql))
+        self.assertLessEqual(QUESTIONS | {"captures", "hosts", "newest"}, shown)
+        with self.assertRaisesRegex(ValueError, "no such macro"):
+            dashboard.sent("SELECT $__unknown(at)", hosts)
+
     def test_documented(self):
-        """Each column of the views for questions has a comment."""
+        """Each view, and each column of it, has a comment."""
         bare = self.c.hub.sql(
             """SELECT format('%s.%s', c.relname, a.attname) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
-            WHERE c.relnamespace = 'fleet'::regnamespace AND c.relname NOT IN ('captures', 'pieces', 'packets', 'runs', 'losses')
-                AND col_description(c.oid, a.attnum) IS NULL"""
+            WHERE c.relkind = 'v' AND c.relnamespace = 'fleet'::regnamespace
+                AND (col_description(c.oid, a.attnum) IS NULL OR obj_description(c.oid, 'pg_class') IS NULL)"""
         )
         self.assertEqual(bare, "")
 

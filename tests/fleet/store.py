@@ -17,7 +17,7 @@ import unittest
 import uuid
 
 import psycopg2
-from cluster import TOP, cluster, until
+from cluster import TOP, ClusterError, Server, cluster, until
 from sender import ARCHIVE, Host, month_of, noise, piece
 
 SHARDS = {"single": 0, "sharded": 2}[sys.argv.pop(1)]
@@ -650,18 +650,68 @@ class Test(unittest.TestCase):
             shutil.copytree(os.path.join(TOP, "schema/fleet"), scratch + "/fleet")
             migrate = ["sh", scratch + "/fleet/migrate", self.c.hub.admin()]
             self.assertEqual(subprocess.run(migrate, check=False).returncode, 0)
-            bad = scratch + "/fleet/0006-bad.sql"
-            with open(bad, "w", encoding="utf-8") as f:
+            numbers = sorted(name for name in os.listdir(scratch + "/fleet") if name.endswith(".sql"))
+            count, bad = len(numbers), f"{len(numbers) + 1:04}-bad.sql"
+            with open(f"{scratch}/fleet/{bad}", "w", encoding="utf-8") as f:
                 f.write("CREATE TABLE fleet_store.half (n integer); SELECT 1 / 0;\n")
             done = subprocess.run(migrate, stderr=subprocess.PIPE, text=True, check=False)
             self.assertEqual(done.returncode, 1)
-            self.assertIn("0006-bad.sql failed, and the database is as it was before it", done.stderr)
+            self.assertIn(f"{bad} failed, and the database is as it was before it", done.stderr)
             self.assertEqual(self.c.hub.sql("SELECT to_regclass('fleet_store.half') IS NULL"), "t")
-            for name in (bad, scratch + "/fleet/0005-views.sql"):
-                os.remove(name)
+            for name in (bad, numbers[-1]):
+                os.remove(f"{scratch}/fleet/{name}")
             done = subprocess.run(migrate, stderr=subprocess.PIPE, text=True, check=False)
             self.assertEqual(done.returncode, 1)
-            self.assertIn("The database has migration 5 and this version of mprofd knows 4", done.stderr)
+            self.assertIn(f"The database has migration {count} and this version of mprofd knows {count - 1}", done.stderr)
+
+    @unittest.skipUnless(SHARDS, "one server has one schema")
+    def test_shard_of_another_migration(self):
+        """A shard that is newer or older than the hub is not added, and the check finds one that became so."""
+        shard, ours = self.c.shards[0], int(self.c.hub.sql("SELECT max(number) FROM fleet_store.migration"))
+        alias = Server(self.c.directory, "shard8", shard.port)
+        newer = "INSERT INTO fleet_store.migration VALUES (9999, 'newer')"
+        older = f"UPDATE fleet_store.migration SET number = -number WHERE number = {ours}"
+        for change, theirs, back in (
+            (newer, 9999, "DELETE FROM fleet_store.migration WHERE number = 9999"),
+            (older, ours - 1, f"UPDATE fleet_store.migration SET number = {ours} WHERE number = -{ours}"),
+        ):
+            shard.sql(change)
+            with self.assertRaisesRegex(ClusterError, f'shard "shard8" has migration {theirs} and the hub has {ours}: migrate the older one'):
+                self.c.shard_add(alias, ())
+            self.assertEqual(self.ask("SELECT * FROM fleet.check()"), [("shard with another migration than the hub", None, None, "shard1")])
+            shard.sql(back)
+        self.assertEqual(self.ask("SELECT * FROM fleet.check()"), [])
+
+    def test_command(self):
+        """mprofd-fleet does the work of each day, and tells what it finds."""
+        h = self.host()
+        h.send(1, NOW, [piece(b"one")])
+        h.send(2, month_before(13), [piece(b"old")])
+        with tempfile.TemporaryDirectory() as scratch:
+            with open(os.path.join(TOP, "schema/fleet/mprofd-fleet.in"), encoding="utf-8") as f:
+                text = f.read().replace("@directory@", os.path.join(TOP, "schema/fleet")).replace("@version@", "1")
+            with open(scratch + "/mprofd-fleet", "w", encoding="utf-8") as f:
+                f.write(text)
+
+            def run(*words):
+                done = subprocess.run(["sh", scratch + "/mprofd-fleet", *words], capture_output=True, text=True, check=False)
+                return done.returncode, done.stdout, done.stderr
+
+            self.assertEqual(run("--version"), (0, "mprofd-fleet 1\n", ""))
+            self.assertEqual(run("migrate", self.c.hub.admin()), (0, "", ""))
+            self.assertEqual(run("daily", self.c.hub.admin(), "12"), (0, "", ""))
+            self.assertEqual(self.ask("SELECT capture FROM fleet.captures WHERE host = %s", h.name), [(1,)])
+            self.assertEqual(h.hello()["keeps_since"], month_of(month_before(12)))
+            for months in ("0", "-1", "a", ""):
+                code, _, said = run("daily", self.c.hub.admin(), months)
+                self.assertEqual((code, said.split(" is no ")[0]), (2, f'"{months}"'))
+            for words in ((), ("daily",), ("other",)):
+                self.assertEqual(run(*words)[0], 2, words)
+            self.c.hub.sql(f"SET ROLE fleet_owner; DELETE FROM fleet_store.capture_piece WHERE host = '{h.name}'")
+            code, said, _ = run("daily", self.c.hub.admin())
+            self.assertEqual((code, said.count("\n")), (1, 1))
+            self.assertTrue(said.startswith(f"capture without some of its pieces | {h.name} | "), said)
+        self.c.hub.sql(f"SET ROLE fleet_owner; DELETE FROM fleet_store.capture WHERE host = '{h.name}'")
 
 
 if __name__ == "__main__":
