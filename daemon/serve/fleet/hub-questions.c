@@ -16,17 +16,17 @@ struct column {
 
 #define COLUMNS_MOST 8
 
-struct view {
+struct fleet_view {
 	const char *name;  /* in the schema fleet */
 	const char *order; /* names a row: pages follow it */
 	struct column columns[COLUMNS_MOST];
 };
 
-static const struct view crashes_by_image = {
+static const struct fleet_view crashes_by_image = {
 	"crashes_by_image",
 	"crashes DESC, image",
 	{{"image", TEXT}, {"crashes", NUMBER}, {"hosts", NUMBER}, {"first", TIME}, {"last", TIME}}};
-static const struct view crashes_by_cause = {"crashes_by_cause",
+static const struct fleet_view crashes_by_cause = {"crashes_by_cause",
 					     "crashes DESC, cause",
 					     {{"cause", TEXT},
 					      {"sentence", TEXT},
@@ -35,15 +35,15 @@ static const struct view crashes_by_cause = {"crashes_by_cause",
 					      {"images", NUMBER},
 					      {"first", TIME},
 					      {"last", TIME}}};
-static const struct view crashes_by_host_week = {
+static const struct fleet_view crashes_by_host_week = {
 	"crashes_by_host_week",
 	"week DESC, host",
 	{{"host", TEXT}, {"week", TEXT}, {"crashes", NUMBER}, {"guests", NUMBER}}};
-static const struct view causes_returned = {
+static const struct fleet_view causes_returned = {
 	"causes_returned",
 	"back_since DESC, cause",
 	{{"cause", TEXT}, {"quiet_since", TEXT}, {"back_since", TEXT}, {"quiet_weeks", NUMBER}}};
-static const struct view loss_by_host = {"loss_by_host",
+static const struct fleet_view loss_by_host = {"loss_by_host",
 					 "host",
 					 {{"host", TEXT},
 					  {"captures", NUMBER},
@@ -51,7 +51,7 @@ static const struct view loss_by_host = {"loss_by_host",
 					  {"unsent_captures", NUMBER},
 					  {"unsent_ranges", NUMBER},
 					  {"unsent_bytes", NUMBER}}};
-static const struct view newest = {"newest",
+static const struct fleet_view newest = {"newest",
 				   "host",
 				   {{"host", TEXT},
 				    {"last_hello", TIME},
@@ -63,7 +63,7 @@ static const struct view newest = {"newest",
 
 struct view_question {
 	struct question question;
-	const struct view *view;
+	const struct fleet_view *view;
 	uint64_t cursor; /* rows that earlier pages had */
 };
 
@@ -99,7 +99,7 @@ static int make_rows(struct question *q, const struct postgres_rows *rows, struc
 	return q->json ? 0 : -ENOMEM;
 }
 
-static void add_columns(struct question *q, const struct view *view)
+static void add_columns(struct question *q, const struct fleet_view *view)
 {
 	for (size_t i = 0; i < COLUMNS_MOST && view->columns[i].kind != END; i++) {
 		const char *name = view->columns[i].name;
@@ -114,7 +114,7 @@ static void add_columns(struct question *q, const struct view *view)
 	}
 }
 
-static enum outcome get_view(struct exchange *x, const struct view *view)
+static enum outcome get_view(struct exchange *x, const struct fleet_view *view)
 {
 	struct view_question *v;
 
