@@ -283,7 +283,7 @@ def guest(host, name):
 class Case(unittest.TestCase):
     def ask(self, path, method="GET", route=None, status=200, hub=None, body=None, **headers):
         """Ask a hub, compare the answer with the document, and return its JSON or its bytes."""
-        found = (hub or HUBS[0]).ask(path, method, body, {k.replace("_", "-"): v for k, v in headers.items()}, timeout=60)
+        found = (hub or HUBS[0]).ask(path, method, body.encode() if body else None, {k.replace("_", "-"): v for k, v in headers.items()}, timeout=60)
         self.assertEqual(found[0], status, (path, found[2][:500]))
         if found[1].get_content_type() in ("application/json", "application/problem+json"):
             value = json.loads(found[2])
