@@ -133,13 +133,20 @@ static int ask_changes(struct postgres *p, const char *state, const char *snapsh
 	return rc == 0 ? close_batch(b) : rc;
 }
 
-static int ask_state(struct postgres *p, struct feed_batch *b)
+static int ask_state(struct postgres *p, const char *state, struct feed_batch *b)
 {
 	CLEANUP(postgres_rows_freep) struct postgres_rows *rows = NULL;
-	int rc = postgres_call(p, "SELECT fleet.epoch()::text || '.' || pg_current_snapshot()::text", NULL, &rows);
+	struct postgres_params params = {0};
+	int rc;
 
+	postgres_add_text(&params, state ? state + FLEET_UUID : NULL);
+	rc = postgres_call(p,
+			   "SELECT fleet.epoch()::text || '.' || pg_current_snapshot()::text, pg_snapshot_xmax($1::pg_snapshot) > "
+			   "pg_snapshot_xmax(pg_current_snapshot())",
+			   &params, &rows);
 	if (rc == 0 && !(b->state = strdup(postgres_text(rows, 0, 0))))
 		rc = -ENOMEM;
+	b->reset = rc == 0 && postgres_number(rows, 0, 1); /* a state that has not come yet */
 	return rc;
 }
 
@@ -150,15 +157,17 @@ int feed_ask(struct postgres *p, const char *state, struct feed_batch *b)
 	if (rc == 0)
 		rc = postgres_call(p, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY", NULL, NULL);
 	if (rc == 0)
-		rc = ask_state(p, b);
+		rc = ask_state(p, state, b);
 	if (rc == 0 && state && strncmp(state, b->state, FLEET_UUID) != 0)
 		b->reset = true; /* another epoch: the database was restored */
-	else if (rc == 0 && state)
+	else if (rc == 0 && state && !b->reset)
 		rc = ask_changes(p, state, state + FLEET_UUID, b);
 	/* A state that no server of this hub made, such as 9:1: */
 	if (rc == POSTGRES_E_REFUSED && strcmp(postgres_state(p), "22P02") == 0) {
+		postgres_rollback(p);
+		rc = b->state ? 0 : ask_state(p, NULL, b);
 		b->reset = true;
-		rc = 0;
+		return rc;
 	}
 	postgres_rollback(p);
 	return rc;
