@@ -28,7 +28,7 @@
 
 #define USAGE                                                                                                      \
 	"usage: mprofd-http [--state DIR] [--run DIR] [--config FILE] [--listen unix:PATH|[https:]HOST:PORT]...\n" \
-	"       mprofd-http --fleet CONNECTION [--state DIR] [--config FILE] [--listen WHERE]...\n"                 \
+	"       mprofd-http --fleet CONNECTION [--state DIR] [--config FILE] [--listen WHERE]...\n"                \
 	"       mprofd-http --stdio --as NAME [--state DIR] [--run DIR] [--config FILE]\n"                         \
 	"       mprofd-http --token new NAME [--scope SCOPES]... [--days N] [--config FILE]\n"                     \
 	"       mprofd-http --token list|revoke ID [--config FILE]\n"                                              \
@@ -111,20 +111,13 @@ static const struct routes *hub_table(void)
 static void parse_arguments(struct arguments *a, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"state", required_argument, NULL, 's'},
-		{"run", required_argument, NULL, 'r'},
-		{"config", required_argument, NULL, 'c'},
-		{"listen", required_argument, NULL, 'l'},
-		{"fleet", required_argument, NULL, 'F'},
-		{"routes", no_argument, NULL, 'R'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'v'},
-		{"stdio", no_argument, NULL, 'i'},
-		{"as", required_argument, NULL, 'a'},
-		{"token", required_argument, NULL, 't'},
-		{"scope", required_argument, NULL, 'S'},
-		{"days", required_argument, NULL, 'd'},
-		{NULL, 0, NULL, 0},
+		{"state", required_argument, NULL, 's'},  {"run", required_argument, NULL, 'r'},
+		{"config", required_argument, NULL, 'c'}, {"listen", required_argument, NULL, 'l'},
+		{"fleet", required_argument, NULL, 'F'},  {"routes", no_argument, NULL, 'R'},
+		{"help", no_argument, NULL, 'h'},	  {"version", no_argument, NULL, 'v'},
+		{"stdio", no_argument, NULL, 'i'},	  {"as", required_argument, NULL, 'a'},
+		{"token", required_argument, NULL, 't'},  {"scope", required_argument, NULL, 'S'},
+		{"days", required_argument, NULL, 'd'},	  {NULL, 0, NULL, 0},
 	};
 	int c;
 

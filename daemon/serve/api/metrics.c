@@ -93,14 +93,16 @@ static void put_archive(FILE *out, const struct reader_totals *t)
 	metrics_put(out, "mprofd_archive_runs", "gauge", "Runs in the archive.", t->runs);
 	metrics_put(out, "mprofd_archive_runs_running", "gauge", "Runs that have not ended.", t->running);
 	metrics_put(out, "mprofd_archive_captures", "gauge", "Captures in the archive.", t->captures);
-	metrics_put(out, "mprofd_archive_packets", "gauge", "Complete packets ever archived of the runs in the archive.",
-	    t->packets);
+	metrics_put(out, "mprofd_archive_packets", "gauge",
+		    "Complete packets ever archived of the runs in the archive.", t->packets);
 	metrics_put(out, "mprofd_archive_content_bytes", "gauge", "Content bytes of these packets.", t->bytes);
 	metrics_put(out, "mprofd_archive_lost_packets", "gauge", "Packets that gaps declare as lost.", t->lost_packets);
-	metrics_put(out, "mprofd_archive_skipped_packets", "gauge", "Packets that a policy skipped.", t->skipped_packets);
+	metrics_put(out, "mprofd_archive_skipped_packets", "gauge", "Packets that a policy skipped.",
+		    t->skipped_packets);
 	metrics_put(out, "mprofd_archive_damaged_packets", "gauge", "Packets with bytes that were damaged on the disk.",
-	    t->damaged_packets);
-	metrics_put(out, "mprofd_archive_unchecked", "gauge", "1 while rows without checksums may exist.", t->unchecked);
+		    t->damaged_packets);
+	metrics_put(out, "mprofd_archive_unchecked", "gauge", "1 while rows without checksums may exist.",
+		    t->unchecked);
 	metrics_put(out, "mprofd_archive_file_bytes", "gauge", "Size of the archive's file.", t->file_bytes);
 }
 
@@ -111,35 +113,40 @@ static void put_memtraces(FILE *out, struct memtraces_reader *r)
 	if (memtraces_totals(r, &t) != 0)
 		return;
 	metrics_put(out, "mprofd_memtraces", "gauge", "Memory profiles in the archive.", t.recordings);
-	metrics_put(out, "mprofd_memtraces_recording", "gauge", "Memory profiles that are being recorded.", t.recording);
+	metrics_put(out, "mprofd_memtraces_recording", "gauge", "Memory profiles that are being recorded.",
+		    t.recording);
 	metrics_put(out, "mprofd_memtraces_bytes", "gauge", "Bytes of the packets of memory profiles.", t.bytes);
-	metrics_put(out, "mprofd_memtraces_damaged_bytes", "gauge", "Bytes of memory profiles lost to damage on the disk.",
-	    t.damaged);
-	metrics_put(out, "mprofd_memtraces_unchecked", "gauge", "1 while rows without checksums may exist.", t.unchecked);
+	metrics_put(out, "mprofd_memtraces_damaged_bytes", "gauge",
+		    "Bytes of memory profiles lost to damage on the disk.", t.damaged);
+	metrics_put(out, "mprofd_memtraces_unchecked", "gauge", "1 while rows without checksums may exist.",
+		    t.unchecked);
 }
 
 void metrics_put_http(FILE *out, const struct http_counts *c, const struct services *s)
 {
 	metrics_put(out, "mprofd_http_requests", "counter", "Requests.", c->requests);
 	metrics_put(out, "mprofd_http_requests_in_progress", "gauge", "Requests that are being answered.", c->open);
-	metrics_put(out, "mprofd_http_refused", "counter", "Requests answered with a client error (4xx).", c->client_errors);
-	metrics_put(out, "mprofd_http_failed", "counter", "Requests answered with a server error (5xx).", c->server_errors);
+	metrics_put(out, "mprofd_http_refused", "counter", "Requests answered with a client error (4xx).",
+		    c->client_errors);
+	metrics_put(out, "mprofd_http_failed", "counter", "Requests answered with a server error (5xx).",
+		    c->server_errors);
 	metrics_put(out, "mprofd_http_unauthorised", "counter", "Requests without credentials, or with wrong ones.",
-	    c->unauthorised);
+		    c->unauthorised);
 	metrics_put(out, "mprofd_http_handshakes_refused", "counter",
-	    "Connections for HTTPS that were closed, since one peer began too many.", c->handshakes_refused);
+		    "Connections for HTTPS that were closed, since one peer began too many.", c->handshakes_refused);
 	if (access_tls(s->access))
 		metrics_put(out, "mprofd_http_certificate_expires_seconds", "gauge",
-		    "When the server's certificate expires, in seconds since 1970.",
-		    tls_expires(access_tls(s->access)));
+			    "When the server's certificate expires, in seconds since 1970.",
+			    tls_expires(access_tls(s->access)));
 	metrics_put(out, "mprofd_http_connections", "gauge", "Open connections.", c->clients);
 	metrics_put(out, "mprofd_http_connections_refused", "counter",
-	    "Connections answered 503, since one peer had too many requests in progress.", c->clients_refused);
+		    "Connections answered 503, since one peer had too many requests in progress.", c->clients_refused);
 	metrics_put(out, "mprofd_http_connections_evicted", "counter",
-	    "Connections that waited longest for a request header, closed for another connection.", c->clients_evicted);
+		    "Connections that waited longest for a request header, closed for another connection.",
+		    c->clients_evicted);
 	metrics_put(out, "mprofd_http_connections_timed_out", "counter",
-	    "Connections closed since a header or a body did not come in time, or an answer was not taken.",
-	    c->clients_timed_out);
+		    "Connections closed since a header or a body did not come in time, or an answer was not taken.",
+		    c->clients_timed_out);
 	metrics_put(out, "mprofd_http_live", "gauge", "Live bodies that are being sent.", c->live);
 	metrics_put(out, "mprofd_http_events", "gauge", "Streams of events that are being sent.", c->events);
 }
@@ -147,13 +154,14 @@ void metrics_put_http(FILE *out, const struct http_counts *c, const struct servi
 static void put_own(FILE *out, const struct services *s)
 {
 	metrics_put(out, "mprofd_http_statements", "counter", "SQL statements run on both archives.",
-	    reader_begun(s->reader) + memtraces_begun(s->memtraces));
+		    reader_begun(s->reader) + memtraces_begun(s->memtraces));
 	metrics_put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", s->commits);
 	metrics_put(out, "mprofd_http_collector_connected", "gauge", "Whether the collector's control socket is open.",
-	    notice_connected(s->collector));
-	metrics_put(out, "mprofd_http_sink_configured", "gauge", "Whether the configuration has a sink.", s->sink_wanted);
+		    notice_connected(s->collector));
+	metrics_put(out, "mprofd_http_sink_configured", "gauge", "Whether the configuration has a sink.",
+		    s->sink_wanted);
 	metrics_put(out, "mprofd_http_sink_connected", "gauge", "Whether the sink's control socket is open.",
-	    notice_connected(s->sink));
+		    notice_connected(s->sink));
 	fprintf(out,
 		"# TYPE mprofd_http_read_seconds_max gauge\n"
 		"# HELP mprofd_http_read_seconds_max The longest read transaction of the archive so far.\n"

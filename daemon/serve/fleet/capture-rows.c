@@ -62,15 +62,15 @@ json_t *capture_row_json(const struct postgres_rows *rows, int row)
 	json_t *json, *more;
 
 	capture_id_text(&id, text);
-	json = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:[], s:I, s:b, s:o}", "id", text, "host",
-			 id.host, "archive", id.archive, "run", (json_int_t)postgres_number(rows, row, CAPTURE_RUN),
-			 "domain", row_text(rows, row, CAPTURE_GUEST), "uuid", row_text(rows, row, CAPTURE_UUID), "kind",
-			 row_text(rows, row, CAPTURE_KIND), "time",
-			 json_time(digits(postgres_text(rows, row, CAPTURE_REAL))), "mono",
-			 json_ns(digits(postgres_text(rows, row, CAPTURE_MONO))), "pinned",
-			 row_bool(rows, row, CAPTURE_PINNED), "note", row_text(rows, row, CAPTURE_NOTE), "marks",
-			 "version", (json_int_t)postgres_number(rows, row, CAPTURE_VERSION), "complete", 1, "streams",
-			 streams_json(postgres_text(rows, row, CAPTURE_STREAMS)));
+	json = json_pack(
+		"{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:[], s:I, s:b, s:o}", "id", text, "host",
+		id.host, "archive", id.archive, "run", (json_int_t)postgres_number(rows, row, CAPTURE_RUN), "domain",
+		row_text(rows, row, CAPTURE_GUEST), "uuid", row_text(rows, row, CAPTURE_UUID), "kind",
+		row_text(rows, row, CAPTURE_KIND), "time", json_time(digits(postgres_text(rows, row, CAPTURE_REAL))),
+		"mono", json_ns(digits(postgres_text(rows, row, CAPTURE_MONO))), "pinned",
+		row_bool(rows, row, CAPTURE_PINNED), "note", row_text(rows, row, CAPTURE_NOTE), "marks", "version",
+		(json_int_t)postgres_number(rows, row, CAPTURE_VERSION), "complete", 1, "streams",
+		streams_json(postgres_text(rows, row, CAPTURE_STREAMS)));
 	more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "image", row_text(rows, row, CAPTURE_IMAGE), "arrived",
 			 row_text(rows, row, CAPTURE_ARRIVED), "lost_packets", row_number(rows, row, CAPTURE_LOST),
 			 "cause", row_text(rows, row, CAPTURE_CAUSE), "sentence", row_text(rows, row, CAPTURE_SENTENCE),

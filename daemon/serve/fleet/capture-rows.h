@@ -5,11 +5,13 @@
 #include "question.h"
 
 /* The columns of a capture in a statement with fleet.captures. */
-#define CAPTURE_COLUMNS                                                                                              \
-	"host, archive::text, capture, guest, kind, image, " SQL_TIME("finished") ", pinned, note, cause, sentence, " \
-	"last_ran, failure, lost_packets, month::text, (extract(epoch FROM at) * 1000000)::bigint, head ->> 'real', "  \
-	"head ->> 'mono', head ->> 'uuid', head ->> 'run', head -> 'streams', "                                      \
-	"hashtextextended(pinned::text || note, 0) & 9007199254740991"
+#define CAPTURE_COLUMNS                                                                                \
+	"host, archive::text, capture, guest, kind, image, " SQL_TIME(                                 \
+		"finished") ", pinned, note, cause, sentence, "                                        \
+			    "last_ran, failure, lost_packets, month::text, (extract(epoch FROM at) * " \
+			    "1000000)::bigint, head ->> 'real', "                                      \
+			    "head ->> 'mono', head ->> 'uuid', head ->> 'run', head -> 'streams', "    \
+			    "hashtextextended(pinned::text || note, 0) & 9007199254740991"
 
 enum capture_column {
 	CAPTURE_HOST,

@@ -120,10 +120,10 @@ int copies_new(struct copies **cp, struct workers *workers, const char *director
 
 	if (!c)
 		return -ENOMEM;
-	*c = (struct copies){
-		.workers = workers, .lock = -1, .limit = limit, .on_ready = on_ready, .context = context};
+	*c = (struct copies){.workers = workers, .lock = -1, .limit = limit, .on_ready = on_ready, .context = context};
 	remove_left(directory);
-	if (snprintf(c->directory, sizeof(c->directory), "%s/" PREFIX "XXXXXX", directory) >= (int)sizeof(c->directory) ||
+	if (snprintf(c->directory, sizeof(c->directory), "%s/" PREFIX "XXXXXX", directory) >=
+		    (int)sizeof(c->directory) ||
 	    !mkdtemp(c->directory)) {
 		snprintf(sentence, size, "cannot make a directory for copies of captures below %s: %s", directory,
 			 strerror(errno));

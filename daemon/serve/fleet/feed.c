@@ -121,12 +121,14 @@ static int ask_changes(struct postgres *p, const char *state, const char *snapsh
 
 	postgres_add_text(&params, snapshot);
 	postgres_add_number(&params, FEED_MOST + 1);
-	rc = postgres_call(p,
-			   "SELECT " CAPTURE_COLUMNS ", what FROM (SELECT h.what, h.id AS change, c.* FROM fleet.changes h LEFT JOIN "
-			   "fleet.captures c ON c.host = h.host AND c.month = h.month AND c.archive = h.archive AND c.capture = "
-			   "h.capture WHERE h.xid >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(h.xid, "
-			   "$1::pg_snapshot) ORDER BY h.id LIMIT $2::integer) q ORDER BY change",
-			   &params, &rows);
+	rc = postgres_call(
+		p,
+		"SELECT " CAPTURE_COLUMNS
+		", what FROM (SELECT h.what, h.id AS change, c.* FROM fleet.changes h LEFT JOIN "
+		"fleet.captures c ON c.host = h.host AND c.month = h.month AND c.archive = h.archive AND c.capture = "
+		"h.capture WHERE h.xid >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(h.xid, "
+		"$1::pg_snapshot) ORDER BY h.id LIMIT $2::integer) q ORDER BY change",
+		&params, &rows);
 	b->reset = rc == 0 && postgres_count(rows) > (int)FEED_MOST;
 	for (int row = 0; row < postgres_count(rows) && rc == 0 && !b->reset; row++)
 		rc = add_change(b, rows, row, state);
@@ -140,10 +142,11 @@ static int ask_state(struct postgres *p, const char *state, struct feed_batch *b
 	int rc;
 
 	postgres_add_text(&params, state ? state + FLEET_UUID : NULL);
-	rc = postgres_call(p,
-			   "SELECT fleet.epoch()::text || '.' || pg_current_snapshot()::text, pg_snapshot_xmax($1::pg_snapshot) > "
-			   "pg_snapshot_xmax(pg_current_snapshot())",
-			   &params, &rows);
+	rc = postgres_call(
+		p,
+		"SELECT fleet.epoch()::text || '.' || pg_current_snapshot()::text, pg_snapshot_xmax($1::pg_snapshot) > "
+		"pg_snapshot_xmax(pg_current_snapshot())",
+		&params, &rows);
 	if (rc == 0 && !(b->state = strdup(postgres_text(rows, 0, 0))))
 		rc = -ENOMEM;
 	b->reset = rc == 0 && postgres_number(rows, 0, 1); /* a state that has not come yet */

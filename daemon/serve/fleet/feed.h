@@ -16,7 +16,7 @@
 #include "fleet-names.h"
 #include "postgres.h"
 
-#define FEED_ID 4096u /* bytes of the text of a state, with NUL */
+#define FEED_ID	  4096u /* bytes of the text of a state, with NUL */
 #define FEED_MOST 1000u /* changes since a state that can be told; after more of them a client reads everything again */
 
 struct feed_event {

@@ -49,8 +49,8 @@ static int make_body(struct question *q, const struct postgres_rows *rows, struc
 	if (!fleet_allows(b->rights, b->scope, postgres_text(rows, row, CAPTURE_HOST),
 			  postgres_text(rows, row, CAPTURE_GUEST))) {
 		q->status = MHD_HTTP_FORBIDDEN;
-		snprintf(q->detail, sizeof(q->detail), "You may read this guest, but not do this: it needs the scope %s.",
-			 scope_names[b->scope]);
+		snprintf(q->detail, sizeof(q->detail),
+			 "You may read this guest, but not do this: it needs the scope %s.", scope_names[b->scope]);
 		return 0;
 	}
 	id = capture_row_id(rows, row);

@@ -168,7 +168,8 @@ static int refuse(struct question *q, unsigned status, const char *detail)
 	return 0;
 }
 
-static int call_for_row(struct postgres *p, const char *sql, const struct postgres_rows *rows, int row, const char *value)
+static int call_for_row(struct postgres *p, const char *sql, const struct postgres_rows *rows, int row,
+			const char *value)
 {
 	struct postgres_params params = {0};
 
@@ -189,7 +190,8 @@ static int change_row(struct change *c, const struct postgres_rows *rows, int ro
 		rc = call_for_row(p, "SELECT fleet.pin($1, $2::date, $3::uuid, $4::bigint, $5::boolean)", rows, row,
 				  c->pinned ? "true" : "false");
 	if (rc == 0 && c->note)
-		rc = call_for_row(p, "SELECT fleet.set_note($1, $2::date, $3::uuid, $4::bigint, $5)", rows, row, c->note);
+		rc = call_for_row(p, "SELECT fleet.set_note($1, $2::date, $3::uuid, $4::bigint, $5)", rows, row,
+				  c->note);
 	return rc;
 }
 

@@ -39,11 +39,11 @@ struct events {
 	struct exchange *exchange;
 	struct fleet *fleet;
 	struct catch_up *catch_up; /* until it was sent; NULL = none */
-	bool greeted, resets; /* RESETS: it is greeted with reset, not with hello */
-	uint64_t serial; /* of the last event that it got, or that is hidden from it */
-	bool more;	 /* other clients have their turn before E looks at more events */
-	bool comment;	 /* a comment is due */
-	char *text;	 /* owned */
+	bool greeted, resets;	   /* RESETS: it is greeted with reset, not with hello */
+	uint64_t serial;	   /* of the last event that it got, or that is hidden from it */
+	bool more;		   /* other clients have their turn before E looks at more events */
+	bool comment;		   /* a comment is due */
+	char *text;		   /* owned */
 	size_t at, bytes;
 	uint64_t sent_at;
 };
@@ -250,13 +250,15 @@ enum outcome hub_get_events(struct exchange *x)
 	struct events *e;
 
 	if (!feed_ready(fleet->feed))
-		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-					"The fleet's database does not answer; the server tries again by itself, so try "
-					"later.");
+		return exchange_problem(
+			x, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"The fleet's database does not answer; the server tries again by itself, so try "
+			"later.");
 	if (http_counts(x->http).events >= CLIENTS_MOST)
 		return exchange_problem(
 			x, MHD_HTTP_SERVICE_UNAVAILABLE,
-			"%u clients already read events. Close a page of the viewer, or try again later.", CLIENTS_MOST);
+			"%u clients already read events. Close a page of the viewer, or try again later.",
+			CLIENTS_MOST);
 	e = calloc(1, sizeof(*e));
 	if (!e || !(e->text = strdup(RETRY))) {
 		free(e);

@@ -11,9 +11,10 @@
 
 /* ---- hosts ---- */
 
-#define HOST_COLUMNS                                                                                                \
-	"host, archive::text, revoked, " SQL_TIME("registered") ", " SQL_TIME("last_hello") ", clock IS NOT NULL, "  \
-	"clock_offset_ns::text, clock_uncertainty_ns::text, clock ->> 'source'"
+#define HOST_COLUMNS                                                           \
+	"host, archive::text, revoked, " SQL_TIME("registered") ", " SQL_TIME( \
+		"last_hello") ", clock IS NOT NULL, "                          \
+			      "clock_offset_ns::text, clock_uncertainty_ns::text, clock ->> 'source'"
 
 /* Return a number of nanoseconds that a host sent, null if it is none. */
 static json_t *row_ns(const struct postgres_rows *rows, int row, int column)
@@ -35,8 +36,8 @@ static json_t *host_json(const struct postgres_rows *rows, int row)
 		clock = json_pack("{s:o, s:o, s:o}", "offset_ns", row_ns(rows, row, 6), "uncertainty_ns",
 				  row_ns(rows, row, 7), "source", row_text(rows, row, 8));
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "host", row_text(rows, row, 0), "archive",
-			 row_text(rows, row, 1), "revoked", row_bool(rows, row, 2), "registered", row_text(rows, row, 3),
-			 "last_hello", row_text(rows, row, 4), "clock", clock);
+			 row_text(rows, row, 1), "revoked", row_bool(rows, row, 2), "registered",
+			 row_text(rows, row, 3), "last_hello", row_text(rows, row, 4), "clock", clock);
 }
 
 static int make_hosts(struct question *q, const struct postgres_rows *rows, struct postgres *p)
@@ -122,8 +123,8 @@ enum outcome hub_get_host(struct exchange *x)
 	"g.host, g.guest, g.captures, n.archive::text, n.uuid, n.source, n.run, n.real, (SELECT count(*) FROM (" \
 	"SELECT DISTINCT r.archive, r.head ->> 'run' FROM fleet.captures r WHERE r.host = g.host AND r.guest = " \
 	"g.guest) d)"
-#define GUEST_NEWEST                                                                                                \
-	" g CROSS JOIN LATERAL (SELECT c.archive, c.head ->> 'uuid' AS uuid, c.head ->> 'run_source' AS source, "    \
+#define GUEST_NEWEST                                                                                                  \
+	" g CROSS JOIN LATERAL (SELECT c.archive, c.head ->> 'uuid' AS uuid, c.head ->> 'run_source' AS source, "     \
 	"c.head ->> 'run' AS run, c.head ->> 'real' AS real FROM fleet.captures c WHERE c.host = g.host AND c.guest " \
 	"= g.guest ORDER BY c.at DESC, c.archive, c.capture DESC LIMIT 1) n ORDER BY g.host, g.guest"
 
@@ -221,10 +222,11 @@ struct guest_question {
 
 static json_t *run_json(const struct postgres_rows *rows, int row)
 {
-	return json_pack("{s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:n, s:n, s:[]}", "archive", row_text(rows, row, 0), "run",
-			 (json_int_t)postgres_number(rows, row, 1), "name", row_text(rows, row, 2), "state", "unknown",
-			 "source", source_json(postgres_text(rows, row, 3)), "domid", row_number(rows, row, 4), "began",
-			 real_json(postgres_text(rows, row, 5)), "ended", "reason", "streams");
+	return json_pack("{s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:n, s:n, s:[]}", "archive", row_text(rows, row, 0),
+			 "run", (json_int_t)postgres_number(rows, row, 1), "name", row_text(rows, row, 2), "state",
+			 "unknown", "source", source_json(postgres_text(rows, row, 3)), "domid",
+			 row_number(rows, row, 4), "began", real_json(postgres_text(rows, row, 5)), "ended", "reason",
+			 "streams");
 }
 
 /* Add a page of runs to the guest in Q's answer. */
@@ -240,12 +242,13 @@ static int add_runs(struct guest_question *g, struct postgres *p)
 	postgres_add_text(&params, g->guest.guest);
 	postgres_add_number(&params, (int64_t)q->limit);
 	postgres_add_number(&params, (int64_t)g->cursor);
-	rc = postgres_call(p,
-			   "SELECT archive::text, head ->> 'run', guest, max(head ->> 'run_source'), "
-			   "max(head ->> 'domid'), max(head ->> 'run_began') FROM fleet.captures WHERE host = $1 AND guest = "
-			   "$2 GROUP BY archive, head ->> 'run', guest ORDER BY max(at) DESC, archive, head ->> 'run' LIMIT "
-			   "$3::bigint OFFSET $4::bigint",
-			   &params, &rows);
+	rc = postgres_call(
+		p,
+		"SELECT archive::text, head ->> 'run', guest, max(head ->> 'run_source'), "
+		"max(head ->> 'domid'), max(head ->> 'run_began') FROM fleet.captures WHERE host = $1 AND guest = "
+		"$2 GROUP BY archive, head ->> 'run', guest ORDER BY max(at) DESC, archive, head ->> 'run' LIMIT "
+		"$3::bigint OFFSET $4::bigint",
+		&params, &rows);
 	n = postgres_count(rows);
 	for (int row = 0; row < n; row++)
 		json_array_append_new(list, run_json(rows, row));
@@ -289,7 +292,8 @@ enum outcome hub_get_domain(struct exchange *x)
 	n = question_param(q, guest.host);
 	question_param(q, guest.guest);
 	question_sql(q,
-		     "SELECT " GUEST_COLUMNS " FROM (SELECT host, guest, count(*) AS captures FROM fleet.captures WHERE "
+		     "SELECT " GUEST_COLUMNS
+		     " FROM (SELECT host, guest, count(*) AS captures FROM fleet.captures WHERE "
 		     "host = $%d AND guest = $%d GROUP BY host, guest)" GUEST_NEWEST,
 		     n, n + 1);
 	return question_ask(x, q);

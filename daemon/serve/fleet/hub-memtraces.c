@@ -18,11 +18,11 @@
 #define ABSENT	"No such memory profile. See /v1/memtraces."
 /* Columns behind those of the capture. */
 #define PART_COLUMNS ", m.stream, m.bytes"
-#define PART_JOIN                                                                                                \
-	" c LEFT JOIN LATERAL (SELECT p.stream, sum(p.length) AS bytes FROM fleet.pieces p WHERE p.host = c.host " \
+#define PART_JOIN                                                                                                   \
+	" c LEFT JOIN LATERAL (SELECT p.stream, sum(p.length) AS bytes FROM fleet.pieces p WHERE p.host = c.host "  \
 	"AND p.month = c.month AND p.archive = c.archive AND p.capture = c.capture AND p.part = 'memory' GROUP BY " \
 	"p.stream) m ON true"
-#define CAPTURE_NAMES                                                                                             \
+#define CAPTURE_NAMES                                                                                              \
 	"host, archive, capture, guest, kind, image, finished, pinned, note, cause, sentence, last_ran, failure, " \
 	"lost_packets, month, at, head"
 
@@ -37,14 +37,15 @@ static json_t *memtrace_json(const struct postgres_rows *rows, int row)
 	capture_id_text(&id, capture);
 	id.recording = (int32_t)postgres_number(rows, row, PART_STREAM);
 	capture_id_text(&id, text);
-	json = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:n, s:n, s:n, s:n, s:s, s:n, s:n, s:n, s:n}", "id", text, "host",
-			 id.host, "capture", capture, "run", (json_int_t)postgres_number(rows, row, CAPTURE_RUN), "domain",
-			 row_text(rows, row, CAPTURE_GUEST), "uuid", row_text(rows, row, CAPTURE_UUID), "domid", "address",
-			 "port", "origin", "state", "ended", "reason", "began", "began_mono", "connected_mono");
+	json = json_pack(
+		"{s:s, s:s, s:s, s:I, s:o, s:o, s:n, s:n, s:n, s:n, s:s, s:n, s:n, s:n, s:n}", "id", text, "host",
+		id.host, "capture", capture, "run", (json_int_t)postgres_number(rows, row, CAPTURE_RUN), "domain",
+		row_text(rows, row, CAPTURE_GUEST), "uuid", row_text(rows, row, CAPTURE_UUID), "domid", "address",
+		"port", "origin", "state", "ended", "reason", "began", "began_mono", "connected_mono");
 	more = json_pack("{s:n, s:I, s:n, s:i, s:i, s:o, s:o, s:{s:n, s:n, s:n, s:n, s:n, s:n}}", "ended", "bytes",
 			 (json_int_t)postgres_number(rows, row, PART_BYTES), "packets", "dropped", 0, "damaged", 0,
-			 "pinned", row_bool(rows, row, CAPTURE_PINNED), "note", row_text(rows, row, CAPTURE_NOTE), "says",
-			 "version", "program", "host", "pid", "rate", "context");
+			 "pinned", row_bool(rows, row, CAPTURE_PINNED), "note", row_text(rows, row, CAPTURE_NOTE),
+			 "says", "version", "program", "host", "pid", "rate", "context");
 	if (json && more && json_object_update(json, more) == 0) {
 		json_decref(more);
 		return json;
@@ -105,7 +106,8 @@ static enum outcome list_memtraces(struct exchange *x, const struct guest_name *
 		question_free(q);
 		return OUTCOME_DONE;
 	}
-	question_sql(q, "SELECT " CAPTURE_COLUMNS PART_COLUMNS " FROM (SELECT " CAPTURE_NAMES " FROM fleet.captures WHERE true");
+	question_sql(q, "SELECT " CAPTURE_COLUMNS PART_COLUMNS " FROM (SELECT " CAPTURE_NAMES
+			" FROM fleet.captures WHERE true");
 	question_hide(q);
 	question_filter(q, x, "host", "host");
 	if (guest) {
@@ -113,8 +115,8 @@ static enum outcome list_memtraces(struct exchange *x, const struct guest_name *
 		question_sql(q, " AND guest = $%d", question_param(q, guest->guest));
 	}
 	question_sql(q,
-		     " ORDER BY at DESC, host, archive, capture LIMIT %u OFFSET %" PRIu64
-		     ")" PART_JOIN " ORDER BY at DESC, host, archive, capture, stream",
+		     " ORDER BY at DESC, host, archive, capture LIMIT %u OFFSET %" PRIu64 ")" PART_JOIN
+		     " ORDER BY at DESC, host, archive, capture, stream",
 		     SCANNED, l->skipped);
 	return question_ask(x, q);
 }
@@ -149,7 +151,8 @@ static int make_one(struct question *q, const struct postgres_rows *rows, struct
 	if (row < 0 && q->status != MHD_HTTP_NOT_FOUND)
 		return 0;
 	for (; row >= 0 && row < postgres_count(rows) && !q->json; row++)
-		if (!postgres_is_null(rows, row, PART_STREAM) && postgres_number(rows, row, PART_STREAM) == o->id.recording)
+		if (!postgres_is_null(rows, row, PART_STREAM) &&
+		    postgres_number(rows, row, PART_STREAM) == o->id.recording)
 			q->json = memtrace_json(rows, row);
 	if (!q->json) {
 		q->status = MHD_HTTP_NOT_FOUND;
@@ -177,7 +180,8 @@ enum outcome hub_get_memtrace(struct exchange *x)
 	question_number(&o->question, id.capture);
 	question_sql(&o->question,
 		     "SELECT " CAPTURE_COLUMNS PART_COLUMNS " FROM (SELECT " CAPTURE_NAMES
-		     " FROM fleet.captures WHERE host = $%d AND left(archive::text, length($%d)) = $%d AND capture = $%d LIMIT "
+		     " FROM fleet.captures WHERE host = $%d AND left(archive::text, length($%d)) = $%d AND capture = "
+		     "$%d LIMIT "
 		     "16)" PART_JOIN " ORDER BY month DESC, stream LIMIT 1024",
 		     n, n + 1, n + 1, n + 2);
 	return question_ask(x, &o->question);

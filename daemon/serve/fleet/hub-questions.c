@@ -27,14 +27,14 @@ static const struct fleet_view crashes_by_image = {
 	"crashes DESC, image",
 	{{"image", TEXT}, {"crashes", NUMBER}, {"hosts", NUMBER}, {"first", TIME}, {"last", TIME}}};
 static const struct fleet_view crashes_by_cause = {"crashes_by_cause",
-					     "crashes DESC, cause",
-					     {{"cause", TEXT},
-					      {"sentence", TEXT},
-					      {"crashes", NUMBER},
-					      {"hosts", NUMBER},
-					      {"images", NUMBER},
-					      {"first", TIME},
-					      {"last", TIME}}};
+						   "crashes DESC, cause",
+						   {{"cause", TEXT},
+						    {"sentence", TEXT},
+						    {"crashes", NUMBER},
+						    {"hosts", NUMBER},
+						    {"images", NUMBER},
+						    {"first", TIME},
+						    {"last", TIME}}};
 static const struct fleet_view crashes_by_host_week = {
 	"crashes_by_host_week",
 	"week DESC, host",
@@ -44,22 +44,22 @@ static const struct fleet_view causes_returned = {
 	"back_since DESC, cause",
 	{{"cause", TEXT}, {"quiet_since", TEXT}, {"back_since", TEXT}, {"quiet_weeks", NUMBER}}};
 static const struct fleet_view loss_by_host = {"loss_by_host",
+					       "host",
+					       {{"host", TEXT},
+						{"captures", NUMBER},
+						{"lost_packets", NUMBER},
+						{"unsent_captures", NUMBER},
+						{"unsent_ranges", NUMBER},
+						{"unsent_bytes", NUMBER}}};
+static const struct fleet_view newest = {"newest",
 					 "host",
 					 {{"host", TEXT},
-					  {"captures", NUMBER},
-					  {"lost_packets", NUMBER},
-					  {"unsent_captures", NUMBER},
-					  {"unsent_ranges", NUMBER},
-					  {"unsent_bytes", NUMBER}}};
-static const struct fleet_view newest = {"newest",
-				   "host",
-				   {{"host", TEXT},
-				    {"last_hello", TIME},
-				    {"last_capture", TIME},
-				    {"last_crash", TIME},
-				    {"last_arrival", TIME},
-				    {"last_loss", TIME},
-				    {"revoked", BOOL}}};
+					  {"last_hello", TIME},
+					  {"last_capture", TIME},
+					  {"last_crash", TIME},
+					  {"last_arrival", TIME},
+					  {"last_loss", TIME},
+					  {"revoked", BOOL}}};
 
 struct view_question {
 	struct question question;

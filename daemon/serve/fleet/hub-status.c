@@ -26,8 +26,10 @@ enum outcome hub_get_ready(struct exchange *x)
 	q = question_new(x, sizeof(*q), make_ready);
 	if (!q)
 		return OUTCOME_DONE;
-	question_sql(q, "SELECT (SELECT count(*) FROM (SELECT FROM fleet.captures LIMIT 1) c), (SELECT count(*) FROM (SELECT "
-			"FROM fleet.changes LIMIT 1) h), fleet.epoch()");
+	question_sql(
+		q,
+		"SELECT (SELECT count(*) FROM (SELECT FROM fleet.captures LIMIT 1) c), (SELECT count(*) FROM (SELECT "
+		"FROM fleet.changes LIMIT 1) h), fleet.epoch()");
 	return question_ask(x, q);
 }
 
@@ -44,12 +46,14 @@ enum outcome hub_get_metrics(struct exchange *x)
 	if (!out)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	metrics_put_http(out, &counts, exchange_services(x));
-	metrics_put(out, "mprofd_hub_connected", "gauge", "Whether the fleet's database answered when it was asked last.",
+	metrics_put(out, "mprofd_hub_connected", "gauge",
+		    "Whether the fleet's database answered when it was asked last.",
 		    workers.connected && feed_ready(fleet->feed));
 	metrics_put(out, "mprofd_hub_questions", "counter", "Questions to the fleet's database.", workers.jobs);
 	metrics_put(out, "mprofd_hub_questions_failed", "counter",
 		    "Questions that the database did not answer, or refused.", workers.failures);
-	metrics_put(out, "mprofd_hub_questions_waiting", "gauge", "Questions that wait for a connection.", workers.waiting);
+	metrics_put(out, "mprofd_hub_questions_waiting", "gauge", "Questions that wait for a connection.",
+		    workers.waiting);
 	metrics_put(out, "mprofd_hub_copies", "gauge", "Copies of captures that are kept.", copies.copies);
 	metrics_put(out, "mprofd_hub_copies_bytes", "gauge", "Bytes of these copies.", copies.bytes);
 	metrics_put(out, "mprofd_hub_copies_made", "counter", "Copies of captures that were made.", copies.made);

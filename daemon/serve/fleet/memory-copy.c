@@ -72,8 +72,9 @@ static int copy_piece(struct memory *m, const struct postgres_rows *rows, int ro
 	sum = postgres_bytes(rows, row, COLUMN_SUM, &sum_bytes);
 	data = postgres_bytes(rows, row, COLUMN_DATA, &bytes);
 	if (postgres_number(rows, row, COLUMN_NUMBER) != m->number ||
-	    (uint64_t)postgres_number(rows, row, COLUMN_OFFSET) != m->bytes || length < 0 || length > ARCHIVE_PIECE_MAX ||
-	    (codec != CODEC_RAW && codec != CODEC_ZSTD) || (codec == CODEC_RAW && bytes != (size_t)length))
+	    (uint64_t)postgres_number(rows, row, COLUMN_OFFSET) != m->bytes || length < 0 ||
+	    length > ARCHIVE_PIECE_MAX || (codec != CODEC_RAW && codec != CODEC_ZSTD) ||
+	    (codec == CODEC_RAW && bytes != (size_t)length))
 		return refuse(m, "its pieces do not follow each other");
 	if (sum_bytes != SUM_BYTES || gnutls_hash_fast(GNUTLS_DIG_SHA256, data, bytes, own) < 0 ||
 	    memcmp(own, sum, SUM_BYTES) != 0)
@@ -97,11 +98,12 @@ static int copy_page(struct memory *m, struct postgres *p, const struct capture_
 	capture_key_add(key, &params);
 	postgres_add_number(&params, recording);
 	postgres_add_number(&params, m->number);
-	rc = postgres_call_binary(p,
-				  "SELECT number, \"offset\", length, codec, sum, data FROM fleet.pieces WHERE host = $1 AND "
-				  "month = $2::date AND archive = $3::uuid AND capture = $4::bigint AND part = 'memory' AND "
-				  "stream = $5::integer AND number >= $6::integer ORDER BY number LIMIT " PAGE,
-				  &params, &rows);
+	rc = postgres_call_binary(
+		p,
+		"SELECT number, \"offset\", length, codec, sum, data FROM fleet.pieces WHERE host = $1 AND "
+		"month = $2::date AND archive = $3::uuid AND capture = $4::bigint AND part = 'memory' AND "
+		"stream = $5::integer AND number >= $6::integer ORDER BY number LIMIT " PAGE,
+		&params, &rows);
 	*n = postgres_count(rows);
 	for (int row = 0; row < *n && rc == 0; row++)
 		rc = copy_piece(m, rows, row);

@@ -111,7 +111,8 @@ void question_hide(struct question *q)
 	if (!fleet_patterns(q->scopes, patterns, sizeof(patterns), &bytes))
 		strcpy(patterns, "{}");
 	question_sql(q, " AND %s ~ ANY ($%d::text[])",
-		     bytes ? "convert_from(convert_to(host || '/' || guest, 'UTF8'), 'LATIN1')" : "(host || '/' || guest)",
+		     bytes ? "convert_from(convert_to(host || '/' || guest, 'UTF8'), 'LATIN1')"
+			   : "(host || '/' || guest)",
 		     question_param(q, patterns));
 }
 
@@ -173,17 +174,19 @@ enum outcome question_ask(struct exchange *x, struct question *q)
 enum outcome fleet_problem(struct exchange *x, const struct job *job)
 {
 	if (!job->is_done || job->rc == POSTGRES_E_LOST)
-		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-					"The fleet's database does not answer; the server tries again by itself, so try "
-					"later.");
+		return exchange_problem(
+			x, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"The fleet's database does not answer; the server tries again by itself, so try "
+			"later.");
 	if (job->rc == POSTGRES_E_REFUSED && strcmp(job->state, "42501") == 0)
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
 					"The fleet's database does not allow this to the server; grant its role what "
 					"docs/fleet.md says.");
 	if (job->rc == POSTGRES_E_REFUSED &&
 	    (strcmp(job->state, "42P01") == 0 || strcmp(job->state, "42883") == 0 || strcmp(job->state, "3F000") == 0))
-		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
-					"The fleet's database lacks the schema of this version; run schema/fleet/migrate.");
+		return exchange_problem(
+			x, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"The fleet's database lacks the schema of this version; run schema/fleet/migrate.");
 	if (job->rc == POSTGRES_E_REFUSED)
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
 					"The fleet's database cannot answer now (%s); the log has the reason.",

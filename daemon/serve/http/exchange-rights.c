@@ -174,7 +174,9 @@ static bool has_right(struct exchange *x, enum right right)
 		return may_make_tokens(x);
 	case RIGHT_ALL:
 		return scopes_all(x->who.scopes, SCOPE_READ) ||
-		       forbidden(x, "The answer counts all guests of the fleet: this needs the scope read for all of them.");
+		       forbidden(
+			       x,
+			       "The answer counts all guests of the fleet: this needs the scope read for all of them.");
 	default:
 		set_scope(x, SCOPE_READ);
 		return true;

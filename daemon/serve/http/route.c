@@ -80,8 +80,9 @@ enum outcome served_by_hub(struct exchange *x)
 
 enum outcome served_by_host(struct exchange *x)
 {
-	return exchange_problem(x, MHD_HTTP_CONFLICT,
-				"This server is a hub, which keeps what hosts sent: ask mprofd-http on the host itself.");
+	return exchange_problem(
+		x, MHD_HTTP_CONFLICT,
+		"This server is a hub, which keeps what hosts sent: ask mprofd-http on the host itself.");
 }
 
 bool route_is_elsewhere(const struct route *route, enum method method)
