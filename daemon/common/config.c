@@ -540,6 +540,8 @@ static int config_init(struct config *c)
 		.sink_queue_bytes = 64 * MIB,
 		.sink_reconnect_ns = 60 * NS_PER_S,
 		.fleet_connection = strdup(""),
+		.http_fleet = strdup(""),
+		.http_copies_bytes = 4 * GIB,
 		.access_certificate = strdup(""),
 		.access_key = strdup(""),
 		.access_client_ca = strdup(""),
@@ -551,7 +553,7 @@ static int config_init(struct config *c)
 		.peer_handshakes = 50,
 	};
 
-	return c->xen_console_logs && c->fleet_connection && c->access_certificate && c->access_key &&
+	return c->xen_console_logs && c->fleet_connection && c->http_fleet && c->access_certificate && c->access_key &&
 			       c->access_client_ca && c->access_client_crl && c->access_tokens
 		       ? 0
 		       : -ENOMEM;
@@ -596,6 +598,7 @@ void config_deinit(struct config *c)
 	free(c->access_client_crl);
 	free(c->access_tokens);
 	free(c->fleet_connection);
+	free(c->http_fleet);
 	for (size_t i = 0; i < c->n_grants; i++)
 		grant_deinit(&c->grants[i]);
 	free(c->grants);

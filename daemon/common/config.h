@@ -5,7 +5,7 @@
  *  [collector]  queue, queue-per-guest, queue-reserve, flush-interval, burst-rate, cpu-budget
  *  [xen]        pages, console-logs, vcpu-interval
  *  [archive]    bytes, age, free-space, wal-limit, reserve
- *  [http]       listen (repeatable; an empty one clears the list), connections
+ *  [http]       listen (repeatable; an empty one clears the list), connections; fleet, copies: of a hub
  *  [sink]       listen (as above), streams, streams-per-guest, rate, rate-per-guest, bytes,
  *               bytes-per-guest, age, queue, reconnect
  *  [policy]     every guest; [policy GLOB]: guests whose name matches. The last match wins per key:
@@ -83,6 +83,8 @@ struct config {
 	uint64_t header_timeout_ns;  /* to receive a whole request header; default 10 s; 1 s to 1 d */
 	uint64_t body_timeout_ns;    /* to receive a whole request body; default 30 s; same range */
 	uint64_t idle_timeout_ns;    /* time without any byte received or sent; default 120 s; same range */
+	char *http_fleet;	     /* the hub's database: libpq's connection string; "" = this is a host; owned */
+	uint64_t http_copies_bytes;  /* copies of captures on a hub, at most; default 4 GiB, least 64 MiB */
 	char **sink_listen;	     /* addresses; NULL-terminated; NULL = guests cannot connect */
 	uint32_t sink_streams;	     /* streams at a time, all guests; default 1024 */
 	uint32_t sink_guest_streams; /* streams at a time per guest; default 4 */

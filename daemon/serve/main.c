@@ -18,22 +18,31 @@
 #include "stdio-pump.h"
 #include "token-command.h"
 
+#if FLEET
+#include "hub-routes.h"
+#include "hub-server.h"
+#include "postgres.h"
+#endif
+
 #define LISTEN_MAX 16u
 
 #define USAGE                                                                                                      \
 	"usage: mprofd-http [--state DIR] [--run DIR] [--config FILE] [--listen unix:PATH|[https:]HOST:PORT]...\n" \
+	"       mprofd-http --fleet CONNECTION [--state DIR] [--config FILE] [--listen WHERE]...\n"                \
 	"       mprofd-http --stdio --as NAME [--state DIR] [--run DIR] [--config FILE]\n"                         \
 	"       mprofd-http --token new NAME [--scope SCOPES]... [--days N] [--config FILE]\n"                     \
 	"       mprofd-http --token list|revoke ID [--config FILE]\n"                                              \
 	"\n"                                                                                                       \
-	"Serve the trace archive over HTTP.\n"                                                                     \
+	"Serve the trace archive over HTTP, or, as a hub, the database of a fleet.\n"                              \
 	"\n"                                                                                                       \
-	"  --state DIR     directory of the archive (/var/lib/mprofd)\n"                                           \
+	"  --state DIR     directory of the archive (/var/lib/mprofd); of a hub: for copies of captures\n"         \
+	"                  (/var/cache/mprofd-hub)\n"                                                              \
 	"  --run DIR       directory of the sockets (/run/mprofd)\n"                                               \
 	"  --config FILE   configuration file\n"                                                                   \
 	"  --listen WHERE  unix:PATH, HOST:PORT on loopback, or https:HOST:PORT; repeatable.  Default: the\n"      \
 	"                  sockets from systemd, else those of the configuration, else http.sock in the run\n"     \
 	"                  directory\n"                                                                            \
+	"  --fleet CONNECTION  serve the fleet's database, which libpq's connection string names\n"                \
 	"  --stdio         serve one connection on standard input and output\n"                                    \
 	"  --as NAME       with --stdio: the rights of [grant remote:NAME]\n"                                      \
 	"  --token VERB    make a token, list tokens, or revoke one\n"                                             \
@@ -44,12 +53,14 @@
 
 struct arguments {
 	const char *state, *run, *config;
+	const char *fleet; /* NULL = what the configuration says */
 	const char *listen[LISTEN_MAX];
 	size_t n_listen;
 	bool stdio;
 	const char *remote;
 	pid_t pump; /* the process of --stdio; 0 = none */
 	struct token_command token;
+	bool routes;
 	int exit_code; /* -1 = continue */
 };
 
@@ -74,9 +85,10 @@ static void take_option(struct arguments *a, int c)
 		a->token.scopes[a->token.n_scopes++] = optarg;
 	} else if (c == 'd') {
 		a->token.days = optarg;
+	} else if (c == 'F') {
+		a->fleet = optarg;
 	} else if (c == 'R') {
-		routes_print(&api_routes, stdout);
-		a->exit_code = 0;
+		a->routes = true;
 	} else if (c == 'h' || c == 'v') {
 		fputs(c == 'h' ? USAGE : "mprofd-http " VERSION "\n", stdout);
 		a->exit_code = 0;
@@ -86,29 +98,37 @@ static void take_option(struct arguments *a, int c)
 	}
 }
 
+/* Return the table of a hub's routes. */
+static const struct routes *hub_table(void)
+{
+#if FLEET
+	return &hub_routes;
+#else
+	return &api_routes;
+#endif
+}
+
 static void parse_arguments(struct arguments *a, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"state", required_argument, NULL, 's'},
-		{"run", required_argument, NULL, 'r'},
-		{"config", required_argument, NULL, 'c'},
-		{"listen", required_argument, NULL, 'l'},
-		{"routes", no_argument, NULL, 'R'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'v'},
-		{"stdio", no_argument, NULL, 'i'},
-		{"as", required_argument, NULL, 'a'},
-		{"token", required_argument, NULL, 't'},
-		{"scope", required_argument, NULL, 'S'},
-		{"days", required_argument, NULL, 'd'},
-		{NULL, 0, NULL, 0},
+		{"state", required_argument, NULL, 's'},  {"run", required_argument, NULL, 'r'},
+		{"config", required_argument, NULL, 'c'}, {"listen", required_argument, NULL, 'l'},
+		{"fleet", required_argument, NULL, 'F'},  {"routes", no_argument, NULL, 'R'},
+		{"help", no_argument, NULL, 'h'},	  {"version", no_argument, NULL, 'v'},
+		{"stdio", no_argument, NULL, 'i'},	  {"as", required_argument, NULL, 'a'},
+		{"token", required_argument, NULL, 't'},  {"scope", required_argument, NULL, 'S'},
+		{"days", required_argument, NULL, 'd'},	  {NULL, 0, NULL, 0},
 	};
 	int c;
 
-	*a = (struct arguments){.state = "/var/lib/mprofd", .run = "/run/mprofd", .exit_code = -1};
+	*a = (struct arguments){.run = "/run/mprofd", .exit_code = -1};
 	while (a->exit_code < 0 && (c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		take_option(a, c);
-	if (a->exit_code < 0 && (!option_directory("mprofd-http", "--state", a->state) ||
+	if (a->exit_code < 0 && a->routes) {
+		routes_print(a->fleet ? hub_table() : &api_routes, stdout);
+		a->exit_code = 0;
+	}
+	if (a->exit_code < 0 && ((a->state && !option_directory("mprofd-http", "--state", a->state)) ||
 				 !option_directory("mprofd-http", "--run", a->run)))
 		a->exit_code = 2;
 	a->token.words = (const char *const *)argv + optind;
@@ -237,35 +257,21 @@ static int loop_new(sd_event **event)
 	return rc < 0 ? rc : 0;
 }
 
-static int serve(struct arguments *a, const struct config *c, char *sentence, size_t size)
+static struct http_options http_options_of(const struct config *c)
 {
-	CLEANUP(sd_event_unrefp) sd_event *event = NULL;
-	CLEANUP(access_freep) struct access *access = NULL;
-	CLEANUP(server_freep) struct server *s = NULL;
-	struct server_options options = {.state = a->state,
-					 .run = a->run,
-					 .http = {.connections = c->connections,
-						  .peer_connections = c->peer_connections,
-						  .header_timeout_ns = c->header_timeout_ns,
-						  .body_timeout_ns = c->body_timeout_ns,
-						  .idle_timeout_ns = c->idle_timeout_ns},
-					 .sink = c->sink_listen && c->sink_listen[0]};
-	int rc = access_new(&access, c, a->remote, sentence, size);
+	return (struct http_options){.connections = c->connections,
+				     .peer_connections = c->peer_connections,
+				     .header_timeout_ns = c->header_timeout_ns,
+				     .body_timeout_ns = c->body_timeout_ns,
+				     .idle_timeout_ns = c->idle_timeout_ns};
+}
 
-	if (rc < 0)
-		return rc;
-	options.access = access;
-	rc = loop_new(&event);
-	if (rc == 0)
-		rc = sd_event_add_signal(event, NULL, SIGHUP, on_reload, access) < 0 ? -ENOMEM : 0;
-	if (rc == 0)
-		rc = server_new(&s, event, &options);
-	if (rc < 0) {
-		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
-		return rc;
-	}
-	rc = a->stdio ? serve_stdio(server_http(s), a, sentence, size)
-		      : listen_all(server_http(s), a, c, sentence, size);
+/* Listen on H, and run the loop until it ends. */
+static int run_loop(sd_event *event, struct http *h, struct arguments *a, const struct config *c, char *sentence,
+		    size_t size)
+{
+	int rc = a->stdio ? serve_stdio(h, a, sentence, size) : listen_all(h, a, c, sentence, size);
+
 	if (rc < 0)
 		return rc;
 	sd_notify(0, "READY=1");
@@ -274,6 +280,92 @@ static int serve(struct arguments *a, const struct config *c, char *sentence, si
 	if (rc < 0)
 		snprintf(sentence, size, "the event loop failed: %s", strerror(-rc));
 	return rc;
+}
+
+/* Serve as a host. */
+static int serve_host(sd_event *event, struct access *access, struct arguments *a, const struct config *c,
+		      char *sentence, size_t size)
+{
+	CLEANUP(server_freep) struct server *s = NULL;
+	struct server_options options = {.state = a->state ? a->state : "/var/lib/mprofd",
+					 .run = a->run,
+					 .access = access,
+					 .http = http_options_of(c),
+					 .sink = c->sink_listen && c->sink_listen[0]};
+	int rc = server_new(&s, event, &options);
+
+	if (rc < 0) {
+		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
+		return rc;
+	}
+	return run_loop(event, server_http(s), a, c, sentence, size);
+}
+
+#if FLEET
+/* Return the directory for copies: what systemd made for the unit comes first. */
+static const char *copies_directory(const struct arguments *a)
+{
+	const char *cache = getenv("CACHE_DIRECTORY");
+
+	if (a->state)
+		return a->state;
+	return cache && *cache ? cache : "/var/cache/mprofd-hub";
+}
+
+/* Serve as the hub whose database is CONNECTION. */
+static int serve_hub(sd_event *event, struct access *access, const char *connection, struct arguments *a,
+		     const struct config *c, char *sentence, size_t size)
+{
+	CLEANUP(hub_server_freep) struct hub_server *s = NULL;
+	struct hub_server_options options = {.connection = connection,
+					     .copies = copies_directory(a),
+					     .copies_bytes = c->http_copies_bytes,
+					     .access = access,
+					     .http = http_options_of(c)};
+	char why[256];
+	int rc;
+
+	if (!postgres_connection_ok(connection, why, sizeof(why))) {
+		snprintf(sentence, size, "\"%s\" is no connection string of libpq: %s", connection, why);
+		return -EINVAL;
+	}
+	rc = hub_server_new(&s, event, &options, sentence, size);
+	if (rc < 0 && !sentence[0])
+		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
+	return rc < 0 ? rc : run_loop(event, hub_server_http(s), a, c, sentence, size);
+}
+#else
+static int serve_hub(sd_event *event, struct access *access, const char *connection, struct arguments *a,
+		     const struct config *c, char *sentence, size_t size)
+{
+	(void)event;
+	(void)access;
+	(void)connection;
+	(void)a;
+	(void)c;
+	snprintf(sentence, size, "this mprofd-http was built without libpq, so it cannot serve a fleet");
+	return -EOPNOTSUPP;
+}
+#endif
+
+static int serve(struct arguments *a, const struct config *c, char *sentence, size_t size)
+{
+	CLEANUP(sd_event_unrefp) sd_event *event = NULL;
+	CLEANUP(access_freep) struct access *access = NULL;
+	const char *fleet = a->fleet ? a->fleet : c->http_fleet;
+	int rc = access_new(&access, c, a->remote, sentence, size);
+
+	if (rc < 0)
+		return rc;
+	rc = loop_new(&event);
+	if (rc == 0)
+		rc = sd_event_add_signal(event, NULL, SIGHUP, on_reload, access) < 0 ? -ENOMEM : 0;
+	if (rc < 0) {
+		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
+		return rc;
+	}
+	return *fleet ? serve_hub(event, access, fleet, a, c, sentence, size)
+		      : serve_host(event, access, a, c, sentence, size);
 }
 
 int main(int argc, char **argv)

@@ -132,7 +132,8 @@ static int add_members(json_t *answer, const json_t *stored)
 static int add_memtrace(struct exchange *x, json_t *answer, uint64_t when)
 {
 	int64_t id, run = json_integer_value(json_object_get(answer, "run"));
-	int rc = memtraces_at(exchange_memtraces(x), run, when, MEMTRACE_GRACE, &id);
+	struct memtraces_reader *r = exchange_memtraces(x);
+	int rc = r ? memtraces_at(r, run, when, MEMTRACE_GRACE, &id) : ARCHIVE_E_ABSENT;
 
 	return json_object_set_new(answer, "memtrace", rc == 0 ? json_integer(id) : json_null());
 }
@@ -165,31 +166,46 @@ static int read_all(struct reader *r, int64_t id, json_t *answer, struct stored 
 	return rc;
 }
 
-enum outcome get_capture_context(struct exchange *x)
+/* The request was answered with an error: return no context. */
+static json_t *refuse(enum outcome outcome)
+{
+	(void)outcome;
+	return NULL;
+}
+
+json_t *capture_context(struct exchange *x, int64_t id)
 {
 	CLEANUP(json_unrefp) json_t *answer = json_object(), *context = NULL;
 	CLEANUP(stored_deinit) struct stored stored = {0};
 	json_error_t error;
 	const char *bad = NULL;
 	uint64_t when = 0;
-	int64_t id;
 	int rc;
 
-	if (!resource_capture_id(x, &id))
-		return OUTCOME_DONE;
 	rc = answer ? read_all(exchange_reader(x), id, answer, &stored, &when) : -ENOMEM;
 	if (rc != 0)
-		return exchange_reader_problem(x, rc, ABSENT);
+		return refuse(exchange_reader_problem(x, rc, ABSENT));
 	if (stored.too_long)
-		return damaged(x, id, "too long");
+		return refuse(damaged(x, id, "too long"));
 	if (stored.text) {
 		context = json_loadb(stored.text, stored.bytes, JSON_REJECT_DUPLICATES, &error);
 		bad = !context ? "not JSON" : json_is_object(context) ? damaged_member(context) : "not an object";
 	}
 	if (bad)
-		return damaged(x, id, bad);
+		return refuse(damaged(x, id, bad));
 	rc = add_members(answer, context);
 	if (rc == 0)
 		rc = add_memtrace(x, answer, when);
-	return rc == 0 ? exchange_json(x, MHD_HTTP_OK, json_incref(answer)) : exchange_reader_problem(x, rc, "");
+	return rc == 0 ? TAKE_PTR(answer) : refuse(exchange_reader_problem(x, rc, ""));
+}
+
+enum outcome get_capture_context(struct exchange *x)
+{
+	json_t *answer;
+	int64_t id;
+
+	if (!resource_capture_id(x, &id))
+		return OUTCOME_DONE;
+	answer = capture_context(x, id);
+	return answer ? exchange_json(x, MHD_HTTP_OK, answer) : OUTCOME_DONE;
 }

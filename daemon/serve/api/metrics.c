@@ -12,6 +12,7 @@
 #include "embedded.h"
 #include "http.h"
 #include "json.h"
+#include "metrics.h"
 #include "notice.h"
 #include "routes.h"
 
@@ -81,7 +82,7 @@ enum outcome get_ready(struct exchange *x)
 	return status_ok(x);
 }
 
-static void put(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
+void metrics_put(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
 {
 	fprintf(out, "# TYPE %s %s\n# HELP %s %s\n%s%s %" PRIu64 "\n", name, type, name, help, name,
 		strcmp(type, "counter") == 0 ? "_total" : "", value);
@@ -89,18 +90,20 @@ static void put(FILE *out, const char *name, const char *type, const char *help,
 
 static void put_archive(FILE *out, const struct reader_totals *t)
 {
-	put(out, "mprofd_archive_runs", "gauge", "Runs in the archive.", t->runs);
-	put(out, "mprofd_archive_runs_running", "gauge", "Runs that have not ended.", t->running);
-	put(out, "mprofd_archive_captures", "gauge", "Captures in the archive.", t->captures);
-	put(out, "mprofd_archive_packets", "gauge", "Complete packets ever archived of the runs in the archive.",
-	    t->packets);
-	put(out, "mprofd_archive_content_bytes", "gauge", "Content bytes of these packets.", t->bytes);
-	put(out, "mprofd_archive_lost_packets", "gauge", "Packets that gaps declare as lost.", t->lost_packets);
-	put(out, "mprofd_archive_skipped_packets", "gauge", "Packets that a policy skipped.", t->skipped_packets);
-	put(out, "mprofd_archive_damaged_packets", "gauge", "Packets with bytes that were damaged on the disk.",
-	    t->damaged_packets);
-	put(out, "mprofd_archive_unchecked", "gauge", "1 while rows without checksums may exist.", t->unchecked);
-	put(out, "mprofd_archive_file_bytes", "gauge", "Size of the archive's file.", t->file_bytes);
+	metrics_put(out, "mprofd_archive_runs", "gauge", "Runs in the archive.", t->runs);
+	metrics_put(out, "mprofd_archive_runs_running", "gauge", "Runs that have not ended.", t->running);
+	metrics_put(out, "mprofd_archive_captures", "gauge", "Captures in the archive.", t->captures);
+	metrics_put(out, "mprofd_archive_packets", "gauge",
+		    "Complete packets ever archived of the runs in the archive.", t->packets);
+	metrics_put(out, "mprofd_archive_content_bytes", "gauge", "Content bytes of these packets.", t->bytes);
+	metrics_put(out, "mprofd_archive_lost_packets", "gauge", "Packets that gaps declare as lost.", t->lost_packets);
+	metrics_put(out, "mprofd_archive_skipped_packets", "gauge", "Packets that a policy skipped.",
+		    t->skipped_packets);
+	metrics_put(out, "mprofd_archive_damaged_packets", "gauge", "Packets with bytes that were damaged on the disk.",
+		    t->damaged_packets);
+	metrics_put(out, "mprofd_archive_unchecked", "gauge", "1 while rows without checksums may exist.",
+		    t->unchecked);
+	metrics_put(out, "mprofd_archive_file_bytes", "gauge", "Size of the archive's file.", t->file_bytes);
 }
 
 static void put_memtraces(FILE *out, struct memtraces_reader *r)
@@ -109,46 +112,56 @@ static void put_memtraces(FILE *out, struct memtraces_reader *r)
 
 	if (memtraces_totals(r, &t) != 0)
 		return;
-	put(out, "mprofd_memtraces", "gauge", "Memory profiles in the archive.", t.recordings);
-	put(out, "mprofd_memtraces_recording", "gauge", "Memory profiles that are being recorded.", t.recording);
-	put(out, "mprofd_memtraces_bytes", "gauge", "Bytes of the packets of memory profiles.", t.bytes);
-	put(out, "mprofd_memtraces_damaged_bytes", "gauge", "Bytes of memory profiles lost to damage on the disk.",
-	    t.damaged);
-	put(out, "mprofd_memtraces_unchecked", "gauge", "1 while rows without checksums may exist.", t.unchecked);
+	metrics_put(out, "mprofd_memtraces", "gauge", "Memory profiles in the archive.", t.recordings);
+	metrics_put(out, "mprofd_memtraces_recording", "gauge", "Memory profiles that are being recorded.",
+		    t.recording);
+	metrics_put(out, "mprofd_memtraces_bytes", "gauge", "Bytes of the packets of memory profiles.", t.bytes);
+	metrics_put(out, "mprofd_memtraces_damaged_bytes", "gauge",
+		    "Bytes of memory profiles lost to damage on the disk.", t.damaged);
+	metrics_put(out, "mprofd_memtraces_unchecked", "gauge", "1 while rows without checksums may exist.",
+		    t.unchecked);
 }
 
-static void put_own(FILE *out, const struct http_counts *c, const struct services *s)
+void metrics_put_http(FILE *out, const struct http_counts *c, const struct services *s)
 {
-	put(out, "mprofd_http_requests", "counter", "Requests.", c->requests);
-	put(out, "mprofd_http_requests_in_progress", "gauge", "Requests that are being answered.", c->open);
-	put(out, "mprofd_http_refused", "counter", "Requests answered with a client error (4xx).", c->client_errors);
-	put(out, "mprofd_http_failed", "counter", "Requests answered with a server error (5xx).", c->server_errors);
-	put(out, "mprofd_http_unauthorised", "counter", "Requests without credentials, or with wrong ones.",
-	    c->unauthorised);
-	put(out, "mprofd_http_handshakes_refused", "counter",
-	    "Connections for HTTPS that were closed, since one peer began too many.", c->handshakes_refused);
-	put(out, "mprofd_http_statements", "counter", "SQL statements run on both archives.",
-	    reader_begun(s->reader) + memtraces_begun(s->memtraces));
+	metrics_put(out, "mprofd_http_requests", "counter", "Requests.", c->requests);
+	metrics_put(out, "mprofd_http_requests_in_progress", "gauge", "Requests that are being answered.", c->open);
+	metrics_put(out, "mprofd_http_refused", "counter", "Requests answered with a client error (4xx).",
+		    c->client_errors);
+	metrics_put(out, "mprofd_http_failed", "counter", "Requests answered with a server error (5xx).",
+		    c->server_errors);
+	metrics_put(out, "mprofd_http_unauthorised", "counter", "Requests without credentials, or with wrong ones.",
+		    c->unauthorised);
+	metrics_put(out, "mprofd_http_handshakes_refused", "counter",
+		    "Connections for HTTPS that were closed, since one peer began too many.", c->handshakes_refused);
 	if (access_tls(s->access))
-		put(out, "mprofd_http_certificate_expires_seconds", "gauge",
-		    "When the server's certificate expires, in seconds since 1970.",
-		    tls_expires(access_tls(s->access)));
-	put(out, "mprofd_http_connections", "gauge", "Open connections.", c->clients);
-	put(out, "mprofd_http_connections_refused", "counter",
-	    "Connections answered 503, since one peer had too many requests in progress.", c->clients_refused);
-	put(out, "mprofd_http_connections_evicted", "counter",
-	    "Connections that waited longest for a request header, closed for another connection.", c->clients_evicted);
-	put(out, "mprofd_http_connections_timed_out", "counter",
-	    "Connections closed since a header or a body did not come in time, or an answer was not taken.",
-	    c->clients_timed_out);
-	put(out, "mprofd_http_live", "gauge", "Live bodies that are being sent.", c->live);
-	put(out, "mprofd_http_events", "gauge", "Streams of events that are being sent.", c->events);
-	put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", s->commits);
-	put(out, "mprofd_http_collector_connected", "gauge", "Whether the collector's control socket is open.",
-	    notice_connected(s->collector));
-	put(out, "mprofd_http_sink_configured", "gauge", "Whether the configuration has a sink.", s->sink_wanted);
-	put(out, "mprofd_http_sink_connected", "gauge", "Whether the sink's control socket is open.",
-	    notice_connected(s->sink));
+		metrics_put(out, "mprofd_http_certificate_expires_seconds", "gauge",
+			    "When the server's certificate expires, in seconds since 1970.",
+			    tls_expires(access_tls(s->access)));
+	metrics_put(out, "mprofd_http_connections", "gauge", "Open connections.", c->clients);
+	metrics_put(out, "mprofd_http_connections_refused", "counter",
+		    "Connections answered 503, since one peer had too many requests in progress.", c->clients_refused);
+	metrics_put(out, "mprofd_http_connections_evicted", "counter",
+		    "Connections that waited longest for a request header, closed for another connection.",
+		    c->clients_evicted);
+	metrics_put(out, "mprofd_http_connections_timed_out", "counter",
+		    "Connections closed since a header or a body did not come in time, or an answer was not taken.",
+		    c->clients_timed_out);
+	metrics_put(out, "mprofd_http_live", "gauge", "Live bodies that are being sent.", c->live);
+	metrics_put(out, "mprofd_http_events", "gauge", "Streams of events that are being sent.", c->events);
+}
+
+static void put_own(FILE *out, const struct services *s)
+{
+	metrics_put(out, "mprofd_http_statements", "counter", "SQL statements run on both archives.",
+		    reader_begun(s->reader) + memtraces_begun(s->memtraces));
+	metrics_put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", s->commits);
+	metrics_put(out, "mprofd_http_collector_connected", "gauge", "Whether the collector's control socket is open.",
+		    notice_connected(s->collector));
+	metrics_put(out, "mprofd_http_sink_configured", "gauge", "Whether the configuration has a sink.",
+		    s->sink_wanted);
+	metrics_put(out, "mprofd_http_sink_connected", "gauge", "Whether the sink's control socket is open.",
+		    notice_connected(s->sink));
 	fprintf(out,
 		"# TYPE mprofd_http_read_seconds_max gauge\n"
 		"# HELP mprofd_http_read_seconds_max The longest read transaction of the archive so far.\n"
@@ -203,7 +216,7 @@ static void put_classic(FILE *out, const char *text)
 }
 
 /* Answer with TEXT, which is OpenMetrics, in the format that the client wants. */
-static enum outcome respond_metrics(struct exchange *x, const char *text)
+enum outcome metrics_respond(struct exchange *x, const char *text)
 {
 	bool open = request_accepts_version(exchange_header(x, MHD_HTTP_HEADER_ACCEPT), "application/openmetrics-text",
 					    "1.0.0");
@@ -249,9 +262,10 @@ enum outcome get_metrics(struct exchange *x)
 	out = open_memstream(&text, &bytes);
 	if (!out)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	put_own(out, &counts, exchange_services(x));
+	metrics_put_http(out, &counts, exchange_services(x));
+	put_own(out, exchange_services(x));
 	rc = reader_totals(exchange_reader(x), &totals);
-	put(out, "mprofd_archive_readable", "gauge", "Whether the archive can be read.", rc == 0);
+	metrics_put(out, "mprofd_archive_readable", "gauge", "Whether the archive can be read.", rc == 0);
 	if (rc == 0)
 		put_archive(out, &totals);
 	put_memtraces(out, exchange_memtraces(x));
@@ -262,5 +276,5 @@ enum outcome get_metrics(struct exchange *x)
 	fputs("# EOF\n", out);
 	if (fclose(out) != 0)
 		return exchange_reader_problem(x, -ENOMEM, "");
-	return respond_metrics(x, text);
+	return metrics_respond(x, text);
 }

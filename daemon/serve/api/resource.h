@@ -51,6 +51,11 @@ bool resource_capture(struct exchange *x, struct resource *res);
 bool resource_capture_id(struct exchange *x, int64_t *id);
 /* Parse {id} of the path into *ID. Return false, and set *ID to 0, if it is no number from 1 on; do not answer. */
 bool resource_id(const struct exchange *x, int64_t *id);
+/*
+ * Return the context of capture ID as the API shows it, which the caller owns; NULL: the request was
+ * answered with an error.
+ */
+json_t *capture_context(struct exchange *x, int64_t id);
 /* Return whether all packets of the capture are archived. Return true if the resource is a run. */
 bool resource_complete(const struct resource *res);
 /*

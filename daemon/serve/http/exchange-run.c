@@ -15,7 +15,7 @@ const struct services *exchange_services(const struct exchange *x)
 
 struct reader *exchange_reader(const struct exchange *x)
 {
-	return x->http->services->reader;
+	return x->reader ? x->reader : x->http->services->reader;
 }
 
 struct memtraces_reader *exchange_memtraces(const struct exchange *x)
@@ -81,6 +81,8 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 		*x->back = NULL;
 	if (x->work)
 		x->work_free(x->work);
+	if (x->copy)
+		x->copy_free(x->copy);
 	sd_event_source_disable_unref(x->answer_timer);
 	sd_event_source_disable_unref(x->hold_timer);
 	closep(&x->hold);
@@ -177,6 +179,8 @@ static bool route(struct exchange *x, const char *method)
 		exchange_not_allowed(x, allow);
 		return false;
 	}
+	if (route_is_elsewhere(x->route, x->method))
+		return exchange_authorise(x);
 	foreign = route_unknown_query(x->route, &x->request);
 	if (foreign)
 		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter %.100s is unknown, or given twice.",
@@ -198,7 +202,7 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 	if (x->route || route(x, method)) {
 		if (!exchange_newest(x))
 			return MHD_YES;
-		rc = reader_ready(exchange_reader(x));
+		rc = exchange_reader(x) ? reader_ready(exchange_reader(x)) : 0;
 		/*
 		 * Opens the archive again if it was replaced; errors are returned by the handler's
 		 * own reads.

@@ -78,6 +78,13 @@ struct exchange {
 	 */
 	enum scope scope;
 	bool sees;
+	/*
+	 * The reader of the copy of a capture with which the handler works, on a hub; NULL: the
+	 * server's. COPY_FREE releases COPY, which has it, when the exchange ends.
+	 */
+	struct reader *reader;
+	void *copy;
+	void (*copy_free)(void *copy);
 	const char *parameter; /* {domain}, {id} or {file} of the path; NULL = none */
 	enum method method;
 	bool begun, answered;

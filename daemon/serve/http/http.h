@@ -13,6 +13,7 @@ struct http_options {
 	/* Connections of a listener, at most: of all peers, and of one peer (peer.h). */
 	unsigned connections, peer_connections;
 	uint64_t header_timeout_ns, body_timeout_ns, idle_timeout_ns;
+	bool hub; /* the server of a fleet's database: it has no archive of its own */
 };
 
 struct http;

@@ -72,17 +72,36 @@ void route_allow(const struct route *route, char *text)
 	}
 }
 
+enum outcome served_by_hub(struct exchange *x)
+{
+	return exchange_problem(x, MHD_HTTP_CONFLICT,
+				"This server is a host's: ask the hub of the fleet (mprofd-http --fleet).");
+}
+
+enum outcome served_by_host(struct exchange *x)
+{
+	return exchange_problem(
+		x, MHD_HTTP_CONFLICT,
+		"This server is a hub, which keeps what hosts sent: ask mprofd-http on the host itself.");
+}
+
+bool route_is_elsewhere(const struct route *route, enum method method)
+{
+	return route->handlers[method] == served_by_hub || route->handlers[method] == served_by_host;
+}
+
 void routes_print(const struct routes *routes, FILE *out)
 {
 	static const char *const rights[] = {
 		[RIGHT_NONE] = "none",	     [RIGHT_ANY] = "any",     [RIGHT_READ] = "read",
 		[RIGHT_CONTEXT] = "context", [RIGHT_WRITE] = "write", [RIGHT_METRICS] = "metrics",
-		[RIGHT_TOKENS] = "tokens",
+		[RIGHT_TOKENS] = "tokens",   [RIGHT_ALL] = "all",
 	};
 
 	for (size_t i = 0; i < routes->n; i++)
 		for (size_t m = 0; m < METHODS; m++)
 			if (routes->list[i].handlers[m])
-				fprintf(out, "%s %s %s\n", methods[m], routes->list[i].path,
-					rights[routes->list[i].rights[m]]);
+				fprintf(out, "%s %s %s %s\n", methods[m], routes->list[i].path,
+					rights[routes->list[i].rights[m]],
+					route_is_elsewhere(&routes->list[i], m) ? "elsewhere" : "here");
 }

@@ -19,10 +19,10 @@ enum route_state { AS_IT_IS, NEWEST };
 
 /*
  * The right that a request needs (x-scope in the OpenAPI document): nothing, any credentials, a scope for the
- * guest that it names, the metrics, or the right to make tokens. A list needs RIGHT_ANY and shows the
- * guests that may be read.
+ * guest that it names, the metrics, the right to make tokens, or to read all guests. A list needs RIGHT_ANY and
+ * shows the guests that may be read.
  */
-enum right { RIGHT_NONE, RIGHT_ANY, RIGHT_READ, RIGHT_CONTEXT, RIGHT_WRITE, RIGHT_METRICS, RIGHT_TOKENS };
+enum right { RIGHT_NONE, RIGHT_ANY, RIGHT_READ, RIGHT_CONTEXT, RIGHT_WRITE, RIGHT_METRICS, RIGHT_TOKENS, RIGHT_ALL };
 
 /* Return whether the guest that X names exists in the readers' view: 0, or what the reader returns. */
 typedef int route_finds(struct exchange *x);
@@ -43,6 +43,14 @@ struct routes {
 	size_t n;
 };
 
+/*
+ * Handlers of what another kind of server serves (x-served-by in the OpenAPI document): a host's table has
+ * served_by_hub for the routes of hubs, and a hub's table served_by_host. They answer 409.
+ */
+handler served_by_hub, served_by_host;
+/* Return whether METHOD of ROUTE has one of these two handlers. */
+bool route_is_elsewhere(const struct route *route, enum method method);
+
 /* Return the route that the segments of R match, or NULL. *PARAMETER points into R. */
 const struct route *route_find(const struct routes *routes, const struct request *r, const char **parameter);
 /*
@@ -53,8 +61,8 @@ const char *route_unknown_query(const struct route *route, const struct request 
 /* Write the methods of ROUTE, as in an Allow header, to TEXT (64 bytes). */
 void route_allow(const struct route *route, char *text);
 /*
- * Write a line "GET /path right" for each method of each route. A test compares these lines with
- * the OpenAPI document.
+ * Write a line "GET /path right here" for each method of each route; "elsewhere" instead of "here" if
+ * another kind of server serves it. A test compares these lines with the OpenAPI document.
  */
 void routes_print(const struct routes *routes, FILE *out);
 

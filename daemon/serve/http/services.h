@@ -10,6 +10,7 @@
 
 struct access;
 struct decode_thread;
+struct fleet;
 struct freshness;
 struct live_steps;
 struct memtraces_reader;
@@ -30,6 +31,7 @@ struct services {
 	struct freshness *freshness; /* of the collector's archive */
 	bool sink_wanted;	     /* the configuration has a section [sink] */
 	struct watch *watch;
+	struct fleet *fleet;	   /* of a hub, whose reader, daemons and watch are NULL; else NULL */
 	uint64_t commits;	   /* number of the collector's notices of commits */
 	char source_sentence[512]; /* the collector's sentence on why guests may not be found; "" = no problem */
 };

@@ -1681,14 +1681,23 @@ class Service(Case):
 
         document = yaml.safe_load(open(OPENAPI))
         self.assertEqual(document["openapi"], "3.1.0")
-        said = {f"{m.upper()} {p} {op['x-scope']}" for p, item in document["paths"].items() for m, op in item.items() if m != "parameters"}
+        said = {
+            f"{m.upper()} {p} {op['x-scope']} {'elsewhere' if op['x-served-by'] == 'hub' else 'here'}"
+            for p, item in document["paths"].items()
+            for m, op in item.items()
+            if m != "parameters"
+        }
         served = set(subprocess.run([HTTP, "--routes"], stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")) - {""}
         self.assertEqual(said, served)
         # the server takes every query parameter of the document, and no other
         names = document["components"]["parameters"]
         for path, item in document["paths"].items():
             real = path.replace("{domain}", "nobody").replace("{id}", "1")
-            takes = {names[p["$ref"].rsplit("/", 1)[1]]["name"] for p in item.get("get", {}).get("parameters", [])}
+            if item.get("get", {}).get("x-served-by") == "hub":
+                self.assertEqual(self.server.get(f"{real}?any=1").status, 409)
+                continue
+            takes = [names[p["$ref"].rsplit("/", 1)[1]] for p in item.get("get", {}).get("parameters", [])]
+            takes = {n["name"] for n in takes if n.get("x-served-by") != "hub"}
             for name in {n["name"] for n in names.values() if n["in"] == "query"} if "get" in item else ():
                 refused = b"is unknown, or given twice" in self.server.get(f"{real}?{name}=1").body
                 self.assertEqual(refused, name not in takes, (path, name))

@@ -1,0 +1,237 @@
+"""A capture of the hub, copied into an archive, is the host's own: copies.py BUILD-DIRECTORY [TEST…]"""
+
+import contextlib
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
+
+import daemons
+import forward
+import sender
+from daemons import Ring
+
+LOST, ABSENT, REFUSED, DISK = 1, 2, 3, 4  # enum copy_condition
+AT = 1_780_000_000_000_000_000
+
+
+def setUpModule():
+    forward.setUpModule()
+
+
+class Copy(daemons.Daemons):
+    """A server on the copy of a capture."""
+
+    def __init__(self, host, capture):
+        os.makedirs(f"copy{capture}")
+        with contextlib.chdir(f"copy{capture}"):
+            super().__init__()
+        month, archive = host.hub(f"SELECT month, archive FROM fleet_store.capture WHERE host = $HOST AND capture = {capture}")[0]
+        self.code, self.sentence = copy(host.name, month, archive, capture, self.state)
+
+    def start(self):
+        self.start_server()
+
+
+def copy(host, month, archive, capture, state, most=1 << 30, makes=True):
+    """Return the exit code of the copy, and its sentence."""
+    if makes:
+        os.makedirs(state, exist_ok=True)
+    arguments = [forward.FLEET.connection("reader"), host, month, archive, str(capture), state, str(most)]
+    done = subprocess.run([os.path.join(daemons.BUILD, "tests/fleet/fleet-copy"), *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout.strip()
+
+
+class Honest(forward.Case):
+    def compare(self, host, capture):
+        """Everything that a server says of the capture and its copy is equal."""
+        base = f"/v1/captures/{capture}"
+        with Copy(host, capture) as copied:
+            self.assertEqual((copied.code, copied.sentence), (0, ""))
+            copied.start()
+            own, other = host.json(base), copied.json(base)
+            self.assertEqual(own, other | {"pinned": own["pinned"], "note": own["note"]})
+            context = host.json(f"{base}/context")
+            self.assertEqual(context, copied.json(f"{base}/context"))
+            for stream in own["streams"]:
+                query = f"?stream={stream['stream']}"
+                self.assertEqual(host.get(f"{base}/trace{query}"), copied.get(f"{base}/trace{query}"))
+                self.assertEqual(listing(host, base + "/packets" + query), listing(copied, base + "/packets" + query))
+            self.assertEqual(host.ask(f"{base}/ctf.tar")[0], copied.ask(f"{base}/ctf.tar")[0])
+
+    def test_parts(self):
+        """A capture in the middle of a packet, and the end of a guest with a tail, large packets and gaps."""
+        host = self.host()
+        with Ring("rings/web.ctf", size=8 << 20) as ring:
+            host.wait(lambda: host.domain("web"))
+            ring.add_packet()
+            ring.add(5)
+            host.wait_archived(ring, "web", ring.n - 20)
+            first = host.capture("web")
+            for _ in range(3):
+                ring.add_packet()
+            ring.add(20)
+            host.wait_archived(ring, "web", ring.n - 40)
+        os.unlink("rings/web.ctf")
+        host.wait_ended("web")
+        last = host.captures("web")[0]["id"]
+        host.wait_sent()
+        for capture in (first, last):
+            self.compare(host, capture)
+
+    def test_lapped(self):
+        """A guest that was too fast: its gaps are those of the host."""
+        host = self.host()
+        writer = self.writer_seen(host, "web", "--size 65536 --rate 20000000 --seconds 2")
+        host.wait(lambda: writer.poll() is not None)
+        os.unlink("rings/web.ctf")
+        host.wait_ended("web")
+        host.wait_sent()
+        self.compare(host, host.captures("web")[0]["id"])
+
+
+def listing(server, path):
+    """Return the packets and gaps of all pages, without what a copy does not know: when a gap was found."""
+    packets, gaps, cursor = [], [], ""
+    while True:
+        page = server.json(f"{path}&limit=1000{cursor}")
+        packets += page["packets"]
+        gaps += [{k: v for k, v in gap.items() if k not in ("real", "mono", "time")} for gap in page["gaps"]]
+        if not page["next"]:
+            return packets, gaps
+        cursor = f"&cursor={page['next']}"
+
+
+class Hostile(daemons.Case):
+    """Rows that no honest host sends are refused with a sentence; nothing crashes."""
+
+    STREAM = {"id": 1, "number": 0, "ring_bytes": 65536, "ring_packets": 4, "flags": 0, "tail_bytes": 0}
+    STREAM |= {"first_sequence": "7", "last_sequence": "8", "last_offset": 40}
+    GAP = {"stream": 1, "kind": "lost", "reason": "lapped", "after_sequence": "7", "after_offset": 40, "next_sequence": "8", "packets": 1}
+
+    def setUp(self):
+        super().setUp()
+        if "liar" not in forward.FLEET.hub.sql("SELECT host FROM fleet_store.host").split():
+            forward.FLEET.host_add("liar", 0)
+        self.liar = sender.Host(forward.FLEET.connection("liar"))
+        self.addCleanup(self.liar.close)
+        self.liar.hello()
+
+    def copied(self, capture, most=1 << 20):
+        state = tempfile.mkdtemp(dir=os.getcwd())
+        return copy("liar", str(sender.month_of(AT)), str(sender.ARCHIVE), capture, state, most)
+
+    def send(self, pieces, **head):
+        """Send a capture and return the outcome of its copy."""
+        number = int(forward.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
+        self.liar.send(number, AT, pieces, **({"streams": [self.STREAM], "gaps": []} | head))
+        return self.copied(number)
+
+    def refused(self, words, pieces, **head):
+        code, sentence = self.send(pieces, **head)
+        self.assertEqual(code, REFUSED, sentence)
+        self.assertIn(words, sentence)
+
+    def test_honest(self):
+        """What the others change is accepted as it is."""
+        self.assertEqual(self.send([piece(bytes(10))]), (0, ""))
+        self.assertEqual(self.send([piece(bytes(10))], gaps=[self.GAP]), (0, ""))
+        self.assertEqual(self.send([piece(b"{}", part="context", stream=0, offset=0)]), (0, ""))
+
+    def test_absent(self):
+        code, sentence = self.copied(999_999)
+        self.assertEqual((code, sentence), (ABSENT, "there is no such capture"))
+
+    def test_no_disk(self):
+        number = int(forward.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
+        self.liar.send(number, AT, [piece(bytes(10))], streams=[self.STREAM], gaps=[])
+        code, sentence = copy("liar", str(sender.month_of(AT)), str(sender.ARCHIVE), number, "/proc/nowhere", makes=False)
+        self.assertEqual(code, DISK, sentence)
+
+    def test_heads(self):
+        """Heads that contradict themselves."""
+        for words, head in (
+            ("streams is no stream", {"streams": [7]}),
+            ("streams is no stream", {"streams": [self.STREAM, self.STREAM]}),
+            ("streams is no stream", {"streams": [self.STREAM | {"id": -1}]}),
+            ("streams is no stream", {"streams": [self.STREAM | {"number": 1 << 40}]}),
+            ("streams is no stream", {"streams": [self.STREAM | {"first_sequence": "9"}]}),
+            ("streams is no stream", {"streams": [self.STREAM | {"last_sequence": "x"}]}),
+            ("streams is no stream", {"streams": [self.STREAM | {"last_offset": 1 << 40}]}),
+            ("does not list stream 1", {"streams": []}),
+            ("does not list stream 1", {"streams": 5}),
+            ("gaps is no gap", {"gaps": [{}]}),
+            ("gaps is no gap", {"gaps": [self.GAP | {"packets": -1}]}),
+            ("gaps is no gap", {"gaps": [self.GAP | {"after_offset": "30"}]}),
+            ("its time and its run", {"run": 0}),
+            ("its time and its run", {"run": "1"}),
+        ):
+            self.refused(words, [piece(bytes(10))], **head)
+
+    def test_pieces(self):
+        """Pieces that lie, overlap, or leave a hole."""
+        end = struct.pack("<IQQ", 40, 1, 1)
+        bomb = subprocess.run(["zstd", "-q", "-c"], input=bytes(1 << 20), capture_output=True, check=True).stdout
+        lie = piece(bomb) | {"codec": 1}
+        for words, pieces in (
+            ("do not follow each other", [piece(bytes(10), offset=31)]),
+            ("do not follow each other", [piece(bytes(10)), piece(bytes(10), number=1, offset=50)]),
+            ("cannot be decoded", [lie | {"length": 10}]),
+            ("cannot be decoded", [piece(b"no frame") | {"codec": 1}]),
+            ("cannot be decoded", [piece(bytes(10)) | {"length": 11}]),
+            ("cannot be decoded", [piece(bytes(10)) | {"codec": 2}]),
+            ("out of range", [piece(bytes(10)) | {"flags": 8}]),
+            ("out of range", [piece(bytes(10), offset=(1 << 31) - 1)]),
+            ("out of range", [piece(bytes(10), ends=end[:19])]),
+            ("out of range", [piece(bytes(10), ends=struct.pack("<IQQ", 41, 1, 1))]),
+            ("out of range", [piece(bytes(10), ends=end + struct.pack("<IQQ", 39, 1, 1))]),
+            ("do not follow each other", [piece(b"{}", part="context", stream=0, offset=1)]),
+            ("has a byte 0", [piece(b"{\0}", part="context", stream=0, offset=0)]),
+            ("does not list stream 2", [piece(bytes(10), part="tail", stream=2)]),
+        ):
+            self.refused(words, pieces)
+
+    def test_too_large(self):
+        number = int(forward.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
+        self.liar.send(number, AT, [piece(bytes(100))], streams=[self.STREAM], gaps=[])
+        code, sentence = self.copied(number, most=99)
+        self.assertEqual((code, sentence), (REFUSED, "the capture is larger than this server copies"))
+
+    def test_checksum(self):
+        """A body that the database's disk has changed."""
+        self.assertEqual(self.send([piece(bytes(10))]), (0, ""))
+        number = int(forward.FLEET.hub.sql("SELECT count(*) FROM fleet_store.capture WHERE host = 'liar'"))
+        forward.FLEET.hub.sql(f"UPDATE fleet_store.capture_piece SET data = '\\x01' || substr(data, 2) WHERE host = 'liar' AND capture = {number}")
+        code, sentence = self.copied(number)
+        self.assertEqual((code, sentence), (REFUSED, "piece 0 of stream 1 does not have its checksum"))
+
+    def test_random(self):
+        """Random pieces: each is refused, or copied."""
+        draw = random.Random(7)
+        for _ in range(60):
+            pieces, taken = [], set()
+            for _ in range(draw.randrange(6)):
+                key = draw.choice(("trace", "tail")), draw.randrange(1, 3), draw.randrange(3)
+                if key in taken:
+                    continue
+                taken.add(key)
+                p = piece(draw.randbytes(draw.choice((0, 1, 10, 5000))), *key, sequence=draw.choice((0, 6, 7, 8, (1 << 63) - 1)))
+                p |= {"offset": draw.choice((0, 30, 40, 1 << 20)), "flags": draw.randrange(8), "first_timestamp": draw.getrandbits(63)}
+                pieces.append(p | {"packet_bytes": draw.choice((0, 30, 65536))})
+            streams = [self.STREAM, self.STREAM | {"id": 2, "number": 1, "last_sequence": str(draw.getrandbits(63) | 8)}]
+            gaps = [self.GAP | {"next_sequence": str(draw.getrandbits(draw.randrange(1, 64)))} for _ in range(draw.randrange(3))]
+            code, sentence = self.send(pieces, streams=streams, gaps=gaps)
+            self.assertIn(code, (0, REFUSED), sentence)
+
+
+def piece(data, part="trace", stream=1, number=0, **more):
+    return sender.piece(data, part, stream, number) | more
+
+
+if __name__ == "__main__":
+    daemons.main()
