@@ -11,6 +11,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 
+import psycopg2
+
 import daemons
 import forward
 import sender
@@ -22,6 +24,7 @@ AT = 1_780_000_000_000_000_000
 
 def setUpModule():
     forward.setUpModule()
+    forward.FLEET.person_add("reader", "fleet_read")
 
 
 class Copy(daemons.Daemons):
@@ -48,6 +51,8 @@ def copy(host, month, archive, capture, state, most=1 << 30, makes=True):
 
 
 class Honest(forward.Case):
+    maxDiff = None
+
     def compare(self, host, capture):
         """Everything that a server says of the capture and its copy is equal."""
         base = f"/v1/captures/{capture}"
@@ -67,14 +72,13 @@ class Honest(forward.Case):
     def test_parts(self):
         """A capture in the middle of a packet, and the end of a guest with a tail, large packets and gaps."""
         host = self.host()
-        with Ring("rings/web.ctf", size=8 << 20) as ring:
+        with Ring("rings/web.ctf", size=5 << 20) as ring:
             host.wait(lambda: host.domain("web"))
             ring.add_packet()
             ring.add(5)
             host.wait_archived(ring, "web", ring.n - 20)
             first = host.capture("web")
-            for _ in range(3):
-                ring.add_packet()
+            ring.add_packet()
             ring.add(20)
             host.wait_archived(ring, "web", ring.n - 40)
         os.unlink("rings/web.ctf")
@@ -96,11 +100,12 @@ class Honest(forward.Case):
 
 
 def listing(server, path):
-    """Return the packets and gaps of all pages, without what a copy does not know: when a gap was found."""
+    """Return the packets and gaps of all pages. Left out is what changes on the host when a packet grows behind the
+    capture's end, and when a gap was found, which the hub does not know."""
     packets, gaps, cursor = [], [], ""
     while True:
         page = server.json(f"{path}&limit=1000{cursor}")
-        packets += page["packets"]
+        packets += [{k: v for k, v in packet.items() if k not in ("copied", "complete")} for packet in page["packets"]]
         gaps += [{k: v for k, v in gap.items() if k not in ("real", "mono", "time")} for gap in page["gaps"]]
         if not page["next"]:
             return packets, gaps
@@ -133,8 +138,12 @@ class Hostile(daemons.Case):
         return self.copied(number)
 
     def refused(self, words, pieces, **head):
-        code, sentence = self.send(pieces, **head)
-        self.assertEqual(code, REFUSED, sentence)
+        try:
+            code, sentence = self.send(pieces, **head)
+        except psycopg2.DatabaseError as refusal:
+            self.assertIn("out of its range", str(refusal))  # the hub itself refused it
+            return
+        self.assertEqual(code, REFUSED, (words, sentence))
         self.assertIn(words, sentence)
 
     def test_honest(self):
@@ -180,7 +189,7 @@ class Hostile(daemons.Case):
         lie = piece(bomb) | {"codec": 1}
         for words, pieces in (
             ("do not follow each other", [piece(bytes(10), offset=31)]),
-            ("do not follow each other", [piece(bytes(10)), piece(bytes(10), number=1, offset=50)]),
+            ("do not follow each other", [piece(bytes(10), flags=0), piece(bytes(10), number=1, offset=50)]),
             ("cannot be decoded", [lie | {"length": 10}]),
             ("cannot be decoded", [piece(b"no frame") | {"codec": 1}]),
             ("cannot be decoded", [piece(bytes(10)) | {"length": 11}]),
@@ -215,7 +224,7 @@ class Hostile(daemons.Case):
         draw = random.Random(7)
         for _ in range(60):
             pieces, taken = [], set()
-            for _ in range(draw.randrange(6)):
+            for _ in range(draw.randrange(1, 6)):
                 key = draw.choice(("trace", "tail")), draw.randrange(1, 3), draw.randrange(3)
                 if key in taken:
                     continue
