@@ -56,10 +56,11 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 /* ---- exchange-rights.c ---- */
 
 /*
- * Find out who has sent X, whose route is known, and whether that may do what X asks for. Return
- * false if not; the request is then answered.
+ * Find out who has sent X, whose route is known, and whether that may do what X asks for. Set
+ * X->authorised if so. Return OUTCOME_ACCESS: it is not known yet; else the request is answered unless
+ * X is authorised.
  */
-bool exchange_authorise(struct exchange *x);
+enum outcome exchange_authorise(struct exchange *x);
 /* Let the readers show what X may see, until exchange_look_away(). */
 void exchange_look(struct exchange *x);
 void exchange_look_away(struct exchange *x);
