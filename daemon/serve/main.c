@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "config.h"
+#include "fleet-registry.h"
 #include "log.h"
 #include "options.h"
 #include "routes.h"
@@ -23,8 +24,8 @@
 #define USAGE                                                                                                      \
 	"usage: mprofd-http [--state DIR] [--run DIR] [--config FILE] [--listen unix:PATH|[https:]HOST:PORT]...\n" \
 	"       mprofd-http --stdio --as NAME [--state DIR] [--run DIR] [--config FILE]\n"                         \
-	"       mprofd-http --token new NAME [--scope SCOPES]... [--days N] [--config FILE]\n"                     \
-	"       mprofd-http --token list|revoke ID [--config FILE]\n"                                              \
+	"       mprofd-http [--fleet CONNECTION] --token new NAME [--scope SCOPES]... [--days N] [--config FILE]\n" \
+	"       mprofd-http [--fleet CONNECTION] --token list|revoke ID|admit WHO [--config FILE]\n"                \
 	"\n"                                                                                                       \
 	"Serve the trace archive over HTTP.\n"                                                                     \
 	"\n"                                                                                                       \
@@ -36,6 +37,7 @@
 	"                  directory\n"                                                                            \
 	"  --stdio         serve one connection on standard input and output\n"                                    \
 	"  --as NAME       with --stdio: the rights of [grant remote:NAME]\n"                                      \
+	"  --fleet CONNECTION  the hub's database, as a connection string of libpq: tokens and sessions are there\n" \
 	"  --token VERB    make a token, list tokens, or revoke one\n"                                             \
 	"  --scope SCOPES  of the new token: read=GLOBS, context=GLOBS, write=GLOBS, metrics=yes; repeatable\n"    \
 	"  --days N        life of the new token (365)\n"                                                          \
@@ -44,6 +46,7 @@
 
 struct arguments {
 	const char *state, *run, *config;
+	const char *fleet; /* libpq's connection string to the hub's database; NULL = the server is a host's */
 	const char *listen[LISTEN_MAX];
 	size_t n_listen;
 	bool stdio;
@@ -68,6 +71,8 @@ static void take_option(struct arguments *a, int c)
 		a->stdio = true;
 	} else if (c == 'a') {
 		a->remote = optarg;
+	} else if (c == 'f') {
+		a->fleet = optarg;
 	} else if (c == 't') {
 		a->token.verb = optarg;
 	} else if (c == 'S' && a->token.n_scopes < TOKEN_SCOPES_MOST) {
@@ -98,11 +103,13 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
 		{"version", no_argument, NULL, 'v'},
 		{"stdio", no_argument, NULL, 'i'},
 		{"as", required_argument, NULL, 'a'},
+		{"fleet", required_argument, NULL, 'f'},
 		{"token", required_argument, NULL, 't'},
 		{"scope", required_argument, NULL, 'S'},
 		{"days", required_argument, NULL, 'd'},
 		{NULL, 0, NULL, 0},
 	};
+	char sentence[512];
 	int c;
 
 	*a = (struct arguments){.state = "/var/lib/mprofd", .run = "/run/mprofd", .exit_code = -1};
@@ -113,6 +120,10 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
 		a->exit_code = 2;
 	a->token.words = (const char *const *)argv + optind;
 	a->token.n_words = (size_t)(argc - optind);
+	if (a->exit_code < 0 && a->fleet && !fleet_connection_ok(a->fleet, sentence, sizeof(sentence))) {
+		fprintf(stderr, "mprofd-http: --fleet: %s\n", sentence);
+		a->exit_code = 2;
+	}
 	if (a->exit_code < 0 && a->stdio != (a->remote != NULL)) {
 		fputs("mprofd-http: --stdio and --as NAME go together\n", stderr);
 		a->exit_code = 2;
@@ -216,6 +227,12 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 	return sd_event_exit(sd_event_source_get_event(source), 0);
 }
 
+/* The fleet's registry knows more. */
+static void on_known(void *context)
+{
+	http_resume(context, WAIT_ACCESS);
+}
+
 static int loop_new(sd_event **event)
 {
 	sigset_t mask;
@@ -240,6 +257,7 @@ static int loop_new(sd_event **event)
 static int serve(struct arguments *a, const struct config *c, char *sentence, size_t size)
 {
 	CLEANUP(sd_event_unrefp) sd_event *event = NULL;
+	CLEANUP(fleet_registry_freep) struct fleet_registry *fleet = NULL;
 	CLEANUP(access_freep) struct access *access = NULL;
 	CLEANUP(server_freep) struct server *s = NULL;
 	struct server_options options = {.state = a->state,
@@ -250,12 +268,21 @@ static int serve(struct arguments *a, const struct config *c, char *sentence, si
 						  .body_timeout_ns = c->body_timeout_ns,
 						  .idle_timeout_ns = c->idle_timeout_ns},
 					 .sink = c->sink_listen && c->sink_listen[0]};
-	int rc = access_new(&access, c, a->remote, sentence, size);
+	struct registry registry = {0};
+	int rc = loop_new(&event);
 
+	if (rc == 0 && a->fleet)
+		rc = fleet_registry_new(&fleet, event, a->fleet);
+	if (rc < 0) {
+		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
+		return rc;
+	}
+	if (fleet)
+		registry = fleet_registry(fleet);
+	rc = access_new(&access, c, a->remote, fleet ? &registry : NULL, sentence, size);
 	if (rc < 0)
 		return rc;
 	options.access = access;
-	rc = loop_new(&event);
 	if (rc == 0)
 		rc = sd_event_add_signal(event, NULL, SIGHUP, on_reload, access) < 0 ? -ENOMEM : 0;
 	if (rc == 0)
@@ -264,6 +291,8 @@ static int serve(struct arguments *a, const struct config *c, char *sentence, si
 		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
 		return rc;
 	}
+	if (fleet)
+		fleet_registry_watch(fleet, on_known, server_http(s));
 	rc = a->stdio ? serve_stdio(server_http(s), a, sentence, size)
 		      : listen_all(server_http(s), a, c, sentence, size);
 	if (rc < 0)
@@ -289,7 +318,7 @@ int main(int argc, char **argv)
 		return a.exit_code;
 	rc = config_load(&c, a.config, sentence, sizeof(sentence));
 	if (rc == 0 && a.token.verb) {
-		rc = token_command_run(&a.token, c.access_tokens);
+		rc = token_command_run(&a.token, c.access_tokens, a.fleet);
 		config_deinit(&c);
 		return rc;
 	}
