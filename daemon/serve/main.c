@@ -264,6 +264,7 @@ static int serve(struct arguments *a, const struct config *c, char *sentence, si
 					 .run = a->run,
 					 .http = {.connections = c->connections,
 						  .peer_connections = c->peer_connections,
+						  .proxies = c->proxies,
 						  .header_timeout_ns = c->header_timeout_ns,
 						  .body_timeout_ns = c->body_timeout_ns,
 						  .idle_timeout_ns = c->idle_timeout_ns},

@@ -251,7 +251,7 @@ class CapturedHub(unittest.TestCase):
                 for line in server.sql(RELATIONS).splitlines():
                     self.denied(name, f"SELECT * FROM {line}")
         for table in ("token", "session", "revocation"):
-            for sql in ("INSERT INTO {} DEFAULT VALUES", "DELETE FROM {}", "TRUNCATE {}", "LOCK {}"):
+            for sql in ("INSERT INTO {} DEFAULT VALUES", "DELETE FROM {}", "TRUNCATE {}", "COPY {} TO STDOUT"):
                 self.denied("hub", sql.format("fleet_store." + table))
         for server in (self.c.hub, *self.c.shards):
             rights = server.sql(

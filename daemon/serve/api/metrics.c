@@ -141,6 +141,9 @@ static void put_own(FILE *out, const struct http_counts *c, const struct service
 	put(out, "mprofd_http_connections_timed_out", "counter",
 	    "Connections closed since a header or a body did not come in time, or an answer was not taken.",
 	    c->clients_timed_out);
+	put(out, "mprofd_http_proxied", "counter", "Connections with a header of the PROXY protocol.", c->proxied);
+	put(out, "mprofd_http_proxy_refused", "counter",
+	    "Connections of proxies that were refused, since their header was wrong, absent or late.", c->proxy_refused);
 	put(out, "mprofd_http_live", "gauge", "Live bodies that are being sent.", c->live);
 	put(out, "mprofd_http_events", "gauge", "Streams of events that are being sent.", c->events);
 	put(out, "mprofd_http_commits_seen", "counter", "Commit notices received.", s->commits);
