@@ -38,6 +38,7 @@ enum kind {
 	KIND_WORDS,
 	KIND_FILE,
 	KIND_NAMES,
+	KIND_NETWORKS,
 	KIND_GLOBS,
 	KIND_YES
 };
@@ -62,7 +63,8 @@ extern const size_t config_n_keys;
 /*
  * Parse VALUE and store the result at OUT, the key's field. Return false if VALUE does not parse as
  * the key's kind or is outside the key's limits. Not for the kinds whose values are texts: KIND_LISTEN,
- * KIND_PATH, KIND_FILE, KIND_NAMES, KIND_GLOBS and KIND_WORDS.
+ * KIND_PATH, KIND_FILE, KIND_NAMES, KIND_NETWORKS,
+ * KIND_GLOBS and KIND_WORDS.
  */
 bool config_key_parse(const struct config_key *key, const char *value, void *out);
 /* Return the size in bytes of the key's field in struct policy. */

@@ -20,6 +20,7 @@
 #include "cleanup.h"
 #include "config-keys.h"
 #include "glob.h"
+#include "network.h"
 #include "quantity.h"
 
 #ifndef CONFIG_FILE
@@ -148,6 +149,23 @@ static int set_names(struct parser *p, const char *value, char ***list)
 	return ok;
 }
 
+/* Append the networks in VALUE to LIST, as set_names() does. */
+static int set_networks(struct parser *p, const struct config_key *key, const char *value, char ***list)
+{
+	size_t n = 0, before = 0;
+	struct network network;
+
+	while (*list && (*list)[before])
+		before++;
+	if (!set_names(p, value, list))
+		return 0;
+	for (n = *value ? before : 0; *list && (*list)[n]; n++)
+		if (!network_parse((*list)[n], &network))
+			return fail(p, -EINVAL, "%s = %s: %.64s is no address and no network: write %s", key->name, value,
+				    (*list)[n], key->hint);
+	return 1;
+}
+
 /* Set *TEXT to a copy of VALUE and free the previous text. Return 1, or 0 after fail(). */
 static int set_text(struct parser *p, const char *value, char **text)
 {
@@ -211,6 +229,8 @@ static int set_texts(struct parser *p, const struct config_key *key, const char 
 		return set_listen(p, key, value, list);
 	case KIND_NAMES:
 		return set_names(p, value, list);
+	case KIND_NETWORKS:
+		return set_networks(p, key, value, list);
 	case KIND_PATH:
 		return set_path(p, key, value, text);
 	case KIND_FILE:
@@ -224,7 +244,7 @@ static int set_texts(struct parser *p, const struct config_key *key, const char 
 
 static bool is_text(const struct config_key *key)
 {
-	return key->kind == KIND_LISTEN || key->kind == KIND_NAMES || key->kind == KIND_PATH ||
+	return key->kind == KIND_LISTEN || key->kind == KIND_NAMES || key->kind == KIND_NETWORKS || key->kind == KIND_PATH ||
 	       key->kind == KIND_FILE || key->kind == KIND_GLOBS || key->kind == KIND_WORDS;
 }
 
@@ -589,6 +609,7 @@ int config_load(struct config *c, const char *file, char *error, size_t error_si
 void config_deinit(struct config *c)
 {
 	free_list(c->listen);
+	free_list(c->proxies);
 	free_list(c->sink_listen);
 	free_list(c->access_names);
 	free(c->xen_console_logs);

@@ -5,7 +5,7 @@
  *  [collector]  queue, queue-per-guest, queue-reserve, flush-interval, burst-rate, cpu-budget
  *  [xen]        pages, console-logs, vcpu-interval
  *  [archive]    bytes, age, free-space, wal-limit, reserve
- *  [http]       listen (repeatable; an empty one clears the list), connections; fleet, copies: of a hub
+ *  [http]       listen, proxy (repeatable; an empty one clears the list), connections; fleet, copies: of a hub
  *  [sink]       listen (as above), streams, streams-per-guest, rate, rate-per-guest, bytes,
  *               bytes-per-guest, age, queue, reconnect
  *  [policy]     every guest; [policy GLOB]: guests whose name matches. The last match wins per key:
@@ -78,6 +78,7 @@ struct config {
 	 */
 	uint64_t reserve_bytes;
 	char **listen;		     /* addresses; NULL-terminated; NULL = none configured */
+	char **proxies;		     /* networks that speak the PROXY protocol; NULL-terminated; NULL = none */
 	uint32_t connections;	     /* connections per listener; default 256 */
 	uint32_t peer_connections;   /* connections per client address; default 192 */
 	uint64_t header_timeout_ns;  /* to receive a whole request header; default 10 s; 1 s to 1 d */

@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "config.h"
+#include "fleet-registry.h"
 #include "log.h"
 #include "options.h"
 #include "routes.h"
@@ -26,34 +27,35 @@
 
 #define LISTEN_MAX 16u
 
-#define USAGE                                                                                                      \
-	"usage: mprofd-http [--state DIR] [--run DIR] [--config FILE] [--listen unix:PATH|[https:]HOST:PORT]...\n" \
-	"       mprofd-http --fleet CONNECTION [--state DIR] [--config FILE] [--listen WHERE]...\n"                \
-	"       mprofd-http --stdio --as NAME [--state DIR] [--run DIR] [--config FILE]\n"                         \
-	"       mprofd-http --token new NAME [--scope SCOPES]... [--days N] [--config FILE]\n"                     \
-	"       mprofd-http --token list|revoke ID [--config FILE]\n"                                              \
-	"\n"                                                                                                       \
-	"Serve the trace archive over HTTP, or, as a hub, the database of a fleet.\n"                              \
-	"\n"                                                                                                       \
-	"  --state DIR     directory of the archive (/var/lib/mprofd); of a hub: for copies of captures\n"         \
-	"                  (/var/cache/mprofd-hub)\n"                                                              \
-	"  --run DIR       directory of the sockets (/run/mprofd)\n"                                               \
-	"  --config FILE   configuration file\n"                                                                   \
-	"  --listen WHERE  unix:PATH, HOST:PORT on loopback, or https:HOST:PORT; repeatable.  Default: the\n"      \
-	"                  sockets from systemd, else those of the configuration, else http.sock in the run\n"     \
-	"                  directory\n"                                                                            \
-	"  --fleet CONNECTION  serve the fleet's database, which libpq's connection string names\n"                \
-	"  --stdio         serve one connection on standard input and output\n"                                    \
-	"  --as NAME       with --stdio: the rights of [grant remote:NAME]\n"                                      \
-	"  --token VERB    make a token, list tokens, or revoke one\n"                                             \
-	"  --scope SCOPES  of the new token: read=GLOBS, context=GLOBS, write=GLOBS, metrics=yes; repeatable\n"    \
-	"  --days N        life of the new token (365)\n"                                                          \
-	"  --routes        print the methods and paths that are served, and exit\n"                                \
+#define USAGE                                                                                                       \
+	"usage: mprofd-http [--state DIR] [--run DIR] [--config FILE] [--listen unix:PATH|[https:]HOST:PORT]...\n"  \
+	"       mprofd-http --fleet CONNECTION [--state DIR] [--config FILE] [--listen WHERE]...\n"                 \
+	"       mprofd-http --stdio --as NAME [--state DIR] [--run DIR] [--config FILE]\n"                          \
+	"       mprofd-http [--fleet CONNECTION] --token new NAME [--scope SCOPES]... [--days N] [--config FILE]\n" \
+	"       mprofd-http [--fleet CONNECTION] --token list|revoke ID|admit WHO [--config FILE]\n"                \
+	"\n"                                                                                                        \
+	"Serve the trace archive over HTTP, or, as a hub, the database of a fleet.\n"                               \
+	"\n"                                                                                                        \
+	"  --state DIR     directory of the archive (/var/lib/mprofd); of a hub: for copies of captures\n"          \
+	"                  (/var/cache/mprofd-hub)\n"                                                               \
+	"  --run DIR       directory of the sockets (/run/mprofd)\n"                                                \
+	"  --config FILE   configuration file\n"                                                                    \
+	"  --listen WHERE  unix:PATH, HOST:PORT on loopback, or https:HOST:PORT; repeatable.  Default: the\n"       \
+	"                  sockets from systemd, else those of the configuration, else http.sock in the run\n"      \
+	"                  directory\n"                                                                             \
+	"  --fleet CONNECTION  serve the hub's database, which libpq's connection string names: tokens and\n"       \
+	"                  sessions are there, too\n"                                                               \
+	"  --stdio         serve one connection on standard input and output\n"                                     \
+	"  --as NAME       with --stdio: the rights of [grant remote:NAME]\n"                                       \
+	"  --token VERB    make a token, list tokens, or revoke one\n"                                              \
+	"  --scope SCOPES  of the new token: read=GLOBS, context=GLOBS, write=GLOBS, metrics=yes; repeatable\n"     \
+	"  --days N        life of the new token (365)\n"                                                           \
+	"  --routes        print the methods and paths that are served, and exit\n"                                 \
 	"  --help, --version\n"
 
 struct arguments {
 	const char *state, *run, *config;
-	const char *fleet; /* NULL = what the configuration says */
+	const char *fleet; /* libpq's connection string to the hub's database; NULL = what the configuration says */
 	const char *listen[LISTEN_MAX];
 	size_t n_listen;
 	bool stdio;
@@ -119,6 +121,7 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
 		{"token", required_argument, NULL, 't'},  {"scope", required_argument, NULL, 'S'},
 		{"days", required_argument, NULL, 'd'},	  {NULL, 0, NULL, 0},
 	};
+	char sentence[512];
 	int c;
 
 	*a = (struct arguments){.run = "/run/mprofd", .exit_code = -1};
@@ -133,6 +136,10 @@ static void parse_arguments(struct arguments *a, int argc, char **argv)
 		a->exit_code = 2;
 	a->token.words = (const char *const *)argv + optind;
 	a->token.n_words = (size_t)(argc - optind);
+	if (a->exit_code < 0 && a->fleet && !fleet_connection_ok(a->fleet, sentence, sizeof(sentence))) {
+		fprintf(stderr, "mprofd-http: --fleet: %s\n", sentence);
+		a->exit_code = 2;
+	}
 	if (a->exit_code < 0 && a->stdio != (a->remote != NULL)) {
 		fputs("mprofd-http: --stdio and --as NAME go together\n", stderr);
 		a->exit_code = 2;
@@ -236,6 +243,12 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 	return sd_event_exit(sd_event_source_get_event(source), 0);
 }
 
+/* The fleet's registry knows more. */
+static void on_known(void *context)
+{
+	http_resume(context, WAIT_ACCESS);
+}
+
 static int loop_new(sd_event **event)
 {
 	sigset_t mask;
@@ -261,6 +274,7 @@ static struct http_options http_options_of(const struct config *c)
 {
 	return (struct http_options){.connections = c->connections,
 				     .peer_connections = c->peer_connections,
+				     .proxies = c->proxies,
 				     .header_timeout_ns = c->header_timeout_ns,
 				     .body_timeout_ns = c->body_timeout_ns,
 				     .idle_timeout_ns = c->idle_timeout_ns};
@@ -313,8 +327,8 @@ static const char *copies_directory(const struct arguments *a)
 }
 
 /* Serve as the hub whose database is CONNECTION. */
-static int serve_hub(sd_event *event, struct access *access, const char *connection, struct arguments *a,
-		     const struct config *c, char *sentence, size_t size)
+static int serve_hub(sd_event *event, struct access *access, struct fleet_registry *registry, const char *connection,
+		     struct arguments *a, const struct config *c, char *sentence, size_t size)
 {
 	CLEANUP(hub_server_freep) struct hub_server *s = NULL;
 	struct hub_server_options options = {.connection = connection,
@@ -322,24 +336,22 @@ static int serve_hub(sd_event *event, struct access *access, const char *connect
 					     .copies_bytes = c->http_copies_bytes,
 					     .access = access,
 					     .http = http_options_of(c)};
-	char why[256];
 	int rc;
 
-	if (!postgres_connection_ok(connection, why, sizeof(why))) {
-		snprintf(sentence, size, "\"%s\" is no connection string of libpq: %s", connection, why);
-		return -EINVAL;
-	}
 	rc = hub_server_new(&s, event, &options, sentence, size);
 	if (rc < 0 && !sentence[0])
 		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
+	if (rc == 0)
+		fleet_registry_watch(registry, on_known, hub_server_http(s));
 	return rc < 0 ? rc : run_loop(event, hub_server_http(s), a, c, sentence, size);
 }
 #else
-static int serve_hub(sd_event *event, struct access *access, const char *connection, struct arguments *a,
-		     const struct config *c, char *sentence, size_t size)
+static int serve_hub(sd_event *event, struct access *access, struct fleet_registry *registry, const char *connection,
+		     struct arguments *a, const struct config *c, char *sentence, size_t size)
 {
 	(void)event;
 	(void)access;
+	(void)registry;
 	(void)connection;
 	(void)a;
 	(void)c;
@@ -348,24 +360,51 @@ static int serve_hub(sd_event *event, struct access *access, const char *connect
 }
 #endif
 
+/* Create the registry of tokens and sessions of the hub whose database is CONNECTION. */
+static int registry_new(struct fleet_registry **registry, sd_event *event, const char *connection, char *sentence,
+			size_t size)
+{
+	char why[256];
+	int rc;
+
+	if (!fleet_connection_ok(connection, why, sizeof(why))) {
+		snprintf(sentence, size, "\"%s\" is no connection string of libpq: %s", connection, why);
+		return -EINVAL;
+	}
+	rc = fleet_registry_new(registry, event, connection);
+	if (rc < 0)
+		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
+	return rc;
+}
+
 static int serve(struct arguments *a, const struct config *c, char *sentence, size_t size)
 {
 	CLEANUP(sd_event_unrefp) sd_event *event = NULL;
+	CLEANUP(fleet_registry_freep) struct fleet_registry *fleet = NULL;
 	CLEANUP(access_freep) struct access *access = NULL;
-	const char *fleet = a->fleet ? a->fleet : c->http_fleet;
-	int rc = access_new(&access, c, a->remote, sentence, size);
+	const char *connection = a->fleet ? a->fleet : c->http_fleet;
+	struct registry registry = {0};
+	int rc = loop_new(&event);
 
-	if (rc < 0)
-		return rc;
-	rc = loop_new(&event);
-	if (rc == 0)
-		rc = sd_event_add_signal(event, NULL, SIGHUP, on_reload, access) < 0 ? -ENOMEM : 0;
 	if (rc < 0) {
 		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
 		return rc;
 	}
-	return *fleet ? serve_hub(event, access, fleet, a, c, sentence, size)
-		      : serve_host(event, access, a, c, sentence, size);
+	if (*connection) {
+		rc = registry_new(&fleet, event, connection, sentence, size);
+		if (rc < 0)
+			return rc;
+		registry = fleet_registry(fleet);
+	}
+	rc = access_new(&access, c, a->remote, fleet ? &registry : NULL, sentence, size);
+	if (rc < 0)
+		return rc;
+	if (sd_event_add_signal(event, NULL, SIGHUP, on_reload, access) < 0) {
+		snprintf(sentence, size, "cannot start: %s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	return fleet ? serve_hub(event, access, fleet, connection, a, c, sentence, size)
+		     : serve_host(event, access, a, c, sentence, size);
 }
 
 int main(int argc, char **argv)
@@ -381,7 +420,7 @@ int main(int argc, char **argv)
 		return a.exit_code;
 	rc = config_load(&c, a.config, sentence, sizeof(sentence));
 	if (rc == 0 && a.token.verb) {
-		rc = token_command_run(&a.token, c.access_tokens);
+		rc = token_command_run(&a.token, c.access_tokens, a.fleet || !*c.http_fleet ? a.fleet : c.http_fleet);
 		config_deinit(&c);
 		return rc;
 	}

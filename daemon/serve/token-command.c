@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "access.h"
+#include "array.h"
+#include "fleet-tokens.h"
 #include "log.h"
 #include "quantity.h"
 #include "token-command.h"
@@ -67,13 +69,14 @@ static struct scopes *parse_scopes(const struct token_command *c)
 	return scopes;
 }
 
-static int make(struct tokens *t, const struct token_command *c)
+/*
+ * Take the name, the scopes and the life of the token that C makes. Return 0, and the caller drops the
+ * reference *SCOPES; or an exit code, after a sentence.
+ */
+static int parse_new(const struct token_command *c, struct scopes **scopes, uint64_t *seconds)
 {
-	char text[TOKEN_TEXT], sentence[512], expires[24];
-	const struct token *made;
-	struct scopes *scopes;
 	uint64_t days = TOKEN_DAYS;
-	int rc;
+	char sentence[64];
 
 	if (!token_name_ok(c->words[0]))
 		return fail(2, "a token's name has 1 to 63 letters, digits, or any of . _ @ -");
@@ -81,28 +84,99 @@ static int make(struct tokens *t, const struct token_command *c)
 		snprintf(sentence, sizeof(sentence), "--days takes a number from 1 to %u", TOKEN_DAYS_MOST);
 		return fail(2, sentence);
 	}
-	scopes = parse_scopes(c);
-	if (!scopes)
-		return 2;
-	rc = tokens_make(t, c->words[0], scopes, (uint64_t)time(NULL) + days * 86400, text, &made, sentence,
+	*seconds = days * 86400;
+	*scopes = parse_scopes(c);
+	return *scopes ? 0 : 2;
+}
+
+/* Tell the person who makes the token ID what it is. Its text alone goes to standard output. */
+static void print_made(const char *id, const char *name, uint64_t expires, const char *scopes)
+{
+	char text[24];
+
+	date_text(expires, text);
+	audit("made", id);
+	fprintf(stderr, "token %s of %s, until %s: %s\n", id, name, text, scopes);
+}
+
+static int make(struct tokens *t, const struct token_command *c)
+{
+	char text[TOKEN_TEXT], sentence[512];
+	const struct token *made;
+	struct scopes *scopes;
+	uint64_t seconds;
+	int rc = parse_new(c, &scopes, &seconds);
+
+	if (rc)
+		return rc;
+	rc = tokens_make(t, c->words[0], scopes, (uint64_t)time(NULL) + seconds, text, &made, sentence,
 			 sizeof(sentence));
 	if (rc == 0) {
-		date_text(made->expires, expires);
-		audit("made", made->id);
-		fprintf(stderr, "token %s of %s, until %s: %s\n", made->id, made->name, expires,
-			scopes_text(made->scopes));
+		print_made(made->id, made->name, made->expires, scopes_text(made->scopes));
 		puts(text);
 	}
 	scopes_unref(scopes);
 	return rc < 0 ? fail(1, sentence) : 0;
 }
 
-int token_command_run(const struct token_command *c, const char *path)
+/* ---- the fleet ---- */
+
+static void print_token(const char *id, const char *name, const char *scopes, uint64_t made, uint64_t expires,
+			uint64_t revoked)
+{
+	char from[24], until[24], end[24];
+
+	if (!made) {
+		print_made(id, name, expires, scopes);
+		return;
+	}
+	date_text(made, from);
+	date_text(expires, until);
+	date_text(revoked, end);
+	printf("%s %s made=%s expires=%s %s%s%s\n", id, name, from, until, revoked ? "revoked=" : "", revoked ? end : "",
+	       revoked ? "" : scopes);
+}
+
+static int run_fleet(const struct token_command *c, const char *fleet)
+{
+	static const char *const verbs[] = {
+		[FLEET_TOKENS_NEW] = "new",
+		[FLEET_TOKENS_LIST] = "list",
+		[FLEET_TOKENS_REVOKE] = "revoke",
+		[FLEET_TOKENS_ADMIT] = "admit",
+	};
+	struct fleet_tokens_command command = {.print = print_token};
+	struct scopes *scopes = NULL;
+	char sentence[768];
+	int rc = 0;
+
+	while (command.verb < ARRAY_SIZE(verbs) && strcmp(c->verb, verbs[command.verb]) != 0)
+		command.verb++;
+	if (command.verb == ARRAY_SIZE(verbs) || c->n_words != (command.verb == FLEET_TOKENS_LIST ? 0 : 1))
+		return fail(2, "write --token new NAME, --token list, --token revoke ID|WHO or --token admit WHO");
+	command.word = c->n_words ? c->words[0] : NULL;
+	if (command.verb == FLEET_TOKENS_NEW)
+		rc = parse_new(c, &scopes, &command.seconds);
+	if (rc)
+		return rc;
+	command.scopes = scopes;
+	rc = fleet_tokens_run(&command, fleet, sentence, sizeof(sentence));
+	scopes_unref(scopes);
+	if (rc < 0)
+		return fail(1, sentence);
+	if (command.verb == FLEET_TOKENS_REVOKE || command.verb == FLEET_TOKENS_ADMIT)
+		audit(command.verb == FLEET_TOKENS_REVOKE ? "revoked" : "admitted", command.word);
+	return 0;
+}
+
+int token_command_run(const struct token_command *c, const char *path, const char *fleet)
 {
 	CLEANUP(tokens_freep) struct tokens *t = NULL;
 	bool is_list = strcmp(c->verb, "list") == 0, is_new = strcmp(c->verb, "new") == 0;
 	char sentence[512];
 
+	if (fleet)
+		return run_fleet(c, fleet);
 	if ((!is_list && !is_new && strcmp(c->verb, "revoke") != 0) || c->n_words != (is_list ? 0 : 1))
 		return fail(2, "write --token new NAME, --token list or --token revoke ID");
 	if (tokens_new(&t, path) < 0)

@@ -1,4 +1,4 @@
-/* `mprofd-http --token`: make, list and revoke tokens in the file, without the server. */
+/* `mprofd-http --token`: make, list and revoke tokens, without the server. */
 #ifndef SERVE_TOKEN_COMMAND_H
 #define SERVE_TOKEN_COMMAND_H
 
@@ -7,15 +7,18 @@
 #define TOKEN_SCOPES_MOST 32u
 
 struct token_command {
-	const char *verb;	  /* new, list or revoke */
-	const char *const *words; /* N_WORDS words behind the verb: NAME or ID */
+	const char *verb;	  /* new, list, revoke, or with a fleet admit */
+	const char *const *words; /* N_WORDS words behind the verb: NAME, ID or WHO */
 	size_t n_words;
 	const char *scopes[TOKEN_SCOPES_MOST]; /* values of --scope */
 	size_t n_scopes;
 	const char *days; /* value of --days; NULL = not given */
 };
 
-/* Run the command on the file PATH. Return the exit code: 0, 1 = it failed, 2 = it is misspelt. */
-int token_command_run(const struct token_command *c, const char *path);
+/*
+ * Run the command on the file PATH; or on the fleet's database, if FLEET is libpq's connection string and not
+ * NULL. Return the exit code: 0, 1 = it failed, 2 = it is misspelt.
+ */
+int token_command_run(const struct token_command *c, const char *path, const char *fleet);
 
 #endif

@@ -1,5 +1,6 @@
 """What a captured host can do: it has the certificate and the key of a sending host, and tries everything."""
 
+import json
 import os
 import select
 import time
@@ -214,6 +215,115 @@ class Captured(unittest.TestCase):
                         c.execute("INSERT INTO fleet_store.usage VALUES (%s, '2026-11-01')", (f"stray-{n}",))
             db.close()
             shard.sql("DELETE FROM fleet_store.usage WHERE host LIKE 'stray-%'")
+
+
+class CapturedHub(unittest.TestCase):
+    """What a captured mprofd-http can do with the tokens of others: it has the role of a hub."""
+
+    ALLOWED = {"access_check", "begin_session", "end_session"}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.c = cls.enterClassContext(cluster(shards=1))
+        cls.c.person_add("hub", "fleet_http")
+        cls.c.person_add("issuer", "fleet_access")
+        cls.db = {name: psycopg2.connect(cls.c.connection(name)) for name in ("hub", "issuer")}
+        for db in cls.db.values():
+            db.autocommit = True
+            cls.addClassCleanup(db.close)
+        cls.id, cls.hash = "0123456789abcdef", "ab" * 32
+        cls.call("issuer", "SELECT fleet.new_token(%s, %s, 'alice', 'read=*', 3600)", cls.id, bytes.fromhex(cls.hash))
+
+    @classmethod
+    def call(cls, name, sql, *values):
+        with cls.db[name].cursor() as c:
+            c.execute(sql, values)
+            return c.fetchall()
+
+    def denied(self, name, sql, *values):
+        with self.assertRaises(psycopg2.Error, msg=sql) as caught:
+            self.call(name, sql, *values)
+        self.assertEqual(caught.exception.pgcode, DENIED, sql)
+
+    def test_relations(self):
+        for name in ("hub", "issuer"):
+            for server in [self.c.hub]:
+                for line in server.sql(RELATIONS).splitlines():
+                    self.denied(name, f"SELECT * FROM {line}")
+        for table in ("token", "session", "revocation"):
+            for sql in ("INSERT INTO {} DEFAULT VALUES", "DELETE FROM {}", "TRUNCATE {}", "COPY {} TO STDOUT"):
+                self.denied("hub", sql.format("fleet_store." + table))
+        for server in (self.c.hub, *self.c.shards):
+            rights = server.sql(
+                """SELECT count(*) FROM unnest(ARRAY['token', 'session', 'revocation']) t, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) r
+                WHERE has_table_privilege('fleet_router', 'fleet_store.' || t, r)"""
+            )
+            self.assertEqual(rights, "0")
+
+    def test_functions(self):
+        people = {"new_token", "revoke_token", "revoke_identity", "admit_identity", "list_tokens", "list_revocations"}
+        for name, allowed in (("hub", self.ALLOWED), ("issuer", people)):
+            found = set()
+            for line in self.c.hub.sql(FUNCTIONS).splitlines():
+                function, call = line.split("|", 1)
+                try:
+                    self.call(name, f"SELECT {call}")
+                    found.add(function)
+                except psycopg2.Error as e:
+                    if e.pgcode != DENIED:
+                        found.add(function)
+            self.assertEqual(found, allowed)
+
+    def test_statements(self):
+        for name in ("hub", "issuer"):
+            for sql in STATEMENTS:
+                if not sql.startswith(("ALTER SYSTEM", "SELECT * FROM pg_authid")):
+                    self.denied(name, sql)
+
+    def check(self, *questions):
+        return self.call("hub", "SELECT number, token, name, scopes FROM fleet.access_check(%s::jsonb)", json.dumps(questions))
+
+    def test_guesses(self):
+        """It learns about credentials that it has seen, and about no others."""
+        cookie = "cd" * 32
+        self.assertEqual(self.check(["token", self.id, self.hash], ["user", "x", ""]), [(1, self.id, "alice", "read=*"), (2, "", "x", "")])
+        self.assertEqual(self.check(["token", self.id, "00" * 32], ["token", "", self.hash], ["session", "", self.hash]), [])
+        begin = "SELECT fleet.begin_session(%s, %s, %s, 60)"
+        self.assertEqual(self.call("hub", begin, bytes.fromhex(cookie), self.id, bytes(32)), [(None,)])
+        self.assertEqual(self.check(["session", "", cookie]), [])
+        ends = self.call("hub", begin, bytes.fromhex(cookie), self.id, bytes.fromhex(self.hash))
+        self.assertGreater(ends[0][0], time.time())
+        self.assertEqual(self.call("hub", begin, bytes.fromhex(cookie), self.id, bytes.fromhex(self.hash)), ends)
+        self.assertEqual(self.check(["session", "", cookie]), [(1, self.id, "alice", "read=*")])
+        self.assertEqual(self.call("hub", "SELECT fleet.end_session(%s)", bytes(32)), [(False,)])
+
+    def test_hostile_questions(self):
+        for text in ("null", "{}", "[1]", "[[]]", '[["token"]]', '[["x", "", ""]]', '[["token", null, ""]]', '[["token", "", "zz"]]', "[[1, 2, 3]]"):
+            with self.assertRaises(psycopg2.Error, msg=text) as caught:
+                self.call("hub", "SELECT fleet.access_check(%s::jsonb)", text)
+            self.assertEqual(caught.exception.pgcode, "MP008", text)
+        with self.assertRaises(psycopg2.Error):
+            self.check(*[["user", "x", ""]] * 257)
+        for values in ((None, self.id, bytes(32), 60), (bytes(31), self.id, bytes(32), 60), (bytes(32), self.id, bytes(32), 0)):
+            with self.assertRaises(psycopg2.Error):
+                self.call("hub", "SELECT fleet.begin_session(%s, %s, %s, %s)", *values)
+
+    def test_issuer(self):
+        new = "SELECT fleet.new_token(%s, %s, %s, %s, %s)"
+        for values in (
+            ("x", bytes(32), "a", "", 60),
+            ("f" * 16, bytes(31), "a", "", 60),
+            ("f" * 16, bytes(32), "a b", "", 60),
+            ("f" * 16, bytes(32), "a", "read=\n", 60),
+            ("f" * 16, bytes(32), "a", "x" * 1024, 60),
+            ("f" * 16, bytes(32), "a", "", 0),
+            ("f" * 16, bytes(32), "a", "", None),
+            (self.id, bytes(32), "a", "", 60),
+        ):
+            with self.assertRaises(psycopg2.Error, msg=values):
+                self.call("issuer", new, *values)
+        row = self.call("issuer", "SELECT id, name, made_by FROM fleet.list_tokens()")
+        self.assertEqual(row, [(self.id, "alice", "issuer")])
 
 
 if __name__ == "__main__":

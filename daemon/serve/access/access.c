@@ -19,6 +19,7 @@
 #include "access.h"
 #include "array.h"
 #include "clock.h"
+#include "host-registry.h"
 #include "log.h"
 
 #define GROUPS_MOST 256u
@@ -39,10 +40,9 @@ struct access {
 	struct grant *grants;
 	size_t n_grants;
 	struct tls *tls;
-	struct tokens *tokens;
-	struct sessions sessions;
+	struct host_registry *host; /* NULL = the registry is the fleet's */
+	struct registry registry;
 	struct throttle throttle;
-	bool tokens_failed; /* the last read of the tokens failed */
 	/* The user whose name was looked up last; NAMED "" = none. A lookup reads files. */
 	uid_t named_uid;
 	char named[TLS_NAME];
@@ -125,7 +125,23 @@ static int remote_check(const struct access *a, char *sentence, size_t size)
 	return -EACCES;
 }
 
-int access_new(struct access **ap, const struct config *c, const char *remote, char *sentence, size_t size)
+/* Use REGISTRY, or without one the host's. */
+static int registry_init(struct access *a, const struct registry *registry)
+{
+	int rc;
+
+	if (registry) {
+		a->registry = *registry;
+		return 0;
+	}
+	rc = host_registry_new(&a->host, a->config->access_tokens);
+	if (rc == 0)
+		a->registry = host_registry(a->host);
+	return rc;
+}
+
+int access_new(struct access **ap, const struct config *c, const char *remote, const struct registry *registry,
+	       char *sentence, size_t size)
 {
 	CLEANUP(access_freep) struct access *a = calloc(1, sizeof(*a));
 	int rc = a ? 0 : -ENOMEM;
@@ -142,7 +158,7 @@ int access_new(struct access **ap, const struct config *c, const char *remote, c
 	if (rc < 0)
 		return rc;
 	if (c->access) {
-		rc = tokens_new(&a->tokens, c->access_tokens);
+		rc = registry_init(a, registry);
 		if (rc == 0)
 			rc = grants_init(a, sentence, size);
 		if (rc == 0)
@@ -164,7 +180,7 @@ struct access *access_free(struct access *a)
 	free(a->grants);
 	scopes_unref(a->everything);
 	tls_free(a->tls);
-	tokens_free(a->tokens);
+	host_registry_free(a->host);
 	free(a);
 	return NULL;
 }
@@ -181,7 +197,17 @@ struct tls *access_tls(const struct access *a)
 
 struct tokens *access_tokens(const struct access *a)
 {
-	return a->tokens;
+	return a->host ? host_registry_tokens(a->host) : NULL;
+}
+
+bool access_database(const struct access *a, bool *connected)
+{
+	const struct registry *r = &a->registry;
+
+	if (!r->calls || !r->calls->connected)
+		return false;
+	*connected = r->calls->connected(r->context);
+	return true;
 }
 
 struct throttle *access_throttle(struct access *a)
@@ -218,16 +244,6 @@ static void refresh_tls(struct access *a, bool now_)
 		log_write_limited(&a->log, LOG_LEVEL_WARNING, NULL, "the old certificate stays in use: %s", sentence);
 }
 
-static void refresh_tokens(struct access *a)
-{
-	char sentence[512];
-	int rc = tokens_refresh(a->tokens, sentence, sizeof(sentence));
-
-	if (rc < 0 && !a->tokens_failed)
-		log_write(LOG_LEVEL_WARNING, NULL, "no token is accepted: %s", sentence);
-	a->tokens_failed = rc < 0;
-}
-
 static void log_refused(struct peer peer, uint32_t n)
 {
 	char text[PEER_TEXT];
@@ -253,7 +269,7 @@ void access_refresh(struct access *a, bool now_)
 		return;
 	if (a->tls)
 		refresh_tls(a, now_);
-	refresh_tokens(a);
+	a->registry.calls->refresh(a->registry.context);
 	log_held_back(a);
 }
 
@@ -276,50 +292,44 @@ static void set_who(struct identity *who, enum identity_kind kind, const char *n
 	who->scopes = scopes_ref(scopes);
 }
 
-static void set_token(struct identity *who, enum identity_kind kind, const struct token *token)
+#define UNKNOWN_NOW "The fleet's database does not answer, so nobody can tell whether you may do this. Try again."
+
+/* Return what to do after ANSWER, which is neither REGISTRY_YES nor REGISTRY_NO. */
+static enum access_status not_known(enum registry_answer answer, const char **why)
 {
-	set_who(who, kind, token->name, token->scopes);
-	who->expires = token->expires;
-	snprintf(who->token, sizeof(who->token), "%s", token->id);
+	*why = UNKNOWN_NOW;
+	return answer == REGISTRY_LATER ? ACCESS_LATER : ACCESS_AWAY;
 }
 
 static enum access_status by_token(struct access *a, const char *text, struct peer peer, struct identity *who,
 				   const char **why)
 {
-	const struct token *token;
+	enum registry_answer answer;
 
 	if (throttle_is_wrong(&a->throttle, peer, clock_mono())) {
 		refused(a, peer, why, "This address has sent too many wrong tokens. Wait some seconds.");
 		return ACCESS_TOO_MANY;
 	}
-	token = tokens_check(a->tokens, text, seconds());
-	if (!token) { /* it may have been made since the file was read */
-		refresh_tokens(a);
-		token = tokens_check(a->tokens, text, seconds());
-	}
-	if (!token)
-		return refused(
-			a, peer, why,
-			"This is no valid token: it is misspelt, has expired, or was revoked. Ask for a new one.");
-	set_token(who, IDENTITY_TOKEN, token);
-	return ACCESS_OK;
+	answer = a->registry.calls->token(a->registry.context, text, who);
+	if (answer == REGISTRY_YES)
+		return ACCESS_OK;
+	if (answer != REGISTRY_NO)
+		return not_known(answer, why);
+	return refused(a, peer, why,
+		       "This is no valid token: it is misspelt, has expired, or was revoked. Ask for a new one.");
 }
 
 static enum access_status by_cookie(struct access *a, const char *cookie, struct identity *who, const char **why)
 {
-	uint64_t now = seconds();
-	const struct session *session = sessions_check(&a->sessions, cookie, now);
-	const struct token *token = session ? tokens_find(a->tokens, session->token, now) : NULL;
+	enum registry_answer answer = a->registry.calls->session(a->registry.context, cookie, who);
 
+	if (answer == REGISTRY_YES)
+		return ACCESS_OK;
+	if (answer != REGISTRY_NO)
+		return not_known(answer, why);
 	/* Browsers go on sending cookies of sessions that have ended, so this is no attack. */
 	*why = "The session has ended. Sign in again.";
-	if (!token)
-		return ACCESS_NONE;
-	set_token(who, IDENTITY_SESSION, token);
-	who->session = session->serial;
-	if (!who->expires || session->expires < who->expires)
-		who->expires = session->expires;
-	return ACCESS_OK;
+	return ACCESS_NONE;
 }
 
 /* Add the rights of grant G to *SCOPES. Return false without memory, or if they are too long. */
@@ -374,6 +384,7 @@ static enum access_status by_certificate(struct access *a, const struct credenti
 					 const char **why)
 {
 	const struct tls_verdict *v = verdict(a, c);
+	enum registry_answer answer;
 	struct scopes *scopes;
 
 	if (v->client == TLS_CLIENT_NONE)
@@ -382,6 +393,11 @@ static enum access_status by_certificate(struct access *a, const struct credenti
 		log_write_limited(&a->log, LOG_LEVEL_INFO, NULL, "A client's certificate was refused: %s", v->why);
 		return refused(a, c->peer, why, "The client's certificate is refused.");
 	}
+	answer = a->registry.calls->admits(a->registry.context, IDENTITY_CERTIFICATE, v->name);
+	if (answer == REGISTRY_NO)
+		return refused(a, c->peer, why, "The client's certificate is revoked.");
+	if (answer != REGISTRY_YES)
+		return not_known(answer, why);
 	scopes = granted(a, GRANT_CERTIFICATE, v->name);
 	if (!scopes)
 		return refused(a, c->peer, why, "No grant names the client's certificate.");
@@ -443,11 +459,17 @@ static const char *user_name(struct access *a, uid_t uid)
 
 static enum access_status by_user(struct access *a, const struct credentials *c, struct identity *who, const char **why)
 {
+	enum registry_answer answer = REGISTRY_YES;
 	struct scopes *scopes = NULL;
 	struct unix_user u;
 
 	if (!unix_user(c->unix_socket, &u))
 		return ACCESS_NONE;
+	if (u.user.uid != 0) /* root reads what the server reads anyway */
+		answer = a->registry.calls->admits(a->registry.context, IDENTITY_USER, user_name(a, u.user.uid));
+	*why = "This user is revoked.";
+	if (answer != REGISTRY_YES)
+		return answer == REGISTRY_NO ? ACCESS_NONE : not_known(answer, why);
 	for (size_t i = 0; u.user.uid != 0 && i < a->n_grants; i++)
 		if (has_grant(&a->grants[i], &u) && !add_grant(&scopes, &a->grants[i]))
 			break;
@@ -501,32 +523,39 @@ enum access_status access_identify(struct access *a, const struct credentials *c
 	return status;
 }
 
+/* Return whether NAME of KIND is known to be admitted. */
+static bool is_admitted(struct access *a, enum identity_kind kind, const char *name)
+{
+	return a->registry.calls->admits(a->registry.context, kind, name) == REGISTRY_YES;
+}
+
 bool access_holds(struct access *a, const struct credentials *c, const struct identity *who)
 {
-	uint64_t now = seconds();
-	const struct token *token;
 	const struct tls_verdict *v;
+	struct unix_user u;
 
-	if (who->expires && now >= who->expires)
+	if (who->expires && seconds() >= who->expires)
 		return false;
 	switch (who->kind) {
 	case IDENTITY_TOKEN:
 	case IDENTITY_SESSION:
-		token = tokens_find(a->tokens, who->token, now);
-		return token && strcmp(scopes_text(token->scopes), scopes_text(who->scopes)) == 0 &&
-		       (who->kind == IDENTITY_TOKEN || sessions_find(&a->sessions, who->session, now));
+		return a->registry.calls->holds(a->registry.context, who) == REGISTRY_YES;
 	case IDENTITY_CERTIFICATE:
 		v = verdict(a, c);
-		return v->client == TLS_CLIENT_GOOD && strcmp(v->name, who->name) == 0;
+		return v->client == TLS_CLIENT_GOOD && strcmp(v->name, who->name) == 0 &&
+		       is_admitted(a, IDENTITY_CERTIFICATE, v->name);
+	case IDENTITY_USER:
+		return unix_user(c->unix_socket, &u) &&
+		       (u.user.uid == 0 || is_admitted(a, IDENTITY_USER, who->name));
 	default:
 		return who->kind != IDENTITY_NOBODY;
 	}
 }
 
-enum access_status access_sign_in(struct access *a, const char *text, struct peer peer, struct identity *who,
-				  char cookie[SESSION_TEXT], const char **why)
+enum access_status access_sign_in(struct access *a, const char *text, struct peer peer, struct registry_change *change,
+				  struct identity *who, const char **why)
 {
-	const struct session *session = NULL;
+	enum registry_answer answer;
 	enum access_status status;
 	uint64_t expires;
 
@@ -540,20 +569,23 @@ enum access_status access_sign_in(struct access *a, const char *text, struct pee
 	expires = seconds() + a->config->session_life_ns / NS_PER_S;
 	if (who->expires && who->expires < expires)
 		expires = who->expires;
-	session = sessions_begin(&a->sessions, who->token, expires, cookie);
-	if (!session) {
-		*why = "No random bytes for a session; try again.";
-		return ACCESS_NONE;
-	}
-	who->kind = IDENTITY_SESSION;
-	who->session = session->serial;
-	who->expires = expires;
-	return ACCESS_OK;
+	answer = a->registry.calls->begin(a->registry.context, change, who, expires);
+	if (answer == REGISTRY_YES)
+		return ACCESS_OK;
+	identity_deinit(who);
+	if (answer != REGISTRY_NO)
+		return not_known(answer, why);
+	*why = "The token has ended. Ask for a new one.";
+	return ACCESS_NONE;
 }
 
-void access_sign_out(struct access *a, const struct identity *who)
+enum access_status access_sign_out(struct access *a, struct registry_change *change, const struct identity *who,
+				   const char **why)
 {
-	sessions_end(&a->sessions, who->session);
+	enum registry_answer answer = a->registry.calls->end(a->registry.context, change, who);
+
+	*why = NULL;
+	return answer == REGISTRY_YES || answer == REGISTRY_NO ? ACCESS_OK : not_known(answer, why);
 }
 
 void access_peer_text(struct peer peer, char text[PEER_TEXT])

@@ -14,6 +14,7 @@
 #include "config.h"
 #include "identity.h"
 #include "peer.h"
+#include "registry.h"
 #include "sessions.h"
 #include "throttle.h"
 #include "tls.h"
@@ -24,9 +25,11 @@ struct access;
 
 /*
  * Create access control from C, which is borrowed for good. REMOTE is the NAME of --as, which a
- * grant must name, or NULL. Return 0, with it in *AP; or -errno, with a sentence in SENTENCE (SIZE bytes).
+ * grant must name, or NULL. REGISTRY knows the tokens and sessions, and lives as long; NULL: the host's,
+ * in the file that C names. Return 0, with it in *AP; or -errno, with a sentence in SENTENCE (SIZE bytes).
  */
-int access_new(struct access **ap, const struct config *c, const char *remote, char *sentence, size_t size);
+int access_new(struct access **ap, const struct config *c, const char *remote, const struct registry *registry,
+	       char *sentence, size_t size);
 struct access *access_free(struct access *a);
 CLEANUP_DEFINE(struct access, access_free)
 
@@ -34,7 +37,10 @@ CLEANUP_DEFINE(struct access, access_free)
 bool access_is_on(const struct access *a);
 /* Return the server's side of TLS, or NULL if no certificate is configured. */
 struct tls *access_tls(const struct access *a);
+/* Return the host's tokens; NULL: they are the fleet's, or there is no access control. */
 struct tokens *access_tokens(const struct access *a);
+/* Return whether a database has the tokens; *CONNECTED is then whether it answers. */
+bool access_database(const struct access *a, bool *connected);
 struct throttle *access_throttle(struct access *a);
 /* Return the limits of one identity and of one peer. */
 const struct config *access_limits(const struct access *a);
@@ -73,6 +79,8 @@ enum access_status {
 	ACCESS_NONE,	 /* no credentials */
 	ACCESS_WRONG,	 /* wrong credentials */
 	ACCESS_TOO_MANY, /* the peer has sent too many wrong ones */
+	ACCESS_LATER,	 /* it is being found out: ask again when the registry knows */
+	ACCESS_AWAY,	 /* nobody can tell now */
 };
 /*
  * Find out who has sent C. *WHY is a sentence for the client if it is not ACCESS_OK. The caller
@@ -86,11 +94,15 @@ enum access_status access_identify(struct access *a, const struct credentials *c
  */
 bool access_holds(struct access *a, const struct credentials *c, const struct identity *who);
 
-/* Begin a session for the token TEXT. Return as access_identify(); COOKIE is the cookie's value. */
-enum access_status access_sign_in(struct access *a, const char *text, struct peer peer, struct identity *who,
-				  char cookie[SESSION_TEXT], const char **why);
-/* End the session of WHO, if it is one. */
-void access_sign_out(struct access *a, const struct identity *who);
+/*
+ * Begin a session for the token TEXT. Return as access_identify(). After ACCESS_LATER call it again with
+ * the same CHANGE, which was zeroed before the first call; after ACCESS_OK it has the cookie's value.
+ */
+enum access_status access_sign_in(struct access *a, const char *text, struct peer peer, struct registry_change *change,
+				  struct identity *who, const char **why);
+/* End the session WHO. Return ACCESS_OK, ACCESS_LATER (as above) or ACCESS_AWAY. */
+enum access_status access_sign_out(struct access *a, struct registry_change *change, const struct identity *who,
+				   const char **why);
 
 /* Write PEER as text: an address, a network, or a user id. */
 #define PEER_TEXT 64u

@@ -25,7 +25,8 @@ struct identity {
 	struct scopes *scopes;	   /* a reference; NULL only for IDENTITY_NOBODY */
 	uint64_t expires;	   /* seconds since 1970; 0 = never */
 	char token[TOKEN_ID_TEXT]; /* of a token or a session */
-	uint64_t session;	   /* serial of a session */
+	uint64_t session;	   /* serial of a session of the host */
+	uint8_t hash[SECRET_HASH]; /* of the token's secret or the session's cookie; set by the fleet's registry */
 };
 
 /* Return the word of the API for KIND. */

@@ -220,16 +220,30 @@ const struct token *tokens_find(const struct tokens *t, const char *id, uint64_t
 	return token && is_valid(token, now) ? token : NULL;
 }
 
+bool token_id_ok(const char *id)
+{
+	return strlen(id) == ID_DIGITS && is_hex(id, ID_DIGITS);
+}
+
+bool token_parse(const char *text, char id[TOKEN_ID_TEXT], uint8_t hash[SECRET_HASH])
+{
+	const char *secret = text + sizeof(PREFIX) - 1 + ID_DIGITS + 1;
+
+	if (strlen(text) != TOKEN_TEXT - 1 || strncmp(text, PREFIX, sizeof(PREFIX) - 1) != 0 || secret[-1] != '_')
+		return false;
+	memcpy(id, text + sizeof(PREFIX) - 1, ID_DIGITS);
+	id[ID_DIGITS] = '\0';
+	return is_hex(id, ID_DIGITS) && secret_hash(secret, hash);
+}
+
 const struct token *tokens_check(const struct tokens *t, const char *text, uint64_t now)
 {
 	const struct token *token;
 	uint8_t hash[SECRET_HASH];
-	const char *secret = text + sizeof(PREFIX) - 1 + ID_DIGITS + 1;
+	char id[TOKEN_ID_TEXT];
 
-	if (strlen(text) != TOKEN_TEXT - 1 || strncmp(text, PREFIX, sizeof(PREFIX) - 1) != 0 || secret[-1] != '_')
-		return NULL;
-	token = find(t, text + sizeof(PREFIX) - 1, ID_DIGITS);
-	if (!token || !secret_hash(secret, hash) || gnutls_memcmp(hash, token->hash, sizeof(hash)) != 0)
+	token = token_parse(text, id, hash) ? find(t, id, ID_DIGITS) : NULL;
+	if (!token || gnutls_memcmp(hash, token->hash, sizeof(hash)) != 0)
 		return NULL;
 	return is_valid(token, now) ? token : NULL;
 }
@@ -344,18 +358,23 @@ static int tokens_write(struct tokens *t, int lock, char *sentence, size_t size)
 	return 0;
 }
 
-static int new_token(struct tokens *t, struct token *token, char text[TOKEN_TEXT])
+bool token_random(char text[TOKEN_TEXT], char id[TOKEN_ID_TEXT], uint8_t hash[SECRET_HASH])
 {
 	char secret[SECRET_DIGITS + 1];
 
+	if (!secret_new(ID_DIGITS / 2, id) || !secret_new(SECRET_BYTES, secret) || !secret_hash(secret, hash))
+		return false;
+	snprintf(text, TOKEN_TEXT, PREFIX "%s_%s", id, secret);
+	gnutls_memset(secret, 0, sizeof(secret));
+	return true;
+}
+
+static int new_token(struct tokens *t, struct token *token, char text[TOKEN_TEXT])
+{
 	do {
-		if (!secret_new(ID_DIGITS / 2, token->id))
+		if (!token_random(text, token->id, token->hash))
 			return -EIO;
 	} while (find(t, token->id, ID_DIGITS));
-	if (!secret_new(SECRET_BYTES, secret) || !secret_hash(secret, token->hash))
-		return -EIO;
-	snprintf(text, TOKEN_TEXT, PREFIX "%s_%s", token->id, secret);
-	gnutls_memset(secret, 0, sizeof(secret));
 	return 0;
 }
 

@@ -67,6 +67,18 @@ size_t tokens_count(const struct tokens *t);
 const struct token *tokens_at(const struct tokens *t, size_t i);
 
 /*
+ * Take TEXT, mprof_ID_SECRET, apart: its identifier and the hash of its secret. Return false if it is no
+ * token's text.
+ */
+bool token_parse(const char *text, char id[TOKEN_ID_TEXT], uint8_t hash[SECRET_HASH]);
+/* Return whether ID has the form of a token's identifier. */
+bool token_id_ok(const char *id);
+/*
+ * Make a random token: its text, identifier and hash. Return false if the system gives no random bytes.
+ */
+bool token_random(char text[TOKEN_TEXT], char id[TOKEN_ID_TEXT], uint8_t hash[SECRET_HASH]);
+
+/*
  * Return whether NAME can name a token: 1 to 63 letters, digits, and "._@-". The name is shown in
  * lists and in the journal.
  */

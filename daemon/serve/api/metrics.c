@@ -147,6 +147,11 @@ void metrics_put_http(FILE *out, const struct http_counts *c, const struct servi
 	metrics_put(out, "mprofd_http_connections_timed_out", "counter",
 		    "Connections closed since a header or a body did not come in time, or an answer was not taken.",
 		    c->clients_timed_out);
+	metrics_put(out, "mprofd_http_proxied", "counter", "Connections with a header of the PROXY protocol.",
+		    c->proxied);
+	metrics_put(out, "mprofd_http_proxy_refused", "counter",
+		    "Connections of proxies that were refused, since their header was wrong, absent or late.",
+		    c->proxy_refused);
 	metrics_put(out, "mprofd_http_live", "gauge", "Live bodies that are being sent.", c->live);
 	metrics_put(out, "mprofd_http_events", "gauge", "Streams of events that are being sent.", c->events);
 }

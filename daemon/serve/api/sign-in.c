@@ -1,6 +1,7 @@
 /* /v1/session: who has sent the request; sign in with a token, and sign out. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client.h"
@@ -25,16 +26,26 @@ enum outcome get_session(struct exchange *x)
 	return exchange_json(x, MHD_HTTP_OK, json_identity(x, &x->who));
 }
 
+/* Return the change of sessions that X makes, which is kept between the calls of its handler; NULL without memory. */
+static struct registry_change *change_of(struct exchange *x)
+{
+	if (!x->work)
+		x->work = calloc(1, sizeof(struct registry_change));
+	x->work_free = free;
+	return x->work;
+}
+
 enum outcome post_session(struct exchange *x)
 {
 	static const char *const members[] = {"token", NULL};
 	CLEANUP(json_unrefp) json_t *object = NULL;
-	char value[SESSION_TEXT], cookie[256];
+	struct registry_change *change = change_of(x);
 	enum access_status status;
 	const char *token, *why;
+	char cookie[256];
 	uint64_t now;
 
-	if (!exchange_upload(x, members, &object))
+	if (!change || !exchange_upload(x, members, &object))
 		return OUTCOME_DONE;
 	token = json_string_value(json_object_get(object, "token"));
 	if (!token)
@@ -42,18 +53,26 @@ enum outcome post_session(struct exchange *x)
 	if (!access_is_on(exchange_access(x)))
 		return exchange_problem(x, MHD_HTTP_CONFLICT,
 					"There is no access control, so nobody needs to sign in.");
-	status = access_sign_in(exchange_access(x), token, x->client->peer, &x->who, value, &why);
+	status = access_sign_in(exchange_access(x), token, x->client->peer, change, &x->who, &why);
 	if (status != ACCESS_OK)
 		return exchange_unauthorised(x, status, why);
 	now = clock_real() / NS_PER_S;
-	snprintf(cookie, sizeof(cookie), COOKIE, value, x->who.expires > now ? x->who.expires - now : 0);
+	snprintf(cookie, sizeof(cookie), COOKIE, change->cookie, x->who.expires > now ? x->who.expires - now : 0);
 	return exchange_json_with(x, MHD_HTTP_OK, json_identity(x, &x->who), MHD_HTTP_HEADER_SET_COOKIE, cookie);
 }
 
 enum outcome delete_session(struct exchange *x)
 {
+	struct registry_change *change = change_of(x);
+	enum access_status status;
+	const char *why;
+
+	if (!change)
+		return OUTCOME_DONE;
 	if (x->who.kind != IDENTITY_SESSION)
 		return exchange_problem(x, MHD_HTTP_CONFLICT, "You are not signed in by a session, so none can end.");
-	access_sign_out(exchange_access(x), &x->who);
+	status = access_sign_out(exchange_access(x), change, &x->who, &why);
+	if (status != ACCESS_OK)
+		return exchange_unauthorised(x, status, why);
 	return exchange_empty(x, MHD_HTTP_NO_CONTENT);
 }

@@ -15,12 +15,26 @@ static json_t *json_token(const struct token *t)
 			 "made", json_time(t->made * NS_PER_S), "expires", json_time(t->expires * NS_PER_S));
 }
 
-enum outcome get_tokens(struct exchange *x)
+/* Return the tokens of the host, or NULL if they are the fleet's; X is then answered. */
+static struct tokens *own_tokens(struct exchange *x)
 {
 	struct tokens *tokens = access_tokens(exchange_access(x));
+
+	if (!tokens)
+		exchange_problem(x, MHD_HTTP_CONFLICT,
+				 "A hub's tokens are the fleet's: use mprofd-http --fleet CONNECTION --token, with a role "
+				 "that is a member of fleet_access.");
+	return tokens;
+}
+
+enum outcome get_tokens(struct exchange *x)
+{
+	struct tokens *tokens = own_tokens(x);
 	CLEANUP(json_unrefp) json_t *array = json_array();
 	char sentence[512];
 
+	if (!tokens)
+		return OUTCOME_DONE;
 	if (tokens_refresh(tokens, sentence, sizeof(sentence)) < 0)
 		return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "%s", sentence);
 	for (size_t i = 0; i < tokens_count(tokens); i++)
@@ -43,7 +57,7 @@ static bool expiry(struct exchange *x, const json_t *days, uint64_t *seconds)
 enum outcome post_token(struct exchange *x)
 {
 	static const char *const members[] = {"name", "scopes", "days", NULL};
-	struct tokens *tokens = access_tokens(exchange_access(x));
+	struct tokens *tokens = own_tokens(x);
 	CLEANUP(json_unrefp) json_t *object = NULL;
 	struct scopes *scopes;
 	const struct token *made;
@@ -53,7 +67,7 @@ enum outcome post_token(struct exchange *x)
 	json_t *json;
 	int rc;
 
-	if (!exchange_upload(x, members, &object))
+	if (!tokens || !exchange_upload(x, members, &object))
 		return OUTCOME_DONE;
 	name = json_string_value(json_object_get(object, "name"));
 	if (!name || !token_name_ok(name))
@@ -77,8 +91,13 @@ enum outcome post_token(struct exchange *x)
 
 enum outcome delete_token(struct exchange *x)
 {
+	struct tokens *tokens = own_tokens(x);
 	char sentence[512];
-	int rc = tokens_revoke(access_tokens(exchange_access(x)), x->parameter, sentence, sizeof(sentence));
+	int rc;
+
+	if (!tokens)
+		return OUTCOME_DONE;
+	rc = tokens_revoke(tokens, x->parameter, sentence, sizeof(sentence));
 
 	if (rc < 0)
 		return exchange_problem(x, rc == -ENOENT ? MHD_HTTP_NOT_FOUND : MHD_HTTP_INTERNAL_SERVER_ERROR, "%s.",

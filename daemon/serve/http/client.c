@@ -204,25 +204,24 @@ static void evict(struct listener *l, struct client *c)
 	MHD_run(l->daemon);
 }
 
-/* Send the answer 503 to FD if that does not block, and close FD. Without a handshake there is no answer. */
-static void refuse(struct listener *l, int fd)
+void client_refuse(struct listener *l, int fd, unsigned status, const char *detail)
 {
-	static const char detail[] = "This client has too many requests in progress; end one, or try again.";
-	json_t *json = problem_json(MHD_HTTP_SERVICE_UNAVAILABLE, detail, NULL);
+	const bool busy = status == MHD_HTTP_SERVICE_UNAVAILABLE;
+	json_t *json = problem_json(status, detail, NULL);
 	CLEANUP(freep) char *body = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	char text[1024], unread[4096];
 	int len;
 
 	json_decref(json);
-	l->http->counts.clients_refused++;
 	if (l->tls) {
 		close(fd);
 		return;
 	}
 	len = snprintf(text, sizeof(text),
-		       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " PROBLEM_TYPE
-		       "\r\nContent-Length: %zu\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s",
-		       body ? strlen(body) : 0, body ? body : "");
+		       "HTTP/1.1 %u %s\r\nContent-Type: " PROBLEM_TYPE
+		       "\r\nContent-Length: %zu\r\n%sConnection: close\r\n\r\n%s",
+		       status, busy ? "Service Unavailable" : "Bad Request", body ? strlen(body) : 0,
+		       busy ? "Retry-After: 1\r\n" : "", body ? body : "");
 	/*
 	 * Read the bytes that have come, because closing a socket with unread bytes resets the
 	 * connection, and the answer would be lost.
@@ -249,11 +248,8 @@ void client_add(struct listener *l, int fd, struct peer peer, const struct socka
 	l->resumed = true;
 }
 
-/*
- * Add FD as a client. If there is no place, evict a client that has not sent its whole header; if
- * there is none, refuse FD.
- */
-static void client_place(struct listener *l, int fd, const struct sockaddr_storage *address, socklen_t bytes)
+/* If there is no place, evict a client that has not sent its whole header; if there is none, refuse FD. */
+void client_place(struct listener *l, int fd, const struct sockaddr_storage *address, socklen_t bytes)
 {
 	const struct http_options *o = &l->http->options;
 	struct peer peer = peer_of(fd, address);
@@ -276,10 +272,13 @@ static void client_place(struct listener *l, int fd, const struct sockaddr_stora
 	if (evicted)
 		evict(l, evicted);
 	to_evict(l, &peer, &n);
-	if (n >= o->peer_connections || l->n_clients >= o->connections)
-		refuse(l, fd);
-	else
+	if (n < o->peer_connections && l->n_clients < o->connections) {
 		client_add(l, fd, peer, address, bytes);
+		return;
+	}
+	l->http->counts.clients_refused++;
+	client_refuse(l, fd, MHD_HTTP_SERVICE_UNAVAILABLE,
+		      "This client has too many requests in progress; end one, or try again.");
 }
 
 /* Accept one connection. Return false if none is waiting, or if none can be accepted now. */
@@ -296,7 +295,10 @@ static bool accept_one(struct listener *l)
 	}
 	fd = accept4(l->fd, (struct sockaddr *)&address, &bytes, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0) {
-		client_place(l, fd, &address, bytes);
+		if (proxied_is(l, &address))
+			proxied_add(l, fd, &address, bytes);
+		else
+			client_place(l, fd, &address, bytes);
 		return true;
 	}
 	/*

@@ -70,6 +70,16 @@ void clients_accept(struct listener *l);
  * FD, also if that fails.
  */
 void client_add(struct listener *l, int fd, struct peer peer, const struct sockaddr_storage *address, socklen_t bytes);
+/*
+ * Add FD, a connection to L from ADDRESS (BYTES bytes), as a client, or refuse it. L owns FD. Call it as
+ * clients_accept().
+ */
+void client_place(struct listener *l, int fd, const struct sockaddr_storage *address, socklen_t bytes);
+/*
+ * Answer STATUS and the sentence DETAIL on FD if that does not block, and close FD. L serves it. Over TLS
+ * there is no answer, since there was no handshake.
+ */
+void client_refuse(struct listener *l, int fd, unsigned status, const char *detail);
 /* Return the TLS session of CONNECTION, or NULL. */
 gnutls_session_t client_session(struct MHD_Connection *connection);
 /* Set the phase of C to PHASE, which begins now. */

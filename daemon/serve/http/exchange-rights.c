@@ -14,6 +14,8 @@
 #include "http-state.h"
 #include "log.h"
 
+#define ACCESS_WAIT_NS (3 * NS_PER_S) /* to wait for what the registry says */
+
 struct credentials exchange_credentials(struct exchange *x)
 {
 	struct credentials c = {
@@ -31,6 +33,14 @@ struct credentials exchange_credentials(struct exchange *x)
 
 enum outcome exchange_unauthorised(struct exchange *x, enum access_status status, const char *why)
 {
+	uint64_t now = clock_mono();
+
+	if (status == ACCESS_LATER || status == ACCESS_AWAY) {
+		x->access_deadline = x->access_deadline ? x->access_deadline : now + ACCESS_WAIT_NS;
+		if (status == ACCESS_LATER && now < x->access_deadline)
+			return OUTCOME_ACCESS;
+		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "%s", why);
+	}
 	x->http->counts.unauthorised++;
 	return exchange_problem(x, status == ACCESS_TOO_MANY ? MHD_HTTP_TOO_MANY_REQUESTS : MHD_HTTP_UNAUTHORIZED, "%s",
 				why);
@@ -183,26 +193,27 @@ static bool has_right(struct exchange *x, enum right right)
 	}
 }
 
-bool exchange_authorise(struct exchange *x)
+enum outcome exchange_authorise(struct exchange *x)
 {
 	enum right right = x->route->rights[x->method];
 	struct credentials c = exchange_credentials(x);
 	enum access_status status;
 	const char *why;
 
+	x->authorised = true;
 	if (right == RIGHT_NONE)
-		return true;
+		return OUTCOME_DONE;
 	status = access_identify(exchange_access(x), &c, &x->who, &why);
 	if (status != ACCESS_OK) {
-		exchange_unauthorised(x, status, why);
-		return false;
+		x->authorised = false;
+		return exchange_unauthorised(x, status, why);
 	}
 	x->client->identified = true;
 	if (x->who.kind == IDENTITY_OPEN && right != RIGHT_TOKENS)
-		return true;
-	if (route_is_elsewhere(x->route, x->method))
-		return true;
-	return is_own_page(x) && !is_crowded(x) && has_right(x, right);
+		return OUTCOME_DONE;
+	if (!route_is_elsewhere(x->route, x->method))
+		x->authorised = is_own_page(x) && !is_crowded(x) && has_right(x, right);
+	return OUTCOME_DONE;
 }
 
 static int see_nothing(void *context, const struct archive_run *run)

@@ -180,7 +180,7 @@ static bool route(struct exchange *x, const char *method)
 		return false;
 	}
 	if (route_is_elsewhere(x->route, x->method))
-		return exchange_authorise(x);
+		return true;
 	foreign = route_unknown_query(x->route, &x->request);
 	if (foreign)
 		exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The query parameter %.100s is unknown, or given twice.",
@@ -188,7 +188,15 @@ static bool route(struct exchange *x, const char *method)
 	else if (x->upload_bytes > EXCHANGE_UPLOAD_MAX)
 		exchange_problem(x, MHD_HTTP_CONTENT_TOO_LARGE, "The body has more than %u bytes.",
 				 EXCHANGE_UPLOAD_MAX);
-	return !foreign && x->upload_bytes <= EXCHANGE_UPLOAD_MAX && exchange_authorise(x);
+	return !foreign && x->upload_bytes <= EXCHANGE_UPLOAD_MAX;
+}
+
+/* Return what an exchange waits for whose handler, or whose authorisation, returned OUTCOME. */
+static enum wait wait_of(struct exchange *x, enum outcome outcome)
+{
+	if (outcome == OUTCOME_ACCESS)
+		x->answer.deadline = x->access_deadline;
+	return outcome == OUTCOME_ACCESS ? WAIT_ACCESS : outcome == OUTCOME_AGAIN ? WAIT_AGAIN : WAIT_ANSWER;
 }
 
 static enum MHD_Result run(struct exchange *x, const char *method)
@@ -199,7 +207,9 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 
 	if (x->gone)
 		return MHD_NO;
-	if (x->route || route(x, method)) {
+	if (!x->authorised && (x->route || route(x, method)))
+		outcome = exchange_authorise(x);
+	if (x->authorised) {
 		if (!exchange_newest(x))
 			return MHD_YES;
 		rc = exchange_reader(x) ? reader_ready(exchange_reader(x)) : 0;
@@ -217,7 +227,7 @@ static enum MHD_Result run(struct exchange *x, const char *method)
 	}
 	if (outcome == OUTCOME_DONE)
 		return x->answered ? MHD_YES : MHD_NO;
-	exchange_suspend(x, outcome == OUTCOME_AGAIN ? WAIT_AGAIN : WAIT_ANSWER);
+	exchange_suspend(x, wait_of(x, outcome));
 	return MHD_YES;
 }
 

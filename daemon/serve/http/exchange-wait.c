@@ -116,7 +116,7 @@ void exchange_suspend(struct exchange *x, enum wait wait)
 	 * An exchange must not wait for an answer without a deadline. If there is no memory for the
 	 * timer, treat the answer as too late.
 	 */
-	if ((wait == WAIT_ANSWER || wait == WAIT_NEWEST) &&
+	if ((wait == WAIT_ANSWER || wait == WAIT_NEWEST || wait == WAIT_ACCESS) &&
 	    sd_event_add_time(x->http->event, &x->answer_timer, CLOCK_MONOTONIC, x->answer.deadline / 1000, 10000,
 			      on_answer_timeout, x) < 0) {
 		x->answer_timer = NULL;

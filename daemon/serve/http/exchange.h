@@ -41,9 +41,10 @@ enum outcome {
 	OUTCOME_DONE,	/* the request is answered */
 	OUTCOME_AGAIN,	/* call the handler again, after other clients were served */
 	OUTCOME_ANSWER, /* call the handler again when the collector or the sink has answered */
+	OUTCOME_ACCESS, /* call the handler again when the registry of tokens and sessions knows more */
 };
 
-enum wait { WAIT_NONE, WAIT_AGAIN, WAIT_ANSWER, WAIT_NEWEST, WAIT_COMMIT, WAIT_EVENT };
+enum wait { WAIT_NONE, WAIT_AGAIN, WAIT_ANSWER, WAIT_NEWEST, WAIT_COMMIT, WAIT_EVENT, WAIT_ACCESS };
 
 /* The answer of the collector or the sink to this exchange's question. */
 struct answer {
@@ -72,6 +73,8 @@ struct exchange {
 	enum request_status parsed;
 	const struct route *route;
 	struct identity who; /* nobody, until the request is authorised */
+	bool authorised;
+	uint64_t access_deadline; /* when to give up waiting for the registry, CLOCK_MONOTONIC ns; 0 = it never waited */
 	/*
 	 * The scope whose guests the readers show while the handler runs; SEES is false if they show
 	 * all.
@@ -144,7 +147,10 @@ bool exchange_hold(struct exchange *x);
  * handlers that sign somebody in.
  */
 struct credentials exchange_credentials(struct exchange *x);
-/* Answer that X has no credentials, or wrong ones. WHY is a sentence. */
+/*
+ * STATUS, which is not ACCESS_OK, is what access.h says about X, and WHY its sentence. Answer with them;
+ * or return OUTCOME_ACCESS, if it is worth waiting for.
+ */
 enum outcome exchange_unauthorised(struct exchange *x, enum access_status status, const char *why);
 
 /* Return the value of the request header NAME, or NULL. */

@@ -3,9 +3,12 @@
 #define SERVE_HTTP_STATE_H
 
 #include "http.h"
+#include "log.h"
+#include "network.h"
 #include "response-cache.h"
 
 #define LISTENERS_MAX 16u
+#define PROXIES_MAX   64u
 
 struct listener {
 	struct http *http;
@@ -20,6 +23,8 @@ struct listener {
 	struct client *clients;	    /* newest first */
 	size_t n_clients, finished; /* number of clients, and how many of them have sent FIN */
 	size_t handshakes;	    /* number of clients in HANDSHAKE_RUNS */
+	struct proxied *proxied; /* connections whose PROXY header is not complete */
+	size_t n_proxied;
 	struct client *adding;	    /* the client that is being passed to libmicrohttpd; NULL = none */
 	char *path;
 	char address[128];
@@ -43,6 +48,9 @@ struct http {
 	sd_event_source *again;
 	struct http_counts counts;
 	struct response_cache responses;
+	struct network proxies[PROXIES_MAX];
+	size_t n_proxies;
+	struct log_limit proxy_log;
 };
 
 /* ---- exchange-run.c: callbacks of libmicrohttpd. CONTEXT is the listener. ---- */
@@ -56,10 +64,11 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 /* ---- exchange-rights.c ---- */
 
 /*
- * Find out who has sent X, whose route is known, and whether that may do what X asks for. Return
- * false if not; the request is then answered.
+ * Find out who has sent X, whose route is known, and whether that may do what X asks for. Set
+ * X->authorised if so. Return OUTCOME_ACCESS: it is not known yet; else the request is answered unless
+ * X is authorised.
  */
-bool exchange_authorise(struct exchange *x);
+enum outcome exchange_authorise(struct exchange *x);
 /* Let the readers show what X may see, until exchange_look_away(). */
 void exchange_look(struct exchange *x);
 void exchange_look_away(struct exchange *x);
@@ -88,6 +97,17 @@ json_t *problem_json(unsigned status, const char *detail, json_t *more);
 
 /* Note that the client of X has sent FIN; GONE: it does not read any more, either. */
 void exchange_client_left(struct exchange *x, bool gone);
+
+/* ---- proxied.c ---- */
+
+/* Return whether a connection to L from ADDRESS must begin with a header of the PROXY protocol. */
+bool proxied_is(const struct listener *l, const struct sockaddr_storage *address);
+/* Own FD, a connection to L from ADDRESS (BYTES bytes), and make it a client when its header has come. */
+void proxied_add(struct listener *l, int fd, const struct sockaddr_storage *address, socklen_t bytes);
+/* Refuse the connections of L whose header is late at NOW (CLOCK_MONOTONIC ns). */
+void proxied_tick(struct listener *l, uint64_t now);
+/* Close the connections of L that wait for their header. */
+void proxied_stop(struct listener *l);
 
 /* ---- listener.c ---- */
 

@@ -78,6 +78,7 @@ void http_tick(struct http *h)
 	exchanges_check(h);
 	for (size_t i = 0; i < h->n_listeners; i++) {
 		clients_tick(&h->listeners[i], clock_mono());
+		proxied_tick(&h->listeners[i], clock_mono());
 		listener_run(&h->listeners[i]);
 	}
 }
@@ -100,6 +101,8 @@ int http_new(struct http **hp, sd_event *event, const struct http_options *optio
 	h->options = *options;
 	h->routes = routes;
 	h->services = services;
+	for (size_t i = 0; options->proxies && options->proxies[i] && i < PROXIES_MAX; i++)
+		h->n_proxies += network_parse(options->proxies[i], &h->proxies[i]);
 	if (gethostname(h->host, sizeof(h->host) - 1) < 0)
 		strcpy(h->host, "localhost");
 	rc = sd_event_add_defer(event, &h->again, on_again, h);

@@ -12,6 +12,7 @@
 struct http_options {
 	/* Connections of a listener, at most: of all peers, and of one peer (peer.h). */
 	unsigned connections, peer_connections;
+	char **proxies; /* networks of proxies (network.h); NULL-terminated, borrowed; NULL = none */
 	uint64_t header_timeout_ns, body_timeout_ns, idle_timeout_ns;
 	bool hub; /* the server of a fleet's database: it has no archive of its own */
 };
@@ -73,6 +74,7 @@ struct http_counts {
 	uint64_t requests, open, client_errors, server_errors, live, events;
 	uint64_t unauthorised, handshakes_refused;
 	uint64_t clients, clients_refused, clients_evicted, clients_timed_out; /* connections */
+	uint64_t proxied, proxy_refused; /* connections with a header of the PROXY protocol, and without a right one */
 };
 struct http_counts http_counts(const struct http *h);
 

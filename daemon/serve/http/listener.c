@@ -230,6 +230,7 @@ void listener_stop(struct listener *l)
 	sd_event_source_disable_unref(l->io);
 	sd_event_source_disable_unref(l->again);
 	l->accept = sd_event_source_disable_unref(l->accept);
+	proxied_stop(l);
 	handshakes_resume(l);
 	MHD_run(l->daemon);
 	MHD_stop_daemon(l->daemon);

@@ -1,0 +1,337 @@
+"""Tokens, sessions and revocations of several hubs in one database: access.py BUILD-DIRECTORY [TEST…]
+
+Three mprofd-http run side by side on a real PostgreSQL, each with its own connection.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
+
+import cluster
+import daemons
+import psycopg2
+from certificates import CLIENT, authority, certificate
+
+FLEET = None
+BELIEF = 5  # seconds for which a hub believes an answer: REGISTRY_BELIEF_NS
+ALL = "read=*,context=*,write=*,metrics=yes"
+AWAY = "The fleet's database does not answer"
+
+
+def setUpModule():
+    global FLEET
+    FLEET = unittest.enterModuleContext(cluster.cluster())
+    FLEET.hub.sql("ALTER DATABASE fleet SET track_functions = 'pl'")
+    FLEET.person_add("issuer", "fleet_access")
+    for name in ("hub1", "hub2", "hub3"):
+        FLEET.person_add(name, "fleet_http", "fleet_read")
+
+
+class Answer:
+    def __init__(self, answer):
+        self.status, self.headers, self.body = answer.status, answer.headers, answer.read()
+
+    def detail(self):
+        return json.loads(self.body)["detail"]
+
+
+class Hub(daemons.Daemons):
+    """One mprofd-http of the fleet, with plain HTTP on loopback and HTTPS."""
+
+    def __init__(self, name, more=""):
+        self.place = os.path.abspath(name)
+        os.makedirs(self.place)
+        before = os.getcwd()
+        os.chdir(self.place)
+        try:
+            super().__init__()
+        finally:
+            os.chdir(before)
+        self.name, self.port, self.tls = name, daemons.free_port(), daemons.free_port()
+        tls = os.path.abspath("tls")
+        self.configure(
+            f"[http]\nlisten = 127.0.0.1:{self.port}\nlisten = https:127.0.0.1:{self.tls}\nlisten = unix:{self.socket}\n[access]\n"
+            f"certificate = {tls}/server.pem\nkey = {tls}/server.key\nclient-ca = {tls}/clients.pem\n"
+            f"[grant certificate:viewer]\nread = *\n[grant user:nobody]\nread = *\n{more}"
+        )
+
+    def start_server(self):
+        self.server = self._spawn("mprofd-http", "--fleet", FLEET.connection(self.name))
+        self._ready(self.server)
+
+    def send(self, path, method="GET", token=None, cookie=None, body=None, timeout=30):
+        headers = {"Mprof-Request": "1"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        if cookie:
+            headers["Cookie"] = f"__Host-mprofd={cookie}"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            connection.request(method, path, body and json.dumps(body), headers)
+            return Answer(connection.getresponse())
+        finally:
+            connection.close()
+
+    def certified(self, client):
+        """Ask who the holder of the certificate CLIENT is."""
+        context = ssl.create_default_context(cafile="tls/ca.pem")
+        context.load_cert_chain(f"tls/{client}.pem", f"tls/{client}.key")
+        connection = http.client.HTTPSConnection("127.0.0.1", self.tls, context=context, timeout=30)
+        try:
+            connection.request("GET", "/v1/session")
+            return Answer(connection.getresponse())
+        finally:
+            connection.close()
+
+    def status(self, **who):
+        return self.send("/v1/session", **who).status
+
+
+def make_certificates():
+    os.mkdir("tls")
+    before = os.getcwd()
+    os.chdir("tls")
+    try:
+        authority("ca", "Test authority")
+        certificate("server", "/CN=localhost", "ca", "subjectAltName = DNS:localhost,IP:127.0.0.1", "extendedKeyUsage = serverAuth")
+        authority("clients", "Viewers")
+        certificate("viewer", "/CN=viewer", "clients", *CLIENT)
+    finally:
+        os.chdir(before)
+
+
+class Access(daemons.Case):
+    def setUp(self):
+        super().setUp()
+        make_certificates()
+        self.hubs = [self.enterContext(Hub(f"hub{n + 1}")) for n in range(3)]
+        for hub in self.hubs:
+            hub.start_server()
+
+    def command(self, *words, role="issuer", code=0):
+        done = subprocess.run(
+            [daemons.program("mprofd-http"), "--fleet", FLEET.connection(role), "--token", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def token(self, name, scopes=ALL, *more):
+        return self.command("new", name, "--scope", scopes, *more).stdout.strip()
+
+    def until(self, condition, what, seconds=daemons.PATIENCE):
+        """Wait until CONDITION holds, and return the seconds until then."""
+        began = time.monotonic()
+        while not condition():
+            self.assertLess(time.monotonic() - began, seconds, what)
+            time.sleep(0.02)
+        return time.monotonic() - began
+
+    def refused_everywhere(self, status=401, **who):
+        """Check that each hub refuses WHO after the time that the documents name. A hub may be late by the time of one request."""
+        took = self.until(lambda: all(h.status(**who) == status for h in self.hubs), "a revocation holds everywhere", BELIEF + 2)
+        print(f"refused everywhere after {took:.2f} s", file=sys.stderr)
+
+    def test_token(self):
+        text = self.token("alice", "read=web*")
+        self.assertRegex(text, r"^mprof_[0-9a-f]{16}_[0-9a-f]{64}$")
+        for hub in self.hubs:
+            answer = json.loads(hub.send("/v1/session", token=text).body)
+            self.assertEqual((answer["name"], answer["kind"], answer["scopes"]["read"]), ("alice", "token", ["web*"]))
+            self.assertEqual(hub.status(token=text[:-1] + ("0" if text[-1] != "0" else "1")), 401)
+            self.assertEqual(hub.status(), 401)
+        identifier = text.split("_")[1]
+        listed = self.command("list").stdout
+        self.assertIn(f"{identifier} alice made=", listed)
+        self.assertNotIn(text.split("_")[2], FLEET.hub.sql("SELECT * FROM fleet_store.token"))
+        self.command("revoke", identifier)
+        self.refused_everywhere(token=text)
+        self.assertRegex(self.command("list").stdout, rf"{identifier} alice .*revoked=2")
+        self.assertIn("no token", self.command("revoke", identifier, code=1).stderr)
+        # The role of a hub cannot give access to anybody.
+        for words in (("new", "mallory", "--scope", ALL), ("list",), ("revoke", identifier)):
+            self.assertIn("this role may not give access", self.command(*words, role="hub1", code=1).stderr)
+        for words in (("list", "more"), ("admit",), ("steal", "x"), ("new", "a b")):
+            self.assertEqual(self.command(*words, code=2).stdout, "")
+        self.assertIn("certificate:NAME", self.command("revoke", "nonsense", code=1).stderr)
+
+    def test_expiry(self):
+        text = self.token("short")
+        self.assertEqual(self.hubs[0].status(token=text), 200)
+        FLEET.hub.sql(f"UPDATE fleet_store.token SET expires = now() WHERE id = '{text.split('_')[1]}'")
+        self.refused_everywhere(token=text)
+
+    def sign_in(self, hub, token):
+        answer = hub.send("/v1/session", "POST", body={"token": token})
+        self.assertEqual(answer.status, 200, answer.body)
+        return re.match(r"__Host-mprofd=([0-9a-f]{64});", answer.headers["Set-Cookie"])[1]
+
+    def test_session(self):
+        """Sign in at one hub, use the session at the next, and sign out at the third."""
+        one, two, three = self.hubs
+        token = self.token("bob")
+        cookie = self.sign_in(one, token)
+        for hub in self.hubs:
+            answer = json.loads(hub.send("/v1/session", cookie=cookie).body)
+            self.assertEqual((answer["name"], answer["kind"]), ("bob", "session"))
+        self.assertNotIn(cookie, FLEET.hub.sql("SELECT * FROM fleet_store.session"))
+        self.assertEqual(three.send("/v1/session", "DELETE", cookie=cookie).status, 204)
+        self.assertEqual(three.status(cookie=cookie), 401)
+        self.refused_everywhere(cookie=cookie)
+        self.assertEqual(two.status(token=token), 200)
+        self.assertEqual(two.send("/v1/session", "POST", body={"token": token[:-4] + "0000"}).status, 401)
+        # A session ends with its token, and a token has 16 sessions: another one ends the oldest.
+        cookies = [self.sign_in(self.hubs[n % 3], token) for n in range(17)]
+        self.until(lambda: one.status(cookie=cookies[0]) == 401, "the oldest session ends", BELIEF + 2)
+        self.assertEqual([h.status(cookie=cookies[16]) for h in self.hubs], [200] * 3)
+        self.command("revoke", token.split("_")[1])
+        self.refused_everywhere(cookie=cookies[16])
+
+    def test_names(self):
+        """A certificate, a token's name and a user of the machine are refused until they are admitted."""
+        hub = self.hubs[1]
+        token = self.token("carol")
+        self.assertEqual((hub.certified("viewer").status, hub.status(token=token)), (200, 200))
+        self.command("revoke", "certificate:viewer")
+        self.command("revoke", "token:carol")
+        self.refused_everywhere(token=token)
+        self.until(lambda: all(h.certified("viewer").status == 401 for h in self.hubs), "the certificate is revoked", BELIEF + 2)
+        self.assertIn("revoked certificate:viewer", self.command("list").stdout)
+        self.command("admit", "certificate:viewer")
+        self.command("admit", "token:carol")
+        self.until(lambda: all(h.certified("viewer").status == 200 and h.status(token=token) == 200 for h in self.hubs), "they are admitted", 20)
+        self.assertIn("not revoked", self.command("admit", "token:carol", code=1).stderr)
+
+    def test_running_request(self):
+        """A body that is being sent ends, too, when its sender loses the right."""
+        token = self.token("dave")
+        hub = self.hubs[0]
+        connection = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=60)
+        self.addCleanup(connection.close)
+        connection.request("GET", "/v1/events", None, {"Authorization": f"Bearer {token}"})
+        answer = connection.getresponse()
+        self.assertEqual(answer.status, 200)
+        ended = []
+
+        def read():
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                while answer.read1(65536):
+                    pass
+            ended.append(time.monotonic())
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        time.sleep(BELIEF + 2)  # it goes on for longer than one answer is believed
+        self.assertEqual(ended, [])
+        began = time.monotonic()
+        self.command("revoke", token.split("_")[1])
+        thread.join(60)
+        self.assertLess(ended[0] - began, BELIEF + 3)
+
+    def test_database_away(self):
+        """Who is known goes on for the time of belief; others get 503, and the loop goes on."""
+        token, other = self.token("erin"), self.token("frank")
+        hub = self.hubs[0]
+        self.assertEqual(hub.status(token=token), 200)
+        FLEET.hub.stop("immediate")
+        try:
+            stopped = time.monotonic()
+            answer = hub.send("/v1/session", token=token)
+            if time.monotonic() - stopped < BELIEF - 1:
+                self.assertEqual(answer.status, 200)
+            answer = hub.send("/v1/session", token=other)
+            self.assertEqual((answer.status, answer.headers["Retry-After"]), (503, "1"))
+            self.assertIn(AWAY, answer.detail())
+            self.assertEqual(hub.send("/v1/session", "POST", body={"token": other}).status, 503)
+            self.until(lambda: hub.status(token=token) == 503, "nobody is believed", BELIEF + 3)
+            self.assertGreater(time.monotonic() - stopped, BELIEF - 2)
+        finally:
+            FLEET.hub.start()
+        self.until(lambda: all(h.status(token=t) == 200 for h in self.hubs for t in (token, other)), "the database is back")
+
+    def test_database_hangs(self):
+        """A database that takes connections and answers nothing stops nobody who needs none."""
+        token = self.token("grace")
+        hub = self.hubs[2]
+        self.assertEqual(hub.status(token=token), 200)
+        with open(os.path.join(FLEET.hub.data, "postmaster.pid"), encoding="utf-8") as f:
+            pid = int(f.readline())
+        pids = [pid, *map(int, subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=True).stdout.split())]
+        for each in pids:
+            os.kill(each, signal.SIGSTOP)
+        try:
+            answers = []
+            threads = [threading.Thread(target=lambda: answers.append(hub.status(token="mprof_" + "0" * 16 + "_" + "1" * 64))) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            took = 0
+            for _ in range(20):
+                began = time.monotonic()
+                self.assertEqual(hub.send("/v1/openapi.yaml").status, 200)
+                took = max(took, time.monotonic() - began)
+            print(f"the longest answer beside a database that hangs: {took * 1000:.0f} ms", file=sys.stderr)
+            for thread in threads:
+                thread.join()
+            self.assertEqual(answers, [503] * 8)
+            self.until(lambda: hub.status(token=token) == 503, "nobody is believed", BELIEF + 5)
+        finally:
+            for each in reversed(pids):
+                os.kill(each, signal.SIGCONT)
+        self.until(lambda: hub.status(token=token) == 200, "the database answers again")
+
+    def test_notices(self):
+        """A revocation is noticed at once; and a flood of notices, which anybody may send, costs four questions a second."""
+        token = self.token("heidi")
+        hub = self.hubs[0]
+        db = psycopg2.connect(FLEET.connection("issuer"))
+        self.addCleanup(db.close)
+        db.autocommit = True
+        calls = "SELECT pg_stat_clear_snapshot(), calls FROM pg_stat_user_functions WHERE funcname = 'access_check'"
+        over = threading.Event()
+
+        def flood():
+            with db.cursor() as c:
+                while not over.is_set():
+                    c.execute("NOTIFY fleet_access, 'x'")
+
+        thread = threading.Thread(target=flood)
+        self.assertEqual(hub.status(token=token), 200)
+        began, before = time.monotonic(), int(FLEET.hub.sql(calls).split("|")[1])
+        thread.start()
+        try:
+            while time.monotonic() - began < 4:
+                self.assertEqual(hub.status(token=token), 200)
+        finally:
+            over.set()
+            thread.join()
+        asked = int(FLEET.hub.sql(calls).split("|")[1]) - before
+        print(f"{asked / (time.monotonic() - began):.1f} questions a second of three hubs under a flood of notices", file=sys.stderr)
+        self.assertLess(asked, 3 * 6 * (time.monotonic() - began))
+        self.command("revoke", token.split("_")[1])
+        self.refused_everywhere(token=token)
+
+    def test_tokens_route(self):
+        """Tokens of a hub are not made over HTTP."""
+        self.assertEqual(os.getuid(), 0, "this test runs as root, who may do everything on the Unix socket")
+        status, _, body = self.hubs[0].ask("/v1/tokens")
+        self.assertEqual(status, 409, body)
+        self.assertIn("fleet_access", json.loads(body)["detail"])
+
+
+if __name__ == "__main__":
+    daemons.main()
