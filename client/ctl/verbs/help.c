@@ -47,7 +47,7 @@ static const char program[] =
 	"       [--last 10s|5MB] [--run N] [--stream K]\n"
 	"                           write a trace in the format of another program\n"
 	"  bundle FILE|-|DOMAIN|CAPTURE... [-o FILE|-] [--last 10s|5MB]\n"
-	"                           put several traces on one time line, as one archive for Perfetto\n"
+	"                           put several traces on one time line, for Perfetto\n"
 	"  view FILE|-|DOMAIN|CAPTURE [FILE|-|DOMAIN|CAPTURE] [-o FILE] [--from TIME] [--to TIME]\n"
 	"       [--last 10s|5MB] [--run N] [--stream K]\n"
 	"                           open one or two traces in a browser, without a server\n"
@@ -55,6 +55,8 @@ static const char program[] =
 	"                           timeline, diff, subsample, export\n"
 	"  mem list|start|stop      memory profiles that the daemon records\n"
 	"  token new|list|revoke    tokens for https\n"
+	"  hosts                    list the hosts of a hub\n"
+	"  fleet QUESTION           ask a hub about its fleet\n"
 	"\n"
 	"Options, before the verb or behind it:\n"
 	"  --host HOST              unix:PATH, https://HOST, ssh:HOST, or names of the hosts file;\n"
@@ -91,7 +93,8 @@ static const struct help verbs[] = {
 	 "Usage: mprofctl domains [--utc]\n"
 	 "\n"
 	 "Lists running and remembered guests, with the archived part of the latest run of each. Times\n"
-	 "are in your zone, with --utc in UTC.\n"
+	 "are in your zone, with --utc in UTC. On a hub a guest is HOST/GUEST, and its trace is that of\n"
+	 "its newest capture.\n"
 	 "With --json: an object with the array `domains`, as in the API.\n"},
 	{"captures",
 	 "Usage: mprofctl captures [DOMAIN] [--utc]\n"
@@ -281,6 +284,20 @@ static const struct help verbs[] = {
 	 "  -o, --output FILE      flame: instead of flame.svg; subsample, export: instead of standard output\n"
 	 "  --address ADDRESS      start: numeric, instead of the address that the toolstack wrote\n"
 	 "  --port PORT            start: instead of the guest's memtrace-port, or 4242\n"},
+	{"hosts",
+	 "Usage: mprofctl hosts [--utc]\n"
+	 "\n"
+	 "Lists the hosts of a fleet: --host names its hub. Times are in your zone, with --utc in UTC.\n"
+	 "With --json: an object with the array `hosts`, as in the API.\n"},
+	{"fleet",
+	 "Usage: mprofctl fleet crashes-by-image|crashes-by-cause|crashes-by-host-week [--utc]\n"
+	 "       mprofctl fleet causes-returned|loss-by-host|newest [--utc]\n"
+	 "\n"
+	 "Asks the hub of a fleet, which --host names: which images crash and how often, which captures\n"
+	 "end alike, the crashes of each host in each week, which causes came back after four quiet weeks,\n"
+	 "the losses of each host, and the newest of everything. A crash is a capture of kind crash or\n"
+	 "watchdog. Times are in your zone, with --utc in UTC. With --json: an object with the array\n"
+	 "`rows`, as in the API.\n"},
 	{"token",
 	 "Usage: mprofctl token new NAME [--scope LIST] [--days N]\n"
 	 "       mprofctl token list [--utc]\n"
