@@ -60,6 +60,8 @@ int cmd_export(const struct ctl *ctl, int argc, char **argv);
 int cmd_dump(const struct ctl *ctl, int argc, char **argv);
 int cmd_mem(const struct ctl *ctl, int argc, char **argv);
 int cmd_token(const struct ctl *ctl, int argc, char **argv);
+int cmd_hosts(const struct ctl *ctl, int argc, char **argv);
+int cmd_fleet(const struct ctl *ctl, int argc, char **argv);
 
 /*
  * Print the line "mprofctl: …" on stderr. Each byte that is not printable UTF-8 appears as a

@@ -21,6 +21,7 @@ static const struct verb verbs[] = {
 	{"snapshot", cmd_snapshot}, {"follow", cmd_follow},	{"dump", cmd_dump}, {"stats", cmd_stats},
 	{"threads", cmd_threads},   {"why", cmd_why},		{"diff", cmd_diff}, {"mem", cmd_mem},
 	{"export", cmd_export},	    {"bundle", cmd_bundle},	{"view", cmd_view}, {"token", cmd_token},
+	{"hosts", cmd_hosts},	    {"fleet", cmd_fleet},
 };
 
 /* The parsed command line. */

@@ -224,9 +224,25 @@ void bundle_part_deinit(struct bundle_part *p)
 	writer_deinit(&p->writer);
 }
 
+/* Turn the offset of M to its host's clock into one to the right time, as far as the host knows it. */
+static void correct_host(struct bundle_member *m)
+{
+	const struct bundle_host *h = &m->host;
+
+	if (!h->name[0] || !m->known)
+		return;
+	if (!h->known || m->uncertainty_ns > INT64_MAX || h->uncertainty_ns > INT64_MAX / 4) {
+		m->uncertainty_ns = UINT64_MAX;
+		return;
+	}
+	/* The true offset is at most UNCERTAINTY_NS smaller. */
+	m->offset_ns += h->offset_ns + (int64_t)h->uncertainty_ns;
+	m->uncertainty_ns += 2 * h->uncertainty_ns;
+}
+
 /*
- * CLOCK_MONOTONIC starts again at a reboot of dom0. So if dom0 rebooted between two members, use
- * CLOCK_REALTIME for all members.
+ * CLOCK_MONOTONIC starts again at a reboot of dom0, and each host has its own. So if dom0 rebooted
+ * between two members, or if they are of several hosts, use CLOCK_REALTIME for all members.
  */
 void bundle_align(struct bundle *b)
 {
@@ -235,14 +251,18 @@ void bundle_align(struct bundle *b)
 	for (size_t i = 0; i < b->n; i++) {
 		const struct mprof_clocks *c = &b->list[i].clocks;
 
+		b->realtime = b->realtime || strcmp(b->list[i].host.name, b->list[0].host.name) != 0;
 		if (!c->stamps)
 			continue;
 		first = first ? first : c;
 		b->realtime = b->realtime || mprof_clocks_rebooted(c, first);
 	}
-	for (size_t i = 0; i < b->n; i++)
+	for (size_t i = 0; i < b->n; i++) {
 		b->list[i].known = mprof_clocks_offset(&b->list[i].clocks, b->realtime, &b->list[i].offset_ns,
 						       &b->list[i].uncertainty_ns);
+		if (b->realtime)
+			correct_host(&b->list[i]);
+	}
 }
 
 /*

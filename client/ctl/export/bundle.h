@@ -23,6 +23,14 @@
 
 #define BUNDLE_MEMBERS_MAX 256u
 
+/* A host of a fleet, and its real-time clock as its NTP knew it. All zero for the one host of a host's own server. */
+struct bundle_host {
+	char name[64];
+	bool known;		 /* the two numbers are */
+	int64_t offset_ns;	 /* to add to its clock to get the right time */
+	uint64_t uncertainty_ns; /* the right time may be so much earlier or later */
+};
+
 /* One stream of a trace: one Perfetto trace in the archive. The member owns its strings. */
 struct bundle_member {
 	char *path;    /* path of the file in the archive */
@@ -31,6 +39,7 @@ struct bundle_member {
 	int64_t run;   /* number of the run; -1 for a file */
 	int64_t stream;
 	struct mprof_clocks clocks;
+	struct bundle_host host;
 	int fd; /* the Perfetto trace, an unnamed temporary file; owned */
 	uint64_t bytes;
 	uint64_t events;

@@ -115,7 +115,10 @@ static void asked_free(struct asked **a)
 	free(*a);
 }
 
-/* Add the name of the host to each entry of A. Return false without memory. */
+/*
+ * Add the name of the host to each entry of A; an entry of a hub gets "HUB/HOST". Return false without
+ * memory.
+ */
 static bool name_entries(const struct asked *a)
 {
 	json_t *entries = json_object_get(a->json, a->key), *entry;
@@ -123,8 +126,12 @@ static bool name_entries(const struct asked *a)
 
 	json_array_foreach(entries, i, entry)
 	{
+		const char *inner = json_string_value(json_object_get(entry, "host"));
+
 		if (json_is_object(entry) &&
-		    json_object_set_new(entry, "host", json_stringn(a->host.one, a->host.one_len)) < 0)
+		    json_object_set_new(entry, "host",
+					json_sprintf("%.*s%s%s", (int)a->host.one_len, a->host.one, inner ? "/" : "",
+						     inner ? inner : "")) < 0)
 			return false;
 	}
 	return true;
@@ -231,12 +238,17 @@ int hosts_sort(const struct hosts *hosts, json_t *list, const char *key, const c
 
 void hosts_add_cell(struct table *t, const struct hosts *hosts, const json_t *entry, const char *key)
 {
-	const char *host = hosts_several(hosts) ? json_string_value(json_object_get(entry, "host")) : NULL;
+	const char *host = json_string_value(json_object_get(entry, "host"));
 	const json_t *value = json_object_get(entry, key);
 	CLEANUP(freep) char *text = NULL;
 	int n = -1;
 
-	if (host && json_is_string(value))
+	/* The id of a hub has the host in it. */
+	if (host && json_is_string(value) && strcmp(key, "id") == 0)
+		n = hosts_several(hosts)
+			    ? asprintf(&text, "%.*s/%s", (int)strcspn(host, "/"), host, json_string_value(value))
+			    : -1;
+	else if (host && json_is_string(value))
 		n = asprintf(&text, "%s/%s", host, json_string_value(value));
 	else if (host && json_is_integer(value))
 		n = asprintf(&text, "%s/%" JSON_INTEGER_FORMAT, host, json_integer_value(value));

@@ -35,7 +35,8 @@ const char *hosts_choose(struct hosts *hosts, const char *operand);
 /*
  * Read the list at PATH (without a query) of all selected hosts at the same time; KEY is its key in
  * the answers. Set *JSON to an object with one array under KEY, which the caller decrefs. With
- * several names on the command line, each entry has the name of its host under "host". If only some
+ * several names on the command line, each entry has the name of its host under "host"; an entry of a hub
+ * has its host there, behind the hub's name and a slash if there are several. If only some
  * hosts fail, *JSON has the entries of the others. Return an exit code: CTL_FAILED if some failed.
  */
 int hosts_list(const struct hosts *hosts, const char *path, const char *key, json_t **json);
@@ -46,7 +47,7 @@ int hosts_list(const struct hosts *hosts, const char *path, const char *key, jso
 int hosts_sort(const struct hosts *hosts, json_t *list, const char *key, const char *time);
 /*
  * Add the value under KEY of ENTRY, an entry of hosts_list(), as the next cell of T: as "HOST/VALUE"
- * if the command line has several hosts.
+ * if the command line has several hosts, or if the entry is of a hub.
  */
 void hosts_add_cell(struct table *t, const struct hosts *hosts, const json_t *entry, const char *key);
 /* Print ID as one line on standard output; with several hosts as "HOST/ID" of the chosen one. */

@@ -20,6 +20,21 @@ const char *domain_name(const char *domain);
  */
 char *domain_path(struct http *h, const char *domain, const char *what);
 
+/* Return whether TEXT is a whole number of at most 18 digits. */
+bool api_is_number(const char *text);
+/*
+ * Return whether TEXT can be the id of a capture: a number, or on a hub HOST.ARCHIVE.NUMBER, with the first 8
+ * hexadecimal digits of the archive's UUID or all of it. With RECORDING: the id of a memory profile, which ends in
+ * another number on a hub.
+ */
+bool api_is_id(const char *text, bool recording);
+
+/*
+ * Return the name HOST/GUEST of JSON, a guest or a capture of a hub. The caller frees it. Return NULL if
+ * JSON is of a host, or without memory.
+ */
+char *api_hub_guest(const json_t *json);
+
 /*
  * Parse times of the API. VALUE may be NULL. Each function returns false if VALUE is no valid time;
  * the result is then undefined.

@@ -99,7 +99,8 @@ int clocks_read_run(struct mprof_clocks *c, struct http *h, const json_t *captur
 	char run_text[CLOCKS_RUN_MAX], stream_text[24];
 	struct selection s = {.last = RUN_AMOUNT, .run = run_text, .stream = stream_text};
 
-	if (!guest.name || c->mono.bounded_below)
+	/* A hub has no more of the run than its captures. */
+	if (!guest.name || c->mono.bounded_below || json_object_get(capture, "host"))
 		return CTL_OK;
 	snprintf(run_text, sizeof(run_text), "%" JSON_INTEGER_FORMAT,
 		 json_integer_value(json_object_get(capture, "run")));
@@ -194,9 +195,12 @@ static int ask_local(struct subject *x, bool *local)
 	const char *name = json_string_value(json_object_get(x->json, "domain"));
 	struct trace_source guest = {.kind = SOURCE_DOMAIN, .name = uuid ? uuid : name};
 	CLEANUP(json_decrefp) json_t *domain = NULL;
+	CLEANUP(freep) char *on_hub = api_hub_guest(x->json);
 	const char *source = json_string_value(json_object_get(x->of, "source"));
 	int r = CTL_OK;
 
+	if (on_hub)
+		guest.name = on_hub;
 	if (x->trace->kind == SOURCE_CAPTURE && guest.name) {
 		r = describe(x->h, &guest, &domain);
 		source = json_string_value(json_object_get(domain, "source"));

@@ -237,29 +237,19 @@ static int ask_first(struct http *h, const char *path, uint64_t *from_ns)
 	return http_complain(h, r, &answer);
 }
 
-/* Return the guest whose trace X is, or from which the capture X was made. */
-static struct trace_source guest_of(const struct remote *x)
-{
-	const char *uuid = json_string_value(json_object_get(x->json, "uuid"));
-	const char *name = json_string_value(json_object_get(x->json, "domain"));
-
-	if (x->source->kind == SOURCE_DOMAIN)
-		return *x->source;
-	return (struct trace_source){.kind = SOURCE_DOMAIN, .name = uuid ? uuid : name};
-}
-
 static int find_behind(const struct remote *x, struct http *h, const struct place *at, const json_t *packet,
 		       uint64_t *from_ns)
 {
 	const json_t *last = json_object_get(json_object_get(packet, "copied"), "last");
-	struct trace_source guest = guest_of(x);
+	const bool runs = x->source->kind == SOURCE_DOMAIN;
 	CLEANUP(freep) char *path = NULL;
 	CLEANUP(freep) char *first = NULL;
 	uint64_t sequence, offset;
 
-	if (!guest.name || !natural(packet, "sequence", &sequence) || !natural(last, "offset", &offset))
+	if (!natural(packet, "sequence", &sequence) || !natural(last, "offset", &offset))
 		return CTL_OK;
-	path = trace_source_path(&guest, h, "trace", &(struct selection){.run = at->run, .stream = at->stream});
+	path = trace_source_path(x->source, h, "trace",
+				 &(struct selection){.run = runs ? at->run : NULL, .stream = at->stream});
 	if (!path ||
 	    asprintf(&first, "%s&first=%s.%s.%" PRIu64 ".%" PRIu64, path, at->run, at->stream, sequence, offset) < 0) {
 		first = NULL;

@@ -30,11 +30,6 @@
 
 #define PREFIX "recording:"
 
-static bool is_number(const char *s)
-{
-	return s[0] && strspn(s, "0123456789") == strlen(s) && strlen(s) <= 18;
-}
-
 bool mem_recording_is(struct hosts *hosts, const char *operand, const char **id)
 {
 	struct stat st;
@@ -45,14 +40,18 @@ bool mem_recording_is(struct hosts *hosts, const char *operand, const char **id)
 	forced = strncmp(operand, PREFIX, strlen(PREFIX)) == 0;
 
 	*id = forced ? operand + strlen(PREFIX) : operand;
-	return forced || (is_number(operand) && stat(operand, &st) != 0);
+	return forced || (api_is_id(operand, true) && stat(operand, &st) != 0);
 }
 
 int mem_recording_id(struct hosts *hosts, const char *operand, const char **id)
 {
 	operand = hosts_choose(hosts, operand);
 	*id = strncmp(operand, PREFIX, strlen(PREFIX)) == 0 ? operand + strlen(PREFIX) : operand;
-	return is_number(*id) ? CTL_OK : say_usage("mem", "\"%s\" is not a recording's id, which is a number", *id);
+	return api_is_id(*id, true) ? CTL_OK
+				    : say_usage("mem",
+						"\"%s\" is not a recording's id, which is a number; "
+						"`mprofctl mem list` lists them",
+						*id);
 }
 
 static int put(void *context, const uint8_t *bytes, size_t len)
@@ -74,7 +73,7 @@ int mem_recording_fetch(const struct hosts *hosts, const char *id, int *fd)
 	struct hosts one = *hosts;
 	CLEANUP(http_close) struct http h = HTTP_CLOSED;
 	CLEANUP(download_deinit) struct download d = {.write = put, .start_over = start_over, .context = fd};
-	char path[64];
+	char path[256];
 	int r;
 
 	r = mem_recording_id(&one, id, &id);
@@ -259,7 +258,7 @@ int mem_stop(const struct ctl *ctl, int argc, char **argv)
 	struct hosts hosts = ctl->hosts;
 	struct operands left;
 	const char *id;
-	char path[64];
+	char path[256];
 	int r = options_parse(argc, argv, NULL, 0, &left, 1, 1);
 
 	if (r)

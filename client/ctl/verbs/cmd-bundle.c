@@ -13,6 +13,7 @@
 
 #include <mprof/ids.h>
 
+#include "api.h"
 #include "array.h"
 #include "bundle.h"
 #include "cleanup.h"
@@ -93,6 +94,7 @@ static int take_stream(struct bundle_job *x, struct http *h, const struct trace_
 {
 	const char *name = json_string_value(json_object_get(json, t->kind == SOURCE_CAPTURE ? "domain" : "name"));
 	int64_t run = json_integer_value(json_object_get(json, "run"));
+	CLEANUP(freep) char *on_hub = api_hub_guest(json);
 	CLEANUP(freep) char *operand = NULL;
 	char run_text[24], stream_text[24];
 	struct selection s = {.last = x->last, .stream = stream_text};
@@ -105,6 +107,7 @@ static int take_stream(struct bundle_job *x, struct http *h, const struct trace_
 		s.run = run_text;
 	if (asprintf(&operand, "%s:%s", t->kind == SOURCE_CAPTURE ? "capture" : "domain", t->name) < 0)
 		return say_memory();
+	name = on_hub ? on_hub : name;
 	m = bundle_add(x->bundle, x->trace, name ? name : t->name, run, number);
 	if (!m)
 		return say_memory();
@@ -115,13 +118,43 @@ static int take_stream(struct bundle_job *x, struct http *h, const struct trace_
 	return r || t->kind != SOURCE_CAPTURE ? r : clocks_read_run(clocks, h, json, number);
 }
 
+/*
+ * If JSON is a capture of a hub, ask the hub for the clock of its host. A hub that does not know it is no
+ * failure. Return an exit code.
+ */
+static int ask_host(struct http *h, const json_t *json, struct bundle_host *host)
+{
+	CLEANUP(json_decrefp) json_t *answer = NULL;
+	const char *name = json_string_value(json_object_get(json, "host"));
+	const json_t *clock, *offset, *uncertainty;
+	char path[96];
+	int r;
+
+	*host = (struct bundle_host){0};
+	if (!name)
+		return CTL_OK;
+	snprintf(host->name, sizeof(host->name), "%s", name);
+	snprintf(path, sizeof(path), "/v1/hosts/%s", host->name);
+	r = http_json_unless(h, path, 404, &answer);
+	clock = json_object_get(answer, "clock");
+	offset = json_object_get(clock, "offset_ns");
+	uncertainty = json_object_get(clock, "uncertainty_ns");
+	if (!json_is_integer(offset) || !json_is_integer(uncertainty) || json_integer_value(uncertainty) < 0)
+		return r;
+	host->known = true;
+	host->offset_ns = json_integer_value(offset);
+	host->uncertainty_ns = (uint64_t)json_integer_value(uncertainty);
+	return r;
+}
+
 static int take_streams(struct bundle_job *x, struct http *h, const struct trace_source *t, const json_t *json)
 {
 	const json_t *streams = json_object_get(json, "streams");
 	size_t first = x->bundle->n, i;
 	struct mprof_clocks clocks = {0};
+	struct bundle_host host;
 	const json_t *stream;
-	int r = CTL_OK;
+	int r = ask_host(h, json, &host);
 
 	if (!json_array_size(streams)) {
 		say("%s has no stream", x->trace);
@@ -133,8 +166,10 @@ static int take_streams(struct bundle_job *x, struct http *h, const struct trace
 			break;
 		r = take_stream(x, h, t, json, json_integer_value(json_object_get(stream, "stream")), &clocks);
 	}
-	for (i = first; i < x->bundle->n; i++)
+	for (i = first; i < x->bundle->n; i++) {
 		x->bundle->list[i].clocks = clocks;
+		x->bundle->list[i].host = host;
+	}
 	return r;
 }
 

@@ -107,6 +107,10 @@ static void put_number(const char *name, const json_t *value)
 {
 	char text[24] = "-";
 
+	if (json_is_string(value)) { /* an id of a hub */
+		put_field(name, json_string_value(value));
+		return;
+	}
 	if (json_is_integer(value))
 		snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	put_field(name, text);
@@ -122,6 +126,8 @@ static void put_head(const struct shown *s, struct wall_zone *zone)
 		put_field("reason", "unknown: Xen could not be asked");
 	else if (reason)
 		put_field("reason", reason);
+	if (text_of(s->capture, "host"))
+		put_field("host", text_of(s->capture, "host"));
 	put_field("guest", text_of(s->context, "domain"));
 	put_field("uuid", text_of(s->context, "uuid"));
 	put_number("domid", json_object_get(s->context, "domid"));
@@ -131,6 +137,8 @@ static void put_head(const struct shown *s, struct wall_zone *zone)
 		put_field("pinned", "yes");
 	if (note && *note)
 		put_field("note", note);
+	if (text_of(s->capture, "sentence"))
+		put_field("cause", text_of(s->capture, "sentence"));
 }
 
 /*
@@ -301,7 +309,7 @@ static int ask_overviews(struct shown *s, struct http *h, const char *id)
 	json_array_foreach(json_object_get(s->capture, "streams"), i, range)
 	{
 		json_t *overview = NULL;
-		char path[128];
+		char path[256];
 		int r;
 
 		snprintf(path, sizeof(path), "/v1/captures/%s/packets?stream=%" JSON_INTEGER_FORMAT "&buckets=1", id,
@@ -317,7 +325,7 @@ static int ask_overviews(struct shown *s, struct http *h, const char *id)
 
 static int show_ask(struct shown *s, struct http *h, const char *id)
 {
-	char path[64];
+	char path[256];
 	int r;
 
 	snprintf(path, sizeof(path), "/v1/captures/%s", id);

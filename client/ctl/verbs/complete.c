@@ -16,6 +16,7 @@
 
 #include <mprof/event.h>
 
+#include "api.h"
 #include "array.h"
 #include "cleanup.h"
 #include "ctl.h"
@@ -186,7 +187,9 @@ static void offer_domains(const struct offer *o, struct http *h)
 	if (http_list(h, "/v1/domains", "domains", &json) == CTL_OK)
 		json_array_foreach(json_object_get(json, "domains"), i, domain)
 		{
-			offer_named(o, h, json_string_value(json_object_get(domain, "name")),
+			CLEANUP(freep) char *guest = api_hub_guest(domain);
+
+			offer_named(o, h, guest ? guest : json_string_value(json_object_get(domain, "name")),
 				    json_string_value(json_object_get(domain, "state")));
 		}
 	json_decref(json);
@@ -195,15 +198,17 @@ static void offer_domains(const struct offer *o, struct http *h)
 static void offer_captures(const struct offer *o, struct http *h)
 {
 	json_t *json = NULL, *capture;
+	const json_t *number;
 	char id[24];
 	size_t i;
 
 	if (http_list(h, "/v1/captures", "captures", &json) == CTL_OK)
 		json_array_foreach(json_object_get(json, "captures"), i, capture)
 		{
-			snprintf(id, sizeof(id), "%" JSON_INTEGER_FORMAT,
-				 json_integer_value(json_object_get(capture, "id")));
-			offer_named(o, h, id, json_string_value(json_object_get(capture, "kind")));
+			number = json_object_get(capture, "id"); /* a text on a hub */
+			snprintf(id, sizeof(id), "%" JSON_INTEGER_FORMAT, json_integer_value(number));
+			offer_named(o, h, json_is_string(number) ? json_string_value(number) : id,
+				    json_string_value(json_object_get(capture, "kind")));
 		}
 	json_decref(json);
 }

@@ -3,24 +3,21 @@
  *
  * An existing file comes first, then a capture with that id, then a domain. The order never
  * changes, because users must be able to predict it. HOST/ in front of a capture or domain selects one
- * of several hosts; the name of a guest has no slash. With a prefix ("file:", "capture:", "domain:")
- * a name has only that meaning. Only a decimal number can be a capture's id.
+ * of several hosts, or a guest of a hub; the name of a guest itself has no slash. With a prefix ("file:",
+ * "capture:", "domain:") a name has only that meaning. A capture's id is a decimal number; on a hub it is
+ * HOST.ARCHIVE.NUMBER, with 8 or more hexadecimal digits of the archive's UUID.
  */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "api.h"
 #include "array.h"
 #include "cleanup.h"
 #include "hosts.h"
 #include "trace-source.h"
 
 #define DIGITS "0123456789"
-
-static bool is_number(const char *s)
-{
-	return s[0] && strspn(s, DIGITS) == strlen(s) && strlen(s) <= 18;
-}
 
 static bool forced(struct trace_source *t, const char *name, const char *prefix, enum trace_source_kind kind)
 {
@@ -42,32 +39,55 @@ bool trace_source_parse(struct trace_source *t, const struct hosts *hosts, const
 		t->hosts = *hosts;
 	if (hosts && (!files || stat(name, &st) != 0))
 		t->name = name = hosts_choose(&t->hosts, name);
-	if (forced(t, name, "capture:", SOURCE_CAPTURE) || forced(t, name, "domain:", SOURCE_DOMAIN))
+	if (forced(t, name, "capture:", SOURCE_CAPTURE))
 		return true;
+	if (forced(t, name, "domain:", SOURCE_DOMAIN))
+		return !strchr(t->name, '/');
 	if (files && forced(t, name, "file:", SOURCE_FILE))
 		return true;
 	if (files && strcmp(name, "-") == 0)
 		t->kind = SOURCE_STDIN;
 	else if (files && stat(name, &st) == 0)
 		t->kind = SOURCE_FILE;
-	return t->kind != SOURCE_DOMAIN || !is_number(name);
+	return t->kind != SOURCE_DOMAIN || !(api_is_id(name, false) || strchr(name, '/'));
+}
+
+/* Make T, a guest of a hub, its newest capture. */
+static int take_newest(struct trace_source *t, struct http *h)
+{
+	CLEANUP(freep) char *path = trace_source_path(t, h, "captures?limit=1", &(struct selection){0});
+	CLEANUP(json_decrefp) json_t *json = NULL;
+	const char *id;
+	int r = path ? http_json(h, "GET", path, NULL, &json) : say_memory();
+
+	if (r)
+		return r;
+	id = json_string_value(json_object_get(json_array_get(json_object_get(json, "captures"), 0), "id"));
+	if (!id || strlen(id) >= sizeof(t->id))
+		return CTL_OK; /* no hub: the name of a guest with a slash */
+	strcpy(t->id, id);
+	t->name = t->id;
+	t->kind = SOURCE_CAPTURE;
+	return CTL_OK;
 }
 
 int trace_source_ask(struct trace_source *t, struct http *h)
 {
 	CLEANUP(http_answer_deinit) struct http_answer answer = {0};
-	char path[64];
+	char path[256];
 	struct http_request request = {.path = path};
 	int r;
 
+	if (strchr(t->name, '/'))
+		return take_newest(t, h);
 	snprintf(path, sizeof(path), "/v1/captures/%s", t->name);
 	r = http_perform(h, &request, &answer);
 	if (r)
 		return http_complain(h, r, &answer);
 	if (answer.status / 100 == 2)
 		t->kind = SOURCE_CAPTURE;
-	else if (answer.status != 404)
-		return http_complain(h, r, &answer);
+	else if (answer.status != 404 && (api_is_number(t->name) || answer.status != 400))
+		return http_complain(h, r, &answer); /* a host answers 400 to an id of a hub */
 	return CTL_OK;
 }
 
@@ -93,7 +113,7 @@ void trace_source_other(const struct trace_source *t, const char *operand)
 	if (t->kind != SOURCE_FILE || t->name != operand || strchr(operand, '/') || hosts_count(&t->hosts) > 1 ||
 	    http_open(&h, &t->hosts))
 		return;
-	if (is_number(operand) && exists(&h, operand, SOURCE_CAPTURE))
+	if (api_is_id(operand, false) && exists(&h, operand, SOURCE_CAPTURE))
 		say("%s is a file here and a capture, and the file was taken: write capture:%s for the capture",
 		    operand, operand);
 	else if (exists(&h, operand, SOURCE_DOMAIN))
@@ -123,9 +143,9 @@ int selection_check(const struct selection *s, const char *verb)
 				 "--last %s is neither a duration (a whole number and ns, us, ms, s, m, h or d) nor "
 				 "bytes (KB, MB or GB)",
 				 s->last);
-	if (s->run && !is_number(s->run))
+	if (s->run && !api_is_number(s->run))
 		return say_usage(verb, "--run %s is not the number of a run", s->run);
-	if (s->stream && !is_number(s->stream))
+	if (s->stream && !api_is_number(s->stream))
 		return say_usage(verb, "--stream %s is not the number of a stream", s->stream);
 	return CTL_OK;
 }
@@ -134,9 +154,10 @@ int trace_source_check(const struct trace_source *t, const struct selection *s, 
 {
 	if (!t->name[0])
 		return say_usage(verb, "the name is empty");
-	if (t->kind == SOURCE_CAPTURE && !is_number(t->name))
+	if (t->kind == SOURCE_CAPTURE && !api_is_id(t->name, false))
 		return say_usage(verb,
-				 "\"%s\" is not a capture's id, which is a number; `mprofctl captures` lists them",
+				 "\"%s\" is not a capture's id, which is a number, or HOST.ARCHIVE.NUMBER on a hub; "
+				 "`mprofctl captures` lists them",
 				 t->name);
 	if ((t->kind == SOURCE_FILE || t->kind == SOURCE_STDIN) && (s->last || s->run || s->stream))
 		return say_usage(verb, "--last, --run and --stream select from the daemon's traces, not from a file");

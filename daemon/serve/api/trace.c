@@ -343,10 +343,16 @@ enum outcome get_domain_trace(struct exchange *x)
 enum outcome get_capture_trace(struct exchange *x)
 {
 	CLEANUP(resource_deinit) struct resource res = {0};
+	struct position store;
+	const struct position *first;
 
 	if (x->work)
 		return download_step(x, x->work);
 	if (!exchange_hold(x))
 		return OUTCOME_AGAIN;
-	return resource_capture(x, &res) ? trace_begin(x, &res, NULL) : OUTCOME_DONE;
+	if (!resource_position(x, "first", &store, &first) || !resource_capture(x, &res))
+		return OUTCOME_DONE;
+	if (first && first->run != res.run)
+		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The position first is of another run than the capture.");
+	return trace_begin(x, &res, first);
 }

@@ -25,7 +25,7 @@ static const struct route routes[] = {
 	{"/v1/captures/{id}/ctf.tar", " from to last tail ", FRESH, AS_IT_IS, GET(hub_get_capture_ctf, RIGHT_READ)},
 	{"/v1/captures/{id}/packets", " stream from to last buckets" PAGE, FRESH, AS_IT_IS,
 	 GET(hub_get_capture_packets, RIGHT_READ)},
-	{"/v1/captures/{id}/trace", SELECT, FRESH, AS_IT_IS, GET(hub_get_capture_trace, RIGHT_READ)},
+	{"/v1/captures/{id}/trace", " first end" SELECT, FRESH, AS_IT_IS, GET(hub_get_capture_trace, RIGHT_READ)},
 	{"/v1/domains", " host" PAGE, FRESH, AS_IT_IS, GET(hub_get_domains, RIGHT_ANY)},
 	{"/v1/domains/{domain}", PAGE, FRESH, AS_IT_IS, GET(hub_get_domain, RIGHT_READ)},
 	{"/v1/domains/{domain}/captures",
