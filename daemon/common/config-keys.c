@@ -54,7 +54,8 @@ const struct config_key config_keys[] = {
 	{SECTION_HTTP, "listen", KIND_LISTEN, offsetof(struct config, listen), 0, 0,
 	 "unix:PATH, HOST:PORT or https:HOST:PORT, or nothing to forget those before it"},
 	{SECTION_HTTP, "proxy", KIND_NETWORKS, offsetof(struct config, proxies), 0, 0,
-	 "addresses and networks of proxies such as 192.0.2.7 or 2001:db8::/64, separated by blanks, or nothing to forget "
+	 "addresses and networks of proxies such as 192.0.2.7 or 2001:db8::/64, separated by blanks, or nothing to "
+	 "forget "
 	 "those before them"},
 	{SECTION_HTTP, "connections", KIND_COUNT, offsetof(struct config, connections), 1, 65536,
 	 "a whole number from 1 to 65536"},

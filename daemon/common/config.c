@@ -161,8 +161,8 @@ static int set_networks(struct parser *p, const struct config_key *key, const ch
 		return 0;
 	for (n = *value ? before : 0; *list && (*list)[n]; n++)
 		if (!network_parse((*list)[n], &network))
-			return fail(p, -EINVAL, "%s = %s: %.64s is no address and no network: write %s", key->name, value,
-				    (*list)[n], key->hint);
+			return fail(p, -EINVAL, "%s = %s: %.64s is no address and no network: write %s", key->name,
+				    value, (*list)[n], key->hint);
 	return 1;
 }
 
@@ -244,8 +244,8 @@ static int set_texts(struct parser *p, const struct config_key *key, const char 
 
 static bool is_text(const struct config_key *key)
 {
-	return key->kind == KIND_LISTEN || key->kind == KIND_NAMES || key->kind == KIND_NETWORKS || key->kind == KIND_PATH ||
-	       key->kind == KIND_FILE || key->kind == KIND_GLOBS || key->kind == KIND_WORDS;
+	return key->kind == KIND_LISTEN || key->kind == KIND_NAMES || key->kind == KIND_NETWORKS ||
+	       key->kind == KIND_PATH || key->kind == KIND_FILE || key->kind == KIND_GLOBS || key->kind == KIND_WORDS;
 }
 
 static int fail_unknown(struct parser *p, const char *name)

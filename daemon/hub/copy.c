@@ -106,7 +106,7 @@ struct piece {
 /* Set *VALUE to an integer in COLUMN of ROW. Return false if it is above MOST, or negative. */
 static bool take(const struct postgres_rows *rows, int row, enum column column, uint64_t most, uint32_t *value)
 {
-	int64_t number = postgres_number(rows, row, column);
+	int64_t number = postgres_number(rows, row, (int)column);
 
 	*value = (uint32_t)number;
 	return number >= 0 && (uint64_t)number <= most;

@@ -133,8 +133,8 @@ static void print_token(const char *id, const char *name, const char *scopes, ui
 	date_text(made, from);
 	date_text(expires, until);
 	date_text(revoked, end);
-	printf("%s %s made=%s expires=%s %s%s%s\n", id, name, from, until, revoked ? "revoked=" : "", revoked ? end : "",
-	       revoked ? "" : scopes);
+	printf("%s %s made=%s expires=%s %s%s%s\n", id, name, from, until, revoked ? "revoked=" : "",
+	       revoked ? end : "", revoked ? "" : scopes);
 }
 
 static int run_fleet(const struct token_command *c, const char *fleet)

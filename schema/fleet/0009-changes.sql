@@ -94,12 +94,19 @@ $$;
 
 -- The state of the hub that a restore or a promotion changes: states of another one say nothing.
 CREATE FUNCTION fleet.epoch() RETURNS uuid
-	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' AS $$
 	SELECT fleet_store.epoch_now()
 $$;
 
 CREATE VIEW fleet.changes AS SELECT id, xid, what, host, month, archive, capture FROM fleet_store.change;
 COMMENT ON VIEW fleet.changes IS 'Changes of captures: the newest 10,000.';
+COMMENT ON COLUMN fleet.changes.id IS 'number, ascending in the order of writing, not of commits';
+COMMENT ON COLUMN fleet.changes.xid IS 'transaction that wrote it';
+COMMENT ON COLUMN fleet.changes.what IS 'made, changed or dropped';
+COMMENT ON COLUMN fleet.changes.host IS 'name of the host; NULL: all, as months were dropped';
+COMMENT ON COLUMN fleet.changes.month IS 'month of the capture; NULL as host';
+COMMENT ON COLUMN fleet.changes.archive IS 'archive of the capture; NULL as host';
+COMMENT ON COLUMN fleet.changes.capture IS 'number of the capture on its host; NULL as host';
 
 GRANT EXECUTE ON FUNCTION fleet.finish_capture TO fleet_host;
 GRANT EXECUTE ON FUNCTION fleet.pin TO fleet_pin;

@@ -545,8 +545,7 @@ bool access_holds(struct access *a, const struct credentials *c, const struct id
 		return v->client == TLS_CLIENT_GOOD && strcmp(v->name, who->name) == 0 &&
 		       is_admitted(a, IDENTITY_CERTIFICATE, v->name);
 	case IDENTITY_USER:
-		return unix_user(c->unix_socket, &u) &&
-		       (u.user.uid == 0 || is_admitted(a, IDENTITY_USER, who->name));
+		return unix_user(c->unix_socket, &u) && (u.user.uid == 0 || is_admitted(a, IDENTITY_USER, who->name));
 	default:
 		return who->kind != IDENTITY_NOBODY;
 	}

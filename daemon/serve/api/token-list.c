@@ -21,9 +21,10 @@ static struct tokens *own_tokens(struct exchange *x)
 	struct tokens *tokens = access_tokens(exchange_access(x));
 
 	if (!tokens)
-		exchange_problem(x, MHD_HTTP_CONFLICT,
-				 "A hub's tokens are the fleet's: use mprofd-http --fleet CONNECTION --token, with a role "
-				 "that is a member of fleet_access.");
+		exchange_problem(
+			x, MHD_HTTP_CONFLICT,
+			"A hub's tokens are the fleet's: use mprofd-http --fleet CONNECTION --token, with a role "
+			"that is a member of fleet_access.");
 	return tokens;
 }
 

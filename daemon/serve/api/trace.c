@@ -353,6 +353,7 @@ enum outcome get_capture_trace(struct exchange *x)
 	if (!resource_position(x, "first", &store, &first) || !resource_capture(x, &res))
 		return OUTCOME_DONE;
 	if (first && first->run != res.run)
-		return exchange_problem(x, MHD_HTTP_BAD_REQUEST, "The position first is of another run than the capture.");
+		return exchange_problem(x, MHD_HTTP_BAD_REQUEST,
+					"The position first is of another run than the capture.");
 	return trace_begin(x, &res, first);
 }

@@ -81,7 +81,7 @@ static int copy_piece(struct memory *m, const struct postgres_rows *rows, int ro
 		return refuse(m, "a piece does not have its checksum");
 	if (m->bytes + (uint64_t)length > m->most)
 		return refuse(m, "it is too large");
-	if (length > 0 && !codec_decode(&m->decoder, (enum codec)codec, data, bytes, m->plain, (size_t)length))
+	if (length > 0 && !codec_decode(&m->decoder, (int)codec, data, bytes, m->plain, (size_t)length))
 		return refuse(m, "a piece cannot be decoded");
 	m->number++;
 	m->bytes += (uint64_t)length;

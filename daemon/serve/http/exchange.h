@@ -74,7 +74,8 @@ struct exchange {
 	const struct route *route;
 	struct identity who; /* nobody, until the request is authorised */
 	bool authorised;
-	uint64_t access_deadline; /* when to give up waiting for the registry, CLOCK_MONOTONIC ns; 0 = it never waited */
+	uint64_t
+		access_deadline; /* when to give up waiting for the registry, CLOCK_MONOTONIC ns; 0 = it never waited */
 	/*
 	 * The scope whose guests the readers show while the handler runs; SEES is false if they show
 	 * all.

@@ -102,8 +102,9 @@ static int on_header(sd_event_source *source, int fd, uint32_t revents, void *co
 		pass_on(p, &h);
 		return 0;
 	case PROXY_BAD:
-		refuse(p, "A connection from this address must begin with a header of the PROXY protocol, since proxy in "
-			  "[http] lists it.");
+		refuse(p,
+		       "A connection from this address must begin with a header of the PROXY protocol, since proxy in "
+		       "[http] lists it.");
 		return 0;
 	default:
 		if (revents & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))

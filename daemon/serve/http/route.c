@@ -103,5 +103,5 @@ void routes_print(const struct routes *routes, FILE *out)
 			if (routes->list[i].handlers[m])
 				fprintf(out, "%s %s %s %s\n", methods[m], routes->list[i].path,
 					rights[routes->list[i].rights[m]],
-					route_is_elsewhere(&routes->list[i], m) ? "elsewhere" : "here");
+					route_is_elsewhere(&routes->list[i], (enum method)m) ? "elsewhere" : "here");
 }

@@ -19,10 +19,10 @@
 
 #define ENTRIES	  1024u
 #define CHANGES	  64u
-#define RENEW_NS  NS_PER_S	   /* age of an answer that is asked for again, if the entry is in use */
-#define USE_NS	  (10 * NS_PER_S)  /* an entry is in use for this time after it was needed */
+#define RENEW_NS  NS_PER_S	    /* age of an answer that is asked for again, if the entry is in use */
+#define USE_NS	  (10 * NS_PER_S)   /* an entry is in use for this time after it was needed */
 #define AGAIN_NS  (300 * NS_PER_MS) /* between a failure and the next batch */
-#define FORGET_NS (10 * NS_PER_S)  /* a change that nobody asks about any more */
+#define FORGET_NS (10 * NS_PER_S)   /* a change that nobody asks about any more */
 
 struct entry {
 	bool taken, asking, holds;

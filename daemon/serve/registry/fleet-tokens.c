@@ -127,7 +127,8 @@ static int revoke_who(const struct run *r)
 	if (!token_id_ok(word))
 		return say(r, "%.64s is no identifier of a token, certificate:NAME, token:NAME or user:NAME", word);
 	rc = change(r, "SELECT fleet.revoke_token($1)", word, NULL, &changed);
-	return rc < 0 || changed ? rc : say(r, "there is no token %s that was not revoked: see the list of tokens", word);
+	return rc < 0 || changed ? rc
+				 : say(r, "there is no token %s that was not revoked: see the list of tokens", word);
 }
 
 static int admit_who(const struct run *r)

@@ -18,7 +18,7 @@
 
 /* Who is asked about. */
 struct registry_key {
-	enum identity_kind kind; /* IDENTITY_TOKEN, _SESSION, _CERTIFICATE or _USER */
+	enum identity_kind kind;   /* IDENTITY_TOKEN, _SESSION, _CERTIFICATE or _USER */
 	char name[REGISTRY_NAME];  /* a token's identifier, a common name, a user; "" for a session */
 	uint8_t hash[SECRET_HASH]; /* of a token's secret or a session's cookie; else zeros */
 };
