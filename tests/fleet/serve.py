@@ -927,10 +927,77 @@ class Outage(Case):
         self.ask(path, route="/v1/captures/{id}/context", status=404)
 
 
+class Ctl(Case):
+    """mprofctl on a hub."""
+
+    def ctl(self, *words, code=0):
+        done = subprocess.run(
+            [daemons.program("mprofctl"), "--host", f"unix:{HUBS[0].socket}", *words], capture_output=True, timeout=120, cwd=self.work, check=False
+        )
+        self.assertEqual(done.returncode, code, (words, done.stdout[-500:], done.stderr))
+        return done.stdout
+
+    def setUp(self):
+        super().setUp()
+        self.work = self.enterContext(tempfile.TemporaryDirectory())
+        self.one, self.two = HOSTS.values()
+
+    def test_lists(self):
+        """Hosts, guests, captures and questions, as tables and as JSON."""
+        names = [line.split()[0] for line in self.ctl("hosts").decode().splitlines()[1:]]
+        self.assertLessEqual({self.one.name, self.two.name}, set(names))
+        guests = [line.split()[0] for line in self.ctl("domains").decode().splitlines()[1:]]
+        self.assertLessEqual({f"{self.one.name}/web", f"{self.one.name}/db", f"{self.two.name}/mail"}, set(guests))
+        listed = self.ctl("captures", f"{self.one.name}/web").decode()
+        self.assertIn("CAUSE", listed.splitlines()[0])
+        for capture in json.loads(self.ctl("--json", "captures", f"{self.one.name}/web"))["captures"]:
+            self.assertIn(capture["id"], listed)
+        for question in ("crashes-by-image", "crashes-by-cause", "crashes-by-host-week", "causes-returned", "loss-by-host", "newest"):
+            rows = json.loads(self.ctl("--json", "fleet", question))["rows"]
+            self.assertEqual(len(self.ctl("fleet", question).splitlines()), 1 + len(rows), question)
+        self.assertIn("It ends so", self.ctl("fleet", "crashes-by-cause").decode())
+        self.ctl("fleet", "crashes", code=2)
+        self.ctl("hosts", "more", code=2)
+
+    def test_traces(self):
+        """A capture by its id, and a guest by its newest one, give what the host gives."""
+        number = max(n for n in self.one.captures if self.one.host.json(f"/v1/captures/{n}")["domain"] == "web")
+        own = subprocess.run(
+            [daemons.program("mprofctl"), "--host", f"unix:{self.one.host.socket}", "dump", f"capture:{number}"], capture_output=True, check=True
+        ).stdout
+        self.assertGreater(len(own), 0)
+        self.assertEqual(self.ctl("dump", self.one.id(number)), own)
+        self.assertEqual(self.ctl("dump", f"{self.one.name}/web"), own)
+        shown = self.ctl("show", self.one.id(number)).decode()
+        self.assertIn(self.one.name, shown)
+        self.assertIn(self.one.id(number), shown)
+        self.ctl("why", f"{self.one.name}/web")
+        self.ctl("stats", self.one.id(number))
+        self.ctl("fetch", self.one.id(number), "-o", "web.ctf")
+        with open(os.path.join(self.work, "web.ctf"), "rb") as f:
+            self.assertEqual(f.read(), self.one.host.get(f"/v1/captures/{number}/trace"))
+        self.ctl("dump", f"{self.one.name}/absent", code=4)
+        self.ctl("dump", f"capture:{self.one.name}.00000000.1", code=4)
+
+    def test_two_hosts(self):
+        """Two hosts are compared, and put on one time line of real time."""
+        self.ctl("diff", f"{self.one.name}/web", f"{self.two.name}/web")
+        told = json.loads(self.ctl("--json", "bundle", "-o", "both.tar", f"{self.one.name}/web", f"{self.two.name}/web"))
+        self.assertEqual(told["clock"], "REALTIME")
+        self.assertEqual([t["name"] for t in told["traces"]], [f"{self.one.name}/web", f"{self.two.name}/web"])
+        self.assertTrue(all(t["uncertainty_ns"] is None for t in told["traces"]), "no host has told its clock")
+        for sent, offset in ((self.one, 3_000_000_000), (self.two, -1_000_000_000)):
+            clock = json.dumps({"offset_ns": offset, "uncertainty_ns": 1000, "source": "test"})
+            FLEET.hub.sql(f"UPDATE fleet_store.host SET clock = '{clock}' WHERE host = '{sent.name}'")
+        known = json.loads(self.ctl("--json", "bundle", "-o", "again.tar", f"{self.one.name}/web", f"{self.two.name}/web"))
+        moved = [after["offset_ns"] - before["offset_ns"] for before, after in zip(told["traces"], known["traces"])]
+        self.assertEqual(moved, [3_000_001_000, -999_999_000])
+
+
 def load_tests(loader, tests, pattern):
     """Run Routes first: others register hosts, which its questions would count."""
     del tests, pattern
-    return unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in (Routes, Outage, Requests, Scopes))
+    return unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in (Routes, Ctl, Outage, Requests, Scopes))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ before: archives.py BUILD-DIRECTORY [TEST…]"""
 import contextlib
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -22,8 +23,9 @@ import sink
 from unpack import extract
 
 SETS = sorted(name for name in os.listdir(ARCHIVES) if os.path.exists(os.path.join(ARCHIVES, name, "answers.json")))
+CLOCK = re.compile(rb"(?ms)^clock \{.*?^\};\n")
 FILES = ("archive/trace.db", "memtraces/memtraces.db")
-NEW = {"damaged", "marks", "version"}  # fields that came later: the answers of an old set lack them
+NEW = {"damaged", "marks", "version", "newest", "last_chunk"}  # fields that came later: the answers of an old set lack them
 SETTLED = ("/v1/memtraces",)  # mprofd-sink ends the recordings that were going on, so these answers change once it ran
 
 
@@ -57,6 +59,10 @@ class Old(sink.Sink):
             extract(tar, self.state)
         with open(os.path.join(ARCHIVES, name, "answers.json"), encoding="utf-8") as f:
             self.then = json.load(f)
+        self.clocks = {}  # those in the version's ctf.tar, if it knew less of them: path -> text
+        if os.path.exists(path := os.path.join(ARCHIVES, name, "clocks.json")):
+            with open(path, encoding="utf-8") as f:
+                self.clocks = json.load(f)
         self.metadata = None  # that in the version's ctf.tar, if it had no offset of the clock
         if os.path.exists(path := os.path.join(ARCHIVES, name, "metadata.tsdl")):
             with open(path, "rb") as f:
@@ -90,15 +96,25 @@ def header(block, size):
     return block[:148] + b"%06o\0 " % sum(block) + block[156:]
 
 
+def offset(clock):
+    """Return the offset of a clock in metadata, ns."""
+    number = {key: int(value) for key, value in re.findall(rb"(offset|offset_s) = (-?\d+);", clock)}
+    return number[b"offset_s"] * 10**9 + number[b"offset"]
+
+
 class Archives(daemons.Case):
     def old(self, name):
         return self.enterContext(Old(name))
 
     def earlier(self, d, path, body):
         """Return the body of PATH with the metadata of the earlier version, if it is a ctf.tar."""
-        if "/ctf.tar" not in path or not d.metadata:
+        if "/ctf.tar" not in path or not (d.metadata or path in d.clocks):
             return body
         then, now = d.metadata, body[512 : 512 + int(body[124:135], 8)]
+        if path in d.clocks:
+            self.assertLess(abs(offset(CLOCK.search(now)[0]) - offset(d.clocks[path].encode())), 10**6)
+            then = CLOCK.sub(lambda _: d.clocks[path].encode(), now)
+            return header(body[:512], len(then)) + padded(then) + body[512 + len(padded(now)) :]
         self.assertEqual(now[now.index(b"typealias") : now.index(b"/*", 99)], then[then.index(b"typealias") : then.index(b"/*", 99)])
         return header(body[:512], len(then)) + padded(then) + body[512 + len(padded(now)) :]
 

@@ -610,8 +610,8 @@ def test_tails():
     )
     asked = tailed([COPIED], target="capture:7", capture=dict(CAPTURE, streams=CAPTURE["streams"][:1]))
     check(
-        asked == (False, ["/v1/captures/7/packets?stream=0&last=4194304&limit=1000", first.replace("web", CAPTURE["uuid"])], b""),
-        "a capture's run is gone: %r" % (asked,),
+        asked == (True, ["/v1/captures/7/packets?stream=0&last=4194304&limit=1000", "/v1/captures/7/trace?stream=0&first=3.0.65590.370"], b""),
+        "a capture is asked itself: %r" % (asked,),
     )
 
 

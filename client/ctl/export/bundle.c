@@ -231,13 +231,14 @@ static void correct_host(struct bundle_member *m)
 
 	if (!h->name[0] || !m->known)
 		return;
-	if (!h->known || m->uncertainty_ns > INT64_MAX || h->uncertainty_ns > INT64_MAX / 4) {
+	if (!h->known || h->uncertainty_ns > INT64_MAX / 4) {
 		m->uncertainty_ns = UINT64_MAX;
 		return;
 	}
 	/* The true offset is at most UNCERTAINTY_NS smaller. */
 	m->offset_ns += h->offset_ns + (int64_t)h->uncertainty_ns;
-	m->uncertainty_ns += 2 * h->uncertainty_ns;
+	if (m->uncertainty_ns <= INT64_MAX)
+		m->uncertainty_ns += 2 * h->uncertainty_ns;
 }
 
 /*

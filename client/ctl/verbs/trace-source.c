@@ -57,12 +57,18 @@ static int take_newest(struct trace_source *t, struct http *h)
 {
 	CLEANUP(freep) char *path = trace_source_path(t, h, "captures?limit=1", &(struct selection){0});
 	CLEANUP(json_decrefp) json_t *json = NULL;
+	const json_t *first;
 	const char *id;
 	int r = path ? http_json(h, "GET", path, NULL, &json) : say_memory();
 
 	if (r)
 		return r;
-	id = json_string_value(json_object_get(json_array_get(json_object_get(json, "captures"), 0), "id"));
+	first = json_array_get(json_object_get(json, "captures"), 0);
+	if (!first) {
+		say("there is no capture of a guest %s", t->name);
+		return CTL_NOT_FOUND;
+	}
+	id = json_string_value(json_object_get(first, "id"));
 	if (!id || strlen(id) >= sizeof(t->id))
 		return CTL_OK; /* no hub: the name of a guest with a slash */
 	strcpy(t->id, id);
