@@ -49,6 +49,12 @@ bool recorder_slot_wait(struct slot *slot, uint32_t thread)
 	}
 }
 
+/* Return whether the ring of SLOT, which the calling thread owns, could not be made a moment ago. */
+static bool pauses(const struct slot *slot)
+{
+	return slot->retry_ns && monotonic() < slot->retry_ns;
+}
+
 /* Make the ring of slot I, which the calling thread owns. Return whether the slot has a ring. */
 static bool make(const struct slots *s, unsigned i)
 {
@@ -56,7 +62,7 @@ static bool make(const struct slots *s, unsigned i)
 
 	if (is_made(slot))
 		return true;
-	if (slot->retry_ns && monotonic() < slot->retry_ns)
+	if (pauses(slot))
 		return false;
 	slot->shared = i >= s->first_shared;
 	if (!s->make(slot, i)) {
@@ -87,14 +93,17 @@ static struct slot *take(const struct slots *s, uint32_t thread)
 {
 	unsigned first = thread % s->shared, i;
 	struct slot *slot;
+	bool paused;
 
 	for (i = 0; i < s->own; i++) {
 		if (!lock(&s->slot[i], thread))
 			continue;
-		if (make(s, i))
+		paused = s->skip_refused && !is_made(&s->slot[i]) && pauses(&s->slot[i]);
+		if (!paused && make(s, i))
 			return &s->slot[i];
 		recorder_slot_free(&s->slot[i]);
-		break;
+		if (!paused)
+			break;
 	}
 	/* What refuses one ring refuses the next: then take any that exists. */
 	if (i == s->own)

@@ -34,6 +34,11 @@ struct slots {
 	unsigned own;	 /* slots 0 to OWN - 1: of one thread each */
 	unsigned shared; /* slots FIRST_SHARED to FIRST_SHARED + SHARED - 1: of any number of threads; at least 1 */
 	unsigned first_shared;
+	/*
+	 * A slot whose ring was refused a moment ago is left out, and the next one is tried. Else nothing
+	 * is tried until its pause is over.
+	 */
+	bool skip_refused;
 	/* Make the ring of SLOT, number INDEX, and initialise its recorder. Return whether that was possible. */
 	bool (*make)(struct slot *slot, unsigned index);
 };
@@ -41,8 +46,8 @@ struct slots {
 /*
  * Find a slot with a ring for the thread with the number THREAD, which is not 0: one of its own, or
  * a shared one. The thread owns its own slot until recorder_slot_free(). It has a shared one for a turn, between
- * recorder_slot_wait() and recorder_slot_free(). Return NULL if no ring can be had; attempts to make one
- * are a second apart.
+ * recorder_slot_wait() and recorder_slot_free(). Return NULL if no ring can be had; attempts to make that
+ * of one slot are a second apart.
  */
 struct slot *recorder_slots_take(const struct slots *s, uint32_t thread);
 

@@ -26,6 +26,7 @@ struct slot *ring_take(int tid)
 		.own = c->own < RUN_RINGS_OWN ? c->own : RUN_RINGS_OWN,
 		.first_shared = RUN_RINGS_OWN,
 		.shared = c->shared && c->shared <= RUN_RINGS - RUN_RINGS_OWN ? c->shared : 1,
+		.skip_refused = true, /* a keeper that was late is not late for ever */
 		.make = ring_make,
 	};
 
