@@ -34,12 +34,21 @@ static void test_target(void)
 {
 	check_target("-", true, SOURCE_STDIN, "-", true);
 	check_target("/dev/null", true, SOURCE_FILE, "/dev/null", true);
-	check_target("/dev/null", false, SOURCE_DOMAIN, "/dev/null", true);
+	check_target("/dev/null", false, SOURCE_DOMAIN, "/dev/null", false); /* a guest of a hub */
 	check_target("file:gone", true, SOURCE_FILE, "gone", true);
 	check_target("capture:7", true, SOURCE_CAPTURE, "7", true);
 	check_target("domain:7", true, SOURCE_DOMAIN, "7", true);
 	check_target("7", true, SOURCE_DOMAIN, "7", false);
 	check_target("web", true, SOURCE_DOMAIN, "web", true);
+	check_target("dom0-a/web", true, SOURCE_DOMAIN, "dom0-a/web", false);
+	check_target("domain:dom0-a/web", true, SOURCE_DOMAIN, "dom0-a/web", false);
+	check_target("a.b.1234abcd.7", true, SOURCE_DOMAIN, "a.b.1234abcd.7", false);
+	check_target("a.1234abcd-0000-4000-8000-000000000000.7", true, SOURCE_DOMAIN,
+		     "a.1234abcd-0000-4000-8000-000000000000.7", false);
+	check_target("a.1234abc.7", true, SOURCE_DOMAIN, "a.1234abc.7", true);
+	check_target("a.1234abcg.7", true, SOURCE_DOMAIN, "a.1234abcg.7", true);
+	check_target(".1234abcd.7", true, SOURCE_DOMAIN, ".1234abcd.7", true);
+	check_target("a.1234abcd.", true, SOURCE_DOMAIN, "a.1234abcd.", true);
 	check_target("domid:7", true, SOURCE_DOMAIN, "domid:7", true);
 }
 
