@@ -149,10 +149,19 @@ static void ignore_notice(void *context, const char *message)
 int postgres_connect(struct postgres *p)
 {
 	/* The connection string overrides those before it, as it is expanded behind them. */
-	static const char *const names[] = {"connect_timeout",	"keepalives_idle",  "keepalives_interval",
-					    "keepalives_count", "tcp_user_timeout", "application_name",
-					    "dbname",		"client_encoding",  NULL};
-	const char *const values[] = {"10", "30", "10", "3", "60000", p->program, p->connection, "UTF8", NULL};
+	static const char *const names[] = {"connect_timeout",
+					    "keepalives_idle",
+					    "keepalives_interval",
+					    "keepalives_count",
+					    "tcp_user_timeout",
+					    "application_name",
+					    "options",
+					    "dbname",
+					    "client_encoding",
+					    NULL};
+	/* Compiling a plan over the partitions of all hosts takes many times as long as running it. */
+	const char *const values[] = {"10",	  "30",		"10",	       "3",    "60000",
+				      p->program, "-c jit=off", p->connection, "UTF8", NULL};
 
 	if (p->conn)
 		return 0;
