@@ -7,11 +7,11 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "codec.h"
 #include "decode-thread.h"
+#include "thread.h"
 
 struct decode_thread {
 	pthread_t thread;
@@ -112,7 +112,6 @@ static void *decode_thread_run(void *context)
 int decode_thread_new(struct decode_thread **tp)
 {
 	struct decode_thread *t = calloc(1, sizeof(*t));
-	sigset_t all, before;
 
 	if (!t)
 		return -ENOMEM;
@@ -125,10 +124,7 @@ int decode_thread_new(struct decode_thread **tp)
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->work, NULL);
 	pthread_cond_init(&t->done, NULL);
-	sigfillset(&all); /* signals are for the thread of the event loop */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	t->started = pthread_create(&t->thread, NULL, decode_thread_run, t) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	t->started = thread_start(&t->thread, decode_thread_run, t) == 0;
 	*tp = t;
 	return 0;
 }

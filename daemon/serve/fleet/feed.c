@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "capture-rows.h"
 #include "clock.h"
 #include "log.h"
+#include "thread.h"
 
 #define ANSWER_MS     30000u
 #define POLL_MS	      5000 /* notices may be lost */
@@ -395,7 +395,6 @@ const struct feed_event *feed_next(const struct feed *f, uint64_t serial, bool *
 int feed_new(struct feed **fp, sd_event *event, const char *connection, void (*on_news)(void *context), void *context)
 {
 	CLEANUP(feed_freep) struct feed *f = calloc(1, sizeof(*f));
-	sigset_t all, before;
 	int rc;
 
 	if (!f)
@@ -414,10 +413,7 @@ int feed_new(struct feed **fp, sd_event *event, const char *connection, void (*o
 		rc = sd_event_add_io(event, &f->source, f->news, EPOLLIN, on_coming, f);
 	if (rc < 0)
 		return rc;
-	sigfillset(&all); /* signals are for the thread of the event loop */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = -pthread_create(&f->thread, NULL, feed_run, f);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	rc = thread_start(&f->thread, feed_run, f);
 	f->started = rc == 0;
 	if (rc == 0)
 		*fp = TAKE_PTR(f);

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +18,12 @@
 #include "clock.h"
 #include "exchange.h"
 #include "log.h"
+#include "thread.h"
 
 #define THREADS	     4u
 #define WAITING_MOST 256u
 #define ANSWER_MS    30000u
-/* Compiling a plan over all partitions takes many times as long as running it. */
-#define SESSION	 "SELECT set_config('statement_timeout', '30000', false), set_config('jit', 'off', false)"
-#define QUIET_NS NS_PER_S /* after a failed connection */
+#define QUIET_NS     NS_PER_S /* after a failed connection */
 
 struct worker {
 	struct workers *workers;
@@ -85,7 +83,7 @@ static int connect_and_run(struct job *job, struct postgres *p)
 	if (!postgres_connected(p)) {
 		rc = postgres_connect(p);
 		if (rc == 0)
-			rc = postgres_call(p, SESSION, NULL, NULL);
+			rc = postgres_call(p, "SET statement_timeout = 30000", NULL, NULL);
 	}
 	if (rc == 0)
 		rc = job->run(job, p);
@@ -232,19 +230,15 @@ struct workers_counts workers_counts(struct workers *w)
 
 static int start(struct workers *w, const char *connection)
 {
-	sigset_t all, before;
 	int rc = 0;
 
-	sigfillset(&all); /* signals are for the thread of the event loop */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (unsigned i = 0; i < THREADS && rc == 0; i++) {
 		w->worker[i].workers = w;
 		rc = postgres_new(&w->worker[i].postgres, connection, "mprofd-http", ANSWER_MS);
 		if (rc == 0)
-			rc = -pthread_create(&w->worker[i].thread, NULL, worker_run, &w->worker[i]);
+			rc = thread_start(&w->worker[i].thread, worker_run, &w->worker[i]);
 		w->worker[i].started = rc == 0;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return rc;
 }
 

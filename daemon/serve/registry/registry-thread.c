@@ -9,7 +9,6 @@
 #include <jansson.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "clock.h"
 #include "postgres.h"
 #include "registry-thread.h"
+#include "thread.h"
 
 #define ANSWER_MS 2500u
 #define HINT_NS	  (250 * NS_PER_MS) /* at most one hint in this time: anybody may send notices */
@@ -294,7 +294,6 @@ bool registry_thread_take(struct registry_thread *t)
 int registry_thread_new(struct registry_thread **tp, const char *connection)
 {
 	CLEANUP(registry_thread_freep) struct registry_thread *t = calloc(1, sizeof(*t));
-	sigset_t all, before;
 	int rc;
 
 	if (!t)
@@ -307,12 +306,9 @@ int registry_thread_new(struct registry_thread **tp, const char *connection)
 	rc = postgres_new(&t->postgres, connection, "mprofd-http", ANSWER_MS);
 	if (rc != 0)
 		return rc;
-	sigfillset(&all); /* signals are for the thread of the event loop */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&t->thread, NULL, registry_thread_run, t);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	rc = thread_start(&t->thread, registry_thread_run, t);
 	if (rc != 0)
-		return -rc;
+		return rc;
 	t->started = true;
 	*tp = TAKE_PTR(t);
 	return 0;
