@@ -2,20 +2,19 @@
 #include "copy.h"
 
 #include <errno.h>
-#include <gnutls/crypto.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture-head.h"
+#include "checksum.h"
 #include "codec.h"
 #include "writer.h"
 
 #include <mprof/bytes.h>
 #include <mprof/ring.h>
 
-#define SUM_BYTES    32u
 #define PAGE	     "8"	/* pieces that are fetched at a time, of at most 2 MiB each with their chunk ends */
 #define LEVEL	     1		/* of zstd */
 #define CONTEXT_MOST (4u << 20) /* bytes of a context; the archive of a host has less */
@@ -135,14 +134,11 @@ static bool take_ends(struct copy *c, const struct postgres_rows *rows, int row,
 /* Check the checksum of ROW's data, and decode it to PLAIN. */
 static int take_data(struct copy *c, const struct postgres_rows *rows, int row, const struct piece *piece)
 {
-	size_t bytes, sum_bytes;
+	size_t bytes;
 	const uint8_t *data = postgres_bytes(rows, row, COLUMN_DATA, &bytes);
-	const uint8_t *sum = postgres_bytes(rows, row, COLUMN_SUM, &sum_bytes);
-	uint8_t own[SUM_BYTES];
 	int64_t codec = postgres_number(rows, row, COLUMN_CODEC);
 
-	if (bytes > ARCHIVE_PIECE_MAX || sum_bytes != SUM_BYTES ||
-	    gnutls_hash_fast(GNUTLS_DIG_SHA256, data, bytes, own) < 0 || memcmp(own, sum, SUM_BYTES) != 0)
+	if (bytes > ARCHIVE_PIECE_MAX || !piece_sum_holds(rows, row, COLUMN_DATA, COLUMN_SUM))
 		return fail(c, COPY_E_REFUSED, "piece %lld of stream %lld does not have its checksum",
 			    (long long)postgres_number(rows, row, COLUMN_NUMBER), (long long)piece->stream);
 	if (codec < 0 || codec > CODEC_ZSTD ||
