@@ -105,7 +105,7 @@ static struct slot *take(const struct slots *s, uint32_t thread)
 		if (!paused)
 			break;
 	}
-	/* What refuses one ring refuses the next: then take any that exists. */
+	/* A refusal holds for the next ring, too: then take any that exists. */
 	if (i == s->own)
 		make_shared(s, s->first_shared + first, thread);
 	for (i = 0; i < s->shared; i++) {

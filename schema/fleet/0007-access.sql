@@ -41,7 +41,7 @@ CREATE TABLE fleet_store.session (
 );
 CREATE INDEX ON fleet_store.session (token, number);
 
--- Who is refused, whatever certificate or token they have.
+-- Names that are refused, whatever certificate or token they have.
 CREATE TABLE fleet_store.revocation (
 	kind       text COLLATE "C" NOT NULL CHECK (kind IN ('certificate', 'token', 'user')),
 	name       text COLLATE "C" NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 255),

@@ -8,7 +8,7 @@ from cluster import TOP
 
 FILE = os.path.join(TOP, "docs/monitoring/fleet.json")
 FROM, TO = "'2000-01-01T00:00:00Z'", "'2100-01-01T00:00:00Z'"
-# What Grafana documents for its macros and variables.
+# Meanings that Grafana documents for its macros and variables.
 MACROS = {
     r"\$__timeFilter\(([^()]+)\)": rf"\1 BETWEEN {FROM} AND {TO}",
     r"\$__timeFrom\(\)": FROM,

@@ -123,7 +123,7 @@ static void test_version_2(void)
 	CHECK(proxy_header_parse(data, make(data, 0x21, 0x11, PROXY_HEADER_MOST), &h) == PROXY_BAD);
 }
 
-/* What a proxy adds behind the addresses. */
+/* The list that a proxy adds behind the addresses. */
 static void test_lists(void)
 {
 	uint8_t data[PROXY_HEADER_MOST + 16];

@@ -22,7 +22,7 @@
 struct copies;
 struct copy;
 
-/* What is copied. RECORDING -1: a capture, as an archive; else a part of a memory profile, as a file. */
+/* The thing that is copied. RECORDING -1: a capture, as an archive; else a part of a memory profile, as a file. */
 struct copy_key {
 	char host[FLEET_HOST];
 	char month[16];

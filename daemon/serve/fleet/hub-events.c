@@ -26,7 +26,7 @@
 #define STALLED_NS (30 * NS_PER_S) /* a client that reads nothing for this time is disconnected */
 #define RETRY	   "retry: 2000\n\n"
 
-/* What is new since the state that a client knows. */
+/* The changes since the state that a client knows. */
 struct catch_up {
 	struct job job;
 	char *state;

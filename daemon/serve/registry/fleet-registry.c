@@ -29,7 +29,7 @@ struct entry {
 	bool failed; /* the last question was not answered; CHECKED is that of the answer before it */
 	struct registry_key key;
 	uint64_t checked, used; /* CLOCK_MONOTONIC ns; CHECKED 0 = there is no answer yet */
-	/* Of a token or a session that holds. */
+	/* These are of a token or a session that holds. */
 	char token[TOKEN_ID_TEXT], name[TOKEN_NAME_MAX];
 	struct scopes *scopes; /* a reference */
 	uint64_t expires;

@@ -16,7 +16,7 @@
 #define BATCH_CHANGES	16u
 #define REGISTRY_NAME	TLS_NAME /* bytes of a name, with NUL */
 
-/* Who is asked about. */
+/* An identity that is asked about. */
 struct registry_key {
 	enum identity_kind kind;   /* IDENTITY_TOKEN, _SESSION, _CERTIFICATE or _USER */
 	char name[REGISTRY_NAME];  /* a token's identifier, a common name, a user; "" for a session */

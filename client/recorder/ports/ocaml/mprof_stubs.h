@@ -1,4 +1,4 @@
-/* What the primitives of other publishers need of the recorder (mprof_stubs.c). */
+/* The recorder (mprof_stubs.c) for the primitives of other publishers. */
 #ifndef MPROF_STUBS_H
 #define MPROF_STUBS_H
 
