@@ -240,6 +240,8 @@ static void step_rest(struct set_ring *ring, bool grew, uint64_t now)
 		return;
 	}
 	if (grew && !ring->unpolled) {
+		/* Other rings are polled before this one is asked for writers: they must not end the run. */
+		ring->closed = false;
 		ring_set_wake(ring->set);
 		set_ring_closed(ring, now);
 		return;

@@ -3,7 +3,9 @@
 
 import os
 import shutil
+import signal
 import subprocess
+import time
 import unittest
 
 import daemons
@@ -132,6 +134,32 @@ class Runs(Case):
         self.whole("web", {"three": three})
         self.assertEqual(set(self.stream_names("web")), {"three"})
         self.assertEqual(len(self.d.run_list("web")), 2)
+
+    def test_a_run_goes_on_beside_closed_rings(self):
+        """A program opens one of eight rings again. mprofd polls the other seven before it polls this one
+        a second time, and they do not end the run."""
+        self.d = self.daemons()
+        os.mkdir("rings/web")
+        rings = {f"r{i}": self.ring(f"web/r{i}", base=1_000_000 * (i + 1)) for i in range(8)}
+        self.wait_streams("web", rings)
+        for ring in rings.values():
+            ring.add(10)
+            ring.close()
+        self.d.wait_ended("web")
+        for ends, name in enumerate(("r0", "r3", "r6"), 1):
+            self.d.collector.send_signal(signal.SIGSTOP)
+            rings[name].file = open(f"rings/web/{name}", "r+b", buffering=0)
+            rings[name].add(10)
+            time.sleep(1.1)  # each ring is polled once a second: now all are due
+            self.d.collector.send_signal(signal.SIGCONT)
+            self.d.wait(lambda: self.d.domain("web")["state"] == "running")
+            rings[name].add_slowly(20)
+            self.assertEqual(self.d.domain("web")["state"], "running")
+            rings[name].close()
+            self.d.wait_ended("web")
+            self.assertEqual(len(self.d.captures("web")), ends + 1)
+        self.whole("web", rings)
+        self.assertEqual(len(self.d.run_list("web")), 1)
 
 
 class Restarts(Case):
