@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,23 @@ def rings_of(streams):
     return found
 
 
+def overwritten(path):
+    """Return the rings of a file of runtime events that lost their begin. A domain that waits for a stopped one can write a whole ring."""
+    with open(path, "rb") as f:
+        headers = f.read(64 + 128 * 80)
+    return {ring for ring in range(128) if struct.unpack_from("<Q", headers, 64 + 80 * ring)[0]}
+
+
+def newest(events, n):
+    """Return the last N of EVENTS, with threads named in the order in which they come there."""
+    names = {}
+
+    def renamed(key, value):
+        return names.setdefault(value, str(len(names))) if key in THREADS and value is not None else value
+
+    return [tuple((key, renamed(key, value)) for key, value in event) for event in events[len(events) - n :]]
+
+
 class Domain:
     """The events that a domain's ring of runtime events becomes, from the lines of OCaml's own reader."""
 
@@ -106,11 +124,15 @@ class Domain:
             self.add(time, "gc", duration_ns=time - since)
 
     def leave(self, time, name):
-        place = max(i for i, (span, _) in enumerate(self.spans) if span == name)
+        place = max((i for i, (span, _) in enumerate(self.spans) if span == name), default=None)
+        if place is None:  # it began before the ring does
+            return
         _, since = self.spans.pop(place)
         self.add(time, "duration", thread=self.me, duration_ns=time - since, name=name)
 
     def take(self, time, what, rest):
+        if not self.number and what != "lifecycle":
+            self.begin(time)  # the begin was overwritten
         if what == "lifecycle":
             kind = rest.split(" ")[0]
             if kind in ("ring_start", "domain_spawn"):
@@ -144,7 +166,10 @@ def oracle(directory, pid):
     done = subprocess.run([ocaml("events.exe"), directory, str(pid)], capture_output=True, text=True, check=True)
     found = {}
     for line in done.stdout.splitlines():
-        ring, time, what, rest = line.split(" ", 3)
+        ring, time, what, *rest = line.split(" ", 3)
+        if not rest:  # RING lost WORDS
+            continue
+        rest = rest[0]
         found.setdefault(int(ring), Domain(int(ring))).take(int(time), what, rest)
     return {ring: domain.events for ring, domain in found.items()}
 
@@ -174,19 +199,23 @@ class Case(run.Case):
         self.assertEqual(process.returncode, code)
         return said
 
-    def check_equal(self, got, want, least):
-        """GOT and WANT are events by domain; there are at LEAST so many of them."""
+    def check_equal(self, got, want, least, wrapped):
+        """GOT and WANT are events by domain; there are at LEAST so many of them. The file has the end of the rings WRAPPED alone."""
         self.assertEqual(sorted(got), sorted(want))
         for ring, events in want.items():
-            for i, (one, other) in enumerate(zip(got[ring], events)):
-                self.assertEqual(one, other, f"domain {ring}, event {i}")
-            self.assertEqual(len(got[ring]), len(events), f"domain {ring}")
+            mine = got[ring]
+            if ring in wrapped:
+                self.assertGreater(len(mine), len(events), f"domain {ring} was overwritten, and mprof-run has no more of it")
+                mine, events = newest(mine, len(events) // 2), newest(events, len(events) // 2)
+            for i, (one, other) in enumerate(zip(mine, events)):
+                self.assertEqual(one, other, f"domain {ring}, event {i} of {len(mine)} and {len(events)}")
+            self.assertEqual(len(mine), len(events), f"domain {ring}")
         self.assertGreater(sum(map(len, got.values())), least)
 
     def check_oracles(self, pid, streams, least):
-        got = recorded(streams)
-        self.check_equal(got, rings_of(dump(f"events/{pid}.events")), least)
-        self.check_equal(got, oracle("events", pid), least)
+        got, wrapped = recorded(streams), overwritten(f"events/{pid}.events")
+        self.check_equal(got, rings_of(dump(f"events/{pid}.events")), least, wrapped)
+        self.check_equal(got, oracle("events", pid), least, wrapped)
 
     def labels(self, streams):
         return [event["label"] for name, events in streams.items() if name.startswith("domain-") for event in events if "label" in event]
