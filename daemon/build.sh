@@ -26,7 +26,7 @@ packages_daemon="libsystemd-dev libzstd-dev libxxhash-dev libinih-dev libmicroht
 packages_xen="libxen-dev"
 packages_viewer="clang lld wasi-libc libclang-rt-14-dev-wasm32"
 packages_run="libdw-dev"
-packages_forward="libpq-dev"
+packages_forward="libpq-dev libseccomp-dev"
 packages_build="$packages_client $packages_run $packages_daemon $packages_xen $packages_forward $packages_viewer"
 
 die() {

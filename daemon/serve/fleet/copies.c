@@ -1,7 +1,6 @@
 /* Make, keep and remove copies of captures. */
 #include "copies.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -10,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,9 +16,9 @@
 #include "log.h"
 #include "memory-copy.h"
 #include "opened.h"
+#include "tree.h"
 
 #define COPIES_MOST 256u /* an open archive has some descriptors */
-#define PREFIX	    "copies-"
 
 struct make {
 	struct job job;
@@ -58,20 +56,6 @@ struct copies {
 
 /* ---- files ---- */
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-	(void)st;
-	(void)flag;
-	(void)ftw;
-	return remove(path) < 0 && errno != ENOENT ? -1 : 0;
-}
-
-static void remove_tree(const char *path)
-{
-	if (nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS) < 0 && errno != ENOENT)
-		log_warning("cannot remove %s, a copy of a capture: %s", path, strerror(errno));
-}
-
 static uint64_t tree_total;
 
 static int add_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
@@ -91,48 +75,22 @@ static uint64_t tree_bytes(const char *path)
 	return tree_total;
 }
 
-/* Remove the directories of processes that have ended: their locks can be taken. */
-static void remove_left(const char *directory)
-{
-	DIR *dir = opendir(directory);
-	struct dirent *entry;
-	char path[800];
-	int fd;
-
-	while (dir && (entry = readdir(dir))) {
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-			remove_tree(path);
-		if (fd >= 0)
-			close(fd);
-	}
-	if (dir)
-		closedir(dir);
-}
-
 int copies_new(struct copies **cp, struct workers *workers, const char *directory, uint64_t limit,
 	       void (*on_ready)(void *context, struct copy *copy), void *context, char *sentence, size_t size)
 {
 	CLEANUP(copies_freep) struct copies *c = calloc(1, sizeof(*c));
+	int r;
 
 	if (!c)
 		return -ENOMEM;
 	*c = (struct copies){.workers = workers, .lock = -1, .limit = limit, .on_ready = on_ready, .context = context};
-	remove_left(directory);
-	if (snprintf(c->directory, sizeof(c->directory), "%s/" PREFIX "XXXXXX", directory) >=
-		    (int)sizeof(c->directory) ||
-	    !mkdtemp(c->directory)) {
+	r = tree_make(directory, "copies", c->directory, sizeof(c->directory), &c->lock);
+	if (r < 0) {
 		snprintf(sentence, size, "cannot make a directory for copies of captures below %s: %s", directory,
-			 strerror(errno));
+			 strerror(-r));
 		c->directory[0] = '\0';
 		return -EACCES;
 	}
-	c->lock = open(c->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (c->lock < 0 || flock(c->lock, LOCK_EX | LOCK_NB) < 0)
-		return -errno;
 	*cp = TAKE_PTR(c);
 	return 0;
 }
@@ -142,7 +100,7 @@ int copies_new(struct copies **cp, struct workers *workers, const char *director
 static void free_copy(struct copy *copy)
 {
 	reader_free(copy->reader);
-	remove_tree(copy->directory);
+	tree_remove(copy->directory);
 	if (copy->make)
 		free(copy->make);
 	free(copy);
@@ -216,7 +174,7 @@ struct copies *copies_free(struct copies *c)
 		unlist(c, copy);
 	}
 	if (c->directory[0])
-		remove_tree(c->directory);
+		tree_remove(c->directory);
 	if (c->lock >= 0)
 		close(c->lock);
 	free(c);
@@ -231,7 +189,7 @@ static int run_make(struct job *job, struct postgres *p)
 	struct make *m = (struct make *)job;
 	struct capture_key key = {m->key.host, m->key.month, m->key.archive, m->key.capture};
 
-	remove_tree(m->directory); /* of an attempt on a connection that was lost */
+	tree_remove(m->directory); /* of an attempt on a connection that was lost */
 	m->why[0] = '\0';
 	if (mkdir(m->directory, 0700) < 0) {
 		snprintf(m->why, sizeof(m->why), "%s", strerror(errno));

@@ -1,0 +1,292 @@
+/*
+ * Decode the streams of a capture, build the model, and describe how it ends.
+ *
+ * All streams are rings of one guest. Their events are merged by time, which is what the model wants of
+ * streams that share their threads.
+ */
+#include "reading.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <mprof/cause.h>
+#include <mprof/explanation.h>
+
+struct stream {
+	uint8_t *bytes;
+	struct mprof_decoder *decoder;
+	struct mprof_event event; /* the next one, if HAS */
+	bool has;
+	uint64_t lost; /* packets that the model was told of */
+};
+
+struct reading {
+	struct stream streams[READING_STREAMS_MAX];
+	uint32_t n;
+	struct mprof_model *model;
+	uint64_t events, damages;
+};
+
+struct texts {
+	char cause[READING_CAUSE_MAX + 1], sentence[READING_SENTENCE_MAX + 1], last[READING_LAST_MAX + 1];
+};
+
+/* ---- input and output ---- */
+
+static bool read_all(int fd, void *to, size_t bytes)
+{
+	uint8_t *at = to;
+	ssize_t n;
+
+	for (; bytes; bytes -= (size_t)n, at += n) {
+		n = read(fd, at, bytes);
+		if (n <= 0)
+			return false;
+	}
+	return true;
+}
+
+static int write_all(int fd, const void *from, size_t bytes)
+{
+	const uint8_t *at = from;
+	ssize_t n;
+
+	for (; bytes; bytes -= (size_t)n, at += n) {
+		n = write(fd, at, bytes);
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+	}
+	return 0;
+}
+
+static int answer(int out, bool failed, const struct texts *t)
+{
+	struct reading_answer a = {
+		.magic = READING_MAGIC,
+		.failed = failed,
+		.cause = (uint32_t)strlen(t->cause),
+		.sentence = (uint32_t)strlen(t->sentence),
+		.last = (uint32_t)strlen(t->last),
+	};
+	char bytes[sizeof(a) + sizeof(*t)];
+	size_t n = sizeof(a);
+
+	memcpy(bytes, &a, sizeof(a));
+	memcpy(bytes + n, t->cause, a.cause);
+	n += a.cause;
+	memcpy(bytes + n, t->sentence, a.sentence);
+	n += a.sentence;
+	memcpy(bytes + n, t->last, a.last);
+	return write_all(out, bytes, n + a.last);
+}
+
+/* ---- events ---- */
+
+/* Read the streams of IN. Return a sentence about a failure, or NULL. */
+static const char *read_streams(struct reading *r, int in)
+{
+	struct reading_head head;
+	uint64_t bytes;
+
+	if (!read_all(in, &head, sizeof(head)) || head.magic != READING_MAGIC || head.streams > READING_STREAMS_MAX)
+		return "the reader got no capture";
+	for (; r->n < head.streams; r->n++) {
+		struct stream *s = &r->streams[r->n];
+
+		if (!read_all(in, &bytes, sizeof(bytes)))
+			return "the reader got a part of the capture";
+		s->bytes = malloc(bytes + 1);
+		s->decoder = mprof_decoder_new();
+		if (!s->bytes || !s->decoder)
+			return "the reader needs more memory than it may have";
+		if (!read_all(in, s->bytes, bytes))
+			return "the reader got a part of the capture";
+		mprof_decoder_feed(s->decoder, s->bytes, bytes);
+	}
+	return NULL;
+}
+
+/* Find the next event of S. Return false without memory. */
+static bool next(struct reading *r, struct stream *s)
+{
+	enum mprof_status status;
+
+	do {
+		status = mprof_decoder_next(s->decoder, &s->event);
+		if (status == MPROF_MORE)
+			mprof_decoder_finish(s->decoder);
+		r->damages += status == MPROF_CORRUPT;
+	} while (status == MPROF_MORE || status == MPROF_CORRUPT);
+	s->has = status == MPROF_OK;
+	return status == MPROF_OK || status == MPROF_END;
+}
+
+/* Add the next event of stream I to the model, and the packets that are missing before it. */
+static bool add(struct reading *r, uint32_t i)
+{
+	struct stream *s = &r->streams[i];
+	uint64_t lost = mprof_decoder_totals(s->decoder)->lost_packets;
+
+	if (lost > s->lost && mprof_model_gap(r->model, i, lost - s->lost) != MPROF_OK)
+		return false;
+	s->lost = lost;
+	r->events++;
+	return mprof_model_add(r->model, i, &s->event.raw) == MPROF_OK && next(r, s);
+}
+
+static bool merge(struct reading *r)
+{
+	uint32_t oldest, stream;
+
+	for (uint32_t i = 0; i < r->n; i++)
+		if (mprof_model_stream(r->model, &(struct mprof_model_source){0}, &stream) != MPROF_OK ||
+		    !next(r, &r->streams[i]))
+			return false;
+	do {
+		oldest = r->n;
+		for (uint32_t i = 0; i < r->n; i++)
+			if (r->streams[i].has &&
+			    (oldest == r->n ||
+			     r->streams[i].event.raw.timestamp < r->streams[oldest].event.raw.timestamp))
+				oldest = i;
+	} while (oldest < r->n ? add(r, oldest) : false);
+	return oldest == r->n;
+}
+
+/* ---- texts ---- */
+
+/* Append BYTES of TEXT to OUT, which has room for SIZE bytes with its NUL; cut them between two characters. */
+static void append(char *out, size_t size, const char *text, size_t bytes)
+{
+	size_t used = strlen(out), room = size - 1 - used;
+
+	if (bytes > room) {
+		bytes = room;
+		while (bytes && ((uint8_t)text[bytes] & 0xc0) == 0x80)
+			bytes--;
+	}
+	memcpy(out + used, text, bytes);
+	out[used + bytes] = '\0';
+}
+
+/* Append line LINE of E's text to OUT, behind a line break unless OUT is empty. Return false if there is no such line. */
+static bool append_line(char *out, size_t size, const struct mprof_explanation *e, uint32_t line)
+{
+	const char *text = mprof_explanation_text(e);
+	const struct mprof_explanation_piece *pieces;
+	bool found = false;
+	uint32_t n;
+
+	pieces = mprof_explanation_pieces(e, &n);
+	for (uint32_t i = 0; i < n; i++) {
+		if (pieces[i].line != line)
+			continue;
+		if (!found && *out)
+			append(out, size, "\n", 1);
+		found = true;
+		append(out, size, text + pieces[i].offset, pieces[i].bytes);
+	}
+	return found;
+}
+
+/* Return the line of E that says why: the first one behind line 0 that is not indented; 0 if there is none. */
+static uint32_t verdict_line(const struct mprof_explanation *e)
+{
+	const char *text = mprof_explanation_text(e);
+	const struct mprof_explanation_piece *pieces;
+	uint32_t n, line = 0;
+
+	pieces = mprof_explanation_pieces(e, &n);
+	for (uint32_t i = 0; i < n; i++) {
+		if (pieces[i].line == line)
+			continue;
+		line = pieces[i].line;
+		if (pieces[i].bytes && text[pieces[i].offset] != ' ')
+			return line;
+	}
+	return 0;
+}
+
+/* The sentence begins with the line that says why: a list shows the first line alone. */
+static bool tell_why(struct mprof_explanation *e, uint32_t thread, struct texts *t)
+{
+	uint32_t first;
+
+	if (mprof_explanation_why(e, thread) != MPROF_OK)
+		return false;
+	first = verdict_line(e);
+	append_line(t->sentence, sizeof(t->sentence), e, first);
+	for (uint32_t line = 0; line == first || append_line(t->sentence, sizeof(t->sentence), e, line);)
+		line++;
+	return true;
+}
+
+static bool tell_last(const struct reading *r, struct mprof_explanation *e, struct texts *t)
+{
+	/* The streams of one guest have one answer. */
+	for (uint32_t i = 0; i < r->n && i < 1; i++) {
+		if (mprof_explanation_last(e, i) != MPROF_OK)
+			return false;
+		for (uint32_t line = 0; append_line(t->last, sizeof(t->last), e, line);)
+			line++;
+	}
+	return true;
+}
+
+static bool describe(const struct reading *r, const struct mprof_model_view *view, struct texts *t)
+{
+	struct mprof_why *why = mprof_why_new(view);
+	struct mprof_explanation *e = why ? mprof_explanation_new(view, why, NULL) : NULL;
+	struct mprof_cause cause;
+	bool ok = e && mprof_cause_find(view, why, &cause) == MPROF_OK && tell_last(r, e, t);
+
+	if (ok && cause.kind != MPROF_CAUSE_NONE)
+		memcpy(t->cause, cause.text, cause.bytes + 1);
+	if (ok && cause.kind != MPROF_CAUSE_NONE && cause.kind != MPROF_CAUSE_LAST)
+		ok = tell_why(e, cause.thread, t);
+	else if (ok)
+		append(t->sentence, sizeof(t->sentence), t->last, strlen(t->last));
+	mprof_explanation_free(e);
+	mprof_why_free(why);
+	return ok;
+}
+
+/* Read all, and fill T. Return a sentence about a failure, or NULL. */
+static const char *read_capture(struct reading *r, int in, struct texts *t)
+{
+	struct mprof_model_options options = {0};
+	const char *failure = read_streams(r, in);
+
+	if (failure)
+		return failure;
+	(void)!getrandom(&options.seed, sizeof(options.seed), 0);
+	r->model = mprof_model_new(&options);
+	if (!r->model || !merge(r) || mprof_model_finish(r->model) != MPROF_OK)
+		return "the reader needs more memory than it may have";
+	if (!r->events && r->damages)
+		return "none of its packets can be decoded";
+	if (!r->events) {
+		append(t->sentence, sizeof(t->sentence), "the capture has no events", 25);
+		return NULL;
+	}
+	return describe(r, mprof_model_view(r->model), t) ? NULL : "the reader needs more memory than it may have";
+}
+
+int reading_run(int in, int out)
+{
+	struct reading *r = calloc(1, sizeof(*r));
+	struct texts t = {0};
+	const char *failure = r ? read_capture(r, in, &t) : "the reader needs more memory than it may have";
+
+	/* Memory is not freed: the process ends with its answer. */
+	if (failure) {
+		t = (struct texts){0};
+		append(t.sentence, sizeof(t.sentence), failure, strlen(failure));
+	}
+	return answer(out, failure != NULL, &t);
+}
