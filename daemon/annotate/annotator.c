@@ -17,12 +17,12 @@
 #include "input.h"
 #include "log.h"
 
-#define ANSWER_MS    60000u
-#define IDLE_MS	     10000 /* between questions for new captures, if no notification comes */
-#define BACKOFF_S    1u
+#define ANSWER_MS     60000u
+#define IDLE_MS	      10000 /* between questions for new captures, if no notification comes */
+#define BACKOFF_S     1u
 #define BACKOFF_MAX_S 60u
-#define LEASE_S	     120u /* beside the reader's own time: the copy of the capture */
-#define PAUSE_S	     60u
+#define LEASE_S	      120u /* beside the reader's own time: the copy of the capture */
+#define PAUSE_S	      60u
 
 struct annotator {
 	const struct annotator_options *options;
@@ -75,7 +75,8 @@ static int greet(struct annotator *a)
 	postgres_rows_free(rows);
 	if (r != 0)
 		return r;
-	log_info("Connected to the hub: captures=%" PRId64 " that another version could not read are read again", again);
+	log_info("Connected to the hub: captures=%" PRId64 " that another version could not read are read again",
+		 again);
 	sd_notify(0, "STATUS=Connected to the hub");
 	a->told = false;
 	a->backoff = BACKOFF_S;
@@ -107,8 +108,9 @@ static void give_back(struct annotator *a, const struct taken *t)
 		return;
 	capture_key_add(&t->key, &params);
 	postgres_add_number(&params, PAUSE_S);
-	(void)postgres_call(a->p, "SELECT fleet.annotation_return($1, $2::date, $3::uuid, $4::bigint, "
-				  "make_interval(secs => $5::integer))",
+	(void)postgres_call(a->p,
+			    "SELECT fleet.annotation_return($1, $2::date, $3::uuid, $4::bigint, "
+			    "make_interval(secs => $5::integer))",
 			    &params, NULL);
 }
 
@@ -129,8 +131,8 @@ static int store(struct annotator *a, const struct taken *t, const struct reader
 	postgres_add_text(&params, or_null(result->sentence));
 	postgres_add_text(&params, or_null(result->last));
 	postgres_add_text(&params, or_null(result->failure));
-	r = postgres_call(a->p, "SELECT fleet.annotation_done($1, $2::date, $3::uuid, $4::bigint, $5, $6, $7, $8)", &params,
-			  &rows);
+	r = postgres_call(a->p, "SELECT fleet.annotation_done($1, $2::date, $3::uuid, $4::bigint, $5, $6, $7, $8)",
+			  &params, &rows);
 	if (r == 0 && postgres_number(rows, 0, 0)) {
 		a->read += !*result->failure;
 		a->failed += *result->failure != '\0';

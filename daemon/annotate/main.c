@@ -17,8 +17,8 @@ static const char help[] =
 	"\n"
 	"  --fleet CONNECTION  the hub, in the form that libpq has for connections\n"
 	"  --work DIR          make copies of captures there (default: /var/cache/mprof-annotate)\n"
-	"  --most BYTES        mark captures whose bodies are larger (default: 256MiB)\n"
-	"  --memory BYTES      how much memory reading one capture may take (default: 2GiB)\n"
+	"  --most BYTES        mark captures whose bodies are larger (default: 256MB)\n"
+	"  --memory BYTES      how much memory reading one capture may take (default: 2GB)\n"
 	"  --seconds N         how much processor time reading one capture may take (default: 30)\n"
 	"  --help              this text\n"
 	"  --version           the version\n"
@@ -42,12 +42,12 @@ static bool take_values(const char *most, const char *memory, const char *second
 		return false;
 	}
 	if (!quantity_bytes(most, &options->most) || options->most < KIB || options->most > 64 * GIB) {
-		fprintf(stderr, "mprof-annotate: --most %s is no size of 1KiB to 64GiB\n", most);
+		fprintf(stderr, "mprof-annotate: --most %s is no size of 1KB to 64GB\n", most);
 		return false;
 	}
 	if (!quantity_bytes(memory, &options->limits.memory) || options->limits.memory < 64 * MIB ||
 	    options->limits.memory > 1024 * GIB) {
-		fprintf(stderr, "mprof-annotate: --memory %s is no size of 64MiB to 1024GiB\n", memory);
+		fprintf(stderr, "mprof-annotate: --memory %s is no size of 64MB to 1024GB\n", memory);
 		return false;
 	}
 	if (!quantity_whole(seconds, 600, &n) || n == 0) {
@@ -61,9 +61,11 @@ static bool take_values(const char *most, const char *memory, const char *second
 int main(int argc, char **argv)
 {
 	struct annotator_options options = {.connection = "", .work = "/var/cache/mprof-annotate"};
-	const char *most = "256MiB", *memory = "2GiB", *seconds = "30";
-	const struct option_value values[] = {{"fleet", &options.connection, false}, {"work", &options.work, true},
-					      {"most", &most, false},		     {"memory", &memory, false},
+	const char *most = "256MB", *memory = "2GB", *seconds = "30";
+	const struct option_value values[] = {{"fleet", &options.connection, false},
+					      {"work", &options.work, true},
+					      {"most", &most, false},
+					      {"memory", &memory, false},
 					      {"seconds", &seconds, false}};
 	char sentence[512];
 	int r;

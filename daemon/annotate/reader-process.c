@@ -22,10 +22,10 @@
 #include "clock.h"
 #include "sandbox.h"
 
-#define KEY_BYTES  12u /* of a checksum, in a cause's key */
-#define CAUSE_NAME_MAX  20u /* bytes of a cause's name */
-#define ANSWER_MAX (sizeof(struct reading_answer) + READING_CAUSE_MAX + READING_SENTENCE_MAX + READING_LAST_MAX)
-#define EXIT_LOCK  3 /* the reader could not lock itself */
+#define KEY_BYTES      12u /* of a checksum, in a cause's key */
+#define CAUSE_NAME_MAX 20u /* bytes of a cause's name */
+#define ANSWER_MAX     (sizeof(struct reading_answer) + READING_CAUSE_MAX + READING_SENTENCE_MAX + READING_LAST_MAX)
+#define EXIT_LOCK      3 /* the reader could not lock itself */
 
 /* ---- the answer ---- */
 

@@ -14,7 +14,7 @@ struct reader_limits {
 
 /* Texts without a NUL inside, UTF-8, and of the lengths that the hub takes. */
 struct reader_result {
-	char cause[64];	 /* the key of the cause; "" = none */
+	char cause[64]; /* the key of the cause; "" = none */
 	char sentence[READING_SENTENCE_MAX + 1];
 	char last[READING_LAST_MAX + 1];
 	char failure[256]; /* why the capture could not be read; "" = it was */

@@ -150,9 +150,8 @@ static bool merge(struct reading *r)
 	do {
 		oldest = r->n;
 		for (uint32_t i = 0; i < r->n; i++)
-			if (r->streams[i].has &&
-			    (oldest == r->n ||
-			     r->streams[i].event.raw.timestamp < r->streams[oldest].event.raw.timestamp))
+			if (r->streams[i].has && (oldest == r->n || r->streams[i].event.raw.timestamp <
+									    r->streams[oldest].event.raw.timestamp))
 				oldest = i;
 	} while (oldest < r->n ? add(r, oldest) : false);
 	return oldest == r->n;

@@ -29,7 +29,7 @@ struct reading_head {
 /* CAUSE is the text of struct mprof_cause; without a cause it has no bytes. With FAILED, SENTENCE says why. */
 struct reading_answer {
 	uint32_t magic;
-	uint32_t failed;	      /* 0 or 1 */
+	uint32_t failed;		/* 0 or 1 */
 	uint32_t cause, sentence, last; /* bytes of the texts, without a NUL */
 };
 

@@ -15,11 +15,12 @@ static int limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard)
 
 static int filter(void)
 {
-	/* munmap, mremap and brk are malloc()'s; futex and madvise the C library's where it has them. */
+	/* The memory calls are those of malloc(); sysinfo is that of the C library's qsort(). */
 	static const int calls[] = {
-		SCMP_SYS(read),		 SCMP_SYS(write),     SCMP_SYS(mmap),	   SCMP_SYS(munmap), SCMP_SYS(mremap),
-		SCMP_SYS(brk),		 SCMP_SYS(mprotect),  SCMP_SYS(madvise),   SCMP_SYS(futex),  SCMP_SYS(getrandom),
-		SCMP_SYS(clock_gettime), SCMP_SYS(exit_group), SCMP_SYS(exit), SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall),
+		SCMP_SYS(read),	     SCMP_SYS(write),	      SCMP_SYS(mmap),	      SCMP_SYS(munmap),
+		SCMP_SYS(mremap),    SCMP_SYS(brk),	      SCMP_SYS(madvise),      SCMP_SYS(futex),
+		SCMP_SYS(getrandom), SCMP_SYS(clock_gettime), SCMP_SYS(mprotect),     SCMP_SYS(sysinfo),
+		SCMP_SYS(exit),	     SCMP_SYS(exit_group),    SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall),
 	};
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int r = f ? 0 : -ENOMEM;

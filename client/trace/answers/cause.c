@@ -28,8 +28,12 @@ struct finder {
 const char *mprof_cause_name(enum mprof_cause_kind kind)
 {
 	static const char *const names[] = {
-		[MPROF_CAUSE_NONE] = "none",	 [MPROF_CAUSE_DEADLOCK] = "deadlock", [MPROF_CAUSE_MISSED] = "missed-wakeup",
-		[MPROF_CAUSE_FAILED] = "failed", [MPROF_CAUSE_WAITS] = "waits",	      [MPROF_CAUSE_LAST] = "last",
+		[MPROF_CAUSE_NONE] = "none",
+		[MPROF_CAUSE_DEADLOCK] = "deadlock",
+		[MPROF_CAUSE_MISSED] = "missed-wakeup",
+		[MPROF_CAUSE_FAILED] = "failed",
+		[MPROF_CAUSE_WAITS] = "waits",
+		[MPROF_CAUSE_LAST] = "last",
 	};
 
 	return names[kind];
@@ -189,7 +193,7 @@ static bool find_deadlock(const struct finder *f, uint32_t *seen)
 static unsigned rank(enum mprof_why_verdict verdict)
 {
 	static const unsigned char ranks[] = {
-		[MPROF_WHY_MISSED_SIGNAL] = 0,	 [MPROF_WHY_MISSED_RESOLVE] = 0, [MPROF_WHY_NOT_WOKEN] = 1,
+		[MPROF_WHY_MISSED_SIGNAL] = 0,	 [MPROF_WHY_MISSED_RESOLVE] = 0,  [MPROF_WHY_NOT_WOKEN] = 1,
 		[MPROF_WHY_NEVER_SIGNALLED] = 2, [MPROF_WHY_SIGNALLED_SINCE] = 3, [MPROF_WHY_NEVER_RESOLVED] = 4,
 		[MPROF_WHY_CYCLE] = 5,		 [MPROF_WHY_RESOLVED] = 6,
 	};
@@ -219,14 +223,10 @@ static bool find_waiting(const struct finder *f, struct mprof_why_answer *best)
 static void put_answer(const struct finder *f, enum mprof_cause_kind kind, const struct mprof_why_answer *a)
 {
 	static const char *const verdicts[] = {
-		[MPROF_WHY_RESOLVED] = "resolved",
-		[MPROF_WHY_MISSED_SIGNAL] = "signal",
-		[MPROF_WHY_MISSED_RESOLVE] = "resolution",
-		[MPROF_WHY_NOT_WOKEN] = "not woken",
-		[MPROF_WHY_SIGNALLED_SINCE] = "signalled",
-		[MPROF_WHY_NEVER_SIGNALLED] = "not signalled",
-		[MPROF_WHY_NEVER_RESOLVED] = "not resolved",
-		[MPROF_WHY_CYCLE] = "cycle",
+		[MPROF_WHY_RESOLVED] = "resolved",	     [MPROF_WHY_MISSED_SIGNAL] = "signal",
+		[MPROF_WHY_MISSED_RESOLVE] = "resolution",   [MPROF_WHY_NOT_WOKEN] = "not woken",
+		[MPROF_WHY_SIGNALLED_SINCE] = "signalled",   [MPROF_WHY_NEVER_SIGNALLED] = "not signalled",
+		[MPROF_WHY_NEVER_RESOLVED] = "not resolved", [MPROF_WHY_CYCLE] = "cycle",
 	};
 
 	begin(f, kind, a->thread);
@@ -258,8 +258,7 @@ static bool slept(const struct finder *f)
 {
 	uint32_t last = last_activation(f, false);
 
-	return last != MPROF_NONE &&
-	       (f->view->threads[f->view->activations[last].thread].flags & MPROF_THREAD_ROOT);
+	return last != MPROF_NONE && (f->view->threads[f->view->activations[last].thread].flags & MPROF_THREAD_ROOT);
 }
 
 /* The last thread that failed, if it failed at or after FROM, ns. */

@@ -31,8 +31,8 @@ enum mprof_cause_kind {
 
 struct mprof_cause {
 	enum mprof_cause_kind kind;
-	uint32_t thread; /* the thread to explain, of the view; MPROF_NONE for MPROF_CAUSE_NONE */
-	uint32_t bytes;	 /* of TEXT, without the NUL */
+	uint32_t thread;	      /* the thread to explain, of the view; MPROF_NONE for MPROF_CAUSE_NONE */
+	uint32_t bytes;		      /* of TEXT, without the NUL */
 	char text[MPROF_CAUSE_BYTES]; /* lines of any bytes but 0; the first one is mprof_cause_name() */
 };
 
