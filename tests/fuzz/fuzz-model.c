@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <mprof/why.h>
+#include <mprof/cause.h>
 
 #include "fuzz-input.h"
 
@@ -177,6 +177,16 @@ static void check_texts(const struct mprof_model_view *v)
 		require(mprof_label_text(v, i, text, sizeof(text)) >= strlen(text));
 }
 
+static void check_cause(const struct mprof_model_view *v, const struct mprof_why *w)
+{
+	struct mprof_cause c;
+
+	require(mprof_cause_find(v, w, &c) == MPROF_OK);
+	require((c.thread == MPROF_NONE) == (c.kind == MPROF_CAUSE_NONE));
+	require(c.thread == MPROF_NONE || c.thread < v->n_threads);
+	require(c.bytes < MPROF_CAUSE_BYTES && strlen(c.text) == c.bytes);
+}
+
 /*
  * Check that the links of each answer lead to the answer's root, and around its cycle. Ask for a
  * few threads only, because each answer counts all signals.
@@ -188,6 +198,7 @@ static void check_why(const struct mprof_model_view *v)
 	uint32_t i, k, t;
 
 	require(w != NULL);
+	check_cause(v, w);
 	for (i = 0; i < v->n_threads && i < 200; i++) {
 		mprof_why_ask(w, i, &a);
 		require(a.thread < v->n_threads && a.root < v->n_threads && a.links < v->n_threads);

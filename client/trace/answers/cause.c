@@ -269,7 +269,9 @@ static bool find_failed(const struct finder *f, uint64_t from)
 	char text[NAME_MAX];
 
 	for (uint32_t i = 0; i < f->view->n_threads; i++)
-		if (t[i].failure != MPROF_NONE && t[i].end >= from && (last == MPROF_NONE || t[i].end >= t[last].end))
+		/* The model gives a thread that never resolved a failure of its own. */
+		if (t[i].failure != MPROF_NONE && !(t[i].flags & MPROF_THREAD_NEVER_RESOLVED) && t[i].end >= from &&
+		    (last == MPROF_NONE || t[i].end >= t[last].end))
 			last = i;
 	if (last == MPROF_NONE)
 		return false;
@@ -281,14 +283,23 @@ static bool find_failed(const struct finder *f, uint64_t from)
 	return true;
 }
 
+/*
+ * The thread that ran last, and the labelled ones of its creators. A ring forgets what is old, so threads that the
+ * trace does not begin with, and those without a label, must not tell two ends from each other.
+ */
 static void put_last(const struct finder *f, uint32_t activation)
 {
+	const struct mprof_thread *threads = f->view->threads;
 	uint32_t thread = activation == MPROF_NONE ? MPROF_NONE : f->view->activations[activation].thread;
 
 	begin(f, thread == MPROF_NONE ? MPROF_CAUSE_NONE : MPROF_CAUSE_LAST, thread);
-	for (uint32_t n = 0; n <= CREATORS_MAX && thread != MPROF_NONE; n++) {
-		put_thread(f, thread);
-		thread = f->view->threads[thread].creator;
+	put_thread(f, thread);
+	for (uint32_t n = 0; n < CREATORS_MAX && thread != MPROF_NONE; n++) {
+		thread = threads[thread].creator;
+		if (thread == MPROF_NONE || threads[thread].flags & (MPROF_THREAD_ROOT | MPROF_THREAD_PREEXISTING))
+			return;
+		if (thread_label(f->view, thread) != MPROF_NONE)
+			put_thread(f, thread);
 	}
 }
 
