@@ -115,28 +115,49 @@ static int begin(struct collector_client *c, struct message_writer *w, const cha
 	return r;
 }
 
+/*
+ * Wait until UNTIL for an answer to one of the requests TAG to c->tag. Return 0, -ENOENT or -EAGAIN
+ * as it says; or another -errno: the connection is of no use.
+ */
+static int take_answer(struct collector_client *c, uint64_t tag, uint64_t until)
+{
+	uint64_t status = 0;
+	struct message m;
+	int r;
+
+	for (;;) {
+		r = receive(c, until, &m);
+		if (r <= 0)
+			return r < 0 ? r : -ETIMEDOUT;
+		if (m.tag < tag || m.tag > c->tag)
+			continue;
+		if (strcmp(m.verb, "ok") == 0)
+			return 0;
+		if (strcmp(m.verb, "error") == 0) {
+			message_number(&m, "status", &status);
+			return status == 404 ? -ENOENT : -EAGAIN;
+		}
+	}
+}
+
 /* Send W, which begin() has begun, and wait for its answer. */
 static int ask(struct collector_client *c, const struct message_writer *w)
 {
-	const uint64_t until = clock_mono() + ANSWER_NS;
-	uint64_t status = 0;
-	struct message m;
 	int r = send_message(c, w);
 
-	while (r == 0) {
-		r = receive(c, until, &m);
-		if (r == 0)
-			r = -ETIMEDOUT;
-		else if (r > 0 && m.tag == c->tag && strcmp(m.verb, "ok") == 0)
-			return 0;
-		else if (r > 0 && m.tag == c->tag && strcmp(m.verb, "error") == 0) {
-			message_number(&m, "status", &status);
-			return status == 404 ? -ENOENT : -EAGAIN;
-		} else if (r > 0)
-			r = 0;
-	}
-	disconnect(c);
+	if (r == 0)
+		r = take_answer(c, c->tag, clock_mono() + ANSWER_NS);
+	if (r < 0 && r != -ENOENT && r != -EAGAIN)
+		disconnect(c);
 	return r;
+}
+
+static void add_sent(struct message_writer *w, int64_t id, uint64_t sequence, uint64_t packets, uint64_t bytes)
+{
+	message_add_number(w, "row", (uint64_t)id);
+	message_add_number(w, "sequence", sequence);
+	message_add_number(w, "packets", packets);
+	message_add_number(w, "bytes", bytes);
 }
 
 int collector_sent(struct collector_client *c, int64_t id, uint64_t sequence, uint64_t packets, uint64_t bytes)
@@ -146,11 +167,35 @@ int collector_sent(struct collector_client *c, int64_t id, uint64_t sequence, ui
 
 	if (r < 0)
 		return r;
-	message_add_number(&w, "row", (uint64_t)id);
-	message_add_number(&w, "sequence", sequence);
-	message_add_number(&w, "packets", packets);
-	message_add_number(&w, "bytes", bytes);
+	add_sent(&w, id, sequence, packets, bytes);
 	return ask(c, &w);
+}
+
+int collector_sent_captures(struct collector_client *c, const int64_t *ids, size_t n)
+{
+	const uint64_t until = clock_mono() + ANSWER_NS;
+	struct message_writer w;
+	int r = 0, result = 0;
+
+	/* All requests are under way before the first answer is awaited. */
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = begin(c, &w, "sent");
+		if (r == 0) {
+			add_sent(&w, ids[i], 0, 0, 0);
+			r = send_message(c, &w);
+		}
+	}
+	/* The answers come in any order, each once. */
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = take_answer(c, c->tag - n + 1, until);
+		if (r == -EAGAIN)
+			result = r;
+		if (r == -EAGAIN || r == -ENOENT)
+			r = 0;
+	}
+	if (r < 0)
+		disconnect(c);
+	return r ? r : result;
 }
 
 int collector_send_again(struct collector_client *c, int64_t capture)

@@ -6,6 +6,7 @@
 #define FORWARD_COLLECTOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cleanup.h"
@@ -24,6 +25,12 @@ CLEANUP_DEFINE(struct collector_client, collector_free)
 
 /* The hub has row ID of the outbox: of a stream up to SEQUENCE, of a loss PACKETS and BYTES. */
 int collector_sent(struct collector_client *c, int64_t id, uint64_t sequence, uint64_t packets, uint64_t bytes);
+#define COLLECTOR_SENT_MAX 32u
+/*
+ * The hub has N rows (at most COLLECTOR_SENT_MAX), the captures with these IDS of the outbox. The collector commits them together.
+ * A row that it does not know is no error.
+ */
+int collector_sent_captures(struct collector_client *c, const int64_t *ids, size_t n);
 /* The hub has lost CAPTURE. */
 int collector_send_again(struct collector_client *c, int64_t capture);
 /* The hub has lost packets of STREAM from FIRST to LAST, perhaps not all of them. */

@@ -18,6 +18,7 @@
 
 #include "clock.h"
 #include "compare.h"
+#include "host-clock.h"
 #include "log.h"
 #include "own-state.h"
 #include "postgres.h"
@@ -159,7 +160,7 @@ static int new_epoch(struct forwarder *f, const struct hub_hello *hello, bool is
 /* Connect and say hello, if that is due. Return 0, a hub_condition or SENDER_E_ARCHIVE. */
 static int greet(struct forwarder *f)
 {
-	char archive[READER_ARCHIVE_BYTES], epoch[HUB_UUID_BYTES];
+	char archive[READER_ARCHIVE_BYTES], epoch[HUB_UUID_BYTES], clock[HOST_CLOCK_BYTES];
 	struct hub_hello hello;
 	int r;
 
@@ -176,7 +177,8 @@ static int greet(struct forwarder *f)
 	}
 	if (!hub_connected(f->hub))
 		sender_forget(&f->sender);
-	r = hub_hello(f->hub, archive, &hello);
+	(void)host_clock_now(clock);
+	r = hub_hello(f->hub, archive, clock, &hello);
 	if (r != 0)
 		return r;
 	f->hello_at = clock_mono();
@@ -250,6 +252,27 @@ static int next_row(struct forwarder *f, struct row **row)
 	return r == 0 ? 0 : SENDER_E_ARCHIVE;
 }
 
+/* Collect in ROWS the captures behind ROW, which is one, that can be sent now. Return their number, with ROW. */
+static size_t captures_from(const struct forwarder *f, const struct row *row, const struct row *rows[SENDER_TOGETHER])
+{
+	size_t n = 0;
+
+	for (const struct row *at = row; at < f->rows + f->n_rows && n < SENDER_TOGETHER; at++)
+		if (strcmp(at->kind, "capture") == 0 && !is_later(f, at->outbox.id))
+			rows[n++] = at;
+	return n;
+}
+
+/* Send ROW, and with it other small captures. */
+static int send_row(struct forwarder *f, const struct row *row)
+{
+	const struct row *rows[SENDER_TOGETHER];
+	size_t n = strcmp(row->kind, "capture") == 0 ? captures_from(f, row, rows) : 0, sent = 0;
+	int r = n > 1 ? sender_send_together(&f->sender, rows, n, &sent) : 0;
+
+	return r != 0 || sent > 0 ? r : sender_send(&f->sender, row);
+}
+
 /* There is nothing to send now: wait for a commit, or until what the hub takes later is tried again. */
 static void idle(struct forwarder *f)
 {
@@ -302,7 +325,7 @@ static void step(struct forwarder *f)
 	if (r == 0)
 		r = next_row(f, &row);
 	if (row)
-		r = sender_send(&f->sender, row);
+		r = send_row(f, row);
 	report(f, !row);
 	if (r != 0)
 		act(f, row, r);
@@ -340,6 +363,8 @@ static int forwarder_init(struct forwarder *f, const struct config *config, cons
 	    collector_new(&f->collector, options->run) < 0)
 		return -ENOMEM;
 	f->sender = (struct sender){.r = f->r,
+				    .state = options->state,
+				    .own = options->own,
 				    .hub = f->hub,
 				    .collector = f->collector,
 				    .wait = wait_until,

@@ -148,11 +148,18 @@ struct reading {
 	int64_t stream;
 };
 
+/* Return whether a capture of KIND is one of a guest that goes on. */
+static bool is_taken_alive(const char *kind)
+{
+	return strcmp(kind, "manual") == 0 || strcmp(kind, "periodic") == 0 || strcmp(kind, "trigger") == 0;
+}
+
 static int on_capture(void *context, const struct reader_capture *capture)
 {
 	struct reading *reading = context;
 
-	reading->run = capture->capture.run;
+	reading->run = reading->head->run = capture->capture.run;
+	reading->head->is_end = !is_taken_alive(capture->capture.kind);
 	reading->head->real = capture->capture.real;
 	json_object_set_new(reading->json, "kind", text_of(capture->capture.kind));
 	json_object_set_new(reading->json, "real", digits(capture->capture.real));

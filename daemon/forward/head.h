@@ -2,10 +2,14 @@
 #ifndef FORWARD_HEAD_H
 #define FORWARD_HEAD_H
 
+#include <stdbool.h>
+
 #include "reader.h"
 
 /* A capture with its ranges, sorted by stream. A zeroed one may be passed to head_deinit(). */
 struct head {
+	int64_t run;   /* of the capture */
+	bool is_end;   /* it was taken because the guest ended or was suspended */
 	uint64_t real; /* when the capture was taken, CLOCK_REALTIME ns */
 	struct archive_capture_stream *ranges;
 	size_t n_ranges;

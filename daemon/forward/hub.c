@@ -121,7 +121,7 @@ static int call_word(struct hub *h, const char *sql, const struct postgres_param
 	return r;
 }
 
-int hub_hello(struct hub *h, const char *archive, struct hub_hello *hello)
+int hub_hello(struct hub *h, const char *archive, const char *clock, struct hub_hello *hello)
 {
 	struct postgres_params c = {0};
 	struct postgres_rows *result = NULL;
@@ -133,7 +133,10 @@ int hub_hello(struct hub *h, const char *archive, struct hub_hello *hello)
 		 archive + 16, archive + 20);
 	postgres_add_text(&c, CONTRACT);
 	postgres_add_text(&c, h->archive);
-	r = call(h, "SELECT epoch, version, to_char(keeps_since, 'YYYY-MM-DD') FROM fleet.hello($1::integer, $2::uuid)",
+	postgres_add_text(&c, *clock ? clock : NULL);
+	r = call(h,
+		 "SELECT epoch, version, to_char(keeps_since, 'YYYY-MM-DD') "
+		 "FROM fleet.hello($1::integer, $2::uuid, $3::jsonb)",
 		 &c, &result);
 	if (r == 0 && postgres_count(result) != 1) {
 		snprintf(h->sentence, sizeof(h->sentence), "the hub does not say hello as schema/fleet has it");

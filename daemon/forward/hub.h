@@ -45,9 +45,9 @@ struct hub_hello {
 };
 /*
  * Connect unless connected, and say hello for the ARCHIVE: its UUID as 32 hexadecimal digits, copied
- * for all later calls.
+ * for all later calls. CLOCK is the host's as JSON; "" = not known.
  */
-int hub_hello(struct hub *h, const char *archive, struct hub_hello *hello);
+int hub_hello(struct hub *h, const char *archive, const char *clock, struct hub_hello *hello);
 
 int hub_begin(struct hub *h);
 int hub_commit(struct hub *h);

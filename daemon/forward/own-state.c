@@ -1,46 +1,50 @@
-/* Read and replace the file of the hub's epoch. */
+/* Read and replace the files of the forwarder's state. Each has one line. */
 #include "own-state.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define NAME "hub-epoch"
+#define EPOCH  "hub-epoch"
+#define MEMORY "memory-part"
+#define LINE   96u
 
-void own_state_read(const char *directory, char epoch[HUB_UUID_BYTES])
+/* Read the first line of the file NAME in DIRECTORY; "" if there is none. */
+static void read_line(const char *directory, const char *name, char line[LINE])
 {
 	CLEANUP(freep) char *path = NULL;
 	CLEANUP(fclosep) FILE *f = NULL;
 
-	epoch[0] = '\0';
-	if (asprintf(&path, "%s/" NAME, directory) < 0) {
+	line[0] = '\0';
+	if (asprintf(&path, "%s/%s", directory, name) < 0) {
 		path = NULL;
 		return;
 	}
 	f = fopen(path, "re");
-	if (!f || !fgets(epoch, HUB_UUID_BYTES, f) || strlen(epoch) != HUB_UUID_BYTES - 1 ||
-	    strspn(epoch, "0123456789abcdef-") != HUB_UUID_BYTES - 1)
-		epoch[0] = '\0';
+	if (!f || !fgets(line, LINE, f))
+		line[0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
 }
 
-static int write_file(const char *path, const char *epoch)
+static int write_file(const char *path, const char *line)
 {
 	FILE *f = fopen(path, "we");
 	int r;
 
 	if (!f)
 		return -errno;
-	r = fprintf(f, "%s\n", epoch) < 0 || fflush(f) != 0 || fsync(fileno(f)) < 0 ? -EIO : 0;
+	r = fprintf(f, "%s\n", line) < 0 || fflush(f) != 0 || fsync(fileno(f)) < 0 ? -EIO : 0;
 	return fclose(f) != 0 ? -EIO : r;
 }
 
-int own_state_write(const char *directory, const char *epoch)
+static int write_line(const char *directory, const char *name, const char *line)
 {
 	CLEANUP(freep) char *path = NULL, *fresh = NULL;
 	int r;
 
-	if (asprintf(&path, "%s/" NAME, directory) < 0) {
+	if (asprintf(&path, "%s/%s", directory, name) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
@@ -48,8 +52,45 @@ int own_state_write(const char *directory, const char *epoch)
 		fresh = NULL;
 		return -ENOMEM;
 	}
-	r = write_file(fresh, epoch);
+	r = write_file(fresh, line);
 	if (r == 0 && rename(fresh, path) < 0)
 		r = -errno;
 	return r;
+}
+
+void own_state_read(const char *directory, char epoch[HUB_UUID_BYTES])
+{
+	char line[LINE];
+
+	read_line(directory, EPOCH, line);
+	epoch[0] = '\0';
+	if (strlen(line) == HUB_UUID_BYTES - 1 && strspn(line, "0123456789abcdef-") == HUB_UUID_BYTES - 1)
+		memcpy(epoch, line, HUB_UUID_BYTES);
+}
+
+int own_state_write(const char *directory, const char *epoch)
+{
+	return write_line(directory, EPOCH, epoch);
+}
+
+bool own_state_memory_read(const char *directory, int64_t capture, struct memory_part *memory)
+{
+	int64_t chosen, recording;
+	uint64_t bytes;
+	char line[LINE];
+
+	read_line(directory, MEMORY, line);
+	if (sscanf(line, "%" SCNd64 " %" SCNd64 " %" SCNu64, &chosen, &recording, &bytes) != 3 || chosen != capture ||
+	    recording < 0)
+		return false;
+	*memory = (struct memory_part){recording, bytes};
+	return true;
+}
+
+int own_state_memory_write(const char *directory, int64_t capture, const struct memory_part *memory)
+{
+	char line[LINE];
+
+	snprintf(line, sizeof(line), "%" PRId64 " %" PRId64 " %" PRIu64, capture, memory->recording, memory->bytes);
+	return write_line(directory, MEMORY, line);
 }

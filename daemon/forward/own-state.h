@@ -1,6 +1,7 @@
 /*
- * The forwarder's own state: the epoch of the hub that it last compared inventories with, in a file
- * that is replaced as a whole.
+ * The forwarder's own state, in files that are replaced as a whole: the epoch of the hub that it last compared
+ * inventories with; and the part of a memory profile that it sends with a capture, because the profile of a
+ * running guest grows, and a capture must be the same at each attempt.
  */
 #ifndef FORWARD_OWN_STATE_H
 #define FORWARD_OWN_STATE_H
@@ -11,5 +12,10 @@
 void own_state_read(const char *directory, char epoch[HUB_UUID_BYTES]);
 /* Write EPOCH. Return 0 or -errno. */
 int own_state_write(const char *directory, const char *epoch);
+
+/* Read the part that was chosen for CAPTURE. Return false if the last one was chosen for another capture. */
+bool own_state_memory_read(const char *directory, int64_t capture, struct memory_part *memory);
+/* Write the part that is chosen for CAPTURE. Return 0 or -errno. */
+int own_state_memory_write(const char *directory, int64_t capture, const struct memory_part *memory);
 
 #endif

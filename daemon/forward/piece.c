@@ -15,6 +15,7 @@
 
 struct pieces {
 	struct reader *r;
+	struct memtraces_reader *m;
 	struct codec_reader decoder;
 	struct codec_writer encoder;
 	uint8_t *stored;   /* a row as stored: ARCHIVE_PIECE_MAX bytes */
@@ -29,13 +30,14 @@ struct pieces {
 	uint32_t number;
 };
 
-int pieces_new(struct pieces **pp, struct reader *r)
+int pieces_new(struct pieces **pp, struct reader *r, struct memtraces_reader *m)
 {
 	CLEANUP(pieces_freep) struct pieces *p = calloc(1, sizeof(*p));
 
 	if (!p || codec_reader_init(&p->decoder) < 0 || codec_writer_init(&p->encoder, LEVEL, ARCHIVE_PIECE_MAX) < 0)
 		return -ENOMEM;
 	p->r = r;
+	p->m = m;
 	p->stored = malloc(ARCHIVE_PIECE_MAX);
 	p->plain = malloc(ARCHIVE_PIECE_MAX);
 	p->cut = malloc(ARCHIVE_PIECE_MAX);
@@ -258,14 +260,61 @@ static int emit_context(struct pieces *p, int64_t capture)
 	return r;
 }
 
-int pieces_of_capture(struct pieces *p, int64_t capture, const struct archive_capture_stream *ranges, size_t n,
-		      piece_call *call, void *context)
+/* ---- memory profiles -------------------------------------------------------------------------- */
+
+/* A piece of a recording that is being emitted. */
+struct emitting {
+	struct pieces *p;
+	int64_t recording;
+	uint64_t at, bytes; /* the next byte, and the end */
+	int result;	    /* of the call */
+};
+
+static int on_memory(void *context, const struct memtraces_piece *stored)
+{
+	struct emitting *e = context;
+	const struct piece piece = {
+		.part = "memory",
+		.stream = e->recording,
+		.number = e->p->number++,
+		.offset = (uint32_t)stored->offset,
+		.length = stored->length,
+		.codec = stored->is_frame ? CODEC_ZSTD : CODEC_RAW,
+		.data = stored->data,
+		.bytes = stored->bytes,
+	};
+
+	/* A part ends where a piece does: recordings grow by whole pieces. */
+	if (stored->offset != e->at || stored->length == 0 || stored->length > e->bytes - e->at)
+		return PIECES_E_MEMORY;
+	e->at += stored->length;
+	e->result = e->p->call(e->p->context, &piece);
+	return e->result;
+}
+
+static int emit_memory(struct pieces *p, const struct memory_part *memory)
+{
+	struct emitting e = {.p = p, .recording = memory->recording, .bytes = memory->bytes};
+	int r = 0;
+
+	p->number = 0;
+	if (memory->recording)
+		r = memtraces_reader_ready(p->m);
+	while (memory->recording && e.at < e.bytes && r == 0)
+		r = memtraces_read(p->m, e.recording, e.at, MEMTRACES_STORED, on_memory, &e);
+	return r != 0 && r != e.result && r != ARCHIVE_E_BUSY ? PIECES_E_MEMORY : r;
+}
+
+int pieces_of_capture(struct pieces *p, int64_t capture, const struct memory_part *memory,
+		      const struct archive_capture_stream *ranges, size_t n, piece_call *call, void *context)
 {
 	int r;
 
 	p->call = call;
 	p->context = context;
 	r = emit_context(p, capture);
+	if (r == 0)
+		r = emit_memory(p, memory);
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = emit_range(p, (struct reader_source){ranges[i].stream, capture}, &ranges[i]);
 	for (size_t i = 0; i < n && r == 0; i++)

@@ -6,6 +6,7 @@
 #include "head.h"
 #include "hub.h"
 #include "log.h"
+#include "memtraces-reader.h"
 #include "reader.h"
 
 /* Wait until the time UNTIL (CLOCK_MONOTONIC ns). */
@@ -15,7 +16,11 @@ struct sender {
 	struct reader *r; /* borrowed, as the next two */
 	struct hub *hub;
 	struct collector_client *collector;
-	struct pieces *pieces;	/* owned */
+	const char *state;		    /* of the archives, borrowed */
+	const char *own;		    /* directory of own-state.h, borrowed */
+	struct memtraces_reader *memtraces; /* owned, as PIECES */
+	struct pieces *pieces;
+	int64_t damaged;	/* recording that cannot be read: it is not sent; 0 = none */
 	sender_wait *wait;	/* how to wait for the rate */
 	void *context;		/* of WAIT, borrowed */
 	uint64_t rate;		/* bytes per second; 0 = no limit */
@@ -38,7 +43,7 @@ struct row {
 	char kind[16], reason[16];
 };
 
-/* Prepare S, in which the caller has set R, HUB, COLLECTOR, WAIT, CONTEXT and RATE. Return 0 or -ENOMEM. */
+/* Prepare S, in which the caller has set R, STATE, OWN, HUB, COLLECTOR, WAIT, CONTEXT and RATE. Return 0 or -ENOMEM. */
 int sender_init(struct sender *s);
 void sender_deinit(struct sender *s);
 /* Forget what the hub knows, because the connection is another one. */
@@ -52,5 +57,13 @@ void sender_forget(struct sender *s);
  */
 enum { SENDER_E_ARCHIVE = 64 };
 int sender_send(struct sender *s, const struct row *row);
+
+#define SENDER_TOGETHER COLLECTOR_SENT_MAX
+/*
+ * Send the first of N ROWS that are small captures, in one transaction, and tell the collector. *SENT is their
+ * number; 0: they cannot be sent together, so send the first one by itself. Return as sender_send(); a hub_condition
+ * but HUB_E_LOST counts as 0, because sender_send() finds out which capture it is about.
+ */
+int sender_send_together(struct sender *s, const struct row *const *rows, size_t n, size_t *sent);
 
 #endif

@@ -221,9 +221,29 @@ class Captures(Case):
         self.assertEqual(b"".join(host.hub_capture(last, "tail").values()), tails)
         kind, guest, run = host.hub(f"SELECT kind, guest, head ->> 'run_source' FROM fleet_store.capture WHERE host = $HOST AND capture = {last}")[0]
         self.assertEqual((kind, guest, run), ("ended", "web", "dir"))
+
         host.wait(lambda: host.collector_metric("mprofd_forward_captures_total") == 2)
         self.assertEqual(host.collector_metric("mprofd_forward_connected"), 1)
         self.assertEqual(host.hub_packets(), {})
+
+    def test_together(self):
+        """Captures that wait are sent in few transactions, each once, and the collector is told of all."""
+        host = self.host(forwarder=False)
+        with host.packet() as ring:
+            captures = []
+            for _ in range(40):
+                ring.add(2)
+                captures.append(host.capture("web"))
+            host.wait(lambda: len([row for row in host.outbox() if row[1]]) == 40)
+            began = time.monotonic()
+            host.start_forwarder()
+            host.wait_sent()
+            print(f"{len(captures)} captures were sent in {time.monotonic() - began:.2f} s", file=sys.stderr)
+            self.assertEqual(host.hub_captures(), captures)
+            transactions = host.hub_number("SELECT count(DISTINCT xmin::text) FROM fleet_store.capture WHERE host = $HOST")
+            self.assertLessEqual(transactions, 4)
+            for capture in captures[::13]:
+                self.compare_capture(host, capture)
 
     def test_middle_of_packet(self):
         """A capture in the middle of a packet, and then the whole packet: the capture keeps its own end."""

@@ -62,19 +62,23 @@ static int see(void *context, const struct piece *piece)
 struct world {
 	struct fixture f;
 	struct reader *r;
+	struct memtraces_reader *m;
 	struct pieces *p;
+	struct memory_part memory;
 };
 
 static bool world_init(struct world *w)
 {
 	*w = (struct world){0};
 	return fixture_init(&w->f) && CHECK_EQ_INT(reader_new(&w->r, w->f.state), 0) &&
-	       CHECK_EQ_INT(pieces_new(&w->p, w->r), 0);
+	       CHECK_EQ_INT(memtraces_reader_new(&w->m, w->f.state), 0) &&
+	       CHECK_EQ_INT(pieces_new(&w->p, w->r, w->m), 0);
 }
 
 static void world_deinit(struct world *w)
 {
 	pieces_free(w->p);
+	memtraces_reader_free(w->m);
 	reader_free(w->r);
 	fixture_deinit(&w->f);
 }
@@ -84,7 +88,7 @@ static struct seen read_capture(struct world *w, const struct archive_capture_st
 	struct seen seen = {.is_right = true};
 
 	codec_reader_init(&seen.codec);
-	CHECK_EQ_INT(pieces_of_capture(w->p, 1, ranges, n, see, &seen), 0);
+	CHECK_EQ_INT(pieces_of_capture(w->p, 1, &w->memory, ranges, n, see, &seen), 0);
 	codec_reader_deinit(&seen.codec);
 	CHECK(seen.is_right);
 	return seen;
@@ -252,6 +256,50 @@ static void test_many_ends(void)
 	free(data);
 }
 
+/* A memory profile is between the context and the tails; a part that is not there is reported, and nothing else is wrong. */
+static void test_memory(void)
+{
+	const struct archive_options options = {.wal_limit_bytes = FIXTURE_WAL, .level = 1};
+	const struct memtrace one = {.id = 7,
+				     .run = 1,
+				     .domid = -1,
+				     .address = "127.0.0.1",
+				     .origin = "asked",
+				     .state = "recording",
+				     .bytes = 3000,
+				     .version = 2};
+	struct memtraces *writer;
+	struct seen seen = {.is_right = true};
+	uint8_t data[2000];
+	char sentence[256];
+	struct world w;
+
+	if (!world_init(&w))
+		return;
+	CHECK_EQ_INT(fixture_put(&w.f, 1, "web", "running", 1), 0);
+	put_capture(&w, NULL, 0, "{}");
+	CHECK_EQ_INT(memtraces_open(&writer, w.f.state, &options, sentence, sizeof(sentence)), 0);
+	CHECK_EQ_INT(memtraces_begin(writer), 0);
+	CHECK_EQ_INT(memtraces_put(writer, &one), 0);
+	fixture_fill(data, 7, 0, 0, 2000);
+	CHECK_EQ_INT(memtraces_append(writer, 7, 0, data, 2000), 0);
+	fixture_fill(data, 7, 0, 2000, 1000);
+	CHECK_EQ_INT(memtraces_append(writer, 7, 2000, data, 1000), 0);
+	CHECK_EQ_INT(memtraces_commit(writer), 0);
+	w.memory = (struct memory_part){7, 3000};
+	CHECK_EQ_STR(read_capture(&w, NULL, 0).parts, "c0.0 m7.0 m7.1 ");
+	w.memory.bytes = 2000;
+	CHECK_EQ_STR(read_capture(&w, NULL, 0).parts, "c0.0 m7.0 ");
+	codec_reader_init(&seen.codec);
+	for (int i = 0; i < 3; i++) {
+		w.memory = (struct memory_part[]){{7, 2500}, {7, 3001}, {8, 1}}[i];
+		CHECK_EQ_INT(pieces_of_capture(w.p, 1, &w.memory, NULL, 0, see, &seen), PIECES_E_MEMORY);
+	}
+	codec_reader_deinit(&seen.codec);
+	memtraces_free(writer);
+	world_deinit(&w);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_grows);
@@ -259,5 +307,6 @@ int main(void)
 	CHECK_RUN(test_order);
 	CHECK_RUN(test_empty);
 	CHECK_RUN(test_many_ends);
+	CHECK_RUN(test_memory);
 	return check_done();
 }
