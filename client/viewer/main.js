@@ -1,6 +1,6 @@
 /*
- * The page's entry: opens the page that the address names. It is the host's page, the page of a
- * trace or the page of a memory profile. Each page is a class in a module that is imported when it
+ * The page's entry: opens the page that the address names. It is the page of the host or of the hub, the
+ * page of a trace or the page of a memory profile. Each page is a class in a module that is imported when it
  * is needed:
  *
  *     open(element, view, services) -> page;  page.go(view) -> false if the address names another
@@ -17,6 +17,7 @@ import {Who} from "./page/who.js";
 
 const PAGES = {
 	host: async () => (await import("./host/host.js")).HostPage,
+	hub: async () => (await import("./hub/hub.js")).HubPage,
 	timeline: async () => (await import("./trace/timeline.js")).Timeline,
 	memory: async () => (await import("./memory/memory.js")).MemoryPage,
 };
@@ -84,11 +85,11 @@ class Main {
 		this.root.replaceChildren();
 	}
 
-	/** The server has said who one is. OTHER is that of access.js. */
+	/** The server has said who one is, and what it serves. OTHER is that of access.js. */
 	here(other) {
 		this.who.show(this.services.api.session);
 		this.services.events.resume();
-		if (!other) return;
+		if (!other && !(this.kind === "host" && this.services.api.session.isHub)) return;
 		this.leave();
 		this.follow();
 	}
@@ -100,9 +101,16 @@ class Main {
 		this.page = null;
 	}
 
+	/** Return the kind of the page of VIEW. Until the server has said that it is a hub, it is taken for a host's. */
+	kindOf(view) {
+		if (namesTrace(view)) return "timeline";
+		if (namesMemory(view)) return "memory";
+		return this.services.api.session.isHub ? "hub" : "host";
+	}
+
 	async follow() {
 		const view = parse(location.hash);
-		const kind = namesTrace(view) ? "timeline" : namesMemory(view) ? "memory" : "host";
+		const kind = this.kindOf(view);
 
 		if (this.page && this.kind === kind && this.page.go(view) !== false) return;
 		const turn = ++this.turn;

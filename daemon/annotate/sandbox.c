@@ -17,10 +17,26 @@ static int filter(void)
 {
 	/* The memory calls are those of malloc(); sysinfo is that of the C library's qsort(). */
 	static const int calls[] = {
-		SCMP_SYS(read),	     SCMP_SYS(write),	      SCMP_SYS(mmap),	      SCMP_SYS(munmap),
-		SCMP_SYS(mremap),    SCMP_SYS(brk),	      SCMP_SYS(madvise),      SCMP_SYS(futex),
-		SCMP_SYS(getrandom), SCMP_SYS(clock_gettime), SCMP_SYS(mprotect),     SCMP_SYS(sysinfo),
-		SCMP_SYS(exit),	     SCMP_SYS(exit_group),    SCMP_SYS(rt_sigreturn), SCMP_SYS(restart_syscall),
+		SCMP_SYS(read),
+		SCMP_SYS(write),
+		SCMP_SYS(mmap),
+		SCMP_SYS(munmap),
+		SCMP_SYS(mremap),
+		SCMP_SYS(brk),
+		SCMP_SYS(madvise),
+		SCMP_SYS(futex),
+		SCMP_SYS(getrandom),
+		SCMP_SYS(clock_gettime),
+		SCMP_SYS(mprotect),
+		SCMP_SYS(sysinfo),
+		SCMP_SYS(exit),
+		SCMP_SYS(exit_group),
+		SCMP_SYS(rt_sigreturn),
+		SCMP_SYS(restart_syscall),
+		/* Of processors with 32 bits; elsewhere libseccomp leaves them out. */
+		SCMP_SYS(mmap2),
+		SCMP_SYS(clock_gettime64),
+		SCMP_SYS(futex_time64),
 	};
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	int r = f ? 0 : -ENOMEM;

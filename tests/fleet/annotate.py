@@ -110,13 +110,13 @@ class Case(unittest.TestCase):
         host.hello()
         return host
 
-    def send(self, host, number, events, damage=None, **head):
+    def send(self, host, number, events, damage=None, at=0, **head):
         """Send EVENTS as capture NUMBER of HOST. DAMAGE changes the piece."""
         end = 30 + len(events)
         stream = {"id": 1, "number": 0, "ring_bytes": 65536, "ring_packets": 4, "flags": 0, "tail_bytes": 0}
         stream |= {"first_sequence": "7", "last_sequence": "7", "last_offset": end}
         one = piece(events, ends=struct.pack("<IQQ", end, 1, 1)) | (damage or {})
-        host.send(number, AT + number, [one], streams=[stream], gaps=[], **head)
+        host.send(number, at or AT + number, [one], streams=[stream], gaps=[], **head)
 
     def send_large(self, host, number, megabytes=8):
         """Send a capture whose reading takes a while: one packet in pieces, full of threads."""

@@ -115,7 +115,7 @@ function contextParts(capture, context) {
 /** Show why and when a capture was taken. */
 export async function showContext(api, capture) {
 	const link = make("a", {className: "button", href: format({capture: capture.id}), textContent: "Open its trace"});
-	const {wait, done} = await later(api.json(`v1/captures/${capture.id}/context`), (context) =>
+	const {wait, done} = await later(api.json(`v1/captures/${encodeURIComponent(capture.id)}/context`), (context) =>
 		contextParts(capture, context),
 	);
 	const {dialog} = open(`${KINDS[capture.kind] ?? shown(capture.kind)}: ${called(capture.domain)}`, [wait]);

@@ -7,6 +7,8 @@
  * - domain, capture, file or together: the trace; memtrace or memfile: a memory profile
  *   (memory-address.js); without any of these the page shows the host;
  * - together: several traces on one time line, ["domain:NAME" or "capture:ID"];
+ * - capture: a number; of a hub a text, HOST.ARCHIVE.NUMBER; so in `together` and `against`;
+ * - host, cause, image: on the page of a hub, only these captures are listed;
  * - run, stream: numbers;
  * - from, to: the window of time, BigInt ns; row: the focused row;
  * - thread: {stream, id, index}: the selected thread; ID is a BigInt, INDEX a hint from an earlier
@@ -30,17 +32,22 @@ export const PANELS = ["why", "diff", "counters", "threads", "stats", "notes", "
 /* Clocks by which a URL can have times written; see trace/clock.js. */
 const TIMES = ["guest", "wall", "utc"];
 
+/* Members that choose the captures that the page of a hub lists. */
+export const LISTED = ["host", "cause", "image"];
+
 /* Members that say that a view is of a trace. */
 const TRACE = ["domain", "capture", "file", "together"];
 /* Members in which two views of the same trace are equal. */
 const NAMING = [...TRACE, "run", "stream", "against", "memtrace", "memfile"];
 const TIME = /^[0-9]{1,19}$/;
 const NUMBER = /^[0-9]{1,15}$/;
+const HUB_ID = /^[a-z0-9][a-z0-9._-]{0,126}\.[0-9a-f]{8}[0-9a-f-]*\.[0-9]{1,15}$/; /* a capture of a hub */
 const TEXT_MAX = 1024; /* most letters of a text */
 export const NOTES_MAX = 50; /* most notes in a URL */
 export const NOTE_LETTERS = 200; /* most letters of a note */
 const TOGETHER_MAX = 16; /* most traces on one time line */
-const MEMBER = /^(capture:[0-9]{1,15}|domain:.+)$/s; /* a trace in `together` or `against` */
+const MEMBER =
+	/^(capture:[0-9]{1,15}|capture:[a-z0-9][a-z0-9._-]{10,180}|domain:.+)$/s; /* a trace in `together` or `against` */
 
 /** Return the time TEXT as a BigInt in ns, or null if it is no number below 2^63. */
 function time(text) {
@@ -128,9 +135,11 @@ export function parse(hash) {
 	const query = new URLSearchParams(hash.replace(/^#/, ""));
 	const view = {};
 
-	for (const key of ["domain", "file", "find"]) if (query.get(key)) view[key] = query.get(key).slice(0, TEXT_MAX);
+	for (const key of ["domain", "file", "find", ...LISTED])
+		if (query.get(key)) view[key] = query.get(key).slice(0, TEXT_MAX);
 	for (const key of ["capture", "run", "stream"])
 		if (NUMBER.test(query.get(key) ?? "")) view[key] = Number(query.get(key));
+	if (HUB_ID.test(query.get("capture") ?? "")) view.capture = query.get("capture");
 	const window = range(query.get("from"), query.get("to"));
 	if (window) Object.assign(view, window);
 	if (/^[0-9]{1,9}(\.[0-9]{1,6})?$/.test(query.get("row") ?? "")) view.row = Number(query.get("row"));
@@ -162,7 +171,7 @@ export function parse(hash) {
 export function format(view) {
 	const query = new URLSearchParams();
 
-	for (const key of ["domain", "capture", "file", "run", "stream"])
+	for (const key of ["domain", "capture", "file", "run", "stream", ...LISTED])
 		if (view[key] !== undefined && view[key] !== null) query.set(key, String(view[key]));
 	for (const one of view.together ?? []) query.append("together", one);
 	if (view.against) query.set("against", view.against);

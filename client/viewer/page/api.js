@@ -41,9 +41,10 @@ async function problem(answer) {
 
 /**
  * Return the path of the guest DOMAIN {uuid, name}, by its UUID, or by its name if the UUID is
- * null.
+ * null; of a hub's guest {host, name}, by both.
  */
 export function guestPath(domain) {
+	if (domain.host) return `v1/domains/${encodeURIComponent(`${domain.host}/${domain.name}`)}`;
 	// The server would take a name of this form for a domid or a UUID, so it gets the prefix
 	// "name:".
 	const odd = /^(domid|name):|^[0-9a-f-]{36}$/i.test(domain.name);

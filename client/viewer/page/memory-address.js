@@ -4,7 +4,7 @@
  * malformed parts.
  *
  * Members of a view; all but the first may be absent. Times are µs since the recording's start:
- * - memtrace: number of the recording; or memfile: name of a file;
+ * - memtrace: number of the recording; of a hub a text, HOST.ARCHIVE.CAPTURE.NUMBER; or memfile: name of a file;
  * - at: a moment; during: a range {from, to}; still: true selects, of the objects allocated in the
  *   range, those that live at its end;
  * - weight: "live" or "peak": objects that live at the end of the recording, or at its peak.
@@ -27,6 +27,7 @@ export const TABS = ["flame", "sandwich", "functions", "leaks"];
 export const SORTS = ["self", "total", "name"];
 
 const NUMBER = /^[0-9]{1,15}$/;
+const HUB_PROFILE = /^[a-z0-9][a-z0-9._-]{0,126}\.[0-9a-f]{8}[0-9a-f-]*\.[0-9]{1,15}\.[0-9]{1,15}$/;
 const TEXT_MAX = 1024; /* most letters of a text */
 const CLAUSES_MAX = 24; /* most conditions, and most functions to leave out */
 const PATH_MAX = 512; /* most functions of a path */
@@ -112,6 +113,7 @@ export function parseMemory(query) {
 	const view = {};
 
 	if (number(query.get("memtrace")) !== null) view.memtrace = number(query.get("memtrace"));
+	else if (HUB_PROFILE.test(query.get("memtrace") ?? "")) view.memtrace = query.get("memtrace");
 	else if (query.get("memfile")) view.memfile = query.get("memfile").slice(0, TEXT_MAX);
 	else return view;
 	if (during(query.get("during"))) view.during = during(query.get("during"));

@@ -9,7 +9,7 @@ const ALL = {read: ["*"], context: ["*"], write: ["*"], metrics: true};
 export class Session {
 	constructor() {
 		/* Until the server has answered, nothing is hidden. */
-		this.identity = {name: "", kind: "open", scopes: ALL, tokens: false, expires: null};
+		this.identity = {name: "", kind: "open", scopes: ALL, tokens: false, expires: null, serves: "host"};
 		this.known = false;
 	}
 
@@ -17,6 +17,11 @@ export class Session {
 	take(identity) {
 		this.identity = identity;
 		this.known = true;
+	}
+
+	/** True if the server is the hub of a fleet, and not that of one host. */
+	get isHub() {
+		return this.identity.serves === "hub";
 	}
 
 	/** True if one has signed in by a browser, and can sign out. */

@@ -230,25 +230,28 @@ async function ofDomain(api, view, options) {
 
 /** Return a Promise of the source of the capture in VIEW. */
 async function ofCapture(api, view, options) {
-	const path = `v1/captures/${view.capture}`;
+	const path = `v1/captures/${encodeURIComponent(view.capture)}`;
 	const capture = await api.json(path, options);
-	const guest = guestPath({uuid: capture.uuid, name: capture.domain});
+	const {host} = capture; /* of a hub, which has captures and no runs */
+	const guest = guestPath({uuid: capture.uuid, name: capture.domain, host});
 
 	return new Remote(api, path, {
-		title: shown(capture.domain),
+		title: host ? `${shown(host)}/${shown(capture.domain)}` : shown(capture.domain),
 		about: `capture ${capture.id}, taken at ${capture.time.slice(0, 19).replace("T", " ")} UTC by ${KINDS[capture.kind] ?? capture.kind}`,
 		name: `${capture.domain}-${capture.id}`,
 		mark: `capture ${capture.id}`,
 		time: capture.time,
 		marks: capture.marks ?? [] /* the notes on its picture, as in the API */,
-		mayKeep: api.session.may("write", capture.domain) /* true if one may change MARKS */,
+		mayKeep: !host && api.session.may("write", capture.domain) /* true if one may change MARKS */,
 		death: ENDS.has(capture.kind) ? capture.kind : null,
 		endCapture: async () => (ENDS.has(capture.kind) && api.session.may("context", capture.domain) ? capture : null),
 		ofRunNumber: capture.run,
 		mayTail: ({stream}) => capture.streams.some((it) => it.stream === stream && it.tail_bytes > 0),
 		running: false,
 		ofRun: (stream, parts) =>
-			`${guest}/${parts.what}?${query({run: capture.run, stream: stream.stream, ...parts.select})}`,
+			host
+				? `${path}/${parts.what}?${query({stream: stream.stream, ...parts.select})}`
+				: `${guest}/${parts.what}?${query({run: capture.run, stream: stream.stream, ...parts.select})}`,
 		isLocal: async () => {
 			const domain = await api.json(`${guest}?limit=1`, options).catch(() => null);
 

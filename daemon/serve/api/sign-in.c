@@ -16,9 +16,9 @@ static json_t *json_identity(const struct exchange *x, const struct identity *wh
 {
 	bool tokens = who->kind != IDENTITY_OPEN && !x->tcp && scopes_everything(who->scopes);
 
-	return json_pack("{s:o, s:s, s:o, s:b, s:o}", "name", json_text(who->name), "kind", identity_word(who->kind),
-			 "scopes", json_scopes(who->scopes), "tokens", (int)tokens, "expires",
-			 json_time(who->expires * NS_PER_S));
+	return json_pack("{s:o, s:s, s:o, s:b, s:o, s:s}", "name", json_text(who->name), "kind",
+			 identity_word(who->kind), "scopes", json_scopes(who->scopes), "tokens", (int)tokens, "expires",
+			 json_time(who->expires * NS_PER_S), "serves", exchange_services(x)->fleet ? "hub" : "host");
 }
 
 enum outcome get_session(struct exchange *x)
