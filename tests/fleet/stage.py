@@ -37,7 +37,9 @@ class Stage(annotate.Case):
             host.name = name
             host.hello(clock={"offset_ns": 1500000 * i, "uncertainty_ns": 250000, "source": "the kernel, by NTP"} if i < 2 else None)
         for i, name in enumerate(("dom0-berlin", "dom0-oslo")):
-            for number, (story, image, kind) in enumerate((("bad", "web-1.2", "crash"), ("circle", "dns-7", "watchdog"), ("good", "web-1.2", "ended")), 1):
+            for number, (story, image, kind) in enumerate(
+                (("bad", "web-1.2", "crash"), ("circle", "dns-7", "watchdog"), ("good", "web-1.2", "ended")), 1
+            ):
                 events = annotate.moved(annotate.told(story), i * HOUR, i * 1000)
                 self.send(self.hosts[name], number, events, at=now - (number * 2 + i) * HOUR, guest=image.split("-")[0], kind=kind, image=image)
         annotate.until(lambda: annotate.FLEET.hub.sql("SELECT count(*) FROM fleet.captures WHERE annotated IS NOT NULL") == "6", "all are read")
