@@ -33,6 +33,7 @@ SERVERS = ("shard1", "shard2", "hub") if ROUNDS > 1 else ("shard1",)  # whose pr
 def setUpModule():
     forward.FLEET = unittest.enterModuleContext(cluster.cluster(shards=2, standby=True))
     forward.FLEET.person_add("reader", "fleet_read")
+    forward.FLEET.person_add("people", "fleet_read", "fleet_http")
 
 
 class Host(forward.Host):
@@ -54,6 +55,14 @@ class Host(forward.Host):
 
     def wait_sent(self):
         self.wait(lambda: not self.query("SELECT 1 FROM outbox LIMIT 1"), PATIENCE)
+
+
+class Hub(daemons.Daemons):
+    """mprofd-http on the fleet."""
+
+    def start(self):
+        self.server = self._spawn("mprofd-http", "--fleet", forward.FLEET.connection("people"), "--listen", f"unix:{self.socket}")
+        self._ready(self.server)
 
 
 class Case(forward.Case):
@@ -96,6 +105,25 @@ class Case(forward.Case):
                 self.compare_capture(host, capture)
             self.assertEqual(host.collector_metric("mprofd_outbox_lost_captures_total"), 0)
 
+    def check_served(self, hosts):
+        """The server of the hub, whose captures lie on two shards, answers as the hosts do."""
+        os.makedirs("hub")
+        with contextlib.chdir("hub"):
+            hub = self.enterContext(Hub())
+        hub.start()
+        hub.wait(lambda: hub.ask("/readyz")[0] == 200)
+        for host in hosts:
+            listed = hub.json(f"/v1/captures?host={host.name}&limit=1000")["captures"]
+            self.assertEqual(sorted(int(capture["id"].split(".")[-1]) for capture in listed), host.taken)
+            for capture in listed[::5]:
+                number = capture["id"].split(".")[-1]
+                self.assertEqual(hub.get(f"/v1/captures/{capture['id']}/trace"), host.get(f"/v1/captures/{number}/trace"))
+        names = {host.name for host in hosts}
+        self.assertLessEqual(names, {row["host"] for row in hub.json("/v1/fleet/newest")["rows"]})
+        self.assertLessEqual(names, {row["host"] for row in hub.json("/v1/hosts?limit=1000")["hosts"]})
+        for question in ("crashes-by-image", "crashes-by-cause", "crashes-by-host-week", "causes-returned", "loss-by-host"):
+            self.assertIn("rows", hub.json(f"/v1/fleet/{question}"))
+
 
 class Servers(Case):
     def test_killed(self):
@@ -117,6 +145,7 @@ class Servers(Case):
                 fleet.hub = fleet.standbys["hub"]
             self.take(hosts, 2)
         self.check(hosts)
+        self.check_served(hosts)
 
 
 class Relay(threading.Thread):
