@@ -60,7 +60,8 @@ class Load:
 class Collector:
     """A running mprofd over ./rings, with its archive in ./state."""
 
-    def __init__(self):
+    def __init__(self, *options, processor=None):
+        """OPTIONS are further words of the command line; PROCESSOR is the number of the only one that it may use."""
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notify.bind("notify.sock")
         self.notify.settimeout(60)
@@ -69,7 +70,8 @@ class Collector:
             os.makedirs(name)
         self.log = open("mprofd.log", "w+")
         self.process = subprocess.Popen(
-            [f"{BUILD}/daemon/mprofd/mprofd", "--source", "dir:rings", "--state", "state", "--run", "run"],
+            [*([] if processor is None else ["taskset", "-c", str(processor)]), f"{BUILD}/daemon/mprofd/mprofd"]
+            + ["--source", "dir:rings", "--state", "state", "--run", "run", *options],
             stderr=self.log,
             env={**os.environ, "NOTIFY_SOCKET": os.path.abspath("notify.sock")},
         )
