@@ -1,20 +1,26 @@
 """How a fleet's database grows with hosts and months: sizes, planning, lists, inventories, questions, and what a host costs at rest.
 
-    growth.py [--shards N] [--hosts N,N…] [--months N,N…] [--captures N] [--brief]
+    growth.py [--shards N] [--hosts N,N…] [--months N,N…] [--captures N] [--brief] [--http BUILD-DIRECTORY]
 
 A cluster for each number of hosts with each number of months. A host has CAPTURES captures in each month, of one piece of 200 bytes, and
 one host has 20,000 packets of two pieces in this month. Each question is asked nine times in one session; a time is printed and never
-fails, a wrong answer does. Prints a line of JSON for each cluster. --brief also lets hosts send for a second.
+fails, a wrong answer does. Prints a line of JSON for each cluster. --brief also lets hosts send for a second. --http asks through
+mprofd-http --fleet, too: the times are those of a client, from the request to the last byte.
 """
 
 import argparse
+import http.client as http_client
 import json
+import os
+import socket
 import statistics
+import subprocess
+import tempfile
 import time
 
 import measure
 import psycopg2
-from cluster import cluster
+from cluster import cluster, until
 from sender import ARCHIVE, Host, month_of, noise, piece
 
 PACKETS = 20000  # more than a page has
@@ -170,6 +176,55 @@ def lists(c, hosts, months, captures):
     return out
 
 
+HTTP = {
+    "hosts": "/v1/hosts?limit=1000",
+    "captures": "/v1/captures?limit=50",
+    "crashes": "/v1/captures?limit=50&kind=crash",
+    "captures of a host": "/v1/captures?limit=50&host=host7",
+    "captures of a cause": "/v1/captures?limit=50&cause=cause7",
+    "guests": "/v1/domains?limit=100",
+    **{name.replace("_", " "): f"/v1/fleet/{name.replace('_', '-')}?limit=100" for name in QUESTIONS},
+}
+
+
+def http(c, build, hosts):
+    """Return the first, the median and the 95 % time of 40 answers of mprofd-http to each question, ms."""
+    c.person_add("people", "fleet_read", "fleet_http")
+    out = {}
+    with tempfile.TemporaryDirectory() as directory:
+        options = ["--fleet", c.connection("people"), "--state", directory, "--listen", f"unix:{directory}/http.sock"]
+        open(f"{directory}/mprofd.conf", "w", encoding="utf-8").close()
+        server = subprocess.Popen([f"{build}/daemon/serve/mprofd-http", *options, "--config", f"{directory}/mprofd.conf"], stderr=subprocess.DEVNULL)
+        try:
+            until(lambda: os.path.exists(f"{directory}/http.sock"), "mprofd-http listens")
+            until(lambda: ask(directory, "/readyz")[0] == 200, "mprofd-http is ready")
+            for name, path in HTTP.items():
+                got = []
+                for _ in range(40):
+                    began = time.monotonic()
+                    status, body = ask(directory, path)
+                    got.append(ms(began))
+                    expect(f"status of {path}", status, 200)
+                out[name] = {"first": got[0], "median": statistics.median(got), "95%": sorted(got)[37]}
+            expect("hosts over HTTP", len(json.loads(ask(directory, HTTP["hosts"])[1])["hosts"]), min(hosts, 1000))
+        finally:
+            server.terminate()
+            server.wait()
+    return out
+
+
+def ask(directory, path):
+    """Return the status and the body of an answer, over a new connection."""
+    connection = http_client.HTTPConnection("localhost")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(f"{directory}/http.sock")
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, body
+
+
 def memory(pid):
     """Return the private bytes of a process."""
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
@@ -243,7 +298,7 @@ def rest(c, months):
     return out
 
 
-def measure_one(shards, hosts, months, captures, brief):
+def measure_one(shards, hosts, months, captures, brief, build):
     with cluster(shards=shards, hosts=()) as c:
         c.person_add("reader", "fleet_read")
         out = {"hosts": hosts, "months": months, "shards": shards, "captures": hosts * months * captures, "empty": sizes(c)}
@@ -253,6 +308,8 @@ def measure_one(shards, hosts, months, captures, brief):
         problems = c.hub.sql("SELECT * FROM fleet.check()")
         out["check seconds"] = ms(began) / 1000
         expect("the check", problems, "")
+        if build:
+            out["http"] = http(c, build, hosts)
         if brief:
             out["captures in a second"] = measure.rate(c, TLS_HOSTS, 4096, 1)[0]
         print(json.dumps(out), flush=True)
@@ -265,12 +322,13 @@ def main():
     parser.add_argument("--months", default="12")
     parser.add_argument("--captures", type=int, default=28, help="captures of a host in a month")
     parser.add_argument("--brief", action="store_true", help="a small fleet on two shards, for its answers")
+    parser.add_argument("--http", metavar="BUILD-DIRECTORY", help="ask mprofd-http of this build, too")
     a = parser.parse_args()
     if a.brief:
         a.shards, a.hosts, a.months = 2, "10", "2"
     for hosts in map(int, a.hosts.split(",")):
         for months in map(int, a.months.split(",")):
-            measure_one(a.shards, hosts, months, a.captures, a.brief)
+            measure_one(a.shards, hosts, months, a.captures, a.brief, a.http)
 
 
 if __name__ == "__main__":
