@@ -6,6 +6,10 @@ the tests of the fleet and by the scripts up and down.
 
 Root runs the servers as the user postgres, because PostgreSQL refuses root. Superusers come through Unix sockets in a
 directory that only this user (and root) enters; everybody else over TLS on localhost, with a client certificate.
+
+Tests keep their servers in memory (tmpfs), if there is room: a server has thousands of small files, and a file system on a disk
+takes most of the processor time to make and remove them. Nothing is flushed to disks then. kill -9 of a server loses nothing
+that the kernel has, and no test takes the power from a machine. Figures are measured on a disk, with flushes.
 """
 
 import argparse
@@ -42,6 +46,13 @@ log_timezone = 'UTC'
 hot_standby = on
 wal_keep_size = 256MB
 """
+# Without flushes. Shared memory is in the server's directory, so that nothing of a killed server stays in /dev/shm.
+SETTINGS_MEMORY = """
+fsync = off
+dynamic_shared_memory_type = mmap
+"""
+MEMORY = os.environ.get("MPROF_FLEET_MEMORY", "/dev/shm")  # empty: always the disk
+ROOM = 4 << 30  # free bytes that MEMORY must have
 # A shard knows the hub and its standby only. The hub knows everybody but superusers, by their certificates.
 HBA_HUB = """
 local all all trust
@@ -90,6 +101,21 @@ def command(*words, ours=False, **options):
     return done.stdout
 
 
+def in_memory(path):
+    """Return whether PATH is in a file system in memory."""
+    return command("stat", "-f", "-c", "%T", path, ours=True).strip() in ("tmpfs", "ramfs")
+
+
+def folder(disk):
+    """Return the folder for the directories of clusters: in memory, or with DISK or without room in memory that of temporary files."""
+    if disk or not MEMORY or not os.access(MEMORY, os.W_OK | os.X_OK):
+        return tempfile.gettempdir()
+    with open("/proc/meminfo", encoding="ascii") as f:
+        available = next(int(line.split()[1]) << 10 for line in f if line.startswith("MemAvailable:"))
+    room = os.statvfs(MEMORY)
+    return MEMORY if min(room.f_bavail * room.f_frsize, available) >= ROOM else tempfile.gettempdir()
+
+
 class Server:
     """A PostgreSQL server, with its data in DIRECTORY/NAME."""
 
@@ -110,6 +136,8 @@ class Server:
     def make(self, hba):
         command("initdb", "-D", self.data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--data-checksums", "--no-sync")
         self.settings_add(SETTINGS.format(pki=os.path.join(self.directory, "pki")))
+        if in_memory(self.directory):
+            self.settings_add(SETTINGS_MEMORY)
         with open(os.path.join(self.data, "pg_hba.conf"), "w", encoding="utf-8") as f:
             f.write(hba)
         self.start()
@@ -290,9 +318,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(**options):
-    """Make a cluster in a directory of its own, and remove it in the end."""
-    directory = tempfile.mkdtemp(prefix="mprof-fleet-")
+def cluster(disk=False, **options):
+    """Make a cluster in a directory of its own, and remove it in the end. With DISK it is on a disk, with flushes, as figures need it."""
+    directory = tempfile.mkdtemp(prefix="mprof-fleet-", dir=folder(disk))
     c = Cluster(directory)
     try:
         yield c.up(**options)
