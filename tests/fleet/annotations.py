@@ -100,9 +100,11 @@ class Annotations(unittest.TestCase):
         h = self.host("dies")
         h.send(1, AT, [piece(b"one")])
         h.send(2, AT + 1, [piece(b"two")])
+        leased = "SELECT count(*) FROM fleet_store.annotation WHERE host = 'dies' AND ends > clock_timestamp()"
         for _ in range(3):
-            until(lambda: (taken := self.take(lease="1 millisecond")) is not None and taken[1] == 1, "capture 1 is handed out")
-        until(lambda: (self.take(lease="1 hour") or (0, 0))[1] == 2, "capture 2 is handed out")
+            self.assertEqual(self.take(lease="1 millisecond")[:2], ("dies", 1))
+            until(lambda: self.c.hub.sql(leased) == "0", "the lease of capture 1 ends")
+        self.assertEqual(self.take(lease="1 hour")[:2], ("dies", 2))
         self.assertEqual(self.state("dies")[0], "1||the annotator ended three times while it read this capture")
         self.assertFalse(self.done(("dies", 1, *self.ask_key(h)), "late"))
         self.assertTrue(self.done(("dies", 2, *self.ask_key(h)), "c1"))

@@ -6,10 +6,17 @@ the tests of the fleet and by the scripts up and down.
 
 Root runs the servers as the user postgres, because PostgreSQL refuses root. Superusers come through Unix sockets in a
 directory that only this user (and root) enters; everybody else over TLS on localhost, with a client certificate.
+
+Tests keep their servers in memory (tmpfs), if there is room: a server has thousands of small files, and to make and remove them
+on a disk takes most of the processor time of a test. Nothing is flushed then: kill -9 of a server loses nothing that the kernel
+has, and no test takes the power from a machine. Figures are measured on a disk, with flushes.
 """
 
 import argparse
 import contextlib
+import fcntl
+import glob
+import hashlib
 import json
 import os
 import pwd
@@ -33,15 +40,23 @@ shared_buffers = 64MB
 max_locks_per_transaction = 256
 max_wal_size = 256MB
 ssl = on
-ssl_ca_file = '{pki}/ca.crt'
-ssl_cert_file = '{pki}/server.crt'
-ssl_key_file = '{pki}/server.key'
+ssl_ca_file = '../pki/ca.crt'
+ssl_cert_file = '../pki/server.crt'
+ssl_key_file = '../pki/server.key'
 logging_collector = off
 log_line_prefix = '%m [%p] %q%u@%d '
 log_timezone = 'UTC'
 hot_standby = on
 wal_keep_size = 256MB
 """
+# Without flushes. Shared memory is in the server's directory, so that nothing of a killed server stays in /dev/shm.
+SETTINGS_MEMORY = """
+fsync = off
+dynamic_shared_memory_type = mmap
+"""
+MEMORY = os.environ.get("MPROF_FLEET_MEMORY", "/dev/shm")  # empty: always the disk
+TEMPLATES = os.environ.get("MPROF_FLEET_TEMPLATES")  # a folder for servers to copy; unset: each is made anew
+ROOM = 4 << 30  # free bytes that MEMORY must have
 # A shard knows the hub and its standby only. The hub knows everybody but superusers, by their certificates.
 HBA_HUB = """
 local all all trust
@@ -90,11 +105,26 @@ def command(*words, ours=False, **options):
     return done.stdout
 
 
+def in_memory(path):
+    """Return whether PATH is in a file system in memory."""
+    return command("stat", "-f", "-c", "%T", path, ours=True).strip() in ("tmpfs", "ramfs")
+
+
+def folder(disk):
+    """Return the folder for the directories of clusters: in memory, or with DISK or without room in memory that of temporary files."""
+    if disk or not MEMORY or not os.access(MEMORY, os.W_OK | os.X_OK):
+        return tempfile.gettempdir()
+    with open("/proc/meminfo", encoding="ascii") as f:
+        available = next(int(line.split()[1]) << 10 for line in f if line.startswith("MemAvailable:"))
+    room = os.statvfs(MEMORY)
+    return MEMORY if min(room.f_bavail * room.f_frsize, available) >= ROOM else tempfile.gettempdir()
+
+
 class Server:
     """A PostgreSQL server, with its data in DIRECTORY/NAME."""
 
-    def __init__(self, directory, name, port=None):
-        self.directory, self.name = directory, name
+    def __init__(self, directory, name, port=None, hba=HBA_SHARD):
+        self.directory, self.name, self.hba = directory, name, hba
         self.data = os.path.join(directory, name)
         self.port = port or port_free()
         self.sockets = os.path.join(directory, "s")
@@ -107,14 +137,70 @@ class Server:
         with open(os.path.join(self.data, "postgresql.conf"), "a", encoding="utf-8") as f:
             f.write(text)
 
-    def make(self, hba):
+    def make(self, buckets=range(0)):
+        """Make the server with the fleet's tables and BUCKETS, and start it."""
         command("initdb", "-D", self.data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--data-checksums", "--no-sync")
-        self.settings_add(SETTINGS.format(pki=os.path.join(self.directory, "pki")))
-        with open(os.path.join(self.data, "pg_hba.conf"), "w", encoding="utf-8") as f:
-            f.write(hba)
+        self.settings_add(SETTINGS)
+        if in_memory(self.directory):
+            self.settings_add(SETTINGS_MEMORY)
+        self.hba_write()
         self.start()
         self.sql("CREATE DATABASE fleet", database="postgres")
         self.sql("CREATE ROLE fleet_standby LOGIN REPLICATION")
+        command("sh", os.path.join(TOP, "schema/fleet/migrate"), self.admin(), ours=True)
+        if buckets:
+            self.sql(f"SELECT fleet.make_bucket(n), fleet.make_months(n) FROM generate_series({buckets[0]}, {buckets[-1]}) n")
+
+    def bring_up(self, buckets=range(0)):
+        """Make the server by the shortest way, and start it."""
+        if TEMPLATES:
+            self.copy(buckets)
+        else:
+            self.make(buckets)
+
+    def hba_write(self):
+        with open(os.path.join(self.data, "pg_hba.conf"), "w", encoding="utf-8") as f:
+            f.write(self.hba)
+
+    def copy(self, buckets=range(0)):
+        """As make(), from a file that the first caller writes, after it made the server."""
+        os.makedirs(TEMPLATES, exist_ok=True)
+        with open(os.path.join(TEMPLATES, "lock"), "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            path = self.template_path(buckets)
+            if os.path.exists(path):
+                template = open(path, "rb")  # a process with another schema may remove the file
+            else:
+                template = None
+                self.make(buckets)
+                self.stop()
+                self.template_write(path)
+        if template:
+            with template:
+                os.mkdir(self.data, mode=0o700)
+                command("tar", "-x", "-p", "--numeric-owner", "-C", self.data, ours=True, stdin=template)
+            self.hba_write()
+        self.start()
+        self.sql("SELECT fleet.new_epoch()")  # each copy is a server of its own
+
+    def template_path(self, buckets):
+        """Return the name of the file that is a server of this kind: of this month, because the month's tables are in it."""
+        parts = [BIN, account(), in_memory(self.directory), time.strftime("%Y-%m", time.gmtime()), command("postgres", "--version")]
+        key = hashlib.sha256(repr(parts).encode())
+        for name in (os.path.abspath(__file__), *sorted(glob.glob(os.path.join(TOP, "schema/fleet/*")))):
+            with open(name, "rb") as f:
+                key.update(f.read())
+        return os.path.join(TEMPLATES, f"{key.hexdigest()[:16]}-{buckets.start}-{buckets.stop}.tar")
+
+    def template_write(self, path):
+        """Write this server, which is stopped, to PATH. Remove the files of other schemas."""
+        command("pg_resetwal", "-D", self.data)  # leaves one segment of the log
+        command("tar", "-c", "--numeric-owner", "-f", path + ".new", "-C", self.data, ".", ours=True)
+        os.rename(path + ".new", path)
+        key = os.path.basename(path).split("-")[0]
+        for other in glob.glob(os.path.join(TEMPLATES, "*.tar*")):
+            if not os.path.basename(other).startswith(key):
+                os.remove(other)
 
     def start(self):
         options = f"-p {self.port} -k {self.sockets} -c cluster_name={self.name}"
@@ -126,7 +212,7 @@ class Server:
                 command("pg_ctl", "-D", self.data, "-m", mode, "-w", "-t", str(PATIENCE), "stop")
 
     def kill(self):
-        """End the server and its processes with SIGKILL, as a power failure of its machine does."""
+        """End the server and its processes with SIGKILL."""
         with open(os.path.join(self.data, "postmaster.pid"), encoding="utf-8") as f:
             pid = int(f.readline())
         children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout.split()
@@ -158,11 +244,13 @@ class Server:
 
 def until(condition, what):
     """Wait until CONDITION holds. Raise ClusterError after PATIENCE."""
-    end = time.monotonic() + PATIENCE
+    began = asked = time.monotonic()
     while not condition():
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > began + PATIENCE:
             raise ClusterError(f"This did not come: {what}.")
-        time.sleep(0.02)
+        time.sleep(max(0.02, 2 * (now - asked)))  # a question to a server takes at most a third of the time
+        asked = time.monotonic()
 
 
 class Cluster:
@@ -187,38 +275,26 @@ class Cluster:
         for name in ("fleet_standby", "fleet_router", *hosts):
             self.certificate_make(name)
         self.certificate_make("server", "subjectAltName=DNS:localhost,IP:127.0.0.1")
-        self.hub = Server(self.directory, "hub")
+        self.hub = Server(self.directory, "hub", hba=HBA_HUB)
         self.shards = [Server(self.directory, f"shard{n + 1}") for n in range(shards)]
         with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda s: self.server_make(s, shards), [self.hub, *self.shards]))
+            kept = [range(0 if shards else 64), *(range(n * 64 // shards, (n + 1) * 64 // shards) for n in range(shards))]
+            list(pool.map(Server.bring_up, [self.hub, *self.shards], kept))
             if standby:
                 servers = [self.hub, *self.shards]
                 self.standbys = dict(zip((s.name for s in servers), pool.map(lambda s: s.standby_make(self.pki), servers)))
         for n, shard in enumerate(self.shards):
-            self.shard_add(shard, range(n * 64 // shards, (n + 1) * 64 // shards))
+            self.shard_add(shard, kept[n + 1])
         for host in hosts:
             self.host_add(host)
         self.state_write()
         return self
 
-    def server_make(self, server, shards):
-        server.make(HBA_SHARD if server in self.shards else HBA_HUB)
-        command("sh", os.path.join(TOP, "schema/fleet/migrate"), server.admin(), ours=True)
-        buckets = range(0)
-        if not shards:
-            buckets = range(64)
-        elif server in self.shards:
-            n = self.shards.index(server)
-            buckets = range(n * 64 // shards, (n + 1) * 64 // shards)
-        if buckets:
-            server.sql(f"SELECT fleet.make_bucket(n), fleet.make_months(n) FROM generate_series({buckets[0]}, {buckets[-1]}) n")
-
     def shard_new(self, name):
         """Make a shard without buckets, and return it."""
         shard = Server(self.directory, name)
         self.added.append(shard)
-        shard.make(HBA_SHARD)
-        command("sh", os.path.join(TOP, "schema/fleet/migrate"), shard.admin(), ours=True)
+        shard.bring_up()
         self.shard_add(shard, ())
         return shard
 
@@ -290,9 +366,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(**options):
-    """Make a cluster in a directory of its own, and remove it in the end."""
-    directory = tempfile.mkdtemp(prefix="mprof-fleet-")
+def cluster(disk=False, **options):
+    """Make a cluster in a directory of its own, and remove it in the end. With DISK it is on a disk, with flushes, as figures need it."""
+    directory = tempfile.mkdtemp(prefix="mprof-fleet-", dir=folder(disk))
     c = Cluster(directory)
     try:
         yield c.up(**options)

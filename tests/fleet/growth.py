@@ -299,7 +299,7 @@ def rest(c, months):
 
 
 def measure_one(shards, hosts, months, captures, brief, build):
-    with cluster(shards=shards, hosts=()) as c:
+    with cluster(disk=not brief, shards=shards, hosts=()) as c:
         c.person_add("reader", "fleet_read")
         out = {"hosts": hosts, "months": months, "shards": shards, "captures": hosts * months * captures, "empty": sizes(c)}
         out["fill seconds"] = fill(c, hosts, months, captures)

@@ -59,7 +59,7 @@ def main():
     parser.add_argument("--body", type=int, default=262144)
     a = parser.parse_args()
     hosts = [f"host{n}" for n in range(a.senders)]
-    with cluster(shards=a.shards, standby=a.standby, hosts=hosts) as c:
+    with cluster(disk=True, shards=a.shards, standby=a.standby, hosts=hosts) as c:
         keepers = c.shards or [c.hub]
         before = sum(int(s.sql("SELECT pg_database_size('fleet')")) for s in keepers)
         sent, median = rate(c, hosts, a.body, a.seconds)

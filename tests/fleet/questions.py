@@ -167,12 +167,11 @@ class Questions(unittest.TestCase):
         shown, ids = set(), [p["id"] for p in board["panels"]]
         self.assertEqual(len(ids), len(set(ids)))
         for title, panel, sql in dashboard.queries(board, hosts):
-            rows = self.ask(f"panel {title}", sql)
-            self.assertTrue(rows, title)
+            with self.db.cursor() as c:
+                c.execute(sql)
+                self.assertTrue(c.fetchall(), title)
+                names = [d.name for d in c.description]
             if panel:
-                with self.db.cursor() as c:
-                    c.execute(sql)
-                    names = [d.name for d in c.description]
                 self.assertEqual(dashboard.faults(panel, names), [], title)
                 self.assertEqual(len(names), len(set(names)), title)
             shown |= set(re.findall(r"fleet\.(\w+)", sql))

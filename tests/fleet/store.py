@@ -622,6 +622,8 @@ class Test(unittest.TestCase):
         ).split("|")
         keeper = next((s for s in self.c.shards if s.name == old), self.c.hub)
         shard = self.c.shard_new("shard9")
+        epochs = [s.sql("SELECT fleet_store.epoch_now()") for s in self.c.servers()]
+        self.assertEqual(len(set(epochs)), len(epochs), "servers that come of one copy are two")
         before = h.hello()
         moves = [(keeper, shard, "shard9"), (shard, keeper, old)] if old else [(keeper, shard, "shard9")]
         for source, target, name in moves:
