@@ -16,7 +16,7 @@
 struct column {
 	const char *head; /* '>' in front: to the right, see table.h; NULL ends the list */
 	const char *key;
-	enum { AS_IT_IS, BYTES, TIME } as;
+	enum { AS_IT_IS, BYTES, TIME, FIRST_LINE } as;
 };
 
 /* A question about the fleet: a route that answers with rows. */
@@ -39,7 +39,7 @@ static const struct question questions[] = {
 	  {"FIRST", "first", TIME},
 	  {"LAST", "last", TIME},
 	  {"CAUSE", "cause", AS_IT_IS},
-	  {"IN WORDS", "sentence", AS_IT_IS}}},
+	  {"IN WORDS", "sentence", FIRST_LINE}}},
 	{"crashes-by-host-week",
 	 {{"HOST", "host", AS_IT_IS},
 	  {"WEEK", "week", AS_IT_IS},
@@ -67,12 +67,23 @@ static const struct question questions[] = {
 	  {"REVOKED", "revoked", AS_IT_IS}}},
 };
 
+/* Add the first line of TEXT: a sentence of mprof-annotate has more lines, with the whole explanation. */
+static void add_line(struct table *t, const json_t *text)
+{
+	const char *line = json_string_value(text);
+	CLEANUP(json_decrefp) json_t *first = line ? json_stringn(line, strcspn(line, "\n")) : NULL;
+
+	table_add_json(t, first ? first : text);
+}
+
 static void add_cell(struct table *t, const json_t *row, const struct column *column, struct wall_zone *zone)
 {
 	const json_t *value = json_object_get(row, column->key);
 
 	if (column->as == TIME)
 		table_add_time(t, value, zone);
+	else if (column->as == FIRST_LINE)
+		add_line(t, value);
 	else if (column->as == BYTES)
 		table_add_bytes(t, (uint64_t)json_integer_value(value));
 	else
