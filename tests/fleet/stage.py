@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 import cluster
 from sender import Host
@@ -50,7 +51,9 @@ class Stage(annotate.Case):
         with open("http.log", "w", encoding="utf-8") as log:
             http = subprocess.Popen([*command, "--state", "copies-http", "--listen", "127.0.0.1:0"], stderr=log)
         self.running.append(http)
-        print(annotate.until(self.address, "mprofd-http listens"), flush=True)
+        address = annotate.until(self.address, "mprofd-http listens")
+        annotate.until(lambda: self.ready(address), "mprofd-http follows the database")
+        print(address, flush=True)
         number = 100
         for line in sys.stdin:
             word, *rest = line.split()
@@ -63,6 +66,11 @@ class Stage(annotate.Case):
             elif word == "back":
                 annotate.FLEET.hub.start()
             print("done", flush=True)
+
+    @staticmethod
+    def ready(address):
+        with urllib.request.urlopen(f"{address}/metrics") as answer:
+            return b"\nmprofd_hub_connected 1\n" in answer.read()
 
     def address(self):
         with open("http.log", encoding="utf-8") as f:
