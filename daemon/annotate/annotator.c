@@ -99,7 +99,10 @@ static int take(struct annotator *a, struct taken *t)
 	return r;
 }
 
-/* Give T back: its capture was not read, and that is not its fault. A hub that cannot be asked hands it out again by itself. */
+/*
+ * Give T back: its capture was not read, for a reason of this process. A hub that cannot be asked hands it out
+ * again by itself.
+ */
 static void give_back(struct annotator *a, const struct taken *t)
 {
 	struct postgres_params params = {0};
@@ -146,7 +149,10 @@ static int store(struct annotator *a, const struct taken *t, const struct reader
 	return r;
 }
 
-/* Read the capture of T, and store what was read. Return 0, or what keeps this process from its work, with a sentence. */
+/*
+ * Have the capture of T read, and store the result. Return 0; or what keeps this process from its work, with a
+ * sentence.
+ */
 static int process(struct annotator *a, const struct taken *t, char *sentence, size_t size)
 {
 	struct reader_result result = {0};

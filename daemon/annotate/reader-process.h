@@ -33,8 +33,8 @@ int reader_process_run(int in, const struct reader_limits *limits, struct reader
 bool reader_answer_take(const uint8_t *answer, size_t bytes, struct reader_result *result);
 
 /*
- * Be the reader: lock this process, which reader_process_run() has begun, read the descriptor 0 and answer to 1. MEMORY and
- * SECONDS are the words of its command line. Return the exit code.
+ * Be the reader: lock this process, which reader_process_run() has begun, read the descriptor 0 and answer to 1.
+ * MEMORY and SECONDS are the words of its command line. Return the exit code.
  */
 int reader_process_be(const char *memory, const char *seconds);
 

@@ -173,7 +173,10 @@ static void append(char *out, size_t size, const char *text, size_t bytes)
 	out[used + bytes] = '\0';
 }
 
-/* Append line LINE of E's text to OUT, behind a line break unless OUT is empty. Return false if there is no such line. */
+/*
+ * Append line LINE of E's text to OUT, behind a line break unless OUT is empty. Return false if there is no such
+ * line.
+ */
 static bool append_line(char *out, size_t size, const struct mprof_explanation *e, uint32_t line)
 {
 	const char *text = mprof_explanation_text(e);

@@ -33,7 +33,7 @@ static int filter(void)
 		SCMP_SYS(exit_group),
 		SCMP_SYS(rt_sigreturn),
 		SCMP_SYS(restart_syscall),
-		/* Of processors with 32 bits; elsewhere libseccomp leaves them out. */
+		/* Calls of processors with 32 bits; elsewhere libseccomp leaves them out. */
 		SCMP_SYS(mmap2),
 		SCMP_SYS(clock_gettime64),
 		SCMP_SYS(futex_time64),

@@ -27,8 +27,8 @@ CLEANUP_DEFINE(struct collector_client, collector_free)
 int collector_sent(struct collector_client *c, int64_t id, uint64_t sequence, uint64_t packets, uint64_t bytes);
 #define COLLECTOR_SENT_MAX 32u
 /*
- * The hub has N rows (at most COLLECTOR_SENT_MAX), the captures with these IDS of the outbox. The collector commits them together.
- * A row that it does not know is no error.
+ * The hub has N rows (at most COLLECTOR_SENT_MAX), the captures with these IDS of the outbox. The collector commits
+ * them together. A row that it does not know is no error.
  */
 int collector_sent_captures(struct collector_client *c, const int64_t *ids, size_t n);
 /* The hub has lost CAPTURE. */

@@ -111,7 +111,10 @@ static int send_pieces(struct sending *sending, bool is_empty)
 	return r ? sender_archive_failed(s, r) : hub_finish_capture(s->hub, sending->month, sending->capture);
 }
 
-/* Count the pieces of SENDING, which its caller has set up. *IS_EMPTY: the capture has none, and gets one. Return as each_piece(). */
+/*
+ * Count the pieces of SENDING, which its caller has set up. *IS_EMPTY: the capture has none, and gets one. Return as
+ * each_piece().
+ */
 static int count(struct sending *sending, bool *is_empty)
 {
 	int r = each_piece(sending, count_piece);

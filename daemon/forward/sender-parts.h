@@ -1,4 +1,4 @@
-/* What the files of the sender share. */
+/* Functions that the files of the sender share. */
 #ifndef FORWARD_SENDER_PARTS_H
 #define FORWARD_SENDER_PARTS_H
 

@@ -52,7 +52,7 @@ static void test_deadlock(void)
 	CHECK_EQ_STR(a.text, c.text);
 }
 
-/* Of two cycles the one that closed first is the cause. */
+/* The cycle that closed first is the cause. */
 static void test_two_deadlocks(void)
 {
 	static const struct line lines[] = {
@@ -126,7 +126,7 @@ static void test_failed(void)
 	CHECK_EQ_STR(a.text, "last\nTask next");
 }
 
-/* What waits as it always does is a cause only when the program slept. */
+/* A thread that waits as it always does is a cause only when the program slept. */
 static void test_waits(void)
 {
 	static const struct line asleep[] = {
