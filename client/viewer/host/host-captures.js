@@ -4,7 +4,7 @@
  */
 import {format} from "../page/address.js";
 import {isCrash, keyOf} from "./host-model.js";
-import {filters, place, table} from "./host-table.js";
+import {filters, place, press, table} from "./host-table.js";
 import {called, KINDS, when} from "./host-text.js";
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
@@ -68,8 +68,7 @@ export class Captures {
 		this.guest = guest;
 		this.most = STEP;
 		this.stale = true;
-		for (const button of this.kinds.querySelectorAll("[data-filter]"))
-			button.setAttribute("aria-pressed", String(button.dataset.filter === filter));
+		press(this.kinds, filter);
 		this.only.hidden = !guest;
 		this.only.textContent = guest ? `Only ${called(guest.name)} ✕` : "";
 		this.only.setAttribute(

@@ -9,7 +9,8 @@
 
 import {ProfileModel} from "./host-profile-model.js";
 
-const CRASHES = new Set(["crash", "watchdog"]);
+/* Kinds of the captures of a crash. */
+export const CRASHES = new Set(["crash", "watchdog"]);
 const FRESH_MS = 24 * 3600 * 1000; /* ms; a crash of this age or less is listed first, also if the guest runs again */
 const HISTORY = 60; /* rates kept per guest: two minutes */
 

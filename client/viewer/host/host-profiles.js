@@ -5,7 +5,7 @@
 import {format} from "../page/address.js";
 import {shown} from "../page/guest-text.js";
 import {keyOf} from "./host-model.js";
-import {filters, place, table} from "./host-table.js";
+import {filters, place, press, table} from "./host-table.js";
 import {called, lasted, when} from "./host-text.js";
 import {make} from "../page/make.js";
 import {bytes} from "../page/times.js";
@@ -87,8 +87,7 @@ export class Profiles {
 	show(filter) {
 		this.filter = filter;
 		this.most = STEP;
-		for (const button of this.kinds.querySelectorAll("[data-filter]"))
-			button.setAttribute("aria-pressed", String(button.dataset.filter === filter));
+		press(this.kinds, filter);
 		this.model.profiles.dirty = true;
 		this.update(this.model);
 	}

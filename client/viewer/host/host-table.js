@@ -18,8 +18,8 @@ export function table(name, titles, body) {
 
 /**
  * Return a group of filter buttons. LIST maps the name of a filter to an array whose first item is
- * the button's text. The button "all" is pressed at first. SAYS is the label of the group.
- * SHOW(name) is called when a button is pressed.
+ * the button's text. The button "all" is shown as pressed at first. SAYS is the label of the group.
+ * SHOW(name) is called when a button is pressed; it calls press().
  */
 export function filters(list, says, show) {
 	const buttons = Object.entries(list).map(([name, [title]]) =>
@@ -33,6 +33,12 @@ export function filters(list, says, show) {
 	);
 
 	return make("div", {className: "filters", role: "group", "aria-label": says}, ...buttons);
+}
+
+/** Show the button NAME of the filters GROUP as pressed, and no other one. */
+export function press(group, name) {
+	for (const button of group.querySelectorAll("[data-filter]"))
+		button.setAttribute("aria-pressed", String(button.dataset.filter === name));
 }
 
 // The order of rows. Moving a row takes time, and the row loses its focus, so as few rows as possible are moved.

@@ -14,10 +14,10 @@ import {Profiling} from "./host-profiling.js";
 import {Announcer} from "./host-announcer.js";
 import {Sparklines} from "./host-sparkline.js";
 import {called, KINDS, when} from "./host-text.js";
+import {Live} from "../page/live.js";
 import {make, picker} from "../page/make.js";
 import {count} from "../page/times.js";
 
-const FIRST_MS = 1500; /* ms to wait for the event `reload` before the lists are read */
 const AGAIN_MS = 3000;
 const FORGOTTEN_MS = 1000; /* ms from the deletion of a run until the lists are read, once for many deletions */
 const SHOW_MS = 200; /* least ms between two updates of the tables */
@@ -35,11 +35,9 @@ export class HostPage {
 		this.take = take;
 		this.api = api;
 		this.who = who;
-		this.events = events;
+		this.live = new Live(events);
 		this.model = new HostModel();
 		this.held = null; /* events that came while the lists were being read; null at other times */
-		this.off = [];
-		this.timers = new Set();
 		this.find = "";
 		this.build();
 		this.listen();
@@ -77,7 +75,6 @@ export class HostPage {
 		this.profiling = new Profiling(this);
 		this.profiles = new Profiles(this.profiling.calls);
 		this.announcer = new Announcer();
-		this.state = make("p", {className: "live", "data-state": "wait", textContent: "Connecting…"});
 		this.summary = make("p", {className: "summary"});
 		this.alert = make("div", {className: "alert", role: "alert"});
 		this.filter = make("input", {
@@ -100,7 +97,7 @@ export class HostPage {
 				make("h1", {textContent: "mprofd"}),
 				this.summary,
 				this.opener(),
-				this.state,
+				this.live.element,
 				this.who,
 			),
 			this.main,
@@ -134,31 +131,14 @@ export class HostPage {
 	}
 
 	listen() {
-		const on = (name, call) => this.off.push(this.events.on(name, call));
-		const take = (name) => on(name, (data) => (this.held ? this.held.push([name, data]) : this.apply(name, data)));
+		const take = (name) =>
+			this.live.on(name, (data) => (this.held ? this.held.push([name, data]) : this.apply(name, data)));
 
-		on("state", (state) => this.connection(state));
-		on("reload", () => this.load());
 		["domain", "forgotten", "capture", "capture-deleted", "gap", "rates", ...MEMTRACES].forEach(take);
-		this.connection(this.events.state);
-		if (this.events.greeted) this.load();
-		else this.after(FIRST_MS, () => this.model.known || this.held || this.load());
-	}
-
-	after(ms, call) {
-		const timer = setTimeout(() => {
-			this.timers.delete(timer);
-			call();
-		}, ms);
-
-		this.timers.add(timer);
-	}
-
-	connection(state) {
-		const says = {open: "Live", lost: "Not connected, trying again", closed: "Connecting…"}[state];
-
-		this.state.textContent = says;
-		this.state.dataset.state = state;
+		this.live.begin(
+			() => this.load(),
+			() => this.model.known || this.held,
+		);
 	}
 
 	/* Read the lists completely. Events that come during the reading are applied afterwards. */
@@ -178,7 +158,7 @@ export class HostPage {
 		} catch (error) {
 			if (this.held !== mine || this.closed) return;
 			this.trouble(`${error.message}`);
-			this.after(AGAIN_MS, () => this.load());
+			this.live.after(AGAIN_MS, () => this.load());
 			this.held = null;
 			return;
 		}
@@ -241,7 +221,7 @@ export class HostPage {
 	forgotten({run}) {
 		if (this.model.byRun(run) && !this.reading) {
 			this.reading = true;
-			this.after(FORGOTTEN_MS, () => {
+			this.live.after(FORGOTTEN_MS, () => {
 				this.reading = false;
 				this.load();
 			});
@@ -279,7 +259,7 @@ export class HostPage {
 	soon() {
 		if (this.pending || this.closed) return;
 		this.pending = true;
-		this.after(SHOW_MS, () => requestAnimationFrame(() => this.show()));
+		this.live.after(SHOW_MS, () => requestAnimationFrame(() => this.show()));
 	}
 
 	show() {
@@ -385,11 +365,9 @@ export class HostPage {
 
 	close() {
 		this.closed = true;
-		this.off.forEach((off) => off());
-		this.timers.forEach(clearTimeout);
+		this.live.close();
 		this.announcer.close();
 		this.sparklines.close();
 		this.profiles.close();
-		document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
 	}
 }

@@ -2,14 +2,10 @@
  * The fleet as the page of a hub shows it: hosts, causes and captures, from the lists of the API. Nothing
  * here touches the page.
  */
+import {CRASHES} from "../host/host-model.js";
 
 const SILENT_MS = 30 * 60 * 1000; /* a host greets each ten minutes */
 const FRESH_MS = 7 * 24 * 3600 * 1000;
-
-/** Return whether a capture is that of a crash. */
-export function isCrash({kind}) {
-	return kind === "crash" || kind === "watchdog";
-}
 
 /** Return the first line of the sentence about a cause, or null. */
 export function firstLine(sentence) {
@@ -58,7 +54,7 @@ export function queries({crashes, host, cause, image}, limit) {
 		.map(([key, value]) => `&${key}=${encodeURIComponent(value)}`)
 		.join("");
 
-	return (crashes ? ["crash", "watchdog"] : [null]).map(
+	return (crashes ? [...CRASHES] : [null]).map(
 		(kind) => `v1/captures?limit=${limit}${kind ? `&kind=${kind}` : ""}${parts}`,
 	);
 }

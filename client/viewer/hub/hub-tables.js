@@ -1,15 +1,16 @@
 /* The tables of the hub's page. A row is made again only when its content has changed, so it keeps the focus. */
 import {format} from "../page/address.js";
+import {isCrash} from "../host/host-model.js";
 import {place, table} from "../host/host-table.js";
 import {called, KINDS, when} from "../host/host-text.js";
 import {shown} from "../page/guest-text.js";
 import {make} from "../page/make.js";
 import {bytes, count, span} from "../page/times.js";
-import {firstLine, isCrash} from "./hub-model.js";
+import {firstLine} from "./hub-model.js";
 
 const SENTENCE_MOST = 400;
 
-/* A table of class NAME with column TITLES. MAKE(item) returns the cells of a row, KEY(item) what names the item. */
+/* A table of class NAME with column TITLES. CELLS(item) returns what the cells of a row hold, KEY(item) what names the item. */
 class Rows {
 	constructor(name, titles, key, cells) {
 		Object.assign(this, {titles, key, cells});

@@ -4,19 +4,20 @@
  */
 import {Announcer} from "../host/host-announcer.js";
 import {showContext} from "../host/host-dialogs.js";
-import {filters} from "../host/host-table.js";
+import {isCrash} from "../host/host-model.js";
+import {filters, press} from "../host/host-table.js";
 import {called} from "../host/host-text.js";
 import {format, LISTED} from "../page/address.js";
 import {shown} from "../page/guest-text.js";
+import {Live} from "../page/live.js";
 import {make, picker} from "../page/make.js";
 import {count} from "../page/times.js";
-import {isCrash, isSilent, joinHosts, mergeCaptures, queries} from "./hub-model.js";
+import {joinHosts, mergeCaptures, queries} from "./hub-model.js";
 import {captureRows, causeRows, hostRows, marked} from "./hub-tables.js";
 
 const STEP = 25; /* captures, and causes, that are shown at first */
 const AGAIN_MS = 3000; /* after a failure */
 const SOON_MS = 500; /* after an event; many captures may come at once */
-const FIRST_MS = 1500; /* ms to wait for the event `reload` before the lists are read */
 const TICK_MS = 60000; /* a host may have fallen silent */
 const KINDS_SHOWN = {crashes: ["Crashes"], all: ["All captures"]};
 
@@ -26,12 +27,11 @@ export class HubPage {
 	}
 
 	constructor(root, view, {api, events, take, who}) {
-		Object.assign(this, {root, api, events, take, who});
+		Object.assign(this, {root, api, take, who});
+		this.live = new Live(events);
 		this.view = view;
 		this.crashes = true; /* list crashes only */
 		this.most = {captures: STEP, causes: STEP};
-		this.off = [];
-		this.timers = new Set();
 		this.reading = 0; /* number of the newest load() */
 		this.build();
 		this.listen();
@@ -46,7 +46,6 @@ export class HubPage {
 		this.causes = causeRows();
 		this.hosts = hostRows();
 		this.announcer = new Announcer();
-		this.state = make("p", {className: "live", "data-state": "wait", textContent: "Connecting…"});
 		this.summary = make("p", {className: "summary"});
 		this.alert = make("div", {className: "alert", role: "alert"});
 		this.root.replaceChildren(
@@ -60,7 +59,7 @@ export class HubPage {
 					{className: "opener"},
 					picker("Open a file", "A trace or a memory profile", "open-file", (file) => this.take(file)),
 				),
-				this.state,
+				this.live.element,
 				this.who,
 			),
 			make(
@@ -77,8 +76,7 @@ export class HubPage {
 
 	capturesSection() {
 		this.kinds = filters(KINDS_SHOWN, "Which captures", (name) => this.choose(name === "crashes"));
-		for (const button of this.kinds.children)
-			button.setAttribute("aria-pressed", String(button.dataset.filter === "crashes"));
+		press(this.kinds, "crashes");
 		this.only = make("span", {className: "filters"});
 		this.kinds.append(this.only);
 		return this.section("crashes", "Crashes", this.captures.element, this.kinds);
@@ -107,29 +105,13 @@ export class HubPage {
 	}
 
 	listen() {
-		const on = (name, call) => this.off.push(this.events.on(name, call));
-
-		on("state", (state) => this.connection(state));
-		on("reload", () => this.load());
-		on("capture", (data) => this.captured(data));
-		this.connection(this.events.state);
-		if (this.events.greeted) this.load();
-		else this.after(FIRST_MS, () => this.reading || this.load());
-		this.ticking = setInterval(() => this.load(), TICK_MS);
-	}
-
-	after(ms, call) {
-		const timer = setTimeout(() => {
-			this.timers.delete(timer);
-			call();
-		}, ms);
-
-		this.timers.add(timer);
-	}
-
-	connection(state) {
-		this.state.textContent = {open: "Live", lost: "Not connected, trying again", closed: "Connecting…"}[state];
-		this.state.dataset.state = state;
+		this.live.on("capture", (data) => this.captured(data));
+		this.live.begin(
+			() => this.load(),
+			() => this.reading,
+		);
+		/* A page that is shown again reads its lists at the event `reload`. */
+		this.ticking = setInterval(() => document.hidden || this.load(), TICK_MS);
 	}
 
 	captured({change, capture}) {
@@ -137,7 +119,7 @@ export class HubPage {
 			this.announcer.say("crashed", `${called(`${capture.host}/${capture.domain}`)} crashed.`);
 		if (this.pending) return;
 		this.pending = true;
-		this.after(SOON_MS, () => this.load());
+		this.live.after(SOON_MS, () => this.load());
 	}
 
 	/* ---- reading ---- */
@@ -191,14 +173,14 @@ export class HubPage {
 		} catch (error) {
 			if (mine !== this.reading || this.closed) return;
 			this.alert.textContent = `${error.message}`;
-			this.after(AGAIN_MS, () => mine === this.reading && this.load());
+			this.live.after(AGAIN_MS, () => mine === this.reading && this.load());
 		}
 	}
 
 	/* ---- showing ---- */
 
 	show(captures, causes, hosts) {
-		const silent = hosts.filter((host) => isSilent(host)).length;
+		const silent = hosts.filter(({silent}) => silent).length;
 
 		this.summary.textContent =
 			`Captures of ${count(hosts.length, "host")}` +
@@ -248,8 +230,7 @@ export class HubPage {
 	choose(crashes) {
 		this.crashes = crashes;
 		this.most.captures = STEP;
-		for (const button of this.kinds.querySelectorAll("[data-filter]"))
-			button.setAttribute("aria-pressed", String((button.dataset.filter === "crashes") === crashes));
+		press(this.kinds, crashes ? "crashes" : "all");
 		this.root.querySelector("#crashes-title").textContent = crashes ? "Crashes" : "Captures";
 		this.load();
 	}
@@ -271,10 +252,8 @@ export class HubPage {
 
 	close() {
 		this.closed = true;
-		this.off.forEach((off) => off());
-		this.timers.forEach(clearTimeout);
+		this.live.close();
 		clearInterval(this.ticking);
 		this.announcer.close();
-		document.querySelectorAll("dialog").forEach((dialog) => dialog.close());
 	}
 }
