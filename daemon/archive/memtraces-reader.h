@@ -51,6 +51,8 @@ int memtraces_list(struct memtraces_reader *r, int64_t run, int64_t before, unsi
 int memtraces_recording(struct memtraces_reader *r, memtraces_call *call, void *context);
 /* Read the recording ID. ARCHIVE_E_ABSENT: there is none. */
 int memtraces_get(struct memtraces_reader *r, int64_t id, memtraces_call *call, void *context);
+/* The GRACE for a capture, ns: the recording of a guest that crashed ends shortly before its capture. */
+#define MEMTRACES_CAPTURE_GRACE 5000000000ull
 /*
  * Find the newest recording of RUN that was being made at REAL (CLOCK_REALTIME ns), or ended at
  * most GRACE ns before. ARCHIVE_E_ABSENT: there is none.

@@ -26,7 +26,6 @@ bool host_clock_text(const struct timex *t, int result, char text[HOST_CLOCK_BYT
 bool host_clock_now(char text[HOST_CLOCK_BYTES])
 {
 	struct timex t = {0};
-
 	int result = ntp_adjtime(&t);
 
 	return host_clock_text(&t, result, text);

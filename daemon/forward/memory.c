@@ -10,7 +10,6 @@
 #include "log.h"
 #include "own-state.h"
 
-#define GRACE_NS (5 * NS_PER_S)
 #define PAUSE_NS (100 * NS_PER_MS)
 
 struct found {
@@ -26,21 +25,25 @@ static int on_recording(void *context, const struct memtrace *recording)
 	return 0;
 }
 
-/* Find the profile of HEAD's run at the time of the capture. Return whether there is one. */
+/* Find the profile of HEAD's run at the time of the capture. Return as memtraces_at(). */
+static int look_up(struct memtraces_reader *m, const struct head *head, int64_t *recording)
+{
+	int r = memtraces_reader_ready(m);
+
+	return r ? r : memtraces_at(m, head->run, head->real, MEMTRACES_CAPTURE_GRACE, recording);
+}
+
+/* The same, and read what it is. Return whether there is one. */
 static bool find(struct memtraces_reader *m, const struct head *head, int64_t *recording, struct found *found)
 {
-	return memtraces_reader_ready(m) == 0 && memtraces_at(m, head->run, head->real, GRACE_NS, recording) == 0 &&
-	       memtraces_get(m, *recording, on_recording, found) == 0;
+	return look_up(m, head, recording) == 0 && memtraces_get(m, *recording, on_recording, found) == 0;
 }
 
 bool memory_has(struct memtraces_reader *m, const struct head *head)
 {
 	int64_t recording;
-	int r = memtraces_reader_ready(m);
 
-	if (r == 0)
-		r = memtraces_at(m, head->run, head->real, GRACE_NS, &recording);
-	return r != ARCHIVE_E_ABSENT;
+	return look_up(m, head, &recording) != ARCHIVE_E_ABSENT;
 }
 
 void memory_choose(struct memtraces_reader *m, const char *own, int64_t capture, const struct head *head,
@@ -55,7 +58,7 @@ void memory_choose(struct memtraces_reader *m, const char *own, int64_t capture,
 	if (own_state_memory_read(own, capture, memory))
 		return;
 	any = find(m, head, &recording, &found);
-	while (any && found.is_recording && head->is_end && clock_real() < head->real + GRACE_NS) {
+	while (any && found.is_recording && head->is_end && clock_real() < head->real + MEMTRACES_CAPTURE_GRACE) {
 		wait(context, clock_mono() + PAUSE_NS);
 		any = find(m, head, &recording, &found);
 	}

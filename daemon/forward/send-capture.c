@@ -22,6 +22,7 @@ struct sending {
 	int64_t capture;
 	struct memory_part memory;
 	uint64_t pieces, bytes; /* that were counted, and are to be sent */
+	uint64_t most;		/* bytes after which counting ends, because the capture is not sent then */
 	uint64_t in_batch;	/* bytes of the open transaction */
 	bool is_whole;		/* one transaction */
 	bool is_open;		/* the hub has some pieces already */
@@ -34,7 +35,7 @@ static int count_piece(void *context, const struct piece *piece)
 
 	sending->pieces++;
 	sending->bytes += piece->bytes + piece->ends_bytes;
-	return 0;
+	return sending->bytes > sending->most ? ENDED : 0;
 }
 
 /* End the transaction and begin the next one. */
@@ -113,7 +114,7 @@ static int send_pieces(struct sending *sending, bool is_empty)
 
 /*
  * Count the pieces of SENDING, which its caller has set up. *IS_EMPTY: the capture has none, and gets one. Return as
- * each_piece().
+ * each_piece(); ENDED: it has more than MOST bytes.
  */
 static int count(struct sending *sending, bool *is_empty)
 {
@@ -121,7 +122,7 @@ static int count(struct sending *sending, bool *is_empty)
 
 	*is_empty = r == 0 && sending->pieces == 0;
 	if (*is_empty)
-		count_piece(sending, &no_context);
+		r = count_piece(sending, &no_context);
 	sending->is_whole = sending->bytes <= WHOLE_BYTES;
 	return r;
 }
@@ -130,7 +131,13 @@ static int count(struct sending *sending, bool *is_empty)
 static int send_capture(struct sender *s, const struct row *row, const struct head *head, const char *month,
 			uint64_t *bytes)
 {
-	struct sending sending = {.s = s, .head = head, .month = month, .capture = row->outbox.capture};
+	struct sending sending = {
+		.s = s,
+		.head = head,
+		.month = month,
+		.capture = row->outbox.capture,
+		.most = UINT64_MAX,
+	};
 	bool is_empty;
 	int r;
 
@@ -191,7 +198,13 @@ static int add_together(struct sender *s, const struct row *row, struct together
 {
 	struct head head = {0};
 	char month[MONTH_BYTES];
-	struct sending sending = {.s = s, .head = &head, .month = month, .capture = row->outbox.capture};
+	struct sending sending = {
+		.s = s,
+		.head = &head,
+		.month = month,
+		.capture = row->outbox.capture,
+		.most = BATCH_BYTES - t->bytes,
+	};
 	bool is_empty;
 	int r = head_of_capture(s->r, row->outbox.capture, &head);
 
@@ -199,9 +212,7 @@ static int add_together(struct sender *s, const struct row *row, struct together
 	if (r != 0)
 		return 0; /* sent by itself it gets its message */
 	month_of(head.real, month);
-	if (!sender_is_past(s, month) && !memory_has(s->memtraces, &head) && count(&sending, &is_empty) == 0 &&
-	    t->bytes + sending.bytes <= BATCH_BYTES) {
-		sending.is_whole = true;
+	if (!sender_is_past(s, month) && !memory_has(s->memtraces, &head) && count(&sending, &is_empty) == 0) {
 		r = send_pieces(&sending, is_empty);
 		*fits = r == 0;
 	}

@@ -18,10 +18,9 @@
  * The collector stores at most 64 KiB of XenStore and 16 KiB of console. Escapes make them up to
  * four times as long, and JSON doubles that.
  */
-#define CONTEXT_MOST   (1u << 20)
-#define REASON_MOST    64u
-#define MEMTRACE_GRACE 5000000000ull /* ns */
-#define ABSENT	       "No such capture. See /v1/captures."
+#define CONTEXT_MOST (1u << 20)
+#define REASON_MOST  64u
+#define ABSENT	     "No such capture. See /v1/captures."
 
 struct captured {
 	json_t *object;
@@ -125,15 +124,12 @@ static int add_members(json_t *answer, const json_t *stored)
 	return 0;
 }
 
-/*
- * Add the memory profile that was being recorded when the capture was taken, or ended at most
- * MEMTRACE_GRACE before: the profile of a guest that crashed ends shortly before the capture.
- */
+/* Add the memory profile that was being recorded when the capture was taken, or ended shortly before. */
 static int add_memtrace(struct exchange *x, json_t *answer, uint64_t when)
 {
 	int64_t id, run = json_integer_value(json_object_get(answer, "run"));
 	struct memtraces_reader *r = exchange_memtraces(x);
-	int rc = r ? memtraces_at(r, run, when, MEMTRACE_GRACE, &id) : ARCHIVE_E_ABSENT;
+	int rc = r ? memtraces_at(r, run, when, MEMTRACES_CAPTURE_GRACE, &id) : ARCHIVE_E_ABSENT;
 
 	return json_object_set_new(answer, "memtrace", rc == 0 ? json_integer(id) : json_null());
 }
