@@ -16,6 +16,7 @@
 #include "reader.h"
 #include "reading.h"
 #include "tree.h"
+#include "write-all.h"
 
 #define PART (256u << 10) /* bytes of a stream that are written at once */
 
@@ -29,19 +30,6 @@ struct input {
 	int fd;
 	char *part;
 };
-
-static int put(int fd, const void *bytes, size_t n)
-{
-	const char *at = bytes;
-	ssize_t written;
-
-	for (; n; n -= (size_t)written, at += written) {
-		written = write(fd, at, n);
-		if (written < 0)
-			return -errno;
-	}
-	return 0;
-}
 
 static int note_run(void *context, const struct reader_capture *capture)
 {
@@ -98,12 +86,12 @@ static int put_stream(struct input *in, const struct selection *selection)
 	plan_init(&plan, in->reader, &in->scratch, selection);
 	r = plan_step(&plan, UINT64_MAX);
 	if (r == 0)
-		r = put(in->fd, &plan.total, sizeof(plan.total));
+		r = write_all(in->fd, &plan.total, sizeof(plan.total));
 	if (r == 0)
 		r = body_init(&body, in->reader, &in->scratch, &plan, false, false, plan.total);
 	if (r != 0)
 		return r;
-	while ((r = body_pull(&body, in->part, PART, &n)) == 0 && (r = put(in->fd, in->part, n)) == 0)
+	while ((r = body_pull(&body, in->part, PART, &n)) == 0 && (r = write_all(in->fd, in->part, n)) == 0)
 		;
 	body_deinit(&body);
 	return r == BODY_E_END ? 0 : r;
@@ -123,7 +111,7 @@ static int put_streams(struct input *in, int64_t capture)
 		r = reader_streams(in->reader, in->run, note_stream, in);
 	head.streams = in->n;
 	if (r == 0)
-		r = put(in->fd, &head, sizeof(head));
+		r = write_all(in->fd, &head, sizeof(head));
 	for (uint32_t i = 0; i < in->n && r == 0; i++) {
 		r = select_stream(in, i, capture, &selection);
 		if (r == 0)

@@ -16,6 +16,7 @@
 #include "checksum.h"
 #include "cleanup.h"
 #include "codec.h"
+#include "write-all.h"
 
 #define PAGE "8"
 
@@ -44,21 +45,14 @@ static int refuse(struct memory *m, const char *why)
 	return COPY_E_REFUSED;
 }
 
-static int write_all(struct memory *m, const uint8_t *bytes, size_t n)
+static int put(struct memory *m, const uint8_t *bytes, size_t n)
 {
-	while (n > 0) {
-		ssize_t done = write(m->fd, bytes, n);
+	int r = write_all(m->fd, bytes, n);
 
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0) {
-			m->why = strerror(errno);
-			return COPY_E_DISK;
-		}
-		bytes += done;
-		n -= (size_t)done;
-	}
-	return 0;
+	if (r == 0)
+		return 0;
+	m->why = strerror(-r);
+	return COPY_E_DISK;
 }
 
 static int copy_piece(struct memory *m, const struct postgres_rows *rows, int row)
@@ -80,7 +74,7 @@ static int copy_piece(struct memory *m, const struct postgres_rows *rows, int ro
 		return refuse(m, "a piece cannot be decoded");
 	m->number++;
 	m->bytes += (uint64_t)length;
-	return write_all(m, m->plain, (size_t)length);
+	return put(m, m->plain, (size_t)length);
 }
 
 /* Copy the next pieces. *N is their number. */

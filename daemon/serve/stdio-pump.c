@@ -13,21 +13,7 @@
 #include <unistd.h>
 
 #include "stdio-pump.h"
-
-static bool write_all(int fd, const char *data, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, data, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return false;
-		data += done;
-		n -= (size_t)done;
-	}
-	return true;
-}
+#include "write-all.h"
 
 /* Pass what can be read from FROM to TO. Return false if FROM has ended, or TO takes nothing. */
 static bool pass(int from, int to)
@@ -37,7 +23,7 @@ static bool pass(int from, int to)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
-	return n > 0 && write_all(to, data, (size_t)n);
+	return n > 0 && write_all(to, data, (size_t)n) == 0;
 }
 
 static void pump(int fd)

@@ -2,28 +2,9 @@
  * A buffered writer, used instead of stdio for two reasons: callers format numbers directly in its
  * buffer, and it keeps the errno of the first failed write.
  */
-#include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "writer.h"
-
-int write_all(int fd, const void *bytes, size_t len)
-{
-	const char *p = bytes;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			p += n;
-			len -= (size_t)n;
-		}
-	}
-	return 0;
-}
 
 bool writer_init(struct writer *w, int fd)
 {

@@ -7,10 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WRITER_BYTES (256u << 10)
+#include "write-all.h"
 
-/* Write all LEN bytes to FD. Return 0 or -errno. */
-int write_all(int fd, const void *bytes, size_t len);
+#define WRITER_BYTES (256u << 10)
 
 struct writer {
 	int fd;
