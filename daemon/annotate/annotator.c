@@ -161,12 +161,12 @@ static int process(struct annotator *a, const struct taken *t, char *sentence, s
 	r = input_make(a->p, &t->key, a->options->work, a->options->most, &fd, sentence, size);
 	if (r == COPY_E_REFUSED)
 		snprintf(result.failure, sizeof(result.failure), "%.250s", sentence);
-	else if (r == 0)
+	if (r == 0) {
 		r = reader_process_run(fd, &a->options->limits, &result);
-	if (fd >= 0)
+		if (r < 0)
+			snprintf(sentence, size, "a reader cannot be begun: %s", strerror(-r));
 		close(fd);
-	if (r < 0)
-		snprintf(sentence, size, "a reader cannot be begun: %s", strerror(-r));
+	}
 	if (r != 0 && r != COPY_E_REFUSED) {
 		give_back(a, t);
 		return r == COPY_E_ABSENT ? 0 : r; /* retention was faster */
