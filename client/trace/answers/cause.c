@@ -17,7 +17,7 @@
 #define ASKED_MAX    1000u /* threads that should resolve */
 #define CYCLE_MAX    16u   /* threads of a cycle that are named */
 #define CREATORS_MAX 3u	   /* creators of the thread that ran last */
-#define NAME_MAX     128u  /* bytes of a thread's type and label */
+#define NAME_BYTES   128u  /* bytes of a thread's type and label */
 
 struct finder {
 	const struct mprof_model_view *view;
@@ -95,29 +95,29 @@ static void begin(const struct finder *f, enum mprof_cause_kind kind, uint32_t t
 }
 
 /* Write the type of THREAD, and its first label or that of the place that created it, into OUT. */
-static void name_thread(const struct finder *f, uint32_t thread, char out[NAME_MAX])
+static void name_thread(const struct finder *f, uint32_t thread, char out[NAME_BYTES])
 {
 	const struct mprof_thread *t = &f->view->threads[thread];
 	uint32_t text = thread_label(f->view, thread), label;
 	int n;
 
 	if (t->flags & MPROF_THREAD_ROOT) {
-		snprintf(out, NAME_MAX, "program");
+		snprintf(out, NAME_BYTES, "program");
 		return;
 	}
 	if (text == MPROF_NONE) {
 		label = mprof_why_label(f->why, thread, UINT64_MAX);
 		text = label == MPROF_NONE ? MPROF_NONE : f->view->labels[label].text;
 	}
-	n = snprintf(out, NAME_MAX, "%s ", mprof_thread_type_name(t->type));
+	n = snprintf(out, NAME_BYTES, "%s ", mprof_thread_type_name(t->type));
 	if (text != MPROF_NONE)
-		put_general(out + n, NAME_MAX - (size_t)n, f->view->text + f->view->strings[text].offset,
+		put_general(out + n, NAME_BYTES - (size_t)n, f->view->text + f->view->strings[text].offset,
 			    f->view->strings[text].bytes);
 }
 
 static void put_thread(const struct finder *f, uint32_t thread)
 {
-	char name[NAME_MAX];
+	char name[NAME_BYTES];
 
 	if (thread == MPROF_NONE)
 		return;
@@ -171,7 +171,7 @@ static int compare_names(const void *a, const void *b)
 
 static bool find_deadlock(const struct finder *f, uint32_t *seen)
 {
-	char names[CYCLE_MAX][NAME_MAX];
+	char names[CYCLE_MAX][NAME_BYTES];
 	uint32_t first = first_cycle(f, seen), t = first, n = 0;
 
 	if (first == MPROF_NONE)
@@ -266,7 +266,7 @@ static bool find_failed(const struct finder *f, uint64_t from)
 {
 	const struct mprof_thread *t = f->view->threads;
 	uint32_t last = MPROF_NONE;
-	char text[NAME_MAX];
+	char text[NAME_BYTES];
 
 	for (uint32_t i = 0; i < f->view->n_threads; i++)
 		/* The model gives a thread that never resolved a failure of its own. */

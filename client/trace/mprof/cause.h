@@ -26,7 +26,7 @@ enum mprof_cause_kind {
 	MPROF_CAUSE_LAST,     /* none of these: the thread that ran last */
 };
 
-/* Bytes of a cause's text with its NUL. A longer one is cut. */
+/* Bytes of a cause's text with its NUL. A line that does not fit is left out. */
 #define MPROF_CAUSE_BYTES 1024u
 
 struct mprof_cause {
