@@ -2,55 +2,16 @@
 #ifndef UNIT_STORY_H
 #define UNIT_STORY_H
 
-#include <string.h>
-
 #include <mprof/why.h>
 
 #include "check.h"
-
-struct line {
-	uint64_t time;
-	uint8_t id;
-	int64_t context;
-	int64_t number; /* for `creates`: the id of the new thread */
-	uint8_t type;
-	const char *text;
-};
+#include "line.h"
 
 struct story {
 	struct mprof_model *m;
 	const struct mprof_model_view *v;
 	struct mprof_why *w;
 };
-
-#define CREATES(t, parent, child, kind)                                          \
-	{                                                                        \
-		t, MPROF_EVENT_creates, parent, child, MPROF_THREAD_##kind, NULL \
-	}
-#define DOES(t, what, context, number)                          \
-	{                                                       \
-		t, MPROF_EVENT_##what, context, number, 0, NULL \
-	}
-#define SAYS(t, thread, text)                            \
-	{                                                \
-		t, MPROF_EVENT_label, thread, 0, 0, text \
-	}
-#define MARKS(t, thread) SAYS(t, thread, "__should_resolve")
-
-static inline void story_add(struct mprof_model *m, const struct line *l)
-{
-	struct mprof_raw_event e = {
-		.timestamp = l->time,
-		.id = l->id,
-		.type = l->type,
-		.context = l->context,
-		.number = l->number,
-		.text = l->text,
-		.text_bytes = l->text ? strlen(l->text) : 0,
-	};
-
-	CHECK_EQ_INT(mprof_model_add(m, 0, &e), MPROF_OK);
-}
 
 static inline void story_begin(struct story *s)
 {
@@ -74,7 +35,7 @@ static inline void story_tell(struct story *s, const struct line *lines, size_t 
 
 	story_begin(s);
 	for (i = 0; i < n; i++)
-		story_add(s->m, &lines[i]);
+		line_add(s->m, 0, &lines[i]);
 	story_end(s);
 }
 

@@ -17,7 +17,7 @@ static void find(const struct line *lines, size_t n, int64_t base, struct mprof_
 		l.time += (uint64_t)base;
 		l.context += l.context < 0 ? 0 : base;
 		l.number += l.number < 0 ? 0 : base;
-		story_add(s.m, &l);
+		line_add(s.m, 0, &l);
 	}
 	story_end(&s);
 	CHECK_EQ_INT(mprof_cause_find(s.v, s.w, cause), MPROF_OK);

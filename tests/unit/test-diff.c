@@ -9,29 +9,9 @@
 
 #include "check.h"
 #include "diff-state.h"
+#include "line.h"
 #include "scarce.h"
 
-struct line {
-	uint64_t time;
-	uint8_t id;
-	int64_t context;
-	int64_t number; /* for `creates`: the id of the new thread */
-	uint8_t type;
-	const char *text;
-};
-
-#define CREATES(t, parent, child, kind)                                          \
-	{                                                                        \
-		t, MPROF_EVENT_creates, parent, child, MPROF_THREAD_##kind, NULL \
-	}
-#define DOES(t, what, context, number)                          \
-	{                                                       \
-		t, MPROF_EVENT_##what, context, number, 0, NULL \
-	}
-#define SAYS(t, thread, text)                            \
-	{                                                \
-		t, MPROF_EVENT_label, thread, 0, 0, text \
-	}
 #define COUNTS(t, thread, value, name)                         \
 	{                                                      \
 		t, MPROF_EVENT_counter, thread, value, 0, name \
@@ -40,22 +20,6 @@ struct line {
 	{                                                 \
 		t, MPROF_EVENT_fails, by, thread, 0, text \
 	}
-#define MARKS(t, thread) SAYS(t, thread, "__should_resolve")
-
-static void add(struct mprof_model *m, uint32_t stream, const struct line *l)
-{
-	struct mprof_raw_event e = {
-		.timestamp = l->time,
-		.id = l->id,
-		.type = l->type,
-		.context = l->context,
-		.number = l->number,
-		.text = l->text,
-		.text_bytes = l->text ? strlen(l->text) : 0,
-	};
-
-	CHECK_EQ_INT(mprof_model_add(m, stream, &e), MPROF_OK);
-}
 
 static struct mprof_model *begin(uint32_t streams)
 {
@@ -73,7 +37,7 @@ static struct mprof_model *tell(const struct line *lines, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		add(m, 0, &lines[i]);
+		line_add(m, 0, &lines[i]);
 	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
 	return m;
 }
@@ -370,12 +334,12 @@ static void test_numbers(void)
 	for (side = 0; side < 2; side++) {
 		m[side] = begin(1);
 		for (i = 0; i < 100 + side * 3; i++) {
-			add(m[side], 0, &(struct line)CREATES((uint64_t)i, 0, 1000 * side + i + 1, Task));
-			add(m[side], 0,
-			    &(struct line)SAYS((uint64_t)i, 1000 * side + i + 1, i % 10 ? "worker" : "tenth"));
+			line_add(m[side], 0, &(struct line)CREATES((uint64_t)i, 0, 1000 * side + i + 1, Task));
+			line_add(m[side], 0,
+				 &(struct line)SAYS((uint64_t)i, 1000 * side + i + 1, i % 10 ? "worker" : "tenth"));
 		}
 		if (side)
-			add(m[side], 0, &(struct line)CREATES(200, 0, 9000, Choose));
+			line_add(m[side], 0, &(struct line)CREATES(200, 0, 9000, Choose));
 		CHECK_EQ_INT(mprof_model_finish(m[side]), MPROF_OK);
 	}
 	two_make(&t, m[0], m[1], NULL);
@@ -547,9 +511,9 @@ static void test_ids_used_again(void)
 			int64_t id = side ? 1 : i + 1;
 			uint64_t time = (uint64_t)i * 10;
 
-			add(m[side], 0, &(struct line)CREATES(time, 0, id, Task));
-			add(m[side], 0, &(struct line)SAYS(time + 1, id, i % 3 ? "a" : "b"));
-			add(m[side], 0, &(struct line)DOES(time + 2, fulfills, id, id));
+			line_add(m[side], 0, &(struct line)CREATES(time, 0, id, Task));
+			line_add(m[side], 0, &(struct line)SAYS(time + 1, id, i % 3 ? "a" : "b"));
+			line_add(m[side], 0, &(struct line)DOES(time + 2, fulfills, id, id));
 		}
 		CHECK_EQ_INT(mprof_model_finish(m[side]), MPROF_OK);
 	}
@@ -589,11 +553,11 @@ static void serve(struct mprof_model *m, int from, int to, int64_t base)
 		int64_t task = base + i * 2 + 10;
 
 		snprintf(names[i], sizeof(names[i]), "request %d", i);
-		add(m, 0, &(struct line)CREATES(time, 3, task, Task));
-		add(m, 0, &(struct line)SAYS(time + 1, task, names[i]));
-		add(m, 0, &(struct line)CREATES(time + 2, task, task + 1, Bind));
-		add(m, 0, &(struct line)DOES(time + 5, fulfills, task, task + 1));
-		add(m, 0, &(struct line)DOES(time + 9, fulfills, 3, task));
+		line_add(m, 0, &(struct line)CREATES(time, 3, task, Task));
+		line_add(m, 0, &(struct line)SAYS(time + 1, task, names[i]));
+		line_add(m, 0, &(struct line)CREATES(time + 2, task, task + 1, Bind));
+		line_add(m, 0, &(struct line)DOES(time + 5, fulfills, task, task + 1));
+		line_add(m, 0, &(struct line)DOES(time + 9, fulfills, 3, task));
 	}
 }
 
@@ -604,10 +568,10 @@ static void test_cut(void)
 	struct two t;
 	uint32_t i;
 
-	add(good, 0, &(struct line)CREATES(1, 0, 2, Task));
-	add(good, 0, &(struct line)SAYS(1, 2, "main"));
-	add(good, 0, &(struct line)CREATES(2, 2, 3, Task));
-	add(good, 0, &(struct line)SAYS(3, 3, "accept"));
+	line_add(good, 0, &(struct line)CREATES(1, 0, 2, Task));
+	line_add(good, 0, &(struct line)SAYS(1, 2, "main"));
+	line_add(good, 0, &(struct line)CREATES(2, 2, 3, Task));
+	line_add(good, 0, &(struct line)SAYS(3, 3, "accept"));
 	serve(good, 0, 200, 0);
 	serve(bad, 120, 200, 5000);
 	CHECK_EQ_INT(mprof_model_finish(good), MPROF_OK);
@@ -690,9 +654,9 @@ static void test_streams(void)
 	for (side = 0; side < 2; side++) {
 		m[side] = begin(2);
 		for (i = 0; i < 2; i++) {
-			add(m[side], i, &(struct line)CREATES(1, 0, 1, Task));
-			add(m[side], i, &(struct line)SAYS(2, 1, names[i ^ side]));
-			add(m[side], i, &(struct line)COUNTS(3, 1, (i ^ side) + 5, "n"));
+			line_add(m[side], i, &(struct line)CREATES(1, 0, 1, Task));
+			line_add(m[side], i, &(struct line)SAYS(2, 1, names[i ^ side]));
+			line_add(m[side], i, &(struct line)COUNTS(3, 1, (i ^ side) + 5, "n"));
 		}
 		CHECK_EQ_INT(mprof_model_finish(m[side]), MPROF_OK);
 	}
@@ -723,13 +687,13 @@ static void test_told(void)
 
 	for (side = 0; side < 2; side++) {
 		m[side] = begin(1);
-		add(m[side], 0, &(struct line)DOES(1, switch, 0, 0));
+		line_add(m[side], 0, &(struct line)DOES(1, switch, 0, 0));
 		for (i = 1; i <= 300; i++) {
-			add(m[side], 0, &(struct line)CREATES((uint64_t)i, 0, i, Task));
+			line_add(m[side], 0, &(struct line)CREATES((uint64_t)i, 0, i, Task));
 			if (side == 0)
-				add(m[side], 0, &(struct line)DOES((uint64_t)i, fulfills, 0, i));
+				line_add(m[side], 0, &(struct line)DOES((uint64_t)i, fulfills, 0, i));
 		}
-		add(m[side], 0, &(struct line)DOES(5000, switch, 0, 0));
+		line_add(m[side], 0, &(struct line)DOES(5000, switch, 0, 0));
 		CHECK_EQ_INT(mprof_model_finish(m[side]), MPROF_OK);
 	}
 	two_make(&t, m[0], m[1], NULL);
@@ -834,7 +798,7 @@ static struct mprof_model *siblings(bool swapped, bool more)
 	struct mprof_model *m = begin(1);
 	int id;
 
-	add(m, 0, &(struct line)SAYS(0, 0, "main"));
+	line_add(m, 0, &(struct line)SAYS(0, 0, "main"));
 	for (id = 1; id <= 58; id++) {
 		int i = id - 13, k = id - 53;
 		const char *name = "same";
@@ -846,10 +810,10 @@ static struct mprof_model *siblings(bool swapped, bool more)
 			letters[i][1] = (char)('a' + i % 20);
 			name = letters[i];
 		}
-		add(m, 0, &(struct line)CREATES((uint64_t)id, 0, id, Task));
-		add(m, 0, &(struct line)SAYS((uint64_t)id, id, name));
+		line_add(m, 0, &(struct line)CREATES((uint64_t)id, 0, id, Task));
+		line_add(m, 0, &(struct line)SAYS((uint64_t)id, id, name));
 		if (more && i >= 0)
-			add(m, 0, &(struct line)SAYS((uint64_t)id, id, "more"));
+			line_add(m, 0, &(struct line)SAYS((uint64_t)id, id, "more"));
 	}
 	CHECK_EQ_INT(mprof_model_finish(m), MPROF_OK);
 	return m;
@@ -913,10 +877,10 @@ static void test_work(void)
 		for (side = 0; side < 2; side++) {
 			m[side] = begin(1);
 			for (i = 1; i <= n; i++) {
-				add(m[side], 0,
-				    &(struct line)CREATES(i, pick(&r, 2) ? 0 : (int64_t)pick(&r, i), i, Task));
-				add(m[side], 0, &(struct line)SAYS(i, pick(&r, i), pick(&r, 2) ? "a" : "b"));
-				add(m[side], 0, &(struct line)DOES(i, signal, pick(&r, i), pick(&r, i)));
+				line_add(m[side], 0,
+					 &(struct line)CREATES(i, pick(&r, 2) ? 0 : (int64_t)pick(&r, i), i, Task));
+				line_add(m[side], 0, &(struct line)SAYS(i, pick(&r, i), pick(&r, 2) ? "a" : "b"));
+				line_add(m[side], 0, &(struct line)DOES(i, signal, pick(&r, i), pick(&r, i)));
 			}
 			CHECK_EQ_INT(mprof_model_finish(m[side]), MPROF_OK);
 		}

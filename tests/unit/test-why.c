@@ -629,7 +629,7 @@ static void test_long_chains(void)
 
 	story_begin(&s);
 	for (i = 0; i < LONG; i++)
-		story_add(s.m, &(struct line)DOES((uint64_t)i + 1, try_read, i, i + 1));
+		line_add(s.m, 0, &(struct line)DOES((uint64_t)i + 1, try_read, i, i + 1));
 	story_end(&s);
 	a = ask(&s, 0);
 	CHECK_EQ_UINT(a.links, LONG);
@@ -638,7 +638,7 @@ static void test_long_chains(void)
 	story_deinit(&s);
 	story_begin(&s);
 	for (i = 0; i < LONG; i++)
-		story_add(s.m, &(struct line)DOES((uint64_t)i + 1, try_read, i, (i + 1) % LONG));
+		line_add(s.m, 0, &(struct line)DOES((uint64_t)i + 1, try_read, i, (i + 1) % LONG));
 	story_end(&s);
 	a = ask(&s, 77);
 	CHECK_EQ_INT(a.verdict, MPROF_WHY_CYCLE);
@@ -713,7 +713,7 @@ static void test_nonsense(void)
 				.type = (uint8_t)(random_next(&random) % 22),
 			};
 
-			story_add(s.m, &l);
+			line_add(s.m, 0, &l);
 		}
 		story_end(&s);
 		check_answers(&s);
@@ -748,7 +748,7 @@ struct program {
  */
 static void program_does(struct program *p, uint8_t id, int64_t context, int64_t number, uint8_t type)
 {
-	story_add(p->s.m, &(struct line){p->now, id, context, number, type, NULL});
+	line_add(p->s.m, 0, &(struct line){p->now, id, context, number, type, NULL});
 	p->now += random_next(&p->random) % 3;
 }
 
@@ -907,10 +907,11 @@ static void test_vcpus(void)
 	for (unsigned with = 0; with < 2; with++) {
 		story_begin(&s);
 		for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
-			story_add(s.m, &waits[i]);
+			line_add(s.m, 0, &waits[i]);
 		for (size_t i = 0; with && i < sizeof(did) / sizeof(did[0]); i++)
-			story_add(s.m, &(struct line){did[i].time, MPROF_EVENT_extra, did[i].thread, did[i].ns, 0,
-						      did[i].name});
+			line_add(s.m, 0,
+				 &(struct line){did[i].time, MPROF_EVENT_extra, did[i].thread, did[i].ns, 0,
+						did[i].name});
 		story_end(&s);
 		explain(&s, 2, text, sizeof(text));
 		CHECK(!strstr(text, "vCPUs") == !with);
