@@ -4,12 +4,12 @@ import path from "node:path";
 
 import {becomes, BUILD, equal, ok, test, TOP, until} from "./harness.mjs";
 
-/** The hub of tests/fleet/stage.py. `tell(command)` resolves when the command was carried out. */
-class Stage {
+/** The hub of tests/fleet/sample.py. `tell(command)` resolves when the command was carried out. */
+class Hub {
 	constructor() {
 		this.said = "";
 		this.answers = 0;
-		this.process = spawn("/usr/bin/python3", ["-B", path.join(TOP, "tests/fleet/stage.py"), BUILD], {
+		this.process = spawn("/usr/bin/python3", ["-B", path.join(TOP, "tests/fleet/sample.py"), BUILD], {
 			stdio: ["pipe", "pipe", "pipe"],
 		});
 		for (const stream of [this.process.stdout, this.process.stderr])
@@ -39,8 +39,8 @@ class Stage {
 	}
 }
 
-async function stage(t) {
-	const made = new Stage();
+async function sample(t) {
+	const made = new Hub();
 
 	t.later.push(() => made.stop());
 	return made.begin();
@@ -49,7 +49,7 @@ async function stage(t) {
 const names = (page, list) => page.locator(`.${list} tbody .name`).allTextContents();
 
 test("hub: crashes, causes and hosts, and the way to a capture", {timeout: 300000}, async (t) => {
-	const hub = await stage(t);
+	const hub = await sample(t);
 	const page = await t.open(hub);
 
 	await becomes(
@@ -103,7 +103,7 @@ test("hub: crashes, causes and hosts, and the way to a capture", {timeout: 30000
 });
 
 test("hub: a crash appears by itself, and an outage of the database is said", {timeout: 300000}, async (t) => {
-	const hub = await stage(t);
+	const hub = await sample(t);
 	const page = await t.open(hub, "/", {dark: true, width: 480, height: 900});
 
 	t.allow(/503|Failed to load resource|ERR_/);

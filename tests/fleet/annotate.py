@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 import psycopg2
-from cluster import cluster, until as wait_until
+from cluster import cluster, until
 from sender import Host, month_of, piece
 
 BUILD = os.path.abspath(sys.argv.pop(1))
@@ -22,18 +22,6 @@ AT = 1_780_000_000_000_000_000
 # Bytes behind an event's context thread, by id, without its text; those with a text.
 THREADS = {0: 1, 1: 0, 2: 0, 4: 0, 9: 0, 10: 0}
 LABEL, SWITCH = 5, 7
-
-
-def until(condition, what):
-    """Wait until CONDITION() is true, and return its value."""
-    values = []
-
-    def holds():
-        values.append(condition())
-        return values[-1]
-
-    wait_until(holds, what)
-    return values[-1]
 
 
 def setUpModule():

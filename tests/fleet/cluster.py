@@ -243,14 +243,15 @@ class Server:
 
 
 def until(condition, what):
-    """Wait until CONDITION holds. Raise ClusterError after PATIENCE."""
+    """Wait until CONDITION() is true, and return its value. Raise ClusterError after PATIENCE."""
     began = asked = time.monotonic()
-    while not condition():
+    while not (value := condition()):
         now = time.monotonic()
         if now > began + PATIENCE:
             raise ClusterError(f"This did not come: {what}.")
         time.sleep(max(0.02, 2 * (now - asked)))  # a question to a server takes at most a third of the time
         asked = time.monotonic()
+    return value
 
 
 class Cluster:

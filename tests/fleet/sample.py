@@ -1,4 +1,4 @@
-"""A fleet for the page's tests: stage.py BUILD-DIRECTORY
+"""A fleet for the page's tests: sample.py BUILD-DIRECTORY
 
 A hub, three hosts with crashes of two causes, mprofd-http --fleet and mprof-annotate. Prints the page's address when all captures have
 been read. Commands on standard input: "crash HOST" sends another crash; "outage" and "back" stop and start the database; the end of the input
@@ -13,7 +13,7 @@ import tempfile
 import time
 import urllib.request
 
-import cluster
+from cluster import until
 from sender import Host
 
 BUILD = os.path.abspath(sys.argv[1])
@@ -22,7 +22,7 @@ import annotate  # pylint: disable=wrong-import-position
 HOUR = 3600 * 10**9
 
 
-class Stage(annotate.Case):
+class Sample(annotate.Case):
     """The hosts; their captures are those of annotate.py."""
 
     def runTest(self):
@@ -43,7 +43,7 @@ class Stage(annotate.Case):
             ):
                 events = annotate.moved(annotate.told(story), i * HOUR, i * 1000)
                 self.send(self.hosts[name], number, events, at=now - (number * 2 + i) * HOUR, guest=image.split("-")[0], kind=kind, image=image)
-        annotate.until(lambda: annotate.FLEET.hub.sql("SELECT count(*) FROM fleet.captures WHERE annotated IS NOT NULL") == "6", "all are read")
+        until(lambda: annotate.FLEET.hub.sql("SELECT count(*) FROM fleet.captures WHERE annotated IS NOT NULL") == "6", "all are read")
         os.makedirs("copies-http")
         with open("mprofd.conf", "w", encoding="utf-8"):
             pass
@@ -51,8 +51,8 @@ class Stage(annotate.Case):
         with open("http.log", "w", encoding="utf-8") as log:
             http = subprocess.Popen([*command, "--state", "copies-http", "--listen", "127.0.0.1:0"], stderr=log)
         self.running.append(http)
-        address = annotate.until(self.address, "mprofd-http listens")
-        annotate.until(lambda: self.ready(address), "mprofd-http follows the database")
+        address = until(self.address, "mprofd-http listens")
+        until(lambda: self.ready(address), "mprofd-http follows the database")
         print(address, flush=True)
         number = 100
         for line in sys.stdin:
@@ -80,4 +80,4 @@ class Stage(annotate.Case):
 
 if __name__ == "__main__":
     sys.argv = sys.argv[:1]
-    annotate.unittest.main(module=None, argv=["stage", "__main__.Stage"], verbosity=0)
+    annotate.unittest.main(module=None, argv=["sample", "__main__.Sample"], verbosity=0)
