@@ -70,5 +70,6 @@ int tree_make(const char *directory, const char *prefix, char *path, size_t size
 	if (*lock >= 0)
 		close(*lock);
 	*lock = -1;
+	rmdir(path);
 	return r;
 }

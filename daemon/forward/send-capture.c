@@ -3,7 +3,7 @@
  *
  * A capture is read twice: once to count its pieces, which the hub wants to know first, and once to
  * send them. A small capture is one transaction, so that the hub keeps nothing of it if it changes
- * meanwhile; several small ones share one. Of a larger one the hub keeps what was sent, and the next attempt goes on
+ * meanwhile; several small ones share one. The hub keeps what was sent of a larger one, and the next attempt goes on
  * from there.
  */
 #include <inttypes.h>

@@ -179,7 +179,8 @@ class Causes(Case):
         for cause in (deadlock, missed, last):
             self.assertEqual(found[cause], (2, 2, 2), cause)
         first, newest = FLEET.hub.sql(
-            f"SELECT first = min(c.at), last = max(c.at) FROM fleet.crashes_by_cause b JOIN fleet.captures c USING (cause) WHERE cause = '{last}' GROUP BY first, last"
+            "SELECT first = min(c.at), last = max(c.at) FROM fleet.crashes_by_cause b JOIN fleet.captures c USING (cause) "
+            f"WHERE cause = '{last}' GROUP BY first, last"
         ).split("|")
         self.assertEqual((first, newest), ("t", "t"))
 

@@ -255,8 +255,8 @@ def send_crashes():
         more = {"image": f"kernel-{number % 2}", "uuid": str(uuid.UUID(int=number)), "domid": 7, "run_source": "xen", "run_began": str(now - 10**9)}
         host.send(number, now - number * 10**9, pieces, guest=f"web{number}", run=number, streams=[], **more)
         month = sender.month_of(now - number * 10**9)
-        cause = f"SELECT fleet.annotate('dom0-x', '{month}', '{host.archive}', {number}, 'c{number % 2}', 'It ends so' || chr(10) || 'and so on', 'main', NULL)"
-        FLEET.hub.sql(cause)
+        texts = f"'c{number % 2}', 'It ends so' || chr(10) || 'and so on', 'main', NULL"
+        FLEET.hub.sql(f"SELECT fleet.annotate('dom0-x', '{month}', '{host.archive}', {number}, {texts})")
     return host
 
 

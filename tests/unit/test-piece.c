@@ -256,7 +256,10 @@ static void test_many_ends(void)
 	free(data);
 }
 
-/* A memory profile is between the context and the tails; a part that is not there is reported, and nothing else is wrong. */
+/*
+ * A memory profile is between the context and the tails; a part that is not there is reported, and nothing else is
+ * wrong.
+ */
 static void test_memory(void)
 {
 	const struct archive_options options = {.wal_limit_bytes = FIXTURE_WAL, .level = 1};

@@ -13,9 +13,9 @@ export function firstLine(sentence) {
 }
 
 /**
- * Join the rows of HOSTS (/v1/hosts), NEWEST (/v1/fleet/newest) and LOSSES (/v1/fleet/loss-by-host), of which the last two
- * may be null: one may not see them. Return the hosts: those that crashed in the last week first, the newest crash first; then
- * those that are silent; then the others by name. NOW is in ms.
+ * Join the rows of HOSTS (/v1/hosts), NEWEST (/v1/fleet/newest) and LOSSES (/v1/fleet/loss-by-host). The last two
+ * may be null: one may not see them. Return the hosts: those that crashed in the last week first, the newest crash
+ * first; then those that are silent; then the others by name. NOW is in ms.
  */
 export function joinHosts(hosts, newest, losses, now = Date.now()) {
 	const by = (rows) => new Map((rows ?? []).map((row) => [row.host, row]));
@@ -45,8 +45,8 @@ export function mergeCaptures(lists, most) {
 }
 
 /**
- * Return the queries of /v1/captures that list the captures of FILTER {crashes, host, cause, image}: the API takes one kind
- * at a time.
+ * Return the queries of /v1/captures that list the captures of FILTER {crashes, host, cause, image}: the API takes
+ * one kind at a time.
  */
 export function queries({crashes, host, cause, image}, limit) {
 	const parts = Object.entries({host, cause, image})

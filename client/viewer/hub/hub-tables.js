@@ -10,7 +10,10 @@ import {firstLine} from "./hub-model.js";
 
 const SENTENCE_MOST = 400;
 
-/* A table of class NAME with column TITLES. CELLS(item) returns what the cells of a row hold, KEY(item) what names the item. */
+/*
+ * A table of class NAME with column TITLES. CELLS(item) returns what the cells of a row hold, KEY(item) what names
+ * the item.
+ */
 class Rows {
 	constructor(name, titles, key, cells) {
 		Object.assign(this, {titles, key, cells});
