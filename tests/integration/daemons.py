@@ -361,13 +361,21 @@ def newest(path, packets=4):
         return max(HEADER.unpack(os.pread(f.fileno(), START, sum(sizes[:i])))[3] for i in range(packets))
 
 
+RESERVED = []
+
+
 def free_port():
     """Return a port without a listener, outside the kernel's ephemeral range, so that no connection
-    takes it a moment later."""
+    takes it a moment later. No other call in any process gets it until this one ends: an abstract
+    socket has its number."""
     while True:
         port = random.SystemRandom().randrange(10_000, 32_000)
+        mine = socket.socket(socket.AF_UNIX)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            mine.bind(f"\0mprofd-test-port-{port}")
+            RESERVED.append(mine)
             return port
+        mine.close()
 
 
 class Ring:

@@ -86,7 +86,7 @@ class Guest:
     """A guest of the lab. Its program is lab-guest, which takes commands."""
 
     def __init__(self, store, name, words, image="guest.cpio", memory=80, **events):
-        self.store, self.name, self.commands = store, name, 0
+        self.store, self.name, self.commands, self.domid = store, name, 0, None
         self.streams = 2 if "streams=2" in words else 1
         self.events = {"crash": "destroy", "poweroff": "destroy", "reboot": "destroy", "watchdog": "destroy", **events}
         with open(f"/run/{name}.cfg", "w", encoding="utf-8") as f:
@@ -96,9 +96,14 @@ class Guest:
         run("xl", "create", "-q", f"/run/{name}.cfg")
         self.find()
 
-    def find(self):
-        """Find the guest's domid, which changes with a reboot."""
-        self.domid = int(run("xl", "domid", self.name))
+    def find(self, seconds=60):
+        """Find the guest's domid. After a reboot it is another one, as soon as the toolstack has made the domain."""
+
+        def found():
+            domid = run("xl", "domid", self.name, check=False).strip()
+            return domid.isdecimal() and int(domid) != self.domid and [int(domid)]
+
+        (self.domid,), _ = wait(found, seconds, f"{self.name} has a domain")
         self.node = f"/local/domain/{self.domid}"
         self.commands, self.alive = 0, True
 
