@@ -16,6 +16,7 @@ sys.path.append(os.path.join(daemons.HERE, "..", "traces"))
 import unpack  # noqa: E402
 from truth import event_ends
 
+BRIEF = bool(os.environ.get("MPROF_BRIEF"))  # kill half as many writers
 # Options of writer-legacy, and whether gaps must ("yes") or may ("maybe") be there.
 LEGACY = [
     ("slow", "maybe", "--size 65536 --rate 1000000 --seconds 2"),
@@ -75,7 +76,7 @@ class Writers(Judged):
         """Kill writers at any point: inside an event, its count, a new packet, or a collection
         inside an event."""
         rings = [
-            (f"killed-{i}", "maybe", f"--size 16384 --rate 2000000 --kill-after {400_000 + 7_919 * i} --gc-percent 30 --seed {i}") for i in range(12)
+            (f"killed-{i}", "maybe", f"--size 16384 --rate 2000000 --kill-after {400_000 + 7_919 * i} --gc-percent 30 --seed {i}") for i in range(6 if BRIEF else 12)
         ]
         self.together(self.daemons(), "writer-legacy", rings)
 

@@ -85,8 +85,10 @@ class XenStore:
 class Guest:
     """A guest of the lab. Its program is lab-guest, which takes commands."""
 
+    domid = None  # not known yet
+
     def __init__(self, store, name, words, image="guest.cpio", memory=80, **events):
-        self.store, self.name, self.commands, self.domid = store, name, 0, None
+        self.store, self.name, self.commands = store, name, 0
         self.streams = 2 if "streams=2" in words else 1
         self.events = {"crash": "destroy", "poweroff": "destroy", "reboot": "destroy", "watchdog": "destroy", **events}
         with open(f"/run/{name}.cfg", "w", encoding="utf-8") as f:
