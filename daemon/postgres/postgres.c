@@ -159,9 +159,12 @@ int postgres_connect(struct postgres *p)
 					    "dbname",
 					    "client_encoding",
 					    NULL};
-	/* Compiling a plan over the partitions of all hosts takes many times as long as running it. */
-	const char *const values[] = {"10",	  "30",		"10",	       "3",    "60000",
-				      p->program, "-c jit=off", p->connection, "UTF8", NULL};
+	/*
+	 * Compiling a plan over the partitions of all hosts takes many times as long as running it. A server looks
+	 * each second whether we are still there, and ends the statement of a program that is not.
+	 */
+	static const char options[] = "-c jit=off -c client_connection_check_interval=1000";
+	const char *const values[] = {"10", "30", "10", "3", "60000", p->program, options, p->connection, "UTF8", NULL};
 
 	if (p->conn)
 		return 0;

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "fleet-registry.h"
@@ -316,6 +317,8 @@ static int serve_host(sd_event *event, struct access *access, struct arguments *
 }
 
 #if FLEET
+#define END_S 2u
+
 /* Return the directory for copies: what systemd made for the unit comes first. */
 static const char *copies_directory(const struct arguments *a)
 {
@@ -324,6 +327,22 @@ static const char *copies_directory(const struct arguments *a)
 	if (a->state)
 		return a->state;
 	return cache && *cache ? cache : "/var/cache/mprofd-hub";
+}
+
+static void on_late(int signal)
+{
+	(void)signal;
+	_exit(EXIT_SUCCESS);
+}
+
+/*
+ * The process ends: it is over in END_S seconds, also if a thread waits for the database then, which can take half
+ * a minute. The database has all that must be kept, and the next process removes what is left of the copies.
+ */
+static void limit_end(void)
+{
+	signal(SIGALRM, on_late);
+	alarm(END_S);
 }
 
 /* Serve as the hub whose database is CONNECTION. */
@@ -343,7 +362,11 @@ static int serve_hub(sd_event *event, struct access *access, struct fleet_regist
 		snprintf(sentence, size, "cannot start: %s", strerror(-rc));
 	if (rc == 0)
 		fleet_registry_watch(registry, on_known, hub_server_http(s));
-	return rc < 0 ? rc : run_loop(event, hub_server_http(s), a, c, sentence, size);
+	if (rc == 0)
+		rc = run_loop(event, hub_server_http(s), a, c, sentence, size);
+	if (rc >= 0)
+		limit_end();
+	return rc;
 }
 #else
 static int serve_hub(sd_event *event, struct access *access, struct fleet_registry *registry, const char *connection,

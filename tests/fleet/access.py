@@ -294,6 +294,31 @@ class Access(daemons.Case):
                 os.kill(each, signal.SIGCONT)
         self.until(lambda: hub.status(token=token) == 200, "the database answers again")
 
+    def test_end_while_database_hangs(self):
+        """A server of the hub ends at once, and with 0, while its threads wait for the database; the database does not go on for it."""
+        hub, token = self.hubs[2], self.token("ivan")
+        self.assertEqual(hub.send("/v1/hosts", token=token).status, 200)
+        with psycopg2.connect(FLEET.hub.admin()) as db, db.cursor() as c:
+            c.execute("LOCK TABLE fleet_store.host IN ACCESS EXCLUSIVE MODE")
+            waiting = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'hub3' AND wait_event_type = 'Lock'"
+            asking = [threading.Thread(target=self.unanswered, args=(hub, token)) for _ in range(6)]
+            for thread in asking:
+                thread.start()
+            self.until(lambda: FLEET.hub.sql(waiting) != "0", "a statement waits")
+            hub.server.send_signal(signal.SIGTERM)
+            self.assertEqual(hub.server.wait(15), 0)
+            self.until(lambda: FLEET.hub.sql(waiting) == "0", "the database has given up", 15)
+        db.close()
+        for thread in asking:
+            thread.join()
+        hub.server = None
+        hub.start_server()
+
+    @staticmethod
+    def unanswered(hub, token):
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            hub.send("/v1/hosts", token=token)
+
     def test_notices(self):
         """A revocation is noticed at once; and a flood of notices, which anybody may send, costs four questions a second."""
         token = self.token("heidi")
