@@ -396,6 +396,15 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap)
 	return r == ARCHIVE_E_DAMAGED ? packet_repair(w, gap->stream, gap->after_sequence, &(bool){false}) : r;
 }
 
+int archive_writer_deleted(struct archive_writer *w, int64_t stream)
+{
+	if (!w->store.in_transaction)
+		return -EINVAL;
+	if (!usage_has(&w->usage, stream))
+		return ARCHIVE_E_ABSENT;
+	return WRITER_RUN(w, STATEMENT_SETTLE_STREAM, stream, 1, 0, 0);
+}
+
 int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;

@@ -63,6 +63,12 @@ int archive_writer_append(struct archive_writer *w, const struct archive_piece *
  */
 int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap);
 
+/*
+ * Say that packets of STREAM may have been deleted before they came here: then one that is missing without a gap is no
+ * damage, and a capture without it is not complete. ARCHIVE_E_ABSENT: the stream was not put.
+ */
+int archive_writer_deleted(struct archive_writer *w, int64_t stream);
+
 int archive_writer_put_capture(struct archive_writer *w, const struct archive_capture *capture);
 int archive_writer_put_capture_stream(struct archive_writer *w, const struct archive_capture_stream *range);
 /* Add a piece of a capture's unproven tail. The piece's ENDS and FLAGS are ignored. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "capture-coverage.h"
 #include "clock.h"
 
 #define HEAD_MOST     65000u /* bytes of a head as the hub writes it; it takes 65,536 */
@@ -141,6 +142,7 @@ int head_of_run(struct reader *r, int64_t run, char **json, size_t *streams)
 /* ---- captures --------------------------------------------------------------------------------- */
 
 struct reading {
+	struct reader *reader;
 	struct head *head;
 	json_t *json, *streams, *gaps;
 	int64_t run;
@@ -172,8 +174,14 @@ static int on_range(void *context, const struct reader_capture_range *range)
 	struct reading *reading = context;
 	struct head *head = reading->head;
 	struct archive_capture_stream *more;
+	enum coverage coverage;
 	json_t *one;
+	int rc = coverage_of_range(reading->reader, range, &coverage);
 
+	if (rc != 0)
+		return rc;
+	if (coverage != COVERAGE_ALL)
+		json_object_set_new(reading->json, "complete", json_false());
 	if (head->n_ranges == RANGES_MOST)
 		return 0;
 	more = realloc(head->ranges, (head->n_ranges + 1) * sizeof(*more));
@@ -258,7 +266,8 @@ static int read_capture(struct reader *r, int64_t capture, struct reading *readi
 int head_of_capture(struct reader *r, int64_t capture, struct head *head)
 {
 	json_t *json = json_object();
-	struct reading reading = {.head = head, .json = json, .streams = json_array(), .gaps = json_array()};
+	struct reading reading = {
+		.reader = r, .head = head, .json = json, .streams = json_array(), .gaps = json_array()};
 	int rc;
 
 	*head = (struct head){0};

@@ -48,8 +48,9 @@ struct copy {
 	size_t context_bytes;
 	int64_t *streams; /* identifiers of the streams that were put */
 	size_t n_streams;
-	size_t gap;    /* the next gap of the head */
-	uint64_t left; /* bytes of content that may still come */
+	size_t gap;	/* the next gap of the head */
+	uint64_t left;	/* bytes of content that may still come */
+	int64_t pieces; /* that are still to come */
 	char *sentence;
 	size_t size;
 };
@@ -189,6 +190,7 @@ static int fetch_page(struct copy *c, const char *part, int64_t *stream, int64_t
 	postgres_add_number(&params, *number);
 	r = postgres_call_binary(c->p, sql, &params, &rows);
 	*n = postgres_count(rows);
+	c->pieces -= *n;
 	if (r != 0)
 		return fail_database(c, r);
 	for (int i = 0; i < *n && r == 0; i++) {
@@ -311,7 +313,10 @@ static int on_context(struct copy *c, const struct piece *piece)
 static int read_head(struct copy *c)
 {
 	static const char sql[] =
-		"SELECT head::text FROM fleet.captures"
+		"SELECT head::text, pieces - (SELECT count(*) FROM fleet.pieces"
+		" WHERE host = $1 AND month = $2::date AND archive = $3::uuid AND capture = $4::bigint AND part = "
+		"'memory')"
+		" FROM fleet.captures"
 		" WHERE host = $1 AND month = $2::date AND archive = $3::uuid AND capture = $4::bigint";
 	CLEANUP(postgres_rows_freep) struct postgres_rows *rows = NULL;
 	struct postgres_params params = {0};
@@ -323,6 +328,7 @@ static int read_head(struct copy *c)
 		return fail_database(c, r);
 	if (postgres_count(rows) != 1)
 		return fail(c, COPY_E_ABSENT, "there is no such capture");
+	c->pieces = postgres_number(rows, 0, 1);
 	return capture_head_read(&c->head, postgres_text(rows, 0, 0), c->sentence, c->size) ? 0 : COPY_E_REFUSED;
 }
 
@@ -354,10 +360,21 @@ static int put_ranges(struct copy *c)
 		struct archive_stream stream;
 		struct archive_capture_stream range;
 
-		if (capture_head_stream(c->head, i, c->key->capture, &stream, &range))
-			r = written(c, archive_writer_put_capture_stream(c->writer, &range));
+		if (!capture_head_stream(c->head, i, c->key->capture, &stream, &range))
+			continue;
+		r = written(c, archive_writer_put_capture_stream(c->writer, &range));
+		r = r ? r : written(c, archive_writer_deleted(c->writer, stream.id));
 	}
 	return r;
+}
+
+/*
+ * Every piece that the host has sent must be there. So a packet that is missing without a gap is one that the host
+ * had deleted, and put_ranges() may say that of each stream.
+ */
+static int check_pieces(struct copy *c)
+{
+	return c->pieces == 0 ? 0 : fail(c, COPY_E_REFUSED, "%lld of its pieces are missing", (long long)c->pieces);
 }
 
 static int copy_parts(struct copy *c)
@@ -369,6 +386,7 @@ static int copy_parts(struct copy *c)
 	r = r ? r : fetch_part(c, "trace", on_trace);
 	r = r ? r : put_gaps(c, 0, 0);
 	r = r ? r : fetch_part(c, "tail", on_tail);
+	r = r ? r : check_pieces(c);
 	r = r ? r : put_ranges(c);
 	return r ? r : written(c, archive_writer_commit(c->writer));
 }

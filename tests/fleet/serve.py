@@ -224,6 +224,31 @@ class Sent:
         self.captures.append(self.host.captures(ended)[0]["id"])
         self.host.wait(lambda: set(self.captures) <= set(self.host.hub_captures()))
         self.archive = FLEET.hub.sql(f"SELECT archive FROM fleet_store.host WHERE host = '{self.name}'")
+        self.capture_part(stack)
+
+    def capture_part(self, stack):
+        """Send a capture of which this host has deleted a packet, as a quota does, before it was sent."""
+        host = self.host
+        with inside(self.directory):
+            ring = stack.enter_context(Ring(f"{host.rings}/part.ctf"))
+        self.rings["part"] = ring
+        host.wait(lambda: host.domain("part"))
+        for _ in range(4):
+            ring.add_packet()
+            host.wait_archived(ring, "part", ring.n - 20)
+        host.stop_forwarder()
+        number = host.capture("part")
+        host.stop_collector()
+        stream = host.query(f"SELECT stream FROM capture_streams WHERE capture = {number}")[0][0]
+        host.change(
+            f"DELETE FROM chunks WHERE stream = {stream} AND sequence = 1;"
+            f"UPDATE streams SET deletions = deletions + 1, held = held - 1 WHERE id = {stream}"
+        )
+        host.start_collector()
+        host.start_forwarder()
+        self.captures.append(number)
+        host.wait(lambda: number in host.hub_captures())
+        assert not host.json(f"/v1/captures/{number}")["complete"]
 
     def capture(self, name):
         number = self.host.capture(name)
@@ -476,7 +501,7 @@ class Routes(Case):
                 own = sent.host.json(of_host + query)
                 for gap in own.get("gaps", ()):
                     gap |= {"found": None, "mono": "0"}
-                self.assertEqual(found, own)
+                self.assertEqual(found, own, (of_hub, query))
 
     def ctf(self):
         for sent, number, of_hub, of_host in self.bodies("ctf.tar"):
@@ -784,7 +809,7 @@ class Scopes(Case):
             (
                 ("*/web", {"web"}),
                 ("*/w?b", {"web"}),
-                ("*/[!w]*", {"db", "mail", "web"} - {"web"}),
+                ("*/[!w]*", {"db", "mail", "part"}),
                 ("*/web*", {"web", "web1", "web2", "web3"}),
                 ("*/web[1-2]", {"web1", "web2"}),
                 ("*/web.", set()),
@@ -923,7 +948,8 @@ class Outage(Case):
             FLEET.hub.sql("SELECT fleet.set_keeps_since('2020-10-01')")
             bucket = FLEET.hub.sql("SELECT bucket FROM fleet_store.host WHERE host = 'dom0-old'")
             FLEET.hub.sql(f"SELECT fleet.drop_months({bucket})")
-            self.assertEqual(client.next()[1], "reset")
+            while (kind := client.next()[1]) != "reset":
+                self.assertEqual(kind, "capture")  # the server may learn of the capture after the client came
         self.ask(path, route="/v1/captures/{id}/context", status=404)
 
 

@@ -69,7 +69,8 @@ json_t *capture_row_json(const struct postgres_rows *rows, int row)
 		row_text(rows, row, CAPTURE_KIND), "time", json_time(digits(postgres_text(rows, row, CAPTURE_REAL))),
 		"mono", json_ns(digits(postgres_text(rows, row, CAPTURE_MONO))), "pinned",
 		row_bool(rows, row, CAPTURE_PINNED), "note", row_text(rows, row, CAPTURE_NOTE), "marks", "version",
-		(json_int_t)postgres_number(rows, row, CAPTURE_VERSION), "complete", 1, "streams",
+		(json_int_t)postgres_number(rows, row, CAPTURE_VERSION), "complete",
+		(int)(strcmp(postgres_text(rows, row, CAPTURE_COMPLETE), "false") != 0), "streams",
 		streams_json(postgres_text(rows, row, CAPTURE_STREAMS)));
 	more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "image", row_text(rows, row, CAPTURE_IMAGE), "arrived",
 			 row_text(rows, row, CAPTURE_ARRIVED), "lost_packets", row_number(rows, row, CAPTURE_LOST),

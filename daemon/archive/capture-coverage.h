@@ -1,6 +1,6 @@
 /* The coverage of a capture: how much of its packets is still archived. */
-#ifndef SERVE_CAPTURE_COVERAGE_H
-#define SERVE_CAPTURE_COVERAGE_H
+#ifndef ARCHIVE_CAPTURE_COVERAGE_H
+#define ARCHIVE_CAPTURE_COVERAGE_H
 
 #include "reader.h"
 
