@@ -259,7 +259,13 @@ class Hostile(Vcpu):
         self.begin(self.guest(5, "wide"), *["blocked"] * 200)
         self.stream(d, "wide")
         self.lasting(d, "wide", 127, "blocked", 0.5)
-        rows = self.rows(d, f"/v1/domains/wide/trace?stream={NUMBER}")
+        rows = []
+
+        def all_lasted():
+            rows[:] = self.rows(d, f"/v1/domains/wide/trace?stream={NUMBER}")
+            return {row["thread"] for row in rows if row["event"] == "duration"} >= {THREAD - i for i in range(128)}
+
+        d.wait(all_lasted)
         self.assertEqual({int(row["value"]) for row in rows if row.get("counter") == "vcpu not sampled"}, {72})
         self.assertEqual({row["thread"] for row in rows if row["event"] == "duration"}, {THREAD - i for i in range(128)})
 
