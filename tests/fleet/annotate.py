@@ -178,11 +178,23 @@ class Causes(Case):
         found = self.causes()
         for cause in (deadlock, missed, last):
             self.assertEqual(found[cause], (2, 2, 2), cause)
+            self.same_sentence(cause)
         first, newest = FLEET.hub.sql(
             "SELECT first = min(c.at), last = max(c.at) FROM fleet.crashes_by_cause b JOIN fleet.captures c USING (cause) "
             f"WHERE cause = '{last}' GROUP BY first, last"
         ).split("|")
         self.assertEqual((first, newest), ("t", "t"))
+
+    def same_sentence(self, cause):
+        """The sentence of a cause is that of each of its captures without the numbers."""
+        rows = FLEET.hub.sql(
+            "SELECT DISTINCT split_part(c.sentence, E'\\n', 1), split_part(b.sentence, E'\\n', 1) "
+            f"FROM fleet.captures c JOIN fleet.crashes_by_cause b USING (cause) WHERE cause = '{cause}'"
+        ).splitlines()
+        own, shared = zip(*(row.split("|") for row in rows))
+        self.assertEqual((len(own), len(set(shared))), (2, 1), rows)
+        self.assertNotRegex(shared[0], r"\d")
+        self.assertEqual({re.sub(r"[\d.]+", "#", sentence) for sentence in own}, {re.sub(r"[#.]+", "#", shared[0])})
 
     def test_new_capture(self):
         """A capture that comes while an annotator waits is read at once, by the hub's notification."""
