@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 
+import fleet_judge
 import judge_packages
 import linux_server_judge
 import mini_os_judge
@@ -125,6 +126,9 @@ class Xen(Judge):
         self.daemons()
         if self.scenario == "server":
             linux_server_judge.judge(self)
+            return
+        if self.scenario == "fleet":
+            fleet_judge.judge(self)
             return
         mini_os_judge.judge(self)
         if self.scenario == "mini":

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 
+import fleet_host
 import linux_server
 import mini_os
 import packaged
@@ -394,6 +395,14 @@ def server(lab):
     lab.collect()
 
 
+def fleet(lab):
+    if lab.enable():
+        for function in fleet_host.steps():
+            if not step(function)(lab):
+                break
+    lab.collect()
+
+
 def short(lab):
     if not lab.enable() or not lab.publish(False):
         return
@@ -432,7 +441,7 @@ def main():
     with open("/proc/uptime", encoding="utf-8") as f:
         xen.log(f"up for {f.read().split()[0]} s")
     lab = Lab()
-    {"full": full, "short": short, "packages": packaged.packages, "mini": only_mini, "server": server}[scenario](lab)
+    {"full": full, "short": short, "packages": packaged.packages, "mini": only_mini, "server": server, "fleet": fleet}[scenario](lab)
     xen.log("done")
     return 0
 
