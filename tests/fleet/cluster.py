@@ -1,7 +1,7 @@
 """Make a fleet's database of plain PostgreSQL processes on this machine: a hub, shards, synchronous standbys. Shared by
 the tests of the fleet and by the scripts up and down.
 
-    cluster.py up [--shards N] [--standby] [--host NAME]… [DIRECTORY]
+    cluster.py up [--shards N] [--standby] [--host NAME]… [--port N] [DIRECTORY]
     cluster.py down [DIRECTORY]
 
 Root runs the servers as the user postgres, because PostgreSQL refuses root. Superusers come through Unix sockets in a
@@ -352,6 +352,11 @@ class Cluster:
         words = f"host={hosts} port={ports} dbname=fleet user={user} sslmode=verify-full sslrootcert={self.pki}/ca.crt"
         return f"{words} sslcert={base}.crt sslkey={base}.key target_session_attrs=read-write"
 
+    def configuration_write(self, user, section, key, more):
+        """Write USER.conf, a configuration of the project's programs with the connection of USER."""
+        with open(os.path.join(self.directory, user + ".conf"), "w", encoding="utf-8") as f:
+            f.write(f"{section}\n{more}\n" + "".join(f"{key} = {word}\n" for word in self.connection(user).split()))
+
     def servers(self):
         return [self.hub, *self.shards, *self.standbys.values(), *self.added]
 
@@ -390,6 +395,11 @@ def up(arguments):
     try:
         c.up(arguments.shards, arguments.standby, hosts)
         c.person_add("reader", "fleet_read")
+        c.person_add("http", "fleet_read", "fleet_note", "fleet_pin", "fleet_http")
+        address = f"127.0.0.1:{arguments.port or port_free()}"
+        c.configuration_write("http", "[http]", "fleet", f"listen = {address}")
+        for host in hosts:
+            c.configuration_write(host, "[fleet]", "connection", "send = captures")
     except BaseException:
         c.down()
         raise
@@ -397,6 +407,9 @@ def up(arguments):
         print(f"{server.name}, superuser: {server.admin()}")
     for name in (*hosts, "reader"):
         print(f"{name}: {c.connection(name)}")
+    print(f"{c.directory}/http.conf: for mprofd-http, which serves the page at http://{address}")
+    for host in hosts:
+        print(f"{c.directory}/{host}.conf: for mprofd and mprofd-forward of {host}")
 
 
 def down(arguments):
@@ -421,6 +434,7 @@ def main():
             verb.add_argument("--shards", type=int, default=0, choices=range(0, 65), metavar="N", help="0 to 64; 0: the hub keeps everything")
             verb.add_argument("--standby", action="store_true", help="make a synchronous standby of each server")
             verb.add_argument("--host", action="append", metavar="NAME", help="register a sending host; without this option host1")
+            verb.add_argument("--port", type=int, help="port of the page; without this option a free one")
     arguments = parser.parse_args()
     try:
         arguments.function(arguments)
