@@ -14,7 +14,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 import psycopg2
 
 import daemons
-import forward
+import fleethost
 import sender
 from daemons import Ring
 
@@ -23,8 +23,8 @@ AT = 1_780_000_000_000_000_000
 
 
 def setUpModule():
-    forward.setUpModule()
-    forward.FLEET.person_add("reader", "fleet_read")
+    fleethost.setUpModule()
+    fleethost.FLEET.person_add("reader", "fleet_read")
 
 
 class Copy(daemons.Daemons):
@@ -45,12 +45,12 @@ def copy(host, month, archive, capture, state, most=1 << 30, makes=True):
     """Return the exit code of the copy, and its sentence."""
     if makes:
         os.makedirs(state, exist_ok=True)
-    arguments = [forward.FLEET.connection("reader"), host, month, archive, str(capture), state, str(most)]
+    arguments = [fleethost.FLEET.connection("reader"), host, month, archive, str(capture), state, str(most)]
     done = subprocess.run([os.path.join(daemons.BUILD, "tests/fleet/fleet-copy"), *arguments], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout.strip()
 
 
-class Honest(forward.Case):
+class Honest(fleethost.Case):
     maxDiff = None
 
     def compare(self, host, capture):
@@ -121,9 +121,9 @@ class Hostile(daemons.Case):
 
     def setUp(self):
         super().setUp()
-        if "liar" not in forward.FLEET.hub.sql("SELECT host FROM fleet_store.host").split():
-            forward.FLEET.host_add("liar", 0)
-        self.liar = sender.Host(forward.FLEET.connection("liar"))
+        if "liar" not in fleethost.FLEET.hub.sql("SELECT host FROM fleet_store.host").split():
+            fleethost.FLEET.host_add("liar", 0)
+        self.liar = sender.Host(fleethost.FLEET.connection("liar"))
         self.addCleanup(self.liar.close)
         self.liar.hello()
 
@@ -133,7 +133,7 @@ class Hostile(daemons.Case):
 
     def send(self, pieces, **head):
         """Send a capture and return the outcome of its copy."""
-        number = int(forward.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
+        number = int(fleethost.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
         self.liar.send(number, AT, pieces, **({"streams": [self.STREAM], "gaps": []} | head))
         return self.copied(number)
 
@@ -157,7 +157,7 @@ class Hostile(daemons.Case):
         self.assertEqual((code, sentence), (ABSENT, "there is no such capture"))
 
     def test_no_disk(self):
-        number = int(forward.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
+        number = int(fleethost.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
         self.liar.send(number, AT, [piece(bytes(10))], streams=[self.STREAM], gaps=[])
         code, sentence = copy("liar", str(sender.month_of(AT)), str(sender.ARCHIVE), number, "/proc/nowhere", makes=False)
         self.assertEqual(code, DISK, sentence)
@@ -206,7 +206,7 @@ class Hostile(daemons.Case):
             self.refused(words, pieces)
 
     def test_too_large(self):
-        number = int(forward.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
+        number = int(fleethost.FLEET.hub.sql("SELECT count(*) + 1 FROM fleet_store.capture WHERE host = 'liar'"))
         self.liar.send(number, AT, [piece(bytes(100))], streams=[self.STREAM], gaps=[])
         code, sentence = self.copied(number, most=99)
         self.assertEqual((code, sentence), (REFUSED, "the capture is larger than this server copies"))
@@ -214,8 +214,8 @@ class Hostile(daemons.Case):
     def test_checksum(self):
         """A body that the database's disk has changed."""
         self.assertEqual(self.send([piece(bytes(10))]), (0, ""))
-        number = int(forward.FLEET.hub.sql("SELECT count(*) FROM fleet_store.capture WHERE host = 'liar'"))
-        forward.FLEET.hub.sql(f"UPDATE fleet_store.capture_piece SET data = '\\x01' || substr(data, 2) WHERE host = 'liar' AND capture = {number}")
+        number = int(fleethost.FLEET.hub.sql("SELECT count(*) FROM fleet_store.capture WHERE host = 'liar'"))
+        fleethost.FLEET.hub.sql(f"UPDATE fleet_store.capture_piece SET data = '\\x01' || substr(data, 2) WHERE host = 'liar' AND capture = {number}")
         code, sentence = self.copied(number)
         self.assertEqual((code, sentence), (REFUSED, "piece 0 of stream 1 does not have its checksum"))
 

@@ -20,7 +20,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 
 import cluster
 import daemons
-import forward
+import fleethost
 import psycopg2
 from daemons import Ring
 
@@ -31,19 +31,19 @@ SERVERS = ("shard1", "shard2", "hub") if ROUNDS > 1 else ("shard1",)  # whose pr
 
 
 def setUpModule():
-    forward.FLEET = unittest.enterModuleContext(cluster.cluster(shards=2, standby=True))
-    forward.FLEET.person_add("reader", "fleet_read")
-    forward.FLEET.person_add("people", "fleet_read", "fleet_http")
+    fleethost.FLEET = unittest.enterModuleContext(cluster.cluster(shards=2, standby=True))
+    fleethost.FLEET.person_add("reader", "fleet_read")
+    fleethost.FLEET.person_add("people", "fleet_read", "fleet_http")
 
 
-class Host(forward.Host):
+class Host(fleethost.Host):
     """A host whose captures are read as a person reads them: through the views, from whichever shard has them."""
 
     prefix_of_forwarder = ()
 
     def hub(self, sql):
         sql = sql.replace("fleet_store.capture_piece", "fleet.pieces").replace("fleet_store.capture ", "fleet.captures ")
-        with psycopg2.connect(forward.FLEET.connection("reader")) as db, db.cursor() as c:
+        with psycopg2.connect(fleethost.FLEET.connection("reader")) as db, db.cursor() as c:
             c.execute(sql.replace("$HOST", f"'{self.name}'").replace("%", "%%"))
             rows = c.fetchall()
         db.close()
@@ -61,16 +61,16 @@ class Hub(daemons.Daemons):
     """mprofd-http on the fleet."""
 
     def start(self):
-        self.server = self._spawn("mprofd-http", "--fleet", forward.FLEET.connection("people"), "--listen", f"unix:{self.socket}")
+        self.server = self._spawn("mprofd-http", "--fleet", fleethost.FLEET.connection("people"), "--listen", f"unix:{self.socket}")
         self._ready(self.server)
 
 
-class Case(forward.Case):
+class Case(fleethost.Case):
     def hosts(self):
         """Return three running hosts, of which each shard has one at least."""
         of_shard, found = {}, []
         for n in range(Host.number + 1, Host.number + 40):
-            shard = forward.FLEET.hub.sql(f"SELECT shard FROM fleet_store.bucket WHERE bucket = fleet_store.bucket_of('host{n}')")
+            shard = fleethost.FLEET.hub.sql(f"SELECT shard FROM fleet_store.bucket WHERE bucket = fleet_store.bucket_of('host{n}')")
             if len(found) < 3 and len(of_shard.setdefault(shard, [])) < 2:
                 of_shard[shard].append(n)
                 found.append(n)
@@ -78,7 +78,7 @@ class Case(forward.Case):
         return [self.one(n) for n in found]
 
     def one(self, n):
-        forward.Host.number = n - 1
+        fleethost.Host.number = n - 1
         os.makedirs(f"host{n}")
         with contextlib.chdir(f"host{n}"):
             host = self.enterContext(Host())
@@ -128,7 +128,7 @@ class Case(forward.Case):
 class Servers(Case):
     def test_killed(self):
         """Primaries, the hub and forwarders are killed by SIGKILL while captures come; standbys take over."""
-        fleet, hosts = forward.FLEET, self.hosts()
+        fleet, hosts = fleethost.FLEET, self.hosts()
         self.take(hosts)
         for _ in range(ROUNDS):
             for host in hosts:
@@ -198,7 +198,7 @@ class Network(Case):
 
     def test_away(self):
         """The network of a host is away while captures come: they are sent when it is back."""
-        fleet = forward.FLEET
+        fleet = fleethost.FLEET
         servers = [s for s in (fleet.hub, fleet.standbys.get("hub")) if s and s is not fleet.hub] + [fleet.hub]
         for port in {s.port for s in servers}:
             relay = Relay("198.18.7.1", port)

@@ -11,16 +11,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 
 import daemons
-import forward
+import fleethost
 import sink
 from daemons import Ring
 
 
 def setUpModule():
-    forward.setUpModule()
+    fleethost.setUpModule()
 
 
-class Host(forward.Host):
+class Host(fleethost.Host):
     """A host with a sink."""
 
     start_sink, stop_sink = sink.Sink.start_sink, sink.Sink.stop_sink
@@ -43,7 +43,7 @@ class Host(forward.Host):
             db.executescript(sql)
 
 
-class Profiles(forward.Case):
+class Profiles(fleethost.Case):
     def profiled(self, **options):
         """Return a host without forwarder, whose guest web runs with a profile, and the profile's offer and path."""
         host = self.enterContext(Host(**options))

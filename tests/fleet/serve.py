@@ -26,7 +26,7 @@ import yaml
 
 import cluster
 import daemons
-import forward
+import fleethost
 import sender
 from daemons import Ring
 
@@ -207,7 +207,7 @@ class Sent:
         self.directory = f"host-{len(HOSTS)}"
         self.captures = []
         with inside(self.directory):
-            self.host = stack.enter_context(forward.Host())
+            self.host = stack.enter_context(fleethost.Host())
             self.host.start()
             self.host.start_forwarder()
             self.rings = {name: stack.enter_context(Ring(f"{self.host.rings}/{name}.ctf")) for name in guests}
@@ -289,7 +289,7 @@ def setUpModule():
     global FLEET, ROOT
     stack = contextlib.ExitStack()
     unittest.addModuleCleanup(stack.close)
-    FLEET = forward.FLEET = stack.enter_context(cluster.cluster())
+    FLEET = fleethost.FLEET = stack.enter_context(cluster.cluster())
     ROOT = stack.enter_context(tempfile.TemporaryDirectory(prefix="mprof."))
     FLEET.person_add("people", "fleet_read", "fleet_note", "fleet_pin", "fleet_http")
     FLEET.person_add("issuer", "fleet_access")

@@ -1,0 +1,195 @@
+"""A host of the fleet, with collector, server and forwarder on ring files, and the hub that all hosts of a script share."""
+
+import contextlib
+import os
+import re
+import socket
+import sqlite3
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
+
+import cluster
+import daemons
+from daemons import START, Ring
+
+daemons.PROGRAMS["mprofd-forward"] = "daemon/forward/mprofd-forward"
+FLEET = None  # the hub that all tests share
+
+
+def setUpModule():
+    global FLEET
+    FLEET = unittest.enterModuleContext(cluster.cluster())
+
+
+def unpack(codec, data):
+    """Return the content of a piece from its hexadecimal digits."""
+    data = bytes.fromhex(data)
+    if codec == "0":
+        return data
+    return subprocess.run(["zstd", "-dc"], input=data, capture_output=True, check=True).stdout
+
+
+class Host(daemons.Daemons):
+    """A host of the fleet: its daemons and its forwarder."""
+
+    number = 0
+
+    def __init__(self, send="send = captures", more="", quota=0, register=True):
+        Host.number += 1
+        self.name = f"host{Host.number}"
+        self.connection = FLEET.connection(self.name)
+        if register:
+            FLEET.host_add(self.name, quota)
+        super().__init__()
+        self.more, self.send, self.forwarder = more, send, None
+        self.fleet()
+
+    def fleet(self, connection=None, rate=""):
+        """Write the configuration."""
+        words = "".join(f"connection = {word}\n" for word in (connection or self.connection).split())
+        self.configure(f"{daemons.QUIET}{self.more}[fleet]\n{words}{rate}{self.send}\n")
+
+    def start_forwarder(self):
+        self.forwarder = self._spawn("mprofd-forward", "--own", os.path.join(self.root, "own"))
+        self._ready(self.forwarder)
+
+    def stop_forwarder(self):
+        self._end(self.forwarder)
+        self.forwarder = None
+
+    def kill_forwarder(self):
+        self.forwarder.kill()
+        self.forwarder.wait()
+        self.forwarder = None
+
+    def stop(self):
+        self.stop_forwarder()
+        super().stop()
+
+    @contextlib.contextmanager
+    def packet(self, **options):
+        """A ring of the guest web, whose first packet is archived."""
+        with Ring("rings/web.ctf", **options) as ring:
+            self.wait(lambda: self.domain("web"))
+            ring.add_packet()
+            self.wait_archived(ring, "web", ring.n - 20)
+            yield ring
+
+    # ---- the hub
+
+    def hub(self, sql):
+        """Return the rows of a query on the hub about this host, which SQL calls $HOST."""
+        text = FLEET.hub.sql(sql.replace("$HOST", f"'{self.name}'"))
+        return [line.split("|") for line in text.splitlines()]
+
+    def hub_number(self, sql):
+        return int(self.hub(sql)[0][0])
+
+    def hub_captures(self):
+        """Return the captures that readers see."""
+        return [int(row[0]) for row in self.hub("SELECT capture FROM fleet_store.capture WHERE host = $HOST AND finished IS NOT NULL ORDER BY 1")]
+
+    def hub_capture(self, capture, part="trace"):
+        """Return the content of each packet of a capture: {(stream, sequence): bytes}."""
+        found = {}
+        rows = self.hub(
+            f"""SELECT stream, sequence, "offset", length, codec, encode(data, 'hex') FROM fleet_store.capture_piece
+            WHERE host = $HOST AND capture = {capture} AND part = '{part}' ORDER BY stream, number"""
+        )
+        for stream, sequence, offset, length, codec, data in rows:
+            content = unpack(codec, data)
+            assert len(content) == int(length)
+            key = int(stream), int(sequence)
+            assert part != "trace" or int(offset) == START + len(found.get(key, b""))
+            found[key] = found.get(key, b"") + content
+        return found
+
+    def hub_packets(self):
+        """Return the content of each complete packet: {(stream, sequence): bytes}."""
+        found = {}
+        rows = self.hub(
+            """SELECT stream, sequence, number, pieces, "offset", length, codec, encode(data, 'hex') FROM fleet_store.packet_piece
+            WHERE host = $HOST ORDER BY stream, sequence, number"""
+        )
+        counted = {}
+        for stream, sequence, number, pieces, _, length, codec, data in rows:
+            content, key = unpack(codec, data), (int(stream), int(sequence))
+            assert len(content) == int(length) and int(number) == counted.get(key, (0, 0))[0]
+            counted[key] = (int(number) + 1, int(pieces))
+            found[key] = found.get(key, b"") + content
+        assert all(n == pieces for n, pieces in counted.values()), counted
+        return found
+
+    # ---- this host
+
+    def outbox(self):
+        return self.query("SELECT kind, ready, capture, stream, first_sequence, last_sequence FROM outbox ORDER BY id")
+
+    def change(self, sql):
+        """Change the archive behind the collector's back."""
+        with contextlib.closing(sqlite3.connect(f"{self.state}/archive/trace.db", timeout=60)) as db:
+            db.executescript(sql)
+
+    def contents(self, stream, where="1"):
+        """Return the content of each packet in the archive, as a reader of the file finds it."""
+        found = {}
+        for sequence, codec, data in self.query(
+            f"SELECT sequence, codec, hex(data) FROM chunks WHERE stream = {stream} AND {where} ORDER BY sequence, offset"
+        ):
+            found[stream, sequence] = found.get((stream, sequence), b"") + unpack(str(codec), data)
+        return found
+
+    def capture(self, name):
+        status, _, text = self.ask(f"/v1/domains/{name}/captures", "POST", "{}", {"Content-Type": "application/json"})
+        assert status == 201, text
+        return int(re.search(rb'"id": ?(\d+)', text)[1])
+
+    def wait_sent(self):
+        """Wait until everything that waits was sent."""
+        self.wait(lambda: not self.query("SELECT 1 FROM outbox LIMIT 1"))
+
+
+class Case(daemons.Case):
+    def host(self, *arguments, forwarder=True, **options):
+        host = self.enterContext(Host(*arguments, **options))
+        host.start()
+        if forwarder:
+            host.start_forwarder()
+        return host
+
+    def request(self, host, text):
+        """Return the collector's answer to a request."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.settimeout(30)
+            s.connect(os.path.join(host.runs, "collect.sock"))
+            s.send(text.encode())
+            return s.recv(65536).decode()
+
+    def compare_capture(self, host, capture):
+        """The hub has exactly the capture's frozen bytes, as the host's own server gives them."""
+        served = b""
+        for stream in host.json(f"/v1/captures/{capture}")["streams"]:
+            served += host.get(f"/v1/captures/{capture}/trace?stream={stream['stream']}")
+        at, contents = 0, []
+        while at < len(served):
+            size, content = (value // 8 for value in daemons.HEADER.unpack_from(served, at)[2::2])
+            contents.append(served[at + START : at + content])
+            at += size
+        # The server shows the whole events of the tail behind the proven bytes.
+        sent, tails = host.hub_capture(capture), host.hub_capture(capture, "tail")
+        sent = {key: sent.get(key, b"") + tails.get(key, b"") for key in sorted({*sent, *tails})}
+        joined = [content for content in sent.values() if content]
+        contents = [content for content in contents if content]
+        proven = [len(content) for content in host.hub_capture(capture).values() if content]
+        self.assertEqual(len(joined), len(contents))
+        self.assertTrue(all(content.startswith(shown) for content, shown in zip(joined, contents)))
+        self.assertTrue(all(len(shown) >= least for least, shown in zip(proven, contents)))
+
+
+def newest_archived(host):
+    """Return the sequence of the newest packet in the archive of HOST, of all its streams."""
+    return host.query("SELECT coalesce(max(sequence), 0) FROM chunks")[0][0]
