@@ -159,7 +159,7 @@ static int take_piece(struct copy *c, const struct postgres_rows *rows, int row,
 		.sequence = (uint64_t)postgres_number(rows, row, COLUMN_SEQUENCE),
 		.first_timestamp = (uint64_t)postgres_number(rows, row, COLUMN_FIRST_TIMESTAMP),
 	};
-	if (!take(rows, row, COLUMN_OFFSET, MPROF_RING_BYTES_MAX, &piece->offset) ||
+	if (piece->sequence > INT64_MAX || !take(rows, row, COLUMN_OFFSET, MPROF_RING_BYTES_MAX, &piece->offset) ||
 	    !take(rows, row, COLUMN_LENGTH, ARCHIVE_PIECE_MAX, &piece->length) ||
 	    !take(rows, row, COLUMN_FLAGS, FLAGS_KNOWN, &piece->flags) ||
 	    !take(rows, row, COLUMN_PACKET_BYTES, MPROF_RING_BYTES_MAX, &piece->packet_bytes) ||

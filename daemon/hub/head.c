@@ -33,6 +33,12 @@ static bool digits(const json_t *object, const char *key, uint64_t *value)
 	return word && quantity_whole(word, UINT64_MAX, value);
 }
 
+/* Read a member that is a packet's number, as text. Return false if it is anything else. */
+static bool sequence(const json_t *object, const char *key, uint64_t *value)
+{
+	return digits(object, key, value) && *value <= INT64_MAX;
+}
+
 /* Read a member that is an integer from LEAST to MOST. Return false if it is anything else. */
 static bool whole(const json_t *object, const char *key, int64_t least, int64_t most, int64_t *value)
 {
@@ -147,9 +153,8 @@ bool capture_head_stream(const struct capture_head *head, size_t i, int64_t numb
 	int64_t id, place, bytes, packets, flags, offset;
 
 	if (!whole(entry, "id", 1, INT32_MAX, &id) || !whole(entry, "number", 0, UINT16_MAX, &place) ||
-	    repeats(head, i, entry) || !digits(entry, "first_sequence", &range->first_sequence) ||
-	    !digits(entry, "last_sequence", &range->last_sequence) || range->last_sequence > INT64_MAX ||
-	    range->first_sequence > range->last_sequence ||
+	    repeats(head, i, entry) || !sequence(entry, "first_sequence", &range->first_sequence) ||
+	    !sequence(entry, "last_sequence", &range->last_sequence) || range->first_sequence > range->last_sequence ||
 	    !whole(entry, "last_offset", 0, MPROF_RING_BYTES_MAX, &offset))
 		return false;
 	if (!whole(entry, "ring_bytes", 0, MPROF_RING_BYTES_MAX, &bytes))
@@ -180,8 +185,8 @@ bool capture_head_gap(const struct capture_head *head, size_t i, struct archive_
 
 	*gap = (struct archive_gap){.kind = text(entry, "kind"), .reason = text(entry, "reason")};
 	if (!gap->kind || !gap->reason || !whole(entry, "stream", 1, INT32_MAX, &stream) ||
-	    !digits(entry, "after_sequence", &gap->after_sequence) ||
-	    !digits(entry, "next_sequence", &gap->next_sequence) ||
+	    !sequence(entry, "after_sequence", &gap->after_sequence) ||
+	    !sequence(entry, "next_sequence", &gap->next_sequence) ||
 	    !whole(entry, "after_offset", 0, MPROF_RING_BYTES_MAX, &offset) ||
 	    !whole(entry, "packets", 0, INT64_MAX, &packets))
 		return false;

@@ -177,6 +177,7 @@ class Hostile(daemons.Case):
             ("gaps is no gap", {"gaps": [{}]}),
             ("gaps is no gap", {"gaps": [self.GAP | {"packets": -1}]}),
             ("gaps is no gap", {"gaps": [self.GAP | {"after_offset": "30"}]}),
+            ("gaps is no gap", {"gaps": [self.GAP | {"next_sequence": str(1 << 63)}]}),
             ("its time and its run", {"run": 0}),
             ("its time and its run", {"run": "1"}),
         ):
@@ -194,6 +195,7 @@ class Hostile(daemons.Case):
             ("cannot be decoded", [piece(b"no frame") | {"codec": 1}]),
             ("cannot be decoded", [piece(bytes(10)) | {"length": 11}]),
             ("cannot be decoded", [piece(bytes(10)) | {"codec": 2}]),
+            ("out of range", [piece(bytes(10), sequence=-1)]),
             ("out of range", [piece(bytes(10)) | {"flags": 8}]),
             ("out of range", [piece(bytes(10), offset=(1 << 31) - 1)]),
             ("out of range", [piece(bytes(10), ends=end[:19])]),
