@@ -243,9 +243,14 @@ class Failures(Case):
         self.assertEqual(self.annotated((host, 1))[0][3], "the reader needs more memory than it may have")
 
     def reader_of(self, process):
-        """Stop the reader of an annotator, and return its process id; None if there is none."""
-        with contextlib.suppress(OSError, IndexError), open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as f:
-            pid = int(f.read().split()[0])
+        """Stop the reader of an annotator, and return its process id; None if there is none that has locked itself in."""
+        with contextlib.suppress(OSError, IndexError):
+            with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as f:
+                pid = int(f.read().split()[0])
+            # Before, it may not end with its annotator yet.
+            with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+                if "Seccomp:\t2\n" not in f.read():
+                    return None
             os.kill(pid, signal.SIGSTOP)
             return pid
         return None

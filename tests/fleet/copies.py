@@ -101,11 +101,13 @@ class Honest(fleethost.Case):
 
 def listing(server, path):
     """Return the packets and gaps of all pages. Left out is what changes on the host when a packet grows behind the
-    capture's end, and when a gap was found, which the hub does not know."""
+    capture's end, which may prove a tail, and when a gap was found, which the hub does not know."""
     packets, gaps, cursor = [], [], ""
     while True:
         page = server.json(f"{path}&limit=1000{cursor}")
-        packets += [{k: v for k, v in packet.items() if k not in ("copied", "complete")} for packet in page["packets"]]
+        for packet in page["packets"]:
+            grows = {"copied", "complete", *(["unproven"] if packet["tail_bytes"] else [])}
+            packets.append({k: v for k, v in packet.items() if k not in grows})
         gaps += [{k: v for k, v in gap.items() if k not in ("real", "mono", "time")} for gap in page["gaps"]]
         if not page["next"]:
             return packets, gaps
