@@ -22,7 +22,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(TOP, "tests/integration"))
+
+from ports import free_port  # pylint: disable=wrong-import-position
+
 BIN = os.environ.get("MPROF_POSTGRESQL", "/usr/lib/postgresql/15/bin")
 PATIENCE = 120  # seconds to wait for what must come, however busy the machine is
 SETTINGS = """
@@ -73,12 +76,6 @@ hostssl fleet fleet_router localhost cert
 
 class ClusterError(Exception):
     """The cluster cannot be made; the message is a sentence for a person."""
-
-
-def port_free():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def account():
@@ -126,7 +123,7 @@ class Server:
     def __init__(self, directory, name, port=None, hba=HBA_SHARD):
         self.directory, self.name, self.hba = directory, name, hba
         self.data = os.path.join(directory, name)
-        self.port = port or port_free()
+        self.port = port or free_port()
         self.sockets = os.path.join(directory, "s")
 
     def admin(self, database="fleet"):
@@ -396,7 +393,7 @@ def up(arguments):
         c.up(arguments.shards, arguments.standby, hosts)
         c.person_add("reader", "fleet_read")
         c.person_add("http", "fleet_read", "fleet_note", "fleet_pin", "fleet_http")
-        address = f"127.0.0.1:{arguments.port or port_free()}"
+        address = f"127.0.0.1:{arguments.port or free_port()}"
         c.configuration_write("http", "[http]", "fleet", f"listen = {address}")
         for host in hosts:
             c.configuration_write(host, "[fleet]", "connection", "send = captures")

@@ -16,7 +16,7 @@ import urllib.error
 import urllib.request
 
 import psycopg2
-from cluster import TOP, BIN, Cluster, Server, account, command, port_free, until
+from cluster import TOP, BIN, Cluster, Server, account, command, free_port, until
 from sender import Host, month_of, noise, piece
 
 NOW = time.time_ns()
@@ -45,9 +45,9 @@ class Machines(unittest.TestCase):
             self.c.certificate_make(name)
         self.c.certificate_make("server", "subjectAltName=DNS:localhost,IP:127.0.0.1")
         self.nodes = [Server(self.c.directory, "hub1"), Server(self.c.directory, "hub2")]
-        self.rest = {n.name: port_free() for n in self.nodes}
+        self.rest = {n.name: free_port() for n in self.nodes}
         self.running = {}
-        self.port = port_free()
+        self.port = free_port()
         self.etcd_start()
 
     def start(self, name, *words):
@@ -79,7 +79,7 @@ class Machines(unittest.TestCase):
         return path
 
     def etcd_start(self):
-        self.etcd, peer = (f"http://127.0.0.1:{port_free()}" for _ in range(2))
+        self.etcd, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
         self.start(
             "etcd",
             *("etcd", "--data-dir", os.path.join(self.c.directory, "repository/etcd"), "--listen-client-urls", self.etcd),

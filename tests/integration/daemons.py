@@ -5,7 +5,6 @@ import contextlib
 import http.client
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -18,6 +17,8 @@ import tempfile
 import threading
 import time
 import unittest
+
+from ports import free_port
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
@@ -359,23 +360,6 @@ def newest(path, packets=4):
     with open(path, "rb") as f:
         sizes = rooms(os.fstat(f.fileno()).st_size, packets)
         return max(HEADER.unpack(os.pread(f.fileno(), START, sum(sizes[:i])))[3] for i in range(packets))
-
-
-RESERVED = []
-
-
-def free_port():
-    """Return a port without a listener, outside the kernel's ephemeral range, so that no connection
-    takes it a moment later. No other call in any process gets it until this one ends: an abstract
-    socket has its number."""
-    while True:
-        port = random.SystemRandom().randrange(10_000, 32_000)
-        mine = socket.socket(socket.AF_UNIX)
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            mine.bind(f"\0mprofd-test-port-{port}")
-            RESERVED.append(mine)
-            return port
-        mine.close()
 
 
 class Ring:

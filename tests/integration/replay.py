@@ -76,7 +76,8 @@ class Writers(Judged):
         """Kill writers at any point: inside an event, its count, a new packet, or a collection
         inside an event."""
         rings = [
-            (f"killed-{i}", "maybe", f"--size 16384 --rate 2000000 --kill-after {400_000 + 7_919 * i} --gc-percent 30 --seed {i}") for i in range(6 if BRIEF else 12)
+            (f"killed-{i}", "maybe", f"--size 16384 --rate 2000000 --kill-after {400_000 + 7_919 * i} --gc-percent 30 --seed {i}")
+            for i in range(6 if BRIEF else 12)
         ]
         self.together(self.daemons(), "writer-legacy", rings)
 
