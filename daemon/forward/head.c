@@ -180,8 +180,6 @@ static int on_range(void *context, const struct reader_capture_range *range)
 
 	if (rc != 0)
 		return rc;
-	if (coverage != COVERAGE_ALL)
-		json_object_set_new(reading->json, "complete", json_false());
 	if (head->n_ranges == RANGES_MOST)
 		return 0;
 	more = realloc(head->ranges, (head->n_ranges + 1) * sizeof(*more));
@@ -196,6 +194,8 @@ static int on_range(void *context, const struct reader_capture_range *range)
 			digits(range->range.last_sequence), "last_offset", (json_int_t)range->range.last_offset,
 			"tail_bytes", (json_int_t)range->tail_bytes);
 	set_text(one, "name", range->name);
+	if (coverage != COVERAGE_ALL)
+		json_object_set_new(one, "complete", json_false());
 	return json_array_append_new(reading->streams, one) ? -ENOMEM : 0;
 }
 

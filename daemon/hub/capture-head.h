@@ -37,6 +37,8 @@ size_t capture_head_gaps(const struct capture_head *head);
  */
 bool capture_head_stream(const struct capture_head *head, size_t i, int64_t number, struct archive_stream *stream,
 			 struct archive_capture_stream *range);
+/* Return false if the host had deleted packets of that range before they were sent. */
+bool capture_head_has_all(const struct capture_head *head, size_t i);
 /* Describe the gap at place I. Its times are 0. Return false if the entry is no gap. */
 bool capture_head_gap(const struct capture_head *head, size_t i, struct archive_gap *gap);
 /* Return whether the head does not list all streams and gaps, as they were too many. */

@@ -36,6 +36,12 @@ enum column {
 	COLUMN_DATA,
 };
 
+struct copied {
+	int64_t id;
+	uint64_t next; /* the packet behind the last one that came; 0 = none has come */
+	bool has_hole; /* packets are missing, and no gap of the head says so */
+};
+
 struct copy {
 	struct postgres *p;
 	const struct capture_key *key;
@@ -46,7 +52,7 @@ struct copy {
 	struct archive_end *ends;
 	char *context; /* NULL = none yet */
 	size_t context_bytes;
-	int64_t *streams; /* identifiers of the streams that were put */
+	struct copied *streams; /* that were put, at their places in the head */
 	size_t n_streams;
 	size_t gap;	/* the next gap of the head */
 	uint64_t left;	/* bytes of content that may still come */
@@ -216,18 +222,19 @@ static int fetch_part(struct copy *c, const char *part, piece_call *call)
 
 /* ---- what becomes of them --------------------------------------------------------------------- */
 
-static bool has_stream(const struct copy *c, int64_t stream)
+/* Return the stream, or NULL. */
+static struct copied *find_stream(const struct copy *c, int64_t stream)
 {
 	for (size_t i = 0; i < c->n_streams; i++)
-		if (c->streams[i] == stream)
-			return true;
-	return false;
+		if (c->streams[i].id == stream)
+			return &c->streams[i];
+	return NULL;
 }
 
 /* Return false, and 0 in *R, if the piece is of a stream that a cut head does not list. */
 static bool wanted(struct copy *c, const struct piece *piece, int *r)
 {
-	if (has_stream(c, piece->stream))
+	if (find_stream(c, piece->stream))
 		return true;
 	*r = capture_head_is_cut(c->head)
 		     ? 0
@@ -247,7 +254,7 @@ static int put_gaps(struct copy *c, int64_t stream, uint64_t sequence)
 			return fail(c, COPY_E_REFUSED, "entry %zu of the head's gaps is no gap", c->gap);
 		if (stream && (gap.stream > stream || (gap.stream == stream && gap.next_sequence > sequence)))
 			return 0;
-		if (has_stream(c, gap.stream))
+		if (find_stream(c, gap.stream))
 			r = written(c, archive_writer_gap(c->writer, &gap));
 	}
 	return r;
@@ -269,6 +276,28 @@ static struct archive_piece row_of(const struct copy *c, const struct piece *pie
 	};
 }
 
+/* Return whether a gap of the head ends where PIECE begins. */
+static bool gap_ends(const struct copy *c, const struct piece *piece)
+{
+	struct archive_gap gap;
+
+	for (size_t i = 0; i < capture_head_gaps(c->head); i++)
+		if (capture_head_gap(c->head, i, &gap) && gap.stream == piece->stream &&
+		    gap.next_sequence == piece->sequence)
+			return true;
+	return false;
+}
+
+/* Look for a hole before PIECE: the host had deleted packets, and an earlier version of it did not say so. */
+static void look_before(struct copy *c, const struct piece *piece)
+{
+	struct copied *s = find_stream(c, piece->stream);
+
+	if (s->next && piece->sequence > s->next && !s->has_hole)
+		s->has_hole = !gap_ends(c, piece);
+	s->next = piece->sequence + 1;
+}
+
 static int on_trace(struct copy *c, const struct piece *piece)
 {
 	struct archive_piece row = row_of(c, piece);
@@ -276,6 +305,7 @@ static int on_trace(struct copy *c, const struct piece *piece)
 
 	if (!wanted(c, piece, &r))
 		return r;
+	look_before(c, piece);
 	r = put_gaps(c, piece->stream, piece->sequence);
 	return r ? r : written(c, archive_writer_append(c->writer, &row));
 }
@@ -346,7 +376,7 @@ static int put_head(struct copy *c)
 		if (!capture_head_stream(c->head, i, capture.id, &stream, &range))
 			return fail(c, COPY_E_REFUSED, "entry %zu of the head's streams is no stream", i);
 		r = written(c, archive_writer_put_stream(c->writer, &stream));
-		c->streams[c->n_streams++] = stream.id;
+		c->streams[c->n_streams++].id = stream.id;
 	}
 	capture.context = c->context;
 	return r ? r : written(c, archive_writer_put_capture(c->writer, &capture));
@@ -363,15 +393,13 @@ static int put_ranges(struct copy *c)
 		if (!capture_head_stream(c->head, i, c->key->capture, &stream, &range))
 			continue;
 		r = written(c, archive_writer_put_capture_stream(c->writer, &range));
-		r = r ? r : written(c, archive_writer_deleted(c->writer, stream.id));
+		if (r == 0 && (!capture_head_has_all(c->head, i) || c->streams[i].has_hole))
+			r = written(c, archive_writer_deleted(c->writer, stream.id));
 	}
 	return r;
 }
 
-/*
- * Every piece that the host has sent must be there. So a packet that is missing without a gap is one that the host
- * had deleted, and put_ranges() may say that of each stream.
- */
+/* Every piece that the host has sent must be there: so packets that are missing without a gap were deleted there. */
 static int check_pieces(struct copy *c)
 {
 	return c->pieces == 0 ? 0 : fail(c, COPY_E_REFUSED, "%lld of its pieces are missing", (long long)c->pieces);

@@ -178,6 +178,11 @@ bool capture_head_stream(const struct capture_head *head, size_t i, int64_t numb
 	return true;
 }
 
+bool capture_head_has_all(const struct capture_head *head, size_t i)
+{
+	return !json_is_false(json_object_get(json_array_get(head->streams, i), "complete"));
+}
+
 bool capture_head_gap(const struct capture_head *head, size_t i, struct archive_gap *gap)
 {
 	const json_t *entry = json_array_get(head->gaps, i);

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -130,8 +131,8 @@ class Hostile(daemons.Case):
         self.liar.hello()
 
     def copied(self, capture, most=1 << 20):
-        state = tempfile.mkdtemp(dir=os.getcwd())
-        return copy("liar", str(sender.month_of(AT)), str(sender.ARCHIVE), capture, state, most)
+        self.state = tempfile.mkdtemp(dir=os.getcwd())
+        return copy("liar", str(sender.month_of(AT)), str(sender.ARCHIVE), capture, self.state, most)
 
     def send(self, pieces, **head):
         """Send a capture and return the outcome of its copy."""
@@ -153,6 +154,27 @@ class Hostile(daemons.Case):
         self.assertEqual(self.send([piece(bytes(10))]), (0, ""))
         self.assertEqual(self.send([piece(bytes(10))], gaps=[self.GAP]), (0, ""))
         self.assertEqual(self.send([piece(b"{}", part="context", stream=0, offset=0)]), (0, ""))
+
+    def test_holes(self):
+        """Packets that are missing without a gap were deleted on the host, which said so only since the head has a word for it."""
+        pieces = [piece(bytes(10), sequence=7), piece(bytes(10), number=1, sequence=9)]
+        stream, gap = self.STREAM | {"last_sequence": "9"}, self.GAP | {"next_sequence": "9"}
+        for deleted, head in ((1, {"streams": [stream]}), (0, {"streams": [stream], "gaps": [gap]})):
+            self.assertEqual(self.send(pieces, **head), (0, ""))
+            self.assertEqual(self.deletions(), deleted)
+        self.assertEqual(self.send(pieces, streams=[stream | {"complete": False}], gaps=[gap]), (0, ""))
+        self.assertEqual(self.deletions(), 1)
+
+    def test_missing_piece(self):
+        """A piece that the hub has lost is no packet that the host had deleted."""
+        self.assertEqual(self.send([piece(bytes(10)), piece(bytes(10), number=1, sequence=8)]), (0, ""))
+        number = fleethost.FLEET.hub.sql("SELECT max(capture) FROM fleet_store.capture WHERE host = 'liar'")
+        fleethost.FLEET.hub.sql(f"DELETE FROM fleet_store.capture_piece WHERE host = 'liar' AND capture = {number} AND number = 1")
+        self.assertEqual(self.copied(int(number)), (REFUSED, "1 of its pieces are missing"))
+
+    def deletions(self):
+        with contextlib.closing(sqlite3.connect(f"{self.state}/archive/trace.db")) as db:
+            return db.execute("SELECT deletions FROM streams").fetchone()[0]
 
     def test_absent(self):
         code, sentence = self.copied(999_999)

@@ -70,6 +70,12 @@ class Served(daemons.Case):
         with open(f"{name}/metadata", encoding="utf-8") as f:
             return f.read()
 
+    def saved(self, verb, name):
+        """Write the trace of NAME to a file. On a busy machine the writer was faster than mprofd, which mprofctl then says."""
+        code, _, said = run(verb, f"domain:{name}", "-o", f"{name}.{verb}ed")
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, r"\A(mprofctl: note: \d+\+? packets were lost within this trace before .*\n)?\Z")
+
     def test_guests(self):
         d = self.daemons()
         os.environ["MPROFCTL_HOST"] = f"unix:{d.socket}"
@@ -82,13 +88,11 @@ class Served(daemons.Case):
             self.assertIsNotNone(uncertainty)
             self.check(direct, uncertainty)
             # A fetched file has the same times, also without the daemon.
-            code, _, said = run("fetch", f"domain:{name}", "-o", f"{name}.fetched")
-            self.assertEqual((code, said), (0, ""))
+            self.saved("fetch", name)
             os.environ["MPROFCTL_HOST"] = "unix:nowhere"
             self.assertEqual(self.dumped(f"{name}.fetched"), (direct, uncertainty))
             os.environ["MPROFCTL_HOST"] = f"unix:{d.socket}"
-            code, _, said = run("follow", f"domain:{name}", "-o", f"{name}.followed")
-            self.assertEqual((code, said), (0, ""))
+            self.saved("follow", name)
             self.assertEqual(self.dumped(f"{name}.followed"), (direct, uncertainty))
             # So has the CTF directory, and other programs find them there.
             metadata = self.unpack(d, name)

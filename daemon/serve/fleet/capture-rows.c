@@ -40,15 +40,20 @@ static json_t *stream_json(json_t *stream)
 			 json_integer_value(json_object_get(stream, "tail_bytes")));
 }
 
-/* Return the streams in TEXT, the head's member, as the API shows them. */
-static json_t *streams_json(const char *text)
+/*
+ * Return the streams in TEXT, the head's member, as the API shows them. Set *COMPLETE to whether the host had deleted
+ * nothing of them.
+ */
+static json_t *streams_json(const char *text, bool *complete)
 {
 	CLEANUP(json_unrefp) json_t *streams = json_loads(text, 0, NULL);
 	json_t *list = json_array(), *stream;
 	size_t i;
 
+	*complete = true;
 	json_array_foreach(streams, i, stream)
 	{
+		*complete &= !json_is_false(json_object_get(stream, "complete"));
 		if (i < STREAMS_MOST && json_is_object(stream))
 			json_array_append_new(list, stream_json(stream));
 	}
@@ -59,7 +64,8 @@ json_t *capture_row_json(const struct postgres_rows *rows, int row)
 {
 	struct capture_id id = capture_row_id(rows, row);
 	char text[FLEET_ID_TEXT];
-	json_t *json, *more;
+	bool complete;
+	json_t *streams = streams_json(postgres_text(rows, row, CAPTURE_STREAMS), &complete), *json, *more;
 
 	capture_id_text(&id, text);
 	json = json_pack(
@@ -69,9 +75,7 @@ json_t *capture_row_json(const struct postgres_rows *rows, int row)
 		row_text(rows, row, CAPTURE_KIND), "time", json_time(digits(postgres_text(rows, row, CAPTURE_REAL))),
 		"mono", json_ns(digits(postgres_text(rows, row, CAPTURE_MONO))), "pinned",
 		row_bool(rows, row, CAPTURE_PINNED), "note", row_text(rows, row, CAPTURE_NOTE), "marks", "version",
-		(json_int_t)postgres_number(rows, row, CAPTURE_VERSION), "complete",
-		(int)(strcmp(postgres_text(rows, row, CAPTURE_COMPLETE), "false") != 0), "streams",
-		streams_json(postgres_text(rows, row, CAPTURE_STREAMS)));
+		(json_int_t)postgres_number(rows, row, CAPTURE_VERSION), "complete", (int)complete, "streams", streams);
 	more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "image", row_text(rows, row, CAPTURE_IMAGE), "arrived",
 			 row_text(rows, row, CAPTURE_ARRIVED), "lost_packets", row_number(rows, row, CAPTURE_LOST),
 			 "cause", row_text(rows, row, CAPTURE_CAUSE), "sentence", row_text(rows, row, CAPTURE_SENTENCE),

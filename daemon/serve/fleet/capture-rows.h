@@ -11,7 +11,6 @@
 			    "last_ran, failure, lost_packets, month::text, (extract(epoch FROM at) * " \
 			    "1000000)::bigint, head ->> 'real', "                                      \
 			    "head ->> 'mono', head ->> 'uuid', head ->> 'run', head -> 'streams', "    \
-			    "head ->> 'complete', "                                                    \
 			    "hashtextextended(pinned::text || note, 0) & 9007199254740991"
 
 enum capture_column {
@@ -36,7 +35,6 @@ enum capture_column {
 	CAPTURE_UUID,
 	CAPTURE_RUN,
 	CAPTURE_STREAMS,
-	CAPTURE_COMPLETE,
 	CAPTURE_VERSION,
 	CAPTURE_COLUMNS_N,
 };
