@@ -20,7 +20,7 @@ sys.argv[1:] = [BUILD]
 sys.path[:0] = [os.path.join(HERE, "../../fleet"), os.path.join(HERE, "../../integration")]
 
 import daemons  # pylint: disable=wrong-import-position
-import forward  # pylint: disable=wrong-import-position
+import fleethost  # pylint: disable=wrong-import-position
 import losses  # pylint: disable=wrong-import-position
 
 NAME = "dom0-lab"
@@ -36,7 +36,7 @@ class Lab(losses.Case):
     code = 1
 
     def runTest(self):
-        fleet = forward.FLEET
+        fleet = fleethost.FLEET
         fleet.host_add(NAME)
         shard = fleet.hub.sql(f"SELECT shard FROM fleet_store.bucket WHERE bucket = fleet_store.bucket_of('{NAME}')")
         self.hand_out()
@@ -63,10 +63,10 @@ class Lab(losses.Case):
     def hand_out(self):
         """Write what dom0 gets: its certificate, and the connection string as dom0 needs it."""
         os.mkdir("handed")
-        pki = forward.FLEET.pki
+        pki = fleethost.FLEET.pki
         for name in ("ca.crt", f"{NAME}.crt", f"{NAME}.key"):
             shutil.copy(f"{pki}/{name}", "handed")
-        text = forward.FLEET.connection(NAME)
+        text = fleethost.FLEET.connection(NAME)
         servers = text.count("localhost")
         with open("handed/connection", "w", encoding="utf-8") as f:
             f.write(f"hostaddr={','.join([OUTSIDE] * servers)} {text.replace(pki, '/etc/mprofd/fleet')}")
@@ -94,7 +94,7 @@ class Lab(losses.Case):
             self.save(f"context-{number}.json", body if status == 200 else {"status": status})
         command = [daemons.program("mprofctl"), "--host", f"unix:{hub.socket}"]
         self.save("domains.txt", subprocess.run([*command, "domains"], capture_output=True, check=True).stdout)
-        self.save("check.txt", forward.FLEET.hub.sql("SELECT * FROM fleet.check()").encode())
+        self.save("check.txt", fleethost.FLEET.hub.sql("SELECT * FROM fleet.check()").encode())
 
 
 if __name__ == "__main__":
