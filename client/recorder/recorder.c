@@ -165,9 +165,29 @@ static void packet_prepare(uint8_t *p, uint32_t index, uint32_t bytes)
 	header_publish(p, (uint16_t)index, MPROF_PACKET_HEADER_BYTES);
 }
 
+/* Return A / B. A processor that cannot divide, like some of Arm, would call a function of libgcc. */
+static uint32_t divide(uint32_t a, uint32_t b)
+{
+	uint32_t quotient = 0;
+
+	for (unsigned bit = 32; bit-- > 0;) {
+		if (a >> bit < b)
+			continue;
+		a -= b << bit;
+		quotient |= UINT32_C(1) << bit;
+	}
+	return quotient;
+}
+
 static uint32_t packet_room(const struct mprof_recorder *r, uint32_t index)
 {
 	return index + 1 == r->packets ? r->last_bytes : r->packet_bytes;
+}
+
+/* Return the index of the packet that follows packet INDEX. */
+static uint32_t packet_next(const struct mprof_recorder *r, uint32_t index)
+{
+	return index + 1 == r->packets ? 0 : index + 1;
 }
 
 static uint8_t *packet_at(const struct mprof_recorder *r, uint32_t index)
@@ -182,7 +202,7 @@ static enum mprof_recorder_status geometry_check(const void *memory, size_t size
 	if (size < MPROF_RING_BYTES_MIN || size > MPROF_RING_BYTES_MAX)
 		return MPROF_RECORDER_E_SIZE;
 	if (packets < MPROF_RING_PACKETS_MIN || packets > MPROF_RING_PACKETS_MAX ||
-	    size / packets < MPROF_RECORDER_PACKET_MIN)
+	    size < (size_t)packets * MPROF_RECORDER_PACKET_MIN)
 		return MPROF_RECORDER_E_PACKETS;
 	return MPROF_RECORDER_OK;
 }
@@ -215,7 +235,7 @@ static enum mprof_recorder_status recorder_setup(struct mprof_recorder *r, void 
 	if (status != MPROF_RECORDER_OK)
 		return status;
 	r->packets = packets;
-	r->packet_bytes = (uint32_t)(size / packets) & ~(uint32_t)(MPROF_RECORDER_ALIGNMENT - 1);
+	r->packet_bytes = divide((uint32_t)size, packets) & ~(uint32_t)(MPROF_RECORDER_ALIGNMENT - 1);
 	r->last_bytes = (uint32_t)size - (packets - 1) * r->packet_bytes;
 	r->clock = clock;
 	r->clock_context = context;
@@ -338,7 +358,7 @@ enum mprof_recorder_status mprof_recorder_continue(struct mprof_recorder *r, voi
 	if (good && content) {
 		good = ring_resume(r, index, content);
 		/* In the first round, the packets behind this one are empty and have their first counts. */
-		packet_content(r, (index + 1) % r->packets, &next);
+		packet_content(r, packet_next(r, index), &next);
 		r->sequence = newest + (next == (uint16_t)(newest + 1) ? 0u : 65536u);
 	}
 	if (!good)
@@ -399,7 +419,7 @@ static RARE void packet_turn(struct mprof_recorder *r)
 {
 	uint64_t old;
 
-	r->active = (r->active + 1) % r->packets;
+	r->active = packet_next(r, r->active);
 	r->sequence++;
 	r->packet = packet_at(r, r->active);
 	r->room = packet_room(r, r->active);
@@ -763,10 +783,10 @@ static void record_duration(struct mprof_recorder *r, int64_t thread, int64_t ns
 static uint32_t text_find(struct mprof_recorder *r, const struct mprof_text *text, size_t bytes,
 			  struct mprof_recorder_text **entry)
 {
-	uintptr_t hash = (uintptr_t)text;
+	uintptr_t hash = (uintptr_t)text / sizeof(*text); /* neighbours in an array have entries of their own */
 	struct mprof_recorder_text *t;
 
-	hash = (hash >> 4) ^ (hash >> 9);
+	hash ^= hash >> 5;
 	t = *entry = &r->texts[hash % MPROF_RECORDER_TEXTS];
 	return t->text == text && t->sequence == r->sequence && bytes < r->room - r->content ? t->id : 0;
 }

@@ -1,29 +1,47 @@
 #!/bin/sh
 # Compile the recorder's core for a machine without a C library, and check that it then needs at
 # most memcpy and memset: recorder-freestanding.sh SOURCE-ROOT COMPILER…
+#
+# Debian's cross compilers for Arm, where they are installed, compile it, too.
 set -eu
 root=$1
 shift
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-for how in "" -DMPROF_RECORDER_HALVES; do
+# object HOW COMPILER…: compile and check with the further option HOW. Return false on a fault.
+object() {
+	how=$1
+	shift
+	"$@" -std=gnu17 -Wall -Wextra -Wpedantic -Werror -ffreestanding -nostdlib $how \
+		-I "$root/schema" -I "$root/client/recorder" -c "$root/client/recorder/recorder.c" -o "$tmp/recorder.o" || return 1
+	needs=$(nm -u "$tmp/recorder.o" | awk '$NF != "memcpy" && $NF != "memset" { print $NF }')
+	if [ -n "$needs" ]; then
+		echo "recorder.c by $* with $how needs: $needs"
+		return 1
+	fi
+	# No global data may change: two recorders in one program are independent.
+	state=$(nm "$tmp/recorder.o" | awk '$2 ~ /^[BbDdC]$/ { print $NF }')
+	if [ -n "$state" ]; then
+		echo "recorder.c by $* with $how has state of its own: $state"
+		return 1
+	fi
+}
+
+# objects COMPILER…: check each form of the recorder at each level.
+objects() {
+	# Atomic additions by functions of libgcc would need a C library.
+	case $("$@" -dumpmachine) in aarch64-*) set -- "$@" -mno-outline-atomics ;; esac
 	for level in -O0 -O2 -Os; do
-		# shellcheck disable=SC2086
-		"$@" -std=gnu17 -Wall -Wextra -Wpedantic -Werror -ffreestanding -nostdlib "$level" $how \
-			-I "$root/schema" -I "$root/client/recorder" -c "$root/client/recorder/recorder.c" -o "$tmp/recorder.o"
-		needs=$(nm -u "$tmp/recorder.o" | awk '$NF != "memcpy" && $NF != "memset" { print $NF }')
-		if [ -n "$needs" ]; then
-			echo "recorder.c with $level $how needs: $needs"
-			exit 1
-		fi
-		# No global data may change: two recorders in one program are independent.
-		state=$(nm "$tmp/recorder.o" | awk '$2 ~ /^[BbDdC]$/ { print $NF }')
-		if [ -n "$state" ]; then
-			echo "recorder.c with $level $how has state of its own: $state"
-			exit 1
-		fi
+		object "$level" "$@"
+		object "$level -DMPROF_RECORDER_HALVES" "$@"
 	done
+}
+
+objects "$@"
+# The second one compiles for processors of 32 bits that cannot divide.
+for cross in aarch64-linux-gnu-gcc arm-linux-gnueabihf-gcc; do
+	! command -v $cross >/dev/null || objects $cross
 done
 
 # Check the order of stores in object code for aarch64, which keeps an order only over a fence. A

@@ -729,6 +729,29 @@ static void test_interned(void)
 	CHECK_EQ_UINT(mprof_recorder_dropped(r), 0);
 }
 
+/* Texts side by side in an array: a packet has each once. */
+static void test_neighbours(void)
+{
+	enum { N = MPROF_RECORDER_TEXTS / 2 };
+	static _Alignas(1024) struct mprof_text texts[N];
+	struct mprof_recorder *r = &recorder;
+	uint32_t at = MPROF_PACKET_HEADER_BYTES;
+
+	for (unsigned i = 0; i < N; i++)
+		texts[i] = (struct mprof_text)MPROF_TEXT("t");
+	setup(RING_BYTES, 2);
+	for (unsigned i = 0; i < 2 * N; i++)
+		mprof_recorder_label_text(r, i, &texts[i % N]);
+	CHECK_EQ_UINT(r->sequence, 0);
+	for (unsigned i = 0; i < N; i++) {
+		CHECK_EQ_INT(extra_at(&at).kind, MPROF_EXTRA_TEXT);
+		CHECK_EQ_UINT(extra_at(&at).id, i + 1);
+	}
+	for (unsigned i = 0; i < N; i++)
+		CHECK_EQ_UINT(extra_at(&at).id, i + 1);
+	CHECK_EQ_UINT(at, r->content);
+}
+
 /* Any number of texts, in packets of any size: each use finds its text in its own packet. */
 static void test_many_texts(void)
 {
@@ -881,6 +904,7 @@ static void test_continue(void)
 int main(void)
 {
 	CHECK_RUN(test_interned);
+	CHECK_RUN(test_neighbours);
 	CHECK_RUN(test_many_texts);
 	CHECK_RUN(test_compatible);
 	CHECK_RUN(test_interned_drops);
