@@ -7,6 +7,7 @@
 
 #include "grow.h"
 #include "mem-walk.h"
+#include "wide.h"
 
 struct mprof_leaks {
 	struct grow list; /* struct mprof_leak */
@@ -68,7 +69,7 @@ static bool add_objects(struct leak_build *f, const struct mem_live *live, uint6
 	for (uint32_t i = 0; i < mem_live_end(live); i++) {
 		const struct mem_object *object = mem_live_at(live, i);
 		struct mprof_leak *leak;
-		uint64_t since, part;
+		uint64_t since;
 
 		if (!object || !object->counted)
 			continue;
@@ -76,8 +77,7 @@ static bool add_objects(struct leak_build *f, const struct mem_live *live, uint6
 		leak = leak_of(f, f->nodes[object->node].code);
 		if (!leak)
 			return false;
-		part = (uint64_t)((__uint128_t)since * MPROF_LEAK_PARTS / length);
-		leak->parts[part < MPROF_LEAK_PARTS ? part : MPROF_LEAK_PARTS - 1] += object->samples;
+		leak->parts[wide_part(since, length, MPROF_LEAK_PARTS)] += object->samples;
 	}
 	return true;
 }

@@ -15,6 +15,7 @@
 #include "mem-tree.h"
 #include "mem-walk.h"
 #include "mem-window.h"
+#include "wide.h"
 
 /* At most this many objects of struct mem_window's OTHERS are mostly in the cache. */
 #define OTHERS_CACHED 4096u
@@ -274,9 +275,7 @@ static inline void line_advance(struct mprof_profile *p, uint64_t now)
 {
 	for (; p->line_at < p->line_n; p->line_at++) {
 		/* Compare as a fraction: t * (i + 1) / n need not be whole. */
-		__uint128_t at = (__uint128_t)p->line_length * (p->line_at + 1);
-
-		if (now < p->line_start || at >= (__uint128_t)(now - p->line_start) * p->line_n)
+		if (now < p->line_start || !wide_less(p->line_length, p->line_at + 1, now - p->line_start, p->line_n))
 			return;
 		p->line[p->line_at] = p->sums.live;
 	}

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "wide.h"
+
 #define PIECE_BYTES  (32u << 10)
 #define CHANGE_BYTES 20 /* largest size of a change, bytes: two numbers of 64 bits */
 
@@ -101,7 +103,7 @@ static void line_advance(struct line *l, uint64_t now)
 {
 	for (; l->at < l->n; l->at++) {
 		/* Compare as a fraction: length * i / n need not be whole. */
-		if (now <= l->from || (__uint128_t)l->length * (l->at + 1) >= (__uint128_t)(now - l->from) * l->n)
+		if (now <= l->from || !wide_less(l->length, l->at + 1, now - l->from, l->n))
 			return;
 		l->out[l->at] = (double)l->live * l->scale;
 	}
