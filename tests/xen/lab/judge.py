@@ -14,7 +14,6 @@ import sys
 import fleet_judge
 import judge_packages
 import linux_server_judge
-import mini_os_judge
 import serials
 from serials import Wrong
 
@@ -129,9 +128,6 @@ class Xen(Judge):
             return
         if self.scenario == "fleet":
             fleet_judge.judge(self)
-            return
-        mini_os_judge.judge(self)
-        if self.scenario == "mini":
             return
         self.publishing()
         self.continuing()

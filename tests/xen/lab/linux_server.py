@@ -1,5 +1,5 @@
 """Steps of the scenario with a Linux guest in which mprof-run records a Debian server under load, until the guest is destroyed, beside
-a guest on Mini-OS, if its image has been built.
+a guest of the lab.
 
 Each step has the Lab as its argument. The evidence is the output of mprofctl.
 """
@@ -7,11 +7,11 @@ Each step has the Lab as its argument. The evidence is the output of mprofctl.
 import os
 import re
 
-import mini_os
 import xen
 
-CTL = mini_os.CTL
+CTL = ["mprofctl", "--host", "unix:/run/mprofd/http.sock"]
 NAME = "server"
+BESIDE = "beside"
 VCPU = 1024  # the stream of Xen's own view
 PAGES = 60000  # a guest may have a quarter: seven rings of 8 MiB
 
@@ -65,9 +65,9 @@ def linux_server_publishes(lab):
 
 
 def linux_server_works(lab):
-    if os.path.exists(mini_os.IMAGE):
-        mini_os.create(lab, "mini")
-        lab.guests["mini"].do("serve", mini_os.REQUESTS)
+    lab.create(BESIDE, "rate=20")
+    lab.guests[BESIDE].ready()
+    xen.wait(lambda: lab.running(BESIDE), 60, f"mprofd has {BESIDE}")
     kicks = interrupts()
 
     def worked():
@@ -95,11 +95,9 @@ def linux_server_is_destroyed(lab):
 def linux_server_together(lab):
     """Both guests on one time line."""
     capture = str(xen.captures(NAME)[0]["id"])
-    others = ["mini"] if lab.guests.get("mini") else []
-    for name in others:
-        lab.guests[name].do("serve", 5)
-        lab.death(name, "destroyed", lambda: xen.run("xl", "destroy", "mini"))
-    both = [capture, *(str(xen.captures(name)[0]["id"]) for name in others)]
+    lab.guests[BESIDE].do("write", 5)
+    lab.death(BESIDE, "destroyed", lambda: xen.run("xl", "destroy", BESIDE))
+    both = [capture, str(xen.captures(BESIDE)[0]["id"])]
     xen.save("server-bundle.txt", xen.run(*CTL, "bundle", *both, "-o", "/out/evidence/server-bundle.tar", seconds=300))
     xen.run(*CTL, "view", *both, "-o", "/out/evidence/server-view.html", seconds=300)
     # The archive, for a look at the page.

@@ -1,7 +1,6 @@
 """Checks of the Linux guest in which mprof-run records a Debian server: its keys, its trace, its capture."""
 
 import json
-import os
 import re
 import tarfile
 
@@ -19,7 +18,6 @@ def need(condition, text):
 class Server:
     def __init__(self, judge):
         self.judge = judge
-        self.has_mini = os.path.exists(os.path.join(judge.out, "mini-os.gz"))
 
     def text(self, name):
         return self.judge.read(f"evidence/{name}")
@@ -113,7 +111,7 @@ class Server:
             traces = {}
             for entry in (file["mprof"] for file in manifest["files"] if "mprof" in file):
                 traces.setdefault(entry["trace"], []).append(entry)
-            need(len(traces) == (2 if self.has_mini else 1), f"traces: {list(traces)}")
+            need(len(traces) == 2, f"traces: {list(traces)}")
             for name, streams in traces.items():
                 known = [stream for stream in streams if stream["offset_known"] and stream["events"]]
                 need(known, f"{name}: the offset of its clock is unknown: {streams}")

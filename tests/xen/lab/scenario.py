@@ -15,7 +15,6 @@ import time
 
 import fleet_host
 import linux_server
-import mini_os
 import packaged
 import xen
 from xen import step
@@ -370,19 +369,6 @@ def full(lab):
     if lab.guests.get("replay"):
         lab.destroy("replay")
     lab.restart_preserved()
-    mini(lab)
-    lab.collect()
-
-
-def mini(lab):
-    for function in mini_os.steps():
-        if not step(function)(lab):
-            return
-
-
-def only_mini(lab):
-    if lab.enable():
-        mini(lab)
     lab.collect()
 
 
@@ -441,7 +427,7 @@ def main():
     with open("/proc/uptime", encoding="utf-8") as f:
         xen.log(f"up for {f.read().split()[0]} s")
     lab = Lab()
-    {"full": full, "short": short, "packages": packaged.packages, "mini": only_mini, "server": server, "fleet": fleet}[scenario](lab)
+    {"full": full, "short": short, "packages": packaged.packages, "server": server, "fleet": fleet}[scenario](lab)
     xen.log("done")
     return 0
 

@@ -1,5 +1,5 @@
 /*
- * A Mini-OS guest of the lab, recorded by the port in client/recorder/ports/mini-os. It obeys the
+ * A guest of the stand-in for Mini-OS, recorded by the port in client/recorder/ports/mini-os. It obeys the
  * commands that domain 0 writes to its key data/lab/cmd, "ID VERB [NUMBER]", and writes the ID to
  * data/lab/done when it has obeyed.
  *
@@ -8,43 +8,38 @@
  *  lookup       let the client ask the resolver. The client has a mistake: it initialises the
  *               semaphore of the answer after it has sent the question, so it misses the wake-up
  *  fault        the parser reads through a bad pointer
- *  spin         the parser never yields, so that the watchdog is not reset and Xen ends the guest
+ *  bug          the parser finds an error and ends the guest
  *
  * The word pages=N on the kernel's command line is the size of the ring, in pages.
  *
  * It also serves one request for each notification of the event channel in data/lab/event-channel.
- * `xl shutdown` lets it withdraw its ring and end. Before it dies by a mistake it prints on its
- * console the number of its last counter event.
+ * app_shutdown() withdraws its ring. Before it dies by a mistake it prints on its console the number of
+ * its last counter event.
  */
 #include <mini-os/os.h>
 /* os.h must come first. */
 #include <mini-os/events.h>
-#include <mini-os/hypervisor.h>
-#include <mini-os/kernel.h>
 #include <mini-os/lib.h>
 #include <mini-os/sched.h>
 #include <mini-os/semaphore.h>
-#include <mini-os/shutdown.h>
 #include <mini-os/wait.h>
 #include <mini-os/xenbus.h>
 #include <mini-os/xmalloc.h>
-#include <xen/sched.h>
 
 #include <mprof-mini-os.h>
 
-#define WORKERS		 2
-#define WATCHDOG_SECONDS 5
-#define WATCHDOG_RESET	 1000 /* ms */
-#define CONSOLE_MS	 500  /* time for domain 0 to read the console */
-#define MANY		 300
-#define MANY_THREADS	 80
-#define MANY_CHANNELS	 40
-#define BAD_POINTER	 0xdead0b10ul
+#include "stand-in.h"
+
+#define WORKERS	      2
+#define MANY	      300
+#define MANY_THREADS  80
+#define MANY_CHANNELS 40
+#define BAD_POINTER   0xdead0b10ul
 
 static struct semaphore requests, served, lock, question, answer, broken;
 static DECLARE_WAIT_QUEUE_HEAD(client_wanted);
 static volatile int64_t n_served, lookups;
-static volatile uint64_t bell, watchdog_id;
+static volatile uint64_t bell;
 static const char *mistake = "";
 
 static void work(void *unused)
@@ -88,25 +83,10 @@ static void parse(void *unused)
 {
 	down(&broken);
 	printk("lab: last %s 77\n", mistake);
-	msleep(CONSOLE_MS);
 	mprof_mini_os_counter(mistake, 77);
 	if (!strcmp(mistake, "fault"))
-		printk("%d\n", *(volatile int *)BAD_POINTER);
-	for (;;)
-		barrier();
-}
-
-/* Reset Xen's watchdog. A thread that does not yield keeps this one from running. */
-static void watch(void *unused)
-{
-	for (;;) {
-		sched_watchdog_t dog = {.id = (uint32_t)watchdog_id, .timeout = WATCHDOG_SECONDS};
-		int id = HYPERVISOR_sched_op(SCHEDOP_watchdog, &dog);
-
-		if (!watchdog_id && id > 0)
-			watchdog_id = (uint64_t)id;
-		msleep(WATCHDOG_RESET);
-	}
+		printk("%d\n", *(volatile int *)BAD_POINTER); // NOLINT(performance-no-int-to-ptr)
+	do_exit();
 }
 
 static void serve(unsigned long n)
@@ -162,7 +142,7 @@ static void obey(const char *verb, unsigned long number)
 		lookups++;
 		wake_up(&client_wanted);
 	} else {
-		mistake = !strcmp(verb, "fault") ? "fault" : "spin";
+		mistake = !strcmp(verb, "fault") ? "fault" : "bug";
 		up(&broken);
 	}
 }
@@ -219,14 +199,12 @@ static void control(void *unused)
 	}
 }
 
-/* Mini-OS calls it in its thread "shutdown". */
+/* The thread "shutdown" calls it. */
 void app_shutdown(unsigned reason)
 {
-	struct sched_shutdown shutdown = {.reason = reason};
-
 	printk("lab: shutdown %u, dropped %lu\n", reason, (unsigned long)mprof_mini_os_dropped());
 	mprof_mini_os_stop();
-	HYPERVISOR_sched_op(SCHEDOP_shutdown, &shutdown);
+	machine_end("shutdown");
 }
 
 int app_main(void *unused)
@@ -252,7 +230,6 @@ int app_main(void *unused)
 	create_thread("resolver", resolve, NULL);
 	create_thread("client", ask, NULL);
 	create_thread("parser", parse, NULL);
-	create_thread("watchdog", watch, NULL);
 	create_thread("control", control, NULL);
 	return 0;
 }
