@@ -10,12 +10,14 @@
 #include <mprof/ids.h>
 #include <mprof/ring.h>
 
+#include "clock.h"
 #include "json.h"
 #include "position.h"
 #include "quantity.h"
 #include "resource.h"
 
-#define HEADER MPROF_PACKET_HEADER_BYTES
+#define HEADER	  MPROF_PACKET_HEADER_BYTES
+#define TAKING_NS (60 * NS_PER_S) /* mprofd takes no longer for a capture */
 
 void resource_deinit(struct resource *res)
 {
@@ -129,11 +131,12 @@ static int take_run(void *context, const struct archive_run *run)
 	return 0;
 }
 
-static int take_capture_run(void *context, const struct reader_capture *c)
+static int take_capture(void *context, const struct reader_capture *c)
 {
 	struct resource *res = context;
 
 	res->run = c->capture.run;
+	res->captured_real = c->capture.real;
 	return 0;
 }
 
@@ -249,6 +252,25 @@ bool resource_capture_id(struct exchange *x, int64_t *id)
 	return false;
 }
 
+/*
+ * Return true if a stream of the capture is archived; else answer the request. mprofd archives the
+ * capture's row first and the range of each stream when its ring is copied.
+ */
+static bool capture_is_taken(struct exchange *x, const struct resource *res)
+{
+	uint64_t now = clock_real();
+
+	for (size_t i = 0; i < res->n_streams; i++)
+		if (res->streams[i].range.capture)
+			return true;
+	if (now >= res->captured_real && now - res->captured_real < TAKING_NS)
+		exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "The capture is still being taken; try again.");
+	else
+		exchange_problem(x, MHD_HTTP_NOT_FOUND,
+				 "The capture has no packets: mprofd ended before it had copied them.");
+	return false;
+}
+
 bool resource_capture(struct exchange *x, struct resource *res)
 {
 	struct ranges ranges = {exchange_reader(x), res};
@@ -256,7 +278,7 @@ bool resource_capture(struct exchange *x, struct resource *res)
 
 	if (!resource_capture_id(x, &res->capture))
 		return false;
-	rc = reader_capture(exchange_reader(x), res->capture, take_capture_run, res);
+	rc = reader_capture(exchange_reader(x), res->capture, take_capture, res);
 	if (rc != 0) {
 		exchange_reader_problem(x, rc, "No such capture. See /v1/captures.");
 		return false;
@@ -266,7 +288,7 @@ bool resource_capture(struct exchange *x, struct resource *res)
 	rc = reader_capture_ranges(exchange_reader(x), res->capture, take_range, &ranges);
 	if (rc != 0)
 		exchange_reader_problem(x, rc, "The capture was deleted meanwhile.");
-	return rc == 0;
+	return rc == 0 && capture_is_taken(x, res);
 }
 
 /* Return whether the resource has the stream. A capture may have only some streams of its run. */

@@ -24,7 +24,8 @@ struct resource_stream {
 struct resource {
 	int64_t run;
 	bool ended;
-	int64_t capture; /* capture that {id} in the path names; 0 = the path has {domain} */
+	int64_t capture;	/* capture that {id} in the path names; 0 = the path has {domain} */
+	uint64_t captured_real; /* when the capture was taken, CLOCK_REALTIME ns; 0 = the path has {domain} */
 	size_t n_streams;
 	struct resource_stream *streams;
 };
@@ -46,6 +47,7 @@ int resource_finds_capture(struct exchange *x);
  * none).
  */
 bool resource_domain(struct exchange *x, const struct position *first, struct resource *res);
+/* Load the capture and its run. A capture without a stream is answered: it is being taken, or was never finished. */
 bool resource_capture(struct exchange *x, struct resource *res);
 /* Parse {id} of the path, the id of a capture, into *ID. The capture need not exist. */
 bool resource_capture_id(struct exchange *x, int64_t *id);

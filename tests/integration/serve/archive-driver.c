@@ -8,7 +8,7 @@
  *  stream ID RUN NUMBER RING_BYTES RING_PACKETS FLAGS [NAME]
  *  piece STREAM SEQUENCE OFFSET FLAGS ROOM TIMESTAMP END[,END…]|- HEX|-
  *  gap STREAM KIND REASON AFTER_SEQUENCE AFTER_OFFSET NEXT_SEQUENCE PACKETS AT_LEAST
- *  capture ID RUN KIND [NOTE|- [CONTEXT in hex]] (a second time: adds the context)
+ *  capture ID RUN KIND [NOTE|- [CONTEXT in hex|- [TIME in ns]]] (a second time: adds the context)
  *  range CAPTURE STREAM FIRST LAST OFFSET
  *  tail CAPTURE STREAM SEQUENCE OFFSET ROOM TIMESTAMP HEX
  *  patch ID PINNED NOTE|- | delete ID | enforce NAME BYTES
@@ -154,7 +154,7 @@ static int put_capture(struct archive_writer *w, const struct line *l)
 	struct archive_capture c = {.id = (int64_t)number(l, 1),
 				    .run = (int64_t)number(l, 2),
 				    .kind = word(l, 3),
-				    .real = now.real,
+				    .real = word(l, 6) ? number(l, 6) : now.real,
 				    .mono = now.mono,
 				    .note = word(l, 4),
 				    .context = (const char *)context};

@@ -1068,6 +1068,19 @@ class Captures(Case):
         self.problem(self.server.get("/v1/captures/1/trace?stream=1"), 404)
         self.problem(self.server.get("/v1/captures/9/trace"), 404)
 
+    def test_not_taken(self):
+        """A capture is archived before the range of its streams: it is being taken. Much later it never was finished."""
+        self.guest()
+        self.fill()
+        self.archive.commit("capture 1 1 periodic -", "capture 2 1 manual - - 1700000000000000000")
+        for path in ("trace", "packets", "ctf.tar"):
+            taking = self.server.get(f"/v1/captures/1/{path}")
+            self.assertIn("still being taken", self.problem(taking, 503)["detail"])
+            self.assertEqual(taking.headers["Retry-After"], "1")
+            self.assertIn("has no packets", self.problem(self.server.get(f"/v1/captures/2/{path}"), 404)["detail"])
+        self.archive.commit("range 1 10 0 0 47")
+        self.assertEqual(len(split(self.server.get("/v1/captures/1/trace").body)[0]), 1)
+
     def kept(self, capture, path="trace"):
         """Return (complete, from the header; sequences), or the status."""
         answer = self.server.get(f"/v1/captures/{capture}/{path}")
