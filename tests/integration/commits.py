@@ -26,7 +26,8 @@ class Commits(daemons.Case):
         """Begin a guest whose run is committed. Return its ring."""
         ring = Ring("rings/web.ctf", size)
         self.addCleanup(ring.close)
-        d.wait(lambda: d.query("SELECT count(*) FROM streams") == [(1,)])
+        # The archive shows a commit a moment before the collector counts it.
+        d.wait(lambda: d.query("SELECT count(*) FROM streams") == [(1,)] and self.commits(d) > 0)
         return ring
 
     def write(self, d, ring, n, step=5):
@@ -42,6 +43,20 @@ class Commits(daemons.Case):
     def stored(self, d):
         return d.query("SELECT coalesce(sum(length), 0) FROM chunks")[0][0]
 
+    def fresh(self, d, path):
+        """Return (body, number of requests) of an answer that has all that was copied more than 100 ms before. If the disk took
+        longer than a second for the commit, an answer says how old it is, and the next one is asked for."""
+        asked = 0
+
+        def answer():
+            nonlocal asked
+            asked += 1
+            status, headers, body = d.ask(path)
+            self.assertEqual(status, 200)
+            return headers["Mprof-Age"] is None and (body, asked)
+
+        return d.wait(answer)
+
     def test_waits_for_a_reader(self):
         """Copied bytes wait. Each kind of answer has all of them."""
         d = self.daemons(LAZY)
@@ -52,13 +67,16 @@ class Commits(daemons.Case):
                 self.write(d, ring, 2000)
             self.assertEqual(self.commits(d), before)
             copied = self.copied(d)
-            status, headers, _ = d.ask(f"/v1/domains/web{path}")
-            self.assertEqual((status, headers["Mprof-Age"]), (200, None))
+            body, asked = self.fresh(d, f"/v1/domains/web{path}")
             self.assertGreaterEqual(self.stored(d), copied - 30)
-            self.assertLessEqual(self.commits(d), before + 2)
-        found = events_of(d.trace("web"))
-        self.assertEqual(found, ring.written[: len(found)])
-        self.assertGreaterEqual(17 * len(found), self.copied(d) - 17)
+            self.assertLessEqual(self.commits(d), before + 1 + asked)
+            if path == "/trace":
+                # Bytes that are copied from here on may miss the next answer, since its state may be 100 ms old.
+                found = events_of(body)
+                self.assertEqual(found, ring.written[: len(found)])
+                self.assertGreaterEqual(17 * len(found), copied - 17)
+            elif path == "/packets":
+                self.assertGreaterEqual(sum(p["bytes"] - 30 for p in json.loads(body)["packets"]), copied - 17)
 
     def test_lists_and_metrics(self):
         """The list of all guests and the metrics have all copied bytes, too."""
@@ -69,8 +87,7 @@ class Commits(daemons.Case):
             self.write(d, ring, 2000)
             before, copied = self.stored(d), self.copied(d)
             self.assertLess(before, copied - 30)
-            status, headers, _ = d.ask(path)
-            self.assertEqual((status, headers["Mprof-Age"]), (200, None))
+            self.fresh(d, path)
             self.assertGreaterEqual(self.stored(d), copied - 30)
         # The last events of the ring may be copied between the commit and the answer.
         d.wait(lambda: b"\nmprofd_uncommitted_seconds 0\n" in d.ask("/metrics")[2])
