@@ -207,8 +207,9 @@ class States(Vcpu):
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     def test_drawn(self):
-        """The picture has a row for each vCPU, and what it did."""
-        d = self.daemons(ON)
+        """The picture has a row for each vCPU, and what it did. Parts shorter than a few pixels would be drawn as one, and shaded by
+        their share, so the interval is long: parts of 100 ms are wide, however long the trace becomes on a busy machine."""
+        d = self.daemons(ON.replace("5ms", "200ms"))
         self.begin(self.guest(5, "web"), "running", ("waiting", 0.5))
         self.stream(d, "web")
         self.lasting(d, "web", 0, "running", 2.0)
