@@ -5,18 +5,6 @@
 
 #include <mprof/ring.h>
 
-/*
- * X86 makes stores visible in their order. On other machines an event's bytes may become visible
- * after the size that was stored later, so proven bytes are copied one poll later (RING_SETTLE).
- */
-#ifndef RING_SETTLE
-#if defined(__x86_64__) || defined(__i386__)
-#define RING_SETTLE 0
-#else
-#define RING_SETTLE 1
-#endif
-#endif
-
 #define PROOF_LAG 1u /* number of marks that must follow a mark before the bytes up to it are copied */
 
 /*
@@ -27,7 +15,8 @@ static bool proven_limit(struct ring *ring, struct ring_mark *limit)
 	if (ring->proof.n_marks <= PROOF_LAG)
 		return false;
 	*limit = ring->proof.marks[ring->proof.n_marks - 1 - PROOF_LAG];
-	if (RING_SETTLE) {
+	/* All stores of a dead ring's writer are visible. */
+	if (RING_SETTLE && !ring->dead) {
 		if (ring->proof.proven_at != ring->polled_at) {
 			ring->proof.settled = ring->proof.proven;
 			ring->proof.proven_at = ring->polled_at;

@@ -10,6 +10,14 @@
 
 void ring_set_dead(struct ring *ring, bool dead)
 {
+	/*
+	 * A size that was loaded while the writer lived may have been visible before an earlier store,
+	 * so marks of that time do not prove what is copied now without settling.
+	 */
+	if (RING_SETTLE && dead && !ring->dead) {
+		ring->proof.n_marks = 0;
+		ring->writer.has_candidate = false;
+	}
 	ring->dead = dead;
 	ring->glance.known = false;
 }

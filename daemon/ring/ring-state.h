@@ -4,6 +4,19 @@
 
 #include "ring.h"
 
+/*
+ * X86 makes stores visible in their order. On other machines an event's bytes may become visible
+ * after the size that was stored later, so a living ring's proven bytes are copied one poll later
+ * (RING_SETTLE).
+ */
+#ifndef RING_SETTLE
+#if defined(__x86_64__) || defined(__i386__)
+#define RING_SETTLE 0
+#else
+#define RING_SETTLE 1
+#endif
+#endif
+
 /* Conditions that these files return to each other, besides enum ring_condition. */
 enum step {
 	STEP_STILL = 0x100, /* there is nothing more to see now */
