@@ -25,7 +25,6 @@ import losses  # pylint: disable=wrong-import-position
 
 NAME = "dom0-lab"
 OUTSIDE = "10.0.2.2"  # this machine's localhost, in the network that QEMU makes
-SECONDS = 900
 
 
 def setUpModule():
@@ -41,9 +40,7 @@ class Lab(losses.Case):
         shard = fleet.hub.sql(f"SELECT shard FROM fleet_store.bucket WHERE bucket = fleet_store.bucket_of('{NAME}')")
         self.hand_out()
         others = self.hosts()[:2]
-        with subprocess.Popen(
-            ["sh", f"{HERE}/boot", LAB, OUT, "fleet", "fleet", str(SECONDS)], env={**os.environ, "MPROF_LAB_FLEET": "handed"}
-        ) as machine:
+        with subprocess.Popen(["sh", f"{HERE}/boot", LAB, OUT, "fleet", "fleet"], env={**os.environ, "MPROF_LAB_FLEET": "handed"}) as machine:
             while machine.poll() is None:
                 self.take(others, 1)
                 if os.path.exists(f"{OUT}/fleet/asked") and not os.path.exists(f"{OUT}/fleet/answered"):

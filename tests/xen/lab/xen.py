@@ -13,6 +13,8 @@ import time
 
 START = time.monotonic()
 STEPS = {}
+TIMES = 8  # a limit of a quiet machine may be exceeded so many times
+SAID = 30  # seconds between two lines that a wait goes on; they are signs of life (progress.py)
 
 
 class Failed(Exception):
@@ -23,24 +25,79 @@ def log(text):
     print(f"[{time.monotonic() - START:7.2f}] {text}", flush=True)
 
 
+class Patience:
+    """The time by which all waits together may exceed the limits of a quiet machine. A machine beside other work is slow in each step,
+    and one that never does what a step waits for must not take hours."""
+
+    SECONDS = 1800
+
+    def __init__(self, seconds=SECONDS):
+        self.left = seconds
+
+    def limit(self, seconds):
+        """Return how long a wait may last whose limit is SECONDS."""
+        return seconds + min(self.left, seconds * (TIMES - 1))
+
+    def spend(self, seconds):
+        self.left = max(0, self.left - seconds)
+
+
+PATIENCE = Patience()
+
+
+class Wait:
+    """A wait with a limit. It tells that it goes on."""
+
+    def __init__(self, seconds, why):
+        self.seconds, self.why, self.limit = seconds, why, PATIENCE.limit(seconds)
+        self.began = self.said = time.monotonic()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        PATIENCE.spend(max(0, self.took() - self.seconds))
+
+    def took(self):
+        return time.monotonic() - self.began
+
+    def check(self):
+        """Raise Failed after the limit."""
+        if self.took() > self.limit:
+            raise Failed(f"{self.why}: not within {self.limit:.3g} s")
+        if time.monotonic() - self.said > SAID:
+            self.said = time.monotonic()
+            log(f"waits for {self.took():.0f} s: {self.why}")
+
+
 def wait(what, seconds, why, step=0.05):
-    """Wait until WHAT() is true. Return its value and the time that took."""
-    began = time.monotonic()
-    while True:
-        result = what()
-        took = time.monotonic() - began
-        if result:
-            return result, took
-        if took > seconds:
-            raise Failed(f"{why}: not within {seconds} s")
-        time.sleep(step)
+    """Wait until WHAT() is true. Return its value and the time that took. SECONDS is the limit on a quiet machine."""
+    with Wait(seconds, why) as waiting:
+        while True:
+            result = what()
+            if result:
+                return result, waiting.took()
+            waiting.check()
+            time.sleep(step)
 
 
 def run(*command, check=True, seconds=120):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds, check=False)
-    if check and done.returncode:
-        raise Failed(f"{' '.join(command)}: exit code {done.returncode}: {done.stdout}")
-    return done.stdout
+    """Run a command, which takes at most SECONDS on a quiet machine. Return its output."""
+    name = " ".join(command)
+    with Wait(seconds, name) as waiting, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        while True:
+            try:
+                said = process.communicate(timeout=min(waiting.limit, SAID))[0]
+                break
+            except subprocess.TimeoutExpired:
+                try:
+                    waiting.check()
+                except Failed:
+                    process.kill()
+                    raise
+    if check and process.returncode:
+        raise Failed(f"{name}: exit code {process.returncode}: {said}")
+    return said
 
 
 class XenStore:
@@ -139,7 +196,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 def get(path, method="GET"):
     """Return (status, headers, body)."""
-    with contextlib.closing(UnixConnection("localhost", timeout=30)) as connection:
+    with contextlib.closing(UnixConnection("localhost", timeout=300)) as connection:
         connection.request(method, path)
         answer = connection.getresponse()
         return answer.status, dict(answer.headers), answer.read()
