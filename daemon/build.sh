@@ -24,7 +24,7 @@ packages_client="gcc libc6-dev meson ninja-build pkg-config python3 libjansson-d
 	libprotobuf-c-dev protobuf-c-compiler libsqlite3-dev"
 packages_daemon="libsystemd-dev libzstd-dev libxxhash-dev libinih-dev libmicrohttpd-dev libgnutls28-dev"
 packages_xen="libxen-dev"
-packages_viewer="clang lld wasi-libc libclang-rt-14-dev-wasm32"
+packages_viewer="clang lld wasi-libc libclang-rt-dev-wasm32"
 packages_run="libdw-dev"
 packages_forward="libpq-dev libseccomp-dev"
 packages_build="$packages_client $packages_run $packages_daemon $packages_xen $packages_forward $packages_viewer"
@@ -58,20 +58,21 @@ packages_install() {
 }
 
 # The package is unpacked and never installed: its services belong to a dom0.
-xen_utils=xen-utils-4.17
 MPROFD_XEN=${MPROFD_XEN:-$builds/xen}
 export MPROFD_XEN
 
 xen_need() {
 	[ ! -e "$MPROFD_XEN/ready" ] && command -v apt-get >/dev/null || return 0
-	printf 'unpacking: %s\n' "$xen_utils" >&2
+	printf 'unpacking: xen-utils\n' >&2
 	xen_unpack && return 0
 	apt-get update >>"$builds/apt.log" 2>&1 || :
-	xen_unpack || die "apt-get could not download $xen_utils; see $builds/apt.log"
+	xen_unpack || die "apt-get could not download a package xen-utils-VERSION; see $builds/apt.log"
 }
 
 xen_unpack() {
-	unpack "$MPROFD_XEN" "$xen_utils"
+	# Its name has Xen's version: 4.17 in Debian 12, 4.20 in Debian 13.
+	xen_utils=$(apt-cache pkgnames xen-utils- 2>/dev/null | grep -E '^xen-utils-[0-9.]+$' | sort -V | tail -n 1)
+	[ "$xen_utils" ] && unpack "$MPROFD_XEN" "$xen_utils"
 }
 
 # The package is unpacked and never installed: installing it starts a service that listens on port

@@ -65,10 +65,8 @@
  * 05883b8d-521a-487b-b397-456ab150680c, the same in every trace that mirage-profile or mprofd's
  * recorder writes.
  */
-#define MPROF_PACKET_UUID                                                                                      \
-	{                                                                                                      \
-		0x05, 0x88, 0x3b, 0x8d, 0x52, 0x1a, 0x48, 0x7b, 0xb3, 0x97, 0x45, 0x6a, 0xb1, 0x50, 0x68, 0x0c \
-	}
+#define MPROF_PACKET_UUID \
+	{0x05, 0x88, 0x3b, 0x8d, 0x52, 0x1a, 0x48, 0x7b, 0xb3, 0x97, 0x45, 0x6a, 0xb1, 0x50, 0x68, 0x0c}
 
 #define MPROF_PACKET_HEADER_BYTES 30u
 #define MPROF_PACKET_EMPTY_BITS	  240u /* content_size of a packet without events: 30 bytes in bits */

@@ -34,7 +34,14 @@ sys.path.append(os.path.join(TOP, "tests/integration"))
 
 from ports import free_port  # pylint: disable=wrong-import-position
 
-BIN = os.environ.get("MPROF_POSTGRESQL", "/usr/lib/postgresql/15/bin")
+
+def newest_bin():
+    """Return the directory of the newest PostgreSQL that Debian's packages installed."""
+    found = glob.glob("/usr/lib/postgresql/*/bin")
+    return max(found, key=lambda path: float(path.split("/")[4]), default="/usr/lib/postgresql/bin")
+
+
+BIN = os.environ.get("MPROF_POSTGRESQL") or newest_bin()
 PATIENCE = 120  # seconds to wait for what must come, however busy the machine is
 SETTINGS = """
 listen_addresses = 'localhost'
@@ -85,7 +92,7 @@ def account():
     try:
         entry = pwd.getpwnam("postgres")
     except KeyError:
-        raise ClusterError("There is no user postgres: install the package postgresql-15.") from None
+        raise ClusterError("There is no user postgres: install the package postgresql.") from None
     return entry.pw_uid, entry.pw_gid
 
 
@@ -263,7 +270,7 @@ class Cluster:
     def up(self, shards=0, standby=False, hosts=()):
         uid, gid = account()
         if not os.path.exists(os.path.join(BIN, "initdb")):
-            raise ClusterError(f"There is no {BIN}/initdb: install postgresql-15, or name the directory in MPROF_POSTGRESQL.")
+            raise ClusterError(f"There is no {BIN}/initdb: install the package postgresql, or name the directory in MPROF_POSTGRESQL.")
         if len(os.path.join(self.directory, "s/.s.PGSQL.65535")) > 107:
             raise ClusterError(f"{self.directory} is too long for the names of Unix sockets: choose a shorter directory.")
         for path in (self.directory, self.pki, os.path.join(self.directory, "s")):

@@ -17,19 +17,10 @@ struct line {
 	const char *text;
 };
 
-#define CREATES(t, parent, child, kind)                                          \
-	{                                                                        \
-		t, MPROF_EVENT_creates, parent, child, MPROF_THREAD_##kind, NULL \
-	}
-#define DOES(t, what, context, number)                          \
-	{                                                       \
-		t, MPROF_EVENT_##what, context, number, 0, NULL \
-	}
-#define SAYS(t, thread, text)                            \
-	{                                                \
-		t, MPROF_EVENT_label, thread, 0, 0, text \
-	}
-#define MARKS(t, thread) SAYS(t, thread, "__should_resolve")
+#define CREATES(t, parent, child, kind) {t, MPROF_EVENT_creates, parent, child, MPROF_THREAD_##kind, NULL}
+#define DOES(t, what, context, number)	{t, MPROF_EVENT_##what, context, number, 0, NULL}
+#define SAYS(t, thread, text)		{t, MPROF_EVENT_label, thread, 0, 0, text}
+#define MARKS(t, thread)		SAYS(t, thread, "__should_resolve")
 
 /* Add the event L of STREAM to M. */
 static inline void line_add(struct mprof_model *m, uint32_t stream, const struct line *l)

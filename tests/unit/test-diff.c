@@ -12,14 +12,8 @@
 #include "line.h"
 #include "scarce.h"
 
-#define COUNTS(t, thread, value, name)                         \
-	{                                                      \
-		t, MPROF_EVENT_counter, thread, value, 0, name \
-	}
-#define FAILS(t, by, thread, text)                        \
-	{                                                 \
-		t, MPROF_EVENT_fails, by, thread, 0, text \
-	}
+#define COUNTS(t, thread, value, name) {t, MPROF_EVENT_counter, thread, value, 0, name}
+#define FAILS(t, by, thread, text)     {t, MPROF_EVENT_fails, by, thread, 0, text}
 
 static struct mprof_model *begin(uint32_t streams)
 {

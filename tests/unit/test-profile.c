@@ -403,19 +403,10 @@ static uint64_t chosen(struct mprof_mem_filter filter)
 	return selected(filter, &peak);
 }
 
-#define FROM(v)                                 \
-	{                                       \
-		.least = (v), .has_least = true \
-	}
-#define TO(v)                                 \
-	{                                     \
-		.most = (v), .has_most = true \
-	}
-#define BETWEEN(a, b)                                                          \
-	{                                                                      \
-		.least = (a), .most = (b), .has_least = true, .has_most = true \
-	}
-#define FILTER(...) ((struct mprof_mem_filter){__VA_ARGS__})
+#define FROM(v)	      {.least = (v), .has_least = true}
+#define TO(v)	      {.most = (v), .has_most = true}
+#define BETWEEN(a, b) {.least = (a), .most = (b), .has_least = true, .has_most = true}
+#define FILTER(...)   ((struct mprof_mem_filter){__VA_ARGS__})
 
 static void test_filters(void)
 {

@@ -91,7 +91,7 @@ int xen_list(struct xen *xen, uint32_t t, const char *path, char ***names, size_
 	struct list {
 		char *name[600];
 		char text[600][16];
-	} * list;
+	} *list;
 	int r = store_fails(xen);
 
 	CHECK_EQ_UINT(t, 0);

@@ -191,7 +191,7 @@ bool html_possible(void)
 	if (viewer_page_bytes)
 		return true;
 	say("this mprofctl was built without the viewer: build it with clang, lld, wasi-libc and "
-	    "libclang-rt-14-dev-wasm32");
+	    "libclang-rt-dev-wasm32");
 	return false;
 }
 

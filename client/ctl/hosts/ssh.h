@@ -17,10 +17,7 @@ struct ssh {
 	int error;	/* errno of the last ssh_accept(), 0 = it began */
 };
 
-#define SSH_NONE               \
-	{                      \
-		.listener = -1 \
-	}
+#define SSH_NONE {.listener = -1}
 
 /* Choose S->path, if it is not chosen yet. No file is made. Return false if that is impossible. */
 bool ssh_choose_path(struct ssh *s);

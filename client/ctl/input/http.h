@@ -51,10 +51,7 @@ struct http {
 };
 
 /* A struct http that http_close() can close before http_open(). */
-#define HTTP_CLOSED                            \
-	{                                      \
-		.signals = -1, .ssh = SSH_NONE \
-	}
+#define HTTP_CLOSED {.signals = -1, .ssh = SSH_NONE}
 
 /*
  * The status, and the headers that mprofctl uses. A header is NULL if it is absent. The strings are

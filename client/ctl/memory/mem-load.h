@@ -28,10 +28,7 @@ struct mem_filter_options {
 	{                                                                                         \
 		"--recording", NULL, &(o).recording, NULL                                         \
 	}
-#define MEM_HIDE_OPTION(o)                      \
-	{                                       \
-		"--hide", NULL, &(o).hide, NULL \
-	}
+#define MEM_HIDE_OPTION(o) {"--hide", NULL, &(o).hide, NULL}
 
 struct mem_filter {
 	struct mprof_mem_filter filter;

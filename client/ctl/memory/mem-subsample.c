@@ -74,7 +74,9 @@ static uint64_t keep(struct subsampler *t, uint64_t n)
 	 */
 	spread = sqrt(-2 * log(1 - draw(t))) * cos(2 * M_PI * draw(t));
 	count = count * p + spread * sqrt(count * p * (1 - p));
-	return count < 0 ? 0 : count > (double)n ? n : (uint64_t)(count + 0.5);
+	if (count < 0)
+		return 0;
+	return count > (double)n ? n : (uint64_t)(count + 0.5);
 }
 
 static int put(void *context, const void *bytes, size_t n)

@@ -14,10 +14,7 @@ struct option_def {
 };
 
 /* The option for the zone Z, a struct wall_zone, in a list of option_def. */
-#define OPTION_UTC(z)                         \
-	{                                     \
-		"--utc", NULL, NULL, &(z).utc \
-	}
+#define OPTION_UTC(z) {"--utc", NULL, NULL, &(z).utc}
 
 #define OPERANDS_MAX 64
 

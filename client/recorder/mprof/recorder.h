@@ -79,10 +79,7 @@ struct mprof_text {
 };
 
 /* Initialise a struct mprof_text with a string literal. */
-#define MPROF_TEXT(literal)                    \
-	{                                      \
-		(literal), sizeof(literal) - 1 \
-	}
+#define MPROF_TEXT(literal) {(literal), sizeof(literal) - 1}
 
 /*
  * The recorder's state. The caller allocates it and leaves the fields alone. A zeroed recorder is

@@ -20,10 +20,7 @@ struct piece {
 	uint8_t n;
 };
 
-#define PUT(there, literal)                                              \
-	{                                                                \
-		.bytes = literal, .n = (there) ? sizeof(literal) - 1 : 0 \
-	}
+#define PUT(there, literal) {.bytes = literal, .n = (there) ? sizeof(literal) - 1 : 0}
 
 /*
  * Keys and order are those that the original viewer reads; other programs parse them, too. Columns:

@@ -39,8 +39,10 @@ struct layout {
 	{                                                                                                            \
 		.fixed = MPROF_EVENT_HEADER_BYTES + ((ctx) ? 8 : 0) + (HAS_NUMBER(shape) ? 8 : 0) + HAS_TYPE(shape), \
 		.number_at = MPROF_EVENT_HEADER_BYTES + ((ctx) ? 8 : 0),                                             \
-		.type_mask = MASK(UINT8_MAX, HAS_TYPE(shape)), .text = HAS_TEXT(shape),                              \
-		.context_mask = MASK(UINT64_MAX, ctx), .number_mask = MASK(UINT64_MAX, HAS_NUMBER(shape)),           \
+		.type_mask = MASK(UINT8_MAX, HAS_TYPE(shape)),                                                       \
+		.text = HAS_TEXT(shape),                                                                             \
+		.context_mask = MASK(UINT64_MAX, ctx),                                                               \
+		.number_mask = MASK(UINT64_MAX, HAS_NUMBER(shape)),                                                  \
 	}
 
 static const struct layout layouts[MPROF_EVENT_IDS] = {

@@ -45,7 +45,7 @@ static uint64_t take_number(const uint8_t **at)
 
 	for (; **at & 128; shift += 7)
 		number |= (uint64_t)(*(*at)++ & 127) << shift;
-	return number | (uint64_t) * (*at)++ << shift;
+	return number | (uint64_t)*(*at)++ << shift;
 }
 
 /* Return a piece with room for a change, or NULL without memory. */

@@ -31,18 +31,9 @@ struct place {
 	float: 'f', double: 'f', \
 	default: 'p')
 /* clang-format on */
-#define STRUCT(s)                            \
-	{                                    \
-#s, sizeof(struct s), 0, 's' \
-	}
-#define FIELD(s, f)                                                                             \
-	{                                                                                       \
-#f, offsetof(struct s, f), sizeof(((struct s *)0)->f), KIND(((struct s *)0)->f) \
-	}
-#define NUMBER(n)                         \
-	{                                 \
-#n, (uint32_t)(n), 0, 'n' \
-	}
+#define STRUCT(s)   {#s, sizeof(struct s), 0, 's'}
+#define FIELD(s, f) {#f, offsetof(struct s, f), sizeof(((struct s *)0)->f), KIND(((struct s *)0)->f)}
+#define NUMBER(n)   {#n, (uint32_t)(n), 0, 'n'}
 
 static const struct place places[] = {
 	STRUCT(mprof_thread),

@@ -242,7 +242,7 @@ static enum outcome send_body(struct exchange *x, const struct download *d)
 static enum outcome send_not_modified(struct exchange *x, const struct download *d)
 {
 	struct MHD_Response *response =
-		MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+		MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT);
 
 	if (response)
 		add_headers(d, response);

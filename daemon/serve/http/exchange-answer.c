@@ -155,7 +155,7 @@ enum outcome exchange_text(struct exchange *x, const char *type, const char *tex
 enum outcome exchange_empty(struct exchange *x, unsigned status)
 {
 	return exchange_respond(x, status,
-				MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT));
+				MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT));
 }
 
 static const char *problem_title(unsigned status)

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 		pthread_join(threads[i], NULL);
 	/* A child records nothing, and ends without harm to its parent's rings. */
 	if (fork() == 0) {
-		work((void *)(uintptr_t) "child");
+		work((void *)(uintptr_t)"child");
 		mprof_tracer_stop();
 		mprof_publisher_xen_close(&xen);
 		_exit(0);
