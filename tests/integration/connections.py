@@ -11,12 +11,14 @@ import re
 import resource
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
 import unittest
 
 import daemons
+from certificates import authority
 from daemons import Case, Ring, events_of, program
 
 LONG = "header-timeout = 1d\nbody-timeout = 1d\nidle-timeout = 1d\n"
@@ -107,8 +109,10 @@ class Client:
 class Server:
     """mprofd-http alone, without an archive, at a listener of KIND."""
 
+    breaks = None  # a way of libmicrohttpd in tests/assumptions/break-microhttpd.c
+
     def __init__(self, kind, config=""):
-        tcp = {"ipv4": "127.0.0.1:0", "ipv6": "[::1]:0"}.get(kind)
+        tcp = {"ipv4": "127.0.0.1:0", "ipv6": "[::1]:0", "https": "https:127.0.0.1:0"}.get(kind)
         path = os.path.abspath(f"{kind}.sock")
         activated = kind.startswith("activated")
         with open("http.conf", "w", encoding="ascii") as f:
@@ -124,12 +128,21 @@ class Server:
         else:
             command += ["--listen", tcp or f"unix:{path}"]
         with open("http.log", "w", encoding="ascii") as log:
-            self.process = subprocess.Popen(command, stderr=log, pass_fds=[handed.fileno()] if activated else [])
+            self.process = subprocess.Popen(command, stderr=log, pass_fds=[handed.fileno()] if activated else [], env=self._environment())
         if activated:
             handed.close()
-        self.family = {"ipv6": socket.AF_INET6, "ipv4": socket.AF_INET, "activated-tcp": socket.AF_INET}.get(kind, socket.AF_UNIX)
+        families = {"ipv6": socket.AF_INET6, "ipv4": socket.AF_INET, "https": socket.AF_INET, "activated-tcp": socket.AF_INET}
+        self.family = families.get(kind, socket.AF_UNIX)
         port = re.search(r":(\d+)$", self._said_where())
         self.address = ("::1" if kind == "ipv6" else "127.0.0.1", int(port[1])) if port else path
+
+    def _environment(self):
+        if not self.breaks:
+            return None
+        library = os.path.join(daemons.BUILD, "tests", "assumptions", "libbreak-microhttpd.so")
+        options = os.environ.get("ASAN_OPTIONS", "")
+        preload = {"LD_PRELOAD": library, "ASAN_OPTIONS": f"{options + ':' if options else ''}verify_asan_link_order=0"}
+        return {**os.environ, **preload, "MPROF_BREAK": self.breaks}
 
     def _said_where(self):
         until = time.monotonic() + daemons.PATIENCE
@@ -159,7 +172,13 @@ def counters(client):
     return {name: int(value) for name, value in re.findall(r"(?m)^mprofd_http_connections_?(\w*) (\d+)$", text)}
 
 
-class Connections(Case):
+def ticks(process):
+    """Return the processor time of PROCESS, in ticks of 10 ms."""
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as f:
+        return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+
+
+class Serving(Case):
     def server(self, kind="unix", config=LONG):
         return self.enterContext(Server(kind, config))
 
@@ -189,6 +208,20 @@ class Connections(Case):
             self.assertEqual(client.head()[0], 200)
         return clients
 
+    def held(self, server, limit, n):
+        """Check N clients at a limit: each client above it closes the client that has waited
+        longest, and no other."""
+        clients = self.hold(server, n)
+        for client in clients[: max(0, n - limit)]:
+            self.assertEqual(client.rest(), b"")
+        for client in clients[max(0, n - limit) :]:
+            self.assertTrue(client.is_open())
+        for client in clients:
+            client.close()
+        self.assertEqual(self.client(server).ask(), 200)
+
+
+class Connections(Serving):
     # ---- framing
 
     def test_framing(self):
@@ -203,12 +236,13 @@ class Connections(Case):
                     for method in b"GET", b"POST":
                         client = self.client(server).send(method + start + lines + b"\r\n0\r\n\r\n" + inner)
                         status, headers = client.head()
-                        self.assertEqual((status, headers["connection"]), (400, "close"), lines)
+                        self.assertEqual((status, headers.get("connection")), (400, "close"), lines)
                         self.assertNotIn(b"HTTP/1.1", client.rest(), lines)
-                # Chunks have an answer, and end the connection.
-                client = self.client(server).send(b"POST" + start + chunks + b"\r\n0;\n\r\n" + inner)
-                self.assertEqual(client.head()[0], 405)
-                self.assertNotIn(b"HTTP/1.1", client.rest())
+                # Chunks have an answer, and end the connection. A strict libmicrohttpd refuses a line that ends without CR.
+                for end, statuses in (b"0\r\n\r\n", (405,)), (b"0;\n\r\n", (400, 405)):
+                    client = self.client(server).send(b"POST" + start + chunks + b"\r\n" + end + inner)
+                    self.assertIn(client.head()[0], statuses)
+                    self.assertNotIn(b"HTTP/1.1", client.rest())
                 client = self.client(server).send(b"GET" + start + b"Content-Length: 2\r\n\r\nab")
                 self.assertEqual((client.answer()[0], client.ask()), (200, 200))
 
@@ -234,18 +268,6 @@ class Connections(Case):
                 self.assertEqual([user.ask(path) for user in (*users[1:], fifth)], [200] * 4)
                 for client in [*users, *silent, fifth, late]:
                     client.close()
-
-    def held(self, server, limit, n):
-        """Check N clients at a limit: each client above it closes the client that has waited
-        longest, and no other."""
-        clients = self.hold(server, n)
-        for client in clients[: max(0, n - limit)]:
-            self.assertEqual(client.rest(), b"")
-        for client in clients[max(0, n - limit) :]:
-            self.assertTrue(client.is_open())
-        for client in clients:
-            client.close()
-        self.assertEqual(self.client(server).ask(), 200)
 
     def test_at_the_limit(self):
         """Try one client less than the limit, exactly the limit, and one more, on every kind of
@@ -311,7 +333,7 @@ class Connections(Case):
     def test_one_user(self):
         server = self.server("unix", f"connections = 8\nconnections-per-peer = 2\n{LONG}")
         self.listen_to(server, 2)
-        self.assertEqual(self.client(server).send(HEALTH).answer()[0], 503)
+        self.assertEqual(self.client(server).answer()[0], 503)  # also to a client that has sent nothing
         if os.geteuid() != 0:
             self.skipTest("only root can be another user")
         os.chmod(server.address, 0o666)
@@ -440,6 +462,66 @@ class Connections(Case):
         client = self.client(server).send(EVENTS).finish()
         self.assertEqual(client.head()[0], 200)
         self.assertTrue(client.rest().endswith(b"0\r\n\r\n"))
+
+
+class Announced(Serving):
+    """libmicrohttpd announces a connection at once (0.9.75), in its next turn (1.0.1), or as break-microhttpd.c does."""
+
+    def breaks(self, way):
+        Server.breaks = way
+        self.addCleanup(setattr, Server, "breaks", None)
+
+    def test_late(self):
+        """A client has its place, its limits and its deadlines from accept on, and the rights of its socket."""
+        self.breaks("late")
+        for test in (
+            Connections.test_users_stay,
+            Connections.test_answers_are_not_cut_for_others,
+            Connections.test_whole_requests_do_not_wait_for_headers,
+            Connections.test_one_peer,
+            Connections.test_left_at_once,
+        ):
+            with self.subTest(test=test.__name__):
+                test(self)
+        with self.subTest("header deadline"), Server("unix", LONG.replace("header-timeout = 1d", "header-timeout = 1s")) as server:
+            self.assertEqual(self.client(server).rest(), b"")
+            self.assertEqual(counters(self.client(server))["timed_out_total"], 1)
+        with self.subTest("the server ends"), Server("unix", LONG) as server:
+            for _ in range(20):
+                self.client(server)
+
+    def test_late_over_tls(self):
+        """A connection gets its certificate, and waits for its client in the handshake without using the processor."""
+        self.breaks("late")
+        authority("own", "localhost", "subjectAltName = DNS:localhost")
+        server = self.enterContext(Server("https", f"{LONG}[access]\ncertificate = {os.getcwd()}/own.pem\nkey = {os.getcwd()}/own.key\n"))
+        silent = self.client(server)
+        context = ssl.create_default_context(cafile="own.pem")
+        for _ in range(3):
+            with socket.create_connection(server.address) as plain, context.wrap_socket(plain, server_hostname="localhost") as secure:
+                secure.sendall(HEALTH)
+                self.assertEqual(secure.recv(12), b"HTTP/1.1 200")
+        before = ticks(server.process)
+        time.sleep(0.5)
+        self.assertLess(ticks(server.process) - before, 20)
+        self.assertTrue(silent.is_open())
+
+    def test_lost(self):
+        """A connection that libmicrohttpd closes without a word leaves no client behind, whoever gets its descriptor next."""
+        self.breaks("lost")
+        for kind in "unix", "ipv4":
+            with self.subTest(kind=kind), Server(kind, f"connections = 8\n{LONG}") as server:
+                answers = []
+                for _ in range(60):
+                    client = self.client(server)
+                    with contextlib.suppress(ConnectionError):
+                        client.send(HEALTH)
+                    answers.append(client.rest() if len(answers) % 3 == 2 else client.head()[0])
+                    client.close()
+                self.assertEqual(answers, [200, 200, b""] * 20)
+                last = self.client(server)
+                self.wait(lambda: counters(last)[""] == 1)
+                self.assertEqual({n: c for n, c in counters(last).items() if c}, {"": 1})
 
 
 class Followed(Case):

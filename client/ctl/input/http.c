@@ -266,7 +266,7 @@ static bool set_identity(struct http *h)
 	CURLcode r = CURLE_OK;
 
 	if (x->kind == HOST_HTTPS)
-		r = curl_easy_setopt(h->easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+		r = curl_easy_setopt(h->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (!r && x->ca) {
 		/* Only the given CA counts, and not the system's. */
 		r = curl_easy_setopt(h->easy, CURLOPT_CAINFO, x->ca);
@@ -277,7 +277,7 @@ static bool set_identity(struct http *h)
 	if (!r && x->key)
 		r = curl_easy_setopt(h->easy, CURLOPT_SSLKEY, x->key);
 	if (!r && x->token) {
-		r = curl_easy_setopt(h->easy, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+		r = curl_easy_setopt(h->easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
 		r = r ? r : curl_easy_setopt(h->easy, CURLOPT_XOAUTH2_BEARER, x->token);
 	}
 	return r == CURLE_OK;

@@ -1,11 +1,13 @@
 /*
  * Clients: connections of a listener, with their limits and deadlines.
  *
- * Invariants: for each connection of libmicrohttpd there is one client in its listener's list, so
- * the list never exceeds the limit. While a connection waits in the kernel to be accepted, either
- * the listening socket is watched, or all places are taken by clients whose requests are complete;
- * when such a client begins its next phase or ends, the socket is watched again. A client that has
- * not sent its whole header is never suspended.
+ * Invariants: for each connection of libmicrohttpd there is one client in its listener's list, from
+ * before libmicrohttpd gets the socket, so the list never exceeds the limit. libmicrohttpd may
+ * announce a connection at once, later, or never: its socket finds the client, and a client whose
+ * socket was closed without an announcement is dropped. While a connection waits in the kernel to be
+ * accepted, either the listening socket is watched, or all places are taken by clients whose requests
+ * are complete; when such a client begins its next phase or ends, the socket is watched again. A
+ * client that has not sent its whole header is never suspended.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -21,10 +24,12 @@
 #include "log.h"
 
 #define ACCEPT_MOST 64u /* connections accepted in a row, before other events are handled */
+#define TURNS_MOST  8u	/* turns of libmicrohttpd to announce connections, or to close one that was shut down */
 
+/* Return whether C can be evicted. The header of a client that is not announced may have come. */
 static bool waits_for_header(const struct client *c)
 {
-	return (c->phase == CLIENT_HEADER || c->phase == CLIENT_IDLE) && !c->ended;
+	return c->connection && (c->phase == CLIENT_HEADER || c->phase == CLIENT_IDLE) && !c->ended;
 }
 
 /* Watch the listening socket again, if it is not watched. */
@@ -53,7 +58,9 @@ void client_begin(struct client *c, enum client_phase phase)
 void client_end(struct client *c)
 {
 	c->ended = true;
-	shutdown(c->fd, SHUT_RDWR);
+	/* The descriptor of a connection that is not announced may be closed. announced() calls this again. */
+	if (c->connection)
+		shutdown(c->fd, SHUT_RDWR);
 	handshake_resume(c);
 }
 
@@ -112,27 +119,54 @@ static void begin_tls(struct client *c, struct MHD_Connection *connection)
 	handshake_begin(c);
 }
 
-static struct client *client_started(struct listener *l, struct MHD_Connection *connection)
+/* Return the inode of the open descriptor FD; 0 = it is not open. The kernel gives each new socket another one. */
+static ino_t inode_of(int fd)
 {
-	struct client *c = TAKE_PTR(l->adding);
+	struct stat st;
 
-	c->connection = connection;
+	return fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+/* Add a client of L with the socket FD, whose connection libmicrohttpd has not announced. Return NULL without memory. */
+static struct client *client_new(struct listener *l, int fd, struct peer peer)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	*c = (struct client){.listener = l, .fd = fd, .inode = inode_of(fd), .peer = peer};
 	c->next = l->clients;
 	if (c->next)
 		c->next->previous = c;
 	l->clients = c;
 	l->n_clients++;
-	/* If the socket cannot be watched, the client still has its deadlines. */
-	if (sd_event_add_io(l->http->event, &c->hangup, c->fd, EPOLLRDHUP | EPOLLET, on_hangup, c) < 0)
-		c->hangup = NULL;
+	l->unannounced++;
 	client_begin(c, CLIENT_HEADER);
-	if (l->tls)
-		begin_tls(c, connection);
 	return c;
 }
 
-static void client_closed(struct listener *l, struct client *c)
+/* Let C use CONNECTION, which libmicrohttpd has announced, or from which a request comes. */
+static struct client *announced(struct client *c, struct MHD_Connection *connection)
 {
+	struct listener *l = c->listener;
+
+	c->connection = connection;
+	l->unannounced--;
+	accept_again(l);
+	/* If the socket cannot be watched, the client still has its deadlines. */
+	if (sd_event_add_io(l->http->event, &c->hangup, c->fd, EPOLLRDHUP | EPOLLET, on_hangup, c) < 0)
+		c->hangup = NULL;
+	if (l->tls)
+		begin_tls(c, connection);
+	if (c->ended)
+		client_end(c);
+	return c;
+}
+
+static void client_closed(struct client *c)
+{
+	struct listener *l = c->listener;
+
 	if (c->previous)
 		c->previous->next = c->next;
 	else
@@ -140,32 +174,72 @@ static void client_closed(struct listener *l, struct client *c)
 	if (c->next)
 		c->next->previous = c->previous;
 	l->n_clients--;
+	l->unannounced -= !c->connection;
 	handshake_end(c);
 	l->finished -= c->finished;
 	/* libmicrohttpd may time out an idle connection before clients_tick() does. */
 	l->http->counts.clients_timed_out += !c->ended && clock_mono() >= deadline(c);
-	sd_event_source_disable_unref(c->hangup);
-	tls_generation_unref(c->tls);
-	free(c);
+	c->hangup = sd_event_source_disable_unref(c->hangup);
+	tls_generation_unref(TAKE_PTR(c->tls));
+	c->connection = NULL;
+	c->closed = true;
+	if (!c->exchange)
+		free(c);
 	accept_again(l);
+	if (l->remote)
+		sd_event_exit(l->http->event, 0);
+}
+
+void client_answered(struct client *c)
+{
+	c->exchange = NULL;
+	if (c->closed)
+		free(c);
+	else
+		client_begin(c, CLIENT_IDLE);
+}
+
+void clients_drop_lost(struct listener *l)
+{
+	struct client *next;
+
+	for (struct client *c = l->unannounced ? l->clients : NULL; c; c = next) {
+		next = c->next;
+		if (!c->connection && inode_of(c->fd) != c->inode)
+			client_closed(c);
+	}
+}
+
+void clients_drop_all(struct listener *l)
+{
+	while (l->clients)
+		client_closed(l->clients);
+}
+
+struct client *client_of(struct listener *l, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info;
+	struct client *c = l->clients;
+
+	while (c && c->connection != connection)
+		c = c->next;
+	if (c)
+		return c;
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	for (c = info ? l->clients : NULL; c; c = c->next)
+		if (!c->connection && c->fd == info->connect_fd)
+			return announced(c, connection);
+	return NULL;
 }
 
 void client_notify(void *context, struct MHD_Connection *connection, void **socket_context,
 		   enum MHD_ConnectionNotificationCode code)
 {
-	struct listener *l = context;
+	struct client *c = client_of(context, connection);
 
-	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		*socket_context = client_started(l, connection);
-	else if (*socket_context)
-		client_closed(l, *socket_context);
-	if (code == MHD_CONNECTION_NOTIFY_CLOSED && l->remote)
-		sd_event_exit(l->http->event, 0);
-}
-
-struct client *client_of(struct MHD_Connection *connection)
-{
-	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+	(void)socket_context;
+	if (c && code == MHD_CONNECTION_NOTIFY_CLOSED)
+		client_closed(c);
 }
 
 /*
@@ -199,9 +273,12 @@ static struct client *to_evict(const struct listener *l, const struct peer *peer
 /* Close the connection of C now, to make a place for another client. */
 static void evict(struct listener *l, struct client *c)
 {
+	const size_t n = l->n_clients;
+
 	l->http->counts.clients_evicted++;
 	client_end(c);
-	MHD_run(l->daemon);
+	for (unsigned turn = 0; turn < TURNS_MOST && l->n_clients == n; turn++)
+		MHD_run(l->daemon);
 }
 
 void client_refuse(struct listener *l, int fd, unsigned status, const char *detail)
@@ -236,16 +313,24 @@ void client_refuse(struct listener *l, int fd, unsigned status, const char *deta
 /* libmicrohttpd owns FD from then on, and closes it, also if adding fails. */
 void client_add(struct listener *l, int fd, struct peer peer, const struct sockaddr_storage *address, socklen_t bytes)
 {
-	l->adding = calloc(1, sizeof(*l->adding));
-	if (!l->adding) {
+	clients_drop_lost(l); /* a lost client may have had the number FD */
+	if (!client_new(l, fd, peer)) {
 		close(fd);
 		return;
 	}
-	*l->adding = (struct client){.listener = l, .fd = fd, .peer = peer};
-	if (MHD_add_connection(l->daemon, fd, (const struct sockaddr *)address, bytes) != MHD_YES)
+	if (MHD_add_connection(l->daemon, fd, (const struct sockaddr *)address, bytes) != MHD_YES) {
 		log_debug("%s: a connection could not be added: %s", l->address, strerror(errno));
-	free(TAKE_PTR(l->adding));
+		clients_drop_lost(l);
+	}
 	l->resumed = true;
+}
+
+/* Let libmicrohttpd read the headers that have come: it announces a connection before it reads. */
+static void read_headers(struct listener *l)
+{
+	for (unsigned turn = 0; turn < TURNS_MOST && l->unannounced; turn++)
+		MHD_run(l->daemon);
+	MHD_run(l->daemon);
 }
 
 /* If there is no place, evict a client that has not sent its whole header; if there is none, refuse FD. */
@@ -265,7 +350,7 @@ void client_place(struct listener *l, int fd, const struct sockaddr_storage *add
 	}
 	to_evict(l, &peer, &n);
 	if (n >= o->peer_connections || l->n_clients >= o->connections)
-		MHD_run(l->daemon); /* libmicrohttpd may not have read a header that has come */
+		read_headers(l);
 	evicted = to_evict(l, &peer, &n);
 	if (n < o->peer_connections)
 		evicted = l->n_clients < o->connections ? NULL : to_evict(l, NULL, &n);

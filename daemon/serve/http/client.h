@@ -9,6 +9,7 @@
 #include <microhttpd.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 #include "access.h"
@@ -31,10 +32,11 @@ enum client_handshake {
 
 struct client {
 	struct listener *listener;
-	struct MHD_Connection *connection;
-	struct client *previous, *next; /* in the listener's list */
-	struct exchange *exchange;	/* the current request; NULL = none; exchange_completed() frees it */
-	int fd;				/* owned by libmicrohttpd, which closes it after the client is freed */
+	struct MHD_Connection *connection; /* NULL = libmicrohttpd has not announced it */
+	struct client *previous, *next;	   /* in the listener's list */
+	struct exchange *exchange;	   /* the current request; NULL = none; exchange_completed() frees it */
+	int fd;				   /* owned by libmicrohttpd, which closes it after the client is freed */
+	ino_t inode;			   /* of the socket; FD has another one if libmicrohttpd closed the socket */
 	struct peer peer;
 	enum client_phase phase;
 	uint64_t since;		     /* begin of PHASE, CLOCK_MONOTONIC ns */
@@ -43,23 +45,24 @@ struct client {
 	enum client_handshake handshake;
 	bool identified; /* a request on it had credentials, or there is no access control */
 	bool finished;	 /* the client sent FIN */
-	bool ended;	 /* client_end() has shut the socket down */
+	bool ended;	 /* client_end() was called */
+	bool closed;	 /* its connection is closed; EXCHANGE still refers to it */
 	sd_event_source *hangup;
 };
 
 /* ---- Callbacks of libmicrohttpd. CONTEXT is the listener. ---- */
 
 /*
- * libmicrohttpd calls this when it has added a connection, or is about to close it: create the
- * client in *SOCKET_CONTEXT, or free it.
+ * libmicrohttpd calls this when it has added a connection, or is about to close it. Give the
+ * connection to its client, or free the client.
  */
 void client_notify(void *context, struct MHD_Connection *connection, void **socket_context,
 		   enum MHD_ConnectionNotificationCode code);
-/* Return the client of CONNECTION. */
-struct client *client_of(struct MHD_Connection *connection);
 
 /* ---- Clients of a listener. ---- */
 
+/* Return the client of CONNECTION, which belongs to L; NULL = there is none, so its requests must be refused. */
+struct client *client_of(struct listener *l, struct MHD_Connection *connection);
 /*
  * Accept connections of L that wait, a limited number of them. Call it when the listening socket is
  * readable.
@@ -84,7 +87,12 @@ void client_refuse(struct listener *l, int fd, unsigned status, const char *deta
 gnutls_session_t client_session(struct MHD_Connection *connection);
 /* Set the phase of C to PHASE, which begins now. */
 void client_begin(struct client *c, enum client_phase phase);
-/* Shut down the socket of C for reading and writing. libmicrohttpd closes it when it runs next. */
+/* The exchange of C has ended. C waits for the next request, or is freed if its connection is closed. */
+void client_answered(struct client *c);
+/*
+ * Shut down the socket of C for reading and writing, now or when libmicrohttpd announces it.
+ * libmicrohttpd closes the socket when it runs next.
+ */
 void client_end(struct client *c);
 /*
  * End each client of L whose deadline is before NOW (CLOCK_MONOTONIC ns), and watch the listening
@@ -96,6 +104,10 @@ void clients_tick(struct listener *l, uint64_t now);
  * libmicrohttpd has run.
  */
 void clients_end_finished(struct listener *l);
+/* Free each client of L whose socket libmicrohttpd closed before it announced the connection. */
+void clients_drop_lost(struct listener *l);
+/* Free all clients of L, whose daemon has stopped. */
+void clients_drop_all(struct listener *l);
 
 /* ---- handshake.c ---- */
 

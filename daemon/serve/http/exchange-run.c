@@ -36,13 +36,14 @@ struct scratch *exchange_scratch(const struct exchange *x)
 void *exchange_begin(void *context, const char *target, struct MHD_Connection *connection)
 {
 	struct listener *l = context;
-	struct exchange *x = calloc(1, sizeof(*x));
+	struct client *c = client_of(l, connection);
+	struct exchange *x = c ? calloc(1, sizeof(*x)) : NULL;
 
 	if (!x)
 		return NULL;
 	x->http = l->http;
 	x->connection = connection;
-	x->client = client_of(connection);
+	x->client = c;
 	x->client->exchange = x;
 	handshake_end(x->client);
 	x->hold = -1;
@@ -68,8 +69,7 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 	if (!x)
 		return;
 	x->http->counts.clients_timed_out += code == MHD_REQUEST_TERMINATED_TIMEOUT_REACHED;
-	x->client->exchange = NULL;
-	client_begin(x->client, CLIENT_IDLE);
+	client_answered(x->client);
 	*con_cls = NULL;
 	if (x->previous)
 		x->previous->next = x->next;

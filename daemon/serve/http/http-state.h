@@ -22,10 +22,10 @@ struct listener {
 	sd_event_source *accept;    /* watches FD; disabled while PAUSED */
 	struct client *clients;	    /* newest first */
 	size_t n_clients, finished; /* number of clients, and how many of them have sent FIN */
+	size_t unannounced;	    /* number of clients whose connection libmicrohttpd has not announced */
 	size_t handshakes;	    /* number of clients in HANDSHAKE_RUNS */
 	struct proxied *proxied;    /* connections whose PROXY header is not complete */
 	size_t n_proxied;
-	struct client *adding; /* the client that is being passed to libmicrohttpd; NULL = none */
 	char *path;
 	char address[128];
 	bool tcp;

@@ -25,7 +25,19 @@
 #include "log.h"
 
 #define CONNECTION_BYTES (48u << 10) /* bytes of libmicrohttpd for one connection's request and response headers */
-#define TURNS_MOST	 64u	     /* turns of libmicrohttpd in a row, before other events are handled */
+/* From 0.9.77 on libmicrohttpd unfolds header lines unless it is strict. Refuse such lines, as 0.9.75 does. */
+#if MHD_VERSION >= 0x00097701
+#define STRICT                                            \
+	{                                                 \
+		MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL \
+	}
+#else
+#define STRICT                          \
+	{                               \
+		MHD_OPTION_END, 0, NULL \
+	}
+#endif
+#define TURNS_MOST 64u /* turns of libmicrohttpd in a row, before other events are handled */
 
 static void on_mhd_log(void *context, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static void on_mhd_log(void *context, const char *format, va_list args)
@@ -57,6 +69,7 @@ void listener_run(struct listener *l)
 		if (!is_busy(l) || clock_mono() >= until)
 			break;
 	}
+	clients_drop_lost(l);
 	clients_end_finished(l);
 }
 
@@ -111,6 +124,7 @@ static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names,
 
 static struct MHD_Daemon *daemon_start(struct listener *l)
 {
+	struct MHD_OptionItem strict[] = {STRICT, {MHD_OPTION_END, 0, NULL}};
 	struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)no_certificate},
 				       {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
 				       {MHD_OPTION_END, 0, NULL}};
@@ -126,7 +140,7 @@ static struct MHD_Daemon *daemon_start(struct listener *l)
 				exchange_completed, l, MHD_OPTION_NOTIFY_CONNECTION, client_notify, l,
 				MHD_OPTION_CONNECTION_LIMIT, o->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 				(size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_ARRAY,
-				l->tls ? tls : plain, MHD_OPTION_END);
+				l->tls ? tls : plain, MHD_OPTION_ARRAY, strict, MHD_OPTION_END);
 }
 
 static int listener_watch(struct listener *l)
@@ -234,6 +248,7 @@ void listener_stop(struct listener *l)
 	handshakes_resume(l);
 	MHD_run(l->daemon);
 	MHD_stop_daemon(l->daemon);
+	clients_drop_all(l);
 	closep(&l->fd);
 	if (l->path)
 		unlink(l->path);
