@@ -246,6 +246,7 @@ static void test_forbidden(void)
 	CHECK_EQ_UINT(mprof_cycles_now(&cycles), (uint64_t)machine.clock);
 }
 
+#ifdef __x86_64__
 static void *reader(void *context)
 {
 	uint64_t before = 0, ns, worst = 0;
@@ -266,6 +267,7 @@ static void *reader(void *context)
 	}
 	return (void *)(uintptr_t)worst;
 }
+#endif
 
 /* The real counter, by several threads. Skipped where Linux does not use it. */
 static void test_real(void)

@@ -89,7 +89,7 @@ static bool grow_arena(struct texts *t, size_t len)
 		room *= 2;
 	if (room == t->arena_room)
 		return true;
-	arena = realloc(t->arena, room);
+	arena = realloc(t->arena, (size_t)room);
 	if (!arena)
 		return false;
 	t->arena = arena;

@@ -47,7 +47,7 @@ static json_t *time_json(bool known, int64_t ns)
 char *clock_file_text(const struct clock_file *f)
 {
 	const struct clock_offset *c = &f->offset;
-	time_t fetched = f->fetched ? curl_getdate(f->fetched, NULL) : -1;
+	int64_t fetched = f->fetched ? curl_getdate(f->fetched, NULL) : -1;
 	CLEANUP(json_decrefp)
 	json_t *json = json_pack(
 		"{si so so so sI so so sb so so}", "version", VERSION, "guest", text_json(f->guest, strlen(f->guest)),
@@ -55,7 +55,7 @@ char *clock_file_text(const struct clock_file *f)
 		"offset_ns", c->known ? json_sprintf("%" PRId64, c->ns) : json_null(), "uncertainty_ns",
 		c->known && c->uncertainty_ns != UINT64_MAX ? json_sprintf("%" PRIu64, c->uncertainty_ns) : json_null(),
 		"stepped", (int)c->stepped, "copied", time_json(c->ends, c->end_ns), "fetched",
-		time_json(fetched >= 0 && fetched < INT64_MAX / 1000000000, (int64_t)fetched * 1000000000));
+		time_json(fetched >= 0 && fetched < INT64_MAX / 1000000000, fetched * 1000000000));
 
 	return json_text(json, JSON_INDENT(2));
 }
