@@ -70,6 +70,9 @@ static const char *reason(int error)
 	switch (error) {
 	case -EOPNOTSUPP:
 		return "this is domain 0, whose rings nobody collects from Xen; use --dir";
+	case -ENOSYS:
+		return "this kernel's pages are larger than 4,096 bytes, and a ring for domain 0 needs pages of "
+		       "that size; boot a kernel that has them, or use --dir";
 	case -ENODEV:
 		return "no /dev/xen/gntalloc, /dev/xen/evtchn or XenStore here: is this a guest of Xen? Then "
 		       "load the module: modprobe xen-gntalloc";

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "helper.h"
@@ -16,12 +17,21 @@ int xen_access_open(struct xen_access *access, const struct config *config, char
 		.console_logs = config->xen_console_logs,
 		.vcpu_interval = config->vcpu_interval_ns,
 	};
+	long page = sysconf(_SC_PAGESIZE);
 	int r;
 
 	if (!xen_is_dom0()) {
 		snprintf(sentence, size,
 			 "this machine is no Xen dom0; watch a directory of ring files with --source dir:PATH");
 		return -ENODEV;
+	}
+	/* The kernel maps whole pages of its own, and a grant is 4 KiB of one. */
+	if (page != XEN_PAGE_BYTES) {
+		snprintf(sentence, size,
+			 "this kernel has pages of %ld bytes, and a ring of a guest has pages of %u; boot dom0 with a "
+			 "kernel that has such pages",
+			 page, XEN_PAGE_BYTES);
+		return -EOPNOTSUPP;
 	}
 	if (config_any_vcpu(config)) {
 		options.vcpu_area = access->vcpu_area = vcpu_area_new();

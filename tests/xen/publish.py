@@ -481,6 +481,14 @@ class Run(Case):
         rings = self.streams(guest, process.pid, ["objects", "counters", "thread-49"])
         self.assertEqual(len(rings), 3)
 
+    def test_pages(self):
+        """A kernel whose pages are larger than a grant gets a sentence, and the command does not run."""
+        guest = self.linux()
+        guest.env["MPROFD_SIM_PAGE"] = "65536"
+        code, said = self.refused(guest, "--xen", "echo", "ran")
+        self.assertEqual(code, 125)
+        self.assertIn("this kernel's pages are larger than 4,096 bytes", said)
+
     def test_errors(self):
         guest = self.linux()
         self.assertEqual(self.refused(guest, "--xen", "--keep", "true")[0], 2)
@@ -535,6 +543,13 @@ class Embedded(Case):
         for name in ("first", "second", "third"):
             self.assertEqual(len(re.findall(rf'counter .*value=20000 .*"{name}"', said)), 1)
         self.assertNotIn('"child"', said)
+
+    def test_pages(self):
+        guest = self.linux()
+        guest.env["MPROFD_SIM_PAGE"] = "16384"
+        process = self.begin(guest)
+        self.assertEqual(process.stdout.read(), os.strerror(errno.ENOSYS) + "\n")
+        self.assertEqual(process.wait(timeout=60), 1)
 
     def test_withdrawal_is_refused(self):
         """XenStore refuses to remove the keys: the rings stay until it does, or until the process ends."""

@@ -8,6 +8,9 @@
  * The kernel limits the grants of all processes together: 1,024 by default, which is not enough for a
  * ring of 4 MiB. The parameter `limit` of its module xen_gntalloc raises that.
  *
+ * The kernel has pages of 4,096 bytes. Some kernels for arm64 have larger ones, and grant only a part of
+ * each: then no ring can be made.
+ *
  * Rings do not survive a migration or a restore of the guest: the kernel does not grant the pages
  * again. Rings that are made after it are read.
  */
@@ -56,8 +59,8 @@ struct mprof_xen_ring {
 /*
  * Connect to XenStore and open the event channels. Remove the streams of processes of this guest that
  * were killed. Return 0; -ENODEV if this is no guest of Xen, or its module xen_gntalloc is not loaded;
- * -EOPNOTSUPP if it is domain 0; -EACCES if the devices may not be opened; or -errno. On an error *X
- * needs no close.
+ * -EOPNOTSUPP if it is domain 0; -ENOSYS if the kernel's pages are not of 4,096 bytes; -EACCES if the
+ * devices may not be opened; or -errno. On an error *X needs no close.
  */
 int mprof_xen_open(struct mprof_xen *x);
 /* Close what open() opened, which closes all event channels. Free the rings first. */

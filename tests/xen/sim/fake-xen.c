@@ -31,6 +31,17 @@ bool xen_is_dom0(void)
 	return true;
 }
 
+/* Return $MPROFD_SIM_PAGE for the kernel's bytes in a page, if it is set. */
+long __wrap_sysconf(int name);
+long __real_sysconf(int name);
+
+long __wrap_sysconf(int name)
+{
+	const char *page = name == _SC_PAGESIZE ? getenv("MPROFD_SIM_PAGE") : NULL;
+
+	return page ? strtol(page, NULL, 10) : __real_sysconf(name);
+}
+
 /* ---- grants ---------------------------------------------------------------------------------- */
 
 struct mapping {

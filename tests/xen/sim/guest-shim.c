@@ -1,7 +1,7 @@
 /*
  * A library for LD_PRELOAD that puts a program into domain $MPROFD_SIM_DOMID of the simulation: it
- * stands in for the devices /dev/xen/gntalloc and /dev/xen/evtchn, and for the limit of the kernel's
- * module. The program reaches XenStore by the real libxenstore.
+ * stands in for the devices /dev/xen/gntalloc and /dev/xen/evtchn, for the limit of the kernel's
+ * module, and with $MPROFD_SIM_PAGE for the size of the kernel's pages. The program reaches XenStore by the real libxenstore.
  *
  * A descriptor of gntalloc is a file ring.DOMID.K of the simulation (sim.h), whose pages are the
  * grants; so a mapping of it needs no stand-in. As the kernel's, a grant exists as long as any process
@@ -85,6 +85,19 @@ int open_as(const char *name, const char *path, int flags, mode_t mode)
 		path = to;
 	}
 	return open_really(name, path, flags, mode);
+}
+
+/* ---- the kernel's pages ---------------------------------------------------------------------------- */
+
+long sysconf(int name)
+{
+	const char *page = name == _SC_PAGESIZE ? getenv("MPROFD_SIM_PAGE") : NULL;
+	long (*next)(int) = NULL;
+
+	if (page)
+		return strtol(page, NULL, 10);
+	*(void **)&next = dlsym(RTLD_NEXT, "sysconf");
+	return next(name);
 }
 
 /* ---- grants ---------------------------------------------------------------------------------------- */

@@ -35,6 +35,9 @@ static const char *reason(int error)
 	switch (-error) {
 	case ENODEV:
 		return "this is no guest of Xen, or its module xen-gntalloc is not loaded";
+	case ENOSYS:
+		return "this kernel's pages are larger than 4,096 bytes, and a ring for domain 0 needs pages of that "
+		       "size";
 	case EOPNOTSUPP:
 		return "this is domain 0";
 	case EACCES:
