@@ -17,6 +17,12 @@
 
 enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
 
+/*
+ * MESSAGE_ID of the line "listening on ADDRESS", which a daemon logs for each address before it is ready. ADDRESS has
+ * the port that the kernel chose, if the configuration says port 0; mprofd-http(8) and mprofd-sink(8) name the id.
+ */
+#define LOG_LISTENING_ID "9c5bf65866d0443697d9e3df73398936"
+
 #define LOG_LIMIT_BURST	      10u
 #define LOG_LIMIT_INTERVAL_NS 30000000000ull
 

@@ -142,10 +142,23 @@ static int add(struct receiver *s, int fd)
 	return 0;
 }
 
+/* Log the address HOST on which FD listens, with its port: the kernel has chosen it if the configuration says 0. */
+static void log_bound(int fd, const char *host)
+{
+	const char *open = strchr(host, ':') ? "[" : "", *close = *open ? "]" : "";
+	struct sockaddr_storage store = {0};
+	socklen_t len = sizeof(store);
+	char bound[STREAM_ADDRESS_MAX];
+	uint32_t port = 0;
+
+	if (getsockname(fd, (struct sockaddr *)&store, &len) == 0)
+		address_text(&store, bound, &port);
+	log_write_id(LOG_LEVEL_INFO, LOG_LISTENING_ID, "listening on tcp://%s%s%s:%u", open, host, close, port);
+}
+
 int receiver_listen(struct receiver *s, const char *text, char *sentence, size_t size)
 {
 	CLEANUP(freep) char *copy = strdup(text);
-	char bound[STREAM_ADDRESS_MAX];
 	struct sockaddr_storage store;
 	const char *host;
 	uint32_t port;
@@ -167,9 +180,6 @@ int receiver_listen(struct receiver *s, const char *text, char *sentence, size_t
 			close(fd);
 		return r;
 	}
-	len = sizeof(store);
-	if (getsockname(fd, (struct sockaddr *)&store, &len) == 0)
-		address_text(&store, bound, &port);
-	log_info("listening for memory profiles: address=%s port=%u", text, port);
+	log_bound(fd, host);
 	return 0;
 }

@@ -178,7 +178,7 @@ static int listener_start(struct http *h, struct listen_socket *socket)
 	h->n_listeners++;
 	rc = listener_watch(l);
 	if (rc == 0)
-		log_info("listening on %s", l->address);
+		log_write_id(LOG_LEVEL_INFO, LOG_LISTENING_ID, "listening on %s", l->address);
 	return rc;
 }
 
