@@ -7,16 +7,14 @@ Meanwhile an honest client connects and asks for /healthz. The benchmark fails i
 is not answered with 200.
 """
 
-import os
-import re
 import resource
 import selectors
 import socket
-import subprocess
 import threading
 import time
 
-from collector import BRIEF, BUILD, line, wrong
+from collector import BRIEF, line, wrong
+from server import Server
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 CLIENTS = 1000
@@ -111,23 +109,12 @@ def measure(name, family, address):
 
 
 def main():
-    path = os.path.abspath("http.sock")
-    with open("http.conf", "w", encoding="ascii"), open("log", "w", encoding="ascii") as log:
-        server = subprocess.Popen(
-            [f"{BUILD}/daemon/serve/mprofd-http", "--state", ".", "--run", ".", "--config", "http.conf"]
-            + ["--listen", f"unix:{path}", "--listen", "127.0.0.1:0"],
-            stderr=log,
-        )
+    server = Server()
     try:
-        while not (port := re.search(r"127\.0\.0\.1:(\d+)", open("log", encoding="ascii").read())):
-            if server.poll() is not None:
-                wrong("mprofd-http does not start")
-            time.sleep(0.01)
-        measure("tcp", socket.AF_INET, ("127.0.0.1", int(port[1])))
-        measure("unix", socket.AF_UNIX, path)
+        measure("tcp", socket.AF_INET, ("127.0.0.1", server.port))
+        measure("unix", socket.AF_UNIX, server.path)
     finally:
-        server.terminate()
-        server.wait()
+        server.stop()
 
 
 main()

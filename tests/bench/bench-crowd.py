@@ -6,13 +6,12 @@ Wrong is: a request that is not answered 200, and a follower or a download that 
 """
 
 import multiprocessing
-import os
 import selectors
 import socket
-import subprocess
 import time
 
-from collector import BRIEF, BUILD, Collector, Load, line, wrong
+import server
+from collector import BRIEF, Collector, Load, line, wrong
 
 FOLLOWERS, DOWNLOADS, IDLE = (10, 4, 20) if BRIEF else (200, 50, 500)
 REQUESTS = 100 if BRIEF else 2000
@@ -20,20 +19,9 @@ RATE = 2_000_000
 TRACE = ("--rings", 2, "--size", 1 << 20, "--packets", 16, "--rate")
 
 
-class Server:
+class Server(server.Server):
     def __init__(self):
-        self.path = os.path.abspath("http.sock")
-        with open("http.conf", "w", encoding="ascii") as f:
-            f.write("[http]\nconnections = 1000\nconnections-per-peer = 1000\n")
-        self.log = open("http.log", "w+", encoding="utf-8")
-        self.process = subprocess.Popen(
-            [f"{BUILD}/daemon/serve/mprofd-http", "--state", "state", "--run", "run", "--config", "http.conf"] + ["--listen", f"unix:{self.path}"],
-            stderr=self.log,
-        )
-        while "listening on" not in open("http.log", encoding="utf-8").read():
-            if self.process.poll() is not None:
-                wrong("mprofd-http does not start")
-            time.sleep(0.01)
+        super().__init__(config="[http]\nconnections = 1000\nconnections-per-peer = 1000\n")
 
     def connect(self, path=None):
         s = socket.socket(socket.AF_UNIX)
@@ -42,19 +30,15 @@ class Server:
             s.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path)
         return s
 
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
 
-
-def crowd(server, rate, ready):
+def crowd(host, rate, ready):
     """Be the crowd until the process ends. READY gets a message when each client got its first bytes."""
     selector = selectors.EpollSelector()
-    idle = [server.connect() for _ in range(IDLE)]
+    idle = [host.connect() for _ in range(IDLE)]
     due, new = {}, set()
 
     def begin(path):
-        s = server.connect(path)
+        s = host.connect(path)
         s.setblocking(False)
         selector.register(s, selectors.EVENT_READ, path)
         new.add(s)
@@ -84,10 +68,10 @@ def crowd(server, rate, ready):
                 del due[s]
 
 
-def requests(server):
+def requests(host):
     """Milliseconds of each request, sorted."""
     times = []
-    with server.connect() as s:
+    with host.connect() as s:
         s.settimeout(30)
         for _ in range(REQUESTS):
             began = time.monotonic()
@@ -100,15 +84,15 @@ def requests(server):
     return sorted(times)
 
 
-def measure(name, server, rate=None):
+def measure(name, host, rate=None):
     """Measure beside a crowd, or alone if RATE is None."""
     if rate is not None:
         mine, theirs = multiprocessing.Pipe()
-        process = multiprocessing.Process(target=crowd, args=(server, rate, theirs), daemon=True)
+        process = multiprocessing.Process(target=crowd, args=(host, rate, theirs), daemon=True)
         process.start()
         if not mine.poll(60):
             wrong("a client of the crowd got nothing")
-    times = requests(server)
+    times = requests(host)
     if rate is not None:
         if not process.is_alive():
             wrong("the crowd ended")
@@ -123,13 +107,13 @@ def main():
         with Load(*TRACE, 10_000_000, "--seconds", 1 if BRIEF else 6) as load:
             load.wait()
         with Load(*TRACE, 100_000, "--seconds", 600):
-            server = Server()
+            host = Server()
             try:
-                measure("alone", server)
-                measure("paced", server, RATE)
-                measure("full", server, 0)
+                measure("alone", host)
+                measure("paced", host, RATE)
+                measure("full", host, 0)
             finally:
-                server.stop()
+                host.stop()
 
 
 main()

@@ -16,7 +16,7 @@ import time
 
 from collector import BRIEF, BUILD, Collector, Load, line, wrong
 from nginx import Nginx, fetch, free_port, long_body, small_body
-from server import Server
+from server import Server, sink
 
 MANY = 50 if BRIEF else 1000
 RING = ("--rings", 1, "--size", 4 << 20, "--packets", 64, "--rate", 4_000_000 if BRIEF else 40_000_000, "--seconds", 1 if BRIEF else 4)
@@ -32,16 +32,8 @@ def record(size):
     rng = random.Random(7)
     first = packet(struct.pack("<IdB", 0, 1e-4, 64) + b"mirage\0mirage_unikernel\0\0" + b"\xff" * 8 + b"\0")
     packets = [packet(b"".join(rng.randbytes(6) + bytes(12) for _ in range(1584))) for _ in range(50)]
-    port = free_port()
-    with open("sink.conf", "w", encoding="ascii") as f:
-        f.write(f"[sink]\nlisten = 127.0.0.1:{port}\nrate = 0\nrate-per-guest = 0\nbytes-per-guest = 0\nqueue = 512M\n")
-    sink = subprocess.Popen([f"{BUILD}/daemon/sink/mprofd-sink", "--state", "state", "--run", "run", "--config", "sink.conf"])
-    while True:
-        try:
-            guest = socket.create_connection(("127.0.0.1", port))
-            break
-        except ConnectionRefusedError:
-            time.sleep(0.05)
+    process = sink("queue = 512M\n")
+    guest = socket.create_connection(("127.0.0.1", process.port()))
     guest.sendall(first)
     sent = len(first)
     while sent < size:
@@ -50,11 +42,10 @@ def record(size):
     guest.close()
     with contextlib.closing(sqlite3.connect("file:state/memtraces/memtraces.db?mode=ro", uri=True)) as db:
         while db.execute("SELECT max(bytes) FROM recordings WHERE reason = 'closed'").fetchone()[0] != sent:
-            if sink.poll() is not None:
+            if process.poll() is not None:
                 wrong("the sink ended")
             time.sleep(0.05)
-    sink.terminate()
-    sink.wait()
+    process.stop()
 
 
 @contextlib.contextmanager

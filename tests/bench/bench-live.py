@@ -7,17 +7,16 @@ gets nothing.
 """
 
 import http.client
-import os
 import re
 import selectors
 import socket
 import sqlite3
 import struct
-import subprocess
 import threading
 import time
 
-from collector import BRIEF, BUILD, Collector, Load, line, wrong
+import server
+from collector import BRIEF, Collector, Load, line, wrong
 
 FOLLOWERS = 5 if BRIEF else 100
 SECONDS = 4 if BRIEF else 20
@@ -68,20 +67,7 @@ class Stores(threading.Thread):
                 data = data[size:]
 
 
-class Server:
-    def __init__(self):
-        self.path = os.path.abspath("http.sock")
-        open("http.conf", "w", encoding="ascii").close()
-        self.log = open("http.log", "w+", encoding="utf-8")
-        self.process = subprocess.Popen(
-            [f"{BUILD}/daemon/serve/mprofd-http", "--state", "state", "--run", "run", "--config", "http.conf"] + ["--listen", f"unix:{self.path}"],
-            stderr=self.log,
-        )
-        while "listening on" not in open("http.log", encoding="utf-8").read():
-            if self.process.poll() is not None:
-                wrong("mprofd-http does not start")
-            time.sleep(0.01)
-
+class Server(server.Server):
     def follow(self):
         s = socket.socket(socket.AF_UNIX)
         s.connect(self.path)
@@ -91,12 +77,9 @@ class Server:
         return s
 
     def cpu(self):
+        """Processor seconds of the loop's thread alone."""
         with open(f"/proc/{self.process.pid}/schedstat", encoding="ascii") as f:
             return int(f.read().split()[0]) / 1e9
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
 
 
 def arrivals(sockets, seconds):
@@ -131,26 +114,26 @@ def latencies(commits, times):
 def main():
     with Collector(), Load("--rings", 1, "--size", 1 << 20, "--packets", 16, "--rate", 200_000, "--seconds", SECONDS + 30):
         time.sleep(2)
-        server = Server()
+        host = Server()
         try:
-            sockets = [server.follow() for _ in range(FOLLOWERS)]
+            sockets = [host.follow() for _ in range(FOLLOWERS)]
             arrivals(sockets, 1)
-            stores = Stores(server.path)
+            stores = Stores(host.path)
             stores.start()
             arrivals(sockets, 1)
             stores.found.clear()
             commits = Commits()
             commits.start()
-            cpu = server.cpu()
+            cpu = host.cpu()
             times = arrivals(sockets, SECONDS)
-            cpu = server.cpu() - cpu
+            cpu = host.cpu() - cpu
             commits.over.set()
             commits.join()
             stores.over = True
             stores.join()
             since_store = sorted(stores.found)
         finally:
-            server.stop()
+            host.stop()
     if not all(times):
         wrong("a follower got nothing")
     all_of_them = sorted(ms for t in times for ms in latencies(commits.times, t))

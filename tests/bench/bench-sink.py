@@ -13,11 +13,11 @@ import resource
 import socket
 import sqlite3
 import struct
-import subprocess
 import threading
 import time
 
-from collector import BRIEF, BUILD, line, wrong
+import server
+from collector import BRIEF, line, wrong
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 STREAMS = 20 if BRIEF else 200
@@ -54,21 +54,8 @@ def memory(pid):
 
 @contextlib.contextmanager
 def sink():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    os.makedirs("state", exist_ok=True)
-    os.makedirs("run", exist_ok=True)
-    limits = "streams-per-guest = 1000\nrate = 0\nrate-per-guest = 0\nbytes-per-guest = 0\nqueue = 512M"
-    with open("conf", "w", encoding="utf-8") as f:
-        f.write(f"[archive]\nfree-space = 1M\nreserve = 0\n[sink]\nlisten = 127.0.0.1:{port}\n{limits}\n")
-    command = [f"{BUILD}/daemon/sink/mprofd-sink", "--state", "state", "--run", "run", "--config", "conf"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        while True:
-            with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
-                break
-            time.sleep(0.05)
-        yield process, port
-        process.terminate()
+    with server.sink("streams-per-guest = 1000\nqueue = 512M\n") as process:
+        yield process, process.port()
 
 
 def check(streams, size):

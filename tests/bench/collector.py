@@ -4,11 +4,13 @@ tests/bench/run."""
 import json
 import os
 import resource
-import signal
-import socket
 import sqlite3
 import subprocess
 import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../launcher"))
+
+import launcher  # pylint: disable=wrong-import-position
 
 BUILD = os.environ["MPROF_BUILD"]
 # A thousand rings are a thousand open files.
@@ -62,20 +64,14 @@ class Collector:
 
     def __init__(self, *options, processor=None):
         """OPTIONS are further words of the command line; PROCESSOR is the number of the only one that it may use."""
-        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.notify.bind("notify.sock")
-        self.notify.settimeout(60)
         os.makedirs("rings", exist_ok=True)
         for name in ("state", "run"):
             os.makedirs(name)
-        self.log = open("mprofd.log", "w+")
-        self.process = subprocess.Popen(
-            [*([] if processor is None else ["taskset", "-c", str(processor)]), f"{BUILD}/daemon/mprofd/mprofd"]
-            + ["--source", "dir:rings", "--state", "state", "--run", "run", *options],
-            stderr=self.log,
-            env={**os.environ, "NOTIFY_SOCKET": os.path.abspath("notify.sock")},
-        )
-        self._wait_ready()
+        self.process = launcher.Program(
+            [f"{BUILD}/daemon/mprofd/mprofd", "--source", "dir:rings", "--state", "state", "--run", "run", *options],
+            log="mprofd.log",
+            prefix=[] if processor is None else ["taskset", "-c", str(processor)],
+        ).wait_ready()
 
     def __enter__(self):
         return self
@@ -83,24 +79,9 @@ class Collector:
     def __exit__(self, *_):
         self.stop()
 
-    def _wait_ready(self):
-        try:
-            while b"READY=1" not in self.notify.recv(4096):
-                pass
-        except socket.timeout:
-            self.process.kill()
-            wrong("mprofd was not ready within a minute")
-        # mprofd would wait for ever once nobody had read its status for some minutes.
-        self.notify.close()
-        os.unlink("notify.sock")
-
     def stop(self):
         """End the collector and wait until all is committed."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        if self.process.wait(60) != 0:
-            self.log.seek(0)
-            wrong(f"mprofd ended with {self.process.returncode}: {self.log.read()[-2000:]}")
+        self.process.stop()
 
     def cpu(self, thread=None):
         """Return CPU seconds of the whole process, or of its thread 'loop' (the first) or 'rest'."""

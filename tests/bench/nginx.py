@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import ssl
 import statistics
 import subprocess
@@ -10,6 +9,7 @@ import time
 import urllib.request
 
 from collector import BRIEF, line, wrong
+from ports import free_port  # noqa: F401  pylint: disable=unused-import
 
 PEERS = os.environ.get("MPROF_PEERS", "/")
 TURNS = 2 if BRIEF else 9
@@ -29,12 +29,6 @@ def fetch(url, encoding="identity", token=None):
     context = ssl.create_default_context(cafile="server.pem") if url.startswith("https:") else None
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60, context=context) as answer:
         return answer.read()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Nginx:

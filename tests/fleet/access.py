@@ -59,17 +59,17 @@ class Hub(daemons.Daemons):
             super().__init__()
         finally:
             os.chdir(before)
-        self.name, self.port, self.tls = name, daemons.free_port(), daemons.free_port()
+        self.name, self.port, self.tls = name, None, None
         tls = os.path.abspath("tls")
         self.configure(
-            f"[http]\nlisten = 127.0.0.1:{self.port}\nlisten = https:127.0.0.1:{self.tls}\nlisten = unix:{self.socket}\n[access]\n"
+            f"[http]\nlisten = 127.0.0.1:0\nlisten = https:127.0.0.1:0\nlisten = unix:{self.socket}\n[access]\n"
             f"certificate = {tls}/server.pem\nkey = {tls}/server.key\nclient-ca = {tls}/clients.pem\n"
             f"[grant certificate:viewer]\nread = *\n[grant user:nobody]\nread = *\n{more}"
         )
 
     def start_server(self):
-        self.server = self._spawn("mprofd-http", "--fleet", FLEET.connection(self.name))
-        self._ready(self.server)
+        self.server = self.launch("mprofd-http", "--fleet", FLEET.connection(self.name))
+        self.port, self.tls = self.server.port("http:"), self.server.port("https:")
 
     def send(self, path, method="GET", token=None, cookie=None, body=None, timeout=30):
         headers = {"Mprof-Request": "1"}

@@ -30,7 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-sys.path.append(os.path.join(TOP, "tests/integration"))
+sys.path.append(os.path.join(TOP, "tests/launcher"))
 
 from ports import free_port  # pylint: disable=wrong-import-position
 
@@ -400,8 +400,7 @@ def up(arguments):
         c.up(arguments.shards, arguments.standby, hosts)
         c.person_add("reader", "fleet_read")
         c.person_add("http", "fleet_read", "fleet_note", "fleet_pin", "fleet_http")
-        address = f"127.0.0.1:{arguments.port or free_port()}"
-        c.configuration_write("http", "[http]", "fleet", f"listen = {address}")
+        c.configuration_write("http", "[http]", "fleet", f"listen = 127.0.0.1:{arguments.port}")
         for host in hosts:
             c.configuration_write(host, "[fleet]", "connection", "send = captures")
     except BaseException:
@@ -411,7 +410,8 @@ def up(arguments):
         print(f"{server.name}, superuser: {server.admin()}")
     for name in (*hosts, "reader"):
         print(f"{name}: {c.connection(name)}")
-    print(f"{c.directory}/http.conf: for mprofd-http, which serves the page at http://{address}")
+    page = f"serves the page at http://127.0.0.1:{arguments.port}" if arguments.port else "logs at which address it serves the page"
+    print(f"{c.directory}/http.conf: for mprofd-http, which {page}")
     for host in hosts:
         print(f"{c.directory}/{host}.conf: for mprofd and mprofd-forward of {host}")
 
@@ -438,7 +438,7 @@ def main():
             verb.add_argument("--shards", type=int, default=0, choices=range(0, 65), metavar="N", help="0 to 64; 0: the hub keeps everything")
             verb.add_argument("--standby", action="store_true", help="make a synchronous standby of each server")
             verb.add_argument("--host", action="append", metavar="NAME", help="register a sending host; without this option host1")
-            verb.add_argument("--port", type=int, help="port of the page; without this option a free one")
+            verb.add_argument("--port", type=int, default=0, help="port of the page; without this option the kernel chooses one")
     arguments = parser.parse_args()
     try:
         arguments.function(arguments)

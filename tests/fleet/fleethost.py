@@ -16,7 +16,6 @@ import cluster
 import daemons
 from daemons import START, Ring
 
-daemons.PROGRAMS["mprofd-forward"] = "daemon/forward/mprofd-forward"
 FLEET = None  # the hub that all tests share
 
 
@@ -45,7 +44,7 @@ class Host(daemons.Daemons):
         if register:
             FLEET.host_add(self.name, quota)
         super().__init__()
-        self.more, self.send, self.forwarder = more, send, None
+        self.more, self.send = more, send
         self.fleet()
 
     def fleet(self, connection=None, rate=""):
@@ -54,21 +53,7 @@ class Host(daemons.Daemons):
         self.configure(f"{daemons.QUIET}{self.more}[fleet]\n{words}{rate}{self.send}\n")
 
     def start_forwarder(self):
-        self.forwarder = self._spawn("mprofd-forward", "--own", os.path.join(self.root, "own"))
-        self._ready(self.forwarder)
-
-    def stop_forwarder(self):
-        self._end(self.forwarder)
-        self.forwarder = None
-
-    def kill_forwarder(self):
-        self.forwarder.kill()
-        self.forwarder.wait()
-        self.forwarder = None
-
-    def stop(self):
-        self.stop_forwarder()
-        super().stop()
+        self.forwarder = self.launch("mprofd-forward", "--own", os.path.join(self.root, "own"))
 
     @contextlib.contextmanager
     def packet(self, **options):

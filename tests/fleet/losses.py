@@ -50,8 +50,7 @@ class Host(fleethost.Host):
         return [["" if value is None else str(value) for value in row] for row in rows]
 
     def start_forwarder(self):
-        self.forwarder = self._spawn("mprofd-forward", "--own", os.path.join(self.root, "own"), prefix=self.prefix_of_forwarder)
-        self._ready(self.forwarder)
+        self.forwarder = self.launch("mprofd-forward", "--own", os.path.join(self.root, "own"), prefix=self.prefix_of_forwarder)
 
     def wait_sent(self):
         self.wait(lambda: not self.query("SELECT 1 FROM outbox LIMIT 1"), PATIENCE)
@@ -61,8 +60,7 @@ class Hub(daemons.Daemons):
     """mprofd-http on the fleet."""
 
     def start(self):
-        self.server = self._spawn("mprofd-http", "--fleet", fleethost.FLEET.connection("people"), "--listen", f"unix:{self.socket}")
-        self._ready(self.server)
+        self.server = self.launch("mprofd-http", "--fleet", fleethost.FLEET.connection("people"), "--listen", f"unix:{self.socket}")
 
 
 class Case(fleethost.Case):

@@ -23,15 +23,8 @@ def setUpModule():
 class Host(fleethost.Host):
     """A host with a sink."""
 
-    start_sink, stop_sink = sink.Sink.start_sink, sink.Sink.stop_sink
-
     def __init__(self, *arguments, **options):
-        super().__init__(*arguments, more=f"[sink]\nlisten = 127.0.0.1:{daemons.free_port()}\n", **options)
-        self.sink = None
-
-    def stop(self):
-        self.stop_sink()
-        super().stop()
+        super().__init__(*arguments, more="[sink]\nlisten = 127.0.0.1:0\n", **options)
 
     def hub_memory(self, capture):
         """Return {recording: bytes} of the parts that the hub has."""

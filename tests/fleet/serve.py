@@ -129,8 +129,7 @@ class Hub(daemons.Daemons):
         self.name = name
 
     def start(self):
-        self.server = self._spawn("mprofd-http", "--fleet", FLEET.connection("people"), "--listen", f"unix:{self.socket}")
-        self._ready(self.server)
+        self.server = self.launch("mprofd-http", "--fleet", FLEET.connection("people"), "--listen", f"unix:{self.socket}")
         self.wait(lambda: self.ask("/readyz")[0] == 200 and self.metric("mprofd_hub_connected") == 1)
 
     def metric(self, name):
@@ -915,8 +914,7 @@ class Outage(Case):
         FLEET.hub.stop()
         try:
             hub = self.enterContext(Hub("hub-early"))
-            hub.server = hub._spawn("mprofd-http", "--fleet", FLEET.connection("people"), "--listen", f"unix:{hub.socket}")
-            hub._ready(hub.server)
+            hub.server = hub.launch("mprofd-http", "--fleet", FLEET.connection("people"), "--listen", f"unix:{hub.socket}")
             self.assertEqual(hub.ask("/v1/hosts", timeout=60)[0], 503)
             self.assertEqual(hub.ask("/healthz")[0], 200)
         finally:

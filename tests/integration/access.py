@@ -109,7 +109,7 @@ class Case(daemons.Case):
 
     def setUp(self):
         super().setUp()
-        self.port, self.plain = daemons.free_port(), daemons.free_port()
+        self.port = self.plain = None  # of HTTPS and HTTP, once the server runs
         shutil.copytree(templates(), "tls")
         self.d = self.enterContext(daemons.Daemons())
         self.configure()
@@ -122,10 +122,7 @@ class Case(daemons.Case):
                 f"[access]\ncertificate = {tls}/server.pem\nkey = {tls}/server.key\nclient-ca = {tls}/clients.pem\n"
                 f"client-crl = {tls}/clients.crl\ntokens = {os.path.abspath('tokens')}\n{self.more}{self.grants}"
             )
-        self.d.configure(
-            f"{daemons.QUIET}[http]\nlisten = https:127.0.0.1:{self.port}\nlisten = 127.0.0.1:{self.plain}\n"
-            f"listen = unix:{self.d.socket}\n{access}"
-        )
+        self.d.configure(f"{daemons.QUIET}[http]\nlisten = https:127.0.0.1:0\nlisten = 127.0.0.1:0\n" f"listen = unix:{self.d.socket}\n{access}")
 
     def start(self, *names):
         self.d.start_collector()
@@ -139,8 +136,8 @@ class Case(daemons.Case):
         """Start the server with the listeners of the configuration."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.d.socket)
-        self.d.server = self.d._spawn("mprofd-http")
-        self.d._ready(self.d.server)
+        self.d.server = self.d.launch("mprofd-http")
+        self.port, self.plain = self.d.server.port("https:"), self.d.server.port("http:")
 
     def command(self, *arguments, code=0):
         done = subprocess.run(
@@ -473,9 +470,7 @@ class Events(Case):
 
     def test_hidden_guests(self):
         self.start("web1", "db1")
-        sink = self.d._spawn("mprofd-sink")
-        self.addCleanup(self.d._end, sink)
-        self.d._ready(sink)
+        self.d.start_sink()
         self.web_run = self.d.domain("web1")["run"]
         all_, web = self.listen(self.full), self.listen(self.narrow)
 

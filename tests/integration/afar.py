@@ -663,8 +663,7 @@ class Ssh(Served):
         for name in "host-key", "user-key":
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", name], check=True)
         shutil.copy("user-key.pub", "authorized")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = daemons.free_port()
         with open("host-key.pub", encoding="ascii") as key, open("known", "w", encoding="ascii") as known:
             known.write(f"[127.0.0.1]:{port} {key.read()}")
         path = os.path.abspath(os.path.dirname(program("mprofctl")))

@@ -304,8 +304,7 @@ class Answers(Case):
         with Archive() as archive:
             archive.run()
         d = self.enterContext(Daemons(daemons.QUIET + "[http]\nlisten = 127.0.0.1:0\n"))
-        d.server = d._spawn("mprofd-http")
-        d._ready(d.server)
+        d.server = d.launch("mprofd-http")
         port = int(re.search(r"127\.0\.0\.1:(\d+)", d.said())[1])
 
         def ask(method, host, origin):

@@ -7,56 +7,29 @@ import json
 import os
 import re
 import shutil
-import signal
 import socket
 import sqlite3
-import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 
-from ports import free_port
-
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../launcher"))
+
+import launcher
+from launcher import PATIENCE, Patience, Program  # noqa: F401  pylint: disable=unused-import
+from ports import free_port  # noqa: F401  pylint: disable=unused-import
+from rings import HEADER, START, UUID, Ring, event, events_of, header, image, newest, rooms, small_ring  # noqa: F401  pylint: disable=unused-import
+
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
-PROGRAMS = {
-    "mprofd": "daemon/mprofd/mprofd",
-    "mprofd-http": "daemon/serve/mprofd-http",
-    "mprofd-sink": "daemon/sink/mprofd-sink",
-    "mprofctl": "client/ctl/mprofctl",
-    "mprof-demo-guest": "client/recorder/demo/mprof-demo-guest",
-}
-HEADER = struct.Struct("<I16sIHI")
-UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
-START = 30
-PATIENCE = 60  # seconds to wait for an event that must come, however busy the machine is
-IDLE_PATIENCE = 20  # the same on a machine with no more to run than it has processors
-LATER_PATIENCE = 5  # after one missing event the script has failed, and later ones get less time
 LAZY = "[collector]\nflush-interval = 60s\n[archive]\nfree-space = 1M\nreserve = 0\n"
 QUIET = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n"
 
 
 def program(name):
-    return os.path.join(BUILD, PROGRAMS.get(name, f"tests/integration/{name}"))
-
-
-class Patience:
-    """How long to wait for an event that must come."""
-
-    missed = False  # an event has not come
-
-    @classmethod
-    def over(cls, waited, seconds):
-        """Return whether an event that has not come after WAITED seconds is missing. SECONDS is the
-        test's own limit."""
-        if cls.missed:
-            return waited > min(seconds, LATER_PATIENCE)
-        if waited > IDLE_PATIENCE and seconds >= PATIENCE:
-            seconds = min(seconds, IDLE_PATIENCE * max(1, os.getloadavg()[0] / os.cpu_count()))
-        return waited > seconds
+    return launcher.path(BUILD, name)
 
 
 class Lost(Exception):
@@ -92,14 +65,8 @@ class Daemons:
         for path in (self.rings, self.state, self.runs):
             os.makedirs(path, exist_ok=True)
         self.configure(config)
-        self.collector = self.server = None
+        self.collector = self.server = self.sink = self.forwarder = None
         self.prefix = []  # a command that runs the collector as another user or within limits
-        self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.notify.bind(os.path.join(self.root, "notify"))
-        self.notify.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self.told = {}
-        self.listener = threading.Thread(target=self._listen, daemon=True)  # a test that fails early must still end
-        self.listener.start()
 
     def configure(self, config):
         with open(os.path.join(self.root, "mprofd.conf"), "w", encoding="utf-8") as f:
@@ -109,96 +76,69 @@ class Daemons:
         return self
 
     def __exit__(self, *_):
-        try:
-            self.stop()
-        finally:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
-                end.sendto(b"", os.path.join(self.root, "notify"))
-            self.listener.join()
-            self.notify.close()
+        self.stop()
 
     # ---- the programs
 
-    def _spawn(self, name, *options, prefix=()):
+    def spawn(self, name, *options, prefix=()):
+        """Start a program in the directories of these daemons."""
         paths = ["--state", self.state, "--run", self.runs, "--config", os.path.join(self.root, "mprofd.conf")]
-        with open(self.log, "a", encoding="utf-8") as log:
-            env = {**os.environ, "NOTIFY_SOCKET": os.path.join(self.root, "notify")}
-            return subprocess.Popen([*prefix, program(name), *paths, *options], stderr=log, env=env)
+        return Program([program(name), *paths, *options], self.log, prefix)
 
-    def _listen(self):
-        """Read the programs' messages to a service manager. A socket that nobody reads would block
-        them."""
-        with contextlib.suppress(OSError):
-            while True:
-                text, control, _, _ = self.notify.recvmsg(4096, 256)
-                if not text:
-                    return
-                for _, kind, data in control:
-                    pid = struct.unpack("iII", data)[0] if kind == socket.SCM_CREDENTIALS else 0
-                    self.told.setdefault(pid, []).append(text.decode())
-
-    def _ready(self, process):
-        until = time.monotonic() + 60
-        while not any("READY=1" in text for text in self.told.get(process.pid, [])):
-            if process.poll() is not None or time.monotonic() > until:
-                raise AssertionError(f"not ready, exit code {process.poll()}:\n{self.said()[-3000:]}")
-            time.sleep(0.005)
-
-    def status(self, process):
-        """Return the last STATUS that PROCESS sent."""
-        lines = [line for text in self.told.get(process.pid, []) for line in text.splitlines()]
-        return next((line[7:] for line in reversed(lines) if line.startswith("STATUS=")), "")
+    def launch(self, name, *options, prefix=()):
+        """Start a program, and wait until it is ready."""
+        return self.spawn(name, *options, prefix=prefix).wait_ready()
 
     def start(self):
         self.start_collector()
         self.start_server()
 
     def start_collector(self):
-        self.collector = self._spawn("mprofd", "--source", f"dir:{self.rings}", prefix=self.prefix)
-        self._ready(self.collector)
+        self.collector = self.launch("mprofd", "--source", f"dir:{self.rings}", prefix=self.prefix)
+
+    def start_sink(self):
+        self.sink = self.launch("mprofd-sink")
 
     def start_server(self):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.socket)
-        self.server = self._spawn("mprofd-http", "--listen", f"unix:{self.socket}")
-        self._ready(self.server)
+        self.server = self.launch("mprofd-http", "--listen", f"unix:{self.socket}")
 
     def stop(self):
-        """Stop both, in order. A program that fails while it ends (also by a leak) fails the test."""
-        self.stop_server()
-        self.stop_collector()
+        """Stop all, in order. A program that fails while it ends (also by a leak) fails the test."""
+        with contextlib.ExitStack() as stack:
+            for stop in (self.stop_collector, self.stop_server, self.stop_sink, self.stop_forwarder):
+                stack.callback(stop)  # the last one comes first
+
+    def _take(self, name):
+        """Return the program in the field NAME, or None, and empty the field."""
+        process = getattr(self, name)
+        setattr(self, name, None)
+        return process
 
     def stop_collector(self):
-        self._end(self.collector)
-        self.collector = None
+        launcher.stop(self._take("collector"))
 
     def stop_server(self):
-        self._end(self.server)
-        self.server = None
+        launcher.stop(self._take("server"))
 
-    def _end(self, process):
-        if process is None:
-            return
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        try:
-            code = process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            raise
-        if code or "runtime error:" in self.said():
-            raise AssertionError(f"{process.args[0]} ended with {code}:\n{self.said()[-5000:]}")
+    def stop_sink(self):
+        launcher.stop(self._take("sink"))
+
+    def stop_forwarder(self):
+        launcher.stop(self._take("forwarder"))
 
     def kill_collector(self):
-        self.collector.kill()
-        self.collector.wait()
-        self.collector = None
+        self._take("collector").end()
 
     def kill_server(self):
-        self.server.kill()
-        self.server.wait()
-        self.server = None
+        self._take("server").end()
+
+    def kill_sink(self):
+        self._take("sink").end()
+
+    def kill_forwarder(self):
+        self._take("forwarder").end()
 
     def said(self):
         with open(self.log, encoding="utf-8", errors="replace") as f:
@@ -254,17 +194,12 @@ class Daemons:
 
     def wait(self, what, seconds=PATIENCE):
         """Wait until WHAT() is true. Return its value."""
-        began = time.monotonic()
-        while True:
+
+        def answered():
             with contextlib.suppress(Lost):
-                result = what()
-                if result:
-                    return result
-            waited = time.monotonic() - began
-            if Patience.over(waited, seconds):
-                Patience.missed = True
-                raise AssertionError(f"it did not come within {waited:.0f} s:\n{self.said()[-3000:]}")
-            time.sleep(0.02)
+                return what()
+
+        return launcher.wait(answered, seconds, lambda: self.said()[-3000:])
 
     def wait_ended(self, name, runs=1, seconds=PATIENCE):
         """Wait until the guest has RUNS runs, all of them ended."""
@@ -321,115 +256,6 @@ class Daemons:
         rows = self.query("PRAGMA integrity_check")
         if rows != [("ok",)]:
             raise AssertionError(f"integrity_check: {rows}")
-
-
-# ---- rings
-
-
-def event(timestamp, thread=1):
-    """Return a switch event of 17 bytes."""
-    return struct.pack("<QBQ", timestamp, 7, thread)
-
-
-def header(room, count, content=0):
-    return HEADER.pack(0xC1FC1FC1, UUID, room * 8, count, (START + content) * 8)
-
-
-def image(bodies, rooms, first=0):
-    """Return a ring of packets of ROOMS bytes. BODIES are the contents of its first packets, which
-    are counted from FIRST."""
-    parts = []
-    for index, room in enumerate(rooms):
-        body = bodies[index] if index < len(bodies) else b""
-        parts.append((header(room, (first + index) & 0xFFFF, len(body)) + body).ljust(room, b"\0"))
-    return b"".join(parts)
-
-
-def rooms(size, n):
-    return [size // n] * (n - 1) + [size - (n - 1) * (size // n)]
-
-
-def small_ring(base=1000, n=10, size=4096, packets=4):
-    """Return a ring of N events that was never full."""
-    return image([b"".join(event(base + i, i) for i in range(n))], rooms(size, packets))
-
-
-def newest(path, packets=4):
-    """Return the highest count in the headers of a ring: the count of the packet that is being
-    filled."""
-    with open(path, "rb") as f:
-        sizes = rooms(os.fstat(f.fileno()).st_size, packets)
-        return max(HEADER.unpack(os.pread(f.fileno(), START, sum(sizes[:i])))[3] for i in range(packets))
-
-
-class Ring:
-    """A ring file that the test writes event by event, in the recorder's order, and keeps open."""
-
-    def __init__(self, path, size=4096, packets=4, make=True, base=1_000_000):
-        self.rooms, self.base = rooms(size, packets), base
-        # A new file appears whole: the first packets of a half-written ring are a ring, too.
-        new = make and not os.path.exists(path)
-        written = f"{os.path.dirname(path)}/.{os.path.basename(path)}.new" if new else path
-        self.file = open(written, "w+b" if make else "r+b", buffering=0)
-        self.sequence = self.n = 0
-        self.used = START
-        self.written = []
-        if make:
-            self.file.write(image([], self.rooms))
-        if new:
-            os.rename(written, path)
-
-    def add(self, n):
-        """Add N events. Their threads count from 0."""
-        for _ in range(n):
-            slot = self.sequence % len(self.rooms)
-            if self.used + 17 >= self.rooms[slot]:
-                self.sequence, self.used = self.sequence + 1, START
-                slot = self.sequence % len(self.rooms)
-                self._put(slot, 26, struct.pack("<I", START * 8))
-                self._put(slot, 24, struct.pack("<H", self.sequence & 0xFFFF))
-            self.written.append((self.base + self.n, self.n))
-            self._put(slot, self.used, event(self.base + self.n, self.n))
-            self.used += 17
-            self._put(slot, 26, struct.pack("<I", self.used * 8))
-            self.n += 1
-
-    def add_packet(self):
-        """Add events up to the end of the current packet, and one event of the next packet, which
-        proves the current one."""
-        sequence = self.sequence
-        while self.sequence == sequence:
-            self.add(1)
-
-    def add_slowly(self, n):
-        """Add events so slowly that the collector sees each event as it comes. The last event of a
-        ring at rest cannot be proven."""
-        for _ in range(n):
-            self.add(1)
-            time.sleep(0.005)
-
-    def _put(self, slot, at, data):
-        os.pwrite(self.file.fileno(), data, sum(self.rooms[:slot]) + at)
-
-    def close(self):
-        self.file.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-
-def events_of(stream):
-    """Return (timestamp, thread) of the switches in a CTF stream."""
-    found, at = [], 0
-    while at < len(stream):
-        _, _, size, _, content = HEADER.unpack_from(stream, at)
-        body = stream[at + START : at + content // 8]
-        found += [struct.unpack_from("<QBQ", body, i)[::2] for i in range(0, len(body), 17)]
-        at += size // 8
-    return found
 
 
 # ---- judging

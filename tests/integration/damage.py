@@ -239,7 +239,6 @@ class Damage(daemons.Case):
     def restart_reader(self, d):
         """Restart the server, so that it holds no page from before."""
         d.kill_server()
-        d.told.clear()  # process ids are reused
         d.start_server()
 
     # ---- how the daemons react to damage
@@ -549,7 +548,6 @@ class Damage(daemons.Case):
 
     def run_all(self, d, paths):
         """Run all programs on damaged archives. Return the output of --fsck."""
-        d.told.clear()  # process ids are reused
         d.start_server()
         for path in self.random.sample(paths, min(len(paths), 12)):
             self.fetch(d, path)
@@ -577,19 +575,13 @@ class Damage(daemons.Case):
 
     def run_briefly(self, d, name, *options):
         """Start a program. It must end when it is told to, or end by itself with a sentence."""
-        before = len(d.said())
-        process = d._spawn(name, *options)
-        until = time.monotonic() + 60
-        while process.poll() is None and not any("READY=1" in text for text in d.told.get(process.pid, [])):
-            self.assertLess(time.monotonic(), until, "neither ready nor ended")
-            time.sleep(0.005)
+        process = d.spawn(name, *options)
+        d.wait(lambda: process.poll() is not None or process.is_ready())
         if process.poll() is None:
             process.terminate()
-        code = process.wait(60)
-        said = d.said()[before:]
-        self.assertIn(code, (0, 1), said[-2000:])
-        self.assertTrue(code == 0 or "error: " in said, said[-2000:])
-        self.assertNotIn("runtime error", said)
+        code = process.wait(daemons.PATIENCE)
+        process.check((0, 1))
+        self.assertTrue(code == 0 or "error: " in process.said(), process.said()[-2000:])
 
 
 def ask(d, text):

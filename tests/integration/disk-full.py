@@ -101,7 +101,7 @@ class Full(daemons.Case):
             self.assertEqual(d.said().count("Archiving stopped"), 1)
             self.assertEqual(d.domain("guest")["state"], "running")
             self.assertEqual(d.ask("/healthz")[0], 200)
-            d.wait(lambda: "not archiving: the disk is full" in d.status(collector))
+            d.wait(lambda: "not archiving: the disk is full" in collector.status())
         d.wait(lambda: d.ask("/readyz")[0] == 200)
         self.assertIs(d.collector, collector)
         self.assertIsNone(collector.poll())
@@ -134,7 +134,7 @@ class Full(daemons.Case):
         self.disk(4)
         self.fill()
         d = self.enterContext(daemons.Daemons(CONFIG.format(free="0", reserve="0")))
-        process = d._spawn("mprofd", "--source", f"dir:{d.rings}")
+        process = d.spawn("mprofd", "--source", f"dir:{d.rings}")
         self.assertEqual(process.wait(30), 1)
         self.assertRegex(d.said(), "(?i)full|no space|room")
 

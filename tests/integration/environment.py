@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import subprocess
-import time
 
 import daemons
 from daemons import Ring, event, events_of, image, rooms, small_ring
@@ -87,17 +86,13 @@ class Deleted(daemons.Case):
         os.makedirs("run/sink")
         os.makedirs("state")
         with open("mprofd.conf", "w", encoding="utf-8") as f:
-            f.write(f"{daemons.QUIET}[sink]\nlisten = 127.0.0.1:{daemons.free_port()}\n")
-        with open("log", "w", encoding="utf-8") as log:
-            sink = subprocess.Popen([daemons.program("mprofd-sink"), "--state", "state", "--run", "run", "--config", "mprofd.conf"], stderr=log)
-        self.addCleanup(lambda: (sink.kill(), sink.wait()))
-        until = time.monotonic() + daemons.PATIENCE
-        while not os.path.exists("run/sink/sink.sock") and time.monotonic() < until:
-            time.sleep(0.02)
+            f.write(f"{daemons.QUIET}[sink]\nlisten = 127.0.0.1:0\n")
+        sink = daemons.Program([daemons.program("mprofd-sink"), "--state", "state", "--run", "run", "--config", "mprofd.conf"])
+        self.addCleanup(sink.end)
+        sink.wait_ready()
         shutil.rmtree("state/memtraces")
         self.assertEqual(sink.wait(daemons.PATIENCE), 1)
-        with open("log", encoding="utf-8") as log:
-            self.assertIn("memtraces.db was deleted or replaced", log.read())
+        self.assertIn("memtraces.db was deleted or replaced", sink.said())
 
 
 class SizeLimit(daemons.Case):

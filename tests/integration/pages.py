@@ -177,8 +177,7 @@ class Case(sink.Case):
         """Start the daemons, with the server at the addresses of the pages."""
         self.d.start_sink()
         self.d.start_collector()
-        self.d.server = self.d._spawn("mprofd-http", "--listen", f"unix:{self.d.socket}", "--listen", f"127.0.0.1:{self.port}")
-        self.d._ready(self.d.server)
+        self.d.server = self.d.launch("mprofd-http", "--listen", f"unix:{self.d.socket}", "--listen", f"127.0.0.1:{self.port}")
         # curl connects to the daemons of this test; what the server reads is as on the page.
         with open("home/.curlrc", "w", encoding="utf-8") as f:
             f.write(

@@ -119,7 +119,7 @@ class Profiled(sink.Case):
         d = self.enterContext(sink.Sink())
         d.start_sink()
         d.start()
-        guest = self.start("connect", str(d.port), "3000")
+        guest = self.start("connect", str(d.sink.port()), "3000")
         said = json.loads(guest.stdout.readline())
         row = d.wait_rows(1, "state = 'ended'", "id, reason, dropped, packets")[0]
         self.assertEqual(row[1:3], ("closed", 0))

@@ -331,7 +331,7 @@ class Archives(daemons.Case):
     def test_two_collectors(self):
         """A second collector on the same archive says so and exits."""
         d = self.daemons()
-        second = d._spawn("mprofd", "--source", f"dir:{d.rings}")
+        second = d.spawn("mprofd", "--source", f"dir:{d.rings}")
         self.assertEqual(second.wait(20), 1)
         self.assertRegex(d.said(), "(?i)another|already|in use")
         with open("rings/still.ctf", "wb") as f:

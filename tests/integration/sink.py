@@ -17,7 +17,6 @@ import daemons
 from daemons import QUIET
 from events import Follower
 
-daemons.PROGRAMS["mprofd-sink"] = "daemon/sink/mprofd-sink"
 CLOSE_WAIT = 8  # TCP state: the other end has sent FIN, and still receives
 MAGIC = bytes.fromhex("c11ffcc1")
 # Seconds and sizes of packets from a real guest that allocated little: silence for half a minute,
@@ -82,30 +81,11 @@ class Sink(daemons.Daemons):
     """A sink that listens, and the server. The collector runs only if it is started."""
 
     def __init__(self, more="", config=QUIET):
-        self.port = daemons.free_port()
-        super().__init__(f"{config}[sink]\nlisten = 127.0.0.1:{self.port}\nstreams-per-guest = 1000\n{more}\n")
-        self.sink = None
+        super().__init__(f"{config}[sink]\nlisten = 127.0.0.1:0\nstreams-per-guest = 1000\n{more}\n")
         self.tag = 0
 
-    def start_sink(self):
-        self.sink = self._spawn("mprofd-sink")
-        self._ready(self.sink)
-
-    def stop_sink(self):
-        self._end(self.sink)
-        self.sink = None
-
-    def kill_sink(self):
-        self.sink.kill()
-        self.sink.wait()
-        self.sink = None
-
-    def stop(self):
-        self.stop_sink()
-        super().stop()
-
     def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port))
+        return socket.create_connection(("127.0.0.1", self.sink.port()))
 
     def rows(self, columns="*", where="1"):
         with contextlib.closing(sqlite3.connect(f"file:{self.state}/memtraces/memtraces.db?mode=ro", uri=True)) as db:

@@ -76,34 +76,20 @@ class Host(daemons.Daemons):
 
     def __init__(self, config):
         self.port, self.sink_port = daemons.free_port(), daemons.free_port()
-        self.sink = None
         super().__init__(f"{config}[sink]\nlisten = 127.0.0.1:{self.sink_port}\n")
 
     def start_server(self):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.socket)
-        self.server = self._spawn("mprofd-http", "--listen", f"unix:{self.socket}", "--listen", f"127.0.0.1:{self.port}")
-        self._ready(self.server)
-
-    def start_sink(self):
-        self.sink = self._spawn("mprofd-sink")
-        self._ready(self.sink)
+        self.server = self.launch("mprofd-http", "--listen", f"unix:{self.socket}", "--listen", f"127.0.0.1:{self.port}")
 
     def start(self):
         super().start()
         self.start_sink()
 
-    def stop(self):
-        self._end(self.sink)
-        self.sink = None
-        super().stop()
-
     def restart(self, name):
         """Kill a program and start it again."""
-        process = getattr(self, name)
-        process.kill()
-        process.wait()
-        setattr(self, name, None)
+        getattr(self, f"kill_{name}")()
         getattr(self, f"start_{name}")()
 
 

@@ -98,8 +98,8 @@ class Host(daemons.Daemons):
         super().__init__()
         self.command = command
 
-    def _spawn(self, name, *options, prefix=()):
-        return super()._spawn(name, *options, prefix=[*IN_DOM0, *self.command, *prefix])
+    def spawn(self, name, *options, prefix=()):
+        return super().spawn(name, *options, prefix=[*IN_DOM0, *self.command, *prefix])
 
 
 class Case(daemons.Case):
@@ -132,8 +132,7 @@ class Case(daemons.Case):
 
     def start_server(self):
         """Start the server with the listeners of the configuration."""
-        self.d.server = self.d._spawn("mprofd-http")  # pylint: disable=protected-access
-        self.d._ready(self.d.server)  # pylint: disable=protected-access
+        self.d.server = self.d.launch("mprofd-http")
 
     def guest(self, name, *options):
         """Start a demonstration guest, and kill it at the end of the test, if it still runs."""

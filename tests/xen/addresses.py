@@ -123,10 +123,7 @@ class Addresses(sim.Case):
         self.assertEqual((self.offers(d), d.run_list("web")[2]["reason"]), ([], "destroyed"))
 
     def sink(self, d):
-        process = d._spawn("mprofd-sink")
-        self.addCleanup(process.wait)
-        self.addCleanup(process.terminate)
-        d._ready(process)
+        d.start_sink()
         d.wait(lambda: d.ask("/readyz")[0] == 200)
 
     def offering(self, domid, name, **options):
@@ -173,14 +170,13 @@ class Addresses(sim.Case):
         guest is found by its domid."""
         guest = self.guest(5, "web")
         self.ip(guest, "127.0.0.1")
-        port = daemons.free_port()
-        d = self.daemons(daemons.QUIET + f"[sink]\nlisten = 127.0.0.1:{port}\n")
+        d = self.daemons(daemons.QUIET + "[sink]\nlisten = 127.0.0.1:0\n")
         self.publish(guest)
         run = self.attached(d, "web")["run"]
         self.sink(d)
         body = struct.pack("<IdB", 0, 1e-4, 64) + b"mirage\0host\0\0" + b"\xff" * 8 + b"\0"
         info = (b"\xc1\x1f\xfc\xc1" + struct.pack("<I20xH", (66 + len(body)) * 8, 2)).ljust(66, b"\0") + body
-        with socket.create_connection(("127.0.0.1", port)) as client:
+        with socket.create_connection(("127.0.0.1", d.sink.port())) as client:
             client.sendall(info)  # the guest is gone before the sink can ask
         listed = lambda: d.json("/v1/memtraces")["memtraces"]
         got = d.wait(lambda: [t for t in listed() if t["state"] == "ended"])[0]

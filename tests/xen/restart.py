@@ -232,14 +232,14 @@ class StoreGone(sim.Case):
         """A kernel whose pages are larger than a grant gets a sentence at the start."""
         d = self.enterContext(sim.Daemons())
         with unittest.mock.patch.dict(os.environ, {"MPROFD_SIM_PAGE": "16384"}):
-            process = d._spawn("mprofd-sim", "--source", "xen")
+            process = d.spawn("mprofd-sim", "--source", "xen")
         self.assertEqual(process.wait(60), 1)
         self.assertRegex(d.said(), r"(?m)^mprofd: error: .*this kernel has pages of 16384 bytes.*$")
 
     def test_none_at_the_start(self):
         self.store.kill()
         d = self.enterContext(sim.Daemons())
-        process = d._spawn("mprofd-sim", "--source", "xen")
+        process = d.spawn("mprofd-sim", "--source", "xen")
         self.assertEqual(process.wait(60), 1)
         self.assertRegex(d.said(), r"(?m)^mprofd: error: .*XenStore.*$")
 

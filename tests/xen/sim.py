@@ -33,8 +33,6 @@ WIRE = struct.Struct("<IIII")
 VIRQ = 0xFFFFFFFF
 VIRQ_DOM_EXC = 3
 
-daemons.PROGRAMS["mprofd-sim"] = "tests/xen/sim/mprofd-sim"
-
 
 class Refused(Exception):
     """An error answer of the store, by its name."""
@@ -518,8 +516,7 @@ class Daemons(daemons.Daemons):
     """mprofd-sim over the simulated dom0, and mprofd-http."""
 
     def start_collector(self):
-        self.collector = self._spawn("mprofd-sim", "--source", "xen")
-        self._ready(self.collector)
+        self.collector = self.launch("mprofd-sim", "--source", "xen")
 
     def wait_file(self, path):
         self.wait(lambda: os.path.exists(path))
