@@ -100,7 +100,7 @@ int mprof_xen_open(struct mprof_xen *x)
 	if (r == 0)
 		r = device_try(GNTALLOC);
 	/* The kernel grants 4 KiB of each page, and a ring is one piece of memory. */
-	if (r == 0 && sysconf(_SC_PAGESIZE) != PAGE)
+	if (r == 0 && sysconf(_SC_PAGESIZE) != (long)PAGE)
 		r = -ENOSYS;
 	if (r == 0)
 		r = xen_owner(x->owner, sizeof(x->owner));

@@ -177,6 +177,50 @@ static void test_beside_writer(void)
 	CHECK(read_beside(4, 50000).events);
 }
 
+/* Memory whose program writes once more while a reader copies words. */
+struct moving {
+	struct mprof_runtime_map map;
+	struct program *program;
+	bool moves;
+};
+
+static bool moving_load(void *context, uint64_t offset, void *to, size_t words)
+{
+	struct moving *m = context;
+	bool good = mprof_runtime_map_load(&m->map, offset, to, words);
+
+	if (!m->moves || offset < DATA || offset >= DATA + WORDS * 8)
+		return good;
+	m->moves = false;
+	for (unsigned int i = 0; i < 3; i++)
+		write_event(m->program, m->program->written++);
+	return good;
+}
+
+/* A head that moves during a copy costs words and is no damage, whether the copy is thrown away or not. */
+static void test_head_moves(void)
+{
+	struct program *p = program_new();
+	struct moving moving = {.map = {.bytes = p->file, .len = FILE_BYTES}, .program = p};
+	struct mprof_runtime_memory memory = {.load = moving_load, .context = &moving};
+	struct reading reading = {0};
+	struct mprof_runtime_sink sink = {.item = on_item, .lost = on_lost, .damage = on_damage, .context = &reading};
+	struct mprof_runtime_layout layout;
+	struct mprof_runtime *r;
+
+	CHECK(mprof_runtime_layout_load(&layout, &memory, FILE_BYTES) == MPROF_OK);
+	r = mprof_runtime_new(&memory, &layout);
+	while (p->written < 100)
+		write_event(p, p->written++);
+	moving.moves = true;
+	CHECK(mprof_runtime_read(r, &sink, NULL) == MPROF_OK && !moving.moves);
+	CHECK(mprof_runtime_read(r, &sink, NULL) == MPROF_OK);
+	CHECK(reading.next == 103 && reading.damages == 0 && reading.lost);
+	CHECK(reading.lost == mprof_runtime_totals(r)->lost_words);
+	mprof_runtime_free(r);
+	program_free(p);
+}
+
 /* A sink stops the reading; the next call goes on behind the item that it got. */
 static int stop_at_item(void *context, uint32_t ring, const struct mprof_runtime_item *item)
 {
@@ -268,6 +312,7 @@ int main(void)
 	CHECK_RUN(test_header);
 	CHECK_RUN(test_stop);
 	CHECK_RUN(test_bad_ring);
+	CHECK_RUN(test_head_moves);
 	CHECK_RUN(test_beside_writer);
 	return check_done();
 }

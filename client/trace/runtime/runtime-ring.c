@@ -20,10 +20,12 @@
  * On processors that reorder stores, the words of an item can become visible before the head that was
  * stored in front of them. There a copy during which the head moved is thrown away as a whole.
  */
+#ifndef STORES_MOVE
 #if defined(__x86_64__) || defined(__i386__)
 #define STORES_MOVE false
 #else
 #define STORES_MOVE true
+#endif
 #endif
 
 static uint64_t add(uint64_t a, uint64_t b)
@@ -107,16 +109,16 @@ static bool copy(struct runtime_ring *r, const struct runtime_source *s, uint32_
  */
 static enum runtime_ring_status check(struct runtime_ring *r, const struct runtime_source *s, uint32_t i)
 {
-	uint64_t head, tail;
+	uint64_t head, tail, good;
 
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (!load_header(s, i, &head, &tail))
 		return RUNTIME_RING_CUT;
 	if (head < r->head)
 		return RUNTIME_RING_BAD;
-	if (STORES_MOVE && head != r->head && head < r->target)
-		head = r->target;
-	move_to(r, head);
+	good = STORES_MOVE && head != r->head && head < r->target ? r->target : head;
+	move_to(r, good);
+	r->head = head; /* the program's, with which the next one is compared */
 	return r->at < r->to ? RUNTIME_RING_OK : RUNTIME_RING_EMPTY;
 }
 
