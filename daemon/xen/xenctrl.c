@@ -1,10 +1,6 @@
 /*
- * This file does not use Xen's header, because the header fits one version of Xen only. From Xen
- * 4.1 on, in every version, a domain's description (struct xen_domctl_getdomaininfo) begins with
- * the 16-bit domid, two bytes of padding and 32 bits of flags: bit 0 dying, 2 shut down, 3 paused,
- * 16 to 23 the shutdown reason. From Xen 3.0 on, a vCPU's description (struct
- * xen_domctl_getvcpuinfo) is its number, three bytes (online, blocked, running), a byte of padding,
- * the time that it ran as 64 bits, and its processor.
+ * This file does not use Xen's header, because the header fits one version of Xen only.
+ * xenctrl-layout.h says what all versions have in common.
  */
 #include "xenctrl.h"
 
@@ -17,17 +13,11 @@
 
 #include "helper.h"
 #include "null-logger.h"
+#include "xenctrl-layout.h"
 
 #define VERSION_DIRECTORY "/sys/hypervisor/version"
 #define MINOR_OLDEST	  14u
 #define MINOR_NEWEST	  30u
-#define DESCRIPTION_BYTES 4096u /* bytes for a description; no version needs that many */
-#define VCPU_BYTES	  64u	/* bytes for the description of a vCPU; all versions need 24 */
-
-#define XEN_DYING     (1u << 0)
-#define XEN_SHUTDOWN  (1u << 2)
-#define XEN_PAUSED    (1u << 3)
-#define XEN_REASON(f) ((f) >> 16 & 0xff)
 
 struct xenctrl {
 	void *library;
@@ -137,7 +127,7 @@ struct xenctrl *xenctrl_close(struct xenctrl *xenctrl)
 
 int xenctrl_state(struct xenctrl *xenctrl, uint32_t domid, struct domain_state *state)
 {
-	alignas(16) uint8_t description[DESCRIPTION_BYTES] = {0};
+	alignas(16) uint8_t description[DOMAIN_BYTES] = {0};
 	uint16_t found;
 	uint32_t flags;
 	int n;
@@ -147,16 +137,17 @@ int xenctrl_state(struct xenctrl *xenctrl, uint32_t domid, struct domain_state *
 	n = xenctrl->list(xenctrl->handle, domid, 1, description);
 	if (n < 0)
 		return errno ? -errno : -EIO;
-	memcpy(&found, description, sizeof(found));
-	memcpy(&flags, description + 4, sizeof(flags));
+	memcpy(&found, description + DOMAIN_ID_AT, sizeof(found));
+	memcpy(&flags, description + DOMAIN_FLAGS_AT, sizeof(flags));
 	/*
 	 * Xen returns the first domain whose number is at least DOMID, so it may be another domain.
 	 */
 	if (n == 0 || found != domid)
 		return 0;
-	state->flags = DOMAIN_KNOWN | (flags & XEN_DYING ? DOMAIN_DYING : 0) |
-		       (flags & XEN_SHUTDOWN ? DOMAIN_SHUTDOWN : 0) | (flags & XEN_PAUSED ? DOMAIN_PAUSED : 0);
-	state->reason = flags & XEN_SHUTDOWN ? XEN_REASON(flags) : 0;
+	state->flags = DOMAIN_KNOWN | (flags & DOMAIN_IS_DYING ? DOMAIN_DYING : 0) |
+		       (flags & DOMAIN_IS_SHUT_DOWN ? DOMAIN_SHUTDOWN : 0) |
+		       (flags & DOMAIN_IS_PAUSED ? DOMAIN_PAUSED : 0);
+	state->reason = flags & DOMAIN_IS_SHUT_DOWN ? DOMAIN_REASON(flags) : 0;
 	return 0;
 }
 
@@ -175,9 +166,9 @@ int xenctrl_vcpu(struct xenctrl *xenctrl, uint32_t domid, uint32_t vcpu, struct 
 	errno = 0;
 	if (xenctrl->vcpu(xenctrl->handle, domid, vcpu, description))
 		return errno > 0 ? -errno : -EIO;
-	info->online = description[4];
-	info->blocked = description[5];
-	info->running = description[6];
-	memcpy(&info->cpu_time, description + 8, sizeof(info->cpu_time));
+	info->online = description[VCPU_ONLINE_AT];
+	info->blocked = description[VCPU_BLOCKED_AT];
+	info->running = description[VCPU_RUNNING_AT];
+	memcpy(&info->cpu_time, description + VCPU_CPU_TIME_AT, sizeof(info->cpu_time));
 	return 0;
 }

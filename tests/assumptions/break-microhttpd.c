@@ -1,10 +1,16 @@
 /*
  * libmicrohttpd as it might be: to put in LD_PRELOAD, so that one assumption does not hold. MPROF_BREAK names how:
  *
- *   late    a connection is announced three turns after MHD_add_connection()
- *   lost    each third connection is closed in the next turn, and never announced
+ *   late     a connection is announced three turns after MHD_add_connection()
+ *   lost     each third connection is closed in the next turn, and never announced
+ *   never    no connection is announced, nor closed before the daemon stops
+ *   open     a connection that is refused stays open
+ *   idle     MHD_get_timeout() never asks for a run
+ *   ignores  MHD_suspend_connection() does nothing
+ *   asleep   MHD_resume_connection() does nothing
  */
 #include <dlfcn.h>
+#include <limits.h>
 #include <microhttpd.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,6 +31,7 @@ struct held {
 
 static struct held held[HELD_MOST]; /* oldest first */
 static size_t n_held, n_added;
+static struct MHD_Connection *asleep; /* the connection that was not resumed */
 
 static bool breaks(const char *how)
 {
@@ -43,6 +50,23 @@ static void *real(const char *name)
 	return found;
 }
 
+/* Add the connection. If it is refused, leave a copy of its descriptor in FD's place. */
+static enum MHD_Result add_open(struct MHD_Daemon *daemon, int fd, const struct sockaddr *address, socklen_t bytes)
+{
+	enum MHD_Result (*add)(struct MHD_Daemon *, MHD_socket, const struct sockaddr *, socklen_t) =
+		(enum MHD_Result(*)(struct MHD_Daemon *, MHD_socket, const struct sockaddr *, socklen_t))real(
+			"MHD_add_connection");
+	int copy = dup(fd);
+
+	if (add(daemon, fd, address, bytes) == MHD_YES) {
+		close(copy);
+		return MHD_YES;
+	}
+	dup2(copy, fd);
+	close(copy);
+	return MHD_NO;
+}
+
 enum MHD_Result MHD_add_connection(struct MHD_Daemon *daemon, MHD_socket fd, const struct sockaddr *address,
 				   socklen_t bytes)
 {
@@ -52,12 +76,20 @@ enum MHD_Result MHD_add_connection(struct MHD_Daemon *daemon, MHD_socket fd, con
 	bool lost = breaks("lost") && ++n_added % 3 == 0;
 	struct held *h;
 
-	if (!lost && !breaks("late"))
+	if (breaks("open"))
+		return add_open(daemon, fd, address, bytes);
+	if (!lost && !breaks("late") && !breaks("never"))
 		return add(daemon, fd, address, bytes);
 	if (n_held == HELD_MOST)
 		abort();
 	h = &held[n_held++];
-	*h = (struct held){.daemon = daemon, .fd = fd, .bytes = bytes, .turns = lost ? 1 : TURNS_LATE, .lost = lost};
+	*h = (struct held){.daemon = daemon,
+			   .fd = fd,
+			   .bytes = bytes,
+			   .turns = lost	      ? 1
+				    : breaks("never") ? UINT_MAX
+						      : TURNS_LATE,
+			   .lost = lost};
 	memcpy(&h->address, address, bytes);
 	return MHD_YES;
 }
@@ -97,8 +129,10 @@ enum MHD_Result MHD_get_timeout(struct MHD_Daemon *daemon, MHD_UNSIGNED_LONG_LON
 	enum MHD_Result (*get)(struct MHD_Daemon *, MHD_UNSIGNED_LONG_LONG *) =
 		(enum MHD_Result(*)(struct MHD_Daemon *, MHD_UNSIGNED_LONG_LONG *))real("MHD_get_timeout");
 
+	if (breaks("idle"))
+		return MHD_NO;
 	for (size_t i = 0; i < n_held; i++) {
-		if (held[i].daemon != daemon)
+		if (held[i].daemon != daemon || held[i].turns > TURNS_LATE)
 			continue;
 		*ms = 0;
 		return MHD_YES;
@@ -106,10 +140,35 @@ enum MHD_Result MHD_get_timeout(struct MHD_Daemon *daemon, MHD_UNSIGNED_LONG_LON
 	return get(daemon, ms);
 }
 
+void MHD_suspend_connection(struct MHD_Connection *connection)
+{
+	void (*suspend)(struct MHD_Connection *) = (void (*)(struct MHD_Connection *))real("MHD_suspend_connection");
+
+	if (!breaks("ignores"))
+		suspend(connection);
+}
+
+void MHD_resume_connection(struct MHD_Connection *connection)
+{
+	void (*resume)(struct MHD_Connection *) = (void (*)(struct MHD_Connection *))real("MHD_resume_connection");
+
+	if (breaks("asleep"))
+		asleep = connection;
+	else
+		resume(connection);
+}
+
 void MHD_stop_daemon(struct MHD_Daemon *daemon)
 {
 	void (*stop)(struct MHD_Daemon *) = (void (*)(struct MHD_Daemon *))real("MHD_stop_daemon");
+	void (*resume)(struct MHD_Connection *) = (void (*)(struct MHD_Connection *))real("MHD_resume_connection");
 
 	turn(daemon, true);
+	if (asleep) {
+		/* The library ends the program if a connection is suspended. */
+		resume(asleep);
+		asleep = NULL;
+		MHD_run(daemon);
+	}
 	stop(daemon);
 }

@@ -27,15 +27,9 @@
 #define CONNECTION_BYTES (48u << 10) /* bytes of libmicrohttpd for one connection's request and response headers */
 /* From 0.9.77 on libmicrohttpd unfolds header lines unless it is strict. Refuse such lines, as 0.9.75 does. */
 #if MHD_VERSION >= 0x00097701
-#define STRICT                                            \
-	{                                                 \
-		MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL \
-	}
+#define STRICT {MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL}
 #else
-#define STRICT                          \
-	{                               \
-		MHD_OPTION_END, 0, NULL \
-	}
+#define STRICT {MHD_OPTION_END, 0, NULL}
 #endif
 #define TURNS_MOST 64u /* turns of libmicrohttpd in a row, before other events are handled */
 

@@ -46,6 +46,7 @@ int xc_interface_close(xc_interface *xch)
 	return 0;
 }
 
+#if XEN_DOMCTL_INTERFACE_VERSION < 0x16 /* before Xen 4.18 */
 int xc_domain_getinfo(xc_interface *xch, uint32_t first, unsigned int max, xc_dominfo_t *info)
 {
 	struct sim_domain domain;
@@ -68,6 +69,7 @@ int xc_domain_getinfo(xc_interface *xch, uint32_t first, unsigned int max, xc_do
 	}
 	return (int)n;
 }
+#endif
 
 int xc_domain_getinfolist(xc_interface *xch, uint32_t first, unsigned int max, xc_domaininfo_t *info)
 {
@@ -83,6 +85,22 @@ int xc_domain_getinfolist(xc_interface *xch, uint32_t first, unsigned int max, x
 		first = domain.domid + 1;
 	}
 	return (int)n;
+}
+
+/* From Xen 4.18 on the stores ask so. */
+int xc_domain_getinfo_single(xc_interface *xch, uint32_t domid, xc_domaininfo_t *info);
+
+int xc_domain_getinfo_single(xc_interface *xch, uint32_t domid, xc_domaininfo_t *info)
+{
+	xc_domaininfo_t found;
+
+	if (xc_domain_getinfolist(xch, domid, 1, &found) != 1 || found.domain != domid) {
+		errno = ESRCH;
+		return -1;
+	}
+	if (info)
+		*info = found;
+	return 0;
 }
 
 /*
