@@ -187,8 +187,8 @@ class Program(subprocess.Popen):
             f.seek(self.begin)
             return f.read().decode(errors="replace")
 
-    def _wait_for(self, condition, seconds, what):
-        """Wait until CONDITION() is true while the program runs, and return its value."""
+    def until(self, condition, what, seconds=PATIENCE):
+        """Wait until CONDITION() is true while the program runs, and return its value. WHAT the program is then, for a failure."""
         until = time.monotonic() + seconds
         while True:
             ended = self.poll()
@@ -207,12 +207,12 @@ class Program(subprocess.Popen):
 
     def wait_ready(self, seconds=PATIENCE):
         """Wait until the program says that it is ready. Return the program."""
-        self._wait_for(self.is_ready, seconds, "ready")
+        self.until(self.is_ready, "ready", seconds)
         return self
 
     def says(self, expression, seconds=PATIENCE):
         """Wait until the program's lines match EXPRESSION. Return the match."""
-        return self._wait_for(lambda: re.search(expression, self.said(), re.M), seconds, f"saying {expression}")
+        return self.until(lambda: re.search(expression, self.said(), re.M), f"saying {expression}", seconds)
 
     def addresses(self):
         """Return the addresses at which the program listens, such as http://127.0.0.1:7080. They are complete when it is ready."""

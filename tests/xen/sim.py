@@ -17,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "integration"))
 
 import daemons  # noqa: E402
+import launcher  # noqa: E402
 from daemons import BUILD, QUIET, Ring, image, rooms  # noqa: E402,F401
 
 SIM = os.path.join(os.path.abspath(BUILD), "tests", "xen", "sim")
@@ -150,9 +151,9 @@ class Store:
         self.socket = os.path.join(path, "socket")
         self.fifo = os.open(self._fifo("store.fifo"), os.O_RDWR | os.O_NONBLOCK)
         program = store_program(kind)
-        env = {**os.environ, "LD_PRELOAD": os.path.join(SIM, "sim-shim.so"), "MPROFD_SIM_DIR": path}
+        env = {"LD_PRELOAD": os.path.join(SIM, "sim-shim.so"), "MPROFD_SIM_DIR": path}
         env |= {"XENSTORED_RUNDIR": path, "XENSTORED_ROOTDIR": path, "XENSTORED_PATH": self.socket}
-        env.pop("LD_LIBRARY_PATH", None)  # the shim stands in front of the real libxenctrl
+        env["LD_LIBRARY_PATH"] = ""  # the shim stands in front of the real libxenctrl
         if kind == "oxenstored":
             lines = ["xenstored-kva = /proc/xen/xsd_kva", "xenstored-port = /proc/xen/xsd_port", "persistent = false"]
             lines += [f"xenstored-log-file = {path}/xenstored.log", f"access-log-file = {path}/access.log"]
@@ -161,10 +162,10 @@ class Store:
             options = ["--no-fork", "--config-file", os.path.join(path, "oxenstored.conf")]
         else:
             options = ["-N", "-I"]
-        with open(os.path.join(path, "said"), "wb") as log:
-            command = [program, *options, "--pid-file", os.path.join(path, "pid")]
-            self.process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.toolstack = self._connect()
+        command = [program, *options, "--pid-file", os.path.join(path, "pid")]
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        self.process = launcher.Program(command, os.path.join(path, "said"), environment=env, **pipes)
+        self.toolstack = self.process.until(self._connect, "listening")
 
     def _fifo(self, name):
         path = os.path.join(self.path, name)
@@ -172,14 +173,8 @@ class Store:
         return path
 
     def _connect(self):
-        until = time.monotonic() + 60
-        while True:
-            with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
-                return Toolstack(self.socket)
-            if self.process.poll() is not None or time.monotonic() > until:
-                with open(os.path.join(self.path, "said"), encoding="utf-8", errors="replace") as f:
-                    raise AssertionError(f"{self.kind} did not start: {f.read()[-2000:]}")
-            time.sleep(0.002)
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            return Toolstack(self.socket)
 
     def tell(self, domid, port):
         """Send an event to the store."""
@@ -190,8 +185,7 @@ class Store:
         self.tell(VIRQ, VIRQ_DOM_EXC)
 
     def kill(self):
-        self.process.kill()
-        self.process.wait()
+        self.process.end()
 
     def close(self):
         self.toolstack.close()
@@ -203,14 +197,8 @@ class Kicker:
     """The guests' event channels."""
 
     def __init__(self, path):
-        self.process = subprocess.Popen(
-            [os.path.join(SIM, "kicker")],
-            env={**os.environ, "MPROFD_SIM_DIR": path},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+        self.process = launcher.Program([os.path.join(SIM, "kicker")], os.path.join(path, "kicker"), environment={"MPROFD_SIM_DIR": path}, **pipes)
 
     def ask(self, *words):
         self.tell(*words)
@@ -223,9 +211,10 @@ class Kicker:
         return int(self.process.stdout.readline())
 
     def close(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
+        self.process.stdin.close()  # which ends it
         self.process.wait()
+        self.process.stdout.close()
+        self.process.check()
 
 
 class Guest(Talk):
@@ -355,11 +344,8 @@ class Guest(Talk):
         the store has noticed: otherwise it would keep this one's page for the next one."""
         if self.mapped():
             raise AssertionError(f"domain {self.domid} is a zombie: {self.mapped()} pages are mapped")
-        until = time.monotonic() + 60
-        while self.store.toolstack.request(IS_INTRODUCED, self.domid).startswith(b"T"):
-            if time.monotonic() > until:
-                raise TimeoutError(f"the store does not notice the end of domain {self.domid}")
-            time.sleep(0.001)
+        there = lambda: self.store.toolstack.request(IS_INTRODUCED, self.domid).startswith(b"T")
+        launcher.wait(lambda: not there(), why=lambda: f"the store does not notice the end of domain {self.domid}", pause=0.001)
         os.unlink(self.path("dom"))
 
     def resume(self):
