@@ -2,7 +2,6 @@
 daemons."""
 
 import contextlib
-import http.client
 import json
 import os
 import re
@@ -19,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../launcher"))
 
 import launcher
+from client import UnixConnection
 from launcher import PATIENCE, Patience, Program  # noqa: F401  pylint: disable=unused-import
 from ports import free_port  # noqa: F401  pylint: disable=unused-import
 from rings import HEADER, START, UUID, Ring, event, events_of, header, image, newest, rooms, small_ring  # noqa: F401  pylint: disable=unused-import
@@ -38,17 +38,6 @@ class Lost(Exception):
     def __init__(self, status, body):
         super().__init__(f"status {status}: {body[:500]!r}")
         self.status, self.body = status, body
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout):
-        super().__init__("localhost", timeout=timeout)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
 
 
 class Daemons:

@@ -26,6 +26,12 @@ import threading
 import time
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../launcher"))
+
+import launcher
+from client import UnixConnection
+from ports import free_port
+
 HTTP, DRIVER, OPENAPI, CTL = map(os.path.abspath, sys.argv[1:5])
 VIEWER = os.path.join(os.path.dirname(OPENAPI), "../../client/viewer")
 with open(HTTP, "rb") as program:
@@ -173,17 +179,6 @@ class Collector(threading.Thread):
         os.close(self.stop_w)
 
 
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(60)
-        self.sock.connect(self.path)
-
-
 class Answer:
     def __init__(self, response):
         self.status, self.headers, self.body = response.status, response.headers, response.read()
@@ -199,30 +194,12 @@ class Server:
         os.makedirs(self.run, exist_ok=True)
         os.makedirs(self.state, exist_ok=True)
         self.socket = os.path.join(self.run, "http.sock")
-        self.log = open(os.path.join(root, "log"), "w+")
         self.config = os.path.join(root, "mprofd.conf")
         open(self.config, "a").close()
-        self.process = subprocess.Popen(
-            [HTTP, "--state", self.state, "--run", self.run, "--config", self.config]
-            + (list(arguments) or ["--listen", "unix:" + self.socket, "--listen", "127.0.0.1:0"]),
-            stderr=self.log,
-        )
-        self.port = None
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            self.log.seek(0)
-            text = self.log.read()
-            found = re.search(r"127\.0\.0\.1:(\d+)", text)
-            if found and not arguments:
-                self.port = int(found[1])
-                break
-            if arguments and "listening" in text:
-                break
-            if self.process.poll() is not None:
-                raise AssertionError(text)
-            time.sleep(0.02)
-        else:
-            raise AssertionError("the server does not listen: " + text)
+        words = [HTTP, "--state", self.state, "--run", self.run, "--config", self.config]
+        words += arguments or ["--listen", "unix:" + self.socket, "--listen", "127.0.0.1:0"]
+        self.process = launcher.Program(words, os.path.join(root, "log")).wait_ready()
+        self.port = next(iter(self.process.ports()), None)
 
     def get(self, path, method="GET", body=None, tcp=False, **headers):
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20) if tcp else UnixConnection(self.socket)
@@ -233,11 +210,9 @@ class Server:
             c.close()
 
     def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(20)
-        self.log.close()
-        return code
+        """End the server, and check that it ends well."""
+        self.process.stop(seconds=20)
+        return 0
 
 
 class Live:
@@ -301,13 +276,9 @@ class Case(unittest.TestCase):
     def longest_so_far(self):
         return float(re.search(r"(?m)^mprofd_http_read_seconds_max (\S+)$", self.server.get("/metrics").body.decode())[1])
 
-    def wait(self, what, seconds=60):
+    def wait(self, what, seconds=launcher.PATIENCE):
         """Wait until WHAT() is true. Return its value."""
-        until = time.monotonic() + seconds
-        while not (result := what()):
-            self.assertLess(time.monotonic(), until, f"it did not come within {seconds} s")
-            time.sleep(0.02)
-        return result
+        return launcher.wait(what, seconds)
 
     def connected(self):
         """Wait until the server is connected to the collector, which it tries once a second."""
@@ -1801,29 +1772,14 @@ class Start(unittest.TestCase):
             os.chmod(program, 0o755)
             config = os.path.join(root, "c")
             open(config, "w").close()
-            process = subprocess.Popen(
-                [program, "--state", state, "--run", os.path.join(root, "run"), "--config", config],
-                user=65534,
-                group=65534,
-                extra_groups=[],
-                stderr=subprocess.DEVNULL,
-            )
+            words = [program, "--state", state, "--run", os.path.join(root, "run"), "--config", config]
+            process = launcher.Program(words, os.path.join(root, "log"), user=65534, group=65534, extra_groups=[]).wait_ready()
             path = os.path.join(root, "run", "http.sock")
 
             def get(url):
-                until, connection = time.monotonic() + 60, UnixConnection(path)
-                while True:
-                    try:
-                        connection.request("GET", url)
-                        break
-                    except (FileNotFoundError, ConnectionRefusedError):
-                        connection.close()
-                        self.assertLess(time.monotonic(), until, "it does not listen")
-                        time.sleep(0.02)
-                try:
+                with contextlib.closing(UnixConnection(path)) as connection:
+                    connection.request("GET", url)
                     return Answer(connection.getresponse())
-                finally:
-                    connection.close()
 
             self.assertEqual(get("/v1/domains/web/trace").body, packet(0, event(1)))
             archive.commit(piece(10, 0, 47, event(2)))
@@ -1838,8 +1794,7 @@ class Start(unittest.TestCase):
             archive.process.stdin.close()
             archive.process.stdout.close()
             self.assertIn(get("/v1/domains/web/trace").status, (200, 503))
-            process.terminate()
-            self.assertEqual(process.wait(20), 0)
+            process.stop(seconds=20)
 
     def test_watchdog(self):
         """The service manager gets the loop's keep-alive messages, also while followers wait and a
@@ -1878,14 +1833,12 @@ class Start(unittest.TestCase):
     def test_socket_left_behind(self):
         with tempfile.TemporaryDirectory() as root:
             server = Server(root)
-            server.process.kill()
-            server.process.wait()
+            server.process.end()
             self.assertTrue(os.path.exists(server.socket))
             again = Server(root)
             self.assertEqual(again.get("/healthz").status, 200)
             self.assertIn("Address already in use", self.refuse("--listen", "unix:" + again.socket))
             self.assertEqual(again.stop(), 0)
-            server.log.close()
 
     def test_default_and_configured(self):
         with tempfile.TemporaryDirectory() as root:
@@ -1942,9 +1895,8 @@ class Start(unittest.TestCase):
     def test_socket_activation_and_configuration(self):
         """The configured addresses are served beside systemd's sockets. An address that systemd has passed is left to it, and not
         another address of its port."""
-        with tempfile.TemporaryDirectory() as root, socket.create_server(("127.0.0.1", 0)) as tcp, socket.create_server(("127.0.0.1", 0)) as free:
-            passed, port = tcp.getsockname()[1], free.getsockname()[1]
-            free.close()
+        with tempfile.TemporaryDirectory() as root, socket.create_server(("127.0.0.1", 0)) as tcp:
+            passed, port = tcp.getsockname()[1], free_port()
             with open(os.path.join(root, "c"), "w") as f:
                 f.write(f"[http]\nlisten = unix:{root}/s\nlisten = 127.0.0.1:{passed}\n")
                 f.write(f"listen = 127.0.0.1:{port}\nlisten = 127.0.0.2:{passed}\n")
