@@ -5,9 +5,11 @@
  * guests' rings through grants (xenstored) or through libxenctrl (oxenstored), and receive guests'
  * events through event channels. This library takes all of that from the simulation's files
  * (sim.h). oxenstored has compiled-in paths below /var; this library replaces them by paths in
- * $MPROFD_SIM_DIR.
+ * $MPROFD_SIM_DIR. From Xen 4.20 on oxenstored loads a plugin from its package, which is unpacked in
+ * $MPROFD_XEN and not installed.
  */
 #undef _FILE_OFFSET_BITS /* setrlimit and setrlimit64 are two functions here */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -281,6 +283,10 @@ static const char *moved(const char *path, char *to, size_t size)
 	static const char *const below[] = {"/var/run/xenstored", "/var/run/xen", "/var/log/xen"};
 	size_t n;
 
+	if (strncmp(path, "/usr/lib/xen-", 13) == 0 && getenv("MPROFD_XEN")) {
+		snprintf(to, size, "%s%s", getenv("MPROFD_XEN"), path);
+		return to;
+	}
 	for (unsigned i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
 		n = strlen(below[i]);
 		if (strncmp(path, below[i], n) != 0 || (path[n] && path[n] != '/'))
@@ -312,6 +318,33 @@ int bind(int fd, __CONST_SOCKADDR_ARG any, socklen_t len)
 	snprintf(at.sun_path, sizeof(at.sun_path), "%s", to);
 	unlink(at.sun_path);
 	return next(fd, (struct sockaddr *)&at, sizeof(at));
+}
+
+DIR *opendir(const char *name)
+{
+	DIR *(*next)(const char *) = NULL;
+	char to[512];
+
+	*(void **)&next = next_of("opendir");
+	return next(moved(name, to, sizeof(to)));
+}
+
+void *dlopen(const char *file, int mode)
+{
+	void *(*next)(const char *, int) = NULL;
+	char to[512];
+
+	*(void **)&next = next_of("dlopen");
+	return next(file ? moved(file, to, sizeof(to)) : NULL, mode);
+}
+
+int stat64(const char *file, struct stat64 *buf)
+{
+	int (*next)(const char *, struct stat64 *) = NULL;
+	char to[512];
+
+	*(void **)&next = next_of("stat64");
+	return next(moved(file, to, sizeof(to)), buf);
 }
 
 int mkdir(const char *path, mode_t mode)
