@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 import psycopg2
-from cluster import cluster, until
+from cluster import cluster, launcher, until
 from sender import Host, month_of, piece
 
 BUILD = os.path.abspath(sys.argv.pop(1))
@@ -82,8 +82,6 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.work = self.enterContext(tempfile.TemporaryDirectory())
         os.chdir(self.work)
-        self.log = open("log", "w+b")
-        self.addCleanup(self.log.close)
         self.running = []
         self.addCleanup(lambda: [self.end(p) for p in list(self.running)])
 
@@ -124,7 +122,7 @@ class Case(unittest.TestCase):
         """Start an annotator."""
         os.makedirs("copies", exist_ok=True)
         command = [os.path.join(BUILD, "daemon/annotate/mprof-annotate"), "--fleet", FLEET.connection("annotator"), "--work", "copies"]
-        process = subprocess.Popen([*command, *options], stderr=self.log)
+        process = launcher.Program([*command, *options])
         self.running.append(process)
         return process
 

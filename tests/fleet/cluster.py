@@ -32,6 +32,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(os.path.join(TOP, "tests/launcher"))
 
+import launcher  # pylint: disable=wrong-import-position
 from ports import free_port  # pylint: disable=wrong-import-position
 
 
@@ -42,7 +43,7 @@ def newest_bin():
 
 
 BIN = os.environ.get("MPROF_POSTGRESQL") or newest_bin()
-PATIENCE = 120  # seconds to wait for what must come, however busy the machine is
+PATIENCE = 180  # seconds to wait for what must come, however busy the machine is
 SETTINGS = """
 listen_addresses = 'localhost'
 max_connections = 60
@@ -248,14 +249,10 @@ class Server:
 
 def until(condition, what):
     """Wait until CONDITION() is true, and return its value. Raise ClusterError after PATIENCE."""
-    began = asked = time.monotonic()
-    while not (value := condition()):
-        now = time.monotonic()
-        if now > began + PATIENCE:
-            raise ClusterError(f"This did not come: {what}.")
-        time.sleep(max(0.02, 2 * (now - asked)))  # a question to a server takes at most a third of the time
-        asked = time.monotonic()
-    return value
+    try:
+        return launcher.wait(condition, PATIENCE)
+    except AssertionError:
+        raise ClusterError(f"This did not come: {what}.") from None
 
 
 class Cluster:

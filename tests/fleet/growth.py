@@ -11,16 +11,14 @@ mprofd-http --fleet, too: the times are those of a client, from the request to t
 import argparse
 import http.client as http_client
 import json
-import os
 import socket
 import statistics
-import subprocess
 import tempfile
 import time
 
 import measure
 import psycopg2
-from cluster import cluster, until
+from cluster import cluster, launcher, until
 from sender import ARCHIVE, Host, month_of, noise, piece
 
 PACKETS = 20000  # more than a page has
@@ -194,9 +192,9 @@ def http(c, build, hosts):
     with tempfile.TemporaryDirectory() as directory:
         options = ["--fleet", c.connection("people"), "--state", directory, "--listen", f"unix:{directory}/http.sock"]
         open(f"{directory}/mprofd.conf", "w", encoding="utf-8").close()
-        server = subprocess.Popen([f"{build}/daemon/serve/mprofd-http", *options, "--config", f"{directory}/mprofd.conf"], stderr=subprocess.DEVNULL)
-        try:
-            until(lambda: os.path.exists(f"{directory}/http.sock"), "mprofd-http listens")
+        words = [f"{build}/daemon/serve/mprofd-http", *options, "--config", f"{directory}/mprofd.conf"]
+        with launcher.Program(words, f"{directory}/log") as server:
+            server.wait_ready()
             until(lambda: ask(directory, "/readyz")[0] == 200, "mprofd-http is ready")
             for name, path in HTTP.items():
                 got = []
@@ -207,9 +205,6 @@ def http(c, build, hosts):
                     expect(f"status of {path}", status, 200)
                 out[name] = {"first": got[0], "median": statistics.median(got), "95%": sorted(got)[37]}
             expect("hosts over HTTP", len(json.loads(ask(directory, HTTP["hosts"])[1])["hosts"]), min(hosts, 1000))
-        finally:
-            server.terminate()
-            server.wait()
     return out
 
 

@@ -6,7 +6,6 @@ user postgres.
 import contextlib
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -16,7 +15,7 @@ import urllib.error
 import urllib.request
 
 import psycopg2
-from cluster import TOP, BIN, Cluster, Server, account, command, free_port, until
+from cluster import TOP, BIN, Cluster, Server, account, command, free_port, launcher, until
 from sender import Host, month_of, noise, piece
 
 NOW = time.time_ns()
@@ -55,9 +54,9 @@ class Machines(unittest.TestCase):
         uid, gid = account()
         user = {"user": uid, "group": gid, "extra_groups": []} if os.getuid() == 0 else {}
         env = {"PATH": f"{BIN}:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": self.c.directory}
-        log = open(os.path.join(self.c.directory, "log", name), "ab")  # pylint: disable=consider-using-with
-        process = subprocess.Popen(words, env=env, cwd="/", stdout=log, stderr=subprocess.STDOUT, **user)  # pylint: disable=consider-using-with
-        log.close()
+        log = os.path.join(self.c.directory, "log", name)
+        with open(log, "ab") as out:
+            process = launcher.Program(words, log, environment=env, cwd="/", stdout=out, **user)
         self.running[name] = process
         self.addCleanup(self.end, name)
         return process

@@ -6,10 +6,7 @@ ends all.
 """
 
 import os
-import re
-import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 
@@ -48,10 +45,9 @@ class Sample(annotate.Case):
         with open("mprofd.conf", "w", encoding="utf-8"):
             pass
         command = [os.path.join(BUILD, "daemon/serve/mprofd-http"), "--fleet", annotate.FLEET.connection("people"), "--config", "mprofd.conf"]
-        with open("http.log", "w", encoding="utf-8") as log:
-            http = subprocess.Popen([*command, "--state", "copies-http", "--listen", "127.0.0.1:0"], stderr=log)
+        http = annotate.launcher.Program([*command, "--state", "copies-http", "--listen", "127.0.0.1:0"], "http.log").wait_ready()
         self.running.append(http)
-        address = until(self.address, "mprofd-http listens")
+        (address,) = http.addresses()
         until(lambda: self.ready(address), "mprofd-http follows the database")
         print(address, flush=True)
         number = 100
@@ -71,11 +67,6 @@ class Sample(annotate.Case):
     def ready(address):
         with urllib.request.urlopen(f"{address}/metrics") as answer:
             return b"\nmprofd_hub_connected 1\n" in answer.read()
-
-    def address(self):
-        with open("http.log", encoding="utf-8") as f:
-            found = re.search(r"listening on (http://127\.0\.0\.1:\d+)", f.read())
-        return found and found[1]
 
 
 if __name__ == "__main__":
