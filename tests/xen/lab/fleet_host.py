@@ -71,7 +71,7 @@ def fleet_guests_crash(lab):
         lab.guests[name].ready()
     lab.attached(list(GUESTS))
     take(lab, "web")
-    lab.death("db", "crash", lambda: lab.guests["db"].tell("crash"))
+    lab.death("db", "crash", lab.guests["db"].crash)
     lab.death("dns", "destroyed", lambda: xen.run("xl", "destroy", "dns"))
     sent()
 

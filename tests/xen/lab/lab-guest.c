@@ -12,6 +12,7 @@
  *  publish      initialise the rings anew and publish them: after withdraw in new pages, else in
  *               their old ones
  *  play         replay the reference traces, if the guest has them
+ *  last         print the serial numbers of the last events, write these, and write no more: domain 0 ends the guest
  *  crash, poweroff, reboot, watchdog
  *
  * Before a guest dies by one of the last four commands, it prints the serial numbers of its last
@@ -144,11 +145,18 @@ static int watchdog_arm(void)
 	return fd;
 }
 
-static void die(struct lab_guest *g, const char *how)
+/* Announce the last events and write them. */
+static void last(struct lab_guest *g)
 {
 	say(g, "last", LAST_EVENTS);
 	usleep(400000);
 	write_all(g, LAST_EVENTS);
+	rate_set(g, 0);
+}
+
+static void die(struct lab_guest *g, const char *how)
+{
+	last(g);
 	if (!strcmp(how, "crash"))
 		sysrq('c');
 	else if (!strcmp(how, "poweroff"))
@@ -182,6 +190,8 @@ static void obey(struct lab_guest *g, const char *verb, uint64_t n)
 		play(g);
 	else if (!strcmp(verb, "withdraw"))
 		withdraw(g);
+	else if (!strcmp(verb, "last"))
+		last(g);
 	else if (!strcmp(verb, "publish"))
 		publish(g);
 	else

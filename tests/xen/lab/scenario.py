@@ -72,7 +72,7 @@ class Lab:
         tasks = {}
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/status", encoding="utf-8") as f:
-                tasks[task] = dict(line.strip().split(":\t", 1) for line in f if ":\t" in line)
+                tasks[task] = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
         shown = xen.run("ps", "-o", "user:16,pid,ppid,nlwp,comm", "-C", "mprofd,mprofd-http")
         active = {unit: xen.run("systemctl", "is-active", unit, check=False).strip() for unit in ("mprofd", "mprofd-http.socket")}
         self.note(tasks=tasks, processes=shown, active=active, user=xen.run("id", "-u", "mprofd").strip())
@@ -156,7 +156,7 @@ class Lab:
         self.create("unseen", f"rate={RATE}", crash="preserve")
         self.guests["unseen"].ready()
         self.guests["legacy"].do("write", 30000)
-        self.guests["unseen"].tell("crash")
+        self.guests["unseen"].crash()
         self.guests["unseen"].alive = False
         xen.wait(lambda: re.search(r"^unseen .*c- ", xen.run("xl", "list"), re.M), 20, "the guest has crashed")
         xen.run("systemctl", "start", "mprofd")
@@ -262,11 +262,11 @@ class Lab:
 
     @step
     def crash_preserved(self):
-        self.death("legacy", "crash", lambda: self.guests["legacy"].tell("crash"))
+        self.death("legacy", "crash", self.guests["legacy"].crash)
 
     @step
     def crash_destroyed(self):
-        self.death("directory", "crash", lambda: self.guests["directory"].tell("crash"))
+        self.death("directory", "crash", self.guests["directory"].crash)
 
     @step
     def poweroff(self):
@@ -357,7 +357,8 @@ def full(lab):
     lab.rename()
     lab.withdraw()
     lab.storm()
-    lab.save()
+    if not xen.ARM:  # its toolstack cannot save a guest
+        lab.save()
     lab.crash_preserved()
     lab.crash_destroyed()
     lab.poweroff()
