@@ -128,7 +128,9 @@ def browser_tests():
 def whole_suites():
     with open(os.path.join(TOP, "tests/run"), encoding="utf-8") as f:
         text = f.read()
-    return [Test(name, "all", "", ["sh", os.path.join(TOP, "tests/run"), name], WHOLE_LIMIT, True) for name in WHOLE if re.search(rf"\b{name}\b", text)]
+    return [
+        Test(name, "all", "", ["sh", os.path.join(TOP, "tests/run"), name], WHOLE_LIMIT, True) for name in WHOLE if re.search(rf"\b{name}\b", text)
+    ]
 
 
 def choose(words):
@@ -307,7 +309,13 @@ class Stress:
         seconds = round(time.monotonic() - one.began, 1)
         self.left -= 1
         self.journal.add(
-            test=one.test.id, load=one.load, turn=one.turn, verdict=verdict, reason=reason, seconds=seconds, log=one.log if verdict == "failed" else ""
+            test=one.test.id,
+            load=one.load,
+            turn=one.turn,
+            verdict=verdict,
+            reason=reason,
+            seconds=seconds,
+            log=one.log if verdict == "failed" else "",
         )
         if verdict != "failed":
             os.unlink(one.log)
