@@ -51,7 +51,7 @@ static void pause_after(struct annotator *a, const char *subject, const char *se
 		sd_notifyf(0, "STATUS=%s", sentence);
 	}
 	a->told = true;
-	sleep(a->backoff);
+	clock_sleep(a->backoff * NS_PER_S);
 	a->backoff = a->backoff * 2 < BACKOFF_MAX_S ? a->backoff * 2 : BACKOFF_MAX_S;
 }
 

@@ -27,13 +27,10 @@
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
 
-static void timer_set(struct collector *c, uint64_t at)
+static void run_at(struct collector *c, uint64_t at)
 {
-	if (!c->timer || c->timer_at == at)
-		return;
-	c->timer_at = at;
-	sd_event_source_set_time(c->timer, at / NS_PER_US);
-	sd_event_source_set_enabled(c->timer, SD_EVENT_ONESHOT);
+	if (c->timer.source && c->timer.due != at)
+		timer_set(&c->timer, at);
 }
 
 void collector_at(struct collector *c, struct task *task, uint64_t due)
@@ -47,8 +44,8 @@ void collector_at(struct collector *c, struct task *task, uint64_t due)
 		sd_event_exit(c->event, 1);
 		return;
 	}
-	if (due < c->timer_at)
-		timer_set(c, due);
+	if (!c->timer.due || due < c->timer.due)
+		run_at(c, due);
 }
 
 void collector_report_trouble(struct collector *c, const char *sentence)
@@ -57,23 +54,19 @@ void collector_report_trouble(struct collector *c, const char *sentence)
 		control_report_trouble(c->control, sentence);
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *context)
+static void on_timer(void *context)
 {
 	struct collector *c = context;
 	uint64_t began = clock_mono(), now = began;
 	struct task *task;
 
-	(void)source;
-	(void)usec;
-	c->timer_at = UINT64_MAX;
 	while ((task = schedule_first(&c->schedule)) && task->due <= now && now - began < BATCH_NS) {
 		schedule_remove(&c->schedule, task);
 		task->run(task, now);
 		now = clock_mono();
 	}
 	if (task)
-		timer_set(c, task->due > now ? task->due : now);
-	return 0;
+		run_at(c, task->due > now ? task->due : now);
 }
 
 /* ---- reports of the commit thread ------------------------------------------------------------ */
@@ -123,7 +116,7 @@ static void file_check_run(struct task *task, uint64_t now)
 
 /* ---- status ---------------------------------------------------------------------------------- */
 
-static int on_status(sd_event_source *source, uint64_t usec, void *context)
+static void on_status(void *context)
 {
 	struct collector *c = context;
 	const char *trouble = c->source->trouble ? c->source->trouble(c->source) : "";
@@ -135,8 +128,7 @@ static int on_status(sd_event_source *source, uint64_t usec, void *context)
 		   (unsigned long long)c->shared.counters.lost_packets,
 		   c->archive.archiving ? "" : "; not archiving: ", c->archive.archiving ? "" : c->archive.sentence,
 		   *trouble ? "; " : "", trouble);
-	sd_event_source_set_time(source, usec + STATUS_NS / NS_PER_US);
-	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	timer_set_in(&c->status, STATUS_NS);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -191,10 +183,13 @@ static int loop_init(struct collector *c)
 	if (r >= 0)
 		r = sd_event_add_io(c->event, NULL, c->wake, EPOLLIN, on_wake, c);
 	if (r >= 0)
-		r = sd_event_add_time(c->event, &c->timer, CLOCK_MONOTONIC, 0, 200, on_timer, c);
+		r = timer_open(&c->timer, c->event, 200 * NS_PER_US, on_timer, c);
 	if (r >= 0)
-		r = sd_event_add_time(c->event, NULL, CLOCK_MONOTONIC, c->began / NS_PER_US, 100000, on_status, c);
-	return r < 0 ? r : 0;
+		r = timer_open(&c->status, c->event, 100 * NS_PER_MS, on_status, c);
+	if (r < 0)
+		return r;
+	timer_set(&c->status, c->began);
+	return 0;
 }
 
 static int collector_open(struct collector *c, const struct collector_options *options, char *sentence, size_t size)
@@ -216,7 +211,7 @@ static int collector_open(struct collector *c, const struct collector_options *o
 int collector_init(struct collector *c, const struct config *config, const struct collector_options *options,
 		   char *sentence, size_t size)
 {
-	*c = (struct collector){.config = config, .wake = -1, .began = clock_mono(), .timer_at = UINT64_MAX};
+	*c = (struct collector){.config = config, .wake = -1, .began = clock_mono()};
 	/*
 	 * The commit thread frees memory that the loop has allocated. One arena for both threads
 	 * lets the loop use that memory again, and the thresholds keep glibc from returning it to
@@ -267,7 +262,8 @@ void collector_deinit(struct collector *c)
 	if (c->commit_thread)
 		c->commit_thread = commit_thread_stop(c->commit_thread);
 	c->control = control_close(c->control);
-	sd_event_source_unref(c->timer);
+	timer_close(&c->timer);
+	timer_close(&c->status);
 	sd_event_unref(c->event);
 	c->queue = queue_free(c->queue);
 	schedule_deinit(&c->schedule);

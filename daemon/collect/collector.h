@@ -9,6 +9,7 @@
 #include "opened.h"
 #include "schedule.h"
 #include "source.h"
+#include "timer.h"
 
 struct control;
 
@@ -42,8 +43,7 @@ struct collector {
 	struct schedule schedule;
 	struct opened_file file; /* the archive's file, to notice that it is deleted */
 	struct task file_check;
-	sd_event_source *timer;
-	uint64_t timer_at;
+	struct timer timer, status;
 	struct source *source;
 	struct control *control;
 	struct forwarding forwarding;

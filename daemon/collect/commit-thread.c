@@ -414,7 +414,7 @@ static int flush(struct commit_thread *t, struct item **items, size_t n)
 		if (queue_closed(t->queue) && tries > 2)
 			return -ENOSPC;
 		if (tries)
-			usleep(FULL_RETRY_NS / NS_PER_US);
+			clock_sleep(FULL_RETRY_NS);
 	}
 }
 

@@ -15,15 +15,11 @@
 struct queue *queue_new(size_t limit, size_t per_guest, size_t reserve)
 {
 	struct queue *queue = calloc(1, sizeof(*queue));
-	pthread_condattr_t attr;
 
 	if (!queue)
 		return NULL;
 	pthread_mutex_init(&queue->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&queue->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	clock_cond_init(&queue->wake);
 	queue->limit = limit;
 	queue->per_guest = per_guest;
 	queue->reserve = reserve;
@@ -230,11 +226,6 @@ static struct item *cut(struct queue *queue, size_t bytes)
 	return first;
 }
 
-static struct timespec at_ns(uint64_t ns)
-{
-	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
-}
-
 /* Return when the waiting items are due. The mutex is held. */
 static uint64_t due_at(const struct queue *queue, size_t bytes, uint64_t interval)
 {
@@ -253,7 +244,6 @@ struct item *queue_take(struct queue *queue, size_t bytes, uint64_t interval, ui
 	pthread_mutex_lock(&queue->mutex);
 	for (;;) {
 		uint64_t now = clock_mono(), until = give_up;
-		struct timespec at;
 
 		if (queue->head) {
 			uint64_t due = due_at(queue, bytes, interval);
@@ -271,8 +261,7 @@ struct item *queue_take(struct queue *queue, size_t bytes, uint64_t interval, ui
 		}
 		if (now >= give_up)
 			break;
-		at = at_ns(until);
-		pthread_cond_timedwait(&queue->wake, &queue->mutex, &at);
+		clock_wait(&queue->wake, &queue->mutex, until);
 	}
 	pthread_mutex_unlock(&queue->mutex);
 	return items;

@@ -542,7 +542,7 @@ int stream_poll(struct stream *stream, uint64_t now, uint64_t *next)
 	const struct ring *ring = &stream->ring;
 	const struct ring_counters before = ring->counters;
 	bool fast = stream->cadence.interval <= CADENCE_MIN;
-	uint64_t cpu = fast ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0, cost, mean;
+	uint64_t cpu = fast ? clock_thread() : 0, cost, mean;
 	int r;
 
 	if (!stream->announced && guest_is_archived(guest)) {
@@ -557,7 +557,7 @@ int stream_poll(struct stream *stream, uint64_t now, uint64_t *next)
 	 * late that its guest could lap it. Asking for the processor's time is a system call, which a
 	 * thousand slow rings do without.
 	 */
-	cost = fast ? clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu : clock_mono() - now;
+	cost = fast ? clock_thread() - cpu : clock_mono() - now;
 	shared->counters.polls++;
 	count(shared, ring, &before);
 	if (stream->gap && now - stream->gap->queued > GAP_NS)

@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "timer.h"
 
 #define CLIENTS_MAX 64u
 #define RATE_MAX    200u /* messages per second and client */
@@ -20,11 +21,21 @@ struct client {
 	struct control_server *server;
 	uint64_t id;
 	int fd;
-	sd_event_source *source, *pause;
+	sd_event_source *source;
+	struct timer pause;
 	bool watching;
 	uint64_t second;
 	unsigned in_second;
 };
+
+#ifdef COMMON_TEST_CLOCK
+/* A request to move the clocks, which is answered when all timers that were due have run. */
+struct advance {
+	sd_event_source *idle; /* runs while nothing else is to be done */
+	uint64_t until;	       /* CLOCK_MONOTONIC ns */
+	struct control_asker asker;
+};
+#endif
 
 struct control_server {
 	sd_event *event;
@@ -36,6 +47,9 @@ struct control_server {
 	struct client *clients;
 	unsigned n_clients;
 	uint64_t last_id;
+#ifdef COMMON_TEST_CLOCK
+	struct advance advance;
+#endif
 	char sentence[512]; /* the sentence that control_announce() got last; "" = none */
 	char buffer[MESSAGE_BYTES_MAX + 1], answer[MESSAGE_BYTES_MAX];
 };
@@ -123,19 +137,16 @@ static void client_free(struct client *client)
 	*at = client->next;
 	client->server->n_clients--;
 	sd_event_source_disable_unref(client->source);
-	sd_event_source_disable_unref(client->pause);
+	timer_close(&client->pause);
 	close(client->fd);
 	free(client);
 }
 
-static int on_pause_over(sd_event_source *source, uint64_t usec, void *context)
+static void on_pause_over(void *context)
 {
 	struct client *client = context;
 
-	(void)source;
-	(void)usec;
 	sd_event_source_set_enabled(client->source, SD_EVENT_ON);
-	return 0;
 }
 
 /*
@@ -153,9 +164,49 @@ static void client_throttle(struct client *client)
 	if (++client->in_second < RATE_MAX)
 		return;
 	sd_event_source_set_enabled(client->source, SD_EVENT_OFF);
-	sd_event_source_set_time_relative(client->pause, 1000000);
-	sd_event_source_set_enabled(client->pause, SD_EVENT_ONESHOT);
+	timer_set_in(&client->pause, NS_PER_S);
 }
+
+#ifdef COMMON_TEST_CLOCK
+/* ---- a test's clock -------------------------------------------------------------------------- */
+
+static int on_idle(sd_event_source *source, void *context)
+{
+	struct control_server *s = context;
+
+	if (timers_wait(s->advance.until))
+		return 0;
+	control_ok(s, s->advance.asker);
+	return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+}
+
+/* Move the clocks of this daemon forward. One such request is answered at a time. */
+static void advance(struct control_server *s, struct control_asker asker, const struct message *m)
+{
+	struct advance *a = &s->advance;
+	uint64_t ns;
+	int r = 0;
+
+	if (!message_number(m, "ns", &ns) || ns > 366 * 86400 * NS_PER_S) {
+		control_error(s, asker, 400, "advance needs ns=NUMBER, at most a year");
+		return;
+	}
+	if (!a->idle) {
+		r = sd_event_add_defer(s->event, &a->idle, on_idle, s);
+		if (r >= 0)
+			r = sd_event_source_set_priority(a->idle, SD_EVENT_PRIORITY_IDLE);
+	}
+	if (r >= 0)
+		r = sd_event_source_set_enabled(a->idle, SD_EVENT_ON);
+	if (r < 0) {
+		control_error(s, asker, 503, "out of memory");
+		return;
+	}
+	timers_advance(ns);
+	a->until = clock_mono();
+	a->asker = asker;
+}
+#endif
 
 static void client_take(struct client *client, size_t len)
 {
@@ -175,6 +226,12 @@ static void client_take(struct client *client, size_t len)
 			client_announce(s, client);
 		return;
 	}
+#ifdef COMMON_TEST_CLOCK
+	if (strcmp(m.verb, "advance") == 0) {
+		advance(s, asker, &m);
+		return;
+	}
+#endif
 	s->request(s->context, asker, &m);
 }
 
@@ -223,12 +280,9 @@ static int on_connect(sd_event_source *source, int fd, uint32_t events, void *co
 	s->n_clients++;
 	r = sd_event_add_io(s->event, &client->source, peer, EPOLLIN, on_client, client);
 	if (r >= 0)
-		r = sd_event_add_time(s->event, &client->pause, CLOCK_MONOTONIC, 0, 0, on_pause_over, client);
-	if (r < 0) {
+		r = timer_open(&client->pause, s->event, TIMER_LOOSE_NS, on_pause_over, client);
+	if (r < 0)
 		client_free(client);
-		return 0;
-	}
-	sd_event_source_set_enabled(client->pause, SD_EVENT_OFF);
 	return 0;
 }
 
@@ -291,6 +345,9 @@ struct control_server *control_server_close(struct control_server *s)
 	while (s->clients)
 		client_free(s->clients);
 	sd_event_source_disable_unref(s->source);
+#ifdef COMMON_TEST_CLOCK
+	sd_event_source_disable_unref(s->advance.idle);
+#endif
 	if (s->fd >= 0) {
 		close(s->fd);
 		unlink(s->path);

@@ -263,5 +263,5 @@ void collector_wait(struct collector_client *c, unsigned ms)
 		return;
 	disconnect(c);
 	/* The collector is absent. Look at the archive again later. */
-	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * (long)NS_PER_MS}, NULL);
+	clock_sleep((uint64_t)ms * NS_PER_MS);
 }

@@ -91,8 +91,7 @@ static void wait_until(void *context, uint64_t until)
 		uint64_t left = until - now < NS_PER_S ? until - now : NS_PER_S;
 
 		report(f, true);
-		nanosleep(&(struct timespec){.tv_sec = (time_t)(left / NS_PER_S), .tv_nsec = (long)(left % NS_PER_S)},
-			  NULL);
+		clock_sleep(left);
 	}
 }
 

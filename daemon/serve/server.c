@@ -20,7 +20,7 @@
 #include "server.h"
 #include "watch.h"
 
-#define TICK_US	     1000000u
+#define TICK_NS	     NS_PER_S
 #define STATUS_TICKS 10u /* ticks between two status messages */
 /* Least time between two reports of damage: clients may repeat a request for damaged bytes. */
 #define REPORT_NS (100 * NS_PER_MS)
@@ -32,7 +32,8 @@ struct server {
 	struct freshness freshness;
 	struct scratch scratch;
 	struct live_steps live_steps;
-	sd_event_source *tick, *post;
+	struct timer tick;
+	sd_event_source *post;
 	uint64_t ticks;
 	char status[128];	  /* the status that the service manager got last */
 	uint64_t damage_reported; /* last report of damage, CLOCK_MONOTONIC ns; 0 = none yet */
@@ -190,7 +191,7 @@ static void send_status(struct server *s)
 		sd_notify(0, strcpy(s->status, text));
 }
 
-static int on_tick(sd_event_source *source, uint64_t usec, void *context)
+static void on_tick(void *context)
 {
 	struct server *s = context;
 
@@ -210,8 +211,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 			live_follow(x->live);
 	http_tick(s->http);
 	send_status(s);
-	sd_event_source_set_time(source, usec + TICK_US);
-	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	timer_set_in(&s->tick, TICK_NS);
 }
 
 /* sd_event calls this after each event. */
@@ -234,10 +234,12 @@ struct http *server_http(struct server *s)
 
 static int server_events(struct server *s)
 {
-	int rc = sd_event_add_time_relative(s->event, &s->tick, CLOCK_MONOTONIC, 0, 10000, on_tick, s);
+	int rc = timer_open(&s->tick, s->event, 10 * NS_PER_MS, on_tick, s);
 
-	if (rc >= 0)
-		rc = sd_event_add_post(s->event, &s->post, on_post, s);
+	if (rc < 0)
+		return rc;
+	timer_set_in(&s->tick, 0);
+	rc = sd_event_add_post(s->event, &s->post, on_post, s);
 	return rc < 0 ? rc : 0;
 }
 
@@ -286,7 +288,7 @@ struct server *server_free(struct server *s)
 	if (!s)
 		return NULL;
 	http_free(s->http);
-	sd_event_source_disable_unref(s->tick);
+	timer_close(&s->tick);
 	sd_event_source_disable_unref(s->post);
 	notice_free(s->services.collector);
 	notice_free(s->services.sink);

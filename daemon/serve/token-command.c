@@ -8,6 +8,7 @@
 
 #include "access.h"
 #include "array.h"
+#include "clock.h"
 #include "fleet-tokens.h"
 #include "log.h"
 #include "quantity.h"
@@ -109,7 +110,7 @@ static int make(struct tokens *t, const struct token_command *c)
 
 	if (rc)
 		return rc;
-	rc = tokens_make(t, c->words[0], scopes, (uint64_t)time(NULL) + seconds, text, &made, sentence,
+	rc = tokens_make(t, c->words[0], scopes, clock_real_seconds() + seconds, text, &made, sentence,
 			 sizeof(sentence));
 	if (rc == 0) {
 		print_made(made->id, made->name, made->expires, scopes_text(made->scopes));

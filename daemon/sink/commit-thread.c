@@ -265,10 +265,7 @@ static int tidy(struct commit_thread *a)
 
 static void wait_until(struct commit_thread *a, uint64_t ns)
 {
-	uint64_t at = clock_mono() + ns;
-	struct timespec t = {.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)};
-
-	pthread_cond_timedwait(&a->changed, &a->lock, &t);
+	clock_wait(&a->changed, &a->lock, clock_mono() + ns);
 }
 
 static void say_full(struct commit_thread *a, bool full)
@@ -453,13 +450,8 @@ static int settle(struct memtraces *w, int64_t *last_id)
 
 static int begin_thread(struct commit_thread *a)
 {
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_cond_init(&a->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	clock_cond_init(&a->changed);
 	a->started = pthread_create(&a->thread, NULL, work, a) == 0;
 	return a->started ? 0 : -EAGAIN;
 }

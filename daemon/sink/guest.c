@@ -33,7 +33,7 @@ void guest_free(struct guest *g)
 		*at = g->next;
 	if (g->stream)
 		g->stream->guest = NULL;
-	sd_event_source_disable_unref(g->timer);
+	timer_close(&g->timer);
 	free(g->name);
 	free(g->uuid);
 	free(g);
@@ -41,8 +41,7 @@ void guest_free(struct guest *g)
 
 static void wait_for(struct guest *g, uint64_t ns)
 {
-	sd_event_source_set_time_relative(g->timer, ns / NS_PER_US);
-	sd_event_source_set_enabled(g->timer, SD_EVENT_ONESHOT);
+	timer_set_in(&g->timer, ns);
 }
 
 /* Try to connect again later, at growing intervals. */
@@ -121,12 +120,10 @@ static bool wants_where(const struct guest *g)
 	return g->domid >= 0 && (!*g->address || !g->port || g->connected || (g->automatic && !g->starter.client));
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *context)
+static void on_timer(void *context)
 {
 	struct guest *g = context;
 
-	(void)source;
-	(void)usec;
 	if (g->where) {
 		g->where = 0;
 		guest_located(g, NULL);
@@ -135,7 +132,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 	} else if (!g->stream) {
 		connect_to(g);
 	}
-	return 0;
 }
 
 void guest_recording(struct guest *g)
@@ -247,7 +243,7 @@ void guest_located(struct guest *g, const struct message *m)
 	uint64_t port;
 
 	g->where = 0;
-	sd_event_source_set_enabled(g->timer, SD_EVENT_OFF);
+	timer_stop(&g->timer);
 	if (m && !is_its_guest(g, m))
 		m = NULL;
 	if (!m && g->connected && !g->automatic) {
@@ -312,11 +308,10 @@ static struct guest *guest_new(struct receiver *s)
 	g->receiver = s;
 	g->domid = -1;
 	g->backoff = BACKOFF_FIRST;
-	if (sd_event_add_time(s->event, &g->timer, CLOCK_MONOTONIC, 0, 0, on_timer, g) < 0) {
+	if (timer_open(&g->timer, s->event, TIMER_LOOSE_NS, on_timer, g) < 0) {
 		free(g);
 		return NULL;
 	}
-	sd_event_source_set_enabled(g->timer, SD_EVENT_OFF);
 	g->next = s->guests;
 	s->guests = g;
 	return g;

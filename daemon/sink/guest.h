@@ -10,6 +10,7 @@
 
 #include "control-server.h"
 #include "stream.h"
+#include "timer.h"
 
 #define MEMTRACE_PORT 4242u /* mirage-monitoring's default */
 
@@ -26,7 +27,7 @@ struct guest {
 	/* Tag of the question to the collector for the guest's address; 0 = none is open. */
 	uint64_t where;
 	struct stream *stream; /* NULL = not connected */
-	sd_event_source *timer;
+	struct timer timer;
 	uint64_t backoff;   /* ns to wait before the next attempt */
 	uint64_t lost;	    /* since when the guest's connection is lost, CLOCK_MONOTONIC ns; 0 = it is not lost */
 	uint64_t connected; /* begin of the current recording, CLOCK_MONOTONIC ns */

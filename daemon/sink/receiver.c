@@ -216,11 +216,10 @@ static void check_file(struct receiver *s)
 	fail(s, -ESTALE);
 }
 
-static int on_tick(sd_event_source *source, uint64_t usec, void *context)
+static void on_tick(void *context)
 {
 	struct receiver *s = context;
 
-	(void)usec;
 	if (++s->ticks % FILE_TICKS == 0)
 		check_file(s);
 	notice_tick(s->collector);
@@ -231,8 +230,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 	hand_over(s);
 	if (s->ending && (!s->streams || clock_mono() > s->end_by))
 		end(s);
-	sd_event_source_set_time_relative(source, TICK_NS / NS_PER_US);
-	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	timer_set_in(&s->tick, TICK_NS);
 }
 
 static int loop_open(struct receiver *s)
@@ -256,7 +254,9 @@ static int loop_open(struct receiver *s)
 	if (r >= 0)
 		r = sd_event_add_io(s->event, &s->wake_source, s->wake_fd, EPOLLIN, on_wake, s);
 	if (r >= 0)
-		r = sd_event_add_time_relative(s->event, &s->tick, CLOCK_MONOTONIC, TICK_NS / NS_PER_US, 0, on_tick, s);
+		r = timer_open(&s->tick, s->event, TIMER_LOOSE_NS, on_tick, s);
+	if (r >= 0)
+		timer_set_in(&s->tick, TICK_NS);
 	if (r >= 0)
 		r = sd_event_set_watchdog(s->event, 1);
 	return r < 0 ? r : 0;
@@ -329,7 +329,7 @@ static void commit_rest(struct receiver *s)
 			commit_thread_give(s->commit_thread, &s->batch);
 		else if (s->state.idle)
 			return;
-		usleep(5000);
+		clock_sleep(5 * NS_PER_MS);
 	}
 }
 
@@ -351,7 +351,7 @@ void receiver_deinit(struct receiver *s)
 	batch_deinit(&s->batch);
 	accounts_deinit(&s->accounts);
 	sd_event_source_disable_unref(s->wake_source);
-	sd_event_source_disable_unref(s->tick);
+	timer_close(&s->tick);
 	sd_event_unref(s->event);
 	closep(&s->wake_fd);
 	opened_file_deinit(&s->file);

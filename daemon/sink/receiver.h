@@ -15,6 +15,7 @@
 #include "notice.h"
 #include "opened.h"
 #include "stream.h"
+#include "timer.h"
 
 #define COMPLAINTS 64u
 
@@ -26,7 +27,8 @@ struct receiver_counts {
 struct receiver {
 	const struct config *config;
 	sd_event *event;
-	sd_event_source *wake_source, *tick;
+	sd_event_source *wake_source;
+	struct timer tick;
 	sd_event_source **listeners;
 	size_t n_listeners;
 	int wake_fd;

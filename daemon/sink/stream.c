@@ -38,7 +38,7 @@ static void stream_free(struct stream *s)
 	if (s->account)
 		account_leave(&s->receiver->accounts, s->account, s->counted, clock_mono());
 	sd_event_source_disable_unref(s->io);
-	sd_event_source_disable_unref(s->timer);
+	timer_close(&s->timer);
 	closep(&s->fd);
 	s->receiver->held -= s->len;
 	free(s->block);
@@ -52,8 +52,9 @@ static void set_deadline(struct stream *s, uint64_t ns)
 {
 	s->deadline = ns ? clock_mono() + ns : 0;
 	if (ns)
-		sd_event_source_set_time_relative(s->timer, ns / NS_PER_US);
-	sd_event_source_set_enabled(s->timer, ns ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+		timer_set(&s->timer, s->deadline);
+	else
+		timer_stop(&s->timer);
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -411,18 +412,15 @@ static bool is_overdue(struct stream *s)
 	return r >= 0 && s->state == state;
 }
 
-static int on_deadline(sd_event_source *source, uint64_t usec, void *context)
+static void on_deadline(void *context)
 {
 	struct stream *s = context;
 
-	(void)source;
-	(void)usec;
 	if (!is_overdue(s))
-		return 0;
+		return;
 	stream_end(s, s->state == STREAM_CONNECTING ? "it does not answer"
 		      : s->state == STREAM_FIRST    ? "it sends nothing"
 						    : "closed");
-	return 0;
 }
 
 /* Enable keep-alive, to notice that a guest has vanished. An idle guest stays connected. */
@@ -439,7 +437,7 @@ static void keep_alive(int fd)
 struct stream *stream_new(struct receiver *receiver, int fd, const char *address, uint32_t port, struct guest *guest)
 {
 	struct stream *s = calloc(1, sizeof(*s));
-	uint64_t now = 0;
+	uint64_t now;
 	int r;
 
 	if (!s) {
@@ -450,7 +448,7 @@ struct stream *stream_new(struct receiver *receiver, int fd, const char *address
 	 * NOW is the begin of this turn of the loop. It is before the connection was asked for, so
 	 * it is before the guest could have sent anything.
 	 */
-	sd_event_now(receiver->event, CLOCK_MONOTONIC, &now);
+	now = timer_turn(receiver->event);
 	s->receiver = receiver;
 	s->fd = fd;
 	s->guest = guest;
@@ -461,7 +459,7 @@ struct stream *stream_new(struct receiver *receiver, int fd, const char *address
 		.address = s->address,
 		.port = port,
 		.origin = guest ? "asked" : "listened",
-		.connected_mono = now * NS_PER_US,
+		.connected_mono = now,
 	};
 	s->next = receiver->streams;
 	receiver->streams = s;
@@ -472,8 +470,9 @@ struct stream *stream_new(struct receiver *receiver, int fd, const char *address
 	if (r == 0)
 		r = sd_event_add_io(receiver->event, &s->io, fd, guest ? EPOLLOUT : EPOLLIN, on_io, s);
 	if (r >= 0)
-		r = sd_event_add_time_relative(receiver->event, &s->timer, CLOCK_MONOTONIC, FIRST_NS / NS_PER_US, 0,
-					       on_deadline, s);
+		r = timer_open(&s->timer, receiver->event, TIMER_LOOSE_NS, on_deadline, s);
+	if (r >= 0)
+		timer_set_in(&s->timer, FIRST_NS);
 	if (r < 0) {
 		s->guest = NULL;
 		stream_free(s);

@@ -19,6 +19,7 @@
 #include "account.h"
 #include "batch.h"
 #include "framing.h"
+#include "timer.h"
 
 #define STREAM_ADDRESS_MAX 64u
 
@@ -32,7 +33,8 @@ struct stream {
 	struct receiver *receiver;
 	enum stream_state state;
 	int fd;
-	sd_event_source *io, *timer;
+	sd_event_source *io;
+	struct timer timer;
 	struct guest *guest; /* guest to which the receiver has connected; NULL = the guest connected by itself */
 	/*
 	 * When to end the stream in its state, CLOCK_MONOTONIC ns; 0 = never, as for an idle guest.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "clock.h"
 #include "collector.h"
 #include "domain-steps.h"
 #include "log.h"
@@ -18,7 +19,7 @@
 #define CONSOLE_NS   (300 * NS_PER_MS)
 #define ANSWER_NS    (2 * NS_PER_S)
 #define SUBTREE_STEP 2u
-#define FINISH_US    1000
+#define FINISH_NS    NS_PER_MS
 #define RENEWALS_MAX 10u /* new runs of a guest in a minute */
 
 /* ---- the end of a run ------------------------------------------------------------------------ */
@@ -154,7 +155,7 @@ void domain_finish(struct domain *domain)
 		if (domain->phase == PHASE_ENDING)
 			domain->vcpu.task.run(&domain->vcpu.task, clock_mono());
 		if (domain->phase == PHASE_ENDING)
-			usleep(FINISH_US);
+			clock_sleep(FINISH_NS);
 	}
 	if (domain->phase == PHASE_ENDING)
 		domain_closed(domain, clock_mono());

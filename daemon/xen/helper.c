@@ -65,7 +65,6 @@ static int helper_fork(struct helper *helper, const struct helper_options *optio
 static void helper_reap(struct helper *helper)
 {
 	uint64_t until = clock_mono() + STOP_MS * NS_PER_MS;
-	const struct timespec moment = {.tv_nsec = 2000000};
 
 	if (helper->pid <= 0)
 		return;
@@ -75,7 +74,7 @@ static void helper_reap(struct helper *helper)
 			waitpid(helper->pid, NULL, 0);
 			break;
 		}
-		nanosleep(&moment, NULL);
+		clock_sleep(2 * NS_PER_MS);
 	}
 	helper->pid = 0;
 }

@@ -352,7 +352,7 @@ static uint64_t rest_of(struct vcpu_recorder *recorder, uint64_t spent)
 
 void vcpu_recorder_run(struct vcpu_recorder *recorder)
 {
-	uint64_t spent = clock_ns(CLOCK_THREAD_CPUTIME_ID), ended, rest;
+	uint64_t spent = clock_thread(), ended, rest;
 
 	for (size_t i = 0; i < VCPU_SLOTS; i++) {
 		struct recording *r = &recorder->recordings[i];
@@ -360,7 +360,7 @@ void vcpu_recorder_run(struct vcpu_recorder *recorder)
 		if (r->on && !r->gone)
 			round_make(recorder, r, false);
 	}
-	rest = rest_of(recorder, clock_ns(CLOCK_THREAD_CPUTIME_ID) - spent);
+	rest = rest_of(recorder, clock_thread() - spent);
 	ended = clock_mono();
 	recorder->due += recorder->interval;
 	if (recorder->due < ended + rest)

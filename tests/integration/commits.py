@@ -109,10 +109,14 @@ class Commits(daemons.Case):
 
     def test_latest(self):
         """Without a reader the flush interval is the latest."""
-        d = self.daemons(LAZY.replace("60s", "2s"))
+        d = self.daemons(LAZY.replace("60s", "20s"))
         ring = self.guest(d)
         self.write(d, ring, 2000)
         copied = self.copied(d)
+        before = self.commits(d)
+        d.advance(10)
+        self.assertEqual(self.commits(d), before)
+        d.advance(10)
         d.wait(lambda: self.stored(d) >= copied - 30)
 
     def test_nothing_waits(self):

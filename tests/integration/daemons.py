@@ -24,6 +24,7 @@ from ports import free_port  # noqa: F401  pylint: disable=unused-import
 from rings import HEADER, START, UUID, Ring, event, events_of, header, image, newest, rooms, small_ring  # noqa: F401  pylint: disable=unused-import
 
 BUILD = sys.argv[1] if len(sys.argv) > 1 else "build"
+HANGS = 300  # seconds: only a program that hangs takes longer for an answer
 LAZY = "[collector]\nflush-interval = 60s\n[archive]\nfree-space = 1M\nreserve = 0\n"
 QUIET = "[collector]\nflush-interval = 100ms\n[archive]\nfree-space = 1M\nreserve = 0\n"
 
@@ -224,13 +225,24 @@ class Daemons:
         """Wait until the writer of a guest's ring has begun N more packets."""
         self.wait_begun(os.path.join(self.rings, f"{name}.ctf"), n)
 
-    def ask_collector(self, verb):
+    def ask_collector(self, verb, keys="", path="collect.sock"):
         """Ask the collector itself, which commits nothing for that. Return its answer."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.settimeout(30)
-            s.connect(os.path.join(self.runs, "collect.sock"))
-            s.send(f"{verb} 1\n".encode())
+            s.settimeout(HANGS)
+            s.connect(os.path.join(self.runs, path))
+            s.send(f"{verb} 1\n{keys}".encode())
             return s.recv(65536).decode().replace("%0A", "\n")
+
+    def advance(self, seconds, step=0.25, path="collect.sock"):
+        """Let SECONDS pass for the collector, or for the sink with its PATH, STEP by STEP: all of its timers that were due have
+        run then. A build without the option test-clock takes the time that it takes."""
+        while seconds > 0:
+            now = min(step, seconds)
+            answer = self.ask_collector("advance", f"ns={round(now * 1e9)}\n", path)
+            if not answer.startswith("ok "):
+                time.sleep(seconds)
+                return
+            seconds -= now
 
     def collector_metric(self, name):
         return int(re.search(rf"^(?:text=)?{name} (\d+)$", self.ask_collector("metrics"), re.M)[1])

@@ -356,7 +356,7 @@ class Writers(daemons.Case):
         os.link("rings/slow.ctf", "elsewhere.ctf")
         with open("elsewhere.ctf", "r+b", buffering=0):
             ring.close()
-            time.sleep(0.5)
+            d.advance(5)
             self.assertEqual(d.domain("slow")["state"], "running")
         d.wait_ended("slow")
         self.assertEqual(events_of(d.trace("slow")), ring.written)

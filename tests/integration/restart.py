@@ -118,7 +118,7 @@ class Down(daemons.Case):
     def test_writer_rests(self):
         d, ring = self.begin()
         d.start_collector()
-        time.sleep(0.5)
+        d.advance(5)
         self.assertEqual(d.domain("guest")["state"], "running")
         ring.add_slowly(30)
         ring.close()
@@ -167,7 +167,7 @@ class Down(daemons.Case):
         self.check_loss(d, listed[0]["run"])
         d.kill_collector()
         d.start_collector()
-        time.sleep(1.5)
+        d.advance(5)
         self.check_loss(d, listed[0]["run"])
         self.assertEqual(len(listed), 1)
         self.assertLessEqual(listed[0]["began"], listed[0]["ended"])
@@ -208,7 +208,7 @@ class Down(daemons.Case):
             else:
                 d.stop_collector()
             d.start_collector()
-            time.sleep(1.5)
+            d.advance(5)
         self.assertEqual([run["state"] for run in d.run_list("guest")], ["ended"])
         self.assertEqual(len(d.captures("guest")), 1)
         self.assertEqual(events_of(d.trace("guest")), ring.written)
@@ -265,7 +265,7 @@ class Ending(daemons.Case):
         for _ in range(2):
             d.start_collector()
             self.assertEqual([run["reason"] for run in d.wait_ended("guest")], ["ended"])
-            time.sleep(1.2)
+            d.advance(5)
             self.assertEqual([c["kind"] for c in d.captures("guest")], ["ended"] * captures)
             d.kill_collector()
 

@@ -114,13 +114,17 @@ class Sink(daemons.Daemons):
         self.tag += 1
         lines = [f"{verb} {self.tag}"] + [f"{key.replace('_', '-')}={value}" for key, value in pairs.items()]
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.settimeout(30)
+            s.settimeout(daemons.HANGS)
             s.connect(os.path.join(self.runs, "sink", "sink.sock"))
             s.send("\n".join(lines).encode())
             head, *rest = s.recv(65536).decode().split("\n")
         word, tag = head.split(" ")
         assert tag == str(self.tag)
         return word, dict(line.split("=", 1) for line in rest if line)
+
+    def pass_time(self, seconds):
+        """Let SECONDS pass for the sink."""
+        self.advance(seconds, path="sink/sink.sock")
 
     def metric(self, name):
         text = self.say("metrics")[1]["text"].replace("%0A", "\n")
@@ -259,7 +263,7 @@ class Listening(Case):
             for k in range(10):
                 with d.connect() as guest:
                     guest.sendall(info(f"{k} {n}"))
-            time.sleep(1)
+            d.pass_time(1)
         rows = d.wait_rows(60, "reason = 'closed'", "context")
         self.assertEqual({row[0] for row in rows}, {f"{k} {n}" for k in range(10) for n in range(6)})
         d.wait(lambda: (d.metric("streams"), d.metric("held_bytes")) == (0, 0))
@@ -521,7 +525,7 @@ class Offered(Case):
         self.assertEqual(d.rows("state, reason, packets"), [("ended", "stopped", 7)])
         self.assertEqual(d.bytes_of(recording), offer.first + offer.tail)
         self.assertEqual(d.say("stop", recording=recording)[1]["status"], "409")
-        time.sleep(1)
+        d.pass_time(20)
         self.assertEqual(offer.connections, 1)
 
     def test_refusals(self):
@@ -555,7 +559,7 @@ class Offered(Case):
         self.assertEqual(rows, [(1, "ended", "web"), (2, "recording", "web")])
         offer.close()
         d.say("stop", recording=2)
-        time.sleep(1.5)
+        d.pass_time(10)
         self.assertEqual(len(d.rows()), 2)
 
     def test_given_up(self):
@@ -644,7 +648,7 @@ class Identified(Case):
         self.collector.who["127.0.0.1"] = self.domain(7)
         d.wait_rows(1, "run = 7 AND name = 'web' AND domid = 5")
         asked = len(self.collector.asked)
-        time.sleep(1.5)
+        d.pass_time(20)
         self.assertEqual(len(self.collector.asked), asked)
 
     def test_gone_before_the_answer(self):
@@ -695,7 +699,7 @@ class Identified(Case):
         answers = []
         asking = threading.Thread(target=lambda: answers.append(d.say("start", domid=5, run=7)))
         asking.start()
-        time.sleep(1.5)
+        d.pass_time(1.5)
         self.assertEqual(answers, [])
         guest.sendall(info())
         asking.join(30)

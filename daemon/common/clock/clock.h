@@ -1,13 +1,37 @@
-/* Read the clocks, in nanoseconds. */
+/*
+ * Read the clocks, in nanoseconds, and wait. Only this file and timer.c of common call the system for a time
+ * (tests/lint/arrows).
+ *
+ * In a build with the option test-clock a test can move both clocks of a daemon forward: they are then clock_ahead
+ * ahead of the machine's. No other build has that.
+ */
 #ifndef COMMON_CLOCK_H
 #define COMMON_CLOCK_H
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 
 #define NS_PER_US 1000ull
 #define NS_PER_MS 1000000ull
 #define NS_PER_S  1000000000ull
+
+#ifdef COMMON_TEST_CLOCK
+extern _Atomic uint64_t clock_ahead;
+#define CLOCK_SLICE_NS (10 * NS_PER_MS) /* a wait looks for a moved clock again after this time */
+#endif
+
+/* Return how far the clocks of this process are ahead of the machine's, ns. */
+static inline uint64_t clock_ahead_ns(void)
+{
+#ifdef COMMON_TEST_CLOCK
+	return atomic_load_explicit(&clock_ahead, memory_order_relaxed);
+#else
+	return 0;
+#endif
+}
 
 static inline uint64_t clock_ns(clockid_t id)
 {
@@ -19,12 +43,24 @@ static inline uint64_t clock_ns(clockid_t id)
 
 static inline uint64_t clock_mono(void)
 {
-	return clock_ns(CLOCK_MONOTONIC);
+	return clock_ns(CLOCK_MONOTONIC) + clock_ahead_ns();
 }
 
 static inline uint64_t clock_real(void)
 {
-	return clock_ns(CLOCK_REALTIME);
+	return clock_ns(CLOCK_REALTIME) + clock_ahead_ns();
+}
+
+/* Return CLOCK_REALTIME in seconds. */
+static inline uint64_t clock_real_seconds(void)
+{
+	return clock_real() / NS_PER_S;
+}
+
+/* Return how long this thread has used a processor, ns. */
+static inline uint64_t clock_thread(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* The same moment on two clocks of this machine, in nanoseconds. */
@@ -36,6 +72,51 @@ struct moment {
 static inline struct moment moment_now(void)
 {
 	return (struct moment){.mono = clock_mono(), .real = clock_real()};
+}
+
+/* Sleep for NS nanoseconds, or until a signal. */
+static inline void clock_sleep(uint64_t ns)
+{
+#ifdef COMMON_TEST_CLOCK
+	const struct timespec slice = {.tv_nsec = CLOCK_SLICE_NS};
+	uint64_t until = clock_mono() + ns;
+
+	while (clock_mono() + CLOCK_SLICE_NS < until)
+		if (nanosleep(&slice, NULL) < 0)
+			return;
+	ns = until > clock_mono() ? until - clock_mono() : 0;
+#endif
+	nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)}, NULL);
+}
+
+/* Initialise a condition for clock_wait(). */
+static inline void clock_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+/* Wait for COND until the time UNTIL (CLOCK_MONOTONIC ns). It may return earlier, so the caller checks what it waits for. */
+static inline void clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until)
+{
+	struct timespec t;
+	int r;
+
+	do {
+		uint64_t ahead = clock_ahead_ns(), at = until > ahead ? until - ahead : 0;
+
+#ifdef COMMON_TEST_CLOCK
+		uint64_t slice = clock_ns(CLOCK_MONOTONIC) + CLOCK_SLICE_NS;
+
+		at = at < slice ? at : slice;
+#endif
+		t = (struct timespec){.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)};
+		r = pthread_cond_timedwait(cond, mutex, &t);
+	} while (r == ETIMEDOUT && clock_mono() < until);
 }
 
 #endif

@@ -51,7 +51,7 @@ struct access {
 
 static uint64_t seconds(void)
 {
-	return (uint64_t)time(NULL);
+	return clock_real_seconds();
 }
 
 /* ---- creation ---- */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "host-registry.h"
 #include "log.h"
 
@@ -16,7 +17,7 @@ struct host_registry {
 
 static uint64_t seconds(void)
 {
-	return (uint64_t)time(NULL);
+	return clock_real_seconds();
 }
 
 static void on_refresh(void *context)

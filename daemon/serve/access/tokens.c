@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "file-state.h"
 #include "tokens.h"
 
@@ -382,7 +383,7 @@ int tokens_make(struct tokens *t, const char *name, struct scopes *scopes, uint6
 		const struct token **made, char *sentence, size_t size)
 {
 	CLEANUP(closep) int lock = -1;
-	struct token token = {.made = (uint64_t)time(NULL), .expires = expires};
+	struct token token = {.made = clock_real_seconds(), .expires = expires};
 	int rc = begin_change(t, &lock, sentence, size);
 
 	if (rc < 0)

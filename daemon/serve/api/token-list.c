@@ -48,7 +48,7 @@ static bool expiry(struct exchange *x, const json_t *days, uint64_t *seconds)
 {
 	json_int_t n = days ? json_integer_value(days) : TOKEN_DAYS;
 
-	*seconds = (uint64_t)time(NULL) + (uint64_t)n * 86400;
+	*seconds = clock_real_seconds() + (uint64_t)n * 86400;
 	if (n >= 1 && n <= TOKEN_DAYS_MOST)
 		return true;
 	exchange_problem(x, MHD_HTTP_BAD_REQUEST, "days must be a number from 1 to %u.", TOKEN_DAYS_MOST);

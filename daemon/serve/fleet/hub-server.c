@@ -8,6 +8,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "access.h"
+#include "clock.h"
 #include "copies.h"
 #include "decode-thread.h"
 #include "feed.h"
@@ -17,7 +18,7 @@
 #include "hub-routes.h"
 #include "packet.h"
 
-#define TICK_US	     1000000u
+#define TICK_NS	     NS_PER_S
 #define STATUS_TICKS 10u /* ticks between two status messages */
 
 struct hub_server {
@@ -27,7 +28,8 @@ struct hub_server {
 	struct fleet fleet;
 	struct freshness freshness; /* never asked: a hub has no collector */
 	struct scratch scratch;
-	sd_event_source *tick, *post;
+	struct timer tick;
+	sd_event_source *post;
 	uint64_t ticks;
 	char status[128]; /* the status that the service manager got last */
 };
@@ -63,7 +65,7 @@ static void send_status(struct hub_server *s)
 		sd_notify(0, strcpy(s->status, text));
 }
 
-static int on_tick(sd_event_source *source, uint64_t usec, void *context)
+static void on_tick(void *context)
 {
 	struct hub_server *s = context;
 
@@ -76,8 +78,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *context)
 	http_tick(s->http);
 	s->ticks++;
 	send_status(s);
-	sd_event_source_set_time(source, usec + TICK_US);
-	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	timer_set_in(&s->tick, TICK_NS);
 }
 
 /* sd_event calls this after each event. */
@@ -131,11 +132,12 @@ int hub_server_new(struct hub_server **sp, sd_event *event, const struct hub_ser
 	if (rc == 0)
 		rc = new_fleet(s, options, sentence, size);
 	if (rc == 0)
-		rc = sd_event_add_time_relative(event, &s->tick, CLOCK_MONOTONIC, 0, 10000, on_tick, s);
+		rc = timer_open(&s->tick, event, 10 * NS_PER_MS, on_tick, s);
 	if (rc >= 0)
 		rc = sd_event_add_post(event, &s->post, on_post, s);
 	if (rc < 0)
 		return rc;
+	timer_set_in(&s->tick, 0);
 	*sp = TAKE_PTR(s);
 	return 0;
 }
@@ -145,7 +147,7 @@ struct hub_server *hub_server_free(struct hub_server *s)
 	if (!s)
 		return NULL;
 	http_free(s->http);
-	sd_event_source_disable_unref(s->tick);
+	timer_close(&s->tick);
 	sd_event_source_disable_unref(s->post);
 	feed_free(s->fleet.feed);
 	workers_free(s->fleet.workers);

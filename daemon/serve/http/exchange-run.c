@@ -83,8 +83,8 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 		x->work_free(x->work);
 	if (x->copy)
 		x->copy_free(x->copy);
-	sd_event_source_disable_unref(x->answer_timer);
-	sd_event_source_disable_unref(x->hold_timer);
+	timer_close(&x->answer_timer);
+	timer_close(&x->hold_timer);
 	closep(&x->hold);
 	identity_deinit(&x->who);
 	free(x->answer.text);

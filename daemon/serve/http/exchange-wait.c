@@ -12,7 +12,7 @@
 #include "http-state.h"
 #include "notice.h"
 
-#define HOLD_USEC     5000000u
+#define HOLD_NS	      (5 * NS_PER_S)
 #define HOLD_TRIES_NS 250000000u
 
 void exchange_ask(struct exchange *x, struct message_writer *w, char *text, size_t size, const char *verb,
@@ -48,22 +48,16 @@ void exchange_client_left(struct exchange *x, bool gone)
 		exchange_resume(x);
 }
 
-static int on_answer_timeout(sd_event_source *source, uint64_t usec, void *context)
+static void on_answer_timeout(void *context)
 {
-	(void)source;
-	(void)usec;
 	exchange_resume(context);
-	return 0;
 }
 
-static int on_hold_end(sd_event_source *source, uint64_t usec, void *context)
+static void on_hold_end(void *context)
 {
 	struct exchange *x = context;
 
-	(void)source;
-	(void)usec;
 	closep(&x->hold);
-	return 0;
 }
 
 bool exchange_hold(struct exchange *x)
@@ -78,12 +72,14 @@ bool exchange_hold(struct exchange *x)
 	if (reader_hold(exchange_reader(x), &x->hold) == ARCHIVE_E_BUSY && now - x->hold_tried < HOLD_TRIES_NS)
 		return false;
 	/*
-	 * Release the lock after HOLD_USEC. Deletion is only as fast as guests write, so a client
+	 * Release the lock after HOLD_NS. Deletion is only as fast as guests write, so a client
 	 * that reads faster than that needs only the start.
 	 */
-	if (x->hold >= 0 && sd_event_add_time_relative(x->http->event, &x->hold_timer, CLOCK_MONOTONIC, HOLD_USEC,
-						       100000, on_hold_end, x) < 0)
+	timer_close(&x->hold_timer);
+	if (x->hold >= 0 && timer_open(&x->hold_timer, x->http->event, 100 * NS_PER_MS, on_hold_end, x) < 0)
 		closep(&x->hold);
+	else if (x->hold >= 0)
+		timer_set_in(&x->hold_timer, HOLD_NS);
 	return true;
 }
 
@@ -116,11 +112,12 @@ void exchange_suspend(struct exchange *x, enum wait wait)
 	 * An exchange must not wait for an answer without a deadline. If there is no memory for the
 	 * timer, treat the answer as too late.
 	 */
-	if ((wait == WAIT_ANSWER || wait == WAIT_NEWEST || wait == WAIT_ACCESS) &&
-	    sd_event_add_time(x->http->event, &x->answer_timer, CLOCK_MONOTONIC, x->answer.deadline / 1000, 10000,
-			      on_answer_timeout, x) < 0) {
-		x->answer_timer = NULL;
-		wait = WAIT_AGAIN;
+	if (wait == WAIT_ANSWER || wait == WAIT_NEWEST || wait == WAIT_ACCESS) {
+		timer_close(&x->answer_timer);
+		if (timer_open(&x->answer_timer, x->http->event, 10 * NS_PER_MS, on_answer_timeout, x) < 0)
+			wait = WAIT_AGAIN;
+		else
+			timer_set(&x->answer_timer, x->answer.deadline);
 	}
 	x->wait = wait;
 	MHD_suspend_connection(x->connection);
@@ -133,7 +130,7 @@ void exchange_resume(struct exchange *x)
 	if (x->wait == WAIT_NONE)
 		return;
 	x->wait = WAIT_NONE;
-	x->answer_timer = sd_event_source_disable_unref(x->answer_timer);
+	timer_close(&x->answer_timer);
 	MHD_resume_connection(x->connection);
 	x->client->listener->resumed = true;
 }

@@ -19,6 +19,7 @@
 #include "request.h"
 #include "response-cache.h"
 #include "services.h"
+#include "timer.h"
 
 #define EXCHANGE_UPLOAD_MAX 65536u
 #define EXCHANGE_NOTE_MOST  4096u  /* bytes of a note, at most */
@@ -95,16 +96,16 @@ struct exchange {
 	char *upload;
 	size_t upload_bytes;
 	enum wait wait;
-	sd_event_source *answer_timer; /* the deadline of ANSWER, during WAIT_ANSWER */
-	bool gone;		       /* the client reads nothing any more, or the server stops */
-	int hold;		       /* descriptor of the lock that delays deletion; -1 = none */
-	uint64_t hold_tried;	       /* first attempt to take the lock, CLOCK_MONOTONIC ns; 0 = none */
-	sd_event_source *hold_timer;   /* releases the lock */
-	int64_t live_run;	       /* run of a live body, which ends when its guest gets a hidden name; 0 = none */
-	uint64_t newest_asked;	       /* when the collector was asked to commit, CLOCK_MONOTONIC ns; 0 = it was not */
-	bool handled;		       /* its handler was called */
-	bool late;		       /* the collector did not commit in time: the answer may be old */
-	bool keep;		       /* the answer may be stored in the cache */
+	struct timer answer_timer; /* the deadline of ANSWER, during WAIT_ANSWER */
+	bool gone;		   /* the client reads nothing any more, or the server stops */
+	int hold;		   /* descriptor of the lock that delays deletion; -1 = none */
+	uint64_t hold_tried;	   /* first attempt to take the lock, CLOCK_MONOTONIC ns; 0 = none */
+	struct timer hold_timer;   /* releases the lock */
+	int64_t live_run;	   /* run of a live body, which ends when its guest gets a hidden name; 0 = none */
+	uint64_t newest_asked;	   /* when the collector was asked to commit, CLOCK_MONOTONIC ns; 0 = it was not */
+	bool handled;		   /* its handler was called */
+	bool late;		   /* the collector did not commit in time: the answer may be old */
+	bool keep;		   /* the answer may be stored in the cache */
 	/*
 	 * State of the archives when the handler began; the answer is cached only if it is still
 	 * the same.

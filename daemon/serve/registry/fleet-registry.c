@@ -12,10 +12,12 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "clock.h"
 #include "fleet-registry.h"
 #include "log.h"
 #include "postgres.h"
 #include "registry-thread.h"
+#include "timer.h"
 
 #define ENTRIES	  1024u
 #define CHANGES	  64u
@@ -43,7 +45,8 @@ struct change {
 
 struct fleet_registry {
 	struct registry_thread *thread;
-	sd_event_source *io, *timer;
+	sd_event_source *io;
+	struct timer timer;
 	sd_event *event;
 	void (*watch)(void *context);
 	void *watch_context;
@@ -57,7 +60,7 @@ struct fleet_registry {
 
 static uint64_t seconds(void)
 {
-	return (uint64_t)time(NULL);
+	return clock_real_seconds();
 }
 
 /* ---- entries ---- */
@@ -143,8 +146,6 @@ static void fill(struct fleet_registry *r, struct batch *b, uint64_t now)
 	}
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *context);
-
 /* Ask what is due, unless the thread is busy, or the last batch has just failed. */
 static void begin(struct fleet_registry *r)
 {
@@ -154,8 +155,7 @@ static void begin(struct fleet_registry *r)
 	if (!b)
 		return;
 	if (r->failed && now - r->failed < AGAIN_NS) {
-		sd_event_source_set_time(r->timer, (r->failed + AGAIN_NS) / 1000 + 1000);
-		sd_event_source_set_enabled(r->timer, SD_EVENT_ONESHOT);
+		timer_set(&r->timer, r->failed + AGAIN_NS + NS_PER_MS);
 		return;
 	}
 	fill(r, b, now);
@@ -165,12 +165,9 @@ static void begin(struct fleet_registry *r)
 	registry_thread_begin(r->thread);
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *context)
+static void on_timer(void *context)
 {
-	(void)source;
-	(void)usec;
 	begin(context);
-	return 0;
 }
 
 /* Take the answer Q, which was asked for at ASKED, for E. */
@@ -503,9 +500,10 @@ int fleet_registry_new(struct fleet_registry **rp, sd_event *event, const char *
 		return rc;
 	rc = sd_event_add_io(event, &r->io, registry_thread_fd(r->thread), EPOLLIN, on_done, r);
 	if (rc >= 0)
-		rc = sd_event_add_time(event, &r->timer, CLOCK_MONOTONIC, 0, 10000, on_timer, r);
+		rc = timer_open(&r->timer, event, 10 * NS_PER_MS, on_timer, r);
 	if (rc < 0)
 		return rc;
+	timer_set_in(&r->timer, 0);
 	*rp = TAKE_PTR(r);
 	return 0;
 }
@@ -515,7 +513,7 @@ struct fleet_registry *fleet_registry_free(struct fleet_registry *r)
 	if (!r)
 		return NULL;
 	sd_event_source_disable_unref(r->io);
-	sd_event_source_disable_unref(r->timer);
+	timer_close(&r->timer);
 	registry_thread_free(r->thread);
 	for (size_t i = 0; i < ENTRIES; i++)
 		entry_clear(&r->entries[i]);

@@ -12,6 +12,7 @@
 #include "guest-names.h"
 #include "log.h"
 #include "sorted-difference.h"
+#include "timer.h"
 #include "watch.h"
 
 #define WATCH_PAGE 256u		   /* rows that a step reads, at most */
@@ -37,7 +38,7 @@ struct watch {
 	struct guest_names *names; /* of the guests of rows, changes and events */
 	watch_notify *notify;
 	void *context;
-	sd_event_source *timer;
+	struct timer timer;
 	enum phase phase;
 	bool wanted;  /* a client reads events, or has done so within UNWANTED_NS */
 	bool ready;   /* the first scan is complete */

@@ -19,8 +19,7 @@
 
 static void turn_after(struct watch *w, uint64_t ns)
 {
-	sd_event_source_set_time_relative(w->timer, ns / NS_PER_US);
-	sd_event_source_set_enabled(w->timer, SD_EVENT_ONESHOT);
+	timer_set_in(&w->timer, ns);
 }
 
 static void scan_begin(struct watch *w)
@@ -99,16 +98,14 @@ static int step(struct watch *w)
 	return 0;
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *context)
+static void on_timer(void *context)
 {
 	struct watch *w = context;
 	int rc;
 
-	(void)source;
-	(void)usec;
 	if (w->phase == PHASE_IDLE) {
 		scan_begin(w);
-		return 0;
+		return;
 	}
 	rc = step(w);
 	if (rc < 0)
@@ -119,7 +116,6 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *context)
 	else if (w->phase != PHASE_IDLE)
 		turn_after(w, 0);
 	announce(w);
-	return 0;
 }
 
 /* ---- interface ---- */
@@ -133,9 +129,7 @@ int watch_new(struct watch **wp, sd_event *event, struct reader *reader, struct 
 	if (rc == 0)
 		rc = (w->names = guest_names_new()) ? 0 : -ENOMEM;
 	if (rc == 0)
-		rc = sd_event_add_time_relative(event, &w->timer, CLOCK_MONOTONIC, 0, 1000, on_timer, w);
-	if (rc >= 0)
-		rc = sd_event_source_set_enabled(w->timer, SD_EVENT_OFF);
+		rc = timer_open(&w->timer, event, NS_PER_MS, on_timer, w);
 	if (rc < 0)
 		return rc;
 	w->reader = reader;
@@ -150,7 +144,7 @@ struct watch *watch_free(struct watch *w)
 {
 	if (!w)
 		return NULL;
-	sd_event_source_disable_unref(w->timer);
+	timer_close(&w->timer);
 	difference_deinit(&w->runs);
 	difference_deinit(&w->captures);
 	difference_deinit(&w->profiles);
@@ -211,7 +205,7 @@ void watch_tick(struct watch *w)
 	if (clock_mono() - w->wanted_at > UNWANTED_NS) {
 		reset(w);
 		w->wanted = false;
-		sd_event_source_set_enabled(w->timer, SD_EVENT_OFF);
+		timer_stop(&w->timer);
 		return;
 	}
 	if (reader_ready(w->reader) != 0 || reader_version(w->reader, &version) != 0)
