@@ -39,13 +39,15 @@
 
 #include <mprof/bytes.h>
 
-#define COUNT_AT   offsetof(struct mprof_packet_wire, count)
-#define SIZE_AT	   offsetof(struct mprof_packet_wire, packet_size)
-#define HIGH_AT	   offsetof(struct mprof_packet_wire, content_high)
-#define FIRST_AT   offsetof(struct mprof_packet_wire, first_timestamp)
-#define MARKER	   "__should_resolve"
-#define DROPPED	   "mprof-dropped"
-#define STEP_LIMIT 1000000000u /* ns; if the clock goes back by more, somebody set it: timestamps then go back too */
+#define COUNT_AT    offsetof(struct mprof_packet_wire, count)
+#define SIZE_AT	    offsetof(struct mprof_packet_wire, packet_size)
+#define HIGH_AT	    offsetof(struct mprof_packet_wire, content_high)
+#define FIRST_AT    offsetof(struct mprof_packet_wire, first_timestamp)
+#define MARKER	    "__should_resolve"
+#define DROPPED	    "mprof-dropped"
+#define EXTRA_FIXED (MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES)
+#define TEXT_FIXED  (EXTRA_FIXED + 4u) /* of the kind TEXT */
+#define STEP_LIMIT  1000000000u /* ns; if the clock goes back by more, somebody set it: timestamps then go back too */
 
 _Static_assert(offsetof(struct mprof_packet_wire, count) % 8 == 0, "the word of count and size is aligned");
 
@@ -237,6 +239,7 @@ static enum mprof_recorder_status recorder_setup(struct mprof_recorder *r, void 
 	r->packets = packets;
 	r->packet_bytes = divide((uint32_t)size, packets) & ~(uint32_t)(MPROF_RECORDER_ALIGNMENT - 1);
 	r->last_bytes = (uint32_t)size - (packets - 1) * r->packet_bytes;
+	mprof_recorder_compatible(r, false);
 	r->clock = clock;
 	r->clock_context = context;
 	r->memory = memory;
@@ -445,6 +448,30 @@ static uint64_t first_time(const struct mprof_recorder *r, uint64_t ns)
 	return ns;
 }
 
+/*
+ * Begin to fill the active packet, which is empty, with an event at the time NS of the clock: write the
+ * first timestamp, and the declaration of this recorder. The first event publishes both. Return the first
+ * timestamp.
+ */
+static RARE uint64_t packet_begin(struct mprof_recorder *r, uint64_t ns)
+{
+	uint8_t *p = r->packet + MPROF_PACKET_HEADER_BYTES;
+
+	r->first_ns = ns = first_time(r, ns);
+	mprof_store64(p, ns);
+	release(); /* a reader that copies later bytes must also see the new first timestamp */
+	if (!r->declaration)
+		return ns;
+	p[8] = MPROF_EVENT_extra;
+	mprof_store16(p + MPROF_EVENT_HEADER_BYTES, MPROF_DECLARATION_BYTES);
+	p[EXTRA_FIXED - 1] = MPROF_EXTRA_RECORDER;
+	p[EXTRA_FIXED] = MPROF_DIALECT_MPROF;
+	p[EXTRA_FIXED + 1] = MPROF_DIALECT_VERSION;
+	mprof_store16(p + EXTRA_FIXED + 2, MPROF_DECLARES_ORDER);
+	r->content += r->declaration;
+	return ns;
+}
+
 /* Count a dropped event. An interrupt may do the same at any time. */
 static RARE void drop(struct mprof_recorder *r, enum mprof_drop reason)
 {
@@ -469,12 +496,10 @@ static inline uint8_t *event_begin(struct mprof_recorder *r, enum mprof_event_id
 	ns = event_time(r, ns);
 	if (!LIKELY(bytes < r->room - r->content))
 		packet_turn(r);
-	if (r->content == MPROF_PACKET_HEADER_BYTES)
-		r->first_ns = ns = first_time(r, ns);
+	if (!LIKELY(r->content != MPROF_PACKET_HEADER_BYTES))
+		ns = packet_begin(r, ns);
 	at = r->packet + r->content;
 	mprof_store64(at, ns);
-	if (r->content == MPROF_PACKET_HEADER_BYTES)
-		release(); /* a reader that copies these bytes must also see the new first timestamp */
 	at[8] = (uint8_t)id;
 	r->last_ns = ns;
 	return at + MPROF_EVENT_HEADER_BYTES;
@@ -491,7 +516,7 @@ static inline void event_publish(struct mprof_recorder *r, size_t bytes)
 
 static bool fits(const struct mprof_recorder *r, size_t bytes)
 {
-	return bytes < r->packet_bytes - MPROF_PACKET_HEADER_BYTES;
+	return bytes < r->limit;
 }
 
 /* ---- events of interrupts ---- */
@@ -730,9 +755,6 @@ static void record_text(struct mprof_recorder *r, enum mprof_event_id id, int64_
 }
 
 /* ---- events `extra` ---- */
-
-#define EXTRA_FIXED (MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES)
-#define TEXT_FIXED  (EXTRA_FIXED + 4u) /* of the kind TEXT */
 
 /* The header of an event `extra` with LENGTH bytes behind the kind. Return the place for them. */
 static uint8_t *extra_header(uint8_t *p, enum mprof_extra_kind kind, size_t length)

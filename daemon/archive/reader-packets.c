@@ -140,7 +140,6 @@ static void add_stamps(sqlite3_stmt *s, uint32_t most, struct reader_stamps *sta
 	stamps->first_timestamp = column_u64(s, 3);
 	stamps->room = column_u32(s, 4);
 	stamps->clock |= (flags & ARCHIVE_CHUNK_CLOCK) != 0;
-	stamps->unproven |= (flags & ARCHIVE_CHUNK_UNPROVEN) != 0;
 	for (size_t i = column_ends(s); i-- > 0;) {
 		struct archive_end end = column_end(s, i);
 

@@ -174,7 +174,6 @@ struct reader_stamps {
 	uint64_t first_timestamp;
 	uint32_t room;
 	bool clock;			/* as in struct reader_packet */
-	bool unproven;			/* a row of the part is unproven */
 	struct archive_end first, last; /* the first and the last chunk end */
 	struct reader_ends newest;
 };

@@ -50,7 +50,7 @@ void stream_stamp_chunk(struct stream *stream, const struct ring_chunk *chunk, c
 	uint32_t at = watch->mark.offset - chunk->offset;
 
 	stream->stepped = stream->stepped || chunk->clock;
-	if (!stream->guest->policy.vcpu || !watch->on || chunk->tail || chunk->unproven ||
+	if (!stream->guest->policy.vcpu || !watch->on || chunk->tail || stream->ring.proof.several_writers ||
 	    chunk->sequence < watch->mark.sequence)
 		return;
 	if (chunk->sequence > watch->mark.sequence) {

@@ -22,6 +22,8 @@ static bool file_load(const struct memory *memory, uint64_t offset, void *to, si
 		offset += (uint64_t)got;
 		n -= (size_t)got;
 	}
+	/* The kernel's plain loads come before those of the next call. */
+	atomic_thread_fence(memory_order_acquire);
 	return true;
 }
 
@@ -68,7 +70,7 @@ static bool array_load(const struct memory *memory, uint64_t offset, void *to, s
 	} else {
 		array_copy(at, from, n);
 	}
-	atomic_thread_fence(memory_order_acquire);
+	atomic_thread_fence(memory_order_acquire); /* these loads come before those of the next call */
 	return true;
 }
 

@@ -21,6 +21,18 @@ static int slot_add(struct ring *ring, uint64_t at, uint64_t bytes, bool cut)
 }
 
 /*
+ * Load the header of the packet at AT, its magic first: our recorder stores the magic after the rest. Return
+ * false if its bytes do not exist.
+ */
+static bool header_load(const struct ring *ring, uint64_t at, uint8_t raw[MPROF_PACKET_HEADER_BYTES])
+{
+	const size_t magic = offsetof(struct mprof_packet_wire, uuid);
+
+	return ring->memory->load(ring->memory, at, raw, magic) &&
+	       ring->memory->load(ring->memory, at + magic, raw + magic, MPROF_PACKET_HEADER_BYTES - magic);
+}
+
+/*
  * Read the offsets and sizes of all packets, once (rule 1). Return 0, -ENOMEM, RING_E_NOT_YET or
  * RING_E_REFUSED; *FAULT then says why.
  */
@@ -35,7 +47,7 @@ static int geometry_load(struct ring *ring, bool dead, const char **fault)
 	while ((left = ring->bytes - at) > 0) {
 		if (left < sizeof(raw) && dead && ring->n)
 			break; /* the file ends inside a header */
-		if (left < sizeof(raw) || !ring->memory->load(ring->memory, at, raw, sizeof(raw))) {
+		if (left < sizeof(raw) || !header_load(ring, at, raw)) {
 			*fault = "its packets do not fill it";
 			return RING_E_NOT_YET;
 		}

@@ -3,28 +3,72 @@
  */
 #include "ring-state.h"
 
+#include <mprof/extra.h>
 #include <mprof/ring.h>
 
 #define PROOF_LAG 1u /* number of marks that must follow a mark before the bytes up to it are copied */
 
 /*
- * Set *LIMIT to the position up to which all bytes are proven (rule 4). Return false if no byte is.
+ * Set *LIMIT to the position up to which all bytes are proven (rule 4), if the writer's stores are seen in
+ * their order. Return false if no byte is.
  */
 static bool proven_limit(struct ring *ring, struct ring_mark *limit)
 {
 	if (ring->proof.n_marks <= PROOF_LAG)
 		return false;
 	*limit = ring->proof.marks[ring->proof.n_marks - 1 - PROOF_LAG];
-	/* All stores of a dead ring's writer are visible. */
-	if (RING_SETTLE && !ring->dead) {
-		if (ring->proof.proven_at != ring->polled_at) {
-			ring->proof.settled = ring->proof.proven;
-			ring->proof.proven_at = ring->polled_at;
-		}
-		ring->proof.proven = *limit;
-		*limit = ring->proof.settled;
+	if (RING_SETTLE && ring->proof.proven_at != ring->polled_at) {
+		ring->proof.settled = ring->proof.proven;
+		ring->proof.proven_at = ring->polled_at;
 	}
+	ring->proof.proven = *limit;
 	return true;
+}
+
+int ring_order_load(const struct ring *ring, const struct ring_slot *slot, bool *declared)
+{
+	uint8_t raw[MPROF_DECLARATION_EVENT];
+
+	*declared = !RING_SETTLE;
+	if (!RING_SETTLE || slot->missing || slot->bytes <= MPROF_PACKET_HEADER_BYTES + sizeof(raw))
+		return 0;
+	if (!ring->memory->load(ring->memory, slot->at + MPROF_PACKET_HEADER_BYTES, raw, sizeof(raw)))
+		return RING_E_GONE;
+	*declared = mprof_packet_declares_order(raw);
+	return 0;
+}
+
+int ring_final_again(struct ring *ring, uint64_t sequence)
+{
+	struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
+	struct ring_header h;
+	uint32_t content;
+	int r;
+
+	if (!RING_SETTLE || slot->damaged)
+		return 0;
+	r = ring_header_load(ring, slot, &h);
+	if (r)
+		return r == STEP_STILL ? 0 : r;
+	content = ring_header_bytes(&h, slot);
+	if (h.count == (uint16_t)sequence && content > slot->final)
+		slot->final = content;
+	return 0;
+}
+
+/*
+ * Lower *LIMIT to the position up to which bytes of the packet at the cursor may be copied. *UNPROVEN: they
+ * may be false even so. Return 0 or RING_E_GONE.
+ */
+static int order_limit(struct ring *ring, struct ring_mark *limit, bool *unproven)
+{
+	bool declared;
+	int r = ring_order_load(ring, &ring->slots[ring_slot_of(ring, ring->cursor.sequence)], &declared);
+
+	*unproven = !declared && !ring->dead; /* all stores of a dead writer are visible */
+	if (r == 0 && *unproven)
+		*limit = ring->proof.settled;
+	return r || declared ? r : ring_final_again(ring, ring->cursor.sequence);
 }
 
 /*
@@ -79,10 +123,10 @@ int ring_copy_piece(struct ring *ring, struct ring_sink *sink, uint64_t sequence
 }
 
 /*
- * Copy packet SEQUENCE from the cursor to the offset TO, and move the cursor there. LAST: the
- * packet is complete at TO. Return as ring_copy_piece().
+ * Copy the packet at the cursor from the cursor to the offset TO, and move the cursor there. LAST: the
+ * packet is complete at TO. UNPROVEN: the bytes may be false. Return as ring_copy_piece().
  */
-static int take_upto(struct ring *ring, struct ring_sink *sink, uint32_t to, bool last)
+static int take_upto(struct ring *ring, struct ring_sink *sink, uint32_t to, bool last, bool unproven)
 {
 	uint64_t sequence = ring->cursor.sequence;
 	const struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
@@ -95,7 +139,7 @@ static int take_upto(struct ring *ring, struct ring_sink *sink, uint32_t to, boo
 			.length = length,
 			.end = length == left,
 			.last = last && length == left,
-			.unproven = ring->proof.several_writers || slot->cut,
+			.unproven = unproven || ring->proof.several_writers || slot->cut,
 			.clock = ring->cursor.has_taken_first && slot->first <= ring->cursor.taken_first,
 		};
 		int r = ring_copy_piece(ring, sink, sequence, &chunk);
@@ -131,16 +175,15 @@ int ring_declare(struct ring *ring, struct ring_sink *sink, uint64_t next, uint6
 
 int ring_take(struct ring *ring, struct ring_sink *sink)
 {
-	struct ring_mark limit;
+	struct ring_mark proven;
 	int r;
 
-	if (ring->skipping || ring->held || !proven_limit(ring, &limit))
+	if (ring->skipping || ring->held || !proven_limit(ring, &proven))
 		return 0;
-	while (ring_mark_before(ring_cursor_mark(ring), limit)) {
+	while (ring_mark_before(ring_cursor_mark(ring), proven)) {
 		struct ring_slot *slot = &ring->slots[ring_slot_of(ring, ring->cursor.sequence)];
-		/* The whole packet is proven, and the writer has left it. */
-		bool whole = ring->cursor.sequence < limit.sequence ||
-			     (ring->cursor.sequence < ring->writer.active && limit.offset == slot->final);
+		struct ring_mark limit = proven;
+		bool whole, unproven;
 
 		/*
 		 * The sink had no room while the writer went on, so the slot holds a newer packet
@@ -148,13 +191,19 @@ int ring_take(struct ring *ring, struct ring_sink *sink)
 		 */
 		if (ring->writer.active - ring->cursor.sequence >= ring->n)
 			return STEP_LAPPED;
+		r = order_limit(ring, &limit, &unproven);
+		if (r || !ring_mark_before(ring_cursor_mark(ring), limit))
+			return r;
+		/* The whole packet is proven, and the writer has left it. */
+		whole = ring->cursor.sequence < limit.sequence ||
+			(ring->cursor.sequence < ring->writer.active && limit.offset == slot->final);
 		if (whole && (slot->damaged || slot->final < ring->cursor.offset)) {
 			r = ring_declare(ring, sink, ring->cursor.sequence + 1, 1, false, RING_GAP_DAMAGED);
 			if (r)
 				return r;
 			continue;
 		}
-		r = take_upto(ring, sink, whole ? slot->final : limit.offset, whole);
+		r = take_upto(ring, sink, whole ? slot->final : limit.offset, whole, unproven);
 		if (r == STEP_LAPPED && ring->cursor.offset == MPROF_PACKET_HEADER_BYTES) {
 			/*
 			 * No byte of the packet was taken yet. Its first timestamp may have been

@@ -10,11 +10,16 @@
 
 void ring_set_dead(struct ring *ring, bool dead)
 {
+	bool declared = true;
+
 	/*
 	 * A size that was loaded while the writer lived may have been visible before an earlier store,
-	 * so marks of that time do not prove what is copied now without settling.
+	 * so marks of that time do not prove what is copied now without settling. (If the declaration
+	 * cannot be loaded, no byte can.)
 	 */
-	if (RING_SETTLE && dead && !ring->dead) {
+	if (RING_SETTLE && dead && !ring->dead)
+		ring_order_load(ring, &ring->slots[ring->writer.slot], &declared);
+	if (!declared) {
 		ring->proof.n_marks = 0;
 		ring->writer.has_candidate = false;
 	}

@@ -4,19 +4,6 @@
 
 #include "ring.h"
 
-/*
- * X86 makes stores visible in their order. On other machines an event's bytes may become visible
- * after the size that was stored later, so a living ring's proven bytes are copied one poll later
- * (RING_SETTLE).
- */
-#ifndef RING_SETTLE
-#if defined(__x86_64__) || defined(__i386__)
-#define RING_SETTLE 0
-#else
-#define RING_SETTLE 1
-#endif
-#endif
-
 /* Conditions that these files return to each other, besides enum ring_condition. */
 enum step {
 	STEP_STILL = 0x100, /* there is nothing more to see now */
@@ -111,6 +98,17 @@ int ring_settle(struct ring *ring, struct ring_sink *sink);
  * RING->held. Return as ring_poll().
  */
 int ring_follow(struct ring *ring, struct ring_sink *sink, uint64_t now);
+
+/*
+ * Set *DECLARED to whether the packet in SLOT says that its writer orders its stores, which is asked only
+ * where that matters. The packet's size was loaded before. Return 0 or RING_E_GONE.
+ */
+int ring_order_load(const struct ring *ring, const struct ring_slot *slot, bool *declared);
+/*
+ * Where stores may be seen out of order, load the size again that packet SEQUENCE, which the writer has left,
+ * was left with: its last part may not have been visible then. Return 0 or RING_E_GONE.
+ */
+int ring_final_again(struct ring *ring, uint64_t sequence);
 
 /* ring-tail.c */
 /*

@@ -48,8 +48,9 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
 
 	*end = 0;
 	if (sequence < ring->writer.active) {
+		r = ring_final_again(ring, sequence);
 		*end = slot->final;
-		return 0;
+		return r;
 	}
 	if (dead && !dead_reference(ring))
 		return RING_E_GONE;

@@ -12,12 +12,40 @@
 /* One parsed `extra`. TEXT points into the parsed bytes and is NUL-terminated there. */
 struct mprof_extra {
 	enum mprof_extra_kind kind;
-	int64_t thread;	   /* 0 for a TEXT */
+	int64_t thread;	   /* 0 for a TEXT or RECORDER */
 	int64_t number;	   /* amount, value, or the duration in nanoseconds as u64; 0 without one */
 	uint32_t id;	   /* of the interned text; 0 = TEXT is here */
 	const char *text;  /* NULL = the text is in the packet's TEXT with this id */
 	size_t text_bytes; /* without the terminator */
+	uint16_t flags;	   /* of a RECORDER, and so the next two */
+	uint8_t dialect;
+	uint8_t version;
 };
+
+/* Parse the bytes of a RECORDER behind the kind: N bytes at P. Return as mprof_extra_load(). */
+static inline bool mprof_extra_load_recorder(struct mprof_extra *x, const uint8_t *p, size_t n)
+{
+	if (n < MPROF_DECLARATION_BYTES)
+		return false;
+	x->dialect = p[0];
+	x->version = p[1];
+	x->flags = mprof_load16(p + 2);
+	return true;
+}
+
+/*
+ * Return whether the MPROF_DECLARATION_EVENT bytes at P, which begin a packet's first event, say that
+ * the writer's stores are ordered. This reads bytes at fixed places and decodes nothing. The writer may
+ * lie, which can only make its own bytes count as proven.
+ */
+static inline bool mprof_packet_declares_order(const uint8_t *p)
+{
+	const uint8_t *extra = p + MPROF_EVENT_HEADER_BYTES;
+
+	return p[8] == MPROF_EVENT_extra && mprof_load16(extra) >= MPROF_DECLARATION_BYTES &&
+	       extra[2] == MPROF_EXTRA_RECORDER &&
+	       (mprof_load16(extra + MPROF_EXTRA_HEADER_BYTES + 2) & MPROF_DECLARES_ORDER);
+}
 
 /*
  * Parse the event E, which mprof_event_load() made of an event `extra`, into *X. Return false if the
@@ -41,6 +69,8 @@ static inline bool mprof_extra_load(struct mprof_extra *x, const struct mprof_ra
 	if (e->type >= MPROF_EXTRA_KINDS)
 		return false;
 	x->kind = (enum mprof_extra_kind)e->type;
+	if (x->kind == MPROF_EXTRA_RECORDER)
+		return mprof_extra_load_recorder(x, p, e->text_bytes);
 	if (x->kind != MPROF_EXTRA_TEXT)
 		fixed += 8u + (has_number[e->type] ? 8u : 0u);
 	if (e->text_bytes < fixed)

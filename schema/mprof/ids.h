@@ -18,6 +18,19 @@ enum mprof_extra_kind {
 	MPROF_EXTRA_KINDS,
 };
 
+/*
+ * Values of the kind RECORDER. A dialect says what the writer's events mean beyond their table, and a
+ * version counts the changes of that. A reader takes an unknown dialect or version for one that it
+ * knows nothing of; the flags mean the same in all of them.
+ */
+#define MPROF_DIALECT_MPROF   1u /* mprofd's recorder library */
+#define MPROF_DIALECT_VERSION 1u /* of MPROF_DIALECT_MPROF */
+/*
+ * Stores are ordered on every machine: who sees a size sees the bytes that it counts, and who sees a
+ * packet's new count or new bytes sees that its old content is gone.
+ */
+#define MPROF_DECLARES_ORDER 1u
+
 enum mprof_thread_type {
 #define MPROF_THREAD_TYPE(id, name) MPROF_THREAD_##name = (id),
 #include <mprof/events.def>
@@ -38,6 +51,9 @@ enum mprof_thread_type {
 #define MPROF_EVENT_BYTES_MIN	 17u	/* bytes of the shortest events with the ids 0 to 13, switch and gc */
 #define MPROF_EXTRA_HEADER_BYTES 3u	/* of an event `extra`, behind the event header: u16 length, u8 kind */
 #define MPROF_EXTRA_BYTES_MAX	 65535u /* bytes behind the kind */
-#define MPROF_THREAD_NONE	 (-1)	/* thread id of a `switch` event: no thread runs, the program is suspended */
+#define MPROF_DECLARATION_BYTES	 4u	/* of the kind RECORDER, behind the kind; later versions have more */
+/* The whole event of the kind RECORDER. */
+#define MPROF_DECLARATION_EVENT (MPROF_EVENT_HEADER_BYTES + MPROF_EXTRA_HEADER_BYTES + MPROF_DECLARATION_BYTES)
+#define MPROF_THREAD_NONE	(-1) /* thread id of a `switch` event: no thread runs, the program is suspended */
 
 #endif

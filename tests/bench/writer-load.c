@@ -56,6 +56,8 @@ static void batch_make(struct batch *b)
 
 	if (mprof_recorder_init(&r, memory, sizeof(memory), 2, NULL, NULL) != MPROF_RECORDER_OK)
 		writer_die("the batch's ring");
+	/* Without the declaration that begins a packet: the batch is written many times to each packet. */
+	mprof_recorder_compatible(&r, true);
 	mprof_recorder_at(&r, 1);
 	for (unsigned i = 0; i < BATCH_EVENTS; i++) {
 		b->at[i] = r.content - MPROF_PACKET_HEADER_BYTES;

@@ -32,7 +32,11 @@ test("packets with clock readings become numbers, others are left out", () => {
 	assert.deepEqual([...copied([{...packet, copied: more}])], [...numbers, 9n, 2n, ...two, ...zeros.slice(6)]);
 	for (const newest of [null, 5, {}, [{}], [stamp(1, "x")], Array(6).fill(stamp(1, 1))])
 		assert.deepEqual([...copied([{...packet, copied: {...more, newest}}])], [...numbers, 9n, 0n, ...zeros]);
+	const verified = copied([{...packet, unproven: true, bytes: 47}]);
+
+	assert.deepEqual([...verified], [...numbers, unknown, 0n, ...zeros]);
 	for (const change of [
+		{unproven: true, bytes: 30},
 		{unproven: true},
 		{first_timestamp: null},
 		{copied: null},

@@ -18,12 +18,14 @@ fail() {
 }
 
 # read_trace NAME: write one line an event to $tmp/NAME.txt, and the lines without times to
-# $tmp/NAME.events.
+# $tmp/NAME.events. The declarations of the recorder that begin the packets are no events of the guest.
 read_trace() {
 	mkdir -p "$tmp/$1.dir"
 	cp "$root/schema/ctf/metadata.tsdl" "$tmp/$1.dir/metadata"
 	cp "$tmp/$1.ctf" "$tmp/$1.dir/stream.ctf"
-	babeltrace2 --clock-seconds --no-delta "$tmp/$1.dir" >"$tmp/$1.txt" || fail "babeltrace2 refuses $1.ctf"
+	babeltrace2 --clock-seconds --no-delta "$tmp/$1.dir" >"$tmp/$1.all" || fail "babeltrace2 refuses $1.ctf"
+	grep -q 'extra: .*"RECORDER"' "$tmp/$1.all" || fail "$1.ctf declares no recorder"
+	grep -v 'extra: .*"RECORDER"' "$tmp/$1.all" >"$tmp/$1.txt"
 	sed 's/^[^ ]* //' "$tmp/$1.txt" >"$tmp/$1.events"
 }
 

@@ -160,9 +160,11 @@ int main(int argc, char **argv)
 	run(&r, rate, seconds ? writer_now() + seconds * NS_PER_S : 0, count);
 	if (r.truth && fclose(r.truth) != 0)
 		writer_die("%s: %s", truth, strerror(errno));
+	/* The declaration that begins each packet is in the truth, too. */
 	printf("{\"events\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"packets\": %" PRIu64 ", \"dropped\": %" PRIu64
 	       "}\n",
-	       r.recorder.events, r.bytes, r.taken, mprof_recorder_dropped(&r.recorder));
+	       r.recorder.events + (r.recorder.declaration ? r.taken : 0), r.bytes, r.taken,
+	       mprof_recorder_dropped(&r.recorder));
 	mprof_recorder_file_close(&file);
 	return 0;
 }

@@ -126,6 +126,12 @@ static void turn(struct model *m)
 	m->last_id = 0;
 }
 
+/* Return the bytes of the declaration that a packet of M begins with. */
+static size_t declaration(const struct model *m)
+{
+	return m->compatible || m->packet_bytes < 128 ? 0 : 16;
+}
+
 /* Append the event ID at the time NS with the fields F. */
 static void append(struct model *m, uint64_t ns, unsigned id, const struct bytes *f)
 {
@@ -143,6 +149,16 @@ static void append(struct model *m, uint64_t ns, unsigned id, const struct bytes
 		m->first = ns;
 	}
 	m->newest = ns;
+	/* An empty packet gets its writer's declaration first: its dialect, version and flags. */
+	if (m->used == MPROF_PACKET_HEADER_BYTES && declaration(m)) {
+		put(&b, ns, 8);
+		put(&b, 14, 1);
+		put(&b, 4, 2);
+		put(&b, MPROF_EXTRA_RECORDER, 1);
+		put(&b, MPROF_DIALECT_MPROF, 1);
+		put(&b, MPROF_DIALECT_VERSION, 1);
+		put(&b, MPROF_DECLARES_ORDER, 2);
+	}
 	put(&b, ns, 8);
 	put(&b, id, 1);
 	memcpy(b.at + b.n, f->at, f->n);
@@ -154,7 +170,7 @@ static void append(struct model *m, uint64_t ns, unsigned id, const struct bytes
 
 static bool fits(const struct model *m, size_t bytes)
 {
-	return MPROF_PACKET_HEADER_BYTES + bytes < m->packet_bytes;
+	return MPROF_PACKET_HEADER_BYTES + declaration(m) + bytes < m->packet_bytes;
 }
 
 static void model_call(struct model *m, const struct call *c);

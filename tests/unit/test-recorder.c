@@ -16,6 +16,8 @@
 #include "check.h"
 
 #define RING_BYTES 4096u
+/* Offset of the first event behind the declaration that begins a packet. */
+#define FIRST (MPROF_PACKET_HEADER_BYTES + MPROF_DECLARATION_EVENT)
 
 static _Alignas(8) uint8_t ring[RING_BYTES + 64];
 static struct mprof_recorder recorder;
@@ -68,10 +70,16 @@ static struct mprof_raw_event newest_of(uint32_t *at)
 	return e;
 }
 
+/* Return the offset in the active packet where the next event will begin, if it fits. */
+static uint32_t event_at(void)
+{
+	return recorder.content > MPROF_PACKET_HEADER_BYTES ? recorder.content : FIRST;
+}
+
 /* Call the function CALL of the recorder, and check the event that it records. */
 #define CHECK_EVENT(call, want_id, want_context, want_number, want_text) \
 	do {                                                             \
-		uint32_t at_ = recorder.content;                         \
+		uint32_t at_ = event_at();                               \
 		struct mprof_raw_event e_;                               \
 		call;                                                    \
 		e_ = newest(at_);                                        \
@@ -176,15 +184,17 @@ static void test_bytes(void)
 	static const uint8_t counter[] = {0x79, 0x56, 0x34, 0x12, 0,	0,    0,    0,	  11,	0xff,
 					  0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe, 0xff, 0xff,
 					  0xff, 0xff, 0xff, 0xff, 0xff, 'x',  'y',  0};
-	const uint8_t *p = ring + MPROF_PACKET_HEADER_BYTES;
+	static const uint8_t declaration[] = {0x78, 0x56, 0x34, 0x12, 0, 0, 0, 0, 14, 4, 0, 5, 1, 1, 1, 0};
+	const uint8_t *p = ring + FIRST;
 
 	setup(RING_BYTES, 4);
 	ticks = 0x12345677;
 	mprof_recorder_creates(&recorder, 1, MPROF_THREAD_Async);
 	mprof_recorder_counter(&recorder, -2, "xy", 2);
+	CHECK_EQ_MEM(ring + MPROF_PACKET_HEADER_BYTES, declaration, sizeof(declaration));
 	CHECK_EQ_MEM(p, creates, sizeof(creates));
 	CHECK_EQ_MEM(p + sizeof(creates), counter, sizeof(counter));
-	CHECK_EQ_UINT(mprof_load32(ring + 26), (30 + sizeof(creates) + sizeof(counter)) * 8);
+	CHECK_EQ_UINT(mprof_load32(ring + 26), (FIRST + sizeof(creates) + sizeof(counter)) * 8);
 }
 
 static void test_current_thread(void)
@@ -215,7 +225,7 @@ static void test_current_thread(void)
 
 /*
  * Check every packet of the ring: counts are consecutive, events are whole, and each timestamp is
- * at least STEP greater than the one before. Return the number of events. Lower *LEAST_PAD to the
+ * at least STEP greater than the one before. Return the number of events, without declarations. Lower *LEAST_PAD to the
  * fewest bytes left at a packet's end.
  */
 static uint64_t check_ring(uint64_t step, uint32_t *least_pad)
@@ -229,13 +239,17 @@ static uint64_t check_ring(uint64_t step, uint32_t *least_pad)
 		i = (recorder.active + 1 + n) % recorder.packets;
 		h = header_at(ring + (size_t)i * recorder.packet_bytes);
 		CHECK_EQ_UINT(h.count, (uint16_t)(recorder.sequence + 1 - recorder.packets + n));
-		for (at = MPROF_PACKET_HEADER_BYTES; at < h.content_bytes; at += (uint32_t)e.bytes, events++) {
+		for (at = MPROF_PACKET_HEADER_BYTES; at < h.content_bytes; at += (uint32_t)e.bytes) {
 			if (!CHECK_EQ_INT(mprof_event_load(&e, ring + (size_t)i * recorder.packet_bytes + at,
 							   h.content_bytes - at),
 					  MPROF_EVENT_OK))
 				return events;
+			/* The first event behind a declaration has the same time. */
+			if (e.id == MPROF_EVENT_extra && e.type == MPROF_EXTRA_RECORDER)
+				continue;
 			CHECK(e.timestamp >= last + step);
 			last = e.timestamp;
+			events++;
 		}
 		CHECK_EQ_UINT(at, h.content_bytes);
 		if (h.packet_bytes - h.content_bytes < *least_pad)
@@ -278,7 +292,7 @@ static void test_drops(void)
 {
 	struct mprof_recorder *r = &recorder;
 	static char text[RING_BYTES];
-	const size_t longest = 1024 - 1 - MPROF_PACKET_HEADER_BYTES - 18;
+	const size_t longest = 1024 - 1 - FIRST - 18;
 	struct mprof_raw_event e;
 	uint64_t before;
 
@@ -298,7 +312,7 @@ static void test_drops(void)
 	mprof_recorder_switch(r, 2);
 	mprof_recorder_switch(r, 3);
 	CHECK_EQ_UINT(r->events, 4);
-	e = newest_of(&(uint32_t){30 + 17});
+	e = newest_of(&(uint32_t){FIRST + 17});
 	CHECK(e.id == MPROF_EVENT_counter && e.context == 2 && e.number == 5);
 	CHECK_EQ_STR(e.text, "mprof-dropped");
 
@@ -340,7 +354,7 @@ static void test_times(void)
 	 */
 	CHECK_EQ_INT(mprof_recorder_init(r, ring, RING_BYTES, 4, NULL, NULL), MPROF_RECORDER_OK);
 	mprof_recorder_gc(r, 1);
-	CHECK_EQ_UINT(newest(30).timestamp, 1);
+	CHECK_EQ_UINT(newest(FIRST).timestamp, 1);
 	mprof_recorder_at(r, 5000000000);
 	mprof_recorder_gc(r, 1);
 	mprof_recorder_at(r, 4999999999);
@@ -387,7 +401,7 @@ static void test_times(void)
 		mprof_recorder_at(r, times[i]);
 		mprof_recorder_gc(r, 1);
 		CHECK_EQ_UINT(r->sequence, 1);
-		CHECK_EQ_UINT(newest(30).timestamp, want[i]);
+		CHECK_EQ_UINT(newest(FIRST).timestamp, want[i]);
 	}
 
 	/*
@@ -425,10 +439,10 @@ static void test_nested_in_clock(void)
 	recorder.clock_context = &inside;
 	mprof_recorder_fulfills(&recorder, 5);
 	CHECK_EQ_UINT(recorder.events, 2);
-	CHECK_EQ_INT(mprof_event_load(&e, ring + 30, 100), MPROF_EVENT_OK);
+	CHECK_EQ_INT(mprof_event_load(&e, ring + FIRST, 100), MPROF_EVENT_OK);
 	CHECK_EQ_INT(e.id, MPROF_EVENT_gc);
-	CHECK_EQ_INT(newest(47).id, MPROF_EVENT_fulfills);
-	CHECK(newest(47).timestamp > e.timestamp);
+	CHECK_EQ_INT(newest(FIRST + 17).id, MPROF_EVENT_fulfills);
+	CHECK(newest(FIRST + 17).timestamp > e.timestamp);
 }
 
 /* Clock that records an event which changes the running thread. */
@@ -453,7 +467,7 @@ static void test_switch_in_clock(void)
 	recorder.clock = clock_that_switches;
 	recorder.clock_context = &inside;
 	mprof_recorder_creates(&recorder, 5, MPROF_THREAD_Wait);
-	CHECK_EQ_INT(newest(30 + 2 * 17).context, 7);
+	CHECK_EQ_INT(newest(FIRST + 2 * 17).context, 7);
 	CHECK_EQ_INT(mprof_recorder_current(&recorder), 9);
 }
 
@@ -554,9 +568,11 @@ static bool copy_holds(const uint8_t *p, size_t n, uint64_t first)
 {
 	struct mprof_raw_event e;
 
-	for (size_t at = 0; at < n; at += e.bytes) {
+	if (n && (n < MPROF_DECLARATION_EVENT || !mprof_packet_declares_order(p) || mprof_load64(p) != first))
+		return false;
+	for (size_t at = MPROF_DECLARATION_EVENT; at < n; at += e.bytes) {
 		if (mprof_event_load(&e, p + at, n - at) != MPROF_EVENT_OK || e.id != MPROF_EVENT_counter ||
-		    e.number != e.context || (at == 0 && e.timestamp != first))
+		    e.number != e.context || (at == MPROF_DECLARATION_EVENT && e.timestamp != first))
 			return false;
 		if (e.timestamp != (uint64_t)e.number || e.text_bytes != e.timestamp % 41)
 			return false;
@@ -691,7 +707,7 @@ static void test_interned(void)
 {
 	static const struct mprof_text a = MPROF_TEXT("apple"), b = MPROF_TEXT("bread");
 	struct mprof_recorder *r = &recorder;
-	uint32_t at = MPROF_PACKET_HEADER_BYTES;
+	uint32_t at = FIRST;
 	struct mprof_extra x;
 
 	setup(RING_BYTES, 4);
@@ -720,7 +736,7 @@ static void test_interned(void)
 	/* The next packet has the text again, directly before its use, whatever made the packet turn. */
 	while (r->sequence == 0)
 		mprof_recorder_label_text(r, 5, &a);
-	at = MPROF_PACKET_HEADER_BYTES;
+	at = FIRST;
 	x = extra_at(&at);
 	CHECK(x.kind == MPROF_EXTRA_TEXT && x.id == 1);
 	x = extra_at(&at);
@@ -735,7 +751,7 @@ static void test_neighbours(void)
 	enum { N = MPROF_RECORDER_TEXTS / 2 };
 	static _Alignas(1024) struct mprof_text texts[N];
 	struct mprof_recorder *r = &recorder;
-	uint32_t at = MPROF_PACKET_HEADER_BYTES;
+	uint32_t at = FIRST;
 
 	for (unsigned i = 0; i < N; i++)
 		texts[i] = (struct mprof_text)MPROF_TEXT("t");
@@ -777,6 +793,8 @@ static void test_many_texts(void)
 				if (e.id == MPROF_EVENT_label) /* both do not fit a packet of this size */
 					continue;
 				CHECK(mprof_extra_load(&x, &e));
+				if (x.kind == MPROF_EXTRA_RECORDER)
+					continue;
 				if (x.kind == MPROF_EXTRA_TEXT)
 					CHECK_EQ_UINT(x.id, ++last);
 				if (x.kind == MPROF_EXTRA_TEXT)
@@ -811,6 +829,74 @@ static void test_compatible(void)
 	CHECK_EQ_UINT(mprof_recorder_dropped(r), 0);
 }
 
+/* Return the size of the ring's first event if it is a declaration, else 0. */
+static size_t declared(void)
+{
+	struct mprof_raw_event e;
+	struct mprof_extra x;
+
+	if (mprof_event_load(&e, ring + MPROF_PACKET_HEADER_BYTES, 40) != MPROF_EVENT_OK || e.id != MPROF_EVENT_extra ||
+	    !mprof_extra_load(&x, &e) || x.kind != MPROF_EXTRA_RECORDER)
+		return 0;
+	CHECK(x.dialect == MPROF_DIALECT_MPROF && x.version == MPROF_DIALECT_VERSION);
+	CHECK_EQ_UINT(x.flags, MPROF_DECLARES_ORDER);
+	CHECK(mprof_packet_declares_order(ring + MPROF_PACKET_HEADER_BYTES));
+	return e.bytes;
+}
+
+/*
+ * Each packet begins with the declaration of its recorder, unless its ring has very small packets or only
+ * ids that mirage-profile has. The declaration is no event of the program.
+ */
+static void test_declaration(void)
+{
+	static char text[RING_BYTES];
+	struct mprof_recorder *r = &recorder;
+	struct mprof_extra x;
+	uint8_t bytes[MPROF_DECLARATION_EVENT];
+
+	memset(text, 'x', sizeof(text));
+	for (unsigned packets = 2; packets <= 64; packets++) {
+		bool small = RING_BYTES / packets / 8 * 8 < MPROF_RECORDER_DECLARED_MIN;
+		size_t longest;
+
+		setup(RING_BYTES, packets);
+		mprof_recorder_gc(r, 1);
+		CHECK_EQ_UINT(declared(), small ? 0 : MPROF_DECLARATION_EVENT);
+		CHECK_EQ_UINT(r->content, MPROF_PACKET_HEADER_BYTES + declared() + 17);
+		CHECK_EQ_UINT(r->events, 1);
+		/* The longest event that fits behind it is recorded, and one byte more is too much. */
+		longest = r->packet_bytes - 1 - MPROF_PACKET_HEADER_BYTES - declared() - 18;
+		mprof_recorder_label(r, 1, text, longest + 1);
+		CHECK_EQ_UINT(r->dropped[MPROF_DROP_TOO_BIG], 1);
+		r->drops_said = r->drops;
+		mprof_recorder_label(r, 1, text, longest);
+		CHECK_EQ_UINT(header_at(r->packet).content_bytes, r->packet_bytes - 1);
+		CHECK_EQ_UINT(r->events, 2);
+	}
+	/* A packet that begins while the recorder is compatible has none, and as much room as before. */
+	setup(RING_BYTES, 4);
+	mprof_recorder_compatible(r, true);
+	mprof_recorder_label(r, 1, text, 1024 - 1 - MPROF_PACKET_HEADER_BYTES - 18);
+	CHECK_EQ_UINT(declared(), 0);
+	CHECK_EQ_UINT(header_at(r->packet).content_bytes, 1023);
+	mprof_recorder_compatible(r, false);
+	mprof_recorder_gc(r, 1);
+	CHECK_EQ_UINT(r->sequence, 1);
+	CHECK(mprof_packet_declares_order(r->packet + MPROF_PACKET_HEADER_BYTES));
+	/* A later version may have more bytes; less is no declaration. Other flags say nothing of the order. */
+	memcpy(bytes, r->packet + MPROF_PACKET_HEADER_BYTES, sizeof(bytes));
+	mprof_store16(bytes + 9, 65535);
+	CHECK(mprof_packet_declares_order(bytes));
+	mprof_store16(bytes + 9, 3);
+	CHECK(!mprof_packet_declares_order(bytes));
+	mprof_store16(bytes + 9, 4);
+	mprof_store16(bytes + 14, 0xfffe);
+	CHECK(!mprof_packet_declares_order(bytes));
+	CHECK(!mprof_extra_load_recorder(&x, bytes + 12, 3));
+	CHECK(mprof_extra_load_recorder(&x, bytes + 12, 4) && x.flags == 0xfffe);
+}
+
 /*
  * An interned text that cannot be recorded is dropped as any other, and one that is too big for two
  * events is copied.
@@ -818,9 +904,9 @@ static void test_compatible(void)
 static void test_interned_drops(void)
 {
 	static char big[RING_BYTES];
-	const struct mprof_text nul = {"a\0b", 3}, huge = {big, 2000}, most = {big, 970};
+	const struct mprof_text nul = {"a\0b", 3}, huge = {big, 2000}, most = {big, 954};
 	struct mprof_recorder *r = &recorder;
-	uint32_t at = MPROF_PACKET_HEADER_BYTES;
+	uint32_t at = FIRST;
 
 	memset(big, 'x', sizeof(big));
 	setup(RING_BYTES, 4);
@@ -907,6 +993,7 @@ int main(void)
 	CHECK_RUN(test_neighbours);
 	CHECK_RUN(test_many_texts);
 	CHECK_RUN(test_compatible);
+	CHECK_RUN(test_declaration);
 	CHECK_RUN(test_interned_drops);
 	CHECK_RUN(test_continue);
 	CHECK_RUN(test_new_ring);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <mprof/ids.h>
+#include <mprof/ring.h>
 
 #include "api.h"
 #include "cleanup.h"
@@ -39,7 +40,9 @@ void clocks_packet(struct mprof_clocks *c, const json_t *packet)
 	const json_t *copied = json_object_get(packet, "copied");
 	struct mprof_copied_packet it = {.stepped = json_is_true(json_object_get(packet, "clock_stepped"))};
 
-	if (json_is_true(json_object_get(packet, "unproven")) ||
+	/* If a packet's bytes are unproven, the server has verified its first event, or serves none of it. */
+	if ((json_is_true(json_object_get(packet, "unproven")) &&
+	     json_integer_value(json_object_get(packet, "bytes")) <= MPROF_PACKET_HEADER_BYTES) ||
 	    !api_ns(json_object_get(packet, "first_timestamp"), &it.guest_ns) ||
 	    !take_stamp(json_object_get(copied, "first"), &it.first) ||
 	    !take_stamp(json_object_get(copied, "last"), &it.last))

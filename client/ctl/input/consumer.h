@@ -57,6 +57,8 @@ struct consumer {
 	 * follows. May be NULL.
 	 */
 	int (*pause)(void *context);
+	/* Pass the declarations of recorders (mprof_event_is_recorder()) to events(), too. */
+	bool recorders;
 	void *context;
 };
 

@@ -85,13 +85,18 @@ static int parse_events(struct filter *f, const char *list, const char *verb)
 
 	f->by_event = list != NULL;
 	while (next_word(&list, &word, &len)) {
+		if (is_name("recorder", word, len)) {
+			f->recorders = true;
+			continue;
+		}
 		for (id = 0; id < MPROF_EVENT_IDS && !is_name(mprof_event_name((uint8_t)id), word, len); id++)
 			;
 		if (id == MPROF_EVENT_IDS)
 			return say_usage(
 				verb,
 				"there is no event \"%.*s\"; these are: creates read fulfills fails becomes label "
-				"increase switch gc signal try_read counter read_later signal_noswitch",
+				"increase switch gc signal try_read counter read_later signal_noswitch duration "
+				"recorder",
 				(int)len, word);
 		f->events[id] = true;
 	}
@@ -197,6 +202,8 @@ bool filter_takes(struct filter *f, unsigned int stream, const struct mprof_raw_
 	bool context = mprof_event_has_thread(e->id), other = names_other(e->id);
 	bool inside = period_holds(f->period, e->timestamp);
 
+	if (mprof_event_is_recorder(e))
+		return inside && f->recorders;
 	if (f->label && e->id == MPROF_EVENT_label && glob_match(f->label, e->text, e->text_bytes))
 		remember(f, stream, e->context);
 	if (!inside || (f->by_event && !f->events[e->id]))

@@ -316,6 +316,7 @@ int input_run(struct input *in, const struct ctl *ctl, const struct consumer *co
 		.damage = input_damage,
 		.tail = consumer->tail ? input_tail : NULL,
 		.pause = input_pause,
+		.recorders = consumer->recorders,
 		.context = in,
 	};
 	if (r)

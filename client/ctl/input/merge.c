@@ -267,6 +267,7 @@ static int merge_begin(struct merge *l)
 	if (!r && l->n > 1 && l->consumer->streams)
 		r = l->consumer->streams(l->consumer->context, l->names, l->n);
 	for (unsigned int i = 0; i < l->n && !r; i++) {
+		mprof_decoder_recorders(l->stream[i]->decoder, l->consumer->recorders);
 		r = stream_order(l->stream[i]);
 		if (!r && stream_span(l->stream[i]))
 			r = stream_fill(l, i);

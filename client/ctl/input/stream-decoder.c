@@ -30,6 +30,8 @@ bool stream_decoder_init(struct stream_decoder *f, const struct consumer *consum
 			 enum stream_decoder_kind kind)
 {
 	*f = (struct stream_decoder){.consumer = consumer, .name = name, .kind = kind, .decoder = mprof_decoder_new()};
+	if (f->decoder)
+		mprof_decoder_recorders(f->decoder, consumer->recorders);
 	return f->decoder != NULL;
 }
 

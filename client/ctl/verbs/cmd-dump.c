@@ -208,6 +208,7 @@ int cmd_dump(const struct ctl *ctl, int argc, char **argv)
 		return say_memory();
 	if (options.from || options.to || events || threads || label)
 		d.filter = &filter;
+	d.consumer.recorders = filter.recorders;
 	filter.period = &timing.period;
 	timing.by_lines = true;
 	if (timing.kind != TIME_GUEST)

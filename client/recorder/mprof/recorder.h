@@ -46,6 +46,11 @@ extern "C" {
 
 #define MPROF_RECORDER_PACKETS	  4u  /* the default; every reader supports it */
 #define MPROF_RECORDER_PACKET_MIN 64u /* bytes; room for a header and the longest event without text */
+/*
+ * Bytes of the smallest packet that begins with the declaration of its recorder (MPROF_EXTRA_RECORDER). A
+ * ring with smaller packets declares nothing.
+ */
+#define MPROF_RECORDER_DECLARED_MIN 128u
 /* Alignment of a ring, bytes: a header's count and size then share one aligned word. */
 #define MPROF_RECORDER_ALIGNMENT 8u
 
@@ -90,6 +95,8 @@ struct mprof_recorder {
 	uint32_t packets;
 	uint32_t packet_bytes; /* bytes of each packet but the last */
 	uint32_t last_bytes;   /* bytes of the last packet, at least packet_bytes */
+	uint32_t declaration;  /* bytes of the event that begins each packet; 0 = none */
+	uint32_t limit;	       /* events of fewer bytes fit an empty packet, behind that event */
 
 	uint8_t *packet;   /* the packet being filled */
 	uint32_t active;   /* index of that packet in the ring */
@@ -166,12 +173,14 @@ void mprof_recorder_stop(struct mprof_recorder *r);
 
 /*
  * Record only events with the ids 0 to 13, which every program for mirage-profile's traces reads, if
- * COMPATIBLE. Interned texts are then copied into each event, and durations are ignored. Off after
- * mprof_recorder_init().
+ * COMPATIBLE. Interned texts are then copied into each event, durations are ignored, and packets do not
+ * declare their recorder. Off after mprof_recorder_init().
  */
 static inline void mprof_recorder_compatible(struct mprof_recorder *r, bool compatible)
 {
 	r->compatible = compatible;
+	r->declaration = compatible || r->packet_bytes < MPROF_RECORDER_DECLARED_MIN ? 0 : MPROF_DECLARATION_EVENT;
+	r->limit = r->packet_bytes - MPROF_PACKET_HEADER_BYTES - r->declaration;
 }
 
 /* Return whether events are recorded. */

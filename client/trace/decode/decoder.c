@@ -84,6 +84,11 @@ struct mprof_decoder *mprof_decoder_free(struct mprof_decoder *d)
 	return NULL;
 }
 
+void mprof_decoder_recorders(struct mprof_decoder *d, bool wanted)
+{
+	d->extras.recorders = wanted;
+}
+
 void mprof_decoder_begin(struct mprof_decoder *d, uint64_t offset, uint64_t index)
 {
 	d->in = d->small;

@@ -165,11 +165,27 @@ static inline char *put_fields(char *out, const struct mprof_raw_event *e, const
 	return put(out, &form->tail);
 }
 
+/* Write the fields of a recorder's declaration, from the event's name on. JSON: as members of an object. */
+static char *put_recorder(char *out, const struct mprof_raw_event *e, bool json)
+{
+	uint32_t all = (uint32_t)e->number;
+	bool ordered = (all >> 16 & MPROF_DECLARES_ORDER) != 0;
+
+	out = put_text(out, json ? "\",\"event\":\"recorder\",\"dialect\":" : " recorder dialect=");
+	out = put_text(put_unsigned(out, all & UINT8_MAX), json ? ",\"version\":" : " version=");
+	out = put_text(put_unsigned(out, all >> 8 & UINT8_MAX), json ? ",\"ordered_stores\":" : " ordered_stores=");
+	if (json)
+		return put_text(out, ordered ? "true}" : "false}");
+	return put_text(out, ordered ? "yes" : "no");
+}
+
 size_t mprof_event_text(const struct mprof_raw_event *e, char *line)
 {
 	char *out = put_seconds(line, e->timestamp);
 
-	if (e->id == MPROF_EVENT_gc) {
+	if (mprof_event_is_recorder(e)) {
+		out = put_recorder(out, e, false);
+	} else if (e->id == MPROF_EVENT_gc) {
 		out = put_seconds(put_text(out, " gc duration="), (uint64_t)e->number);
 	} else if (e->id == MPROF_EVENT_extra) {
 		out = put_signed(put_text(out, " duration thread="), e->context);
@@ -185,6 +201,8 @@ size_t mprof_event_json(const struct mprof_raw_event *e, char *line)
 {
 	char *out = put_unsigned(put_text(line, "{\"time_ns\":\""), e->timestamp);
 
+	if (mprof_event_is_recorder(e))
+		return (size_t)(put_recorder(out, e, true) - line);
 	if (e->id == MPROF_EVENT_gc) {
 		out = put_unsigned(put_text(out, "\",\"event\":\"gc\",\"duration_ns\":\""), (uint64_t)e->number);
 		return (size_t)(put_text(out, "\"}") - line);

@@ -74,6 +74,16 @@ static const char *text_find(struct extras *x, uint32_t id, struct mprof_totals 
 	return kept ? kept : "#?";
 }
 
+/* Take the RECORDER in EXTRA. Return as extras_take(). */
+static bool take_recorder(const struct extras *x, const struct mprof_extra *extra, struct mprof_raw_event *raw)
+{
+	raw->context = 0;
+	raw->number = (int64_t)(extra->dialect | (uint32_t)extra->version << 8 | (uint32_t)extra->flags << 16);
+	raw->text = NULL;
+	raw->text_bytes = 0;
+	return x->recorders;
+}
+
 bool extras_take(struct extras *x, struct mprof_raw_event *raw, struct mprof_totals *totals)
 {
 	static const uint8_t ids[MPROF_EXTRA_KINDS] = {
@@ -88,6 +98,8 @@ bool extras_take(struct extras *x, struct mprof_raw_event *raw, struct mprof_tot
 		totals->skipped_extras++;
 		return false;
 	}
+	if (extra.kind == MPROF_EXTRA_RECORDER)
+		return take_recorder(x, &extra, raw);
 	if (extra.kind == MPROF_EXTRA_TEXT) {
 		/* The first text of an id counts: events that were given out may use it. */
 		if (map_get(&x->map, extra.id) == MPROF_NONE)

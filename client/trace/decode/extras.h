@@ -3,7 +3,8 @@
  *
  * A decoder gives out a LABEL, INCREASE or COUNTER as the event of that name, with the text itself, and a
  * DURATION as an event with the id `extra`: context = the thread, number = nanoseconds, text = the name.
- * It gives out no TEXT, and no event of a kind that it does not know.
+ * It gives out no TEXT, and no event of a kind that it does not know. A RECORDER is no event of the
+ * program: it is given out only if the caller asks for it.
  */
 #ifndef TRACE_EXTRAS_H
 #define TRACE_EXTRAS_H
@@ -21,6 +22,7 @@
 struct extras {
 	struct map map;	   /* from the id of a text to its index in TEXTS */
 	struct grow texts; /* char *; owned */
+	bool recorders;	   /* give out the events of the kind RECORDER */
 };
 
 void extras_init(struct extras *x);

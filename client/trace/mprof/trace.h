@@ -71,7 +71,8 @@ struct mprof_packet {
 /*
  * A decoder resolves interned texts: it gives out a label or counter with its text, whatever its form in
  * the packet. An event with the id MPROF_EVENT_extra is a duration: `context` is the thread, `number` the
- * nanoseconds until the timestamp, `text` the name.
+ * nanoseconds until the timestamp, `text` the name. After mprof_decoder_recorders() it can also be what
+ * the writer of a packet declares of itself (mprof_event_is_recorder()).
  */
 struct mprof_event {
 	/*
@@ -81,6 +82,16 @@ struct mprof_event {
 	struct mprof_raw_event raw;
 	uint64_t offset; /* position of the event's first byte in the input */
 };
+
+/*
+ * Return whether RAW, which a decoder gave out, is the declaration of a packet's recorder and no event of
+ * the program. `number` then is the dialect, plus the version shifted by 8 bits, plus the flags shifted by
+ * 16 bits (mprof/ids.h says what they mean).
+ */
+static inline bool mprof_event_is_recorder(const struct mprof_raw_event *raw)
+{
+	return raw->id == MPROF_EVENT_extra && raw->type == MPROF_EXTRA_RECORDER;
+}
 
 /* Return whether an event that a decoder gives out with the type ID names a thread in `context`. */
 static inline bool mprof_event_has_thread(uint8_t id)
@@ -119,6 +130,9 @@ struct mprof_decoder;
 MPROF_API struct mprof_decoder *mprof_decoder_new(void);
 /* Free D, which may be NULL. Return NULL. */
 MPROF_API struct mprof_decoder *mprof_decoder_free(struct mprof_decoder *d);
+
+/* Give out the declarations of recorders, too, if WANTED. A new decoder skips them. */
+MPROF_API void mprof_decoder_recorders(struct mprof_decoder *d, bool wanted);
 
 /*
  * Restart D at a packet: the next fed bytes begin packet number INDEX at OFFSET of the input. The

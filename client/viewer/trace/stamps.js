@@ -6,6 +6,8 @@ const PAGES_MAX = 20; /* most pages of a stream's packets to read; with fewer pa
 /* Bytes of a run whose stamps are read when a capture is too short for its clock. */
 const RUN_AMOUNT = String(64 << 20);
 
+const HEADER = 30; /* bytes of a packet's header */
+
 /* Streams from this number on are mprofd's own: their times are estimates (schema/vcpu.md). */
 const STREAM_HOST = 1024;
 
@@ -51,7 +53,8 @@ export function copied(packets) {
 			...newest(it.copied?.newest),
 		];
 
-		if (!it.unproven && !numbers.includes(null)) out.push(...numbers);
+		/* If a packet's bytes are unproven, the server has verified its first event, or serves none of it. */
+		if ((!it.unproven || it.bytes > HEADER) && !numbers.includes(null)) out.push(...numbers);
 	}
 	return BigUint64Array.from(out);
 }

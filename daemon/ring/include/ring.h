@@ -21,6 +21,20 @@
 #include "clock.h"
 #include "memory.h"
 
+/*
+ * X86 makes stores visible in their order. On other machines an event's bytes may become visible after the
+ * size that was stored later, unless the writer orders its stores. A packet can declare that its writer does
+ * (MPROF_DECLARES_ORDER). The bytes of other packets of a living ring are copied one poll after the poll
+ * that would prove them on x86, and are called unproven (RING_SETTLE). docs/ring-memory.md says why.
+ */
+#ifndef RING_SETTLE
+#if defined(__x86_64__) || defined(__i386__)
+#define RING_SETTLE 0
+#else
+#define RING_SETTLE 1
+#endif
+#endif
+
 /* Return values that the caller must act on. They are positive, errors are -errno. */
 enum ring_condition {
 	RING_E_NOT_YET = 1, /* attach: the memory does not hold a whole ring yet; try again later */
@@ -38,11 +52,15 @@ struct ring_chunk {
 	uint32_t packet_bytes;
 	uint64_t first_timestamp; /* timestamp of the packet's first event, ns of the guest's clock */
 	struct moment copied;
-	bool end;      /* the bytes end at the end of an event; false if the next piece of the packet continues */
-	bool last;     /* the packet is complete with this piece */
-	bool unproven; /* the bytes may be false: they are a tail, or several writers wrote at once */
-	bool tail;     /* the bytes are a tail; the cursor stays before them */
-	bool clock;    /* this packet's first timestamp is not newer than that of the packet before */
+	bool end;  /* the bytes end at the end of an event; false if the next piece of the packet continues */
+	bool last; /* the packet is complete with this piece */
+	/*
+	 * The bytes may be false: they are a tail, several writers wrote at once, or stores may be seen out
+	 * of order and the packet does not declare ordered ones.
+	 */
+	bool unproven;
+	bool tail;  /* the bytes are a tail; the cursor stays before them */
+	bool clock; /* this packet's first timestamp is not newer than that of the packet before */
 };
 
 enum ring_gap_reason { RING_GAP_LAPPED, RING_GAP_DAMAGED, RING_GAP_POLICY, RING_GAP_RESTART };
@@ -176,8 +194,8 @@ struct ring_reference {
 
 /*
  * The marks: confirmed positions of the writer. The N_MARKS marks ascend strictly, and none is past
- * the writer. Everything up to a mark is complete, except for the newest mark (rule 4). On machines
- * that reorder stores, only the bytes up to SETTLED are proven: they are used one poll later.
+ * the writer. Everything up to a mark is complete, except for the newest mark (rule 4), if stores are
+ * seen in their order. If they may not be, bytes are copied up to SETTLED only, one poll later.
  */
 struct ring_proof {
 	struct ring_mark marks[RING_MARKS]; /* oldest first */

@@ -38,7 +38,10 @@ static struct mprof_stamp stamp_of(const struct archive_end *end)
 	return (struct mprof_stamp){end->mono, end->real, end->offset};
 }
 
-/* Add the stamps of packet V. Return 0 or what the reader returns. */
+/*
+ * Add the stamps of packet V. Its first event, of which the time is, was verified if its bytes are unproven.
+ * Return 0 or what the reader returns.
+ */
 static int take_packet(struct guest_clock *c, const struct packet_view *v)
 {
 	struct mprof_copied_packet packet;
@@ -48,7 +51,7 @@ static int take_packet(struct guest_clock *c, const struct packet_view *v)
 	if (v->end <= MPROF_PACKET_HEADER_BYTES)
 		return 0;
 	rc = reader_stamps(c->walk.reader, c->walk.selection->stream, v->sequence, v->chunks_end, &stamps);
-	if (rc != 0 || stamps.unproven)
+	if (rc != 0)
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
 	packet = (struct mprof_copied_packet){.guest_ns = stamps.first_timestamp,
 					      .first = stamp_of(&stamps.first),
