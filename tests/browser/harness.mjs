@@ -12,7 +12,7 @@
  * warning to its console, throws, breaks its Content-Security-Policy, or requests anything from
  * another host. `t.allow(/…/)` names the errors that a test provokes on purpose.
  */
-import {execFileSync, spawn} from "node:child_process";
+import {execFileSync} from "node:child_process";
 import {once} from "node:events";
 import {appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {createRequire} from "node:module";
@@ -20,6 +20,8 @@ import {connect, createServer} from "node:net";
 import {tmpdir} from "node:os";
 import path from "node:path";
 import {fileURLToPath} from "node:url";
+
+import {close as closeLauncher, launcher, Program} from "../launcher/launcher.mjs";
 
 const require = createRequire(path.join(process.env.MPROF_BROWSER, "package.json"));
 const {chromium} = require("playwright-core");
@@ -136,43 +138,19 @@ export async function least(measure, most) {
 	return best;
 }
 
-async function freePort() {
-	const server = createServer().listen(0, "127.0.0.1");
-
-	await once(server, "listening");
-	const {port} = server.address();
-	server.close();
-	await once(server, "close");
-	return port;
+/** Start a program of the build in DIRECTORY. */
+function start(name, options, directory) {
+	return new Program([path.join(BUILD, PROGRAMS[name]), ...options], path.join(directory, `${name}.log`), directory);
 }
 
-class Program {
-	constructor(name, options, cwd, stdin = "ignore") {
-		const file = path.join(BUILD, PROGRAMS[name]);
-
-		this.name = name;
-		this.said = "";
-		this.process = spawn(file, options, {
-			cwd,
-			stdio: [stdin, "pipe", "pipe"],
-			env: {...process.env, NOTIFY_SOCKET: ""},
-		});
-		this.ended = once(this.process, "exit").catch(() => fail(`${file} does not start`));
-		for (const stream of [this.process.stdout, this.process.stderr])
-			stream.on("data", (text) => (this.said = (this.said + text).slice(-65536)));
+/* A guest is ended by a signal at any time. */
+class Guest {
+	constructor(program) {
+		this.program = program;
 	}
 
-	/** Wait until the program's output matches EXPRESSION. Return the match. */
-	says(expression) {
-		return until(() => {
-			if (this.process.exitCode !== null) fail(`${this.name} ended with ${this.process.exitCode}: ${this.said}`);
-			return expression.exec(this.said);
-		});
-	}
-
-	async stop(how = "SIGTERM") {
-		if (this.process.exitCode === null && this.process.signalCode === null) this.process.kill(how);
-		await this.ended;
+	stop(how = "SIGTERM") {
+		return this.program.end(how);
 	}
 }
 
@@ -199,47 +177,40 @@ export class Host {
 	 * only while no collector runs.
 	 */
 	async archive(lines) {
-		const driver = new Program("archive-driver", [path.join(this.directory, "state")], this.directory, "pipe");
+		const write = this.writer();
 
-		driver.process.stdin.end(lines.map((line) => `${line}\n`).join(""));
-		await driver.ended;
-		if (driver.process.exitCode !== 0 || /error/.test(driver.said))
-			fail(`the archive was not written: ${driver.said.slice(-2000)}`);
+		await write(...lines);
+		await this.guests.pop().program.close();
 	}
 
 	/** Start a writer of the archive that keeps running: `await line(…)` writes more. */
 	writer() {
-		const driver = new Program("archive-driver", [path.join(this.directory, "state")], this.directory, "pipe");
-		let asked = 0;
+		const driver = start("archive-driver", [path.join(this.directory, "state")], this.directory);
+		let asked = 1; /* it says that it has begun */
 
-		this.guests.push(driver);
+		this.guests.push(new Guest(driver));
 		return async (...lines) => {
 			asked += lines.length;
-			driver.process.stdin.write(lines.map((line) => `${line}\n`).join(""));
-			await until(() => (driver.said.match(/\n/g) ?? []).length >= asked);
-			if (/error/.test(driver.said)) fail(`the archive was not written: ${driver.said.slice(-2000)}`);
+			await driver.write(lines.map((line) => `${line}\n`).join(""), asked);
+			const said = await driver.said();
+			if (/error/.test(said)) fail(`the archive was not written: ${said.slice(-2000)}`);
 		};
 	}
 
 	async startCollector(config = CONFIG) {
 		writeFileSync(path.join(this.directory, "mprofd.conf"), config);
-		this.collector = new Program("mprofd", ["--source", `dir:${this.rings}`, ...this.places()], this.directory);
-		await until(
-			() => existsSync(path.join(this.directory, "run/collect.sock")) || this.collector.process.exitCode !== null,
-		);
+		this.collector = start("mprofd", ["--source", `dir:${this.rings}`, ...this.places()], this.directory);
+		await this.collector.ready();
 	}
 
 	/** Start mprofd-sink, which receives memory profiles. Guests connect to `sinkPort`. */
 	async startSink() {
-		this.sinkPort = await freePort();
 		appendFileSync(
 			path.join(this.directory, "mprofd.conf"),
-			`[sink]\nlisten = 127.0.0.1:${this.sinkPort}\nstreams-per-guest = 100\n`,
+			"[sink]\nlisten = 127.0.0.1:0\nstreams-per-guest = 100\n",
 		);
-		this.sink = new Program("mprofd-sink", this.places(), this.directory);
-		await until(
-			() => existsSync(path.join(this.directory, "run/sink/sink.sock")) || this.sink.process.exitCode !== null,
-		);
+		this.sink = start("mprofd-sink", this.places(), this.directory);
+		this.sinkPort = Number(new URL((await this.sink.ready())[0]).port);
 	}
 
 	/**
@@ -279,14 +250,15 @@ export class Host {
 		return offer;
 	}
 
-	/** Start the server, on its last port if it had one. */
+	/** Start the server, on its last port if it had one, which nobody else gets meanwhile. */
 	async startServer() {
-		this.server = new Program(
+		this.port ||= await launcher("port");
+		this.server = start(
 			"mprofd-http",
 			[`127.0.0.1:${this.port}`, ...this.listens].flatMap((it) => ["--listen", it]).concat(this.places()),
 			this.directory,
 		);
-		this.port = Number((await this.server.says(/listening on http:\/\/127\.0\.0\.1:(\d+)/))[1]);
+		await this.server.ready();
 		this.url = `http://127.0.0.1:${this.port}`;
 	}
 
@@ -303,17 +275,15 @@ export class Host {
 		];
 	}
 
-	async stopServer(how) {
-		await this.server.stop(how);
+	async stopServer() {
+		await this.server.stop();
 		this.server = null;
 	}
 
 	/** Start a guest that records a simulated unikernel until `await guest.stop()`. */
 	guest(name, ...options) {
-		const guest = new Program(
-			"demo-guest",
-			["--ring", path.join(this.rings, `${name}.ctf`), ...options],
-			this.directory,
+		const guest = new Guest(
+			start("demo-guest", ["--ring", path.join(this.rings, `${name}.ctf`), ...options], this.directory),
 		);
 
 		this.guests.push(guest);
@@ -333,19 +303,14 @@ export class Host {
 	}
 
 	async stop() {
-		const codes = [];
+		const faults = [];
 
 		await Promise.all(this.guests.map((guest) => guest.stop("SIGKILL")));
 		this.sockets.forEach((socket) => socket.destroy());
-		for (const program of [this.server, this.collector, this.sink]) {
-			await program?.stop();
-			if (program && program.process.exitCode !== 0)
-				codes.push(
-					`${program.name} ended with ${program.process.exitCode ?? program.process.signalCode}: ${program.said.slice(-3000)}`,
-				);
-		}
+		for (const program of [this.server, this.collector, this.sink])
+			await program?.stop().catch((error) => faults.push(error.message));
 		rmSync(this.directory, {recursive: true, force: true});
-		if (codes.length) fail(codes.join("\n"));
+		if (faults.length) fail(faults.join("\n"));
 	}
 }
 
@@ -497,4 +462,5 @@ export async function run({name, run: body, timeout = TIMEOUT}) {
 
 export async function close() {
 	await browser?.close();
+	closeLauncher();
 }
