@@ -6,6 +6,7 @@ many flip anywhere in the files.
 """
 
 import contextlib
+import http.client
 import os
 import random
 import shutil
@@ -117,7 +118,7 @@ class Damage(daemons.Case):
         """Return (status, body); the body is None if the server broke it off."""
         try:
             status, _, body = d.ask(path, headers=headers or {}, timeout=30)
-        except (ConnectionError, daemons.http.client.HTTPException):
+        except (ConnectionError, http.client.HTTPException):
             return 0, None
         if headers and status == 200:
             done = subprocess.run(["zstd", "-dcq"], input=body, capture_output=True, check=False)
