@@ -27,7 +27,7 @@ def interface():
 
 def outbox():
     """Return what mprofd says of its outbox: {metric: value}."""
-    return {name: int(value) for name, value in re.findall(r"^mprofd_outbox_(\w+) (\d+)$", xen.get("/metrics")[2].decode(), re.M)}
+    return {name: int(value) for name, value in re.findall(r"^mprofd_outbox_(\w+) (\d+)$", xen.metrics(), re.M)}
 
 
 def sent(seconds=240):

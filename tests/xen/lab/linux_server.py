@@ -77,7 +77,7 @@ def linux_server_works(lab):
     xen.wait(worked, 400, "the server serves, mprofd gets a kick, and records the vCPU", step=5)
     lab.note(server_kicks=interrupts() - kicks)
     xen.save("server-live.json", xen.domain(NAME))
-    xen.save("server-metrics.txt", xen.get("/metrics")[2])
+    xen.save("server-metrics.txt", xen.metrics())
 
 
 def linux_server_is_destroyed(lab):

@@ -194,13 +194,12 @@ class Lab:
         """Measure the cost of a guest that kicks in a storm. Count polls, because under emulation
         the kicks slow down everything."""
 
-        def polls():
-            text = xen.get("/metrics")[2].decode()
-            return int(re.search(r"^mprofd_looks_total (\d+)$", text, re.MULTILINE).group(1))
-
         def spent(seconds, began):
             time.sleep(max(0, began + seconds - time.monotonic()))
             return polls()
+
+        def polls():
+            return int(re.search(r"^mprofd_looks_total (\d+)$", xen.metrics(), re.M)[1])
 
         def counted():
             began, before = time.monotonic(), polls()
@@ -314,8 +313,7 @@ class Lab:
 
     @step
     def collect(self):
-        metrics = xen.get("/metrics")
-        xen.save("metrics.txt", metrics[2])
+        xen.save("metrics.txt", xen.metrics())
         listed = xen.ask("/v1/domains?limit=1000")["domains"]
         xen.save("domains-end.json", listed)
         for name in sorted({domain["name"] for domain in listed}):

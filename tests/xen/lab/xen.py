@@ -237,6 +237,16 @@ def ask(path):
     return json.loads(body) if status == 200 else None
 
 
+def metrics():
+    """Return the metrics, with those of the collector: which the answer of a busy machine may lack."""
+
+    def text():
+        found = get("/metrics")[2].decode()
+        return found if "\nmprofd_looks_total " in found else None
+
+    return wait(text, 60, "the collector's metrics")[0]
+
+
 def domain(name):
     return ask(f"/v1/domains/{name}")
 
@@ -286,7 +296,7 @@ def step(function):
         failure = None
         try:
             function(*arguments, **options)
-        except (Failed, subprocess.SubprocessError, OSError, KeyError, IndexError, TypeError, ValueError) as error:
+        except (Failed, subprocess.SubprocessError, OSError, KeyError, IndexError, AttributeError, TypeError, ValueError) as error:
             failure = f"{type(error).__name__}: {error}"
             log(f"{name} failed: {failure}")
         STEPS[name] = {"failure": failure, "seconds": round(time.monotonic() - began, 2)}
