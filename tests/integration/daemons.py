@@ -136,7 +136,7 @@ class Daemons:
 
     # ---- answers
 
-    def ask(self, path, method="GET", body=None, headers=None, timeout=15):
+    def ask(self, path, method="GET", body=None, headers=None, timeout=HANGS):
         """Send a request. Return (status, headers, body)."""
         connection = UnixConnection(self.socket, timeout)
         try:

@@ -32,7 +32,7 @@ class Modes(daemons.Case):
 
     def end(self, d, writer, name):
         writer.terminate()
-        writer.wait(20)
+        writer.wait(daemons.HANGS)
         self.assertEqual(len(d.wait_ended(name)), 1)
         stream = d.domain(name)["streams"][0]
         pages = d.packets(name)

@@ -199,7 +199,7 @@ class Listening(Case):
         huge = MAGIC + struct.pack("<I", 0xFFFFFFF8)
         for text in (b"GET / HTTP/1.1\r\n", b"\xc1\x1f\xfc\x00", huge, MAGIC + bytes(100), packet(b"no info"), info(rate=7)):
             with d.connect() as guest:
-                guest.settimeout(30)
+                guest.settimeout(daemons.HANGS)
                 guest.sendall(text)
                 with contextlib.suppress(ConnectionResetError):
                     self.assertEqual(guest.recv(1), b"")
@@ -322,7 +322,7 @@ class Listening(Case):
         # On a busy machine a guest whose time was over already was refused.
         open_ = [seed for seed, guest in enumerate(guests) if guest.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == CLOSE_WAIT]
         d.sink.send_signal(signal.SIGCONT)
-        d.sink.wait(30)  # a second SIGTERM would end the sink at once
+        d.sink.wait(daemons.HANGS)  # a second SIGTERM would end the sink at once
         d.stop_sink()
         rows = {context: (reason, packets) for context, reason, packets in d.rows("context, reason, packets")}
         self.assertEqual([rows[f"seed {seed}"] for seed in open_], [("shutdown", 4)] * len(open_))
@@ -332,7 +332,7 @@ class Quotas(Case):
     def test_streams(self):
         d = self.sink("streams-per-guest = 2")
         guests = [d.connect() for _ in range(3)]
-        guests[2].settimeout(30)
+        guests[2].settimeout(daemons.HANGS)
         self.assertEqual(guests[2].recv(1), b"")
         self.assertEqual(d.metric("refused_total"), 1)
         for guest in guests:
@@ -344,7 +344,7 @@ class Quotas(Case):
             guest.sendall(info())
             for _ in range(n):
                 guest.sendall(packet(random.randbytes(size)))
-            guest.settimeout(30)
+            guest.settimeout(daemons.HANGS)
             guest.recv(1)
 
     def test_bytes(self):
@@ -363,7 +363,7 @@ class Quotas(Case):
         with d.connect() as first, d.connect() as second:
             first.sendall(info() + packet(random.randbytes(200000)) * 3)
             d.wait_rows(1, "bytes > 600000")
-            second.settimeout(30)
+            second.settimeout(daemons.HANGS)
             with contextlib.suppress(ConnectionError):
                 second.sendall(info() + packet(random.randbytes(200000)) * 3)
                 second.recv(1)
@@ -407,7 +407,7 @@ class Quotas(Case):
     def test_streams_of_all(self):
         d = self.sink("streams = 2")
         guests = [d.connect() for _ in range(3)]
-        guests[2].settimeout(30)
+        guests[2].settimeout(daemons.HANGS)
         self.assertEqual(guests[2].recv(1), b"")
         guests[0].close()
         for guest in guests[1:]:
@@ -425,7 +425,7 @@ class Overrun(Case):
 
     def send(self, guest, megabytes):
         """Return true if all bytes went at once, false if the sink cut the guest off."""
-        guest.settimeout(20)
+        guest.settimeout(daemons.HANGS)
         with contextlib.suppress(ConnectionError):
             for _ in range(megabytes * 10):
                 guest.sendall(packet(random.randbytes(100_000)))

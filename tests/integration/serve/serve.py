@@ -36,6 +36,7 @@ HTTP, DRIVER, OPENAPI, CTL = map(os.path.abspath, sys.argv[1:5])
 VIEWER = os.path.join(os.path.dirname(OPENAPI), "../../client/viewer")
 with open(HTTP, "rb") as program:
     SANITIZED = b"__asan_init" in program.read()  # a sanitizer costs memory and time that are not the server's
+HANGS = 300  # seconds: only a program that hangs takes longer for an answer
 UUID_BYTES = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 GUEST_UUID = "0a1b2c3d-0000-4000-8000-00000000000a"
 
@@ -202,7 +203,7 @@ class Server:
         self.port = next(iter(self.process.ports()), None)
 
     def get(self, path, method="GET", body=None, tcp=False, **headers):
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20) if tcp else UnixConnection(self.socket)
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANGS) if tcp else UnixConnection(self.socket)
         try:
             c.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
             return Answer(c.getresponse())
@@ -302,7 +303,7 @@ class Case(unittest.TestCase):
     def ctl(self, *arguments):
         """Run mprofctl on this server. Return (exit code, output, errors)."""
         got = subprocess.run(
-            [CTL, "--host", "unix:" + self.server.socket, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.root, timeout=30
+            [CTL, "--host", "unix:" + self.server.socket, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.root, timeout=HANGS
         )
         return got.returncode, got.stdout, got.stderr.decode()
 
@@ -1649,7 +1650,7 @@ class Service(Case):
             b"\r\n" * 1000,
         ):
             s = socket.socket(socket.AF_UNIX)
-            s.settimeout(30)
+            s.settimeout(HANGS)
             s.connect(self.server.socket)
             said = b""
             with contextlib.suppress(OSError):
@@ -1727,7 +1728,7 @@ class Start(unittest.TestCase):
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                timeout=20,
+                timeout=HANGS,
             )
             self.assertNotEqual(done.returncode, 0, arguments)
             return done.stderr
@@ -1801,7 +1802,7 @@ class Start(unittest.TestCase):
         request is half sent."""
         with tempfile.TemporaryDirectory() as root, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
             notify.bind(os.path.join(root, "notify"))
-            notify.settimeout(30)
+            notify.settimeout(HANGS)
             environment = {**os.environ, "NOTIFY_SOCKET": os.path.join(root, "notify"), "WATCHDOG_USEC": "400000"}
             environment.pop("WATCHDOG_PID", None)
             path = os.path.join(root, "s")
@@ -1826,7 +1827,7 @@ class Start(unittest.TestCase):
                 self.assertLessEqual(sum("STATUS=" in text for text in said), 1)  # a status is sent when it is new, and seldom
             finally:
                 process.terminate()
-                self.assertEqual(process.wait(10), 0)
+                self.assertEqual(process.wait(HANGS), 0)
                 if half:
                     half.close()
 
