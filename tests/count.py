@@ -1,9 +1,10 @@
-"""Count one meson test log: count.py NAME SUITE BUILD-DIRECTORY RESULTS WORDS
+"""Count one meson test log: count.py NAME SUITE BUILD-DIRECTORY RESULTS WORDS [TEST…]
 
 Reads meson-logs/NAME.json of the build directory. Appends a line per test (passed, failed or
 skipped; its name; the reason) to RESULTS, prints which tests were skipped and why, and prints the
-output of each failed test, its end also to WORDS. Exits with 1 if a test of the suite has no
-result, or if there is no test: a suite that does not run, or that breaks off, must not pass.
+output of each failed test, its end also to WORDS. Exits with 1 if a test of the suite (of those
+named, if any is) has no result, or if there is no test: a suite that does not run, or that breaks
+off, must not pass.
 """
 
 import collections
@@ -25,7 +26,7 @@ def defined(suite, build):
         return collections.Counter(t["name"] for t in json.load(f) if suite in (s.split(":")[-1] for s in t["suite"]))
 
 
-def main(name, suite, build, results, words):
+def main(name, suite, build, results, words, *only):
     try:
         with open(os.path.join(build, "meson-logs", f"{name}.json"), encoding="utf-8", errors="replace") as f:
             tests = [json.loads(line) for line in f if line.strip()]
@@ -48,7 +49,8 @@ def main(name, suite, build, results, words):
                 print("\n".join(lines[-200:]))
                 print(f"---- {label}", *lines[-40:], sep="\n", file=last)
         missing = defined(suite, build) - collections.Counter(test["name"].split(" / ")[-1] for test in tests)
-        for test in sorted(missing):
+        missing = [test for test in sorted(missing) if not only or test in only]
+        for test in missing:
             f.write(f"failed\t{name}: {test}\tit did not run\n")
             print(f"failed: {name}: {test}: it did not run")
     return 0 if tests and not missing else 1

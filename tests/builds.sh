@@ -1,0 +1,86 @@
+# The build directories of the tests, and their environment. Sourced after daemon/build.sh by the scripts that run tests.
+#
+#   build_NAME       make the build directory NAME ready, once: gcc, asan, tsan or clang. A failure counts as one failed test.
+#   build_names      their names, as an expression of grep -E
+#   $fixed COMMAND   run a command whose addresses are not random
+# shellcheck disable=SC2034
+build_names='gcc|asan|tsan|clang'
+
+# No test may run git: the tree may have been unpacked from an archive, or belong to another repository.
+export GIT_DIR=/nonexistent
+
+# Some kernels place a process where a sanitizer wants its map, unless addresses are not random.
+fixed=
+if setarch "$(uname -m)" -R true 2>/dev/null; then
+	fixed="setarch $(uname -m) -R"
+fi
+export ASAN_OPTIONS="${ASAN_OPTIONS:-strict_string_checks=1}"
+export UBSAN_OPTIONS="${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}"
+export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}"
+
+# Line tables are enough for a sanitizer's report. With them and -O1 a build takes two thirds of the processor time of
+# meson's defaults, and tests that compute run faster. The sanitizers find the callers by frame pointers.
+sanitized="-Doptimization=1 -Dc_args=['-g1','-fno-omit-frame-pointer']"
+
+# The programs that the fleet's tests with threads run (tests/fleet/meson.build).
+fleet_programs="daemon/mprofd/mprofd daemon/serve/mprofd-http daemon/forward/mprofd-forward daemon/sink/mprofd-sink
+	client/ctl/mprofctl:executable tests/integration/writer-legacy tests/fleet/fleet-copy"
+
+# This is the build to install, with warnings as errors. All suites but those with sanitizers use it.
+build_gcc() {
+	CC=gcc build gcc $test_options
+}
+
+build_asan() {
+	CC=gcc build asan $sanitized -Dtest-clock=true -Db_sanitize=address,undefined
+}
+
+# This build compiles only the tests with threads, and the programs of the fleet for their suite.
+build_tsan() {
+	build_only=$(awk '$1 == "threads" { printf "tests/unit/test-%s ", $2 }' "$top/tests/suites.list")
+	case " $chosen " in *" fleet-tsan "*) build_only="$build_only $fleet_programs" ;; esac
+	code=0
+	CC=gcc build tsan $sanitized -Db_sanitize=thread -Dviewer=disabled || code=1
+	build_only=
+	return $code
+}
+
+# This build compiles nothing: clang-tidy reads every file as clang does, and reports clang's warnings.
+build_clang() {
+	was_configure_only=$configure_only
+	configure_only=1
+	code=0
+	CC=clang build clang -Dwerror=true || code=1
+	configure_only=$was_configure_only
+	return $code
+}
+
+# build NAME ARGUMENTS…
+build() {
+	case " ${built:-} " in *" $1 "*) return 0 ;; esac
+	case " ${broken:-} " in *" $1 "*) return 1 ;; esac
+	if [ "$configure_only" ]; then printf 'configuring %s\n' "$1"; else printf 'building %s\n' "$1"; fi
+	build_began=$(date +%s)
+	if build_ready "$@" && build_renew "$1"; then
+		printf '%s is ready after %s\n' "$1" "$(took "$build_began")"
+		built="${built:-} $1"
+		return 0
+	fi
+	broken="${broken:-} $1"
+	result failed "build of $1"
+	grep -A 12 -E 'error:|ERROR|FAILED' "$builds/$1.log" | head -n 120
+	last_words "build of $1" "$builds/$1.log"
+	return 1
+}
+
+# build_renew NAME: configure a build directory anew if it lacks a test of a chosen suite, since the directory may be older than a program
+# that the test needs.
+build_renew() {
+	for pair in $(for suite in $chosen; do tests_of "$suite"; done); do
+		[ "${pair%:*}" = "$1" ] || continue
+		python3 -B tests/suites.py compare "$builds/$1" "${pair#*:}" >/dev/null && continue
+		meson setup --reconfigure "$builds/$1" >>"$builds/$1.log" 2>&1 || return
+		[ "$configure_only" ] || meson compile -C "$builds/$1" ${build_only:-} >>"$builds/$1.log" 2>&1 || return
+		break
+	done
+}
