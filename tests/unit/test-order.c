@@ -29,9 +29,9 @@ static const char *decoded(void)
 	for (i = 0; i < mprof_order_spans(order); i++) {
 		const struct mprof_span *span = mprof_order_span(order, i);
 
-		covered += span->bytes;
+		covered += (size_t)span->bytes;
 		mprof_decoder_begin(d, span->offset, span->packet);
-		mprof_decoder_feed(d, m.bytes + span->offset, span->bytes);
+		mprof_decoder_feed(d, m.bytes + span->offset, (size_t)span->bytes);
 		mprof_decoder_finish(d);
 		while ((status = mprof_decoder_next(d, &event)) != MPROF_END && used + 32 < sizeof(text)) {
 			if (status == MPROF_OK)

@@ -556,7 +556,8 @@ static _Noreturn void write_for_ever(void *memory, size_t size)
 	for (;;) {
 		mprof_recorder_at(&recorder, ++t);
 		recorder.current = (int64_t)t;
-		mprof_recorder_counter(&recorder, (int64_t)t, "0123456789012345678901234567890123456789", t % 41);
+		mprof_recorder_counter(&recorder, (int64_t)t, "0123456789012345678901234567890123456789",
+				       (size_t)t % 41);
 	}
 }
 

@@ -4,23 +4,6 @@
 #include "check.h"
 #include "wide.h"
 
-#define DRAWN 100000u
-
-static uint64_t state = 88172645463325252;
-
-/* Return a random number, as often short as long. */
-static uint64_t draw(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state >> (state % 64);
-}
-
-static const uint64_t ends[] = {
-	0, 1, 2, UINT32_MAX - 1, UINT32_MAX, UINT64_C(1) << 32, UINT64_MAX >> 1, UINT64_MAX - 1, UINT64_MAX};
-#define ENDS (sizeof(ends) / sizeof(ends[0]))
-
 /* Results worked out by hand, for every machine. */
 static void test_known(void)
 {
@@ -42,6 +25,23 @@ static void test_known(void)
 }
 
 #ifdef __SIZEOF_INT128__
+#define DRAWN 100000u
+
+static uint64_t state = 88172645463325252;
+
+/* Return a random number, as often short as long. */
+static uint64_t draw(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state >> (state % 64);
+}
+
+static const uint64_t ends[] = {
+	0, 1, 2, UINT32_MAX - 1, UINT32_MAX, UINT64_C(1) << 32, UINT64_MAX >> 1, UINT64_MAX - 1, UINT64_MAX};
+#define ENDS (sizeof(ends) / sizeof(ends[0]))
+
 __extension__ typedef unsigned __int128 wider;
 
 static void compare(uint64_t a, uint32_t b, uint64_t c, uint32_t d)

@@ -217,7 +217,7 @@ static int pass_whole(struct stream_decoder *f)
 		const struct mprof_span *span = mprof_order_span(order, i);
 
 		mprof_decoder_begin(f->decoder, span->offset, span->packet);
-		mprof_decoder_feed(f->decoder, f->held + (size_t)span->offset, span->bytes);
+		mprof_decoder_feed(f->decoder, f->held + span->offset, (size_t)span->bytes);
 		mprof_decoder_finish(f->decoder);
 		r = drain(f, MPROF_END);
 	}
