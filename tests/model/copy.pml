@@ -112,9 +112,88 @@ inline place(seq, slot, off, units, serial)
 	fi
 }
 
+#ifdef WEAK
+/*
+ * A writer whose stores become visible in any order, as Armv8 allows: they wait in a buffer, and the process memory()
+ * makes one after the other visible. Stores to one place keep their order. A release fence waits until the buffer is empty:
+ * the writer loads nothing, so that is the same as to order the stores before it and behind it. A full buffer delays the writer;
+ * BUFFER is more than our recorder stores between two fences.
+ */
+#ifndef BUFFER
+#define BUFFER 5
+#endif
+#define HEAD(s)	 (N * CAP + (s))	 /* count and size */
+#define LOWER(s) (N * CAP + N + (s))	 /* count and low half */
+#define UPPER(s) (N * CAP + 2 * N + (s)) /* high half */
+#define STAMPA(s) (N * CAP + 3 * N + (s))
+#define STAMPB(s) (N * CAP + 4 * N + (s)) /* and the packet's first byte */
+byte bplace[BUFFER], bcount[BUFFER], bvalue[BUFFER], bn;
+
+#define STORE(place_, count_, value_) \
+	atomic { bn < BUFFER -> bplace[bn] = (place_); bcount[bn] = (count_); bvalue[bn] = (value_); bn++ }
+#define RELEASE bn == 0
+
+proctype memory()
+{
+	byte j, k, s;
+
+	do
+	:: atomic {
+		bn > 0 ->
+		do
+		:: j + 1 < bn -> j++
+		:: break
+		od;
+		do
+		:: k < j && bplace[k] != bplace[j] -> k++
+		:: else -> break
+		od;
+		if
+		:: k == j ->
+			s = (bplace[j] >= N * CAP -> (bplace[j] - N * CAP) % N : 0);
+			if
+			:: bplace[j] < N * CAP -> body[bplace[j]] = bcount[j]
+			:: bplace[j] == HEAD(s) -> count[s] = bcount[j]; low[s] = bvalue[j] % R; high[s] = bvalue[j] / R
+			:: bplace[j] == LOWER(s) -> count[s] = bcount[j]; low[s] = bvalue[j]
+			:: bplace[j] == UPPER(s) -> high[s] = bvalue[j]
+			:: bplace[j] == STAMPA(s) -> stampa[s] = bvalue[j]
+			:: bplace[j] == STAMPB(s) ->
+				stampb[s] = bvalue[j];
+				if
+				:: bcount[j] > 0 -> body[s * CAP] = bcount[j]
+				:: else
+				fi
+			fi;
+			bn--;
+			do
+			:: j < bn ->
+				bplace[j] = bplace[j + 1]; bcount[j] = bcount[j + 1]; bvalue[j] = bvalue[j + 1];
+				j++
+			:: else -> break
+			od;
+			bplace[bn] = 0; bcount[bn] = 0; bvalue[bn] = 0
+		:: else
+		fi;
+		j = 0; k = 0; s = 0
+	   }
+	od
+}
+#endif
+
 /* Unit I of an event; the first of a packet is its timestamp, stored in two halves in either order. */
 inline unit(seq, slot, off, i, serial)
 {
+#ifdef WEAK
+	if
+	:: off + i == 0 ->
+		STORE(STAMPA(slot), 0, serial / T);
+		STORE(STAMPB(slot), seq + 1, serial % T);
+#ifndef NO_RELEASE_STAMP
+		RELEASE
+#endif
+	:: else -> STORE(slot * CAP + off + i, seq + 1, 0)
+	fi
+#else
 	if
 	:: off + i == 0 ->
 		if
@@ -125,6 +204,7 @@ inline unit(seq, slot, off, i, serial)
 		fi
 	:: else -> body[slot * CAP + off + i] = seq + 1
 	fi
+#endif
 }
 
 inline length(units)
@@ -215,6 +295,25 @@ inline turn(need)
 		:: wseq >= N ->
 #ifdef EMPTY_LATE
 			skip
+#elif defined(WEAK) && RECORDER == 2
+			STORE(STAMPA(wslot), 0, 0);
+			STORE(STAMPB(wslot), 0, 0);
+#ifndef NO_RELEASE_ZERO
+			RELEASE;
+#endif
+			STORE(LOWER(wslot), (wseq - N) % M, 0);
+#ifndef NO_RELEASE_HALF
+			RELEASE;
+#endif
+			STORE(UPPER(wslot), 0, 0);
+#ifndef NO_RELEASE_EMPTY
+			RELEASE
+#endif
+#elif defined(WEAK)
+			STORE(HEAD(wslot), (wseq - N) % M, 0);
+#ifndef NO_RELEASE_EMPTY
+			RELEASE
+#endif
 #elif RECORDER == 2
 			stampa[wslot] = 0;
 			stampb[wslot] = 0;
@@ -277,7 +376,21 @@ inline put(units, uses)
 	:: else
 	fi;
 #endif
+#ifdef WEAK
+#ifndef NO_RELEASE_SIZE
+	RELEASE;
+#endif
 #if RECORDER == 2
+	STORE(LOWER(slot), seq % M, (off + units) % R);
+#ifndef NO_RELEASE_HALF
+	RELEASE;
+#endif
+	STORE(UPPER(slot), 0, (off + units) / R);
+#else
+	STORE(HEAD(slot), seq % M, off + units);
+#endif
+	atomic { gopen = 255; gopenat = 0 };
+#elif RECORDER == 2
 	atomic { count[slot] = seq % M; low[slot] = (off + units) % R };
 	atomic { high[slot] = (off + units) / R; gopen = 255; gopenat = 0 };
 #else
@@ -1072,6 +1185,9 @@ init {
 		SLOTS(NUMBER);
 		gends[0] = 1;
 		curseq = 255; /* not attached */
+#ifdef WEAK
+		run memory();
+#endif
 #ifdef FORK
 		run writer(0);
 		run child();
