@@ -15,6 +15,7 @@ import sys
 import tempfile
 import unittest
 
+import babeltrace2
 from exported import babeltrace
 
 ROOT, MPROFCTL, RERECORD = map(os.path.abspath, sys.argv[1:4])
@@ -91,7 +92,7 @@ class Compatible(unittest.TestCase):
             self.assertEqual(len(recorded), 1)
             self.assertTrue(recorded[0][1] == events, f"{name}: other bytes")
 
-    @unittest.skipUnless(shutil.which("babeltrace2") and os.path.exists(ORIGINAL_METADATA), "no babeltrace2, or no description of the format")
+    @unittest.skipUnless(babeltrace2.usable() and os.path.exists(ORIGINAL_METADATA), "no babeltrace2, or no description of the format")
     def test_description(self):
         """A description of the format that knows nothing of this project reads what `compatible` writes."""
         for name, events in self.traces():
@@ -104,7 +105,7 @@ class Compatible(unittest.TestCase):
             self.record("compatible", "plain", events)
             data = self.record("interned", name, events)
             self.assertEqual(self.dump(f"{name}.ring"), self.dump("plain.ring"))
-            if shutil.which("babeltrace2"):
+            if babeltrace2.usable():
                 lines = self.read_by_babeltrace(name, METADATA)
                 others = sum(b"extra:" in line and (b"TEXT" in line or b"RECORDER" in line) for line in lines)
                 self.assertEqual(len(lines) - others, len(self.dump("plain.ring")))

@@ -4,10 +4,7 @@
 set -eu
 root=$1
 guest=$2
-command -v babeltrace2 >/dev/null || {
-	echo "SKIP: babeltrace2 is not installed"
-	exit 77
-}
+python3 -B "$root/tests/integration/babeltrace2.py" || exit 77
 tmp=$(mktemp -d)
 pid=
 trap 'test -z "$pid" || kill "$pid" 2>/dev/null; rm -rf "$tmp"' EXIT

@@ -14,6 +14,8 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+import babeltrace2
+
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 TEXT, DURATION, LABEL, INCREASE, COUNTER = range(5)
@@ -104,6 +106,8 @@ class Durations(unittest.TestCase):
         os.mkdir("whole")
         shutil.copy("t.ctf", "whole/stream")
         shutil.copy(os.path.join(ROOT, "schema/ctf/metadata.tsdl"), "whole/metadata")
+        if not babeltrace2.usable():
+            self.skipTest(babeltrace2.lacking())
         for path in (out, "whole"):
             done = subprocess.run(["babeltrace2", "--clock-cycles", "--no-delta", path], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -6,6 +6,9 @@ import json
 import re
 import struct
 import subprocess
+import unittest
+
+import babeltrace2
 
 TYPES = "Wait Task Bind Try Choose Pick Join Map Condition On_success On_failure On_termination On_any Ignore_result Async".split()
 TYPES += "Promise Semaphore Switch Stream Mutex Place".split()
@@ -103,6 +106,8 @@ def babeltrace(path):
     """Return babeltrace2's lines of PATH, with times of the guest's clock, and the number of packets
     that it reports as lost. Cycles do not contain the offset to wall time that the metadata may have.
     """
+    if not babeltrace2.usable():
+        raise unittest.SkipTest(babeltrace2.lacking())
     done = subprocess.run(["babeltrace2", "--clock-cycles", "--no-delta", path], capture_output=True, timeout=120)
     if done.returncode:
         raise AssertionError(f"babeltrace2 {path}: {done.stderr.decode()[-2000:]}")

@@ -17,6 +17,7 @@ import threading
 import time
 import unittest
 
+import babeltrace2
 import daemons
 from daemons import Case, Ring, events_of, program, small_ring
 
@@ -60,7 +61,7 @@ class Served(Case):
         tar = tarfile.open(fileobj=io.BytesIO(d.get("/v1/domains/web/ctf.tar")))
         name = next(n for n in tar.getnames() if "stream" in n)
         self.assertEqual(tar.extractfile(name).read(), d.trace("web"))
-        if shutil.which("babeltrace2"):
+        if babeltrace2.usable():
             tar.extractall("ctf")
             said = subprocess.run(["babeltrace2", "ctf"], capture_output=True, text=True, check=True).stdout
             self.assertEqual(said.count("switch"), len(events))

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 
+import babeltrace2
 import daemons
 from daemons import program
 
@@ -88,7 +89,7 @@ class Traces(daemons.Case):
         with open(f"{name}.tar", "wb") as f:
             f.write(tar)
         self.assertEqual(dump("dump", f"{name}.tar")[1], ours)
-        if not shutil.which("babeltrace2"):
+        if not babeltrace2.usable():
             return
         code, found, said = babeltrace(tar, name)
         self.assertEqual(code, 0, said)

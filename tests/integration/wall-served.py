@@ -8,11 +8,11 @@ import datetime
 import json
 import os
 import re
-import shutil
 import subprocess
 import tarfile
 import time
 
+import babeltrace2
 import daemons
 from daemons import program
 
@@ -100,7 +100,7 @@ class Served(daemons.Case):
             self.assertNotIn("absolute = false;", metadata.replace('"absolute = false;"', ""))
             for path in (f"file:{name}", f"{name}.tar"):
                 self.assertEqual(self.dumped(path), (direct, uncertainty))
-            if shutil.which("babeltrace2"):
+            if babeltrace2.usable():
                 self.assertEqual(babeltrace(name), direct)
             # A moment of the trace selects the same events everywhere.
             middle = direct[len(direct) // 2][0]

@@ -27,8 +27,11 @@ import time
 import unittest
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../launcher"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
+import babeltrace2
 import launcher
+import parts
 from client import UnixConnection
 from ports import free_port
 
@@ -1407,7 +1410,7 @@ class Tar(Case):
         self.assertEqual(self.server.get("/v1/domains/web/ctf.tar", If_None_Match=got.headers["ETag"]).status, 304)
         self.assertEqual(self.server.get("/v1/domains/web/ctf.tar").body, got.body)
         self.clock(tar.extractfile("web/metadata").read().decode())
-        if not shutil.which("babeltrace2"):
+        if not babeltrace2.usable():
             return
         out = os.path.join(self.root, "ctf")
         tar.extractall(out)
@@ -1911,7 +1914,4 @@ class Start(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    import parts
-
     unittest.main(argv=[sys.argv[0], *parts.names(sys.argv[5:])], verbosity=1)
