@@ -1,8 +1,9 @@
 """The events of the lab's guests: counters whose value is a serial number and whose name is the
 life of the ring.
 
-All have one size, so an event's place in its ring follows from its serial. Every claim about what
-is there, what is missing and what a gap says can be checked without other data.
+All have one size, and each packet begins with the recorder's declaration, so an event's place in its
+ring follows from its serial. Every claim about what is there, what is missing and what a gap says can
+be checked without other data.
 """
 
 import collections
@@ -16,6 +17,9 @@ from truth import Fault, START, packets  # noqa: E402
 
 EVENT = struct.Struct("<QBqq3s")
 COUNTER = 11
+DECLARATION = struct.Struct("<QBHBBBH")  # the event `extra` of the kind RECORDER, with dialect, version and flags
+EXTRA, RECORDER = 14, 5
+FIRST = START + DECLARATION.size  # place of a packet's first counter
 
 Event = collections.namedtuple("Event", "packet offset life serial")
 Said = collections.namedtuple("Said", "what stream life serial")
@@ -30,6 +34,11 @@ def body(stream):
     return b"".join(content for _, content in packets(stream, "stream"))
 
 
+def declares(content):
+    """Return whether CONTENT begins with a declaration. A trace may begin in the middle of a packet."""
+    return len(content) >= DECLARATION.size and DECLARATION.unpack_from(content)[1:4] == (EXTRA, DECLARATION.size - 12, RECORDER)
+
+
 def events(path):
     """Return the events of a CTF stream, in which chunks of one packet follow one another."""
     with open(path, "rb") as f:
@@ -39,7 +48,8 @@ def events(path):
             raise Wrong(str(fault)) from fault
     found, offset, before = [], START, None
     for count, content in parts:
-        offset = offset if count == before else START
+        if count != before:
+            content, offset = (content[DECLARATION.size :], FIRST) if declares(content) else (content, START)
         if len(content) % EVENT.size:
             raise Wrong(f"packet {count} holds {len(content)} bytes of events, which is no whole number of them")
         for at in range(0, len(content), EVENT.size):
@@ -73,11 +83,11 @@ class Stream:
             if key not in seen:
                 seen.add(key)
                 self.gaps.append(gap)
-        self.per_packet = (self.listed[0]["room"] - START) // EVENT.size if self.listed else 0
+        self.per_packet = (self.listed[0]["room"] - FIRST) // EVENT.size if self.listed else 0
 
     def serial_at(self, sequence, offset):
         """Return the serial of the event at a place."""
-        return 1 + sequence * self.per_packet + (max(offset, START) - START) // EVENT.size
+        return 1 + sequence * self.per_packet + (max(offset, FIRST) - FIRST) // EVENT.size
 
 
 def whole(stream, where):
