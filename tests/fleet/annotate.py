@@ -21,7 +21,7 @@ BUILD = os.path.abspath(sys.argv.pop(1))
 AT = 1_780_000_000_000_000_000
 # Bytes behind an event's context thread, by id, without its text; those with a text.
 THREADS = {0: 1, 1: 0, 2: 0, 4: 0, 9: 0, 10: 0}
-LABEL, SWITCH = 5, 7
+LABEL, SWITCH, EXTRA = 5, 7, 14
 
 
 def setUpModule():
@@ -31,14 +31,16 @@ def setUpModule():
 
 
 def told(name):
-    """Return the events of the story NAME."""
+    """Return the events of the story NAME, without the recorder's declaration before them."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, name)
         subprocess.run([os.path.join(BUILD, "tests/integration/story"), name, path], check=True)
         with open(path, "rb") as f:
             ring = f.read()
     (bits,) = struct.unpack_from("<I", ring, 26)
-    return ring[30 : bits // 8]
+    (extra,) = struct.unpack_from("<H", ring, 39)  # its bytes behind the kind
+    assert ring[38] == EXTRA
+    return ring[30 + 12 + extra : bits // 8]
 
 
 def moved(events, later, ids):

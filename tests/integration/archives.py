@@ -2,6 +2,7 @@
 before: archives.py BUILD-DIRECTORY [TEST…]"""
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -24,6 +25,9 @@ from unpack import extract
 
 SETS = sorted(name for name in os.listdir(ARCHIVES) if os.path.exists(os.path.join(ARCHIVES, name, "answers.json")))
 CLOCK = re.compile(rb"(?ms)^clock \{.*?^\};\n")
+# Lines of the metadata today, and in these versions: they lacked a kind of event, and did not count the copy of an
+# unproven tail as the newest one.
+SINCE = ((b'\t"RECORDER" = 5,\n', b""), (b"last_copied_ns = 1795647496468419717;", b"last_copied_ns = 1795647496468351656;"))
 FILES = ("archive/trace.db", "memtraces/memtraces.db")
 NEW = {"damaged", "marks", "version", "newest", "last_chunk"}  # fields that came later: the answers of an old set lack them
 SETTLED = ("/v1/memtraces",)  # mprofd-sink ends the recordings that were going on, so these answers change once it ran
@@ -108,14 +112,16 @@ class Archives(daemons.Case):
 
     def earlier(self, d, path, body):
         """Return the body of PATH with the metadata of the earlier version, if it is a ctf.tar."""
-        if "/ctf.tar" not in path or not (d.metadata or path in d.clocks):
+        if "/ctf.tar" not in path:
             return body
-        then, now = d.metadata, body[512 : 512 + int(body[124:135], 8)]
+        now = body[512 : 512 + int(body[124:135], 8)]
+        then = functools.reduce(lambda text, lines: text.replace(*lines), SINCE, now)
         if path in d.clocks:
             self.assertLess(abs(offset(CLOCK.search(now)[0]) - offset(d.clocks[path].encode())), 10**6)
-            then = CLOCK.sub(lambda _: d.clocks[path].encode(), now)
-            return header(body[:512], len(then)) + padded(then) + body[512 + len(padded(now)) :]
-        self.assertEqual(now[now.index(b"typealias") : now.index(b"/*", 99)], then[then.index(b"typealias") : then.index(b"/*", 99)])
+            then = CLOCK.sub(lambda _: d.clocks[path].encode(), then)
+        elif d.metadata:
+            then = d.metadata
+            self.assertEqual(now[now.index(b"typealias") : now.index(b"/*", 99)], then[then.index(b"typealias") : then.index(b"/*", 99)])
         return header(body[:512], len(then)) + padded(then) + body[512 + len(padded(now)) :]
 
     def compare(self, d, bodies_only=False):
