@@ -253,13 +253,15 @@ bool resource_capture_id(struct exchange *x, int64_t *id)
 }
 
 /*
- * Return true if a stream of the capture is archived; else answer the request. mprofd archives the
- * capture's row first and the range of each stream when its ring is copied.
+ * Return true if a stream of the capture is archived, or if the run has none; else answer the request.
+ * mprofd archives the capture's row first and the range of each stream when its ring is copied.
  */
 static bool capture_is_taken(struct exchange *x, const struct resource *res)
 {
 	uint64_t now = clock_real();
 
+	if (!res->n_streams)
+		return true;
 	for (size_t i = 0; i < res->n_streams; i++)
 		if (res->streams[i].range.capture)
 			return true;
