@@ -11,20 +11,14 @@
 
 strip="strip"
 archive_key=/usr/share/keyrings/debian-archive-keyring.gpg
-
-# Print the address of Debian's mirror in this machine's sources.
-mirror() {
-	for path in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
-		[ ! -s "$path" ] || sed -n 's,^URIs: *\([^ ]*/debian\)/*$,\1,p; s,^deb \(\[[^]]*\] \)\{0\,1\}\([^ ]*/debian\)/* .*,\2,p' "$path"
-	done | head -n 1 | grep . || printf 'http://deb.debian.org/debian\n'
-}
+mirror=$(sh "$here/../../fresh/root" mirror)
 
 # This machine's configuration of apt stays in force, but for its sources and its state. Of another architecture only the release itself
 # is taken, because not every mirror has its security updates.
 apt_of() {
 	mkdir -p apt/lists/partial apt/archives/partial
 	: >apt/status
-	printf 'deb [arch=%s signed-by=%s] %s %s main\n' "$1" "$archive_key" "$(mirror)" "$2" >apt/sources.list
+	printf 'deb [arch=%s signed-by=%s] %s %s main\n' "$1" "$archive_key" "$mirror" "$2" >apt/sources.list
 	cat >apt/apt.conf <<-END
 		APT::Architecture "$1";
 		APT::Architectures { "$1"; };
