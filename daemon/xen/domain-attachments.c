@@ -301,7 +301,7 @@ void domain_attachment_run(struct task *task, uint64_t now)
 	}
 	/* The helper did not say in time why the keys are gone. */
 	if (domain->keys_gone && now >= domain->decide_by)
-		domain_keys_gone_on_state(domain, NULL, now);
+		domain_keys_gone_on_state(domain, NULL, 0, now);
 	if (!attachment->attached)
 		return;
 	r = attachment_poll(attachment, now, &next);

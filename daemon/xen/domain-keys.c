@@ -205,7 +205,7 @@ void domain_offer_gone(struct domain *domain, uint64_t now)
 	if (!domain->keys_gone)
 		domain_keys_gone(domain, now);
 	else if (now >= domain->decide_by)
-		domain_keys_gone_on_state(domain, NULL, now);
+		domain_keys_gone_on_state(domain, NULL, 0, now);
 	if (domain->phase == PHASE_ON && domain->keys_gone)
 		domain_at(domain, domain->decide_by);
 }

@@ -13,6 +13,7 @@
 #include "log.h"
 
 #define DECIDE_NS (150 * NS_PER_MS) /* time to wait for the helper to say why keys are gone */
+#define ANSWER_NS (350 * NS_PER_MS) /* time to wait longer if the nodes are gone, too */
 #define DETACH_NS (700 * NS_PER_MS) /* time for a capture of a withdrawn ring's remaining bytes */
 
 /*
@@ -137,9 +138,9 @@ void domain_keys_gone(struct domain *domain, uint64_t now)
 	if (domain->keys_gone)
 		return;
 	domain->keys_gone = true;
-	domain->decide_by = now + DECIDE_NS;
+	domain->alive_from = domain->decide_by = now + DECIDE_NS;
 	if (!domain->host->knows_states) {
-		domain_keys_gone_on_state(domain, NULL, now);
+		domain_keys_gone_on_state(domain, NULL, 0, now);
 		return;
 	}
 	domain_ask(domain);
@@ -163,18 +164,23 @@ static bool has_dirty(const struct domain *domain)
 	return false;
 }
 
-void domain_keys_gone_on_state(struct domain *domain, const struct domain_state *state, uint64_t now)
+void domain_keys_gone_on_state(struct domain *domain, const struct domain_state *state, uint64_t asked, uint64_t now)
 {
 	bool nodes = nodes_gone(domain);
 	size_t gone = 0;
 
 	/*
 	 * When a toolstack destroys a domain, it pauses the domain, removes its nodes and then
-	 * destroys it. A state that is neither paused nor dying may be from before the pause: ask
-	 * again.
+	 * destroys it. A state that is neither paused nor dying may be from before the pause,
+	 * however late its answer comes: ask again.
 	 */
-	if (nodes && state && !(state->flags & DOMAIN_PAUSED) && now < domain->decide_by) {
+	if (nodes && state && !(state->flags & DOMAIN_PAUSED) && asked < domain->alive_from) {
 		domain_ask(domain);
+		return;
+	}
+	/* The helper has not answered yet. Only the helper knows how the domain ended. */
+	if (nodes && !state && domain->host->knows_states && now < domain->alive_from + ANSWER_NS) {
+		domain->decide_by = domain->alive_from + ANSWER_NS;
 		return;
 	}
 	/* A guest may have withdrawn several rings at once: read the keys of all first. */
@@ -212,12 +218,12 @@ void domain_keys_gone_on_state(struct domain *domain, const struct domain_state 
  * been removed and its domid given to a new domain, so domain_uuid_matches() is checked before this
  * domain counts as resumed.
  */
-static void on_alive(struct domain *domain, const struct domain_state *state, uint64_t now)
+static void on_alive(struct domain *domain, const struct domain_state *state, uint64_t asked, uint64_t now)
 {
 	if (domain->phase == PHASE_SUSPENDED && state && domain_uuid_matches(domain))
 		domain_resumed(domain, now);
 	if (domain->phase == PHASE_ON && domain->keys_gone)
-		domain_keys_gone_on_state(domain, state, now);
+		domain_keys_gone_on_state(domain, state, asked, now);
 }
 
 static bool has_unread(const struct domain *domain)
@@ -254,7 +260,7 @@ static void on_end(struct domain *domain, const struct run_end *ending, uint64_t
 	domain_at(domain, now);
 }
 
-void domain_on_state(struct domain *domain, const struct domain_state *state, uint64_t now)
+void domain_on_state(struct domain *domain, const struct domain_state *state, uint64_t asked, uint64_t now)
 {
 	struct run_end ending;
 
@@ -263,7 +269,7 @@ void domain_on_state(struct domain *domain, const struct domain_state *state, ui
 	else if (state_ends(state, &ending))
 		on_end(domain, &ending, now);
 	else
-		on_alive(domain, state, now);
+		on_alive(domain, state, asked, now);
 }
 
 bool domain_wants_state(const struct domain *domain)

@@ -51,8 +51,8 @@ void domain_resumed(struct domain *domain, uint64_t now);
  * dead.
  */
 void domain_keys_gone(struct domain *domain, uint64_t now);
-/* Decide why the commit keys are gone. STATE as in domain_on_state(). */
-void domain_keys_gone_on_state(struct domain *domain, const struct domain_state *state, uint64_t now);
+/* Decide why the commit keys are gone. STATE and ASKED as in domain_on_state(). */
+void domain_keys_gone_on_state(struct domain *domain, const struct domain_state *state, uint64_t asked, uint64_t now);
 
 /* ---- domain-keys.c ---- */
 

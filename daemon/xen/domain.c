@@ -71,7 +71,7 @@ void domain_ask(struct domain *domain)
 {
 	struct host *host = domain->host;
 
-	if (!host->knows_states || helper_ask_states(host->helper, &domain->domid, 1))
+	if (!host->knows_states || helper_ask_states(host->helper, clock_mono(), &domain->domid, 1))
 		host_sweep_soon(host);
 	else
 		host_asked(host, clock_mono());

@@ -71,10 +71,11 @@ struct domain {
 	 */
 	uint64_t numbers_idle[VALUE_STREAMS / 64];
 	bool renamed;
-	bool check_uuid;    /* its UUID must be read again, because the domid may belong to another domain now */
-	bool keys_gone;	    /* commit keys are gone, and the helper was asked why */
-	uint64_t decide_by; /* when to decide without the helper's answer, CLOCK_MONOTONIC ns */
-	uint32_t refused;   /* set of 1 << enum fault: faults that were logged already */
+	bool check_uuid;     /* its UUID must be read again, because the domid may belong to another domain now */
+	bool keys_gone;	     /* commit keys are gone, and the helper was asked why */
+	uint64_t alive_from; /* an answer says that the domain lives if it was asked for since, CLOCK_MONOTONIC ns */
+	uint64_t decide_by;  /* when to decide without the helper's answer, CLOCK_MONOTONIC ns */
+	uint32_t refused;    /* set of 1 << enum fault: faults that were logged already */
 	struct attachment *attachments;
 	size_t n_attachments;
 	unsigned clock_steps; /* how often polls of its rings found that the guest's clock had gone back */
@@ -128,8 +129,8 @@ void domain_free(struct domain *domain);
 void domain_on_keys(struct domain *domain, const char *path, uint64_t now);
 void domain_on_name(struct domain *domain, uint64_t now);
 
-/* Act on STATE, the domain's state; NULL = the helper cannot say. */
-void domain_on_state(struct domain *domain, const struct domain_state *state, uint64_t now);
+/* Act on STATE, the domain's state, asked for at ASKED (CLOCK_MONOTONIC ns); NULL = the helper cannot say. */
+void domain_on_state(struct domain *domain, const struct domain_state *state, uint64_t asked, uint64_t now);
 /* Act on a domain whose nodes are gone from XenStore. May free the domain. */
 void domain_missing(struct domain *domain, uint64_t now);
 /* Add the console log that the helper has read to the capture's context. */

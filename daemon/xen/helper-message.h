@@ -23,7 +23,7 @@ enum helper_kind { HELPER_READY = 1, HELPER_STATES, HELPER_CONSOLE, HELPER_VCPU 
 struct helper_question {
 	uint32_t kind;
 	uint32_t n;   /* number of domids; or bytes of the name; VCPU: the domid, 0 = end */
-	uint64_t tag; /* CONSOLE: any; VCPU: the slot */
+	uint64_t tag; /* STATES, CONSOLE: any; VCPU: the slot */
 	union {
 		uint32_t domids[HELPER_DOMIDS_MAX];
 		char name[HELPER_NAME_MAX];

@@ -198,9 +198,9 @@ int helper_fd(const struct helper *helper)
 	return helper->socket;
 }
 
-int helper_ask_states(struct helper *helper, const uint32_t *domids, size_t n)
+int helper_ask_states(struct helper *helper, uint64_t tag, const uint32_t *domids, size_t n)
 {
-	struct helper_question question = {.kind = HELPER_STATES};
+	struct helper_question question = {.kind = HELPER_STATES, .tag = tag};
 
 	if (n > HELPER_DOMIDS_MAX)
 		return -EINVAL;

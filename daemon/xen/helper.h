@@ -79,10 +79,10 @@ int helper_fd(const struct helper *helper);
 /*
  * Ask for the states of N domids, at most HELPER_DOMIDS_MAX. The answer omits a domid whose state
  * Xen did not tell, and omits all domids if libxenctrl was not found. A domid that does not exist
- * is in the answer, without DOMAIN_KNOWN. Return 0, -EAGAIN (too many open questions: ask later) or
+ * is in the answer, without DOMAIN_KNOWN. The answer carries TAG. Return 0, -EAGAIN (too many open questions: ask later) or
  * -EPIPE (the helper is gone).
  */
-int helper_ask_states(struct helper *helper, const uint32_t *domids, size_t n);
+int helper_ask_states(struct helper *helper, uint64_t tag, const uint32_t *domids, size_t n);
 /*
  * Ask for the end of the console log of the domain NAME. The answer carries TAG. Answers come in
  * the order of the questions. Return values as helper_ask_states().
@@ -99,7 +99,7 @@ struct helper_answer {
 	bool is_console, is_vcpu;
 	size_t n; /* number of states, bytes of the log, or number of vCPUs */
 	struct domain_state states[HELPER_DOMIDS_MAX];
-	uint64_t tag; /* console: as in the question; vCPUs: the slot */
+	uint64_t tag; /* states, console: as in the question; vCPUs: the slot */
 	/*
 	 * console: 0; -ENOENT if there is no log, -EINVAL for an impossible name, or another -errno.
 	 * vCPUs: as vcpu_recorder_begin() and vcpu_recorder_end(); -ENOSYS without area or libxenctrl

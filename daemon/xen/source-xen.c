@@ -163,7 +163,7 @@ static bool states_ask(struct host *host)
 		for (n = 0; d && n < HELPER_DOMIDS_MAX; d = d->next)
 			if (domain_wants_state(d))
 				domids[n++] = d->domid;
-		r = n ? helper_ask_states(host->helper, domids, n) : 0;
+		r = n ? helper_ask_states(host->helper, clock_mono(), domids, n) : 0;
 		if (n && r == 0)
 			host_asked(host, clock_mono());
 	}
@@ -275,7 +275,7 @@ static void on_states(struct host *host, const struct helper_answer *answer, uin
 		for (domain = host->domains; domain; domain = next) {
 			next = domain->next;
 			if (domain->domid == answer->states[i].domid)
-				domain_on_state(domain, &answer->states[i], now);
+				domain_on_state(domain, &answer->states[i], answer->tag, now);
 		}
 }
 

@@ -204,6 +204,24 @@ static void test_run_end(void)
 	CHECK(!attachments[1].has_held && attachments[1].dirty);
 }
 
+/*
+ * The nodes of an attached domain are gone, and a state says that it lives. The state is no proof if it
+ * was asked for too early, however late the answer comes: the toolstack may have paused it since.
+ */
+static void test_late_answer(void)
+{
+	const struct domain_state alive = {.domid = 5, .flags = DOMAIN_KNOWN};
+
+	domain_make();
+	domain.phase = PHASE_ON;
+	domain.keys_gone = attachments[0].attached = true;
+	domain.alive_from = domain.decide_by = 100;
+	domain_on_state(&domain, &alive, 99, 500);
+	CHECK(domain.keys_gone);
+	domain_on_state(&domain, &alive, 100, 500);
+	CHECK(!domain.keys_gone);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_commit);
@@ -211,5 +229,6 @@ int main(void)
 	CHECK_RUN(test_others);
 	CHECK_RUN(test_numbers);
 	CHECK_RUN(test_run_end);
+	CHECK_RUN(test_late_answer);
 	return check_done();
 }

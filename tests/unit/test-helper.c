@@ -168,11 +168,12 @@ static void test_states(void)
 
 	if (!CHECK_EQ_INT(start(&helper, ""), 0))
 		return;
-	CHECK_EQ_INT(helper_ask_states(helper, domids, HELPER_DOMIDS_MAX + 1), -EINVAL);
-	CHECK_EQ_INT(helper_ask_states(helper, domids, HELPER_DOMIDS_MAX), 0);
+	CHECK_EQ_INT(helper_ask_states(helper, 0, domids, HELPER_DOMIDS_MAX + 1), -EINVAL);
+	CHECK_EQ_INT(helper_ask_states(helper, 77, domids, HELPER_DOMIDS_MAX), 0);
 	if (!answer_wait(helper, &answer))
 		return;
 	CHECK(!answer.is_console);
+	CHECK_EQ_UINT(answer.tag, 77);
 	if (helper_knows_states(helper, &sentence)) {
 		CHECK_EQ_UINT(answer.n, HELPER_DOMIDS_MAX);
 		CHECK(answer.states[0].flags & DOMAIN_KNOWN);
@@ -231,7 +232,7 @@ static void test_death(void)
 	CHECK_EQ_INT(poll(&pfd, 1, WAIT_MS), 1);
 	CHECK_EQ_INT(helper_next(helper, &answer), -EPIPE);
 	CHECK_EQ_INT(helper_next(helper, &answer), -EPIPE);
-	CHECK_EQ_INT(helper_ask_states(helper, &domid, 1), -EPIPE);
+	CHECK_EQ_INT(helper_ask_states(helper, 0, &domid, 1), -EPIPE);
 	CHECK_EQ_INT(helper_ask_console(helper, 1, "web"), -EPIPE);
 	CHECK(!helper_knows_states(helper, NULL));
 }

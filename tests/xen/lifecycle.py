@@ -298,7 +298,7 @@ class Deaths(Lifecycle):
             late = time.monotonic() - began > 0.1  # then mprofd was right to take the guest for alive
             self.store.virq()
             d.wait_ended(guest.name)
-            if not late:
+            if not late and f"{guest.name}: unknown," not in d.said():  # the helper had no turn for half a second
                 self.assertEqual(d.run_list(guest.name)[-1]["reason"], "destroyed")
                 judged += 1
             if judged == 3:
