@@ -23,7 +23,7 @@ struct reader {
 	sqlite3 *db;
 	struct database_file file;
 	struct database_commits commits;
-	uint64_t opened; /* number of times it was opened */
+	uint64_t opened; /* a random number, and the number of times that it was opened */
 	struct view view;
 	struct statements statements;
 	struct codec_reader codec;

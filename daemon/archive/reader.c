@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "clock.h"
@@ -72,6 +73,7 @@ int reader_new(struct reader **rp, const char *state)
 	    asprintf(&r->path, "%s/" ARCHIVE_FILE, state) < 0 ||
 	    asprintf(&r->hold, "%s/archive/" ARCHIVE_HOLD, state) < 0)
 		return -ENOMEM;
+	(void)!getrandom(&r->opened, sizeof(r->opened), 0);
 	*rp = TAKE_PTR(r);
 	return 0;
 }
@@ -139,6 +141,11 @@ static int run_once(struct reader *r, enum reader_statement which)
 	int rc = r->db ? 0 : reader_open(r);
 
 	return rc ? rc : statement_run(&r->statements, which, NO_VALUES);
+}
+
+uint64_t reader_archives(const struct reader *r)
+{
+	return r->opened;
 }
 
 int reader_version(struct reader *r, struct reader_version *version)

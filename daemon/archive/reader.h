@@ -35,13 +35,15 @@ int reader_ready(struct reader *r);
 
 /*
  * A version of the content: COMMITS changes with each commit, ARCHIVES each time that the reader
- * opens an archive.
+ * opens an archive. No two readers have the same ARCHIVES.
  */
 struct reader_version {
 	int64_t commits;
 	uint64_t archives;
 };
 int reader_version(struct reader *r, struct reader_version *version);
+/* Return ARCHIVES of the archive that was read last, without a statement. */
+uint64_t reader_archives(const struct reader *r);
 
 /* Begin and end a transaction for the calls in between. It must last less than 50 ms. */
 int reader_begin(struct reader *r);

@@ -216,6 +216,131 @@ static void test_tail_without_an_end(void)
 	served_deinit(&s);
 }
 
+/* Put 40 tail packets of four events behind packet 2. In packet 9 the third event is older than the second. */
+static void long_tail(struct fixture *f)
+{
+	uint32_t end = 30 + PACKET * EVENT;
+
+	append(f, 2, 30, PACKET, 0);
+	capture(f, 2, end);
+	tail(f, 2, end, 2);
+	for (uint64_t i = 3; i < 43; i++) {
+		tail(f, i, 30, i == 9 ? 2 : PACKET);
+		if (i == 9) { /* this piece has the timestamps of packet 8 */
+			uint8_t data[2 * EVENT];
+			struct archive_piece p = {.stream = STREAM,
+						  .sequence = i,
+						  .offset = 30 + 2 * EVENT,
+						  .length = (uint32_t)put_events(data, 800, 2),
+						  .packet_bytes = 4096,
+						  .first_timestamp = 900,
+						  .data = data};
+
+			CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+			CHECK_EQ_INT(archive_writer_tail(f->w, 1, &p), 0);
+			CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+		}
+	}
+}
+
+/* Walk over SELECTION, compare the views with VIEWS if COMPARE is set, and return the number of statements. */
+static uint64_t walk_all(struct served *s, const struct selection *selection, struct packet_view views[64],
+			 bool compare)
+{
+	uint64_t before = reader_begun(s->reader);
+	struct packet_view v;
+	struct packet_walk w;
+	bool have;
+
+	packet_walk_init(&w, s->reader, &s->scratch, selection);
+	for (unsigned i = 0; i < 64 && CHECK_EQ_INT(packet_walk_next(&w, &v, &have), 0) && have; i++) {
+		if (compare) {
+			CHECK_EQ_UINT(v.sequence, views[i].sequence);
+			CHECK_EQ_UINT(v.end, views[i].end);
+			CHECK_EQ_UINT(v.cut, views[i].cut);
+			CHECK_EQ_INT(v.tail, views[i].tail);
+		}
+		views[i] = v;
+	}
+	return reader_begun(s->reader) - before;
+}
+
+/* The first walk over a tail reads its events; a second one has the same views, and reads no byte of it. */
+static void test_tail_is_verified_once(void)
+{
+	struct packet_view views[64] = {0};
+	struct selection selection;
+	uint64_t first, second;
+	struct served s;
+
+	if (!served_init(&s, 2))
+		return;
+	long_tail(&s.f);
+	selection = all(&s, 1);
+	first = walk_all(&s, &selection, views, false);
+	CHECK_EQ_UINT(views[2].end, 30 + (PACKET + 2) * EVENT);
+	CHECK_EQ_UINT(views[9].end, 30 + 2 * EVENT);
+	CHECK_EQ_UINT(views[9].cut, 2 * EVENT);
+	CHECK_EQ_UINT(views[42].end, 30 + PACKET * EVENT);
+	second = walk_all(&s, &selection, views, true);
+	CHECK(first >= second + 41);
+	tail_ends_deinit(&s.scratch.tails);
+	CHECK_EQ_UINT(walk_all(&s, &selection, views, true), first);
+	served_deinit(&s);
+}
+
+/* A walk that begins in a verified tail reads neither the packets before it nor its events. */
+static void test_seek_into_a_verified_tail(void)
+{
+	struct packet_view views[64] = {0}, v;
+	struct selection selection;
+	struct packet_walk w;
+	struct served s;
+	bool have;
+
+	if (!served_init(&s, 2))
+		return;
+	long_tail(&s.f);
+	selection = all(&s, 1);
+	walk_all(&s, &selection, views, false);
+	for (unsigned at = 3; at < 43; at++) {
+		packet_walk_init(&w, s.reader, &s.scratch, &selection);
+		packet_walk_seek(&w, at);
+		CHECK_EQ_INT(packet_walk_next(&w, &v, &have), 0);
+		CHECK(have);
+		CHECK_EQ_UINT(v.sequence, at);
+		CHECK_EQ_UINT(v.end, views[at].end);
+		CHECK_EQ_UINT(v.cut, views[at].cut);
+	}
+	served_deinit(&s);
+}
+
+/* A walk goes on where another one ended. */
+static void test_tail_verified_in_parts(void)
+{
+	struct packet_view views[64] = {0}, v;
+	struct selection selection;
+	struct packet_walk w;
+	struct served s;
+	bool have;
+
+	if (!served_init(&s, 2))
+		return;
+	long_tail(&s.f);
+	selection = all(&s, 1);
+	packet_walk_init(&w, s.reader, &s.scratch, &selection);
+	for (unsigned i = 0; i < 12; i++)
+		CHECK_EQ_INT(packet_walk_next(&w, &v, &have), 0);
+	walk_all(&s, &selection, views, false);
+	CHECK_EQ_UINT(views[9].cut, 2 * EVENT);
+	CHECK_EQ_UINT(views[42].cut, 0);
+	for (unsigned i = 12; i < 43; i++) {
+		CHECK_EQ_INT(packet_walk_next(&w, &v, &have), 0);
+		CHECK_EQ_UINT(v.end, views[i].end);
+	}
+	served_deinit(&s);
+}
+
 /* The rate of a stream counts the content of packets without their headers. */
 static void test_rate(void)
 {
@@ -505,6 +630,9 @@ int main(void)
 	CHECK_RUN(test_rate);
 	CHECK_RUN(test_tail_with_a_hole);
 	CHECK_RUN(test_tail_without_an_end);
+	CHECK_RUN(test_tail_is_verified_once);
+	CHECK_RUN(test_seek_into_a_verified_tail);
+	CHECK_RUN(test_tail_verified_in_parts);
 	CHECK_RUN(test_times_and_the_tail);
 	CHECK_RUN(test_times_before_all);
 	CHECK_RUN(test_last_bytes);

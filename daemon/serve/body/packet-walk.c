@@ -1,7 +1,8 @@
 /*
  * Walk over the packets of a selection, as they are served. Invariant: a view never passes the
  * selection's last position. So a body that is walked twice, for its plan and for its bytes, is the
- * same although the archive grows. Each walk verifies the unproven bytes of its views itself.
+ * same although the archive grows. The first walk over a tail verifies its bytes; all others have
+ * the ends that it found (tail-ends.h).
  */
 #include <mprof/ring.h>
 
@@ -31,20 +32,99 @@ void packet_walk_init(struct packet_walk *w, struct reader *reader, struct scrat
 	};
 }
 
-void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
+/* ---- what earlier walks have verified ---- */
+
+/* The tail of W's selection begins at OFFSET of packet SEQUENCE. */
+static void name_tail(struct packet_walk *w, uint64_t sequence, uint32_t offset)
+{
+	w->tail = (struct tail_name){.archives = reader_archives(w->reader),
+				     .stream = w->selection->stream,
+				     .capture = w->selection->capture,
+				     .begin_sequence = sequence,
+				     .begin_offset = offset};
+	w->tail_next = sequence;
+}
+
+/*
+ * Return the record of W's tail, and continue at its end; NULL if there is none, or if it was forgotten
+ * and begun again behind W.
+ */
+static struct tail_record *recall(struct packet_walk *w)
+{
+	struct tail_record *r = w->selection->raw ? NULL : tail_ends_find(&w->scratch->tails, &w->tail);
+
+	w->remembers = r && r->next >= w->tail_next;
+	if (!w->remembers)
+		return NULL;
+	w->newest = r->newest;
+	w->not_after = r->not_after;
+	return r;
+}
+
+/* The tail was found, and nothing is verified of it: begin its record. */
+static void remember(struct packet_walk *w)
+{
+	w->remembers =
+		!w->selection->raw && tail_ends_begin(&w->scratch->tails, &w->tail, w->newest, w->not_after) != NULL;
+}
+
+/* Name the tail as a walk over the whole selection does. */
+static void name_selected_tail(struct packet_walk *w)
 {
 	const struct selection *s = w->selection;
 
+	name_tail(w, s->empty ? 0 : s->last, s->empty ? 0 : s->last_offset);
+}
+
+/*
+ * Set *VALID_END to the end of the valid bytes of the tail packet T: as an earlier walk found it, else verify
+ * them. Return what the reader returns.
+ */
+static int tail_end(struct packet_walk *w, struct reader_source source, const struct reader_packet *t,
+		    uint32_t *valid_end)
+{
+	struct tail_record *r = w->remembers ? recall(w) : NULL;
+	int rc = 0;
+
+	if (!r || !tail_record_end(r, t->sequence, t->begin, t->end, valid_end)) {
+		rc = tail_verify(w->reader, w->scratch, source, w->selection->ring_packets, t->sequence, t->begin,
+				 t->end, w->not_after, &w->newest, valid_end);
+		if (rc == 0 && r)
+			tail_ends_note(&w->scratch->tails, r, t->sequence, *valid_end < t->end, *valid_end, w->newest);
+	}
+	w->tail_next = t->sequence + 1;
+	return rc;
+}
+
+void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
+{
+	const struct selection *s = w->selection;
+	const struct tail_record *r = NULL;
+
+	w->n = w->at = 0;
+	w->follows = w->is_open = false;
+	w->chunks_done = s->empty;
+	if (s->capture && (s->empty || sequence > s->last)) {
+		name_selected_tail(w);
+		r = recall(w);
+	}
+	w->remembers = r && sequence < r->next;
+	if (w->remembers) {
+		w->chunks_done = true;
+		w->next = w->expected = w->tail_next = sequence;
+		return;
+	}
 	/*
 	 * A tail is verified against the packets before it, so a walk into the tail begins at the
 	 * last packet that has chunks.
 	 */
 	w->next = sequence <= s->last ? sequence : s->empty ? s->first : s->last;
 	w->expected = w->next;
-	w->follows = w->is_open = false;
-	w->n = w->at = 0;
-	w->chunks_done = s->empty;
+	w->newest = 0;
+	w->not_after = UINT64_MAX;
 }
+
+/* ---- views ---- */
 
 /* Fill *V from the chunks of packet P. Return what the reader returns. */
 static int view_chunks(struct packet_walk *w, const struct reader_packet *p, struct packet_view *v)
@@ -115,8 +195,7 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 				    &first);
 	}
 	if (!s->raw)
-		rc = tail_verify(w->reader, w->scratch, source, s->ring_packets, t->sequence, t->begin, t->end,
-				 w->not_after, &w->newest, &valid_end);
+		rc = tail_end(w, source, t, &valid_end);
 	v->tail = true;
 	v->end = valid_end;
 	v->raw_end = t->end;
@@ -133,14 +212,18 @@ static int walk_page(struct packet_walk *w, bool tail)
 	return reader_packets(w->reader, source, w->next, tail ? INT64_MAX : w->selection->last, false, w->page, &w->n);
 }
 
-/* View the last packet of the chunks, and append its tail. Return what the reader returns. */
-static int walk_last(struct packet_walk *w, struct packet_view *v)
+/*
+ * Find the newest event before the tail, which begins behind V, and the latest time of its events. Return what
+ * the reader returns.
+ */
+static int begin_tail(struct packet_walk *w, const struct packet_view *v)
 {
 	const struct selection *s = w->selection;
-	struct reader_packet t;
-	size_t n = 1;
 	int rc;
 
+	name_tail(w, v->sequence, v->end);
+	if (recall(w))
+		return 0;
 	w->newest = v->first_timestamp;
 	rc = packet_newest(w->reader, w->scratch, s->stream, v->sequence, v->end, &w->newest);
 	/* If the guest's clock was set back, it may be set again, so there is no latest time. */
@@ -149,8 +232,20 @@ static int walk_last(struct packet_walk *w, struct packet_view *v)
 					  &(struct time_bound_event){s->stream, v->sequence, v->end, w->newest},
 					  s->capture, &w->not_after);
 	if (rc == 0)
-		rc = reader_packets(w->reader, (struct reader_source){.stream = s->stream, .capture = s->capture},
-				    v->sequence, v->sequence, false, &t, &n);
+		remember(w);
+	return rc;
+}
+
+/* View the last packet of the chunks, and append its tail. Return what the reader returns. */
+static int walk_last(struct packet_walk *w, struct packet_view *v)
+{
+	struct reader_source source = {.stream = w->selection->stream, .capture = w->selection->capture};
+	struct reader_packet t;
+	size_t n = 1;
+	int rc = begin_tail(w, v);
+
+	if (rc == 0)
+		rc = reader_packets(w->reader, source, v->sequence, v->sequence, false, &t, &n);
 	return rc == 0 && n ? view_tail(w, &t, v) : rc;
 }
 
@@ -293,6 +388,12 @@ static int view_next_fresh(struct packet_walk *w, const struct reader_packet *p,
 {
 	int rc;
 
+	/* A selection without chunks, or one that begins in the tail: no packet before the tail was viewed. */
+	if (!w->tail.archives) {
+		name_selected_tail(w);
+		if (!recall(w) && w->selection->empty)
+			remember(w);
+	}
 	view_fresh(w->selection, p, v);
 	rc = view_tail(w, p, v);
 	/*

@@ -44,7 +44,10 @@ struct packet_walk {
 	bool chunks_done;
 	uint64_t newest;    /* timestamp of the last event before the tail */
 	uint64_t not_after; /* latest timestamp that an event of the tail can have */
-	bool checked;	    /* CHECK is set */
+	bool remembers;	    /* packets of the tail before TAIL_NEXT were walked, or are in the record TAIL */
+	struct tail_name tail;
+	uint64_t tail_next;
+	bool checked; /* CHECK is set */
 	struct reader_stream_check check;
 	uint64_t expected;  /* sequence of the next packet, if none is missing */
 	bool follows;	    /* the packet before EXPECTED was read */
@@ -66,7 +69,10 @@ static inline bool packet_view_ends(const struct packet_view *v)
 /* Begin a walk over SELECTION. READER, SCRATCH and SELECTION are borrowed. */
 void packet_walk_init(struct packet_walk *w, struct reader *reader, struct scratch *scratch,
 		      const struct selection *selection);
-/* Continue at packet SEQUENCE; or at an earlier packet, if the tail must be verified from there. */
+/*
+ * Continue at packet SEQUENCE; or at an earlier packet, if the tail must be verified from there, because no
+ * earlier walk did.
+ */
 void packet_walk_seek(struct packet_walk *w, uint64_t sequence);
 /*
  * Move to the next packet that is served or cut, and fill *VIEW. *HAVE is false if there is none.

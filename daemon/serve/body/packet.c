@@ -31,6 +31,7 @@ void scratch_deinit(struct scratch *s)
 	free(s->before);
 	free(s->piece);
 	ZSTD_freeCCtx(s->zstd);
+	tail_ends_deinit(&s->tails);
 	*s = (struct scratch){0};
 }
 
