@@ -110,6 +110,8 @@ static void metrics_text(const struct receiver *s, char *text, size_t size)
 		{"dropped_bytes", "counter", "Bytes behind the last whole packet of streams that broke off.",
 		 c->dropped},
 		{"refused", "counter", "Guests refused, for they or all had as many streams as they may.", c->refused},
+		{"evicted", "counter", "Connections that had sent no profile, closed to make room for others.",
+		 c->evicted},
 		{"garbage", "counter", "Streams ended because what came was no memtrace packet.", c->garbage},
 		{"reset", "counter", "Streams that broke.", c->reset},
 		{"cut", "counter", "Streams that ended within a packet.", c->cut},

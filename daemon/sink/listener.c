@@ -52,14 +52,49 @@ void address_text(const struct sockaddr_storage *store, char *text, uint32_t *po
 	}
 }
 
-/* Return whether one more stream from ADDRESS is within the limits. */
-static bool has_room(const struct receiver *s, const char *address)
+/* Return whether ADDRESS has as many streams as one guest may have. */
+static bool is_crowded(const struct receiver *s, const char *address)
 {
 	unsigned of_guest = 0;
 
 	for (const struct stream *stream = s->streams; stream; stream = stream->next)
 		of_guest += strcmp(stream->address, address) == 0;
-	return !s->ending && s->n_streams < s->config->sink_streams && of_guest < s->config->sink_guest_streams;
+	return of_guest >= s->config->sink_guest_streams;
+}
+
+/*
+ * Return the stream that has waited longest for the first packet of its guest, or NULL. ADDRESS: only
+ * streams from there; NULL = from anywhere. A stream that the sink asked for is none.
+ */
+static struct stream *longest_silent(const struct receiver *s, const char *address)
+{
+	struct stream *longest = NULL; /* the list begins with the newest stream */
+
+	for (struct stream *stream = s->streams; stream; stream = stream->next)
+		if (stream->state == STREAM_FIRST && !stream->guest &&
+		    (!address || strcmp(stream->address, address) == 0))
+			longest = stream;
+	return longest;
+}
+
+/*
+ * Make room for one more stream from ADDRESS: evict the streams that have waited longest for their
+ * first packet. A guest that is at its own limit evicts only its own. Return false if there is no room.
+ */
+static bool make_room(struct receiver *s, const char *address)
+{
+	while (!s->ending) {
+		bool crowded = is_crowded(s, address);
+		struct stream *silent;
+
+		if (!crowded && s->n_streams < s->config->sink_streams)
+			return true;
+		silent = longest_silent(s, crowded ? address : NULL);
+		if (!silent)
+			return false;
+		stream_evict(silent);
+	}
+	return false;
 }
 
 static int on_connection(sd_event_source *source, int fd, uint32_t events, void *context)
@@ -78,7 +113,7 @@ static int on_connection(sd_event_source *source, int fd, uint32_t events, void 
 		if (peer < 0)
 			return 0;
 		address_text(&store, address, &port);
-		if (has_room(s, address)) {
+		if (make_room(s, address)) {
 			s->counts.accepted++;
 			stream_new(s, peer, address, port, NULL);
 			continue;

@@ -20,8 +20,8 @@
 #define COMPLAINTS 64u
 
 struct receiver_counts {
-	uint64_t accepted, connected, recordings, bytes, packets, garbage, refused, overrun, rate, quota, reset, cut,
-		dropped;
+	uint64_t accepted, connected, recordings, bytes, packets, garbage, refused, evicted, overrun, rate, quota,
+		reset, cut, dropped;
 };
 
 struct receiver {

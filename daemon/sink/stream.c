@@ -396,9 +396,8 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *context
 }
 
 /*
- * Return whether the deadline of the stream's state has really passed. Bytes that came in time are
- * read first, because the process itself may be late. Return false also if the stream was ended and
- * freed.
+ * Read the bytes that have come, and return whether the stream still waits as it did, because the
+ * process itself may be late. Return false also if the stream was ended and freed.
  */
 static bool is_overdue(struct stream *s)
 {
@@ -421,6 +420,19 @@ static void on_deadline(void *context)
 	stream_end(s, s->state == STREAM_CONNECTING ? "it does not answer"
 		      : s->state == STREAM_FIRST    ? "it sends nothing"
 						    : "closed");
+}
+
+void stream_evict(struct stream *s)
+{
+	struct receiver *receiver = s->receiver;
+
+	if (!is_overdue(s))
+		return;
+	receiver->counts.evicted++;
+	log_write_limited(&receiver->limit, LOG_LEVEL_WARNING, NULL,
+			  "A connection that has sent no profile was closed, to make room for another one: address=%s",
+			  s->address);
+	stream_end(s, "evicted");
 }
 
 /* Enable keep-alive, to notice that a guest has vanished. An idle guest stays connected. */

@@ -74,6 +74,11 @@ void stream_end(struct stream *s, const char *reason);
  */
 void stream_stop(struct stream *s, const char *reason, struct control_asker asker);
 /*
+ * End S, which waits for the first packet of its guest, to make room for another stream; but if that
+ * packet has come meanwhile, begin the recording. May free S.
+ */
+void stream_evict(struct stream *s);
+/*
  * Move the new whole packets, and the recording if it has changed, to the batch B. If memory is
  * short, the stream is ended soon.
  */

@@ -329,14 +329,18 @@ class Listening(Case):
 
 
 class Quotas(Case):
+    def guest(self, d, data=b"", source="127.0.0.1"):
+        """Return a connection from the address SOURCE on which DATA was sent."""
+        guest = socket.create_connection(("127.0.0.1", d.sink.port()), timeout=daemons.HANGS, source_address=(source, 0))
+        self.addCleanup(guest.close)
+        guest.sendall(data)
+        return guest
+
     def test_streams(self):
         d = self.sink("streams-per-guest = 2")
-        guests = [d.connect() for _ in range(3)]
-        guests[2].settimeout(daemons.HANGS)
+        guests = [self.guest(d, info()), self.guest(d, info()), self.guest(d)]
         self.assertEqual(guests[2].recv(1), b"")
         self.assertEqual(d.metric("refused_total"), 1)
-        for guest in guests:
-            guest.close()
 
     def send_until_cut(self, d, n, size=30000):
         """Send N packets until the sink cuts the guest off. It must not take all of them."""
@@ -406,16 +410,37 @@ class Quotas(Case):
 
     def test_streams_of_all(self):
         d = self.sink("streams = 2")
-        guests = [d.connect() for _ in range(3)]
-        guests[2].settimeout(daemons.HANGS)
+        guests = [self.guest(d, info()), self.guest(d, info()), self.guest(d)]
         self.assertEqual(guests[2].recv(1), b"")
-        guests[0].close()
-        for guest in guests[1:]:
+        for guest in guests:
             guest.close()
         d.wait(lambda: d.metric("streams") == 0)
-        with d.connect() as guest:
-            guest.sendall(info())
-            d.wait_rows(1)
+        self.guest(d, info())
+        d.wait_rows(3)
+
+    def test_silent(self):
+        """The connections that have sent no profile for longest make room for new ones; recordings stay, and one address takes no place
+        of another."""
+        d = self.sink("streams = 8\nstreams-per-guest = 3")
+        recorded = self.guest(d, info("recorded"), "127.1.0.1")
+        d.wait_rows(1)
+        silent = [self.guest(d, b"", f"127.1.1.{1 + i}") for i in range(20)]
+        self.guest(d, info("honest"), "127.1.0.2")
+        d.wait_rows(2)
+        for guest in silent[:14]:
+            self.assertEqual(guest.recv(1), b"")
+        self.assertEqual((d.metric("evicted_total"), d.metric("refused_total")), (14, 0))
+        # A guest at its own limit loses its own connections. A packet that is not whole is no profile.
+        own = [self.guest(d, info()[:-9], "127.1.0.3") for _ in range(5)]
+        for guest in own[:2]:
+            self.assertEqual(guest.recv(1), b"")
+        self.assertEqual(d.metric("evicted_total"), 14 + 3 + 2)
+        for guest in own[2:]:
+            guest.sendall(info()[-9:])
+        d.wait_rows(5)
+        recorded.sendall(packet(b"more"))
+        d.wait_rows(1, "context = 'recorded' AND packets = 2")
+        self.assertEqual(d.metric("refused_total"), 0)
 
 
 class Overrun(Case):
