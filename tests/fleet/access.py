@@ -170,6 +170,13 @@ class Access(daemons.Case):
             self.assertEqual(self.command(*words, code=2).stdout, "")
         self.assertIn("certificate:NAME", self.command("revoke", "nonsense", code=1).stderr)
 
+    def test_wrong_tokens(self):
+        """Wrong tokens never refuse a valid one of the same address, also if the hub has not asked about it before."""
+        text, hub = self.token("bob"), self.hubs[0]
+        said = [hub.status(token=f"{text[:-64]}{i:064x}") for i in range(14)]
+        self.assertEqual((said[:9], said[-1]), ([401] * 9, 429))
+        self.assertEqual(hub.status(token=text), 200)
+
     def test_expiry(self):
         text = self.token("short")
         self.assertEqual(self.hubs[0].status(token=text), 200)

@@ -301,20 +301,26 @@ static enum access_status not_known(enum registry_answer answer, const char **wh
 	return answer == REGISTRY_LATER ? ACCESS_LATER : ACCESS_AWAY;
 }
 
+/*
+ * Wrong tokens of a peer never refuse its valid ones: others may share its address. To check one costs no
+ * more than to refuse it: a hash and a look-up, or on a hub a place in the next batch of questions.
+ */
 static enum access_status by_token(struct access *a, const char *text, struct peer peer, struct identity *who,
 				   const char **why)
 {
-	enum registry_answer answer;
+	enum registry_answer answer = a->registry.calls->token(a->registry.context, text, who);
 
-	if (throttle_is_wrong(&a->throttle, peer, clock_mono())) {
-		refused(a, peer, why, "This address has sent too many wrong tokens. Wait some seconds.");
-		return ACCESS_TOO_MANY;
-	}
-	answer = a->registry.calls->token(a->registry.context, text, who);
 	if (answer == REGISTRY_YES)
 		return ACCESS_OK;
 	if (answer != REGISTRY_NO)
 		return not_known(answer, why);
+	if (throttle_is_wrong(&a->throttle, peer, clock_mono())) {
+		refused(a, peer, why,
+			"This is no valid token, and this address has sent too many wrong ones. Send a valid one, or "
+			"wait "
+			"some seconds.");
+		return ACCESS_TOO_MANY;
+	}
 	return refused(a, peer, why,
 		       "This is no valid token: it is misspelt, has expired, or was revoked. Ask for a new one.");
 }
