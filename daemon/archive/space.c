@@ -97,8 +97,15 @@ int space_restore_reserve(struct store *s)
 
 int space_vacuum(struct store *s, uint64_t bytes, bool *more)
 {
+	int r;
+
 	*more = false;
-	return s->in_transaction ? -EINVAL : wal_vacuum(&s->wal, bytes, more);
+	if (s->in_transaction)
+		return -EINVAL;
+	r = wal_vacuum(&s->wal, bytes, more);
+	if (r < 0)
+		failure_note(&s->failure, s->db, sqlite3_extended_errcode(s->db), r);
+	return r;
 }
 
 int space_give_back(struct store *s, uint64_t want, uint64_t *has)

@@ -20,9 +20,20 @@ static int on_error(void *context, int result)
 	struct store *s = context;
 	int r = database_error(s->db, result);
 
+	if (r < 0)
+		failure_note(&s->failure, s->db, result, r);
 	if (r == ARCHIVE_E_FULL)
 		store_rollback(s);
 	return r;
+}
+
+void store_explain(const struct store *s, int r, char *text, size_t size)
+{
+	CLEANUP(freep) char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", s->directory, s->format->file) < 0)
+		path = NULL;
+	failure_text(&s->failure, path ? path : s->format->file, r, text, size);
 }
 
 static int open_database(struct store *s, char *sentence, size_t size)
@@ -143,7 +154,10 @@ static int sync_wal(struct store *s)
 	fd = openat(s->directory_fd, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	return fdatasync(fd) < 0 && errno != ENOSPC && errno != EDQUOT ? -errno : 0;
+	if (fdatasync(fd) == 0 || errno == ENOSPC || errno == EDQUOT)
+		return 0;
+	failure_note_file(&s->failure, "-wal", errno);
+	return s->failure.result;
 }
 
 int store_commit(struct store *s, bool sync)

@@ -11,6 +11,7 @@
 
 #include "archive.h"
 #include "codec.h"
+#include "failure.h"
 #include "statement.h"
 #include "wal.h"
 
@@ -45,9 +46,10 @@ struct store {
 	struct wal wal;
 	uint64_t wal_limit, reserve_bytes;
 	char *directory;
-	int directory_fd;    /* the directory; also holds the lock against a second writer */
-	bool in_transaction; /* a transaction is open */
-	bool full;	     /* see space_is_full() */
+	int directory_fd;	/* the directory; also holds the lock against a second writer */
+	bool in_transaction;	/* a transaction is open */
+	bool full;		/* see space_is_full() */
+	struct failure failure; /* the last -errno */
 };
 
 /*
@@ -70,5 +72,11 @@ int store_commit(struct store *s, bool sync);
 void store_rollback(struct store *s);
 /* Commit if R is 0, else roll back. Return R, or the error of the commit. */
 int store_end(struct store *s, int r);
+
+/*
+ * Write to TEXT (SIZE bytes) what the -errno R of the last call means: the file that failed, the system's error and
+ * SQLite's code.
+ */
+void store_explain(const struct store *s, int r, char *text, size_t size);
 
 #endif

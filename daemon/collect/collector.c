@@ -85,6 +85,7 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 	if (c->control)
 		control_committed(c->control);
 	if (c->archive.failed) {
+		sd_notifyf(0, "STATUS=%s", c->archive.sentence);
 		c->failed = -EIO;
 		sd_event_exit(c->event, 1);
 	}

@@ -19,6 +19,7 @@
 #include "log.h"
 #include "retention.h"
 #include "space.h"
+#include "store.h"
 
 #define FLUSH_BYTES   (1u << 20)
 #define SCARCE_NS     NS_PER_S /* latest commit while the disk runs short */
@@ -340,9 +341,13 @@ static void committed(struct commit_thread *t, struct item **items, size_t n, ui
 
 static void fail(struct commit_thread *t, int r)
 {
-	char sentence[128];
+	char cause[256], sentence[ARCHIVING_SENTENCE];
 
-	snprintf(sentence, sizeof(sentence), "the archive cannot be written: error=%s", strerror(-r));
+	store_explain(archive_writer_store(t->w), r, cause, sizeof(cause));
+	snprintf(sentence, sizeof(sentence),
+		 "the archive cannot be written, and mprofd ends: %s; check the disk; mprofd goes on when it is "
+		 "started again",
+		 cause);
 	pthread_mutex_lock(&t->mutex);
 	t->state.failed = true;
 	pthread_mutex_unlock(&t->mutex);

@@ -23,12 +23,14 @@
 
 struct commit_thread;
 
+#define ARCHIVING_SENTENCE 448u
+
 struct commit_thread_state {
 	uint64_t committed;			  /* largest ticket of the items in the archive */
 	uint64_t serial;			  /* number of commits */
 	bool archiving;				  /* false: the disk is full, or the archive has failed */
 	bool failed;				  /* the archive has failed for good: the process must end */
-	char sentence[256];			  /* why ARCHIVING is false */
+	char sentence[ARCHIVING_SENTENCE];	  /* why ARCHIVING is false */
 	uint64_t bytes;				  /* number of content bytes committed */
 	uint64_t commit_ns;			  /* ns spent in transactions */
 	struct archive_outbox outbox;		  /* zeroed while nothing is sent to a hub */

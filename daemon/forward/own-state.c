@@ -35,8 +35,8 @@ static int write_file(const char *path, const char *line)
 
 	if (!f)
 		return -errno;
-	r = fprintf(f, "%s\n", line) < 0 || fflush(f) != 0 || fsync(fileno(f)) < 0 ? -EIO : 0;
-	return fclose(f) != 0 ? -EIO : r;
+	r = fprintf(f, "%s\n", line) < 0 || fflush(f) != 0 || fsync(fileno(f)) < 0 ? -errno : 0;
+	return fclose(f) != 0 && r == 0 ? -errno : r;
 }
 
 static int write_line(const char *directory, const char *name, const char *line)

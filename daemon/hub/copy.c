@@ -87,7 +87,8 @@ static int written(struct copy *c, int r)
 		return fail(c, COPY_E_DISK, "the disk is full");
 	if (r == ARCHIVE_E_ABSENT || r == -EINVAL || r == ARCHIVE_E_DAMAGED)
 		return fail(c, COPY_E_REFUSED, "the pieces do not follow each other");
-	return fail(c, COPY_E_DISK, "the copy cannot be written: error %d", r);
+	return fail(c, COPY_E_DISK, "the copy cannot be written: %s",
+		    r < 0 ? strerror(-r) : "the file of the copy is locked");
 }
 
 void capture_key_add(const struct capture_key *key, struct postgres_params *params)

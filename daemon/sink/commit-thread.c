@@ -19,6 +19,7 @@
 #include "clock.h"
 #include "log.h"
 #include "space.h"
+#include "store.h"
 
 #define LEVEL_USUAL    3
 #define LEVEL_BUSY     1
@@ -311,6 +312,19 @@ static void tell_damage(struct commit_thread *a)
 	}
 }
 
+/* Write the sentence of the state after R, an error after which mprofd-sink ends. The caller holds LOCK. */
+static void explain(struct commit_thread *a, int r)
+{
+	char cause[256] = "its rows do not fit together";
+
+	if (r < 0)
+		store_explain(memtraces_store(a->w), r, cause, sizeof(cause));
+	snprintf(a->state.sentence, sizeof(a->state.sentence),
+		 "The archive of memory profiles cannot be written, and mprofd-sink ends: %s; check the disk; "
+		 "mprofd-sink goes on when it is started again.",
+		 cause);
+}
+
 /*
  * Store the result R of a transaction in the thread's state. Return true if the batch is done:
  * stored, or given up. Return false after a wait, if the caller must try again.
@@ -327,8 +341,7 @@ static bool finish(struct commit_thread *a, int r)
 		tell_damage(a);
 	} else if (!again) {
 		a->state.failed = true;
-		snprintf(a->state.sentence, sizeof(a->state.sentence), "The archive of memory profiles broke: %s.",
-			 r < 0 ? strerror(-r) : "its rows do not fit together");
+		explain(a, r);
 		log_error("%s", a->state.sentence);
 	}
 	if (!again)
@@ -414,6 +427,7 @@ static void *work(void *context)
 {
 	struct commit_thread *a = context;
 	bool busy, stopping;
+	int r;
 
 	do {
 		pthread_mutex_lock(&a->lock);
@@ -424,8 +438,9 @@ static void *work(void *context)
 		pthread_mutex_unlock(&a->lock);
 		if (busy)
 			commit_batch(a);
-		if (!stopping && tidy(a) < 0) {
-			finish(a, -EIO);
+		r = stopping ? 0 : tidy(a);
+		if (r < 0) {
+			finish(a, r);
 			return NULL;
 		}
 	} while (busy || !stopping);

@@ -22,7 +22,7 @@ struct commit_thread_state {
 	uint64_t bytes;		 /* bytes that this process has committed */
 	uint64_t deleted;	 /* number of recordings that quotas have deleted */
 	uint64_t damaged_pieces; /* pieces found damaged, and taken out of service */
-	char sentence[256];	 /* what is wrong, for users; "" = nothing */
+	char sentence[448];	 /* what is wrong, for users; "" = nothing */
 };
 
 /*

@@ -96,6 +96,7 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 		return -errno;
 	commit_thread_state(s->commit_thread, &s->state);
 	if (s->state.failed) {
+		sd_notifyf(0, "STATUS=%s", s->state.sentence);
 		fail(s, -EIO);
 		return 0;
 	}
