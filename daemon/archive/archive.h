@@ -27,6 +27,8 @@ enum archive_condition {
 	ARCHIVE_E_NEWER,    /* the archive was written by a newer version */
 	ARCHIVE_E_DAMAGED,  /* a row does not agree with its checksum, or rows are missing */
 	ARCHIVE_E_CHANGED,  /* the row has another version than the one that the caller read */
+	ARCHIVE_E_KIND,	    /* the archive's name, or that of its log, is no regular file's */
+	ARCHIVE_E_VERSION,  /* the number of the archive's version does not agree with its tables */
 };
 
 /* Options of a writer. */

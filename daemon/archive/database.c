@@ -33,6 +33,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "database.h"
+#include "regular.h"
 #include "space.h"
 
 #define BUSY_MS 1000
@@ -121,7 +122,7 @@ static int migrate_one(sqlite3 *db, const char *const *lines, int number)
 	CLEANUP(freep) char *sql = NULL;
 	size_t size;
 	FILE *f = open_memstream(&sql, &size);
-	int r;
+	int rc, r;
 
 	if (!f)
 		return -ENOMEM;
@@ -131,7 +132,9 @@ static int migrate_one(sqlite3 *db, const char *const *lines, int number)
 	fprintf(f, "PRAGMA user_version = %d;\nCOMMIT;\n", number);
 	if (fclose(f) != 0)
 		return -ENOMEM;
-	r = database_run(db, sql);
+	rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+	/* The migration is right for its version: a statement that fails finds the tables of another one. */
+	r = (rc & 0xff) == SQLITE_ERROR ? ARCHIVE_E_VERSION : database_error(db, rc);
 	if (r != 0 && !sqlite3_get_autocommit(db))
 		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 	return r;
@@ -147,7 +150,9 @@ static int migrate(sqlite3 *db, const char *const *const *migrations)
 	r = database_number(db, "PRAGMA user_version", &version);
 	if (r != 0)
 		return r;
-	if (version > known || version < 0)
+	if (version < 0)
+		return ARCHIVE_E_VERSION;
+	if (version > known)
 		return ARCHIVE_E_NEWER;
 	for (int number = (int)version + 1; number <= known && r == 0; number++)
 		r = migrate_one(db, migrations[number - 1], number);
@@ -193,12 +198,18 @@ static const char *reason(sqlite3 *db, int r)
 		return "another program holds it locked: close that program";
 	case ARCHIVE_E_NEWER:
 		return "it was written by a newer version of mprofd: install that one, or move the archive away";
+	case ARCHIVE_E_VERSION:
+		return "its number of the version (PRAGMA user_version) does not agree with its tables: set the right "
+		       "number, or save the rows by mprofd --fsck, or move the archive away";
+	case ARCHIVE_E_KIND:
+		return REGULAR_KIND;
 	case -EBADMSG:
 		return "it is damaged or no archive at all: mprofd --fsck saves what is whole; or move it away, and a "
 		       "new "
 		       "one is begun";
 	default:
-		return db ? sqlite3_errmsg(db) : strerror(-r);
+		/* A rollback replaces the error of the statement that failed. */
+		return db && sqlite3_errcode(db) != SQLITE_OK ? sqlite3_errmsg(db) : strerror(-r);
 	}
 }
 
@@ -215,6 +226,13 @@ static int create_file(const char *path)
 	return fchmod(fd, 0640) < 0 ? -errno : 0; /* the umask may have taken the group's right to read */
 }
 
+/* Return whether PATH or one of the files beside it is no regular file: to open a FIFO would wait for ever. */
+static bool is_other_kind(const char *path)
+{
+	return regular_is_other(path, "") || regular_is_other(path, "-wal") || regular_is_other(path, "-shm") ||
+	       regular_is_other(path, "-journal");
+}
+
 int database_open(sqlite3 **dbp, const char *path, const char *const *const *migrations, char *sentence, size_t size)
 {
 	sqlite3 *db = NULL;
@@ -223,6 +241,11 @@ int database_open(sqlite3 **dbp, const char *path, const char *const *const *mig
 	if (r < 0) {
 		snprintf(sentence, size, "%s: the archive cannot be created: %s", path, strerror(-r));
 		return r;
+	}
+	if (is_other_kind(path)) {
+		snprintf(sentence, size, "%s, or its -wal, -shm or -journal, cannot be opened: %s", path,
+			 reason(NULL, ARCHIVE_E_KIND));
+		return ARCHIVE_E_KIND;
 	}
 	r = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (db)
@@ -370,6 +393,8 @@ int database_read_open(sqlite3 **dbp, const char *path, int known, struct databa
 	*dbp = NULL;
 	if (stat(path, &st) < 0)
 		return ARCHIVE_E_BUSY;
+	if (is_other_kind(path))
+		return ARCHIVE_E_KIND;
 	rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
 	if (rc == SQLITE_OK) {
 		sqlite3_extended_result_codes(db, 1);

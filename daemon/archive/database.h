@@ -60,7 +60,8 @@ struct database_file {
 /*
  * Open PATH for reading; *FILE is the file's identity. KNOWN is the newest version that the caller
  * can read. Return 0; ARCHIVE_E_BUSY if the file does not exist or its version is below KNOWN (the
- * writer will migrate it); ARCHIVE_E_NEWER if its version is above KNOWN; or another error. *DBP is
+ * writer will migrate it); ARCHIVE_E_NEWER if its version is above KNOWN; ARCHIVE_E_KIND if it, or its
+ * -wal or -shm, is no regular file; or another error. *DBP is
  * NULL unless the call returns 0.
  */
 int database_read_open(sqlite3 **dbp, const char *path, int known, struct database_file *file);

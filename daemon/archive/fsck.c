@@ -456,9 +456,9 @@ static int check_part(const char *state, const struct part *p, const char *path,
 		fprintf(out, "%s: %s runs on this archive; stop it first.\n", path, p->owner);
 		return 2;
 	}
-	if (r == -EBADMSG || r == -EIO || r == ARCHIVE_E_NEWER)
+	if (r == -EBADMSG || r == -EIO || r == ARCHIVE_E_NEWER || r == ARCHIVE_E_VERSION)
 		r = rescue(state, p, path, r, &done, &damaged, out);
-	if (r == ARCHIVE_E_NEWER && !done.is_patched) {
+	if ((r == ARCHIVE_E_NEWER && !done.is_patched) || r == ARCHIVE_E_KIND) {
 		fprintf(out, "%s\n", sentence);
 		return 2;
 	}

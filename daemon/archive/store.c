@@ -151,7 +151,7 @@ static int sync_wal(struct store *s)
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s-wal", s->format->file);
-	fd = openat(s->directory_fd, name, O_RDONLY | O_CLOEXEC);
+	fd = openat(s->directory_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (fdatasync(fd) == 0 || errno == ENOSPC || errno == EDQUOT)

@@ -196,7 +196,7 @@ static void send(struct wal *w)
 	if (w->bytes - w->sent < SEND_BYTES)
 		return;
 	if (w->fd < 0)
-		w->fd = open(sqlite3_filename_wal(path), O_RDONLY | O_CLOEXEC);
+		w->fd = open(sqlite3_filename_wal(path), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	/* Bytes that this does not send are flushed by the checkpoint. */
 	sync_file_range(w->fd, (off64_t)w->sent, (off64_t)(w->bytes - w->sent), SYNC_FILE_RANGE_WRITE);
 	w->sent = w->bytes;

@@ -22,6 +22,7 @@
 #include "log.h"
 #include "own-state.h"
 #include "postgres.h"
+#include "regular.h"
 #include "sender.h"
 
 #define BACKOFF_NS	NS_PER_S
@@ -172,6 +173,8 @@ static int greet(struct forwarder *f)
 		if (r == ARCHIVE_E_NEWER)
 			tell(f, "The archive cannot be used",
 			     "it was written by a newer version of mprofd: install that one here, too");
+		if (r == ARCHIVE_E_KIND)
+			tell(f, "The archive cannot be used", REGULAR_KIND);
 		return SENDER_E_ARCHIVE;
 	}
 	if (!hub_connected(f->hub))

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "regular.h"
+
 #define EPOCH  "hub-epoch"
 #define MEMORY "memory-part"
 #define LINE   96u
@@ -22,8 +24,7 @@ static void read_line(const char *directory, const char *name, char line[LINE])
 		path = NULL;
 		return;
 	}
-	f = fopen(path, "re");
-	if (!f || !fgets(line, LINE, f))
+	if (regular_open(path, &f) != 0 || !fgets(line, LINE, f))
 		line[0] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 }

@@ -235,6 +235,48 @@ class Archives(daemons.Case):
         d.start_server()
         self.assertEqual(d.ask("/v1/domains")[0], 503)
 
+    def refused(self, d):
+        """Return the sentence with which mprofd refuses the archive of D, also with --fsck."""
+        words = [daemons.program("mprofd"), "--source", f"dir:{d.rings}", "--state", d.state, "--run", d.runs]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=daemons.HANGS, check=False)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+        return done.stderr
+
+    def test_no_file(self):
+        """A FIFO in the place of the archive's file, of its log, or of the memory profiles is named at once, and nobody waits for it."""
+        d = self.old(SETS[0])
+        d.migrate()
+        for name in "archive/trace.db", "memtraces/memtraces.db":
+            os.remove(f"{d.state}/{name}")
+            os.mkfifo(f"{d.state}/{name}")
+        self.assertIn("no regular file", self.refused(d))
+        done = subprocess.run(
+            [daemons.program("mprofd"), "--fsck", "--state", d.state], capture_output=True, text=True, timeout=daemons.HANGS, check=False
+        )
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no regular file", done.stdout + done.stderr)
+        d.start_server()
+        for path in "/v1/domains", "/readyz", "/v1/memtraces":
+            status, _, body = d.ask(path)
+            self.assertEqual(status, 500, path)
+            self.assertIn(b"FIFO", body, path)
+
+    def test_wrong_version(self):
+        """An archive whose number of the version does not agree with its tables is refused with that sentence; --fsck saves its rows."""
+        d = self.old(SETS[0])
+        d.migrate()
+        with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db")) as db:
+            db.execute("PRAGMA user_version = 0")
+        said = self.refused(d)
+        self.assertIn("user_version", said)
+        self.assertNotIn("not an error", said)
+        done = subprocess.run(
+            [daemons.program("mprofd"), "--fsck", "--state", d.state], capture_output=True, text=True, timeout=daemons.HANGS, check=False
+        )
+        self.assertIn(done.returncode, (0, 1), done.stdout)
+        d.migrate()
+        self.assertEqual(versions(d.state), migrations())
+
 
 if __name__ == "__main__":
     daemons.main()

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "archive-fixture.h"
+#include "reader.h"
 #include "store.h"
 
 #define MIB (1u << 20)
@@ -72,6 +73,58 @@ static void test_newer_and_damaged(void)
 	CHECK_EQ_INT(archive_writer_open(&w, f.state, &options, sentence, sizeof(sentence)), -EBADMSG);
 	CHECK(strstr(sentence, "damaged") != NULL);
 	fixture_deinit(&f);
+}
+
+/* A number of the version that does not agree with the tables is named, and the archive is left as it is. */
+static void test_wrong_version(void)
+{
+	static const char *const numbers[] = {"PRAGMA user_version = 0", "PRAGMA user_version = 2",
+					      "PRAGMA user_version = -7"};
+	struct archive_options options = {.wal_limit_bytes = FIXTURE_WAL};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		struct archive_writer *w = NULL;
+		char sentence[512] = "";
+		struct fixture f;
+
+		if (!fixture_init(&f))
+			return;
+		fixture_number(&f, "%s", numbers[i]);
+		f.w = archive_writer_free(f.w);
+		CHECK_EQ_INT(archive_writer_open(&w, f.state, &options, sentence, sizeof(sentence)), ARCHIVE_E_VERSION);
+		CHECK(strstr(sentence, "user_version") != NULL);
+		archive_writer_free(w);
+		fixture_deinit(&f);
+	}
+}
+
+/* A FIFO, a socket or a directory in the place of a file is refused at once, by the writer and by a reader. */
+static void test_other_kinds(void)
+{
+	static const char *const names[] = {"trace.db", "trace.db-wal", "trace.db-shm"};
+	struct archive_options options = {.wal_limit_bytes = FIXTURE_WAL};
+
+	for (unsigned i = 0; i < 6; i++) {
+		struct archive_writer *w = NULL;
+		char path[128], sentence[512] = "";
+		struct reader *r = NULL;
+		struct fixture f;
+
+		if (!fixture_init(&f))
+			return;
+		f.w = archive_writer_free(f.w);
+		snprintf(path, sizeof(path), "%s/archive/%s", f.state, names[i % 3]);
+		unlink(path);
+		CHECK_EQ_INT(i < 3 ? mkfifo(path, 0640) : mkdir(path, 0750), 0);
+		CHECK_EQ_INT(archive_writer_open(&w, f.state, &options, sentence, sizeof(sentence)), ARCHIVE_E_KIND);
+		CHECK(strstr(sentence, "FIFO") != NULL && strstr(sentence, "trace.db") != NULL);
+		archive_writer_free(w);
+		CHECK_EQ_INT(reader_new(&r, f.state), 0);
+		CHECK_EQ_INT(reader_ready(r), ARCHIVE_E_KIND);
+		reader_free(r);
+		CHECK_EQ_INT(i < 3 ? unlink(path) : rmdir(path), 0);
+		fixture_deinit(&f);
+	}
 }
 
 static void test_one_append(void)
@@ -1041,6 +1094,8 @@ int main(void)
 {
 	CHECK_RUN(test_open);
 	CHECK_RUN(test_newer_and_damaged);
+	CHECK_RUN(test_wrong_version);
+	CHECK_RUN(test_other_kinds);
 	CHECK_RUN(test_one_append);
 	CHECK_RUN(test_idempotent);
 	CHECK_RUN(test_compaction);

@@ -14,6 +14,7 @@
 #include <gnutls/x509.h>
 
 #include "file-state.h"
+#include "regular.h"
 #include "tls.h"
 
 #define FILE_MOST  (1u << 20) /* bytes of a file */
@@ -98,14 +99,17 @@ static int file_read(struct tls *t, int which, gnutls_datum_t *data, char *sente
 	const char *name = file_names[which];
 	char path[4096];
 	size_t n;
+	int rc;
 
 	*data = (gnutls_datum_t){0};
 	if (!file_path(t->files[which], path, sizeof(path)))
 		return fail(sentence, size, -ENOENT, name, t->files[which],
 			    "the unit passes no such credential: add LoadCredential= to it");
-	file = fopen(path, "re");
-	if (!file || fstat(fileno(file), &t->seen[which]) < 0)
-		return fail(sentence, size, -errno, name, t->files[which], strerror(errno));
+	rc = regular_open(path, &file);
+	if (rc == 0 && fstat(fileno(file), &t->seen[which]) < 0)
+		rc = -errno;
+	if (rc != 0)
+		return fail(sentence, size, rc < 0 ? rc : -EINVAL, name, t->files[which], regular_words(rc));
 	data->data = malloc(FILE_MOST);
 	if (!data->data)
 		return fail(sentence, size, -ENOMEM, name, t->files[which], "no memory left");

@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "file-state.h"
+#include "regular.h"
 #include "tokens.h"
 
 #define PREFIX	  "mprof_"
@@ -169,19 +170,20 @@ static int read_lines(struct tokens *t, FILE *file, char *sentence, size_t size)
 /* Read the file, whether or not it has changed. Return as tokens_refresh(). */
 static int tokens_read(struct tokens *t, char *sentence, size_t size)
 {
-	CLEANUP(fclosep) FILE *file = fopen(t->path, "re");
-	int rc;
+	CLEANUP(fclosep) FILE *file = NULL;
+	int rc = regular_open(t->path, &file);
 
 	tokens_clear(t);
 	t->read = (struct stat){0};
-	if (!file && errno == ENOENT) {
+	if (rc == -ENOENT) {
 		t->known = true;
 		return 0;
 	}
-	if (!file || fstat(fileno(file), &t->read) < 0) {
+	if (rc == 0 && fstat(fileno(file), &t->read) < 0)
 		rc = -errno;
-		snprintf(sentence, size, "%s cannot be read: %s", t->path, strerror(-rc));
-		return rc;
+	if (rc != 0) {
+		snprintf(sentence, size, "%s cannot be read: %s", t->path, regular_words(rc));
+		return rc < 0 ? rc : -EINVAL;
 	}
 	rc = read_lines(t, file, sentence, size);
 	if (rc < 0)
@@ -333,7 +335,7 @@ static int tokens_write(struct tokens *t, int lock, char *sentence, size_t size)
 		path = NULL;
 		return say(-ENOMEM, "written", t->path, sentence, size);
 	}
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0600);
 	out = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!out) {
 		rc = -errno;

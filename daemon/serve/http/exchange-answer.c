@@ -274,6 +274,11 @@ enum outcome exchange_reader_problem(struct exchange *x, int rc, const char *abs
 	case ARCHIVE_E_NEWER:
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
 					"The archive was written by a newer mprofd; update mprofd-http.");
+	case ARCHIVE_E_KIND:
+		return exchange_problem(
+			x, MHD_HTTP_INTERNAL_SERVER_ERROR,
+			"The archive's file trace.db or memtraces.db, or its -wal or -shm, is a FIFO, a socket, "
+			"a device or a directory. Move it away, and start the daemon that owns the archive.");
 	case ARCHIVE_E_DAMAGED:
 		return exchange_problem(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
 					"Some of these bytes are damaged on the disk and are not served. The daemon "
