@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "config.h"
+#include "log.h"
 #include "queue.h"
 #include "stream.h"
 
@@ -28,6 +29,7 @@ struct guest_shared {
 			dropped_copies, captures, refused_rings, evicted_bytes;
 		uint64_t recovered_packets; /* of lost_packets: copied after all, so the archive has no gap there */
 	} counters;
+	struct log_limit cut; /* lines about captures without room: clients ask for captures */
 };
 
 /*

@@ -451,8 +451,8 @@ static int fit(struct stream *stream, uint64_t now)
 	starve(stream);
 	r = ring_keep_newest(&stream->ring, &stream->sink, cost, &stream->capture.at, room);
 	if (guest->shared->counters.lost_packets != lost)
-		log_write(LOG_LEVEL_WARNING, guest->name,
-			  "there is no room for all of a ring that goes; its newest packets are kept");
+		log_write_limited(&guest->shared->cut, LOG_LEVEL_WARNING, guest->name,
+				  "there is no room for all of a ring that goes; its newest packets are kept");
 	return r;
 }
 
@@ -491,8 +491,8 @@ static void capture_cut(struct stream *stream)
 
 	if (guest->capture.dead)
 		ring_declare_rest(&stream->ring, &stream->sink, &stream->capture.at);
-	log_write(LOG_LEVEL_WARNING, guest->name, "the end of capture %lld found no room and is left out",
-		  (long long)guest->capture.id);
+	log_write_limited(&guest->shared->cut, LOG_LEVEL_WARNING, guest->name,
+			  "the end of capture %lld found no room and is left out", (long long)guest->capture.id);
 }
 
 /* Take the next step of the guest's capture for this stream. Return as stream_poll(). */

@@ -83,8 +83,9 @@ static int memory_failed(struct sending *sending)
 	struct sender *s = sending->s;
 
 	hub_rollback(s->hub);
-	log_warning("The memory profile %" PRId64 " cannot be read, and is not sent with capture %" PRId64,
-		    sending->memory.recording, sending->capture);
+	log_write_limited(&s->unread, LOG_LEVEL_WARNING, NULL,
+			  "The memory profile %" PRId64 " cannot be read, and is not sent with capture %" PRId64,
+			  sending->memory.recording, sending->capture);
 	s->damaged = sending->memory.recording;
 	return HUB_E_AGAIN;
 }

@@ -27,7 +27,7 @@ struct sender {
 	uint64_t paid;		/* time until which the rate is used up, CLOCK_MONOTONIC ns */
 	uint64_t began;		/* when the open transaction began, CLOCK_MONOTONIC ns */
 	struct forwarded total; /* what the hub has acknowledged, and the collector knows it */
-	struct log_limit refused, past;
+	struct log_limit refused, past, unread;
 	/* The first month that the hub takes, as it said in hello; older objects are not sent. */
 	char keeps_since[HUB_MONTH_BYTES];
 	/* The run that the hub knows, with its month and its number of streams. */

@@ -733,6 +733,29 @@ class Requests(Case):
         self.assertEqual(set(found), {(200, sent.host.get(f"/v1/captures/{number}/trace"))})
         self.assertEqual(HUBS[0].metric("mprofd_hub_copies_made_total"), made + 1)
 
+    def test_verdict(self):
+        """A capture that is refused is copied and logged once, with its name, however often it is asked for."""
+        FLEET.host_add("dom0-bad")
+        host = sender.Host(FLEET.connection("dom0-bad"), uuid.UUID("bbbbbbbb-0a3e-4b6e-9b3c-5f1d9fbb0c01"))
+        self.addCleanup(host.close)
+        host.hello()
+        hub = HUBS[0]
+        failed = hub.metric("mprofd_hub_copies_failed_total")
+        for number in (1, 2):
+            host.send(number, time.time_ns(), [sender.piece(b"abc")], guest="bad")
+        said = len(hub.said())
+        for number in (1, 2) * 50:
+            status, _, body = hub.ask(f"/v1/captures/dom0-bad.bbbbbbbb.{number}/trace")
+            self.assertEqual((status, b"cannot be served" in body), (500, True))
+        lines = hub.said()[said:].splitlines()
+        self.assertEqual(
+            [line.partition(" cannot be copied")[0].rpartition(" ")[2] for line in lines], ["dom0-bad.bbbbbbbb.1", "dom0-bad.bbbbbbbb.2"]
+        )
+        self.assertEqual(hub.metric("mprofd_hub_copies_failed_total"), failed + 2)
+        # A good capture is served beside them.
+        sent = next(iter(HOSTS.values()))
+        hub.get(f"/v1/captures/{sent.id(sent.captures[0])}/trace")
+
     def test_room(self):
         """Copies stay within their limit: the oldest are removed, and come again when they are asked for."""
         hub = self.enterContext(Hub("hub-small", "[http]\ncopies = 64M\n"))

@@ -962,6 +962,16 @@ class Limits(Case):
         self.assertEqual(self.ask("/v1/domains", token=self.full, source="127.0.0.8").status, 200)
         self.assertLessEqual(self.d.said().count("Wrong credentials were refused: peer=127.0.0.9"), 3)
 
+    def test_many_addresses(self):
+        """Wrong credentials of many addresses add a bounded number of lines to the log."""
+        self.start("web1")
+        wrong = self.full[:-1] + ("0" if self.full[-1] != "0" else "1")
+        before = self.d.said().count("Wrong credentials were refused")
+        for n in range(40):
+            self.assertEqual(self.ask("/v1/domains", token=wrong, source=f"127.0.7.{n + 1}").status, 401)
+        # Ten in half a minute; a slow machine takes longer than one.
+        self.assertLess(self.d.said().count("Wrong credentials were refused") - before, 40)
+
     def test_of_an_identity(self):
         self.start("web1")
         first, second = self.token("first", "read=*"), self.token("second", "read=*")

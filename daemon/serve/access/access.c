@@ -46,7 +46,7 @@ struct access {
 	/* The user whose name was looked up last; NAMED "" = none. A lookup reads files. */
 	uid_t named_uid;
 	char named[TLS_NAME];
-	struct log_limit log;
+	struct log_limit log, wrong;
 };
 
 static uint64_t seconds(void)
@@ -244,12 +244,14 @@ static void refresh_tls(struct access *a, bool now_)
 		log_write_limited(&a->log, LOG_LEVEL_WARNING, NULL, "the old certificate stays in use: %s", sentence);
 }
 
-static void log_refused(struct peer peer, uint32_t n)
+/* Log that N wrong credentials of PEER were refused. A client may have many addresses, so the lines of all are limited. */
+static void log_refused(struct access *a, struct peer peer, uint32_t n)
 {
 	char text[PEER_TEXT];
 
 	access_peer_text(peer, text);
-	log_write(LOG_LEVEL_WARNING, NULL, "Wrong credentials were refused: peer=%s number=%" PRIu32, text, n);
+	log_write_limited(&a->wrong, LOG_LEVEL_WARNING, NULL, "Wrong credentials were refused: peer=%s number=%" PRIu32,
+			  text, n);
 }
 
 /* Log wrong credentials that throttle_wrong() has held back. */
@@ -260,7 +262,7 @@ static void log_held_back(struct access *a)
 	uint32_t n;
 
 	while ((peer = throttle_due(&a->throttle, now, &n)))
-		log_refused(*peer, n);
+		log_refused(a, *peer, n);
 }
 
 void access_refresh(struct access *a, bool now_)
@@ -281,7 +283,7 @@ static enum access_status refused(struct access *a, struct peer peer, const char
 
 	*why = sentence;
 	if (n)
-		log_refused(peer, n);
+		log_refused(a, peer, n);
 	return ACCESS_WRONG;
 }
 

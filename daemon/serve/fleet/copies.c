@@ -12,13 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "copy.h"
 #include "log.h"
 #include "memory-copy.h"
 #include "opened.h"
 #include "tree.h"
 
-#define COPIES_MOST 256u /* an open archive has some descriptors */
+#define COPIES_MOST   256u /* an open archive has some descriptors */
+#define VERDICTS_MOST 256u /* captures that are known to be refused */
+#define VERDICT_NS    (600 * NS_PER_S)
 
 struct make {
 	struct job job;
@@ -37,7 +40,8 @@ struct copy {
 	unsigned references; /* of exchanges, and one of the list and the job each */
 	bool listed;
 	enum copy_state state;
-	uint64_t bytes; /* on the disk; while it is made the most that it may have */
+	uint64_t bytes; /* on the disk; while it is made the most that it may have; 0 = it failed */
+	uint64_t until; /* of a verdict: when the capture may be tried again, CLOCK_MONOTONIC ns */
 	struct reader *reader;
 	struct make *make; /* owned once it is done; before that the workers' */
 };
@@ -50,7 +54,14 @@ struct copies {
 	void (*on_ready)(void *context, struct copy *copy);
 	void *context;
 	struct copy *newest;
+	/*
+	 * Captures that are refused whenever they are copied, with the reason, the newest verdict first. A client
+	 * that asks again gets the reason without a copy and without a line in the log.
+	 */
+	struct copy *verdicts;
+	unsigned n_verdicts;
 	uint64_t serial;
+	struct log_limit failed;
 	struct copies_counts counts;
 };
 
@@ -116,17 +127,50 @@ void copy_unref(struct copy *copy)
 		free_copy(copy);
 }
 
-static void unlist(struct copies *c, struct copy *copy)
+/* Take COPY out of the list at AT. */
+static void take_out(struct copy **at, const struct copy *copy)
 {
-	struct copy **at = &c->newest;
-
 	while (*at != copy)
 		at = &(*at)->next;
 	*at = copy->next;
+}
+
+static void unlist(struct copies *c, struct copy *copy)
+{
+	take_out(&c->newest, copy);
 	copy->listed = false;
 	c->counts.bytes -= copy->bytes;
 	c->counts.copies--;
 	copy_unref(copy);
+}
+
+/* Forget the verdict COPY. An exchange that uses it keeps it. */
+static void forget(struct copies *c, struct copy *copy)
+{
+	take_out(&c->verdicts, copy);
+	c->n_verdicts--;
+	copy->listed = false;
+	copy_unref(copy);
+}
+
+/* Keep COPY, which is listed and was refused, as a verdict. */
+static void keep_verdict(struct copies *c, struct copy *copy)
+{
+	struct copy *oldest = c->verdicts;
+
+	take_out(&c->newest, copy);
+	c->counts.bytes -= copy->bytes;
+	c->counts.copies--;
+	copy->bytes = 0;
+	copy->until = clock_mono() + VERDICT_NS;
+	tree_remove(copy->directory);
+	copy->next = c->verdicts;
+	c->verdicts = copy;
+	if (++c->n_verdicts <= VERDICTS_MOST)
+		return;
+	while (oldest->next)
+		oldest = oldest->next;
+	forget(c, oldest);
 }
 
 static void list(struct copies *c, struct copy *copy)
@@ -161,10 +205,28 @@ static bool same_key(const struct copy_key *a, const struct copy_key *b)
 	       strcmp(a->month, b->month) == 0 && strcmp(a->archive, b->archive) == 0;
 }
 
+/* Return the verdict on KEY, or NULL if there is none or it is over. */
+static struct copy *find_verdict(struct copies *c, const struct copy_key *key)
+{
+	for (struct copy *copy = c->verdicts; copy; copy = copy->next) {
+		if (!same_key(&copy->key, key))
+			continue;
+		if (clock_mono() < copy->until)
+			return copy;
+		forget(c, copy);
+		return NULL;
+	}
+	return NULL;
+}
+
 struct copies *copies_free(struct copies *c)
 {
 	if (!c)
 		return NULL;
+	while (c->verdicts) {
+		c->verdicts->references = 1;
+		forget(c, c->verdicts);
+	}
 	while (c->newest) {
 		struct copy *copy = c->newest;
 
@@ -209,11 +271,34 @@ static void free_make(struct job *job)
 	free(job);
 }
 
+/* Write the id of KEY as the API has it. */
+static void key_text(const struct copy_key *key, char text[FLEET_ID_TEXT])
+{
+	struct capture_id id = {.capture = key->capture, .recording = key->recording};
+
+	memcpy(id.host, key->host, sizeof(id.host));
+	memcpy(id.archive, key->archive, sizeof(id.archive));
+	capture_id_text(&id, text);
+}
+
+/* Log that COPY has failed, with the capture's name as the API has it. */
+static void log_failure(struct copies *c, const struct copy *copy)
+{
+	const struct job *job = &copy->make->job;
+	char id[FLEET_ID_TEXT];
+
+	key_text(&copy->key, id);
+	log_write_limited(&c->failed, LOG_LEVEL_WARNING, NULL, "%s %s cannot be copied from the fleet's database: %s",
+			  copy->key.recording < 0 ? "The capture" : "The memory profile", id,
+			  job->rc > 0 ? job->sentence : copy->make->why);
+}
+
 static void on_made(struct job *job)
 {
 	struct copy *copy = job->context;
 	struct copies *c = copy->copies;
 	bool ok = job->rc == 0 && copy->make->condition == 0;
+	bool is_verdict = job->rc == 0 && copy->make->condition == COPY_E_REFUSED;
 	uint64_t bytes;
 
 	copy->state = ok ? COPY_READY : COPY_FAILED;
@@ -224,11 +309,12 @@ static void on_made(struct job *job)
 		c->counts.made++;
 	} else {
 		c->counts.failed++;
-		log_warning("A capture of %s cannot be copied from the fleet's database: %s", copy->key.host,
-			    job->rc > 0 ? job->sentence : copy->make->why);
+		log_failure(c, copy);
 	}
+	if (is_verdict)
+		keep_verdict(c, copy);
 	c->on_ready(c->context, copy);
-	if (!ok)
+	if (!ok && !is_verdict)
 		unlist(c, copy);
 }
 
@@ -259,19 +345,20 @@ static struct copy *begin(struct copies *c, const struct copy_key *key)
 
 struct copy *copies_get(struct copies *c, const struct copy_key *key)
 {
-	struct copy *copy = c->newest;
+	struct copy *copy = find_verdict(c, key);
 
+	if (copy) {
+		copy->references++;
+		return copy;
+	}
+	copy = c->newest;
 	while (copy && !same_key(&copy->key, key))
 		copy = copy->next;
 	if (!copy) {
 		if (!make_room(c, c->limit / COPIES_PART) || !(copy = begin(c, key)))
 			return NULL;
 	} else {
-		struct copy **at = &c->newest;
-
-		while (*at != copy)
-			at = &(*at)->next;
-		*at = copy->next;
+		take_out(&c->newest, copy);
 		copy->next = c->newest;
 		c->newest = copy;
 	}

@@ -2,6 +2,8 @@
  * Copies: a bounded cache of captures of the fleet's database, each an archive or a file of its own in a private
  * directory, from which bodies are served.
  *
+ * A capture that is refused, since its rows are no capture or too large, is remembered as such for ten minutes.
+ *
  * A finished capture never changes, so a copy is right as long as the database has the capture; the handler asks
  * that each time. Requests for one capture share one copy. Copies that no exchange uses are removed, the one
  * that was used longest ago first, when there is no room for another one.
