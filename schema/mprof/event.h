@@ -166,10 +166,19 @@ static inline enum mprof_event_status mprof_event_load(struct mprof_raw_event *e
 /*
  * An unproven tail: bytes at the end of a packet that may be half written. mprof_tail_walk() judges
  * the events in it by the limits of this struct.
+ *
+ * An event is *stale* if its time is before that of its packet's first event, or after the copy's own, or if
+ * its bytes are those of the lap before. Times that go back within these limits are in order: an interrupt may
+ * record an event between the time and the publication of another one, and several writers may share a ring.
  */
 struct mprof_tail {
-	uint64_t not_before; /* timestamp of the event before the tail; 0 = none */
-	uint64_t not_after;  /* guest time of the capture; UINT64_MAX = unknown */
+	/*
+	 * Earliest time of an event: that of the packet's first event. If the tail begins the packet (BEGINS),
+	 * that of the first event of the packet before; the walk then raises the limit itself. 0 = unknown.
+	 */
+	uint64_t not_before;
+	uint64_t not_after; /* latest time of an event; UINT64_MAX = unknown */
+	bool begins;	    /* the tail's first event is its packet's first */
 	/*
 	 * Bytes that an earlier copy found at the place of the tail, in the packet that the slot
 	 * held before; NULL = unknown.
@@ -179,27 +188,56 @@ struct mprof_tail {
 };
 
 /*
- * Return how many of the LEN bytes at P, an unproven tail, hold valid events. A valid event is
- * complete, not older than the event before it, not newer than the capture, and different from the
- * bytes of TAIL->before at the same place. That last check is needed because the writer counts an
- * event before it writes the event: the tail can end with an event of the packet that the slot held
- * before, and such an event parses.
+ * Return the latest time that an event can have which was copied when the host's clocks showed MONO and REAL.
+ * KNOWN is the time of an earlier event of the same guest, 0 = unknown. A guest's clock may begin anywhere, but since
+ * that event it cannot have gone for longer than the host's clocks have; without such an event the guest's clock
+ * is at most a century ahead of the host's. All in ns.
+ */
+static inline uint64_t mprof_tail_latest(uint64_t known, uint64_t mono, uint64_t real)
+{
+	const uint64_t year = 31557600u * 1000000000ull, host = mono > real ? mono : real;
+	uint64_t latest;
+
+	if (!host || __builtin_add_overflow(host, known ? year : 100 * year, &latest) ||
+	    __builtin_add_overflow(latest, known, &latest))
+		return UINT64_MAX;
+	return latest;
+}
+
+/*
+ * Return whether the event E, which begins at P and lies AT bytes behind the beginning of the tail, is stale. FIRST is the
+ * earliest time that it can have.
+ */
+static inline bool mprof_tail_stale(const struct mprof_tail *tail, const struct mprof_raw_event *e, const uint8_t *p,
+				    size_t at, uint64_t first)
+{
+	size_t same = tail->before && tail->before_bytes > at ? tail->before_bytes - at : 0;
+
+	if (e->timestamp == 0 || e->timestamp < first || e->timestamp > tail->not_after)
+		return true;
+	/* If the lap before ended inside this event, compare the bytes that it had. */
+	if (same > e->bytes)
+		same = e->bytes;
+	return same > sizeof(e->timestamp) && memcmp(p, tail->before + at, same) == 0;
+}
+
+/*
+ * Return how many of the LEN bytes at P, an unproven tail, hold valid events. A valid event is complete and not
+ * stale. The bytes of the lap before are compared because mirage-profile counts an event before it writes the event:
+ * the tail can end with an event of the packet that the slot held before, and such an event parses.
  */
 static inline size_t mprof_tail_walk(const struct mprof_tail *tail, const uint8_t *p, size_t len)
 {
-	uint64_t last = tail->not_before;
+	uint64_t first = tail->not_before;
 	struct mprof_raw_event e;
 	size_t at = 0;
 
 	while (at < len) {
-		if (mprof_event_load(&e, p + at, len - at) != MPROF_EVENT_OK)
+		if (mprof_event_load(&e, p + at, len - at) != MPROF_EVENT_OK ||
+		    mprof_tail_stale(tail, &e, p + at, at, first))
 			break;
-		if (e.timestamp < last || e.timestamp > tail->not_after || e.timestamp == 0)
-			break;
-		if (tail->before && at + e.bytes <= tail->before_bytes &&
-		    memcmp(p + at, tail->before + at, e.bytes) == 0)
-			break;
-		last = e.timestamp;
+		if (at == 0 && tail->begins)
+			first = e.timestamp;
 		at += e.bytes;
 	}
 	return at;

@@ -28,22 +28,23 @@ static void check_header(const uint8_t *data, size_t size)
 }
 
 /*
- * Check that the bytes that the walk accepts are whole events, none earlier than the one before,
- * and that the walk accepts the same bytes without those behind them.
+ * Check that the bytes that the walk accepts are whole events, none earlier than its packet's first or later than the
+ * copy, and that the walk accepts the same bytes without those behind them.
  */
 static void check_tail(const struct mprof_tail *tail, const uint8_t *p, size_t len)
 {
 	size_t holds = mprof_tail_walk(tail, p, len), at = 0;
-	uint64_t last = tail->not_before;
+	uint64_t first = tail->not_before;
 	struct mprof_raw_event e;
 
 	require(holds <= len);
 	while (at < holds) {
 		require(mprof_event_load(&e, p + at, holds - at) == MPROF_EVENT_OK && e.bytes > 0);
-		require(e.timestamp >= last && e.timestamp <= tail->not_after);
+		require(e.timestamp >= first && e.timestamp <= tail->not_after);
 		require(!tail->before || at + e.bytes > tail->before_bytes ||
 			memcmp(p + at, tail->before + at, e.bytes) != 0);
-		last = e.timestamp;
+		if (at == 0 && tail->begins)
+			first = e.timestamp;
 		at += e.bytes;
 	}
 	require(at == holds && mprof_tail_walk(tail, p, holds) == holds);
@@ -64,8 +65,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	tail.before_bytes = size - size / 2;
 	check_tail(&tail, data, size);
 	tail.before = data;
-	require(mprof_tail_walk(&tail, data, tail.before_bytes) == 0);
+	require(tail.before_bytes <= 8 || mprof_tail_walk(&tail, data, tail.before_bytes) == 0);
 	tail = (struct mprof_tail){.not_before = 1000000, .not_after = 2000000};
+	check_tail(&tail, data, size);
+	tail.begins = true;
 	check_tail(&tail, data, size);
 	return 0;
 }

@@ -5,8 +5,9 @@
  * The program polls the ring every --poll-us and writes OUT.<run>.ctf, a CTF stream in which each
  * chunk is a packet, and OUT.<run>.json with the packets and gaps in the form of /packets, for
  * truth.py. If the ring is initialised again, a new run begins. The program ends at SIGTERM, or
- * --seconds after its start. Then it takes the bytes behind the proven ones as those of a dead
- * writer, and writes the valid part of them.
+ * --seconds after its start, or after --polls polls. Then it takes the bytes behind the proven ones as those of a dead
+ * writer, and writes the valid part of them, which the list calls a tail. It keeps the bytes of the last two laps, to
+ * tell an event that was never written from one that was.
  */
 #include <inttypes.h>
 
@@ -15,6 +16,13 @@
 
 #include "ring.h"
 #include "writer.h"
+
+/* The bytes FROM to TO that were copied of a packet. */
+struct lap {
+	uint64_t sequence;
+	uint8_t *bytes; /* as many as the packet has */
+	uint32_t from, to;
+};
 
 struct follow {
 	struct ring_sink sink;
@@ -26,9 +34,12 @@ struct follow {
 
 	FILE *stream, *list;
 	uint8_t *buffer;
-	size_t room, held; /* size of BUFFER, and its bytes of a chunk that is not complete yet */
-	uint64_t last_ns;  /* time of the last event that was written */
-	uint64_t listed;   /* the sequence number that was listed last, plus one */
+	size_t room, held;     /* size of BUFFER, and its bytes of a chunk that is not complete yet */
+	struct lap (*laps)[2]; /* for each slot of the ring: the lap that was copied last, and the lap before */
+	uint64_t first_ns;     /* first timestamp of the newest packet of which bytes were written */
+	uint64_t first_of;     /* its sequence */
+	bool any_first;
+	uint64_t listed; /* the sequence number that was listed last, plus one */
 	bool any_packet, any_gap;
 	char *gaps; /* JSON; written when the run ends */
 	size_t gaps_bytes;
@@ -55,42 +66,69 @@ static void follow_drop(struct ring_sink *sink)
 	(void)sink;
 }
 
-/*
- * Set LAST_NS to the time of the last of N bytes of events. Proven bytes are whole events; if these
- * are not, the copy is wrong, and truth.py reports it.
- */
-static void follow_note_time(struct follow *f, const uint8_t *p, size_t n)
+/* Keep the N bytes in the buffer, which begin at offset FROM in the packet of CHUNK, as those of its slot's newest lap. */
+static void follow_keep(struct follow *f, const struct ring_chunk *chunk, uint32_t from, size_t n)
 {
-	struct mprof_raw_event e;
+	struct lap *lap = f->laps[chunk->sequence % f->ring.n];
 
-	for (size_t at = 0; at < n; at += e.bytes) {
-		if (mprof_event_load(&e, p + at, n - at) != MPROF_EVENT_OK)
-			return;
-		f->last_ns = e.timestamp;
+	if (!lap[0].to || lap[0].sequence != chunk->sequence) {
+		struct lap former = lap[1];
+
+		lap[1] = lap[0];
+		lap[0] = former;
+		lap[0].sequence = chunk->sequence;
+		lap[0].from = from;
+		if (!lap[0].bytes)
+			lap[0].bytes = malloc((size_t)chunk->packet_bytes + 3);
+		if (!lap[0].bytes)
+			writer_die("out of memory");
 	}
+	memcpy(lap[0].bytes + from, f->buffer, n);
+	lap[0].to = from + (uint32_t)n;
+}
+
+/* Set the limits of TAIL, which begins at offset FROM in the packet of CHUNK. */
+static void follow_limits(const struct follow *f, const struct ring_chunk *chunk, uint32_t from,
+			  struct mprof_tail *tail)
+{
+	const struct lap *laps = f->laps[chunk->sequence % f->ring.n];
+	const struct lap *former = laps[0].to && laps[0].sequence == chunk->sequence ? &laps[1] : &laps[0];
+
+	tail->not_before = f->first_ns;
+	tail->begins = from == MPROF_PACKET_HEADER_BYTES;
+	tail->not_after = mprof_tail_latest(f->first_ns, chunk->copied.mono, chunk->copied.real);
+	if (!former->to || former->sequence + f->ring.n != chunk->sequence || former->from > from || former->to <= from)
+		return;
+	tail->before = former->bytes + from;
+	tail->before_bytes = former->to - from;
 }
 
 static void follow_list(struct follow *f, const struct ring_chunk *chunk, size_t n, size_t cut)
 {
 	if (!n && !cut)
 		return;
-	fprintf(f->list, "%s{\"sequence\": %" PRIu64 ", \"first_timestamp\": \"%" PRIu64 "\", \"cut\": %zu}",
-		f->any_packet ? ",\n" : "", chunk->sequence, chunk->first_timestamp, cut);
+	fprintf(f->list,
+		"%s{\"sequence\": %" PRIu64 ", \"first_timestamp\": \"%" PRIu64
+		"\", \"cut\": %zu, \"tail_bytes\": %zu}",
+		f->any_packet ? ",\n" : "", chunk->sequence, chunk->first_timestamp, cut, chunk->tail ? n : 0);
 	f->any_packet = true;
 }
 
 static void follow_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
 {
 	struct follow *f = (struct follow *)(void *)sink;
-	struct mprof_tail tail = {.not_before = f->last_ns, .not_after = UINT64_MAX};
+	struct mprof_tail tail = {0};
 	struct mprof_packet_header h = {.count = (uint16_t)chunk->sequence};
 	uint8_t header[MPROF_PACKET_HEADER_BYTES];
+	uint32_t from;
 	size_t n;
 
 	f->held += chunk->length;
 	f->unproven += chunk->unproven && !chunk->tail;
 	if (!chunk->end && !chunk->tail)
 		return;
+	from = chunk->offset + chunk->length - (uint32_t)f->held;
+	follow_limits(f, chunk, from, &tail);
 	n = chunk->tail ? mprof_tail_walk(&tail, f->buffer, f->held) : f->held;
 	f->cut += f->held - n;
 	/* A tail has the truth's first timestamp only if the walk has accepted its first event. */
@@ -100,7 +138,13 @@ static void follow_chunk(struct ring_sink *sink, const struct ring_chunk *chunk)
 	mprof_packet_store(&h, header);
 	if (n && (fwrite(header, sizeof(header), 1, f->stream) != 1 || fwrite(f->buffer, n, 1, f->stream) != 1))
 		writer_die("the stream: %s", strerror(errno));
-	follow_note_time(f, f->buffer, n);
+	if (n && (!f->any_first || f->first_of != chunk->sequence)) {
+		f->any_first = true;
+		f->first_of = chunk->sequence;
+		f->first_ns = chunk->first_timestamp;
+	}
+	if (!chunk->tail)
+		follow_keep(f, chunk, from, n);
 	f->held = 0;
 	f->chunks++;
 	f->bytes += n;
@@ -156,7 +200,11 @@ static bool follow_attach(struct follow *f)
 		writer_die("out of memory");
 	fputs("{\"packets\": [\n", f->list);
 	f->any_packet = f->any_gap = false;
-	f->last_ns = 0;
+	f->laps = calloc(f->ring.n, sizeof(*f->laps));
+	if (!f->laps)
+		writer_die("out of memory");
+	f->any_first = false;
+	f->first_ns = 0;
 	f->held = 0;
 	f->run++;
 	return true;
@@ -169,6 +217,11 @@ static void follow_detach(struct follow *f, bool dead)
 
 	if (dead && ring_poll(&f->ring, &f->sink) == 0)
 		ring_capture(&f->ring, &f->sink, true, &at);
+	for (uint32_t i = 0; i < f->ring.n; i++) {
+		free(f->laps[i][0].bytes);
+		free(f->laps[i][1].bytes);
+	}
+	free(f->laps);
 	ring_detach(&f->ring);
 	close(f->fd);
 	f->fd = -1;
@@ -194,24 +247,24 @@ static bool follow_replaced(const struct follow *f)
 int main(int argc, char **argv)
 {
 	struct follow f = {.sink = {follow_reserve, follow_chunk, follow_drop, follow_gap}, .fd = -1};
-	uint64_t poll_us = 300, seconds = 3600, until, spin = 0;
-	static const struct option options[] = {{"ring", required_argument, NULL, 0},
-						{"out", required_argument, NULL, 0},
-						{"poll-us", required_argument, NULL, 0},
-						{"seconds", required_argument, NULL, 0},
-						{0}};
-	uint64_t *const numbers[] = {NULL, NULL, &poll_us, &seconds};
+	uint64_t poll_us = 300, seconds = 3600, polls = UINT64_MAX, until, spin = 0;
+	static const struct option options[] = {
+		{"ring", required_argument, NULL, 0},	 {"out", required_argument, NULL, 0},
+		{"poll-us", required_argument, NULL, 0}, {"seconds", required_argument, NULL, 0},
+		{"polls", required_argument, NULL, 0},	 {0}};
+	uint64_t *const numbers[] = {NULL, NULL, &poll_us, &seconds, &polls};
 	const char **const texts[] = {&f.path, &f.out};
 	int r;
 
 	writer_options(argc, argv, options, numbers, texts);
 	if (!f.path || !f.out)
-		writer_die("Usage: ring-follow --ring FILE --out PREFIX [--poll-us N] [--seconds N]");
+		writer_die("Usage: ring-follow --ring FILE --out PREFIX [--poll-us N] [--seconds N] [--polls N]");
 	writer_catch_end();
-	for (until = writer_now() + seconds * NS_PER_S; !writer_ended && writer_now() < until;
+	for (until = writer_now() + seconds * NS_PER_S; !writer_ended && polls && writer_now() < until;
 	     writer_sleep(poll_us * 1000)) {
 		if (f.fd < 0 && !follow_attach(&f))
 			continue;
+		polls--;
 		r = ring_poll(&f.ring, &f.sink);
 		if (r < 0)
 			writer_die("ring_poll: %s", strerror(-r));

@@ -96,6 +96,27 @@ class Tails(daemons.Case):
             self.assertTrue(self.svg(trace, *options), options)
             self.assertEqual(self.html(trace, *options), [("", str(TAIL[0]))])
 
+    def test_inversion(self):
+        """An interrupt recorded an event that is 3 us older than the one before it: nothing is cut. An event that is older than its packet is."""
+        end = START + len(said(PROVEN))
+        older = [*TAIL[:5], TAIL[4] - 3000, *TAIL[5:]]
+        stale = [*TAIL[:5], PROVEN[0] - 1, *TAIL[5:]]
+        lines = []
+        for run, times in (1, older), (2, stale):
+            lines += [
+                f"run {run} xen {run} web-{run} - 3 ended crash",
+                f"stream {run} {run} 0 65536 4 0",
+                f"piece {run} 0 {START} 0 65536 {PROVEN[0]} {end} {said(PROVEN).hex()}",
+                f"capture {run} {run} crash -",
+                f"range {run} {run} 0 0 {end}",
+                f"tail {run} {run} 0 {end} 65536 {PROVEN[0]} {said(times).hex()}",
+            ]
+        self.archive(*lines)
+        served = [int(time) for time, *_ in daemons.events_of(self.d.trace("web-1"))]
+        self.assertEqual(served, [*PROVEN, *older])
+        served = [int(time) for time, *_ in daemons.events_of(self.d.trace("web-2"))]
+        self.assertEqual(served, [*PROVEN, *TAIL[:5]])
+
     def test_none(self):
         """Proven bytes get no mark: another capture of the run, and a file with the same bytes."""
         self.web()

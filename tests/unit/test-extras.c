@@ -348,6 +348,66 @@ static void test_tail(void)
 	CHECK_EQ_UINT(mprof_tail_walk(&tail, interned + MPROF_PACKET_HEADER_BYTES, last), last);
 }
 
+/* Make N events `switch` at P with the times of TIMES. */
+static void switches(uint8_t *p, const uint64_t *times, size_t n)
+{
+	for (size_t i = 0; i < n; i++, p += 17) {
+		mprof_store64(p, times[i]);
+		p[8] = MPROF_EVENT_switch;
+		mprof_store64(p + 9, i);
+	}
+}
+
+/*
+ * An event is stale if its time is before its packet's first or after the copy, or if its bytes are those of the lap
+ * before. Times that go back within these limits are in order.
+ */
+static void test_stale(void)
+{
+	static const struct {
+		struct mprof_tail tail;
+		uint64_t times[4];
+		size_t valid;
+	} cases[] = {
+		{{.not_before = 100, .not_after = UINT64_MAX}, {110, 107, 111, 112}, 4},
+		{{.not_before = 100, .not_after = UINT64_MAX}, {110, 99, 111, 112}, 1},
+		{{.not_before = 100, .not_after = 111}, {110, 107, 111, 112}, 3},
+		{{.not_before = 90, .not_after = 200, .begins = true}, {110, 107, 111, 112}, 1},
+		{{.not_before = 0, .not_after = 200, .begins = true}, {110, 110, 111, 112}, 4},
+		{{.not_before = 111, .not_after = 200, .begins = true}, {110, 110, 111, 112}, 0},
+		{{.not_before = 0, .not_after = UINT64_MAX}, {110, 0, 111, 112}, 1},
+	};
+	uint8_t bytes[4 * 17], before[4 * 17];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		switches(bytes, cases[i].times, 4);
+		CHECK_EQ_UINT(mprof_tail_walk(&cases[i].tail, bytes, sizeof(bytes)), cases[i].valid * 17);
+	}
+	/* The lap before ended inside the third event: its bytes are compared as far as it had any. */
+	switches(bytes, (const uint64_t[]){110, 111, 112, 113}, 4);
+	memset(before, 0xff, sizeof(before));
+	memcpy(before + 34, bytes + 34, 17);
+	for (size_t n = 34; n <= sizeof(before); n++) {
+		const struct mprof_tail tail = {.not_after = UINT64_MAX, .before = before, .before_bytes = n};
+
+		CHECK_EQ_UINT(mprof_tail_walk(&tail, bytes, sizeof(bytes)), n - 34 > 8 ? 34 : 68);
+	}
+}
+
+/* A guest's clock goes no longer than the host's clocks, and begins at most a century ahead of them. */
+static void test_latest(void)
+{
+	const uint64_t year = 31557600u * 1000000000ull, uptime = 5000 * 1000000000ull, now = 56 * year;
+
+	CHECK_EQ_UINT(mprof_tail_latest(0, 0, 0), UINT64_MAX);
+	CHECK_EQ_UINT(mprof_tail_latest(0, uptime, now), now + 100 * year);
+	CHECK_EQ_UINT(mprof_tail_latest(uptime, uptime, now), uptime + now + year);
+	CHECK_EQ_UINT(mprof_tail_latest(UINT64_MAX - 1, uptime, now), UINT64_MAX);
+	/* Text that was taken for a time, as a test once saw it. */
+	CHECK(mprof_tail_latest(uptime, uptime, now) < 8850000000000000000ull);
+	CHECK(mprof_tail_latest(0, uptime, now) < 8850000000000000000ull);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_same_as_copies);
@@ -357,5 +417,7 @@ int main(void)
 	CHECK_RUN(test_continued);
 	CHECK_RUN(test_skipped);
 	CHECK_RUN(test_tail);
+	CHECK_RUN(test_stale);
+	CHECK_RUN(test_latest);
 	return check_done();
 }

@@ -193,7 +193,7 @@ static void test_tail_without_an_end(void)
 				  .packet_bytes = 8 * ARCHIVE_PIECE_MAX,
 				  .first_timestamp = 200,
 				  .data = data};
-	uint64_t not_before = 0;
+	const struct mprof_tail limits = {.not_after = UINT64_MAX};
 	uint32_t valid_end;
 	struct served s;
 
@@ -210,7 +210,7 @@ static void test_tail_without_an_end(void)
 		memset(data, 'a', 9);
 	}
 	CHECK_EQ_INT(tail_verify(s.reader, &s.scratch, (struct reader_source){.stream = STREAM, .capture = 1}, 4, 2, 30,
-				 p.offset, UINT64_MAX, &not_before, &valid_end),
+				 p.offset, &limits, &valid_end),
 		     0);
 	CHECK_EQ_UINT(valid_end, 30);
 	served_deinit(&s);

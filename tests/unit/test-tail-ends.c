@@ -17,19 +17,19 @@ static void test_found(void)
 
 	CHECK(!tail_ends_find(&t, &name));
 	r = tail_ends_begin(&t, &name, 700, 900);
-	CHECK(r && r->newest == 700 && r->not_after == 900);
+	CHECK(r && r->not_before == 700 && r->not_after == 900);
 	CHECK(!tail_record_end(r, 10, 98, 200, &end));
 	tail_ends_note(&t, r, 10, false, 200, 710);
 	tail_ends_note(&t, r, 12, true, 64, 720);
 	tail_ends_note(&t, r, 13, true, 81, 730);
 	tail_ends_note(&t, r, 11, true, 47, 999); /* it is verified */
-	CHECK_EQ_UINT(r->newest, 730);
+	CHECK_EQ_UINT(r->not_before, 730);
 	CHECK(tail_record_end(r, 10, 98, 200, &end) && end == 200);
 	CHECK(tail_record_end(r, 11, 30, 300, &end) && end == 300);
 	CHECK(tail_record_end(r, 12, 30, 300, &end) && end == 64);
 	CHECK(tail_record_end(r, 13, 30, 300, &end) && end == 81);
 	CHECK(!tail_record_end(r, 14, 30, 300, &end));
-	CHECK(tail_ends_begin(&t, &name, 1, 2) == r && r->newest == 730);
+	CHECK(tail_ends_begin(&t, &name, 1, 2) == r && r->not_before == 730);
 	for (unsigned i = 0; i < 5; i++) {
 		other = name;
 		other.archives += i == 0;

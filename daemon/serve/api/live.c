@@ -104,7 +104,7 @@ static void send_part(struct live *l, const struct reader_packet *p, uint32_t en
 static int step_within(struct live *l, const struct reader_packet *p, enum live_state *state)
 {
 	struct exchange *x = l->exchange;
-	uint64_t newest = p->first_timestamp;
+	struct mprof_tail limits = {.not_before = p->first_timestamp, .not_after = UINT64_MAX};
 	struct archive_end e;
 	uint32_t end, valid_end;
 	int rc = packet_chunks_end(exchange_reader(x), l->selection.stream, p, &end);
@@ -115,6 +115,8 @@ static int step_within(struct live *l, const struct reader_packet *p, enum live_
 	rc = reader_end_above(exchange_reader(x), l->selection.stream, l->sequence, l->offset, JOIN_MOST, &e);
 	if (rc == 0 && e.offset < end)
 		end = e.offset;
+	if (rc == 0)
+		limits.not_after = mprof_tail_latest(p->first_timestamp, e.mono, e.real);
 	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
 		return rc;
 	valid_end = end;
@@ -123,7 +125,7 @@ static int step_within(struct live *l, const struct reader_packet *p, enum live_
 		uint32_t from = p->unproven_from > l->offset ? p->unproven_from : l->offset;
 
 		rc = tail_verify(exchange_reader(x), exchange_scratch(x), chunks(l), l->selection.ring_packets,
-				 l->sequence, from, end, UINT64_MAX, &newest, &valid_end);
+				 l->sequence, from, end, &limits, &valid_end);
 		l->abandoned = valid_end < end;
 	}
 	if (rc == 0 && valid_end > l->offset) {

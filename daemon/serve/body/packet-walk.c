@@ -28,7 +28,7 @@ void packet_walk_init(struct packet_walk *w, struct reader *reader, struct scrat
 		.next = selection->first,
 		.expected = selection->first,
 		.chunks_done = selection->empty,
-		.not_after = UINT64_MAX,
+		.limits = {.not_after = UINT64_MAX},
 	};
 }
 
@@ -56,16 +56,16 @@ static struct tail_record *recall(struct packet_walk *w)
 	w->remembers = r && r->next >= w->tail_next;
 	if (!w->remembers)
 		return NULL;
-	w->newest = r->newest;
-	w->not_after = r->not_after;
+	w->limits.not_before = r->not_before;
+	w->limits.not_after = r->not_after;
 	return r;
 }
 
 /* The tail was found, and nothing is verified of it: begin its record. */
 static void remember(struct packet_walk *w)
 {
-	w->remembers =
-		!w->selection->raw && tail_ends_begin(&w->scratch->tails, &w->tail, w->newest, w->not_after) != NULL;
+	w->remembers = !w->selection->raw &&
+		       tail_ends_begin(&w->scratch->tails, &w->tail, w->limits.not_before, w->limits.not_after) != NULL;
 }
 
 /* Name the tail as a walk over the whole selection does. */
@@ -88,9 +88,13 @@ static int tail_end(struct packet_walk *w, struct reader_source source, const st
 
 	if (!r || !tail_record_end(r, t->sequence, t->begin, t->end, valid_end)) {
 		rc = tail_verify(w->reader, w->scratch, source, w->selection->ring_packets, t->sequence, t->begin,
-				 t->end, w->not_after, &w->newest, valid_end);
+				 t->end, &w->limits, valid_end);
+		/* The next packet of the tail begins later than this one. */
+		if (*valid_end > HEADER && t->begin == HEADER)
+			w->limits.not_before = t->first_timestamp;
 		if (rc == 0 && r)
-			tail_ends_note(&w->scratch->tails, r, t->sequence, *valid_end < t->end, *valid_end, w->newest);
+			tail_ends_note(&w->scratch->tails, r, t->sequence, *valid_end < t->end, *valid_end,
+				       w->limits.not_before);
 	}
 	w->tail_next = t->sequence + 1;
 	return rc;
@@ -120,18 +124,42 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 	 */
 	w->next = sequence <= s->last ? sequence : s->empty ? s->first : s->last;
 	w->expected = w->next;
-	w->newest = 0;
-	w->not_after = UINT64_MAX;
+	w->limits = (struct mprof_tail){.not_after = UINT64_MAX};
 }
 
 /* ---- views ---- */
+
+/*
+ * Verify the unproven bytes of packet P's chunks, from UNPROVEN to V->end, and set *END to where the valid ones end. Return
+ * what the reader returns.
+ */
+static int verify_chunks(struct packet_walk *w, const struct reader_packet *p, const struct packet_view *v,
+			 uint32_t unproven, uint32_t *end)
+{
+	const struct selection *s = w->selection;
+	uint64_t newest = p->first_timestamp;
+	struct mprof_tail limits = {.not_after = UINT64_MAX};
+	struct archive_end copied;
+	int rc = reader_end_below(w->reader, s->stream, p->sequence, v->end, &copied);
+
+	/* If several writers wrote at once, only the host's clocks tell a latest time. */
+	if (rc == 0)
+		limits.not_after = mprof_tail_latest(p->first_timestamp, copied.mono, copied.real);
+	if (rc == ARCHIVE_E_ABSENT)
+		rc = 0;
+	if (rc == 0 && unproven > HEADER)
+		rc = packet_newest(w->reader, w->scratch, s->stream, p->sequence, unproven, &newest);
+	limits.not_before = time_bound_not_before(p->first_timestamp, newest);
+	return rc ? rc
+		  : tail_verify(w->reader, w->scratch, (struct reader_source){.stream = s->stream}, s->ring_packets,
+				p->sequence, unproven, v->end, &limits, end);
+}
 
 /* Fill *V from the chunks of packet P. Return what the reader returns. */
 static int view_chunks(struct packet_walk *w, const struct reader_packet *p, struct packet_view *v)
 {
 	const struct selection *s = w->selection;
 	uint32_t end, unproven = p->unproven_from;
-	uint64_t newest = p->first_timestamp;
 	int rc = packet_chunks_end(w->reader, s->stream, p, &end);
 
 	/* No packet has the size 0, and such a packet would be left out without notice. */
@@ -153,15 +181,7 @@ static int view_chunks(struct packet_walk *w, const struct reader_packet *p, str
 	if (end == 0)
 		v->cut = p->end > HEADER ? p->end - HEADER : 0;
 	if (end && unproven && unproven < v->end && !s->raw) {
-		if (unproven > HEADER)
-			rc = packet_newest(w->reader, w->scratch, s->stream, p->sequence, unproven, &newest);
-		/*
-		 * If several writers wrote at once, no latest time can be derived from a proven
-		 * event.
-		 */
-		if (rc == 0)
-			rc = tail_verify(w->reader, w->scratch, (struct reader_source){.stream = s->stream},
-					 s->ring_packets, p->sequence, unproven, v->end, UINT64_MAX, &newest, &end);
+		rc = verify_chunks(w, p, v, unproven, &end);
 		v->cut = v->end - end;
 		v->end = end;
 	}
@@ -219,18 +239,24 @@ static int walk_page(struct packet_walk *w, bool tail)
 static int begin_tail(struct packet_walk *w, const struct packet_view *v)
 {
 	const struct selection *s = w->selection;
+	uint64_t newest = v->first_timestamp;
 	int rc;
 
 	name_tail(w, v->sequence, v->end);
 	if (recall(w))
 		return 0;
-	w->newest = v->first_timestamp;
-	rc = packet_newest(w->reader, w->scratch, s->stream, v->sequence, v->end, &w->newest);
-	/* If the guest's clock was set back, it may be set again, so there is no latest time. */
-	if (rc == 0 && !s->raw && !v->unproven && !v->clock && v->end > HEADER)
+	rc = packet_newest(w->reader, w->scratch, s->stream, v->sequence, v->end, &newest);
+	/* If the guest's clock was set back, it may be set again, so only the host's clocks tell a latest time. */
+	if (rc == 0 && !s->raw)
 		rc = time_bound_not_after(w->reader,
-					  &(struct time_bound_event){s->stream, v->sequence, v->end, w->newest},
-					  s->capture, &w->not_after);
+					  &(struct time_bound_event){
+						  .stream = s->stream,
+						  .sequence = v->sequence,
+						  .end = !v->unproven && !v->clock && v->end > HEADER ? v->end : 0,
+						  .timestamp = newest,
+					  },
+					  s->capture, &w->limits.not_after);
+	w->limits.not_before = time_bound_not_before(v->first_timestamp, newest);
 	if (rc == 0)
 		remember(w);
 	return rc;
@@ -380,20 +406,35 @@ static int view_next_chunks(struct packet_walk *w, const struct reader_packet *p
 	return rc;
 }
 
+/* Begin a tail before which no packet was viewed: only the host's clocks tell a latest time. Return what the reader returns. */
+static int fresh_begin(struct packet_walk *w)
+{
+	const struct selection *s = w->selection;
+	int rc = s->raw ? 0
+			: time_bound_not_after(w->reader, &(struct time_bound_event){.stream = s->stream}, s->capture,
+					       &w->limits.not_after);
+
+	if (rc == 0 && s->empty)
+		remember(w);
+	return rc;
+}
+
 /*
  * Fill *V from packet P, which is in the tail only. *HAVE: it is served or cut. Return what the
  * reader returns.
  */
 static int view_next_fresh(struct packet_walk *w, const struct reader_packet *p, struct packet_view *v, bool *have)
 {
-	int rc;
+	int rc = 0;
 
 	/* A selection without chunks, or one that begins in the tail: no packet before the tail was viewed. */
 	if (!w->tail.archives) {
 		name_selected_tail(w);
-		if (!recall(w) && w->selection->empty)
-			remember(w);
+		if (!recall(w))
+			rc = fresh_begin(w);
 	}
+	if (rc != 0)
+		return rc;
 	view_fresh(w->selection, p, v);
 	rc = view_tail(w, p, v);
 	/*

@@ -8,6 +8,8 @@
 #ifndef SERVE_PACKET_WALK_H
 #define SERVE_PACKET_WALK_H
 
+#include <mprof/event.h>
+
 #include "selection.h"
 
 #define PACKET_WALK_PAGE 64u
@@ -42,9 +44,9 @@ struct packet_walk {
 	const struct selection *selection; /* borrowed */
 	uint64_t next;
 	bool chunks_done;
-	uint64_t newest;    /* timestamp of the last event before the tail */
-	uint64_t not_after; /* latest timestamp that an event of the tail can have */
-	bool remembers;	    /* packets of the tail before TAIL_NEXT were walked, or are in the record TAIL */
+	/* Limits of the times of the tail: its packet's first event, or that of the packet before; the capture's time. */
+	struct mprof_tail limits;
+	bool remembers; /* packets of the tail before TAIL_NEXT were walked, or are in the record TAIL */
 	struct tail_name tail;
 	uint64_t tail_next;
 	bool checked; /* CHECK is set */

@@ -119,17 +119,36 @@ int packet_newest(struct reader *r, struct scratch *scratch, int64_t stream, uin
 	return rc;
 }
 
-int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
-		uint64_t sequence, uint32_t from, uint32_t to, uint64_t not_after, uint64_t *not_before,
-		uint32_t *valid_end)
+/*
+ * Read at most LEN bytes at offset FROM of the packet that the slot of packet SEQUENCE held before into the scratch.
+ * Set TAIL's BEFORE. Return what the reader returns.
+ */
+static int load_before(struct reader *r, struct scratch *scratch, int64_t stream, uint32_t ring_packets,
+		       uint64_t sequence, uint32_t from, size_t len, struct mprof_tail *tail)
 {
-	struct reader_source chunks = {.stream = source.stream};
-	struct mprof_tail tail = {.not_before = *not_before, .not_after = not_after};
+	int rc = 0;
+
+	tail->before = scratch->before;
+	tail->before_bytes = 0;
+	if (sequence >= ring_packets)
+		rc = reader_bytes(r, (struct reader_source){.stream = stream}, sequence - ring_packets, from, len,
+				  scratch->before, scratch->piece, &tail->before_bytes);
+	/* The clock was set back if the first event is earlier than the packet before, and not of an earlier lap. */
+	if (tail->begins && (sequence < ring_packets || tail->before_bytes))
+		tail->not_before = 0;
+	return rc;
+}
+
+int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
+		uint64_t sequence, uint32_t from, uint32_t to, const struct mprof_tail *limits, uint32_t *valid_end)
+{
+	struct mprof_tail tail = *limits;
 	struct mprof_raw_event e;
 	size_t fill = 0, got, want, n;
 	int rc;
 
 	*valid_end = from;
+	tail.begins = from == HEADER;
 	while (*valid_end + fill < to) {
 		want = to - *valid_end - fill;
 		rc = reader_bytes(r, source, sequence, *valid_end + (uint32_t)fill,
@@ -140,15 +159,14 @@ int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source 
 		if (got == 0)
 			break;
 		fill += got;
-		if (sequence >= ring_packets) {
-			rc = reader_bytes(r, chunks, sequence - ring_packets, *valid_end, fill, scratch->before,
-					  scratch->piece, &tail.before_bytes);
-			if (rc != 0)
-				return rc;
-			tail.before = scratch->before;
-		}
+		rc = load_before(r, scratch, source.stream, ring_packets, sequence, *valid_end, fill, &tail);
+		if (rc != 0)
+			return rc;
 		n = mprof_tail_walk(&tail, scratch->window, fill);
-		last_timestamp(scratch->window, n, &tail.not_before);
+		if (n && tail.begins) {
+			tail.not_before = mprof_load64(scratch->window);
+			tail.begins = false;
+		}
 		*valid_end += (uint32_t)n;
 		fill -= n;
 		memmove(scratch->window, scratch->window + n, fill);
@@ -160,6 +178,5 @@ int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source 
 		    (fill > ARCHIVE_PIECE_MAX || mprof_event_load(&e, scratch->window, fill) != MPROF_EVENT_CUT))
 			break;
 	}
-	*not_before = tail.not_before;
 	return 0;
 }

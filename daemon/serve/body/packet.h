@@ -5,6 +5,8 @@
 #ifndef SERVE_PACKET_H
 #define SERVE_PACKET_H
 
+#include <mprof/event.h>
+
 #include "reader.h"
 #include "tail-ends.h"
 
@@ -42,11 +44,11 @@ int packet_last_chunk(struct reader *r, struct scratch *scratch, int64_t stream,
 		      const struct reader_ends *ends, uint64_t *ns, bool *known);
 /*
  * Verify the unproven bytes from offset FROM to TO of a packet, event by event. They are valid up
- * to *VALID_END. *NOT_BEFORE is the timestamp of the event before them; it becomes that of the last
- * valid event. NOT_AFTER is the latest timestamp that an event can have; UINT64_MAX = unknown.
+ * to *VALID_END. LIMITS are those of mprof_tail_walk(); its BEFORE is not used. If the packet begins at FROM and its
+ * slot's former packet is known, or there was none, the first event may have any time: bytes of that packet are known by
+ * themselves. Return what the reader returns.
  */
 int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
-		uint64_t sequence, uint32_t from, uint32_t to, uint64_t not_after, uint64_t *not_before,
-		uint32_t *valid_end);
+		uint64_t sequence, uint32_t from, uint32_t to, const struct mprof_tail *limits, uint32_t *valid_end);
 
 #endif

@@ -76,7 +76,7 @@ static struct tail_record *free_record(struct tail_ends *t)
 	return r;
 }
 
-struct tail_record *tail_ends_begin(struct tail_ends *t, const struct tail_name *name, uint64_t newest,
+struct tail_record *tail_ends_begin(struct tail_ends *t, const struct tail_name *name, uint64_t not_before,
 				    uint64_t not_after)
 {
 	struct tail_record *r = tail_ends_find(t, name);
@@ -91,7 +91,7 @@ struct tail_record *tail_ends_begin(struct tail_ends *t, const struct tail_name 
 	*r = (struct tail_record){.name = *name,
 				  .known = true,
 				  .next = name->begin_sequence,
-				  .newest = newest,
+				  .not_before = not_before,
 				  .not_after = not_after,
 				  .used = ++t->calls};
 	return r;
@@ -149,7 +149,7 @@ static bool reserve(struct tail_ends *t, struct tail_record *r)
 }
 
 void tail_ends_note(struct tail_ends *t, struct tail_record *r, uint64_t sequence, bool cut, uint32_t end,
-		    uint64_t newest)
+		    uint64_t not_before)
 {
 	if (sequence < r->next || r->full)
 		return;
@@ -159,5 +159,5 @@ void tail_ends_note(struct tail_ends *t, struct tail_record *r, uint64_t sequenc
 	if (cut)
 		r->cuts[r->n_cuts++] = (struct tail_cut){.sequence = sequence, .end = end};
 	r->next = sequence + 1;
-	r->newest = newest;
+	r->not_before = not_before;
 }

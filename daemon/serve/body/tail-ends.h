@@ -36,7 +36,7 @@ struct tail_record {
 	struct tail_name name;
 	bool known;	       /* false = forgotten, so the record is free */
 	uint64_t next;	       /* packets before this one are verified */
-	uint64_t newest;       /* timestamp of the last valid event before NEXT */
+	uint64_t not_before;   /* earliest time of an event of NEXT: that of the packet before; 0 = unknown */
 	uint64_t not_after;    /* latest timestamp that an event of the tail can have */
 	struct tail_cut *cuts; /* ascending; owned */
 	size_t n_cuts, room;
@@ -58,9 +58,9 @@ void tail_ends_deinit(struct tail_ends *t);
 struct tail_record *tail_ends_find(struct tail_ends *t, const struct tail_name *name);
 /*
  * Return the record NAME. If there is none, make one that has verified nothing before packet NAME->begin_sequence;
- * events have timestamps from NEWEST to NOT_AFTER. NULL: no memory, so nothing is remembered.
+ * events have timestamps from NOT_BEFORE to NOT_AFTER. NULL: no memory, so nothing is remembered.
  */
-struct tail_record *tail_ends_begin(struct tail_ends *t, const struct tail_name *name, uint64_t newest,
+struct tail_record *tail_ends_begin(struct tail_ends *t, const struct tail_name *name, uint64_t not_before,
 				    uint64_t not_after);
 /*
  * If R has verified packet SEQUENCE, of which rows offer the bytes from BEGIN to END, set *VALID_END and return
@@ -69,9 +69,9 @@ struct tail_record *tail_ends_begin(struct tail_ends *t, const struct tail_name 
 bool tail_record_end(const struct tail_record *r, uint64_t sequence, uint32_t begin, uint32_t end, uint32_t *valid_end);
 /*
  * Note in R that packet SEQUENCE, which is R->next or a later one, ends at END with CUT, or as its rows do without.
- * NEWEST is the timestamp of its last valid event. If there are too many cuts R stays as it is, for ever.
+ * NOT_BEFORE is the earliest time of an event behind it. If there are too many cuts R stays as it is, for ever.
  */
 void tail_ends_note(struct tail_ends *t, struct tail_record *r, uint64_t sequence, bool cut, uint32_t end,
-		    uint64_t newest);
+		    uint64_t not_before);
 
 #endif

@@ -15,9 +15,12 @@
  *
  * The bound is deliberately loose. Its purpose is to detect half-written timestamps, which are
  * wrong by years.
+ *
+ * If there are too few polls, or no proven event, only the host's clocks at the capture are known (mprof_tail_latest()).
  */
 #include <string.h>
 
+#include <mprof/event.h>
 #include <mprof/ring.h>
 
 #include "clock.h"
@@ -107,30 +110,48 @@ static int take_time(void *context, const struct reader_capture *c)
 	return 0;
 }
 
+/*
+ * Search back from NEWEST, the last proven event. *FOUND: it was written after the copy at S->at. Return what the reader
+ * returns.
+ */
+static int search_run(struct search *s, struct reader *r, const struct time_bound_event *newest, bool *found)
+{
+	int rc = reader_end_below(r, newest->stream, newest->sequence, newest->end, &s->at);
+
+	*found = false;
+	if (rc == 0)
+		rc = search_packet(s, r, newest);
+	if (rc == 0)
+		rc = search_before(s, r, newest);
+	*found = rc == 0 && s->polls == POLLS;
+	return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+}
+
 int time_bound_not_after(struct reader *r, const struct time_bound_event *newest, int64_t capture, uint64_t *not_after)
 {
 	struct archive_end taken;
 	struct search s = {0};
+	bool found = false;
 	int64_t mono, real;
+	uint64_t latest;
 	int rc = reader_capture(r, capture, take_time, &taken);
 
 	*not_after = UINT64_MAX;
-	if (rc == 0)
-		rc = reader_end_below(r, newest->stream, newest->sequence, newest->end, &s.at);
-	if (rc == 0)
-		rc = search_packet(&s, r, newest);
-	if (rc == 0)
-		rc = search_before(&s, r, newest);
-	if (rc != 0 || s.polls < POLLS)
+	if (rc != 0)
 		return rc == ARCHIVE_E_ABSENT ? 0 : rc;
+	*not_after = mprof_tail_latest(newest->timestamp, taken.mono, taken.real);
+	if (newest->end)
+		rc = search_run(&s, r, newest, &found);
+	if (rc != 0 || !found)
+		return rc;
 	mono = (int64_t)(taken.mono - s.at.mono);
 	real = (int64_t)(taken.real - s.at.real);
 	/*
 	 * Use the clock that says more: dom0 may have slept or rebooted, or its wall clock was
 	 * set.
 	 */
-	if (__builtin_add_overflow(newest->timestamp, (uint64_t)-min_i64(-mono, -real), not_after) ||
-	    __builtin_add_overflow(*not_after, SLACK_NS, not_after))
-		*not_after = UINT64_MAX;
+	if (!__builtin_add_overflow(newest->timestamp, (uint64_t)-min_i64(-mono, -real), &latest) &&
+	    !__builtin_add_overflow(latest, SLACK_NS, &latest))
+		*not_after = latest;
 	return 0;
 }
