@@ -5,7 +5,6 @@ import os
 import re
 import socket
 import sqlite3
-import subprocess
 import sys
 import unittest
 
@@ -15,6 +14,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 import cluster
 import daemons
 from daemons import START, Ring
+from frames import unzstd
 
 FLEET = None  # the hub that all tests share
 
@@ -29,7 +29,7 @@ def unpack(codec, data):
     data = bytes.fromhex(data)
     if codec == "0":
         return data
-    return subprocess.run(["zstd", "-dc"], input=data, capture_output=True, check=True).stdout
+    return unzstd(data)
 
 
 class Host(daemons.Daemons):

@@ -25,6 +25,7 @@ sys.path += [ARCHIVES, TRACES]
 
 import make
 import sink
+from frames import unzstd
 from unpack import extract
 
 FLIPS = int(os.environ.get("MPROF_FLIPS", "15" if os.environ.get("MPROF_BRIEF") else "40"))
@@ -121,8 +122,10 @@ class Damage(daemons.Case):
         except (ConnectionError, http.client.HTTPException):
             return 0, None
         if headers and status == 200:
-            done = subprocess.run(["zstd", "-dcq"], input=body, capture_output=True, check=False)
-            body = done.stdout if done.returncode == 0 else b"not unpacked"
+            try:
+                body = unzstd(body)
+            except ValueError:
+                body = b"not unpacked"
         return status, body
 
     # ---- flips

@@ -6,12 +6,13 @@ import time
 
 HEADER = struct.Struct("<I16sIHI")
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
+SWITCH = struct.Struct("<QBQ")
 START = 30
 
 
 def event(timestamp, thread=1):
     """Return a switch event of 17 bytes."""
-    return struct.pack("<QBQ", timestamp, 7, thread)
+    return SWITCH.pack(timestamp, 7, thread)
 
 
 def header(room, count, content=0):
@@ -110,6 +111,6 @@ def events_of(stream):
     while at < len(stream):
         _, _, size, _, content = HEADER.unpack_from(stream, at)
         body = stream[at + START : at + content // 8]
-        found += [struct.unpack_from("<QBQ", body, i)[::2] for i in range(0, len(body), 17)]
+        found += [(time, thread) for time, _, thread in SWITCH.iter_unpack(body)]
         at += size // 8
     return found

@@ -19,8 +19,10 @@ check.
 """
 
 import argparse
+import bisect
 import json
 import lzma
+import re
 import struct
 import sys
 
@@ -31,6 +33,10 @@ TORN = 8192  # the value of the lowest bit of a size's upper half
 FIXED = {0: 26, 1: 25, 2: 25, 3: 25, 4: 25, 5: 17, 6: 25, 7: 17, 8: 17, 9: 25, 10: 25, 11: 25, 12: 25, 13: 25}
 TEXT = {3, 5, 6, 11}
 EXTRA = 14  # has a length
+# One event, but for an extra, which has its length inside.
+EVENT = re.compile(
+    rb"(?s:.{8})(?:%s)" % b"|".join(rb"\x%02x(?s:.{%d})" % (id_, size - 9) + (rb"[^\0]*\0" if id_ in TEXT else b"") for id_, size in FIXED.items())
+)
 
 
 class Fault(Exception):
@@ -41,6 +47,11 @@ def event_ends(body):
     """Return the offset at which each event of a packet's content ends, header excluded."""
     ends, at = [], 0
     while at < len(body):
+        found = EVENT.scanner(body, at)
+        ends += [event.end() for event in iter(found.match, None)]
+        at = ends[-1] if ends else at
+        if at == len(body):
+            break
         if at + 9 > len(body) or body[at + 8] not in FIXED and body[at + 8] != EXTRA:
             raise Fault(f"no event at byte {at + START}")
         end = at + (12 + int.from_bytes(body[at + 9 : at + 11], "little") if body[at + 8] == EXTRA else FIXED[body[at + 8]])
@@ -81,25 +92,33 @@ class Truth:
             del self.packets[index + 1 :]
             self.packets[index] = (count, self.packets[index][1][: offset - START])
         self.ends = [event_ends(body) for _, body in self.packets]
-        self.places = {}
-        for index, (_, body) in enumerate(self.packets):
-            at = 0
-            for end in self.ends[index]:
-                self.places.setdefault(body[at:end], []).append((index, at))
-                at = end
+        self.indexes = {}  # of packets, by count
+        for index, (count, _) in enumerate(self.packets):
+            self.indexes.setdefault(count, []).append(index)
 
     def place(self, count, body):
         """Return where in the truth a fetched packet's events are: (index, from, to)."""
-        ends = event_ends(body)
-        for index, at in self.places.get(body[: ends[0]], []):
-            if self.packets[index][0] == count and self.packets[index][1][at : at + len(body)] == body:
+        for index in self.indexes.get(count, []):
+            at = self.find(index, body)
+            if at is not None:
                 return index, at, at + len(body)
-        raise Fault(self.difference(count, body, ends))
+        raise Fault(self.difference(count, body))
 
-    def difference(self, count, body, ends):
+    def find(self, index, events):
+        """Return where in a packet of the truth these events are, or None."""
+        body, ends = self.packets[index][1], self.ends[index]
+        at = body.find(events)
+        while at > 0:
+            before = bisect.bisect_left(ends, at)
+            if before < len(ends) and ends[before] == at:
+                break
+            at = body.find(events, at + 1)
+        return at if at >= 0 else None
+
+    def difference(self, count, body):
         at = 0
-        for number, end in enumerate(ends):
-            if all(self.packets[index][0] != count for index, _ in self.places.get(body[at:end], [])):
+        for number, end in enumerate(event_ends(body)):
+            if all(self.find(index, body[at:end]) is None for index in self.indexes.get(count, [])):
                 return f"packet {count}: its event {number} at byte {at + START} is not in the truth: {body[at:end].hex()}"
             at = end
         return f"packet {count}: its events are true, but not in this order"

@@ -33,6 +33,7 @@ import babeltrace2
 import launcher
 import parts
 from client import UnixConnection
+from frames import unzstd
 from ports import free_port
 
 HTTP, DRIVER, OPENAPI, CTL = map(os.path.abspath, sys.argv[1:5])
@@ -78,10 +79,6 @@ def advance(position, packets):
             offset = 30
         offset += len(content)
     return f"{run}.{stream}.{sequence}.{offset}"
-
-
-def unzstd(data):
-    return subprocess.run(["zstd", "-dcq"], input=data, stdout=subprocess.PIPE, check=True).stdout
 
 
 class Archive:
