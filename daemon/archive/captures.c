@@ -147,37 +147,46 @@ int archive_writer_change_capture(struct archive_writer *w, const struct archive
 	return r;
 }
 
-static int subtract_tails(struct archive_writer *w, int64_t capture)
+/* Subtract the capture's tails from the usage of their streams, and add their bytes to *BYTES. */
+static int subtract_tails(struct archive_writer *w, int64_t capture, uint64_t *bytes)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int r = statement_get(&w->store.statements, STATEMENT_CAPTURE_TAILS, VALUES(capture), &s);
 
 	if (!s)
 		return r;
-	while ((r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
+	while ((r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
 		usage_add(&w->usage, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
+		*bytes += column_u64(s, 1);
+	}
 	return r;
 }
 
-int capture_delete(struct archive_writer *w, int64_t id, bool by_person)
+int capture_delete(struct archive_writer *w, int64_t id, enum deletion_reason reason)
 {
-	bool is_mine;
+	struct deletion deletion = {.reason = reason, .captures = 1};
+	int64_t run = 0;
+	bool is_mine, is_null;
 	int r = writer_enter(w, &is_mine);
 
 	if (r != 0)
 		return r;
-	r = subtract_tails(w, id);
+	r = subtract_tails(w, id, &deletion.bytes);
+	if (r == 0)
+		r = statement_number(&w->store.statements, STATEMENT_RUN_OF_CAPTURE, VALUES(id), &run, &is_null);
 	if (r == 0)
 		/* The foreign keys delete its ranges and tails, too. */
 		r = WRITER_RUN(w, STATEMENT_DELETE_CAPTURE, id);
 	if (r == 0 && sqlite3_changes(w->store.db) == 0)
 		r = ARCHIVE_E_ABSENT;
 	if (r == 0)
-		r = outbox_lose_capture(w, id, by_person);
+		writer_tally_run(w, run, &deletion);
+	if (r == 0)
+		r = outbox_lose_capture(w, id, reason == DELETION_REQUEST);
 	return writer_leave(w, is_mine, r);
 }
 
 int archive_writer_delete_capture(struct archive_writer *w, int64_t id)
 {
-	return capture_delete(w, id, true);
+	return capture_delete(w, id, DELETION_REQUEST);
 }

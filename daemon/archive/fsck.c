@@ -123,6 +123,8 @@ static const struct salvage_table trace_tables[] = {
 	{"unchecked", "notes on checksums", 1},
 	{"outbox", "rows of the outbox", 1},
 	{"outbox_sums", "sums of the outbox", 1},
+	{"age_clock", "readings of the age clock", 1},
+	{"clock_periods", "periods of the clocks", 1},
 	{NULL, NULL, 0},
 };
 
@@ -320,6 +322,8 @@ static const struct salvage_table memtrace_tables[] = {
 	{"recordings", "recordings", 1},
 	{"pieces", "pieces of recordings", 1},
 	{"unchecked", "notes on checksums", 1},
+	{"age_clock", "readings of the age clock", 1},
+	{"clock_periods", "periods of the clocks", 1},
 	{NULL, NULL, 0},
 };
 

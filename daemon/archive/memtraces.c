@@ -70,13 +70,14 @@ static const char *const sql[M_STATEMENTS] = {
 	[M_CUT] = "UPDATE recordings SET damaged = coalesce(damaged, 0) + max(bytes - ?2, 0), bytes = ?2 WHERE id = ?1",
 	[M_PATCH] = "UPDATE recordings SET pinned = coalesce(?2, pinned), note = coalesce(?3, note) "
 		    "WHERE id = ?1 AND state <> 'deleted'",
-	[M_DELETE] = "UPDATE recordings SET state = 'deleted' WHERE id = ?1 AND state <> 'deleted'",
+	[M_DELETE] = "UPDATE recordings SET state = 'deleted' WHERE id = ?1 AND state <> 'deleted' RETURNING "
+		     "coalesce(name, uuid, address), bytes",
 	[M_END_ALL] = "UPDATE recordings SET state = 'ended', reason = ?1, ended_real = ?2, ended_mono = ?3 "
 		      "WHERE state = 'recording'",
 	[M_SUMS] = "SELECT " GUEST ", sum(bytes + 4096) FROM recordings WHERE state <> 'deleted' GROUP BY 1",
 	[M_OLDEST] =
 		"SELECT id, bytes + 4096 FROM recordings WHERE state = 'ended' AND pinned = 0 AND (?1 IS NULL OR " GUEST
-		" = ?1) AND (?2 = 0 OR began_real < ?2) ORDER BY id LIMIT 1",
+		" = ?1) AND (?2 = 0 OR age_at(began_mono, began_real) < ?2) ORDER BY id LIMIT 1",
 	[M_DELETED] = "SELECT id FROM recordings WHERE state = 'deleted' LIMIT 1",
 	[M_PURGE] = "DELETE FROM pieces WHERE id IN (SELECT id FROM pieces WHERE recording = ?1 LIMIT ?2)",
 	[M_FORGET] = "DELETE FROM recordings WHERE id = ?1",
@@ -84,8 +85,39 @@ static const char *const sql[M_STATEMENTS] = {
 
 struct memtraces {
 	struct store store;
+	struct age age;			      /* the age clock */
+	struct deletion_tally open_deletions; /* of the open transaction */
+	struct deletion_tally deletions;      /* committed, and not taken yet */
 	uint8_t *content; /* ARCHIVE_PIECE_MAX bytes, for a piece that is decoded only to check it */
 };
+
+/* The SQL function age_at(mono, real). */
+static void sql_age(sqlite3_context *c, int n, sqlite3_value **values)
+{
+	(void)n;
+	sqlite3_result_int64(
+		c, age_at(sqlite3_user_data(c), sqlite3_value_int64(values[0]), sqlite3_value_int64(values[1])));
+}
+
+static int load(void *context)
+{
+	struct memtraces *m = context;
+	int rc = age_load(&m->age, m->store.db);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_create_function(m->store.db, "age_at", 2, SQLITE_UTF8 | SQLITE_DIRECTONLY, &m->age,
+					     sql_age, NULL, NULL);
+	return database_error(m->store.db, rc);
+}
+
+static void on_ended(void *context, bool committed)
+{
+	struct memtraces *m = context;
+
+	if (committed)
+		deletion_tally_move(&m->deletions, &m->open_deletions);
+	m->open_deletions.n = 0;
+}
 
 static const struct store_format format = {
 	.directory = "memtraces",
@@ -93,6 +125,8 @@ static const struct store_format format = {
 	.migrations = migrations_memtraces,
 	.sql = sql,
 	.n_statements = M_STATEMENTS,
+	.opened = load,
+	.ended = on_ended,
 };
 
 int memtraces_open(struct memtraces **mp, const char *state, const struct archive_options *options, char *sentence,
@@ -119,6 +153,7 @@ struct memtraces *memtraces_free(struct memtraces *m)
 	if (!m)
 		return NULL;
 	store_close(&m->store);
+	age_deinit(&m->age);
 	free(m->content);
 	free(m);
 	return NULL;
@@ -303,9 +338,27 @@ int memtraces_patch(struct memtraces *m, int64_t id, int pinned, const char *not
 	return changed(m, statement_step(&m->store.statements, s));
 }
 
+/* Mark recording ID as deleted, for REASON. Return as memtraces_delete(). */
+static int delete_for(struct memtraces *m, int64_t id, enum deletion_reason reason)
+{
+	struct deletion deletion = {.reason = reason, .captures = 1};
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&m->store.statements, M_DELETE, VALUES(id), &s);
+
+	if (!s)
+		return r;
+	r = statement_step(&m->store.statements, s);
+	if (r != STATEMENT_ROW)
+		return r ? r : ARCHIVE_E_ABSENT;
+	snprintf(deletion.guest, sizeof(deletion.guest), "%s", column_string(s, 0));
+	deletion.bytes = column_u64(s, 1);
+	deletion_tally_add(&m->open_deletions, &deletion);
+	return 0;
+}
+
 int memtraces_delete(struct memtraces *m, int64_t id)
 {
-	return changed(m, statement_run(&m->store.statements, M_DELETE, VALUES(id)));
+	return delete_for(m, id, DELETION_REQUEST);
 }
 
 int memtraces_end_all(struct memtraces *m, const char *reason, uint64_t real, uint64_t mono)
@@ -334,7 +387,8 @@ int memtraces_sums(struct memtraces *m, memtraces_sum_call *call, void *context)
 	return r;
 }
 
-int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t before_real, uint64_t *bytes)
+int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t before_age, enum deletion_reason reason,
+			    uint64_t *bytes)
 {
 	int64_t id;
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -344,13 +398,13 @@ int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t bef
 	if (!s)
 		return r;
 	statement_bind_text(s, 1, guest);
-	sqlite3_bind_int64(s, 2, (int64_t)before_real);
+	sqlite3_bind_int64(s, 2, (int64_t)before_age);
 	r = statement_step(&m->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r ? r : ARCHIVE_E_ABSENT;
 	id = sqlite3_column_int64(s, 0);
 	*bytes = (uint64_t)sqlite3_column_int64(s, 1);
-	return memtraces_delete(m, id);
+	return delete_for(m, id, reason);
 }
 
 int memtraces_purge(struct memtraces *m, unsigned limit, bool *more)
@@ -376,4 +430,19 @@ int memtraces_purge(struct memtraces *m, unsigned limit, bool *more)
 struct store *memtraces_store(struct memtraces *m)
 {
 	return &m->store;
+}
+
+void memtraces_run_age(struct memtraces *m, bool may_write)
+{
+	age_run(&m->age, &m->store, may_write);
+}
+
+const struct age *memtraces_age(const struct memtraces *m)
+{
+	return &m->age;
+}
+
+struct deletion_tally *memtraces_deletions(struct memtraces *m)
+{
+	return &m->deletions;
 }

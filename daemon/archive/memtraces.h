@@ -9,8 +9,10 @@
 #ifndef ARCHIVE_MEMTRACES_H
 #define ARCHIVE_MEMTRACES_H
 
+#include "age.h"
 #include "archive.h"
 #include "cleanup.h"
+#include "deletion.h"
 
 #define MEMTRACES_FILE "memtraces/memtraces.db"
 
@@ -115,13 +117,22 @@ typedef int memtraces_sum_call(void *context, const char *guest, uint64_t bytes)
 int memtraces_sums(struct memtraces *m, memtraces_sum_call *call, void *context);
 /*
  * Delete the oldest recording of GUEST (NULL = of all guests) that has ended, is not pinned, and
- * began before BEFORE_REAL (0 = at any time). *BYTES is its size. ARCHIVE_E_ABSENT: there is none.
+ * began before BEFORE_AGE (age.h; 0 = at any time). REASON is counted. *BYTES is its size. ARCHIVE_E_ABSENT: there is
+ * none.
  */
-int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t before_real, uint64_t *bytes);
+int memtraces_delete_oldest(struct memtraces *m, const char *guest, uint64_t before_age, enum deletion_reason reason,
+			    uint64_t *bytes);
 /* Delete at most LIMIT pieces of deleted recordings. *MORE: there are more. */
 int memtraces_purge(struct memtraces *m, unsigned limit, bool *more);
 
 /* Return the store, on which the functions of space.h work. Borrowed. */
 struct store *memtraces_store(struct memtraces *m);
+
+/* Call age_run() for the archive's age clock. Needs no transaction, and none may be open. */
+void memtraces_run_age(struct memtraces *m, bool may_write);
+/* Return the age clock. Borrowed. */
+const struct age *memtraces_age(const struct memtraces *m);
+/* Return what was deleted in committed transactions since the caller last emptied it. Borrowed. */
+struct deletion_tally *memtraces_deletions(struct memtraces *m);
 
 #endif

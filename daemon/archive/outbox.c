@@ -87,9 +87,9 @@ int archive_writer_finish_capture(struct archive_writer *w, int64_t capture)
 	return WRITER_RUN(w, STATEMENT_OUTBOX_READY, capture);
 }
 
-int archive_writer_finish_old(struct archive_writer *w, uint64_t before_real)
+int archive_writer_finish_old(struct archive_writer *w, int64_t last)
 {
-	return WRITER_RUN(w, STATEMENT_OUTBOX_READY_OLD, (int64_t)before_real);
+	return WRITER_RUN(w, STATEMENT_OUTBOX_READY_OLD, last);
 }
 
 /* Add the capture of the current row of S (id, run, kind, real) as ready. */

@@ -28,10 +28,10 @@ int archive_writer_send(struct archive_writer *w, archive_send_call *call, const
 /* CAPTURE is complete and will not change: it may be sent. Do nothing if the outbox has it not. */
 int archive_writer_finish_capture(struct archive_writer *w, int64_t capture);
 /*
- * As archive_writer_finish_capture(), for each capture that was taken before BEFORE_REAL
- * (CLOCK_REALTIME ns).
+ * As archive_writer_finish_capture(), for each capture with an identifier of at most LAST. Times are no measure,
+ * because CLOCK_REALTIME may be wrong.
  */
-int archive_writer_finish_old(struct archive_writer *w, uint64_t before_real);
+int archive_writer_finish_old(struct archive_writer *w, int64_t last);
 
 /* An acknowledgement of a hub. */
 struct archive_sent {

@@ -3,7 +3,7 @@
  *
  * The candidates are, of each stream, the oldest packet that is in no pinned capture; and the
  * oldest capture that is not pinned. The oldest candidate is deleted, again and again, until the
- * limits hold. The age of a packet is the age of the copy of its last byte.
+ * limits hold. The age of a packet is the age of the copy of its last byte, on the age clock (age.h).
  *
  * Two things are never deleted: the newest packet of a stream whose run has not ended, because the
  * stream may grow and is continued from there; and a capture of which packets are left, if only the
@@ -20,22 +20,25 @@
 struct head {
 	int64_t stream;
 	bool is_ended; /* the run has ended */
-	bool any;      /* there is a candidate, the packet SEQUENCE copied at REAL */
+	bool any;      /* there is a candidate, the packet SEQUENCE copied at AGE */
 	uint64_t sequence;
-	uint64_t real;
-	bool was_cut; /* packets of the stream were deleted */
-	int64_t gone; /* number of complete packets that were deleted */
+	int64_t age;   /* on the age clock, ns */
+	uint64_t real; /* the same moment by CLOCK_REALTIME, ns */
+	bool was_cut;  /* packets of the stream were deleted */
+	int64_t gone;  /* number of complete packets that were deleted */
 };
 
 struct enforcement {
 	struct archive_writer *w;
 	const char *name; /* NULL = all guests */
-	uint64_t bytes, before_real;
+	uint64_t bytes;
+	int64_t before_age;	     /* what is older is deleted; 0 = nothing is */
+	enum deletion_reason excess; /* why bytes beyond the limit are deleted */
 	uint64_t held;
 	struct head *heads;
 	size_t n_heads;
 	int64_t capture; /* oldest capture that may be deleted; 0 = none */
-	uint64_t capture_real;
+	int64_t capture_age;
 };
 
 /*
@@ -74,14 +77,15 @@ static int list_streams(struct enforcement *e)
 }
 
 /*
- * Set *REAL to the time when the packet's last proven byte was copied, or to 0 if no byte is
+ * Set H's age and real to the time when the last proven byte of its packet was copied, or to 0 if no byte is
  * proven.
  */
-static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t *real)
+static int packet_age(struct archive_writer *w, struct head *h)
 {
+	const int64_t stream = h->stream, sequence = (int64_t)h->sequence;
 	struct archive_end end = {0};
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	int r = statement_get(&w->store.statements, STATEMENT_PACKET_ROWS, VALUES(stream, (int64_t)sequence), &s);
+	int r = statement_get(&w->store.statements, STATEMENT_PACKET_ROWS, VALUES(stream, sequence), &s);
 
 	if (!s)
 		return r;
@@ -93,7 +97,8 @@ static int packet_real(struct archive_writer *w, int64_t stream, uint64_t sequen
 		if (r != 0)
 			return r;
 	}
-	*real = end.real;
+	h->real = end.real;
+	h->age = end.offset ? age_at(&w->age, (int64_t)end.mono, (int64_t)end.real) : 0;
 	return r == STATEMENT_ROW ? 0 : r;
 }
 
@@ -130,7 +135,7 @@ static int find_head(struct enforcement *e, struct head *h, int64_t from)
 	}
 	h->any = true;
 	h->sequence = (uint64_t)sequence;
-	return packet_real(w, h->stream, h->sequence, &h->real);
+	return packet_age(w, h);
 }
 
 /* Find the oldest capture that may be deleted. */
@@ -147,9 +152,9 @@ static int find_capture(struct enforcement *e)
 	r = statement_step(&e->w->store.statements, s);
 	if (r != STATEMENT_ROW)
 		return r;
-	e->capture_real = (uint64_t)sqlite3_column_int64(s, 1);
+	e->capture_age = age_at(&e->w->age, sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2));
 	one = sqlite3_column_int64(s, 0);
-	if (e->capture_real < e->before_real) {
+	if (e->capture_age < e->before_age) {
 		e->capture = one;
 		return 0;
 	}
@@ -160,9 +165,24 @@ static int find_capture(struct enforcement *e)
 	return r;
 }
 
-static bool is_over(const struct enforcement *e, uint64_t real)
+static bool is_over(const struct enforcement *e, int64_t age)
 {
-	return (e->bytes && e->held > e->bytes) || real < e->before_real;
+	return (e->bytes && e->held > e->bytes) || age < e->before_age;
+}
+
+/* Return why content of AGE is deleted. */
+static enum deletion_reason reason_for(const struct enforcement *e, int64_t age)
+{
+	return age < e->before_age ? DELETION_AGE : e->excess;
+}
+
+/*
+ * Return whether A is older than B. Stamps of an earlier version have the same age; then CLOCK_REALTIME says which is
+ * the older.
+ */
+static bool is_older(const struct head *a, const struct head *b)
+{
+	return a->age != b->age ? a->age < b->age : a->real < b->real;
 }
 
 /* Return the stream with the oldest packet, or NULL. */
@@ -171,7 +191,7 @@ static struct head *oldest_head(const struct enforcement *e)
 	struct head *oldest = NULL;
 
 	for (size_t i = 0; i < e->n_heads; i++)
-		if (e->heads[i].any && (!oldest || e->heads[i].real < oldest->real))
+		if (e->heads[i].any && (!oldest || is_older(&e->heads[i], oldest)))
 			oldest = &e->heads[i];
 	return oldest;
 }
@@ -194,6 +214,8 @@ static int delete_packet(struct enforcement *e, struct head *h)
 	usage_add(&e->w->usage, h->stream, -gone);
 	e->held -= (uint64_t)gone;
 	h->was_cut = true;
+	writer_tally_stream(e->w, h->stream,
+			    &(struct deletion){.reason = reason_for(e, h->age), .packets = 1, .bytes = (uint64_t)gone});
 	r = outbox_lose_packet(e->w, h->stream, h->sequence, h->real, (uint64_t)gone);
 	return r ? r : find_head(e, h, (int64_t)h->sequence + 1);
 }
@@ -212,10 +234,10 @@ static void recount(struct enforcement *e)
 static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 {
 	struct head *h = oldest_head(e);
-	bool is_capture = e->capture && (!h || e->capture_real < h->real);
+	bool is_capture = e->capture && (!h || e->capture_age < h->age);
 	int r;
 
-	*more = (h || is_capture) && is_over(e, is_capture ? e->capture_real : h->real);
+	*more = (h || is_capture) && is_over(e, is_capture ? e->capture_age : h->age);
 	if (!*more || is_dry)
 		return 0;
 	if (!is_capture) {
@@ -223,12 +245,12 @@ static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 		/* The capture may have lost its last packet, and be a candidate now. */
 		return r ? r : find_capture(e);
 	}
-	r = capture_delete(e->w, e->capture, false);
+	r = capture_delete(e->w, e->capture, reason_for(e, e->capture_age));
 	recount(e);
 	return r ? r : find_capture(e);
 }
 
-static int delete_run(struct archive_writer *w, int64_t run)
+static int delete_run(struct archive_writer *w, int64_t run, enum deletion_reason reason)
 {
 	int64_t stream, before = 0;
 	bool is_none;
@@ -247,6 +269,8 @@ static int delete_run(struct archive_writer *w, int64_t run)
 			return r;
 		usage_remove_stream(&w->usage, stream);
 	}
+	if (r == 0)
+		writer_tally_run(w, run, &(struct deletion){.reason = reason, .runs = 1});
 	return r ? r : WRITER_RUN(w, STATEMENT_DELETE_RUN, run);
 }
 
@@ -256,7 +280,7 @@ static int delete_run(struct archive_writer *w, int64_t run)
  */
 static int delete_empty_runs(struct enforcement *e)
 {
-	uint64_t now = clock_real(), before = now > REMEMBERED_NS ? now - REMEMBERED_NS : 0;
+	const uint64_t before = age_before(&e->w->age, REMEMBERED_NS);
 
 	for (int64_t last = 0;;) {
 		int64_t run = 0;
@@ -274,7 +298,11 @@ static int delete_empty_runs(struct enforcement *e)
 				return r;
 			run = sqlite3_column_int64(s, 0);
 		}
-		r = run == last ? -EBADMSG : delete_run(e->w, run); /* a damaged index would repeat a run for ever */
+		r = run == last
+			    ? -EBADMSG
+			    : delete_run(e->w, run,
+					 e->before_age ? DELETION_AGE
+						       : e->excess); /* a damaged index would repeat a run for ever */
 		if (r != 0)
 			return r;
 		last = run;
@@ -294,9 +322,8 @@ static int tidy(struct enforcement *e)
 
 		if (h->was_cut)
 			r = WRITER_RUN(e->w, STATEMENT_SETTLE_STREAM, h->stream, 1, 0, h->gone);
-		if (r == 0 && (h->was_cut || e->before_real))
-			r = WRITER_RUN(e->w, STATEMENT_DROP_GAPS, h->stream,
-				       h->was_cut ? INT64_MAX : (int64_t)e->before_real);
+		if (r == 0 && (h->was_cut || e->before_age))
+			r = WRITER_RUN(e->w, STATEMENT_DROP_GAPS, h->stream, h->was_cut ? INT64_MAX : e->before_age);
 	}
 	return r ? r : delete_empty_runs(e);
 }
@@ -306,7 +333,7 @@ static int enforce(struct enforcement *e, unsigned limit, bool *more)
 	int r = list_streams(e);
 
 	*more = false;
-	if (r == 0 && (e->before_real || (e->bytes && e->held > e->bytes))) {
+	if (r == 0 && (e->before_age || (e->bytes && e->held > e->bytes))) {
 		for (size_t i = 0; i < e->n_heads && r == 0; i++)
 			r = find_head(e, &e->heads[i], INT64_MIN);
 		if (r == 0)
@@ -320,17 +347,32 @@ static int enforce(struct enforcement *e, unsigned limit, bool *more)
 	return r ? r : tidy(e);
 }
 
-int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t bytes, uint64_t before_real,
-			   unsigned limit, bool *more)
+/* Enforce E in a transaction, and free its heads. */
+static int enforce_all(struct enforcement *e, unsigned limit, bool *more)
 {
-	struct enforcement e = {.w = w, .name = name, .bytes = bytes, .before_real = before_real};
 	bool is_mine;
-	int r = writer_enter(w, &is_mine);
+	int r = writer_enter(e->w, &is_mine);
 
 	*more = false;
 	if (r != 0)
 		return r;
-	r = enforce(&e, limit, more);
-	free(e.heads);
-	return writer_leave(w, is_mine, r);
+	r = enforce(e, limit, more);
+	free(e->heads);
+	return writer_leave(e->w, is_mine, r);
+}
+
+int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t bytes, uint64_t before_age,
+			   unsigned limit, bool *more)
+{
+	struct enforcement e = {
+		.w = w, .name = name, .bytes = bytes, .before_age = (int64_t)before_age, .excess = DELETION_QUOTA};
+
+	return enforce_all(&e, limit, more);
+}
+
+int archive_writer_make_room(struct archive_writer *w, unsigned limit, bool *more)
+{
+	struct enforcement e = {.w = w, .bytes = 1, .excess = DELETION_DISK};
+
+	return enforce_all(&e, limit, more);
 }

@@ -14,7 +14,7 @@
 #include "clock.h"
 #include "reader-state.h"
 
-#define READER_VERSION 4 /* newest migration that this program knows */
+#define READER_VERSION 5 /* newest migration that this program knows */
 
 static const char *const sql[S_STATEMENTS] = {
 #define STATEMENT(name, text) [S_##name] = text,

@@ -23,6 +23,7 @@ struct repair {
 	bool is_complete;  /* the last kept row is the packet's last row (ARCHIVE_CHUNK_LAST) */
 	uint64_t removed;  /* number of rows deleted */
 	uint64_t declared; /* number of packets that new gaps declare lost */
+	uint64_t packets;  /* number of packets that have lost rows */
 };
 
 static int list_ids(struct repair *m, enum writer_statement which, int64_t first, int64_t second)
@@ -124,6 +125,7 @@ static int repair_rows(struct repair *m)
 		r = writer_row_end(m->w, end.id, &last);
 	if (last.offset < MPROF_PACKET_HEADER_BYTES)
 		last.offset = MPROF_PACKET_HEADER_BYTES;
+	m->packets = m->removed != 0;
 	return r ? r : declare(m, m->sequence, last.offset, m->sequence + 1);
 }
 
@@ -205,6 +207,9 @@ static int settle(struct repair *m, bool *damaged)
 	*damaged = m->removed || m->declared;
 	if (!*damaged)
 		return 0;
+	if (m->removed)
+		writer_tally_stream(m->w, m->stream,
+				    &(struct deletion){.reason = DELETION_DAMAGE, .packets = m->packets});
 	d->packets += m->declared;
 	d->stream = m->stream;
 	d->sequence = m->sequence;

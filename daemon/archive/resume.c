@@ -94,8 +94,11 @@ static int drop_tails(struct archive_writer *w)
 
 	if (!s)
 		return r;
-	while ((r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
+	while ((r = statement_step(&w->store.statements, s)) == STATEMENT_ROW) {
 		usage_add(&w->usage, sqlite3_column_int64(s, 0), -sqlite3_column_int64(s, 1));
+		writer_tally_stream(w, sqlite3_column_int64(s, 0),
+				    &(struct deletion){.reason = DELETION_UNFINISHED, .bytes = column_u64(s, 1)});
+	}
 	return r;
 }
 

@@ -10,7 +10,9 @@
 #include <mprof/bytes.h>
 #include <mprof/ring.h>
 
+#include "age.h"
 #include "database.h"
+#include "deletion.h"
 #include "outbox.h"
 #include "statement.h"
 #include "store.h"
@@ -37,10 +39,13 @@ struct archive_writer {
 	uint8_t *in, *out;
 	struct ends ends; /* chunk ends of the row that compaction writes */
 	struct usage usage;
-	int hold_fd;		      /* the lock that readers hold; -1 = the lock file could not be created */
-	bool wants_sync;	      /* the commit must be flushed to the disk */
-	struct archive_damage damage; /* damage found since the archive was opened */
-	archive_send_call *send;      /* see archive_writer_send(); NULL = the outbox is off */
+	int hold_fd;			      /* the lock that readers hold; -1 = the lock file could not be created */
+	bool wants_sync;		      /* the commit must be flushed to the disk */
+	struct archive_damage damage;	      /* damage found since the archive was opened */
+	struct age age;			      /* the age clock */
+	struct deletion_tally open_deletions; /* of the open transaction */
+	struct deletion_tally deletions;      /* committed, and not taken yet */
+	archive_send_call *send;	      /* see archive_writer_send(); NULL = the outbox is off */
 	const void *send_context;
 };
 
@@ -125,7 +130,14 @@ int outbox_add_packet(struct archive_writer *w, int64_t stream, uint64_t sequenc
 int outbox_lose_packet(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t real, uint64_t bytes);
 int outbox_lose_capture(struct archive_writer *w, int64_t capture, bool by_person);
 /* Delete a capture with its ranges and tails. Return as archive_writer_delete_capture(). */
-int capture_delete(struct archive_writer *w, int64_t id, bool by_person);
+int capture_delete(struct archive_writer *w, int64_t id, enum deletion_reason reason);
+
+/*
+ * Count DELETION in the open transaction, of the guest whose run or stream has the identifier ID. Its field guest is
+ * ignored. A guest that the archive does not have counts as unknown.
+ */
+void writer_tally_run(struct archive_writer *w, int64_t id, const struct deletion *deletion);
+void writer_tally_stream(struct archive_writer *w, int64_t id, const struct deletion *deletion);
 
 /* Delete the bytes of a packet behind its last chunk end. */
 int packet_drop_dangling(struct archive_writer *w, int64_t stream, uint64_t sequence);

@@ -47,10 +47,35 @@ static int load_usage(void *context)
 	return r;
 }
 
+/* The SQL functions age_at(mono, real) and age_at_real(real). */
+static void sql_age(sqlite3_context *c, int n, sqlite3_value **values)
+{
+	const struct age *age = sqlite3_user_data(c);
+
+	sqlite3_result_int64(c, n == 1 ? age_at_real(age, sqlite3_value_int64(values[0]))
+				       : age_at(age, sqlite3_value_int64(values[0]), sqlite3_value_int64(values[1])));
+}
+
+static int load(void *context)
+{
+	const int flags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
+	struct archive_writer *w = context;
+	int rc = age_load(&w->age, w->store.db);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_create_function(w->store.db, "age_at", 2, flags, &w->age, sql_age, NULL, NULL);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_create_function(w->store.db, "age_at_real", 1, flags, &w->age, sql_age, NULL, NULL);
+	return rc == SQLITE_OK ? load_usage(w) : database_error(w->store.db, rc);
+}
+
 static void on_ended(void *context, bool committed)
 {
 	struct archive_writer *w = context;
 
+	if (committed)
+		deletion_tally_move(&w->deletions, &w->open_deletions);
+	w->open_deletions.n = 0;
 	if (committed)
 		usage_commit(&w->usage);
 	else
@@ -64,7 +89,7 @@ static const struct store_format format = {
 	.migrations = migrations_trace,
 	.sql = sql,
 	.n_statements = STATEMENTS,
-	.opened = load_usage,
+	.opened = load,
 	.ended = on_ended,
 };
 
@@ -100,6 +125,7 @@ struct archive_writer *archive_writer_free(struct archive_writer *w)
 		return NULL;
 	store_close(&w->store);
 	usage_deinit(&w->usage);
+	age_deinit(&w->age);
 	free(w->in);
 	free(w->out);
 	free(w->ends.bytes);
@@ -142,6 +168,44 @@ int writer_leave(struct archive_writer *w, bool is_mine, int r)
 		return archive_writer_commit(w);
 	archive_writer_rollback(w);
 	return r;
+}
+
+void archive_writer_run_age(struct archive_writer *w, bool may_write)
+{
+	age_run(&w->age, &w->store, may_write);
+}
+
+const struct age *archive_writer_age(const struct archive_writer *w)
+{
+	return &w->age;
+}
+
+struct deletion_tally *archive_writer_deletions(struct archive_writer *w)
+{
+	return &w->deletions;
+}
+
+/* Count DELETION of the guest that the statement WHICH finds by ID. */
+static void tally(struct archive_writer *w, enum writer_statement which, int64_t id, const struct deletion *deletion)
+{
+	struct deletion of_guest = *deletion;
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+
+	of_guest.guest[0] = '\0';
+	(void)statement_get(&w->store.statements, which, VALUES(id), &s);
+	if (s && statement_step(&w->store.statements, s) == STATEMENT_ROW)
+		snprintf(of_guest.guest, sizeof(of_guest.guest), "%s", column_string(s, 1));
+	deletion_tally_add(w->store.in_transaction ? &w->open_deletions : &w->deletions, &of_guest);
+}
+
+void writer_tally_run(struct archive_writer *w, int64_t id, const struct deletion *deletion)
+{
+	tally(w, STATEMENT_NAME_OF_RUN, id, deletion);
+}
+
+void writer_tally_stream(struct archive_writer *w, int64_t id, const struct deletion *deletion)
+{
+	tally(w, STATEMENT_NAME_OF_STREAM, id, deletion);
 }
 
 int archive_writer_put_run(struct archive_writer *w, const struct archive_run *run)

@@ -10,8 +10,10 @@
 #ifndef ARCHIVE_WRITER_H
 #define ARCHIVE_WRITER_H
 
+#include "age.h"
 #include "archive.h"
 #include "cleanup.h"
+#include "deletion.h"
 
 struct archive_writer;
 
@@ -100,19 +102,28 @@ int archive_writer_unchecked(struct archive_writer *w, bool *unchecked);
 
 /*
  * Delete the oldest packets and captures of the guest NAME, over all its runs (NULL = of all
- * guests), until at most BYTES of content are left, and none older than BEFORE_REAL. 0 means no
+ * guests), until at most BYTES of content are left, and none is older than BEFORE_AGE (age.h). 0 means no
  * limit for either. Tails of captures count as content.
  *
  * Packets in a pinned capture are kept, and so is the newest packet of a stream whose run has not
- * ended. A capture that is not pinned is deleted if it is older than BEFORE_REAL, or if it is the
+ * ended. A capture that is not pinned is deleted if it is older than BEFORE_AGE, or if it is the
  * oldest and none of its packets is left. Gaps before the oldest packet that is left are deleted
  * with the packets. So are ended runs without packets and captures.
  *
  * A call deletes at most LIMIT packets and captures, so it is short. *MORE: there is more to
  * delete. Needs no transaction.
  */
-int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t bytes, uint64_t before_real,
+int archive_writer_enforce(struct archive_writer *w, const char *name, uint64_t bytes, uint64_t before_age,
 			   unsigned limit, bool *more);
+/* As archive_writer_enforce(), for all guests, until nothing is left that may be deleted: for room on the disk. */
+int archive_writer_make_room(struct archive_writer *w, unsigned limit, bool *more);
+
+/* Call age_run() for the archive's age clock. Needs no transaction, and none may be open. */
+void archive_writer_run_age(struct archive_writer *w, bool may_write);
+/* Return the age clock. Borrowed. */
+const struct age *archive_writer_age(const struct archive_writer *w);
+/* Return what was deleted in committed transactions since the caller last emptied it. Borrowed. */
+struct deletion_tally *archive_writer_deletions(struct archive_writer *w);
 
 /*
  * Take the lock by which readers delay deletion (space.h), unless it is taken already. Return false

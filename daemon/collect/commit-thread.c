@@ -48,8 +48,10 @@ struct commit_thread {
 	struct retention retention;
 	bool sends;	    /* the configuration sends something to a hub */
 	bool counted;	    /* STATE.outbox is what the archive had */
-	uint64_t began;	    /* when the thread began, CLOCK_MONOTONIC ns */
 	uint64_t outbox_at; /* last time of outbox_run(), CLOCK_MONOTONIC ns */
+	int64_t noted;	    /* the newest capture at NOTED_AT */
+	uint64_t noted_at;  /* CLOCK_MONOTONIC ns */
+	struct deletion_log deletions;
 };
 
 static void tell(struct commit_thread *t)
@@ -522,20 +524,37 @@ static void tell_outbox_losses(struct commit_thread *t, const struct archive_out
 		(unsigned long long)(now->lost_captures - then->lost_captures));
 }
 
+/* Note which captures were begun until NOW. */
+static void note_captures(struct commit_thread *t, uint64_t now)
+{
+	int64_t run, stream;
+
+	t->noted_at = now;
+	(void)archive_writer_last_ids(t->w, &run, &stream, &t->noted);
+}
+
+/* Send captures that were begun UNFINISHED_NS ago or earlier, finished or not. */
+static void finish_old(struct commit_thread *t, uint64_t now)
+{
+	if (now - t->noted_at < UNFINISHED_NS)
+		return;
+	(void)archive_writer_finish_old(t->w, t->noted);
+	note_captures(t, now);
+}
+
 /*
  * Send captures that never came to their end, for instance because mprofd was killed meanwhile, and
  * count the outbox; each OUTBOX_NS, if the configuration sends anything.
  */
 static void outbox_run(struct commit_thread *t)
 {
-	uint64_t now = clock_mono(), real = clock_real();
+	uint64_t now = clock_mono();
 	struct archive_outbox outbox;
 
 	if (!t->sends || now - t->outbox_at < OUTBOX_NS || t->retention.full)
 		return;
 	t->outbox_at = now;
-	if (now - t->began > UNFINISHED_NS && real > UNFINISHED_NS)
-		(void)archive_writer_finish_old(t->w, real - UNFINISHED_NS);
+	finish_old(t, now);
 	if (archive_writer_outbox(t->w, &outbox) != 0)
 		return;
 	if (t->counted)
@@ -551,7 +570,7 @@ static void outbox_run(struct commit_thread *t)
 
 static void outbox_begin(struct commit_thread *t)
 {
-	t->began = clock_mono();
+	note_captures(t, clock_mono());
 	t->sends = config_sends(t->config);
 	(void)archive_writer_send(t->w, t->sends ? send_of : NULL, t->config);
 }
@@ -563,6 +582,23 @@ static void tell_unchecked(struct commit_thread *t)
 	if (archive_writer_unchecked(t->w, &unchecked) == 0 && unchecked)
 		log_info("The archive has rows from an earlier version, without checksums; mprofd --fsck gives them "
 			 "some");
+}
+
+/* Log deletions, and copy what metrics need. */
+static void tell_retention(struct commit_thread *t)
+{
+	const struct age *age = archive_writer_age(t->w);
+
+	deletion_log_run(&t->deletions, archive_writer_deletions(t->w), "captures", clock_mono());
+	pthread_mutex_lock(&t->mutex);
+	t->state.deleted = t->deletions.totals;
+	t->state.clock.steps = age->steps;
+	t->state.clock.step = age->step;
+	t->state.clock.age = age->now;
+	t->state.clock.step_age = age->step_age;
+	t->state.clock.real = age->last.real;
+	t->state.clock.is_synchronised = age->last.is_synchronised;
+	pthread_mutex_unlock(&t->mutex);
 }
 
 static void *commit_thread_run(void *context)
@@ -587,6 +623,7 @@ static void *commit_thread_run(void *context)
 			return NULL;
 		}
 		retention_run(&t->retention);
+		tell_retention(t);
 		outbox_run(t);
 	}
 }
@@ -627,6 +664,7 @@ struct commit_thread *commit_thread_stop(struct commit_thread *t)
 		return NULL;
 	queue_close(t->queue);
 	pthread_join(t->thread, NULL);
+	deletion_log_end(&t->deletions, "captures");
 	archive_writer_free(t->w);
 	retention_deinit(&t->retention);
 	free(t->row);

@@ -35,6 +35,15 @@ struct commit_thread_state {
 	uint64_t commit_ns;			  /* ns spent in transactions */
 	struct archive_outbox outbox;		  /* zeroed while nothing is sent to a hub */
 	uint64_t damaged_pieces, damaged_packets; /* pieces and packets found damaged, and taken out of service */
+	struct deletion_totals deleted;
+	struct {
+		uint64_t steps;	      /* steps of CLOCK_REALTIME since the process began */
+		int64_t step;	      /* the last of them, ns */
+		int64_t age;	      /* the age clock, ns */
+		int64_t step_age;     /* the age clock at the last step */
+		int64_t real;	      /* CLOCK_REALTIME when AGE was read */
+		bool is_synchronised; /* by the kernel's word */
+	} clock;
 };
 
 /*

@@ -394,11 +394,21 @@ static void on_commit(struct control *control, struct control_asker asker)
 	order->ticket = queue_push(c->queue, item);
 }
 
+/* Copy the state of the commit thread, which may have changed without a commit. */
+static void refresh(struct control *control)
+{
+	struct collector *c = control->collector;
+
+	if (c->commit_thread)
+		commit_thread_state(c->commit_thread, &c->archive);
+}
+
 static void on_metrics(struct control *control, struct control_asker asker)
 {
 	struct message_writer w = control_answer(control->server, asker);
 	char text[METRICS_BYTES];
 
+	refresh(control);
 	collector_metrics(control->collector, text, sizeof(text));
 	message_add(&w, "text", text);
 	control_send(control->server, asker, &w);

@@ -94,6 +94,25 @@ static size_t fleet_put(const struct collector *c, char *text, size_t size, size
 	return at;
 }
 
+/* Append the metric NAME_total, a counter, with VALUES by the reason of a deletion. Return the new end of the text. */
+static size_t deletions_put(char *text, size_t size, size_t at, const char *name, const char *help,
+			    const uint64_t values[DELETION_REASONS])
+{
+	size_t end = at;
+	int n = snprintf(text + at, size - at, "# TYPE %s counter\n# HELP %s %s\n", name, name, help);
+
+	for (int i = 0; i < DELETION_REASONS && n >= 0 && (size_t)n < size - end; i++) {
+		end += (size_t)n;
+		n = snprintf(text + end, size - end, "%s_total{reason=\"%s\"} %" PRIu64 "\n", name,
+			     deletion_reason_name((enum deletion_reason)i), values[i]);
+	}
+	if (n < 0 || (size_t)n >= size - end) {
+		text[at] = '\0';
+		return at;
+	}
+	return end + (size_t)n;
+}
+
 void collector_metrics(const struct collector *c, char *text, size_t size)
 {
 	const struct queue_level level = queue_level(c->queue);
@@ -129,6 +148,9 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 		{"mprofd_uncommitted_seconds", "gauge", "Age of the oldest of them.",
 		 level.oldest ? (clock_mono() - level.oldest) / NS_PER_S : 0},
 		{"mprofd_archiving", "gauge", "1 while the archive takes bytes.", c->archive.archiving},
+		{"mprofd_clock_steps", "counter", "Times that the system clock was set.", c->archive.clock.steps},
+		{"mprofd_clock_synchronised", "gauge", "1 while the kernel says that the system clock is synchronised.",
+		 c->archive.clock.is_synchronised},
 		{"mprofd_disk_free_bytes", "gauge", "Bytes free on the file system of the archive.", disk_free(c)},
 		{"mprofd_disk_kept_free_bytes", "gauge", "If fewer are free, the oldest packets are deleted.",
 		 c->config ? config_free_space(c->config) : 0},
@@ -139,6 +161,10 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
 		at = metric_put(text, size, at, &metrics[i], false);
 	at = metric_put(text, size, at, &seconds, true);
+	at = deletions_put(text, size, at, "mprofd_deleted_packets", "Packets deleted from the archive.",
+			   c->archive.deleted.packets);
+	at = deletions_put(text, size, at, "mprofd_deleted_captures", "Captures deleted from the archive.",
+			   c->archive.deleted.captures);
 	if (c->shared.sends)
 		at = fleet_put(c, text, size, at);
 	if (!c->source || !c->source->metrics)

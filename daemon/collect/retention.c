@@ -116,14 +116,14 @@ static void end_deleting(struct retention *retention, bool done)
 
 /*
  * For space_make() and space_delete_until(): delete a batch of the oldest packets of all guests.
- * Return as archive_writer_enforce().
+ * Return as archive_writer_make_room().
  */
 static int delete_packets(void *context, uint64_t want, bool *more)
 {
 	struct retention *retention = context;
 
 	(void)want;
-	return archive_writer_enforce(retention->w, NULL, 1, 0, DELETE_BATCH, more);
+	return archive_writer_make_room(retention->w, DELETE_BATCH, more);
 }
 
 bool retention_make_room(struct retention *retention)
@@ -137,11 +137,10 @@ bool retention_make_room(struct retention *retention)
 
 /* ---- quotas ---------------------------------------------------------------------------------- */
 
-static uint64_t before(uint64_t age_ns)
+/* Return the limit on the age clock for content that is AGE_NS old; 0 = no limit. */
+static uint64_t before(const struct retention *retention, uint64_t age_ns)
 {
-	uint64_t now = clock_real();
-
-	return age_ns && age_ns < now ? now - age_ns : 0;
+	return age_before(archive_writer_age(retention->w), age_ns);
 }
 
 /*
@@ -158,14 +157,14 @@ static bool keep_quotas(struct retention *retention)
 		struct policy policy = config_policy(c, name);
 
 		if ((policy.bytes || policy.age_ns) &&
-		    archive_writer_enforce(retention->w, name, policy.bytes, before(policy.age_ns), DELETE_BATCH,
-					   &more))
+		    archive_writer_enforce(retention->w, name, policy.bytes, before(retention, policy.age_ns),
+					   DELETE_BATCH, &more))
 			break;
 		some = some || more;
 	}
 	if ((c->archive_bytes || c->archive_age_ns) &&
-	    archive_writer_enforce(retention->w, NULL, c->archive_bytes, before(c->archive_age_ns), DELETE_BATCH,
-				   &more) == 0)
+	    archive_writer_enforce(retention->w, NULL, c->archive_bytes, before(retention, c->archive_age_ns),
+				   DELETE_BATCH, &more) == 0)
 		some = some || more;
 	return some;
 }
@@ -193,6 +192,7 @@ void retention_run(struct retention *retention)
 {
 	bool more;
 
+	archive_writer_run_age(retention->w, !retention->full);
 	keep_room(retention);
 	retention->scarce = !has_room(retention, config_free_space(retention->config));
 	if (clock_mono() - retention->checked_at < KEEP_NS || !begin_deleting(retention))

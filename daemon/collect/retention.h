@@ -1,6 +1,6 @@
 /*
  * Retention: delete packets from the archive by the quotas of guests, by the quota of the whole
- * archive, and by the room on the disk.
+ * archive, and by the room on the disk. Ages are those of the archive's age clock, which runs here.
  *
  * Only the commit thread calls these functions, between its transactions. A call deletes only a few
  * batches, so commits do not wait long.

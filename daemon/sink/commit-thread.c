@@ -50,6 +50,7 @@ struct commit_thread {
 	struct batch batch;
 	struct commit_thread_state state;
 	struct log_limit damages;
+	struct deletion_log deletions; /* of the thread alone */
 };
 
 static void wake(const struct commit_thread *a)
@@ -179,16 +180,17 @@ static int see_sum(void *context, const char *guest, uint64_t bytes)
 }
 
 /*
- * Delete the oldest recordings of GUEST (NULL = of all guests) that began before BEFORE (0 = at any
- * time), until OVER bytes or DELETIONS_STEP recordings are deleted. Add their number to *N. Return
- * 0 or an error.
+ * Delete the oldest recordings of GUEST (NULL = of all guests) that began before BEFORE (on the age clock; 0 = at any
+ * time) for REASON, until OVER bytes or DELETIONS_STEP recordings are deleted. Add their number to *N. Return 0 or an
+ * error.
  */
-static int delete_until(struct commit_thread *a, const char *guest, uint64_t before, uint64_t over, unsigned *n)
+static int delete_until(struct commit_thread *a, const char *guest, uint64_t before, uint64_t over,
+			enum deletion_reason reason, unsigned *n)
 {
 	uint64_t bytes;
 	int r = 0;
 
-	while (over && *n < DELETIONS_STEP && (r = memtraces_delete_oldest(a->w, guest, before, &bytes)) == 0) {
+	while (over && *n < DELETIONS_STEP && (r = memtraces_delete_oldest(a->w, guest, before, reason, &bytes)) == 0) {
 		over = bytes < over ? over - bytes : 0;
 		++*n;
 	}
@@ -213,20 +215,20 @@ static int delete_excess(struct commit_thread *a, uint64_t want, unsigned *n)
 {
 	const struct config *c = a->config;
 	struct excess e = {.limit = c->sink_guest_bytes};
-	uint64_t free_bytes = 0, now = clock_real();
+	uint64_t free_bytes = 0, before = age_before(memtraces_age(a->w), c->sink_age_ns);
 	int r = memtraces_sums(a->w, see_sum, &e);
 
 	if (r == 0 && e.guest)
-		r = delete_until(a, e.guest, 0, e.over, n);
+		r = delete_until(a, e.guest, 0, e.over, DELETION_QUOTA, n);
 	free(e.guest);
 	if (r == 0 && c->sink_bytes && e.total > c->sink_bytes)
-		r = delete_until(a, NULL, 0, e.total - c->sink_bytes, n);
-	if (r == 0 && c->sink_age_ns && now > c->sink_age_ns)
-		r = delete_until(a, NULL, now - c->sink_age_ns, UINT64_MAX, n);
+		r = delete_until(a, NULL, 0, e.total - c->sink_bytes, DELETION_QUOTA, n);
+	if (r == 0 && before)
+		r = delete_until(a, NULL, before, UINT64_MAX, DELETION_AGE, n);
 	if (r == 0)
 		r = space_free(memtraces_store(a->w), &free_bytes);
 	if (r == 0 && want > free_bytes)
-		r = delete_until(a, NULL, 0, want - free_bytes, n);
+		r = delete_until(a, NULL, 0, want - free_bytes, DELETION_DISK, n);
 	return r;
 }
 
@@ -240,6 +242,7 @@ static int tidy(struct commit_thread *a)
 	bool more = a->purging;
 	int r;
 
+	memtraces_run_age(a->w, !space_is_full(memtraces_store(a->w)));
 	if (clock_mono() - a->enforced < ENFORCE_NS && !a->purging)
 		return 0;
 	r = memtraces_begin(a->w);
@@ -423,6 +426,18 @@ static void commit_batch(struct commit_thread *a)
 		space_restore_reserve(memtraces_store(a->w));
 }
 
+/* Log deletions, and copy what metrics need. */
+static void tell_retention(struct commit_thread *a)
+{
+	const struct age *age = memtraces_age(a->w);
+
+	deletion_log_run(&a->deletions, memtraces_deletions(a->w), "recordings", clock_mono());
+	pthread_mutex_lock(&a->lock);
+	a->state.deletions = a->deletions.totals;
+	a->state.clock_steps = age->steps;
+	pthread_mutex_unlock(&a->lock);
+}
+
 static void *work(void *context)
 {
 	struct commit_thread *a = context;
@@ -443,6 +458,7 @@ static void *work(void *context)
 			finish(a, r);
 			return NULL;
 		}
+		tell_retention(a);
 	} while (busy || !stopping);
 	return NULL;
 }
@@ -516,6 +532,7 @@ struct commit_thread *commit_thread_stop(struct commit_thread *a)
 		pthread_cond_signal(&a->changed);
 		pthread_mutex_unlock(&a->lock);
 		pthread_join(a->thread, NULL);
+		deletion_log_end(&a->deletions, "recordings");
 	}
 	batch_deinit(&a->batch);
 	memtraces_free(a->w);

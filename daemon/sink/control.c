@@ -93,6 +93,19 @@ struct line {
 	uint64_t value;
 };
 
+/* Append the deleted recordings by reason to TEXT at AT. Return the new end of the text. */
+static size_t deletions_text(const struct receiver *s, char *text, size_t size, size_t at)
+{
+	at += (size_t)snprintf(text + at, size - at,
+			       "# TYPE mprofd_sink_deleted_recordings counter\n# HELP mprofd_sink_deleted_recordings "
+			       "Recordings deleted from the archive.\n");
+	for (int i = 0; i < DELETION_REASONS && at < size; i++)
+		at += (size_t)snprintf(text + at, size - at,
+				       "mprofd_sink_deleted_recordings_total{reason=\"%s\"} %" PRIu64 "\n",
+				       deletion_reason_name((enum deletion_reason)i), s->state.deletions.captures[i]);
+	return at;
+}
+
 static void metrics_text(const struct receiver *s, char *text, size_t size)
 {
 	const struct receiver_counts *c = &s->counts;
@@ -122,6 +135,7 @@ static void metrics_text(const struct receiver *s, char *text, size_t size)
 		{"damaged_pieces", "counter", "Pieces of recordings that do not agree with their checksums.",
 		 s->state.damaged_pieces},
 		{"deleted", "counter", "Recordings deleted by quotas.", s->state.deleted},
+		{"clock_steps", "counter", "Times that the system clock was set.", s->state.clock_steps},
 	};
 	size_t at = 0;
 
@@ -132,6 +146,8 @@ static void metrics_text(const struct receiver *s, char *text, size_t size)
 				       "\n",
 				       lines[i].name, lines[i].type, lines[i].name, lines[i].help, lines[i].name,
 				       lines[i].type[0] == 'c' ? "_total" : "", lines[i].value);
+	if (at < size)
+		(void)deletions_text(s, text, size, at);
 }
 
 static void on_metrics(struct receiver *s, struct control_asker asker)

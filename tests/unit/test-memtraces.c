@@ -189,15 +189,15 @@ static void test_quota(void)
 	CHECK_EQ_INT(memtraces_sums(b.w, take_sum, &sum), 0);
 	CHECK_EQ_INT((int64_t)sum, 30 + 3 * 4096);
 	CHECK_EQ_INT(memtraces_begin(b.w), 0);
-	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, &gone), 0); /* deletes recording 1 */
+	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, DELETION_QUOTA, &gone), 0); /* deletes recording 1 */
 	CHECK_EQ_INT((int64_t)gone, 10 + 4096);
-	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 1003, &gone), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 1003, DELETION_QUOTA, &gone), ARCHIVE_E_ABSENT);
 	/* Deletes recording 3, because recording 2 has not ended. */
-	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, &gone), 0);
-	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, &gone), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, DELETION_QUOTA, &gone), 0);
+	CHECK_EQ_INT(memtraces_delete_oldest(b.w, "n:web", 0, DELETION_QUOTA, &gone), ARCHIVE_E_ABSENT);
 	CHECK_EQ_INT(memtraces_patch(b.w, 4, 1, NULL), 0);
 	/* Recording 4 is pinned. */
-	CHECK_EQ_INT(memtraces_delete_oldest(b.w, NULL, 0, &gone), ARCHIVE_E_ABSENT);
+	CHECK_EQ_INT(memtraces_delete_oldest(b.w, NULL, 0, DELETION_QUOTA, &gone), ARCHIVE_E_ABSENT);
 	while (more)
 		if (!CHECK_EQ_INT(memtraces_purge(b.w, 1, &more), 0))
 			break;

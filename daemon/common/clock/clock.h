@@ -2,7 +2,7 @@
  * Read the clocks, in nanoseconds, and wait. Only this file and timer.c of common call the system for a time
  * (tests/lint/arrows).
  *
- * In a build with the option test-clock a test can move both clocks of a daemon forward: they are then clock_ahead
+ * In a build with the option test-clock a test can move all clocks of a daemon forward: they are then clock_ahead
  * ahead of the machine's. No other build has that.
  */
 #ifndef COMMON_CLOCK_H
@@ -11,7 +11,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/timex.h>
 #include <time.h>
 
 #define NS_PER_US 1000ull
@@ -49,6 +51,21 @@ static inline uint64_t clock_mono(void)
 static inline uint64_t clock_real(void)
 {
 	return clock_ns(CLOCK_REALTIME) + clock_ahead_ns();
+}
+
+/* Return CLOCK_BOOTTIME: as CLOCK_MONOTONIC, and it also counts the time in which the machine was suspended. */
+static inline uint64_t clock_boottime(void)
+{
+	return clock_ns(CLOCK_BOOTTIME) + clock_ahead_ns();
+}
+
+/* Return whether the kernel says that CLOCK_REALTIME is synchronised with other clocks, by NTP or PTP. */
+static inline bool clock_is_synchronised(void)
+{
+	struct timex t = {0}; /* modes 0: only read */
+	int state = adjtimex(&t);
+
+	return state >= 0 && state != TIME_ERROR && !(t.status & STA_UNSYNC);
 }
 
 /* Return CLOCK_REALTIME in seconds. */

@@ -1,0 +1,219 @@
+/* The tables of the age clock: read, write, and report steps. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "age.h"
+#include "clock.h"
+#include "database.h"
+#include "log.h"
+#include "store.h"
+
+#define SAVE_NS ((int64_t)(60 * NS_PER_S)) /* if the host fails, so much counts as an outage */
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Copy text column AT of S to BOOT. */
+static void read_boot(sqlite3_stmt *s, int at, char boot[AGE_BOOT_BYTES])
+{
+	const char *text = column_string(s, at);
+
+	strncpy(boot, text ? text : "", AGE_BOOT_BYTES - 1);
+	boot[AGE_BOOT_BYTES - 1] = '\0';
+}
+
+static int read_clock(struct age *age, sqlite3_stmt *s)
+{
+	int rc = sqlite3_step(s);
+
+	if (rc != SQLITE_ROW)
+		return rc;
+	age->began = sqlite3_column_int64(s, 0);
+	age->now = sqlite3_column_int64(s, 1);
+	read_boot(s, 2, age->last.boot);
+	age->last.boottime = sqlite3_column_int64(s, 3);
+	age->last.real = sqlite3_column_int64(s, 4);
+	read_boot(s, 5, age->sync_boot);
+	age->sync_real = sqlite3_column_int64(s, 6);
+	age->sync_age = sqlite3_column_int64(s, 7);
+	age->any = true;
+	return SQLITE_DONE;
+}
+
+static int read_periods(struct age *age, sqlite3_stmt *s)
+{
+	int rc;
+
+	while ((rc = sqlite3_step(s)) == SQLITE_ROW && age->n < AGE_PERIODS_MAX) {
+		struct age_period *more = realloc(age->periods, (age->n + 1) * sizeof(*more)), *p;
+
+		if (!more)
+			return SQLITE_NOMEM;
+		age->periods = more;
+		p = &more[age->n++];
+		*p = (struct age_period){
+			.id = sqlite3_column_int64(s, 0),
+			.began_mono = sqlite3_column_int64(s, 2),
+			.ended_mono = sqlite3_column_int64(s, 3),
+			.real_offset = sqlite3_column_int64(s, 4),
+			.age_offset = sqlite3_column_int64(s, 5),
+			.is_corrected = sqlite3_column_type(s, 6) != SQLITE_NULL,
+			.correction = sqlite3_column_int64(s, 6),
+		};
+		read_boot(s, 1, p->boot);
+	}
+	return rc;
+}
+
+/* Call CALL with the statement SQL. Return SQLite's result. */
+static int query(struct age *age, sqlite3 *db, const char *sql, int (*call)(struct age *age, sqlite3_stmt *s))
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = call(age, s);
+	sqlite3_finalize(s);
+	return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+int age_load(struct age *age, sqlite3 *db)
+{
+	int rc;
+
+	age_deinit(age);
+	rc = query(age, db, "SELECT began, age, boot, boottime, real, sync_boot, sync_real, sync_age FROM age_clock",
+		   read_clock);
+	if (rc == SQLITE_OK)
+		rc = query(age, db,
+			   "SELECT id, boot, began_mono, ended_mono, real_offset, age_offset, correction FROM "
+			   "clock_periods ORDER BY id DESC LIMIT 1024",
+			   read_periods);
+	for (size_t i = 0; i < age->n / 2; i++) {
+		struct age_period p = age->periods[i];
+
+		age->periods[i] = age->periods[age->n - 1 - i];
+		age->periods[age->n - 1 - i] = p;
+	}
+	/* The file may have lost rows. Then the age clock begins anew. */
+	if (rc != SQLITE_OK || !age->any || !age->n)
+		age_deinit(age);
+	else
+		age->last.mono = age->periods[age->n - 1].ended_mono;
+	return rc;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* Run SQL, which the call frees. Return as database_error(). */
+static int run(struct store *s, char *sql)
+{
+	int r = sql ? database_run(s->db, sql) : -ENOMEM;
+
+	sqlite3_free(sql);
+	return r;
+}
+
+/* Return BOOT as an SQL value: NULL if nothing is KNOWN. The caller frees it with sqlite3_free(). */
+static char *quote(const char *boot, bool known)
+{
+	return sqlite3_mprintf("%Q", known ? boot : NULL);
+}
+
+static int write_clock(const struct age *age, struct store *s)
+{
+	char *boot = quote(age->sync_boot, age->sync_real != 0);
+	int r = boot ? run(s, sqlite3_mprintf("INSERT OR REPLACE INTO age_clock (id, began, age, boot, boottime, real, "
+					      "sync_boot, sync_real, sync_age) VALUES (0, %lld, %lld, %Q, %lld, %lld, "
+					      "%s, nullif(%lld, 0), nullif(%lld, 0))",
+					      (long long)age->began, (long long)age->now, age->last.boot,
+					      (long long)age->last.boottime, (long long)age->last.real, boot,
+					      (long long)age->sync_real, (long long)age->sync_age))
+		     : -ENOMEM;
+
+	sqlite3_free(boot);
+	return r;
+}
+
+static int write_period(const struct age_period *p, struct store *s)
+{
+	char correction[32] = "NULL";
+
+	if (p->is_corrected)
+		snprintf(correction, sizeof(correction), "%lld", (long long)p->correction);
+	return run(s, sqlite3_mprintf("INSERT OR REPLACE INTO clock_periods (id, boot, began_mono, ended_mono, "
+				      "real_offset, age_offset, correction) VALUES (%lld, %Q, %lld, %lld, %lld, %lld, "
+				      "%s)",
+				      (long long)p->id, p->boot, (long long)p->began_mono, (long long)p->ended_mono,
+				      (long long)p->real_offset, (long long)p->age_offset, correction));
+}
+
+/* Write the rows that changed, and delete those of periods that AGE has not. Return as database_error(). */
+static int write_rows(const struct age *age, struct store *s)
+{
+	int r = write_clock(age, s);
+
+	for (size_t i = 0; i < age->n && r == 0; i++)
+		if (age->periods[i].is_dirty || i + 1 == age->n)
+			r = write_period(&age->periods[i], s);
+	return r ? r
+		 : run(s, sqlite3_mprintf("DELETE FROM clock_periods WHERE id < %lld OR id > %lld",
+					  (long long)age->periods[0].id, (long long)age->periods[age->n - 1].id));
+}
+
+int age_save(struct age *age, struct store *s)
+{
+	int r;
+
+	if (!age->any || (!age->is_dirty && age->last.boottime - age->saved < SAVE_NS))
+		return 0;
+	r = store_begin(s);
+	if (r == 0)
+		r = store_end(s, write_rows(age, s));
+	if (r != 0)
+		return r;
+	for (size_t i = 0; i < age->n; i++)
+		age->periods[i].is_dirty = false;
+	age->is_dirty = false;
+	age->saved = age->last.boottime;
+	return 0;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static void report(struct age *age, const struct age_step *step)
+{
+	const int64_t half = step->by < 0 ? -(int64_t)(NS_PER_S / 2) : (int64_t)(NS_PER_S / 2);
+	const long long by = (step->by + half) / (int64_t)NS_PER_S;
+
+	if (step->is_outage)
+		log_write_limited(
+			&age->limit, LOG_LEVEL_WARNING, NULL,
+			"The system clock is behind the time at which the archive was last written: seconds=%lld; "
+			"times of this boot may be wrong. The age of data does not depend on it",
+			by);
+	else
+		log_write_limited(
+			&age->limit, LOG_LEVEL_WARNING, NULL,
+			"The system clock was set: seconds=%lld; times before or after may be wrong. The age of data "
+			"does not depend on it",
+			by);
+}
+
+void age_run(struct age *age, struct store *s, bool may_write)
+{
+	struct age_step step = {0};
+	struct age_reading reading;
+
+	if (!*age->boot)
+		age_boot(age->boot);
+	reading = age_read(age->boot);
+	if (age_advance(age, &reading, &step) == 0 && step.by) {
+		age->steps++;
+		age->step = step.by;
+		age->step_age = age->now;
+		report(age, &step);
+	}
+	if (may_write)
+		(void)age_save(age, s);
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Test daemons whose CLOCK_REALTIME is wrong: clocks.py BUILD-DIRECTORY [TEST…]
+
+clock-shim.c shifts CLOCK_REALTIME alone. No wrong clock deletes anything, and what is deleted is told."""
+
+import json
+import os
+import re
+import unittest
+
+import daemons
+from daemons import QUIET, Ring
+
+DAY = 86400
+# Limits of age: the default of 30 days for most guests, and a minute for some.
+LIMITS = QUIET + "[policy short-*]\nage = 60s\n[policy small-*]\nbytes = 4K\n"
+CHECK = 6  # seconds: retention checks its limits after 5 s
+
+
+class Clocks(daemons.Case):
+    def shifted(self, config=LIMITS, days=0, synchronised=False):
+        """Start daemons whose clock is wrong by DAYS."""
+        d = self.enterContext(daemons.Daemons(config))
+        self.shift(days, synchronised)
+        library = os.path.join(daemons.BUILD, "tests", "integration", "libclock-shim.so")
+        options = os.environ.get("ASAN_OPTIONS", "")
+        d.prefix = [
+            "env",
+            f"LD_PRELOAD={library}",
+            f"ASAN_OPTIONS={options + ':' if options else ''}verify_asan_link_order=0",
+            f"CLOCK_SHIM={os.path.abspath('clock')}",
+        ]
+        d.start()
+        return d
+
+    def shift(self, days, synchronised=False):
+        with open("clock.new", "w", encoding="ascii") as f:
+            f.write(f"{days * DAY} {int(synchronised)}\n")
+        os.rename("clock.new", "clock")
+
+    def step(self, d, days, synchronised=False):
+        """Set the clock, and wait until mprofd has noticed."""
+        before = d.collector_metric("mprofd_clock_steps_total")
+        self.shift(days, synchronised)
+        d.wait(lambda: d.collector_metric("mprofd_clock_steps_total") > before)
+
+    def capture(self, d, name):
+        status, _, body = d.ask(f"/v1/domains/{name}/captures", "POST", '{"note": "keep"}', {"Content-Type": "application/json"})
+        self.assertEqual(status, 201, body)
+        return json.loads(body)["id"]
+
+    def record(self, d, name, n=50):
+        """Make a guest that lives, writes N events, gets a capture, and ends."""
+        with Ring(f"rings/{name}.ctf") as ring:
+            d.wait(lambda: d.domain(name))
+            ring.add(n)
+            d.wait_archived(ring, name, n)
+            self.capture(d, name)
+        d.wait_ended(name)
+
+    def content(self, d):
+        """Return all that the archive has."""
+        return [d.query(f"SELECT {what}") for what in ("* FROM captures", "id, name FROM runs", "id FROM chunks", "id FROM gaps")]
+
+    def deleted(self, d, what, reason):
+        return d.collector_metric(f'mprofd_deleted_{what}_total{{reason="{reason}"}}')
+
+    def test_wrong_clock_deletes_nothing(self):
+        """The host boots 400 days behind, and its clock is corrected; then it stands 40 days ahead
+        for a while, and 40 days behind."""
+        d = self.shifted(days=-400)
+        self.record(d, "ended")
+        with Ring("rings/runs.ctf") as ring:
+            d.wait(lambda: d.domain("runs"))
+            ring.add(50)
+            d.wait_archived(ring, "runs", 50)
+            self.capture(d, "runs")
+            before = self.content(d)
+            for days in (0, 40, 0, -40, 0):
+                self.step(d, days)
+                d.advance(CHECK, step=1)
+                self.assertEqual(self.content(d), before)
+            # A restart, and another one while the clock is wrong.
+            d.kill_collector()
+            self.shift(40)
+            d.start_collector()
+            d.wait(lambda: "The system clock was set: seconds=3456000" in d.said().split("listening")[-1])
+            d.advance(CHECK, step=1)
+            # The file system's clock is not shifted, so the ended guest may get another capture.
+            for now, then in zip(self.content(d), before):
+                self.assertEqual(set(then) - set(now), set())
+        self.assertIn("The system clock was set: seconds=34560000", d.said())
+        self.assertNotIn("Deleted from the archive", d.said())
+
+    def test_deletions_are_told(self):
+        """Age, quota and a request delete: each has a line in the log with the guest, and metrics."""
+        d = self.shifted(days=-400)
+        self.record(d, "short-one")
+        self.record(d, "stays")
+        capture = min(c["id"] for c in d.captures("stays"))
+        self.step(d, 0)
+        d.advance(40, step=1)
+        self.assertTrue(d.captures("short-one"))
+        d.advance(40, step=1)
+        d.wait(lambda: not d.domain("short-one"))
+        d.wait(lambda: self.deleted(d, "captures", "age") == 2)  # the one by hand, and that of the end
+        self.assertGreater(self.deleted(d, "packets", "age"), 0)
+        self.assertTrue(d.captures("stays"))
+        with Ring("rings/small-one.ctf") as ring:
+            d.wait(lambda: d.domain("small-one"))
+            for _ in range(30):
+                ring.add_slowly(20)
+        d.wait_ended("small-one")
+        d.advance(CHECK, step=1)
+        d.wait(lambda: self.deleted(d, "packets", "quota") > 0)
+        self.assertEqual(d.ask(f"/v1/captures/{capture}", "DELETE")[0], 204)
+        d.wait(lambda: self.deleted(d, "captures", "request") == 1)
+        d.advance(61, step=1)
+        for guest, reason in (("short-one", "age"), ("small-one", "quota"), ("stays", "request")):
+            d.wait(lambda g=guest, r=reason: re.search(rf"Deleted from the archive: guest={g} reason={r} packets=", d.said()))
+        metrics = d.get("/metrics").decode()
+        self.assertIn('mprofd_deleted_captures_total{reason="age"} 2', metrics)
+
+
+if __name__ == "__main__":
+    daemons.main()
