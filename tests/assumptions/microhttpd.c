@@ -39,6 +39,11 @@ struct fixture {
 	bool has_session; /* the connection had its TLS session when it was announced */
 	gnutls_certificate_credentials_t credentials;
 	size_t header_lines;
+	const char *target; /* as the URI callback got it, with TARGET_BYTES */
+	size_t target_bytes;
+	const char *next;  /* where the next line of the header stands, if the header stays in its buffer */
+	bool is_in_place;  /* the parts of the newest header stand one behind the other */
+	bool is_logged;	   /* a line was logged while a header was complete, before the call for the request */
 	bool is_malformed; /* a header has a name or a value that request_framing_ok() refuses */
 };
 
@@ -101,6 +106,8 @@ static void *on_begin(void *context, const char *target, struct MHD_Connection *
 	struct fixture *f = context;
 
 	f->is_first = true;
+	f->target = target;
+	f->target_bytes = strlen(target);
 	note(f, "begin%s%s ", target, connection_fd(connection) == f->fd ? "" : "-foreign");
 	return f;
 }
@@ -135,6 +142,8 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
 
 	(void)kind;
 	f->header_lines++;
+	f->is_in_place &= name == f->next;
+	f->next = value + value_bytes + 2;
 	f->is_malformed |= memchr(name, ':', name_bytes) || memchr(value, '\n', value_bytes);
 	return MHD_YES;
 }
@@ -151,6 +160,25 @@ static enum MHD_Result answer(struct fixture *f, struct MHD_Connection *connecti
 	return result;
 }
 
+/* Return the size of the newest header, or 0 if it is not complete. */
+static size_t header_bytes(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+	return info ? info->header_size : 0;
+}
+
+/* Look at the lines of a header, and at their places, as request_framing_place() does. */
+static void on_first(struct fixture *f, struct MHD_Connection *connection, const char *method, const char *version)
+{
+	f->header_lines = 0;
+	f->is_in_place = method + strlen(method) + 1 == f->target && f->target + f->target_bytes + 1 == version;
+	f->next = version + strlen(version) + 2;
+	MHD_get_connection_values_n(connection, MHD_HEADER_KIND, on_header, f);
+	f->is_in_place &= f->next + 2 == method + header_bytes(connection);
+}
+
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
 				  const char *version, const char *data, size_t *bytes, void **con_cls)
 {
@@ -158,15 +186,12 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	bool first = f->is_first;
 
 	(void)url;
-	(void)method;
-	(void)version;
 	(void)data;
 	(void)con_cls;
 	note(f, "request:%zu ", *bytes);
 	f->is_first = false;
 	if (first) {
-		f->header_lines = 0;
-		MHD_get_connection_values_n(connection, MHD_HEADER_KIND, on_header, f);
+		on_first(f, connection, method, version);
 		return MHD_YES;
 	}
 	if (*bytes) {
@@ -196,11 +221,22 @@ static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names,
 	return -1;
 }
 
-static void quiet(void *context, const char *format, va_list args)
+static void on_log(void *context, const char *format, va_list args)
 {
-	(void)context;
+	struct fixture *f = context;
+
 	(void)format;
 	(void)args;
+	f->is_logged |= f->connection && f->is_first && header_bytes(f->connection) > 0;
+}
+
+/* Return whether the library is older than 0.9.77, as daemon/serve/http/listener.c does. */
+static bool is_lenient(void)
+{
+	unsigned major = 0, minor = 0, patch = 0;
+
+	return sscanf(MHD_get_version(), "%u.%u.%u", &major, &minor, &patch) == 3 && major == 0 &&
+	       (minor < 9 || (minor == 9 && patch < 77));
 }
 
 /* Start the daemon as daemon/serve/http/listener.c does. */
@@ -209,17 +245,14 @@ static void start(struct fixture *f, gnutls_certificate_credentials_t credential
 	struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)no_certificate},
 				       {MHD_OPTION_END, 0, NULL}};
 	struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
-	struct MHD_OptionItem strict[] = {
-#if MHD_VERSION >= 0x00097701
-		{MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL},
-#endif
-		{MHD_OPTION_END, 0, NULL}};
+	struct MHD_OptionItem strict[] = {{is_lenient() ? MHD_OPTION_END : MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+					  {MHD_OPTION_END, 0, NULL}};
 
 	*f = (struct fixture){.fd = -1, .client = -1, .credentials = credentials};
 	f->daemon =
 		MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
 					 MHD_USE_ERROR_LOG | (credentials ? MHD_USE_TLS : 0),
-				 0, NULL, NULL, on_request, f, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL,
+				 0, NULL, NULL, on_request, f, MHD_OPTION_EXTERNAL_LOGGER, on_log, f,
 				 MHD_OPTION_URI_LOG_CALLBACK, on_begin, f, MHD_OPTION_NOTIFY_COMPLETED, on_completed, f,
 				 MHD_OPTION_NOTIFY_CONNECTION, on_connection, f, MHD_OPTION_CONNECTION_LIMIT, LIMIT,
 				 MHD_OPTION_ARRAY, strict, MHD_OPTION_ARRAY, credentials ? tls : plain, MHD_OPTION_END);
@@ -540,6 +573,62 @@ static void folded_is_refused(void)
 	stop(&f);
 }
 
+/* Send TEXT, a header of BYTES, in pieces to a new daemon. Return whether it is seen whole, every part in its place. */
+static bool comes_in_place(const char *text, size_t bytes)
+{
+	struct fixture f;
+
+	start(&f, NULL);
+	CHECK(add(&f));
+	for (size_t at = 0; at < bytes; at += 1499) {
+		size_t n = bytes - at < 1499 ? bytes - at : 1499;
+
+		CHECK_EQ_INT(send(f.client, text + at, n, MSG_NOSIGNAL), n);
+		run(&f);
+	}
+	stop(&f);
+	return strstr(f.log, "request:0 ") && f.is_in_place;
+}
+
+/* A strict library refuses what the places would tell. */
+static void header_stays_in_place(void)
+{
+	static const char first[] = "GET /a?b=%20c HTTP/1.1\r\nHost: x\r\nCookie: a=b; c=d\r\n";
+	char text[8000];
+	size_t n = sizeof(first) - 1;
+
+	memcpy(text, first, n);
+	for (unsigned i = 0; n < sizeof(text) - 200; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "Line-%u: %0*u\r\n", i, (int)(i % 100 + 1), i);
+	memcpy(text + n, "\r\n", 2);
+	CHECK(comes_in_place(text, n + 2) || !is_lenient());
+	for (unsigned i = 0; i < 3; i++) {
+		static const char *const ends[] = {"Y: b\r\n\n", "Y: b\n\r\n", "Y: b\1c\r\n\r\n"};
+		size_t end = strlen(strcpy(text + sizeof(first) - 1, ends[i]));
+		char *nul = memchr(text, 1, sizeof(first) - 1 + end);
+
+		if (nul)
+			*nul = '\0';
+		CHECK(!comes_in_place(text, sizeof(first) - 1 + end));
+	}
+}
+
+static void wrong_length_is_logged(void)
+{
+	struct fixture f;
+
+	start(&f, NULL);
+	CHECK(add(&f));
+	send_text(&f, GET);
+	run(&f);
+	CHECK(!f.is_logged);
+	send_text(&f, "GET /b HTTP/1.1\r\nHost: x\r\nContent-Length: +2\r\n\r\n");
+	run(&f);
+	CHECK(f.is_logged);
+	CHECK(!strstr(strstr(f.log, "begin/b"), "request:"));
+	stop(&f);
+}
+
 /* ---- TLS -------------------------------------------------------------------------------------- */
 
 /* Make credentials with a new key and a certificate that the key signs. */
@@ -646,6 +735,8 @@ int main(int argc, char **argv)
 		{"mhd-resumed-is-called", resumed_is_called},
 		{"mhd-says-when-to-run", says_when_to_run},
 		{"mhd-folded-is-refused", folded_is_refused},
+		{"mhd-header-stays-in-place", header_stays_in_place},
+		{"mhd-wrong-length-is-logged", wrong_length_is_logged},
 		{"mhd-tls-session-before-handshake", tls_session_before_handshake},
 		{"mhd-tls-suspended-between-runs", tls_suspended_between_runs},
 	};

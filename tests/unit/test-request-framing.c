@@ -68,11 +68,74 @@ static void test_bytes(void)
 	CHECK(!request_framing_ok(&f, false));
 }
 
+/*
+ * Take TEXT, a header of BYTES, apart as libmicrohttpd 0.9.75 does, in its buffer: a line ends at CR LF or LF, and a part at the first
+ * NUL. Return whether it has one meaning.
+ */
+static bool in_place(const char *text, size_t bytes)
+{
+	struct request_framing f = {0};
+	struct request_line line = {0};
+	char buffer[512] = "", *at = buffer, *end, *part;
+
+	memcpy(buffer, text, bytes);
+	for (unsigned lines = 0; (end = memchr(at, '\n', bytes - (size_t)(at - buffer))); lines++, at = end + 1) {
+		*end = '\0';
+		if (end > at && end[-1] == '\r')
+			end[-1] = '\0';
+		if (*at == '\0') { /* the empty line, or one that begins with NUL */
+			request_framing_end(&f, buffer, (size_t)(end + 1 - buffer));
+			break;
+		}
+		part = strpbrk(at, lines ? ":" : " ");
+		if (!part)
+			return false;
+		*part++ = '\0';
+		if (lines) {
+			part += strspn(part, " \t");
+			request_framing_add(&f, at, strlen(at), part, strlen(part));
+			continue;
+		}
+		part += strspn(part, " ");
+		line = (struct request_line){.method = at, .target = part, .target_bytes = strcspn(part, " ")};
+		part += line.target_bytes;
+		line.version = *part ? part + 1 : part;
+		*part = '\0';
+		request_framing_place(&f, &line);
+	}
+	return request_framing_ok(&f, false);
+}
+
+static void test_places(void)
+{
+#define IN_PLACE(text) in_place(text, sizeof(text) - 1)
+	CHECK(IN_PLACE("GET / HTTP/1.1\r\n\r\n"));
+	CHECK(IN_PLACE("GET /a?b HTTP/1.1\r\nHost:a\r\nX: \t b \r\nY:\r\nZ: \r\n\r\n"));
+	/* LF alone ends the request line, a line, the last line, and the header. */
+	CHECK(!IN_PLACE("GET / HTTP/1.1\n\r\n"));
+	CHECK(!IN_PLACE("GET / HTTP/1.1\r\nX: a\nContent-Length: 2\r\n\r\n"));
+	CHECK(!IN_PLACE("GET / HTTP/1.1\r\nX: a\n\r\n"));
+	CHECK(!IN_PLACE("GET / HTTP/1.1\r\nX: a\r\n\n"));
+	CHECK(!IN_PLACE("GET / HTTP/1.1\r\nX: a\r\n\nGET / HTTP/1.1\r\n\r\n"));
+	/* A NUL in each part, and a line that begins with one. */
+	CHECK(!IN_PLACE("G\0ET / HTTP/1.1\r\n\r\n"));
+	CHECK(!IN_PLACE("GET /\0/../b HTTP/1.1\r\n\r\n"));
+	CHECK(!IN_PLACE("GET / HTTP/1.1\0x\r\n\r\n"));
+	CHECK(!IN_PLACE("GET / HTTP/1.1\r\nHost: a\0.evil\r\n\r\n"));
+	CHECK(!IN_PLACE("GET / HTTP/1.1\r\nX: a\0\r\nY: b\r\n\r\n"));
+	CHECK(!IN_PLACE("GET / HTTP/1.1\r\nX: \0a\r\nY: b\r\n\r\n"));
+	CHECK(!IN_PLACE("GET / HTTP/1.1\r\nX: a\r\n\0Content-Length: 5\r\n\r\n"));
+	/* A NUL and an LF alone that outweigh each other in the size of the header. */
+	CHECK(!IN_PLACE("GET / HTTP/1.1\r\nX: a\0b\r\nY: c\nZ: d\n\r\n"));
+	CHECK(!IN_PLACE("GET  / HTTP/1.1\r\n\r\n"));
+}
+
 int main(void)
 {
 	CHECK_RUN(test_good);
 	CHECK_RUN(test_two_meanings);
 	CHECK_RUN(test_values);
 	CHECK_RUN(test_bytes);
+	CHECK_RUN(test_places);
 	return check_done();
 }

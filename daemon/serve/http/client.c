@@ -281,33 +281,86 @@ static void evict(struct listener *l, struct client *c)
 		MHD_run(l->daemon);
 }
 
-void client_refuse(struct listener *l, int fd, unsigned status, const char *detail)
+/*
+ * Write the answer STATUS with the sentence DETAIL, after which the connection is closed, into TEXT (SIZE bytes).
+ * Return its length, or 0 without memory.
+ */
+static size_t refusal(unsigned status, const char *detail, char *text, size_t size)
 {
 	const bool busy = status == MHD_HTTP_SERVICE_UNAVAILABLE;
 	json_t *json = problem_json(status, detail, NULL);
 	CLEANUP(freep) char *body = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
-	char text[1024], unread[4096];
 	int len;
 
 	json_decref(json);
-	if (l->tls) {
-		close(fd);
-		return;
-	}
-	len = snprintf(text, sizeof(text),
+	len = snprintf(text, size,
 		       "HTTP/1.1 %u %s\r\nContent-Type: " PROBLEM_TYPE
 		       "\r\nContent-Length: %zu\r\n%sConnection: close\r\n\r\n%s",
 		       status, busy ? "Service Unavailable" : "Bad Request", body ? strlen(body) : 0,
 		       busy ? "Retry-After: 1\r\n" : "", body ? body : "");
-	/*
-	 * Read the bytes that have come, because closing a socket with unread bytes resets the
-	 * connection, and the answer would be lost.
-	 */
+	return len > 0 && (size_t)len < size ? (size_t)len : 0;
+}
+
+/* Read the bytes that have come on FD: closing a socket with unread bytes resets it, and the answer would be lost. */
+static void drop_unread(int fd)
+{
+	char unread[4096];
+
 	(void)!recv(fd, unread, sizeof(unread), MSG_DONTWAIT);
-	if (len > 0 && (size_t)len < sizeof(text))
-		(void)!send(fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void client_refuse(struct listener *l, int fd, unsigned status, const char *detail)
+{
+	char text[1024];
+	size_t len;
+
+	if (l->tls) {
+		close(fd);
+		return;
+	}
+	len = refusal(status, detail, text, sizeof(text));
+	drop_unread(fd);
+	(void)!send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	shutdown(fd, SHUT_WR);
 	close(fd);
+}
+
+/*
+ * Return whether the header of C is complete, so that its size is known, and libmicrohttpd has not called
+ * exchange_request() for it.
+ */
+static bool is_being_parsed(const struct client *c)
+{
+	const union MHD_ConnectionInfo *size = NULL;
+
+	if (c->connection && c->exchange && !c->exchange->begun && !c->ended)
+		size = MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	return size && size->header_size > 0;
+}
+
+/* Send the answer and end C, so that nothing which libmicrohttpd sends after it arrives. */
+static void refuse_malformed(struct client *c)
+{
+	char text[1024];
+	size_t len = refusal(MHD_HTTP_BAD_REQUEST,
+			     "The header is malformed: Content-Length must be a number of bytes, as digits, and Host "
+			     "must be there.",
+			     text, sizeof(text));
+
+	c->listener->http->counts.client_errors++;
+	drop_unread(c->fd);
+	if (c->listener->tls)
+		(void)!gnutls_record_send(client_session(c->connection), text, len);
+	else
+		(void)!send(c->fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	client_end(c);
+}
+
+void clients_refuse_malformed(struct listener *l)
+{
+	for (struct client *c = l->clients; c; c = c->next)
+		if (is_being_parsed(c))
+			refuse_malformed(c);
 }
 
 /* libmicrohttpd owns FD from then on, and closes it, also if adding fails. */

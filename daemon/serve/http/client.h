@@ -83,6 +83,11 @@ void client_place(struct listener *l, int fd, const struct sockaddr_storage *add
  * there is no answer, since there was no handshake.
  */
 void client_refuse(struct listener *l, int fd, unsigned status, const char *detail);
+/*
+ * libmicrohttpd of L has logged something. If it has found that the header of a request is wrong, answer 400
+ * and end the client: 0.9.75 would answer a Content-Length that it cannot parse with two headers.
+ */
+void clients_refuse_malformed(struct listener *l);
 /* Return the TLS session of CONNECTION, or NULL. */
 gnutls_session_t client_session(struct MHD_Connection *connection);
 /* Set the phase of C to PHASE, which begins now. */

@@ -50,6 +50,8 @@ void *exchange_begin(void *context, const char *target, struct MHD_Connection *c
 	x->gone = l->http->stopping;
 	x->tcp = l->tcp;
 	x->tls = l->tls;
+	x->target = target;
+	x->target_bytes = strlen(target);
 	x->parsed = request_parse(&x->request, target);
 	x->next = l->http->exchanges;
 	if (x->next)
@@ -164,7 +166,8 @@ static bool route(struct exchange *x, const char *method)
 		exchange_problem(
 			x, MHD_HTTP_BAD_REQUEST,
 			"The header is malformed, or does not say in exactly one way where the body ends. Send "
-			"one Host, and one Content-Length or Transfer-Encoding: chunked.");
+			"one Host, one Content-Length or Transfer-Encoding: chunked, and lines without NUL that end "
+			"with CR LF.");
 		return false;
 	}
 	if (!admit(x, strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
@@ -265,13 +268,22 @@ static enum MHD_Result on_line(void *context, enum MHD_ValueKind kind, const cha
  * Check how the header of X frames the body. After a body in chunks the connection is closed as well:
  * libmicrohttpd accepts chunks that others would understand in another way.
  */
-static void check_framing(struct exchange *x)
+static void check_framing(struct exchange *x, const char *method, const char *version)
 {
+	const struct request_line line = {
+		.method = method, .target = x->target, .version = version, .target_bytes = x->target_bytes};
+	const union MHD_ConnectionInfo *size;
 	struct request_framing f = {0};
 
+	if (x->client->listener->lenient)
+		request_framing_place(&f, &line);
 	MHD_get_connection_values_n(x->connection, MHD_HEADER_KIND, on_line, &f);
+	size = MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	if (x->client->listener->lenient)
+		request_framing_end(&f, method, size ? size->header_size : 0);
 	x->ambiguous = !request_framing_ok(&f, x->http10);
-	x->closes = x->ambiguous || f.encodings;
+	/* A target that is malformed may have ended elsewhere for a proxy. */
+	x->closes = x->ambiguous || f.encodings || x->parsed == REQUEST_BAD;
 }
 
 enum MHD_Result exchange_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -288,7 +300,7 @@ enum MHD_Result exchange_request(void *context, struct MHD_Connection *connectio
 		x->begun = true;
 		client_begin(x->client, CLIENT_BODY);
 		x->http10 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
-		check_framing(x);
+		check_framing(x, method, version);
 		if (!x->ambiguous)
 			return MHD_YES;
 		/* Nobody can tell where the body ends, so it is not read. */

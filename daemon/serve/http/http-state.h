@@ -30,6 +30,7 @@ struct listener {
 	char address[128];
 	bool tcp;
 	bool tls;
+	bool lenient; /* libmicrohttpd takes LF and NUL for the end of a line or of a value */
 	bool remote;  /* its only client is the remote of --stdio */
 	bool paused;  /* no connection is accepted until a client ends, or waits for a header */
 	bool resumed; /* libmicrohttpd must run, although neither its timeout nor its descriptor says so */

@@ -25,23 +25,30 @@
 #include "log.h"
 
 #define CONNECTION_BYTES (48u << 10) /* bytes of libmicrohttpd for one connection's request and response headers */
-/* From 0.9.77 on libmicrohttpd unfolds header lines unless it is strict. Refuse such lines, as 0.9.75 does. */
-#if MHD_VERSION >= 0x00097701
-#define STRICT {MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL}
-#else
-#define STRICT {MHD_OPTION_END, 0, NULL}
-#endif
-#define TURNS_MOST 64u /* turns of libmicrohttpd in a row, before other events are handled */
+#define TURNS_MOST	 64u	     /* turns of libmicrohttpd in a row, before other events are handled */
 
 static void on_mhd_log(void *context, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static void on_mhd_log(void *context, const char *format, va_list args)
 {
 	char text[512];
 
-	(void)context;
 	vsnprintf(text, sizeof(text), format, args);
 	text[strcspn(text, "\n")] = '\0';
 	log_debug("libmicrohttpd: %s", text);
+	clients_refuse_malformed(context);
+}
+
+/*
+ * Return whether the running libmicrohttpd, which need not be the one that this was compiled with, is older than
+ * 0.9.77: it has no strictness for the ends of lines and for NUL. Those since then can refuse both, and unfold
+ * header lines unless they are strict.
+ */
+static bool library_is_lenient(void)
+{
+	unsigned major = 0, minor = 0, patch = 0;
+
+	return sscanf(MHD_get_version(), "%u.%u.%u", &major, &minor, &patch) == 3 && major == 0 &&
+	       (minor < 9 || (minor == 9 && patch < 77));
 }
 
 /* Return whether libmicrohttpd has something to do at once. */
@@ -118,7 +125,8 @@ static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names,
 
 static struct MHD_Daemon *daemon_start(struct listener *l)
 {
-	struct MHD_OptionItem strict[] = {STRICT, {MHD_OPTION_END, 0, NULL}};
+	struct MHD_OptionItem strict[] = {{l->lenient ? MHD_OPTION_END : MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+					  {MHD_OPTION_END, 0, NULL}};
 	struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)no_certificate},
 				       {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
 				       {MHD_OPTION_END, 0, NULL}};
@@ -129,7 +137,7 @@ static struct MHD_Daemon *daemon_start(struct listener *l)
 
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
 					MHD_USE_ERROR_LOG | (l->tls ? MHD_USE_TLS : 0),
-				0, NULL, NULL, exchange_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+				0, NULL, NULL, exchange_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, l,
 				MHD_OPTION_URI_LOG_CALLBACK, exchange_begin, l, MHD_OPTION_NOTIFY_COMPLETED,
 				exchange_completed, l, MHD_OPTION_NOTIFY_CONNECTION, client_notify, l,
 				MHD_OPTION_CONNECTION_LIMIT, o->connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -155,7 +163,8 @@ static int listener_start(struct http *h, struct listen_socket *socket)
 	struct listener *l = &h->listeners[h->n_listeners];
 	int flags, rc;
 
-	*l = (struct listener){.http = h, .tcp = socket->tcp, .tls = socket->tls, .fd = socket->fd};
+	*l = (struct listener){
+		.http = h, .tcp = socket->tcp, .tls = socket->tls, .fd = socket->fd, .lenient = library_is_lenient()};
 	l->path = TAKE_PTR(socket->path);
 	memcpy(l->address, socket->address, sizeof(l->address));
 	/*
@@ -221,7 +230,11 @@ int http_serve(struct http *h, int fd, char *sentence, size_t size)
 	struct sockaddr_storage address = {.ss_family = AF_UNIX};
 	int rc;
 
-	*l = (struct listener){.http = h, .fd = -1, .remote = true, .address = "standard input and output"};
+	*l = (struct listener){.http = h,
+			       .fd = -1,
+			       .remote = true,
+			       .address = "standard input and output",
+			       .lenient = library_is_lenient()};
 	l->daemon = daemon_start(l);
 	rc = l->daemon ? (h->n_listeners++, listener_watch(l)) : -ENOMEM;
 	if (rc < 0) {

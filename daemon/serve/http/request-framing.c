@@ -42,10 +42,28 @@ static bool is(const char *text, size_t n, const char *word)
 	return strlen(word) == n && strncasecmp(text, word, n) == 0;
 }
 
+#define LINE_END 2u /* bytes of CR and LF */
+
+void request_framing_place(struct request_framing *f, const struct request_line *line)
+{
+	f->malformed |= line->method + strlen(line->method) + 1 != line->target;
+	f->malformed |= line->target + line->target_bytes + 1 != line->version;
+	f->next = line->version + strlen(line->version) + LINE_END;
+}
+
+void request_framing_end(struct request_framing *f, const char *method, size_t bytes)
+{
+	f->malformed |= f->next + LINE_END != method + bytes;
+}
+
 void request_framing_add(struct request_framing *f, const char *name, size_t name_bytes, const char *value,
 			 size_t value_bytes)
 {
 	f->malformed |= !is_token(name, name_bytes) || !is_text(value, value_bytes);
+	if (f->next) {
+		f->malformed |= name != f->next;
+		f->next = value + value_bytes + LINE_END;
+	}
 	f->hosts += is(name, name_bytes, "Host");
 	if (is(name, name_bytes, "Content-Length")) {
 		f->lengths++;

@@ -107,6 +107,15 @@ static bool parse_query(struct request *r, char *query)
 	return true;
 }
 
+/* Return whether TARGET has a blank or a control character, which others could take for its end. */
+static bool has_blank(const char *target)
+{
+	for (const unsigned char *p = (const unsigned char *)target; *p; p++)
+		if (*p <= ' ' || *p == 0x7f)
+			return true;
+	return false;
+}
+
 enum request_status request_parse(struct request *r, const char *target)
 {
 	size_t len = strnlen(target, REQUEST_TARGET_MAX + 1);
@@ -116,7 +125,7 @@ enum request_status request_parse(struct request *r, const char *target)
 	r->text[0] = '\0';
 	if (len > REQUEST_TARGET_MAX)
 		return REQUEST_TOO_LONG;
-	if (target[0] != '/')
+	if (target[0] != '/' || has_blank(target))
 		return REQUEST_BAD;
 	memcpy(r->text, target, len + 1);
 	r->text[strcspn(r->text, "#")] = '\0';
