@@ -107,9 +107,10 @@ static bool first_fresh(struct ring *ring, struct ring_slot *slot, uint64_t firs
 		return false;
 	/*
 	 * The guest's clock stepped back or stands still: accept the packet, and set CLOCK in its
-	 * slot.
+	 * slot. In the first lap no packet has an earlier incarnation.
 	 */
-	if ((slot->has_before && first != slot->before) || ring->writer.saw_empty) {
+	if ((slot->has_before && first != slot->before) || ring->writer.saw_empty ||
+	    (ring->writer.active < ring->n && first > 0)) {
 		slot->clock = true;
 		return true;
 	}

@@ -75,9 +75,9 @@ static int packet_left(struct ring *ring, uint64_t sequence, const struct ring_m
 	int r = ring_tail_end(ring, sequence, true, &end);
 	uint64_t length;
 
-	if (r)
+	if (r && r != STEP_LAPPED) /* the capture declares such a packet lost */
 		return r;
-	length = end > begin && !slot->damaged ? end - begin : 0;
+	length = !r && end > begin && !slot->damaged ? end - begin : 0;
 	/*
 	 * Besides the pieces of RING_PIECE_MAX there may be a cut where the proven bytes end, one
 	 * where the packet is complete, and a last short piece.

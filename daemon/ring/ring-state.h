@@ -113,8 +113,8 @@ int ring_final_again(struct ring *ring, uint64_t sequence);
 /* ring-tail.c */
 /*
  * Set *END to the offset in packet SEQUENCE up to which a capture takes bytes, or to 0 if the
- * slot's bytes are not of that packet. DEAD: the writer will never store again. Return 0 or
- * RING_E_GONE.
+ * packet has none yet: its slot still has those of its earlier incarnation. DEAD: the writer will never store again. Return 0,
+ * RING_E_GONE, or STEP_LAPPED if the slot does not hold the packet that was followed.
  */
 int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end);
 

@@ -39,6 +39,45 @@ static bool dead_reference(struct ring *ring)
 	return true;
 }
 
+/*
+ * Return whether the first timestamp FIRST of the active packet, which is not fresh, may be of this incarnation. If the
+ * former incarnation's timestamp is known, a different one shows that the guest's clock was set back; so does any in the
+ * first lap, which has no former incarnation. Otherwise nothing tells the two apart.
+ */
+static bool first_possible(const struct ring *ring, const struct ring_slot *slot, uint64_t first)
+{
+	return slot->has_before && ring->writer.active >= ring->n ? first != slot->before : true;
+}
+
+/*
+ * Set *END for the active packet, as ring_tail_end(), from its header H and first timestamp FIRST. Return 0, or
+ * STEP_LAPPED if the slot does not hold the packet that was followed.
+ */
+static int active_end(struct ring *ring, struct ring_slot *slot, const struct ring_header *h, uint64_t first, bool dead,
+		      uint32_t *end)
+{
+	const uint64_t sequence = ring->writer.active;
+	bool fresh = slot->clock || (ring->reference.known ? first > ring->reference.first : first > 0);
+
+	if (h->count != (uint16_t)sequence)
+		return STEP_LAPPED;
+	/*
+	 * If the first timestamp is not fresh, the slot may have the new count but still the bytes of its earlier
+	 * incarnation. The bytes of a dead ring are copied nevertheless, if they may be the packet's: the reader of the
+	 * archive judges their events.
+	 */
+	if (!fresh && !(dead && first_possible(ring, slot, first)))
+		return 0;
+	if (slot->has_first && slot->first != first && ring->cursor.sequence == sequence &&
+	    ring->cursor.offset > MPROF_PACKET_HEADER_BYTES)
+		return STEP_LAPPED;
+	slot->clock = slot->clock || (!fresh && (slot->has_before || sequence < ring->n));
+	slot->first = first;
+	slot->has_first = true;
+	*end = dead ? dead_end(ring, slot, h) : ring_header_bytes(h, slot);
+	return *end ? 0 : STEP_LAPPED;
+}
+
 int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end)
 {
 	struct ring_slot *slot = &ring->slots[ring_slot_of(ring, sequence)];
@@ -56,26 +95,12 @@ int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end
 		return RING_E_GONE;
 	r = ring_incarnation_load(ring, slot, &first, &h);
 	if (r)
-		return r == STEP_STILL ? 0 : r;
-	if (h.count != (uint16_t)sequence)
-		return 0;
-	/*
-	 * If the first timestamp is not fresh, the slot has the new count but still the bytes of
-	 * its earlier incarnation.
-	 */
-	if (!slot->clock && !(ring->reference.known ? first > ring->reference.first : first > 0) &&
-	    !(dead && slot->has_before && first != slot->before))
-		return 0;
-	if (slot->has_first && slot->first != first && ring->cursor.sequence == sequence &&
-	    ring->cursor.offset > MPROF_PACKET_HEADER_BYTES)
-		return 0;
-	slot->first = first;
-	slot->has_first = true;
-	*end = dead ? dead_end(ring, slot, &h) : ring_header_bytes(&h, slot);
-	for (uint32_t i = 0; i < ring->proof.n_marks; i++)
+		return r == STEP_STILL ? STEP_LAPPED : r;
+	r = active_end(ring, slot, &h, first, dead, end);
+	for (uint32_t i = 0; *end && i < ring->proof.n_marks; i++)
 		if (ring->proof.marks[i].sequence == sequence && ring->proof.marks[i].offset > *end)
 			*end = ring->proof.marks[i].offset;
-	return 0;
+	return r;
 }
 
 /*

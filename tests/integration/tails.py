@@ -14,6 +14,7 @@ import subprocess
 
 import daemons
 from daemons import START, event, program
+from rings import image, rooms
 
 PROVEN, TAIL = range(1000000, 1040000, 1000), range(1100000, 1120000, 1000)
 
@@ -116,6 +117,20 @@ class Tails(daemons.Case):
         self.assertEqual(served, [*PROVEN, *older])
         served = [int(time) for time, *_ in daemons.events_of(self.d.trace("web-2"))]
         self.assertEqual(served, [*PROVEN, *TAIL[:5]])
+
+    def test_clock_set_back(self):
+        """The guest's clock was set back where the ring went to its next packet, in the first lap and later: all events are there."""
+        times = [range(100000, 100020), range(60000, 60020), range(61000, 61005)]
+        for first in 0, 9:
+            name = f"back-{first}"
+            with open(f"{self.d.rings}/{name}.ctf", "wb") as file:
+                file.write(image([said(it) for it in times] + [b""] * (first == 0), rooms(4096, 4 if first == 0 else 3), first))
+        self.d.start()
+        for first in 0, 9:
+            self.d.wait_ended(f"back-{first}")
+            served = [int(time) for time, *_ in daemons.events_of(self.d.trace(f"back-{first}"))]
+            self.assertEqual(served, [time for it in times for time in it])
+            self.assertEqual(self.d.domain(f"back-{first}")["streams"][0]["lost_packets"], 0)
 
     def test_none(self):
         """Proven bytes get no mark: another capture of the run, and a file with the same bytes."""

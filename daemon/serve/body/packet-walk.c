@@ -84,11 +84,19 @@ static int tail_end(struct packet_walk *w, struct reader_source source, const st
 		    uint32_t *valid_end)
 {
 	struct tail_record *r = w->remembers ? recall(w) : NULL;
+	struct mprof_tail limits = w->limits;
 	int rc = 0;
+
+	/*
+	 * Only the newest packet can have a new number and the bytes of its slot's former packet. The first event of
+	 * an earlier one is its own; if it is older than the packet before, the clock was set back.
+	 */
+	if (w->left && t->begin == HEADER)
+		limits.not_before = 0;
 
 	if (!r || !tail_record_end(r, t->sequence, t->begin, t->end, valid_end)) {
 		rc = tail_verify(w->reader, w->scratch, source, w->selection->ring_packets, t->sequence, t->begin,
-				 t->end, &w->limits, valid_end);
+				 t->end, &limits, valid_end);
 		/* The next packet of the tail begins later than this one. */
 		if (*valid_end > HEADER && t->begin == HEADER)
 			w->limits.not_before = t->first_timestamp;
@@ -419,6 +427,20 @@ static int fresh_begin(struct packet_walk *w)
 	return rc;
 }
 
+/* Find out whether the tail has packets behind P. Return what the reader returns. */
+static int find_left(struct packet_walk *w, const struct reader_packet *p)
+{
+	struct reader_source source = {.stream = w->selection->stream, .capture = w->selection->capture};
+	struct reader_packet behind;
+	size_t n = 1;
+	int rc = 0;
+
+	if (w->at == w->n)
+		rc = reader_packets(w->reader, source, p->sequence + 1, INT64_MAX, false, &behind, &n);
+	w->left = n != 0;
+	return rc;
+}
+
 /*
  * Fill *V from packet P, which is in the tail only. *HAVE: it is served or cut. Return what the
  * reader returns.
@@ -433,6 +455,8 @@ static int view_next_fresh(struct packet_walk *w, const struct reader_packet *p,
 		if (!recall(w))
 			rc = fresh_begin(w);
 	}
+	if (rc == 0)
+		rc = find_left(w, p);
 	if (rc != 0)
 		return rc;
 	view_fresh(w->selection, p, v);

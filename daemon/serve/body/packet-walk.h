@@ -46,6 +46,7 @@ struct packet_walk {
 	bool chunks_done;
 	/* Limits of the times of the tail: its packet's first event, or that of the packet before; the capture's time. */
 	struct mprof_tail limits;
+	bool left;	/* the tail's packet is not its last: the writer has left it */
 	bool remembers; /* packets of the tail before TAIL_NEXT were walked, or are in the record TAIL */
 	struct tail_name tail;
 	uint64_t tail_next;
