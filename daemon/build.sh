@@ -22,11 +22,11 @@ test_options="$release_options -Dwerror=true"
 # Packages to build each part: the client, and meson's options run, daemon, xen, forward and viewer.
 packages_client="gcc libc6-dev meson ninja-build pkg-config python3 libjansson-dev libcurl4-openssl-dev libarchive-dev
 	libprotobuf-c-dev protobuf-c-compiler libsqlite3-dev"
-packages_daemon="libsystemd-dev libzstd-dev libxxhash-dev libinih-dev libmicrohttpd-dev libgnutls28-dev"
+packages_daemon="libsystemd-dev libzstd-dev libxxhash-dev libinih-dev libmicrohttpd-dev libgnutls28-dev libseccomp-dev"
 packages_xen="libxen-dev"
 packages_viewer="clang lld wasi-libc libclang-rt-dev-wasm32"
 packages_run="libdw-dev"
-packages_forward="libpq-dev libseccomp-dev"
+packages_forward="libpq-dev"
 packages_build="$packages_client $packages_run $packages_daemon $packages_xen $packages_forward $packages_viewer"
 
 die() {

@@ -123,7 +123,7 @@ static const char *or_null(const char *text)
 }
 
 /* Store RESULT of T. */
-static int store(struct annotator *a, const struct taken *t, const struct reader_result *result)
+static int store(struct annotator *a, const struct taken *t, const struct reading_result *result)
 {
 	struct postgres_params params = {0};
 	struct postgres_rows *rows = NULL;
@@ -155,7 +155,7 @@ static int store(struct annotator *a, const struct taken *t, const struct reader
  */
 static int process(struct annotator *a, const struct taken *t, char *sentence, size_t size)
 {
-	struct reader_result result = {0};
+	struct reading_result result = {0};
 	int fd = -1, r;
 
 	r = input_make(a->p, &t->key, a->options->work, a->options->most, &fd, sentence, size);

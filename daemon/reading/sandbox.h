@@ -1,7 +1,8 @@
 /* The limits of the process that reads a capture. */
-#ifndef ANNOTATE_SANDBOX_H
-#define ANNOTATE_SANDBOX_H
+#ifndef READING_SANDBOX_H
+#define READING_SANDBOX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -10,5 +11,7 @@
  * call kills the process. It must have one thread. Return 0 or -errno; then the process must end.
  */
 int sandbox_enter(uint64_t memory, unsigned seconds);
+/* Return whether this build can lock a process. */
+bool sandbox_works(void);
 
 #endif

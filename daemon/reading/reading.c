@@ -16,6 +16,7 @@
 
 #include <mprof/cause.h>
 #include <mprof/explanation.h>
+#include <mprof/reading.h>
 
 struct stream {
 	uint8_t *bytes;
@@ -30,10 +31,13 @@ struct reading {
 	uint32_t n;
 	struct mprof_model *model;
 	uint64_t events, damages;
+	char exception[MPROF_READING_EXCEPTION_MAX + 1]; /* text of the last `fails` so far */
 };
 
 struct texts {
-	char cause[READING_CAUSE_MAX + 1], sentence[READING_SENTENCE_MAX + 1], last[READING_LAST_MAX + 1];
+	char cause[MPROF_READING_CAUSE_MAX + 1], sentence[MPROF_READING_SENTENCE_MAX + 1];
+	char last[MPROF_READING_LAST_MAX + 1], exception[MPROF_READING_EXCEPTION_MAX + 1];
+	char failure[MPROF_READING_FAILURE_MAX + 1];
 };
 
 /* ---- input and output ---- */
@@ -64,25 +68,30 @@ static int write_all(int fd, const void *from, size_t bytes)
 	return 0;
 }
 
-static int answer(int out, bool failed, const struct texts *t)
+/* Append a section of KIND with TEXT to OUT at N, unless TEXT is empty. Return the bytes in OUT. */
+static size_t put(uint8_t *out, size_t n, enum mprof_reading_kind kind, const char *text)
 {
-	struct reading_answer a = {
-		.magic = READING_MAGIC,
-		.failed = failed,
-		.cause = (uint32_t)strlen(t->cause),
-		.sentence = (uint32_t)strlen(t->sentence),
-		.last = (uint32_t)strlen(t->last),
-	};
-	char bytes[sizeof(a) + sizeof(*t)];
-	size_t n = sizeof(a);
+	size_t bytes = strlen(text);
 
-	memcpy(bytes, &a, sizeof(a));
-	memcpy(bytes + n, t->cause, a.cause);
-	n += a.cause;
-	memcpy(bytes + n, t->sentence, a.sentence);
-	n += a.sentence;
-	memcpy(bytes + n, t->last, a.last);
-	return write_all(out, bytes, n + a.last);
+	if (!bytes)
+		return n;
+	mprof_reading_section(out + n, kind, (uint32_t)bytes);
+	memcpy(out + n + MPROF_READING_SECTION_BYTES, text, bytes);
+	return n + MPROF_READING_SECTION_BYTES + bytes;
+}
+
+static int answer(int out, const struct texts *t)
+{
+	uint8_t bytes[sizeof(*t) + MPROF_READING_HEADER_BYTES + 5 * MPROF_READING_SECTION_BYTES];
+	size_t n = MPROF_READING_HEADER_BYTES;
+
+	mprof_reading_begin(bytes);
+	n = put(bytes, n, MPROF_READING_FAILURE, t->failure);
+	n = put(bytes, n, MPROF_READING_CAUSE, t->cause);
+	n = put(bytes, n, MPROF_READING_SENTENCE, t->sentence);
+	n = put(bytes, n, MPROF_READING_LAST, t->last);
+	n = put(bytes, n, MPROF_READING_EXCEPTION, t->exception);
+	return write_all(out, bytes, n);
 }
 
 /* ---- events ---- */
@@ -126,6 +135,18 @@ static bool next(struct reading *r, struct stream *s)
 	return status == MPROF_OK || status == MPROF_END;
 }
 
+/* Note the text of E, if it is a `fails`: made printable, and cut if it is long. */
+static void note_exception(struct reading *r, const struct mprof_raw_event *e)
+{
+	const char *text = e->text;
+	size_t left = e->text_bytes, n;
+
+	if (e->id != MPROF_EVENT_fails || !text)
+		return;
+	n = mprof_text_show(r->exception, sizeof(r->exception) - 1, &text, &left);
+	r->exception[n] = '\0';
+}
+
 /* Add the next event of stream I to the model, and the packets that are missing before it. */
 static bool add(struct reading *r, uint32_t i)
 {
@@ -136,6 +157,7 @@ static bool add(struct reading *r, uint32_t i)
 		return false;
 	s->lost = lost;
 	r->events++;
+	note_exception(r, &s->event.raw);
 	return mprof_model_add(r->model, i, &s->event.raw) == MPROF_OK && next(r, s);
 }
 
@@ -288,7 +310,9 @@ int reading_run(int in, int out)
 	/* Memory is not freed: the process ends with its answer. */
 	if (failure) {
 		t = (struct texts){0};
-		append(t.sentence, sizeof(t.sentence), failure, strlen(failure));
+		append(t.failure, sizeof(t.failure), failure, strlen(failure));
+	} else {
+		append(t.exception, sizeof(t.exception), r->exception, strlen(r->exception));
 	}
-	return answer(out, failure != NULL, &t);
+	return answer(out, &t);
 }

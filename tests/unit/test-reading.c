@@ -1,0 +1,201 @@
+/* Readings: each length, number and text is checked. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "reading-result.h"
+#include "reading.h"
+
+static uint8_t bytes[65536];
+static size_t used;
+
+static void begin(void)
+{
+	mprof_reading_begin(bytes);
+	used = MPROF_READING_HEADER_BYTES;
+}
+
+static void add(uint32_t kind, const void *content, size_t n)
+{
+	mprof_reading_section(bytes + used, (enum mprof_reading_kind)kind, (uint32_t)n);
+	memcpy(bytes + used + MPROF_READING_SECTION_BYTES, content, n);
+	used += MPROF_READING_SECTION_BYTES + n;
+}
+
+static void add_text(uint32_t kind, const char *text)
+{
+	add(kind, text, strlen(text));
+}
+
+static bool take(struct reading_result *r)
+{
+	return reading_result_take(bytes, used, r);
+}
+
+/* Return whether a reading with one section is taken. */
+static bool take_one(uint32_t kind, const char *text)
+{
+	struct reading_result r;
+	bool taken;
+
+	begin();
+	add_text(kind, text);
+	taken = take(&r);
+	reading_result_deinit(&r);
+	return taken;
+}
+
+static void test_accepted(void)
+{
+	struct reading_result r, again;
+
+	begin();
+	add_text(MPROF_READING_CAUSE, "deadlock\nTask a");
+	add_text(MPROF_READING_SENTENCE, "deadlock: x");
+	add_text(99, "a kind of a later version\xff");
+	add_text(MPROF_READING_LAST, "last: y");
+	add_text(MPROF_READING_EXCEPTION, "Not_found");
+	CHECK(take(&r));
+	CHECK_EQ_UINT(strlen(r.cause), strlen("deadlock-") + 24);
+	CHECK(strncmp(r.cause, "deadlock-", 9) == 0);
+	CHECK_EQ_STR(r.sentence, "deadlock: x");
+	CHECK_EQ_STR(r.last, "last: y");
+	CHECK_EQ_STR(r.exception, "Not_found");
+	CHECK_EQ_STR(r.failure, "");
+	begin();
+	add_text(MPROF_READING_CAUSE, "deadlock\nTask a");
+	CHECK(take(&again));
+	CHECK_EQ_STR(again.cause, r.cause);
+	begin();
+	add_text(MPROF_READING_CAUSE, "deadlock\nTask b");
+	CHECK(take(&again));
+	CHECK(strcmp(again.cause, r.cause) != 0);
+	begin();
+	CHECK(take(&r));
+	CHECK_EQ_STR(r.cause, "");
+	CHECK(take_one(MPROF_READING_FAILURE, "it failed"));
+}
+
+static void test_refused(void)
+{
+	struct reading_result r;
+	char text[5000];
+
+	begin();
+	add_text(MPROF_READING_CAUSE, "last\nTask a");
+	add_text(MPROF_READING_LAST, "last");
+	for (size_t i = 0; i < used; i++) /* two of these end between sections */
+		CHECK_EQ_INT(reading_result_take(bytes, i, &r), i == 8 || i == 8 + 8 + 11);
+	CHECK(!reading_result_take(bytes, used + 1, &r));
+	add_text(MPROF_READING_LAST, "twice");
+	CHECK(!take(&r));
+	CHECK(!take_one(MPROF_READING_SENTENCE, "sen\xfftence"));
+	CHECK(!take_one(MPROF_READING_LAST, "l\xc0\x80"));
+	CHECK(!take_one(MPROF_READING_CAUSE, "LAST\nTask"));
+	CHECK(!take_one(MPROF_READING_CAUSE, "\nTask"));
+	CHECK(!take_one(MPROF_READING_CAUSE, "a-name-that-is-far-too-long-for-a-cause"));
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	for (uint32_t kind = MPROF_READING_FAILURE; kind <= MPROF_READING_EXCEPTION; kind++) {
+		CHECK(!take_one(kind, text));
+		CHECK(!take_one(kind, ""));
+	}
+	begin();
+	add_text(MPROF_READING_FAILURE, "a failure");
+	add_text(MPROF_READING_CAUSE, "last");
+	CHECK(!take(&r));
+	begin();
+	add(MPROF_READING_LAST, "a\0b", 3);
+	CHECK(!take(&r));
+	begin();
+	bytes[0] ^= 1;
+	CHECK(!take(&r));
+	begin();
+	bytes[4]++;
+	CHECK(!take(&r));
+}
+
+static struct reading_cut cuts[] = {{12, 47}, {20, 64}};
+static const struct reading_tail example = {.stream = 5,
+					    .begin_sequence = 10,
+					    .begin_offset = 98,
+					    .n_cuts = 2,
+					    .next = 40,
+					    .newest = 700,
+					    .not_after = UINT64_MAX,
+					    .cuts = cuts};
+
+/* Put T behind the header. Return whether it is taken. */
+static bool take_tail(const struct reading_tail *t, struct reading_result *r)
+{
+	size_t n = MPROF_READING_HEADER_BYTES;
+	uint8_t *p = malloc(n);
+	bool taken;
+
+	mprof_reading_begin(p);
+	CHECK_EQ_INT(reading_add_tail(&p, &n, t), 0);
+	taken = reading_result_take(p, n, r);
+	free(p);
+	return taken;
+}
+
+static void test_tails(void)
+{
+	struct reading_tail t = example;
+	struct reading_result r;
+
+	CHECK(take_tail(&t, &r));
+	CHECK_EQ_UINT(r.n_tails, 1);
+	CHECK(r.tails[0].stream == 5 && r.tails[0].begin_sequence == 10 && r.tails[0].begin_offset == 98);
+	CHECK(r.tails[0].next == 40 && r.tails[0].newest == 700 && r.tails[0].not_after == UINT64_MAX);
+	CHECK(r.tails[0].n_cuts == 2 && r.tails[0].cuts[1].sequence == 20 && r.tails[0].cuts[1].end == 64);
+	reading_result_deinit(&r);
+	t.next = 20;
+	CHECK(!take_tail(&t, &r)); /* a cut is not before it */
+	t = example;
+	t.begin_sequence = 13;
+	CHECK(!take_tail(&t, &r));
+	t = example;
+	cuts[1].sequence = 12;
+	CHECK(!take_tail(&t, &r)); /* they do not ascend */
+	cuts[1].sequence = 20;
+	cuts[1].end = 29;
+	CHECK(!take_tail(&t, &r)); /* inside a header */
+	cuts[1].end = 64;
+	CHECK(take_tail(&t, &r));
+	reading_result_deinit(&r);
+}
+
+/* A stream has one tail. A reading that would be too long does not grow. */
+static void test_many_tails(void)
+{
+	size_t n = MPROF_READING_HEADER_BYTES;
+	struct reading_tail t = example;
+	struct reading_result r;
+	uint8_t *p = malloc(n);
+
+	mprof_reading_begin(p);
+	CHECK_EQ_INT(reading_add_tail(&p, &n, &t), 0);
+	CHECK_EQ_INT(reading_add_tail(&p, &n, &t), 0);
+	CHECK(!reading_result_take(p, n, &r));
+	n = MPROF_READING_HEADER_BYTES;
+	for (t.stream = 0; t.stream < (int64_t)READING_TAILS_MAX; t.stream++)
+		CHECK_EQ_INT(reading_add_tail(&p, &n, &t), 0);
+	CHECK(reading_result_take(p, n, &r));
+	CHECK_EQ_UINT(r.n_tails, READING_TAILS_MAX);
+	reading_result_deinit(&r);
+	CHECK_EQ_INT(reading_add_tail(&p, &n, &t), 0);
+	CHECK(!reading_result_take(p, n, &r));
+	t.n_cuts = MPROF_READING_BYTES_MAX / MPROF_READING_CUT_BYTES;
+	CHECK_EQ_INT(reading_add_tail(&p, &n, &t), -E2BIG);
+	free(p);
+}
+
+int main(void)
+{
+	CHECK_RUN(test_accepted);
+	CHECK_RUN(test_refused);
+	CHECK_RUN(test_tails);
+	CHECK_RUN(test_many_tails);
+	return check_done();
+}
