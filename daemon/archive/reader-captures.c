@@ -1,4 +1,7 @@
 /* Read captures, their ranges and their contexts. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "reader-state.h"
 
 static int read_captures(struct reader *r, sqlite3_stmt *s, reader_capture_call *call, void *context, bool *any)
@@ -109,4 +112,32 @@ int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *
 		rc = call(context, &range);
 	}
 	return rc;
+}
+
+/* Add the column COLUMN of the current row of S, with its length, to the state X. */
+static void sum_column(XXH3_state_t *x, sqlite3_stmt *s, int column)
+{
+	int bytes = sqlite3_column_bytes(s, column);
+	const void *at = sqlite3_column_blob(s, column);
+
+	XXH3_64bits_update(x, &bytes, sizeof(bytes));
+	if (bytes && at)
+		XXH3_64bits_update(x, at, (size_t)bytes);
+}
+
+int reader_range_sum(struct reader *r, int64_t capture, uint64_t *sum)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_RANGE_SUMS, VALUES(capture), &s);
+	XXH3_state_t x;
+	bool any = false;
+
+	XXH3_64bits_reset(&x);
+	while (s && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
+		for (int i = 0; i < sqlite3_column_count(s); i++)
+			sum_column(&x, s, i);
+		any = true;
+	}
+	*sum = XXH3_64bits_digest(&x);
+	return rc == 0 && !any ? ARCHIVE_E_ABSENT : rc;
 }

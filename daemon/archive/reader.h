@@ -317,6 +317,12 @@ struct reader_capture_range {
 typedef int reader_range_call(void *context, const struct reader_capture_range *range);
 int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *call, void *context);
 
+/*
+ * Set *SUM to a checksum of the rows of a capture's ranges: another one, if a stream or a byte of a tail comes or goes.
+ * ARCHIVE_E_ABSENT: the capture has no range.
+ */
+int reader_range_sum(struct reader *r, int64_t capture, uint64_t *sum);
+
 /* Sums over all guests, for metrics. */
 struct reader_totals {
 	uint64_t runs, running, captures, packets, bytes, lost_packets, skipped_packets, damaged_packets, file_bytes;

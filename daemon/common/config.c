@@ -562,6 +562,7 @@ static int config_init(struct config *c)
 		.fleet_connection = strdup(""),
 		.http_fleet = strdup(""),
 		.http_copies_bytes = 4 * GIB,
+		.http_reader = true,
 		.access_certificate = strdup(""),
 		.access_key = strdup(""),
 		.access_client_ca = strdup(""),

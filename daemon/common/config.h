@@ -5,7 +5,7 @@
  *  [collector]  queue, queue-per-guest, queue-reserve, flush-interval, burst-rate, cpu-budget
  *  [xen]        pages, console-logs, vcpu-interval
  *  [archive]    bytes, age, free-space, wal-limit, reserve
- *  [http]       listen, proxy (repeatable; an empty one clears the list), connections; fleet, copies: of a hub
+ *  [http]       listen, proxy (repeatable; an empty one clears the list), connections, reader; fleet, copies: of a hub
  *  [sink]       listen (as above), streams, streams-per-guest, rate, rate-per-guest, bytes,
  *               bytes-per-guest, age, queue, reconnect
  *  [policy]     every guest; [policy GLOB]: guests whose name matches. The last match wins per key:
@@ -85,6 +85,7 @@ struct config {
 	uint64_t body_timeout_ns;    /* to receive a whole request body; default 30 s; same range */
 	uint64_t idle_timeout_ns;    /* time without any byte received or sent; default 120 s; same range */
 	char *http_fleet;	     /* the hub's database: libpq's connection string; "" = this is a host; owned */
+	bool http_reader;	     /* read captures once, and show what ended them; default yes */
 	uint64_t http_copies_bytes;  /* copies of captures on a hub, at most; default 4 GiB, least 64 MiB */
 	char **sink_listen;	     /* addresses; NULL-terminated; NULL = guests cannot connect */
 	uint32_t sink_streams;	     /* streams at a time, all guests; default 1024 */

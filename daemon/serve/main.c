@@ -15,6 +15,7 @@
 #include "fleet-registry.h"
 #include "log.h"
 #include "options.h"
+#include "reader-process.h"
 #include "routes.h"
 #include "server.h"
 #include "stdio-pump.h"
@@ -297,6 +298,14 @@ static int run_loop(sd_event *event, struct http *h, struct arguments *a, const 
 	return rc;
 }
 
+/* Return the directory that systemd made for the unit's cache; NULL = there is none. */
+static const char *cache_directory(void)
+{
+	const char *cache = getenv("CACHE_DIRECTORY");
+
+	return cache && *cache ? cache : NULL;
+}
+
 /* Serve as a host. */
 static int serve_host(sd_event *event, struct access *access, struct arguments *a, const struct config *c,
 		      char *sentence, size_t size)
@@ -306,7 +315,9 @@ static int serve_host(sd_event *event, struct access *access, struct arguments *
 					 .run = a->run,
 					 .access = access,
 					 .http = http_options_of(c),
-					 .sink = c->sink_listen && c->sink_listen[0]};
+					 .sink = c->sink_listen && c->sink_listen[0],
+					 .readings = c->http_reader && !a->stdio,
+					 .cache = cache_directory()};
 	int rc = server_new(&s, event, &options);
 
 	if (rc < 0) {
@@ -322,11 +333,11 @@ static int serve_host(sd_event *event, struct access *access, struct arguments *
 /* Return the directory for copies: what systemd made for the unit comes first. */
 static const char *copies_directory(const struct arguments *a)
 {
-	const char *cache = getenv("CACHE_DIRECTORY");
+	const char *cache = cache_directory();
 
 	if (a->state)
 		return a->state;
-	return cache && *cache ? cache : "/var/cache/mprofd-hub";
+	return cache ? cache : "/var/cache/mprofd-hub";
 }
 
 static void on_late(int signal)
@@ -437,6 +448,8 @@ int main(int argc, char **argv)
 	struct config c;
 	int rc;
 
+	if (argc == 4 && strcmp(argv[1], READER_WORD) == 0)
+		return reader_process_be(argv[2], argv[3]);
 	log_init("mprofd-http");
 	parse_arguments(&a, argc, argv);
 	if (a.exit_code >= 0)

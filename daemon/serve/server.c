@@ -16,6 +16,7 @@
 #include "notice.h"
 #include "packet.h"
 #include "reader.h"
+#include "readings.h"
 #include "routes.h"
 #include "server.h"
 #include "watch.h"
@@ -63,6 +64,13 @@ static void on_events(void *context)
 	struct server *s = context;
 
 	http_resume(s->http, WAIT_EVENT);
+}
+
+static void on_reading(void *context)
+{
+	struct server *s = context;
+
+	http_forget(s->http);
 }
 
 static void on_answer(void *context, uint64_t tag, const struct message *m)
@@ -206,6 +214,8 @@ static void on_tick(void *context)
 		(void)freshness_ask(&s->freshness, clock_mono()); /* events tell what is committed */
 	}
 	watch_tick(s->services.watch);
+	if (s->services.readings)
+		readings_tick(s->services.readings);
 	for (struct exchange *x = s->ticks++ % 2 ? NULL : http_exchanges(s->http); x; x = x->next)
 		if (x->live)
 			live_follow(x->live);
@@ -264,6 +274,9 @@ int server_new(struct server **sp, sd_event *event, const struct server_options 
 		rc = decode_thread_new(&s->services.decode_thread);
 	if (rc == 0)
 		rc = reader_new(&s->services.reader, options->state);
+	if (rc == 0 && options->readings)
+		rc = readings_new(&s->services.readings, event, s->services.reader, &s->scratch, options->cache,
+				  on_reading, s);
 	if (rc == 0)
 		rc = memtraces_reader_new(&s->services.memtraces, options->state);
 	if (rc == 0)
@@ -293,6 +306,7 @@ struct server *server_free(struct server *s)
 	notice_free(s->services.collector);
 	notice_free(s->services.sink);
 	watch_free(s->services.watch);
+	readings_free(s->services.readings);
 	memtraces_reader_free(s->services.memtraces);
 	reader_free(s->services.reader);
 	decode_thread_free(s->services.decode_thread);

@@ -12,7 +12,9 @@ struct server_options {
 	const char *run;       /* directory with the sockets */
 	struct access *access; /* borrowed until server_free() */
 	struct http_options http;
-	bool sink; /* the configuration has a section [sink]: /readyz then needs the sink, too */
+	bool readings;	   /* captures are read, and what they show is kept in the directory CACHE */
+	const char *cache; /* NULL = it is kept in memory */
+	bool sink;	   /* the configuration has a section [sink]: /readyz then needs the sink, too */
 };
 
 struct server;

@@ -64,13 +64,13 @@ static int print_captures(const struct hosts *hosts, const json_t *captures, str
 {
 	static const char *const heads[] = {">ID",    "DOMAIN",	  ">RUN", "KIND", "TIME",
 					    "PINNED", ">STREAMS", "NOTE", "CAUSE"};
-	/* A hub has the causes that its annotator found. */
-	const bool hub = json_object_get(json_array_get(captures, 0), "cause") != NULL;
+	/* A hub has the causes that its annotator found, and a host those of its reader. */
+	const bool causes = json_object_get(json_array_get(captures, 0), "cause") != NULL;
 	CLEANUP(table_deinit) struct table t;
 	const json_t *capture;
 	size_t i;
 
-	table_init(&t, heads, ARRAY_SIZE(heads) - !hub);
+	table_init(&t, heads, ARRAY_SIZE(heads) - !causes);
 	json_array_foreach(captures, i, capture)
 	{
 		hosts_add_cell(&t, hosts, capture, "id");
@@ -81,7 +81,7 @@ static int print_captures(const struct hosts *hosts, const json_t *captures, str
 		table_add_json(&t, json_object_get(capture, "pinned"));
 		table_add_number(&t, json_array_size(json_object_get(capture, "streams")));
 		table_add_json(&t, json_object_get(capture, "note"));
-		if (hub)
+		if (causes)
 			table_add_json(&t, json_object_get(capture, "sentence"));
 	}
 	return table_print(&t);

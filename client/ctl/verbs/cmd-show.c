@@ -139,6 +139,8 @@ static void put_head(const struct shown *s, struct wall_zone *zone)
 		put_field("note", note);
 	if (text_of(s->capture, "sentence"))
 		put_field("cause", text_of(s->capture, "sentence"));
+	if (text_of(s->capture, "exception"))
+		put_field("exception", text_of(s->capture, "exception"));
 }
 
 /*

@@ -10,6 +10,7 @@
 
 #include "json.h"
 #include "quantity.h"
+#include "readings.h"
 #include "resource.h"
 #include "routes.h"
 
@@ -34,6 +35,30 @@ static int take_id(void *context, const struct reader_capture *c)
 	return json && json_array_append_new(context, json) == 0 ? 0 : -ENOMEM;
 }
 
+/* Return TEXT as JSON; null if it is empty. */
+static json_t *text_or_null(const char *text)
+{
+	return *text ? json_string(text) : json_null();
+}
+
+/*
+ * Add what the reader found in capture ID to its description JSON; null if nothing is known. With WANTED the capture is
+ * read soon. Return 0 or -ENOMEM.
+ */
+static int add_reading(struct exchange *x, int64_t id, json_t *json, bool wanted)
+{
+	CLEANUP(json_unrefp) json_t *more = NULL;
+	struct readings *readings = exchange_services(x)->readings;
+	const struct reading_result *r = readings ? readings_find(readings, id, wanted) : NULL;
+
+	if (!readings)
+		return 0;
+	more = json_pack("{s:o, s:o, s:o, s:o, s:o}", "cause", text_or_null(r ? r->cause : ""), "sentence",
+			 text_or_null(r ? r->sentence : ""), "last_ran", text_or_null(r ? r->last : ""), "exception",
+			 text_or_null(r ? r->exception : ""), "failure", text_or_null(r ? r->failure : ""));
+	return more && json_object_update(json, more) == 0 ? 0 : -ENOMEM;
+}
+
 /*
  * Answer one page of captures: of all guests if RUN is 0, else of the guest whose latest run is
  * RUN.
@@ -55,6 +80,8 @@ static enum outcome list_captures(struct exchange *x, int64_t run)
 	{
 		if (rc == 0)
 			rc = json_capture(r, json_integer_value(id), &capture);
+		if (rc == 0)
+			rc = add_reading(x, json_integer_value(id), capture, false);
 		if (rc == 0)
 			json_array_append_new(captures, capture);
 		rc = rc == ARCHIVE_E_ABSENT ? 0 : rc; /* the capture was deleted since it was listed */
@@ -88,6 +115,8 @@ static bool existing(struct exchange *x, int64_t *id, json_t **capture)
 
 	if (resource_id(x, id))
 		rc = json_capture(exchange_reader(x), *id, capture);
+	if (rc == 0)
+		rc = add_reading(x, *id, *capture, true);
 	if (rc != 0)
 		exchange_reader_problem(x, rc, ABSENT);
 	return rc == 0;

@@ -26,6 +26,11 @@ struct exchange *http_exchanges(struct http *h)
 	return h->exchanges;
 }
 
+void http_forget(struct http *h)
+{
+	response_cache_clear(&h->responses);
+}
+
 void http_resume(struct http *h, enum wait wait)
 {
 	for (struct exchange *x = h->exchanges; x; x = x->next)

@@ -50,6 +50,8 @@ int http_serve(struct http *h, int fd, char *sentence, size_t size);
 
 /* Return the newest exchange; NEXT leads to older ones. NULL: there is none. */
 struct exchange *http_exchanges(struct http *h);
+/* Forget all answers that are kept: something changed on which they depend beside the archives. */
+void http_forget(struct http *h);
 /* Resume all exchanges whose wait is WAIT. */
 void http_resume(struct http *h, enum wait wait);
 /*

@@ -16,6 +16,7 @@ struct live_steps;
 struct memtraces_reader;
 struct notice;
 struct reader;
+struct readings;
 struct scratch;
 struct watch;
 
@@ -31,6 +32,7 @@ struct services {
 	struct freshness *freshness; /* of the collector's archive */
 	bool sink_wanted;	     /* the configuration has a section [sink] */
 	struct watch *watch;
+	struct readings *readings; /* NULL = captures are not read (reader = no) */
 	struct fleet *fleet;	   /* of a hub, whose reader, daemons and watch are NULL; else NULL */
 	uint64_t commits;	   /* number of the collector's notices of commits */
 	char source_sentence[512]; /* the collector's sentence on why guests may not be found; "" = no problem */

@@ -1,0 +1,556 @@
+/*
+ * Have captures read, one after the other.
+ *
+ * A job has two stages. First the tails of the capture are walked in steps, then a reader process is fed in steps, and
+ * its answer is taken. All of this runs when the event loop has nothing else to do. The answer is checked, gets the
+ * tails' ends, and is kept.
+ */
+#include "readings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gnutls/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "clock.h"
+#include "feed.h"
+#include "log.h"
+#include "quantity.h"
+#include "reader-process.h"
+#include "reading-cache.h"
+#include "timer.h"
+
+#define QUEUE_MOST  256u
+#define NEWEST	    16u /* captures that are looked for, the newest ones */
+#define STEP_NS	    (2 * NS_PER_MS)
+#define DEADLINE_NS (60 * NS_PER_S) /* a reader has its limit of processor time beside this */
+#define LIMITS	    ((struct reader_limits){.memory = GIB, .seconds = 15})
+
+/* A capture as it is now. */
+struct named {
+	int64_t capture;
+	uint8_t key[CACHE_KEY_BYTES];
+};
+
+struct known {
+	struct named name;
+	struct reading_result *result; /* without tails; owned; NULL = the place is free */
+	uint64_t used;
+};
+
+struct job {
+	struct named name;
+	bool runs;
+	struct feed feed;
+	struct reader_process process; /* PID is 0 until it is begun */
+	int in;			       /* pipe to the process; owned; -1 = closed */
+	sd_event_source *in_source, *out_source;
+	struct timer deadline;
+	const uint8_t *bytes; /* of the feed, which are not written yet */
+	size_t left;
+	uint8_t answer[READER_ANSWER_MAX];
+	size_t n;
+	bool broken; /* the feed failed, so the answer is of a part */
+};
+
+struct readings {
+	sd_event *event;
+	struct reader *reader;
+	struct scratch *scratch;
+	struct reading_cache cache;
+	bool runs;
+	sd_event_source *work; /* the next step of the job */
+	struct job job;
+	struct named queue[QUEUE_MOST]; /* N_QUEUE, the first is next */
+	unsigned n_queue;
+	struct named seen[NEWEST]; /* the newest captures at the last tick */
+	struct reader_version version;
+	bool changing; /* one of them had changed since the tick before */
+	struct known known[READINGS_MOST];
+	uint64_t calls, read, failed;
+	readings_notify *notify;
+	void *context;
+	struct log_limit limit;
+};
+
+/* ---- what is known ---- */
+
+/* Fill *NAME for CAPTURE. Return what the reader returns. */
+static int name_capture(struct readings *r, int64_t capture, struct named *name)
+{
+	struct {
+		char archive[READER_ARCHIVE_BYTES], program[64];
+		uint32_t version;
+		uint64_t capture, sum;
+	} all;
+	int rc;
+
+	memset(&all, 0, sizeof(all));
+	rc = reader_archive(r->reader, all.archive);
+	if (rc == 0)
+		rc = reader_range_sum(r->reader, capture, &all.sum);
+	if (rc != 0)
+		return rc;
+	all.capture = (uint64_t)capture;
+	all.version = MPROF_READING_VERSION;
+	snprintf(all.program, sizeof(all.program), "%s", VERSION);
+	*name = (struct named){.capture = capture};
+	return gnutls_hash_fast(GNUTLS_DIG_SHA256, &all, sizeof(all), name->key) < 0 ? -ENOMEM : 0;
+}
+
+static bool is_same(const struct named *a, const struct named *b)
+{
+	return a->capture == b->capture && memcmp(a->key, b->key, CACHE_KEY_BYTES) == 0;
+}
+
+static struct known *find_known(struct readings *r, const struct named *name)
+{
+	for (unsigned i = 0; i < READINGS_MOST; i++)
+		if (r->known[i].result && is_same(&r->known[i].name, name)) {
+			r->known[i].used = ++r->calls;
+			return &r->known[i];
+		}
+	return NULL;
+}
+
+/* Put the ends of T, a tail of CAPTURE, to the ends that walks remember. */
+static void remember_tail(struct readings *r, int64_t capture, const struct reading_tail *t)
+{
+	struct tail_name name = {.archives = reader_archives(r->reader),
+				 .stream = t->stream,
+				 .capture = capture,
+				 .begin_sequence = t->begin_sequence,
+				 .begin_offset = t->begin_offset};
+	struct tail_record *record = tail_ends_begin(&r->scratch->tails, &name, t->newest, t->not_after);
+
+	for (uint32_t i = 0; record && i < t->n_cuts; i++)
+		tail_ends_note(&r->scratch->tails, record, t->cuts[i].sequence, true, t->cuts[i].end, t->newest);
+	if (record && t->next && !record->full)
+		tail_ends_note(&r->scratch->tails, record, t->next - 1, false, 0, t->newest);
+}
+
+/* Keep RESULT, whose texts are copied, as that of NAME. Return it, or NULL without memory. */
+static struct known *keep(struct readings *r, const struct named *name, struct reading_result *result)
+{
+	struct reading_result *copy = malloc(sizeof(*copy));
+	struct known *k = &r->known[0];
+
+	for (unsigned i = 0; i < READINGS_MOST && k->result; i++)
+		if (!r->known[i].result || r->known[i].used < k->used)
+			k = &r->known[i];
+	for (uint32_t i = 0; i < result->n_tails; i++)
+		remember_tail(r, name->capture, &result->tails[i]);
+	if (!copy)
+		return NULL;
+	*copy = *result;
+	copy->tails = NULL;
+	copy->n_tails = 0;
+	free(k->result);
+	*k = (struct known){.name = *name, .result = copy, .used = ++r->calls};
+	return k;
+}
+
+/* Find NAME in memory or in the cache. */
+static struct known *find(struct readings *r, const struct named *name)
+{
+	struct known *k = find_known(r, name);
+	CLEANUP(freep) uint8_t *bytes = NULL;
+	struct reading_result result;
+	size_t n;
+
+	if (k)
+		return k;
+	bytes = reading_cache_get(&r->cache, name->key, &n);
+	if (!bytes || !reading_result_take(bytes, n, &result))
+		return NULL;
+	k = keep(r, name, &result);
+	reading_result_deinit(&result);
+	return k;
+}
+
+/* ---- the end of a job ---- */
+
+/* Append the ends of the feed's tails to the reading *P of *BYTES bytes. */
+static int add_tails(struct readings *r, uint8_t **p, size_t *bytes)
+{
+	struct feed *f = &r->job.feed;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < f->n && rc == 0; i++) {
+		const struct tail_record *record =
+			f->streams[i].tail.archives ? tail_ends_find(&r->scratch->tails, &f->streams[i].tail) : NULL;
+		struct reading_tail t;
+
+		if (!record)
+			continue;
+		t = (struct reading_tail){.stream = record->name.stream,
+					  .begin_sequence = record->name.begin_sequence,
+					  .begin_offset = record->name.begin_offset,
+					  .n_cuts = (uint32_t)record->n_cuts,
+					  .next = record->next,
+					  .newest = record->not_before,
+					  .not_after = record->not_after,
+					  .cuts = calloc(record->n_cuts + 1, sizeof(struct reading_cut))};
+		for (size_t k = 0; t.cuts && k < record->n_cuts; k++)
+			t.cuts[k] = (struct reading_cut){record->cuts[k].sequence, record->cuts[k].end};
+		rc = t.cuts ? reading_add_tail(p, bytes, &t) : -ENOMEM;
+		free(t.cuts);
+	}
+	return rc;
+}
+
+/* Make the reading of a capture that could not be read, in *BYTES bytes. The caller frees it; NULL = no memory. */
+static uint8_t *failed_reading(const char *failure, size_t *bytes)
+{
+	size_t n = strlen(failure);
+	uint8_t *p = malloc(MPROF_READING_HEADER_BYTES + MPROF_READING_SECTION_BYTES + n);
+
+	if (!p)
+		return NULL;
+	mprof_reading_begin(p);
+	mprof_reading_section(p + MPROF_READING_HEADER_BYTES, MPROF_READING_FAILURE, (uint32_t)n);
+	memcpy(p + MPROF_READING_HEADER_BYTES + MPROF_READING_SECTION_BYTES, failure, n);
+	*bytes = MPROF_READING_HEADER_BYTES + MPROF_READING_SECTION_BYTES + n;
+	return p;
+}
+
+/* Write the job's reading to the cache: the answer if RESULT is of it, else the failure of RESULT. */
+static void store(struct readings *r, const struct reading_result *result)
+{
+	struct job *j = &r->job;
+	CLEANUP(freep) uint8_t *p = NULL;
+	size_t bytes = j->n;
+	int rc;
+
+	if (*result->failure) {
+		p = failed_reading(result->failure, &bytes);
+	} else {
+		p = malloc(j->n);
+		if (p)
+			memcpy(p, j->answer, j->n);
+	}
+	rc = p ? add_tails(r, &p, &bytes) : -ENOMEM;
+	if (rc == 0)
+		rc = reading_cache_put(&r->cache, j->name.key, p, bytes);
+	if (rc != 0)
+		log_write_limited(
+			&r->limit, LOG_LEVEL_WARNING, NULL,
+			"What a capture shows cannot be kept in the cache, and is read again: %s: capture=%lld",
+			strerror(-rc), (long long)j->name.capture);
+}
+
+/* Have on_work() called when the loop has nothing else to do. */
+static void work_on(struct readings *r)
+{
+	(void)sd_event_source_set_enabled(r->work, r->runs ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+/* End the job, whose process has ended or was not begun, and go on with the next one. */
+static void end_job(struct readings *r)
+{
+	struct job *j = &r->job;
+
+	sd_event_source_disable_unref(j->in_source);
+	sd_event_source_disable_unref(j->out_source);
+	timer_close(&j->deadline);
+	closep(&j->in);
+	feed_close(&j->feed);
+	*j = (struct job){.in = -1};
+	work_on(r);
+}
+
+/* The process has answered, or is LATE. */
+static void take_answer(struct readings *r, bool late)
+{
+	struct reading_result result = {0};
+	struct job *j = &r->job;
+	int rc;
+
+	closep(&j->in);
+	rc = reader_process_end(&j->process, &LIMITS, late, j->answer, j->n, &result);
+	if (rc < 0) { /* this says nothing of the capture, and the next one would end so, too */
+		log_warning("No capture can be read: the reader could not lock itself; set reader = no in [http], or "
+			    "correct the limits of the unit");
+		r->runs = false;
+		r->n_queue = 0;
+	} else {
+		r->read += !*result.failure && !j->broken;
+		r->failed += *result.failure != '\0';
+		if (*result.failure && !j->broken)
+			log_write_limited(&r->limit, LOG_LEVEL_WARNING, NULL,
+					  "A capture cannot be read: %s: capture=%lld", result.failure,
+					  (long long)j->name.capture);
+		if (!j->broken && keep(r, &j->name, &result))
+			r->notify(r->context);
+		if (!late && !j->broken) /* the machine may have been busy, or the rows may have gone */
+			store(r, &result);
+	}
+	reading_result_deinit(&result);
+	end_job(r);
+}
+
+/* ---- the job ---- */
+
+static void on_deadline(void *context)
+{
+	take_answer(context, true);
+}
+
+static int on_answer(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct readings *r = context;
+	struct job *j = &r->job;
+	ssize_t n = read(fd, j->answer + j->n, sizeof(j->answer) - j->n);
+
+	(void)source;
+	(void)events;
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return 0;
+	if (n > 0)
+		j->n += (size_t)n;
+	if (n <= 0 || j->n == sizeof(j->answer)) /* a longer answer is none */
+		take_answer(r, false);
+	return 0;
+}
+
+/* The feed has ended or failed: the process reads the end of its input. */
+static void stop_feeding(struct job *j)
+{
+	j->in_source = sd_event_source_disable_unref(j->in_source);
+	closep(&j->in);
+}
+
+static int on_room(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct readings *r = context;
+	struct job *j = &r->job;
+	ssize_t n;
+	int rc = 0;
+
+	(void)source;
+	(void)events;
+	if (!j->left)
+		rc = feed_step(&j->feed, clock_mono() + STEP_NS, &j->bytes, &j->left);
+	if (rc != 0) {
+		j->left = 0;
+		j->broken = rc != FEED_E_AGAIN && rc != FEED_E_END;
+		if (rc != FEED_E_AGAIN)
+			stop_feeding(j);
+		return 0;
+	}
+	n = write(fd, j->bytes, j->left);
+	if (n > 0) {
+		j->bytes += n;
+		j->left -= (size_t)n;
+	} else if (errno != EAGAIN && errno != EINTR) {
+		stop_feeding(j);
+	}
+	return 0;
+}
+
+/* Begin the process, with a pipe for its input. Return 0 or -errno. */
+static int begin_process(struct readings *r)
+{
+	struct job *j = &r->job;
+	int ends[2], rc;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	j->in = ends[1];
+	rc = reader_process_begin(ends[0], &LIMITS, &j->process);
+	close(ends[0]);
+	if (rc < 0)
+		return rc;
+	(void)fcntl(j->in, F_SETFL, O_NONBLOCK);
+	(void)fcntl(j->in, F_SETPIPE_SZ, 1 << 20);
+	rc = sd_event_add_io(r->event, &j->out_source, j->process.out, EPOLLIN, on_answer, r);
+	if (rc >= 0)
+		rc = sd_event_add_io(r->event, &j->in_source, j->in, EPOLLOUT, on_room, r);
+	if (rc >= 0)
+		rc = sd_event_source_set_priority(j->in_source, SD_EVENT_PRIORITY_IDLE);
+	if (rc >= 0)
+		rc = timer_open(&j->deadline, r->event, 100 * NS_PER_MS, on_deadline, r);
+	if (rc >= 0)
+		timer_set_in(&j->deadline, DEADLINE_NS);
+	return rc < 0 ? rc : 0;
+}
+
+/* Begin the job of the first capture in the queue whose rows are there. */
+static void start_next(struct readings *r)
+{
+	struct job *j = &r->job;
+
+	while (r->n_queue && !j->runs) {
+		j->name = r->queue[0];
+		r->n_queue--;
+		memmove(r->queue, r->queue + 1, r->n_queue * sizeof(r->queue[0]));
+		j->runs = feed_open(&j->feed, r->reader, r->scratch, j->name.capture) == 0;
+	}
+}
+
+/* Walk on through the tails, and then begin the process. Return 0, or why the job ends. */
+static int work(struct readings *r)
+{
+	struct job *j = &r->job;
+	int rc = feed_step(&j->feed, clock_mono() + STEP_NS, &j->bytes, &j->left);
+
+	if (rc != FEED_E_AGAIN)
+		return rc;
+	if (feed_tails_done(&j->feed))
+		return begin_process(r);
+	work_on(r);
+	return 0;
+}
+
+/* The event loop has nothing else to do. No handler has limited what the archive's reader shows. */
+static int on_work(sd_event_source *source, void *context)
+{
+	struct readings *r = context;
+	struct reading_result none = {0};
+	struct job *j = &r->job;
+
+	(void)source;
+	if (j->process.pid)
+		return 0; /* on_room() and on_answer() go on */
+	if (!j->runs)
+		start_next(r);
+	if (!j->runs || work(r) == 0)
+		return 0;
+	if (j->process.pid)
+		(void)reader_process_end(&j->process, &LIMITS, true, j->answer, 0, &none);
+	end_job(r); /* the rows are damaged or were deleted, or there is no process: the next request tries again */
+	return 0;
+}
+
+/* Have NAME read in its turn, unless that is so already. */
+static void want(struct readings *r, const struct named *name)
+{
+	bool waits = r->job.runs && is_same(&r->job.name, name);
+
+	for (unsigned i = 0; i < r->n_queue; i++)
+		waits |= is_same(&r->queue[i], name);
+	if (waits || !r->runs || r->n_queue == QUEUE_MOST)
+		return;
+	r->queue[r->n_queue++] = *name;
+	if (!r->job.runs)
+		work_on(r);
+}
+
+/* ---- the interface ---- */
+
+const struct reading_result *readings_find(struct readings *r, int64_t capture, bool wanted)
+{
+	struct named name;
+	struct known *k;
+
+	if (name_capture(r, capture, &name) != 0)
+		return NULL;
+	k = find(r, &name);
+	if (!k && wanted)
+		want(r, &name);
+	return k ? k->result : NULL;
+}
+
+struct newest {
+	int64_t captures[NEWEST];
+	unsigned n;
+};
+
+static int take_capture(void *context, const struct reader_capture *c)
+{
+	struct newest *list = context;
+
+	list->captures[list->n++] = c->capture.id;
+	return 0;
+}
+
+/* Return whether NAME was among the newest captures at the last tick. */
+static bool was_seen(const struct readings *r, const struct named *name)
+{
+	for (unsigned i = 0; i < NEWEST; i++)
+		if (is_same(&r->seen[i], name))
+			return true;
+	return false;
+}
+
+void readings_tick(struct readings *r)
+{
+	struct newest list = {.n = 0};
+	struct reader_version version;
+	struct named now[NEWEST] = {0};
+
+	if (!r->runs || reader_ready(r->reader) != 0 || reader_version(r->reader, &version) != 0)
+		return;
+	if (!r->changing && version.commits == r->version.commits && version.archives == r->version.archives)
+		return;
+	if (reader_captures(r->reader, 0, INT64_MAX, NEWEST, take_capture, &list) != 0)
+		return;
+	r->version = version;
+	r->changing = false;
+	for (unsigned i = 0; i < list.n; i++) {
+		if (name_capture(r, list.captures[i], &now[i]) != 0)
+			now[i] = (struct named){0};
+		else if (was_seen(r, &now[i]) && !find(r, &now[i]))
+			want(r, &now[i]);
+		else
+			r->changing |= !was_seen(r, &now[i]);
+	}
+	memcpy(r->seen, now, sizeof(now));
+}
+
+struct readings_counts readings_counts(const struct readings *r)
+{
+	return (struct readings_counts){.read = r->read, .failed = r->failed, .waiting = r->n_queue + r->job.runs};
+}
+
+int readings_new(struct readings **rp, sd_event *event, struct reader *reader, struct scratch *scratch,
+		 const char *cache, readings_notify *notify, void *context)
+{
+	CLEANUP(readings_freep) struct readings *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r)
+		return -ENOMEM;
+	r->event = event;
+	r->reader = reader;
+	r->scratch = scratch;
+	r->job.in = -1;
+	r->notify = notify;
+	r->context = context;
+	r->runs = reader_process_works();
+	rc = reading_cache_open(&r->cache, cache);
+	if (rc < 0)
+		log_warning("What captures show is kept in memory alone: %s: %s", strerror(-rc), cache);
+	rc = sd_event_add_defer(event, &r->work, on_work, r);
+	if (rc >= 0)
+		rc = sd_event_source_set_enabled(r->work, SD_EVENT_OFF);
+	if (rc >= 0)
+		rc = sd_event_source_set_priority(r->work, SD_EVENT_PRIORITY_IDLE);
+	if (rc < 0)
+		return rc;
+	*rp = TAKE_PTR(r);
+	return 0;
+}
+
+struct readings *readings_free(struct readings *r)
+{
+	struct reading_result none = {0};
+
+	if (!r)
+		return NULL;
+	r->runs = false;
+	if (r->job.process.pid)
+		(void)reader_process_end(&r->job.process, &LIMITS, true, r->job.answer, 0, &none);
+	if (r->job.runs)
+		end_job(r);
+	sd_event_source_disable_unref(r->work);
+	for (unsigned i = 0; i < READINGS_MOST; i++)
+		free(r->known[i].result);
+	reading_cache_close(&r->cache);
+	free(r);
+	return NULL;
+}

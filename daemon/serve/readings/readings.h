@@ -1,0 +1,50 @@
+/*
+ * What readers found in the captures of this host (schema/reading.md).
+ *
+ * Each capture is read once: when it was made and no longer changes, or when somebody asks for it. One reader runs at a
+ * time, as a process without rights (daemon/reading). Readings are kept in memory and in a cache of files, by a key of
+ * the capture's rows, so a reading never belongs to other rows. Nothing waits for a reader.
+ *
+ * Memory: READINGS_MOST readings of 7 KiB, and the tails' ends (tail-ends.h).
+ */
+#ifndef SERVE_READINGS_H
+#define SERVE_READINGS_H
+
+#include <systemd/sd-event.h>
+
+#include "cleanup.h"
+#include "packet.h"
+#include "reading-result.h"
+
+#define READINGS_MOST 512u
+
+struct readings;
+
+/* Called when there is a new reading. */
+typedef void readings_notify(void *context);
+
+/*
+ * Create the readings of READER's archive; their tails' ends go to SCRATCH. CACHE is the directory for files; NULL = none.
+ * EVENT, READER, SCRATCH and CONTEXT are borrowed. Return 0, with the readings in *RP, or -errno.
+ */
+int readings_new(struct readings **rp, sd_event *event, struct reader *reader, struct scratch *scratch,
+		 const char *cache, readings_notify *notify, void *context);
+/* End the reader that runs, and free all. Return NULL. */
+struct readings *readings_free(struct readings *r);
+CLEANUP_DEFINE(struct readings, readings_free)
+
+/* Look for captures that are new and no longer change. Call it about once a second. */
+void readings_tick(struct readings *r);
+/*
+ * Return the reading of CAPTURE, borrowed until the next call, and remember the ends of its tails. NULL: there is none
+ * yet. With WANTED the capture is read soon, in its turn.
+ */
+const struct reading_result *readings_find(struct readings *r, int64_t capture, bool wanted);
+
+struct readings_counts {
+	uint64_t read, failed; /* captures that a reader has read, and could not read */
+	unsigned waiting;
+};
+struct readings_counts readings_counts(const struct readings *r);
+
+#endif

@@ -1,0 +1,103 @@
+"""Test what a host shows of its captures by its reader: readings.py BUILD-DIRECTORY [TEST…]
+
+tests/unit/test-readings.c tests when a capture is read, and its cache.
+"""
+
+import json
+import os
+import struct
+import subprocess
+
+import daemons
+from daemons import START, program
+
+LABEL, FAILS = 5, 3
+
+
+def said(exception):
+    """Return the events of a guest whose thread 2 failed with the text EXCEPTION."""
+
+    def event(at, kind, thread, rest=b""):
+        return struct.pack("<QBq", 1_000_000 + at, kind, thread) + rest
+
+    return (
+        event(0, 7, 1)
+        + event(1, 0, 1, struct.pack("<qB", 2, 1))
+        + event(2, LABEL, 2, b"handler\0")
+        + event(3, 7, 2)
+        + event(9, FAILS, 2, struct.pack("<q", 2) + exception + b"\0")
+    )
+
+
+def sanitized():
+    with open(os.path.join(daemons.BUILD, "meson-info/intro-buildoptions.json"), encoding="utf-8") as f:
+        return next(option["value"] for option in json.load(f) if option["name"] == "b_sanitize") != "none"
+
+
+class Readings(daemons.Case):
+    def setUp(self):
+        super().setUp()
+        self.cache = os.path.abspath("cache")
+        os.mkdir(self.cache, 0o700)
+        os.environ["CACHE_DIRECTORY"] = self.cache
+        self.addCleanup(os.environ.pop, "CACHE_DIRECTORY")
+
+    def serve(self, exception, config=daemons.QUIET):
+        """Serve an archive with capture 1 of a guest that failed with EXCEPTION."""
+        d = self.enterContext(daemons.Daemons(config))
+        events = said(exception)
+        end = START + len(events)
+        lines = (
+            "run 1 xen a web - 3 ended crash",
+            "stream 1 1 0 65536 4 0",
+            f"piece 1 0 {START} 0 65536 1000000 {end} {events.hex()}",
+            "capture 1 1 crash -",
+            f"range 1 1 0 0 {end}",
+        )
+        done = subprocess.run(
+            [program("archive-driver"), d.state], input="\n".join(["begin", *lines, "commit", ""]), capture_output=True, text=True, timeout=60
+        )
+        self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
+        d.start_server()
+        return d
+
+    def captures(self, d):
+        return d.json("/v1/captures")["captures"]
+
+    def ctl(self, d, *arguments):
+        done = subprocess.run([program("mprofctl"), "--host", f"unix:{d.socket}", *arguments], capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout
+
+    def test_cause_and_text(self):
+        d = self.serve(b'Failure("\x1b[31mno reply\xff")')
+        if sanitized():  # it needs more than a reader may have
+            self.assertIsNone(self.captures(d)[0]["sentence"])
+            return
+        d.wait(lambda: self.captures(d)[0]["sentence"])
+        (capture,) = self.captures(d)
+        self.assertRegex(capture["cause"], r"^failed-[0-9a-f]{24}$")
+        self.assertIn("handler", capture["sentence"])
+        self.assertEqual(capture["exception"], 'Failure("\\x1b[31mno reply\\xff")')
+        self.assertIsNone(capture["failure"])
+        self.assertEqual(d.json("/v1/captures/1"), capture)
+        table = self.ctl(d, "captures")
+        self.assertIn("CAUSE", table)
+        self.assertIn("handler", table)
+        shown = self.ctl(d, "show", "1")
+        self.assertIn("no reply", shown)
+        self.assertNotIn("\x1b", table + shown)
+        # The next server has it at once.
+        d.stop_server()
+        d.start_server()
+        self.assertEqual(self.captures(d), [capture])
+
+    def test_without_a_reader(self):
+        d = self.serve(b"Not_found", daemons.QUIET + "[http]\nreader = no\n")
+        (capture,) = self.captures(d)
+        self.assertFalse({"cause", "sentence", "last_ran", "exception", "failure"} & set(capture))
+        self.assertNotIn("CAUSE", self.ctl(d, "captures"))
+        self.assertEqual(os.listdir(self.cache), [])
+
+
+if __name__ == "__main__":
+    daemons.main()

@@ -1,0 +1,286 @@
+/*
+ * Captures are read once by a process, their readings and the ends of their tails outlive the server, and a reading never
+ * belongs to other rows. This program is its own reader.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+
+#include "archive-fixture.h"
+#include "body.h"
+#include "reader-process.h"
+#include "readings.h"
+
+#include <mprof/event.h>
+
+#define STREAM 5
+#define EVENT  17u
+#define PACKET 4u /* events of a packet */
+#define END    (30 + PACKET * EVENT)
+
+/* An archive, and what a server has of it. */
+struct served {
+	struct fixture f;
+	char cache[64];
+	sd_event *event;
+	struct reader *reader;
+	struct scratch scratch;
+	struct readings *readings;
+	unsigned notices;
+};
+
+static struct archive_piece piece(uint8_t *data, uint64_t sequence, uint32_t offset, unsigned n)
+{
+	uint64_t time = 100 * sequence + (offset - 30) / EVENT;
+
+	for (unsigned i = 0; i < n; i++) {
+		mprof_store64(data + i * EVENT, time + i);
+		data[i * EVENT + 8] = MPROF_EVENT_switch;
+		mprof_store64(data + i * EVENT + 9, 1 + i % 2);
+	}
+	return (struct archive_piece){.stream = STREAM,
+				      .sequence = sequence,
+				      .offset = offset,
+				      .length = n * EVENT,
+				      .packet_bytes = 4096,
+				      .first_timestamp = 100 * sequence,
+				      .data = data};
+}
+
+/* Put three packets, and capture 1 with a tail of 20 packets. In packet 9 the last event has an impossible time. */
+static void put_all(struct fixture *f)
+{
+	struct archive_capture c = {.id = 1, .run = 1, .kind = "ended", .mono = 5000, .real = 6000};
+	uint8_t data[64 * EVENT];
+
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct archive_piece p = piece(data, i, 30, PACKET);
+		struct archive_end end = {.offset = END, .mono = 2000 + i, .real = 3000 + i};
+
+		p.flags = ARCHIVE_CHUNK_LAST;
+		p.ends = &end;
+		p.n_ends = 1;
+		CHECK_EQ_INT(archive_writer_append(f->w, &p), 0);
+	}
+	CHECK_EQ_INT(archive_writer_put_capture(f->w, &c), 0);
+	for (uint64_t i = 3; i < 23; i++) {
+		struct archive_piece p = piece(data, i, 30, PACKET);
+
+		if (i == 9)
+			mprof_store64(data + 3 * EVENT, 1);
+		CHECK_EQ_INT(archive_writer_tail(f->w, 1, &p), 0);
+	}
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+/* The capture's stream has contributed. */
+static void put_range(struct fixture *f)
+{
+	struct archive_capture_stream range = {1, STREAM, 0, 2, END};
+
+	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
+	CHECK_EQ_INT(archive_writer_put_capture_stream(f->w, &range), 0);
+	CHECK_EQ_INT(archive_writer_commit(f->w), 0);
+}
+
+static void on_reading(void *context)
+{
+	((struct served *)context)->notices++;
+}
+
+/* Begin as a new server does. */
+static void serve(struct served *s)
+{
+	CHECK_EQ_INT(reader_new(&s->reader, s->f.state), 0);
+	CHECK_EQ_INT(scratch_init(&s->scratch), 0);
+	CHECK_EQ_INT(readings_new(&s->readings, s->event, s->reader, &s->scratch, s->cache, on_reading, s), 0);
+	CHECK_EQ_INT(reader_ready(s->reader), 0);
+}
+
+static void end(struct served *s)
+{
+	s->readings = readings_free(s->readings);
+	s->reader = reader_free(s->reader);
+	scratch_deinit(&s->scratch);
+}
+
+static bool served_init(struct served *s)
+{
+	*s = (struct served){0};
+	strcpy(s->cache, "/tmp/mprof-cache-XXXXXX");
+	if (!fixture_init(&s->f) || !CHECK_EQ_INT(fixture_put(&s->f, 1, "web", "ended", STREAM), 0) ||
+	    !CHECK(mkdtemp(s->cache) != NULL) || !CHECK(sd_event_new(&s->event) >= 0))
+		return false;
+	put_all(&s->f);
+	serve(s);
+	return true;
+}
+
+static void served_deinit(struct served *s)
+{
+	end(s);
+	sd_event_unref(s->event);
+	nftw(s->cache, fixture_remove, 16, FTW_DEPTH | FTW_PHYS);
+	fixture_deinit(&s->f);
+}
+
+/* Have capture 1 read, and wait for that. */
+static void read_it(struct served *s)
+{
+	unsigned before = s->notices;
+
+	CHECK(!readings_find(s->readings, 1, true));
+	while (s->notices == before && CHECK(sd_event_run(s->event, UINT64_MAX) >= 0))
+		;
+}
+
+/* Walk over capture 1. Return the number of statements. */
+static uint64_t walk(struct served *s)
+{
+	struct selection selection = {.run = 1, .stream = STREAM, .ring_packets = 4};
+	uint64_t before;
+	struct plan plan;
+
+	CHECK_EQ_INT(selection_all(&selection, s->reader), 0);
+	selection.capture = 1;
+	before = reader_begun(s->reader);
+	plan_init(&plan, s->reader, &s->scratch, &selection);
+	CHECK_EQ_INT(plan_step(&plan, UINT64_MAX), 0);
+	CHECK(plan.done);
+	CHECK_EQ_UINT(plan.packets, 23);
+	CHECK_EQ_UINT(plan.cut_bytes, EVENT);
+	CHECK_EQ_UINT(plan.first_cut.sequence, 9);
+	return reader_begun(s->reader) - before;
+}
+
+/* Return how many files the cache has, and change byte AT of the last one, unless AT is negative. */
+static unsigned files(struct served *s, int at)
+{
+	DIR *d = opendir(s->cache);
+	struct dirent *e;
+	unsigned n = 0;
+	uint8_t byte;
+
+	while ((e = readdir(d))) {
+		int fd = *e->d_name == '.' ? -1 : openat(dirfd(d), e->d_name, O_RDWR);
+
+		if (fd < 0)
+			continue;
+		n++;
+		if (at >= 0) {
+			CHECK(pread(fd, &byte, 1, at) == 1);
+			byte ^= 1;
+			CHECK(pwrite(fd, &byte, 1, at) == 1);
+		}
+		close(fd);
+	}
+	closedir(d);
+	return n;
+}
+
+static void test_read_once(void)
+{
+	const struct reading_result *found;
+	uint64_t first, second;
+	struct served s;
+
+	if (!served_init(&s))
+		return;
+	put_range(&s.f);
+	first = walk(&s);
+	end(&s);
+	serve(&s);
+	read_it(&s);
+	found = readings_find(s.readings, 1, false);
+	CHECK(found && strncmp(found->cause, "last-", 5) == 0);
+	CHECK(found && strncmp(found->sentence, "last: ", 6) == 0 && !*found->failure);
+	CHECK_EQ_UINT(readings_counts(s.readings).read, 1);
+	second = walk(&s);
+	CHECK(first >= second + 20); /* no row of the tail was read */
+	end(&s);
+	serve(&s); /* a new server has it from the cache */
+	CHECK(readings_find(s.readings, 1, false) != NULL);
+	CHECK_EQ_UINT(readings_counts(s.readings).read + readings_counts(s.readings).waiting, 0);
+	CHECK_EQ_UINT(walk(&s), second);
+	served_deinit(&s);
+}
+
+/* A file with any wrong byte is as a missing one: the capture is read again. */
+static void test_damaged_cache(void)
+{
+	struct served s;
+
+	if (!served_init(&s))
+		return;
+	put_range(&s.f);
+	read_it(&s);
+	for (int at = 0; at < 120; at += 7) {
+		end(&s);
+		CHECK_EQ_UINT(files(&s, at), 1);
+		serve(&s);
+		CHECK(!readings_find(s.readings, 1, false));
+		CHECK_EQ_UINT(files(&s, at), 1);
+		CHECK(readings_find(s.readings, 1, false) != NULL);
+	}
+	end(&s);
+	files(&s, 40);
+	serve(&s);
+	read_it(&s);
+	CHECK(readings_find(s.readings, 1, false) != NULL);
+	CHECK_EQ_UINT(files(&s, -1), 1);
+	served_deinit(&s);
+}
+
+/* Rows that change have another reading. A capture that changes is not read until it is left alone for a tick. */
+static void test_changed_rows(void)
+{
+	struct served s;
+
+	if (!served_init(&s))
+		return;
+	readings_tick(s.readings);
+	readings_tick(s.readings);
+	CHECK_EQ_UINT(readings_counts(s.readings).waiting, 0);
+	put_range(&s.f);
+	readings_tick(s.readings);
+	CHECK_EQ_UINT(readings_counts(s.readings).waiting, 0);
+	readings_tick(s.readings);
+	CHECK_EQ_UINT(readings_counts(s.readings).waiting, 1);
+	while (!s.notices && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	CHECK(readings_find(s.readings, 1, false) != NULL);
+	fixture_number(&s.f, "UPDATE capture_streams SET last_offset = last_offset - 17");
+	CHECK(!readings_find(s.readings, 1, false));
+	served_deinit(&s);
+}
+
+/* A capture whose rows are damaged is not read, and the next one is. */
+static void test_damaged_rows(void)
+{
+	struct served s;
+
+	if (!served_init(&s))
+		return;
+	put_range(&s.f);
+	fixture_number(&s.f, "UPDATE tails SET data = zeroblob(length(data)) WHERE sequence = 5");
+	CHECK(!readings_find(s.readings, 1, true));
+	while (readings_counts(s.readings).waiting && CHECK(sd_event_run(s.event, UINT64_MAX) >= 0))
+		;
+	CHECK(!readings_find(s.readings, 1, false));
+	CHECK_EQ_UINT(readings_counts(s.readings).read + readings_counts(s.readings).failed, 0);
+	CHECK_EQ_UINT(files(&s, -1), 0);
+	served_deinit(&s);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && strcmp(argv[1], READER_WORD) == 0)
+		return reader_process_be(argv[2], argv[3]);
+	if (!reader_process_works())
+		return check_skip("a sanitizer needs more than a reader may have");
+	CHECK_RUN(test_read_once);
+	CHECK_RUN(test_damaged_cache);
+	CHECK_RUN(test_changed_rows);
+	CHECK_RUN(test_damaged_rows);
+	return check_done();
+}
