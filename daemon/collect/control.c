@@ -429,6 +429,8 @@ static void on_status_request(struct control *control, struct control_asker aske
 	message_add_number(&w, "rings", rings);
 	message_add_number(&w, "archiving", c->archive.archiving);
 	message_add_number(&w, "source", !*trouble);
+	if (!*trouble && c->source && c->source->note)
+		trouble = c->source->note(c->source);
 	message_add(&w, "sentence", c->archive.archiving ? trouble : c->archive.sentence);
 	control_send(control->server, asker, &w);
 }

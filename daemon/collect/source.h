@@ -58,6 +58,11 @@ struct source {
 	 */
 	const char *(*trouble)(const struct source *source);
 	/*
+	 * Return a sentence on guests that are left out for a limit (borrowed until the next call); "" = none is.
+	 * The pointer is NULL if the source has no such limit.
+	 */
+	const char *(*note)(struct source *source);
+	/*
 	 * Write the source's own metrics to TEXT (SIZE bytes), as terminated OpenMetrics text. The
 	 * caller drops a last line that is cut. The pointer is NULL if there are none.
 	 */

@@ -223,7 +223,7 @@ static bool look_up(struct ring_set *set, const char *name, bool *left, uint64_t
 	}
 	if (ring)
 		set_ring_withdraw(ring, now);
-	if (set->n_rings < SET_RINGS_MAX && dir_has_room(set->dir))
+	if (set->n_rings < SET_RINGS_MAX && dir_make_room(set->dir, &st.st_ctim, false, now))
 		return set_ring_add(set, name, &st, now);
 	*left = true;
 	/* When another guest's file makes room, no event of this directory says so. */
@@ -406,7 +406,7 @@ bool ring_set_add(struct source_dir *dir, const char *name, const struct stat *s
 	struct ring_set *set;
 	int r;
 
-	if (!dir_has_room(dir))
+	if (!dir_make_room(dir, &st->st_ctim, false, now))
 		return false;
 	errno = ENOMEM;
 	set = set_new(dir, name, st);

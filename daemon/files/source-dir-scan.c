@@ -7,7 +7,12 @@
  * are made in small steps, with pauses proportional to the cost of the step, so many changes take a
  * fifth of a core at most.
  *
- * An *orphan* is a file that the directory no longer names, but whose end is not archived yet.
+ * Files beyond the limit are left out. Those that programs write to stay, then come files whose run the archive has
+ * and that was not over at the start, then those that changed last. So files that are no rings do not keep a new
+ * guest out, however many there are.
+ *
+ * An *orphan* is a file that the directory no longer names, or that was left out for another one, but whose end is
+ * not archived yet.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +49,8 @@ bool dir_has_room(const struct source_dir *dir)
 	return dir->n_files < DIR_FILES_MAX;
 }
 
-static void file_orphan(struct ring_file *file, uint64_t now)
+/* Make an orphan of FILE, which its task frees when its end is archived. */
+static void file_depart(struct ring_file *file, uint64_t now)
 {
 	struct source_dir *dir = file->dir;
 	struct ring_file *oldest;
@@ -55,8 +61,6 @@ static void file_orphan(struct ring_file *file, uint64_t now)
 	TAILQ_INSERT_TAIL(&dir->orphans, file, departed);
 	dir->n_orphans++;
 	ring_file_at(file, now);
-	if (dir->left)
-		dir_scan(dir, false);
 	if (dir->n_orphans <= ORPHANS_MAX)
 		return;
 	/*
@@ -67,6 +71,15 @@ static void file_orphan(struct ring_file *file, uint64_t now)
 	if (guest_is_running(&oldest->guest))
 		guest_set_state(&oldest->guest, "ended", "ended");
 	ring_file_free(oldest);
+}
+
+static void file_orphan(struct ring_file *file, uint64_t now)
+{
+	struct source_dir *dir = file->dir;
+
+	file_depart(file, now);
+	if (dir->left)
+		dir_scan(dir, false);
 }
 
 void dir_unreadable(struct source_dir *dir, const char *name, int error)
@@ -105,43 +118,112 @@ static struct ring_file *file_new(struct source_dir *dir, const char *name, cons
 	return file;
 }
 
+void dir_left_words(const struct source_dir *dir, char *sentence, size_t size)
+{
+	*sentence = '\0';
+	if (dir->left)
+		snprintf(
+			sentence, size,
+			"The ring directory %s holds more than %u files; mprofd leaves out %zu, the oldest to which no "
+			"program writes. Remove files that are no rings.",
+			dir->shown, DIR_FILES_MAX, dir->left);
+}
+
 /*
- * Set the number of files that are ignored because they are beyond the limit. Tell users when that
- * number becomes or ceases to be 0.
+ * Set the number of files that are left out because they are beyond the limit, and tell users. The log tells when
+ * that number becomes more than 0.
  */
 static void limit_set(struct source_dir *dir, size_t left)
 {
-	char sentence[sizeof(dir->trouble)] = "";
-	bool changed = !left != !dir->left;
+	char sentence[sizeof(dir->note)];
+	bool is_first = left && !dir->left;
 
-	dir->left = left;
-	if (!changed)
+	if (left == dir->left)
 		return;
-	if (left) {
-		snprintf(sentence, sizeof(sentence),
-			 "The ring directory %s holds more than %u files; mprofd leaves the rest alone until some go.",
-			 dir->shown, DIR_FILES_MAX);
+	dir->left = left;
+	dir_left_words(dir, sentence, sizeof(sentence));
+	if (is_first)
 		log_write_limited(&dir->changes, LOG_LEVEL_WARNING, NULL, "%s", sentence);
-	}
 	collector_report_trouble(dir->collector, sentence);
 }
 
-/* Open and add a file. Return false if there are DIR_FILES_MAX files already. */
+/* ---- room ------------------------------------------------------------------------------------ */
+
+static bool is_newer(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+/* Return the file that changed longest ago of those that may be left out, or NULL. */
+static struct ring_file *oldest_idle(const struct source_dir *dir)
+{
+	struct ring_file *oldest = NULL, *f;
+
+	for (f = LIST_FIRST(&dir->files); f; f = LIST_NEXT(f, entry))
+		if (!f->orphan && !f->known && (f->state == FILE_PENDING || f->state == FILE_REST) &&
+		    (!oldest || is_newer(&oldest->changed, &f->changed)))
+			oldest = f;
+	return oldest;
+}
+
+bool dir_make_room(struct source_dir *dir, const struct timespec *changed, bool known, uint64_t now)
+{
+	struct ring_file *oldest;
+
+	if (dir_has_room(dir))
+		return true;
+	if (!known && !is_newer(changed, &dir->floor))
+		return false;
+	oldest = oldest_idle(dir);
+	if (!oldest)
+		return false;
+	dir->floor = oldest->changed;
+	if (!known && !is_newer(changed, &oldest->changed))
+		return false;
+	/* A scan that has listed the file does not count it again. */
+	if (!dir->listing)
+		limit_set(dir, dir->left + 1);
+	else if (oldest->seen == dir->scans)
+		dir->scan_left++;
+	file_depart(oldest, now);
+	return true;
+}
+
+/* Return whether the archive has a run of FD, the file NAME, that is not over. */
+static bool is_known(const struct source_dir *dir, const char *name, int fd)
+{
+	char key[512];
+
+	return ring_file_key(fd, name, key, sizeof(key)) == 0 && collector_resume_run(dir->collector, "dir", key);
+}
+
+/* Open and add a file. Return false if it is beyond the limit. */
 static bool file_add(struct source_dir *dir, const char *name, const struct stat *st, uint64_t now)
 {
+	bool known = false;
 	struct ring_file *file;
 	int fd;
 
-	if (!dir_has_room(dir))
+	/* Only the first scan may meet a file that the archive knows, and that is not watched. */
+	if (dir->scans > 1 && !dir_make_room(dir, &st->st_ctim, false, now))
 		return false;
 	fd = ring_file_open(dir->fd, name);
 	if (fd < 0) {
 		dir_unreadable(dir, name, errno);
 		return true;
 	}
+	if (dir->scans <= 1) {
+		known = is_known(dir, name, fd);
+		if (!dir_make_room(dir, &st->st_ctim, known, now)) {
+			close(fd);
+			return false;
+		}
+	}
 	file = file_new(dir, name, st, fd);
 	if (!file)
 		return true;
+	file->known = known;
+	file->changed = st->st_ctim;
 	file->task.run = ring_file_run;
 	file->retry = RING_FILE_RETRY_MIN;
 	file->seen = dir->scans;
@@ -188,6 +270,7 @@ static bool name_lookup(struct source_dir *dir, const char *name, uint64_t now)
 	}
 	if (file && !error && file->dev == st.st_dev && file->ino == st.st_ino) {
 		file->seen = dir->scans;
+		file->changed = st.st_ctim;
 		return true;
 	}
 	if (set && !error && is_set(set, &st)) {
@@ -243,6 +326,7 @@ void dir_lookup_run(struct task *task, uint64_t now)
 
 	if (dir->fd < 0)
 		names_clear(dir);
+	dir->floor = (struct timespec){0};
 	for (unsigned i = 0; i < STEP_NAMES && (name = TAILQ_FIRST(&dir->changed)); i++) {
 		TAILQ_REMOVE(&dir->changed, name, entry);
 		dir->n_changed--;
@@ -285,6 +369,7 @@ static bool scan_begin(struct source_dir *dir, uint64_t now)
 	dir->scanned = now;
 	dir->scan_cost = 0;
 	dir->scan_left = 0;
+	dir->floor = (struct timespec){0};
 	dir->scans++;
 	dir->listing = fd < 0 ? NULL : fdopendir(fd);
 	if (dir->listing) {

@@ -51,12 +51,14 @@ struct ring_file {
 	 * another writer, CLOCK_MONOTONIC ns.
 	 */
 	uint64_t check_until;
-	bool orphan;	    /* the directory no longer names this file */
-	bool lease_denied;  /* no lease can be taken, so it is unknown whether a writer is left */
-	bool refused;	    /* it was logged that the file is no ring */
-	int64_t unfinished; /* DRAIN: capture of this end that mprofd had begun when it was killed; 0 = none */
-	bool unpolled;	    /* REST: the first poll will find only bytes that the archive has already */
-	uint64_t seen;	    /* number of the last scan that found it */
+	bool orphan;		 /* the directory no longer names this file, or it was left out for another one */
+	bool known;		 /* at the start the archive had a run of it that was not over */
+	struct timespec changed; /* st_ctim when it was last looked up: a program cannot set it to the future */
+	bool lease_denied;	 /* no lease can be taken, so it is unknown whether a writer is left */
+	bool refused;		 /* it was logged that the file is no ring */
+	int64_t unfinished;	 /* DRAIN: capture of this end that mprofd had begun when it was killed; 0 = none */
+	bool unpolled;		 /* REST: the first poll will find only bytes that the archive has already */
+	uint64_t seen;		 /* number of the last scan that found it */
 };
 
 /* A name of which an inotify event reported a change. */
@@ -90,7 +92,8 @@ struct source_dir {
 	TAILQ_HEAD(changed_names, changed_name) changed; /* names to look up */
 	/* N_FILES counts files without orphans, and sets and their files with orphans. */
 	size_t n_files, n_orphans, n_changed;
-	size_t left; /* number of files beyond the limit */
+	size_t left;	       /* number of files beyond the limit */
+	struct timespec floor; /* a file that is beyond the limit and no newer cannot displace another one now */
 
 	DIR *listing;	    /* directory stream of the current scan; NULL = no scan */
 	uint64_t scans;	    /* number of scans begun */
@@ -101,6 +104,7 @@ struct source_dir {
 
 	uint64_t lookups, replacements; /* counted for the metrics */
 	struct log_limit refusals, changes;
+	char note[512];	   /* as dir_left_words() */
 	char trouble[512]; /* reason why mprofd may miss rings now; "" = no problem */
 };
 
@@ -112,6 +116,14 @@ struct ring_file *dir_file(const struct source_dir *dir, const char *name);
 void dir_changed(struct source_dir *dir, const char *name);
 /* Return whether another file or directory may be watched. */
 bool dir_has_room(const struct source_dir *dir);
+/*
+ * Return whether there is room for a file that changed at CHANGED, or can be made: without room, the file that
+ * changed longest ago and that no program writes to is left out, if it is older. KNOWN: the archive has a run of
+ * the new file that is not over, so it comes before all that have none.
+ */
+bool dir_make_room(struct source_dir *dir, const struct timespec *changed, bool known, uint64_t now);
+/* Write a sentence that says how many files are left out to SENTENCE (SIZE bytes); "" = none. */
+void dir_left_words(const struct source_dir *dir, char *sentence, size_t size);
 /* Return whether a file called NAME is looked at: it is neither hidden nor the metadata of a CTF directory. */
 bool dir_name_counts(const char *name);
 /*

@@ -101,6 +101,14 @@ static const char *dir_trouble_now(const struct source *source)
 	return ((const struct source_dir *)source)->trouble;
 }
 
+static const char *dir_note_now(struct source *source)
+{
+	struct source_dir *dir = (struct source_dir *)source;
+
+	dir_left_words(dir, dir->note, sizeof(dir->note));
+	return dir->note;
+}
+
 static void dir_metrics(const struct source *source, char *text, size_t size)
 {
 	const struct source_dir *dir = (const struct source_dir *)source;
@@ -191,6 +199,7 @@ static struct source_dir *dir_new(struct collector *collector, const char *path)
 				      .poll_soon = dir_poll_soon,
 				      .count = dir_count,
 				      .trouble = dir_trouble_now,
+				      .note = dir_note_now,
 				      .metrics = dir_metrics,
 				      .close = dir_close};
 	dir->collector = collector;

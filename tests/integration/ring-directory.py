@@ -2,6 +2,7 @@
 ring-directory.py BUILD-DIRECTORY [TEST…]"""
 
 import ctypes
+import json
 import os
 import shutil
 import signal
@@ -214,40 +215,78 @@ class Limit(Case):
     def work(self):
         return metric(self.d, "mprofd_directory_lookups_total"), metric(self.d, "mprofd_directory_scans_total")
 
-    def test_past_the_limit(self):
-        """Files past the limit are reported in the log, in the metrics and in answers about absent
-        guests, and are found when there is room."""
-        os.makedirs("rings")
-        for i in range(LIMIT):
-            with open(f"rings/junk-{i}", "wb"):
+    def junk(self, n, name="junk"):
+        for i in range(n):
+            with open(f"rings/{name}-{i}", "wb"):
                 pass
+
+    def left(self, n):
+        """Wait until N files are left out, and until /readyz says so."""
+        self.d.wait(lambda: metric(self.d, "mprofd_directory_files_left") == n)
+        status, _, body = self.d.ask("/readyz")
+        self.assertEqual(status, 200)
+        if n:
+            self.assertIn(f"leaves out {n},", json.loads(body)["note"])
+        else:
+            self.assertEqual(json.loads(body), {"status": "ok"})
+
+    def test_past_the_limit(self):
+        """The oldest files to which nobody writes are left out, so new guests are found. The log, the metrics, /readyz and answers about
+        absent guests say so, until there is room."""
+        os.makedirs("rings")
+        self.junk(LIMIT)
         self.d = self.daemons()
         self.assertNotIn("holds more than", self.d.said())
-        self.assertNotIn("holds more than", self.absent("guest"))
+        self.assertNotIn("holds more than", self.absent("nobody"))
+        self.left(0)
         for name in ("guest", "second", "third"):
             put(f"rings/{name}.ctf", small_ring())
-        self.d.wait(lambda: metric(self.d, "mprofd_directory_files_left") == 3)
-        self.d.wait(lambda: "holds more than 4096 files" in self.absent("guest"))
+        for name in ("guest", "second", "third"):
+            self.d.wait_ended(name)
+        self.left(3)
+        self.d.wait(lambda: "holds more than 4096 files" in self.absent("nobody"))
         self.assertEqual(self.d.said().count("holds more than 4096 files"), 1)
         self.assertEqual(metric(self.d, "mprofd_directory_files"), LIMIT)
         self.d.stop_server()
         self.d.start_server()
-        self.d.wait(lambda: "holds more than 4096 files" in self.absent("guest"))
+        self.d.wait(lambda: "holds more than 4096 files" in self.absent("nobody"))
         for i in range(3):
             os.unlink(f"rings/junk-{i}")
-        for name in ("guest", "second", "third"):
-            self.d.wait_ended(name)
-        self.d.wait(lambda: metric(self.d, "mprofd_directory_files_left") == 0)
+        self.left(0)
         self.d.wait(lambda: "holds more than" not in self.absent("nobody"))
         # The report also ends when the files past the limit go. The first time, a scan that is due
         # already may notice.
         for i in range(3):
             put(f"rings/more-{i}.ctf", small_ring())
-        self.d.wait(lambda: metric(self.d, "mprofd_directory_files_left") == 3)
+        self.left(3)
         for i in range(3):
             os.unlink(f"rings/more-{i}.ctf")
-            self.d.wait(lambda i=i: metric(self.d, "mprofd_directory_files_left") == 2 - i)
+            self.left(2 - i)
         self.d.wait(lambda: "holds more than" not in self.absent("nobody"))
+
+    def test_known_come_first(self):
+        """At the start a guest whose run goes on comes first, though it is the oldest file of 5,000, and then the newest. A directory is found,
+        too, and a scan does not change what is watched."""
+        self.d = self.daemons()
+        ring = self.begin("old")
+        self.d.stop_collector()
+        put("rings/middle.ctf", small_ring())
+        self.junk(5000)
+        put("rings/new.ctf", small_ring())
+        self.d.start_collector()
+        self.d.wait_ended("new")
+        self.left(5003 - LIMIT)
+        self.assertEqual([run["state"] for run in self.d.run_list("old")], ["running"])
+        self.assertIsNone(self.d.domain("middle"))
+        ring.add_slowly(100)
+        self.d.wait_archived(ring, "old", 150)
+        os.makedirs("rings/set")
+        put("rings/set/one.ctf", small_ring())
+        self.d.wait(lambda: self.d.domain("set"))
+        self.left(5005 - LIMIT)
+        os.unlink("rings/new.ctf")
+        self.left(5004 - LIMIT)
+        self.assertEqual(metric(self.d, "mprofd_directory_files"), LIMIT)
 
     def absent(self, name):
         status, _, body = self.d.ask(f"/v1/domains/{name}/trace")

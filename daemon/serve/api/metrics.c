@@ -79,6 +79,8 @@ enum outcome get_ready(struct exchange *x)
 		return exchange_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE,
 					"The sink is configured and does not answer; see whether mprofd-sink "
 					"runs.");
+	if (a->text && *a->text)
+		return exchange_json(x, MHD_HTTP_OK, json_pack("{s:s,s:s}", "status", "ok", "note", a->text));
 	return status_ok(x);
 }
 
