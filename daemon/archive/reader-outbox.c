@@ -30,6 +30,16 @@ int reader_outbox(struct reader *r, unsigned limit, reader_outbox_call *call, vo
 	return rc;
 }
 
+int reader_waiting(struct reader *r, reader_waiting_call *call, void *context)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_WAITING, NO_VALUES, &s);
+
+	while (rc == 0 && (rc = statement_step(&r->statements, s)) == STATEMENT_ROW)
+		rc = call(context, sqlite3_column_int64(s, 0));
+	return rc;
+}
+
 int reader_archive(struct reader *r, char name[READER_ARCHIVE_BYTES])
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;

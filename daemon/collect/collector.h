@@ -30,6 +30,7 @@ struct forwarding {
 	bool connected;
 	uint64_t captures, packets, bytes; /* acknowledged by the hub since mprofd-forward began */
 	uint64_t refused;		   /* rows that the hub refused for good */
+	uint64_t compared, again;	   /* comparisons with the hub; captures and streams that it lacked */
 };
 
 struct collector {

@@ -340,6 +340,8 @@ static void on_forwarding(struct control *control, struct control_asker asker, c
 	message_number(m, "packets", &f->packets);
 	message_number(m, "bytes", &f->bytes);
 	message_number(m, "refused", &f->refused);
+	message_number(m, "compared", &f->compared);
+	message_number(m, "again", &f->again);
 	f->connected = connected != 0;
 	control_ok(control->server, asker);
 }

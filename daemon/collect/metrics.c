@@ -87,6 +87,9 @@ static size_t fleet_put(const struct collector *c, char *text, size_t size, size
 		{"mprofd_forward_packets", "counter", "Packets that the hub has acknowledged.", f->packets},
 		{"mprofd_forward_bytes", "counter", "Bytes that the hub has acknowledged.", f->bytes},
 		{"mprofd_forward_refused", "counter", "Rows of the outbox that the hub refused for good.", f->refused},
+		{"mprofd_forward_compared", "counter", "Comparisons of what the host and the hub hold.", f->compared},
+		{"mprofd_forward_again", "counter",
+		 "Captures, and streams with packets, that the hub lacked and that are sent again.", f->again},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)

@@ -247,6 +247,8 @@ int collector_report(struct collector_client *c, const struct forwarded *forward
 	message_add_number(&w, "packets", forwarded->packets);
 	message_add_number(&w, "bytes", forwarded->bytes);
 	message_add_number(&w, "refused", forwarded->refused);
+	message_add_number(&w, "compared", forwarded->compared);
+	message_add_number(&w, "again", forwarded->again);
 	return ask(c, &w);
 }
 

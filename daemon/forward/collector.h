@@ -42,6 +42,8 @@ int collector_damaged(struct collector_client *c, int64_t stream, uint64_t seque
 struct forwarded {
 	bool connected;
 	uint64_t captures, packets, bytes, refused;
+	uint64_t compared; /* comparisons with the hub */
+	uint64_t again;	   /* captures, and streams with packets, that the hub lacked */
 };
 int collector_report(struct collector_client *c, const struct forwarded *forwarded);
 

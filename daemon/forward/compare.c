@@ -1,7 +1,7 @@
 /*
- * Compare the captures of the archive with the hub's, month by month, and then the packets. Only
- * identifiers are in memory: of the archive's captures and streams, which quotas bound, and ranges of
- * packets that the hub has.
+ * Compare what the archive has with what the hub has: captures by a sum for each month, and one by one in a month whose
+ * sums differ; and packets one by one. In memory are identifiers: of the archive's captures and streams, which
+ * quotas bound, and ranges of packets that the hub has.
  */
 #include "compare.h"
 
@@ -29,37 +29,56 @@ static void *grow(void *list, size_t n, size_t *room, size_t size)
 struct held {
 	int64_t id;
 	char month[MONTH_BYTES];
-	bool is_there; /* the hub has it */
+	bool is_there;	/* the hub has it */
+	bool is_spared; /* it waits to be sent, or the hub refuses it */
 };
 
 struct list {
+	const struct compare *compare;
+	const char *keeps_since;
 	struct held *held; /* newest first */
 	size_t n, room;
+	int64_t last; /* identifier of the last capture of a page */
+	size_t in_page;
+	struct hub_sum *months; /* of the hub */
+	size_t n_months, room_months;
+	uint64_t pieces; /* of packets, on the hub */
 };
+
+static bool is_refused(const struct compare *c, int64_t capture)
+{
+	for (size_t i = 0; i < COMPARE_REFUSED; i++)
+		if (c->refused[i] == capture)
+			return true;
+	return false;
+}
+
+void compare_refused(struct compare *c, int64_t capture)
+{
+	if (!is_refused(c, capture))
+		c->refused[c->next_refused++ % COMPARE_REFUSED] = capture;
+}
+
+/* ---- captures: what the host has ---------------------------------------------------------------- */
 
 static int add_capture(void *context, const struct reader_capture *capture)
 {
 	struct list *list = context;
-	struct held *more = grow(list->held, list->n, &list->room, sizeof(*more));
+	struct held *more, held = {.id = capture->capture.id};
 
+	list->last = held.id;
+	list->in_page++;
+	month_of(capture->capture.real, held.month);
+	if (strcmp(held.month, list->keeps_since) < 0 ||
+	    config_policy(list->compare->config, capture->name).send == SEND_NOTHING)
+		return 0;
+	held.is_spared = is_refused(list->compare, held.id);
+	more = grow(list->held, list->n, &list->room, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	list->held = more;
-	list->held[list->n] = (struct held){.id = capture->capture.id};
-	month_of(capture->capture.real, list->held[list->n++].month);
+	list->held[list->n++] = held;
 	return 0;
-}
-
-static int list_captures(struct reader *r, struct list *list)
-{
-	size_t before;
-	int rc;
-
-	do {
-		before = list->n;
-		rc = reader_captures(r, 0, before ? list->held[before - 1].id : INT64_MAX, PAGE, add_capture, list);
-	} while (rc == 0 && list->n - before == PAGE);
-	return rc;
 }
 
 static int descending(const void *a, const void *b)
@@ -69,40 +88,150 @@ static int descending(const void *a, const void *b)
 	return x->id > y->id ? -1 : x->id < y->id;
 }
 
-static int mark(void *context, int64_t capture)
+static struct held *find(const struct list *list, int64_t capture)
+{
+	const struct held key = {.id = capture};
+
+	return list->n ? bsearch(&key, list->held, list->n, sizeof(key), descending) : NULL;
+}
+
+static int note_waiting(void *context, int64_t capture)
+{
+	struct held *found = find(context, capture);
+
+	if (found)
+		found->is_spared = true;
+	return 0;
+}
+
+/* List the captures that the hub should have. Those in the outbox are looked for last: what came before is on the hub. */
+static int list_captures(struct reader *r, struct list *list)
+{
+	int rc;
+
+	list->last = INT64_MAX;
+	do {
+		list->in_page = 0;
+		rc = reader_captures(r, 0, list->last, PAGE, add_capture, list);
+	} while (rc == 0 && list->in_page == PAGE);
+	return rc ? rc : reader_waiting(r, note_waiting, list);
+}
+
+/* ---- captures: what the hub has ------------------------------------------------------------------ */
+
+static int note_month(void *context, const struct hub_sum *sum)
 {
 	struct list *list = context;
-	const struct held key = {.id = capture};
-	struct held *found = list->n ? bsearch(&key, list->held, list->n, sizeof(key), descending) : NULL;
+	struct hub_sum *more = grow(list->months, list->n_months, &list->room_months, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	list->months = more;
+	list->months[list->n_months++] = *sum;
+	list->pieces += sum->packet_pieces;
+	return 0;
+}
+
+static int mark(void *context, int64_t capture)
+{
+	struct held *found = find(context, capture);
 
 	if (found)
 		found->is_there = true;
 	return 0;
 }
 
-/* Mark what the hub has of each month that the list has, none older than KEEPS_SINCE. */
-static int ask_months(struct hub *hub, struct list *list, const char *keeps_since)
+static bool equal(const struct hub_sum *a, const struct hub_sum *b)
+{
+	return a->captures == b->captures && a->sum == b->sum;
+}
+
+/*
+ * Return whether the hub lacks nothing of MINE, by sums: those of the hub's month are the same, or both are as when its
+ * captures were listed and none was missing. The hub may have more captures than the host, which has deleted them.
+ */
+static bool is_known(const struct compare *c, const struct hub_sum *hub, const struct hub_sum *mine)
+{
+	if (equal(hub, mine))
+		return true;
+	for (size_t i = 0; i < COMPARE_MONTHS; i++)
+		if (strcmp(c->seen[i].hub.month, mine->month) == 0)
+			return equal(&c->seen[i].hub, hub) && equal(&c->seen[i].mine, mine);
+	return false;
+}
+
+/* Remember that the hub lacks nothing of MINE. */
+static void know(struct compare *c, const struct hub_sum *hub, const struct hub_sum *mine)
+{
+	size_t place = 0;
+
+	while (place < COMPARE_MONTHS && *c->seen[place].hub.month &&
+	       strcmp(c->seen[place].hub.month, mine->month) != 0)
+		place++;
+	if (place == COMPARE_MONTHS)
+		return; /* it is listed each time */
+	c->seen[place].hub = *hub;
+	c->seen[place].mine = *mine;
+	memcpy(c->seen[place].hub.month, mine->month, sizeof(mine->month));
+}
+
+/* Find out which captures of the month of capture I the hub has. */
+static int ask_month(struct compare *c, struct hub *hub, struct list *list, size_t i)
+{
+	struct hub_sum mine = {0}, theirs = {0};
+	bool lacks = false;
+	int r;
+
+	memcpy(mine.month, list->held[i].month, sizeof(mine.month));
+	for (size_t j = i; j < list->n; j++)
+		if (!list->held[j].is_spared && strcmp(list->held[j].month, mine.month) == 0)
+			hub_sum_add(&mine, list->held[j].id);
+	for (size_t j = 0; j < list->n_months; j++)
+		if (strcmp(list->months[j].month, mine.month) == 0)
+			theirs = list->months[j];
+	if (!is_known(c, &theirs, &mine)) {
+		r = hub_inventory(hub, mine.month, mark, list);
+		for (size_t j = i; j < list->n && r == 0; j++)
+			lacks = lacks || (!list->held[j].is_spared && !list->held[j].is_there &&
+					  strcmp(list->held[j].month, mine.month) == 0);
+		if (r == 0 && !lacks)
+			know(c, &theirs, &mine);
+		return r;
+	}
+	for (size_t j = i; j < list->n; j++)
+		if (strcmp(list->held[j].month, mine.month) == 0)
+			list->held[j].is_there = true;
+	return 0;
+}
+
+/* Return whether the month of capture I was asked for with a newer one. */
+static bool is_asked(const struct list *list, size_t i)
+{
+	for (size_t j = i; j-- > 0;)
+		if (strcmp(list->held[j].month, list->held[i].month) == 0)
+			return true;
+	return false;
+}
+
+static int ask_months(struct compare *c, struct hub *hub, struct list *list)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < list->n && r == 0; i++) {
-		bool is_asked = strcmp(list->held[i].month, keeps_since) < 0;
+		bool same = i > 0 && strcmp(list->held[i - 1].month, list->held[i].month) == 0;
 
-		for (size_t j = i; j-- > 0 && !is_asked && i - j <= PAGE;)
-			is_asked = strcmp(list->held[j].month, list->held[i].month) == 0;
-		if (!is_asked)
-			r = hub_inventory(hub, list->held[i].month, mark, list);
+		if (!same && !is_asked(list, i))
+			r = ask_month(c, hub, list, i);
 	}
 	return r;
 }
 
-static int send_missing(struct collector_client *collector, const struct list *list, const char *keeps_since,
-			uint64_t *again)
+static int send_missing(struct collector_client *collector, const struct list *list, uint64_t *again)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		int r;
 
-		if (list->held[i].is_there || strcmp(list->held[i].month, keeps_since) < 0)
+		if (list->held[i].is_there || list->held[i].is_spared)
 			continue;
 		r = collector_send_again(collector, list->held[i].id);
 		if (r != 0 && r != -ENOENT)
@@ -232,7 +361,7 @@ static int find_missing(const struct ranges *ranges, int64_t stream, struct rang
 }
 
 /* Have packets sent again that the hub has not; the collector knows of which guests they are sent. */
-static int compare_packets(struct hub *hub, struct collector_client *collector, struct ranges *ranges)
+static int compare_packets(struct hub *hub, struct collector_client *collector, struct ranges *ranges, uint64_t *again)
 {
 	int r = hub_inventory_packets(hub, add_range, ranges);
 
@@ -251,25 +380,38 @@ static int compare_packets(struct hub *hub, struct collector_client *collector, 
 		r = any ? collector_send_packets_again(collector, missing.stream, missing.first, missing.last) : 0;
 		if (r != 0 && r != -ENOENT)
 			return SENDER_E_ARCHIVE;
+		*again += any && r == 0;
 	}
 	return 0;
 }
 
-int compare_inventories(struct reader *r, struct hub *hub, struct collector_client *collector, const char *keeps_since,
-			uint64_t *again)
+int compare_captures(struct compare *c, struct reader *r, struct hub *hub, struct collector_client *collector,
+		     const char *keeps_since, struct compare_result *result)
 {
-	struct list list = {0};
-	struct ranges ranges = {.r = r};
-	int rc = list_captures(r, &list) ? SENDER_E_ARCHIVE : 0;
+	struct list list = {.compare = c, .keeps_since = keeps_since};
+	int rc = hub_sums(hub, keeps_since, note_month, &list);
 
-	*again = 0;
+	*result = (struct compare_result){.has_sums = rc == 0};
+	if (rc == HUB_E_EARLIER)
+		rc = 0;
 	if (rc == 0)
-		rc = ask_months(hub, &list, keeps_since);
+		rc = list_captures(r, &list) ? SENDER_E_ARCHIVE : 0;
 	if (rc == 0)
-		rc = send_missing(collector, &list, keeps_since, again);
+		rc = ask_months(c, hub, &list);
 	if (rc == 0)
-		rc = compare_packets(hub, collector, &ranges);
+		rc = send_missing(collector, &list, &result->captures);
+	result->pieces = list.pieces;
 	free(list.held);
+	free(list.months);
+	return rc;
+}
+
+int compare_all_packets(struct reader *r, struct hub *hub, struct collector_client *collector,
+			struct compare_result *result)
+{
+	struct ranges ranges = {.r = r};
+	int rc = compare_packets(hub, collector, &ranges, &result->streams);
+
 	free(ranges.ranges);
 	free(ranges.streams);
 	return rc;

@@ -30,6 +30,8 @@
 #define STRANGER_NS	(60 * NS_PER_S) /* until a hub is asked again that does not take this host */
 #define ARCHIVE_NS	(2 * NS_PER_S)	/* until the archive is looked for again */
 #define HELLO_NS	(600 * NS_PER_S)
+#define COMPARE_NS	(3600 * NS_PER_S)
+#define PIECES_NS	(10 * NS_PER_S) /* how often the number of the hub's packets is written */
 #define REPORT_NS	(10 * NS_PER_S)
 #define NEWS_NS		NS_PER_S
 #define IDLE_MS		5000u
@@ -41,6 +43,13 @@ struct forwarder {
 	struct hub *hub;
 	struct collector_client *collector;
 	struct sender sender;
+	struct compare compare;
+	uint64_t compared_at; /* CLOCK_MONOTONIC ns; 0 = not on this connection */
+	/* Pieces of packets that the hub had at the last comparison, and how many were committed since this program began then. */
+	uint64_t pieces, pieces_base;
+	uint64_t pieces_at;	 /* when their number was written, CLOCK_MONOTONIC ns */
+	uint64_t pieces_written; /* that number */
+	bool has_pieces;
 	uint64_t backoff;  /* how long the next failure waits, ns */
 	uint64_t hello_at; /* of the last hello, CLOCK_MONOTONIC ns */
 	uint64_t report_at;
@@ -73,7 +82,7 @@ static void report(struct forwarder *f, bool is_idle)
 	const uint64_t now = clock_mono(), age = now - f->report_at;
 	const struct forwarded *total = &f->sender.total, *told = &f->told;
 	bool news = total->captures != told->captures || total->packets != told->packets ||
-		    total->bytes != told->bytes || total->refused != told->refused;
+		    total->bytes != told->bytes || total->refused != told->refused || total->again != told->again;
 
 	f->sender.total.connected = hub_connected(f->hub);
 	if (f->report_at && total->connected == told->connected && age < (news ? (is_idle ? 0 : NEWS_NS) : REPORT_NS))
@@ -140,27 +149,106 @@ static void tell_later(struct forwarder *f)
 	sd_notifyf(0, "STATUS=%s", hub_sentence(f->hub));
 }
 
-/* The hub says hello with another epoch than before: it may have lost something. */
-static int new_epoch(struct forwarder *f, const struct hub_hello *hello, bool is_first)
+/* Log that the state cannot be written because of R, a -errno. */
+static void tell_own(const struct forwarder *f, int r)
 {
-	uint64_t again = 0;
-	int r = is_first ? 0 : compare_inventories(f->r, f->hub, f->collector, hello->keeps_since, &again);
-
-	if (r != 0)
-		return r;
-	if (!is_first)
-		log_info("The hub has another epoch: it was restored or moved; captures=%llu are sent again",
-			 (unsigned long long)again);
-	r = own_state_write(f->options->own, hello->epoch);
 	if (r < 0)
 		log_warning("The state in %s cannot be written: %s", f->options->own, strerror(-r));
+}
+
+/* Return the pieces of packets that the hub must have. */
+static uint64_t pieces_now(const struct forwarder *f)
+{
+	return f->pieces + (hub_packet_pieces(f->hub) - f->pieces_base);
+}
+
+/* Write the number of pieces that the hub must have, if it has changed. */
+static void keep_pieces(struct forwarder *f)
+{
+	if (!f->has_pieces || pieces_now(f) == f->pieces_written)
+		return;
+	f->pieces_at = clock_mono();
+	f->pieces_written = pieces_now(f);
+	tell_own(f, own_state_pieces_write(f->options->own, f->sender.keeps_since, f->pieces_written));
+}
+
+/*
+ * Return whether the hub has lost packets: it has fewer pieces than it had. Packets are then compared one by one, and
+ * else never, as that costs the hub a look at each.
+ */
+static bool has_lost_packets(const struct forwarder *f, const struct compare_result *result)
+{
+	char since[HUB_MONTH_BYTES];
+	uint64_t had;
+
+	return result->has_sums && own_state_pieces_read(f->options->own, since, &had) &&
+	       strcmp(since, f->sender.keeps_since) == 0 && result->pieces < (f->has_pieces ? pieces_now(f) : had);
+}
+
+/* Log what a comparison has found, and count it. IS_FIRST: this host has sent nothing before. */
+static void tell_again(struct forwarder *f, const struct compare_result *result, bool is_first)
+{
+	if (!result->captures && !result->streams)
+		return;
+	if (is_first) {
+		log_info("Captures from before this host began to send are sent, too: captures=%llu",
+			 (unsigned long long)result->captures);
+		return;
+	}
+	f->sender.total.again += result->captures + result->streams;
+	log_warning("The hub lacks what this host holds: captures=%llu are sent again, packets of streams=%llu",
+		    (unsigned long long)result->captures, (unsigned long long)result->streams);
+}
+
+/*
+ * Compare what the host holds with the hub. HAS_CHANGED: the hub has another epoch than before, so it may have lost
+ * packets. IS_FIRST: this host knows no epoch. Return 0, a hub_condition or SENDER_E_ARCHIVE.
+ */
+static int compare(struct forwarder *f, bool has_changed, bool is_first)
+{
+	struct compare_result result;
+	int r = compare_captures(&f->compare, f->r, f->hub, f->collector, f->sender.keeps_since, &result);
+
+	if (r == 0 && !is_first && (has_changed || has_lost_packets(f, &result)))
+		r = compare_all_packets(f->r, f->hub, f->collector, &result);
+	tell_again(f, &result, is_first);
+	if (r != 0)
+		return r;
+	f->compared_at = clock_mono();
+	f->sender.total.compared++;
+	f->has_pieces = result.has_sums;
+	f->pieces = result.pieces;
+	f->pieces_base = hub_packet_pieces(f->hub);
+	f->pieces_written = UINT64_MAX; /* write it, also for another keeps_since */
+	keep_pieces(f);
+	return 0;
+}
+
+/* Compare, since the connection is new, the last comparison is long ago, or the hub said hello with another EPOCH. */
+static int compare_if_due(struct forwarder *f, const char *epoch)
+{
+	char before[HUB_UUID_BYTES];
+	bool has_changed, is_first;
+	int r;
+
+	own_state_read(f->options->own, before);
+	is_first = !*before;
+	has_changed = strcmp(before, epoch) != 0;
+	if (!has_changed && f->compared_at && clock_mono() - f->compared_at < COMPARE_NS)
+		return 0;
+	r = compare(f, has_changed, is_first);
+	if (r != 0 || !has_changed)
+		return r;
+	if (!is_first)
+		log_info("The hub has another epoch: it was restored or moved");
+	tell_own(f, own_state_write(f->options->own, epoch));
 	return 0;
 }
 
 /* Connect and say hello, if that is due. Return 0, a hub_condition or SENDER_E_ARCHIVE. */
 static int greet(struct forwarder *f)
 {
-	char archive[READER_ARCHIVE_BYTES], epoch[HUB_UUID_BYTES], clock[HOST_CLOCK_BYTES];
+	char archive[READER_ARCHIVE_BYTES], clock[HOST_CLOCK_BYTES];
 	struct hub_hello hello;
 	int r;
 
@@ -177,17 +265,17 @@ static int greet(struct forwarder *f)
 			tell(f, "The archive cannot be used", REGULAR_KIND);
 		return SENDER_E_ARCHIVE;
 	}
-	if (!hub_connected(f->hub))
+	if (!hub_connected(f->hub)) {
 		sender_forget(&f->sender);
+		f->compared_at = 0;
+	}
 	(void)host_clock_now(clock);
 	r = hub_hello(f->hub, archive, clock, &hello);
 	if (r != 0)
 		return r;
 	f->hello_at = clock_mono();
 	memcpy(f->sender.keeps_since, hello.keeps_since, sizeof(f->sender.keeps_since));
-	own_state_read(f->options->own, epoch);
-	if (strcmp(epoch, hello.epoch) != 0)
-		r = new_epoch(f, &hello, !*epoch);
+	r = compare_if_due(f, hello.epoch);
 	if (r == 0 && (*f->last || !f->told.connected)) {
 		report(f, true);
 		log_info("Connected to the hub");
@@ -290,6 +378,8 @@ static void idle(struct forwarder *f)
 		ms = f->later_at > now ? (f->later_at - now) / NS_PER_MS + 1 : 0;
 	}
 	collector_wait(f->collector, (unsigned)ms);
+	/* A hub that was stopped, or that has a new epoch, has ended the session: connect at once, and compare. */
+	(void)hub_alive(f->hub);
 }
 
 /* Act on the failure R to greet, to find a row, or to send ROW. */
@@ -329,6 +419,8 @@ static void step(struct forwarder *f)
 	if (row)
 		r = send_row(f, row);
 	report(f, !row);
+	if (clock_mono() - f->pieces_at >= PIECES_NS)
+		keep_pieces(f);
 	if (r != 0)
 		act(f, row, r);
 	else if (row)
@@ -371,7 +463,9 @@ static int forwarder_init(struct forwarder *f, const struct config *config, cons
 				    .collector = f->collector,
 				    .wait = wait_until,
 				    .context = f,
-				    .rate = config->fleet_rate};
+				    .rate = config->fleet_rate,
+				    .compare = &f->compare};
+	f->compare.config = config;
 	return sender_init(&f->sender);
 }
 

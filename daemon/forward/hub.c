@@ -23,6 +23,8 @@ struct hub {
 	char sentence[512];	      /* of a condition that postgres does not know; "" = its own */
 	struct postgres_rows *pieces; /* pieces of an open capture; NULL = none */
 	int piece;		      /* the next one of them */
+	uint64_t added;		      /* pieces of packets that are new in the open transaction */
+	uint64_t packet_pieces;	      /* those that were committed */
 };
 
 /* ---- the connection --------------------------------------------------------------------------- */
@@ -68,6 +70,22 @@ bool hub_connected(const struct hub *h)
 	return postgres_connected(h->postgres);
 }
 
+/* The hub's notices say nothing to a host. */
+static void ignore(void *context, const char *channel, const char *payload)
+{
+	(void)context;
+	(void)channel;
+	(void)payload;
+}
+
+bool hub_alive(struct hub *h)
+{
+	if (!postgres_connected(h->postgres) || postgres_notified(h->postgres, ignore, NULL) == 0)
+		return postgres_connected(h->postgres);
+	hub_close(h);
+	return false;
+}
+
 /* ---- calls ------------------------------------------------------------------------------------ */
 
 /* Return the condition of an error's SQLSTATE. */
@@ -80,7 +98,7 @@ static enum hub_condition condition_of(const char *state)
 		{"MP001", HUB_E_STRANGER}, {"MP002", HUB_E_STRANGER}, {"MP003", HUB_E_STRANGER},
 		{"MP004", HUB_E_LATER},	   {"MP005", HUB_E_PAST},     {"MP006", HUB_E_REFUSED},
 		{"MP007", HUB_E_AGAIN},	   {"MP008", HUB_E_REFUSED},  {"MP009", HUB_E_AGAIN},
-		{"MP010", HUB_E_LATER},
+		{"MP010", HUB_E_LATER},	   {"42883", HUB_E_EARLIER},
 	};
 
 	for (size_t i = 0; state && i < ARRAY_SIZE(conditions); i++)
@@ -153,12 +171,17 @@ int hub_hello(struct hub *h, const char *archive, const char *clock, struct hub_
 
 int hub_begin(struct hub *h)
 {
+	h->added = 0;
 	return outcome(h, postgres_begin(h->postgres));
 }
 
 int hub_commit(struct hub *h)
 {
-	return outcome(h, postgres_commit(h->postgres));
+	int r = outcome(h, postgres_commit(h->postgres));
+
+	h->packet_pieces += r == 0 ? h->added : 0;
+	h->added = 0;
+	return r;
 }
 
 void hub_rollback(struct hub *h)
@@ -296,6 +319,8 @@ int hub_put_packet_piece(struct hub *h, const char *month, int64_t run, uint32_t
 {
 	struct postgres_params c = {0};
 	uint8_t sum[SUM_BYTES];
+	char word[16];
+	int r;
 
 	postgres_add_text(&c, h->archive);
 	postgres_add_text(&c, month);
@@ -305,12 +330,14 @@ int hub_put_packet_piece(struct hub *h, const char *month, int64_t run, uint32_t
 	postgres_add_number(&c, piece->number);
 	postgres_add_number(&c, pieces);
 	add_piece(&c, piece, sum);
-	return call(
+	r = call_word(
 		h,
 		"SELECT fleet.put_packet_piece($1::uuid, $2::date, $3::bigint, $4::integer, $5::bigint, $6::integer,"
 		" $7::integer, $8::integer, $9::integer, $10::integer, $11::bigint, $12::integer, $13::integer,"
 		" $14::bytea, $15::bytea, $16::bytea)",
-		&c, NULL);
+		&c, word, sizeof(word));
+	h->added += r == 0 && strcmp(word, "new") == 0;
+	return r;
 }
 
 int hub_declare_lost(struct hub *h, const char *month, int64_t capture, int64_t stream, uint64_t first, uint64_t last,
@@ -331,6 +358,54 @@ int hub_declare_lost(struct hub *h, const char *month, int64_t capture, int64_t 
 		    "SELECT fleet.declare_lost($1::uuid, $2::date, $3::text, $4::bigint, $5::integer, $6::bigint,"
 		    " $7::bigint, $8::bigint, $9::text)",
 		    &c, NULL);
+}
+
+#define SUM_MASK ((UINT64_C(1) << 56) - 1)
+
+void hub_sum_add(struct hub_sum *sum, int64_t capture)
+{
+	uint8_t number[8], digest[SUM_BYTES] = {0};
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < sizeof(number); i++)
+		number[i] = (uint8_t)((uint64_t)capture >> (56 - 8 * i));
+	/* A sum that is wrong costs an inventory. */
+	(void)gnutls_hash_fast(GNUTLS_DIG_SHA256, number, sizeof(number), digest);
+	for (size_t i = 0; i < 7; i++)
+		bits = bits << 8 | digest[i];
+	sum->captures++;
+	sum->sum = (sum->sum + bits) & SUM_MASK;
+}
+
+uint64_t hub_packet_pieces(const struct hub *h)
+{
+	return h->packet_pieces;
+}
+
+int hub_sums(struct hub *h, const char *since, hub_sum_call *call_each, void *context)
+{
+	struct postgres_params c = {0};
+	struct postgres_rows *result = NULL;
+	int r;
+
+	postgres_add_text(&c, h->archive);
+	postgres_add_text(&c, since);
+	r = call(h,
+		 "SELECT to_char(month, 'YYYY-MM-DD'), captures, sum, packet_pieces"
+		 " FROM fleet.inventory_sums($1::uuid, $2::date)",
+		 &c, &result);
+	for (int i = 0; r == 0 && i < postgres_count(result); i++) {
+		struct hub_sum sum = {
+			.captures = (uint64_t)postgres_number(result, i, 1),
+			.sum = (uint64_t)postgres_number(result, i, 2),
+			.packet_pieces = (uint64_t)postgres_number(result, i, 3),
+		};
+
+		snprintf(sum.month, sizeof(sum.month), "%s", postgres_text(result, i, 0));
+		r = call_each(context, &sum);
+	}
+	postgres_rows_free(result);
+	return r;
 }
 
 /* An inventory, which the hub gives page by page. */

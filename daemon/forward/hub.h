@@ -21,6 +21,7 @@ enum hub_condition {
 	HUB_E_PAST,	/* MP005: the hub's retention is past the object's month */
 	HUB_E_REFUSED,	/* MP006, MP008: the hub will never take the object */
 	HUB_E_AGAIN,	/* MP007, MP009: read the object again, and begin it again */
+	HUB_E_EARLIER,	/* the hub is of an earlier version, which does not know the call */
 };
 
 struct hub;
@@ -34,6 +35,8 @@ const char *hub_sentence(const struct hub *h);
 /* Return the SQLSTATE of the last hub_condition, or "" if it had none. */
 const char *hub_state(const struct hub *h);
 bool hub_connected(const struct hub *h);
+/* Return whether the connection is there, after a look at what the hub has sent: it may have ended the session. Never waits. */
+bool hub_alive(struct hub *h);
 void hub_close(struct hub *h);
 
 #define HUB_UUID_BYTES	37u
@@ -75,6 +78,22 @@ int hub_put_packet_piece(struct hub *h, const char *month, int64_t run, uint32_t
 /* Declare a loss of BYTES: a capture, or packets of a stream (CAPTURE 0). */
 int hub_declare_lost(struct hub *h, const char *month, int64_t capture, int64_t stream, uint64_t first, uint64_t last,
 		     uint64_t bytes, const char *reason);
+
+/* What the hub has of a month: a sum over captures of this archive (hub_sum_add()), and pieces of packets of all archives. */
+struct hub_sum {
+	char month[HUB_MONTH_BYTES];
+	uint64_t captures, sum, packet_pieces;
+};
+/* Add CAPTURE to the sum over captures of SUM. */
+void hub_sum_add(struct hub_sum *sum, int64_t capture);
+/*
+ * Call CALL with the sum of each month from SINCE on. HUB_E_EARLIER: this hub has no sums. If CALL returns another
+ * value than 0, the call ends and returns it.
+ */
+typedef int hub_sum_call(void *context, const struct hub_sum *sum);
+int hub_sums(struct hub *h, const char *since, hub_sum_call *call, void *context);
+/* Return the number of pieces of packets that the hub did not have and has committed since the program began. */
+uint64_t hub_packet_pieces(const struct hub *h);
 
 /*
  * Call CALL with the identifier of each finished capture of this archive that the hub has in MONTH,

@@ -11,6 +11,7 @@
 
 #define EPOCH  "hub-epoch"
 #define MEMORY "memory-part"
+#define PIECES "hub-packets"
 #define LINE   96u
 
 /* Read the first line of the file NAME in DIRECTORY; "" if there is none. */
@@ -94,4 +95,20 @@ int own_state_memory_write(const char *directory, int64_t capture, const struct 
 
 	snprintf(line, sizeof(line), "%" PRId64 " %" PRId64 " %" PRIu64, capture, memory->recording, memory->bytes);
 	return write_line(directory, MEMORY, line);
+}
+
+bool own_state_pieces_read(const char *directory, char keeps_since[HUB_MONTH_BYTES], uint64_t *pieces)
+{
+	char line[LINE];
+
+	read_line(directory, PIECES, line);
+	return sscanf(line, "%10s %" SCNu64, keeps_since, pieces) == 2;
+}
+
+int own_state_pieces_write(const char *directory, const char *keeps_since, uint64_t pieces)
+{
+	char line[LINE];
+
+	snprintf(line, sizeof(line), "%s %" PRIu64, keeps_since, pieces);
+	return write_line(directory, PIECES, line);
 }

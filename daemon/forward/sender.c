@@ -88,8 +88,11 @@ int sender_settle(struct sender *s, const struct row *row, const char *object, i
 {
 	bool is_refused;
 
-	if (r == HUB_E_REFUSED)
+	if (r == HUB_E_REFUSED) {
 		log_refused(s, object, id);
+		if (row->outbox.capture && strcmp(row->kind, "capture") == 0)
+			compare_refused(s->compare, row->outbox.capture);
+	}
 	if (r == HUB_E_PAST)
 		sender_log_past(s, object, id);
 	if (r != 0 && r != HUB_E_REFUSED && r != HUB_E_PAST)

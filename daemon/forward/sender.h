@@ -3,6 +3,7 @@
 #define FORWARD_SENDER_H
 
 #include "collector.h"
+#include "compare.h"
 #include "head.h"
 #include "hub.h"
 #include "log.h"
@@ -16,6 +17,7 @@ struct sender {
 	struct reader *r; /* borrowed, as the next two */
 	struct hub *hub;
 	struct collector_client *collector;
+	struct compare *compare;	    /* gets the captures that the hub refuses; borrowed */
 	const char *state;		    /* of the archives, borrowed */
 	const char *own;		    /* directory of own-state.h, borrowed */
 	struct memtraces_reader *memtraces; /* owned, as PIECES */

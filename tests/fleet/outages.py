@@ -164,6 +164,52 @@ class Outages(fleethost.Case):
             host.wait(lambda: host.said().count("Connected to the hub") == 3)
             self.assertEqual(host.said().count("are sent again"), 1)
 
+    def lose(self, host, captures):
+        """Let the hub lose captures."""
+        of_lost = f"host = $HOST AND capture IN ({', '.join(map(str, captures))})"
+        host.hub(f"DELETE FROM fleet_store.capture_piece WHERE {of_lost}; DELETE FROM fleet_store.capture WHERE {of_lost}")
+
+    def test_restored_without_epoch(self):
+        """A hub that was restored without a new epoch gets again what it lacks, and a host that has deleted captures asks for
+        their month once."""
+        host = self.host("send = all")
+        with host.packet() as ring:
+            captures = [host.capture("web") for _ in range(4)]
+            for _ in range(3):
+                ring.add_packet()
+                ring.add_slowly(2)
+            host.wait(lambda: len(host.contents(1, "flags & 1")) >= 3)
+            host.wait_sent()
+            host.wait(lambda: host.collector_metric("mprofd_forward_compared_total") == 1)
+            self.assertEqual(host.collector_metric("mprofd_forward_again_total"), 0)
+            self.assertEqual(host.ask(f"/v1/captures/{captures[0]}", "DELETE")[0], 204)
+            whole = host.hub_packets()
+            self.lose(host, captures[1:3])
+            host.hub("DELETE FROM fleet_store.packet_piece WHERE host = $HOST AND sequence = 1")
+            host.hub("UPDATE fleet_store.usage SET packet_pieces = packet_pieces - 1 WHERE host = $HOST")
+            fleethost.FLEET.hub.kill()
+            fleethost.FLEET.hub.start()
+            host.wait(lambda: host.hub_captures() == captures)
+            host.wait(lambda: len(host.hub_packets()) >= len(whole))
+            host.wait_sent()
+            for capture in captures[1:]:
+                self.compare_capture(host, capture)
+            self.assertEqual(host.hub_packets(), host.contents(1, "flags & 1"))
+            host.wait(lambda: host.collector_metric("mprofd_forward_again_total") == 3)
+            self.assertIn("The hub lacks what this host holds: captures=2 are sent again, packets of streams=1", host.said())
+            self.assertNotIn("another epoch", host.said())
+
+    def test_epoch_at_once(self):
+        """A new epoch ends the sessions of hosts, which compare at once."""
+        host = self.host()
+        with host.packet():
+            captures = [host.capture("web") for _ in range(2)]
+            host.wait_sent()
+            self.lose(host, captures[:1])
+            host.hub("SELECT fleet.new_epoch()")
+            host.wait(lambda: host.hub_captures() == captures)
+            host.wait(lambda: "another epoch" in host.said())
+
     def test_restored_packets(self):
         """A hub that lost packets gets them again, under the policy all."""
         host = self.host("send = all")

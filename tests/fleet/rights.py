@@ -14,7 +14,7 @@ NOW = time.time_ns()
 DENIED = "42501"
 # The functions that README.md gives to a sending host.
 ALLOWED = {"hello", "begin_capture", "put_capture_piece", "finish_capture", "capture_pieces", "put_run", "put_packet_piece", "inventory"}
-ALLOWED |= {"inventory_packets", "inventory_months", "declare_lost"}
+ALLOWED |= {"inventory_packets", "inventory_months", "inventory_sums", "declare_lost"}
 RELATIONS = """SELECT format('%I.%I', relnamespace::regnamespace, relname) FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f', 'S', 't')
     AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) ORDER BY 1"""
 FUNCTIONS = """SELECT p.proname, format('%s.%I(%s)', p.pronamespace::regnamespace, p.proname,
@@ -141,6 +141,7 @@ class Captured(unittest.TestCase):
         """It sees and changes its own captures alone."""
         first = {"month": month_of(NOW), "after_archive": None, "after_capture": None, "max_rows": 100}
         self.assertEqual(self.captured.call("inventory", **first), [])
+        self.assertEqual(self.captured.call("inventory_sums", archive=ARCHIVE, since=month_of(NOW)), [])
         self.assertEqual(self.captured.call("capture_pieces", archive=ARCHIVE, month=month_of(NOW), capture=1), [])
         self.assertEqual(self.captured.send(1, NOW, [piece(b"mine")]), "new")
         self.assertEqual(self.honest.put(1, NOW, piece(b"secret")), "done")

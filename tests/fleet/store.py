@@ -5,6 +5,7 @@
 
 import contextlib
 import datetime
+import hashlib
 import itertools
 import os
 import shutil
@@ -304,6 +305,7 @@ class Test(unittest.TestCase):
             lambda: h.call("inventory", month=month_of(NOW), after_archive=None, after_capture=None, max_rows=10),
             lambda: h.call("inventory_packets", month=month_of(NOW), after_archive=None, after_stream=None, after_sequence=None, max_rows=10),
             lambda: h.call("inventory_months"),
+            lambda: h.call("inventory_sums", archive=ARCHIVE, since=month_of(NOW)),
             lambda: h.one("declare_lost", **month, **LOSS, bytes=1, reason="quota"),
         )
         for level in ("REPEATABLE READ", "SERIALIZABLE"):
@@ -475,6 +477,31 @@ class Test(unittest.TestCase):
         months = h.call("inventory_months")
         self.assertEqual([(m["month"], m["captures"]) for m in months], [(month_of(NOW), 5)])
 
+    def test_sums(self):
+        """The sums of a host cover its own finished captures of that archive, by the rule of the contract."""
+        h, other = self.host(), self.host("test-sums-other")
+        other.send(9, NOW, [piece(b"other")])
+        old = month_before(7)
+        self.assertEqual(h.call("inventory_sums", archive=ARCHIVE, since=month_of(old)), [])
+        for n, real in ((1, NOW), (2, NOW), (2**40, NOW), (7, old)):
+            h.send(n, real, [piece(b"data")])
+        h.begin(3, NOW, [piece(b"never finished")])
+        h.one("put_run", archive=ARCHIVE, month=month_of(NOW), run=1, head={"guest": "web"})
+        h.packet(NOW, piece(b"packet"), 1)
+
+        def total(*numbers):
+            digests = [hashlib.sha256(n.to_bytes(8, "big")).digest() for n in numbers]
+            return sum(int.from_bytes(digest[:7], "big") for digest in digests) % 2**56
+
+        now = {"month": month_of(NOW), "captures": 3, "sum": total(1, 2, 2**40), "packet_pieces": 1}
+        before = {"month": month_of(old), "captures": 1, "sum": total(7), "packet_pieces": 0}
+        self.assertEqual(h.call("inventory_sums", archive=ARCHIVE, since=month_of(old)), [before, now])
+        self.assertEqual(h.call("inventory_sums", archive=ARCHIVE, since=month_of(NOW)), [now])
+        with self.refused("MP008", "since is no date"):
+            h.call("inventory_sums", archive=ARCHIVE, since=None)
+        with self.refused("MP003"):
+            h.call("inventory_sums", archive=uuid.UUID(int=5), since=month_of(NOW))
+
     def test_retention(self):
         """Retention drops months, keeps pinned captures, and nothing that it dropped comes again."""
         h = self.host()
@@ -581,7 +608,10 @@ class Test(unittest.TestCase):
         self.assertEqual(h.hello()["epoch"], first)
         for server in {self.c.hub, *self.keepers()}:
             server.sql("SELECT fleet.new_epoch()")
-        second = h.hello()["epoch"]
+        # It ends the sessions of hosts.
+        with self.assertRaises(psycopg2.OperationalError):
+            h.hello()
+        second = self.host().hello()["epoch"]
         self.assertNotEqual(second, first)
 
     def test_bodies_are_stored_outside(self):
@@ -653,7 +683,7 @@ class Test(unittest.TestCase):
             migrate = ["sh", scratch + "/fleet/migrate", self.c.hub.admin()]
             self.assertEqual(subprocess.run(migrate, check=False).returncode, 0)
             numbers = sorted(name for name in os.listdir(scratch + "/fleet") if name.endswith(".sql"))
-            count, bad = len(numbers), f"{len(numbers) + 1:04}-bad.sql"
+            count, bad = len(numbers), f"{int(numbers[-1][:4]) + 1:04}-bad.sql"
             with open(f"{scratch}/fleet/{bad}", "w", encoding="utf-8") as f:
                 f.write("CREATE TABLE fleet_store.half (n integer); SELECT 1 / 0;\n")
             done = subprocess.run(migrate, stderr=subprocess.PIPE, text=True, check=False)
