@@ -498,7 +498,8 @@ def test_show():
     result = show()
     lines = result.stdout.decode().splitlines()
     check(result.returncode == 0 and not result.stderr, "show: %r" % result)
-    check([path for path, _ in script.asked][2:] == ["/v1/captures/7/packets?stream=%d&buckets=1" % k for k in (0, 3)], "asks for each stream")
+    wanted = [*("/v1/captures/7/packets?stream=%d&buckets=1" % k for k in (0, 3)), "/v1/captures/7/trace?stream=0"]
+    check([path for path, _ in script.asked][2:] == wanted, "asks for each stream, and for the cut of the one with a tail")
     head = dict(line.split(None, 1) for line in lines[: lines.index("")])
     check(
         head

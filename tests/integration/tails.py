@@ -51,7 +51,8 @@ class Tails(daemons.Case):
             *more,
         )
 
-    def ctl(self, *arguments):
+    def ctl(self, *arguments, cut=0):
+        """Return the output of mprofctl, which must say that it lacks CUT bytes, and nothing else."""
         done = subprocess.run(
             [program("mprofctl"), "--host", f"unix:{self.d.socket}", *arguments],
             capture_output=True,
@@ -60,21 +61,23 @@ class Tails(daemons.Case):
         )
         if b"without the viewer" in done.stderr:
             self.skipTest("mprofctl was built without the viewer")
-        self.assertEqual((done.returncode, done.stderr), (0, b""), arguments)
+        self.assertEqual(done.returncode, 0, arguments)
+        self.assertEqual(re.findall(rb"(\d+) bytes of its unproven end were cut", done.stderr), [b"%d" % cut] if cut else [], done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), cut > 0, done.stderr)
         return done.stdout.decode()
 
-    def svg(self, trace, *options):
+    def svg(self, trace, *options, cut=0):
         """Return (from, to) in pixels of the unproven part in a picture 1400 wide, or None."""
-        text = self.ctl("export", trace, "--to", "svg", "-o", "-", *options)
+        text = self.ctl("export", trace, "--to", "svg", "-o", "-", *options, cut=cut)
         bands = re.findall(r'<path fill="url\(#tail\)" d="M([\d.-]+) [\d.-]+H([\d.-]+)V', text)
         self.assertEqual("The part with a hatched foot was not proven." in text, bool(bands))
         self.assertLessEqual(len(bands), 1)
         return tuple(map(float, bands[0])) if bands else None
 
-    def html(self, trace, *options, verb="export"):
+    def html(self, trace, *options, verb="export", cut=0):
         """Return each stream in the contents of the page: [(name, tail or None)]."""
         to = ["--to", "html"] if verb == "export" else []
-        self.ctl(verb, trace, *to, "-o", "out.html", *options)
+        self.ctl(verb, trace, *to, "-o", "out.html", *options, cut=cut)
         with open("out.html", encoding="utf-8") as file:
             text = re.search(r'id="contents">([^<]*)<', file.read())[1]
         os.unlink("out.html")
@@ -170,8 +173,28 @@ class Tails(daemons.Case):
         self.assertEqual(self.html("fresh"), [("", str(TAIL[0]))])
         self.assertTrue(self.svg("capture:1"))
         for trace in "cut", "capture:2":
-            self.assertEqual(self.html(trace), [("", None)])
-            self.assertIsNone(self.svg(trace))
+            self.assertEqual(self.html(trace, cut=40), [("", None)])
+            self.assertIsNone(self.svg(trace, cut=40))
+
+    def test_cut_is_said(self):
+        """Each answer says how many bytes of the unproven end were cut, as text and as JSON."""
+        end = START + len(said(PROVEN))
+        self.archive(
+            "run 1 xen a web - 3 ended crash",
+            "stream 1 1 0 65536 4 0",
+            f"piece 1 0 {START} 0 65536 {PROVEN[0]} {end} {said(PROVEN).hex()}",
+            "capture 1 1 crash -",
+            f"range 1 1 0 0 {end}",
+            f"tail 1 1 0 {end} 65536 {PROVEN[0]} {said([*TAIL, PROVEN[0] - 1]).hex()}",
+        )
+        self.assertRegex(self.ctl("stats", "1", cut=17), r"cut +17 bytes of the unproven end")
+        self.assertEqual(json.loads(self.ctl("--json", "stats", "web", cut=17))["cut_bytes"], 17)
+        self.assertIn("17 bytes of the unproven end were cut", self.ctl("why", "1", "3", cut=17))
+        self.assertEqual(json.loads(self.ctl("--json", "why", "1", "3", cut=17))["cut_bytes"], 17)
+        for options in [], ["--json"]:
+            self.assertEqual(len(self.ctl(*options, "dump", "capture:1", cut=17).splitlines()), len(PROVEN) + len(TAIL))
+        self.assertRegex(self.ctl("show", "1"), r"UNPROVEN\n.*\n17 bytes of the unproven end were cut")
+        self.assertEqual(json.loads(self.ctl("--json", "show", "1"))["capture"]["streams"][0]["cut_bytes"], 17)
 
     def test_streams(self):
         """Each stream has its own tail. A stream's number need not be its position."""

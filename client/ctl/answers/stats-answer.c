@@ -209,6 +209,9 @@ static void show_head(const json_t *json, struct timing *timing)
 	show_time(json, timing);
 	printf("packets   %" PRIu64 ", %" PRIu64 " lost, %" PRIu64 " faults, %s\n", get(json, "packets"),
 	       get(json, "lost_packets"), get(json, "damages"), bytes);
+	if (get(json, "cut_bytes"))
+		printf("cut       %" PRIu64 " bytes of the unproven end, which cannot be events\n",
+		       get(json, "cut_bytes"));
 	printf("threads   %" PRIu64 ", %" PRIu64 " of them from before\n", get(json, "threads"),
 	       get(json, "preexisting"));
 	printf("labels    %" PRIu64 "\n", get(json, "labels"));

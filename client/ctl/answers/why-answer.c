@@ -253,5 +253,8 @@ int why_show(const json_t *json, struct mprof_explanation *explanation, struct t
 		print_missing(answer_count(json, "lost_packets"));
 		puts("; signals and resolutions there are unknown");
 	}
+	if (answer_count(json, "cut_bytes"))
+		printf("note: %" JSON_INTEGER_FORMAT " bytes of the unproven end were cut: they cannot be events\n",
+		       answer_count(json, "cut_bytes"));
 	return stdout_verdict();
 }

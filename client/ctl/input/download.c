@@ -308,6 +308,13 @@ int download_run(struct download *d, struct http *h, const char *path)
 	return r;
 }
 
+uint64_t download_cut_bytes(const char *cut)
+{
+	static const char key[] = "bytes=";
+
+	return cut && strncmp(cut, key, strlen(key)) == 0 ? strtoull(cut + strlen(key), NULL, 10) : 0;
+}
+
 void download_deinit(struct download *d)
 {
 	free(d->cut);

@@ -45,6 +45,11 @@ int download_run(struct download *d, struct http *h, const char *path);
 void download_deinit(struct download *d);
 
 /*
+ * Return the number of bytes that CUT, a header Mprof-Cut, says were cut; 0 if CUT is NULL or says no number.
+ */
+uint64_t download_cut_bytes(const char *cut);
+
+/*
  * A line on a terminal that shows the progress of a download. If stderr is no terminal, the
  * functions do nothing.
  */

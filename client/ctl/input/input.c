@@ -116,8 +116,11 @@ int input_run_merge(struct input *in, struct merge *l)
 	if (!in->stream)
 		return -ENOMEM;
 	for (in->streams = 0; in->streams < l->n; in->streams++)
-		in->stream[in->streams] =
-			(struct input_stream){.totals = l->totals[in->streams], .bytes = l->bytes[in->streams]};
+		in->stream[in->streams] = (struct input_stream){.totals = l->totals[in->streams],
+								.bytes = l->bytes[in->streams],
+								.cut_bytes = l->cut_bytes[in->streams]};
+	for (unsigned int i = 0; i < l->n; i++)
+		in->cut_bytes += l->cut_bytes[i];
 	return 0;
 }
 
@@ -180,7 +183,10 @@ static int read_remote(struct input *in, struct http *h, const struct trace_sour
 		return r;
 	}
 	r = refused ? refused : stream_decoder_end(&x.decoder);
-	return r ? r : input_note_totals(in, &x.decoder);
+	r = r ? r : input_note_totals(in, &x.decoder);
+	if (!r)
+		in->stream[0].cut_bytes = in->cut_bytes = download_cut_bytes(download.cut);
+	return r;
 }
 
 /* Read all streams of a capture or domain that S selects. Return 0, -errno, or an exit code. */
@@ -287,8 +293,12 @@ static int run_remote(struct input *in, struct trace_source *t, const struct sel
 		return r;
 	if (follow)
 		return read_live(in, &h, t, &one);
-	return in->consumer.tail || (s->all && !s->stream) ? read_with_tails(in, &h, t, &one)
-							   : read_remote(in, &h, t, &one);
+	r = in->consumer.tail || (s->all && !s->stream) ? read_with_tails(in, &h, t, &one)
+							: read_remote(in, &h, t, &one);
+	if (!r && in->cut_bytes)
+		say("note: %s: %" PRIu64 " bytes of its unproven end were cut: they cannot be its events", t->name,
+		    in->cut_bytes);
+	return r;
 }
 
 /* Read the file T, or refuse to. Return an exit code or INPUT_REFUSED. */

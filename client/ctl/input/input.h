@@ -20,7 +20,8 @@
 
 struct input_stream {
 	struct mprof_totals totals;
-	uint64_t bytes; /* size of the stream in bytes, unpacked */
+	uint64_t bytes;	    /* size of the stream in bytes, unpacked */
+	uint64_t cut_bytes; /* bytes of the unproven end that the daemon cut, because they cannot be events */
 };
 
 struct input {
@@ -45,6 +46,7 @@ struct input {
 	unsigned int streams;
 	struct input_stream *stream; /* array of STREAMS streams; owned */
 	uint64_t damages;	     /* number of damaged places in all streams and in the archive file around them */
+	uint64_t cut_bytes;	     /* sum over all streams */
 };
 
 /*

@@ -21,6 +21,7 @@ struct merge {
 	/* For each stream, its size and its totals; valid after merge_run(). */
 	uint64_t bytes[MERGE_STREAMS_MAX];
 	struct mprof_totals totals[MERGE_STREAMS_MAX];
+	uint64_t cut_bytes[MERGE_STREAMS_MAX]; /* for each stream, bytes that the daemon cut; set by the caller */
 };
 
 /*

@@ -82,6 +82,8 @@ static int fetch(struct merge *l, struct http *h, const char *path, const char *
 		return d.refused ? d.refused : r;
 	r = merge_add(l, name, fd);
 	fd = -1; /* merge_add() owns it in any case */
+	if (!r)
+		l->cut_bytes[l->n - 1] = download_cut_bytes(d.cut);
 	return r;
 }
 

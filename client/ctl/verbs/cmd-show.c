@@ -9,6 +9,7 @@
 
 #include "array.h"
 #include "cleanup.h"
+#include "download.h"
 #include "http.h"
 #include "options.h"
 #include "table.h"
@@ -178,6 +179,20 @@ static void add_range(struct table *t, const struct shown *s, const json_t *rang
 	table_add_bytes(t, (uint64_t)json_integer_value(json_object_get(range, "tail_bytes")));
 }
 
+static void put_cuts(const json_t *ranges)
+{
+	const json_t *range;
+	json_int_t bytes = 0;
+	size_t i;
+
+	json_array_foreach(ranges, i, range)
+	{
+		bytes += json_integer_value(json_object_get(range, "cut_bytes"));
+	}
+	if (bytes)
+		printf("%" JSON_INTEGER_FORMAT " bytes of the unproven end were cut: they cannot be events.\n", bytes);
+}
+
 static int put_streams(const struct shown *s)
 {
 	static const char *const heads[] = {">STREAM", "NAME",	">SEQUENCES", ">PACKETS",
@@ -197,6 +212,7 @@ static int put_streams(const struct shown *s)
 		add_range(&t, s, range);
 	}
 	i = (size_t)table_print(&t);
+	put_cuts(ranges);
 	if (!json_is_true(json_object_get(s->capture, "complete")))
 		puts("Quotas have deleted some of it; the rest can be fetched.");
 	return (int)i;
@@ -325,6 +341,46 @@ static int ask_overviews(struct shown *s, struct http *h, const char *id)
 	return s->overviews ? CTL_OK : say_memory();
 }
 
+static bool take_none(void *context, const struct http_answer *answer, const uint8_t *bytes, size_t len)
+{
+	(void)context;
+	(void)answer;
+	(void)bytes;
+	(void)len;
+	return false;
+}
+
+/*
+ * Ask the daemon how much of the unproven end of each stream of the capture ID it cuts, because it cannot be
+ * events. Set "cut_bytes" in the streams that were cut. Return an exit code.
+ */
+static int ask_cuts(struct shown *s, struct http *h, const char *id)
+{
+	json_t *range;
+	size_t i;
+
+	json_array_foreach(json_object_get(s->capture, "streams"), i, range)
+	{
+		CLEANUP(http_answer_deinit) struct http_answer answer = {0};
+		char path[256];
+		struct http_request request = {.path = path, .body = take_none};
+		uint64_t bytes;
+		int r;
+
+		if (!json_integer_value(json_object_get(range, "tail_bytes")))
+			continue;
+		snprintf(path, sizeof(path), "/v1/captures/%s/trace?stream=%" JSON_INTEGER_FORMAT, id,
+			 json_integer_value(json_object_get(range, "stream")));
+		r = http_perform(h, &request, &answer);
+		if (r && r != HTTP_E_REFUSED)
+			return http_complain(h, r, &answer);
+		bytes = download_cut_bytes(answer.cut);
+		if (bytes && json_object_set_new(range, "cut_bytes", json_integer((json_int_t)bytes)))
+			return say_memory();
+	}
+	return CTL_OK;
+}
+
 static int show_ask(struct shown *s, struct http *h, const char *id)
 {
 	char path[256];
@@ -336,7 +392,8 @@ static int show_ask(struct shown *s, struct http *h, const char *id)
 		return r;
 	snprintf(path, sizeof(path), "/v1/captures/%s/context", id);
 	r = http_json(h, NULL, path, NULL, &s->context);
-	return r ? r : ask_overviews(s, h, id);
+	r = r ? r : ask_overviews(s, h, id);
+	return r ? r : ask_cuts(s, h, id);
 }
 
 static int show_json(const struct shown *s)

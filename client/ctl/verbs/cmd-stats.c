@@ -83,6 +83,7 @@ static json_t *stream_json(struct stats *s, const struct input *in, unsigned int
 
 	tally_end(&s->tallies[i]);
 	object = tally_json(&s->tallies[i], &in->stream[i].totals, in->stream[i].bytes);
+	json_object_set_new(object, "cut_bytes", json_integer((json_int_t)in->stream[i].cut_bytes));
 	if (s->names)
 		json_object_set_new(object, "stream", stats_name(s->names[i]));
 	return object;
@@ -130,6 +131,7 @@ static json_t *total_json(const struct stats *s, const struct input *in, const j
 		bytes += in->stream[i].bytes;
 	}
 	object = total.failed ? NULL : tally_json(&total, &totals, bytes);
+	json_object_set_new(object, "cut_bytes", json_integer((json_int_t)in->cut_bytes));
 	for (unsigned int i = 0; i < ARRAY_SIZE(single); i++)
 		json_object_del(object, single[i]);
 	json_object_set_new(object, "should_resolve", all_expected(streams));

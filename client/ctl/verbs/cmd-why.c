@@ -152,10 +152,10 @@ static json_t *query_json(struct query *a, const struct input *in)
 		return NULL;
 	for (unsigned int i = 0; i < in->streams; i++)
 		lost += in->stream[i].totals.lost_packets;
-	object = json_pack("{sO sI sI sI so}", "answers", a->answers, "left_out",
+	object = json_pack("{sO sI sI sI sI so}", "answers", a->answers, "left_out",
 			   (json_int_t)(a->n > ANSWERS_MAX ? a->n - ANSWERS_MAX : 0), "should_resolve",
-			   (json_int_t)a->marked, "lost_packets", (json_int_t)lost, "last",
-			   why_last_json(&a->modeller, a->why));
+			   (json_int_t)a->marked, "lost_packets", (json_int_t)lost, "cut_bytes",
+			   (json_int_t)in->cut_bytes, "last", why_last_json(&a->modeller, a->why));
 	return object;
 }
 
