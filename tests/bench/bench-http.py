@@ -69,6 +69,50 @@ def small(name, server, nginx, path, aim, against_bare=False):
         small_body(name, server, nginx, path, aim, base)
 
 
+# Dead rings of 160 MB together: their names, and what dead-load takes: streams, packets and packets of the tail of each, bytes of a packet.
+DEAD = (
+    ("short-tail", 1, 160, 1, 1 << 20),
+    ("half-tail", 1, 160, 80, 1 << 20),
+    ("whole-tail", 1, 160, 160, 1 << 20),
+    ("64-streams", 64, 20, 10, 1 << 17),
+)
+
+
+def first_byte(url):
+    """Seconds until the first byte of the answer."""
+    words = ["curl", "-sS", "-o", "/dev/null", "-r", "0-9999", "-w", "%{time_starttransfer}", url]
+    return float(subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def dead(name, streams, packets, tail, size):
+    """The trace of a guest that crashed with such rings, once the reader has looked."""
+    packets, tail = (packets // 10 or 1, -(-tail // 10)) if BRIEF else (packets, tail)
+    os.makedirs(name)
+    os.chdir(name)
+    os.makedirs("www")
+    subprocess.run([f"{BUILD}/tests/bench/dead-load", "state", str(streams), str(packets), str(tail), str(size)], check=True)
+    server = Server()
+    nginx = Nginx(free_port())
+    try:
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            capture = json.loads(fetch(f"{server.base}/v1/captures/1"))
+            if capture.get("sentence") or capture.get("failure") or "sentence" not in capture:
+                break
+            time.sleep(0.1)
+        path = f"/v1/captures/1/{'trace' if streams == 1 else 'ctf.tar'}"
+        content = len(fetch(server.base + path))
+        long_body(f"http-dead-{name}", server, nginx, path, "identity", content, 0.8)
+        if streams == 1:
+            long_body(f"http-dead-{name}-zstd", server, nginx, path, "zstd", content, 0.8)
+        waits = sorted(first_byte(server.base + path) * 1000 for _ in range(5))
+        line(f"http-dead-{name}-first", waits[2], "ms to the first byte", aim=20, met=waits[2] < 20)
+    finally:
+        nginx.stop()
+        server.stop()
+        os.chdir("..")
+
+
 def main():
     os.makedirs("www")
     with Collector() as collector:
@@ -100,6 +144,8 @@ def main():
     finally:
         nginx.stop()
         server.stop()
+    for rings in DEAD:
+        dead(*rings)
 
 
 main()

@@ -24,25 +24,19 @@ struct load {
 	struct archive_writer *w;
 	uint32_t streams, packets, tail, bytes;
 	uint8_t *data;
-	uint64_t time, random;
+	uint64_t time;
 };
 
-static uint32_t draw(struct load *l, uint32_t n)
-{
-	l->random = l->random * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(l->random >> 33) % n;
-}
-
-/* Fill the content of a packet with switches of threads. Return its bytes. */
+/* Fill the content of a packet with switches of threads, as regular as the events of the other rings here. Return its bytes. */
 static uint32_t fill(struct load *l, bool last)
 {
 	uint32_t at = 0, most = l->bytes - HEADER;
 
 	for (; at + EVENT <= most; at += EVENT) {
-		l->time += 200 + draw(l, 5000);
+		l->time += 1000 + at / EVENT % 8;
 		mprof_store64(l->data + at, l->time);
 		l->data[at + 8] = MPROF_EVENT_switch;
-		mprof_store64(l->data + at + 9, 1 + draw(l, 64));
+		mprof_store64(l->data + at + 9, 1 + at / EVENT % 64);
 	}
 	if (last)
 		memset(l->data + at - EVENT, 0xff, 4); /* its time was not written to its end */
@@ -135,7 +129,7 @@ int main(int argc, char **argv)
 {
 	const struct archive_options options = {.wal_limit_bytes = 64u << 20, .level = LEVEL};
 	CLEANUP(archive_writer_freep) struct archive_writer *w = NULL;
-	struct load l = {.time = 1000000000, .random = 7};
+	struct load l = {.time = 1000000000};
 	char sentence[256];
 	int r;
 

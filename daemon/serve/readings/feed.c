@@ -107,7 +107,7 @@ bool feed_tails_done(const struct feed *f)
 /* ---- the steps ---- */
 
 /* Go on with stream 0 in STAGE. */
-static void next_stage(struct feed *f, int stage)
+static void next_stage(struct feed *f, enum feed_stage stage)
 {
 	f->stage = stage;
 	f->at = 0;

@@ -18,13 +18,15 @@ struct feed_stream {
 	struct tail_name tail; /* ARCHIVES is 0 if it has none */
 };
 
+enum feed_stage { FEED_TAILS, FEED_HEAD, FEED_PLAN, FEED_BODY, FEED_END };
+
 struct feed {
 	struct reader *reader; /* borrowed */
 	struct scratch *scratch;
 	int64_t capture;
 	struct feed_stream *streams; /* owned */
 	uint32_t n, at;
-	enum { FEED_TAILS, FEED_HEAD, FEED_PLAN, FEED_BODY, FEED_END } stage;
+	enum feed_stage stage;
 	bool planning, in_body;
 	struct plan plan;
 	struct body body;
