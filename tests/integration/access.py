@@ -216,8 +216,8 @@ class Operations(Case):
     def test_every_operation(self):
         import yaml
 
-        self.start("web1", "db1")
-        made = self.ask("/v1/domains/db1/captures", "POST", self.full)
+        self.start("web1", "mail1")
+        made = self.ask("/v1/domains/mail1/captures", "POST", self.full)
         self.assertEqual(made.status, 201, made.body)
         capture = made.json()["id"]
         narrow = self.token("narrow", "read=web*")
@@ -229,7 +229,7 @@ class Operations(Case):
         operations = [(m.upper(), p, op["x-scope"]) for p, item in document["paths"].items() for m, op in item.items() if m != "parameters"]
         self.assertGreater(len(operations), 35)
         for method, path, scope in operations:
-            real = path.replace("{domain}", "db1").replace("{file}", "main.js").replace("/{folder}", "/trace")
+            real = path.replace("{domain}", "mail1").replace("{file}", "main.js").replace("/{folder}", "/trace")
             real = real.replace("{id}", str(capture) if "captures" in path else "1")
             last = path.startswith("/v1/captures/{id}") and method == "DELETE"
             with self.subTest(f"{method} {path}"):
@@ -309,20 +309,20 @@ class Sight(Case):
             # The metrics themselves cost the same each time.
             costs.append(2 * again - before - self.statements())
         # The server may also look for what is new by itself.
-        return min(costs), answer.status, re.sub(rb"(db1|db2)", b"X", answer.body)
+        return min(costs), answer.status, re.sub(rb"(mail1|mail2)", b"X", answer.body)
 
     def test_hidden_is_absent(self):
-        self.start("web1", "db1")
-        uuid = self.d.domain("db1")["uuid"]
-        capture = self.ask("/v1/domains/db1/captures", "POST", self.full).json()["id"]
+        self.start("web1", "mail1")
+        uuid = self.d.domain("mail1")["uuid"]
+        capture = self.ask("/v1/domains/mail1/captures", "POST", self.full).json()["id"]
         narrow = self.token("narrow", "read=web*,context=web*,write=web*")
         tails = ("", "/trace", "/packets", "/live", "/ctf.tar", "/captures", "/memtraces", "/trace?last=1s", "/packets?buckets=5")
         for tail in tails:
             with self.subTest(tail):
-                hidden = self.cost(f"/v1/domains/db1{tail}", narrow)
-                self.assertEqual(hidden, self.cost(f"/v1/domains/db2{tail}", narrow))
+                hidden = self.cost(f"/v1/domains/mail1{tail}", narrow)
+                self.assertEqual(hidden, self.cost(f"/v1/domains/mail2{tail}", narrow))
                 self.assertEqual(hidden[1], 404)
-        for name in ("db1", "name:db1") + ((uuid,) if uuid else ()):
+        for name in ("mail1", "name:mail1") + ((uuid,) if uuid else ()):
             for what in ("captures", "memtraces"):
                 self.assertEqual(self.ask(f"/v1/domains/{name}/{what}", "POST", narrow).status, 404)
         for tail in ("", "/trace", "/packets", "/ctf.tar", "/context"):
@@ -334,18 +334,18 @@ class Sight(Case):
         self.assertEqual(self.ask("/v1/captures", token=narrow).json(), {"captures": [], "next": None})
         self.assertEqual(self.names(self.ask("/v1/domains", token=narrow)), ["web1"])
         self.assertEqual(self.names(self.ask("/v1/domains?limit=1", token=narrow)), ["web1"])
-        self.assertNotIn(b"db1", self.ask("/v1/domains?limit=1", token=narrow).body)
+        self.assertNotIn(b"mail1", self.ask("/v1/domains?limit=1", token=narrow).body)
 
     def test_answers_are_not_mixed(self):
         """What one identity was answered from the cache must be what a fresh server answers."""
-        self.start("web1", "web2", "db1")
+        self.start("web1", "web2", "mail1")
         for ring in self.rings.values():
             ring.close()
         for name in self.rings:
             self.d.wait_ended(name)
         tokens = [self.token("a", "read=*"), self.token("b", "read=web*"), self.token("c", "read=*1"), self.token("d", "read=nobody")]
-        paths = ["/v1/domains", "/v1/domains?limit=1", "/v1/captures", "/v1/domains/web1", "/v1/domains/db1", "/v1/domains/web2/packets"]
-        paths += ["/v1/domains/web1/trace", "/v1/domains/db1/trace", "/v1/memtraces"]
+        paths = ["/v1/domains", "/v1/domains?limit=1", "/v1/captures", "/v1/domains/web1", "/v1/domains/mail1", "/v1/domains/web2/packets"]
+        paths += ["/v1/domains/web1/trace", "/v1/domains/mail1/trace", "/v1/memtraces"]
 
         def answers(order):
             said = {}
@@ -369,9 +369,9 @@ class Sight(Case):
                 self.assertEqual(bodies.setdefault((path, tag), body), body)
 
     def test_scopes(self):
-        self.start("web1", "db1")
+        self.start("web1", "mail1")
         writer = self.token("writer", "read=web*,write=*,context=*")
-        self.assertEqual(self.ask("/v1/domains/db1/captures", "POST", writer).status, 404)  # write without read
+        self.assertEqual(self.ask("/v1/domains/mail1/captures", "POST", writer).status, 404)  # write without read
         made = self.ask("/v1/domains/web1/captures", "POST", writer)
         self.assertEqual(made.status, 201, made.body)
         number = made.json()["id"]
@@ -386,7 +386,7 @@ class Sight(Case):
 
     def test_a_run_belongs_to_its_name(self):
         """A guest that was renamed has runs of two names."""
-        self.start("web1", "db1")
+        self.start("web1", "mail1")
         for ring in self.rings.values():
             ring.close()
         for name in self.rings:
@@ -401,7 +401,7 @@ class Sight(Case):
         uuid = "11111111-2222-3333-4444-555555555555"
         seen = self.ask(f"/v1/domains/{uuid}", token=narrow).json()
         self.assertEqual((seen["name"], seen["runs"], [r["name"] for r in seen["run_list"]]), ("web1", 1, ["web1"]))
-        other = next(r["run"] for r in self.ask(f"/v1/domains/{uuid}", token=self.full).json()["run_list"] if r["name"] == "db1")
+        other = next(r["run"] for r in self.ask(f"/v1/domains/{uuid}", token=self.full).json()["run_list"] if r["name"] == "mail1")
         self.assertEqual(self.ask(f"/v1/domains/{uuid}/trace?run={other}", token=narrow).status, 404)
         self.assertEqual(self.ask(f"/v1/domains/{uuid}/trace?run={other}", token=self.full).status, 200)
         self.assertEqual(self.ask(f"/v1/domains/{uuid}/trace?first={other}.0.0.30", token=narrow).status, 404)
@@ -469,26 +469,26 @@ class Events(Case):
         return left
 
     def test_hidden_guests(self):
-        self.start("web1", "db1")
+        self.start("web1", "mail1")
         self.d.start_sink()
         self.web_run = self.d.domain("web1")["run"]
         all_, web = self.listen(self.full), self.listen(self.narrow)
 
         # Each kind of event comes for a hidden guest.
-        number = self.capture("db1", "hidden")
+        number = self.capture("mail1", "hidden")
         self.wait_for(all_, "capture")
         self.call(f"/v1/captures/{number}", "PATCH", {"pinned": True})
         self.wait_for(all_, "capture", lambda data: data["change"] == "changed")
         self.call(f"/v1/captures/{number}", "DELETE", status=204)
         self.wait_for(all_, "capture-deleted")
-        with Ring("rings/db2.ctf") as ring:
+        with Ring("rings/mail2.ctf") as ring:
             ring.add_slowly(50)
-            self.wait_for(all_, "domain", lambda data: data["domain"]["name"] == "db2")
+            self.wait_for(all_, "domain", lambda data: data["domain"]["name"] == "mail2")
         self.wait_for(all_, "domain", lambda data: data["change"] == "ended")
-        self.lose("db1")
+        self.lose("mail1")
         self.wait_for(all_, "gap")
         self.wait_for(all_, "rates", lambda data: any(s["run"] != self.web_run for s in data["streams"]))
-        number = self.profile("db1")
+        number = self.profile("mail1")
         self.wait_for(all_, "memtrace", lambda data: data["change"] == "ended")
         self.call(f"/v1/memtraces/{number}", "DELETE", status=204)
         self.wait_for(all_, "memtrace-deleted")
@@ -501,7 +501,7 @@ class Events(Case):
         self.wait_for(web, "capture-deleted")
         same = lambda: web.events[1:] == self.of_web(all_.events)
         self.d.wait(same)
-        for hidden in ("db1", "db2", "hidden", "memtrace"):
+        for hidden in ("mail1", "mail2", "hidden", "memtrace"):
             self.assertNotIn(hidden, json.dumps(web.events))
         self.assertEqual(self.wait_for(web, "capture")["capture"]["note"], "seen")
 
@@ -510,7 +510,7 @@ class Events(Case):
         back = self.listen(self.narrow, web.events[0][2])
         self.d.wait(lambda: len(back.events) >= len(before))
         self.assertEqual(back.events[: len(before)], before)
-        self.capture("db1")
+        self.capture("mail1")
         number = self.capture("web1", "later")
         for f in (back, web):
             self.wait_for(f, "capture", lambda data: data["capture"]["id"] == number)
@@ -519,12 +519,12 @@ class Events(Case):
     def test_lost_events_of_others(self):
         """So many events of a hidden guest come that the journal drops the oldest. Only a client that sees
         the guest has to read everything again. The others get comments, as if nothing had happened."""
-        self.start("web1", "db1")
+        self.start("web1", "mail1")
         all_, web = self.listen(self.full), self.listen(self.narrow)
         self.rings["web1"].add_slowly(50)
         self.wait_for(web, "rates", lambda data: data["streams"][0]["rate"] == 0)  # the last event of web1
         note = "\u00e9" * 2048  # six bytes each in an event
-        numbers = [self.capture("db1", note) for _ in range(30)]
+        numbers = [self.capture("mail1", note) for _ in range(30)]
         connection = Secure(self.port, self.context())
         self.addCleanup(connection.close)
         for pinned in [True, False] * 8:
@@ -546,7 +546,7 @@ class Events(Case):
         for f in (back, web):
             self.wait_for(f, "capture", lambda data: data["capture"]["id"] == number)
             self.assertEqual(f.named("reset"), [])
-            self.assertNotIn("db1", json.dumps(f.events))
+            self.assertNotIn("mail1", json.dumps(f.events))
 
     def test_renamed(self):
         """A guest gets another name: who saw only the old one sees it go, who sees only the new one sees it come."""
@@ -576,14 +576,14 @@ class Certificates(Case):
     grants = "[grant certificate:viewer]\nread = web*\n[grant certificate:root]\nread = *\nwrite = *\n"
 
     def test_clients(self):
-        self.start("web1", "db1")
+        self.start("web1", "mail1")
         self.assertEqual(self.names(self.ask("/v1/domains", client="good")), ["web1"])
         self.assertEqual(self.ask("/v1/session", client="good").json()["kind"], "certificate")
         for name in ("self", "foreign", "expired", "future", "purpose", "revoked", "unknown", "two-names"):
             with self.subTest(name):
                 self.assertEqual(self.ask("/v1/domains", client=name).status, 401)
         # A token has its own rights, whatever the certificate is.
-        self.assertEqual(self.names(self.ask("/v1/domains", client="revoked", token=self.full)), ["db1", "web1"])
+        self.assertEqual(self.names(self.ask("/v1/domains", client="revoked", token=self.full)), ["mail1", "web1"])
 
     def test_revoked_while_it_follows(self):
         self.start("web1")
@@ -728,12 +728,12 @@ class Tokens(Case):
         self.assertTrue(other.lives())
 
     def test_command(self):
-        token = self.token("web", "read=web* db?", "context=web*", days=3)
+        token = self.token("web", "read=web* mail?", "context=web*", days=3)
         with open("tokens", encoding="utf-8") as f:
             text = f.read()
         self.assertNotIn(token.split("_")[2], text)
         self.assertEqual(os.stat("tokens").st_mode & 0o777, 0o600)
-        self.assertIn("read=db? web*;context=web*;write=;metrics=no", self.command("--token", "list").stdout)
+        self.assertIn("read=mail? web*;context=web*;write=;metrics=no", self.command("--token", "list").stdout)
         for wrong, sentence in (
             (["new"], "write --token new NAME"),
             (["new", "a b"], "a token's name has"),
@@ -824,7 +824,7 @@ class Sessions(Case):
         return cookie.split(";")[0]
 
     def test_session(self):
-        self.start("web1", "db1")
+        self.start("web1", "mail1")
         cookie = self.sign_in(self.token("narrow", "read=web*,write=web*"))
         self.assertEqual(self.names(self.ask("/v1/domains", Cookie=cookie)), ["web1"])
         self.assertEqual(self.ask("/v1/session", Cookie=cookie).json()["kind"], "session")
@@ -877,7 +877,7 @@ class Names(Case):
 class Users(Case):
     """Users of the host on the Unix socket, as the kernel names them."""
 
-    grants = "[grant user:nobody]\nread = web*\n[grant group:games]\nread = db*\n"
+    grants = "[grant user:nobody]\nread = web*\n[grant group:games]\nread = mail*\n"
 
     def as_user(self, path, uid, gid, groups=(), method="GET"):
         code = (
@@ -897,7 +897,7 @@ class Users(Case):
 
         if os.getuid() != 0:
             self.skipTest("only root can be other users")
-        self.start("web1", "db1")
+        self.start("web1", "mail1")
         os.chmod(self.d.socket, 0o666)
         path = self.d.socket
         while path != "/":
@@ -910,16 +910,16 @@ class Users(Case):
             status, body = self.as_user("/v1/domains", *who)
             return sorted(d["name"] for d in json.loads(body)["domains"]) if status == 200 else status
 
-        self.assertEqual(names(0, 0), ["db1", "web1"])
+        self.assertEqual(names(0, 0), ["mail1", "web1"])
         self.assertEqual(names(nobody.pw_uid, nobody.pw_gid), ["web1"])
         self.assertEqual(names(daemon.pw_uid, daemon.pw_gid), 401)
-        self.assertEqual(names(daemon.pw_uid, games), ["db1"])
-        self.assertEqual(names(daemon.pw_uid, daemon.pw_gid, (games,)), ["db1"])
-        self.assertEqual(names(nobody.pw_uid, nobody.pw_gid, (games,)), ["db1", "web1"])
+        self.assertEqual(names(daemon.pw_uid, games), ["mail1"])
+        self.assertEqual(names(daemon.pw_uid, daemon.pw_gid, (games,)), ["mail1"])
+        self.assertEqual(names(nobody.pw_uid, nobody.pw_gid, (games,)), ["mail1", "web1"])
         self.assertEqual(self.as_user("/v1/tokens", nobody.pw_uid, nobody.pw_gid)[0], 403)
         # Loopback needs credentials, as any address.
         self.assertEqual(self.over_http("/v1/domains").status, 401)
-        self.assertEqual(self.names(self.over_http("/v1/domains", token=self.full)), ["db1", "web1"])
+        self.assertEqual(self.names(self.over_http("/v1/domains", token=self.full)), ["mail1", "web1"])
         # A header of a proxy is no identity.
         self.assertEqual(self.over_http("/v1/domains", **{"X-Forwarded-User": "root", "Forwarded": "for=127.0.0.1"}).status, 401)
 
@@ -934,7 +934,7 @@ class Remote(Case):
         )
 
     def test_stdio(self):
-        self.start("web1", "db1")
+        self.start("web1", "mail1")
         done = self.stdio("--as", "work-vm")
         self.assertIn(b" 200 OK\r\n", done.stdout)
         self.assertEqual([d["name"] for d in json.loads(done.stdout.partition(b"\r\n\r\n")[2])["domains"]], ["web1"])
