@@ -140,6 +140,8 @@ struct archive_capture_stream {
 	uint64_t first_sequence;
 	uint64_t last_sequence;
 	uint32_t last_offset;
+	uint64_t
+		tail_marked; /* bytes that the capture's tail had; a writer takes the bytes that the archive has, if they are more */
 };
 
 #endif

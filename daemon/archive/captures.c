@@ -40,6 +40,8 @@ int archive_writer_put_capture_stream(struct archive_writer *w, const struct arc
 				     &is_null);
 	if (!s || r != 0)
 		return r;
+	if ((uint64_t)tail_bytes < range->tail_marked)
+		tail_bytes = (int64_t)range->tail_marked;
 	sum = (struct checksum_row){.numbers = {range->capture, range->stream, (int64_t)range->first_sequence,
 						(int64_t)range->last_sequence, range->last_offset, tail_bytes, reached},
 				    .n = 7};

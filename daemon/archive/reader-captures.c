@@ -108,6 +108,11 @@ int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *
 			.name = column_text(s, 6),
 			.tail_bytes = column_u64(s, 7),
 			.deletions = column_u64(s, 8),
+			.tail_marked = column_u64(s, 9),
+			.tail_last = column_u64(s, 10),
+			.tail_end = column_u32(s, 11),
+			.damaged = column_u64(s, 12),
+			.is_end = sqlite3_column_int(s, 13) != 0,
 		};
 		rc = call(context, &range);
 	}

@@ -252,6 +252,17 @@ int reader_gaps(struct reader *r, int64_t stream, uint64_t from, uint64_t to, un
 	return rc == 0 ? read_gaps(r, s, stream, call, context, &any) : rc;
 }
 
+int reader_gap_into(struct reader *r, int64_t stream, uint64_t sequence, reader_gap_call *call, void *context)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	bool any;
+	int rc = reader_statement(r, S_GAP_INTO, VALUES(stream, sequence_column(sequence)), &s);
+
+	if (rc == 0)
+		rc = read_gaps(r, s, stream, call, context, &any);
+	return rc == 0 && !any ? ARCHIVE_E_ABSENT : rc;
+}
+
 int reader_last_gap(struct reader *r, int64_t run, uint32_t number, reader_gap_call *call, void *context)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
@@ -272,6 +283,18 @@ bool reader_range_holds(sqlite3_stmt *s, struct reader_source source)
 	return checksum_holds(s, 5, sqlite3_column_int(s, 6) != 0, &row);
 }
 
+/* Return 1 if a gap declares that the end of the capture's tail is lost, 0 if not, or -errno. */
+static int tail_is_declared(struct reader *r, struct reader_source source)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	uint64_t yes = 0;
+	int rc = reader_statement(r, S_TAIL_DECLARED, VALUES(source.stream, source.capture), &s);
+
+	if (rc == 0)
+		rc = read_number(r, s, &yes);
+	return rc < 0 ? rc : rc == 0 && yes;
+}
+
 /*
  * Check the capture's range of the stream, and the length of the capture's tail. Return 0 or an
  * error.
@@ -279,8 +302,8 @@ bool reader_range_holds(sqlite3_stmt *s, struct reader_source source)
 static int check_range(struct reader *r, struct reader_source source)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
-	bool lacks_end;
-	int rc = reader_statement(r, S_CHECK_RANGE, VALUES(source.stream, source.capture), &s);
+	bool lacks_end, lacks_tail;
+	int declared, rc = reader_statement(r, S_CHECK_RANGE, VALUES(source.stream, source.capture), &s);
 
 	if (rc == 0)
 		rc = reader_damaged(r, statement_step(&r->statements, s), source, 0);
@@ -291,8 +314,12 @@ static int check_range(struct reader *r, struct reader_source source)
 	 */
 	lacks_end = sqlite3_column_int64(s, 8) < sqlite3_column_int64(s, 4) && !sqlite3_column_int(s, 9) &&
 		    sqlite3_column_int64(s, 10) == 0;
-	if (!reader_range_holds(s, source) || lacks_end ||
-	    (sqlite3_column_type(s, 3) != SQLITE_NULL && sqlite3_column_int64(s, 3) != sqlite3_column_int64(s, 7)))
+	lacks_tail =
+		sqlite3_column_type(s, 3) != SQLITE_NULL && sqlite3_column_int64(s, 3) != sqlite3_column_int64(s, 7);
+	declared = sqlite3_column_int64(s, 7) < sqlite3_column_int64(s, 3) ? tail_is_declared(r, source) : 0;
+	if (declared < 0)
+		return declared;
+	if (!reader_range_holds(s, source) || lacks_end || (lacks_tail && !declared))
 		return reader_note_damage(r, source, column_u64(s, 1));
 	return 0;
 }

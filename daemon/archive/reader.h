@@ -275,6 +275,11 @@ typedef int reader_gap_call(void *context, const struct archive_gap *gap);
 int reader_gaps(struct reader *r, int64_t stream, uint64_t from, uint64_t to, unsigned limit, reader_gap_call *call,
 		void *context);
 /*
+ * Read the newest gap that begins before packet SEQUENCE and reaches into it or behind it. ARCHIVE_E_ABSENT: there is
+ * none.
+ */
+int reader_gap_into(struct reader *r, int64_t stream, uint64_t sequence, reader_gap_call *call, void *context);
+/*
  * Read the last gap of stream NUMBER of RUN. The gap's field stream is 0. ARCHIVE_E_ABSENT: there
  * is none.
  */
@@ -310,9 +315,15 @@ int reader_end_capture(struct reader *r, int64_t stream, int64_t *id);
 struct reader_capture_range {
 	struct archive_capture_stream range;
 	uint32_t number;
-	const char *name; /* NULL = none */
-	uint64_t tail_bytes;
+	const char *name;     /* NULL = none */
+	uint64_t tail_bytes;  /* of the tail that is left */
+	uint64_t tail_marked; /* of the tail when the capture was taken; 0 = not known */
+	/* The last packet of the tail that is left, and the end of its bytes; 0 = no tail is left. */
+	uint64_t tail_last;
+	uint32_t tail_end;
 	uint64_t deletions; /* number of deletions of packets of the stream */
+	uint64_t damaged;   /* packets of the stream that were damaged, wholly or in part */
+	bool is_end;	    /* the capture is of the end of a guest or of its ring */
 };
 typedef int reader_range_call(void *context, const struct reader_capture_range *range);
 int reader_capture_ranges(struct reader *r, int64_t capture, reader_range_call *call, void *context);

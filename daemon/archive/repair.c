@@ -21,6 +21,7 @@ struct repair {
 	size_t n, room;
 	uint32_t end;	   /* offset at which the kept rows end */
 	bool is_complete;  /* the last kept row is the packet's last row (ARCHIVE_CHUNK_LAST) */
+	bool at_least;	   /* it is not known how many packets the next gap has */
 	uint64_t removed;  /* number of rows deleted */
 	uint64_t declared; /* number of packets that new gaps declare lost */
 	uint64_t packets;  /* number of packets that have lost rows */
@@ -78,6 +79,7 @@ static int declare(struct repair *m, uint64_t after, uint32_t offset, uint64_t n
 					.after_offset = offset,
 					.next_sequence = next,
 					.packets = next > after ? next - after : 1,
+					.at_least = m->at_least,
 					.real = now.real,
 					.mono = now.mono};
 
@@ -129,30 +131,44 @@ static int repair_rows(struct repair *m)
 	return r ? r : declare(m, m->sequence, last.offset, m->sequence + 1);
 }
 
-/* Move *FROM behind the packets that a gap declares lost, at most to END. */
-static int skip_explained(struct repair *m, uint64_t *from, uint64_t end)
+/*
+ * Move *FROM behind the packets that a gap declares lost, at most to END. *NEXT is the next packet that a gap declares,
+ * at most END.
+ */
+static int skip_explained(struct repair *m, uint64_t *from, uint64_t end, uint64_t *next_gap)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
 	int r = statement_get(&m->w->store.statements, STATEMENT_REPAIR_GAPS, VALUES(m->stream, (int64_t)end), &s);
 
+	*next_gap = end;
 	if (!s)
 		return r;
-	while (*from < end && (r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
+	while (*from < end && *next_gap == end && (r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
 		uint64_t begin = (uint64_t)sqlite3_column_int64(s, 0), next = (uint64_t)sqlite3_column_int64(s, 2);
 
 		/* A gap whose offset is 30 covers the whole packet. */
 		begin += sqlite3_column_int64(s, 1) > (int64_t)MPROF_PACKET_HEADER_BYTES;
 		if (begin <= *from && next > *from)
 			*from = next;
+		else if (begin > *from && next > begin)
+			*next_gap = begin;
 	}
 	return r == STATEMENT_ROW ? 0 : r;
 }
 
+/* Declare those packets from FROM to END (not included) that no gap declares yet. */
 static int repair_hole(struct repair *m, uint64_t from, uint64_t end)
 {
-	int r = from < end ? skip_explained(m, &from, end) : 0;
+	uint64_t next;
+	int r = 0;
 
-	return r == 0 && from < end ? declare(m, from, MPROF_PACKET_HEADER_BYTES, end) : r;
+	while (r == 0 && from < end) {
+		r = skip_explained(m, &from, end, &next);
+		if (r == 0 && from < next)
+			r = declare(m, from, MPROF_PACKET_HEADER_BYTES, next);
+		from = next;
+	}
+	return r;
 }
 
 /*
@@ -268,6 +284,7 @@ struct tail_damage {
 	bool any;
 	uint64_t sequence;
 	uint32_t offset;
+	uint64_t last; /* the last packet of the tail, as far as its rows tell; its caller sets that of the range */
 };
 
 /*
@@ -277,6 +294,7 @@ struct tail_damage {
 static int find_tails(struct repair *m, int64_t capture, struct tail_damage *d)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int64_t end = 0; /* of the rows of packet LAST so far */
 	size_t n = 0;
 	int r = list_ids(m, STATEMENT_REPAIR_TAILS, capture, m->stream);
 
@@ -285,12 +303,23 @@ static int find_tails(struct repair *m, int64_t capture, struct tail_damage *d)
 	if (!s)
 		return r;
 	while (n < m->n && (r = statement_step(&m->w->store.statements, s)) == STATEMENT_ROW) {
-		if (!d->any && tail_holds(m->w, s))
+		uint64_t sequence = (uint64_t)sqlite3_column_int64(s, 3);
+		bool is_good = tail_holds(m->w, s);
+		bool follows = end == 0 || sequence != d->last || sqlite3_column_int64(s, 4) == end;
+
+		/* The number of a damaged row may be wrong. */
+		if (sequence > d->last && (is_good || sequence == d->last + 1))
+			d->last = sequence;
+		if (!d->any && is_good && follows) {
+			end = sqlite3_column_int64(s, 4) + sqlite3_column_int64(s, 5);
 			continue;
+		}
 		m->w->damage.pieces += !d->any;
-		if (!d->any)
-			*d = (struct tail_damage){true, (uint64_t)sqlite3_column_int64(s, 3),
-						  (uint32_t)sqlite3_column_int64(s, 4)};
+		if (!d->any) {
+			d->any = true;
+			d->sequence = sequence;
+			d->offset = follows ? (uint32_t)sqlite3_column_int64(s, 4) : (uint32_t)end;
+		}
 		m->ids[n++] = sqlite3_column_int64(s, 0);
 	}
 	m->n = n;
@@ -353,36 +382,73 @@ static int repair_end(struct repair *m, const struct archive_capture_stream *ran
 	return declare(m, range->last_sequence, (uint32_t)end, range->last_sequence + 1);
 }
 
+/*
+ * Declare the end of the capture's tail as lost, from the place D on; or, without D, if the tail that is left is not
+ * EXPECTED bytes long and no gap says so. The range keeps the length that the tail had, so that the
+ * capture shows what it lacks.
+ */
+static int repair_tail(struct repair *m, const struct archive_capture_stream *range, struct tail_damage *d,
+		       int64_t expected)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	struct archive_capture_stream marked;
+	int64_t bytes = 0;
+	bool is_null;
+	int r = statement_number(&m->w->store.statements, STATEMENT_TAIL_BYTES, VALUES(range->capture, m->stream),
+				 &bytes, &is_null);
+
+	if (r == 0 && !d->any && bytes == expected)
+		return 0;
+	if (r == 0)
+		r = statement_get(&m->w->store.statements, STATEMENT_REPAIR_TAIL_END, VALUES(m->stream, range->capture),
+				  &s);
+	if (r == 0)
+		r = statement_step(&m->w->store.statements, s);
+	if (r != STATEMENT_ROW || sqlite3_column_int(s, 2))
+		return r == STATEMENT_ROW ? 0 : r;
+	/* If rows of the tail are missing, or are in the wrong place, nothing says how many packets they had. */
+	if (!d->any || d->sequence < (uint64_t)sqlite3_column_int64(s, 0) || d->sequence > d->last) {
+		m->at_least = true;
+		d->sequence = (uint64_t)sqlite3_column_int64(s, 0);
+		d->offset = (uint32_t)sqlite3_column_int64(s, 1);
+	}
+	if (d->last < d->sequence)
+		d->last = d->sequence;
+	statement_resetp(&s);
+	r = declare(m, d->sequence, d->offset, d->last + 1);
+	m->at_least = false;
+	/* An older version did not store the length. A tail that is longer than the range says gets its own length. */
+	if (r != 0 || (range->tail_marked && bytes <= expected))
+		return r;
+	marked = *range;
+	marked.tail_marked = (uint64_t)expected;
+	return archive_writer_put_capture_stream(m->w, &marked);
+}
+
 static int capture_repair(struct repair *m, int64_t capture)
 {
-	struct tail_damage d = {0};
 	struct archive_capture_stream range = {0};
-	int64_t expected = -1, bytes = 0;
-	bool is_null;
+	struct tail_damage d = {0};
+	int64_t expected = -1;
 	int r = read_range(m, capture, &range, &expected);
 
+	d.last = range.last_sequence;
+	range.tail_marked = expected > 0 ? (uint64_t)expected : 0;
 	if (r == ARCHIVE_E_DAMAGED)
 		return drop_range(m, capture);
+	if (r == 0 && expected < 0)
+		r = statement_number(&m->w->store.statements, STATEMENT_TAIL_BYTES, VALUES(capture, m->stream),
+				     &expected, &(bool){false});
 	if (r == 0)
 		r = find_tails(m, capture, &d);
 	for (size_t i = 0; i < m->n && r == 0; i++)
 		r = WRITER_RUN(m->w, STATEMENT_DELETE_TAIL, m->ids[i]);
-	if (r == 0)
-		r = statement_number(&m->w->store.statements, STATEMENT_TAIL_BYTES, VALUES(capture, m->stream), &bytes,
-				     &is_null);
 	if (r != 0)
 		return r == ARCHIVE_E_ABSENT ? 0 : r;
 	m->removed += m->n;
 	if (!d.any) /* rows of the last packet may be missing */
 		r = repair_end(m, &range);
-	if (r != 0)
-		return r;
-	if (!d.any && expected >= 0 && bytes != expected) /* rows of the tail are missing */
-		d = (struct tail_damage){true, range.last_sequence, range.last_offset};
-	if (!d.any)
-		return 0;
-	r = declare(m, d.sequence, d.offset, d.sequence + 1);
-	return r ? r : archive_writer_put_capture_stream(m->w, &range); /* stores the new length of the tail */
+	return r ? r : repair_tail(m, &range, &d, expected);
 }
 
 int archive_writer_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, int64_t capture, bool *damaged)

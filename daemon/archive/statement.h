@@ -9,6 +9,22 @@
 #define ARCHIVE_STATEMENT_H
 
 #include <sqlite3.h>
+
+/*
+ * SQL: a column of the newest row of a tail; where the tail of capture ?2 of stream ?1 ends, beside its row of
+ * capture_streams; and whether a gap declares that more of this tail is lost. Such a gap begins where the tail that is left
+ * ends, or at the next packet.
+ */
+#define TAIL_NEWEST(column, capture, stream)                                                                        \
+	"(SELECT " column " FROM tails WHERE capture = " capture " AND stream = " stream " ORDER BY sequence DESC," \
+	" offset DESC LIMIT 1)"
+#define TAIL_PACKET "coalesce(" TAIL_NEWEST("sequence", "?2", "?1") ", last_sequence)"
+#define TAIL_END    "coalesce(" TAIL_NEWEST("offset + length", "?2", "?1") ", last_offset)"
+#define TAIL_GAPS   "SELECT 1 FROM gaps g WHERE g.stream = ?1 AND g.reason = 'damaged' AND g.after_sequence"
+#define TAIL_IS_DECLARED                                                                                    \
+	"(EXISTS (" TAIL_GAPS " = " TAIL_PACKET " AND g.after_offset = " TAIL_END ") OR EXISTS (" TAIL_GAPS \
+	" = " TAIL_PACKET " + 1 AND g.after_offset <= 30))"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

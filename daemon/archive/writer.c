@@ -469,6 +469,15 @@ int archive_writer_deleted(struct archive_writer *w, int64_t stream)
 	return WRITER_RUN(w, STATEMENT_SETTLE_STREAM, stream, 1, 0, 0);
 }
 
+int archive_writer_damaged(struct archive_writer *w, int64_t stream, uint64_t packets)
+{
+	if (!w->store.in_transaction)
+		return -EINVAL;
+	if (!usage_has(&w->usage, stream))
+		return ARCHIVE_E_ABSENT;
+	return WRITER_RUN(w, STATEMENT_SETTLE_STREAM, stream, 0, (int64_t)(packets & INT32_MAX), 0);
+}
+
 int archive_writer_last_ids(struct archive_writer *w, int64_t *run, int64_t *stream, int64_t *capture)
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;

@@ -70,6 +70,11 @@ int archive_writer_gap(struct archive_writer *w, const struct archive_gap *gap);
  * damage, and a capture without it is not complete. ARCHIVE_E_ABSENT: the stream was not put.
  */
 int archive_writer_deleted(struct archive_writer *w, int64_t stream);
+/*
+ * Say that gaps declare PACKETS packets of STREAM that were damaged in another archive: a capture with one of them is not
+ * complete. ARCHIVE_E_ABSENT: the stream was not put.
+ */
+int archive_writer_damaged(struct archive_writer *w, int64_t stream, uint64_t packets);
 
 int archive_writer_put_capture(struct archive_writer *w, const struct archive_capture *capture);
 int archive_writer_put_capture_stream(struct archive_writer *w, const struct archive_capture_stream *range);

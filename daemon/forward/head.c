@@ -11,6 +11,7 @@
 
 #include "capture-coverage.h"
 #include "clock.h"
+#include "span-gaps.h"
 
 #define HEAD_MOST     65000u /* bytes of a head as the hub writes it; it takes 65,536 */
 #define GAPS_MOST     512u   /* gaps that a head names at most */
@@ -146,8 +147,11 @@ struct reading {
 	struct head *head;
 	json_t *json, *streams, *gaps;
 	int64_t run;
-	uint64_t lost, last; /* LAST: last packet of the range whose gaps are read */
-	int64_t stream;
+	uint64_t lost;
+	struct span_losses losses; /* of SPAN */
+	struct span *spans;	   /* those of the head's ranges; owned */
+	size_t n_spans;
+	const struct span *span; /* whose gaps are read */
 };
 
 /* Return whether a capture of KIND is one of a guest that goes on. */
@@ -174,6 +178,7 @@ static int on_range(void *context, const struct reader_capture_range *range)
 	struct reading *reading = context;
 	struct head *head = reading->head;
 	struct archive_capture_stream *more;
+	struct span *spans;
 	enum coverage coverage;
 	json_t *one;
 	int rc = coverage_of_range(reading->reader, range, &coverage);
@@ -183,10 +188,13 @@ static int on_range(void *context, const struct reader_capture_range *range)
 	if (head->n_ranges == RANGES_MOST)
 		return 0;
 	more = realloc(head->ranges, (head->n_ranges + 1) * sizeof(*more));
-	if (!more)
+	spans = more ? realloc(reading->spans, (reading->n_spans + 1) * sizeof(*spans)) : NULL;
+	head->ranges = more ? more : head->ranges;
+	if (!spans)
 		return -ENOMEM;
-	head->ranges = more;
+	reading->spans = spans;
 	head->ranges[head->n_ranges++] = range->range;
+	reading->spans[reading->n_spans++] = span_of_range(range);
 	if (json_array_size(reading->streams) >= STREAMS_MOST)
 		return cut(reading->json);
 	one = json_pack("{s:I, s:i, s:o, s:o, s:I, s:I}", "id", (json_int_t)range->range.stream, "number",
@@ -194,6 +202,8 @@ static int on_range(void *context, const struct reader_capture_range *range)
 			digits(range->range.last_sequence), "last_offset", (json_int_t)range->range.last_offset,
 			"tail_bytes", (json_int_t)range->tail_bytes);
 	set_text(one, "name", range->name);
+	if (range->tail_marked > range->tail_bytes)
+		json_object_set_new(one, "tail_marked", json_integer((json_int_t)range->tail_marked));
 	if (coverage != COVERAGE_ALL)
 		json_object_set_new(one, "complete", json_false());
 	return json_array_append_new(reading->streams, one) ? -ENOMEM : 0;
@@ -223,13 +233,10 @@ static int on_gap(void *context, const struct archive_gap *gap)
 	struct reading *reading = context;
 	json_t *one;
 
-	if (gap->next_sequence > reading->last) /* it may have come after the capture */
-		return 0;
-	if (strcmp(gap->kind, "lost") == 0)
-		reading->lost += gap->packets;
+	span_losses_add(&reading->losses, reading->span, gap);
 	if (json_array_size(reading->gaps) >= GAPS_MOST)
 		return cut(reading->json);
-	one = json_pack("{s:I, s:o, s:o, s:o, s:I, s:o, s:I, s:b}", "stream", (json_int_t)reading->stream, "kind",
+	one = json_pack("{s:I, s:o, s:o, s:o, s:I, s:o, s:I, s:b}", "stream", (json_int_t)reading->span->stream, "kind",
 			text_of(gap->kind), "reason", text_of(gap->reason), "after_sequence",
 			digits(gap->after_sequence), "after_offset", (json_int_t)gap->after_offset, "next_sequence",
 			digits(gap->next_sequence), "packets", (json_int_t)gap->packets, "at_least", gap->at_least);
@@ -239,6 +246,13 @@ static int on_gap(void *context, const struct archive_gap *gap)
 static int by_stream(const void *a, const void *b)
 {
 	const struct archive_capture_stream *x = a, *y = b;
+
+	return x->stream < y->stream ? -1 : x->stream > y->stream;
+}
+
+static int by_span(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
 
 	return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
@@ -254,12 +268,15 @@ static int read_capture(struct reader *r, int64_t capture, struct reading *readi
 		rc = reader_streams(r, reading->run, on_ring, reading);
 	if (rc == 0 && head->n_ranges)
 		qsort(head->ranges, head->n_ranges, sizeof(*head->ranges), by_stream);
-	for (size_t i = 0; i < head->n_ranges && rc == 0; i++) {
-		reading->stream = head->ranges[i].stream;
-		reading->last = head->ranges[i].last_sequence;
-		rc = reader_gaps(r, reading->stream, head->ranges[i].first_sequence, reading->last, UINT32_MAX / 2,
-				 on_gap, reading);
+	if (rc == 0 && reading->n_spans)
+		qsort(reading->spans, reading->n_spans, sizeof(*reading->spans), by_span);
+	for (size_t i = 0; i < reading->n_spans && rc == 0; i++) {
+		reading->span = &reading->spans[i];
+		reading->losses = (struct span_losses){0};
+		rc = span_gaps(r, reading->span, UINT32_MAX / 2, on_gap, reading);
+		reading->lost += reading->losses.packets;
 	}
+	free(reading->spans);
 	return rc;
 }
 

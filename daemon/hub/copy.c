@@ -38,8 +38,9 @@ enum column {
 
 struct copied {
 	int64_t id;
-	uint64_t next; /* the packet behind the last one that came; 0 = none has come */
+	uint64_t next; /* the packet behind the last one that came; that of the range's beginning, if none has come */
 	bool has_hole; /* packets are missing, and no gap of the head says so */
+	uint64_t damaged; /* packets that were damaged on the host, by the head's gaps */
 };
 
 struct copy {
@@ -255,8 +256,11 @@ static int put_gaps(struct copy *c, int64_t stream, uint64_t sequence)
 			return fail(c, COPY_E_REFUSED, "entry %zu of the head's gaps is no gap", c->gap);
 		if (stream && (gap.stream > stream || (gap.stream == stream && gap.next_sequence > sequence)))
 			return 0;
-		if (find_stream(c, gap.stream))
-			r = written(c, archive_writer_gap(c->writer, &gap));
+		if (!find_stream(c, gap.stream))
+			continue;
+		r = written(c, archive_writer_gap(c->writer, &gap));
+		if (strcmp(gap.reason, "damaged") == 0)
+			find_stream(c, gap.stream)->damaged += gap.packets;
 	}
 	return r;
 }
@@ -294,7 +298,7 @@ static void look_before(struct copy *c, const struct piece *piece)
 {
 	struct copied *s = find_stream(c, piece->stream);
 
-	if (s->next && piece->sequence > s->next && !s->has_hole)
+	if (piece->sequence > s->next && !s->has_hole)
 		s->has_hole = !gap_ends(c, piece);
 	s->next = piece->sequence + 1;
 }
@@ -377,7 +381,7 @@ static int put_head(struct copy *c)
 		if (!capture_head_stream(c->head, i, capture.id, &stream, &range))
 			return fail(c, COPY_E_REFUSED, "entry %zu of the head's streams is no stream", i);
 		r = written(c, archive_writer_put_stream(c->writer, &stream));
-		c->streams[c->n_streams++].id = stream.id;
+		c->streams[c->n_streams++] = (struct copied){.id = stream.id, .next = range.first_sequence};
 	}
 	capture.context = c->context;
 	return r ? r : written(c, archive_writer_put_capture(c->writer, &capture));
@@ -396,6 +400,8 @@ static int put_ranges(struct copy *c)
 		r = written(c, archive_writer_put_capture_stream(c->writer, &range));
 		if (r == 0 && (!capture_head_has_all(c->head, i) || c->streams[i].has_hole))
 			r = written(c, archive_writer_deleted(c->writer, stream.id));
+		if (r == 0 && c->streams[i].damaged)
+			r = written(c, archive_writer_damaged(c->writer, stream.id, c->streams[i].damaged));
 	}
 	return r;
 }

@@ -150,7 +150,7 @@ bool capture_head_stream(const struct capture_head *head, size_t i, int64_t numb
 			 struct archive_capture_stream *range)
 {
 	const json_t *entry = json_array_get(head->streams, i);
-	int64_t id, place, bytes, packets, flags, offset;
+	int64_t id, place, bytes, packets, flags, offset, tail;
 
 	if (!whole(entry, "id", 1, INT32_MAX, &id) || !whole(entry, "number", 0, UINT16_MAX, &place) ||
 	    repeats(head, i, entry) || !sequence(entry, "first_sequence", &range->first_sequence) ||
@@ -163,6 +163,8 @@ bool capture_head_stream(const struct capture_head *head, size_t i, int64_t numb
 		packets = 0;
 	if (!whole(entry, "flags", 0, UINT8_MAX, &flags))
 		flags = 0;
+	if (!whole(entry, "tail_marked", 0, MPROF_RING_BYTES_MAX, &tail))
+		tail = 0;
 	*stream = (struct archive_stream){
 		.id = id,
 		.run = head->run,
@@ -175,6 +177,7 @@ bool capture_head_stream(const struct capture_head *head, size_t i, int64_t numb
 	range->capture = number;
 	range->stream = id;
 	range->last_offset = (uint32_t)offset;
+	range->tail_marked = (uint64_t)tail;
 	return true;
 }
 

@@ -15,6 +15,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 import psycopg2
 
 import daemons
+import edges
 import fleethost
 import sender
 from daemons import Ring
@@ -100,6 +101,55 @@ class Honest(fleethost.Case):
         self.compare(host, host.captures("web")[0]["id"])
 
 
+class Damaged(fleethost.Case):
+    """Packets that were damaged on the host before it sent them are declared on the hub as on the host."""
+
+    def make(self, host):
+        """Archive a guest for each of: nothing damaged, the first packet, the last one, any, a tail, and all. Return their captures."""
+        draw = random.Random(11)
+        guests = [edges.Guest(number, draw) for number in range(1, 8)]
+        lines = ["begin", *(line for guest in guests for line in guest.lines), "commit", ""]
+        done = subprocess.run([daemons.program("archive-driver"), host.state], input="\n".join(lines), capture_output=True, text=True, timeout=60)
+        self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
+        ends = "(SELECT max(sequence) FROM chunks n WHERE n.stream = chunks.stream)"
+        which = f"stream IN (2, 6) AND sequence = 0 OR stream IN (3, 6) AND sequence = {ends} OR stream = 4 AND id % 3 = 0 OR stream = 7"
+        host.change(f"UPDATE chunks SET data = CAST(data || x'00' AS BLOB) WHERE {which};")
+        host.change("UPDATE tails SET data = CAST(data || x'00' AS BLOB) WHERE stream IN (5, 7) AND id % 2;")
+        host.change("INSERT INTO outbox (kind, ready, urgency, real, run, capture) SELECT 'capture', 1, 1, real, run, id FROM captures;")
+        return [ident for guest in guests for ident in list(guest.captures)[-2:]]
+
+    def test_damaged(self):
+        """The forwarder meets the damage, and the collector declares it."""
+        host = self.enterContext(fleethost.Host())
+        captures = self.make(host)
+        host.start()
+        host.start_forwarder()
+        host.wait_sent()
+        complete = {}
+        for capture in captures:
+            base = f"/v1/captures/{capture}"
+            complete[capture // 100] = host.json(base)["complete"]
+            with Copy(host, capture) as copied:
+                self.assertEqual((copied.code, copied.sentence), (0, ""))
+                copied.start()
+                own, other = host.ask(f"{base}/trace"), copied.ask(f"{base}/trace")
+                self.assertEqual((own[0], own[2] if own[0] == 200 else b""), (other[0], other[2] if own[0] == 200 else b""), capture)
+                names = ("Mprof-Lost-Packets", "Mprof-Complete", "Mprof-Cut")
+                self.assertEqual([own[1][name] for name in names], [other[1][name] for name in names], capture)
+                self.assertEqual(host.json(base)["complete"], copied.json(base)["complete"], capture)
+                if own[0] == 200:
+                    self.assertEqual(unfound(host, base), unfound(copied, base))
+                    lost = host.hub(f"SELECT lost_packets FROM fleet_store.capture WHERE host = $HOST AND capture = {capture}")
+                    self.assertEqual(lost, [[own[1]["Mprof-Lost-Packets"]]], capture)
+        self.assertTrue(complete.pop(1))
+        self.assertFalse(any(complete.values()), complete)
+
+
+def unfound(server, base):
+    """Return the gaps of a capture without the times when they were found, which the hub does not know."""
+    return listing(server, f"{base}/packets?")[1]
+
+
 def listing(server, path):
     """Return the packets and gaps of all pages. Left out is what changes on the host when a packet grows behind the
     capture's end, which may prove a tail, and when a gap was found, which the hub does not know."""
@@ -109,7 +159,7 @@ def listing(server, path):
         for packet in page["packets"]:
             grows = {"copied", "complete", *(["unproven"] if packet["tail_bytes"] else [])}
             packets.append({k: v for k, v in packet.items() if k not in grows})
-        gaps += [{k: v for k, v in gap.items() if k not in ("real", "mono", "time")} for gap in page["gaps"]]
+        gaps += [{k: v for k, v in gap.items() if k not in ("found", "mono")} for gap in page["gaps"]]
         if not page["next"]:
             return packets, gaps
         cursor = f"&cursor={page['next']}"

@@ -525,7 +525,7 @@ def test_show():
         == [["0", "-", "5-9", "5", "1.8", "KB", "4", "0", "12", "B"], ["3", "vcpu-3\\x07", "0-1", "-", "0", "B", "-", "-", "0", "B"]],
         "its streams: %r" % table,
     )
-    check(table[3].startswith("Quotas have deleted"), "deleted packets are reported")
+    check(table[3].startswith("It is not complete: quotas"), "deleted packets are reported")
     store = lines[lines.index("XenStore, as last seen:") + 1 :][:3]
     check(
         store[0] == "  data/\\x1b]0;x\\x07 = a\\x0ab"

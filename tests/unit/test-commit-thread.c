@@ -335,7 +335,7 @@ static void test_orphan(void)
 static void make_damaged_tail(struct world *w)
 {
 	const struct archive_capture capture = {.id = 9, .run = 41, .kind = "manual", .real = 5};
-	const struct archive_capture_stream range = {9, STREAM, 0, 0, 530};
+	const struct archive_capture_stream range = {9, STREAM, 0, 0, 530, 0};
 	static const uint8_t data[100] = {1};
 	const struct archive_piece tail = {
 		.stream = STREAM, .offset = 530, .length = sizeof(data), .packet_bytes = 4096, .data = data};

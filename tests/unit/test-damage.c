@@ -22,7 +22,7 @@
 static bool archive_make(struct fixture *f)
 {
 	struct archive_capture capture = {.id = 9, .run = 1, .kind = "crash", .real = 5};
-	struct archive_capture_stream range = {9, 1, 3, 4, 830};
+	struct archive_capture_stream range = {9, 1, 3, 4, 830, 0};
 	uint8_t data[300];
 	struct archive_piece tail = {
 		.stream = 1, .sequence = 4, .offset = 830, .length = 300, .packet_bytes = 9000, .data = data};
@@ -465,7 +465,7 @@ static void test_deletion(void)
 {
 	CLEANUP(reader_freep) struct reader *r = NULL;
 	struct archive_capture capture = {.id = 9, .run = 1, .kind = "manual", .pinned = true};
-	struct archive_capture_stream range = {9, 1, 2, 3, 530};
+	struct archive_capture_stream range = {9, 1, 2, 3, 530, 0};
 	struct reader_stream_check check;
 	struct fixture f;
 	bool more, all;

@@ -51,7 +51,7 @@ static void append(struct fixture *f, uint64_t sequence, uint32_t offset, unsign
 static void capture(struct fixture *f, uint64_t last, uint32_t last_offset)
 {
 	struct archive_capture c = {.id = 1, .run = 1, .kind = "ended", .mono = 5000, .real = 6000};
-	struct archive_capture_stream range = {1, STREAM, 0, last, last_offset};
+	struct archive_capture_stream range = {1, STREAM, 0, last, last_offset, 0};
 
 	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
 	CHECK_EQ_INT(archive_writer_put_capture(f->w, &c), 0);

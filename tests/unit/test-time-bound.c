@@ -77,7 +77,7 @@ static void life_capture(struct life *l, double taken, double written, uint64_t 
 				    .kind = "ended",
 				    .mono = (uint64_t)(taken * NS_PER_S),
 				    .real = (uint64_t)(taken * NS_PER_S) + 1000 * NS_PER_S};
-	struct archive_capture_stream range = {1, STREAM, 0, l->sequence, l->end};
+	struct archive_capture_stream range = {1, STREAM, 0, l->sequence, l->end, 0};
 	uint64_t timestamp = GUEST_NS + (uint64_t)(written * NS_PER_S);
 	uint8_t data[2 * EVENT];
 	struct archive_piece piece = {.stream = STREAM,

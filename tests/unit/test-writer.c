@@ -618,7 +618,7 @@ static void test_resume_two(void)
 static void test_flushed(void)
 {
 	struct archive_capture capture = {.id = 3, .run = 1, .kind = "crash"};
-	struct archive_capture_stream range = {3, 1, 5, 5, 630};
+	struct archive_capture_stream range = {3, 1, 5, 5, 630, 0};
 	struct fixture f;
 	unsigned before;
 

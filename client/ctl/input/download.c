@@ -84,6 +84,8 @@ static bool keep_identity(struct attempt *a, const struct http_answer *answer)
 		a->d->cut = strdup(answer->cut);
 	if (!a->d->lost && answer->lost)
 		a->d->lost = strdup(answer->lost);
+	if (!a->d->complete && answer->complete)
+		a->d->complete = strdup(answer->complete);
 	return true;
 }
 
@@ -319,10 +321,12 @@ void download_deinit(struct download *d)
 {
 	free(d->cut);
 	free(d->lost);
+	free(d->complete);
 	free(d->date);
 	free(d->location);
 	d->cut = NULL;
 	d->lost = NULL;
+	d->complete = NULL;
 	d->date = NULL;
 	d->location = NULL;
 }

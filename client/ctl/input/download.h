@@ -24,11 +24,12 @@ struct download {
 	void *context;
 	int refused; /* the value other than 0 that write() or start_over() returned */
 	/*
-	 * The headers Mprof-Cut and Mprof-Lost-Packets of the first answer, for messages; NULL if absent;
+	 * The headers Mprof-Cut, Mprof-Lost-Packets and Mprof-Complete of the first answer, for messages; NULL if absent;
 	 * owned.
 	 */
 	char *cut;
 	char *lost;
+	char *complete;
 	/*
 	 * The header Date of the first answer, and the path of the fixed selection that the body is,
 	 * if the server named one; NULL if absent; owned.

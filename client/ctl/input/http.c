@@ -97,7 +97,8 @@ void http_answer_deinit(struct http_answer *a)
 {
 	char *values[] = {a->etag,     a->content_location, a->content_range, a->content_encoding,
 			  a->location, a->position,	    a->run_state,     a->cut,
-			  a->lost,     a->retry_after,	    a->date,	      a->problem};
+			  a->lost,     a->complete,	    a->retry_after,   a->date,
+			  a->problem};
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		free(values[i]);
@@ -138,6 +139,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *context)
 	keep_header(line, n, "Mprof-Run-State", &a->run_state);
 	keep_header(line, n, "Mprof-Cut", &a->cut);
 	keep_header(line, n, "Mprof-Lost-Packets", &a->lost);
+	keep_header(line, n, "Mprof-Complete", &a->complete);
 	keep_header(line, n, "Retry-After", &a->retry_after);
 	keep_header(line, n, "Date", &a->date);
 	return n;

@@ -68,6 +68,7 @@ struct http_answer {
 	char *run_state;
 	char *cut;
 	char *lost;
+	char *complete;
 	char *retry_after;
 	char *date;
 	char *problem; /* body of an answer whose status is not 2xx */

@@ -51,7 +51,9 @@ static void fetch_deinit(struct fetch *f)
 static void report_losses(const struct download *d)
 {
 	if (d->lost && strcmp(d->lost, "0") != 0)
-		say("note: %s packets were lost within this trace before they could be copied", d->lost);
+		say("note: %s packets of this trace are lost", d->lost);
+	if (d->complete && strcmp(d->complete, "false") == 0)
+		say("note: the capture is not complete: quotas deleted a part of it, or it was damaged on the disk");
 	if (d->cut)
 		say("note: an unproven tail was cut: %s", d->cut);
 }

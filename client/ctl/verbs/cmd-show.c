@@ -214,7 +214,8 @@ static int put_streams(const struct shown *s)
 	i = (size_t)table_print(&t);
 	put_cuts(ranges);
 	if (!json_is_true(json_object_get(s->capture, "complete")))
-		puts("Quotas have deleted some of it; the rest can be fetched.");
+		puts("It is not complete: quotas deleted a part of it, or it was damaged on the disk. The rest can be "
+		     "fetched.");
 	return (int)i;
 }
 

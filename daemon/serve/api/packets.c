@@ -30,13 +30,15 @@ struct listing {
 	uint64_t limit;
 	json_t *packets;
 	struct position first, end; /* positions of the query; offset 0 = not given */
-	uint64_t gaps_from;	    /* first sequence whose gaps are on the page */
-	uint64_t gaps_to;	    /* last such sequence, if this is the last page */
+	struct span span;	    /* the gaps that are left for this page and later ones */
 	/* Fields of the overview. */
 	size_t n_buckets;
 	struct bucket *buckets;
-	uint64_t from, to; /* begin and end of the time axis in guest time, both included */
-	bool measured;	   /* FROM and TO are known, and the packets are counted */
+	uint64_t from, to;	   /* begin and end of the time axis in guest time, both included */
+	uint64_t gaps_at;	   /* packet from which on gaps were not counted yet */
+	uint64_t gap_time;	   /* guest time of the newest packet before */
+	struct span_losses losses; /* counted so far */
+	bool measured;		   /* FROM and TO are known, and the packets are counted */
 	bool any;
 };
 
@@ -119,13 +121,16 @@ static int list_packet(struct exchange *x, struct listing *l, const struct packe
 struct gap_list {
 	json_t *json;
 	uint64_t begin; /* after_sequence of the last gap */
+	uint64_t most;	/* gaps that begin behind this packet are for the next page */
 };
 
 static int take_gap(void *context, const struct archive_gap *gap)
 {
 	struct gap_list *list = context;
-	json_t *json = json_gap(gap);
+	json_t *json = gap->after_sequence <= list->most ? json_gap(gap) : NULL;
 
+	if (gap->after_sequence > list->most)
+		return 0;
 	list->begin = gap->after_sequence;
 	return json && json_array_append_new(list->json, json) == 0 ? 0 : -ENOMEM;
 }
@@ -165,16 +170,16 @@ static enum outcome list_answer(struct exchange *x, struct listing *l, bool more
 {
 	const struct selection *s = &l->selection;
 	CLEANUP(json_unrefp) json_t *next = NULL, *all = json_array();
-	struct gap_list gaps = {.json = all};
+	struct gap_list gaps = {.json = all, .most = more ? l->end.sequence : UINT64_MAX};
+	struct span span = l->span;
 	int rc;
 
-	if (!more && l->end.sequence > l->gaps_to)
-		l->gaps_to = l->end.sequence;
-	rc = reader_gaps(exchange_reader(x), s->stream, l->gaps_from, more ? l->end.sequence : l->gaps_to,
-			 GAPS_MOST + 1, take_gap, &gaps);
+	if (more && l->end.sequence < span.last)
+		span_end(&span, l->end.sequence, UINT32_MAX);
+	rc = span_gaps(exchange_reader(x), &span, GAPS_MOST + 1, take_gap, &gaps);
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, "");
-	if (json_array_size(all) > GAPS_MOST && gaps.begin > l->gaps_from) {
+	if (json_array_size(all) > GAPS_MOST && gaps.begin > span.first) {
 		page_cut(l, all, gaps.begin);
 		next = json_sprintf("%" PRIu64, gaps.begin);
 	} else {
@@ -216,22 +221,35 @@ static struct bucket *bucket_at(struct listing *l, uint64_t time)
 	return &l->buckets[i < l->n_buckets ? i : l->n_buckets - 1];
 }
 
-struct gap_context {
-	struct listing *listing;
-	uint64_t time, sequence;
-};
-
 /* Count GAP in the bucket of the packet before it. */
 static int count_gap(void *context, const struct archive_gap *gap)
 {
-	struct gap_context *c = context;
-	struct bucket *b = bucket_at(c->listing, c->time);
+	struct listing *l = context;
+	struct bucket *b = bucket_at(l, l->gap_time);
 
-	if (strcmp(gap->kind, "lost") == 0)
-		b->lost += gap->packets;
-	else
-		b->skipped += gap->packets;
+	b->lost -= l->losses.packets;
+	b->skipped -= l->losses.skipped;
+	span_losses_add(&l->losses, &l->span, gap);
+	b->lost += l->losses.packets;
+	b->skipped += l->losses.skipped;
 	return 0;
+}
+
+/* Count the gaps that begin before packet NEXT, and were not counted yet. Return what the reader returns. */
+static int count_gaps(struct exchange *x, struct listing *l, uint64_t next)
+{
+	struct span span = l->span;
+	int rc;
+
+	span.begins_missing &= l->gaps_at == l->span.first;
+	span.first = l->gaps_at;
+	if (next <= span.first)
+		return 0;
+	l->gaps_at = next;
+	if (next <= span.last)
+		span_end(&span, next - 1, UINT32_MAX);
+	rc = span_gaps(exchange_reader(x), &span, GAPS_MOST, count_gap, l);
+	return rc;
 }
 
 /*
@@ -241,8 +259,9 @@ static int count_gap(void *context, const struct archive_gap *gap)
 static int overview_packet(struct exchange *x, struct listing *l, const struct packet_view *v)
 {
 	bool timed = v->end > MPROF_PACKET_HEADER_BYTES;
-	struct gap_context c = {.listing = l, .time = timed ? v->first_timestamp : l->from};
+	uint64_t time = timed ? v->first_timestamp : l->from;
 	struct bucket *b;
+	int rc;
 
 	if (!l->measured) {
 		if (timed && (!l->any || v->first_timestamp < l->from))
@@ -252,10 +271,12 @@ static int overview_packet(struct exchange *x, struct listing *l, const struct p
 		l->any |= timed;
 		return 0;
 	}
-	b = bucket_at(l, c.time);
+	rc = count_gaps(x, l, v->sequence);
+	l->gap_time = time;
+	b = bucket_at(l, time);
 	b->packets += v->room != 0;
 	b->bytes += v->room ? packet_view_bytes(v) : 0;
-	return reader_gaps(exchange_reader(x), l->selection.stream, v->sequence, v->sequence, GAPS_MOST, count_gap, &c);
+	return rc;
 }
 
 static enum outcome overview_answer(struct exchange *x, struct listing *l)
@@ -294,9 +315,12 @@ static enum outcome overview_step(struct exchange *x, struct listing *l)
 			return exchange_reader_problem(x, rc, "");
 		if (have)
 			continue;
-		if (l->measured)
-			return overview_answer(x, l);
+		if (l->measured) {
+			rc = count_gaps(x, l, UINT64_MAX);
+			return rc == 0 ? overview_answer(x, l) : exchange_reader_problem(x, rc, "");
+		}
 		l->measured = true;
+		l->gap_time = l->from;
 		packet_walk_init(&l->walk, exchange_reader(x), exchange_scratch(x), &l->selection);
 	}
 	return OUTCOME_AGAIN;
@@ -307,25 +331,6 @@ static enum outcome listing_step(struct exchange *x)
 	struct listing *l = x->work;
 
 	return l->n_buckets ? overview_step(x, l) : list_step(x, l);
-}
-
-/*
- * Choose the gaps of the list.
- *
- * A gap need not begin in a packet that the list shows. It may begin at the end of an archived
- * packet, in a packet of which no byte was archived, or before the first archived packet. So a page
- * of the list has the gaps of its range of sequences. If the request selects a part of the stream,
- * the first and the last packet of that part limit the gaps too.
- */
-static void gaps_choose(struct listing *l, const struct exchange *x, bool capture, uint64_t cursor)
-{
-	const struct request *q = &x->request;
-	bool part = capture || request_query(q, "last") || request_query(q, "first") || request_query(q, "end");
-	bool begins = part || request_query(q, "from"),
-	     ends = capture || request_query(q, "to") || request_query(q, "end");
-
-	l->gaps_from = cursor ? cursor : begins ? l->selection.first : 0;
-	l->gaps_to = ends ? l->selection.last : UINT64_MAX;
 }
 
 static enum outcome packets_begin(struct exchange *x, struct resource *res)
@@ -350,7 +355,10 @@ static enum outcome packets_begin(struct exchange *x, struct resource *res)
 	x->work_free = listing_free;
 	*l = (struct listing){.selection = selection, .limit = limit, .n_buckets = buckets, .packets = json_array()};
 	l->buckets = buckets ? calloc(buckets, sizeof(*l->buckets)) : NULL;
-	gaps_choose(l, x, res->capture != 0, cursor);
+	l->span = selection.span;
+	if (cursor)
+		span_begin(&l->span, cursor);
+	l->gaps_at = l->span.first;
 	if (cursor > l->selection.first)
 		l->selection.first = cursor, l->selection.first_offset = MPROF_PACKET_HEADER_BYTES;
 	if (cursor > l->selection.last)

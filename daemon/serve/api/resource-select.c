@@ -23,6 +23,8 @@ static bool select_positions(struct exchange *x, const struct resource_stream *s
 		resource_deleted(x, s->run, stream);
 		return false;
 	}
+	if (first)
+		span_begin(&s->span, first->sequence);
 	if (first && first->sequence >= s->first) {
 		s->first = first->sequence;
 		s->first_offset = first->offset;
@@ -38,6 +40,7 @@ static bool select_positions(struct exchange *x, const struct resource_stream *s
 				end->sequence < s->last || end->offset < s->last_offset ? end->offset : s->last_offset;
 			s->last = end->sequence;
 			s->capture = 0;
+			span_end(&s->span, end->sequence, end->offset);
 		}
 	}
 	if (s->first > s->last && !s->capture)
@@ -112,6 +115,7 @@ static int select_base(struct exchange *x, const struct resource *res, const str
 	if (!res->capture)
 		return 0;
 	s->capture = res->capture;
+	s->span = stream->span;
 	if (stream->range.last_sequence < s->last ||
 	    (stream->range.last_sequence == s->last && stream->range.last_offset < s->last_offset)) {
 		s->last = stream->range.last_sequence;
@@ -119,7 +123,10 @@ static int select_base(struct exchange *x, const struct resource *res, const str
 	}
 	if (stream->range.first_sequence > s->first)
 		s->first = stream->range.first_sequence;
-	s->empty |= s->first > s->last;
+	if (s->first > s->last) { /* only the tail may be left */
+		s->empty = true;
+		s->first = s->last = stream->range.last_sequence;
+	}
 	return 0;
 }
 

@@ -156,6 +156,7 @@ static int take_range(void *context, const struct reader_capture_range *range)
 		if (s->id != range->range.stream)
 			continue;
 		s->range = range->range;
+		s->span = span_of_range(range);
 		rc = coverage_of_range(c->reader, range, &s->coverage);
 	}
 	return rc;
@@ -181,8 +182,10 @@ bool resource_gone(struct exchange *x, const struct resource *res, const struct 
 	}
 	if (!any || !gone)
 		return false;
-	exchange_problem_with(x, MHD_HTTP_GONE, "The guest's policy deleted all that the capture names.",
-			      json_pack("{s:n}", "oldest"));
+	exchange_problem_with(
+		x, MHD_HTTP_GONE,
+		"Nothing that the capture names is left: quotas deleted it, or it was damaged on the disk.",
+		json_pack("{s:n}", "oldest"));
 	return true;
 }
 

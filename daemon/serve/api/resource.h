@@ -18,6 +18,7 @@ struct resource_stream {
 	uint64_t deletions;
 	/* The capture's range of the stream; CAPTURE 0 = the capture does not have the stream. */
 	struct archive_capture_stream range;
+	struct span span;	/* of RANGE, with its tail */
 	enum coverage coverage; /* how much of RANGE is still archived */
 };
 

@@ -236,6 +236,20 @@ static int take_name(void *context, const struct archive_run *run)
 	return 0;
 }
 
+/* Add the number of packets that all streams of T lack. */
+static void add_losses(struct tarball *t, struct MHD_Response *response)
+{
+	struct span_losses sum = {0}, one;
+	char text[32];
+
+	for (size_t i = 0; i < t->n; i++) {
+		sum.at_least |= span_lost(t->reader, &t->files[i].plan.selection.span, &one) != 0 || one.at_least;
+		sum.packets += one.packets;
+	}
+	snprintf(text, sizeof(text), "%" PRIu64 "%s", sum.packets, sum.at_least ? "+" : "");
+	MHD_add_response_header(response, "Mprof-Lost-Packets", text);
+}
+
 static enum outcome tar_send(struct exchange *x, struct tarball *t)
 {
 	uint64_t total = 3 * TAR_BLOCK + t->metadata_bytes + tar_padding(t->metadata_bytes), hash = 0;
@@ -266,6 +280,7 @@ static enum outcome tar_send(struct exchange *x, struct tarball *t)
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-tar");
 	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, etag);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	add_losses(t, response);
 	if (t->capture)
 		MHD_add_response_header(response, "Mprof-Complete", t->whole ? "true" : "false");
 	return exchange_respond(x, MHD_HTTP_OK, response);

@@ -17,8 +17,7 @@
 #include "resource.h"
 #include "routes.h"
 
-#define CTF_TYPE  "application/x-ctf-stream"
-#define GAPS_MOST 65536u
+#define CTF_TYPE "application/x-ctf-stream"
 /*
  * A body of at most half this size is read into memory before it is sent; frames of zstd may be
  * longer than their content.
@@ -34,23 +33,6 @@ struct download {
 	uint64_t first, last; /* the range, both included */
 	char etag[64];
 };
-
-struct losses {
-	uint64_t packets;
-	bool at_least;
-	uint64_t before; /* gaps behind this packet do not count */
-};
-
-static int add_loss(void *context, const struct archive_gap *gap)
-{
-	struct losses *l = context;
-
-	if (strcmp(gap->kind, "lost") == 0 && gap->next_sequence <= l->before) {
-		l->packets += gap->packets;
-		l->at_least |= gap->at_least;
-	}
-	return 0;
-}
 
 static void add_header(struct MHD_Response *response, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -94,7 +76,7 @@ static void add_location(struct exchange *x, const struct download *d, struct MH
 static void add_plan_headers(struct exchange *x, struct download *d, struct MHD_Response *response)
 {
 	const struct selection *s = &d->plan.selection;
-	struct losses l = {.before = d->plan.last.sequence};
+	struct span_losses l;
 	char at[POSITION_TEXT];
 
 	add_header(response, MHD_HTTP_HEADER_ETAG, "%s", d->etag);
@@ -103,10 +85,10 @@ static void add_plan_headers(struct exchange *x, struct download *d, struct MHD_
 	add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
 	add_header(response, "Mprof-Run", "%" PRId64, s->run);
 	add_header(response, "Mprof-Stream", "%" PRIu32, s->number);
-	if (d->plan.packets > 1 &&
-	    reader_gaps(exchange_reader(x), s->stream, s->first, l.before - 1, GAPS_MOST, add_loss, &l) != 0)
-		l.packets = 0;
-	add_header(response, "Mprof-Lost-Packets", "%" PRIu64 "%s", l.packets, l.at_least ? "+" : "");
+	if (span_lost(exchange_reader(x), &s->span, &l) == 0)
+		add_header(response, "Mprof-Lost-Packets", "%" PRIu64 "%s", l.packets, l.at_least ? "+" : "");
+	else /* the number is unknown now */
+		add_header(response, "Mprof-Lost-Packets", "0+");
 	if (d->plan.cut_packets) {
 		position_format(&d->plan.first_cut, at);
 		add_header(response, "Mprof-Cut", "bytes=%" PRIu64 "; packets=%" PRIu64 "; at=%s", d->plan.cut_bytes,

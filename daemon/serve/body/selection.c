@@ -13,6 +13,7 @@ int selection_all(struct selection *s, struct reader *r)
 	uint32_t end = 0;
 	int rc = stream_newest(r, s->stream, &p);
 
+	s->span = span_all(s->stream);
 	s->empty = rc == ARCHIVE_E_ABSENT;
 	s->first_offset = HEADER;
 	s->last_offset = UINT32_MAX;
@@ -57,9 +58,33 @@ static int packet_at(const struct selection *s, struct reader *r, uint64_t time,
 	return 0;
 }
 
+/*
+ * Narrow the span of S, which has been narrowed to times from FROM on, and END if its last packet is not that of the
+ * stream. Packets may be missing behind its last one, and some of their events would be in it. Return what the reader
+ * returns.
+ */
+static int narrow_span(struct selection *s, struct reader *r, uint64_t from, bool ends)
+{
+	struct reader_packet p;
+	size_t n = 1;
+	int rc = reader_packets(r, (struct reader_source){.stream = s->stream}, s->first, s->last, false, &p, &n);
+
+	/* If its first packet is later than FROM, packets may be missing before it. */
+	if (rc == 0 && from && n && (p.end <= HEADER || p.first_timestamp <= from))
+		span_begin(&s->span, s->first);
+	n = 1;
+	if (rc == 0 && ends)
+		rc = reader_packets(r, (struct reader_source){.stream = s->stream}, s->last + 1, INT64_MAX, false, &p,
+				    &n);
+	if (rc == 0 && ends && n)
+		span_end(&s->span, p.sequence - 1, UINT32_MAX);
+	return rc;
+}
+
 int selection_times(struct selection *s, struct reader *r, uint64_t from, uint64_t to)
 {
 	uint64_t first = s->first, last = s->last;
+	bool ends;
 	struct reader_packet p;
 	size_t n = 1;
 	int rc = s->empty ? 0 : packet_at(s, r, from, &first);
@@ -68,7 +93,8 @@ int selection_times(struct selection *s, struct reader *r, uint64_t from, uint64
 		rc = packet_at(s, r, to, &last);
 	if (rc != 0 || s->empty)
 		return rc;
-	if (last < s->last) {
+	ends = last < s->last;
+	if (ends) {
 		s->last_offset = UINT32_MAX;
 		s->capture = 0;
 	}
@@ -79,7 +105,7 @@ int selection_times(struct selection *s, struct reader *r, uint64_t from, uint64
 	rc = reader_packets(r, (struct reader_source){.stream = s->stream}, first, last, false, &p, &n);
 	if (rc == 0 && n && p.end > HEADER && p.first_timestamp > to)
 		s->empty = true, s->capture = 0;
-	return rc;
+	return rc == 0 ? narrow_span(s, r, from, ends) : rc;
 }
 
 int selection_last_bytes(struct selection *s, struct reader *r, uint64_t bytes)
@@ -105,6 +131,7 @@ int selection_last_bytes(struct selection *s, struct reader *r, uint64_t bytes)
 	if (!s->empty && at > s->first) {
 		s->first = at;
 		s->first_offset = HEADER;
+		span_begin(&s->span, at);
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "packet.h"
 #include "position.h"
+#include "span-gaps.h"
 
 struct selection {
 	int64_t run;
@@ -22,6 +23,7 @@ struct selection {
 	uint32_t last_offset;  /* offset in that packet at which the selection ends, at the latest */
 	int64_t capture;       /* capture whose tail belongs to the selection; 0 = none */
 	bool raw;	       /* serve unproven bytes without verifying them */
+	struct span span;      /* the part that was asked for, whatever of it is left: it chooses the gaps */
 };
 
 /*

@@ -1,0 +1,241 @@
+"""Take random rows of the archive out of service, also at the edges of captures: bytes, gaps and cuts add up to what the
+marks of each capture say, in every answer: edges.py BUILD-DIRECTORY [TEST…]
+
+MPROF_SEED repeats a run. The archive's writer makes all guests in one archive, and `mprofd --fsck` repairs it once, so a case
+costs no daemon of its own.
+"""
+
+import contextlib
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+
+import daemons
+from daemons import START, event, program
+
+GUESTS = 40 if os.environ.get("MPROF_BRIEF") else 120
+EVENT = len(event(1, 1))
+ROOM = 4096
+STEP = 1000000  # ns between the first events of two packets
+
+
+class Guest:
+    """A dead guest of one stream, as the test writes it."""
+
+    def __init__(self, number, draw):
+        self.number, self.name, self.captures = number, f"g{number}", {}
+        self.lapped = set()  # packets that a gap declares, and that were never archived
+        self.lines = [f"run {number} xen key{number} {self.name} - -1 ended crash", f"stream {number} {number} 0 65536 8 0"]
+        self.ends = {}  # chunk ends of each packet
+        packets = draw.randint(1, 7)
+        for sequence in range(packets):
+            if 0 < sequence < packets - 1 and draw.random() < 0.15:
+                self.lapped.add(sequence)
+                self.lines.append(f"gap {number} lost lapped {sequence} {START} {sequence + 1} 1 0")
+            else:
+                self.write_packet(draw, sequence, sequence < packets - 1)
+            if sequence in self.ends and draw.random() < 0.4:
+                self.capture(draw.choice(("manual", "periodic")), draw.randint(0, sequence), sequence, self.ends[sequence][-1], 0)
+        self.capture("crash", 0, packets - 1, self.ends[packets - 1][-1], draw.choice((0, 0, 1, 2, 3)))
+
+    def write_packet(self, draw, sequence, complete):
+        at, ends = START, []
+        pieces = draw.randint(1, 3)
+        for piece in range(pieces):
+            n = draw.randint(1, 5)
+            flags = 1 if complete and piece == pieces - 1 else 0
+            times = [STEP * (sequence + 1) + 1000 * ((at - START) // EVENT + i) for i in range(n)]
+            ends.append(at + n * EVENT)
+            self.lines.append(
+                f"piece {self.number} {sequence} {at} {flags} {ROOM} {STEP * (sequence + 1)} {ends[-1]} {b''.join(event(t, 1) for t in times).hex()}"
+            )
+            at = ends[-1]
+        self.ends[sequence] = ends
+
+    def capture(self, kind, first, last, offset, tails):
+        ident = 100 * self.number + len(self.captures)
+        self.lines.append(f"capture {ident} {self.number} {kind} -")
+        for i in range(tails):
+            sequence, at = (last, offset) if i == 0 else (last + i, START)
+            first_time = STEP * (sequence + 1)
+            times = [first_time + 1000 * ((at - START) // EVENT + k) for k in range(2)]
+            self.lines.append(f"tail {ident} {self.number} {sequence} {at} {ROOM} {first_time} {b''.join(event(t, 2) for t in times).hex()}")
+        self.lines.append(f"range {ident} {self.number} {first} {last} {offset}")
+        self.captures[ident] = (first, last, offset, [(last + i, offset if i == 0 else START) for i in range(tails)])
+
+
+def covered(gaps, kind="lost"):
+    """Return the packets that GAPS declare, wholly or in part."""
+    out = set()
+    for gap in gaps:
+        if gap["kind"] == kind:
+            assert gap["packets"] == gap["next_sequence"] - gap["after_sequence"], gap
+            out.update(range(gap["after_sequence"], gap["next_sequence"]))
+    return out
+
+
+class Edges(daemons.Case):
+    def setUp(self):
+        super().setUp()
+        self.seed = int(os.environ.get("MPROF_SEED", time.time_ns() % 2**32))
+        self.draw = random.Random(self.seed)
+        self.addCleanup(
+            lambda: print(f"MPROF_SEED={self.seed}", file=sys.stderr) if self._outcome.result.failures or self._outcome.result.errors else None
+        )
+        self.d = self.enterContext(daemons.Daemons())
+        self.path = os.path.join(self.d.state, "archive/trace.db")
+
+    def archive(self, lines):
+        done = subprocess.run(
+            [program("archive-driver"), self.d.state], input="\n".join(["begin", *lines, "commit", ""]), capture_output=True, text=True, timeout=60
+        )
+        self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
+
+    def damage(self, choose):
+        """Flip a bit of each row of chunks and tails that CHOOSE returns true for. Return the rows, by stream and table."""
+        flipped = {}
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as db:
+            db.execute("BEGIN")
+            for table in ("chunks", "tails"):
+                rows = db.execute(f"SELECT id, stream, sequence, offset, length, data FROM {table}").fetchall()
+                for row, stream, sequence, offset, length, data in rows:
+                    if choose(table, stream, sequence, offset):
+                        bad = bytearray(data)
+                        bad[-1] ^= 4
+                        db.execute(f"UPDATE {table} SET data = ? WHERE id = ?", (bytes(bad), row))
+                        flipped.setdefault((stream, table), []).append((sequence, offset, length))
+            db.execute("COMMIT")
+        return flipped
+
+    def repair(self):
+        done = subprocess.run([program("mprofd"), "--fsck", "--state", self.d.state], capture_output=True, text=True, timeout=120)
+        self.assertIn(done.returncode, (0, 1), done.stdout + done.stderr)
+
+    # ---- one capture
+
+    def listed(self, path):
+        """Return the packets and gaps of all pages of PATH, with at most two packets on each; None if it is gone."""
+        packets, gaps, cursor = {}, [], ""
+        while True:
+            status, _, body = self.d.ask(f"{path}/packets?limit=2{cursor}")
+            if status == 410:
+                return None
+            self.assertEqual(status, 200, body)
+            page = daemons.json.loads(body)
+            packets.update((packet["sequence"], packet) for packet in page["packets"])
+            gaps += page["gaps"]
+            if not page["next"]:
+                return packets, gaps
+            cursor = f"&cursor={page['next']}"
+
+    def check_capture(self, guest, ident, flipped):
+        first, last, offset, tails = guest.captures[ident]
+        bad, bad_tails = flipped.get((guest.number, "chunks"), []), flipped.get((guest.number, "tails"), [])
+        damaged = {s for s, at, _ in bad if first <= s < last or (s == last and at < offset)}
+        left_tails = [t for t in tails if not any(t >= (s, at) for s, at, _ in bad_tails)]
+        complete = not damaged and left_tails == tails
+        gone = not any(s in guest.ends and (s not in damaged or self.left(bad, guest, s)) for s in range(first, last + 1)) and not any(
+            s > last for s, _ in left_tails
+        )
+        lost = damaged | {s for s in guest.lapped if first <= s <= last} | {s for s, _ in tails[len(left_tails) :]}
+        path, what = f"/v1/captures/{ident}", (self.seed, guest.name, ident, guest.captures[ident], bad, bad_tails)
+        self.assertEqual(self.d.json(path)["complete"], complete, what)
+        status, headers, body = self.d.ask(f"{path}/trace")
+        found, tar = self.listed(path), self.d.ask(f"{path}/ctf.tar")
+        self.assertEqual([status == 410, found is None, tar[0] == 410], 3 * [gone], (what, status, found, tar[0]))
+        if gone:
+            return
+        packets, gaps = found
+        self.assertEqual(len(body), sum(packet["bytes"] for packet in packets.values()), what)
+        self.assertEqual(covered(gaps) & set(range(first, last + 9)), lost, (what, gaps))
+        self.assertEqual(headers["Mprof-Lost-Packets"], str(len(lost)), (what, gaps))
+        self.assertEqual([headers["Mprof-Complete"], tar[1]["Mprof-Complete"]], 2 * [str(complete).lower()], what)
+        buckets = self.d.json(f"{path}/packets?buckets=3")["buckets"]
+        if buckets:
+            self.assertEqual(sum(bucket["lost_packets"] for bucket in buckets), len(lost), (what, gaps))
+        for sequence in range(first, last + 1):
+            end = packets[sequence]["bytes"] - packets[sequence]["tail_bytes"] + packets[sequence]["cut"] if sequence in packets else 0
+            whole = end >= offset if sequence == last else sequence in packets and packets[sequence]["complete"]
+            self.assertTrue(whole or any(g["after_sequence"] <= sequence < g["next_sequence"] for g in gaps), (what, sequence, packets, gaps))
+
+    def left(self, bad, guest, sequence):
+        """Return whether rows of the packet SEQUENCE are left before its first row in BAD."""
+        return min(at for s, at, _ in bad if s == sequence) > START
+
+    # ---- the tests
+
+    def test_add_up(self):
+        guests = [Guest(i + 1, self.draw) for i in range(GUESTS)]
+        self.archive([line for guest in guests for line in guest.lines])
+        # Nothing, a packet at either end, all, or any rows.
+        modes = {guest.number: self.draw.choice(("none", "first", "last", "all", "any", "any", "tail")) for guest in guests}
+        newest = {guest.number: max(guest.ends) for guest in guests}
+
+        def choose(table, stream, sequence, offset):
+            mode = modes[stream]
+            if mode in ("first", "last"):
+                return table == "chunks" and sequence == (0 if mode == "first" else newest[stream]) and (self.draw.random() < 0.7 or offset == START)
+            return mode == "all" or (mode == "tail" and table == "tails" and self.draw.random() < 0.6) or (mode == "any" and self.draw.random() < 0.3)
+
+        flipped = self.damage(choose)
+        self.repair()
+        self.d.start_server()
+        for guest in guests:
+            for ident in guest.captures:
+                self.check_capture(guest, ident, flipped)
+            self.check_run(guest, flipped)
+
+    def check_run(self, guest, flipped):
+        """The same for the whole run, and for times in it."""
+        bad, bad_tails = flipped.get((guest.number, "chunks"), []), flipped.get((guest.number, "tails"), [])
+        tails = next(c[3] for c in reversed(guest.captures.values()))
+        left_tails = [t for t in tails if not any(t >= (s, at) for s, at, _ in bad_tails)]
+        damaged = {s for s, _, _ in bad}
+        path = f"/v1/domains/{guest.name}"
+        status, headers, body = self.d.ask(f"{path}/trace")
+        self.assertEqual(status, 200, (self.seed, guest.name, body))
+        lost = damaged | guest.lapped | {s for s, _ in tails[len(left_tails) :]}
+        found = covered(self.listed(path)[1])
+        self.assertEqual(found, lost, (self.seed, guest.name, bad, bad_tails))
+        # A tail may lack a part of the last packet, of which a part of the chunks is missing, too.
+        self.assertGreaterEqual(int(headers["Mprof-Lost-Packets"]), len(lost), (self.seed, guest.name))
+        for sequence in sorted(damaged):
+            time_lost = STEP * (sequence + 1)
+            found = self.d.ask(f"{path}/trace?from={time_lost}&to={time_lost + STEP - 1}")
+            self.assertNotEqual(found[1]["Mprof-Lost-Packets"], "0", (self.seed, guest.name, sequence, bad))
+
+    def test_said(self):
+        """mprofctl says that packets of a capture are missing, or that nothing of it is left."""
+        draw = random.Random(5)
+        guests = [Guest(1, draw), Guest(2, draw), Guest(3, draw)]
+        self.archive([line for guest in guests for line in guest.lines])
+        whole, first, none = (max(guest.captures) for guest in guests)
+        self.damage(lambda table, stream, sequence, offset: stream == 3 or (stream == 2 and table == "chunks" and sequence == 0))
+        self.repair()
+        self.d.start_server()
+
+        def fetch(ident):
+            done = subprocess.run(
+                [program("mprofctl"), "--host", f"unix:{self.d.socket}", "fetch", f"capture:{ident}", "-o", f"{ident}.ctf"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            return done.returncode, done.stderr
+
+        code, said = fetch(whole)
+        self.assertEqual((code, "not complete" in said), (0, False), said)
+        code, said = fetch(first)
+        self.assertEqual(code, 0, said)
+        self.assertIn("packets of this trace are lost", said)
+        self.assertIn("the capture is not complete", said)
+        code, said = fetch(none)
+        self.assertNotEqual(code, 0, said)
+        self.assertIn("damaged on the disk", said)
+
+
+if __name__ == "__main__":
+    daemons.main()
