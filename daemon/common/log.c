@@ -221,7 +221,7 @@ static bool limit_take(struct log_limit *limit, uint64_t now, uint32_t *held_bac
 		limit->window_began = now;
 		limit->in_window = 0;
 	}
-	if (limit->in_window >= LOG_LIMIT_BURST) {
+	if (limit->in_window >= (limit->burst ? limit->burst : LOG_LIMIT_BURST)) {
 		if (limit->held_back < UINT32_MAX)
 			limit->held_back++;
 		return false;

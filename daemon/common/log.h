@@ -27,13 +27,14 @@ enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_INFO = 6,
 #define LOG_LIMIT_INTERVAL_NS 30000000000ull
 
 /*
- * At most LOG_LIMIT_BURST lines in LOG_LIMIT_INTERVAL_NS. The first line of the next interval
+ * At most BURST lines in LOG_LIMIT_INTERVAL_NS. The first line of the next interval
  * reports the number of suppressed lines. A zeroed limit is ready. One thread owns a limit.
  */
 struct log_limit {
 	uint64_t window_began; /* begin of the current interval, CLOCK_MONOTONIC ns */
 	uint32_t in_window;
 	uint32_t held_back;
+	uint32_t burst; /* 0 = LOG_LIMIT_BURST */
 };
 
 /*

@@ -182,8 +182,8 @@ static void file_rest(struct ring_file *file, const struct archive_resume *resum
 {
 	if (strcmp(resume->state, "ended") != 0) {
 		guest_set_state(&file->guest, "ended", "ended");
-		log_write(LOG_LEVEL_INFO, file->guest.name, "its end is archived, run=%lld ended",
-			  (long long)file->guest.run);
+		log_write_limited(&file->dir->lives, LOG_LEVEL_INFO, file->guest.name,
+				  "its end is archived, run=%lld ended", (long long)file->guest.run);
 	}
 	file->state = FILE_REST;
 	file->unpolled = true;
@@ -209,9 +209,9 @@ static void file_attached(struct ring_file *file, const struct stat *st, bool de
 	}
 	if (guest_set_state(&file->guest, "running", NULL))
 		log_warning("%s: out of memory", file->guest.name);
-	log_write(LOG_LEVEL_INFO, file->guest.name, "%s, bytes=%llu packets=%u run=%lld",
-		  resume ? "run goes on" : "new run", (unsigned long long)file->stream.ring.bytes, file->stream.ring.n,
-		  (long long)file->guest.run);
+	log_write_limited(&file->dir->lives, LOG_LEVEL_INFO, file->guest.name, "%s, bytes=%llu packets=%u run=%lld",
+			  resume ? "run goes on" : "new run", (unsigned long long)file->stream.ring.bytes,
+			  file->stream.ring.n, (long long)file->guest.run);
 	file->unfinished = dead && resume ? resume->unfinished : 0;
 	file->state = dead ? FILE_DRAIN : FILE_LIVE;
 	ring_file_at(file, now);
@@ -304,8 +304,8 @@ static void file_renewed(struct ring_file *file, uint64_t now)
 {
 	if (guest_is_running(&file->guest)) {
 		guest_set_state(&file->guest, "ended", "ended");
-		log_write(LOG_LEVEL_INFO, file->guest.name, "the ring was begun anew, run=%lld ended",
-			  (long long)file->guest.run);
+		log_write_limited(&file->dir->lives, LOG_LEVEL_INFO, file->guest.name,
+				  "the ring was begun anew, run=%lld ended", (long long)file->guest.run);
 	}
 	file_pending(file, now);
 }
@@ -409,7 +409,8 @@ static void step_ending(struct ring_file *file, uint64_t now)
 		return;
 	}
 	guest_set_state(&file->guest, "ended", "ended");
-	log_write(LOG_LEVEL_INFO, file->guest.name, "no writer is left, run=%lld ended", (long long)file->guest.run);
+	log_write_limited(&file->dir->lives, LOG_LEVEL_INFO, file->guest.name, "no writer is left, run=%lld ended",
+			  (long long)file->guest.run);
 	file->state = FILE_REST;
 	if (file->orphan)
 		ring_file_free(file);

@@ -114,7 +114,8 @@ static void set_ended(struct ring_set *set, const char *why)
 	if (!set->guest.run || (before && strcmp(before, "ended") == 0))
 		return;
 	guest_set_state(&set->guest, "ended", "ended");
-	log_write(LOG_LEVEL_INFO, set->guest.name, "%s, run=%lld ended", why, (long long)set->guest.run);
+	log_write_limited(&set->dir->lives, LOG_LEVEL_INFO, set->guest.name, "%s, run=%lld ended", why,
+			  (long long)set->guest.run);
 }
 
 void ring_set_ending(struct ring_set *set, uint64_t now)

@@ -82,9 +82,10 @@ static void ring_attached(struct set_ring *ring, const struct archive_resume *re
 	if (dead && resume && resume->unfinished)
 		set->unfinished = resume->unfinished;
 	ring->unpolled = ring->rests;
-	log_write(LOG_LEVEL_INFO, set->guest.name, "%s, stream=%u name=%s bytes=%llu packets=%u run=%lld",
-		  resume ? "ring goes on" : "new ring", ring->stream.number, ring->stream.label,
-		  (unsigned long long)ring->stream.ring.bytes, ring->stream.ring.n, (long long)set->guest.run);
+	log_write_limited(&set->dir->lives, LOG_LEVEL_INFO, set->guest.name,
+			  "%s, stream=%u name=%s bytes=%llu packets=%u run=%lld", resume ? "ring goes on" : "new ring",
+			  ring->stream.number, ring->stream.label, (unsigned long long)ring->stream.ring.bytes,
+			  ring->stream.ring.n, (long long)set->guest.run);
 	if (!ring->rests && !guest_is_running(&set->guest) && guest_set_state(&set->guest, "running", NULL))
 		log_warning("%s: out of memory", set->guest.name);
 	set_ring_at(ring, ring->rests ? now + REST_NS : now);
@@ -169,8 +170,9 @@ static void step_attach(struct set_ring *ring, uint64_t now)
 /* The file was truncated or has grown, or its ring was initialised again: the old bytes are gone. */
 static void ring_renewed(struct set_ring *ring, uint64_t now)
 {
-	log_write(LOG_LEVEL_INFO, ring->set->guest.name, "the ring was begun anew, stream=%u name=%s run=%lld",
-		  ring->stream.number, ring->stream.label, (long long)ring->set->guest.run);
+	log_write_limited(&ring->set->dir->lives, LOG_LEVEL_INFO, ring->set->guest.name,
+			  "the ring was begun anew, stream=%u name=%s run=%lld", ring->stream.number,
+			  ring->stream.label, (long long)ring->set->guest.run);
 	stream_detach(&ring->stream);
 	ring->closed = ring->rests = ring->capture_begun = false;
 	ring->retry = RING_FILE_RETRY_MIN;
@@ -203,8 +205,9 @@ static bool step_withdraw(struct set_ring *ring)
 		ring->capture_begun = guest_capture_begin(guest, "ended", NULL, true, &ring->stream) > 0;
 		return false;
 	}
-	log_write(LOG_LEVEL_INFO, guest->name, "ring withdrawn, stream=%u name=%s run=%lld", ring->stream.number,
-		  ring->stream.label, (long long)guest->run);
+	log_write_limited(&ring->set->dir->lives, LOG_LEVEL_INFO, guest->name,
+			  "ring withdrawn, stream=%u name=%s run=%lld", ring->stream.number, ring->stream.label,
+			  (long long)guest->run);
 	set_ring_free(ring);
 	return true;
 }

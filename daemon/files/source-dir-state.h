@@ -13,6 +13,7 @@
 #include "log.h"
 
 #define DIR_FILES_MAX	    4096u	    /* files and directories that are watched */
+#define LIVES_BURST	    128u	    /* lines of LIVES in LOG_LIMIT_INTERVAL_NS */
 #define RING_FILE_RETRY_MIN (2 * NS_PER_MS) /* least time between attempts to attach, and the most */
 #define RETRY_MAX	    NS_PER_S
 #define REST_NS		    NS_PER_S	    /* time between polls after the end of the run */
@@ -104,8 +105,9 @@ struct source_dir {
 
 	uint64_t lookups, replacements; /* counted for the metrics */
 	struct log_limit refusals, changes;
-	char note[512];	   /* as dir_left_words() */
-	char trouble[512]; /* reason why mprofd may miss rings now; "" = no problem */
+	struct log_limit lives; /* lines that a run or a ring begins or ends: programs write and rename files at will */
+	char note[512];		/* as dir_left_words() */
+	char trouble[512];	/* reason why mprofd may miss rings now; "" = no problem */
 };
 
 /* ---- source-dir-scan.c: the files in the directory ---- */

@@ -203,6 +203,7 @@ static struct source_dir *dir_new(struct collector *collector, const char *path)
 				      .metrics = dir_metrics,
 				      .close = dir_close};
 	dir->collector = collector;
+	dir->lives.burst = LIVES_BURST;
 	dir->compare.run = dir_compare_run;
 	dir->scan.run = dir_scan_run;
 	dir->lookup.run = dir_lookup_run;

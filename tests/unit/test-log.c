@@ -101,6 +101,11 @@ static void test_limit(void)
 	CHECK(log_write_limited(&limit, LOG_LEVEL_WARNING, "web", "and again"));
 	CHECK_EQ_STR(catch_end(&c), "mprofd: warning: web: again (990 similar held back)\n"
 				    "mprofd: warning: web: and again\n");
+	limit = (struct log_limit){.burst = 3};
+	catch_begin(&c);
+	for (int i = 0; i < 5; i++)
+		log_write_limited(&limit, LOG_LEVEL_INFO, NULL, "line %d", i);
+	CHECK_EQ_STR(catch_end(&c), "mprofd: line 0\nmprofd: line 1\nmprofd: line 2\n");
 }
 
 static void test_debug(void)
