@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "quantity.h"
+#include "readings.h"
 #include "resource.h"
 
 /*
@@ -168,6 +169,9 @@ bool resource_select(struct exchange *x, const struct resource *res, const struc
 		exchange_reader_problem(x, rc, "");
 		return false;
 	}
+	/* The ends of the tail may be known from an earlier process. */
+	if (s->capture && exchange_services(x)->readings)
+		(void)readings_find(exchange_services(x)->readings, s->capture, true);
 	if (last)
 		return select_last(x, last, s);
 	if (first || request_query(&x->request, "end"))

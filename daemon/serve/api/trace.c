@@ -13,7 +13,6 @@
 #include "body.h"
 #include "clock.h"
 #include "log.h"
-#include "readings.h"
 #include "resource.h"
 #include "routes.h"
 
@@ -293,9 +292,6 @@ static enum outcome trace_begin(struct exchange *x, struct resource *res, const 
 		return exchange_problem(x, MHD_HTTP_NOT_FOUND, "The run has no stream yet.");
 	if (!resource_select(x, res, stream, first, &selection))
 		return OUTCOME_DONE;
-	/* The ends of the tail may be known from an earlier process. */
-	if (selection.capture && exchange_services(x)->readings)
-		(void)readings_find(exchange_services(x)->readings, selection.capture, true);
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return exchange_reader_problem(x, -ENOMEM, "");
