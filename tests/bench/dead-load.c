@@ -111,8 +111,12 @@ static int load(struct load *l)
 	if (r == 0)
 		r = put_guest(l);
 	for (uint32_t stream = 1; stream <= l->streams && r == 0; stream++) {
-		struct archive_capture_stream range = {1, stream, 0, proven ? proven - 1 : 0,
-						       proven ? HEADER + (l->bytes - HEADER) / EVENT * EVENT : HEADER};
+		struct archive_capture_stream range = {
+			.capture = 1,
+			.stream = stream,
+			.last_sequence = proven ? proven - 1 : 0,
+			.last_offset = proven ? HEADER + (l->bytes - HEADER) / EVENT * EVENT : HEADER,
+		};
 
 		for (uint64_t i = 0; i < l->packets && r == 0; i++) {
 			r = put_packet(l, stream, i);

@@ -76,7 +76,7 @@ static void put_all(struct fixture *f)
 /* The capture's stream has contributed. */
 static void put_range(struct fixture *f)
 {
-	struct archive_capture_stream range = {1, STREAM, 0, 2, END};
+	struct archive_capture_stream range = {.capture = 1, .stream = STREAM, .last_sequence = 2, .last_offset = END};
 
 	CHECK_EQ_INT(archive_writer_begin(f->w), 0);
 	CHECK_EQ_INT(archive_writer_put_capture_stream(f->w, &range), 0);
