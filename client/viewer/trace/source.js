@@ -76,7 +76,9 @@ export function remarks(headers, name) {
 				`${count(Number(cut[2]), "packet")}.`,
 		);
 	if (headers.get("Mprof-Complete") === "false")
-		out.push(`${of}a part of this capture is missing: quotas deleted it, or it was damaged on the disk. The rest is shown.`);
+		out.push(
+			`${of}a part of this capture is missing: quotas deleted it, or it was damaged on the disk. The rest is shown.`,
+		);
 	return out;
 }
 
