@@ -13,9 +13,10 @@
 #include "collector.h"
 #include "control-server.h"
 
-#define ORDERS_MAX    1024u	     /* limit of orders that wait for a commit */
-#define ORDERS_CLIENT 64u	     /* limit of orders of one client */
-#define FOLLOW_FOR_NS (5 * NS_PER_S) /* time that a request to follow lasts */
+#define ORDERS_MAX    1024u				/* limit of orders that wait for a commit */
+#define ORDERS_CLIENT 64u				/* limit of orders of one client */
+#define FOLLOW_FOR_NS (5 * NS_PER_S)			/* time that a request to follow lasts */
+#define CLOCK_NOTE_NS ((int64_t)(24 * 3600 * NS_PER_S)) /* how long /readyz says that the clock was set */
 #define NOTE_MAX      4096u
 #define MARKS_MAX     16384u
 #define OFFERS_BYTES  (60u << 10)
@@ -416,13 +417,29 @@ static void on_metrics(struct control *control, struct control_asker asker)
 	control_send(control->server, asker, &w);
 }
 
+/* Write what /readyz says while all is well to NOTE: the sentence FIRST, and one if the system clock was set. */
+static void write_note(const struct commit_thread_state *state, const char *first, char *note, size_t size)
+{
+	const __typeof__(state->clock) *clock = &state->clock;
+	const int64_t ago = clock->age - clock->step_age, by = clock->step / (int64_t)NS_PER_S;
+	const int n = snprintf(note, size, "%s", first);
+
+	if (clock->steps && ago < CLOCK_NOTE_NS && n >= 0 && (size_t)n < size)
+		snprintf(note + n, size - (size_t)n,
+			 "%sThe system clock was set by %+lld s %lld min ago: times that were stamped before or after "
+			 "are wrong.",
+			 n ? " " : "", (long long)by, (long long)(ago / (int64_t)(60 * NS_PER_S)));
+}
+
 static void on_status_request(struct control *control, struct control_asker asker)
 {
 	const struct collector *c = control->collector;
 	struct message_writer w = control_answer(control->server, asker);
 	const char *trouble = "";
 	size_t guests = 0, rings = 0;
+	char note[1024];
 
+	refresh(control);
 	if (c->source)
 		c->source->count(c->source, &guests, &rings);
 	if (c->source && c->source->trouble)
@@ -431,9 +448,8 @@ static void on_status_request(struct control *control, struct control_asker aske
 	message_add_number(&w, "rings", rings);
 	message_add_number(&w, "archiving", c->archive.archiving);
 	message_add_number(&w, "source", !*trouble);
-	if (!*trouble && c->source && c->source->note)
-		trouble = c->source->note(c->source);
-	message_add(&w, "sentence", c->archive.archiving ? trouble : c->archive.sentence);
+	write_note(&c->archive, c->source && c->source->note ? c->source->note(c->source) : "", note, sizeof(note));
+	message_add(&w, "sentence", !c->archive.archiving ? c->archive.sentence : *trouble ? trouble : note);
 	control_send(control->server, asker, &w);
 }
 
