@@ -60,6 +60,8 @@ struct archive_run {
 	uint64_t began_real;
 	uint64_t ended_real; /* 0 = not ended */
 	const char *reason;  /* NULL = none */
+	/* What is to be added to the times to show them, ns; 0 = they are right, or nobody knows. A writer ignores both. */
+	int64_t began_correction, ended_correction;
 };
 
 struct archive_stream {

@@ -24,6 +24,7 @@ static int read_captures(struct reader *r, sqlite3_stmt *s, reader_capture_call 
 				    .version = sqlite3_column_int64(s, 8)},
 			.name = column_string(s, 9),
 			.uuid = column_text(s, 10),
+			.correction = sqlite3_column_int64(s, 11),
 		};
 		rc = call(context, &c);
 		if (rc != 0)

@@ -14,6 +14,8 @@ static void run_columns(sqlite3_stmt *s, struct archive_run *run)
 		.began_real = column_u64(s, 7),
 		.ended_real = column_u64(s, 8),
 		.reason = column_text(s, 9),
+		.began_correction = sqlite3_column_int64(s, 10),
+		.ended_correction = sqlite3_column_int64(s, 11),
 	};
 }
 
@@ -42,9 +44,9 @@ static int read_guests(struct reader *r, sqlite3_stmt *s, reader_guest_call *cal
 	while ((rc = statement_step(&r->statements, s)) == STATEMENT_ROW) {
 		*any = true;
 		run_columns(s, &guest.latest);
-		guest.key = column_string(s, 10);
-		guest.runs = column_u64(s, 11);
-		guest.captures = column_u64(s, 12);
+		guest.key = column_string(s, 12);
+		guest.runs = column_u64(s, 13);
+		guest.captures = column_u64(s, 14);
 		rc = call(context, &guest);
 		if (rc != 0)
 			break;

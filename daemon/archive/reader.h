@@ -288,8 +288,9 @@ int reader_last_gap(struct reader *r, int64_t run, uint32_t number, reader_gap_c
 /* A capture, without its context, which may be long. */
 struct reader_capture {
 	struct archive_capture capture;
-	const char *name; /* name of its guest */
-	const char *uuid; /* NULL = none */
+	const char *name;   /* name of its guest */
+	const char *uuid;   /* NULL = none */
+	int64_t correction; /* ns to be added to REAL to show it; 0 if it is right, or if nobody knows */
 };
 typedef int reader_capture_call(void *context, const struct reader_capture *capture);
 /*

@@ -430,12 +430,16 @@ static void commit_batch(struct commit_thread *a)
 static void tell_retention(struct commit_thread *a)
 {
 	const struct age *age = memtraces_age(a->w);
+	bool is_new = memtraces_deletions(a->w)->n > 0;
 
 	deletion_log_run(&a->deletions, memtraces_deletions(a->w), "recordings", clock_mono());
 	pthread_mutex_lock(&a->lock);
 	a->state.deletions = a->deletions.totals;
+	is_new = is_new || a->state.clock_steps != age->steps;
 	a->state.clock_steps = age->steps;
 	pthread_mutex_unlock(&a->lock);
+	if (is_new)
+		wake(a);
 }
 
 static void *work(void *context)

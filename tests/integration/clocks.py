@@ -3,12 +3,15 @@
 
 clock-shim.c shifts CLOCK_REALTIME alone. No wrong clock deletes anything, and what is deleted is told."""
 
+import datetime
 import json
 import os
 import re
-import unittest
+import subprocess
+import time
 
 import daemons
+import sink
 from daemons import QUIET, Ring
 
 DAY = 86400
@@ -17,26 +20,32 @@ LIMITS = QUIET + "[policy short-*]\nage = 60s\n[policy small-*]\nbytes = 4K\n"
 CHECK = 6  # seconds: retention checks its limits after 5 s
 
 
-class Clocks(daemons.Case):
-    def shifted(self, config=LIMITS, days=0, synchronised=False):
-        """Start daemons whose clock is wrong by DAYS."""
-        d = self.enterContext(daemons.Daemons(config))
+class Shifted(daemons.Case):
+    def prefix(self, days, synchronised=False):
+        """Return a command that runs a program whose clock is wrong by DAYS."""
         self.shift(days, synchronised)
         library = os.path.join(daemons.BUILD, "tests", "integration", "libclock-shim.so")
         options = os.environ.get("ASAN_OPTIONS", "")
-        d.prefix = [
+        return [
             "env",
             f"LD_PRELOAD={library}",
             f"ASAN_OPTIONS={options + ':' if options else ''}verify_asan_link_order=0",
             f"CLOCK_SHIM={os.path.abspath('clock')}",
         ]
-        d.start()
-        return d
 
     def shift(self, days, synchronised=False):
         with open("clock.new", "w", encoding="ascii") as f:
             f.write(f"{days * DAY} {int(synchronised)}\n")
         os.rename("clock.new", "clock")
+
+
+class Clocks(Shifted):
+    def shifted(self, config=LIMITS, days=0):
+        """Start daemons whose clock is wrong by DAYS."""
+        d = self.enterContext(daemons.Daemons(config))
+        d.prefix = self.prefix(days)
+        d.start()
+        return d
 
     def step(self, d, days, synchronised=False):
         """Set the clock, and wait until mprofd has noticed."""
@@ -94,6 +103,43 @@ class Clocks(daemons.Case):
         self.assertIn("The system clock was set: seconds=34560000", d.said())
         self.assertNotIn("Deleted from the archive", d.said())
 
+    def age_of(self, text):
+        """Return how many seconds ago a time of the API was, by the right clock."""
+        return time.time() - datetime.datetime.fromisoformat(text[:19] + "+00:00").timestamp()
+
+    def test_times_are_corrected(self):
+        """Once the clock is synchronised, the times that were stamped in this boot are shown right, beside
+        the stamps."""
+        d = self.shifted(days=-400)
+        self.record(d, "old")
+        self.assertIsNone(d.captures("old")[0]["time_corrected"])
+        self.step(d, 0, synchronised=True)
+
+        def corrected():
+            d.advance(61, step=1)  # the periods are stored once a minute
+            return d.captures("old")[0]["time_corrected"]
+
+        d.wait(corrected)
+        run = d.run_list("old")[0]
+        for capture in d.captures("old"):
+            self.assertGreater(self.age_of(capture["time"]), 399 * DAY)
+            self.assertLess(abs(self.age_of(capture["time_corrected"])), DAY)
+        for name in ("began", "ended"):
+            self.assertGreater(self.age_of(run[name]), 399 * DAY)
+            self.assertLess(abs(self.age_of(run[f"{name}_corrected"])), DAY)
+        with Ring("rings/new.ctf") as ring:
+            d.wait(lambda: d.domain("new"))
+            d.wait_archived(ring, "new", 10)
+            self.capture(d, "new")
+            self.assertIsNone(d.captures("new")[0]["time_corrected"])
+        number = d.captures("old")[0]["id"]
+        for words in (["captures", "old", "--utc"], ["show", str(number), "--utc"]):
+            said = subprocess.run(
+                [daemons.program("mprofctl"), "--host", f"unix:{d.socket}", *words], capture_output=True, text=True, check=True
+            ).stdout
+            self.assertIn(str(datetime.datetime.now(datetime.timezone.utc).year), said)
+        self.assertIn("host's clock", said)
+
     def test_deletions_are_told(self):
         """Age, quota and a request delete: each has a line in the log with the guest, and metrics."""
         d = self.shifted(days=-400)
@@ -122,6 +168,30 @@ class Clocks(daemons.Case):
             d.wait(lambda g=guest, r=reason: re.search(rf"Deleted from the archive: guest={g} reason={r} packets=", d.said()))
         metrics = d.get("/metrics").decode()
         self.assertIn('mprofd_deleted_captures_total{reason="age"} 2', metrics)
+
+
+class Profiles(Shifted):
+    def record(self, d):
+        with d.connect() as guest:
+            guest.sendall(sink.stream())
+        return d.wait_rows(1, "state = 'ended'", "id")[-1][0]
+
+    def test_wrong_clock_deletes_nothing(self):
+        """The clock of mprofd-sink is 400 days behind, is corrected, and stands 40 days ahead. The limit of
+        age of [sink] deletes a memory profile once it is old, and that is told."""
+        d = self.enterContext(sink.Sink("age = 10m"))
+        d.sink = d.launch("mprofd-sink", prefix=self.prefix(-400))
+        number = self.record(d)
+        for step, days in enumerate((0, 40, 0), 1):
+            self.shift(days)
+            d.wait(lambda s=step: d.metric("clock_steps_total") == s)
+            d.advance(3, step=1, path="sink/sink.sock")
+            self.assertEqual(d.rows("id"), [(number,)])
+        self.assertNotIn("Deleted from the archive", d.said())
+        d.advance(660, step=20, path="sink/sink.sock")
+        d.wait(lambda: d.rows("id") == [])
+        d.wait(lambda: "Deleted from the archive: guest=127.0.0.1 reason=age packets=0 recordings=1" in d.said())
+        d.wait(lambda: d.metric('deleted_recordings_total{reason="age"}') == 1)
 
 
 if __name__ == "__main__":

@@ -90,12 +90,18 @@ static void time_span_text(time_t seconds, char *buf, size_t size)
 
 static void put_times(const struct shown *s, struct wall_zone *zone)
 {
-	const char *began = text_of(s->context, "began"), *taken = text_of(s->context, "time");
+	const char *stamp = text_of(s->context, "time"), *right = text_of(s->context, "time_corrected");
+	const char *began_right = text_of(s->context, "began_corrected"), *taken = right ? right : stamp;
+	const char *began = began_right ? began_right : text_of(s->context, "began");
 	time_t from = seconds_of(began), to = seconds_of(taken);
 	char text[48], span[64];
 
 	time_text(taken ? taken : "-", zone, text, sizeof(text));
 	put_field("when", text);
+	if (right) {
+		time_text(stamp ? stamp : "-", zone, text, sizeof(text));
+		put_field("host's clock", text);
+	}
 	time_text(began ? began : "-", zone, text, sizeof(text));
 	put_field("began", text);
 	if (from >= 0 && to >= from) {

@@ -171,7 +171,7 @@ export class Captures {
 	fill(entry) {
 		const {capture, buttons} = entry;
 		const name = called(capture.domain);
-		const which = `${KINDS[capture.kind] ?? shown(capture.kind)}, ${name}, ${when(capture.time)}`;
+		const which = `${KINDS[capture.kind] ?? shown(capture.kind)}, ${name}, ${when(capture.time_corrected ?? capture.time)}`;
 
 		entry.row.dataset.kind = isCrash(capture) ? "crash" : "other";
 		this.selection.describe(entry.choose, {
@@ -184,7 +184,7 @@ export class Captures {
 		entry.link.setAttribute("aria-label", `${name}: open the trace of capture ${capture.id}`);
 		entry.why.textContent = KINDS[capture.kind] ?? shown(capture.kind);
 		entry.part.textContent = capture.complete ? "" : " partly deleted";
-		entry.when.textContent = when(capture.time);
+		entry.when.textContent = when(capture.time_corrected ?? capture.time);
 		entry.when.dateTime = capture.time ?? "";
 		entry.note.textContent = shown(capture.note, NOTE_MOST);
 		buttons.pin.setAttribute("aria-pressed", String(capture.pinned));

@@ -239,7 +239,7 @@ async function ofCapture(api, view, options) {
 
 	return new Remote(api, path, {
 		title: host ? `${shown(host)}/${shown(capture.domain)}` : shown(capture.domain),
-		about: `capture ${capture.id}, taken at ${capture.time.slice(0, 19).replace("T", " ")} UTC by ${KINDS[capture.kind] ?? capture.kind}`,
+		about: `capture ${capture.id}, taken at ${(capture.time_corrected ?? capture.time).slice(0, 19).replace("T", " ")} UTC by ${KINDS[capture.kind] ?? capture.kind}`,
 		name: `${capture.domain}-${capture.id}`,
 		mark: `capture ${capture.id}`,
 		time: capture.time,

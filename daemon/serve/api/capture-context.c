@@ -31,9 +31,10 @@ static int take_capture(void *context, const struct reader_capture *c)
 {
 	struct captured *captured = context;
 	json_t *object = captured->object;
-	json_t *more = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "id", (json_int_t)c->capture.id, "run",
+	json_t *more = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "id", (json_int_t)c->capture.id, "run",
 				 (json_int_t)c->capture.run, "domain", json_text(c->name), "uuid", json_text(c->uuid),
-				 "kind", json_text(c->capture.kind), "time", json_time(c->capture.real));
+				 "kind", json_text(c->capture.kind), "time", json_time(c->capture.real),
+				 "time_corrected", json_corrected(c->capture.real, c->correction));
 
 	captured->when = c->capture.real;
 	return more && json_object_update_new(object, more) == 0 ? 0 : -ENOMEM;
@@ -41,7 +42,9 @@ static int take_capture(void *context, const struct reader_capture *c)
 
 static int take_run(void *context, const struct archive_run *run)
 {
-	json_t *more = json_pack("{s:o, s:o}", "domid", json_domid(run->domid), "began", json_time(run->began_real));
+	json_t *more =
+		json_pack("{s:o, s:o, s:o}", "domid", json_domid(run->domid), "began", json_time(run->began_real),
+			  "began_corrected", json_corrected(run->began_real, run->began_correction));
 
 	return more && json_object_update_new(context, more) == 0 ? 0 : -ENOMEM;
 }

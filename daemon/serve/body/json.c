@@ -150,12 +150,19 @@ int json_streams(struct reader *r, int64_t run, json_t *array)
 	return rc == 0 || rc == ARCHIVE_E_ABSENT ? reader_streams(r, run, add_stream, &c) : rc;
 }
 
+json_t *json_corrected(uint64_t real, int64_t correction)
+{
+	return real && correction ? json_time(real + (uint64_t)correction) : json_null();
+}
+
 json_t *json_run(const struct archive_run *run)
 {
-	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", (json_int_t)run->id, "name",
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", (json_int_t)run->id, "name",
 			 json_text(run->name), "state", json_text(run->state), "source", json_text(run->source),
 			 "domid", json_domid(run->domid), "began", json_time(run->began_real), "ended",
-			 json_time(run->ended_real), "reason", json_text(run->reason));
+			 json_time(run->ended_real), "reason", json_text(run->reason), "began_corrected",
+			 json_corrected(run->began_real, run->began_correction), "ended_corrected",
+			 json_corrected(run->ended_real, run->ended_correction));
 }
 
 json_t *json_gap(const struct archive_gap *gap)
@@ -179,12 +186,13 @@ static int take_capture(void *context, const struct reader_capture *c)
 {
 	json_t **json = context;
 
-	*json = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:I, s:[]}", "id",
+	*json = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:I, s:[], s:o}", "id",
 			  (json_int_t)c->capture.id, "run", (json_int_t)c->capture.run, "domain", json_text(c->name),
 			  "uuid", json_text(c->uuid), "kind", json_text(c->capture.kind), "time",
 			  json_time(c->capture.real), "mono", json_ns(c->capture.mono), "pinned",
 			  (int)c->capture.pinned, "note", json_text(c->capture.note), "marks",
-			  json_marks(c->capture.marks), "version", (json_int_t)c->capture.version, "streams");
+			  json_marks(c->capture.marks), "version", (json_int_t)c->capture.version, "streams",
+			  "time_corrected", json_corrected(c->capture.real, c->correction));
 	return *json ? 0 : -ENOMEM;
 }
 

@@ -222,11 +222,11 @@ struct guest_question {
 
 static json_t *run_json(const struct postgres_rows *rows, int row)
 {
-	return json_pack("{s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:n, s:n, s:[]}", "archive", row_text(rows, row, 0),
-			 "run", (json_int_t)postgres_number(rows, row, 1), "name", row_text(rows, row, 2), "state",
-			 "unknown", "source", source_json(postgres_text(rows, row, 3)), "domid",
-			 row_number(rows, row, 4), "began", real_json(postgres_text(rows, row, 5)), "ended", "reason",
-			 "streams");
+	return json_pack("{s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:n, s:n, s:n, s:n, s:[]}", "archive",
+			 row_text(rows, row, 0), "run", (json_int_t)postgres_number(rows, row, 1), "name",
+			 row_text(rows, row, 2), "state", "unknown", "source", source_json(postgres_text(rows, row, 3)),
+			 "domid", row_number(rows, row, 4), "began", real_json(postgres_text(rows, row, 5)), "ended",
+			 "reason", "began_corrected", "ended_corrected", "streams");
 }
 
 /* Add a page of runs to the guest in Q's answer. */
