@@ -30,7 +30,9 @@ CLOCK = re.compile(rb"(?ms)^clock \{.*?^\};\n")
 # unproven tail as the newest one.
 SINCE = ((b'\t"RECORDER" = 5,\n', b""), (b"last_copied_ns = 1795647496468419717;", b"last_copied_ns = 1795647496468351656;"))
 FILES = ("archive/trace.db", "memtraces/memtraces.db")
-NEW = {"damaged", "marks", "version", "newest", "last_chunk", "time_corrected", "began_corrected", "ended_corrected"}  # fields that came later: the answers of an old set lack them
+# Fields that came later: the answers of an old set lack them.
+NEW = {"damaged", "marks", "version", "newest", "last_chunk", "time_corrected", "began_corrected", "ended_corrected"}
+NEW |= {"cause", "sentence", "last_ran", "exception", "failure", "Mprof-Lost-Packets"}
 SETTLED = ("/v1/memtraces",)  # mprofd-sink ends the recordings that were going on, so these answers change once it ran
 
 
