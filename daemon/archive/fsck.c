@@ -150,7 +150,7 @@ static const char trace_finish[] =
 	"FROM captures) WHERE run NOT IN (SELECT id FROM runs);"
 	"INSERT OR IGNORE INTO identifiers (id, run, stream, capture) VALUES (0, 0, 0, 0);"
 	"UPDATE identifiers SET archive = coalesce(archive, lower(hex(randomblob(16))));"
-	"INSERT OR IGNORE INTO outbox_sums VALUES (0, 0, 0, 0);"
+	"INSERT OR IGNORE INTO outbox_sums (id, packets, captures, untold) VALUES (0, 0, 0, 0);"
 	"UPDATE identifiers SET run = max(run, (SELECT coalesce(max(id), 0) FROM runs)), stream = max(stream, (SELECT "
 	"coalesce(max(id), 0) FROM streams)), capture = max(capture, (SELECT coalesce(max(id), 0) FROM captures));"
 	"COMMIT;";

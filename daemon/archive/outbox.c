@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "clock.h"
+#include "database.h"
+#include "outbox-sum.h"
 #include "writer-state.h"
 
 #define LOST_MOST 4096
@@ -234,6 +236,76 @@ int archive_writer_outbox(struct archive_writer *w, struct archive_outbox *outbo
 		.lost_packets = column_u64(s, 2),
 		.lost_captures = column_u64(s, 3),
 		.untold = column_u64(s, 4),
+		.damaged = column_u64(s, 5),
 	};
 	return 0;
+}
+
+/* ---- checksums ------------------------------------------------------------------------------- */
+
+/*
+ * Triggers of the writer's connection keep the checksum of each row, and the number of rows, in step with every statement
+ * above. Whoever else changes the table has no triggers, and so leaves a wrong checksum or number. A row that was
+ * wrong before a change stays wrong.
+ */
+static const char keep_sums[] =
+	"PRAGMA recursive_triggers = ON;" /* INSERT OR REPLACE deletes, too */
+	"CREATE TEMP TRIGGER outbox_added AFTER INSERT ON main.outbox BEGIN"
+	" UPDATE outbox SET checksum = outbox_checksum(" OUTBOX_SUMMED ") WHERE id = NEW.id;"
+	" UPDATE outbox_sums SET held = held + 1; END;"
+	"CREATE TEMP TRIGGER outbox_changed AFTER UPDATE OF " OUTBOX_SUMMED " ON main.outbox"
+	" WHEN OLD.checksum IS outbox_checksum(OLD.id, OLD.kind, OLD.ready, OLD.urgency, OLD.real, OLD.run, OLD.stream,"
+	" OLD.capture, OLD.first_sequence, OLD.last_sequence, OLD.packets, OLD.bytes, OLD.reason) BEGIN"
+	" UPDATE outbox SET checksum = outbox_checksum(" OUTBOX_SUMMED ") WHERE id = NEW.id; END;"
+	"CREATE TEMP TRIGGER outbox_gone AFTER DELETE ON main.outbox BEGIN"
+	" UPDATE outbox_sums SET held = held - 1; END;";
+
+/* Give checksums to the rows of a version that knew none. */
+static const char add_sums[] = "UPDATE outbox SET checksum = outbox_checksum(" OUTBOX_SUMMED ") WHERE checksum IS NULL"
+			       " AND id <= (SELECT unchecked FROM outbox_sums);"
+			       "UPDATE outbox_sums SET unchecked = 0 WHERE unchecked <> 0;";
+
+int outbox_open(struct archive_writer *w)
+{
+	sqlite3 *db = w->store.db;
+	int r = database_error(db, outbox_sum_define(db));
+
+	if (r == 0)
+		r = database_run(db, keep_sums);
+	return r ? r : database_run(db, add_sums);
+}
+
+/* Set *BAD to the number of damaged rows, and *DIFFERENCE to how many rows there are too many (negative: are missing). */
+static int count_damage(struct archive_writer *w, int64_t *bad, int64_t *difference)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->store.statements, STATEMENT_OUTBOX_CHECK, NO_VALUES, &s);
+
+	*bad = 0;
+	*difference = 1; /* the sums are missing */
+	if (!s)
+		return r;
+	r = statement_step(&w->store.statements, s);
+	if (r != STATEMENT_ROW)
+		return r;
+	*bad = sqlite3_column_int64(s, 0);
+	*difference = sqlite3_column_int64(s, 1);
+	return 0;
+}
+
+int archive_writer_check_outbox(struct archive_writer *w)
+{
+	int64_t bad, difference;
+	bool is_mine;
+	int r = count_damage(w, &bad, &difference);
+
+	if (r != 0 || (bad == 0 && difference == 0))
+		return r;
+	r = writer_enter(w, &is_mine);
+	if (r != 0)
+		return r;
+	r = statement_run(&w->store.statements, STATEMENT_OUTBOX_DROP, NO_VALUES);
+	if (r == 0)
+		r = WRITER_RUN(w, STATEMENT_OUTBOX_RESUM, bad + (difference < 0 ? -difference : difference));
+	return writer_leave(w, is_mine, r);
 }

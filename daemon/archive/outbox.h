@@ -64,8 +64,15 @@ struct archive_outbox {
 	uint64_t oldest_real; /* time of the oldest of them, CLOCK_REALTIME ns; 0 = there is none */
 	/* Lost before they were sent, since the archive was made. */
 	uint64_t lost_packets, lost_captures;
-	uint64_t untold; /* losses that the hub will never be told of, since there were too many */
+	uint64_t damaged; /* rows that were damaged or missing, since the archive was made */
+	uint64_t untold;  /* losses that the hub will never be told of, since there were too many */
 };
 int archive_writer_outbox(struct archive_writer *w, struct archive_outbox *outbox);
+
+/*
+ * Check each row of the outbox, and their number. Delete damaged rows, and count them and missing ones in the sums. What
+ * they named is made again from the captures when mprofd-forward compares them with the hub.
+ */
+int archive_writer_check_outbox(struct archive_writer *w);
 
 #endif

@@ -40,6 +40,20 @@ int reader_waiting(struct reader *r, reader_waiting_call *call, void *context)
 	return rc;
 }
 
+int reader_outbox_damaged(struct reader *r, uint64_t *rows)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_OUTBOX_DAMAGED, NO_VALUES, &s);
+
+	*rows = 0;
+	if (rc == 0)
+		rc = statement_step(&r->statements, s);
+	if (rc != STATEMENT_ROW)
+		return rc;
+	*rows = column_u64(s, 0);
+	return 0;
+}
+
 int reader_archive(struct reader *r, char name[READER_ARCHIVE_BYTES])
 {
 	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;

@@ -354,12 +354,15 @@ struct reader_outbox {
 	const char *reason; /* "" = none */
 };
 typedef int reader_outbox_call(void *context, const struct reader_outbox *row);
-/* List at most LIMIT rows of the outbox that are ready, in the order in which they are sent. */
+/* List at most LIMIT rows of the outbox that are ready, in the order in which they are sent. Leave out damaged ones. */
 int reader_outbox(struct reader *r, unsigned limit, reader_outbox_call *call, void *context);
 
 /* Call CALL with the identifier of each capture that a row of the outbox names, ready or not, in no order. */
 typedef int reader_waiting_call(void *context, int64_t capture);
 int reader_waiting(struct reader *r, reader_waiting_call *call, void *context);
+
+/* Set *ROWS to the number of rows of the outbox that mprofd has found damaged or missing since the archive was made. */
+int reader_outbox_damaged(struct reader *r, uint64_t *rows);
 
 #define READER_ARCHIVE_BYTES 33u
 /* Read the archive's UUID: 32 hexadecimal digits and a NUL. ARCHIVE_E_ABSENT: it has none. */

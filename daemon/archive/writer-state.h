@@ -125,6 +125,8 @@ int packet_repair(struct archive_writer *w, int64_t stream, uint64_t sequence, b
  * the outbox names them, declare a packet of BYTES content bytes or a capture lost, because it is
  * being deleted: by a quota, or BY_PERSON. Each needs an open transaction and returns 0 or an error.
  */
+/* Prepare the connection that was opened: the checksums of the outbox. Return 0 or an error. */
+int outbox_open(struct archive_writer *w);
 int outbox_add_capture(struct archive_writer *w, const struct archive_capture *capture);
 int outbox_add_packet(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t real);
 int outbox_lose_packet(struct archive_writer *w, int64_t stream, uint64_t sequence, uint64_t real, uint64_t bytes);

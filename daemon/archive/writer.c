@@ -11,6 +11,7 @@
  */
 #include "array.h"
 #include "database.h"
+#include "outbox-sum.h"
 #include "space.h"
 #include "writer-state.h"
 #include <errno.h>
@@ -66,7 +67,10 @@ static int load(void *context)
 		rc = sqlite3_create_function(w->store.db, "age_at", 2, flags, &w->age, sql_age, NULL, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_create_function(w->store.db, "age_at_real", 1, flags, &w->age, sql_age, NULL, NULL);
-	return rc == SQLITE_OK ? load_usage(w) : database_error(w->store.db, rc);
+	if (rc != SQLITE_OK)
+		return database_error(w->store.db, rc);
+	rc = outbox_open(w);
+	return rc ? rc : load_usage(w);
 }
 
 static void on_ended(void *context, bool committed)

@@ -21,12 +21,13 @@
 #include "space.h"
 #include "store.h"
 
-#define FLUSH_BYTES   (1u << 20)
-#define SCARCE_NS     NS_PER_S /* latest commit while the disk runs short */
-#define FULL_RETRY_NS NS_PER_S
-#define ENDS_MAX      512u
-#define OUTBOX_NS     NS_PER_S
-#define UNFINISHED_NS (600 * NS_PER_S) /* a capture that is not finished after this time will not be */
+#define FLUSH_BYTES	(1u << 20)
+#define SCARCE_NS	NS_PER_S /* latest commit while the disk runs short */
+#define FULL_RETRY_NS	NS_PER_S
+#define ENDS_MAX	512u
+#define OUTBOX_NS	NS_PER_S
+#define OUTBOX_CHECK_NS (10 * NS_PER_S)
+#define UNFINISHED_NS	(600 * NS_PER_S) /* a capture that is not finished after this time will not be */
 
 struct commit_thread {
 	pthread_t thread;
@@ -46,11 +47,12 @@ struct commit_thread {
 	struct archive_damage damage; /* damage that was logged already */
 
 	struct retention retention;
-	bool sends;	    /* the configuration sends something to a hub */
-	bool counted;	    /* STATE.outbox is what the archive had */
-	uint64_t outbox_at; /* last time of outbox_run(), CLOCK_MONOTONIC ns */
-	int64_t noted;	    /* the newest capture at NOTED_AT */
-	uint64_t noted_at;  /* CLOCK_MONOTONIC ns */
+	bool sends;		    /* the configuration sends something to a hub */
+	bool counted;		    /* STATE.outbox is what the archive had */
+	uint64_t outbox_checked_at; /* last check of its rows, CLOCK_MONOTONIC ns */
+	uint64_t outbox_at;	    /* last time of outbox_run(), CLOCK_MONOTONIC ns */
+	int64_t noted;		    /* the newest capture at NOTED_AT */
+	uint64_t noted_at;	    /* CLOCK_MONOTONIC ns */
 	struct deletion_log deletions;
 };
 
@@ -515,6 +517,11 @@ static void tell_outbox_losses(struct commit_thread *t, const struct archive_out
 {
 	const struct archive_outbox *then = &t->state.outbox;
 
+	if (now->damaged != then->damaged)
+		log_write_limited(&t->unsent, LOG_LEVEL_WARNING, NULL,
+				  "Rows of the outbox were damaged or missing: rows=%llu. Captures that the hub lacks "
+				  "are found and sent again; losses among the rows are not declared",
+				  (unsigned long long)(now->damaged - then->damaged));
 	if (now->lost_packets == then->lost_packets && now->lost_captures == then->lost_captures)
 		return;
 	log_write_limited(
@@ -542,30 +549,43 @@ static void finish_old(struct commit_thread *t, uint64_t now)
 	note_captures(t, now);
 }
 
+/* Count the outbox, log what is new, and tell the loop. Return whether that succeeded. */
+static bool outbox_count(struct commit_thread *t)
+{
+	struct archive_outbox outbox;
+
+	if (archive_writer_outbox(t->w, &outbox) != 0)
+		return false;
+	if (t->counted)
+		tell_outbox_losses(t, &outbox);
+	if (memcmp(&outbox, &t->state.outbox, sizeof(outbox)) == 0)
+		return true;
+	pthread_mutex_lock(&t->mutex);
+	t->state.outbox = outbox;
+	pthread_mutex_unlock(&t->mutex);
+	tell(t);
+	return true;
+}
+
 /*
  * Send captures that never came to their end, for instance because mprofd was killed meanwhile, and
- * count the outbox; each OUTBOX_NS, if the configuration sends anything.
+ * check and count the outbox; each OUTBOX_NS, if the configuration sends anything.
  */
 static void outbox_run(struct commit_thread *t)
 {
 	uint64_t now = clock_mono();
-	struct archive_outbox outbox;
 
 	if (!t->sends || now - t->outbox_at < OUTBOX_NS || t->retention.full)
 		return;
 	t->outbox_at = now;
 	finish_old(t, now);
-	if (archive_writer_outbox(t->w, &outbox) != 0)
-		return;
-	if (t->counted)
-		tell_outbox_losses(t, &outbox);
-	t->counted = true;
-	if (memcmp(&outbox, &t->state.outbox, sizeof(outbox)) == 0)
-		return;
-	pthread_mutex_lock(&t->mutex);
-	t->state.outbox = outbox;
-	pthread_mutex_unlock(&t->mutex);
-	tell(t);
+	if (!t->counted)
+		t->counted = outbox_count(t); /* what a check finds is damage since then */
+	if (t->outbox_checked_at == 0 || now - t->outbox_checked_at >= OUTBOX_CHECK_NS) {
+		t->outbox_checked_at = now;
+		(void)archive_writer_check_outbox(t->w);
+	}
+	(void)outbox_count(t);
 }
 
 static void outbox_begin(struct commit_thread *t)

@@ -81,6 +81,8 @@ static size_t fleet_put(const struct collector *c, char *text, size_t size, size
 		 outbox->lost_captures},
 		{"mprofd_outbox_untold", "counter", "Losses that the hub will not be told of: there were too many.",
 		 outbox->untold},
+		{"mprofd_outbox_damaged", "counter", "Rows of the outbox that were damaged or missing.",
+		 outbox->damaged},
 		{"mprofd_forward_connected", "gauge", "1 while mprofd-forward has a connection to the hub.",
 		 alive && f->connected},
 		{"mprofd_forward_captures", "counter", "Captures that the hub has acknowledged.", f->captures},

@@ -45,6 +45,7 @@ struct forwarder {
 	struct sender sender;
 	struct compare compare;
 	uint64_t compared_at; /* CLOCK_MONOTONIC ns; 0 = not on this connection */
+	uint64_t damaged;     /* rows of the outbox that were damaged at the last comparison */
 	/* Pieces of packets that the hub had at the last comparison, and how many were committed since this program began then. */
 	uint64_t pieces, pieces_base;
 	uint64_t pieces_at;	 /* when their number was written, CLOCK_MONOTONIC ns */
@@ -228,15 +229,20 @@ static int compare(struct forwarder *f, bool has_changed, bool is_first)
 static int compare_if_due(struct forwarder *f, const char *epoch)
 {
 	char before[HUB_UUID_BYTES];
-	bool has_changed, is_first;
+	bool has_changed, is_first, is_damaged;
+	uint64_t damaged;
 	int r;
 
 	own_state_read(f->options->own, before);
 	is_first = !*before;
 	has_changed = strcmp(before, epoch) != 0;
-	if (!has_changed && f->compared_at && clock_mono() - f->compared_at < COMPARE_NS)
+	if (reader_outbox_damaged(f->r, &damaged) != 0)
+		return SENDER_E_ARCHIVE;
+	is_damaged = damaged != f->damaged;
+	if (!has_changed && !is_damaged && f->compared_at && clock_mono() - f->compared_at < COMPARE_NS)
 		return 0;
-	r = compare(f, has_changed, is_first);
+	r = compare(f, has_changed || is_damaged, is_first);
+	f->damaged = r == 0 ? damaged : f->damaged;
 	if (r != 0 || !has_changed)
 		return r;
 	if (!is_first)
@@ -328,6 +334,7 @@ static bool is_later(const struct forwarder *f, int64_t id)
 /* Find the first row that can be sent now; *ROW is NULL if there is none. Return 0 or SENDER_E_ARCHIVE. */
 static int next_row(struct forwarder *f, struct row **row)
 {
+	uint64_t damaged;
 	int r;
 
 	if (f->n_later && clock_mono() >= f->later_at)
@@ -336,6 +343,10 @@ static int next_row(struct forwarder *f, struct row **row)
 	r = reader_ready(f->r);
 	if (r == 0)
 		r = reader_outbox(f->r, ROWS, note_row, f);
+	if (r == 0)
+		r = reader_outbox_damaged(f->r, &damaged);
+	if (r == 0 && damaged != f->damaged)
+		f->hello_at = 0; /* what the rows named may be lost: compare */
 	for (size_t i = 0; i < f->n_rows && r == 0 && !*row; i++)
 		if (!is_later(f, f->rows[i].outbox.id))
 			*row = &f->rows[i];

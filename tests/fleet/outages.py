@@ -210,6 +210,35 @@ class Outages(fleethost.Case):
             host.wait(lambda: host.hub_captures() == captures)
             host.wait(lambda: "another epoch" in host.said())
 
+    def test_damaged_outbox(self):
+        """Rows of the outbox that are edited or deleted are noticed and said, and the captures come to the hub."""
+        host = self.host("send = all", forwarder=False)
+        with host.packet():
+            captures = []
+            for sql in ("UPDATE outbox SET capture = capture + 1000", "UPDATE outbox SET ready = 0", "DELETE FROM outbox"):
+                captures.append(host.capture("web"))
+                host.wait(lambda: host.query("SELECT 1 FROM outbox WHERE kind = 'capture' AND ready = 1"))
+                before = host.collector_metric("mprofd_outbox_damaged_total")
+                host.change(sql)
+                host.start_forwarder()
+                host.advance(11)
+                host.wait(lambda before=before: host.collector_metric("mprofd_outbox_damaged_total") > before)
+                host.wait(lambda: host.hub_captures() == captures)
+                host.wait_sent()
+                host.stop_forwarder()
+            self.assertEqual(host.hub_packets(), host.contents(1, "flags & 1"))
+            said = host.said().count("Rows of the outbox were damaged or missing")
+            self.assertGreater(said, 0)
+            # Rows that were changed while mprofd was stopped are noticed at its start.
+            captures.append(host.capture("web"))
+            host.wait(lambda: host.query("SELECT 1 FROM outbox WHERE kind = 'capture' AND ready = 1"))
+            host.stop_collector()
+            host.change("DELETE FROM outbox")
+            host.start_collector()
+            host.start_forwarder()
+            host.wait(lambda: host.hub_captures() == captures)
+            host.wait(lambda: host.said().count("Rows of the outbox were damaged or missing") > said)
+
     def test_restored_packets(self):
         """A hub that lost packets gets them again, under the policy all."""
         host = self.host("send = all")

@@ -22,6 +22,17 @@ static bool begin(struct fixture *f)
 	return fixture_init(f) && CHECK_EQ_INT(archive_writer_send(f->w, send_of, NULL), 0);
 }
 
+/* Check that each row has its checksum, and that no row is missing; then close. */
+static void end(struct fixture *f)
+{
+	struct archive_outbox sums;
+
+	CHECK_EQ_INT(archive_writer_check_outbox(f->w), 0);
+	CHECK_EQ_INT(archive_writer_outbox(f->w, &sums), 0);
+	CHECK_EQ_UINT(sums.damaged, 0);
+	fixture_deinit(f);
+}
+
 static int64_t rows(const struct fixture *f, const char *where)
 {
 	return fixture_number(f, "SELECT count(*) FROM outbox WHERE %s", where);
@@ -81,7 +92,7 @@ static void test_off(void)
 	CHECK_EQ_INT(rows(&f, "ready AND urgency = 0"), 1);
 	CHECK_EQ_INT(archive_writer_send(f.w, NULL, NULL), 0);
 	CHECK_EQ_INT(rows(&f, "1"), 0);
-	fixture_deinit(&f);
+	end(&f);
 }
 
 static void test_captures(void)
@@ -121,7 +132,7 @@ static void test_captures(void)
 	CHECK_EQ_INT(archive_writer_send_again(f.w, 2), 0);
 	CHECK_EQ_INT(archive_writer_send_again(f.w, 77), ARCHIVE_E_ABSENT);
 	CHECK_EQ_INT(rows(&f, "1"), 2);
-	fixture_deinit(&f);
+	end(&f);
 }
 
 /* A row is there exactly if the bytes that it names are. */
@@ -138,7 +149,7 @@ static void test_rollback(void)
 	CHECK_EQ_INT(archive_writer_put_capture(f.w, &capture), 0);
 	archive_writer_rollback(f.w);
 	CHECK_EQ_INT(rows(&f, "1"), 0);
-	fixture_deinit(&f);
+	end(&f);
 }
 
 /*
@@ -176,7 +187,7 @@ static void test_middle(void)
 	CHECK_EQ_INT(sent(&f, id, 1, 0, 0), 0);
 	CHECK_EQ_INT(rows(&f, "kind = 'packets'"), 0);
 	CHECK_EQ_INT(rows(&f, "kind = 'capture' AND ready"), 1);
-	fixture_deinit(&f);
+	end(&f);
 }
 
 static void test_quota(void)
@@ -227,7 +238,7 @@ static void test_quota(void)
 	/* Run 2 is gone, and its losses stay. */
 	CHECK_EQ_INT(fixture_number(&f, "SELECT count(*) FROM runs WHERE id = 2"), 0);
 	CHECK_EQ_INT(rows(&f, "run = 2"), 2);
-	fixture_deinit(&f);
+	end(&f);
 }
 
 /* Losses of two months are two rows, because a hub keeps months apart. */
@@ -245,7 +256,7 @@ static void test_months(void)
 	CHECK_EQ_INT(rows(&f, "kind = 'lost' AND first_sequence = 0 AND last_sequence = 1"), 1);
 	CHECK_EQ_INT(rows(&f, "kind = 'lost' AND first_sequence = 2 AND last_sequence = 3"), 1);
 	CHECK_EQ_INT(rows(&f, "kind = 'packets'"), 0);
-	fixture_deinit(&f);
+	end(&f);
 }
 
 static void test_person(void)
@@ -269,7 +280,7 @@ static void test_person(void)
 	CHECK_EQ_INT(rows(&f, "1"), 1);
 	CHECK_EQ_INT(archive_writer_outbox(f.w, &sums), 0);
 	CHECK_EQ_UINT(sums.lost_captures, 1);
-	fixture_deinit(&f);
+	end(&f);
 }
 
 static void test_packets_again(void)
@@ -293,7 +304,7 @@ static void test_packets_again(void)
 	CHECK_EQ_INT(archive_writer_send_packets_again(f.w, 2, 0, 1), 0);
 	CHECK_EQ_INT(archive_writer_send_packets_again(f.w, 9, 0, 1), 0);
 	CHECK_EQ_INT(rows(&f, "1"), 1);
-	fixture_deinit(&f);
+	end(&f);
 }
 
 /* A hub that cannot be reached for long costs a bounded outbox. */
@@ -317,7 +328,7 @@ static void test_bound(void)
 	CHECK_EQ_INT(fixture_number(&f, "SELECT min(capture) FROM outbox"), 6);
 	CHECK_EQ_INT(archive_writer_outbox(f.w, &sums), 0);
 	CHECK(sums.untold == 5 && sums.lost_captures == LOST_MOST + 5);
-	fixture_deinit(&f);
+	end(&f);
 }
 
 static int note(void *context, const struct reader_outbox *row)
@@ -359,7 +370,7 @@ static void test_order(void)
 	fixture_reopen(&f);
 	CHECK_EQ_INT(reader_archive(r, again), 0);
 	CHECK_EQ_STR(name, again);
-	fixture_deinit(&f);
+	end(&f);
 }
 
 /* A row is read as it is stored, with its chunk ends; also a row of a tail and an empty packet. */
@@ -388,7 +399,97 @@ static void test_row(void)
 	CHECK_EQ_INT(reader_row(r, source, 2, 30, data, ends, &row), ARCHIVE_E_ABSENT);
 	fixture_number(&f, "UPDATE chunks SET flags = 0 WHERE sequence = 0");
 	CHECK_EQ_INT(reader_row(r, source, 0, 30, data, ends, &row), ARCHIVE_E_DAMAGED);
+	end(&f);
+}
+
+static int count_row(void *context, const struct reader_outbox *row)
+{
+	(void)row;
+	++*(unsigned *)context;
+	return 0;
+}
+
+static int count_waiting(void *context, int64_t capture)
+{
+	(void)capture;
+	++*(unsigned *)context;
+	return 0;
+}
+
+/* Change the outbox with the statement SQL, behind the writer's back. Check that DAMAGED rows are noticed, and LEFT stay. */
+static void try_damage(const char *sql, uint64_t damaged, int64_t left)
+{
+	CLEANUP(reader_freep) struct reader *r = NULL;
+	struct archive_outbox sums;
+	unsigned listed = 0, waiting = 0;
+	uint64_t told = 0;
+	struct fixture f;
+
+	if (!begin(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "a", "running", 1), 0);
+	for (uint64_t n = 0; n < 3; n++)
+		CHECK_EQ_INT(fixture_packet(&f, 1, n, PACKET, 100 + n), 0);
+	for (int64_t n = 1; n <= 3; n++) {
+		CHECK_EQ_INT(put_capture(&f, n, 1, 1, 0, 2, PACKET, "crash", 100), 0);
+		CHECK_EQ_INT(archive_writer_finish_capture(f.w, n), 0);
+	}
+	CHECK_EQ_INT(rows(&f, "1"), 4);
+	fixture_number(&f, "%s", sql);
+	CHECK_EQ_INT(reader_new(&r, f.state), 0);
+	CHECK_EQ_INT(reader_outbox(r, 100, count_row, &listed), 0);
+	CHECK_EQ_INT(reader_waiting(r, count_waiting, &waiting), 0);
+	CHECK_EQ_INT((int64_t)listed, left);
+	CHECK(waiting <= listed);
+	/* A change of a damaged row does not make it a good one. */
+	CHECK_EQ_INT(archive_writer_finish_old(f.w, 1000), 0);
+	CHECK_EQ_INT(archive_writer_check_outbox(f.w), 0);
+	CHECK_EQ_INT(archive_writer_outbox(f.w, &sums), 0);
+	CHECK_EQ_UINT(sums.damaged, damaged);
+	CHECK_EQ_INT(rows(&f, "1"), left);
+	CHECK_EQ_INT(reader_outbox_damaged(r, &told), 0);
+	CHECK_EQ_UINT(told, damaged);
+	/* It is noticed once. */
+	CHECK_EQ_INT(archive_writer_check_outbox(f.w), 0);
+	CHECK_EQ_INT(archive_writer_outbox(f.w, &sums), 0);
+	CHECK_EQ_UINT(sums.damaged, damaged);
+	/* The capture can be put into the outbox again. */
+	CHECK_EQ_INT(archive_writer_send_again(f.w, 3), 0);
+	CHECK_EQ_INT(rows(&f, "capture = 3 AND ready = 1"), 1);
 	fixture_deinit(&f);
+}
+
+static void test_damaged(void)
+{
+	try_damage("SELECT 1", 0, 4);
+	try_damage("UPDATE outbox SET capture = capture + 1000 WHERE id = (SELECT max(id) FROM outbox)", 1, 3);
+	try_damage("UPDATE outbox SET kind = 9 WHERE id = (SELECT max(id) FROM outbox)", 1, 3);
+	try_damage("UPDATE outbox SET ready = 2", 4, 0);
+	try_damage("UPDATE outbox SET capture = 'x' WHERE capture = 2", 1, 3);
+	try_damage("UPDATE outbox SET stream = 99999", 4, 0);
+	try_damage("UPDATE outbox SET checksum = NULL WHERE capture = 2", 1, 3);
+	try_damage("UPDATE outbox SET last_sequence = 1 WHERE kind = 'packets'", 1, 3);
+	try_damage("UPDATE outbox SET reason = printf('%.*c', 1000, 'x') WHERE capture = 2", 1, 3);
+	try_damage("DELETE FROM outbox", 4, 0);
+	try_damage("DELETE FROM outbox WHERE capture = 2", 1, 3);
+	try_damage("DELETE FROM outbox_sums", 1, 4);
+}
+
+/* Rows of a version that knew no checksums get them when the archive is opened. */
+static void test_earlier(void)
+{
+	struct fixture f;
+
+	if (!begin(&f))
+		return;
+	CHECK_EQ_INT(fixture_put(&f, 1, "a", "running", 1), 0);
+	CHECK_EQ_INT(put_capture(&f, 1, 1, 1, 0, 0, PACKET, "crash", 100), 0);
+	fixture_number(&f, "UPDATE outbox SET checksum = NULL");
+	fixture_number(&f, "UPDATE outbox_sums SET unchecked = (SELECT max(id) FROM outbox)");
+	fixture_reopen(&f);
+	CHECK_EQ_INT(archive_writer_send(f.w, send_of, NULL), 0);
+	CHECK_EQ_INT(rows(&f, "checksum IS NOT NULL"), 1);
+	end(&f);
 }
 
 int main(void)
@@ -404,5 +505,7 @@ int main(void)
 	CHECK_RUN(test_bound);
 	CHECK_RUN(test_order);
 	CHECK_RUN(test_row);
+	CHECK_RUN(test_damaged);
+	CHECK_RUN(test_earlier);
 	return check_done();
 }
