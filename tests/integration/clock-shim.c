@@ -41,6 +41,7 @@ static struct shift shift(void)
 	return s;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int r = (int)syscall(SYS_clock_gettime, id, t);
@@ -50,6 +51,7 @@ int clock_gettime(clockid_t id, struct timespec *t)
 	return r;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 time_t time(time_t *result)
 {
 	struct timespec t;
@@ -60,6 +62,7 @@ time_t time(time_t *result)
 	return t.tv_sec;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int gettimeofday(struct timeval *restrict result, void *restrict zone)
 {
 	struct timespec t;
@@ -70,6 +73,7 @@ int gettimeofday(struct timeval *restrict result, void *restrict zone)
 	return 0;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int adjtimex(struct timex *t)
 {
 	int synchronised = shift().is_synchronised;
