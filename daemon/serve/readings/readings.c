@@ -203,36 +203,26 @@ static int add_tails(struct readings *r, uint8_t **p, size_t *bytes)
 	return rc;
 }
 
-/* Make the reading of a capture that could not be read, in *BYTES bytes. The caller frees it; NULL = no memory. */
-static uint8_t *failed_reading(const char *failure, size_t *bytes)
+/* Return whether the job's process has answered. Else it was ended, perhaps by a machine that lacked memory or time. */
+static bool has_answered(const struct job *j)
 {
-	size_t n = strlen(failure);
-	uint8_t *p = malloc(MPROF_READING_HEADER_BYTES + MPROF_READING_SECTION_BYTES + n);
+	struct reading_result result;
+	bool taken = reading_result_take(j->answer, j->n, &result);
 
-	if (!p)
-		return NULL;
-	mprof_reading_begin(p);
-	mprof_reading_section(p + MPROF_READING_HEADER_BYTES, MPROF_READING_FAILURE, (uint32_t)n);
-	memcpy(p + MPROF_READING_HEADER_BYTES + MPROF_READING_SECTION_BYTES, failure, n);
-	*bytes = MPROF_READING_HEADER_BYTES + MPROF_READING_SECTION_BYTES + n;
-	return p;
+	reading_result_deinit(&result);
+	return taken;
 }
 
-/* Write the job's reading to the cache: the answer if RESULT is of it, else the failure of RESULT. */
-static void store(struct readings *r, const struct reading_result *result)
+/* Write the job's answer, with the ends of the tails, to the cache. */
+static void store(struct readings *r)
 {
 	struct job *j = &r->job;
-	CLEANUP(freep) uint8_t *p = NULL;
+	CLEANUP(freep) uint8_t *p = malloc(j->n);
 	size_t bytes = j->n;
 	int rc;
 
-	if (*result->failure) {
-		p = failed_reading(result->failure, &bytes);
-	} else {
-		p = malloc(j->n);
-		if (p)
-			memcpy(p, j->answer, j->n);
-	}
+	if (p)
+		memcpy(p, j->answer, j->n);
 	rc = p ? add_tails(r, &p, &bytes) : -ENOMEM;
 	if (rc == 0)
 		rc = reading_cache_put(&r->cache, j->name.key, p, bytes);
@@ -286,8 +276,8 @@ static void take_answer(struct readings *r, bool late)
 					  (long long)j->name.capture);
 		if (!j->broken && keep(r, &j->name, &result))
 			r->notify(r->context);
-		if (!late && !j->broken) /* the machine may have been busy, or the rows may have gone */
-			store(r, &result);
+		if (!late && !j->broken && has_answered(j)) /* else the next process tries again */
+			store(r);
 	}
 	reading_result_deinit(&result);
 	end_job(r);
