@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import socket
 import sqlite3
 import struct
@@ -19,6 +20,8 @@ from nginx import Nginx, fetch, free_port, long_body, small_body
 from server import Server, sink
 
 MANY = 50 if BRIEF else 1000
+# Bodies of 8 GB: their packets, the bytes of a packet, and the most ms to the first byte.
+PLANNED = (("1M", 8192, 1 << 20, 20), ("4K", 2_000_000, 4096, 20))
 RING = ("--rings", 1, "--size", 4 << 20, "--packets", 64, "--rate", 4_000_000 if BRIEF else 40_000_000, "--seconds", 1 if BRIEF else 4)
 
 
@@ -113,6 +116,34 @@ def dead(name, streams, packets, tail, size):
         os.chdir("..")
 
 
+def answer_part(url, first):
+    """Seconds until the first byte of an answer with 10,000 bytes from FIRST on, and the length of the whole body."""
+    form = "%{http_code} %{time_starttransfer} %header{content-range}"
+    words = ["curl", "-sS", "-o", "part", "-r", f"{first}-{first + 9999}", "-w", form, url]
+    code, seconds, *content = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    if code != "206" or os.path.getsize("part") != 10_000:
+        wrong(f"{url}: status {code} for a range, {os.path.getsize('part')} bytes")
+    return float(seconds), int(content[-1].split("/")[1])
+
+
+def planned(name, packets, size, aim):
+    """The first byte of 8 GB in packets of SIZE bytes, and of a range in the middle: the server looks at each packet first."""
+    os.makedirs(name)
+    os.chdir(name)
+    subprocess.run([f"{BUILD}/tests/bench/dead-load", "state", "1", str(packets // 100 if BRIEF else packets), "1", str(size)], check=True)
+    server = Server(config="[http]\nreader = no\n")
+    try:
+        url = f"{server.base}/v1/captures/1/trace"
+        length = answer_part(url, 0)[1]
+        for where, first in (("first", 0), ("middle", length // 2)):
+            waits = sorted(answer_part(url, first)[0] * 1000 for _ in range(5))
+            line(f"http-plan-{name}-{where}", waits[2], "ms to the first byte", aim=None if BRIEF else aim, met=None if BRIEF else waits[2] < aim)
+    finally:
+        server.stop()
+        os.chdir("..")
+        shutil.rmtree(name)
+
+
 def main():
     os.makedirs("www")
     with Collector() as collector:
@@ -146,6 +177,8 @@ def main():
         server.stop()
     for rings in DEAD:
         dead(*rings)
+    for bodies in PLANNED:
+        planned(*bodies)
 
 
 main()
