@@ -21,6 +21,7 @@ enum deletion_reason {
 	DELETION_REQUEST,    /* a person asked for it */
 	DELETION_DAMAGE,     /* it was damaged on the disk */
 	DELETION_UNFINISHED, /* the daemon ended while it was written */
+	DELETION_EMPTY,	     /* a run of which nothing is archived any more, or never was */
 	DELETION_REASONS,
 };
 

@@ -250,7 +250,7 @@ static int delete_oldest(struct enforcement *e, bool is_dry, bool *more)
 	return r ? r : find_capture(e);
 }
 
-static int delete_run(struct archive_writer *w, int64_t run, enum deletion_reason reason)
+static int delete_run(struct archive_writer *w, int64_t run)
 {
 	int64_t stream, before = 0;
 	bool is_none;
@@ -270,7 +270,7 @@ static int delete_run(struct archive_writer *w, int64_t run, enum deletion_reaso
 		usage_remove_stream(&w->usage, stream);
 	}
 	if (r == 0)
-		writer_tally_run(w, run, &(struct deletion){.reason = reason, .runs = 1});
+		writer_tally_run(w, run, &(struct deletion){.reason = DELETION_EMPTY, .runs = 1});
 	return r ? r : WRITER_RUN(w, STATEMENT_DELETE_RUN, run);
 }
 
@@ -298,11 +298,8 @@ static int delete_empty_runs(struct enforcement *e)
 				return r;
 			run = sqlite3_column_int64(s, 0);
 		}
-		r = run == last
-			    ? -EBADMSG
-			    : delete_run(e->w, run,
-					 e->before_age ? DELETION_AGE
-						       : e->excess); /* a damaged index would repeat a run for ever */
+		/* A damaged index would repeat a run for ever. */
+		r = run == last ? -EBADMSG : delete_run(e->w, run);
 		if (r != 0)
 			return r;
 		last = run;
