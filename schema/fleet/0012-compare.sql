@@ -1,4 +1,4 @@
--- The fleet's database, migration 13: hosts compare what they hold with what the hub holds. Forward only: a released migration is never
+-- The fleet's database, migration 12: hosts compare what they hold with what the hub holds. Forward only: a released migration is never
 -- edited.
 SET ROLE fleet_owner;
 
