@@ -190,6 +190,7 @@ static int step_moved(struct ring *ring)
 
 	slot = &ring->slots[next];
 	slot->before = slot->first;
+	slot->before_final = slot->final;
 	slot->has_before = slot->has_first;
 	slot->has_first = false;
 	slot->final = 0;

@@ -40,13 +40,16 @@ static bool dead_reference(struct ring *ring)
 }
 
 /*
- * Return whether the first timestamp FIRST of the active packet, which is not fresh, may be of this incarnation. If the
- * former incarnation's timestamp is known, a different one shows that the guest's clock was set back; so does any in the
- * first lap, which has no former incarnation. Otherwise nothing tells the two apart.
+ * Return whether the active packet with the header H and the first timestamp FIRST, which is not fresh, may have bytes of this
+ * incarnation. It has none if both are those of the former incarnation: only the count was stored. If only the timestamp
+ * is, the first event may be unfinished, and later ones not. In the first lap there is no former incarnation. If the
+ * former one is not known, nothing tells the two apart.
  */
-static bool first_possible(const struct ring *ring, const struct ring_slot *slot, uint64_t first)
+static bool content_possible(const struct ring *ring, const struct ring_slot *slot, const struct ring_header *h,
+			     uint64_t first)
 {
-	return slot->has_before && ring->writer.active >= ring->n ? first != slot->before : true;
+	return !slot->has_before || ring->writer.active < ring->n || first != slot->before ||
+	       ring_header_bytes(h, slot) != slot->before_final;
 }
 
 /*
@@ -66,12 +69,13 @@ static int active_end(struct ring *ring, struct ring_slot *slot, const struct ri
 	 * incarnation. The bytes of a dead ring are copied nevertheless, if they may be the packet's: the reader of the
 	 * archive judges their events.
 	 */
-	if (!fresh && !(dead && first_possible(ring, slot, first)))
+	if (!fresh && !(dead && content_possible(ring, slot, h, first)))
 		return 0;
 	if (slot->has_first && slot->first != first && ring->cursor.sequence == sequence &&
 	    ring->cursor.offset > MPROF_PACKET_HEADER_BYTES)
 		return STEP_LAPPED;
-	slot->clock = slot->clock || (!fresh && (slot->has_before || sequence < ring->n));
+	slot->clock =
+		slot->clock || (!fresh && sequence < ring->n) || (!fresh && slot->has_before && first != slot->before);
 	slot->first = first;
 	slot->has_first = true;
 	*end = dead ? dead_end(ring, slot, h) : ring_header_bytes(h, slot);

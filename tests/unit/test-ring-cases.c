@@ -1056,6 +1056,7 @@ static void test_dead_reference(void)
 		slot = &g.ring.slots[g.ring.writer.slot];
 		slot->has_before = known;
 		slot->before = mprof_load64(guest_packet(&g, 6) + 30) - (known == 2);
+		slot->before_final = 30 + 3 * GUEST_EVENT;
 		ring_set_dead(&g.ring, true);
 		guest_forget(&g);
 		CHECK_EQ_INT(ring_capture(&g.ring, &g.sink, true, &at), 0);
