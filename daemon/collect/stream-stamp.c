@@ -49,7 +49,10 @@ void stream_stamp_chunk(struct stream *stream, const struct ring_chunk *chunk, c
 	struct stream_watch *watch = &stream->watch;
 	uint32_t at = watch->mark.offset - chunk->offset;
 
-	stream->stepped = stream->stepped || chunk->clock;
+	/* Each chunk of a packet that begins before the one before says so: that is one step. */
+	stream->stepped = stream->stepped || (chunk->clock && stream->stepped_packet != chunk->sequence + 1);
+	if (chunk->clock)
+		stream->stepped_packet = chunk->sequence + 1;
 	if (!stream->guest->policy.vcpu || !watch->on || chunk->tail || stream->ring.proof.several_writers ||
 	    chunk->sequence < watch->mark.sequence)
 		return;

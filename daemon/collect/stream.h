@@ -35,10 +35,11 @@ struct stream {
 	uint32_t flags; /* ARCHIVE_STREAM_*, as queued last */
 	struct stream_stamp stamp;
 	struct stream_watch watch;
-	bool stepped;	 /* the guest's clock went back since the last stamp */
-	uint64_t polled; /* when the last poll began, CLOCK_MONOTONIC ns */
-	bool starved;	 /* the queue had no room, or evicted its items, since the last poll that found room */
-	bool disk;	 /* the queue had no room because nothing is archived */
+	bool stepped;		 /* the guest's clock went back since the last stamp */
+	uint64_t stepped_packet; /* sequence of the packet in which it went back last, plus 1; 0 = none */
+	uint64_t polled;	 /* when the last poll began, CLOCK_MONOTONIC ns */
+	bool starved;		 /* the queue had no room, or evicted its items, since the last poll that found room */
+	bool disk;		 /* the queue had no room because nothing is archived */
 	struct {
 		/* Packets and gaps that were counted and then evicted: do not count them again. */
 		uint64_t packets, gaps;

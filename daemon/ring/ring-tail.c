@@ -74,12 +74,14 @@ static int active_end(struct ring *ring, struct ring_slot *slot, const struct ri
 	if (slot->has_first && slot->first != first && ring->cursor.sequence == sequence &&
 	    ring->cursor.offset > MPROF_PACKET_HEADER_BYTES)
 		return STEP_LAPPED;
+	*end = dead ? dead_end(ring, slot, h) : ring_header_bytes(h, slot);
+	if (*end <= MPROF_PACKET_HEADER_BYTES) /* without an event there is no first timestamp yet */
+		return *end ? 0 : STEP_LAPPED;
 	slot->clock =
 		slot->clock || (!fresh && sequence < ring->n) || (!fresh && slot->has_before && first != slot->before);
 	slot->first = first;
 	slot->has_first = true;
-	*end = dead ? dead_end(ring, slot, h) : ring_header_bytes(h, slot);
-	return *end ? 0 : STEP_LAPPED;
+	return 0;
 }
 
 int ring_tail_end(struct ring *ring, uint64_t sequence, bool dead, uint32_t *end)
