@@ -154,7 +154,7 @@ packages_of() {
 	machines) echo patroni python3-etcd etcd-server etcd-client haproxy pgbackrest ;;
 	debian) echo build-essential debhelper dpkg-dev po-debconf iproute2 ;;
 	lab) echo redis-server qemu-system-x86 mmdebstrap cpio kmod e2fsprogs binutils xz-utils lz4 zstd ;;
-	arm) echo gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf ;;
+	arm) echo gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf libc6-dev-arm64-cross ;;
 	roots) echo mmdebstrap ;;
 	*) echo "$1" ;;
 	esac

@@ -1,11 +1,16 @@
 #!/bin/sh
 # Compile the recorder and the ring's loads for arm64, and check that the barriers of docs/ring-memory.md are in
-# the code: barriers-arm64.sh SOURCE-ROOT. Skipped without Debian's cross compiler.
+# the code: barriers-arm64.sh SOURCE-ROOT. Skipped without Debian's cross compiler and its C
+# library.
 set -eu
 root=$1
 target=aarch64-linux-gnu
 command -v $target-gcc >/dev/null || {
 	echo "SKIP: $target-gcc is not installed"
+	exit 77
+}
+echo '#include <errno.h>' | $target-gcc -E - >/dev/null 2>&1 || {
+	echo "SKIP: libc6-dev-arm64-cross is not installed"
 	exit 77
 }
 tmp=$(mktemp -d)
