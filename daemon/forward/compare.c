@@ -107,7 +107,7 @@ static int note_waiting(void *context, int64_t capture)
 /* List the captures that the hub should have. Those in the outbox are looked for last: what came before is on the hub. */
 static int list_captures(struct reader *r, struct list *list)
 {
-	int rc;
+	int rc = 0;
 
 	list->last = INT64_MAX;
 	do {

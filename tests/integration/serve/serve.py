@@ -1318,6 +1318,7 @@ class Context(Case):
         self.assertLess(before, began)
         self.assertLessEqual(began, time_)
         want = {"id": 1, "run": 1, "domain": "web", "uuid": GUEST_UUID, "domid": 12, "kind": "crash", "began": began, "time": time_, "memtrace": None}
+        want |= {"began_corrected": None, "time_corrected": None}
         self.assertEqual(self.get().json(), {**want, **dict.fromkeys(self.WHOLE)})
         self.put(json.dumps(self.WHOLE))  # the collector follows a moment later
         self.assertEqual(self.get().json(), {**want, **self.WHOLE})
