@@ -181,7 +181,7 @@ static int advance_first(struct age *age, const struct age_reading *r)
 
 	age->now = r->real;
 	age->began = r->real;
-	/* What was stamped in this boot before the first reading lies on the age clock, too. */
+	/* Stamps of this boot from before the first reading lie on the age clock, too. */
 	rc = add_period(age, r, 0);
 	age->any = rc == 0;
 	return rc;

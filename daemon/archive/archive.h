@@ -60,7 +60,7 @@ struct archive_run {
 	uint64_t began_real;
 	uint64_t ended_real; /* 0 = not ended */
 	const char *reason;  /* NULL = none */
-	/* What is to be added to the times to show them, ns; 0 = they are right, or nobody knows. A writer ignores both. */
+	/* ns to add to the times to show them; 0 = they are right, or nobody knows. A writer ignores both. */
 	int64_t began_correction, ended_correction;
 };
 
@@ -142,8 +142,8 @@ struct archive_capture_stream {
 	uint64_t first_sequence;
 	uint64_t last_sequence;
 	uint32_t last_offset;
-	uint64_t
-		tail_marked; /* bytes that the capture's tail had; a writer takes the bytes that the archive has, if they are more */
+	/* Bytes that the capture's tail had. A writer takes the bytes that the archive has, if they are more. */
+	uint64_t tail_marked;
 };
 
 #endif

@@ -28,7 +28,7 @@ enum deletion_reason {
 /* Return the reason as the metrics and the log name it. */
 const char *deletion_reason_name(enum deletion_reason reason);
 
-/* What was deleted of GUEST for REASON. */
+/* Sums of the content of GUEST that was deleted for REASON. */
 struct deletion {
 	enum deletion_reason reason;
 	char guest[256]; /* "" = several guests, or unknown; a longer name is truncated */

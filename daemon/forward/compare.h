@@ -13,7 +13,7 @@
 #define COMPARE_MONTHS	60u
 #define COMPARE_REFUSED 1024u
 
-/* What earlier comparisons have found. Zero it and set CONFIG, which is borrowed. */
+/* The findings of earlier comparisons. Zero it and set CONFIG, which is borrowed. */
 struct compare {
 	const struct config *config;
 	/* Sums of months of which the hub lacked nothing. */

@@ -79,7 +79,7 @@ int hub_put_packet_piece(struct hub *h, const char *month, int64_t run, uint32_t
 int hub_declare_lost(struct hub *h, const char *month, int64_t capture, int64_t stream, uint64_t first, uint64_t last,
 		     uint64_t bytes, const char *reason);
 
-/* What the hub has of a month: a sum over captures of this archive (hub_sum_add()), and pieces of packets of all archives. */
+/* The hub's sums of a month: of captures of this archive (hub_sum_add()), and of pieces of packets of all archives. */
 struct hub_sum {
 	char month[HUB_MONTH_BYTES];
 	uint64_t captures, sum, packet_pieces;

@@ -318,9 +318,8 @@ static enum access_status by_token(struct access *a, const char *text, struct pe
 		return not_known(answer, why);
 	if (throttle_is_wrong(&a->throttle, peer, clock_mono())) {
 		refused(a, peer, why,
-			"This is no valid token, and this address has sent too many wrong ones. Send a valid one, or "
-			"wait "
-			"some seconds.");
+			"This is no valid token, and this address has sent too many wrong ones. Send a valid one, "
+			"or wait some seconds.");
 		return ACCESS_TOO_MANY;
 	}
 	return refused(a, peer, why,
