@@ -1,34 +1,23 @@
 /*
- * Have captures read, one after the other.
- *
- * A job has two stages. First the tails of the capture are walked in steps, then a reader process is fed in steps, and
- * its answer is taken. All of this runs when the event loop has nothing else to do. The answer is checked, gets the
- * tails' ends, and is kept.
+ * Have captures read, one after the other (reading-job.h). All of this runs when the event loop has nothing else to do.
+ * The answer is checked, gets the tails' ends, and is kept.
  */
 #include "readings.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <gnutls/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "array.h"
-#include "clock.h"
-#include "feed.h"
 #include "log.h"
 #include "quantity.h"
-#include "reader-process.h"
 #include "reading-cache.h"
-#include "timer.h"
+#include "reading-job.h"
 
-#define QUEUE_MOST  256u
-#define NEWEST	    16u /* captures that are looked for, the newest ones */
-#define STEP_NS	    (2 * NS_PER_MS)
-#define DEADLINE_NS (60 * NS_PER_S) /* a reader has its limit of processor time beside this */
-#define LIMITS	    ((struct reader_limits){.memory = GIB, .seconds = 15})
+#define QUEUE_MOST 256u
+#define NEWEST	   16u /* captures that are looked for, the newest ones */
 
 /* A capture as it is now. */
 struct named {
@@ -42,21 +31,6 @@ struct known {
 	uint64_t used;
 };
 
-struct job {
-	struct named name;
-	bool runs;
-	struct feed feed;
-	struct reader_process process; /* PID is 0 until it is begun */
-	int in;			       /* pipe to the process; owned; -1 = closed */
-	sd_event_source *in_source, *out_source;
-	struct timer deadline;
-	const uint8_t *bytes; /* of the feed, which are not written yet */
-	size_t left;
-	uint8_t answer[READER_ANSWER_MAX];
-	size_t n;
-	bool broken; /* the feed failed, so the answer is of a part */
-};
-
 struct readings {
 	sd_event *event;
 	struct reader *reader;
@@ -64,7 +38,9 @@ struct readings {
 	struct reading_cache cache;
 	bool runs;
 	sd_event_source *work; /* the next step of the job */
-	struct job job;
+	struct named now;      /* capture of the job, if JOB_RUNS */
+	bool job_runs;
+	struct reading_job job;
 	struct named queue[QUEUE_MOST]; /* N_QUEUE, the first is next */
 	unsigned n_queue;
 	struct named seen[NEWEST]; /* the newest captures at the last tick */
@@ -203,20 +179,10 @@ static int add_tails(struct readings *r, uint8_t **p, size_t *bytes)
 	return rc;
 }
 
-/* Return whether the job's process has answered. Else it was ended, perhaps by a machine that lacked memory or time. */
-static bool has_answered(const struct job *j)
-{
-	struct reading_result result;
-	bool taken = reading_result_take(j->answer, j->n, &result);
-
-	reading_result_deinit(&result);
-	return taken;
-}
-
 /* Write the job's answer, with the ends of the tails, to the cache. */
 static void store(struct readings *r)
 {
-	struct job *j = &r->job;
+	struct reading_job *j = &r->job;
 	CLEANUP(freep) uint8_t *p = malloc(j->n);
 	size_t bytes = j->n;
 	int rc;
@@ -225,12 +191,12 @@ static void store(struct readings *r)
 		memcpy(p, j->answer, j->n);
 	rc = p ? add_tails(r, &p, &bytes) : -ENOMEM;
 	if (rc == 0)
-		rc = reading_cache_put(&r->cache, j->name.key, p, bytes);
+		rc = reading_cache_put(&r->cache, r->now.key, p, bytes);
 	if (rc != 0)
 		log_write_limited(
 			&r->limit, LOG_LEVEL_WARNING, NULL,
 			"What a capture shows cannot be kept in the cache, and is read again: %s: capture=%lld",
-			strerror(-rc), (long long)j->name.capture);
+			strerror(-rc), (long long)r->now.capture);
 }
 
 /* Have on_work() called when the loop has nothing else to do. */
@@ -239,194 +205,80 @@ static void work_on(struct readings *r)
 	(void)sd_event_source_set_enabled(r->work, r->runs ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
-/* End the job, whose process has ended or was not begun, and go on with the next one. */
+/* End the job, and go on with the next one. */
 static void end_job(struct readings *r)
 {
-	struct job *j = &r->job;
-
-	sd_event_source_disable_unref(j->in_source);
-	sd_event_source_disable_unref(j->out_source);
-	timer_close(&j->deadline);
-	closep(&j->in);
-	feed_close(&j->feed);
-	*j = (struct job){.in = -1};
+	reading_job_close(&r->job);
+	r->job_runs = false;
 	work_on(r);
 }
 
-/* The process has answered, or is LATE. */
-static void take_answer(struct readings *r, bool late)
+/* The process has ended as END says. */
+static void take_end(void *context, const struct reading_job_end *end)
 {
-	struct reading_result result = {0};
-	struct job *j = &r->job;
-	int rc;
+	struct readings *r = context;
+	const char *failure = end->result->failure;
 
-	closep(&j->in);
-	rc = reader_process_end(&j->process, &LIMITS, late, j->answer, j->n, &result);
-	if (rc < 0) { /* this says nothing of the capture, and the next one would end so, too */
+	if (end->rc < 0) { /* this says nothing of the capture, and the next one would end so, too */
 		log_warning("No capture can be read: the reader could not lock itself; set reader = no in [http], or "
 			    "correct the limits of the unit");
 		r->runs = false;
 		r->n_queue = 0;
 	} else {
-		r->read += !*result.failure && !j->broken;
-		r->failed += *result.failure != '\0';
-		if (*result.failure && !j->broken)
+		r->read += !*failure && end->whole;
+		r->failed += *failure != '\0';
+		if (*failure && end->whole)
 			log_write_limited(&r->limit, LOG_LEVEL_WARNING, NULL,
-					  "A capture cannot be read: %s: capture=%lld", result.failure,
-					  (long long)j->name.capture);
-		if (!j->broken && keep(r, &j->name, &result))
+					  "A capture cannot be read: %s: capture=%lld", failure,
+					  (long long)r->now.capture);
+		if (end->whole && keep(r, &r->now, end->result))
 			r->notify(r->context);
-		if (!late && !j->broken && has_answered(j)) /* else the next process tries again */
+		if (end->lasts)
 			store(r);
 	}
-	reading_result_deinit(&result);
 	end_job(r);
-}
-
-/* ---- the job ---- */
-
-static void on_deadline(void *context)
-{
-	take_answer(context, true);
-}
-
-static int on_answer(sd_event_source *source, int fd, uint32_t events, void *context)
-{
-	struct readings *r = context;
-	struct job *j = &r->job;
-	ssize_t n = read(fd, j->answer + j->n, sizeof(j->answer) - j->n);
-
-	(void)source;
-	(void)events;
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return 0;
-	if (n > 0)
-		j->n += (size_t)n;
-	if (n <= 0 || j->n == sizeof(j->answer)) /* a longer answer is none */
-		take_answer(r, false);
-	return 0;
-}
-
-/* The feed has ended or failed: the process reads the end of its input. */
-static void stop_feeding(struct job *j)
-{
-	j->in_source = sd_event_source_disable_unref(j->in_source);
-	closep(&j->in);
-}
-
-static int on_room(sd_event_source *source, int fd, uint32_t events, void *context)
-{
-	struct readings *r = context;
-	struct job *j = &r->job;
-	ssize_t n;
-	int rc = 0;
-
-	(void)source;
-	(void)events;
-	if (!j->left)
-		rc = feed_step(&j->feed, clock_mono() + STEP_NS, &j->bytes, &j->left);
-	if (rc != 0) {
-		j->left = 0;
-		j->broken = rc != FEED_E_AGAIN && rc != FEED_E_END;
-		if (rc != FEED_E_AGAIN)
-			stop_feeding(j);
-		return 0;
-	}
-	n = write(fd, j->bytes, j->left);
-	if (n > 0) {
-		j->bytes += n;
-		j->left -= (size_t)n;
-	} else if (errno != EAGAIN && errno != EINTR) {
-		stop_feeding(j);
-	}
-	return 0;
-}
-
-/* Begin the process, with a pipe for its input. Return 0 or -errno. */
-static int begin_process(struct readings *r)
-{
-	struct job *j = &r->job;
-	int ends[2], rc;
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	j->in = ends[1];
-	rc = reader_process_begin(ends[0], &LIMITS, &j->process);
-	close(ends[0]);
-	if (rc < 0)
-		return rc;
-	(void)fcntl(j->in, F_SETFL, O_NONBLOCK);
-	(void)fcntl(j->in, F_SETPIPE_SZ, 1 << 20);
-	rc = sd_event_add_io(r->event, &j->out_source, j->process.out, EPOLLIN, on_answer, r);
-	if (rc >= 0)
-		rc = sd_event_add_io(r->event, &j->in_source, j->in, EPOLLOUT, on_room, r);
-	if (rc >= 0)
-		rc = sd_event_source_set_priority(j->in_source, SD_EVENT_PRIORITY_IDLE);
-	if (rc >= 0)
-		rc = timer_open(&j->deadline, r->event, 100 * NS_PER_MS, on_deadline, r);
-	if (rc >= 0)
-		timer_set_in(&j->deadline, DEADLINE_NS);
-	return rc < 0 ? rc : 0;
 }
 
 /* Begin the job of the first capture in the queue whose rows are there. */
 static void start_next(struct readings *r)
 {
-	struct job *j = &r->job;
-
-	while (r->n_queue && !j->runs) {
-		j->name = r->queue[0];
+	while (r->n_queue && !r->job_runs) {
+		r->now = r->queue[0];
 		r->n_queue--;
 		memmove(r->queue, r->queue + 1, r->n_queue * sizeof(r->queue[0]));
-		j->runs = feed_open(&j->feed, r->reader, r->scratch, j->name.capture) == 0;
+		r->job_runs =
+			reading_job_open(&r->job, r->event, r->reader, r->scratch, r->now.capture, take_end, r) == 0;
 	}
-}
-
-/* Walk on through the tails, and then begin the process. Return 0, or why the job ends. */
-static int work(struct readings *r)
-{
-	struct job *j = &r->job;
-	int rc = feed_step(&j->feed, clock_mono() + STEP_NS, &j->bytes, &j->left);
-
-	if (rc != FEED_E_AGAIN)
-		return rc;
-	if (feed_tails_done(&j->feed))
-		return begin_process(r);
-	work_on(r);
-	return 0;
 }
 
 /* The event loop has nothing else to do. No handler has limited what the archive's reader shows. */
 static int on_work(sd_event_source *source, void *context)
 {
 	struct readings *r = context;
-	struct reading_result none = {0};
-	struct job *j = &r->job;
+	int rc;
 
 	(void)source;
-	if (j->process.pid)
-		return 0; /* on_room() and on_answer() go on */
-	if (!j->runs)
+	if (!r->job_runs)
 		start_next(r);
-	if (!j->runs || work(r) == 0)
-		return 0;
-	if (j->process.pid)
-		(void)reader_process_end(&j->process, &LIMITS, true, j->answer, 0, &none);
-	end_job(r); /* the rows are damaged or were deleted, or there is no process: the next request tries again */
+	rc = r->job_runs ? reading_job_step(&r->job) : 0;
+	if (rc == READING_JOB_E_AGAIN)
+		work_on(r);
+	else if (rc != 0)
+		end_job(r); /* the rows are damaged or were deleted, or there is no process: the next request tries again */
 	return 0;
 }
 
 /* Have NAME read in its turn, unless that is so already. */
 static void want(struct readings *r, const struct named *name)
 {
-	bool waits = r->job.runs && is_same(&r->job.name, name);
+	bool waits = r->job_runs && is_same(&r->now, name);
 
 	for (unsigned i = 0; i < r->n_queue; i++)
 		waits |= is_same(&r->queue[i], name);
 	if (waits || !r->runs || r->n_queue == QUEUE_MOST)
 		return;
 	r->queue[r->n_queue++] = *name;
-	if (!r->job.runs)
+	if (!r->job_runs)
 		work_on(r);
 }
 
@@ -494,7 +346,7 @@ void readings_tick(struct readings *r)
 
 struct readings_counts readings_counts(const struct readings *r)
 {
-	return (struct readings_counts){.read = r->read, .failed = r->failed, .waiting = r->n_queue + r->job.runs};
+	return (struct readings_counts){.read = r->read, .failed = r->failed, .waiting = r->n_queue + r->job_runs};
 }
 
 int readings_new(struct readings **rp, sd_event *event, struct reader *reader, struct scratch *scratch,
@@ -528,14 +380,10 @@ int readings_new(struct readings **rp, sd_event *event, struct reader *reader, s
 
 struct readings *readings_free(struct readings *r)
 {
-	struct reading_result none = {0};
-
 	if (!r)
 		return NULL;
 	r->runs = false;
-	if (r->job.process.pid)
-		(void)reader_process_end(&r->job.process, &LIMITS, true, r->job.answer, 0, &none);
-	if (r->job.runs)
+	if (r->job_runs)
 		end_job(r);
 	sd_event_source_disable_unref(r->work);
 	for (unsigned i = 0; i < READINGS_MOST; i++)
