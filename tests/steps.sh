@@ -234,6 +234,7 @@ lint() {
 	with gcc check install sh tests/lint/install "$builds"
 	with gcc check ndebug-werror python3 -B tests/lint/ndebug "$builds/gcc"
 	with gcc check unit-filter python3 -B tests/lint/unit-filter "$builds/gcc"
+	with gcc check circles python3 -B tests/lint/circles "$builds/gcc"
 	with clang check clang-tidy sh tests/lint/clang-tidy "$builds/clang"
 	for name in man-pages units arrows docs version scripts; do
 		check $name sh tests/lint/$name "$builds"

@@ -8,8 +8,10 @@
 
 #include "array.h"
 #include "ctl.h"
-#include "options.h"
+#include "help.h"
 #include "stdio-proxy.h"
+#include "suggestion.h"
+#include "verbs.h"
 
 struct verb {
 	const char *name;

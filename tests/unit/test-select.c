@@ -6,6 +6,7 @@
 #include "ctl.h"
 #include "filter.h"
 #include "options.h"
+#include "suggestion.h"
 
 static bool matches(const char *pattern, const char *text)
 {

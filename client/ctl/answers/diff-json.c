@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "thread-json.h"
 
 enum { GOOD, BAD };
 

@@ -15,6 +15,7 @@
 #include "diff-answer.h"
 #include "json.h"
 #include "table.h"
+#include "thread-json.h"
 
 /* Print threads, their counterparts in the other run, and the steps at which the two diverge. */
 

@@ -8,6 +8,7 @@
 #include "ctl.h"
 #include "json.h"
 #include "table.h"
+#include "thread-json.h"
 #include "why-answer.h"
 
 /* The trace about which the verb asks. */

@@ -6,7 +6,7 @@
 #include "cleanup.h"
 #include "ctl.h"
 #include "exporter.h"
-#include "options.h"
+#include "suggestion.h"
 #include "trace-source.h"
 
 /* One per line. */

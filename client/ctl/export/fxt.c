@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "ctl.h"
 #include "exporter.h"
 #include "fxt.h"
 

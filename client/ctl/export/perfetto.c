@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl.h"
 #include "exporter.h"
 #include "perfetto.h"
 #include "proto.h"

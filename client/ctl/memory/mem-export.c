@@ -12,6 +12,7 @@
 #include "mem.h"
 #include "options.h"
 #include "output.h"
+#include "suggestion.h"
 #include "writer.h"
 
 /*

@@ -21,6 +21,7 @@
 #include "json.h"
 #include "options.h"
 #include "table.h"
+#include "verbs.h"
 
 /* The state of one bundle command, with the trace that is being added now. */
 struct bundle_job {

@@ -14,6 +14,7 @@
 #include "options.h"
 #include "seed.h"
 #include "table.h"
+#include "verbs.h"
 
 /* One of the two runs. */
 struct run {

@@ -14,6 +14,7 @@
 #include "input.h"
 #include "json.h"
 #include "options.h"
+#include "verbs.h"
 
 /*
  * The functions that print return no error. D->out keeps the first write error, and cmd_dump()

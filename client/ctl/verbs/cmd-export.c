@@ -18,6 +18,7 @@
 #include "output.h"
 #include "table.h"
 #include "time-filter.h"
+#include "verbs.h"
 
 #define OWN_OPTIONS_MAX 16 /* most options that only some formats have, in all formats together */
 

@@ -16,6 +16,7 @@
 #include "options.h"
 #include "output.h"
 #include "trace-source.h"
+#include "verbs.h"
 
 struct fetch {
 	struct output out;

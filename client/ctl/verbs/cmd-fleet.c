@@ -8,7 +8,9 @@
 #include "http.h"
 #include "json.h"
 #include "options.h"
+#include "suggestion.h"
 #include "table.h"
+#include "verbs.h"
 
 #define COLUMNS_MAX 8
 

@@ -10,6 +10,7 @@
 #include "json.h"
 #include "options.h"
 #include "table.h"
+#include "verbs.h"
 
 /* Return the sum of the integers under KEY in all objects of ARRAY. */
 static uint64_t sum(const json_t *array, const char *key)

@@ -14,6 +14,7 @@
 #include "options.h"
 #include "table.h"
 #include "trace-source.h"
+#include "verbs.h"
 
 /*
  * Longest part of a XenStore value that is printed; the grant references of a ring can take 4,096

@@ -14,6 +14,7 @@
 #include "input.h"
 #include "stats-answer.h"
 #include "table.h"
+#include "verbs.h"
 
 struct stats {
 	struct period *period; /* borrowed */

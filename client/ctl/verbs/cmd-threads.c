@@ -16,6 +16,7 @@
 #include "json.h"
 #include "modeller.h"
 #include "table.h"
+#include "verbs.h"
 
 #define COLUMNS 7 /* number of columns with a short text; stream and label are printed separately */
 struct threads {

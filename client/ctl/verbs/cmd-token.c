@@ -18,6 +18,7 @@
 #include "subverbs.h"
 #include "table.h"
 #include "token-file.h"
+#include "verbs.h"
 
 #define DAYS_MAX 36500
 #define ID_LEN	 16u

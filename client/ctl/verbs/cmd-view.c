@@ -22,6 +22,7 @@
 #include "output.h"
 #include "table.h"
 #include "time-filter.h"
+#include "verbs.h"
 
 #define TRACES_MAX 2
 

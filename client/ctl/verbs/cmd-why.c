@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api.h"
 #include "cleanup.h"
+#include "end-reason.h"
 #include "input.h"
 #include "modeller.h"
 #include "table.h"
+#include "verbs.h"
 #include "why-answer.h"
 
 #define ANSWERS_MAX 100u

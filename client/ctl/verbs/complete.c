@@ -21,10 +21,12 @@
 #include "cleanup.h"
 #include "ctl.h"
 #include "exporter.h"
+#include "help.h"
 #include "hosts-file.h"
 #include "hosts.h"
 #include "http.h"
 #include "options.h"
+#include "verbs.h"
 
 /*
  * The word to complete. A candidate is printed on standard output as one line: the whole word, a

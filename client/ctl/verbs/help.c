@@ -7,7 +7,7 @@
 
 #include "array.h"
 #include "exporter.h"
-#include "options.h"
+#include "help.h"
 
 struct help {
 	const char *verb;

@@ -1,8 +1,8 @@
 /* Find a verb behind a verb, or say which one was perhaps meant. */
 #include <string.h>
 
-#include "options.h"
 #include "subverbs.h"
+#include "suggestion.h"
 #include "token-file.h"
 
 int subverbs_run(const struct ctl *ctl, const char *verb, const char *hint, const struct subverb *list, size_t n,

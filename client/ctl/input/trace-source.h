@@ -4,19 +4,18 @@
 
 #include <stdbool.h>
 
+#include "api.h"
 #include "http.h"
 
 enum trace_source_kind { SOURCE_STDIN, SOURCE_FILE, SOURCE_CAPTURE, SOURCE_DOMAIN };
-
-#define TRACE_SOURCE_ID 160u /* bytes of a capture's id on a hub: HOST.ARCHIVE.NUMBER */
 
 /* Do not copy it between trace_source_ask() and its last use: NAME may point to ID. */
 struct trace_source {
 	enum trace_source_kind kind;
 	/* Name without HOST/ and the prefix ("file:", "capture:", "domain:"); points into the operand. */
 	const char *name;
-	struct hosts hosts;	  /* the host of a capture or domain, as for http_open() */
-	char id[TRACE_SOURCE_ID]; /* the name, if trace_source_ask() has found another */
+	struct hosts hosts;  /* the host of a capture or domain, as for http_open() */
+	char id[API_ID_MAX]; /* the name, if trace_source_ask() has found another */
 };
 
 /* Values of the options that select a part of a domain's or capture's trace; NULL if not given. */

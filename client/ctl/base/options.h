@@ -32,27 +32,4 @@ struct operands {
 int options_parse(int argc, char **argv, const struct option_def *defs, size_t n_defs, struct operands *left,
 		  size_t min, size_t max);
 
-/*
- * Print the help of VERB, or of the program if VERB is NULL. Return false if there is no such verb.
- */
-bool help_print(const char *verb);
-/*
- * Return the constant text that help_print() prints. Lists that help_print() makes at run time are
- * not in it. Return NULL if there is no such verb.
- */
-const char *help_text(const char *verb);
-
-/* Find the candidate that is most similar to a misspelt word. Initialise it with {.word = …}. */
-struct suggestion {
-	const char *word; /* the word as on the command line; borrowed */
-	const char *best; /* the most similar candidate so far; NULL if none is similar enough */
-	size_t best_distance;
-};
-
-/*
- * Store CANDIDATE as BEST if it is more similar to WORD than BEST. Similar means at most two edits,
- * or one edit in a short word.
- */
-void suggestion_consider(struct suggestion *n, const char *candidate);
-
 #endif

@@ -1,6 +1,6 @@
 /*
- * JSON in mprofctl: strings and threads of a trace as JSON, JSON as text, and sentences made of
- * JSON answers. All JSON that mprofctl prints or stores is written by json_put(), json_text() or
+ * JSON in mprofctl: strings and events of a trace as JSON, JSON as text, and sentences made of JSON
+ * answers. All JSON that mprofctl prints or stores is written by json_put(), json_text() or
  * write_json_*().
  */
 #ifndef CTL_JSON_H
@@ -13,9 +13,7 @@
 
 #include <jansson.h>
 #include <mprof/trace.h>
-#include <mprof/why.h>
 
-#include "modeller.h"
 #include "writer.h"
 
 /*
@@ -54,13 +52,6 @@ void write_json_event_with(struct writer *w, const struct mprof_raw_event *e, co
 			   size_t n);
 
 /*
- * Return thread THREAD of the model M as a JSON object: id, type, its label at TIME, and its stream
- * if the trace has several. Return JSON null for MPROF_NONE and for the root thread of a program.
- * The caller decrefs the result.
- */
-json_t *thread_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread, uint64_t time);
-
-/*
  * Return the value of KEY in the object JSON. A missing value gives NULL, 0 or "". answer_get()
  * returns any value, which belongs to JSON. answer_count() returns a number, answer_string() a text
  * that belongs to JSON, and answer_time() the ns of a string of decimal digits.
@@ -84,10 +75,5 @@ void print_missing(json_int_t packets);
  * trace or a server.
  */
 void print_safe(const char *text);
-/*
- * Print a thread that thread_json() returned: `4453 (Condition, "Wait for ARP response")`. If WHO
- * is no thread, print that it is the program itself.
- */
-void print_thread(const json_t *who);
 
 #endif

@@ -15,7 +15,7 @@
 #include "ctl.h"
 #include "hosts-file.h"
 #include "hosts.h"
-#include "options.h"
+#include "suggestion.h"
 
 #define LINE_MAX_  4096u
 #define FILE_BYTES (1u << 20) /* longest file */

@@ -8,6 +8,7 @@
 #include "array.h"
 #include "ctl.h"
 #include "options.h"
+#include "suggestion.h"
 
 /*
  * Return the value of the option at ARGV[*AT], if that is the option DEF; if the value is the next
@@ -99,48 +100,4 @@ int options_parse(int argc, char **argv, const struct option_def *defs, size_t n
 	if (left->n < min)
 		return say_usage(argv[0], "%s: an argument is missing", argv[0]);
 	return CTL_OK;
-}
-
-/*
- * The distance of two words is the least number of edits that turn one into the other. An edit
- * inserts, deletes or replaces a letter, or swaps two neighbouring letters.
- */
-
-#define LEN_MAX 24u
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-static size_t distance(const char *a, size_t n, const char *b, size_t m)
-{
-	size_t rows[3][LEN_MAX + 1];
-
-	for (size_t j = 0; j <= m; j++)
-		rows[0][j] = j;
-	for (size_t i = 1; i <= n; i++) {
-		size_t *row = rows[i % 3], *above = rows[(i - 1) % 3];
-
-		row[0] = i;
-		for (size_t j = 1; j <= m; j++) {
-			row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				row[j] = least(row[j], rows[(i - 2) % 3][j - 2] + 1);
-		}
-	}
-	return rows[n % 3][m];
-}
-
-void suggestion_consider(struct suggestion *n, const char *candidate)
-{
-	size_t len = strcspn(n->word, "="), other = strlen(candidate), d;
-
-	if (len > LEN_MAX || other > LEN_MAX)
-		return;
-	d = distance(n->word, len, candidate, other);
-	if (d <= (other - strspn(candidate, "-") > 4 ? 2u : 1u) && (!n->best || d < n->best_distance)) {
-		n->best = candidate;
-		n->best_distance = d;
-	}
 }

@@ -1,8 +1,5 @@
 /*
- * Shared by all verbs of mprofctl: exit codes, the options before the verb, and error messages.
- *
- * A verb is `int cmd_<verb>(const struct ctl *ctl, int argc, char **argv)`. argv[0] is the verb's
- * name. The return value is an exit code.
+ * Shared by all of mprofctl: exit codes, the options before the verb, and error messages.
  *
  * In mprofctl a function that returns an exit code other than CTL_OK has reported the error on
  * stderr.
@@ -42,26 +39,6 @@ struct ctl {
 	struct hosts hosts;
 	bool json;
 };
-
-int cmd_domains(const struct ctl *ctl, int argc, char **argv);
-int cmd_captures(const struct ctl *ctl, int argc, char **argv);
-int cmd_show(const struct ctl *ctl, int argc, char **argv);
-int cmd_fetch(const struct ctl *ctl, int argc, char **argv);
-int cmd_snapshot(const struct ctl *ctl, int argc, char **argv);
-int cmd_follow(const struct ctl *ctl, int argc, char **argv);
-int cmd_stats(const struct ctl *ctl, int argc, char **argv);
-int cmd_threads(const struct ctl *ctl, int argc, char **argv);
-int cmd_complete(const struct ctl *ctl, int argc, char **argv);
-int cmd_diff(const struct ctl *ctl, int argc, char **argv);
-int cmd_view(const struct ctl *ctl, int argc, char **argv);
-int cmd_why(const struct ctl *ctl, int argc, char **argv);
-int cmd_bundle(const struct ctl *ctl, int argc, char **argv);
-int cmd_export(const struct ctl *ctl, int argc, char **argv);
-int cmd_dump(const struct ctl *ctl, int argc, char **argv);
-int cmd_mem(const struct ctl *ctl, int argc, char **argv);
-int cmd_token(const struct ctl *ctl, int argc, char **argv);
-int cmd_hosts(const struct ctl *ctl, int argc, char **argv);
-int cmd_fleet(const struct ctl *ctl, int argc, char **argv);
 
 /*
  * Print the line "mprofctl: …" on stderr. Each byte that is not printable UTF-8 appears as a

@@ -180,25 +180,6 @@ void write_json_event_with(struct writer *w, const struct mprof_raw_event *e, co
 	writer_put(w, "}", 1);
 }
 
-/* The keys of this JSON are a public interface, which docs/man/mprofctl.1 describes. */
-
-json_t *thread_json(const struct modeller *m, const struct mprof_why *w, uint32_t thread, uint64_t time)
-{
-	const struct mprof_thread *it;
-	uint32_t label;
-	json_t *object;
-
-	if (thread == MPROF_NONE || (m->view->threads[thread].flags & MPROF_THREAD_ROOT))
-		return json_null();
-	it = &m->view->threads[thread];
-	label = mprof_why_label(w, thread, time);
-	object = json_pack("{sI ss so}", "thread", (json_int_t)it->id, "type", mprof_thread_type_name(it->type),
-			   "label", modeller_string(m, label == MPROF_NONE ? MPROF_NONE : m->view->labels[label].text));
-	if (m->names)
-		json_object_set_new(object, "stream", text_json(m->names[it->stream], strlen(m->names[it->stream])));
-	return object;
-}
-
 /* Print answers as sentences. Text that a guest wrote is printed with print_safe(). */
 
 const json_t *answer_get(const json_t *json, const char *key)
@@ -251,26 +232,4 @@ void print_safe(const char *text)
 	CLEANUP(freep) char *safe = printable(text, strlen(text));
 
 	fputs(safe ? safe : "?", stdout);
-}
-
-void print_thread(const json_t *who)
-{
-	const char *label = json_string_value(answer_get(who, "label")),
-		   *stream = json_string_value(answer_get(who, "stream"));
-
-	if (!answer_get(who, "thread")) {
-		fputs("the program itself", stdout);
-		return;
-	}
-	printf("%" JSON_INTEGER_FORMAT " (%s", answer_count(who, "thread"), answer_string(who, "type"));
-	if (label) {
-		fputs(", \"", stdout);
-		print_safe(label);
-		putchar('"');
-	}
-	if (stream) {
-		fputs(", of ", stdout);
-		print_safe(stream);
-	}
-	putchar(')');
 }

@@ -1,4 +1,4 @@
-/* Values of the HTTP API: domain names, times, end reasons. */
+/* Values of the HTTP API: domain names, ids, times. */
 #ifndef CTL_API_H
 #define CTL_API_H
 
@@ -8,7 +8,8 @@
 #include <jansson.h>
 
 #include "http.h"
-#include "trace-source.h"
+
+#define API_ID_MAX 160u /* bytes of a capture's id on a hub, HOST.ARCHIVE.NUMBER, with its NUL */
 
 /*
  * Return the part of DOMAIN after the prefix "domain:". Without this prefix return DOMAIN itself.
@@ -47,13 +48,5 @@ bool api_ns(const json_t *value, uint64_t *ns);
  * 1970.
  */
 bool api_real(const json_t *value, uint64_t *ns);
-
-/*
- * Return true if the guest of the trace OPERAND, selected by S, crashed. It is true for a capture
- * of a crash and for a run that ended in a crash. It is also true if the reason of the end is
- * unknown: for a file, and for a guest that was destroyed or went away. It is false for a run that
- * goes on or shut down.
- */
-bool end_reason_is_crash(const struct ctl *ctl, const char *operand, const struct selection *s);
 
 #endif
