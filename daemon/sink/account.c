@@ -8,13 +8,13 @@
 
 #define SECONDS 10u /* seconds over which a rate is averaged */
 
-bool bucket_take(struct bucket *b, uint64_t rate, uint64_t now, uint64_t bytes)
+uint64_t bucket_take(struct bucket *b, uint64_t rate, uint64_t now, uint64_t bytes)
 {
 	uint64_t most;
 	double room, more;
 
 	if (rate == 0)
-		return true;
+		return bytes;
 	most = rate > UINT64_MAX / SECONDS ? UINT64_MAX : rate * SECONDS;
 	room = (double)(most - (b->bytes < most ? b->bytes : most));
 	more = (double)(now - b->at) / (double)NS_PER_S * (double)rate;
@@ -23,11 +23,11 @@ bool bucket_take(struct bucket *b, uint64_t rate, uint64_t now, uint64_t bytes)
 	else
 		b->bytes += (uint64_t)more;
 	b->at = now;
-	if (b->bytes < bytes)
-		return false;
+	if (bytes > b->bytes)
+		bytes = b->bytes;
 	b->bytes -= bytes;
 	b->full_at = now + (uint64_t)((double)(most - b->bytes) / (double)rate * (double)NS_PER_S);
-	return true;
+	return bytes;
 }
 
 struct account *account_enter(struct accounts *a, const char *uuid, const char *address, uint64_t bytes)

@@ -24,10 +24,10 @@ struct bucket {
 };
 
 /*
- * Take BYTES at NOW (CLOCK_MONOTONIC ns) from a bucket that fills at RATE bytes per second (0 = no
- * limit). Return false if the bucket has fewer bytes; nothing is taken then.
+ * Take at most BYTES at NOW (CLOCK_MONOTONIC ns) from a bucket that fills at RATE bytes per second (0 = no
+ * limit). Return how many were taken: fewer than BYTES if the bucket has fewer.
  */
-bool bucket_take(struct bucket *b, uint64_t rate, uint64_t now, uint64_t bytes);
+uint64_t bucket_take(struct bucket *b, uint64_t rate, uint64_t now, uint64_t bytes);
 
 struct account {
 	struct account *next;

@@ -8,10 +8,16 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "clock.h"
 #include "receiver.h"
 
 #define BACKLOG	    512
 #define ACCEPTS_MAX 64u
+/*
+ * A recording that is silent for this time makes room for a new stream, if all places are taken: an idle guest sends nothing
+ * for minutes.
+ */
+#define SILENT_NS (600 * NS_PER_S)
 
 bool address_parse(const char *text, uint32_t port, struct sockaddr_storage *store, unsigned *len)
 {
@@ -77,9 +83,35 @@ static struct stream *longest_silent(const struct receiver *s, const char *addre
 	return longest;
 }
 
+/* Return whether A is evicted before B: its guest is not known and that of B is, or A is silent for longer. */
+static bool goes_before(const struct stream *a, const struct stream *b)
+{
+	bool known = a->uuid;
+
+	return known == (bool)b->uuid ? a->heard < b->heard : !known;
+}
+
+/*
+ * Return the recording to evict, or NULL: one that was silent for SILENT_NS, and that the sink did not ask for. ADDRESS as
+ * above. A stream for which the collector is being asked who the guest is would keep its place at its end.
+ */
+static struct stream *silent_recording(const struct receiver *s, const char *address)
+{
+	uint64_t now = clock_mono();
+	struct stream *found = NULL;
+
+	for (struct stream *stream = s->streams; stream; stream = stream->next)
+		if (stream->state == STREAM_RECORDING && !stream->guest && !stream->who &&
+		    now - stream->heard >= SILENT_NS && (!address || strcmp(stream->address, address) == 0) &&
+		    (!found || goes_before(stream, found)))
+			found = stream;
+	return found;
+}
+
 /*
  * Make room for one more stream from ADDRESS: evict the streams that have waited longest for their
- * first packet. A guest that is at its own limit evicts only its own. Return false if there is no room.
+ * first packet, and then recordings that are silent for long. A guest that is at its own limit evicts
+ * only its own. Return false if there is no room.
  */
 static bool make_room(struct receiver *s, const char *address)
 {
@@ -90,6 +122,8 @@ static bool make_room(struct receiver *s, const char *address)
 		if (!crowded && s->n_streams < s->config->sink_streams)
 			return true;
 		silent = longest_silent(s, crowded ? address : NULL);
+		if (!silent)
+			silent = silent_recording(s, crowded ? address : NULL);
 		if (!silent)
 			return false;
 		stream_evict(silent);

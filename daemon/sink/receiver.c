@@ -112,26 +112,41 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *conte
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-const char *receiver_room(struct receiver *s, struct account *account, uint64_t bytes)
+/* Lower *N to what fits into a limit MOST (0 = no limit) of which HAD are used. Return whether *N was lowered. */
+static bool cut_to(uint64_t *n, uint64_t most, uint64_t had)
+{
+	uint64_t room = had < most ? most - had : 0;
+
+	if (most == 0 || *n <= room)
+		return false;
+	*n = room;
+	return true;
+}
+
+uint64_t receiver_room(struct receiver *s, struct account *account, uint64_t bytes, const char **reason)
 {
 	const struct config *c = s->config;
-	uint64_t now = clock_mono();
+	uint64_t now = clock_mono(), n = bytes, wanted;
 
+	*reason = NULL;
 	if (s->held + bytes > c->sink_queue_bytes) {
+		n = s->held < c->sink_queue_bytes ? c->sink_queue_bytes - s->held : 0;
 		s->counts.overrun++;
-		return s->state.full ? "disk" : "overrun";
+		*reason = s->state.full ? "disk" : "overrun";
 	}
 	/* The commit thread deletes old recordings, but not those that are being made. */
-	if ((c->sink_bytes && s->accounts.bytes + bytes > c->sink_bytes) ||
-	    (c->sink_guest_bytes && account->bytes + bytes > c->sink_guest_bytes)) {
+	if (cut_to(&n, c->sink_bytes, s->accounts.bytes) | cut_to(&n, c->sink_guest_bytes, account->bytes)) {
 		s->counts.quota++;
-		return "quota";
+		*reason = "quota";
 	}
-	if (bucket_take(&account->bucket, c->sink_guest_rate, now, bytes) &&
-	    bucket_take(&s->accounts.bucket, c->sink_rate, now, bytes))
-		return NULL;
-	s->counts.rate++;
-	return "rate";
+	wanted = n;
+	n = bucket_take(&account->bucket, c->sink_guest_rate, now, n);
+	n = bucket_take(&s->accounts.bucket, c->sink_rate, now, n);
+	if (n < wanted) {
+		s->counts.rate++;
+		*reason = "rate";
+	}
+	return n;
 }
 
 void receiver_complain(struct receiver *s, const char *address, const char *what)

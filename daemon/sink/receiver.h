@@ -84,10 +84,10 @@ void receiver_deinit(struct receiver *s);
  */
 void receiver_dirty(struct receiver *s);
 /*
- * Return NULL if ACCOUNT may receive BYTES more; else the reason why not ("disk", "overrun",
- * "quota" or "rate"), which is also counted.
+ * Return how many of BYTES ACCOUNT may receive. If it may receive all, *REASON is NULL; else *REASON says why not ("disk",
+ * "overrun", "quota" or "rate"), which is also counted.
  */
-const char *receiver_room(struct receiver *s, struct account *account, uint64_t bytes);
+uint64_t receiver_room(struct receiver *s, struct account *account, uint64_t bytes, const char **reason);
 /*
  * Count bytes from ADDRESS that are no profile, and log that once per address. WHAT completes the
  * sentence "what came from a guest".

@@ -291,21 +291,21 @@ void stream_stop(struct stream *s, const char *reason, struct control_asker aske
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /*
- * Handle N bytes that were received into the block. Return the reason to end the stream, or NULL.
+ * Handle N bytes that were received into the block: take those that the limits allow, and drop the others. Return the reason
+ * to end the stream, or NULL.
  */
 static const char *take(struct stream *s, size_t n)
 {
 	uint64_t packets = s->framing.packets;
-	const char *reason = receiver_room(s->receiver, s->account, n);
+	const char *reason;
+	uint64_t fits = receiver_room(s->receiver, s->account, n, &reason);
 	size_t whole;
 	bool good, first = s->state == STREAM_FIRST;
 
-	s->len += n;
-	s->receiver->held += n;
-	if (reason)
-		return reason;
-	s->counted += n;
-	account_add(&s->receiver->accounts, s->account, n);
+	s->len += fits;
+	s->receiver->held += fits;
+	s->counted += fits;
+	account_add(&s->receiver->accounts, s->account, fits);
 	good = framing_whole(&s->framing, s->block + s->whole, s->len - s->whole, &whole);
 	s->receiver->counts.bytes += whole;
 	s->receiver->counts.packets += s->framing.packets - packets;
@@ -314,6 +314,8 @@ static const char *take(struct stream *s, size_t n)
 	if (s->state >= STREAM_RECORDING) {
 		s->whole += whole;
 		s->about.packets = s->framing.packets;
+		s->about.dropped += n - fits;
+		s->receiver->counts.dropped += n - fits;
 	}
 	if (first && s->guest && s->state == STREAM_RECORDING)
 		guest_recording(s->guest);
@@ -324,7 +326,7 @@ static const char *take(struct stream *s, size_t n)
 	}
 	if (s->whole)
 		receiver_dirty(s->receiver);
-	return NULL;
+	return reason;
 }
 
 /*
@@ -344,6 +346,7 @@ static int read_some(struct stream *s)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n > 0) {
+		s->heard = clock_mono();
 		reason = take(s, (size_t)n);
 		if (!reason)
 			return n >= (ssize_t)READ_ROOM;
@@ -395,20 +398,24 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *context
 	return 0;
 }
 
-/*
- * Read the bytes that have come, and return whether the stream still waits as it did, because the
- * process itself may be late. Return false also if the stream was ended and freed.
- */
+/* Read the bytes that have come, because the process itself may be late. Return false if the stream was ended and freed. */
+static bool catch_up(struct stream *s)
+{
+	int r = 1;
+
+	for (unsigned i = 0; i < READS_MAX && r > 0; i++)
+		r = read_some(s);
+	return r >= 0;
+}
+
+/* Return whether the stream still waits as it did. Return false also if it was ended and freed. */
 static bool is_overdue(struct stream *s)
 {
 	enum stream_state state = s->state;
-	int r = 1;
 
 	if (state != STREAM_FIRST && state != STREAM_STOPPING)
 		return true;
-	for (unsigned i = 0; i < READS_MAX && r > 0; i++)
-		r = read_some(s);
-	return r >= 0 && s->state == state;
+	return catch_up(s) && s->state == state;
 }
 
 static void on_deadline(void *context)
@@ -422,16 +429,25 @@ static void on_deadline(void *context)
 						    : "closed");
 }
 
+/* Return whether a recording is still silent. Return false also if it was ended and freed. */
+static bool is_silent(struct stream *s)
+{
+	uint64_t heard = s->heard;
+
+	return catch_up(s) && s->heard == heard;
+}
+
 void stream_evict(struct stream *s)
 {
 	struct receiver *receiver = s->receiver;
+	bool recorded = s->state == STREAM_RECORDING;
 
-	if (!is_overdue(s))
+	if (recorded ? !is_silent(s) : !is_overdue(s))
 		return;
 	receiver->counts.evicted++;
-	log_write_limited(&receiver->limit, LOG_LEVEL_WARNING, NULL,
-			  "A connection that has sent no profile was closed, to make room for another one: address=%s",
-			  s->address);
+	log_write_limited(&receiver->limit, LOG_LEVEL_WARNING, s->about.name,
+			  "A connection that has sent %s was closed, to make room for another one: address=%s",
+			  recorded ? "nothing for long" : "no profile", s->address);
 	stream_end(s, "evicted");
 }
 
@@ -462,6 +478,7 @@ struct stream *stream_new(struct receiver *receiver, int fd, const char *address
 	 */
 	now = timer_turn(receiver->event);
 	s->receiver = receiver;
+	s->heard = now;
 	s->fd = fd;
 	s->guest = guest;
 	s->state = guest ? STREAM_CONNECTING : STREAM_FIRST;

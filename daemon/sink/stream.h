@@ -59,6 +59,7 @@ struct stream {
 	unsigned who_tries;
 	struct account *account;
 	uint64_t counted; /* bytes of this stream that ACCOUNT has counted */
+	uint64_t heard;	  /* when bytes came last, or the connection was made, CLOCK_MONOTONIC ns */
 };
 
 /*
@@ -74,8 +75,8 @@ void stream_end(struct stream *s, const char *reason);
  */
 void stream_stop(struct stream *s, const char *reason, struct control_asker asker);
 /*
- * End S, which waits for the first packet of its guest, to make room for another stream; but if that
- * packet has come meanwhile, begin the recording. May free S.
+ * End S, which is silent, to make room for another stream: its connection, or its recording for the reason "evicted". If
+ * bytes have come meanwhile that end its silence, S stays. May free S.
  */
 void stream_evict(struct stream *s);
 /*

@@ -12,17 +12,17 @@ static void test_bucket(void)
 {
 	struct bucket b = {0};
 
-	CHECK(bucket_take(&b, 0, S, UINT64_MAX)); /* a rate of 0 is no limit */
-	CHECK(bucket_take(&b, 100, 5 * S, 1000)); /* a full bucket holds the bytes of ten seconds */
-	CHECK(!bucket_take(&b, 100, 5 * S, 1));
-	CHECK(!bucket_take(&b, 100, 5 * S, 1));
-	CHECK(bucket_take(&b, 100, 6 * S, 100));
-	CHECK(!bucket_take(&b, 100, 6 * S, 1));
+	CHECK_EQ_UINT(bucket_take(&b, 0, S, UINT64_MAX), UINT64_MAX); /* a rate of 0 is no limit */
+	CHECK_EQ_UINT(bucket_take(&b, 100, 5 * S, 900), 900);
+	CHECK_EQ_UINT(bucket_take(&b, 100, 5 * S, 1000), 100); /* a full bucket holds the bytes of ten seconds */
+	CHECK_EQ_UINT(bucket_take(&b, 100, 5 * S, 1), 0);
+	CHECK_EQ_UINT(bucket_take(&b, 100, 6 * S, 100), 100);
+	CHECK_EQ_UINT(bucket_take(&b, 100, 6 * S, 1), 0);
 	/* A full bucket does not fill further, however long the guest is silent. */
-	CHECK(bucket_take(&b, 100, 600 * S, 1000));
-	CHECK(!bucket_take(&b, 100, 600 * S, 1));
-	CHECK(!bucket_take(&b, 100, 601 * S, 101));
-	CHECK(bucket_take(&b, UINT64_MAX, 700 * S, UINT64_MAX / 2));
+	CHECK_EQ_UINT(bucket_take(&b, 100, 600 * S, 1000), 1000);
+	CHECK_EQ_UINT(bucket_take(&b, 100, 600 * S, 1), 0);
+	CHECK_EQ_UINT(bucket_take(&b, 100, 601 * S, 101), 100);
+	CHECK_EQ_UINT(bucket_take(&b, UINT64_MAX, 700 * S, UINT64_MAX / 2), UINT64_MAX / 2);
 }
 
 static void test_accounts(void)
@@ -44,12 +44,12 @@ static void test_accounts(void)
 	accounts_tidy(&all, 200 * S); /* the account has streams, so it stays */
 	CHECK(account_enter(&all, "uuid", "x", 0) == web);
 	account_leave(&all, web, 0, 100 * S);
-	CHECK(bucket_take(&web->bucket, 100, 100 * S, 1000));
+	CHECK_EQ_UINT(bucket_take(&web->bucket, 100, 100 * S, 1000), 1000);
 	account_leave(&all, web, 5, 100 * S);
 	accounts_tidy(&all, 109 * S);
 	/* The bucket is not full yet, so the account is still there. */
 	again = account_enter(&all, "uuid", "x", 0);
-	CHECK(again == web && !bucket_take(&again->bucket, 100, 100 * S, 1000));
+	CHECK(again == web && bucket_take(&again->bucket, 100, 100 * S, 1000) == 0);
 	account_leave(&all, again, 0, 109 * S);
 	/* The guest sent nothing, so its bucket is full and the account is removed. */
 	account_leave(&all, other, 1, 109 * S);

@@ -21,12 +21,17 @@ void receiver_dirty(struct receiver *s)
 	(void)s;
 }
 
-const char *receiver_room(struct receiver *s, struct account *account, uint64_t bytes)
+static uint64_t room = UINT64_MAX; /* bytes that receiver_room() still allows */
+
+uint64_t receiver_room(struct receiver *s, struct account *account, uint64_t bytes, const char **reason)
 {
+	uint64_t n = bytes < room ? bytes : room;
+
 	(void)s;
 	(void)account;
-	(void)bytes;
-	return NULL;
+	room -= n;
+	*reason = n < bytes ? "rate" : NULL;
+	return n;
 }
 
 void receiver_complain(struct receiver *s, const char *address, const char *what)
@@ -215,11 +220,49 @@ static void test_few_bytes(void)
 	}
 }
 
+/* At a limit a recording keeps the packets that fit, however many bytes one read brings. */
+static void test_limit(void)
+{
+	const struct config config = {.sink_guest_streams = MOST};
+	struct receiver receiver = {.config = &config};
+	static uint8_t bytes[4096];
+	size_t first = info_put(bytes), n = first;
+	const struct memtrace *put;
+	int fds[2];
+
+	batch_init(&receiver.batch);
+	for (unsigned i = 0; i < 10; i++, n += 300) {
+		memcpy(bytes + n, bytes, 66);
+		mprof_store32(bytes + n + 4, 300 * 8);
+	}
+	room = first + 5 * 300 + 120;
+	CHECK(sd_event_new(&receiver.event) >= 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+	stream_new(&receiver, fds[0], "10.0.0.5", 4242, NULL);
+	CHECK(write(fds[1], bytes, n) == (ssize_t)n);
+	CHECK(sd_event_run(receiver.event, UINT64_MAX) > 0);
+	CHECK(!receiver.streams);
+	put = last_put(&receiver);
+	if (CHECK(put)) {
+		CHECK_EQ_STR(put->reason, "rate");
+		CHECK_EQ_UINT(put->bytes, first + 5 * 300);
+		CHECK_EQ_UINT(put->packets, 6);
+		CHECK_EQ_UINT(put->dropped, 5 * 300);
+	}
+	CHECK_EQ_UINT(receiver.counts.dropped, 5 * 300);
+	CHECK_EQ_UINT(receiver.held, first + 5 * 300);
+	close(fds[1]);
+	sd_event_unref(receiver.event);
+	accounts_deinit(&receiver.accounts);
+	batch_deinit(&receiver.batch);
+	room = UINT64_MAX;
+}
+
 int main(void)
 {
 	CHECK_RUN(test_streams_of_a_guest);
 	CHECK_RUN(test_identity);
 	CHECK_RUN(test_cut);
 	CHECK_RUN(test_few_bytes);
+	CHECK_RUN(test_limit);
 	return check_done();
 }
