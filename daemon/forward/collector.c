@@ -2,7 +2,6 @@
 #include "collector.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,10 +87,9 @@ static int connect_collector(struct collector_client *c)
 /* Receive a message until UNTIL (CLOCK_MONOTONIC ns). Return 1, 0 if there was none, or -errno. */
 static int receive(struct collector_client *c, uint64_t until, struct message *m)
 {
-	const uint64_t now = clock_mono();
 	struct pollfd p = {.fd = c->fd, .events = POLLIN};
 	ssize_t n;
-	int r = poll(&p, 1, until > now ? (int)((until - now) / NS_PER_MS) + 1 : 0);
+	int r = clock_poll(&p, until);
 
 	if (r <= 0)
 		return r < 0 && errno != EINTR ? -errno : 0;

@@ -254,7 +254,9 @@ struct ranges {
 	int64_t *streams; /* of the archive */
 	size_t n_streams, room_streams;
 	int64_t run; /* the last run of a page */
+	bool sends;  /* packets of its guest are to be sent */
 	size_t in_page;
+	const struct config *config;
 	struct reader *r;
 };
 
@@ -296,11 +298,12 @@ static int note_run(void *context, const struct archive_run *run)
 	struct ranges *ranges = context;
 
 	ranges->run = run->id;
+	ranges->sends = config_policy(ranges->config, run->name).send == SEND_ALL;
 	ranges->in_page++;
 	return 0;
 }
 
-/* List the streams of all runs. */
+/* List the streams of the runs whose packets are to be sent. */
 static int list_streams(struct ranges *ranges)
 {
 	int r;
@@ -309,7 +312,7 @@ static int list_streams(struct ranges *ranges)
 	do {
 		ranges->in_page = 0;
 		r = reader_all_runs(ranges->r, ranges->run, 1, note_run, ranges);
-		if (r == 0 && ranges->in_page)
+		if (r == 0 && ranges->in_page && ranges->sends)
 			r = reader_streams(ranges->r, ranges->run, add_stream, ranges);
 	} while (r == 0 && ranges->in_page);
 	return r;
@@ -360,7 +363,7 @@ static int find_missing(const struct ranges *ranges, int64_t stream, struct rang
 	return 0;
 }
 
-/* Have packets sent again that the hub has not; the collector knows of which guests they are sent. */
+/* Have packets sent again that the hub has not. */
 static int compare_packets(struct hub *hub, struct collector_client *collector, struct ranges *ranges, uint64_t *again)
 {
 	int r = hub_inventory_packets(hub, add_range, ranges);
@@ -406,10 +409,10 @@ int compare_captures(struct compare *c, struct reader *r, struct hub *hub, struc
 	return rc;
 }
 
-int compare_all_packets(struct reader *r, struct hub *hub, struct collector_client *collector,
+int compare_all_packets(const struct compare *c, struct reader *r, struct hub *hub, struct collector_client *collector,
 			struct compare_result *result)
 {
-	struct ranges ranges = {.r = r};
+	struct ranges ranges = {.config = c->config, .r = r};
 	int rc = compare_packets(hub, collector, &ranges, &result->streams);
 
 	free(ranges.ranges);

@@ -43,10 +43,11 @@ struct compare_result {
 int compare_captures(struct compare *c, struct reader *r, struct hub *hub, struct collector_client *collector,
 		     const char *keeps_since, struct compare_result *result);
 /*
- * Ask the collector to send again the packets that the hub has not, and count their streams in RESULT. The hub reads
+ * Ask the collector to send again the packets that the hub has not, of guests whose packets are sent by their policy, and
+ * count their streams in RESULT. The hub reads
  * the keys of all packets of the host. Return as compare_captures().
  */
-int compare_all_packets(struct reader *r, struct hub *hub, struct collector_client *collector,
+int compare_all_packets(const struct compare *c, struct reader *r, struct hub *hub, struct collector_client *collector,
 			struct compare_result *result);
 
 #endif

@@ -24,6 +24,7 @@
 #include "postgres.h"
 #include "regular.h"
 #include "sender.h"
+#include "test-clock.h"
 
 #define BACKOFF_NS	NS_PER_S
 #define BACKOFF_MOST_NS (300 * NS_PER_S)
@@ -211,7 +212,7 @@ static int compare(struct forwarder *f, bool has_changed, bool is_first)
 	int r = compare_captures(&f->compare, f->r, f->hub, f->collector, f->sender.keeps_since, &result);
 
 	if (r == 0 && !is_first && (has_changed || has_lost_packets(f, &result)))
-		r = compare_all_packets(f->r, f->hub, f->collector, &result);
+		r = compare_all_packets(&f->compare, f->r, f->hub, f->collector, &result);
 	tell_again(f, &result, is_first);
 	if (r != 0)
 		return r;
@@ -233,8 +234,7 @@ static int compare_if_due(struct forwarder *f, const char *epoch)
 	uint64_t damaged;
 	int r;
 
-	own_state_read(f->options->own, before);
-	is_first = !*before;
+	is_first = !own_state_read(f->options->own, before);
 	has_changed = strcmp(before, epoch) != 0;
 	if (reader_outbox_damaged(f->r, &damaged) != 0)
 		return SENDER_E_ARCHIVE;
@@ -245,8 +245,11 @@ static int compare_if_due(struct forwarder *f, const char *epoch)
 	f->damaged = r == 0 ? damaged : f->damaged;
 	if (r != 0 || !has_changed)
 		return r;
-	if (!is_first)
+	if (*before)
 		log_info("The hub has another epoch: it was restored or moved");
+	else if (!is_first)
+		log_warning("The epoch of the hub in %s was damaged: everything was compared with the hub",
+			    f->options->own);
 	tell_own(f, own_state_write(f->options->own, epoch));
 	return 0;
 }
@@ -477,7 +480,7 @@ static int forwarder_init(struct forwarder *f, const struct config *config, cons
 				    .rate = config->fleet_rate,
 				    .compare = &f->compare};
 	f->compare.config = config;
-	return sender_init(&f->sender);
+	return test_clock_start(options->own) == 0 ? sender_init(&f->sender) : -EIO;
 }
 
 int forwarder_run(const struct config *config, const struct forwarder_options *options, char *sentence, size_t size)

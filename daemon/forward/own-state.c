@@ -14,20 +14,24 @@
 #define PIECES "hub-packets"
 #define LINE   96u
 
-/* Read the first line of the file NAME in DIRECTORY; "" if there is none. */
-static void read_line(const char *directory, const char *name, char line[LINE])
+/* Read the first line of the file NAME in DIRECTORY; "" if there is none. Return whether the file may be there. */
+static bool read_line(const char *directory, const char *name, char line[LINE])
 {
 	CLEANUP(freep) char *path = NULL;
 	CLEANUP(fclosep) FILE *f = NULL;
 
+	int r;
+
 	line[0] = '\0';
 	if (asprintf(&path, "%s/%s", directory, name) < 0) {
 		path = NULL;
-		return;
+		return true;
 	}
-	if (regular_open(path, &f) != 0 || !fgets(line, LINE, f))
+	r = regular_open(path, &f);
+	if (r != 0 || !fgets(line, LINE, f))
 		line[0] = '\0';
 	line[strcspn(line, "\n")] = '\0';
+	return r != -ENOENT;
 }
 
 static int write_file(const char *path, const char *line)
@@ -60,14 +64,15 @@ static int write_line(const char *directory, const char *name, const char *line)
 	return r;
 }
 
-void own_state_read(const char *directory, char epoch[HUB_UUID_BYTES])
+bool own_state_read(const char *directory, char epoch[HUB_UUID_BYTES])
 {
 	char line[LINE];
+	bool is_there = read_line(directory, EPOCH, line);
 
-	read_line(directory, EPOCH, line);
 	epoch[0] = '\0';
 	if (strlen(line) == HUB_UUID_BYTES - 1 && strspn(line, "0123456789abcdef-") == HUB_UUID_BYTES - 1)
 		memcpy(epoch, line, HUB_UUID_BYTES);
+	return is_there;
 }
 
 int own_state_write(const char *directory, const char *epoch)

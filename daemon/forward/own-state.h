@@ -8,8 +8,11 @@
 
 #include "hub.h"
 
-/* Read the epoch from DIRECTORY into EPOCH; "" if there is none, or what is there is no epoch. */
-void own_state_read(const char *directory, char epoch[HUB_UUID_BYTES]);
+/*
+ * Read the epoch from DIRECTORY into EPOCH; "" if there is none, or what is there is no epoch. Return whether there is a
+ * file: without one this program has compared nothing before.
+ */
+bool own_state_read(const char *directory, char epoch[HUB_UUID_BYTES]);
 /* Write EPOCH. Return 0 or -errno. */
 int own_state_write(const char *directory, const char *epoch);
 

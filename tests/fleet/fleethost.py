@@ -45,6 +45,7 @@ class Host(daemons.Daemons):
             FLEET.host_add(self.name, quota)
         super().__init__()
         self.more, self.send = more, send
+        self.clock = os.path.join(self.root, "own", "clock.sock")  # for advance()
         self.fleet()
 
     def fleet(self, connection=None, rate=""):

@@ -239,6 +239,57 @@ class Outages(fleethost.Case):
             host.wait(lambda: host.hub_captures() == captures)
             host.wait(lambda: host.said().count("Rows of the outbox were damaged or missing") > said)
 
+    def test_damaged_outbox_without_packets(self):
+        """Packets that are not to be sent are not said to be missing on the hub: also not if the hub's epoch that the forwarder keeps is
+        damaged, which is said."""
+        host = self.host()
+        with host.packet() as ring:
+            for _ in range(3):
+                ring.add_packet()
+                ring.add_slowly(2)
+            captures = [host.capture("web")]
+            host.wait_sent()
+            host.stop_forwarder()
+            captures.append(host.capture("web"))
+            host.wait(lambda: host.query("SELECT 1 FROM outbox WHERE kind = 'capture' AND ready = 1"))
+            host.change("DELETE FROM outbox")
+            with open(os.path.join(host.root, "own", "hub-epoch"), "r+b") as f:
+                f.write(b"?")
+            self.lose(host, captures[:1])
+            host.start_forwarder()
+            host.advance(11)
+            host.wait(lambda: host.hub_captures() == captures)
+            host.wait_sent()
+            host.wait(lambda: host.collector_metric("mprofd_forward_again_total") == 2)
+            said = host.said()
+            self.assertEqual(host.hub_packets(), {})
+            self.assertNotRegex(said, "packets of streams=[^0]")
+            self.assertRegex(said, "The epoch of the hub in .* was damaged")
+            self.assertNotIn("from before this host began", said)
+            self.assertNotIn("another epoch", said)
+
+    def test_each_hour(self):
+        """On a connection that lasts, host and hub are compared each hour."""
+        host = self.host()
+        with host.packet():
+            captures = [host.capture("web") for _ in range(3)]
+            host.wait_sent()
+            host.wait(lambda: host.collector_metric("mprofd_forward_compared_total") == 1)
+            connected = host.said().count("Connected to the hub")
+            self.lose(host, captures[:2])
+            hellos = "SELECT last_hello FROM fleet_store.host WHERE host = $HOST"
+            first = host.hub(hellos)
+            if not host.advance(1800, step=1800, path=host.clock):
+                self.skipTest("the build has no option test-clock")
+            host.wait(lambda: host.hub(hellos) != first)
+            self.assertEqual(host.hub_captures(), captures[2:])
+            host.advance(1801, step=1801, path=host.clock)
+            host.wait(lambda: host.hub_captures() == captures)
+            host.wait(lambda: host.collector_metric("mprofd_forward_compared_total") == 2)
+            host.wait(lambda: host.collector_metric("mprofd_forward_again_total") == 2)
+            self.assertIn("The hub lacks what this host holds: captures=2 are sent again", host.said())
+            self.assertEqual(host.said().count("Connected to the hub"), connected)
+
     def test_restored_packets(self):
         """A hub that lost packets gets them again, under the policy all."""
         host = self.host("send = all")

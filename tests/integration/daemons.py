@@ -234,15 +234,18 @@ class Daemons:
             return s.recv(65536).decode().replace("%0A", "\n")
 
     def advance(self, seconds, step=0.25, path="collect.sock"):
-        """Let SECONDS pass for the collector, or for the sink with its PATH, STEP by STEP: all of its timers that were due have
-        run then. A build without the option test-clock takes the time that it takes."""
+        """Let SECONDS pass for the collector, or for the daemon with the socket PATH, STEP by STEP: all of its timers that were due
+        have run then. A build without the option test-clock takes the time that it takes; for the forwarder return False at once."""
+        if path.endswith("clock.sock") and not os.path.exists(path):
+            return False
         while seconds > 0:
             now = min(step, seconds)
             answer = self.ask_collector("advance", f"ns={round(now * 1e9)}\n", path)
             if not answer.startswith("ok "):
                 time.sleep(seconds)
-                return
+                return True
             seconds -= now
+        return True
 
     def collector_metric(self, name):
         return int(re.search(rf"^(?:text=)?{name} (\d+)$", self.ask_collector("metrics"), re.M)[1])

@@ -9,6 +9,7 @@
 #define COMMON_CLOCK_H
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -104,6 +105,24 @@ static inline void clock_sleep(uint64_t ns)
 	ns = until > clock_mono() ? until - clock_mono() : 0;
 #endif
 	nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)}, NULL);
+}
+
+/* Call poll() for one descriptor, until the time UNTIL (CLOCK_MONOTONIC ns). Return what poll() does. */
+static inline int clock_poll(struct pollfd *fd, uint64_t until)
+{
+	uint64_t left, slice;
+	int r;
+
+	do {
+		const uint64_t now = clock_mono();
+
+		slice = left = until > now ? until - now : 0;
+#ifdef COMMON_TEST_CLOCK
+		slice = left < CLOCK_SLICE_NS ? left : CLOCK_SLICE_NS;
+#endif
+		r = poll(fd, 1, slice ? (int)(slice / NS_PER_MS) + 1 : 0);
+	} while (r == 0 && slice < left);
+	return r;
 }
 
 /* Initialise a condition for clock_wait(). */
