@@ -78,7 +78,7 @@ static int select_stream(const struct input *in, uint32_t i, int64_t capture, st
 /* Write the stream of SELECTION: the number of its bytes, and the bytes. */
 static int put_stream(struct input *in, const struct selection *selection)
 {
-	struct plan plan;
+	CLEANUP(plan_deinit) struct plan plan;
 	struct body body;
 	size_t n;
 	int r;

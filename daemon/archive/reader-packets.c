@@ -362,6 +362,21 @@ int reader_check_held(struct reader *r, int64_t stream, bool *all)
 	return 0;
 }
 
+int reader_stream_state(struct reader *r, struct reader_source source, uint64_t last, struct reader_stream_state *state)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int rc = reader_statement(r, S_STREAM_STATE, VALUES(source.stream, source.capture, sequence_column(last)), &s);
+
+	if (rc == 0)
+		rc = statement_step(&r->statements, s);
+	if (rc != STATEMENT_ROW)
+		return rc ? rc : ARCHIVE_E_ABSENT;
+	for (unsigned i = 0; i < READER_STATE_NUMBERS; i++)
+		state->numbers[i] =
+			sqlite3_column_type(s, (int)i) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, (int)i);
+	return 0;
+}
+
 /* Check all rows of a packet. Return 0 or an error. */
 static int check_packet(struct reader *r, int64_t stream, uint64_t sequence)
 {

@@ -208,6 +208,20 @@ int reader_check(struct reader *r, struct reader_source source, struct reader_st
  */
 int reader_check_held(struct reader *r, int64_t stream, bool *all);
 
+#define READER_STATE_NUMBERS 19u
+
+/* Numbers that change when rows of a stream are added, deleted, rewritten or declared lost. They mean nothing else. */
+struct reader_stream_state {
+	int64_t numbers[READER_STATE_NUMBERS];
+};
+/*
+ * Read the state of the stream of SOURCE, with the rows of its packet LAST, and with the tail of the capture, if SOURCE has
+ * one. Rows of packets before the newest one never change without a change of the state. ARCHIVE_E_ABSENT: there is no
+ * such stream.
+ */
+int reader_stream_state(struct reader *r, struct reader_source source, uint64_t last,
+			struct reader_stream_state *state);
+
 /*
  * If a row's sequence number was damaged on the disk, a packet is in the wrong place, but the
  * number of packets is right. The next two functions look for such a packet after a hole was found.

@@ -138,11 +138,13 @@ static void read_it(struct served *s)
 static uint64_t walk(struct served *s)
 {
 	struct selection selection = {.run = 1, .stream = STREAM, .ring_packets = 4};
+	struct reader_version version;
 	uint64_t before;
 	struct plan plan;
 
 	CHECK_EQ_INT(selection_all(&selection, s->reader), 0);
 	selection.capture = 1;
+	CHECK_EQ_INT(reader_version(s->reader, &version), 0);
 	before = reader_begun(s->reader);
 	plan_init(&plan, s->reader, &s->scratch, &selection);
 	CHECK_EQ_INT(plan_step(&plan, UINT64_MAX), 0);

@@ -95,6 +95,8 @@ static void tarball_free(void *context)
 
 	if (t->begun)
 		body_stream_deinit(&t->body);
+	for (size_t i = 0; i < t->n; i++)
+		plan_deinit(&t->files[i].plan);
 	free(t->files);
 	free(t->metadata);
 	free(t);

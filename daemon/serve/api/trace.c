@@ -279,6 +279,14 @@ static bool wants_zstd(struct exchange *x)
 	return !x->http10;
 }
 
+static void download_free(void *context)
+{
+	struct download *d = context;
+
+	plan_deinit(&d->plan);
+	free(d);
+}
+
 static enum outcome trace_begin(struct exchange *x, struct resource *res, const struct position *first)
 {
 	const struct resource_stream *stream;
@@ -296,7 +304,7 @@ static enum outcome trace_begin(struct exchange *x, struct resource *res, const 
 	if (!d)
 		return exchange_reader_problem(x, -ENOMEM, "");
 	x->work = d;
-	x->work_free = free;
+	x->work_free = download_free;
 	d->zstd = wants_zstd(x);
 	d->grows = !res->ended && !res->capture && !request_query(&x->request, "end");
 	d->capture = res->capture != 0;

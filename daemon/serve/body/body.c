@@ -106,6 +106,15 @@ static int pull(struct body *b, char *out, size_t max, struct decode_batch *late
 	return (rc == BODY_E_END || rc == EMIT_E_ROOM) && *n ? 0 : rc;
 }
 
+/* The rows are not those of the plan. */
+static void forget_plan(struct body *b)
+{
+	struct plan_name name;
+
+	plan_name_of(&b->selection, b->reader, &name);
+	plan_cache_forget(&b->walk.scratch->plans, &name);
+}
+
 /* Pull in one transaction: the rows of a block lie beside each other. */
 static int pull_at_once(struct body *b, char *out, size_t max, struct decode_batch *later, size_t *n)
 {
@@ -119,6 +128,8 @@ static int pull_at_once(struct body *b, char *out, size_t max, struct decode_bat
 		return rc;
 	rc = pull(b, out, max, later, n);
 	reader_end(b->reader);
+	if (rc == BODY_E_CHANGED || rc == ARCHIVE_E_DAMAGED || rc == ARCHIVE_E_ABSENT)
+		forget_plan(b);
 	return rc;
 }
 

@@ -32,6 +32,7 @@ void scratch_deinit(struct scratch *s)
 	free(s->piece);
 	ZSTD_freeCCtx(s->zstd);
 	tail_ends_deinit(&s->tails);
+	plan_cache_deinit(&s->plans);
 	*s = (struct scratch){0};
 }
 

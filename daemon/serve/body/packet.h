@@ -7,16 +7,18 @@
 
 #include <mprof/event.h>
 
+#include "plan-cache.h"
 #include "reader.h"
 #include "tail-ends.h"
 
-/* Buffers that all requests share. Their content is valid during one call only, but for TAILS. */
+/* Buffers that all requests share. Their content is valid during one call only, but for TAILS and PLANS. */
 struct scratch {
 	uint8_t *window; /* 2 * ARCHIVE_PIECE_MAX bytes */
 	uint8_t *before; /* 2 * ARCHIVE_PIECE_MAX bytes */
 	uint8_t *piece;	 /* ARCHIVE_PIECE_MAX bytes */
 	struct ZSTD_CCtx_s *zstd;
 	struct tail_ends tails; /* of the archives of one reader */
+	struct plan_cache plans;
 };
 /* Allocate the buffers. Return 0 or -ENOMEM. */
 int scratch_init(struct scratch *s);

@@ -94,6 +94,7 @@ void feed_close(struct feed *f)
 {
 	if (f->in_body)
 		body_deinit(&f->body);
+	plan_deinit(&f->plan);
 	free(f->streams);
 	free(f->part);
 	*f = (struct feed){0};
@@ -114,6 +115,13 @@ static void next_stage(struct feed *f, enum feed_stage stage)
 	f->planning = false;
 }
 
+static void plan_begin(struct feed *f, const struct selection *selection)
+{
+	plan_deinit(&f->plan);
+	plan_init(&f->plan, f->reader, f->scratch, selection);
+	f->planning = true;
+}
+
 /* Plan the tail of the next stream, with the last packet before it. */
 static int step_tails(struct feed *f, uint64_t until)
 {
@@ -126,8 +134,8 @@ static int step_tails(struct feed *f, uint64_t until)
 		tail.first_offset = HEADER;
 	}
 	if (!f->planning)
-		plan_init(&f->plan, f->reader, f->scratch, &tail);
-	f->planning = true;
+		plan_begin(f, &tail);
+	f->plan.fresh = true;
 	if (s->tail_bytes)
 		rc = plan_step(&f->plan, until);
 	if (rc != 0 || (s->tail_bytes && !f->plan.done))
@@ -196,9 +204,8 @@ static int step_plan(struct feed *f, uint64_t until, const uint8_t **bytes, size
 
 	if (!f->planning) {
 		rc = select_newest(f, &f->streams[f->at], &selection);
-		plan_init(&f->plan, f->reader, f->scratch, &selection);
+		plan_begin(f, &selection);
 	}
-	f->planning = true;
 	if (rc == 0)
 		rc = plan_step(&f->plan, until);
 	if (rc != 0 || !f->plan.done)
