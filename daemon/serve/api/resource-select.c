@@ -147,7 +147,7 @@ static bool one_way(struct exchange *x)
 	return false;
 }
 
-bool resource_select(struct exchange *x, const struct resource *res, const struct resource_stream *stream,
+bool resource_select(struct exchange *x, struct resource *res, const struct resource_stream *stream,
 		     const struct position *first, struct selection *s)
 {
 	const char *tail = request_query(&x->request, "tail"), *last = request_query(&x->request, "last");
@@ -170,8 +170,10 @@ bool resource_select(struct exchange *x, const struct resource *res, const struc
 		return false;
 	}
 	/* The ends of the tail may be known from an earlier process. */
-	if (s->capture && exchange_services(x)->readings)
+	if (s->capture && s->capture != res->tails_of && exchange_services(x)->readings) {
 		(void)readings_find(exchange_services(x)->readings, s->capture, true);
+		res->tails_of = s->capture;
+	}
 	if (last)
 		return select_last(x, last, s);
 	if (first || request_query(&x->request, "end"))

@@ -27,6 +27,7 @@ struct resource {
 	bool ended;
 	int64_t capture;	/* capture that {id} in the path names; 0 = the path has {domain} */
 	uint64_t captured_real; /* when the capture was taken, CLOCK_REALTIME ns; 0 = the path has {domain} */
+	int64_t tails_of;	/* capture whose tails' ends were looked for; 0 = none */
 	size_t n_streams;
 	struct resource_stream *streams;
 };
@@ -74,7 +75,7 @@ bool resource_pick(struct exchange *x, const struct resource *res, const struct 
 		   const struct resource_stream **stream);
 
 /* Set *S to the part of STREAM that the query selects by from, to, last, first, end and tail. */
-bool resource_select(struct exchange *x, const struct resource *res, const struct resource_stream *stream,
+bool resource_select(struct exchange *x, struct resource *res, const struct resource_stream *stream,
 		     const struct position *first, struct selection *s);
 /*
  * Parse the query's position KEY into STORE, and point *P to it. *P is NULL if the query does not

@@ -336,16 +336,20 @@ static enum outcome tar_step(struct exchange *x)
 {
 	uint64_t until = clock_mono() + EXCHANGE_STEP_NS;
 	struct tarball *t = x->work;
-	int rc = t->planned ? 0 : tar_plan(t, until);
+	int rc = reader_begin(t->reader);
 
-	if (rc == 0 && t->planned)
-		rc = tar_time(t, until);
+	if (rc == 0) {
+		rc = t->planned ? 0 : tar_plan(t, until);
+		if (rc == 0 && t->planned)
+			rc = tar_time(t, until);
+		reader_end(t->reader);
+	}
 	if (rc != 0)
 		return exchange_reader_problem(x, rc, "");
 	return t->metadata ? tar_send(x, t) : OUTCOME_AGAIN;
 }
 
-static enum outcome tar_begin(struct exchange *x, const struct resource *res)
+static enum outcome tar_begin(struct exchange *x, struct resource *res)
 {
 	struct tarball *t = calloc(1, sizeof(*t));
 	struct selection s;

@@ -28,7 +28,9 @@ void guest_clock_stream(struct guest_clock *c, struct reader *reader, struct scr
 			const struct selection *selection)
 {
 	mprof_clocks_stream(&c->clocks);
-	packet_walk_init(&c->walk, reader, scratch, selection);
+	c->selection = *selection;
+	c->selection.capture = 0;
+	packet_walk_init(&c->walk, reader, scratch, &c->selection);
 	c->block = c->taken = 0;
 	c->done = false;
 }

@@ -19,14 +19,15 @@ struct guest_clock {
 	uint64_t newest; /* when mprofd last copied bytes of a packet, ns of CLOCK_REALTIME; 0 = never */
 	/* The walk over a stream. */
 	struct packet_walk walk;
-	unsigned int block; /* index of the block of packets that is read */
-	unsigned int taken; /* number of packets read of it */
+	struct selection selection; /* without its tail, which has no stamps */
+	unsigned int block;	    /* index of the block of packets that is read */
+	unsigned int taken;	    /* number of packets read of it */
 	bool done;
 };
 
 /*
- * Begin to read the stamps of SELECTION, a stream or a part of one. READER, SCRATCH and SELECTION
- * are borrowed until C->done.
+ * Begin to read the stamps of SELECTION, a stream or a part of one. READER and SCRATCH are borrowed until C->done; C
+ * must not move until then.
  */
 void guest_clock_stream(struct guest_clock *c, struct reader *reader, struct scratch *scratch,
 			const struct selection *selection);
