@@ -27,6 +27,27 @@ static void test_good(void)
 	CHECK(ok(LINES({"Content-Length", "00123"}, {"X-!#$%&'*+.^_`|~9", "a\tb \xc3\xa4"}), true));
 	CHECK(ok(LINES({"Transfer-Encoding", "Chunked"}), false));
 	CHECK(ok(LINES({"Cookie", "a=b"}, {"Cookie", ""}), false));
+	CHECK(ok(LINES({"Expect", "100-continue"}, {"Content-Length", "1"}), false));
+	CHECK(ok(LINES({"Expect", "100-continue"}, {"Transfer-Encoding", "chunked"}), false));
+}
+
+/* A header with Expect has a body. */
+static void test_expect(void)
+{
+	CHECK(!ok(LINES({"Expect", "100-continue"}), false));
+	CHECK(!ok(LINES({"Content-Length", "00"}, {"expect", "x"}), false));
+}
+
+static void test_body(void)
+{
+	struct request_framing f = {0};
+
+	request_framing_add(&f, "Content-Length", 14, "18446744073709551614", 20);
+	CHECK_EQ_UINT(f.body, UINT64_MAX - 1);
+	request_framing_add(&f, "Content-Length", 14, "18446744073709551616", 20);
+	CHECK_EQ_UINT(f.body, UINT64_MAX);
+	request_framing_add(&f, "Content-Length", 14, "184467440737095516140", 21);
+	CHECK_EQ_UINT(f.body, UINT64_MAX);
 }
 
 static void test_two_meanings(void)
@@ -133,6 +154,8 @@ static void test_places(void)
 int main(void)
 {
 	CHECK_RUN(test_good);
+	CHECK_RUN(test_expect);
+	CHECK_RUN(test_body);
 	CHECK_RUN(test_two_meanings);
 	CHECK_RUN(test_values);
 	CHECK_RUN(test_bytes);

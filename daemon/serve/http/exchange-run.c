@@ -166,8 +166,13 @@ static bool route(struct exchange *x, const char *method)
 		exchange_problem(
 			x, MHD_HTTP_BAD_REQUEST,
 			"The header is malformed, or does not say in exactly one way where the body ends. Send "
-			"one Host, one Content-Length or Transfer-Encoding: chunked, and lines without NUL that end "
-			"with CR LF.");
+			"one Host, one Content-Length or Transfer-Encoding: chunked, Expect only with a body, and "
+			"lines without NUL that end with CR LF.");
+		return false;
+	}
+	if (x->too_long) {
+		exchange_problem(x, MHD_HTTP_CONTENT_TOO_LARGE, "The body has more than %u bytes.",
+				 EXCHANGE_UPLOAD_MAX);
 		return false;
 	}
 	if (!admit(x, strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
@@ -282,8 +287,9 @@ static void check_framing(struct exchange *x, const char *method, const char *ve
 	if (x->client->listener->lenient)
 		request_framing_end(&f, method, size ? size->header_size : 0);
 	x->ambiguous = !request_framing_ok(&f, x->http10);
+	x->too_long = f.body > DISCARD_MOST;
 	/* A target that is malformed may have ended elsewhere for a proxy. */
-	x->closes = x->ambiguous || f.encodings || x->parsed == REQUEST_BAD;
+	x->closes = x->ambiguous || x->too_long || f.encodings || x->parsed == REQUEST_BAD;
 }
 
 enum MHD_Result exchange_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -301,9 +307,9 @@ enum MHD_Result exchange_request(void *context, struct MHD_Connection *connectio
 		client_begin(x->client, CLIENT_BODY);
 		x->http10 = strcmp(version, MHD_HTTP_VERSION_1_1) != 0;
 		check_framing(x, method, version);
-		if (!x->ambiguous)
+		if (!x->ambiguous && !x->too_long)
 			return MHD_YES;
-		/* Nobody can tell where the body ends, so it is not read. */
+		/* Nobody can tell where the body ends, or it is not to come, so it is not read. */
 		client_begin(x->client, CLIENT_ANSWER);
 		return run(x, method);
 	}

@@ -69,6 +69,7 @@ struct exchange {
 	bool tls;
 	bool http10;	    /* HTTP/1.0: the client does not understand chunked bodies */
 	bool ambiguous;	    /* the header does not say in one way where the body ends: no answer but 400 */
+	bool too_long;	    /* the header announces a body that is not read: no answer but 413 */
 	bool closes;	    /* the connection is closed after the answer */
 	const char *target; /* in libmicrohttpd's buffer, valid until the header is checked; TARGET_BYTES as it came */
 	size_t target_bytes;

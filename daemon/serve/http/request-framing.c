@@ -28,12 +28,17 @@ static bool is_text(const char *value, size_t n)
 	return true;
 }
 
-static bool is_number(const char *value, size_t n)
+/* Parse the N digits at VALUE into *NUMBER; UINT64_MAX = too large. Return false if they are no number. */
+static bool parse_number(const char *value, size_t n, uint64_t *number)
 {
 	size_t i = 0;
 
-	while (i < n && value[i] >= '0' && value[i] <= '9')
-		i++;
+	*number = 0;
+	for (; i < n && value[i] >= '0' && value[i] <= '9'; i++) {
+		unsigned digit = (unsigned)(value[i] - '0');
+
+		*number = *number > (UINT64_MAX - digit) / 10 ? UINT64_MAX : *number * 10 + digit;
+	}
 	return n > 0 && i == n;
 }
 
@@ -67,14 +72,17 @@ void request_framing_add(struct request_framing *f, const char *name, size_t nam
 	f->hosts += is(name, name_bytes, "Host");
 	if (is(name, name_bytes, "Content-Length")) {
 		f->lengths++;
-		f->malformed |= !is_number(value, value_bytes);
+		f->malformed |= !parse_number(value, value_bytes, &f->body);
 	} else if (is(name, name_bytes, "Transfer-Encoding")) {
 		f->encodings++;
 		f->malformed |= !is(value, value_bytes, "chunked");
+	} else if (is(name, name_bytes, "Expect")) {
+		f->expects = true;
 	}
 }
 
 bool request_framing_ok(const struct request_framing *f, bool http10)
 {
-	return !f->malformed && f->hosts <= 1 && f->lengths + f->encodings <= 1 && !(http10 && f->encodings);
+	return !f->malformed && f->hosts <= 1 && f->lengths + f->encodings <= 1 && !(http10 && f->encodings) &&
+	       !(f->expects && f->body == 0 && !f->encodings);
 }

@@ -8,16 +8,22 @@
  * libmicrohttpd 0.9.75 takes a line that ends with LF alone, and cuts names and values at NUL, before this
  * server sees them. But it leaves the header in its buffer, and replaces only what separates the parts. So
  * the places of the parts tell what stood between them: two bytes, if a line ended with CR and LF.
+ *
+ * 0.9.75 also takes what follows a header with Expect and no body for a part of that body, so such a header is refused, as
+ * HTTP forbids it.
  */
 #ifndef SERVE_REQUEST_FRAMING_H
 #define SERVE_REQUEST_FRAMING_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A zeroed struct is the framing of a header without lines. */
 struct request_framing {
 	unsigned hosts, lengths, encodings; /* lines with Host, Content-Length and Transfer-Encoding */
+	uint64_t body;			    /* bytes of the body by its length; UINT64_MAX = that many or more */
+	bool expects;			    /* there is a line Expect */
 	bool malformed;			    /* a part of the header has bytes that it may not have */
 	const char *next;		    /* where the next line must begin; NULL = places are not compared */
 };

@@ -125,10 +125,10 @@ enum request_status request_parse(struct request *r, const char *target)
 	r->text[0] = '\0';
 	if (len > REQUEST_TARGET_MAX)
 		return REQUEST_TOO_LONG;
-	if (target[0] != '/' || has_blank(target))
+	/* No client sends a fragment, and a proxy could take it for a part of the path. */
+	if (target[0] != '/' || has_blank(target) || strchr(target, '#'))
 		return REQUEST_BAD;
 	memcpy(r->text, target, len + 1);
-	r->text[strcspn(r->text, "#")] = '\0';
 	query = strchr(r->text, '?');
 	if (query)
 		*query++ = '\0';
