@@ -227,12 +227,7 @@ static bool has_mono(const struct age_period *p, int64_t mono)
 	return mono >= p->began_mono - SLACK_NS && mono <= p->ended_mono + SLACK_NS;
 }
 
-/*
- * Return the period of a stamp, or NULL. *IS_EXACT: the period has the stamp's real_offset, too. Else the clock was
- * wrong for so short a time that no reading showed it, or an earlier version wrote the stamp. The newest period has
- * no end: content may be stamped after the last reading.
- */
-static const struct age_period *find_period(const struct age *age, int64_t mono, int64_t real, bool *is_exact)
+const struct age_period *age_period(const struct age *age, int64_t mono, int64_t real, bool *is_exact)
 {
 	const struct age_period *newest = NULL;
 
@@ -260,28 +255,34 @@ static int64_t between(const struct age *age, int64_t oldest, int64_t at)
 int64_t age_at(const struct age *age, int64_t mono, int64_t real)
 {
 	bool is_exact;
-	const struct age_period *p = find_period(age, mono, real, &is_exact);
+	const struct age_period *p = age_period(age, mono, real, &is_exact);
 
 	if (!age->n)
 		return real;
 	return p ? between(age, is_exact ? INT64_MIN : age->began, mono + p->age_offset) : age->began;
 }
 
+const struct age_period *age_period_at_real(const struct age *age, int64_t real)
+{
+	for (size_t i = age->n; i--;)
+		if (has_mono(&age->periods[i], real - age->periods[i].real_offset))
+			return &age->periods[i];
+	return NULL;
+}
+
 int64_t age_at_real(const struct age *age, int64_t real)
 {
-	for (size_t i = age->n; i--;) {
-		const struct age_period *p = &age->periods[i];
+	const struct age_period *p = age_period_at_real(age, real);
 
-		if (has_mono(p, real - p->real_offset))
-			return between(age, INT64_MIN, real - p->real_offset + p->age_offset);
-	}
+	if (p)
+		return between(age, INT64_MIN, real - p->real_offset + p->age_offset);
 	return age->n ? age->began : real;
 }
 
 int64_t age_correction(const struct age *age, int64_t mono, int64_t real)
 {
 	bool is_exact;
-	const struct age_period *p = find_period(age, mono, real, &is_exact);
+	const struct age_period *p = age_period(age, mono, real, &is_exact);
 
 	return is_exact && p->is_corrected ? p->correction : 0;
 }

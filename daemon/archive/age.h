@@ -83,6 +83,15 @@ void age_boot(char boot[AGE_BOOT_BYTES]);
  */
 int age_advance(struct age *age, const struct age_reading *r, struct age_step *step);
 
+/*
+ * Return the period of a stamp, or NULL. *IS_EXACT: the period has the stamp's real_offset, too. Else the clock was
+ * wrong for so short a time that no reading showed it, or an earlier version wrote the stamp. The newest period has
+ * no end: content may be stamped after the last reading.
+ */
+const struct age_period *age_period(const struct age *age, int64_t mono, int64_t real, bool *is_exact);
+/* Return the period of a stamp of CLOCK_REALTIME alone, or NULL. */
+const struct age_period *age_period_at_real(const struct age *age, int64_t real);
+
 /* Return the age of content that was stamped MONO and REAL, ns of the age clock; at most age->now. */
 int64_t age_at(const struct age *age, int64_t mono, int64_t real);
 /* The same for a stamp of CLOCK_REALTIME alone. */

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "age.h"
 #include "clock.h"
 #include "outbox-sum.h"
 #include "reader-state.h"
@@ -113,6 +114,15 @@ int reader_ready(struct reader *r)
 	if (r->db && database_file_changed(&r->file, r->path))
 		reader_close(r);
 	return r->db ? 0 : reader_open(r);
+}
+
+int reader_age(struct reader *r, struct age *age)
+{
+	int rc = r->db ? 0 : reader_open(r);
+
+	if (rc == 0 && (rc = age_load(age, r->db)) != SQLITE_OK)
+		rc = on_error(r, rc);
+	return rc;
 }
 
 void reader_look(struct reader *r, struct view view)

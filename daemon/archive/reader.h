@@ -45,6 +45,10 @@ int reader_version(struct reader *r, struct reader_version *version);
 /* Return ARCHIVES of the archive that was read last, without a statement. */
 uint64_t reader_archives(const struct reader *r);
 
+struct age;
+/* Read the tables of the age clock into AGE, which the caller initialised with zeros, and releases with age_deinit(). */
+int reader_age(struct reader *r, struct age *age);
+
 /* Begin and end a transaction for the calls in between. It must last less than 50 ms. */
 int reader_begin(struct reader *r);
 void reader_end(struct reader *r);

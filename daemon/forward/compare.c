@@ -65,11 +65,13 @@ static int add_capture(void *context, const struct reader_capture *capture)
 {
 	struct list *list = context;
 	struct held *more, held = {.id = capture->capture.id};
+	char taken[MONTH_BYTES];
 
 	list->last = held.id;
 	list->in_page++;
-	month_of(capture->capture.real, held.month);
-	if (strcmp(held.month, list->keeps_since) < 0 ||
+	month_of(capture->capture.real, held.month); /* the hub knows captures by the month of the stamp */
+	month_of(periods_taken(list->compare->periods, capture->capture.mono, capture->capture.real), taken);
+	if (strcmp(taken, list->keeps_since) < 0 ||
 	    config_policy(list->compare->config, capture->name).send == SEND_NOTHING)
 		return 0;
 	held.is_spared = is_refused(list->compare, held.id);

@@ -8,14 +8,16 @@
 #include "collector.h"
 #include "config.h"
 #include "hub.h"
+#include "periods.h"
 #include "reader.h"
 
 #define COMPARE_MONTHS	60u
 #define COMPARE_REFUSED 1024u
 
-/* The findings of earlier comparisons. Zero it and set CONFIG, which is borrowed. */
+/* The findings of earlier comparisons. Zero it and set CONFIG and PERIODS, which are borrowed. */
 struct compare {
 	const struct config *config;
+	const struct periods *periods; /* of the clocks; borrowed */
 	/* Sums of months of which the hub lacked nothing. */
 	struct {
 		struct hub_sum hub, mine;

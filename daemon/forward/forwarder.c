@@ -44,6 +44,7 @@ struct forwarder {
 	struct hub *hub;
 	struct collector_client *collector;
 	struct sender sender;
+	struct periods periods; /* of the clocks */
 	struct compare compare;
 	uint64_t compared_at; /* CLOCK_MONOTONIC ns; 0 = not on this connection */
 	uint64_t damaged;     /* rows of the outbox that were damaged at the last comparison */
@@ -69,6 +70,7 @@ struct forwarder {
 static void forwarder_deinit(struct forwarder *f)
 {
 	sender_deinit(&f->sender);
+	periods_deinit(&f->periods);
 	hub_free(f->hub);
 	collector_free(f->collector);
 	reader_free(f->r);
@@ -262,7 +264,7 @@ static int greet(struct forwarder *f)
 	int r;
 
 	if (hub_connected(f->hub) && f->hello_at && clock_mono() - f->hello_at < HELLO_NS)
-		return 0;
+		return periods_send_due(&f->periods, f->r, f->hub);
 	r = reader_ready(f->r);
 	if (r == 0)
 		r = reader_archive(f->r, archive);
@@ -284,7 +286,9 @@ static int greet(struct forwarder *f)
 		return r;
 	f->hello_at = clock_mono();
 	memcpy(f->sender.keeps_since, hello.keeps_since, sizeof(f->sender.keeps_since));
-	r = compare_if_due(f, hello.epoch);
+	r = periods_send(&f->periods, f->r, f->hub, true);
+	if (r == 0)
+		r = compare_if_due(f, hello.epoch);
 	if (r == 0 && (*f->last || !f->told.connected)) {
 		report(f, true);
 		log_info("Connected to the hub");
@@ -478,8 +482,10 @@ static int forwarder_init(struct forwarder *f, const struct config *config, cons
 				    .wait = wait_until,
 				    .context = f,
 				    .rate = config->fleet_rate,
+				    .periods = &f->periods,
 				    .compare = &f->compare};
 	f->compare.config = config;
+	f->compare.periods = &f->periods;
 	return test_clock_start(options->own) == 0 ? sender_init(&f->sender) : -EIO;
 }
 

@@ -166,6 +166,7 @@ static int on_capture(void *context, const struct reader_capture *capture)
 
 	reading->run = reading->head->run = capture->capture.run;
 	reading->head->is_end = !is_taken_alive(capture->capture.kind);
+	reading->head->mono = capture->capture.mono;
 	reading->head->real = capture->capture.real;
 	json_object_set_new(reading->json, "kind", text_of(capture->capture.kind));
 	json_object_set_new(reading->json, "real", digits(capture->capture.real));

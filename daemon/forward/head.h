@@ -8,9 +8,9 @@
 
 /* A capture with its ranges, sorted by stream. A zeroed one may be passed to head_deinit(). */
 struct head {
-	int64_t run;   /* of the capture */
-	bool is_end;   /* it was taken because the guest ended or was suspended */
-	uint64_t real; /* when the capture was taken, CLOCK_REALTIME ns */
+	int64_t run;	     /* of the capture */
+	bool is_end;	     /* it was taken because the guest ended or was suspended */
+	uint64_t mono, real; /* when the capture was taken, ns on both clocks */
 	struct archive_capture_stream *ranges;
 	size_t n_ranges;
 	char *json;

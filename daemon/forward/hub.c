@@ -169,6 +169,21 @@ int hub_hello(struct hub *h, const char *archive, const char *clock, struct hub_
 	return r;
 }
 
+int hub_put_clock(struct hub *h, int64_t age, const char *periods, int64_t *now)
+{
+	struct postgres_params c = {0};
+	struct postgres_rows *result = NULL;
+	int r;
+
+	postgres_add_text(&c, h->archive);
+	postgres_add_number(&c, age);
+	postgres_add_text(&c, periods);
+	r = call(h, "SELECT fleet.put_clock($1::uuid, $2::bigint, $3::jsonb)", &c, &result);
+	*now = r == 0 && postgres_count(result) == 1 ? postgres_number(result, 0, 0) : 0;
+	postgres_rows_free(result);
+	return r;
+}
+
 int hub_begin(struct hub *h)
 {
 	h->added = 0;

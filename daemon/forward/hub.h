@@ -52,6 +52,12 @@ struct hub_hello {
  */
 int hub_hello(struct hub *h, const char *archive, const char *clock, struct hub_hello *hello);
 
+/*
+ * Replace what the hub knows of this host's clocks by PERIODS, JSON. AGE: the host's age clock now. *NOW: the hub's
+ * clock, ns since 1970. HUB_E_EARLIER: this hub keeps no clocks.
+ */
+int hub_put_clock(struct hub *h, int64_t age, const char *periods, int64_t *now);
+
 int hub_begin(struct hub *h);
 int hub_commit(struct hub *h);
 void hub_rollback(struct hub *h);

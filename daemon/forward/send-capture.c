@@ -7,6 +7,7 @@
  * from there.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "clock.h"
 #include "log.h"
@@ -157,6 +158,26 @@ static int send_capture(struct sender *s, const struct row *row, const struct he
 	return r ? r : hub_commit(s->hub);
 }
 
+static bool is_past(const struct sender *s, const struct head *head)
+{
+	return sender_is_past(s, periods_taken(s->periods, head->mono, head->real));
+}
+
+/* Say that the stamp of a capture is so wrong that the hub files it in another month. */
+static void log_wrong(struct sender *s, int64_t capture, const struct head *head)
+{
+	const uint64_t taken = periods_taken(s->periods, head->mono, head->real);
+	char stamp[MONTH_BYTES], month[MONTH_BYTES];
+
+	month_of(head->real, stamp);
+	month_of(taken, month);
+	if (strcmp(stamp, month) != 0)
+		log_write_limited(&s->wrong, LOG_LEVEL_INFO, NULL,
+				  "Capture %" PRId64 " is stamped %.7s, as the clock of this host was wrong: the hub "
+				  "files it in %.7s",
+				  capture, stamp, month);
+}
+
 int send_capture_row(struct sender *s, const struct row *row)
 {
 	struct head head = {0};
@@ -170,11 +191,15 @@ int send_capture_row(struct sender *s, const struct row *row)
 	if (r != 0)
 		return sender_archive_failed(s, r);
 	month_of(head.real, month);
-	r = sender_is_past(s, month) ? HUB_E_PAST : send_capture(s, row, &head, month, &bytes);
+	r = is_past(s, &head) ? HUB_E_PAST : send_capture(s, row, &head, month, &bytes);
 	if (r == HUB_E_AGAIN)
 		r = send_capture(s, row, &head, month, &bytes);
-	head_deinit(&head);
 	is_sent = r == 0;
+	if (is_sent)
+		log_wrong(s, row->outbox.capture, &head);
+	else if (r == HUB_E_PAST && !is_past(s, &head))
+		compare_refused(s->compare, row->outbox.capture);
+	head_deinit(&head);
 	r = sender_settle(s, row, "capture", row->outbox.capture, 0, r);
 	if (r == 0 && is_sent) {
 		s->total.captures++;
@@ -213,9 +238,11 @@ static int add_together(struct sender *s, const struct row *row, struct together
 	if (r != 0)
 		return 0; /* sent by itself it gets its message */
 	month_of(head.real, month);
-	if (!sender_is_past(s, month) && !memory_has(s->memtraces, &head) && count(&sending, &is_empty) == 0) {
+	if (!is_past(s, &head) && !memory_has(s->memtraces, &head) && count(&sending, &is_empty) == 0) {
 		r = send_pieces(&sending, is_empty);
 		*fits = r == 0;
+		if (*fits)
+			log_wrong(s, row->outbox.capture, &head);
 	}
 	head_deinit(&head);
 	if (!*fits)

@@ -13,7 +13,7 @@ struct packet {
 	const char *month;
 	uint32_t pieces;
 	uint64_t bytes;
-	uint64_t real; /* of the last chunk end */
+	uint64_t taken; /* when its last bytes were copied, by the last chunk end; CLOCK_REALTIME ns */
 	int condition;
 };
 
@@ -23,8 +23,11 @@ static int count_packet(void *context, const struct piece *piece)
 
 	packet->pieces++;
 	packet->bytes += piece->bytes;
-	if (piece->ends_bytes)
-		packet->real = mprof_load64(piece->ends + piece->ends_bytes - ARCHIVE_END_BYTES + 12);
+	if (piece->ends_bytes) {
+		const uint8_t *end = piece->ends + piece->ends_bytes - ARCHIVE_END_BYTES;
+
+		packet->taken = periods_taken(packet->s->periods, mprof_load64(end + 4), mprof_load64(end + 12));
+	}
 	return 0;
 }
 
@@ -72,7 +75,7 @@ struct batch {
 static int send_packet(struct sender *s, const struct row *row, uint64_t sequence, struct batch *b)
 {
 	const struct reader_outbox *o = &row->outbox;
-	struct packet packet = {.s = s, .run = o->run, .real = o->real};
+	struct packet packet = {.s = s, .run = o->run, .taken = periods_taken_real(s->periods, o->real)};
 	char month[MONTH_BYTES];
 	int r = pieces_of_packet(s->pieces, o->stream, sequence, count_packet, &packet);
 
@@ -80,8 +83,8 @@ static int send_packet(struct sender *s, const struct row *row, uint64_t sequenc
 		return 0;
 	if (r != 0)
 		return sender_archive_failed(s, r);
-	month_of(packet.real, month);
-	if (sender_is_past(s, month)) {
+	month_of(packet.taken, month);
+	if (sender_is_past(s, packet.taken)) {
 		b->has_past = true;
 		return 0;
 	}

@@ -27,10 +27,8 @@ int sender_settle(struct sender *s, const struct row *row, const char *object, i
 /* Log that an object is not sent, because it is older than what the hub keeps. */
 void sender_log_past(struct sender *s, const char *object, int64_t id);
 
-static inline bool sender_is_past(const struct sender *s, const char *month)
-{
-	return strcmp(month, s->keeps_since) < 0;
-}
+/* Return whether the hub takes nothing that was taken at TAKEN (CLOCK_REALTIME ns), because it is too old. */
+bool sender_is_past(const struct sender *s, uint64_t taken);
 
 /* Send a row that names a capture, and a row that names packets. As sender_send(). */
 int send_capture_row(struct sender *s, const struct row *row);

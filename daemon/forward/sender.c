@@ -84,6 +84,14 @@ void sender_log_past(struct sender *s, const char *object, int64_t id)
 			  "The hub keeps nothing as old as %s %" PRId64 ": it is not sent", object, id);
 }
 
+bool sender_is_past(const struct sender *s, uint64_t taken)
+{
+	char month[MONTH_BYTES];
+
+	month_of(taken, month);
+	return strcmp(month, s->keeps_since) < 0;
+}
+
 int sender_settle(struct sender *s, const struct row *row, const char *object, int64_t id, uint64_t sequence, int r)
 {
 	bool is_refused;
@@ -108,11 +116,12 @@ int sender_settle(struct sender *s, const struct row *row, const char *object, i
 static int on_lost(struct sender *s, const struct row *row)
 {
 	const struct reader_outbox *o = &row->outbox;
+	const uint64_t taken = periods_taken_real(s->periods, o->real);
 	char month[MONTH_BYTES];
 	int r;
 
-	month_of(o->real, month);
-	r = sender_is_past(s, month) ? HUB_E_PAST
+	month_of(taken, month);
+	r = sender_is_past(s, taken) ? HUB_E_PAST
 				     : hub_declare_lost(s->hub, month, o->capture, o->stream, o->first_sequence,
 							o->last_sequence, o->bytes, row->reason);
 	return sender_settle(s, row, o->capture ? "the loss of capture" : "the loss of packets of stream",

@@ -8,6 +8,7 @@
 #include "hub.h"
 #include "log.h"
 #include "memtraces-reader.h"
+#include "periods.h"
 #include "reader.h"
 
 /* Wait until the time UNTIL (CLOCK_MONOTONIC ns). */
@@ -17,6 +18,7 @@ struct sender {
 	struct reader *r; /* borrowed, as the next two */
 	struct hub *hub;
 	struct collector_client *collector;
+	const struct periods *periods;	    /* of the clocks; borrowed */
 	struct compare *compare;	    /* gets the captures that the hub refuses; borrowed */
 	const char *state;		    /* of the archives, borrowed */
 	const char *own;		    /* directory of own-state.h, borrowed */
@@ -29,7 +31,7 @@ struct sender {
 	uint64_t paid;		/* time until which the rate is used up, CLOCK_MONOTONIC ns */
 	uint64_t began;		/* when the open transaction began, CLOCK_MONOTONIC ns */
 	struct forwarded total; /* what the hub has acknowledged, and the collector knows it */
-	struct log_limit refused, past, unread;
+	struct log_limit refused, past, unread, wrong;
 	/* The first month that the hub takes, as it said in hello; older objects are not sent. */
 	char keeps_since[HUB_MONTH_BYTES];
 	/* The run that the hub knows, with its month and its number of streams. */
@@ -45,7 +47,7 @@ struct row {
 	char kind[16], reason[16];
 };
 
-/* Prepare S, in which the caller has set R, STATE, OWN, HUB, COLLECTOR, WAIT, CONTEXT and RATE. Return 0 or -ENOMEM. */
+/* Prepare S, in which the caller has set R, STATE, OWN, HUB, COLLECTOR, PERIODS, COMPARE, WAIT, CONTEXT and RATE. Return 0 or -ENOMEM. */
 int sender_init(struct sender *s);
 void sender_deinit(struct sender *s);
 /* Forget what the hub knows, because the connection is another one. */

@@ -14,7 +14,7 @@ NOW = time.time_ns()
 DENIED = "42501"
 # The functions that README.md gives to a sending host.
 ALLOWED = {"hello", "begin_capture", "put_capture_piece", "finish_capture", "capture_pieces", "put_run", "put_packet_piece", "inventory"}
-ALLOWED |= {"inventory_packets", "inventory_months", "inventory_sums", "declare_lost"}
+ALLOWED |= {"inventory_packets", "inventory_months", "inventory_sums", "declare_lost", "put_clock"}
 RELATIONS = """SELECT format('%I.%I', relnamespace::regnamespace, relname) FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f', 'S', 't')
     AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace) ORDER BY 1"""
 FUNCTIONS = """SELECT p.proname, format('%s.%I(%s)', p.pronamespace::regnamespace, p.proname,

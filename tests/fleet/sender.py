@@ -78,13 +78,13 @@ class Host:
 
 def cast(value):
     """Return the cast of a parameter whose type PostgreSQL cannot guess."""
-    if isinstance(value, dict):
+    if isinstance(value, (dict, list)):
         return "::jsonb"
     return {uuid.UUID: "::uuid", int: "", datetime.date: "::date", bytes: "::bytea"}.get(type(value), "")
 
 
 def plain(value):
-    if isinstance(value, dict):
+    if isinstance(value, (dict, list)):
         return json.dumps(value)
     return str(value) if isinstance(value, uuid.UUID) else value
 

@@ -24,6 +24,7 @@ from sender import ARCHIVE, Host, month_of, noise, piece
 SHARDS = {"single": 0, "sharded": 2}[sys.argv.pop(1)]
 NOW = time.time_ns()
 DAY = 86400 * 10**9
+UPTIME = 400 * DAY
 LOSS = {"kind": "capture", "capture": 3, "stream": 0, "first_sequence": 0, "last_sequence": 0}
 
 
@@ -97,6 +98,99 @@ class Test(unittest.TestCase):
         self.assertEqual([h.finish(1, NOW), h.finish(1, NOW), h.begin(1, NOW, pieces), h.put(1, NOW, pieces[1])], ["new", "done", "done", "done"])
         stored = self.ask("SELECT part, data, ends FROM fleet.pieces WHERE host = %s AND month = %s ORDER BY number", h.name, month_of(NOW))
         self.assertEqual([(part, bytes(data), bytes(ends)) for part, data, ends in stored], [(p["part"], p["data"], p["ends"]) for p in pieces])
+
+    def filed(self, h, number):
+        """Return the month in which a capture is filed, and how long ago it was taken, in seconds."""
+        ((month, ago),) = self.ask(
+            "SELECT month, extract(epoch FROM now() - at) FROM fleet.captures WHERE host = %s AND capture = %s", h.name, number
+        )
+        return month, float(ago)
+
+    def periods(self, h, *wrong, **more):
+        """Send periods whose clocks were wrong by WRONG, in ns. The host runs for 400 days, and its age clock is its monotonic one."""
+        rows = [
+            {"id": n, "began_mono": 0, "ended_mono": UPTIME, "real_offset": time.time_ns() + by - UPTIME, "age_offset": 0} | more
+            for n, by in enumerate(wrong, 1)
+        ]
+        return h.one("put_clock", archive=ARCHIVE, age=UPTIME, periods=rows)
+
+    def test_clock(self):
+        """A capture is filed in the month in which it was taken, by the periods of the host's clock; the host goes on to name it by the
+        month of its stamp."""
+        h = self.host()
+        old, ahead, mono = time.time_ns() - 400 * DAY, time.time_ns() + 40 * DAY, str(UPTIME)
+        with self.refused("MP010"):
+            h.begin(2, ahead, [piece(b"ahead")], mono=mono)
+        # A stamp that nobody knows to be wrong counts.
+        self.assertEqual(h.send(3, old, [piece(b"three")], mono=mono), "new")
+        self.assertLess(abs(self.periods(h, -400 * DAY, 40 * DAY) - time.time_ns()), DAY)
+        pieces = [piece(b"one"), piece(b"two", number=1)]
+        self.assertEqual(h.begin(1, old, pieces, mono=mono), "new")
+        self.assertEqual(h.put(1, old, pieces[0]), "new")
+        there = h.call("capture_pieces", archive=ARCHIVE, month=month_of(old), capture=1)
+        self.assertEqual([p["number"] for p in there], [0])
+        self.assertEqual(h.begin(1, old, pieces, mono=mono), "open")
+        self.assertEqual([h.put(1, old, pieces[1]), h.finish(1, old)], ["new", "new"])
+        self.assertEqual(h.send(2, ahead, [piece(b"ahead")], mono=mono), "new")
+        self.assertEqual(self.filed(h, 3)[0], month_of(old))
+        self.assertEqual(h.send(3, old, [piece(b"three")], mono=mono), "done")
+        for number in (1, 2):
+            month, ago = self.filed(h, number)
+            self.assertEqual(month, month_of(NOW))
+            self.assertLess(abs(ago), 3600)
+        self.assertEqual(self.ask("SELECT what, month FROM fleet.changes WHERE host = %s AND capture = 1", h.name), [("made", month_of(NOW))])
+
+        def listed(real):
+            rows = h.call("inventory", month=month_of(real), after_archive=None, after_capture=None, max_rows=10)
+            return [row["capture"] for row in rows]
+
+        self.assertEqual((listed(old), listed(NOW), listed(ahead)), ([1, 3], [], [2]))
+        sums = {row["month"]: row["captures"] for row in h.call("inventory_sums", archive=ARCHIVE, since=month_of(NOW))}
+        self.assertEqual((sums[month_of(old)], sums[month_of(ahead)], sums[month_of(NOW)]), (1, 1, 0))
+
+        # The host learns how wrong its clock was: the times are shown right, and nothing is sent again.
+        correction = "SELECT fleet.correction(host, archive, head ->> 'real', head ->> 'mono') FROM fleet.captures WHERE host = %s AND capture = 1"
+        self.assertEqual(self.ask(correction, h.name), [(None,)])
+        self.periods(h, -400 * DAY, correction=400 * DAY)
+        self.assertEqual(self.ask(correction, h.name), [(400 * DAY,)])
+        self.assertEqual([h.begin(1, old, pieces, mono=mono), h.finish(1, old)], ["done", "done"])
+        with self.refused("MP006"):
+            h.begin(1, old, pieces[:1], mono=mono)
+        self.assertEqual(self.ask("SELECT * FROM fleet.check()"), [])
+
+    def test_clock_limits(self):
+        """Old content stays old, nothing is of the future, a loss removes what was begun, and nonsense is refused."""
+        h = self.host()
+        now = time.time_ns()
+        for number, by in ((1, 0), (2, -50 * DAY), (5, 500 * DAY)):
+            self.periods(h, by)
+            h.send(number, now - 100 * DAY + by, [piece(b"1")], mono=str(UPTIME - 100 * DAY))
+            month, ago = self.filed(h, number)
+            self.assertEqual((month, round(ago / 86400)), (month_of(now - 100 * DAY), 100))
+        self.periods(h, -500 * DAY, correction=900 * DAY)
+        h.send(6, now - 500 * DAY, [piece(b"2")], mono=str(UPTIME))
+        month, ago = self.filed(h, 6)
+        self.assertEqual((month, abs(ago) < 3600), (month_of(time.time_ns()), True))
+        h.begin(3, now - 500 * DAY, [piece(b"3")], mono=str(UPTIME))
+        loss = LOSS | {"month": month_of(NOW), "bytes": 1, "reason": "quota", "archive": ARCHIVE}
+        self.assertEqual(h.one("declare_lost", **loss), "new")
+        self.assertEqual(
+            self.c.hub.sql(f"SET ROLE fleet_owner; SELECT capture FROM fleet_store.capture WHERE host = '{h.name}' ORDER BY 1"), "1\n2\n5\n6"
+        )
+        good = {"id": 1, "began_mono": 0, "ended_mono": 1, "real_offset": 2, "age_offset": 3}
+        for periods in ({}, [1], ["x"], [[]], [{}], [good, good], [good | {"id": 1.5}], [good | {"correction": "x"}], [good | {"age_offset": None}]):
+            with self.refused("MP008"):
+                h.one("put_clock", archive=ARCHIVE, age=1, periods=periods)
+        for periods in ([good | {"id": n} for n in range(1025)], [good | {"real_offset": 10**19}], [good | {"more": "x" * 262144}]):
+            with self.refused("MP008"):
+                h.one("put_clock", archive=ARCHIVE, age=1, periods=periods)
+        most = {"began_mono": 8 * 10**18, "ended_mono": -8 * 10**18, "real_offset": 8 * 10**18, "age_offset": 8 * 10**18}
+        for sign in (1, -1):
+            rows = [good | {k: sign * v for k, v in most.items()}, good | {"id": 2, "correction": sign * 8 * 10**18}]
+            h.one("put_clock", archive=ARCHIVE, age=-sign * 8 * 10**18, periods=rows)
+            h.begin(4, NOW, [piece(b"4")], mono=str(2**63 - 1))
+        for stamps in (("no", None), ("9" * 20, "-1"), ("9" * 20, "0"), ("", "")):
+            self.assertEqual(self.ask("SELECT fleet.correction(%s, %s, %s, %s)", h.name, str(ARCHIVE), *stamps), [(None,)])
 
     def test_other_values(self):
         """The same key with other values is an error, and the hub keeps its own."""

@@ -27,6 +27,11 @@ static uint64_t digits(const char *text)
 	return text && quantity_whole(text, UINT64_MAX, &number) ? number : 0;
 }
 
+json_t *row_corrected(const struct postgres_rows *rows, int row, int column, int correction)
+{
+	return json_corrected(digits(postgres_text(rows, row, column)), postgres_number(rows, row, correction));
+}
+
 static json_t *stream_json(json_t *stream)
 {
 	const char *first = json_string_value(json_object_get(stream, "first_sequence"));
@@ -76,11 +81,12 @@ json_t *capture_row_json(const struct postgres_rows *rows, int row)
 		"mono", json_ns(digits(postgres_text(rows, row, CAPTURE_MONO))), "pinned",
 		row_bool(rows, row, CAPTURE_PINNED), "note", row_text(rows, row, CAPTURE_NOTE), "marks", "version",
 		(json_int_t)postgres_number(rows, row, CAPTURE_VERSION), "complete", (int)complete, "streams", streams);
-	more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:n}", "image", row_text(rows, row, CAPTURE_IMAGE),
+	more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "image", row_text(rows, row, CAPTURE_IMAGE),
 			 "arrived", row_text(rows, row, CAPTURE_ARRIVED), "lost_packets",
 			 row_number(rows, row, CAPTURE_LOST), "cause", row_text(rows, row, CAPTURE_CAUSE), "sentence",
 			 row_text(rows, row, CAPTURE_SENTENCE), "last_ran", row_text(rows, row, CAPTURE_LAST_RAN),
-			 "failure", row_text(rows, row, CAPTURE_FAILURE), "time_corrected");
+			 "failure", row_text(rows, row, CAPTURE_FAILURE), "time_corrected",
+			 row_corrected(rows, row, CAPTURE_REAL, CAPTURE_CORRECTION));
 	if (json && more && json_object_update(json, more) == 0) {
 		json_decref(more);
 		return json;

@@ -5,13 +5,15 @@
 #include "question.h"
 
 /* The columns of a capture in a statement with fleet.captures. */
-#define CAPTURE_COLUMNS                                                                                \
-	"host, archive::text, capture, guest, kind, image, " SQL_TIME(                                 \
-		"finished") ", pinned, note, cause, sentence, "                                        \
-			    "last_ran, failure, lost_packets, month::text, (extract(epoch FROM at) * " \
-			    "1000000)::bigint, head ->> 'real', "                                      \
-			    "head ->> 'mono', head ->> 'uuid', head ->> 'run', head -> 'streams', "    \
-			    "hashtextextended(pinned::text || note, 0) & 9007199254740991"
+#define CAPTURE_COLUMNS                                                                                    \
+	"host, archive::text, capture, guest, kind, image, " SQL_TIME(                                     \
+		"finished") ", pinned, note, cause, sentence, "                                            \
+			    "last_ran, failure, lost_packets, month::text, (extract(epoch FROM at) * "     \
+			    "1000000)::bigint, head ->> 'real', "                                          \
+			    "head ->> 'mono', head ->> 'uuid', head ->> 'run', head -> 'streams', "        \
+			    "hashtextextended(pinned::text || note, 0) & 9007199254740991, "               \
+			    "fleet.correction(host, archive, head ->> 'real', head ->> 'mono'), head ->> " \
+			    "'run_began', fleet.correction(host, archive, head ->> 'run_began', NULL)"
 
 enum capture_column {
 	CAPTURE_HOST,
@@ -36,6 +38,9 @@ enum capture_column {
 	CAPTURE_RUN,
 	CAPTURE_STREAMS,
 	CAPTURE_VERSION,
+	CAPTURE_CORRECTION, /* of CAPTURE_REAL */
+	CAPTURE_BEGAN,	    /* CLOCK_REALTIME ns when the run began, as the host stamped it */
+	CAPTURE_BEGAN_CORRECTION,
 	CAPTURE_COLUMNS_N,
 };
 
@@ -43,6 +48,8 @@ enum capture_column {
 struct capture_id capture_row_id(const struct postgres_rows *rows, int row);
 /* Return the capture in ROW as the API shows it; NULL without memory. */
 json_t *capture_row_json(const struct postgres_rows *rows, int row);
+/* Return the stamp in COLUMN of ROW with its CORRECTION, as json_corrected(). */
+json_t *row_corrected(const struct postgres_rows *rows, int row, int column, int correction);
 /* Write the tag of the capture in ROW, which another pin or note changes. */
 void capture_row_etag(const struct postgres_rows *rows, int row, char etag[64]);
 /* Return whether Q's client may do SCOPE to the guest of the capture in ROW. */

@@ -30,11 +30,16 @@ struct body_question {
 	enum scope scope;
 	struct scopes *rights; /* a reference; NULL: everything */
 	char id[FLEET_ID_TEXT];
+	json_t *time_corrected, *began_corrected; /* owned; NULL: not known yet */
 };
 
 static void release_body(struct question *q)
 {
-	scopes_unref(((struct body_question *)q)->rights);
+	struct body_question *b = (struct body_question *)q;
+
+	scopes_unref(b->rights);
+	json_decref(b->time_corrected);
+	json_decref(b->began_corrected);
 }
 
 static int make_body(struct question *q, const struct postgres_rows *rows, struct postgres *p)
@@ -59,6 +64,8 @@ static int make_body(struct question *q, const struct postgres_rows *rows, struc
 	memcpy(b->key.archive, id.archive, sizeof(b->key.archive));
 	snprintf(b->key.month, sizeof(b->key.month), "%s", postgres_text(rows, row, CAPTURE_MONTH));
 	b->key.capture = id.capture;
+	b->time_corrected = row_corrected(rows, row, CAPTURE_REAL, CAPTURE_CORRECTION);
+	b->began_corrected = row_corrected(rows, row, CAPTURE_BEGAN, CAPTURE_BEGAN_CORRECTION);
 	return 0;
 }
 
@@ -180,10 +187,19 @@ enum outcome hub_get_capture_ctf(struct exchange *x)
 	return serve(x, get_capture_ctf);
 }
 
+/* Add to CONTEXT, which comes from a copy, the members that the database has. Return false without memory. */
+static bool add_names(json_t *context, const struct body_question *b)
+{
+	return json_object_set_new(context, "id", json_string(b->id)) == 0 &&
+	       json_object_set_new(context, "host", json_string(b->key.host)) == 0 &&
+	       json_object_set(context, "time_corrected", b->time_corrected) == 0 &&
+	       json_object_set(context, "began_corrected", b->began_corrected) == 0;
+}
+
 enum outcome hub_get_capture_context(struct exchange *x)
 {
+	CLEANUP(json_unrefp) json_t *names = json_object();
 	struct body_question *b;
-	char id[FLEET_ID_TEXT], host[FLEET_HOST];
 	enum outcome outcome;
 	json_t *context;
 	int64_t number;
@@ -191,14 +207,13 @@ enum outcome hub_get_capture_context(struct exchange *x)
 	if (!has_copy(x, SCOPE_CONTEXT, false, &outcome))
 		return outcome;
 	b = x->work;
-	memcpy(id, b->id, sizeof(id));
-	memcpy(host, b->key.host, sizeof(host));
 	number = b->key.capture;
-	context = look_into(x) ? capture_context(x, number) : NULL;
+	if (!add_names(names, b))
+		return exchange_reader_problem(x, -ENOMEM, "");
+	context = look_into(x) ? capture_context(x, number) : NULL; /* look_into() releases the question */
 	if (!context)
 		return OUTCOME_DONE;
-	json_object_set_new(context, "id", json_string(id));
-	json_object_set_new(context, "host", json_string(host));
+	json_object_update(context, names);
 	return exchange_json(x, MHD_HTTP_OK, context);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture-rows.h"
 #include "hub-routes.h"
 #include "json.h"
 #include "quantity.h"
@@ -222,11 +223,11 @@ struct guest_question {
 
 static json_t *run_json(const struct postgres_rows *rows, int row)
 {
-	return json_pack("{s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:n, s:n, s:n, s:n, s:[]}", "archive",
+	return json_pack("{s:o, s:I, s:o, s:s, s:o, s:o, s:o, s:n, s:n, s:o, s:n, s:[]}", "archive",
 			 row_text(rows, row, 0), "run", (json_int_t)postgres_number(rows, row, 1), "name",
 			 row_text(rows, row, 2), "state", "unknown", "source", source_json(postgres_text(rows, row, 3)),
 			 "domid", row_number(rows, row, 4), "began", real_json(postgres_text(rows, row, 5)), "ended",
-			 "reason", "began_corrected", "ended_corrected", "streams");
+			 "reason", "began_corrected", row_corrected(rows, row, 5, 6), "ended_corrected", "streams");
 }
 
 /* Add a page of runs to the guest in Q's answer. */
@@ -245,7 +246,9 @@ static int add_runs(struct guest_question *g, struct postgres *p)
 	rc = postgres_call(
 		p,
 		"SELECT archive::text, head ->> 'run', guest, max(head ->> 'run_source'), "
-		"max(head ->> 'domid'), max(head ->> 'run_began') FROM fleet.captures WHERE host = $1 AND guest = "
+		"max(head ->> 'domid'), max(head ->> 'run_began'), fleet.correction($1, archive, max(head ->> "
+		"'run_began'), "
+		"NULL) FROM fleet.captures WHERE host = $1 AND guest = "
 		"$2 GROUP BY archive, head ->> 'run', guest ORDER BY max(at) DESC, archive, head ->> 'run' LIMIT "
 		"$3::bigint OFFSET $4::bigint",
 		&params, &rows);
