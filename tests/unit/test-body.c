@@ -173,11 +173,50 @@ static void test_rows_that_go(void)
 	}
 }
 
+/*
+ * Each block has a row of packets whose rows are longer than a block: one with the next packet's header alone would leave
+ * the thread without work while the row before it is sent.
+ */
+static void test_long_rows(void)
+{
+	struct block blocks[BLOCKS_AHEAD] = {{0}};
+	struct served s;
+	struct body b;
+	unsigned n, short_ones = 0;
+
+	if (!served_init(&s))
+		return;
+	for (uint64_t i = 16; i < 30; i++)
+		append(&s, i, 1, ARCHIVE_PIECE_MAX - 30);
+	CHECK_EQ_INT(selection_all(&s.selection, s.reader), 0);
+	s.selection.first = 16;
+	plan_all(&s);
+	CHECK_EQ_INT(body_init(&b, s.reader, &s.scratch, &s.plan, false, false, s.plan.total), 0);
+	for (n = 0;; n++) {
+		struct block *block = &blocks[n % BLOCKS_AHEAD];
+
+		decode_batch_clear(&block->batch);
+		block->bytes = 0;
+		if (!CHECK_EQ_INT(block_reserve(block, BLOCK_BYTES), 0) || body_fill(&b, block) != 0)
+			break;
+		short_ones += block->bytes < BLOCK_BYTES;
+	}
+	CHECK(n >= 14);
+	CHECK(short_ones <= 1); /* the first header: nothing has said yet how long a row is */
+	for (unsigned i = 0; i < BLOCKS_AHEAD; i++) {
+		decode_batch_deinit(&blocks[i].batch);
+		free(blocks[i].data);
+	}
+	body_deinit(&b);
+	served_deinit(&s);
+}
+
 int main(void)
 {
 	CHECK_RUN(test_whole);
 	CHECK_RUN(test_ranges);
 	CHECK_RUN(test_damaged_frame);
 	CHECK_RUN(test_rows_that_go);
+	CHECK_RUN(test_long_rows);
 	return check_done();
 }

@@ -141,6 +141,7 @@ int body_pull(struct body *b, char *out, size_t max, size_t *n)
 int body_fill(void *context, struct block *block)
 {
 	struct body *b = context;
+	size_t room;
 	int rc;
 
 	for (;;) {
@@ -148,8 +149,9 @@ int body_fill(void *context, struct block *block)
 				  &block->bytes);
 		if (rc != EMIT_E_ROOM)
 			break;
-		rc = emitter_room(&b->emitter) > block->capacity ? block_reserve(block, emitter_room(&b->emitter))
-								 : -EINVAL;
+		/* With room for the header of the next packet; else that would be a block of its own. */
+		room = emitter_room(&b->emitter) + MPROF_PACKET_HEADER_BYTES;
+		rc = room > block->capacity ? block_reserve(block, room) : -EINVAL;
 		if (rc < 0)
 			break;
 	}
