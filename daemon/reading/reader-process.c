@@ -92,6 +92,16 @@ static void tell_end(int status, bool late, const struct reader_limits *limits, 
 		snprintf(to, size, "its reader gave no answer and ended with %d", WEXITSTATUS(status));
 }
 
+bool reader_process_answered(const uint8_t *answer, size_t bytes, struct reading_result *result)
+{
+	if (!reading_result_take(answer, bytes, result))
+		return false;
+	if (!result->n_tails)
+		return true;
+	reading_result_deinit(result);
+	return false;
+}
+
 int reader_process_end(struct reader_process *process, const struct reader_limits *limits, bool late,
 		       const uint8_t *answer, size_t bytes, struct reading_result *result)
 {
@@ -112,7 +122,7 @@ int reader_process_end(struct reader_process *process, const struct reader_limit
 	process->pid = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_LOCK)
 		return -EPERM;
-	if (late || !reading_result_take(answer, bytes, result))
+	if (late || !reader_process_answered(answer, bytes, result))
 		tell_end(status, late, limits, result);
 	return 0;
 }

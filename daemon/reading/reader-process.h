@@ -40,6 +40,11 @@ int reader_process_begin(int in, const struct reader_limits *limits, struct read
  */
 int reader_process_end(struct reader_process *process, const struct reader_limits *limits, bool late,
 		       const uint8_t *answer, size_t bytes, struct reading_result *result);
+/*
+ * Take the answer of a reader, as reading_result_take() does. It has no ends of tails: those are the server's, and a reader that
+ * a guest has taken over must not shorten tails. Return false, with an empty result, if it has some.
+ */
+bool reader_process_answered(const uint8_t *answer, size_t bytes, struct reading_result *result);
 /* Return whether this build has readers that can lock themselves. A sanitizer needs more than a reader may have. */
 bool reader_process_works(void);
 

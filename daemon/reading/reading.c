@@ -18,6 +18,8 @@
 #include <mprof/explanation.h>
 #include <mprof/reading.h>
 
+#define READ_FIRST (1u << 20) /* bytes of a stream that are read first */
+
 struct stream {
 	uint8_t *bytes;
 	struct mprof_decoder *decoder;
@@ -96,26 +98,59 @@ static int answer(int out, const struct texts *t)
 
 /* ---- events ---- */
 
+/* Make room for ROOM bytes in S, at least one. Return false without memory. */
+static bool grow(struct stream *s, size_t room)
+{
+	uint8_t *more = realloc(s->bytes, room + 1);
+
+	if (more)
+		s->bytes = more;
+	return more != NULL;
+}
+
+#define PARTLY	  "the reader got a part of the capture"
+#define NO_MEMORY "the reader needs more memory than it may have"
+
+/*
+ * Read a stream of BYTES bytes from IN to S. Memory is taken as bytes come, so a wrong number takes none. Return a sentence
+ * about a failure, or NULL.
+ */
+static const char *read_stream(int in, uint64_t bytes, struct stream *s)
+{
+	uint64_t room = 0, part;
+
+	do {
+		part = room ? room : READ_FIRST;
+		if (part > bytes - room)
+			part = bytes - room;
+		if (room + part > SIZE_MAX / 2 || !grow(s, (size_t)(room + part)))
+			return NO_MEMORY;
+		if (!read_all(in, s->bytes + room, (size_t)part))
+			return PARTLY;
+		room += part;
+	} while (room < bytes);
+	return NULL;
+}
+
 /* Read the streams of IN. Return a sentence about a failure, or NULL. */
 static const char *read_streams(struct reading *r, int in)
 {
+	const char *failure;
 	struct reading_head head;
 	uint64_t bytes;
 
 	if (!read_all(in, &head, sizeof(head)) || head.magic != READING_MAGIC || head.streams > READING_STREAMS_MAX)
 		return "the reader got no capture";
-	for (; r->n < head.streams; r->n++) {
-		struct stream *s = &r->streams[r->n];
+	while (r->n < head.streams) {
+		struct stream *s = &r->streams[r->n++];
 
 		if (!read_all(in, &bytes, sizeof(bytes)))
-			return "the reader got a part of the capture";
-		s->bytes = malloc(bytes + 1);
+			return PARTLY;
 		s->decoder = mprof_decoder_new();
-		if (!s->bytes || !s->decoder)
-			return "the reader needs more memory than it may have";
-		if (!read_all(in, s->bytes, bytes))
-			return "the reader got a part of the capture";
-		mprof_decoder_feed(s->decoder, s->bytes, bytes);
+		failure = s->decoder ? read_stream(in, bytes, s) : NO_MEMORY;
+		if (failure)
+			return failure;
+		mprof_decoder_feed(s->decoder, s->bytes, (size_t)bytes);
 	}
 	return NULL;
 }
@@ -291,28 +326,39 @@ static const char *read_capture(struct reading *r, int in, struct texts *t)
 	(void)!getrandom(&options.seed, sizeof(options.seed), 0);
 	r->model = mprof_model_new(&options);
 	if (!r->model || !merge(r) || mprof_model_finish(r->model) != MPROF_OK)
-		return "the reader needs more memory than it may have";
+		return NO_MEMORY;
 	if (!r->events && r->damages)
 		return "none of its packets can be decoded";
 	if (!r->events) {
 		append(t->sentence, sizeof(t->sentence), "the capture has no events", 25);
 		return NULL;
 	}
-	return describe(r, mprof_model_view(r->model), t) ? NULL : "the reader needs more memory than it may have";
+	return describe(r, mprof_model_view(r->model), t) ? NULL : NO_MEMORY;
+}
+
+static void reading_free(struct reading *r)
+{
+	for (uint32_t i = 0; r && i < r->n; i++) {
+		free(r->streams[i].bytes);
+		mprof_decoder_free(r->streams[i].decoder);
+	}
+	if (r)
+		mprof_model_free(r->model);
+	free(r);
 }
 
 int reading_run(int in, int out)
 {
 	struct reading *r = calloc(1, sizeof(*r));
 	struct texts t = {0};
-	const char *failure = r ? read_capture(r, in, &t) : "the reader needs more memory than it may have";
+	const char *failure = r ? read_capture(r, in, &t) : NO_MEMORY;
 
-	/* Memory is not freed: the process ends with its answer. */
 	if (failure) {
 		t = (struct texts){0};
 		append(t.failure, sizeof(t.failure), failure, strlen(failure));
 	} else {
 		append(t.exception, sizeof(t.exception), r->exception, strlen(r->exception));
 	}
+	reading_free(r);
 	return answer(out, &t);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "reader-process.h"
 #include "reading-result.h"
 #include "reading.h"
 
@@ -167,6 +168,24 @@ static void test_tails(void)
 }
 
 /* A stream has one tail. A reading that would be too long does not grow. */
+/* A reader says nothing of tails. */
+static void test_no_tails(void)
+{
+	const struct reading_tail t = {.stream = 1, .begin_offset = 30, .next = 1};
+	size_t n = MPROF_READING_HEADER_BYTES;
+	uint8_t *p = malloc(n);
+	struct reading_result r;
+
+	mprof_reading_begin(p);
+	CHECK(reader_process_answered(p, n, &r));
+	CHECK_EQ_INT(reading_add_tail(&p, &n, &t), 0);
+	CHECK(reading_result_take(p, n, &r) && r.n_tails == 1);
+	reading_result_deinit(&r);
+	CHECK(!reader_process_answered(p, n, &r));
+	CHECK(!r.n_tails && !r.tails);
+	free(p);
+}
+
 static void test_many_tails(void)
 {
 	size_t n = MPROF_READING_HEADER_BYTES;
@@ -197,5 +216,6 @@ int main(void)
 	CHECK_RUN(test_refused);
 	CHECK_RUN(test_tails);
 	CHECK_RUN(test_many_tails);
+	CHECK_RUN(test_no_tails);
 	return check_done();
 }
