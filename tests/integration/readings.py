@@ -5,6 +5,7 @@ tests/unit/test-readings.c tests when a capture is read, and its cache.
 
 import json
 import os
+import re
 import struct
 import subprocess
 
@@ -64,6 +65,10 @@ class Readings(daemons.Case):
     def captures(self, d):
         return d.json("/v1/captures")["captures"]
 
+    def metrics(self, d):
+        found = re.findall(r"(?m)^mprofd_http_readings_?(\w*) (\S+)$", d.get("/metrics").decode())
+        return {name: float(value) for name, value in found}
+
     def ctl(self, d, *arguments):
         done = subprocess.run([program("mprofctl"), "--host", f"unix:{d.socket}", *arguments], capture_output=True, text=True, timeout=60, check=True)
         return done.stdout
@@ -86,16 +91,23 @@ class Readings(daemons.Case):
         shown = self.ctl(d, "show", "1")
         self.assertIn("no reply", shown)
         self.assertNotIn("\x1b", table + shown)
+        metrics = self.metrics(d)
+        kept = sum(os.path.getsize(f"{self.cache}/{name}") for name in os.listdir(self.cache))
+        self.assertGreater(kept, 0)
+        self.assertGreater(metrics.pop("seconds_total"), 0)
+        self.assertEqual(metrics, {"total": 1, "failed_total": 0, "refused_total": 0, "waiting": 0, "cache_bytes": kept})
         # The next server has it at once.
         d.stop_server()
         d.start_server()
         self.assertEqual(self.captures(d), [capture])
+        self.assertEqual(self.metrics(d), {"total": 0, "failed_total": 0, "refused_total": 0, "waiting": 0, "seconds_total": 0, "cache_bytes": kept})
 
     def test_without_a_reader(self):
         d = self.serve(b"Not_found", daemons.QUIET + "[http]\nreader = no\n")
         (capture,) = self.captures(d)
         self.assertFalse({"cause", "sentence", "last_ran", "exception", "failure"} & set(capture))
         self.assertNotIn("CAUSE", self.ctl(d, "captures"))
+        self.assertEqual(self.metrics(d), {})
         self.assertEqual(os.listdir(self.cache), [])
 
 

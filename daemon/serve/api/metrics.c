@@ -14,6 +14,7 @@
 #include "json.h"
 #include "metrics.h"
 #include "notice.h"
+#include "readings.h"
 #include "routes.h"
 
 #define OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -158,6 +159,25 @@ void metrics_put_http(FILE *out, const struct http_counts *c, const struct servi
 	metrics_put(out, "mprofd_http_events", "gauge", "Streams of events that are being sent.", c->events);
 }
 
+static void put_readings(FILE *out, const struct readings *r)
+{
+	struct readings_counts c = readings_counts(r);
+
+	metrics_put(out, "mprofd_http_readings", "counter", "Captures that a reader has read.", c.read);
+	metrics_put(out, "mprofd_http_readings_failed", "counter", "Captures that a reader could not read.", c.failed);
+	metrics_put(out, "mprofd_http_readings_refused", "counter",
+		    "Captures that were not read when they were wanted, since too many waited.", c.refused);
+	metrics_put(out, "mprofd_http_readings_waiting", "gauge", "Captures that wait for a reader, or are read.",
+		    c.waiting);
+	fprintf(out,
+		"# TYPE mprofd_http_readings_seconds counter\n"
+		"# HELP mprofd_http_readings_seconds Seconds that readers of captures took, by the clock.\n"
+		"mprofd_http_readings_seconds_total %.6f\n",
+		(double)c.ns / 1e9);
+	metrics_put(out, "mprofd_http_readings_cache_bytes", "gauge",
+		    "Bytes of the files that keep readings of captures.", c.cache_bytes);
+}
+
 static void put_own(FILE *out, const struct services *s)
 {
 	metrics_put(out, "mprofd_http_statements", "counter", "SQL statements run on both archives.",
@@ -174,6 +194,8 @@ static void put_own(FILE *out, const struct services *s)
 		"# HELP mprofd_http_read_seconds_max The longest read transaction of the archive so far.\n"
 		"mprofd_http_read_seconds_max %.6f\n",
 		(double)reader_longest(s->reader) / 1e9);
+	if (s->readings)
+		put_readings(out, s->readings);
 }
 
 /* Write TEXT, the metrics of another daemon, without its end mark. */

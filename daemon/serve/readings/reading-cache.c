@@ -23,15 +23,6 @@
 #define PRUNE_EVERY 64u /* writes */
 #define WRITING	    "writing"
 
-int reading_cache_open(struct reading_cache *c, const char *path)
-{
-	*c = (struct reading_cache){.directory = -1};
-	if (!path)
-		return 0;
-	c->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return c->directory < 0 ? -errno : 0;
-}
-
 void reading_cache_close(struct reading_cache *c)
 {
 	closep(&c->directory);
@@ -88,6 +79,7 @@ uint8_t *reading_cache_get(const struct reading_cache *c, const uint8_t key[CACH
 
 struct entry {
 	struct timespec time;
+	uint64_t bytes;
 	char name[NAME_BYTES];
 };
 
@@ -112,13 +104,14 @@ static size_t list_files(DIR *d, struct entry *list, size_t most)
 		    !S_ISREG(st.st_mode))
 			continue;
 		list[n].time = st.st_mtim;
+		list[n].bytes = (uint64_t)st.st_size;
 		memcpy(list[n++].name, e->d_name, NAME_BYTES);
 	}
 	return n;
 }
 
-/* Delete the oldest files if there are more than CACHE_FILES_MOST. */
-static void prune(const struct reading_cache *c)
+/* Delete the oldest files if there are more than CACHE_FILES_MOST, and sum up the others. */
+static void prune(struct reading_cache *c)
 {
 	const size_t most = CACHE_FILES_MOST + 2 * PRUNE_EVERY;
 	struct entry *list = calloc(most, sizeof(*list));
@@ -130,11 +123,26 @@ static void prune(const struct reading_cache *c)
 		qsort(list, n, sizeof(*list), older);
 	for (size_t i = 0; i + CACHE_FILES_MOST < n; i++)
 		(void)unlinkat(c->directory, list[i].name, 0);
+	c->bytes = 0;
+	for (size_t i = n > CACHE_FILES_MOST ? n - CACHE_FILES_MOST : 0; i < n; i++)
+		c->bytes += list[i].bytes;
 	if (d)
 		closedir(d);
 	else if (fd >= 0)
 		close(fd);
 	free(list);
+}
+
+int reading_cache_open(struct reading_cache *c, const char *path)
+{
+	*c = (struct reading_cache){.directory = -1};
+	if (!path)
+		return 0;
+	c->directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->directory < 0)
+		return -errno;
+	prune(c);
+	return 0;
 }
 
 int reading_cache_put(struct reading_cache *c, const uint8_t key[CACHE_KEY_BYTES], const uint8_t *reading, size_t bytes)
@@ -163,7 +171,9 @@ int reading_cache_put(struct reading_cache *c, const uint8_t key[CACHE_KEY_BYTES
 		r = -errno;
 	if (r != 0)
 		(void)unlinkat(c->directory, WRITING, 0);
-	if (r == 0 && c->writes++ % PRUNE_EVERY == 0)
+	if (r == 0)
+		c->bytes += size + SUM_BYTES;
+	if (r == 0 && ++c->writes % PRUNE_EVERY == 0)
 		prune(c);
 	return r;
 }

@@ -15,6 +15,7 @@
 struct reading_cache {
 	int directory; /* owned; -1 = nothing is kept */
 	unsigned writes;
+	uint64_t bytes; /* of all files, when they were listed last, and of those that were written since */
 };
 
 /* Open the cache in the directory PATH; NULL = keep nothing. Return 0 or -errno; C is usable in both cases. */

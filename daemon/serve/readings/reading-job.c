@@ -19,7 +19,7 @@
 int reading_job_open(struct reading_job *j, sd_event *event, struct reader *reader, struct scratch *scratch,
 		     int64_t capture, reading_job_ended *ended, void *context)
 {
-	*j = (struct reading_job){.event = event, .in = -1, .ended = ended, .context = context};
+	*j = (struct reading_job){.event = event, .began = clock_mono(), .in = -1, .ended = ended, .context = context};
 	return feed_open(&j->feed, reader, scratch, capture);
 }
 
@@ -42,7 +42,7 @@ void reading_job_close(struct reading_job *j)
 static bool has_answered(const struct reading_job *j)
 {
 	struct reading_result result;
-	bool taken = reading_result_take(j->answer, j->n, &result);
+	bool taken = reader_process_answered(j->answer, j->n, &result);
 
 	reading_result_deinit(&result);
 	return taken;
@@ -52,7 +52,7 @@ static bool has_answered(const struct reading_job *j)
 static void take_answer(struct reading_job *j, bool late)
 {
 	struct reading_result result = {0};
-	struct reading_job_end end = {.result = &result, .whole = !j->broken};
+	struct reading_job_end end = {.result = &result, .ns = clock_mono() - j->began, .whole = !j->broken};
 
 	closep(&j->in);
 	end.rc = reader_process_end(&j->process, &LIMITS, late, j->answer, j->n, &result);

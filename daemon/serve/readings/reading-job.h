@@ -15,7 +15,8 @@
 
 /* How a job's process has ended. */
 struct reading_job_end {
-	int rc; /* 0; or -EPERM: the process could not lock itself, which says nothing of the capture */
+	uint64_t ns; /* since reading_job_open() */
+	int rc;	     /* 0; or -EPERM: the process could not lock itself, which says nothing of the capture */
 	struct reading_result *result; /* borrowed; with a failure if there is no good answer */
 	bool whole;		       /* the process had the whole capture */
 	bool lasts;		       /* the answer is the process's own, so the next one would be the same */
@@ -25,6 +26,7 @@ typedef void reading_job_ended(void *context, const struct reading_job_end *end)
 
 struct reading_job {
 	sd_event *event; /* borrowed */
+	uint64_t began;	 /* CLOCK_MONOTONIC ns */
 	struct feed feed;
 	struct reader_process process; /* PID is 0 until it is begun */
 	int in;			       /* pipe to the process; owned; -1 = closed */

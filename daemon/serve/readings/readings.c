@@ -47,7 +47,7 @@ struct readings {
 	struct reader_version version;
 	bool changing; /* one of them had changed since the tick before */
 	struct known known[READINGS_MOST];
-	uint64_t calls, read, failed;
+	uint64_t calls, read, failed, refused, ns;
 	readings_notify *notify;
 	void *context;
 	struct log_limit limit;
@@ -219,6 +219,7 @@ static void take_end(void *context, const struct reading_job_end *end)
 	struct readings *r = context;
 	const char *failure = end->result->failure;
 
+	r->ns += end->ns;
 	if (end->rc < 0) { /* this says nothing of the capture, and the next one would end so, too */
 		log_warning("No capture can be read: the reader could not lock itself; set reader = no in [http], or "
 			    "correct the limits of the unit");
@@ -275,8 +276,12 @@ static void want(struct readings *r, const struct named *name)
 
 	for (unsigned i = 0; i < r->n_queue; i++)
 		waits |= is_same(&r->queue[i], name);
-	if (waits || !r->runs || r->n_queue == QUEUE_MOST)
+	if (waits || !r->runs)
 		return;
+	if (r->n_queue == QUEUE_MOST) {
+		r->refused++;
+		return;
+	}
 	r->queue[r->n_queue++] = *name;
 	if (!r->job_runs)
 		work_on(r);
@@ -346,7 +351,12 @@ void readings_tick(struct readings *r)
 
 struct readings_counts readings_counts(const struct readings *r)
 {
-	return (struct readings_counts){.read = r->read, .failed = r->failed, .waiting = r->n_queue + r->job_runs};
+	return (struct readings_counts){.read = r->read,
+					.failed = r->failed,
+					.refused = r->refused,
+					.ns = r->ns,
+					.cache_bytes = r->cache.bytes,
+					.waiting = r->n_queue + r->job_runs};
 }
 
 int readings_new(struct readings **rp, sd_event *event, struct reader *reader, struct scratch *scratch,

@@ -43,6 +43,9 @@ const struct reading_result *readings_find(struct readings *r, int64_t capture, 
 
 struct readings_counts {
 	uint64_t read, failed; /* captures that a reader has read, and could not read */
+	uint64_t refused;      /* captures that were wanted while too many waited */
+	uint64_t ns;	       /* that readers took, by the clock */
+	uint64_t cache_bytes;  /* of files */
 	unsigned waiting;
 };
 struct readings_counts readings_counts(const struct readings *r);
