@@ -279,6 +279,30 @@ int64_t age_at_real(const struct age *age, int64_t real)
 	return age->n ? age->began : real;
 }
 
+uint64_t age_certain_real(const struct age *age, uint64_t real)
+{
+	int64_t certain = (int64_t)real;
+	size_t i = 0;
+
+	while (i < age->n && !has_mono(&age->periods[i], (int64_t)real - age->periods[i].real_offset))
+		i++;
+	for (i++; i < age->n; i++) {
+		int64_t began = age->periods[i].began_mono + age->periods[i].real_offset;
+
+		certain = began < certain ? began : certain;
+	}
+	return certain > 0 ? (uint64_t)certain : 0;
+}
+
+int64_t age_mono_now(const struct age *age, int64_t mono, int64_t real)
+{
+	bool is_exact;
+
+	if (!age_period(age, mono, real, &is_exact))
+		return (int64_t)clock_mono() - ((int64_t)clock_real() - real);
+	return age->last.mono - (age->now - age_at(age, mono, real));
+}
+
 int64_t age_correction(const struct age *age, int64_t mono, int64_t real)
 {
 	bool is_exact;

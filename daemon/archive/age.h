@@ -92,6 +92,17 @@ const struct age_period *age_period(const struct age *age, int64_t mono, int64_t
 /* Return the period of a stamp of CLOCK_REALTIME alone, or NULL. */
 const struct age_period *age_period_at_real(const struct age *age, int64_t real);
 
+/*
+ * Return up to which stamp of CLOCK_REALTIME alone, as a file's mtime, something surely happened before the moment
+ * that was stamped REAL: REAL, or earlier, if the clock was set back since.
+ */
+uint64_t age_certain_real(const struct age *age, uint64_t real);
+/*
+ * Return the CLOCK_MONOTONIC of this boot at the moment that was stamped MONO and REAL, perhaps in an earlier boot:
+ * negative if it was before this one. A stamp of no period is taken to be right. AGE was advanced in this boot.
+ */
+int64_t age_mono_now(const struct age *age, int64_t mono, int64_t real);
+
 /* Return the age of content that was stamped MONO and REAL, ns of the age clock; at most age->now. */
 int64_t age_at(const struct age *age, int64_t mono, int64_t real);
 /* The same for a stamp of CLOCK_REALTIME alone. */

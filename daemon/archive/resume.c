@@ -6,6 +6,7 @@
  * disagree with the rows after mprofd was killed.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "writer-state.h"
 
@@ -70,6 +71,7 @@ static int find_position(struct archive_writer *w, struct archive_resume *resume
 		resume->any = true;
 		resume->first_timestamp = end.first_timestamp;
 		resume->last_real = last.real;
+		resume->last_mono = age_mono_now(&w->age, (int64_t)last.mono, (int64_t)last.real);
 		resume->sequence = resume->last_sequence + 1;
 		if (!(end.flags & ARCHIVE_CHUNK_LAST)) {
 			resume->sequence = resume->last_sequence;
@@ -103,13 +105,16 @@ static int drop_tails(struct archive_writer *w)
 }
 
 /* Set the fields about captures of the run's end in *RESUME, from the current row of S. */
-static void resume_captures(sqlite3_stmt *s, struct archive_resume *resume)
+static void resume_captures(const struct age *age, sqlite3_stmt *s, struct archive_resume *resume)
 {
 	int64_t newest = sqlite3_column_int64(s, 11), whole = sqlite3_column_int64(s, 13);
+	uint64_t captured = column_u64(s, 14), ended = column_u64(s, 15);
 
 	resume->captured = newest != 0;
 	resume->captured_as = column_text(s, 12);
-	resume->captured_real = (uint64_t)sqlite3_column_int64(s, 14);
+	/* mprofd may have been killed after the capture and before it set the run's end. */
+	if (captured)
+		resume->captured_real = age_certain_real(age, strcmp(resume->state, "ended") == 0 ? ended : captured);
 	resume->unfinished = newest > whole ? newest : 0;
 }
 
@@ -142,12 +147,11 @@ static int resume_row(struct archive_writer *w, sqlite3_stmt *s, struct archive_
 		.ring_bytes = (uint64_t)sqlite3_column_int64(s, 7),
 		.ring_packets = (uint32_t)sqlite3_column_int64(s, 8),
 		.last_sequence = (uint64_t)sqlite3_column_int64(s, 9),
-		.ended_real = (uint64_t)sqlite3_column_int64(s, 15),
 		.uuid = column_text(s, 16),
 		.label = column_text(s, 21),
 		.domid = sqlite3_column_type(s, 17) == SQLITE_NULL ? -1 : sqlite3_column_int64(s, 17),
 	};
-	resume_captures(s, resume);
+	resume_captures(&w->age, s, resume);
 	r = find_position(w, resume, sqlite3_column_type(s, 9) != SQLITE_NULL,
 			  sqlite3_column_type(s, 10) != SQLITE_NULL, (uint64_t)sqlite3_column_int64(s, 10));
 	resume->end_known = r == 0 && end_known(s, resume);
@@ -159,8 +163,11 @@ int archive_writer_resume(struct archive_writer *w, int (*call)(void *context, c
 {
 	struct archive_resume resume;
 	bool is_mine;
-	int r = writer_enter(w, &is_mine);
+	int r;
 
+	/* The clock may have been set, and the host started again, since the archive was written. */
+	age_run(&w->age, &w->store, true);
+	r = writer_enter(w, &is_mine);
 	if (r != 0)
 		return r;
 	for (size_t i = 0; i < w->usage.n && r == 0; i++)

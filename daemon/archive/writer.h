@@ -152,7 +152,6 @@ struct archive_resume {
 	const char *uuid;		 /* NULL = none */
 	int64_t domid;			 /* -1 = none */
 	const char *state;
-	uint64_t ended_real; /* 0 = not ended */
 	uint32_t number;
 	const char *label; /* name of the stream; NULL = none */
 	uint64_t ring_bytes;
@@ -164,11 +163,13 @@ struct archive_resume {
 	uint64_t last_sequence;	  /* newest packet in the archive */
 	uint64_t first_timestamp; /* first timestamp of that packet */
 	uint64_t last_real;	  /* when that packet's last byte was copied, CLOCK_REALTIME ns */
-	bool captured;		  /* the run has a capture of its end */
-	const char *captured_as;  /* kind of the newest such capture; NULL = none */
+	/* The same moment on CLOCK_MONOTONIC of this boot, whatever the clock was set to since; negative = before it. */
+	int64_t last_mono;
+	bool captured;		 /* the run has a capture of its end */
+	const char *captured_as; /* kind of the newest such capture; NULL = none */
 	/*
-	 * When the newest such capture with all bytes of this stream was taken, CLOCK_REALTIME ns;
-	 * 0 = none.
+	 * A file of the stream's ring that was changed last at this time or before, by its mtime, has no bytes that the
+	 * newest such capture with all bytes of this stream lacks, CLOCK_REALTIME ns. 0 = there is no such capture.
 	 */
 	uint64_t captured_real;
 	int64_t unfinished; /* newest capture of the run's end, if it has no range of this stream; 0 = none */

@@ -345,7 +345,7 @@ int stream_attach(struct stream *stream, struct guest *guest, uint32_t number, c
 			.offset = resume->offset,
 			.last_sequence = resume->last_sequence,
 			.first_timestamp = resume->first_timestamp,
-			.last_real = resume->last_real,
+			.last_mono = resume->last_mono,
 		};
 	r = label && !stream->label ? -ENOMEM
 				    : ring_attach(&stream->ring, memory, bytes, any ? &at : NULL, dead, fault);

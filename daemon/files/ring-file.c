@@ -168,13 +168,8 @@ static void file_refuse(struct ring_file *file, const char *fault)
 bool ring_file_rests(const struct archive_resume *resume, const struct stat *st)
 {
 	uint64_t changed = (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
-	uint64_t since;
 
-	if (!resume || !resume->captured_real || resume->unfinished)
-		return false;
-	/* mprofd may have been killed after the capture and before it set the run's end. */
-	since = strcmp(resume->state, "ended") == 0 ? resume->ended_real : resume->captured_real;
-	return changed <= since;
+	return resume && resume->captured_real && !resume->unfinished && changed <= resume->captured_real;
 }
 
 /* Enter the state REST without a capture, because the archive has one of this end. */

@@ -113,7 +113,9 @@ static int missing_add(struct ring *ring, struct sweep *sweep)
  */
 static int resume_at(struct ring *ring, const struct ring_resume *resume, const struct sweep *sweep)
 {
-	uint64_t newest, oldest, first, gone = clock_real() - resume->last_real;
+	const int64_t passed = (int64_t)clock_mono() - resume->last_mono;
+	const uint64_t gone = passed < 0 ? 0 : (uint64_t)passed;
+	uint64_t newest, oldest, first;
 	bool known = false;
 
 	for (uint32_t i = 0; i < ring->n && !known; i++) {
@@ -136,8 +138,7 @@ static int resume_at(struct ring *ring, const struct ring_resume *resume, const 
 	ring->cursor.sequence = resume->sequence;
 	ring->cursor.offset = resume->offset;
 	ring->cursor.first = resume->first_timestamp;
-	ring->restart.at_least = newest - resume->last_sequence >= 65536 ||
-				 (!known && gone < UINT64_MAX / 2 && ring_count_may_wrap(ring, gone));
+	ring->restart.at_least = newest - resume->last_sequence >= 65536 || (!known && ring_count_may_wrap(ring, gone));
 	oldest = newest - sweep->history;
 	if (oldest > ring->cursor.sequence) {
 		ring->restart.pending = true;

@@ -138,6 +138,7 @@ void attachment_hold(struct attachment *attachment)
 		.sequence = ring->cursor.sequence,
 		.offset = ring->cursor.offset,
 		.last_real = clock_real(),
+		.last_mono = (int64_t)clock_mono(),
 	};
 	attachment->has_held = true;
 	if (ring->cursor.offset > MPROF_PACKET_HEADER_BYTES) {

@@ -13,6 +13,7 @@ import time
 import daemons
 import sink
 from daemons import QUIET, Ring
+from rings import events_of
 
 DAY = 86400
 # Limits of age: the default of 30 days for most guests, and a minute for some.
@@ -102,6 +103,56 @@ class Clocks(Shifted):
                 self.assertEqual(set(then) - set(now), set())
         self.assertIn("The system clock was set: seconds=34560000", d.said())
         self.assertNotIn("Deleted from the archive", d.said())
+
+    def restart(self, d, days, meanwhile):
+        """Kill mprofd, call MEANWHILE, and start it with another clock."""
+        d.kill_collector()
+        meanwhile()
+        self.shift(days)
+        d.start_collector()
+
+    def test_set_back_while_down(self):
+        """The clock is set back by a day while mprofd is down and a writer laps its ring: nobody knows how many packets have
+        passed, so a gap says `at_least`, as it does with a right clock."""
+        d = self.shifted(days=0)
+        with Ring("rings/web.ctf") as ring:
+            d.wait(lambda: d.domain("web"))
+            ring.add(50)
+            d.wait_archived(ring, "web", 50)
+
+            def lap():
+                time.sleep(0.5)  # a writer of 500 MB/s could make 65,536 packets of 1 KiB meanwhile
+                for _ in range(2 * len(ring.rooms)):
+                    ring.add_packet()
+
+            self.restart(d, -1, lap)
+            gap = d.wait(lambda: [g for g in d.gaps("web") if g["reason"] == "restart"])[0]
+            self.assertTrue(gap["at_least"], gap)
+
+    def test_written_after_the_capture(self):
+        """A file that a program writes on while mprofd is down, and while the clock is set back, has an mtime before the capture of
+        its end. Its new bytes are archived all the same."""
+        d = self.shifted(days=0)
+        ring = Ring("rings/web.ctf")
+        d.wait(lambda: d.domain("web"))
+        ring.add(50)
+        d.wait_archived(ring, "web", 50)
+        ring.close()
+        d.wait_ended("web")
+        self.assertEqual(len(d.captures("web")), 1)
+
+        def write():
+            ring.file = open("rings/web.ctf", "r+b", buffering=0)
+            ring.add(20)
+            ring.close()
+            yesterday = time.time() - DAY
+            os.utime("rings/web.ctf", (yesterday, yesterday))
+
+        self.restart(d, -1, write)
+        d.wait(lambda: len(d.captures("web")) == 2)
+        d.wait_ended("web")
+        number = d.captures("web")[0]["id"]
+        self.assertEqual(events_of(d.get(f"/v1/captures/{number}/trace"))[-20:], ring.written[-20:])
 
     def age_of(self, text):
         """Return how many seconds ago a time of the API was, by the right clock."""

@@ -403,7 +403,7 @@ static void test_numbers_below_zero(void)
 	guest_new(&g, 16, SMALL);
 	guest_jump(&g, 65541, 12);
 	resume = (struct ring_resume){5, 30 + 10 * GUEST_EVENT, 5, mprof_load64(guest_packet(&g, 65541) + 30),
-				      clock_real()};
+				      (int64_t)clock_mono()};
 	CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
 	CHECK_EQ_INT(guest_poll(&g), 0);
 	gap_is(0, 5, 65541 - 15, true, RING_GAP_RESTART);
@@ -536,7 +536,7 @@ static void test_renewed(void)
 static void renewed_after_restart(unsigned events)
 {
 	struct ring_resume resume = {
-		.sequence = 1, .offset = 30 + GUEST_EVENT, .last_sequence = 1, .last_real = clock_real()};
+		.sequence = 1, .offset = 30 + GUEST_EVENT, .last_sequence = 1, .last_mono = (int64_t)clock_mono()};
 
 	guest_new(&g, 4, LARGE);
 	guest_write_to(&g, 1, 6);
@@ -1324,7 +1324,7 @@ static struct ring_resume resume_five(void)
 		.offset = 30 + 10 * GUEST_EVENT,
 		.last_sequence = 5,
 		.first_timestamp = mprof_load64(guest_packet(&g, 5) + 30),
-		.last_real = clock_real(),
+		.last_mono = (int64_t)clock_mono(),
 	};
 }
 
@@ -1387,7 +1387,7 @@ static void test_resume_lapped(void)
 	/* The archive's last bytes are a minute old, so the count may have wrapped meanwhile. */
 	resume = resume_five();
 	guest_write_to(&g, 9, 3);
-	resume.last_real -= 60 * NS_PER_S;
+	resume.last_mono -= 60 * (int64_t)NS_PER_S;
 	resume_poll(&resume, 0);
 	gap_is(0, 5, 6, true, RING_GAP_RESTART);
 	/*
@@ -1396,7 +1396,7 @@ static void test_resume_lapped(void)
 	 */
 	resume = resume_five();
 	guest_write_to(&g, 9, 3);
-	resume.last_real += 60 * NS_PER_S;
+	resume.last_mono += 60 * (int64_t)NS_PER_S;
 	resume_poll(&resume, 0);
 	gap_is(0, 5, 6, false, RING_GAP_RESTART);
 	/*
@@ -1405,7 +1405,7 @@ static void test_resume_lapped(void)
 	 */
 	resume = resume_five();
 	guest_write_to(&g, 8, 3);
-	resume.last_real -= 60 * NS_PER_S;
+	resume.last_mono -= 60 * (int64_t)NS_PER_S;
 	resume_poll(&resume, 0);
 	CHECK_EQ_UINT(g.n_gaps, 0);
 	CHECK(!g.ring.restart.at_least);
@@ -1448,8 +1448,8 @@ static void test_resume_renewed(void)
 	/* The same for a ring in its first lap. */
 	guest_new(&g, 4, LARGE);
 	guest_write_to(&g, 1, 12);
-	resume =
-		(struct ring_resume){1, 30 + 10 * GUEST_EVENT, 1, mprof_load64(guest_packet(&g, 1) + 30), clock_real()};
+	resume = (struct ring_resume){1, 30 + 10 * GUEST_EVENT, 1, mprof_load64(guest_packet(&g, 1) + 30),
+				      (int64_t)clock_mono()};
 	resume_poll(&resume, 0);
 	guest_format(&g);
 	guest_write_to(&g, 1, 12);
@@ -1516,7 +1516,7 @@ static void test_seek_after_restart(void)
 		struct ring_resume resume = resume_five();
 
 		guest_write_to(&g, 12, 3);
-		resume.last_real -= at_least ? 60 * NS_PER_S : 0;
+		resume.last_mono -= at_least ? 60 * (int64_t)NS_PER_S : 0;
 		CHECK_EQ_INT(guest_attach(&g, &resume, false), 0);
 		ring_skip(&g.ring);
 		CHECK_EQ_INT(guest_poll(&g), 0);

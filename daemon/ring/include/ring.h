@@ -99,7 +99,7 @@ struct ring_resume {
 	uint32_t offset;   /* offset of that byte */
 	uint64_t last_sequence;
 	uint64_t first_timestamp; /* first timestamp of packet LAST_SEQUENCE */
-	uint64_t last_real;	  /* when that packet was copied, CLOCK_REALTIME ns */
+	int64_t last_mono;	  /* when that packet was copied, CLOCK_MONOTONIC ns; negative = before this boot */
 };
 
 /* A position: OFFSET in packet SEQUENCE. */
