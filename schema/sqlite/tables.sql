@@ -126,7 +126,7 @@ CREATE TABLE samples (
 CREATE TABLE collections (
 	collection  INTEGER PRIMARY KEY,     -- number of the collection in order of events, from 1
 	stream      INTEGER NOT NULL,        -- streams.stream
-	start_ns    INTEGER NOT NULL,        -- END_NS - DURATION_NS, but not before the end of the collection before
+	start_ns    INTEGER NOT NULL,        -- END_NS - DURATION_NS, but not before 0
 	end_ns      INTEGER NOT NULL,
 	duration_ns INTEGER NOT NULL         -- duration that the event gives, which can be any number
 );

@@ -2,8 +2,11 @@
 
 One packet has texts by number, durations, and a kind that nobody knows. Each verb must show what it means."""
 
+import collections
 import csv
+import decimal
 import json
+import lzma
 import os
 import shutil
 import sqlite3
@@ -15,8 +18,12 @@ import unittest
 import xml.etree.ElementTree
 
 import babeltrace2
+import fxts
+import perfettos
+import slice_events
 
 ROOT, MPROFCTL = map(os.path.abspath, sys.argv[1:3])
+OCAML = os.path.join(ROOT, "tests/traces/ocaml5")
 UUID = bytes.fromhex("05883b8d521a487bb397456ab150680c")
 TEXT, DURATION, LABEL, INCREASE, COUNTER = range(5)
 
@@ -130,10 +137,69 @@ class Durations(unittest.TestCase):
         with open(self.export("chrome"), encoding="utf-8") as f:
             rows = json.load(f)["traceEvents"]
         found = [row for row in rows if row["ph"] == "X" and row["args"].get("event") == "duration"]
-        self.assertEqual([row["name"] for row in found], ["read é", "in line"])
-        self.assertEqual([row["args"]["duration_ns"] for row in found], [100, 350])
-        self.assertEqual([(row["ts"], row["dur"]) for row in found], [(1.3, 0.1), (1.4, 0.1)])
+        self.assertEqual([row["name"] for row in found], ["in line", "read é"])
+        self.assertEqual([row["args"]["duration_ns"] for row in found], [350, 100])
+        self.assertEqual([(row["ts"], row["dur"]) for row in found], [(1.15, 0.35), (1.3, 0.1)])
+        self.assertEqual(len({row["tid"] for row in found}), 1)
         self.assertIn("durations", [row["args"].get("name") for row in rows if row["ph"] == "M"])
+
+    def nested(self):
+        """Write a trace with durations inside of each other, across each other, alike and empty. Return {name: (begin, end)} in ns."""
+        spans = {"db": (5, 7), "request": (1, 11), "across": (9, 15), "other": (12, 20), "alike": (12, 20), "none": (20, 20), "all": (0, 30)}
+        with open("nested.ctf", "wb") as f:
+            ends = sorted(spans.items(), key=lambda span: (span[1][1], list(spans).index(span[0])))
+            body = [event(1, 7, struct.pack("<q", 5))]
+            body += [extra(1000 + end, DURATION, struct.pack("<qQI", 5, end - begin, 0) + name.encode() + b"\0") for name, (begin, end) in ends]
+            f.write(packet(b"".join(body) + event(2000, 7, struct.pack("<q", -1))))
+        return {name: (1000 + begin, 1000 + end) for name, (begin, end) in spans.items()}
+
+    def drawn(self, path, to):
+        """Return (name, begin, end, track) of each duration in the export of PATH, and check that slices of a track nest. Times are in ns."""
+        subprocess.run([MPROFCTL, "export", path, "--to", to, "-o", "out"], capture_output=True, check=False)  # 3 for a damaged trace
+        with open("out", "rb") as f:
+            data = f.read()
+        os.remove("out")
+        if to == "chrome":
+            rows = [row for row in json.loads(data, parse_float=decimal.Decimal)["traceEvents"] if row["ph"] == "X"]
+            rows = [row for row in rows if row["args"].get("event") == "duration"]
+            found = [(row["name"], int(row["ts"] * 1000), int((row["ts"] + row["dur"]) * 1000), (row["pid"], row["tid"])) for row in rows]
+        else:
+            slices = slice_events.Slices({"fxt": fxts, "perfetto": perfettos}[to].read(data).events)
+            found = [(begin.name, begin.time, end.time, begin.track) for begin, end in slices.others if begin.category == "duration"]
+        open_ends = collections.defaultdict(list)
+        for name, begin, end, track in sorted(found, key=lambda one: (one[1], -one[2])):
+            ends = open_ends[track]
+            while ends and ends[-1] <= begin:
+                ends.pop()
+            self.assertTrue(not ends or ends[-1] >= end, f"{path}, {to}: {name} overlaps another on its track")
+            ends.append(end)
+        return found
+
+    def test_nested(self):
+        """A slice begins where its duration began, with the others inside of it on its track."""
+        spans = self.nested()
+        for to in ("chrome", "fxt", "perfetto"):
+            found = self.drawn("nested.ctf", to)
+            self.assertEqual({name: (begin, end) for name, begin, end, _ in found}, spans, to)
+            self.assertEqual(len({track for *_, track in found}), 2, to)
+
+    def test_sums(self):
+        """For each name the slices of a real program are as many, and take as long, as its durations."""
+        names = sorted(name for name in os.listdir(OCAML) if name.endswith(".events.xz"))
+        for name in names[:: 6 if os.environ.get("MPROF_BRIEF") else 1]:
+            with lzma.open(os.path.join(OCAML, name)) as packed, open("trace.events", "wb") as plain:
+                plain.write(packed.read())
+            done = subprocess.run([MPROFCTL, "dump", "--json", "trace.events"], capture_output=True, text=True, check=False)
+            events = [json.loads(line) for line in done.stdout.splitlines()]
+            want = collections.Counter()
+            for e in events:
+                if e["event"] == "duration":
+                    want.update({(e["name"], "times"): 1, (e["name"], "ns"): int(e["duration_ns"])})
+            for to in ("chrome", "fxt", "perfetto"):
+                have = collections.Counter()
+                for span, begin, end, _ in self.drawn("trace.events", to):
+                    have.update({(span, "times"): 1, (span, "ns"): end - begin})
+                self.assertEqual(have, want, f"{name}, {to}")
 
     def test_sqlite(self):
         db = sqlite3.connect(self.export("sqlite"))

@@ -80,12 +80,12 @@ def cut(text, most):
 
 class Exports(unittest.TestCase):
     def compare(self, got, path, kind):
-        """Compare the events, their order and their fields."""
+        """Compare the events, their order and their fields. Collections come at the end, an enclosing one first."""
         want = list(dumped(path))
         have = slice_events.events(got.events)
         counts = [collections.Counter(e["event"] for e in some) for some in (have, want)]
         self.assertEqual(*counts)
-        for a, b in zip(have, want):
+        for a, b in zip(slice_events.wholes_last(have), slice_events.wholes_last(want)):
             a, b = dict(a), dict(b)
             if b["event"] == "creates":  # types are numbers in one output and names in the other
                 a.pop("type"), b.pop("type")
@@ -180,7 +180,7 @@ class Exports(unittest.TestCase):
             code, data, said = run("export", "hostile.ctf", "--to", kind, "-o", "-")
             self.assertEqual((code, said), (0, ""))
             got = READERS[kind](data)
-            have = [e for e in slice_events.events(got.events)]
+            have, want = (slice_events.wholes_last(some) for some in (slice_events.events(got.events), want))
             self.assertEqual([e["event"] for e in have], [e["event"] for e in want])
             for key, event in (("label", "label"), ("exn", "fails")):
                 texts = [[e[key] for e in some if e["event"] == event] for some in (have, want)]

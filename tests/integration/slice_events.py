@@ -61,20 +61,25 @@ def event_of(act):
 
 
 def events(slice_events):
-    """Return all events. A collection's time is that of its slice's end."""
-    found, open_gc = [], {}
+    """Return all events. A collection's time is that of its slice's end, and it begins its duration before."""
+    found, open_gc = [], collections.defaultdict(list)
     for act in slice_events:
         event = event_of(act)
         if event and act.category == "gc":
-            open_gc[act.track] = event, act
-        if act.kind == "end" and act.track in open_gc:
-            gc, begin = open_gc.pop(act.track)
+            open_gc[act.track].append((event, act))
+        if act.kind == "end" and open_gc[act.track]:
+            gc, begin = open_gc[act.track].pop()
             gc["time_ns"] = str(begin.notes.get("time_ns", act.time))
-            start = max(0, int(gc["time_ns"]) - int(gc["duration_ns"]))
-            assert begin.time == start or begin.time > start and "time_ns" not in begin.notes, "a collection's beginning"
+            assert begin.time == max(0, act.time - int(gc["duration_ns"])), "a collection's beginning"
         if event:
             found.append(event)
     return found
+
+
+def wholes_last(found):
+    """Return the events FOUND in order, with the collections behind all others, by their ends."""
+    late = [e for e in found if e["event"] == "gc"]
+    return [e for e in found if e["event"] != "gc"] + sorted(late, key=lambda e: (int(e["time_ns"]), int(e["duration_ns"])))
 
 
 class Slices:

@@ -67,7 +67,7 @@ class Stream:
         self.model, self.number = model, number
         self.ids, self.values = {}, collections.defaultdict(int)
         self.root = self.running = self.first = self.now = self.start = None
-        self.open, self.lost, self.collected = False, 0, 0
+        self.open, self.lost = False, 0
 
     def thread(self, **rest):
         one = Thread(self.number, len(self.model.threads) + 1, **rest)
@@ -209,9 +209,8 @@ class Stream:
 
     def on_gc(self, _kind, _thread, _other, number, _text, _one):
         duration = int(number)
-        start = max(self.time - duration if duration < self.time else 0, self.collected)
-        self.collected = max(self.time, start)
-        self.model.collections.append((self.number, start, self.collected, min(duration, LATEST)))
+        start = self.time - duration if duration < self.time else 0
+        self.model.collections.append((self.number, start, self.time, min(duration, LATEST)))
 
     def finish(self):
         if self.lost:

@@ -3,8 +3,8 @@
  * letters in parentheses are the events' phases, the value of the key `ph`.
  *
  * Each stream becomes a process. The first track of the process has a slice (X) for each period in
- * which one thread ran, with the name of that thread, or in which no thread ran. Further tracks
- * show garbage collections, gaps and damage, and durations. Each thread becomes an asynchronous track: a slice
+ * which one thread ran, with the name of that thread, or in which no thread ran. The second one shows
+ * gaps and damage, and further ones garbage collections and durations. Each thread becomes an asynchronous track: a slice
  * (b, e) for the thread's life, and an instant (n) for each event of the thread.
  *
  * The format allows arrows (s, f) only between slices of phase X, so all arrows are on the first
@@ -25,8 +25,9 @@
 #include "slices.h"
 #include "thread-table.h"
 
-#define RUNNING 1 /* thread id of a stream's first track */
-#define EXTRAS	3
+#define RUNNING 1     /* thread id of a stream's first track */
+#define FAULTS	2     /* that of its gaps and damage */
+#define LANES	3     /* that of its first lane; the others follow */
 #define ROW_MAX 1024u /* a row takes fewer bytes, not counting texts of any length */
 
 /* A slice that has begun. The slice is written when it ends. */
@@ -41,7 +42,9 @@ struct chrome_open {
 
 struct chrome_stream {
 	struct chrome_open running;
-	struct chrome_open extra[EXTRAS];
+	struct chrome_open faults; /* slice of the track for gaps and damage */
+	uint32_t faults_track;	   /* that track; 0 = none */
+	uint32_t first_lane;	   /* track of the first lane; 0 = none */
 };
 
 /* The time that was written last, with its key. */
@@ -214,8 +217,6 @@ static void put_slice(struct chrome_state *s, const struct slice_event *end, con
 	at = put_us(put(at, ",\"dur\":"), end->time > open->start ? end->time - open->start : 0);
 	if (tid == RUNNING)
 		at = put_track_name(s, at, open->track);
-	else if (!end->constant_name)
-		at = put_name(s, at, end->name, end->name_bytes);
 	else
 		at = put_constant_name(at, open->category, open->category_bytes);
 	row_end_arguments(s, at, open->category, open->category_bytes, open->notes, open->n_notes);
@@ -243,15 +244,6 @@ static void put_value(struct chrome_state *s, const struct slice_event *event)
 	row_end(s, put(at, "}}"));
 }
 
-/* Return the index of TRACK in STREAM's array EXTRA, or -1 if TRACK is not in the array. */
-static int extra_of(const struct chrome_stream *stream, uint32_t track)
-{
-	for (int i = 0; i < EXTRAS; i++)
-		if (stream->extra[i].track == track)
-			return i;
-	return -1;
-}
-
 /*
  * Return a slice that begins with EVENT. Omit the notes that are texts, because their bytes are
  * valid only during the call.
@@ -269,9 +261,9 @@ static struct chrome_open open_of(const struct slice_event *event)
 	return open;
 }
 
-static void on_extra(struct chrome_state *s, const struct slice_event *event, int i)
+static void on_fault(struct chrome_state *s, const struct slice_event *event)
 {
-	struct chrome_open *open = &s->stream[event->stream].extra[i];
+	struct chrome_open *open = &s->stream[event->stream].faults;
 	const struct slice_note reason = {
 		.key = "reason", .key_bytes = strlen("reason"), .text = event->name, .text_bytes = event->name_bytes};
 	char *at;
@@ -279,12 +271,27 @@ static void on_extra(struct chrome_state *s, const struct slice_event *event, in
 	if (event->kind == SLICE_BEGIN) {
 		*open = open_of(event);
 	} else if (event->kind == SLICE_END) {
-		put_slice(s, event, open, RUNNING + 1 + i);
+		put_slice(s, event, open, FAULTS);
 	} else {
-		at = put(row_begin(s, 'i', event->process, RUNNING + 1 + i), ",\"s\":\"t\"");
+		at = put(row_begin(s, 'i', event->process, FAULTS), ",\"s\":\"t\"");
 		at = put_constant_name(put_time(s, at, event->time), event->category, strlen(event->category));
 		row_end_arguments(s, at, event->category, strlen(event->category), &reason, 1);
 	}
+}
+
+/* Write a duration or collection, whose begin has all that the row needs. */
+static void on_whole(struct chrome_state *s, const struct slice_event *event)
+{
+	const struct chrome_stream *stream = &s->stream[event->stream];
+	char *at;
+
+	if (event->kind == SLICE_END)
+		return;
+	at = row_begin(s, 'X', event->process, (int)(LANES + event->track - stream->first_lane));
+	at = put_us(put(at, ",\"ts\":"), event->time);
+	at = put_us(put(at, ",\"dur\":"), event->until - event->time);
+	at = put_name(s, at, event->name, event->name_bytes);
+	row_end_arguments(s, at, event->category, strlen(event->category), event->notes, event->n_notes);
 }
 
 static void on_life(struct chrome_state *s, const struct slice_event *event)
@@ -303,10 +310,11 @@ static int chrome_event(void *context, const struct slice_event *event)
 {
 	struct chrome_state *s = context;
 	struct chrome_stream *stream = &s->stream[event->stream];
-	int extra = extra_of(stream, event->track);
 
-	if (extra >= 0)
-		on_extra(s, event, extra);
+	if (event->whole)
+		on_whole(s, event);
+	else if (event->track == stream->faults_track)
+		on_fault(s, event);
 	else if (event->kind == SLICE_VALUE)
 		put_value(s, event);
 	else if (event->life)
@@ -336,7 +344,6 @@ static int chrome_track(void *context, const struct slice_track *track)
 {
 	struct chrome_state *s = context;
 	struct chrome_stream *stream = &s->stream[track->stream];
-	int i = 0;
 
 	if (track->kind == TRACK_THREAD) {
 		track_names_set(&s->track_names, track->track, track->name, track->name_bytes);
@@ -344,10 +351,13 @@ static int chrome_track(void *context, const struct slice_track *track)
 		put_metadata(s, "process_name", track->track, RUNNING, track->name, track->name_bytes);
 		put_metadata(s, "thread_name", track->track, RUNNING, "running", strlen("running"));
 	} else if (track->kind == TRACK_EXTRA) {
-		while (i < EXTRAS - 1 && stream->extra[i].track)
-			i++;
-		stream->extra[i].track = track->track;
-		put_metadata(s, "thread_name", track->process, RUNNING + 1 + i, track->name, track->name_bytes);
+		stream->faults_track = track->track;
+		put_metadata(s, "thread_name", track->process, FAULTS, track->name, track->name_bytes);
+	} else if (track->kind == TRACK_LANE) {
+		if (!stream->first_lane)
+			stream->first_lane = track->track;
+		put_metadata(s, "thread_name", track->process, (int)(LANES + track->track - stream->first_lane),
+			     track->name, track->name_bytes);
 	}
 	return -s->out->error;
 }

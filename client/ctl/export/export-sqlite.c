@@ -40,8 +40,7 @@ struct sqlite_stream {
 	int64_t packet_first, packet_last;
 	int64_t second; /* second of the latest events, and their number */
 	uint64_t second_events;
-	int64_t run_start;	  /* start of the present activation */
-	int64_t collection_start; /* start of the present collection */
+	int64_t run_start; /* start of the present activation */
 };
 
 struct sqlite_state {
@@ -185,28 +184,25 @@ static int put_sample(struct sqlite_state *x, const struct slice_event *e)
 
 static int put_collection(struct sqlite_state *x, const struct slice_event *e)
 {
-	struct sqlite_stream *s = &x->streams[e->stream];
-
-	if (e->kind == SLICE_BEGIN) {
-		s->collection_start = (int64_t)e->time;
-		return 0;
-	}
-	return PUT(x, ROW_COLLECTION, cell_number(e->stream), cell_number(s->collection_start),
-		   cell_number((int64_t)e->time), cell_number(clamp(x, (uint64_t)x->raw->number)));
+	return PUT(x, ROW_COLLECTION, cell_number(e->stream), cell_number((int64_t)e->time),
+		   cell_number((int64_t)e->until), cell_number(clamp(x, (uint64_t)x->raw->number)));
 }
 
-/* Both ends of the slice come with one event. Here durations may overlap, so the slice's start does not count. */
 static int put_duration(struct sqlite_state *x, const struct slice_event *e)
 {
 	uint64_t ns = (uint64_t)x->raw->number, end = x->raw->timestamp;
 
-	if (e->kind == SLICE_BEGIN) {
-		x->actor = e->actor;
-		return 0;
-	}
-	return PUT(x, ROW_DURATION, cell_number(e->stream), cell_thread(x->actor),
+	return PUT(x, ROW_DURATION, cell_number(e->stream), cell_thread(e->actor),
 		   cell_number(clamp(x, ns < end ? end - ns : 0)), cell_number(clamp(x, end)),
 		   cell_number(clamp(x, ns)), raw_text(x));
+}
+
+/* A whole slice comes with its event. */
+static int put_whole(struct sqlite_state *x, const struct slice_event *e)
+{
+	if (e->kind == SLICE_END)
+		return 0;
+	return x->raw->id == MPROF_EVENT_gc ? put_collection(x, e) : put_duration(x, e);
 }
 
 static int put_activation(struct sqlite_state *x, const struct slice_event *e)
@@ -230,10 +226,7 @@ static int on_slice(void *context, const struct slice_event *e)
 		return put_sample(x, e);
 	if (e->life)
 		return e->kind == SLICE_BEGIN ? begin_life(x, e) : end_life(x, e);
-	/* The slice of the running thread and a gap may begin or end with any event. */
-	if (x->raw && x->raw->id == MPROF_EVENT_extra && strcmp(e->category, mprof_event_name(MPROF_EVENT_extra)) == 0)
-		return put_duration(x, e);
-	return x->raw && x->raw->id == MPROF_EVENT_gc ? put_collection(x, e) : put_activation(x, e);
+	return e->whole ? put_whole(x, e) : put_activation(x, e);
 }
 
 /*
@@ -441,6 +434,7 @@ static int sqlite_begin(struct export_job *job, struct consumer *consumer)
 	x->ops = (struct slice_ops){.track = on_track, .event = on_slice, .context = x};
 	slices_init(&x->slices, &x->ops, job->trace);
 	x->slices.exact = true;
+	x->slices.at_once = true;
 	x->to = slices_consumer(&x->slices);
 	*consumer = (struct consumer){
 		.streams = sqlite_streams,

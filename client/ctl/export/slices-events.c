@@ -7,14 +7,15 @@
  * event, the note `time_ns` has the event's time.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "slices-state.h"
 
 /*
- * Garbage collections concern a whole stream, so each stream has one track for them. A second track
- * of the stream shows lost packets and damage.
+ * Durations and garbage collections were recorded when they ended, an inner one before the one that encloses it. They are kept until the
+ * trace has ended (whole-slices.h). A track of each stream shows lost packets and damage.
  */
 
 /*
@@ -31,62 +32,125 @@ static int extra(struct slices *a, struct slice_stream *s, const char *name, uin
 	return slices_put_track(a, s, &track);
 }
 
-int slices_collection(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time)
-{
-	uint64_t duration = (uint64_t)e->number, start = duration < time ? time - duration : 0;
-	struct slice_event event = {.kind = SLICE_BEGIN, .category = mprof_event_name(e->id)}, end;
-	int r = extra(a, s, "gc", &s->collector);
+enum whole_kind { WHOLE_COLLECTION, WHOLE_DURATION };
 
-	/*
-	 * Collections must not overlap, so begin this one no earlier than the end of the last one.
-	 */
-	start = start < s->collected ? s->collected : start;
-	s->collected = time < start ? start : time;
-	event.track = s->collector;
-	event.time = start;
-	slice_set_name(&event, event.category);
-	if (s->collected != e->timestamp)
-		slice_add_note(&event, "time_ns", (int64_t)e->timestamp);
-	slice_add_note(&event, "duration_ns", e->number);
-	end = (struct slice_event){
-		.kind = SLICE_END, .track = s->collector, .time = s->collected, .category = event.category};
-	slice_set_name(&end, event.name);
-	r = r ? r : slices_put(a, s, &event);
-	return r ? r : slices_put(a, s, &end);
+static const uint8_t whole_events[] = {[WHOLE_COLLECTION] = MPROF_EVENT_gc, [WHOLE_DURATION] = MPROF_EVENT_extra};
+
+/* Pass the begin of W, a slice of S, to the format: on TRACK, with NAME, until END. */
+static int put_whole(struct slices *a, struct slice_stream *s, const struct whole_slice *w, const char *name,
+		     uint32_t track, uint64_t end)
+{
+	enum whole_kind kind = w->group % 2;
+	struct slice_event event = {
+		.kind = SLICE_BEGIN,
+		.whole = true,
+		.until = end,
+		.category = mprof_event_name(whole_events[kind]),
+		.track = track,
+		.actor = w->actor,
+		.time = w->start,
+	};
+
+	if (kind == WHOLE_COLLECTION)
+		slice_set_name(&event, event.category);
+	else
+		slice_set_text(&event, name, w->name_bytes);
+	if (kind == WHOLE_DURATION)
+		slice_add_note(&event, "thread", w->thread);
+	if (end != w->stamp)
+		slice_add_note(&event, "time_ns", (int64_t)w->stamp);
+	slice_add_note(&event, "duration_ns", w->duration);
+	return slices_put(a, s, &event);
 }
 
-/*
- * Durations of a stream have one track. There they must not overlap: each begins at the end of the one
- * before, if it began earlier, and the note duration_ns has all of it.
- */
+static int put_whole_end(struct slices *a, struct slice_stream *s, enum whole_kind kind, uint32_t track, uint64_t time)
+{
+	struct slice_event event = {
+		.kind = SLICE_END,
+		.whole = true,
+		.category = mprof_event_name(whole_events[kind]),
+		.track = track,
+		.time = time,
+	};
+
+	slice_set_name(&event, event.category);
+	return slices_put(a, s, &event);
+}
+
+/* Make the next lane of KIND. The first one is called like the kind, and the others have numbers. */
+static int new_lane(struct slices *a, struct slice_stream *s, enum whole_kind kind)
+{
+	char name[32];
+	struct slice_track track = {.kind = TRACK_LANE, .track = slices_new_track(a), .name = name};
+
+	if (!s->lanes[kind]++)
+		s->lane_track[kind] = track.track;
+	track.name_bytes = (size_t)snprintf(name, sizeof(name), s->lanes[kind] > 1 ? "%s %u" : "%s",
+					    kind == WHOLE_COLLECTION ? "gc" : "durations", s->lanes[kind]);
+	return slices_put_track(a, s, &track);
+}
+
+static int on_whole(void *context, const struct whole_place *place)
+{
+	struct slices *a = context;
+	struct slice_stream *s = &a->stream[place->slice->group / 2];
+	enum whole_kind kind = place->slice->group % 2;
+	int r = place->lane == s->lanes[kind] ? new_lane(a, s, kind) : 0;
+
+	return r ? r : put_whole(a, s, place->slice, place->name, s->lane_track[kind] + place->lane, place->end);
+}
+
+static int on_whole_end(void *context, uint32_t group, unsigned int lane, uint64_t time)
+{
+	struct slices *a = context;
+	struct slice_stream *s = &a->stream[group / 2];
+
+	return put_whole_end(a, s, group % 2, s->lane_track[group % 2] + lane, time);
+}
+
+int slices_lay(struct slices *a)
+{
+	return whole_slices_lay(&a->whole, &(struct whole_ops){.begin = on_whole, .end = on_whole_end, .context = a});
+}
+
+/* Keep W, a slice of S, whose event E ended at TIME; or pass it to the format at once. */
+static int add_whole(struct slices *a, struct slice_stream *s, enum whole_kind kind, struct whole_slice *w,
+		     const struct mprof_raw_event *e, uint64_t time)
+{
+	uint64_t duration = (uint64_t)e->number;
+	const char *name = e->text ? a->text.text : "";
+	int r;
+
+	w->group = 2 * s->number + kind;
+	w->start = duration < time ? time - duration : 0;
+	w->end = time;
+	w->stamp = e->timestamp;
+	w->duration = e->number;
+	w->name_bytes = e->text ? (uint32_t)a->text.bytes : 0;
+	if (!a->at_once)
+		return whole_slices_add(&a->whole, w, name);
+	r = put_whole(a, s, w, name, 0, time);
+	return r ? r : put_whole_end(a, s, kind, 0, time);
+}
+
+int slices_collection(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time)
+{
+	struct whole_slice w = {0};
+
+	return add_whole(a, s, WHOLE_COLLECTION, &w, e, time);
+}
+
 int slices_duration(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time)
 {
-	uint64_t duration = (uint64_t)e->number, start = duration < time ? time - duration : 0;
-	struct slice_event event = {.kind = SLICE_BEGIN, .category = mprof_event_name(e->id)}, end;
+	struct whole_slice w = {.thread = e->context};
 	uint32_t thread;
 	int r = slices_thread(a, s, e->context, &thread);
 
 	if (r)
 		return r;
 	s->threads.list[thread].last = s->now;
-	r = extra(a, s, "durations", &s->durations);
-	start = start < s->measured ? s->measured : start;
-	s->measured = time < start ? start : time;
-	event.track = s->durations;
-	event.actor = s->threads.list[thread].track;
-	event.time = start;
-	event.name = e->text ? a->text.text : "";
-	event.name_bytes = e->text ? a->text.bytes : 0;
-	slice_add_note(&event, "thread", e->context);
-	if (s->measured != e->timestamp)
-		slice_add_note(&event, "time_ns", (int64_t)e->timestamp);
-	slice_add_note(&event, "duration_ns", e->number);
-	end = (struct slice_event){
-		.kind = SLICE_END, .track = s->durations, .time = s->measured, .category = event.category};
-	end.name = event.name;
-	end.name_bytes = event.name_bytes;
-	r = r ? r : slices_put(a, s, &event);
-	return r ? r : slices_put(a, s, &end);
+	w.actor = s->threads.list[thread].track;
+	return add_whole(a, s, WHOLE_DURATION, &w, e, time);
 }
 
 int slices_lost(struct slices *a, struct slice_stream *s, uint64_t to)

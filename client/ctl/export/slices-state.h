@@ -20,11 +20,10 @@ struct slice_counter {
 struct slice_stream {
 	unsigned int number;
 	uint32_t process; /* track of the process that stands for this stream */
-	/*
-	 * Numbers of the tracks for garbage collections, for gaps and damage, and for durations;
-	 * 0 = not made yet.
-	 */
-	uint32_t collector, faults, durations;
+	uint32_t faults;  /* track for gaps and damage; 0 = not made yet */
+	/* Lanes of garbage collections and of durations: the first track, which the others follow, and their number. */
+	uint32_t lane_track[2];
+	unsigned int lanes[2];
 	struct thread_table threads;
 	struct texts counter_names;
 	struct slice_counter *counters; /* for each string of COUNTER_NAMES: the counter of that name; owned */
@@ -40,9 +39,7 @@ struct slice_stream {
 	 * and not at the time of its event, which can be earlier. So slices nest.
 	 */
 	uint64_t now;
-	uint64_t collected; /* time at which the last garbage collection ended */
-	uint64_t measured;  /* time at which the last duration ended */
-	uint64_t lost;	    /* packets missing after NOW */
+	uint64_t lost; /* packets missing after NOW */
 };
 
 static inline void slice_add_note(struct slice_event *event, const char *key, int64_t number)
@@ -98,6 +95,8 @@ int slices_stop(struct slices *a, struct slice_stream *s, uint64_t time);
 
 int slices_event(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e);
 
+/* Put the whole slices, which were kept, on their lanes. */
+int slices_lay(struct slices *a);
 /* Add a slice for the garbage collection that ended with event E at TIME. */
 int slices_collection(struct slices *a, struct slice_stream *s, const struct mprof_raw_event *e, uint64_t time);
 /* Add a slice for the duration that ended with event E at TIME. The text of the event is its name. */

@@ -22,7 +22,8 @@
 
 void slices_init(struct slices *a, const struct slice_ops *ops, const char *name)
 {
-	*a = (struct slices){.ops = ops, .name = name, .threads_most = THREADS_MAX, .seed = seed_new(a)};
+	*a = (struct slices){
+		.ops = ops, .name = name, .threads_most = THREADS_MAX, .seed = seed_new(a), .whole.spool = -1};
 	for (unsigned int id = 0; id < MPROF_EVENT_IDS; id++)
 		a->event_name_bytes[id] = (uint8_t)strlen(mprof_event_name((uint8_t)id));
 }
@@ -35,6 +36,7 @@ void slices_deinit(struct slices *a)
 		free(a->stream[i].counters);
 	}
 	free(a->stream);
+	whole_slices_deinit(&a->whole);
 	utf8_deinit(&a->text);
 	utf8_deinit(&a->title);
 	a->stream = NULL;
@@ -334,7 +336,7 @@ int slices_finish(struct slices *a)
 		for (uint32_t t = 0; t < s->threads.n && !r; t++)
 			r = slices_end_life(a, s, t, end_of(s, &s->threads.list[t]), false);
 	}
-	return r;
+	return r ? r : slices_lay(a);
 }
 
 void slices_report_refused(const struct slices *a)

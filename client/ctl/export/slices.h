@@ -15,9 +15,9 @@
  *                     gives to the thread that takes
  *   label             an instant
  *   counter           a counter track
- *   duration          a slice with its name on a track of their own
- *   gc                slices on a track of their own; gaps and damage have a track of slices and
- *                     instants
+ *   duration, gc      a slice, the duration's with its name, on lanes: tracks whose slices lie apart or
+ *                     inside of each other. They come at the end of the trace, an enclosing slice first
+ *   gaps, damage      slices and instants on a track of their own
  *
  * Exactly one slice event has the category of a trace event's name, so no event is lost and none is
  * shown twice. Memory is bounded.
@@ -34,8 +34,9 @@
 #include "texts.h"
 #include "thread-table.h"
 #include "utf8.h"
+#include "whole-slices.h"
 
-enum track_kind { TRACK_PROCESS, TRACK_THREAD, TRACK_COUNTER, TRACK_EXTRA };
+enum track_kind { TRACK_PROCESS, TRACK_THREAD, TRACK_COUNTER, TRACK_EXTRA, TRACK_LANE };
 
 /* A track that is new or has a better name. NAME is valid UTF-8, borrowed for the call. */
 struct slice_track {
@@ -72,7 +73,13 @@ struct slice_event {
 	unsigned int stream;
 	bool life;     /* for SLICE_BEGIN and SLICE_END: the slice is the life of the track's thread */
 	bool expected; /* for the end of a life: the thread is marked as one that should resolve */
-	bool target;   /* the instant of category `target` at the thread that did not act */
+	/*
+	 * For SLICE_BEGIN and SLICE_END: the slice is a duration or a collection, whose end was known when it was recorded. Its
+	 * begin has UNTIL. Its end has the category as name.
+	 */
+	bool whole;
+	uint64_t until; /* time of the end, ns */
+	bool target;	/* the instant of category `target` at the thread that did not act */
 	enum slice_flow flow;
 	uint64_t flow_id; /* number of the flow, from 1 */
 	uint64_t time;	  /* ns, at most INT64_MAX */
@@ -126,6 +133,12 @@ struct slices {
 	 * and the names of counters. The caller may set it before the first event.
 	 */
 	bool exact;
+	/*
+	 * The format has no tracks: the begin and the end of a whole slice come with its event, in the order of the trace, on track
+	 * 0. The caller may set it before the first event.
+	 */
+	bool at_once;
+	struct whole_slices whole;
 	uint8_t event_name_bytes[MPROF_EVENT_IDS]; /* lengths of the names of the trace events */
 	uint64_t seed;
 	struct utf8 text; /* text of the event that is being handled */

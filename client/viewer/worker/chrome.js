@@ -3,12 +3,14 @@
  * runs in the worker, which has the model.
  *
  * The result has the layout of `mprofctl export --to chrome`. A stream of the trace is a process of
- * the JSON. Its track 1 has the threads as they run, track 2 garbage collections, and track 3 gaps,
- * where packets are missing. Each thread is also an asynchronous track with its life, its labels
+ * the JSON. Its track 1 has the threads as they run, and track 2 gaps, where packets are missing. Further tracks are
+ * lanes of garbage collections and of durations: slices on a lane lie apart or inside of each other. Each thread is also an asynchronous track with its life, its labels
  * and what it did to other threads. The size of the JSON is limited.
  */
 
 const CHROME_MOST = 4000000; // most items of the model; a page has no memory for the text of more
+const GAPS = 2; // the track of gaps, and the first lane
+const LANES = 3;
 const CHROME_PIECE = 1 << 20; /* letters that are collected before they become bytes */
 
 /* Return NS (a BigInt) as text in microseconds, the unit of the format. */
@@ -105,9 +107,7 @@ class Chrome {
 			yield this.event("M", i, 1, 0n, "process_name", `,"args":{"name":${JSON.stringify(name || "guest")}}`);
 			for (const [tid, text] of [
 				[1, "running"],
-				[2, "collections"],
-				[3, "gaps"],
-				[4, "durations"],
+				[GAPS, "gaps"],
 			])
 				yield this.event("M", i, tid, 0n, "thread_name", `,"args":{"name":"${text}"}`);
 		}
@@ -212,39 +212,74 @@ class Chrome {
 
 	/** Yield garbage collections, durations and gaps. */
 	*extras() {
-		for (const [, time, duration, stream] of this.each(
-			"collections",
-			"mprof_collection",
-			"time",
-			"duration_ns",
-			"stream",
-		)) {
-			const start = duration > time ? 0n : time - duration;
-			yield this.event("X", stream, 2, start, "collection", `,"dur":${chromeTime(time - start)}`);
-		}
-		for (const [, time, duration, thread, name, stream] of this.each(
-			"durations",
-			"mprof_duration",
-			"time",
-			"duration_ns",
-			"thread",
-			"name",
-			"stream",
-		)) {
-			const start = duration > time ? 0n : time - duration;
-			const by = this.trace.item("threads", "mprof_thread", thread, "id");
-			yield this.event(
-				"X",
-				stream,
-				4,
-				start,
-				this.trace.text(name),
-				`,"dur":${chromeTime(time - start)},"args":{"thread":${by}}`,
-			);
-		}
 		for (const [, from, to, packets, stream] of this.each("gaps", "mprof_gap", "from", "to", "packets", "stream"))
-			yield this.event("X", stream, 3, from, `${packets} packets missing`, `,"dur":${chromeTime(to - from)}`);
+			yield this.event("X", stream, GAPS, from, `${packets} packets missing`, `,"dur":${chromeTime(to - from)}`);
+		const wholes = [...this.collections(), ...this.durations()];
+		const lanes = new Map(); // by stream and kind: the lanes, each the ends of its open slices
+		const tracks = new Map(); // by stream: the number of its lanes
+
+		wholes.sort((a, b) => compareTimes(a.start, b.start) || compareTimes(b.end, a.end) || b.i - a.i);
+		for (const {stream, kind, start, end, name, more} of wholes) {
+			const key = `${stream} ${kind}`;
+			if (!lanes.has(key)) lanes.set(key, []);
+			const lane = laneOf(lanes.get(key), start, end);
+			if (lane.tid === undefined) {
+				const n = tracks.get(stream) ?? 0;
+				tracks.set(stream, n + 1);
+				lane.tid = LANES + n;
+				const number = lanes.get(key).length;
+				const text = number > 1 ? `${kind} ${number}` : kind;
+				yield this.event("M", stream, lane.tid, 0n, "thread_name", `,"args":{"name":"${text}"}`);
+			}
+			yield this.event("X", stream, lane.tid, start, name, `,"dur":${chromeTime(end - start)}${more}`);
+		}
 	}
+
+	/** Yield the garbage collections as slices. */
+	*collections() {
+		const fields = ["time", "duration_ns", "stream"];
+
+		for (const [i, time, duration, stream] of this.each("collections", "mprof_collection", ...fields))
+			yield {i, stream, kind: "gc", start: startOf(time, duration), end: time, name: "collection", more: ""};
+	}
+
+	/** Yield the durations as slices. */
+	*durations() {
+		const fields = ["time", "duration_ns", "thread", "name", "stream"];
+
+		for (const [i, time, duration, thread, name, stream] of this.each("durations", "mprof_duration", ...fields)) {
+			const by = this.trace.item("threads", "mprof_thread", thread, "id");
+			const start = startOf(time, duration);
+			yield {
+				i,
+				stream,
+				kind: "durations",
+				start,
+				end: time,
+				name: this.trace.text(name),
+				more: `,"args":{"thread":${by}}`,
+			};
+		}
+	}
+}
+
+const startOf = (time, duration) => (duration > time ? 0n : time - duration);
+const compareTimes = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
+/**
+ * Return the first of LANES on which a slice from START to END lies apart from all others or inside of them, with END as the innermost
+ * of its open slices. A new lane is added if there is none. Slices come by their start, an enclosing one first.
+ */
+function laneOf(lanes, start, end) {
+	for (const lane of lanes) {
+		while (lane.ends.length && lane.ends.at(-1) <= start) lane.ends.pop();
+		if (!lane.ends.length || lane.ends.at(-1) >= end) {
+			lane.ends.push(end);
+			return lane;
+		}
+	}
+	lanes.push({ends: [end]});
+	return lanes.at(-1);
 }
 
 /**
