@@ -49,10 +49,11 @@ static bool take_cause(const struct mprof_reading_section *section, char key[REA
 static bool take_cuts(const uint8_t *p, struct reading_tail *t)
 {
 	for (uint32_t i = 0; i < t->n_cuts; i++, p += MPROF_READING_CUT_BYTES) {
-		struct reading_cut cut = {mprof_load64(p), mprof_load32(p + 8)};
+		struct reading_cut cut = {mprof_load64(p), mprof_load32(p + 8), mprof_load32(p + 12)};
 
 		if (cut.sequence < t->begin_sequence || cut.sequence >= t->next ||
 		    cut.end < MPROF_PACKET_HEADER_BYTES || cut.end > MPROF_RING_BYTES_MAX ||
+		    cut.resume > MPROF_RING_BYTES_MAX || (cut.resume && cut.resume <= cut.end) ||
 		    (i && cut.sequence <= t->cuts[i - 1].sequence))
 			return false;
 		t->cuts[i] = cut;
@@ -165,6 +166,7 @@ int reading_add_tail(uint8_t **p, size_t *bytes, const struct reading_tail *tail
 	for (uint32_t i = 0; i < tail->n_cuts; i++, at += MPROF_READING_CUT_BYTES) {
 		mprof_store64(at, tail->cuts[i].sequence);
 		mprof_store32(at + 8, tail->cuts[i].end);
+		mprof_store32(at + 12, tail->cuts[i].resume);
 	}
 	return 0;
 }

@@ -17,7 +17,7 @@
 
 struct reading_cut {
 	uint64_t sequence;
-	uint32_t end;
+	uint32_t end, resume; /* the packet is valid up to END, and again from RESUME on; 0 = it is not */
 };
 
 /* The end of a stream's tail. */

@@ -185,6 +185,12 @@ struct mprof_tail {
 	 */
 	const uint8_t *before;
 	size_t before_bytes; /* bytes at BEFORE */
+	/*
+	 * For mprof_tail_resume() alone. SETTLED: no byte of the packet is of the lap before, because the writer has left the
+	 * packet, or its slot held no packet before. EARLIER: time of an event before the packet, 0 = unknown.
+	 */
+	bool settled;
+	uint64_t earlier;
 };
 
 /*
@@ -222,11 +228,10 @@ static inline bool mprof_tail_stale(const struct mprof_tail *tail, const struct 
 }
 
 /*
- * Return how many of the LEN bytes at P, an unproven tail, hold valid events. A valid event is complete and not
- * stale. The bytes of the lap before are compared because mirage-profile counts an event before it writes the event:
- * the tail can end with an event of the packet that the slot held before, and such an event parses.
+ * Walk the LEN bytes at P as mprof_tail_walk() does. Raise *NEWEST to the latest time of the valid events.
  */
-static inline size_t mprof_tail_walk(const struct mprof_tail *tail, const uint8_t *p, size_t len)
+static inline size_t mprof_tail_walk_times(const struct mprof_tail *tail, const uint8_t *p, size_t len,
+					   uint64_t *newest)
 {
 	uint64_t first = tail->not_before;
 	struct mprof_raw_event e;
@@ -238,9 +243,186 @@ static inline size_t mprof_tail_walk(const struct mprof_tail *tail, const uint8_
 			break;
 		if (at == 0 && tail->begins)
 			first = e.timestamp;
+		if (e.timestamp > *newest)
+			*newest = e.timestamp;
 		at += e.bytes;
 	}
 	return at;
+}
+
+/*
+ * Return how many of the LEN bytes at P, an unproven tail, hold valid events. A valid event is complete and not
+ * stale. The bytes of the lap before are compared because mirage-profile counts an event before it writes the event:
+ * the tail can end with an event of the packet that the slot held before, and such an event parses.
+ */
+static inline size_t mprof_tail_walk(const struct mprof_tail *tail, const uint8_t *p, size_t len)
+{
+	uint64_t newest = 0;
+
+	return mprof_tail_walk_times(tail, p, len, &newest);
+}
+
+/* Limits of mprof_tail_resume(). */
+#define MPROF_RESUME_SPAN   16384u	/* bytes behind an invalid event in which a chain may begin */
+#define MPROF_RESUME_EVENT  4096u	/* bytes of an event of a chain, at most */
+#define MPROF_RESUME_EVENTS 2u		/* events of a chain, at least */
+#define MPROF_RESUME_BACK   1000000000u /* ns that an event of a chain may be earlier than the latest one before it */
+#define MPROF_RESUME_AHEAD  (3600 * (uint64_t)1000000000u) /* ns that it may be later */
+
+/* A search for a chain: the events from one offset to the end of the packet. */
+struct mprof_tail_search {
+	const struct mprof_tail *tail;
+	const uint8_t *p;
+	size_t len;
+	uint64_t first; /* earliest time of an event */
+	size_t work;	/* bytes that may still be read */
+};
+
+/* A place in a chain: the offset of its next event, and the latest time of the events before it. */
+struct mprof_tail_place {
+	size_t at;
+	uint64_t newest;
+};
+
+/* Return whether an event of a chain can have TIME. NEWEST is the latest time before it. */
+static inline bool mprof_tail_follows(uint64_t time, uint64_t newest)
+{
+	return time < newest ? newest - time <= MPROF_RESUME_BACK : time - newest <= MPROF_RESUME_AHEAD;
+}
+
+/*
+ * Return whether the event E of a chain, which begins at P and lies AT bytes behind the beginning of the tail, may be one of the
+ * lap before with a few bytes of this lap: the writer died while it overwrote such an event. Then the upper bytes of its time, or
+ * all bytes behind the lower ones, are as they were.
+ */
+static inline bool mprof_tail_mixed(const struct mprof_tail *tail, const struct mprof_raw_event *e, const uint8_t *p,
+				    size_t at)
+{
+	return !tail->settled && (memcmp(p + 2, tail->before + at + 2, 6) == 0 ||
+				  memcmp(p + 4, tail->before + at + 4, e->bytes - 4) == 0);
+}
+
+/*
+ * Move PLACE over one event of a chain. Return false if there is none: it is broken, stale, too long, or too far
+ * from the times before it; or if the search has read too much.
+ */
+static inline bool mprof_tail_step(struct mprof_tail_search *s, struct mprof_tail_place *place)
+{
+	size_t left = s->len - place->at, most = left < MPROF_RESUME_EVENT ? left : MPROF_RESUME_EVENT;
+	struct mprof_raw_event e;
+	uint64_t time;
+
+	if (left < sizeof(time) || s->work < most)
+		return false;
+	time = mprof_load64(s->p + place->at);
+	s->work -= sizeof(time);
+	if (time < s->first || time > s->tail->not_after || !mprof_tail_follows(time, place->newest))
+		return false;
+	if (mprof_event_load(&e, s->p + place->at, most) != MPROF_EVENT_OK) {
+		s->work -= most - sizeof(time);
+		return false;
+	}
+	s->work -= e.bytes - sizeof(time);
+	if (mprof_tail_stale(s->tail, &e, s->p + place->at, place->at, s->first) ||
+	    mprof_tail_mixed(s->tail, &e, s->p + place->at, place->at))
+		return false;
+	if (time > place->newest)
+		place->newest = time;
+	place->at += e.bytes;
+	return true;
+}
+
+/*
+ * Follow the chain that begins at AT, and the chain CHAIN, until they meet. Return the offset of the event at which they
+ * meet, at most the length; 0 = the first one breaks, at this event or before it, or
+ * it is too short.
+ */
+static inline size_t mprof_tail_meet(struct mprof_tail_search *s, struct mprof_tail_place at,
+				     struct mprof_tail_place chain)
+{
+	unsigned events = 0;
+	size_t meet;
+
+	while (at.at != chain.at) {
+		events += at.at < chain.at;
+		if (!mprof_tail_step(s, at.at < chain.at ? &at : &chain))
+			return 0;
+	}
+	meet = at.at;
+	if (meet == s->len)
+		return events < MPROF_RESUME_EVENTS ? 0 : meet;
+	return mprof_tail_step(s, &at) ? meet : 0;
+}
+
+/*
+ * Return the offset at which all chains have met that begin in the span behind AT; the length if there is no chain, or if two
+ * do not meet. NEWEST is the latest time before them.
+ */
+static inline size_t mprof_tail_chain(struct mprof_tail_search *s, size_t at, uint64_t newest)
+{
+	size_t limit = s->len - at > MPROF_RESUME_SPAN ? at + MPROF_RESUME_SPAN : s->len, from = s->len, meet;
+	struct mprof_tail_place chain = {.at = 0};
+
+	for (size_t c = at + 1; c < limit; c++) {
+		struct mprof_tail_place start = {.at = c, .newest = newest}, end = start;
+
+		if (from == s->len) { /* no chain yet */
+			while (end.at < s->len && mprof_tail_step(s, &end))
+				;
+			if (end.at != s->len)
+				continue;
+			from = c;
+			chain = start;
+			continue;
+		}
+		while (chain.at < c)
+			if (!mprof_tail_step(s, &chain))
+				return s->len;
+		if (start.newest < chain.newest)
+			start.newest = chain.newest;
+		meet = mprof_tail_meet(s, start, chain);
+		if (meet == s->len)
+			return s->len;
+		if (meet > c && meet > from)
+			from = meet;
+	}
+	/* If the search has read too much, a chain may have been left out. */
+	return s->work < MPROF_RESUME_EVENT ? s->len : from;
+}
+
+/*
+ * Return the offset at which events go on behind the invalid event at AT, in the LEN bytes at P, an unproven tail that
+ * ends with its packet; LEN if there is none. NEWEST is the latest time of the events before AT, 0 = there are none.
+ *
+ * From that offset on the sizes of events lead exactly to the end of the packet: a *chain*. All events of a chain are
+ * valid, none is more than a second earlier or an hour later than the latest one before it, and there are two at least. If
+ * several chains begin in the span behind AT, events go on where all of them have met; if they meet nowhere, there is
+ * none. A writer that died may have left bytes of the lap before at the end of its packet, so there is none either if
+ * these bytes are not known, and none if no time before the chain is known. The bytes that the search reads are bounded by a multiple of LEN, whatever P holds; if that
+ * is not enough, there is none.
+ */
+static inline size_t mprof_tail_resume(const struct mprof_tail *tail, const uint8_t *p, size_t len, size_t at,
+				       uint64_t newest)
+{
+	struct mprof_tail_search s = {.tail = tail, .p = p, .len = len, .first = tail->not_before};
+	struct mprof_tail_place end = {.newest = newest};
+	unsigned events = 0;
+
+	if (at >= len || (!tail->settled && (!tail->before || tail->before_bytes < len)))
+		return len;
+	if (at && tail->begins)
+		s.first = mprof_load64(p);
+	if (!newest)
+		newest = s.first ? s.first : tail->earlier;
+	if (!newest)
+		return len;
+	end.newest = newest;
+	s.work = 16 * len + 16 * (size_t)MPROF_RESUME_EVENT;
+	end.at = mprof_tail_chain(&s, at, newest);
+	for (at = end.at, s.work = 2 * (len + MPROF_RESUME_EVENT); end.at < len; events++)
+		if (!mprof_tail_step(&s, &end))
+			return len;
+	return events < MPROF_RESUME_EVENTS ? len : at;
 }
 
 #endif

@@ -13,7 +13,7 @@
 #include <mprof/bytes.h>
 
 #define MPROF_READING_MAGIC	    0x7264706du /* "mpdr" */
-#define MPROF_READING_VERSION	    1u
+#define MPROF_READING_VERSION	    2u
 #define MPROF_READING_HEADER_BYTES  8u	       /* magic (32 bits), version (32 bits) */
 #define MPROF_READING_SECTION_BYTES 8u	       /* kind (32 bits), bytes of the content (32 bits) */
 #define MPROF_READING_BYTES_MAX	    (2u << 20) /* of a whole reading */
@@ -34,9 +34,9 @@ enum mprof_reading_kind {
 #define MPROF_READING_LAST_MAX	    4096u
 #define MPROF_READING_EXCEPTION_MAX 1024u
 
-/* A section MPROF_READING_TAIL has these bytes, and for each cut 12: packet (64 bits), offset (32 bits). */
+/* A section MPROF_READING_TAIL has these bytes, and for each cut 16: packet (64 bits), two offsets (32 bits each). */
 #define MPROF_READING_TAIL_BYTES 48u
-#define MPROF_READING_CUT_BYTES	 12u
+#define MPROF_READING_CUT_BYTES	 16u
 
 struct mprof_reading_section {
 	uint32_t kind;

@@ -153,13 +153,13 @@ test("the first entry with remaining tail bytes has the tail", () => {
 	assert.equal(
 		tailed([
 			{tail_bytes: 0, cut: 0},
-			{tail_bytes: 5, cut: 5},
+			{tail_bytes: 0, cut: 5},
 		]),
 		null,
 	);
 	assert.equal(
 		tailed([
-			{tail_bytes: 5, cut: 0, sequence: 1},
+			{tail_bytes: 5, cut: 7, sequence: 1},
 			{tail_bytes: 9, cut: 0, sequence: 2},
 		]).sequence,
 		1,

@@ -14,9 +14,13 @@ import subprocess
 
 import daemons
 from daemons import START, event, program
+from frames import unzstd
 from rings import image, rooms
 
 PROVEN, TAIL = range(1000000, 1040000, 1000), range(1100000, 1120000, 1000)
+# Times of a guest that ran for hours: a shifted one is none.
+HOURS = 10**13
+OLD, LEFT, LATER = (range(HOURS + a, HOURS + b, 1000) for a, b in ((0, 40000), (100000, 120000), (130000, 136000)))
 
 
 def said(times):
@@ -101,7 +105,7 @@ class Tails(daemons.Case):
             self.assertEqual(self.html(trace, *options), [("", str(TAIL[0]))])
 
     def test_inversion(self):
-        """An interrupt recorded an event that is 3 us older than the one before it: nothing is cut. An event that is older than its packet is."""
+        """An interrupt recorded an event that is 3 us older than the one before it: nothing is cut. An event that is older than its packet is, alone."""
         end = START + len(said(PROVEN))
         older = [*TAIL[:5], TAIL[4] - 3000, *TAIL[5:]]
         stale = [*TAIL[:5], PROVEN[0] - 1, *TAIL[5:]]
@@ -119,7 +123,84 @@ class Tails(daemons.Case):
         served = [int(time) for time, *_ in daemons.events_of(self.d.trace("web-1"))]
         self.assertEqual(served, [*PROVEN, *older])
         served = [int(time) for time, *_ in daemons.events_of(self.d.trace("web-2"))]
-        self.assertEqual(served, [*PROVEN, *TAIL[:5]])
+        self.assertEqual(served, [*PROVEN, *TAIL])
+
+    def damaged(self):
+        """Archive a guest whose tail has a damaged event in its first packet, and one at the beginning of its second."""
+        end = START + len(said(OLD))
+        first = said(LEFT[:5]) + b"\xff" * 17 + said(LEFT[6:])
+        second = b"\xff" * 26 + said(LATER)
+        self.archive(
+            "run 1 xen a web - 3 ended crash",
+            "stream 1 1 0 65536 4 0",
+            f"piece 1 0 {START} 0 65536 {OLD[0]} {end} {said(OLD).hex()}",
+            "capture 1 1 crash -",
+            f"range 1 1 0 0 {end}",
+            f"tail 1 1 0 {end} 65536 {OLD[0]} {first.hex()}",
+            f"tail 1 1 1 {START} 65536 {2**63 - 1} {second.hex()}",
+        )
+        return [*OLD, *LEFT[:5], *LEFT[6:], *LATER]
+
+    def test_resumed(self):
+        """Behind a damaged event the tail goes on. All that is left out is declared."""
+        wanted = self.damaged()
+        end = START + len(said(OLD))
+        path = "/v1/captures/1/trace"
+        for again in range(2):
+            status, headers, whole = self.d.ask(path)
+            self.assertEqual((status, headers["Mprof-Cut"]), (200, f"bytes=43; packets=2; at=1.0.0.{end + 5 * 17}"))
+            self.assertEqual([int(time) for time, *_ in daemons.events_of(whole)], wanted)
+            self.assertEqual(unzstd(self.d.ask(path, headers={"Accept-Encoding": "zstd"})[2]), whole)
+            if not again:
+                self.d.stop_server()
+                self.d.start_server()
+        for at in sorted(
+            {0, 29, 30, end - START, end + 5 * 17 - 1, end + 5 * 17, end + 5 * 17 + 1, end + 19 * 17, end + 19 * 17 + 30, len(whole) - 1}
+        ):
+            status, _, body = self.d.ask(path, headers={"Range": f"bytes={at}-"})
+            self.assertEqual((status, body), (206, whole[at:]), at)
+            self.assertEqual(self.d.ask(path, headers={"Range": f"bytes=0-{at}"})[2], whole[: at + 1], at)
+        raw = self.d.get(f"{path}?tail=raw")
+        self.assertEqual(len(raw), len(whole) + 43)
+        self.assertIn(b"\xff" * 17, raw)
+        (page,) = self.d.packets("web")
+        self.assertEqual(page["end"], f"1.0.1.{START + 26 + len(said(LATER))}")
+        keys = "bytes", "tail_bytes", "cut", "resumed", "first_timestamp"
+        self.assertEqual(
+            [tuple(packet[key] for key in keys) for packet in page["packets"]],
+            [
+                (end + 19 * 17, 19 * 17, 17, 14 * 17, str(OLD[0])),
+                (START + len(said(LATER)), len(said(LATER)), 26, len(said(LATER)), str(LATER[0])),
+            ],
+        )
+        body = self.d.trace("web", f"?first=1.0.0.{end}")
+        self.assertEqual([int(time) for time, *_ in daemons.events_of(body)], wanted[len(OLD) :])
+        body = self.d.trace("web", f"?first=1.0.1.{START}")
+        self.assertEqual([int(time) for time, *_ in daemons.events_of(body)], list(LATER))
+
+    def test_resumed_is_said(self):
+        """Each verb has the events behind the damage, and says how many bytes were cut. What is behind is unproven."""
+        wanted = self.damaged()
+        self.assertEqual(json.loads(self.ctl("--json", "stats", "1", cut=43))["cut_bytes"], 43)
+        self.assertEqual(json.loads(self.ctl("--json", "why", "1", "3", cut=43))["cut_bytes"], 43)
+        self.assertEqual(len(self.ctl("dump", "1", cut=43).splitlines()), len(wanted))
+        self.assertEqual(json.loads(self.ctl("--json", "show", "1"))["capture"]["streams"][0]["cut_bytes"], 43)
+        self.assertEqual(self.html("1", cut=43), [("", str(LEFT[0]))])
+        self.near(self.svg("1", cut=43), (20 + 1360 * (LEFT[0] - OLD[0]) / (LATER[-1] - OLD[0]), 1380))
+
+    def test_more_cut_than_left(self):
+        """A tail of which more was cut than is left is marked as unproven, too."""
+        end = START + len(said(PROVEN))
+        self.archive(
+            "run 1 xen a web - 3 ended crash",
+            "stream 1 1 0 65536 4 0",
+            f"piece 1 0 {START} 0 65536 {PROVEN[0]} {end} {said(PROVEN).hex()}",
+            "capture 1 1 crash -",
+            f"range 1 1 0 0 {end}",
+            f"tail 1 1 0 {end} 65536 {PROVEN[0]} {(said(TAIL[:3]) + bytes([255]) * 400).hex()}",
+        )
+        self.assertEqual(self.html("1", cut=400), [("", str(TAIL[0]))])
+        self.assertTrue(self.svg("1", cut=400))
 
     def test_clock_set_back(self):
         """The guest's clock was set back where the ring went to its next packet, in the first lap and later: all events are there."""
@@ -225,7 +306,7 @@ class Tails(daemons.Case):
             file.write(daemons.small_ring())
         self.d.start()
         self.d.wait_ended("left")
-        packet = next(it for page in self.d.packets("left") for it in page["packets"] if it["tail_bytes"] > it["cut"])
+        packet = next(it for page in self.d.packets("left") for it in page["packets"] if it["tail_bytes"])
         events = daemons.events_of(self.d.trace("left"))
         first = events[(packet["copied"]["last"]["offset"] - START) // len(event(0)) if packet["copied"] else 0][0]
         self.assertEqual(self.html("left"), [("", str(first))])

@@ -394,6 +394,74 @@ static void test_stale(void)
 	}
 }
 
+/*
+ * Behind an invalid event, events go on where their sizes lead to the end. There are two at least, in order within a second, and
+ * other chains meet them.
+ */
+static void test_resume(void)
+{
+	const uint64_t second = 1000000000, t = 5000 * second;
+	const struct {
+		uint64_t times[6];
+		size_t valid, resume;
+	} cases[] = {
+		{{t, t + 1, t + 2, t + 3, t + 4, t + 5}, 6, 6},
+		{{t, t + 1, 1, t + 3, t + 4, t + 5}, 2, 3},
+		{{t, t + 1, 1, 1, t + 4, t + 5}, 2, 4},
+		{{t, t + 1, 1, t + 3, 1, t + 5}, 2, 6}, /* one event is too few */
+		{{t + 9, 1, t + 9, t + 10, t + 9, t + 11}, 1, 2},
+		{{t + 2 * second, 1, t, t, t, t}, 1, 6}, /* the clock was set back, or they are not of this lap */
+		{{t, 1, t + 4000 * second, t + 4000 * second, t + 4000 * second, t + 4000 * second}, 1, 6},
+		{{1, t + 1, t + 2, t + 3, t + 4, t + 5}, 0, 1},
+	};
+	struct mprof_tail tail = {.not_before = t, .not_after = UINT64_MAX / 2, .settled = true, .earlier = t - 1};
+	uint8_t bytes[6 * 17], before[6 * 17] = {0};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t newest = 0;
+		size_t valid;
+
+		switches(bytes, cases[i].times, 6);
+		valid = mprof_tail_walk_times(&tail, bytes, sizeof(bytes), &newest);
+		CHECK_EQ_UINT(valid, cases[i].valid * 17);
+		CHECK_EQ_UINT(mprof_tail_resume(&tail, bytes, sizeof(bytes), valid, newest), cases[i].resume * 17);
+	}
+	/* The bytes of the lap before may be there: they must be known, and other ones. */
+	switches(bytes, cases[1].times, 6);
+	tail.settled = false;
+	CHECK_EQ_UINT(mprof_tail_resume(&tail, bytes, sizeof(bytes), 34, t + 1), sizeof(bytes));
+	tail.before = before;
+	tail.before_bytes = sizeof(before) - 1;
+	CHECK_EQ_UINT(mprof_tail_resume(&tail, bytes, sizeof(bytes), 34, t + 1), sizeof(bytes));
+	tail.before_bytes = sizeof(before);
+	CHECK_EQ_UINT(mprof_tail_resume(&tail, bytes, sizeof(bytes), 34, t + 1), 51);
+	memcpy(before + 68, bytes + 68, 34);
+	CHECK_EQ_UINT(mprof_tail_resume(&tail, bytes, sizeof(bytes), 34, t + 1), sizeof(bytes));
+}
+
+/* Whatever the bytes are, a search reads a multiple of them at most. */
+static void test_resume_is_bounded(void)
+{
+	enum { BYTES = 1 << 20 };
+	const struct mprof_tail tail = {.not_before = 1, .not_after = UINT64_MAX, .settled = true};
+	uint8_t *p = malloc(BYTES);
+
+	for (unsigned way = 0; p && way < 4; way++) {
+		struct mprof_tail_search s = {.tail = &tail, .p = p, .len = BYTES, .first = 1};
+		const size_t most = s.work = 16 * (size_t)BYTES;
+
+		/* Each offset begins an event: a text without an end, one with an end, and an event of fixed size. */
+		memset(p, way == 3 ? 0 : 5, BYTES);
+		for (size_t i = 0; way && i < BYTES; i += way == 1 ? 4000 : 18)
+			p[i] = way == 3 ? 1 : 0;
+		p[BYTES - 1] = 0xff;
+		CHECK(mprof_tail_chain(&s, 0, mprof_load64(p + 1)) <= BYTES);
+		CHECK(s.work <= most);
+		CHECK(mprof_tail_resume(&tail, p, BYTES, 0, mprof_load64(p + 1)) <= BYTES);
+	}
+	free(p);
+}
+
 /* A guest's clock goes no longer than the host's clocks, and begins at most a century ahead of them. */
 static void test_latest(void)
 {
@@ -412,6 +480,8 @@ int main(void)
 {
 	CHECK_RUN(test_same_as_copies);
 	CHECK_RUN(test_cuts);
+	CHECK_RUN(test_resume);
+	CHECK_RUN(test_resume_is_bounded);
 	CHECK_RUN(test_wrapped);
 	CHECK_RUN(test_middle);
 	CHECK_RUN(test_continued);

@@ -116,7 +116,7 @@ static void test_refused(void)
 	CHECK(!take(&r));
 }
 
-static struct reading_cut cuts[] = {{12, 47}, {20, 64}};
+static struct reading_cut cuts[] = {{12, 47, 0}, {20, 64, 98}};
 static const struct reading_tail example = {.stream = 5,
 					    .begin_sequence = 10,
 					    .begin_offset = 98,
@@ -150,6 +150,7 @@ static void test_tails(void)
 	CHECK(r.tails[0].stream == 5 && r.tails[0].begin_sequence == 10 && r.tails[0].begin_offset == 98);
 	CHECK(r.tails[0].next == 40 && r.tails[0].newest == 700 && r.tails[0].not_after == UINT64_MAX);
 	CHECK(r.tails[0].n_cuts == 2 && r.tails[0].cuts[1].sequence == 20 && r.tails[0].cuts[1].end == 64);
+	CHECK(r.tails[0].cuts[0].resume == 0 && r.tails[0].cuts[1].resume == 98);
 	reading_result_deinit(&r);
 	t.next = 20;
 	CHECK(!take_tail(&t, &r)); /* a cut is not before it */
@@ -163,6 +164,11 @@ static void test_tails(void)
 	cuts[1].end = 29;
 	CHECK(!take_tail(&t, &r)); /* inside a header */
 	cuts[1].end = 64;
+	cuts[1].resume = 64;
+	CHECK(!take_tail(&t, &r)); /* nothing is cut */
+	cuts[1].resume = UINT32_MAX;
+	CHECK(!take_tail(&t, &r)); /* no ring is so large */
+	cuts[1].resume = 98;
 	CHECK(take_tail(&t, &r));
 	reading_result_deinit(&r);
 }

@@ -194,7 +194,8 @@ static void test_tail_without_an_end(void)
 				  .first_timestamp = 200,
 				  .data = data};
 	const struct mprof_tail limits = {.not_after = UINT64_MAX};
-	uint32_t valid_end;
+	struct unproven u = {.source = {.stream = STREAM, .capture = 1}, .ring_packets = 4, .sequence = 2, .from = 30};
+	struct tail_end end;
 	struct served s;
 
 	if (!served_init(&s, 2))
@@ -209,10 +210,9 @@ static void test_tail_without_an_end(void)
 		CHECK_EQ_INT(archive_writer_commit(s.f.w), 0);
 		memset(data, 'a', 9);
 	}
-	CHECK_EQ_INT(tail_verify(s.reader, &s.scratch, (struct reader_source){.stream = STREAM, .capture = 1}, 4, 2, 30,
-				 p.offset, &limits, &valid_end),
-		     0);
-	CHECK_EQ_UINT(valid_end, 30);
+	u.to = p.offset;
+	CHECK_EQ_INT(tail_verify(s.reader, &s.scratch, &u, &limits, &end), 0);
+	CHECK_EQ_UINT(end.valid, 30);
 	served_deinit(&s);
 }
 

@@ -5,6 +5,9 @@
  * late or be kept from running. Afterwards nothing that is called proven may be false, and each event that was written in
  * full is proven, in a tail or in a gap. An event of a tail that was never written is taken for one only if its bytes are
  * not those that the reader copied in the lap before. 10,000 histories, or MPROF_TAIL_HISTORIES.
+ *
+ * Then an event of each tail is damaged, as a crash may have done it. The events behind the damage must be found again, and
+ * nothing else (mprof_tail_resume()).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +26,7 @@
 #define EVENTS	48u /* events of a packet */
 #define MINUTE	60000000000ull
 #define HISTORY 10000u
+#define WAYS	7u /* in which an event is damaged */
 
 struct place {
 	uint32_t at, bytes, stored; /* of the event's bytes behind its size, STORED were stored */
@@ -51,6 +55,11 @@ struct history {
 };
 
 static struct history h;
+
+/* Over all histories: tails with a damaged event, those in which it was found, and those that went on behind it. */
+static struct {
+	uint64_t tails, cut, resumed;
+} damaged;
 
 static uint64_t chance(uint64_t below)
 {
@@ -233,7 +242,9 @@ static void limit(uint64_t sequence, struct mprof_tail *tail)
 		tail->before = former->proven + p->tail_from;
 		tail->before_bytes = former->proven_to - p->tail_from;
 	}
-	if (tail->begins && (!former || tail->before || h.packets[sequence + 1].tail_to))
+	tail->earlier = sequence ? h.packets[sequence - 1].first : 0;
+	tail->settled = !former || h.packets[sequence + 1].tail_to;
+	if (tail->begins && (tail->settled || tail->before))
 		tail->not_before = 0;
 }
 
@@ -308,6 +319,94 @@ static bool packet_right(uint64_t sequence)
 	return right;
 }
 
+/* ---- damage ---- */
+
+/* Damage the N bytes at P, an event, in one of several ways. */
+static void damage(uint8_t *p, uint32_t n)
+{
+	uint64_t way = chance(WAYS), at = chance(n);
+
+	if (way == 0)
+		p[8] = (uint8_t)(MPROF_EVENT_IDS + chance(256 - MPROF_EVENT_IDS));
+	else if (way == 1)
+		mprof_store64(p, mprof_load64(p) - 1 - chance(mprof_load64(p) - 1));
+	else if (way == 2)
+		p[7] ^= (uint8_t)(0x80 >> chance(3));
+	else if (way == 3)
+		p[at] ^= (uint8_t)(1 << chance(8));
+	else
+		for (uint32_t i = way == 4 ? 0 : (uint32_t)at; i < n; i++)
+			p[i] = way == 5 ? 0 : (uint8_t)chance(256);
+}
+
+/*
+ * Return whether each event of BYTES, the tail of packet P, from RESUME to its end is one that was written. A part of the last
+ * one may be missing: in a new ring it parses. So may the event HIT, whose damage may be as an event's bytes.
+ */
+static bool resumed_right(const struct packet *p, const uint8_t *bytes, uint32_t resume, const struct place *hit)
+{
+	const struct place *e = p->events;
+
+	for (uint32_t at = resume; at < p->tail_to; at += e->bytes) {
+		while (e < p->events + p->n && e->at < at)
+			e++;
+		if (e == p->events + p->n || e->at != at || !e->stored ||
+		    (e != hit && memcmp(bytes + at, p->meant + at, e->stored) != 0))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Return whether events must go on at event I of packet P, which was written in full from there on, behind a damaged event: the
+ * tail has two of them at least, none is stale, and no clock step lies between them.
+ */
+static bool must_resume(const struct packet *p, const struct mprof_tail *tail, unsigned i)
+{
+	unsigned n = p->n;
+
+	if (h.stepped || i + MPROF_RESUME_EVENTS > n || (p == h.packets && p->tail_from == HEADER && i == 1) ||
+	    p->used != p->tail_to || (!tail->settled && tail->before_bytes < p->tail_to - p->tail_from))
+		return false;
+	for (; i < n; i++)
+		if (p->events[i].stored < p->events[i].bytes || mprof_load64(p->meant + p->events[i].at) < p->first)
+			return false;
+	return true;
+}
+
+/* Damage one event of the tail of packet SEQUENCE, or none. Return whether what is found behind it is right. */
+static bool damage_right(uint64_t sequence, bool any)
+{
+	const struct packet *p = &h.packets[sequence];
+	unsigned i = p->n ? (unsigned)chance(p->n) : 0;
+	uint32_t begin = p->tail_from, valid, resume;
+	const struct place *e = &p->events[i];
+	struct mprof_tail tail;
+	uint8_t bytes[ROOM];
+	uint64_t newest = 0;
+
+	if (!p->tail_to || (any && (!p->n || e->at < begin || e->at + e->bytes > p->tail_to)))
+		return true;
+	memcpy(bytes, p->tail, sizeof(bytes));
+	if (any)
+		damage(bytes + e->at, e->bytes);
+	limit(sequence, &tail);
+	valid = begin + (uint32_t)mprof_tail_walk_times(&tail, bytes + begin, p->tail_to - begin, &newest);
+	resume = begin + (uint32_t)mprof_tail_resume(&tail, bytes + begin, p->tail_to - begin, valid - begin, newest);
+	if (!any)
+		return resumed_right(p, bytes, resume, NULL);
+	damaged.tails++;
+	damaged.cut += valid < p->tail_to;
+	damaged.resumed += resume < p->tail_to;
+	if (!CHECK(resume >= valid && resume <= p->tail_to) || !resumed_right(p, bytes, resume, e) ||
+	    (valid == e->at && must_resume(p, &tail, i + 1) && resume != e->at + e->bytes)) {
+		fprintf(stderr, "damaged event at %u, valid to %u, resumed at %u\n", e->at, valid, resume);
+		show(sequence, e, valid);
+		return false;
+	}
+	return true;
+}
+
 static bool run(uint64_t seed)
 {
 	static const unsigned late[] = {3, 20, 200, 1000000};
@@ -342,7 +441,10 @@ static bool run(uint64_t seed)
 		CHECK_EQ_INT(ring_poll(&h.ring, &h.sink), 0);
 	CHECK_EQ_INT(ring_capture(&h.ring, &h.sink, true, &at), 0);
 	for (uint64_t q = h.begin_sequence; q <= h.sequence; q++)
-		right = packet_right(q) && right;
+		right = packet_right(q) && damage_right(q, false) && right;
+	for (uint64_t q = h.begin_sequence; q <= h.sequence; q++)
+		for (unsigned i = 0; i < 4; i++)
+			right = damage_right(q, true) && right;
 	ring_detach(&h.ring);
 	return right;
 }
@@ -357,6 +459,10 @@ static void test_histories(void)
 			fprintf(stderr, "history %llu\n", (unsigned long long)seed);
 			break;
 		}
+	fprintf(stderr, "%llu tails with a damaged event: %llu cut, %llu of them resumed\n",
+		(unsigned long long)damaged.tails, (unsigned long long)damaged.cut,
+		(unsigned long long)damaged.resumed);
+	CHECK(n < 1000 || (damaged.resumed > damaged.cut / 4 && damaged.cut > n));
 }
 
 int main(void)

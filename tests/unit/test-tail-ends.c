@@ -13,21 +13,22 @@ static void test_found(void)
 	struct tail_ends t = {0};
 	struct tail_name name = name_of(1), other = name_of(1);
 	struct tail_record *r;
-	uint32_t end = 0;
+	struct tail_end end = {0};
 
 	CHECK(!tail_ends_find(&t, &name));
 	r = tail_ends_begin(&t, &name, 700, 900);
 	CHECK(r && r->not_before == 700 && r->not_after == 900);
 	CHECK(!tail_record_end(r, 10, 98, 200, &end));
-	tail_ends_note(&t, r, 10, false, 200, 710);
-	tail_ends_note(&t, r, 12, true, 64, 720);
-	tail_ends_note(&t, r, 13, true, 81, 730);
-	tail_ends_note(&t, r, 11, true, 47, 999); /* it is verified */
+	tail_ends_note(&t, r, 10, NULL, 710);
+	tail_ends_note(&t, r, 12, &(struct tail_end){.valid = 64}, 720);
+	tail_ends_note(&t, r, 13, &(struct tail_end){81, 115}, 730);
+	tail_ends_note(&t, r, 11, &(struct tail_end){.valid = 47}, 999); /* it is verified */
 	CHECK_EQ_UINT(r->not_before, 730);
-	CHECK(tail_record_end(r, 10, 98, 200, &end) && end == 200);
-	CHECK(tail_record_end(r, 11, 30, 300, &end) && end == 300);
-	CHECK(tail_record_end(r, 12, 30, 300, &end) && end == 64);
-	CHECK(tail_record_end(r, 13, 30, 300, &end) && end == 81);
+	CHECK(tail_record_end(r, 10, 98, 200, &end) && end.valid == 200 && end.resume == 200);
+	CHECK(tail_record_end(r, 11, 30, 300, &end) && end.valid == 300 && end.resume == 300);
+	CHECK(tail_record_end(r, 12, 30, 300, &end) && end.valid == 64 && end.resume == 300);
+	CHECK(tail_record_end(r, 13, 30, 300, &end) && end.valid == 81 && end.resume == 115);
+	CHECK(tail_record_end(r, 13, 30, 100, &end) && end.valid == 81 && end.resume == 100);
 	CHECK(!tail_record_end(r, 14, 30, 300, &end));
 	CHECK(tail_ends_begin(&t, &name, 1, 2) == r && r->not_before == 730);
 	for (unsigned i = 0; i < 5; i++) {
@@ -48,11 +49,11 @@ static void test_rows_limit_ends(void)
 	struct tail_ends t = {0};
 	struct tail_name name = name_of(1);
 	struct tail_record *r = tail_ends_begin(&t, &name, 0, UINT64_MAX);
-	uint32_t end;
+	struct tail_end end;
 
-	tail_ends_note(&t, r, 10, true, 120, 1);
-	CHECK(tail_record_end(r, 10, 98, 110, &end) && end == 110);
-	CHECK(tail_record_end(r, 10, 130, 200, &end) && end == 130);
+	tail_ends_note(&t, r, 10, &(struct tail_end){120, 150}, 1);
+	CHECK(tail_record_end(r, 10, 98, 110, &end) && end.valid == 110 && end.resume == 110);
+	CHECK(tail_record_end(r, 10, 130, 200, &end) && end.valid == 130 && end.resume == 150);
 	tail_ends_deinit(&t);
 }
 
@@ -79,17 +80,18 @@ static void test_cuts_are_bounded(void)
 	struct tail_ends t = {0};
 	struct tail_name a = name_of(1), b = name_of(2);
 	struct tail_record *r = tail_ends_begin(&t, &a, 0, UINT64_MAX);
-	uint32_t end;
+	const struct tail_end cut = {.valid = 47};
+	struct tail_end end;
 
 	for (uint64_t i = 0; i < 1000; i++)
-		tail_ends_note(&t, r, 10 + i, true, 47, i);
+		tail_ends_note(&t, r, 10 + i, &cut, i);
 	r = tail_ends_begin(&t, &b, 0, UINT64_MAX);
 	for (uint64_t i = 0; i < 2 * (uint64_t)TAIL_CUTS_MOST; i++)
-		tail_ends_note(&t, r, 10 + i, i != 2 * TAIL_CUTS_MOST - 1, 47, i);
+		tail_ends_note(&t, r, 10 + i, i != 2 * TAIL_CUTS_MOST - 1 ? &cut : NULL, i);
 	CHECK(t.cuts <= TAIL_CUTS_MOST);
 	CHECK(!tail_ends_find(&t, &a));
 	CHECK_EQ_UINT(r->next, 10 + TAIL_CUTS_MOST);
-	CHECK(tail_record_end(r, 9 + TAIL_CUTS_MOST, 30, 64, &end) && end == 47);
+	CHECK(tail_record_end(r, 9 + TAIL_CUTS_MOST, 30, 64, &end) && end.valid == 47 && end.resume == 64);
 	CHECK(!tail_record_end(r, 10 + TAIL_CUTS_MOST, 30, 64, &end));
 	r = tail_ends_begin(&t, &a, 0, UINT64_MAX);
 	CHECK(r && r->next == 10);

@@ -119,8 +119,7 @@ int remote_streams(struct merge *l, struct http *h, const struct remote *x, cons
 
 /*
  * Find the unproven tails of streams, by the rule of client/viewer/trace/tail.js. The tail of a
- * stream begins in the first packet that has more bytes of tail (`tail_bytes`) than bytes cut off
- * (`cut`) in the answer of the route /packets. If a part of that packet is proven, the tail begins
+ * stream begins in the first packet that has bytes of a tail (`tail_bytes`) in the answer of the route /packets. If a part of that packet is proven, the tail begins
  * after the packet's own time. Then request the bytes after the proven part and find their first
  * event.
  */
@@ -166,12 +165,12 @@ static bool may_tail(const struct remote *x, const json_t *stream)
 static const json_t *tailed(const json_t *packets)
 {
 	const json_t *packet;
-	uint64_t bytes, cut;
+	uint64_t bytes;
 	size_t i;
 
 	json_array_foreach(packets, i, packet)
 	{
-		if (natural(packet, "tail_bytes", &bytes) && natural(packet, "cut", &cut) && bytes > cut)
+		if (natural(packet, "tail_bytes", &bytes) && bytes)
 			return packet;
 	}
 	return NULL;

@@ -18,7 +18,7 @@ const RANGE = "bytes=0-65535"; /* HTTP range: the first event of a tail is in th
  * newest; null if none has one.
  */
 export function tailed(packets) {
-	return packets.find((it) => it.tail_bytes > it.cut) ?? null;
+	return packets.find((it) => it.tail_bytes > 0) ?? null;
 }
 
 /**

@@ -106,7 +106,8 @@ static int step_within(struct live *l, const struct reader_packet *p, enum live_
 	struct exchange *x = l->exchange;
 	struct mprof_tail limits = {.not_before = p->first_timestamp, .not_after = UINT64_MAX};
 	struct archive_end e;
-	uint32_t end, valid_end;
+	struct tail_end valid;
+	uint32_t end;
 	int rc = packet_chunks_end(exchange_reader(x), l->selection.stream, p, &end);
 
 	*state = LIVE_WAIT;
@@ -119,17 +120,20 @@ static int step_within(struct live *l, const struct reader_packet *p, enum live_
 		limits.not_after = mprof_tail_latest(p->first_timestamp, e.mono, e.real);
 	if (rc != 0 && rc != ARCHIVE_E_ABSENT)
 		return rc;
-	valid_end = end;
+	valid.valid = end;
 	rc = 0;
 	if (p->unproven_from && end > p->unproven_from) {
-		uint32_t from = p->unproven_from > l->offset ? p->unproven_from : l->offset;
+		struct unproven u = {.source = chunks(l),
+				     .ring_packets = l->selection.ring_packets,
+				     .sequence = l->sequence,
+				     .from = p->unproven_from > l->offset ? p->unproven_from : l->offset,
+				     .to = end};
 
-		rc = tail_verify(exchange_reader(x), exchange_scratch(x), chunks(l), l->selection.ring_packets,
-				 l->sequence, from, end, &limits, &valid_end);
-		l->abandoned = valid_end < end;
+		rc = tail_verify(exchange_reader(x), exchange_scratch(x), &u, &limits, &valid);
+		l->abandoned = valid.valid < end;
 	}
-	if (rc == 0 && valid_end > l->offset) {
-		send_part(l, p, valid_end);
+	if (rc == 0 && valid.valid > l->offset) {
+		send_part(l, p, valid.valid);
 		*state = LIVE_SEND;
 	}
 	return rc;

@@ -101,20 +101,23 @@ static int list_packet(struct exchange *x, struct listing *l, const struct packe
 {
 	const struct selection *s = &l->selection;
 	uint32_t tail = v->end > v->chunks_end ? v->end - v->chunks_end : 0;
+	uint32_t resumed = v->resume ? v->end - v->resume : 0;
 	json_t *copied, *json;
 	int rc = copied_json(x, s->stream, v, &copied);
 
 	if (rc != 0)
 		return rc;
+	if (v->resume > v->chunks_end) /* the hole lies in the tail */
+		tail -= v->resume - v->hole;
 	if (l->first.offset == 0)
 		l->first = (struct position){s->run, s->number, v->sequence, v->begin};
 	l->end = (struct position){s->run, s->number, v->sequence, v->end};
-	json = json_pack("{s:o, s:o, s:I, s:I, s:b, s:b, s:b, s:I, s:I, s:o}", "sequence", json_count(v->sequence),
+	json = json_pack("{s:o, s:o, s:I, s:I, s:b, s:b, s:b, s:I, s:I, s:I, s:o}", "sequence", json_count(v->sequence),
 			 "first_timestamp",
 			 v->end > MPROF_PACKET_HEADER_BYTES ? json_ns(v->first_timestamp) : json_null(), "bytes",
 			 (json_int_t)(v->room ? packet_view_bytes(v) : 0), "room", (json_int_t)v->room, "complete",
 			 (int)v->complete, "unproven", (int)v->unproven, "clock_stepped", (int)v->clock, "tail_bytes",
-			 (json_int_t)tail, "cut", (json_int_t)v->cut, "copied", copied);
+			 (json_int_t)tail, "cut", (json_int_t)v->cut, "resumed", (json_int_t)resumed, "copied", copied);
 	return json && json_array_append_new(l->packets, json) == 0 ? 0 : -ENOMEM;
 }
 
@@ -148,6 +151,10 @@ static void page_cut(struct listing *l, json_t *gaps, uint64_t sequence)
 	for (size_t n = json_array_size(l->packets); n && l->end.sequence >= sequence; n--) {
 		const json_t *last = json_array_get(l->packets, n - 2);
 		uint32_t bytes = (uint32_t)json_integer_value(json_object_get(last, "bytes"));
+
+		/* The cut bytes of such a packet lie before its end. */
+		if (json_integer_value(json_object_get(last, "resumed")))
+			bytes += (uint32_t)json_integer_value(json_object_get(last, "cut"));
 
 		json_array_remove(l->packets, n - 1);
 		if (!last)

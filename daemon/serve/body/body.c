@@ -67,15 +67,6 @@ static int body_next(struct body *b)
 	return 0;
 }
 
-/*
- * Return how many bytes of the current packet were emitted, not counting those in the emitter's
- * buffer.
- */
-static uint64_t packet_place(const struct emitter *e)
-{
-	return e->header_at + (uint64_t)(e->at - e->view.begin) - (e->buffer_len - e->buffer_at);
-}
-
 /* As body_pull(); with LATER as emitter_pull(). */
 static int pull(struct body *b, char *out, size_t max, struct decode_batch *later, size_t *n)
 {
@@ -99,7 +90,7 @@ static int pull(struct body *b, char *out, size_t max, struct decode_batch *late
 		if (!b->zstd) {
 			b->left -= got;
 			if (b->left == 0 && (b->emitter.view.sequence != b->last.sequence ||
-					     packet_place(&b->emitter) != b->last.bytes))
+					     emitter_place(&b->emitter) != b->last.bytes))
 				return BODY_E_CHANGED;
 		}
 	}

@@ -52,6 +52,15 @@ void emitter_skip(struct emitter *e, uint64_t bytes)
 
 	e->header_at = header;
 	e->at += (uint32_t)(bytes - header);
+	if (e->view.resume && e->at >= e->view.hole)
+		e->at += e->view.resume - e->view.hole;
+}
+
+uint64_t emitter_place(const struct emitter *e)
+{
+	uint64_t place = e->header_at + (uint64_t)(e->at - e->view.begin) - (e->buffer_len - e->buffer_at);
+
+	return e->at >= e->view.resume ? place - (e->view.resume - e->view.hole) : place;
 }
 
 /* Compress LEN bytes at P into one frame in the buffer. Return 0 or -ENOMEM. */
@@ -112,13 +121,18 @@ static int fill_plain(struct emitter *e, struct reader_source source, uint32_t l
 	return rc;
 }
 
-/* Find the SOURCE of the next row, and the LIMIT of the bytes that are wanted of it. */
-static void next_source(const struct emitter *e, struct reader_source *source, uint32_t *limit)
+/* Pass the hole, and find the SOURCE of the next row, and the LIMIT of the bytes that are wanted of it. */
+static void next_source(struct emitter *e, struct reader_source *source, uint32_t *limit)
 {
-	bool tail = e->at >= e->view.chunks_end;
+	bool tail;
 
+	if (e->view.resume && e->at == e->view.hole)
+		e->at = e->view.resume;
+	tail = e->at >= e->view.chunks_end;
 	*source = tail ? e->tail : e->chunks;
 	*limit = tail || e->view.end < e->view.chunks_end ? e->view.end : e->view.chunks_end;
+	if (e->at < e->view.hole && *limit > e->view.hole)
+		*limit = e->view.hole;
 }
 
 static int fill(struct emitter *e)

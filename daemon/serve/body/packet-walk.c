@@ -15,7 +15,7 @@
 
 uint64_t packet_view_bytes(const struct packet_view *v)
 {
-	return HEADER + (uint64_t)(v->end - v->begin);
+	return HEADER + (uint64_t)(v->end - v->begin) - (v->resume - v->hole);
 }
 
 void packet_walk_init(struct packet_walk *w, struct reader *reader, struct scratch *scratch,
@@ -77,12 +77,19 @@ static void name_selected_tail(struct packet_walk *w)
 }
 
 /*
- * Set *VALID_END to the end of the valid bytes of the tail packet T: as an earlier walk found it, else verify
- * them. Return what the reader returns.
+ * Set *END to the valid bytes of the tail packet T: as an earlier walk found them, else verify them. ENDS: events behind
+ * an invalid one are looked for. Return what the reader returns.
  */
-static int tail_end(struct packet_walk *w, struct reader_source source, const struct reader_packet *t,
-		    uint32_t *valid_end)
+static int tail_end(struct packet_walk *w, struct reader_source source, const struct reader_packet *t, bool ends,
+		    struct tail_end *end)
 {
+	struct unproven u = {.source = source,
+			     .ring_packets = w->selection->ring_packets,
+			     .sequence = t->sequence,
+			     .from = t->begin,
+			     .to = t->end,
+			     .ends = ends};
+	struct tail_end cut = {.resume = 0};
 	struct tail_record *r = w->remembers ? recall(w) : NULL;
 	struct mprof_tail limits = w->limits;
 	int rc = 0;
@@ -93,15 +100,19 @@ static int tail_end(struct packet_walk *w, struct reader_source source, const st
 	 */
 	if (w->left && t->begin == HEADER)
 		limits.not_before = 0;
+	limits.settled = w->left;
+	limits.earlier = w->limits.not_before;
 
-	if (!r || !tail_record_end(r, t->sequence, t->begin, t->end, valid_end)) {
-		rc = tail_verify(w->reader, w->scratch, source, w->selection->ring_packets, t->sequence, t->begin,
-				 t->end, &limits, valid_end);
+	if (!r || !tail_record_end(r, t->sequence, t->begin, t->end, end)) {
+		rc = tail_verify(w->reader, w->scratch, &u, &limits, end);
 		/* The next packet of the tail begins later than this one. */
-		if (*valid_end > HEADER && t->begin == HEADER)
+		if (end->valid > HEADER && t->begin == HEADER)
 			w->limits.not_before = t->first_timestamp;
+		if (end->resume < t->end)
+			cut.resume = end->resume;
+		cut.valid = end->valid;
 		if (rc == 0 && r)
-			tail_ends_note(&w->scratch->tails, r, t->sequence, *valid_end < t->end, *valid_end,
+			tail_ends_note(&w->scratch->tails, r, t->sequence, cut.valid < t->end ? &cut : NULL,
 				       w->limits.not_before);
 	}
 	w->tail_next = t->sequence + 1;
@@ -138,13 +149,46 @@ void packet_walk_seek(struct packet_walk *w, uint64_t sequence)
 /* ---- views ---- */
 
 /*
- * Verify the unproven bytes of packet P's chunks, from UNPROVEN to V->end, and set *END to where the valid ones end. Return
- * what the reader returns.
+ * Cut V, whose unproven bytes are valid as END says. If its first event lies in the hole, read the time of the first one
+ * that is served. Return what the reader returns.
  */
-static int verify_chunks(struct packet_walk *w, const struct reader_packet *p, const struct packet_view *v,
-			 uint32_t unproven, uint32_t *end)
+static int view_cut(struct packet_walk *w, struct reader_source source, const struct tail_end *end,
+		    struct packet_view *v)
+{
+	uint8_t time[8];
+	size_t got = 0;
+	int rc = 0;
+
+	if (end->resume == v->raw_end) {
+		v->cut = v->raw_end - end->valid;
+		v->end = end->valid;
+		return 0;
+	}
+	v->hole = end->valid;
+	v->resume = end->resume;
+	v->cut = v->resume - v->hole;
+	v->end = v->raw_end;
+	if (v->hole == HEADER)
+		rc = reader_bytes(w->reader, source, v->sequence, v->resume, sizeof(time), time, w->scratch->piece,
+				  &got);
+	if (got == sizeof(time))
+		v->first_timestamp = mprof_load64(time);
+	return rc;
+}
+
+/*
+ * Verify the unproven bytes of packet P's chunks, from UNPROVEN to V->end, and cut V. Return what the reader returns.
+ */
+static int verify_chunks(struct packet_walk *w, const struct reader_packet *p, uint32_t unproven, struct packet_view *v)
 {
 	const struct selection *s = w->selection;
+	struct unproven u = {.source = {.stream = s->stream},
+			     .ring_packets = s->ring_packets,
+			     .sequence = p->sequence,
+			     .from = unproven,
+			     .to = v->end,
+			     .ends = true};
+	struct tail_end end;
 	uint64_t newest = p->first_timestamp;
 	struct mprof_tail limits = {.not_after = UINT64_MAX};
 	struct archive_end copied;
@@ -158,9 +202,10 @@ static int verify_chunks(struct packet_walk *w, const struct reader_packet *p, c
 	if (rc == 0 && unproven > HEADER)
 		rc = packet_newest(w->reader, w->scratch, s->stream, p->sequence, unproven, &newest);
 	limits.not_before = time_bound_not_before(p->first_timestamp, newest);
-	return rc ? rc
-		  : tail_verify(w->reader, w->scratch, (struct reader_source){.stream = s->stream}, s->ring_packets,
-				p->sequence, unproven, v->end, &limits, end);
+	limits.settled = p->complete;
+	if (rc == 0)
+		rc = tail_verify(w->reader, w->scratch, &u, &limits, &end);
+	return rc ? rc : view_cut(w, u.source, &end, v);
 }
 
 /* Fill *V from the chunks of packet P. Return what the reader returns. */
@@ -188,11 +233,8 @@ static int view_chunks(struct packet_walk *w, const struct reader_packet *p, str
 	v->raw_end = v->end = end;
 	if (end == 0)
 		v->cut = p->end > HEADER ? p->end - HEADER : 0;
-	if (end && unproven && unproven < v->end && !s->raw) {
-		rc = verify_chunks(w, p, v, unproven, &end);
-		v->cut = v->end - end;
-		v->end = end;
-	}
+	if (end && unproven && unproven < v->end && !s->raw)
+		rc = verify_chunks(w, p, unproven, v);
 	v->chunks_end = v->end;
 	if (rc == 0 && end == 0)
 		v->room = 0; /* no byte of it can be served, not even its header */
@@ -206,12 +248,13 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 {
 	const struct selection *s = w->selection;
 	struct reader_source source = {.stream = s->stream, .capture = s->capture};
-	uint32_t valid_end = t->end;
+	struct tail_end end = {.valid = t->end, .resume = t->end};
+	uint32_t hole = v->hole, resume = v->resume, cut = v->cut;
 	int rc = 0;
 
 	if (!t->whole || t->room == 0)
 		return reader_note_damage(w->reader, source, t->sequence);
-	if (t->begin != v->end || v->cut) {
+	if (t->begin != v->end || (v->cut && !v->resume)) {
 		struct reader_piece first;
 
 		/*
@@ -223,11 +266,18 @@ static int view_tail(struct packet_walk *w, const struct reader_packet *t, struc
 				    &first);
 	}
 	if (!s->raw)
-		rc = tail_end(w, source, t, &valid_end);
+		rc = tail_end(w, source, t, resume == 0, &end);
+	if (resume) /* a packet has one hole */
+		end.resume = t->end;
 	v->tail = true;
-	v->end = valid_end;
 	v->raw_end = t->end;
-	v->cut = t->end - valid_end;
+	if (rc == 0)
+		rc = view_cut(w, source, &end, v);
+	if (resume) {
+		v->hole = hole;
+		v->resume = resume;
+		v->cut += cut;
+	}
 	return rc;
 }
 
@@ -471,6 +521,18 @@ static int view_next_fresh(struct packet_walk *w, const struct reader_packet *p,
 	return rc;
 }
 
+/* Let V end at its beginning at least. If it begins behind the beginning of its hole, it has none. */
+static void view_clip(struct packet_view *v)
+{
+	if (v->end < v->begin)
+		v->end = v->begin;
+	if (v->resume && v->begin > v->hole) {
+		if (v->begin < v->resume)
+			v->begin = v->resume;
+		v->hole = v->resume = 0;
+	}
+}
+
 int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 {
 	const struct selection *s = w->selection;
@@ -490,8 +552,8 @@ int packet_walk_next(struct packet_walk *w, struct packet_view *v, bool *have)
 		p = &w->page[w->at++];
 		w->next = p->sequence + 1;
 		rc = w->chunks_done ? view_next_fresh(w, p, v, have) : view_next_chunks(w, p, v, have);
-		if (rc == 0 && v->end < v->begin)
-			v->end = v->begin;
+		if (rc == 0)
+			view_clip(v);
 	}
 	return rc;
 }

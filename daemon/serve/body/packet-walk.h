@@ -2,8 +2,8 @@
  * The packets of a selection, one after the other, as they are served.
  *
  * A served packet has the bytes of its chunks, up to its last chunk end, and at the end of a
- * capture the bytes of its tail behind them. Unproven bytes of either are verified event by event,
- * and cut before the first invalid event.
+ * capture the bytes of its tail behind them. Unproven bytes of either are verified event by event, and cut from the first
+ * invalid event on. Behind it valid events may go on up to the packet's end; a packet has at most one such hole.
  */
 #ifndef SERVE_PACKET_WALK_H
 #define SERVE_PACKET_WALK_H
@@ -29,13 +29,18 @@ struct packet_view {
 	uint32_t begin;
 	uint32_t chunks_end;
 	uint32_t end;
-	uint32_t cut;	  /* number of bytes that were cut because they are invalid */
+	uint32_t cut; /* number of bytes that were cut because they are invalid */
+	/*
+	 * The cut bytes lie between valid ones: from HOLE to RESUME, which is not before BEGIN and not behind END. Both are 0
+	 * if there are none, or if they lie at the end.
+	 */
+	uint32_t hole, resume;
 	uint32_t raw_end; /* END without the cut */
 	bool complete, unproven, clock, tail;
 	uint64_t stamp; /* changes when compaction rewrites the packet's rows */
 };
 
-/* Return the number of bytes of view V in a CTF body, its header included. */
+/* Return the number of bytes of view V in a CTF body, its header included. The bytes of its hole are left out. */
 uint64_t packet_view_bytes(const struct packet_view *v);
 
 struct packet_walk {

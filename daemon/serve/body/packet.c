@@ -121,38 +121,83 @@ int packet_newest(struct reader *r, struct scratch *scratch, int64_t stream, uin
 }
 
 /*
- * Read at most LEN bytes at offset FROM of the packet that the slot of packet SEQUENCE held before into the scratch.
+ * Read at most LEN bytes at offset FROM of the packet that the slot of U's packet held before into the scratch.
  * Set TAIL's BEFORE. Return what the reader returns.
  */
-static int load_before(struct reader *r, struct scratch *scratch, int64_t stream, uint32_t ring_packets,
-		       uint64_t sequence, uint32_t from, size_t len, struct mprof_tail *tail)
+static int load_before(struct reader *r, struct scratch *scratch, const struct unproven *u, uint32_t from, size_t len,
+		       struct mprof_tail *tail)
 {
 	int rc = 0;
 
 	tail->before = scratch->before;
 	tail->before_bytes = 0;
-	if (sequence >= ring_packets)
-		rc = reader_bytes(r, (struct reader_source){.stream = stream}, sequence - ring_packets, from, len,
-				  scratch->before, scratch->piece, &tail->before_bytes);
+	if (u->sequence >= u->ring_packets)
+		rc = reader_bytes(r, (struct reader_source){.stream = u->source.stream}, u->sequence - u->ring_packets,
+				  from, len, scratch->before, scratch->piece, &tail->before_bytes);
 	/* The clock was set back if the first event is earlier than the packet before, and not of an earlier lap. */
-	if (tail->begins && (sequence < ring_packets || tail->before_bytes))
+	if (tail->begins && (u->sequence < u->ring_packets || tail->before_bytes))
 		tail->not_before = 0;
 	return rc;
 }
 
-int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
-		uint64_t sequence, uint32_t from, uint32_t to, const struct mprof_tail *limits, uint32_t *valid_end)
+/* Set *TIME to that of the first event of the packet before U. Return what the reader returns. */
+static int time_before(struct reader *r, const struct unproven *u, uint64_t *time)
+{
+	struct reader_packet p;
+	size_t n = 1;
+	int rc = 0;
+
+	if (u->sequence)
+		rc = reader_packets(r, (struct reader_source){.stream = u->source.stream}, 0, u->sequence - 1, true, &p,
+				    &n);
+	if (rc == 0 && u->sequence && n)
+		*time = p.first_timestamp;
+	return rc;
+}
+
+/*
+ * Find the events that go on behind the invalid one at END->valid of U (mprof_tail_resume()), and set END->resume. Return
+ * what the reader returns.
+ */
+static int tail_resume(struct reader *r, struct scratch *scratch, const struct unproven *u, struct mprof_tail *tail,
+		       uint64_t newest, struct tail_end *end)
+{
+	size_t fill = 0, len = u->to - end->valid, want, got = 1;
+	int rc = 0;
+
+	if (len > 2 * ARCHIVE_PIECE_MAX)
+		return 0;
+	while (rc == 0 && got && fill < len) {
+		want = len - fill < ARCHIVE_PIECE_MAX ? len - fill : ARCHIVE_PIECE_MAX;
+		rc = reader_bytes(r, u->source, u->sequence, end->valid + (uint32_t)fill, want, scratch->window + fill,
+				  scratch->piece, &got);
+		fill += got;
+	}
+	if (rc == 0 && !newest && !tail->earlier)
+		rc = time_before(r, u, &tail->earlier);
+	if (rc == 0 && fill == len)
+		rc = load_before(r, scratch, u, end->valid, len, tail);
+	if (rc != 0 || fill < len)
+		return rc;
+	tail->settled |= u->sequence < u->ring_packets;
+	end->resume = end->valid + (uint32_t)mprof_tail_resume(tail, scratch->window, len, 0, newest);
+	return 0;
+}
+
+int tail_verify(struct reader *r, struct scratch *scratch, const struct unproven *u, const struct mprof_tail *limits,
+		struct tail_end *end)
 {
 	struct mprof_tail tail = *limits;
 	struct mprof_raw_event e;
 	size_t fill = 0, got, want, n;
+	uint64_t newest = 0;
 	int rc;
 
-	*valid_end = from;
-	tail.begins = from == HEADER;
-	while (*valid_end + fill < to) {
-		want = to - *valid_end - fill;
-		rc = reader_bytes(r, source, sequence, *valid_end + (uint32_t)fill,
+	*end = (struct tail_end){.valid = u->from, .resume = u->to};
+	tail.begins = u->from == HEADER;
+	while (end->valid + fill < u->to) {
+		want = u->to - end->valid - fill;
+		rc = reader_bytes(r, u->source, u->sequence, end->valid + (uint32_t)fill,
 				  want < ARCHIVE_PIECE_MAX ? want : ARCHIVE_PIECE_MAX, scratch->window + fill,
 				  scratch->piece, &got);
 		if (rc != 0)
@@ -160,15 +205,15 @@ int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source 
 		if (got == 0)
 			break;
 		fill += got;
-		rc = load_before(r, scratch, source.stream, ring_packets, sequence, *valid_end, fill, &tail);
+		rc = load_before(r, scratch, u, end->valid, fill, &tail);
 		if (rc != 0)
 			return rc;
-		n = mprof_tail_walk(&tail, scratch->window, fill);
+		n = mprof_tail_walk_times(&tail, scratch->window, fill, &newest);
 		if (n && tail.begins) {
 			tail.not_before = mprof_load64(scratch->window);
 			tail.begins = false;
 		}
-		*valid_end += (uint32_t)n;
+		end->valid += (uint32_t)n;
 		fill -= n;
 		memmove(scratch->window, scratch->window + n, fill);
 		/*
@@ -179,5 +224,5 @@ int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source 
 		    (fill > ARCHIVE_PIECE_MAX || mprof_event_load(&e, scratch->window, fill) != MPROF_EVENT_CUT))
 			break;
 	}
-	return 0;
+	return u->ends && end->valid < u->to ? tail_resume(r, scratch, u, &tail, newest, end) : 0;
 }

@@ -44,13 +44,21 @@ int packet_newest(struct reader *r, struct scratch *scratch, int64_t stream, uin
  */
 int packet_last_chunk(struct reader *r, struct scratch *scratch, int64_t stream, uint64_t sequence,
 		      const struct reader_ends *ends, uint64_t *ns, bool *known);
+/* Unproven bytes: those of packet SEQUENCE from offset FROM to TO. */
+struct unproven {
+	struct reader_source source;
+	uint32_t ring_packets;
+	uint64_t sequence;
+	uint32_t from, to;
+	bool ends; /* the packet ends at TO, so events behind an invalid one are looked for */
+};
 /*
- * Verify the unproven bytes from offset FROM to TO of a packet, event by event. They are valid up
- * to *VALID_END. LIMITS are those of mprof_tail_walk(); its BEFORE is not used. If the packet begins at FROM and its
+ * Verify the bytes U, event by event. They are valid up to END->valid, and again from END->resume to their end
+ * (mprof_tail_resume()). LIMITS are those of mprof_tail_walk(); its BEFORE is not used. If the packet begins with U and its
  * slot's former packet is known, or there was none, the first event may have any time: bytes of that packet are known by
  * themselves. Return what the reader returns.
  */
-int tail_verify(struct reader *r, struct scratch *scratch, struct reader_source source, uint32_t ring_packets,
-		uint64_t sequence, uint32_t from, uint32_t to, const struct mprof_tail *limits, uint32_t *valid_end);
+int tail_verify(struct reader *r, struct scratch *scratch, const struct unproven *u, const struct mprof_tail *limits,
+		struct tail_end *end);
 
 #endif

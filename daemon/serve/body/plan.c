@@ -205,11 +205,12 @@ static int find_places(struct plan *p)
 static void plan_add(struct plan *p, const struct packet_view *v)
 {
 	uint64_t bytes = packet_view_bytes(v);
+	uint32_t cut_at = v->resume ? v->hole : v->end;
 
 	if (v->cut) {
 		if (p->cut_packets == 0)
 			p->first_cut = (struct position){p->selection.run, p->selection.number, v->sequence,
-							 v->room ? v->end : v->begin};
+							 v->room ? cut_at : v->begin};
 		p->cut_packets++;
 		p->cut_bytes += v->cut;
 	}
@@ -227,6 +228,8 @@ static void plan_add(struct plan *p, const struct packet_view *v)
 	p->last = (struct body_place){v->sequence, bytes};
 	p->end = (struct position){p->selection.run, p->selection.number, v->sequence, v->end};
 	p->hash = mix(mix(p->hash, v->sequence), (uint64_t)v->begin << 32 | v->end);
+	if (v->resume)
+		p->hash = mix(p->hash, (uint64_t)v->hole << 32 | v->resume);
 	p->hash_rows = mix(mix(p->hash_rows, v->stamp), v->chunks_end);
 }
 

@@ -113,18 +113,20 @@ static size_t cut_at(const struct tail_record *r, uint64_t sequence)
 	return low;
 }
 
-bool tail_record_end(const struct tail_record *r, uint64_t sequence, uint32_t begin, uint32_t end, uint32_t *valid_end)
+bool tail_record_end(const struct tail_record *r, uint64_t sequence, uint32_t begin, uint32_t end, struct tail_end *out)
 {
 	size_t i;
 
 	if (sequence >= r->next)
 		return false;
 	i = cut_at(r, sequence);
-	*valid_end = end;
-	if (i < r->n_cuts && r->cuts[i].sequence == sequence && r->cuts[i].end < end)
-		*valid_end = r->cuts[i].end;
-	if (*valid_end < begin)
-		*valid_end = begin;
+	*out = (struct tail_end){.valid = end, .resume = end};
+	if (i < r->n_cuts && r->cuts[i].sequence == sequence && r->cuts[i].end.valid < end)
+		*out = r->cuts[i].end;
+	if (out->valid < begin)
+		out->valid = begin;
+	if (out->resume <= out->valid || out->resume > end)
+		out->resume = end;
 	return true;
 }
 
@@ -148,7 +150,7 @@ static bool reserve(struct tail_ends *t, struct tail_record *r)
 	return true;
 }
 
-void tail_ends_note(struct tail_ends *t, struct tail_record *r, uint64_t sequence, bool cut, uint32_t end,
+void tail_ends_note(struct tail_ends *t, struct tail_record *r, uint64_t sequence, const struct tail_end *cut,
 		    uint64_t not_before)
 {
 	if (sequence < r->next || r->full)
@@ -157,7 +159,7 @@ void tail_ends_note(struct tail_ends *t, struct tail_record *r, uint64_t sequenc
 	if (r->full)
 		return;
 	if (cut)
-		r->cuts[r->n_cuts++] = (struct tail_cut){.sequence = sequence, .end = end};
+		r->cuts[r->n_cuts++] = (struct tail_cut){.sequence = sequence, .end = *cut};
 	r->next = sequence + 1;
 	r->not_before = not_before;
 }

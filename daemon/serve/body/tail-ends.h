@@ -3,7 +3,7 @@
  * requests.
  *
  * The bytes of a tail do not change while its capture exists. A record says up to which packet a tail was
- * verified, and which of these packets are cut, and where. All other verified packets are valid to their ends.
+ * verified, and which of these packets are cut, and where. Such a packet ends there, or goes on behind the cut. All other verified packets are valid to their ends.
  * A record only shortens what rows offer: its caller compares each end with the packet's rows.
  *
  * The memory is bounded: TAIL_RECORDS_MOST records with TAIL_CUTS_MOST cuts together. The record that was not used for
@@ -27,9 +27,15 @@ struct tail_name {
 	uint32_t begin_offset;
 };
 
+/* How far a packet is valid: up to VALID, and again from RESUME to the end of its rows. If it is not, RESUME is that end, in a record 0. */
+struct tail_end {
+	uint32_t valid;
+	uint32_t resume;
+};
+
 struct tail_cut {
 	uint64_t sequence;
-	uint32_t end; /* offset in the packet behind its last valid event */
+	struct tail_end end;
 };
 
 struct tail_record {
@@ -63,15 +69,16 @@ struct tail_record *tail_ends_find(struct tail_ends *t, const struct tail_name *
 struct tail_record *tail_ends_begin(struct tail_ends *t, const struct tail_name *name, uint64_t not_before,
 				    uint64_t not_after);
 /*
- * If R has verified packet SEQUENCE, of which rows offer the bytes from BEGIN to END, set *VALID_END and return
+ * If R has verified packet SEQUENCE, of which rows offer the bytes from BEGIN to END, set *OUT and return
  * true.
  */
-bool tail_record_end(const struct tail_record *r, uint64_t sequence, uint32_t begin, uint32_t end, uint32_t *valid_end);
+bool tail_record_end(const struct tail_record *r, uint64_t sequence, uint32_t begin, uint32_t end,
+		     struct tail_end *out);
 /*
- * Note in R that packet SEQUENCE, which is R->next or a later one, ends at END with CUT, or as its rows do without.
+ * Note in R that packet SEQUENCE, which is R->next or a later one, is cut at CUT; NULL = it is valid as far as its rows.
  * NOT_BEFORE is the earliest time of an event behind it. If there are too many cuts R stays as it is, for ever.
  */
-void tail_ends_note(struct tail_ends *t, struct tail_record *r, uint64_t sequence, bool cut, uint32_t end,
+void tail_ends_note(struct tail_ends *t, struct tail_record *r, uint64_t sequence, const struct tail_end *cut,
 		    uint64_t not_before);
 
 #endif

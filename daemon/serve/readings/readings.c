@@ -103,10 +103,13 @@ static void remember_tail(struct readings *r, int64_t capture, const struct read
 				 .begin_offset = t->begin_offset};
 	struct tail_record *record = tail_ends_begin(&r->scratch->tails, &name, t->newest, t->not_after);
 
-	for (uint32_t i = 0; record && i < t->n_cuts; i++)
-		tail_ends_note(&r->scratch->tails, record, t->cuts[i].sequence, true, t->cuts[i].end, t->newest);
+	for (uint32_t i = 0; record && i < t->n_cuts; i++) {
+		struct tail_end end = {.valid = t->cuts[i].end, .resume = t->cuts[i].resume};
+
+		tail_ends_note(&r->scratch->tails, record, t->cuts[i].sequence, &end, t->newest);
+	}
 	if (record && t->next && !record->full)
-		tail_ends_note(&r->scratch->tails, record, t->next - 1, false, 0, t->newest);
+		tail_ends_note(&r->scratch->tails, record, t->next - 1, NULL, t->newest);
 }
 
 /* Keep RESULT, whose texts are copied, as that of NAME. Return it, or NULL without memory. */
@@ -150,6 +153,12 @@ static struct known *find(struct readings *r, const struct named *name)
 
 /* ---- the end of a job ---- */
 
+/* Return CUT for a reading. */
+static struct reading_cut reading_cut_of(const struct tail_cut *cut)
+{
+	return (struct reading_cut){.sequence = cut->sequence, .end = cut->end.valid, .resume = cut->end.resume};
+}
+
 /* Append the ends of the feed's tails to the reading *P of *BYTES bytes. */
 static int add_tails(struct readings *r, uint8_t **p, size_t *bytes)
 {
@@ -172,7 +181,7 @@ static int add_tails(struct readings *r, uint8_t **p, size_t *bytes)
 					  .not_after = record->not_after,
 					  .cuts = calloc(record->n_cuts + 1, sizeof(struct reading_cut))};
 		for (size_t k = 0; t.cuts && k < record->n_cuts; k++)
-			t.cuts[k] = (struct reading_cut){record->cuts[k].sequence, record->cuts[k].end};
+			t.cuts[k] = reading_cut_of(&record->cuts[k]);
 		rc = t.cuts ? reading_add_tail(p, bytes, &t) : -ENOMEM;
 		free(t.cuts);
 	}
