@@ -378,6 +378,32 @@ class Trees(unittest.TestCase):
                 self.assertEqual(got, want)
 
 
+def covered(profile):
+    """Return the bytes of a speedscope PROFILE that some frame has."""
+    total, depth, since = 0, 0, 0
+    for event in profile["events"]:
+        if event["type"] == "O":
+            since = since if depth else event["at"]
+            depth += 1
+        else:
+            depth -= 1
+            total += 0 if depth else event["at"] - since
+    return total
+
+
+def stackless(n):
+    """Return a memtrace stream with N samples at a rate of 1e-4, in blocks of 100 words without a stack."""
+    start = 1_700_000_000_000_000
+
+    def packet(body, first, last):
+        return struct.pack("<IIQQIHQHHQQQ", 0xC1FC1FC1, 8 * (66 + len(body)), start, start, 0, 2, 1, 0xFFFF, 0, 0, first, last) + body
+
+    time = start & 0x1FFFFFF
+    about = struct.pack("<IdB", time, 1e-4, 64) + b"program\0host\0s=256k\0" + struct.pack("<Q", 1) + b"\0"
+    sample = struct.pack("<IBBBBH", time | 2 << 25, 100, 1, 0, 0, 0)
+    return packet(about, 0, 0) + packet(n * sample, 0, n)
+
+
 class Written(unittest.TestCase):
     """Output files for other programs, read by other readers."""
 
@@ -455,6 +481,17 @@ class Written(unittest.TestCase):
                         self.assertEqual(stack.pop(), event["frame"])
                 self.assertEqual(stack, [])
                 self.assertLess(abs(profile["endValue"] - int(fields[key]) * scale), 1)
+                self.assertEqual(covered(profile), profile["endValue"])
+
+    def test_without_stacks(self):
+        """Samples without a stack are in every export: as `(unknown stack)`, or `(no stack)`."""
+        with tempfile.NamedTemporaryFile(suffix=".trace") as file:
+            file.write(stackless(50))
+            file.flush()
+            for profile in json.loads(run("export", file.name, "--to", "speedscope"))["profiles"]:
+                self.assertEqual((covered(profile), profile["endValue"]), (4000000, 4000000))
+            self.assertEqual(run("export", file.name, "--to", "collapsed"), b"(no stack) 50\n")
+            self.assertIn(b"(unknown stack)", gzip.decompress(run("export", file.name, "--to", "pprof")))
 
     def test_pprof(self):
         proto = os.path.join(ROOT, "client", "ctl", "memory")

@@ -297,6 +297,17 @@ static void put_step(struct speedscope *s, char type, const struct mprof_flame_n
 	s->begun = true;
 }
 
+/* Write the samples from BEGIN to END, whose stacks have no frame, as those of an unknown stack. */
+static void put_stackless(struct speedscope *s, uint64_t begin, uint64_t end)
+{
+	const struct mprof_flame_node unknown = {.parent = 0, .name = MPROF_NONE, .code = MPROF_CODE_UNKNOWN};
+
+	if (begin == end)
+		return;
+	put_step(s, 'O', &unknown, begin);
+	put_step(s, 'C', &unknown, end);
+}
+
 /*
  * Write the events of all nodes. A node opens where its first child opens, and stays open for its
  * total number of samples. ENDS has room for one number per depth; put_events() overwrites it.
@@ -314,6 +325,8 @@ static void put_events(struct speedscope *s, const struct mprof_flame_node *node
 			continue;
 		}
 		for (next = MPROF_NONE; next == MPROF_NONE; at = nodes[at].parent) {
+			if (nodes[at].parent == MPROF_NONE)
+				put_stackless(s, begin, ends[0]);
 			begin = ends[nodes[at].depth];
 			put_step(s, 'C', &nodes[at], begin);
 			next = nodes[at].next_sibling;
