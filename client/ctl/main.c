@@ -11,6 +11,7 @@
 #include "help.h"
 #include "stdio-proxy.h"
 #include "suggestion.h"
+#include "table.h"
 #include "verbs.h"
 
 struct verb {
@@ -153,10 +154,10 @@ int main(int argc, char **argv)
 		return r;
 	if (line.version) {
 		puts("mprofctl " MPROF_VERSION);
-		return CTL_OK;
+		return stdout_verdict();
 	}
 	if (line.help && help_print(line.argc ? line.argv[0] : NULL))
-		return CTL_OK;
+		return stdout_verdict();
 	if (line.proxy)
 		return run_proxy(&line);
 	if (!line.argc)

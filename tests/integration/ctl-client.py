@@ -807,6 +807,10 @@ def test_pipe():
     check(run("dump", "empty").returncode == 1, "a directory without a stream is no trace")
     with open("/dev/full", "w") as full:
         check(run("dump", "t.ctf", stdout=full).returncode == 1, "dump: a full disk is reported")
+        for option in "--help", "--version":
+            check(run(option, stdout=full).returncode == 1, f"{option}: a full disk is reported")
+    result = run("why", "t.ctf", "-2")
+    check(result.returncode == 2 and b"write -- before it" in result.stderr, "a number below 0: %r" % result)
 
 
 try:

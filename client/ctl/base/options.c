@@ -49,6 +49,8 @@ static int no_option(const char *verb, const char *arg, const struct option_def 
 		suggestion_consider(&suggestion, common[i]);
 	if (suggestion.best)
 		return say_usage(verb, "%s: there is no option %s; did you mean %s?", verb, arg, suggestion.best);
+	if (arg[1] >= '0' && arg[1] <= '9')
+		return say_usage(verb, "%s: there is no option %s; if it is a number, write -- before it", verb, arg);
 	return say_usage(verb, "%s: there is no option %s", verb, arg);
 }
 
