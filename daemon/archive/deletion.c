@@ -2,6 +2,7 @@
 #include "deletion.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
@@ -13,7 +14,7 @@ const char *deletion_reason_name(enum deletion_reason reason)
 	static const char *const names[DELETION_REASONS] = {
 		[DELETION_AGE] = "age",		[DELETION_QUOTA] = "quota",   [DELETION_DISK] = "disk",
 		[DELETION_REQUEST] = "request", [DELETION_DAMAGE] = "damage", [DELETION_UNFINISHED] = "unfinished",
-		[DELETION_EMPTY] = "empty",
+		[DELETION_EMPTY] = "empty",	[DELETION_UNSENT] = "unsent",
 	};
 
 	return names[reason];
@@ -45,6 +46,7 @@ void deletion_tally_add(struct deletion_tally *d, const struct deletion *deletio
 	to->captures += deletion->captures;
 	to->runs += deletion->runs;
 	to->bytes += deletion->bytes;
+	to->outbox += deletion->outbox;
 }
 
 void deletion_tally_move(struct deletion_tally *d, struct deletion_tally *from)
@@ -54,16 +56,28 @@ void deletion_tally_move(struct deletion_tally *d, struct deletion_tally *from)
 	from->n = 0;
 }
 
+void deletion_sentence(const struct deletion *d, const char *captures, char *text, size_t size)
+{
+	const char *guest = *d->guest ? d->guest : "(several)", *reason = deletion_reason_name(d->reason);
+
+	if (d->outbox && !d->packets && !d->captures && !d->runs && !d->bytes)
+		snprintf(text, size, "Deleted from the outbox, and not sent: guest=%s reason=%s rows=%llu", guest,
+			 reason, (unsigned long long)d->outbox);
+	else
+		snprintf(text, size,
+			 "Deleted from the archive: guest=%s reason=%s packets=%llu %s=%llu runs=%llu bytes=%llu",
+			 guest, reason, (unsigned long long)d->packets, captures, (unsigned long long)d->captures,
+			 (unsigned long long)d->runs, (unsigned long long)d->bytes);
+}
+
 void deletion_log_end(struct deletion_log *log, const char *captures)
 {
 	for (unsigned i = 0; i < log->waiting.n; i++) {
 		const struct deletion *d = &log->waiting.list[i];
+		char text[512];
 
-		log_write(LOG_LEVEL_INFO, *d->guest ? d->guest : NULL,
-			  "Deleted from the archive: guest=%s reason=%s packets=%llu %s=%llu runs=%llu bytes=%llu",
-			  *d->guest ? d->guest : "(several)", deletion_reason_name(d->reason),
-			  (unsigned long long)d->packets, captures, (unsigned long long)d->captures,
-			  (unsigned long long)d->runs, (unsigned long long)d->bytes);
+		deletion_sentence(d, captures, text, sizeof(text));
+		log_write(LOG_LEVEL_INFO, *d->guest ? d->guest : NULL, "%s", text);
 	}
 	log->waiting.n = 0;
 }
@@ -73,6 +87,7 @@ void deletion_log_run(struct deletion_log *log, struct deletion_tally *from, con
 	for (unsigned i = 0; i < from->n; i++) {
 		log->totals.packets[from->list[i].reason] += from->list[i].packets;
 		log->totals.captures[from->list[i].reason] += from->list[i].captures;
+		log->totals.outbox[from->list[i].reason] += from->list[i].outbox;
 	}
 	deletion_tally_move(&log->waiting, from);
 	if (log->waiting.n == 0 || (log->logged && now - log->logged < LOG_NS))

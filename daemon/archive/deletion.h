@@ -7,6 +7,7 @@
 #ifndef ARCHIVE_DELETION_H
 #define ARCHIVE_DELETION_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "log.h"
@@ -22,6 +23,7 @@ enum deletion_reason {
 	DELETION_DAMAGE,     /* it was damaged on the disk */
 	DELETION_UNFINISHED, /* the daemon ended while it was written */
 	DELETION_EMPTY,	     /* a run of which nothing is archived any more, or never was */
+	DELETION_UNSENT,     /* rows of the outbox, because the configuration names no hub any more */
 	DELETION_REASONS,
 };
 
@@ -36,6 +38,7 @@ struct deletion {
 	uint64_t captures; /* in the archive of memory profiles: recordings */
 	uint64_t runs;
 	uint64_t bytes;
+	uint64_t outbox; /* rows of the outbox; what they name stays in the archive */
 };
 
 struct deletion_tally {
@@ -50,7 +53,7 @@ void deletion_tally_move(struct deletion_tally *d, struct deletion_tally *from);
 
 /* Sums by reason, for metrics. */
 struct deletion_totals {
-	uint64_t packets[DELETION_REASONS], captures[DELETION_REASONS];
+	uint64_t packets[DELETION_REASONS], captures[DELETION_REASONS], outbox[DELETION_REASONS];
 };
 
 /* Deletions that were committed: their totals, and what of them is not logged yet. Zeroed it is ready. */
@@ -66,6 +69,11 @@ struct deletion_log {
  * name=value pair of the captures. NOW is CLOCK_MONOTONIC ns.
  */
 void deletion_log_run(struct deletion_log *log, struct deletion_tally *from, const char *captures, uint64_t now);
+/*
+ * Write the sentence about D to TEXT: what it deleted of the archive, or of the outbox, if it has rows of that alone.
+ * CAPTURES as above.
+ */
+void deletion_sentence(const struct deletion *d, const char *captures, char *text, size_t size);
 /* Log what waits, before the daemon ends. */
 void deletion_log_end(struct deletion_log *log, const char *captures);
 

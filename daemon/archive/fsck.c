@@ -265,16 +265,36 @@ static int check_unchecked(struct archive_writer *w, FILE *out)
 	return r;
 }
 
+#define STRAYS "FROM chunks WHERE stream NOT IN (SELECT id FROM streams)"
+
 static int count_strays(struct archive_writer *w, uint64_t *strays)
 {
-	int64_t n = 0;
-	int r = database_number(w->store.db, "SELECT count(*) FROM chunks WHERE stream NOT IN (SELECT id FROM streams)",
-				&n);
+	struct deletion deletion = {.reason = DELETION_DAMAGE};
+	int64_t n = 0, packets = 0;
+	int r = database_number(w->store.db, "SELECT count(*) " STRAYS, &n);
 
 	*strays = (uint64_t)n;
-	return r || n == 0
-		       ? r
-		       : database_run(w->store.db, "DELETE FROM chunks WHERE stream NOT IN (SELECT id FROM streams)");
+	if (r == 0 && n)
+		r = database_number(w->store.db, "SELECT count(*) FROM (SELECT DISTINCT stream, sequence " STRAYS ")",
+				    &packets);
+	if (r != 0 || n == 0)
+		return r;
+	deletion.packets = (uint64_t)packets;
+	r = database_run(w->store.db, "DELETE " STRAYS);
+	if (r == 0)
+		deletion_tally_add(archive_writer_deletions(w), &deletion);
+	return r;
+}
+
+/* Write a line to OUT for each guest of which D has deletions. */
+static void tell(FILE *out, const struct deletion_tally *d, const char *captures)
+{
+	for (unsigned i = 0; i < d->n; i++) {
+		char text[512];
+
+		deletion_sentence(&d->list[i], captures, text, sizeof(text));
+		fprintf(out, "%s\n", text);
+	}
 }
 
 static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *sentence, size_t size)
@@ -308,6 +328,7 @@ static int check_trace(const char *state, FILE *out, uint64_t *damaged, char *se
 	if (r == 0)
 		r = check_unchecked(w, out);
 	d = archive_writer_damage(w);
+	tell(out, archive_writer_deletions(w), "captures");
 	*damaged = d.pieces + strays + (d.pieces + strays ? 0 : d.packets);
 	if (d.packets)
 		fprintf(out, "packets lost wholly or in part: %" PRIu64 "; gaps of the reason damaged say which.\n",
@@ -384,6 +405,7 @@ static int check_memtraces(const char *state, FILE *out, uint64_t *damaged, char
 		r = add_checksums(store, &pieces, &added);
 	if (r == 0)
 		r = database_run(store->db, "UPDATE unchecked SET pieces = 0");
+	tell(out, memtraces_deletions(m), "recordings");
 	if (added)
 		fprintf(out, "%" PRIu64 " pieces from an earlier version have checksums now.\n", added);
 	return r;

@@ -32,6 +32,7 @@ enum memtraces_statement {
 	M_PATCH,
 	M_PIECES,
 	M_EXTENT,
+	M_NAME,
 	M_DELETE_FROM,
 	M_CUT,
 	M_DELETE,
@@ -66,6 +67,7 @@ static const char *const sql[M_STATEMENTS] = {
 	[M_PIECES] = "SELECT recording, offset, length, codec, data, checksum, "
 		     "id <= (SELECT pieces FROM unchecked) FROM pieces WHERE recording = ?1 ORDER BY offset",
 	[M_EXTENT] = "SELECT bytes FROM recordings WHERE id = ?1 AND state <> 'deleted'",
+	[M_NAME] = "SELECT coalesce(name, uuid, address) FROM recordings WHERE id = ?1",
 	[M_DELETE_FROM] = "DELETE FROM pieces WHERE recording = ?1 AND offset >= ?2",
 	[M_CUT] = "UPDATE recordings SET damaged = coalesce(damaged, 0) + max(bytes - ?2, 0), bytes = ?2 WHERE id = ?1",
 	[M_PATCH] = "UPDATE recordings SET pinned = coalesce(?2, pinned), note = coalesce(?3, note) "
@@ -291,6 +293,18 @@ static int find_end(struct memtraces *m, int64_t id, int64_t *end, uint64_t *pie
 	return r;
 }
 
+/* Count BYTES of recording ID as deleted because they were damaged. */
+static void tally_damage(struct memtraces *m, int64_t id, uint64_t bytes)
+{
+	struct deletion deletion = {.reason = DELETION_DAMAGE, .bytes = bytes};
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+
+	(void)statement_get(&m->store.statements, M_NAME, VALUES(id), &s);
+	if (s && statement_step(&m->store.statements, s) == STATEMENT_ROW)
+		snprintf(deletion.guest, sizeof(deletion.guest), "%s", column_string(s, 0));
+	deletion_tally_add(&m->open_deletions, &deletion);
+}
+
 int memtraces_repair(struct memtraces *m, int64_t id, uint64_t *pieces)
 {
 	int64_t bytes = 0, end;
@@ -313,7 +327,11 @@ int memtraces_repair(struct memtraces *m, int64_t id, uint64_t *pieces)
 		return r;
 	*pieces += *pieces == 0; /* a piece is missing */
 	r = statement_run(&m->store.statements, M_DELETE_FROM, VALUES(id, end));
-	return r ? r : statement_run(&m->store.statements, M_CUT, VALUES(id, end));
+	if (r == 0)
+		r = statement_run(&m->store.statements, M_CUT, VALUES(id, end));
+	if (r == 0)
+		tally_damage(m, id, bytes > end ? (uint64_t)(bytes - end) : 0);
+	return r;
 }
 
 /*

@@ -19,11 +19,44 @@
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
+/* Count the rows that the statement WHICH selects, by run and number, as deleted for REASON. */
+static int tally_rows(struct archive_writer *w, enum writer_statement which, enum deletion_reason reason)
+{
+	CLEANUP(statement_resetp) sqlite3_stmt *s = NULL;
+	int r = statement_get(&w->store.statements, which, NO_VALUES, &s);
+
+	while (s && (r = statement_step(&w->store.statements, s)) == STATEMENT_ROW)
+		writer_tally_run(w, sqlite3_column_int64(s, 0),
+				 &(struct deletion){.reason = reason, .outbox = column_u64(s, 1)});
+	return r;
+}
+
+/* Delete all rows: nothing is sent any more. */
+static int empty(struct archive_writer *w)
+{
+	bool is_mine;
+	int r = writer_enter(w, &is_mine);
+
+	if (r != 0)
+		return r;
+	r = tally_rows(w, STATEMENT_OUTBOX_BY_RUN, DELETION_UNSENT);
+	if (r == 0)
+		r = statement_run(&w->store.statements, STATEMENT_OUTBOX_EMPTY, NO_VALUES);
+	return writer_leave(w, is_mine, r);
+}
+
 int archive_writer_send(struct archive_writer *w, archive_send_call *call, const void *context)
 {
+	int64_t rows = 0;
+	bool is_null;
+	int r;
+
 	w->send = call;
 	w->send_context = context;
-	return call ? 0 : statement_run(&w->store.statements, STATEMENT_OUTBOX_EMPTY, NO_VALUES);
+	if (call)
+		return 0;
+	r = statement_number(&w->store.statements, STATEMENT_OUTBOX_ANY, NO_VALUES, &rows, &is_null);
+	return r == 0 && rows ? empty(w) : r;
 }
 
 /* Set *SEND to what is sent of the guest that the statement WHICH finds by ID, and *RUN to its run. */
@@ -304,7 +337,9 @@ int archive_writer_check_outbox(struct archive_writer *w)
 	r = writer_enter(w, &is_mine);
 	if (r != 0)
 		return r;
-	r = statement_run(&w->store.statements, STATEMENT_OUTBOX_DROP, NO_VALUES);
+	r = tally_rows(w, STATEMENT_OUTBOX_BAD_BY_RUN, DELETION_DAMAGE);
+	if (r == 0)
+		r = statement_run(&w->store.statements, STATEMENT_OUTBOX_DROP, NO_VALUES);
 	if (r == 0)
 		r = WRITER_RUN(w, STATEMENT_OUTBOX_RESUM, bad + (difference < 0 ? -difference : difference));
 	return writer_leave(w, is_mine, r);

@@ -170,6 +170,8 @@ void collector_metrics(const struct collector *c, char *text, size_t size)
 			   c->archive.deleted.packets);
 	at = deletions_put(text, size, at, "mprofd_deleted_captures", "Captures deleted from the archive.",
 			   c->archive.deleted.captures);
+	at = deletions_put(text, size, at, "mprofd_deleted_outbox_rows",
+			   "Rows of the outbox that were deleted without being sent.", c->archive.deleted.outbox);
 	if (c->shared.sends)
 		at = fleet_put(c, text, size, at);
 	if (!c->source || !c->source->metrics)

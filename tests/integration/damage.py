@@ -441,6 +441,8 @@ class Damage(daemons.Case):
         code, said = fsck(d.state)
         self.assertEqual(code, 1, said)
         self.assertIn("packets lost wholly or in part: 1;", said)
+        self.assertIn("Deleted from the archive: guest=web reason=damage packets=1 captures=0 ", said)
+        self.assertRegex(said, r"Deleted from the archive: guest=\S+ reason=damage packets=0 recordings=0 runs=0 bytes=[1-9]")
         self.assertIn("all that is left is whole", said)
         self.assertEqual(fsck(d.state)[0], 0)
         self.assertEqual(d.json("/v1/memtraces/1")["bytes"], 0)

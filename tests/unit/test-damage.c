@@ -598,7 +598,12 @@ static void test_profile(void)
 		CHECK_EQ_INT(memtraces_begin(m), 0);
 		CHECK_EQ_INT(memtraces_repair(m, 2, &pieces), 0);
 		CHECK_EQ_UINT(pieces, 1);
+		CHECK_EQ_UINT(memtraces_deletions(m)->n, 0); /* not before the commit */
 		CHECK_EQ_INT(memtraces_commit(m), 0);
+		if (CHECK_EQ_UINT(memtraces_deletions(m)->n, 1)) {
+			CHECK_EQ_STR(deletion_reason_name(memtraces_deletions(m)->list[0].reason), "damage");
+			CHECK_EQ_UINT(memtraces_deletions(m)->list[0].bytes, i == 6 ? 0 : 700);
+		}
 		put_piece(m, &t, 600); /* the guest continues to send, and no more bytes are kept */
 		CHECK_EQ_INT(memtraces_get(r, 2, take_recording, numbers), 0);
 		CHECK_EQ_UINT(numbers[0], 800 + (i == 6 ? 700 : 0));

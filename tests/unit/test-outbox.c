@@ -4,6 +4,7 @@
  */
 #include "archive-fixture.h"
 #include "clock.h"
+#include "deletion.h"
 #include "outbox.h"
 #include "reader.h"
 
@@ -73,6 +74,19 @@ static int sent(struct fixture *f, int64_t id, uint64_t sequence, uint64_t packe
 	return archive_writer_sent(f->w, &s);
 }
 
+/* Check that the tally has ROWS rows of the outbox that were deleted for REASON, of GUEST alone. */
+static void check_told(struct fixture *f, const char *reason, const char *guest, uint64_t rows)
+{
+	const struct deletion_tally *d = archive_writer_deletions(f->w);
+
+	if (!CHECK_EQ_UINT(d->n, 1))
+		return;
+	CHECK_EQ_STR(deletion_reason_name(d->list[0].reason), reason);
+	CHECK_EQ_STR(d->list[0].guest, guest);
+	CHECK_EQ_UINT(d->list[0].outbox, rows);
+	CHECK_EQ_UINT(d->list[0].captures, 0);
+}
+
 static void test_off(void)
 {
 	struct fixture f;
@@ -90,8 +104,12 @@ static void test_off(void)
 	CHECK_EQ_INT(archive_writer_send(f.w, send_of, NULL), 0);
 	CHECK_EQ_INT(archive_writer_send_again(f.w, 1), 0);
 	CHECK_EQ_INT(rows(&f, "ready AND urgency = 0"), 1);
+	archive_writer_deletions(f.w)->n = 0;
 	CHECK_EQ_INT(archive_writer_send(f.w, NULL, NULL), 0);
 	CHECK_EQ_INT(rows(&f, "1"), 0);
+	check_told(&f, "unsent", "a", 1);
+	CHECK_EQ_INT(archive_writer_send(f.w, NULL, NULL), 0);
+	CHECK_EQ_UINT(archive_writer_deletions(f.w)->n, 1);
 	end(&f);
 }
 
@@ -447,6 +465,8 @@ static void try_damage(const char *sql, uint64_t damaged, int64_t left)
 	CHECK_EQ_INT(archive_writer_outbox(f.w, &sums), 0);
 	CHECK_EQ_UINT(sums.damaged, damaged);
 	CHECK_EQ_INT(rows(&f, "1"), left);
+	if (damaged && strncmp(sql, "UPDATE outbox SET", 17) == 0)
+		check_told(&f, "damage", "a", damaged);
 	CHECK_EQ_INT(reader_outbox_damaged(r, &told), 0);
 	CHECK_EQ_UINT(told, damaged);
 	/* It is noticed once. */
