@@ -245,6 +245,8 @@ lint() {
 }
 
 bench() {
+	build_gcc || return 0
+	export MPROF_BUILT=1
 	for bench in $(sh tests/bench/run --list); do
 		printf 'bench %s\n' "$bench"
 		check "bench-$bench" sh tests/bench/run --brief "$bench"

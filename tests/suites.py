@@ -2,6 +2,9 @@
 
     suites.py compare BUILD [SUITE…]   compare the list with the tests that meson defined in BUILD
     suites.py renew BUILD              write the list anew from BUILD, which has all parts
+    suites.py programs BUILD SUITE…    print what ninja must make in BUILD for the tests of these suites
+    suites.py without BUILD SUITE…     print what ninja makes in BUILD but for the programs of tests/unit and tests/fuzz that no test of
+                                       these suites runs
 
 A line of the list is SUITE NAME [PART…]: meson defines the test NAME of SUITE in every build that
 has each PART. A part is one of meson's options (daemon, forward, viewer, xen). A build lacks a part if its
@@ -81,6 +84,24 @@ def compare(tests, build, suites, without):
     return differences
 
 
+def programs(build, suites):
+    """Return the files of BUILD that the tests of SUITES run or need."""
+    files = {target["id"]: target["filename"] for target in introspect(build, "targets")}
+    tests = [test for test in introspect(build, "tests") if suites & {suite.split(":")[-1] for suite in test["suite"]}]
+    named = {file for test in tests for target in test["depends"] for file in files.get(target, [])}
+    return (named | {word for test in tests for word in test["cmd"]}) & {file for names in files.values() for file in names}
+
+
+def without(build, suites):
+    """Return the files that BUILD makes, but for the programs of unit tests and fuzzers that no test of SUITES runs."""
+    made, needed = set(), programs(build, suites)
+    for target in introspect(build, "targets"):
+        folder = os.path.basename(os.path.dirname(target["defined_in"]))
+        if target["build_by_default"] and (folder not in ("unit", "fuzz") or needed & set(target["filename"])):
+            made.update(target["filename"])
+    return made
+
+
 def renew(tests, build, path):
     lines = [" ".join((*key, *tests.get(key, ()))) for key in sorted(defined(build))]
     with open(path, "w", encoding="utf-8") as f:
@@ -89,24 +110,30 @@ def renew(tests, build, path):
 
 def main(verb, build, *rest):
     path = os.environ.get("MPROF_SUITES", LIST)
-    suites, without = [], set()
+    suites, lacking = [], set()
     rest = list(rest)
     while rest:
         word = rest.pop(0)
         if word == "--without":
-            without.add(rest.pop(0))
+            lacking.add(rest.pop(0))
         else:
             suites.append(word)
     if verb == "renew":
         renew(listed(path) if os.path.exists(path) else {}, build, path)
         return 0
-    differences = compare(listed(path), build, suites, without)
+    if verb in VERBS:
+        top = os.path.realpath(build)
+        print(*sorted(os.path.relpath(os.path.realpath(file), top) for file in VERBS[verb](build, set(suites))))
+        return 0
+    differences = compare(listed(path), build, suites, lacking)
     for name, reason in differences:
         print(f"{name}\t{reason}")
     return 1 if differences else 0
 
 
+VERBS = {"programs": programs, "without": without}
+
 if __name__ == "__main__":
-    if len(sys.argv) < 3 or sys.argv[1] not in ("compare", "renew"):
+    if len(sys.argv) < 3 or sys.argv[1] not in ("compare", "renew", *VERBS):
         sys.exit(__doc__)
     sys.exit(main(*sys.argv[1:]))
