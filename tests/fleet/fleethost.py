@@ -150,7 +150,7 @@ class Case(daemons.Case):
     def request(self, host, text):
         """Return the collector's answer to a request."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.settimeout(30)
+            s.settimeout(daemons.HANGS)
             s.connect(os.path.join(host.runs, "collect.sock"))
             s.send(text.encode())
             return s.recv(65536).decode()

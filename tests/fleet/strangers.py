@@ -83,10 +83,10 @@ class Strangers(fleethost.Case):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
             s.bind(os.path.join(host.runs, "collect.sock"))
             s.listen()
-            s.settimeout(60)
+            s.settimeout(daemons.HANGS)
             host.start_forwarder()
             with s.accept()[0] as collector:
-                collector.settimeout(60)
+                collector.settimeout(daemons.HANGS)
                 while reports < 2:  # ten seconds lie between them
                     verb, tag = collector.recv(4096).decode().split()[:2]
                     collector.send(f"ok {tag}".encode())

@@ -90,7 +90,7 @@ def exchange(connection, method, path, body, headers):
 class Secure(http.client.HTTPSConnection):
     """A connection to HOST at ADDRESS, from the address SOURCE."""
 
-    def __init__(self, port, context, source=None, name=HOST, timeout=20):
+    def __init__(self, port, context, source=None, name=HOST, timeout=daemons.HANGS):
         super().__init__(name, port, context=context, timeout=timeout)
         self.source = source
 
@@ -141,7 +141,11 @@ class Case(daemons.Case):
 
     def command(self, *arguments, code=0):
         done = subprocess.run(
-            [daemons.program("mprofd-http"), "--config", "mprofd.conf", *arguments], capture_output=True, text=True, check=False, timeout=60
+            [daemons.program("mprofd-http"), "--config", "mprofd.conf", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=daemons.HANGS,
         )
         self.assertEqual(done.returncode, code, done.stderr)
         return done
@@ -170,17 +174,16 @@ class Case(daemons.Case):
     def over_http(self, path, method="GET", token=None, **headers):
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        return exchange(http.client.HTTPConnection("127.0.0.1", self.plain, timeout=20), method, path, None, headers)
+        return exchange(http.client.HTTPConnection("127.0.0.1", self.plain, timeout=daemons.HANGS), method, path, None, headers)
 
     def names(self, answer):
         return sorted(d["name"] for d in answer.json()["domains"])
 
     def follow(self, path, token, **more):
         """
-        Begin a live body. Return a function that waits for its end, and returns the seconds until then;
-        its text() is what has come so far.
+        Begin a live body. Return a function that waits for its end; its text() is what has come so far.
         """
-        connection = Secure(self.port, self.context(more.pop("client", None)), timeout=60)
+        connection = Secure(self.port, self.context(more.pop("client", None)))
         connection.request("GET", path, None, {**({"Authorization": f"Bearer {token}"} if token else {}), **more})
         stream = connection.sock
         answer = connection.getresponse()
@@ -194,16 +197,14 @@ class Case(daemons.Case):
             with contextlib.suppress(OSError, http.client.HTTPException, AttributeError):  # closed by the test
                 while data := answer.read1(65536):
                     came.append(data)
-            ended.append(time.monotonic())
+            ended.append(True)
 
         thread = threading.Thread(target=read, daemon=True)
         thread.start()
 
-        def end(limit=30):
-            began = time.monotonic()
-            thread.join(limit)
+        def end():
+            thread.join(daemons.PATIENCE)
             self.assertTrue(ended, "the body goes on")
-            return ended[0] - began
 
         end.lives = lambda: not ended
         end.text = lambda: b"".join(came).decode()
@@ -415,7 +416,7 @@ class Events(Case):
         self.narrow = self.token("narrow", "read=web*")
 
     def listen(self, token, last=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.plain, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.plain, timeout=daemons.HANGS)
         f = Follower(self.d, last, connection, Authorization=f"Bearer {token}")
         self.addCleanup(f.close)
         self.assertEqual(f.status, 200)
@@ -595,8 +596,8 @@ class Certificates(Case):
         os.chdir("tls")
         revoke("good", "clients")
         os.chdir(before)
-        self.assertLess(end(), 5)
-        self.assertLess(events(), 5)
+        end()
+        events()
         self.assertEqual(self.ask("/v1/domains", client="good").status, 401)
 
     def test_list_that_has_run_out(self):
@@ -607,9 +608,9 @@ class Certificates(Case):
             f.write(text)
         before = os.getcwd()
         os.chdir("tls")
-        openssl("ca", "-config", "clients.cnf", "-gencrl", "-crlsec", "1", "-out", "clients.crl")
+        past = ["-crl_lastupdate", "20240101000000Z", "-crl_nextupdate", "20240102000000Z"]
+        openssl("ca", "-config", "clients.cnf", "-gencrl", *past, "-out", "clients.crl")
         os.chdir(before)
-        time.sleep(2)
         self.start()
         self.assertEqual(self.ask("/v1/domains", client="good").status, 401)
 
@@ -617,7 +618,7 @@ class Certificates(Case):
 class Renewal(Case):
     def serial(self):
         context = self.context()
-        with socket.create_connection(("127.0.0.1", self.port), 10) as s, context.wrap_socket(s, server_hostname=HOST) as t:
+        with socket.create_connection(("127.0.0.1", self.port), daemons.HANGS) as s, context.wrap_socket(s, server_hostname=HOST) as t:
             return t.getpeercert()["serialNumber"]
 
     def replace(self, certificate, key):
@@ -722,8 +723,8 @@ class Tokens(Case):
         time.sleep(1.5)
         self.assertTrue(end.lives() and events.lives())
         self.command("--token", "revoke", ID.fullmatch(token).group(1))
-        self.assertLess(end(), 5)
-        self.assertLess(events(), 5)
+        end()
+        events()
         self.assertEqual(self.ask("/v1/domains", token=token).status, 401)
         self.assertTrue(other.lives())
 
@@ -758,7 +759,7 @@ class Tokens(Case):
 
         def entry(*arguments):
             code = JOURNAL.format(command=[daemons.program("mprofd-http"), "--config", "mprofd.conf", "--token", *arguments])
-            done = subprocess.run(["unshare", "-m", sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+            done = subprocess.run(["unshare", "-m", sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=daemons.HANGS)
             return done.stdout
 
         made = entry("new", "web")
@@ -820,7 +821,7 @@ class Sessions(Case):
         answer = self.ask("/v1/session", "POST", body={"token": token}, **headers)
         self.assertEqual(answer.status, 200, answer.body)
         cookie = answer.headers["Set-Cookie"]
-        self.assertRegex(cookie, r"^__Host-mprofd=[0-9a-f]{64}; Path=/; Max-Age=(60|59); HttpOnly; Secure; SameSite=Strict$")
+        self.assertRegex(cookie, r"^__Host-mprofd=[0-9a-f]{64}; Path=/; Max-Age=(60|[1-5]\d); HttpOnly; Secure; SameSite=Strict$")
         return cookie.split(";")[0]
 
     def test_session(self):
@@ -837,7 +838,7 @@ class Sessions(Case):
         time.sleep(1.2)
         self.assertTrue(end.lives())
         self.assertEqual(self.ask("/v1/session", "DELETE", Cookie=cookie, Mprof_Request="1").status, 204)
-        self.assertLess(end(), 5)
+        end()
         self.assertEqual(self.ask("/v1/domains", Cookie=cookie).status, 401)
         self.assertEqual(self.ask("/v1/session", "POST", body={"token": "mprof_x"}).status, 401)
 
@@ -887,7 +888,7 @@ class Users(Case):
             f"s.sendall(b'{method} {path} HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n')\n"
             "while (d := s.recv(65536)):\n    sys.stdout.buffer.write(d)\n"
         )
-        done = subprocess.run([sys.executable, "-c", code, self.d.socket], capture_output=True, check=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code, self.d.socket], capture_output=True, check=True, timeout=daemons.HANGS)
         head, _, body = done.stdout.partition(b"\r\n\r\n")
         return int(head.split()[1]), body
 
@@ -930,7 +931,7 @@ class Remote(Case):
     def stdio(self, *arguments, text=b"GET /v1/domains HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"):
         paths = ["--state", self.d.state, "--run", self.d.runs, "--config", "mprofd.conf"]
         return subprocess.run(
-            [daemons.program("mprofd-http"), "--stdio", *arguments, *paths], input=text, capture_output=True, timeout=60, check=False
+            [daemons.program("mprofd-http"), "--stdio", *arguments, *paths], input=text, capture_output=True, timeout=daemons.HANGS, check=False
         )
 
     def test_stdio(self):
@@ -952,9 +953,21 @@ class Limits(Case):
     def test_wrong_tokens(self):
         self.start("web1")
         wrong = self.full[:-1] + ("0" if self.full[-1] != "0" else "1")
-        said = [self.ask("/v1/domains", token=wrong, source="127.0.0.9").status for _ in range(14)]
-        self.assertEqual(said[:9], [401] * 9)
-        self.assertIn(429, said)
+        # One more is allowed each second, so the requests come over one connection: a busy machine takes long for a handshake.
+        connection = Secure(self.port, self.context(), "127.0.0.9")
+        self.addCleanup(connection.close)
+        said = []
+
+        def refused():
+            connection.request("GET", "/v1/domains", None, {"Authorization": f"Bearer {wrong}"})
+            answer = connection.getresponse()
+            answer.read()
+            said.append(answer.status)
+            return answer.status == 429
+
+        self.d.wait(refused)
+        self.assertGreaterEqual(len(said), 10)
+        self.assertEqual(set(said[:-1]), {401})
         # A valid token is never refused, also of the same peer, and does not help its wrong ones.
         for _ in range(20):
             self.assertIn(self.ask("/v1/domains", token=wrong, source="127.0.0.9").status, (401, 429))
@@ -996,16 +1009,19 @@ class Handshakes(Case):
 
     def test_handshakes(self):
         self.start()
-        context = self.context()
-        done = 0
-        for _ in range(100):
-            with contextlib.suppress(OSError), socket.socket() as s:
-                s.bind(("127.0.0.9", 0))
-                s.settimeout(10)
-                s.connect(("127.0.0.1", self.port))
-                with context.wrap_socket(s, server_hostname=HOST):
-                    done += 1
-        self.assertLess(done, 100)
+
+        def refused():
+            with contextlib.ExitStack() as stack:  # many at once: a busy machine takes half a second for a whole handshake
+                for _ in range(30):
+                    s = stack.enter_context(socket.socket())
+                    s.bind(("127.0.0.9", 0))
+                    s.settimeout(daemons.HANGS)
+                    with contextlib.suppress(ConnectionError):
+                        s.connect(("127.0.0.1", self.port))
+                found = re.search(r"(?m)^mprofd_http_handshakes_refused_total (\d+)", self.d.get("/metrics").decode())
+                return found and int(found[1]) > 0
+
+        self.d.wait(refused)
         self.assertEqual(self.ask("/v1/domains", token=self.full, source="127.0.0.8").status, 200)
 
 
@@ -1018,7 +1034,7 @@ class Protocol(Case):
             context.minimum_version = context.maximum_version = version
             context.set_ciphers("ALL:@SECLEVEL=0" if version == ssl.TLSVersion.TLSv1_1 else "DEFAULT")
             try:
-                with socket.create_connection(("127.0.0.1", self.port), 10) as s, context.wrap_socket(s, server_hostname=HOST) as t:
+                with socket.create_connection(("127.0.0.1", self.port), daemons.HANGS) as s, context.wrap_socket(s, server_hostname=HOST) as t:
                     said = t.version()
             except (ssl.SSLError, ConnectionError):
                 said = None
@@ -1058,7 +1074,7 @@ class Protocol(Case):
         context.minimum_version = context.maximum_version = version
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         tls = context.wrap_bio(incoming, outgoing, server_hostname=HOST)
-        s = socket.create_connection(("127.0.0.1", self.port), 10)
+        s = socket.create_connection(("127.0.0.1", self.port), daemons.HANGS)
         with contextlib.suppress(ssl.SSLWantReadError):
             tls.do_handshake()
         s.sendall(outgoing.read())
@@ -1076,7 +1092,7 @@ class Protocol(Case):
         hello = self.hello()
         held = []
         for part in (b"", hello[:1], hello[:100], hello):
-            held.append(socket.create_connection(("127.0.0.1", self.port), 10))
+            held.append(socket.create_connection(("127.0.0.1", self.port), daemons.HANGS))
             held[-1].sendall(part)
         self.assertTrue(held[-1].recv(1000))
         held += [self.stalled(version) for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
@@ -1118,13 +1134,13 @@ class Protocol(Case):
         """Plain HTTP, garbage, and a client that stops in the handshake cost one connection each."""
         self.start()
         for text in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"a" * 1000, struct.pack(">BHH", 22, 0x0301, 5)):
-            with socket.create_connection(("127.0.0.1", self.port), 10) as s:
+            with socket.create_connection(("127.0.0.1", self.port), daemons.HANGS) as s:
                 with contextlib.suppress(OSError):
                     s.sendall(text)
                     s.shutdown(socket.SHUT_WR)
                     while s.recv(1000):
                         pass
-        idle = [socket.create_connection(("127.0.0.1", self.port), 10) for _ in range(20)]
+        idle = [socket.create_connection(("127.0.0.1", self.port), daemons.HANGS) for _ in range(20)]
         self.assertEqual(self.ask("/v1/domains", token=self.full).status, 200)
         for s in idle:
             s.close()

@@ -125,7 +125,7 @@ class Front:
             except OSError:
                 # Let the client read the alert before a reset could remove it.
                 kept.shutdown(socket.SHUT_WR)
-                kept.settimeout(10)
+                kept.settimeout(daemons.HANGS)
                 while kept.recv(65536):
                     pass
                 return
@@ -577,10 +577,10 @@ class Ssh(Served):
         stopped.send_signal(signal.SIGINT)
         stopped.stdout.read()
         stopped.stdout.close()
-        self.assertIn(stopped.wait(60), (0, 1))
+        self.assertIn(stopped.wait(daemons.HANGS), (0, 1))
         ring.add_slowly(300)
         ring.close()
-        self.assertEqual(followed.wait(60), 0)
+        self.assertEqual(followed.wait(daemons.HANGS), 0)
         d.wait_ended("web")
         with open("followed.ctf", "rb") as f:
             self.assertEqual(daemons.events_of(f.read()), ring.written)
@@ -732,7 +732,7 @@ class Proxy(Case):
         sender.start()
         self.assertEqual(process.stdout.read(), answer)
         sender.join()
-        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.wait(daemons.HANGS), 0)
 
     def test_both_ways(self):
         """Neither direction waits for the other: both are full at the same time."""
@@ -752,21 +752,21 @@ class Proxy(Case):
         self.assertEqual((got[0] == back, there.startswith(came)), (True, True))
         threads[0].join()
         server.shutdown(socket.SHUT_WR)  # closing it with unread bytes would be an error for the proxy
-        self.assertEqual(process.wait(60), 0)
-        threads[1].join(10)
+        self.assertEqual(process.wait(daemons.HANGS), 0)
+        threads[1].join(daemons.HANGS)
 
     def test_server_ends(self):
         process, server = self.proxy()
         server.sendall(b"last")
         server.close()
         self.assertEqual(process.stdout.read(), b"last")
-        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.wait(daemons.HANGS), 0)
 
     def test_reader_ends(self):
         """The end of standard output ends the proxy, also while nothing comes from the server."""
         process, _ = self.proxy()
         process.stdout.close()
-        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.wait(daemons.HANGS), 0)
 
     def test_socket_pair(self):
         """Standard input and output are one socket, as with ssh. Its half-close is passed on."""
@@ -782,7 +782,7 @@ class Proxy(Case):
         server.sendall(b"answer")
         self.assertEqual(own.recv(100), b"answer")
         own.close()
-        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.wait(daemons.HANGS), 0)
         self.assertEqual(server.recv(100), b"")
 
     def test_errors(self):

@@ -69,7 +69,7 @@ class Bundles(daemons.Case):
         os.environ["MPROFCTL_HOST"] = f"unix:{d.socket}"
         writers = [self.writer("shifted", f"rings/{name}.ctf", shift, 2500, 800) for name, shift in SHIFTS.items()]
         for writer in writers:
-            writer.wait(60)
+            writer.wait(daemons.HANGS)
         for name in SHIFTS:
             d.wait_ended(name)
         capture = d.captures("late")[0]["id"]

@@ -159,7 +159,7 @@ class Server:
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(30)
+        code = self.process.wait(daemons.HANGS)
         with open("http.log", encoding="ascii", errors="replace") as log:
             text = log.read()
         if code or "runtime error:" in text:

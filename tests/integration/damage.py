@@ -592,7 +592,7 @@ class Damage(daemons.Case):
 
 def ask(d, text):
     with daemons.socket.socket(daemons.socket.AF_UNIX, daemons.socket.SOCK_SEQPACKET) as s:
-        s.settimeout(30)
+        s.settimeout(daemons.HANGS)
         s.connect(os.path.join(d.runs, "collect.sock"))
         s.send(text.encode())
         return s.recv(65536).decode()

@@ -80,7 +80,7 @@ class Full(daemons.Case):
 
     def end(self, d, writer):
         writer.terminate()
-        writer.wait(20)
+        writer.wait(daemons.HANGS)
         d.wait_ended("guest")
         pages = d.packets("guest")
         judge("guest", "truth.ctf", d.trace("guest"), pages, "--ended")
@@ -121,7 +121,7 @@ class Full(daemons.Case):
         self.fill()
         d.wait(lambda: d.ask("/readyz")[0] == 503)
         d.collector.terminate()
-        self.assertIn(d.collector.wait(20), (0, 1))
+        self.assertIn(d.collector.wait(daemons.HANGS), (0, 1))
         self.assertNotIn("Sanitizer", d.said())
         os.unlink("state/ballast")
         d.start_collector()
@@ -135,7 +135,7 @@ class Full(daemons.Case):
         self.fill()
         d = self.enterContext(daemons.Daemons(CONFIG.format(free="0", reserve="0")))
         process = d.spawn("mprofd", "--source", f"dir:{d.rings}")
-        self.assertEqual(process.wait(30), 1)
+        self.assertEqual(process.wait(daemons.HANGS), 1)
         self.assertRegex(d.said(), "(?i)full|no space|room")
 
     def test_oldest_packets_make_room(self):
@@ -150,17 +150,18 @@ class Full(daemons.Case):
         time.sleep(2)
         d.wait(lambda: d.ask("/readyz")[0] == 200)  # not while the daemon makes room
         writer.terminate()
-        writer.wait(20)
+        writer.wait(daemons.HANGS)
         d.wait_ended("guest")
 
-        def settled():
-            """Return whether deletion has stopped. On a full disk it does not wait for readers."""
-            before = d.packets("guest")[0]["packets"][0]
-            time.sleep(2)
-            return d.packets("guest")[0]["packets"][0] == before
+        def whole():
+            """Return the trace and its packets, if nothing was deleted meanwhile. On a full disk deletion does not wait for readers."""
+            before, trace = d.packets("guest"), d.trace("guest")
+            d.advance(2)
+            pages = d.packets("guest")
+            return pages == before and (trace, pages)
 
-        d.wait(settled)
-        judge("guest", "truth.ctf", d.trace("guest"), d.packets("guest"), "--ended")
+        trace, pages = d.wait(whole)
+        judge("guest", "truth.ctf", trace, pages, "--ended")
         disk = os.statvfs("state")
         self.assertGreater(disk.f_bavail * disk.f_frsize, 0)
         d.check_integrity()

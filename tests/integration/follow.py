@@ -167,7 +167,7 @@ class Follow(daemons.Case):
         self.addCleanup(lambda: (follower.kill(), follower.wait(), follower.stderr.close()))
         said = json.loads(writer.communicate(timeout=60)[0])
         d.wait_ended("web")
-        follower.wait(60)
+        follower.wait(daemons.HANGS)
         self.assertEqual(follower.returncode, 0, follower.stderr.read())
         trace = d.trace("web")
         counted = judge("web", "web.truth", trace, d.packets("web"), "--ended", "--begin", "0")
@@ -175,7 +175,7 @@ class Follow(daemons.Case):
         self.assertEqual(counted["events"] + counted["in_gaps"] + counted["at_end"], said["events"])
         wanted = join(trace)
         for one in raw:
-            one.join(30)
+            one.join(daemons.HANGS)
             self.assertFalse(one.is_alive(), "it did not come to the run's end")
             self.assertEqual((one.fault, one.repeat), (None, 0))
             self.assertGreater(one.breaks, 10)

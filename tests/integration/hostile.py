@@ -48,7 +48,7 @@ class Watch(threading.Thread):
 
     def run(self):
         with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as control:
-            control.settimeout(20)
+            control.settimeout(daemons.HANGS)
             control.connect(os.path.join(self.d.runs, "collect.sock"))
             while not self.done.wait(0.1):
                 try:
@@ -126,7 +126,7 @@ class Hostile(daemons.Case):
         self.browse(began + SECONDS)
         wrote = [json.loads(writer.communicate(timeout=60)[0]) for writer in writers]
         honest.terminate()
-        honest.wait(60)
+        honest.wait(daemons.HANGS)
         d.wait_ended("honest")
         self.judge_honest()
         runs = {name: self.serve_all(name) for name in ("chaos", "pattern")}

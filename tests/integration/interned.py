@@ -104,7 +104,7 @@ class Interned(daemons.Case):
         path = f"/v1/domains/{name}/live?after={run}.0.{middle[0]}.{middle[1]}"
         body, _ = self.until(path, lambda body: middle[0] + 3 in packets(body))
         writer.send_signal(signal.SIGTERM)
-        self.assertEqual(writer.wait(60), 0)
+        self.assertEqual(writer.wait(daemons.HANGS), 0)
         # The last packet may be cut: it is left out.
         with open("live.ctf", "wb") as f:
             f.write(body[: self.begin_of(body, max(packets(body)))])

@@ -113,7 +113,7 @@ class Killed(daemons.Case):
     def finish(self, d):
         for writer in self.guests.values():
             writer.terminate()
-            writer.wait(20)
+            writer.wait(daemons.HANGS)
         for name in [*self.guests, *self.last]:
             listed = d.wait_ended(name)
             self.assertEqual(len(listed), 1, name)

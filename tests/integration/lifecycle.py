@@ -285,7 +285,7 @@ class Writers(daemons.Case):
             time.sleep(0.05)
         self.assertEqual(d.domain("map")["state"], "running")
         writer.terminate()
-        writer.wait(20)
+        writer.wait(daemons.HANGS)
         listed = d.wait_ended("map")
         self.assertEqual(len(listed), 1)
         self.assertEqual(len(d.captures("map")), 1)
@@ -297,7 +297,7 @@ class Writers(daemons.Case):
         d = self.daemons()
         options = "--ring rings/dead.ctf --truth truth.ctf --rate 300000 --size 65536 --kill-after 1000000"
         writer = self.writer("writer-legacy", *options.split())
-        writer.wait(60)
+        writer.wait(daemons.HANGS)
         unfinished = json.loads(writer.stdout.read())["open"]
         d.wait_ended("dead")
         said = judge("dead", "truth.ctf", d.trace("dead"), d.packets("dead"), "--ended", "--open", *unfinished)

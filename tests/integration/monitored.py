@@ -89,7 +89,7 @@ class Prometheus:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(daemons.HANGS)
 
     def ask(self, path, **query):
         """Return the data of an answer, or None if there is no answer yet."""

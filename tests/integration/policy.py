@@ -119,7 +119,7 @@ class Modes(daemons.Case):
         taken = d.wait(lambda: len(found := [c for c in d.captures("p-guest") if c["kind"] == "periodic"]) >= 5 and found)
         self.assertLessEqual(len(taken), (time.monotonic() - began) / 0.5 + 1)
         times = sorted(int(capture["mono"]) for capture in taken)
-        self.assertLess(statistics.median(b - a for a, b in zip(times, times[1:])), 10**9)
+        self.assertLess(statistics.median(b - a for a, b in zip(times, times[1:])), 5 * 10**9)  # a busy machine is late
         # A capture is listed while it is being taken; its trace is answered 503 until then.
         held = d.wait(lambda: [len(events_in(d.get(f"/v1/captures/{capture['id']}/trace"))) for capture in taken])
         self.assertGreater(statistics.median(held), 100, held)
@@ -173,7 +173,7 @@ class Quotas(daemons.Case):
     @contextlib.contextmanager
     def slow_download(self, d, name):
         """Begin a download. Yield a function that reads the rest."""
-        connection = daemons.UnixConnection(d.socket, 60)
+        connection = daemons.UnixConnection(d.socket, daemons.HANGS)
         connection.request("GET", f"/v1/domains/{name}/trace")
         answer = connection.getresponse()
         self.assertEqual((answer.status, len(answer.read(65536))), (200, 65536))

@@ -43,7 +43,7 @@ class Client(threading.Thread):
             self.error = error
 
     def request(self):
-        connection = daemons.UnixConnection(self.socket_path, 60)
+        connection = daemons.UnixConnection(self.socket_path, daemons.HANGS)
         connection.connect()
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
         body = []
@@ -98,13 +98,13 @@ class Slow(daemons.Case):
         for client in clients:
             client.stop.set()
         for client in clients:
-            client.join(60)
+            client.join(daemons.HANGS)
             self.assertFalse(client.is_alive())
             self.assertIsNone(client.error, client.path)
         self.assertLess(largest, 2 * WAL)
         for writer in guests.values():
             writer.terminate()
-            writer.wait(20)
+            writer.wait(daemons.HANGS)
         for name in names:
             d.wait_ended(name)
             pages = d.packets(name)

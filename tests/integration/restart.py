@@ -23,11 +23,11 @@ class Restarted(daemons.Case):
             d.stop_collector()
 
     def archive_more(self, d):
-        """Wait until more of the guest is archived, and for at least half a second."""
+        """Wait until more of the guest is archived, in three commits."""
         newest = lambda: d.query("SELECT max(sequence), sum(length) FROM chunks")
-        before = newest()
-        time.sleep(0.5)
-        d.wait(lambda: newest() != before)
+        for _ in range(3):
+            before = newest()
+            d.wait(lambda before=before: newest() != before)
 
     def restarts(self, kill, rate, size, down):
         """Restart several times. DOWN is the number of packets that the guest begins while no
@@ -41,7 +41,7 @@ class Restarted(daemons.Case):
             d.start_collector()
         self.archive_more(d)
         writer.terminate()
-        writer.wait(20)
+        writer.wait(daemons.HANGS)
         self.assertEqual(len(d.wait_ended("busy")), 1)
         self.assertEqual([c["kind"] for c in d.captures("busy")], ["ended"])
         pages = d.packets("busy")
@@ -49,10 +49,10 @@ class Restarted(daemons.Case):
         return [gap for page in pages for gap in page["gaps"]]
 
     def test_slow_guest_and_sigterm(self):
-        self.assertEqual(self.restarts(False, 50_000, 262_144, 0), [])
+        self.assertEqual(self.restarts(False, 50_000, 1 << 20, 0), [])
 
     def test_slow_guest_and_sigkill(self):
-        self.assertEqual(self.restarts(True, 50_000, 262_144, 0), [])
+        self.assertEqual(self.restarts(True, 50_000, 1 << 20, 0), [])
 
     def fast(self, kill):
         gaps = self.restarts(kill, 2_000_000, 262_144, 8)
@@ -332,7 +332,7 @@ class Archives(daemons.Case):
         """A second collector on the same archive says so and exits."""
         d = self.daemons()
         second = d.spawn("mprofd", "--source", f"dir:{d.rings}")
-        self.assertEqual(second.wait(20), 1)
+        self.assertEqual(second.wait(daemons.HANGS), 1)
         self.assertRegex(d.said(), "(?i)another|already|in use")
         with open("rings/still.ctf", "wb") as f:
             f.write(small_ring())

@@ -78,7 +78,7 @@ class Served(Case):
         ring.add_slowly(600)
         ring.close()
         reader.join()
-        self.assertEqual(followed.wait(30), 0)
+        self.assertEqual(followed.wait(daemons.HANGS), 0)
         self.assertEqual(events_of(body[0]), ring.written)
         with open("followed.ctf", "rb") as f:
             self.assertEqual(events_of(f.read()), ring.written)

@@ -210,12 +210,12 @@ class Listening(Case):
 
     def test_quiet(self):
         """A quiet guest's packets, as a real one sent them, eight times as fast: each is archived
-        within a second, and silence ends nothing."""
+        without a further one, and silence ends nothing."""
         d = self.sink()
         silent = self.enterContext(d.connect())
         silent.sendall(info("silent"))
         guest = self.enterContext(d.connect())
-        began, total, took = time.monotonic(), 0, []
+        began, total = time.monotonic(), 0
         for index, (at, size) in enumerate(QUIET_GUEST):
             time.sleep(max(0, began + at / 8 - time.monotonic()))
             part = packet(random.randbytes(size - 66)) if index else info("quiet")
@@ -223,11 +223,9 @@ class Listening(Case):
             total += len(part)
             following = QUIET_GUEST[index + 1][0] if index + 1 < len(QUIET_GUEST) else at + 30
             if following - at > 8:
-                sent = time.monotonic()
+                d.wait(lambda: d.metric("received_bytes_total") >= total)
+                d.pass_time(1)
                 d.wait(lambda: d.rows("bytes", "context = 'quiet'") == [(total,)])
-                took.append(time.monotonic() - sent)
-        # Each within a second, or two on a busy machine; one may take longer.
-        self.assertLess(sorted(took)[-2], 2, took)
         guest.close()
         d.wait_rows(1, f"context = 'quiet' AND reason = 'closed' AND bytes = {total}")
         self.assertEqual(d.rows("state", "context = 'silent'"), [("recording",)])
@@ -601,7 +599,7 @@ class Offered(Case):
 
     def test_reconnects(self):
         """The sink reconnects to a lost guest, and gives up a guest that stays away."""
-        d = self.sink("reconnect = 3s")
+        d = self.sink("reconnect = 60s")
         offer = self.offer()
         d.say("start", address="127.0.0.1", port=offer.port, name="web")
         offer.client.shutdown(socket.SHUT_RDWR)
@@ -609,7 +607,7 @@ class Offered(Case):
         self.assertEqual(rows, [(1, "ended", "web"), (2, "recording", "web")])
         offer.close()
         d.say("stop", recording=2)
-        d.pass_time(10)
+        d.advance(70, step=1, path="sink/sink.sock")
         self.assertEqual(len(d.rows()), 2)
 
     def test_given_up(self):
@@ -733,7 +731,7 @@ class Identified(Case):
         self.collector.where[5] = self.domain(8, "db", port=offer.port)
         self.collector.offers = f"7:5:{offer.port}"
         d.wait(lambda: ("where", {"domid": "5"}) in self.collector.asked)
-        time.sleep(0.5)
+        d.pass_time(1)
         self.assertEqual((d.rows(), offer.connections), ([], 0))
         self.collector.where[5] = self.domain(7, port=offer.port)
         d.wait_rows(1, "run = 7 AND name = 'web'")
@@ -752,7 +750,7 @@ class Identified(Case):
         d.pass_time(1.5)
         self.assertEqual(answers, [])
         guest.sendall(info())
-        asking.join(30)
+        asking.join(daemons.HANGS)
         self.assertEqual(answers, [("ok", {"recording": "1"})])
         self.assertEqual(d.say("start", domid=5, run=7)[1]["status"], "409")
 
@@ -795,7 +793,7 @@ class Http(Case):
         if body is not None:
             body = json.dumps(body)
             headers["Content-Type"] = "application/json"
-        status, answered, content = d.ask(path, method, body, headers, 25)
+        status, answered, content = d.ask(path, method, body, headers)
         kind = answered.get("Content-Type", "")
         return status, json.loads(content) if "json" in kind else content, answered
 

@@ -277,7 +277,7 @@ class Soak(daemons.Case):
         """End the writers, and compare the honest writer's archive with its truth."""
         for writer in writers:
             writer.terminate()
-            writer.wait(60)
+            writer.wait(daemons.HANGS)
         self.patient(lambda: self.host.wait_ended(name))
         pages = self.patient(lambda: self.host.packets(name))
         runs = self.patient(lambda: self.host.run_list(name))

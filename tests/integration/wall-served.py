@@ -80,7 +80,7 @@ class Served(daemons.Case):
         d = self.daemons()
         os.environ["MPROFCTL_HOST"] = f"unix:{d.socket}"
         for writer in [self.writer("shifted", f"rings/{name}.ctf", shift, 2500, 800) for name, shift in SHIFTS.items()]:
-            writer.wait(60)
+            writer.wait(daemons.HANGS)
         for name in SHIFTS:
             d.wait_ended(name)
         for name, shift in SHIFTS.items():
@@ -115,7 +115,7 @@ class Served(daemons.Case):
         """A program of this host has dom0's own monotonic clock."""
         d = self.daemons()
         os.environ["MPROFCTL_HOST"] = f"unix:{d.socket}"
-        self.writer("shifted", "rings/own.ctf", 0, 2500, 400).wait(60)
+        self.writer("shifted", "rings/own.ctf", 0, 2500, 400).wait(daemons.HANGS)
         d.wait_ended("own")
         events, uncertainty = self.dumped("domain:own")
         self.assertEqual(uncertainty, "0")
