@@ -77,6 +77,37 @@ static int query(struct age *age, sqlite3 *db, const char *sql, int (*call)(stru
 	return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
+static bool is_near(int64_t a, int64_t b)
+{
+	int64_t difference;
+
+	return !__builtin_sub_overflow(a, b, &difference) && difference < AGE_STEP_NS && difference > -AGE_STEP_NS;
+}
+
+/* Return whether the last reading and the newest period, which ended with it, say the same. */
+static bool is_whole(const struct age *age)
+{
+	const struct age_period *p = &age->periods[age->n - 1];
+	int64_t now, real;
+
+	return !__builtin_add_overflow(p->ended_mono, p->age_offset, &now) && is_near(age->now, now) &&
+	       !__builtin_add_overflow(p->ended_mono, p->real_offset, &real) && is_near(age->last.real, real);
+}
+
+/*
+ * If the rows of AGE contradict each other, forget them: with a wrong age clock everything could be too old. The age clock then
+ * begins anew, and all that the archive has counts as new.
+ */
+static void forget_damaged(struct age *age)
+{
+	if (!age->any || !age->n || is_whole(age))
+		return;
+	log_warning("The age clock of the archive was damaged, and begins anew: what the archive holds counts as new "
+		    "for limits of "
+		    "age");
+	age_deinit(age);
+}
+
 int age_load(struct age *age, sqlite3 *db)
 {
 	int rc;
@@ -100,6 +131,7 @@ int age_load(struct age *age, sqlite3 *db)
 		age_deinit(age);
 	else
 		age->last.mono = age->periods[age->n - 1].ended_mono;
+	forget_damaged(age);
 	return rc;
 }
 

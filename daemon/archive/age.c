@@ -53,9 +53,12 @@ struct age_reading age_read(const char *boot)
 	return r;
 }
 
+/* Return the distance of A and B; INT64_MAX if it is larger. A damaged row may hold any stamp. */
 static int64_t distance(int64_t a, int64_t b)
 {
-	return a < b ? b - a : a - b;
+	int64_t d;
+
+	return __builtin_sub_overflow(a < b ? b : a, a < b ? a : b, &d) ? INT64_MAX : d;
 }
 
 /* ---- advancing ------------------------------------------------------------------------------- */
@@ -230,6 +233,7 @@ static bool has_mono(const struct age_period *p, int64_t mono)
 const struct age_period *age_period(const struct age *age, int64_t mono, int64_t real, bool *is_exact)
 {
 	const struct age_period *newest = NULL;
+	int64_t offset;
 
 	*is_exact = false;
 	for (size_t i = age->n; i--;) {
@@ -238,7 +242,8 @@ const struct age_period *age_period(const struct age *age, int64_t mono, int64_t
 
 		if (!is_open && !has_mono(p, mono))
 			continue;
-		*is_exact = distance(real - mono, p->real_offset) <= MATCH_NS;
+		*is_exact =
+			!__builtin_sub_overflow(real, mono, &offset) && distance(offset, p->real_offset) <= MATCH_NS;
 		if (*is_exact)
 			return p;
 		newest = newest || !has_mono(p, mono) ? newest : p;

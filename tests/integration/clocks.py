@@ -3,10 +3,13 @@
 
 clock-shim.c shifts CLOCK_REALTIME alone. No wrong clock deletes anything, and what is deleted is told."""
 
+import contextlib
 import datetime
 import json
 import os
 import re
+import shutil
+import sqlite3
 import subprocess
 import time
 
@@ -153,6 +156,38 @@ class Clocks(Shifted):
         d.wait_ended("web")
         number = d.captures("web")[0]["id"]
         self.assertEqual(events_of(d.get(f"/v1/captures/{number}/trace"))[-20:], ring.written[-20:])
+
+    def change(self, d, *statements):
+        """Change the archive while the collector is stopped."""
+        with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db")) as db:
+            for sql in statements:
+                db.execute(sql)
+            db.commit()
+
+    def test_damaged_age_clock(self):
+        """One flipped bit in the rows of the age clock deletes nothing, and is said."""
+        d = self.shifted(days=-10)
+        self.record(d, "ended")
+        d.advance(61, step=1)  # the periods are stored once a minute
+        d.stop_collector()
+        self.shift(0)
+        self.change(d, "UPDATE age_clock SET boot = 'an earlier one'", "UPDATE clock_periods SET boot = 'an earlier one'")
+        d.stop_server()
+        shutil.copytree(d.state, "kept")
+        before = self.content(d)
+        for column in ("age_clock.age", "age_clock.real", *(f"clock_periods.{name}" for name in ("ended_mono", "real_offset", "age_offset"))):
+            for bit in (52, 58, 61):
+                with self.subTest(column=column, bit=bit):
+                    table, name = column.split(".")
+                    shutil.rmtree(d.state)
+                    shutil.copytree("kept", d.state)
+                    self.change(d, f"UPDATE {table} SET {name} = ({name} | (1 << {bit})) - ({name} & (1 << {bit}))")
+                    d.start_collector()
+                    d.advance(CHECK, step=1)
+                    d.stop_collector()
+                    for now, then in zip(self.content(d), before):
+                        self.assertEqual(set(then) - set(now), set())
+                    self.assertIn("The age clock of the archive was damaged", d.said())
 
     def age_of(self, text):
         """Return how many seconds ago a time of the API was, by the right clock."""

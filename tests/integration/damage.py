@@ -300,6 +300,32 @@ class Damage(daemons.Case):
                 self.assertIn("damaged", gaps)
             d.stop()
 
+    def test_lengths(self):
+        """Rows whose length is damaged keep the collector from nothing, and a limit of bytes deletes nothing for them."""
+        d = self.daemons(f"{daemons.QUIET}bytes = 64M\n")
+        for name in "web", "db":
+            with daemons.Ring(f"rings/{name}.ctf") as ring:
+                d.wait(lambda name=name: d.domain(name))
+                ring.add(50)
+                d.wait_archived(ring, name, 50)
+                self.assertEqual(d.ask(f"/v1/domains/{name}/captures", "POST", "{}", {"Content-Type": "application/json"})[0], 201)
+            d.wait_ended(name)
+        d.stop_collector()
+        others = "stream = (SELECT s.id FROM streams s JOIN runs r ON r.id = s.run WHERE r.name = 'db')"
+        before = d.query(f"SELECT * FROM chunks WHERE {others}"), d.query("SELECT id FROM captures")
+        for length in (1 << 62, (1 << 63) - 1, -(1 << 62)):
+            with contextlib.closing(sqlite3.connect(f"{d.state}/archive/trace.db")) as db:
+                for table in "chunks", "tails":
+                    db.execute(f"UPDATE {table} SET length = {length} WHERE NOT {others}")
+                db.commit()
+            d.start_collector()
+            d.advance(6, step=1)  # limits are checked after five seconds
+            self.assertEqual((d.query(f"SELECT * FROM chunks WHERE {others}"), d.query("SELECT id FROM captures")), before)
+            self.assertEqual(d.ask("/v1/domains")[0], 200)
+            self.assertEqual(d.ask("/v1/domains/db/trace")[0], 200)
+            d.stop_collector()
+        self.assertNotIn("reason=quota", d.said())
+
     def test_end_hidden(self):
         """A range whose end is before its last rows is damage: a dead guest's trace is not served
         without its tail."""
