@@ -166,5 +166,5 @@ int main(int argc, char **argv)
 		return say_memory();
 	r = run_verb(&line);
 	curl_global_cleanup();
-	return r;
+	return r == CTL_FOREIGN ? CTL_DAMAGED : r;
 }

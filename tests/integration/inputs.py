@@ -8,10 +8,12 @@ too.
 import glob
 import gzip
 import io
+import itertools
 import lzma
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -267,6 +269,42 @@ class Inputs(unittest.TestCase):
             self.assertEqual((f"{seconds:0<{len(time)}}", operation), (time, names[name]))
             threads = re.findall(r"-?\d+", rest)[: 2 if name != "label" and name != "switch" else 1]
             self.assertEqual(re.findall(r"=(-?\d+)", fields)[: len(threads)], threads)
+
+
+    def test_other_kinds(self):
+        """A file of another kind gets one sentence that says what it is, and what reads it."""
+        start = 1_700_000_000_000_000
+        profile = struct.pack("<IIQQIHQHHQQQI", 0xC1FC1FC1, 8 * 95, start, start, 0, 3, 1, 0xFFFF, 0, 0, 0, 0, start & 0x1FFFFFF)
+        profile += struct.pack("<dB", 1e-4, 64) + b"p\0h\0\0" + struct.pack("<Q", 1) + b"\0"
+        kinds = {
+            profile: "a memory profile; `mprofctl mem VERB` reads it",
+            b"SQLite format 3\0" + bytes(100): "an SQLite database; sqlite3 reads it",
+            b"\x7fELF" + bytes(100): "a program (ELF)",
+            struct.pack("<Q", 0x0016547846040010) + bytes(64): "a Fuchsia trace; ui.perfetto.dev opens it",
+            b'{"traceEvents": []}': "JSON, which mprofctl does not read",
+            b'\n[ {"ph": "X"}]': "JSON, which mprofctl does not read",
+        }
+        for data, what in kinds.items():
+            write("other", data)
+            write("other.gz", gzip.compress(data))
+            for path, verb in itertools.product(("other", "other.gz"), (["stats"], ["why"], ["dump"], ["export", "--to", "csv", "-o", "out"])):
+                self.assertEqual(run(*verb, path), (3, "", f"mprofctl: {path} is {what}\n"))
+            self.assertEqual(run("stats", "-", stdin=data), (3, "", f"mprofctl: standard input is {what}\n"))
+            if data is not profile:
+                self.assertEqual(run("mem", "identify", "other"), (3, "", f"mprofctl: other is {what}\n"))
+        reads = "`mprofctl stats`, `dump`, `why` and others read it"
+        write("web.ctf", ring("eio"))
+        self.assertEqual(run("mem", "hotspots", "web.ctf"), (3, "", f"mprofctl: web.ctf is a trace; {reads}\n"))
+        with lzma.open(os.path.join(TRACES, "ocaml5", "alloc.events.xz")) as events:
+            write("1.events", events.read())
+        self.assertEqual(run("mem", "identify", "1.events"), (3, "", f"mprofctl: 1.events is a ring file of OCaml 5; {reads}\n"))
+        # A ring whose first header is damaged is a trace nevertheless, and so is the rest of a cut file.
+        for at in (0, 4, 5, 19, 20, 21):
+            damaged = bytearray(ring("eio"))
+            damaged[at] ^= 0xFF
+            write("damaged", bytes(damaged))
+            code, out, said = run("stats", "damaged")
+            self.assertEqual((code, "packet " in said, "events" in out), (3, True, True))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ enum ctl_exit {
 	CTL_DAMAGED = 3,
 	CTL_NOT_FOUND = 4,   /* no such guest, capture, run, stream or file, or it was deleted */
 	CTL_UNREACHABLE = 5, /* the daemon does not answer */
+	/* Within mprofctl: the input is a file of another kind and was not read. main() ends with 3. */
+	CTL_FOREIGN = 6,
 };
 
 /*

@@ -18,6 +18,7 @@
 #include "cleanup.h"
 #include "clock-file.h"
 #include "ctf-clock.h"
+#include "file-kind.h"
 #include "file-order.h"
 #include "input-state.h"
 #include "output.h"
@@ -61,8 +62,21 @@ static int settle_beside(struct input *in, bool named, uint64_t bytes)
 		return 0;
 	in->timing->clock = (struct clock_offset){.missing = CLOCK_MISSING_PIPE};
 	if (named)
-		in->untimed = clock_file_read(&in->timing->clock, in->name, bytes);
-	return in->untimed ? -ECANCELED : input_settle(in);
+		in->unread = clock_file_read(&in->timing->clock, in->name, bytes);
+	return in->unread ? -ECANCELED : input_settle(in);
+}
+
+/* Refuse the input if its first LEN unpacked bytes at HEAD are those of another kind of file. Return 0; or -ECANCELED, and IN->unread is set. */
+static int check_kind(struct input *in, const uint8_t *head, size_t len)
+{
+	const char *what;
+	enum file_kind kind = file_kind(head, len, &what);
+
+	if (kind != FILE_KIND_PROFILE && kind != FILE_KIND_FOREIGN)
+		return 0;
+	say("%s is %s", in->name, what);
+	in->unread = CTL_FOREIGN;
+	return -ECANCELED;
 }
 
 /* Read the metadata in FD, one of an archive. Return 0 or -errno. */
@@ -93,8 +107,10 @@ static int unpacked_bytes(void *context, const void *bytes, size_t len)
 	struct unpack_state *u = context;
 
 	if (!u->archive) {
-		int r = u->timed ? 0 : settle_beside(u->in, u->named, 0);
+		int r = u->timed ? 0 : check_kind(u->in, bytes, len);
 
+		if (!r && !u->timed)
+			r = settle_beside(u->in, u->named, 0);
 		if (!r && !u->timed && mprof_runtime_begins(bytes, len))
 			r = u->image = spool_file();
 		u->timed = true;
@@ -288,7 +304,8 @@ static int read_descriptor(struct input *in, int fd, bool named, bool regular, u
 		return -ENOMEM;
 	if (packed)
 		return read_packed(in, &f, fd, named, head, (size_t)n);
-	r = settle_beside(in, named, regular ? bytes : 0);
+	r = check_kind(in, head, (size_t)n);
+	r = r ? r : settle_beside(in, named, regular ? bytes : 0);
 	if (!r && mprof_runtime_begins(head, (size_t)n))
 		return regular && start == 0 ? read_runtime(in, fd) : read_piped_runtime(in, fd, head, (size_t)n);
 	r = r ? r : read_plain(&f, fd, head, (size_t)n);

@@ -21,7 +21,7 @@ int input_run_merge(struct input *in, struct merge *l);
 bool input_needs_clock(const struct input *in);
 /*
  * The offset of the clock was looked for: use it. Return 0; or -ECANCELED, and the reason is in
- * IN->untimed.
+ * IN->unread.
  */
 int input_settle(struct input *in);
 

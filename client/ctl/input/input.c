@@ -134,8 +134,8 @@ bool input_needs_clock(const struct input *in)
 int input_settle(struct input *in)
 {
 	if (input_needs_clock(in))
-		in->untimed = timing_settle(in->timing, in->name);
-	return in->untimed ? -ECANCELED : 0;
+		in->unread = timing_settle(in->timing, in->name);
+	return in->unread ? -ECANCELED : 0;
 }
 
 static int remote_write(void *context, const uint8_t *bytes, size_t len)
@@ -241,8 +241,8 @@ static int read_live(struct input *in, struct http *h, const struct trace_source
 /* Return the exit code for R: 0, -errno, or an exit code. */
 static int verdict(const struct input *in, int r)
 {
-	if (in->untimed)
-		return in->untimed;
+	if (in->unread)
+		return in->unread;
 	if (in->refused)
 		return INPUT_REFUSED;
 	if (r > 0)

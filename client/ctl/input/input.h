@@ -41,7 +41,8 @@ struct input {
 	 */
 	const char *const *more;
 	size_t n_more;
-	int untimed; /* exit code of a failure to convert the period's wall times; 0 = none */
+	/* Exit code of what ended the reading before the first event: the period's wall times, or the kind of the file; 0 = none. */
+	int unread;
 	/* Totals, set when the reading ended. */
 	unsigned int streams;
 	struct input_stream *stream; /* array of STREAMS streams; owned */

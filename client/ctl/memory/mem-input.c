@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "file-kind.h"
 #include "mem-recordings.h"
 #include "output.h"
 #include "seed.h"
@@ -159,10 +160,24 @@ static int drain(struct mem_input *in, enum mprof_status stop)
 	}
 }
 
+/* Refuse the input if its first LEN unpacked bytes are those of another kind of file. Return whether it is refused. */
+static bool check_kind(struct mem_input *in, const void *head, size_t len)
+{
+	const char *what;
+	enum file_kind kind = file_kind(head, len, &what);
+
+	in->foreign = kind == FILE_KIND_TRACE || kind == FILE_KIND_FOREIGN;
+	if (in->foreign)
+		say("%s is %s", in->name, what);
+	return in->foreign;
+}
+
 static int take(void *context, const void *bytes, size_t len)
 {
 	struct mem_input *in = context;
 
+	if (!in->bytes && check_kind(in, bytes, len))
+		return -ECANCELED;
 	in->bytes += len;
 	if (in->consumer->bytes)
 		in->refused = in->consumer->bytes(in->consumer->context, bytes, len);
@@ -258,7 +273,7 @@ int mem_input_run(struct mem_input *in, const struct mem_consumer *consumer, boo
 		mprof_mem_finish(in->decoder);
 		r = drain(in, MPROF_END);
 	}
-	r = in->refused ? CTL_FAILED : judge(in, r);
+	r = in->foreign ? CTL_FOREIGN : in->refused ? CTL_FAILED : judge(in, r);
 	in->reported = true;
 	return r;
 }

@@ -46,7 +46,8 @@ struct mem_input {
 	 * one to read, from 1; 0 = all.
 	 */
 	uint64_t recording;
-	int refused; /* the -errno that a function of the consumer returned */
+	int refused;  /* the -errno that a function of the consumer returned */
+	bool foreign; /* the input is a file of another kind, which was reported */
 	struct mprof_mem *decoder;
 	const struct mem_consumer *consumer;
 };
