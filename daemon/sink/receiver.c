@@ -127,6 +127,7 @@ uint64_t receiver_room(struct receiver *s, struct account *account, uint64_t byt
 {
 	const struct config *c = s->config;
 	uint64_t now = clock_mono(), n = bytes, wanted;
+	bool over;
 
 	*reason = NULL;
 	if (s->held + bytes > c->sink_queue_bytes) {
@@ -135,7 +136,9 @@ uint64_t receiver_room(struct receiver *s, struct account *account, uint64_t byt
 		*reason = s->state.full ? "disk" : "overrun";
 	}
 	/* The commit thread deletes old recordings, but not those that are being made. */
-	if (cut_to(&n, c->sink_bytes, s->accounts.bytes) | cut_to(&n, c->sink_guest_bytes, account->bytes)) {
+	over = cut_to(&n, c->sink_bytes, s->accounts.bytes);
+	over |= cut_to(&n, c->sink_guest_bytes, account->bytes);
+	if (over) {
 		s->counts.quota++;
 		*reason = "quota";
 	}
