@@ -108,6 +108,10 @@ int coverage_of_range(struct reader *r, const struct reader_capture_range *range
 	uint64_t first = range->range.first_sequence, end = range->range.last_sequence;
 
 	*coverage = range->tail_marked > range->tail_bytes ? COVERAGE_PART : COVERAGE_ALL;
+	if (archive_range_is_lost(range->range.last_offset, range->tail_marked)) {
+		*coverage = COVERAGE_NONE;
+		return 0;
+	}
 	/*
 	 * If the range ends at offset 30, the last packet may have been empty and need not be
 	 * archived.

@@ -309,6 +309,8 @@ static int check_range(struct reader *r, struct reader_source source)
 		rc = reader_damaged(r, statement_step(&r->statements, s), source, 0);
 	if (rc != STATEMENT_ROW)
 		return rc;
+	if (archive_range_is_lost(column_u32(s, 2), column_u64(s, 3)) && reader_range_holds(s, source))
+		return 0;
 	/*
 	 * Rows at the end of the range are missing, and neither a gap nor a deletion explains that.
 	 */

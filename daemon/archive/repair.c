@@ -349,16 +349,20 @@ static int read_range(struct repair *m, int64_t capture, struct archive_capture_
 	return holds(s, 0, 7, -1, 7) ? 0 : ARCHIVE_E_DAMAGED;
 }
 
-/* Delete a damaged range and its tail: the capture has no bytes of this stream any more. */
-static int drop_range(struct repair *m, int64_t capture)
+/*
+ * Delete the tail of a damaged range. The capture has no bytes of this stream any more. A range without packets stays, so that the
+ * capture shows that it lacks them.
+ */
+static int lose_range(struct repair *m, int64_t capture)
 {
+	const struct archive_capture_stream lost = {.capture = capture, .stream = m->stream, .tail_marked = 1};
 	int r = list_ids(m, STATEMENT_REPAIR_TAILS, capture, m->stream);
 
 	for (size_t i = 0; i < m->n && r == 0; i++)
 		r = WRITER_RUN(m->w, STATEMENT_DELETE_TAIL, m->ids[i]);
 	m->removed++;
 	m->w->damage.pieces++;
-	return r ? r : WRITER_RUN(m->w, STATEMENT_DELETE_RANGE, capture, m->stream);
+	return r ? r : archive_writer_put_capture_stream(m->w, &lost);
 }
 
 /*
@@ -435,7 +439,9 @@ static int capture_repair(struct repair *m, int64_t capture)
 	d.last = range.last_sequence;
 	range.tail_marked = expected > 0 ? (uint64_t)expected : 0;
 	if (r == ARCHIVE_E_DAMAGED)
-		return drop_range(m, capture);
+		return lose_range(m, capture);
+	if (r == 0 && archive_range_is_lost(range.last_offset, range.tail_marked))
+		return 0;
 	if (r == 0 && expected < 0)
 		r = statement_number(&m->w->store.statements, STATEMENT_TAIL_BYTES, VALUES(capture, m->stream),
 				     &expected, &(bool){false});

@@ -201,6 +201,8 @@ static int emit_range(struct pieces *p, struct reader_source source, const struc
 	size_t n = PACKETS;
 
 	p->number = 0;
+	if (!source.capture && range->last_offset == 0) /* the range was lost */
+		return 0;
 	while (n == PACKETS && from <= to) {
 		int r = reader_packets(p->r, source, from, to, false, packets, &n);
 

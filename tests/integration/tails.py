@@ -7,9 +7,11 @@ about tails, and tests/browser tests that the page draws them.
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import subprocess
 
 import daemons
@@ -276,6 +278,31 @@ class Tails(daemons.Case):
             self.assertEqual(len(self.ctl(*options, "dump", "capture:1", cut=17).splitlines()), len(PROVEN) + len(TAIL))
         self.assertRegex(self.ctl("show", "1"), r"UNPROVEN\n.*\n17 bytes of the unproven end were cut")
         self.assertEqual(json.loads(self.ctl("--json", "show", "1"))["capture"]["streams"][0]["cut_bytes"], 17)
+
+    def test_lost_range(self):
+        """The row that says which packets of a stream a capture has was damaged. The capture names the stream as lost, and has the other one."""
+        end = START + len(said(PROVEN))
+        lines = ["run 1 xen a web - 3 ended crash"]
+        for i in 1, 2:
+            lines += [f"stream {i} 1 {i + 3} 65536 4 0", f"piece {i} 0 {START} 0 65536 {PROVEN[0]} {end} {said(PROVEN).hex()}"]
+        self.archive(
+            *lines, "capture 1 1 crash -", f"range 1 1 0 0 {end}", f"range 1 2 0 0 {end}", f"tail 1 1 0 {end} 65536 {PROVEN[0]} {said(TAIL).hex()}"
+        )
+        self.assertTrue(self.d.json("/v1/captures/1")["complete"])
+        self.d.stop_server()
+        with contextlib.closing(sqlite3.connect(f"{self.d.state}/archive/trace.db", isolation_level=None)) as db:
+            db.execute("UPDATE capture_streams SET first_sequence = 1 WHERE stream = 1")
+        self.d.start()
+        self.assertEqual(self.d.ask("/v1/captures/1/trace?stream=4")[0], 500)
+        self.d.wait(lambda: self.d.ask("/v1/captures/1/trace?stream=4")[0] == 410)
+        capture = self.d.json("/v1/captures/1")
+        self.assertEqual([(it["stream"], it.get("lost")) for it in capture["streams"]], [(4, True), (5, None)])
+        self.assertFalse(capture["complete"])
+        self.assertEqual(len(daemons.events_of(self.d.get("/v1/captures/1/trace?stream=5"))), len(PROVEN))
+        for verb, out, code in ("show", 1, 0), ("why", 2, 0):
+            done = subprocess.run([program("mprofctl"), "--host", f"unix:{self.d.socket}", verb, "1"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, code, done)
+            self.assertIn("lost stream 4 of the capture", [done.stdout, done.stderr][out - 1])
 
     def test_streams(self):
         """Each stream has its own tail. A stream's number need not be its position."""

@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "archive-fixture.h"
+#include "capture-coverage.h"
 #include "fsck.h"
 #include "memtraces-reader.h"
 #include "reader.h"
@@ -217,9 +218,20 @@ static void test_rows_from_before(void)
 	fixture_deinit(&f);
 }
 
+/* Check that a range is told as lost, if it is. */
+static int check_lost(void *context, const struct reader_capture_range *range)
+{
+	bool lost = archive_range_is_lost(range->range.last_offset, range->tail_marked);
+	enum coverage coverage;
+
+	CHECK_EQ_INT(coverage_of_range(context, range, &coverage), 0);
+	CHECK(!lost || coverage == COVERAGE_NONE);
+	return lost ? 1 : 0;
+}
+
 /*
  * If the first or last row of a stream, a capture's range or a tail is deleted, the reader detects
- * this.
+ * this. A capture whose range was damaged still says that it had the stream.
  */
 static void test_vanished(void)
 {
@@ -257,6 +269,8 @@ static void test_vanished(void)
 		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, damage[i].is_capture ? 9 : 0, &damaged), 0);
 		CHECK(damaged);
 		CHECK_EQ_INT(reader_check(r, TAIL, &check), 0);
+		CHECK_EQ_INT(reader_capture_ranges(r, 9, check_lost, r),
+			     strstr(damage[i].sql, "capture_streams") != NULL);
 		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 9, &damaged), 0);
 		CHECK(!damaged);
 		CHECK_EQ_INT(archive_writer_repair(f.w, 1, 4, 0, &damaged), 0);

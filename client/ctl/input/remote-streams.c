@@ -112,7 +112,12 @@ int remote_streams(struct merge *l, struct http *h, const struct remote *x, cons
 
 	json_array_foreach(x->streams, i, stream)
 	{
-		r = r ? r : fetch_stream(l, h, x, s, stream);
+		if (json_is_true(json_object_get(stream, "lost")) && json_array_size(x->streams) > 1)
+			say("note: the archive has lost stream %" JSON_INTEGER_FORMAT
+			    " of the capture: it was damaged on the disk",
+			    json_integer_value(json_object_get(stream, "stream")));
+		else
+			r = r ? r : fetch_stream(l, h, x, s, stream);
 	}
 	return r;
 }

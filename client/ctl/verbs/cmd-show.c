@@ -198,6 +198,13 @@ static void put_cuts(const json_t *ranges)
 	}
 	if (bytes)
 		printf("%" JSON_INTEGER_FORMAT " bytes of the unproven end were cut: they cannot be events.\n", bytes);
+	json_array_foreach(ranges, i, range)
+	{
+		if (json_is_true(json_object_get(range, "lost")))
+			printf("The archive has lost stream %" JSON_INTEGER_FORMAT
+			       " of the capture: it was damaged on the disk.\n",
+			       json_integer_value(json_object_get(range, "stream")));
+	}
 }
 
 static int put_streams(const struct shown *s)

@@ -237,9 +237,13 @@ async function ofCapture(api, view, options) {
 	const {host} = capture; /* of a hub, which has captures and no runs */
 	const guest = guestPath({uuid: capture.uuid, name: capture.domain, host});
 
+	/* Streams that the archive has lost have no bytes. */
+	const kept = capture.streams.filter((it) => !it.lost);
+	const lost = capture.streams.filter((it) => it.lost);
+
 	return new Remote(api, path, {
 		title: host ? `${shown(host)}/${shown(capture.domain)}` : shown(capture.domain),
-		about: `capture ${capture.id}, taken at ${(capture.time_corrected ?? capture.time).slice(0, 19).replace("T", " ")} UTC by ${KINDS[capture.kind] ?? capture.kind}`,
+		about: `capture ${capture.id}, taken at ${(capture.time_corrected ?? capture.time).slice(0, 19).replace("T", " ")} UTC by ${KINDS[capture.kind] ?? capture.kind}${lost.length ? `; lost by damage on the disk: stream ${lost.map((it) => it.stream).join(", ")}` : ""}`,
 		name: `${capture.domain}-${capture.id}`,
 		mark: `capture ${capture.id}`,
 		time: capture.time,
@@ -259,7 +263,7 @@ async function ofCapture(api, view, options) {
 
 			return domain?.source === "dir";
 		},
-		streams: streamsOf(capture.streams, view),
+		streams: streamsOf(kept.length ? kept : capture.streams, view),
 	});
 }
 

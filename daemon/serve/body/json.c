@@ -213,6 +213,8 @@ static int add_range(void *context, const struct reader_capture_range *range)
 				 (json_int_t)range->range.last_offset, "tail_bytes", json_count(range->tail_bytes));
 
 	c->complete &= rc == 0 && coverage == COVERAGE_ALL;
+	if (archive_range_is_lost(range->range.last_offset, range->tail_marked))
+		(void)json_object_set_new(json, "lost", json_true());
 	return json && json_array_append_new(c->array, json) == 0 ? rc : -ENOMEM;
 }
 

@@ -21,7 +21,7 @@ static int note_range(void *context, const struct reader_capture_range *range)
 {
 	struct feed *f = context;
 
-	if (f->n == READING_STREAMS_MAX)
+	if (f->n == READING_STREAMS_MAX || archive_range_is_lost(range->range.last_offset, range->tail_marked))
 		return 0;
 	f->streams[f->n++] = (struct feed_stream){
 		.selection = {.number = range->number,
