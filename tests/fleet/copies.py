@@ -109,7 +109,9 @@ class Damaged(fleethost.Case):
         draw = random.Random(11)
         guests = [edges.Guest(number, draw) for number in range(1, 8)]
         lines = ["begin", *(line for guest in guests for line in guest.lines), "commit", ""]
-        done = subprocess.run([daemons.program("archive-driver"), host.state], input="\n".join(lines), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [daemons.program("archive-driver"), host.state], input="\n".join(lines), capture_output=True, text=True, timeout=daemons.HANGS
+        )
         self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
         ends = "(SELECT max(sequence) FROM chunks n WHERE n.stream = chunks.stream)"
         which = f"stream IN (2, 6) AND sequence = 0 OR stream IN (3, 6) AND sequence = {ends} OR stream = 4 AND id % 3 = 0 OR stream = 7"

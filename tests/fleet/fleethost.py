@@ -117,7 +117,7 @@ class Host(daemons.Daemons):
 
     def change(self, sql):
         """Change the archive behind the collector's back."""
-        with contextlib.closing(sqlite3.connect(f"{self.state}/archive/trace.db", timeout=60)) as db:
+        with contextlib.closing(sqlite3.connect(f"{self.state}/archive/trace.db", timeout=daemons.HANGS)) as db:
             db.executescript(sql)
 
     def contents(self, stream, where="1"):

@@ -32,7 +32,7 @@ class Host(fleethost.Host):
 
     def change_profiles(self, sql):
         """Change the archive of profiles behind the sink's back."""
-        with contextlib.closing(sqlite3.connect(f"{self.state}/memtraces/memtraces.db", timeout=60)) as db:
+        with contextlib.closing(sqlite3.connect(f"{self.state}/memtraces/memtraces.db", timeout=daemons.HANGS)) as db:
             db.executescript(sql)
 
 

@@ -152,7 +152,7 @@ class Events:
     """A client of /v1/events."""
 
     def __init__(self, hub, last=None, headers=None):
-        self.connection = daemons.UnixConnection(hub.socket, 60)
+        self.connection = daemons.UnixConnection(hub.socket, daemons.HANGS)
         self.connection.request("GET", "/v1/events", headers={**(headers or {}), **({"Last-Event-ID": last} if last else {})})
         self.answer = self.connection.getresponse()
         assert self.answer.status == 200, self.answer.read()
@@ -309,7 +309,9 @@ def guest(host, name):
 class Case(unittest.TestCase):
     def ask(self, path, method="GET", route=None, status=200, hub=None, body=None, **headers):
         """Ask a hub, compare the answer with the document, and return its JSON or its bytes."""
-        found = (hub or HUBS[0]).ask(path, method, body.encode() if body else None, {k.replace("_", "-"): v for k, v in headers.items()}, timeout=60)
+        found = (hub or HUBS[0]).ask(
+            path, method, body.encode() if body else None, {k.replace("_", "-"): v for k, v in headers.items()}, timeout=daemons.HANGS
+        )
         self.assertEqual(found[0], status, (path, found[2][:500]))
         if found[1].get_content_type() in ("application/json", "application/problem+json"):
             value = json.loads(found[2])
@@ -724,7 +726,7 @@ class Requests(Case):
         found = [None] * 12
 
         def ask(n):
-            found[n] = HUBS[0].ask(f"/v1/captures/{sent.id(number)}/trace", timeout=60)[::2]
+            found[n] = HUBS[0].ask(f"/v1/captures/{sent.id(number)}/trace", timeout=daemons.HANGS)[::2]
 
         threads = [threading.Thread(target=ask, args=(n,)) for n in range(len(found))]
         for thread in threads:
@@ -915,17 +917,17 @@ class Outage(Case):
             try:
                 HUBS[0].wait(lambda: HUBS[0].ask("/readyz")[0] == 503)
                 for path in ("/v1/hosts", "/v1/captures", f"/v1/captures/{sent.id(1)}/trace", "/v1/fleet/newest", "/readyz"):
-                    status, headers, body = HUBS[0].ask(path, timeout=60)
+                    status, headers, body = HUBS[0].ask(path, timeout=daemons.HANGS)
                     self.assertEqual(status, 503, path)
                     self.assertTrue(headers["Retry-After"])
                     self.assertIn("does not answer", json.loads(body)["detail"])
-                HUBS[0].wait(lambda: HUBS[0].ask("/v1/events", timeout=60)[0] == 503)
+                HUBS[0].wait(lambda: HUBS[0].ask("/v1/events", timeout=daemons.HANGS)[0] == 503)
                 for path in ("/healthz", "/metrics", "/v1/openapi.yaml", "/"):
                     self.assertEqual(HUBS[0].ask(path)[0], 200)
             finally:
                 FLEET.hub.start()
             for hub in HUBS:
-                hub.wait(lambda hub=hub: hub.ask("/readyz", timeout=60)[0] == 200)
+                hub.wait(lambda hub=hub: hub.ask("/readyz", timeout=daemons.HANGS)[0] == 200)
                 hub.wait(lambda hub=hub: hub.metric("mprofd_hub_connected") == 1)
             number = sent.capture("web")
             client.capture(sent.id(number))
@@ -939,12 +941,14 @@ class Outage(Case):
         try:
             hub = self.enterContext(Hub("hub-early"))
             hub.server = hub.launch("mprofd-http", "--fleet", FLEET.connection("people"), "--listen", f"unix:{hub.socket}")
-            self.assertEqual(hub.ask("/v1/hosts", timeout=60)[0], 503)
+            self.assertEqual(hub.ask("/v1/hosts", timeout=daemons.HANGS)[0], 503)
             self.assertEqual(hub.ask("/healthz")[0], 200)
         finally:
             FLEET.hub.start()
-        hub.wait(lambda: hub.ask("/readyz", timeout=60)[0] == 200)
-        done = subprocess.run([daemons.program("mprofd-http"), "--fleet", "hst=x", "--state", hub.state], capture_output=True, text=True, timeout=60)
+        hub.wait(lambda: hub.ask("/readyz", timeout=daemons.HANGS)[0] == 200)
+        done = subprocess.run(
+            [daemons.program("mprofd-http"), "--fleet", "hst=x", "--state", hub.state], capture_output=True, text=True, timeout=daemons.HANGS
+        )
         self.assertEqual(done.returncode, 2)
         self.assertIn('invalid connection option "hst"', done.stderr)
 

@@ -105,7 +105,7 @@ class Strangers(fleethost.Case):
             with open("bad.conf", "w", encoding="utf-8") as f:
                 f.write(text)
             done = subprocess.run(
-                [daemons.program("mprofd-forward"), "--config", "bad.conf", "--own", "own"], capture_output=True, text=True, timeout=60
+                [daemons.program("mprofd-forward"), "--config", "bad.conf", "--own", "own"], capture_output=True, text=True, timeout=daemons.HANGS
             )
             self.assertEqual(done.returncode, 2)  # the unit does not start it again
             self.assertIn(sentence, done.stderr)

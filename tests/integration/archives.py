@@ -243,7 +243,7 @@ class Archives(daemons.Case):
             [daemons.program("mprofd"), "--source", f"dir:{d.rings}", "--state", d.state, "--run", d.runs],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=daemons.HANGS,
             check=False,
         )
         self.assertEqual(done.returncode, 1)

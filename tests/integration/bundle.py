@@ -19,7 +19,7 @@ SHIFTS = {"early": -int(0.5 * 10**9), "late": 5 * HOUR + 123_456_789}
 
 
 def run(*arguments):
-    done = subprocess.run([program("mprofctl"), *arguments], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([program("mprofctl"), *arguments], capture_output=True, text=True, check=False, timeout=daemons.HANGS)
     return done.returncode, done.stdout, done.stderr
 
 

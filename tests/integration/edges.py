@@ -90,7 +90,11 @@ class Edges(daemons.Case):
 
     def archive(self, lines):
         done = subprocess.run(
-            [program("archive-driver"), self.d.state], input="\n".join(["begin", *lines, "commit", ""]), capture_output=True, text=True, timeout=60
+            [program("archive-driver"), self.d.state],
+            input="\n".join(["begin", *lines, "commit", ""]),
+            capture_output=True,
+            text=True,
+            timeout=daemons.HANGS,
         )
         self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
 
@@ -222,7 +226,7 @@ class Edges(daemons.Case):
                 [program("mprofctl"), "--host", f"unix:{self.d.socket}", "fetch", f"capture:{ident}", "-o", f"{ident}.ctf"],
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=daemons.HANGS,
             )
             return done.returncode, done.stderr
 

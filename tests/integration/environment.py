@@ -16,7 +16,7 @@ DAEMONS = ("mprofd", "mprofd-http", "mprofd-sink")
 class Arguments(daemons.Case):
     def refused(self, name, *arguments):
         """Check that NAME refuses its arguments with one sentence. Return the sentence."""
-        done = subprocess.run([daemons.program(name), *arguments], capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run([daemons.program(name), *arguments], capture_output=True, text=True, check=False, timeout=daemons.HANGS)
         self.assertIn(done.returncode, (1, 2), done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertTrue(done.stderr.startswith(name), done.stderr)
@@ -127,7 +127,7 @@ class SizeLimit(daemons.Case):
         done = subprocess.run(
             ["sh", "-c", 'ulimit -f 64 && exec "$@"', "sh", daemons.program("mprofd"), "--source", "dir:rings",
              "--state", "state", "--run", "run", "--config", os.devnull],
-            capture_output=True, text=True, check=False, timeout=60,
+            capture_output=True, text=True, check=False, timeout=daemons.HANGS,
         )  # fmt: skip
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("size limit", done.stderr)

@@ -33,7 +33,7 @@ class Follower(threading.Thread):
 
     def __init__(self, d, last=None, connection=None, **headers):
         super().__init__(daemon=True)
-        self.connection = connection or daemons.UnixConnection(d.socket, 60)
+        self.connection = connection or daemons.UnixConnection(d.socket, daemons.HANGS)
         self.connection.request("GET", "/v1/events", headers={**headers, **({"Last-Event-ID": last} if last else {})})
         self.socket = self.connection.sock
         self.answer = self.connection.getresponse()
@@ -276,7 +276,7 @@ class Events(Case):
         """The server closes a client that reads nothing. A client that reads misses nothing, and
         gets a comment during silence."""
         d = self.daemons()
-        stalled = daemons.UnixConnection(d.socket, 60)
+        stalled = daemons.UnixConnection(d.socket, daemons.HANGS)
         self.addCleanup(stalled.close)
         stalled.request("GET", "/v1/events")
         f = self.follow(d)
@@ -285,7 +285,7 @@ class Events(Case):
         self.come(d, 1500)
         d.wait(lambda: len({data["domain"]["name"] for data in f.named("domain")}) == 1500)
         # The server waits for half a minute, which is more than an idle machine is given.
-        d.wait(lambda: open_() == 1, 50)
+        d.wait(lambda: open_() == 1, daemons.HANGS)
         self.assertFalse(f.over)
         d.wait(lambda: f.comments)
 

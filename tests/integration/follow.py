@@ -68,7 +68,7 @@ class Raw(threading.Thread):
 
     def body(self):
         """Read one connection. Return false if the run has ended and the client has all of it."""
-        connection = daemons.UnixConnection(self.d.socket, 30)
+        connection = daemons.UnixConnection(self.d.socket, daemons.HANGS)
         after = f"?after={self.position}" if self.position else ""
         connection.request("GET", f"/v1/domains/{self.name_}/live{after}")
         answer = connection.getresponse()
@@ -165,7 +165,7 @@ class Follow(daemons.Case):
         command = [program("mprofctl"), "--host", f"unix:{os.path.abspath('relay.sock')}", "follow", "web", "-o", "followed.ctf"]
         follower = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (follower.kill(), follower.wait(), follower.stderr.close()))
-        said = json.loads(writer.communicate(timeout=60)[0])
+        said = json.loads(writer.communicate(timeout=daemons.HANGS)[0])
         d.wait_ended("web")
         follower.wait(daemons.HANGS)
         self.assertEqual(follower.returncode, 0, follower.stderr.read())

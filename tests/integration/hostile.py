@@ -69,7 +69,7 @@ class Watch(threading.Thread):
             self.late.append(f"{what} took {took:.1f} s")
 
     def ready(self):
-        status, _, body = self.d.ask("/readyz", timeout=20)
+        status, _, body = self.d.ask("/readyz", timeout=daemons.HANGS)
         if status != 200:
             self.late.append(f"/readyz says {status}: {body[:200]}")
 
@@ -95,7 +95,7 @@ class Hostile(daemons.Case):
 
     def ask(self, path):
         """Return an answer. A deleted resource is allowed; any other error is not."""
-        status, _, body = self.d.ask(path, timeout=30)
+        status, _, body = self.d.ask(path, timeout=daemons.HANGS)
         self.answers[status] = self.answers.get(status, 0) + 1
         self.assertIn(status, DOCUMENTED, f"{path}: {body[:300]}")
         return body if status == 200 else None
@@ -124,7 +124,7 @@ class Hostile(daemons.Case):
         began = time.monotonic()
         writers = [self.hostile("pattern", "--log", "log.pattern"), self.hostile("chaos", "--size", 40961)]
         self.browse(began + SECONDS)
-        wrote = [json.loads(writer.communicate(timeout=60)[0]) for writer in writers]
+        wrote = [json.loads(writer.communicate(timeout=daemons.HANGS)[0]) for writer in writers]
         honest.terminate()
         honest.wait(daemons.HANGS)
         d.wait_ended("honest")

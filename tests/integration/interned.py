@@ -124,7 +124,7 @@ class Interned(daemons.Case):
 
     def until(self, path, found):
         """Read a live body until FOUND(body) is true. Return the body, and what FOUND returned."""
-        connection = daemons.UnixConnection(self.d.socket, 60)
+        connection = daemons.UnixConnection(self.d.socket, daemons.HANGS)
         self.addCleanup(connection.close)
         connection.request("GET", path)
         answer = connection.getresponse()

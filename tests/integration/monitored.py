@@ -97,7 +97,9 @@ class Prometheus:
             with open("prometheus.log", encoding="utf-8") as f:
                 raise AssertionError(f"Prometheus ended with {self.process.returncode}:\n{f.read()[-3000:]}")
         with contextlib.suppress(ConnectionError, urllib.error.URLError):
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(query)}", timeout=30) as answer:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(query)}", timeout=daemons.HANGS
+            ) as answer:
                 return json.load(answer)["data"]
         return None
 

@@ -87,7 +87,7 @@ class Profiled(sink.Case):
         guest = self.start("serve")
         port = guest.stdout.readline().strip()
         command = [program("mprofctl"), "--host", f"unix:{d.socket}", "mem"]
-        ctl = lambda *arguments: subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, timeout=60)
+        ctl = lambda *arguments: subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, timeout=daemons.HANGS)
         started = ctl("start", "profiled", "--address", "127.0.0.1", "--port", port)
         self.assertEqual((started.stdout, started.returncode), ("1\n", 0), started)
         again = ctl("start", "profiled", "--address", "127.0.0.1", "--port", port)

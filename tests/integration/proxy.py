@@ -35,7 +35,7 @@ class Case(access.Case):
         self.d.configure(text.replace("[http]\n", f"[http]\nproxy = {self.proxies}\n"))
 
     def connect(self, port, source=PROXY):
-        s = socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(source, 0))
+        s = socket.create_connection(("127.0.0.1", port), timeout=daemons.HANGS, source_address=(source, 0))
         self.addCleanup(s.close)
         return s
 
@@ -174,7 +174,7 @@ class Real(Case):
             self.addCleanup(process.kill)
             self.d.wait(lambda: self.opens(ports["send-proxy", "plain"]))
             for n, ((_, name), port) in enumerate(ports.items()):
-                s = socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(f"127.0.1.{n}", 0))
+                s = socket.create_connection(("127.0.0.1", port), timeout=daemons.HANGS, source_address=(f"127.0.1.{n}", 0))
                 self.addCleanup(s.close)
                 if name == "tls":
                     s = self.enterContext(self.context().wrap_socket(s, server_hostname="127.0.0.1"))

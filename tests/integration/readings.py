@@ -56,7 +56,11 @@ class Readings(daemons.Case):
             f"range 1 1 0 0 {end}",
         )
         done = subprocess.run(
-            [program("archive-driver"), d.state], input="\n".join(["begin", *lines, "commit", ""]), capture_output=True, text=True, timeout=60
+            [program("archive-driver"), d.state],
+            input="\n".join(["begin", *lines, "commit", ""]),
+            capture_output=True,
+            text=True,
+            timeout=daemons.HANGS,
         )
         self.assertEqual(set(done.stdout.split()), {"ok"}, done.stderr)
         d.start_server()
@@ -70,7 +74,9 @@ class Readings(daemons.Case):
         return {name: float(value) for name, value in found}
 
     def ctl(self, d, *arguments):
-        done = subprocess.run([program("mprofctl"), "--host", f"unix:{d.socket}", *arguments], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(
+            [program("mprofctl"), "--host", f"unix:{d.socket}", *arguments], capture_output=True, text=True, timeout=daemons.HANGS, check=True
+        )
         return done.stdout
 
     def test_cause_and_text(self):

@@ -219,7 +219,7 @@ class Page(Sections, unittest.TestCase):
             while not self.saves("serial.txt"):
                 self.assertLess(time.monotonic(), until, "the unikernel does not say where its ring is")
                 time.sleep(0.05)
-            qemu.communicate(f"{self.saves('serial.txt')}\nquit\n", timeout=60)
+            qemu.communicate(f"{self.saves('serial.txt')}\nquit\n", timeout=daemons.HANGS)
         ctl = [os.path.join(BUILD, "client/ctl/mprofctl")]
         said = subprocess.run([*ctl, "dump", "--json", "ring.ctf"], capture_output=True, text=True, check=True).stdout
         events = [json.loads(line) for line in said.splitlines()]

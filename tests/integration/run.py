@@ -293,14 +293,14 @@ class Behaviour(Case):
     def test_exit_codes(self):
         for name in ("exit", "_exit"):
             for code in (0, 7, 255):
-                self.assertEqual(self.start(TARGET, name, str(code)).wait(timeout=60), code)
+                self.assertEqual(self.start(TARGET, name, str(code)).wait(timeout=daemons.HANGS), code)
         for number in (signal.SIGTERM, signal.SIGSEGV, signal.SIGKILL):
-            self.assertEqual(self.start(TARGET, "raise", str(int(number))).wait(timeout=60), -number)
+            self.assertEqual(self.start(TARGET, "raise", str(int(number))).wait(timeout=daemons.HANGS), -number)
 
     def test_pid_and_output(self):
         """The program has mprof-run's pid, and its output ends with it, not with the keeper."""
         process = self.start(TARGET, "pid")
-        self.assertEqual(process.communicate(timeout=60)[0], f"{process.pid}\n")
+        self.assertEqual(process.communicate(timeout=daemons.HANGS)[0], f"{process.pid}\n")
 
     def test_notify(self):
         """systemd hears of readiness from the process that it has started (Type=notify)."""
@@ -312,7 +312,7 @@ class Behaviour(Case):
             notify += "s.connect(os.environ['NOTIFY_SOCKET'])\ns.send(b'READY=1')\n"
             process = self.start(sys.executable, "-c", notify, env={**os.environ, "NOTIFY_SOCKET": os.path.abspath("notify")})
             message, extra, _, _ = server.recvmsg(100, socket.CMSG_SPACE(12))
-            self.assertEqual(process.wait(timeout=60), 0)
+            self.assertEqual(process.wait(timeout=daemons.HANGS), 0)
         self.assertEqual((message, struct.unpack("3i", extra[0][2])[0]), (b"READY=1", process.pid))
 
     def test_terminal(self):
@@ -330,21 +330,21 @@ class Behaviour(Case):
         os.close(follower)
         self.assertIn(str(process.pid), os.read(leader, 100).decode())
         os.write(leader, b"\x03")
-        self.assertEqual(process.wait(timeout=60), -signal.SIGINT)
+        self.assertEqual(process.wait(timeout=daemons.HANGS), -signal.SIGINT)
         os.close(leader)
 
     def test_preload_is_appended(self):
         other = os.path.abspath("librun-early.so")
         shutil.copy(os.path.join(daemons.BUILD, "tests/integration/run/librun-early.so"), other)
         process = self.start("sh", "-c", "echo $LD_PRELOAD", env=preloading(other))
-        said = process.communicate(timeout=60)[0].strip().split(":")
+        said = process.communicate(timeout=daemons.HANGS)[0].strip().split(":")
         self.assertEqual((said[0], os.path.basename(said[1])), (other, "libmprof-run.so"))
 
     def test_before_constructors(self):
         """A library's constructor locks, waits and starts threads before the shim's constructor."""
         early = os.path.join(daemons.BUILD, "tests/integration/run/librun-early.so")
         process = self.start(TARGET, "exit", "3", env=preloading(early))
-        self.assertEqual(process.wait(timeout=60), 3)
+        self.assertEqual(process.wait(timeout=daemons.HANGS), 3)
 
     def test_programs_that_cannot_be_recorded(self):
         for name, word in (("run-static", "statically"), ("run-go", "Go program")):
@@ -394,7 +394,7 @@ class Processes(Case):
     def test_daemon(self):
         process = self.start(TARGET, "daemon")
         said = process.stdout.readline().split()
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=daemons.HANGS), 0)
         pid = int(said[1])
         directory = self.directory(pid)
         self.until(lambda: "sigwait" in Trace(directory).calls())
@@ -420,7 +420,7 @@ class Processes(Case):
 
     def test_withdrawn_at_exit_and_kept_after_a_kill(self):
         process = self.start(TARGET, "exit", "0")
-        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(process.wait(timeout=daemons.HANGS), 0)
         self.until(lambda: not os.listdir("rings"))
         process = self.start(TARGET, "hang")
         self.assertEqual(process.stdout.readline(), f"{process.pid}\n")

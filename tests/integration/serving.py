@@ -73,7 +73,7 @@ class Served(Case):
         ring = self.guest(d, events=20)
         followed = subprocess.Popen([program("mprofctl"), "--host", f"unix:{d.socket}", "follow", "web", "-o", "followed.ctf"])
         body = []
-        reader = threading.Thread(target=lambda: body.append(d.ask("/v1/domains/web/live", timeout=60)[2]))
+        reader = threading.Thread(target=lambda: body.append(d.ask("/v1/domains/web/live", timeout=daemons.HANGS)[2]))
         reader.start()
         ring.add_slowly(600)
         ring.close()
@@ -85,9 +85,9 @@ class Served(Case):
 
     def test_live_comes_soon(self):
         """A follower does not wait for the flush interval, which is long here."""
-        d = self.daemons(daemons.QUIET.replace("100ms", "20s"))
+        d = self.daemons(daemons.LAZY)
         ring = self.guest(d, events=20)
-        connection = daemons.UnixConnection(d.socket, 10)
+        connection = daemons.UnixConnection(d.socket, 50)  # less than the flush interval
         connection.request("GET", "/v1/domains/web/live")
         answer = connection.getresponse()
         over = threading.Event()
@@ -274,7 +274,7 @@ class Served(Case):
                 while not stop.is_set():
                     began = time.monotonic()
                     try:
-                        codes.append(d.ask("/readyz", timeout=20)[0])
+                        codes.append(d.ask("/readyz", timeout=daemons.HANGS)[0])
                     except (FileNotFoundError, ConnectionError):
                         time.sleep(0.001)
                         continue
@@ -299,7 +299,7 @@ class Served(Case):
         d = self.daemons()
         ring = self.guest(d, events=100)
         body = []
-        reader = threading.Thread(target=lambda: body.append(d.ask("/v1/domains/web/live", timeout=60)[2]))
+        reader = threading.Thread(target=lambda: body.append(d.ask("/v1/domains/web/live", timeout=daemons.HANGS)[2]))
         reader.start()
         ring.add_slowly(60)
         d.kill_collector()

@@ -21,7 +21,9 @@ SHIFTS = {"early": -S // 2, "late": 5 * 3600 * S + 123_456_789}
 
 
 def run(*arguments, zone="UTC0"):
-    done = subprocess.run([program("mprofctl"), *arguments], capture_output=True, text=True, check=False, timeout=60, env={**os.environ, "TZ": zone})
+    done = subprocess.run(
+        [program("mprofctl"), *arguments], capture_output=True, text=True, check=False, timeout=daemons.HANGS, env={**os.environ, "TZ": zone}
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -33,7 +35,7 @@ def nanoseconds(text):
 
 def babeltrace(*paths):
     """Return [(ns since 1970, label)] of the labels that babeltrace2 prints."""
-    done = subprocess.run(["babeltrace2", "--clock-gmt", "--clock-date", *paths], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(["babeltrace2", "--clock-gmt", "--clock-date", *paths], capture_output=True, text=True, check=False, timeout=daemons.HANGS)
     if done.returncode:
         raise AssertionError(done.stderr)
     found = []
